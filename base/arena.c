@@ -1,0 +1,130 @@
+/* Arena allocation in blocks that double up to 1 MiB, so a small model touches few pages and a
+ * large one makes few calls. */
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bz_arena_block {
+    bz_arena_block *older;
+    size_t size;
+};
+
+enum { FIRST_BLOCK = 16 * 1024, LAST_BLOCK = 1024 * 1024, ALIGNMENT = 16 };
+
+static _Noreturn void out_of_memory(size_t size)
+{
+    fprintf(stderr, "benanza: out of memory (%zu bytes wanted)\n", size);
+    abort();
+}
+
+static size_t product(size_t n, size_t size)
+{
+    size_t total;
+    if (__builtin_mul_overflow(n, size, &total))
+        out_of_memory(SIZE_MAX);
+    return total;
+}
+
+/* A block that is calloc'ed fresh costs no memset: the kernel's pages are zero already. */
+static void add_block(bz_arena *a, size_t size)
+{
+    size_t wanted = a->block ? a->block->size * 2 : FIRST_BLOCK;
+    if (wanted > LAST_BLOCK)
+        wanted = LAST_BLOCK;
+    if (wanted < size + ALIGNMENT)
+        wanted = size + ALIGNMENT;
+    bz_arena_block *b = calloc(1, sizeof *b + wanted);
+    if (!b)
+        out_of_memory(wanted);
+    b->older = a->block;
+    b->size = wanted;
+    a->block = b;
+    a->next = (char *)(b + 1);
+    a->end = a->next + wanted;
+}
+
+void *bz_arena_alloc(bz_arena *a, size_t size)
+{
+    if (size > PTRDIFF_MAX / 2)
+        out_of_memory(size);
+    size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    if ((size_t)(a->end - a->next) < size)
+        add_block(a, size);
+    void *p = a->next;
+    a->next += size;
+    a->used += size;
+    return p;
+}
+
+void *bz_arena_array(bz_arena *a, size_t n, size_t size)
+{
+    return bz_arena_alloc(a, product(n, size));
+}
+
+void *bz_arena_dup(bz_arena *a, const void *data, size_t size)
+{
+    void *p = bz_arena_alloc(a, size);
+    if (size)
+        memcpy(p, data, size);
+    return p;
+}
+
+char *bz_arena_strn(bz_arena *a, const char *s, size_t n)
+{
+    char *p = bz_arena_alloc(a, n + 1);
+    if (n)
+        memcpy(p, s, n);
+    return p;
+}
+
+char *bz_arena_str(bz_arena *a, const char *s)
+{
+    return bz_arena_strn(a, s, strlen(s));
+}
+
+char *bz_arena_printf(bz_arena *a, const char *fmt, ...)
+{
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, fmt, args);
+    char *p = bz_arena_alloc(a, (size_t)n + 1);
+    vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    va_end(args);
+    return p;
+}
+
+void *bz_arena_grow(bz_arena *a, const void *old, size_t n, size_t n_new, size_t size)
+{
+    void *p = bz_arena_array(a, n_new, size);
+    if (n)
+        memcpy(p, old, product(n, size));
+    return p;
+}
+
+void bz_arena_free(bz_arena *a)
+{
+    for (bz_arena_block *b = a->block, *older; b; b = older) {
+        older = b->older;
+        free(b);
+    }
+    *a = (bz_arena){0};
+}
+
+void *bz_alloc(size_t n, size_t size)
+{
+    return bz_realloc(NULL, n, size);
+}
+
+void *bz_realloc(void *p, size_t n, size_t size)
+{
+    size_t total = product(n, size);
+    p = realloc(p, total ? total : 1);
+    if (!p)
+        out_of_memory(total);
+    return p;
+}

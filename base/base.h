@@ -1,0 +1,26 @@
+/* base: what every room stands on and what knows nothing of neural networks.
+ *
+ *   arena.h     memory that is freed all at once
+ *   buf.h       a growable byte string
+ *   error.h     how a function says what went wrong
+ *   map.h       hash table from byte strings to numbers; 128-bit hashes
+ *   json.h      JSON out
+ *   units.h     numbers for people: 14.3 µs, 4.58 ms, 118 M
+ *   table.h     aligned columns, the same table as CSV
+ *   progress.h  one line on a terminal that says how far we are
+ *   graphviz.h  DOT to SVG
+ */
+#ifndef BZ_BASE_H
+#define BZ_BASE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/graphviz.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "base/units.h"
+
+#endif

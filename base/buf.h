@@ -1,0 +1,32 @@
+/* A byte string that grows. A zeroed bz_buf is an empty one; `data` is always zero-terminated
+ * once something was put. Numbers are formatted by hand: keys are built by the hundred thousand. */
+#ifndef BZ_BUF_H
+#define BZ_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct bz_buf {
+    char *data;
+    size_t len, cap;
+} bz_buf;
+
+void bz_buf_put(bz_buf *b, const void *data, size_t n);
+void bz_buf_puts(bz_buf *b, const char *s);
+void bz_buf_putc(bz_buf *b, char c);
+void bz_buf_int(bz_buf *b, int64_t v);
+void bz_buf_printf(bz_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* As puts, but bytes that a terminal would act on come out as \xNN. Valid UTF-8 passes. */
+void bz_buf_clean(bz_buf *b, const char *s);
+
+/* `n` writable bytes at the end, counted as part of the string already. */
+char *bz_buf_extend(bz_buf *b, size_t n);
+
+/* "" while nothing was put, so that it can always be printed. */
+const char *bz_buf_text(const bz_buf *b);
+
+void bz_buf_clear(bz_buf *b); /* empties, keeps the memory */
+void bz_buf_free(bz_buf *b);
+
+#endif

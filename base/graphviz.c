@@ -1,0 +1,83 @@
+#include "base/graphviz.h"
+
+#include <dlfcn.h>
+#include <graphviz/gvc.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The functions we use, under the names the library gives them. */
+typedef struct {
+    void *cgraph, *gvc;
+    Agraph_t *(*read)(const char *);
+    int (*close)(Agraph_t *);
+    GVC_t *(*context)(void);
+    int (*free_context)(GVC_t *);
+    int (*layout)(GVC_t *, Agraph_t *, const char *);
+    int (*render)(GVC_t *, Agraph_t *, const char *, char **, unsigned *);
+    void (*free_data)(char *);
+    int (*free_layout)(GVC_t *, Agraph_t *);
+} library;
+
+/* ISO C has no cast from object to function pointer; POSIX promises that copying the bits works. */
+static int find(void *handle, const char *name, void *function)
+{
+    void *p = dlsym(handle, name);
+    memcpy(function, &p, sizeof p);
+    return p ? 0 : -1;
+}
+
+static int load(library *lib, bz_error *err)
+{
+    lib->cgraph = dlopen("libcgraph.so.6", RTLD_NOW);
+    lib->gvc = dlopen("libgvc.so.6", RTLD_NOW);
+    if (!lib->cgraph || !lib->gvc || find(lib->cgraph, "agmemread", &lib->read) ||
+        find(lib->cgraph, "agclose", &lib->close) || find(lib->gvc, "gvContext", &lib->context) ||
+        find(lib->gvc, "gvFreeContext", &lib->free_context) || find(lib->gvc, "gvLayout", &lib->layout) ||
+        find(lib->gvc, "gvRenderData", &lib->render) || find(lib->gvc, "gvFreeRenderData", &lib->free_data) ||
+        find(lib->gvc, "gvFreeLayout", &lib->free_layout))
+        return bz_fail(err, BZ_FAILED,
+                       "drawing needs the Graphviz library (libgvc.so.6, Debian package libgvc6): install it, or "
+                       "write --dot and draw it elsewhere");
+    return 0;
+}
+
+int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
+{
+    library lib = {0};
+    if (load(&lib, err))
+        return -1;
+    int failed = 0;
+    char *data = NULL;
+    unsigned n = 0;
+    GVC_t *context = lib.context();
+    Agraph_t *graph = lib.read(dot);
+    if (!graph || lib.layout(context, graph, "dot"))
+        failed = bz_fail(err, BZ_FAILED, "Graphviz could not lay out the graph: write --dot and look at it");
+    else if (lib.render(context, graph, "svg", &data, &n))
+        failed = bz_fail(err, BZ_FAILED, "Graphviz could not render the graph: write --dot and look at it");
+    else
+        bz_buf_put(svg, data, n);
+    if (data)
+        lib.free_data(data);
+    if (graph) {
+        lib.free_layout(context, graph);
+        lib.close(graph);
+    }
+    lib.free_context(context);
+    /* The libraries stay loaded: their plug-ins register exit handlers. */
+    return failed;
+}
+
+void bz_graphviz_quote(bz_buf *dot, const char *s)
+{
+    bz_buf clean = {0};
+    bz_buf_clean(&clean, s);
+    bz_buf_putc(dot, '"');
+    for (const char *p = bz_buf_text(&clean); *p; p++) {
+        if (*p == '"' || *p == '\\')
+            bz_buf_putc(dot, '\\');
+        bz_buf_putc(dot, *p);
+    }
+    bz_buf_putc(dot, '"');
+    bz_buf_free(&clean);
+}

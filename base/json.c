@@ -1,0 +1,194 @@
+#include "base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bz_json bz_json_to(bz_buf *out, bool indent)
+{
+    return (bz_json){.out = out, .indent = indent};
+}
+
+static void new_line(bz_json *j)
+{
+    if (!j->indent || (j->flat && j->depth >= j->flat))
+        return;
+    bz_buf_putc(j->out, '\n');
+    for (int i = 0; i < j->depth; i++)
+        bz_buf_puts(j->out, "  ");
+}
+
+/* What must stand before a value or key: a comma, a new line, or nothing after a key. */
+static void before(bz_json *j)
+{
+    if (j->after_key) {
+        j->after_key = false;
+        return;
+    }
+    if (j->comma)
+        bz_buf_puts(j->out, j->indent && j->flat && j->depth >= j->flat ? ", " : ",");
+    if (j->depth)
+        new_line(j);
+    j->comma = true;
+}
+
+static void open(bz_json *j, char c)
+{
+    before(j);
+    bz_buf_putc(j->out, c);
+    j->depth++;
+    j->comma = false;
+}
+
+static void close(bz_json *j, char c)
+{
+    j->depth--;
+    if (j->comma)
+        new_line(j);
+    bz_buf_putc(j->out, c);
+    j->comma = true;
+}
+
+void bz_json_object(bz_json *j)
+{
+    open(j, '{');
+}
+
+void bz_json_object_end(bz_json *j)
+{
+    close(j, '}');
+}
+
+void bz_json_array(bz_json *j)
+{
+    open(j, '[');
+}
+
+void bz_json_array_end(bz_json *j)
+{
+    close(j, ']');
+}
+
+static int utf8_length(const unsigned char *s, size_t left)
+{
+    int n = s[0] < 0x80                   ? 1
+            : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+            : (s[0] & 0xf0) == 0xe0       ? 3
+            : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                          : 0;
+    if ((size_t)n > left)
+        return 0;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((n == 3 && s[0] == 0xe0 && s[1] < 0xa0) || (n == 3 && s[0] == 0xed && s[1] >= 0xa0) ||
+        (n == 4 && s[0] == 0xf0 && s[1] < 0x90) || (n == 4 && s[0] == 0xf4 && s[1] >= 0x90))
+        return 0;
+    return n;
+}
+
+/* '<' and '>' are escaped too, so that the text may stand inside an HTML script element. */
+static void put_string(bz_buf *b, const char *s)
+{
+    size_t left = strlen(s);
+    bz_buf_putc(b, '"');
+    for (const unsigned char *p = (const unsigned char *)s; left;) {
+        int n = utf8_length(p, left);
+        if (n == 0) {
+            bz_buf_puts(b, "\\ufffd");
+            n = 1;
+        } else if (n > 1) {
+            bz_buf_put(b, p, (size_t)n);
+        } else if (*p == '"' || *p == '\\') {
+            bz_buf_putc(b, '\\');
+            bz_buf_putc(b, (char)*p);
+        } else if (*p == '\n') {
+            bz_buf_puts(b, "\\n");
+        } else if (*p == '\t') {
+            bz_buf_puts(b, "\\t");
+        } else if (*p < 0x20 || *p == 0x7f || *p == '<' || *p == '>') {
+            bz_buf_printf(b, "\\u%04x", *p);
+        } else {
+            bz_buf_putc(b, (char)*p);
+        }
+        p += n;
+        left -= (size_t)n;
+    }
+    bz_buf_putc(b, '"');
+}
+
+void bz_json_key(bz_json *j, const char *key)
+{
+    before(j);
+    put_string(j->out, key);
+    bz_buf_puts(j->out, j->indent ? ": " : ":");
+    j->after_key = true;
+}
+
+void bz_json_str(bz_json *j, const char *s)
+{
+    before(j);
+    if (s)
+        put_string(j->out, s);
+    else
+        bz_buf_puts(j->out, "null");
+}
+
+void bz_json_int(bz_json *j, int64_t v)
+{
+    before(j);
+    bz_buf_int(j->out, v);
+}
+
+void bz_json_num(bz_json *j, double v)
+{
+    if (!isfinite(v)) {
+        bz_json_null(j);
+        return;
+    }
+    char text[32];
+    for (int digits = 6; digits <= 17; digits += digits < 15 ? 9 : 1) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    before(j);
+    bz_buf_puts(j->out, text);
+}
+
+void bz_json_bool(bz_json *j, bool v)
+{
+    before(j);
+    bz_buf_puts(j->out, v ? "true" : "false");
+}
+
+void bz_json_null(bz_json *j)
+{
+    before(j);
+    bz_buf_puts(j->out, "null");
+}
+
+void bz_json_key_str(bz_json *j, const char *key, const char *s)
+{
+    bz_json_key(j, key);
+    bz_json_str(j, s);
+}
+
+void bz_json_key_int(bz_json *j, const char *key, int64_t v)
+{
+    bz_json_key(j, key);
+    bz_json_int(j, v);
+}
+
+void bz_json_key_num(bz_json *j, const char *key, double v)
+{
+    bz_json_key(j, key);
+    bz_json_num(j, v);
+}
+
+void bz_json_key_bool(bz_json *j, const char *key, bool v)
+{
+    bz_json_key(j, key);
+    bz_json_bool(j, v);
+}

@@ -1,0 +1,39 @@
+/* JSON out: a writer that knows where commas belong. Strings are escaped, bytes that are not
+ * UTF-8 come out as U+FFFD; a number that is not finite comes out as null. (JSON in: cJSON for
+ * small documents, yajl for streams.) */
+#ifndef BZ_JSON_H
+#define BZ_JSON_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+typedef struct bz_json {
+    bz_buf *out;
+    bool indent;     /* a line per member, two spaces a level; else all on one line */
+    bool comma;      /* something stands before in this object or array */
+    bool after_key;  /* a key was written, its value comes next */
+    int depth, flat; /* flat: depth from which all is on one line, 0 for never */
+} bz_json;
+
+bz_json bz_json_to(bz_buf *out, bool indent);
+
+void bz_json_object(bz_json *j); /* { */
+void bz_json_object_end(bz_json *j);
+void bz_json_array(bz_json *j); /* [ */
+void bz_json_array_end(bz_json *j);
+void bz_json_key(bz_json *j, const char *key); /* key must outlive nothing: it is written at once */
+
+void bz_json_str(bz_json *j, const char *s); /* NULL comes out as null */
+void bz_json_int(bz_json *j, int64_t v);
+void bz_json_num(bz_json *j, double v); /* shortest text that reads back as the same double */
+void bz_json_bool(bz_json *j, bool v);
+void bz_json_null(bz_json *j);
+
+/* key and value in one */
+void bz_json_key_str(bz_json *j, const char *key, const char *s);
+void bz_json_key_int(bz_json *j, const char *key, int64_t v);
+void bz_json_key_num(bz_json *j, const char *key, double v);
+void bz_json_key_bool(bz_json *j, const char *key, bool v);
+
+#endif

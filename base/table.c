@@ -1,0 +1,138 @@
+#include "base/table.h"
+
+#include "base/units.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_COLUMNS = 32 };
+
+typedef struct {
+    const char *text, *plain;
+} cell;
+
+struct bz_table {
+    bz_arena *arena;
+    int n_columns;
+    const char *title[MAX_COLUMNS];
+    bz_align align[MAX_COLUMNS];
+    int width[MAX_COLUMNS];
+    cell *cells; /* row after row */
+    size_t n, cap;
+};
+
+bz_table *bz_table_new(bz_arena *arena)
+{
+    bz_table *t = BZ_NEW(arena, bz_table, 1);
+    t->arena = arena;
+    return t;
+}
+
+/* Combining marks count 0, East Asian wide characters 2: enough for names that people write. */
+int bz_text_width(const char *s)
+{
+    int width = 0;
+    for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
+        if ((*p & 0xc0) == 0x80)
+            continue;
+        bool combining = (p[0] == 0xcc || (p[0] == 0xcd && p[1] < 0xb0));
+        bool wide = (p[0] >= 0xe3 && p[0] <= 0xed) || p[0] == 0xf0;
+        width += combining ? 0 : wide ? 2 : 1;
+    }
+    return width;
+}
+
+void bz_table_column(bz_table *t, const char *title, bz_align align)
+{
+    if (t->n_columns == MAX_COLUMNS)
+        return;
+    t->title[t->n_columns] = title;
+    t->align[t->n_columns] = align;
+    t->width[t->n_columns++] = bz_text_width(title);
+}
+
+void bz_table_cell(bz_table *t, const char *text, const char *plain)
+{
+    if (t->n == t->cap) {
+        size_t cap = t->cap ? t->cap * 2 : 64;
+        t->cells = bz_arena_grow(t->arena, t->cells, t->n, cap, sizeof *t->cells);
+        t->cap = cap;
+    }
+    bz_buf clean = {0};
+    bz_buf_clean(&clean, text);
+    cell *c = &t->cells[t->n];
+    c->text = bz_arena_str(t->arena, bz_buf_text(&clean));
+    c->plain = plain || strcmp(c->text, text) != 0 ? bz_arena_str(t->arena, plain ? plain : text) : c->text;
+    bz_buf_free(&clean);
+    int column = (int)(t->n++ % (size_t)t->n_columns), width = bz_text_width(c->text);
+    if (width > t->width[column])
+        t->width[column] = width;
+}
+
+void bz_table_int(bz_table *t, int64_t v)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%lld", (long long)v);
+    bz_table_cell(t, digits, NULL);
+}
+
+void bz_table_count(bz_table *t, int64_t v)
+{
+    char digits[24];
+    bz_unit_text text;
+    snprintf(digits, sizeof digits, "%lld", (long long)v);
+    bz_table_cell(t, v ? bz_units_count(text, (double)v) : "-", digits);
+}
+
+int bz_table_rows(const bz_table *t)
+{
+    return t->n_columns ? (int)(t->n / (size_t)t->n_columns) : 0;
+}
+
+static void put_padded(bz_buf *out, const bz_table *t, int column, const char *text)
+{
+    int gap = t->width[column] - bz_text_width(text);
+    bool last = column == t->n_columns - 1;
+    for (int i = 0; i < gap && t->align[column] == BZ_RIGHT; i++)
+        bz_buf_putc(out, ' ');
+    bz_buf_puts(out, text);
+    for (int i = 0; i < gap && t->align[column] == BZ_LEFT && !last; i++)
+        bz_buf_putc(out, ' ');
+    bz_buf_puts(out, last ? "\n" : "  ");
+}
+
+void bz_table_print(const bz_table *t, bz_buf *out)
+{
+    for (int c = 0; c < t->n_columns; c++)
+        put_padded(out, t, c, t->title[c]);
+    for (size_t i = 0; i < t->n; i++)
+        put_padded(out, t, (int)(i % (size_t)t->n_columns), t->cells[i].text);
+}
+
+static void put_csv(bz_buf *out, const char *s)
+{
+    if (!strpbrk(s, ",\"\r\n")) {
+        bz_buf_puts(out, s);
+        return;
+    }
+    bz_buf_putc(out, '"');
+    for (; *s; s++) {
+        if (*s == '"')
+            bz_buf_putc(out, '"');
+        bz_buf_putc(out, *s);
+    }
+    bz_buf_putc(out, '"');
+}
+
+void bz_table_csv(const bz_table *t, bz_buf *out)
+{
+    for (int c = 0; c < t->n_columns; c++) {
+        put_csv(out, t->title[c]);
+        bz_buf_putc(out, c == t->n_columns - 1 ? '\n' : ',');
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        put_csv(out, t->cells[i].plain);
+        bz_buf_putc(out, (int)(i % (size_t)t->n_columns) == t->n_columns - 1 ? '\n' : ',');
+    }
+}

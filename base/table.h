@@ -1,0 +1,31 @@
+/* Tables: filled cell by cell, printed as aligned columns for people or as CSV for programs.
+ * Text that came from a file is cleaned when it is printed for people. */
+#ifndef BZ_TABLE_H
+#define BZ_TABLE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+#include <stdint.h>
+
+typedef enum { BZ_LEFT, BZ_RIGHT } bz_align;
+typedef struct bz_table bz_table;
+
+/* The table lives in the arena. */
+bz_table *bz_table_new(bz_arena *arena);
+void bz_table_column(bz_table *t, const char *title, bz_align align);
+
+/* A row begins with its first cell and ends when all columns are filled. A cell has two faces:
+ * text for people, and the plain value for CSV (`plain` NULL: the same text). Both are copied. */
+void bz_table_cell(bz_table *t, const char *text, const char *plain);
+void bz_table_int(bz_table *t, int64_t v);   /* the same digits in both */
+void bz_table_count(bz_table *t, int64_t v); /* 118 M; CSV has the digits */
+
+int bz_table_rows(const bz_table *t);
+void bz_table_print(const bz_table *t, bz_buf *out);
+void bz_table_csv(const bz_table *t, bz_buf *out);
+
+/* Columns a piece of UTF-8 text takes on a terminal. */
+int bz_text_width(const char *s);
+
+#endif

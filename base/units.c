@@ -1,0 +1,50 @@
+#include "base/units.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct {
+    double factor;
+    const char *name;
+} unit;
+
+static const unit TIME[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}, {0, 0}};
+static const unit BYTES[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}, {0, 0}};
+static const unit COUNT[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {0, 0}};
+
+/* 999.6 µs must become 1.00 ms, not 1000 µs: so the rounded value picks the unit. */
+static const char *scaled(bz_unit_text out, double v, const unit *units)
+{
+    const unit *u = units;
+    while (u[1].name && fabs(v) < u->factor * 0.9995)
+        u++;
+    double x = v / u->factor, size = fabs(x);
+    int decimals = size >= 99.95 || x == 0 || (u->factor == 1 && x == floor(x)) ? 0 : size >= 9.995 ? 1 : 2;
+    snprintf(out, sizeof(bz_unit_text), "%.*f%s%s", decimals, x, u->name[0] ? " " : "", u->name);
+    return out;
+}
+
+const char *bz_units_time(bz_unit_text out, double seconds)
+{
+    return scaled(out, seconds, TIME);
+}
+
+const char *bz_units_bytes(bz_unit_text out, double bytes)
+{
+    return scaled(out, bytes, BYTES);
+}
+
+const char *bz_units_count(bz_unit_text out, double n)
+{
+    if (fabs(n) < 10000 && n == floor(n)) {
+        snprintf(out, sizeof(bz_unit_text), "%.0f", n);
+        return out;
+    }
+    return scaled(out, n, COUNT);
+}
+
+const char *bz_units_percent(bz_unit_text out, double share)
+{
+    snprintf(out, sizeof(bz_unit_text), "%.1f %%", share * 100);
+    return out;
+}

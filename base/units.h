@@ -1,0 +1,14 @@
+/* Numbers for people: three significant digits and the unit that fits. */
+#ifndef BZ_UNITS_H
+#define BZ_UNITS_H
+
+#include <stdint.h>
+
+/* Each formats into `out` and returns it. */
+typedef char bz_unit_text[24];
+const char *bz_units_time(bz_unit_text out, double seconds);  /* 14.3 µs */
+const char *bz_units_bytes(bz_unit_text out, double bytes);   /* 3.85 MB (powers of 1000) */
+const char *bz_units_count(bz_unit_text out, double n);       /* 118 M; whole numbers below 10,000 stay */
+const char *bz_units_percent(bz_unit_text out, double share); /* 0.269 -> 26.9 % */
+
+#endif

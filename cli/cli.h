@@ -1,0 +1,53 @@
+/* cli: one file per command, all of the same form; main.c has the table. A command parses its
+ * options, calls the rooms, prints, and returns an exit status (bz_code). Results go to stdout in
+ * one piece at the end, so that a failure leaves no half output; warnings go to stderr. */
+#ifndef BZ_CLI_H
+#define BZ_CLI_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+
+typedef struct bz_command {
+    const char *name, *arguments, *summary;
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+} bz_command;
+
+typedef enum {
+    BZ_OPTION_FLAG, /* bool * */
+    BZ_OPTION_TEXT, /* const char ** */
+    BZ_OPTION_INT,  /* int64_t *; the value must be at least 0 */
+    BZ_OPTION_LIST, /* bz_list *; may be given several times */
+} bz_option_kind;
+
+typedef struct bz_option {
+    const char *name; /* "batch" for --batch; "o|output" for -o and --output */
+    bz_option_kind kind;
+    void *target;
+    const char *value, *help; /* value: what to call it in --help; NULL for flags */
+} bz_option;                  /* a table of them ends with a row of zeros */
+
+typedef struct bz_list {
+    const char **item;
+    int n;
+} bz_list;
+
+/* Parses argv against the table. What is no option ends up in `arguments` (free item with free()).
+ * Returns 0 to go on; 1 when --help was asked for and printed; -1 on a usage error. */
+int bz_options_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
+                     bz_error *err);
+void bz_list_free(bz_list *list);
+
+/* Prints "benanza COMMAND: text" to stderr and returns the exit status that belongs to it. */
+int bz_report(const bz_command *command, const bz_error *err);
+void bz_warn(const bz_command *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes a result to stdout, or to `path` when it is not NULL; a full disk or closed pipe is an error. */
+int bz_output(const char *path, const bz_buf *text, bz_error *err);
+
+/* The name in the table of `n` names at stride bytes that a typo most likely meant, or NULL. */
+const char *bz_did_you_mean(const char *typed, const char *const *names, int n);
+
+extern const bz_command bz_command_layers, bz_command_strip;
+
+#endif

@@ -1,0 +1,231 @@
+/* Command lines: a table of options in, their targets filled out. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Edit distance, for names short enough that the square table fits on the stack. */
+static int distance(const char *a, const char *b)
+{
+    enum { MAX = 32 };
+    int n = (int)strlen(a), m = (int)strlen(b), row[MAX + 1];
+    if (n > MAX || m > MAX)
+        return MAX;
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+const char *bz_did_you_mean(const char *typed, const char *const *names, int n)
+{
+    const char *best = NULL;
+    int least = (int)strlen(typed) / 3 + 1;
+    for (int i = 0; i < n; i++) {
+        int d = distance(typed, names[i]);
+        if (d <= least && d < (int)strlen(names[i])) {
+            least = d - 1;
+            best = names[i];
+        }
+    }
+    return best;
+}
+
+/* "o|output": -o and --output. */
+static const char *long_name(const bz_option *o)
+{
+    return o->name[1] == '|' ? o->name + 2 : o->name;
+}
+
+static int unknown_option(const bz_option *options, const char *typed, bz_error *err)
+{
+    const char *names[64];
+    int n = 0;
+    for (const bz_option *o = options; o->name && n < 63; o++)
+        names[n++] = long_name(o);
+    names[n++] = "help";
+    const char *meant = bz_did_you_mean(typed, names, n);
+    if (meant)
+        return bz_fail(err, BZ_USAGE, "there is no option --%s: did you mean --%s?", typed, meant);
+    return bz_fail(err, BZ_USAGE, "there is no option --%s: see --help", typed);
+}
+
+static void print_help(const bz_command *command, const bz_option *options)
+{
+    bz_buf out = {0};
+    bz_buf_printf(&out, "usage: benanza %s %s\n%s\n\n", command->name, command->arguments, command->summary);
+    int width = (int)strlen("--help");
+    for (const bz_option *o = options; o->name; o++) {
+        int w = (int)strlen(long_name(o)) + 2 + (o->value ? (int)strlen(o->value) + 1 : 0);
+        width = w > width ? w : width;
+    }
+    for (const bz_option *o = options; o->name; o++) {
+        bz_buf left = {0};
+        bz_buf_printf(&left, "--%s%s%s", long_name(o), o->value ? " " : "", o->value ? o->value : "");
+        if (o->name[1] == '|')
+            bz_buf_printf(&out, "  -%c, %-*s  ", o->name[0], width, bz_buf_text(&left));
+        else
+            bz_buf_printf(&out, "      %-*s  ", width, bz_buf_text(&left));
+        /* further lines of a help text start below the first */
+        for (const char *p = o->help; *p; p++) {
+            bz_buf_putc(&out, *p);
+            if (*p == '\n')
+                bz_buf_printf(&out, "%*s", width + 8, "");
+        }
+        bz_buf_putc(&out, '\n');
+        bz_buf_free(&left);
+    }
+    bz_buf_printf(&out, "      %-*s  %s\n", width, "--help", "print this");
+    fputs(bz_buf_text(&out), stdout);
+    bz_buf_free(&out);
+}
+
+static void list_add(bz_list *list, const char *item)
+{
+    list->item = bz_realloc(list->item, (size_t)list->n + 1, sizeof *list->item);
+    list->item[list->n++] = item;
+}
+
+static int store(const bz_option *o, const char *value, bz_error *err)
+{
+    char *end;
+    switch (o->kind) {
+    case BZ_OPTION_FLAG:
+        if (value)
+            return bz_fail(err, BZ_USAGE, "--%s takes no value", long_name(o));
+        *(bool *)o->target = true;
+        return 0;
+    case BZ_OPTION_TEXT:
+        *(const char **)o->target = value;
+        return 0;
+    case BZ_OPTION_LIST:
+        list_add(o->target, value);
+        return 0;
+    case BZ_OPTION_INT:
+        errno = 0;
+        long long v = strtoll(value, &end, 10);
+        if (errno || end == value || *end || v < 0)
+            return bz_fail(err, BZ_USAGE, "--%s takes a whole number, not '%s'", long_name(o), value);
+        *(int64_t *)o->target = v;
+        return 0;
+    }
+    return 0;
+}
+
+static const bz_option *find_long(const bz_option *options, const char *name, size_t n)
+{
+    for (const bz_option *o = options; o->name; o++)
+        if (strlen(long_name(o)) == n && !memcmp(long_name(o), name, n))
+            return o;
+    return NULL;
+}
+
+static const bz_option *find_short(const bz_option *options, char c)
+{
+    for (const bz_option *o = options; o->name; o++)
+        if (o->name[1] == '|' && o->name[0] == c)
+            return o;
+    return NULL;
+}
+
+/* One option at argv[*i], its value in the same or the next argument. */
+static int parse_one(const bz_option *options, int argc, char **argv, int *i, bz_error *err)
+{
+    const char *arg = argv[*i], *value = NULL;
+    const bz_option *o;
+    if (arg[1] == '-') {
+        size_t n = strcspn(arg + 2, "=");
+        o = find_long(options, arg + 2, n);
+        if (!o) {
+            char typed[64];
+            snprintf(typed, sizeof typed, "%.*s", (int)(n < 60 ? n : 60), arg + 2);
+            return unknown_option(options, typed, err);
+        }
+        value = arg[2 + n] == '=' ? arg + 3 + n : NULL;
+    } else {
+        o = find_short(options, arg[1]);
+        if (!o)
+            return bz_fail(err, BZ_USAGE, "there is no option -%c: see --help", arg[1]);
+        value = arg[2] ? arg + 2 : NULL;
+    }
+    if (o->kind != BZ_OPTION_FLAG && !value) {
+        if (*i + 1 == argc)
+            return bz_fail(err, BZ_USAGE, "--%s wants a value: %s", long_name(o), o->value);
+        value = argv[++*i];
+    }
+    return store(o, value, err);
+}
+
+int bz_options_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
+                     bz_error *err)
+{
+    bool options_end = false;
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i];
+        if (options_end || arg[0] != '-' || !arg[1]) {
+            list_add(arguments, arg);
+        } else if (!strcmp(arg, "--")) {
+            options_end = true;
+        } else if (!strcmp(arg, "--help")) {
+            print_help(command, options);
+            return 1;
+        } else if (parse_one(options, argc, argv, &i, err)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+void bz_list_free(bz_list *list)
+{
+    free(list->item);
+    *list = (bz_list){0};
+}
+
+int bz_report(const bz_command *command, const bz_error *err)
+{
+    fprintf(stderr, "benanza %s: %s\n", command->name, err->text);
+    return err->code;
+}
+
+void bz_warn(const bz_command *command, const char *fmt, ...)
+{
+    bz_buf text = {0};
+    char line[2048];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    bz_buf_clean(&text, line);
+    fprintf(stderr, "benanza %s: warning: %s\n", command->name, bz_buf_text(&text));
+    bz_buf_free(&text);
+}
+
+int bz_output(const char *path, const bz_buf *text, bz_error *err)
+{
+    FILE *f = path ? fopen(path, "w") : stdout;
+    if (!f)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+    bool bad = fwrite(bz_buf_text(text), 1, text->len, f) != text->len || fflush(f);
+    int why = errno;
+    if (path && fclose(f) && !bad) {
+        bad = true;
+        why = errno;
+    }
+    if (bad)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path ? path : "standard output", strerror(why));
+    return 0;
+}
