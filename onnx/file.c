@@ -1,0 +1,130 @@
+#include "onnx/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What people take for a model by accident: how it begins, and what to tell them. */
+static const struct {
+    const char *begin, *hint;
+} MISTAKEN[] = {
+    {"<", "this is an HTML or XML page (a download that went wrong?), not an ONNX model"},
+    {"version https://git-lfs", "this is a Git LFS pointer, not the model: run git lfs pull"},
+    {"PK\003\004", "this is a zip archive (a PyTorch checkpoint?), not an ONNX model: export it to ONNX, or unpack it"},
+    {"\037\213", "this is a gzip file: unpack it first"},
+    {"{", "this is JSON, not an ONNX model"},
+    {"ir_version:", "this is an ONNX model in text form: convert it to the binary form first"},
+    {"\200\002", "this is a Python pickle, not an ONNX model: export it to ONNX"},
+};
+
+static int check_beginning(const char *path, const uint8_t *data, size_t size, bz_error *err)
+{
+    for (size_t i = 0; i < sizeof MISTAKEN / sizeof *MISTAKEN; i++) {
+        size_t n = strlen(MISTAKEN[i].begin);
+        if (size >= n && !memcmp(data, MISTAKEN[i].begin, n))
+            return bz_fail(err, BZ_BAD_INPUT, "%s: %s", path, MISTAKEN[i].hint);
+    }
+    return 0;
+}
+
+/* The folder is kept open: a path could be swapped for another between two looks. */
+static int open_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    bz_buf folder = {0};
+    if (slash)
+        bz_buf_put(&folder, path, (size_t)(slash - path) + 1);
+    else
+        bz_buf_puts(&folder, ".");
+    int fd = open(bz_buf_text(&folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bz_buf_free(&folder);
+    return fd;
+}
+
+int file_map(const char *path, bz_model_file *file, bz_error *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    int failed = 0;
+    void *data = NULL;
+    if (fstat(fd, &st))
+        failed = bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+    else if (S_ISDIR(st.st_mode))
+        failed = bz_fail(err, BZ_BAD_INPUT, "%s: is a folder: name the .onnx file in it", path);
+    else if (!S_ISREG(st.st_mode))
+        failed = bz_fail(err, BZ_BAD_INPUT, "%s: is not a regular file: save the model to disk first", path);
+    else if (st.st_size == 0)
+        failed = bz_fail(err, BZ_BAD_INPUT, "%s: the file is empty", path);
+    else if ((data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED)
+        failed = bz_fail(err, BZ_FAILED, "%s: cannot be mapped: %s", path, strerror(errno));
+    close(fd);
+    if (failed)
+        return -1;
+    /* Reading ahead would fetch weights that nobody looks at. */
+    madvise(data, (size_t)st.st_size, MADV_RANDOM);
+    file->data = data;
+    file->size = (size_t)st.st_size;
+    file->mapped = true;
+    file->folder = -1;
+    if (check_beginning(path, file->data, file->size, err)) {
+        file_unmap(file);
+        return -1;
+    }
+    file->folder = open_folder(path);
+    return 0;
+}
+
+void file_unmap(bz_model_file *file)
+{
+    if (file->mapped)
+        munmap((void *)file->data, file->size);
+    if (file->folder >= 0)
+        close(file->folder);
+    file->mapped = false;
+    file->folder = -1;
+}
+
+/* Component by component with O_NOFOLLOW: neither "..", nor a link, nor a race leads outside. */
+int file_open_external(const bz_model_file *file, const char *path, bz_error *err)
+{
+    if (path[0] == '/')
+        return bz_fail(err, BZ_BAD_INPUT, "external data '%s' is an absolute path: it must lie beside the model", path);
+    for (const char *p = path; *p; p += strcspn(p, "/"), p += strspn(p, "/"))
+        if (!strncmp(p, "..", 2) && (p[2] == '/' || !p[2]))
+            return bz_fail(err, BZ_BAD_INPUT, "external data '%s' leaves the model's folder: that is not allowed",
+                           path);
+    if (file->folder < 0 || !*path)
+        return -2;
+    int at = dup(file->folder);
+    for (const char *p = path; at >= 0 && *p;) {
+        char part[256];
+        size_t n = strcspn(p, "/");
+        if (n >= sizeof part) {
+            close(at);
+            return -2;
+        }
+        memcpy(part, p, n);
+        part[n] = 0;
+        p += n;
+        p += strspn(p, "/");
+        int next = openat(at, part, O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (*p ? O_PATH | O_DIRECTORY : O_RDONLY));
+        int why = errno;
+        struct stat st;
+        bool link = next < 0 && !fstatat(at, part, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode);
+        close(at);
+        if (link)
+            return bz_fail(
+                err, BZ_BAD_INPUT,
+                "external data '%s' goes through a link: that is not allowed, put the file itself beside the model",
+                path);
+        if (next < 0 && why != ENOENT && why != ENOTDIR && why != EACCES)
+            return bz_fail(err, BZ_BAD_INPUT, "external data '%s' cannot be opened: %s", path, strerror(why));
+        at = next;
+    }
+    return at >= 0 ? at : -2;
+}

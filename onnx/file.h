@@ -1,0 +1,29 @@
+/* The file behind a model. Private to onnx/. */
+#ifndef BZ_ONNX_FILE_H
+#define BZ_ONNX_FILE_H
+
+#include "onnx/onnx.h"
+
+typedef struct Onnx__FunctionProto function_proto;
+
+typedef struct bz_model_file {
+    const uint8_t *data;
+    size_t size;
+    bool mapped;
+    int folder; /* descriptor of the folder that external data is looked up in, or -1 */
+    int values_cap, symbols_cap;
+    bz_map symbols; /* named dimensions */
+    const function_proto **functions;
+    int n_functions;
+    bz_map function_names; /* "domain\0name\0overload" -> index */
+} bz_model_file;
+
+/* Maps a regular file. An empty file, a folder, or what is plainly something else is refused by name. */
+int file_map(const char *path, bz_model_file *file, bz_error *err);
+void file_unmap(bz_model_file *file);
+
+/* Opens external data below the model's folder, without following any link. Returns a descriptor, -1
+ * with err filled when the path leaves the folder, -2 when the file is just not there. */
+int file_open_external(const bz_model_file *file, const char *path, bz_error *err);
+
+#endif

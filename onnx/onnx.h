@@ -1,0 +1,230 @@
+/* onnx: an ONNX file -> a model in memory, and back.
+ *
+ * bz_model_load maps the file and reads its structure; weights stay on disk and are read one tensor
+ * at a time, when somebody asks (bz_tensor_ints, bz_tensor_reals). Cost follows the graph, not the
+ * weights. Everything a file says is checked here: after a successful load every index is in
+ * range, every name is resolved, nodes stand in topological order, and no tensor has more elements
+ * than INT64_MAX. Names may still hold any bytes: clean or escape them where they are printed.
+ *
+ * All memory belongs to the model and goes with bz_model_free. */
+#ifndef BZ_ONNX_H
+#define BZ_ONNX_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- data types: ONNX's own numbers -------------------------------------------------------- */
+
+typedef enum {
+    BZ_UNDEFINED,
+    BZ_F32,
+    BZ_U8,
+    BZ_I8,
+    BZ_U16,
+    BZ_I16,
+    BZ_I32,
+    BZ_I64,
+    BZ_STRING,
+    BZ_BOOL,
+    BZ_F16,
+    BZ_F64,
+    BZ_U32,
+    BZ_U64,
+    BZ_C64,
+    BZ_C128,
+    BZ_BF16,
+    BZ_F8E4M3,
+    BZ_F8E4M3FNUZ,
+    BZ_F8E5M2,
+    BZ_F8E5M2FNUZ,
+    BZ_U4,
+    BZ_I4,
+    BZ_F4E2M1,
+    BZ_F8E8M0,
+    BZ_U2,
+    BZ_I2,
+    BZ_N_DTYPES,
+} bz_dtype;
+
+const char *bz_dtype_name(bz_dtype t); /* "f32"; "?" for what we do not know */
+int bz_dtype_bits(bz_dtype t);         /* of one element in memory; 0 for strings and unknown types */
+bool bz_dtype_is_float(bz_dtype t);
+bool bz_dtype_is_int(bz_dtype t); /* signed and unsigned, bool not */
+
+/* ---- shapes -------------------------------------------------------------------------------- */
+
+/* A dimension, or an element of a shape that is computed: a number, or a symbol, which stands for a
+ * number that the file does not tell. Symbols live at the bottom of the range, where no number of
+ * interest is; equal symbols are equal numbers. */
+typedef int64_t bz_dim;
+#define BZ_SYMBOL_END (INT64_MIN / 2)
+static inline bool bz_is_symbol(bz_dim d)
+{
+    return d < BZ_SYMBOL_END;
+}
+
+enum { BZ_MAX_RANK = 64 }; /* a tensor with more dimensions is refused */
+
+typedef enum {
+    BZ_TYPE_NONE,
+    BZ_TYPE_TENSOR,
+    BZ_TYPE_SPARSE,
+    BZ_TYPE_SEQUENCE,
+    BZ_TYPE_OPTIONAL,
+    BZ_TYPE_MAP
+} bz_type_kind;
+
+typedef struct bz_type {
+    bz_type_kind kind;
+    bz_dtype dtype;             /* tensor: element; map: key */
+    int rank;                   /* -1: not known */
+    const bz_dim *dims;         /* [rank] */
+    const struct bz_type *elem; /* of a sequence, optional or map */
+} bz_type;
+
+/* ---- the model ----------------------------------------------------------------------------- */
+
+typedef struct bz_str {
+    const char *data; /* zero-terminated, but zeros may also occur inside */
+    size_t len;
+} bz_str;
+
+typedef struct bz_tensor {
+    const char *name;
+    bz_dtype dtype;
+    int rank;
+    const int64_t *dims;                      /* [rank], all >= 0 */
+    int64_t n;                                /* elements */
+    uint64_t at, size;                        /* where the TensorProto lies in the file */
+    const struct bz_tensor *values, *indices; /* of a sparse tensor; else NULL */
+    const char *external; /* file that holds the payload, relative to the model's folder; else NULL */
+    int64_t external_offset, external_size;
+} bz_tensor;
+
+typedef enum {
+    BZ_ATTR_NONE,
+    BZ_ATTR_FLOAT,
+    BZ_ATTR_INT,
+    BZ_ATTR_STRING,
+    BZ_ATTR_TENSOR,
+    BZ_ATTR_GRAPH,
+    BZ_ATTR_FLOATS,
+    BZ_ATTR_INTS,
+    BZ_ATTR_STRINGS,
+    BZ_ATTR_TENSORS,
+    BZ_ATTR_GRAPHS,
+    BZ_ATTR_TYPE,
+} bz_attr_kind;
+
+typedef struct bz_graph bz_graph;
+
+typedef struct bz_attr {
+    const char *name;
+    bz_attr_kind kind;
+    int n; /* of the lists */
+    union {
+        float f;
+        int64_t i;
+        bz_str s;
+        const float *floats;
+        const int64_t *ints;
+        const bz_str *strings;
+        const bz_tensor *tensor;
+        const bz_tensor *tensors;
+        bz_graph *graph;
+        bz_graph **graphs;
+        const bz_type *type;
+    };
+} bz_attr;
+
+typedef int32_t bz_value_id; /* index into model->values */
+#define BZ_NO_VALUE (-1)     /* an optional operand that was left out */
+
+typedef struct bz_node {
+    const char *name, *op, *domain; /* never NULL; name may be ""; domain "ai.onnx" is given as "" */
+    int opset;                      /* version of its domain; 0 when the file imports no such domain */
+    int n_in, n_out, n_attrs;
+    const bz_value_id *in, *out;
+    const bz_attr *attrs;
+    int function; /* index of the local function it calls, or -1 */
+} bz_node;
+
+struct bz_graph {
+    const char *name;
+    bz_node *nodes; /* topological order: stable, the file's order where that is one */
+    int n_nodes;
+    int n_inputs, n_outputs, n_captures;
+    bz_value_id *inputs, *outputs; /* inputs without those that are initializers with the same name */
+    bz_value_id *captures;         /* values of outer graphs that nodes in here read */
+};
+
+typedef struct bz_value {
+    const char *name;
+    const bz_type *declared; /* what the file says of it, or NULL */
+    const bz_tensor *init;   /* the constant it starts with, or NULL */
+} bz_value;
+
+typedef struct bz_opset {
+    const char *domain;
+    int version;
+} bz_opset;
+
+typedef struct bz_model {
+    const char *path, *producer;
+    int64_t ir_version;
+    int opset; /* of the default domain */
+    bz_graph *graph;
+    bz_value *values;
+    int n_values;
+    const char **symbols; /* names of dimensions; symbol k is INT64_MIN + k */
+    int n_symbols;
+    uint64_t file_size;
+    bz_arena arena;
+    struct bz_model_file *file; /* private */
+} bz_model;
+
+/* Opens and checks. On failure *model is NULL. `path` is copied. */
+int bz_model_load(const char *path, bz_model **model, bz_error *err);
+
+/* The same from memory, which must outlive the model; `name` stands in for the path in messages. No
+ * external data is found. */
+int bz_model_parse(const void *data, size_t size, const char *name, bz_model **model, bz_error *err);
+
+void bz_model_free(bz_model *model); /* NULL is fine */
+
+/* The body of the local function that `call` calls, made anew with values of its own; the call's
+ * attributes are put in. The graph's inputs and outputs correspond to the call's (fewer on the
+ * call: the rest were left out). Adds to model->values. */
+int bz_model_inline(bz_model *model, const bz_node *call, bz_graph **body, bz_error *err);
+
+/* A new symbol without a name, for a dimension that depends on data. */
+bz_dim bz_model_symbol(bz_model *model);
+
+/* "N" for a named symbol, "?7" for others. `out` holds at least 64 bytes. */
+const char *bz_symbol_text(const bz_model *model, bz_dim symbol, char *out);
+
+const bz_attr *bz_node_attr(const bz_node *node, const char *name); /* NULL where absent */
+
+/* ---- payloads on demand -------------------------------------------------------------------- */
+
+/* Reads all t->n elements of an integer or bool tensor (of a real one) into out. Meant for small
+ * ones: shape operands, axes, scales. Fails when the payload is missing, short, or external and not
+ * to be had. */
+int bz_tensor_ints(const bz_model *model, const bz_tensor *t, int64_t *out, bz_error *err);
+int bz_tensor_reals(const bz_model *model, const bz_tensor *t, double *out, bz_error *err);
+
+/* ---- back to a file ------------------------------------------------------------------------ */
+
+typedef struct bz_strip_result {
+    int64_t tensors, kept; /* payloads dropped, payloads small enough to keep */
+    uint64_t in_bytes, out_bytes;
+} bz_strip_result;
+
+/* Writes the model at `in` without its weights: every payload of more than `keep` bytes becomes an
+ * all-zero sparse tensor of the same shape and type, which is valid ONNX and takes no room. Fields
+ * that are newer than our schema pass through. `out` is written whole or not at all. */
+int bz_model_strip(const char *in, const char *out, uint64_t keep, bz_strip_result *result, bz_error *err);
+
+#endif

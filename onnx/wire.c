@@ -1,0 +1,428 @@
+/* One walk over the wire format serves two copies of a model: the skeleton, which the protobuf
+ * library then unpacks, and the stripped file. Which fields hold messages is a table; all other
+ * fields are copied as they are, so that what is newer than our schema is not lost. */
+#include "onnx/wire.h"
+
+#include <string.h>
+
+typedef enum {
+    LEAF,
+    MODEL,
+    GRAPH,
+    NODE,
+    ATTRIBUTE,
+    TENSOR,
+    SPARSE,
+    VALUE_INFO,
+    TYPE,
+    TYPE_ELEM,
+    TYPE_MAP,
+    FUNCTION,
+    TRAINING,
+    N_MESSAGES,
+} message;
+
+enum { MAX_FIELD = 32, MAX_DEPTH = 96 };
+
+/* The message that a field holds, LEAF where it holds none that matters to us. */
+static const uint8_t CHILD[N_MESSAGES][MAX_FIELD] = {
+    [MODEL] = {[7] = GRAPH, [20] = TRAINING, [25] = FUNCTION},
+    [GRAPH] = {[1] = NODE, [5] = TENSOR, [11] = VALUE_INFO, [12] = VALUE_INFO, [13] = VALUE_INFO, [15] = SPARSE},
+    [NODE] = {[5] = ATTRIBUTE},
+    [ATTRIBUTE] = {[5] = TENSOR,
+                   [6] = GRAPH,
+                   [10] = TENSOR,
+                   [11] = GRAPH,
+                   [14] = TYPE,
+                   [15] = TYPE,
+                   [22] = SPARSE,
+                   [23] = SPARSE},
+    [SPARSE] = {[1] = TENSOR, [2] = TENSOR},
+    [VALUE_INFO] = {[2] = TYPE},
+    [TYPE] = {[4] = TYPE_ELEM, [5] = TYPE_MAP, [9] = TYPE_ELEM},
+    [TYPE_ELEM] = {[1] = TYPE},
+    [TYPE_MAP] = {[2] = TYPE},
+    [FUNCTION] = {[7] = NODE, [11] = ATTRIBUTE, [12] = VALUE_INFO},
+    [TRAINING] = {[1] = GRAPH, [2] = GRAPH},
+};
+
+/* doc_string of each message; exporters put whole stack traces there. */
+static const uint8_t DOCUMENTATION[N_MESSAGES] = {
+    [MODEL] = 6, [GRAPH] = 10, [NODE] = 6, [ATTRIBUTE] = 13, [TENSOR] = 12, [VALUE_INFO] = 3, [FUNCTION] = 8,
+};
+
+enum {
+    T_DIMS = 1,
+    T_DTYPE = 2,
+    T_FLOATS = 4,
+    T_INT32S = 5,
+    T_STRINGS = 6,
+    T_INT64S = 7,
+    T_NAME = 8,
+    T_RAW = 9,
+    T_DOUBLES = 10,
+    T_UINT64S = 11,
+    T_EXTERNAL = 13,
+    T_LOCATION = 14
+};
+enum { S_VALUES = 1, S_INDICES = 2, S_DIMS = 3 };
+
+static bool is_payload(uint32_t field)
+{
+    return (field >= T_FLOATS && field <= T_INT64S) || (field >= T_RAW && field <= T_UINT64S);
+}
+
+int wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+    uint64_t v = 0;
+    for (int shift = 0; shift < 64 && *at < end; shift += 7) {
+        uint8_t byte = *(*at)++;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *value = v;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int bad(const wire_reader *r, const uint8_t *at, const char *what, bz_error *err)
+{
+    return bz_fail(err, BZ_BAD_INPUT, "byte %zu: %s: the file is cut off, damaged, or no ONNX model",
+                   (size_t)(at - r->base), what);
+}
+
+int wire_next(wire_reader *r, wire_field *f, bz_error *err)
+{
+    if (r->at == r->end)
+        return 0;
+    const uint8_t *start = r->at;
+    uint64_t tag;
+    if (wire_varint(&r->at, r->end, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
+        return bad(r, start, "no field can start here", err);
+    *f = (wire_field){.number = (uint32_t)(tag >> 3), .type = tag & 7, .start = start};
+    switch (f->type) {
+    case 0:
+        f->data = r->at;
+        if (wire_varint(&r->at, r->end, &f->value))
+            return bad(r, start, "a number has no end", err);
+        f->size = (uint64_t)(r->at - f->data);
+        return 1;
+    case 1:
+        f->size = 8;
+        break;
+    case 2:
+        if (wire_varint(&r->at, r->end, &f->size))
+            return bad(r, start, "a length has no end", err);
+        break;
+    case 5:
+        f->size = 4;
+        break;
+    default:
+        return bad(r, start, "a field has no known type", err);
+    }
+    if (f->size > (uint64_t)(r->end - r->at))
+        return bad(r, start, "a field is longer than what holds it", err);
+    f->data = r->at;
+    r->at += f->size;
+    return 1;
+}
+
+void wire_put_varint(bz_buf *out, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        bz_buf_putc(out, (char)(v | 0x80));
+    bz_buf_putc(out, (char)v);
+}
+
+void wire_put_tag(bz_buf *out, uint32_t number, uint8_t type)
+{
+    wire_put_varint(out, (uint64_t)number << 3 | type);
+}
+
+typedef struct {
+    const uint8_t *base;
+    bz_buf *out;
+    bool strip, sparse_constants;
+    uint64_t keep;
+    int64_t stripped, kept;
+    bz_error *err;
+} copier;
+
+static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t size, int depth);
+
+/* The skeleton's lengths are padded to a fixed five bytes, which is legal and saves moving what
+ * follows; a file that others read gets the shortest form. */
+enum { PADDED = 5 };
+
+static size_t begin_message(copier *c, uint32_t field)
+{
+    wire_put_tag(c->out, field, 2);
+    bz_buf_extend(c->out, PADDED);
+    return c->out->len;
+}
+
+static int end_message(copier *c, size_t start)
+{
+    uint64_t size = c->out->len - start;
+    if (size > INT32_MAX)
+        return bz_fail(c->err, BZ_BAD_INPUT,
+                       "the model's structure alone takes more than 2 GB: that is no model we can read");
+    char *length = c->out->data + start - PADDED;
+    if (!c->strip) {
+        for (int i = 0; i < PADDED; i++, size >>= 7)
+            length[i] = (char)((size & 0x7f) | (i < PADDED - 1 ? 0x80 : 0));
+        return 0;
+    }
+    bz_buf varint = {0};
+    wire_put_varint(&varint, size);
+    memmove(length + varint.len, length + PADDED, size);
+    memcpy(length, varint.data, varint.len);
+    c->out->len -= PADDED - varint.len;
+    bz_buf_free(&varint);
+    return 0;
+}
+
+static int copy_child(copier *c, uint32_t field, message kind, const uint8_t *data, uint64_t size, int depth)
+{
+    size_t start = begin_message(c, field);
+    return copy_message(c, kind, data, size, depth + 1) ? -1 : end_message(c, start);
+}
+
+/* A skeleton's tensor keeps all but its payload, whose place is told instead. */
+static int copy_tensor(copier *c, const uint8_t *data, uint64_t size)
+{
+    wire_reader r = {c->base, data, data + size};
+    wire_field f;
+    int more;
+    while ((more = wire_next(&r, &f, c->err)) > 0)
+        if (c->strip || (!is_payload(f.number) && f.number != DOCUMENTATION[TENSOR]))
+            bz_buf_put(c->out, f.start, (size_t)(r.at - f.start));
+    if (more == 0 && !c->strip) {
+        wire_place place = {(uint64_t)(data - c->base), size};
+        wire_put_tag(c->out, T_RAW, 2);
+        wire_put_varint(c->out, sizeof place);
+        bz_buf_put(c->out, &place, sizeof place);
+    }
+    return more;
+}
+
+/* What stripping needs to know of a tensor: how much it holds, and whether a sparse one may stand
+ * for it (which needs at least one dimension, none of size 0, and no strings). */
+static int payload_size(copier *c, const uint8_t *data, uint64_t size, uint64_t *payload, bool *can_be_sparse)
+{
+    wire_reader r = {c->base, data, data + size};
+    wire_field f;
+    int more, rank = 0;
+    *payload = 0;
+    *can_be_sparse = true;
+    while ((more = wire_next(&r, &f, c->err)) > 0) {
+        if (is_payload(f.number))
+            *payload += f.size;
+        if (f.number == T_STRINGS || (f.number == T_DIMS && f.type == 0 && f.value == 0))
+            *can_be_sparse = false;
+        if (f.number == T_EXTERNAL || (f.number == T_LOCATION && f.value == 1))
+            *payload = UINT64_MAX / 2;
+        rank += f.number == T_DIMS;
+    }
+    *can_be_sparse &= rank > 0;
+    return more;
+}
+
+/* SparseTensorProto with the dense tensor's dims and an empty list of values, which carries its
+ * name and data type. Empty indices are written out: ONNX Runtime refuses a file without them. */
+static int put_sparse(copier *c, const uint8_t *data, uint64_t size)
+{
+    wire_reader r = {c->base, data, data + size};
+    wire_field f;
+    bz_buf dims = {0};
+    int more;
+    size_t start = begin_message(c, S_VALUES);
+    wire_put_tag(c->out, T_DIMS, 0);
+    wire_put_varint(c->out, 0);
+    while ((more = wire_next(&r, &f, c->err)) > 0) {
+        if (f.number == T_DIMS) {
+            wire_put_tag(&dims, S_DIMS, f.type);
+            if (f.type == 2)
+                wire_put_varint(&dims, f.size);
+            bz_buf_put(&dims, f.data, (size_t)f.size);
+        } else if (!is_payload(f.number) && f.number != T_EXTERNAL && f.number != T_LOCATION) {
+            bz_buf_put(c->out, f.start, (size_t)(r.at - f.start));
+        }
+    }
+    if (more == 0)
+        more = end_message(c, start);
+    start = begin_message(c, S_INDICES);
+    wire_put_tag(c->out, T_DIMS, 0);
+    wire_put_varint(c->out, 0);
+    wire_put_tag(c->out, T_DTYPE, 0);
+    wire_put_varint(c->out, 7); /* int64 */
+    if (more == 0)
+        more = end_message(c, start);
+    bz_buf_put(c->out, dims.data, dims.len);
+    bz_buf_free(&dims);
+    return more;
+}
+
+enum {
+    M_OPSET = 8,
+    O_DOMAIN = 1,
+    O_VERSION = 2,
+    A_NAME = 1,
+    A_TENSOR = 5,
+    A_SPARSE = 22,
+    A_TYPE = 20,
+    G_INITIALIZER = 5,
+    G_SPARSE_INITIALIZER = 15
+};
+
+static int copy_initializer(copier *c, const wire_field *f, int depth)
+{
+    uint64_t payload;
+    bool can_be_sparse;
+    if (payload_size(c, f->data, f->size, &payload, &can_be_sparse))
+        return -1;
+    if (payload <= c->keep || !can_be_sparse) {
+        c->kept++;
+        return copy_child(c, f->number, TENSOR, f->data, f->size, depth);
+    }
+    c->stripped++;
+    size_t start = begin_message(c, G_SPARSE_INITIALIZER);
+    return put_sparse(c, f->data, f->size) ? -1 : end_message(c, start);
+}
+
+/* Attribute `value` of a Constant node: a big tensor turns the whole attribute into `sparse_value`.
+ * Returns 1 when it did, 0 when the attribute is to be copied as it is. */
+static int copy_constant(copier *c, const wire_field *attribute)
+{
+    wire_reader r = {c->base, attribute->data, attribute->data + attribute->size};
+    wire_field f, tensor = {0};
+    bool is_value = false;
+    int more;
+    while ((more = wire_next(&r, &f, c->err)) > 0) {
+        if (f.number == A_NAME && f.type == 2)
+            is_value = f.size == strlen("value") && !memcmp(f.data, "value", (size_t)f.size);
+        if (f.number == A_TENSOR && f.type == 2)
+            tensor = f;
+    }
+    if (more < 0)
+        return -1;
+    uint64_t payload = 0;
+    bool can_be_sparse = false;
+    if (!is_value || !tensor.data)
+        return 0;
+    if (payload_size(c, tensor.data, tensor.size, &payload, &can_be_sparse))
+        return -1;
+    if (payload <= c->keep || !can_be_sparse) {
+        c->kept++;
+        return 0;
+    }
+    c->stripped++;
+    size_t start = begin_message(c, attribute->number);
+    wire_put_tag(c->out, A_NAME, 2);
+    wire_put_varint(c->out, strlen("sparse_value"));
+    bz_buf_puts(c->out, "sparse_value");
+    size_t sparse = begin_message(c, A_SPARSE);
+    if (put_sparse(c, tensor.data, tensor.size) || end_message(c, sparse))
+        return -1;
+    wire_put_tag(c->out, A_TYPE, 0);
+    wire_put_varint(c->out, 11); /* AttributeProto.SPARSE_TENSOR */
+    return end_message(c, start) ? -1 : 1;
+}
+
+static bool node_is_constant(const copier *c, const uint8_t *data, uint64_t size)
+{
+    wire_reader r = {c->base, data, data + size};
+    wire_field f;
+    while (wire_next(&r, &f, NULL) > 0)
+        if (f.number == 4 && f.type == 2)
+            return f.size == strlen("Constant") && !memcmp(f.data, "Constant", (size_t)f.size);
+    return false;
+}
+
+/* One field that the table names as a message. */
+static int copy_field(copier *c, message parent, bool constant, const wire_field *f, int depth)
+{
+    message child = CHILD[parent][f->number];
+    if (c->strip && parent == GRAPH && child == TENSOR)
+        return copy_initializer(c, f, depth);
+    if (constant && child == ATTRIBUTE) {
+        int done = copy_constant(c, f);
+        if (done)
+            return done < 0 ? -1 : 0;
+    }
+    if (!c->strip && child == TRAINING)
+        return 0;
+    return copy_child(c, f->number, child, f->data, f->size, depth);
+}
+
+static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t size, int depth)
+{
+    if (depth > MAX_DEPTH)
+        return bz_fail(c->err, BZ_BAD_INPUT, "byte %zu: graphs or types are nested more than %d deep",
+                       (size_t)(data - c->base), MAX_DEPTH);
+    if (kind == TENSOR)
+        return copy_tensor(c, data, size);
+    if (kind == SPARSE && c->strip) {
+        bz_buf_put(c->out, data, (size_t)size);
+        return 0;
+    }
+    bool constant = c->sparse_constants && kind == NODE && node_is_constant(c, data, size);
+    wire_reader r = {c->base, data, data + size};
+    wire_field f;
+    int more;
+    while ((more = wire_next(&r, &f, c->err)) > 0) {
+        if (f.type == 2 && f.number < MAX_FIELD && CHILD[kind][f.number] != LEAF) {
+            if (copy_field(c, kind, constant, &f, depth))
+                return -1;
+        } else if (c->strip || f.number != DOCUMENTATION[kind] || kind == LEAF) {
+            bz_buf_put(c->out, f.start, (size_t)(r.at - f.start));
+        }
+    }
+    return more;
+}
+
+int wire_skeleton(const uint8_t *data, size_t size, bz_buf *out, bz_error *err)
+{
+    copier c = {.base = data, .out = out, .err = err};
+    return copy_message(&c, MODEL, data, size, 0);
+}
+
+/* Version of the default operator set, which may stand behind the graph in the file; 0 without one. */
+static uint64_t default_opset(const uint8_t *data, size_t size)
+{
+    wire_reader r = {data, data, data + size};
+    wire_field f, g;
+    while (wire_next(&r, &f, NULL) > 0) {
+        if (f.number != M_OPSET || f.type != 2)
+            continue;
+        uint64_t version = 0;
+        bool is_default = true;
+        wire_reader inner = {data, f.data, f.data + f.size};
+        while (wire_next(&inner, &g, NULL) > 0) {
+            if (g.number == O_VERSION)
+                version = g.value;
+            if (g.number == O_DOMAIN && g.size)
+                is_default = g.size == strlen("ai.onnx") && !memcmp(g.data, "ai.onnx", (size_t)g.size);
+        }
+        if (is_default)
+            return version;
+    }
+    return 0;
+}
+
+/* Constant knows sparse_value from operator set 11 on. */
+int wire_strip(const uint8_t *data, size_t size, uint64_t keep, bz_buf *out, int64_t *stripped, int64_t *kept,
+               bz_error *err)
+{
+    copier c = {.base = data,
+                .out = out,
+                .strip = true,
+                .sparse_constants = default_opset(data, size) >= 11,
+                .keep = keep,
+                .err = err};
+    int failed = copy_message(&c, MODEL, data, size, 0);
+    *stripped = c.stripped;
+    *kept = c.kept;
+    return failed;
+}
