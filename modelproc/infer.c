@@ -1,0 +1,274 @@
+/* One pass over the nodes in topological order: rule, then values, then the layer. */
+#include "modelproc/infer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const data NO_DATA = {0};
+
+/* Functions that are put in bring values of their own. */
+static void cover_values(infer *inf)
+{
+    int n = inf->model->n_values;
+    if (n <= inf->cap)
+        return;
+    int cap = inf->cap * 2 > n ? inf->cap * 2 : n;
+    inf->types = bz_realloc(inf->types, (size_t)cap, sizeof *inf->types);
+    inf->values = bz_realloc(inf->values, (size_t)cap, sizeof *inf->values);
+    inf->constant = bz_realloc(inf->constant, (size_t)cap, sizeof *inf->constant);
+    for (int i = inf->cap; i < cap; i++) {
+        inf->types[i] = (bz_type){.rank = -1};
+        inf->values[i] = NULL;
+        inf->constant[i] = false;
+    }
+    inf->cap = cap;
+}
+
+void infer_warn(infer *inf, const char *text)
+{
+    bz_layers *l = inf->layers;
+    if (l->n_warnings > MAX_WARNINGS)
+        return;
+    for (int i = 0; i < l->n_warnings; i++)
+        if (!strcmp(l->warnings[i], text))
+            return;
+    if (l->n_warnings == MAX_WARNINGS)
+        text = "there are more warnings of this kind";
+    l->warnings[l->n_warnings++] = bz_arena_str(inf->arena, text);
+}
+
+/* Initializers that the graph names; their types are plain. */
+static void type_constants(infer *inf)
+{
+    cover_values(inf);
+    for (int i = 0; i < inf->model->n_values; i++) {
+        const bz_tensor *t = inf->model->values[i].init;
+        if (!t)
+            continue;
+        inf->types[i] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = t->dtype, .rank = t->rank, .dims = t->dims};
+        inf->constant[i] = true;
+    }
+}
+
+static const op UNKNOWN_OP = {
+    "", NULL, "unknown", BZ_COMPUTE, rule_none, .flags = OP_RANKLESS, .labels = "x... > y..."};
+static int call_function(call *c);
+static const op FUNCTION_OP = {
+    "", NULL, "function", BZ_COMPUTE, call_function, .flags = OP_RANKLESS, .labels = "x... > y..."};
+
+static const op *find_op(infer *inf, const bz_node *node)
+{
+    if (node->function >= 0)
+        return &FUNCTION_OP;
+    const op *o = op_find(&inf->ops, node->domain, node->op);
+    if (o)
+        return o;
+    bz_buf text = {0};
+    bz_buf_printf(&text,
+                  "operator %s%s%s is not known: its results are only what the file declares, and it has no price",
+                  node->domain, *node->domain ? "." : "", node->op);
+    infer_warn(inf, bz_buf_text(&text));
+    bz_buf_free(&text);
+    return &UNKNOWN_OP;
+}
+
+/* A local function runs as a body of its caller. */
+static int call_function(call *c)
+{
+    bz_graph *g;
+    if (bz_model_inline(c->inf->model, c->node, &g, c->err))
+        return -1;
+    cover_values(c->inf);
+    if (c->node->n_in > g->n_inputs || c->node->n_out > g->n_outputs)
+        return call_fail(c, "the call has more operands or results than the function");
+    const data **values = BZ_NEW(c->arena, const data *, c->node->n_in);
+    for (int k = 0; k < c->node->n_in; k++)
+        values[k] = in_data(c, k);
+    bz_body *body = BZ_NEW(c->arena, bz_body, 1);
+    *body = (bz_body){.name = c->node->op, .trips = 1, .trips_known = true};
+    c->bodies = body;
+    c->n_bodies = 1;
+    if (infer_body(c, g, c->in, values, c->node->n_in, body))
+        return -1;
+    for (int k = 0; k < c->node->n_out; k++) {
+        if (g->outputs[k] == BZ_NO_VALUE)
+            continue;
+        set_type(c, k, value_type(c, g->outputs[k]));
+        c->out_data[k] = value_data(c, g->outputs[k]);
+    }
+    return 0;
+}
+
+static bool operands_constant(const infer *inf, const bz_node *node)
+{
+    for (int k = 0; k < node->n_in; k++)
+        if (node->in[k] >= 0 && !inf->constant[node->in[k]])
+            return false;
+    for (int i = 0; i < node->n_attrs; i++) {
+        const bz_attr *a = &node->attrs[i];
+        int n = a->kind == BZ_ATTR_GRAPH ? 1 : a->kind == BZ_ATTR_GRAPHS ? a->n : 0;
+        for (int g = 0; g < n; g++) {
+            const bz_graph *body = a->kind == BZ_ATTR_GRAPH ? a->graph : a->graphs[g];
+            for (int k = 0; k < body->n_captures; k++)
+                if (!inf->constant[body->captures[k]])
+                    return false;
+        }
+    }
+    return true;
+}
+
+static bool fully_known(const data *d)
+{
+    if (!d || d == &NO_DATA)
+        return false;
+    for (int64_t k = 0; d->i && k < d->n; k++)
+        if (bz_is_symbol(d->i[k]))
+            return false;
+    return true;
+}
+
+/* Operands whose rank nobody knows leave most rules helpless: then the results are unknown, too. */
+static bool ranks_known(const call *c)
+{
+    for (int k = 0; k < c->node->n_in; k++)
+        if (c->node->in[k] >= 0 && (c->in[k].kind != BZ_TYPE_TENSOR || c->in[k].rank < 0))
+            return false;
+    return true;
+}
+
+static int run_rules(call *c)
+{
+    if (!(c->op->flags & OP_RANKLESS) && !ranks_known(c))
+        return rule_none(c);
+    if (c->op->shape(c))
+        return -1;
+    return c->op->eval ? c->op->eval(c) : 0;
+}
+
+/* Types, values and constness of the results become those of their values. */
+static int keep_results(infer *inf, call *c, bz_layer *layer)
+{
+    bool constant = !(c->op->flags & OP_RANDOM) && operands_constant(inf, c->node), all = true;
+    for (int k = 0; k < c->node->n_out; k++) {
+        bz_value_id v = c->node->out[k];
+        if (v < 0) {
+            c->out[k] = (bz_type){.rank = -1};
+            continue;
+        }
+        if (declared_fill(inf, c->node, v, &c->out[k]))
+            return -1;
+        inf->types[v] = c->out[k];
+        inf->values[v] = c->out_data[k];
+        inf->constant[v] = constant || fully_known(c->out_data[k]);
+        all &= inf->constant[v];
+    }
+    layer->class = all && (c->node->n_out || constant) ? BZ_CONSTANT : c->op->class;
+    return 0;
+}
+
+static int infer_node(infer *inf, const bz_node *node, bz_layer *layer)
+{
+    if (inf->budget-- <= 0)
+        return bz_fail(inf->err, BZ_BAD_INPUT, "functions and bodies unfold to more nodes than any real model has");
+    if (!node->opset && !*node->domain && node->function < 0)
+        return bz_fail(inf->err, BZ_BAD_INPUT, "node '%s' (%s): the file does not import the default operator set",
+                       node->name, node->op);
+    call c = {.inf = inf, .node = node, .arena = inf->arena, .err = inf->err, .bytes = -1};
+    c.op = find_op(inf, node);
+    c.in = BZ_NEW(inf->arena, bz_type, node->n_in + node->n_out);
+    c.out = c.in + node->n_in;
+    const data *few[8] = {0};
+    c.out_data = node->n_out <= 8 ? few : BZ_NEW(inf->arena, const data *, node->n_out);
+    for (int k = 0; k < node->n_in; k++)
+        c.in[k] = node->in[k] >= 0 ? inf->types[node->in[k]] : (bz_type){.rank = -1};
+    for (int k = 0; k < node->n_out; k++)
+        c.out[k] = (bz_type){.rank = -1};
+    if (run_rules(&c) || keep_results(inf, &c, layer))
+        return -1;
+    layer->node = node;
+    layer_finish(inf, &c, layer);
+    return 0;
+}
+
+int infer_graph(infer *inf, const bz_graph *g, bz_layer **layers)
+{
+    *layers = BZ_NEW(inf->arena, bz_layer, g->n_nodes);
+    for (int i = 0; i < g->n_nodes; i++) {
+        (*layers)[i].index = i;
+        if (infer_node(inf, &g->nodes[i], &(*layers)[i]))
+            return -1;
+    }
+    return 0;
+}
+
+int infer_body(call *c, const bz_graph *g, const bz_type *in, const data *const *values, int n_in, bz_body *body)
+{
+    infer *inf = c->inf;
+    if (inf->depth >= MAX_NESTING)
+        return call_fail(c, "bodies and functions are nested more than %d deep", MAX_NESTING);
+    for (int k = 0; k < g->n_inputs; k++) {
+        bz_value_id v = g->inputs[k];
+        bz_type t = k < n_in ? in[k] : (bz_type){.rank = -1};
+        if (declared_fill(inf, c->node, v, &t))
+            return -1;
+        inf->types[v] = t;
+        inf->values[v] = k < n_in && values ? values[k] : NULL;
+        inf->constant[v] = fully_known(inf->values[v]);
+    }
+    bz_layer *layers;
+    inf->depth++;
+    int failed = infer_graph(inf, g, &layers);
+    inf->depth--;
+    body->layers = layers;
+    body->n = g->n_nodes;
+    return failed;
+}
+
+static int infer_model(infer *inf)
+{
+    type_constants(inf);
+    op_index_build(&inf->ops, inf->arena);
+    bz_layers *l = inf->layers;
+    if (bind_inputs(inf) || infer_graph(inf, inf->model->graph, &l->layer))
+        return -1;
+    l->n = inf->model->graph->n_nodes;
+    return 0;
+}
+
+int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers **layers, bz_error *err)
+{
+    bz_layers *l = bz_alloc(1, sizeof *l);
+    *l = (bz_layers){.model = model};
+    l->warnings = BZ_NEW(&l->arena, const char *, MAX_WARNINGS + 1);
+    infer inf = {.layers = l,
+                 .model = model,
+                 .arena = &l->arena,
+                 .err = err,
+                 .options = options,
+                 .budget = 64 * (int64_t)model->n_values + 1000000};
+    int failed = infer_model(&inf);
+    l->types = inf.types;
+    l->constant = inf.constant;
+    free(inf.values);
+    bz_map_free(&inf.ops);
+    bz_buf_free(&inf.key);
+    if (failed) {
+        bz_fail_in(err, "%s", model->path);
+        bz_layers_free(l);
+        l = NULL;
+    }
+    *layers = l;
+    return failed ? -1 : 0;
+}
+
+void bz_layers_free(bz_layers *l)
+{
+    if (!l)
+        return;
+    free((void *)l->types);
+    free((void *)l->constant);
+    bz_arena_free(&l->arena);
+    free(l);
+}

@@ -1,0 +1,39 @@
+/* The engine behind bz_layers_infer. Private to modelproc/. */
+#ifndef BZ_INFER_H
+#define BZ_INFER_H
+
+#include "modelproc/op.h"
+
+enum {
+    MAX_INTS = 4096, /* elements of integer tensors whose values are followed */
+    MAX_REALS = 256, /* the same for reals: scales and limits, not weights */
+    MAX_NESTING = 64,
+    MAX_WARNINGS = 32,
+};
+
+struct infer {
+    bz_layers *layers;
+    bz_model *model;
+    bz_arena *arena;
+    bz_error *err;
+    const bz_infer_options *options;
+    bool rebound;        /* the command line changed a dimension: what the file declares may be stale */
+    bz_type *types;      /* [cap] by value */
+    const data **values; /* [cap] known values; &NO_DATA: tried and not to be had */
+    bool *constant;      /* [cap] */
+    int cap;
+    bz_map ops;
+    int depth;
+    int64_t budget; /* nodes that may still be looked at: functions can nest without end */
+    bz_buf key;
+};
+
+extern const data NO_DATA;
+
+int infer_graph(infer *inf, const bz_graph *g, bz_layer **layers);
+int bind_inputs(infer *inf);                                                   /* bind.c */
+int declared_fill(infer *inf, const bz_node *node, bz_value_id v, bz_type *t); /* bind.c */
+void layer_finish(infer *inf, call *c, bz_layer *layer);                       /* layer.c */
+void infer_warn(infer *inf, const char *text);
+
+#endif

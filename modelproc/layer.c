@@ -1,0 +1,320 @@
+/* Keys and costs: what remains of a node once shapes and parameters are known. */
+#include "modelproc/infer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *bz_class_name(bz_class c)
+{
+    static const char *const NAMES[] = {"compute", "memory", "view", "constant"};
+    return NAMES[c];
+}
+
+const bz_param *bz_layer_param(const bz_layer *layer, const char *name)
+{
+    for (int i = 0; i < layer->n_params; i++)
+        if (!strcmp(layer->params[i].name, name))
+            return &layer->params[i];
+    return NULL;
+}
+
+/* ---- types ---------------------------------------------------------------------------------- */
+
+int64_t bz_type_elements(const bz_type *t)
+{
+    if (t->kind != BZ_TYPE_TENSOR || t->rank < 0)
+        return -1;
+    int64_t n = 1;
+    for (int i = 0; i < t->rank; i++) {
+        if (bz_is_symbol(t->dims[i]))
+            return -1;
+        if (__builtin_mul_overflow(n, t->dims[i], &n) || n > INT64_MAX / 256)
+            return -1;
+    }
+    return n;
+}
+
+int64_t bz_type_bytes(const bz_type *t)
+{
+    int64_t n = bz_type_elements(t);
+    return n < 0 ? -1 : (n * bz_dtype_bits(t->dtype) + 7) / 8;
+}
+
+bool bz_type_is_static(const bz_type *t)
+{
+    if (t->kind == BZ_TYPE_NONE || t->kind == BZ_TYPE_MAP)
+        return true;
+    if (t->kind == BZ_TYPE_SEQUENCE || t->kind == BZ_TYPE_OPTIONAL)
+        return t->elem && bz_type_is_static(t->elem);
+    return bz_type_elements(t) >= 0;
+}
+
+static void put_dims(const bz_model *model, const bz_type *t, bz_buf *out)
+{
+    char name[64];
+    if (t->rank < 0)
+        bz_buf_putc(out, '?');
+    else if (t->rank == 0)
+        bz_buf_puts(out, "scalar");
+    for (int i = 0; i < t->rank; i++) {
+        if (i)
+            bz_buf_putc(out, 'x');
+        if (!bz_is_symbol(t->dims[i]))
+            bz_buf_int(out, t->dims[i]);
+        else
+            bz_buf_clean(out, model ? bz_symbol_text(model, t->dims[i], name) : "?");
+    }
+}
+
+void bz_type_text(const bz_model *model, const bz_type *t, bz_buf *out)
+{
+    static const char *const WRAPPED[] = {
+        [BZ_TYPE_SEQUENCE] = "seq(", [BZ_TYPE_OPTIONAL] = "optional(", [BZ_TYPE_MAP] = "map("};
+    switch (t->kind) {
+    case BZ_TYPE_NONE:
+        bz_buf_puts(out, "-");
+        break;
+    case BZ_TYPE_TENSOR:
+    case BZ_TYPE_SPARSE:
+        put_dims(model, t, out);
+        break;
+    default:
+        bz_buf_puts(out, WRAPPED[t->kind]);
+        if (t->elem)
+            bz_type_text(model, t->elem, out);
+        bz_buf_putc(out, ')');
+    }
+}
+
+/* ---- keys ----------------------------------------------------------------------------------- */
+
+/* Next label of "x w b" or "x..."; the last one serves all further operands when it ends in "...",
+ * numbered then. Returns false when there is none, or the operand is to be left out. */
+typedef struct {
+    const char *at, *repeat;
+    int n;
+} labels;
+
+static bool next_label(labels *l, char *out, size_t room)
+{
+    while (*l->at == ' ')
+        l->at++;
+    size_t n = strcspn(l->at, " ");
+    if (n > 3 && !memcmp(l->at + n - 3, "...", 3) && *l->at != '>')
+        l->repeat = l->at;
+    if (l->repeat) {
+        size_t base = strcspn(l->repeat, ".");
+        if (l->n++ == 0)
+            snprintf(out, room, "%.*s", (int)base, l->repeat);
+        else
+            snprintf(out, room, "%.*s%d", (int)base, l->repeat, l->n);
+        return true;
+    }
+    if (!n || *l->at == '>')
+        return false;
+    snprintf(out, room, "%.*s", (int)n, l->at);
+    l->at += n;
+    return out[0] != '-';
+}
+
+static void put_operands(infer *inf, const bz_type *types, int n, const char *spec)
+{
+    labels l = {.at = spec};
+    char label[16];
+    for (int k = 0; k < n; k++) {
+        bool named = next_label(&l, label, sizeof label);
+        if (!named || types[k].kind == BZ_TYPE_NONE)
+            continue;
+        bz_buf_putc(&inf->key, ' ');
+        bz_buf_puts(&inf->key, label);
+        bz_buf_putc(&inf->key, '=');
+        bz_type_text(NULL, &types[k], &inf->key);
+    }
+}
+
+/* The data type is not part of the key as long as it is a floating-point one: which of them to run
+ * a layer in is the user's choice. Integers are another kind of work. */
+static void put_type(infer *inf, const call *c)
+{
+    const bz_type *t = c->node->n_in ? &c->in[0] : c->node->n_out ? &c->out[0] : NULL;
+    if (t && t->kind == BZ_TYPE_TENSOR && t->dtype && !bz_dtype_is_float(t->dtype)) {
+        bz_buf_puts(&inf->key, " type=");
+        bz_buf_puts(&inf->key, bz_dtype_name(t->dtype));
+    }
+}
+
+/* Words in a key hold no blanks, so that it can be taken apart again. */
+static void put_word(bz_buf *b, const char *word)
+{
+    for (; *word; word++)
+        bz_buf_putc(b, *word > ' ' && *word < 127 ? *word : '_');
+}
+
+static void put_params(infer *inf, const call *c)
+{
+    for (int i = 0; i < c->n_params; i++) {
+        const bz_param *p = &c->params[i];
+        bz_buf_putc(&inf->key, ' ');
+        bz_buf_puts(&inf->key, p->name);
+        bz_buf_putc(&inf->key, '=');
+        if (p->text)
+            put_word(&inf->key, p->text);
+        for (int k = 0; k < p->n; k++) {
+            if (k)
+                bz_buf_putc(&inf->key, 'x');
+            if (bz_is_symbol(p->v[k]))
+                bz_buf_putc(&inf->key, '?');
+            else
+                bz_buf_int(&inf->key, p->v[k]);
+        }
+    }
+}
+
+/* Operators without a row of their own, and functions, are told apart by name. */
+static void put_custom(infer *inf, const call *c)
+{
+    if (*c->op->name)
+        return;
+    bz_buf_puts(&inf->key, " op=");
+    put_word(&inf->key, c->node->domain);
+    bz_buf_putc(&inf->key, '.');
+    put_word(&inf->key, c->node->op);
+}
+
+static void make_key(infer *inf, const call *c, bz_layer *layer)
+{
+    const char *spec = c->op->labels ? c->op->labels : "x...", *results = strchr(spec, '>');
+    bz_buf_clear(&inf->key);
+    bz_buf_puts(&inf->key, c->op->kind);
+    put_custom(inf, c);
+    put_operands(inf, c->in, c->node->n_in, spec);
+    if (results)
+        put_operands(inf, c->out, c->node->n_out, results + 1);
+    put_params(inf, c);
+    put_type(inf, c);
+    layer->key = bz_arena_strn(inf->arena, inf->key.data, inf->key.len);
+    layer->hash = bz_hash_bytes(inf->key.data, inf->key.len);
+}
+
+/* ---- costs ---------------------------------------------------------------------------------- */
+
+static int64_t saturated(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static int64_t saturated_product(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+/* Every operand and result once. */
+static int64_t operand_bytes(const call *c)
+{
+    int64_t total = 0;
+    for (int k = 0; k < c->node->n_in + c->node->n_out; k++) {
+        int64_t n = bz_type_bytes(&c->in[k]); /* results stand behind the operands */
+        total = saturated(total, n > 0 ? n : 0);
+    }
+    return total;
+}
+
+/* Costs of bodies: the cheaper branch of an If, trips × body of a loop. */
+static void add_bodies(bz_layer *layer)
+{
+    int64_t least_macs = INT64_MAX, least_flops = INT64_MAX, least_bytes = INT64_MAX;
+    bool branches = !strcmp(layer->kind, "if");
+    for (int b = 0; b < layer->n_bodies; b++) {
+        const bz_body *body = &layer->bodies[b];
+        int64_t macs = 0, flops = 0, bytes = 0;
+        for (int i = 0; i < body->n; i++) {
+            macs = saturated(macs, body->layers[i].macs);
+            flops = saturated(flops, body->layers[i].flops);
+            bytes = saturated(bytes, body->layers[i].bytes);
+            layer->priced &= body->layers[i].priced;
+        }
+        macs = saturated_product(macs, body->trips);
+        flops = saturated_product(flops, body->trips);
+        bytes = saturated_product(bytes, body->trips);
+        if (branches && body->trips) {
+            least_macs = macs < least_macs ? macs : least_macs;
+            least_flops = flops < least_flops ? flops : least_flops;
+            least_bytes = bytes < least_bytes ? bytes : least_bytes;
+        } else {
+            layer->macs = saturated(layer->macs, macs);
+            layer->flops = saturated(layer->flops, flops);
+            layer->bytes = saturated(layer->bytes, bytes);
+        }
+    }
+    if (branches && least_flops != INT64_MAX) {
+        layer->macs = least_macs;
+        layer->flops = least_flops;
+        layer->bytes = least_bytes;
+    }
+}
+
+static bool all_static(const call *c)
+{
+    for (int k = 0; k < c->node->n_in + c->node->n_out; k++)
+        if (!bz_type_is_static(&c->in[k]))
+            return false;
+    return true;
+}
+
+static void count_params(infer *inf, const call *c, bz_layer *layer)
+{
+    labels l = {.at = c->op->labels ? c->op->labels : "x..."};
+    char label[16];
+    for (int k = 0; k < c->node->n_in; k++) {
+        bool named = next_label(&l, label, sizeof label);
+        bz_value_id v = c->node->in[k];
+        if (named && v >= 0 && inf->model->values[v].init)
+            layer->params_count += inf->model->values[v].init->n;
+    }
+}
+
+static void add_costs(infer *inf, call *c, bz_layer *layer)
+{
+    layer->priced = all_static(c) && strcmp(c->op->kind, "unknown") != 0;
+    count_params(inf, c, layer);
+    if (layer->class == BZ_CONSTANT)
+        return;
+    if (layer->n_bodies) {
+        add_bodies(layer);
+        return;
+    }
+    if (!layer->priced || layer->class == BZ_VIEW)
+        return;
+    if (c->op->cost)
+        c->op->cost(c);
+    int64_t in = c->node->n_in ? bz_type_elements(&c->in[0]) : 0,
+            out = c->node->n_out ? bz_type_elements(&c->out[0]) : 0;
+    int64_t most = in > out ? in : out;
+    layer->macs = c->macs;
+    layer->flops = saturated(
+        c->flops, saturated(saturated_product(2, c->macs), saturated_product(c->op->flops, most > 0 ? most : 0)));
+    layer->bytes = c->bytes >= 0 ? c->bytes : operand_bytes(c);
+}
+
+void layer_finish(infer *inf, call *c, bz_layer *layer)
+{
+    const bz_node *node = c->node;
+    layer->name = *node->name ? node->name : bz_arena_printf(inf->arena, "%s_%d", node->op, layer->index);
+    layer->kind = c->op->kind;
+    layer->n_in = node->n_in;
+    layer->n_out = node->n_out;
+    layer->in = c->in;
+    layer->out = c->out;
+    bool *constant = BZ_NEW(inf->arena, bool, node->n_in);
+    for (int k = 0; k < node->n_in; k++)
+        constant[k] = node->in[k] >= 0 && inf->constant[node->in[k]];
+    layer->in_constant = constant;
+    layer->params = bz_arena_dup(inf->arena, c->params, (size_t)c->n_params * sizeof *c->params);
+    layer->n_params = c->n_params;
+    layer->bodies = c->bodies;
+    layer->n_bodies = c->n_bodies;
+    make_key(inf, c, layer);
+    add_costs(inf, c, layer);
+}

@@ -1,0 +1,184 @@
+/* modelproc: a model -> its layers, with shapes, keys and costs; unique layers over many models;
+ * the graph of who waits for whom; fusion patterns.
+ *
+ *   bz_layers_infer     every node's output shapes and types, values of small integer tensors, and
+ *                       from these the layers
+ *   bz_unique_add       the same layer only once, over many models
+ *   bz_dag_build        predecessors, parallel modules
+ *   bz_patterns_*       which layers could run as one
+ *   bz_dot_*            the graph as a picture
+ *
+ * What is made for a model lives as long as its bz_layers and is freed with it; the bz_model must
+ * outlive both. */
+#ifndef BZ_MODELPROC_H
+#define BZ_MODELPROC_H
+
+#include "onnx/onnx.h"
+
+/* ---- layers -------------------------------------------------------------------------------- */
+
+typedef enum {
+    BZ_COMPUTE,  /* does arithmetic */
+    BZ_MEMORY,   /* moves bytes */
+    BZ_VIEW,     /* free: the same bytes under another shape */
+    BZ_CONSTANT, /* does not depend on the model's inputs: folded away before anything runs */
+} bz_class;
+
+const char *bz_class_name(bz_class c);
+
+/* A parameter that is part of what a layer does: numbers, or a word (text not NULL). */
+typedef struct bz_param {
+    const char *name, *text;
+    const int64_t *v;
+    int n;
+} bz_param;
+
+typedef struct bz_layer bz_layer;
+
+/* A graph that runs inside a layer: branch of If, body of Loop or Scan, local function. */
+typedef struct bz_body {
+    const char *name;
+    bz_layer *layers;
+    int n;
+    int64_t trips;    /* how often it runs; 0: the other branch is taken for sure */
+    bool trips_known; /* else trips is --trips, or 1 */
+} bz_body;
+
+struct bz_layer {
+    int index;        /* in its graph, topological */
+    const char *name; /* the node's, or OP_INDEX */
+    const bz_node *node;
+    const char *kind; /* "conv", "gemm", … */
+    bz_class class;
+    int n_in, n_out;
+    const bz_type *in, *out; /* [n_in], [n_out]; kind BZ_TYPE_NONE where an operand was left out */
+    const bool *in_constant; /* [n_in]: an initializer, or computed from nothing else */
+    const bz_param *params;
+    int n_params;
+    const char *key;
+    bz_hash hash;
+    int64_t macs, flops;  /* per run; bodies counted: cheaper branch, trips × body */
+    int64_t params_count; /* weights: elements of constant operands */
+    int64_t bytes;        /* read and written at least */
+    bool priced;          /* false when a dimension depends on data: macs, flops and bytes are then 0 */
+    const bz_body *bodies;
+    int n_bodies;
+};
+
+const bz_param *bz_layer_param(const bz_layer *layer, const char *name); /* NULL where absent */
+
+/* ---- inference ----------------------------------------------------------------------------- */
+
+typedef struct bz_bind {
+    const char *name;  /* a dimension's name; "INPUT:AXIS"; or an input's name */
+    const char *value; /* "8"; for an input "1x3x224x224" */
+} bz_bind;
+
+typedef struct bz_infer_options {
+    int64_t batch; /* 0: as the file says */
+    const bz_bind *binds;
+    int n_binds;
+    int64_t trips;        /* of loops whose trip count the file does not tell; 0: once */
+    bool ignore_declared; /* do not fill gaps from shapes that the file declares */
+} bz_infer_options;
+
+typedef struct bz_layers {
+    bz_model *model;
+    bz_layer *layer; /* of the main graph */
+    int n;
+    const bz_type *types; /* [model->n_values] */
+    const bool *constant; /* [model->n_values] */
+    const char **warnings;
+    int n_warnings;
+    int64_t batch; /* leading dimension of the first input, 0 where there is none */
+    bz_arena arena;
+} bz_layers;
+
+/* Fails with a sentence that names the node, or the dimension that must be bound and the option
+ * that binds it. On failure *layers is NULL. */
+int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers **layers, bz_error *err);
+void bz_layers_free(bz_layers *layers);
+
+/* "1x3x224x224"; "scalar"; "?" for an unknown rank; "seq(...)". Appends. */
+void bz_type_text(const bz_model *model, const bz_type *type, bz_buf *out);
+
+/* Elements of a tensor; -1 when a dimension is a symbol or the rank unknown. */
+int64_t bz_type_elements(const bz_type *type);
+int64_t bz_type_bytes(const bz_type *type); /* -1 likewise */
+bool bz_type_is_static(const bz_type *type);
+
+/* ---- unique layers ------------------------------------------------------------------------- */
+
+typedef struct bz_unique_layer {
+    const bz_layer *layer; /* the first one met */
+    const bz_model *model;
+    int64_t count; /* over all models, bodies included by trips 1 */
+    int n_models;
+    const int *models;        /* numbers as given to bz_unique_add */
+    const int64_t *per_model; /* count in each of them */
+} bz_unique_layer;
+
+typedef struct bz_unique {
+    bz_unique_layer *item; /* in the order first met */
+    int n;
+    int64_t n_layers; /* all layers added */
+    bz_map map;
+    int cap;
+    bz_arena arena;
+} bz_unique;
+
+/* A zeroed bz_unique is an empty one. Adds the layers that `take` accepts (NULL: all), those in
+ * bodies too. `layers` must outlive the bz_unique. */
+void bz_unique_add(bz_unique *u, const bz_layers *layers, int model, bool (*take)(const bz_layer *));
+void bz_unique_free(bz_unique *u);
+
+/* ---- graph --------------------------------------------------------------------------------- */
+
+/* Who waits for whom among the layers of one graph. Layers are topologically ordered: every
+ * predecessor has a smaller number. */
+typedef struct bz_dag {
+    int n;
+    const int *first; /* [n + 1]: predecessors of i are pred[first[i]] … pred[first[i + 1] - 1] */
+    const int *pred;
+    int n_modules;
+    const struct bz_module *modules;
+} bz_dag;
+
+/* A stretch of layers between two points that every path passes, with at least two layers that do
+ * not wait for one another. */
+typedef struct bz_module {
+    int begin, end; /* layers begin … end - 1; begin's predecessor and end - 1 are such points */
+    int width;      /* most layers that could run at once, by depth */
+} bz_module;
+
+/* Of the main graph; lives in layers->arena. */
+const bz_dag *bz_dag_build(bz_layers *layers);
+
+/* ---- fusion patterns ----------------------------------------------------------------------- */
+
+typedef struct bz_patterns bz_patterns;
+
+/* One place where a pattern fits. `layer` are all layers inside, topologically; the last one makes
+ * the result, everything else is used inside only. */
+typedef struct bz_match {
+    const char *pattern;
+    const int *layer;
+    int n;
+} bz_match;
+
+extern const char bz_patterns_text[]; /* the table that comes with the program: patterns.txt */
+
+/* Parses a table (see patterns.txt for the language). `name` is for messages. */
+int bz_patterns_parse(const char *text, const char *name, bz_patterns **patterns, bz_error *err);
+void bz_patterns_free(bz_patterns *patterns);
+
+/* All places where any of the patterns fits, by pattern and then by layer; they may overlap.
+ * Lives in layers->arena. */
+int bz_patterns_find(const bz_patterns *patterns, bz_layers *layers, const bz_match **matches);
+
+/* ---- picture ------------------------------------------------------------------------------- */
+
+/* The main graph in the DOT language, parallel modules as clusters. */
+void bz_dot_layers(const bz_layers *layers, const bz_dag *dag, bz_buf *out);
+
+#endif

@@ -1,0 +1,166 @@
+/* Operators: one row each, in the ops_*.c file of their family. A row says what the operator is, how
+ * shapes flow through it, what it costs, and what belongs into its key. Private to modelproc/.
+ *
+ * A shape rule sees the call (`c`), sets the type of every output, and notes the parameters that
+ * make the layer what it is (normalized: auto_pad resolved, defaults filled in). */
+#ifndef BZ_OP_H
+#define BZ_OP_H
+
+#include "modelproc/modelproc.h"
+
+typedef struct op op;
+typedef struct call call;
+typedef struct infer infer;
+
+/* Values of a small tensor, in row-major order: integers and bools (elements may be symbols), or
+ * reals. Exactly one of i and r is set. */
+typedef struct data {
+    int64_t n;
+    const int64_t *i;
+    const double *r;
+} data;
+
+typedef int rule(call *c);
+
+enum {
+    OP_RANKLESS = 1, /* the rule copes with operands of unknown rank or that are no tensors */
+    OP_RANDOM = 2,   /* the result is not constant although the operands are */
+};
+
+struct op {
+    const char *name, *domain; /* domain NULL: ai.onnx */
+    const char *kind;
+    bz_class class;
+    rule *shape;
+    rule *eval; /* computes output values when the values of all operands are known; may be NULL */
+    rule *cost; /* adds to c->macs and c->flops what `flops` does not cover; may be NULL */
+    int flops;  /* operations per element of the larger of first operand and first result */
+    int flags;
+    /* What the key says of operands: a label for each, "-" for one that is a parameter and not data,
+     * "..." behind the last label repeats it. Behind ">" the results that operands and parameters
+     * do not determine. "x w b", "x - > y". */
+    const char *labels;
+    int64_t arg;            /* for rules that serve several rows */
+    double (*real)(double); /* for eval of unary functions */
+    int64_t (*integer)(int64_t, int64_t, bool *unknown);
+};
+
+enum { MAX_PARAMS = 16 };
+
+struct call {
+    infer *inf;
+    const bz_node *node;
+    const op *op;
+    bz_arena *arena;
+    bz_error *err;
+    bz_type *in;  /* [node->n_in]; kind NONE where left out */
+    bz_type *out; /* [node->n_out]; to be set by the rule */
+    const data **out_data;
+    bz_param params[MAX_PARAMS];
+    int n_params;
+    int64_t macs, flops;
+    int64_t bytes; /* -1: operands and results, each once */
+    bz_body *bodies;
+    int n_bodies;
+};
+
+typedef struct op_table {
+    const op *rows;
+    int n;
+} op_table;
+#define OP_TABLE(rows)                                                                                                 \
+    {                                                                                                                  \
+        rows, (int)(sizeof(rows) / sizeof *(rows))                                                                     \
+    }
+
+extern const op_table ops_elementwise, ops_shape, ops_index, ops_reduce, ops_matmul, ops_conv, ops_norm, ops_rnn,
+    ops_quant, ops_vision, ops_signal, ops_sequence, ops_control, ops_random, ops_loss, ops_text, ops_ml, ops_microsoft,
+    ops_training;
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+/* Operand k, or NULL when it was left out. */
+static inline const bz_type *in_type(const call *c, int k)
+{
+    return k < c->node->n_in && c->in[k].kind != BZ_TYPE_NONE ? &c->in[k] : NULL;
+}
+/* Fails unless operand k is there and a tensor; with rank >= 0 also unless it has that rank. */
+int need_tensor(call *c, int k, int rank, const bz_type **t);
+/* Fails unless a and b have the same element type (unknown ones pass). */
+int same_dtype(call *c, const bz_type *a, const bz_type *b);
+
+/* Values of operand k if they are known and few; else NULL. The second form wants integers and also
+ * yields their number (elements may be symbols). */
+const data *in_data(call *c, int k);
+const int64_t *in_ints(call *c, int k, int64_t *n);
+
+/* ---- attributes ---------------------------------------------------------------------------- */
+
+int64_t attr_int(const call *c, const char *name, int64_t otherwise);
+double attr_float(const call *c, const char *name, double otherwise);
+const char *attr_text(const call *c, const char *name, const char *otherwise);
+const int64_t *attr_ints(const call *c, const char *name, int *n); /* NULL and n = 0 where absent */
+/* Axis in -rank … rank - 1 made 0 … rank - 1; fails outside. */
+int fix_axis(call *c, int64_t axis, int rank, int *fixed);
+/* A list of axes from operand k (if k >= 0 and it is there) or else from the attribute. Returns the
+ * number, 0 where neither is given, -1 on failure, -2 where the operand's values are not known. */
+int axes_of(call *c, int k, const char *attr, int rank, int *axes);
+
+/* ---- results ------------------------------------------------------------------------------- */
+
+void set_out(call *c, int k, bz_dtype dtype, int rank, const bz_dim *dims); /* copies dims; k may be left out */
+void set_type(call *c, int k, const bz_type *t);
+void set_unknown(call *c, int k, bz_dtype dtype);           /* tensor of unknown rank */
+void set_ints(call *c, int k, const int64_t *v, int64_t n); /* known values of result k */
+void set_reals(call *c, int k, const double *v, int64_t n);
+bz_dim new_symbol(call *c);
+bz_dim *new_dims(call *c, int rank);
+
+int rule_same(call *c); /* result 0 is like operand 0, further results too */
+int rule_none(call *c); /* results unknown but for what the file declares */
+
+/* ---- arithmetic on dimensions that may be symbols ------------------------------------------- */
+
+/* Unknown when an operand is a symbol (but 0, 1 and equal symbols are understood). */
+bz_dim dim_add(call *c, bz_dim a, bz_dim b);
+bz_dim dim_sub(call *c, bz_dim a, bz_dim b);
+bz_dim dim_mul(call *c, bz_dim a, bz_dim b);
+bz_dim dim_div(call *c, bz_dim a, bz_dim b); /* floor; b must not be 0 */
+/* Product of dims[from … to - 1]; fails when it exceeds what memory could hold. */
+int dim_product(call *c, const bz_dim *dims, int from, int to, bz_dim *product);
+/* Numpy's broadcasting of two shapes; fails when they do not fit. */
+int broadcast(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *dims);
+
+/* ---- the layer's parameters ----------------------------------------------------------------- */
+
+void param_int(call *c, const char *name, int64_t v);
+void param_ints(call *c, const char *name, const int64_t *v, int n);
+void param_axes(call *c, const char *name, const int *v, int n);
+void param_real(call *c, const char *name, double v); /* shortest text */
+void param_text(call *c, const char *name, const char *text);
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+/* "node 'name' (Op): …"; returns -1. */
+int call_fail(call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void call_warn(call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Infers a body graph with these types (and values, may be NULL) for its inputs, and files its
+ * layers in *body. Results are read with value_type. */
+int infer_body(call *c, const bz_graph *g, const bz_type *in, const data *const *values, int n_in, bz_body *body);
+const bz_type *value_type(const call *c, bz_value_id v);
+const data *value_data(call *c, bz_value_id v);
+bool value_constant(const call *c, bz_value_id v);
+bz_model *call_model(const call *c);
+int64_t call_trips(const call *c); /* --trips, or 0 */
+
+/* Elements, or -1. */
+static inline int64_t elements(const bz_type *t)
+{
+    return t ? bz_type_elements(t) : -1;
+}
+
+const op *op_find(const bz_map *index, const char *domain, const char *name);
+void op_index_build(bz_map *index, bz_arena *arena);
+
+#endif
