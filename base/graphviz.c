@@ -70,14 +70,24 @@ int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
 
 void bz_graphviz_quote(bz_buf *dot, const char *s)
 {
-    bz_buf clean = {0};
-    bz_buf_clean(&clean, s);
     bz_buf_putc(dot, '"');
-    for (const char *p = bz_buf_text(&clean); *p; p++) {
-        if (*p == '"' || *p == '\\')
-            bz_buf_putc(dot, '\\');
-        bz_buf_putc(dot, *p);
+    while (*s) { /* line by line: cleaning would turn the breaks into text */
+        size_t n = strcspn(s, "\n");
+        char *line = strndup(s, n);
+        bz_buf clean = {0};
+        bz_buf_clean(&clean, line ? line : "");
+        for (const char *p = bz_buf_text(&clean); *p; p++) {
+            if (*p == '"' || *p == '\\')
+                bz_buf_putc(dot, '\\');
+            bz_buf_putc(dot, *p);
+        }
+        bz_buf_free(&clean);
+        free(line);
+        s += n;
+        if (*s) {
+            bz_buf_puts(dot, "\\n");
+            s++;
+        }
     }
     bz_buf_putc(dot, '"');
-    bz_buf_free(&clean);
 }

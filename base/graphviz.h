@@ -9,7 +9,7 @@
 /* Lays `dot` out and appends the SVG document to `svg`. */
 int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err);
 
-/* Appends `s` as a quoted DOT string: escaped, cleaned, safe inside HTML. */
+/* Appends `s` as a quoted DOT string: escaped and cleaned; line breaks stay. */
 void bz_graphviz_quote(bz_buf *dot, const char *s);
 
 #endif

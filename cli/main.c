@@ -1,7 +1,6 @@
 /* benanza COMMAND …: the table of commands. */
 #include "cli/cli.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +22,6 @@ static void print_help(FILE *f)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error like any other */
     if (argc < 2) {
         print_help(stderr);
         return BZ_USAGE;

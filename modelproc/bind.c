@@ -14,7 +14,7 @@ static int64_t parse_number(const char *s, const char **end)
         return -1;
     long long v = strtoll(s, &stop, 10);
     *end = stop;
-    return v > INT32_MAX * (int64_t)4096 ? -1 : v;
+    return v > BZ_MAX_DIM ? -1 : v;
 }
 
 static int bad_value(infer *inf, const bz_bind *b)

@@ -103,19 +103,10 @@ static int call_function(call *c)
 
 static bool operands_constant(const infer *inf, const bz_node *node)
 {
-    for (int k = 0; k < node->n_in; k++)
-        if (node->in[k] >= 0 && !inf->constant[node->in[k]])
+    bz_value_id v;
+    for (int k = 0; (v = bz_node_reads(node, k)) != BZ_READS_END; k++)
+        if (v >= 0 && !inf->constant[v])
             return false;
-    for (int i = 0; i < node->n_attrs; i++) {
-        const bz_attr *a = &node->attrs[i];
-        int n = a->kind == BZ_ATTR_GRAPH ? 1 : a->kind == BZ_ATTR_GRAPHS ? a->n : 0;
-        for (int g = 0; g < n; g++) {
-            const bz_graph *body = a->kind == BZ_ATTR_GRAPH ? a->graph : a->graphs[g];
-            for (int k = 0; k < body->n_captures; k++)
-                if (!inf->constant[body->captures[k]])
-                    return false;
-        }
-    }
     return true;
 }
 
@@ -147,6 +138,22 @@ static int run_rules(call *c)
     return c->op->eval ? c->op->eval(c) : 0;
 }
 
+/* Values count only when there are as many as the type says: a file may declare what it likes. */
+static void keep_value(infer *inf, bz_value_id v, const bz_type *t, const data *d)
+{
+    inf->types[v] = *t;
+    inf->values[v] = d && d != &NO_DATA && bz_type_elements(t) == d->n ? d : NULL;
+}
+
+/* Dimensions no machine will ever see would only overflow in what computes with them. */
+static int check_size(call *c, const bz_type *t)
+{
+    for (int d = 0; d < t->rank && t->kind == BZ_TYPE_TENSOR; d++)
+        if (t->dims[d] > BZ_MAX_DIM)
+            return call_fail(c, "its result has the impossible dimension %lld", (long long)t->dims[d]);
+    return 0;
+}
+
 /* Types, values and constness of the results become those of their values. */
 static int keep_results(infer *inf, call *c, bz_layer *layer)
 {
@@ -157,11 +164,10 @@ static int keep_results(infer *inf, call *c, bz_layer *layer)
             c->out[k] = (bz_type){.rank = -1};
             continue;
         }
-        if (declared_fill(inf, c->node, v, &c->out[k]))
+        if (declared_fill(inf, c->node, v, &c->out[k]) || check_size(c, &c->out[k]))
             return -1;
-        inf->types[v] = c->out[k];
-        inf->values[v] = c->out_data[k];
-        inf->constant[v] = constant || fully_known(c->out_data[k]);
+        keep_value(inf, v, &c->out[k], c->out_data[k]);
+        inf->constant[v] = constant || fully_known(inf->values[v]);
         all &= inf->constant[v];
     }
     layer->class = all && (c->node->n_out || constant) ? BZ_CONSTANT : c->op->class;
@@ -213,8 +219,7 @@ int infer_body(call *c, const bz_graph *g, const bz_type *in, const data *const 
         bz_type t = k < n_in ? in[k] : (bz_type){.rank = -1};
         if (declared_fill(inf, c->node, v, &t))
             return -1;
-        inf->types[v] = t;
-        inf->values[v] = k < n_in && values ? values[k] : NULL;
+        keep_value(inf, v, &t, k < n_in && values ? values[k] : NULL);
         inf->constant[v] = fully_known(inf->values[v]);
     }
     bz_layer *layers;

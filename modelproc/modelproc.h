@@ -168,7 +168,9 @@ typedef struct bz_match {
 
 extern const char bz_patterns_text[]; /* the table that comes with the program: patterns.txt */
 
-/* Parses a table (see patterns.txt for the language). `name` is for messages. */
+/* Parses a table (see patterns.txt for the language) and adds its patterns to *patterns, which is
+ * made when it is NULL. Later tables may use what earlier ones define. `name` is for messages. On
+ * failure *patterns is freed and NULL. */
 int bz_patterns_parse(const char *text, const char *name, bz_patterns **patterns, bz_error *err);
 void bz_patterns_free(bz_patterns *patterns);
 

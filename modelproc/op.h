@@ -42,7 +42,7 @@ struct op {
     const char *labels;
     int64_t arg;            /* for rules that serve several rows */
     double (*real)(double); /* for eval of unary functions */
-    int64_t (*integer)(int64_t, int64_t, bool *unknown);
+    int64_t (*integer)(int64_t);
 };
 
 enum { MAX_PARAMS = 16 };

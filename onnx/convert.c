@@ -73,6 +73,8 @@ static int convert_shape(builder *b, const Onnx__TensorShapeProto *p, bz_type *t
         /* -1 is how many exporters write "unknown" */
         if (number && d->dim_value < -1)
             return bz_fail(b->err, BZ_BAD_INPUT, "a dimension is negative (%lld)", (long long)d->dim_value);
+        if (number && d->dim_value > BZ_MAX_DIM)
+            return bz_fail(b->err, BZ_BAD_INPUT, "a dimension is impossibly large (%lld)", (long long)d->dim_value);
         dims[i] = number && d->dim_value >= 0 ? d->dim_value
                   : named                     ? named_symbol(b, d->dim_param)
                                               : bz_model_symbol(b->model);
@@ -140,7 +142,7 @@ static int set_dims(builder *b, bz_tensor *t, const int64_t *dims, size_t rank)
         if (dims[i] < 0)
             return bz_fail(b->err, BZ_BAD_INPUT, "tensor '%s' has a negative dimension (%lld)", t->name,
                            (long long)dims[i]);
-        if (__builtin_mul_overflow(t->n, dims[i], &t->n) || t->n > INT64_MAX / 64)
+        if (dims[i] > BZ_MAX_DIM || __builtin_mul_overflow(t->n, dims[i], &t->n) || t->n > INT64_MAX / 64)
             return bz_fail(b->err, BZ_BAD_INPUT, "tensor '%s' has more elements than any memory could hold", t->name);
     }
     return 0;

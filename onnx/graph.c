@@ -205,18 +205,7 @@ static int name_node(builder *b, scope *s, const Onnx__NodeProto *p, bz_node *no
 
 /* ---- topological order --------------------------------------------------------------------- */
 
-/* Depth-first from each node in the file's order, with an own stack: a hostile chain must not
- * overflow ours. A graph that is ordered already keeps its order. */
-typedef struct {
-    const bz_node *nodes;
-    const int32_t *producer; /* of value first + i, or -1 */
-    bz_value_id first, last;
-    int32_t *stack, *next_input; /* next_input[node]: how many of its inputs were looked at */
-    uint8_t *state;              /* 0 new, 1 on the stack, 2 placed */
-} sorter;
-
-/* Inputs of a node are its own and then what its bodies capture. */
-static bz_value_id input_at(const bz_node *node, int k)
+bz_value_id bz_node_reads(const bz_node *node, int k)
 {
     if (k < node->n_in)
         return node->in[k];
@@ -231,14 +220,24 @@ static bz_value_id input_at(const bz_node *node, int k)
             k -= body->n_captures;
         }
     }
-    return INT32_MIN;
+    return BZ_READS_END;
 }
+
+/* Depth-first from each node in the file's order, with an own stack: a hostile chain must not
+ * overflow ours. A graph that is ordered already keeps its order. */
+typedef struct {
+    const bz_node *nodes;
+    const int32_t *producer; /* of value first + i, or -1 */
+    bz_value_id first, last;
+    int32_t *stack, *next_input; /* next_input[node]: how many of its inputs were looked at */
+    uint8_t *state;              /* 0 new, 1 on the stack, 2 placed */
+} sorter;
 
 static bool is_sorted(const sorter *s, int n)
 {
     bz_value_id v;
     for (int i = 0; i < n; i++)
-        for (int k = 0; (v = input_at(&s->nodes[i], k)) != INT32_MIN; k++)
+        for (int k = 0; (v = bz_node_reads(&s->nodes[i], k)) != BZ_READS_END; k++)
             if (v >= s->first && v < s->last && s->producer[v - s->first] >= i)
                 return false;
     return true;
@@ -254,8 +253,8 @@ static int place(sorter *s, int root, bz_node *order, int n)
     s->state[root] = 1;
     while (depth) {
         int i = s->stack[depth - 1];
-        bz_value_id v = input_at(&s->nodes[i], s->next_input[i]++);
-        if (v == INT32_MIN) {
+        bz_value_id v = bz_node_reads(&s->nodes[i], s->next_input[i]++);
+        if (v == BZ_READS_END) {
             order[n++] = s->nodes[i];
             s->state[i] = 2;
             depth--;

@@ -65,7 +65,8 @@ static inline bool bz_is_symbol(bz_dim d)
     return d < BZ_SYMBOL_END;
 }
 
-enum { BZ_MAX_RANK = 64 }; /* a tensor with more dimensions is refused */
+enum { BZ_MAX_RANK = 64 };            /* a tensor with more dimensions is refused */
+#define BZ_MAX_DIM ((int64_t)1 << 48) /* and so is one with a larger dimension */
 
 typedef enum {
     BZ_TYPE_NONE,
@@ -206,6 +207,11 @@ bz_dim bz_model_symbol(bz_model *model);
 const char *bz_symbol_text(const bz_model *model, bz_dim symbol, char *out);
 
 const bz_attr *bz_node_attr(const bz_node *node, const char *name); /* NULL where absent */
+
+/* What a node waits for: its operands (BZ_NO_VALUE where left out) and then what its bodies capture.
+ * BZ_READS_END behind the last. */
+#define BZ_READS_END INT32_MIN
+bz_value_id bz_node_reads(const bz_node *node, int k);
 
 /* ---- payloads on demand -------------------------------------------------------------------- */
 

@@ -1,0 +1,540 @@
+/* benanza layers: what a model consists of. */
+#include "cli/cli.h"
+#include "cli/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    bool unique, json, csv, fold, fusions;
+    const char *dot, *svg, *patterns;
+} settings;
+
+static bool is_not_constant(const bz_layer *layer)
+{
+    return layer->class != BZ_CONSTANT;
+}
+
+static bool listed(const settings *s, const bz_layer *layer)
+{
+    return !s->fold || is_not_constant(layer);
+}
+
+/* ---- totals ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    int layers, unique, per_class[4], open;
+    int64_t macs, flops, bytes, params;
+} totals;
+
+static bool has_open_result(const bz_layer *layer)
+{
+    for (int k = 0; k < layer->n_out; k++)
+        if (!bz_type_is_static(&layer->out[k]))
+            return true;
+    return false;
+}
+
+/* Weights that several layers share count once. */
+static int64_t count_weights(const bz_model *m)
+{
+    int64_t n = 0;
+    for (int v = 0; v < m->n_values; v++)
+        if (m->values[v].init && bz_dtype_is_float(m->values[v].init->dtype))
+            n += m->values[v].init->n;
+    return n;
+}
+
+static totals sum_up(const settings *s, const bz_layers *l)
+{
+    totals t = {.params = count_weights(l->model)};
+    bz_unique u = {0};
+    bz_unique_add(&u, l, 0, s->fold ? is_not_constant : NULL);
+    t.unique = u.n;
+    bz_unique_free(&u);
+    for (int i = 0; i < l->n; i++) {
+        const bz_layer *layer = &l->layer[i];
+        t.layers += listed(s, layer);
+        t.per_class[layer->class]++;
+        t.open += has_open_result(layer);
+        t.macs += layer->macs;
+        t.flops += layer->flops;
+        t.bytes += layer->bytes;
+    }
+    return t;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------- */
+
+static void put_shape(bz_json *j, const bz_model *m, const bz_type *t)
+{
+    char name[64];
+    if (t->kind != BZ_TYPE_TENSOR && t->kind != BZ_TYPE_SPARSE) {
+        bz_json_null(j);
+        return;
+    }
+    if (t->rank < 0) {
+        bz_json_null(j);
+        return;
+    }
+    bz_json_array(j);
+    for (int i = 0; i < t->rank; i++) {
+        if (bz_is_symbol(t->dims[i]))
+            bz_json_str(j, bz_symbol_text(m, t->dims[i], name));
+        else
+            bz_json_int(j, t->dims[i]);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_value(bz_json *j, const bz_model *m, bz_value_id v, const bz_type *t, const bool *constant)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "name", v >= 0 ? m->values[v].name : NULL);
+    if (t->kind == BZ_TYPE_TENSOR || t->kind == BZ_TYPE_SPARSE || t->kind == BZ_TYPE_NONE) {
+        bz_json_key_str(j, "dtype", t->dtype ? bz_dtype_name(t->dtype) : NULL);
+    } else {
+        bz_buf text = {0};
+        bz_type_text(m, t, &text);
+        bz_json_key_str(j, "type", bz_buf_text(&text));
+        bz_buf_free(&text);
+    }
+    bz_json_key(j, "shape");
+    put_shape(j, m, t);
+    if (constant)
+        bz_json_key_bool(j, "constant", *constant);
+    bz_json_object_end(j);
+}
+
+static void put_layers(bz_json *j, const settings *s, const bz_model *m, const bz_layer *layers, int n);
+
+static void put_bodies(bz_json *j, const settings *s, const bz_model *m, const bz_layer *layer)
+{
+    bz_json_key(j, "bodies");
+    bz_json_array(j);
+    for (int b = 0; b < layer->n_bodies; b++) {
+        const bz_body *body = &layer->bodies[b];
+        bz_json_object(j);
+        bz_json_key_str(j, "name", body->name);
+        bz_json_key_int(j, "trips", body->trips);
+        bz_json_key_bool(j, "trips_known", body->trips_known);
+        bz_json_key(j, "layers");
+        put_layers(j, s, m, body->layers, body->n);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_layer(bz_json *j, const settings *s, const bz_model *m, const bz_layer *layer)
+{
+    bz_json_object(j);
+    bz_json_key_int(j, "index", layer->index);
+    bz_json_key_str(j, "name", layer->name);
+    bz_json_key_str(j, "op", layer->node->op);
+    bz_json_key_str(j, "kind", layer->kind);
+    bz_json_key_str(j, "class", bz_class_name(layer->class));
+    bz_json_key(j, "inputs");
+    bz_json_array(j);
+    for (int k = 0; k < layer->n_in; k++)
+        put_value(j, m, layer->node->in[k], &layer->in[k], &layer->in_constant[k]);
+    bz_json_array_end(j);
+    bz_json_key(j, "outputs");
+    bz_json_array(j);
+    for (int k = 0; k < layer->n_out; k++)
+        put_value(j, m, layer->node->out[k], &layer->out[k], NULL);
+    bz_json_array_end(j);
+    bz_json_key_str(j, "key", layer->key);
+    bz_json_key_int(j, "macs", layer->macs);
+    bz_json_key_int(j, "flops", layer->flops);
+    bz_json_key_int(j, "params", layer->params_count);
+    bz_json_key_int(j, "bytes", layer->bytes);
+    bz_json_key_bool(j, "priced", layer->priced);
+    if (layer->n_bodies)
+        put_bodies(j, s, m, layer);
+    bz_json_object_end(j);
+}
+
+static void put_layers(bz_json *j, const settings *s, const bz_model *m, const bz_layer *layers, int n)
+{
+    bz_json_array(j);
+    for (int i = 0; i < n; i++)
+        if (listed(s, &layers[i]))
+            put_layer(j, s, m, &layers[i]);
+    bz_json_array_end(j);
+}
+
+static void put_fusions(bz_json *j, bz_layers *l, const bz_patterns *patterns)
+{
+    const bz_match *matches;
+    int n = bz_patterns_find(patterns, l, &matches);
+    const bz_dag *dag = bz_dag_build(l);
+    bz_json_key(j, "fusions");
+    bz_json_array(j);
+    for (int i = 0; i < n; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "pattern", matches[i].pattern);
+        bz_json_key(j, "layers");
+        bz_json_array(j);
+        for (int k = 0; k < matches[i].n; k++)
+            bz_json_int(j, matches[i].layer[k]);
+        bz_json_array_end(j);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_key(j, "modules");
+    bz_json_array(j);
+    for (int i = 0; i < dag->n_modules; i++) {
+        bz_json_object(j);
+        bz_json_key_int(j, "begin", dag->modules[i].begin);
+        bz_json_key_int(j, "end", dag->modules[i].end);
+        bz_json_key_int(j, "width", dag->modules[i].width);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_model(bz_json *j, const settings *s, bz_layers *l, const bz_patterns *patterns)
+{
+    totals t = sum_up(s, l);
+    bz_json_object(j);
+    bz_json_key_str(j, "model", l->model->path);
+    bz_json_key_int(j, "opset", l->model->opset);
+    bz_json_key_int(j, "nodes", l->model->graph->n_nodes);
+    bz_json_key_int(j, "batch", l->batch);
+    bz_json_key(j, "layers");
+    put_layers(j, s, l->model, l->layer, l->n);
+    if (s->fusions)
+        put_fusions(j, l, patterns);
+    bz_json_key(j, "totals");
+    bz_json_object(j);
+    bz_json_key_int(j, "layers", t.layers);
+    bz_json_key_int(j, "unique", t.unique);
+    bz_json_key_int(j, "macs", t.macs);
+    bz_json_key_int(j, "flops", t.flops);
+    bz_json_key_int(j, "params", t.params);
+    bz_json_key_int(j, "bytes", t.bytes);
+    bz_json_key_int(j, "open", t.open);
+    bz_json_object_end(j);
+    bz_json_key(j, "warnings");
+    bz_json_array(j);
+    for (int i = 0; i < l->n_warnings; i++)
+        bz_json_str(j, l->warnings[i]);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------ */
+
+static void cell_type(bz_table *table, const bz_model *m, const bz_type *types, int n)
+{
+    bz_buf text = {0};
+    for (int k = 0; k < n && !text.len; k++) /* the first operand that is there */
+        if (types[k].kind != BZ_TYPE_NONE)
+            bz_type_text(m, &types[k], &text);
+    bz_table_cell(table, text.len ? bz_buf_text(&text) : "-", NULL);
+    bz_buf_free(&text);
+}
+
+static void add_rows(bz_table *table, const settings *s, const bz_model *m, const bz_layer *layers, int n, int depth)
+{
+    for (int i = 0; i < n; i++) {
+        const bz_layer *l = &layers[i];
+        if (!listed(s, l))
+            continue;
+        char indent[64];
+        bz_buf name = {0};
+        snprintf(indent, sizeof indent, "%*s", depth * 2 < 60 ? depth * 2 : 60, "");
+        bz_buf_printf(&name, "%s%s", indent, l->name);
+        if (s->csv)
+            bz_table_cell(table, m->path, NULL);
+        bz_table_int(table, l->index);
+        bz_table_cell(table, bz_buf_text(&name), l->name);
+        bz_table_cell(table, l->kind, NULL);
+        bz_table_cell(table, bz_class_name(l->class), NULL);
+        cell_type(table, m, l->in, l->n_in);
+        cell_type(table, m, l->out, l->n_out);
+        bz_table_count(table, l->macs);
+        bz_table_count(table, l->params_count);
+        bz_unit_text bytes;
+        char digits[24];
+        snprintf(digits, sizeof digits, "%lld", (long long)l->bytes);
+        bz_table_cell(table, l->bytes ? bz_units_bytes(bytes, (double)l->bytes) : "-", digits);
+        if (s->csv)
+            bz_table_cell(table, l->key, NULL);
+        bz_buf_free(&name);
+        for (int b = 0; b < l->n_bodies; b++)
+            add_rows(table, s, m, l->bodies[b].layers, l->bodies[b].n, depth + 1);
+    }
+}
+
+static bz_table *layer_table(bz_arena *arena, const settings *s)
+{
+    bz_table *t = bz_table_new(arena);
+    if (s->csv)
+        bz_table_column(t, "model", BZ_LEFT);
+    bz_table_column(t, s->csv ? "index" : "#", BZ_RIGHT);
+    bz_table_column(t, "name", BZ_LEFT);
+    bz_table_column(t, "kind", BZ_LEFT);
+    bz_table_column(t, "class", BZ_LEFT);
+    bz_table_column(t, "input", BZ_LEFT);
+    bz_table_column(t, "output", BZ_LEFT);
+    bz_table_column(t, s->csv ? "macs" : "MACs", BZ_RIGHT);
+    bz_table_column(t, "params", BZ_RIGHT);
+    bz_table_column(t, "bytes", BZ_RIGHT);
+    if (s->csv)
+        bz_table_column(t, "key", BZ_LEFT);
+    return t;
+}
+
+static void put_summary(bz_buf *out, const settings *s, const bz_layers *l)
+{
+    totals t = sum_up(s, l);
+    bz_unit_text macs, params, share;
+    bz_buf_clean(out, l->model->path);
+    bz_buf_printf(out, ": %d layers, %d unique (%s), %s MACs, %s parameters\n", t.layers, t.unique,
+                  bz_units_percent(share, t.layers ? (double)t.unique / t.layers : 0),
+                  bz_units_count(macs, (double)t.macs), bz_units_count(params, (double)t.params));
+    bz_buf_printf(out, "operator set %d, batch %lld: %d compute, %d memory, %d view, %d constant%s\n", l->model->opset,
+                  (long long)l->batch, t.per_class[BZ_COMPUTE], t.per_class[BZ_MEMORY], t.per_class[BZ_VIEW],
+                  t.per_class[BZ_CONSTANT], s->fold ? " (folded away)" : "");
+    if (t.open)
+        bz_buf_printf(out, "%d layers have results whose shape depends on data (?): they are not priced\n", t.open);
+}
+
+static void put_fusion_rows(bz_buf *out, bz_arena *arena, bz_layers *l, const bz_patterns *patterns)
+{
+    const bz_match *matches;
+    int n = bz_patterns_find(patterns, l, &matches);
+    bz_table *t = bz_table_new(arena);
+    bz_table_column(t, "pattern", BZ_LEFT);
+    bz_table_column(t, "layers", BZ_LEFT);
+    for (int i = 0; i < n; i++) {
+        bz_buf names = {0};
+        for (int k = 0; k < matches[i].n; k++)
+            bz_buf_printf(&names, "%s%d %s", k ? ", " : "", matches[i].layer[k], l->layer[matches[i].layer[k]].name);
+        bz_table_cell(t, matches[i].pattern, NULL);
+        bz_table_cell(t, bz_buf_text(&names), NULL);
+        bz_buf_free(&names);
+    }
+    const bz_dag *dag = bz_dag_build(l);
+    bz_buf_printf(out, "\n%d places where a fusion pattern fits, %d parallel modules\n", n, dag->n_modules);
+    if (n)
+        bz_table_print(t, out);
+}
+
+/* ---- unique layers over all models --------------------------------------------------------------------- */
+
+static int by_count(const void *a, const void *b)
+{
+    const bz_unique_layer *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    return strcmp(x->layer->key, y->layer->key);
+}
+
+static void unique_json(bz_json *j, const bz_unique *u, const loaded_models *m)
+{
+    bz_json_object(j);
+    bz_json_key_int(j, "models", m->n);
+    bz_json_key_int(j, "layers", u->n_layers);
+    bz_json_key_int(j, "unique", u->n);
+    bz_json_key(j, "items");
+    bz_json_array(j);
+    for (int i = 0; i < u->n; i++) {
+        const bz_unique_layer *item = &u->item[i];
+        bz_json_object(j);
+        bz_json_key_str(j, "key", item->layer->key);
+        bz_json_key_str(j, "kind", item->layer->kind);
+        bz_json_key_str(j, "class", bz_class_name(item->layer->class));
+        bz_json_key_int(j, "count", item->count);
+        bz_json_key_int(j, "macs", item->layer->macs);
+        bz_json_key_int(j, "bytes", item->layer->bytes);
+        bz_json_key(j, "in");
+        bz_json_array(j);
+        for (int k = 0; k < item->n_models; k++) {
+            bz_json_object(j);
+            bz_json_key_str(j, "model", m->layers[item->models[k]]->model->path);
+            bz_json_key_int(j, "count", item->per_model[k]);
+            bz_json_object_end(j);
+        }
+        bz_json_array_end(j);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+/* "resnet50" of "models/resnet50.onnx" */
+static void put_model_name(bz_buf *out, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t n = strlen(name);
+    bz_buf_put(out, name, n > 5 && !strcmp(name + n - 5, ".onnx") ? n - 5 : n);
+}
+
+static void unique_table(bz_table *t, const bz_unique *u, const loaded_models *m, bool csv)
+{
+    bz_table_column(t, "count", BZ_RIGHT);
+    bz_table_column(t, "models", BZ_RIGHT);
+    bz_table_column(t, csv ? "macs" : "MACs", BZ_RIGHT);
+    bz_table_column(t, "in", BZ_LEFT);
+    bz_table_column(t, "key", BZ_LEFT);
+    for (int i = 0; i < u->n; i++) {
+        const bz_unique_layer *item = &u->item[i];
+        bz_buf in = {0};
+        for (int k = 0; k < item->n_models && (csv || k < 3); k++) {
+            bz_buf_puts(&in, k ? " " : "");
+            put_model_name(&in, m->layers[item->models[k]]->model->path);
+        }
+        if (item->n_models > 3 && !csv)
+            bz_buf_printf(&in, " +%d", item->n_models - 3);
+        bz_table_int(t, item->count);
+        bz_table_int(t, item->n_models);
+        bz_table_count(t, item->layer->macs);
+        bz_table_cell(t, bz_buf_text(&in), NULL);
+        bz_table_cell(t, item->layer->key, NULL);
+        bz_buf_free(&in);
+    }
+}
+
+static void show_unique(bz_buf *out, const settings *s, const loaded_models *m)
+{
+    bz_unique u = {0};
+    bz_arena arena = {0};
+    for (int i = 0; i < m->n; i++)
+        bz_unique_add(&u, m->layers[i], i, s->fold ? is_not_constant : NULL);
+    qsort(u.item, (size_t)u.n, sizeof *u.item, by_count);
+    if (s->json) {
+        bz_json j = bz_json_to(out, false);
+        unique_json(&j, &u, m);
+        bz_buf_putc(out, '\n');
+    } else {
+        bz_table *t = bz_table_new(&arena);
+        unique_table(t, &u, m, s->csv);
+        if (s->csv) {
+            bz_table_csv(t, out);
+        } else {
+            bz_unit_text share;
+            bz_buf_printf(out, "%d model%s, %lld layers, %d unique (%s)\n", m->n, m->n == 1 ? "" : "s",
+                          (long long)u.n_layers, u.n,
+                          bz_units_percent(share, u.n_layers ? (double)u.n / (double)u.n_layers : 0));
+            bz_table_print(t, out);
+        }
+    }
+    bz_arena_free(&arena);
+    bz_unique_free(&u);
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------- */
+
+static void show_models(bz_buf *out, const settings *s, const loaded_models *m, const bz_patterns *patterns)
+{
+    bz_arena arena = {0};
+    bz_json j = bz_json_to(out, false);
+    bz_table *all = s->csv ? layer_table(&arena, s) : NULL;
+    if (s->json)
+        bz_json_array(&j);
+    for (int i = 0; i < m->n; i++) {
+        bz_layers *l = m->layers[i];
+        if (s->json) {
+            put_model(&j, s, l, patterns);
+            continue;
+        }
+        bz_table *t = all ? all : layer_table(&arena, s);
+        add_rows(t, s, l->model, l->layer, l->n, 0);
+        if (s->csv)
+            continue;
+        if (i)
+            bz_buf_putc(out, '\n');
+        put_summary(out, s, l);
+        bz_table_print(t, out);
+        if (s->fusions)
+            put_fusion_rows(out, &arena, l, patterns);
+    }
+    if (s->json) {
+        bz_json_array_end(&j);
+        bz_buf_putc(out, '\n');
+    }
+    if (all)
+        bz_table_csv(all, out);
+    bz_arena_free(&arena);
+}
+
+static int draw(const settings *s, bz_layers *l, bz_error *err)
+{
+    bz_buf dot = {0}, svg = {0};
+    bz_dot_layers(l, bz_dag_build(l), &dot);
+    int failed = s->dot && bz_output(s->dot, &dot, err);
+    if (!failed && s->svg)
+        failed = bz_graphviz_svg(bz_buf_text(&dot), &svg, err) || bz_output(s->svg, &svg, err);
+    bz_buf_free(&dot);
+    bz_buf_free(&svg);
+    return failed ? -1 : 0;
+}
+
+static int show(const settings *s, const loaded_models *m, bz_error *err)
+{
+    bz_buf out = {0};
+    bz_patterns *patterns = NULL;
+    int failed = 0;
+    if (s->fusions)
+        failed = patterns_load(s->patterns, &patterns, err);
+    if (!failed && (s->dot || s->svg))
+        failed = draw(s, m->layers[0], err);
+    else if (!failed && s->unique)
+        show_unique(&out, s, m);
+    else if (!failed)
+        show_models(&out, s, m, patterns);
+    failed = failed || bz_output(NULL, &out, err);
+    bz_patterns_free(patterns);
+    bz_buf_free(&out);
+    return failed ? -1 : 0;
+}
+
+static int check(const settings *s, int n_models, bz_error *err)
+{
+    if (s->json && s->csv)
+        return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
+    if (n_models == 0)
+        return bz_fail(err, BZ_USAGE, "name a model: benanza layers MODEL.onnx");
+    if ((s->dot || s->svg) && n_models != 1)
+        return bz_fail(err, BZ_USAGE, "--dot and --svg draw one model, not %d", n_models);
+    return 0;
+}
+
+static int run(int argc, char **argv)
+{
+    settings s = {0};
+    model_settings models = {0};
+    bz_list arguments = {0};
+    bz_error err = {0};
+    const bz_option options[] = {
+        {"unique", BZ_OPTION_FLAG, &s.unique, NULL,
+         "every layer once, over all models, with how often and where it occurs"},
+        MODEL_OPTIONS(models),
+        {"fold", BZ_OPTION_FLAG, &s.fold, NULL, "leave layers out that do not depend on the model's inputs"},
+        {"fusions", BZ_OPTION_FLAG, &s.fusions, NULL, "show where fusion patterns fit, and parallel modules"},
+        {"patterns", BZ_OPTION_TEXT, &s.patterns, "FILE", "more fusion patterns; implies --fusions"},
+        {"dot", BZ_OPTION_TEXT, &s.dot, "FILE", "write the graph in the DOT language instead"},
+        {"svg", BZ_OPTION_TEXT, &s.svg, "FILE", "draw the graph instead"},
+        {"json", BZ_OPTION_FLAG, &s.json, NULL, "for programs: JSON"},
+        {"csv", BZ_OPTION_FLAG, &s.csv, NULL, "for programs: CSV, with keys"},
+        {0},
+    };
+    int parsed = bz_options_parse(&bz_command_layers, options, argc, argv, &arguments, &err), status = BZ_OK;
+    loaded_models m = {0};
+    s.fusions |= s.patterns != NULL;
+    if (parsed < 0 ||
+        (!parsed && (check(&s, arguments.n, &err) || models_load(&bz_command_layers, &arguments, &models, &m, &err) ||
+                     show(&s, &m, &err))))
+        status = bz_report(&bz_command_layers, &err);
+    models_free(&m);
+    bz_list_free(&arguments);
+    bz_list_free(&models.dims);
+    return status;
+}
+
+const bz_command bz_command_layers = {
+    "layers", "MODEL... [OPTIONS]",
+    "Layers of ONNX models: shapes, keys, MACs, parameters, bytes; unique layers over all.", run};

@@ -1,0 +1,41 @@
+/* What commands that take models have in common: the options that bind dimensions, and loading. */
+#ifndef BZ_CLI_MODEL_H
+#define BZ_CLI_MODEL_H
+
+#include "cli/cli.h"
+#include "modelproc/modelproc.h"
+
+typedef struct model_settings {
+    int64_t batch, trips;
+    bz_list dims;
+    bool ignore_declared;
+} model_settings;
+
+#define MODEL_OPTIONS(m)                                                                                               \
+    {"batch", BZ_OPTION_INT, &(m).batch, "N", "batch size: the leading dimension of the inputs"},                      \
+        {"dim", BZ_OPTION_LIST, &(m).dims, "NAME=N",                                                                   \
+         "bind a dynamic dimension; NAME is the dimension's name,\nINPUT:AXIS, or INPUT with a shape (--dim "          \
+         "x=1x3x224x224)"},                                                                                            \
+        {"trips", BZ_OPTION_INT, &(m).trips, "N",                                                                      \
+         "how often a loop runs whose trip count the model does not tell (1)"},                                        \
+    {                                                                                                                  \
+        "ignore-declared", BZ_OPTION_FLAG, &(m).ignore_declared, NULL,                                                 \
+            "infer shapes from the inputs alone, whatever the file declares"                                           \
+    }
+
+typedef struct loaded_models {
+    bz_model **model;
+    bz_layers **layers;
+    int n;
+} loaded_models;
+
+/* Loads and infers all; warnings go to stderr. What was loaded is freed with models_free, also after
+ * a failure. */
+int models_load(const bz_command *command, const bz_list *paths, const model_settings *s, loaded_models *m,
+                bz_error *err);
+void models_free(loaded_models *m);
+
+/* The built-in fusion patterns and, behind them, those of the user's file (path may be NULL). */
+int patterns_load(const char *path, bz_patterns **patterns, bz_error *err);
+
+#endif

@@ -1,0 +1,50 @@
+/* The graph as a picture, in the DOT language. */
+#include "modelproc/modelproc.h"
+
+static const char *fill_color(bz_class c)
+{
+    static const char *const COLORS[] = {"#cfe3f7", "#f7e6c4", "#eeeeee", "#ffffff"};
+    return COLORS[c];
+}
+
+static void put_node(const bz_layers *l, int i, bz_buf *out)
+{
+    const bz_layer *layer = &l->layer[i];
+    bz_buf label = {0};
+    bz_buf_printf(&label, "%s\n%s", layer->name, layer->kind);
+    if (layer->n_out) {
+        bz_buf_puts(&label, " ");
+        bz_type_text(l->model, &layer->out[0], &label);
+    }
+    if (layer->macs) {
+        bz_unit_text macs;
+        bz_buf_printf(&label, "\n%s MACs", bz_units_count(macs, (double)layer->macs));
+    }
+    bz_buf_printf(out, "  n%d [fillcolor=\"%s\" label=", i, fill_color(layer->class));
+    bz_graphviz_quote(out, bz_buf_text(&label));
+    bz_buf_puts(out, "]\n");
+    bz_buf_free(&label);
+}
+
+void bz_dot_layers(const bz_layers *l, const bz_dag *dag, bz_buf *out)
+{
+    bz_buf_puts(out, "digraph ");
+    bz_graphviz_quote(out, l->model->path);
+    bz_buf_puts(out, " {\n  node [shape=box style=\"filled,rounded\" fontname=\"Helvetica\" fontsize=10]\n"
+                     "  edge [color=\"#555555\"]\n");
+    for (int i = 0, m = 0; i < l->n; i++) {
+        if (m < dag->n_modules && dag->modules[m].begin == i)
+            bz_buf_printf(out, "  subgraph cluster_%d {\n  label=\"%d in parallel\" fontsize=9 color=\"#999999\"\n", m,
+                          dag->modules[m].width);
+        if (l->layer[i].class != BZ_CONSTANT)
+            put_node(l, i, out);
+        if (m < dag->n_modules && dag->modules[m].end == i + 1) {
+            bz_buf_puts(out, "  }\n");
+            m++;
+        }
+    }
+    for (int i = 0; i < l->n; i++)
+        for (int p = dag->first[i]; p < dag->first[i + 1] && l->layer[i].class != BZ_CONSTANT; p++)
+            bz_buf_printf(out, "  n%d -> n%d\n", dag->pred[p], i);
+    bz_buf_puts(out, "}\n");
+}

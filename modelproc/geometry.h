@@ -1,0 +1,20 @@
+/* Shapes that several families share: windows that slide, and products of matrices. Private to
+ * modelproc/. */
+#ifndef BZ_GEOMETRY_H
+#define BZ_GEOMETRY_H
+
+#include "modelproc/op.h"
+
+/* Convolution of x [N, C, …] with w [M, C / group, k…]: reads the node's attributes, fills
+ * dims[x->rank], notes stride, pad, dilation, group. */
+int conv_shape(call *c, const bz_type *x, const bz_type *w, bz_dim *dims);
+int64_t conv_macs(const bz_type *w, const bz_type *y);
+
+/* Pooling of x: likewise; notes kernel, stride, pad, dilation, and what else matters. */
+int pool_shape(call *c, const bz_type *x, bz_dim *dims);
+
+/* Numpy's matmul. */
+int matmul_shape(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *dims);
+int64_t matmul_macs(const bz_type *a, const bz_type *y);
+
+#endif

@@ -1,0 +1,282 @@
+/* If, Loop and Scan: operators whose work is done by graphs of their own. */
+#include "modelproc/op.h"
+
+#include <string.h>
+
+static const bz_graph *body_of(call *c, const char *name)
+{
+    const bz_attr *a = bz_node_attr(c->node, name);
+    if (a && a->kind == BZ_ATTR_GRAPH)
+        return a->graph;
+    call_fail(c, "its graph '%s' is missing", name);
+    return NULL;
+}
+
+/* What holds of both: equal dimensions stay, others become symbols. */
+static bz_type join(call *c, const bz_type *a, const bz_type *b)
+{
+    bz_type t = *a;
+    if (a->kind == BZ_TYPE_NONE || b->kind == BZ_TYPE_NONE)
+        return a->kind == BZ_TYPE_NONE ? *b : *a;
+    if (a->kind != b->kind)
+        return (bz_type){.rank = -1};
+    if (!t.dtype)
+        t.dtype = b->dtype;
+    if (a->elem && b->elem) {
+        bz_type *elem = BZ_NEW(c->arena, bz_type, 1);
+        *elem = join(c, a->elem, b->elem);
+        t.elem = elem;
+    }
+    if (a->rank != b->rank) {
+        t.rank = -1;
+        t.dims = NULL;
+        return t;
+    }
+    bz_dim *dims = new_dims(c, a->rank > 0 ? a->rank : 0);
+    for (int i = 0; i < a->rank; i++)
+        dims[i] = a->dims[i] == b->dims[i] ? a->dims[i] : new_symbol(c);
+    t.dims = dims;
+    return t;
+}
+
+static bool same_type(const bz_type *a, const bz_type *b)
+{
+    if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || !a->elem != !b->elem)
+        return false;
+    if (a->elem && !same_type(a->elem, b->elem))
+        return false;
+    return a->rank <= 0 || !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
+/* ---- If ------------------------------------------------------------------------------------------ */
+
+static int shape_if(call *c)
+{
+    static const char *const NAMES[] = {"then_branch", "else_branch"};
+    const bz_graph *g[2] = {body_of(c, NAMES[0]), NULL};
+    if (!g[0] || !(g[1] = body_of(c, NAMES[1])))
+        return -1;
+    int64_t n;
+    const int64_t *cond = in_ints(c, 0, &n);
+    bool decided = cond && n == 1 && !bz_is_symbol(*cond);
+    c->bodies = BZ_NEW(c->arena, bz_body, 2);
+    c->n_bodies = 2;
+    for (int b = 0; b < 2; b++) {
+        bool taken = !decided || (*cond != 0) == (b == 0);
+        c->bodies[b] = (bz_body){.name = NAMES[b], .trips = taken, .trips_known = decided};
+        /* A branch that is never taken need not even make sense for these shapes. */
+        if (taken && infer_body(c, g[b], NULL, NULL, 0, &c->bodies[b]))
+            return -1;
+    }
+    for (int k = 0; k < c->node->n_out; k++) {
+        if (k >= g[0]->n_outputs || k >= g[1]->n_outputs)
+            return call_fail(c, "its branches have fewer results than it has itself");
+        const bz_type *t[2] = {value_type(c, g[0]->outputs[k]), value_type(c, g[1]->outputs[k])};
+        bool first = c->bodies[0].trips, both = first && c->bodies[1].trips;
+        bz_type joined = both ? join(c, t[0], t[1]) : *t[!first];
+        set_type(c, k, &joined);
+        if (!both)
+            c->out_data[k] = value_data(c, g[!first]->outputs[k]);
+    }
+    return 0;
+}
+
+/* ---- Loop ------------------------------------------------------------------------------------------ */
+
+/* How often it runs: the count, unless the condition may end it sooner. */
+static void count_trips(call *c, const bz_graph *g, bz_body *body)
+{
+    int64_t n, n_cond = 0;
+    const int64_t *count = in_ints(c, 0, &n), *cond = in_ints(c, 1, &n_cond);
+    const data *goes_on = g->n_outputs ? value_data(c, g->outputs[0]) : NULL;
+    bool has_cond = in_type(c, 1) != NULL, passes_on = g->n_outputs && g->n_inputs > 1 && g->outputs[0] == g->inputs[1];
+    bool never_ends = !has_cond || passes_on || (goes_on && goes_on->i && goes_on->n == 1 && goes_on->i[0] == 1);
+    bool starts = !has_cond || (cond && n_cond == 1 && cond[0] == 1);
+    body->trips_known = false;
+    if (cond && n_cond == 1 && cond[0] == 0) {
+        body->trips = 0;
+        body->trips_known = true;
+    } else if (count && n == 1 && !bz_is_symbol(*count) && *count >= 0 && starts && never_ends) {
+        body->trips = *count;
+        body->trips_known = true;
+    } else {
+        body->trips = call_trips(c) ? call_trips(c) : 1;
+    }
+}
+
+/* What is carried from trip to trip may change its shape on the way: repeat with what holds of both
+ * ends until it settles. Every round makes at least one dimension a symbol, so three rounds lead to
+ * a rank that is given up, at worst. */
+static int settle_loop(call *c, const bz_graph *g, bz_type *in, bz_body *body)
+{
+    int carried = c->node->n_in - 2;
+    for (int round = 0; round < 4; round++) {
+        bool settled = true;
+        if (infer_body(c, g, in, NULL, g->n_inputs, body))
+            return -1;
+        for (int k = 0; k < carried; k++) {
+            const bz_type *after = value_type(c, g->outputs[k + 1]);
+            bz_type joined = join(c, &in[k + 2], after);
+            if (round == 2 && !same_type(&joined, &in[k + 2]))
+                joined = (bz_type){.kind = joined.kind, .dtype = joined.dtype, .rank = -1, .elem = joined.elem};
+            settled &= same_type(&joined, &in[k + 2]);
+            in[k + 2] = joined;
+        }
+        if (settled)
+            break;
+    }
+    return 0;
+}
+
+static int shape_loop(call *c)
+{
+    const bz_graph *g = body_of(c, "body");
+    int carried = c->node->n_in - 2;
+    if (!g)
+        return -1;
+    if (carried < 0 || g->n_inputs < carried + 2 || g->n_outputs < carried + 1 || c->node->n_out > g->n_outputs - 1)
+        return call_fail(c, "its operands and results do not fit its body");
+    bz_type *in = BZ_NEW(c->arena, bz_type, g->n_inputs);
+    in[0] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_I64, .rank = 0};
+    in[1] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_BOOL, .rank = 0};
+    for (int k = 0; k < carried; k++)
+        in[k + 2] = c->in[k + 2];
+    c->bodies = BZ_NEW(c->arena, bz_body, 1);
+    c->n_bodies = 1;
+    c->bodies[0].name = "body";
+    if (settle_loop(c, g, in, &c->bodies[0]))
+        return -1;
+    count_trips(c, g, &c->bodies[0]);
+    for (int k = 0; k < c->node->n_out; k++) {
+        if (k < carried) {
+            set_type(c, k, &in[k + 2]);
+            continue;
+        }
+        /* collected over all trips, along a new first dimension */
+        const bz_type *t = value_type(c, g->outputs[k + 1]);
+        if (t->kind != BZ_TYPE_TENSOR || t->rank < 0 || t->rank == BZ_MAX_RANK) {
+            set_unknown(c, k, t->dtype);
+            continue;
+        }
+        bz_dim dims[BZ_MAX_RANK];
+        dims[0] = c->bodies[0].trips_known ? c->bodies[0].trips : new_symbol(c);
+        memcpy(dims + 1, t->dims, (size_t)t->rank * sizeof *dims);
+        set_out(c, k, t->dtype, t->rank + 1, dims);
+    }
+    return 0;
+}
+
+/* ---- Scan ------------------------------------------------------------------------------------------- */
+
+/* Scanned inputs lose the axis that is scanned, scanned outputs gain one. Operator set 8 had a batch
+ * in front of everything and an operand for the lengths. */
+typedef struct {
+    bool old;
+    int first, states, scans; /* operands: `first` of them before the states */
+    bz_dim length;
+} scan;
+
+static int scan_axis(call *c, const char *attr, int k, int rank, int *axis)
+{
+    int n;
+    const int64_t *v = attr_ints(c, attr, &n);
+    return fix_axis(c, v && k < n ? v[k] : 0, rank, axis);
+}
+
+/* Type of a scanned operand as the body sees it. */
+static int scan_input(call *c, scan *s, int k, const bz_type *t, bz_type *out)
+{
+    int axis = 0, batch = s->old, rank = 0;
+    if (t->kind != BZ_TYPE_TENSOR || t->rank < 1 + batch)
+        return call_fail(c, "a scanned operand has too few dimensions");
+    if (!s->old && scan_axis(c, "scan_input_axes", k, t->rank, &axis))
+        return -1;
+    axis += batch;
+    bz_dim *dims = new_dims(c, t->rank);
+    for (int i = batch; i < t->rank; i++)
+        if (i != axis)
+            dims[rank++] = t->dims[i];
+    if (k == 0 || bz_is_symbol(s->length))
+        s->length = t->dims[axis];
+    else if (!bz_is_symbol(t->dims[axis]) && t->dims[axis] != s->length)
+        return call_fail(c, "its operands are scanned over %lld and %lld steps", (long long)s->length,
+                         (long long)t->dims[axis]);
+    *out = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = t->dtype, .rank = rank, .dims = dims};
+    return 0;
+}
+
+static int scan_output(call *c, const scan *s, int k, const bz_type *t, bz_dim batch)
+{
+    int axis = 0, at = 0, rank = t->rank + 1 + s->old;
+    if (t->kind != BZ_TYPE_TENSOR || t->rank < 0 || rank > BZ_MAX_RANK) {
+        set_unknown(c, s->states + k, t->dtype);
+        return 0;
+    }
+    if (!s->old && scan_axis(c, "scan_output_axes", k, rank, &axis))
+        return -1;
+    bz_dim dims[BZ_MAX_RANK];
+    if (s->old)
+        dims[at++] = batch;
+    for (int i = 0, from = 0; i <= t->rank; i++)
+        dims[at++] = i == axis ? s->length : t->dims[from++];
+    set_out(c, s->states + k, t->dtype, rank, dims);
+    return 0;
+}
+
+static int shape_scan(call *c)
+{
+    const bz_graph *g = body_of(c, "body");
+    scan s = {.old = c->node->opset < 9, .length = new_symbol(c)};
+    int64_t scans = attr_int(c, "num_scan_inputs", 0);
+    s.first = s.old;
+    if (!g)
+        return -1;
+    if (scans < 1 || scans > c->node->n_in - s.first)
+        return call_fail(c, "num_scan_inputs is %lld", (long long)scans);
+    s.scans = (int)scans;
+    s.states = c->node->n_in - s.first - s.scans;
+    if (g->n_inputs < s.states + s.scans || g->n_outputs < c->node->n_out || c->node->n_out < s.states)
+        return call_fail(c, "its operands and results do not fit its body");
+    bz_type *in = BZ_NEW(c->arena, bz_type, g->n_inputs);
+    bz_dim batch = 0;
+    for (int k = 0; k < s.states + s.scans; k++) {
+        const bz_type *t = &c->in[s.first + k];
+        if (s.old && t->kind == BZ_TYPE_TENSOR && t->rank > 0)
+            batch = t->dims[0];
+        if (k >= s.states && scan_input(c, &s, k - s.states, t, &in[k]))
+            return -1;
+        if (k < s.states)
+            in[k] = *t;
+        if (k < s.states && s.old && t->kind == BZ_TYPE_TENSOR && t->rank > 0) {
+            in[k].rank--;
+            in[k].dims++;
+        }
+    }
+    bool known = !bz_is_symbol(s.length);
+    c->bodies = BZ_NEW(c->arena, bz_body, 1);
+    c->n_bodies = 1;
+    c->bodies[0].name = "body";
+    if (infer_body(c, g, in, NULL, s.states + s.scans, &c->bodies[0]))
+        return -1;
+    c->bodies[0].trips = known           ? dim_mul(c, s.length, s.old && !bz_is_symbol(batch) ? batch : 1)
+                         : call_trips(c) ? call_trips(c)
+                                         : 1;
+    c->bodies[0].trips_known = known;
+    for (int k = 0; k < s.states; k++)
+        set_type(c, k, &c->in[s.first + k]);
+    for (int k = 0; k < c->node->n_out - s.states; k++)
+        if (scan_output(c, &s, k, value_type(c, g->outputs[s.states + k]), batch))
+            return -1;
+    return 0;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------- */
+
+static const op ROWS[] = {
+    {"If", .kind = "if", .class = BZ_COMPUTE, .shape = shape_if, .flags = OP_RANKLESS, .labels = "- > y..."},
+    {"Loop", .kind = "loop", .class = BZ_COMPUTE, .shape = shape_loop, .flags = OP_RANKLESS,
+     .labels = "- - x... > y..."},
+    {"Scan", .kind = "scan", .class = BZ_COMPUTE, .shape = shape_scan, .flags = OP_RANKLESS, .labels = "x... > y..."},
+};
+
+const op_table ops_control = OP_TABLE(ROWS);

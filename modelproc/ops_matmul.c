@@ -1,0 +1,345 @@
+/* Products of matrices: Gemm, MatMul, Einsum, and attention, which is made of them. */
+#include "modelproc/geometry.h"
+
+#include <string.h>
+
+static bool differ(bz_dim a, bz_dim b)
+{
+    return !bz_is_symbol(a) && !bz_is_symbol(b) && a != b;
+}
+
+static int64_t product(int64_t a, int64_t b)
+{
+    int64_t p;
+    return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &p) ? 0 : p;
+}
+
+/* ---- Gemm ------------------------------------------------------------------------------------ */
+
+static int shape_gemm(call *c)
+{
+    const bz_type *a, *b, *bias = in_type(c, 2);
+    if (need_tensor(c, 0, 2, &a) || need_tensor(c, 1, 2, &b) || same_dtype(c, a, b))
+        return -1;
+    int ta = attr_int(c, "transA", 0) != 0, tb = attr_int(c, "transB", 0) != 0;
+    bz_dim k = a->dims[!ta], dims[2] = {a->dims[ta], b->dims[!tb]}, sum[BZ_MAX_RANK];
+    if (differ(k, b->dims[tb]))
+        return call_fail(c, "it multiplies %lld columns with %lld rows", (long long)k, (long long)b->dims[tb]);
+    bz_type y = {.kind = BZ_TYPE_TENSOR, .rank = 2, .dims = dims};
+    int rank;
+    if (bias && c->node->opset >= 7 && (need_tensor(c, 2, -1, &bias) || broadcast(c, &y, bias, &rank, sum)))
+        return -1;
+    param_int(c, "transa", ta);
+    param_int(c, "transb", tb);
+    if (attr_float(c, "alpha", 1) != 1)
+        param_real(c, "alpha", attr_float(c, "alpha", 1));
+    if (bias && attr_float(c, "beta", 1) != 1)
+        param_real(c, "beta", attr_float(c, "beta", 1));
+    set_out(c, 0, a->dtype, 2, dims);
+    return 0;
+}
+
+static int cost_gemm(call *c)
+{
+    int ta = attr_int(c, "transA", 0) != 0;
+    c->macs = product(bz_type_elements(&c->out[0]), c->in[0].dims[!ta]);
+    c->flops = in_type(c, 2) ? bz_type_elements(&c->out[0]) : 0;
+    return 0;
+}
+
+/* ---- MatMul ---------------------------------------------------------------------------------- */
+
+int matmul_shape(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *dims)
+{
+    if (a->rank < 1 || b->rank < 1)
+        return call_fail(c, "it multiplies scalars: one dimension at least is needed");
+    bz_dim k_a = a->dims[a->rank - 1], k_b = b->dims[b->rank > 1 ? b->rank - 2 : 0];
+    if (differ(k_a, k_b))
+        return call_fail(c, "it multiplies %lld columns with %lld rows", (long long)k_a, (long long)k_b);
+    bz_type batch_a = {.kind = BZ_TYPE_TENSOR, .rank = a->rank > 2 ? a->rank - 2 : 0, .dims = a->dims};
+    bz_type batch_b = {.kind = BZ_TYPE_TENSOR, .rank = b->rank > 2 ? b->rank - 2 : 0, .dims = b->dims};
+    if (broadcast(c, &batch_a, &batch_b, rank, dims))
+        return -1;
+    if (*rank > BZ_MAX_RANK - 2)
+        return call_fail(c, "it has too many dimensions");
+    if (a->rank > 1)
+        dims[(*rank)++] = a->dims[a->rank - 2];
+    if (b->rank > 1)
+        dims[(*rank)++] = b->dims[b->rank - 1];
+    return 0;
+}
+
+int64_t matmul_macs(const bz_type *a, const bz_type *y)
+{
+    return product(bz_type_elements(y), a->dims[a->rank - 1]);
+}
+
+static int shape_matmul(call *c)
+{
+    const bz_type *a, *b;
+    bz_dim dims[BZ_MAX_RANK];
+    int rank;
+    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b) || same_dtype(c, a, b) ||
+        matmul_shape(c, a, b, &rank, dims))
+        return -1;
+    set_out(c, 0, a->dtype, rank, dims);
+    return 0;
+}
+
+static int cost_matmul(call *c)
+{
+    c->macs = matmul_macs(&c->in[0], &c->out[0]);
+    return 0;
+}
+
+/* ---- Einsum ---------------------------------------------------------------------------------- */
+
+/* Sizes of the letters; those of the ellipsis are kept apart, right-aligned as broadcasting does. */
+typedef struct {
+    bz_dim letter[128];
+    bool seen[128];
+    int count[128]; /* over all operands: a letter that stands once and not behind "->" is summed */
+    bz_dim ellipsis[BZ_MAX_RANK];
+    int ellipsis_rank;
+} einsum;
+
+static int merge_dim(call *c, bz_dim *known, bz_dim d)
+{
+    if (differ(*known, d) && *known != 1 && d != 1)
+        return call_fail(c, "a letter stands for %lld and for %lld", (long long)*known, (long long)d);
+    if (*known == 1 || bz_is_symbol(*known))
+        *known = d;
+    return 0;
+}
+
+/* One operand's term, from *s to the next ',' or "->". */
+static int read_term(call *c, einsum *e, const char **s, const bz_type *t)
+{
+    int letters = 0, axis = 0;
+    bool ellipsis = false;
+    for (const char *p = *s; *p && *p != ',' && *p != '-'; p++) {
+        letters += *p != ' ' && *p != '.';
+        ellipsis |= *p == '.';
+    }
+    int rest = t->rank - letters;
+    if (rest < 0 || (rest && !ellipsis))
+        return call_fail(c, "its equation names %d dimensions of an operand that has %d", letters, t->rank);
+    const char *p = *s;
+    for (; *p && *p != ',' && *p != '-'; p++) {
+        unsigned char letter = (unsigned char)*p;
+        if (letter == ' ')
+            continue;
+        if (letter == '.') {
+            if (strncmp(p, "...", 3) != 0)
+                return call_fail(c, "its equation is malformed");
+            p += 2;
+            e->ellipsis_rank = rest > e->ellipsis_rank ? rest : e->ellipsis_rank;
+            for (int i = 0; i < rest; i++)
+                if (merge_dim(c, &e->ellipsis[BZ_MAX_RANK - rest + i], t->dims[axis++]))
+                    return -1;
+            continue;
+        }
+        if (letter >= 128 || axis >= t->rank)
+            return call_fail(c, "its equation is malformed");
+        if (!e->seen[letter])
+            e->letter[letter] = t->dims[axis];
+        else if (merge_dim(c, &e->letter[letter], t->dims[axis]))
+            return -1;
+        e->seen[letter] = true;
+        e->count[letter]++;
+        axis++;
+    }
+    *s = p;
+    return 0;
+}
+
+static int put_result(call *c, const einsum *e, const char *s, bz_dim *dims, int *rank)
+{
+    *rank = 0;
+    for (; *s; s++) {
+        unsigned char letter = (unsigned char)*s;
+        if (letter == ' ')
+            continue;
+        if (*rank + e->ellipsis_rank >= BZ_MAX_RANK)
+            return call_fail(c, "its result has too many dimensions");
+        if (letter == '.') {
+            if (strncmp(s, "...", 3) != 0)
+                return call_fail(c, "its equation is malformed");
+            s += 2;
+            for (int i = 0; i < e->ellipsis_rank; i++)
+                dims[(*rank)++] = e->ellipsis[BZ_MAX_RANK - e->ellipsis_rank + i];
+        } else if (letter >= 128 || !e->seen[letter]) {
+            return call_fail(c, "its equation makes a dimension that no operand has");
+        } else {
+            dims[(*rank)++] = e->letter[letter];
+        }
+    }
+    return 0;
+}
+
+static int read_einsum(call *c, einsum *e, const char **result)
+{
+    const char *s = attr_text(c, "equation", "");
+    const bz_type *t;
+    for (int i = 0; i < BZ_MAX_RANK; i++)
+        e->ellipsis[i] = 1;
+    for (int k = 0; k < c->node->n_in; k++) {
+        if (need_tensor(c, k, -1, &t) || (k && same_dtype(c, &c->in[0], t)) || read_term(c, e, &s, t))
+            return -1;
+        bool last = k == c->node->n_in - 1;
+        if ((!last && *s != ',') || (last && *s == ','))
+            return call_fail(c, "its equation does not have a term for each operand");
+        s += *s == ',';
+    }
+    if (*s && strncmp(s, "->", 2) != 0)
+        return call_fail(c, "its equation is malformed");
+    *result = *s ? s + 2 : NULL;
+    return 0;
+}
+
+static int shape_einsum(call *c)
+{
+    einsum e = {0};
+    const char *result;
+    bz_dim dims[BZ_MAX_RANK];
+    char implicit[160];
+    int rank, n = 0;
+    if (c->node->n_in < 1)
+        return call_fail(c, "operand 0 is missing");
+    if (read_einsum(c, &e, &result))
+        return -1;
+    if (!result) { /* all letters that stand once, in alphabetical order */
+        if (e.ellipsis_rank)
+            n = 3, memcpy(implicit, "...", 3);
+        for (int l = 0; l < 128; l++)
+            if (e.count[l] == 1)
+                implicit[n++] = (char)l;
+        implicit[n] = 0;
+        result = implicit;
+    }
+    if (put_result(c, &e, result, dims, &rank))
+        return -1;
+    param_text(c, "equation", attr_text(c, "equation", ""));
+    set_out(c, 0, c->in[0].dtype, rank, dims);
+    return 0;
+}
+
+/* All letters at once: what a direct evaluation of two operands takes. */
+static int cost_einsum(call *c)
+{
+    einsum e = {0};
+    const char *result;
+    int64_t n = 1;
+    if (read_einsum(c, &e, &result))
+        return 0;
+    for (int l = 0; l < 128; l++)
+        n = e.seen[l] ? product(n, e.letter[l]) : n;
+    for (int i = 0; i < e.ellipsis_rank; i++)
+        n = product(n, e.ellipsis[BZ_MAX_RANK - 1 - i]);
+    c->macs = n;
+    return 0;
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+/* Q, K, V as [batch, heads, length, size], whichever of the two layouts the operands have. */
+typedef struct {
+    bz_dim batch, q_heads, kv_heads, q_length, kv_length, size, v_size;
+    bool flat; /* [batch, length, heads * size] */
+} attention;
+
+static int read_attention(call *c, attention *a)
+{
+    const bz_type *q, *k, *v;
+    if (need_tensor(c, 0, -1, &q) || need_tensor(c, 1, q->rank, &k) || need_tensor(c, 2, q->rank, &v) ||
+        same_dtype(c, q, k))
+        return -1;
+    a->flat = q->rank == 3;
+    if (a->flat) {
+        a->q_heads = attr_int(c, "q_num_heads", 0);
+        a->kv_heads = attr_int(c, "kv_num_heads", 0);
+        if (a->q_heads < 1 || a->kv_heads < 1)
+            return call_fail(c, "q_num_heads and kv_num_heads are needed with operands of 3 dimensions");
+        a->q_length = q->dims[1];
+        a->kv_length = k->dims[1];
+        a->size = dim_div(c, q->dims[2], a->q_heads);
+        a->v_size = dim_div(c, v->dims[2], a->kv_heads);
+    } else if (q->rank == 4) {
+        a->q_heads = q->dims[1];
+        a->kv_heads = k->dims[1];
+        a->q_length = q->dims[2];
+        a->kv_length = k->dims[2];
+        a->size = q->dims[3];
+        a->v_size = v->dims[3];
+    } else {
+        return call_fail(c, "its operands have %d dimensions: 3 or 4 are needed", q->rank);
+    }
+    a->batch = q->dims[0];
+    const bz_type *past = in_type(c, 4);
+    if (past && need_tensor(c, 4, 4, &past))
+        return -1;
+    if (past)
+        a->kv_length = dim_add(c, a->kv_length, past->dims[2]);
+    return 0;
+}
+
+static int shape_attention(call *c)
+{
+    attention a;
+    if (read_attention(c, &a))
+        return -1;
+    bz_dtype t = c->in[0].dtype;
+    bz_dim flat[3] = {a.batch, a.q_length, dim_mul(c, a.q_heads, a.v_size)};
+    bz_dim deep[4] = {a.batch, a.q_heads, a.q_length, a.v_size};
+    bz_dim key[4] = {a.batch, a.kv_heads, a.kv_length, a.size}, value[4] = {a.batch, a.kv_heads, a.kv_length, a.v_size};
+    bz_dim scores[4] = {a.batch, a.q_heads, a.q_length, a.kv_length};
+    set_out(c, 0, t, a.flat ? 3 : 4, a.flat ? flat : deep);
+    set_out(c, 1, t, 4, key);
+    set_out(c, 2, t, 4, value);
+    set_out(c, 3, t, 4, scores);
+    if (a.flat) {
+        param_int(c, "q_heads", a.q_heads);
+        param_int(c, "kv_heads", a.kv_heads);
+    }
+    param_int(c, "causal", attr_int(c, "is_causal", 0) != 0);
+    if (attr_float(c, "softcap", 0) != 0)
+        param_real(c, "softcap", attr_float(c, "softcap", 0));
+    return 0;
+}
+
+static int cost_attention(call *c)
+{
+    attention a;
+    if (read_attention(c, &a))
+        return 0;
+    int64_t scores = product(product(a.batch, a.q_heads), product(a.q_length, a.kv_length));
+    c->macs = product(scores, a.size) + product(scores, a.v_size);
+    c->flops = product(scores, 5);
+    return 0;
+}
+
+static int shape_rotary(call *c)
+{
+    const bz_type *x;
+    if (need_tensor(c, 0, -1, &x))
+        return -1;
+    param_int(c, "interleaved", attr_int(c, "interleaved", 0) != 0);
+    param_int(c, "heads", attr_int(c, "num_heads", 0));
+    param_int(c, "rotary", attr_int(c, "rotary_embedding_dim", 0));
+    set_out(c, 0, x->dtype, x->rank, x->dims);
+    return 0;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static const op ROWS[] = {
+    {"Gemm", .kind = "gemm", .class = BZ_COMPUTE, .shape = shape_gemm, .cost = cost_gemm, .labels = "a b c"},
+    {"MatMul", .kind = "matmul", .class = BZ_COMPUTE, .shape = shape_matmul, .cost = cost_matmul, .labels = "a b"},
+    {"Einsum", .kind = "einsum", .class = BZ_COMPUTE, .shape = shape_einsum, .cost = cost_einsum, .labels = "x..."},
+    {"Attention", .kind = "attention", .class = BZ_COMPUTE, .shape = shape_attention, .cost = cost_attention,
+     .labels = "q k v mask past_k past_v"},
+    {"RotaryEmbedding", .kind = "rotary", .class = BZ_COMPUTE, .shape = shape_rotary, .flops = 3,
+     .labels = "x cos sin ids"},
+};
+
+const op_table ops_matmul = OP_TABLE(ROWS);

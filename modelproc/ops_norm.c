@@ -1,0 +1,165 @@
+/* Normalizations and softmax. */
+#include "modelproc/op.h"
+
+#include <string.h>
+
+/* ---- batch, instance, layer, group ------------------------------------------------------------ */
+
+/* Scale, bias, mean and variance have one element per channel. */
+static int check_channels(call *c, const bz_type *x, int from, int to)
+{
+    const bz_type *t;
+    if (x->rank < 2)
+        return 0;
+    for (int k = from; k <= to; k++) {
+        if (!in_type(c, k))
+            continue;
+        if (need_tensor(c, k, 1, &t))
+            return -1;
+        if (!bz_is_symbol(t->dims[0]) && !bz_is_symbol(x->dims[1]) && t->dims[0] != x->dims[1])
+            return call_fail(c, "operand %d has %lld elements for %lld channels", k, (long long)t->dims[0],
+                             (long long)x->dims[1]);
+    }
+    return 0;
+}
+
+static int shape_batchnorm(call *c)
+{
+    const bz_type *x;
+    if (need_tensor(c, 0, -1, &x) || check_channels(c, x, 1, 4))
+        return -1;
+    bz_dim channels = x->rank > 1 ? x->dims[1] : 1;
+    set_out(c, 0, x->dtype, x->rank, x->dims);
+    for (int k = 1; k < c->node->n_out; k++) {
+        const bz_type *like = in_type(c, k < 3 ? k + 2 : k); /* running mean and variance follow their operands */
+        set_out(c, k, like ? like->dtype : x->dtype, 1, &channels);
+    }
+    bool training = c->node->opset >= 14 ? attr_int(c, "training_mode", 0) != 0 : c->node->n_out > 1;
+    if (training)
+        param_int(c, "training", 1);
+    return 0;
+}
+
+static int shape_instancenorm(call *c)
+{
+    const bz_type *x;
+    if (need_tensor(c, 0, -1, &x) || check_channels(c, x, 1, 2))
+        return -1;
+    set_out(c, 0, x->dtype, x->rank, x->dims);
+    return 0;
+}
+
+static int shape_groupnorm(call *c)
+{
+    const bz_type *x;
+    if (need_tensor(c, 0, -1, &x))
+        return -1;
+    param_int(c, "groups", attr_int(c, "num_groups", 1));
+    set_out(c, 0, x->dtype, x->rank, x->dims);
+    return 0;
+}
+
+/* Further results are the mean and the inverse deviation: 1 in every dimension from `axis` on. */
+static int shape_layernorm(call *c)
+{
+    const bz_type *x;
+    int axis;
+    if (need_tensor(c, 0, -1, &x) || fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
+        return -1;
+    int64_t stash = attr_int(c, "stash_type", BZ_F32);
+    bz_dim *dims = new_dims(c, x->rank);
+    for (int i = 0; i < x->rank; i++)
+        dims[i] = i < axis ? x->dims[i] : 1;
+    param_int(c, "axis", axis);
+    set_out(c, 0, x->dtype, x->rank, x->dims);
+    for (int k = 1; k < c->node->n_out; k++)
+        set_out(c, k, stash > 0 && stash < BZ_N_DTYPES ? (bz_dtype)stash : BZ_F32, x->rank, dims);
+    return 0;
+}
+
+static int shape_rmsnorm(call *c)
+{
+    const bz_type *x, *scale;
+    int axis;
+    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &scale) ||
+        fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
+        return -1;
+    param_int(c, "axis", axis);
+    set_out(c, 0, scale->dtype ? scale->dtype : x->dtype, x->rank, x->dims);
+    return 0;
+}
+
+static int shape_lrn(call *c)
+{
+    param_int(c, "size", attr_int(c, "size", 1));
+    return rule_same(c);
+}
+
+static int cost_lrn(call *c)
+{
+    int64_t size = attr_int(c, "size", 1), n = elements(&c->out[0]);
+    c->flops = size > 0 && size < 1 << 20 && n > 0 && n < INT64_MAX / (2 << 20) ? n * (2 * size + 3) : 0;
+    return 0;
+}
+
+static int shape_lpnorm(call *c)
+{
+    const bz_type *x;
+    int axis;
+    if (need_tensor(c, 0, -1, &x) || fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
+        return -1;
+    param_int(c, "axis", axis);
+    param_int(c, "p", attr_int(c, "p", 2));
+    return rule_same(c);
+}
+
+static int shape_mvn(call *c)
+{
+    const bz_type *x;
+    int n;
+    const int64_t *axes = attr_ints(c, "axes", &n);
+    static const int64_t DEFAULT[] = {0, 2, 3};
+    if (need_tensor(c, 0, -1, &x))
+        return -1;
+    param_ints(c, "axes", axes ? axes : DEFAULT, axes ? n : 3);
+    return rule_same(c);
+}
+
+/* ---- softmax ---------------------------------------------------------------------------------- */
+
+/* Before operator set 13 everything from `axis` on was one dimension: another computation, and it
+ * says so in the key. A scalar is its own axis. */
+static int shape_softmax(call *c)
+{
+    const bz_type *x;
+    int axis = 0;
+    bool flat = c->node->opset < 13;
+    if (need_tensor(c, 0, -1, &x) || (x->rank && fix_axis(c, attr_int(c, "axis", flat ? 1 : -1), x->rank, &axis)))
+        return -1;
+    param_int(c, flat && axis != x->rank - 1 ? "from" : "axis", axis);
+    return rule_same(c);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------- */
+
+static const op ROWS[] = {
+    {"BatchNormalization", .kind = "batchnorm", .class = BZ_COMPUTE, .shape = shape_batchnorm, .flops = 2,
+     .labels = "x scale b mean var"},
+    {"InstanceNormalization", .kind = "instancenorm", .class = BZ_COMPUTE, .shape = shape_instancenorm, .flops = 7,
+     .labels = "x scale b"},
+    {"GroupNormalization", .kind = "groupnorm", .class = BZ_COMPUTE, .shape = shape_groupnorm, .flops = 7,
+     .labels = "x scale b"},
+    {"LayerNormalization", .kind = "layernorm", .class = BZ_COMPUTE, .shape = shape_layernorm, .flops = 7,
+     .labels = "x scale b"},
+    {"RMSNormalization", .kind = "rmsnorm", .class = BZ_COMPUTE, .shape = shape_rmsnorm, .flops = 4,
+     .labels = "x scale"},
+    {"LRN", .kind = "lrn", .class = BZ_COMPUTE, .shape = shape_lrn, .cost = cost_lrn, .flags = OP_RANKLESS,
+     .labels = "x"},
+    {"LpNormalization", .kind = "lpnorm", .class = BZ_COMPUTE, .shape = shape_lpnorm, .flops = 3, .labels = "x"},
+    {"MeanVarianceNormalization", .kind = "mvn", .class = BZ_COMPUTE, .shape = shape_mvn, .flops = 6, .labels = "x"},
+    {"Softmax", .kind = "softmax", .class = BZ_COMPUTE, .shape = shape_softmax, .flops = 4, .labels = "x"},
+    {"LogSoftmax", .kind = "logsoftmax", .class = BZ_COMPUTE, .shape = shape_softmax, .flops = 5, .labels = "x"},
+    {"Hardmax", .kind = "hardmax", .class = BZ_COMPUTE, .shape = shape_softmax, .flops = 1, .labels = "x"},
+};
+
+const op_table ops_norm = OP_TABLE(ROWS);

@@ -1,0 +1,201 @@
+/* Where patterns fit: from a layer that could make the result, back along its operands. */
+#include "modelproc/pattern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const bz_layers *layers;
+    const int *producer; /* layer that makes a value, or -1 */
+    const int *readers;  /* operands, bodies and graph outputs that read a value */
+    const pattern *pattern;
+} matcher;
+
+/* What is known so far; small, so that trying the other order is a copy away. */
+typedef struct {
+    int layer[MAX_STEPS];         /* of each step, or -1 */
+    bz_value_id value[MAX_NAMES]; /* of each free name, or BZ_NO_VALUE */
+} state;
+
+static bool op_fits(const step *s, const bz_layer *l)
+{
+    for (int i = 0; i < s->n_ops; i++)
+        if (!strcmp(s->ops[i], l->node->op) || !strcmp(s->ops[i], l->kind))
+            return true;
+    return false;
+}
+
+static bool commutes(const bz_layer *l)
+{
+    static const char *const OPS[] = {"Add", "Mul", "Max", "Min", "And", "Or", "Equal"};
+    for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++)
+        if (!strcmp(l->node->op, OPS[i]))
+            return l->n_in == 2;
+    return false;
+}
+
+static bool match_step(const matcher *m, int s, int layer, state *st);
+
+static bool match_operand(const matcher *m, const operand *o, const bz_layer *l, int k, state *st)
+{
+    bz_value_id v = k < l->n_in ? l->node->in[k] : BZ_NO_VALUE;
+    switch (o->kind) {
+    case OPERAND_ANY:
+        return true;
+    case OPERAND_NONE:
+        return v == BZ_NO_VALUE;
+    case OPERAND_CONST:
+        return v != BZ_NO_VALUE && l->in_constant[k];
+    case OPERAND_VALUE:
+        if (v == BZ_NO_VALUE || (st->value[o->index] != BZ_NO_VALUE && st->value[o->index] != v))
+            return false;
+        st->value[o->index] = v;
+        return true;
+    case OPERAND_STEP:
+        return v != BZ_NO_VALUE && m->producer[v] >= 0 && m->layers->layer[m->producer[v]].node->out[0] == v &&
+               match_step(m, o->index, m->producer[v], st);
+    }
+    return false;
+}
+
+static bool match_operands(const matcher *m, const step *s, const bz_layer *l, bool swapped, state *st)
+{
+    for (int k = 0; k < s->n_operands; k++)
+        if (!match_operand(m, &s->operands[k], l, swapped ? 1 - k : k, st))
+            return false;
+    return true;
+}
+
+static bool match_step(const matcher *m, int s, int layer, state *st)
+{
+    const step *want = &m->pattern->steps[s];
+    const bz_layer *l = &m->layers->layer[layer];
+    if (st->layer[s] >= 0)
+        return st->layer[s] == layer;
+    if (l->class == BZ_CONSTANT || !op_fits(want, l))
+        return false;
+    st->layer[s] = layer;
+    state before = *st;
+    if (match_operands(m, want, l, false, st))
+        return true;
+    if (want->n_operands != 2 || !commutes(l))
+        return false;
+    *st = before;
+    return match_operands(m, want, l, true, st);
+}
+
+/* Nobody outside may read what is made inside, but for the result. */
+static bool is_closed(const matcher *m, const state *st)
+{
+    int n = m->pattern->n_steps, root = st->layer[n - 1];
+    for (int s = 0; s < n; s++) {
+        const bz_layer *l = &m->layers->layer[st->layer[s]];
+        if (st->layer[s] == root)
+            continue;
+        for (int k = 0; k < l->n_out; k++) {
+            bz_value_id v = l->node->out[k];
+            int inside = 0;
+            for (int t = 0; t < n && v >= 0; t++) {
+                const bz_layer *reader = &m->layers->layer[st->layer[t]];
+                for (int i = 0; i < reader->n_in; i++)
+                    inside += reader->node->in[i] == v;
+            }
+            if (v >= 0 && inside != m->readers[v])
+                return false;
+        }
+    }
+    return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static bool match_at(const matcher *m, int root, state *st)
+{
+    for (int s = 0; s < MAX_STEPS; s++)
+        st->layer[s] = -1;
+    for (int v = 0; v < MAX_NAMES; v++)
+        st->value[v] = BZ_NO_VALUE;
+    if (!match_step(m, m->pattern->n_steps - 1, root, st))
+        return false;
+    for (int s = 0; s < m->pattern->n_steps; s++) /* two steps must not be one layer, none may be left over */
+        for (int t = 0; t <= s; t++)
+            if (st->layer[s] < 0 || (t < s && st->layer[t] == st->layer[s]))
+                return false;
+    return is_closed(m, st);
+}
+
+/* ---- all places --------------------------------------------------------------------------------------- */
+
+static void index_values(bz_layers *l, int *producer, int *readers)
+{
+    bz_value_id v;
+    memset(producer, 0xff, (size_t)l->model->n_values * sizeof *producer);
+    for (int i = 0; i < l->n; i++) {
+        for (int k = 0; k < l->layer[i].n_out; k++)
+            if (l->layer[i].node->out[k] >= 0)
+                producer[l->layer[i].node->out[k]] = i;
+        for (int k = 0; (v = bz_node_reads(l->layer[i].node, k)) != BZ_READS_END; k++)
+            if (v >= 0)
+                readers[v]++;
+    }
+    for (int k = 0; k < l->model->graph->n_outputs; k++)
+        if (l->model->graph->outputs[k] >= 0)
+            readers[l->model->graph->outputs[k]]++;
+}
+
+typedef struct {
+    bz_match *item;
+    int n, cap;
+} match_list;
+
+/* Patterns of one name that end in the same layer are one place: the largest counts. */
+static void add_match(bz_layers *l, match_list *list, int first, const pattern *t, const state *st)
+{
+    bz_match match = {.pattern = bz_arena_str(&l->arena, t->name), .n = t->n_steps};
+    int *layers = bz_arena_dup(&l->arena, st->layer, (size_t)t->n_steps * sizeof *layers);
+    qsort(layers, (size_t)t->n_steps, sizeof *layers, by_number);
+    match.layer = layers;
+    for (int i = first; i < list->n; i++) {
+        if (list->item[i].layer[list->item[i].n - 1] != layers[match.n - 1])
+            continue;
+        if (list->item[i].n < match.n)
+            list->item[i] = match;
+        return;
+    }
+    if (list->n == list->cap) {
+        int cap = list->cap ? list->cap * 2 : 64;
+        list->item = bz_arena_grow(&l->arena, list->item, (size_t)list->n, (size_t)cap, sizeof *list->item);
+        list->cap = cap;
+    }
+    list->item[list->n++] = match;
+}
+
+/* By pattern as the table names them first, then by the layer that makes the result. */
+int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_match **matches)
+{
+    int *producer = BZ_NEW(&l->arena, int, l->model->n_values), *readers = BZ_NEW(&l->arena, int, l->model->n_values);
+    index_values(l, producer, readers);
+    match_list list = {0};
+    bool *done = BZ_NEW(&l->arena, bool, patterns->n);
+    for (int p = 0; p < patterns->n; p++) {
+        if (done[p])
+            continue;
+        for (int root = 0; root < l->n; root++) {
+            int first_at_root = list.n;
+            for (int q = p; q < patterns->n; q++) {
+                if (strcmp(patterns->item[q].name, patterns->item[p].name) != 0)
+                    continue;
+                done[q] = true;
+                matcher m = {l, producer, readers, &patterns->item[q]};
+                state st;
+                if (match_at(&m, root, &st))
+                    add_match(l, &list, first_at_root, &patterns->item[q], &st);
+            }
+        }
+    }
+    *matches = list.item;
+    return list.n;
+}

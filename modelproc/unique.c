@@ -1,0 +1,66 @@
+/* The same layer only once. */
+#include "modelproc/modelproc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bz_unique_layer *new_item(bz_unique *u)
+{
+    if (u->n == u->cap) {
+        u->cap = u->cap ? u->cap * 2 : 64;
+        u->item = bz_realloc(u->item, (size_t)u->cap, sizeof *u->item);
+    }
+    u->item[u->n] = (bz_unique_layer){0};
+    return &u->item[u->n++];
+}
+
+/* Models come one after the other, so the last entry is the one to count on. Lists double. */
+static void count_model(bz_unique *u, bz_unique_layer *item, int model)
+{
+    item->count++;
+    if (item->n_models && item->models[item->n_models - 1] == model) {
+        ((int64_t *)item->per_model)[item->n_models - 1]++;
+        return;
+    }
+    int n = item->n_models++;
+    if ((n & (n - 1)) == 0) {
+        size_t room = n ? (size_t)n * 2 : 1;
+        item->models = bz_arena_grow(&u->arena, item->models, (size_t)n, room, sizeof *item->models);
+        item->per_model = bz_arena_grow(&u->arena, item->per_model, (size_t)n, room, sizeof *item->per_model);
+    }
+    ((int *)item->models)[n] = model;
+    ((int64_t *)item->per_model)[n] = 1;
+}
+
+static void add_layers(bz_unique *u, const bz_model *model, const bz_layer *layers, int n, int number,
+                       bool (*take)(const bz_layer *))
+{
+    for (int i = 0; i < n; i++) {
+        const bz_layer *l = &layers[i];
+        for (int b = 0; b < l->n_bodies; b++)
+            add_layers(u, model, l->bodies[b].layers, l->bodies[b].n, number, take);
+        if (take && !take(l))
+            continue;
+        u->n_layers++;
+        uint32_t k = bz_map_add(&u->map, l->key, strlen(l->key), (uint32_t)u->n);
+        if (k == (uint32_t)u->n) {
+            bz_unique_layer *item = new_item(u);
+            item->layer = l;
+            item->model = model;
+        }
+        count_model(u, &u->item[k], number);
+    }
+}
+
+void bz_unique_add(bz_unique *u, const bz_layers *layers, int model, bool (*take)(const bz_layer *))
+{
+    add_layers(u, layers->model, layers->layer, layers->n, model, take);
+}
+
+void bz_unique_free(bz_unique *u)
+{
+    free(u->item);
+    bz_map_free(&u->map);
+    bz_arena_free(&u->arena);
+    *u = (bz_unique){0};
+}
