@@ -1,0 +1,303 @@
+/* Matrix products and convolutions with something fused, quantized, or in another layout. */
+#include "modelproc/microsoft.h"
+
+/* ---- products ---------------------------------------------------------------------------------- */
+
+/* The operand as numpy's matmul should see it: `batch` moves dimension 0 behind the batch
+ * dimensions, `last` then swaps the last two. */
+static bz_type turned(call *c, const bz_type *t, bool batch, bool last)
+{
+    bz_type view = *t;
+    int n = t->rank;
+    if (n < 2 || !(batch || last))
+        return view;
+    bz_dim *dims = bz_arena_dup(c->arena, t->dims, (size_t)n * sizeof *dims);
+    if (batch) {
+        memmove(dims, dims + 1, (size_t)(n - 2) * sizeof *dims);
+        dims[n - 2] = t->dims[0];
+    }
+    if (last) {
+        bz_dim swap = dims[n - 1];
+        dims[n - 1] = dims[n - 2];
+        dims[n - 2] = swap;
+    }
+    view.dims = dims;
+    return view;
+}
+
+/* All products come down to one: elements of the result times the length of the sums. */
+int ms_product_cost(call *c)
+{
+    c->macs = count_mul(elements(&c->out[0]), noted(c, "k"));
+    return 0;
+}
+
+static int product(call *c, const bz_type *a, const bz_type *b, bz_dtype to)
+{
+    bz_dim dims[BZ_MAX_RANK];
+    int rank;
+    if (matmul_shape(c, a, b, &rank, dims))
+        return -1;
+    set_out(c, 0, to, rank, dims);
+    param_int(c, "k", last_dim(a, 1));
+    return 0;
+}
+
+static void note_activation(call *c)
+{
+    const char *activation = attr_text(c, "activation", "");
+    if (*activation)
+        param_text(c, "activation", activation);
+}
+
+int ms_matmul_shape(call *c)
+{
+    const bz_type *a, *b;
+    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b) || same_dtype(c, a, b))
+        return -1;
+    bool trans_a = attr_int(c, "transA", 0) != 0, trans_b = attr_int(c, "transB", 0) != 0,
+         batch_a = attr_int(c, "transBatchA", 0) != 0, batch_b = attr_int(c, "transBatchB", 0) != 0;
+    bz_type left = turned(c, a, batch_a, trans_a), right = turned(c, b, batch_b, trans_b);
+    if (product(c, &left, &right, a->dtype))
+        return -1;
+    param_int(c, "trans_a", trans_a);
+    param_int(c, "trans_b", trans_b);
+    if (batch_a || batch_b)
+        param_ints(c, "trans_batch", (int64_t[]){batch_a, batch_b}, 2);
+    note_activation(c);
+    return 0;
+}
+
+static int gemm(call *c, int b_at, bz_dtype to)
+{
+    const bz_type *a, *b;
+    if (need_tensor(c, 0, -1, &a) || need_tensor(c, b_at, 2, &b))
+        return -1;
+    bool trans_a = attr_int(c, "transA", 0) != 0, trans_b = attr_int(c, "transB", 0) != 0;
+    bz_type left = turned(c, a, false, trans_a), right = turned(c, b, false, trans_b);
+    if (product(c, &left, &right, to ? to : a->dtype))
+        return -1;
+    param_int(c, "trans_a", trans_a);
+    param_int(c, "trans_b", trans_b);
+    note_activation(c);
+    return 0;
+}
+
+int ms_gemm_shape(call *c)
+{
+    bz_dtype to = BZ_UNDEFINED;
+    if (!strcmp(c->node->op, "GemmFloat8") && attr_dtype(c, "dtype", BZ_F32, &to))
+        return -1;
+    return gemm(c, 1, to);
+}
+
+/* Without a zero point for the result, that is real. */
+int ms_qgemm_shape(call *c)
+{
+    const bz_type *zero = in_type(c, 8);
+    return gemm(c, 3, zero ? zero->dtype : BZ_F32);
+}
+
+/* Weights of a few bits, packed; attributes say what they were. */
+int ms_nbits_shape(call *c)
+{
+    const bz_type *a;
+    int64_t k = attr_int(c, "K", 0), n = attr_int(c, "N", 0);
+    if (need_tensor(c, 0, -1, &a))
+        return -1;
+    if (k <= 0 || n <= 0 || bz_is_symbol(k) || bz_is_symbol(n) || a->rank == 0 || !dims_fit(last_dim(a, 1), k))
+        return call_fail(c, "its weights are %lld x %lld, its operand ends in %lld", (long long)k, (long long)n,
+                         (long long)last_dim(a, 1));
+    bz_dim dims[BZ_MAX_RANK];
+    memcpy(dims, a->dims, (size_t)a->rank * sizeof *dims);
+    dims[a->rank - 1] = n;
+    set_out(c, 0, a->dtype, a->rank, dims);
+    param_int(c, "n", n);
+    param_int(c, "k", k);
+    param_int(c, "bits", attr_int(c, "bits", 4));
+    param_int(c, "block", attr_int(c, "block_size", 0));
+    return 0;
+}
+
+int ms_integer_to_float_shape(call *c)
+{
+    const bz_type *a, *b, *scale = in_type(c, 2);
+    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b))
+        return -1;
+    param_text(c, "weights", bz_dtype_name(b->dtype));
+    return product(c, a, b, scale ? scale->dtype : BZ_F32);
+}
+
+int ms_dynamic_matmul_shape(call *c)
+{
+    const bz_type *a, *b;
+    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b))
+        return -1;
+    param_text(c, "weights", bz_dtype_name(b->dtype));
+    return product(c, a, b, a->dtype);
+}
+
+/* ---- convolutions ------------------------------------------------------------------------------ */
+
+/* Channels last, as the rules for channels first want to see it: [n, spatial..., c] -> [n, c, spatial...]. */
+static bz_type channels_first(call *c, const bz_type *t)
+{
+    bz_type view = *t;
+    if (t->rank < 3)
+        return view;
+    bz_dim *dims = new_dims(c, t->rank);
+    dims[0] = t->dims[0];
+    dims[1] = last_dim(t, 1);
+    memcpy(dims + 2, t->dims + 1, (size_t)(t->rank - 2) * sizeof *dims);
+    view.dims = dims;
+    return view;
+}
+
+static void channels_last(bz_dim *dims, int rank)
+{
+    bz_dim channels = dims[1];
+    memmove(dims + 1, dims + 2, (size_t)(rank - 2) * sizeof *dims);
+    dims[rank - 1] = channels;
+}
+
+int ms_conv_shape(call *c)
+{
+    const bz_type *x, *w;
+    bz_dim dims[BZ_MAX_RANK];
+    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &w) || same_dtype(c, x, w) || conv_shape(c, x, w, dims))
+        return -1;
+    set_out(c, 0, x->dtype, x->rank, dims);
+    note_activation(c);
+    return 0;
+}
+
+int ms_conv_cost(call *c)
+{
+    c->macs = conv_macs(&c->in[1], &c->out[0]);
+    return 0;
+}
+
+/* Weights are written both as [m, spatial..., c] and as [m, c, spatial...]; the channels tell which. */
+static bz_type nhwc_weights(call *c, const bz_type *x, const bz_type *w)
+{
+    int64_t group = attr_int(c, "group", 1);
+    bz_dim channels = group > 0 ? dim_div(c, last_dim(x, 1), group) : 0;
+    return last_dim(w, 1) == channels || bz_is_symbol(channels) ? channels_first(c, w) : *w;
+}
+
+int ms_nhwc_conv_shape(call *c)
+{
+    const bz_type *x, *w;
+    bz_dim dims[BZ_MAX_RANK];
+    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, x->rank, &w) || same_dtype(c, x, w))
+        return -1;
+    bz_type first = channels_first(c, x), weights = nhwc_weights(c, x, w);
+    if (conv_shape(c, &first, &weights, dims))
+        return -1;
+    channels_last(dims, x->rank);
+    set_out(c, 0, x->dtype, x->rank, dims);
+    note_activation(c);
+    param_text(c, "layout", "nhwc");
+    return 0;
+}
+
+int ms_nhwc_conv_cost(call *c)
+{
+    bz_type w = nhwc_weights(c, &c->in[0], &c->in[1]), y = channels_first(c, &c->out[0]);
+    c->macs = conv_macs(&w, &y);
+    return 0;
+}
+
+static int pool(call *c, bool last)
+{
+    const bz_type *x;
+    bz_dim dims[BZ_MAX_RANK];
+    if (need_tensor(c, 0, -1, &x))
+        return -1;
+    if (x->rank < 3)
+        return call_fail(c, "it wants a batch of images, not %d dimensions", x->rank);
+    bz_type first = last ? channels_first(c, x) : *x;
+    if (pool_shape(c, &first, dims))
+        return -1;
+    if (last)
+        channels_last(dims, x->rank);
+    set_out(c, 0, x->dtype, x->rank, dims);
+    if (last)
+        param_text(c, "layout", "nhwc");
+    return 0;
+}
+
+int ms_nhwc_pool_shape(call *c)
+{
+    return pool(c, true);
+}
+
+int ms_qlinear_pool_shape(call *c)
+{
+    return pool(c, attr_int(c, "channels_last", 0) != 0);
+}
+
+int ms_qlinear_global_pool_shape(call *c)
+{
+    const bz_type *x;
+    if (need_tensor(c, 0, -1, &x))
+        return -1;
+    bool last = attr_int(c, "channels_last", 0) != 0;
+    if (x->rank < 3)
+        return call_fail(c, "it wants a batch of images, not %d dimensions", x->rank);
+    bz_dim dims[BZ_MAX_RANK];
+    for (int i = 0; i < x->rank; i++)
+        dims[i] = i == 0 || i == (last ? x->rank - 1 : 1) ? x->dims[i] : 1;
+    set_out(c, 0, x->dtype, x->rank, dims);
+    param_text(c, "layout", last ? "nhwc" : "nchw");
+    return 0;
+}
+
+static bool conv_last(const call *c)
+{
+    return attr_int(c, "channels_last", 0) != 0;
+}
+
+/* Weights stay [m, c, spatial...] in both layouts. */
+int ms_qlinear_conv_shape(call *c)
+{
+    const bz_type *x, *w, *zero = in_type(c, 7);
+    bz_dim dims[BZ_MAX_RANK];
+    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 3, -1, &w))
+        return -1;
+    bz_type first = conv_last(c) ? channels_first(c, x) : *x;
+    if (conv_shape(c, &first, w, dims))
+        return -1;
+    if (conv_last(c))
+        channels_last(dims, x->rank);
+    bz_dtype to = zero ? zero->dtype : x->dtype;
+    set_out(c, 0, to, x->rank, dims);
+    param_text(c, "weights", bz_dtype_name(w->dtype));
+    param_text(c, "to", bz_dtype_name(to));
+    if (conv_last(c))
+        param_text(c, "layout", "nhwc");
+    return 0;
+}
+
+int ms_qlinear_conv_cost(call *c)
+{
+    bz_type y = conv_last(c) ? channels_first(c, &c->out[0]) : c->out[0];
+    c->macs = conv_macs(&c->in[3], &y);
+    return 0;
+}
+
+/* Pads are an operand: what is known is the batch and the channels. */
+int ms_dynamic_deconv_shape(call *c)
+{
+    const bz_type *x, *w;
+    int64_t group = attr_int(c, "group", 1);
+    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, x->rank, &w) || same_dtype(c, x, w))
+        return -1;
+    if (x->rank < 3 || group <= 0)
+        return call_fail(c, "%d dimensions in %lld groups", x->rank, (long long)group);
+    bz_dim dims[BZ_MAX_RANK] = {x->dims[0], dim_mul(c, w->dims[1], group)};
+    for (int i = 2; i < x->rank; i++)
+        dims[i] = new_symbol(c);
+    set_out(c, 0, x->dtype, x->rank, dims);
+    return 0;
+}

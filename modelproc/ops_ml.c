@@ -1,0 +1,253 @@
+/* Classical machine learning (ai.onnx.ml). */
+#include "modelproc/rule.h"
+
+#define ML "ai.onnx.ml"
+
+static int extractor_shape(call *c)
+{
+    const bz_type *x, *index;
+    bz_dim n;
+    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &index) || dim_product(c, index->dims, 0, index->rank, &n))
+        return -1;
+    if (x->rank == 0)
+        return call_fail(c, "a scalar has no features");
+    bz_dim dims[BZ_MAX_RANK] = {1};
+    int rank = x->rank == 1 ? 2 : x->rank;
+    if (x->rank > 1)
+        memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+    dims[rank - 1] = n;
+    set_out(c, 0, x->dtype, rank, dims);
+    return 0;
+}
+
+/* arg: the type of the result, or 0 for that of the operand. */
+static int same_shape(call *c)
+{
+    const bz_type *x;
+    if (need_tensor(c, 0, -1, &x))
+        return -1;
+    set_out(c, 0, c->op->arg ? (bz_dtype)c->op->arg : x->dtype, x->rank, x->dims);
+    if (!strcmp(c->node->op, "Normalizer"))
+        param_text(c, "norm", attr_text(c, "norm", "MAX"));
+    return 0;
+}
+
+/* Strings become numbers, numbers strings. */
+static int category_shape(call *c)
+{
+    const bz_type *x;
+    if (need_tensor(c, 0, -1, &x))
+        return -1;
+    set_out(c, 0, x->dtype == BZ_STRING ? BZ_I64 : x->dtype ? BZ_STRING : BZ_UNDEFINED, x->rank, x->dims);
+    return 0;
+}
+
+/* From opset 2 on, the attribute that holds the values says what they are. */
+static int label_encoder_shape(call *c)
+{
+    static const struct {
+        const char *attr;
+        bz_dtype dtype;
+    } VALUES[] = {{"values_strings", BZ_STRING}, {"values_int64s", BZ_I64}, {"values_floats", BZ_F32}};
+    const bz_type *x;
+    if (c->node->opset < 2)
+        return category_shape(c);
+    if (need_tensor(c, 0, -1, &x))
+        return -1;
+    const bz_attr *tensor = bz_node_attr(c->node, "values_tensor");
+    bz_dtype t = tensor && tensor->kind == BZ_ATTR_TENSOR ? tensor->tensor->dtype : BZ_UNDEFINED;
+    for (int i = 0; i < 3 && !t; i++)
+        t = attr_length(c, VALUES[i].attr) ? VALUES[i].dtype : t;
+    if (!t)
+        return call_fail(c, "it has no values");
+    set_out(c, 0, t, x->rank, x->dims);
+    return 0;
+}
+
+static int one_hot_shape(call *c)
+{
+    const bz_type *x;
+    int strings = attr_length(c, "cats_strings"), ints = attr_length(c, "cats_int64s");
+    if (need_tensor(c, 0, -1, &x))
+        return -1;
+    if (x->rank == BZ_MAX_RANK)
+        return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
+    bz_dim dims[BZ_MAX_RANK];
+    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+    dims[x->rank] = strings > ints ? strings : ints;
+    set_out(c, 0, BZ_F32, x->rank + 1, dims);
+    return 0;
+}
+
+static int vectorizer_shape(call *c)
+{
+    bz_dim batch = 1, width = 0;
+    for (int k = 0; k < c->node->n_in; k++) {
+        const bz_type *x;
+        if (need_tensor(c, k, -1, &x))
+            return -1;
+        if (x->rank != 1 && x->rank != 2)
+            return call_fail(c, "operand %d must have one or two dimensions", k);
+        bz_dim rows = x->rank == 2 ? x->dims[0] : 1;
+        if (k && !dims_fit(rows, batch))
+            return call_fail(c, "operands 0 and %d have different batches", k);
+        batch = k ? dim_same(batch, rows) : rows;
+        width = dim_add(c, width, last_dim(x, 1));
+    }
+    int n;
+    const int64_t *sizes = attr_ints(c, "inputdimensions", &n);
+    for (int i = 0; i < n; i++) {
+        if (sizes[i] < 0)
+            return call_fail(c, "inputdimensions holds %lld", (long long)sizes[i]);
+        width = i ? dim_add(c, width, sizes[i]) : sizes[i];
+    }
+    set_out(c, 0, BZ_F32, 2, (bz_dim[]){batch, width});
+    return 0;
+}
+
+/* ---- maps ----------------------------------------------------------------------------------- */
+
+static int cast_map_shape(call *c)
+{
+    const char *to = attr_text(c, "cast_to", "TO_FLOAT");
+    bz_dtype t = !strcmp(to, "TO_STRING") ? BZ_STRING : !strcmp(to, "TO_INT64") ? BZ_I64 : BZ_F32;
+    bool sparse = !strcmp(attr_text(c, "map_form", "DENSE"), "SPARSE");
+    int64_t most = attr_int(c, "max_map", 1);
+    if (sparse && most < 0)
+        return call_fail(c, "max_map is %lld", (long long)most);
+    set_out(c, 0, t, 2, (bz_dim[]){1, sparse ? most : new_symbol(c)});
+    return 0;
+}
+
+static int dict_vectorizer_shape(call *c)
+{
+    const bz_type *map = in_type(c, 0);
+    int strings = attr_length(c, "string_vocabulary"), ints = attr_length(c, "int64_vocabulary");
+    bz_dtype t = map && map->kind == BZ_TYPE_MAP && map->elem ? map->elem->dtype : BZ_UNDEFINED;
+    set_out(c, 0, t, 2, (bz_dim[]){1, strings > ints ? strings : ints});
+    return 0;
+}
+
+static int zip_map_shape(call *c)
+{
+    static const bz_type VALUE = {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32};
+    bz_type *map = BZ_NEW(c->arena, bz_type, 1);
+    *map = (bz_type){.kind = BZ_TYPE_MAP,
+                     .dtype = attr_length(c, "classlabels_strings") ? BZ_STRING : BZ_I64,
+                     .rank = -1,
+                     .elem = &VALUE};
+    set_type(c, 0, &(bz_type){.kind = BZ_TYPE_SEQUENCE, .rank = -1, .elem = map});
+    return 0;
+}
+
+/* ---- classifiers and regressors ------------------------------------------------------------- */
+
+static int samples(call *c, bz_dim *n)
+{
+    const bz_type *x;
+    if (need_tensor(c, 0, -1, &x))
+        return -1;
+    if (x->rank != 1 && x->rank != 2)
+        return call_fail(c, "it wants [features] or [samples, features]");
+    *n = x->rank == 2 ? x->dims[0] : 1;
+    return 0;
+}
+
+static int class_count(const call *c)
+{
+    static const char *const LABELS[] = {"classlabels_strings", "classlabels_ints", "classlabels_int64s"};
+    int most = 0;
+    for (int i = 0; i < 3; i++) {
+        int n = attr_length(c, LABELS[i]);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* A support vector classifier without probabilities votes over pairs of classes. */
+static bz_dim score_count(call *c)
+{
+    bz_dim classes = class_count(c), intercepts = attr_length(c, "intercepts");
+    if (!strcmp(c->node->op, "LinearClassifier"))
+        return intercepts == 1 && classes == 2 ? 2 : intercepts ? intercepts : classes;
+    if (attr_length(c, "vectors_per_class") && !attr_length(c, "prob_a"))
+        return classes > 2 ? classes * (classes - 1) / 2 : 2;
+    return classes;
+}
+
+static int classifier_shape(call *c)
+{
+    bz_dim n;
+    if (samples(c, &n))
+        return -1;
+    set_out(c, 0, attr_length(c, "classlabels_strings") ? BZ_STRING : BZ_I64, 1, &n);
+    set_out(c, 1, BZ_F32, 2, (bz_dim[]){n, score_count(c)});
+    return 0;
+}
+
+static int regressor_shape(call *c)
+{
+    bz_dim n;
+    int64_t targets = attr_int(c, !strcmp(c->node->op, "LinearRegressor") ? "targets" : "n_targets", 1);
+    if (samples(c, &n))
+        return -1;
+    if (targets < 0 || bz_is_symbol(targets))
+        return call_fail(c, "%lld targets", (long long)targets);
+    set_out(c, 0, c->op->arg ? BZ_F32 : c->in[0].dtype, 2, (bz_dim[]){n, targets});
+    return 0;
+}
+
+/* Every sample meets every coefficient, which are a row for each target, or the support vectors. */
+static int linear_cost(call *c)
+{
+    const bz_type *x = &c->in[0];
+    int coefficients = attr_length(c, "coefficients"), support = attr_length(c, "support_vectors");
+    c->macs = count_mul(x->rank == 2 ? x->dims[0] : 1, support > coefficients ? support : coefficients);
+    return 0;
+}
+
+static void note_trees(call *c)
+{
+    int nodes = attr_length(c, "nodes_modes"), leaves = attr_length(c, "leaf_targetids");
+    param_int(c, "nodes", nodes);
+    if (leaves)
+        param_int(c, "leaves", leaves);
+}
+
+static int tree_classifier_shape(call *c)
+{
+    note_trees(c);
+    return classifier_shape(c);
+}
+
+static int tree_regressor_shape(call *c)
+{
+    note_trees(c);
+    return regressor_shape(c);
+}
+
+static const op ROWS[] = {
+    {"ArrayFeatureExtractor", ML, "featureextractor", BZ_MEMORY, extractor_shape, .labels = "x > y"},
+    {"Binarizer", ML, "binarizer", BZ_COMPUTE, same_shape, .flops = 1, .labels = "x"},
+    {"Imputer", ML, "imputer", BZ_COMPUTE, same_shape, .flops = 1, .labels = "x"},
+    {"Normalizer", ML, "normalizer", BZ_COMPUTE, same_shape, .flops = 3, .labels = "x", .arg = BZ_F32},
+    {"Scaler", ML, "scaler", BZ_COMPUTE, same_shape, .flops = 2, .labels = "x", .arg = BZ_F32},
+    {"CategoryMapper", ML, "categorymapper", BZ_MEMORY, category_shape, .labels = "x"},
+    {"LabelEncoder", ML, "labelencoder", BZ_MEMORY, label_encoder_shape, .labels = "x"},
+    {"OneHotEncoder", ML, "onehotencoder", BZ_MEMORY, one_hot_shape, .labels = "x > y"},
+    {"FeatureVectorizer", ML, "featurevectorizer", BZ_MEMORY, vectorizer_shape, .labels = "x..."},
+    {"CastMap", ML, "castmap", BZ_MEMORY, cast_map_shape, .flags = OP_RANKLESS, .labels = "- > y"},
+    {"DictVectorizer", ML, "dictvectorizer", BZ_MEMORY, dict_vectorizer_shape, .flags = OP_RANKLESS, .labels = "- > y"},
+    {"ZipMap", ML, "zipmap", BZ_MEMORY, zip_map_shape, .flags = OP_RANKLESS, .labels = "x"},
+    {"LinearClassifier", ML, "linearclassifier", BZ_COMPUTE, classifier_shape, .cost = linear_cost,
+     .labels = "x > - scores"},
+    {"LinearRegressor", ML, "linearregressor", BZ_COMPUTE, regressor_shape, .cost = linear_cost, .labels = "x > y",
+     .arg = BZ_F32},
+    {"SVMClassifier", ML, "svmclassifier", BZ_COMPUTE, classifier_shape, .cost = linear_cost, .labels = "x > - scores"},
+    {"SVMRegressor", ML, "svmregressor", BZ_COMPUTE, regressor_shape, .cost = linear_cost, .labels = "x > y",
+     .arg = BZ_F32},
+    {"TreeEnsemble", ML, "trees", BZ_COMPUTE, tree_regressor_shape, .labels = "x > y"},
+    {"TreeEnsembleClassifier", ML, "trees", BZ_COMPUTE, tree_classifier_shape, .labels = "x > - scores"},
+    {"TreeEnsembleRegressor", ML, "trees", BZ_COMPUTE, tree_regressor_shape, .labels = "x > y", .arg = BZ_F32},
+};
+const op_table ops_ml = OP_TABLE(ROWS);

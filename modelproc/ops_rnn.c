@@ -1,0 +1,104 @@
+/* Recurrent layers: X [steps, batch, in], W [directions, gates·hidden, in], R [directions, gates·hidden, hidden]. */
+#include "modelproc/rule.h"
+
+/* What the file may leave out; keys name the activations always. Lists are for one direction. */
+static const char *const ACTIVATIONS[] = {[1] = "tanh", [3] = "sigmoid,tanh", [4] = "sigmoid,tanh,tanh"};
+
+static void note_activations(call *c, int directions)
+{
+    const char *usual = ACTIVATIONS[c->op->arg];
+    const bz_attr *a = bz_node_attr(c->node, "activations");
+    bz_buf text = {0};
+    if (a && a->kind == BZ_ATTR_STRINGS && a->n <= 8) {
+        for (int i = 0; i < a->n; i++) {
+            if (i)
+                bz_buf_putc(&text, ',');
+            for (const char *s = a->strings[i].data; *s && text.len < 200; s++)
+                bz_buf_putc(&text, *s >= 'A' && *s <= 'Z' ? (char)(*s - 'A' + 'a') : *s);
+        }
+    } else {
+        bz_buf_puts(&text, usual);
+        if (directions == 2)
+            bz_buf_printf(&text, ",%s", usual);
+    }
+    param_text(c, "activations", bz_buf_text(&text));
+    bz_buf_free(&text);
+}
+
+static int direction_count(call *c, const char *direction, int *directions)
+{
+    *directions = strcmp(direction, "bidirectional") ? 1 : 2;
+    if (*directions == 1 && strcmp(direction, "forward") && strcmp(direction, "reverse"))
+        return call_fail(c, "direction '%s' is none of forward, reverse, bidirectional", direction);
+    return 0;
+}
+
+static int check_weights(call *c, const bz_type *x, const bz_type *w, const bz_type *r, int directions, bz_dim hidden)
+{
+    bz_dim rows = dim_mul(c, c->op->arg, hidden);
+    if (!dims_fit(w->dims[0], directions) || !dims_fit(r->dims[0], directions))
+        return call_fail(c, "its weights are for %lld directions, not %d", (long long)w->dims[0], directions);
+    if (!dims_fit(w->dims[1], rows) || !dims_fit(r->dims[1], rows) || !dims_fit(r->dims[2], hidden))
+        return call_fail(c, "its weights do not fit a hidden size of %lld", (long long)hidden);
+    if (!dims_fit(w->dims[2], x->dims[2]))
+        return call_fail(c, "its weights are for inputs of size %lld, not %lld", (long long)w->dims[2],
+                         (long long)x->dims[2]);
+    return 0;
+}
+
+static int rnn_shape(call *c)
+{
+    const bz_type *x, *w, *r;
+    if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 3, &w) || need_tensor(c, 2, 3, &r) || same_dtype(c, x, w) ||
+        same_dtype(c, x, r))
+        return -1;
+    const char *direction = attr_text(c, "direction", "forward");
+    int directions;
+    if (direction_count(c, direction, &directions))
+        return -1;
+    bz_dim hidden = attr_int(c, "hidden_size", 0);
+    hidden = hidden > 0 ? hidden : r->dims[2];
+    if (check_weights(c, x, w, r, directions, hidden))
+        return -1;
+    bool batch_first = attr_int(c, "layout", 0) != 0;
+    bz_dim steps = x->dims[batch_first], batch = x->dims[!batch_first];
+    if (batch_first) {
+        set_out(c, 0, x->dtype, 4, (bz_dim[]){batch, steps, directions, hidden});
+        for (int k = 1; k < 3; k++)
+            set_out(c, k, x->dtype, 3, (bz_dim[]){batch, directions, hidden});
+    } else {
+        set_out(c, 0, x->dtype, 4, (bz_dim[]){steps, directions, batch, hidden});
+        for (int k = 1; k < 3; k++)
+            set_out(c, k, x->dtype, 3, (bz_dim[]){directions, batch, hidden});
+    }
+    param_int(c, "hidden", hidden);
+    param_text(c, "direction", direction);
+    param_text(c, "layout", batch_first ? "bti" : "tbi");
+    note_activations(c, directions);
+    if (c->op->arg == 3)
+        param_int(c, "linear_before_reset", attr_int(c, "linear_before_reset", 0) != 0);
+    if (c->op->arg == 4)
+        param_int(c, "input_forget", attr_int(c, "input_forget", 0) != 0);
+    if (bz_node_attr(c->node, "clip"))
+        param_real(c, "clip", attr_float(c, "clip", 0));
+    return 0;
+}
+
+/* Per step and direction both products; element-wise work is, for each gate, the sum of both with
+ * the bias and the activation, then the update of the state. */
+static int rnn_cost(call *c)
+{
+    static const int UPDATE[] = {[1] = 0, [3] = 4, [4] = 5};
+    const bz_type *x = &c->in[0], *w = &c->in[1], *r = &c->in[2];
+    int64_t rows = count_mul(count_mul(x->dims[0], x->dims[1]), count_mul(w->dims[0], r->dims[2]));
+    c->macs = count_mul(rows, count_mul(c->op->arg, w->dims[2] + r->dims[2]));
+    c->flops = count_mul(rows, 3 * c->op->arg + UPDATE[c->op->arg]);
+    return 0;
+}
+
+static const op ROWS[] = {
+    {"LSTM", NULL, "lstm", BZ_COMPUTE, rnn_shape, .cost = rnn_cost, .labels = "x w r b - - - p", .arg = 4},
+    {"GRU", NULL, "gru", BZ_COMPUTE, rnn_shape, .cost = rnn_cost, .labels = "x w r b", .arg = 3},
+    {"RNN", NULL, "rnn", BZ_COMPUTE, rnn_shape, .cost = rnn_cost, .labels = "x w r b", .arg = 1},
+};
+const op_table ops_rnn = OP_TABLE(ROWS);

@@ -1,0 +1,55 @@
+/* Optimizers and gradients (ai.onnx.preview.training). */
+#include "modelproc/rule.h"
+
+/* Behind rate and step come n tensors to optimize, then their gradients, then the states; results
+ * are the new tensors, then the new states. arg: how many groups of operands. */
+static int optimizer_shape(call *c)
+{
+    int groups = (int)c->op->arg, operands = c->node->n_in - 2;
+    if (operands <= 0 || operands % groups)
+        return call_fail(c, "%d tensors can't be %d groups", operands, groups);
+    int n = operands / groups;
+    if (c->node->n_out > n * (groups - 1))
+        return call_fail(c, "it has %d results for %d tensors", c->node->n_out, n);
+    for (int k = 0; k < c->node->n_out; k++) {
+        const bz_type *t;
+        int group = k / n; /* tensors, then states: gradients have no result */
+        if (need_tensor(c, 2 + (group ? group + 1 : 0) * n + k % n, -1, &t))
+            return -1;
+        set_type(c, k, t);
+    }
+    if (!strcmp(c->node->op, "Momentum"))
+        param_text(c, "mode", attr_text(c, "mode", "standard"));
+    return 0;
+}
+
+static int optimizer_cost(call *c)
+{
+    int n = (c->node->n_in - 2) / (int)c->op->arg;
+    for (int k = 0; k < n; k++)
+        c->flops = count_add(c->flops, count_mul(elements(&c->in[2 + k]), 4 * (c->op->arg - 1)));
+    return 0;
+}
+
+/* One result for each name in xs, which are its first operands. */
+static int gradient_shape(call *c)
+{
+    for (int k = 0; k < c->node->n_out; k++) {
+        const bz_type *t = in_type(c, k);
+        if (!t)
+            return call_fail(c, "operand %d is missing", k);
+        set_type(c, k, t);
+    }
+    return 0;
+}
+
+#define TRAINING "ai.onnx.preview.training"
+static const op ROWS[] = {
+    {"Adagrad", TRAINING, "adagrad", BZ_COMPUTE, optimizer_shape, .cost = optimizer_cost, .labels = "- - x...",
+     .arg = 3},
+    {"Momentum", TRAINING, "momentum", BZ_COMPUTE, optimizer_shape, .cost = optimizer_cost, .labels = "- - x...",
+     .arg = 3},
+    {"Adam", TRAINING, "adam", BZ_COMPUTE, optimizer_shape, .cost = optimizer_cost, .labels = "- - x...", .arg = 4},
+    {"Gradient", TRAINING, "gradient", BZ_COMPUTE, gradient_shape, .labels = "x..."},
+};
+const op_table ops_training = OP_TABLE(ROWS);
