@@ -138,11 +138,13 @@ static int run_rules(call *c)
     return c->op->eval ? c->op->eval(c) : 0;
 }
 
-/* Values count only when there are as many as the type says: a file may declare what it likes. */
+/* Values count only when there are as many as the type says: a file may declare what it likes. What
+ * is known of a sequence's elements has a form of its own. */
 static void keep_value(infer *inf, bz_value_id v, const bz_type *t, const data *d)
 {
     inf->types[v] = *t;
-    inf->values[v] = d && d != &NO_DATA && bz_type_elements(t) == d->n ? d : NULL;
+    bool fits = d && d != &NO_DATA && (t->kind == BZ_TYPE_SEQUENCE || bz_type_elements(t) == d->n);
+    inf->values[v] = fits ? d : NULL;
 }
 
 /* Dimensions no machine will ever see would only overflow in what computes with them. */

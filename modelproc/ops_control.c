@@ -18,6 +18,10 @@ static bz_type join(call *c, const bz_type *a, const bz_type *b)
     bz_type t = *a;
     if (a->kind == BZ_TYPE_NONE || b->kind == BZ_TYPE_NONE)
         return a->kind == BZ_TYPE_NONE ? *b : *a;
+    if (a->kind != b->kind && a->kind == BZ_TYPE_OPTIONAL && a->elem) /* empty at first, filled on the way */
+        return join(c, a->elem, b);
+    if (a->kind != b->kind && b->kind == BZ_TYPE_OPTIONAL && b->elem)
+        return join(c, a, b->elem);
     if (a->kind != b->kind)
         return (bz_type){.rank = -1};
     if (!t.dtype)
