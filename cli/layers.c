@@ -31,7 +31,7 @@ typedef struct {
 static bool has_open_result(const bz_layer *layer)
 {
     for (int k = 0; k < layer->n_out; k++)
-        if (!bz_type_is_static(&layer->out[k]))
+        if (layer->out[k].kind == BZ_TYPE_TENSOR && !bz_type_is_static(&layer->out[k]))
             return true;
     return false;
 }

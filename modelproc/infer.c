@@ -131,8 +131,12 @@ static bool ranks_known(const call *c)
 
 static int run_rules(call *c)
 {
-    if (!(c->op->flags & OP_RANKLESS) && !ranks_known(c))
-        return rule_none(c);
+    if (!(c->op->flags & OP_RANKLESS) && !ranks_known(c)) {
+        rule_none(c);
+        if (c->op->flags & OP_KEEPS && c->node->n_out)
+            c->out[0].dtype = c->in[0].dtype;
+        return 0;
+    }
     if (c->op->shape(c))
         return -1;
     return c->op->eval ? c->op->eval(c) : 0;
