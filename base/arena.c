@@ -41,8 +41,8 @@ static void add_block(bz_arena *a, size_t size)
     if (!b)
         out_of_memory(wanted);
     if (wanted >= 2 * HUGE_PAGE) {
-        char *first = (char *)(((uintptr_t)b + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
-        madvise(first, wanted - (size_t)(first - (char *)b), MADV_HUGEPAGE); /* a wish, no more */
+        size_t to_boundary = -(uintptr_t)b & (HUGE_PAGE - 1);
+        madvise((char *)b + to_boundary, wanted - to_boundary, MADV_HUGEPAGE); /* a wish, no more */
     }
     b->older = a->block;
     b->size = wanted;
