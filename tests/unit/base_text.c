@@ -158,7 +158,7 @@ static void dot_strings_are_quoted(void **state)
     (void)state;
     bz_buf b = {0};
     bz_graphviz_quote(&b, "a\"b\\N\n\033");
-    assert_string_equal(bz_buf_text(&b), "\"a\\\"b\\\\N\\\\x0a\\\\x1b\"");
+    assert_string_equal(bz_buf_text(&b), "\"a\\\"b\\\\N\\n\\\\x1b\"");
     bz_buf_free(&b);
 }
 
