@@ -290,19 +290,21 @@ static int copy_sparse(copier *c, const uint8_t *data, uint64_t size)
     wire_field f, values = {0};
     uint64_t payload = 0, more_payload;
     bool ignored;
-    int more;
+    int more, n_values = 0; /* more than one: a reader merges them, we leave them alone */
     while ((more = wire_next(&r, &f, c->err)) > 0) {
         if (f.type != 2 || (f.number != S_VALUES && f.number != S_INDICES))
             continue;
         if (payload_size(c, f.data, f.size, &more_payload, &ignored))
             return -1;
         payload = payload > UINT64_MAX - more_payload ? UINT64_MAX : payload + more_payload;
-        if (f.number == S_VALUES)
+        if (f.number == S_VALUES) {
             values = f;
+            n_values++;
+        }
     }
     if (more < 0)
         return -1;
-    if (payload <= c->keep || !values.data) {
+    if (payload <= c->keep || n_values != 1) {
         bz_buf_put(c->out, data, (size_t)size);
         return 0;
     }
