@@ -59,7 +59,7 @@ static void infer(bz_model *m, const bz_infer_options *options, bz_buf *text)
             PROMISE(dag->pred[p] >= 0 && dag->pred[p] < i);
     for (int i = 0; i < dag->n_modules; i++)
         PROMISE(dag->modules[i].begin < dag->modules[i].end && dag->modules[i].end <= dag->n);
-    bz_patterns *patterns;
+    bz_patterns *patterns = NULL;
     const bz_match *match;
     PROMISE(!bz_patterns_parse(bz_patterns_text, "patterns", &patterns, &err));
     int n = bz_patterns_find(patterns, l, &match);

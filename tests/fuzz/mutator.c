@@ -7,7 +7,7 @@
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
-enum { MAX_FIELDS = 2048, MAX_DEPTH = 24, MAX_SIZE = 1 << 20 };
+enum { MAX_FIELDS = 2048, MAX_DEPTH = 24, MAX_SIZE = 1 << 16 };
 
 typedef struct {
     uint32_t number;

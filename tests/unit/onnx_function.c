@@ -183,6 +183,24 @@ static void bodies_inside_functions(void **state)
     bz_buf_free(&bytes);
 }
 
+static void constants_inside_functions(void **state)
+{
+    (void)state;
+    bz_buf f = a_function("local", "F", "", "r"), node = a_node("Constant", "c", "", "r"), attr = an_attr("value", 4),
+           bytes;
+    put_message(&attr, ATTR_T, a_raw_tensor("", BZ_I32, "1", "\011\0\0\0", 4));
+    put_message(&node, NODE_ATTR, attr);
+    put_message(&f, FUNCTION_NODE, node);
+    bz_model *m = load(a_call("local", "F", "", "y"), &f, 1, &bytes);
+    const bz_attr *value = bz_node_attr(&inlined(m)->nodes[0], "value");
+    int64_t v = 0;
+    assert_non_null(value);
+    assert_int_equal(bz_tensor_ints(m, value->tensor, &v, NULL), 0);
+    assert_int_equal(v, 9);
+    bz_model_free(m);
+    bz_buf_free(&bytes);
+}
+
 static void broken_functions(void **state)
 {
     (void)state;
@@ -204,6 +222,7 @@ int main(void)
         cmocka_unit_test(references_take_the_calls_attributes),
         cmocka_unit_test(references_outside_functions_are_left_out),
         cmocka_unit_test(bodies_inside_functions),
+        cmocka_unit_test(constants_inside_functions),
         cmocka_unit_test(broken_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
