@@ -32,17 +32,22 @@ void bz_dot_layers(const bz_layers *l, const bz_dag *dag, bz_buf *out)
     bz_graphviz_quote(out, l->model->path);
     bz_buf_puts(out, " {\n  node [shape=box style=\"filled,rounded\" fontname=\"Helvetica\" fontsize=10]\n"
                      "  edge [color=\"#555555\"]\n");
-    for (int i = 0, m = 0; i < l->n; i++) {
-        if (m < dag->n_modules && dag->modules[m].begin == i)
+    int open_end = 0, m = 0; /* modules within modules are not framed again, nor is nearly everything */
+    for (int i = 0; i < l->n; i++) {
+        while (m < dag->n_modules && dag->modules[m].begin < i)
+            m++;
+        if (i == open_end && i)
+            bz_buf_puts(out, "  }\n");
+        if (i >= open_end && m < dag->n_modules && dag->modules[m].begin == i && dag->modules[m].end - i <= l->n / 2) {
+            open_end = dag->modules[m].end;
             bz_buf_printf(out, "  subgraph cluster_%d {\n  label=\"%d in parallel\" fontsize=9 color=\"#999999\"\n", m,
                           dag->modules[m].width);
+        }
         if (l->layer[i].class != BZ_CONSTANT)
             put_node(l, i, out);
-        if (m < dag->n_modules && dag->modules[m].end == i + 1) {
-            bz_buf_puts(out, "  }\n");
-            m++;
-        }
     }
+    if (open_end == l->n && l->n)
+        bz_buf_puts(out, "  }\n");
     for (int i = 0; i < l->n; i++)
         for (int p = dag->first[i]; p < dag->first[i + 1] && l->layer[i].class != BZ_CONSTANT; p++)
             bz_buf_printf(out, "  n%d -> n%d\n", dag->pred[p], i);

@@ -145,10 +145,10 @@ typedef struct bz_dag {
     const struct bz_module *modules;
 } bz_dag;
 
-/* A stretch of layers between two points that every path passes, with at least two layers that do
- * not wait for one another. */
+/* Layers between a fork and the join where all its ways meet again, with at least two among them that
+ * need not wait for one another. Modules may lie in one another; in order of the fork. */
 typedef struct bz_module {
-    int begin, end; /* layers begin … end - 1; begin's predecessor and end - 1 are such points */
+    int begin, end; /* behind the fork (0 where the model's inputs are it), up to the join (or n) */
     int width;      /* most layers that could run at once, by depth */
 } bz_module;
 

@@ -107,9 +107,18 @@ static int64_t asked_trips(call *c)
     return starts && count && n == 1 && !bz_is_symbol(*count) && *count >= 0 ? *count : -1;
 }
 
+/* What holds before and after a trip: a dimension that changes becomes a symbol and stays one. */
+static bz_type widen(call *c, const bz_type *before, const bz_type *after)
+{
+    bz_type t = join(c, before, after);
+    for (int i = 0; i < t.rank && before->kind == BZ_TYPE_TENSOR && before->rank == t.rank; i++)
+        if (bz_is_symbol(before->dims[i]))
+            ((bz_dim *)t.dims)[i] = before->dims[i];
+    return t;
+}
+
 /* What is carried from trip to trip may change its shape on the way: repeat with what holds of both
- * ends until it settles. Every round makes at least one dimension a symbol, so three rounds lead to
- * a rank that is given up, at worst. */
+ * ends until it settles. A rank that changes is given up. */
 static int settle_loop(call *c, const bz_graph *g, bz_type *in, bz_body *body)
 {
     int carried = c->node->n_in - 2;
@@ -118,12 +127,9 @@ static int settle_loop(call *c, const bz_graph *g, bz_type *in, bz_body *body)
         if (infer_body(c, g, in, NULL, g->n_inputs, body))
             return -1;
         for (int k = 0; k < carried; k++) {
-            const bz_type *after = value_type(c, g->outputs[k + 1]);
-            bz_type joined = join(c, &in[k + 2], after);
-            if (round == 2 && !same_type(&joined, &in[k + 2]))
-                joined = (bz_type){.kind = joined.kind, .dtype = joined.dtype, .rank = -1, .elem = joined.elem};
-            settled &= same_type(&joined, &in[k + 2]);
-            in[k + 2] = joined;
+            bz_type wide = widen(c, &in[k + 2], value_type(c, g->outputs[k + 1]));
+            settled &= same_type(&wide, &in[k + 2]);
+            in[k + 2] = wide;
         }
         if (settled)
             break;

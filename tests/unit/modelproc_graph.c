@@ -1,0 +1,395 @@
+/* Bodies, the graph of layers with its parallel modules, and fusion patterns. */
+#include "modelproc/modelproc.h"
+#include "writer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+typedef struct {
+    bz_buf bytes;
+    bz_model *model;
+    bz_layers *layers;
+} subject;
+
+static subject infer(bz_buf graph, int64_t trips)
+{
+    subject s = {.bytes = a_model(8, 17, graph)};
+    bz_error err = {0};
+    bz_infer_options o = {.trips = trips};
+    if (bz_model_parse(s.bytes.data, s.bytes.len, "test", &s.model, &err) ||
+        bz_layers_infer(s.model, &o, &s.layers, &err))
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static void end(subject *s)
+{
+    bz_layers_free(s->layers);
+    bz_model_free(s->model);
+    bz_buf_free(&s->bytes);
+}
+
+/* "Relu x a; Add a,b c": op, operands, result, with ';' between nodes. */
+static void put_nodes(bz_buf *g, const char *text)
+{
+    char op[32], in[64], out[32];
+    int used;
+    while (sscanf(text, " %31s %63s %31s%n", op, in, out, &used) == 3) {
+        for (char *p = in; *p; p++)
+            *p = *p == ',' ? ' ' : *p;
+        size_t n = strlen(out);
+        if (out[n - 1] == ';')
+            out[n - 1] = 0;
+        put_message(g, GRAPH_NODE, a_node(op, out, in, out));
+        text += used;
+    }
+}
+
+static void put_constant(bz_buf *g, const char *name, bz_dtype dtype, int64_t v)
+{
+    put_message(g, GRAPH_INIT, a_raw_tensor(name, dtype, "", &v, (size_t)bz_dtype_bits(dtype) / 8));
+}
+
+/* ---- bodies -------------------------------------------------------------------------------------- */
+
+static bz_buf a_graph_attr(const char *name, bz_buf graph)
+{
+    bz_buf attr = an_attr(name, 5);
+    put_message(&attr, ATTR_G, graph);
+    return attr;
+}
+
+static bz_buf a_branch(const char *nodes, const char *result)
+{
+    bz_buf g = {0}, out = {0};
+    put_nodes(&g, nodes);
+    put_text(&out, 1, result);
+    put_message(&g, GRAPH_OUTPUT, out);
+    return g;
+}
+
+static bz_buf if_graph(bool constant)
+{
+    bz_buf g = {0}, node = a_node("If", "choice", "cond", "y");
+    put_message(&node, NODE_ATTR, a_graph_attr("then_branch", a_branch("MatMul x,x m; Relu m t", "t")));
+    put_message(&node, NODE_ATTR, a_graph_attr("else_branch", a_branch("Tanh x e", "e")));
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4x4"));
+    if (constant)
+        put_constant(&g, "cond", BZ_BOOL, 1);
+    else
+        put_message(&g, GRAPH_INPUT, a_value("cond", BZ_BOOL, ""));
+    put_message(&g, GRAPH_NODE, node);
+    return g;
+}
+
+static void if_counts_its_cheaper_branch(void **state)
+{
+    (void)state;
+    subject s = infer(if_graph(false), 0);
+    assert_int_equal(s.layers->layer[0].n_bodies, 2);
+    assert_int_equal(s.layers->layer[0].macs, 0);
+    assert_int_equal(s.layers->layer[0].flops, 16);
+    end(&s);
+    s = infer(if_graph(true), 0); /* decided: the other one never runs */
+    assert_int_equal(s.layers->layer[0].bodies[1].trips, 0);
+    assert_int_equal(s.layers->layer[0].macs, 64);
+    end(&s);
+}
+
+/* Carries x, which Concat makes longer every trip; collects x's size before. */
+static bz_buf loop_graph(int64_t trips, bool known)
+{
+    bz_buf g = {0}, body = {0}, node = a_node("Loop", "loop", "trips _ x", "last all");
+    bz_buf concat = a_node("Concat", "longer", "v one", "w");
+    put_message(&concat, NODE_ATTR, an_int_attr("axis", 0));
+    put_message(&body, GRAPH_INPUT, a_value("i", BZ_I64, ""));
+    put_message(&body, GRAPH_INPUT, a_value("go", BZ_BOOL, ""));
+    put_message(&body, GRAPH_INPUT, a_value("v", BZ_F32, "L"));
+    put_nodes(&body, "Identity go go_on");
+    put_message(&body, GRAPH_NODE, concat);
+    put_nodes(&body, "ReduceMax v size");
+    for (const char *const *name = (const char *[]){"go_on", "w", "size", NULL}; *name; name++) {
+        bz_buf out = {0};
+        put_text(&out, 1, *name);
+        put_message(&body, GRAPH_OUTPUT, out);
+    }
+    put_message(&node, NODE_ATTR, a_graph_attr("body", body));
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "3"));
+    put_message(&g, GRAPH_INIT, a_tensor("one", BZ_F32, "1"));
+    if (known)
+        put_constant(&g, "trips", BZ_I64, trips);
+    else
+        put_message(&g, GRAPH_INPUT, a_value("trips", BZ_I64, ""));
+    put_message(&g, GRAPH_NODE, node);
+    return g;
+}
+
+static void short_loops_are_run_trip_by_trip(void **state)
+{
+    (void)state;
+    subject s = infer(loop_graph(5, true), 0);
+    const bz_layer *l = &s.layers->layer[0];
+    assert_int_equal(l->out[0].dims[0], 8);
+    assert_int_equal(l->out[1].dims[0], 5);
+    int64_t trips = 0;
+    for (int b = 0; b < l->n_bodies; b++)
+        trips += l->bodies[b].trips;
+    assert_int_equal(trips, 5);
+    end(&s);
+}
+
+static void loops_without_a_count_are_open(void **state)
+{
+    (void)state;
+    subject s = infer(loop_graph(0, false), 0);
+    assert_int_equal(s.layers->layer[0].bodies[0].trips, 1);
+    assert_false(s.layers->layer[0].bodies[0].trips_known);
+    assert_true(bz_is_symbol(s.layers->layer[0].out[0].dims[0]));
+    end(&s);
+    s = infer(loop_graph(0, false), 7);
+    assert_int_equal(s.layers->layer[0].bodies[0].trips, 7);
+    end(&s);
+}
+
+static void loops_that_never_run_cost_nothing(void **state)
+{
+    (void)state;
+    subject s = infer(loop_graph(0, true), 0);
+    assert_int_equal(s.layers->layer[0].bodies[0].trips, 0);
+    assert_int_equal(s.layers->layer[0].flops, 0);
+    end(&s);
+}
+
+/* ---- parallel modules ------------------------------------------------------------------------------ */
+
+static bz_buf plain_graph(const char *nodes)
+{
+    bz_buf g = {0};
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4x4"));
+    put_message(&g, GRAPH_INIT, a_tensor("k", BZ_F32, "4x4"));
+    put_nodes(&g, nodes);
+    return g;
+}
+
+static void a_chain_has_no_modules(void **state)
+{
+    (void)state;
+    subject s = infer(plain_graph("Relu x a; Tanh a b; Add b,b c; Exp c d"), 0);
+    const bz_dag *dag = bz_dag_build(s.layers);
+    assert_int_equal(dag->n_modules, 0);
+    assert_int_equal(dag->first[4], 3); /* one predecessor each, though Add reads b twice */
+    end(&s);
+}
+
+static void branches_are_modules(void **state)
+{
+    (void)state;
+    /* a forks into b, c-d and joins in e; f-g is a second module whose shortcut comes from e */
+    subject s = infer(
+        plain_graph("Relu x a; Tanh a b; Exp a c; Neg c d; Add b,d e; Relu e f; Tanh e g; Add f,g h; Exp h i"), 0);
+    const bz_dag *dag = bz_dag_build(s.layers);
+    assert_int_equal(dag->n_modules, 2);
+    assert_int_equal(dag->modules[0].begin, 1);
+    assert_int_equal(dag->modules[0].end, 4);
+    assert_int_equal(dag->modules[0].width, 2);
+    assert_int_equal(dag->modules[1].begin, 5);
+    assert_int_equal(dag->modules[1].end, 7);
+    end(&s);
+}
+
+/* A value that is used all along (an attention mask) does not hide the small modules on the way. */
+static void side_inputs_do_not_hide_modules(void **state)
+{
+    (void)state;
+    subject s =
+        infer(plain_graph("Neg x mask; Relu x a; Tanh a q; Exp a p; Add q,p b; Add b,mask c; Tanh c r; Exp c t; "
+                          "Add r,t d; Add d,mask e"),
+              0);
+    const bz_dag *dag = bz_dag_build(s.layers);
+    int found = 0;
+    for (int m = 0; m < dag->n_modules; m++)
+        found += (dag->modules[m].begin == 2 && dag->modules[m].end == 4) ||
+                 (dag->modules[m].begin == 6 && dag->modules[m].end == 8);
+    assert_int_equal(found, 2);
+    end(&s);
+}
+
+static void inputs_and_ends_fork_too(void **state)
+{
+    (void)state;
+    subject s = infer(plain_graph("Relu x a; Tanh x b; Exp x c"), 0);
+    const bz_dag *dag = bz_dag_build(s.layers);
+    assert_int_equal(dag->n_modules, 1);
+    assert_int_equal(dag->modules[0].width, 3);
+    end(&s);
+}
+
+static void constants_keep_nobody_waiting(void **state)
+{
+    (void)state;
+    subject s = infer(plain_graph("Relu k ck; Relu x a; Add a,ck b"), 0);
+    assert_int_equal(s.layers->layer[0].class, BZ_CONSTANT);
+    const bz_dag *dag = bz_dag_build(s.layers);
+    assert_int_equal(dag->first[3], 1);
+    assert_int_equal(dag->n_modules, 0);
+    end(&s);
+}
+
+/* ---- patterns ---------------------------------------------------------------------------------------- */
+
+/* Places as "NAME: layers; …". */
+static void expect_matches(const char *table, const char *nodes, const char *wanted)
+{
+    bz_error err = {0};
+    bz_patterns *patterns = NULL;
+    if (bz_patterns_parse(table, "table", &patterns, &err))
+        fail_msg("%s", err.text);
+    subject s = infer(plain_graph(nodes), 0);
+    const bz_match *matches;
+    int n = bz_patterns_find(patterns, s.layers, &matches);
+    bz_buf text = {0};
+    for (int i = 0; i < n; i++) {
+        bz_buf_printf(&text, "%s%s:", i ? "; " : "", matches[i].pattern);
+        for (int k = 0; k < matches[i].n; k++)
+            bz_buf_printf(&text, " %d", matches[i].layer[k]);
+    }
+    assert_string_equal(bz_buf_text(&text), wanted);
+    bz_buf_free(&text);
+    end(&s);
+    bz_patterns_free(patterns);
+}
+
+static void patterns_follow_data_flow(void **state)
+{
+    (void)state;
+    static const char TABLE[] = "[pair]\na = Relu(x)\nb = Tanh(a)\n";
+    expect_matches(TABLE, "Relu x a; Tanh a b", "pair: 0 1");
+    expect_matches(TABLE, "Relu x a; Exp x c; Tanh a b", "pair: 0 2"); /* not the next one in the file */
+    expect_matches(TABLE, "Relu x a; Tanh x b", "");                   /* neighbours, but no flow */
+    expect_matches(TABLE, "Relu x a; Tanh a b; Exp a c", "");          /* another reader */
+}
+
+static void a_result_that_the_graph_returns_is_read(void **state)
+{
+    (void)state;
+    bz_error err = {0};
+    bz_patterns *patterns = NULL;
+    assert_int_equal(bz_patterns_parse("[pair]\na = Relu(x)\nb = Tanh(a)\n", "table", &patterns, &err), 0);
+    bz_buf g = plain_graph("Relu x a; Tanh a b");
+    put_message(&g, GRAPH_OUTPUT, a_value("a", BZ_F32, "4x4"));
+    subject s = infer(g, 0);
+    const bz_match *matches;
+    assert_int_equal(bz_patterns_find(patterns, s.layers, &matches), 0);
+    end(&s);
+    bz_patterns_free(patterns);
+}
+
+static void operands_match_in_either_order(void **state)
+{
+    (void)state;
+    static const char TABLE[] = "[bias]\nm = matmul(a, b)\ny = Add(m, const)\n";
+    expect_matches(TABLE, "MatMul x,x m; Add m,k y", "bias: 0 1");
+    expect_matches(TABLE, "MatMul x,x m; Add k,m y", "bias: 0 1");
+    expect_matches(TABLE, "MatMul x,x m; Add m,x y", ""); /* x is no constant */
+    expect_matches("[minus]\nm = matmul(a, b)\ny = Sub(m, const)\n", "MatMul x,x m; Sub k,m y", "");
+}
+
+static void equal_names_are_equal_values(void **state)
+{
+    (void)state;
+    static const char TABLE[] = "[square]\na = Sub(x, z)\nb = Mul(a, a)\n";
+    expect_matches(TABLE, "Sub x,k a; Mul a,a b", "square: 0 1");
+    expect_matches("[silu]\ns = Sigmoid(x)\ny = Mul(x, s)\n", "Sigmoid x s; Mul s,x y", "silu: 0 1");
+    expect_matches("[silu]\ns = Sigmoid(x)\ny = Mul(x, s)\n", "Relu x r; Sigmoid x s; Mul s,r y", "");
+}
+
+static void patterns_use_sets_and_patterns(void **state)
+{
+    (void)state;
+    static const char TABLE[] = "set act = Relu Tanh # two\n[silu(x)]\ns = Sigmoid(x)\ny = Mul(x, s)\n"
+                                "[mm+act]\nm = matmul(a, b)\ny = @act(m)\n[mm+act]\nm = matmul(a, b)\ny = [silu](m)\n";
+    expect_matches(TABLE, "MatMul x,x m; Tanh m y", "mm+act: 0 1");
+    expect_matches(TABLE, "MatMul x,x m; Sigmoid m s; Mul m,s y", "silu: 1 2; mm+act: 0 1 2");
+    expect_matches(TABLE, "MatMul x,x m; Exp m y", "");
+}
+
+static void tables_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *table, *why;
+    } BAD[] = {
+        {"a = Relu(x)\n", "line 1: a step stands outside"},
+        {"[p]\na = Relu(x\nb = Tanh(a)\n", "line 2: ')' is missing"},
+        {"[p]\na = @none(x)\n", "line 2: there is no set"},
+        {"[p]\na = Relu(x)\nb = [other](a)\n", "line 3: there is no pattern"},
+        {"[p]\na = Relu(x)\n", "two steps"},
+        {"[p\na = Relu(x)\n", "line 1"},
+        {"[p]\na = Relu(x)\na = Tanh(a)\n", "line 3: the name on the left is taken"},
+        {"[q(x)]\ns = Relu(x)\nt = Exp(s)\n[p]\na = Relu(x)\nb = [q](a, x)\n", "number of parameters"},
+        {"\n\n!\n", "line 3"},
+    };
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        bz_patterns *patterns = NULL;
+        bz_error err = {0};
+        assert_int_equal(bz_patterns_parse(BAD[i].table, "t", &patterns, &err), -1);
+        assert_null(patterns);
+        if (!strstr(err.text, BAD[i].why))
+            fail_msg("'%s' should contain '%s'", err.text, BAD[i].why);
+    }
+}
+
+static void the_table_that_we_ship_is_good(void **state)
+{
+    (void)state;
+    bz_patterns *patterns = NULL;
+    bz_error err = {0};
+    if (bz_patterns_parse(bz_patterns_text, "patterns.txt", &patterns, &err))
+        fail_msg("%s", err.text);
+    bz_patterns_free(patterns);
+    expect_matches(bz_patterns_text, "MatMul x,x m; Add m,k s; Relu s y", "matmul+bias: 0 1; matmul+bias+act: 0 1 2");
+    expect_matches(bz_patterns_text, "MatMul x,x s; Div s,k d; Softmax d p; MatMul p,x y", "attention: 0 1 2 3");
+}
+
+static void pictures_name_every_layer(void **state)
+{
+    (void)state;
+    subject s = infer(plain_graph("Relu x a; Tanh a b; Exp a c; Add b,c d"), 0);
+    bz_buf dot = {0};
+    bz_dot_layers(s.layers, bz_dag_build(s.layers), &dot);
+    assert_non_null(strstr(dot.data, "subgraph cluster_0"));
+    assert_non_null(strstr(dot.data, "n1 -> n3"));
+    assert_non_null(strstr(dot.data, "n2 -> n3"));
+    assert_null(strstr(dot.data, "n3 -> "));
+    bz_buf_free(&dot);
+    end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(if_counts_its_cheaper_branch),
+        cmocka_unit_test(short_loops_are_run_trip_by_trip),
+        cmocka_unit_test(loops_without_a_count_are_open),
+        cmocka_unit_test(loops_that_never_run_cost_nothing),
+        cmocka_unit_test(a_chain_has_no_modules),
+        cmocka_unit_test(branches_are_modules),
+        cmocka_unit_test(side_inputs_do_not_hide_modules),
+        cmocka_unit_test(inputs_and_ends_fork_too),
+        cmocka_unit_test(constants_keep_nobody_waiting),
+        cmocka_unit_test(patterns_follow_data_flow),
+        cmocka_unit_test(a_result_that_the_graph_returns_is_read),
+        cmocka_unit_test(operands_match_in_either_order),
+        cmocka_unit_test(equal_names_are_equal_values),
+        cmocka_unit_test(patterns_use_sets_and_patterns),
+        cmocka_unit_test(tables_are_checked),
+        cmocka_unit_test(the_table_that_we_ship_is_good),
+        cmocka_unit_test(pictures_name_every_layer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

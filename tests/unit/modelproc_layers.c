@@ -1,0 +1,305 @@
+/* Binding of dimensions, keys, costs, classes, unique layers: what makes layers out of nodes. */
+#include "modelproc/modelproc.h"
+#include "writer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+typedef struct {
+    bz_buf bytes;
+    bz_model *model;
+    bz_layers *layers;
+    bz_error err;
+} subject;
+
+/* Takes the graph over. */
+static int infer(subject *s, bz_buf graph, const bz_infer_options *options)
+{
+    static const bz_infer_options PLAIN = {0};
+    *s = (subject){.bytes = a_model(8, 17, graph)};
+    if (bz_model_parse(s->bytes.data, s->bytes.len, "test", &s->model, &s->err))
+        return -1;
+    return bz_layers_infer(s->model, options ? options : &PLAIN, &s->layers, &s->err);
+}
+
+static void end(subject *s)
+{
+    bz_layers_free(s->layers);
+    bz_model_free(s->model);
+    bz_buf_free(&s->bytes);
+}
+
+static void put_ints(bz_buf *graph, const char *name, const char *dims, const int64_t *v, size_t n)
+{
+    put_message(graph, GRAPH_INIT, a_raw_tensor(name, BZ_I64, dims, v, n * sizeof *v));
+}
+
+static bz_buf relu_of(const char *dims)
+{
+    bz_buf g = {0};
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, dims));
+    put_message(&g, GRAPH_NODE, a_node("Relu", "r", "x", "y"));
+    return g;
+}
+
+/* ---- binding ------------------------------------------------------------------------------------ */
+
+static void expect_key(bz_buf graph, const bz_infer_options *options, const char *key)
+{
+    subject s;
+    if (infer(&s, graph, options))
+        fail_msg("%s", s.err.text);
+    assert_string_equal(s.layers->layer[s.layers->n - 1].key, key);
+    end(&s);
+}
+
+static void expect_error(bz_buf graph, const bz_infer_options *options, bz_code code, const char *text)
+{
+    subject s;
+    assert_int_equal(infer(&s, graph, options), -1);
+    assert_null(s.layers);
+    assert_int_equal(s.err.code, code);
+    assert_non_null(strstr(s.err.text, text));
+    end(&s);
+}
+
+static void dimensions_are_bound(void **state)
+{
+    (void)state;
+    bz_infer_options o = {.batch = 8};
+    expect_key(relu_of("Nx3x4"), &o, "relu x=8x3x4");
+    expect_key(relu_of("1x3x4"), &o, "relu x=8x3x4");
+    expect_key(relu_of("x3x4"), &o, "relu x=8x3x4"); /* no name at all */
+    expect_key(relu_of("NxNx4"), &o, "relu x=8x8x4");
+    bz_bind name = {"N", "5"}, axis = {"x:1", "7"}, shape = {"x", "2x3x4"};
+    o = (bz_infer_options){.binds = &name, .n_binds = 1};
+    expect_key(relu_of("Nx3"), &o, "relu x=5x3");
+    o.binds = &axis;
+    expect_key(relu_of("2x3"), &o, "relu x=2x7");
+    o.binds = &shape;
+    expect_key(relu_of("NxMxK"), &o, "relu x=2x3x4");
+}
+
+static void unbound_dimensions_name_the_option(void **state)
+{
+    (void)state;
+    expect_error(relu_of("Nx3"), NULL, BZ_BAD_INPUT, "--dim N=");
+    expect_error(relu_of("2xM"), NULL, BZ_BAD_INPUT, "--dim M=");
+    expect_error(relu_of("2xx3"), NULL, BZ_BAD_INPUT, "--dim x:1=");
+    bz_bind unknown = {"K", "3"}, words = {"N", "many"}, rank = {"x", "1x2"};
+    bz_infer_options o = {.binds = &unknown, .n_binds = 1};
+    expect_error(relu_of("Nx3"), &o, BZ_USAGE, "--dim K=3");
+    o.binds = &words;
+    expect_error(relu_of("Nx3"), &o, BZ_USAGE, "--dim N=many");
+    o.binds = &rank;
+    expect_error(relu_of("NxMxK"), &o, BZ_USAGE, "3 dimensions");
+}
+
+static void open_inputs_stay_symbols(void **state)
+{
+    (void)state;
+    bz_infer_options o = {.open_inputs = true};
+    subject s;
+    assert_int_equal(infer(&s, relu_of("Nx3"), &o), 0);
+    assert_true(bz_is_symbol(s.layers->layer[0].out[0].dims[0]));
+    assert_false(s.layers->layer[0].priced);
+    end(&s);
+}
+
+/* ---- keys and costs ------------------------------------------------------------------------------- */
+
+static bz_buf conv_graph(const char *bias)
+{
+    bz_buf g = {0}, conv = a_node("Conv", "c", *bias ? "x w b" : "x w", "y");
+    bz_buf strides = an_attr("strides", 7), pads = an_attr("pads", 7);
+    put_int(&strides, ATTR_INTS, 2);
+    put_int(&strides, ATTR_INTS, 2);
+    for (int i = 0; i < 4; i++)
+        put_int(&pads, ATTR_INTS, i < 2 ? 3 : 2);
+    put_message(&conv, NODE_ATTR, strides);
+    put_message(&conv, NODE_ATTR, pads);
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "1x3x224x224"));
+    put_message(&g, GRAPH_INIT, a_tensor("w", BZ_F32, "64x3x7x7"));
+    if (*bias)
+        put_message(&g, GRAPH_INIT, a_tensor("b", BZ_F32, bias));
+    put_message(&g, GRAPH_NODE, conv);
+    return g;
+}
+
+static void convolution_is_keyed_and_priced(void **state)
+{
+    (void)state;
+    subject s;
+    assert_int_equal(infer(&s, conv_graph(""), NULL), 0);
+    const bz_layer *l = &s.layers->layer[0];
+    assert_string_equal(l->key, "conv x=1x3x224x224 w=64x3x7x7 stride=2x2 pad=3x3x2x2 dilation=1x1 group=1");
+    assert_int_equal(l->macs, 64LL * 112 * 112 * 3 * 7 * 7);
+    assert_int_equal(l->flops, 2 * l->macs);
+    assert_int_equal(l->params_count, 64 * 3 * 7 * 7);
+    assert_int_equal(l->bytes, 4 * (3 * 224 * 224 + 64 * 3 * 7 * 7 + 64 * 112 * 112));
+    assert_int_equal(bz_layer_param(l, "pad")->n, 4);
+    assert_null(bz_layer_param(l, "padding"));
+    end(&s);
+    assert_int_equal(infer(&s, conv_graph("64"), NULL), 0);
+    assert_non_null(strstr(s.layers->layer[0].key, " b=64 "));
+    assert_int_equal(s.layers->layer[0].flops, 2 * s.layers->layer[0].macs + 64 * 112 * 112);
+    end(&s);
+}
+
+/* The data type is no part of the key as long as it is a floating-point one. */
+static void keys_tell_integers_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        bz_dtype dtype;
+        const char *key;
+    } CASES[] = {
+        {BZ_F32, "add a=2 b=2"}, {BZ_F16, "add a=2 b=2"}, {BZ_BF16, "add a=2 b=2"}, {BZ_I64, "add a=2 b=2 type=i64"}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_buf g = {0};
+        put_message(&g, GRAPH_INPUT, a_value("x", CASES[i].dtype, "2"));
+        put_message(&g, GRAPH_NODE, a_node("Add", "a", "x x", "y"));
+        expect_key(g, NULL, CASES[i].key);
+    }
+}
+
+static void type_clashes_are_errors(void **state)
+{
+    (void)state;
+    bz_buf g = {0};
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "2"));
+    put_message(&g, GRAPH_INPUT, a_value("i", BZ_I64, "2"));
+    put_message(&g, GRAPH_NODE, a_node("Add", "sum", "x i", "y"));
+    expect_error(g, NULL, BZ_BAD_INPUT, "node 'sum' (Add)");
+    g = relu_of("2");
+    put_message(&g, GRAPH_OUTPUT, a_value("y", BZ_I64, "2"));
+    expect_error(g, NULL, BZ_BAD_INPUT, "declares i64");
+}
+
+/* ---- values and classes --------------------------------------------------------------------------- */
+
+/* y = Reshape(x, Concat(Gather(Shape(x), 0), [-1])): what exporters make of x.view(x.shape[0], -1). */
+static void shapes_that_are_computed_are_followed(void **state)
+{
+    (void)state;
+    static const int64_t ZERO = 0, REST = -1;
+    bz_buf g = {0}, concat = a_node("Concat", "cat", "n rest", "shape");
+    put_message(&concat, NODE_ATTR, an_int_attr("axis", 0));
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "Nx6x7"));
+    put_ints(&g, "zero", "1", &ZERO, 1);
+    put_ints(&g, "rest", "1", &REST, 1);
+    put_message(&g, GRAPH_NODE, a_node("Shape", "shape", "x", "dims"));
+    put_message(&g, GRAPH_NODE, a_node("Gather", "first", "dims zero", "n"));
+    put_message(&g, GRAPH_NODE, concat);
+    put_message(&g, GRAPH_NODE, a_node("Reshape", "view", "x shape", "y"));
+    bz_infer_options o = {.batch = 4};
+    subject s;
+    assert_int_equal(infer(&s, g, &o), 0);
+    assert_string_equal(s.layers->layer[3].key, "reshape x=4x6x7 y=4x42");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(s.layers->layer[i].class, BZ_CONSTANT);
+    assert_int_equal(s.layers->layer[3].class, BZ_VIEW);
+    assert_int_equal(s.layers->layer[3].bytes, 0);
+    end(&s);
+}
+
+static void data_dependent_sizes_stay_open(void **state)
+{
+    (void)state;
+    bz_buf g = {0};
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4x5"));
+    put_message(&g, GRAPH_NODE, a_node("NonZero", "nz", "x", "at"));
+    put_message(&g, GRAPH_NODE, a_node("Relu", "r", "x", "y"));
+    subject s;
+    assert_int_equal(infer(&s, g, NULL), 0);
+    const bz_type *t = &s.layers->layer[0].out[0];
+    assert_int_equal(t->rank, 2);
+    assert_int_equal(t->dims[0], 2);
+    assert_true(bz_is_symbol(t->dims[1]));
+    assert_false(s.layers->layer[0].priced);
+    assert_true(s.layers->layer[1].priced);
+    end(&s);
+}
+
+static void unknown_operators_are_not_free(void **state)
+{
+    (void)state;
+    bz_buf g = {0};
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4"));
+    put_message(&g, GRAPH_NODE, a_node("FooBar", "f", "x", "y"));
+    subject s;
+    assert_int_equal(infer(&s, g, NULL), 0);
+    assert_false(s.layers->layer[0].priced);
+    assert_int_equal(s.layers->n_warnings, 1);
+    assert_non_null(strstr(s.layers->warnings[0], "FooBar"));
+    end(&s);
+}
+
+/* What the file declares fills gaps, unless the command line made it stale. */
+static void declared_shapes_fill_gaps(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        bz_buf g = {0};
+        put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4"));
+        put_message(&g, GRAPH_NODE, a_node("FooBar", "f", "x", "y"));
+        put_message(&g, GRAPH_VALUE, a_value("y", BZ_F32, "4x9"));
+        bz_infer_options o = {.ignore_declared = round == 1, .batch = round == 2 ? 5 : 0};
+        subject s;
+        assert_int_equal(infer(&s, g, &o), 0);
+        assert_int_equal(s.layers->layer[0].out[0].rank, round == 0 ? 2 : -1);
+        end(&s);
+    }
+}
+
+/* ---- unique layers ---------------------------------------------------------------------------------- */
+
+static void unique_layers_are_counted(void **state)
+{
+    (void)state;
+    subject s[2];
+    for (int m = 0; m < 2; m++) {
+        bz_buf g = {0};
+        put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4"));
+        put_message(&g, GRAPH_NODE, a_node("Relu", "", "x", "a"));
+        put_message(&g, GRAPH_NODE, a_node("Relu", "", "a", "b"));
+        put_message(&g, GRAPH_NODE, a_node(m ? "Tanh" : "Sigmoid", "", "b", "y"));
+        assert_int_equal(infer(&s[m], g, NULL), 0);
+    }
+    assert_string_equal(s[0].layers->layer[1].name, "Relu_1");
+    bz_unique u = {0};
+    bz_unique_add(&u, s[0].layers, 0, NULL);
+    bz_unique_add(&u, s[1].layers, 1, NULL);
+    assert_int_equal(u.n, 3);
+    assert_int_equal(u.n_layers, 6);
+    assert_string_equal(u.item[0].layer->key, "relu x=4");
+    assert_int_equal(u.item[0].count, 4);
+    assert_int_equal(u.item[0].n_models, 2);
+    assert_int_equal(u.item[0].per_model[1], 2);
+    assert_int_equal(u.item[2].models[0], 1);
+    bz_unique_free(&u);
+    end(&s[0]);
+    end(&s[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dimensions_are_bound),
+        cmocka_unit_test(unbound_dimensions_name_the_option),
+        cmocka_unit_test(open_inputs_stay_symbols),
+        cmocka_unit_test(convolution_is_keyed_and_priced),
+        cmocka_unit_test(keys_tell_integers_apart),
+        cmocka_unit_test(type_clashes_are_errors),
+        cmocka_unit_test(shapes_that_are_computed_are_followed),
+        cmocka_unit_test(data_dependent_sizes_stay_open),
+        cmocka_unit_test(unknown_operators_are_not_free),
+        cmocka_unit_test(declared_shapes_fill_gaps),
+        cmocka_unit_test(unique_layers_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
