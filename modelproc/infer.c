@@ -138,11 +138,13 @@ static int run_rules(call *c)
     return c->op->eval ? c->op->eval(c) : 0;
 }
 
-/* Values count only when there are as many as the type says: a file may declare what it likes. */
+/* Values count only when there are as many as the type says: a file may declare what it likes. Those
+ * of sequences are the shapes of their elements (ops_sequence.c). */
 static void keep_value(infer *inf, bz_value_id v, const bz_type *t, const data *d)
 {
+    bool sequence = t->kind == BZ_TYPE_SEQUENCE || t->kind == BZ_TYPE_OPTIONAL;
     inf->types[v] = *t;
-    inf->values[v] = d && d != &NO_DATA && bz_type_elements(t) == d->n ? d : NULL;
+    inf->values[v] = d && d != &NO_DATA && (sequence || bz_type_elements(t) == d->n) ? d : NULL;
 }
 
 /* Dimensions no machine will ever see would only overflow in what computes with them. */
