@@ -18,6 +18,12 @@ static bz_type join(call *c, const bz_type *a, const bz_type *b)
     bz_type t = *a;
     if (a->kind == BZ_TYPE_NONE || b->kind == BZ_TYPE_NONE)
         return a->kind == BZ_TYPE_NONE ? *b : *a;
+    if (a->kind == BZ_TYPE_OPTIONAL && a->elem && a->elem->kind == b->kind) {
+        bz_type *elem = BZ_NEW(c->arena, bz_type, 1); /* a loop may begin with an optional and go on without */
+        *elem = join(c, a->elem, b);
+        t.elem = elem;
+        return t;
+    }
     if (a->kind != b->kind)
         return (bz_type){.rank = -1};
     if (!t.dtype)
@@ -149,7 +155,9 @@ static int shape_loop(call *c)
     count_trips(c, g, &c->bodies[0]);
     for (int k = 0; k < c->node->n_out; k++) {
         if (k < carried) {
-            set_type(c, k, &in[k + 2]);
+            const bz_type *after = value_type(c, g->outputs[k + 1]);
+            bool unwrapped = in[k + 2].kind == BZ_TYPE_OPTIONAL && after->kind != BZ_TYPE_OPTIONAL;
+            set_type(c, k, unwrapped ? after : &in[k + 2]);
             continue;
         }
         /* collected over all trips, along a new first dimension */
