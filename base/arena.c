@@ -1,18 +1,19 @@
-/* Arena allocation in blocks that double up to 1 MiB, so a small model touches few pages and a
- * large one makes few calls. */
+/* Arena allocation in blocks that double, so a small model touches few pages and a large one makes
+ * few calls. Large blocks ask for huge pages: page faults were half the time of a large model. */
 #include "base/arena.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct bz_arena_block {
     bz_arena_block *older;
     size_t size;
 };
 
-enum { FIRST_BLOCK = 16 * 1024, LAST_BLOCK = 1024 * 1024, ALIGNMENT = 16 };
+enum { FIRST_BLOCK = 16 << 10, LAST_BLOCK = 64 << 20, HUGE_PAGE = 2 << 20, ALIGNMENT = 16 };
 
 static _Noreturn void out_of_memory(size_t size)
 {
@@ -39,6 +40,10 @@ static void add_block(bz_arena *a, size_t size)
     bz_arena_block *b = calloc(1, sizeof *b + wanted);
     if (!b)
         out_of_memory(wanted);
+    if (wanted >= 2 * HUGE_PAGE) {
+        char *first = (char *)(((uintptr_t)b + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
+        madvise(first, wanted - (size_t)(first - (char *)b), MADV_HUGEPAGE); /* a wish, no more */
+    }
     b->older = a->block;
     b->size = wanted;
     a->block = b;

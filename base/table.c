@@ -59,13 +59,22 @@ void bz_table_cell(bz_table *t, const char *text, const char *plain)
         t->cells = bz_arena_grow(t->arena, t->cells, t->n, cap, sizeof *t->cells);
         t->cap = cap;
     }
-    bz_buf clean = {0};
-    bz_buf_clean(&clean, text);
     cell *c = &t->cells[t->n];
-    c->text = bz_arena_str(t->arena, bz_buf_text(&clean));
-    c->plain = plain || strcmp(c->text, text) != 0 ? bz_arena_str(t->arena, plain ? plain : text) : c->text;
-    bz_buf_free(&clean);
-    int column = (int)(t->n++ % (size_t)t->n_columns), width = bz_text_width(c->text);
+    size_t plain_ascii = 0;
+    while (text[plain_ascii] >= ' ' && text[plain_ascii] <= '~')
+        plain_ascii++;
+    int width = (int)plain_ascii;
+    if (!text[plain_ascii]) { /* nearly all cells */
+        c->text = bz_arena_strn(t->arena, text, plain_ascii);
+    } else {
+        bz_buf clean = {0};
+        bz_buf_clean(&clean, text);
+        c->text = bz_arena_str(t->arena, bz_buf_text(&clean));
+        bz_buf_free(&clean);
+        width = bz_text_width(c->text);
+    }
+    c->plain = plain ? bz_arena_str(t->arena, plain) : text[plain_ascii] ? bz_arena_str(t->arena, text) : c->text;
+    int column = (int)(t->n++ % (size_t)t->n_columns);
     if (width > t->width[column])
         t->width[column] = width;
 }

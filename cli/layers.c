@@ -31,7 +31,7 @@ typedef struct {
 static bool has_open_result(const bz_layer *layer)
 {
     for (int k = 0; k < layer->n_out; k++)
-        if (!bz_type_is_static(&layer->out[k]))
+        if (layer->out[k].kind == BZ_TYPE_TENSOR && !bz_type_is_static(&layer->out[k]))
             return true;
     return false;
 }
@@ -92,9 +92,9 @@ static void put_value(bz_json *j, const bz_model *m, bz_value_id v, const bz_typ
 {
     bz_json_object(j);
     bz_json_key_str(j, "name", v >= 0 ? m->values[v].name : NULL);
-    if (t->kind == BZ_TYPE_TENSOR || t->kind == BZ_TYPE_SPARSE || t->kind == BZ_TYPE_NONE) {
-        bz_json_key_str(j, "dtype", t->dtype ? bz_dtype_name(t->dtype) : NULL);
-    } else {
+    bool plain = t->kind == BZ_TYPE_TENSOR || t->kind == BZ_TYPE_SPARSE || t->kind == BZ_TYPE_NONE;
+    bz_json_key_str(j, "dtype", plain && t->dtype ? bz_dtype_name(t->dtype) : NULL);
+    if (!plain) {
         bz_buf text = {0};
         bz_type_text(m, t, &text);
         bz_json_key_str(j, "type", bz_buf_text(&text));

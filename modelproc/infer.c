@@ -131,20 +131,24 @@ static bool ranks_known(const call *c)
 
 static int run_rules(call *c)
 {
-    if (!(c->op->flags & OP_RANKLESS) && !ranks_known(c))
-        return rule_none(c);
+    if (!(c->op->flags & OP_RANKLESS) && !ranks_known(c)) {
+        rule_none(c);
+        if (c->op->flags & OP_KEEPS && c->node->n_out)
+            c->out[0].dtype = c->in[0].dtype;
+        return 0;
+    }
     if (c->op->shape(c))
         return -1;
     return c->op->eval ? c->op->eval(c) : 0;
 }
 
-/* Values count only when there are as many as the type says: a file may declare what it likes. Those
- * of sequences are the shapes of their elements (ops_sequence.c). */
+/* Values count only when there are as many as the type says: a file may declare what it likes. What
+ * is known of a sequence's elements has a form of its own. */
 static void keep_value(infer *inf, bz_value_id v, const bz_type *t, const data *d)
 {
-    bool sequence = t->kind == BZ_TYPE_SEQUENCE || t->kind == BZ_TYPE_OPTIONAL;
     inf->types[v] = *t;
-    inf->values[v] = d && d != &NO_DATA && (sequence || bz_type_elements(t) == d->n) ? d : NULL;
+    bool fits = d && d != &NO_DATA && (t->kind == BZ_TYPE_SEQUENCE || bz_type_elements(t) == d->n);
+    inf->values[v] = fits ? d : NULL;
 }
 
 /* Dimensions no machine will ever see would only overflow in what computes with them. */

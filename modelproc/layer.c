@@ -88,45 +88,44 @@ void bz_type_text(const bz_model *model, const bz_type *t, bz_buf *out)
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
-/* Next label of "x w b" or "x..."; the last one serves all further operands when it ends in "...",
- * numbered then. Returns false when there is none, or the operand is to be left out. */
+/* The labels of an operator's row, one after the other: "x w b". The last one serves all further
+ * operands when it ends in "...", numbered then. */
 typedef struct {
-    const char *at, *repeat;
-    int n;
+    const char *at;
+    int repeats;
 } labels;
 
-static bool next_label(labels *l, char *out, size_t room)
+/* Length of the next label, 0 where there is none or the operand is no data. *number is 0, or what
+ * to put behind the label. */
+static size_t next_label(labels *l, const char **label, int *number)
 {
     while (*l->at == ' ')
         l->at++;
-    size_t n = strcspn(l->at, " ");
-    if (n > 3 && !memcmp(l->at + n - 3, "...", 3) && *l->at != '>')
-        l->repeat = l->at;
-    if (l->repeat) {
-        size_t base = strcspn(l->repeat, ".");
-        if (l->n++ == 0)
-            snprintf(out, room, "%.*s", (int)base, l->repeat);
-        else
-            snprintf(out, room, "%.*s%d", (int)base, l->repeat, l->n);
-        return true;
-    }
-    if (!n || *l->at == '>')
-        return false;
-    snprintf(out, room, "%.*s", (int)n, l->at);
-    l->at += n;
-    return out[0] != '-';
+    size_t n = 0;
+    while (l->at[n] && l->at[n] != ' ' && l->at[n] != '.')
+        n++;
+    *label = l->at;
+    *number = 0;
+    if (l->at[n] == '.')
+        *number = l->repeats++ ? l->repeats : 0;
+    else if (*l->at != '>')
+        l->at += n;
+    return *l->at == '>' || **label == '-' || **label == '>' ? 0 : n;
 }
 
 static void put_operands(infer *inf, const bz_type *types, int n, const char *spec)
 {
     labels l = {.at = spec};
-    char label[16];
+    const char *label;
+    int number;
     for (int k = 0; k < n; k++) {
-        bool named = next_label(&l, label, sizeof label);
-        if (!named || types[k].kind == BZ_TYPE_NONE)
+        size_t length = next_label(&l, &label, &number);
+        if (!length || types[k].kind == BZ_TYPE_NONE)
             continue;
         bz_buf_putc(&inf->key, ' ');
-        bz_buf_puts(&inf->key, label);
+        bz_buf_put(&inf->key, label, length);
+        if (number)
+            bz_buf_int(&inf->key, number);
         bz_buf_putc(&inf->key, '=');
         bz_type_text(NULL, &types[k], &inf->key);
     }
@@ -266,11 +265,12 @@ static bool all_static(const call *c)
 static void count_params(infer *inf, const call *c, bz_layer *layer)
 {
     labels l = {.at = c->op->labels ? c->op->labels : "x..."};
-    char label[16];
+    const char *label;
+    int number;
     for (int k = 0; k < c->node->n_in; k++) {
-        bool named = next_label(&l, label, sizeof label);
+        size_t length = next_label(&l, &label, &number);
         bz_value_id v = c->node->in[k];
-        if (named && v >= 0 && inf->model->values[v].init)
+        if (length && v >= 0 && inf->model->values[v].init)
             layer->params_count += inf->model->values[v].init->n;
     }
 }

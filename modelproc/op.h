@@ -25,6 +25,7 @@ typedef int rule(call *c);
 enum {
     OP_RANKLESS = 1, /* the rule copes with operands of unknown rank or that are no tensors */
     OP_RANDOM = 2,   /* the result is not constant although the operands are */
+    OP_KEEPS = 4,    /* the result has the element type of operand 0, also where ranks are not known */
 };
 
 struct op {

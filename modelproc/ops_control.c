@@ -18,12 +18,10 @@ static bz_type join(call *c, const bz_type *a, const bz_type *b)
     bz_type t = *a;
     if (a->kind == BZ_TYPE_NONE || b->kind == BZ_TYPE_NONE)
         return a->kind == BZ_TYPE_NONE ? *b : *a;
-    if (a->kind == BZ_TYPE_OPTIONAL && a->elem && a->elem->kind == b->kind) {
-        bz_type *elem = BZ_NEW(c->arena, bz_type, 1); /* a loop may begin with an optional and go on without */
-        *elem = join(c, a->elem, b);
-        t.elem = elem;
-        return t;
-    }
+    if (a->kind != b->kind && a->kind == BZ_TYPE_OPTIONAL && a->elem) /* empty at first, filled on the way */
+        return join(c, a->elem, b);
+    if (a->kind != b->kind && b->kind == BZ_TYPE_OPTIONAL && b->elem)
+        return join(c, a, b->elem);
     if (a->kind != b->kind)
         return (bz_type){.rank = -1};
     if (!t.dtype)
@@ -89,25 +87,24 @@ static int shape_if(call *c)
 
 /* ---- Loop ------------------------------------------------------------------------------------------ */
 
-/* How often it runs: the count, unless the condition may end it sooner. */
-static void count_trips(call *c, const bz_graph *g, bz_body *body)
+/* The condition that the body hands to the next trip: 1, 0, or -1 for not known. */
+static int goes_on(call *c, const bz_graph *g)
 {
-    int64_t n, n_cond = 0;
+    if (g->outputs[0] == g->inputs[1]) /* handed on as it came */
+        return 1;
+    const data *d = value_data(c, g->outputs[0]);
+    return d && d->i && d->n == 1 && !bz_is_symbol(d->i[0]) ? d->i[0] != 0 : -1;
+}
+
+/* How often it runs, if the operands alone decide: -1 where they don't, or the body may end it. */
+static int64_t asked_trips(call *c)
+{
+    int64_t n, n_cond;
     const int64_t *count = in_ints(c, 0, &n), *cond = in_ints(c, 1, &n_cond);
-    const data *goes_on = g->n_outputs ? value_data(c, g->outputs[0]) : NULL;
-    bool has_cond = in_type(c, 1) != NULL, passes_on = g->n_outputs && g->n_inputs > 1 && g->outputs[0] == g->inputs[1];
-    bool never_ends = !has_cond || passes_on || (goes_on && goes_on->i && goes_on->n == 1 && goes_on->i[0] == 1);
-    bool starts = !has_cond || (cond && n_cond == 1 && cond[0] == 1);
-    body->trips_known = false;
-    if (cond && n_cond == 1 && cond[0] == 0) {
-        body->trips = 0;
-        body->trips_known = true;
-    } else if (count && n == 1 && !bz_is_symbol(*count) && *count >= 0 && starts && never_ends) {
-        body->trips = *count;
-        body->trips_known = true;
-    } else {
-        body->trips = call_trips(c) ? call_trips(c) : 1;
-    }
+    if (cond && n_cond == 1 && cond[0] == 0)
+        return 0;
+    bool starts = !in_type(c, 1) || (cond && n_cond == 1 && cond[0] == 1);
+    return starts && count && n == 1 && !bz_is_symbol(*count) && *count >= 0 ? *count : -1;
 }
 
 /* What is carried from trip to trip may change its shape on the way: repeat with what holds of both
@@ -134,40 +131,135 @@ static int settle_loop(call *c, const bz_graph *g, bz_type *in, bz_body *body)
     return 0;
 }
 
-static int shape_loop(call *c)
+static bool same_layers(const bz_body *a, const bz_body *b)
 {
-    const bz_graph *g = body_of(c, "body");
+    for (int i = 0; i < a->n; i++)
+        if (a->layers[i].hash.low != b->layers[i].hash.low || a->layers[i].class != b->layers[i].class)
+            return false;
+    return true;
+}
+
+enum { MAX_UNROLLED = 64 };
+
+/* A short loop whose count is known is run trip by trip: what it carries (sequences that grow, sizes
+ * that shrink) is then known exactly. Trips that do the same work share a body. Returns 1 when the
+ * loop may end in a way that nobody knows. */
+static int unroll_loop(call *c, const bz_graph *g, int64_t trips, bz_type *in, const data **values, bz_type *collected)
+{
+    static const int64_t YES = 1;
+    static const data TRUE_DATA = {.n = 1, .i = &YES};
+    int carried = c->node->n_in - 2, n_collected = g->n_outputs - 1 - carried;
+    c->bodies = BZ_NEW(c->arena, bz_body, trips);
+    c->n_bodies = 0;
+    for (int64_t trip = 0; trip < trips; trip++) {
+        int64_t *number = bz_arena_dup(c->arena, &trip, sizeof trip);
+        data *count = BZ_NEW(c->arena, data, 1);
+        *count = (data){.n = 1, .i = number};
+        values[0] = count;
+        values[1] = &TRUE_DATA;
+        bz_body body = {.name = "body", .trips = 1, .trips_known = true};
+        if (infer_body(c, g, in, values, g->n_inputs, &body))
+            return -1;
+        for (int k = 0; k < carried; k++) {
+            in[k + 2] = *value_type(c, g->outputs[k + 1]);
+            values[k + 2] = value_data(c, g->outputs[k + 1]);
+        }
+        for (int k = 0; k < n_collected; k++) {
+            const bz_type *t = value_type(c, g->outputs[k + 1 + carried]);
+            collected[k] = trip ? join(c, &collected[k], t) : *t;
+        }
+        if (c->n_bodies && same_layers(&body, &c->bodies[c->n_bodies - 1]))
+            c->bodies[c->n_bodies - 1].trips++;
+        else
+            c->bodies[c->n_bodies++] = body;
+        int more = goes_on(c, g);
+        if (more < 0)
+            return 1;
+        if (!more)
+            break;
+    }
+    return 0;
+}
+
+static int64_t count_trips(const call *c)
+{
+    int64_t n = 0;
+    for (int b = 0; b < c->n_bodies; b++)
+        n += c->bodies[b].trips;
+    return n;
+}
+
+/* The first two inputs of the body have the shapes that the operands have: scalars, or [1]. */
+static void start_loop(call *c, const bz_graph *g, bz_type *in, const data **values)
+{
+    static const bz_dtype TYPES[] = {BZ_I64, BZ_BOOL};
+    for (int k = 0; k < 2; k++) {
+        const bz_type *t = in_type(c, k);
+        bool known = t && t->kind == BZ_TYPE_TENSOR && t->rank >= 0;
+        in[k] = (bz_type){
+            .kind = BZ_TYPE_TENSOR, .dtype = TYPES[k], .rank = known ? t->rank : 0, .dims = known ? t->dims : NULL};
+    }
+    for (int k = 2; k < c->node->n_in; k++) {
+        in[k] = c->in[k];
+        values[k] = in_data(c, k);
+    }
+    for (int k = c->node->n_in; k < g->n_inputs; k++)
+        in[k] = (bz_type){.rank = -1};
+}
+
+static int run_loop(call *c, const bz_graph *g, bz_type *in, const data **values, bz_type *collected, bool *exact)
+{
     int carried = c->node->n_in - 2;
-    if (!g)
-        return -1;
-    if (carried < 0 || g->n_inputs < carried + 2 || g->n_outputs < carried + 1 || c->node->n_out > g->n_outputs - 1)
-        return call_fail(c, "its operands and results do not fit its body");
-    bz_type *in = BZ_NEW(c->arena, bz_type, g->n_inputs);
-    in[0] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_I64, .rank = 0};
-    in[1] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_BOOL, .rank = 0};
-    for (int k = 0; k < carried; k++)
-        in[k + 2] = c->in[k + 2];
+    int64_t trips = asked_trips(c);
+    *exact = trips > 0 && trips <= MAX_UNROLLED;
+    if (*exact) {
+        int open = unroll_loop(c, g, trips, in, values, collected);
+        if (open <= 0)
+            return open;
+        *exact = false;
+        start_loop(c, g, in, values);
+    }
     c->bodies = BZ_NEW(c->arena, bz_body, 1);
     c->n_bodies = 1;
     c->bodies[0].name = "body";
     if (settle_loop(c, g, in, &c->bodies[0]))
         return -1;
-    count_trips(c, g, &c->bodies[0]);
+    for (int k = 0; k < g->n_outputs - 1 - carried; k++)
+        collected[k] = *value_type(c, g->outputs[k + 1 + carried]);
+    bool known = trips == 0 || (trips > 0 && goes_on(c, g) == 1);
+    c->bodies[0].trips = known ? trips : call_trips(c) ? call_trips(c) : 1;
+    c->bodies[0].trips_known = known;
+    return 0;
+}
+
+static int shape_loop(call *c)
+{
+    const bz_graph *g = body_of(c, "body");
+    int carried = c->node->n_in - 2;
+    bool exact;
+    if (!g)
+        return -1;
+    if (carried < 0 || g->n_inputs < carried + 2 || g->n_outputs < carried + 1 || c->node->n_out > g->n_outputs - 1)
+        return call_fail(c, "its operands and results do not fit its body");
+    bz_type *in = BZ_NEW(c->arena, bz_type, g->n_inputs), *collected = BZ_NEW(c->arena, bz_type, g->n_outputs);
+    const data **values = BZ_NEW(c->arena, const data *, g->n_inputs);
+    start_loop(c, g, in, values);
+    if (run_loop(c, g, in, values, collected, &exact))
+        return -1;
     for (int k = 0; k < c->node->n_out; k++) {
         if (k < carried) {
-            const bz_type *after = value_type(c, g->outputs[k + 1]);
-            bool unwrapped = in[k + 2].kind == BZ_TYPE_OPTIONAL && after->kind != BZ_TYPE_OPTIONAL;
-            set_type(c, k, unwrapped ? after : &in[k + 2]);
+            set_type(c, k, &in[k + 2]);
+            c->out_data[k] = exact ? values[k + 2] : NULL;
             continue;
         }
         /* collected over all trips, along a new first dimension */
-        const bz_type *t = value_type(c, g->outputs[k + 1]);
+        const bz_type *t = &collected[k - carried];
         if (t->kind != BZ_TYPE_TENSOR || t->rank < 0 || t->rank == BZ_MAX_RANK) {
             set_unknown(c, k, t->dtype);
             continue;
         }
         bz_dim dims[BZ_MAX_RANK];
-        dims[0] = c->bodies[0].trips_known ? c->bodies[0].trips : new_symbol(c);
+        dims[0] = c->bodies[0].trips_known ? count_trips(c) : new_symbol(c);
         memcpy(dims + 1, t->dims, (size_t)t->rank * sizeof *dims);
         set_out(c, k, t->dtype, t->rank + 1, dims);
     }

@@ -491,7 +491,8 @@ static int shape_cast_like(call *c)
     }
 #define BINARY(op, kind, shape, f)                                                                                     \
     {                                                                                                                  \
-        op, NULL, kind, BZ_COMPUTE, shape, eval_binary, NULL, 1, 0, "a b", f, NULL, NULL                               \
+        op, NULL, kind, BZ_COMPUTE, shape, eval_binary, NULL, 1, shape == shape_compare ? 0 : OP_KEEPS, "a b", f,      \
+            NULL, NULL                                                                                                 \
     }
 #define VARIADIC(op, kind, f)                                                                                          \
     {                                                                                                                  \

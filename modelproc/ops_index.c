@@ -405,9 +405,10 @@ static int shape_reversesequence(call *c)
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
 static const op ROWS[] = {
-    {"Slice", .kind = "slice", .class = BZ_MEMORY, .shape = shape_slice, .eval = eval_slice, .labels = "x - - - - > y"},
+    {"Slice", .kind = "slice", .class = BZ_MEMORY, .shape = shape_slice, .eval = eval_slice, .flags = OP_KEEPS,
+     .labels = "x - - - - > y"},
     {"Gather", .kind = "gather", .class = BZ_MEMORY, .shape = shape_gather, .eval = eval_gather, .cost = cost_gather,
-     .labels = "x indices"},
+     .flags = OP_KEEPS, .labels = "x indices"},
     {"GatherElements", .kind = "gatherelements", .class = BZ_MEMORY, .shape = shape_gatherelements, .cost = cost_gather,
      .labels = "x indices"},
     {"GatherND", .kind = "gathernd", .class = BZ_MEMORY, .shape = shape_gathernd, .cost = cost_gather,

@@ -64,27 +64,42 @@ static bz_dim int_step(call *c, reduction f, bz_dim a, bz_dim b)
     }
 }
 
-/* Products of shapes, mostly: integers, each element folded into the result it belongs to. */
+static double real_step(reduction f, double a, double b)
+{
+    return f == SUM ? a + b : f == PROD ? a * b : f == MAX ? (a > b ? a : b) : a < b ? a : b;
+}
+
+/* The result that element k of the operand is folded into. */
+static int64_t reduced_at(const bz_type *t, uint64_t gone, int64_t k)
+{
+    int64_t at = 0, step = 1;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        if (!(gone >> d & 1)) {
+            at += k % t->dims[d] * step;
+            step *= t->dims[d];
+        }
+        k /= t->dims[d];
+    }
+    return at;
+}
+
+/* Products and extremes of shapes and of sizes that are scaled. */
 static int eval_reduce(call *c)
 {
     const data *x = in_data(c, 0);
-    const bz_type *t = &c->in[0];
+    reduction f = (reduction)c->op->arg;
     uint64_t gone;
     values v;
-    if (!x || !x->i || !x->n || reduced_axes(c, t, &gone) ||
-        !eval_room(c, 0, false, bz_type_elements(&c->out[0]), &v) || !v.n)
+    if (!x || !x->n || reduced_axes(c, &c->in[0], &gone) ||
+        !eval_room(c, 0, x->r != NULL, bz_type_elements(&c->out[0]), &v) || !v.n)
         return 0;
     bool started[4096] = {0};
     for (int64_t k = 0; k < x->n; k++) {
-        int64_t rest = k, at = 0, step = 1;
-        for (int d = t->rank - 1; d >= 0; d--) {
-            if (!(gone >> d & 1)) {
-                at += rest % t->dims[d] * step;
-                step *= t->dims[d];
-            }
-            rest /= t->dims[d];
-        }
-        v.i[at] = started[at] ? int_step(c, (reduction)c->op->arg, v.i[at], x->i[k]) : x->i[k];
+        int64_t at = reduced_at(&c->in[0], gone, k);
+        if (v.i)
+            v.i[at] = started[at] ? int_step(c, f, v.i[at], x->i[k]) : x->i[k];
+        else
+            v.r[at] = started[at] ? real_step(f, v.r[at], x->r[k]) : x->r[k];
         started[at] = true;
     }
     return 0;

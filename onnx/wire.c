@@ -370,15 +370,19 @@ static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t s
     bool constant = c->sparse_constants && kind == NODE && node_is_constant(c, data, size);
     wire_reader r = {c->base, data, data + size};
     wire_field f;
+    const uint8_t *plain = data; /* start of what is to be copied as it is, all at once */
     int more;
     while ((more = wire_next(&r, &f, c->err)) > 0) {
-        if (f.type == 2 && f.number < MAX_FIELD && CHILD[kind][f.number] != LEAF) {
-            if (copy_field(c, kind, constant, &f, depth))
-                return -1;
-        } else if (c->strip || f.number != DOCUMENTATION[kind] || kind == LEAF) {
-            bz_buf_put(c->out, f.start, (size_t)(r.at - f.start));
-        }
+        bool is_message = f.type == 2 && f.number < MAX_FIELD && CHILD[kind][f.number] != LEAF;
+        if (!is_message && (c->strip || f.number != DOCUMENTATION[kind] || kind == LEAF))
+            continue;
+        bz_buf_put(c->out, plain, (size_t)(f.start - plain));
+        plain = r.at;
+        if (is_message && copy_field(c, kind, constant, &f, depth))
+            return -1;
     }
+    if (more == 0)
+        bz_buf_put(c->out, plain, (size_t)(r.at - plain));
     return more;
 }
 

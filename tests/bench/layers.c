@@ -1,0 +1,54 @@
+/* bench_layers RUNS MODEL...: load + infer + key in this process, each model RUNS times, interleaved.
+ * Prints one JSON line a model: the median in milliseconds, nodes, bytes of memory that it took. */
+#include "modelproc/modelproc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int run_once(const char *path, double *seconds, int *nodes, size_t *bytes)
+{
+    bz_error err;
+    bz_model *m;
+    bz_layers *l;
+    bz_infer_options options = {0};
+    double start = bz_now();
+    if (bz_model_load(path, &m, &err) || bz_layers_infer(m, &options, &l, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return -1;
+    }
+    *seconds = bz_now() - start;
+    *nodes = m->graph->n_nodes;
+    *bytes = m->arena.used + l->arena.used;
+    bz_layers_free(l);
+    bz_model_free(m);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int runs = argc > 2 ? atoi(argv[1]) : 0, n = argc - 2;
+    if (runs < 1)
+        return 2;
+    double *seconds = calloc((size_t)runs * (size_t)n, sizeof *seconds);
+    int *nodes = calloc((size_t)n, sizeof *nodes);
+    size_t *bytes = calloc((size_t)n, sizeof *bytes);
+    for (int r = -1; r < runs; r++) { /* the first round warms up and is written over */
+        for (int m = 0; m < n; m++)
+            if (run_once(argv[m + 2], &seconds[m * runs + (r < 0 ? 0 : r)], &nodes[m], &bytes[m]))
+                return 1;
+    }
+    for (int m = 0; m < n; m++) {
+        qsort(&seconds[m * runs], (size_t)runs, sizeof *seconds, by_value);
+        printf("{\"ms\": %.4f, \"nodes\": %d, \"bytes\": %zu}\n", seconds[m * runs + runs / 2] * 1e3, nodes[m], bytes[m]);
+    }
+    free(seconds);
+    free(nodes);
+    free(bytes);
+    return 0;
+}
