@@ -109,7 +109,7 @@ int ms_nbits_shape(call *c)
         return call_fail(c, "its weights are %lld x %lld, its operand ends in %lld", (long long)k, (long long)n,
                          (long long)last_dim(a, 1));
     bz_dim dims[BZ_MAX_RANK];
-    memcpy(dims, a->dims, (size_t)a->rank * sizeof *dims);
+    copy_dims(dims, a);
     dims[a->rank - 1] = n;
     set_out(c, 0, a->dtype, a->rank, dims);
     param_int(c, "n", n);

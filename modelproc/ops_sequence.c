@@ -33,7 +33,8 @@ static void list_add(list *l, int64_t rank, const bz_dim *dims)
     if (!l->exact)
         return;
     l->v[l->used] = rank;
-    memcpy(l->v + l->used + 1, dims, (size_t)rank * sizeof *dims);
+    for (int i = 0; i < rank; i++)
+        l->v[l->used + 1 + i] = dims[i];
     l->used += 1 + rank;
     l->v[1]++;
 }

@@ -247,10 +247,11 @@ static void put_results(bz_buf *node, bz_buf *graph, const char *prefix, int n, 
     for (int k = 0; k < n; k++) {
         snprintf(name, sizeof name, "%s%d", prefix, k);
         put_text(node, 2, name);
+        if (!last)
+            continue;
         bz_buf output = {0};
         put_text(&output, 1, name);
-        if (last)
-            put_part(graph, 12, &output);
+        put_part(graph, 12, &output);
     }
 }
 
