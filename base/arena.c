@@ -13,7 +13,19 @@ struct bz_arena_block {
     size_t size;
 };
 
+/* The address sanitizer sees only the borders of blocks: there each allocation gets its own. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define BLOCK_PER_ALLOCATION
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define BLOCK_PER_ALLOCATION
+#endif
+#ifdef BLOCK_PER_ALLOCATION
+enum { FIRST_BLOCK = 0, LAST_BLOCK = 0, HUGE_PAGE = 2 << 20, ALIGNMENT = 1 };
+#else
 enum { FIRST_BLOCK = 16 << 10, LAST_BLOCK = 64 << 20, HUGE_PAGE = 2 << 20, ALIGNMENT = 16 };
+#endif
 
 static _Noreturn void out_of_memory(size_t size)
 {
@@ -35,14 +47,14 @@ static void add_block(bz_arena *a, size_t size)
     size_t wanted = a->block ? a->block->size * 2 : FIRST_BLOCK;
     if (wanted > LAST_BLOCK)
         wanted = LAST_BLOCK;
-    if (wanted < size + ALIGNMENT)
-        wanted = size + ALIGNMENT;
+    if (wanted < size)
+        wanted = size;
     bz_arena_block *b = calloc(1, sizeof *b + wanted);
     if (!b)
         out_of_memory(wanted);
     if (wanted >= 2 * HUGE_PAGE) {
-        char *first = (char *)(((uintptr_t)b + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
-        madvise(first, wanted - (size_t)(first - (char *)b), MADV_HUGEPAGE); /* a wish, no more */
+        size_t to_boundary = -(uintptr_t)b & (HUGE_PAGE - 1);
+        madvise((char *)b + to_boundary, wanted - to_boundary, MADV_HUGEPAGE); /* a wish, no more */
     }
     b->older = a->block;
     b->size = wanted;
@@ -56,7 +68,7 @@ void *bz_arena_alloc(bz_arena *a, size_t size)
     if (size > PTRDIFF_MAX / 2)
         out_of_memory(size);
     size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if ((size_t)(a->end - a->next) < size)
+    if (!a->block || (size_t)(a->end - a->next) < size)
         add_block(a, size);
     void *p = a->next;
     a->next += size;

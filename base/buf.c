@@ -3,6 +3,7 @@
 #include "base/arena.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,16 @@ void bz_buf_printf(bz_buf *b, const char *fmt, ...)
     va_end(args);
 }
 
+/* Marks that reorder what stands around them (U+061C, U+200E, U+200F, U+202A..202E, U+2066..2069)
+ * or begin a new line (U+2028, U+2029). */
+static bool is_invisible(const unsigned char *s)
+{
+    if (s[0] == 0xd8)
+        return s[1] == 0x9c;
+    return s[0] == 0xe2 && ((s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae))) ||
+                            (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+}
+
 /* Length of the well-formed UTF-8 sequence at s, 0 where there is none. Control characters
  * (C0, DEL, C1) count as not well-formed: they are what an attacker would send. */
 static int utf8_length(const unsigned char *s)
@@ -75,11 +86,7 @@ static int utf8_length(const unsigned char *s)
         (n == 3 && s[0] == 0xed && s[1] >= 0xa0) || (n == 4 && s[0] == 0xf0 && s[1] < 0x90) ||
         (n == 4 && s[0] == 0xf4 && s[1] >= 0x90))
         return 0;
-    /* U+202A..202E and U+2066..2069 reorder what stands around them */
-    if (n == 3 && s[0] == 0xe2 &&
-        ((s[1] == 0x80 && s[2] >= 0xaa && s[2] <= 0xae) || (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)))
-        return 0;
-    return n;
+    return n > 1 && is_invisible(s) ? 0 : n;
 }
 
 void bz_buf_clean(bz_buf *b, const char *s)

@@ -43,8 +43,9 @@ static void open(bz_json *j, char c)
 
 static void close(bz_json *j, char c)
 {
+    bool flat = j->flat && j->depth >= j->flat; /* what it holds stands on this line */
     j->depth--;
-    if (j->comma)
+    if (j->comma && !flat)
         new_line(j);
     bz_buf_putc(j->out, c);
     j->comma = true;

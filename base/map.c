@@ -19,7 +19,7 @@ static bz_map_slot *find(const bz_map *m, const void *key, size_t len, uint32_t 
 {
     for (uint32_t i = hash;; i++) {
         bz_map_slot *s = &m->slots[i & (m->cap - 1)];
-        if (!s->key || (s->hash == hash && s->len == len && !memcmp(s->key, key, len)))
+        if (!s->key || (s->hash == hash && s->len == len && (!len || !memcmp(s->key, key, len))))
             return s;
     }
 }

@@ -404,7 +404,8 @@ static void show_unique(bz_buf *out, const settings *s, const loaded_models *m)
     bz_arena arena = {0};
     for (int i = 0; i < m->n; i++)
         bz_unique_add(&u, m->layers[i], i, s->fold ? is_not_constant : NULL);
-    qsort(u.item, (size_t)u.n, sizeof *u.item, by_count);
+    if (u.n)
+        qsort(u.item, (size_t)u.n, sizeof *u.item, by_count);
     if (s->json) {
         bz_json j = bz_json_to(out, false);
         unique_json(&j, &u, m);

@@ -140,10 +140,10 @@ static int check_bound(infer *inf, bz_value_id v)
         const char *name = bz_symbol_text(inf->model, t->dims[d], text);
         if (*name == '?')
             return bz_fail(inf->err, BZ_BAD_INPUT,
-                           "dimension %d of input '%s' is dynamic: bind it with --dim %s:%d=N%s", d, input, input, d,
-                           d ? "" : ", or with --batch N");
-        return bz_fail(inf->err, BZ_BAD_INPUT, "dimension '%s' of input '%s' is dynamic: bind it with --dim %s=N%s",
-                       name, input, name, d ? "" : ", or with --batch N");
+                           "dimension %d of input '%s' is dynamic: bind it with --dim %s:%d=SIZE%s", d, input, input, d,
+                           d ? "" : ", or with --batch SIZE");
+        return bz_fail(inf->err, BZ_BAD_INPUT, "dimension '%s' of input '%s' is dynamic: bind it with --dim %s=SIZE%s",
+                       name, input, name, d ? "" : ", or with --batch SIZE");
     }
     return 0;
 }
@@ -160,7 +160,7 @@ int bind_inputs(infer *inf)
             return -1;
     if (inf->options->batch)
         apply_batch(inf, inf->options->batch);
-    for (int k = 0; k < g->n_inputs; k++)
+    for (int k = 0; k < g->n_inputs && !inf->options->open_inputs; k++)
         if (check_bound(inf, g->inputs[k]))
             return -1;
     const bz_type *first = g->n_inputs ? &inf->types[g->inputs[0]] : NULL;
@@ -206,6 +206,8 @@ int declared_fill(infer *inf, const bz_node *node, bz_value_id v, bz_type *t)
     bool unknown = t->kind == BZ_TYPE_NONE || (t->kind == BZ_TYPE_TENSOR && t->rank < 0 && !t->dtype);
     if (unknown && inf->options->ignore_declared)
         return 0;
+    if (declared->kind == BZ_TYPE_OPTIONAL && declared->elem && declared->elem->kind == t->kind)
+        return 0; /* a value that is there may stand for one that might be */
     if (t->kind != BZ_TYPE_NONE && t->kind != declared->kind)
         return unknown ? (*t = *declared, 0) : clash(inf, node, v, "another kind of value", "what it is");
     if (t->kind == BZ_TYPE_NONE) {

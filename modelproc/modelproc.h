@@ -80,6 +80,7 @@ typedef struct bz_infer_options {
     int n_binds;
     int64_t trips;        /* of loops whose trip count the file does not tell; 0: once */
     bool ignore_declared; /* do not fill gaps from shapes that the file declares */
+    bool open_inputs;     /* leave dynamic dimensions of inputs open instead of failing */
 } bz_infer_options;
 
 typedef struct bz_layers {

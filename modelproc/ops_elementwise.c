@@ -491,12 +491,12 @@ static int shape_cast_like(call *c)
     }
 #define BINARY(op, kind, shape, f)                                                                                     \
     {                                                                                                                  \
-        op, NULL, kind, BZ_COMPUTE, shape, eval_binary, NULL, 1, shape == shape_compare ? 0 : OP_KEEPS, "a b", f,      \
+        op, NULL, kind, BZ_COMPUTE, shape, eval_binary, NULL, 1, (shape) == shape_compare ? 0 : OP_KEEPS, "a b", f,    \
             NULL, NULL                                                                                                 \
     }
 #define VARIADIC(op, kind, f)                                                                                          \
     {                                                                                                                  \
-        op, NULL, kind, BZ_COMPUTE, shape_variadic, f ? eval_variadic : NULL, cost_variadic, 0, 0, "x...", f, NULL,    \
+        op, NULL, kind, BZ_COMPUTE, shape_variadic, (f) ? eval_variadic : NULL, cost_variadic, 0, 0, "x...", f, NULL,  \
             NULL                                                                                                       \
     }
 

@@ -20,7 +20,7 @@ static int loss_shape(call *c)
     }
     const char *reduction = attr_text(c, "reduction", "mean");
     bool none = !strcmp(reduction, "none");
-    if (!none && strcmp(reduction, "mean") && strcmp(reduction, "sum"))
+    if (!none && strcmp(reduction, "mean") != 0 && strcmp(reduction, "sum") != 0)
         return call_fail(c, "reduction '%s' is none of none, sum, mean", reduction);
     set_out(c, 0, x->dtype, none ? target->rank : 0, dims);
     set_out(c, 1, x->dtype, x->rank, x->dims); /* log-probabilities of the cross entropy */

@@ -11,7 +11,7 @@ static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, b
 {
     int open = -1;
     bz_dim all, rest;
-    bool allow_zero = attr_int(c, "allowzero", 0) != 0, zero = false;
+    bool allow_zero = attr_int(c, "allowzero", 0) != 0;
     for (int i = 0; i < n; i++) {
         dims[i] = want[i];
         if (bz_is_symbol(want[i]))
@@ -28,7 +28,6 @@ static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, b
         } else if (want[i] < 0) {
             return call_fail(c, "its shape has the negative dimension %lld", (long long)want[i]);
         }
-        zero |= dims[i] == 0;
     }
     if (dim_product(c, x->dims, 0, x->rank, &all) || dim_product(c, dims, 0, n, &rest))
         return -1;

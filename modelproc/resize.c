@@ -65,7 +65,7 @@ static int by_sizes(call *c, const bz_type *x, const int64_t *sizes, int64_t n, 
     bool not_larger = !strcmp(policy, "not_larger");
     if (not_larger || !strcmp(policy, "not_smaller"))
         keep_ratio(c, x, not_larger, axes, n_axes, dims);
-    else if (strcmp(policy, "stretch"))
+    else if (strcmp(policy, "stretch") != 0)
         return call_fail(c, "keep_aspect_ratio_policy '%s' is none of stretch, not_larger, not_smaller", policy);
     return 0;
 }

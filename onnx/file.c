@@ -22,9 +22,13 @@ static const struct {
 
 static int check_beginning(const char *path, const uint8_t *data, size_t size, bz_error *err)
 {
+    /* Text may begin with a byte order mark and white space, neither of which begins a model. */
+    size_t skip = size >= 3 && !memcmp(data, "\357\273\277", 3) ? 3 : 0;
+    while (skip < size && data[skip] && strchr(" \t\r\n", data[skip]))
+        skip++;
     for (size_t i = 0; i < sizeof MISTAKEN / sizeof *MISTAKEN; i++) {
         size_t n = strlen(MISTAKEN[i].begin);
-        if (size >= n && !memcmp(data, MISTAKEN[i].begin, n))
+        if (size - skip >= n && !memcmp(data + skip, MISTAKEN[i].begin, n))
             return bz_fail(err, BZ_BAD_INPUT, "%s: %s", path, MISTAKEN[i].hint);
     }
     return 0;
@@ -125,6 +129,11 @@ int file_open_external(const bz_model_file *file, const char *path, bz_error *er
         if (next < 0 && why != ENOENT && why != ENOTDIR && why != EACCES)
             return bz_fail(err, BZ_BAD_INPUT, "external data '%s' cannot be opened: %s", path, strerror(why));
         at = next;
+    }
+    struct stat st;
+    if (at >= 0 && (fstat(at, &st) || !S_ISREG(st.st_mode))) {
+        close(at);
+        return bz_fail(err, BZ_BAD_INPUT, "external data '%s' is not a regular file", path);
     }
     return at >= 0 ? at : -2;
 }

@@ -228,9 +228,10 @@ typedef struct bz_strip_result {
     uint64_t in_bytes, out_bytes;
 } bz_strip_result;
 
-/* Writes the model at `in` without its weights: every payload of more than `keep` bytes becomes an
- * all-zero sparse tensor of the same shape and type, which is valid ONNX and takes no room. Fields
- * that are newer than our schema pass through. `out` is written whole or not at all. */
+/* Writes the model at `in` without its weights: every initializer and constant of more than `keep`
+ * bytes becomes an all-zero sparse tensor of the same shape and type, which is valid ONNX and takes
+ * no room. (Not before operator set 11 for constants, and not strings: these are kept.) Fields that
+ * are newer than our schema pass through. `out` is written whole or not at all. */
 int bz_model_strip(const char *in, const char *out, uint64_t keep, bz_strip_result *result, bz_error *err);
 
 #endif

@@ -9,11 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Written under another name and then renamed, so that nobody ever sees half a file. */
+/* Written under another name and then renamed, so that nobody ever sees half a file. What stands
+ * behind a link is replaced, not the link; what is no regular file (/dev/stdout) is left alone. */
 static int write_whole(const char *path, const bz_buf *data, bz_error *err)
 {
+    struct stat st;
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return bz_fail(err, BZ_FAILED, "%s: is not a regular file: name a file to write the model to", path);
+    char *behind_links = realpath(path, NULL);
+    const char *target = behind_links ? behind_links : path;
     bz_buf temporary = {0};
-    bz_buf_printf(&temporary, "%s.XXXXXX", path);
+    bz_buf_printf(&temporary, "%s.XXXXXX", target);
     int fd = mkstemp(temporary.data);
     bool bad = fd < 0;
     for (size_t done = 0; !bad && done < data->len;) {
@@ -25,7 +31,7 @@ static int write_whole(const char *path, const bz_buf *data, bz_error *err)
     mode_t mask = umask(0);
     umask(mask);
     if (fd >= 0) {
-        bool unsafe = !bad && (fchmod(fd, 0666 & ~mask) || fsync(fd) || rename(temporary.data, path));
+        bool unsafe = !bad && (fchmod(fd, 0666 & ~mask) || fsync(fd) || rename(temporary.data, target));
         why = unsafe ? errno : why;
         bad |= unsafe;
         close(fd);
@@ -33,6 +39,7 @@ static int write_whole(const char *path, const bz_buf *data, bz_error *err)
             unlink(temporary.data);
     }
     bz_buf_free(&temporary);
+    free(behind_links);
     return bad ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(why)) : 0;
 }
 
@@ -46,7 +53,9 @@ int bz_model_strip(const char *in, const char *out, uint64_t keep, bz_strip_resu
     *result = (bz_strip_result){.in_bytes = model->file->size};
     int failed =
         wire_strip(model->file->data, model->file->size, keep, &stripped, &result->tensors, &result->kept, err);
-    if (!failed) {
+    if (failed) {
+        bz_fail_in(err, "%s", in);
+    } else {
         result->out_bytes = stripped.len;
         failed = write_whole(out, &stripped, err);
     }

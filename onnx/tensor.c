@@ -51,6 +51,12 @@ static int64_t to_int(bz_dtype t, uint64_t bits)
         return (int16_t)bits;
     case BZ_I32:
         return (int32_t)bits;
+    case BZ_U8:
+        return (uint8_t)bits;
+    case BZ_U16:
+        return (uint16_t)bits;
+    case BZ_U32:
+        return (uint32_t)bits;
     case BZ_BOOL:
         return (bits & 0xff) != 0;
     default:
@@ -96,6 +102,8 @@ static void put_raw(sink *s, const uint8_t *p, uint64_t size)
     int bytes = bz_dtype_bits(s->dtype) / 8;
     for (uint64_t i = 0; bytes && i + (uint64_t)bytes <= size && s->filled <= s->n; i += (uint64_t)bytes)
         put_bits(s, load_bits(p + i, bytes));
+    if (bytes && size % (uint64_t)bytes && s->filled == s->n) /* a piece of one element too many */
+        s->filled++;
 }
 
 /* A typed field, packed or one element at a time. Half precision hides in int32_data as bits. */
@@ -145,8 +153,10 @@ static int read_external(const bz_model *model, const bz_tensor *t, sink *s, bz_
     uint8_t *data = bz_alloc(size, 1);
     ssize_t got = pread(fd, data, size, (off_t)t->external_offset);
     close(fd);
-    if (got == (ssize_t)size)
+    if (got == (ssize_t)size && (t->external_size < 0 || (size_t)t->external_size >= size))
         put_raw(s, data, size);
+    if (t->external_size >= 0 && (size_t)t->external_size > size)
+        s->filled = t->n + 1;
     free(data);
     return 0;
 }

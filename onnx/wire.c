@@ -207,6 +207,19 @@ static int copy_tensor(copier *c, const uint8_t *data, uint64_t size)
     return more;
 }
 
+/* Dimensions come one by one or packed; counts them. */
+static bool has_zero(const wire_field *dims, int *rank)
+{
+    bool zero = false;
+    uint64_t v = 0;
+    for (const uint8_t *p = dims->data; p < dims->data + dims->size; ++*rank) {
+        if (wire_varint(&p, dims->data + dims->size, &v))
+            return true;
+        zero |= v == 0;
+    }
+    return zero;
+}
+
 /* What stripping needs to know of a tensor: how much it holds, and whether a sparse one may stand
  * for it (which needs at least one dimension, none of size 0, and no strings). */
 static int payload_size(copier *c, const uint8_t *data, uint64_t size, uint64_t *payload, bool *can_be_sparse)
@@ -219,55 +232,99 @@ static int payload_size(copier *c, const uint8_t *data, uint64_t size, uint64_t 
     while ((more = wire_next(&r, &f, c->err)) > 0) {
         if (is_payload(f.number))
             *payload += f.size;
-        if (f.number == T_STRINGS || (f.number == T_DIMS && f.type == 0 && f.value == 0))
+        if (f.number == T_STRINGS || (f.number == T_DTYPE && f.value == 8)) /* TensorProto.STRING */
             *can_be_sparse = false;
         if (f.number == T_EXTERNAL || (f.number == T_LOCATION && f.value == 1))
             *payload = UINT64_MAX / 2;
-        rank += f.number == T_DIMS;
+        if (f.number == T_DIMS)
+            *can_be_sparse &= !has_zero(&f, &rank);
     }
     *can_be_sparse &= rank > 0;
     return more;
 }
 
-/* SparseTensorProto with the dense tensor's dims and an empty list of values, which carries its
- * name and data type. Empty indices are written out: ONNX Runtime refuses a file without them. */
-static int put_sparse(copier *c, const uint8_t *data, uint64_t size)
+/* Values and indices of an all-zero SparseTensorProto: an empty list of values, which carries the
+ * name and data type of the tensor given, whose dims are put aside. Empty indices are written out:
+ * ONNX Runtime refuses a file without them. */
+static int put_no_values(copier *c, const uint8_t *data, uint64_t size, bz_buf *dims)
 {
     wire_reader r = {c->base, data, data + size};
     wire_field f;
-    bz_buf dims = {0};
     int more;
     size_t start = begin_message(c, S_VALUES);
     wire_put_tag(c->out, T_DIMS, 0);
     wire_put_varint(c->out, 0);
     while ((more = wire_next(&r, &f, c->err)) > 0) {
         if (f.number == T_DIMS) {
-            wire_put_tag(&dims, S_DIMS, f.type);
+            wire_put_tag(dims, S_DIMS, f.type);
             if (f.type == 2)
-                wire_put_varint(&dims, f.size);
-            bz_buf_put(&dims, f.data, (size_t)f.size);
+                wire_put_varint(dims, f.size);
+            bz_buf_put(dims, f.data, (size_t)f.size);
         } else if (!is_payload(f.number) && f.number != T_EXTERNAL && f.number != T_LOCATION) {
             bz_buf_put(c->out, f.start, (size_t)(r.at - f.start));
         }
     }
-    if (more == 0)
-        more = end_message(c, start);
+    if (more < 0 || end_message(c, start))
+        return -1;
     start = begin_message(c, S_INDICES);
     wire_put_tag(c->out, T_DIMS, 0);
     wire_put_varint(c->out, 0);
     wire_put_tag(c->out, T_DTYPE, 0);
     wire_put_varint(c->out, 7); /* int64 */
-    if (more == 0)
-        more = end_message(c, start);
+    return end_message(c, start);
+}
+
+static int put_sparse(copier *c, const uint8_t *data, uint64_t size)
+{
+    bz_buf dims = {0};
+    int failed = put_no_values(c, data, size, &dims);
     bz_buf_put(c->out, dims.data, dims.len);
     bz_buf_free(&dims);
-    return more;
+    return failed;
+}
+
+/* A tensor that is sparse already loses its values when they are many. */
+static int copy_sparse(copier *c, const uint8_t *data, uint64_t size)
+{
+    wire_reader r = {c->base, data, data + size};
+    wire_field f, values = {0};
+    uint64_t payload = 0, more_payload;
+    bool ignored;
+    int more, n_values = 0; /* more than one: a reader merges them, we leave them alone */
+    while ((more = wire_next(&r, &f, c->err)) > 0) {
+        if (f.type != 2 || (f.number != S_VALUES && f.number != S_INDICES))
+            continue;
+        if (payload_size(c, f.data, f.size, &more_payload, &ignored))
+            return -1;
+        payload = payload > UINT64_MAX - more_payload ? UINT64_MAX : payload + more_payload;
+        if (f.number == S_VALUES) {
+            values = f;
+            n_values++;
+        }
+    }
+    if (more < 0)
+        return -1;
+    if (payload <= c->keep || n_values != 1) {
+        bz_buf_put(c->out, data, (size_t)size);
+        return 0;
+    }
+    c->stripped++;
+    bz_buf ignored_dims = {0};
+    int failed = put_no_values(c, values.data, values.size, &ignored_dims);
+    bz_buf_free(&ignored_dims);
+    for (r.at = data; !failed && wire_next(&r, &f, c->err) > 0;)
+        if (f.number != S_VALUES && f.number != S_INDICES)
+            bz_buf_put(c->out, f.start, (size_t)(r.at - f.start));
+    return failed;
 }
 
 enum {
     M_OPSET = 8,
+    F_OPSET = 9,
     O_DOMAIN = 1,
     O_VERSION = 2,
+    N_OP = 4,
+    N_DOMAIN = 7,
     A_NAME = 1,
     A_TENSOR = 5,
     A_SPARSE = 22,
@@ -330,13 +387,47 @@ static int copy_constant(copier *c, const wire_field *attribute)
     return end_message(c, start) ? -1 : 1;
 }
 
+static bool names_default_domain(const wire_field *f)
+{
+    return !f->size || (f->size == strlen("ai.onnx") && !memcmp(f->data, "ai.onnx", (size_t)f->size));
+}
+
+/* Others may call an operator Constant, too. */
 static bool node_is_constant(const copier *c, const uint8_t *data, uint64_t size)
 {
     wire_reader r = {c->base, data, data + size};
     wire_field f;
-    while (wire_next(&r, &f, NULL) > 0)
-        if (f.number == 4 && f.type == 2)
-            return f.size == strlen("Constant") && !memcmp(f.data, "Constant", (size_t)f.size);
+    bool constant = false, standard = true;
+    while (wire_next(&r, &f, NULL) > 0) {
+        if (f.number == N_OP && f.type == 2)
+            constant = f.size == strlen("Constant") && !memcmp(f.data, "Constant", (size_t)f.size);
+        if (f.number == N_DOMAIN && f.type == 2)
+            standard = names_default_domain(&f);
+    }
+    return constant && standard;
+}
+
+/* Constant has sparse_value from version 11 of the default operator set on. Which version a model
+ * or function imports may stand behind its nodes in the file. */
+static bool knows_sparse_constants(const uint8_t *data, uint64_t size, uint32_t import)
+{
+    wire_reader r = {data, data, data + size};
+    wire_field f, g;
+    while (wire_next(&r, &f, NULL) > 0) {
+        if (f.number != import || f.type != 2)
+            continue;
+        uint64_t version = 0;
+        bool is_default = true;
+        wire_reader inner = {data, f.data, f.data + f.size};
+        while (wire_next(&inner, &g, NULL) > 0) {
+            if (g.number == O_VERSION)
+                version = g.value;
+            if (g.number == O_DOMAIN)
+                is_default = names_default_domain(&g);
+        }
+        if (is_default)
+            return version >= 11 && version <= INT32_MAX;
+    }
     return false;
 }
 
@@ -363,11 +454,12 @@ static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t s
                        (size_t)(data - c->base), MAX_DEPTH);
     if (kind == TENSOR)
         return copy_tensor(c, data, size);
-    if (kind == SPARSE && c->strip) {
-        bz_buf_put(c->out, data, (size_t)size);
-        return 0;
-    }
+    if (kind == SPARSE && c->strip)
+        return copy_sparse(c, data, size);
     bool constant = c->sparse_constants && kind == NODE && node_is_constant(c, data, size);
+    bool outer_sparse_constants = c->sparse_constants;
+    if (kind == FUNCTION && c->strip)
+        c->sparse_constants = knows_sparse_constants(data, size, F_OPSET);
     wire_reader r = {c->base, data, data + size};
     wire_field f;
     const uint8_t *plain = data; /* start of what is to be copied as it is, all at once */
@@ -383,6 +475,7 @@ static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t s
     }
     if (more == 0)
         bz_buf_put(c->out, plain, (size_t)(r.at - plain));
+    c->sparse_constants = outer_sparse_constants;
     return more;
 }
 
@@ -392,37 +485,13 @@ int wire_skeleton(const uint8_t *data, size_t size, bz_buf *out, bz_error *err)
     return copy_message(&c, MODEL, data, size, 0);
 }
 
-/* Version of the default operator set, which may stand behind the graph in the file; 0 without one. */
-static uint64_t default_opset(const uint8_t *data, size_t size)
-{
-    wire_reader r = {data, data, data + size};
-    wire_field f, g;
-    while (wire_next(&r, &f, NULL) > 0) {
-        if (f.number != M_OPSET || f.type != 2)
-            continue;
-        uint64_t version = 0;
-        bool is_default = true;
-        wire_reader inner = {data, f.data, f.data + f.size};
-        while (wire_next(&inner, &g, NULL) > 0) {
-            if (g.number == O_VERSION)
-                version = g.value;
-            if (g.number == O_DOMAIN && g.size)
-                is_default = g.size == strlen("ai.onnx") && !memcmp(g.data, "ai.onnx", (size_t)g.size);
-        }
-        if (is_default)
-            return version;
-    }
-    return 0;
-}
-
-/* Constant knows sparse_value from operator set 11 on. */
 int wire_strip(const uint8_t *data, size_t size, uint64_t keep, bz_buf *out, int64_t *stripped, int64_t *kept,
                bz_error *err)
 {
     copier c = {.base = data,
                 .out = out,
                 .strip = true,
-                .sparse_constants = default_opset(data, size) >= 11,
+                .sparse_constants = knows_sparse_constants(data, size, M_OPSET),
                 .keep = keep,
                 .err = err};
     int failed = copy_message(&c, MODEL, data, size, 0);

@@ -54,7 +54,7 @@ static verdict check_model(const char *path)
     bz_error err = {0};
     bz_model *m;
     bz_layers *l = NULL;
-    bz_infer_options options = {.ignore_declared = true};
+    bz_infer_options options = {.ignore_declared = true, .open_inputs = true};
     verdict v = EQUAL;
     if (bz_model_load(path, &m, &err) || bz_layers_infer(m, &options, &l, &err)) {
         printf("  %s\n", err.text);

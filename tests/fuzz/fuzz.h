@@ -1,0 +1,23 @@
+/* What a fuzz target consists of: LLVMFuzzerTestOneInput, called by libFuzzer or by replay.c, and
+ * how many bytes of its input stand before the model. Broken promises abort. */
+#ifndef BZ_FUZZ_H
+#define BZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+extern const size_t fuzz_header_size;
+
+#define PROMISE(condition)                                                                                             \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__, #condition);                            \
+            abort();                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+#endif

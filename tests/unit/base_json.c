@@ -1,0 +1,235 @@
+/* What the JSON writer writes, cJSON must read back the same. */
+#include "base/base.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+#include <cmocka.h>
+
+static char *string_back(const char *s, bz_buf *text)
+{
+    bz_json j = bz_json_to(text, false);
+    bz_json_str(&j, s);
+    cJSON *doc = cJSON_ParseWithOpts(bz_buf_text(text), NULL, true);
+    assert_non_null(doc);
+    assert_true(cJSON_IsString(doc));
+    char *copy = strdup(doc->valuestring);
+    cJSON_Delete(doc);
+    return copy;
+}
+
+static void strings_come_back(void **state)
+{
+    (void)state;
+    static const char *const TEXTS[] = {"",
+                                        "plain",
+                                        "\"quoted\\\"",
+                                        "a\nb\tc\r\b\f\001\037\177",
+                                        "\033[31m",
+                                        "</script><!--",
+                                        "日本語 µ",
+                                        "\xf0\x9f\x98\x80",
+                                        "\xe2\x80\xa8",
+                                        "/"};
+    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+        bz_buf text = {0};
+        char *back = string_back(TEXTS[i], &text);
+        assert_string_equal(back, TEXTS[i]);
+        for (size_t k = 0; k < text.len; k++) /* may stand in a terminal and in HTML */
+            assert_true((unsigned char)text.data[k] >= 0x20 && !strchr("<>\177", text.data[k]));
+        free(back);
+        bz_buf_free(&text);
+    }
+}
+
+static void what_is_not_utf8_is_replaced(void **state)
+{
+    (void)state;
+    static const char *const PAIRS[][2] = {{"a\xff"
+                                            "b",
+                                            "a�b"},
+                                           {"\xc0\xaf", "��"},
+                                           {"\xed\xa0\x80", "���"},
+                                           {"\xf4\x90\x80\x80", "����"},
+                                           {"\xe2\x82", "��"},
+                                           {"\xc3(", "�("}};
+    for (size_t i = 0; i < sizeof PAIRS / sizeof *PAIRS; i++) {
+        bz_buf text = {0};
+        char *back = string_back(PAIRS[i][0], &text);
+        assert_string_equal(back, PAIRS[i][1]);
+        free(back);
+        bz_buf_free(&text);
+    }
+}
+
+static void numbers_come_back(void **state)
+{
+    (void)state;
+    static const double V[] = {0,
+                               1,
+                               -1,
+                               0.1,
+                               1.0 / 3,
+                               1e6,
+                               123456789,
+                               2.5e-9,
+                               1e300,
+                               5e-324,
+                               1.7976931348623157e308,
+                               4.576,
+                               0.30000000000000004,
+                               9007199254740993.0,
+                               1e21};
+    for (size_t i = 0; i < sizeof V / sizeof *V; i++) {
+        bz_buf text = {0};
+        bz_json j = bz_json_to(&text, false);
+        bz_json_num(&j, V[i]);
+        char *end;
+        assert_true(strtod(bz_buf_text(&text), &end) == V[i] && !*end);
+        cJSON *doc = cJSON_ParseWithOpts(bz_buf_text(&text), NULL, true);
+        assert_true(cJSON_IsNumber(doc) && doc->valuedouble == V[i]);
+        cJSON_Delete(doc);
+        bz_buf_free(&text);
+    }
+}
+
+static void number_text_is_short(void **state)
+{
+    (void)state;
+    static const struct {
+        double v;
+        const char *text;
+    } CASES[] = {
+        {0.1, "0.1"},      {4.576, "4.576"},      {0.1 + 0.2, "0.30000000000000004"}, {12.3456789, "12.3456789"},
+        {1e300, "1e+300"}, {(double)NAN, "null"}, {(double)INFINITY, "null"},         {-(double)INFINITY, "null"}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_buf text = {0};
+        bz_json j = bz_json_to(&text, false);
+        bz_json_num(&j, CASES[i].v);
+        assert_string_equal(bz_buf_text(&text), CASES[i].text);
+        bz_buf_free(&text);
+    }
+}
+
+static void write_document(bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "name", "x\"y");
+    bz_json_key_int(j, "least", INT64_MIN);
+    bz_json_key_num(j, "share", 0.25);
+    bz_json_key_bool(j, "yes", true);
+    bz_json_key_bool(j, "no", false);
+    bz_json_key_str(j, "nothing", NULL);
+    bz_json_key(j, "empty list");
+    bz_json_array(j);
+    bz_json_array_end(j);
+    bz_json_key(j, "empty object");
+    bz_json_object(j);
+    bz_json_object_end(j);
+    bz_json_key(j, "rows");
+    bz_json_array(j);
+    for (int i = 0; i < 2; i++) {
+        bz_json_object(j);
+        bz_json_key_int(j, "i", i);
+        bz_json_key(j, "shape");
+        bz_json_array(j);
+        bz_json_int(j, 1);
+        bz_json_null(j);
+        bz_json_array_end(j);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void one_line_form(void **state)
+{
+    (void)state;
+    bz_buf text = {0};
+    bz_json j = bz_json_to(&text, false);
+    write_document(&j);
+    assert_string_equal(bz_buf_text(&text),
+                        "{\"name\":\"x\\\"y\",\"least\":-9223372036854775808,\"share\":0.25,\"yes\":true,\"no\":false,"
+                        "\"nothing\":null,\"empty list\":[],\"empty object\":{},\"rows\":[{\"i\":0,\"shape\":[1,null]},"
+                        "{\"i\":1,\"shape\":[1,null]}]}");
+    bz_buf_free(&text);
+}
+
+static void indented_form(void **state)
+{
+    (void)state;
+    bz_buf text = {0};
+    bz_json j = bz_json_to(&text, true);
+    bz_json_object(&j);
+    bz_json_key_int(&j, "a", 1);
+    bz_json_key(&j, "b");
+    bz_json_array(&j);
+    bz_json_str(&j, "x");
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    assert_string_equal(bz_buf_text(&text), "{\n  \"a\": 1,\n  \"b\": [\n    \"x\"\n  ]\n}");
+    bz_buf_free(&text);
+}
+
+/* flat = 2: what stands at depth 2 and deeper shares one line. */
+static void flat_form(void **state)
+{
+    (void)state;
+    bz_buf text = {0};
+    bz_json j = bz_json_to(&text, true);
+    j.flat = 2;
+    bz_json_array(&j);
+    for (int i = 0; i < 2; i++) {
+        bz_json_object(&j);
+        bz_json_key_int(&j, "i", i);
+        bz_json_key(&j, "shape");
+        bz_json_array(&j);
+        bz_json_int(&j, 3);
+        bz_json_int(&j, 4);
+        bz_json_array_end(&j);
+        bz_json_object_end(&j);
+    }
+    bz_json_array_end(&j);
+    assert_string_equal(bz_buf_text(&text), "[\n  {\"i\": 0, \"shape\": [3, 4]},\n  {\"i\": 1, \"shape\": [3, 4]}\n]");
+    bz_buf_free(&text);
+}
+
+/* Every form of the same document says the same. */
+static void forms_agree(void **state)
+{
+    (void)state;
+    cJSON *first = NULL;
+    for (int form = -1; form < 6; form++) {
+        bz_buf text = {0};
+        bz_json j = bz_json_to(&text, form >= 0);
+        j.flat = form > 0 ? form : 0;
+        write_document(&j);
+        cJSON *doc = cJSON_ParseWithOpts(bz_buf_text(&text), NULL, true);
+        assert_non_null(doc);
+        if (!first)
+            first = doc;
+        assert_true(cJSON_Compare(first, doc, true));
+        if (doc != first)
+            cJSON_Delete(doc);
+        bz_buf_free(&text);
+    }
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(first, "rows")), 2);
+    cJSON_Delete(first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strings_come_back), cmocka_unit_test(what_is_not_utf8_is_replaced),
+        cmocka_unit_test(numbers_come_back), cmocka_unit_test(number_text_is_short),
+        cmocka_unit_test(one_line_form),     cmocka_unit_test(indented_form),
+        cmocka_unit_test(flat_form),         cmocka_unit_test(forms_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

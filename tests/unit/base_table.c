@@ -1,0 +1,181 @@
+/* Numbers for people at the borders where the unit or the number of decimals changes, and tables. */
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef const char *format(bz_unit_text out, double v);
+
+typedef struct {
+    format *unit;
+    double v;
+    const char *text;
+} unit_case;
+
+static void units_at_borders(void **state)
+{
+    (void)state;
+    static const unit_case CASES[] = {
+        {bz_units_time, 0, "0 ns"},
+        {bz_units_time, 1e-9, "1.00 ns"},
+        {bz_units_time, 14.3e-6, "14.3 µs"},
+        {bz_units_time, 999.4e-6, "999 µs"},
+        {bz_units_time, 999.49e-6, "999 µs"},
+        {bz_units_time, 999.6e-6, "1.00 ms"}, /* not 1000 µs */
+        {bz_units_time, 1e-3, "1.00 ms"},
+        {bz_units_time, 4.576e-3, "4.58 ms"},
+        {bz_units_time, 9.994e-3, "9.99 ms"},
+        {bz_units_time, 9.996e-3, "10.0 ms"}, /* not 10.00 */
+        {bz_units_time, 99.94e-3, "99.9 ms"},
+        {bz_units_time, 99.96e-3, "100 ms"},
+        {bz_units_time, 0.9996, "1.00 s"},
+        {bz_units_time, 3, "3 s"},
+        {bz_units_time, 75.25, "75.2 s"},
+        {bz_units_time, -14.3e-6, "-14.3 µs"},
+        {bz_units_bytes, 0, "0 B"},
+        {bz_units_bytes, 1, "1 B"},
+        {bz_units_bytes, 999, "999 B"},
+        {bz_units_bytes, 1000, "1.00 kB"},
+        {bz_units_bytes, 3850240, "3.85 MB"},
+        {bz_units_bytes, 999499, "999 kB"},
+        {bz_units_bytes, 999600, "1.00 MB"},
+        {bz_units_bytes, 2.5e12, "2.50 TB"},
+        {bz_units_count, 0, "0"},
+        {bz_units_count, 9999, "9999"},
+        {bz_units_count, 10000, "10.0 k"},
+        {bz_units_count, 118013952, "118 M"},
+        {bz_units_count, 999.5e6, "1.00 G"},
+        {bz_units_count, -12, "-12"},
+        {bz_units_percent, 0.269, "26.9 %"},
+        {bz_units_percent, 0, "0.0 %"},
+        {bz_units_percent, 1, "100.0 %"},
+        {bz_units_percent, 0.99949, "99.9 %"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_unit_text out;
+        assert_string_equal(CASES[i].unit(out, CASES[i].v), CASES[i].text);
+    }
+}
+
+/* Never more than three digits before the unit, never a number that grew into the next unit. */
+static void units_keep_three_digits(void **state)
+{
+    (void)state;
+    for (double v = 1e-9; v < 900; v *= 1.0007) {
+        bz_unit_text out;
+        const char *text = bz_units_time(out, v);
+        size_t digits = 0;
+        for (const char *p = text; *p && *p != ' '; p++)
+            digits += *p != '.';
+        assert_int_equal(digits, 3);
+    }
+}
+
+static void enormous_numbers_fit(void **state)
+{
+    (void)state;
+    bz_unit_text out;
+    assert_true(strlen(bz_units_bytes(out, 1e300)) < sizeof out);
+    assert_true(strlen(bz_units_time(out, -1e300)) < sizeof out);
+    assert_true(strlen(bz_units_count(out, 1e300)) < sizeof out);
+    assert_true(strlen(bz_units_percent(out, 1e300)) < sizeof out);
+}
+
+static void width_counts_columns(void **state)
+{
+    (void)state;
+    assert_int_equal(bz_text_width(""), 0);
+    assert_int_equal(bz_text_width("abc"), 3);
+    assert_int_equal(bz_text_width("14.3 µs"), 7);
+    assert_int_equal(bz_text_width("日本"), 4);
+    assert_int_equal(bz_text_width("e\xcc\x81"), 1);
+}
+
+static bz_table *example(bz_arena *arena)
+{
+    bz_table *t = bz_table_new(arena);
+    bz_table_column(t, "name", BZ_LEFT);
+    bz_table_column(t, "time", BZ_RIGHT);
+    bz_table_column(t, "note", BZ_LEFT);
+    bz_table_cell(t, "a,b", NULL);
+    bz_table_cell(t, "14.3 µs", "1.43e-05");
+    bz_table_cell(t, "say \"hi\"", NULL);
+    bz_table_cell(t, "x\033[1m", NULL);
+    bz_table_int(t, -5);
+    bz_table_cell(t, "two\nlines", NULL);
+    bz_table_cell(t, "日本", NULL);
+    bz_table_count(t, 118013952);
+    bz_table_cell(t, "", NULL);
+    return t;
+}
+
+static void table_is_aligned(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_buf out = {0};
+    bz_table *t = example(&arena);
+    assert_int_equal(bz_table_rows(t), 3);
+    bz_table_print(t, &out);
+    assert_string_equal(bz_buf_text(&out), "name         time  note\n"
+                                           "a,b       14.3 µs  say \"hi\"\n"
+                                           "x\\x1b[1m       -5  two\\x0alines\n"
+                                           "日本        118 M  \n");
+    bz_buf_free(&out);
+    bz_arena_free(&arena);
+}
+
+static void table_as_csv(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_buf out = {0};
+    bz_table_csv(example(&arena), &out);
+    assert_string_equal(bz_buf_text(&out), "name,time,note\n"
+                                           "\"a,b\",1.43e-05,\"say \"\"hi\"\"\"\n"
+                                           "x\033[1m,-5,\"two\nlines\"\n"
+                                           "日本,118013952,\n");
+    bz_buf_free(&out);
+    bz_arena_free(&arena);
+}
+
+static void big_table_keeps_its_cells(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_buf out = {0}, expected = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "i", BZ_RIGHT);
+    bz_table_column(t, "zero", BZ_RIGHT);
+    bz_buf_puts(&expected, "i,zero\n");
+    for (int i = 0; i < 1000; i++) {
+        bz_table_int(t, i);
+        bz_table_count(t, 0);
+        bz_buf_printf(&expected, "%d,0\n", i);
+    }
+    assert_int_equal(bz_table_rows(t), 1000);
+    bz_table_csv(t, &out);
+    assert_string_equal(bz_buf_text(&out), bz_buf_text(&expected));
+    bz_buf_clear(&out);
+    bz_table_print(t, &out);
+    assert_non_null(strstr(bz_buf_text(&out), "\n  7     -\n"));
+    bz_buf_free(&out);
+    bz_buf_free(&expected);
+    bz_arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(units_at_borders),          cmocka_unit_test(units_keep_three_digits),
+        cmocka_unit_test(enormous_numbers_fit),      cmocka_unit_test(width_counts_columns),
+        cmocka_unit_test(table_is_aligned),          cmocka_unit_test(table_as_csv),
+        cmocka_unit_test(big_table_keeps_its_cells),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* Text from files on its way to a terminal: cleaning, and errors, which are cleaned and cut. */
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void clean_is(const char *in, const char *expected)
+{
+    bz_buf b = {0};
+    bz_buf_clean(&b, in);
+    assert_string_equal(bz_buf_text(&b), expected);
+    bz_buf_free(&b);
+}
+
+static void plain_text_passes(void **state)
+{
+    (void)state;
+    static const char *const TEXTS[] = {"",
+                                        "conv1/weights:0 ~!@#\\\"'",
+                                        "µs é ß",
+                                        "日本語",
+                                        "\xf0\x9f\x98\x80",
+                                        "\xc2\xa0",
+                                        "\xed\x9f\xbf",
+                                        "\xef\xbf\xbd",
+                                        "\xf4\x8f\xbf\xbf"};
+    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++)
+        clean_is(TEXTS[i], TEXTS[i]);
+}
+
+static void control_characters_are_shown(void **state)
+{
+    (void)state;
+    clean_is("\033[31mred\033[0m", "\\x1b[31mred\\x1b[0m");
+    clean_is("a\nb\tc\rd\a\b\x7f", "a\\x0ab\\x09c\\x0dd\\x07\\x08\\x7f");
+    clean_is("\xc2\x9b"
+             "2J", /* CSI as one C1 character */
+             "\\xc2\\x9b2J");
+    clean_is("\x9b", "\\x9b");
+}
+
+/* Characters that reorder, hide or break up what stands around them. */
+static void invisible_characters_are_shown(void **state)
+{
+    (void)state;
+    clean_is("a\xe2\x80\xae"
+             "b",
+             "a\\xe2\\x80\\xaeb"); /* right-to-left override */
+    clean_is("\xe2\x80\xaa", "\\xe2\\x80\\xaa");
+    clean_is("\xe2\x81\xa6", "\\xe2\\x81\\xa6"); /* isolate */
+    clean_is("\xe2\x81\xa9", "\\xe2\\x81\\xa9");
+    clean_is("\xe2\x80\x8e", "\\xe2\\x80\\x8e"); /* left-to-right mark */
+    clean_is("\xe2\x80\x8f", "\\xe2\\x80\\x8f");
+    clean_is("\xd8\x9c", "\\xd8\\x9c");          /* Arabic letter mark */
+    clean_is("\xe2\x80\xa8", "\\xe2\\x80\\xa8"); /* line separator */
+    clean_is("\xe2\x80\xa9", "\\xe2\\x80\\xa9");
+    clean_is("\xe2\x80\xa6", "\xe2\x80\xa6"); /* the ellipsis lies between them and is harmless */
+}
+
+static void malformed_utf8_is_shown(void **state)
+{
+    (void)state;
+    clean_is("\xff\xfe", "\\xff\\xfe");
+    clean_is("\xc0\xaf", "\\xc0\\xaf");                            /* overlong */
+    clean_is("\xe0\x80\xaf", "\\xe0\\x80\\xaf");                   /* overlong */
+    clean_is("\xf0\x80\x80\xaf", "\\xf0\\x80\\x80\\xaf");          /* overlong */
+    clean_is("\xed\xa0\x80", "\\xed\\xa0\\x80");                   /* surrogate */
+    clean_is("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80");          /* behind U+10FFFF */
+    clean_is("\xe2\x82", "\\xe2\\x82");                            /* cut off */
+    clean_is("\xf0\x9f\x98", "\\xf0\\x9f\\x98");                   /* cut off */
+    clean_is("\xe2\x82z\xac", "\\xe2\\x82z\\xac");                 /* broken off */
+    clean_is("\x80mid\xbf", "\\x80mid\\xbf");                      /* continuation without a start */
+    clean_is("\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80"); /* five bytes were never legal */
+}
+
+/* Whatever goes in, what comes out is free of control bytes and passes again unchanged. */
+static void cleaning_is_final(void **state)
+{
+    (void)state;
+    uint32_t seed = 1;
+    for (int round = 0; round < 5000; round++) {
+        char in[24] = {0};
+        for (size_t i = 0; i < sizeof in - 1; i++) {
+            seed = seed * 1664525 + 1013904223;
+            in[i] = (char)(seed >> 24);
+        }
+        bz_buf once = {0}, twice = {0};
+        bz_buf_clean(&once, in);
+        bz_buf_clean(&twice, bz_buf_text(&once));
+        assert_string_equal(bz_buf_text(&once), bz_buf_text(&twice));
+        for (size_t i = 0; i < once.len; i++)
+            assert_true((unsigned char)once.data[i] >= 0x20 && once.data[i] != 0x7f);
+        bz_buf_free(&once);
+        bz_buf_free(&twice);
+    }
+}
+
+static void errors_carry_code_and_text(void **state)
+{
+    (void)state;
+    bz_error err;
+    assert_int_equal(bz_fail(&err, BZ_BAD_INPUT, "node '%s' has %d inputs", "a\033b", 3), -1);
+    assert_int_equal(err.code, BZ_BAD_INPUT);
+    assert_string_equal(err.text, "node 'a\\x1bb' has 3 inputs");
+    assert_int_equal(bz_fail_in(&err, "%s", "dir/m\n.onnx"), -1);
+    assert_int_equal(err.code, BZ_BAD_INPUT);
+    assert_string_equal(err.text, "dir/m\\x0a.onnx: node 'a\\x1bb' has 3 inputs");
+    assert_int_equal(bz_fail(NULL, BZ_FAILED, "nobody listens"), -1);
+    assert_int_equal(bz_fail_in(NULL, "nobody listens"), -1);
+}
+
+static void long_errors_are_cut_between_characters(void **state)
+{
+    (void)state;
+    for (size_t lead = 0; lead < 8; lead++) {
+        char name[4000];
+        memset(name, 'a', lead);
+        for (size_t i = lead; i + 3 < sizeof name; i += 3)
+            memcpy(name + i, "\xe2\x82\xac", 4);
+        bz_error err;
+        bz_fail(&err, BZ_BAD_INPUT, "%s", name);
+        size_t n = strlen(err.text);
+        assert_true(n < sizeof err.text && n > sizeof err.text - 8);
+        assert_string_equal(err.text + n - 3, "…");
+        bz_buf again = {0}; /* still well-formed: nothing is escaped */
+        bz_buf_clean(&again, err.text);
+        assert_string_equal(bz_buf_text(&again), err.text);
+        bz_buf_free(&again);
+        bz_fail_in(&err, "%s", name); /* a prefix as long as that still ends in a cut */
+        assert_true(strlen(err.text) < sizeof err.text);
+        assert_string_equal(err.text + strlen(err.text) - 3, "…");
+    }
+}
+
+static void errors_that_just_fit_are_whole(void **state)
+{
+    (void)state;
+    bz_error err;
+    char name[sizeof err.text + 1];
+    memset(name, 'n', sizeof name);
+    name[sizeof err.text - 1] = 0;
+    bz_fail(&err, BZ_FAILED, "%s", name);
+    assert_string_equal(err.text, name);
+    name[sizeof err.text - 1] = 'n';
+    name[sizeof err.text] = 0;
+    bz_fail(&err, BZ_FAILED, "%s", name);
+    assert_int_equal(strlen(err.text), sizeof err.text - 1);
+    assert_string_equal(err.text + strlen(err.text) - 3, "…");
+}
+
+static void dot_strings_are_quoted(void **state)
+{
+    (void)state;
+    bz_buf b = {0};
+    bz_graphviz_quote(&b, "a\"b\\N\n\033");
+    assert_string_equal(bz_buf_text(&b), "\"a\\\"b\\\\N\\n\\\\x1b\"");
+    bz_buf_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_text_passes),
+        cmocka_unit_test(control_characters_are_shown),
+        cmocka_unit_test(invisible_characters_are_shown),
+        cmocka_unit_test(malformed_utf8_is_shown),
+        cmocka_unit_test(cleaning_is_final),
+        cmocka_unit_test(errors_carry_code_and_text),
+        cmocka_unit_test(long_errors_are_cut_between_characters),
+        cmocka_unit_test(errors_that_just_fit_are_whole),
+        cmocka_unit_test(dot_strings_are_quoted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,327 @@
+/* Files on disk: what is no model, and external data that must stay in the model's folder. */
+#include "writer.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/benanza-test-XXXXXX";
+
+static int enter_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && !chdir(folder) && !mkdir("model", 0777) ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    bz_buf command = {0};
+    bz_buf_printf(&command, "rm -r %s", folder);
+    int failed = chdir("/") || system(bz_buf_text(&command));
+    bz_buf_free(&command);
+    return failed;
+}
+
+static void write_file(const char *path, const void *data, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void load_says(const char *path, const char *why)
+{
+    bz_model *m = (bz_model *)folder;
+    bz_error err = {0};
+    assert_int_equal(bz_model_load(path, &m, &err), -1);
+    assert_null(m);
+    assert_int_equal(err.code, BZ_BAD_INPUT);
+    assert_ptr_equal(strstr(err.text, path), err.text);
+    if (!strstr(err.text, why))
+        fail_msg("'%s' does not say '%s'", err.text, why);
+}
+
+/* ---- what is taken for a model by accident --------------------------------------------------- */
+
+static void mistaken_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } CASES[] = {
+        {"<!DOCTYPE html><html>", "HTML"},
+        {"\n\n  <html>", "HTML"},
+        {"\xef\xbb\xbf<?xml version=\"1.0\"?>", "HTML or XML"},
+        {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"},
+        {"PK\003\004whatever", "zip archive"},
+        {"\037\213\b", "gzip"},
+        {"{\"a\": 1}", "JSON"},
+        {"  {\n", "JSON"},
+        {"ir_version: 8\n", "text form"},
+        {"\x80\002}q\001", "pickle"},
+        {"hello", "no ONNX model"},
+        {"\b", "no end"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        write_file("m.onnx", CASES[i].text, strlen(CASES[i].text));
+        load_says("m.onnx", CASES[i].why);
+    }
+    static const char ZEROES[4096];
+    write_file("m.onnx", ZEROES, sizeof ZEROES);
+    load_says("m.onnx", "byte 0: no field can start here");
+    write_file("m.onnx", "", 0);
+    load_says("m.onnx", "the file is empty");
+}
+
+static void what_is_no_file(void **state)
+{
+    (void)state;
+    load_says("nowhere.onnx", "cannot be opened: No such file");
+    load_says("nowhere/m.onnx", "cannot be opened: No such file");
+    load_says("", "cannot be opened");
+    load_says("model", "is a folder");
+    load_says("/dev/null", "is not a regular file");
+    assert_int_equal(mkfifo("pipe", 0666), 0); /* nobody writes: opening must not wait */
+    load_says("pipe", "is not a regular file");
+    write_file("secret.onnx", "\b\b", 2);
+    assert_int_equal(chmod("secret.onnx", 0), 0);
+    if (geteuid())
+        load_says("secret.onnx", "cannot be opened: Permission denied");
+    else
+        load_says("secret.onnx", "no graph");
+}
+
+/* Nothing is left open or mapped: a thousand failures and successes do not run out of descriptors. */
+static void descriptors_are_closed(void **state)
+{
+    (void)state;
+    bz_buf graph = {0}, bytes;
+    put_message(&graph, GRAPH_INPUT, a_value("x", BZ_F32, "1"));
+    bytes = a_model(8, 17, graph);
+    write_file("model/small.onnx", bytes.data, bytes.len);
+    write_file("model/broken.onnx", bytes.data, bytes.len - 1);
+    bz_buf_free(&bytes);
+    int before = dup(0);
+    close(before);
+    for (int i = 0; i < 1000; i++) {
+        bz_model *m;
+        assert_int_equal(bz_model_load("model/small.onnx", &m, NULL), 0);
+        bz_model_free(m);
+        assert_int_equal(bz_model_load("model/broken.onnx", &m, NULL), -1);
+    }
+    int after = dup(0);
+    close(after);
+    assert_int_equal(before, after);
+}
+
+/* ---- external data --------------------------------------------------------------------------- */
+
+/* A model in model/m.onnx with one tensor of three int64 in an external file. */
+static void write_external_model(const char *location, const char *offset, const char *length)
+{
+    bz_buf graph = {0}, t = a_tensor("w", BZ_I64, "3");
+    if (location)
+        put_external(&t, "location", location);
+    if (offset)
+        put_external(&t, "offset", offset);
+    if (length)
+        put_external(&t, "length", length);
+    put_external(&t, "checksum", "unknown keys are no harm");
+    put_int(&t, TENSOR_LOCATION, 1);
+    put_message(&graph, GRAPH_INIT, t);
+    bz_buf bytes = a_model(8, 17, graph);
+    write_file("model/m.onnx", bytes.data, bytes.len);
+    bz_buf_free(&bytes);
+}
+
+static void external_reads(const char *location, const char *offset, const char *length, int64_t first)
+{
+    write_external_model(location, offset, length);
+    bz_model *m;
+    bz_error err = {0};
+    int64_t v[3];
+    if (bz_model_load("model/m.onnx", &m, &err) || bz_tensor_ints(m, m->values[0].init, v, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(v[i], first + i);
+    bz_model_free(m);
+}
+
+static void external_is_refused(const char *location, const char *offset, const char *why)
+{
+    write_external_model(location, offset, NULL);
+    load_says("model/m.onnx", why);
+}
+
+/* The model loads, its shape is known; only the data is not to be had. */
+static void external_cannot_be_read(const char *location, const char *offset, const char *length, const char *why)
+{
+    write_external_model(location, offset, length);
+    bz_model *m;
+    bz_error err = {0};
+    int64_t v[3];
+    if (bz_model_load("model/m.onnx", &m, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(m->values[0].init->n, 3);
+    assert_int_equal(bz_tensor_ints(m, m->values[0].init, v, &err), -1);
+    if (!strstr(err.text, why))
+        fail_msg("'%s' does not say '%s'", err.text, why);
+    bz_model_free(m);
+}
+
+static void write_numbers(const char *path)
+{
+    int64_t v[10];
+    for (int i = 0; i < 10; i++)
+        v[i] = 100 + i;
+    write_file(path, v, sizeof v);
+}
+
+static void external_data_is_found(void **state)
+{
+    (void)state;
+    write_numbers("model/w.bin");
+    assert_int_equal(mkdir("model/deep", 0777), 0);
+    assert_int_equal(mkdir("model/deep/er", 0777), 0);
+    write_numbers("model/deep/er/w.bin");
+    write_numbers("model/..w..");
+    external_reads("w.bin", NULL, NULL, 100);
+    external_reads("w.bin", "16", "24", 102);
+    external_reads("w.bin", "56", NULL, 107);
+    external_reads("./deep//er/w.bin", "0", NULL, 100);
+    external_reads("..w..", NULL, NULL, 100); /* dots in a name are no way up */
+}
+
+static void external_data_is_missing_or_short(void **state)
+{
+    (void)state;
+    write_numbers("model/w.bin");
+    external_cannot_be_read("other.bin", NULL, NULL, "'other.bin' is not there");
+    external_cannot_be_read("no/such/folder/w.bin", NULL, NULL, "is not there");
+    external_cannot_be_read("w.bin/x", NULL, NULL, "is not there");
+    external_cannot_be_read("", NULL, NULL, "is not there");
+    external_cannot_be_read("w.bin", "64", NULL, "shorter");
+    external_cannot_be_read("w.bin", "80", NULL, "shorter");
+    external_cannot_be_read("w.bin", "9223372036854775807", NULL, "shorter");
+    external_cannot_be_read("w.bin", "0", "16", "shorter");
+    external_cannot_be_read("w.bin", "0", "32", "longer");
+    char name[300];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    external_cannot_be_read(name, NULL, NULL, "is not there");
+}
+
+static void external_paths_stay_inside(void **state)
+{
+    (void)state;
+    write_numbers("outside.bin");
+    assert_int_equal(symlink("../outside.bin", "model/link.bin"), 0);
+    assert_int_equal(symlink("..", "model/up"), 0);
+    assert_int_equal(symlink("nowhere", "model/dangling"), 0);
+    assert_int_equal(mkdir("model/sub", 0777), 0);
+    external_is_refused("../outside.bin", NULL, "leaves the model's folder");
+    external_is_refused("..", NULL, "leaves the model's folder");
+    external_is_refused("sub/../../outside.bin", NULL, "leaves the model's folder");
+    external_is_refused("sub/..", NULL, "leaves the model's folder");
+    external_is_refused("/etc/passwd", NULL, "absolute path");
+    external_is_refused("link.bin", NULL, "goes through a link");
+    external_is_refused("up/outside.bin", NULL, "goes through a link");
+    external_is_refused("up/outside\033[2J", NULL, "'up/outside\\x1b[2J'");
+    external_is_refused("dangling", NULL, "goes through a link");
+    external_is_refused(NULL, NULL, "'w' has external data without a location");
+    external_is_refused("w.bin", "-8", "impossible offset");
+    external_is_refused("w.bin", "1e3", "impossible offset");
+}
+
+static void external_data_must_be_a_file(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo("model/pipe", 0666), 0);
+    external_is_refused("pipe", NULL, "'pipe' is not a regular file"); /* and does not wait for a writer */
+    external_is_refused("sub", NULL, "'sub' is not a regular file");
+}
+
+/* A sparse tensor's parts and a Constant's value are judged when they are read. */
+static void external_values_of_sparse_tensors(void **state)
+{
+    (void)state;
+    bz_buf graph = {0}, sparse = {0}, values = a_tensor("w", BZ_I64, "1"), indices = a_tensor("", BZ_I64, "1");
+    put_external(&values, "location", "w.bin");
+    put_int(&values, TENSOR_LOCATION, 1);
+    put_external(&indices, "location", "../outside.bin");
+    put_int(&indices, TENSOR_LOCATION, 1);
+    put_message(&sparse, 1, values);
+    put_message(&sparse, 2, indices);
+    put_int(&sparse, 3, 5);
+    put_message(&graph, GRAPH_SPARSE, sparse);
+    bz_buf bytes = a_model(8, 17, graph);
+    write_file("model/m.onnx", bytes.data, bytes.len);
+    bz_buf_free(&bytes);
+    bz_model *m;
+    bz_error err = {0};
+    int64_t v[5];
+    assert_int_equal(bz_model_load("model/m.onnx", &m, &err), 0);
+    assert_int_equal(bz_tensor_ints(m, m->values[0].init, v, &err), -1);
+    assert_non_null(strstr(err.text, "leaves the model's folder"));
+    bz_model_free(m);
+}
+
+/* More than 2 GB that are not there: a hole. Only what is asked for is read. */
+static void huge_external_data(void **state)
+{
+    (void)state;
+    int fd = open("model/huge.bin", O_RDWR | O_CREAT, 0666);
+    assert_true(fd >= 0);
+    static const int64_t V[] = {7, 8, 9};
+    if (ftruncate(fd, (off_t)5 << 30) || pwrite(fd, V, sizeof V, (off_t)3 << 30) != sizeof V) {
+        close(fd);
+        skip();
+    }
+    close(fd);
+    external_reads("huge.bin", "3221225472", "24", 7);
+}
+
+static void memory_has_no_folder(void **state)
+{
+    (void)state;
+    bz_buf graph = {0}, t = a_tensor("w", BZ_I64, "1");
+    put_external(&t, "location", "w.bin");
+    put_int(&t, TENSOR_LOCATION, 1);
+    put_message(&graph, GRAPH_INIT, t);
+    bz_buf bytes = a_model(8, 17, graph);
+    bz_model *m;
+    bz_error err = {0};
+    int64_t v[1];
+    assert_int_equal(chdir("model"), 0);
+    assert_int_equal(bz_model_parse(bytes.data, bytes.len, "memory", &m, &err), 0);
+    assert_int_equal(bz_tensor_ints(m, m->values[0].init, v, &err), -1);
+    assert_int_equal(chdir(".."), 0);
+    bz_model_free(m);
+    bz_buf_free(&bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mistaken_files),
+        cmocka_unit_test(what_is_no_file),
+        cmocka_unit_test(descriptors_are_closed),
+        cmocka_unit_test(external_data_is_found),
+        cmocka_unit_test(external_data_is_missing_or_short),
+        cmocka_unit_test(external_paths_stay_inside),
+        cmocka_unit_test(external_data_must_be_a_file),
+        cmocka_unit_test(external_values_of_sparse_tensors),
+        cmocka_unit_test(huge_external_data),
+        cmocka_unit_test(memory_has_no_folder),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
