@@ -27,8 +27,8 @@ static void note_activations(call *c, int directions)
 
 static int direction_count(call *c, const char *direction, int *directions)
 {
-    *directions = strcmp(direction, "bidirectional") ? 1 : 2;
-    if (*directions == 1 && strcmp(direction, "forward") && strcmp(direction, "reverse"))
+    *directions = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
+    if (*directions == 1 && strcmp(direction, "forward") != 0 && strcmp(direction, "reverse") != 0)
         return call_fail(c, "direction '%s' is none of forward, reverse, bidirectional", direction);
     return 0;
 }

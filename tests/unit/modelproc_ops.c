@@ -333,7 +333,7 @@ static void check_all(const op_case *cases, size_t n)
     static void test_##table(void **state)                                                                             \
     {                                                                                                                  \
         (void)state;                                                                                                   \
-        check_all(table, sizeof table / sizeof *table);                                                                \
+        check_all((table), sizeof(table) / sizeof *(table));                                                           \
     }
 CHECK(standard)
 CHECK(microsoft)
