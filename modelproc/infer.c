@@ -189,13 +189,13 @@ static int infer_node(infer *inf, const bz_node *node, bz_layer *layer)
                        node->name, node->op);
     call c = {.inf = inf, .node = node, .arena = inf->arena, .err = inf->err, .bytes = -1};
     c.op = find_op(inf, node);
-    c.in = BZ_NEW(inf->arena, bz_type, node->n_in + node->n_out);
+    c.in = BZ_NEW(inf->arena, bz_type, node->n_in + node->n_out + 1); /* rules may look at a result that is not there */
     c.out = c.in + node->n_in;
     const data *few[8] = {0};
     c.out_data = node->n_out <= 8 ? few : BZ_NEW(inf->arena, const data *, node->n_out);
     for (int k = 0; k < node->n_in; k++)
         c.in[k] = node->in[k] >= 0 ? inf->types[node->in[k]] : (bz_type){.rank = -1};
-    for (int k = 0; k < node->n_out; k++)
+    for (int k = 0; k <= node->n_out; k++)
         c.out[k] = (bz_type){.rank = -1};
     if (run_rules(&c) || keep_results(inf, &c, layer))
         return -1;

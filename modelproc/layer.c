@@ -287,7 +287,7 @@ static void add_costs(infer *inf, call *c, bz_layer *layer)
     }
     if (!layer->priced || layer->class == BZ_VIEW)
         return;
-    if (c->op->cost)
+    if (c->op->cost && c->out[0].kind != BZ_TYPE_NONE)
         c->op->cost(c);
     int64_t in = c->node->n_in ? bz_type_elements(&c->in[0]) : 0,
             out = c->node->n_out ? bz_type_elements(&c->out[0]) : 0;

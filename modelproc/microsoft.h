@@ -14,9 +14,8 @@ rule ms_attention_shape, ms_qattention_shape, ms_packed_attention_shape, ms_mult
 
 /* ops_microsoft_product.c */
 rule ms_matmul_shape, ms_gemm_shape, ms_qgemm_shape, ms_nbits_shape, ms_integer_to_float_shape, ms_dynamic_matmul_shape,
-    ms_product_cost, ms_conv_shape, ms_conv_cost, ms_nhwc_conv_shape, ms_nhwc_conv_cost, ms_nhwc_pool_shape,
-    ms_dynamic_deconv_shape, ms_qlinear_conv_shape, ms_qlinear_conv_cost, ms_qlinear_pool_shape,
-    ms_qlinear_global_pool_shape;
+    ms_conv_shape, ms_conv_cost, ms_nhwc_conv_shape, ms_nhwc_conv_cost, ms_nhwc_pool_shape, ms_dynamic_deconv_shape,
+    ms_qlinear_conv_shape, ms_qlinear_conv_cost, ms_qlinear_pool_shape, ms_qlinear_global_pool_shape;
 
 /* ops_microsoft_move.c: normalizations, element-wise work, moving bytes */
 rule ms_layernorm_shape, ms_skip_norm_shape, ms_embed_norm_shape, ms_groupnorm_shape, ms_bias_shape,

@@ -34,7 +34,8 @@ struct op {
     bz_class class;
     rule *shape;
     rule *eval; /* computes output values when the values of all operands are known; may be NULL */
-    rule *cost; /* adds to c->macs and c->flops what `flops` does not cover; may be NULL */
+    rule *cost; /* adds to c->macs and c->flops what `flops` does not cover; may be NULL. Runs when all
+                   types are static and there is a first result; what operands tell alone, shape may add */
     int flops;  /* operations per element of the larger of first operand and first result */
     int flags;
     /* What the key says of operands: a label for each, "-" for one that is a parameter and not data,

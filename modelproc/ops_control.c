@@ -266,7 +266,8 @@ static int shape_loop(call *c)
         }
         bz_dim dims[BZ_MAX_RANK];
         dims[0] = c->bodies[0].trips_known ? count_trips(c) : new_symbol(c);
-        memcpy(dims + 1, t->dims, (size_t)t->rank * sizeof *dims);
+        for (int i = 0; i < t->rank; i++)
+            dims[i + 1] = t->dims[i];
         set_out(c, k, t->dtype, t->rank + 1, dims);
     }
     return 0;

@@ -232,7 +232,7 @@ int ms_rotary_shape(call *c)
     set_type(c, 0, x);
     param_int(c, "interleaved", attr_int(c, "interleaved", 0) != 0);
     param_int(c, "heads", attr_int(c, "num_heads", 0));
-    param_int(c, "rotary_dim", attr_int(c, "rotary_embedding_dim", 0));
+    param_int(c, "rotary", attr_int(c, "rotary_embedding_dim", 0));
     return 0;
 }
 

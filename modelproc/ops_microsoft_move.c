@@ -222,7 +222,7 @@ int ms_rfft_shape(call *c)
     if (x->rank == 0 || x->rank == BZ_MAX_RANK)
         return call_fail(c, "a signal of %d dimensions", x->rank);
     bz_dim dims[BZ_MAX_RANK];
-    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+    copy_dims(dims, x);
     dims[x->rank - 1] = dim_add(c, dim_div(c, last_dim(x, 1), 2), 1);
     dims[x->rank] = 2;
     set_out(c, 0, x->dtype, x->rank + 1, dims);
@@ -238,7 +238,7 @@ int ms_irfft_shape(call *c)
     if (x->rank < 2 || !dims_fit(last_dim(x, 1), 2) || last_dim(x, 2) == 0)
         return call_fail(c, "its operand must end in [bins, 2]");
     bz_dim dims[BZ_MAX_RANK];
-    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+    copy_dims(dims, x);
     dims[x->rank - 2] = dim_mul(c, 2, dim_sub(c, last_dim(x, 2), 1));
     set_out(c, 0, x->dtype, x->rank - 1, dims);
     param_int(c, "signal_ndim", attr_int(c, "signal_ndim", 1));

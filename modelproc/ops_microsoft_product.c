@@ -26,10 +26,9 @@ static bz_type turned(call *c, const bz_type *t, bool batch, bool last)
 }
 
 /* All products come down to one: elements of the result times the length of the sums. */
-int ms_product_cost(call *c)
+static void add_product(call *c, int rank, const bz_dim *dims, bz_dim length)
 {
-    c->macs = count_mul(elements(&c->out[0]), noted(c, "k"));
-    return 0;
+    c->macs = count_mul(elements(&(bz_type){.kind = BZ_TYPE_TENSOR, .rank = rank, .dims = dims}), length);
 }
 
 static int product(call *c, const bz_type *a, const bz_type *b, bz_dtype to)
@@ -39,7 +38,7 @@ static int product(call *c, const bz_type *a, const bz_type *b, bz_dtype to)
     if (matmul_shape(c, a, b, &rank, dims))
         return -1;
     set_out(c, 0, to, rank, dims);
-    param_int(c, "k", last_dim(a, 1));
+    add_product(c, rank, dims, last_dim(a, 1));
     return 0;
 }
 
@@ -60,10 +59,12 @@ int ms_matmul_shape(call *c)
     bz_type left = turned(c, a, batch_a, trans_a), right = turned(c, b, batch_b, trans_b);
     if (product(c, &left, &right, a->dtype))
         return -1;
-    param_int(c, "trans_a", trans_a);
-    param_int(c, "trans_b", trans_b);
+    if (trans_a || trans_b) /* without, it is MatMul's own layer */
+        param_ints(c, "trans", (int64_t[]){trans_a, trans_b}, 2);
     if (batch_a || batch_b)
         param_ints(c, "trans_batch", (int64_t[]){batch_a, batch_b}, 2);
+    if (attr_float(c, "alpha", 1) != 1)
+        param_real(c, "alpha", attr_float(c, "alpha", 1));
     note_activation(c);
     return 0;
 }
@@ -77,8 +78,12 @@ static int gemm(call *c, int b_at, bz_dtype to)
     bz_type left = turned(c, a, false, trans_a), right = turned(c, b, false, trans_b);
     if (product(c, &left, &right, to ? to : a->dtype))
         return -1;
-    param_int(c, "trans_a", trans_a);
-    param_int(c, "trans_b", trans_b);
+    param_int(c, "transa", trans_a);
+    param_int(c, "transb", trans_b);
+    if (attr_float(c, "alpha", 1) != 1)
+        param_real(c, "alpha", attr_float(c, "alpha", 1));
+    if (attr_float(c, "beta", 1) != 1)
+        param_real(c, "beta", attr_float(c, "beta", 1));
     note_activation(c);
     return 0;
 }
@@ -109,11 +114,11 @@ int ms_nbits_shape(call *c)
         return call_fail(c, "its weights are %lld x %lld, its operand ends in %lld", (long long)k, (long long)n,
                          (long long)last_dim(a, 1));
     bz_dim dims[BZ_MAX_RANK];
-    memcpy(dims, a->dims, (size_t)a->rank * sizeof *dims);
+    copy_dims(dims, a);
     dims[a->rank - 1] = n;
     set_out(c, 0, a->dtype, a->rank, dims);
+    add_product(c, a->rank, dims, k);
     param_int(c, "n", n);
-    param_int(c, "k", k);
     param_int(c, "bits", attr_int(c, "bits", 4));
     param_int(c, "block", attr_int(c, "block_size", 0));
     return 0;

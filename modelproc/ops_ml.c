@@ -14,7 +14,7 @@ static int extractor_shape(call *c)
     bz_dim dims[BZ_MAX_RANK] = {1};
     int rank = x->rank == 1 ? 2 : x->rank;
     if (x->rank > 1)
-        memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+        copy_dims(dims, x);
     dims[rank - 1] = n;
     set_out(c, 0, x->dtype, rank, dims);
     return 0;
@@ -73,7 +73,7 @@ static int one_hot_shape(call *c)
     if (x->rank == BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
     bz_dim dims[BZ_MAX_RANK];
-    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+    copy_dims(dims, x);
     dims[x->rank] = strings > ints ? strings : ints;
     set_out(c, 0, BZ_F32, x->rank + 1, dims);
     return 0;

@@ -27,8 +27,8 @@ static void note_activations(call *c, int directions)
 
 static int direction_count(call *c, const char *direction, int *directions)
 {
-    *directions = strcmp(direction, "bidirectional") ? 1 : 2;
-    if (*directions == 1 && strcmp(direction, "forward") && strcmp(direction, "reverse"))
+    *directions = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
+    if (*directions == 1 && strcmp(direction, "forward") != 0 && strcmp(direction, "reverse") != 0)
         return call_fail(c, "direction '%s' is none of forward, reverse, bidirectional", direction);
     return 0;
 }
@@ -44,6 +44,16 @@ static int check_weights(call *c, const bz_type *x, const bz_type *w, const bz_t
         return call_fail(c, "its weights are for inputs of size %lld, not %lld", (long long)w->dims[2],
                          (long long)x->dims[2]);
     return 0;
+}
+
+/* Per step and direction both products; element-wise work is, for each gate, the sum of both with
+ * the bias and the activation, then the update of the state. The first result is often left out. */
+static void add_cost(call *c, const bz_type *x, const bz_type *w, const bz_type *r)
+{
+    static const int UPDATE[] = {[1] = 0, [3] = 4, [4] = 5};
+    int64_t rows = count_mul(count_mul(x->dims[0], x->dims[1]), count_mul(w->dims[0], r->dims[2]));
+    c->macs = count_mul(rows, count_mul(c->op->arg, count_add(w->dims[2], r->dims[2])));
+    c->flops = count_mul(rows, 3 * c->op->arg + UPDATE[c->op->arg]);
 }
 
 static int rnn_shape(call *c)
@@ -81,24 +91,13 @@ static int rnn_shape(call *c)
         param_int(c, "input_forget", attr_int(c, "input_forget", 0) != 0);
     if (bz_node_attr(c->node, "clip"))
         param_real(c, "clip", attr_float(c, "clip", 0));
-    return 0;
-}
-
-/* Per step and direction both products; element-wise work is, for each gate, the sum of both with
- * the bias and the activation, then the update of the state. */
-static int rnn_cost(call *c)
-{
-    static const int UPDATE[] = {[1] = 0, [3] = 4, [4] = 5};
-    const bz_type *x = &c->in[0], *w = &c->in[1], *r = &c->in[2];
-    int64_t rows = count_mul(count_mul(x->dims[0], x->dims[1]), count_mul(w->dims[0], r->dims[2]));
-    c->macs = count_mul(rows, count_mul(c->op->arg, w->dims[2] + r->dims[2]));
-    c->flops = count_mul(rows, 3 * c->op->arg + UPDATE[c->op->arg]);
+    add_cost(c, x, w, r);
     return 0;
 }
 
 static const op ROWS[] = {
-    {"LSTM", NULL, "lstm", BZ_COMPUTE, rnn_shape, .cost = rnn_cost, .labels = "x w r b - - - p", .arg = 4},
-    {"GRU", NULL, "gru", BZ_COMPUTE, rnn_shape, .cost = rnn_cost, .labels = "x w r b", .arg = 3},
-    {"RNN", NULL, "rnn", BZ_COMPUTE, rnn_shape, .cost = rnn_cost, .labels = "x w r b", .arg = 1},
+    {"LSTM", NULL, "lstm", BZ_COMPUTE, rnn_shape, .labels = "x w r b - - - p", .arg = 4},
+    {"GRU", NULL, "gru", BZ_COMPUTE, rnn_shape, .labels = "x w r b", .arg = 3},
+    {"RNN", NULL, "rnn", BZ_COMPUTE, rnn_shape, .labels = "x w r b", .arg = 1},
 };
 const op_table ops_rnn = OP_TABLE(ROWS);

@@ -1,5 +1,5 @@
 /* Sequences and optionals. The type of a sequence knows one element type for all: dimensions that
- * differ among them become symbols. So that a sequence that was just built or split gives back its
+ * differ among them become symbols; an empty one has an element of kind NONE. So that a sequence that was just built or split gives back its
  * elements exactly, their shapes are also kept as the sequence's "value":
  *
  *     marker  count  { rank  dims[rank] }[count]
@@ -33,7 +33,8 @@ static void list_add(list *l, int64_t rank, const bz_dim *dims)
     if (!l->exact)
         return;
     l->v[l->used] = rank;
-    memcpy(l->v + l->used + 1, dims, (size_t)rank * sizeof *dims);
+    for (int i = 0; i < rank; i++)
+        l->v[l->used + 1 + i] = dims[i];
     l->used += 1 + rank;
     l->v[1]++;
 }
@@ -59,7 +60,9 @@ static bz_type *new_type(call *c, bz_type t)
 
 static int merge(call *c, const bz_type *a, const bz_type *b, bz_type *merged)
 {
-    *merged = *a;
+    *merged = a->kind == BZ_TYPE_NONE ? *b : *a;
+    if (a->kind == BZ_TYPE_NONE || b->kind == BZ_TYPE_NONE)
+        return same_dtype(c, a, b);
     if (a->kind != b->kind)
         return call_fail(c, "the elements of a sequence are of different kinds");
     if (same_dtype(c, a, b))
@@ -122,7 +125,7 @@ static int need_sequence(call *c, int k, const bz_type **elem)
         *elem = t->elem ? t->elem : &ANY;
         return 0;
     }
-    if (k >= c->node->n_in || (t && (t->kind != BZ_TYPE_TENSOR || t->rank >= 0)))
+    if (k >= c->node->n_in || c->node->in[k] == BZ_NO_VALUE || (t && (t->kind != BZ_TYPE_TENSOR || t->rank >= 0)))
         return call_fail(c, "operand %d must be a sequence", k);
     return 0;
 }
@@ -163,7 +166,7 @@ static int construct_shape(call *c)
 static int empty_shape(call *c)
 {
     list l;
-    bz_type elem = ANY;
+    bz_type elem = {.rank = -1};
     if (attr_dtype(c, "dtype", BZ_F32, &elem.dtype))
         return -1;
     list_begin(&l);
@@ -246,6 +249,7 @@ static int at_shape(call *c)
         return -1;
     if (!v)
         t = fresh(c, elem);
+    t.kind = t.kind == BZ_TYPE_NONE ? BZ_TYPE_TENSOR : t.kind;
     set_type(c, 0, &t);
     return 0;
 }
@@ -426,11 +430,11 @@ static int optional_shape(call *c)
 static int get_element_shape(call *c)
 {
     const bz_type *t = in_type(c, 0);
-    if (!t)
+    if (c->node->n_in < 1 || c->node->in[0] == BZ_NO_VALUE)
         return call_fail(c, "operand 0 is missing");
-    if (t->kind != BZ_TYPE_OPTIONAL)
+    if (t && t->kind != BZ_TYPE_OPTIONAL)
         set_type(c, 0, t); /* from opset 18 on */
-    else if (t->elem)
+    else if (t && t->elem)
         set_type(c, 0, t->elem);
     else
         set_unknown(c, 0, BZ_UNDEFINED);

@@ -60,7 +60,7 @@ static int split_shape(call *c)
     if (x->rank == BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
     bz_dim dims[BZ_MAX_RANK];
-    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+    copy_dims(dims, x);
     dims[x->rank] = new_symbol(c); /* the most substrings of any */
     set_out(c, 0, BZ_STRING, x->rank + 1, dims);
     set_out(c, 1, BZ_I64, x->rank, dims);

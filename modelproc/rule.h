@@ -38,6 +38,13 @@ static inline bool in_number(call *c, int k, int64_t *v)
     return true;
 }
 
+/* The dimensions of a scalar are NULL, which memcpy must not see. */
+static inline void copy_dims(bz_dim *to, const bz_type *t)
+{
+    if (t->rank > 0)
+        memcpy(to, t->dims, (size_t)t->rank * sizeof *to);
+}
+
 /* A symbol fits everything. */
 static inline bool dims_fit(bz_dim a, bz_dim b)
 {
