@@ -240,7 +240,6 @@ int infer_body(call *c, const bz_graph *g, const bz_type *in, const data *const 
 static int infer_model(infer *inf)
 {
     type_constants(inf);
-    op_index_build(&inf->ops, inf->arena);
     bz_layers *l = inf->layers;
     if (bind_inputs(inf) || infer_graph(inf, inf->model->graph, &l->layer))
         return -1;
@@ -263,7 +262,7 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
     l->types = inf.types;
     l->constant = inf.constant;
     free(inf.values);
-    bz_map_free(&inf.ops);
+    bz_map_free(&inf.ops.index);
     bz_buf_free(&inf.key);
     if (failed) {
         bz_fail_in(err, "%s", model->path);

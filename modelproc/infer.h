@@ -22,7 +22,7 @@ struct infer {
     const data **values; /* [cap] known values; &NO_DATA: tried and not to be had */
     bool *constant;      /* [cap] */
     int cap;
-    bz_map ops;
+    op_memo ops;
     int depth;
     int64_t budget; /* nodes that may still be looked at: functions can nest without end */
     bz_buf key;

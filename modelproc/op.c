@@ -10,35 +10,33 @@ static const op_table *const FAMILIES[] = {
 };
 enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
 
-static const op *row(uint32_t at)
+static bool names(const op *o, const char *domain, const char *name)
 {
-    return &FAMILIES[at >> 16]->rows[at & 0xffff];
+    return !strcmp(o->name, name) && !strcmp(o->domain ? o->domain : "", domain);
 }
 
-/* Keys of the default domain are plain names; others are "domain.Name". */
-void op_index_build(bz_map *index, bz_arena *arena)
+static const op *search(const char *domain, const char *name)
 {
-    for (uint32_t f = 0; f < N_FAMILIES; f++) {
-        for (int i = 0; i < FAMILIES[f]->n; i++) {
-            const op *o = &FAMILIES[f]->rows[i];
-            const char *key = o->domain ? bz_arena_printf(arena, "%s.%s", o->domain, o->name) : o->name;
-            bz_map_add(index, key, strlen(key), f << 16 | (uint32_t)i);
-        }
-    }
+    for (int f = 0; f < N_FAMILIES; f++)
+        for (int i = 0; i < FAMILIES[f]->n; i++)
+            if (names(&FAMILIES[f]->rows[i], domain, name))
+                return &FAMILIES[f]->rows[i];
+    return NULL;
 }
 
-const op *op_find(const bz_map *index, const char *domain, const char *name)
+/* A model uses a handful of operators: each is searched for once and then remembered. Operators of
+ * one name in two domains take turns in their place. */
+const op *op_find(op_memo *memo, const char *domain, const char *name)
 {
-    uint32_t at;
-    if (!*domain) {
-        at = bz_map_get(index, name, strlen(name));
-    } else {
-        bz_buf key = {0};
-        bz_buf_puts(&key, domain);
-        bz_buf_putc(&key, '.');
-        bz_buf_puts(&key, name);
-        at = bz_map_get(index, key.data, key.len);
-        bz_buf_free(&key);
-    }
-    return at == BZ_MAP_NONE ? NULL : row(at);
+    size_t n = strlen(name);
+    uint32_t k = bz_map_get(&memo->index, name, n);
+    if (k != BZ_MAP_NONE && names(memo->row[k], domain, name))
+        return memo->row[k];
+    const op *o = search(domain, name);
+    if (!o || (k == BZ_MAP_NONE && memo->n == MAX_MEMO))
+        return o;
+    if (k == BZ_MAP_NONE)
+        bz_map_add(&memo->index, o->name, n, (uint32_t)(k = (uint32_t)memo->n++));
+    memo->row[k] = o;
+    return o;
 }

@@ -162,7 +162,13 @@ static inline int64_t elements(const bz_type *t)
     return t ? bz_type_elements(t) : -1;
 }
 
-const op *op_find(const bz_map *index, const char *domain, const char *name);
-void op_index_build(bz_map *index, bz_arena *arena);
+enum { MAX_MEMO = 512 };
+typedef struct {
+    bz_map index; /* operator name -> row */
+    const op *row[MAX_MEMO];
+    int n;
+} op_memo;
+
+const op *op_find(op_memo *memo, const char *domain, const char *name); /* NULL: not known */
 
 #endif
