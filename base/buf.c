@@ -1,9 +1,9 @@
 #include "base/buf.h"
 
 #include "base/arena.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,41 +62,15 @@ void bz_buf_printf(bz_buf *b, const char *fmt, ...)
     va_end(args);
 }
 
-/* Marks that reorder what stands around them (U+061C, U+200E, U+200F, U+202A..202E, U+2066..2069)
- * or begin a new line (U+2028, U+2029). */
-static bool is_invisible(const unsigned char *s)
-{
-    if (s[0] == 0xd8)
-        return s[1] == 0x9c;
-    return s[0] == 0xe2 && ((s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae))) ||
-                            (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
-}
-
-/* Length of the well-formed UTF-8 sequence at s, 0 where there is none. Control characters
- * (C0, DEL, C1) count as not well-formed: they are what an attacker would send. */
-static int utf8_length(const unsigned char *s)
-{
-    if (s[0] >= 0x20 && s[0] < 0x7f)
-        return 1;
-    int n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((n == 2 && s[0] == 0xc2 && s[1] < 0xa0) || (n == 3 && s[0] == 0xe0 && s[1] < 0xa0) ||
-        (n == 3 && s[0] == 0xed && s[1] >= 0xa0) || (n == 4 && s[0] == 0xf0 && s[1] < 0x90) ||
-        (n == 4 && s[0] == 0xf4 && s[1] >= 0x90))
-        return 0;
-    return n > 1 && is_invisible(s) ? 0 : n;
-}
-
 void bz_buf_clean(bz_buf *b, const char *s)
 {
     for (const unsigned char *p = (const unsigned char *)s; *p;) {
-        int n = utf8_length(p);
-        if (n)
+        uint32_t c;
+        int n = utf8_read(p, &c);
+        if (n && !is_unsafe(c))
             bz_buf_put(b, p, (size_t)n);
-        else
-            bz_buf_printf(b, "\\x%02x", *p);
+        for (int i = 0; n == 0 ? i < 1 : is_unsafe(c) && i < n; i++)
+            bz_buf_printf(b, "\\x%02x", p[i]);
         p += n ? n : 1;
     }
 }

@@ -1,9 +1,10 @@
 #include "base/json.h"
 
+#include "base/utf8.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 bz_json bz_json_to(bz_buf *out, bool indent)
 {
@@ -71,50 +72,36 @@ void bz_json_array_end(bz_json *j)
     close(j, ']');
 }
 
-static int utf8_length(const unsigned char *s, size_t left)
-{
-    int n = s[0] < 0x80                   ? 1
-            : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-            : (s[0] & 0xf0) == 0xe0       ? 3
-            : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                          : 0;
-    if ((size_t)n > left)
-        return 0;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((n == 3 && s[0] == 0xe0 && s[1] < 0xa0) || (n == 3 && s[0] == 0xed && s[1] >= 0xa0) ||
-        (n == 4 && s[0] == 0xf0 && s[1] < 0x90) || (n == 4 && s[0] == 0xf4 && s[1] >= 0x90))
-        return 0;
-    return n;
-}
-
 /* '<' and '>' are escaped too, so that the text may stand inside an HTML script element. */
 static void put_string(bz_buf *b, const char *s)
 {
-    size_t left = strlen(s);
     bz_buf_putc(b, '"');
-    for (const unsigned char *p = (const unsigned char *)s; left;) {
-        int n = utf8_length(p, left);
+    for (const unsigned char *p = (const unsigned char *)s; *p;) {
+        size_t plain = 0; /* nearly always all of it */
+        while (p[plain] >= 0x20 && p[plain] < 0x7f && p[plain] != '"' && p[plain] != '\\' && p[plain] != '<' &&
+               p[plain] != '>')
+            plain++;
+        bz_buf_put(b, p, plain);
+        p += plain;
+        uint32_t c;
+        int n = utf8_read(p, &c);
+        if (!*p)
+            break;
         if (n == 0) {
             bz_buf_puts(b, "\\ufffd");
-            n = 1;
-        } else if (n > 1) {
-            bz_buf_put(b, p, (size_t)n);
-        } else if (*p == '"' || *p == '\\') {
+        } else if (c == '"' || c == '\\') {
             bz_buf_putc(b, '\\');
-            bz_buf_putc(b, (char)*p);
-        } else if (*p == '\n') {
+            bz_buf_putc(b, (char)c);
+        } else if (c == '\n') {
             bz_buf_puts(b, "\\n");
-        } else if (*p == '\t') {
+        } else if (c == '\t') {
             bz_buf_puts(b, "\\t");
-        } else if (*p < 0x20 || *p == 0x7f || *p == '<' || *p == '>') {
-            bz_buf_printf(b, "\\u%04x", *p);
+        } else if (is_unsafe(c) || c == '<' || c == '>') {
+            bz_buf_printf(b, "\\u%04x", (unsigned)c);
         } else {
-            bz_buf_putc(b, (char)*p);
+            bz_buf_put(b, p, (size_t)n);
         }
-        p += n;
-        left -= (size_t)n;
+        p += n ? n : 1;
     }
     bz_buf_putc(b, '"');
 }

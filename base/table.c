@@ -52,6 +52,15 @@ void bz_table_column(bz_table *t, const char *title, bz_align align)
     t->width[t->n_columns++] = bz_text_width(title);
 }
 
+static char *clean_copy(bz_arena *arena, const char *text)
+{
+    bz_buf clean = {0};
+    bz_buf_clean(&clean, text);
+    char *copy = bz_arena_strn(arena, bz_buf_text(&clean), clean.len);
+    bz_buf_free(&clean);
+    return copy;
+}
+
 void bz_table_cell(bz_table *t, const char *text, const char *plain)
 {
     if (t->n == t->cap) {
@@ -67,13 +76,10 @@ void bz_table_cell(bz_table *t, const char *text, const char *plain)
     if (!text[plain_ascii]) { /* nearly all cells */
         c->text = bz_arena_strn(t->arena, text, plain_ascii);
     } else {
-        bz_buf clean = {0};
-        bz_buf_clean(&clean, text);
-        c->text = bz_arena_str(t->arena, bz_buf_text(&clean));
-        bz_buf_free(&clean);
+        c->text = clean_copy(t->arena, text);
         width = bz_text_width(c->text);
     }
-    c->plain = plain ? bz_arena_str(t->arena, plain) : text[plain_ascii] ? bz_arena_str(t->arena, text) : c->text;
+    c->plain = plain ? clean_copy(t->arena, plain) : c->text;
     int column = (int)(t->n++ % (size_t)t->n_columns);
     if (width > t->width[column])
         t->width[column] = width;

@@ -1,5 +1,5 @@
 /* Tables: filled cell by cell, printed as aligned columns for people or as CSV for programs.
- * Text that came from a file is cleaned when it is printed for people. */
+ * All text is cleaned, in CSV too: that is often looked at on a terminal. */
 #ifndef BZ_TABLE_H
 #define BZ_TABLE_H
 

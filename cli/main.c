@@ -42,8 +42,8 @@ int main(int argc, char **argv)
     }
     bz_error err;
     const char *meant = bz_did_you_mean(argv[1], names, N_COMMANDS);
-    bz_fail(&err, BZ_USAGE, "there is no command '%s': %s%s", argv[1], meant ? "did you mean " : "see benanza --help",
-            meant ? meant : "");
+    bz_fail(&err, BZ_USAGE, "there is no command '%s': %s%s%s", argv[1], meant ? "did you mean " : "see benanza --help",
+            meant ? meant : "", meant ? "?" : "");
     fprintf(stderr, "benanza: %s\n", err.text);
     return err.code;
 }

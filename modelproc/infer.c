@@ -131,8 +131,9 @@ static bool ranks_known(const call *c)
 
 static int run_rules(call *c)
 {
-    if (!(c->op->flags & OP_RANKLESS) && !ranks_known(c)) {
+    if (!c->node->n_out || (!(c->op->flags & OP_RANKLESS) && !ranks_known(c))) {
         rule_none(c);
+        c->skipped = true;
         if (c->op->flags & OP_KEEPS && c->node->n_out)
             c->out[0].dtype = c->in[0].dtype;
         return 0;
@@ -154,9 +155,16 @@ static void keep_value(infer *inf, bz_value_id v, const bz_type *t, const data *
 /* Dimensions no machine will ever see would only overflow in what computes with them. */
 static int check_size(call *c, const bz_type *t)
 {
-    for (int d = 0; d < t->rank && t->kind == BZ_TYPE_TENSOR; d++)
+    if (t->kind != BZ_TYPE_TENSOR || t->rank < 0)
+        return 0;
+    bool known = true;
+    for (int d = 0; d < t->rank; d++) {
         if (t->dims[d] > BZ_MAX_DIM)
             return call_fail(c, "its result has the impossible dimension %lld", (long long)t->dims[d]);
+        known &= !bz_is_symbol(t->dims[d]);
+    }
+    if (known && bz_type_elements(t) < 0)
+        return call_fail(c, "its result has more elements than any memory could hold");
     return 0;
 }
 

@@ -28,7 +28,7 @@ int64_t bz_type_elements(const bz_type *t)
     for (int i = 0; i < t->rank; i++) {
         if (bz_is_symbol(t->dims[i]))
             return -1;
-        if (__builtin_mul_overflow(n, t->dims[i], &n) || n > INT64_MAX / 256)
+        if (__builtin_mul_overflow(n, t->dims[i], &n) || n > BZ_MAX_ELEMENTS)
             return -1;
     }
     return n;
@@ -277,7 +277,7 @@ static void count_params(infer *inf, const call *c, bz_layer *layer)
 
 static void add_costs(infer *inf, call *c, bz_layer *layer)
 {
-    layer->priced = all_static(c) && strcmp(c->op->kind, "unknown") != 0;
+    layer->priced = all_static(c) && !c->skipped && strcmp(c->op->kind, "unknown") != 0;
     count_params(inf, c, layer);
     if (layer->class == BZ_CONSTANT)
         return;

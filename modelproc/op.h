@@ -60,6 +60,7 @@ struct call {
     const data **out_data;
     bz_param params[MAX_PARAMS];
     int n_params;
+    bool skipped; /* the shape rule did not run: no results, or an operand's rank is not known */
     int64_t macs, flops;
     int64_t bytes; /* -1: operands and results, each once */
     bz_body *bodies;

@@ -66,6 +66,7 @@ static int convert_shape(builder *b, const Onnx__TensorShapeProto *p, bz_type *t
         return bz_fail(b->err, BZ_BAD_INPUT, "a shape has %zu dimensions: more than %d are not supported", p->n_dim,
                        BZ_MAX_RANK);
     bz_dim *dims = BZ_NEW(b->arena, bz_dim, p->n_dim);
+    int64_t elements = 1;
     for (size_t i = 0; i < p->n_dim; i++) {
         const Onnx__TensorShapeProto__Dimension *d = p->dim[i];
         bool number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
@@ -79,6 +80,10 @@ static int convert_shape(builder *b, const Onnx__TensorShapeProto *p, bz_type *t
                   : named                     ? named_symbol(b, d->dim_param)
                                               : bz_model_symbol(b->model);
     }
+    for (size_t i = 0; i < p->n_dim; i++)
+        if (!bz_is_symbol(dims[i]) && dims[i] &&
+            (__builtin_mul_overflow(elements, dims[i], &elements) || elements > BZ_MAX_ELEMENTS))
+            return bz_fail(b->err, BZ_BAD_INPUT, "its shape has more elements than any memory could hold");
     t->rank = (int)p->n_dim;
     t->dims = dims;
     return 0;
@@ -142,7 +147,7 @@ static int set_dims(builder *b, bz_tensor *t, const int64_t *dims, size_t rank)
         if (dims[i] < 0)
             return bz_fail(b->err, BZ_BAD_INPUT, "tensor '%s' has a negative dimension (%lld)", t->name,
                            (long long)dims[i]);
-        if (dims[i] > BZ_MAX_DIM || __builtin_mul_overflow(t->n, dims[i], &t->n) || t->n > INT64_MAX / 64)
+        if (dims[i] > BZ_MAX_DIM || __builtin_mul_overflow(t->n, dims[i], &t->n) || t->n > BZ_MAX_ELEMENTS)
             return bz_fail(b->err, BZ_BAD_INPUT, "tensor '%s' has more elements than any memory could hold", t->name);
     }
     return 0;

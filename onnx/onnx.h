@@ -65,8 +65,9 @@ static inline bool bz_is_symbol(bz_dim d)
     return d < BZ_SYMBOL_END;
 }
 
-enum { BZ_MAX_RANK = 64 };            /* a tensor with more dimensions is refused */
-#define BZ_MAX_DIM ((int64_t)1 << 48) /* and so is one with a larger dimension */
+enum { BZ_MAX_RANK = 64 };                 /* a tensor with more dimensions is refused */
+#define BZ_MAX_DIM      ((int64_t)1 << 48) /* and so is one with a larger dimension */
+#define BZ_MAX_ELEMENTS ((int64_t)1 << 55) /* or with more elements: their bits can still be counted */
 
 typedef enum {
     BZ_TYPE_NONE,

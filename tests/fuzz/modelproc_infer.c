@@ -59,15 +59,14 @@ static void infer(bz_model *m, const bz_infer_options *options, bz_buf *text)
             PROMISE(dag->pred[p] >= 0 && dag->pred[p] < i);
     for (int i = 0; i < dag->n_modules; i++)
         PROMISE(dag->modules[i].begin < dag->modules[i].end && dag->modules[i].end <= dag->n);
-    bz_patterns *patterns = NULL;
+    static bz_patterns *patterns; /* parsed once */
     const bz_match *match;
-    PROMISE(!bz_patterns_parse(bz_patterns_text, "patterns", &patterns, &err));
+    PROMISE(patterns || !bz_patterns_parse(bz_patterns_text, "patterns", &patterns, &err));
     int n = bz_patterns_find(patterns, l, &match);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < match[i].n; k++)
             PROMISE(match[i].layer[k] >= 0 && match[i].layer[k] < l->n &&
                     (k == 0 || match[i].layer[k - 1] < match[i].layer[k]));
-    bz_patterns_free(patterns);
     bz_dot_layers(l, dag, text);
     bz_unique u = {0};
     bz_unique_add(&u, l, 0, NULL);

@@ -48,6 +48,21 @@ static void strings_come_back(void **state)
     }
 }
 
+/* A terminal acts on C1 control characters, and these marks turn the text around. */
+static void dangerous_characters_are_escaped(void **state)
+{
+    (void)state;
+    bz_buf text = {0};
+    char *back = string_back("\xc2\x9b"
+                             "2J\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8\xd8\x9c",
+                             &text);
+    assert_string_equal(bz_buf_text(&text), "\"\\u009b2J\\u202e\\u2066\\u2028\\u061c\"");
+    assert_string_equal(back, "\xc2\x9b"
+                              "2J\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8\xd8\x9c");
+    free(back);
+    bz_buf_free(&text);
+}
+
 static void what_is_not_utf8_is_replaced(void **state)
 {
     (void)state;
@@ -226,10 +241,15 @@ static void forms_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings_come_back), cmocka_unit_test(what_is_not_utf8_is_replaced),
-        cmocka_unit_test(numbers_come_back), cmocka_unit_test(number_text_is_short),
-        cmocka_unit_test(one_line_form),     cmocka_unit_test(indented_form),
-        cmocka_unit_test(flat_form),         cmocka_unit_test(forms_agree),
+        cmocka_unit_test(strings_come_back),
+        cmocka_unit_test(what_is_not_utf8_is_replaced),
+        cmocka_unit_test(dangerous_characters_are_escaped),
+        cmocka_unit_test(numbers_come_back),
+        cmocka_unit_test(number_text_is_short),
+        cmocka_unit_test(one_line_form),
+        cmocka_unit_test(indented_form),
+        cmocka_unit_test(flat_form),
+        cmocka_unit_test(forms_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

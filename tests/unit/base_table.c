@@ -138,7 +138,7 @@ static void table_as_csv(void **state)
     bz_table_csv(example(&arena), &out);
     assert_string_equal(bz_buf_text(&out), "name,time,note\n"
                                            "\"a,b\",1.43e-05,\"say \"\"hi\"\"\"\n"
-                                           "x\033[1m,-5,\"two\nlines\"\n"
+                                           "x\\x1b[1m,-5,two\\x0alines\n"
                                            "日本,118013952,\n");
     bz_buf_free(&out);
     bz_arena_free(&arena);

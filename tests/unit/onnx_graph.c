@@ -306,6 +306,9 @@ static void dimensions(void **state)
     load_fails(negative, "input 'x': a dimension is negative (-2)");
     put_message(&large, GRAPH_INPUT, a_value("x", BZ_F32, "9223372036854775807"));
     load_fails(large, "input 'x': a dimension is impossibly large (9223372036854775807)");
+    bz_buf product = {0};
+    put_message(&product, GRAPH_INPUT, a_value("x", BZ_F32, "1099511627776xNx1099511627776"));
+    load_fails(product, "input 'x': its shape has more elements than any memory could hold");
     bz_buf dims = {0};
     for (int i = 0; i <= BZ_MAX_RANK; i++)
         bz_buf_puts(&dims, i ? "x1" : "1");
