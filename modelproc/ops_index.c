@@ -206,7 +206,7 @@ static int shape_gathernd(call *c)
         return 0;
     }
     if (last < 1 || batch + last > x->rank || at->rank - 1 + x->rank > BZ_MAX_RANK)
-        return call_fail(c, "it indexes %lld of %d dimensions", (long long)(batch + last), x->rank);
+        return call_fail(c, "it indexes %lld of %d dimensions", (long long)batch + last, x->rank);
     int rank = 0;
     for (int i = 0; i < at->rank - 1; i++)
         dims[rank++] = at->dims[i];

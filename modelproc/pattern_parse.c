@@ -169,7 +169,7 @@ static int read_ops(parser *p, step *s)
         if (set && !found)
             return bad(p, "there is no set of that name above");
         int n = set ? found->n : 1;
-        s->ops = bz_arena_grow(arena, s->ops, (size_t)s->n_ops, (size_t)(s->n_ops + n), sizeof *s->ops);
+        s->ops = bz_arena_grow(arena, s->ops, (size_t)s->n_ops, (size_t)s->n_ops + (size_t)n, sizeof *s->ops);
         for (int i = 0; i < n; i++)
             s->ops[s->n_ops++] = set ? found->ops[i] : name;
     } while (take(p, '|'));
@@ -345,11 +345,11 @@ int bz_patterns_parse(const char *text, const char *name, bz_patterns **patterns
     return failed ? -1 : 0;
 }
 
-void bz_patterns_free(bz_patterns *all)
+void bz_patterns_free(bz_patterns *patterns)
 {
-    if (!all)
+    if (!patterns)
         return;
-    free(all->item);
-    bz_arena_free(&all->arena);
-    free(all);
+    free(patterns->item);
+    bz_arena_free(&patterns->arena);
+    free(patterns);
 }
