@@ -18,7 +18,7 @@ int bz_db_open(const bz_command *command, const char *dir, bool read_only, bool 
 {
     char *where = bz_perfdb_where(dir);
     const bz_perfdb_options options = {
-        .read_only = read_only, .untrusted = untrusted, .warn = warn, .user = (void *)(uintptr_t)command};
+        .read_only = read_only, .untrusted = untrusted, .warn = warn, .user = (void *)command};
     int rc = bz_perfdb_open(db, where, &options, err);
     free(where);
     return rc;
@@ -67,7 +67,7 @@ const char *bz_db_day(char out[32], int64_t date)
 static const bz_command *const SUBCOMMANDS[] = {&bz_command_db_ls,      &bz_command_db_show,  &bz_command_db_export,
                                                 &bz_command_db_import,  &bz_command_db_merge, &bz_command_db_check,
                                                 &bz_command_db_compact, &bz_command_db_gc};
-enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS };
+enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof(void *) };
 
 static const char *subname(const bz_command *c)
 {

@@ -52,7 +52,7 @@ static int run_check(int argc, char **argv)
     if (bz_db_parse(&bz_command_db_check, options, argc, argv, &arguments, 0, 0, &status))
         return status;
     bz_perfdb *db = NULL;
-    bz_perfdb_check_report report;
+    bz_perfdb_check_report report = {0};
     bz_buf out = {0};
     bz_error err;
     int rc = bz_db_open(&bz_command_db_check, dir, true, true, &db, &err);

@@ -142,7 +142,7 @@ static int lock_alone(const char *dir, const char *path, int *fd, bz_error *err)
 
 static int copy_compact(const char *dir, const char *to, bz_error *err)
 {
-    const bz_perfdb named = {.dir = (char *)(uintptr_t)dir};
+    const bz_perfdb named = {.dir = (char *)dir};
     MDB_env *env = NULL;
     int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     int code = fd < 0 ? errno : mdb_env_create(&env);

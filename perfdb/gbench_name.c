@@ -140,7 +140,7 @@ static int name_conv(call *c, bz_record *r, const char *post)
     if (algorithm == COUNT(CONV_ALGORITHMS))
         return bz_fail(c->err, BZ_BAD_INPUT, "there is no convolution algorithm '%s'", c->mode[0]);
     r->variant.algorithm = bz_arena_printf(c->arena, "cudnn algo %d %s", algorithm, c->mode[0]);
-    r->flops = 2 * (double)x[0] * (double)w[0] * out * (double)(x[1] / group) * (double)w[1] * (double)w[2];
+    r->flops = 2 * (double)x[0] * (double)w[0] * out * (double)x[1] / (double)group * (double)w[1] * (double)w[2];
     r->problem = bz_arena_printf(c->arena,
                                  "conv x=%ldx%ldx%ldx%ld w=%ldx%ldx%ldx%ld stride=%ldx%ld pad=%ldx%ldx%ldx%ld "
                                  "dilation=%ldx%ld group=%ld%s dtype=%s",
@@ -250,7 +250,7 @@ static int name_add_tensor(call *c, bz_record *r)
 /* y = A·x + y, A being M×K by columns: that is a row times a matrix B of K×N by rows. */
 static int name_gemv(call *c, bz_record *r)
 {
-    long size[2];
+    long size[2] = {0, 0};
     if (get_all(c, (const char *const[]){"input[0]", "input[1]"}, 1, size, 2))
         return -1;
     r->variant.backend = "cublas";

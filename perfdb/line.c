@@ -42,46 +42,46 @@ static const char *cache_word(int i)
 
 typedef struct {
     const char *name;
-    member_kind kind;
     size_t offset;
     const char *(*word)(int i); /* MEMBER_WORD: an enum and its n names */
     int n_words;
+    member_kind kind;
 } member;
 
 #define AT(field) offsetof(bz_record, field)
 static const member MEMBERS[] = {
-    {"problem", MEMBER_STRING, AT(problem), NULL, 0},
-    {"backend", MEMBER_STRING, AT(variant.backend), NULL, 0},
-    {"algorithm", MEMBER_STRING, AT(variant.algorithm), NULL, 0},
-    {"layout", MEMBER_STRING, AT(variant.layout), NULL, 0},
-    {"math", MEMBER_STRING, AT(variant.math), NULL, 0},
-    {"threads", MEMBER_INT, AT(setting.threads), NULL, 0},
-    {"cache", MEMBER_WORD, AT(setting.cache), cache_word, BZ_CACHE_COLD + 1},
-    {"clock", MEMBER_STRING, AT(setting.clock), NULL, 0},
-    {"status", MEMBER_WORD, AT(status), status_word, BZ_RECORD_DROPPED + 1},
-    {"reason", MEMBER_STRING, AT(reason), NULL, 0},
-    {"median", MEMBER_NUMBER, AT(median), NULL, 0},
-    {"q25", MEMBER_NUMBER, AT(q25), NULL, 0},
-    {"q75", MEMBER_NUMBER, AT(q75), NULL, 0},
-    {"min", MEMBER_NUMBER, AT(min), NULL, 0},
-    {"max", MEMBER_NUMBER, AT(max), NULL, 0},
-    {"low", MEMBER_NUMBER, AT(low), NULL, 0},
-    {"high", MEMBER_NUMBER, AT(high), NULL, 0},
-    {"n", MEMBER_COUNT, AT(n), NULL, 0},
-    {"iterations", MEMBER_COUNT, AT(iterations), NULL, 0},
-    {"launch", MEMBER_NUMBER, AT(launch), NULL, 0},
-    {"workspace", MEMBER_COUNT, AT(workspace), NULL, 0},
-    {"bytes", MEMBER_NUMBER, AT(bytes), NULL, 0},
-    {"flops", MEMBER_NUMBER, AT(flops), NULL, 0},
-    {"chosen", MEMBER_BOOL, AT(chosen), NULL, 0},
-    {"noisy", MEMBER_BOOL, AT(noisy), NULL, 0},
-    {"throttled", MEMBER_BOOL, AT(throttled), NULL, 0},
-    {"checked", MEMBER_STRING, AT(checked), NULL, 0},
-    {"timing", MEMBER_WORD, AT(timing), timing_word, BZ_TIMING_WALL + 1},
-    {"provenance", MEMBER_WORD, AT(provenance), provenance_word, BZ_PROVENANCE_IMPORTED + 1},
-    {"date", MEMBER_COUNT, AT(date), NULL, 0},
-    {"system", MEMBER_STRING, AT(system), NULL, 0},
-    {"meta", MEMBER_JSON, AT(meta), NULL, 0},
+    {"problem", AT(problem), NULL, 0, MEMBER_STRING},
+    {"backend", AT(variant.backend), NULL, 0, MEMBER_STRING},
+    {"algorithm", AT(variant.algorithm), NULL, 0, MEMBER_STRING},
+    {"layout", AT(variant.layout), NULL, 0, MEMBER_STRING},
+    {"math", AT(variant.math), NULL, 0, MEMBER_STRING},
+    {"threads", AT(setting.threads), NULL, 0, MEMBER_INT},
+    {"cache", AT(setting.cache), cache_word, BZ_CACHE_COLD + 1, MEMBER_WORD},
+    {"clock", AT(setting.clock), NULL, 0, MEMBER_STRING},
+    {"status", AT(status), status_word, BZ_RECORD_DROPPED + 1, MEMBER_WORD},
+    {"reason", AT(reason), NULL, 0, MEMBER_STRING},
+    {"median", AT(median), NULL, 0, MEMBER_NUMBER},
+    {"q25", AT(q25), NULL, 0, MEMBER_NUMBER},
+    {"q75", AT(q75), NULL, 0, MEMBER_NUMBER},
+    {"min", AT(min), NULL, 0, MEMBER_NUMBER},
+    {"max", AT(max), NULL, 0, MEMBER_NUMBER},
+    {"low", AT(low), NULL, 0, MEMBER_NUMBER},
+    {"high", AT(high), NULL, 0, MEMBER_NUMBER},
+    {"n", AT(n), NULL, 0, MEMBER_COUNT},
+    {"iterations", AT(iterations), NULL, 0, MEMBER_COUNT},
+    {"launch", AT(launch), NULL, 0, MEMBER_NUMBER},
+    {"workspace", AT(workspace), NULL, 0, MEMBER_COUNT},
+    {"bytes", AT(bytes), NULL, 0, MEMBER_NUMBER},
+    {"flops", AT(flops), NULL, 0, MEMBER_NUMBER},
+    {"chosen", AT(chosen), NULL, 0, MEMBER_BOOL},
+    {"noisy", AT(noisy), NULL, 0, MEMBER_BOOL},
+    {"throttled", AT(throttled), NULL, 0, MEMBER_BOOL},
+    {"checked", AT(checked), NULL, 0, MEMBER_STRING},
+    {"timing", AT(timing), timing_word, BZ_TIMING_WALL + 1, MEMBER_WORD},
+    {"provenance", AT(provenance), provenance_word, BZ_PROVENANCE_IMPORTED + 1, MEMBER_WORD},
+    {"date", AT(date), NULL, 0, MEMBER_COUNT},
+    {"system", AT(system), NULL, 0, MEMBER_STRING},
+    {"meta", AT(meta), NULL, 0, MEMBER_JSON},
 };
 #undef AT
 enum { N_MEMBERS = sizeof MEMBERS / sizeof *MEMBERS };

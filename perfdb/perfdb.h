@@ -87,6 +87,8 @@ typedef struct bz_record {
     bz_variant variant;
     bz_setting setting;
     bz_record_status status;
+    bool chosen; /* the library's own first pick for this problem and layout */
+    bool noisy, throttled;
     const char *reason; /* for everything but ok */
     double median, q25, q75, min, max;
     double low, high; /* 95 % interval of the median */
@@ -94,9 +96,7 @@ typedef struct bz_record {
     double bytes, flops;
     int64_t n, iterations; /* samples; calls in all of them */
     int64_t workspace;     /* bytes */
-    bool chosen;           /* the library's own first pick for this problem and layout */
-    bool noisy, throttled;
-    const char *checked; /* "ok", "skipped", or a sentence */
+    const char *checked;   /* "ok", "skipped", or a sentence */
     bz_record_timing timing;
     bz_record_provenance provenance;
     int64_t date;     /* seconds since 1970 */
@@ -139,7 +139,7 @@ typedef struct bz_perfdb_options {
 /* A network file system is refused: LMDB's locks and maps do not work there. So are files that
  * would crash LMDB: sizes and meta pages are always checked, the pages between only for
  * `untrusted` ones, as that reads the whole file. */
-int bz_perfdb_open(bz_perfdb **db, const char *dir, const bz_perfdb_options *options, bz_error *err);
+int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *options, bz_error *err);
 void bz_perfdb_close(bz_perfdb *db); /* NULL is fine */
 
 const char *bz_perfdb_dir(const bz_perfdb *db);

@@ -5,7 +5,7 @@
 
 const char *bz_store_problem(bz_perfdb *db, const void *record_key)
 {
-    MDB_val key = {HASH_SIZE, (char *)(uintptr_t)record_key + KEY_TYPE}, value;
+    MDB_val key = {HASH_SIZE, (char *)record_key + KEY_TYPE}, value;
     const char *problem;
     int code = mdb_get(db->reader, db->problems, &key, &value);
     if (code) {

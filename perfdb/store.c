@@ -18,14 +18,13 @@ static const char SCHEMA_KEY[] = "schema";
 
 void bz_store_warn(const bz_perfdb *db, const char *fmt, ...)
 {
-    if (!db->warn)
-        return;
     char text[1024];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    db->warn(db->user, text);
+    if (db->warn)
+        db->warn(db->user, text);
 }
 
 void bz_store_warn_entry(const bz_perfdb *db, const char *what, const MDB_val *key, bz_entry_state state)
@@ -125,15 +124,15 @@ static void remember_system(bz_perfdb *db, const bz_system *s)
 {
     for (size_t i = 0; i < db->n_systems; i++) {
         bz_system *known = db->system[i];
-        if (strcmp(known->name, s->name))
+        if (strcmp(known->name, s->name) != 0)
             continue;
         known->id = s->id;
         known->date = s->date;
-        if (strcmp(known->details, s->details))
+        if (strcmp(known->details, s->details) != 0)
             known->details = bz_arena_str(&db->names, s->details);
         return;
     }
-    db->system = bz_realloc(db->system, db->n_systems + 1, sizeof *db->system);
+    db->system = bz_realloc(db->system, db->n_systems + 1, sizeof(void *));
     bz_system *new = BZ_NEW(&db->names, bz_system, 1);
     *new = *s;
     new->name = bz_arena_str(&db->names, s->name);
@@ -163,7 +162,7 @@ static int load_systems(bz_perfdb *db)
     if (code != MDB_NOTFOUND)
         return code;
     if (db->n_systems)
-        qsort(db->system, db->n_systems, sizeof *db->system, by_name);
+        qsort(db->system, db->n_systems, sizeof(void *), by_name);
     db->systems_seen = now;
     return 0;
 }
@@ -229,21 +228,18 @@ int bz_store_write(bz_perfdb *db, int (*body)(bz_perfdb *db, MDB_txn *txn, void 
 
 /* Opening */
 
+/* Only the last of them has to be new or ours: what is above may be there without our being
+ * allowed to make it. */
 static int make_dirs(const char *dir)
 {
     char *path = strdup(dir);
-    int failed = 0;
     for (char *p = path + 1; path[0] && *p; p++)
         if (*p == '/') {
             *p = 0;
-            if (mkdir(path, 0777) && errno != EEXIST && access(path, X_OK))
-                failed = errno;
+            mkdir(path, 0777);
             *p = '/';
         }
-    if (mkdir(path, 0777) && errno != EEXIST)
-        failed = errno;
-    else
-        failed = 0;
+    int failed = mkdir(path, 0777) && errno != EEXIST ? errno : 0;
     free(path);
     return failed;
 }
@@ -260,7 +256,7 @@ static int open_tables(bz_perfdb *db, MDB_txn *txn, void *arg)
         {"info", &db->info}, {"systems", &db->systems}, {"problems", &db->problems}, {"records", &db->records}};
     int code = mdb_dbi_open(txn, tables[0].name, 0, tables[0].dbi);
     *schema = SCHEMA_VERSION;
-    MDB_val key = {strlen(SCHEMA_KEY), (void *)(uintptr_t)SCHEMA_KEY}, value;
+    MDB_val key = {strlen(SCHEMA_KEY), (void *)SCHEMA_KEY}, value;
     if (!code && !mdb_get(txn, db->info, &key, &value)) {
         if (value.mv_size != sizeof *schema)
             return MDB_INVALID;

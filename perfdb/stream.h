@@ -11,7 +11,7 @@
 typedef struct bz_source bz_source;
 
 /* "-" is standard input. Plain, zstd or gzip is told by the first bytes. */
-int bz_source_open(bz_source **s, const char *path, bz_error *err);
+int bz_source_open(bz_source **out, const char *path, bz_error *err);
 void bz_source_close(bz_source *s); /* NULL is fine */
 
 /* Unpacked bytes; *n is 0 at the end. */

@@ -8,7 +8,7 @@ int bz_perfdb_systems(bz_perfdb *db, bz_arena *arena, const bz_system ***list, s
     if (bz_store_read(db, err))
         return -1;
     *n = db->n_systems;
-    *list = bz_arena_dup(arena, db->system, db->n_systems * sizeof *db->system);
+    *list = bz_arena_dup(arena, db->system, db->n_systems * sizeof(void *));
     bz_store_read_end(db);
     return 0;
 }
@@ -81,7 +81,7 @@ static int store_system(bz_perfdb *db, MDB_txn *txn, const bz_system *s)
 {
     bz_buf entry = {0};
     bz_system_encode(s->name, s->id, s->details, s->date, &entry);
-    MDB_val key = {strlen(s->name), (void *)(uintptr_t)s->name}, value = {entry.len, entry.data};
+    MDB_val key = {strlen(s->name), (void *)s->name}, value = {entry.len, entry.data};
     int code = mdb_put(txn, db->systems, &key, &value, 0);
     bz_buf_free(&entry);
     return code;

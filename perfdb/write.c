@@ -26,7 +26,7 @@ static int by_system_and_key(const void *a, const void *b)
 
 static int put_problem(bz_perfdb *db, MDB_txn *txn, const keyed *k, bz_buf *entry)
 {
-    MDB_val key = {HASH_SIZE, (unsigned char *)(uintptr_t)k->key.byte + KEY_TYPE}, value;
+    MDB_val key = {HASH_SIZE, (unsigned char *)k->key.byte + KEY_TYPE}, value;
     const char *text;
     int code = mdb_get(txn, db->problems, &key, &value);
     if (!code && bz_problem_decode(key.mv_data, key.mv_size, value.mv_data, value.mv_size, &text) == ENTRY_GOOD)
@@ -42,7 +42,7 @@ static int put_problem(bz_perfdb *db, MDB_txn *txn, const keyed *k, bz_buf *entr
 static int put_record(bz_perfdb *db, MDB_txn *txn, put_job *job, const keyed *k)
 {
     bz_record_encode(&k->key, k->record, &job->entry);
-    MDB_val key = {KEY_RECORD, (unsigned char *)(uintptr_t)k->key.byte}, value = {job->entry.len, job->entry.data};
+    MDB_val key = {KEY_RECORD, (unsigned char *)k->key.byte}, value = {job->entry.len, job->entry.data};
     int code = mdb_put(txn, db->records, &key, &value, MDB_NOOVERWRITE);
     if (code != MDB_KEYEXIST) {
         job->count.added += !code;
