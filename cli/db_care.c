@@ -31,7 +31,8 @@ static void print_check(const bz_perfdb_check_report *r, const char *dir, bool j
         bz_buf_printf(out, "%zu damaged and %zu orphaned entries in %s\n", r->damaged, r->orphans, dir);
     else
         bz_buf_printf(out, "clean: %s\n", dir);
-    bz_buf_printf(out, "%zu systems, %zu problems, %zu records, %s\n", r->systems, r->problems, r->records,
+    bz_buf_printf(out, "%zu system%s, %zu problem%s, %zu record%s, %s\n", r->systems, r->systems == 1 ? "" : "s",
+                  r->problems, r->problems == 1 ? "" : "s", r->records, r->records == 1 ? "" : "s",
                   bz_units_bytes(bytes, (double)r->bytes));
     if (r->newer)
         bz_buf_printf(out, "%zu entries were written by a newer benanza and are passed over\n", r->newer);

@@ -277,7 +277,7 @@ static void show_for_programs(const selection *s, bool json, bz_buf *out)
 {
     if (json) {
         bz_json j = bz_json_to(out, true);
-        j.flat = 1;
+        j.flat = 2;
         bz_json_array(&j);
         for (size_t i = 0; i < s->n; i++)
             bz_record_json(&j, &s->list[i]);

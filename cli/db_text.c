@@ -135,7 +135,7 @@ static int take_in(const bz_command *command, const char *dir, const char *syste
     bz_json j = bz_json_to(&out, true);
     size_t bad = 0;
     int rc = bz_db_open(command, dir, false, false, &db, &err);
-    j.flat = 1;
+    j.flat = 2;
     if (json)
         bz_json_array(&j);
     for (int i = 0; i < from->n && !rc; i++) {
@@ -159,10 +159,11 @@ static int take_in(const bz_command *command, const char *dir, const char *syste
 }
 
 static int run_import(int argc, char **argv);
-const bz_command bz_command_db_import = {"db import", "[OPTIONS] FILE...",
-                                         "Adds records from JSON lines or the original tool's Google Benchmark JSON;\n"
-                                         "plain, zstd or gzip. '-' is standard input.",
-                                         run_import};
+const bz_command bz_command_db_import = {
+    "db import", "[OPTIONS] FILE...",
+    "Adds records from text files.\nJSON lines, or the original tool's Google Benchmark JSON; plain, zstd or "
+    "gzip.\n'-' is standard input.",
+    run_import};
 
 static int run_import(int argc, char **argv)
 {
@@ -186,9 +187,9 @@ static int run_import(int argc, char **argv)
 static int run_merge(int argc, char **argv);
 const bz_command bz_command_db_merge = {
     "db merge", "[OPTIONS] SOURCE...",
-    "Adds what other databases (folders) or their exports (files) have. Of two tellings\n"
-    "of one measurement, measured wins over imported over modelled, then ok over not,\n"
-    "then more samples, then the narrower interval.",
+    "Adds what other databases or exports have.\nFolders are databases, files exports. Of two "
+    "tellings of one measurement, measured wins over\nimported over modelled, then "
+    "ok over not, then more samples, then the narrower interval.",
     run_merge};
 
 static int run_merge(int argc, char **argv)

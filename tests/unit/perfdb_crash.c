@@ -192,6 +192,32 @@ static void test_full_disk(void **state)
     bz_arena_free(&arena);
 }
 
+static void test_read_only_media(void **state)
+{
+    const char *disk = below(state, "disk"), *dir = below(state, "disk/db");
+    mkdir(disk, 0777);
+    if (mount("tmpfs", disk, "tmpfs", 0, "size=1m")) {
+        print_message("test_read_only_media skipped: no small disk can be mounted (%s)\n", strerror(errno));
+        skip();
+    }
+    bz_perfdb *db = open_with(dir, (bz_perfdb_options){0}), *none = NULL;
+    put(db, sample_record());
+    bz_perfdb_close(db);
+    int mounted = mount("tmpfs", disk, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL), rc = 0;
+    size_t n = 0;
+    if (!mounted && !(rc = bz_perfdb_open(&db, dir, &(bz_perfdb_options){.read_only = true}, &err))) {
+        n = count_records(db);
+        bz_perfdb_close(db);
+    }
+    int writable = bz_perfdb_open(&none, dir, &(bz_perfdb_options){0}, &err);
+    umount2(disk, MNT_DETACH); /* before anything can fail */
+    assert_int_equal(mounted, 0);
+    assert_int_equal(rc, 0);
+    assert_int_equal(n, 1);
+    assert_fails(writable, BZ_FAILED, "Read-only file system");
+    assert_non_null(strstr(err.text, "--db"));
+}
+
 static void hold_open(const char *dir, int who, int pipe)
 {
     bz_perfdb *db;
@@ -260,8 +286,8 @@ static void test_stale_readers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_two_writers), TEST(test_killed_writers), TEST(test_file_size_limit),
-        TEST(test_full_disk),   TEST(test_compact_in_use), TEST(test_stale_readers),
+        TEST(test_two_writers),    TEST(test_killed_writers),  TEST(test_file_size_limit), TEST(test_full_disk),
+        TEST(test_compact_in_use), TEST(test_read_only_media), TEST(test_stale_readers),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
