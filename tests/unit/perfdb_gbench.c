@@ -147,7 +147,7 @@ static const char *published(const char *name)
 {
     static bz_arena paths;
     const char *shared = getenv("BENANZA_SHARED");
-    const char *path = shared ? bz_arena_printf(&paths, "%s/data/published_db/%s", shared, name)
+    const char *path = shared ? bz_arena_printf(&paths, "%s/published_db/%s", shared, name)
                               : bz_arena_printf(&paths, BENANZA_SOURCE "/../shared/data/published_db/%s", name);
     return access(path, R_OK) ? NULL : path;
 }
