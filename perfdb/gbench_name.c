@@ -8,11 +8,11 @@
  *   CUDNN_CONV_FWD               conv x w stride pad dilation group          cudnn algo N NAME
  *   CUDNN_CONV_BIAS_ACTIVATION_… the same with post=bias,FUNCTION            cudnn algo N NAME
  *   CUDNN_ACTIVATION_FWD         FUNCTION x (relu, sigmoid, clip, …)         cudnnActivationForward
- *   CUDNN_POOLING_FWD            maxpool or avgpool x kernel stride pad      cudnnPoolingForward MODE
- *   CUDNN_BATCHNORM_FWD_INFER…   batchnorm x mode                            cudnnBatchNormalizationForwardInference
- *   CUDNN_BATCHNORM_FWD_TRAIN…   batchnorm x mode training=1                 cudnnBatchNormalizationForwardTraining
+ *   CUDNN_POOLING_FWD            maxpool or avgpool x y kernel stride pad …  cudnnPoolingForward MODE
+ *   CUDNN_BATCHNORM_FWD_INFER…   batchnorm x scale b mean var                cudnnBatchNormalizationForwardInference
+ *   CUDNN_BATCHNORM_FWD_TRAIN…   the same with training=1                    cudnnBatchNormalizationForwardTraining
  *   CUDNN_OP_TENSOR_ADD_FWD      add a b                                     cudnnOpTensor
- *   CUDNN_ADD_TENSOR             expand x shape                              cudnnAddTensor
+ *   CUDNN_ADD_TENSOR             expand x y                                  cudnnAddTensor
  *   CUBLAS_GEMV_FWD              gemm m=1 n k batch transa transb post=bias  cublas gemv
  *   type FLOAT32                 dtype=f32, math default
  *   type TENSORCOREHALF          dtype=f16, math tensor
@@ -21,8 +21,8 @@
  *
  * - Activation modes stand where algorithms do, and the original took the cheapest. A clipped ReLU
  *   is no cheaper ReLU: each function is a problem of its own. Clip's ceiling and ELU's alpha were
- *   not recorded: they read "unknown".
- * - Batch normalization ran per activation, which is not what ONNX means: mode=peractivation says so.
+ *   not recorded: they read "?".
+ * - Batch normalization ran per activation, which is not what ONNX means: scale=CxHxW says so.
  * - cudnnAddTensor ran with beta = 0: it copied the bias over the output and added nothing. That is
  *   an expand. The bias of a convolution is in the fused calls only.
  * - cublas gemv ran with beta = 1, so it added to what was there: the bias of a fully connected layer.
@@ -68,21 +68,18 @@ static const char *const CONV_ALGORITHMS[] = {
 static const struct {
     const char *mode, *kind, *parameters, *post; /* post: behind "post=bias" */
 } FUNCTIONS[] = {
-    {"RELU", "relu", "", ",relu"},
-    {"SIGMOID", "sigmoid", "", ",sigmoid"},
-    {"TANH", "tanh", "", ",tanh"},
-    {"CLIPPED_RELU", "clip", " min=0 max=unknown", ",clip:0:unknown"},
-    {"ELU", "elu", " alpha=unknown", ",elu:unknown"},
-    {"IDENTITY", "identity", "", ""},
+    {"RELU", "relu", "", ",relu"},        {"SIGMOID", "sigmoid", "", ",sigmoid"},
+    {"TANH", "tanh", "", ",tanh"},        {"CLIPPED_RELU", "clip", " min=0 max=?", ",clip:0:?"},
+    {"ELU", "elu", " alpha=?", ",elu:?"}, {"IDENTITY", "identity", "", ""},
 };
 
 static const struct {
-    const char *mode, *problem;
+    const char *mode, *kind, *parameters;
 } POOLINGS[] = {
-    {"MAX", "maxpool"},
-    {"MAX_DETERMINISTIC", "maxpool"},
-    {"AVERAGE_COUNT_INCLUDE_PADDING", "avgpool count_include_pad=1"},
-    {"AVERAGE_COUNT_EXCLUDE_PADDING", "avgpool count_include_pad=0"},
+    {"MAX", "maxpool", ""},
+    {"MAX_DETERMINISTIC", "maxpool", ""},
+    {"AVERAGE_COUNT_INCLUDE_PADDING", "avgpool", " count_pad=1"},
+    {"AVERAGE_COUNT_EXCLUDE_PADDING", "avgpool", " count_pad=0"},
 };
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
@@ -186,12 +183,20 @@ static int name_activation(call *c, bz_record *r)
     return f < 0 ? -1 : name_elementwise(c, r, FUNCTIONS[f].kind, FUNCTIONS[f].parameters, "cudnnActivationForward");
 }
 
+/* Scale, shift, mean and variance have a value for each channel, or for each element of one image. */
 static int name_batchnorm(call *c, bz_record *r, const char *training, const char *algorithm)
 {
-    const char *mode = !strcmp(c->mode[0], "PER_ACTIVATION") ? " mode=peractivation" : "";
-    if (!*mode && strcmp(c->mode[0], "SPATIAL") != 0)
+    long x[4];
+    bool each = !strcmp(c->mode[0], "PER_ACTIVATION");
+    if (!each && strcmp(c->mode[0], "SPATIAL") != 0)
         return bz_fail(c->err, BZ_BAD_INPUT, "there is no batch normalization '%s'", c->mode[0]);
-    return name_elementwise(c, r, "batchnorm", bz_arena_printf(c->arena, "%s%s", mode, training), algorithm);
+    if (get_input(c, x))
+        return -1;
+    const char *size =
+        each ? bz_arena_printf(c->arena, "%ldx%ldx%ld", x[1], x[2], x[3]) : bz_arena_printf(c->arena, "%ld", x[1]);
+    return name_elementwise(
+        c, r, "batchnorm",
+        bz_arena_printf(c->arena, " scale=%s b=%s mean=%s var=%s%s", size, size, size, size, training), algorithm);
 }
 
 static int name_batchnorm_inference(call *c, bz_record *r)
@@ -206,21 +211,27 @@ static int name_batchnorm_training(call *c, bz_record *r)
 
 static int name_pooling(call *c, bz_record *r)
 {
-    long kernel[2], stride[2], pad[2];
-    if (get_all(c, (const char *const[]){"filter_height", "filter_width"}, 1, kernel, 2) ||
+    long x[4], kernel[2], stride[2], pad[2], y[2];
+    if (get_input(c, x) || get_all(c, (const char *const[]){"filter_height", "filter_width"}, 1, kernel, 2) ||
         get_all(c, (const char *const[]){"stride_height", "stride_width"}, 1, stride, 2) ||
         get_all(c, (const char *const[]){"pad_height", "pad_width"}, 0, pad, 2))
         return -1;
+    for (int i = 0; i < 2; i++) {
+        y[i] = (x[2 + i] + 2 * pad[i] - kernel[i]) / stride[i] + 1;
+        if (x[2 + i] + 2 * pad[i] < kernel[i])
+            return bz_fail(c->err, BZ_BAD_INPUT, "the window is larger than the input");
+    }
     for (int i = 0; i < COUNT(POOLINGS); i++) {
         if (strcmp(POOLINGS[i].mode, c->mode[0]) != 0)
             continue;
-        const char *space = strchr(POOLINGS[i].problem, ' ');
-        size_t kind = strcspn(POOLINGS[i].problem, " ");
-        const char *rest =
-            bz_arena_printf(c->arena, " kernel=%ldx%ld stride=%ldx%ld pad=%ldx%ldx%ldx%ld%s", kernel[0], kernel[1],
-                            stride[0], stride[1], pad[0], pad[1], pad[0], pad[1], space ? space : "");
-        return name_elementwise(c, r, bz_arena_strn(c->arena, POOLINGS[i].problem, kind), rest,
-                                bz_arena_printf(c->arena, "cudnnPoolingForward %s", c->mode[0]));
+        r->variant.algorithm = bz_arena_printf(c->arena, "cudnnPoolingForward %s", c->mode[0]);
+        r->problem =
+            bz_arena_printf(c->arena,
+                            "%s x=%ldx%ldx%ldx%ld y=%ldx%ldx%ldx%ld kernel=%ldx%ld stride=%ldx%ld "
+                            "pad=%ldx%ldx%ldx%ld dilation=1x1%s dtype=%s",
+                            POOLINGS[i].kind, x[0], x[1], x[2], x[3], x[0], x[1], y[0], y[1], kernel[0], kernel[1],
+                            stride[0], stride[1], pad[0], pad[1], pad[0], pad[1], POOLINGS[i].parameters, c->dtype);
+        return 0;
     }
     return bz_fail(c->err, BZ_BAD_INPUT, "there is no pooling '%s'", c->mode[0]);
 }
@@ -242,7 +253,7 @@ static int name_add_tensor(call *c, bz_record *r)
     if (get_input(c, x) || get_all(c, (const char *const[]){"bias[0]", "bias[1]", "bias[2]", "bias[3]"}, 1, bias, 4))
         return -1;
     r->variant.algorithm = "cudnnAddTensor";
-    r->problem = bz_arena_printf(c->arena, "expand x=%ldx%ldx%ldx%ld shape=%ldx%ldx%ldx%ld dtype=%s", bias[0], bias[1],
+    r->problem = bz_arena_printf(c->arena, "expand x=%ldx%ldx%ldx%ld y=%ldx%ldx%ldx%ld dtype=%s", bias[0], bias[1],
                                  bias[2], bias[3], x[0], x[1], x[2], x[3], c->dtype);
     return 0;
 }
