@@ -42,13 +42,19 @@ bool bz_text_is_plain(const char *s, size_t limit)
     if (n > limit)
         return false;
     for (const unsigned char *p = (const unsigned char *)s; *p;) {
+        if (*p >= 0x20 && *p < 0x7f) {
+            p++;
+            continue;
+        }
         int more = *p < 0x80                 ? 0
                    : *p >= 0xc2 && *p < 0xe0 ? 1
                    : (*p & 0xf0) == 0xe0     ? 2
                    : *p >= 0xf0 && *p < 0xf5 ? 3
                                              : -1;
-        /* U+0080 to U+009F are control characters too */
-        if (more < 0 || *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0))
+        /* U+0080 to U+009F are control characters too; then what is longer than it need be, surrogates,
+         * and what lies beyond the last character */
+        if (more < 0 || *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0) || (*p == 0xe0 && p[1] < 0xa0) ||
+            (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
             return false;
         p++;
         for (; more > 0; more--)

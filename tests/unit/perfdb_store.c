@@ -168,6 +168,9 @@ static void test_bad_records(void **state)
     REFUSED(r.problem = "conv \xff", "problem");
     REFUSED(r.problem = "conv \xc2\x85", "problem");
     REFUSED(r.problem = "conv \xe2\x82", "problem");
+    REFUSED(r.problem = "conv \xe0\x81\x81", "problem");
+    REFUSED(r.problem = "conv \xed\xa0\x80", "problem");
+    REFUSED(r.problem = "conv \xf4\x90\x80\x80", "problem");
     REFUSED(r.variant.algorithm = "a\nb", "algorithm");
     REFUSED(r.variant.backend = NULL, "backend");
     REFUSED(r.median = NAN, "median");
