@@ -75,6 +75,9 @@ bz_entry_state bz_system_decode(const void *key, size_t key_len, const void *val
 void bz_problem_encode(const char *problem, bz_buf *out);
 bz_entry_state bz_problem_decode(const void *key, size_t key_len, const void *value, size_t len, const char **problem);
 
+/* As bz_record_check, without the system's name and the problem's text: those are not in the entry. */
+int bz_record_check_content(const bz_record *r, bz_error *err);
+
 /* "" for NULL */
 const char *bz_text_or_empty(const char *s);
 

@@ -95,15 +95,10 @@ static int check_texts(const bz_record *r, bz_error *err)
         size_t limit;
         bool wanted;
     } texts[] = {
-        {"problem", r->problem, LONGEST_PROBLEM, true},
-        {"backend", r->variant.backend, 64, true},
-        {"algorithm", r->variant.algorithm, LONGEST_NAME, true},
-        {"layout", r->variant.layout, 64, true},
-        {"math", r->variant.math, 64, true},
-        {"clock", r->setting.clock, 200, false},
-        {"reason", r->reason, 4000, false},
-        {"checked", r->checked, 4000, false},
-        {"meta", r->meta, LONGEST_PROBLEM, false},
+        {"backend", r->variant.backend, 64, true}, {"algorithm", r->variant.algorithm, LONGEST_NAME, true},
+        {"layout", r->variant.layout, 64, true},   {"math", r->variant.math, 64, true},
+        {"clock", r->setting.clock, 200, false},   {"reason", r->reason, 4000, false},
+        {"checked", r->checked, 4000, false},      {"meta", r->meta, LONGEST_PROBLEM, false},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *text = bz_text_or_empty(texts[i].text);
@@ -133,7 +128,17 @@ static int check_numbers(const bz_record *r, bz_error *err)
 
 int bz_record_check(const bz_record *r, bz_error *err)
 {
-    if (bz_system_check(bz_text_or_empty(r->system), err) || check_texts(r, err) || check_numbers(r, err))
+    const char *problem = bz_text_or_empty(r->problem);
+    if (!*problem)
+        return bz_fail(err, BZ_BAD_INPUT, "there is no problem");
+    if (!bz_text_is_plain(problem, LONGEST_PROBLEM))
+        return bz_fail(err, BZ_BAD_INPUT, "the problem is longer than %d bytes, or no plain text", LONGEST_PROBLEM);
+    return bz_system_check(bz_text_or_empty(r->system), err) || bz_record_check_content(r, err) ? -1 : 0;
+}
+
+int bz_record_check_content(const bz_record *r, bz_error *err)
+{
+    if (check_texts(r, err) || check_numbers(r, err))
         return -1;
     if (r->status == BZ_RECORD_OK && !(r->median > 0))
         return bz_fail(err, BZ_BAD_INPUT, "an ok record needs a median above 0");
