@@ -157,6 +157,12 @@ void bz_json_null(bz_json *j)
     bz_buf_puts(j->out, "null");
 }
 
+void bz_json_raw(bz_json *j, const char *json)
+{
+    before(j);
+    bz_buf_puts(j->out, json);
+}
+
 void bz_json_key_str(bz_json *j, const char *key, const char *s)
 {
     bz_json_key(j, key);

@@ -29,6 +29,7 @@ void bz_json_int(bz_json *j, int64_t v);
 void bz_json_num(bz_json *j, double v); /* shortest text that reads back as the same double */
 void bz_json_bool(bz_json *j, bool v);
 void bz_json_null(bz_json *j);
+void bz_json_raw(bz_json *j, const char *json); /* a value that is JSON already */
 
 /* key and value in one */
 void bz_json_key_str(bz_json *j, const char *key, const char *s);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 static const bz_command *const COMMANDS[] = {
+    &bz_command_db,
     &bz_command_layers,
     &bz_command_strip,
 };

@@ -1,0 +1,112 @@
+/* benanza db …: the performance database at the command line. db_show.c, db_text.c and db_care.c have
+ * the subcommands. */
+#include "cli/db.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void warn(void *user, const char *text)
+{
+    bz_warn(user, "%s", text);
+}
+
+int bz_db_open(const bz_command *command, const char *dir, bool read_only, bool untrusted, bz_perfdb **db,
+               bz_error *err)
+{
+    char *where = bz_perfdb_where(dir);
+    const bz_perfdb_options options = {
+        .read_only = read_only, .untrusted = untrusted, .warn = warn, .user = (void *)command};
+    int rc = bz_perfdb_open(db, where, &options, err);
+    free(where);
+    return rc;
+}
+
+int bz_db_system(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err)
+{
+    *system = NULL;
+    if (!name || bz_perfdb_system(db, name, system, err))
+        return name ? -1 : 0;
+    return *system ? 0
+                   : bz_fail(err, BZ_BAD_INPUT, "%s: knows no system '%s': 'benanza db ls' lists those it knows",
+                             bz_perfdb_dir(db), name);
+}
+
+int bz_db_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
+                int least, int most, int *status)
+{
+    bz_error err;
+    int rc = bz_options_parse(command, options, argc, argv, arguments, &err);
+    if (!rc && (arguments->n < least || arguments->n > most))
+        rc = bz_fail(&err, BZ_USAGE, "%s: see --help",
+                     arguments->n < least ? "arguments are missing" : "too many arguments");
+    *status = rc > 0 ? BZ_OK : rc < 0 ? bz_report(command, &err) : BZ_OK;
+    if (rc)
+        bz_list_free(arguments);
+    return rc;
+}
+
+int bz_db_finish(const bz_command *command, int rc, const bz_buf *out, bz_error *err)
+{
+    if (!rc && out->len)
+        rc = bz_output(NULL, out, err);
+    return rc ? bz_report(command, err) : BZ_OK;
+}
+
+const char *bz_db_day(char out[32], int64_t date)
+{
+    time_t t = (time_t)date;
+    struct tm tm;
+    if (!date || !gmtime_r(&t, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M", &tm))
+        return "";
+    return out;
+}
+
+static const bz_command *const SUBCOMMANDS[] = {&bz_command_db_ls,      &bz_command_db_show,  &bz_command_db_export,
+                                                &bz_command_db_import,  &bz_command_db_merge, &bz_command_db_check,
+                                                &bz_command_db_compact, &bz_command_db_gc};
+enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof(void *) };
+
+static const char *subname(const bz_command *c)
+{
+    return c->name + strlen("db ");
+}
+
+static void print_help(FILE *f)
+{
+    fputs("usage: benanza db COMMAND [OPTIONS] ARGUMENTS\nThe performance database.\n\n", f);
+    for (int i = 0; i < N_SUBCOMMANDS; i++)
+        fprintf(f, "  %-8s  %.*s\n", subname(SUBCOMMANDS[i]), (int)strcspn(SUBCOMMANDS[i]->summary, "\n"),
+                SUBCOMMANDS[i]->summary);
+    fputs("\nbenanza db COMMAND --help tells more.\n", f);
+}
+
+static int run_db(int argc, char **argv)
+{
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk */
+    if (argc < 2) {
+        print_help(stderr);
+        return BZ_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+        print_help(stdout);
+        return BZ_OK;
+    }
+    const char *names[N_SUBCOMMANDS];
+    for (int i = 0; i < N_SUBCOMMANDS; i++) {
+        names[i] = subname(SUBCOMMANDS[i]);
+        if (!strcmp(argv[1], names[i]))
+            return SUBCOMMANDS[i]->run(argc - 1, argv + 1);
+    }
+    bz_error err;
+    const char *meant = bz_did_you_mean(argv[1], names, N_SUBCOMMANDS);
+    bz_fail(&err, BZ_USAGE, "there is no command 'db %s': %s%s", argv[1],
+            meant ? "did you mean db " : "see benanza db --help", meant ? meant : "");
+    fprintf(stderr, "benanza: %s\n", err.text);
+    return (int)err.code;
+}
+
+const bz_command bz_command_db = {"db", "COMMAND [OPTIONS] ARGUMENTS",
+                                  "the performance database: ls, show, export, import, …", run_db};

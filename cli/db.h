@@ -1,0 +1,31 @@
+/* db: what the subcommands of benanza db share. Private to cli/db*.c. */
+#ifndef BZ_CLI_DB_H
+#define BZ_CLI_DB_H
+
+#include "cli/cli.h"
+#include "perfdb/perfdb.h"
+
+#define DB_HELP "the database (else $BENANZA_DB, else\n$XDG_DATA_HOME/benanza/perfdb)"
+
+/* Opens the database that --db names, or the usual one; its warnings go to stderr. */
+int bz_db_open(const bz_command *command, const char *dir, bool read_only, bool untrusted, bz_perfdb **db,
+               bz_error *err);
+
+/* The system that --system names; NULL for all. */
+int bz_db_system(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err);
+
+/* Parses the command line of a subcommand with `least` to `most` arguments. Returns 0 to go on; else
+ * *status is what to exit with. */
+int bz_db_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
+                int least, int most, int *status);
+
+/* Prints the result if there is one, else the error; returns the exit status. */
+int bz_db_finish(const bz_command *command, int rc, const bz_buf *out, bz_error *err);
+
+/* 2026-09-21 14:00, in UTC; "" where the date is not known. */
+const char *bz_db_day(char out[32], int64_t date);
+
+extern const bz_command bz_command_db_ls, bz_command_db_show, bz_command_db_export, bz_command_db_import,
+    bz_command_db_merge, bz_command_db_check, bz_command_db_compact, bz_command_db_gc;
+
+#endif

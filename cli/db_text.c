@@ -1,0 +1,208 @@
+/* benanza db export, db import and db merge. */
+#include "cli/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* export */
+
+static bool ends_in_zst(const char *path)
+{
+    size_t n = strlen(path);
+    return n >= 4 && !strcmp(path + n - 4, ".zst");
+}
+
+/* The file appears whole or not at all. */
+static int export_file(bz_perfdb *db, const bz_perfdb_filter *filter, const char *path, size_t *n, bz_error *err)
+{
+    bz_buf part = {0};
+    bz_buf_printf(&part, "%s.part", path);
+    int fd = open(part.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int rc = fd < 0 ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno)) : 0;
+    if (!rc && bz_perfdb_export(db, filter, fd, ends_in_zst(path), n, err))
+        rc = bz_fail_in(err, "%s", path);
+    if (fd >= 0 && close(fd) && !rc)
+        rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+    if (!rc && rename(part.data, path))
+        rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+    if (rc && fd >= 0)
+        unlink(part.data);
+    bz_buf_free(&part);
+    return rc;
+}
+
+static int run_export(int argc, char **argv);
+const bz_command bz_command_db_export = {"db export", "[OPTIONS]", "Writes systems and records as JSON lines.",
+                                         run_export};
+
+static int run_export(int argc, char **argv)
+{
+    const char *dir = NULL, *system = NULL, *path = NULL;
+    bool newest = false;
+    bz_perfdb_filter filter = {0};
+    const bz_option options[] = {
+        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
+        {"o|output", BZ_OPTION_TEXT, &path, "FILE", "write there; with .zst at the end, packed"},
+        {"system", BZ_OPTION_TEXT, &system, "NAME", "only this system; a bare slug means its newest stack"},
+        {"dtype", BZ_OPTION_TEXT, &filter.dtype, "TYPE", "only problems of this data type"},
+        {"newest", BZ_OPTION_FLAG, &newest, NULL, "without the history"},
+        {0},
+    };
+    bz_list arguments = {0};
+    int status;
+    if (bz_db_parse(&bz_command_db_export, options, argc, argv, &arguments, 0, 0, &status))
+        return status;
+    bz_perfdb *db = NULL;
+    bz_error err;
+    size_t n = 0;
+    filter.history = !newest;
+    int rc = bz_db_open(&bz_command_db_export, dir, true, false, &db, &err);
+    if (!rc)
+        rc = bz_db_system(db, system, &filter.system, &err);
+    if (!rc)
+        rc = path ? export_file(db, &filter, path, &n, &err)
+                  : bz_perfdb_export(db, &filter, STDOUT_FILENO, false, &n, &err);
+    bz_perfdb_close(db);
+    if (!rc && path)
+        fprintf(stderr, "%zu record%s written to %s\n", n, n == 1 ? "" : "s", path);
+    return rc ? bz_report(&bz_command_db_export, &err) : BZ_OK;
+}
+
+/* import and merge */
+
+static void print_count(bz_json *j, bz_buf *out, const char *from, const bz_perfdb_import_report *r, bool json)
+{
+    if (json) {
+        bz_json_object(j);
+        bz_json_key_str(j, "from", from);
+        bz_json_key_int(j, "lines", (int64_t)r->lines);
+        bz_json_key_int(j, "records", (int64_t)r->records);
+        bz_json_key_int(j, "systems", (int64_t)r->systems);
+        bz_json_key_int(j, "added", (int64_t)r->count.added);
+        bz_json_key_int(j, "replaced", (int64_t)r->count.replaced);
+        bz_json_key_int(j, "kept", (int64_t)r->count.kept);
+        bz_json_key_int(j, "bad", (int64_t)r->bad);
+        bz_json_key_int(j, "unknown", (int64_t)r->unknown);
+        bz_json_object_end(j);
+        return;
+    }
+    bz_buf_clean(out, from);
+    bz_buf_printf(out, ": %zu records: %zu added, %zu replaced, %zu known already", r->records, r->count.added,
+                  r->count.replaced, r->count.kept);
+    if (r->bad)
+        bz_buf_printf(out, "; %zu of %zu lines left out", r->bad, r->lines);
+    if (r->unknown)
+        bz_buf_printf(out, "; %zu unknown members passed over", r->unknown);
+    bz_buf_putc(out, '\n');
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A folder is another database, whoever made it; everything else is text. */
+static int merge_one(const bz_command *command, bz_perfdb *db, const char *path, bz_perfdb_import_report *r,
+                     bz_error *err)
+{
+    struct stat st;
+    *r = (bz_perfdb_import_report){0};
+    if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
+        return bz_perfdb_import(db, path, NULL, r, err);
+    if (same_file(path, bz_perfdb_dir(db)))
+        return bz_fail(err, BZ_USAGE, "%s: is the database that is merged into", path);
+    bz_perfdb *from;
+    if (bz_db_open(command, path, true, true, &from, err))
+        return -1;
+    int rc = bz_perfdb_merge(db, from, &r->count, err);
+    r->records = r->lines = r->count.added + r->count.replaced + r->count.kept;
+    bz_perfdb_close(from);
+    return rc;
+}
+
+/* Both commands: one source after the other; what went in before a failure stays, and is printed. */
+static int take_in(const bz_command *command, const char *dir, const char *system, const bz_list *from, bool json)
+{
+    bz_perfdb *db = NULL;
+    bz_error err;
+    bz_buf out = {0};
+    bz_json j = bz_json_to(&out, true);
+    size_t bad = 0;
+    int rc = bz_db_open(command, dir, false, false, &db, &err);
+    j.flat = 2;
+    if (json)
+        bz_json_array(&j);
+    for (int i = 0; i < from->n && !rc; i++) {
+        bz_perfdb_import_report r;
+        rc = system ? bz_perfdb_import(db, from->item[i], system, &r, &err)
+                    : merge_one(command, db, from->item[i], &r, &err);
+        if (!rc || r.count.added)
+            print_count(&j, &out, from->item[i], &r, json);
+        bad += r.bad;
+    }
+    if (json) {
+        bz_json_array_end(&j);
+        bz_buf_putc(&out, '\n');
+    }
+    bz_error output_err;
+    if (out.len && bz_output(NULL, &out, rc ? &output_err : &err))
+        rc = -1;
+    bz_perfdb_close(db);
+    bz_buf_free(&out);
+    return rc ? bz_report(command, &err) : bad ? BZ_INCOMPLETE : BZ_OK;
+}
+
+static int run_import(int argc, char **argv);
+const bz_command bz_command_db_import = {
+    "db import", "[OPTIONS] FILE...",
+    "Adds records from text files.\nJSON lines, or the original tool's Google Benchmark JSON; plain, zstd or "
+    "gzip.\n'-' is standard input.",
+    run_import};
+
+static int run_import(int argc, char **argv)
+{
+    const char *dir = NULL, *system = NULL;
+    bool json = false;
+    const bz_option options[] = {
+        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
+        {"system", BZ_OPTION_TEXT, &system, "NAME", "the system of records that name none"},
+        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON"},
+        {0},
+    };
+    bz_list files = {0};
+    int status;
+    if (bz_db_parse(&bz_command_db_import, options, argc, argv, &files, 1, 100000, &status))
+        return status;
+    status = take_in(&bz_command_db_import, dir, system, &files, json);
+    bz_list_free(&files);
+    return status;
+}
+
+static int run_merge(int argc, char **argv);
+const bz_command bz_command_db_merge = {
+    "db merge", "[OPTIONS] SOURCE...",
+    "Adds what other databases or exports have.\nFolders are databases, files exports. Of two "
+    "tellings of one measurement, measured wins over\nimported over modelled, then "
+    "ok over not, then more samples, then the narrower interval.",
+    run_merge};
+
+static int run_merge(int argc, char **argv)
+{
+    const char *dir = NULL;
+    bool json = false;
+    const bz_option options[] = {
+        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP}, {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON"}, {0}};
+    bz_list sources = {0};
+    int status;
+    if (bz_db_parse(&bz_command_db_merge, options, argc, argv, &sources, 1, 100000, &status))
+        return status;
+    status = take_in(&bz_command_db_merge, dir, NULL, &sources, json);
+    bz_list_free(&sources);
+    return status;
+}

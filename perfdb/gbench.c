@@ -1,0 +1,439 @@
+/* The original tool's results: Google Benchmark JSON, one benchmark per library call. The name says
+ * what was asked for (gbench_name.c), the counters what came of it. What surprises:
+ *
+ * - Versions and the GPU's name are stored as keys ("cudnn_version:7.6.3": hash), and only in
+ *   benchmarks that worked. Host names are left behind.
+ * - Times are those of an event pair around each call: no call is faster than some 8 µs. They are
+ *   the mean over all iterations; repetitions of one benchmark are the only samples there are.
+ * - With CUPTI on, a call of 9 µs takes 2 ms: those benchmarks are left out. */
+#include "perfdb/gbench.h"
+
+#include "perfdb/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <yajl/yajl_parse.h>
+
+#define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
+
+/* Systems */
+
+static const struct {
+    const char *gpu, *slug;
+} GPUS[] = {
+    {"Tesla K80", "k80"},
+    {"Tesla M60", "m60"},
+    {"TITAN Xp", "titan-xp"},
+    {"TITAN V", "titan-v"},
+    {"Tesla T4", "t4"},
+    {"Tesla P4", "p4"},
+    {"Quadro RTX 6000", "rtx6000"},
+    {"Tesla V100-SXM2-16GB", "v100"},
+    {"Tesla P100-PCIE-16GB", "p100"},
+};
+
+/* A GPU that is not in the table keeps its name, made fit for a slug. */
+static char *gpu_slug(bz_arena *arena, const char *gpu)
+{
+    for (int i = 0; i < COUNT(GPUS); i++)
+        if (!strcmp(GPUS[i].gpu, gpu))
+            return bz_arena_str(arena, GPUS[i].slug);
+    char *slug = bz_arena_str(arena, gpu);
+    for (char *p = slug; *p; p++) {
+        if (*p >= 'A' && *p <= 'Z')
+            *p = (char)(*p - 'A' + 'a');
+        else if (!(*p >= 'a' && *p <= 'z') && !(*p >= '0' && *p <= '9'))
+            *p = '-';
+    }
+    return slug;
+}
+
+/* The file: rows gathered first, as only those that worked name the system */
+
+enum { KEY_GPU, KEY_CUDNN, KEY_CAPABILITY, KEY_CUBLAS, KEY_DRIVER, KEY_RUNTIME, N_NAMED };
+static const struct {
+    const char *prefix, *detail;
+} NAMED[N_NAMED] = {
+    [KEY_GPU] = {"gpu_name:", "gpu"},
+    [KEY_CUDNN] = {"cudnn_version:", "cudnn"},
+    [KEY_CAPABILITY] = {"compute_capability:", "compute_capability"},
+    [KEY_CUBLAS] = {"cublas_version:", "cublas"},
+    [KEY_DRIVER] = {"cuda_driver_version:", "cuda_driver"},
+    [KEY_RUNTIME] = {"cuda_runtime_version:", "cuda_runtime"},
+};
+
+typedef struct {
+    const char *name, *message, *unit;
+    double time, iterations, workspace, algorithm, advised;
+    bool error, aggregate, cupti, foreign;
+    size_t number;
+} row;
+
+static const struct {
+    const char *key;
+    size_t offset;
+} NUMBERS[] = {
+    {"real_time", offsetof(row, time)},
+    {"iterations", offsetof(row, iterations)},
+    {"workspace_bytes", offsetof(row, workspace)},
+    {"convolution_algorithm", offsetof(row, algorithm)},
+    {"advised_convolution_algorithm", offsetof(row, advised)},
+};
+
+typedef enum { PART_NONE, PART_CONTEXT, PART_ROWS } part;
+
+typedef struct {
+    bz_arena *arena;
+    part part;
+    int depth;
+    char key[128];
+    row now, *rows;
+    size_t n, cap;
+    const char *date, *named[N_NAMED];
+} file;
+
+static bool key_is(const file *f, const char *key)
+{
+    return !strcmp(f->key, key);
+}
+
+static bool in_row(const file *f)
+{
+    return f->part == PART_ROWS && f->depth == 3;
+}
+
+static int on_number(void *ctx, const char *text, size_t len)
+{
+    file *f = ctx;
+    char digits[64];
+    if (!in_row(f) || len >= sizeof digits)
+        return 1;
+    memcpy(digits, text, len);
+    digits[len] = 0;
+    double v = strtod(digits, NULL);
+    for (int i = 0; i < COUNT(NUMBERS); i++)
+        if (key_is(f, NUMBERS[i].key))
+            *(double *)(void *)((char *)&f->now + NUMBERS[i].offset) = v;
+    if (key_is(f, "cupti_enabled"))
+        f->now.cupti = v > 0;
+    return 1;
+}
+
+static int on_bool(void *ctx, int truth)
+{
+    file *f = ctx;
+    if (in_row(f) && key_is(f, "error_occurred"))
+        f->now.error = truth != 0;
+    return 1;
+}
+
+static int on_string(void *ctx, const unsigned char *bytes, size_t len)
+{
+    file *f = ctx;
+    const char **to = in_row(f) && key_is(f, "name")                                  ? &f->now.name
+                      : in_row(f) && key_is(f, "error_message")                       ? &f->now.message
+                      : in_row(f) && key_is(f, "time_unit")                           ? &f->now.unit
+                      : f->part == PART_CONTEXT && f->depth == 2 && key_is(f, "date") ? &f->date
+                                                                                      : NULL;
+    if (to)
+        *to = bz_arena_strn(f->arena, (const char *)bytes, len);
+    if (in_row(f) && key_is(f, "run_type"))
+        f->now.aggregate = len == 9 && !memcmp(bytes, "aggregate", 9);
+    return 1;
+}
+
+/* Keys that are values: the first of each is the file's, a row with another is from elsewhere. */
+static int on_key(void *ctx, const unsigned char *bytes, size_t len)
+{
+    file *f = ctx;
+    const char *text = (const char *)bytes;
+    size_t n = len < sizeof f->key ? len : sizeof f->key - 1;
+    memcpy(f->key, text, n);
+    f->key[n] = 0;
+    if (f->depth == 1)
+        f->part = key_is(f, "context") ? PART_CONTEXT : key_is(f, "benchmarks") ? PART_ROWS : PART_NONE;
+    for (int i = 0; in_row(f) && i < N_NAMED; i++) {
+        size_t skip = strlen(NAMED[i].prefix);
+        if (len < skip || memcmp(text, NAMED[i].prefix, skip) != 0)
+            continue;
+        const char *value = bz_arena_strn(f->arena, text + skip, len - skip);
+        if (!f->named[i])
+            f->named[i] = value;
+        else if (strcmp(f->named[i], value) != 0)
+            f->now.foreign = true;
+    }
+    return 1;
+}
+
+static int on_open(void *ctx)
+{
+    file *f = ctx;
+    if (++f->depth == 3 && f->part == PART_ROWS)
+        f->now = (row){.time = NAN, .workspace = 0, .algorithm = -1, .advised = -2, .number = f->n + 1};
+    return 1;
+}
+
+static int on_close(void *ctx)
+{
+    file *f = ctx;
+    if (in_row(f)) {
+        if (f->n == f->cap) {
+            f->cap = f->cap ? f->cap * 2 : 1024;
+            f->rows = bz_realloc(f->rows, f->cap, sizeof *f->rows);
+        }
+        f->rows[f->n++] = f->now;
+    }
+    f->depth--;
+    return 1;
+}
+
+static const yajl_callbacks CALLBACKS = {
+    .yajl_boolean = on_bool,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_open,
+    .yajl_map_key = on_key,
+    .yajl_end_map = on_close,
+    .yajl_start_array = on_open,
+    .yajl_end_array = on_close,
+};
+
+static int read_rows(file *f, const char *path, bz_source *source, bz_error *err)
+{
+    enum { CHUNK = 1 << 16 };
+    unsigned char *chunk = bz_alloc(CHUNK, 1);
+    yajl_handle h = yajl_alloc(&CALLBACKS, NULL, f);
+    yajl_status status = yajl_status_ok;
+    size_t n = 1;
+    int rc = 0;
+    while (n && !rc && status == yajl_status_ok) {
+        rc = bz_source_read(source, chunk, CHUNK, &n, err);
+        if (!rc)
+            status = n ? yajl_parse(h, chunk, n) : yajl_complete_parse(h);
+    }
+    if (!rc && status != yajl_status_ok) {
+        unsigned char *why = yajl_get_error(h, 0, chunk, n);
+        why[strcspn((char *)why, "\n")] = 0;
+        rc = bz_fail(err, BZ_BAD_INPUT, "%s: not JSON behind benchmark %zu: %s", path, f->n, (char *)why);
+        yajl_free_error(h, why);
+    }
+    yajl_free(h);
+    free(chunk);
+    return rc;
+}
+
+/* Records */
+
+static int64_t unix_date(const char *text)
+{
+    struct tm t = {0};
+    if (!text || !strptime(text, "%Y-%m-%d %H:%M:%S", &t))
+        return 0;
+    time_t seconds = timegm(&t); /* its time zone was not recorded */
+    return seconds > 0 ? seconds : 0;
+}
+
+static double unit_seconds(const char *unit)
+{
+    return !unit || !strcmp(unit, "ns") ? 1e-9 : !strcmp(unit, "us") ? 1e-6 : !strcmp(unit, "ms") ? 1e-3 : 1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double quantile(const double *sorted, size_t n, double q)
+{
+    double at = q * (double)(n - 1);
+    size_t i = (size_t)at;
+    return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
+}
+
+/* A benchmark and its repetitions */
+typedef struct {
+    bz_record record;
+    double *sample;
+    size_t n, cap, number;
+} group;
+
+static void add_sample(group *g, const row *w, double seconds, bz_arena *arena)
+{
+    if (g->n == g->cap) {
+        size_t cap = g->cap ? g->cap * 2 : 1;
+        g->sample = bz_arena_grow(arena, g->sample, g->n, cap, sizeof *g->sample);
+        g->cap = cap;
+    }
+    g->sample[g->n++] = seconds;
+    g->record.iterations += (int64_t)fmin(fmax(w->iterations, 0), 1e15);
+    g->record.workspace = (int64_t)fmin(fmax(w->workspace, 0), 1e15);
+    g->record.chosen = w->algorithm == w->advised;
+}
+
+static void finish_group(group *g)
+{
+    bz_record *r = &g->record;
+    if (g->n == 0)
+        return;
+    qsort(g->sample, g->n, sizeof *g->sample, by_value);
+    r->status = BZ_RECORD_OK;
+    r->reason = "";
+    r->n = (int64_t)g->n;
+    r->median = quantile(g->sample, g->n, 0.5);
+    if (g->n == 1) /* a mean over iterations: how they spread is not known */
+        return;
+    r->min = g->sample[0];
+    r->max = g->sample[g->n - 1];
+    r->q25 = quantile(g->sample, g->n, 0.25);
+    r->q75 = quantile(g->sample, g->n, 0.75);
+    r->noisy = r->max - r->min > 0.025 * r->median;
+}
+
+static const char *benchmark_meta(bz_arena *arena, const char *name)
+{
+    bz_buf text = {0};
+    bz_json j = bz_json_to(&text, false);
+    bz_json_object(&j);
+    bz_json_key_str(&j, "benchmark", bz_arena_strn(arena, name, strcspn(name, "/")));
+    bz_json_object_end(&j);
+    const char *meta = bz_arena_strn(arena, text.data, text.len);
+    bz_buf_free(&text);
+    return meta;
+}
+
+/* What a row alone says; -1 where nothing can be made of it. */
+static int row_record(const row *w, bz_arena *arena, bz_record *r, bz_error *err)
+{
+    *r = (bz_record){.median = NAN,
+                     .q25 = NAN,
+                     .q75 = NAN,
+                     .min = NAN,
+                     .max = NAN,
+                     .low = NAN,
+                     .high = NAN,
+                     .launch = NAN,
+                     .bytes = NAN,
+                     .checked = "skipped",
+                     .timing = BZ_TIMING_EVENT_PAIR,
+                     .provenance = BZ_PROVENANCE_IMPORTED,
+                     .setting = {.threads = 1},
+                     .status = BZ_RECORD_FAILED};
+    if (!w->name)
+        return bz_fail(err, BZ_BAD_INPUT, "a benchmark without a name");
+    if (bz_gbench_name(w->name, arena, r, err))
+        return -1;
+    if (w->foreign)
+        return bz_fail(err, BZ_BAD_INPUT, "from another system than the benchmarks before it");
+    if (!w->error && !(w->time > 0))
+        return bz_fail(err, BZ_BAD_INPUT, "has neither a time nor an error");
+    r->reason = w->message && *w->message ? w->message : "failed without a message";
+    if (strstr(r->reason, "NOT_SUPPORTED"))
+        r->status = BZ_RECORD_UNSUPPORTED;
+    r->meta = benchmark_meta(arena, w->name);
+    return 0;
+}
+
+/* Rows with the same problem and variant become one group, in the order of the file. */
+static group *group_rows(bz_import *in, const file *f, size_t *n)
+{
+    group *groups = BZ_NEW(f->arena, group, f->n);
+    bz_map map = {0};
+    size_t cupti = 0;
+    *n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        const row *w = &f->rows[i];
+        bz_record r;
+        bz_error why;
+        if (w->aggregate)
+            continue;
+        in->report->lines++;
+        if (w->cupti) {
+            in->report->bad++;
+            cupti++;
+            continue;
+        }
+        if (row_record(w, f->arena, &r, &why)) {
+            bz_import_bad(in, w->number, why.text);
+            continue;
+        }
+        const char *key = bz_arena_printf(f->arena, "%s\n%s\n%s", r.problem, r.variant.algorithm, r.variant.math);
+        uint32_t at = bz_map_add(&map, key, strlen(key), (uint32_t)*n);
+        if (at == *n)
+            groups[(*n)++] = (group){.record = r, .number = w->number};
+        if (!w->error)
+            add_sample(&groups[at], w, w->time * unit_seconds(w->unit), f->arena);
+    }
+    bz_map_free(&map);
+    if (cupti)
+        bz_store_warn(in->db, "%s: %zu benchmarks left out: CUPTI counted meanwhile, the times are the counting's",
+                      in->path, cupti);
+    return groups;
+}
+
+static int put_system(bz_import *in, const file *f, int64_t date, const char **name, bz_error *err)
+{
+    if (in->system) {
+        *name = in->system;
+    } else if (f->named[KEY_GPU]) {
+        const char *cudnn = f->named[KEY_CUDNN];
+        *name = bz_arena_printf(f->arena, "%s%s%s", gpu_slug(f->arena, f->named[KEY_GPU]), cudnn ? "@cudnn" : "",
+                                cudnn ? cudnn : "");
+    } else {
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "%s: no benchmark in it worked, so it does not say on which system it ran: "
+                       "name that with --system",
+                       in->path);
+    }
+    bz_buf details = {0};
+    bz_json j = bz_json_to(&details, false);
+    bz_json_object(&j);
+    for (int i = 0; i < N_NAMED; i++)
+        if (f->named[i])
+            bz_json_key_str(&j, NAMED[i].detail, f->named[i]);
+    bz_json_object_end(&j);
+    int rc = bz_perfdb_put_system(in->db, *name, details.data, date, err);
+    bz_buf_free(&details);
+    in->report->systems++;
+    return rc ? bz_fail_in(err, "%s", in->path) : 0;
+}
+
+int bz_gbench_import(bz_import *in, bz_source *source, bz_error *err)
+{
+    bz_arena arena = {0};
+    file f = {.arena = &arena};
+    const char *system = NULL;
+    size_t n = 0;
+    int rc = read_rows(&f, in->path, source, err);
+    group *groups = rc ? NULL : group_rows(in, &f, &n);
+    int64_t date = unix_date(f.date);
+    if (!rc && n)
+        rc = put_system(in, &f, date, &system, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        finish_group(&groups[i]);
+        groups[i].record.system = system;
+        groups[i].record.date = date;
+        rc = bz_import_record(in, groups[i].number, &groups[i].record, err);
+    }
+    if (!rc)
+        rc = bz_import_flush(in, err);
+    free(f.rows);
+    bz_arena_free(&arena);
+    return rc;
+}
+
+/* The first member of the file's object tells: no line of ours begins with it. */
+bool bz_gbench_is(const char *head, size_t n)
+{
+    static const char KEY[] = "\"context\"";
+    const char *p = head, *end = head + n;
+    for (int braces = 0; p < end; p++) {
+        if (*p == '{' && braces++ == 0)
+            continue;
+        if (*p != ' ' && *p != '\n' && *p != '\r' && *p != '\t')
+            break;
+    }
+    return (size_t)(end - p) >= strlen(KEY) && !memcmp(p, KEY, strlen(KEY));
+}

@@ -1,0 +1,364 @@
+#include "perfdb/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lmdb.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* File systems whose files live on another machine, or may. FUSE is most often sshfs and its kin,
+ * and cannot be told from the local ones. */
+static const struct {
+    int64_t magic;
+    const char *name;
+} NETWORK[] = {
+    {0x6969, "NFS"},
+    {0x517b, "SMB"},
+    {0xff534d42, "CIFS"},
+    {0xfe534d42, "SMB2"},
+    {0x5346414f, "AFS"},
+    {0x6b414653, "AFS"},
+    {0x00c36400, "Ceph"},
+    {0x65735546, "FUSE"},
+    {0x01021997, "9P"},
+    {0x47504653, "GPFS"},
+    {0x0bd00bd0, "Lustre"},
+    {0x7461636f, "OCFS2"},
+    {0x01161970, "GFS2"},
+    {0x73757245, "Coda"},
+    {0x564c, "NCP"},
+    {0x20030528, "PVFS"},
+    {0x19830326, "BeeGFS"},
+    {0xaad7aaea, "Panfs"},
+    {0x786f4256, "VirtualBox shared folder"},
+    {0xbacbacbc, "VMware shared folder"},
+};
+
+static int64_t real_file_system(const char *path)
+{
+    struct statfs fs;
+    return statfs(path, &fs) ? 0 : (int64_t)(uint32_t)fs.f_type;
+}
+
+int bz_guard_file_system(const char *dir, int64_t (*file_system)(const char *path), bz_error *err)
+{
+    int64_t magic = file_system ? file_system(dir) : real_file_system(dir);
+    for (size_t i = 0; i < sizeof NETWORK / sizeof *NETWORK; i++)
+        if (magic == NETWORK[i].magic)
+            return bz_fail(
+                err, BZ_FAILED,
+                "%s: on a network file system (%s), where locks and maps do not work: keep the database on a "
+                "local disk of each machine, and bring records together with 'benanza db export' and "
+                "'benanza db merge'",
+                dir, NETWORK[i].name);
+    return 0;
+}
+
+/* LMDB's file format, as in its mdb.c (0.9): a page is a header, then offsets of nodes growing up,
+ * then free space, then the nodes growing down from the page's end. */
+
+typedef struct {
+    size_t number;
+    uint16_t pad, flags;
+    uint16_t lower, upper; /* of an overflow run: its pages, as one number */
+} page_header;
+
+typedef struct {
+    uint16_t low, high, flags, key_size; /* branch: a page number in 48 bits; leaf: the data's size in 32 */
+} node_header;
+
+typedef struct {
+    uint32_t pad;
+    uint16_t flags, depth;
+    size_t branch_pages, leaf_pages, overflow_pages, entries, root;
+} tree_header;
+
+typedef struct {
+    uint32_t magic, version;
+    size_t address, map_size;
+    tree_header tree[2]; /* free pages; the main tree */
+    size_t last_page, txn;
+} meta_header;
+
+enum {
+    PAGE_BRANCH = 1,
+    PAGE_LEAF = 2,
+    PAGE_OVERFLOW = 4,
+    PAGE_META = 8,
+    NODE_BIG = 1, /* data lies on overflow pages */
+    NODE_TREE = 2,
+    LMDB_MAGIC = (int)0xbeefc0de,
+    LMDB_VERSION = 1,
+    TREE_INTEGER_KEYS = 8,
+    DEEPEST = 32, /* LMDB's own cursor stack */
+    LONGEST_KEY = 511,
+};
+static const size_t NO_PAGE = SIZE_MAX;
+
+typedef enum { TREE_FREE, TREE_MAIN, TREE_DATA } tree_kind;
+
+typedef struct {
+    const char *file;
+    size_t page_size, pages; /* pages: last_page + 1, all inside the file */
+    unsigned char *used;     /* by page number: walked once, so there is no cycle */
+    size_t txn;
+    const char *wrong;
+} walk;
+
+static const char *at(const walk *w, size_t page)
+{
+    return w->file + page * w->page_size;
+}
+
+static bool wrong(walk *w, const char *what)
+{
+    if (!w->wrong)
+        w->wrong = what;
+    return false;
+}
+
+static bool take(walk *w, size_t page, size_t n)
+{
+    if (page < 2 || n == 0 || page >= w->pages || n > w->pages - page)
+        return wrong(w, "a page number points outside the file");
+    for (size_t i = page; i < page + n; i++) {
+        if (w->used[i])
+            return wrong(w, "a page is used twice");
+        w->used[i] = 1;
+    }
+    return true;
+}
+
+static bool walk_tree(walk *w, const tree_header *t, tree_kind kind);
+
+/* A list of free pages: a count, then page numbers, falling. LMDB hands these out to be written. */
+static bool check_free_list(walk *w, const char *key, size_t key_size, const char *data, size_t size)
+{
+    size_t count, page, last = w->pages, txn;
+    if (key_size != sizeof txn || size < sizeof count)
+        return wrong(w, "an entry of the free list has a wrong size");
+    memcpy(&txn, key, sizeof txn);
+    memcpy(&count, data, sizeof count);
+    if (txn > w->txn || count > size / sizeof page - 1)
+        return wrong(w, "an entry of the free list is longer than its data");
+    for (size_t i = 0; i < count; i++, last = page) {
+        memcpy(&page, data + (i + 1) * sizeof page, sizeof page);
+        if (page >= last)
+            return wrong(w, "the free list is not sorted");
+        if (!take(w, page, 1))
+            return false;
+    }
+    return true;
+}
+
+static bool check_leaf_node(walk *w, const char *page, size_t offset, tree_kind kind)
+{
+    node_header n;
+    memcpy(&n, page + offset, sizeof n);
+    size_t size = (size_t)n.low | (size_t)n.high << 16, room = w->page_size - offset - sizeof n;
+    const char *key = page + offset + sizeof n, *data = key + n.key_size;
+    if (n.key_size == 0 || n.key_size > LONGEST_KEY || n.key_size > room)
+        return wrong(w, "a key is longer than its page");
+    if (n.flags == NODE_BIG) {
+        size_t first;
+        page_header h;
+        if (room - n.key_size < sizeof first)
+            return wrong(w, "a value is longer than its page");
+        memcpy(&first, data, sizeof first);
+        if (first >= w->pages)
+            return wrong(w, "a page number points outside the file");
+        memcpy(&h, at(w, first), sizeof h);
+        size_t run = (size_t)h.lower | (size_t)h.upper << 16;
+        if (h.number != first || h.flags != PAGE_OVERFLOW || (size + sizeof h + w->page_size - 1) / w->page_size != run)
+            return wrong(w, "a long value's pages are not what they should be");
+        if (!take(w, first, run))
+            return false;
+        data = at(w, first) + sizeof h;
+    } else if (room - n.key_size < size) {
+        return wrong(w, "a value is longer than its page");
+    }
+    if (kind == TREE_FREE)
+        return (n.flags == 0 || n.flags == NODE_BIG) && check_free_list(w, key, n.key_size, data, size);
+    if (n.flags == NODE_TREE && kind == TREE_MAIN && size == sizeof(tree_header)) {
+        tree_header t;
+        memcpy(&t, data, sizeof t);
+        return walk_tree(w, &t, TREE_DATA);
+    }
+    return n.flags == 0 || n.flags == NODE_BIG || wrong(w, "a value is of a kind that benanza never writes");
+}
+
+static bool key_order(walk *w, const char *page, size_t before, size_t after, tree_kind kind)
+{
+    node_header a, b;
+    memcpy(&a, page + before, sizeof a);
+    memcpy(&b, page + after, sizeof b);
+    const char *key_a = page + before + sizeof a, *key_b = page + after + sizeof b;
+    if (kind == TREE_FREE) {
+        size_t x, y;
+        if (a.key_size != sizeof x || b.key_size != sizeof y)
+            return wrong(w, "an entry of the free list has a wrong size");
+        memcpy(&x, key_a, sizeof x);
+        memcpy(&y, key_b, sizeof y);
+        return x < y || wrong(w, "keys are not sorted");
+    }
+    int order = memcmp(key_a, key_b, a.key_size < b.key_size ? a.key_size : b.key_size);
+    return order < 0 || (order == 0 && a.key_size < b.key_size) || wrong(w, "keys are not sorted");
+}
+
+static bool walk_page(walk *w, size_t number, int levels, tree_kind kind, size_t *entries);
+
+static bool check_branch_node(walk *w, const char *page, size_t offset, bool first, int levels, tree_kind kind,
+                              size_t *entries)
+{
+    node_header n;
+    memcpy(&n, page + offset, sizeof n);
+    if (n.key_size > LONGEST_KEY || n.key_size > w->page_size - offset - sizeof n || (!first && n.key_size == 0))
+        return wrong(w, "a key is longer than its page");
+    uint64_t child = (uint64_t)n.low | (uint64_t)n.high << 16;
+    if (sizeof(size_t) > 4)
+        child |= (uint64_t)n.flags << 32;
+    if (child >= w->pages)
+        return wrong(w, "a page number points outside the file");
+    return walk_page(w, (size_t)child, levels - 1, kind, entries);
+}
+
+static bool walk_page(walk *w, size_t number, int levels, tree_kind kind, size_t *entries)
+{
+    page_header h;
+    if (!take(w, number, 1))
+        return false;
+    const char *page = at(w, number);
+    memcpy(&h, page, sizeof h);
+    bool leaf = levels == 1;
+    if (h.number != number || h.flags != (leaf ? PAGE_LEAF : PAGE_BRANCH))
+        return wrong(w, "a page is not what its parent says");
+    if (h.lower < sizeof h || h.lower > h.upper || h.upper > w->page_size || (h.lower - sizeof h) % 2)
+        return wrong(w, "a page's bounds are wrong");
+    size_t n = (h.lower - sizeof h) / 2, before = 0;
+    if (n < (leaf ? 1 : 2))
+        return wrong(w, "a page is empty");
+    for (size_t i = 0; i < n; i++) {
+        uint16_t offset;
+        memcpy(&offset, page + sizeof h + 2 * i, sizeof offset);
+        if (offset < h.upper || offset > w->page_size - sizeof(node_header) || offset % 2)
+            return wrong(w, "a node lies outside its page");
+        if (leaf ? !check_leaf_node(w, page, offset, kind)
+                 : !check_branch_node(w, page, offset, i == 0, levels, kind, entries))
+            return false;
+        /* the first key of a branch page is never looked at, and often empty */
+        if (i > (leaf ? 0u : 1u) && !key_order(w, page, before, offset, kind))
+            return false;
+        before = offset;
+    }
+    *entries += leaf ? n : 0;
+    return true;
+}
+
+static bool walk_tree(walk *w, const tree_header *t, tree_kind kind)
+{
+    size_t entries = 0;
+    if (t->flags & ~(kind == TREE_FREE ? TREE_INTEGER_KEYS : 0))
+        return wrong(w, "a table is of a kind that benanza never makes");
+    if (t->root == NO_PAGE)
+        return (t->depth == 0 && t->entries == 0) || wrong(w, "a table without pages has entries");
+    if (t->depth == 0 || t->depth > DEEPEST)
+        return wrong(w, "a table is deeper than any can be");
+    if (!walk_page(w, t->root, t->depth, kind, &entries))
+        return false;
+    return entries == t->entries || wrong(w, "a table has not the number of entries that it says");
+}
+
+/* What LMDB reads before anything else. The page size is that of the machine that wrote. */
+static const char *check_meta(const char *page, size_t number, uint64_t size, size_t page_size, meta_header *m)
+{
+    page_header h;
+    memcpy(&h, page, sizeof h);
+    memcpy(m, page + sizeof h, sizeof *m);
+    if (m->magic != (uint32_t)LMDB_MAGIC)
+        return "it is no LMDB database";
+    if (m->version != LMDB_VERSION)
+        return "it is of another LMDB version";
+    if (h.number != number || h.flags != PAGE_META)
+        return "a meta page is damaged";
+    if (m->tree[0].pad != page_size)
+        return "it was made with another page size: export it on the machine that made it";
+    if (m->last_page < 1 || m->last_page >= SIZE_MAX / page_size - 1 || (m->last_page + 1) * page_size > size)
+        return "it is shorter than it should be: it was cut, or only half copied";
+    if (m->map_size < (m->last_page + 1) * page_size || m->map_size > (size_t)1 << (sizeof(size_t) > 4 ? 46 : 31))
+        return "a meta page is damaged";
+    for (int i = 0; i < 2; i++)
+        if (m->tree[i].depth > DEEPEST || (m->tree[i].root != NO_PAGE && m->tree[i].root > m->last_page))
+            return "a meta page is damaged";
+    return NULL;
+}
+
+const char *bz_guard_bytes(const void *file, uint64_t size, bool pages)
+{
+    size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    meta_header meta[2];
+    if (size < 2 * page_size)
+        return "it is shorter than two pages";
+    for (size_t i = 0; i < 2; i++) {
+        const char *why = check_meta((const char *)file + i * page_size, i, size, page_size, &meta[i]);
+        if (why)
+            return why;
+    }
+    if (!pages)
+        return NULL;
+    const meta_header *m = &meta[meta[1].txn > meta[0].txn];
+    walk w = {.file = file, .page_size = page_size, .pages = m->last_page + 1, .txn = m->txn};
+    w.used = calloc(w.pages, 1);
+    if (!w.used)
+        return "it is too large to be checked";
+    if (walk_tree(&w, &m->tree[0], TREE_FREE))
+        walk_tree(&w, &m->tree[1], TREE_MAIN);
+    free(w.used);
+    return w.wrong;
+}
+
+/* Somebody may write while we walk, and what we saw then never was one state: as long as the meta
+ * pages change under us, a defect is no proof. */
+static const char *check_mapped(const char *map, uint64_t size, bool pages)
+{
+    size_t head = 2 * (size_t)sysconf(_SC_PAGESIZE);
+    char *before = malloc(head);
+    const char *why = NULL;
+    for (int i = 0; before && i < 5; i++) {
+        memcpy(before, map, head);
+        why = bz_guard_bytes(map, size, pages);
+        if (!why || !memcmp(before, map, head))
+            break;
+    }
+    free(before);
+    return why;
+}
+
+int bz_guard_file(const char *path, bool pages, bz_error *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+    if (fd < 0)
+        return errno == ENOENT ? 0 : bz_fail(err, BZ_FAILED, "%s: cannot be opened: %s", path, strerror(errno));
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        rc = bz_fail(err, BZ_BAD_INPUT, "%s: is no regular file", path);
+    } else if (st.st_size > 0) {
+        uint64_t size = (uint64_t)st.st_size;
+        const char *why = "it is shorter than two pages";
+        void *map = MAP_FAILED;
+        if (size >= 2 * (uint64_t)sysconf(_SC_PAGESIZE))
+            map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+        if (map != MAP_FAILED) {
+            why = check_mapped(map, size, pages);
+            munmap(map, size);
+        }
+        if (why)
+            rc = bz_fail(err, BZ_BAD_INPUT, "%s: not a database that can be opened: %s", path, why);
+    }
+    close(fd);
+    return rc;
+}

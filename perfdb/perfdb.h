@@ -1,0 +1,260 @@
+/* perfdb: the performance database. What is possible on a system is measured once and kept here:
+ * systems, problems, and records with their history.
+ *
+ *   bz_perfdb *db;
+ *   if (bz_perfdb_open(&db, dir, &(bz_perfdb_options){.warn = warn}, &err))
+ *       …
+ *   bz_perfdb_put(db, records, n, NULL, &err);
+ *   bz_perfdb_variants(db, system, problem, &arena, &list, &n, &err);
+ *   bz_perfdb_close(db);
+ *
+ * A database is a folder with an LMDB environment (data.mdb, lock.mdb). Any number of processes
+ * may read and write it at once; readers never wait. One process must not open the same folder
+ * twice at the same time, and must not use a handle after fork(): POSIX locks forbid both. A
+ * handle belongs to one thread at a time.
+ *
+ * A record is named by its identity: system, problem, variant, setting. Measuring the same
+ * identity again adds to its history; what readers get is the newest, unless they ask for more.
+ *
+ * Two records of one identity and one second are the same measurement told twice. Which telling
+ * stays does not depend on the order in which they arrive: measured before imported before
+ * modelled; then ok before anything else; then more samples; then the narrower interval of the
+ * median; then the greater one byte by byte. So merging is idempotent, and merging A into B gives
+ * what merging B into A gives.
+ *
+ * An entry that cannot be read (damaged, or written by a newer benanza) counts as absent: the
+ * owner of the handle is warned, and the next older measurement steps in. Everything that comes
+ * out of a database or a text file was checked, but may still have been written by a stranger: no
+ * string holds control characters, none is safe in a shell.
+ *
+ * All functions return 0, or -1 with *err filled. */
+#ifndef BZ_PERFDB_H
+#define BZ_PERFDB_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/json.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct bz_perfdb bz_perfdb;
+
+/* Records */
+
+typedef enum {
+    BZ_RECORD_OK,
+    BZ_RECORD_FAILED,      /* the library said no at run time, or the result was wrong */
+    BZ_RECORD_UNSUPPORTED, /* the library said beforehand that it can't */
+    BZ_RECORD_CRASHED,
+    BZ_RECORD_TIMEOUT,
+    BZ_RECORD_DROPPED, /* given up early: hopeless, or not a latency at all */
+} bz_record_status;
+
+typedef enum {
+    BZ_TIMING_DEVICE,     /* the time the device was busy */
+    BZ_TIMING_EVENT_PAIR, /* two events around each call: small calls carry a launch floor of several µs */
+    BZ_TIMING_CUPTI,      /* kernel time as CUPTI saw it */
+    BZ_TIMING_WALL,
+} bz_record_timing;
+
+typedef enum { BZ_PROVENANCE_MEASURED, BZ_PROVENANCE_MODELLED, BZ_PROVENANCE_IMPORTED } bz_record_provenance;
+typedef enum { BZ_CACHE_HOT, BZ_CACHE_COLD } bz_record_cache;
+
+const char *bz_record_status_name(bz_record_status s); /* "ok", "failed", … as in the text form */
+const char *bz_record_timing_name(bz_record_timing t);
+const char *bz_record_provenance_name(bz_record_provenance p);
+const char *bz_record_cache_name(bz_record_cache c);
+
+/* One way to run a problem. `algorithm` is the library's own name for the implementation. */
+typedef struct bz_variant {
+    const char *backend, *algorithm, *layout, *math;
+} bz_variant;
+
+typedef struct bz_setting {
+    int threads;
+    bz_record_cache cache;
+    const char *clock; /* policy in words; "" where nobody set one */
+} bz_setting;
+
+/* Times are seconds. A number that is not known is NAN. No string is NULL in what the database
+ * hands out; in what it is given, NULL means "" (clock, reason, checked, meta). */
+typedef struct bz_record {
+    const char *system;  /* full name: v100@cudnn7.6.3 */
+    const char *problem; /* "conv x=… w=… … dtype=f32": one line, semantics wholly inside */
+    bz_variant variant;
+    bz_setting setting;
+    bz_record_status status;
+    bool chosen; /* the library's own first pick for this problem and layout */
+    bool noisy, throttled;
+    const char *reason; /* for everything but ok */
+    double median, q25, q75, min, max;
+    double low, high; /* 95 % interval of the median */
+    double launch;    /* launch overhead, not part of the above */
+    double bytes, flops;
+    int64_t n, iterations; /* samples; calls in all of them */
+    int64_t workspace;     /* bytes */
+    const char *checked;   /* "ok", "skipped", or a sentence */
+    bz_record_timing timing;
+    bz_record_provenance provenance;
+    int64_t date;     /* seconds since 1970 */
+    const char *meta; /* a JSON object on one line as bz_json writes it, or "" */
+} bz_record;
+
+/* Whether a record may be stored: says what is wrong with it if not. */
+int bz_record_check(const bz_record *r, bz_error *err);
+
+bool bz_record_same_identity(const bz_record *a, const bz_record *b);
+
+/* Above 0 when `a` stays and `b` goes, below 0 the other way round, 0 when they are equal. */
+int bz_record_prefer(const bz_record *a, const bz_record *b);
+
+/* The text form: one line of JSON, without the line's end. */
+void bz_record_json(bz_json *j, const bz_record *r);
+
+/* A line of text turned into a record or a system, whichever it is. Strings live in the arena.
+ * `unknown` counts members that this version has no use for. */
+typedef struct bz_line {
+    bool is_system;
+    bz_record record;
+    const char *system, *details; /* is_system: full name, and a JSON object */
+    int64_t date;
+    size_t unknown;
+} bz_line;
+int bz_line_parse(const char *text, size_t len, bz_arena *arena, bz_line *line, bz_error *err);
+
+/* Opening */
+
+typedef struct bz_perfdb_options {
+    bool read_only;  /* works on read-only media too; the folder must exist. Else it is made */
+    bool untrusted;  /* a stranger's file: every page is checked before LMDB sees any */
+    size_t map_size; /* bytes to map at first; 0 for 1 GiB. The file takes only what it holds, the map grows */
+    void (*warn)(void *user, const char *text);
+    void *user;
+    int64_t (*file_system)(const char *path); /* statfs magic of the path's file system; NULL: the real one */
+} bz_perfdb_options;
+
+/* A network file system is refused: LMDB's locks and maps do not work there. So are files that
+ * would crash LMDB: sizes and meta pages are always checked, the pages between only for
+ * `untrusted` ones, as that reads the whole file. */
+int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *options, bz_error *err);
+void bz_perfdb_close(bz_perfdb *db); /* NULL is fine */
+
+const char *bz_perfdb_dir(const bz_perfdb *db);
+
+/* Where the database is: `option` (may be NULL), else $BENANZA_DB, else
+ * $XDG_DATA_HOME/benanza/perfdb, else ~/.local/share/benanza/perfdb. Free the result. */
+char *bz_perfdb_where(const char *option);
+
+/* Systems */
+
+typedef struct bz_system {
+    uint32_t id;         /* within this database only */
+    const char *name;    /* v100@cudnn7.6.3 */
+    const char *details; /* a JSON object: what the machine is, its peaks */
+    int64_t date;        /* of the details */
+} bz_system;
+
+/* Sorted by slug, the oldest stack of each first. Valid until the handle is closed. */
+int bz_perfdb_systems(bz_perfdb *db, bz_arena *arena, const bz_system ***list, size_t *n, bz_error *err);
+
+/* `name` in full, or a bare slug, which means its newest stack: the one whose version numbers are
+ * greatest, read as numbers (cudnn7.10 is newer than cudnn7.6). *system is NULL where there is none. */
+int bz_perfdb_system(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err);
+
+/* Adds a system or replaces what is known about it, unless the database knows something newer.
+ * Putting a record adds its system too, without details. */
+int bz_perfdb_put_system(bz_perfdb *db, const char *name, const char *details, int64_t date, bz_error *err);
+
+/* The order of system names: slugs alphabetically, then stacks by version. */
+int bz_system_compare(const char *a, const char *b);
+
+/* Writing */
+
+typedef struct bz_perfdb_count {
+    size_t added;    /* were not there */
+    size_t replaced; /* a lesser telling of the same measurement was */
+    size_t kept;     /* the same or a better one was, and stays */
+} bz_perfdb_count;
+
+/* Stores all of them or none, and has them on disk when it returns. Adds to *count (may be NULL).
+ * Not to be called from inside bz_perfdb_scan on the same handle. */
+int bz_perfdb_put(bz_perfdb *db, const bz_record *records, size_t n, bz_perfdb_count *count, bz_error *err);
+
+/* Deletes all but the newest `keep` measurements of each identity, and problems without records. */
+int bz_perfdb_gc(bz_perfdb *db, size_t keep, size_t *deleted, bz_error *err);
+
+/* Reading. Records and their strings live in the arena; system and problem strings in the handle
+ * or in what was passed. */
+
+/* The newest record of one identity; *record is NULL where there is none. */
+int bz_perfdb_find(bz_perfdb *db, const bz_system *system, const char *problem, const bz_variant *variant,
+                   const bz_setting *setting, bz_arena *arena, bz_record **record, bz_error *err);
+
+/* The newest record of every variant and setting of a problem, failed ones included. */
+int bz_perfdb_variants(bz_perfdb *db, const bz_system *system, const char *problem, bz_arena *arena,
+                       bz_record **records, size_t *n, bz_error *err);
+
+/* All measurements of one identity, newest first. */
+int bz_perfdb_history(bz_perfdb *db, const bz_system *system, const char *problem, const bz_variant *variant,
+                      const bz_setting *setting, bz_arena *arena, bz_record **records, size_t *n, bz_error *err);
+
+typedef struct bz_perfdb_filter {
+    const bz_system *system; /* NULL: all, in the order of bz_perfdb_systems */
+    const char *dtype;       /* NULL: all; "f32": as behind "dtype=" in the problem */
+    bool history;            /* every measurement, not only the newest */
+} bz_perfdb_filter;
+
+/* Calls `each` for every record that passes, all of one moment, in an order that depends on the
+ * content only. The record is valid during the call. Ends early when `each` returns other than 0. */
+int bz_perfdb_scan(bz_perfdb *db, const bz_perfdb_filter *filter, int (*each)(void *user, const bz_record *record),
+                   void *user, bz_error *err);
+
+/* Text and other databases */
+
+typedef struct bz_perfdb_import_report {
+    size_t lines;   /* read: lines of text, or benchmarks of a Google Benchmark file */
+    size_t records; /* good ones among them; repetitions of one benchmark make one record */
+    size_t systems;
+    size_t bad;     /* left out; the first twenty are named by a warning with their line number */
+    size_t unknown; /* members of good lines that this version has no use for */
+    bz_perfdb_count count;
+} bz_perfdb_import_report;
+
+/* Adds the content of a file ("-": standard input): JSON lines as bz_perfdb_export writes them, or
+ * the Google Benchmark JSON of the original tool; plain, zstd or gzip, told by the content.
+ * `system` (may be NULL) names the system of records that do not. Bad lines are counted, good ones
+ * go in: that is no error. Fails when the file cannot be read or the database not be written. */
+int bz_perfdb_import(bz_perfdb *db, const char *path, const char *system, bz_perfdb_import_report *report,
+                     bz_error *err);
+
+/* Writes systems, then records, one JSON object a line, with zstd if asked. Two databases with the
+ * same content give the same bytes. */
+int bz_perfdb_export(bz_perfdb *db, const bz_perfdb_filter *filter, int fd, bool zstd, size_t *records, bz_error *err);
+
+/* Adds what another database has. */
+int bz_perfdb_merge(bz_perfdb *db, bz_perfdb *from, bz_perfdb_count *count, bz_error *err);
+
+/* Care */
+
+typedef struct bz_perfdb_check_report {
+    size_t systems, problems, records;
+    size_t damaged;    /* entries whose checksum or content is wrong */
+    size_t newer;      /* entries that a newer benanza wrote */
+    size_t orphans;    /* records whose system or problem is missing */
+    size_t unused;     /* problems without a record: gc removes them; harmless */
+    uint64_t bytes;    /* of the file */
+    int stale_readers; /* slots of dead processes, cleared */
+} bz_perfdb_check_report;
+
+/* Reads every entry. Each defect is one warning. Open the database with `untrusted` to have the
+ * pages checked as well. */
+int bz_perfdb_check(bz_perfdb *db, bz_perfdb_check_report *report, bz_error *err);
+
+/* Rewrites the file in `dir` without free pages; no process may have it open, this one included. */
+int bz_perfdb_compact(const char *dir, const bz_perfdb_options *options, uint64_t *before, uint64_t *after,
+                      bz_error *err);
+
+#endif

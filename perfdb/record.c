@@ -1,0 +1,235 @@
+/* What a record may be, which records are the same, and which of two is kept. */
+#include "perfdb/entry.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const STATUS[] = {"ok", "failed", "unsupported", "crashed", "timeout", "dropped"};
+static const char *const TIMING[] = {"device", "event-pair", "cupti", "wall"};
+static const char *const PROVENANCE[] = {"measured", "modelled", "imported"};
+static const char *const CACHE[] = {"hot", "cold"};
+
+enum { LONGEST_NAME = 1000, LONGEST_PROBLEM = 64 * 1024, LONGEST_SYSTEM = 100, MOST_THREADS = 1 << 20 };
+
+const char *bz_record_status_name(bz_record_status s)
+{
+    return STATUS[s];
+}
+
+const char *bz_record_timing_name(bz_record_timing t)
+{
+    return TIMING[t];
+}
+
+const char *bz_record_provenance_name(bz_record_provenance p)
+{
+    return PROVENANCE[p];
+}
+
+const char *bz_record_cache_name(bz_record_cache c)
+{
+    return CACHE[c];
+}
+
+const char *bz_text_or_empty(const char *s)
+{
+    return s ? s : "";
+}
+
+bool bz_text_is_plain(const char *s, size_t limit)
+{
+    size_t n = strnlen(s, limit + 1);
+    if (n > limit)
+        return false;
+    for (const unsigned char *p = (const unsigned char *)s; *p;) {
+        if (*p >= 0x20 && *p < 0x7f) {
+            p++;
+            continue;
+        }
+        int more = *p < 0x80                 ? 0
+                   : *p >= 0xc2 && *p < 0xe0 ? 1
+                   : (*p & 0xf0) == 0xe0     ? 2
+                   : *p >= 0xf0 && *p < 0xf5 ? 3
+                                             : -1;
+        /* U+0080 to U+009F are control characters too; then what is longer than it need be, surrogates,
+         * and what lies beyond the last character */
+        if (more < 0 || *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0) || (*p == 0xe0 && p[1] < 0xa0) ||
+            (*p == 0xed && p[1] > 0x9f) || (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
+            return false;
+        p++;
+        for (; more > 0; more--)
+            if ((*p++ & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}
+
+/* One half of slug@stack: no slash, no leading dot, so that it may name a file. */
+static bool name_part_good(const char *s, size_t n)
+{
+    if (n == 0 || s[0] == '.' || s[0] == '-')
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!(s[i] >= 'a' && s[i] <= 'z') && !(s[i] >= '0' && s[i] <= '9') && !strchr("._+-", s[i]))
+            return false;
+    return true;
+}
+
+int bz_system_check(const char *name, bz_error *err)
+{
+    const char *at = strchr(name, '@');
+    size_t slug = at ? (size_t)(at - name) : strlen(name);
+    if (strnlen(name, LONGEST_SYSTEM + 1) > LONGEST_SYSTEM || !name_part_good(name, slug) ||
+        (at && !name_part_good(at + 1, strlen(at + 1))))
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "'%.100s' is no name for a system: wanted is slug@stack, as v100@cudnn7.6.3, of small letters, "
+                       "digits and . _ + -",
+                       name);
+    return 0;
+}
+
+static int check_texts(const bz_record *r, bz_error *err)
+{
+    const struct {
+        const char *what, *text;
+        size_t limit;
+        bool wanted;
+    } texts[] = {
+        {"backend", r->variant.backend, 64, true}, {"algorithm", r->variant.algorithm, LONGEST_NAME, true},
+        {"layout", r->variant.layout, 64, true},   {"math", r->variant.math, 64, true},
+        {"clock", r->setting.clock, 200, false},   {"reason", r->reason, 4000, false},
+        {"checked", r->checked, 4000, false},      {"meta", r->meta, LONGEST_PROBLEM, false},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *text = bz_text_or_empty(texts[i].text);
+        if (texts[i].wanted && !*text)
+            return bz_fail(err, BZ_BAD_INPUT, "there is no %s", texts[i].what);
+        if (!bz_text_is_plain(text, texts[i].limit))
+            return bz_fail(err, BZ_BAD_INPUT, "the %s is longer than %zu bytes, or no plain text", texts[i].what,
+                           texts[i].limit);
+    }
+    if (r->meta && *r->meta && *r->meta != '{')
+        return bz_fail(err, BZ_BAD_INPUT, "meta is no JSON object");
+    return 0;
+}
+
+static int check_numbers(const bz_record *r, bz_error *err)
+{
+    const double number[] = {r->median, r->q25, r->q75, r->min, r->max, r->low, r->high, r->launch, r->bytes, r->flops};
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        if (number[i] < 0 || isinf(number[i]))
+            return bz_fail(err, BZ_BAD_INPUT, "a time or an amount is negative or infinite");
+    if (r->n < 0 || r->iterations < 0 || r->workspace < 0 || r->date < 0)
+        return bz_fail(err, BZ_BAD_INPUT, "a count or the date is negative");
+    if (r->setting.threads < 0 || r->setting.threads > MOST_THREADS)
+        return bz_fail(err, BZ_BAD_INPUT, "%d is no number of threads", r->setting.threads);
+    return 0;
+}
+
+int bz_record_check(const bz_record *r, bz_error *err)
+{
+    const char *problem = bz_text_or_empty(r->problem);
+    if (!*problem)
+        return bz_fail(err, BZ_BAD_INPUT, "there is no problem");
+    if (!bz_text_is_plain(problem, LONGEST_PROBLEM))
+        return bz_fail(err, BZ_BAD_INPUT, "the problem is longer than %d bytes, or no plain text", LONGEST_PROBLEM);
+    return bz_system_check(bz_text_or_empty(r->system), err) || bz_record_check_content(r, err) ? -1 : 0;
+}
+
+int bz_record_check_content(const bz_record *r, bz_error *err)
+{
+    if (check_texts(r, err) || check_numbers(r, err))
+        return -1;
+    if (r->status == BZ_RECORD_OK && !(r->median > 0))
+        return bz_fail(err, BZ_BAD_INPUT, "an ok record needs a median above 0");
+    if (r->status != BZ_RECORD_OK && !*bz_text_or_empty(r->reason))
+        return bz_fail(err, BZ_BAD_INPUT, "a record that is %s needs a reason", STATUS[r->status]);
+    return 0;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return !strcmp(bz_text_or_empty(a), bz_text_or_empty(b));
+}
+
+bool bz_record_same_identity(const bz_record *a, const bz_record *b)
+{
+    const bz_variant *v = &a->variant, *w = &b->variant;
+    return same(a->system, b->system) && same(a->problem, b->problem) && same(v->backend, w->backend) &&
+           same(v->algorithm, w->algorithm) && same(v->layout, w->layout) && same(v->math, w->math) &&
+           a->setting.threads == b->setting.threads && a->setting.cache == b->setting.cache &&
+           same(a->setting.clock, b->setting.clock);
+}
+
+static int provenance_rank(bz_record_provenance p)
+{
+    return p == BZ_PROVENANCE_MEASURED ? 2 : p == BZ_PROVENANCE_IMPORTED ? 1 : 0;
+}
+
+/* Wider than anything where the interval is not known. */
+static double interval(const bz_record *r)
+{
+    double width = r->high - r->low;
+    return isnan(width) ? HUGE_VAL : width;
+}
+
+int bz_record_prefer(const bz_record *a, const bz_record *b)
+{
+    int rank = provenance_rank(a->provenance) - provenance_rank(b->provenance);
+    if (rank)
+        return rank;
+    if ((a->status == BZ_RECORD_OK) != (b->status == BZ_RECORD_OK))
+        return a->status == BZ_RECORD_OK ? 1 : -1;
+    if (a->n != b->n)
+        return a->n > b->n ? 1 : -1;
+    if (interval(a) != interval(b))
+        return interval(a) < interval(b) ? 1 : -1;
+    bz_record_key no_key = {0};
+    bz_buf bytes_a = {0}, bytes_b = {0};
+    bz_record_encode(&no_key, a, &bytes_a);
+    bz_record_encode(&no_key, b, &bytes_b);
+    size_t shorter = bytes_a.len < bytes_b.len ? bytes_a.len : bytes_b.len;
+    int order = memcmp(bytes_a.data + ENTRY_HEADER, bytes_b.data + ENTRY_HEADER, shorter - ENTRY_HEADER);
+    if (!order)
+        order = bytes_a.len > bytes_b.len ? 1 : bytes_a.len < bytes_b.len ? -1 : 0;
+    bz_buf_free(&bytes_a);
+    bz_buf_free(&bytes_b);
+    return order;
+}
+
+/* Compares digits as numbers, all else as bytes. */
+static int compare_versions(const char *a, const char *b)
+{
+    while (*a && *b) {
+        size_t digits_a = strspn(a, "0123456789"), digits_b = strspn(b, "0123456789");
+        if (!digits_a || !digits_b) {
+            if (*a != *b)
+                return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+            a++;
+            b++;
+            continue;
+        }
+        for (; digits_a > 1 && *a == '0'; digits_a--)
+            a++;
+        for (; digits_b > 1 && *b == '0'; digits_b--)
+            b++;
+        if (digits_a != digits_b)
+            return digits_a < digits_b ? -1 : 1;
+        int order = memcmp(a, b, digits_a);
+        if (order)
+            return order;
+        a += digits_a;
+        b += digits_b;
+    }
+    return *a ? 1 : *b ? -1 : 0;
+}
+
+int bz_system_compare(const char *a, const char *b)
+{
+    size_t slug_a = strcspn(a, "@"), slug_b = strcspn(b, "@");
+    int order = memcmp(a, b, slug_a < slug_b ? slug_a : slug_b);
+    if (order || slug_a != slug_b)
+        return order ? order : slug_a < slug_b ? -1 : 1;
+    order = compare_versions(a + slug_a, b + slug_b);
+    return order ? order : strcmp(a, b);
+}

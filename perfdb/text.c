@@ -1,0 +1,236 @@
+/* Whole databases as text, and back; one database into another. */
+#include "perfdb/gbench.h"
+#include "perfdb/import.h"
+#include "perfdb/store.h"
+#include "perfdb/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH = 65536, /* records of one transaction: bounded memory, few waits for the disk */
+    BATCH_BYTES = 64 << 20,
+    LONGEST_LINE = 1 << 20,
+    BAD_NAMED = 20,
+};
+
+/* Import */
+
+void bz_import_bad(bz_import *in, size_t number, const char *why)
+{
+    in->report->bad++;
+    if (++in->named <= BAD_NAMED)
+        bz_store_warn(in->db, "%s:%zu: left out: %s", in->path, number, why);
+}
+
+int bz_import_flush(bz_import *in, bz_error *err)
+{
+    int rc = bz_perfdb_put(in->db, in->records, in->n, &in->report->count, err);
+    in->n = 0;
+    bz_arena_free(&in->arena);
+    return rc;
+}
+
+int bz_import_record(bz_import *in, size_t number, bz_record *r, bz_error *err)
+{
+    bz_error why;
+    if (!bz_text_or_empty(r->system)[0])
+        r->system = in->system;
+    if (bz_record_check(r, &why)) {
+        bz_import_bad(in, number, why.text);
+        return 0;
+    }
+    if (in->n == in->cap) {
+        in->cap = in->cap ? in->cap * 2 : 1024;
+        in->records = bz_realloc(in->records, in->cap, sizeof *in->records);
+    }
+    in->records[in->n++] = *r;
+    in->report->records++;
+    return in->n == BATCH || in->arena.used > BATCH_BYTES ? bz_import_flush(in, err) : 0;
+}
+
+static int import_line(bz_import *in, size_t number, const char *text, size_t len, bz_error *err)
+{
+    bz_line line;
+    bz_error why;
+    if (bz_line_parse(text, len, &in->arena, &line, &why) ||
+        (line.is_system && bz_system_check(bz_text_or_empty(line.system), &why))) {
+        bz_import_bad(in, number, why.text);
+        return 0;
+    }
+    in->report->unknown += line.unknown;
+    if (!line.is_system)
+        return bz_import_record(in, number, &line.record, err);
+    in->report->systems++;
+    return bz_perfdb_put_system(in->db, line.system, line.details, line.date, err);
+}
+
+static int import_lines(bz_import *in, bz_source *source, bz_error *err)
+{
+    const char *text;
+    size_t len;
+    bool too_long;
+    for (size_t number = 1;; number++) {
+        if (bz_source_line(source, LONGEST_LINE, &text, &len, &too_long, err))
+            return -1;
+        if (!text)
+            return bz_import_flush(in, err);
+        if (!too_long && strspn(text, " \t\r") >= len)
+            continue;
+        in->report->lines++;
+        if (too_long)
+            bz_import_bad(in, number, "longer than 1 MiB");
+        else if (import_line(in, number, text, len, err))
+            return -1;
+    }
+}
+
+int bz_perfdb_import(bz_perfdb *db, const char *path, const char *system, bz_perfdb_import_report *report,
+                     bz_error *err)
+{
+    bz_source *source;
+    const char *head;
+    size_t n;
+    *report = (bz_perfdb_import_report){0};
+    bz_import in = {.db = db, .path = path, .system = system, .report = report};
+    if (system && bz_system_check(system, err))
+        return -1;
+    if (bz_source_open(&source, path, err))
+        return -1;
+    int rc = bz_source_peek(source, 4096, &head, &n, err);
+    if (!rc)
+        rc = bz_gbench_is(head, n) ? bz_gbench_import(&in, source, err) : import_lines(&in, source, err);
+    if (!rc && in.named > BAD_NAMED)
+        bz_store_warn(db, "%s: %zu more lines were left out", path, in.named - BAD_NAMED);
+    bz_source_close(source);
+    bz_arena_free(&in.arena);
+    free(in.records);
+    return rc;
+}
+
+/* Export */
+
+typedef struct {
+    bz_sink *sink;
+    bz_buf line;
+    size_t records;
+    bz_error *err;
+    int rc;
+} export;
+
+static void system_line(bz_buf *out, const bz_system *s)
+{
+    bz_json j = bz_json_to(out, false);
+    const char *at = strchr(s->name, '@');
+    char slug[128];
+    size_t len = at ? (size_t)(at - s->name) : strlen(s->name);
+    memcpy(slug, s->name, len);
+    slug[len] = 0;
+    bz_json_object(&j);
+    bz_json_key_int(&j, "v", 1);
+    bz_json_key_str(&j, "record", "system");
+    bz_json_key_str(&j, "slug", slug);
+    bz_json_key_str(&j, "stack", at ? at + 1 : "");
+    bz_json_key_int(&j, "date", s->date);
+    bz_json_object_end(&j);
+    if (strlen(s->details) > 2) { /* the members of one object behind those of the other */
+        out->data[out->len - 1] = ',';
+        bz_buf_puts(out, s->details + 1);
+    }
+    bz_buf_putc(out, '\n');
+}
+
+static int export_record(void *user, const bz_record *r)
+{
+    export *e = user;
+    bz_buf_clear(&e->line);
+    bz_json j = bz_json_to(&e->line, false);
+    bz_record_json(&j, r);
+    bz_buf_putc(&e->line, '\n');
+    e->records++;
+    e->rc = bz_sink_write(e->sink, e->line.data, e->line.len, e->err);
+    return e->rc;
+}
+
+int bz_perfdb_export(bz_perfdb *db, const bz_perfdb_filter *filter, int fd, bool zstd, size_t *records, bz_error *err)
+{
+    if (bz_store_read(db, err))
+        return -1;
+    export e = {.sink = bz_sink_open(fd, zstd), .err = err};
+    for (size_t i = 0; i < db->n_systems && !e.rc; i++) {
+        if (filter->system && filter->system != db->system[i])
+            continue;
+        bz_buf_clear(&e.line);
+        system_line(&e.line, db->system[i]);
+        e.rc = bz_sink_write(e.sink, e.line.data, e.line.len, err);
+    }
+    if (!e.rc && bz_perfdb_scan(db, filter, export_record, &e, err))
+        e.rc = -1;
+    bz_store_read_end(db);
+    if (e.rc)
+        bz_sink_drop(e.sink);
+    else
+        e.rc = bz_sink_close(e.sink, err);
+    bz_buf_free(&e.line);
+    if (records)
+        *records = e.records;
+    return e.rc;
+}
+
+/* Merge */
+
+typedef struct {
+    bz_perfdb *to;
+    bz_arena arena;
+    bz_record *records;
+    size_t n, cap;
+    bz_perfdb_count *count;
+    bz_error *err;
+    int rc;
+} merge;
+
+static int flush_merge(merge *m)
+{
+    m->rc = bz_perfdb_put(m->to, m->records, m->n, m->count, m->err);
+    m->n = 0;
+    bz_arena_free(&m->arena);
+    return m->rc;
+}
+
+/* The record's strings lie in the other map: they are copied for the batch. */
+static int merge_record(void *user, const bz_record *r)
+{
+    merge *m = user;
+    if (m->n == m->cap) {
+        m->cap = m->cap ? m->cap * 2 : 1024;
+        m->records = bz_realloc(m->records, m->cap, sizeof *m->records);
+    }
+    bz_record *copy = &m->records[m->n++];
+    *copy = *r;
+    const char **string[] = {&copy->problem,        &copy->variant.backend, &copy->variant.algorithm,
+                             &copy->variant.layout, &copy->variant.math,    &copy->setting.clock,
+                             &copy->reason,         &copy->checked,         &copy->meta};
+    for (size_t i = 0; i < sizeof string / sizeof *string; i++)
+        *string[i] = bz_arena_str(&m->arena, *string[i]);
+    return m->n == BATCH || m->arena.used > BATCH_BYTES ? flush_merge(m) : 0;
+}
+
+int bz_perfdb_merge(bz_perfdb *db, bz_perfdb *from, bz_perfdb_count *count, bz_error *err)
+{
+    bz_perfdb_count ignored = {0};
+    merge m = {.to = db, .count = count ? count : &ignored, .err = err};
+    if (bz_store_read(from, err))
+        return -1;
+    for (size_t i = 0; i < from->n_systems && !m.rc; i++) {
+        const bz_system *s = from->system[i];
+        m.rc = bz_perfdb_put_system(db, s->name, s->details, s->date, err);
+    }
+    if (!m.rc && bz_perfdb_scan(from, &(bz_perfdb_filter){.history = true}, merge_record, &m, err))
+        m.rc = -1;
+    bz_store_read_end(from);
+    if (!m.rc)
+        flush_merge(&m);
+    bz_arena_free(&m.arena);
+    free(m.records);
+    return m.rc;
+}

@@ -1,0 +1,227 @@
+/* The original tool's results: what its names mean, and the files that it published. */
+#include "tests/unit/perfdb_test.h"
+
+#include "perfdb/gbench.h"
+
+#define CONV_PATH                                                                                                      \
+    "/input[0]:1/input[1]:64/input[2]:56/input[3]:56/filter_count:64/filter_height:3/filter_width:3/pad_height:1/"     \
+    "pad_width:1/stride_height:1/stride_width:1/dilation_height:1/dilation_width:1/group:1/batch_size:1/"              \
+    "conv_fwd_type:1/conv_bwd_type:0/manual_time"
+#define CONV_TEXT "conv x=1x64x56x56 w=64x64x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1"
+#define X_PATH    "/input[0]:1/input[1]:512/input[2]:28/input[3]:28/input[4]:-1/batch_size:1/manual_time"
+
+static void test_names(void **state)
+{
+    (void)state;
+    const struct {
+        const char *name, *problem, *algorithm, *math; /* algorithm NULL: an error, `problem` its text */
+    } cases[] = {
+        {"LAYER_CUDNN_CONV_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD>" CONV_PATH,
+         CONV_TEXT " dtype=f32", "cudnn algo 6 WINOGRAD", "default"},
+        {"LAYER_CUDNN_CONV_FWD_4_TENSORCOREHALF__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM>" CONV_PATH,
+         CONV_TEXT " dtype=f16", "cudnn algo 0 IMPLICIT_GEMM", "tensor"},
+        {"LAYER_CUDNN_CONV_BIAS_ACTIVATION_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_GEMM, "
+         "CUDNN_ACTIVATION_RELU>" CONV_PATH,
+         CONV_TEXT " post=bias,relu dtype=f32", "cudnn algo 2 GEMM", "default"},
+        {"LAYER_CUDNN_CONV_BIAS_ACTIVATION_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_GEMM, "
+         "CUDNN_ACTIVATION_IDENTITY>" CONV_PATH,
+         CONV_TEXT " post=bias dtype=f32", "cudnn algo 2 GEMM", "default"},
+        {"LAYER_CUDNN_CONV_BIAS_ACTIVATION_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_GEMM, "
+         "CUDNN_ACTIVATION_CLIPPED_RELU>" CONV_PATH,
+         CONV_TEXT " post=bias,clip:0:? dtype=f32", "cudnn algo 2 GEMM", "default"},
+        {"LAYER_CUDNN_ACTIVATION_FWD_FLOAT32__BatchSize_1__1<CUDNN_ACTIVATION_RELU>" X_PATH,
+         "relu x=1x512x28x28 dtype=f32", "cudnnActivationForward", "default"},
+        {"LAYER_CUDNN_ACTIVATION_FWD_FLOAT32__BatchSize_1__1<CUDNN_ACTIVATION_CLIPPED_RELU>" X_PATH,
+         "clip x=1x512x28x28 min=0 max=? dtype=f32", "cudnnActivationForward", "default"},
+        {"LAYER_CUDNN_BATCHNORM_FWD_INFERENCE_FLOAT32__BatchSize_1__1<CUDNN_BATCHNORM_PER_ACTIVATION>" X_PATH,
+         "batchnorm x=1x512x28x28 scale=512x28x28 b=512x28x28 mean=512x28x28 var=512x28x28 dtype=f32",
+         "cudnnBatchNormalizationForwardInference", "default"},
+        {"LAYER_CUDNN_BATCHNORM_FWD_TRAINING_FLOAT32__BatchSize_1__1<CUDNN_BATCHNORM_PER_ACTIVATION>" X_PATH,
+         "batchnorm x=1x512x28x28 scale=512x28x28 b=512x28x28 mean=512x28x28 var=512x28x28 training=1 dtype=f32",
+         "cudnnBatchNormalizationForwardTraining", "default"},
+        {"LAYER_CUDNN_OP_TENSOR_ADD_FWD_FLOAT32__BatchSize_1__1" X_PATH, "add a=1x512x28x28 b=1x512x28x28 dtype=f32",
+         "cudnnOpTensor", "default"},
+        {"LAYER_CUDNN_ADD_TENSOR_FLOAT32__BatchSize_1__1/input[0]:1/input[1]:256/input[2]:14/input[3]:14/bias[0]:1/"
+         "bias[1]:256/bias[2]:1/bias[3]:1/batch_size:1/manual_time",
+         "expand x=1x256x1x1 y=1x256x14x14 dtype=f32", "cudnnAddTensor", "default"},
+        {"LAYER_CUDNN_POOLING_FWD_FLOAT32__BatchSize_1__1<CUDNN_POOLING_MAX_DETERMINISTIC>/input[0]:1/input[1]:64/"
+         "input[2]:112/input[3]:112/filter_height:3/filter_width:3/pad_height:1/pad_width:1/stride_height:2/"
+         "stride_width:2/batch_size:1/manual_time",
+         "maxpool x=1x64x112x112 y=1x64x56x56 kernel=3x3 stride=2x2 pad=1x1x1x1 dilation=1x1 dtype=f32",
+         "cudnnPoolingForward MAX_DETERMINISTIC", "default"},
+        {"LAYER_CUBLAS_GEMV_FWD_FLOAT32__BatchSize_1__1/input[0]:1000/input[1]:2048/input[2]:1/manual_time",
+         "gemm m=1 n=1000 k=2048 batch=1 transa=0 transb=0 post=bias dtype=f32", "cublas gemv", "default"},
+        {"BM_something/8", "no benchmark of the original tool", NULL, NULL},
+        {"LAYER_CUDNN_DROPOUT_FWD_FLOAT32__BatchSize_1__1" X_PATH, "no rule for the call", NULL, NULL},
+        {"LAYER_CUDNN_CONV_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_NEW>" CONV_PATH,
+         "no convolution algorithm 'NEW'", NULL, NULL},
+        {"LAYER_CUDNN_CONV_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_FFT>" X_PATH, "no 'filter_count'",
+         NULL, NULL},
+        {"LAYER_CUDNN_OP_TENSOR_ADD_FWD_FLOAT32__BatchSize_1__1/input[0]:99999999999999999999/input[1]:1",
+         "out of range", NULL, NULL},
+        {"LAYER_CUDNN_ACTIVATION_FWD_FLOAT32__BatchSize_1__1<<<" X_PATH, "a mode in the name", NULL, NULL},
+    };
+    bz_arena arena = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bz_record r = {0};
+        int rc = bz_gbench_name(cases[i].name, &arena, &r, &err);
+        if (!cases[i].algorithm) {
+            if (!rc || !strstr(err.text, cases[i].problem))
+                fail_msg("%s: '%s'", cases[i].name, rc ? err.text : r.problem);
+            continue;
+        }
+        assert_int_equal(rc, 0);
+        assert_string_equal(r.problem, cases[i].problem);
+        assert_string_equal(r.variant.algorithm, cases[i].algorithm);
+        assert_string_equal(r.variant.math, cases[i].math);
+    }
+    bz_record r = {0};
+    assert_ok(bz_gbench_name(cases[0].name, &arena, &r, &err));
+    assert_true(r.flops == 2.0 * 56 * 56 * 64 * 64 * 9);
+    bz_arena_free(&arena);
+}
+
+#define GOOD(time, extra)                                                                                              \
+    "{\"name\": \"LAYER_CUDNN_CONV_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_FFT>" CONV_PATH "\", "     \
+    "\"iterations\": 10, \"real_time\": " time ", \"time_unit\": \"us\", \"workspace_bytes\": 4096.0, "                \
+    "\"convolution_algorithm\": 4.0, \"advised_convolution_algorithm\": 4.0, " extra "}"
+#define V100 "\"gpu_name:Tesla V100-SXM2-16GB\": 1e18, \"cudnn_version:7.6.3\": 1e18, \"host_name:secret\": 1"
+
+/* Repetitions become one record; errors stay errors; a row of another GPU stays out. */
+static void test_file(void **state)
+{
+    static const char *const TEXT[] = {
+        "{\n  \"context\": {\"date\": \"2019-09-30 09:14:11\", \"caches\": [{\"type\": \"Data\"}]},\n  \"benchmarks\": "
+        "[\n",
+        "{\"name\": \"LAYER_CUDNN_CONV_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_DIRECT>" CONV_PATH
+        "\", "
+        "\"error_occurred\": true, \"error_message\": \"because of CUDNN_STATUS_NOT_SUPPORTED\", \"iterations\": 1, "
+        "\"real_time\": 0.0, \"time_unit\": \"ns\"},\n",
+        GOOD("30.0", V100) ",\n",
+        GOOD("10.0", V100) ",\n",
+        GOOD("20.0", V100) ",\n",
+        GOOD("1.0", "\"gpu_name:Tesla K80\": 1") ",\n",
+        GOOD("9999.0", V100 ", \"cupti_enabled\": 1.0") ",\n",
+        GOOD("1.0", V100 ", \"run_type\": \"aggregate\"") ",\n",
+        "{\"name\": \"LAYER_CUDNN_ACTIVATION_FWD_FLOAT32__BatchSize_1__1<CUDNN_ACTIVATION_RELU>" X_PATH "\", "
+        "\"error_occurred\": true, \"error_message\": \"device memory allocation failed\"},\n",
+        "{\"real_time\": 3}\n  ]\n}\n",
+    };
+    const char *path = below(state, "original.json");
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < sizeof TEXT / sizeof *TEXT; i++)
+        fputs(TEXT[i], f);
+    fclose(f);
+    bz_perfdb *db = open_new(state, "db");
+    bz_perfdb_import_report report;
+    assert_ok(bz_perfdb_import(db, path, NULL, &report, &err));
+    assert_int_equal(report.lines, 8);
+    assert_int_equal(report.bad, 3);
+    assert_int_equal(report.count.added, 3);
+    assert_int_equal(warnings_with("another system"), 1);
+    assert_int_equal(warnings_with("CUPTI"), 1);
+
+    const bz_system *s;
+    bz_arena arena = {0};
+    bz_record *list;
+    size_t n;
+    assert_ok(bz_perfdb_system(db, "v100", &s, &err));
+    assert_string_equal(s->name, "v100@cudnn7.6.3");
+    assert_null(strstr(s->details, "secret"));
+    assert_ok(bz_perfdb_variants(db, s, CONV_TEXT " dtype=f32", &arena, &list, &n, &err));
+    assert_int_equal(n, 2);
+    const bz_record *ok = &list[list[0].status != BZ_RECORD_OK], *no = &list[list[0].status == BZ_RECORD_OK];
+    assert_true(fabs(ok->median - 20e-6) < 1e-12 && fabs(ok->min - 10e-6) < 1e-12 && fabs(ok->q75 - 25e-6) < 1e-12);
+    assert_true(ok->n == 3 && ok->iterations == 30 && ok->workspace == 4096 && ok->chosen && ok->noisy);
+    assert_true(ok->provenance == BZ_PROVENANCE_IMPORTED && ok->timing == BZ_TIMING_EVENT_PAIR && isnan(ok->low));
+    assert_int_equal(ok->date, 1569834851);
+    assert_true(no->status == BZ_RECORD_UNSUPPORTED && isnan(no->median));
+    assert_string_equal(no->reason, "because of CUDNN_STATUS_NOT_SUPPORTED");
+    assert_ok(bz_perfdb_variants(db, s, "relu x=1x512x28x28 dtype=f32", &arena, &list, &n, &err));
+    assert_true(n == 1 && list[0].status == BZ_RECORD_FAILED);
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+static const char *published(const char *name)
+{
+    static bz_arena paths;
+    const char *shared = getenv("BENANZA_SHARED");
+    const char *path = shared ? bz_arena_printf(&paths, "%s/published_db/%s", shared, name)
+                              : bz_arena_printf(&paths, BENANZA_SOURCE "/../shared/data/published_db/%s", name);
+    return access(path, R_OK) ? NULL : path;
+}
+
+/* The published results of seven GPUs: 1495 rows a file, of which 160 names come three times. */
+static void test_published(void **state)
+{
+    const struct {
+        const char *file, *system;
+        size_t ok; /* distinct problems and variants that worked */
+    } files[] = {
+        {"Tesla_K80.1.json.gz", "k80@cudnn7.6.3", 333},
+        {"Tesla_M60.1.json.gz", "m60@cudnn7.6.3", 331},
+        {"TITAN_Xp.1.json.gz", "titan-xp@cudnn7.6.3", 321},
+        {"TITAN_V.1.json.gz", "titan-v@cudnn7.6.3", 333},
+        {"Tesla_T4.1.json.gz", "t4@cudnn7.6.3", 321},
+        {"Quadro_RTX_6000.1.json.gz", "rtx6000@cudnn7.6.3", 321},
+        {"7.5.1.10.resnet50.Tesla_V100-SXM2-16GB.1.json.gz", "v100@cudnn7.5.1", 333},
+        {"Tesla_V100-SXM2-16GB.1.json.gz", "v100@cudnn7.6.3", 333},
+    };
+    if (!published(files[0].file)) {
+        print_message("test_published skipped: no published_db under BENANZA_SHARED\n");
+        skip();
+    }
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    bz_perfdb_import_report r;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        assert_ok(bz_perfdb_import(db, published(files[i].file), NULL, &r, &err));
+        assert_true(r.lines == 1495 && r.bad == 0 && r.records == 1171 && r.count.added == 1171);
+        assert_ok(bz_perfdb_import(db, published(files[i].file), NULL, &r, &err));
+        assert_int_equal(r.count.kept, 1171);
+        const bz_system *s;
+        assert_ok(bz_perfdb_system(db, files[i].system, &s, &err));
+        assert_non_null(s);
+        assert_null(strstr(s->details, "host"));
+    }
+    assert_ok(bz_perfdb_import(db, published("Tesla_V100-SXM2-16GB.1.cupti.json.gz"), NULL, &r, &err));
+    assert_true(r.lines == 55 && r.bad == 55 && r.records == 0);
+
+    /* the newest stack of two, and its fastest ReLU: the launch floor that it carries */
+    const bz_system *v100;
+    bz_record *list;
+    size_t n;
+    assert_ok(bz_perfdb_system(db, "v100", &v100, &err));
+    assert_string_equal(v100->name, "v100@cudnn7.6.3");
+    assert_ok(bz_perfdb_variants(db, v100, "relu x=1x512x28x28 dtype=f32", &arena, &list, &n, &err));
+    assert_int_equal(n, 1); /* the clipped one is another problem */
+    assert_true(list[0].median > 7.9e-6 && list[0].median < 1e-5);
+    assert_int_equal(list[0].timing, BZ_TIMING_EVENT_PAIR);
+    assert_ok(bz_perfdb_variants(db, v100, CONV_TEXT " dtype=f32", &arena, &list, &n, &err));
+    assert_int_equal(n, 8); /* all algorithms, those that cannot included */
+    size_t ok = 0;
+    double best = 1;
+    const char *fastest = "";
+    for (size_t i = 0; i < n; i++)
+        if (list[i].status == BZ_RECORD_OK && ++ok && list[i].median < best) {
+            best = list[i].median;
+            fastest = list[i].variant.algorithm;
+        }
+    assert_int_equal(ok, 7);
+    assert_string_equal(fastest, "cudnn algo 6 WINOGRAD");
+    assert_clean(db);
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(test_names), TEST(test_file), TEST(test_published)};
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    bz_buf_free(&warnings);
+    return failed;
+}

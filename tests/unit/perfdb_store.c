@@ -1,0 +1,636 @@
+/* Records in and out again: history, systems, conflicts, and files that are not as they should be. */
+#include "tests/unit/perfdb_test.h"
+
+#include "perfdb/entry.h"
+
+#include <fcntl.h>
+#include <lmdb.h>
+#include <sys/stat.h>
+
+static void test_round_trip(void **state)
+{
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    bz_record r = sample_record();
+    put(db, r);
+    bz_perfdb_close(db);
+    db = open_with(below(state, "db"), (bz_perfdb_options){.read_only = true});
+    bz_record *got = find(db, r, &arena);
+    assert_non_null(got);
+    assert_true(bz_record_same_identity(got, &r));
+    assert_int_equal(bz_record_prefer(got, &r), 0); /* equal to the last byte */
+    assert_string_equal(got->meta, r.meta);
+    assert_true(isnan(got->launch));
+    assert_true(got->chosen && !got->noisy && !got->throttled);
+    assert_fails(bz_perfdb_put(db, &r, 1, NULL, &err), BZ_FAILED, "reading only");
+    assert_int_equal(warnings.len, 0);
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+/* What makes an identity, and what does not. */
+static void test_identity(void **state)
+{
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    bz_record base = sample_record(), r[] = {base, base, base, base, base, base, base, base, base};
+    r[1].variant.backend = "cblas";
+    r[2].variant.algorithm = "brgconv:avx512_core";
+    r[3].variant.layout = "nhwc";
+    r[4].variant.math = "tf32";
+    r[5].setting.threads = 2;
+    r[6].setting.cache = BZ_CACHE_COLD;
+    r[7].setting.clock = "locked";
+    r[8].problem = "relu x=1x64x56x56 dtype=f32";
+    bz_perfdb_count count = {0};
+    assert_ok(bz_perfdb_put(db, r, 9, &count, &err));
+    assert_int_equal(count.added, 9);
+    for (int i = 0; i < 9; i++)
+        for (int k = 0; k < 9; k++)
+            assert_int_equal(bz_record_same_identity(&r[i], &r[k]), i == k);
+    const bz_system *system;
+    bz_record *list;
+    size_t n;
+    assert_ok(bz_perfdb_system(db, "xeon-8481c", &system, &err));
+    assert_ok(bz_perfdb_variants(db, system, PROBLEM, &arena, &list, &n, &err));
+    assert_int_equal(n, 8);
+    assert_ok(bz_perfdb_variants(db, system, r[8].problem, &arena, &list, &n, &err));
+    assert_int_equal(n, 1);
+    assert_ok(bz_perfdb_variants(db, system, "relu x=1 dtype=f32", &arena, &list, &n, &err));
+    assert_int_equal(n, 0);
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+static void test_history(void **state)
+{
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    const int64_t dates[] = {300, 100, 500, 200, 400};
+    bz_record r = sample_record();
+    for (int i = 0; i < 5; i++) {
+        r.date = dates[i];
+        r.median = (double)dates[i];
+        put(db, r);
+    }
+    assert_true(find(db, r, &arena)->median == 500);
+    const bz_system *system;
+    bz_record *list;
+    size_t n;
+    assert_ok(bz_perfdb_system(db, r.system, &system, &err));
+    assert_ok(bz_perfdb_history(db, system, r.problem, &r.variant, &r.setting, &arena, &list, &n, &err));
+    assert_int_equal(n, 5);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(list[i].date, 500 - 100 * (int64_t)i);
+    assert_ok(bz_perfdb_variants(db, system, r.problem, &arena, &list, &n, &err));
+    assert_int_equal(n, 1);
+    assert_int_equal(list[0].date, 500);
+
+    size_t deleted, newest = 0;
+    assert_fails(bz_perfdb_gc(db, 0, &deleted, &err), BZ_USAGE, "at least one");
+    assert_ok(bz_perfdb_gc(db, 2, &deleted, &err));
+    assert_int_equal(deleted, 3);
+    assert_ok(bz_perfdb_history(db, system, r.problem, &r.variant, &r.setting, &arena, &list, &n, &err));
+    assert_int_equal(n, 2);
+    assert_int_equal(list[1].date, 400);
+    assert_ok(bz_perfdb_scan(db, &(bz_perfdb_filter){0}, count_one, &newest, &err));
+    assert_int_equal(newest, 1);
+    assert_clean(db);
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+static void test_newest_stack(void **state)
+{
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    static const char *const NAMES[] = {"v100@cudnn7.6.3", "v100@cudnn7.10.1", "v100@cudnn7.9", "v1@cudnn9.0",
+                                        "v100-x"};
+    for (int i = 0; i < 5; i++)
+        assert_ok(bz_perfdb_put_system(db, NAMES[i], "{}", 0, &err));
+    const struct {
+        const char *asked, *got;
+    } cases[] = {
+        {"v100", "v100@cudnn7.10.1"},
+        {"v100@cudnn7.9", "v100@cudnn7.9"},
+        {"v1", "v1@cudnn9.0"},
+        {"v100-x", "v100-x"},
+        {"v100@cudnn7", NULL},
+        {"v10", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const bz_system *s;
+        assert_ok(bz_perfdb_system(db, cases[i].asked, &s, &err));
+        if (cases[i].got)
+            assert_string_equal(s->name, cases[i].got);
+        else
+            assert_null(s);
+    }
+    const bz_system **list;
+    size_t n;
+    assert_ok(bz_perfdb_systems(db, &arena, &list, &n, &err));
+    assert_int_equal(n, 5);
+    assert_string_equal(list[0]->name, "v1@cudnn9.0");
+    assert_string_equal(list[1]->name, "v100@cudnn7.6.3");
+    assert_string_equal(list[3]->name, "v100@cudnn7.10.1");
+    assert_string_equal(list[4]->name, "v100-x");
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+/* Names go to the terminal and may become file names. */
+static void test_system_names(void **state)
+{
+    bz_perfdb *db = open_new(state, "db");
+    static const char *const BAD[] = {"", "@x", "a@", "A", "a b", "../a", ".a", "a/b", "-a", "a@b@c", "a\n", "a@.b"};
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++)
+        assert_fails(bz_perfdb_put_system(db, BAD[i], "{}", 0, &err), BZ_BAD_INPUT, "no name for a system");
+    assert_fails(bz_perfdb_put_system(db, "a", "[]", 0, &err), BZ_BAD_INPUT, "no JSON object");
+    assert_ok(bz_perfdb_put_system(db, "a", "{\"cores\":2}", 10, &err));
+    assert_ok(bz_perfdb_put_system(db, "a", "{\"cores\":9}", 5, &err)); /* older: stays out */
+    const bz_system *s;
+    assert_ok(bz_perfdb_system(db, "a", &s, &err));
+    assert_string_equal(s->details, "{\"cores\":2}");
+    bz_perfdb_close(db);
+}
+
+static void test_bad_records(void **state)
+{
+    bz_perfdb *db = open_new(state, "db");
+    bz_record good = sample_record(), r;
+#define REFUSED(change, words)                                                                                         \
+    r = good;                                                                                                          \
+    change;                                                                                                            \
+    assert_fails(bz_perfdb_put(db, (bz_record[]){good, r}, 2, NULL, &err), BZ_BAD_INPUT, words)
+    REFUSED(r.problem = "", "no problem");
+    REFUSED(r.problem = "conv\x1b[2J", "problem");
+    REFUSED(r.problem = "conv \xff", "problem");
+    REFUSED(r.problem = "conv \xc2\x85", "problem");
+    REFUSED(r.problem = "conv \xe2\x82", "problem");
+    REFUSED(r.problem = "conv \xe0\x81\x81", "problem");
+    REFUSED(r.problem = "conv \xed\xa0\x80", "problem");
+    REFUSED(r.problem = "conv \xf4\x90\x80\x80", "problem");
+    REFUSED(r.variant.algorithm = "a\nb", "algorithm");
+    REFUSED(r.variant.backend = NULL, "backend");
+    REFUSED(r.median = NAN, "median");
+    REFUSED(r.median = 0, "median");
+    REFUSED(r.max = -1, "negative");
+    REFUSED(r.bytes = INFINITY, "infinite");
+    REFUSED(r.n = -1, "negative");
+    REFUSED(r.date = -1, "negative");
+    REFUSED(r.setting.threads = -3, "threads");
+    REFUSED(r.status = BZ_RECORD_CRASHED, "needs a reason");
+    REFUSED(r.meta = "x", "meta");
+    REFUSED(r.system = "../x", "name");
+#undef REFUSED
+    assert_int_equal(count_records(db), 0); /* all or nothing */
+    r = good;
+    r.status = BZ_RECORD_CRASHED;
+    r.reason = "signal 11";
+    r.median = NAN;
+    put(db, r);
+    bz_perfdb_close(db);
+}
+
+/* One identity, one second: which telling stays must not depend on the order. */
+static void test_conflicts(void **state)
+{
+    bz_record base = sample_record(), r[7] = {base, base, base, base, base, base, base};
+    r[0].provenance = BZ_PROVENANCE_MODELLED;
+    r[1].provenance = BZ_PROVENANCE_IMPORTED;
+    r[2].status = BZ_RECORD_FAILED;
+    r[2].reason = "out of memory";
+    r[3].n = 3;
+    r[4].high = 9;
+    r[6].workspace += 255;      /* the same in all that counts: bytes decide */
+    for (int i = 0; i < 7; i++) /* from the least to the one that stays */
+        for (int k = 0; k < 7; k++) {
+            int order = bz_record_prefer(&r[i], &r[k]);
+            assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
+        }
+    bz_arena arena = {0};
+    bz_perfdb *up = open_new(state, "up"), *down = open_new(state, "down");
+    for (int i = 0; i < 7; i++) {
+        put(up, r[i]);
+        put(down, r[6 - i]);
+    }
+    assert_int_equal(count_records(up), 1);
+    assert_int_equal(find(up, base, &arena)->workspace, 4096 + 255);
+    assert_int_equal(find(down, base, &arena)->workspace, 4096 + 255);
+    bz_perfdb_count count = {0};
+    assert_ok(bz_perfdb_put(up, r, 7, &count, &err));
+    assert_int_equal(count.kept, 7);
+    assert_int_equal(count.added + count.replaced, 0);
+    bz_perfdb_close(up);
+    bz_perfdb_close(down);
+    bz_arena_free(&arena);
+}
+
+/* Scans by system and data type; an order that does not depend on the order of writing. */
+static int gather(void *user, const bz_record *r)
+{
+    bz_buf_printf(user, "%s %s %s\n", r->system, r->problem, r->variant.algorithm);
+    return 0;
+}
+
+static void test_scan(void **state)
+{
+    bz_perfdb *a = open_new(state, "a"), *b = open_new(state, "b");
+    bz_record r[40];
+    bz_arena arena = {0};
+    for (int i = 0; i < 40; i++) {
+        r[i] = sample_record();
+        r[i].system = i % 4 ? "k80@cudnn7.6.3" : "t4@cudnn7.6.3";
+        r[i].problem = bz_arena_printf(&arena, "relu x=%d dtype=%s", i / 8, i % 2 ? "f32" : "f16");
+        r[i].variant.algorithm = bz_arena_printf(&arena, "a%d", i);
+    }
+    for (int i = 0; i < 40; i++) {
+        put(a, r[i]);
+        put(b, r[(i * 7 + 3) % 40]);
+    }
+    bz_buf text_a = {0}, text_b = {0};
+    assert_ok(bz_perfdb_scan(a, &(bz_perfdb_filter){0}, gather, &text_a, &err));
+    assert_ok(bz_perfdb_scan(b, &(bz_perfdb_filter){0}, gather, &text_b, &err));
+    assert_string_equal(bz_buf_text(&text_a), bz_buf_text(&text_b));
+    size_t n = 0;
+    assert_ok(bz_perfdb_scan(a, &(bz_perfdb_filter){.dtype = "f16"}, count_one, &n, &err));
+    assert_int_equal(n, 20);
+    const bz_system *t4;
+    assert_ok(bz_perfdb_system(a, "t4", &t4, &err));
+    n = 0;
+    assert_ok(bz_perfdb_scan(a, &(bz_perfdb_filter){.system = t4, .dtype = "f16"}, count_one, &n, &err));
+    assert_int_equal(n, 10);
+    n = 0;
+    assert_ok(bz_perfdb_scan(a, &(bz_perfdb_filter){.system = t4, .dtype = "f32"}, count_one, &n, &err));
+    assert_int_equal(n, 0);
+    bz_buf_free(&text_a);
+    bz_buf_free(&text_b);
+    bz_perfdb_close(a);
+    bz_perfdb_close(b);
+    bz_arena_free(&arena);
+}
+
+/* Changes values in the file behind the database's back. */
+static void edit(const char *dir, const char *table, void (*change)(MDB_val *key, MDB_val *value, bz_buf *new))
+{
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    MDB_cursor *c;
+    MDB_val key, value;
+    bz_buf new = {0};
+    assert_int_equal(mdb_env_create(&env), 0);
+    mdb_env_set_maxdbs(env, 4);
+    assert_int_equal(mdb_env_open(env, dir, 0, 0666), 0);
+    assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_dbi_open(txn, table, 0, &dbi), 0);
+    assert_int_equal(mdb_cursor_open(txn, dbi, &c), 0);
+    assert_int_equal(mdb_cursor_get(c, &key, &value, MDB_FIRST), 0);
+    bz_buf_put(&new, value.mv_data, value.mv_size);
+    change(&key, &value, &new);
+    value = (MDB_val){new.len, new.data};
+    assert_int_equal(mdb_cursor_put(c, &key, &value, MDB_CURRENT), 0);
+    mdb_cursor_close(c);
+    assert_int_equal(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+    bz_buf_free(&new);
+}
+
+static void flip_a_bit(MDB_val *key, MDB_val *value, bz_buf *new)
+{
+    (void)key;
+    new->data[value->mv_size / 2] ^= 4;
+}
+
+/* An unreadable entry is a miss: the older measurement steps in. */
+static void test_damaged_entry(void **state)
+{
+    const char *dir = below(state, "db");
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    bz_record r = sample_record();
+    put(db, r);
+    r.date++;
+    r.median *= 2;
+    put(db, r);
+    bz_perfdb_close(db);
+    edit(dir, "records", flip_a_bit); /* the first is the newest */
+    db = open_with(dir, (bz_perfdb_options){0});
+    assert_true(find(db, r, &arena)->median == sample_record().median);
+    assert_int_equal(warnings_with("a record is damaged"), 1);
+    bz_perfdb_check_report report;
+    assert_ok(bz_perfdb_check(db, &report, &err));
+    assert_int_equal(report.damaged, 1);
+    assert_int_equal(report.records, 2);
+    bz_perfdb_count count = {0};
+    assert_ok(bz_perfdb_put(db, &r, 1, &count, &err)); /* measured again: the damage is gone */
+    assert_int_equal(count.replaced, 1);
+    assert_true(find(db, r, &arena)->median == r.median);
+    assert_clean(db);
+    bz_perfdb_close(db);
+
+    edit(dir, "problems", flip_a_bit);
+    db = open_with(dir, (bz_perfdb_options){0});
+    assert_int_equal(count_records(db), 0);
+    assert_int_equal(warnings_with("a problem is damaged"), 1);
+    assert_ok(bz_perfdb_check(db, &report, &err));
+    assert_true(report.damaged == 1 && report.orphans == 2);
+    put(db, r); /* brings the text back */
+    assert_int_equal(count_records(db), 2);
+    bz_perfdb_close(db);
+
+    edit(dir, "systems", flip_a_bit);
+    db = open_with(dir, (bz_perfdb_options){0});
+    assert_int_equal(count_records(db), 0);
+    assert_int_equal(warnings_with("a system is damaged"), 1);
+    put(db, r); /* the system comes back under a new number */
+    assert_int_equal(count_records(db), 1);
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+/* Seals a payload again under another version or with a shorter fixed part. */
+static void reseal(MDB_val *key, bz_buf *new, uint16_t version, size_t drop)
+{
+    uint16_t fixed;
+    memcpy(&fixed, new->data + 2, sizeof fixed);
+    bz_buf payload = {0};
+    bz_buf_put(&payload, new->data + ENTRY_HEADER, fixed - drop);
+    bz_buf_put(&payload, new->data + ENTRY_HEADER + fixed, new->len - ENTRY_HEADER - fixed);
+    bz_entry_seal(new, key->mv_data, key->mv_size, version, payload.data, payload.len, fixed - drop);
+    bz_buf_free(&payload);
+}
+
+static void make_newer(MDB_val *key, MDB_val *value, bz_buf *new)
+{
+    (void)value;
+    reseal(key, new, ENTRY_VERSION + 1, 0);
+}
+
+static void make_older(MDB_val *key, MDB_val *value, bz_buf *new)
+{
+    (void)value;
+    reseal(key, new, ENTRY_VERSION, 8); /* before there were flags */
+}
+
+static void test_entry_versions(void **state)
+{
+    const char *dir = below(state, "db");
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    bz_record r = sample_record();
+    put(db, r);
+    bz_perfdb_close(db);
+
+    edit(dir, "records", make_older);
+    db = open_with(dir, (bz_perfdb_options){0});
+    bz_record *old = find(db, r, &arena);
+    assert_true(old->median == r.median);
+    assert_false(old->chosen);
+    assert_string_equal(old->meta, r.meta);
+    assert_int_equal(warnings.len, 0);
+    bz_perfdb_close(db);
+
+    edit(dir, "records", make_newer);
+    db = open_with(dir, (bz_perfdb_options){0});
+    assert_null(find(db, r, &arena));
+    assert_int_equal(warnings_with("newer benanza"), 1);
+    bz_perfdb_count count = {0};
+    assert_ok(bz_perfdb_put(db, &r, 1, &count, &err));
+    assert_int_equal(count.kept, 1); /* not ours to replace */
+    bz_perfdb_check_report report;
+    assert_ok(bz_perfdb_check(db, &report, &err));
+    assert_true(report.newer == 1 && report.damaged == 0);
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+static void schema_2(MDB_val *key, MDB_val *value, bz_buf *new)
+{
+    (void)key;
+    (void)value;
+    memcpy(new->data, &(uint32_t){2}, 4);
+}
+
+static void schema_0(MDB_val *key, MDB_val *value, bz_buf *new)
+{
+    (void)key;
+    (void)value;
+    memcpy(new->data, &(uint32_t){0}, 4);
+}
+
+static void test_schemas(void **state)
+{
+    const char *dir = below(state, "db");
+    bz_perfdb *db = open_new(state, "db");
+    put(db, sample_record());
+    bz_perfdb_close(db);
+    edit(dir, "info", schema_2);
+    for (int read_only = 0; read_only < 2; read_only++)
+        assert_fails(bz_perfdb_open(&db, dir, &(bz_perfdb_options){.read_only = read_only}, &err), BZ_BAD_INPUT,
+                     "newer benanza (schema 2");
+    edit(dir, "info", schema_0);
+    assert_fails(bz_perfdb_open(&db, dir, &(bz_perfdb_options){0}, &err), BZ_BAD_INPUT, "schema 0 is older");
+    assert_null(db);
+}
+
+static void write_file(const char *path, const void *data, size_t n)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    fclose(f);
+}
+
+static void test_not_a_database(void **state)
+{
+    bz_perfdb *db;
+    const char *dir = below(state, "db"), *file = below(state, "db/data.mdb");
+    assert_fails(bz_perfdb_open(&db, dir, &(bz_perfdb_options){.read_only = true}, &err), BZ_FAILED, "no database");
+    db = open_new(state, "db");
+    put(db, sample_record());
+    bz_perfdb_close(db);
+    struct stat st;
+    assert_int_equal(stat(file, &st), 0);
+    assert_int_equal(truncate(file, st.st_size - 4096), 0);
+    assert_fails(bz_perfdb_open(&db, dir, &(bz_perfdb_options){0}, &err), BZ_BAD_INPUT, "shorter than it should be");
+    assert_int_equal(truncate(file, 100), 0);
+    assert_fails(bz_perfdb_open(&db, dir, &(bz_perfdb_options){0}, &err), BZ_BAD_INPUT, "shorter than two pages");
+    char zeros[16384] = {0};
+    write_file(file, zeros, sizeof zeros);
+    assert_fails(bz_perfdb_open(&db, dir, &(bz_perfdb_options){0}, &err), BZ_BAD_INPUT, "no LMDB database");
+    write_file(file, "", 0); /* a writer that died at the very first moment */
+    db = open_with(dir, (bz_perfdb_options){0});
+    put(db, sample_record());
+    bz_perfdb_close(db);
+
+    /* somebody else's LMDB environment */
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    MDB_val key = {1, "k"}, value = {1, "v"};
+    const char *other = below(state, "other");
+    mkdir(other, 0777);
+    assert_int_equal(mdb_env_create(&env), 0);
+    assert_int_equal(mdb_env_open(env, other, 0, 0666), 0);
+    assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_dbi_open(txn, NULL, 0, &dbi), 0);
+    assert_int_equal(mdb_put(txn, dbi, &key, &value, 0), 0);
+    assert_int_equal(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+    assert_fails(bz_perfdb_open(&db, other, &(bz_perfdb_options){0}, &err), BZ_BAD_INPUT, "another program's");
+}
+
+static int64_t nfs(const char *path)
+{
+    (void)path;
+    return 0x6969;
+}
+
+static int64_t ext4(const char *path)
+{
+    (void)path;
+    return 0xef53;
+}
+
+static void test_network_file_system(void **state)
+{
+    bz_perfdb *db;
+    const char *dir = below(state, "db");
+    assert_fails(bz_perfdb_open(&db, dir, &(bz_perfdb_options){.file_system = nfs}, &err), BZ_FAILED,
+                 "network file system (NFS)");
+    assert_non_null(strstr(err.text, "benanza db export"));
+    assert_ok(bz_perfdb_open(&db, dir, &(bz_perfdb_options){.file_system = ext4}, &err));
+    bz_perfdb_close(db);
+}
+
+static void test_read_only_folder(void **state)
+{
+    if (geteuid() == 0) {
+        print_message("root may write everywhere: the part about permissions is not tested\n");
+    } else {
+        const char *dir = below(state, "db");
+        bz_perfdb *db = open_new(state, "db");
+        put(db, sample_record());
+        bz_perfdb_close(db);
+        chmod(below(state, "db/lock.mdb"), 0444);
+        chmod(below(state, "db/data.mdb"), 0444);
+        chmod(dir, 0555);
+        db = open_with(dir, (bz_perfdb_options){.read_only = true});
+        assert_int_equal(count_records(db), 1);
+        bz_perfdb_close(db);
+        assert_fails(bz_perfdb_open(&db, dir, &(bz_perfdb_options){0}, &err), BZ_FAILED, "--db");
+        chmod(dir, 0755);
+    }
+    /* an empty database, opened before anything was stored */
+    const char *empty = below(state, "empty");
+    mkdir(empty, 0777);
+    write_file(below(state, "empty/data.mdb"), "", 0);
+    bz_perfdb *db = NULL;
+    assert_fails(bz_perfdb_open(&db, below(state, "nowhere"), &(bz_perfdb_options){.read_only = true}, &err), BZ_FAILED,
+                 "benanza db import");
+}
+
+/* A map of 64 KiB must grow many times; a reader with the old size must follow. */
+static void test_map_growth(void **state)
+{
+    const char *dir = below(state, "db");
+    bz_perfdb *db = open_with(dir, (bz_perfdb_options){.map_size = 65536});
+    bz_arena arena = {0};
+    enum { N = 3000 };
+    bz_record *r = BZ_NEW(&arena, bz_record, N);
+    for (int i = 0; i < N; i++) {
+        r[i] = sample_record();
+        r[i].problem = bz_arena_printf(&arena, "relu x=%d dtype=f32", i);
+    }
+    for (int i = 0; i < 100; i++)
+        put(db, r[i]);
+    bz_perfdb_count count = {0};
+    assert_ok(bz_perfdb_put(db, r, N, &count, &err));
+    assert_int_equal(count.added, N - 100);
+    assert_int_equal(count.kept, 100);
+    assert_int_equal(count_records(db), N);
+    assert_clean(db);
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+static void test_where(void **state)
+{
+    (void)state;
+    unsetenv("BENANZA_DB");
+    setenv("XDG_DATA_HOME", "/data", 1);
+    setenv("HOME", "/home/me", 1);
+    const char *expected[] = {"/opt", "/env", "/data/benanza/perfdb", "/home/me/.local/share/benanza/perfdb"};
+    for (int i = 0; i < 4; i++) {
+        if (i == 1)
+            setenv("BENANZA_DB", "/env", 1);
+        if (i == 2)
+            setenv("BENANZA_DB", "", 1);
+        if (i == 3)
+            setenv("XDG_DATA_HOME", "relative", 1);
+        char *where = bz_perfdb_where(i == 0 ? "/opt" : NULL);
+        assert_string_equal(where, expected[i]);
+        free(where);
+    }
+}
+
+static void test_compact(void **state)
+{
+    const char *dir = below(state, "db");
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    bz_record r = sample_record();
+    for (int i = 0; i < 500; i++) {
+        r.date = 1000 + i;
+        put(db, r);
+    }
+    r.problem = "relu x=1 dtype=f32";
+    put(db, r);
+    uint64_t before, after;
+    size_t deleted;
+    assert_ok(bz_perfdb_gc(db, 1, &deleted, &err));
+    assert_int_equal(deleted, 499);
+    bz_perfdb_close(db);
+    assert_ok(bz_perfdb_compact(dir, &(bz_perfdb_options){0}, &before, &after, &err));
+    assert_true(after < before);
+    assert_int_not_equal(access(below(state, "db/compact.mdb"), F_OK), 0);
+    db = open_with(dir, (bz_perfdb_options){.untrusted = true});
+    assert_int_equal(count_records(db), 2);
+    put(db, sample_record());
+    assert_int_equal(count_records(db), 3);
+    assert_clean(db);
+    bz_perfdb_close(db);
+    assert_fails(bz_perfdb_compact(below(state, "no"), &(bz_perfdb_options){0}, &before, &after, &err), BZ_FAILED,
+                 "no database");
+    bz_arena_free(&arena);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_round_trip),
+        TEST(test_identity),
+        TEST(test_history),
+        TEST(test_newest_stack),
+        TEST(test_system_names),
+        TEST(test_bad_records),
+        TEST(test_conflicts),
+        TEST(test_scan),
+        TEST(test_damaged_entry),
+        TEST(test_entry_versions),
+        TEST(test_schemas),
+        TEST(test_not_a_database),
+        TEST(test_network_file_system),
+        TEST(test_read_only_folder),
+        TEST(test_map_growth),
+        TEST(test_where),
+        TEST(test_compact),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    bz_buf_free(&warnings);
+    return failed;
+}

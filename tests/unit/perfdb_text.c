@@ -1,0 +1,272 @@
+/* The text form, import and export, merging. */
+#include "tests/unit/perfdb_test.h"
+
+#include <fcntl.h>
+#include <zlib.h>
+
+#define LINE(members)                                                                                                  \
+    "{\"v\":1,\"problem\":\"relu x=1 dtype=f32\",\"backend\":\"onednn\",\"algorithm\":\"jit\","                        \
+    "\"layout\":\"any\",\"math\":\"default\",\"threads\":1,\"cache\":\"hot\",\"status\":\"ok\","                       \
+    "\"median\":1e-5,\"date\":7,\"system\":\"box@onednn2.6.3\"" members "}"
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
+    fclose(f);
+}
+
+static char *read_text(const char *path)
+{
+    bz_buf b = {0};
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    for (int c; (c = getc(f)) != EOF;)
+        bz_buf_putc(&b, (char)c);
+    fclose(f);
+    return b.data ? b.data : strdup("");
+}
+
+static void test_line_round_trip(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_record r = sample_record();
+    r.variant.algorithm = "a \"quoted\" \\ name <b>";
+    r.flops = NAN;
+    bz_buf text = {0}, again = {0};
+    bz_json j = bz_json_to(&text, false);
+    bz_record_json(&j, &r);
+    bz_line line;
+    assert_ok(bz_line_parse(text.data, text.len, &arena, &line, &err));
+    assert_false(line.is_system);
+    assert_int_equal(line.unknown, 0);
+    assert_true(bz_record_same_identity(&line.record, &r));
+    assert_int_equal(line.record.workspace, 4096);
+    assert_true(line.record.median == r.median && isnan(line.record.flops));
+    j = bz_json_to(&again, false);
+    bz_record_json(&j, &line.record);
+    assert_string_equal(text.data, again.data);
+    bz_buf_free(&text);
+    bz_buf_free(&again);
+    bz_arena_free(&arena);
+}
+
+static void test_lines(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_line line;
+    const struct {
+        const char *text, *error; /* NULL: a good line */
+        size_t unknown;
+    } cases[] = {
+        {LINE(""), NULL, 0},
+        {LINE(",\"meta\":{\"a\":[1,2.50,{\"b\":null}],\"c\":true}"), NULL, 0},
+        {LINE(",\"mood\":\"good\",\"more\":{\"v\":2,\"median\":[]},\"list\":[[1]]"), NULL, 3},
+        {LINE(",\"n\":12,\"iterations\":9007199254740991"), NULL, 0},
+        {LINE(",\"n\":1.5"), "'n' wants a whole number", 0},
+        {LINE(",\"n\":1e300"), "'n' wants a whole number", 0},
+        {LINE(",\"threads\":4294967297"), "'threads' is out of range", 0},
+        {LINE(",\"status\":\"great\""), "'status' has a value", 0},
+        {LINE(",\"median\":\"fast\""), "'median' wants a number", 0},
+        {LINE(",\"median\":[1]"), "'median' is not of the right type", 0},
+        {LINE(",\"chosen\":1"), "'chosen' wants true or false", 0},
+        {LINE(",\"meta\":[]"), "'meta' is not of the right type", 0},
+        {LINE(",\"reason\":\"a\\u0000b\""), "'reason' has a zero byte", 0},
+        {LINE(",\"v\":2"), "newer benanza (version 2)", 0},
+        {LINE(",\"record\":\"plan\""), "kind that this version does not know", 0},
+        {"{\"problem\":\"x\"}", "no version", 0},
+        {"[1]", "no JSON object", 0},
+        {"7", "no JSON object", 0},
+        {"{\"v\":1", "not JSON", 0},
+        {"{\"v\":1} trailing", "not JSON", 0},
+        {"{\"v\":1,\"problem\":\"\xff\"}", "not JSON", 0},
+        {"", "not JSON", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int rc = bz_line_parse(cases[i].text, strlen(cases[i].text), &arena, &line, &err);
+        if (!cases[i].error && (rc || line.unknown != cases[i].unknown))
+            fail_msg("%s: %s, %zu unknown", cases[i].text, rc ? err.text : "", line.unknown);
+        if (cases[i].error && (!rc || !strstr(err.text, cases[i].error)))
+            fail_msg("%s: '%s'", cases[i].text, rc ? err.text : "taken");
+    }
+    assert_ok(bz_line_parse(cases[1].text, strlen(cases[1].text), &arena, &line, &err));
+    assert_string_equal(line.record.meta, "{\"a\":[1,2.50,{\"b\":null}],\"c\":true}");
+    bz_arena_free(&arena);
+}
+
+/* A system's members may have names that mean something else in a record. */
+static void test_system_line(void **state)
+{
+    (void)state;
+    static const char TEXT[] = "{\"v\":1,\"cache\":{\"L1\":32768,\"L2\":[1,2]},\"n\":\"x\",\"slug\":\"box\","
+                               "\"stack\":\"onednn2.6.3\",\"threads\":\"two\",\"date\":12,\"record\":\"system\"}";
+    bz_arena arena = {0};
+    bz_line line;
+    assert_ok(bz_line_parse(TEXT, strlen(TEXT), &arena, &line, &err));
+    assert_true(line.is_system);
+    assert_string_equal(line.system, "box@onednn2.6.3");
+    assert_string_equal(line.details, "{\"cache\":{\"L1\":32768,\"L2\":[1,2]},\"n\":\"x\",\"threads\":\"two\"}");
+    assert_int_equal(line.date, 12);
+    bz_arena_free(&arena);
+}
+
+static void test_bad_lines(void **state)
+{
+    const char *path = below(state, "in.jsonl");
+    bz_buf text = {0};
+    bz_buf_puts(&text, LINE("") "\r\n\nnot json\n" LINE(",\"layout\":\"nhwc\"") "\n");
+    bz_buf_puts(&text, LINE(",\"median\":-1") "\n" LINE(",\"system\":\"\",\"math\":\"tf32\"") "\n");
+    bz_buf_puts(&text, LINE(",\"layout\":\"nchw\",\"mood\":1")); /* no line's end */
+    write_text(path, text.data);
+    bz_perfdb *db = open_new(state, "db");
+    bz_perfdb_import_report r;
+    assert_ok(bz_perfdb_import(db, path, NULL, &r, &err));
+    assert_int_equal(r.lines, 6);
+    assert_int_equal(r.records, 3);
+    assert_int_equal(r.bad, 3);
+    assert_int_equal(r.unknown, 1);
+    assert_int_equal(r.count.added, 3);
+    assert_int_equal(warnings_with("in.jsonl:3: left out: not JSON"), 1);
+    assert_int_equal(warnings_with("in.jsonl:5: left out: a time"), 1);
+    assert_int_equal(warnings_with("in.jsonl:6: left out: '' is no name for a system"), 1);
+    assert_ok(bz_perfdb_import(db, path, "spare@1", &r, &err)); /* now the sixth has a system */
+    assert_int_equal(r.bad, 2);
+    assert_int_equal(r.count.added, 1);
+    assert_int_equal(r.count.kept, 3);
+    assert_fails(bz_perfdb_import(db, below(state, "none"), NULL, &r, &err), BZ_BAD_INPUT, "cannot be opened");
+
+    /* a line without an end, and more bad lines than anybody wants to read */
+    bz_buf_clear(&text);
+    for (int i = 0; i < 3 << 20; i++)
+        bz_buf_putc(&text, 'x');
+    bz_buf_puts(&text, "\n" LINE(",\"clock\":\"locked\"") "\n");
+    for (int i = 0; i < 30; i++)
+        bz_buf_puts(&text, "{\n");
+    write_text(path, text.data);
+    bz_buf_clear(&warnings);
+    assert_ok(bz_perfdb_import(db, path, NULL, &r, &err));
+    assert_int_equal(r.bad, 31);
+    assert_int_equal(r.count.added, 1);
+    assert_int_equal(warnings_with("left out: longer than 1 MiB"), 1);
+    assert_int_equal(warnings_with("\n"), 21);
+    assert_int_equal(warnings_with("11 more lines"), 1);
+    bz_perfdb_close(db);
+    bz_buf_free(&text);
+}
+
+static bz_perfdb *fill(void **state, const char *name, int first, int last, int step)
+{
+    bz_perfdb *db = open_new(state, name);
+    bz_arena arena = {0};
+    assert_ok(bz_perfdb_put_system(db, "box@onednn2.6.3", "{\"cores\":2}", 5, &err));
+    for (int i = first; i != last; i += step) {
+        bz_record r = sample_record();
+        r.system = i % 2 ? "box@onednn2.6.3" : "other@onednn3.1";
+        r.problem = bz_arena_printf(&arena, "relu x=%d dtype=f32", i / 3);
+        r.variant.algorithm = bz_arena_printf(&arena, "a%d", i % 3);
+        r.date += i;
+        put(db, r);
+    }
+    bz_arena_free(&arena);
+    return db;
+}
+
+static void export_to(bz_perfdb *db, const char *path, bool zstd)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    size_t n;
+    assert_true(fd >= 0);
+    assert_ok(bz_perfdb_export(db, &(bz_perfdb_filter){.history = true}, fd, zstd, &n, &err));
+    assert_int_equal(n, count_records(db));
+    close(fd);
+}
+
+/* Out and in again gives the same bytes, packed or not, whatever the order of writing was. */
+static void test_export(void **state)
+{
+    bz_perfdb *up = fill(state, "up", 0, 60, 1), *down = fill(state, "down", 59, -1, -1);
+    const char *plain = below(state, "plain"), *packed = below(state, "packed"), *other = below(state, "other");
+    export_to(up, plain, false);
+    export_to(up, packed, true);
+    export_to(down, other, false);
+    char *text = read_text(plain), *same = read_text(other), *zstd = read_text(packed);
+    assert_string_equal(text, same);
+    assert_memory_equal(zstd, "\x28\xb5\x2f\xfd", 4);
+    assert_non_null(strstr(text, "{\"v\":1,\"record\":\"system\",\"slug\":\"box\",\"stack\":\"onednn2.6.3\",\"date\":5,"
+                                 "\"cores\":2}\n"));
+    bz_perfdb_close(up);
+    bz_perfdb_close(down);
+    free(same);
+    free(zstd);
+
+    gzFile gz = gzopen(below(state, "gzip"), "w");
+    assert_int_equal(gzwrite(gz, text, (unsigned)strlen(text)), strlen(text));
+    gzclose(gz);
+    static const char *const FORMS[] = {"plain", "packed", "gzip"};
+    for (int i = 0; i < 3; i++) {
+        bz_perfdb_import_report r;
+        bz_perfdb *db = open_new(state, i == 0 ? "db0" : i == 1 ? "db1" : "db2");
+        assert_ok(bz_perfdb_import(db, below(state, FORMS[i]), NULL, &r, &err));
+        assert_true(r.bad == 0 && r.systems == 2 && r.count.added == 60);
+        export_to(db, other, false);
+        same = read_text(other);
+        assert_string_equal(text, same);
+        free(same);
+        bz_perfdb_close(db);
+    }
+    assert_int_equal(truncate(packed, 200), 0);
+    assert_int_equal(truncate(below(state, "gzip"), 200), 0);
+    bz_perfdb *db = open_new(state, "cut");
+    bz_perfdb_import_report r;
+    assert_fails(bz_perfdb_import(db, packed, NULL, &r, &err), BZ_BAD_INPUT, "it was cut");
+    assert_fails(bz_perfdb_import(db, below(state, "gzip"), NULL, &r, &err), BZ_BAD_INPUT, "it was cut");
+    bz_perfdb_close(db);
+    free(text);
+}
+
+/* A into B and B into A end up the same; once more changes nothing. */
+static void test_merge(void **state)
+{
+    bz_perfdb *a = fill(state, "a", 0, 40, 1), *b = fill(state, "b", 20, 60, 1);
+    bz_record r = sample_record();
+    put(a, r);
+    r.n = 99; /* told better by b */
+    put(b, r);
+    assert_ok(bz_perfdb_put_system(b, "box@onednn2.6.3", "{\"cores\":4}", 6, &err));
+    bz_perfdb *ab = fill(state, "ab", 0, 40, 1);
+    r.n = 37;
+    put(ab, r);
+    bz_perfdb_count count = {0}, again = {0};
+    assert_ok(bz_perfdb_merge(ab, b, &count, &err));
+    assert_true(count.added == 20 && count.replaced == 1 && count.kept == 20);
+    assert_ok(bz_perfdb_merge(ab, b, &again, &err));
+    assert_true(again.added == 0 && again.replaced == 0 && again.kept == 41);
+    assert_ok(bz_perfdb_merge(b, a, NULL, &err));
+    export_to(ab, below(state, "ab.jsonl"), false);
+    export_to(b, below(state, "ba.jsonl"), false);
+    char *x = read_text(below(state, "ab.jsonl")), *y = read_text(below(state, "ba.jsonl"));
+    assert_string_equal(x, y);
+    assert_non_null(strstr(x, "\"cores\":4"));
+    assert_non_null(strstr(x, "\"n\":99,"));
+    free(x);
+    free(y);
+    bz_perfdb_close(a);
+    bz_perfdb_close(b);
+    bz_perfdb_close(ab);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_line_round_trip), TEST(test_lines),  TEST(test_system_line),
+        TEST(test_bad_lines),       TEST(test_export), TEST(test_merge),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    bz_buf_free(&warnings);
+    return failed;
+}
