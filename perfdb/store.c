@@ -290,10 +290,19 @@ static int schema_error(const bz_perfdb *db, uint32_t schema, bz_error *err)
                    db->dir, schema);
 }
 
+/* Tables of any kind, as this transaction sees them: another process may be making ours right now. */
+static bool has_tables(MDB_txn *txn)
+{
+    MDB_dbi unnamed;
+    MDB_stat stat;
+    return !mdb_dbi_open(txn, NULL, 0, &unnamed) && !mdb_stat(txn, unnamed, &stat) && stat.ms_entries;
+}
+
 static int find_tables(bz_perfdb *db, bz_error *err)
 {
     uint32_t schema = SCHEMA_VERSION;
     MDB_txn *txn;
+    bool foreign = false;
     int code;
     do
         code = mdb_txn_begin(db->env, NULL, MDB_RDONLY, &txn);
@@ -303,13 +312,13 @@ static int find_tables(bz_perfdb *db, bz_error *err)
         db->read_only = true; /* look only: a database that is there must not be written to be opened */
         code = open_tables(db, txn, &schema);
         db->read_only = read_only;
+        foreign = code == MDB_NOTFOUND && has_tables(txn);
         if (code)
             mdb_txn_abort(txn);
         else
             code = mdb_txn_commit(txn);
     }
-    MDB_stat main;
-    if (code == MDB_NOTFOUND && !mdb_env_stat(db->env, &main) && main.ms_entries)
+    if (foreign)
         return bz_fail(err, BZ_BAD_INPUT, "%s: the LMDB database there is another program's", db->dir);
     if (code == MDB_NOTFOUND && db->read_only) {
         db->no_databases = true;
