@@ -6,10 +6,9 @@
 #include <string.h>
 
 static const bz_command *const COMMANDS[] = {
-    &bz_command_layers,
-    &bz_command_strip,
+    NULL,
 };
-enum { N_COMMANDS = sizeof COMMANDS / sizeof *COMMANDS };
+enum { N_COMMANDS = sizeof COMMANDS / sizeof *COMMANDS - 1 };
 
 static void print_help(FILE *f)
 {
