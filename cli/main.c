@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const bz_command *const COMMANDS[] = {
-    NULL,
+    &bz_command_system,
 };
-enum { N_COMMANDS = sizeof COMMANDS / sizeof *COMMANDS - 1 };
+enum { N_COMMANDS = sizeof COMMANDS / sizeof *COMMANDS };
 
 static void print_help(FILE *f)
 {
