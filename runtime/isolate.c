@@ -170,10 +170,24 @@ static int listen_to_child(watch *w)
     }
 }
 
-/* Whom the child was busy with when it ended, as a record. */
+static bool has_record(const watch *w, const bz_blame *b)
+{
+    for (int i = 0; i < w->n_finished; i++) {
+        const bz_record *r = &w->finished[i];
+        if (!strcmp(r->backend, b->backend) && !strcmp(r->algorithm, b->algorithm) && !strcmp(r->layout, b->layout) &&
+            !strcmp(r->math, b->math))
+            return true;
+    }
+    return false;
+}
+
+/* Whom the child was busy with when it ended, as a record. A variant that has one already was being
+ * released: that does not unmake its figures. */
 static void blame_somebody(watch *w, int status, bool hung)
 {
     const bz_blame *b = w->blame;
+    if (b->backend[0] && has_record(w, b))
+        return;
     bz_record r = bz_record_of(w->families[0].problem, b->backend, b->algorithm, b->layout, b->math);
     const char *stage = b->stage[0] ? b->stage : "starting";
     r.status = hung ? BZ_STATUS_TIMEOUT : BZ_STATUS_CRASHED;
@@ -208,6 +222,7 @@ int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_e
             result = -1;
             break;
         }
+        int before = w.n_finished;
         bool hung = listen_to_child(&w);
         close(w.pipe);
         while (waitpid(w.child, &status, 0) < 0 && errno == EINTR)
@@ -215,8 +230,8 @@ int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_e
         if (!hung && WIFEXITED(status) && WEXITSTATUS(status) == 0)
             break;
         blame_somebody(&w, status, hung);
-        if (!w.blame->backend[0])
-            break;
+        if (!w.blame->backend[0] || w.n_finished == before)
+            break; /* nothing will come of another child */
     }
     free(w.finished);
     munmap(w.blame, sizeof *w.blame);

@@ -14,6 +14,13 @@
             return status_;                                                                                            \
     } while (0)
 
+const char *bz_onednn_impl_name(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "";
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    return name;
+}
+
 typedef enum { PLAIN, PACKED, NHWC, ANY } layout;
 
 typedef struct lowering {
@@ -374,6 +381,11 @@ static dnnl_status_t conv(lowering *l, bool sum)
             else
                 dnnl_primitive_desc_destroy(more.pd[k]);
     }
+    dnn_impls heuristic = {0};
+    if (!transposed && dnn_convolution(&heuristic, l->s->engine, false, dnnl_convolution_auto, x_md, w_md, b_md, y_md,
+                                       p->conv.stride, p->conv.dilation, p->conv.pad, end, attr) == dnnl_success)
+        snprintf(a->favourite, sizeof a->favourite, "%s", bz_onednn_impl_name(heuristic.pd[0]));
+    dnn_impls_free(&heuristic);
     dnnl_primitive_attr_destroy(attr);
     return st->impls.n ? dnnl_success : first;
 }

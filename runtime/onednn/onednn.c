@@ -9,7 +9,7 @@
 
 /* The copies of one operand in one layout. Variants that want the same share it. */
 typedef struct buffer {
-    int operand;
+    argument seen; /* which operand, and how it is seen */
     dnn_md md;
     size_t size, step; /* of a copy; from one to the next */
     char *data;
@@ -124,13 +124,6 @@ static void close_session(void *of)
 
 /* ---- variants ------------------------------------------------------------------------------- */
 
-static const char *impl_name(const_dnnl_primitive_desc_t pd)
-{
-    const char *name = "";
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
-    return name;
-}
-
 /* What oneDNN calls its implementations by the definition, written for testing. */
 static bool is_reference(const char *name)
 {
@@ -148,7 +141,7 @@ static void add_variant(session *s, int alternative_index, int impl, const char 
     v->reference = true;
     size_t n = 0;
     for (int k = 0; k < a->n_stages && n < sizeof v->algorithm; k++) {
-        const char *name = impl_name(a->stages[k].impls.pd[impl]);
+        const char *name = bz_onednn_impl_name(a->stages[k].impls.pd[impl]);
         n += (size_t)snprintf(v->algorithm + n, sizeof v->algorithm - n, "%s%s%s", k ? " + " : a->prefix, name,
                               k == a->n_stages - 1 ? a->suffix : "");
         v->reference &= is_reference(name);
@@ -161,6 +154,19 @@ static bool is_complete(const alternative *a)
         if (!a->stages[k].impls.n)
             return false;
     return a->n_stages > 0;
+}
+
+/* What the library would take by itself: by its heuristic where it has one, else the first. */
+static void mark_chosen(const session *s, int alternative_index, bz_variant_list *list, int first)
+{
+    const char *favourite = s->n_alternatives > alternative_index ? s->alternatives[alternative_index]->favourite : "";
+    for (int i = first; favourite[0] && i < list->n; i++)
+        if (!strcmp(list->item[i].algorithm, favourite)) {
+            list->item[i].chosen = true;
+            return;
+        }
+    if (list->n > first)
+        list->item[first].chosen = true;
 }
 
 static int enumerate(void *of, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
@@ -177,8 +183,7 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
         for (int k = 0; k < n; k++)
             add_variant(s, i, k, layout, math, list);
     }
-    if (list->n > first)
-        list->item[first].chosen = true;
+    mark_chosen(s, first_alternative, list, first);
     return 0;
 }
 
@@ -240,7 +245,7 @@ static dnnl_status_t make_buffer(session *s, const argument *a, dnn_md md, buffe
 {
     int copies = a->operand == SCRATCHPAD || a->operand == SCALE ? 1 : s->job->copies;
     size_t size = dnnl_memory_desc_get_size(md);
-    *b = (buffer){.operand = a->operand, .md = md, .size = size, .step = (size + 127) / 64 * 64};
+    *b = (buffer){.seen = *a, .md = md, .size = size, .step = (size + 127) / 64 * 64};
     b->memory = bz_alloc((size_t)copies, sizeof *b->memory);
     memset(b->memory, 0, (size_t)copies * sizeof *b->memory);
     b->data = aligned_alloc(4096, (b->step * (size_t)copies + 4095) / 4096 * 4096);
@@ -262,12 +267,20 @@ static dnnl_status_t make_buffer(session *s, const argument *a, dnn_md md, buffe
     return status;
 }
 
-/* The buffer for an argument in this layout: an old one or a new one. Buffers of the same operand may
- * be seen in different dimensions; two stages see their temporary in the same memory. */
+/* Whether two arguments are the same tensor seen in the same way. The strides matter: a square matrix and
+ * its transpose have equal dimensions. */
+static bool is_same(const argument *a, const argument *b)
+{
+    size_t n = (size_t)a->rank * sizeof *a->dims;
+    return a->operand == b->operand && a->rank == b->rank && !memcmp(a->dims, b->dims, n) &&
+           !memcmp(a->strides, b->strides, n);
+}
+
+/* The buffer for an argument in this layout: an old one or a new one. */
 static dnnl_status_t find_buffer(session *s, const argument *a, dnn_md md, int *out)
 {
     for (int i = 0; i < s->n_buffers; i++)
-        if (s->buffers[i].operand == a->operand && dnnl_memory_desc_equal(s->buffers[i].md, md)) {
+        if (is_same(&s->buffers[i].seen, a) && dnnl_memory_desc_equal(s->buffers[i].md, md)) {
             *out = i;
             return dnnl_success;
         }
@@ -291,7 +304,7 @@ static dnnl_status_t view_buffer(session *s, const argument *a, dnn_md md, int *
     dnnl_status_t status = find_buffer(s, a, md, out);
     if (a->operand != TEMPORARY)
         return status;
-    while (first < s->n_buffers && s->buffers[first].operand != TEMPORARY)
+    while (first < s->n_buffers && s->buffers[first].seen.operand != TEMPORARY)
         first++;
     for (int c = 0; status == dnnl_success && first < *out && c < s->buffers[*out].copies; c++)
         status = dnnl_memory_set_data_handle(s->buffers[*out].memory[c],

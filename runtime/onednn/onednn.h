@@ -33,7 +33,8 @@ typedef struct alternative {
     const char *prefix, *suffix; /* around the implementation's name */
     stage stages[MAX_STAGES];
     int n_stages;
-    bool in_place; /* a residual is added to what the result's memory holds */
+    char favourite[64]; /* the implementation that the library's heuristic takes; "" where it has none */
+    bool in_place;      /* a residual is added to what the result's memory holds */
 } alternative;
 
 typedef struct session {
@@ -50,5 +51,8 @@ typedef struct session {
 /* Finds the alternatives of the problem in this layout and math mode and adds them to the session.
  * -1 with the reason where there are none. */
 int bz_onednn_lower(session *s, const char *layout, const char *math, bz_error *why);
+
+/* The library's name for the implementation. */
+const char *bz_onednn_impl_name(const_dnnl_primitive_desc_t pd);
 
 #endif
