@@ -573,7 +573,7 @@ double bz_tolerance(const bz_problem *p, bz_expected e, const char *math)
     double unit = p->dtype_y == BZ_BF16 ? 0x1p-7 : p->dtype_y == BZ_F16 ? 0x1p-9 : 0x1p-22;
     double sum = p->dtype == BZ_F64 && p->dtype_y == BZ_F64 ? 1e-12 : 3e-5;
     if (bz_dtype_is_int(p->dtype_y))
-        return p->dtype_y == BZ_I32 && bz_dtype_is_int(p->dtype) ? fabs(e.value) * 0x1p-22 : 1.01;
+        return p->dtype_y == BZ_I32 && bz_dtype_is_int(p->dtype) ? fabs(e.value) * 0x1p-22 + 0.5 : 1.01;
     if (!strcmp(math, "bf16"))
         sum = 0x1p-8;
     else if (!strcmp(math, "f16") || !strcmp(math, "tf32"))

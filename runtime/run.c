@@ -16,10 +16,8 @@
 
 /* One problem with its families, from a generated file or from a text. */
 typedef struct work {
-    char *text;
-    bz_problem *owned; /* of a text */
+    const char *text;
     const bz_family *families;
-    bz_family *made; /* of a text */
     int n;
 } work;
 
@@ -32,6 +30,7 @@ typedef struct program {
     const char *backends[8], *layouts[8];
     int n_backends, n_layouts;
     bool list, table, system_only, measure, broken;
+    bz_arena arena; /* of what the work consists of */
     work *work;
     int n_work, cap;
     bz_rate launch[BZ_MAX_RATES];
@@ -50,7 +49,7 @@ static const char USAGE[] =
     "      --threads N         threads (1)\n"
     "      --cache hot|cold    whether operands are in the caches (hot)\n"
     "      --clock TEXT        how the clock is set, to be put into the records\n"
-    "      --time-limit S      seconds of measuring per variant (0.25)\n"
+    "      --time-limit S      seconds of measuring per variant (0.1)\n"
     "      --sample-time S     seconds per sample (0.002)\n"
     "      --precision SHARE   wanted half-width of the median's interval (0.005)\n"
     "      --hang-limit S      seconds after which a silent variant is killed (60)\n"
@@ -108,11 +107,17 @@ static work *add_work(program *p)
     return w;
 }
 
-static char *text_of(const bz_problem *problem)
+/* A piece of work for the problem, with room for n families. */
+static bz_family *start_work(program *p, const bz_problem *problem, int n)
 {
     bz_buf text = {0};
+    work *w = add_work(p);
     bz_problem_print(problem, &text);
-    return text.data;
+    w->text = bz_arena_str(&p->arena, bz_buf_text(&text));
+    bz_buf_free(&text);
+    bz_family *families = BZ_NEW(&p->arena, bz_family, n);
+    w->families = families;
+    return families;
 }
 
 /* Families of a generated file that stand together and have the same problem are one piece of work. The
@@ -120,21 +125,17 @@ static char *text_of(const bz_problem *problem)
 static int add_benchmark(program *p, const bz_benchmark *b, bz_error *err)
 {
     for (int i = 0, n; i < b->n; i += n) {
-        work *w = add_work(p);
-        w->owned = bz_alloc(1, sizeof *w->owned);
-        *w->owned = *b->families[i].problem;
-        if (bz_problem_normalize(w->owned, err))
+        bz_problem *problem = bz_arena_dup(&p->arena, b->families[i].problem, sizeof *problem);
+        if (bz_problem_normalize(problem, err))
             return bz_fail_in(err, "%s", b->name);
         for (n = 1; i + n < b->n && b->families[i + n].problem == b->families[i].problem;)
             n++;
-        w->made = bz_alloc((size_t)n, sizeof *w->made);
+        bz_family *families = start_work(p, problem, n);
         for (int k = 0; k < n; k++) {
-            w->made[k] = b->families[i + k];
-            w->made[k].problem = w->owned;
+            families[k] = b->families[i + k];
+            families[k].problem = problem;
         }
-        w->families = w->made;
-        w->n = n;
-        w->text = text_of(w->owned);
+        p->work[p->n_work - 1].n = n;
     }
     return 0;
 }
@@ -144,25 +145,21 @@ static const char *const ALL_LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
 
 static int add_text(program *p, const char *text, bz_error *err)
 {
-    bz_problem problem;
-    if (bz_problem_parse(text, &problem, err))
+    bz_problem *problem = BZ_NEW(&p->arena, bz_problem, 1);
+    if (bz_problem_parse(text, problem, err))
         return -1;
-    work *w = add_work(p);
-    w->owned = bz_alloc(1, sizeof *w->owned);
-    *w->owned = problem;
-    w->text = text_of(w->owned);
     const char *const *backends = p->n_backends ? p->backends : ALL_BACKENDS;
     const char *const *layouts = p->n_layouts ? p->layouts : ALL_LAYOUTS;
-    int n_backends = p->n_backends ? p->n_backends : 3, n_layouts = p->n_layouts ? p->n_layouts : 4;
-    w->made = bz_alloc((size_t)(n_backends * n_layouts), sizeof *w->made);
-    w->families = w->made;
+    int n_backends = p->n_backends ? p->n_backends : 3, n_layouts = p->n_layouts ? p->n_layouts : 4, n = 0;
+    bz_family *families = start_work(p, problem, n_backends * n_layouts);
     for (int b = 0; b < n_backends; b++)
         for (int l = 0; l < n_layouts; l++) {
-            /* of the backends that nobody named, only those that can; only oneDNN knows more than one layout */
-            bool library = !strcmp(backends[b], "onednn");
-            if (p->n_backends || library || (!strcmp(layouts[l], "plain")))
-                w->made[w->n++] = (bz_family){w->owned, backends[b], layouts[l], "default"};
+            /* of backends that nobody named, only oneDNN knows more than one layout */
+            bool many = p->n_backends || !strcmp(backends[b], "onednn");
+            if (many || !strcmp(layouts[l], "plain"))
+                families[n++] = (bz_family){problem, backends[b], layouts[l], "default"};
         }
+    p->work[p->n_work - 1].n = n;
     return 0;
 }
 
@@ -201,8 +198,6 @@ static int keep_only(program *p, bz_error *err)
         bz_buf_free(&line);
         if (wanted)
             p->work[kept++] = p->work[i];
-        else
-            p->work[i].n = 0;
     }
     p->n_work = kept;
     bz_buf_free(&all);
@@ -482,11 +477,7 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
         result = run_program(&p, argc - optind, argv + optind, benchmarks, &err);
     if (result)
         fprintf(stderr, "benanza: %s\n", err.text);
-    for (int i = 0; i < p.n_work; i++) {
-        free(p.work[i].text);
-        free(p.work[i].owned);
-        free(p.work[i].made);
-    }
+    bz_arena_free(&p.arena);
     free(p.work);
     return result ? (int)err.code : BZ_OK;
 }

@@ -119,7 +119,7 @@ typedef struct bz_setting {
 typedef struct bz_run_options {
     bz_setting setting;
     double sample_time;           /* seconds per sample; Google Benchmark finds the iterations for it. 0: 2 ms */
-    double time_limit;            /* seconds of measuring per variant. 0: 0.25 */
+    double time_limit;            /* seconds of measuring per variant. 0: 0.1 */
     double precision;             /* wanted uncertainty of the median. 0: 0.005 */
     double hang_limit;            /* seconds that one step of a variant may take before it counts as hanging. 0: 60 */
     double memory_limit;          /* bytes that the child may have. 0: nine tenths of what is free */

@@ -45,18 +45,34 @@ static void copy_streaming(char *to, const char *from, size_t n)
     memcpy(to, from, n);
 }
 
+/* A cache line at a time, in the widest registers that the machine has. */
+typedef uint64_t cache_line __attribute__((vector_size(64), aligned(1), may_alias));
+#if defined __x86_64__ && defined __has_attribute
+#if __has_attribute(target_clones)
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#endif
+#ifndef WIDEST
+#define WIDEST
+#endif
+
 /* Sums up; the sum is kept so that nothing is left out. */
-static uint64_t read_only(const char *from, size_t n)
+WIDEST static uint64_t read_only(const char *from, size_t n)
 {
-    uint64_t a = 0, b = 0, c = 0, d = 0, v[4];
-    for (size_t i = 0; i + 32 <= n; i += 32) {
-        memcpy(v, from + i, 32);
-        a += v[0];
-        b += v[1];
-        c += v[2];
-        d += v[3];
+    cache_line a = {0}, b = {0}, c = {0}, d = {0};
+    size_t i = 0;
+    for (; i + 256 <= n; i += 256) {
+        const cache_line *line = (const cache_line *)(const void *)(from + i);
+        a += line[0];
+        b += line[1];
+        c += line[2];
+        d += line[3];
     }
-    return a + b + c + d;
+    a += b + c + d;
+    uint64_t sum = a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6] + a[7];
+    for (; i < n; i += 64)
+        sum += (uint64_t)(unsigned char)from[i];
+    return sum;
 }
 
 enum { CACHED, STREAMING, N_VARIANTS };
@@ -132,24 +148,40 @@ static void share(size_t n, int i, int threads, size_t *from, size_t *to)
 
 static _Thread_local volatile uint64_t kept;
 
-/* Reads and writes as many bytes as the problem says: both where there are both, then what is left over. */
-static void copy_bytes(copy_function *copy, char *to, const char *from, size_t n_read, size_t n_write, int threads)
+/* What a call copies: both ways where there are both, then what is left over of one. */
+typedef struct move {
+    copy_function *copy;
+    char *to;
+    const char *from;
+    size_t n_read, n_write;
+} move;
+
+/* The part of it that thread i does. */
+static void move_share(const move *m, int i, int threads)
 {
-    size_t both = n_read < n_write ? n_read : n_write;
+    size_t both = m->n_read < m->n_write ? m->n_read : m->n_write, begin, end;
+    share(both, i, threads, &begin, &end);
+    m->copy(m->to + begin, m->from + begin, end - begin);
+    share(m->n_read - both, i, threads, &begin, &end);
+    if (end > begin)
+        kept += read_only(m->from + both + begin, end - begin);
+    share(m->n_write - both, i, threads, &begin, &end);
+    if (end > begin)
+        memset(m->to + both + begin, 1, end - begin);
+}
+
+/* Without a team where there is one thread: starting one costs more than a small copy. */
+static void move_all(const move *m, int threads)
+{
+    if (threads == 1) {
+        move_share(m, 0, 1);
+        return;
+    }
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
 #endif
-    for (int i = 0; i < threads; i++) {
-        size_t begin, end;
-        share(both, i, threads, &begin, &end);
-        copy(to + begin, from + begin, end - begin);
-        share(n_read - both, i, threads, &begin, &end);
-        if (end > begin)
-            kept += read_only(from + both + begin, end - begin);
-        share(n_write - both, i, threads, &begin, &end);
-        if (end > begin)
-            memset(to + both + begin, 1, end - begin);
-    }
+    for (int i = 0; i < threads; i++)
+        move_share(m, i, threads);
 }
 
 static int execute(bz_variant *v, int copy)
@@ -159,11 +191,11 @@ static int execute(bz_variant *v, int copy)
     int n = p->job->n_operands - 1, threads = p->job->setting->threads;
     char *to = bz_plain_at(p, n, copy);
     if (p->job->problem->kind == BZ_PROBLEM_COPY) {
-        copy_bytes(COPIES[v->index], to, bz_plain_at(p, 0, copy), p->size[0], p->size[1], threads);
+        move_all(&(move){COPIES[v->index], to, bz_plain_at(p, 0, copy), p->size[0], p->size[1]}, threads);
         return 0;
     }
     for (int i = 0; i < n; to += p->size[i++])
-        copy_bytes(COPIES[v->index], to, bz_plain_at(p, i, copy), p->size[i], p->size[i], threads);
+        move_all(&(move){COPIES[v->index], to, bz_plain_at(p, i, copy), p->size[i], p->size[i]}, threads);
     return 0;
 }
 
