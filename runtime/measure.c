@@ -114,20 +114,6 @@ static bool is_finished(const trial *t, const char *backend, const char *algorit
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 
-bz_variant *bz_variant_add(bz_variant_list *list, const bz_backend *backend, void *of, const char *layout,
-                           const char *math)
-{
-    if (list->n == list->cap) {
-        list->cap = list->cap ? 2 * list->cap : 16;
-        list->item = bz_realloc(list->item, (size_t)list->cap, sizeof *list->item);
-    }
-    bz_variant *v = &list->item[list->n++];
-    *v = (bz_variant){.backend = backend, .session = of};
-    snprintf(v->layout, sizeof v->layout, "%s", layout);
-    snprintf(v->math, sizeof v->math, "%s", math);
-    return v;
-}
-
 /* Elements to check: all of a small result; of a large one as many as cost about a millisecond, the
  * first and the last among them. */
 static void choose_positions(trial *t)
