@@ -10,8 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* The program: $BENANZA_BENCH, beside benanza (build tree), or in libexec (installed). */
 static int find_bench(char *out, size_t size, bz_error *err)
 {

@@ -15,6 +15,7 @@
 
 enum { MAX_SAMPLES = 2000, FEWEST_SAMPLES = 6, MAX_COPIES = 4096, MAX_SESSIONS = 8 };
 #define HOPELESS     2.0  /* times the best */
+#define FAR_OFF      8.0  /* times the best: beyond the doubt of one sample */
 #define LONG_CALL    0.02 /* seconds; from here on a call needs no warm-up before each sample */
 #define CLOCK_CHANGE 1.05
 
@@ -272,7 +273,7 @@ static void drop_references(trial *t)
         skip[i] = item[i].reference && has_other(t, &item[i], false);
     for (int i = 0; i < t->variants.n; i++) {
         bz_family f = {t->problem, item[i].backend->name, item[i].layout, item[i].math};
-        bool first = !i || strcmp(item[i - 1].layout, f.layout) || strcmp(item[i - 1].math, f.math) ||
+        bool first = !i || strcmp(item[i - 1].layout, f.layout) != 0 || strcmp(item[i - 1].math, f.math) != 0 ||
                      item[i - 1].backend != item[i].backend;
         if (skip[i] && first && !has_other(t, &item[i], true)) {
             char reason[300];
@@ -348,7 +349,7 @@ static int try_variant(trial *t, runner *r)
         }
         check(t, v, values, r->record.checked, sizeof r->record.checked);
         free(values);
-        if (strcmp(r->record.checked, "ok")) {
+        if (strcmp(r->record.checked, "ok") != 0) {
             snprintf(r->record.reason, sizeof r->record.reason, "wrong result: %s", r->record.checked);
             return -1;
         }
@@ -470,22 +471,45 @@ static void finish(runner *r)
     r->variant->state = NULL;
 }
 
+static double fastest(const runner *r)
+{
+    double least = INFINITY;
+    for (int i = 0; i < r->n; i++)
+        least = r->sample[i] < least ? r->sample[i] : least;
+    return least;
+}
+
+/* Whether r is slower than it is worth going on for. Somebody else on the machine can stretch one sample to
+ * several times its length: who is not far off gets a second one. */
+static bool is_hopeless(runner *r, double best)
+{
+    if (fastest(r) > HOPELESS * best && fastest(r) < FAR_OFF * best && fastest(r) < LONG_CALL && take_sample(r))
+        return false; /* it failed, and is finished by its record's status */
+    return fastest(r) > HOPELESS * best;
+}
+
 /* The first round: Google Benchmark finds how many iterations a sample takes; who is hopeless leaves. */
 static void first_round(runner *runners, int n)
 {
     double best = INFINITY;
     for (int i = 0; i < n; i++)
-        if (!runners[i].finished && take_sample(&runners[i]))
+        if (take_sample(&runners[i]))
             finish(&runners[i]);
-        else if (!runners[i].finished && runners[i].sample[0] < best)
+        else if (runners[i].sample[0] < best)
             best = runners[i].sample[0];
-    for (int i = 0; i < n; i++)
-        if (!runners[i].finished && runners[i].sample[0] > HOPELESS * best) {
-            runners[i].record.status = BZ_STATUS_DROPPED;
-            snprintf(runners[i].record.reason, sizeof runners[i].record.reason,
-                     "%.3g times as slow as the best after the first round", runners[i].sample[0] / best);
-            finish(&runners[i]);
+    for (int i = 0; i < n; i++) {
+        runner *r = &runners[i];
+        if (r->finished)
+            continue;
+        bool hopeless = is_hopeless(r, best);
+        if (hopeless) {
+            r->record.status = BZ_STATUS_DROPPED;
+            snprintf(r->record.reason, sizeof r->record.reason, "%.3g times as slow as the best after the first round",
+                     fastest(r) / best);
         }
+        if (hopeless || r->record.status == BZ_STATUS_FAILED)
+            finish(r);
+    }
 }
 
 static bool is_settled(const runner *r)

@@ -212,9 +212,9 @@ static int channel_axis(const bz_problem *p, int rank)
     return p->kind == BZ_PROBLEM_CONV || p->kind == BZ_PROBLEM_DECONV ? 1 : rank - 1;
 }
 
-int bz_problem_operands(const bz_problem *p, bz_operand *items)
+int bz_problem_operands(const bz_problem *p, bz_operand *list)
 {
-    operand_list l = {items, 0};
+    operand_list l = {list, 0};
     bz_extent y = {0};
     add_inputs(p, &l, y);
     int rank = p->kind == BZ_PROBLEM_COPY ? 1 : bz_extent_rank(y);

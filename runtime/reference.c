@@ -514,7 +514,7 @@ bz_reference bz_reference_of(const bz_problem *p, int n_operands, const bz_opera
 
 bz_expected bz_reference_at(bz_reference *r, int64_t index)
 {
-    int64_t y[BZ_PROBLEM_RANK], moved[BZ_PROBLEM_RANK];
+    int64_t y[BZ_PROBLEM_RANK] = {0}, moved[BZ_PROBLEM_RANK];
     unravel(index, result(r)->dim, result(r)->rank, y);
     memcpy(moved, y, sizeof moved); /* a concat counts its own coordinates down */
     bz_expected e = plain_at(r, index, moved);

@@ -215,20 +215,21 @@ static void keep_best(void *context, const bz_record *r)
 }
 
 /* Seconds of the fastest variant of a problem in any of the layouts; NaN where none runs. */
-static double fastest(const char *text, const char *backend, bz_run_options *o, bz_error *err)
+static double fastest(const char *text, const char *backend, const bz_run_options *o, bz_error *err)
 {
     double best = NAN;
     bz_problem p;
-    o->emit = keep_best;
-    o->context = &best;
+    bz_run_options own = *o;
+    own.emit = keep_best;
+    own.context = &best;
     if (bz_problem_parse(text, &p, err))
         return -1;
     bz_family families[] = {{&p, backend, "plain", "default"}, {&p, backend, "packed", "default"}};
-    return bz_run(families, 2, o, err) ? -1 : best;
+    return bz_run(families, 2, &own, err) ? -1 : best;
 }
 
 /* A product large enough to be limited by arithmetic, small enough to take milliseconds. */
-static int measure_flops(bz_system *s, bz_run_options *o, bz_error *err)
+static int measure_flops(bz_system *s, const bz_run_options *o, bz_error *err)
 {
     static const struct {
         const char *name, *backend, *dtype;
@@ -255,7 +256,8 @@ static int measure_bandwidth(bz_system *s, bz_run_options *o, bz_error *err)
     double largest = 0;
     for (int i = 0; i < s->n_caches; i++)
         largest = (double)s->cache[i].bytes;
-    for (double bytes = 16 << 10; s->n_bandwidth < BZ_MAX_SIZES && bytes <= 8 * largest; bytes *= 4) {
+    double bytes = 16 << 10;
+    while (s->n_bandwidth < BZ_MAX_SIZES && bytes <= 8 * largest) {
         bz_bandwidth *b = &s->bandwidth[s->n_bandwidth];
         char copy[64], read[64];
         snprintf(copy, sizeof copy, "copy read=%.0f write=%.0f dtype=u8", bytes / 2, bytes / 2);
@@ -270,6 +272,7 @@ static int measure_bandwidth(bz_system *s, bz_run_options *o, bz_error *err)
         if (b->read < 0 || b->copy < 0 || b->copy_cold < 0)
             return -1;
         s->n_bandwidth++;
+        bytes *= 4;
     }
     return 0;
 }

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 
-bz_variant *bz_variant_add(bz_variant_list *list, const bz_backend *backend, void *of, const char *layout,
+bz_variant *bz_variant_add(bz_variant_list *list, const bz_backend *backend, void *session, const char *layout,
                            const char *math)
 {
     if (list->n == list->cap) {
@@ -11,7 +11,7 @@ bz_variant *bz_variant_add(bz_variant_list *list, const bz_backend *backend, voi
         list->item = bz_realloc(list->item, (size_t)list->cap, sizeof *list->item);
     }
     bz_variant *v = &list->item[list->n++];
-    *v = (bz_variant){.backend = backend, .session = of};
+    *v = (bz_variant){.backend = backend, .session = session};
     snprintf(v->layout, sizeof v->layout, "%s", layout);
     snprintf(v->math, sizeof v->math, "%s", math);
     return v;

@@ -54,7 +54,7 @@ static dnn_md *heap_place(dnn_heap *h)
 {
     if (h->n == h->cap) {
         h->cap = h->cap ? 2 * h->cap : 16;
-        h->md = bz_realloc(h->md, (size_t)h->cap, sizeof *h->md);
+        h->md = bz_realloc(h->md, (size_t)h->cap, sizeof(dnn_md));
     }
     h->md[h->n] = NULL;
     return &h->md[h->n++];

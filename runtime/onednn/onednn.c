@@ -246,8 +246,8 @@ static dnnl_status_t make_buffer(session *s, const argument *a, dnn_md md, buffe
     int copies = a->operand == SCRATCHPAD || a->operand == SCALE ? 1 : s->job->copies;
     size_t size = dnnl_memory_desc_get_size(md);
     *b = (buffer){.seen = *a, .md = md, .size = size, .step = (size + 127) / 64 * 64};
-    b->memory = bz_alloc((size_t)copies, sizeof *b->memory);
-    memset(b->memory, 0, (size_t)copies * sizeof *b->memory);
+    b->memory = bz_alloc((size_t)copies, sizeof(dnnl_memory_t));
+    memset(b->memory, 0, (size_t)copies * sizeof(dnnl_memory_t));
     b->data = aligned_alloc(4096, (b->step * (size_t)copies + 4095) / 4096 * 4096);
     if (!b->data)
         return dnnl_out_of_memory;
