@@ -235,8 +235,9 @@ static dnnl_status_t fill(session *s, const argument *a, buffer *b)
         for (int64_t i = 0; i < o->count; i++)
             scaled[i] = values[i] * (float)bz_problem_scale(s->job->problem);
     }
-    /* the library reads the values; that its memory objects are not const is a matter of C */
-    dnnl_status_t status = move(s, a, scaled ? scaled : (float *)(uintptr_t)values, b, true);
+    float *given; /* the library only reads; that its memory objects know no const is a matter of C */
+    memcpy(&given, scaled ? (void *)&scaled : (void *)&values, sizeof given);
+    dnnl_status_t status = move(s, a, given, b, true);
     free(scaled);
     return status;
 }
