@@ -98,6 +98,27 @@ static void put_c_real(bz_buf *out, float v)
     bz_buf_putc(out, 'f');
 }
 
+/* .post = {{.fn = BZ_FN_BIAS}, {.fn = BZ_FN_CLIP, .alpha = 0.0f, .beta = 6.0f}}, */
+static void put_c_post(const bz_problem *p, int indent, bz_buf *out)
+{
+    if (!p->post[0].fn)
+        return;
+    bz_buf_printf(out, "%*s.post = {", indent, "");
+    for (int i = 0; p->post[i].fn; i++) {
+        put_upper(out, i ? ", {.fn = BZ_FN_" : "{.fn = BZ_FN_", bz_fn_name(p->post[i].fn));
+        if (bz_fn_parameters(p->post[i].fn) > 0) {
+            bz_buf_puts(out, ", .alpha = ");
+            put_c_real(out, p->post[i].alpha);
+        }
+        if (bz_fn_parameters(p->post[i].fn) > 1) {
+            bz_buf_puts(out, ", .beta = ");
+            put_c_real(out, p->post[i].beta);
+        }
+        bz_buf_putc(out, '}');
+    }
+    bz_buf_puts(out, "},\n");
+}
+
 void bz_problem_print_c(const bz_problem *p, int indent, bz_buf *out)
 {
     bz_buf_printf(out, "%*s.kind = %s,\n", indent, "", bz_kinds[p->kind].c_name);
@@ -125,23 +146,7 @@ void bz_problem_print_c(const bz_problem *p, int indent, bz_buf *out)
         bz_buf_puts(out, ",\n");
     }
     bz_buf_printf(out, "%*s},\n", indent, "");
-    for (int i = 0; p->post[i].fn; i++) {
-        bz_buf_puts(out, i ? ", {" : "");
-        if (!i)
-            bz_buf_printf(out, "%*s.post = {{", indent, "");
-        put_upper(out, "BZ_FN_", bz_fn_name(p->post[i].fn));
-        if (bz_fn_parameters(p->post[i].fn) > 0) {
-            bz_buf_puts(out, ", ");
-            put_c_real(out, p->post[i].alpha);
-        }
-        if (bz_fn_parameters(p->post[i].fn) > 1) {
-            bz_buf_puts(out, ", ");
-            put_c_real(out, p->post[i].beta);
-        }
-        bz_buf_putc(out, '}');
-        if (!p->post[i + 1].fn)
-            bz_buf_puts(out, "},\n");
-    }
+    put_c_post(p, indent, out);
     bz_buf_printf(out, "%*s", indent, "");
     put_upper(out, ".dtype = BZ_", bz_dtype_name(p->dtype));
     if (p->dtype_w != p->dtype || p->dtype_y != p->dtype) {

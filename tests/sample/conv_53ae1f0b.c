@@ -28,7 +28,7 @@ static const bz_problem fused = {
         .dilation = {1, 1},
         .group = 1,
     },
-    .post = {{BZ_FN_BIAS}, {BZ_FN_ADD}, {BZ_FN_RELU}},
+    .post = {{.fn = BZ_FN_BIAS}, {.fn = BZ_FN_ADD}, {.fn = BZ_FN_RELU}},
     .dtype = BZ_F32,
 };
 

@@ -244,17 +244,18 @@ static void test_c(void **unused)
     const char *text = "conv x=1x3x8x8 w=4x3x3x3 pad=1x1x1x1 post=bias,clip:0:6 dtype=bf16:bf16:f32";
     assert_int_equal(bz_problem_parse(text, &p, &err), 0);
     bz_problem_print_c(&p, 4, &out);
-    assert_string_equal(bz_buf_text(&out), "    .kind = BZ_PROBLEM_CONV,\n"
-                                           "    .conv = {\n"
-                                           "        .x = {1, 3, 8, 8},\n"
-                                           "        .w = {4, 3, 3, 3},\n"
-                                           "        .stride = {1, 1},\n"
-                                           "        .pad = {1, 1, 1, 1},\n"
-                                           "        .dilation = {1, 1},\n"
-                                           "        .group = 1,\n"
-                                           "    },\n"
-                                           "    .post = {{BZ_FN_BIAS}, {BZ_FN_CLIP, 0.0f, 6.0f}},\n"
-                                           "    .dtype = BZ_BF16, .dtype_w = BZ_BF16, .dtype_y = BZ_F32,\n");
+    assert_string_equal(bz_buf_text(&out),
+                        "    .kind = BZ_PROBLEM_CONV,\n"
+                        "    .conv = {\n"
+                        "        .x = {1, 3, 8, 8},\n"
+                        "        .w = {4, 3, 3, 3},\n"
+                        "        .stride = {1, 1},\n"
+                        "        .pad = {1, 1, 1, 1},\n"
+                        "        .dilation = {1, 1},\n"
+                        "        .group = 1,\n"
+                        "    },\n"
+                        "    .post = {{.fn = BZ_FN_BIAS}, {.fn = BZ_FN_CLIP, .alpha = 0.0f, .beta = 6.0f}},\n"
+                        "    .dtype = BZ_BF16, .dtype_w = BZ_BF16, .dtype_y = BZ_F32,\n");
     bz_buf_free(&out);
 }
 

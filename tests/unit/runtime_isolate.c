@@ -14,6 +14,14 @@
 
 #include <cmocka.h>
 
+#if defined __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
 /* ---- the backend ---------------------------------------------------------------------------- */
 
 static float result[64];
@@ -243,7 +251,7 @@ static void test_hang(void **unused)
 static void test_memory(void **unused)
 {
     (void)unused;
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SANITIZED
     skip(); /* limits do not go together with the sanitizer's address space */
 #else
     kept k = run_one("eats", (bz_run_options){.memory_limit = 1e9});
