@@ -483,7 +483,7 @@ static double fastest(const runner *r)
  * several times its length: who is not far off gets a second one. */
 static bool is_hopeless(runner *r, double best)
 {
-    if (fastest(r) > HOPELESS * best && fastest(r) < FAR_OFF * best && fastest(r) < LONG_CALL && take_sample(r))
+    if (fastest(r) > HOPELESS * best && fastest(r) < FAR_OFF * best && fastest(r) < 10 * LONG_CALL && take_sample(r))
         return false; /* it failed, and is finished by its record's status */
     return fastest(r) > HOPELESS * best;
 }
