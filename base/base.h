@@ -2,6 +2,7 @@
  *
  *   arena.h     memory that is freed all at once
  *   buf.h       a growable byte string
+ *   dtype.h     data types of tensor elements
  *   error.h     how a function says what went wrong
  *   map.h       hash table from byte strings to numbers; 128-bit hashes
  *   json.h      JSON out
@@ -15,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/graphviz.h"
 #include "base/json.h"

@@ -8,6 +8,7 @@ static const bz_command *const COMMANDS[] = {
     &bz_command_db,
     &bz_command_layers,
     &bz_command_strip,
+    &bz_command_system,
 };
 enum { N_COMMANDS = sizeof COMMANDS / sizeof *COMMANDS };
 

@@ -1,5 +1,5 @@
 /* The data types of ONNX, one row each. */
-#include "onnx/onnx.h"
+#include "base/dtype.h"
 
 typedef enum { OTHER, FLOAT, INT } family;
 

@@ -1,0 +1,82 @@
+/* backend: what a library must offer to be benchmarked. A folder here (onednn/, cblas/, memory/) or
+ * a loadable module implements this struct of functions; everything else (data, checking, timing,
+ * records) is common. All functions run in the child process.
+ *
+ *   open       one problem: look at it, keep what all its variants share
+ *   enumerate  which variants are there of this layout and math mode
+ *   prepare    operands brought into the variant's layout, weights packed, kernels made
+ *   execute    one call, asynchronous where the device is; wait ends all that were begun
+ *   measure    n calls by the device's own clock; NULL: the wall clock around execute and wait
+ *   poison     results are filled with what no correct variant leaves behind
+ *   read       the result in plain layout as float
+ *   release, close
+ *
+ * Functions return 0 or -1 and fill err with the library's own reason. */
+#ifndef BZ_BACKEND_H
+#define BZ_BACKEND_H
+
+#include "runtime/runtime.h"
+
+typedef struct bz_backend bz_backend;
+
+/* One problem as backends see it. Values are float in plain layout whatever the data type: they
+ * are rounded to the data type already, so converting them loses nothing. */
+typedef struct bz_job {
+    const bz_problem *problem;
+    const bz_setting *setting;
+    int n_operands;
+    const bz_operand *operand; /* [n_operands], the result last */
+    const float *const *value; /* [n_operands]; NULL for the result */
+    int copies;                /* of each operand; 1 when hot. A variant's call i uses copy i % copies */
+} bz_job;
+
+typedef struct bz_variant {
+    const bz_backend *backend;
+    void *session; /* of open */
+    int index;     /* the backend's own number for it */
+    char algorithm[160], layout[16], math[16];
+    bool chosen;      /* the library's own first pick for this problem and layout */
+    bool reference;   /* the library's reference implementation: skipped while there is another */
+    double workspace; /* bytes; known after prepare */
+    void *state;      /* the backend's, of prepare */
+} bz_variant;
+
+typedef struct bz_variant_list {
+    bz_variant *item;
+    int n, cap;
+} bz_variant_list;
+
+/* Adds a variant of the session with names filled in; the pointer holds until the next call. */
+bz_variant *bz_variant_add(bz_variant_list *list, const bz_backend *backend, void *session, const char *layout,
+                           const char *math);
+
+struct bz_backend {
+    const char *name;
+    const char *timing;           /* what `measure` times by: "wall", "event-pair", "device" */
+    const char *smallest;         /* the text of a problem that is as good as none: prices an empty call */
+    void (*version)(bz_buf *out); /* "onednn2.6.3" */
+    int (*open)(const bz_job *job, void **session, bz_error *err);
+    int (*enumerate)(void *session, const char *layout, const char *math, bz_variant_list *list, bz_error *why);
+    int (*prepare)(bz_variant *v, bz_error *err);
+    int (*execute)(bz_variant *v, int copy);
+    int (*wait)(bz_variant *v); /* NULL: execute has finished when it returns */
+    int (*measure)(bz_variant *v, int64_t n, int first_copy, double *seconds);
+    int (*poison)(bz_variant *v);
+    int (*read)(bz_variant *v, float *values, bz_error *err);
+    void (*release)(bz_variant *v);
+    void (*close)(void *session);
+};
+
+/* The backends built in, ends with NULL. */
+extern const bz_backend *const bz_builtin_backends[];
+extern const bz_backend bz_backend_onednn, bz_backend_cblas, bz_backend_memory;
+
+/* The instruction sets that oneDNN will use, and those of the processor that matter to it. */
+void bz_onednn_isa(char *out, size_t size);
+
+/* Finds a backend among those given; failing that, and only for built-in ones, a module
+ * benanza-NAME.so beside the program or in the folder $BENANZA_MODULES, whose symbol `bz_backend_module`
+ * is the struct. NULL with err filled where there is none. */
+const bz_backend *bz_backend_find(const bz_backend *const *backends, const char *name, bz_error *err);
+
+#endif

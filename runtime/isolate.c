@@ -1,0 +1,264 @@
+/* Isolation: a child process per problem. What crashes, hangs or eats the memory there costs one
+ * variant; the next child goes on behind it. */
+#include "base/arena.h"
+#include "base/progress.h"
+#include "runtime/measure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* More children than this for one problem, and something else is wrong. */
+enum { MAX_CHILDREN = 64 };
+
+typedef struct watch {
+    bz_run_options options;
+    const bz_family *families;
+    int n;
+    bz_blame *blame; /* shared with the child */
+    bz_record *finished;
+    int n_finished, cap;
+    pid_t child;
+    int pipe;
+} watch;
+
+static double free_memory(void)
+{
+    FILE *f = fopen("/proc/meminfo", "r");
+    char line[128];
+    long long kib = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lld", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib > 0 ? (double)kib * 1024 : 4e9;
+}
+
+/* The sanitizers reserve more address space than any limit allows. */
+static bool is_sanitized(void)
+{
+#if defined __SANITIZE_ADDRESS__
+    return true;
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+    return true;
+#endif
+#endif
+    return false;
+}
+
+static bz_run_options filled_in(const bz_run_options *given)
+{
+    bz_run_options o = *given;
+    o.setting.threads = o.setting.threads > 0 ? o.setting.threads : 1;
+    o.sample_time = o.sample_time > 0 ? o.sample_time : 0.002;
+    o.time_limit = o.time_limit > 0 ? o.time_limit : 0.1;
+    o.precision = o.precision > 0 ? o.precision : 0.005;
+    o.hang_limit = o.hang_limit > 0 ? o.hang_limit : 60;
+    o.memory_limit = o.memory_limit > 0 ? o.memory_limit : 0.9 * free_memory();
+    return o;
+}
+
+static double last_level_cache(void)
+{
+    const int names[] = {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE};
+    for (int i = 0; i < 2; i++)
+        if (sysconf(names[i]) > 0)
+            return (double)sysconf(names[i]);
+    return 32e6;
+}
+
+static _Noreturn void run_child(const watch *w, int pipe, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    for (int s = 1; s < 32; s++)
+        signal(s, SIG_DFL);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    if (!is_sanitized()) {
+        rlim_t limit = (rlim_t)w->options.memory_limit;
+        setrlimit(RLIMIT_DATA, &(struct rlimit){limit, limit});
+    }
+    /* Records go through the pipe; what a library prints must not get between the parent's lines. */
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    bz_measure_task task = {
+        .families = w->families,
+        .n = w->n,
+        .options = &w->options,
+        .finished = w->finished,
+        .n_finished = w->n_finished,
+        .blame = w->blame,
+        .cache_bytes = last_level_cache(),
+        .pipe = pipe,
+    };
+    bz_measure(&task);
+    _exit(0); /* the libraries' own clean-up would take time and could crash */
+}
+
+static int start_child(watch *w, bz_error *err)
+{
+    int ends[2];
+    if (pipe(ends))
+        return bz_fail(err, BZ_FAILED, "no pipe for a benchmark process: %s", strerror(errno));
+    memset(w->blame, 0, sizeof *w->blame);
+    w->blame->beat = bz_now();
+    fflush(NULL);
+    pid_t parent = getpid();
+    w->child = fork();
+    if (w->child < 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return bz_fail(err, BZ_FAILED, "no benchmark process could be started: %s", strerror(errno));
+    }
+    if (!w->child) {
+        close(ends[0]);
+        run_child(w, ends[1], parent);
+    }
+    close(ends[1]);
+    w->pipe = ends[0];
+    return 0;
+}
+
+static void take(watch *w, const bz_record *r)
+{
+    if (w->n_finished == w->cap) {
+        w->cap = w->cap ? 2 * w->cap : 16;
+        w->finished = bz_realloc(w->finished, (size_t)w->cap, sizeof *w->finished);
+    }
+    w->finished[w->n_finished] = *r;
+    w->finished[w->n_finished].problem = w->families[0].problem;
+    for (int i = 0; i < w->options.n_launch; i++)
+        if (!strcmp(w->options.launch[i].what, r->backend))
+            w->finished[w->n_finished].launch = w->options.launch[i].value;
+    w->n_finished++;
+    if (w->options.emit)
+        w->options.emit(w->options.context, &w->finished[w->n_finished - 1]);
+}
+
+/* Takes records until the child closes its end. Returns 1 when it had to be killed for hanging. */
+static int listen_to_child(watch *w)
+{
+    bz_record r;
+    size_t got = 0;
+    for (;;) {
+        struct pollfd p = {.fd = w->pipe, .events = POLLIN};
+        int ready = poll(&p, 1, 50);
+        if (ready > 0) {
+            ssize_t n = read(w->pipe, (char *)&r + got, sizeof r - got);
+            if (n <= 0)
+                return 0;
+            got += (size_t)n;
+            if (got == sizeof r) {
+                take(w, &r);
+                got = 0;
+            }
+        } else if (bz_now() - w->blame->beat > w->options.hang_limit) {
+            kill(w->child, SIGKILL);
+            return 1;
+        }
+    }
+}
+
+static bool has_record(const watch *w, const bz_blame *b)
+{
+    for (int i = 0; i < w->n_finished; i++) {
+        const bz_record *r = &w->finished[i];
+        if (!strcmp(r->backend, b->backend) && !strcmp(r->algorithm, b->algorithm) && !strcmp(r->layout, b->layout) &&
+            !strcmp(r->math, b->math))
+            return true;
+    }
+    return false;
+}
+
+/* Whom the child was busy with when it ended, as a record. A variant that has one already was being
+ * released: that does not unmake its figures. */
+static void blame_somebody(watch *w, int status, bool hung)
+{
+    const bz_blame *b = w->blame;
+    if (b->backend[0] && has_record(w, b))
+        return;
+    bz_record r = bz_record_of(w->families[0].problem, b->backend, b->algorithm, b->layout, b->math);
+    const char *stage = b->stage[0] ? b->stage : "starting";
+    r.status = hung ? BZ_STATUS_TIMEOUT : BZ_STATUS_CRASHED;
+    if (hung)
+        snprintf(r.reason, sizeof r.reason, "gave no sign of life for %g s while %s", w->options.hang_limit, stage);
+    else if (WIFSIGNALED(status))
+        snprintf(r.reason, sizeof r.reason, "SIG%s while %s", sigabbrev_np(WTERMSIG(status)), stage);
+    else
+        snprintf(r.reason, sizeof r.reason, "ended with exit status %d while %s", WEXITSTATUS(status), stage);
+    if (b->backend[0]) {
+        take(w, &r);
+        return;
+    }
+    for (int i = 0; i < w->n; i++) { /* before any variant: nothing here can run */
+        bz_record all = bz_record_of(r.problem, w->families[i].backend, "", w->families[i].layout, w->families[i].math);
+        all.status = r.status;
+        memcpy(all.reason, r.reason, sizeof all.reason);
+        take(w, &all);
+    }
+}
+
+int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_error *err)
+{
+    watch w = {.options = filled_in(options), .families = families, .n = n};
+    int result = 0;
+    w.blame = mmap(NULL, sizeof *w.blame, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (w.blame == MAP_FAILED)
+        return bz_fail(err, BZ_FAILED, "no memory to share with a benchmark process: %s", strerror(errno));
+    for (int children = 0; children < MAX_CHILDREN; children++) {
+        int status = 0;
+        if (start_child(&w, err)) {
+            result = -1;
+            break;
+        }
+        int before = w.n_finished;
+        bool hung = listen_to_child(&w);
+        close(w.pipe);
+        while (waitpid(w.child, &status, 0) < 0 && errno == EINTR)
+            ;
+        if (!hung && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            break;
+        blame_somebody(&w, status, hung);
+        if (!w.blame->backend[0] || w.n_finished == before)
+            break; /* nothing will come of another child */
+    }
+    free(w.finished);
+    munmap(w.blame, sizeof *w.blame);
+    return result;
+}
+
+static void keep_median(void *context, const bz_record *r)
+{
+    double *best = context;
+    if (r->status == BZ_STATUS_OK && !(r->stats.median > *best))
+        *best = r->stats.median;
+}
+
+double bz_launch_cost(const char *backend, const bz_run_options *options)
+{
+    double best = NAN;
+    bz_problem p;
+    bz_run_options o = *options;
+    const bz_backend *b = bz_backend_find(options->backends, backend, NULL);
+    if (!b || !b->smallest || bz_problem_parse(b->smallest, &p, NULL))
+        return NAN;
+    bz_family family = {&p, backend, "plain", "default"};
+    o.emit = keep_median;
+    o.context = &best;
+    o.setting.cold = false;
+    o.time_limit = 0.02;
+    o.check_only = false;
+    bz_run(&family, 1, &o, NULL);
+    return best;
+}

@@ -1,0 +1,235 @@
+/* The memory backend: copies. It prices layers that only move bytes, by the fastest way to move as many:
+ * the C library's memcpy, and stores that go around the caches. */
+#include "runtime/plain.h"
+
+#include "base/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+typedef struct session {
+    bz_plain plain;
+    bool made;
+} session;
+
+typedef void copy_function(char *to, const char *from, size_t n);
+
+static void copy_cached(char *to, const char *from, size_t n)
+{
+    memcpy(to, from, n);
+}
+
+/* The result does not push anything out of the caches, and its lines are not read first. */
+static void copy_streaming(char *to, const char *from, size_t n)
+{
+#ifdef __SSE2__
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        const __m128i *in = (const __m128i *)(const void *)(from + i);
+        __m128i *out = (__m128i *)(void *)(to + i);
+        __m128i a = _mm_loadu_si128(in), b = _mm_loadu_si128(in + 1), c = _mm_loadu_si128(in + 2),
+                d = _mm_loadu_si128(in + 3);
+        _mm_stream_si128(out, a);
+        _mm_stream_si128(out + 1, b);
+        _mm_stream_si128(out + 2, c);
+        _mm_stream_si128(out + 3, d);
+    }
+    _mm_sfence();
+    to += i;
+    from += i;
+    n -= i;
+#endif
+    memcpy(to, from, n);
+}
+
+/* A cache line at a time, in the widest registers that the machine has. */
+typedef uint64_t cache_line __attribute__((vector_size(64), aligned(1), may_alias));
+#if defined __x86_64__ && defined __has_attribute
+#if __has_attribute(target_clones)
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#endif
+#ifndef WIDEST
+#define WIDEST
+#endif
+
+/* Sums up; the sum is kept so that nothing is left out. */
+WIDEST static uint64_t read_only(const char *from, size_t n)
+{
+    cache_line a = {0}, b = {0}, c = {0}, d = {0};
+    size_t i = 0;
+    for (; i + 256 <= n; i += 256) {
+        const cache_line *line = (const cache_line *)(const void *)(from + i);
+        a += line[0];
+        b += line[1];
+        c += line[2];
+        d += line[3];
+    }
+    a += b + c + d;
+    uint64_t sum = a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6] + a[7];
+    for (; i < n; i += 64)
+        sum += (uint64_t)(unsigned char)from[i];
+    return sum;
+}
+
+enum { CACHED, STREAMING, N_VARIANTS };
+static const char *const NAMES[N_VARIANTS] = {"memcpy", "streaming"};
+static copy_function *const COPIES[N_VARIANTS] = {copy_cached, copy_streaming};
+
+static void version(bz_buf *out)
+{
+    (void)out; /* no library of its own */
+}
+
+/* Kinds whose result is made of the bytes of their inputs, in some order. */
+static bool moves_only(const bz_problem *p)
+{
+    return p->kind == BZ_PROBLEM_COPY || p->kind == BZ_PROBLEM_CONCAT;
+}
+
+static int open_session(const bz_job *job, void **of, bz_error *err)
+{
+    const bz_problem *p = job->problem;
+    bool outermost = true;
+    if (!moves_only(p))
+        return bz_fail(err, BZ_INCOMPLETE, "memory copies bytes and computes nothing");
+    if (p->kind == BZ_PROBLEM_CONCAT)
+        for (int64_t i = 0; i < p->concat.axis; i++)
+            outermost &= p->concat.y[i] == 1;
+    if (!outermost)
+        return bz_fail(err, BZ_INCOMPLETE, "the inputs do not lie one behind the other in the result");
+    session *s = bz_alloc(1, sizeof *s);
+    *s = (session){.plain = {.job = job}};
+    *of = s;
+    return 0;
+}
+
+static void close_session(void *of)
+{
+    session *s = of;
+    bz_plain_free(&s->plain);
+    free(s);
+}
+
+static int enumerate(void *of, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
+{
+    if (strcmp(layout, "plain") != 0 || strcmp(math, "default") != 0)
+        return bz_fail(why, BZ_INCOMPLETE, "bytes have no layout and no math mode");
+    for (int i = 0; i < N_VARIANTS; i++) {
+        bz_variant *v = bz_variant_add(list, &bz_backend_memory, of, layout, math);
+        v->index = i;
+        v->chosen = i == CACHED;
+        snprintf(v->algorithm, sizeof v->algorithm, "%s", NAMES[i]);
+    }
+    return 0;
+}
+
+static int prepare(bz_variant *v, bz_error *err)
+{
+    session *s = v->session;
+    if (!s->made && bz_plain_make(&s->plain, s->plain.job, err))
+        return -1;
+    s->made = true;
+    v->state = s;
+    return 0;
+}
+
+/* The part of n bytes that thread i of `threads` copies, in whole cache lines. */
+static void share(size_t n, int i, int threads, size_t *from, size_t *to)
+{
+    size_t lines = (n + 63) / 64, begin = lines * (size_t)i / (size_t)threads,
+           end = lines * (size_t)(i + 1) / (size_t)threads;
+    *from = begin * 64 < n ? begin * 64 : n;
+    *to = end * 64 < n ? end * 64 : n;
+}
+
+static _Thread_local volatile uint64_t kept;
+
+/* What a call copies: both ways where there are both, then what is left over of one. */
+typedef struct move {
+    copy_function *copy;
+    char *to;
+    const char *from;
+    size_t n_read, n_write;
+} move;
+
+/* The part of it that thread i does. */
+static void move_share(const move *m, int i, int threads)
+{
+    size_t both = m->n_read < m->n_write ? m->n_read : m->n_write, begin, end;
+    share(both, i, threads, &begin, &end);
+    m->copy(m->to + begin, m->from + begin, end - begin);
+    share(m->n_read - both, i, threads, &begin, &end);
+    if (end > begin)
+        kept += read_only(m->from + both + begin, end - begin);
+    share(m->n_write - both, i, threads, &begin, &end);
+    if (end > begin)
+        memset(m->to + both + begin, 1, end - begin);
+}
+
+/* Without a team where there is one thread: starting one costs more than a small copy. */
+static void move_all(const move *m, int threads)
+{
+    if (threads == 1) {
+        move_share(m, 0, 1);
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+#endif
+    for (int i = 0; i < threads; i++)
+        move_share(m, i, threads);
+}
+
+static int execute(bz_variant *v, int copy)
+{
+    const session *s = v->session;
+    const bz_plain *p = &s->plain;
+    int n = p->job->n_operands - 1, threads = p->job->setting->threads;
+    char *to = bz_plain_at(p, n, copy);
+    if (p->job->problem->kind == BZ_PROBLEM_COPY) {
+        move_all(&(move){COPIES[v->index], to, bz_plain_at(p, 0, copy), p->size[0], p->size[1]}, threads);
+        return 0;
+    }
+    for (int i = 0; i < n; to += p->size[i++])
+        move_all(&(move){COPIES[v->index], to, bz_plain_at(p, i, copy), p->size[i], p->size[i]}, threads);
+    return 0;
+}
+
+static int poison(bz_variant *v)
+{
+    const session *s = v->session;
+    bz_plain_poison(&s->plain);
+    return 0;
+}
+
+static int read_result(bz_variant *v, float *values, bz_error *err)
+{
+    const session *s = v->session;
+    (void)err;
+    bz_plain_read(&s->plain, values);
+    return 0;
+}
+
+static void release(bz_variant *v)
+{
+    v->state = NULL;
+}
+
+const bz_backend bz_backend_memory = {
+    .name = "memory",
+    .timing = "wall",
+    .smallest = "copy read=1 write=1 dtype=u8",
+    .version = version,
+    .open = open_session,
+    .enumerate = enumerate,
+    .prepare = prepare,
+    .execute = execute,
+    .poison = poison,
+    .read = read_result,
+    .release = release,
+    .close = close_session,
+};

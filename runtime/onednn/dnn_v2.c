@@ -1,0 +1,178 @@
+/* Operations of oneDNN 2: a struct describes one, an iterator goes through its implementations. */
+#include "runtime/onednn/dnn.h"
+
+#if DNNL_VERSION_MAJOR < 3
+
+/* Takes over what the iterator offers until it ends or the table is full. */
+static dnnl_status_t collect(dnn_impls *out, dnnl_engine_t e, const_dnnl_op_desc_t op, dnnl_primitive_attr_t attr)
+{
+    dnnl_primitive_desc_iterator_t it;
+    dnnl_status_t status = dnnl_primitive_desc_iterator_create(&it, op, attr, e, NULL);
+    if (status != dnnl_success)
+        return status;
+    do
+        out->pd[out->n++] = dnnl_primitive_desc_iterator_fetch(it);
+    while (out->n < DNN_MAX_IMPLS && dnnl_primitive_desc_iterator_next(it) == dnnl_success);
+    dnnl_primitive_desc_iterator_destroy(it);
+    return dnnl_success;
+}
+
+/* Describes with `init`, then collects. */
+#define COLLECT(init)                                                                                                  \
+    dnnl_status_t status = init;                                                                                       \
+    return status == dnnl_success ? collect(out, e, &d, attr) : status
+
+/* Version 2 counts dilation from 0: so many elements are left out. */
+static const int64_t *skipped(const int64_t *dilation, int rank, int64_t *out)
+{
+    for (int i = 0; i < rank - 2; i++)
+        out[i] = dilation[i] - 1;
+    return out;
+}
+
+dnnl_status_t dnn_convolution(dnn_impls *out, dnnl_engine_t e, bool transposed, dnnl_alg_kind_t alg, dnn_md x, dnn_md w,
+                              dnn_md bias, dnn_md y, const int64_t *stride, const int64_t *dilation,
+                              const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t skip;
+    skipped(dilation, x->ndims, skip);
+    if (transposed) {
+        dnnl_deconvolution_desc_t d;
+        COLLECT(dnnl_dilated_deconvolution_forward_desc_init(&d, dnnl_forward_inference, alg, x, w, bias, y, stride,
+                                                             skip, begin, end));
+    }
+    dnnl_convolution_desc_t d;
+    COLLECT(dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_inference, alg, x, w, bias, y, stride, skip,
+                                                       begin, end));
+}
+
+dnnl_status_t dnn_inner_product(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md w, dnn_md bias, dnn_md y,
+                                dnnl_primitive_attr_t attr)
+{
+    dnnl_inner_product_desc_t d;
+    COLLECT(dnnl_inner_product_forward_desc_init(&d, dnnl_forward_inference, x, w, bias, y));
+}
+
+dnnl_status_t dnn_matmul(dnn_impls *out, dnnl_engine_t e, dnn_md a, dnn_md b, dnn_md bias, dnn_md y,
+                         dnnl_primitive_attr_t attr)
+{
+    dnnl_matmul_desc_t d;
+    COLLECT(dnnl_matmul_desc_init(&d, a, b, bias, y));
+}
+
+dnnl_status_t dnn_pooling(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y,
+                          const int64_t *stride, const int64_t *kernel, const int64_t *dilation, const int64_t *begin,
+                          const int64_t *end, dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t skip;
+    dnnl_pooling_v2_desc_t d;
+    skipped(dilation, x->ndims, skip);
+    COLLECT(dnnl_pooling_v2_forward_desc_init(&d, dnnl_forward_inference, alg, x, y, stride, kernel, skip, begin, end));
+}
+
+dnnl_status_t dnn_batchnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
+                            dnnl_primitive_attr_t attr)
+{
+    dnnl_batch_normalization_desc_t d;
+    COLLECT(dnnl_batch_normalization_forward_desc_init(&d, dnnl_forward_inference, x, epsilon, flags));
+}
+
+dnnl_status_t dnn_layernorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
+                            dnnl_primitive_attr_t attr)
+{
+    dnnl_layer_normalization_desc_t d;
+    COLLECT(dnnl_layer_normalization_forward_desc_init(&d, dnnl_forward_inference, x, NULL, epsilon, flags));
+}
+
+dnnl_status_t dnn_groupnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t groups, float epsilon, unsigned flags,
+                            dnnl_primitive_attr_t attr)
+{
+    (void)out, (void)e, (void)x, (void)groups, (void)epsilon, (void)flags, (void)attr;
+    return dnnl_unimplemented;
+}
+
+dnnl_status_t dnn_softmax(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y, int axis,
+                          dnnl_primitive_attr_t attr)
+{
+    dnnl_softmax_v2_desc_t d;
+    COLLECT(dnnl_softmax_v2_forward_desc_init(&d, dnnl_forward_inference, alg, x, y, axis));
+}
+
+dnnl_status_t dnn_lrn(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t size, float alpha, float beta, float k,
+                      dnnl_primitive_attr_t attr)
+{
+    dnnl_lrn_desc_t d;
+    COLLECT(dnnl_lrn_forward_desc_init(&d, dnnl_forward_inference, dnnl_lrn_across_channels, x, size, alpha, beta, k));
+}
+
+dnnl_status_t dnn_eltwise(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta,
+                          dnnl_primitive_attr_t attr)
+{
+    dnnl_eltwise_desc_t d;
+    COLLECT(dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, alg, x, alpha, beta));
+}
+
+dnnl_status_t dnn_prelu(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md slope, dnnl_primitive_attr_t attr)
+{
+    dnnl_prelu_desc_t d;
+    COLLECT(dnnl_prelu_forward_desc_init(&d, dnnl_forward_inference, x, slope));
+}
+
+dnnl_status_t dnn_binary(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md a, dnn_md b, dnn_md y,
+                         dnnl_primitive_attr_t attr)
+{
+    dnnl_binary_desc_t d;
+    COLLECT(dnnl_binary_desc_init(&d, alg, a, b, y));
+}
+
+dnnl_status_t dnn_reduction(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y, float p,
+                            dnnl_primitive_attr_t attr)
+{
+    dnnl_reduction_desc_t d;
+    COLLECT(dnnl_reduction_desc_init(&d, alg, x, y, p, 0));
+}
+
+dnnl_status_t dnn_resampling(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y,
+                             dnnl_primitive_attr_t attr)
+{
+    dnnl_resampling_desc_t d;
+    COLLECT(dnnl_resampling_forward_desc_init(&d, dnnl_forward_inference, alg, NULL, x, y));
+}
+
+dnnl_status_t dnn_concat(dnn_impls *out, dnnl_engine_t e, dnn_md y, int n, int axis, const dnn_md *x,
+                         dnnl_primitive_attr_t attr)
+{
+    dnnl_memory_desc_t list[64];
+    for (int i = 0; i < n && i < 64; i++)
+        list[i] = *x[i];
+    dnnl_status_t status = dnnl_concat_primitive_desc_create(&out->pd[0], y, n, axis, list, attr, e);
+    out->n = status == dnnl_success;
+    return status;
+}
+
+dnnl_status_t dnn_reorder(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md y, dnnl_primitive_attr_t attr)
+{
+    dnnl_status_t status = dnnl_reorder_primitive_desc_create(&out->pd[0], x, e, y, e, attr);
+    out->n = status == dnnl_success;
+    return status;
+}
+
+dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_kind_t activation,
+                      dnnl_rnn_direction_t direction, dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md bias,
+                      dnn_md y, dnnl_primitive_attr_t attr)
+{
+    dnnl_rnn_desc_t d;
+    const dnnl_prop_kind_t prop = dnnl_forward_inference;
+    if (cell == DNN_LSTM) {
+        COLLECT(dnnl_lstm_forward_desc_init(&d, prop, direction, x, h, c, w, r, bias, y, NULL, NULL, 0));
+    }
+    if (cell == DNN_GRU) {
+        COLLECT(dnnl_gru_forward_desc_init(&d, prop, direction, x, h, w, r, bias, y, NULL, 0));
+    }
+    if (cell == DNN_LBR_GRU) {
+        COLLECT(dnnl_lbr_gru_forward_desc_init(&d, prop, direction, x, h, w, r, bias, y, NULL, 0));
+    }
+    COLLECT(dnnl_vanilla_rnn_forward_desc_init(&d, prop, activation, direction, x, h, w, r, bias, y, NULL, 0, 0, 0));
+}
+
+#endif

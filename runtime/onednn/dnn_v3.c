@@ -1,0 +1,167 @@
+/* Operations of oneDNN 3: the first primitive descriptor is made at once, the next ones are steps from it. */
+#include "runtime/onednn/dnn.h"
+
+#if DNNL_VERSION_MAJOR >= 3
+
+static dnnl_status_t collect(dnn_impls *out, dnnl_primitive_desc_t pd, dnnl_status_t status)
+{
+    if (status != dnnl_success)
+        return status;
+    do {
+        if (dnnl_primitive_desc_clone(&out->pd[out->n], pd) != dnnl_success)
+            break;
+        out->n++;
+    } while (out->n < DNN_MAX_IMPLS && dnnl_primitive_desc_next_impl(pd) == dnnl_success);
+    dnnl_primitive_desc_destroy(pd);
+    return dnnl_success;
+}
+
+#define COLLECT(create)                                                                                                \
+    dnnl_primitive_desc_t pd = NULL;                                                                                   \
+    dnnl_status_t status = create;                                                                                     \
+    return collect(out, pd, status)
+
+static const int64_t *skipped(const int64_t *dilation, int rank, int64_t *out)
+{
+    for (int i = 0; i < rank - 2; i++)
+        out[i] = dilation[i] - 1;
+    return out;
+}
+
+static const dnnl_prop_kind_t PROP = dnnl_forward_inference;
+
+dnnl_status_t dnn_convolution(dnn_impls *out, dnnl_engine_t e, bool transposed, dnnl_alg_kind_t alg, dnn_md x, dnn_md w,
+                              dnn_md bias, dnn_md y, const int64_t *stride, const int64_t *dilation,
+                              const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t skip, dims;
+    skipped(dilation, dnn_md_dims(x, dims), skip);
+    if (transposed) {
+        COLLECT(dnnl_deconvolution_forward_primitive_desc_create(&pd, e, PROP, alg, x, w, bias, y, stride, skip, begin,
+                                                                 end, attr));
+    }
+    COLLECT(dnnl_convolution_forward_primitive_desc_create(&pd, e, PROP, alg, x, w, bias, y, stride, skip, begin, end,
+                                                           attr));
+}
+
+dnnl_status_t dnn_inner_product(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md w, dnn_md bias, dnn_md y,
+                                dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_inner_product_forward_primitive_desc_create(&pd, e, PROP, x, w, bias, y, attr));
+}
+
+dnnl_status_t dnn_matmul(dnn_impls *out, dnnl_engine_t e, dnn_md a, dnn_md b, dnn_md bias, dnn_md y,
+                         dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_matmul_primitive_desc_create(&pd, e, a, b, bias, y, attr));
+}
+
+dnnl_status_t dnn_pooling(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y,
+                          const int64_t *stride, const int64_t *kernel, const int64_t *dilation, const int64_t *begin,
+                          const int64_t *end, dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t skip, dims;
+    skipped(dilation, dnn_md_dims(x, dims), skip);
+    COLLECT(
+        dnnl_pooling_forward_primitive_desc_create(&pd, e, PROP, alg, x, y, stride, kernel, skip, begin, end, attr));
+}
+
+dnnl_status_t dnn_batchnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
+                            dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_batch_normalization_forward_primitive_desc_create(&pd, e, PROP, x, x, epsilon, flags, attr));
+}
+
+dnnl_status_t dnn_layernorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
+                            dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_layer_normalization_forward_primitive_desc_create(&pd, e, PROP, x, x, NULL, epsilon, flags, attr));
+}
+
+dnnl_status_t dnn_groupnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t groups, float epsilon, unsigned flags,
+                            dnnl_primitive_attr_t attr)
+{
+#if DNNL_VERSION_MAJOR > 3 || DNNL_VERSION_MINOR >= 3
+    COLLECT(dnnl_group_normalization_forward_primitive_desc_create(&pd, e, PROP, x, x, groups, epsilon, flags, attr));
+#else
+    (void)out, (void)e, (void)x, (void)groups, (void)epsilon, (void)flags, (void)attr;
+    return dnnl_unimplemented;
+#endif
+}
+
+dnnl_status_t dnn_softmax(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y, int axis,
+                          dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_softmax_forward_primitive_desc_create(&pd, e, PROP, alg, x, y, axis, attr));
+}
+
+dnnl_status_t dnn_lrn(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t size, float alpha, float beta, float k,
+                      dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_lrn_forward_primitive_desc_create(&pd, e, PROP, dnnl_lrn_across_channels, x, x, size, alpha, beta, k,
+                                                   attr));
+}
+
+dnnl_status_t dnn_eltwise(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta,
+                          dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_eltwise_forward_primitive_desc_create(&pd, e, PROP, alg, x, x, alpha, beta, attr));
+}
+
+dnnl_status_t dnn_prelu(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md slope, dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_prelu_forward_primitive_desc_create(&pd, e, PROP, x, slope, x, attr));
+}
+
+dnnl_status_t dnn_binary(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md a, dnn_md b, dnn_md y,
+                         dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_binary_primitive_desc_create(&pd, e, alg, a, b, y, attr));
+}
+
+dnnl_status_t dnn_reduction(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y, float p,
+                            dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_reduction_primitive_desc_create(&pd, e, alg, x, y, p, 0, attr));
+}
+
+dnnl_status_t dnn_resampling(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y,
+                             dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_resampling_forward_primitive_desc_create(&pd, e, PROP, alg, NULL, x, y, attr));
+}
+
+dnnl_status_t dnn_concat(dnn_impls *out, dnnl_engine_t e, dnn_md y, int n, int axis, const dnn_md *x,
+                         dnnl_primitive_attr_t attr)
+{
+    const_dnnl_memory_desc_t list[64];
+    for (int i = 0; i < n && i < 64; i++)
+        list[i] = x[i];
+    COLLECT(dnnl_concat_primitive_desc_create(&pd, e, y, n, axis, list, attr));
+}
+
+dnnl_status_t dnn_reorder(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md y, dnnl_primitive_attr_t attr)
+{
+    COLLECT(dnnl_reorder_primitive_desc_create(&pd, x, e, y, e, attr));
+}
+
+dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_kind_t activation,
+                      dnnl_rnn_direction_t direction, dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md bias,
+                      dnn_md y, dnnl_primitive_attr_t attr)
+{
+    if (cell == DNN_LSTM) {
+        COLLECT(dnnl_lstm_forward_primitive_desc_create(&pd, e, PROP, direction, x, h, c, w, r, NULL, NULL, bias, y,
+                                                        NULL, NULL, 0, attr));
+    }
+    if (cell == DNN_GRU) {
+        COLLECT(dnnl_gru_forward_primitive_desc_create(&pd, e, PROP, direction, x, h, w, r, bias, y, NULL, 0, attr));
+    }
+    if (cell == DNN_LBR_GRU) {
+        COLLECT(
+            dnnl_lbr_gru_forward_primitive_desc_create(&pd, e, PROP, direction, x, h, w, r, bias, y, NULL, 0, attr));
+    }
+    COLLECT(dnnl_vanilla_rnn_forward_primitive_desc_create(&pd, e, PROP, activation, direction, x, h, w, r, bias, y,
+                                                           NULL, 0, 0, 0, attr));
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* What the lowerings of all kinds share. Private to lower*.c. */
+#ifndef BZ_ONEDNN_LOWER_H
+#define BZ_ONEDNN_LOWER_H
+
+#include "runtime/onednn/onednn.h"
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        dnnl_status_t status_ = (call);                                                                                \
+        if (status_ != dnnl_success)                                                                                   \
+            return status_;                                                                                            \
+    } while (0)
+
+typedef enum { PLAIN, PACKED, NHWC, ANY } layout;
+
+typedef struct lowering {
+    session *s;
+    const bz_problem *p;
+    layout layout;
+    dnnl_fpmath_mode_t math;
+    const char *why; /* a reason of our own; NULL: the library's status */
+} lowering;
+
+/* ---- operands: index by role (-1 for none), of the result ----------------------------------- */
+
+int dnn_find(const lowering *l, bz_role role);
+int dnn_result(const lowering *l);
+void dnn_row_major(int rank, const int64_t *dims, int64_t *strides);
+
+/* Binds an operand, seen in these dimensions; strides NULL: row-major. */
+void dnn_bind(stage *st, int arg, int operand, int rank, const int64_t *dims, const int64_t *strides);
+/* The same in the operand's own dimensions. */
+void dnn_bind_whole(const lowering *l, stage *st, int arg, int operand);
+
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+/* Data in the layout asked for. `free_choice`: the primitive accepts "any"; others take blocks of
+ * channels, which is what convolutions around them choose. */
+dnnl_status_t dnn_data(lowering *l, int operand, int rank, const int64_t *dims, bool free_choice, dnn_md *md);
+/* An operand that stays as it is whatever the layout. */
+dnnl_status_t dnn_fixed(lowering *l, int operand, int rank, const int64_t *dims, const int64_t *strides, dnn_md *md);
+/* Weights: as the model has them where all is plain, else packed as the implementation likes. */
+dnnl_status_t dnn_weights(lowering *l, int operand, bool constant, int rank, const int64_t *dims,
+                          const int64_t *strides, dnn_md *md);
+
+/* ---- functions and attributes --------------------------------------------------------------- */
+
+/* What a function is in oneDNN: one algorithm or two in a row. */
+typedef struct function {
+    int n;
+    struct {
+        dnnl_alg_kind_t alg;
+        float alpha, beta;
+    } step[2];
+} function;
+
+function dnn_function_of(bz_fn fn, float alpha, float beta);
+dnnl_alg_kind_t dnn_binary_of(bz_fn fn);
+
+/* Attributes for the stage: post-operations, bias left out; whoever makes them destroys them. With `sum` the
+ * first add goes to the memory of the result, y. */
+dnnl_status_t dnn_attributes(lowering *l, stage *st, bool sum, int rank, const int64_t *y, double scale,
+                             dnnl_primitive_attr_t *attr);
+bool dnn_has_residual(const lowering *l);
+
+/* An alternative, empty; it belongs to the session. */
+alternative *dnn_add_alternative(lowering *l, const char *prefix, const char *suffix, int n_stages);
+
+/* ---- kinds ---------------------------------------------------------------------------------- */
+
+dnnl_status_t dnn_lower_conv(lowering *l);
+dnnl_status_t dnn_lower_gemm(lowering *l);
+dnnl_status_t dnn_lower_gemv(lowering *l);
+dnnl_status_t dnn_lower_matmul(lowering *l);
+dnnl_status_t dnn_lower_pool(lowering *l);
+dnnl_status_t dnn_lower_batchnorm(lowering *l);
+dnnl_status_t dnn_lower_layernorm(lowering *l);
+dnnl_status_t dnn_lower_groupnorm(lowering *l);
+dnnl_status_t dnn_lower_softmax(lowering *l);
+dnnl_status_t dnn_lower_lrn(lowering *l);
+dnnl_status_t dnn_lower_activation(lowering *l);
+dnnl_status_t dnn_lower_prelu(lowering *l);
+dnnl_status_t dnn_lower_binary(lowering *l);
+dnnl_status_t dnn_lower_reduce(lowering *l);
+dnnl_status_t dnn_lower_resample(lowering *l);
+dnnl_status_t dnn_lower_concat(lowering *l);
+dnnl_status_t dnn_lower_transpose(lowering *l);
+dnnl_status_t dnn_lower_reorder(lowering *l);
+dnnl_status_t dnn_lower_rnn(lowering *l);
+
+#endif

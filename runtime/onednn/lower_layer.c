@@ -1,0 +1,276 @@
+/* Kinds that take tensors and give one of a like shape: windows, normalizations, functions, concat. */
+#include "runtime/onednn/lower.h"
+
+/* The usual beginning: one alternative of one stage, x and y in the layout, attributes. */
+typedef struct simple {
+    stage *st;
+    dnn_md x, y;
+    int rank;
+    const int64_t *x_dims, *y_dims;
+    dnnl_primitive_attr_t attr;
+} simple;
+
+static dnnl_status_t begin(lowering *l, simple *s)
+{
+    const bz_operand *x = &l->s->job->operand[0], *y = &l->s->job->operand[dnn_result(l)];
+    s->st = &dnn_add_alternative(l, "", "", 1)->stages[0];
+    s->rank = y->rank;
+    s->x_dims = x->dim;
+    s->y_dims = y->dim;
+    TRY(dnn_data(l, 0, x->rank, x->dim, false, &s->x));
+    TRY(dnn_data(l, dnn_result(l), y->rank, y->dim, false, &s->y));
+    dnn_bind_whole(l, s->st, DNNL_ARG_SRC, 0);
+    dnn_bind_whole(l, s->st, DNNL_ARG_DST, dnn_result(l));
+    return dnn_attributes(l, s->st, false, y->rank, y->dim, bz_problem_scale(l->p), &s->attr);
+}
+
+static dnnl_status_t end(simple *s, dnnl_status_t status)
+{
+    dnnl_primitive_attr_destroy(s->attr);
+    return status;
+}
+
+dnnl_status_t dnn_lower_pool(lowering *l)
+{
+    static const dnnl_alg_kind_t algs[] = {dnnl_pooling_max, dnnl_pooling_avg_exclude_padding,
+                                           dnnl_pooling_avg_include_padding};
+    const bz_problem *p = l->p;
+    simple s;
+    TRY(begin(l, &s));
+    return end(&s, dnn_pooling(&s.st->impls, l->s->engine, algs[p->pool.mode], s.x, s.y, p->pool.stride, p->pool.kernel,
+                               p->pool.dilation, p->pool.pad, p->pool.pad + s.rank - 2, s.attr));
+}
+
+static void bind_norm(const lowering *l, stage *st)
+{
+    static const struct {
+        bz_role role;
+        int arg;
+    } PARAMETERS[] = {{BZ_ROLE_MEAN, DNNL_ARG_MEAN},
+                      {BZ_ROLE_VARIANCE, DNNL_ARG_VARIANCE},
+                      {BZ_ROLE_SCALE, DNNL_ARG_SCALE},
+                      {BZ_ROLE_SHIFT, DNNL_ARG_SHIFT}};
+    for (int i = 0; i < 4; i++)
+        if (dnn_find(l, PARAMETERS[i].role) >= 0)
+            dnn_bind_whole(l, st, PARAMETERS[i].arg, dnn_find(l, PARAMETERS[i].role));
+}
+
+#define EPSILON 1e-5f
+
+dnnl_status_t dnn_lower_batchnorm(lowering *l)
+{
+    simple s;
+    TRY(begin(l, &s));
+    bind_norm(l, s.st);
+    unsigned flags = dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift;
+    return end(&s, dnn_batchnorm(&s.st->impls, l->s->engine, s.x, EPSILON, flags, s.attr));
+}
+
+/* The primitive normalizes the last dimension: all before the axis become one, all from it on another. */
+dnnl_status_t dnn_lower_layernorm(lowering *l)
+{
+    const bz_operand *y = &l->s->job->operand[dnn_result(l)];
+    int64_t n = bz_extent_count(l->p->layernorm.x + l->p->layernorm.axis), dims[2] = {y->count / n, n};
+    stage *st = &dnn_add_alternative(l, "", "", 1)->stages[0];
+    dnn_md x;
+    dnnl_primitive_attr_t attr;
+    TRY(dnn_fixed(l, 0, 2, dims, NULL, &x));
+    dnn_bind(st, DNNL_ARG_SRC, 0, 2, dims, NULL);
+    dnn_bind(st, DNNL_ARG_DST, dnn_result(l), 2, dims, NULL);
+    bind_norm(l, st);
+    TRY(dnn_attributes(l, st, false, 2, dims, 1, &attr));
+    dnnl_status_t status = dnn_layernorm(&st->impls, l->s->engine, x, EPSILON, dnnl_use_scale | dnnl_use_shift, attr);
+    dnnl_primitive_attr_destroy(attr);
+    return status;
+}
+
+/* Without a primitive of its own: a batch normalization in which each group is a channel and takes its
+ * own statistics, then scale and shift by channel. */
+static dnnl_status_t groupnorm_in_two(lowering *l)
+{
+    const bz_operand *y = &l->s->job->operand[dnn_result(l)];
+    int64_t groups = l->p->groupnorm.x[0] * l->p->groupnorm.group, seen[3] = {1, groups, y->count / groups};
+    int64_t channel[DNN_MAX_RANK];
+    int scale = dnn_find(l, BZ_ROLE_SCALE), shift = dnn_find(l, BZ_ROLE_SHIFT);
+    alternative *a = dnn_add_alternative(l, "", "", 2);
+    stage *norm = &a->stages[0], *affine = &a->stages[1];
+    dnn_md x, t, scale_md, shift_md;
+    dnnl_primitive_attr_t attr;
+    dnnl_post_ops_t ops;
+    for (int i = 0; i < y->rank; i++)
+        channel[i] = i == 1 ? y->dim[1] : 1;
+    TRY(dnn_fixed(l, 0, 3, seen, NULL, &x));
+    dnn_bind(norm, DNNL_ARG_SRC, 0, 3, seen, NULL);
+    dnn_bind(norm, DNNL_ARG_DST, TEMPORARY, 3, seen, NULL);
+    TRY(dnn_attributes(l, norm, false, 3, seen, 1, &attr));
+    dnnl_status_t status = dnn_batchnorm(&norm->impls, l->s->engine, x, EPSILON, 0, attr);
+    dnnl_primitive_attr_destroy(attr);
+    TRY(status);
+    TRY(dnn_fixed(l, dnn_result(l), y->rank, y->dim, NULL, &t));
+    TRY(dnn_fixed(l, scale, y->rank, channel, NULL, &scale_md));
+    TRY(dnn_fixed(l, shift, y->rank, channel, NULL, &shift_md));
+    dnn_bind(affine, DNNL_ARG_SRC_0, TEMPORARY, y->rank, y->dim, NULL);
+    dnn_bind(affine, DNNL_ARG_SRC_1, scale, y->rank, channel, NULL);
+    dnn_bind(affine, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, shift, y->rank, channel, NULL);
+    dnn_bind_whole(l, affine, DNNL_ARG_DST, dnn_result(l));
+    TRY(dnn_attributes(l, affine, false, y->rank, y->dim, 1, &attr));
+    status = dnnl_post_ops_create(&ops);
+    if (status == dnnl_success) {
+        status = dnn_post_binary(ops, dnnl_binary_add, shift_md);
+        if (status == dnnl_success)
+            status = dnnl_primitive_attr_set_post_ops(attr, ops);
+        dnnl_post_ops_destroy(ops);
+    }
+    if (status == dnnl_success)
+        status = dnn_binary(&affine->impls, l->s->engine, dnnl_binary_mul, t, scale_md, t, attr);
+    dnnl_primitive_attr_destroy(attr);
+    return status;
+}
+
+dnnl_status_t dnn_lower_groupnorm(lowering *l)
+{
+    simple s;
+    TRY(begin(l, &s));
+    bind_norm(l, s.st);
+    unsigned flags = dnnl_use_scale | dnnl_use_shift;
+    dnnl_status_t status =
+        end(&s, dnn_groupnorm(&s.st->impls, l->s->engine, s.x, l->p->groupnorm.group, EPSILON, flags, s.attr));
+    return status == dnnl_unimplemented && l->layout == PLAIN ? groupnorm_in_two(l) : status;
+}
+
+dnnl_status_t dnn_lower_softmax(lowering *l)
+{
+    simple s;
+    TRY(begin(l, &s));
+    dnnl_alg_kind_t alg = l->p->kind == BZ_PROBLEM_SOFTMAX ? dnnl_softmax_accurate : dnnl_softmax_log;
+    return end(&s, dnn_softmax(&s.st->impls, l->s->engine, alg, s.x, s.y, (int)l->p->softmax.axis, s.attr));
+}
+
+dnnl_status_t dnn_lower_lrn(lowering *l)
+{
+    simple s;
+    TRY(begin(l, &s));
+    return end(&s, dnn_lrn(&s.st->impls, l->s->engine, s.x, l->p->lrn.size, l->p->lrn.alpha, l->p->lrn.beta,
+                           l->p->lrn.bias, s.attr));
+}
+
+dnnl_status_t dnn_lower_activation(lowering *l)
+{
+    function f = dnn_function_of(l->p->activation.fn, l->p->activation.alpha, l->p->activation.beta);
+    simple s;
+    if (f.n == 0) {
+        l->why = "oneDNN has no such function";
+        return dnnl_unimplemented;
+    }
+    TRY(begin(l, &s));
+    dnnl_status_t status =
+        dnn_eltwise(&s.st->impls, l->s->engine, f.step[0].alg, s.x, f.step[0].alpha, f.step[0].beta, s.attr);
+    if (f.n == 2 && status == dnnl_success) { /* the second works in place */
+        alternative *a = l->s->alternatives[l->s->n_alternatives - 1];
+        stage *st = &a->stages[a->n_stages++];
+        dnn_bind_whole(l, st, DNNL_ARG_SRC, dnn_result(l));
+        dnn_bind_whole(l, st, DNNL_ARG_DST, dnn_result(l));
+        status = dnn_eltwise(&st->impls, l->s->engine, f.step[1].alg, s.y, f.step[1].alpha, f.step[1].beta, s.attr);
+    }
+    return end(&s, status);
+}
+
+dnnl_status_t dnn_lower_prelu(lowering *l)
+{
+    int64_t dims[DNN_MAX_RANK];
+    dnn_md slope;
+    simple s;
+    TRY(begin(l, &s));
+    for (int i = 0; i < s.rank; i++)
+        dims[i] = i == 1 ? s.y_dims[1] : 1;
+    dnnl_status_t status = dnn_fixed(l, 1, s.rank, dims, NULL, &slope);
+    dnn_bind(s.st, DNNL_ARG_WEIGHTS, 1, s.rank, dims, NULL);
+    if (status == dnnl_success)
+        status = dnn_prelu(&s.st->impls, l->s->engine, s.x, slope, s.attr);
+    return end(&s, status);
+}
+
+dnnl_status_t dnn_lower_binary(lowering *l)
+{
+    dnn_md b;
+    simple s;
+    TRY(begin(l, &s));
+    const bz_operand *o = &l->s->job->operand[1];
+    bool whole = bz_extent_count(l->p->binary.b) == l->s->job->operand[dnn_result(l)].count;
+    dnnl_status_t status =
+        whole ? dnn_data(l, 1, o->rank, o->dim, false, &b) : dnn_fixed(l, 1, o->rank, o->dim, NULL, &b);
+    dnn_bind_whole(l, s.st, DNNL_ARG_SRC_1, 1);
+    if (status == dnnl_success)
+        status = dnn_binary(&s.st->impls, l->s->engine, dnn_binary_of(l->p->binary.fn), s.x, b, s.y, s.attr);
+    return end(&s, status);
+}
+
+dnnl_status_t dnn_lower_reduce(lowering *l)
+{
+    dnnl_alg_kind_t alg;
+    float power = 0;
+    simple s;
+    switch (l->p->reduce.fn) {
+    case BZ_FN_MEAN:
+        alg = dnnl_reduction_mean;
+        break;
+    case BZ_FN_MAX:
+        alg = dnnl_reduction_max;
+        break;
+    case BZ_FN_MIN:
+        alg = dnnl_reduction_min;
+        break;
+    case BZ_FN_PROD:
+        alg = dnnl_reduction_mul;
+        break;
+    case BZ_FN_L1:
+    case BZ_FN_SUMSQUARE:
+        alg = dnnl_reduction_norm_lp_power_p_sum;
+        power = l->p->reduce.fn == BZ_FN_L1 ? 1 : 2;
+        break;
+    case BZ_FN_L2:
+        alg = dnnl_reduction_norm_lp_sum;
+        power = 2;
+        break;
+    default:
+        alg = dnnl_reduction_sum;
+    }
+    TRY(begin(l, &s));
+    return end(&s, dnn_reduction(&s.st->impls, l->s->engine, alg, s.x, s.y, power, s.attr));
+}
+
+/* oneDNN samples at half pixels. Copying each pixel a whole number of times is the same in any convention. */
+dnnl_status_t dnn_lower_resample(lowering *l)
+{
+    const bz_problem *p = l->p;
+    bool nearest = p->resample.mode == BZ_RESAMPLE_NEAREST, whole = true;
+    for (int i = 2; p->resample.x[i]; i++)
+        whole &= p->resample.y[i] % p->resample.x[i] == 0;
+    simple s;
+    if (p->resample.coord != BZ_COORD_HALF_PIXEL && !(nearest && whole && p->resample.coord == BZ_COORD_ASYMMETRIC)) {
+        l->why = "oneDNN samples at half pixels only";
+        return dnnl_unimplemented;
+    }
+    TRY(begin(l, &s));
+    return end(&s, dnn_resampling(&s.st->impls, l->s->engine,
+                                  nearest ? dnnl_resampling_nearest : dnnl_resampling_linear, s.x, s.y, s.attr));
+}
+
+dnnl_status_t dnn_lower_concat(lowering *l)
+{
+    dnn_md x[BZ_PROBLEM_PARTS];
+    int n = dnn_result(l);
+    simple s;
+    TRY(begin(l, &s));
+    s.st->n_args = 0;
+    dnnl_status_t status = dnnl_success;
+    for (int i = 0; i < n && status == dnnl_success; i++) {
+        const bz_operand *o = &l->s->job->operand[i];
+        status = dnn_data(l, i, o->rank, o->dim, false, &x[i]);
+        dnn_bind_whole(l, s.st, DNNL_ARG_MULTIPLE_SRC + i, i);
+    }
+    dnn_bind_whole(l, s.st, DNNL_ARG_DST, dnn_result(l));
+    if (status == dnnl_success)
+        status = dnn_concat(&s.st->impls, l->s->engine, s.y, n, (int)l->p->concat.axis, x, s.attr);
+    return end(&s, status);
+}

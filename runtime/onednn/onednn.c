@@ -1,0 +1,446 @@
+/* The oneDNN backend: sessions, operands in the layout that an implementation wants, execution. */
+#include "runtime/onednn/onednn.h"
+
+#include "base/arena.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The copies of one operand in one layout. Variants that want the same share it. */
+typedef struct buffer {
+    argument seen; /* which operand, and how it is seen */
+    dnn_md md;
+    size_t size, step; /* of a copy; from one to the next */
+    char *data;
+    dnnl_memory_t *memory; /* [copies] */
+    int copies;
+} buffer;
+
+/* A variant made ready. */
+typedef struct prepared {
+    const alternative *alternative;
+    dnnl_primitive_t primitive[MAX_STAGES];
+    dnnl_exec_arg_t *args[MAX_STAGES]; /* [copies][n_args] */
+    int n_args[MAX_STAGES];
+    const argument *y; /* how the result is bound, and where it lies */
+    int y_buffer;
+} prepared;
+
+static int library_failed(bz_error *err, const char *what, dnnl_status_t status)
+{
+    return bz_fail(err, status == dnnl_unimplemented ? BZ_INCOMPLETE : BZ_FAILED, "%s: %s", what,
+                   dnnl_status2str(status));
+}
+
+static void version(bz_buf *out)
+{
+    const dnnl_version_t *v = dnnl_version();
+    bz_buf_printf(out, "onednn%d.%d.%d", v->major, v->minor, v->patch);
+}
+
+void bz_onednn_isa(char *out, size_t size)
+{
+    static const struct {
+        int isa;
+        const char *name;
+    } SETS[] = {
+        {dnnl_cpu_isa_sse41, "SSE4.1"},
+        {dnnl_cpu_isa_avx, "AVX"},
+        {dnnl_cpu_isa_avx2, "AVX2"},
+        {dnnl_cpu_isa_avx2_vnni, "AVX2_VNNI"},
+        {dnnl_cpu_isa_avx512_core, "AVX512_CORE"},
+        {dnnl_cpu_isa_avx512_core_vnni, "AVX512_CORE_VNNI"},
+        {dnnl_cpu_isa_avx512_core_bf16, "AVX512_CORE_BF16"},
+#if DNNL_VERSION_MAJOR >= 3
+        {dnnl_cpu_isa_avx512_core_fp16, "AVX512_CORE_FP16"},
+#endif
+        {dnnl_cpu_isa_avx512_core_amx, "AVX512_CORE_AMX"},
+    };
+    int have = (int)dnnl_get_effective_cpu_isa();
+    size_t n = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < sizeof SETS / sizeof *SETS; i++)
+        if ((have & SETS[i].isa) == SETS[i].isa && n < size)
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "", SETS[i].name);
+}
+
+/* oneDNN runs on OpenMP here; the symbol is there exactly when it does. */
+static void set_threads(int n)
+{
+    void (*set)(int) = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+    memcpy(&set, &symbol, sizeof set);
+    if (set)
+        set(n);
+}
+
+static void close_session(void *of);
+
+static int open_session(const bz_job *job, void **of, bz_error *err)
+{
+    session *s = bz_alloc(1, sizeof *s);
+    *s = (session){.job = job};
+    set_threads(job->setting->threads);
+    dnnl_status_t status = dnnl_engine_create(&s->engine, dnnl_cpu, 0);
+    if (status == dnnl_success)
+        status = dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags);
+    if (status != dnnl_success) {
+        close_session(s);
+        return library_failed(err, "oneDNN does not start", status);
+    }
+    *of = s;
+    return 0;
+}
+
+static void free_buffer(buffer *b)
+{
+    for (int i = 0; i < b->copies; i++)
+        if (b->memory[i])
+            dnnl_memory_destroy(b->memory[i]);
+    free(b->memory);
+    free(b->data);
+}
+
+static void close_session(void *of)
+{
+    session *s = of;
+    for (int i = 0; i < s->n_buffers; i++)
+        free_buffer(&s->buffers[i]);
+    free(s->buffers);
+    for (int i = 0; i < s->n_alternatives; i++) {
+        for (int k = 0; k < MAX_STAGES; k++)
+            dnn_impls_free(&s->alternatives[i]->stages[k].impls);
+        free(s->alternatives[i]);
+    }
+    free(s->alternatives);
+    dnn_heap_free(&s->heap);
+    if (s->stream)
+        dnnl_stream_destroy(s->stream);
+    if (s->engine)
+        dnnl_engine_destroy(s->engine);
+    free(s);
+}
+
+/* ---- variants ------------------------------------------------------------------------------- */
+
+/* What oneDNN calls its implementations by the definition, written for testing. */
+static bool is_reference(const char *name)
+{
+    return !strncmp(name, "ref", 3) || !strncmp(name, "simple:any", 10);
+}
+
+enum { INDEX_STEP = 64 }; /* index: alternative · 64 + implementation */
+
+static void add_variant(session *s, int alternative_index, int impl, const char *layout, const char *math,
+                        bz_variant_list *list)
+{
+    const alternative *a = s->alternatives[alternative_index];
+    bz_variant *v = bz_variant_add(list, &bz_backend_onednn, s, layout, math);
+    v->index = alternative_index * INDEX_STEP + impl;
+    v->reference = true;
+    size_t n = 0;
+    for (int k = 0; k < a->n_stages && n < sizeof v->algorithm; k++) {
+        const char *name = bz_onednn_impl_name(a->stages[k].impls.pd[impl]);
+        n += (size_t)snprintf(v->algorithm + n, sizeof v->algorithm - n, "%s%s%s", k ? " + " : a->prefix, name,
+                              k == a->n_stages - 1 ? a->suffix : "");
+        v->reference &= is_reference(name);
+    }
+}
+
+static bool is_complete(const alternative *a)
+{
+    for (int k = 0; k < a->n_stages; k++)
+        if (!a->stages[k].impls.n)
+            return false;
+    return a->n_stages > 0;
+}
+
+/* What the library would take by itself: by its heuristic where it has one, else the first. */
+static void mark_chosen(const session *s, int alternative_index, bz_variant_list *list, int first)
+{
+    const char *favourite = s->n_alternatives > alternative_index ? s->alternatives[alternative_index]->favourite : "";
+    for (int i = first; favourite[0] && i < list->n; i++)
+        if (!strcmp(list->item[i].algorithm, favourite)) {
+            list->item[i].chosen = true;
+            return;
+        }
+    if (list->n > first)
+        list->item[first].chosen = true;
+}
+
+static int enumerate(void *of, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
+{
+    session *s = of;
+    int first_alternative = s->n_alternatives, first = list->n;
+    if (bz_onednn_lower(s, layout, math, why))
+        return -1;
+    for (int i = first_alternative; i < s->n_alternatives; i++) {
+        const alternative *a = s->alternatives[i];
+        if (!is_complete(a))
+            continue;
+        int n = a->n_stages == 1 ? a->stages[0].impls.n : 1;
+        for (int k = 0; k < n; k++)
+            add_variant(s, i, k, layout, math, list);
+    }
+    mark_chosen(s, first_alternative, list, first);
+    return 0;
+}
+
+/* ---- operands ------------------------------------------------------------------------------- */
+
+/* Moves values between the plain order of an operand and a buffer's layout, by the library's reorder. */
+static dnnl_status_t move(session *s, const argument *a, float *plain, const buffer *b, bool into)
+{
+    dnn_md plain_md;
+    dnn_impls impls = {0};
+    dnnl_memory_t outside = NULL;
+    dnnl_primitive_t primitive = NULL;
+    dnnl_status_t status = dnn_md_strided(&s->heap, a->rank, a->dims, dnnl_f32, a->strides, &plain_md);
+    if (status == dnnl_success)
+        status = dnnl_memory_create(&outside, plain_md, s->engine, plain);
+    if (status == dnnl_success)
+        status = dnn_reorder(&impls, s->engine, into ? plain_md : b->md, into ? b->md : plain_md, NULL);
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&primitive, impls.pd[0]);
+    if (status == dnnl_success) {
+        dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, into ? outside : b->memory[0]},
+                                  {DNNL_ARG_TO, into ? b->memory[0] : outside}};
+        status = dnnl_primitive_execute(primitive, s->stream, 2, args);
+    }
+    if (status == dnnl_success)
+        status = dnnl_stream_wait(s->stream);
+    if (primitive)
+        dnnl_primitive_destroy(primitive);
+    dnn_impls_free(&impls);
+    if (outside)
+        dnnl_memory_destroy(outside);
+    return status;
+}
+
+/* Fills copy 0 of a buffer with the operand's values. */
+static dnnl_status_t fill(session *s, const argument *a, buffer *b)
+{
+    if (a->operand == SCALE) {
+        float scale = s->job->problem->kind == BZ_PROBLEM_REORDER ? s->job->problem->reorder.scale
+                                                                  : (float)bz_problem_scale(s->job->problem);
+        memcpy(b->data, &scale, sizeof scale);
+        return dnnl_success;
+    }
+    const bz_operand *o = &s->job->operand[a->operand];
+    const float *values = s->job->value[a->operand];
+    float *scaled = NULL;
+    if (o->role == BZ_ROLE_BIAS && dnn_bias_is_unscaled() && bz_problem_scale(s->job->problem) != 1) {
+        scaled = bz_alloc((size_t)o->count, sizeof *scaled);
+        for (int64_t i = 0; i < o->count; i++)
+            scaled[i] = values[i] * (float)bz_problem_scale(s->job->problem);
+    }
+    float *given; /* the library only reads; that its memory objects know no const is a matter of C */
+    memcpy(&given, scaled ? (void *)&scaled : (void *)&values, sizeof given);
+    dnnl_status_t status = move(s, a, given, b, true);
+    free(scaled);
+    return status;
+}
+
+static dnnl_status_t make_buffer(session *s, const argument *a, dnn_md md, buffer *b)
+{
+    int copies = a->operand == SCRATCHPAD || a->operand == SCALE ? 1 : s->job->copies;
+    size_t size = dnnl_memory_desc_get_size(md);
+    *b = (buffer){.seen = *a, .md = md, .size = size, .step = (size + 127) / 64 * 64};
+    b->memory = bz_alloc((size_t)copies, sizeof(dnnl_memory_t));
+    memset(b->memory, 0, (size_t)copies * sizeof(dnnl_memory_t));
+    b->data = aligned_alloc(4096, (b->step * (size_t)copies + 4095) / 4096 * 4096);
+    if (!b->data)
+        return dnnl_out_of_memory;
+    /* every page is touched now, and not while somebody measures */
+    memset(b->data, 0, b->step * (size_t)copies);
+    for (; b->copies < copies; b->copies++) {
+        char *at = b->data + b->step * (size_t)b->copies;
+        dnnl_status_t status = dnnl_memory_create(&b->memory[b->copies], md, s->engine, at);
+        if (status != dnnl_success)
+            return status;
+    }
+    if (a->operand == s->job->n_operands - 1 || a->operand == TEMPORARY || a->operand == SCRATCHPAD)
+        return dnnl_success;
+    dnnl_status_t status = fill(s, a, b);
+    for (int i = 1; i < copies && status == dnnl_success; i++)
+        memcpy(b->data + b->step * (size_t)i, b->data, size);
+    return status;
+}
+
+/* Whether two arguments are the same tensor seen in the same way. The strides matter: a square matrix and
+ * its transpose have equal dimensions. */
+static bool is_same(const argument *a, const argument *b)
+{
+    size_t n = (size_t)a->rank * sizeof *a->dims;
+    return a->operand == b->operand && a->rank == b->rank && !memcmp(a->dims, b->dims, n) &&
+           !memcmp(a->strides, b->strides, n);
+}
+
+/* The buffer for an argument in this layout: an old one or a new one. */
+static dnnl_status_t find_buffer(session *s, const argument *a, dnn_md md, int *out)
+{
+    for (int i = 0; i < s->n_buffers; i++)
+        if (is_same(&s->buffers[i].seen, a) && dnnl_memory_desc_equal(s->buffers[i].md, md)) {
+            *out = i;
+            return dnnl_success;
+        }
+    buffer made;
+    dnnl_status_t status = make_buffer(s, a, md, &made);
+    if (status != dnnl_success) {
+        free_buffer(&made);
+        return status;
+    }
+    s->buffers = bz_realloc(s->buffers, (size_t)s->n_buffers + 1, sizeof *s->buffers);
+    s->buffers[s->n_buffers] = made;
+    *out = s->n_buffers++;
+    return dnnl_success;
+}
+
+/* A temporary that a later stage sees in other dimensions: other memory objects over the bytes of the
+ * first. */
+static dnnl_status_t view_buffer(session *s, const argument *a, dnn_md md, int *out)
+{
+    int first = 0;
+    dnnl_status_t status = find_buffer(s, a, md, out);
+    if (a->operand != TEMPORARY)
+        return status;
+    while (first < s->n_buffers && s->buffers[first].seen.operand != TEMPORARY)
+        first++;
+    for (int c = 0; status == dnnl_success && first < *out && c < s->buffers[*out].copies; c++)
+        status = dnnl_memory_set_data_handle(s->buffers[*out].memory[c],
+                                             s->buffers[first].data + s->buffers[first].step * (size_t)c);
+    return status;
+}
+
+/* ---- life of a variant ---------------------------------------------------------------------- */
+
+static const_dnnl_primitive_desc_t pd_of(const alternative *a, int k, int index)
+{
+    return a->stages[k].impls.pd[a->n_stages == 1 ? index % INDEX_STEP : 0];
+}
+
+static dnnl_status_t prepare_stage(bz_variant *v, prepared *p, int k)
+{
+    session *s = v->session;
+    const stage *st = &p->alternative->stages[k];
+    const_dnnl_primitive_desc_t pd = pd_of(p->alternative, k, v->index);
+    dnnl_exec_arg_t *args = bz_alloc((size_t)s->job->copies, (MAX_ARGS + 1) * sizeof *args);
+    p->args[k] = args;
+    dnnl_status_t status = dnnl_primitive_create(&p->primitive[k], pd);
+    dnn_md scratch = dnn_md_of(&s->heap, pd, DNNL_ARG_SCRATCHPAD);
+    int n = st->n_args + (scratch != NULL);
+    const argument scratchpad = {.arg = DNNL_ARG_SCRATCHPAD, .operand = SCRATCHPAD};
+    for (int i = 0; i < n && status == dnnl_success; i++) {
+        const argument *a = i < st->n_args ? &st->args[i] : &scratchpad;
+        dnn_md md = i < st->n_args ? dnn_md_of(&s->heap, pd, a->arg) : scratch;
+        int at = 0;
+        if (a->operand == SCALE)
+            status = dnn_md_strided(&s->heap, 1, a->dims, dnnl_f32, NULL, &md);
+        if (status == dnnl_success && !md)
+            status = dnnl_unimplemented; /* the implementation does not know an argument that it was given */
+        if (status == dnnl_success)
+            status = view_buffer(s, a, md, &at);
+        if (status != dnnl_success)
+            return status;
+        for (int c = 0; c < s->job->copies; c++)
+            args[c * n + i] = (dnnl_exec_arg_t){a->arg, s->buffers[at].memory[c % s->buffers[at].copies]};
+        if (a->operand == s->job->n_operands - 1) {
+            p->y = a;
+            p->y_buffer = at;
+        }
+        if (a->operand == SCRATCHPAD)
+            v->workspace += (double)s->buffers[at].size;
+    }
+    p->n_args[k] = n;
+    return status;
+}
+
+static void release(bz_variant *v)
+{
+    prepared *p = v->state;
+    for (int k = 0; p && k < MAX_STAGES; k++) {
+        if (p->primitive[k])
+            dnnl_primitive_destroy(p->primitive[k]);
+        free(p->args[k]);
+    }
+    free(p);
+    v->state = NULL;
+}
+
+static int prepare(bz_variant *v, bz_error *err)
+{
+    session *s = v->session;
+    prepared *p = bz_alloc(1, sizeof *p);
+    memset(p, 0, sizeof *p);
+    p->alternative = s->alternatives[v->index / INDEX_STEP];
+    v->state = p;
+    v->workspace = 0;
+    for (int k = 0; k < p->alternative->n_stages; k++) {
+        dnnl_status_t status = prepare_stage(v, p, k);
+        if (status != dnnl_success) {
+            release(v);
+            return library_failed(err, v->algorithm, status);
+        }
+    }
+    return 0;
+}
+
+static int execute(bz_variant *v, int copy)
+{
+    session *s = v->session;
+    prepared *p = v->state;
+    for (int k = 0; k < p->alternative->n_stages; k++)
+        if (dnnl_primitive_execute(p->primitive[k], s->stream, p->n_args[k], p->args[k] + copy * p->n_args[k]) !=
+            dnnl_success)
+            return -1;
+    return 0;
+}
+
+static int wait(bz_variant *v)
+{
+    session *s = v->session;
+    return dnnl_stream_wait(s->stream) == dnnl_success ? 0 : -1;
+}
+
+/* Where the residual is added in place, the result's memory must hold it before. */
+static int poison(bz_variant *v)
+{
+    session *s = v->session;
+    prepared *p = v->state;
+    buffer *y = &s->buffers[p->y_buffer];
+    if (!p->alternative->in_place) {
+        memset(y->data, 0xff, y->size); /* not a number, in every floating-point type */
+        return 0;
+    }
+    argument residual = *p->y;
+    residual.operand = 0;
+    while (s->job->operand[residual.operand].role != BZ_ROLE_OTHER ||
+           s->job->problem->post[s->job->operand[residual.operand].post].fn != BZ_FN_ADD)
+        residual.operand++;
+    return fill(s, &residual, y) == dnnl_success ? 0 : -1;
+}
+
+static int read_result(bz_variant *v, float *values, bz_error *err)
+{
+    session *s = v->session;
+    prepared *p = v->state;
+    dnnl_status_t status = move(s, p->y, values, &s->buffers[p->y_buffer], false);
+    return status == dnnl_success ? 0 : library_failed(err, "reorder", status);
+}
+
+const bz_backend bz_backend_onednn = {
+    .name = "onednn",
+    .timing = "wall",
+    .smallest = "activation fn=relu x=1x1 dtype=f32",
+    .version = version,
+    .open = open_session,
+    .enumerate = enumerate,
+    .prepare = prepare,
+    .execute = execute,
+    .wait = wait,
+    .poison = poison,
+    .read = read_result,
+    .release = release,
+    .close = close_session,
+};

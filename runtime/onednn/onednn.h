@@ -1,0 +1,58 @@
+/* onednn: layers become primitives. Private to this folder.
+ *
+ *   dnn.h      the library's interface, the same over its versions
+ *   lower.c    a problem becomes alternatives of stages: which primitives, which arguments
+ *   onednn.c   operands in the layout that an implementation wants, execution
+ */
+#ifndef BZ_ONEDNN_H
+#define BZ_ONEDNN_H
+
+#include "runtime/backend.h"
+#include "runtime/onednn/dnn.h"
+
+enum { MAX_STAGES = 3, MAX_ARGS = 72, TEMPORARY = -1, SCRATCHPAD = -2, SCALE = -3 };
+
+/* An argument of a primitive: which operand it is, and how the operand's values, which lie in
+ * row-major order, are to be read in the primitive's dimensions. */
+typedef struct argument {
+    int arg;     /* DNNL_ARG_… */
+    int operand; /* index in the job; or TEMPORARY: passes from one stage to the next; or SCALE */
+    int rank;
+    int64_t dims[DNN_MAX_RANK], strides[DNN_MAX_RANK];
+} argument;
+
+typedef struct stage {
+    dnn_impls impls;
+    argument args[MAX_ARGS];
+    int n_args;
+} stage;
+
+/* One way to run a problem. With one stage each of its implementations is a variant, with several the
+ * library's first picks together are one. */
+typedef struct alternative {
+    const char *prefix, *suffix; /* around the implementation's name */
+    stage stages[MAX_STAGES];
+    int n_stages;
+    char favourite[64]; /* the implementation that the library's heuristic takes; "" where it has none */
+    bool in_place;      /* a residual is added to what the result's memory holds */
+} alternative;
+
+typedef struct session {
+    const bz_job *job;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnn_heap heap;
+    alternative **alternatives;
+    int n_alternatives;
+    struct buffer *buffers;
+    int n_buffers;
+} session;
+
+/* Finds the alternatives of the problem in this layout and math mode and adds them to the session.
+ * -1 with the reason where there are none. */
+int bz_onednn_lower(session *s, const char *layout, const char *math, bz_error *why);
+
+/* The library's name for the implementation. */
+const char *bz_onednn_impl_name(const_dnnl_primitive_desc_t pd);
+
+#endif

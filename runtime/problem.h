@@ -1,0 +1,285 @@
+/* Problems: what a benchmark can run. A bz_problem describes one library call completely: kind,
+ * shapes, parameters, fused post-operations, data types. Its text is the problem's name in the
+ * database; all variants of all backends with the same text compute the same thing.
+ *
+ *   conv x=1x3x224x224 w=64x3x7x7 stride=2x2 pad=3x3x3x3 dilation=1x1 group=1 post=bias,relu dtype=f32
+ *
+ * The text is printed from the descriptor, and the descriptor can be read back from the text: both
+ * follow the one table in problem.c, so a text never says anything else than what ran.
+ *
+ * This header and its .c files know no library: the generator uses them too. */
+#ifndef BZ_PROBLEM_H
+#define BZ_PROBLEM_H
+
+#include "base/buf.h"
+#include "base/dtype.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    BZ_PROBLEM_RANK = 8,      /* dimensions of a tensor */
+    BZ_PROBLEM_SPATIAL = 3,   /* of them height, width … */
+    BZ_PROBLEM_POST = 8,      /* post-operations */
+    BZ_PROBLEM_PARTS = 64,    /* inputs of a concat */
+    BZ_PROBLEM_OPERANDS = 80, /* tensors that a problem touches */
+};
+
+/* A shape ends with its first 0; there is always one. */
+typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
+
+/* In the order of the comment: what the text calls it, then what it is. Spatial dimensions are
+ * those from the third on; `pad` has all begins, then all ends. */
+typedef enum {
+    BZ_PROBLEM_NONE,
+    BZ_PROBLEM_CONV,       /* conv: convolution in one to three dimensions, grouped, depthwise, dilated */
+    BZ_PROBLEM_DECONV,     /* deconv: transposed convolution; w=CxM/GxKxK as ONNX has it */
+    BZ_PROBLEM_GEMM,       /* gemm: Y[m,n] = op(A)[m,k] op(B)[k,n]; B is constant and may be packed ahead */
+    BZ_PROBLEM_MATMUL,     /* matmul: over the last two dimensions, the others broadcast */
+    BZ_PROBLEM_GEMV,       /* gemv: y[m] = op(A)[m,k] x[k]; A is constant */
+    BZ_PROBLEM_POOL,       /* pool */
+    BZ_PROBLEM_BATCHNORM,  /* batchnorm: inference, by channel */
+    BZ_PROBLEM_LAYERNORM,  /* layernorm: over the dimensions from `axis` on, with scale and shift */
+    BZ_PROBLEM_GROUPNORM,  /* groupnorm: group=C is instance normalization */
+    BZ_PROBLEM_SOFTMAX,    /* softmax */
+    BZ_PROBLEM_LOGSOFTMAX, /* logsoftmax */
+    BZ_PROBLEM_LRN,        /* lrn: across channels */
+    BZ_PROBLEM_ACTIVATION, /* activation: each function is a problem of its own */
+    BZ_PROBLEM_PRELU,      /* prelu: slope by channel */
+    BZ_PROBLEM_BINARY,     /* binary: b is broadcast to a, or both to each other */
+    BZ_PROBLEM_REDUCE,     /* reduce: to the shape y, whose reduced dimensions are 1 */
+    BZ_PROBLEM_RESAMPLE,   /* resample */
+    BZ_PROBLEM_CONCAT,     /* concat: y is the result, sizes are the inputs' extents along the axis */
+    BZ_PROBLEM_TRANSPOSE,  /* transpose: dimension i of the result is dimension perm[i] of x */
+    BZ_PROBLEM_REORDER,    /* reorder: same values in another layout or data type; scale for quantization */
+    BZ_PROBLEM_COPY,       /* copy: so many bytes read, so many written; prices what only moves data */
+    BZ_PROBLEM_LSTM,       /* lstm, gru, rnn: one layer over a sequence */
+    BZ_PROBLEM_GRU,
+    BZ_PROBLEM_RNN,
+    BZ_PROBLEM_N_KINDS,
+} bz_problem_kind;
+
+/* Functions of one or two values. Which of them may stand where is in the table in function.c. */
+typedef enum {
+    BZ_FN_NONE,
+    BZ_FN_BIAS, /* post only, and first: adds a value by channel */
+    BZ_FN_ADD,  /* post: adds a tensor of the result's shape (a residual); binary */
+    BZ_FN_SUB,
+    BZ_FN_MUL,
+    BZ_FN_DIV,
+    BZ_FN_MAX,
+    BZ_FN_MIN,
+    BZ_FN_RELU,
+    BZ_FN_LEAKY, /* alpha: slope below 0 */
+    BZ_FN_ELU,   /* alpha */
+    BZ_FN_CLIP,  /* alpha, beta: bounds; clip:0:6 is ReLU6 */
+    BZ_FN_SIGMOID,
+    BZ_FN_TANH,
+    BZ_FN_GELU_ERF,
+    BZ_FN_GELU_TANH,
+    BZ_FN_SWISH, /* alpha: x · sigmoid(alpha x) */
+    BZ_FN_HARDSWISH,
+    BZ_FN_HARDSIGMOID, /* alpha, beta: clip(alpha x + beta, 0, 1) */
+    BZ_FN_MISH,
+    BZ_FN_SOFTPLUS,
+    BZ_FN_EXP,
+    BZ_FN_LOG,
+    BZ_FN_SQRT,
+    BZ_FN_ABS,
+    BZ_FN_SQUARE,
+    BZ_FN_ROUND,
+    BZ_FN_LINEAR, /* alpha, beta: alpha x + beta */
+    BZ_FN_POW,    /* alpha, beta: alpha x^beta */
+    BZ_FN_SUM,    /* reduce only, from here on */
+    BZ_FN_MEAN,
+    BZ_FN_PROD,
+    BZ_FN_L1,
+    BZ_FN_L2,
+    BZ_FN_SUMSQUARE,
+    BZ_FN_N,
+} bz_fn;
+
+typedef struct bz_post {
+    bz_fn fn;
+    float alpha, beta; /* both 0: the function's usual parameters */
+} bz_post;
+
+typedef enum { BZ_POOL_MAX, BZ_POOL_AVG, BZ_POOL_AVG_PAD } bz_pool_mode; /* avg_pad counts the padding */
+typedef enum { BZ_RESAMPLE_NEAREST, BZ_RESAMPLE_LINEAR } bz_resample_mode;
+typedef enum { BZ_COORD_HALF_PIXEL, BZ_COORD_ASYMMETRIC, BZ_COORD_ALIGN_CORNERS } bz_coord;
+typedef enum { BZ_LAYOUT_PLAIN, BZ_LAYOUT_NHWC, BZ_LAYOUT_BLOCKED } bz_layout;
+typedef enum { BZ_FORWARD, BZ_REVERSE, BZ_BIDIRECTIONAL } bz_direction;
+
+typedef struct bz_problem {
+    bz_problem_kind kind;
+    union {
+        struct {
+            bz_extent x, w;
+            int64_t stride[BZ_PROBLEM_SPATIAL], pad[2 * BZ_PROBLEM_SPATIAL], dilation[BZ_PROBLEM_SPATIAL], group;
+            int64_t outpad[BZ_PROBLEM_SPATIAL]; /* deconv only */
+        } conv, deconv;
+        struct {
+            int64_t m, n, k, batch;
+            bool transa, transb;
+        } gemm;
+        struct {
+            bz_extent a, b;
+            bool constant; /* b is constant and may be packed ahead */
+        } matmul;
+        struct {
+            int64_t m, k;
+            bool trans;
+        } gemv;
+        struct {
+            bz_pool_mode mode;
+            bz_extent x;
+            int64_t kernel[BZ_PROBLEM_SPATIAL], stride[BZ_PROBLEM_SPATIAL], pad[2 * BZ_PROBLEM_SPATIAL],
+                dilation[BZ_PROBLEM_SPATIAL];
+        } pool;
+        struct {
+            bz_extent x;
+        } batchnorm;
+        struct {
+            bz_extent x;
+            int64_t axis;
+        } layernorm, softmax, logsoftmax;
+        struct {
+            bz_extent x;
+            int64_t group;
+        } groupnorm;
+        struct {
+            bz_extent x;
+            int64_t size;
+            float alpha, beta, bias;
+        } lrn;
+        struct {
+            bz_fn fn;
+            bz_extent x;
+            float alpha, beta; /* both 0: the function's usual parameters */
+        } activation;
+        struct {
+            bz_extent x;
+        } prelu;
+        struct {
+            bz_fn fn;
+            bz_extent a, b;
+        } binary;
+        struct {
+            bz_fn fn;
+            bz_extent x, y;
+        } reduce;
+        struct {
+            bz_resample_mode mode;
+            bz_coord coord;
+            bz_extent x, y;
+        } resample;
+        struct {
+            bz_extent y;
+            int64_t axis;
+            int64_t sizes[BZ_PROBLEM_PARTS + 1]; /* ends with its first 0 */
+        } concat;
+        struct {
+            bz_extent x;
+            int64_t perm[BZ_PROBLEM_RANK];
+        } transpose;
+        struct {
+            bz_extent x;
+            bz_layout from, to;
+            float scale; /* the result is x · scale; 0 stands for 1 */
+        } reorder;
+        struct {
+            int64_t read, write;
+        } copy;
+        struct {
+            int64_t seq, batch, input, hidden;
+            bz_direction dir;
+            bool lbr; /* gru: linear before reset */
+            bz_fn fn; /* rnn: tanh or relu; 0 stands for tanh */
+        } rnn;        /* of the kinds lstm, gru, rnn */
+    };
+    bz_post post[BZ_PROBLEM_POST + 1]; /* ends with the first BZ_FN_NONE */
+    bz_dtype dtype;                    /* of the inputs, and of all where the next two are left out */
+    bz_dtype dtype_w, dtype_y;         /* of weights and result */
+} bz_problem;
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+/* Appends the canonical text. The problem must be a valid one. */
+void bz_problem_print(const bz_problem *p, bz_buf *out);
+
+/* Reads a text. Members may come in any order and what has a usual value may be left out, so a text
+ * is not always the canonical one of its problem; printing the result gives that. The result is
+ * normalized and valid. */
+int bz_problem_parse(const char *text, bz_problem *p, bz_error *err);
+
+/* Checks a descriptor that somebody wrote, and fills in what was left at 0 and has a usual value
+ * (strides, groups, function parameters, data types of weights and result). */
+int bz_problem_normalize(bz_problem *p, bz_error *err);
+
+/* Appends the descriptor as C: the designated initializer that a generated source holds, without
+ * the outer braces, each line indented by `indent` spaces. */
+void bz_problem_print_c(const bz_problem *p, int indent, bz_buf *out);
+
+const char *bz_problem_kind_name(bz_problem_kind kind);
+const char *bz_fn_name(bz_fn fn);
+bz_fn bz_fn_find(const char *name, size_t n); /* BZ_FN_NONE where there is no such function */
+int bz_fn_parameters(bz_fn fn);               /* 0 to 2 */
+bool bz_fn_is_post(bz_fn fn);
+bool bz_fn_is_activation(bz_fn fn);
+bool bz_fn_is_binary(bz_fn fn);
+bool bz_fn_is_reduction(bz_fn fn);
+
+/* The function's value for x, in double precision. */
+double bz_fn_value(bz_fn fn, double x, double alpha, double beta);
+double bz_fn_binary(bz_fn fn, double a, double b);
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+typedef enum {
+    BZ_ROLE_X,    /* input; concat has several, in order; gemm's and matmul's A */
+    BZ_ROLE_B,    /* second input: binary's, matmul's and gemm's B; gemv's vector is X, its matrix W */
+    BZ_ROLE_W,    /* weights; for rnn [directions, input, gates, hidden] */
+    BZ_ROLE_R,    /* rnn: recurrent weights [directions, hidden, gates, hidden] */
+    BZ_ROLE_BIAS, /* by channel; for rnn [directions, gates, hidden], gru with lbr has one gate more */
+    BZ_ROLE_SCALE,
+    BZ_ROLE_SHIFT,
+    BZ_ROLE_MEAN,
+    BZ_ROLE_VARIANCE,
+    BZ_ROLE_SLOPE,
+    BZ_ROLE_H,     /* rnn: first hidden state [directions, batch, hidden] */
+    BZ_ROLE_C,     /* lstm: first cell state */
+    BZ_ROLE_OTHER, /* of a post add, sub, mul …: the other tensor, of the result's shape */
+    BZ_ROLE_Y,
+} bz_role;
+
+/* A tensor that a problem reads or writes. Dimensions are those of the problem's text, elements lie
+ * in row-major order ("plain"); backends bring them into the layout they want. The result is
+ * always the last one. Gates of lstm are input, forget, cell, output; of gru update, reset, new. */
+typedef struct bz_operand {
+    bz_role role;
+    bz_dtype dtype;
+    int rank;
+    bz_extent dim;
+    int64_t count; /* elements */
+    bool constant; /* weights: may be brought into the best layout ahead of time */
+    int post;      /* BZ_ROLE_OTHER: of which post-operation */
+} bz_operand;
+
+/* Fills `list` (room for BZ_PROBLEM_OPERANDS); returns how many. */
+int bz_problem_operands(const bz_problem *p, bz_operand *list);
+
+int bz_extent_rank(const int64_t *extent);
+int64_t bz_extent_count(const int64_t *extent);
+
+/* Floating-point operations: two for each multiply-add, and element-wise work on top. */
+double bz_problem_flops(const bz_problem *p);
+/* Bytes that must be moved at the least: every operand once. */
+double bz_problem_bytes(const bz_problem *p);
+
+/* Integer results are the exact sum times this power of two, rounded, so that they use their range
+ * without saturating; 1 where the result is wide enough. */
+double bz_problem_scale(const bz_problem *p);
+
+#endif

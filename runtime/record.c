@@ -1,0 +1,71 @@
+/* Records as JSON lines. */
+#include "base/json.h"
+#include "runtime/runtime.h"
+
+#include <math.h>
+
+static const char *const STATUS[] = {"ok", "failed", "unsupported", "crashed", "timeout", "dropped"};
+
+static void put_stats(bz_json *j, const bz_record *r)
+{
+    const bz_stats *s = &r->stats;
+    bool any = s->n > 0; /* numbers that were not measured come out as null */
+    bz_json_key_num(j, "median", any ? s->median : NAN);
+    bz_json_key_num(j, "q25", any ? s->q25 : NAN);
+    bz_json_key_num(j, "q75", any ? s->q75 : NAN);
+    bz_json_key_num(j, "min", any ? s->min : NAN);
+    bz_json_key_num(j, "max", any ? s->max : NAN);
+    bz_json_key_num(j, "low", any ? s->low : NAN);
+    bz_json_key_num(j, "high", any ? s->high : NAN);
+    bz_json_key_int(j, "n", s->n);
+    bz_json_key_int(j, "iterations", r->iterations);
+    bz_json_key_num(j, "launch", r->launch);
+}
+
+static void put_meta(bz_json *j, const bz_record *r)
+{
+    bz_json_key(j, "meta");
+    bz_json_object(j);
+    if (r->stats.n)
+        bz_json_key_num(j, "spread", bz_stats_spread(&r->stats));
+    for (int i = 0; i < BZ_N_COUNTERS; i++)
+        if (!isnan(r->counter[i]))
+            bz_json_key_num(j, bz_counter_names[i], r->counter[i]);
+    bz_json_object_end(j);
+}
+
+void bz_record_json(const bz_record *r, const bz_setting *setting, const char *system, bz_buf *out)
+{
+    bz_buf problem = {0};
+    bz_json j = bz_json_to(out, false);
+    bz_problem_print(r->problem, &problem);
+    bz_json_object(&j);
+    bz_json_key_int(&j, "v", 1);
+    bz_json_key_str(&j, "problem", bz_buf_text(&problem));
+    bz_json_key_str(&j, "backend", r->backend);
+    bz_json_key_str(&j, "algorithm", r->algorithm);
+    bz_json_key_str(&j, "layout", r->layout);
+    bz_json_key_str(&j, "math", r->math);
+    bz_json_key_int(&j, "threads", setting->threads > 0 ? setting->threads : 1);
+    bz_json_key_str(&j, "cache", setting->cold ? "cold" : "hot");
+    bz_json_key_str(&j, "clock", setting->clock ? setting->clock : "");
+    bz_json_key_str(&j, "status", STATUS[r->status]);
+    bz_json_key_str(&j, "reason", r->reason);
+    put_stats(&j, r);
+    bz_json_key_num(&j, "workspace", r->workspace);
+    bz_json_key_num(&j, "bytes", bz_problem_bytes(r->problem));
+    bz_json_key_num(&j, "flops", bz_problem_flops(r->problem));
+    bz_json_key_bool(&j, "chosen", r->chosen);
+    bz_json_key_bool(&j, "noisy", r->noisy);
+    bz_json_key_bool(&j, "throttled", r->throttled);
+    bz_json_key_str(&j, "checked", r->checked);
+    bz_json_key_str(&j, "timing", r->timing);
+    bz_json_key_str(&j, "provenance", "measured");
+    bz_json_key_int(&j, "date", r->date);
+    if (system)
+        bz_json_key_str(&j, "system", system);
+    put_meta(&j, r);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+    bz_buf_free(&problem);
+}

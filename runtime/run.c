@@ -1,0 +1,483 @@
+/* What a generated program does: options, then benchmark after benchmark, a line for each record. */
+#include "runtime/backend.h"
+
+#include "base/arena.h"
+#include "base/progress.h"
+#include "runtime/counters.h"
+#include "runtime/gbench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One problem with its families, from a generated file or from a text. */
+typedef struct work {
+    const char *text;
+    const bz_family *families;
+    int n;
+} work;
+
+typedef struct program {
+    bz_run_options options;
+    char system[176];
+    int out; /* descriptor of the result file */
+    int progress;
+    const char *filter, *only;
+    const char *backends[8], *layouts[8];
+    int n_backends, n_layouts;
+    bool list, table, system_only, measure, broken;
+    bz_arena arena; /* of what the work consists of */
+    work *work;
+    int n_work, cap;
+    bz_rate launch[BZ_MAX_RATES];
+} program;
+
+static const char USAGE[] =
+    "usage: %s [OPTIONS] [PROBLEM...]\n"
+    "Runs benchmarks, each problem in a process of its own, and prints a JSON line per finished variant.\n\n"
+    "  -o, --output FILE       append the lines to FILE instead\n"
+    "      --progress FD       a line `DONE TOTAL PROBLEM` on this descriptor before each problem and at the end\n"
+    "      --list              print the problems and families, run nothing\n"
+    "      --filter TEXT       only problems whose text holds TEXT\n"
+    "      --only FILE         only problems whose text is a line of FILE\n"
+    "      --backend NAME      of a problem given here: a backend (may be repeated; default: all built in)\n"
+    "      --layout NAME       of a problem given here: a layout (may be repeated; default: all)\n"
+    "      --threads N         threads (1)\n"
+    "      --cache hot|cold    whether operands are in the caches (hot)\n"
+    "      --clock TEXT        how the clock is set, to be put into the records\n"
+    "      --time-limit S      seconds of measuring per variant (0.1)\n"
+    "      --sample-time S     seconds per sample (0.002)\n"
+    "      --precision SHARE   wanted half-width of the median's interval (0.005)\n"
+    "      --hang-limit S      seconds after which a silent variant is killed (60)\n"
+    "      --memory-limit GB   memory of a benchmark process (nine tenths of what is free)\n"
+    "      --check-only        run and check each variant once, measure nothing\n"
+    "      --system            print what this machine is, as one JSON line; --text for people\n"
+    "      --measure           with --system: measure peak rates and bandwidths too\n"
+    "      --help              print this\n\n"
+    "A problem is a text as in a record; `-` reads them from standard input, a line each.\n";
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+static void write_all(program *p, const char *data, size_t n)
+{
+    while (n && !p->broken) {
+        ssize_t done = write(p->out, data, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0) {
+            fprintf(stderr, "benanza: the result file cannot be written: %s\n", strerror(errno));
+            p->broken = true;
+            return;
+        }
+        data += done;
+        n -= (size_t)done;
+    }
+}
+
+/* A line per record, at once: whoever kills us loses the running variant only. */
+static void emit(void *context, const bz_record *r)
+{
+    program *p = context;
+    bz_buf line = {0};
+    bz_record_json(r, &p->options.setting, p->system, &line);
+    write_all(p, bz_buf_text(&line), line.len);
+    bz_buf_free(&line);
+}
+
+static void report_progress(const program *p, int done, const char *text)
+{
+    if (p->progress >= 0)
+        dprintf(p->progress, "%d %d %s\n", done, p->n_work, text);
+}
+
+/* ---- work ----------------------------------------------------------------------------------- */
+
+static work *add_work(program *p)
+{
+    if (p->n_work == p->cap) {
+        p->cap = p->cap ? 2 * p->cap : 64;
+        p->work = bz_realloc(p->work, (size_t)p->cap, sizeof *p->work);
+    }
+    work *w = &p->work[p->n_work++];
+    *w = (work){0};
+    return w;
+}
+
+/* A piece of work for the problem, with room for n families. */
+static bz_family *start_work(program *p, const bz_problem *problem, int n)
+{
+    bz_buf text = {0};
+    work *w = add_work(p);
+    bz_problem_print(problem, &text);
+    w->text = bz_arena_str(&p->arena, bz_buf_text(&text));
+    bz_buf_free(&text);
+    bz_family *families = BZ_NEW(&p->arena, bz_family, n);
+    w->families = families;
+    return families;
+}
+
+/* Families of a generated file that stand together and have the same problem are one piece of work. The
+ * descriptors are constant; what they leave out is filled in in a copy. */
+static int add_benchmark(program *p, const bz_benchmark *b, bz_error *err)
+{
+    for (int i = 0, n; i < b->n; i += n) {
+        bz_problem *problem = bz_arena_dup(&p->arena, b->families[i].problem, sizeof *problem);
+        if (bz_problem_normalize(problem, err))
+            return bz_fail_in(err, "%s", b->name);
+        for (n = 1; i + n < b->n && b->families[i + n].problem == b->families[i].problem;)
+            n++;
+        bz_family *families = start_work(p, problem, n);
+        for (int k = 0; k < n; k++) {
+            families[k] = b->families[i + k];
+            families[k].problem = problem;
+        }
+        p->work[p->n_work - 1].n = n;
+    }
+    return 0;
+}
+
+static const char *const ALL_BACKENDS[] = {"onednn", "cblas", "memory"};
+static const char *const ALL_LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
+
+static int add_text(program *p, const char *text, bz_error *err)
+{
+    bz_problem *problem = BZ_NEW(&p->arena, bz_problem, 1);
+    if (bz_problem_parse(text, problem, err))
+        return -1;
+    const char *const *backends = p->n_backends ? p->backends : ALL_BACKENDS;
+    const char *const *layouts = p->n_layouts ? p->layouts : ALL_LAYOUTS;
+    int n_backends = p->n_backends ? p->n_backends : 3, n_layouts = p->n_layouts ? p->n_layouts : 4, n = 0;
+    bz_family *families = start_work(p, problem, n_backends * n_layouts);
+    for (int b = 0; b < n_backends; b++)
+        for (int l = 0; l < n_layouts; l++) {
+            /* of backends that nobody named, only oneDNN knows more than one layout */
+            bool many = p->n_backends || !strcmp(backends[b], "onednn");
+            if (many || !strcmp(layouts[l], "plain"))
+                families[n++] = (bz_family){problem, backends[b], layouts[l], "default"};
+        }
+    p->work[p->n_work - 1].n = n;
+    return 0;
+}
+
+static int add_lines(program *p, FILE *f, bz_error *err)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    int result = 0;
+    while (!result && getline(&line, &cap, f) > 0) {
+        line[strcspn(line, "\r\n")] = 0;
+        if (line[0] && line[0] != '#')
+            result = add_text(p, line, err);
+    }
+    free(line);
+    return result;
+}
+
+/* Keeps the work whose text is a line of the file. */
+static int keep_only(program *p, bz_error *err)
+{
+    bz_buf all = {0};
+    char chunk[65536];
+    FILE *f = fopen(p->only, "r");
+    if (!f)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", p->only, strerror(errno));
+    bz_buf_putc(&all, '\n');
+    for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;)
+        bz_buf_put(&all, chunk, n);
+    fclose(f);
+    bz_buf_putc(&all, '\n');
+    int kept = 0;
+    for (int i = 0; i < p->n_work; i++) {
+        bz_buf line = {0};
+        bz_buf_printf(&line, "\n%s\n", p->work[i].text);
+        bool wanted = memmem(all.data, all.len, line.data, line.len) != NULL;
+        bz_buf_free(&line);
+        if (wanted)
+            p->work[kept++] = p->work[i];
+    }
+    p->n_work = kept;
+    bz_buf_free(&all);
+    return 0;
+}
+
+static void keep_filtered(program *p)
+{
+    int kept = 0;
+    for (int i = 0; i < p->n_work; i++)
+        if (strstr(p->work[i].text, p->filter))
+            p->work[kept++] = p->work[i];
+    p->n_work = kept;
+}
+
+static void print_list(const program *p)
+{
+    for (int i = 0; i < p->n_work; i++) {
+        puts(p->work[i].text);
+        for (int k = 0; k < p->work[i].n; k++)
+            printf("    %s %s %s\n", p->work[i].families[k].backend, p->work[i].families[k].layout,
+                   p->work[i].families[k].math);
+    }
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+/* What an empty call costs, once for each backend in use. */
+static void measure_launch(program *p)
+{
+    for (int i = 0; i < p->n_work; i++)
+        for (int k = 0; k < p->work[i].n; k++) {
+            const char *name = p->work[i].families[k].backend;
+            int known = 0;
+            while (known < p->options.n_launch && strcmp(p->launch[known].what, name) != 0)
+                known++;
+            if (known < p->options.n_launch || known == BZ_MAX_RATES)
+                continue;
+            bz_rate *rate = &p->launch[known];
+            snprintf(rate->what, sizeof rate->what, "%s", name);
+            rate->value = bz_launch_cost(name, &p->options);
+            p->options.n_launch++;
+            p->options.launch = p->launch;
+        }
+}
+
+static double idle(void *context, int64_t n)
+{
+    (void)context;
+    return 1e-9 * (double)n;
+}
+
+static int run_all(program *p, bz_error *err)
+{
+    char why[160];
+    int64_t once = 1;
+    bz_counters_explain(why);
+    if (strcmp(why, "ok") != 0)
+        fprintf(stderr, "benanza: no hardware counters: %s\n", why);
+    bz_gbench_sample(idle, NULL, 1e-9, &once); /* the library looks at the machine once, before the first fork */
+    if (!p->options.check_only)
+        measure_launch(p);
+    p->options.emit = emit;
+    p->options.context = p;
+    for (int i = 0; i < p->n_work && !p->broken; i++) {
+        report_progress(p, i, p->work[i].text);
+        if (bz_run(p->work[i].families, p->work[i].n, &p->options, err))
+            return -1;
+    }
+    report_progress(p, p->n_work, "");
+    return p->broken ? bz_fail(err, BZ_FAILED, "the result file cannot be written") : 0;
+}
+
+static int run_system(const program *p, bz_error *err)
+{
+    bz_system s;
+    bz_buf out = {0};
+    bz_system_identify(&s);
+    if (p->measure && bz_system_measure(&s, p->options.setting.threads, err))
+        return -1;
+    if (p->table)
+        bz_system_print(&s, &out);
+    else
+        bz_system_json(&s, &out);
+    fputs(bz_buf_text(&out), stdout);
+    bz_buf_free(&out);
+    return fflush(stdout) ? bz_fail(err, BZ_FAILED, "standard output cannot be written") : 0;
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+static int number(const char *name, const char *text, double *out, bz_error *err)
+{
+    char *end;
+    *out = strtod(text, &end);
+    if (*end || end == text || !(*out > 0) || *out > 1e12)
+        return bz_fail(err, BZ_USAGE, "--%s takes a number above 0, not '%s'", name, text);
+    return 0;
+}
+
+static int set_cache(program *p, const char *text, bz_error *err)
+{
+    p->options.setting.cold = !strcmp(text, "cold");
+    if (!p->options.setting.cold && strcmp(text, "hot") != 0)
+        return bz_fail(err, BZ_USAGE, "--cache takes hot or cold, not '%s'", text);
+    return 0;
+}
+
+static int open_output(program *p, const char *path, bz_error *err)
+{
+    p->out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    return p->out < 0 ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno)) : 0;
+}
+
+enum {
+    LIST = 256,
+    FILTER,
+    ONLY,
+    BACKEND,
+    LAYOUT,
+    THREADS,
+    CACHE,
+    CLOCK,
+    TIME_LIMIT,
+    SAMPLE_TIME,
+    PRECISION,
+    HANG_LIMIT,
+    MEMORY_LIMIT,
+    CHECK_ONLY,
+    SYSTEM,
+    MEASURE,
+    TEXT,
+    PROGRESS,
+    HELP
+};
+
+static const struct option OPTIONS[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"progress", required_argument, NULL, PROGRESS},
+    {"list", no_argument, NULL, LIST},
+    {"filter", required_argument, NULL, FILTER},
+    {"only", required_argument, NULL, ONLY},
+    {"backend", required_argument, NULL, BACKEND},
+    {"layout", required_argument, NULL, LAYOUT},
+    {"threads", required_argument, NULL, THREADS},
+    {"cache", required_argument, NULL, CACHE},
+    {"clock", required_argument, NULL, CLOCK},
+    {"time-limit", required_argument, NULL, TIME_LIMIT},
+    {"sample-time", required_argument, NULL, SAMPLE_TIME},
+    {"precision", required_argument, NULL, PRECISION},
+    {"hang-limit", required_argument, NULL, HANG_LIMIT},
+    {"memory-limit", required_argument, NULL, MEMORY_LIMIT},
+    {"check-only", no_argument, NULL, CHECK_ONLY},
+    {"system", no_argument, NULL, SYSTEM},
+    {"measure", no_argument, NULL, MEASURE},
+    {"text", no_argument, NULL, TEXT},
+    {"help", no_argument, NULL, HELP},
+    {0},
+};
+
+static int set_option(program *p, int c, const char *name, const char *value, bz_error *err)
+{
+    double v;
+    switch (c) {
+    case 'o':
+        return open_output(p, value, err);
+    case PROGRESS:
+        if (number(name, value, &v, err))
+            return -1;
+        p->progress = (int)v;
+        return 0;
+    case LIST:
+        p->list = true;
+        return 0;
+    case FILTER:
+        p->filter = value;
+        return 0;
+    case ONLY:
+        p->only = value;
+        return 0;
+    case BACKEND:
+        if (p->n_backends == 8)
+            return bz_fail(err, BZ_USAGE, "--backend: at most eight");
+        p->backends[p->n_backends++] = value;
+        return 0;
+    case LAYOUT:
+        if (p->n_layouts == 8)
+            return bz_fail(err, BZ_USAGE, "--layout: at most eight");
+        p->layouts[p->n_layouts++] = value;
+        return 0;
+    case THREADS:
+        if (number(name, value, &v, err))
+            return -1;
+        p->options.setting.threads = v > 4096 ? 4096 : (int)v;
+        return 0;
+    case CACHE:
+        return set_cache(p, value, err);
+    case CLOCK:
+        p->options.setting.clock = value;
+        return 0;
+    case TIME_LIMIT:
+        return number(name, value, &p->options.time_limit, err);
+    case SAMPLE_TIME:
+        return number(name, value, &p->options.sample_time, err);
+    case PRECISION:
+        return number(name, value, &p->options.precision, err);
+    case HANG_LIMIT:
+        return number(name, value, &p->options.hang_limit, err);
+    case MEMORY_LIMIT:
+        if (number(name, value, &p->options.memory_limit, err))
+            return -1;
+        p->options.memory_limit *= 1e9;
+        return 0;
+    case CHECK_ONLY:
+        p->options.check_only = true;
+        return 0;
+    case SYSTEM:
+        p->system_only = true;
+        return 0;
+    case MEASURE:
+        p->measure = true;
+        return 0;
+    default: /* TEXT */
+        p->table = true;
+        return 0;
+    }
+}
+
+static int collect(program *p, int argc, char **argv, const bz_benchmark *const *benchmarks, bz_error *err)
+{
+    for (; *benchmarks; benchmarks++)
+        if (add_benchmark(p, *benchmarks, err))
+            return -1;
+    for (int i = 0; i < argc; i++)
+        if (!strcmp(argv[i], "-") ? add_lines(p, stdin, err) : add_text(p, argv[i], err))
+            return -1;
+    if (p->filter)
+        keep_filtered(p);
+    return p->only ? keep_only(p, err) : 0;
+}
+
+static int run_program(program *p, int argc, char **argv, const bz_benchmark *const *benchmarks, bz_error *err)
+{
+    bz_system s;
+    if (p->system_only)
+        return run_system(p, err);
+    if (collect(p, argc, argv, benchmarks, err))
+        return -1;
+    if (p->list) {
+        print_list(p);
+        return 0;
+    }
+    if (!p->n_work)
+        return bz_fail(err, BZ_USAGE, "there is nothing to run: name a problem, or see --help");
+    bz_system_identify(&s);
+    snprintf(p->system, sizeof p->system, "%s@%s", s.slug, s.stack);
+    return run_all(p, err);
+}
+
+int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks)
+{
+    program p = {.out = STDOUT_FILENO, .progress = -1, .options.setting.threads = 1};
+    bz_error err = {0};
+    int c, which = 0, result = 0;
+    opterr = 0;
+    while (!result && (c = getopt_long(argc, argv, "o:", OPTIONS, &which)) != -1) {
+        if (c == HELP) {
+            printf(USAGE, argv[0]);
+            return BZ_OK;
+        }
+        if (c == '?')
+            result = bz_fail(&err, BZ_USAGE, "'%s' is no option, or wants a value: see --help", argv[optind - 1]);
+        else
+            result = set_option(&p, c, c == 'o' ? "output" : OPTIONS[which].name, optarg, &err);
+    }
+    if (!result)
+        result = run_program(&p, argc - optind, argv + optind, benchmarks, &err);
+    if (result)
+        fprintf(stderr, "benanza: %s\n", err.text);
+    bz_arena_free(&p.arena);
+    free(p.work);
+    return result ? (int)err.code : BZ_OK;
+}

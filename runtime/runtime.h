@@ -1,0 +1,206 @@
+/* runtime: what a generated benchmark links to.
+ *
+ * A generated folder holds one C file per unique layer. Such a file defines a bz_benchmark: problems
+ * (runtime/problem.h) and, a line each, the families of variants in which they are to be run:
+ *
+ *     static const bz_problem alone = {
+ *         .kind = BZ_PROBLEM_CONV,
+ *         .conv = {
+ *             .x = {1, 64, 56, 56}, .w = {64, 64, 3, 3}, .stride = {1, 1}, .pad = {1, 1, 1, 1},
+ *             .dilation = {1, 1}, .group = 1,
+ *         },
+ *         .dtype = BZ_F32,
+ *     };
+ *     static const bz_family families[] = {
+ *         {&alone, "onednn", "plain", "default"},
+ *         {&alone, "onednn", "any", "default"},
+ *     };
+ *     const bz_benchmark benchmark_conv_1f2e3d4c = {"conv_1f2e3d4c", families, 2};
+ *
+ * and one more file lists them: `const bz_benchmark *const bz_benchmarks[] = {&benchmark_…, NULL};`.
+ * main is in this library: it reads the options (bz_options), runs each benchmark in a child
+ * process, and writes one JSON line per finished variant. The same main without any benchmark, fed
+ * with problem texts, is the program benanza-bench.
+ *
+ * A family is a backend, a layout and a math mode; the backend says which variants (algorithms) it
+ * has of it on this machine. Layouts:
+ *
+ *     plain    row-major, NCHW; weights as the model has them
+ *     packed   row-major, but constant operands are packed ahead of time as the library likes
+ *     nhwc     channels last; constant operands packed ahead
+ *     any      the library's own choice for everything (blocked layouts)
+ *
+ * Math modes: `default`; `bf16`, `f16`, `tf32`: the library may compute f32 problems in that type. */
+#ifndef BZ_RUNTIME_H
+#define BZ_RUNTIME_H
+
+#include "runtime/problem.h"
+
+#include <stdio.h>
+
+/* ---- what generated files say --------------------------------------------------------------- */
+
+typedef struct bz_family {
+    const bz_problem *problem;
+    const char *backend, *layout, *math;
+} bz_family;
+
+typedef struct bz_benchmark {
+    const char *name;          /* that of the file */
+    const bz_family *families; /* those of one problem stand together: they compete, and are interleaved */
+    int n;
+} bz_benchmark;
+
+extern const bz_benchmark *const bz_benchmarks[]; /* ends with NULL; the generated list */
+
+/* ---- statistics ----------------------------------------------------------------------------- */
+
+typedef struct bz_stats {
+    int n;
+    double median, q25, q75, min, max;
+    double low, high; /* 95 % interval of the median; -inf and inf below six samples */
+} bz_stats;
+
+/* Of n ≥ 1 samples in any order; sorts them. The interval is that of order statistics, so it holds
+ * whatever the distribution: P(the r smallest lie above the median) follows the binomial. */
+bz_stats bz_stats_of(double *samples, int n);
+
+/* Relative half-width of the median's interval; inf while there is none. */
+double bz_stats_uncertainty(const bz_stats *s);
+/* Distance of the quartiles over the median: what the noise flag looks at. */
+double bz_stats_spread(const bz_stats *s);
+#define BZ_NOISY_SPREAD 0.025
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+typedef enum {
+    BZ_STATUS_OK,
+    BZ_STATUS_FAILED,
+    BZ_STATUS_UNSUPPORTED,
+    BZ_STATUS_CRASHED,
+    BZ_STATUS_TIMEOUT,
+    BZ_STATUS_DROPPED, /* hopeless after the first round: the figures are an estimate */
+} bz_status;
+
+enum { BZ_N_COUNTERS = 5 };
+
+/* The outcome of one variant. No pointers but the problem: a record passes through a pipe. Where a
+ * whole family came to nothing, `algorithm` is empty. */
+typedef struct bz_record {
+    const bz_problem *problem;
+    char backend[16], algorithm[160], layout[16], math[16];
+    bz_status status;
+    char reason[640];
+    bz_stats stats;     /* seconds per call */
+    int64_t iterations; /* of all samples */
+    double launch;      /* seconds of an empty call; NaN where not measured */
+    double workspace;   /* bytes */
+    bool chosen;        /* the library's own first pick for this problem and layout */
+    bool noisy, throttled;
+    char checked[200];             /* "ok", "skipped", or a sentence */
+    char timing[12];               /* "wall", "event-pair", "device", "cupti" */
+    double counter[BZ_N_COUNTERS]; /* per call, NaN where the machine has none: see bz_counter_names */
+    int64_t date;                  /* unix seconds */
+} bz_record;
+
+extern const char *const bz_counter_names[BZ_N_COUNTERS];
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+struct bz_backend;
+struct bz_system;
+
+typedef struct bz_setting {
+    int threads; /* 0: one */
+    bool cold;   /* operands come from memory, not from a cache */
+    const char *clock;
+} bz_setting;
+
+typedef struct bz_run_options {
+    bz_setting setting;
+    double sample_time;           /* seconds per sample; Google Benchmark finds the iterations for it. 0: 2 ms */
+    double time_limit;            /* seconds of measuring per variant. 0: 0.1 */
+    double precision;             /* wanted uncertainty of the median. 0: 0.005 */
+    double hang_limit;            /* seconds that one step of a variant may take before it counts as hanging. 0: 60 */
+    double memory_limit;          /* bytes that the child may have. 0: nine tenths of what is free */
+    const struct bz_rate *launch; /* [n_launch]: what an empty call costs by backend, to be put into the records */
+    int n_launch;
+    bool check_only;                          /* run and check each variant once, measure nothing */
+    const struct bz_backend *const *backends; /* ends with NULL; NULL: those built in */
+    /* Called in the parent as soon as a variant is finished. */
+    void (*emit)(void *context, const bz_record *record);
+    void *context;
+} bz_run_options;
+
+/* Runs families of one problem (all with the same text), isolated in child processes: whatever
+ * happens there, each family ends with at least one record. The caller must not have run any
+ * library's code itself: threads do not survive a fork. Returns -1 only where no child can be made. */
+int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_error *err);
+
+/* Seconds that a call of the backend takes which has nothing to do; NaN where that cannot be measured. */
+double bz_launch_cost(const char *backend, const bz_run_options *options);
+
+/* Appends the record as one JSON line, with the new-line. `system` (may be NULL) is "slug@stack". */
+void bz_record_json(const bz_record *record, const bz_setting *setting, const char *system, bz_buf *out);
+
+/* ---- the machine ---------------------------------------------------------------------------- */
+
+enum { BZ_MAX_CACHES = 4, BZ_MAX_SIZES = 12, BZ_MAX_RATES = 8 };
+
+typedef struct bz_rate {
+    char what[16]; /* a data type; or a backend */
+    double value;
+} bz_rate;
+
+typedef struct bz_bandwidth {
+    double bytes;                 /* of the buffer */
+    double read, copy, copy_cold; /* bytes per second; a copy counts both directions */
+} bz_bandwidth;
+
+typedef struct bz_system {
+    char slug[64], stack[96]; /* "epyc-9xx4", "onednn2.6.3+openblas0.3.21" */
+    char vendor[16], model_name[64];
+    int family, model, stepping;
+    bool virtual_machine;
+    char hypervisor[16];
+    int packages, cores, threads, numa_nodes;
+    int n_caches;
+    struct {
+        int level, count;
+        int64_t bytes;
+    } cache[BZ_MAX_CACHES];
+    char isa[256];  /* instruction sets as oneDNN sees them, then what the CPU says of those that matter */
+    int64_t memory; /* bytes */
+    char kernel[96];
+    char versions[256]; /* "oneDNN 2.6.3, OpenBLAS 0.3.21, hwloc 2.9.0, Google Benchmark" */
+    char counters[160]; /* "ok", or why there are none */
+    /* measured, where asked for */
+    int measured_threads; /* 0: not measured */
+    int n_flops, n_launch, n_bandwidth;
+    bz_rate flops[BZ_MAX_RATES];  /* by data type */
+    bz_rate launch[BZ_MAX_RATES]; /* by backend */
+    bz_bandwidth bandwidth[BZ_MAX_SIZES];
+} bz_system;
+
+/* What this machine is. Runs no library's parallel code, so bz_run may follow. */
+void bz_system_identify(bz_system *s);
+
+/* Measures peak rates, bandwidths and the cost of an empty call, a few seconds in child processes. */
+int bz_system_measure(bz_system *s, int threads, bz_error *err);
+
+/* {"v":1,"record":"system",…} on one line. */
+void bz_system_json(const bz_system *s, bz_buf *out);
+
+/* For people: aligned lines. */
+void bz_system_print(const bz_system *s, bz_buf *out);
+
+/* The slug for a processor: of its brand string where that names a product, else of the table of
+ * families (a virtual machine often shows no more), else of the numbers. */
+void bz_system_slug(const char *vendor, const char *brand, int family, int model, int stepping, char out[64]);
+
+/* ---- main ----------------------------------------------------------------------------------- */
+
+/* What every generated program does: --help tells. Returns an exit status (bz_code). */
+int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks);
+
+#endif

@@ -1,0 +1,418 @@
+/* What machine this is. */
+#include "runtime/backend.h"
+#include "runtime/counters.h"
+
+#include "base/json.h"
+#include "base/units.h"
+
+#include <ctype.h>
+#include <hwloc.h>
+#include <math.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
+/* ---- slug ----------------------------------------------------------------------------------- */
+
+/* Generations, for processors that do not tell their product: a virtual machine often shows no more. */
+static const struct {
+    const char *vendor, *slug;
+    int family, model_from, model_to;
+} GENERATIONS[] = {
+    {"AuthenticAMD", "epyc-7xx1", 23, 0x01, 0x01},        {"AuthenticAMD", "epyc-7xx2", 23, 0x31, 0x31},
+    {"AuthenticAMD", "epyc-7xx3", 25, 0x00, 0x01},        {"AuthenticAMD", "epyc-9xx4", 25, 0x10, 0x1f},
+    {"AuthenticAMD", "epyc-97x4", 25, 0xa0, 0xaf},        {"AuthenticAMD", "epyc-9xx5", 26, 0x00, 0x1f},
+    {"GenuineIntel", "xeon-haswell", 6, 63, 63},          {"GenuineIntel", "xeon-broadwell", 6, 79, 79},
+    {"GenuineIntel", "xeon-skylake", 6, 85, 85},          {"GenuineIntel", "xeon-icelake", 6, 106, 108},
+    {"GenuineIntel", "xeon-sapphirerapids", 6, 143, 143}, {"GenuineIntel", "xeon-emeraldrapids", 6, 207, 207},
+    {"GenuineIntel", "xeon-graniterapids", 6, 173, 174},
+};
+
+/* Words of a brand string that say nothing about the product. */
+static bool is_filler(const char *word, size_t n)
+{
+    static const char *const FILLERS[] = {"Intel(R)", "AMD",      "CPU",  "Processor", "with",   "Radeon", "Graphics",
+                                          "Gen",      "Platinum", "Gold", "Silver",    "Bronze", "PRO"};
+    for (size_t i = 0; i < sizeof FILLERS / sizeof *FILLERS; i++)
+        if (strlen(FILLERS[i]) == n && !strncmp(word, FILLERS[i], n))
+            return true;
+    bool ordinal = isdigit((unsigned char)word[0]) && n > 2 && !strncmp(word + n - 2, "th", 2);
+    return ordinal || (n > 5 && !strncmp(word + n - 5, "-Core", 5)); /* "13th", "96-Core" */
+}
+
+/* "Xeon(R)" → "xeon", "E5-2690" → "e5-2690". Returns the length. */
+static size_t add_word(const char *word, size_t n, char *out, size_t at, size_t size)
+{
+    if (at && at + 1 < size)
+        out[at++] = '-';
+    for (size_t i = 0; i < n && at + 1 < size; i++) {
+        if (word[i] == '(') {
+            while (i < n && word[i] != ')')
+                i++;
+            continue;
+        }
+        if (isalnum((unsigned char)word[i]) || word[i] == '-' || word[i] == '.')
+            out[at++] = (char)tolower((unsigned char)word[i]);
+    }
+    out[at] = 0;
+    return at;
+}
+
+void bz_system_slug(const char *vendor, const char *brand, int family, int model, int stepping, char out[64])
+{
+    size_t at = 0;
+    bool product = false;
+    out[0] = 0;
+    for (const char *p = brand; *p && *p != '@';) {
+        size_t n = strcspn(p, " @");
+        if (n && !is_filler(p, n)) {
+            at = add_word(p, n, out, at, 48);
+            for (size_t i = 0; i < n; i++)
+                product |= isdigit((unsigned char)p[i]) != 0;
+        }
+        p += n;
+        p += strspn(p, " ");
+    }
+    if (product && strchr(out, '-'))
+        return;
+    for (size_t i = 0; i < sizeof GENERATIONS / sizeof *GENERATIONS; i++)
+        if (!strcmp(GENERATIONS[i].vendor, vendor) && GENERATIONS[i].family == family &&
+            model >= GENERATIONS[i].model_from && model <= GENERATIONS[i].model_to) {
+            snprintf(out, 64, "%s", GENERATIONS[i].slug);
+            return;
+        }
+    char name[32] = "cpu";
+    add_word(vendor, strlen(vendor), name, 0, 20);
+    snprintf(out, 64, "%s-%d-%d-%d", name[0] ? name : "cpu", family, model, stepping);
+}
+
+/* ---- processor ------------------------------------------------------------------------------ */
+
+#ifdef __x86_64__
+static void identify_processor(bz_system *s)
+{
+    unsigned a, b, c, d, brand[12] = {0};
+    __cpuid(0, a, b, c, d);
+    memcpy(s->vendor, &b, 4);
+    memcpy(s->vendor + 4, &d, 4);
+    memcpy(s->vendor + 8, &c, 4);
+    __cpuid(1, a, b, c, d);
+    s->family = (int)(a >> 8 & 15);
+    s->model = (int)(a >> 4 & 15);
+    s->stepping = (int)(a & 15);
+    if (s->family == 6 || s->family == 15)
+        s->model |= (int)(a >> 16 & 15) << 4;
+    if (s->family == 15)
+        s->family += (int)(a >> 20 & 255);
+    s->virtual_machine = c >> 31;
+    if (s->virtual_machine) {
+        __cpuid(0x40000000, a, b, c, d);
+        memcpy(s->hypervisor, &b, 4);
+        memcpy(s->hypervisor + 4, &c, 4);
+        memcpy(s->hypervisor + 8, &d, 4);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        __cpuid(0x80000002U + i, brand[4 * i], brand[4 * i + 1], brand[4 * i + 2], brand[4 * i + 3]);
+    char text[49] = {0};
+    memcpy(text, brand, 48);
+    snprintf(s->model_name, sizeof s->model_name, "%s", text + strspn(text, " "));
+    for (size_t n = strlen(s->model_name); n && s->model_name[n - 1] == ' ';)
+        s->model_name[--n] = 0;
+}
+#else
+static void identify_processor(bz_system *s)
+{
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    unsigned v;
+    snprintf(s->vendor, sizeof s->vendor, "cpu");
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "CPU implementer : %x", &v) == 1)
+            snprintf(s->vendor, sizeof s->vendor, "arm%02x", v);
+        else if (sscanf(line, "CPU part : %x", &v) == 1)
+            s->model = (int)v;
+        else if (sscanf(line, "CPU variant : %x", &v) == 1)
+            s->stepping = (int)v;
+    }
+    if (f)
+        fclose(f);
+}
+#endif
+
+/* ---- topology ------------------------------------------------------------------------------- */
+
+static void identify_topology(bz_system *s)
+{
+    static const hwloc_obj_type_t CACHES[BZ_MAX_CACHES] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
+                                                           HWLOC_OBJ_L4CACHE};
+    hwloc_topology_t t;
+    s->cores = s->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (hwloc_topology_init(&t))
+        return;
+    if (!hwloc_topology_load(t)) {
+        s->packages = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PACKAGE);
+        s->cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
+        s->threads = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU);
+        s->numa_nodes = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
+        s->memory = (int64_t)hwloc_get_root_obj(t)->total_memory;
+        for (int i = 0; i < BZ_MAX_CACHES; i++) {
+            int n = hwloc_get_nbobjs_by_type(t, CACHES[i]);
+            hwloc_obj_t o = n > 0 ? hwloc_get_obj_by_type(t, CACHES[i], 0) : NULL;
+            if (!o)
+                continue;
+            s->cache[s->n_caches].level = i + 1;
+            s->cache[s->n_caches].count = n;
+            s->cache[s->n_caches++].bytes = (int64_t)o->attr->cache.size;
+        }
+    }
+    hwloc_topology_destroy(t);
+}
+
+/* ---- software ------------------------------------------------------------------------------- */
+
+static void identify_software(bz_system *s)
+{
+    struct utsname u;
+    bz_buf stack = {0};
+    unsigned v = hwloc_get_api_version();
+    if (!uname(&u))
+        snprintf(s->kernel, sizeof s->kernel, "%.20s %.40s %.20s", u.sysname, u.release, u.machine);
+    for (const bz_backend *const *b = bz_builtin_backends; *b; b++) {
+        bz_buf one = {0};
+        (*b)->version(&one);
+        if (one.len && stack.len)
+            bz_buf_putc(&stack, '+');
+        bz_buf_puts(&stack, bz_buf_text(&one));
+        bz_buf_free(&one);
+    }
+    snprintf(s->stack, sizeof s->stack, "%s", bz_buf_text(&stack));
+    bz_buf_free(&stack);
+    bz_onednn_isa(s->isa, sizeof s->isa);
+    snprintf(s->versions, sizeof s->versions, "%s hwloc%u.%u.%u benanza%s", s->stack, v >> 16, v >> 8 & 255, v & 255,
+             BENANZA_VERSION);
+    bz_counters_explain(s->counters);
+}
+
+void bz_system_identify(bz_system *s)
+{
+    *s = (bz_system){0};
+    identify_processor(s);
+    identify_topology(s);
+    identify_software(s);
+    bz_system_slug(s->vendor, s->model_name, s->family, s->model, s->stepping, s->slug);
+}
+
+/* ---- measuring ------------------------------------------------------------------------------ */
+
+static void keep_best(void *context, const bz_record *r)
+{
+    double *best = context;
+    if (r->status == BZ_STATUS_OK && !(r->stats.median > *best))
+        *best = r->stats.median;
+}
+
+/* Seconds of the fastest variant of a problem in any of the layouts; NaN where none runs. */
+static double fastest(const char *text, const char *backend, const bz_run_options *o, bz_error *err)
+{
+    double best = NAN;
+    bz_problem p;
+    bz_run_options own = *o;
+    own.emit = keep_best;
+    own.context = &best;
+    if (bz_problem_parse(text, &p, err))
+        return -1;
+    bz_family families[] = {{&p, backend, "plain", "default"}, {&p, backend, "packed", "default"}};
+    return bz_run(families, 2, &own, err) ? -1 : best;
+}
+
+/* A product large enough to be limited by arithmetic, small enough to take milliseconds. */
+static int measure_flops(bz_system *s, const bz_run_options *o, bz_error *err)
+{
+    static const struct {
+        const char *name, *backend, *dtype;
+    } TYPES[] = {
+        {"f32", "onednn", "f32"},      {"bf16", "onednn", "bf16"}, {"f16", "onednn", "f16"},
+        {"i8", "onednn", "u8:i8:i32"}, {"f64", "cblas", "f64"},
+    };
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "gemm m=1024 n=1024 k=1024 transb=1 dtype=%s", TYPES[i].dtype);
+        double seconds = fastest(text, TYPES[i].backend, o, err);
+        if (seconds < 0)
+            return -1;
+        if (isnan(seconds))
+            continue; /* not on this machine */
+        snprintf(s->flops[s->n_flops].what, sizeof s->flops->what, "%s", TYPES[i].name);
+        s->flops[s->n_flops++].value = 2 * 1024.0 * 1024 * 1024 / seconds;
+    }
+    return 0;
+}
+
+static int measure_bandwidth(bz_system *s, bz_run_options *o, bz_error *err)
+{
+    double largest = 0;
+    for (int i = 0; i < s->n_caches; i++)
+        largest = (double)s->cache[i].bytes;
+    double bytes = 16 << 10;
+    while (s->n_bandwidth < BZ_MAX_SIZES && bytes <= 8 * largest) {
+        bz_bandwidth *b = &s->bandwidth[s->n_bandwidth];
+        char copy[64], read[64];
+        snprintf(copy, sizeof copy, "copy read=%.0f write=%.0f dtype=u8", bytes / 2, bytes / 2);
+        snprintf(read, sizeof read, "copy read=%.0f write=0 dtype=u8", bytes);
+        b->bytes = bytes;
+        o->setting.cold = false;
+        b->read = bytes / fastest(read, "memory", o, err);
+        b->copy = bytes / fastest(copy, "memory", o, err);
+        o->setting.cold = true;
+        b->copy_cold = bytes / fastest(copy, "memory", o, err);
+        o->setting.cold = false;
+        if (b->read < 0 || b->copy < 0 || b->copy_cold < 0)
+            return -1;
+        s->n_bandwidth++;
+        bytes *= 4;
+    }
+    return 0;
+}
+
+int bz_system_measure(bz_system *s, int threads, bz_error *err)
+{
+    bz_run_options o = {.setting.threads = threads, .time_limit = 0.1};
+    for (const bz_backend *const *b = bz_builtin_backends; *b && s->n_launch < BZ_MAX_RATES; b++) {
+        snprintf(s->launch[s->n_launch].what, sizeof s->launch->what, "%s", (*b)->name);
+        s->launch[s->n_launch++].value = bz_launch_cost((*b)->name, &o);
+    }
+    s->measured_threads = threads;
+    return measure_flops(s, &o, err) || measure_bandwidth(s, &o, err) ? -1 : 0;
+}
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+static void put_rates(bz_json *j, const char *key, const bz_rate *rate, int n)
+{
+    bz_json_key(j, key);
+    bz_json_object(j);
+    for (int i = 0; i < n; i++)
+        bz_json_key_num(j, rate[i].what, rate[i].value);
+    bz_json_object_end(j);
+}
+
+static void put_measured(bz_json *j, const bz_system *s)
+{
+    bz_json_key(j, "measured");
+    bz_json_object(j);
+    bz_json_key_int(j, "threads", s->measured_threads);
+    put_rates(j, "flops", s->flops, s->n_flops);
+    put_rates(j, "launch", s->launch, s->n_launch);
+    bz_json_key(j, "bandwidth");
+    bz_json_array(j);
+    for (int i = 0; i < s->n_bandwidth; i++) {
+        bz_json_object(j);
+        bz_json_key_num(j, "bytes", s->bandwidth[i].bytes);
+        bz_json_key_num(j, "read", s->bandwidth[i].read);
+        bz_json_key_num(j, "copy", s->bandwidth[i].copy);
+        bz_json_key_num(j, "copy_cold", s->bandwidth[i].copy_cold);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+void bz_system_json(const bz_system *s, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, false);
+    bz_json_object(&j);
+    bz_json_key_int(&j, "v", 1);
+    bz_json_key_str(&j, "record", "system");
+    bz_json_key_str(&j, "slug", s->slug);
+    bz_json_key_str(&j, "stack", s->stack);
+    bz_json_key_str(&j, "device", "cpu");
+    bz_json_key_str(&j, "name", s->model_name);
+    bz_json_key_str(&j, "vendor", s->vendor);
+    bz_json_key_int(&j, "family", s->family);
+    bz_json_key_int(&j, "model", s->model);
+    bz_json_key_int(&j, "stepping", s->stepping);
+    bz_json_key_bool(&j, "virtual", s->virtual_machine);
+    bz_json_key_str(&j, "hypervisor", s->hypervisor);
+    bz_json_key_int(&j, "packages", s->packages);
+    bz_json_key_int(&j, "cores", s->cores);
+    bz_json_key_int(&j, "threads", s->threads);
+    bz_json_key_int(&j, "numa_nodes", s->numa_nodes);
+    bz_json_key(&j, "caches");
+    bz_json_array(&j);
+    for (int i = 0; i < s->n_caches; i++) {
+        bz_json_object(&j);
+        bz_json_key_int(&j, "level", s->cache[i].level);
+        bz_json_key_int(&j, "count", s->cache[i].count);
+        bz_json_key_int(&j, "bytes", s->cache[i].bytes);
+        bz_json_object_end(&j);
+    }
+    bz_json_array_end(&j);
+    bz_json_key_str(&j, "isa", s->isa);
+    bz_json_key_int(&j, "memory", s->memory);
+    bz_json_key_str(&j, "kernel", s->kernel);
+    bz_json_key_str(&j, "versions", s->versions);
+    bz_json_key_str(&j, "counters", s->counters);
+    if (s->measured_threads)
+        put_measured(&j, s);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}
+
+static void line(bz_buf *out, const char *what)
+{
+    bz_buf_printf(out, "%-14s", what);
+}
+
+static void print_measured(const bz_system *s, bz_buf *out)
+{
+    bz_unit_text a, b, c, d;
+    line(out, "peak");
+    for (int i = 0; i < s->n_flops; i++)
+        bz_buf_printf(out, "%s%s %sflop/s", i ? ", " : "", s->flops[i].what, bz_units_count(a, s->flops[i].value));
+    bz_buf_printf(out, " (%d thread%s)\n", s->measured_threads, s->measured_threads > 1 ? "s" : "");
+    line(out, "empty call");
+    for (int i = 0; i < s->n_launch; i++)
+        bz_buf_printf(out, "%s%s %s", i ? ", " : "", s->launch[i].what, bz_units_time(a, s->launch[i].value));
+    bz_buf_putc(out, '\n');
+    for (int i = 0; i < s->n_bandwidth; i++) {
+        const bz_bandwidth *w = &s->bandwidth[i];
+        line(out, i ? "" : "bandwidth");
+        bz_buf_printf(out, "%8s: read %s/s, copy %s/s hot, %s/s cold\n", bz_units_bytes(a, w->bytes),
+                      bz_units_bytes(b, w->read), bz_units_bytes(c, w->copy), bz_units_bytes(d, w->copy_cold));
+    }
+}
+
+void bz_system_print(const bz_system *s, bz_buf *out)
+{
+    bz_unit_text text;
+    line(out, "system");
+    bz_buf_printf(out, "%s@%s\n", s->slug, s->stack);
+    line(out, "processor");
+    bz_buf_printf(out, "%s, %s family %d model %d stepping %d\n", s->model_name, s->vendor, s->family, s->model,
+                  s->stepping);
+    line(out, "cores");
+    bz_buf_printf(out, "%d cores, %d threads, %d package%s, %d NUMA node%s\n", s->cores, s->threads, s->packages,
+                  s->packages == 1 ? "" : "s", s->numa_nodes, s->numa_nodes == 1 ? "" : "s");
+    line(out, "caches");
+    for (int i = 0; i < s->n_caches; i++)
+        bz_buf_printf(out, "%sL%d %d x %lld KiB", i ? ", " : "", s->cache[i].level, s->cache[i].count,
+                      (long long)s->cache[i].bytes / 1024);
+    bz_buf_putc(out, '\n');
+    line(out, "instructions");
+    bz_buf_printf(out, "%s\n", s->isa);
+    line(out, "memory");
+    bz_buf_printf(out, "%s\n", bz_units_bytes(text, (double)s->memory));
+    line(out, "machine");
+    bz_buf_printf(out, "%s%s\n", s->virtual_machine ? "virtual, under " : "not virtual", s->hypervisor);
+    line(out, "kernel");
+    bz_buf_printf(out, "%s\n", s->kernel);
+    line(out, "versions");
+    bz_buf_printf(out, "%s\n", s->versions);
+    line(out, "counters");
+    bz_buf_printf(out, "%s\n", s->counters);
+    if (s->measured_threads)
+        print_measured(s, out);
+}

@@ -1,0 +1,248 @@
+/* Values: conversion to and from the data types, seeded normal numbers. */
+#include "runtime/values.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- data types ----------------------------------------------------------------------------- */
+
+static uint16_t bf16_of(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    if ((bits & 0x7fffffffU) > 0x7f800000U)
+        return 0x7fc0;
+    return (uint16_t)((bits + 0x7fffU + (bits >> 16 & 1)) >> 16);
+}
+
+static float bf16_to(uint16_t h)
+{
+    uint32_t bits = (uint32_t)h << 16;
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* Round to nearest even by letting the float adder do it: what remains has f16's ten bits. */
+static uint16_t f16_of(float v)
+{
+    uint32_t bits, sign;
+    memcpy(&bits, &v, sizeof bits);
+    sign = bits >> 16 & 0x8000U;
+    bits &= 0x7fffffffU;
+    if (bits > 0x7f800000U)
+        return (uint16_t)(sign | 0x7e00U);
+    if (bits >= 0x477ff000U) /* 65520 and above round to infinity */
+        return (uint16_t)(sign | 0x7c00U);
+    if (bits < 0x38800000U) { /* below 2^-14: denormal in f16 */
+        float a;
+        memcpy(&a, &bits, sizeof a);
+        a += 0.5f;
+        memcpy(&bits, &a, sizeof bits);
+        return (uint16_t)(sign | (bits - 0x3f000000U));
+    }
+    bits += 0xfffU + (bits >> 13 & 1);
+    return (uint16_t)(sign | (bits - 0x38000000U) >> 13);
+}
+
+static float f16_to(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000U) << 16, rest = h & 0x7fffU;
+    float v;
+    if (rest < 0x400U) {
+        v = (float)rest * 0x1p-24f;
+        return sign ? -v : v;
+    }
+    uint32_t bits = sign | (rest >= 0x7c00U ? 0x7f800000U | (rest & 0x3ffU) << 13 : (rest << 13) + 0x38000000U);
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static double saturate(double v, double low, double high)
+{
+    v = nearbyint(v);
+    return v < low ? low : v > high ? high : v == v ? v : 0;
+}
+
+float bz_round_to(bz_dtype t, double v)
+{
+    switch (t) {
+    case BZ_BF16:
+        return bf16_to(bf16_of((float)v));
+    case BZ_F16:
+        return f16_to(f16_of((float)v));
+    case BZ_I8:
+        return (float)saturate(v, -128, 127);
+    case BZ_U8:
+        return (float)saturate(v, 0, 255);
+    case BZ_I16:
+        return (float)saturate(v, -32768, 32767);
+    case BZ_I32:
+        return (float)saturate(v, -0x1p31, 0x1p31 - 128); /* the largest that float and int share */
+    case BZ_I64:
+        return (float)saturate(v, -0x1p62, 0x1p62);
+    case BZ_BOOL:
+        return v != 0;
+    default:
+        return (float)v;
+    }
+}
+
+#define EACH(type, expression)                                                                                         \
+    for (int64_t i = 0; i < n; i++)                                                                                    \
+        ((type *)to)[i] = (type)(expression);                                                                          \
+    break
+
+void bz_values_encode(bz_dtype t, const float *from, void *to, int64_t n)
+{
+    switch (t) {
+    case BZ_F32:
+        memcpy(to, from, (size_t)n * sizeof *from);
+        break;
+    case BZ_F64:
+        EACH(double, from[i]);
+    case BZ_BF16:
+        EACH(uint16_t, bf16_of(from[i]));
+    case BZ_F16:
+        EACH(uint16_t, f16_of(from[i]));
+    case BZ_I8:
+        EACH(int8_t, saturate(from[i], -128, 127));
+    case BZ_U8:
+        EACH(uint8_t, saturate(from[i], 0, 255));
+    case BZ_I16:
+        EACH(int16_t, saturate(from[i], -32768, 32767));
+    case BZ_I32:
+        EACH(int32_t, saturate(from[i], -0x1p31, 0x1p31 - 128));
+    case BZ_I64:
+        EACH(int64_t, saturate(from[i], -0x1p62, 0x1p62));
+    case BZ_BOOL:
+        EACH(uint8_t, from[i] != 0);
+    default:
+        memset(to, 0, (size_t)n * (size_t)bz_dtype_bits(t) / 8);
+    }
+}
+
+#undef EACH
+#define EACH(type, expression)                                                                                         \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+        type v = ((const type *)from)[i];                                                                              \
+        to[i] = (float)(expression);                                                                                   \
+    }                                                                                                                  \
+    break
+
+void bz_values_decode(bz_dtype t, const void *from, float *to, int64_t n)
+{
+    switch (t) {
+    case BZ_F32:
+        memcpy(to, from, (size_t)n * sizeof *to);
+        break;
+    case BZ_F64:
+        EACH(double, v);
+    case BZ_BF16:
+        EACH(uint16_t, bf16_to(v));
+    case BZ_F16:
+        EACH(uint16_t, f16_to(v));
+    case BZ_I8:
+        EACH(int8_t, v);
+    case BZ_U8:
+        EACH(uint8_t, v);
+    case BZ_I16:
+        EACH(int16_t, v);
+    case BZ_I32:
+        EACH(int32_t, v);
+    case BZ_I64:
+        EACH(int64_t, v);
+    case BZ_BOOL:
+        EACH(uint8_t, v);
+    default:
+        memset(to, 0, (size_t)n * sizeof *to);
+    }
+}
+
+/* ---- random --------------------------------------------------------------------------------- */
+
+/* A block of normal numbers is made once and repeated: its length is a prime, so that no two rows of a
+ * tensor line up with it. Making each number anew would cost more time than measuring. */
+enum { BLOCK = 65521 };
+
+static uint64_t next_random(uint64_t *state) /* splitmix64 */
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15U;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebU;
+    return z ^ z >> 31;
+}
+
+static double uniform(uint64_t *state)
+{
+    return (double)(next_random(state) >> 11) * 0x1p-53;
+}
+
+static const float *normal_block(void)
+{
+    static float block[BLOCK];
+    static bool made;
+    uint64_t state = 2020;
+    for (int i = 0; !made && i < BLOCK; i++)
+        do /* Box and Muller; values too near to 0 are drawn again */
+            block[i] = (float)(sqrt(-2 * log(1 - uniform(&state))) * cos(6.283185307179586 * uniform(&state)));
+        while (fabsf(block[i]) < 1e-3f);
+    made = true;
+    return block;
+}
+
+/* How a normal number becomes one that fits the operand. */
+typedef struct shape {
+    double scale, offset;
+    bool positive;
+} shape;
+
+static shape shape_of(const bz_problem *p, const bz_operand *o)
+{
+    if (bz_dtype_is_int(o->dtype))
+        return (shape){20, 0, o->dtype == BZ_U8};
+    if (bz_dtype_is_int(p->dtype) && o->role == BZ_ROLE_BIAS)
+        return (shape){100, 0, false};
+    if (p->kind == BZ_PROBLEM_REORDER && bz_dtype_is_int(p->dtype_y))
+        return (shape){20, 0, p->dtype_y == BZ_U8};
+    switch (o->role) {
+    case BZ_ROLE_VARIANCE:
+        return (shape){1, 0.5, true};
+    case BZ_ROLE_W:
+    case BZ_ROLE_R:
+        if (p->kind >= BZ_PROBLEM_LSTM)
+            return (shape){1 / sqrt((double)(p->rnn.input + p->rnn.hidden)), 0, false};
+        break;
+    case BZ_ROLE_X:
+        if (p->kind == BZ_PROBLEM_REDUCE && p->reduce.fn == BZ_FN_PROD)
+            return (shape){0.01, 1, false};
+        if (p->kind == BZ_PROBLEM_ACTIVATION)
+            return (shape){
+                1, 0, p->activation.fn == BZ_FN_LOG || p->activation.fn == BZ_FN_SQRT || p->activation.fn == BZ_FN_POW};
+        break;
+    case BZ_ROLE_B:
+        if (p->kind == BZ_PROBLEM_BINARY && p->binary.fn == BZ_FN_DIV)
+            return (shape){1, 0.25, true};
+        break;
+    default:
+        break;
+    }
+    return (shape){1, 0, false};
+}
+
+void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *out)
+{
+    shape s = shape_of(p, o);
+    uint64_t seed = (uint64_t)index + 1;
+    int at = (int)(next_random(&seed) % BLOCK);
+    const float *normal = normal_block();
+    bool whole = bz_dtype_is_int(o->dtype), plain = o->dtype == BZ_F32 && s.scale == 1 && s.offset == 0 && !s.positive;
+    for (int64_t i = 0; i < o->count && i < BLOCK; i++, at = at + 1 < BLOCK ? at + 1 : 0) {
+        double v = (s.positive ? fabs((double)normal[at]) : (double)normal[at]) * s.scale + s.offset;
+        if (whole) /* far enough from the ends that pairs of 8-bit products fit in 16 bits */
+            v = v > 63 ? 63 : v < -64 ? -64 : fabs(v) < 1 ? (v < 0 ? -1 : 1) : v;
+        out[i] = plain ? normal[at] : bz_round_to(o->dtype, v);
+    }
+    for (int64_t i = BLOCK; i < o->count; i += BLOCK)
+        memcpy(out + i, out, (size_t)(o->count - i < BLOCK ? o->count - i : BLOCK) * sizeof *out);
+}

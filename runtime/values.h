@@ -1,0 +1,46 @@
+/* Operand values: what goes in, what must come out. Private to runtime/. */
+#ifndef BZ_VALUES_H
+#define BZ_VALUES_H
+
+#include "runtime/problem.h"
+
+/* The nearest value that the data type has; integers saturate. */
+float bz_round_to(bz_dtype t, double v);
+
+/* Between float and the bytes of the data type. `n` elements. */
+void bz_values_encode(bz_dtype t, const float *from, void *to, int64_t n);
+void bz_values_decode(bz_dtype t, const void *from, float *to, int64_t n);
+
+/* Seeded normal values for an operand, none of them zero or denormal, each one that the data type
+ * has. What the operand is for decides about sign and size: a variance is positive, recurrent weights
+ * are small enough that nothing saturates. The same operand always gets the same values. */
+void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *out);
+
+/* What element `index` of the result must be, computed in double precision by the definition; and
+ * the magnitude of what was summed up to it, which is the scale of rounding errors. */
+typedef struct bz_expected {
+    double value, magnitude;
+} bz_expected;
+
+typedef struct bz_reference {
+    const bz_problem *problem;
+    int n_operands;
+    const bz_operand *operand;
+    const float *const *value;
+    double *sequence; /* rnn: results of one row of the batch in one direction, [seq][hidden] */
+    int64_t row;      /* which; -1 for none */
+    int direction;
+} bz_reference;
+
+bz_reference bz_reference_of(const bz_problem *p, int n_operands, const bz_operand *operand, const float *const *value);
+bz_expected bz_reference_at(bz_reference *r, int64_t index);
+void bz_reference_free(bz_reference *r);
+bool bz_reference_exists(const bz_problem *p); /* a copy has none: nobody defined what it moves */
+
+/* Multiply-adds that one element costs. */
+double bz_reference_cost(const bz_problem *p, const bz_operand *operand);
+
+/* How far a result may be off. */
+double bz_tolerance(const bz_problem *p, bz_expected e, const char *math);
+
+#endif

@@ -1,0 +1,18 @@
+/* Lists of variants. Apart from the rest, so that a loadable backend can have it without the other ones. */
+#include "runtime/backend.h"
+
+#include "base/arena.h"
+
+bz_variant *bz_variant_add(bz_variant_list *list, const bz_backend *backend, void *session, const char *layout,
+                           const char *math)
+{
+    if (list->n == list->cap) {
+        list->cap = list->cap ? 2 * list->cap : 16;
+        list->item = bz_realloc(list->item, (size_t)list->cap, sizeof *list->item);
+    }
+    bz_variant *v = &list->item[list->n++];
+    *v = (bz_variant){.backend = backend, .session = session};
+    snprintf(v->layout, sizeof v->layout, "%s", layout);
+    snprintf(v->math, sizeof v->math, "%s", math);
+    return v;
+}

@@ -1,0 +1,239 @@
+/* Every kind of problem runs on this machine and computes what the definition says. */
+#include "runtime/runtime.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* clang-format off */
+static const char *const PROBLEMS[] = {
+    "conv x=2x6x9x9 w=8x6x3x3 stride=2x1 pad=1x0x2x1 dilation=1x2 group=1 post=bias,relu dtype=f32",
+    "conv x=1x16x10x10 w=16x1x3x3 pad=1x1x1x1 group=16 dtype=f32",
+    "conv x=1x12x10x10 w=16x3x3x3 pad=1x1x1x1 group=4 post=bias,add,relu dtype=f32",
+    "conv x=1x8x20 w=8x8x3 pad=1x1 dtype=f32",
+    "conv x=1x8x6x7x8 w=16x8x3x3x3 pad=1x1x1x1x1x1 post=bias,clip:0:6 dtype=f32",
+    "conv x=1x64x14x14 w=64x64x3x3 pad=1x1x1x1 post=bias,add,relu dtype=f32",
+    "conv x=1x64x14x14 w=64x64x1x1 post=bias,gelu_erf dtype=bf16",
+    "conv x=1x64x14x14 w=64x64x3x3 pad=1x1x1x1 post=bias,relu dtype=u8:i8:u8",
+    "conv x=1x64x14x14 w=64x64x3x3 pad=1x1x1x1 dtype=u8:i8:i32",
+    "conv x=1x64x14x14 w=64x64x3x3 pad=1x1x1x1 post=bias dtype=i8:i8:i8",
+    "deconv x=1x8x7x7 w=8x6x3x3 stride=2x2 pad=1x1x1x1 outpad=1x1 post=bias dtype=f32",
+    "deconv x=2x8x7x7 w=8x3x4x4 stride=2x2 pad=1x1x1x1 group=2 dtype=f32",
+    "deconv x=1x8x9 w=8x6x3 stride=2 dtype=bf16",
+    "gemm m=17 n=33 k=65 transb=1 post=bias,relu dtype=f32",
+    "gemm m=17 n=33 k=65 transa=1 dtype=f32",
+    "gemm m=17 n=33 k=65 batch=3 transb=1 dtype=f32",
+    "gemm m=16 n=64 k=64 transb=1 post=bias,add dtype=bf16",
+    "gemm m=16 n=64 k=64 transb=1 post=bias dtype=u8:i8:u8",
+    "gemm m=16 n=64 k=64 transb=1 dtype=u8:i8:i32",
+    "gemm m=8 n=9 k=10 dtype=f64",
+    "gemv m=100 k=37 dtype=f32",
+    "gemv m=100 k=37 trans=1 post=bias dtype=f32",
+    "matmul a=2x3x4x5 b=2x3x5x6 dtype=f32",
+    "matmul a=2x3x4x5 b=1x1x5x6 constant=1 dtype=f32",
+    "matmul a=1x3x4x5 b=2x1x5x6 post=bias,gelu_tanh dtype=bf16",
+    "pool mode=max x=1x16x13x13 kernel=3x3 stride=2x2 pad=0x0x1x1 dtype=f32",
+    "pool mode=avg x=1x16x13x13 kernel=3x2 stride=2x2 pad=1x1x1x0 dtype=f32",
+    "pool mode=avg_pad x=1x16x13x13 kernel=3x3 stride=1x1 pad=1x1x1x1 dtype=bf16",
+    "pool mode=max x=1x16x13x13 kernel=3x3 stride=1x1 dilation=2x2 dtype=f32",
+    "pool mode=avg x=1x16x7x7 kernel=7x7 dtype=u8",
+    "pool mode=max x=1x5x20 kernel=3 dtype=f32",
+    "batchnorm x=2x10x5x5 post=relu dtype=f32",
+    "batchnorm x=2x10x5x5 dtype=bf16",
+    "batchnorm x=2x10 dtype=f32",
+    "layernorm x=2x7x33 axis=2 dtype=f32",
+    "layernorm x=2x7x33 axis=1 dtype=bf16",
+    "groupnorm x=2x12x5x5 group=3 dtype=f32",
+    "groupnorm x=2x12x5x5 group=12 dtype=f32",
+    "softmax x=3x5x17 axis=2 dtype=f32",
+    "softmax x=3x5x17 axis=1 dtype=bf16",
+    "logsoftmax x=3x1000 axis=1 dtype=f32",
+    "lrn x=1x20x6x6 size=5 alpha=0.0001 beta=0.75 bias=1 dtype=f32",
+    "lrn x=1x20x6x6 size=3 alpha=0.1 beta=0.5 bias=2 dtype=bf16",
+    "prelu x=1x10x6x6 dtype=f32",
+    "binary fn=add a=1x10x6x6 b=1x10x6x6 dtype=f32",
+    "binary fn=div a=1x10x6x6 b=1x10x1x1 dtype=f32",
+    "binary fn=mul a=1x10x6x6 b=1x1x1x1 post=relu dtype=bf16",
+    "binary fn=sub a=1x10x1x6 b=1x10x6x1 dtype=f32",
+    "binary fn=max a=4x5 b=4x5 dtype=f32",
+    "reduce fn=mean x=2x8x7x7 y=2x8x1x1 dtype=f32",
+    "reduce fn=sum x=2x8x7x7 y=2x1x7x1 dtype=f32",
+    "reduce fn=max x=20x30 y=20x1 dtype=bf16",
+    "reduce fn=l2 x=20x30 y=20x1 dtype=f32",
+    "reduce fn=l1 x=20x30 y=20x1 dtype=f32",
+    "reduce fn=sumsquare x=20x30 y=20x1 dtype=f32",
+    "reduce fn=prod x=20x30 y=20x1 dtype=f32",
+    "resample mode=nearest coord=asymmetric x=1x5x7x7 y=1x5x14x14 dtype=f32",
+    "resample mode=linear coord=half_pixel x=1x5x7x7 y=1x5x11x16 dtype=f32",
+    "resample mode=nearest coord=half_pixel x=1x5x7x7 y=1x5x3x5 dtype=f32",
+    "concat y=1x48x6x6 axis=1 sizes=16x32 dtype=f32",
+    "concat y=4x7x6 axis=1 sizes=1x2x4 dtype=bf16",
+    "transpose x=2x3x4x5 perm=0x2x3x1 dtype=f32",
+    "transpose x=20x30 perm=1x0 dtype=f32",
+    "reorder x=2x20x5x5 from=plain to=blocked dtype=f32",
+    "reorder x=2x20x5x5 from=plain to=nhwc dtype=f32:f32:bf16",
+    "reorder x=2x20x5x5 from=plain to=plain scale=2 dtype=f32:f32:u8",
+    "reorder x=2x20x5x5 from=plain to=plain scale=0.5 dtype=i8:i8:f32",
+    "copy read=100000 write=50000 dtype=u8",
+    "lstm seq=5 batch=3 input=10 hidden=12 dtype=f32",
+    "lstm seq=5 batch=3 input=16 hidden=16 dir=bidirectional dtype=f32",
+    "lstm seq=5 batch=3 input=16 hidden=16 dir=reverse dtype=bf16",
+    "gru seq=5 batch=3 input=10 hidden=12 dtype=f32",
+    "gru seq=5 batch=3 input=10 hidden=12 lbr=1 dir=bidirectional dtype=f32",
+    "rnn seq=5 batch=3 input=10 hidden=12 dtype=f32",
+    "rnn seq=5 batch=3 input=10 hidden=12 fn=relu dir=reverse dtype=f32",
+    "activation fn=relu x=1x20x5x5 dtype=f32",
+    "activation fn=leaky x=1x20x5x5 dtype=f32",
+    "activation fn=elu x=1x20x5x5 dtype=f32",
+    "activation fn=clip x=1x20x5x5 dtype=f32",
+    "activation fn=sigmoid x=1x20x5x5 dtype=f32",
+    "activation fn=tanh x=1x20x5x5 dtype=f32",
+    "activation fn=gelu_erf x=1x20x5x5 dtype=f32",
+    "activation fn=gelu_tanh x=1x20x5x5 dtype=f32",
+    "activation fn=swish x=1x20x5x5 dtype=f32",
+    "activation fn=hardswish x=1x20x5x5 dtype=f32",
+    "activation fn=hardsigmoid x=1x20x5x5 dtype=f32",
+    "activation fn=mish x=1x20x5x5 dtype=f32",
+    "activation fn=softplus x=1x20x5x5 dtype=f32",
+    "activation fn=exp x=1x20x5x5 dtype=f32",
+    "activation fn=log x=1x20x5x5 dtype=f32",
+    "activation fn=sqrt x=1x20x5x5 dtype=f32",
+    "activation fn=abs x=1x20x5x5 dtype=f32",
+    "activation fn=square x=1x20x5x5 dtype=f32",
+    "activation fn=round x=1x20x5x5 dtype=f32",
+    "activation fn=linear x=1x20x5x5 dtype=f32",
+    "activation fn=pow x=1x20x5x5 dtype=f32",
+    "activation fn=gelu_erf x=3x77 dtype=bf16",
+};
+/* clang-format on */
+
+typedef struct tally {
+    int right, wrong, crashed;
+    char last[900];
+    bool layout[4];
+} tally;
+
+static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
+
+static void count(void *context, const bz_record *r)
+{
+    tally *t = context;
+    t->right += r->status == BZ_STATUS_OK;
+    t->crashed += r->status == BZ_STATUS_CRASHED || r->status == BZ_STATUS_TIMEOUT;
+    for (int i = 0; i < 4; i++)
+        t->layout[i] |= r->status == BZ_STATUS_OK && !strcmp(r->layout, LAYOUTS[i]);
+    if (r->status == BZ_STATUS_FAILED) {
+        t->wrong++;
+        snprintf(t->last, sizeof t->last, "%s %s: %s", r->algorithm, r->layout, r->reason);
+    }
+    if (r->status == BZ_STATUS_OK && r->problem->kind != BZ_PROBLEM_COPY)
+        assert_string_equal(r->checked, "ok");
+}
+
+static tally run(const char *text, bool cold, int threads)
+{
+    bz_problem p;
+    bz_error err;
+    tally t = {0};
+    bz_family families[12];
+    int n = 0;
+    if (bz_problem_parse(text, &p, &err))
+        fail_msg("%s: %s", text, err.text);
+    for (int i = 0; i < 4; i++)
+        families[n++] = (bz_family){&p, "onednn", LAYOUTS[i], "default"};
+    families[n++] = (bz_family){&p, "cblas", "plain", "default"};
+    families[n++] = (bz_family){&p, "memory", "plain", "default"};
+    bz_run_options o = {.setting = {threads, cold, NULL}, .check_only = true, .emit = count, .context = &t};
+    assert_int_equal(bz_run(families, n, &o, &err), 0);
+    return t;
+}
+
+/* Some variant of every problem must be right, and none may crash. A library's own mistake is no failure of
+ * ours, as long as it is found: version 2.6 of oneDNN has a few. */
+static void test_all_kinds(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof PROBLEMS / sizeof *PROBLEMS; i++) {
+        tally t = run(PROBLEMS[i], false, 1);
+        if (!t.right || t.crashed)
+            fail_msg("%s: %d right, %d wrong, %d crashed; %s", PROBLEMS[i], t.right, t.wrong, t.crashed, t.last);
+        if (t.wrong && !strstr(PROBLEMS[i], "i8") && !strstr(PROBLEMS[i], "add"))
+            fail_msg("%s: %s", PROBLEMS[i], t.last);
+    }
+}
+
+static void test_layouts(void **unused)
+{
+    (void)unused;
+    tally t = run("conv x=1x32x14x14 w=32x32x3x3 pad=1x1x1x1 post=bias,relu dtype=f32", false, 1);
+    for (int i = 0; i < 4; i++)
+        assert_true(t.layout[i]);
+    t = run("gemm m=16 n=32 k=64 transb=1 post=bias dtype=f32", false, 1);
+    assert_true(t.layout[0] && t.layout[1] && !t.layout[2] && t.layout[3]);
+}
+
+static void test_threads(void **unused)
+{
+    (void)unused;
+    assert_true(run("conv x=2x32x28x28 w=64x32x3x3 pad=1x1x1x1 dtype=f32", false, 2).right > 3);
+    assert_true(run("copy read=1000000 write=1000000 dtype=u8", false, 2).right == 2);
+    assert_true(run("gemm m=64 n=64 k=64 dtype=f64", false, 2).right == 1);
+}
+
+static void test_cold(void **unused)
+{
+    (void)unused;
+    assert_true(run("gemm m=256 n=256 k=256 transb=1 post=bias dtype=f32", true, 1).right > 3);
+    assert_true(run("binary fn=add a=64x64 b=64x64 dtype=f32", true, 1).right >= 1);
+}
+
+/* What cannot be done says why. */
+static void keep_reason(void *context, const bz_record *r)
+{
+    bz_record *out = context;
+    *out = *r;
+}
+
+static void test_unsupported(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *text, *backend, *layout, *math, *reason;
+    } CASES[] = {
+        {"conv x=1x8x8x8 w=8x8x3x3 dtype=f64", "onednn", "plain", "default", "no such data type"},
+        {"conv x=1x8x8x8 w=8x8x3x3 dtype=f32", "cblas", "plain", "default", "matrices only"},
+        {"conv x=1x8x8x8 w=8x8x3x3 dtype=f32", "onednn", "chwn", "default", "no layout 'chwn'"},
+        {"conv x=1x8x8x8 w=8x8x3x3 dtype=f32", "onednn", "plain", "fuzzy", "no math mode"},
+        {"conv x=1x8x8x8 w=8x8x3x3 dtype=f32", "nonesuch", "plain", "default", "not built in"},
+        {"conv x=1x8x8x8 w=8x8x3x3 dtype=f32", "../evil", "plain", "default", "there is no backend"},
+        {"resample mode=linear coord=align_corners x=1x5x7x7 y=1x5x3x5 dtype=f32", "onednn", "plain", "default",
+         "half pixels"},
+        {"gemm m=2 n=2 k=2 dtype=f32", "onednn", "nhwc", "default", "no difference"},
+        {"transpose x=2x3 perm=1x0 dtype=f32", "memory", "plain", "default", "computes nothing"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_problem p;
+        bz_error err;
+        bz_record r = {0};
+        assert_int_equal(bz_problem_parse(CASES[i].text, &p, &err), 0);
+        bz_family family = {&p, CASES[i].backend, CASES[i].layout, CASES[i].math};
+        bz_run_options o = {.check_only = true, .emit = keep_reason, .context = &r};
+        assert_int_equal(bz_run(&family, 1, &o, &err), 0);
+        assert_int_equal(r.status, BZ_STATUS_UNSUPPORTED);
+        if (!strstr(r.reason, CASES[i].reason))
+            fail_msg("%s %s: '%s' does not say '%s'", CASES[i].text, CASES[i].backend, r.reason, CASES[i].reason);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_layouts),     cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_cold),      cmocka_unit_test(test_unsupported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
