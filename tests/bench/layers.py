@@ -44,14 +44,11 @@ def ours(build, path):
     return json.loads(out)
 
 
-def process(command):
+def process(build, *command):
     """Wall time in ms and peak resident memory in MB of a whole process."""
-    start = time.perf_counter()
-    pid = os.posix_spawn(command[0], command, os.environ,
-                         file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
-    _, status, usage = os.wait4(pid, 0)
-    assert status == 0, command
-    return (time.perf_counter() - start) * 1e3, usage.ru_maxrss / 1e3
+    out = subprocess.run([f"{build}/bench_process", "1", *command], capture_output=True, check=True).stdout
+    result = json.loads(out)
+    return result["ms"], result["mb"]
 
 
 def measure(build, path, peer_path, runs):
@@ -62,8 +59,8 @@ def measure(build, path, peer_path, runs):
         result = ours(build, path)
         times.append(result["ms"])
         rivals.append(peer(peer_path))
-        whole.append(process([f"{build}/benanza", "layers", path]))
-        rival_whole.append(process(["/usr/bin/python3", "-c", script, peer_path]) if rivals[-1] is not None else None)
+        whole.append(process(build, f"{build}/benanza", "layers", path))
+        rival_whole.append(process(build, "/usr/bin/python3", "-c", script, peer_path) if rivals[-1] else None)
     rival = statistics.median(rivals) if None not in rivals else None
     return {"nodes": result["nodes"], "ms": statistics.median(times), "peer": rival,
             "whole": statistics.median(t for t, _ in whole), "rss": max(m for _, m in whole),
