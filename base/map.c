@@ -24,10 +24,10 @@ static bz_map_slot *find(const bz_map *m, const void *key, size_t len, uint32_t 
     }
 }
 
-static void grow(bz_map *m)
+static void resize(bz_map *m, uint32_t cap)
 {
     bz_map old = *m;
-    m->cap = old.cap ? old.cap * 2 : 16;
+    m->cap = cap;
     m->slots = bz_alloc(m->cap, sizeof *m->slots);
     memset(m->slots, 0, m->cap * sizeof *m->slots);
     for (uint32_t i = 0; i < old.cap; i++)
@@ -36,10 +36,19 @@ static void grow(bz_map *m)
     free(old.slots);
 }
 
+void bz_map_reserve(bz_map *m, uint32_t n)
+{
+    uint32_t cap = m->cap ? m->cap : 16;
+    while ((uint64_t)n * 4 >= (uint64_t)cap * 3 && cap < 1u << 31)
+        cap *= 2;
+    if (cap > m->cap)
+        resize(m, cap);
+}
+
 static bz_map_slot *place(bz_map *m, const void *key, size_t len, uint32_t value)
 {
     if ((uint64_t)m->n * 4 >= (uint64_t)m->cap * 3)
-        grow(m);
+        resize(m, m->cap ? m->cap * 2 : 16);
     uint32_t hash = (uint32_t)XXH3_64bits(key, len);
     bz_map_slot *s = find(m, key, len, hash);
     if (!s->key) {

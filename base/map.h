@@ -24,6 +24,9 @@ uint32_t bz_map_add(bz_map *m, const void *key, size_t len, uint32_t value);
 /* Adds, or replaces the value. */
 void bz_map_set(bz_map *m, const void *key, size_t len, uint32_t value);
 
+/* Makes room for n keys in all at once. */
+void bz_map_reserve(bz_map *m, uint32_t n);
+
 void bz_map_free(bz_map *m);
 
 typedef struct bz_hash {

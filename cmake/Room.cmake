@@ -14,21 +14,6 @@ function(bz_room name)
   target_link_libraries(benanza_${name} PUBLIC ${ARG_LIBRARIES})
 endfunction()
 
-# C code for the ONNX schema, generated from the ONNX package's own onnx.proto.
-function(bz_onnx_schema target)
-  find_program(PROTOC_C NAMES protoc-c REQUIRED)
-  find_file(ONNX_PROTO onnx/onnx.proto REQUIRED)
-  set(out ${CMAKE_BINARY_DIR}/schema)
-  cmake_path(GET ONNX_PROTO PARENT_PATH folder)
-  file(MAKE_DIRECTORY ${out})
-  add_custom_command(OUTPUT ${out}/onnx.pb-c.c ${out}/onnx.pb-c.h
-    COMMAND ${PROTOC_C} --proto_path=${folder} --c_out=${out} onnx.proto
-    DEPENDS ${ONNX_PROTO} VERBATIM)
-  target_sources(${target} PRIVATE ${out}/onnx.pb-c.c ${out}/onnx.pb-c.h)
-  target_include_directories(${target} SYSTEM PRIVATE ${out})
-  set_source_files_properties(${out}/onnx.pb-c.c PROPERTIES COMPILE_OPTIONS "-w")
-endfunction()
-
 # bz_embed(TARGET FILE SYMBOL): the text of FILE becomes `const char SYMBOL[]` in TARGET.
 function(bz_embed target file symbol)
   set(out ${CMAKE_BINARY_DIR}/embedded/${symbol}.c)

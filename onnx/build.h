@@ -1,15 +1,18 @@
-/* From unpacked protobuf messages to graphs. Private to onnx/. */
+/* From the bytes of a file to graphs. Private to onnx/.
+ *
+ * Messages are read where they lie in the mapped file, by the one wire reader that everything in
+ * this room uses; nothing is unpacked first. Of a field that may stand once and stands twice, the
+ * last counts; one of another wire type than it should have is passed over, as are unknown ones. */
 #ifndef BZ_ONNX_BUILD_H
 #define BZ_ONNX_BUILD_H
 
 #include "onnx/file.h"
-
-#include <onnx.pb-c.h>
+#include "onnx/wire.h"
 
 /* A graph under construction, or an outer one that it may read from. */
 typedef struct scope {
     struct scope *outer;
-    bz_map names;      /* value name -> id */
+    bz_map names;      /* value name, as it stands in the file -> id */
     bz_value_id first; /* its own values are first .. first + names */
     bz_value_id *captures;
     int n_captures, captures_cap;
@@ -21,24 +24,24 @@ typedef struct builder {
     bz_error *err;
     const bz_opset *opsets;
     int n_opsets;
-    const bz_node *call;            /* whose attributes stand in for references; NULL outside functions */
-    const function_proto *function; /* whose body is built */
+    const bz_node *call; /* whose attributes stand in for references; NULL outside functions */
+    slice function;      /* FunctionProto whose body is built */
     int depth;
 } builder;
 
-/* convert.c */
-const bz_type *convert_type(builder *b, const Onnx__TypeProto *p);
-int convert_tensor(builder *b, const Onnx__TensorProto *p, bz_tensor *t);
-int convert_sparse(builder *b, const Onnx__SparseTensorProto *p, bz_tensor *t);
-int convert_attr(builder *b, scope *s, const Onnx__AttributeProto *p, bz_attr *a); /* 1: left out */
-const bz_opset *convert_opsets(builder *b, Onnx__OperatorSetIdProto **p, size_t n);
-
-/* A length-delimited field that our schema does not know; NULL where absent. Repeated: the k-th. */
-const uint8_t *unknown_field(const ProtobufCMessage *m, unsigned number, int k, size_t *size);
-Onnx__AttributeProto *unpack_attribute(builder *b, const uint8_t *data, size_t size);
-ProtobufCAllocator arena_allocator(bz_arena *arena);
+/* decode.c; all return 0, or -1 with err filled */
+wire_reader read_message(const builder *b, slice m);
+bool is_text(slice s, const char *text);
+const char *decode_text(builder *b, slice s); /* a copy that ends with a zero */
+const char *decode_word(builder *b, slice s); /* the same, shared by all that are equal: operators, domains */
+int decode_type(builder *b, slice m, const bz_type **t);
+int decode_tensor(builder *b, slice m, bz_tensor *t);
+int decode_sparse(builder *b, slice m, bz_tensor *t);
+int decode_attr(builder *b, scope *s, slice m, bz_attr *a); /* 1: left out */
+int decode_opsets(builder *b, slice m, uint32_t field);     /* those of a model or function */
 
 /* graph.c */
-bz_graph *build_graph(builder *b, scope *outer, const Onnx__GraphProto *p);
+bz_graph *build_graph(builder *b, scope *outer, slice m);
+int add_function(builder *b, slice m); /* a FunctionProto; file->functions has room */
 
 #endif

@@ -4,7 +4,11 @@
 
 #include "onnx/onnx.h"
 
-typedef struct Onnx__FunctionProto function_proto;
+/* Bytes in the file. */
+typedef struct slice {
+    const uint8_t *data; /* NULL: not there */
+    size_t size;
+} slice;
 
 typedef struct bz_model_file {
     const uint8_t *data;
@@ -13,7 +17,10 @@ typedef struct bz_model_file {
     int folder; /* descriptor of the folder that external data is looked up in, or -1 */
     int values_cap, symbols_cap;
     bz_map symbols; /* named dimensions */
-    const function_proto **functions;
+    bz_map words;   /* operator types, domains, attribute names -> word[] */
+    const char **word;
+    int words_cap;
+    slice *functions; /* FunctionProtos */
     int n_functions;
     bz_map function_names; /* "domain\0name\0overload" -> index */
 } bz_model_file;

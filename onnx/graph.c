@@ -21,12 +21,12 @@ static bz_value_id new_value(builder *b, const char *name)
 }
 
 /* A new value in this scope. Returns BZ_NO_VALUE when the name is taken. */
-static bz_value_id define(builder *b, scope *s, const char *name)
+static bz_value_id define(builder *b, scope *s, slice name, const char *text)
 {
     uint32_t id = (uint32_t)b->model->n_values;
-    if (bz_map_add(&s->names, name, strlen(name), id) != id)
+    if (bz_map_add(&s->names, name.data, name.size, id) != id)
         return BZ_NO_VALUE;
-    return new_value(b, name);
+    return new_value(b, text ? text : decode_text(b, name));
 }
 
 static void capture(builder *b, scope *s, bz_value_id id)
@@ -43,13 +43,12 @@ static void capture(builder *b, scope *s, bz_value_id id)
 }
 
 /* Looks a name up from the inside out; every scope that is passed on the way captures the value. */
-static bz_value_id resolve(builder *b, scope *s, const char *name)
+static bz_value_id resolve(builder *b, scope *s, slice name)
 {
-    size_t n = strlen(name);
     scope *found = s;
     uint32_t id = BZ_MAP_NONE;
     for (; found; found = found->outer)
-        if ((id = bz_map_get(&found->names, name, n)) != BZ_MAP_NONE)
+        if ((id = bz_map_get(&found->names, name.data, name.size)) != BZ_MAP_NONE)
             break;
     if (id == BZ_MAP_NONE)
         return BZ_NO_VALUE;
@@ -58,80 +57,143 @@ static bz_value_id resolve(builder *b, scope *s, const char *name)
     return (bz_value_id)id;
 }
 
+/* ---- the parts of a graph -------------------------------------------------------------------- */
+
+typedef enum { NODES, INITIALIZERS, SPARSE, INPUTS, OUTPUTS, VALUES, N_PARTS } part;
+
+/* Where the repeated fields of a GraphProto or FunctionProto lie, in the order of the file. */
+typedef struct {
+    slice *item[N_PARTS];
+    size_t n[N_PARTS];
+    slice name;
+} parts;
+
+enum { G_NAME = 2, F_NAME = 1, F_DOMAIN = 10, F_OVERLOAD = 13 };
+static const uint8_t GRAPH_PART[N_PARTS] = {1, 5, 15, 11, 12, 13}, FUNCTION_PART[N_PARTS] = {7, 0, 0, 4, 5, 0};
+
+static int find_parts(builder *b, slice m, const uint8_t *field, uint32_t name, parts *p)
+{
+    wire_reader r = read_message(b, m);
+    wire_field f;
+    int more;
+    while ((more = wire_next(&r, &f, b->err)) > 0)
+        for (int k = 0; k < N_PARTS && f.type == 2; k++)
+            p->n[k] += f.number == field[k];
+    if (more < 0)
+        return -1;
+    for (int k = 0; k < N_PARTS; k++) {
+        p->item[k] = BZ_NEW(b->arena, slice, p->n[k]);
+        p->n[k] = 0;
+    }
+    for (r = read_message(b, m); wire_next(&r, &f, b->err) > 0;) {
+        for (int k = 0; k < N_PARTS && f.type == 2; k++)
+            if (f.number == field[k])
+                p->item[k][p->n[k]++] = (slice){f.data, (size_t)f.size};
+        if (f.number == name && f.type == 2)
+            p->name = (slice){f.data, (size_t)f.size};
+    }
+    return 0;
+}
+
 /* ---- what a graph declares ----------------------------------------------------------------- */
 
-static int define_input(builder *b, scope *s, const char *name, const Onnx__TypeProto *type, bz_value_id *id)
+/* ValueInfoProto */
+static int split_value(builder *b, slice m, slice *name, slice *type)
 {
-    if (!*name)
-        return bz_fail(b->err, BZ_BAD_INPUT, "a graph input has no name");
-    *id = define(b, s, name);
-    if (*id == BZ_NO_VALUE)
-        return bz_fail(b->err, BZ_BAD_INPUT, "two graph inputs are named '%s'", name);
-    if (type) {
-        const bz_type *t = convert_type(b, type);
-        if (!t)
-            return bz_fail_in(b->err, "input '%s'", name);
-        b->model->values[*id].declared = t;
+    wire_reader r = read_message(b, m);
+    wire_field f;
+    int more;
+    *name = *type = (slice){0};
+    while ((more = wire_next(&r, &f, b->err)) > 0) {
+        if (f.number == 1 && f.type == 2)
+            *name = (slice){f.data, (size_t)f.size};
+        else if (f.number == 2 && f.type == 2)
+            *type = (slice){f.data, (size_t)f.size};
     }
+    return more;
+}
+
+static int define_input(builder *b, scope *s, slice name, slice type, bz_value_id *id)
+{
+    if (!name.size)
+        return bz_fail(b->err, BZ_BAD_INPUT, "a graph input has no name");
+    const char *text = decode_text(b, name);
+    *id = define(b, s, name, text);
+    if (*id == BZ_NO_VALUE)
+        return bz_fail(b->err, BZ_BAD_INPUT, "two graph inputs are named '%s'", text);
+    const bz_type *declared;
+    if (!type.data)
+        return 0;
+    if (decode_type(b, type, &declared))
+        return bz_fail_in(b->err, "input '%s'", text);
+    b->model->values[*id].declared = declared;
+    return 0;
+}
+
+static int define_inputs(builder *b, scope *s, const parts *p, bz_graph *g, bool functions)
+{
+    g->inputs = BZ_NEW(b->arena, bz_value_id, p->n[INPUTS]);
+    for (size_t i = 0; i < p->n[INPUTS]; i++) {
+        slice name = p->item[INPUTS][i], type = {0};
+        if ((!functions && split_value(b, p->item[INPUTS][i], &name, &type)) ||
+            define_input(b, s, name, type, &g->inputs[i]))
+            return -1;
+    }
+    g->n_inputs = (int)p->n[INPUTS];
     return 0;
 }
 
 static int define_initializer(builder *b, scope *s, bz_tensor *t)
 {
-    if (!*t->name)
+    slice name = {(const uint8_t *)t->name, strlen(t->name)};
+    if (!name.size)
         return bz_fail(b->err, BZ_BAD_INPUT, "an initializer has no name");
-    bz_value_id id = define(b, s, t->name);
+    bz_value_id id = define(b, s, name, t->name);
     if (id == BZ_NO_VALUE) /* before IR version 4 initializers were listed as inputs, too */
-        id = (bz_value_id)bz_map_get(&s->names, t->name, strlen(t->name));
+        id = (bz_value_id)bz_map_get(&s->names, name.data, name.size);
     if (b->model->values[id].init)
         return bz_fail(b->err, BZ_BAD_INPUT, "two initializers are named '%s'", t->name);
     b->model->values[id].init = t;
     return 0;
 }
 
-static int define_initializers(builder *b, scope *s, const Onnx__GraphProto *p)
+static int define_initializers(builder *b, scope *s, const parts *p, bz_graph *g)
 {
-    bz_tensor *t = BZ_NEW(b->arena, bz_tensor, p->n_initializer + p->n_sparse_initializer);
-    for (size_t i = 0; i < p->n_initializer; i++, t++)
-        if (convert_tensor(b, p->initializer[i], t) || define_initializer(b, s, t))
+    bz_tensor *t = BZ_NEW(b->arena, bz_tensor, p->n[INITIALIZERS] + p->n[SPARSE]);
+    for (size_t i = 0; i < p->n[INITIALIZERS]; i++, t++)
+        if (decode_tensor(b, p->item[INITIALIZERS][i], t) || define_initializer(b, s, t))
             return -1;
-    for (size_t i = 0; i < p->n_sparse_initializer; i++, t++)
-        if (convert_sparse(b, p->sparse_initializer[i], t) || define_initializer(b, s, t))
+    for (size_t i = 0; i < p->n[SPARSE]; i++, t++)
+        if (decode_sparse(b, p->item[SPARSE][i], t) || define_initializer(b, s, t))
             return -1;
+    int n = g->n_inputs;
+    g->n_inputs = 0;
+    for (int i = 0; i < n; i++)
+        if (!b->model->values[g->inputs[i]].init)
+            g->inputs[g->n_inputs++] = g->inputs[i];
     return 0;
 }
 
-static int define_outputs(builder *b, scope *s, const Onnx__NodeProto *p, bz_node *node)
-{
-    bz_value_id *out = BZ_NEW(b->arena, bz_value_id, p->n_output);
-    for (size_t i = 0; i < p->n_output; i++) {
-        out[i] = BZ_NO_VALUE;
-        if (*p->output[i] && (out[i] = define(b, s, p->output[i])) == BZ_NO_VALUE)
-            return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) makes '%s', which is made elsewhere already",
-                           node->name, node->op, p->output[i]);
-    }
-    node->out = out;
-    node->n_out = (int)p->n_output;
-    return 0;
-}
-
-static int declare_types(builder *b, scope *s, Onnx__ValueInfoProto **infos, size_t n)
+static int declare_types(builder *b, scope *s, const slice *infos, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!infos[i]->name || !infos[i]->type)
-            continue;
-        uint32_t id = bz_map_get(&s->names, infos[i]->name, strlen(infos[i]->name));
+        slice name, type;
+        if (split_value(b, infos[i], &name, &type))
+            return -1;
+        uint32_t id = name.size && type.data ? bz_map_get(&s->names, name.data, name.size) : BZ_MAP_NONE;
         if (id == BZ_MAP_NONE || b->model->values[id].declared)
             continue;
-        const bz_type *t = convert_type(b, infos[i]->type);
-        if (!t)
-            return bz_fail_in(b->err, "value '%s'", infos[i]->name);
-        b->model->values[id].declared = t;
+        const bz_type *declared;
+        if (decode_type(b, type, &declared))
+            return bz_fail_in(b->err, "value '%s'", b->model->values[id].name);
+        b->model->values[id].declared = declared;
     }
     return 0;
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
+
+enum { N_INPUT = 1, N_OUTPUT = 2, N_NAME = 3, N_OP = 4, N_ATTRIBUTE = 5, N_DOMAIN = 7, N_OVERLOAD = 8 };
 
 static int opset_of(const builder *b, const char *domain)
 {
@@ -141,66 +203,100 @@ static int opset_of(const builder *b, const char *domain)
     return 0;
 }
 
-static int find_function(const builder *b, const bz_node *node, const Onnx__NodeProto *p)
+/* "domain\0name\0overload": what calls and functions find one another by. */
+static void function_key(const char *domain, const char *name, slice overload, bz_buf *key)
+{
+    bz_buf_put(key, domain, strlen(domain) + 1);
+    bz_buf_put(key, name, strlen(name) + 1);
+    bz_buf_put(key, overload.data, overload.size);
+}
+
+static int find_function(const builder *b, const bz_node *node, slice overload)
 {
     if (!b->model->file->n_functions)
         return -1;
-    enum { NODE_OVERLOAD = 8 }; /* newer than our schema */
-    size_t n = 0;
-    const uint8_t *overload = unknown_field(&p->base, NODE_OVERLOAD, 0, &n);
     bz_buf key = {0};
-    bz_buf_put(&key, node->domain, strlen(node->domain) + 1);
-    bz_buf_put(&key, node->op, strlen(node->op) + 1);
-    if (overload)
-        bz_buf_put(&key, overload, n);
+    function_key(node->domain, node->op, overload, &key);
     uint32_t k = bz_map_get(&b->model->file->function_names, key.data, key.len);
     bz_buf_free(&key);
     return k == BZ_MAP_NONE ? -1 : (int)k;
 }
 
-static int build_attrs(builder *b, scope *s, const Onnx__NodeProto *p, bz_node *node)
+/* First look at a node: who it is, how much of everything it has, and what it makes. */
+static int name_node(builder *b, scope *s, slice m, bz_node *node)
 {
-    bz_attr *attrs = BZ_NEW(b->arena, bz_attr, p->n_attribute);
-    for (size_t i = 0; i < p->n_attribute; i++) {
-        int result = convert_attr(b, s, p->attribute[i], &attrs[node->n_attrs]);
-        if (result < 0)
-            return bz_fail_in(b->err, "node '%s' (%s)", node->name, node->op);
-        if (result == 0)
-            node->n_attrs++;
-        else
-            attrs[node->n_attrs] = (bz_attr){0};
+    wire_reader r = read_message(b, m);
+    wire_field f;
+    slice overload = {0};
+    size_t n_in = 0, n_out = 0, n_attrs = 0;
+    int more;
+    node->name = node->op = node->domain = "";
+    while ((more = wire_next(&r, &f, b->err)) > 0) {
+        slice bytes = {f.data, (size_t)f.size};
+        if (f.type != 2)
+            continue;
+        n_in += f.number == N_INPUT;
+        n_out += f.number == N_OUTPUT;
+        n_attrs += f.number == N_ATTRIBUTE;
+        if (f.number == N_NAME)
+            node->name = decode_text(b, bytes);
+        else if (f.number == N_OP)
+            node->op = decode_word(b, bytes);
+        else if (f.number == N_DOMAIN)
+            node->domain = is_text(bytes, "ai.onnx") ? "" : decode_word(b, bytes);
+        else if (f.number == N_OVERLOAD)
+            overload = bytes;
     }
-    node->attrs = attrs;
-    return 0;
-}
-
-static int build_inputs(builder *b, scope *s, const Onnx__NodeProto *p, bz_node *node)
-{
-    bz_value_id *in = BZ_NEW(b->arena, bz_value_id, p->n_input);
-    for (size_t i = 0; i < p->n_input; i++) {
-        in[i] = BZ_NO_VALUE;
-        if (*p->input[i] && (in[i] = resolve(b, s, p->input[i])) == BZ_NO_VALUE)
-            return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) reads '%s', which nothing makes", node->name, node->op,
-                           p->input[i]);
-    }
-    node->in = in;
-    node->n_in = (int)p->n_input;
-    return 0;
-}
-
-static int name_node(builder *b, scope *s, const Onnx__NodeProto *p, bz_node *node)
-{
-    node->name = p->name ? p->name : "";
-    node->op = p->op_type ? p->op_type : "";
-    node->domain = p->domain && strcmp(p->domain, "ai.onnx") != 0 ? p->domain : "";
+    if (more < 0)
+        return -1;
     if (!*node->op)
         return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' has no operator type", node->name);
-    if (p->n_input > INT16_MAX || p->n_output > INT16_MAX || p->n_attribute > INT16_MAX)
+    if (n_in > INT16_MAX || n_out > INT16_MAX || n_attrs > INT16_MAX)
         return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) has more than %d operands or attributes", node->name,
                        node->op, INT16_MAX);
     node->opset = opset_of(b, node->domain);
-    node->function = find_function(b, node, p);
-    return define_outputs(b, s, p, node);
+    node->function = find_function(b, node, overload);
+    bz_value_id *ids = BZ_NEW(b->arena, bz_value_id, n_in + n_out);
+    node->in = ids;
+    node->n_in = (int)n_in;
+    node->attrs = BZ_NEW(b->arena, bz_attr, n_attrs);
+    node->out = ids += n_in;
+    for (r = read_message(b, m); wire_next(&r, &f, b->err) > 0;) {
+        if (f.number != N_OUTPUT || f.type != 2)
+            continue;
+        slice name = {f.data, (size_t)f.size};
+        ids[node->n_out] = name.size ? define(b, s, name, NULL) : BZ_NO_VALUE;
+        if (name.size && ids[node->n_out] == BZ_NO_VALUE)
+            return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) makes '%s', which is made elsewhere already",
+                           node->name, node->op, decode_text(b, name));
+        node->n_out++;
+    }
+    return 0;
+}
+
+/* Second look, when all names are known: what it reads, and its attributes. */
+static int link_node(builder *b, scope *s, slice m, bz_node *node)
+{
+    wire_reader r = read_message(b, m);
+    wire_field f;
+    bz_value_id *in = (bz_value_id *)node->in;
+    bz_attr *attrs = (bz_attr *)node->attrs;
+    while (wire_next(&r, &f, b->err) > 0) {
+        slice bytes = {f.data, (size_t)f.size};
+        if (f.number == N_INPUT && f.type == 2) {
+            *in = bytes.size ? resolve(b, s, bytes) : BZ_NO_VALUE;
+            if (bytes.size && *in == BZ_NO_VALUE)
+                return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) reads '%s', which nothing makes", node->name,
+                               node->op, decode_text(b, bytes));
+            in++;
+        } else if (f.number == N_ATTRIBUTE && f.type == 2) {
+            int result = decode_attr(b, s, bytes, &attrs[node->n_attrs]);
+            if (result < 0) /* deep down the way there would be longer than the reason */
+                return b->depth > 3 ? -1 : bz_fail_in(b->err, "node '%s' (%s)", node->name, node->op);
+            node->n_attrs += result == 0;
+        }
+    }
+    return 0;
 }
 
 /* ---- topological order --------------------------------------------------------------------- */
@@ -302,62 +398,58 @@ static int sort_nodes(builder *b, bz_graph *g, bz_value_id first)
 
 /* ---- graphs -------------------------------------------------------------------------------- */
 
-static int build_nodes(builder *b, scope *s, bz_graph *g, Onnx__NodeProto **p, size_t n)
+static int build_nodes(builder *b, scope *s, bz_graph *g, const parts *p)
 {
-    if (n > INT32_MAX / 4 || b->model->n_values > MAX_VALUES)
+    if (p->n[NODES] > INT32_MAX / 4 || b->model->n_values > MAX_VALUES)
         return bz_fail(b->err, BZ_BAD_INPUT, "the model has too many nodes");
-    g->nodes = BZ_NEW(b->arena, bz_node, n);
-    g->n_nodes = (int)n;
-    for (size_t i = 0; i < n; i++)
-        if (name_node(b, s, p[i], &g->nodes[i]))
+    g->nodes = BZ_NEW(b->arena, bz_node, p->n[NODES]);
+    g->n_nodes = (int)p->n[NODES];
+    for (int i = 0; i < g->n_nodes; i++)
+        if (name_node(b, s, p->item[NODES][i], &g->nodes[i]))
             return -1;
     return 0;
 }
 
 /* Names are all defined by now, so nodes may stand in any order. */
-static int link_nodes(builder *b, scope *s, bz_graph *g, Onnx__NodeProto **p)
+static int link_nodes(builder *b, scope *s, bz_graph *g, const parts *p)
 {
     for (int i = 0; i < g->n_nodes; i++)
-        if (build_inputs(b, s, p[i], &g->nodes[i]) || build_attrs(b, s, p[i], &g->nodes[i]))
+        if (link_node(b, s, p->item[NODES][i], &g->nodes[i]))
             return -1;
     return sort_nodes(b, g, s->first);
 }
 
-static int link_outputs(builder *b, scope *s, bz_graph *g, const char *const *names, size_t n)
+static int link_outputs(builder *b, scope *s, bz_graph *g, const parts *p, bool functions)
 {
-    g->outputs = BZ_NEW(b->arena, bz_value_id, n);
-    g->n_outputs = (int)n;
-    for (size_t i = 0; i < n; i++) {
-        g->outputs[i] = *names[i] ? resolve(b, s, names[i]) : BZ_NO_VALUE;
-        if (g->outputs[i] == BZ_NO_VALUE && *names[i])
-            return bz_fail(b->err, BZ_BAD_INPUT, "graph output '%s' is made by nothing", names[i]);
+    g->outputs = BZ_NEW(b->arena, bz_value_id, p->n[OUTPUTS]);
+    g->n_outputs = (int)p->n[OUTPUTS];
+    for (size_t i = 0; i < p->n[OUTPUTS]; i++) {
+        slice name = p->item[OUTPUTS][i], type;
+        if (!functions && split_value(b, p->item[OUTPUTS][i], &name, &type))
+            return -1;
+        g->outputs[i] = name.size ? resolve(b, s, name) : BZ_NO_VALUE;
+        if (g->outputs[i] == BZ_NO_VALUE && name.size)
+            return bz_fail(b->err, BZ_BAD_INPUT, "graph output '%s' is made by nothing", decode_text(b, name));
     }
     return 0;
 }
 
-static int fill_graph(builder *b, scope *s, bz_graph *g, const Onnx__GraphProto *p)
+static int fill_graph(builder *b, scope *s, bz_graph *g, slice m)
 {
-    g->name = p->name ? p->name : "";
-    g->inputs = BZ_NEW(b->arena, bz_value_id, p->n_input);
-    for (size_t i = 0; i < p->n_input; i++)
-        if (define_input(b, s, p->input[i]->name ? p->input[i]->name : "", p->input[i]->type, &g->inputs[i]))
-            return -1;
-    if (define_initializers(b, s, p))
+    parts p = {0};
+    if (find_parts(b, m, GRAPH_PART, G_NAME, &p))
         return -1;
-    for (size_t i = 0; i < p->n_input; i++)
-        if (!b->model->values[g->inputs[i]].init)
-            g->inputs[g->n_inputs++] = g->inputs[i];
-    const char **names = BZ_NEW(b->arena, const char *, p->n_output);
-    for (size_t i = 0; i < p->n_output; i++)
-        names[i] = p->output[i]->name ? p->output[i]->name : "";
-    return build_nodes(b, s, g, p->node, p->n_node) || declare_types(b, s, p->value_info, p->n_value_info) ||
-                   declare_types(b, s, p->output, p->n_output) || link_nodes(b, s, g, p->node) ||
-                   link_outputs(b, s, g, names, p->n_output)
+    g->name = decode_text(b, p.name);
+    bz_map_reserve(&s->names, (uint32_t)(p.n[INPUTS] + p.n[INITIALIZERS] + p.n[SPARSE] + p.n[NODES]));
+    return define_inputs(b, s, &p, g, false) || define_initializers(b, s, &p, g) || build_nodes(b, s, g, &p) ||
+                   declare_types(b, s, p.item[VALUES], p.n[VALUES]) ||
+                   declare_types(b, s, p.item[OUTPUTS], p.n[OUTPUTS]) || link_nodes(b, s, g, &p) ||
+                   link_outputs(b, s, g, &p, false)
                ? -1
                : 0;
 }
 
-bz_graph *build_graph(builder *b, scope *outer, const Onnx__GraphProto *p)
+bz_graph *build_graph(builder *b, scope *outer, slice m)
 {
     if (b->depth >= MAX_DEPTH) {
         bz_fail(b->err, BZ_BAD_INPUT, "graphs are nested more than %d deep", MAX_DEPTH);
@@ -366,7 +458,7 @@ bz_graph *build_graph(builder *b, scope *outer, const Onnx__GraphProto *p)
     b->depth++;
     bz_graph *g = BZ_NEW(b->arena, bz_graph, 1);
     scope s = {.outer = outer, .first = b->model->n_values};
-    int failed = fill_graph(b, &s, g, p);
+    int failed = fill_graph(b, &s, g, m);
     g->captures = s.captures;
     g->n_captures = s.n_captures;
     bz_map_free(&s.names);
@@ -374,30 +466,51 @@ bz_graph *build_graph(builder *b, scope *outer, const Onnx__GraphProto *p)
     return failed ? NULL : g;
 }
 
-static int fill_function(builder *b, scope *s, bz_graph *g, const function_proto *f)
+static int fill_function(builder *b, scope *s, bz_graph *g, slice m)
 {
-    g->name = f->name ? f->name : "";
-    g->inputs = BZ_NEW(b->arena, bz_value_id, f->n_input);
-    g->n_inputs = (int)f->n_input;
-    for (size_t i = 0; i < f->n_input; i++)
-        if (define_input(b, s, f->input[i], NULL, &g->inputs[i]))
-            return -1;
-    return build_nodes(b, s, g, f->node, f->n_node) || link_nodes(b, s, g, f->node) ||
-                   link_outputs(b, s, g, (const char *const *)f->output, f->n_output)
+    parts p = {0};
+    if (find_parts(b, m, FUNCTION_PART, F_NAME, &p))
+        return -1;
+    g->name = decode_text(b, p.name);
+    return define_inputs(b, s, &p, g, true) || build_nodes(b, s, g, &p) || link_nodes(b, s, g, &p) ||
+                   link_outputs(b, s, g, &p, true)
                ? -1
                : 0;
 }
 
 int bz_model_inline(bz_model *model, const bz_node *call, bz_graph **body, bz_error *err)
 {
-    const function_proto *f = model->file->functions[call->function];
+    enum { F_OPSETS = 9 };
+    slice f = model->file->functions[call->function];
     builder b = {.model = model, .arena = &model->arena, .err = err, .call = call, .function = f};
-    b.opsets = convert_opsets(&b, f->opset_import, f->n_opset_import);
-    b.n_opsets = (int)f->n_opset_import;
     bz_graph *g = BZ_NEW(b.arena, bz_graph, 1);
     scope s = {.first = model->n_values};
-    int failed = fill_function(&b, &s, g, f);
+    int failed = decode_opsets(&b, f, F_OPSETS) || fill_function(&b, &s, g, f);
     bz_map_free(&s.names);
     *body = failed ? NULL : g;
     return failed ? bz_fail_in(err, "function '%s'", call->op) : 0;
+}
+
+int add_function(builder *b, slice m)
+{
+    bz_model_file *file = b->model->file;
+    wire_reader r = read_message(b, m);
+    wire_field f;
+    slice name = {0}, domain = {0}, overload = {0};
+    int more;
+    while ((more = wire_next(&r, &f, b->err)) > 0) {
+        slice bytes = {f.data, (size_t)f.size};
+        if (f.type == 2 && f.number == F_NAME)
+            name = bytes;
+        else if (f.type == 2 && f.number == F_DOMAIN)
+            domain = bytes;
+        else if (f.type == 2 && f.number == F_OVERLOAD)
+            overload = bytes;
+    }
+    bz_buf key = {0};
+    function_key(is_text(domain, "ai.onnx") ? "" : decode_word(b, domain), decode_word(b, name), overload, &key);
+    bz_map_add(&file->function_names, bz_arena_dup(b->arena, key.data, key.len), key.len, (uint32_t)file->n_functions);
+    bz_buf_free(&key);
+    file->functions[file->n_functions++] = m;
+    return more;
 }

@@ -1,6 +1,5 @@
-/* The way in: map, walk, unpack, build. */
+/* The way in: map, find the graph, build. */
 #include "onnx/build.h"
-#include "onnx/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,36 +27,14 @@ const char *bz_symbol_text(const bz_model *model, bz_dim symbol, char *out)
     return out;
 }
 
-static void add_functions(builder *b, const Onnx__ModelProto *p)
-{
-    bz_model_file *file = b->model->file;
-    enum { FUNCTION_OVERLOAD = 13 }; /* newer than our schema */
-    file->functions = BZ_NEW(b->arena, const function_proto *, p->n_functions);
-    for (size_t i = 0; i < p->n_functions; i++) {
-        const Onnx__FunctionProto *f = p->functions[i];
-        const char *domain = f->domain && strcmp(f->domain, "ai.onnx") != 0 ? f->domain : "",
-                   *name = f->name ? f->name : "";
-        size_t n = 0;
-        const uint8_t *overload = unknown_field(&f->base, FUNCTION_OVERLOAD, 0, &n);
-        bz_buf key = {0};
-        bz_buf_put(&key, domain, strlen(domain) + 1);
-        bz_buf_put(&key, name, strlen(name) + 1);
-        if (overload)
-            bz_buf_put(&key, overload, n);
-        bz_map_add(&file->function_names, bz_arena_dup(b->arena, key.data, key.len), key.len,
-                   (uint32_t)file->n_functions);
-        bz_buf_free(&key);
-        file->functions[file->n_functions++] = f;
-    }
-}
+enum { M_IR_VERSION = 1, M_PRODUCER = 2, M_GRAPH = 7, M_OPSETS = 8, M_FUNCTION = 25 };
 
-static int set_opsets(builder *b, const Onnx__ModelProto *p)
+static int set_opsets(builder *b, slice m)
 {
     static const bz_opset FIRST = {"", 1};
-    b->model->ir_version = p->ir_version;
-    b->opsets = convert_opsets(b, p->opset_import, p->n_opset_import);
-    b->n_opsets = (int)p->n_opset_import;
-    if (!b->n_opsets && p->ir_version >= 3)
+    if (decode_opsets(b, m, M_OPSETS))
+        return -1;
+    if (!b->n_opsets && b->model->ir_version >= 3)
         return bz_fail(b->err, BZ_BAD_INPUT, "the file does not say which operator set it uses (no opset_import)");
     if (!b->n_opsets) {
         b->opsets = &FIRST;
@@ -69,16 +46,35 @@ static int set_opsets(builder *b, const Onnx__ModelProto *p)
     return 0;
 }
 
-static int build_model(builder *b, const Onnx__ModelProto *p)
+/* Functions first: nodes look them up. Operator sets may stand behind the graph in the file. */
+static int build_model(builder *b, slice m)
 {
-    if (!p || !p->graph)
-        return bz_fail(b->err, BZ_BAD_INPUT,
-                       p ? "there is no graph in it: this is no ONNX model" : "the file is damaged, or no ONNX model");
-    b->model->producer = p->producer_name ? p->producer_name : "";
-    add_functions(b, p);
-    if (set_opsets(b, p))
+    wire_reader r = read_message(b, m);
+    wire_field f;
+    slice graph = {0};
+    size_t n_functions = 0;
+    int more;
+    b->model->producer = "";
+    while ((more = wire_next(&r, &f, b->err)) > 0) {
+        if (f.number == M_IR_VERSION && f.type == 0)
+            b->model->ir_version = (int64_t)f.value;
+        else if (f.number == M_PRODUCER && f.type == 2)
+            b->model->producer = decode_text(b, (slice){f.data, (size_t)f.size});
+        else if (f.number == M_GRAPH && f.type == 2)
+            graph = (slice){f.data, (size_t)f.size};
+        n_functions += f.number == M_FUNCTION && f.type == 2;
+    }
+    if (more < 0)
         return -1;
-    b->model->graph = build_graph(b, NULL, p->graph);
+    if (!graph.data)
+        return bz_fail(b->err, BZ_BAD_INPUT, "there is no graph in it: this is no ONNX model");
+    b->model->file->functions = BZ_NEW(b->arena, slice, n_functions);
+    for (r = read_message(b, m); n_functions && wire_next(&r, &f, b->err) > 0;)
+        if (f.number == M_FUNCTION && f.type == 2 && add_function(b, (slice){f.data, (size_t)f.size}))
+            return -1;
+    if (set_opsets(b, m))
+        return -1;
+    b->model->graph = build_graph(b, NULL, graph);
     return b->model->graph ? 0 : -1;
 }
 
@@ -107,15 +103,7 @@ static int parse(bz_model_file *file, const char *path, bz_model **model, bz_err
     *m = (bz_model){.file = file, .file_size = file->size};
     m->path = bz_arena_str(&m->arena, path);
     builder b = {.model = m, .arena = &m->arena, .err = err};
-    bz_buf skeleton = {0};
-    int failed = wire_skeleton(file->data, file->size, &skeleton, err);
-    if (!failed) {
-        ProtobufCAllocator allocator = arena_allocator(&m->arena);
-        failed = build_model(
-            &b, onnx__model_proto__unpack(&allocator, skeleton.len, (const uint8_t *)bz_buf_text(&skeleton)));
-    }
-    bz_buf_free(&skeleton);
-    failed = failed || check_external(m, err);
+    int failed = build_model(&b, (slice){file->data, file->size}) || check_external(m, err);
     if (failed) {
         bz_fail_in(err, "%s", path);
         bz_model_free(m);
@@ -150,6 +138,8 @@ void bz_model_free(bz_model *m)
         return;
     file_unmap(m->file);
     bz_map_free(&m->file->symbols);
+    bz_map_free(&m->file->words);
+    free((void *)m->file->word);
     bz_map_free(&m->file->function_names);
     free(m->file);
     free(m->values);

@@ -1,6 +1,5 @@
-/* One walk over the wire format serves two copies of a model: the skeleton, which the protobuf
- * library then unpacks, and the stripped file. Which fields hold messages is a table; all other
- * fields are copied as they are, so that what is newer than our schema is not lost. */
+/* Reading fields, and copying a model without its weights. For the copy, which fields hold messages is
+ * a table; all other fields are copied as they are, so that what is newer than we are is not lost. */
 #include "onnx/wire.h"
 
 #include <string.h>
@@ -46,11 +45,6 @@ static const uint8_t CHILD[N_MESSAGES][MAX_FIELD] = {
     [TRAINING] = {[1] = GRAPH, [2] = GRAPH},
 };
 
-/* doc_string of each message; exporters put whole stack traces there. */
-static const uint8_t DOCUMENTATION[N_MESSAGES] = {
-    [MODEL] = 6, [GRAPH] = 10, [NODE] = 6, [ATTRIBUTE] = 13, [TENSOR] = 12, [VALUE_INFO] = 3, [FUNCTION] = 8,
-};
-
 enum {
     T_DIMS = 1,
     T_DTYPE = 2,
@@ -58,7 +52,6 @@ enum {
     T_INT32S = 5,
     T_STRINGS = 6,
     T_INT64S = 7,
-    T_NAME = 8,
     T_RAW = 9,
     T_DOUBLES = 10,
     T_UINT64S = 11,
@@ -72,7 +65,7 @@ static bool is_payload(uint32_t field)
     return (field >= T_FLOATS && field <= T_INT64S) || (field >= T_RAW && field <= T_UINT64S);
 }
 
-int wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
+int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     uint64_t v = 0;
     for (int shift = 0; shift < 64 && *at < end; shift += 7) {
@@ -86,46 +79,10 @@ int wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
     return -1;
 }
 
-static int bad(const wire_reader *r, const uint8_t *at, const char *what, bz_error *err)
+int wire_bad(const wire_reader *r, const uint8_t *at, const char *what, bz_error *err)
 {
     return bz_fail(err, BZ_BAD_INPUT, "byte %zu: %s: the file is cut off, damaged, or no ONNX model",
                    (size_t)(at - r->base), what);
-}
-
-int wire_next(wire_reader *r, wire_field *f, bz_error *err)
-{
-    if (r->at == r->end)
-        return 0;
-    const uint8_t *start = r->at;
-    uint64_t tag;
-    if (wire_varint(&r->at, r->end, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
-        return bad(r, start, "no field can start here", err);
-    *f = (wire_field){.number = (uint32_t)(tag >> 3), .type = tag & 7, .start = start};
-    switch (f->type) {
-    case 0:
-        f->data = r->at;
-        if (wire_varint(&r->at, r->end, &f->value))
-            return bad(r, start, "a number has no end", err);
-        f->size = (uint64_t)(r->at - f->data);
-        return 1;
-    case 1:
-        f->size = 8;
-        break;
-    case 2:
-        if (wire_varint(&r->at, r->end, &f->size))
-            return bad(r, start, "a length has no end", err);
-        break;
-    case 5:
-        f->size = 4;
-        break;
-    default:
-        return bad(r, start, "a field has no known type", err);
-    }
-    if (f->size > (uint64_t)(r->end - r->at))
-        return bad(r, start, "a field is longer than what holds it", err);
-    f->data = r->at;
-    r->at += f->size;
-    return 1;
 }
 
 void wire_put_varint(bz_buf *out, uint64_t v)
@@ -143,7 +100,7 @@ void wire_put_tag(bz_buf *out, uint32_t number, uint8_t type)
 typedef struct {
     const uint8_t *base;
     bz_buf *out;
-    bool strip, sparse_constants;
+    bool sparse_constants;
     uint64_t keep;
     int64_t stripped, kept;
     bz_error *err;
@@ -151,8 +108,7 @@ typedef struct {
 
 static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t size, int depth);
 
-/* The skeleton's lengths are padded to a fixed five bytes, which is legal and saves moving what
- * follows; a file that others read gets the shortest form. */
+/* Room for a length that is not known yet; what it takes too much is taken back at the end. */
 enum { PADDED = 5 };
 
 static size_t begin_message(copier *c, uint32_t field)
@@ -169,11 +125,6 @@ static int end_message(copier *c, size_t start)
         return bz_fail(c->err, BZ_BAD_INPUT,
                        "the model's structure alone takes more than 2 GB: that is no model we can read");
     char *length = c->out->data + start - PADDED;
-    if (!c->strip) {
-        for (int i = 0; i < PADDED; i++, size >>= 7)
-            length[i] = (char)((size & 0x7f) | (i < PADDED - 1 ? 0x80 : 0));
-        return 0;
-    }
     bz_buf varint = {0};
     wire_put_varint(&varint, size);
     memmove(length + varint.len, length + PADDED, size);
@@ -187,24 +138,6 @@ static int copy_child(copier *c, uint32_t field, message kind, const uint8_t *da
 {
     size_t start = begin_message(c, field);
     return copy_message(c, kind, data, size, depth + 1) ? -1 : end_message(c, start);
-}
-
-/* A skeleton's tensor keeps all but its payload, whose place is told instead. */
-static int copy_tensor(copier *c, const uint8_t *data, uint64_t size)
-{
-    wire_reader r = {c->base, data, data + size};
-    wire_field f;
-    int more;
-    while ((more = wire_next(&r, &f, c->err)) > 0)
-        if (c->strip || (!is_payload(f.number) && f.number != DOCUMENTATION[TENSOR]))
-            bz_buf_put(c->out, f.start, (size_t)(r.at - f.start));
-    if (more == 0 && !c->strip) {
-        wire_place place = {(uint64_t)(data - c->base), size};
-        wire_put_tag(c->out, T_RAW, 2);
-        wire_put_varint(c->out, sizeof place);
-        bz_buf_put(c->out, &place, sizeof place);
-    }
-    return more;
 }
 
 /* Dimensions come one by one or packed; counts them. */
@@ -435,15 +368,13 @@ static bool knows_sparse_constants(const uint8_t *data, uint64_t size, uint32_t 
 static int copy_field(copier *c, message parent, bool constant, const wire_field *f, int depth)
 {
     message child = CHILD[parent][f->number];
-    if (c->strip && parent == GRAPH && child == TENSOR)
+    if (parent == GRAPH && child == TENSOR)
         return copy_initializer(c, f, depth);
     if (constant && child == ATTRIBUTE) {
         int done = copy_constant(c, f);
         if (done)
             return done < 0 ? -1 : 0;
     }
-    if (!c->strip && child == TRAINING)
-        return 0;
     return copy_child(c, f->number, child, f->data, f->size, depth);
 }
 
@@ -452,13 +383,11 @@ static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t s
     if (depth > MAX_DEPTH)
         return bz_fail(c->err, BZ_BAD_INPUT, "byte %zu: graphs or types are nested more than %d deep",
                        (size_t)(data - c->base), MAX_DEPTH);
-    if (kind == TENSOR)
-        return copy_tensor(c, data, size);
-    if (kind == SPARSE && c->strip)
+    if (kind == SPARSE)
         return copy_sparse(c, data, size);
     bool constant = c->sparse_constants && kind == NODE && node_is_constant(c, data, size);
     bool outer_sparse_constants = c->sparse_constants;
-    if (kind == FUNCTION && c->strip)
+    if (kind == FUNCTION)
         c->sparse_constants = knows_sparse_constants(data, size, F_OPSET);
     wire_reader r = {c->base, data, data + size};
     wire_field f;
@@ -466,11 +395,11 @@ static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t s
     int more;
     while ((more = wire_next(&r, &f, c->err)) > 0) {
         bool is_message = f.type == 2 && f.number < MAX_FIELD && CHILD[kind][f.number] != LEAF;
-        if (!is_message && (c->strip || f.number != DOCUMENTATION[kind] || kind == LEAF))
+        if (!is_message)
             continue;
         bz_buf_put(c->out, plain, (size_t)(f.start - plain));
         plain = r.at;
-        if (is_message && copy_field(c, kind, constant, &f, depth))
+        if (copy_field(c, kind, constant, &f, depth))
             return -1;
     }
     if (more == 0)
@@ -479,18 +408,11 @@ static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t s
     return more;
 }
 
-int wire_skeleton(const uint8_t *data, size_t size, bz_buf *out, bz_error *err)
-{
-    copier c = {.base = data, .out = out, .err = err};
-    return copy_message(&c, MODEL, data, size, 0);
-}
-
 int wire_strip(const uint8_t *data, size_t size, uint64_t keep, bz_buf *out, int64_t *stripped, int64_t *kept,
                bz_error *err)
 {
     copier c = {.base = data,
                 .out = out,
-                .strip = true,
                 .sparse_constants = knows_sparse_constants(data, size, M_OPSET),
                 .keep = keep,
                 .err = err};

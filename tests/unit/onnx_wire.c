@@ -254,36 +254,6 @@ static void padded_model_loads(void **state)
     bz_buf_free(&model);
 }
 
-/* The skeleton's size follows the structure, not the weights. */
-static void skeleton_holds_no_weights(void **state)
-{
-    (void)state;
-    enum { MEGABYTE = 1 << 20 };
-    char *zeroes = calloc(1, MEGABYTE);
-    bz_buf graph = {0}, sparse = {0}, node = a_node("Constant", "c", "", "k"), attr = an_attr("value", 4), t;
-    put_message(&graph, GRAPH_INIT, a_raw_tensor("raw", BZ_U8, "1048576", zeroes, MEGABYTE));
-    t = a_tensor("floats", BZ_F32, "262144");
-    put_bytes(&t, TENSOR_FLOATS, zeroes, MEGABYTE);
-    put_message(&graph, GRAPH_INIT, t);
-    t = a_tensor("texts", BZ_STRING, "1");
-    put_bytes(&t, TENSOR_STRINGS, zeroes, MEGABYTE);
-    put_bytes(&t, 12, zeroes, MEGABYTE); /* documentation */
-    put_message(&graph, GRAPH_INIT, t);
-    put_message(&sparse, 1, a_raw_tensor("s", BZ_U8, "1048576", zeroes, MEGABYTE));
-    put_int(&sparse, 3, MEGABYTE);
-    put_message(&graph, GRAPH_SPARSE, sparse);
-    put_message(&attr, ATTR_T, a_raw_tensor("v", BZ_U8, "1048576", zeroes, MEGABYTE));
-    put_message(&node, NODE_ATTR, attr);
-    put_bytes(&node, 6, zeroes, MEGABYTE);
-    put_message(&graph, GRAPH_NODE, node);
-    bz_buf model = a_model(8, 17, graph), skeleton = {0};
-    assert_int_equal(wire_skeleton((uint8_t *)model.data, model.len, &skeleton, NULL), 0);
-    assert_true(skeleton.len < 1000);
-    bz_buf_free(&skeleton);
-    bz_buf_free(&model);
-    free(zeroes);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,7 +263,6 @@ int main(void)
         cmocka_unit_test(cut_off_at_every_byte),
         cmocka_unit_test(garbled_at_every_byte),
         cmocka_unit_test(padded_model_loads),
-        cmocka_unit_test(skeleton_holds_no_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
