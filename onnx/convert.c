@@ -140,8 +140,9 @@ static int set_dims(builder *b, bz_tensor *t, const int64_t *dims, size_t rank)
     if (rank > BZ_MAX_RANK)
         return bz_fail(b->err, BZ_BAD_INPUT, "tensor '%s' has %zu dimensions: more than %d are not supported", t->name,
                        rank, BZ_MAX_RANK);
+    static const int64_t NONE[1];
     t->rank = (int)rank;
-    t->dims = dims;
+    t->dims = rank ? dims : NONE;
     t->n = 1;
     for (size_t i = 0; i < rank; i++) {
         if (dims[i] < 0)
