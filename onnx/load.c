@@ -28,7 +28,7 @@ const char *bz_symbol_text(const bz_model *model, bz_dim symbol, char *out)
     return out;
 }
 
-static void add_functions(builder *b, const Onnx__ModelProto *p)
+static int add_functions(builder *b, const Onnx__ModelProto *p)
 {
     bz_model_file *file = b->model->file;
     enum { FUNCTION_OVERLOAD = 13 }; /* newer than our schema */
@@ -44,11 +44,14 @@ static void add_functions(builder *b, const Onnx__ModelProto *p)
         bz_buf_put(&key, name, strlen(name) + 1);
         if (overload)
             bz_buf_put(&key, overload, n);
-        bz_map_add(&file->function_names, bz_arena_dup(b->arena, key.data, key.len), key.len,
-                   (uint32_t)file->n_functions);
+        uint32_t k = bz_map_add(&file->function_names, bz_arena_dup(b->arena, key.data, key.len), key.len,
+                                (uint32_t)file->n_functions);
         bz_buf_free(&key);
+        if (k != (uint32_t)file->n_functions)
+            return bz_fail(b->err, BZ_BAD_INPUT, "two functions are named '%s' (domain '%s')", name, domain);
         file->functions[file->n_functions++] = f;
     }
+    return 0;
 }
 
 static int set_opsets(builder *b, const Onnx__ModelProto *p)
@@ -75,8 +78,7 @@ static int build_model(builder *b, const Onnx__ModelProto *p)
         return bz_fail(b->err, BZ_BAD_INPUT,
                        p ? "there is no graph in it: this is no ONNX model" : "the file is damaged, or no ONNX model");
     b->model->producer = p->producer_name ? p->producer_name : "";
-    add_functions(b, p);
-    if (set_opsets(b, p))
+    if (add_functions(b, p) || set_opsets(b, p))
         return -1;
     b->model->graph = build_graph(b, NULL, p->graph);
     return b->model->graph ? 0 : -1;
