@@ -187,7 +187,7 @@ static int classifier_shape(call *c)
 
 static int regressor_shape(call *c)
 {
-    bz_dim n;
+    bz_dim n = 0;
     int64_t targets = attr_int(c, !strcmp(c->node->op, "LinearRegressor") ? "targets" : "n_targets", 1);
     if (samples(c, &n))
         return -1;

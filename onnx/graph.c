@@ -507,10 +507,17 @@ int add_function(builder *b, slice m)
         else if (f.type == 2 && f.number == F_OVERLOAD)
             overload = bytes;
     }
+    if (more < 0)
+        return -1;
+    const char *name_text = decode_word(b, name),
+               *domain_text = is_text(domain, "ai.onnx") ? "" : decode_word(b, domain);
     bz_buf key = {0};
-    function_key(is_text(domain, "ai.onnx") ? "" : decode_word(b, domain), decode_word(b, name), overload, &key);
-    bz_map_add(&file->function_names, bz_arena_dup(b->arena, key.data, key.len), key.len, (uint32_t)file->n_functions);
+    function_key(domain_text, name_text, overload, &key);
+    const char *kept = bz_arena_dup(b->arena, key.data, key.len);
+    uint32_t k = bz_map_add(&file->function_names, kept, key.len, (uint32_t)file->n_functions);
     bz_buf_free(&key);
+    if (k != (uint32_t)file->n_functions)
+        return bz_fail(b->err, BZ_BAD_INPUT, "two functions are named '%s' (domain '%s')", name_text, domain_text);
     file->functions[file->n_functions++] = m;
-    return more;
+    return 0;
 }

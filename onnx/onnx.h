@@ -59,7 +59,7 @@ typedef struct bz_tensor {
     const char *name;
     bz_dtype dtype;
     int rank;
-    const int64_t *dims;                      /* [rank], all >= 0 */
+    const int64_t *dims;                      /* [rank], all >= 0; not NULL for a scalar, either */
     int64_t n;                                /* elements */
     uint64_t at, size;                        /* where the TensorProto lies in the file */
     const struct bz_tensor *values, *indices; /* of a sparse tensor; else NULL */

@@ -345,7 +345,7 @@ static bool node_is_constant(const copier *c, const uint8_t *data, uint64_t size
 static bool knows_sparse_constants(const uint8_t *data, uint64_t size, uint32_t import)
 {
     wire_reader r = {data, data, data + size};
-    wire_field f, g;
+    wire_field f = {0}, g = {0};
     while (wire_next(&r, &f, NULL) > 0) {
         if (f.number != import || f.type != 2)
             continue;
@@ -390,7 +390,7 @@ static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t s
     if (kind == FUNCTION)
         c->sparse_constants = knows_sparse_constants(data, size, F_OPSET);
     wire_reader r = {c->base, data, data + size};
-    wire_field f;
+    wire_field f = {0};
     const uint8_t *plain = data; /* start of what is to be copied as it is, all at once */
     int more;
     while ((more = wire_next(&r, &f, c->err)) > 0) {

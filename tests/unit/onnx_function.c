@@ -201,6 +201,21 @@ static void constants_inside_functions(void **state)
     bz_buf_free(&bytes);
 }
 
+static void duplicate_functions_are_refused(void **state)
+{
+    (void)state;
+    bz_buf graph = {0};
+    put_text(&graph, GRAPH_NAME, "g");
+    bz_buf bytes = a_model(8, 17, graph);
+    for (int i = 0; i < 2; i++)
+        put_message(&bytes, MODEL_FUNCTION, a_function("local", "F", "", ""));
+    bz_model *m;
+    bz_error err = {0};
+    assert_int_equal(bz_model_parse(bytes.data, bytes.len, "test", &m, &err), -1);
+    assert_string_equal(err.text, "test: two functions are named 'F' (domain 'local')");
+    bz_buf_free(&bytes);
+}
+
 static void broken_functions(void **state)
 {
     (void)state;
@@ -223,6 +238,7 @@ int main(void)
         cmocka_unit_test(references_outside_functions_are_left_out),
         cmocka_unit_test(bodies_inside_functions),
         cmocka_unit_test(constants_inside_functions),
+        cmocka_unit_test(duplicate_functions_are_refused),
         cmocka_unit_test(broken_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -530,7 +530,7 @@ static void full_disk_leaves_nothing(void **state)
     bz_strip_result r;
     bz_error err = {0};
     write_file("in.onnx", &bytes);
-    bz_buf_extend(&filler, 16384);
+    memset(bz_buf_extend(&filler, 16384), 0, 16384);
     int fd = open("disk/filler", O_WRONLY | O_CREAT, 0666);
     ssize_t filled = write(fd, filler.data, filler.len);
     close(fd);

@@ -195,6 +195,12 @@ static void empty_and_scalar(void **state)
     static const int64_t SEVEN[] = {7};
     ints_are(a_tensor("t", BZ_I64, "0"), GRAPH_INIT, NULL, 0);
     ints_are(a_tensor("t", BZ_I64, "3x0x2"), GRAPH_INIT, NULL, 0);
+    bz_buf bytes;
+    bz_model *m;
+    assert_int_equal(load_tensor(a_tensor("t", BZ_I64, ""), GRAPH_INIT, &bytes, &m, NULL), 0);
+    assert_non_null(only_tensor(m)->dims); /* so that it can be copied like any other */
+    bz_model_free(m);
+    bz_buf_free(&bytes);
     ints_are(a_raw_tensor("t", BZ_I64, "", "\007\0\0\0\0\0\0", 8), GRAPH_INIT, SEVEN, 1);
 }
 
