@@ -6,8 +6,6 @@
 #include <string.h>
 
 static const bz_command *const COMMANDS[] = {
-    &bz_command_layers,
-    &bz_command_strip,
 };
 enum { N_COMMANDS = sizeof COMMANDS / sizeof *COMMANDS };
 
