@@ -49,5 +49,6 @@ int bz_output(const char *path, const bz_buf *text, bz_error *err);
 const char *bz_did_you_mean(const char *typed, const char *const *names, int n);
 
 
+extern const bz_command bz_command_profile;
 
 #endif

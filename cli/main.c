@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const bz_command *const COMMANDS[] = {
+    &bz_command_profile,
 };
 enum { N_COMMANDS = sizeof COMMANDS / sizeof *COMMANDS };
 
