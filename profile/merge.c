@@ -1,7 +1,7 @@
 /* Aligns a library's log with a timeline that has the same library's calls: each timeline call gets the
  * parameters of its log call, and the log's rows go. The two may stem from two runs of the program with
- * different numbers of iterations; so iterations are found in both, and aligned one by one: warm-up with
- * warm-up, the others with the last one that the log has. */
+ * different numbers of iterations: the log, whose parameters show what repeats, is continued by its own last
+ * iteration for as long as the timeline goes on. */
 #include "profile/columns.h"
 #include "profile/trace.h"
 
@@ -13,7 +13,8 @@ typedef struct {
     uint32_t *row;
     uint64_t *name;
     size_t n;
-    uint32_t *first, n_iterations; /* first[n_iterations] ends the last one */
+    size_t period; /* calls per iteration, 0 where nothing repeats */
+    uint32_t iterations;
 } sequence;
 
 static bool same_library(uint32_t a, uint32_t b)
@@ -34,7 +35,14 @@ static sequence collect(const bz_trace *t, bz_library library, bool log, bz_aren
             s.row[s.n] = (uint32_t)i;
             s.name[s.n++] = e->name[i];
         }
-    s.n_iterations = bz_find_period(s.name, NULL, s.n, &s.first, arena);
+    if (!log)
+        return s;
+    uint64_t *symbol = BZ_NEW(arena, uint64_t, s.n);
+    for (size_t i = 0; i < s.n; i++)
+        symbol[i] = s.name[i] << 32 | e->detail[s.row[i]];
+    uint32_t *first;
+    s.iterations = bz_find_period(symbol, NULL, s.n, &first, arena);
+    s.period = s.iterations ? first[s.iterations] - first[s.iterations - 1] : 0;
     return s;
 }
 
@@ -47,41 +55,31 @@ static void copy_call(bz_trace *t, uint32_t from, uint32_t to)
     e->flags[to] |= BZ_CALL_LOGGED | (e->flags[from] & BZ_CALL_FAILED);
 }
 
-/* Pairs two runs of calls in order. Where they differ, the nearest place where both agree again is taken;
- * what is skipped stays without a partner. Returns the number of pairs. */
-static size_t align(bz_trace *t, const sequence *log, size_t a, size_t a_end, const sequence *line, size_t b, size_t b_end)
+/* Call number i of the log continued by its last iteration. */
+static size_t continued(const sequence *log, size_t i)
 {
-    enum { LOOK_AHEAD = 128 };
-    size_t pairs = 0;
-    while (a < a_end && b < b_end) {
-        if (log->name[a] == line->name[b]) {
-            copy_call(t, log->row[a++], line->row[b++]);
-            pairs++;
-            continue;
-        }
-        size_t step = 1, i = 0;
-        bool found = false;
-        for (; step <= LOOK_AHEAD && !found; step++)
-            for (i = 0; i <= step && !found; i++)
-                found = a + i < a_end && b + step - i < b_end && log->name[a + i] == line->name[b + step - i];
-        if (!found)
-            break;
-        step--; /* both loops went one too far */
-        i--;
-        a += i;
-        b += step - i;
-    }
-    return pairs;
+    return i < log->n ? i : log->n - log->period + (i - log->n) % log->period;
 }
 
-static size_t align_all(bz_trace *t, const sequence *log, const sequence *line)
+/* Pairs the calls in order. Where they differ, the nearest place where both agree again is taken; what is
+ * skipped stays without a partner. Returns the number of pairs. */
+static size_t align(bz_trace *t, const sequence *log, const sequence *line)
 {
-    if (log->n == line->n || !log->n_iterations || !line->n_iterations)
-        return align(t, log, 0, log->n, line, 0, line->n);
-    size_t pairs = 0;
-    for (uint32_t i = 0; i < line->n_iterations; i++) {
-        uint32_t k = i < log->n_iterations ? i : log->n_iterations - 1;
-        pairs += align(t, log, log->first[k], log->first[k + 1], line, line->first[i], line->first[i + 1]);
+    enum { LOOK_AHEAD = 128 };
+    size_t pairs = 0, a = 0, b = 0, end = log->period ? SIZE_MAX / 2 : log->n;
+    while (a < end && b < line->n) {
+        bool found = false;
+        for (size_t step = 0; step <= LOOK_AHEAD && !found; step++)
+            for (size_t i = 0; i <= step && !found; i++)
+                if (a + i < end && b + step - i < line->n && log->name[continued(log, a + i)] == line->name[b + step - i]) {
+                    found = true;
+                    a += i;
+                    b += step - i;
+                }
+        if (!found)
+            break;
+        copy_call(t, log->row[continued(log, a++)], line->row[b++]);
+        pairs++;
     }
     return pairs;
 }
@@ -122,10 +120,14 @@ void bz_trace_merge_logs(bz_trace *t)
         }
         bz_arena arena = {0};
         sequence log = collect(t, LIBRARIES[k], true, &arena), line = collect(t, LIBRARIES[k], false, &arena);
-        size_t pairs = align_all(t, &log, &line);
+        if (!line.n || !log.n) {
+            bz_arena_free(&arena);
+            continue;
+        }
+        size_t pairs = align(t, &log, &line);
         bz_trace_cover(t, BZ_NONE, pairs == line.n ? BZ_COVERAGE_NOTE : BZ_COVERAGE_MISSING,
                        "%zu of %zu %s calls of the timeline got their parameters from the log (%zu calls in %u iterations there)", pairs, line.n, name,
-                       log.n, log.n_iterations);
+                       log.n, log.iterations);
         bz_arena_free(&arena);
         bool *keep = bz_alloc(e->n + 1, sizeof *keep);
         for (size_t i = 0; i < e->n; i++)

@@ -205,6 +205,9 @@ static uint32_t boundaries(const sequence *s, const period *p, size_t offset, ui
     /* forwards from there */
     k = 0;
     for (size_t i = first_at; i + length - length / 10 <= s->n && k + 1 < cap;) {
+        size_t left = s->n - i, n = left < length ? left : length;
+        if (i > start && difference(s, start, length < s->n - start ? length : s->n - start, i, n) > length / 4)
+            break; /* the program went on to something else */
         at[k++] = i;
         size_t next = i + length;
         if (next < s->n && s->symbol[next] != symbol) {
@@ -234,10 +237,15 @@ uint32_t bz_find_period(const uint64_t *symbol, const int64_t *gap, size_t n, ui
     sequence s = {.symbol = dense, .n = n, .n_symbols = number(symbol, n, dense)};
     s.balance = BZ_NEW(&scratch, int32_t, s.n_symbols);
     uint32_t found = 0;
-    period p = {0};
-    /* alike but for one event in twenty; if nothing is, but for one in four */
-    for (s.tolerance = 20; s.tolerance >= 4 && p.covered * 3 < n; s.tolerance -= 16)
+    /* alike but for one event in twenty; a single iteration behind a warm-up may differ in one of four */
+    s.tolerance = 20;
+    period p = best_period(&s, &scratch);
+    if (p.covered * 3 < n) {
+        s.tolerance = 4;
         p = best_period(&s, &scratch);
+        if (p.segments > 2)
+            p.segments = 0;
+    }
     if (p.segments >= 2 && p.covered * 3 >= n)
         found = boundaries(&s, &p, begins(&s, &p, gap), first, arena);
     bz_arena_free(&scratch);
