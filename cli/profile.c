@@ -12,8 +12,8 @@ const bz_command bz_command_profile = {"profile", "show [OPTIONS] FILE... | -o F
 
 typedef struct {
     const char *output, *trace, *iterations;
-    int64_t top;
-    bool json;
+    int64_t top, limit;
+    bool json, backtrace, logs, nsys;
 } settings;
 
 static int read_all(bz_trace *t, const bz_list *files, const settings *s, bz_error *err)
@@ -55,14 +55,49 @@ done:
     return status;
 }
 
+/* The answer and the way to more, on stderr: stdout is the program's. */
+static int capture(bz_list *arguments, const settings *s)
+{
+    bz_error err = {0};
+    bz_buf out = {0};
+    bz_trace *t = bz_trace_new();
+    int status = BZ_OK, program = 0;
+    char **argv = bz_alloc((size_t)arguments->n + 1, sizeof *argv);
+    for (int i = 0; i < arguments->n; i++)
+        argv[i] = (char *)(uintptr_t)arguments->item[i];
+    argv[arguments->n] = NULL;
+    bz_capture_options options = {.backtrace = s->backtrace, .logs = s->logs, .nsys = s->nsys, .limit = s->limit << 20};
+    if (bz_profile_capture(t, argv, &options, &program, &err) || bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, &err) ||
+        bz_trace_save(t, s->output, &err)) {
+        status = bz_report(&bz_command_profile, &err);
+    } else {
+        bz_trace_print(t, (int)s->top, &out);
+        const char *end = strchr(bz_buf_text(&out), '\n');
+        fprintf(stderr, "benanza profile: %.*s\nbenanza profile: %s is written: benanza profile show %s\n",
+                (int)(end ? end - out.data : 0), bz_buf_text(&out), s->output, s->output);
+        if (program) {
+            fprintf(stderr, "benanza profile: warning: the program ended with status %d\n", program);
+            status = BZ_INCOMPLETE;
+        }
+    }
+    free(argv);
+    bz_trace_free(t);
+    bz_buf_free(&out);
+    return status;
+}
+
 static int run(int argc, char **argv)
 {
-    settings s = {.top = 12};
+    settings s = {.top = 12, .limit = 256};
     const bz_option options[] = {
         {"o|output", BZ_OPTION_TEXT, &s.output, "FILE", "write the trace: one SQLite file"},
         {"trace", BZ_OPTION_TEXT, &s.trace, "FILE", "write a Chrome trace for Perfetto"},
         {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME", "the range of this name is an iteration (else: benanza_iteration, or detected)"},
         {"top", BZ_OPTION_INT, &s.top, "N", "rows per table (12)"},
+        {"backtrace", BZ_OPTION_FLAG, &s.backtrace, NULL, "record who called, natively and in Python"},
+        {"limit", BZ_OPTION_INT, &s.limit, "MB", "at most so much recording per process (256)"},
+        {"logs", BZ_OPTION_FLAG, &s.logs, NULL, "switch the logs of cuDNN and cuBLAS on, and read them"},
+        {"nsys", BZ_OPTION_FLAG, &s.nsys, NULL, "record with Nsight Systems"},
         {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON"},
         {0},
     };
@@ -74,8 +109,13 @@ static int run(int argc, char **argv)
     } else if (!rc && s.top > 100000000) {
         bz_fail(&err, BZ_USAGE, "--top wants at most 100000000");
         status = bz_report(&bz_command_profile, &err);
+    } else if (!rc && s.limit > 1 << 20) {
+        bz_fail(&err, BZ_USAGE, "--limit wants at most 1048576 (MB)");
+        status = bz_report(&bz_command_profile, &err);
     } else if (!rc && arguments.n && !strcmp(arguments.item[0], "show")) {
         status = show(&arguments, &s);
+    } else if (!rc && arguments.n && s.output) {
+        status = capture(&arguments, &s);
     } else if (!rc) {
         bz_fail(&err, BZ_USAGE, "what to do? benanza profile show FILE..., or benanza profile -o FILE -- COMMAND...");
         status = bz_report(&bz_command_profile, &err);

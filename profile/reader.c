@@ -8,7 +8,7 @@
 
 /* Told apart by content; the first that matches reads. */
 static const bz_reader *const READERS[] = {
-    &bz_reader_sqlite, &bz_reader_cudnn, &bz_reader_cublas, &bz_reader_onednn, &bz_reader_chrome,
+    &bz_reader_sqlite, &bz_reader_spool, &bz_reader_cudnn, &bz_reader_cublas, &bz_reader_onednn, &bz_reader_chrome,
 };
 enum { N_READERS = sizeof READERS / sizeof *READERS, HEAD = 1 << 16 };
 

@@ -15,7 +15,7 @@ typedef struct bz_reader {
     int (*read)(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err);
 } bz_reader;
 
-extern const bz_reader bz_reader_sqlite, bz_reader_chrome, bz_reader_cudnn, bz_reader_cublas, bz_reader_onednn;
+extern const bz_reader bz_reader_sqlite, bz_reader_chrome, bz_reader_cudnn, bz_reader_cublas, bz_reader_onednn, bz_reader_spool;
 
 /* As bz_profile_read, from a stream; NULL reader: by content. */
 int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, bz_error *err);
