@@ -312,7 +312,7 @@ static bool detect(bz_trace *t, bz_event_kind kind)
     return found;
 }
 
-/* Leading iterations that took at least 1.3 times as long as the typical one are warm-up; where nothing has a
+/* A first iteration that took 1.15 times as long as the typical one is warm-up, and those after it that took 1.3 times; where nothing has a
  * duration (a log), the first is. */
 static void tell_warm_up(bz_trace *t)
 {
@@ -326,7 +326,7 @@ static void tell_warm_up(bz_trace *t)
     free(latency);
     for (uint32_t i = 0; i + 1 < n; i++) {
         int64_t took = t->iteration[i].end - t->iteration[i].start;
-        if (took < typical + typical * 3 / 10 && (has_timeline(t) || i))
+        if (took < typical + typical * (i ? 30 : 15) / 100 && (has_timeline(t) || i))
             break;
         t->iteration[i].warm_up = true;
     }

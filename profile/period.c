@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
     size_t begin, length; /* the repeating stretch: begin is its first mark, length that of one segment */
     size_t covered;       /* events in it */
+    size_t mismatches;    /* by how many events its segments differ from the ones before them, in all */
     uint32_t segments;
     uint32_t mark;
 } period;
@@ -46,12 +47,13 @@ static size_t difference(const sequence *s, size_t a, size_t a_n, size_t b, size
     return d;
 }
 
-static bool alike(const sequence *s, size_t a, size_t a_n, size_t b, size_t b_n)
+static bool alike(const sequence *s, size_t a, size_t a_n, size_t b, size_t b_n, size_t *by)
 {
     size_t longer = a_n > b_n ? a_n : b_n, shorter = a_n > b_n ? b_n : a_n;
     if (longer - shorter > longer / s->tolerance)
         return false;
-    return difference(s, a, a_n, b, b_n) <= longer / s->tolerance;
+    *by = difference(s, a, a_n, b, b_n);
+    return *by <= longer / s->tolerance;
 }
 
 /* The longest stretch of segments between occurrences of `mark` in which each is like the one before. */
@@ -62,19 +64,23 @@ static period stretch(const sequence *s, uint32_t mark, size_t *at)
         if (s->gram[i] == mark)
             at[k++] = i;
     period best = {.mark = mark};
-    size_t from = 0;
+    size_t from = 0, mismatches = 0;
     for (size_t i = 1; i < k; i++) {
         /* the segment behind the last mark has no end: it is as long as the one before */
-        size_t length = at[i] - at[i - 1], end = i + 1 < k ? at[i + 1] : at[i] + length;
-        bool same = end <= s->n && alike(s, at[i - 1], length, at[i], end - at[i]);
+        size_t length = at[i] - at[i - 1], end = i + 1 < k ? at[i + 1] : at[i] + length, by = 0;
+        bool same = end <= s->n && alike(s, at[i - 1], length, at[i], end - at[i], &by);
+        mismatches += by;
         if (same && end - at[from] > best.covered) {
             best.begin = at[from];
             best.covered = end - at[from];
             best.segments = (uint32_t)(i - from + 1);
             best.length = best.covered / best.segments;
+            best.mismatches = mismatches;
         }
-        if (!same)
+        if (!same) {
             from = i;
+            mismatches = 0;
+        }
     }
     return best;
 }
@@ -90,6 +96,12 @@ static uint32_t number(const uint64_t *symbol, size_t n, uint32_t *dense)
     }
     bz_map_free(&ids);
     return n_ids;
+}
+
+/* What lies before the first mark and behind the last one may be parts of iterations as well. */
+static size_t reach(const period *p)
+{
+    return p->covered + p->length;
 }
 
 /* Of marks that occur equally often one finds what the other finds: two of each count are tried. */
@@ -108,10 +120,11 @@ static void try_marks(const sequence *s, period *best, bz_arena *scratch)
             continue;
         tried[n_tried++] = id;
         period p = stretch(s, id, at);
-        /* about the same stretch in more segments: the other one took two iterations for one */
-        bool longer = p.covered > best->covered + best->covered / 50;
-        bool finer = p.covered + p.covered / 50 >= best->covered && p.segments > best->segments;
-        if (p.segments >= 2 && (longer || finer))
+        /* About the same stretch in more segments: the other one took two iterations for one; unless the segments
+         * are less alike: then they are layers, and what begins or ends an iteration lies between them. */
+        bool as_long = reach(&p) + p.covered / 50 >= best->covered, longer = p.covered > reach(best) + best->covered / 50;
+        bool better = p.mismatches != best->mismatches ? p.mismatches < best->mismatches : p.segments > best->segments;
+        if (p.segments >= 2 && (longer || (as_long && better)))
             *best = p;
     }
 }
