@@ -1,6 +1,6 @@
 /* benanza profile: capture a run, look at what was captured or recorded by others. */
-#include "cli/cli.h"
 #include "profile/profile.h"
+#include "cli/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,8 @@ static int show(const bz_list *arguments, const settings *s)
         bz_trace_json(t, (int)s->top, &out);
     else
         bz_trace_print(t, (int)s->top, &out);
-    if ((s->trace && bz_trace_perfetto(t, s->trace, &err)) || (s->output && bz_trace_save(t, s->output, &err)) || bz_output(NULL, &out, &err))
+    if ((s->trace && bz_trace_perfetto(t, s->trace, &err)) || (s->output && bz_trace_save(t, s->output, &err)) ||
+        bz_output(NULL, &out, &err))
         goto failed;
     for (uint32_t i = 0; i < t->n_sources; i++)
         if (t->source[i].truncated)
@@ -67,7 +68,8 @@ static int capture(bz_list *arguments, const settings *s)
         argv[i] = (char *)(uintptr_t)arguments->item[i];
     argv[arguments->n] = NULL;
     bz_capture_options options = {.backtrace = s->backtrace, .logs = s->logs, .nsys = s->nsys, .limit = s->limit << 20};
-    if (bz_profile_capture(t, argv, &options, &program, &err) || bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, &err) ||
+    if (bz_profile_capture(t, argv, &options, &program, &err) ||
+        bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, &err) ||
         bz_trace_save(t, s->output, &err)) {
         status = bz_report(&bz_command_profile, &err);
     } else {
@@ -92,7 +94,8 @@ static int run(int argc, char **argv)
     const bz_option options[] = {
         {"o|output", BZ_OPTION_TEXT, &s.output, "FILE", "write the trace: one SQLite file"},
         {"trace", BZ_OPTION_TEXT, &s.trace, "FILE", "write a Chrome trace for Perfetto"},
-        {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME", "the range of this name is an iteration (else: benanza_iteration, or detected)"},
+        {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME",
+         "the range of this name is an iteration (else: benanza_iteration, or detected)"},
         {"top", BZ_OPTION_INT, &s.top, "N", "rows per table (12)"},
         {"backtrace", BZ_OPTION_FLAG, &s.backtrace, NULL, "record who called, natively and in Python"},
         {"limit", BZ_OPTION_INT, &s.limit, "MB", "at most so much recording per process (256)"},

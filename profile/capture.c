@@ -20,13 +20,19 @@
 static const struct {
     const char *name, *value; /* a '@' is the folder */
 } LOGGERS[] = {
-    {"CUDNN_LOGINFO_DBG", "1"},    {"CUDNN_LOGLEVEL_DBG", "3"},   {"CUDNN_LOGDEST_DBG", "@/cudnn_%i.log"}, {"CUBLAS_LOGINFO_DBG", "1"},
-    {"CUBLAS_LOGDEST_DBG", "@/cublas.log"}, {"CUBLASLT_LOG_LEVEL", "5"}, {"CUBLASLT_LOG_FILE", "@/cublaslt.log"},
+    {"CUDNN_LOGINFO_DBG", "1"},
+    {"CUDNN_LOGLEVEL_DBG", "3"},
+    {"CUDNN_LOGDEST_DBG", "@/cudnn_%i.log"},
+    {"CUBLAS_LOGINFO_DBG", "1"},
+    {"CUBLAS_LOGDEST_DBG", "@/cublas.log"},
+    {"CUBLASLT_LOG_LEVEL", "5"},
+    {"CUBLASLT_LOG_FILE", "@/cublaslt.log"},
 };
 
 static int find_library(char *out, size_t size, bz_error *err)
 {
-    static const char *const PLACES[] = {"/libbenanza-capture.so", "/../lib/libbenanza-capture.so", "/../lib/x86_64-linux-gnu/libbenanza-capture.so",
+    static const char *const PLACES[] = {"/libbenanza-capture.so", "/../lib/libbenanza-capture.so",
+                                         "/../lib/x86_64-linux-gnu/libbenanza-capture.so",
                                          "/../lib/aarch64-linux-gnu/libbenanza-capture.so"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -39,7 +45,8 @@ static int find_library(char *out, size_t size, bz_error *err)
             if ((size_t)snprintf(out, size, "%s%s", self, PLACES[i]) < size && !access(out, R_OK))
                 return 0;
     }
-    return bz_fail(err, BZ_FAILED, "libbenanza-capture.so was not found next to benanza or in its lib folder: install benanza whole");
+    return bz_fail(err, BZ_FAILED,
+                   "libbenanza-capture.so was not found next to benanza or in its lib folder: install benanza whole");
 }
 
 static void set_environment(const char *folder, const char *library, const bz_capture_options *o)
@@ -66,7 +73,8 @@ static void set_environment(const char *folder, const char *library, const bz_ca
     }
 }
 
-static int run(const char *folder, const char *library, char *const argv[], const bz_capture_options *o, int *status, bz_error *err)
+static int run(const char *folder, const char *library, char *const argv[], const bz_capture_options *o, int *status,
+               bz_error *err)
 {
     /* a failing exec is told through a pipe that a succeeding one closes */
     int channel[2];
@@ -136,7 +144,9 @@ static int collect(bz_trace *t, const char *folder, bz_error *err)
     free(names);
     rmdir(folder);
     if (!rc && !read)
-        rc = bz_fail(err, BZ_FAILED, "the program left no recording: it may be statically linked or setuid, which excludes a preloaded library");
+        rc = bz_fail(
+            err, BZ_FAILED,
+            "the program left no recording: it may be statically linked or setuid, which excludes a preloaded library");
     return rc;
 }
 
@@ -164,14 +174,16 @@ static void describe_system(bz_trace *t, char *const argv[], int status)
     bz_trace_fact(t, "command", bz_buf_text(&command));
     bz_buf_free(&command);
     if (WIFSIGNALED(status)) {
-        snprintf(text, sizeof text, "the program was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        snprintf(text, sizeof text, "the program was ended by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
         bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_BROKEN, "%s", text);
     } else if (WEXITSTATUS(status)) {
         bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE, "the program ended with status %d", WEXITSTATUS(status));
     }
 }
 
-int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status, bz_error *err)
+int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
+                       bz_error *err)
 {
     char library[PATH_MAX], folder[PATH_MAX];
     const char *place = getenv("TMPDIR");
@@ -184,7 +196,9 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
     int n = 0, status = 0, rc = -1;
     if (options->nsys) {
         snprintf(report, sizeof report, "--output=%s/report", folder);
-        char *nsys[] = {"nsys", "profile", "--trace=cuda,nvtx,cudnn,cublas", "--cuda-graph-trace=node", "--force-overwrite=true", report, "--"};
+        char *nsys[] = {
+            "nsys", "profile", "--trace=cuda,nvtx,cudnn,cublas", "--cuda-graph-trace=node", "--force-overwrite=true",
+            report, "--"};
         for (size_t i = 0; i < sizeof nsys / sizeof *nsys; i++)
             command[n++] = nsys[i];
     }

@@ -37,9 +37,26 @@ typedef enum { F_NONE, F_PH, F_CAT, F_NAME, F_PID, F_TID, F_TS, F_DUR, F_ARGS } 
 static const struct {
     const char *name;
     field field;
-} FIELDS[] = {{"ph", F_PH}, {"cat", F_CAT}, {"name", F_NAME}, {"pid", F_PID}, {"tid", F_TID}, {"ts", F_TS}, {"dur", F_DUR}, {"args", F_ARGS}};
+} FIELDS[] = {{"ph", F_PH},   {"cat", F_CAT}, {"name", F_NAME}, {"pid", F_PID},
+              {"tid", F_TID}, {"ts", F_TS},   {"dur", F_DUR},   {"args", F_ARGS}};
 
-typedef enum { A_NONE, A_CORRELATION, A_EXTERNAL, A_DEVICE, A_CONTEXT, A_STREAM, A_BYTES, A_GRID, A_BLOCK, A_REGISTERS, A_SHARED, A_GRAPH, A_NAME, A_OPERATOR, A_DETAIL } argument;
+typedef enum {
+    A_NONE,
+    A_CORRELATION,
+    A_EXTERNAL,
+    A_DEVICE,
+    A_CONTEXT,
+    A_STREAM,
+    A_BYTES,
+    A_GRID,
+    A_BLOCK,
+    A_REGISTERS,
+    A_SHARED,
+    A_GRAPH,
+    A_NAME,
+    A_OPERATOR,
+    A_DETAIL
+} argument;
 static const struct {
     const char *name;
     argument argument;
@@ -180,7 +197,11 @@ static uint32_t copy_kind(const char *name)
 
 static uint32_t sync_kind(const char *name)
 {
-    return strstr(name, "Wait") ? 2 : strstr(name, "Event") ? 1 : strstr(name, "Stream") ? 3 : strstr(name, "Context") ? 4 : 0;
+    return strstr(name, "Wait")      ? 2
+           : strstr(name, "Event")   ? 1
+           : strstr(name, "Stream")  ? 3
+           : strstr(name, "Context") ? 4
+                                     : 0;
 }
 
 static uint32_t id32(int64_t v)
@@ -446,16 +467,37 @@ static void argument_number(reader *r, const char *s, size_t n)
     event *e = &r->e;
     int64_t v = bz_text_int(s, n);
     switch (r->argument) {
-    case A_CORRELATION: e->correlation = v; break;
-    case A_EXTERNAL: e->external = v; break;
-    case A_DEVICE: e->device = v; e->has_device = true; break;
-    case A_CONTEXT: e->context = v; break;
-    case A_STREAM: e->stream = v; e->has_stream = true; break;
-    case A_BYTES: e->bytes = v; break;
-    case A_REGISTERS: e->registers = v; break;
-    case A_SHARED: e->shared = v; break;
-    case A_GRAPH: e->graph = v; break;
-    default: break;
+    case A_CORRELATION:
+        e->correlation = v;
+        break;
+    case A_EXTERNAL:
+        e->external = v;
+        break;
+    case A_DEVICE:
+        e->device = v;
+        e->has_device = true;
+        break;
+    case A_CONTEXT:
+        e->context = v;
+        break;
+    case A_STREAM:
+        e->stream = v;
+        e->has_stream = true;
+        break;
+    case A_BYTES:
+        e->bytes = v;
+        break;
+    case A_REGISTERS:
+        e->registers = v;
+        break;
+    case A_SHARED:
+        e->shared = v;
+        break;
+    case A_GRAPH:
+        e->graph = v;
+        break;
+    default:
+        break;
     }
 }
 
@@ -557,25 +599,32 @@ static bool chrome_matches(const char *head, size_t n)
         return false;
     if (head[i] == '[')
         return bz_text_has(head, n, "\"ph\"");
-    return head[i] == '{' && (bz_text_has(head, n, "\"traceEvents\"") || bz_text_has(head, n, "\"ph\"") ||
-                              bz_text_has(head, n, "\"deviceProperties\"") || bz_text_has(head, n, "\"schemaVersion\""));
+    return head[i] == '{' &&
+           (bz_text_has(head, n, "\"traceEvents\"") || bz_text_has(head, n, "\"ph\"") ||
+            bz_text_has(head, n, "\"deviceProperties\"") || bz_text_has(head, n, "\"schemaVersion\""));
 }
 
 static void cover(reader *r)
 {
     for (int c = 33; c < 127; c++)
         if (r->skipped[c] && c != 's' && c != 'f' && c != 't')
-            bz_trace_cover(r->t, r->source, BZ_COVERAGE_NOTE, "%lld events of phase '%c' were left out: only complete events, begin/end pairs and marks are read",
-                           (long long)r->skipped[c], c);
+            bz_trace_cover(
+                r->t, r->source, BZ_COVERAGE_NOTE,
+                "%lld events of phase '%c' were left out: only complete events, begin/end pairs and marks are read",
+                (long long)r->skipped[c], c);
     if (r->unnamed_time)
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "%lld events carry no time and were left out", (long long)r->unnamed_time);
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "%lld events carry no time and were left out",
+                       (long long)r->unnamed_time);
     if (r->n_open)
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_NOTE, "%u ranges begin and never end; they were left out", r->n_open);
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_NOTE, "%u ranges begin and never end; they were left out",
+                       r->n_open);
 }
 
 static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
-    static const yajl_callbacks CALLBACKS = {on_null, on_bool, NULL, NULL, on_number, on_string, on_map_open, on_key, on_map_close, on_array_open, on_array_close};
+    static const yajl_callbacks CALLBACKS = {on_null,      on_bool,       NULL,          NULL,
+                                             on_number,    on_string,     on_map_open,   on_key,
+                                             on_map_close, on_array_open, on_array_close};
     reader r = {.t = t, .source = source, .format = "Chrome trace"};
     yajl_handle parser = yajl_alloc(&CALLBACKS, NULL, &r);
     yajl_config(parser, yajl_dont_validate_strings, 1);
@@ -596,9 +645,9 @@ static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     if (status != yajl_status_ok) {
         t->source[source].truncated = true;
         bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%s at byte %lld; all events before it were read",
-                       r.too_deep         ? "the JSON is nested too deeply"
-                       : in->len          ? "the JSON is damaged"
-                                          : "the file ends in the middle: it was cut off, or the program did not finish writing",
+                       r.too_deep ? "the JSON is nested too deeply"
+                       : in->len  ? "the JSON is damaged"
+                                 : "the file ends in the middle: it was cut off, or the program did not finish writing",
                        (long long)bytes);
     }
     cover(&r);

@@ -3,10 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KIND(k)  (1u << BZ_EVENT_##k)
-#define ALL      ((1u << BZ_EVENT_KINDS) - 1)
-#define DEVICE   (KIND(KERNEL) | KIND(COPY) | KIND(MEMSET))
-#define COLUMN(member, kinds, link) {offsetof(bz_events, member), sizeof *((bz_events *)0)->member, kinds, link}
+#define KIND(k) (1u << BZ_EVENT_##k)
+#define ALL     ((1u << BZ_EVENT_KINDS) - 1)
+#define DEVICE  (KIND(KERNEL) | KIND(COPY) | KIND(MEMSET))
+#define COLUMN(member, kinds, link)                                                                                    \
+    {                                                                                                                  \
+        offsetof(bz_events, member), sizeof *((bz_events *)0)->member, kinds, link                                     \
+    }
 
 const bz_column BZ_COLUMNS[] = {
     COLUMN(start, ALL, false),

@@ -98,7 +98,8 @@ static void head(reader *r, const char *line, size_t n)
     }
     block *b = &r->open[r->n_open++];
     bz_buf detail = b->detail, operands = b->operands;
-    *b = (block){.function = bz_trace_intern(r->t, name, (size_t)(paren - name)), .detail = detail, .operands = operands};
+    *b = (block){
+        .function = bz_trace_intern(r->t, name, (size_t)(paren - name)), .detail = detail, .operands = operands};
     bz_buf_clear(&b->detail);
     bz_buf_clear(&b->operands);
     const char *p = paren + 1;
@@ -198,7 +199,8 @@ static void add(reader *r, const block *b, int64_t process, int64_t thread, cons
 {
     bz_trace *t = r->t;
     const char *function = bz_string(t, b->function);
-    size_t i = bz_trace_add(t, BZ_EVENT_CALL, b->time, b->time, b->function, bz_trace_thread(t, r->source, process, thread));
+    size_t i =
+        bz_trace_add(t, BZ_EVENT_CALL, b->time, b->time, b->function, bz_trace_thread(t, r->source, process, thread));
     bz_events *call = &t->event[BZ_EVENT_CALL];
     call->library[i] = bz_library_of(function);
     call->flags[i] = BZ_CALL_LOGGED | BZ_CALL_UNTIMED | (bz_call_executes(function) ? BZ_CALL_EXECUTES : 0u);
@@ -217,20 +219,25 @@ static void finish(reader *r, const char *line, size_t n)
     const char *end = line + n, *process = memmem(line, n, "Process=", 8), *thread = memmem(line, n, "Thread=", 7);
     if (!process || !thread)
         return;
-    /* the handle tells blocks of different threads apart */
+    /* the handle tells blocks of different threads apart; without one, the oldest that has its time */
     const char *handle = memmem(line, n, "Handle=POINTER (IN HEX:0x", 25);
-    int at = -1;
-    for (int pass = 0; pass < 2 && at < 0; pass++)
-        for (int i = 0; i < r->n_open && at < 0; i++) {
-            block *b = &r->open[i];
-            size_t h = strlen(b->handle);
-            bool same = handle && h && (size_t)(end - handle) > 25 + h && !memcmp(handle + 25, b->handle, h);
-            if (b->timed && (pass || same))
-                at = i;
-        }
+    int at = -1, oldest = -1;
+    for (int i = r->n_open; i-- > 0;) {
+        const block *b = &r->open[i];
+        size_t h = strlen(b->handle);
+        if (b->timed)
+            oldest = i;
+        if (b->got >= b->wanted && handle && h && (size_t)(end - handle) > 25 + h && !memcmp(handle + 25, b->handle, h))
+            at = i;
+    }
+    at = at < 0 ? oldest : at;
     if (at < 0) {
         r->lost++;
         return;
+    }
+    if (!r->open[at].timed && oldest >= 0) { /* its time went to another one */
+        r->open[at].time = r->open[oldest].time;
+        r->open[oldest].timed = false;
     }
     char math[48] = "";
     const char *m = memmem(line, n, "MathMode=", 9);
@@ -241,7 +248,8 @@ static void finish(reader *r, const char *line, size_t n)
         snprintf(math, sizeof math, "%.*s", (int)length, m + 9);
     }
     block b = r->open[at];
-    add(r, &b, bz_text_int(process + 8, (size_t)(end - process) - 8), bz_text_int(thread + 7, (size_t)(end - thread) - 7), math);
+    add(r, &b, bz_text_int(process + 8, (size_t)(end - process) - 8),
+        bz_text_int(thread + 7, (size_t)(end - thread) - 7), math);
     memmove(r->open + at, r->open + at + 1, (size_t)(r->n_open - at - 1) * sizeof b);
     r->open[--r->n_open] = b; /* keeps its buffers for the next block */
 }
@@ -287,7 +295,8 @@ static void one_line(reader *r, const char *line, size_t n)
 
 static bool cublas_matches(const char *text, size_t n)
 {
-    return bz_text_has(text, n, "I! cuBLAS") || bz_text_has(text, n, "I! cublasLt") || bz_text_has(text, n, "][cublasLt][");
+    return bz_text_has(text, n, "I! cuBLAS") || bz_text_has(text, n, "I! cublasLt") ||
+           bz_text_has(text, n, "][cublasLt][");
 }
 
 static int cublas_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
@@ -310,13 +319,19 @@ static int cublas_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     }
     if (r->n_open) {
         t->source[source].truncated = true;
-        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%d calls at the end of the log are not complete: it was cut off; the %lld calls before were read",
-                       r->n_open, (long long)r->calls);
+        bz_trace_cover(
+            t, source, BZ_COVERAGE_BROKEN,
+            "%d calls at the end of the log are not complete: it was cut off; the %lld calls before were read",
+            r->n_open, (long long)r->calls);
     }
     if (r->mixed)
-        bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "lines of several threads are mixed in %lld calls; they were sorted by parameter order and handle", (long long)r->mixed);
+        bz_trace_cover(
+            t, source, BZ_COVERAGE_NOTE,
+            "lines of several threads are mixed in %lld calls; they were sorted by parameter order and handle",
+            (long long)r->mixed);
     if (r->lost)
-        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld lines belong to no call and were left out", (long long)r->lost);
+        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld lines belong to no call and were left out",
+                       (long long)r->lost);
     for (int i = 0; i < OPEN_MAX; i++) {
         bz_buf_free(&r->open[i].detail);
         bz_buf_free(&r->open[i].operands);

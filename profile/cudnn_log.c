@@ -28,7 +28,7 @@ typedef struct {
     uint32_t function;
     int parameters, returned; /* how many lines; how many of them only a return has */
     bz_buf detail, operands;
-    char path[LONGEST_PATH]; /* "convDesc." while inside of a descriptor */
+    char path[LONGEST_PATH];  /* "convDesc." while inside of a descriptor */
     size_t path_end[DEEPEST]; /* length of path per depth */
     uint32_t variant;
     bool failed;
@@ -83,7 +83,8 @@ static void block_end(reader *r, const char *line, size_t n)
     const char *function = bz_string(t, r->function);
     bool executes = bz_call_executes(function);
     call->library[i] = BZ_LIBRARY_CUDNN;
-    call->flags[i] = BZ_CALL_LOGGED | BZ_CALL_UNTIMED | (executes ? BZ_CALL_EXECUTES : 0u) | (r->failed ? BZ_CALL_FAILED : 0u);
+    call->flags[i] =
+        BZ_CALL_LOGGED | BZ_CALL_UNTIMED | (executes ? BZ_CALL_EXECUTES : 0u) | (r->failed ? BZ_CALL_FAILED : 0u);
     call->detail[i] = bz_trace_intern(t, bz_buf_text(&r->detail), r->detail.len);
     call->operands[i] = bz_trace_intern(t, bz_buf_text(&r->operands), r->operands.len);
     call->variant[i] = r->variant;
@@ -91,7 +92,8 @@ static void block_end(reader *r, const char *line, size_t n)
     r->executions += executes;
 }
 
-static void put(bz_buf *b, const char *path, size_t path_n, const char *name, size_t name_n, const char *value, size_t n)
+static void put(bz_buf *b, const char *path, size_t path_n, const char *name, size_t name_n, const char *value,
+                size_t n)
 {
     char *p = bz_buf_extend(b, (b->len > 0) + path_n + name_n + 1 + n);
     if (p != b->data)
@@ -152,7 +154,8 @@ static void parameter(reader *r, const char *line, size_t n)
                     r->returned++;
                     r->failed |= i == 0 && !memmem(value, (size_t)(end - value), "SUCCESS", 7);
                 }
-    } else if ((address = memmem(colon, (size_t)(end - colon), "addr=", 5)) || (address = memmem(colon, (size_t)(end - colon), "streamId=", 9))) {
+    } else if ((address = memmem(colon, (size_t)(end - colon), "addr=", 5)) ||
+               (address = memmem(colon, (size_t)(end - colon), "streamId=", 9))) {
         address = memchr(address, '=', (size_t)(end - address));
         put(&r->operands, r->path, path_n, name, name_n, address + 1, (size_t)(end - address) - 1);
     }
@@ -212,13 +215,16 @@ static int cudnn_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err
         line_read(&r, line, n);
     if (r.open) {
         t->source[source].truncated = true;
-        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "the log ends in the middle of %s: it was cut off; the %lld calls before were read",
+        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN,
+                       "the log ends in the middle of %s: it was cut off; the %lld calls before were read",
                        bz_string(t, r.function), (long long)r.calls);
     }
     if (r.cut || r.no_thread)
-        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld blocks are damaged and were left out", (long long)(r.cut + r.no_thread));
+        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld blocks are damaged and were left out",
+                       (long long)(r.cut + r.no_thread));
     if (r.messages)
-        bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "cuDNN printed %lld warnings or errors among its calls", (long long)r.messages);
+        bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "cuDNN printed %lld warnings or errors among its calls",
+                       (long long)r.messages);
     bz_buf_free(&r.detail);
     bz_buf_free(&r.operands);
     (void)err;

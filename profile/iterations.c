@@ -76,7 +76,8 @@ static bool wanted(const bz_trace *t, bz_event_kind kind, size_t i, bool timelin
 {
     const bz_events *e = &t->event[kind];
     if (kind == BZ_EVENT_CALL)
-        return (e->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) == BZ_CALL_EXECUTES && !(timeline && of_log(t, e->lane[i]));
+        return (e->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) == BZ_CALL_EXECUTES &&
+               !(timeline && of_log(t, e->lane[i]));
     if (kind == BZ_EVENT_OP)
         return e->op[i] == BZ_NONE;
     return true;
@@ -199,7 +200,8 @@ static uint32_t launches_before(const bz_trace *t, uint32_t lane, int64_t from, 
 }
 
 /* How many launches lie in [from, to), and when the first one after `skip` of them starts (to, where there is none). */
-static uint32_t launches_between(const bz_trace *t, uint32_t lane, int64_t from, int64_t to, uint32_t skip, int64_t *behind)
+static uint32_t launches_between(const bz_trace *t, uint32_t lane, int64_t from, int64_t to, uint32_t skip,
+                                 int64_t *behind)
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
     uint32_t count = 0;
@@ -265,7 +267,8 @@ static int64_t last_end(const bz_trace *t, int64_t start, int64_t limit, int64_t
 static void windows(bz_trace *t, const sequence *s, const uint32_t *first, uint32_t n, bz_arena *arena)
 {
     uint32_t lane = t->event[s->kind].lane[s->row[0]];
-    int64_t *votes = BZ_NEW(arena, int64_t, n), *tails = BZ_NEW(arena, int64_t, n), *start = BZ_NEW(arena, int64_t, n + 1);
+    int64_t *votes = BZ_NEW(arena, int64_t, n), *tails = BZ_NEW(arena, int64_t, n),
+            *start = BZ_NEW(arena, int64_t, n + 1);
     size_t n_votes = 0, n_tails = 0;
     for (uint32_t i = 1; i < n; i++)
         if (first[i])
@@ -340,7 +343,8 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
     if (range_name) {
         t->origin = BZ_ITERATION_RANGE;
         if (!from_ranges(t, range_name))
-            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING, "no range is named %.200s: no iteration is known", range_name);
+            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING, "no range is named %.200s: no iteration is known",
+                           range_name);
         tell_warm_up(t);
         return;
     }
@@ -357,5 +361,7 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
             tell_warm_up(t);
             return;
         }
-    bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE, "no iteration was found: mark them with benanza_iteration_begin and benanza_iteration_end, or name a range with --iterations");
+    bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                   "no iteration was found: mark them with benanza_iteration_begin and benanza_iteration_end, or name "
+                   "a range with --iterations");
 }

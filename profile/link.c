@@ -23,12 +23,14 @@ static uint32_t around(const bz_events *e, const uint32_t *parent, uint32_t *inn
 static void link_host(bz_trace *t)
 {
     bz_events *op = &t->event[BZ_EVENT_OP], *call = &t->event[BZ_EVENT_CALL], *api = &t->event[BZ_EVENT_API];
-    uint32_t *open_op = bz_alloc(t->n_lanes + 1, sizeof *open_op), *open_call = bz_alloc(t->n_lanes + 1, sizeof *open_call);
+    uint32_t *open_op = bz_alloc(t->n_lanes + 1, sizeof *open_op),
+             *open_call = bz_alloc(t->n_lanes + 1, sizeof *open_call);
     memset(open_op, 0xff, t->n_lanes * sizeof *open_op);
     memset(open_call, 0xff, t->n_lanes * sizeof *open_call);
     size_t i = 0, j = 0, k = 0;
     while (i < op->n || j < call->n || k < api->n) {
-        int64_t a = i < op->n ? op->start[i] : INT64_MAX, b = j < call->n ? call->start[j] : INT64_MAX, c = k < api->n ? api->start[k] : INT64_MAX;
+        int64_t a = i < op->n ? op->start[i] : INT64_MAX, b = j < call->n ? call->start[j] : INT64_MAX,
+                c = k < api->n ? api->start[k] : INT64_MAX;
         if (i < op->n && a <= b && a <= c) {
             uint32_t *open = &open_op[op->lane[i]];
             op->op[i] = around(op, op->op, open, op->start[i], op->end[i]);
@@ -89,7 +91,8 @@ static uint64_t *scopes(const bz_trace *t)
             shared[t->lane[i].source] = true;
     uint64_t *scope = bz_alloc(t->n_lanes + 1, sizeof *scope);
     for (uint32_t i = 0; i < t->n_lanes; i++)
-        scope[i] = (uint64_t)t->lane[i].source << 48 | (shared[t->lane[i].source] ? 0 : (uint64_t)t->lane[i].process & 0xffffffffffff);
+        scope[i] = (uint64_t)t->lane[i].source << 48 |
+                   (shared[t->lane[i].source] ? 0 : (uint64_t)t->lane[i].process & 0xffffffffffff);
     free(shared);
     return scope;
 }
@@ -123,7 +126,10 @@ static void link_device(bz_trace *t)
                 e->op[i] = cause == BZ_NONE ? BZ_NONE : api->op[cause];
         }
         if (orphans && KINDS[k] == BZ_EVENT_KERNEL && api->n)
-            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE, "%zu of %zu kernels have no launch on record: calls before the recording began, or dropped records", orphans, e->n);
+            bz_trace_cover(
+                t, BZ_NONE, BZ_COVERAGE_NOTE,
+                "%zu of %zu kernels have no launch on record: calls before the recording began, or dropped records",
+                orphans, e->n);
     }
     free(j.slot);
     free(scope);
@@ -138,7 +144,8 @@ static void infer_variants(bz_trace *t)
     memset(algorithm, 0xff, n * sizeof *algorithm);
     for (size_t i = 0; i < kernel->n; i++) {
         uint32_t c = kernel->call[i];
-        if (c == BZ_NONE || call->variant[c] || call->library[c] != BZ_LIBRARY_CUDNN || !strstr(bz_string(t, call->name[c]), "Convolution"))
+        if (c == BZ_NONE || call->variant[c] || call->library[c] != BZ_LIBRARY_CUDNN ||
+            !strstr(bz_string(t, call->name[c]), "Convolution"))
             continue;
         uint32_t *known = &algorithm[kernel->name[i]];
         if (*known == BZ_NONE) {

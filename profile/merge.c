@@ -31,7 +31,8 @@ static sequence collect(const bz_trace *t, bz_library library, bool log, bz_aren
     const bz_events *e = &t->event[BZ_EVENT_CALL];
     sequence s = {.row = BZ_NEW(arena, uint32_t, e->n), .name = BZ_NEW(arena, uint64_t, e->n)};
     for (size_t i = 0; i < e->n; i++)
-        if (same_library(e->library[i], library) && e->flags[i] & BZ_CALL_EXECUTES && t->source[t->lane[e->lane[i]].source].log == log) {
+        if (same_library(e->library[i], library) && e->flags[i] & BZ_CALL_EXECUTES &&
+            t->source[t->lane[e->lane[i]].source].log == log) {
             s.row[s.n] = (uint32_t)i;
             s.name[s.n++] = e->name[i];
         }
@@ -71,7 +72,8 @@ static size_t align(bz_trace *t, const sequence *log, const sequence *line)
         bool found = false;
         for (size_t step = 0; step <= LOOK_AHEAD && !found; step++)
             for (size_t i = 0; i <= step && !found; i++)
-                if (a + i < end && b + step - i < line->n && log->name[continued(log, a + i)] == line->name[b + step - i]) {
+                if (a + i < end && b + step - i < line->n &&
+                    log->name[continued(log, a + i)] == line->name[b + step - i]) {
                     found = true;
                     a += i;
                     b += step - i;
@@ -114,8 +116,10 @@ void bz_trace_merge_logs(bz_trace *t)
             continue;
         if (!timeline) {
             if (any_timeline)
-                bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING,
-                               "the timeline has no %s call: the log's calls stand on their own clock and are not tied to kernels", name);
+                bz_trace_cover(
+                    t, BZ_NONE, BZ_COVERAGE_MISSING,
+                    "the timeline has no %s call: the log's calls stand on their own clock and are not tied to kernels",
+                    name);
             continue;
         }
         bz_arena arena = {0};
@@ -125,9 +129,10 @@ void bz_trace_merge_logs(bz_trace *t)
             continue;
         }
         size_t pairs = align(t, &log, &line);
-        bz_trace_cover(t, BZ_NONE, pairs == line.n ? BZ_COVERAGE_NOTE : BZ_COVERAGE_MISSING,
-                       "%zu of %zu %s calls of the timeline got their parameters from the log (%zu calls in %u iterations there)", pairs, line.n, name,
-                       log.n, log.iterations);
+        bz_trace_cover(
+            t, BZ_NONE, pairs == line.n ? BZ_COVERAGE_NOTE : BZ_COVERAGE_MISSING,
+            "%zu of %zu %s calls of the timeline got their parameters from the log (%zu calls in %u iterations there)",
+            pairs, line.n, name, log.n, log.iterations);
         bz_arena_free(&arena);
         bool *keep = bz_alloc(e->n + 1, sizeof *keep);
         for (size_t i = 0; i < e->n; i++)

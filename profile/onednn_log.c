@@ -12,7 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { C_TIMESTAMP, C_OPERATION, C_ENGINE, C_PRIMITIVE, C_IMPLEMENTATION, C_PROP, C_MEMORY, C_ATTRIBUTES, C_AUXILIARY, C_PROBLEM, C_TIME, C_OTHER } column;
+typedef enum {
+    C_TIMESTAMP,
+    C_OPERATION,
+    C_ENGINE,
+    C_PRIMITIVE,
+    C_IMPLEMENTATION,
+    C_PROP,
+    C_MEMORY,
+    C_ATTRIBUTES,
+    C_AUXILIARY,
+    C_PROBLEM,
+    C_TIME,
+    C_OTHER
+} column;
 static const struct {
     const char *name;
     column column;
@@ -48,7 +61,8 @@ typedef struct {
     int64_t executions, creations, creation_ns, bad;
 } reader;
 
-static const char DEFAULT_TEMPLATE[] = "operation,engine,primitive,implementation,prop_kind,memory_descriptors,attributes,auxiliary,problem_desc,exec_time";
+static const char DEFAULT_TEMPLATE[] = "operation,engine,primitive,implementation,prop_kind,memory_descriptors,"
+                                       "attributes,auxiliary,problem_desc,exec_time";
 
 static int split(const char *s, size_t n, text *field)
 {
@@ -123,7 +137,8 @@ static uint32_t detail_of(bz_trace *t, const text *by)
     static const struct {
         column column;
         const char *name;
-    } PARTS[] = {{C_ENGINE, "engine"}, {C_PROP, "prop"}, {C_MEMORY, NULL}, {C_ATTRIBUTES, "attr"}, {C_AUXILIARY, "aux"}, {C_PROBLEM, "problem"}};
+    } PARTS[] = {{C_ENGINE, "engine"},   {C_PROP, "prop"},     {C_MEMORY, NULL},
+                 {C_ATTRIBUTES, "attr"}, {C_AUXILIARY, "aux"}, {C_PROBLEM, "problem"}};
     bz_buf b = {0};
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
         text f = by[PARTS[i].column];
@@ -180,7 +195,8 @@ static void record(reader *r, const text *field, int k)
     }
     r->clock = end;
     char name[80];
-    snprintf(name, sizeof name, "%s%.*s", creates ? "create " : "", (int)(by[C_PRIMITIVE].n < 64 ? by[C_PRIMITIVE].n : 64), by[C_PRIMITIVE].s);
+    snprintf(name, sizeof name, "%s%.*s", creates ? "create " : "",
+             (int)(by[C_PRIMITIVE].n < 64 ? by[C_PRIMITIVE].n : 64), by[C_PRIMITIVE].s);
     bz_trace *t = r->t;
     size_t i = bz_trace_add(t, BZ_EVENT_CALL, start, end, bz_trace_text(t, name), bz_trace_thread(t, r->source, 0, 0));
     bz_events *call = &t->event[BZ_EVENT_CALL];
@@ -198,7 +214,9 @@ static void record(reader *r, const text *field, int k)
 
 static void line_read(reader *r, const char *line, size_t n)
 {
-    size_t prefix = n > 15 && !memcmp(line, "onednn_verbose,", 15) ? 15 : n > 13 && !memcmp(line, "dnnl_verbose,", 13) ? 13 : 0;
+    size_t prefix = n > 15 && !memcmp(line, "onednn_verbose,", 15) ? 15
+                    : n > 13 && !memcmp(line, "dnnl_verbose,", 13) ? 13
+                                                                   : 0;
     if (!prefix && n > 14 && !memcmp(line, "mkldnn_verbose", 14))
         prefix = 15;
     if (!prefix || prefix > n)
@@ -237,10 +255,12 @@ static int onednn_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
         line_read(&r, line, n);
     if (!r.stamped && r.executions)
         bz_trace_cover(t, source, BZ_COVERAGE_MISSING,
-                       "the log has no time stamps: calls stand back to back, gaps are unknown; set ONEDNN_VERBOSE_TIMESTAMP=1 for them");
+                       "the log has no time stamps: calls stand back to back, gaps are unknown; set "
+                       "ONEDNN_VERBOSE_TIMESTAMP=1 for them");
     bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "threads are not logged: all calls appear on one");
     if (r.bad)
-        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld lines are cut off or have too few fields and were left out", (long long)r.bad);
+        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld lines are cut off or have too few fields and were left out",
+                       (long long)r.bad);
     (void)err;
     return 0;
 }

@@ -34,7 +34,8 @@ static void quote(writer *w, const char *key, const char *value)
 /* Microseconds since the begin of the trace, with nanoseconds behind the point. */
 static void micro(writer *w, const char *key, int64_t ns)
 {
-    bz_buf_printf(&w->text, ",\"%s\":%s%lld.%03lld", key, ns < 0 ? "-" : "", llabs((long long)ns) / 1000, llabs((long long)ns) % 1000);
+    bz_buf_printf(&w->text, ",\"%s\":%s%lld.%03lld", key, ns < 0 ? "-" : "", llabs((long long)ns) / 1000,
+                  llabs((long long)ns) % 1000);
 }
 
 static long long process_of(const bz_lane *l)
@@ -62,14 +63,16 @@ static void names(writer *w)
         if (l->device)
             snprintf(name, sizeof name, "stream %lld", (long long)l->stream);
         else
-            snprintf(name, sizeof name, "%.100s %lld", l->name ? bz_string(w->t, l->name) : "thread", (long long)l->thread);
+            snprintf(name, sizeof name, "%.100s %lld", l->name ? bz_string(w->t, l->name) : "thread",
+                     (long long)l->thread);
         begin(w, "thread_name");
         bz_buf_puts(&w->text, ",\"ph\":\"M\"");
         place(w, i);
         bz_buf_puts(&w->text, ",\"args\":{");
         quote(w, "name", name);
         bz_buf_puts(&w->text, "}}");
-        snprintf(name, sizeof name, l->device ? "device %lld" : "process %lld", (long long)(l->device ? l->device_id : l->process));
+        snprintf(name, sizeof name, l->device ? "device %lld" : "process %lld",
+                 (long long)(l->device ? l->device_id : l->process));
         begin(w, "process_name");
         bz_buf_puts(&w->text, ",\"ph\":\"M\"");
         place(w, i);
@@ -118,7 +121,8 @@ static void arrow(writer *w, bz_event_kind kind, size_t i, int64_t id)
         return;
     for (int end = 0; end < 2; end++) {
         begin(w, "launch");
-        bz_buf_printf(&w->text, ",\"cat\":\"launch\",\"ph\":\"%s\",\"id\":%lld", end ? "f\",\"bp\":\"e" : "s", (long long)id);
+        bz_buf_printf(&w->text, ",\"cat\":\"launch\",\"ph\":\"%s\",\"id\":%lld", end ? "f\",\"bp\":\"e" : "s",
+                      (long long)id);
         place(w, end ? e->lane[i] : api->lane[cause]);
         micro(w, "ts", (end ? e->start[i] : api->start[cause]) - w->zero);
         bz_buf_puts(&w->text, "}");

@@ -122,7 +122,8 @@ static void try_marks(const sequence *s, period *best, bz_arena *scratch)
         period p = stretch(s, id, at);
         /* About the same stretch in more segments: the other one took two iterations for one; unless the segments
          * are less alike: then they are layers, and what begins or ends an iteration lies between them. */
-        bool as_long = reach(&p) + p.covered / 50 >= best->covered, longer = p.covered > reach(best) + best->covered / 50;
+        bool as_long = reach(&p) + p.covered / 50 >= best->covered,
+             longer = p.covered > reach(best) + best->covered / 50;
         bool better = p.mismatches != best->mismatches ? p.mismatches < best->mismatches : p.segments > best->segments;
         if (p.segments >= 2 && (longer || (as_long && better)))
             *best = p;
@@ -152,10 +153,13 @@ static period best_period(sequence *s, bz_arena *scratch)
     return best;
 }
 
-/* Where in the segment an iteration begins: behind the longest pause, if one stands out; else where the
- * program began. Returns how many events to go on from the mark. */
+/* Where in the segment an iteration begins: with the first event, if the whole sequence is made of iterations from
+ * there on; else behind the longest pause, if one stands out; else where the program began. Returns how many events
+ * to go on from the mark. */
 static size_t begins(const sequence *s, const period *p, const int64_t *gap)
 {
+    if (s->n % p->length == 0 && !difference(s, 0, p->length, p->begin, p->length))
+        return (p->length - p->begin % p->length) % p->length;
     int64_t most = 0, second = 0;
     size_t at = 0;
     for (size_t j = 0; gap && j < p->length; j++) {

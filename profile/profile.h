@@ -41,18 +41,25 @@ typedef enum {
 } bz_event_kind;
 enum { BZ_EVENT_KINDS = BZ_EVENT_OVERHEAD + 1 };
 
-typedef enum { BZ_LIBRARY_OTHER, BZ_LIBRARY_CUDNN, BZ_LIBRARY_CUBLAS, BZ_LIBRARY_CUBLASLT, BZ_LIBRARY_ONEDNN, BZ_LIBRARY_BLAS } bz_library;
+typedef enum {
+    BZ_LIBRARY_OTHER,
+    BZ_LIBRARY_CUDNN,
+    BZ_LIBRARY_CUBLAS,
+    BZ_LIBRARY_CUBLASLT,
+    BZ_LIBRARY_ONEDNN,
+    BZ_LIBRARY_BLAS
+} bz_library;
 enum { BZ_LIBRARIES = BZ_LIBRARY_BLAS + 1 };
 const char *bz_library_name(bz_library library); /* "cudnn" */
 
 /* bits of bz_events.flags of a call */
 enum {
-    BZ_CALL_EXECUTES = 1,   /* does work, as opposed to creating, setting, asking */
-    BZ_CALL_LOGGED = 2,     /* detail comes from the library's own log */
-    BZ_CALL_INFERRED = 4,   /* variant was inferred from the kernels, not logged */
-    BZ_CALL_FAILED = 8,     /* the library reported an error */
-    BZ_CALL_UNTIMED = 16,   /* the source knows when, but not how long: end = start */
-    BZ_CALL_NESTED = 32,    /* made by another library call */
+    BZ_CALL_EXECUTES = 1, /* does work, as opposed to creating, setting, asking */
+    BZ_CALL_LOGGED = 2,   /* detail comes from the library's own log */
+    BZ_CALL_INFERRED = 4, /* variant was inferred from the kernels, not logged */
+    BZ_CALL_FAILED = 8,   /* the library reported an error */
+    BZ_CALL_UNTIMED = 16, /* the source knows when, but not how long: end = start */
+    BZ_CALL_NESTED = 32,  /* made by another library call */
 };
 
 #define BZ_NONE UINT32_MAX /* no such event, lane, iteration */
@@ -72,16 +79,16 @@ typedef struct bz_events {
     uint32_t *op;          /* op, call, api, device kinds: the innermost operator around it */
     uint32_t *flags;       /* call: BZ_CALL_… */
     uint32_t *library;     /* call: bz_library */
-    uint32_t *detail;      /* call: its parameters, "xDesc.dimA=[1,3,224,224] …" (addresses left out); op: its arguments */
-    uint32_t *operands;    /* call: its addresses, "xData=0x7f… …" */
-    uint32_t *variant;     /* call: algorithm or implementation, as the library spells it; 0 unknown */
-    uint32_t *stack;       /* call, api: back-trace for bz_stack; 0 none */
-    uint32_t *short_name;  /* kernel: name without arguments and templates */
+    uint32_t *detail; /* call: its parameters, "xDesc.dimA=[1,3,224,224] …" (addresses left out); op: its arguments */
+    uint32_t *operands;     /* call: its addresses, "xData=0x7f… …" */
+    uint32_t *variant;      /* call: algorithm or implementation, as the library spells it; 0 unknown */
+    uint32_t *stack;        /* call, api: back-trace for bz_stack; 0 none */
+    uint32_t *short_name;   /* kernel: name without arguments and templates */
     uint32_t *grid, *block; /* kernel: three numbers per row */
     uint32_t *registers, *shared_static, *shared_dynamic; /* kernel */
-    uint32_t *graph;       /* device kinds: CUDA graph it ran in; 0 none */
-    int64_t *bytes;        /* copy, memset */
-    uint32_t *value;       /* copy: direction, sync: what for, api: return value, overhead: type (CUPTI's numbers) */
+    uint32_t *graph;                                      /* device kinds: CUDA graph it ran in; 0 none */
+    int64_t *bytes;                                       /* copy, memset */
+    uint32_t *value; /* copy: direction, sync: what for, api: return value, overhead: type (CUPTI's numbers) */
 } bz_events;
 
 /* A thread of the host or a stream of a device. */
@@ -174,7 +181,8 @@ typedef struct bz_capture_options {
 /* Runs a program (argv ends with NULL) with our library in front of oneDNN and BLAS, waits, and reads what it did. All
  * processes that it starts are recorded. -1 where the program cannot be started or left no recording. A program that
  * fails or crashes is no error: `exit_status` has what a shell would tell, the coverage says what is missing. */
-int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status, bz_error *err);
+int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
+                       bz_error *err);
 
 /* ---- asking ------------------------------------------------------------------------------- */
 
@@ -206,10 +214,10 @@ typedef struct bz_iteration_stats {
     int64_t device_busy; /* union of kernels, copies and memsets over all streams */
     int64_t kernel_time; /* sum of kernels: more than busy where streams overlap */
     int64_t copy_time;
-    int64_t library;     /* union of library calls (host time; on a CPU that is the work itself) */
-    int64_t launch;      /* sum of launch calls */
-    int64_t sync;        /* sum of waiting calls */
-    int64_t gap;         /* latency - device_busy; without device work: latency - library */
+    int64_t library; /* union of library calls (host time; on a CPU that is the work itself) */
+    int64_t launch;  /* sum of launch calls */
+    int64_t sync;    /* sum of waiting calls */
+    int64_t gap;     /* latency - device_busy; without device work: latency - library */
     int64_t kernels, copies, calls, launches, syncs;
 } bz_iteration_stats;
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s);
@@ -252,7 +260,8 @@ uint32_t bz_trace_intern(bz_trace *t, const char *s, size_t n);
 uint32_t bz_trace_text(bz_trace *t, const char *s); /* NULL is "" */
 uint32_t bz_trace_source(bz_trace *t, const char *path, const char *format);
 uint32_t bz_trace_thread(bz_trace *t, uint32_t source, int64_t process, int64_t thread);
-uint32_t bz_trace_stream(bz_trace *t, uint32_t source, int64_t process, int64_t device, int64_t context, int64_t stream);
+uint32_t bz_trace_stream(bz_trace *t, uint32_t source, int64_t process, int64_t device, int64_t context,
+                         int64_t stream);
 uint32_t bz_trace_stack(bz_trace *t, const uint32_t *frames, int n);
 void bz_trace_fact(bz_trace *t, const char *key, const char *value); /* the same key and value once */
 void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const char *fmt, ...)

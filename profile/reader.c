@@ -126,7 +126,8 @@ static int export_report(bz_trace *t, const char *path, bz_error *err)
         rc = bz_fail(err, BZ_BAD_INPUT,
                      "%s: is an Nsight Systems report, which only nsys can read, and nsys export %s: where Nsight "
                      "Systems is installed, run nsys export --type=sqlite -o profile.sqlite on it and give that file",
-                     path, child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127 ? "is not installed here" : "failed");
+                     path,
+                     child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127 ? "is not installed here" : "failed");
     unlink(file);
     rmdir(out);
     return rc;

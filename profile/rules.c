@@ -101,8 +101,9 @@ bz_library bz_library_of(const char *function)
 
 /* nsys appends a version to names: cudaLaunchKernel_v7000. */
 static const rule APIS[] = {
-    {"LaunchKernel", 1},    {"LaunchCooperative", 1}, {"LaunchHostFunc", 1}, {"GraphLaunch", 1}, {"^cudaLaunch", 1}, {"^cuLaunch", 1},
-    {"DeviceSynchronize", 2}, {"StreamSynchronize", 2}, {"EventSynchronize", 2}, {"CtxSynchronize", 2}, {"ThreadSynchronize", 2},
+    {"LaunchKernel", 1},     {"LaunchCooperative", 1}, {"LaunchHostFunc", 1},    {"GraphLaunch", 1},
+    {"^cudaLaunch", 1},      {"^cuLaunch", 1},         {"DeviceSynchronize", 2}, {"StreamSynchronize", 2},
+    {"EventSynchronize", 2}, {"CtxSynchronize", 2},    {"ThreadSynchronize", 2},
 };
 
 bool bz_api_launches(const char *function)

@@ -87,9 +87,11 @@ static void print_answer(const bz_trace *t, const summary *s, bz_buf *out)
     uint32_t warm = t->n_iterations - s->steady;
     bz_buf_printf(out, "%u iterations (%s), %u of them warm-up", t->n_iterations, ORIGINS[t->origin], warm);
     if (latency->max > 0) {
-        bz_buf_printf(out, ": %s each (median), %s %s", bz_units_time(a, latency->p50 / 1e9), device ? "device busy" : "in library calls",
+        bz_buf_printf(out, ": %s each (median), %s %s", bz_units_time(a, latency->p50 / 1e9),
+                      device ? "device busy" : "in library calls",
                       bz_units_time(b, (device ? busy : library)->p50 / 1e9));
-        bz_buf_printf(out, ", %s", bz_units_percent(c, latency->p50 > 0 ? (device ? busy : library)->p50 / latency->p50 : 0));
+        bz_buf_printf(out, ", %s",
+                      bz_units_percent(c, latency->p50 > 0 ? (device ? busy : library)->p50 / latency->p50 : 0));
     }
     bz_buf_puts(out, ".\n");
 }
@@ -153,7 +155,8 @@ static double total_latency(const bz_trace *t, const summary *s)
     return sum;
 }
 
-static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, const char *title, int top, bz_arena *arena, bz_buf *out)
+static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, const char *title, int top,
+                      bz_arena *arena, bz_buf *out)
 {
     bz_top *rows;
     size_t n = bz_trace_top(t, arena, kind, &rows);

@@ -121,10 +121,18 @@ static void read_record(reader *r, const bz_spool_record *head, size_t size)
         return;
     }
     switch (head->type) {
-    case BZ_SPOOL_STRING: read_string(r, (const bz_spool_string *)(const void *)head, size); break;
-    case BZ_SPOOL_CALL: read_call(r, (const bz_spool_call *)(const void *)head); break;
-    case BZ_SPOOL_MARK: read_mark(r, (const bz_spool_mark *)(const void *)head); break;
-    case BZ_SPOOL_STACK: read_stack(r, (const bz_spool_stack *)(const void *)head, size); break;
+    case BZ_SPOOL_STRING:
+        read_string(r, (const bz_spool_string *)(const void *)head, size);
+        break;
+    case BZ_SPOOL_CALL:
+        read_call(r, (const bz_spool_call *)(const void *)head);
+        break;
+    case BZ_SPOOL_MARK:
+        read_mark(r, (const bz_spool_mark *)(const void *)head);
+        break;
+    case BZ_SPOOL_STACK:
+        read_stack(r, (const bz_spool_stack *)(const void *)head, size);
+        break;
     }
 }
 
@@ -132,13 +140,17 @@ static void cover(const reader *r)
 {
     bz_trace *t = r->t;
     if (!r->h.finished)
-        bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "process %lld ended without finishing: it crashed, was killed, or left by _exit; the %lld calls until then are here",
+        bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN,
+                       "process %lld ended without finishing: it crashed, was killed, or left by _exit; the %lld calls "
+                       "until then are here",
                        (long long)r->h.process, (long long)r->calls);
     if (r->h.dropped)
-        bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING, "%llu records did not fit into the limit and were dropped: raise it with --limit",
+        bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
+                       "%llu records did not fit into the limit and were dropped: raise it with --limit",
                        (unsigned long long)r->h.dropped);
     if (r->damaged || r->pending)
-        bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "%lld records are damaged or were never finished", (long long)(r->damaged + r->pending));
+        bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "%lld records are damaged or were never finished",
+                       (long long)(r->damaged + r->pending));
 }
 
 static bool spool_matches(const char *head, size_t n)

@@ -9,19 +9,19 @@
 #define BZ_SPOOL_MAGIC "BZSPOOL2"
 
 enum { BZ_SPOOL_STRING = 1, BZ_SPOOL_CALL, BZ_SPOOL_MARK, BZ_SPOOL_STACK };
-#define BZ_SPOOL_PENDING 0x80000000u /* in `size`: being written, or cut off by a crash */
+#define BZ_SPOOL_PENDING 0x80000000u                /* in `size`: being written, or cut off by a crash */
 enum { BZ_SPOOL_CREATES = 1, BZ_SPOOL_FAILED = 2 }; /* flags of a call */
 
 typedef struct bz_spool_header {
     char magic[8];
     int64_t process, parent;
-    int64_t started;  /* CLOCK_MONOTONIC, ns */
+    int64_t started;      /* CLOCK_MONOTONIC, ns */
     int64_t started_wall; /* CLOCK_REALTIME at the same moment */
-    int64_t finished; /* 0 while it runs, and for ever when it crashed */
-    uint64_t capacity; /* bytes after which nothing more is recorded */
-    uint64_t used;     /* bytes claimed, more than `capacity` when records were dropped */
-    uint64_t dropped;  /* records that did not fit */
-    int64_t overhead;  /* ns that recording one call costs, measured at start */
+    int64_t finished;     /* 0 while it runs, and for ever when it crashed */
+    uint64_t capacity;    /* bytes after which nothing more is recorded */
+    uint64_t used;        /* bytes claimed, more than `capacity` when records were dropped */
+    uint64_t dropped;     /* records that did not fit */
+    int64_t overhead;     /* ns that recording one call costs, measured at start */
     char program[256];
     char onednn[32], unused[32];
 } bz_spool_header;
@@ -39,8 +39,8 @@ typedef struct bz_spool_string {
 
 typedef struct bz_spool_call {
     bz_spool_record head;
-    int64_t start, end; /* CLOCK_MONOTONIC, ns */
-    uint32_t thread, library; /* bz_library */
+    int64_t start, end;                    /* CLOCK_MONOTONIC, ns */
+    uint32_t thread, library;              /* bz_library */
     uint32_t name, detail, variant, stack; /* strings; stack: number of a stack record, 0 none */
 } bz_spool_call;
 

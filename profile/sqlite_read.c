@@ -26,7 +26,7 @@ typedef struct {
     size_t n_lanes;
     uint32_t *stack_of; /* BENANZA_STACKS */
     size_t n_stacks;
-    bool own; /* written by bz_trace_save */
+    bool own;        /* written by bz_trace_save */
     int64_t orphans; /* names that StringIds does not have */
     int64_t endless;
 } reader;
@@ -93,7 +93,8 @@ static void finalize(reader *r, sqlite3_stmt *s, int rc, const char *table)
 {
     if (rc != SQLITE_DONE && rc != SQLITE_ROW) {
         r->t->source[r->source].truncated = true;
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "table %s is damaged (%s): rows behind the damage are missing", table, sqlite3_errmsg(r->db));
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
+                       "table %s is damaged (%s): rows behind the damage are missing", table, sqlite3_errmsg(r->db));
     }
     sqlite3_finalize(s);
 }
@@ -105,7 +106,8 @@ static void read_strings(reader *r)
     size_t cap = 0;
     sqlite3_stmt *s = is_table(r, "StringIds") ? prepare(r->db, "SELECT id, value FROM StringIds ORDER BY id") : NULL;
     if (!s) {
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "table StringIds is missing: names of kernels and calls are unknown");
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
+                       "table StringIds is missing: names of kernels and calls are unknown");
         return;
     }
     int rc;
@@ -168,12 +170,15 @@ static sqlite3_stmt *select_table(reader *r, const bz_mapping *map, const char *
     *sel = (selection){.lane_first = -1, .own_lane = -1, .event_type = -1, .text_id = -1};
     int n = 0;
     for (const bz_field *c = map->columns; c->name; c++) {
-        const char *name = has_column(r, table, c->name) ? c->name : c->old && has_column(r, table, c->old) ? c->old : NULL;
+        const char *name = has_column(r, table, c->name)            ? c->name
+                           : c->old && has_column(r, table, c->old) ? c->old
+                                                                    : NULL;
         if (name) {
             sel->column[sel->n++] = c;
             select_column(&sql, name, &n);
         } else if (c->needed) {
-            bz_trace_cover(r->t, r->source, BZ_COVERAGE_MISSING, "table %s has no column %s: it was left out", table, c->name);
+            bz_trace_cover(r->t, r->source, BZ_COVERAGE_MISSING, "table %s has no column %s: it was left out", table,
+                           c->name);
             bz_buf_free(&sql);
             return NULL;
         }
@@ -181,7 +186,8 @@ static sqlite3_stmt *select_table(reader *r, const bz_mapping *map, const char *
     if (r->own && has_column(r, table, "benanzaLane")) {
         sel->own_lane = n;
         select_column(&sql, "benanzaLane", &n);
-    } else if (map->device && has_column(r, table, "deviceId") && has_column(r, table, "contextId") && has_column(r, table, "streamId") && has_column(r, table, "globalPid")) {
+    } else if (map->device && has_column(r, table, "deviceId") && has_column(r, table, "contextId") &&
+               has_column(r, table, "streamId") && has_column(r, table, "globalPid")) {
         sel->lane_first = n;
         for (int i = 0; i < 4; i++)
             select_column(&sql, DEVICE[i], &n);
@@ -200,7 +206,8 @@ static sqlite3_stmt *select_table(reader *r, const bz_mapping *map, const char *
     bz_buf_printf(&sql, " FROM \"%s\"", table);
     sqlite3_stmt *s = prepare(r->db, bz_buf_text(&sql));
     if (!s)
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "table %s cannot be read: %s", table, sqlite3_errmsg(r->db));
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "table %s cannot be read: %s", table,
+                       sqlite3_errmsg(r->db));
     bz_buf_free(&sql);
     return s;
 }
@@ -213,8 +220,9 @@ static uint32_t row_lane(reader *r, const bz_mapping *map, const selection *sel,
             return r->lane_of[v];
     } else if (sel->lane_first >= 0 && map->device) {
         int c = sel->lane_first;
-        return bz_trace_stream(r->t, r->source, sqlite3_column_int64(s, c + 3) >> 24 & 0xffffff, sqlite3_column_int64(s, c),
-                               sqlite3_column_int64(s, c + 1), sqlite3_column_int64(s, c + 2));
+        return bz_trace_stream(r->t, r->source, sqlite3_column_int64(s, c + 3) >> 24 & 0xffffff,
+                               sqlite3_column_int64(s, c), sqlite3_column_int64(s, c + 1),
+                               sqlite3_column_int64(s, c + 2));
     } else if (sel->lane_first >= 0) {
         int64_t id = sqlite3_column_int64(s, sel->lane_first);
         return bz_trace_thread(r->t, r->source, id >> 24 & 0xffffff, id & 0xffffff);
@@ -304,9 +312,14 @@ static void read_facts(reader *r)
     } FACTS[] = {
         {"TARGET_INFO_CUDA_GPU", "SELECT name FROM TARGET_INFO_CUDA_GPU LIMIT 64", "gpu"},
         {"TARGET_INFO_GPU", "SELECT name FROM TARGET_INFO_GPU LIMIT 64", "gpu"},
-        {"META_DATA_EXPORT", "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_SCHEMA_VERSION' LIMIT 1", "nsys schema"},
-        {"META_DATA_EXPORT", "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_PRODUCT_VERSION' LIMIT 1", "nsys"},
-        {"META_DATA_CAPTURE", "SELECT group_concat(value, ' ') FROM (SELECT value FROM META_DATA_CAPTURE WHERE name = 'PROCESS_0:COMMAND' OR name GLOB 'PROCESS_0:ARGUMENT_*' LIMIT 100)", "program"},
+        {"META_DATA_EXPORT", "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_SCHEMA_VERSION' LIMIT 1",
+         "nsys schema"},
+        {"META_DATA_EXPORT", "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_PRODUCT_VERSION' LIMIT 1",
+         "nsys"},
+        {"META_DATA_CAPTURE",
+         "SELECT group_concat(value, ' ') FROM (SELECT value FROM META_DATA_CAPTURE WHERE name = 'PROCESS_0:COMMAND' "
+         "OR name GLOB 'PROCESS_0:ARGUMENT_*' LIMIT 100)",
+         "program"},
     };
     for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
         sqlite3_stmt *s = is_table(r, FACTS[i].table) ? prepare(r->db, FACTS[i].sql) : NULL;
@@ -329,7 +342,8 @@ static void read_facts(reader *r)
 static void read_own_lanes(reader *r)
 {
     sqlite3_stmt *s = is_table(r, "BENANZA_LANES")
-                          ? prepare(r->db, "SELECT id, device, processId, threadId, deviceId, contextId, streamId, name FROM BENANZA_LANES ORDER BY id")
+                          ? prepare(r->db, "SELECT id, device, processId, threadId, deviceId, contextId, streamId, "
+                                           "name FROM BENANZA_LANES ORDER BY id")
                           : NULL;
     if (!s)
         return;
@@ -341,7 +355,8 @@ static void read_own_lanes(reader *r)
         int64_t v[7];
         for (int i = 0; i < 7; i++)
             v[i] = sqlite3_column_int64(s, i);
-        uint32_t lane = v[1] ? bz_trace_stream(r->t, r->source, v[2], v[4], v[5], v[6]) : bz_trace_thread(r->t, r->source, v[2], v[3]);
+        uint32_t lane = v[1] ? bz_trace_stream(r->t, r->source, v[2], v[4], v[5], v[6])
+                             : bz_trace_thread(r->t, r->source, v[2], v[3]);
         r->t->lane[lane].name = cell_text(r, s, 7);
         r->lane_of = bz_realloc(r->lane_of, r->n_lanes + 1, sizeof *r->lane_of);
         r->lane_of[r->n_lanes++] = lane;
@@ -351,7 +366,9 @@ static void read_own_lanes(reader *r)
 
 static void read_own_stacks(reader *r)
 {
-    sqlite3_stmt *s = is_table(r, "BENANZA_STACKS") ? prepare(r->db, "SELECT id, nameId FROM BENANZA_STACKS ORDER BY id, depth") : NULL;
+    sqlite3_stmt *s = is_table(r, "BENANZA_STACKS")
+                          ? prepare(r->db, "SELECT id, nameId FROM BENANZA_STACKS ORDER BY id, depth")
+                          : NULL;
     enum { FRAMES_MAX = 256 };
     uint32_t frames[FRAMES_MAX];
     int n = 0, rc = SQLITE_DONE;
@@ -376,7 +393,9 @@ static void read_own_stacks(reader *r)
 
 static void read_own_iterations(reader *r)
 {
-    sqlite3_stmt *s = is_table(r, "BENANZA_ITERATIONS") ? prepare(r->db, "SELECT start, end, warmUp, origin FROM BENANZA_ITERATIONS ORDER BY start") : NULL;
+    sqlite3_stmt *s = is_table(r, "BENANZA_ITERATIONS")
+                          ? prepare(r->db, "SELECT start, end, warmUp, origin FROM BENANZA_ITERATIONS ORDER BY start")
+                          : NULL;
     bz_trace *t = r->t;
     while (s && sqlite3_step(s) == SQLITE_ROW && t->n_iterations < BZ_NONE - 1) {
         int64_t start = sqlite3_column_int64(s, 0), end = sqlite3_column_int64(s, 1);
@@ -386,7 +405,8 @@ static void read_own_iterations(reader *r)
             t->iteration = bz_realloc(t->iteration, t->n_iterations ? t->n_iterations * 2 : 1, sizeof *t->iteration);
         t->iteration[t->n_iterations++] = (bz_iteration){start, end, sqlite3_column_int(s, 2) != 0};
         int origin = sqlite3_column_int(s, 3);
-        t->origin = origin >= 0 && origin <= BZ_ITERATION_DETECTED ? (bz_iteration_origin)origin : BZ_ITERATION_DETECTED;
+        t->origin =
+            origin >= 0 && origin <= BZ_ITERATION_DETECTED ? (bz_iteration_origin)origin : BZ_ITERATION_DETECTED;
     }
     sqlite3_finalize(s);
     s = is_table(r, "BENANZA_COVERAGE") ? prepare(r->db, "SELECT level, text FROM BENANZA_COVERAGE") : NULL;
@@ -401,7 +421,8 @@ static void read_own_iterations(reader *r)
 
 static void read_thread_names(reader *r)
 {
-    sqlite3_stmt *s = !r->own && is_table(r, "ThreadNames") ? prepare(r->db, "SELECT globalTid, nameId FROM ThreadNames") : NULL;
+    sqlite3_stmt *s =
+        !r->own && is_table(r, "ThreadNames") ? prepare(r->db, "SELECT globalTid, nameId FROM ThreadNames") : NULL;
     while (s && sqlite3_step(s) == SQLITE_ROW) {
         int64_t id = sqlite3_column_int64(s, 0);
         uint32_t lane = bz_trace_known_thread(r->t, r->source, id >> 24 & 0xffffff, id & 0xffffff);
@@ -415,24 +436,36 @@ static void cover(reader *r, const size_t *before)
 {
     bz_trace *t = r->t;
     char name[96];
-    size_t kernels = t->event[BZ_EVENT_KERNEL].n - before[BZ_EVENT_KERNEL], apis = t->event[BZ_EVENT_API].n - before[BZ_EVENT_API];
+    size_t kernels = t->event[BZ_EVENT_KERNEL].n - before[BZ_EVENT_KERNEL],
+           apis = t->event[BZ_EVENT_API].n - before[BZ_EVENT_API];
     if (!r->own) {
         if (!kernels && apis)
             bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
-                           "no kernel was recorded: device-busy time, algorithms and kernel lists are unknown; library and runtime calls, copies and "
-                           "synchronizations can be analyzed. Did the program run on the GPU at all? Then profile again with nsys --trace=cuda");
+                           "no kernel was recorded: device-busy time, algorithms and kernel lists are unknown; library "
+                           "and runtime calls, copies and "
+                           "synchronizations can be analyzed. Did the program run on the GPU at all? Then profile "
+                           "again with nsys --trace=cuda");
         if (!apis && kernels)
-            bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING, "no runtime call was recorded: kernels cannot be tied to the calls that launched them");
+            bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
+                           "no runtime call was recorded: kernels cannot be tied to the calls that launched them");
         if (!find_table(r, "CUDNN_EVENTS", name) && kernels)
-            bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING, "no cuDNN call was recorded: profile with nsys --trace=cuda,cudnn,cublas, or add the cuDNN log");
+            bz_trace_cover(
+                t, r->source, BZ_COVERAGE_MISSING,
+                "no cuDNN call was recorded: profile with nsys --trace=cuda,cudnn,cublas, or add the cuDNN log");
         if (find_table(r, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", name))
-            bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING, "CUDA graphs were recorded as one row each: the kernels inside are not told apart; profile with nsys --cuda-graph-trace=node");
+            bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
+                           "CUDA graphs were recorded as one row each: the kernels inside are not told apart; profile "
+                           "with nsys --cuda-graph-trace=node");
     }
     if (r->orphans)
-        bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "%lld names are not in StringIds and stay empty", (long long)r->orphans);
+        bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "%lld names are not in StringIds and stay empty",
+                       (long long)r->orphans);
     if (r->endless)
-        bz_trace_cover(t, r->source, BZ_COVERAGE_NOTE, "%lld ranges have no end and count as marks", (long long)r->endless);
-    sqlite3_stmt *s = is_table(r, "DIAGNOSTIC_EVENT") ? prepare(r->db, "SELECT text FROM DIAGNOSTIC_EVENT WHERE severity IN (2, 3) LIMIT 20") : NULL;
+        bz_trace_cover(t, r->source, BZ_COVERAGE_NOTE, "%lld ranges have no end and count as marks",
+                       (long long)r->endless);
+    sqlite3_stmt *s = is_table(r, "DIAGNOSTIC_EVENT")
+                          ? prepare(r->db, "SELECT text FROM DIAGNOSTIC_EVENT WHERE severity IN (2, 3) LIMIT 20")
+                          : NULL;
     while (s && sqlite3_step(s) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(s, 0);
         if (text)
@@ -486,7 +519,8 @@ static int unpack(bz_stream *in, bz_buf *path, bz_error *err)
     }
     if (fd >= 0)
         close(fd);
-    return bad ? bz_fail(err, BZ_FAILED, "%s: no room to decompress it: set TMPDIR to a folder that has some", in->path) : 0;
+    return bad ? bz_fail(err, BZ_FAILED, "%s: no room to decompress it: set TMPDIR to a folder that has some", in->path)
+               : 0;
 }
 
 static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
@@ -497,10 +531,12 @@ static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     if ((in->compressed || in->memory) && unpack(in, &temporary, err))
         goto out;
     bz_buf_puts(&uri, "file:");
-    for (const char *p = temporary.len ? temporary.data : in->path; *p; p++) /* '?', '#' and '%' mean something in a URI */
+    for (const char *p = temporary.len ? temporary.data : in->path; *p;
+         p++) /* '?', '#' and '%' mean something in a URI */
         bz_buf_printf(&uri, strchr("?#%", *p) ? "%%%02x" : "%c", (unsigned char)*p);
     bz_buf_puts(&uri, "?immutable=1");
-    if (sqlite3_open_v2(bz_buf_text(&uri), &r.db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(bz_buf_text(&uri), &r.db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL) !=
+        SQLITE_OK) {
         bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", in->path, sqlite3_errmsg(r.db));
         goto out;
     }
@@ -511,7 +547,8 @@ static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     sqlite3_exec(r.db, "PRAGMA mmap_size = 1099511627776", NULL, NULL, NULL);
     sqlite3_stmt *probe = prepare(r.db, "SELECT count(*) FROM sqlite_master");
     if (!probe || sqlite3_step(probe) != SQLITE_ROW) {
-        bz_fail(err, BZ_BAD_INPUT, "%s: is damaged from the start: %s; export it again", in->path, sqlite3_errmsg(r.db));
+        bz_fail(err, BZ_BAD_INPUT, "%s: is damaged from the start: %s; export it again", in->path,
+                sqlite3_errmsg(r.db));
         sqlite3_finalize(probe);
         goto out;
     }

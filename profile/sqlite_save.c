@@ -68,7 +68,8 @@ static int save_table(saver *s, const bz_mapping *map)
         bz_buf_printf(&create, "%s %s, ", c->name, c->cell == BZ_CELL_TEXT ? "TEXT" : "INTEGER NOT NULL");
         bz_buf_puts(&insert, "?, ");
     }
-    bz_buf_puts(&create, map->device ? "deviceId INTEGER, contextId INTEGER, streamId INTEGER, globalPid INTEGER, " : "globalTid INTEGER, ");
+    bz_buf_puts(&create, map->device ? "deviceId INTEGER, contextId INTEGER, streamId INTEGER, globalPid INTEGER, "
+                                     : "globalTid INTEGER, ");
     bz_buf_puts(&insert, map->device ? "?, ?, ?, ?, " : "?, ");
     if (map->kind == BZ_EVENT_RANGE) {
         bz_buf_puts(&create, "eventType INTEGER NOT NULL, ");
@@ -81,7 +82,8 @@ static int save_table(saver *s, const bz_mapping *map)
     if (!rc && !(stmt = prepare(s, bz_buf_text(&insert))))
         rc = -1;
     for (size_t i = 0; !rc && i < e->n; i++) {
-        if (map->library && e->library[i] != (uint32_t)map->library && !(map->library == BZ_LIBRARY_CUBLAS && e->library[i] == BZ_LIBRARY_CUBLASLT))
+        if (map->library && e->library[i] != (uint32_t)map->library &&
+            !(map->library == BZ_LIBRARY_CUBLAS && e->library[i] == BZ_LIBRARY_CUBLASLT))
             continue;
         int at = 1;
         for (const bz_field *c = map->columns; c->name; c++)
@@ -121,7 +123,8 @@ static int save_strings(saver *s)
 
 static int save_lanes(saver *s)
 {
-    if (run(s, "CREATE TABLE BENANZA_LANES (id INTEGER PRIMARY KEY, device INTEGER NOT NULL, processId INTEGER NOT NULL, threadId INTEGER NOT NULL,"
+    if (run(s, "CREATE TABLE BENANZA_LANES (id INTEGER PRIMARY KEY, device INTEGER NOT NULL, processId INTEGER NOT "
+               "NULL, threadId INTEGER NOT NULL,"
                " deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER NOT NULL, name TEXT NOT NULL);"
                "CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER)"))
         return -1;
@@ -172,7 +175,8 @@ static int save_stacks(saver *s)
 static int save_rest(saver *s)
 {
     const bz_trace *t = s->t;
-    if (run(s, "CREATE TABLE BENANZA_ITERATIONS (start INTEGER NOT NULL, end INTEGER NOT NULL, warmUp INTEGER NOT NULL, origin INTEGER NOT NULL);"
+    if (run(s, "CREATE TABLE BENANZA_ITERATIONS (start INTEGER NOT NULL, end INTEGER NOT NULL, warmUp INTEGER NOT "
+               "NULL, origin INTEGER NOT NULL);"
                "CREATE TABLE BENANZA_COVERAGE (level INTEGER NOT NULL, text TEXT NOT NULL);"
                "CREATE TABLE BENANZA_FACTS (key TEXT NOT NULL, value TEXT NOT NULL);"
                "CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);"

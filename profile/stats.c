@@ -160,7 +160,9 @@ static bool counts(const bz_trace *t, bz_event_kind kind, size_t i)
 static int by_top_time(const void *a, const void *b)
 {
     const bz_top *p = a, *q = b;
-    return p->time != q->time ? (p->time > q->time ? -1 : 1) : p->count != q->count ? (p->count > q->count ? -1 : 1) : (p->name > q->name) - (p->name < q->name);
+    return p->time != q->time     ? (p->time > q->time ? -1 : 1)
+           : p->count != q->count ? (p->count > q->count ? -1 : 1)
+                                  : (p->name > q->name) - (p->name < q->name);
 }
 
 size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top)
@@ -199,7 +201,9 @@ static int by_gap_time(const void *a, const void *b)
 
 size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_gap **gaps)
 {
-    bz_event_kind kind = t->event[BZ_EVENT_KERNEL].n ? BZ_EVENT_KERNEL : t->event[BZ_EVENT_CALL].n ? BZ_EVENT_CALL : BZ_EVENT_OP;
+    bz_event_kind kind = t->event[BZ_EVENT_KERNEL].n ? BZ_EVENT_KERNEL
+                         : t->event[BZ_EVENT_CALL].n ? BZ_EVENT_CALL
+                                                     : BZ_EVENT_OP;
     const bz_events *e = &t->event[kind];
     bz_map ids = {0};
     size_t n = 0, cap = 64;

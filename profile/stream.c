@@ -120,7 +120,8 @@ bz_stream *bz_stream_open(const char *path, bz_error *err)
     bz_stream *s = bz_alloc(1, sizeof *s);
     *s = (bz_stream){.path = path, .private = bz_alloc(1, sizeof *s->private)};
     struct bz_stream_private *p = s->private;
-    *p = (struct bz_stream_private){.fd = fd, .cap = WINDOW, .buffer = bz_alloc(WINDOW, 1), .input = bz_alloc(INPUT, 1)};
+    *p =
+        (struct bz_stream_private){.fd = fd, .cap = WINDOW, .buffer = bz_alloc(WINDOW, 1), .input = bz_alloc(INPUT, 1)};
     p->input_n = read_some(fd, p->input, INPUT);
     if (p->input_n >= 3 && !memcmp(p->input, "\x1f\x8b\x08", 3) && inflateInit2(&p->z, 15 + 16) == Z_OK)
         p->packing = GZIP;
@@ -138,7 +139,12 @@ bz_stream *bz_stream_open(const char *path, bz_error *err)
 bz_stream *bz_stream_memory(const char *data, size_t n)
 {
     bz_stream *s = bz_alloc(1, sizeof *s);
-    *s = (bz_stream){.path = "memory", .memory = true, .data = data, .len = n, .end = true, .private = bz_alloc(1, sizeof *s->private)};
+    *s = (bz_stream){.path = "memory",
+                     .memory = true,
+                     .data = data,
+                     .len = n,
+                     .end = true,
+                     .private = bz_alloc(1, sizeof *s->private)};
     *s->private = (struct bz_stream_private){.fd = -1};
     return s;
 }

@@ -13,10 +13,10 @@ typedef struct bz_stream {
     const char *path;
     const char *data; /* [len] unread bytes */
     size_t len;
-    bool end;       /* nothing comes after the window */
+    bool end;                /* nothing comes after the window */
     bool compressed, memory; /* memory: there is no file at `path` */
     bool broken;             /* the compressed data is damaged or cut off */
-    int64_t passed; /* bytes consumed, decompressed */
+    int64_t passed;          /* bytes consumed, decompressed */
     struct bz_stream_private *private;
 } bz_stream;
 

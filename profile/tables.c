@@ -1,12 +1,31 @@
 #include "profile/tables.h"
 
-#define AT(member)                  offsetof(bz_events, member), 1, 0
-#define INT64(name, member)         {name, NULL, AT(member), BZ_CELL_INT64, false}
-#define INT32(name, member)         {name, NULL, AT(member), BZ_CELL_INT32, false}
-#define STRING(name, member)        {name, NULL, AT(member), BZ_CELL_STRING_ID, false}
-#define ELEMENT(name, member, i)    {name, NULL, offsetof(bz_events, member), 3, i, BZ_CELL_INT32, false}
-#define TIMES                       {"start", NULL, AT(start), BZ_CELL_INT64, true}, {"end", NULL, AT(end), BZ_CELL_INT64, false}
-#define END                         {NULL, NULL, 0, 0, 0, BZ_CELL_INT64, false}
+#define AT(member) offsetof(bz_events, member), 1, 0
+#define INT64(name, member)                                                                                            \
+    {                                                                                                                  \
+        name, NULL, AT(member), BZ_CELL_INT64, false                                                                   \
+    }
+#define INT32(name, member)                                                                                            \
+    {                                                                                                                  \
+        name, NULL, AT(member), BZ_CELL_INT32, false                                                                   \
+    }
+#define STRING(name, member)                                                                                           \
+    {                                                                                                                  \
+        name, NULL, AT(member), BZ_CELL_STRING_ID, false                                                               \
+    }
+#define ELEMENT(name, member, i)                                                                                       \
+    {                                                                                                                  \
+        name, NULL, offsetof(bz_events, member), 3, i, BZ_CELL_INT32, false                                            \
+    }
+#define TIMES                                                                                                          \
+    {"start", NULL, AT(start), BZ_CELL_INT64, true},                                                                   \
+    {                                                                                                                  \
+        "end", NULL, AT(end), BZ_CELL_INT64, false                                                                     \
+    }
+#define END                                                                                                            \
+    {                                                                                                                  \
+        NULL, NULL, 0, 0, 0, BZ_CELL_INT64, false                                                                      \
+    }
 
 static const bz_field KERNEL[] = {
     TIMES,
@@ -28,7 +47,12 @@ static const bz_field KERNEL[] = {
 /* a whole CUDA graph as one row: what ran inside is not told */
 static const bz_field GRAPH[] = {TIMES, INT32("correlationId", correlation), INT32("graphId", graph), END};
 static const bz_field COPY[] = {
-    TIMES, INT32("correlationId", correlation), INT64("bytes", bytes), INT32("copyKind", value), INT32("graphNodeId", graph), END,
+    TIMES,
+    INT32("correlationId", correlation),
+    INT64("bytes", bytes),
+    INT32("copyKind", value),
+    INT32("graphNodeId", graph),
+    END,
 };
 static const bz_field MEMSET[] = {
     TIMES, INT32("correlationId", correlation), INT64("bytes", bytes), INT32("graphNodeId", graph), END,
@@ -44,7 +68,10 @@ static const bz_field API[] = {
 static const bz_field LIBRARY[] = {TIMES, {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true}, END};
 static const bz_field NVTX[] = {TIMES, {"text", NULL, AT(name), BZ_CELL_TEXT, false}, END};
 static const bz_field OVERHEAD[] = {
-    TIMES, STRING("nameId", name), {"overheadType", "returnValue", AT(value), BZ_CELL_INT32, false}, END,
+    TIMES,
+    STRING("nameId", name),
+    {"overheadType", "returnValue", AT(value), BZ_CELL_INT32, false},
+    END,
 };
 static const bz_field CALLS[] = {
     TIMES,
@@ -57,7 +84,8 @@ static const bz_field CALLS[] = {
     INT32("stackId", stack),
     END,
 };
-static const bz_field OPS[] = {TIMES, STRING("nameId", name), INT32("correlationId", correlation), STRING("detailId", detail), END};
+static const bz_field OPS[] = {TIMES, STRING("nameId", name), INT32("correlationId", correlation),
+                               STRING("detailId", detail), END};
 
 const bz_mapping BZ_TABLES[] = {
     {"CUPTI_ACTIVITY_KIND_KERNEL", BZ_EVENT_KERNEL, true, true, 0, KERNEL},

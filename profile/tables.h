@@ -19,9 +19,9 @@ typedef struct bz_field {
 typedef struct bz_mapping {
     const char *table; /* a version may follow: _V2 */
     bz_event_kind kind;
-    bool device;        /* rows name device, context, stream; else globalTid */
-    bool written;       /* by bz_trace_save; else only read */
-    bz_library library; /* of calls */
+    bool device;             /* rows name device, context, stream; else globalTid */
+    bool written;            /* by bz_trace_save; else only read */
+    bz_library library;      /* of calls */
     const bz_field *columns; /* ends with a NULL name */
 } bz_mapping;
 

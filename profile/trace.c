@@ -1,6 +1,6 @@
 /* The trace itself: rows, strings, lanes, sources, coverage. */
-#include "profile/columns.h"
 #include "profile/trace.h"
+#include "profile/columns.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -149,7 +149,12 @@ uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t proce
 
 uint32_t bz_trace_stream(bz_trace *t, uint32_t source, int64_t process, int64_t device, int64_t context, int64_t stream)
 {
-    return find_lane(t, &(lane_key){.source = source, .device = 1, .process = process, .device_id = device, .context = context, .stream = stream});
+    return find_lane(t, &(lane_key){.source = source,
+                                    .device = 1,
+                                    .process = process,
+                                    .device_id = device,
+                                    .context = context,
+                                    .stream = stream});
 }
 
 /* ---- sources, facts, coverage ---- */

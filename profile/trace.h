@@ -21,7 +21,8 @@ struct bz_trace_private {
 };
 
 uint32_t bz_stacks(const bz_trace *t);
-uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t process, int64_t thread); /* BZ_NONE: not seen */
+uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t process,
+                               int64_t thread); /* BZ_NONE: not seen */
 void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
 
 /* Which algorithm or library function a name means: rules.c. */

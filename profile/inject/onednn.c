@@ -191,8 +191,8 @@ static void put_window(text *t, char c, long long i, long long o, long long k, l
     put(t, "i%c%lldo%c%lldk%c%llds%c%lldd%c%lldp%c%lld", c, i, c, o, c, k, c, s, c, d, c, p);
 }
 
-static void put_convolution(text *t, const dnnl_convolution_desc_t *c, const dnnl_memory_desc_t *src, const dnnl_memory_desc_t *wei,
-                            const dnnl_memory_desc_t *dst)
+static void put_convolution(text *t, const dnnl_convolution_desc_t *c, const dnnl_memory_desc_t *src,
+                            const dnnl_memory_desc_t *wei, const dnnl_memory_desc_t *dst)
 {
     int spatial = src->ndims - 2;
     bool groups = wei->ndims == src->ndims + 1;
@@ -202,19 +202,20 @@ static void put_convolution(text *t, const dnnl_convolution_desc_t *c, const dnn
     put(t, "ic%lldoc%lld", (long long)src->dims[1], (long long)dst->dims[1]);
     for (int i = 0; i < spatial; i++) {
         put(t, "_");
-        put_window(t, "dhw"[3 - spatial + i], src->dims[2 + i], dst->dims[2 + i], wei->dims[2 + groups + i], c->strides[i], c->dilates[i],
-                   c->padding[0][i]);
+        put_window(t, "dhw"[3 - spatial + i], src -> dims[2 + i], dst -> dims[2 + i], wei -> dims[2 + groups + i],
+                   c -> strides[i], c -> dilates[i], c -> padding[0][i]);
     }
 }
 
-static void put_pooling(text *t, const dnnl_pooling_v2_desc_t *p, bool dilated, const dnnl_memory_desc_t *src, const dnnl_memory_desc_t *dst)
+static void put_pooling(text *t, const dnnl_pooling_v2_desc_t *p, bool dilated, const dnnl_memory_desc_t *src,
+                        const dnnl_memory_desc_t *dst)
 {
     int spatial = src->ndims - 2;
     put(t, "mb%lldic%lld", (long long)src->dims[0], (long long)src->dims[1]);
     for (int i = 0; i < spatial; i++) {
         put(t, "_");
-        put_window(t, "dhw"[3 - spatial + i], src->dims[2 + i], dst->dims[2 + i], p->kernel[i], p->strides[i], dilated ? p->dilation[i] : 0,
-                   p->padding[0][i]);
+        put_window(t, "dhw"[3 - spatial + i], src -> dims[2 + i], dst -> dims[2 + i], p -> kernel[i], p -> strides[i],
+                   dilated ? p -> dilation[i] : 0, p -> padding[0][i]);
     }
 }
 
@@ -233,8 +234,8 @@ typedef struct {
 /* Kinds whose descriptor has its algorithm behind kind and propagation. */
 static bool has_algorithm(dnnl_primitive_kind_t k)
 {
-    return k == dnnl_convolution || k == dnnl_deconvolution || k == dnnl_eltwise || k == dnnl_pooling || k == dnnl_pooling_v2 || k == dnnl_lrn ||
-           k == dnnl_resampling || k == dnnl_softmax_v2;
+    return k == dnnl_convolution || k == dnnl_deconvolution || k == dnnl_eltwise || k == dnnl_pooling ||
+           k == dnnl_pooling_v2 || k == dnnl_lrn || k == dnnl_resampling || k == dnnl_softmax_v2;
 }
 
 static const dnnl_memory_desc_t *memory_of(const_dnnl_primitive_desc_t pd, dnnl_query_t what, int index)
@@ -249,7 +250,8 @@ static facts gather(const_dnnl_primitive_desc_t pd)
     dnn.query(pd, dnnl_query_primitive_kind, 0, &f.kind);
     dnn.query(pd, dnnl_query_impl_info_str, 0, &f.implementation);
     dnn.query(pd, dnnl_query_prop_kind, 0, &f.prop);
-    if (f.kind != dnnl_reorder && f.kind != dnnl_concat && f.kind != dnnl_sum && dnn.query(pd, dnnl_query_op_d, 0, &f.op) != dnnl_success)
+    if (f.kind != dnnl_reorder && f.kind != dnnl_concat && f.kind != dnnl_sum &&
+        dnn.query(pd, dnnl_query_op_d, 0, &f.op) != dnnl_success)
         f.op = NULL;
     if (f.op && has_algorithm(f.kind))
         f.alg = ((const dnnl_eltwise_desc_t *)f.op)->alg_kind;
@@ -263,7 +265,8 @@ static facts gather(const_dnnl_primitive_desc_t pd)
         f.wei = memory_of(pd, dnnl_query_weights_md, 0);
         f.bia = memory_of(pd, dnnl_query_weights_md, 1);
     }
-    if (f.prop == dnnl_backward || f.prop == dnnl_backward_data || f.prop == dnnl_backward_weights || f.prop == dnnl_backward_bias) {
+    if (f.prop == dnnl_backward || f.prop == dnnl_backward_data || f.prop == dnnl_backward_weights ||
+        f.prop == dnnl_backward_bias) {
         f.diff_src = memory_of(pd, dnnl_query_diff_src_md, 0);
         f.diff_wei = memory_of(pd, dnnl_query_diff_weights_md, 0);
         f.diff_dst = memory_of(pd, dnnl_query_diff_dst_md, 0);
@@ -319,7 +322,8 @@ static uint64_t hash_facts(const facts *f)
 
 static void put_problem(text *t, const facts *f)
 {
-    const dnnl_memory_desc_t *src = f->src ? f->src : f->diff_src, *wei = f->wei ? f->wei : f->diff_wei, *dst = f->dst ? f->dst : f->diff_dst;
+    const dnnl_memory_desc_t *src = f->src ? f->src : f->diff_src, *wei = f->wei ? f->wei : f->diff_wei,
+                             *dst = f->dst ? f->dst : f->diff_dst;
     put(t, " problem=");
     if (f->op && src && wei && dst && (f->kind == dnnl_convolution || f->kind == dnnl_deconvolution)) {
         put_convolution(t, f->op, src, wei, dst);
@@ -334,12 +338,12 @@ static void put_problem(text *t, const facts *f)
     } else if (f->kind == dnnl_inner_product && src && dst) {
         put(t, "mb%lldic%lld", (long long)src->dims[0], (long long)src->dims[1]);
         for (int d = 2; d < src->ndims; d++)
-            put(t, "i%c%lld", "dhw"[5 - src->ndims + d - 2], (long long)src->dims[d]);
+            put(t, "i%c%lld", "dhw"[5 - src->ndims + d - 2], (long long)src -> dims[d]);
         put(t, "oc%lld", (long long)dst->dims[1]);
     } else if (f->kind == dnnl_batch_normalization && src) {
         put(t, "mb%lldic%lld", (long long)src->dims[0], src->ndims > 1 ? (long long)src->dims[1] : 1);
         for (int d = 2; d < src->ndims; d++)
-            put(t, "i%c%lld", "dhw"[5 - src->ndims + d - 2], (long long)src->dims[d]);
+            put(t, "i%c%lld", "dhw"[5 - src->ndims + d - 2], (long long)src -> dims[d]);
     } else {
         put_dims(t, src ? src : dst);
         if (f->src1) {
@@ -369,7 +373,8 @@ static uint32_t detail_of(const facts *f, uint64_t hash)
             float scale, alpha, beta;
             dnnl_alg_kind_t alg = 0;
             put(&t, "%s", i ? "+" : f->scratchpad == dnnl_scratchpad_mode_user ? ";attr-post-ops:" : "attr-post-ops:");
-            if (kind == dnnl_eltwise && dnn.post_op_eltwise(f->post_ops, i, &scale, &alg, &alpha, &beta) == dnnl_success)
+            if (kind == dnnl_eltwise &&
+                dnn.post_op_eltwise(f->post_ops, i, &scale, &alg, &alpha, &beta) == dnnl_success)
                 put(&t, "%s", dnn.alg_name(alg));
             else
                 put(&t, "%s", dnn.kind_name(kind));
@@ -432,7 +437,8 @@ EXPORT dnnl_status_t dnnl_primitive_create(dnnl_primitive_t *primitive, const_dn
     return status;
 }
 
-EXPORT dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream, int n, const dnnl_exec_arg_t *args)
+EXPORT dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream, int n,
+                                            const dnnl_exec_arg_t *args)
 {
     if (!__atomic_load_n(&dnn.looked, __ATOMIC_ACQUIRE))
         look();

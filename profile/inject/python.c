@@ -29,12 +29,18 @@ static void look(void)
         const char *name;
         void **to;
     } SYMBOLS[] = {
-        {"Py_IsInitialized", (void **)(void *)&py.initialized}, {"PyGILState_GetThisThreadState", (void **)(void *)&py.this_thread},
-        {"PyGILState_Ensure", (void **)(void *)&py.ensure},     {"PyGILState_Release", (void **)(void *)&py.release},
-        {"PyEval_GetFrame", (void **)(void *)&py.frame},        {"PyFrame_GetBack", (void **)(void *)&py.back},
-        {"PyFrame_GetCode", (void **)(void *)&py.code},         {"PyFrame_GetLineNumber", (void **)(void *)&py.line},
-        {"PyObject_GetAttrString", (void **)(void *)&py.attribute}, {"PyUnicode_AsUTF8", (void **)(void *)&py.utf8},
-        {"Py_DecRef", (void **)(void *)&py.decref},             {"PyErr_Clear", (void **)(void *)&py.clear_error},
+        {"Py_IsInitialized", (void **)(void *)&py.initialized},
+        {"PyGILState_GetThisThreadState", (void **)(void *)&py.this_thread},
+        {"PyGILState_Ensure", (void **)(void *)&py.ensure},
+        {"PyGILState_Release", (void **)(void *)&py.release},
+        {"PyEval_GetFrame", (void **)(void *)&py.frame},
+        {"PyFrame_GetBack", (void **)(void *)&py.back},
+        {"PyFrame_GetCode", (void **)(void *)&py.code},
+        {"PyFrame_GetLineNumber", (void **)(void *)&py.line},
+        {"PyObject_GetAttrString", (void **)(void *)&py.attribute},
+        {"PyUnicode_AsUTF8", (void **)(void *)&py.utf8},
+        {"Py_DecRef", (void **)(void *)&py.decref},
+        {"PyErr_Clear", (void **)(void *)&py.clear_error},
     };
     py.state = 1;
     for (size_t i = 0; i < sizeof SYMBOLS / sizeof *SYMBOLS; i++)

@@ -182,7 +182,8 @@ static uint32_t frame_text(void *address)
     const char *file = strrchr(info.dli_fname, '/');
     file = file ? file + 1 : info.dli_fname;
     int n = info.dli_sname ? snprintf(text, sizeof text, "%.180s (%.60s)", info.dli_sname, file)
-                           : snprintf(text, sizeof text, "+0x%zx (%.60s)", (size_t)((char *)address - (char *)info.dli_fbase), file);
+                           : snprintf(text, sizeof text, "+0x%zx (%.60s)",
+                                      (size_t)((char *)address - (char *)info.dli_fbase), file);
     return bzi_string(hash, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
