@@ -51,7 +51,7 @@ void *bz_arena_alloc(bz_arena *a, size_t size)
     if (size > PTRDIFF_MAX / 2)
         out_of_memory(size);
     size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if ((size_t)(a->end - a->next) < size)
+    if (!a->block || (size_t)(a->end - a->next) < size)
         add_block(a, size);
     void *p = a->next;
     a->next += size;

@@ -46,5 +46,5 @@ int main(int argc, char **argv)
     bz_fail(&err, BZ_USAGE, "there is no command '%s': %s%s", argv[1], meant ? "did you mean " : "see benanza --help",
             meant ? meant : "");
     fprintf(stderr, "benanza: %s\n", err.text);
-    return err.code;
+    return (int)err.code;
 }
