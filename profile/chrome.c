@@ -313,10 +313,12 @@ static void event_closes(reader *r)
 static void event_names(reader *r)
 {
     const char *what = bz_string(r->t, r->e.name);
-    if (!strcmp(what, "thread_name") && r->e.label)
-        r->t->lane[bz_trace_thread(r->t, r->source, r->e.process, r->e.thread)].name = r->e.label;
-    else if (!strcmp(what, "process_name") && r->e.label)
+    if (!strcmp(what, "thread_name") && r->e.label) {
+        uint32_t lane = bz_trace_thread(r->t, r->source, r->e.process, r->e.thread);
+        r->t->lane[lane].name = r->e.label;
+    } else if (!strcmp(what, "process_name") && r->e.label) {
         bz_trace_fact(r->t, "program", bz_string(r->t, r->e.label));
+    }
 }
 
 static void event_end(reader *r)

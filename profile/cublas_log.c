@@ -172,7 +172,7 @@ static void parameter(reader *r, const char *line, size_t n)
         return;
     }
     /* "CUBLAS_OP_N(0)": the name tells it all */
-    const char *paren = *value >= 'A' ? memchr(value, '(', (size_t)(end - value)) : NULL;
+    const char *paren = value < end && *value >= 'A' ? memchr(value, '(', (size_t)(end - value)) : NULL;
     put(&b->detail, name, name_n, value, (size_t)((paren ? paren : end) - value));
 }
 

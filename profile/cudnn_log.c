@@ -139,9 +139,9 @@ static void parameter(reader *r, const char *line, size_t n)
         r->path_end[depth + 1] = path_n;
     const char *value = memmem(colon, (size_t)(end - colon), "val=", 4), *address = NULL;
     if (value) {
-        value += 4;
+        value += value + 4 <= end ? 4 : end - value;
         /* "CUDNN_DATA_FLOAT (0)": the name tells it all */
-        if (end[-1] == ')' && *value >= 'A') {
+        if (value < end && end[-1] == ')' && *value >= 'A') {
             const char *space = memchr(value, ' ', (size_t)(end - value));
             end = space ? space : end;
         }

@@ -329,7 +329,7 @@ static void tell_warm_up(bz_trace *t)
     free(latency);
     for (uint32_t i = 0; i + 1 < n; i++) {
         int64_t took = t->iteration[i].end - t->iteration[i].start;
-        if (took < typical + typical * (i ? 30 : 15) / 100 && (has_timeline(t) || i))
+        if ((double)took < (double)typical * (i ? 1.3 : 1.15) && (has_timeline(t) || i))
             break;
         t->iteration[i].warm_up = true;
     }

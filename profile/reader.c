@@ -64,7 +64,10 @@ int64_t bz_text_date(const char *s, size_t n)
 {
     if (n < 19 || s[4] != '-' || s[7] != '-' || s[13] != ':')
         return 0;
-    int64_t days = days_from_civil(bz_text_int(s, 4), bz_text_int(s + 5, 2), bz_text_int(s + 8, 2));
+    int64_t year = bz_text_int(s, 4);
+    if (year < 1970 || year > 2200) /* what nanoseconds reach */
+        return 0;
+    int64_t days = days_from_civil(year, bz_text_int(s + 5, 2), bz_text_int(s + 8, 2));
     int64_t seconds = days * 86400 + bz_text_int(s + 11, 2) * 3600 + bz_text_int(s + 14, 2) * 60;
     return seconds * 1000000000 + bz_text_nanoseconds(s + 17, n - 17, 1000000000);
 }
@@ -76,6 +79,8 @@ int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, 
     for (int i = 0; !reader && i < N_READERS; i++)
         if (READERS[i]->matches(in->data, n))
             reader = READERS[i];
+    if (!n)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: is empty: did the program that should write it end early?", in->path);
     if (!reader)
         return bz_fail(err, BZ_BAD_INPUT,
                        "%s: is no profile that is known here: give an Nsight Systems SQLite export, a cuDNN, cuBLAS or "

@@ -21,6 +21,7 @@ static const struct {
     {"kernels, summed", "kernel_time_ns", offsetof(bz_iteration_stats, kernel_time), false, true},
     {"copies, summed", "copy_time_ns", offsetof(bz_iteration_stats, copy_time), false, true},
     {"library calls", "library_ns", offsetof(bz_iteration_stats, library), false, false},
+    {"operators", "operators_ns", offsetof(bz_iteration_stats, operators), false, false},
     {"launch calls", "launch_ns", offsetof(bz_iteration_stats, launch), false, true},
     {"waiting calls", "sync_ns", offsetof(bz_iteration_stats, sync), false, true},
     {"idle", "gap_ns", offsetof(bz_iteration_stats, gap), false, false},
@@ -82,16 +83,16 @@ static void print_answer(const bz_trace *t, const summary *s, bz_buf *out)
         bz_buf_puts(out, "No iteration was found.\n");
         return;
     }
-    const bz_quantiles *latency = &s->of[0], *busy = &s->of[1], *library = &s->of[4];
-    bool device = t->event[BZ_EVENT_KERNEL].n > 0;
+    /* what the time is held against: the device, else the libraries, else the operators */
+    bool device = t->event[BZ_EVENT_KERNEL].n > 0, calls = t->event[BZ_EVENT_CALL].n > 0;
+    const bz_quantiles *latency = &s->of[0], *busy = &s->of[device ? 1 : calls ? 4 : 5];
+    const char *what = device ? "device busy" : calls ? "in library calls" : "in operators";
     uint32_t warm = t->n_iterations - s->steady;
     bz_buf_printf(out, "%u iterations (%s), %u of them warm-up", t->n_iterations, ORIGINS[t->origin], warm);
     if (latency->max > 0) {
-        bz_buf_printf(out, ": %s each (median), %s %s", bz_units_time(a, latency->p50 / 1e9),
-                      device ? "device busy" : "in library calls",
-                      bz_units_time(b, (device ? busy : library)->p50 / 1e9));
-        bz_buf_printf(out, ", %s",
-                      bz_units_percent(c, latency->p50 > 0 ? (device ? busy : library)->p50 / latency->p50 : 0));
+        bz_buf_printf(out, ": %s each (median), %s %s, %s", bz_units_time(a, latency->p50 / 1e9), what,
+                      bz_units_time(b, busy->p50 / 1e9),
+                      bz_units_percent(c, latency->p50 > 0 ? busy->p50 / latency->p50 : 0));
     }
     bz_buf_puts(out, ".\n");
 }

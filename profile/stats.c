@@ -16,6 +16,8 @@ static int by_start(const void *a, const void *b)
 
 static int64_t union_of(interval *v, size_t n)
 {
+    if (!n)
+        return 0;
     qsort(v, n, sizeof *v, by_start);
     int64_t sum = 0, end = INT64_MIN;
     for (size_t i = 0; i < n; i++) {
@@ -101,6 +103,9 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     gather(t, BZ_EVENT_CALL, iteration, &v, &n, &cap);
     s->calls = (int64_t)n;
     s->library = union_of(v, n);
+    n = 0;
+    gather(t, BZ_EVENT_OP, iteration, &v, &n, &cap);
+    s->operators = union_of(v, n);
     free(v);
     const bz_events *api = &t->event[BZ_EVENT_API];
     for (size_t i = lower_bound(api->start, api->n, it->start); i < api->n && api->start[i] < it->end; i++) {
@@ -115,7 +120,7 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
             s->sync += api->end[i] - api->start[i];
         }
     }
-    s->gap = s->latency - (device ? s->device_busy : s->library);
+    s->gap = s->latency - (device ? s->device_busy : s->calls ? s->library : s->operators);
 }
 
 static int by_double(const void *a, const void *b)
