@@ -214,10 +214,11 @@ typedef struct bz_iteration_stats {
     int64_t device_busy; /* union of kernels, copies and memsets over all streams */
     int64_t kernel_time; /* sum of kernels: more than busy where streams overlap */
     int64_t copy_time;
-    int64_t library; /* union of library calls (host time; on a CPU that is the work itself) */
-    int64_t launch;  /* sum of launch calls */
-    int64_t sync;    /* sum of waiting calls */
-    int64_t gap;     /* latency - device_busy; without device work: latency - library */
+    int64_t library;   /* union of library calls (host time; on a CPU that is the work itself) */
+    int64_t operators; /* union of framework operators, where they were recorded */
+    int64_t launch;    /* sum of launch calls */
+    int64_t sync;      /* sum of waiting calls */
+    int64_t gap;       /* latency less device_busy; without device work: less library; without calls: less operators */
     int64_t kernels, copies, calls, launches, syncs;
 } bz_iteration_stats;
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s);
