@@ -42,7 +42,8 @@ void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
 {
     if (n <= e->cap)
         return;
-    size_t cap = e->cap ? e->cap + e->cap / 2 : 256;
+    /* large arrays grow in smaller steps: they are moved by the kernel, and what is unused counts */
+    size_t cap = e->cap ? e->cap + (e->cap < 1 << 20 ? e->cap / 2 : e->cap / 8) : 256;
     cap = cap < n ? n : cap;
     for (size_t c = 0; c < BZ_N_COLUMNS; c++)
         if (BZ_COLUMNS[c].kinds & 1u << kind) {

@@ -98,7 +98,7 @@ static sequence collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena)
     if (!busiest(t, kind, &source, &process))
         return s;
     bool timeline = has_timeline(t);
-    int64_t(*order)[2] = bz_arena_array(arena, e->n, sizeof *order);
+    int64_t(*order)[2] = bz_alloc(e->n + 1, sizeof *order);
     for (size_t i = 0; i < e->n; i++) {
         const bz_lane *l = &t->lane[e->lane[i]];
         if (l->source != source || l->process != process || !wanted(t, kind, i, timeline))
@@ -126,6 +126,7 @@ static sequence collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena)
         uint64_t grid = kind == BZ_EVENT_KERNEL ? symbol_of(e->grid[3 * i], e->grid[3 * i + 1], e->grid[3 * i + 2]) : 0;
         s.symbol[k] = symbol_of(e->name[i], detailed ? e->detail[i] : 0, grid);
     }
+    free(order);
     return s;
 }
 

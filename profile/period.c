@@ -57,12 +57,12 @@ static bool alike(const sequence *s, size_t a, size_t a_n, size_t b, size_t b_n,
 }
 
 /* The longest stretch of segments between occurrences of `mark` in which each is like the one before. */
-static period stretch(const sequence *s, uint32_t mark, size_t *at)
+static period stretch(const sequence *s, uint32_t mark, uint32_t *at)
 {
     size_t k = 0;
     for (size_t i = 0; i < s->n; i++)
         if (s->gram[i] == mark)
-            at[k++] = i;
+            at[k++] = (uint32_t)i;
     period best = {.mark = mark};
     size_t from = 0, mismatches = 0;
     for (size_t i = 1; i < k; i++) {
@@ -105,11 +105,10 @@ static size_t reach(const period *p)
 }
 
 /* Of marks that occur equally often one finds what the other finds: two of each count are tried. */
-static void try_marks(const sequence *s, period *best, bz_arena *scratch)
+static void try_marks(const sequence *s, period *best, uint32_t *at, uint32_t *count)
 {
-    uint32_t *tried = BZ_NEW(scratch, uint32_t, CANDIDATES_MAX), n_tried = 0;
-    uint32_t *count = BZ_NEW(scratch, uint32_t, s->n_grams);
-    size_t *at = BZ_NEW(scratch, size_t, s->n);
+    uint32_t tried[CANDIDATES_MAX], n_tried = 0;
+    memset(count, 0, s->n_grams * sizeof *count);
     for (size_t i = 0; i < s->n; i++)
         count[s->gram[i]]++;
     for (uint32_t id = 0; id < s->n_grams && n_tried < CANDIDATES_MAX; id++) {
@@ -131,9 +130,9 @@ static void try_marks(const sequence *s, period *best, bz_arena *scratch)
 }
 
 /* Numbers the runs of `width` symbols; the last ones are shorter. */
-static uint32_t number_grams(const sequence *s, size_t width, uint32_t *gram, bz_arena *scratch)
+static uint32_t number_grams(const sequence *s, size_t width, uint64_t *hash, uint32_t *gram)
 {
-    uint64_t *hash = BZ_NEW(scratch, uint64_t, s->n);
+    memset(hash, 0, s->n * sizeof *hash);
     for (size_t i = 0; i < s->n; i++)
         for (size_t k = 0; k < width; k++)
             hash[i] = (hash[i] ^ (i + k < s->n ? s->symbol[i + k] + 1 : 0)) * 0x9e3779b97f4a7c15u;
@@ -143,12 +142,14 @@ static uint32_t number_grams(const sequence *s, size_t width, uint32_t *gram, bz
 static period best_period(sequence *s, bz_arena *scratch)
 {
     static const size_t WIDTHS[] = {1, 4, 16, 64};
-    uint32_t *gram = BZ_NEW(scratch, uint32_t, s->n);
+    /* the hashes are done with when the marks are tried: the same memory holds positions and counts */
+    uint64_t *hash = BZ_NEW(scratch, uint64_t, s->n);
+    uint32_t *gram = BZ_NEW(scratch, uint32_t, s->n), *at = (uint32_t *)hash, *count = at + s->n;
     period best = {0};
     for (size_t i = 0; i < sizeof WIDTHS / sizeof *WIDTHS && WIDTHS[i] <= s->n / 2; i++) {
-        s->n_grams = number_grams(s, WIDTHS[i], gram, scratch);
+        s->n_grams = number_grams(s, WIDTHS[i], hash, gram);
         s->gram = gram;
-        try_marks(s, &best, scratch);
+        try_marks(s, &best, at, count);
     }
     return best;
 }

@@ -544,7 +544,6 @@ static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     sqlite3_db_config(r.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(r.db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     sqlite3_db_config(r.db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_exec(r.db, "PRAGMA mmap_size = 1099511627776", NULL, NULL, NULL);
     sqlite3_stmt *probe = prepare(r.db, "SELECT count(*) FROM sqlite_master");
     if (!probe || sqlite3_step(probe) != SQLITE_ROW) {
         bz_fail(err, BZ_BAD_INPUT, "%s: is damaged from the start: %s; export it again", in->path,
