@@ -13,7 +13,7 @@ const bz_command bz_command_profile = {"profile", "show [OPTIONS] FILE... | -o F
 typedef struct {
     const char *output, *trace, *iterations;
     int64_t top, limit;
-    bool json, backtrace, logs, nsys;
+    bool json, backtrace, logs, nsys, levels;
 } settings;
 
 static int read_all(bz_trace *t, const bz_list *files, const settings *s, bz_error *err)
@@ -68,9 +68,13 @@ static int capture(bz_list *arguments, const settings *s)
         argv[i] = (char *)(uintptr_t)arguments->item[i];
     argv[arguments->n] = NULL;
     bz_capture_options options = {.backtrace = s->backtrace, .logs = s->logs, .nsys = s->nsys, .limit = s->limit << 20};
-    if (bz_profile_capture(t, argv, &options, &program, &err) ||
-        bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, &err) ||
-        bz_trace_save(t, s->output, &err)) {
+    int rc;
+    if (s->levels)
+        rc = bz_profile_levels(t, argv, &options, &program, &err);
+    else
+        rc = bz_profile_capture(t, argv, &options, &program, &err) ||
+             bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, &err);
+    if (rc || bz_trace_save(t, s->output, &err)) {
         status = bz_report(&bz_command_profile, &err);
     } else {
         bz_trace_print(t, (int)s->top, &out);
@@ -98,6 +102,8 @@ static int run(int argc, char **argv)
          "the range of this name is an iteration (else: benanza_iteration, or detected)"},
         {"top", BZ_OPTION_INT, &s.top, "N", "rows per table (12)"},
         {"backtrace", BZ_OPTION_FLAG, &s.backtrace, NULL, "record who called, natively and in Python"},
+        {"levels", BZ_OPTION_FLAG, &s.levels, NULL,
+         "run three times: alone, with calls, with back-traces; tell what recording costs"},
         {"limit", BZ_OPTION_INT, &s.limit, "MB", "at most so much recording per process (256)"},
         {"logs", BZ_OPTION_FLAG, &s.logs, NULL, "switch the logs of cuDNN and cuBLAS on, and read them"},
         {"nsys", BZ_OPTION_FLAG, &s.nsys, NULL, "record with Nsight Systems"},

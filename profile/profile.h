@@ -184,6 +184,12 @@ typedef struct bz_capture_options {
 int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
                        bz_error *err);
 
+/* Runs the program three times: with nothing but its own marks, with library calls, with back-traces. The trace is that
+ * of the second run, with the back-traces of the third; facts "program alone", "with calls", "with stacks" tell what each run
+ * took. The trace comes finished. */
+int bz_profile_levels(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
+                      bz_error *err);
+
 /* ---- asking ------------------------------------------------------------------------------- */
 
 const char *bz_string(const bz_trace *t, uint32_t id); /* 0 is "" */

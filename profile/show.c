@@ -101,16 +101,16 @@ static void print_facts(const bz_trace *t, bz_buf *out)
 {
     bz_buf_putc(out, '\n');
     for (uint32_t i = 0; i < t->n_sources; i++) {
-        bz_buf_puts(out, "file        ");
+        bz_buf_puts(out, "file              ");
         bz_buf_clean(out, bz_string(t, t->source[i].path));
         bz_buf_printf(out, " (%s, %lld events)\n", bz_string(t, t->source[i].format), (long long)t->source[i].events);
     }
     for (uint32_t i = 0; i < t->n_facts; i++) {
-        bz_buf_printf(out, "%-10s  ", bz_string(t, t->fact[i].key));
+        bz_buf_printf(out, "%-16s  ", bz_string(t, t->fact[i].key));
         bz_buf_clean(out, bz_string(t, t->fact[i].value));
         bz_buf_putc(out, '\n');
     }
-    bz_buf_puts(out, "events      ");
+    bz_buf_puts(out, "events            ");
     const char *comma = "";
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         if (t->event[k].n) {

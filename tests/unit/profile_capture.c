@@ -154,6 +154,30 @@ static void marks_only(void **state)
     bz_trace_free(t);
 }
 
+static void levels(void **state)
+{
+    (void)state;
+    char *argv[] = {CALLS, PLUGIN, (char *)(uintptr_t) "5", (char *)(uintptr_t) "ok", NULL};
+    int status = -1;
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    if (bz_profile_levels(t, argv, &PLAIN, &status, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(status, 0);
+    assert_int_equal(t->n_iterations, 5);
+    assert_int_equal(executions(t, "sgemm"), 10);
+    const bz_events *e = &t->event[BZ_EVENT_CALL];
+    for (size_t i = 0; i < e->n; i++)
+        if (e->flags[i] & BZ_CALL_EXECUTES)
+            assert_int_not_equal(e->stack[i], 0);
+    int told = 0;
+    for (uint32_t i = 0; i < t->n_facts; i++)
+        told += !strcmp(bz_string(t, t->fact[i].key), "program alone") ||
+                !strcmp(bz_string(t, t->fact[i].key), "with stacks");
+    assert_int_equal(told, 2);
+    bz_trace_free(t);
+}
+
 static void what_cannot_be_started(void **state)
 {
     (void)state;
@@ -169,10 +193,15 @@ static void what_cannot_be_started(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_call_is_there),  cmocka_unit_test(iterations_without_marks),
-        cmocka_unit_test(children_and_threads), cmocka_unit_test(a_crash_leaves_a_trace),
-        cmocka_unit_test(the_limit_holds),      cmocka_unit_test(back_traces),
-        cmocka_unit_test(marks_only),           cmocka_unit_test(what_cannot_be_started),
+        cmocka_unit_test(every_call_is_there),
+        cmocka_unit_test(iterations_without_marks),
+        cmocka_unit_test(children_and_threads),
+        cmocka_unit_test(a_crash_leaves_a_trace),
+        cmocka_unit_test(the_limit_holds),
+        cmocka_unit_test(back_traces),
+        cmocka_unit_test(marks_only),
+        cmocka_unit_test(levels),
+        cmocka_unit_test(what_cannot_be_started),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
