@@ -64,8 +64,7 @@ static int capture(bz_list *arguments, const settings *s)
     bz_trace *t = bz_trace_new();
     int status = BZ_OK, program = 0;
     char **argv = bz_alloc((size_t)arguments->n + 1, sizeof *argv);
-    for (int i = 0; i < arguments->n; i++)
-        argv[i] = (char *)(uintptr_t)arguments->item[i];
+    memcpy(argv, arguments->item, (size_t)arguments->n * sizeof *argv);
     argv[arguments->n] = NULL;
     bz_capture_options options = {.backtrace = s->backtrace, .logs = s->logs, .nsys = s->nsys, .limit = s->limit << 20};
     int rc;

@@ -187,6 +187,8 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
 {
     char library[PATH_MAX], folder[PATH_MAX];
     const char *place = getenv("TMPDIR");
+    if (!argv[0])
+        return bz_fail(err, BZ_USAGE, "there is no program to run");
     if (find_library(library, sizeof library, err))
         return -1;
     snprintf(folder, sizeof folder, "%s/benanza-XXXXXX", place && *place ? place : "/tmp");

@@ -221,7 +221,7 @@ static int cudnn_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err
     }
     if (r.cut || r.no_thread)
         bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld blocks are damaged and were left out",
-                       (long long)(r.cut + r.no_thread));
+                       (long long)r.cut + (long long)r.no_thread);
     if (r.messages)
         bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "cuDNN printed %lld warnings or errors among its calls",
                        (long long)r.messages);

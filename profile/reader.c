@@ -8,9 +8,15 @@
 
 /* Told apart by content; the first that matches reads. */
 static const bz_reader *const READERS[] = {
-    &bz_reader_sqlite, &bz_reader_spool, &bz_reader_cudnn, &bz_reader_cublas, &bz_reader_onednn, &bz_reader_chrome,
+    &bz_reader_sqlite,
+    &bz_reader_spool,
+    &bz_reader_cudnn,
+    &bz_reader_cublas,
+    &bz_reader_onednn,
+    &bz_reader_chrome,
+    NULL,
 };
-enum { N_READERS = sizeof READERS / sizeof *READERS, HEAD = 1 << 16 };
+enum { HEAD = 1 << 16 };
 
 bool bz_text_has(const char *head, size_t n, const char *needle)
 {
@@ -76,7 +82,7 @@ int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, 
 {
     bz_stream_advance(in, 0, HEAD);
     size_t n = in->len < HEAD ? in->len : HEAD;
-    for (int i = 0; !reader && i < N_READERS; i++)
+    for (int i = 0; !reader && READERS[i]; i++)
         if (READERS[i]->matches(in->data, n))
             reader = READERS[i];
     if (!n)

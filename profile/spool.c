@@ -150,7 +150,7 @@ static void cover(const reader *r)
                        (unsigned long long)r->h.dropped);
     if (r->damaged || r->pending)
         bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "%lld records are damaged or were never finished",
-                       (long long)(r->damaged + r->pending));
+                       (long long)r->damaged + (long long)r->pending);
 }
 
 static bool spool_matches(const char *head, size_t n)

@@ -299,8 +299,10 @@ static uint64_t hash_facts(const facts *f)
 {
     uint64_t small[] = {f->kind, f->prop, f->alg, f->scratchpad, (uint64_t)(uintptr_t)f->implementation};
     uint64_t h = bzi_hash(5, small, sizeof small);
-    const dnnl_memory_desc_t *all[] = {f->src, f->src1, f->wei, f->bia, f->dst, f->diff_src, f->diff_wei, f->diff_dst};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    enum { N_ALL = 8 };
+    const dnnl_memory_desc_t *all[N_ALL] = {f->src, f->src1,     f->wei,      f->bia,
+                                            f->dst, f->diff_src, f->diff_wei, f->diff_dst};
+    for (int i = 0; i < N_ALL; i++)
         h = hash_memory(h, all[i]);
     if (f->op && (f->kind == dnnl_convolution || f->kind == dnnl_deconvolution)) {
         const dnnl_convolution_desc_t *c = f->op;
@@ -412,20 +414,20 @@ static known describe(const_dnnl_primitive_desc_t pd)
 
 /* ---- the intercepted functions ---- */
 
-EXPORT dnnl_status_t dnnl_primitive_create(dnnl_primitive_t *primitive, const_dnnl_primitive_desc_t pd)
+EXPORT dnnl_status_t dnnl_primitive_create(dnnl_primitive_t *primitive, const_dnnl_primitive_desc_t primitive_desc)
 {
     if (!__atomic_load_n(&dnn.looked, __ATOMIC_ACQUIRE))
         look();
     if (!dnn.create)
         return dnnl_runtime_error;
     if (!bzi_recording())
-        return dnn.create(primitive, pd);
+        return dnn.create(primitive, primitive_desc);
     bzi_call call = {.start = bzi_now(), .library = LIBRARY_ONEDNN, .flags = BZ_SPOOL_CREATES};
-    dnnl_status_t status = dnn.create(primitive, pd);
+    dnnl_status_t status = dnn.create(primitive, primitive_desc);
     int64_t took = bzi_now() - call.start;
     if (status != dnnl_success)
         return status;
-    known k = describe(pd);
+    known k = describe(primitive_desc);
     remember(*primitive, k.name, k.detail, k.variant);
     /* the cache answers in a microsecond or two; only what was really built is worth a record */
     if (took > 20000) {
@@ -437,7 +439,7 @@ EXPORT dnnl_status_t dnnl_primitive_create(dnnl_primitive_t *primitive, const_dn
     return status;
 }
 
-EXPORT dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream, int n,
+EXPORT dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream, int nargs,
                                             const dnnl_exec_arg_t *args)
 {
     if (!__atomic_load_n(&dnn.looked, __ATOMIC_ACQUIRE))
@@ -445,13 +447,13 @@ EXPORT dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dn
     if (!dnn.execute)
         return dnnl_runtime_error;
     if (!bzi_recording())
-        return dnn.execute(primitive, stream, n, args);
+        return dnn.execute(primitive, stream, nargs, args);
     known k = recall(primitive);
     bzi_call call = {.library = LIBRARY_ONEDNN, .name = k.name, .detail = k.detail, .variant = k.variant};
     if (!k.primitive)
         call.name = constant(1, "primitive");
     call.start = bzi_now();
-    dnnl_status_t status = dnn.execute(primitive, stream, n, args);
+    dnnl_status_t status = dnn.execute(primitive, stream, nargs, args);
     call.flags = status == dnnl_success ? 0 : BZ_SPOOL_FAILED;
     bzi_call_end(&call);
     return status;
