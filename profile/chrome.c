@@ -100,7 +100,7 @@ typedef struct {
     bool has_start, has_device, has_stream;
 } event;
 
-enum { DEEPEST = 512, OPEN_MAX = 1 << 16 };
+enum { DEEPEST = 512, OPEN_MAX = 1 << 12 };
 
 /* An open "B" event. */
 typedef struct {

@@ -61,7 +61,9 @@ static void kernel(reader *r, const char *line, size_t n)
     bz_events *call = &r->t->event[BZ_EVENT_CALL];
     const char *end = memchr(line, ' ', n);
     r->in_kernel = true;
-    for (size_t i = call->n; i-- > r->first_call;)
+    size_t low = call->n > 64 ? call->n - 64 : 0;
+    low = low > r->first_call ? low : r->first_call;
+    for (size_t i = call->n; i-- > low;)
         if (call->flags[i] & BZ_CALL_EXECUTES) {
             call->variant[i] = bz_trace_intern(r->t, line, end ? (size_t)(end - line) : n);
             return;

@@ -8,6 +8,8 @@
 
 /* ---- containment on the host ---- */
 
+enum { DEEPEST = 1024 };
+
 /* Innermost event around [start, end] on a chain of open ones, or BZ_NONE. Events that are over for
  * good (they end before start) leave the chain. */
 static uint32_t around(const bz_events *e, const uint32_t *parent, uint32_t *innermost, int64_t start, int64_t end)
@@ -15,8 +17,9 @@ static uint32_t around(const bz_events *e, const uint32_t *parent, uint32_t *inn
     while (*innermost != BZ_NONE && e->end[*innermost] <= start && !(e->end[*innermost] == start && end == start))
         *innermost = parent[*innermost];
     uint32_t i = *innermost;
+    int steps = 0; /* events that cross instead of nesting could make a long chain of this */
     while (i != BZ_NONE && e->end[i] < end)
-        i = parent[i];
+        i = ++steps < DEEPEST ? parent[i] : BZ_NONE;
     return i;
 }
 

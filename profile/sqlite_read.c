@@ -409,6 +409,19 @@ static void read_own_iterations(reader *r)
             origin >= 0 && origin <= BZ_ITERATION_DETECTED ? (bz_iteration_origin)origin : BZ_ITERATION_DETECTED;
     }
     sqlite3_finalize(s);
+    /* device work may run behind by some iterations; windows that all lie over each other are a lie */
+    double covered = 0, span = 1;
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        covered += (double)t->iteration[i].end - (double)t->iteration[i].start;
+        span = (double)t->iteration[i].end - (double)t->iteration[0].start > span
+                   ? (double)t->iteration[i].end - (double)t->iteration[0].start
+                   : span;
+    }
+    if (covered > 64 * span) {
+        t->n_iterations = 0;
+        bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN,
+                       "the iterations in the file lie over each other: they were left out");
+    }
     s = is_table(r, "BENANZA_COVERAGE") ? prepare(r->db, "SELECT level, text FROM BENANZA_COVERAGE") : NULL;
     while (s && sqlite3_step(s) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(s, 1);

@@ -18,7 +18,11 @@ static int64_t union_of(interval *v, size_t n)
 {
     if (!n)
         return 0;
-    qsort(v, n, sizeof *v, by_start);
+    size_t sorted = 1;
+    while (sorted < n && v[sorted - 1].start <= v[sorted].start)
+        sorted++;
+    if (sorted < n)
+        qsort(v, n, sizeof *v, by_start);
     int64_t sum = 0, end = INT64_MIN;
     for (size_t i = 0; i < n; i++) {
         if (v[i].end <= end)
