@@ -40,52 +40,7 @@ static const struct {
 } FIELDS[] = {{"ph", F_PH},   {"cat", F_CAT}, {"name", F_NAME}, {"pid", F_PID},
               {"tid", F_TID}, {"ts", F_TS},   {"dur", F_DUR},   {"args", F_ARGS}};
 
-typedef enum {
-    A_NONE,
-    A_CORRELATION,
-    A_EXTERNAL,
-    A_DEVICE,
-    A_CONTEXT,
-    A_STREAM,
-    A_BYTES,
-    A_GRID,
-    A_BLOCK,
-    A_REGISTERS,
-    A_SHARED,
-    A_GRAPH,
-    A_NAME,
-    A_OPERATOR,
-    A_DETAIL
-} argument;
-static const struct {
-    const char *name;
-    argument argument;
-    const char *detail; /* A_DETAIL: what to call it in bz_events.detail */
-} ARGUMENTS[] = {
-    {"correlation", A_CORRELATION, NULL},
-    {"External id", A_EXTERNAL, NULL},
-    {"external id", A_EXTERNAL, NULL},
-    {"device", A_DEVICE, NULL},
-    {"context", A_CONTEXT, NULL},
-    {"stream", A_STREAM, NULL},
-    {"bytes", A_BYTES, NULL},
-    {"grid", A_GRID, NULL},
-    {"block", A_BLOCK, NULL},
-    {"registers per thread", A_REGISTERS, NULL},
-    {"shared memory", A_SHARED, NULL},
-    {"graph id", A_GRAPH, NULL},
-    {"name", A_NAME, NULL},
-    {"Input Dims", A_DETAIL, "inputs"},
-    {"Input dims", A_DETAIL, "inputs"},
-    {"Input type", A_DETAIL, "types"},
-    {"Concrete Inputs", A_DETAIL, "values"},
-    {"op_name", A_OPERATOR, NULL},
-    {"provider", A_DETAIL, "provider"},
-    {"node_index", A_DETAIL, "node"},
-    {"input_type_shape", A_DETAIL, "inputs"},
-    {"output_type_shape", A_DETAIL, "outputs"},
-    {"parameter_size", A_DETAIL, "parameter_bytes"},
-};
+#define ABSENT INT64_MIN
 
 typedef struct {
     char phase;
@@ -94,11 +49,44 @@ typedef struct {
     int64_t process, thread;
     uint32_t thread_name; /* of a thread that has no number */
     int64_t start, duration;
-    int64_t correlation, external, device, context, stream, bytes, registers, shared, graph;
+    int64_t correlation, external, device, context, stream, bytes, registers, shared,
+        graph; /* device, stream: or ABSENT */
     uint32_t grid[3], block[3];
     uint32_t label, operator; /* args.name, args.op_name */
-    bool has_start, has_device, has_stream;
+    bool has_start;
 } event;
+
+typedef enum { A_NONE, A_NUMBER, A_GRID, A_BLOCK, A_NAME, A_OPERATOR, A_DETAIL } argument;
+static const struct {
+    const char *name;
+    argument argument;
+    const char *detail; /* A_DETAIL: what to call it in bz_events.detail */
+    size_t offset;      /* A_NUMBER: of an int64_t in event */
+} ARGUMENTS[] = {
+    {"correlation", A_NUMBER, NULL, offsetof(event, correlation)},
+    {"External id", A_NUMBER, NULL, offsetof(event, external)},
+    {"external id", A_NUMBER, NULL, offsetof(event, external)},
+    {"device", A_NUMBER, NULL, offsetof(event, device)},
+    {"context", A_NUMBER, NULL, offsetof(event, context)},
+    {"stream", A_NUMBER, NULL, offsetof(event, stream)},
+    {"bytes", A_NUMBER, NULL, offsetof(event, bytes)},
+    {"registers per thread", A_NUMBER, NULL, offsetof(event, registers)},
+    {"shared memory", A_NUMBER, NULL, offsetof(event, shared)},
+    {"graph id", A_NUMBER, NULL, offsetof(event, graph)},
+    {"grid", A_GRID, NULL, 0},
+    {"block", A_BLOCK, NULL, 0},
+    {"name", A_NAME, NULL, 0},
+    {"op_name", A_OPERATOR, NULL, 0},
+    {"Input Dims", A_DETAIL, "inputs", 0},
+    {"Input dims", A_DETAIL, "inputs", 0},
+    {"Input type", A_DETAIL, "types", 0},
+    {"Concrete Inputs", A_DETAIL, "values", 0},
+    {"provider", A_DETAIL, "provider", 0},
+    {"node_index", A_DETAIL, "node", 0},
+    {"input_type_shape", A_DETAIL, "inputs", 0},
+    {"output_type_shape", A_DETAIL, "outputs", 0},
+    {"parameter_size", A_DETAIL, "parameter_bytes", 0},
+};
 
 enum { DEEPEST = 512, OPEN_MAX = 1 << 12 };
 
@@ -116,6 +104,7 @@ typedef struct {
     int devices_depth;
     field field;
     argument argument;
+    size_t offset; /* of the number that `argument` names */
     int n_numbers; /* of grid, block */
     bz_buf detail; /* "inputs=… types=…" */
     int capture;   /* depth above which values are copied into detail; 0 off */
@@ -130,15 +119,13 @@ typedef struct {
     bool too_deep;
 } reader;
 
-static int copy_text(reader *r, const char *s, size_t n, bool quote)
+static void copy_text(reader *r, const char *s, size_t n)
 {
     if (r->comma)
         bz_buf_putc(&r->detail, ',');
     r->comma = true;
     for (size_t i = 0; i < n; i++) /* a parameter ends at the next space */
         bz_buf_putc(&r->detail, s[i] == ' ' ? '_' : s[i]);
-    (void)quote;
-    return 1;
 }
 
 static bool same(const char *name, const unsigned char *s, size_t n)
@@ -150,6 +137,7 @@ static void event_begin(reader *r)
 {
     memset(&r->e, 0, sizeof r->e);
     r->e.category = -1;
+    r->e.device = r->e.stream = ABSENT;
     bz_buf_clear(&r->detail);
 }
 
@@ -173,7 +161,8 @@ static uint32_t lane_of(reader *r, bz_event_kind kind)
 {
     const event *e = &r->e;
     if (bz_event_on_device(kind) || kind == BZ_EVENT_SYNC) {
-        int64_t device = e->has_device ? e->device : e->process, stream = e->has_stream ? e->stream : e->thread;
+        int64_t device = e->device != ABSENT ? e->device : e->process,
+                stream = e->stream != ABSENT ? e->stream : e->thread;
         return bz_trace_stream(r->t, r->source, 0, device, e->context, stream);
     }
     uint32_t lane = bz_trace_thread(r->t, r->source, e->process, e->thread);
@@ -426,7 +415,7 @@ static int on_key(void *context, const unsigned char *s, size_t n)
 {
     reader *r = context;
     if (r->capture) {
-        copy_text(r, (const char *)s, n, true);
+        copy_text(r, (const char *)s, n);
         bz_buf_putc(&r->detail, ':');
         r->comma = false;
     } else if (at_event(r)) {
@@ -439,6 +428,7 @@ static int on_key(void *context, const unsigned char *s, size_t n)
         for (size_t i = 0; i < sizeof ARGUMENTS / sizeof *ARGUMENTS; i++)
             if (same(ARGUMENTS[i].name, s, n)) {
                 r->argument = ARGUMENTS[i].argument;
+                r->offset = ARGUMENTS[i].offset;
                 if (r->argument == A_DETAIL) {
                     bz_buf_printf(&r->detail, "%s%s=", r->detail.len ? " " : "", ARGUMENTS[i].detail);
                     r->capture = r->depth;
@@ -458,7 +448,7 @@ static int on_key(void *context, const unsigned char *s, size_t n)
 /* A captured scalar that is the whole value ends the capture. */
 static int captured(reader *r, const char *s, size_t n)
 {
-    copy_text(r, s, n, true);
+    copy_text(r, s, n);
     if (r->depth == r->capture)
         r->capture = 0;
     return 1;
@@ -466,41 +456,8 @@ static int captured(reader *r, const char *s, size_t n)
 
 static void argument_number(reader *r, const char *s, size_t n)
 {
-    event *e = &r->e;
-    int64_t v = bz_text_int(s, n);
-    switch (r->argument) {
-    case A_CORRELATION:
-        e->correlation = v;
-        break;
-    case A_EXTERNAL:
-        e->external = v;
-        break;
-    case A_DEVICE:
-        e->device = v;
-        e->has_device = true;
-        break;
-    case A_CONTEXT:
-        e->context = v;
-        break;
-    case A_STREAM:
-        e->stream = v;
-        e->has_stream = true;
-        break;
-    case A_BYTES:
-        e->bytes = v;
-        break;
-    case A_REGISTERS:
-        e->registers = v;
-        break;
-    case A_SHARED:
-        e->shared = v;
-        break;
-    case A_GRAPH:
-        e->graph = v;
-        break;
-    default:
-        break;
-    }
+    if (r->argument == A_NUMBER)
+        *(int64_t *)(void *)((char *)&r->e + r->offset) = bz_text_int(s, n);
 }
 
 static int on_number(void *context, const char *s, size_t n)
