@@ -13,23 +13,24 @@ static const struct {
     const char *name;
     bz_event_kind kind;
     const char *format;
+    const char *process; /* PyTorch without Kineto has no categories, but processes of these names */
 } CATEGORIES[] = {
-    {"cpu_op", BZ_EVENT_OP, "PyTorch trace"},
-    {"cuda_runtime", BZ_EVENT_API, "PyTorch trace"},
-    {"cuda_driver", BZ_EVENT_API, "PyTorch trace"},
-    {"kernel", BZ_EVENT_KERNEL, "PyTorch trace"},
-    {"gpu_memcpy", BZ_EVENT_COPY, "PyTorch trace"},
-    {"gpu_memset", BZ_EVENT_MEMSET, "PyTorch trace"},
-    {"cuda_sync", BZ_EVENT_SYNC, "PyTorch trace"},
-    {"user_annotation", BZ_EVENT_RANGE, "PyTorch trace"},
-    {"overhead", BZ_EVENT_OVERHEAD, "PyTorch trace"},
-    {"Operator", BZ_EVENT_OP, "PyTorch trace"},
-    {"Runtime", BZ_EVENT_API, NULL},
-    {"Kernel", BZ_EVENT_KERNEL, NULL},
-    {"Memcpy", BZ_EVENT_COPY, NULL},
-    {"Memset", BZ_EVENT_MEMSET, NULL},
-    {"Node", BZ_EVENT_OP, "ONNX Runtime profile"},
-    {"Session", BZ_EVENT_RANGE, NULL},
+    {"cpu_op", BZ_EVENT_OP, "PyTorch trace", "CPU functions"},
+    {"cuda_runtime", BZ_EVENT_API, "PyTorch trace", NULL},
+    {"cuda_driver", BZ_EVENT_API, "PyTorch trace", NULL},
+    {"kernel", BZ_EVENT_KERNEL, "PyTorch trace", "CUDA functions"},
+    {"gpu_memcpy", BZ_EVENT_COPY, "PyTorch trace", NULL},
+    {"gpu_memset", BZ_EVENT_MEMSET, "PyTorch trace", NULL},
+    {"cuda_sync", BZ_EVENT_SYNC, "PyTorch trace", NULL},
+    {"user_annotation", BZ_EVENT_RANGE, "PyTorch trace", NULL},
+    {"overhead", BZ_EVENT_OVERHEAD, "PyTorch trace", NULL},
+    {"Operator", BZ_EVENT_OP, "PyTorch trace", NULL},
+    {"Runtime", BZ_EVENT_API, NULL, NULL},
+    {"Kernel", BZ_EVENT_KERNEL, NULL, NULL},
+    {"Memcpy", BZ_EVENT_COPY, NULL, NULL},
+    {"Memset", BZ_EVENT_MEMSET, NULL, NULL},
+    {"Node", BZ_EVENT_OP, "ONNX Runtime profile", NULL},
+    {"Session", BZ_EVENT_RANGE, NULL, NULL},
 };
 enum { N_CATEGORIES = sizeof CATEGORIES / sizeof *CATEGORIES };
 
@@ -510,6 +511,9 @@ static int on_string(void *context, const unsigned char *text, size_t n)
             break;
         case F_PID:
             e->process = number_of(r, s, n, &ignored);
+            for (int i = 0; i < N_CATEGORIES && e->category < 0; i++)
+                if (CATEGORIES[i].process && same(CATEGORIES[i].process, text, n))
+                    e->category = i;
             break;
         case F_TID:
             e->thread = number_of(r, s, n, &e->thread_name);

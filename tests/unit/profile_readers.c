@@ -233,6 +233,16 @@ static void chrome_of_pytorch(void **state)
     bz_trace_free(t);
 }
 
+static void chrome_of_pytorch_without_kineto(void **state)
+{
+    (void)state;
+    bz_trace *t = read_text("[{\"name\": \"aten::conv2d\", \"ph\": \"X\", \"ts\": 511, \"dur\": 9443, \"tid\": 1, "
+                            "\"pid\": \"CPU functions\", \"args\": {}}]");
+    assert_int_equal(t->event[BZ_EVENT_OP].n, 1);
+    assert_string_equal(bz_string(t, t->source[0].format), "PyTorch trace");
+    bz_trace_free(t);
+}
+
 static void chrome_of_onnx_runtime(void **state)
 {
     (void)state;
@@ -423,6 +433,7 @@ int main(void)
         cmocka_unit_test(onednn_dialects),
         cmocka_unit_test(onednn_cut_off),
         cmocka_unit_test(chrome_of_pytorch),
+        cmocka_unit_test(chrome_of_pytorch_without_kineto),
         cmocka_unit_test(chrome_of_onnx_runtime),
         cmocka_unit_test(chrome_of_others),
         cmocka_unit_test(chrome_cut_off),
