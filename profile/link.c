@@ -8,7 +8,8 @@
 
 /* ---- containment on the host ---- */
 
-enum { DEEPEST = 1024 };
+/* Recordings in whole microseconds let an event end one later than what it lies in. */
+enum { DEEPEST = 1024, ROUNDING = 1000 };
 
 /* Innermost event around [start, end] on a chain of open ones, or BZ_NONE. Events that are over for
  * good (they end before start) leave the chain. */
@@ -18,7 +19,7 @@ static uint32_t around(const bz_events *e, const uint32_t *parent, uint32_t *inn
         *innermost = parent[*innermost];
     uint32_t i = *innermost;
     int steps = 0; /* events that cross instead of nesting could make a long chain of this */
-    while (i != BZ_NONE && e->end[i] < end)
+    while (i != BZ_NONE && e->end[i] + ROUNDING < end)
         i = ++steps < DEEPEST ? parent[i] : BZ_NONE;
     return i;
 }
