@@ -7,6 +7,7 @@
 static const bz_command *const COMMANDS[] = {
     &bz_command_db,
     &bz_command_layers,
+    &bz_command_profile,
     &bz_command_strip,
     &bz_command_system,
 };
@@ -47,5 +48,5 @@ int main(int argc, char **argv)
     bz_fail(&err, BZ_USAGE, "there is no command '%s': %s%s%s", argv[1], meant ? "did you mean " : "see benanza --help",
             meant ? meant : "", meant ? "?" : "");
     fprintf(stderr, "benanza: %s\n", err.text);
-    return err.code;
+    return (int)err.code;
 }

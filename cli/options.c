@@ -198,7 +198,7 @@ void bz_list_free(bz_list *list)
 int bz_report(const bz_command *command, const bz_error *err)
 {
     fprintf(stderr, "benanza %s: %s\n", command->name, err->text);
-    return err->code;
+    return (int)err->code;
 }
 
 void bz_warn(const bz_command *command, const char *fmt, ...)

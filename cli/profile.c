@@ -1,0 +1,133 @@
+/* benanza profile: capture a run, look at what was captured or recorded by others. */
+#include "profile/profile.h"
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int run(int argc, char **argv);
+const bz_command bz_command_profile = {"profile", "show [OPTIONS] FILE... | -o FILE [OPTIONS] -- COMMAND...",
+                                       "record what a program really does; look at recordings of any tool", run};
+
+typedef struct {
+    const char *output, *trace, *iterations;
+    int64_t top, limit;
+    bool json, backtrace, logs, nsys, levels;
+} settings;
+
+static int read_all(bz_trace *t, const bz_list *files, const settings *s, bz_error *err)
+{
+    for (int i = 1; i < files->n; i++)
+        if (bz_profile_read(t, files->item[i], err))
+            return -1;
+    return bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, err);
+}
+
+static int show(const bz_list *arguments, const settings *s)
+{
+    bz_error err = {0};
+    bz_buf out = {0};
+    bz_trace *t = bz_trace_new();
+    int status = BZ_OK;
+    if (arguments->n < 2) {
+        bz_fail(&err, BZ_USAGE, "no file given: benanza profile show FILE...");
+        status = bz_report(&bz_command_profile, &err);
+        goto done;
+    }
+    if (read_all(t, arguments, s, &err))
+        goto failed;
+    if (s->json)
+        bz_trace_json(t, (int)s->top, &out);
+    else
+        bz_trace_print(t, (int)s->top, &out);
+    if ((s->trace && bz_trace_perfetto(t, s->trace, &err)) || (s->output && bz_trace_save(t, s->output, &err)) ||
+        bz_output(NULL, &out, &err))
+        goto failed;
+    for (uint32_t i = 0; i < t->n_sources; i++)
+        if (t->source[i].truncated)
+            status = BZ_INCOMPLETE;
+    goto done;
+failed:
+    status = bz_report(&bz_command_profile, &err);
+done:
+    bz_trace_free(t);
+    bz_buf_free(&out);
+    return status;
+}
+
+/* The answer and the way to more, on stderr: stdout is the program's. */
+static int capture(bz_list *arguments, const settings *s)
+{
+    bz_error err = {0};
+    bz_buf out = {0};
+    bz_trace *t = bz_trace_new();
+    int status = BZ_OK, program = 0;
+    char **argv = bz_alloc((size_t)arguments->n + 1, sizeof *argv);
+    memcpy(argv, arguments->item, (size_t)arguments->n * sizeof *argv);
+    argv[arguments->n] = NULL;
+    bz_capture_options options = {.backtrace = s->backtrace, .logs = s->logs, .nsys = s->nsys, .limit = s->limit << 20};
+    int rc;
+    if (s->levels)
+        rc = bz_profile_levels(t, argv, &options, &program, &err);
+    else
+        rc = bz_profile_capture(t, argv, &options, &program, &err) ||
+             bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, &err);
+    if (rc || bz_trace_save(t, s->output, &err)) {
+        status = bz_report(&bz_command_profile, &err);
+    } else {
+        bz_trace_print(t, (int)s->top, &out);
+        const char *end = strchr(bz_buf_text(&out), '\n');
+        fprintf(stderr, "benanza profile: %.*s\nbenanza profile: %s is written: benanza profile show %s\n",
+                (int)(end ? end - out.data : 0), bz_buf_text(&out), s->output, s->output);
+        if (program) {
+            fprintf(stderr, "benanza profile: warning: the program ended with status %d\n", program);
+            status = BZ_INCOMPLETE;
+        }
+    }
+    free(argv);
+    bz_trace_free(t);
+    bz_buf_free(&out);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    settings s = {.top = 12, .limit = 256};
+    const bz_option options[] = {
+        {"o|output", BZ_OPTION_TEXT, &s.output, "FILE", "write the trace: one SQLite file"},
+        {"trace", BZ_OPTION_TEXT, &s.trace, "FILE", "write a Chrome trace for Perfetto"},
+        {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME",
+         "the range of this name is an iteration (else: benanza_iteration, or detected)"},
+        {"top", BZ_OPTION_INT, &s.top, "N", "rows per table (12)"},
+        {"backtrace", BZ_OPTION_FLAG, &s.backtrace, NULL, "record who called, natively and in Python"},
+        {"levels", BZ_OPTION_FLAG, &s.levels, NULL,
+         "run three times: alone, with calls, with back-traces; tell what recording costs"},
+        {"limit", BZ_OPTION_INT, &s.limit, "MB", "at most so much recording per process (256)"},
+        {"logs", BZ_OPTION_FLAG, &s.logs, NULL, "switch the logs of cuDNN and cuBLAS on, and read them"},
+        {"nsys", BZ_OPTION_FLAG, &s.nsys, NULL, "record with Nsight Systems"},
+        {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON"},
+        {0},
+    };
+    bz_list arguments = {0};
+    bz_error err;
+    int rc = bz_options_parse(&bz_command_profile, options, argc, argv, &arguments, &err), status = BZ_OK;
+    if (rc < 0) {
+        status = bz_report(&bz_command_profile, &err);
+    } else if (!rc && s.top > 100000000) {
+        bz_fail(&err, BZ_USAGE, "--top wants at most 100000000");
+        status = bz_report(&bz_command_profile, &err);
+    } else if (!rc && s.limit > 1 << 20) {
+        bz_fail(&err, BZ_USAGE, "--limit wants at most 1048576 (MB)");
+        status = bz_report(&bz_command_profile, &err);
+    } else if (!rc && arguments.n && !strcmp(arguments.item[0], "show")) {
+        status = show(&arguments, &s);
+    } else if (!rc && arguments.n && s.output) {
+        status = capture(&arguments, &s);
+    } else if (!rc) {
+        bz_fail(&err, BZ_USAGE, "what to do? benanza profile show FILE..., or benanza profile -o FILE -- COMMAND...");
+        status = bz_report(&bz_command_profile, &err);
+    }
+    bz_list_free(&arguments);
+    return status;
+}

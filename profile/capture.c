@@ -1,0 +1,228 @@
+/* Runs a program with the capture library in front of its libraries, or under Nsight Systems, and reads what came
+ * out. Everything lands in one temporary folder first, so that a crash of the program or of ourselves loses
+ * nothing but the folder. */
+#include "profile/profile.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Loggers of NVIDIA's libraries. Old and new versions have different variables, and ignore each other's. */
+static const struct {
+    const char *name, *value; /* a '@' is the folder */
+} LOGGERS[] = {
+    {"CUDNN_LOGINFO_DBG", "1"},
+    {"CUDNN_LOGLEVEL_DBG", "3"},
+    {"CUDNN_LOGDEST_DBG", "@/cudnn_%i.log"},
+    {"CUBLAS_LOGINFO_DBG", "1"},
+    {"CUBLAS_LOGDEST_DBG", "@/cublas.log"},
+    {"CUBLASLT_LOG_LEVEL", "5"},
+    {"CUBLASLT_LOG_FILE", "@/cublaslt.log"},
+};
+
+static int find_library(char *out, size_t size, bz_error *err)
+{
+    static const char *const PLACES[] = {"/libbenanza-capture.so", "/../lib/libbenanza-capture.so",
+                                         "/../lib/x86_64-linux-gnu/libbenanza-capture.so",
+                                         "/../lib/aarch64-linux-gnu/libbenanza-capture.so"};
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n > 0) {
+        self[n] = 0;
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = 0;
+        for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++)
+            if ((size_t)snprintf(out, size, "%s%s", self, PLACES[i]) < size && !access(out, R_OK))
+                return 0;
+    }
+    return bz_fail(err, BZ_FAILED,
+                   "libbenanza-capture.so was not found next to benanza or in its lib folder: install benanza whole");
+}
+
+static void set_environment(const char *folder, const char *library, const bz_capture_options *o)
+{
+    char text[PATH_MAX * 2];
+    const char *before = getenv("LD_PRELOAD");
+    snprintf(text, sizeof text, "%s%s%s", library, before && *before ? ":" : "", before ? before : "");
+    setenv("LD_PRELOAD", text, 1);
+    setenv("BENANZA_CAPTURE_DIR", folder, 1);
+    if (o->backtrace)
+        setenv("BENANZA_CAPTURE_BACKTRACE", "1", 1);
+    else
+        unsetenv("BENANZA_CAPTURE_BACKTRACE");
+    if (o->marks_only)
+        setenv("BENANZA_CAPTURE_MARKS_ONLY", "1", 1);
+    else
+        unsetenv("BENANZA_CAPTURE_MARKS_ONLY");
+    snprintf(text, sizeof text, "%lld", (long long)o->limit);
+    setenv("BENANZA_CAPTURE_LIMIT", text, 1);
+    for (size_t i = 0; o->logs && i < sizeof LOGGERS / sizeof *LOGGERS; i++) {
+        bool path = LOGGERS[i].value[0] == '@';
+        snprintf(text, sizeof text, "%s%s", path ? folder : "", LOGGERS[i].value + path);
+        setenv(LOGGERS[i].name, text, 1);
+    }
+}
+
+static int run(const char *folder, const char *library, char *const argv[], const bz_capture_options *o, int *status,
+               bz_error *err)
+{
+    /* a failing exec is told through a pipe that a succeeding one closes */
+    int channel[2];
+    if (pipe2(channel, O_CLOEXEC))
+        return bz_fail(err, BZ_FAILED, "%s: cannot be started: %s", argv[0], strerror(errno));
+    /* keys that interrupt the program must not end us before we have read what it did */
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
+    sigaction(SIGINT, &ignore, &interrupt);
+    sigaction(SIGQUIT, &ignore, &quit);
+    pid_t child = fork();
+    if (child == 0) {
+        sigaction(SIGINT, &interrupt, NULL);
+        sigaction(SIGQUIT, &quit, NULL);
+        signal(SIGPIPE, SIG_DFL);
+        set_environment(folder, library, o);
+        execvp(argv[0], argv);
+        int why = errno;
+        if (write(channel[1], &why, sizeof why) < 0)
+            _exit(126);
+        _exit(127);
+    }
+    close(channel[1]);
+    int why = 0;
+    bool failed = child < 0 || read(channel[0], &why, sizeof why) == sizeof why;
+    if (child < 0)
+        why = errno;
+    close(channel[0]);
+    while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
+        ;
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGQUIT, &quit, NULL);
+    return failed ? bz_fail(err, BZ_FAILED, "%s: cannot be started: %s", argv[0], strerror(why)) : 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Reads every file of the folder that holds something, in the order of their names; removes them and it. */
+static int collect(bz_trace *t, const char *folder, bz_error *err)
+{
+    DIR *d = opendir(folder);
+    char **names = NULL;
+    size_t n = 0;
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        if (entry->d_name[0] != '.') {
+            names = bz_realloc(names, n + 1, sizeof *names);
+            names[n++] = strdup(entry->d_name);
+        }
+    if (d)
+        closedir(d);
+    if (n)
+        qsort(names, n, sizeof *names, by_name);
+    int rc = 0, read = 0;
+    for (size_t i = 0; i < n; i++) {
+        char path[PATH_MAX + 300];
+        struct stat st;
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        if (!rc && !stat(path, &st) && st.st_size > 0) {
+            rc = bz_profile_read(t, path, err);
+            read++;
+        }
+        unlink(path);
+        free(names[i]);
+    }
+    free(names);
+    rmdir(folder);
+    if (!rc && !read)
+        rc = bz_fail(
+            err, BZ_FAILED,
+            "the program left no recording: it may be statically linked or setuid, which excludes a preloaded library");
+    return rc;
+}
+
+static void describe_system(bz_trace *t, char *const argv[], int status)
+{
+    struct utsname u;
+    char line[256] = "", text[300];
+    if (!uname(&u)) {
+        snprintf(text, sizeof text, "%.60s, %.60s %.60s", u.nodename, u.sysname, u.release);
+        bz_trace_fact(t, "host", text);
+    }
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, "model name", 10) && strchr(line, ':')) {
+            line[strcspn(line, "\n")] = 0;
+            snprintf(text, sizeof text, "%.200s, %ld threads", strchr(line, ':') + 2, sysconf(_SC_NPROCESSORS_ONLN));
+            bz_trace_fact(t, "cpu", text);
+            break;
+        }
+    if (f)
+        fclose(f);
+    bz_buf command = {0};
+    for (int i = 0; argv[i]; i++)
+        bz_buf_printf(&command, "%s%s", i ? " " : "", argv[i]);
+    bz_trace_fact(t, "command", bz_buf_text(&command));
+    bz_buf_free(&command);
+    if (WIFSIGNALED(status)) {
+        snprintf(text, sizeof text, "the program was ended by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_BROKEN, "%s", text);
+    } else if (WEXITSTATUS(status)) {
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE, "the program ended with status %d", WEXITSTATUS(status));
+    }
+}
+
+int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
+                       bz_error *err)
+{
+    char library[PATH_MAX], folder[PATH_MAX];
+    const char *place = getenv("TMPDIR");
+    if (!argv[0])
+        return bz_fail(err, BZ_USAGE, "there is no program to run");
+    if (find_library(library, sizeof library, err))
+        return -1;
+    snprintf(folder, sizeof folder, "%s/benanza-XXXXXX", place && *place ? place : "/tmp");
+    if (!mkdtemp(folder))
+        return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
+    char **command = bz_alloc(64, sizeof *command), report[PATH_MAX + 32];
+    int n = 0, status = 0, rc = -1;
+    if (options->nsys) {
+        snprintf(report, sizeof report, "--output=%s/report", folder);
+        char *nsys[] = {
+            "nsys", "profile", "--trace=cuda,nvtx,cudnn,cublas", "--cuda-graph-trace=node", "--force-overwrite=true",
+            report, "--"};
+        for (size_t i = 0; i < sizeof nsys / sizeof *nsys; i++)
+            command[n++] = nsys[i];
+    }
+    int arguments = 0;
+    while (argv[arguments])
+        arguments++;
+    command = bz_realloc(command, (size_t)(n + arguments) + 1, sizeof *command);
+    for (int i = 0; i <= arguments; i++)
+        command[n + i] = argv[i];
+    if (run(folder, library, command, options, &status, err)) {
+        if (options->nsys)
+            bz_fail(err, BZ_FAILED, "nsys is not installed here: install Nsight Systems, or profile without --nsys");
+        rmdir(folder);
+        goto out;
+    }
+    rc = collect(t, folder, err);
+    if (rc)
+        bz_fail_in(err, "%s", argv[0]);
+    else
+        describe_system(t, argv, status);
+    *exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+out:
+    free(command);
+    return rc;
+}

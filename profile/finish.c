@@ -1,0 +1,17 @@
+/* The passes between reading and asking. */
+#include "profile/columns.h"
+#include "profile/trace.h"
+
+int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err)
+{
+    for (int k = 0; k < BZ_EVENT_KINDS; k++) {
+        if (t->event[k].n >= BZ_NONE)
+            return bz_fail(err, BZ_BAD_INPUT, "the trace has over four billion %s events: profile a shorter run",
+                           bz_event_kind_name((bz_event_kind)k));
+        bz_events_sort(&t->event[k], (bz_event_kind)k, NULL);
+    }
+    bz_trace_merge_logs(t);
+    bz_trace_link(t);
+    bz_trace_find_iterations(t, options ? options->iterations : NULL);
+    return 0;
+}

@@ -1,0 +1,390 @@
+/* The capture library's records: a mapped file per process, appended to by all threads without a lock. */
+#include "profile/inject/record.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { STRINGS = 1 << 16, FRAMES_MAX = 40, PYTHON_MAX = 24 };
+
+static struct {
+    char *map; /* NULL: not recording */
+    bz_spool_header *header;
+    size_t size;
+    _Atomic uint64_t used;
+    bool backtrace, marks_only;
+    int64_t limit;
+    char folder[256];
+} spool;
+
+/* Strings by the hash of what they were made from: open addressing; a slot is written once, value last. */
+static struct {
+    _Atomic uint64_t hash;
+    _Atomic uint32_t id;
+} strings[STRINGS];
+static _Atomic uint32_t n_strings, n_stacks;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread uint32_t thread_id;
+static __thread bool inside; /* a back-trace may itself call what is intercepted */
+
+int64_t bzi_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+bool bzi_recording(void)
+{
+    return spool.map && !spool.marks_only && !inside;
+}
+
+static uint32_t thread(void)
+{
+    if (!thread_id)
+        thread_id = (uint32_t)syscall(SYS_gettid);
+    return thread_id;
+}
+
+uint64_t bzi_hash(uint64_t seed, const void *data, size_t n)
+{
+    uint64_t h = XXH3_64bits_withSeed(data, n, seed);
+    return h ? h : 1;
+}
+
+/* Room for a record, or NULL where the file is full. */
+static void *claim(size_t size)
+{
+    size = (size + 7) & ~(size_t)7;
+    uint64_t at = atomic_fetch_add_explicit(&spool.used, size, memory_order_relaxed);
+    if (at + size > spool.header->capacity) {
+        __atomic_add_fetch(&spool.header->dropped, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    char *r = spool.map + at;
+    __atomic_store_n(&((bz_spool_record *)(void *)r)->size, (uint32_t)size | BZ_SPOOL_PENDING, __ATOMIC_RELAXED);
+    return r;
+}
+
+static void commit(bz_spool_record *r, uint16_t type, uint16_t flags, size_t size)
+{
+    r->type = type;
+    r->flags = flags;
+    __atomic_store_n(&r->size, (uint32_t)((size + 7) & ~(size_t)7), __ATOMIC_RELEASE);
+}
+
+/* ---- strings ---- */
+
+uint32_t bzi_known(uint64_t hash)
+{
+    for (uint64_t i = hash;; i++) {
+        uint64_t h = atomic_load_explicit(&strings[i % STRINGS].hash, memory_order_acquire);
+        if (h == hash)
+            return atomic_load_explicit(&strings[i % STRINGS].id, memory_order_acquire);
+        if (!h)
+            return 0;
+    }
+}
+
+uint32_t bzi_string(uint64_t hash, const char *text, size_t n)
+{
+    uint32_t id = bzi_known(hash);
+    if (id)
+        return id;
+    pthread_mutex_lock(&lock);
+    id = bzi_known(hash);
+    bz_spool_string *r = NULL;
+    if (!id && atomic_load(&n_strings) < STRINGS / 2 && (r = claim(sizeof *r + n))) {
+        id = atomic_fetch_add(&n_strings, 1) + 1;
+        r->id = id;
+        r->length = (uint32_t)n;
+        memcpy(r + 1, text, n);
+        commit(&r->head, BZ_SPOOL_STRING, 0, sizeof *r + n);
+        uint64_t i = hash;
+        while (atomic_load(&strings[i % STRINGS].hash))
+            i++;
+        atomic_store_explicit(&strings[i % STRINGS].id, id, memory_order_release);
+        atomic_store_explicit(&strings[i % STRINGS].hash, hash, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return id;
+}
+
+/* ---- calls and marks ---- */
+
+static void put_call(const bzi_call *call, int64_t end, uint32_t stack)
+{
+    bz_spool_call *r = claim(sizeof *r);
+    if (!r)
+        return;
+    r->start = call->start;
+    r->end = end;
+    r->thread = thread();
+    r->library = call->library;
+    r->name = call->name;
+    r->detail = call->detail;
+    r->variant = call->variant;
+    r->stack = stack;
+    commit(&r->head, BZ_SPOOL_CALL, (uint16_t)call->flags, sizeof *r);
+}
+
+void bzi_call_end(const bzi_call *call)
+{
+    int64_t end = bzi_now();
+    put_call(call, end, spool.backtrace ? bzi_stack() : 0);
+}
+
+void bzi_mark(bool end)
+{
+    if (!spool.map)
+        return;
+    bz_spool_mark *r = claim(sizeof *r);
+    if (!r)
+        return;
+    r->at = bzi_now();
+    r->thread = thread();
+    r->end = end;
+    commit(&r->head, BZ_SPOOL_MARK, 0, sizeof *r);
+}
+
+void bzi_note_onednn(const char *version)
+{
+    if (spool.header && !spool.header->onednn[0])
+        snprintf(spool.header->onednn, sizeof spool.header->onednn, "%s", version);
+}
+
+/* ---- back-traces ---- */
+
+static uint32_t frame_text(void *address)
+{
+    uint64_t hash = bzi_hash(7, &address, sizeof address);
+    uint32_t id = bzi_known(hash);
+    if (id)
+        return id;
+    char text[256];
+    Dl_info info;
+    if (!dladdr(address, &info) || !info.dli_fname)
+        return bzi_string(hash, text, (size_t)snprintf(text, sizeof text, "%p", address));
+    const char *file = strrchr(info.dli_fname, '/');
+    file = file ? file + 1 : info.dli_fname;
+    int n = info.dli_sname ? snprintf(text, sizeof text, "%.180s (%.60s)", info.dli_sname, file)
+                           : snprintf(text, sizeof text, "+0x%zx (%.60s)",
+                                      (size_t)((char *)address - (char *)info.dli_fbase), file);
+    return bzi_string(hash, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+uint32_t bzi_stack(void)
+{
+    void *address[FRAMES_MAX];
+    char python[PYTHON_MAX][160];
+    uint32_t frames[FRAMES_MAX + PYTHON_MAX];
+    inside = true;
+    int n = backtrace(address, FRAMES_MAX), p = bzi_python_frames(python, PYTHON_MAX), k = 0;
+    for (int i = 0; i < p; i++)
+        frames[k++] = bzi_string(bzi_hash(8, python[i], strlen(python[i])), python[i], strlen(python[i]));
+    for (int i = 2; i < n; i++) /* not ourselves */
+        frames[k++] = frame_text(address[i]);
+    inside = false;
+    uint64_t hash = bzi_hash(9, frames, (size_t)k * sizeof *frames);
+    uint32_t id = bzi_known(hash);
+    if (id)
+        return id;
+    pthread_mutex_lock(&lock);
+    id = bzi_known(hash);
+    size_t size = sizeof(bz_spool_stack) + (size_t)k * sizeof *frames;
+    bz_spool_stack *r = NULL;
+    if (!id && atomic_load(&n_strings) + atomic_load(&n_stacks) < STRINGS / 2 && (r = claim(size))) {
+        id = atomic_fetch_add(&n_stacks, 1) + 1;
+        r->id = id;
+        r->n = (uint32_t)k;
+        memcpy(r + 1, frames, (size_t)k * sizeof *frames);
+        commit(&r->head, BZ_SPOOL_STACK, 0, size);
+        uint64_t i = hash;
+        while (atomic_load(&strings[i % STRINGS].hash))
+            i++;
+        atomic_store_explicit(&strings[i % STRINGS].id, id, memory_order_release);
+        atomic_store_explicit(&strings[i % STRINGS].hash, hash, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return id;
+}
+
+/* ---- finding what we stand in front of ---- */
+
+typedef struct {
+    const char *symbol, *hint;
+    void *found;
+} search;
+
+/* We have the same functions ourselves. */
+static bool is_ours(void *address)
+{
+    Dl_info there, here;
+    return dladdr(address, &there) && dladdr(&spool, &here) && there.dli_fbase == here.dli_fbase;
+}
+
+/* A library that Python loads with its extension is not in the global scope, where RTLD_NEXT looks: every loaded
+ * object is asked through its own handle. */
+static int ask_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    search *s = context;
+    (void)size;
+    if (!info->dlpi_name || !info->dlpi_name[0] || (s->hint && !strstr(info->dlpi_name, s->hint)))
+        return 0;
+    void *handle = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle)
+        return 0;
+    void *f = dlsym(handle, s->symbol);
+    dlclose(handle);
+    if (f && !is_ours(f)) {
+        s->found = f;
+        return 1;
+    }
+    return 0;
+}
+
+void *bzi_resolve(const char *symbol, const char *hint)
+{
+    void *next = dlsym(RTLD_NEXT, symbol);
+    if (next)
+        return next;
+    search s = {.symbol = symbol, .hint = hint};
+    dl_iterate_phdr(ask_object, &s);
+    if (!s.found) {
+        s.hint = NULL;
+        dl_iterate_phdr(ask_object, &s);
+    }
+    return s.found;
+}
+
+/* ---- life ---- */
+
+static void program_name(char *out, size_t size)
+{
+    char raw[256];
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, raw, sizeof raw - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    n = n > 0 ? n : 0;
+    raw[n] = 0;
+    for (ssize_t i = 0; i + 1 < n; i++)
+        raw[i] = raw[i] ? raw[i] : ' ';
+    snprintf(out, size, "%s", raw);
+}
+
+/* What recording a call costs, on records that are thrown away. */
+static int64_t measure_overhead(void)
+{
+    enum { N = 512 };
+    uint64_t used = atomic_load(&spool.used);
+    int64_t before = bzi_now();
+    for (int i = 0; i < N; i++) {
+        bzi_call c = {.start = bzi_now()};
+        put_call(&c, bzi_now(), 0);
+    }
+    int64_t cost = (bzi_now() - before) / N;
+    memset(spool.map + used, 0, atomic_load(&spool.used) - used);
+    atomic_store(&spool.used, used);
+    return cost;
+}
+
+static void open_spool(void)
+{
+    char path[320];
+    int fd = -1;
+    for (int i = 0; i < 1000 && fd < 0; i++) { /* a process may exec: it comes here again with the same number */
+        snprintf(path, sizeof path, "%s/%ld.%d.spool", spool.folder, (long)getpid(), i);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST)
+            return;
+    }
+    if (fd < 0 || ftruncate(fd, spool.limit)) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    char *map = mmap(NULL, (size_t)spool.limit, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (map == MAP_FAILED)
+        return;
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    spool.size = (size_t)spool.limit;
+    spool.header = (bz_spool_header *)(void *)map;
+    *spool.header = (bz_spool_header){.process = getpid(),
+                                      .parent = getppid(),
+                                      .started = bzi_now(),
+                                      .started_wall = wall.tv_sec * INT64_C(1000000000) + wall.tv_nsec,
+                                      .capacity = (uint64_t)spool.limit};
+    program_name(spool.header->program, sizeof spool.header->program);
+    memcpy(spool.header->magic, BZ_SPOOL_MAGIC, 8);
+    atomic_store(&spool.used, (sizeof(bz_spool_header) + 7) & ~(size_t)7);
+    spool.map = map;
+    spool.header->overhead = measure_overhead();
+}
+
+/* The child of a fork starts a file of its own. */
+static void after_fork(void)
+{
+    if (!spool.map)
+        return;
+    munmap(spool.map, spool.size);
+    spool.map = NULL;
+    thread_id = 0;
+    pthread_mutex_init(&lock, NULL);
+    memset(strings, 0, sizeof strings);
+    atomic_store(&n_strings, 0);
+    atomic_store(&n_stacks, 0);
+    open_spool();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *folder = getenv("BENANZA_CAPTURE_DIR"), *limit = getenv("BENANZA_CAPTURE_LIMIT");
+    if (!folder || strlen(folder) >= sizeof spool.folder)
+        return;
+    snprintf(spool.folder, sizeof spool.folder, "%s", folder);
+    spool.backtrace = getenv("BENANZA_CAPTURE_BACKTRACE") != NULL;
+    spool.marks_only = getenv("BENANZA_CAPTURE_MARKS_ONLY") != NULL;
+    spool.limit = limit ? atoll(limit) : INT64_C(256) << 20;
+    if (spool.limit < 1 << 20)
+        spool.limit = 1 << 20;
+    open_spool();
+    pthread_atfork(NULL, NULL, after_fork);
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+    if (!spool.map)
+        return;
+    spool.header->used = atomic_load(&spool.used);
+    spool.header->finished = bzi_now();
+}
+
+__attribute__((visibility("default"))) void benanza_iteration_begin(void);
+__attribute__((visibility("default"))) void benanza_iteration_end(void);
+
+void benanza_iteration_begin(void)
+{
+    bzi_mark(false);
+}
+
+void benanza_iteration_end(void)
+{
+    bzi_mark(true);
+}

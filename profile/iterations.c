@@ -1,0 +1,368 @@
+/* Iterations: marked by the program, named by a range, or found in the repeating sequence of calls. */
+#include "profile/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Ranges that are known to mark iterations, best first. A '#' at the end: a number follows. */
+static const struct {
+    const char *name;
+    bz_iteration_origin origin;
+} MARKS[] = {
+    {"benanza_iteration", BZ_ITERATION_MARKED},
+    {"ProfilerStep#", BZ_ITERATION_RANGE}, /* PyTorch's schedule */
+    {"model_run", BZ_ITERATION_RANGE},     /* ONNX Runtime */
+};
+
+/* The calls (or kernels, or operators) in which repetition is looked for, in the order of the host. */
+typedef struct {
+    bz_event_kind kind;
+    uint32_t *row;
+    int64_t *start, *end; /* on the host, where it is known */
+    uint64_t *symbol;
+    size_t n;
+} sequence;
+
+static uint64_t symbol_of(uint64_t a, uint64_t b, uint64_t c)
+{
+    uint64_t h = a * 0x9e3779b97f4a7c15u ^ b * 0xc2b2ae3d27d4eb4fu ^ c * 0x165667b19e3779f9u;
+    return h ^ h >> 31;
+}
+
+static bool of_log(const bz_trace *t, uint32_t lane)
+{
+    return t->source[t->lane[lane].source].log;
+}
+
+/* Does any file tell more than order and parameters? */
+static bool has_timeline(const bz_trace *t)
+{
+    for (uint32_t i = 0; i < t->n_sources; i++)
+        if (!t->source[i].log && t->source[i].events)
+            return true;
+    return false;
+}
+
+/* The process that has most rows of the kind: a trace may hold several. False where there is none. */
+static bool busiest(const bz_trace *t, bz_event_kind kind, uint32_t *source, int64_t *process)
+{
+    const bz_events *e = &t->event[kind];
+    size_t most = 0, *count = bz_alloc(t->n_lanes + 1, sizeof *count);
+    int64_t(*key)[2] = bz_alloc(t->n_lanes + 1, sizeof *key);
+    uint32_t *first = bz_alloc(t->n_lanes + 1, sizeof *first); /* lane that counts for all of the same process */
+    bz_map processes = {0};
+    for (uint32_t i = 0; i < t->n_lanes; i++) {
+        key[i][0] = t->lane[i].source;
+        key[i][1] = t->lane[i].process;
+        first[i] = bz_map_add(&processes, key[i], sizeof key[i], i);
+        count[i] = 0;
+    }
+    for (size_t i = 0; i < e->n; i++) {
+        uint32_t lane = first[e->lane[i]];
+        if (++count[lane] > most) {
+            most = count[lane];
+            *source = t->lane[lane].source;
+            *process = t->lane[lane].process;
+        }
+    }
+    bz_map_free(&processes);
+    free(first);
+    free(key);
+    free(count);
+    return most > 0;
+}
+
+static bool wanted(const bz_trace *t, bz_event_kind kind, size_t i, bool timeline)
+{
+    const bz_events *e = &t->event[kind];
+    if (kind == BZ_EVENT_CALL)
+        return (e->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) == BZ_CALL_EXECUTES &&
+               !(timeline && of_log(t, e->lane[i]));
+    if (kind == BZ_EVENT_OP)
+        return e->op[i] == BZ_NONE;
+    return true;
+}
+
+static int by_host_start(const void *a, const void *b)
+{
+    const int64_t *p = a, *q = b;
+    return p[0] < q[0] ? -1 : p[0] > q[0] ? 1 : p[1] < q[1] ? -1 : p[1] > q[1];
+}
+
+static sequence collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena)
+{
+    const bz_events *e = &t->event[kind], *api = &t->event[BZ_EVENT_API];
+    sequence s = {.kind = kind};
+    uint32_t source = 0;
+    int64_t process = 0;
+    if (!busiest(t, kind, &source, &process))
+        return s;
+    bool timeline = has_timeline(t);
+    int64_t(*order)[2] = bz_alloc(e->n + 1, sizeof *order);
+    for (size_t i = 0; i < e->n; i++) {
+        const bz_lane *l = &t->lane[e->lane[i]];
+        if (l->source != source || l->process != process || !wanted(t, kind, i, timeline))
+            continue;
+        bool launched = e->cause && e->cause[i] != BZ_NONE;
+        order[s.n][0] = launched ? api->start[e->cause[i]] : e->start[i];
+        order[s.n++][1] = (int64_t)i;
+    }
+    if (kind == BZ_EVENT_KERNEL) /* streams overlap; launches do not */
+        qsort(order, s.n, sizeof *order, by_host_start);
+    s.row = BZ_NEW(arena, uint32_t, s.n);
+    s.start = BZ_NEW(arena, int64_t, s.n);
+    s.end = BZ_NEW(arena, int64_t, s.n);
+    s.symbol = BZ_NEW(arena, uint64_t, s.n);
+    /* parameters tell calls apart, but only where every call has them */
+    bool detailed = e->detail != NULL && kind == BZ_EVENT_CALL;
+    for (size_t k = 0; k < s.n && detailed; k++)
+        detailed = e->detail[order[k][1]] != 0;
+    for (size_t k = 0; k < s.n; k++) {
+        size_t i = (size_t)order[k][1];
+        bool launched = e->cause && e->cause[i] != BZ_NONE;
+        s.row[k] = (uint32_t)i;
+        s.start[k] = order[k][0];
+        s.end[k] = launched ? api->end[e->cause[i]] : e->end[i];
+        uint64_t grid = kind == BZ_EVENT_KERNEL ? symbol_of(e->grid[3 * i], e->grid[3 * i + 1], e->grid[3 * i + 2]) : 0;
+        s.symbol[k] = symbol_of(e->name[i], detailed ? e->detail[i] : 0, grid);
+    }
+    free(order);
+    return s;
+}
+
+static void add_iteration(bz_trace *t, int64_t start, int64_t end)
+{
+    if (!(t->n_iterations & (t->n_iterations - 1)))
+        t->iteration = bz_realloc(t->iteration, t->n_iterations ? t->n_iterations * 2 : 1, sizeof *t->iteration);
+    t->iteration[t->n_iterations++] = (bz_iteration){start, end, false};
+}
+
+/* ---- from ranges ---- */
+
+static bool named(const char *range, const char *mark)
+{
+    size_t n = strlen(mark);
+    return n && mark[n - 1] == '#' ? !strncmp(range, mark, n) : !strcmp(range, mark);
+}
+
+static bool from_ranges(bz_trace *t, const char *mark)
+{
+    const bz_events *e = &t->event[BZ_EVENT_RANGE];
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < e->n; i++)
+        if (e->end[i] > e->start[i] && e->start[i] >= last && named(bz_string(t, e->name[i]), mark)) {
+            add_iteration(t, e->start[i], e->end[i]);
+            last = e->end[i];
+        }
+    return t->n_iterations > 0;
+}
+
+/* ---- found ---- */
+
+static size_t lower_bound(const int64_t *a, size_t n, int64_t v)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (a[mid] < v)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static bool same_process(const bz_trace *t, uint32_t lane, uint32_t other)
+{
+    const bz_lane *a = &t->lane[lane], *b = &t->lane[other];
+    return a->source == b->source && (a->process == b->process || !a->process || !b->process);
+}
+
+/* Between two iterations the host does things that are no library calls: launches of the framework's own
+ * kernels, waiting, copying. The longest pause among them separates the iterations. Returns how many launches
+ * come between that pause and `to`, the first call of the next iteration. */
+static uint32_t launches_before(const bz_trace *t, uint32_t lane, int64_t from, int64_t to)
+{
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    uint32_t count = 0, best = 0;
+    int64_t next = to, longest = 0;
+    for (size_t i = lower_bound(api->start, api->n, to); i-- > 0 && api->start[i] >= from;) {
+        if (!same_process(t, api->lane[i], lane))
+            continue;
+        int64_t pause = next - api->end[i];
+        if (pause > longest) {
+            longest = pause;
+            best = count;
+        }
+        count += bz_api_launches(bz_string(t, api->name[i]));
+        next = api->start[i] < next ? api->start[i] : next;
+    }
+    return best;
+}
+
+/* How many launches lie in [from, to), and when the first one after `skip` of them starts (to, where there is none). */
+static uint32_t launches_between(const bz_trace *t, uint32_t lane, int64_t from, int64_t to, uint32_t skip,
+                                 int64_t *behind)
+{
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    uint32_t count = 0;
+    *behind = to;
+    for (size_t i = lower_bound(api->start, api->n, from); i < api->n && api->start[i] < to; i++)
+        if (same_process(t, api->lane[i], lane) && bz_api_launches(bz_string(t, api->name[i])) && count++ == skip)
+            *behind = api->start[i];
+    return count;
+}
+
+/* Start of the launch that stands `launches` before `to`. */
+static int64_t start_of_launch(const bz_trace *t, uint32_t lane, int64_t from, int64_t to, uint32_t launches)
+{
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    int64_t start = to;
+    for (size_t i = lower_bound(api->start, api->n, to); launches && i-- > 0 && api->start[i] >= from;)
+        if (same_process(t, api->lane[i], lane) && bz_api_launches(bz_string(t, api->name[i]))) {
+            start = api->start[i];
+            launches--;
+        }
+    return start;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t *p = a, *q = b;
+    return *p < *q ? -1 : *p > *q;
+}
+
+static int64_t median(int64_t *v, size_t n)
+{
+    qsort(v, n, sizeof *v, by_value);
+    return n ? v[n / 2] : 0;
+}
+
+/* Last end among what belongs to [start, limit): host events that start in it, device work launched in it. */
+static int64_t last_end(const bz_trace *t, int64_t start, int64_t limit, int64_t at_least)
+{
+    static const bz_event_kind HOST[] = {BZ_EVENT_CALL, BZ_EVENT_API, BZ_EVENT_OP};
+    static const bz_event_kind DEVICE[] = {BZ_EVENT_KERNEL, BZ_EVENT_COPY, BZ_EVENT_MEMSET};
+    int64_t end = at_least;
+    bool timeline = has_timeline(t);
+    for (size_t k = 0; k < 3; k++) {
+        const bz_events *e = &t->event[HOST[k]];
+        for (size_t i = lower_bound(e->start, e->n, start); i < e->n && e->start[i] < limit; i++)
+            if (e->end[i] > end && !(timeline && of_log(t, e->lane[i])))
+                end = e->end[i];
+    }
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    for (size_t k = 0; k < 3; k++) {
+        const bz_events *e = &t->event[DEVICE[k]];
+        for (size_t i = lower_bound(e->start, e->n, start); i < e->n; i++) {
+            int64_t at = e->cause[i] == BZ_NONE ? e->start[i] : api->start[e->cause[i]];
+            if (at >= start && at < limit && e->end[i] > end)
+                end = e->end[i];
+            if (e->start[i] > limit && at >= limit)
+                break;
+        }
+    }
+    return end;
+}
+
+static void windows(bz_trace *t, const sequence *s, const uint32_t *first, uint32_t n, bz_arena *arena)
+{
+    uint32_t lane = t->event[s->kind].lane[s->row[0]];
+    int64_t *votes = BZ_NEW(arena, int64_t, n), *tails = BZ_NEW(arena, int64_t, n),
+            *start = BZ_NEW(arena, int64_t, n + 1);
+    size_t n_votes = 0, n_tails = 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (first[i])
+            votes[n_votes++] = launches_before(t, lane, s->end[first[i] - 1], s->start[first[i]]);
+    uint32_t launches = (uint32_t)median(votes, n_votes);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t from = first[i] ? s->end[first[i] - 1] : INT64_MIN;
+        start[i] = start_of_launch(t, lane, from, s->start[first[i]], launches);
+    }
+    /* what comes behind the last call of the last iteration: as much as behind the others */
+    int64_t last = s->end[first[n] - 1], behind;
+    n_votes = 0;
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        int64_t from = s->end[first[i + 1] - 1];
+        tails[n_tails++] = start[i + 1] - from;
+        votes[n_votes++] = launches_between(t, lane, from, start[i + 1], 0, &behind);
+    }
+    int64_t tail = median(tails, n_tails);
+    launches_between(t, lane, last, last + (tail > 0 ? tail : 0), (uint32_t)median(votes, n_votes), &behind);
+    start[n] = behind;
+    if (start[n] <= last)
+        start[n] = last + 1;
+    for (uint32_t i = 0; i < n; i++)
+        add_iteration(t, start[i], last_end(t, start[i], start[i + 1], start[i]));
+}
+
+static bool detect(bz_trace *t, bz_event_kind kind)
+{
+    bz_arena arena = {0};
+    sequence s = collect(t, kind, &arena);
+    bool found = false;
+    if (s.n >= 4) {
+        int64_t *gap = BZ_NEW(&arena, int64_t, s.n), end = s.end[0];
+        for (size_t i = 1; i < s.n; i++) {
+            gap[i] = s.start[i] > end ? s.start[i] - end : 0;
+            end = s.end[i] > end ? s.end[i] : end;
+        }
+        uint32_t *first, n = bz_find_period(s.symbol, gap, s.n, &first, &arena);
+        found = n >= 2;
+        if (found)
+            windows(t, &s, first, n, &arena);
+    }
+    bz_arena_free(&arena);
+    return found;
+}
+
+/* A first iteration that took 1.15 times as long as the typical one is warm-up, and those after it that took 1.3 times; where nothing has a
+ * duration (a log), the first is. */
+static void tell_warm_up(bz_trace *t)
+{
+    uint32_t n = t->n_iterations;
+    if (n < 2)
+        return;
+    int64_t *latency = bz_alloc(n, sizeof *latency);
+    for (uint32_t i = 0; i < n; i++)
+        latency[i] = t->iteration[i].end - t->iteration[i].start;
+    int64_t typical = median(latency + 1, n - 1);
+    free(latency);
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        int64_t took = t->iteration[i].end - t->iteration[i].start;
+        if ((double)took < (double)typical * (i ? 1.3 : 1.15) && (has_timeline(t) || i))
+            break;
+        t->iteration[i].warm_up = true;
+    }
+}
+
+void bz_trace_find_iterations(bz_trace *t, const char *range_name)
+{
+    if (t->n_iterations && !range_name)
+        return; /* a file of ours brought them along */
+    t->n_iterations = 0;
+    if (range_name) {
+        t->origin = BZ_ITERATION_RANGE;
+        if (!from_ranges(t, range_name))
+            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING, "no range is named %.200s: no iteration is known",
+                           range_name);
+        tell_warm_up(t);
+        return;
+    }
+    for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++)
+        if (from_ranges(t, MARKS[i].name)) {
+            t->origin = MARKS[i].origin;
+            tell_warm_up(t);
+            return;
+        }
+    t->origin = BZ_ITERATION_DETECTED;
+    static const bz_event_kind KINDS[] = {BZ_EVENT_CALL, BZ_EVENT_KERNEL, BZ_EVENT_OP};
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (detect(t, KINDS[i])) {
+            tell_warm_up(t);
+            return;
+        }
+    bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                   "no iteration was found: mark them with benanza_iteration_begin and benanza_iteration_end, or name "
+                   "a range with --iterations");
+}

@@ -1,0 +1,172 @@
+/* Ties events together: which host event lies inside which, and which call asked for which work of the
+ * device. Everything is sorted by start. */
+#include "profile/columns.h"
+#include "profile/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- containment on the host ---- */
+
+/* Recordings in whole microseconds let an event end one later than what it lies in. */
+enum { DEEPEST = 1024, ROUNDING = 1000 };
+
+/* Innermost event around [start, end] on a chain of open ones, or BZ_NONE. Events that are over for
+ * good (they end before start) leave the chain. */
+static uint32_t around(const bz_events *e, const uint32_t *parent, uint32_t *innermost, int64_t start, int64_t end)
+{
+    while (*innermost != BZ_NONE && e->end[*innermost] <= start && !(e->end[*innermost] == start && end == start))
+        *innermost = parent[*innermost];
+    uint32_t i = *innermost;
+    int steps = 0; /* events that cross instead of nesting could make a long chain of this */
+    while (i != BZ_NONE && e->end[i] + ROUNDING < end)
+        i = ++steps < DEEPEST ? parent[i] : BZ_NONE;
+    return i;
+}
+
+static void link_host(bz_trace *t)
+{
+    bz_events *op = &t->event[BZ_EVENT_OP], *call = &t->event[BZ_EVENT_CALL], *api = &t->event[BZ_EVENT_API];
+    uint32_t *open_op = bz_alloc(t->n_lanes + 1, sizeof *open_op),
+             *open_call = bz_alloc(t->n_lanes + 1, sizeof *open_call);
+    memset(open_op, 0xff, t->n_lanes * sizeof *open_op);
+    memset(open_call, 0xff, t->n_lanes * sizeof *open_call);
+    size_t i = 0, j = 0, k = 0;
+    while (i < op->n || j < call->n || k < api->n) {
+        int64_t a = i < op->n ? op->start[i] : INT64_MAX, b = j < call->n ? call->start[j] : INT64_MAX,
+                c = k < api->n ? api->start[k] : INT64_MAX;
+        if (i < op->n && a <= b && a <= c) {
+            uint32_t *open = &open_op[op->lane[i]];
+            op->op[i] = around(op, op->op, open, op->start[i], op->end[i]);
+            *open = (uint32_t)i++;
+        } else if (j < call->n && b <= c) {
+            uint32_t lane = call->lane[j], *open = &open_call[lane];
+            call->op[j] = around(op, op->op, &open_op[lane], call->start[j], call->end[j]);
+            call->call[j] = around(call, call->call, open, call->start[j], call->end[j]);
+            if (call->flags[j] & BZ_CALL_UNTIMED)
+                call->call[j] = BZ_NONE; /* the same tick is no nesting */
+            if (call->call[j] != BZ_NONE)
+                call->flags[j] |= BZ_CALL_NESTED;
+            *open = (uint32_t)j++;
+        } else {
+            uint32_t lane = api->lane[k];
+            api->op[k] = around(op, op->op, &open_op[lane], api->start[k], api->end[k]);
+            api->call[k] = around(call, call->call, &open_call[lane], api->start[k], api->end[k]);
+            k++;
+        }
+    }
+    free(open_op);
+    free(open_call);
+}
+
+/* ---- correlation ---- */
+
+/* Open addressing over row numbers of api events; the key is (scope, correlation). */
+typedef struct {
+    const bz_events *api;
+    const uint64_t *scope; /* per lane */
+    uint32_t *slot;
+    size_t mask;
+} join;
+
+static size_t mix(uint64_t scope, uint32_t correlation)
+{
+    uint64_t h = (scope * 0x9e3779b97f4a7c15u) ^ (correlation * 0xc2b2ae3d27d4eb4fu);
+    return (size_t)(h ^ h >> 29);
+}
+
+static uint32_t *find(const join *j, uint64_t scope, uint32_t correlation)
+{
+    for (size_t at = mix(scope, correlation);; at++) {
+        uint32_t *s = &j->slot[at & j->mask];
+        if (*s == BZ_NONE || (j->api->correlation[*s] == correlation && j->scope[j->api->lane[*s]] == scope))
+            return s;
+    }
+}
+
+/* Correlation numbers are unique within a process of a file. Files that do not tell the process of
+ * device work have one space for all. */
+static uint64_t *scopes(const bz_trace *t)
+{
+    bool *shared = bz_alloc(t->n_sources + 1, sizeof *shared);
+    memset(shared, 0, t->n_sources + 1);
+    for (uint32_t i = 0; i < t->n_lanes; i++)
+        if (t->lane[i].device && !t->lane[i].process)
+            shared[t->lane[i].source] = true;
+    uint64_t *scope = bz_alloc(t->n_lanes + 1, sizeof *scope);
+    for (uint32_t i = 0; i < t->n_lanes; i++)
+        scope[i] = (uint64_t)t->lane[i].source << 48 |
+                   (shared[t->lane[i].source] ? 0 : (uint64_t)t->lane[i].process & 0xffffffffffff);
+    free(shared);
+    return scope;
+}
+
+static void link_device(bz_trace *t)
+{
+    static const bz_event_kind KINDS[] = {BZ_EVENT_KERNEL, BZ_EVENT_COPY, BZ_EVENT_MEMSET, BZ_EVENT_SYNC};
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    uint64_t *scope = scopes(t);
+    size_t cap = 16;
+    while (cap < api->n * 2)
+        cap *= 2;
+    join j = {api, scope, bz_alloc(cap, sizeof *j.slot), cap - 1};
+    memset(j.slot, 0xff, cap * sizeof *j.slot);
+    for (size_t i = 0; i < api->n; i++)
+        if (api->correlation[i]) {
+            uint32_t *s = find(&j, scope[api->lane[i]], api->correlation[i]);
+            if (*s == BZ_NONE)
+                *s = (uint32_t)i;
+        }
+    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
+        bz_events *e = &t->event[KINDS[k]];
+        size_t orphans = 0;
+        for (size_t i = 0; i < e->n; i++) {
+            uint32_t cause = e->correlation[i] ? *find(&j, scope[e->lane[i]], e->correlation[i]) : BZ_NONE;
+            e->cause[i] = cause;
+            orphans += cause == BZ_NONE;
+            if (e->call)
+                e->call[i] = cause == BZ_NONE ? BZ_NONE : api->call[cause];
+            if (e->op)
+                e->op[i] = cause == BZ_NONE ? BZ_NONE : api->op[cause];
+        }
+        if (orphans && KINDS[k] == BZ_EVENT_KERNEL && api->n)
+            bz_trace_cover(
+                t, BZ_NONE, BZ_COVERAGE_NOTE,
+                "%zu of %zu kernels have no launch on record: calls before the recording began, or dropped records",
+                orphans, e->n);
+    }
+    free(j.slot);
+    free(scope);
+}
+
+/* A convolution whose algorithm was not logged: its kernels tell. */
+static void infer_variants(bz_trace *t)
+{
+    bz_events *call = &t->event[BZ_EVENT_CALL];
+    const bz_events *kernel = &t->event[BZ_EVENT_KERNEL];
+    uint32_t n = bz_strings(t), *algorithm = bz_alloc(n, sizeof *algorithm);
+    memset(algorithm, 0xff, n * sizeof *algorithm);
+    for (size_t i = 0; i < kernel->n; i++) {
+        uint32_t c = kernel->call[i];
+        if (c == BZ_NONE || call->variant[c] || call->library[c] != BZ_LIBRARY_CUDNN ||
+            !strstr(bz_string(t, call->name[c]), "Convolution"))
+            continue;
+        uint32_t *known = &algorithm[kernel->name[i]];
+        if (*known == BZ_NONE) {
+            const char *a = bz_kernel_algorithm(bz_string(t, kernel->name[i]));
+            *known = bz_trace_text(t, a);
+        }
+        if (*known) {
+            call->variant[c] = *known;
+            call->flags[c] |= BZ_CALL_INFERRED;
+        }
+    }
+    free(algorithm);
+}
+
+void bz_trace_link(bz_trace *t)
+{
+    link_host(t);
+    link_device(t);
+    infer_variants(t);
+}

@@ -1,0 +1,277 @@
+/* profile: what really happened in one run of a user's program.
+ *
+ * A trace holds everything that one or more files tell about a run: iterations, framework
+ * operators, library calls with their parameters, runtime API calls, kernels, copies,
+ * synchronizations, ranges. It is columnar: per kind of event one array per property, so that tens
+ * of millions of events fit into memory and a loop touches only what it needs.
+ *
+ *     bz_trace *t = bz_trace_new();
+ *     if (bz_profile_read(t, path, err) || bz_trace_finish(t, NULL, err))
+ *         goto out;
+ *     const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+ *     for (size_t i = 0; i < k->n; i++)
+ *         puts(bz_string(t, k->name[i]));
+ *   out:
+ *     bz_trace_free(t);
+ *
+ * A trace is used by one thread at a time. The members of the structs below may be read by
+ * everyone and are written only by readers in profile/ (and by tests that build a trace by hand).
+ */
+#ifndef BZ_PROFILE_H
+#define BZ_PROFILE_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+typedef enum {
+    BZ_EVENT_RANGE,    /* what a person named: NVTX, record_function, marks (start = end) */
+    BZ_EVENT_OP,       /* framework operator: aten::conv2d, an ONNX node */
+    BZ_EVENT_CALL,     /* library call: cuDNN, cuBLAS, oneDNN, BLAS */
+    BZ_EVENT_API,      /* CUDA runtime or driver call */
+    BZ_EVENT_KERNEL,   /* on the device */
+    BZ_EVENT_COPY,     /* on the device */
+    BZ_EVENT_MEMSET,   /* on the device */
+    BZ_EVENT_SYNC,     /* a wait that the device layer reports */
+    BZ_EVENT_OVERHEAD, /* time the profiler itself took */
+} bz_event_kind;
+enum { BZ_EVENT_KINDS = BZ_EVENT_OVERHEAD + 1 };
+
+typedef enum {
+    BZ_LIBRARY_OTHER,
+    BZ_LIBRARY_CUDNN,
+    BZ_LIBRARY_CUBLAS,
+    BZ_LIBRARY_CUBLASLT,
+    BZ_LIBRARY_ONEDNN,
+    BZ_LIBRARY_BLAS
+} bz_library;
+enum { BZ_LIBRARIES = BZ_LIBRARY_BLAS + 1 };
+const char *bz_library_name(bz_library library); /* "cudnn" */
+
+/* bits of bz_events.flags of a call */
+enum {
+    BZ_CALL_EXECUTES = 1, /* does work, as opposed to creating, setting, asking */
+    BZ_CALL_LOGGED = 2,   /* detail comes from the library's own log */
+    BZ_CALL_INFERRED = 4, /* variant was inferred from the kernels, not logged */
+    BZ_CALL_FAILED = 8,   /* the library reported an error */
+    BZ_CALL_UNTIMED = 16, /* the source knows when, but not how long: end = start */
+    BZ_CALL_NESTED = 32,  /* made by another library call */
+};
+
+#define BZ_NONE UINT32_MAX /* no such event, lane, iteration */
+
+/* The events of one kind, a column per property. A column that the kind does not have is NULL.
+ * Strings are numbers for bz_string; links are indexes into the events of the named kind, or
+ * BZ_NONE. After bz_trace_finish the rows are sorted by start and the links are set. */
+typedef struct bz_events {
+    size_t n, cap;
+    int64_t *start, *end; /* nanoseconds on the clock of the trace; all kinds */
+    uint32_t *name;       /* string; kernels: the full name; all kinds */
+    uint32_t *lane;       /* index into bz_trace.lane: the thread or stream; all kinds */
+
+    uint32_t *correlation; /* op, api, device kinds: what ties work to the call that asked for it; 0: none */
+    uint32_t *cause;       /* device kinds: the api event that launched it */
+    uint32_t *call;        /* call: the call around it; api, device kinds: the call it was made for */
+    uint32_t *op;          /* op, call, api, device kinds: the innermost operator around it */
+    uint32_t *flags;       /* call: BZ_CALL_… */
+    uint32_t *library;     /* call: bz_library */
+    uint32_t *detail; /* call: its parameters, "xDesc.dimA=[1,3,224,224] …" (addresses left out); op: its arguments */
+    uint32_t *operands;     /* call: its addresses, "xData=0x7f… …" */
+    uint32_t *variant;      /* call: algorithm or implementation, as the library spells it; 0 unknown */
+    uint32_t *stack;        /* call, api: back-trace for bz_stack; 0 none */
+    uint32_t *short_name;   /* kernel: name without arguments and templates */
+    uint32_t *grid, *block; /* kernel: three numbers per row */
+    uint32_t *registers, *shared_static, *shared_dynamic; /* kernel */
+    uint32_t *graph;                                      /* device kinds: CUDA graph it ran in; 0 none */
+    int64_t *bytes;                                       /* copy, memset */
+    uint32_t *value; /* copy: direction, sync: what for, api: return value, overhead: type (CUPTI's numbers) */
+} bz_events;
+
+/* A thread of the host or a stream of a device. */
+typedef struct bz_lane {
+    bool device;
+    uint32_t source;         /* index into bz_trace.source */
+    int64_t process, thread; /* ids of the operating system; device lanes: process that owns the context, or 0 */
+    int64_t device_id, context, stream;
+    uint32_t name; /* string, 0 unknown */
+} bz_lane;
+
+/* A file that was read. */
+typedef struct bz_source {
+    uint32_t path, format; /* strings; format: "nsys", "cudnn log" … */
+    bool log;              /* a library's log: order and parameters, but no timeline */
+    bool truncated;
+    int64_t events;
+} bz_source;
+
+typedef enum { BZ_ITERATION_MARKED, BZ_ITERATION_RANGE, BZ_ITERATION_DETECTED } bz_iteration_origin;
+
+/* One iteration of the program. Host events belong to it when they start within [start, end);
+ * device events when the call that launched them does. */
+typedef struct bz_iteration {
+    int64_t start, end; /* end: last thing that belongs to it, host or device */
+    bool warm_up;       /* did more than its successors, or took much longer */
+} bz_iteration;
+
+/* What the trace does not cover, in sentences. */
+typedef enum { BZ_COVERAGE_NOTE, BZ_COVERAGE_MISSING, BZ_COVERAGE_BROKEN } bz_coverage_level;
+typedef struct bz_coverage {
+    bz_coverage_level level;
+    uint32_t source; /* index, or BZ_NONE */
+    uint32_t text;   /* string */
+} bz_coverage;
+
+typedef struct bz_fact {
+    uint32_t key, value; /* strings: "program", "gpu", "cudnn version", "capture overhead" … */
+} bz_fact;
+
+typedef struct bz_trace {
+    bz_arena arena;
+    bz_events event[BZ_EVENT_KINDS];
+    bz_lane *lane;
+    uint32_t n_lanes, cap_lanes;
+    bz_source *source;
+    uint32_t n_sources;
+    bz_iteration *iteration;
+    uint32_t n_iterations;
+    bz_iteration_origin origin; /* where the iterations come from */
+    bz_coverage *coverage;
+    uint32_t n_coverage;
+    bz_fact *fact;
+    uint32_t n_facts;
+    struct bz_trace_private *private;
+} bz_trace;
+
+bz_trace *bz_trace_new(void);
+void bz_trace_free(bz_trace *t); /* NULL is fine */
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+/* Reads a file of any known format, told by its content, and adds it to the trace. Plain, gzip and
+ * zstd. Memory follows the number of events, not the size of the file. A file that ends early, lacks
+ * tables or lies about its sizes is read as far as it makes sense and the rest is told in `coverage`;
+ * -1 only where nothing could be read. Links are not set yet. */
+int bz_profile_read(bz_trace *t, const char *path, bz_error *err);
+
+typedef struct bz_finish_options {
+    const char *iterations; /* name of the range that marks an iteration; NULL: benanza_iteration, else detected */
+} bz_finish_options;
+
+/* Sorts, aligns logs with timelines, sets links, finds iterations. Once, after the last read. */
+int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err);
+
+/* The trace as one SQLite file: tables and columns as Nsight Systems names them, BENANZA_* for the
+ * rest. bz_profile_read reads it back; what it read is equal, column by column. `path` is replaced. */
+int bz_trace_save(const bz_trace *t, const char *path, bz_error *err);
+
+/* ---- capturing ---------------------------------------------------------------------------- */
+
+typedef struct bz_capture_options {
+    bool backtrace;  /* a back-trace per call, native and Python: costs some µs each */
+    bool marks_only; /* only the program's own marks: next to no overhead */
+    bool logs;       /* switch the logs of cuDNN and cuBLAS on */
+    bool nsys;       /* run the program under Nsight Systems */
+    int64_t limit;   /* bytes of recording per process */
+} bz_capture_options;
+
+/* Runs a program (argv ends with NULL) with our library in front of oneDNN and BLAS, waits, and reads what it did. All
+ * processes that it starts are recorded. -1 where the program cannot be started or left no recording. A program that
+ * fails or crashes is no error: `exit_status` has what a shell would tell, the coverage says what is missing. */
+int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
+                       bz_error *err);
+
+/* Runs the program three times: with nothing but its own marks, with library calls, with back-traces. The trace is that
+ * of the second run, with the back-traces of the third; facts "program alone", "with calls", "with stacks" tell what each run
+ * took. The trace comes finished. */
+int bz_profile_levels(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
+                      bz_error *err);
+
+/* ---- asking ------------------------------------------------------------------------------- */
+
+const char *bz_string(const bz_trace *t, uint32_t id); /* 0 is "" */
+uint32_t bz_strings(const bz_trace *t);                /* how many: ids are below */
+
+/* Frames of a back-trace, innermost first: strings. */
+int bz_stack(const bz_trace *t, uint32_t stack, const uint32_t **frames);
+
+const char *bz_event_kind_name(bz_event_kind kind); /* "kernel" */
+bool bz_event_on_device(bz_event_kind kind);        /* kernel, copy, memset */
+
+/* A parameter of a call: bz_call_parameter(t, i, "convDesc.padA") copies "[0,0]" into `out`; false where
+ * the call has no such parameter. */
+bool bz_call_parameter(const bz_trace *t, size_t call, const char *name, char *out, size_t size);
+
+/* The convolution algorithm that a kernel implements, in cuDNN's spelling
+ * (CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD), by its name; NULL where the name does not tell. */
+const char *bz_kernel_algorithm(const char *kernel_name);
+
+/* Iteration that an event belongs to, or BZ_NONE. */
+uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i);
+
+/* ---- statistics --------------------------------------------------------------------------- */
+
+/* Times in nanoseconds. */
+typedef struct bz_iteration_stats {
+    int64_t latency;     /* end - start */
+    int64_t device_busy; /* union of kernels, copies and memsets over all streams */
+    int64_t kernel_time; /* sum of kernels: more than busy where streams overlap */
+    int64_t copy_time;
+    int64_t library;   /* union of library calls (host time; on a CPU that is the work itself) */
+    int64_t operators; /* union of framework operators, where they were recorded */
+    int64_t launch;    /* sum of launch calls */
+    int64_t sync;      /* sum of waiting calls */
+    int64_t gap;       /* latency less device_busy; without device work: less library; without calls: less operators */
+    int64_t kernels, copies, calls, launches, syncs;
+} bz_iteration_stats;
+void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s);
+
+typedef struct bz_quantiles {
+    int64_t n;
+    double min, p50, p90, p99, max, mean;
+} bz_quantiles;
+bz_quantiles bz_quantiles_of(double *values, size_t n); /* sorts values */
+
+/* Name with count and time, largest first, over the steady iterations (all events where there are none). */
+typedef struct bz_top {
+    uint32_t name, variant; /* strings */
+    int64_t count, time;
+} bz_top;
+size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top);
+
+/* Idle time between consecutive library calls (on a device: between kernels) of the steady iterations,
+ * grouped by the calls before and after, largest first. */
+typedef struct bz_gap {
+    uint32_t before, after; /* strings */
+    int64_t count, time;
+} bz_gap;
+size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_gap **gaps);
+
+/* ---- output ------------------------------------------------------------------------------- */
+
+/* Summary, iterations, top calls and kernels, gaps, coverage. `top`: rows per table. */
+void bz_trace_print(const bz_trace *t, int top, bz_buf *out);
+void bz_trace_json(const bz_trace *t, int top, bz_buf *out);
+
+/* Chrome trace for Perfetto. */
+int bz_trace_perfetto(const bz_trace *t, const char *path, bz_error *err);
+
+/* ---- for readers and for tests that build a trace ----------------------------------------- */
+
+/* A new row, all zero but for start and end; fill the columns at the returned index. */
+size_t bz_trace_add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end, uint32_t name, uint32_t lane);
+uint32_t bz_trace_intern(bz_trace *t, const char *s, size_t n);
+uint32_t bz_trace_text(bz_trace *t, const char *s); /* NULL is "" */
+uint32_t bz_trace_source(bz_trace *t, const char *path, const char *format);
+uint32_t bz_trace_thread(bz_trace *t, uint32_t source, int64_t process, int64_t thread);
+uint32_t bz_trace_stream(bz_trace *t, uint32_t source, int64_t process, int64_t device, int64_t context,
+                         int64_t stream);
+uint32_t bz_trace_stack(bz_trace *t, const uint32_t *frames, int n);
+void bz_trace_fact(bz_trace *t, const char *key, const char *value); /* the same key and value once */
+void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

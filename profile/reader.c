@@ -1,0 +1,160 @@
+#include "profile/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Told apart by content; the first that matches reads. */
+static const bz_reader *const READERS[] = {
+    &bz_reader_sqlite,
+    &bz_reader_spool,
+    &bz_reader_cudnn,
+    &bz_reader_cublas,
+    &bz_reader_onednn,
+    &bz_reader_chrome,
+    NULL,
+};
+enum { HEAD = 1 << 16 };
+
+bool bz_text_has(const char *head, size_t n, const char *needle)
+{
+    return memmem(head, n, needle, strlen(needle)) != NULL;
+}
+
+int64_t bz_text_int(const char *s, size_t n)
+{
+    bool negative = n && *s == '-';
+    int64_t v = 0;
+    for (size_t i = negative; i < n && s[i] >= '0' && s[i] <= '9'; i++) {
+        if (v > (INT64_MAX - 9) / 10)
+            return negative ? INT64_MIN : INT64_MAX;
+        v = v * 10 + (s[i] - '0');
+    }
+    return negative ? -v : v;
+}
+
+int64_t bz_text_nanoseconds(const char *s, size_t n, int64_t unit_ns)
+{
+    if (memchr(s, 'e', n) || memchr(s, 'E', n)) {
+        char text[64];
+        size_t m = n < sizeof text - 1 ? n : sizeof text - 1;
+        memcpy(text, s, m);
+        text[m] = 0;
+        double v = strtod(text, NULL) * (double)unit_ns;
+        return v > -9e18 && v < 9e18 ? (int64_t)v : 0;
+    }
+    bool negative = n && *s == '-';
+    int64_t whole = bz_text_int(s + negative, n - negative), part = 0, scale = unit_ns;
+    const char *dot = memchr(s, '.', n);
+    for (size_t i = dot ? (size_t)(dot - s) + 1 : n; i < n && s[i] >= '0' && s[i] <= '9' && scale >= 10; i++) {
+        scale /= 10;
+        part += (s[i] - '0') * scale;
+    }
+    if (__builtin_mul_overflow(whole, unit_ns, &whole) || __builtin_add_overflow(whole, part, &whole))
+        return 0;
+    return negative ? -whole : whole;
+}
+
+/* Days since 1970-01-01 of a civil date (proleptic Gregorian). */
+static int64_t days_from_civil(int64_t y, int64_t m, int64_t d)
+{
+    y -= m <= 2;
+    int64_t era = (y >= 0 ? y : y - 399) / 400, year = y - era * 400;
+    int64_t day = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
+    return era * 146097 + year * 365 + year / 4 - year / 100 + day - 719468;
+}
+
+int64_t bz_text_date(const char *s, size_t n)
+{
+    if (n < 19 || s[4] != '-' || s[7] != '-' || s[13] != ':')
+        return 0;
+    int64_t year = bz_text_int(s, 4);
+    if (year < 1970 || year > 2200) /* what nanoseconds reach */
+        return 0;
+    int64_t days = days_from_civil(year, bz_text_int(s + 5, 2), bz_text_int(s + 8, 2));
+    int64_t seconds = days * 86400 + bz_text_int(s + 11, 2) * 3600 + bz_text_int(s + 14, 2) * 60;
+    return seconds * 1000000000 + bz_text_nanoseconds(s + 17, n - 17, 1000000000);
+}
+
+int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, bz_error *err)
+{
+    bz_stream_advance(in, 0, HEAD);
+    size_t n = in->len < HEAD ? in->len : HEAD;
+    for (int i = 0; !reader && READERS[i]; i++)
+        if (READERS[i]->matches(in->data, n))
+            reader = READERS[i];
+    if (!n)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: is empty: did the program that should write it end early?", in->path);
+    if (!reader)
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "%s: is no profile that is known here: give an Nsight Systems SQLite export, a cuDNN, cuBLAS or "
+                       "oneDNN log, a PyTorch or ONNX Runtime trace, or a file of benanza profile",
+                       in->path);
+    uint32_t source = bz_trace_source(t, in->path, reader->format);
+    t->source[source].log = reader->log;
+    int64_t before = 0, after = 0;
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        before += (int64_t)t->event[k].n;
+    if (reader->read(t, source, in, err))
+        return -1;
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        after += (int64_t)t->event[k].n;
+    t->source[source].events = after - before;
+    if (in->broken) {
+        t->source[source].truncated = true;
+        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN,
+                       "the compressed data is damaged or cut off after %lld bytes of text; what came before was read",
+                       (long long)in->passed);
+    }
+    if (after == before)
+        bz_trace_cover(t, source, BZ_COVERAGE_MISSING, "the file holds no event");
+    return 0;
+}
+
+/* Runs `nsys export` on a report: the report's own format is not documented. */
+static int export_report(bz_trace *t, const char *path, bz_error *err)
+{
+    char out[] = "/tmp/benanza-nsys-XXXXXX";
+    if (!mkdtemp(out))
+        return bz_fail(err, BZ_FAILED, "%s: no temporary folder for nsys export: %s", path, strerror(errno));
+    char file[sizeof out + 16];
+    memcpy(file, out, sizeof out - 1);
+    memcpy(file + sizeof out - 1, "/r.sqlite", 10);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        execlp("nsys", "nsys", "export", "--type=sqlite", "--force-overwrite=true", "-o", file, path, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1, rc;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        rc = bz_profile_read(t, file, err);
+    else
+        rc = bz_fail(err, BZ_BAD_INPUT,
+                     "%s: is an Nsight Systems report, which only nsys can read, and nsys export %s: where Nsight "
+                     "Systems is installed, run nsys export --type=sqlite -o profile.sqlite on it and give that file",
+                     path,
+                     child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127 ? "is not installed here" : "failed");
+    unlink(file);
+    rmdir(out);
+    return rc;
+}
+
+int bz_profile_read(bz_trace *t, const char *path, bz_error *err)
+{
+    bz_stream *in = bz_stream_open(path, err);
+    if (!in)
+        return -1;
+    size_t n = strlen(path);
+    int rc;
+    if ((n > 9 && !strcmp(path + n - 9, ".nsys-rep")) || (n > 7 && !strcmp(path + n - 7, ".qdrep")))
+        rc = export_report(t, path, err);
+    else
+        rc = bz_profile_read_stream(t, in, NULL, err);
+    bz_stream_close(in);
+    return rc;
+}

@@ -1,0 +1,365 @@
+/* A trace for people and as JSON: the answer first, then iterations, what took the time, the gaps, and
+ * what the trace does not cover. */
+#include "profile/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const ORIGINS[] = {"marked by the program", "marked by a range", "detected"};
+static const char *const ORIGIN_NAMES[] = {"marked", "range", "detected"};
+static const char *const LEVELS[] = {"note", "missing", "broken"};
+
+/* The quantities of an iteration, in the order of the tables. */
+static const struct {
+    const char *name, *json;
+    size_t offset;
+    bool count, device; /* device: only where there is device work */
+} QUANTITIES[] = {
+    {"latency", "latency_ns", offsetof(bz_iteration_stats, latency), false, false},
+    {"device busy", "device_busy_ns", offsetof(bz_iteration_stats, device_busy), false, true},
+    {"kernels, summed", "kernel_time_ns", offsetof(bz_iteration_stats, kernel_time), false, true},
+    {"copies, summed", "copy_time_ns", offsetof(bz_iteration_stats, copy_time), false, true},
+    {"library calls", "library_ns", offsetof(bz_iteration_stats, library), false, false},
+    {"operators", "operators_ns", offsetof(bz_iteration_stats, operators), false, false},
+    {"launch calls", "launch_ns", offsetof(bz_iteration_stats, launch), false, true},
+    {"waiting calls", "sync_ns", offsetof(bz_iteration_stats, sync), false, true},
+    {"idle", "gap_ns", offsetof(bz_iteration_stats, gap), false, false},
+    {"kernels", "kernels", offsetof(bz_iteration_stats, kernels), true, true},
+    {"copies", "copies", offsetof(bz_iteration_stats, copies), true, true},
+    {"calls", "calls", offsetof(bz_iteration_stats, calls), true, false},
+    {"launches", "launches", offsetof(bz_iteration_stats, launches), true, true},
+    {"waits", "syncs", offsetof(bz_iteration_stats, syncs), true, true},
+};
+enum { N_QUANTITIES = sizeof QUANTITIES / sizeof *QUANTITIES };
+
+static int64_t quantity(const bz_iteration_stats *s, int q)
+{
+    return *(const int64_t *)(const void *)((const char *)s + QUANTITIES[q].offset);
+}
+
+typedef struct {
+    bz_iteration_stats *each;
+    bz_quantiles of[N_QUANTITIES]; /* over the steady iterations */
+    uint32_t steady;
+} summary;
+
+static summary summarize(const bz_trace *t, bz_arena *arena)
+{
+    summary s = {.each = BZ_NEW(arena, bz_iteration_stats, t->n_iterations)};
+    double *values = BZ_NEW(arena, double, t->n_iterations);
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        bz_iteration_measure(t, i, &s.each[i]);
+        s.steady += !t->iteration[i].warm_up;
+    }
+    for (int q = 0; q < N_QUANTITIES; q++) {
+        size_t n = 0;
+        for (uint32_t i = 0; i < t->n_iterations; i++)
+            if (!t->iteration[i].warm_up)
+                values[n++] = (double)quantity(&s.each[i], q);
+        s.of[q] = bz_quantiles_of(values, n);
+    }
+    return s;
+}
+
+static void put_time(bz_table *table, double ns)
+{
+    bz_unit_text text;
+    char plain[32];
+    snprintf(plain, sizeof plain, "%.9f", ns / 1e9);
+    bz_table_cell(table, bz_units_time(text, ns / 1e9), plain);
+}
+
+static void put_percent(bz_table *table, double share)
+{
+    bz_unit_text text;
+    bz_table_cell(table, bz_units_percent(text, share), NULL);
+}
+
+static void print_answer(const bz_trace *t, const summary *s, bz_buf *out)
+{
+    bz_unit_text a, b, c;
+    if (!t->n_iterations) {
+        bz_buf_puts(out, "No iteration was found.\n");
+        return;
+    }
+    /* what the time is held against: the device, else the libraries, else the operators */
+    bool device = t->event[BZ_EVENT_KERNEL].n > 0, calls = t->event[BZ_EVENT_CALL].n > 0;
+    const bz_quantiles *latency = &s->of[0], *busy = &s->of[device ? 1 : calls ? 4 : 5];
+    const char *what = device ? "device busy" : calls ? "in library calls" : "in operators";
+    uint32_t warm = t->n_iterations - s->steady;
+    bz_buf_printf(out, "%u iterations (%s), %u of them warm-up", t->n_iterations, ORIGINS[t->origin], warm);
+    if (latency->max > 0) {
+        bz_buf_printf(out, ": %s each (median), %s %s, %s", bz_units_time(a, latency->p50 / 1e9), what,
+                      bz_units_time(b, busy->p50 / 1e9),
+                      bz_units_percent(c, latency->p50 > 0 ? busy->p50 / latency->p50 : 0));
+    }
+    bz_buf_puts(out, ".\n");
+}
+
+static void print_facts(const bz_trace *t, bz_buf *out)
+{
+    bz_buf_putc(out, '\n');
+    for (uint32_t i = 0; i < t->n_sources; i++) {
+        bz_buf_puts(out, "file              ");
+        bz_buf_clean(out, bz_string(t, t->source[i].path));
+        bz_buf_printf(out, " (%s, %lld events)\n", bz_string(t, t->source[i].format), (long long)t->source[i].events);
+    }
+    for (uint32_t i = 0; i < t->n_facts; i++) {
+        bz_buf_printf(out, "%-16s  ", bz_string(t, t->fact[i].key));
+        bz_buf_clean(out, bz_string(t, t->fact[i].value));
+        bz_buf_putc(out, '\n');
+    }
+    bz_buf_puts(out, "events            ");
+    const char *comma = "";
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        if (t->event[k].n) {
+            bz_buf_printf(out, "%s%zu %s", comma, t->event[k].n, bz_event_kind_name((bz_event_kind)k));
+            comma = ", ";
+        }
+    bz_buf_putc(out, '\n');
+}
+
+static void print_iterations(const bz_trace *t, const summary *s, bz_arena *arena, bz_buf *out)
+{
+    if (!t->n_iterations)
+        return;
+    bool device = t->event[BZ_EVENT_KERNEL].n > 0;
+    bz_table *table = bz_table_new(arena);
+    bz_table_column(table, "per iteration", BZ_LEFT);
+    static const char *const COLUMNS[] = {"median", "min", "p90", "p99", "max", "mean"};
+    for (int i = 0; i < 6; i++)
+        bz_table_column(table, COLUMNS[i], BZ_RIGHT);
+    for (int q = 0; q < N_QUANTITIES; q++) {
+        if (QUANTITIES[q].device && !device)
+            continue;
+        const bz_quantiles *v = &s->of[q];
+        double cells[] = {v->p50, v->min, v->p90, v->p99, v->max, v->mean};
+        bz_table_cell(table, QUANTITIES[q].name, NULL);
+        for (int i = 0; i < 6; i++)
+            if (QUANTITIES[q].count)
+                bz_table_int(table, (int64_t)(cells[i] + 0.5));
+            else
+                put_time(table, cells[i]);
+    }
+    bz_buf_putc(out, '\n');
+    bz_table_print(table, out);
+}
+
+/* Total of the steady iterations, for shares. */
+static double total_latency(const bz_trace *t, const summary *s)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        if (!t->iteration[i].warm_up)
+            sum += (double)s->each[i].latency;
+    return sum;
+}
+
+static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, const char *title, int top,
+                      bz_arena *arena, bz_buf *out)
+{
+    bz_top *rows;
+    size_t n = bz_trace_top(t, arena, kind, &rows);
+    if (!n)
+        return;
+    double latency = total_latency(t, s), per = s->steady ? s->steady : 1;
+    bz_table *table = bz_table_new(arena);
+    bz_table_column(table, title, BZ_LEFT);
+    bool variants = kind == BZ_EVENT_CALL;
+    if (variants)
+        bz_table_column(table, "variant", BZ_LEFT);
+    bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
+    bz_table_column(table, s->steady ? "time per iteration" : "time", BZ_RIGHT);
+    bz_table_column(table, "of latency", BZ_RIGHT);
+    for (size_t i = 0; i < n && i < (size_t)top; i++) {
+        char name[100], times[32];
+        snprintf(name, sizeof name, "%.96s", bz_string(t, rows[i].name));
+        bz_table_cell(table, name, bz_string(t, rows[i].name));
+        if (variants)
+            bz_table_cell(table, bz_string(t, rows[i].variant), NULL);
+        double count = (double)rows[i].count / per;
+        snprintf(times, sizeof times, count == (double)(int64_t)count ? "%.0f" : "%.1f", count);
+        bz_table_cell(table, times, NULL);
+        put_time(table, (double)rows[i].time / per);
+        put_percent(table, latency > 0 ? (double)rows[i].time / latency : 0);
+    }
+    bz_buf_putc(out, '\n');
+    bz_table_print(table, out);
+    if (n > (size_t)top)
+        bz_buf_printf(out, "… and %zu more: --top %zu\n", n - (size_t)top, n);
+}
+
+static void print_gaps(const bz_trace *t, const summary *s, int top, bz_arena *arena, bz_buf *out)
+{
+    bz_gap *rows;
+    size_t n = bz_trace_gaps(t, arena, &rows);
+    if (!n || !t->n_iterations)
+        return;
+    double per = s->steady ? s->steady : 1;
+    bz_table *table = bz_table_new(arena);
+    bz_table_column(table, "idle after", BZ_LEFT);
+    bz_table_column(table, "before", BZ_LEFT);
+    bz_table_column(table, "times per iteration", BZ_RIGHT);
+    bz_table_column(table, "time per iteration", BZ_RIGHT);
+    for (size_t i = 0; i < n && i < (size_t)top; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%.60s", bz_string(t, rows[i].before));
+        bz_table_cell(table, text, NULL);
+        snprintf(text, sizeof text, "%.60s", bz_string(t, rows[i].after));
+        bz_table_cell(table, text, NULL);
+        snprintf(text, sizeof text, "%.1f", (double)rows[i].count / per);
+        bz_table_cell(table, text, NULL);
+        put_time(table, (double)rows[i].time / per);
+    }
+    bz_buf_putc(out, '\n');
+    bz_table_print(table, out);
+}
+
+void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
+{
+    bz_arena arena = {0};
+    summary s = summarize(t, &arena);
+    print_answer(t, &s, out);
+    print_facts(t, out);
+    print_iterations(t, &s, &arena, out);
+    print_top(t, &s, BZ_EVENT_CALL, "library call", top, &arena, out);
+    print_top(t, &s, BZ_EVENT_KERNEL, "kernel", top, &arena, out);
+    if (!t->event[BZ_EVENT_CALL].n)
+        print_top(t, &s, BZ_EVENT_OP, "operator", top, &arena, out);
+    print_gaps(t, &s, top, &arena, out);
+    if (t->n_coverage)
+        bz_buf_puts(out, "\ncoverage\n");
+    for (uint32_t i = 0; i < t->n_coverage; i++) {
+        bz_buf_printf(out, "  %-7s  ", LEVELS[t->coverage[i].level]);
+        if (t->n_sources > 1 && t->coverage[i].source != BZ_NONE) {
+            bz_buf_clean(out, bz_string(t, t->source[t->coverage[i].source].path));
+            bz_buf_puts(out, ": ");
+        }
+        bz_buf_clean(out, bz_string(t, t->coverage[i].text));
+        bz_buf_putc(out, '\n');
+    }
+    bz_arena_free(&arena);
+}
+
+static void json_quantiles(bz_json *j, const bz_quantiles *q)
+{
+    bz_json_object(j);
+    bz_json_key_num(j, "p50", q->p50);
+    bz_json_key_num(j, "min", q->min);
+    bz_json_key_num(j, "p90", q->p90);
+    bz_json_key_num(j, "p99", q->p99);
+    bz_json_key_num(j, "max", q->max);
+    bz_json_key_num(j, "mean", q->mean);
+    bz_json_object_end(j);
+}
+
+static void json_top(const bz_trace *t, bz_json *j, const char *key, bz_event_kind kind, int top, bz_arena *arena)
+{
+    bz_top *rows;
+    size_t n = bz_trace_top(t, arena, kind, &rows);
+    bz_json_key(j, key);
+    bz_json_array(j);
+    for (size_t i = 0; i < n && i < (size_t)top; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "name", bz_string(t, rows[i].name));
+        if (rows[i].variant)
+            bz_json_key_str(j, "variant", bz_string(t, rows[i].variant));
+        bz_json_key_int(j, "count", rows[i].count);
+        bz_json_key_int(j, "time_ns", rows[i].time);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void json_iterations(const bz_trace *t, const summary *s, bz_json *j)
+{
+    bz_json_key(j, "iterations");
+    bz_json_object(j);
+    bz_json_key_int(j, "count", t->n_iterations);
+    bz_json_key_int(j, "warm_up", t->n_iterations - s->steady);
+    bz_json_key_str(j, "origin", t->n_iterations ? ORIGIN_NAMES[t->origin] : NULL);
+    bz_json_key(j, "steady");
+    bz_json_object(j);
+    for (int q = 0; q < N_QUANTITIES; q++) {
+        bz_json_key(j, QUANTITIES[q].json);
+        json_quantiles(j, &s->of[q]);
+    }
+    bz_json_object_end(j);
+    bz_json_key(j, "each");
+    bz_json_array(j);
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        bz_json_object(j);
+        bz_json_key_int(j, "start_ns", t->iteration[i].start);
+        bz_json_key_bool(j, "warm_up", t->iteration[i].warm_up);
+        for (int q = 0; q < N_QUANTITIES; q++)
+            bz_json_key_int(j, QUANTITIES[q].json, quantity(&s->each[i], q));
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
+{
+    bz_arena arena = {0};
+    summary s = summarize(t, &arena);
+    bz_json j = bz_json_to(out, true);
+    bz_json_object(&j);
+    bz_json_key(&j, "files");
+    bz_json_array(&j);
+    for (uint32_t i = 0; i < t->n_sources; i++) {
+        bz_json_object(&j);
+        bz_json_key_str(&j, "path", bz_string(t, t->source[i].path));
+        bz_json_key_str(&j, "format", bz_string(t, t->source[i].format));
+        bz_json_key_int(&j, "events", t->source[i].events);
+        bz_json_key_bool(&j, "truncated", t->source[i].truncated);
+        bz_json_object_end(&j);
+    }
+    bz_json_array_end(&j);
+    bz_json_key(&j, "facts");
+    bz_json_array(&j);
+    for (uint32_t i = 0; i < t->n_facts; i++) {
+        bz_json_object(&j);
+        bz_json_key_str(&j, "key", bz_string(t, t->fact[i].key));
+        bz_json_key_str(&j, "value", bz_string(t, t->fact[i].value));
+        bz_json_object_end(&j);
+    }
+    bz_json_array_end(&j);
+    bz_json_key(&j, "events");
+    bz_json_object(&j);
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        bz_json_key_int(&j, bz_event_kind_name((bz_event_kind)k), (int64_t)t->event[k].n);
+    bz_json_object_end(&j);
+    json_iterations(t, &s, &j);
+    json_top(t, &j, "calls", BZ_EVENT_CALL, top, &arena);
+    json_top(t, &j, "kernels", BZ_EVENT_KERNEL, top, &arena);
+    json_top(t, &j, "operators", BZ_EVENT_OP, top, &arena);
+    bz_gap *gaps;
+    size_t n = bz_trace_gaps(t, &arena, &gaps);
+    bz_json_key(&j, "gaps");
+    bz_json_array(&j);
+    for (size_t i = 0; i < n && i < (size_t)top; i++) {
+        bz_json_object(&j);
+        bz_json_key_str(&j, "after", bz_string(t, gaps[i].before));
+        bz_json_key_str(&j, "before", bz_string(t, gaps[i].after));
+        bz_json_key_int(&j, "count", gaps[i].count);
+        bz_json_key_int(&j, "time_ns", gaps[i].time);
+        bz_json_object_end(&j);
+    }
+    bz_json_array_end(&j);
+    bz_json_key(&j, "coverage");
+    bz_json_array(&j);
+    for (uint32_t i = 0; i < t->n_coverage; i++) {
+        bz_json_object(&j);
+        bz_json_key_str(&j, "level", LEVELS[t->coverage[i].level]);
+        if (t->coverage[i].source != BZ_NONE)
+            bz_json_key_str(&j, "file", bz_string(t, t->source[t->coverage[i].source].path));
+        bz_json_key_str(&j, "text", bz_string(t, t->coverage[i].text));
+        bz_json_object_end(&j);
+    }
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+    bz_arena_free(&arena);
+}

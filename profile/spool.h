@@ -1,0 +1,58 @@
+/* The spool: what the preloaded capture library writes while the program runs, one file per process.
+ * The file is mapped, so that what was written survives any crash. A header, then records, each aligned to 8
+ * bytes; a record counts once its `size` is there without BZ_SPOOL_PENDING, which is written last. Both ends run on the same machine. */
+#ifndef BZ_PROFILE_SPOOL_H
+#define BZ_PROFILE_SPOOL_H
+
+#include <stdint.h>
+
+#define BZ_SPOOL_MAGIC "BZSPOOL2"
+
+enum { BZ_SPOOL_STRING = 1, BZ_SPOOL_CALL, BZ_SPOOL_MARK, BZ_SPOOL_STACK };
+#define BZ_SPOOL_PENDING 0x80000000u                /* in `size`: being written, or cut off by a crash */
+enum { BZ_SPOOL_CREATES = 1, BZ_SPOOL_FAILED = 2 }; /* flags of a call */
+
+typedef struct bz_spool_header {
+    char magic[8];
+    int64_t process, parent;
+    int64_t started;      /* CLOCK_MONOTONIC, ns */
+    int64_t started_wall; /* CLOCK_REALTIME at the same moment */
+    int64_t finished;     /* 0 while it runs, and for ever when it crashed */
+    uint64_t capacity;    /* bytes after which nothing more is recorded */
+    uint64_t used;        /* bytes claimed, more than `capacity` when records were dropped */
+    uint64_t dropped;     /* records that did not fit */
+    int64_t overhead;     /* ns that recording one call costs, measured at start */
+    char program[256];
+    char onednn[32], unused[32];
+} bz_spool_header;
+
+typedef struct bz_spool_record {
+    uint32_t size; /* with this head; 0: nothing comes any more */
+    uint16_t type, flags;
+} bz_spool_record;
+
+/* Strings have numbers from 1 on, in the order in which they appear in the file. */
+typedef struct bz_spool_string {
+    bz_spool_record head;
+    uint32_t id, length; /* then the bytes */
+} bz_spool_string;
+
+typedef struct bz_spool_call {
+    bz_spool_record head;
+    int64_t start, end;                    /* CLOCK_MONOTONIC, ns */
+    uint32_t thread, library;              /* bz_library */
+    uint32_t name, detail, variant, stack; /* strings; stack: number of a stack record, 0 none */
+} bz_spool_call;
+
+typedef struct bz_spool_mark {
+    bz_spool_record head;
+    int64_t at;
+    uint32_t thread, end; /* end: 1 where an iteration ends */
+} bz_spool_mark;
+
+typedef struct bz_spool_stack {
+    bz_spool_record head;
+    uint32_t id, n; /* then n strings, innermost first */
+} bz_spool_stack;
+
+#endif

@@ -1,0 +1,250 @@
+/* Numbers of a trace: per iteration, per name, per gap. */
+#include "profile/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    int64_t start, end;
+} interval;
+
+static int by_start(const void *a, const void *b)
+{
+    const interval *p = a, *q = b;
+    return p->start < q->start ? -1 : p->start > q->start;
+}
+
+static int64_t union_of(interval *v, size_t n)
+{
+    if (!n)
+        return 0;
+    size_t sorted = 1;
+    while (sorted < n && v[sorted - 1].start <= v[sorted].start)
+        sorted++;
+    if (sorted < n)
+        qsort(v, n, sizeof *v, by_start);
+    int64_t sum = 0, end = INT64_MIN;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].end <= end)
+            continue;
+        sum += v[i].end - (v[i].start > end ? v[i].start : end);
+        end = v[i].end;
+    }
+    return sum;
+}
+
+static size_t lower_bound(const int64_t *a, size_t n, int64_t v)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (a[mid] < v)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* Device work belongs to the iteration that launched it. */
+static int64_t asked_at(const bz_trace *t, const bz_events *e, size_t i)
+{
+    return e->cause && e->cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[e->cause[i]] : e->start[i];
+}
+
+uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
+{
+    int64_t at = asked_at(t, &t->event[kind], i);
+    uint32_t low = 0, high = t->n_iterations;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (t->iteration[mid].start <= at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low && at < t->iteration[low - 1].end ? low - 1 : BZ_NONE;
+}
+
+/* Appends the intervals of the events of a kind that belong to the iteration; returns their sum. */
+static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration, interval **v, size_t *n, size_t *cap)
+{
+    const bz_events *e = &t->event[kind];
+    const bz_iteration *it = &t->iteration[iteration];
+    int64_t sum = 0;
+    for (size_t i = lower_bound(e->start, e->n, it->start); i < e->n && e->start[i] < it->end; i++) {
+        if (bz_event_iteration(t, kind, i) != iteration)
+            continue;
+        if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
+            continue;
+        if (*n == *cap) {
+            *cap = *cap ? *cap * 2 : 256;
+            *v = bz_realloc(*v, *cap, sizeof **v);
+        }
+        (*v)[(*n)++] = (interval){e->start[i], e->end[i]};
+        sum += e->end[i] - e->start[i];
+    }
+    return sum;
+}
+
+void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s)
+{
+    *s = (bz_iteration_stats){0};
+    if (iteration >= t->n_iterations)
+        return;
+    const bz_iteration *it = &t->iteration[iteration];
+    interval *v = NULL;
+    size_t n = 0, cap = 0;
+    s->latency = it->end - it->start;
+    s->kernel_time = gather(t, BZ_EVENT_KERNEL, iteration, &v, &n, &cap);
+    s->kernels = (int64_t)n;
+    s->copy_time = gather(t, BZ_EVENT_COPY, iteration, &v, &n, &cap);
+    s->copies = (int64_t)n - s->kernels;
+    gather(t, BZ_EVENT_MEMSET, iteration, &v, &n, &cap);
+    s->device_busy = union_of(v, n);
+    bool device = n > 0;
+    n = 0;
+    gather(t, BZ_EVENT_CALL, iteration, &v, &n, &cap);
+    s->calls = (int64_t)n;
+    s->library = union_of(v, n);
+    n = 0;
+    gather(t, BZ_EVENT_OP, iteration, &v, &n, &cap);
+    s->operators = union_of(v, n);
+    free(v);
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    for (size_t i = lower_bound(api->start, api->n, it->start); i < api->n && api->start[i] < it->end; i++) {
+        if (bz_event_iteration(t, BZ_EVENT_API, i) != iteration)
+            continue;
+        const char *name = bz_string(t, api->name[i]);
+        if (bz_api_launches(name)) {
+            s->launches++;
+            s->launch += api->end[i] - api->start[i];
+        } else if (bz_api_waits(name)) {
+            s->syncs++;
+            s->sync += api->end[i] - api->start[i];
+        }
+    }
+    s->gap = s->latency - (device ? s->device_busy : s->calls ? s->library : s->operators);
+}
+
+static int by_double(const void *a, const void *b)
+{
+    const double *p = a, *q = b;
+    return *p < *q ? -1 : *p > *q;
+}
+
+static double quantile(const double *v, size_t n, double q)
+{
+    double at = q * (double)(n - 1);
+    size_t i = (size_t)at;
+    return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[i];
+}
+
+bz_quantiles bz_quantiles_of(double *values, size_t n)
+{
+    bz_quantiles q = {.n = (int64_t)n};
+    if (!n)
+        return q;
+    qsort(values, n, sizeof *values, by_double);
+    for (size_t i = 0; i < n; i++)
+        q.mean += values[i] / (double)n;
+    q.min = values[0];
+    q.max = values[n - 1];
+    q.p50 = quantile(values, n, 0.5);
+    q.p90 = quantile(values, n, 0.9);
+    q.p99 = quantile(values, n, 0.99);
+    return q;
+}
+
+/* ---- tops and gaps ---- */
+
+static bool counts(const bz_trace *t, bz_event_kind kind, size_t i)
+{
+    if (!t->n_iterations)
+        return true;
+    uint32_t it = bz_event_iteration(t, kind, i);
+    return it != BZ_NONE && !t->iteration[it].warm_up;
+}
+
+static int by_top_time(const void *a, const void *b)
+{
+    const bz_top *p = a, *q = b;
+    return p->time != q->time     ? (p->time > q->time ? -1 : 1)
+           : p->count != q->count ? (p->count > q->count ? -1 : 1)
+                                  : (p->name > q->name) - (p->name < q->name);
+}
+
+size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top)
+{
+    const bz_events *e = &t->event[kind];
+    bz_map ids = {0};
+    size_t n = 0, cap = 64;
+    *top = BZ_NEW(arena, bz_top, cap);
+    for (size_t i = 0; i < e->n; i++) {
+        if (!counts(t, kind, i) || (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES)))
+            continue;
+        uint32_t pair[2] = {e->short_name ? e->short_name[i] : e->name[i], e->variant ? e->variant[i] : 0};
+        uint32_t id = bz_map_get(&ids, pair, sizeof pair);
+        if (id == BZ_MAP_NONE) {
+            if (n == cap) {
+                *top = bz_arena_grow(arena, *top, n, cap * 2, sizeof **top);
+                cap *= 2;
+            }
+            id = (uint32_t)n++;
+            (*top)[id] = (bz_top){.name = pair[0], .variant = pair[1]};
+            bz_map_add(&ids, bz_arena_dup(arena, pair, sizeof pair), sizeof pair, id);
+        }
+        (*top)[id].count++;
+        (*top)[id].time += e->end[i] - e->start[i];
+    }
+    bz_map_free(&ids);
+    qsort(*top, n, sizeof **top, by_top_time);
+    return n;
+}
+
+static int by_gap_time(const void *a, const void *b)
+{
+    const bz_gap *p = a, *q = b;
+    return p->time != q->time ? (p->time > q->time ? -1 : 1) : (p->before > q->before) - (p->before < q->before);
+}
+
+size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_gap **gaps)
+{
+    bz_event_kind kind = t->event[BZ_EVENT_KERNEL].n ? BZ_EVENT_KERNEL
+                         : t->event[BZ_EVENT_CALL].n ? BZ_EVENT_CALL
+                                                     : BZ_EVENT_OP;
+    const bz_events *e = &t->event[kind];
+    bz_map ids = {0};
+    size_t n = 0, cap = 64;
+    *gaps = BZ_NEW(arena, bz_gap, cap);
+    uint32_t before = BZ_NONE, last_iteration = BZ_NONE;
+    int64_t end = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        if (!counts(t, kind, i) || (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES)))
+            continue;
+        uint32_t name = e->short_name ? e->short_name[i] : e->name[i], it = bz_event_iteration(t, kind, i);
+        if (before != BZ_NONE && it == last_iteration && e->start[i] > end) {
+            uint32_t pair[2] = {before, name};
+            uint32_t id = bz_map_get(&ids, pair, sizeof pair);
+            if (id == BZ_MAP_NONE) {
+                if (n == cap) {
+                    *gaps = bz_arena_grow(arena, *gaps, n, cap * 2, sizeof **gaps);
+                    cap *= 2;
+                }
+                id = (uint32_t)n++;
+                (*gaps)[id] = (bz_gap){.before = before, .after = name};
+                bz_map_add(&ids, bz_arena_dup(arena, pair, sizeof pair), sizeof pair, id);
+            }
+            (*gaps)[id].count++;
+            (*gaps)[id].time += e->start[i] - end;
+        }
+        if (it != last_iteration || before == BZ_NONE || e->end[i] > end) {
+            end = e->end[i];
+            before = name;
+        }
+        last_iteration = it;
+    }
+    bz_map_free(&ids);
+    qsort(*gaps, n, sizeof **gaps, by_gap_time);
+    return n;
+}

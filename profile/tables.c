@@ -1,0 +1,107 @@
+#include "profile/tables.h"
+
+#define AT(member) offsetof(bz_events, member), 1, 0
+#define INT64(name, member)                                                                                            \
+    {                                                                                                                  \
+        name, NULL, AT(member), BZ_CELL_INT64, false                                                                   \
+    }
+#define INT32(name, member)                                                                                            \
+    {                                                                                                                  \
+        name, NULL, AT(member), BZ_CELL_INT32, false                                                                   \
+    }
+#define STRING(name, member)                                                                                           \
+    {                                                                                                                  \
+        name, NULL, AT(member), BZ_CELL_STRING_ID, false                                                               \
+    }
+#define ELEMENT(name, member, i)                                                                                       \
+    {                                                                                                                  \
+        name, NULL, offsetof(bz_events, member), 3, i, BZ_CELL_INT32, false                                            \
+    }
+#define TIMES                                                                                                          \
+    {"start", NULL, AT(start), BZ_CELL_INT64, true},                                                                   \
+    {                                                                                                                  \
+        "end", NULL, AT(end), BZ_CELL_INT64, false                                                                     \
+    }
+#define END                                                                                                            \
+    {                                                                                                                  \
+        NULL, NULL, 0, 0, 0, BZ_CELL_INT64, false                                                                      \
+    }
+
+static const bz_field KERNEL[] = {
+    TIMES,
+    INT32("correlationId", correlation),
+    {"demangledName", "name", AT(name), BZ_CELL_STRING_ID, true},
+    STRING("shortName", short_name),
+    INT32("registersPerThread", registers),
+    ELEMENT("gridX", grid, 0),
+    ELEMENT("gridY", grid, 1),
+    ELEMENT("gridZ", grid, 2),
+    ELEMENT("blockX", block, 0),
+    ELEMENT("blockY", block, 1),
+    ELEMENT("blockZ", block, 2),
+    INT32("staticSharedMemory", shared_static),
+    INT32("dynamicSharedMemory", shared_dynamic),
+    INT32("graphId", graph),
+    END,
+};
+/* a whole CUDA graph as one row: what ran inside is not told */
+static const bz_field GRAPH[] = {TIMES, INT32("correlationId", correlation), INT32("graphId", graph), END};
+static const bz_field COPY[] = {
+    TIMES,
+    INT32("correlationId", correlation),
+    INT64("bytes", bytes),
+    INT32("copyKind", value),
+    INT32("graphNodeId", graph),
+    END,
+};
+static const bz_field MEMSET[] = {
+    TIMES, INT32("correlationId", correlation), INT64("bytes", bytes), INT32("graphNodeId", graph), END,
+};
+static const bz_field SYNC[] = {TIMES, INT32("correlationId", correlation), INT32("syncType", value), END};
+static const bz_field API[] = {
+    TIMES,
+    INT32("correlationId", correlation),
+    {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true},
+    INT32("returnValue", value),
+    END,
+};
+static const bz_field LIBRARY[] = {TIMES, {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true}, END};
+static const bz_field NVTX[] = {TIMES, {"text", NULL, AT(name), BZ_CELL_TEXT, false}, END};
+static const bz_field OVERHEAD[] = {
+    TIMES,
+    STRING("nameId", name),
+    {"overheadType", "returnValue", AT(value), BZ_CELL_INT32, false},
+    END,
+};
+static const bz_field CALLS[] = {
+    TIMES,
+    STRING("nameId", name),
+    INT32("library", library),
+    INT32("flags", flags),
+    STRING("detailId", detail),
+    STRING("operandsId", operands),
+    STRING("variantId", variant),
+    INT32("stackId", stack),
+    END,
+};
+static const bz_field OPS[] = {TIMES, STRING("nameId", name), INT32("correlationId", correlation),
+                               STRING("detailId", detail), END};
+
+const bz_mapping BZ_TABLES[] = {
+    {"CUPTI_ACTIVITY_KIND_KERNEL", BZ_EVENT_KERNEL, true, true, 0, KERNEL},
+    {"CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", BZ_EVENT_KERNEL, true, false, 0, KERNEL},
+    {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", BZ_EVENT_KERNEL, true, false, 0, GRAPH},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", BZ_EVENT_COPY, true, true, 0, COPY},
+    {"CUPTI_ACTIVITY_KIND_MEMSET", BZ_EVENT_MEMSET, true, true, 0, MEMSET},
+    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", BZ_EVENT_SYNC, true, true, 0, SYNC},
+    {"CUPTI_ACTIVITY_KIND_RUNTIME", BZ_EVENT_API, false, true, 0, API},
+    {"CUPTI_ACTIVITY_KIND_DRIVER", BZ_EVENT_API, false, false, 0, API},
+    {"CUPTI_ACTIVITY_KIND_OVERHEAD", BZ_EVENT_OVERHEAD, false, false, 0, OVERHEAD},
+    {"PROFILER_OVERHEAD", BZ_EVENT_OVERHEAD, false, true, 0, OVERHEAD},
+    {"CUDNN_EVENTS", BZ_EVENT_CALL, false, true, BZ_LIBRARY_CUDNN, LIBRARY},
+    {"CUBLAS_EVENTS", BZ_EVENT_CALL, false, true, BZ_LIBRARY_CUBLAS, LIBRARY},
+    {"NVTX_EVENTS", BZ_EVENT_RANGE, false, true, 0, NVTX},
+    {"BENANZA_CALLS", BZ_EVENT_CALL, false, true, BZ_LIBRARY_OTHER, CALLS},
+    {"BENANZA_OPS", BZ_EVENT_OP, false, true, 0, OPS},
+};
+const int BZ_N_TABLES = sizeof BZ_TABLES / sizeof *BZ_TABLES;

@@ -1,0 +1,268 @@
+/* The trace itself: rows, strings, lanes, sources, coverage. */
+#include "profile/trace.h"
+#include "profile/columns.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What identifies a lane; packed without holes, because it is hashed as bytes. */
+typedef struct {
+    int64_t source, device, process, thread, device_id, context, stream;
+} lane_key;
+
+bz_trace *bz_trace_new(void)
+{
+    bz_trace *t = bz_alloc(1, sizeof *t);
+    *t = (bz_trace){0};
+    t->private = BZ_NEW(&t->arena, struct bz_trace_private, 1);
+    t->private->cap_strings = 1024;
+    t->private->strings = bz_alloc(1024, sizeof *t->private->strings);
+    bz_trace_intern(t, "", 0);
+    bz_trace_stack(t, NULL, 0);
+    return t;
+}
+
+void bz_trace_free(bz_trace *t)
+{
+    if (!t)
+        return;
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        for (size_t c = 0; c < BZ_N_COLUMNS; c++)
+            if (BZ_COLUMNS[c].kinds & 1u << k)
+                free(*bz_column_of(&t->event[k], &BZ_COLUMNS[c]));
+    free(t->lane);
+    free(t->source);
+    free(t->iteration);
+    free(t->coverage);
+    free(t->fact);
+    free(t->private->strings);
+    free(t->private->frames);
+    free(t->private->stacks);
+    bz_map_free(&t->private->string_ids);
+    bz_map_free(&t->private->lanes);
+    bz_map_free(&t->private->stack_ids);
+    bz_arena_free(&t->arena);
+    free(t);
+}
+
+/* ---- strings ---- */
+
+uint32_t bz_trace_intern(bz_trace *t, const char *s, size_t n)
+{
+    struct bz_trace_private *p = t->private;
+    uint32_t id = bz_map_get(&p->string_ids, s, n);
+    if (id != BZ_MAP_NONE)
+        return id;
+    if (p->n_strings == p->cap_strings) {
+        p->cap_strings *= 2;
+        p->strings = bz_realloc(p->strings, p->cap_strings, sizeof *p->strings);
+    }
+    id = p->n_strings++;
+    p->strings[id] = bz_arena_strn(&t->arena, s, n);
+    return bz_map_add(&p->string_ids, p->strings[id], n, id);
+}
+
+uint32_t bz_trace_text(bz_trace *t, const char *s)
+{
+    return s ? bz_trace_intern(t, s, strlen(s)) : 0;
+}
+
+const char *bz_string(const bz_trace *t, uint32_t id)
+{
+    return id < t->private->n_strings ? t->private->strings[id] : "";
+}
+
+uint32_t bz_strings(const bz_trace *t)
+{
+    return t->private->n_strings;
+}
+
+/* ---- rows ---- */
+
+size_t bz_trace_add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end, uint32_t name, uint32_t lane)
+{
+    bz_events *e = &t->event[kind];
+    if (e->n == e->cap) {
+        size_t old = e->cap;
+        bz_events_reserve(e, kind, e->n + 1);
+        for (size_t c = 0; c < BZ_N_COLUMNS; c++)
+            if (BZ_COLUMNS[c].kinds & 1u << kind) {
+                char *column = *bz_column_of(e, &BZ_COLUMNS[c]);
+                memset(column + old * BZ_COLUMNS[c].size, BZ_COLUMNS[c].link ? 0xff : 0,
+                       (e->cap - old) * BZ_COLUMNS[c].size);
+            }
+    }
+    /* differences of times must not overflow */
+    const int64_t LATEST = INT64_C(1) << 62, EARLIEST = -(INT64_C(1) << 60);
+    start = start > LATEST ? LATEST : start < EARLIEST ? EARLIEST : start;
+    end = end > LATEST ? LATEST : end;
+    size_t i = e->n++;
+    e->start[i] = start;
+    e->end[i] = end < start ? start : end;
+    e->name[i] = name;
+    e->lane[i] = lane;
+    return i;
+}
+
+/* ---- lanes ---- */
+
+static uint32_t find_lane(bz_trace *t, const lane_key *key)
+{
+    struct bz_trace_private *p = t->private;
+    if (p->last_lane < t->n_lanes && !memcmp(p->last_key, key, sizeof *key))
+        return p->last_lane;
+    uint32_t id = bz_map_get(&p->lanes, key, sizeof *key);
+    if (id == BZ_MAP_NONE) {
+        if (t->n_lanes == t->cap_lanes) {
+            t->cap_lanes = t->cap_lanes ? t->cap_lanes * 2 : 16;
+            t->lane = bz_realloc(t->lane, t->cap_lanes, sizeof *t->lane);
+        }
+        id = t->n_lanes++;
+        t->lane[id] = (bz_lane){.device = key->device != 0,
+                                .source = (uint32_t)key->source,
+                                .process = key->process,
+                                .thread = key->thread,
+                                .device_id = key->device_id,
+                                .context = key->context,
+                                .stream = key->stream};
+        bz_map_add(&p->lanes, bz_arena_dup(&t->arena, key, sizeof *key), sizeof *key, id);
+    }
+    p->last_lane = id;
+    memcpy(p->last_key, key, sizeof *key);
+    return id;
+}
+
+_Static_assert(sizeof(lane_key) == sizeof(((struct bz_trace_private *)0)->last_key), "last_key holds a lane_key");
+
+uint32_t bz_trace_thread(bz_trace *t, uint32_t source, int64_t process, int64_t thread)
+{
+    return find_lane(t, &(lane_key){.source = source, .process = process, .thread = thread});
+}
+
+uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t process, int64_t thread)
+{
+    lane_key key = {.source = source, .process = process, .thread = thread};
+    return bz_map_get(&t->private->lanes, &key, sizeof key);
+}
+
+uint32_t bz_trace_stream(bz_trace *t, uint32_t source, int64_t process, int64_t device, int64_t context, int64_t stream)
+{
+    return find_lane(t, &(lane_key){.source = source,
+                                    .device = 1,
+                                    .process = process,
+                                    .device_id = device,
+                                    .context = context,
+                                    .stream = stream});
+}
+
+/* ---- sources, facts, coverage ---- */
+
+uint32_t bz_trace_source(bz_trace *t, const char *path, const char *format)
+{
+    t->source = bz_realloc(t->source, t->n_sources + 1, sizeof *t->source);
+    t->source[t->n_sources] = (bz_source){.path = bz_trace_text(t, path), .format = bz_trace_text(t, format)};
+    return t->n_sources++;
+}
+
+void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format)
+{
+    t->source[source].format = bz_trace_text(t, format);
+}
+
+void bz_trace_fact(bz_trace *t, const char *key, const char *value)
+{
+    bz_fact f = {bz_trace_text(t, key), bz_trace_text(t, value)};
+    for (uint32_t i = 0; i < t->n_facts; i++)
+        if (t->fact[i].key == f.key && t->fact[i].value == f.value)
+            return;
+    t->fact = bz_realloc(t->fact, t->n_facts + 1, sizeof *t->fact);
+    t->fact[t->n_facts++] = f;
+}
+
+void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    bz_coverage c = {level, source, bz_trace_text(t, text)};
+    for (uint32_t i = 0; i < t->n_coverage; i++)
+        if (t->coverage[i].text == c.text && t->coverage[i].source == source)
+            return;
+    t->coverage = bz_realloc(t->coverage, t->n_coverage + 1, sizeof *t->coverage);
+    t->coverage[t->n_coverage++] = c;
+}
+
+/* ---- back-traces ---- */
+
+uint32_t bz_trace_stack(bz_trace *t, const uint32_t *frames, int n)
+{
+    struct bz_trace_private *p = t->private;
+    size_t size = (size_t)n * sizeof *frames;
+    uint32_t id = bz_map_get(&p->stack_ids, frames, size);
+    if (id != BZ_MAP_NONE)
+        return id;
+    p->frames = bz_realloc(p->frames, p->n_frames + (size_t)n + 1, sizeof *p->frames);
+    p->stacks = bz_realloc(p->stacks, p->n_stacks + 2, sizeof *p->stacks);
+    if (n)
+        memcpy(p->frames + p->n_frames, frames, size);
+    id = p->n_stacks++;
+    p->stacks[id] = (uint32_t)p->n_frames;
+    p->n_frames += (size_t)n;
+    p->stacks[id + 1] = (uint32_t)p->n_frames;
+    return bz_map_add(&p->stack_ids, bz_arena_dup(&t->arena, frames, size), size, id);
+}
+
+int bz_stack(const bz_trace *t, uint32_t stack, const uint32_t **frames)
+{
+    const struct bz_trace_private *p = t->private;
+    if (stack >= p->n_stacks)
+        return 0;
+    *frames = p->frames + p->stacks[stack];
+    return (int)(p->stacks[stack + 1] - p->stacks[stack]);
+}
+
+uint32_t bz_stacks(const bz_trace *t)
+{
+    return t->private->n_stacks;
+}
+
+/* ---- names ---- */
+
+static const char *const KIND_NAMES[] = {"range", "op", "call", "api", "kernel", "copy", "memset", "sync", "overhead"};
+static const char *const LIBRARY_NAMES[] = {"other", "cudnn", "cublas", "cublaslt", "onednn", "blas"};
+
+const char *bz_event_kind_name(bz_event_kind kind)
+{
+    return (unsigned)kind < BZ_EVENT_KINDS ? KIND_NAMES[kind] : "?";
+}
+
+bool bz_event_on_device(bz_event_kind kind)
+{
+    return kind == BZ_EVENT_KERNEL || kind == BZ_EVENT_COPY || kind == BZ_EVENT_MEMSET;
+}
+
+const char *bz_library_name(bz_library library)
+{
+    return (unsigned)library < BZ_LIBRARIES ? LIBRARY_NAMES[library] : "other";
+}
+
+bool bz_call_parameter(const bz_trace *t, size_t call, const char *name, char *out, size_t size)
+{
+    const char *p = bz_string(t, t->event[BZ_EVENT_CALL].detail[call]);
+    size_t n = strlen(name);
+    while (*p) {
+        const char *end = strchr(p, ' ');
+        if (!end)
+            end = p + strlen(p);
+        if ((size_t)(end - p) > n && !memcmp(p, name, n) && p[n] == '=') {
+            snprintf(out, size, "%.*s", (int)(end - p - (ptrdiff_t)n - 1), p + n + 1);
+            return true;
+        }
+        p = *end ? end + 1 : end;
+    }
+    return false;
+}

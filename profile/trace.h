@@ -1,0 +1,43 @@
+/* The parts of a trace that only profile/ sees. */
+#ifndef BZ_PROFILE_TRACE_H
+#define BZ_PROFILE_TRACE_H
+
+#include "profile/profile.h"
+
+struct bz_trace_private {
+    const char **strings; /* [n_strings], in the arena */
+    uint32_t n_strings, cap_strings;
+    bz_map string_ids;
+
+    bz_map lanes;
+    uint32_t last_lane; /* events of one lane come in a row */
+    int64_t last_key[7];
+
+    uint32_t *frames; /* [n_frames] strings, innermost first */
+    size_t n_frames;
+    uint32_t *stacks; /* [n_stacks + 1] first frame of each */
+    uint32_t n_stacks;
+    bz_map stack_ids;
+};
+
+uint32_t bz_stacks(const bz_trace *t);
+uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t process,
+                               int64_t thread); /* BZ_NONE: not seen */
+void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
+
+/* Which algorithm or library function a name means: rules.c. */
+bool bz_call_executes(const char *function);
+bool bz_api_launches(const char *function);
+bool bz_api_waits(const char *function);
+bz_library bz_library_of(const char *function);
+
+/* The passes of bz_trace_finish, in their order. */
+void bz_trace_merge_logs(bz_trace *t);                              /* merge.c */
+void bz_trace_link(bz_trace *t);                                    /* link.c */
+void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iterations.c */
+
+/* Fills the repeating part of a sequence: period.c. Iteration i of the result is
+ * symbol[first[i]] … symbol[first[i + 1] - 1]. Returns how many there are, 0 where nothing repeats. */
+uint32_t bz_find_period(const uint64_t *symbol, const int64_t *gap, size_t n, uint32_t **first, bz_arena *arena);
+
+#endif

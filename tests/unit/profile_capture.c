@@ -1,0 +1,207 @@
+/* Capture for real: a program that loads oneDNN and BLAS the way Python does. */
+#include "profile/profile.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the headers above before itself
+#include <cmocka.h>
+
+static bz_trace *capture(const char *n, const char *mode, const bz_capture_options *options, int *status)
+{
+    char *argv[] = {CALLS, PLUGIN, (char *)(uintptr_t)n, (char *)(uintptr_t)mode, NULL};
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    if (bz_profile_capture(t, argv, options, status, &err) || bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static const bz_capture_options PLAIN = {.limit = 16 << 20};
+
+static int executions(const bz_trace *t, const char *name)
+{
+    const bz_events *e = &t->event[BZ_EVENT_CALL];
+    int n = 0;
+    for (size_t i = 0; i < e->n; i++)
+        n += e->flags[i] & BZ_CALL_EXECUTES && !strcmp(bz_string(t, e->name[i]), name);
+    return n;
+}
+
+static bool covers(const bz_trace *t, const char *part)
+{
+    for (uint32_t i = 0; i < t->n_coverage; i++)
+        if (strstr(bz_string(t, t->coverage[i].text), part))
+            return true;
+    return false;
+}
+
+static void every_call_is_there(void **state)
+{
+    (void)state;
+    int status = -1;
+    bz_trace *t = capture("7", "ok", &PLAIN, &status);
+    const bz_events *e = &t->event[BZ_EVENT_CALL];
+    assert_int_equal(status, 0);
+    assert_int_equal(executions(t, "eltwise"), 7);
+    assert_int_equal(executions(t, "sgemm"), 14);
+    assert_int_equal(t->n_iterations, 7);
+    assert_int_equal(t->origin, BZ_ITERATION_MARKED);
+    for (size_t i = 0; i < e->n; i++) {
+        const char *detail = bz_string(t, e->detail[i]);
+        if (!strcmp(bz_string(t, e->name[i]), "eltwise")) {
+            assert_int_equal(e->library[i], BZ_LIBRARY_ONEDNN);
+            assert_string_equal(detail, "engine=cpu prop=forward_inference src=f32::blocked:ab:f0 "
+                                        "dst=f32::blocked:ab:f0 aux=alg:eltwise_relu problem=4x4");
+            assert_true(bz_string(t, e->variant[i])[0]);
+        } else if (!strcmp(bz_string(t, e->name[i]), "sgemm")) {
+            assert_int_equal(e->library[i], BZ_LIBRARY_BLAS);
+            assert_true(!strcmp(detail, "transa=N transb=N m=4 n=3 k=5 lda=4 ldb=5 ldc=4") ||
+                        !strcmp(detail, "transa=N transb=N m=2 n=3 k=5 lda=2 ldb=5 ldc=2"));
+        }
+        assert_int_equal(e->stack[i], 0);
+    }
+    bz_trace_free(t);
+}
+
+static void iterations_without_marks(void **state)
+{
+    (void)state;
+    int status;
+    bz_trace *t = capture("9", "ok", &PLAIN, &status);
+    t->event[BZ_EVENT_RANGE].n = 0;
+    t->n_iterations = 0;
+    bz_error err;
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(t->n_iterations, 9);
+    assert_int_equal(t->origin, BZ_ITERATION_DETECTED);
+    bz_trace_free(t);
+}
+
+static void children_and_threads(void **state)
+{
+    (void)state;
+    int status;
+    bz_trace *t = capture("5", "fork", &PLAIN, &status);
+    assert_int_equal(executions(t, "eltwise"), 10);
+    assert_int_equal(t->n_sources, 2);
+    bz_trace_free(t);
+    t = capture("50", "threads", &PLAIN, &status);
+    assert_int_equal(executions(t, "eltwise"), 200);
+    assert_int_equal(executions(t, "sgemm"), 400);
+    const bz_events *e = &t->event[BZ_EVENT_CALL];
+    int per_lane[8] = {0};
+    for (size_t i = 0; i < e->n; i++)
+        if (e->flags[i] & BZ_CALL_EXECUTES && e->lane[i] < 8)
+            per_lane[e->lane[i]]++;
+    for (uint32_t i = 0; i < t->n_lanes && i < 8; i++)
+        assert_true(per_lane[i] == 0 || per_lane[i] == 150);
+    bz_trace_free(t);
+}
+
+static void a_crash_leaves_a_trace(void **state)
+{
+    (void)state;
+    int status;
+    bz_trace *t = capture("6", "crash", &PLAIN, &status);
+    assert_int_equal(status, 128 + SIGKILL);
+    assert_int_equal(executions(t, "eltwise"), 6);
+    assert_true(covers(t, "ended without finishing"));
+    assert_true(covers(t, "ended by signal 9"));
+    bz_trace_free(t);
+}
+
+static void the_limit_holds(void **state)
+{
+    (void)state;
+    int status;
+    bz_capture_options small = {.limit = 1 << 20};
+    bz_trace *t = capture("20000", "ok", &small, &status);
+    assert_int_equal(status, 0);
+    assert_true(executions(t, "sgemm") > 1000 && executions(t, "sgemm") < 40000);
+    assert_true(covers(t, "did not fit into the limit"));
+    bz_trace_free(t);
+}
+
+static void back_traces(void **state)
+{
+    (void)state;
+    int status;
+    bz_capture_options options = {.limit = 16 << 20, .backtrace = true};
+    bz_trace *t = capture("3", "ok", &options, &status);
+    const bz_events *e = &t->event[BZ_EVENT_CALL];
+    bool found = false;
+    for (size_t i = 0; i < e->n; i++) {
+        const uint32_t *frames;
+        for (int k = 0, n = bz_stack(t, e->stack[i], &frames); k < n; k++)
+            found |= strstr(bz_string(t, frames[k]), "plugin_run") != NULL;
+    }
+    assert_true(found);
+    bz_trace_free(t);
+}
+
+static void marks_only(void **state)
+{
+    (void)state;
+    int status;
+    bz_capture_options options = {.limit = 16 << 20, .marks_only = true};
+    bz_trace *t = capture("4", "ok", &options, &status);
+    assert_int_equal(t->event[BZ_EVENT_CALL].n, 0);
+    assert_int_equal(t->n_iterations, 4);
+    bz_trace_free(t);
+}
+
+static void levels(void **state)
+{
+    (void)state;
+    char *argv[] = {CALLS, PLUGIN, (char *)(uintptr_t) "5", (char *)(uintptr_t) "ok", NULL};
+    int status = -1;
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    if (bz_profile_levels(t, argv, &PLAIN, &status, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(status, 0);
+    assert_int_equal(t->n_iterations, 5);
+    assert_int_equal(executions(t, "sgemm"), 10);
+    const bz_events *e = &t->event[BZ_EVENT_CALL];
+    for (size_t i = 0; i < e->n; i++)
+        if (e->flags[i] & BZ_CALL_EXECUTES)
+            assert_int_not_equal(e->stack[i], 0);
+    int told = 0;
+    for (uint32_t i = 0; i < t->n_facts; i++)
+        told += !strcmp(bz_string(t, t->fact[i].key), "program alone") ||
+                !strcmp(bz_string(t, t->fact[i].key), "with stacks");
+    assert_int_equal(told, 2);
+    bz_trace_free(t);
+}
+
+static void what_cannot_be_started(void **state)
+{
+    (void)state;
+    char *argv[] = {(char *)(uintptr_t) "/nonexistent/program", NULL};
+    int status;
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    assert_int_equal(bz_profile_capture(t, argv, &PLAIN, &status, &err), -1);
+    assert_non_null(strstr(err.text, "cannot be started"));
+    bz_trace_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_call_is_there),
+        cmocka_unit_test(iterations_without_marks),
+        cmocka_unit_test(children_and_threads),
+        cmocka_unit_test(a_crash_leaves_a_trace),
+        cmocka_unit_test(the_limit_holds),
+        cmocka_unit_test(back_traces),
+        cmocka_unit_test(marks_only),
+        cmocka_unit_test(levels),
+        cmocka_unit_test(what_cannot_be_started),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

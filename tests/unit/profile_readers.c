@@ -1,0 +1,447 @@
+/* Every reader on small texts of its format: what it makes of them, and what it says of broken ones. */
+#include "profile/reader.h"
+
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+// cmocka wants the headers above before itself
+#include <cmocka.h>
+
+static bz_trace *read_text(const char *text)
+{
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    bz_stream *in = bz_stream_memory(text, strlen(text));
+    if (bz_profile_read_stream(t, in, NULL, &err))
+        fail_msg("%s", err.text);
+    bz_stream_close(in);
+    return t;
+}
+
+static bool covers(const bz_trace *t, bz_coverage_level level, const char *part)
+{
+    for (uint32_t i = 0; i < t->n_coverage; i++)
+        if (t->coverage[i].level == level && strstr(bz_string(t, t->coverage[i].text), part))
+            return true;
+    return false;
+}
+
+static const char *fact(const bz_trace *t, const char *key)
+{
+    for (uint32_t i = 0; i < t->n_facts; i++)
+        if (!strcmp(bz_string(t, t->fact[i].key), key))
+            return bz_string(t, t->fact[i].value);
+    return "";
+}
+
+#define CUDNN_TAIL(thread)                                                                                             \
+    "i! Time: 2019-09-29T01:25:41.125542 (0d+0h+0m+16s since start)\n"                                                 \
+    "i! Process=24402; Thread=" thread "; GPU=0; Handle=0x7f74d07e8900; StreamId=0x7f74f40024d0.\n\n\n"
+
+static void cudnn_nested_descriptors(void **state)
+{
+    (void)state;
+    bz_trace *t =
+        read_text("\nI! CuDNN (v7603) function cudnnConvolutionForward() called:\n"
+                  "i!     handle: type=cudnnHandle_t; streamId=0x7f74f40024d0;\n"
+                  "i!     alpha: type=CUDNN_DATA_FLOAT; val=1.000000;\n"
+                  "i!     xDesc: type=cudnnTensorDescriptor_t:\n"
+                  "i!         dataType: type=cudnnDataType_t; val=CUDNN_DATA_FLOAT (0);\n"
+                  "i!         dimA: type=int; val=[1,3,230,230];\n"
+                  "i!     xData: location=dev; addr=0x7f753ec00000;\n"
+                  "i!     algo: type=cudnnConvolutionFwdAlgo_t; val=CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM "
+                  "(1);\n" CUDNN_TAIL("24489") "I! CuDNN (v7603) function cudnnSetTensor4dDescriptor() called:\n"
+                                               "i!     n: type=int; val=1;\n" CUDNN_TAIL("24490"));
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    assert_int_equal(c->n, 2);
+    assert_string_equal(bz_string(t, c->name[0]), "cudnnConvolutionForward");
+    assert_string_equal(bz_string(t, c->detail[0]),
+                        "alpha=1.000000 xDesc.dataType=CUDNN_DATA_FLOAT xDesc.dimA=[1,3,230,230] "
+                        "algo=CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM");
+    assert_string_equal(bz_string(t, c->operands[0]), "handle=0x7f74f40024d0 xData=0x7f753ec00000");
+    assert_string_equal(bz_string(t, c->variant[0]), "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM");
+    assert_int_equal(c->flags[0], BZ_CALL_EXECUTES | BZ_CALL_LOGGED | BZ_CALL_UNTIMED);
+    assert_int_equal(c->flags[1], BZ_CALL_LOGGED | BZ_CALL_UNTIMED);
+    assert_int_equal(c->start[0], INT64_C(1569720341125542000));
+    assert_int_equal(t->lane[c->lane[1]].thread, 24490);
+    assert_string_equal(fact(t, "cudnn"), "7.6.3");
+    bz_trace_free(t);
+}
+
+static void cudnn_returns_and_messages_are_no_calls(void **state)
+{
+    (void)state;
+    bz_trace *t =
+        read_text("I! CuDNN (v91900 56) function cudnnBackendExecute() called:\n"
+                  "i!     handle: type=cudnnHandle_t; streamId=(nil) (defaultStream);\n" CUDNN_TAIL(
+                      "5") "I! CuDNN (v91900 56) function cudnnBackendExecute() called:\n"
+                           "i!     status: type=cudnnStatus_t; val=CUDNN_STATUS_EXECUTION_FAILED (5000);\n" CUDNN_TAIL(
+                               "5") "E! CuDNN (v91900 56) function cudnnBackendExecute() called:\n"
+                                    "e!     Info: Traceback contains 1 message(s)\n"
+                                    "e!         Error: CUDNN_STATUS_EXECUTION_FAILED; Reason: something\n"
+                                    "e! Time: 2026-11-21T01:45:57.495883 (0d+0h+0m+0s since start)\n"
+                                    "e! Process=1; Thread=5; GPU=NULL; Handle=NULL; StreamId=NULL.\n");
+    assert_int_equal(t->event[BZ_EVENT_CALL].n, 1);
+    assert_int_equal(t->event[BZ_EVENT_CALL].flags[0],
+                     BZ_CALL_EXECUTES | BZ_CALL_LOGGED | BZ_CALL_UNTIMED | BZ_CALL_FAILED);
+    assert_string_equal(fact(t, "cudnn"), "9.19.0");
+    assert_true(covers(t, BZ_COVERAGE_NOTE, "1 warnings or errors"));
+    bz_trace_free(t);
+}
+
+static void cudnn_cut_off(void **state)
+{
+    (void)state;
+    bz_trace *t = read_text("I! CuDNN (v7603) function cudnnAddTensor() called:\n" CUDNN_TAIL(
+        "1") "I! CuDNN (v7603) function cudnnAddTensor() called:\ni!     alpha: type=CUDNN_DATA_FL");
+    assert_int_equal(t->event[BZ_EVENT_CALL].n, 1);
+    assert_true(t->source[0].truncated);
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "ends in the middle of cudnnAddTensor"));
+    bz_trace_free(t);
+}
+
+/* Two threads, line by line. */
+static void cublas_mixed_threads(void **state)
+{
+    (void)state;
+#define HEAD                                                                                                           \
+    "I! cuBLAS (v10.1) function cublasStatus_t cublasSgemmEx(cublasContext*, cublasOperation_t, int, const float*) "   \
+    "called:\n"
+#define TAIL(thread, handle)                                                                                           \
+    "i! Time: 2019-09-29T02:38:51 elapsed from start 0.216667 minutes or 13.000000 seconds\n"                          \
+    "i!Process=8655; Thread=" thread "; GPU=0; Handle=POINTER (IN HEX:0x" handle                                       \
+    "); StreamId=POINTER (IN HEX:0x(nil)); MathMode=CUBLAS_DEFAULT_MATH\n"                                             \
+    "i! COMPILED WITH: GNU GCC/G++ / 4.1.2\n"
+    bz_trace *t =
+        read_text(HEAD HEAD "i!  handle: type=cublasHandle_t; val=POINTER (IN HEX:0x0xaa)\n"
+                            "i!  handle: type=cublasHandle_t; val=POINTER (IN HEX:0x0xbb)\n"
+                            "i!  transa: type=cublasOperation_t; val=CUBLAS_OP_T(1)\n"
+                            "i!  m: type=int; val=4096\n"
+                            "i!  transa: type=cublasOperation_t; val=CUBLAS_OP_N(0)\n"
+                            "i!  A: type=float; val=POINTER (IN HEX:0x0x7f)\n"
+                            "i!  m: type=int; val=17\n"
+                            "i!  A: type=float; val=POINTER (IN HEX:0x0x8f)\n" TAIL("2", "0xbb") TAIL("1", "0xaa"));
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    assert_int_equal(c->n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        int64_t thread = t->lane[c->lane[i]].thread;
+        assert_string_equal(bz_string(t, c->detail[i]),
+                            thread == 1 ? "transa=CUBLAS_OP_T m=4096" : "transa=CUBLAS_OP_N m=17");
+        assert_string_equal(bz_string(t, c->operands[i]), thread == 1 ? "handle=0xaa A=0x7f" : "handle=0xbb A=0x8f");
+        assert_string_equal(bz_string(t, c->variant[i]), "CUBLAS_DEFAULT_MATH");
+    }
+    assert_true(covers(t, BZ_COVERAGE_NOTE, "mixed"));
+    bz_trace_free(t);
+}
+
+static void cublaslt_one_line(void **state)
+{
+    (void)state;
+    bz_trace *t = read_text("[2024-05-01 10:00:00][cublasLt][4711][Api][cublasLtMatmul] A=0X7F10 Adesc=[type=R_16F "
+                            "rows=64 cols=32 ld=64] alpha=1\n"
+                            "[2024-05-01 10:00:00][cublasLt][4711][Trace][cublasLtMatmul] nothing\n");
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    assert_int_equal(c->n, 1);
+    assert_int_equal(c->library[0], BZ_LIBRARY_CUBLASLT);
+    assert_string_equal(bz_string(t, c->detail[0]), "Adesc=[type=R_16F_rows=64_cols=32_ld=64] alpha=1");
+    bz_trace_free(t);
+}
+
+static void onednn_dialects(void **state)
+{
+    (void)state;
+    static const char *const TEXTS[] = {
+        "dnnl_verbose,exec,cpu,convolution,jit:avx2,forward_inference,src_f32::blocked:abcd:f0 "
+        "wei_f32::blocked:ABcd8b8a:f0,,alg:convolution_direct,mb1_ic3,0.5\n",
+        "onednn_verbose,info,prim_template:timestamp,operation,engine,primitive,implementation,prop_kind,memory_"
+        "descriptors,attributes,auxiliary,problem_desc,exec_time\n"
+        "onednn_verbose,1000.25,exec,cpu,convolution,jit:avx2,forward_inference,src_f32::blocked:abcd:f0 "
+        "wei_f32::blocked:ABcd8b8a:f0,,alg:convolution_direct,mb1_ic3,0.5\n",
+        "onednn_verbose,info,oneDNN v3.4.0 (commit abc)\n"
+        "onednn_verbose,v1,primitive,info,template:operation,engine,primitive,implementation,prop_kind,memory_"
+        "descriptors,attributes,auxiliary,problem_desc,exec_time\n"
+        "onednn_verbose,v1,primitive,exec,cpu,convolution,jit:avx2,forward_inference,src_f32::blocked:abcd:f0 "
+        "wei_f32::blocked:ABcd8b8a:f0,,alg:convolution_direct,mb1_ic3,0.5\n",
+    };
+    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+        bz_trace *t = read_text(TEXTS[i]);
+        const bz_events *c = &t->event[BZ_EVENT_CALL];
+        assert_int_equal(c->n, 1);
+        assert_string_equal(bz_string(t, c->name[0]), "convolution");
+        assert_string_equal(bz_string(t, c->variant[0]), "jit:avx2");
+        assert_string_equal(bz_string(t, c->detail[0]),
+                            "engine=cpu prop=forward_inference src=f32::blocked:abcd:f0 wei=f32::blocked:ABcd8b8a:f0 "
+                            "aux=alg:convolution_direct problem=mb1_ic3");
+        assert_int_equal(c->end[0] - c->start[0], 500000);
+        if (i == 1)
+            assert_int_equal(c->start[0], 1000250000);
+        if (i == 2)
+            assert_string_equal(fact(t, "onednn"), "3.4.0");
+        bz_trace_free(t);
+    }
+}
+
+static void onednn_cut_off(void **state)
+{
+    (void)state;
+    bz_trace *t =
+        read_text("hello\ndnnl_verbose,exec,cpu,reorder,jit:uni,undef,a,b,c,1x2,0.5\ndnnl_verbose,exec,cpu,convol");
+    assert_int_equal(t->event[BZ_EVENT_CALL].n, 1);
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "1 lines"));
+    bz_trace_free(t);
+}
+
+static void chrome_of_pytorch(void **state)
+{
+    (void)state;
+    bz_trace *t =
+        read_text("{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA A100\"}],\"traceEvents\":["
+                  "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::conv2d\",\"pid\":5,\"tid\":6,\"ts\":"
+                  "1695835542515301.125,\"dur\":104.5,"
+                  "\"args\":{\"External id\":2,\"Input Dims\":[[1, 3, 224],[ ]],\"Input type\":[\"float\",\"\"]}},"
+                  "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":5,\"tid\":6,\"ts\":"
+                  "1695835542515310,\"dur\":5,\"args\":{\"correlation\":9}},"
+                  "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"void "
+                  "at::native::add<float>(int)\",\"pid\":0,\"tid\":7,\"ts\":1695835542515320,\"dur\":71,"
+                  "\"args\":{\"device\":0,\"context\":1,\"stream\":7,\"correlation\":9,\"grid\":[864,2,1],\"block\":["
+                  "256,1,1],\"registers per thread\":47}},"
+                  "{\"ph\":\"s\",\"id\":9,\"pid\":5,\"tid\":6,\"ts\":1,\"cat\":\"ac2g\",\"name\":\"ac2g\"},"
+                  "{\"ph\":\"C\",\"pid\":5,\"ts\":1,\"name\":\"memory\"}],\"traceName\":\"x\"}");
+    bz_error err;
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    const bz_events *op = &t->event[BZ_EVENT_OP], *k = &t->event[BZ_EVENT_KERNEL];
+    assert_int_equal(op->n, 1);
+    assert_int_equal(op->start[0], INT64_C(1695835542515301125));
+    assert_int_equal(op->end[0] - op->start[0], 104500);
+    assert_string_equal(bz_string(t, op->detail[0]), "inputs=[[1,3,224],[]] types=[float,]");
+    assert_int_equal(k->n, 1);
+    assert_string_equal(bz_string(t, k->short_name[0]), "add");
+    assert_int_equal(k->grid[0], 864);
+    assert_int_equal(k->grid[1], 2);
+    assert_int_equal(k->block[0], 256);
+    assert_int_equal(k->registers[0], 47);
+    assert_int_equal(k->cause[0], 0);
+    assert_int_equal(k->op[0], 0);
+    assert_string_equal(fact(t, "gpu"), "NVIDIA A100");
+    assert_true(covers(t, BZ_COVERAGE_NOTE, "1 events of phase 'C'"));
+    assert_string_equal(bz_string(t, t->source[0].format), "PyTorch trace");
+    bz_trace_free(t);
+}
+
+static void chrome_of_pytorch_without_kineto(void **state)
+{
+    (void)state;
+    bz_trace *t = read_text("[{\"name\": \"aten::conv2d\", \"ph\": \"X\", \"ts\": 511, \"dur\": 9443, \"tid\": 1, "
+                            "\"pid\": \"CPU functions\", \"args\": {}}]");
+    assert_int_equal(t->event[BZ_EVENT_OP].n, 1);
+    assert_string_equal(bz_string(t, t->source[0].format), "PyTorch trace");
+    bz_trace_free(t);
+}
+
+static void chrome_of_onnx_runtime(void **state)
+{
+    (void)state;
+    bz_trace *t = read_text(
+        "[{\"cat\":\"Session\",\"pid\":1,\"tid\":2,\"dur\":900,\"ts\":10,\"ph\":\"X\",\"name\":\"model_run\",\"args\":{"
+        "}},\n"
+        "{\"cat\":\"Node\",\"pid\":1,\"tid\":2,\"dur\":1,\"ts\":11,\"ph\":\"X\",\"name\":\"conv1_fence_before\","
+        "\"args\":{\"op_name\":\"Conv\"}},\n"
+        "{\"cat\":\"Node\",\"pid\":1,\"tid\":2,\"dur\":100,\"ts\":20,\"ph\":\"X\",\"name\":\"conv1_kernel_time\","
+        "\"args\":{\"op_name\":\"Conv\",\"provider\":\"CPUExecutionProvider\",\"node_index\":\"3\"}}]");
+    bz_error err;
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    const bz_events *op = &t->event[BZ_EVENT_OP];
+    assert_int_equal(op->n, 1);
+    assert_string_equal(bz_string(t, op->name[0]), "Conv");
+    assert_string_equal(bz_string(t, op->detail[0]), "provider=CPUExecutionProvider node=3 name=conv1_kernel_time");
+    assert_int_equal(t->n_iterations, 1);
+    assert_int_equal(t->origin, BZ_ITERATION_RANGE);
+    bz_trace_free(t);
+}
+
+static void chrome_of_others(void **state)
+{
+    (void)state;
+    bz_trace *t = read_text(
+        "[{\"ph\":\"B\",\"name\":\"outer "
+        "\\u00e9\",\"pid\":1,\"tid\":\"main\",\"ts\":1},{\"ph\":\"B\",\"name\":\"inner\",\"pid\":1,\"tid\":\"main\","
+        "\"ts\":2},"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":\"main\",\"ts\":5},{\"ph\":\"E\",\"pid\":1,\"tid\":\"main\",\"ts\":9},"
+        "{\"ph\":\"B\",\"name\":\"open\",\"pid\":1,\"tid\":2,\"ts\":5},{\"ph\":\"X\",\"name\":\"no time\",\"pid\":1}]");
+    const bz_events *r = &t->event[BZ_EVENT_RANGE];
+    assert_int_equal(r->n, 2);
+    assert_string_equal(bz_string(t, r->name[0]), "inner");
+    assert_int_equal(r->end[0] - r->start[0], 3000);
+    assert_string_equal(bz_string(t, r->name[1]), "outer \xc3\xa9");
+    assert_string_equal(bz_string(t, t->lane[r->lane[0]].name), "main");
+    assert_true(covers(t, BZ_COVERAGE_NOTE, "1 ranges begin and never end"));
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "1 events carry no time"));
+    bz_trace_free(t);
+}
+
+static void chrome_cut_off(void **state)
+{
+    (void)state;
+    bz_trace *t = read_text(
+        "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2},{\"ph\":\"X\",\"na");
+    assert_int_equal(t->event[BZ_EVENT_RANGE].n, 1);
+    assert_true(t->source[0].truncated);
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "cut off"));
+    bz_trace_free(t);
+    bz_buf deep = {0};
+    bz_buf_puts(&deep, "{\"traceEvents\":[{\"ph\":\"X\",\"args\":");
+    for (int i = 0; i < 100000; i++)
+        bz_buf_putc(&deep, '[');
+    t = read_text(deep.data);
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "nested too deeply"));
+    bz_trace_free(t);
+    bz_buf_free(&deep);
+}
+
+/* ---- SQLite ---- */
+
+static char *database(const char *sql)
+{
+    char path[] = "/tmp/benanza-test-XXXXXX";
+    close(mkstemp(path));
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+    return strdup(path);
+}
+
+static bz_trace *read_database(const char *sql)
+{
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    char *path = database(sql);
+    if (bz_profile_read(t, path, &err))
+        fail_msg("%s", err.text);
+    unlink(path);
+    free(path);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    return t;
+}
+
+static void nsys_versions_and_gaps(void **state)
+{
+    (void)state;
+    bz_trace *t = read_database(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES (7, 'k'), (99, "
+        "'cudaLaunchKernel_v7000');"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL_V2 (start INTEGER, end INTEGER, deviceId INT, contextId INT, streamId "
+        "INT, globalPid INT,"
+        " correlationId INT, demangledName INT, shortName INT);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL_V2 VALUES (100, 200, 0, 1, 7, 5 << 24, 3, 7, 7), (300, 200, 0, 1, 7, 5 "
+        "<< 24, 4, 8, 7);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INT, correlationId INT, "
+        "nameId INT);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (50, 60, (5 << 24) + 9, 3, 99), (50, 60, (6 << 24) + 9, 4, 99);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, bytes INTEGER);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INT, contextId INT, "
+        "streamId INT, globalPid INT, graphId INT);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (400, 900, 0, 1, 7, 5 << 24, 12);");
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    assert_int_equal(k->n, 3);
+    assert_int_equal(k->cause[0], 0);
+    assert_int_equal(k->cause[1], BZ_NONE); /* the same number in another process */
+    assert_int_equal(k->end[1], 300);       /* an end before its start */
+    assert_string_equal(bz_string(t, k->name[2]), "CUDA graph 12");
+    assert_int_equal(k->graph[2], 12);
+    assert_true(covers(t, BZ_COVERAGE_MISSING, "CUDA graphs were recorded as one row each"));
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "1 names are not in StringIds"));
+    bz_trace_free(t);
+}
+
+static void nsys_views_are_not_trusted(void **state)
+{
+    (void)state;
+    bz_trace *t = read_database("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+                                "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE r(start) AS (SELECT 1 UNION "
+                                "ALL SELECT start + 1 FROM r) SELECT start FROM r;"
+                                "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER);");
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 0);
+    assert_true(covers(t, BZ_COVERAGE_MISSING, "CUPTI_ACTIVITY_KIND_RUNTIME has no column nameId"));
+    assert_true(covers(t, BZ_COVERAGE_MISSING, "the file holds no event"));
+    bz_trace_free(t);
+}
+
+static void nothing_that_is_known(void **state)
+{
+    (void)state;
+    bz_error err;
+    static const char *const TEXTS[] = {"", "hello", "{\"a\": 1}", "\x1f\x8b\x08garbage", "SQLite format 3"};
+    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+        bz_trace *t = bz_trace_new();
+        bz_stream *in = bz_stream_memory(TEXTS[i], strlen(TEXTS[i]));
+        assert_int_equal(bz_profile_read_stream(t, in, NULL, &err), -1);
+        assert_int_equal(err.code, BZ_BAD_INPUT);
+        bz_stream_close(in);
+        bz_trace_free(t);
+    }
+}
+
+static void gzip_that_is_cut_off(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/benanza-test-XXXXXX";
+    close(mkstemp(path));
+    gzFile z = gzopen(path, "wb");
+    gzputs(z, "{\"traceEvents\":[");
+    for (int i = 0; i < 5000; i++)
+        gzprintf(z, "{\"ph\":\"X\",\"name\":\"%d\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1},",
+                 (int)((unsigned)i * 2654435761u >> 1), i);
+    gzclose(z);
+    assert_int_equal(truncate(path, 20000), 0);
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    assert_int_equal(bz_profile_read(t, path, &err), 0);
+    assert_true(t->event[BZ_EVENT_RANGE].n > 100);
+    assert_true(t->event[BZ_EVENT_RANGE].n < 5000);
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "damaged or cut off"));
+    bz_trace_free(t);
+    unlink(path);
+}
+
+static void numbers_and_dates(void **state)
+{
+    (void)state;
+    assert_int_equal(bz_text_nanoseconds("1212075548353.304", 17, 1000), INT64_C(1212075548353304));
+    assert_int_equal(bz_text_nanoseconds("0.123", 5, 1000000), 123000);
+    assert_int_equal(bz_text_nanoseconds("-1.5", 4, 1000), -1500);
+    assert_int_equal(bz_text_nanoseconds("1e3", 3, 1000), 1000000);
+    assert_int_equal(bz_text_nanoseconds("99999999999999999999", 20, 1000), 0);
+    assert_int_equal(bz_text_date("1970-01-02T00:00:01.5", 21), INT64_C(86401500000000));
+    assert_int_equal(bz_text_date("junk", 4), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cudnn_nested_descriptors),
+        cmocka_unit_test(cudnn_returns_and_messages_are_no_calls),
+        cmocka_unit_test(cudnn_cut_off),
+        cmocka_unit_test(cublas_mixed_threads),
+        cmocka_unit_test(cublaslt_one_line),
+        cmocka_unit_test(onednn_dialects),
+        cmocka_unit_test(onednn_cut_off),
+        cmocka_unit_test(chrome_of_pytorch),
+        cmocka_unit_test(chrome_of_pytorch_without_kineto),
+        cmocka_unit_test(chrome_of_onnx_runtime),
+        cmocka_unit_test(chrome_of_others),
+        cmocka_unit_test(chrome_cut_off),
+        cmocka_unit_test(nsys_versions_and_gaps),
+        cmocka_unit_test(nsys_views_are_not_trusted),
+        cmocka_unit_test(nothing_that_is_known),
+        cmocka_unit_test(gzip_that_is_cut_off),
+        cmocka_unit_test(numbers_and_dates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

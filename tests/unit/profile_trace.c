@@ -1,0 +1,316 @@
+/* The trace model: rows, strings, sorting, saving and loading, links, statistics, and finding what repeats. */
+#include "profile/columns.h"
+#include "profile/trace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+// cmocka wants the four headers above before itself
+#include <cmocka.h>
+
+static uint32_t add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end, const char *name, uint32_t lane)
+{
+    return (uint32_t)bz_trace_add(t, kind, start, end, bz_trace_text(t, name), lane);
+}
+
+static void strings_are_kept_once(void **state)
+{
+    (void)state;
+    bz_trace *t = bz_trace_new();
+    uint32_t a = bz_trace_text(t, "conv"), b = bz_trace_intern(t, "convolution", 4);
+    assert_int_equal(a, b);
+    assert_string_equal(bz_string(t, a), "conv");
+    assert_string_equal(bz_string(t, 0), "");
+    assert_string_equal(bz_string(t, 12345), "");
+    assert_int_equal(bz_trace_text(t, ""), 0);
+    bz_trace_free(t);
+}
+
+static void rows_are_sorted_outer_first(void **state)
+{
+    (void)state;
+    bz_trace *t = bz_trace_new();
+    uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "x", "test"), 1, 1);
+    add(t, BZ_EVENT_OP, 50, 60, "late", lane);
+    add(t, BZ_EVENT_OP, 10, 20, "inner", lane);
+    add(t, BZ_EVENT_OP, 10, 40, "outer", lane);
+    bz_error err;
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    const bz_events *op = &t->event[BZ_EVENT_OP];
+    assert_string_equal(bz_string(t, op->name[0]), "outer");
+    assert_string_equal(bz_string(t, op->name[1]), "inner");
+    assert_int_equal(op->op[0], BZ_NONE);
+    assert_int_equal(op->op[1], 0);
+    assert_int_equal(op->op[2], BZ_NONE);
+    bz_trace_free(t);
+}
+
+static void times_that_lie_are_clamped(void **state)
+{
+    (void)state;
+    bz_trace *t = bz_trace_new();
+    uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "x", "test"), 1, 1);
+    add(t, BZ_EVENT_KERNEL, INT64_MAX, INT64_MIN, "k", lane);
+    add(t, BZ_EVENT_KERNEL, INT64_MIN, INT64_MAX, "k", lane);
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    for (size_t i = 0; i < k->n; i++) {
+        int64_t d;
+        assert_false(__builtin_sub_overflow(k->end[i], k->start[i], &d));
+        assert_true(d >= 0);
+    }
+    bz_trace_free(t);
+}
+
+/* A program of `n` iterations on one thread and one stream: conv, launch, kernel, then a pause. */
+static bz_trace *program(int n)
+{
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 7, 8);
+    uint32_t stream = bz_trace_stream(t, source, 7, 0, 1, 3);
+    t->source[source].events = 1;
+    uint32_t correlation = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 5; k++) {
+            char name[32];
+            int64_t at = i * 10000 + k * 1000 + (i ? 5000 : 0); /* the first one takes longer */
+            snprintf(name, sizeof name, "cudnn%dForward", k % 3);
+            uint32_t c = add(t, BZ_EVENT_CALL, at, at + 800, name, host);
+            t->event[BZ_EVENT_CALL].flags[c] = BZ_CALL_EXECUTES;
+            t->event[BZ_EVENT_CALL].library[c] = BZ_LIBRARY_CUDNN;
+            t->event[BZ_EVENT_CALL].detail[c] = bz_trace_text(t, "xDesc.dimA=[1,3] algo=x");
+            uint32_t a = add(t, BZ_EVENT_API, at + 100, at + 300, "cudaLaunchKernel", host);
+            t->event[BZ_EVENT_API].correlation[a] = ++correlation;
+            uint32_t g = add(t, BZ_EVENT_KERNEL, at + 500, at + 500 + (i ? 600 : 1600), "kernel", stream);
+            t->event[BZ_EVENT_KERNEL].correlation[g] = correlation;
+            t->event[BZ_EVENT_KERNEL].grid[3 * g] = 7;
+        }
+    return t;
+}
+
+static void kernels_find_their_calls(void **state)
+{
+    (void)state;
+    bz_error err;
+    bz_trace *t = program(4);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL], *call = &t->event[BZ_EVENT_CALL];
+    for (size_t i = 0; i < k->n; i++) {
+        assert_int_equal(k->cause[i], i);
+        assert_int_equal(k->call[i], i);
+        assert_int_equal(call->start[k->call[i]] + 500, k->start[i]);
+    }
+    bz_trace_free(t);
+}
+
+static void iterations_are_found_and_measured(void **state)
+{
+    (void)state;
+    bz_error err;
+    bz_trace *t = program(6);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(t->n_iterations, 6);
+    assert_int_equal(t->origin, BZ_ITERATION_DETECTED);
+    assert_true(t->iteration[0].warm_up);
+    assert_false(t->iteration[1].warm_up);
+    bz_iteration_stats s;
+    bz_iteration_measure(t, 3, &s);
+    assert_int_equal(s.kernels, 5);
+    assert_int_equal(s.calls, 5);
+    assert_int_equal(s.launches, 5);
+    assert_int_equal(s.kernel_time, 5 * 600);
+    assert_int_equal(s.device_busy, 5 * 600);
+    assert_int_equal(s.library, 5 * 800);
+    assert_int_equal(s.launch, 5 * 200);
+    /* from the first call to the end of the last kernel */
+    assert_int_equal(s.latency, 4 * 1000 + 500 + 600);
+    assert_int_equal(s.gap, s.latency - s.device_busy);
+    /* in the first one kernels of 1600 ns start every 1000 ns: their union is shorter than their sum */
+    bz_iteration_measure(t, 0, &s);
+    assert_int_equal(s.kernel_time, 5 * 1600);
+    assert_int_equal(s.device_busy, 4 * 1000 + 1600);
+    char value[32];
+    assert_true(bz_call_parameter(t, 0, "xDesc.dimA", value, sizeof value));
+    assert_string_equal(value, "[1,3]");
+    assert_false(bz_call_parameter(t, 0, "Desc.dimA", value, sizeof value));
+    bz_trace_free(t);
+}
+
+static void ranges_of_the_program_win(void **state)
+{
+    (void)state;
+    bz_error err;
+    bz_trace *t = program(4);
+    uint32_t lane = t->event[BZ_EVENT_CALL].lane[0];
+    for (int i = 0; i < 2; i++)
+        add(t, BZ_EVENT_RANGE, i * 20000, i * 20000 + 15000, "benanza_iteration", lane);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(t->n_iterations, 2);
+    assert_int_equal(t->origin, BZ_ITERATION_MARKED);
+    bz_trace_free(t);
+}
+
+static void what_is_saved_comes_back(void **state)
+{
+    (void)state;
+    bz_error err;
+    char path[] = "/tmp/benanza-test-XXXXXX";
+    close(mkstemp(path));
+    bz_trace *t = program(4), *u = bz_trace_new();
+    uint32_t lane = t->event[BZ_EVENT_CALL].lane[0], frames[] = {bz_trace_text(t, "inner"), bz_trace_text(t, "outer")};
+    t->event[BZ_EVENT_CALL].stack[2] = bz_trace_stack(t, frames, 2);
+    t->lane[lane].name = bz_trace_text(t, "main");
+    size_t c = bz_trace_add(t, BZ_EVENT_COPY, 77, 99, 0, bz_trace_stream(t, 0, 7, 0, 1, 4));
+    t->event[BZ_EVENT_COPY].bytes[c] = 4096;
+    t->event[BZ_EVENT_COPY].value[c] = 8;
+    add(t, BZ_EVENT_OP, 0, 100000, "aten::conv2d", lane);
+    add(t, BZ_EVENT_RANGE, 5, 10, "a 'quoted' name", lane);
+    bz_trace_fact(t, "gpu", "a GPU");
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(bz_trace_save(t, path, &err), 0);
+    assert_int_equal(bz_profile_read(u, path, &err), 0);
+    assert_int_equal(bz_trace_finish(u, NULL, &err), 0);
+    for (int k = 0; k < BZ_EVENT_KINDS; k++) {
+        bz_events *a = &t->event[k], *b = &u->event[k];
+        assert_int_equal(a->n, b->n);
+        for (size_t i = 0; i < BZ_N_COLUMNS; i++) {
+            const bz_column *column = &BZ_COLUMNS[i];
+            if (!(column->kinds & 1u << k) || !a->n)
+                continue;
+            bool string =
+                column->offset == offsetof(bz_events, name) || column->offset == offsetof(bz_events, detail) ||
+                column->offset == offsetof(bz_events, operands) || column->offset == offsetof(bz_events, variant) ||
+                column->offset == offsetof(bz_events, short_name);
+            const uint32_t *x = *bz_column_of(a, column), *y = *bz_column_of(b, column);
+            if (string)
+                for (size_t r = 0; r < a->n; r++)
+                    assert_string_equal(bz_string(t, x[r]), bz_string(u, y[r]));
+            else
+                assert_memory_equal(x, y, a->n * column->size);
+        }
+    }
+    assert_int_equal(u->n_iterations, t->n_iterations);
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        assert_int_equal(u->iteration[i].start, t->iteration[i].start);
+        assert_int_equal(u->iteration[i].end, t->iteration[i].end);
+        assert_int_equal(u->iteration[i].warm_up, t->iteration[i].warm_up);
+    }
+    const uint32_t *back;
+    assert_int_equal(bz_stack(u, u->event[BZ_EVENT_CALL].stack[2], &back), 2);
+    assert_string_equal(bz_string(u, back[1]), "outer");
+    assert_string_equal(bz_string(u, u->lane[u->event[BZ_EVENT_CALL].lane[0]].name), "main");
+    assert_string_equal(bz_string(u, u->fact[0].value), "a GPU");
+    bz_trace_free(t);
+    bz_trace_free(u);
+    unlink(path);
+}
+
+/* ---- what repeats ---- */
+
+static void expect_period(const char *symbols, uint32_t iterations, uint32_t length)
+{
+    bz_arena arena = {0};
+    size_t n = strlen(symbols);
+    uint64_t *s = BZ_NEW(&arena, uint64_t, n);
+    for (size_t i = 0; i < n; i++)
+        s[i] = (uint64_t)symbols[i];
+    uint32_t *first, found = bz_find_period(s, NULL, n, &first, &arena);
+    if (found != iterations)
+        fail_msg("%s: %u iterations, not %u", symbols, found, iterations);
+    if (found)
+        assert_int_equal(first[found] - first[found - 1], length);
+    bz_arena_free(&arena);
+}
+
+static void periods(void **state)
+{
+    (void)state;
+    expect_period("abcdabcdabcd", 3, 4);
+    expect_period("abcdabcd", 2, 4);
+    expect_period("xyabcdabcdabcdabcd", 4, 4);                        /* something else first */
+    expect_period("abcdefghijklmnop", 0, 0);                          /* nothing repeats */
+    expect_period("abcabcabcpabcabcabcpabcabcabcpabcabcabcp", 4, 10); /* layers within iterations */
+    expect_period("aabaaabaaabaaaba", 4, 4);                          /* two functions only */
+    expect_period("abc", 0, 0);
+    /* two threads that change places now and then, in iterations long enough to tell */
+    expect_period("abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+                  "abdcefghijklmnopqrstuvwxyz0123456789ABCD"
+                  "abcdefghijklmnoprqstuvwxyz0123456789ABCD",
+                  3, 40);
+    /* one iteration has one call more */
+    expect_period("abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+                  "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+                  "abcdefghijklmnopqrsstuvwxyz0123456789ABCD"
+                  "abcdefghijklmnopqrstuvwxyz0123456789ABCD",
+                  4, 40);
+}
+
+static void the_longest_pause_begins_an_iteration(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    /* a recording that begins in the middle of an iteration, and ends in the middle of another */
+    uint64_t s[23];
+    int64_t gap[23];
+    for (int i = 0; i < 23; i++) {
+        s[i] = (uint64_t)(i % 5);
+        gap[i] = i % 5 == 2 ? 1000 : 1;
+    }
+    uint32_t *first, n = bz_find_period(s, gap, 23, &first, &arena);
+    assert_int_equal(n, 4);
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(first[i], 2 + 5 * i);
+    bz_arena_free(&arena);
+}
+
+static void quantiles(void **state)
+{
+    (void)state;
+    double v[] = {4, 1, 3, 2, 5};
+    bz_quantiles q = bz_quantiles_of(v, 5);
+    assert_true(q.min == 1 && q.max == 5 && q.p50 == 3 && q.mean > 2.999 && q.mean < 3.001);
+    assert_true(q.p90 > 4.59 && q.p90 < 4.61);
+    q = bz_quantiles_of(NULL, 0);
+    assert_int_equal(q.n, 0);
+}
+
+static void names_tell_the_algorithm(void **state)
+{
+    (void)state;
+    assert_string_equal(bz_kernel_algorithm("volta_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1"),
+                        "CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD");
+    assert_string_equal(bz_kernel_algorithm("volta_scudnn_128x64_relu_interior_nn_v1"),
+                        "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM");
+    assert_string_equal(bz_kernel_algorithm("implicit_convolve_sgemm"), "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM");
+    assert_null(bz_kernel_algorithm("generateWinogradTilesKernel"));
+    assert_null(bz_kernel_algorithm("mxnet_generic_kernel"));
+    assert_true(bz_call_executes("cudnnConvolutionForward"));
+    assert_true(bz_call_executes("cudnnBackendExecute"));
+    assert_true(bz_call_executes("cublasSgemm_v2"));
+    assert_true(bz_call_executes("cublasLtMatmul"));
+    assert_false(bz_call_executes("cudnnSetConvolution2dDescriptor"));
+    assert_false(bz_call_executes("cudnnGetConvolutionForwardAlgorithm_v7"));
+    assert_false(bz_call_executes("cudnnBackendFinalize"));
+    assert_false(bz_call_executes("cublasLtMatmulAlgoGetHeuristic"));
+    assert_false(bz_call_executes("cublasSetStream_v2"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strings_are_kept_once),
+        cmocka_unit_test(rows_are_sorted_outer_first),
+        cmocka_unit_test(times_that_lie_are_clamped),
+        cmocka_unit_test(kernels_find_their_calls),
+        cmocka_unit_test(iterations_are_found_and_measured),
+        cmocka_unit_test(ranges_of_the_program_win),
+        cmocka_unit_test(what_is_saved_comes_back),
+        cmocka_unit_test(periods),
+        cmocka_unit_test(the_longest_pause_begins_an_iteration),
+        cmocka_unit_test(quantiles),
+        cmocka_unit_test(names_tell_the_algorithm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
