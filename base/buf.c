@@ -34,11 +34,6 @@ void bz_buf_puts(bz_buf *b, const char *s)
     bz_buf_put(b, s, strlen(s));
 }
 
-void bz_buf_putc(bz_buf *b, char c)
-{
-    *bz_buf_extend(b, 1) = c;
-}
-
 void bz_buf_int(bz_buf *b, int64_t v)
 {
     char digits[24], *p = digits + sizeof digits;

@@ -11,17 +11,25 @@ typedef struct bz_buf {
     size_t len, cap;
 } bz_buf;
 
+/* `n` writable bytes at the end, counted as part of the string already. */
+char *bz_buf_extend(bz_buf *b, size_t n);
+
 void bz_buf_put(bz_buf *b, const void *data, size_t n);
 void bz_buf_puts(bz_buf *b, const char *s);
-void bz_buf_putc(bz_buf *b, char c);
+static inline void bz_buf_putc(bz_buf *b, char c)
+{
+    if (b->cap - b->len < 2) {
+        *bz_buf_extend(b, 1) = c;
+        return;
+    }
+    b->data[b->len++] = c;
+    b->data[b->len] = 0;
+}
 void bz_buf_int(bz_buf *b, int64_t v);
 void bz_buf_printf(bz_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* As puts, but bytes that a terminal would act on come out as \xNN. Valid UTF-8 passes. */
 void bz_buf_clean(bz_buf *b, const char *s);
-
-/* `n` writable bytes at the end, counted as part of the string already. */
-char *bz_buf_extend(bz_buf *b, size_t n);
 
 /* "" while nothing was put, so that it can always be printed. */
 const char *bz_buf_text(const bz_buf *b);

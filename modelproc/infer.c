@@ -270,7 +270,6 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
     l->types = inf.types;
     l->constant = inf.constant;
     free(inf.values);
-    bz_map_free(&inf.ops.index);
     bz_buf_free(&inf.key);
     if (failed) {
         bz_fail_in(err, "%s", model->path);

@@ -209,13 +209,16 @@ static int64_t saturated_product(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* Every operand and result once. */
+/* Every operand and result once; -1 where a shape depends on data. */
 static int64_t operand_bytes(const call *c)
 {
     int64_t total = 0;
     for (int k = 0; k < c->node->n_in + c->node->n_out; k++) {
-        int64_t n = bz_type_bytes(&c->in[k]); /* results stand behind the operands */
-        total = saturated(total, n > 0 ? n : 0);
+        const bz_type *t = &c->in[k]; /* results stand behind the operands */
+        int64_t n = t->kind == BZ_TYPE_TENSOR ? bz_type_bytes(t) : 0;
+        if (n < 0 || (t->kind != BZ_TYPE_TENSOR && !bz_type_is_static(t)))
+            return -1;
+        total = saturated(total, n);
     }
     return total;
 }
@@ -254,14 +257,6 @@ static void add_bodies(bz_layer *layer)
     }
 }
 
-static bool all_static(const call *c)
-{
-    for (int k = 0; k < c->node->n_in + c->node->n_out; k++)
-        if (!bz_type_is_static(&c->in[k]))
-            return false;
-    return true;
-}
-
 static void count_params(infer *inf, const call *c, bz_layer *layer)
 {
     labels l = {.at = c->op->labels ? c->op->labels : "x..."};
@@ -277,7 +272,8 @@ static void count_params(infer *inf, const call *c, bz_layer *layer)
 
 static void add_costs(infer *inf, call *c, bz_layer *layer)
 {
-    layer->priced = all_static(c) && !c->skipped && strcmp(c->op->kind, "unknown") != 0;
+    int64_t bytes = operand_bytes(c);
+    layer->priced = bytes >= 0 && !c->skipped && strcmp(c->op->kind, "unknown") != 0;
     count_params(inf, c, layer);
     if (layer->class == BZ_CONSTANT)
         return;
@@ -295,7 +291,7 @@ static void add_costs(infer *inf, call *c, bz_layer *layer)
     layer->macs = c->macs;
     layer->flops = saturated(
         c->flops, saturated(saturated_product(2, c->macs), saturated_product(c->op->flops, most > 0 ? most : 0)));
-    layer->bytes = c->bytes >= 0 ? c->bytes : operand_bytes(c);
+    layer->bytes = c->bytes >= 0 ? c->bytes : bytes;
 }
 
 void layer_finish(infer *inf, call *c, bz_layer *layer)

@@ -1,6 +1,7 @@
 /* The register of operator families. */
 #include "modelproc/op.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static const op_table *const FAMILIES[] = {
@@ -24,19 +25,13 @@ static const op *search(const char *domain, const char *name)
     return NULL;
 }
 
-/* A model uses a handful of operators: each is searched for once and then remembered. Operators of
- * one name in two domains take turns in their place. */
+/* A model uses a handful of operators, and their names are shared by all its nodes: the pointers tell
+ * whether an operator was met before. */
 const op *op_find(op_memo *memo, const char *domain, const char *name)
 {
-    size_t n = strlen(name);
-    uint32_t k = bz_map_get(&memo->index, name, n);
-    if (k != BZ_MAP_NONE && names(memo->row[k], domain, name))
-        return memo->row[k];
-    const op *o = search(domain, name);
-    if (!o || (k == BZ_MAP_NONE && memo->n == MAX_MEMO))
-        return o;
-    if (k == BZ_MAP_NONE)
-        bz_map_add(&memo->index, o->name, n, (uint32_t)(k = (uint32_t)memo->n++));
-    memo->row[k] = o;
-    return o;
+    uintptr_t mixed = ((uintptr_t)name >> 4) * 31 + ((uintptr_t)domain >> 4);
+    op_memo_entry *e = &memo->entry[mixed % MEMO];
+    if (e->name != name || e->domain != domain)
+        *e = (op_memo_entry){name, domain, search(domain, name)};
+    return e->op;
 }

@@ -163,11 +163,14 @@ static inline int64_t elements(const bz_type *t)
     return t ? bz_type_elements(t) : -1;
 }
 
-enum { MAX_MEMO = 512 };
 typedef struct {
-    bz_map index; /* operator name -> row */
-    const op *row[MAX_MEMO];
-    int n;
+    const char *name, *domain;
+    const op *op;
+} op_memo_entry;
+
+enum { MEMO = 256 };
+typedef struct {
+    op_memo_entry entry[MEMO];
 } op_memo;
 
 const op *op_find(op_memo *memo, const char *domain, const char *name); /* NULL: not known */

@@ -244,13 +244,22 @@ int decode_type(builder *b, slice m, const bz_type **t)
 enum { TENSOR_DIMS = 1, TENSOR_DTYPE = 2, TENSOR_NAME = 8, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14 };
 enum { SPARSE_VALUES = 1, SPARSE_INDICES = 2, SPARSE_DIMS = 3 };
 
+/* Of more than BZ_MAX_RANK dimensions only the number is kept: they are refused. */
+static void add_dims(const wire_field *f, int64_t dims[BZ_MAX_RANK], size_t *rank)
+{
+    size_t n = count_varints(f);
+    if (n <= BZ_MAX_RANK && *rank <= BZ_MAX_RANK - n)
+        put_varints(f, dims + *rank);
+    *rank = n > SIZE_MAX - *rank ? SIZE_MAX : *rank + n;
+}
+
 static int set_dims(builder *b, bz_tensor *t, const int64_t *dims, size_t rank)
 {
     if (rank > BZ_MAX_RANK)
         return bz_fail(b->err, BZ_BAD_INPUT, "tensor '%s' has %zu dimensions: more than %d are not supported", t->name,
                        rank, BZ_MAX_RANK);
     t->rank = (int)rank;
-    t->dims = dims;
+    t->dims = bz_arena_dup(b->arena, dims, rank * sizeof *dims);
     t->n = 1;
     for (size_t i = 0; i < rank; i++) {
         if (dims[i] < 0)
@@ -303,10 +312,7 @@ int decode_tensor(builder *b, slice m, bz_tensor *t)
         .name = "", .at = m.data ? (uint64_t)(m.data - b->model->file->data) : 0, .size = m.size, .external_size = -1};
     while ((more = wire_next(&r, &f, b->err)) > 0) {
         if (f.number == TENSOR_DIMS) {
-            size_t n = count_varints(&f);
-            if (n <= BZ_MAX_RANK && rank <= BZ_MAX_RANK - n)
-                put_varints(&f, dims + rank);
-            rank = n > SIZE_MAX - rank ? SIZE_MAX : rank + n;
+            add_dims(&f, dims, &rank);
         } else if (is_number(&f, TENSOR_DTYPE)) {
             t->dtype = to_dtype(f.value);
         } else if (is_bytes(&f, TENSOR_NAME)) {
@@ -317,7 +323,7 @@ int decode_tensor(builder *b, slice m, bz_tensor *t)
             return -1;
         }
     }
-    if (more < 0 || set_dims(b, t, bz_arena_dup(b->arena, dims, (rank <= BZ_MAX_RANK ? rank : 0) * sizeof *dims), rank))
+    if (more < 0 || set_dims(b, t, dims, rank))
         return -1;
     if (!external)
         t->external = NULL;
@@ -333,18 +339,19 @@ int decode_sparse(builder *b, slice m, bz_tensor *t)
     wire_reader r = read_message(b, m);
     wire_field f;
     slice values = {m.data, 0}, indices = {0};
-    const int64_t *dims;
-    size_t rank;
+    int64_t dims[BZ_MAX_RANK];
+    size_t rank = 0;
     int more;
     while ((more = wire_next(&r, &f, b->err)) > 0) {
-        if (is_bytes(&f, SPARSE_VALUES))
+        if (f.number == SPARSE_DIMS)
+            add_dims(&f, dims, &rank);
+        else if (is_bytes(&f, SPARSE_VALUES))
             values = content(&f);
         else if (is_bytes(&f, SPARSE_INDICES))
             indices = content(&f);
     }
     bz_tensor *parts = BZ_NEW(b->arena, bz_tensor, indices.data ? 2 : 1);
-    if (more < 0 || decode_tensor(b, values, &parts[0]) || (indices.data && decode_tensor(b, indices, &parts[1])) ||
-        decode_ints(b, m, SPARSE_DIMS, &dims, &rank))
+    if (more < 0 || decode_tensor(b, values, &parts[0]) || (indices.data && decode_tensor(b, indices, &parts[1])))
         return -1;
     *t = (bz_tensor){.name = parts[0].name,
                      .dtype = parts[0].dtype,
@@ -386,10 +393,16 @@ static const struct {
 };
 enum { N_ATTR_KINDS = sizeof ATTR_KINDS / sizeof *ATTR_KINDS };
 
-/* An attribute's fields as they stand there: the last of each, and how often it stands. */
+/* An attribute's fields as they stand there: the last of each, and how often it stands. Lists of a few
+ * integers (kernels, strides, pads) are nearly all there is, and are read on the way. */
+enum { FEW_INTS = 16 };
+
 typedef struct {
+    uint32_t seen; /* bit for each field */
     wire_field last[ATTR_FIELDS];
-    size_t count[ATTR_FIELDS];
+    size_t count[ATTR_FIELDS]; /* valid where seen */
+    int64_t ints[FEW_INTS];
+    size_t n_ints; /* more than FEW_INTS: read them again */
 } attr_fields;
 
 static int read_attr(builder *b, slice m, attr_fields *a)
@@ -397,25 +410,38 @@ static int read_attr(builder *b, slice m, attr_fields *a)
     wire_reader r = read_message(b, m);
     wire_field f;
     int more;
-    memset(a->count, 0, sizeof a->count);
+    a->seen = 0;
+    a->n_ints = 0;
     while ((more = wire_next(&r, &f, b->err)) > 0) {
         if (f.number >= ATTR_FIELDS)
             continue;
         a->last[f.number] = f;
-        a->count[f.number]++;
+        a->count[f.number] = a->seen >> f.number & 1 ? a->count[f.number] + 1 : 1;
+        a->seen |= 1u << f.number;
+        if (f.number != ATTR_INTS)
+            continue;
+        size_t n = count_varints(&f);
+        if (n <= FEW_INTS && a->n_ints <= FEW_INTS - n)
+            put_varints(&f, a->ints + a->n_ints);
+        a->n_ints = n > SIZE_MAX - a->n_ints ? SIZE_MAX : a->n_ints + n;
     }
     return more;
 }
 
+static bool has(const attr_fields *a, uint32_t field)
+{
+    return a->seen >> field & 1;
+}
+
 static slice attr_bytes(const attr_fields *a, uint32_t field)
 {
-    return a->count[field] && a->last[field].type == 2 ? content(&a->last[field]) : (slice){0};
+    return has(a, field) && a->last[field].type == 2 ? content(&a->last[field]) : (slice){0};
 }
 
 static const bz_attr *find_attr(const bz_attr *attrs, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
-        if (!strcmp(attrs[i].name, name))
+        if (attrs[i].name[0] == name[0] && !strcmp(attrs[i].name, name))
             return &attrs[i];
     return NULL;
 }
@@ -445,7 +471,7 @@ static int resolve_reference(builder *b, scope *s, slice reference, const char *
         if (read_attr(b, content(&f), &fields))
             return -1;
         slice own = attr_bytes(&fields, ATTR_NAME);
-        if (own.size != reference.size || memcmp(own.data, reference.data, own.size) != 0 || fields.count[ATTR_REF])
+        if (own.size != reference.size || memcmp(own.data, reference.data, own.size) != 0 || has(&fields, ATTR_REF))
             continue;
         int result = decode_attr(b, s, content(&f), a);
         a->name = name;
@@ -457,10 +483,10 @@ static int resolve_reference(builder *b, scope *s, slice reference, const char *
 /* Files from before the type field: whatever is set, is it. */
 static unsigned attr_type(const attr_fields *a)
 {
-    if (a->count[ATTR_TYPE] && a->last[ATTR_TYPE].type == 0 && a->last[ATTR_TYPE].value)
+    if (has(a, ATTR_TYPE) && a->last[ATTR_TYPE].type == 0 && a->last[ATTR_TYPE].value)
         return a->last[ATTR_TYPE].value < N_ATTR_KINDS ? (unsigned)a->last[ATTR_TYPE].value : 0;
     for (unsigned k = 1; k < N_ATTR_KINDS; k++)
-        if (ATTR_KINDS[k].field && a->count[ATTR_KINDS[k].field])
+        if (ATTR_KINDS[k].field && has(a, ATTR_KINDS[k].field))
             return k;
     return 0;
 }
@@ -504,14 +530,19 @@ static int decode_items(builder *b, scope *s, slice m, uint32_t field, bz_attr *
     return 0;
 }
 
-/* Lists: m is the attribute, which has n items at most. */
-static int decode_list(builder *b, scope *s, slice m, size_t n, bz_attr *a)
+/* Lists: m is the attribute. */
+static int decode_list(builder *b, scope *s, slice m, const attr_fields *fields, uint32_t field, bz_attr *a)
 {
-    size_t n_ints;
+    size_t n_ints, n = has(fields, field) ? fields->count[field] : 0; /* items at most */
     switch (a->kind) {
     case BZ_ATTR_FLOATS:
         return decode_floats(b, m, a);
     case BZ_ATTR_INTS:
+        if (fields->n_ints <= FEW_INTS) {
+            a->ints = bz_arena_dup(b->arena, fields->ints, fields->n_ints * sizeof *a->ints);
+            a->n = (int)fields->n_ints;
+            return 0;
+        }
         if (decode_ints(b, m, ATTR_INTS, &a->ints, &n_ints))
             return -1;
         a->n = (int)n_ints;
@@ -577,10 +608,10 @@ int decode_attr(builder *b, scope *s, slice m, bz_attr *a)
     a->name = name;
     a->kind = ATTR_KINDS[k].kind;
     if (field >= ATTR_FLOATS && field <= ATTR_GRAPHS)
-        return decode_list(b, s, m, fields.count[field], a);
-    bool sparse = field == ATTR_SPARSE || (field == ATTR_T && !fields.count[ATTR_T] && fields.count[ATTR_SPARSE]);
+        return decode_list(b, s, m, &fields, field, a);
+    bool sparse = field == ATTR_SPARSE || (field == ATTR_T && !has(&fields, ATTR_T) && has(&fields, ATTR_SPARSE));
     field = sparse ? ATTR_SPARSE : field;
-    return decode_value(b, s, fields.count[field] ? &fields.last[field] : &NOTHING, sparse, a);
+    return decode_value(b, s, has(&fields, field) ? &fields.last[field] : &NOTHING, sparse, a);
 }
 
 /* ---- operator sets -------------------------------------------------------------------------------- */

@@ -222,12 +222,22 @@ static int find_function(const builder *b, const bz_node *node, slice overload)
     return k == BZ_MAP_NONE ? -1 : (int)k;
 }
 
+static int define_result(builder *b, scope *s, slice name, const bz_node *node, bz_value_id *id)
+{
+    *id = name.size ? define(b, s, name, NULL) : BZ_NO_VALUE;
+    if (name.size && *id == BZ_NO_VALUE)
+        return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) makes '%s', which is made elsewhere already", node->name,
+                       node->op, decode_text(b, name));
+    return 0;
+}
+
 /* First look at a node: who it is, how much of everything it has, and what it makes. */
 static int name_node(builder *b, scope *s, slice m, bz_node *node)
 {
     wire_reader r = read_message(b, m);
     wire_field f;
-    slice overload = {0};
+    enum { FEW = 8 };
+    slice overload = {0}, results[FEW];
     size_t n_in = 0, n_out = 0, n_attrs = 0;
     int more;
     node->name = node->op = node->domain = "";
@@ -236,9 +246,10 @@ static int name_node(builder *b, scope *s, slice m, bz_node *node)
         if (f.type != 2)
             continue;
         n_in += f.number == N_INPUT;
-        n_out += f.number == N_OUTPUT;
         n_attrs += f.number == N_ATTRIBUTE;
-        if (f.number == N_NAME)
+        if (f.number == N_OUTPUT && n_out++ < FEW)
+            results[n_out - 1] = bytes;
+        else if (f.number == N_NAME)
             node->name = decode_text(b, bytes);
         else if (f.number == N_OP)
             node->op = decode_word(b, bytes);
@@ -261,16 +272,13 @@ static int name_node(builder *b, scope *s, slice m, bz_node *node)
     node->n_in = (int)n_in;
     node->attrs = BZ_NEW(b->arena, bz_attr, n_attrs);
     node->out = ids += n_in;
-    for (r = read_message(b, m); wire_next(&r, &f, b->err) > 0;) {
-        if (f.number != N_OUTPUT || f.type != 2)
-            continue;
-        slice name = {f.data, (size_t)f.size};
-        ids[node->n_out] = name.size ? define(b, s, name, NULL) : BZ_NO_VALUE;
-        if (name.size && ids[node->n_out] == BZ_NO_VALUE)
-            return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) makes '%s', which is made elsewhere already",
-                           node->name, node->op, decode_text(b, name));
-        node->n_out++;
-    }
+    for (size_t i = 0; i < n_out && n_out <= FEW; i++)
+        if (define_result(b, s, results[i], node, &ids[i]))
+            return -1;
+    for (r = read_message(b, m); n_out > FEW && wire_next(&r, &f, b->err) > 0;)
+        if (f.number == N_OUTPUT && f.type == 2 && define_result(b, s, (slice){f.data, (size_t)f.size}, node, ids++))
+            return -1;
+    node->n_out = (int)n_out;
     return 0;
 }
 

@@ -114,7 +114,7 @@ static int get_input(call *c, long x[4])
 
 static int name_conv(call *c, bz_record *r, const char *post)
 {
-    long x[4], w[3], stride[2], pad[2], dilation[2], group;
+    long x[4], w[3], stride[2], pad[2], dilation[2], group = 0;
     if (get_input(c, x) ||
         get_all(c, (const char *const[]){"filter_count", "filter_height", "filter_width"}, 1, w, 3) ||
         get_all(c, (const char *const[]){"stride_height", "stride_width"}, 1, stride, 2) ||
