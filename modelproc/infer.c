@@ -2,6 +2,7 @@
 #include "modelproc/infer.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static void type_constants(infer *inf)
 }
 
 static const op UNKNOWN_OP = {
-    "", NULL, "unknown", BZ_COMPUTE, rule_none, .flags = OP_RANKLESS, .labels = "x... > y..."};
+    "", NULL, "unknown", BZ_COMPUTE, rule_none, .flags = OP_RANKLESS | OP_UNPRICED, .labels = "x... > y..."};
 static int call_function(call *c);
 static const op FUNCTION_OP = {
     "", NULL, "function", BZ_COMPUTE, call_function, .flags = OP_RANKLESS, .labels = "x... > y..."};
@@ -195,7 +196,13 @@ static int infer_node(infer *inf, const bz_node *node, bz_layer *layer)
     if (!node->opset && !*node->domain && node->function < 0)
         return bz_fail(inf->err, BZ_BAD_INPUT, "node '%s' (%s): the file does not import the default operator set",
                        node->name, node->op);
-    call c = {.inf = inf, .node = node, .arena = inf->arena, .err = inf->err, .bytes = -1};
+    call c;
+    memset(&c, 0, offsetof(call, params));
+    c.inf = inf;
+    c.node = node;
+    c.arena = inf->arena;
+    c.err = inf->err;
+    c.bytes = -1;
     c.op = find_op(inf, node);
     c.in = BZ_NEW(inf->arena, bz_type, node->n_in + node->n_out + 1); /* rules may look at a result that is not there */
     c.out = c.in + node->n_in;

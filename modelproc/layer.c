@@ -273,7 +273,7 @@ static void count_params(infer *inf, const call *c, bz_layer *layer)
 static void add_costs(infer *inf, call *c, bz_layer *layer)
 {
     int64_t bytes = operand_bytes(c);
-    layer->priced = bytes >= 0 && !c->skipped && strcmp(c->op->kind, "unknown") != 0;
+    layer->priced = bytes >= 0 && !c->skipped && !(c->op->flags & OP_UNPRICED);
     count_params(inf, c, layer);
     if (layer->class == BZ_CONSTANT)
         return;

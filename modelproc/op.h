@@ -26,6 +26,7 @@ enum {
     OP_RANKLESS = 1, /* the rule copes with operands of unknown rank or that are no tensors */
     OP_RANDOM = 2,   /* the result is not constant although the operands are */
     OP_KEEPS = 4,    /* the result has the element type of operand 0, also where ranks are not known */
+    OP_UNPRICED = 8, /* what it does inside is not known: never priced, whatever its shapes */
 };
 
 struct op {
@@ -58,13 +59,13 @@ struct call {
     bz_type *in;  /* [node->n_in]; kind NONE where left out */
     bz_type *out; /* [node->n_out]; to be set by the rule */
     const data **out_data;
-    bz_param params[MAX_PARAMS];
     int n_params;
     bool skipped; /* the shape rule did not run: no results, or an operand's rank is not known */
     int64_t macs, flops;
     int64_t bytes; /* -1: operands and results, each once */
     bz_body *bodies;
     int n_bodies;
+    bz_param params[MAX_PARAMS]; /* [n_params]; the rest is not initialized, so it stands last */
 };
 
 typedef struct op_table {

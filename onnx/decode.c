@@ -10,7 +10,7 @@ enum { MAX_TYPE_DEPTH = 64 };
 
 wire_reader read_message(const builder *b, slice m)
 {
-    return (wire_reader){b->model->file->data, m.data, m.data + m.size};
+    return (wire_reader){b->model->file->data, m.data, m.size ? m.data + m.size : m.data};
 }
 
 static slice content(const wire_field *f)
