@@ -5,11 +5,7 @@
 #include <string.h>
 
 static const bz_command *const COMMANDS[] = {
-    &bz_command_db,
-    &bz_command_layers,
-    &bz_command_profile,
-    &bz_command_strip,
-    &bz_command_system,
+    &bz_command_db, &bz_command_layers, &bz_command_profile, &bz_command_strip, &bz_command_system,
 };
 enum { N_COMMANDS = sizeof COMMANDS / sizeof *COMMANDS };
 
