@@ -172,6 +172,7 @@ static void test_bad_records(void **state)
     REFUSED(r.problem = "conv \xed\xa0\x80", "problem");
     REFUSED(r.problem = "conv \xf4\x90\x80\x80", "problem");
     REFUSED(r.variant.algorithm = "a\nb", "algorithm");
+    REFUSED(r.variant.algorithm = "", "algorithm");
     REFUSED(r.variant.backend = NULL, "backend");
     REFUSED(r.median = NAN, "median");
     REFUSED(r.median = 0, "median");
