@@ -52,6 +52,17 @@ int eval_strided(call *c, int k, const data *from, int64_t base, const int64_t *
     return 0;
 }
 
+bool eval_fits(const bz_type *operand, const bz_type *result)
+{
+    if (operand->rank > result->rank)
+        return false;
+    const bz_dim *against = result->dims + (result->rank - operand->rank);
+    for (int i = 0; i < operand->rank; i++)
+        if (operand->dims[i] != 1 && operand->dims[i] != against[i])
+            return false;
+    return true;
+}
+
 int64_t eval_broadcast_at(const bz_type *operand, const bz_type *result, int64_t linear)
 {
     int64_t at = 0, step = 1;

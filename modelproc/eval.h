@@ -19,7 +19,10 @@ bool eval_strides(const bz_type *t, int64_t *strides);
 /* Result k[i…] = from[base + sum(i * stride)]: views, slices, transpositions, broadcasts. */
 int eval_strided(call *c, int k, const data *from, int64_t base, const int64_t *strides);
 
-/* Where the element at `linear` of a shape lies in an operand broadcast to that shape. */
+/* Whether each dimension of the operand is the result's or 1: old operator sets let files claim else. */
+bool eval_fits(const bz_type *operand, const bz_type *result);
+
+/* Where the element at `linear` of a shape lies in an operand that fits and is broadcast to it. */
 int64_t eval_broadcast_at(const bz_type *operand, const bz_type *result, int64_t linear);
 
 int eval_same(call *c); /* the values of operand 0 under a new shape */

@@ -150,8 +150,8 @@ static int eval_pair(call *c, const data *a, const bz_type *ta, const data *b, c
     binary f = (binary)c->op->arg;
     values v;
     bool real = a->r != NULL;
-    if (!f || real != (b->r != NULL) || (real && f >= AND && f <= XOR) ||
-        !eval_room(c, 0, real && !is_comparison(f), bz_type_elements(&c->out[0]), &v))
+    if (!f || real != (b->r != NULL) || !eval_fits(ta, &c->out[0]) || !eval_fits(tb, &c->out[0]) ||
+        (real && f >= AND && f <= XOR) || !eval_room(c, 0, real && !is_comparison(f), bz_type_elements(&c->out[0]), &v))
         return 0;
     for (int64_t k = 0; k < v.n; k++) {
         int64_t at_a = eval_broadcast_at(ta, &c->out[0], k), at_b = eval_broadcast_at(tb, &c->out[0], k);
@@ -202,7 +202,8 @@ static int eval_where(call *c)
 {
     const data *cond = in_data(c, 0), *a = cond ? in_data(c, 1) : NULL, *b = a ? in_data(c, 2) : NULL;
     values v;
-    if (!b || !cond->i || (a->r != NULL) != (b->r != NULL) ||
+    if (!b || !cond->i || (a->r != NULL) != (b->r != NULL) || !eval_fits(&c->in[0], &c->out[0]) ||
+        !eval_fits(&c->in[1], &c->out[0]) || !eval_fits(&c->in[2], &c->out[0]) ||
         !eval_room(c, 0, a->r != NULL, bz_type_elements(&c->out[0]), &v))
         return 0;
     for (int64_t k = 0; k < v.n; k++) {
