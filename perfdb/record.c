@@ -95,10 +95,14 @@ static int check_texts(const bz_record *r, bz_error *err)
         size_t limit;
         bool wanted;
     } texts[] = {
-        {"backend", r->variant.backend, 64, true}, {"algorithm", r->variant.algorithm, LONGEST_NAME, r->status == BZ_RECORD_OK},
-        {"layout", r->variant.layout, 64, true},   {"math", r->variant.math, 64, true},
-        {"clock", r->setting.clock, 200, false},   {"reason", r->reason, 4000, false},
-        {"checked", r->checked, 4000, false},      {"meta", r->meta, LONGEST_PROBLEM, false},
+        {"backend", r->variant.backend, 64, true},
+        {"algorithm", r->variant.algorithm, LONGEST_NAME, r->status == BZ_RECORD_OK},
+        {"layout", r->variant.layout, 64, true},
+        {"math", r->variant.math, 64, true},
+        {"clock", r->setting.clock, 200, false},
+        {"reason", r->reason, 4000, false},
+        {"checked", r->checked, 4000, false},
+        {"meta", r->meta, LONGEST_PROBLEM, false},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *text = bz_text_or_empty(texts[i].text);
