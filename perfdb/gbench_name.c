@@ -68,18 +68,21 @@ static const char *const CONV_ALGORITHMS[] = {
 static const struct {
     const char *mode, *kind, *parameters, *post; /* post: behind "post=bias" */
 } FUNCTIONS[] = {
-    {"RELU", "relu", "", ",relu"},        {"SIGMOID", "sigmoid", "", ",sigmoid"},
-    {"TANH", "tanh", "", ",tanh"},        {"CLIPPED_RELU", "clip", " min=0 max=?", ",clip:0:?"},
-    {"ELU", "elu", " alpha=?", ",elu:?"}, {"IDENTITY", "identity", "", ""},
+    {"RELU", "activation fn=relu", "", ",relu"},
+    {"SIGMOID", "activation fn=sigmoid", "", ",sigmoid"},
+    {"TANH", "activation fn=tanh", "", ",tanh"},
+    {"CLIPPED_RELU", "activation fn=clip", " alpha=0 beta=?", ",clip:0:?"}, /* the names do not tell these: */
+    {"ELU", "activation fn=elu", " alpha=?", ",elu:?"},                     /* no problem has such a text */
+    {"IDENTITY", "identity", "", ""},
 };
 
 static const struct {
-    const char *mode, *kind, *parameters;
+    const char *mode, *name;
 } POOLINGS[] = {
-    {"MAX", "maxpool", ""},
-    {"MAX_DETERMINISTIC", "maxpool", ""},
-    {"AVERAGE_COUNT_INCLUDE_PADDING", "avgpool", " count_pad=1"},
-    {"AVERAGE_COUNT_EXCLUDE_PADDING", "avgpool", " count_pad=0"},
+    {"MAX", "max"},
+    {"MAX_DETERMINISTIC", "max"},
+    {"AVERAGE_COUNT_INCLUDE_PADDING", "avg_pad"},
+    {"AVERAGE_COUNT_EXCLUDE_PADDING", "avg"},
 };
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof *(table)))
@@ -192,11 +195,9 @@ static int name_batchnorm(call *c, bz_record *r, const char *training, const cha
         return bz_fail(c->err, BZ_BAD_INPUT, "there is no batch normalization '%s'", c->mode[0]);
     if (get_input(c, x))
         return -1;
-    const char *size =
-        each ? bz_arena_printf(c->arena, "%ldx%ldx%ld", x[1], x[2], x[3]) : bz_arena_printf(c->arena, "%ld", x[1]);
-    return name_elementwise(
-        c, r, "batchnorm",
-        bz_arena_printf(c->arena, " scale=%s b=%s mean=%s var=%s%s", size, size, size, size, training), algorithm);
+    /* kinds of their own: a problem has one value for each channel, and is inference */
+    const char *kind = bz_arena_printf(c->arena, "batchnorm%s%s", each ? "_each" : "", training);
+    return name_elementwise(c, r, kind, "", algorithm);
 }
 
 static int name_batchnorm_inference(call *c, bz_record *r)
@@ -206,31 +207,28 @@ static int name_batchnorm_inference(call *c, bz_record *r)
 
 static int name_batchnorm_training(call *c, bz_record *r)
 {
-    return name_batchnorm(c, r, " training=1", "cudnnBatchNormalizationForwardTraining");
+    return name_batchnorm(c, r, "_training", "cudnnBatchNormalizationForwardTraining");
 }
 
 static int name_pooling(call *c, bz_record *r)
 {
-    long x[4], kernel[2], stride[2], pad[2], y[2];
+    long x[4], kernel[2], stride[2], pad[2];
     if (get_input(c, x) || get_all(c, (const char *const[]){"filter_height", "filter_width"}, 1, kernel, 2) ||
         get_all(c, (const char *const[]){"stride_height", "stride_width"}, 1, stride, 2) ||
         get_all(c, (const char *const[]){"pad_height", "pad_width"}, 0, pad, 2))
         return -1;
-    for (int i = 0; i < 2; i++) {
-        y[i] = (x[2 + i] + 2 * pad[i] - kernel[i]) / stride[i] + 1;
+    for (int i = 0; i < 2; i++)
         if (x[2 + i] + 2 * pad[i] < kernel[i])
             return bz_fail(c->err, BZ_BAD_INPUT, "the window is larger than the input");
-    }
     for (int i = 0; i < COUNT(POOLINGS); i++) {
         if (strcmp(POOLINGS[i].mode, c->mode[0]) != 0)
             continue;
         r->variant.algorithm = bz_arena_printf(c->arena, "cudnnPoolingForward %s", c->mode[0]);
-        r->problem =
-            bz_arena_printf(c->arena,
-                            "%s x=%ldx%ldx%ldx%ld y=%ldx%ldx%ldx%ld kernel=%ldx%ld stride=%ldx%ld "
-                            "pad=%ldx%ldx%ldx%ld dilation=1x1%s dtype=%s",
-                            POOLINGS[i].kind, x[0], x[1], x[2], x[3], x[0], x[1], y[0], y[1], kernel[0], kernel[1],
-                            stride[0], stride[1], pad[0], pad[1], pad[0], pad[1], POOLINGS[i].parameters, c->dtype);
+        r->problem = bz_arena_printf(c->arena,
+                                     "pool mode=%s x=%ldx%ldx%ldx%ld kernel=%ldx%ld stride=%ldx%ld "
+                                     "pad=%ldx%ldx%ldx%ld dilation=1x1 dtype=%s",
+                                     POOLINGS[i].name, x[0], x[1], x[2], x[3], kernel[0], kernel[1], stride[0],
+                                     stride[1], pad[0], pad[1], pad[0], pad[1], c->dtype);
         return 0;
     }
     return bz_fail(c->err, BZ_BAD_INPUT, "there is no pooling '%s'", c->mode[0]);
@@ -242,8 +240,8 @@ static int name_add(call *c, bz_record *r)
     if (get_input(c, x))
         return -1;
     r->variant.algorithm = "cudnnOpTensor";
-    r->problem = bz_arena_printf(c->arena, "add a=%ldx%ldx%ldx%ld b=%ldx%ldx%ldx%ld dtype=%s", x[0], x[1], x[2], x[3],
-                                 x[0], x[1], x[2], x[3], c->dtype);
+    r->problem = bz_arena_printf(c->arena, "binary fn=add a=%ldx%ldx%ldx%ld b=%ldx%ldx%ldx%ld dtype=%s", x[0], x[1],
+                                 x[2], x[3], x[0], x[1], x[2], x[3], c->dtype);
     return 0;
 }
 

@@ -30,24 +30,22 @@ static void test_names(void **state)
          "CUDNN_ACTIVATION_CLIPPED_RELU>" CONV_PATH,
          CONV_TEXT " post=bias,clip:0:? dtype=f32", "cudnn algo 2 GEMM", "default"},
         {"LAYER_CUDNN_ACTIVATION_FWD_FLOAT32__BatchSize_1__1<CUDNN_ACTIVATION_RELU>" X_PATH,
-         "relu x=1x512x28x28 dtype=f32", "cudnnActivationForward", "default"},
+         "activation fn=relu x=1x512x28x28 dtype=f32", "cudnnActivationForward", "default"},
         {"LAYER_CUDNN_ACTIVATION_FWD_FLOAT32__BatchSize_1__1<CUDNN_ACTIVATION_CLIPPED_RELU>" X_PATH,
-         "clip x=1x512x28x28 min=0 max=? dtype=f32", "cudnnActivationForward", "default"},
+         "activation fn=clip x=1x512x28x28 alpha=0 beta=? dtype=f32", "cudnnActivationForward", "default"},
         {"LAYER_CUDNN_BATCHNORM_FWD_INFERENCE_FLOAT32__BatchSize_1__1<CUDNN_BATCHNORM_PER_ACTIVATION>" X_PATH,
-         "batchnorm x=1x512x28x28 scale=512x28x28 b=512x28x28 mean=512x28x28 var=512x28x28 dtype=f32",
-         "cudnnBatchNormalizationForwardInference", "default"},
+         "batchnorm_each x=1x512x28x28 dtype=f32", "cudnnBatchNormalizationForwardInference", "default"},
         {"LAYER_CUDNN_BATCHNORM_FWD_TRAINING_FLOAT32__BatchSize_1__1<CUDNN_BATCHNORM_PER_ACTIVATION>" X_PATH,
-         "batchnorm x=1x512x28x28 scale=512x28x28 b=512x28x28 mean=512x28x28 var=512x28x28 training=1 dtype=f32",
-         "cudnnBatchNormalizationForwardTraining", "default"},
-        {"LAYER_CUDNN_OP_TENSOR_ADD_FWD_FLOAT32__BatchSize_1__1" X_PATH, "add a=1x512x28x28 b=1x512x28x28 dtype=f32",
-         "cudnnOpTensor", "default"},
+         "batchnorm_each_training x=1x512x28x28 dtype=f32", "cudnnBatchNormalizationForwardTraining", "default"},
+        {"LAYER_CUDNN_OP_TENSOR_ADD_FWD_FLOAT32__BatchSize_1__1" X_PATH,
+         "binary fn=add a=1x512x28x28 b=1x512x28x28 dtype=f32", "cudnnOpTensor", "default"},
         {"LAYER_CUDNN_ADD_TENSOR_FLOAT32__BatchSize_1__1/input[0]:1/input[1]:256/input[2]:14/input[3]:14/bias[0]:1/"
          "bias[1]:256/bias[2]:1/bias[3]:1/batch_size:1/manual_time",
          "expand x=1x256x1x1 y=1x256x14x14 dtype=f32", "cudnnAddTensor", "default"},
         {"LAYER_CUDNN_POOLING_FWD_FLOAT32__BatchSize_1__1<CUDNN_POOLING_MAX_DETERMINISTIC>/input[0]:1/input[1]:64/"
          "input[2]:112/input[3]:112/filter_height:3/filter_width:3/pad_height:1/pad_width:1/stride_height:2/"
          "stride_width:2/batch_size:1/manual_time",
-         "maxpool x=1x64x112x112 y=1x64x56x56 kernel=3x3 stride=2x2 pad=1x1x1x1 dilation=1x1 dtype=f32",
+         "pool mode=max x=1x64x112x112 kernel=3x3 stride=2x2 pad=1x1x1x1 dilation=1x1 dtype=f32",
          "cudnnPoolingForward MAX_DETERMINISTIC", "default"},
         {"LAYER_CUBLAS_GEMV_FWD_FLOAT32__BatchSize_1__1/input[0]:1000/input[1]:2048/input[2]:1/manual_time",
          "gemm m=1 n=1000 k=2048 batch=1 transa=0 transb=0 post=bias dtype=f32", "cublas gemv", "default"},
@@ -138,7 +136,7 @@ static void test_file(void **state)
     assert_int_equal(ok->date, 1569834851);
     assert_true(no->status == BZ_RECORD_UNSUPPORTED && isnan(no->median));
     assert_string_equal(no->reason, "because of CUDNN_STATUS_NOT_SUPPORTED");
-    assert_ok(bz_perfdb_variants(db, s, "relu x=1x512x28x28 dtype=f32", &arena, &list, &n, &err));
+    assert_ok(bz_perfdb_variants(db, s, "activation fn=relu x=1x512x28x28 dtype=f32", &arena, &list, &n, &err));
     assert_true(n == 1 && list[0].status == BZ_RECORD_FAILED);
     bz_perfdb_close(db);
     bz_arena_free(&arena);
@@ -195,7 +193,7 @@ static void test_published(void **state)
     size_t n;
     assert_ok(bz_perfdb_system(db, "v100", &v100, &err));
     assert_string_equal(v100->name, "v100@cudnn7.6.3");
-    assert_ok(bz_perfdb_variants(db, v100, "relu x=1x512x28x28 dtype=f32", &arena, &list, &n, &err));
+    assert_ok(bz_perfdb_variants(db, v100, "activation fn=relu x=1x512x28x28 dtype=f32", &arena, &list, &n, &err));
     assert_int_equal(n, 1); /* the clipped one is another problem */
     assert_true(list[0].median > 7.9e-6 && list[0].median < 1e-5);
     assert_int_equal(list[0].timing, BZ_TIMING_EVENT_PAIR);

@@ -1,0 +1,365 @@
+/* Programs that measure: benanza-bench, which knows the machine, and generated folders, which are built and
+ * run here. Both live outside of benanza, so that it stays light and a crash stays theirs. */
+#include "cli/bench.h"
+
+#include "cli/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The program: $BENANZA_BENCH, beside benanza (build tree), or in libexec (installed). */
+int bz_bench_find(char *out, size_t size, bz_error *err)
+{
+    char folder[3000];
+    const char *given = getenv("BENANZA_BENCH");
+    if (given && *given) {
+        snprintf(out, size, "%s", given);
+    } else {
+        ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
+        folder[n > 0 ? n : 0] = 0;
+        char *slash = strrchr(folder, '/');
+        if (slash)
+            *slash = 0;
+        snprintf(out, size, "%s/benanza-bench", folder);
+        if (access(out, X_OK))
+            snprintf(out, size, "%s/../libexec/benanza/benanza-bench", folder);
+    }
+    if (!access(out, X_OK))
+        return 0;
+    return bz_fail(err, BZ_FAILED, "%s: cannot be run: %s; install benanza's runtime, or set BENANZA_BENCH", out,
+                   strerror(errno));
+}
+
+static int read_all(int fd, bz_buf *out)
+{
+    char chunk[4096];
+    ssize_t n;
+    while ((n = read(fd, chunk, sizeof chunk)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        bz_buf_put(out, chunk, (size_t)n);
+    }
+    return 0;
+}
+
+/* Runs the program and takes what it prints. */
+int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err)
+{
+    int ends[2], status = 0;
+    pid_t child;
+    posix_spawn_file_actions_t actions;
+    if (pipe(ends))
+        return bz_fail(err, BZ_FAILED, "no pipe: %s", strerror(errno));
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    int why = posix_spawn(&child, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    bool bad = !why && read_all(ends[0], out);
+    close(ends[0]);
+    if (why)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be run: %s", argv[0], strerror(why));
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (bad || !WIFEXITED(status) || WEXITSTATUS(status))
+        return bz_fail(err, BZ_FAILED, "%s did not say what the machine is", argv[0]);
+    return 0;
+}
+
+int bz_bench_system(bz_perfdb *db, const char *given, const bz_system **system, bz_error *err)
+{
+    char path[3100];
+    bz_buf text = {0};
+    bz_arena arena = {0};
+    bz_line line;
+    if (given)
+        return bz_db_system(db, given, system, err);
+    char *argv[] = {path, "--system", NULL};
+    int rc = bz_bench_find(path, sizeof path, err) || bz_bench_output(argv, &text, err);
+    size_t n = text.len;
+    while (n && text.data[n - 1] == '\n')
+        n--;
+    rc = rc || bz_line_parse(bz_buf_text(&text), n, &arena, &line, err);
+    if (!rc && !line.is_system)
+        rc = bz_fail(err, BZ_FAILED, "%s did not say what the machine is", path);
+    rc = rc || bz_perfdb_system(db, line.system, system, err);
+    if (!rc && (!*system || !(*system)->details || !*(*system)->details || !strcmp((*system)->details, "{}")))
+        rc = bz_perfdb_put_system(db, line.system, line.details, line.date, err) ||
+             bz_perfdb_system(db, line.system, system, err);
+    bz_arena_free(&arena);
+    bz_buf_free(&text);
+    return rc ? -1 : 0;
+}
+
+/* ---- building ------------------------------------------------------------------------------- */
+
+/* The folder with the runtime's package: in the build tree, installed beside the program, or where it
+ * was when this was compiled. */
+static void find_runtime(char *out, size_t size)
+{
+    static const char *const PLACES[] = {"benanza-runtime", "../" BENANZA_LIBDIR "/cmake/benanza-runtime"};
+    char folder[3000], file[3200];
+    ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    folder[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = 0;
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
+        snprintf(out, size, "%s/%s", folder, PLACES[i]);
+        snprintf(file, sizeof file, "%s/benanza-runtime-config.cmake", out);
+        if (!access(file, R_OK))
+            return;
+    }
+    snprintf(out, size, "%s", BENANZA_RUNTIME_DIR);
+}
+
+/* Runs a program with its output in the log. Returns its status, -1 where it could not run. */
+static int run_logged(char *const *argv, int log)
+{
+    pid_t child;
+    int status = 0;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, log, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
+    int why = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (why)
+        return -1;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int bz_bench_build(const char *folder, bz_error *err)
+{
+    char build[3300], log_path[3400], runtime[3100], package[3200], file[3300];
+    snprintf(file, sizeof file, "%s/manifest.json", folder);
+    if (access(file, R_OK))
+        return bz_fail(err, BZ_BAD_INPUT, "%s: is no folder of benchmarks; 'benanza gen MODEL -o %s' makes one", folder,
+                       folder);
+    snprintf(build, sizeof build, "%s/build", folder);
+    snprintf(log_path, sizeof log_path, "%s/build.log", folder);
+    find_runtime(runtime, sizeof runtime);
+    snprintf(package, sizeof package, "-Dbenanza-runtime_DIR=%s", runtime);
+    int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (log < 0)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", log_path, strerror(errno));
+    char *version[] = {"ninja", "--version", NULL};
+    bool ninja = run_logged(version, log) == 0;
+    char *configure[] = {"cmake", "-S",       (char *)folder,           "-B", build,
+                         package, "-Wno-dev", ninja ? "-GNinja" : NULL, NULL};
+    char *make[] = {"cmake", "--build", build, "--parallel", NULL};
+    int bad = run_logged(configure, log) || run_logged(make, log);
+    close(log);
+    return bad ? bz_fail(err, BZ_FAILED, "%s: the benchmarks cannot be built; %s says why", folder, log_path) : 0;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    stopped = 1;
+}
+
+/* One line of the program: a record, stored before the next one is read. */
+static int store(bench_run *run, const char *text, size_t n, bz_error *err)
+{
+    bz_arena arena = {0};
+    bz_line line;
+    int rc = 0;
+    if (bz_line_parse(text, n, &arena, &line, err)) {
+        run->bad++;
+    } else if (!line.is_system) {
+        rc = bz_perfdb_put(run->db, &line.record, 1, NULL, err);
+        run->records++;
+        bz_record_status s = line.record.status;
+        run->failed += s == BZ_RECORD_FAILED || s == BZ_RECORD_CRASHED || s == BZ_RECORD_TIMEOUT;
+    }
+    bz_arena_free(&arena);
+    return rc;
+}
+
+/* Hands whole lines to `each` and keeps the rest. */
+static int take_lines(bz_buf *buf, bench_run *run, bz_progress *progress, bool records, bz_error *err)
+{
+    size_t at = 0;
+    int rc = 0;
+    for (char *end; !rc && at < buf->len && (end = memchr(buf->data + at, '\n', buf->len - at));) {
+        *end = 0;
+        char *line = buf->data + at, *rest = NULL;
+        if (records) {
+            rc = store(run, line, (size_t)(end - line), err);
+        } else {
+            long done = strtol(line, &rest, 10);
+            progress->total = strtol(rest, &rest, 10);
+            bz_progress_at(progress, done, *rest == ' ' ? rest + 1 : rest);
+            run->problems = (int)done;
+        }
+        at = (size_t)(end - buf->data) + 1;
+    }
+    memmove(buf->data, buf->data + at, buf->len - at);
+    buf->len -= at;
+    return rc;
+}
+
+static int read_both(int fd[2], bench_run *run, pid_t child, bz_error *err)
+{
+    bz_buf buf[2] = {{0}, {0}};
+    struct pollfd p[2] = {{fd[0], POLLIN, 0}, {fd[1], POLLIN, 0}};
+    bz_progress progress = bz_progress_start("benchmarks", 1);
+    int rc = 0;
+    bool told = false;
+    while (!rc && (p[0].fd >= 0 || p[1].fd >= 0)) {
+        if (stopped && !told)
+            told = !kill(child, SIGTERM);
+        if (poll(p, 2, -1) < 0)
+            continue;
+        for (int i = 0; i < 2 && !rc; i++) {
+            if (p[i].fd < 0 || !p[i].revents)
+                continue;
+            char chunk[16384];
+            ssize_t n = read(p[i].fd, chunk, sizeof chunk);
+            if (n > 0) {
+                bz_buf_put(&buf[i], chunk, (size_t)n);
+                rc = take_lines(&buf[i], run, &progress, !i, err);
+            } else if (!n || errno != EINTR) {
+                p[i].fd = -1;
+            }
+        }
+    }
+    if (rc)
+        kill(child, SIGTERM);
+    bz_progress_end(&progress);
+    bz_buf_free(&buf[0]);
+    bz_buf_free(&buf[1]);
+    return rc;
+}
+
+static int spawn_program(char *const *argv, int out[2], int progress[2], pid_t *child, bz_error *err)
+{
+    posix_spawn_file_actions_t actions;
+    if (pipe2(out, O_CLOEXEC))
+        return bz_fail(err, BZ_FAILED, "no pipe: %s", strerror(errno));
+    if (pipe2(progress, O_CLOEXEC)) {
+        close(out[0]);
+        close(out[1]);
+        return bz_fail(err, BZ_FAILED, "no pipe: %s", strerror(errno));
+    }
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, progress[1], 9);
+    int why = posix_spawn(child, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(out[1]);
+    close(progress[1]);
+    return why ? bz_fail(err, BZ_FAILED, "%s: cannot be run: %s", argv[0], strerror(why)) : 0;
+}
+
+/* Problems of the program (`--list`) of which a family has no record yet, a line each. */
+static int list_missing(bench_run *run, char *program, bz_buf *only, int *n, bz_error *err)
+{
+    bz_buf list = {0};
+    bz_arena arena = {0};
+    bz_record *records = NULL;
+    size_t n_records = 0;
+    char *argv[] = {program, "--list", NULL}, *rest = NULL;
+    const char *problem = NULL;
+    bool noted = false;
+    int rc = bz_bench_output(argv, &list, err);
+    for (char *line = rc || !list.len ? NULL : strtok_r(list.data, "\n", &rest); line && !rc;
+         line = strtok_r(NULL, "\n", &rest)) {
+        char backend[64], layout[64], math[64];
+        if (*line != ' ') {
+            problem = line;
+            noted = false;
+            if (run->system)
+                rc = bz_perfdb_variants(run->db, run->system, line, &arena, &records, &n_records, err);
+            continue;
+        }
+        bool found = false;
+        if (noted || !problem || sscanf(line, " %63s %63s %63s", backend, layout, math) != 3)
+            continue;
+        for (size_t i = 0; i < n_records && !found && !run->all; i++)
+            found = records[i].setting.threads == run->setting.threads &&
+                    records[i].setting.cache == run->setting.cache && !strcmp(records[i].setting.clock, "") &&
+                    !strcmp(records[i].variant.backend, backend) && !strcmp(records[i].variant.layout, layout) &&
+                    !strcmp(records[i].variant.math, math);
+        if (!found && (!run->filter || strstr(problem, run->filter))) {
+            bz_buf_printf(only, "%s\n", problem);
+            noted = true;
+            ++*n;
+        }
+    }
+    bz_arena_free(&arena);
+    bz_buf_free(&list);
+    return rc;
+}
+
+int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
+{
+    char program[3300], only_path[3300], threads[24];
+    bz_buf only = {0};
+    int out[2], progress[2], status = 0, n = 0;
+    pid_t child;
+    snprintf(program, sizeof program, "%s/build/benchmarks", folder);
+    snprintf(only_path, sizeof only_path, "%s/build/only", folder);
+    snprintf(threads, sizeof threads, "%d", run->setting.threads);
+    int rc = list_missing(run, program, &only, &n, err);
+    run->wanted = n;
+    FILE *f = rc || !n ? NULL : fopen(only_path, "w");
+    if (f) {
+        fwrite(only.data, 1, only.len, f);
+        fclose(f);
+    } else if (!rc && n) {
+        rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", only_path, strerror(errno));
+    }
+    bz_buf_free(&only);
+    if (rc || !n)
+        return rc;
+    char *argv[] = {program,
+                    "--progress",
+                    "9",
+                    "--only",
+                    only_path,
+                    "--threads",
+                    threads,
+                    "--cache",
+                    run->setting.cache == BZ_CACHE_COLD ? "cold" : "hot",
+                    run->time_limit ? "--time-limit" : NULL,
+                    (char *)run->time_limit,
+                    NULL};
+    if (spawn_program(argv, out, progress, &child, err))
+        return -1;
+    struct sigaction old, action = {.sa_handler = stop};
+    stopped = 0;
+    sigaction(SIGINT, &action, &old);
+    rc = read_both((int[]){out[0], progress[0]}, run, child, err);
+    close(out[0]);
+    close(progress[0]);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    sigaction(SIGINT, &old, NULL);
+    if (!rc && stopped)
+        return bz_fail(err, BZ_FAILED, "stopped; %d records are stored, running again goes on behind them",
+                       run->records);
+    if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
+        rc = bz_fail(err, BZ_FAILED, "%s ended early; %d records are stored", program, run->records);
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* Programs that measure: benanza-bench and generated folders. Private to cli/. */
+#ifndef BZ_CLI_BENCH_H
+#define BZ_CLI_BENCH_H
+
+#include "cli/cli.h"
+#include "perfdb/perfdb.h"
+
+/* benanza-bench: $BENANZA_BENCH, beside benanza (build tree), or in libexec (installed). */
+int bz_bench_find(char *out, size_t size, bz_error *err);
+
+/* Runs a program and takes what it prints; it must end well. */
+int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err);
+
+/* The system that the user named, or this machine, which is stored if the database does not know it. */
+int bz_bench_system(bz_perfdb *db, const char *given, const bz_system **system, bz_error *err);
+
+/* Configures and builds a generated folder, quietly; the log is build.log in it. */
+int bz_bench_build(const char *folder, bz_error *err);
+
+typedef struct bench_run {
+    bz_perfdb *db;
+    const bz_system *system; /* this machine: what it has is not run again */
+    bz_setting setting;
+    const char *filter, *time_limit; /* may be NULL */
+    bool all;                        /* run also what the database has */
+    /* results */
+    int wanted, problems; /* to be run; finished */
+    int records, failed;  /* stored; of them failed, crashed or hung */
+    int bad;              /* lines that are no records */
+} bench_run;
+
+/* Runs a built folder; each record is stored when it arrives. */
+int bz_bench_run(const char *folder, bench_run *run, bz_error *err);
+
+#endif

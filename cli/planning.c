@@ -1,0 +1,62 @@
+#include "cli/planning.h"
+
+#include <string.h>
+
+static int find_dtype(const char *name, bz_dtype *out, bz_error *err)
+{
+    static const bz_dtype TYPES[] = {BZ_F32, BZ_BF16, BZ_F16, BZ_F64, BZ_I8};
+    *out = BZ_UNDEFINED;
+    for (size_t i = 0; name && i < sizeof TYPES / sizeof *TYPES; i++)
+        if (!strcmp(name, bz_dtype_name(TYPES[i])) || (TYPES[i] == BZ_I8 && !strcmp(name, "s8")))
+            *out = TYPES[i];
+    return name && !*out ? bz_fail(err, BZ_USAGE, "--dtype takes f32, bf16, f16, f64 or s8, not '%s'", name) : 0;
+}
+
+static int take_names(const char *option, const bz_list *list, const char *const *known, const char **out, int *n,
+                      bz_error *err)
+{
+    for (int i = 0; i < list->n; i++) {
+        int k = 0;
+        while (known[k] && strcmp(known[k], list->item[i]) != 0)
+            k++;
+        if (!known[k] || *n == BZ_PLAN_NAMES)
+            return bz_fail(err, BZ_USAGE, "--%s: there is no '%s'; see --help", option, list->item[i]);
+        out[(*n)++] = known[k];
+    }
+    return 0;
+}
+
+int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
+{
+    bool cold = p->cache && !strcmp(p->cache, "cold");
+    if (p->cache && !cold && strcmp(p->cache, "hot") != 0)
+        return bz_fail(err, BZ_USAGE, "--cache takes hot or cold, not '%s'", p->cache);
+    if (p->threads > 4096)
+        return bz_fail(err, BZ_USAGE, "--threads: at most 4096");
+    *setting = (bz_setting){p->threads ? (int)p->threads : 1, cold ? BZ_CACHE_COLD : BZ_CACHE_HOT, ""};
+    return 0;
+}
+
+int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err)
+{
+    static const char *const BACKENDS[] = {"onednn", "cblas", "memory", NULL};
+    static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any", NULL};
+    bz_plan_options o = {0};
+    if (find_dtype(p->dtype, &o.dtype, err) ||
+        take_names("backend", &p->backends, BACKENDS, o.backend, &o.n_backends, err) ||
+        take_names("layout", &p->layouts, LAYOUTS, o.layout, &o.n_layouts, err))
+        return -1;
+    *plan = bz_plan_new(&o);
+    for (int i = 0; i < m->n; i++) {
+        const char *slash = strrchr(paths->item[i], '/');
+        bz_plan_add(*plan, m->layers[i], slash ? slash + 1 : paths->item[i]);
+    }
+    return 0;
+}
+
+void planning_free(planning *p)
+{
+    bz_list_free(&p->models.dims);
+    bz_list_free(&p->backends);
+    bz_list_free(&p->layouts);
+}

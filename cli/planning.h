@@ -1,0 +1,36 @@
+/* What gen and bound have in common: which benchmarks models need. Private to cli/. */
+#ifndef BZ_CLI_PLANNING_H
+#define BZ_CLI_PLANNING_H
+
+#include "cli/bench.h"
+#include "cli/model.h"
+#include "generator/generator.h"
+
+typedef struct planning {
+    model_settings models;
+    const char *dtype, *cache, *db, *system;
+    bz_list backends, layouts;
+    int64_t threads;
+} planning;
+
+#define PLANNING_OPTIONS(p)                                                                                            \
+    MODEL_OPTIONS((p).models),                                                                                         \
+        {"dtype", BZ_OPTION_TEXT, &(p).dtype, "TYPE",                                                                  \
+         "type of floating-point layers: f32, bf16, f16, s8 (as the model has it)"},                                   \
+        {"backend", BZ_OPTION_LIST, &(p).backends, "NAME",                                                             \
+         "only this backend: onednn, cblas, memory; may be repeated"},                                                 \
+        {"layout", BZ_OPTION_LIST, &(p).layouts, "NAME",                                                               \
+         "only this layout: plain, packed, nhwc, any; may be repeated"},                                               \
+        {"threads", BZ_OPTION_INT, &(p).threads, "N", "threads (1)"},                                                  \
+        {"cache", BZ_OPTION_TEXT, &(p).cache, "hot|cold", "whether operands are in the caches (hot)"},                 \
+        {"db", BZ_OPTION_TEXT, &(p).db, "DIR",                                                                         \
+         "the database (else $BENANZA_DB, else\n$XDG_DATA_HOME/benanza/perfdb)"},                                      \
+    {                                                                                                                  \
+        "system", BZ_OPTION_TEXT, &(p).system, "NAME", "the system to look up (this machine)"                          \
+    }
+
+int planning_setting(const planning *p, bz_setting *setting, bz_error *err);
+int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err);
+void planning_free(planning *p);
+
+#endif

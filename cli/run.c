@@ -1,0 +1,47 @@
+/* benanza run: build a folder of benchmarks, run it, store the records. */
+#include "cli/db.h"
+#include "cli/planning.h"
+
+static int run_folder(const planning *p, const char *folder, bench_run *r, bz_buf *out, bz_error *err)
+{
+    int rc = planning_setting(p, &r->setting, err) || bz_db_open(&bz_command_run, p->db, false, false, &r->db, err) ||
+             bz_bench_build(folder, err) || bz_bench_system(r->db, NULL, &r->system, err) ||
+             bz_bench_run(folder, r, err);
+    if (!rc)
+        bz_buf_printf(out, "%d problems run, %d records stored%s", r->wanted, r->records, r->failed ? ", " : "\n");
+    if (!rc && r->failed)
+        bz_buf_printf(out, "%d of them failed: 'benanza db show' has the reasons\n", r->failed);
+    bz_perfdb_close(r->db);
+    return rc ? -1 : 0;
+}
+
+static int run(int argc, char **argv)
+{
+    planning p = {0};
+    bench_run r = {0};
+    bz_list arguments = {0};
+    bz_error err = {0};
+    bz_buf out = {0};
+    const bz_option options[] = {
+        {"filter", BZ_OPTION_TEXT, &r.filter, "TEXT", "only problems whose text holds TEXT"},
+        {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "seconds of measuring per variant (0.1)"},
+        {"all", BZ_OPTION_FLAG, &r.all, NULL, "run also what the database has"},
+        {"threads", BZ_OPTION_INT, &p.threads, "N", "threads (1)"},
+        {"cache", BZ_OPTION_TEXT, &p.cache, "hot|cold", "whether operands are in the caches (hot)"},
+        {"db", BZ_OPTION_TEXT, &p.db, "DIR", DB_HELP},
+        {0},
+    };
+    int parsed = bz_options_parse(&bz_command_run, options, argc, argv, &arguments, &err), status = BZ_OK;
+    if (!parsed && arguments.n > 1)
+        parsed = bz_fail(&err, BZ_USAGE, "takes one folder");
+    if (parsed < 0 || (!parsed && (run_folder(&p, arguments.n ? arguments.item[0] : ".", &r, &out, &err) ||
+                                   bz_output(NULL, &out, &err))))
+        status = bz_report(&bz_command_run, &err);
+    else if (r.failed)
+        status = BZ_INCOMPLETE;
+    bz_buf_free(&out);
+    bz_list_free(&arguments);
+    return status;
+}
+
+const bz_command bz_command_run = {"run", "[DIR] [OPTIONS]", "build and run benchmarks, store the records", run};

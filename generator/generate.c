@@ -1,0 +1,246 @@
+/* The folder of benchmarks: sources to be read by people, and what it takes to build them. */
+#include "generator/plan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Text from a model inside a comment: one line, printable, and nothing that ends or nests a comment, or
+ * is a trigraph or a continued line. */
+static void put_comment(bz_buf *out, const char *s)
+{
+    size_t n = 0;
+    for (; *s && n < 200; s++, n++) {
+        unsigned char c = (unsigned char)*s;
+        bool plain = c >= ' ' && c < 127 && c != '*' && c != '\\' && c != '?' && c != '"';
+        if (plain)
+            bz_buf_putc(out, (char)c);
+        else if (c >= 128)
+            bz_buf_putc(out, '_');
+        else
+            bz_buf_putc(out, c == '*' ? '+' : '.');
+    }
+}
+
+static bool wanted(const bz_plan_problem *p)
+{
+    for (int f = 0; f < p->n_families; f++)
+        if (p->family[f].wanted)
+            return true;
+    return false;
+}
+
+static bool has_file(const bz_plan *plan, int layer)
+{
+    const bz_plan_layer *l = &plan->layer[layer];
+    for (int i = 0; i < l->n_problems; i++)
+        if (plan->problem[l->problem[i]].layer == layer && wanted(&plan->problem[l->problem[i]]))
+            return true;
+    return false;
+}
+
+static void put_heading(const bz_plan *plan, const bz_plan_layer *l, bz_buf *out)
+{
+    bz_buf_puts(out, "/* ");
+    put_comment(out, l->layer->key);
+    bz_buf_puts(out, "\n *\n");
+    for (int i = 0; i < l->n_models; i++) {
+        bz_buf_puts(out, " * ");
+        put_comment(out, plan->model[l->models[i]]);
+        bz_buf_printf(out, ": %lld layer%s", (long long)l->uses[i], l->uses[i] == 1 ? "" : "s");
+        if (!i) {
+            bz_buf_puts(out, " (first ");
+            put_comment(out, l->first_name);
+            bz_buf_putc(out, ')');
+        }
+        bz_buf_putc(out, '\n');
+    }
+    bz_buf_puts(out, " */\n#include \"runtime/runtime.h\"\n\n");
+}
+
+void bz_generate_source(const bz_plan *plan, const bz_plan_layer *l, bz_buf *out)
+{
+    int number = (int)(l - plan->layer);
+    put_heading(plan, l, out);
+    for (int i = 0; i < l->n_problems; i++) {
+        const bz_plan_problem *p = &plan->problem[l->problem[i]];
+        if (p->layer != number || !wanted(p))
+            continue;
+        bz_buf_printf(out, "/* %s */\nstatic const bz_problem problem_%d = {\n", p->text, i);
+        bz_problem_print_c(p->problem, 4, out);
+        bz_buf_puts(out, "};\n\n");
+    }
+    bz_buf_puts(out, "static const bz_family families[] = {\n");
+    for (int i = 0; i < l->n_problems; i++) {
+        const bz_plan_problem *p = &plan->problem[l->problem[i]];
+        for (int f = 0; p->layer == number && f < p->n_families; f++)
+            if (p->family[f].wanted)
+                bz_buf_printf(out, "    {&problem_%d, \"%s\", \"%s\", \"%s\"},\n", i, p->family[f].backend,
+                              p->family[f].layout, p->family[f].math);
+    }
+    bz_buf_printf(out, "};\n\nconst bz_benchmark %s = {\"%s\", families, sizeof families / sizeof *families};\n",
+                  l->file, l->file);
+}
+
+static void put_list(const bz_plan *plan, bz_buf *out)
+{
+    bz_buf_puts(out, "/* All benchmarks of this folder, in the order in which they run. */\n"
+                     "#include \"runtime/runtime.h\"\n\n");
+    for (int i = 0; i < plan->n_layers; i++)
+        if (has_file(plan, i))
+            bz_buf_printf(out, "extern const bz_benchmark %s;\n", plan->layer[i].file);
+    bz_buf_puts(out, "\nconst bz_benchmark *const bz_benchmarks[] = {\n");
+    for (int i = 0; i < plan->n_layers; i++)
+        if (has_file(plan, i))
+            bz_buf_printf(out, "    &%s,\n", plan->layer[i].file);
+    bz_buf_puts(out, "    NULL,\n};\n");
+}
+
+static void put_build(const bz_plan *plan, bz_buf *out)
+{
+    bz_buf_puts(out, "cmake_minimum_required(VERSION 3.20)\n"
+                     "project(benchmarks LANGUAGES C)\n"
+                     "set(CMAKE_C_STANDARD 17)\n"
+                     "find_package(benanza-runtime REQUIRED)\n"
+                     "add_executable(benchmarks\n  benchmarks.c\n");
+    for (int i = 0; i < plan->n_layers; i++)
+        if (has_file(plan, i))
+            bz_buf_printf(out, "  %s.c\n", plan->layer[i].file);
+    bz_buf_puts(out, ")\ntarget_link_libraries(benchmarks PRIVATE benanza::benanza_runtime)\n");
+}
+
+static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int number, bz_json *j)
+{
+    char file[72];
+    bz_json_object(j);
+    snprintf(file, sizeof file, "%s.c", l->file);
+    bz_json_key_str(j, "file", file);
+    bz_json_key_str(j, "key", l->layer->key);
+    bz_json_key(j, "models");
+    bz_json_array(j);
+    for (int i = 0; i < l->n_models; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "model", plan->model[l->models[i]]);
+        bz_json_key_int(j, "layers", l->uses[i]);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_key(j, "problems");
+    bz_json_array(j);
+    for (int i = 0; i < l->n_problems; i++) {
+        const bz_plan_problem *p = &plan->problem[l->problem[i]];
+        if (p->layer != number || !wanted(p))
+            continue;
+        bz_json_object(j);
+        bz_json_key_str(j, "problem", p->text);
+        bz_json_key(j, "families");
+        bz_json_array(j);
+        for (int f = 0; f < p->n_families; f++) {
+            char name[80];
+            snprintf(name, sizeof name, "%s %s %s", p->family[f].backend, p->family[f].layout, p->family[f].math);
+            if (p->family[f].wanted)
+                bz_json_str(j, name);
+        }
+        bz_json_array_end(j);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void put_manifest(const bz_plan *plan, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, true);
+    bz_json_object(&j);
+    bz_json_key_str(&j, "record", "manifest");
+    bz_json_key_int(&j, "v", 1);
+    bz_json_key(&j, "models");
+    bz_json_array(&j);
+    for (int i = 0; i < plan->n_models; i++)
+        bz_json_str(&j, plan->model[i]);
+    bz_json_array_end(&j);
+    bz_json_key(&j, "layers");
+    bz_json_array(&j);
+    for (int i = 0; i < plan->n_layers; i++)
+        if (has_file(plan, i))
+            put_manifest_layer(plan, &plan->layer[i], i, &j);
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}
+
+/* ---- the folder ----------------------------------------------------------------------------- */
+
+static int write_file(const char *folder, const char *name, const bz_buf *text, bz_error *err)
+{
+    char path[4200];
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return bz_fail(err, BZ_FAILED, "%s: the path is too long", folder);
+    unlink(path); /* a link that lies there is replaced, not followed */
+    FILE *f = fopen(path, "wx");
+    if (!f)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+    bool bad = fwrite(bz_buf_text(text), 1, text->len, f) != text->len;
+    bad |= fclose(f) != 0;
+    return bad ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno)) : 0;
+}
+
+/* kind_0123456789abcdef.c */
+static bool is_source(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 19 && !strcmp(name + n - 2, ".c") && name[n - 19] == '_' &&
+           strspn(name + n - 18, "0123456789abcdef") == 16;
+}
+
+/* Takes away what an earlier generation left. A folder with other things in it is somebody's own. */
+static int clear_folder(const char *folder, bz_error *err)
+{
+    char path[4200];
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
+    DIR *d = opendir(folder);
+    if (!d)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be read: %s", folder, strerror(errno));
+    snprintf(path, sizeof path, "%s/manifest.json", folder);
+    bool ours = !access(path, F_OK), empty = true;
+    for (struct dirent *e; (e = readdir(d));) {
+        empty &= e->d_name[0] == '.';
+        if (ours && is_source(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) && errno != ENOENT)
+            continue;
+    }
+    closedir(d);
+    return ours || empty ? 0
+                         : bz_fail(err, BZ_USAGE,
+                                   "%s: holds other things than benchmarks; name an empty or a new folder", folder);
+}
+
+int bz_generate(const bz_plan *plan, const char *folder, bz_error *err)
+{
+    bz_buf text = {0};
+    char name[72];
+    int rc = clear_folder(folder, err);
+    for (int i = 0; i < plan->n_layers && !rc; i++) {
+        if (!has_file(plan, i))
+            continue;
+        bz_buf_clear(&text);
+        bz_generate_source(plan, &plan->layer[i], &text);
+        snprintf(name, sizeof name, "%s.c", plan->layer[i].file);
+        rc = write_file(folder, name, &text, err);
+    }
+    static const struct {
+        const char *name;
+        void (*put)(const bz_plan *plan, bz_buf *out);
+    } REST[] = {{"benchmarks.c", put_list}, {"CMakeLists.txt", put_build}, {"manifest.json", put_manifest}};
+    for (int i = 0; i < 3 && !rc; i++) {
+        bz_buf_clear(&text);
+        REST[i].put(plan, &text);
+        rc = write_file(folder, REST[i].name, &text, err);
+    }
+    bz_buf_free(&text);
+    return rc;
+}

@@ -1,0 +1,145 @@
+/* generator: layers -> problems -> C sources.
+ *
+ *   bz_lower            what one layer costs, as alternatives made of problems
+ *   bz_plan_*           the same for whole models: unique layers, unique problems
+ *   bz_plan_families    in which ways a problem is to be run
+ *   bz_plan_skip        leaves out what a database has
+ *   bz_generate         writes a folder of benchmarks
+ *   bz_price_*          what the database says that a lowered layer costs
+ *
+ * One lowering serves all: what is benchmarked is what later prices the layer.
+ *
+ * A layer has *alternatives*: a convolution with a bias is one call, or a convolution and an
+ * addition. An alternative is a list of problems that run one after the other; it costs what they
+ * cost together, and the layer costs what its cheapest alternative does. An alternative is priced
+ * by *measured* problems, or, where no library call computes the layer, *modelled*: a copy of as
+ * many bytes stands in. What can be neither stays unpriced and says why. It is never zero.
+ *
+ * Nothing here knows a library: which variants there are is found out when the benchmarks run. */
+#ifndef BZ_GENERATOR_H
+#define BZ_GENERATOR_H
+
+#include "modelproc/modelproc.h"
+#include "perfdb/perfdb.h"
+#include "runtime/problem.h"
+
+/* ---- lowering ------------------------------------------------------------------------------- */
+
+typedef struct bz_alternative {
+    bool modelled; /* a copy stands in for the layer */
+    int n;
+    const bz_problem *problem; /* [n], normalized */
+    const char *const *text;   /* [n], canonical */
+} bz_alternative;
+
+/* Exactly one of the three holds: alternatives; free (views, constants, empty tensors: nothing runs);
+ * or neither, and `why` is a sentence. Layers with bodies are free themselves: lower the bodies. */
+typedef struct bz_lowering {
+    const bz_alternative *alternative;
+    int n;
+    bool free;
+    const char *why;
+} bz_lowering;
+
+/* `dtype` replaces the type of floating-point layers; BZ_UNDEFINED leaves it as the model has it.
+ * BZ_I8 stands for quantized products (u8 inputs, i8 weights). The result lives in the arena. */
+void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *lowering);
+
+/* ---- plans ---------------------------------------------------------------------------------- */
+
+enum { BZ_PLAN_NAMES = 8 };
+
+/* What to lower to, and how to run it. Lists are subsets of what bz_plan_families would take. */
+typedef struct bz_plan_options {
+    bz_dtype dtype;
+    const char *backend[BZ_PLAN_NAMES], *layout[BZ_PLAN_NAMES]; /* none: all */
+    int n_backends, n_layouts;
+} bz_plan_options;
+
+/* Backend, layout and math mode. `wanted` is false where the database has it. */
+typedef struct bz_plan_family {
+    const char *backend, *layout, *math;
+    bool wanted;
+} bz_plan_family;
+
+enum { BZ_PLAN_FAMILIES = 8 };
+
+typedef struct bz_plan_problem {
+    const bz_problem *problem;
+    const char *text;
+    bz_plan_family family[BZ_PLAN_FAMILIES];
+    int n_families;
+    int layer; /* of the plan: the first that needs it, whose file holds it */
+} bz_plan_problem;
+
+typedef struct bz_plan_layer {
+    const bz_layer *layer; /* the first one met */
+    bz_lowering lowering;
+    char file[64];          /* "conv_1f2e3d4c5b6a7988": kind and hash, safe as file and C name */
+    int64_t count;          /* in all models, bodies too */
+    int n_models;           /* models that use it */
+    const int *models;      /* [n_models], ascending */
+    const int64_t *uses;    /* [n_models] */
+    const char *first_name; /* of the first layer, as the model has it: not escaped */
+    const int *problem;     /* [n_problems]: into the plan's problems, each once */
+    int n_problems;
+} bz_plan_layer;
+
+typedef struct bz_plan bz_plan;
+
+/* A plan keeps pointers into the layers added: they must outlive it. */
+bz_plan *bz_plan_new(const bz_plan_options *options);
+void bz_plan_add(bz_plan *plan, const bz_layers *layers, const char *name); /* `name` of the model; copied */
+void bz_plan_free(bz_plan *plan);
+
+int bz_plan_layers(const bz_plan *plan, const bz_plan_layer **layer);
+int bz_plan_problems(const bz_plan *plan, const bz_plan_problem **problem);
+int bz_plan_models(const bz_plan *plan, const char *const **name);
+
+/* The planned layer that a layer of an added model became; NULL for views and constants. */
+const bz_plan_layer *bz_plan_find(const bz_plan *plan, const bz_layer *layer);
+
+/* Marks the families that the database has for this system and setting, failed ones included, as
+ * not wanted. Returns 0, or -1 with *err filled. */
+int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_error *err);
+
+/* How many problems there are with a family that is wanted; *families (may be NULL) counts those. */
+int bz_plan_wanted(const bz_plan *plan, int *families);
+
+/* ---- sources -------------------------------------------------------------------------------- */
+
+/* Writes what is wanted into `folder`, which is made if need be: a C file per layer, benchmarks.c,
+ * CMakeLists.txt, manifest.json. Sources of an earlier generation that are no longer wanted are
+ * removed. The same plan gives the same bytes. Fails where the folder holds other things. */
+int bz_generate(const bz_plan *plan, const char *folder, bz_error *err);
+
+/* One file's text, appended. Text from models cannot end the comment it stands in. */
+void bz_generate_source(const bz_plan *plan, const bz_plan_layer *layer, bz_buf *out);
+
+/* ---- prices --------------------------------------------------------------------------------- */
+
+/* A problem's cheapest variant that ran well, of all backends; `record` NULL where there is none. */
+typedef struct bz_problem_price {
+    const bz_record *record;
+    int n_records;         /* that the database has in this setting, failed ones included */
+    const char *complaint; /* of the first that failed, where none ran well */
+} bz_problem_price;
+
+typedef struct bz_layer_price {
+    double seconds;                    /* NAN where unpriced */
+    double launch;                     /* cost of starting its calls, not part of `seconds` */
+    const bz_alternative *alternative; /* the cheapest; NULL where unpriced or free */
+    bz_record_provenance provenance;
+    bool noisy;      /* a record in it is marked noisy */
+    const char *why; /* where unpriced */
+    int missing;     /* problems without any record, over all alternatives */
+} bz_layer_price;
+
+/* Prices are looked up once per problem of the plan. Lives in the arena. */
+typedef struct bz_prices bz_prices;
+int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                   bz_arena *arena, bz_prices **prices, bz_error *err);
+const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem);
+void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *price);
+
+#endif

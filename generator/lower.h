@@ -1,0 +1,49 @@
+/* What the lowering functions share. Private to generator/. */
+#ifndef BZ_GENERATOR_LOWER_H
+#define BZ_GENERATOR_LOWER_H
+
+#include "generator/generator.h"
+
+#include <string.h>
+
+enum { MAX_ALTERNATIVES = 4, MAX_STEPS = 72 };
+
+typedef struct lowering {
+    const bz_layer *layer;
+    bz_dtype dtype, dtype_w, dtype_y; /* of the layer's first operand, weights and result after the user's choice */
+    bool quantize;
+    bz_arena *arena;
+    bz_alternative alternative[MAX_ALTERNATIVES];
+    int n;
+    bz_problem *step; /* [MAX_STEPS] of the alternative under construction */
+    int n_steps;
+    const char *why;
+} lowering;
+
+/* A function turns a layer into alternatives: it adds steps and closes each alternative with `done`.
+ * It returns -1 with l->why set where the layer cannot be expressed. */
+typedef int lower_function(lowering *l, int arg);
+
+bz_problem *lower_step(lowering *l, bz_problem_kind kind); /* zeroed but for kind and data types */
+void lower_post(bz_problem *p, bz_fn fn, float alpha, float beta);
+int lower_done(lowering *l); /* checks the steps; -1 where one is no valid problem */
+int lower_no(lowering *l, const char *why);
+int lower_copy(lowering *l); /* a copy of the layer's bytes, modelled */
+
+/* Operand k if it is there and a tensor. */
+const bz_type *lower_in(const lowering *l, int k);
+/* Shape of a tensor, with leading ones up to `rank`; -1 where it does not fit a problem. */
+int lower_extent(const bz_type *t, int rank, int64_t *extent);
+int64_t lower_int(const lowering *l, const char *name, int64_t otherwise);
+const char *lower_word(const lowering *l, const char *name, const char *otherwise);
+bool lower_real(const lowering *l, const char *name, float *v); /* false where absent or no number */
+int lower_ints(const lowering *l, const char *name, int64_t *v,
+               int n); /* -1 unless there are exactly n, none negative */
+
+lower_function lower_conv, lower_qconv, lower_deconv, lower_gemm, lower_matmul, lower_qmatmul, lower_attention;
+lower_function lower_unary, lower_clip, lower_gelu, lower_binary, lower_variadic, lower_prelu, lower_bias_function;
+lower_function lower_pool, lower_global_pool, lower_batchnorm, lower_layernorm, lower_skip_layernorm, lower_groupnorm,
+    lower_softmax, lower_lrn, lower_reduce;
+lower_function lower_resize, lower_concat, lower_transpose, lower_cast, lower_quantize, lower_rnn;
+
+#endif

@@ -1,0 +1,276 @@
+/* Pooling, normalization, reduction; data movement; recurrent layers. */
+#include "generator/lower.h"
+
+/* ---- pooling -------------------------------------------------------------------------------- */
+
+/* ceil_mode slides once more than the padding allows: the problem gets the padding that this takes. */
+static void pad_to(const bz_type *y, bz_problem *p, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int64_t reach = (y->dims[2 + i] - 1) * p->pool.stride[i] + (p->pool.kernel[i] - 1) * p->pool.dilation[i] + 1;
+        int64_t missing = reach - (p->pool.x[2 + i] + p->pool.pad[i] + p->pool.pad[n + i]);
+        if (missing > 0)
+            p->pool.pad[n + i] += missing;
+    }
+}
+
+int lower_pool(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
+    int n = x ? x->rank - 2 : 0;
+    if (n < 1 || n > BZ_PROBLEM_SPATIAL || !strcmp(lower_word(l, "layout", "nchw"), "nhwc"))
+        return lower_no(l, "its geometry has no benchmark");
+    bz_problem *p = lower_step(l, BZ_PROBLEM_POOL);
+    p->pool.mode = arg == BZ_POOL_AVG && lower_int(l, "count_pad", 0) ? BZ_POOL_AVG_PAD : (bz_pool_mode)arg;
+    if (lower_extent(x, 0, p->pool.x) || lower_ints(l, "kernel", p->pool.kernel, n) ||
+        lower_ints(l, "stride", p->pool.stride, n) || lower_ints(l, "pad", p->pool.pad, 2 * n) ||
+        lower_ints(l, "dilation", p->pool.dilation, n))
+        return lower_no(l, "its geometry has no benchmark");
+    pad_to(y, p, n);
+    return lower_done(l);
+}
+
+/* A window over everything, or a reduction. */
+int lower_global_pool(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    int n = x ? x->rank - 2 : 0;
+    if (n < 1 || !strcmp(lower_word(l, "layout", "nchw"), "nhwc"))
+        return lower_no(l, "its geometry has no benchmark");
+    if (n <= BZ_PROBLEM_SPATIAL) {
+        bz_problem *p = lower_step(l, BZ_PROBLEM_POOL);
+        p->pool.mode = (bz_pool_mode)arg;
+        if (lower_extent(x, 0, p->pool.x))
+            return lower_no(l, "its geometry has no benchmark");
+        memcpy(p->pool.kernel, p->pool.x + 2, (size_t)n * sizeof(int64_t));
+        if (lower_done(l))
+            return -1;
+    }
+    bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
+    p->reduce.fn = arg == BZ_POOL_MAX ? BZ_FN_MAX : BZ_FN_MEAN;
+    if (lower_extent(x, 0, p->reduce.x))
+        return lower_no(l, "it has too many dimensions");
+    for (int i = 0; i < n + 2; i++)
+        p->reduce.y[i] = i < 2 ? p->reduce.x[i] : 1;
+    return lower_done(l);
+}
+
+/* ---- normalization -------------------------------------------------------------------------- */
+
+int lower_batchnorm(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    (void)arg;
+    if (!x || lower_int(l, "training", 0))
+        return lower_no(l, "training has no benchmark");
+    bz_problem *p = lower_step(l, BZ_PROBLEM_BATCHNORM);
+    return lower_extent(x, 0, p->batchnorm.x) ? lower_no(l, "it has too many dimensions") : lower_done(l);
+}
+
+int lower_layernorm(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    (void)arg;
+    bz_problem *p = lower_step(l, BZ_PROBLEM_LAYERNORM);
+    if (!x || lower_extent(x, 0, p->layernorm.x))
+        return lower_no(l, "it has too many dimensions");
+    p->layernorm.axis = lower_int(l, "axis", x->rank - 1);
+    return lower_done(l);
+}
+
+int lower_skip_layernorm(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
+    p->binary.fn = BZ_FN_ADD;
+    if (!x || lower_extent(x, 0, p->binary.a) || lower_extent(x, 0, p->binary.b))
+        return lower_no(l, "it has too many dimensions");
+    return lower_layernorm(l, arg);
+}
+
+int lower_groupnorm(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    bool silu = strcmp(lower_word(l, "activation", "none"), "none") != 0;
+    bz_problem *p = lower_step(l, BZ_PROBLEM_GROUPNORM);
+    if (!x || x->rank < 3 || silu || !strcmp(lower_word(l, "layout", "nchw"), "nhwc") ||
+        lower_extent(x, 0, p->groupnorm.x))
+        return lower_no(l, "this form of group normalization has no benchmark");
+    p->groupnorm.group = arg ? x->dims[1] : lower_int(l, "groups", 1);
+    return lower_done(l);
+}
+
+/* Before operator set 13 everything from an axis on was one dimension: the shape says so. */
+int lower_softmax(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    int64_t from = lower_int(l, "from", -1), axis = lower_int(l, "axis", -1);
+    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    if (!x || (from < 0 && axis < 0) || lower_extent(x, 0, p->softmax.x))
+        return lower_no(l, "it has too many dimensions");
+    p->softmax.axis = axis;
+    if (from >= 0) {
+        bz_extent flat = {1, 1};
+        for (int i = 0; i < x->rank; i++)
+            flat[i >= from] *= x->dims[i];
+        memcpy(p->softmax.x, flat, sizeof flat);
+        p->softmax.axis = 1;
+    }
+    return lower_done(l);
+}
+
+static float attribute(const lowering *l, const char *name, float otherwise)
+{
+    const bz_attr *a = bz_node_attr(l->layer->node, name);
+    return a && a->kind == BZ_ATTR_FLOAT ? a->f : otherwise;
+}
+
+int lower_lrn(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_LRN);
+    (void)arg;
+    if (!x || lower_extent(x, 0, p->lrn.x))
+        return lower_no(l, "it has too many dimensions");
+    p->lrn.size = lower_int(l, "size", 1);
+    p->lrn.alpha = attribute(l, "alpha", 1e-4f);
+    p->lrn.beta = attribute(l, "beta", 0.75f);
+    p->lrn.bias = attribute(l, "bias", 1);
+    return lower_done(l);
+}
+
+int lower_reduce(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    const bz_param *axes = bz_layer_param(l->layer, "axes");
+    bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
+    if (!x || !axes || lower_extent(x, 0, p->reduce.x))
+        return lower_no(l, "its axes are not known");
+    p->reduce.fn = (bz_fn)arg;
+    memcpy(p->reduce.y, p->reduce.x, sizeof p->reduce.y);
+    for (int i = 0; i < axes->n; i++)
+        if (axes->v[i] >= 0 && axes->v[i] < x->rank)
+            p->reduce.y[axes->v[i]] = 1;
+    return lower_done(l);
+}
+
+/* ---- data movement -------------------------------------------------------------------------- */
+
+int lower_resize(lowering *l, int arg)
+{
+    static const struct {
+        const char *name;
+        bz_coord coord;
+    } COORDS[] = {{"half_pixel", BZ_COORD_HALF_PIXEL},
+                  {"pytorch_half_pixel", BZ_COORD_HALF_PIXEL},
+                  {"asymmetric", BZ_COORD_ASYMMETRIC},
+                  {"align_corners", BZ_COORD_ALIGN_CORNERS}};
+    const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
+    const char *mode = lower_word(l, "mode", "nearest"), *coordinates = lower_word(l, "coordinates", "half_pixel");
+    bz_problem *p = lower_step(l, BZ_PROBLEM_RESAMPLE);
+    (void)arg;
+    size_t c = 0;
+    while (c < 4 && strcmp(COORDS[c].name, coordinates) != 0)
+        c++;
+    bool nearest = !strcmp(mode, "nearest");
+    if (!x || c == 4 || (!nearest && strcmp(mode, "linear") != 0) || bz_layer_param(l->layer, "antialias") ||
+        lower_extent(x, 0, p->resample.x) || lower_extent(y, 0, p->resample.y))
+        return lower_no(l, "this form of resizing has no benchmark");
+    p->resample.mode = nearest ? BZ_RESAMPLE_NEAREST : BZ_RESAMPLE_LINEAR;
+    p->resample.coord = COORDS[c].coord;
+    return lower_done(l);
+}
+
+int lower_concat(lowering *l, int arg)
+{
+    const bz_layer *layer = l->layer;
+    int64_t axis = lower_int(l, "axis", 0);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_CONCAT);
+    int n = 0;
+    (void)arg;
+    if (layer->n_in > BZ_PROBLEM_PARTS || lower_extent(&layer->out[0], 0, p->concat.y))
+        return lower_no(l, "it has too many parts");
+    for (int k = 0; k < layer->n_in; k++) {
+        const bz_type *x = lower_in(l, k);
+        if (!x || axis >= x->rank)
+            return lower_no(l, "its parts are no tensors");
+        if (x->dims[axis] > 0)
+            p->concat.sizes[n++] = x->dims[axis];
+    }
+    p->concat.axis = axis;
+    return lower_done(l);
+}
+
+int lower_transpose(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_TRANSPOSE);
+    (void)arg;
+    if (!x || lower_extent(x, 0, p->transpose.x) || lower_ints(l, "perm", p->transpose.perm, x->rank))
+        return lower_no(l, "it has too many dimensions");
+    return lower_done(l);
+}
+
+static int reorder(lowering *l, bz_dtype from, bz_dtype to, float scale)
+{
+    const bz_type *x = lower_in(l, 0);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_REORDER);
+    if (!x || lower_extent(x, 0, p->reorder.x))
+        return lower_no(l, "it has too many dimensions");
+    p->dtype = p->dtype_w = from;
+    p->dtype_y = to;
+    p->reorder.scale = scale;
+    return lower_done(l);
+}
+
+static bool is_library_type(bz_dtype t)
+{
+    return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_I8 || t == BZ_U8 || t == BZ_I32;
+}
+
+int lower_cast(lowering *l, int arg)
+{
+    bz_dtype from = l->layer->in[0].dtype, to = l->layer->out[0].dtype;
+    (void)arg;
+    if (!is_library_type(from) || !is_library_type(to) || from == to)
+        return lower_no(l, "no library casts between these types");
+    return reorder(l, from, to, 1);
+}
+
+/* The scale's value does not matter to the time, but that there is one does. */
+int lower_quantize(lowering *l, int quantizes)
+{
+    bz_dtype from = l->layer->in[0].dtype, to = l->layer->out[0].dtype;
+    if (!is_library_type(from) || !is_library_type(to))
+        return lower_no(l, "no library casts between these types");
+    return reorder(l, from, to, quantizes ? 16.0f : 0.0625f);
+}
+
+/* ---- recurrent layers ----------------------------------------------------------------------- */
+
+int lower_rnn(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    const char *direction = lower_word(l, "direction", "forward"), *f = lower_word(l, "activations", "");
+    const char *usual = arg == BZ_PROBLEM_LSTM   ? "sigmoid,tanh,tanh"
+                        : arg == BZ_PROBLEM_GRU  ? "sigmoid,tanh"
+                        : !strncmp(f, "relu", 4) ? "relu"
+                                                 : "tanh";
+    size_t n = strlen(usual);
+    bool both = !strcmp(direction, "bidirectional");
+    if (!x || x->rank != 3 || lower_in(l, 7) || lower_int(l, "input_forget", 0) || bz_layer_param(l->layer, "clip"))
+        return lower_no(l, "peepholes, clipping and coupled gates have no benchmark");
+    if (strncmp(f, usual, n) != 0 || (both ? f[n] != ',' || strcmp(f + n + 1, usual) != 0 : f[n] != 0))
+        return lower_no(l, "its activations have no benchmark");
+    bool batch_first = !strcmp(lower_word(l, "layout", "tbi"), "bti");
+    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    p->rnn.seq = x->dims[batch_first];
+    p->rnn.batch = x->dims[!batch_first];
+    p->rnn.input = x->dims[2];
+    p->rnn.hidden = lower_int(l, "hidden", 0);
+    p->rnn.dir = both ? BZ_BIDIRECTIONAL : !strcmp(direction, "reverse") ? BZ_REVERSE : BZ_FORWARD;
+    p->rnn.lbr = arg == BZ_PROBLEM_GRU && lower_int(l, "linear_before_reset", 0);
+    if (arg == BZ_PROBLEM_RNN)
+        p->rnn.fn = *f == 'r' ? BZ_FN_RELU : BZ_FN_TANH;
+    return lower_done(l);
+}

@@ -1,0 +1,276 @@
+/* Plans: every layer of every model, lowered once; every problem once. */
+#include "generator/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bz_plan *bz_plan_new(const bz_plan_options *options)
+{
+    bz_plan *p = bz_alloc(1, sizeof *p);
+    *p = (bz_plan){.options = *options};
+    return p;
+}
+
+void bz_plan_free(bz_plan *p)
+{
+    if (!p)
+        return;
+    bz_map_free(&p->layer_map);
+    bz_map_free(&p->problem_map);
+    bz_arena_free(&p->arena);
+    bz_buf_free(&p->key);
+    free(p->layer);
+    free(p->problem);
+    free(p->model);
+    free(p);
+}
+
+/* A row for each kind of problem and backend: the layouts that make sense. What a library cannot do
+ * is recorded as unsupported when it runs. */
+static const struct {
+    const char *kinds, *backend, *layouts;
+} FAMILIES[] = {
+    {" conv deconv ", "onednn", "plain packed nhwc any"},
+    {" gemm gemv ", "onednn", "plain packed"},
+    {" gemm gemv ", "cblas", "plain"},
+    {" matmul ", "onednn", "plain packed any"},
+    {" matmul ", "cblas", "plain"},
+    {" pool batchnorm softmax logsoftmax lrn activation prelu binary reduce resample concat ", "onednn",
+     "plain nhwc any"},
+    {" layernorm transpose reorder ", "onednn", "plain"},
+    {" groupnorm ", "onednn", "plain nhwc"},
+    {" lstm gru rnn ", "onednn", "plain packed"},
+    {" copy concat ", "memory", "plain"},
+};
+
+static bool takes(const char *const *list, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i], name))
+            return true;
+    return !n;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = words; (p = strstr(p, word)); p += n)
+        if ((p == words || p[-1] == ' ') && (!p[n] || p[n] == ' '))
+            return true;
+    return false;
+}
+
+/* Channels last and blocks of channels exist for tensors with space only. */
+static bool has_space(const bz_problem *p)
+{
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    bz_problem_operands(p, list);
+    return list[0].rank >= 3 && list[0].rank <= 5;
+}
+
+static void choose_families(const bz_plan *plan, bz_plan_problem *p)
+{
+    static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
+    const char *kind = bz_problem_kind_name(p->problem->kind);
+    bool space = has_space(p->problem), product = p->problem->kind <= BZ_PROBLEM_GEMV;
+    for (size_t i = 0; i < sizeof FAMILIES / sizeof *FAMILIES; i++) {
+        if (!has_word(FAMILIES[i].kinds, kind) ||
+            !takes(plan->options.backend, plan->options.n_backends, FAMILIES[i].backend))
+            continue;
+        for (int k = 0; k < 4 && p->n_families < BZ_PLAN_FAMILIES; k++) {
+            if (!has_word(FAMILIES[i].layouts, LAYOUTS[k]) || (!product && k >= 2 && !space) ||
+                (p->problem->kind == BZ_PROBLEM_MATMUL && k == 1 && !p->problem->matmul.constant))
+                continue;
+            /* bytes have no layout: whatever the user wants, they are copied */
+            if (strcmp(FAMILIES[i].backend, "memory") != 0 &&
+                !takes(plan->options.layout, plan->options.n_layouts, LAYOUTS[k]))
+                continue;
+            p->family[p->n_families++] = (bz_plan_family){FAMILIES[i].backend, LAYOUTS[k], "default", true};
+        }
+    }
+}
+
+static int add_problem(bz_plan *plan, const bz_problem *problem, const char *text, int layer)
+{
+    uint32_t k = bz_map_add(&plan->problem_map, text, strlen(text), (uint32_t)plan->n_problems);
+    if (k != (uint32_t)plan->n_problems)
+        return (int)k;
+    if (plan->n_problems == plan->problem_cap) {
+        plan->problem_cap = plan->problem_cap ? plan->problem_cap * 2 : 64;
+        plan->problem = bz_realloc(plan->problem, (size_t)plan->problem_cap, sizeof *plan->problem);
+    }
+    bz_plan_problem *p = &plan->problem[plan->n_problems++];
+    *p = (bz_plan_problem){.problem = problem, .text = text, .layer = layer};
+    choose_families(plan, p);
+    return (int)k;
+}
+
+static void add_problems(bz_plan *plan, bz_plan_layer *item, int number)
+{
+    const bz_lowering *low = &item->lowering;
+    int most = 0, n = 0;
+    for (int a = 0; a < low->n; a++)
+        most += low->alternative[a].n;
+    int *list = BZ_NEW(&plan->arena, int, most);
+    for (int a = 0; a < low->n; a++)
+        for (int i = 0; i < low->alternative[a].n; i++) {
+            int k = add_problem(plan, &low->alternative[a].problem[i], low->alternative[a].text[i], number), j = 0;
+            while (j < n && list[j] != k)
+                j++;
+            if (j == n)
+                list[n++] = k;
+        }
+    item->problem = list;
+    item->n_problems = n;
+}
+
+/* Besides its key, what lowering looks at: types, and whether weights are constant. */
+static void layer_key(const bz_layer *layer, bz_buf *key)
+{
+    bz_buf_clear(key);
+    bz_buf_puts(key, layer->key);
+    bz_buf_puts(key, layer->n_in > 1 && layer->in_constant[1] ? " constant" : "");
+    for (int i = 0; i < layer->n_in + layer->n_out; i++) {
+        const bz_type *t = i < layer->n_in ? &layer->in[i] : &layer->out[i - layer->n_in];
+        if (t->dtype != BZ_F32)
+            bz_buf_printf(key, " %d=%d", i, (int)t->dtype);
+    }
+}
+
+static void name_file(const bz_layer *layer, const bz_buf *key, char out[64])
+{
+    char hex[33];
+    size_t n = 0;
+    for (const char *k = layer->kind; *k && n < 40; k++)
+        if ((*k >= 'a' && *k <= 'z') || (*k >= '0' && *k <= '9' && n))
+            out[n++] = *k;
+    if (!n)
+        out[n++] = 'x';
+    bz_hash_hex(bz_hash_bytes(key->data, key->len), hex);
+    out[n++] = '_';
+    memcpy(out + n, hex, 16);
+    out[n + 16] = 0;
+}
+
+static void count_use(bz_plan *plan, bz_plan_layer *item, int model)
+{
+    item->count++;
+    if (item->n_models && item->models[item->n_models - 1] == model) {
+        ((int64_t *)item->uses)[item->n_models - 1]++;
+        return;
+    }
+    int n = item->n_models++;
+    if (!(n & (n - 1))) {
+        size_t room = n ? (size_t)n * 2 : 1;
+        item->models = bz_arena_grow(&plan->arena, item->models, (size_t)n, room, sizeof *item->models);
+        item->uses = bz_arena_grow(&plan->arena, item->uses, (size_t)n, room, sizeof *item->uses);
+    }
+    ((int *)item->models)[n] = model;
+    ((int64_t *)item->uses)[n] = 1;
+}
+
+static void add_layer(bz_plan *plan, const bz_layer *layer, int model)
+{
+    layer_key(layer, &plan->key);
+    uint32_t k = bz_map_get(&plan->layer_map, plan->key.data, plan->key.len);
+    if (k == BZ_MAP_NONE) {
+        k = (uint32_t)plan->n_layers;
+        const char *key = bz_arena_strn(&plan->arena, plan->key.data, plan->key.len);
+        bz_map_add(&plan->layer_map, key, plan->key.len, k);
+        if (plan->n_layers == plan->layer_cap) {
+            plan->layer_cap = plan->layer_cap ? plan->layer_cap * 2 : 64;
+            plan->layer = bz_realloc(plan->layer, (size_t)plan->layer_cap, sizeof *plan->layer);
+        }
+        bz_plan_layer *item = &plan->layer[plan->n_layers++];
+        *item = (bz_plan_layer){.layer = layer, .first_name = layer->name};
+        name_file(layer, &plan->key, item->file);
+        bz_lower(layer, plan->options.dtype, &plan->arena, &item->lowering);
+        add_problems(plan, item, (int)k);
+    }
+    count_use(plan, &plan->layer[k], model);
+}
+
+static void add_graph(bz_plan *plan, const bz_layer *layers, int n, int model)
+{
+    for (int i = 0; i < n; i++) {
+        for (int b = 0; b < layers[i].n_bodies; b++)
+            add_graph(plan, layers[i].bodies[b].layers, layers[i].bodies[b].n, model);
+        if (layers[i].class != BZ_VIEW && layers[i].class != BZ_CONSTANT && !layers[i].n_bodies)
+            add_layer(plan, &layers[i], model);
+    }
+}
+
+void bz_plan_add(bz_plan *plan, const bz_layers *layers, const char *name)
+{
+    plan->model = bz_realloc(plan->model, (size_t)plan->n_models + 1, sizeof *plan->model);
+    plan->model[plan->n_models] = bz_arena_str(&plan->arena, name);
+    add_graph(plan, layers->layer, layers->n, plan->n_models++);
+}
+
+int bz_plan_layers(const bz_plan *plan, const bz_plan_layer **layer)
+{
+    *layer = plan->layer;
+    return plan->n_layers;
+}
+
+int bz_plan_problems(const bz_plan *plan, const bz_plan_problem **problem)
+{
+    *problem = plan->problem;
+    return plan->n_problems;
+}
+
+int bz_plan_models(const bz_plan *plan, const char *const **name)
+{
+    *name = plan->model;
+    return plan->n_models;
+}
+
+const bz_plan_layer *bz_plan_find(const bz_plan *plan, const bz_layer *layer)
+{
+    bz_buf key = {0};
+    layer_key(layer, &key);
+    uint32_t k = bz_map_get(&plan->layer_map, key.data, key.len);
+    bz_buf_free(&key);
+    return k == BZ_MAP_NONE ? NULL : &plan->layer[k];
+}
+
+bool plan_same_setting(const bz_record *r, const bz_setting *s)
+{
+    return r->setting.threads == s->threads && r->setting.cache == s->cache &&
+           !strcmp(r->setting.clock, s->clock ? s->clock : "");
+}
+
+int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_error *err)
+{
+    bz_arena arena = {0};
+    int rc = 0;
+    for (int i = 0; i < plan->n_problems && !rc; i++) {
+        bz_plan_problem *p = &plan->problem[i];
+        bz_record *records;
+        size_t n;
+        rc = bz_perfdb_variants(db, system, p->text, &arena, &records, &n, err);
+        for (int f = 0; f < p->n_families && !rc; f++)
+            for (size_t k = 0; k < n; k++)
+                if (plan_same_setting(&records[k], setting) &&
+                    !strcmp(records[k].variant.backend, p->family[f].backend) &&
+                    !strcmp(records[k].variant.layout, p->family[f].layout) &&
+                    !strcmp(records[k].variant.math, p->family[f].math))
+                    p->family[f].wanted = false;
+    }
+    bz_arena_free(&arena);
+    return rc;
+}
+
+int bz_plan_wanted(const bz_plan *plan, int *families)
+{
+    int problems = 0, all = 0;
+    for (int i = 0; i < plan->n_problems; i++) {
+        int before = all;
+        for (int f = 0; f < plan->problem[i].n_families; f++)
+            all += plan->problem[i].family[f].wanted;
+        problems += all > before;
+    }
+    if (families)
+        *families = all;
+    return problems;
+}

@@ -1,0 +1,20 @@
+/* What a plan is made of. Private to generator/. */
+#ifndef BZ_GENERATOR_PLAN_H
+#define BZ_GENERATOR_PLAN_H
+
+#include "generator/generator.h"
+
+struct bz_plan {
+    bz_plan_options options;
+    bz_plan_layer *layer;
+    bz_plan_problem *problem;
+    const char **model;
+    int n_layers, layer_cap, n_problems, problem_cap, n_models;
+    bz_map layer_map, problem_map;
+    bz_arena arena;
+    bz_buf key;
+};
+
+bool plan_same_setting(const bz_record *r, const bz_setting *s);
+
+#endif

@@ -1,0 +1,91 @@
+/* What a lowered layer costs, by the records of a database. */
+#include "generator/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+struct bz_prices {
+    const bz_plan *plan;
+    bz_problem_price *problem;
+};
+
+static void price_problem(bz_problem_price *price, const bz_record *records, size_t n, const bz_setting *setting)
+{
+    *price = (bz_problem_price){0};
+    for (size_t i = 0; i < n; i++) {
+        const bz_record *r = &records[i];
+        if (!plan_same_setting(r, setting))
+            continue;
+        price->n_records++;
+        if (r->status == BZ_RECORD_OK && r->median > 0) {
+            if (!price->record || r->median < price->record->median)
+                price->record = r;
+        } else if (!price->complaint && *r->reason) {
+            price->complaint = r->reason;
+        }
+    }
+}
+
+int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                   bz_arena *arena, bz_prices **out, bz_error *err)
+{
+    bz_prices *p = BZ_NEW(arena, bz_prices, 1);
+    p->plan = plan;
+    p->problem = BZ_NEW(arena, bz_problem_price, plan->n_problems);
+    *out = p;
+    for (int i = 0; i < plan->n_problems && system; i++) {
+        bz_record *records;
+        size_t n;
+        if (bz_perfdb_variants(db, system, plan->problem[i].text, arena, &records, &n, err))
+            return -1;
+        price_problem(&p->problem[i], records, n, setting);
+    }
+    return 0;
+}
+
+const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem)
+{
+    return &prices->problem[problem];
+}
+
+static const bz_problem_price *find(const bz_prices *prices, const char *text)
+{
+    return &prices->problem[bz_map_get(&prices->plan->problem_map, text, strlen(text))];
+}
+
+static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz_layer_price *best)
+{
+    bz_layer_price price = {.alternative = a};
+    for (int i = 0; i < a->n; i++) {
+        const bz_record *r = find(prices, a->text[i])->record;
+        if (!r)
+            return;
+        price.seconds += r->median;
+        price.launch += isfinite(r->launch) ? r->launch : 0;
+        price.noisy |= r->noisy;
+        if (r->provenance > price.provenance)
+            price.provenance = r->provenance;
+    }
+    if (a->modelled)
+        price.provenance = BZ_PROVENANCE_MODELLED;
+    if (!best->alternative || price.seconds < best->seconds)
+        *best = price;
+}
+
+void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *out)
+{
+    const bz_lowering *low = &layer->lowering;
+    const char *complaint = NULL;
+    int missing = 0;
+    *out = (bz_layer_price){.seconds = low->free ? 0 : NAN, .why = low->why};
+    for (int a = 0; a < low->n; a++)
+        try_alternative(prices, &low->alternative[a], out);
+    for (int i = 0; i < layer->n_problems; i++) {
+        const bz_problem_price *p = &prices->problem[layer->problem[i]];
+        missing += !p->n_records;
+        complaint = complaint ? complaint : p->complaint;
+    }
+    out->missing = missing;
+    if (!out->alternative && low->n)
+        out->why = missing ? "the database has no record of it" : complaint ? complaint : "no variant ran well";
+}

@@ -1,0 +1,171 @@
+/* Layers become problems: kinds with their traps, what cannot be lowered, and what a source may not do. */
+#include "generator/generator.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DIMS(...) ((const bz_dim[]){__VA_ARGS__})
+#define TENSOR(r, ...)                                                                                                 \
+    {                                                                                                                  \
+        .kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = (r), .dims = DIMS(__VA_ARGS__)                                \
+    }
+#define NUMBERS(s, ...)                                                                                                \
+    {                                                                                                                  \
+        .name = (s), .v = (const int64_t[]){__VA_ARGS__}, .n = sizeof((int64_t[]){__VA_ARGS__}) / 8                    \
+    }
+
+static const bz_node NODE = {.name = "", .op = "", .domain = ""};
+static const bool ALL[8] = {false, true, true, true, true, true, true, true};
+
+static bz_layer a_layer(const char *kind, const bz_type *in, int n_in, const bz_type *out, const bz_param *params,
+                        int n)
+{
+    return (bz_layer){.name = "layer",
+                      .node = &NODE,
+                      .kind = kind,
+                      .class = BZ_COMPUTE,
+                      .n_in = n_in,
+                      .n_out = 1,
+                      .in = in,
+                      .out = out,
+                      .in_constant = ALL,
+                      .params = params,
+                      .n_params = n,
+                      .key = kind,
+                      .bytes = 1000,
+                      .priced = true};
+}
+
+static void expect(const bz_layer *layer, bz_dtype dtype, int alternative, int step, const char *text)
+{
+    bz_arena arena = {0};
+    bz_lowering low;
+    bz_lower(layer, dtype, &arena, &low);
+    assert_true(low.n > alternative);
+    assert_true(low.alternative[alternative].n > step);
+    assert_string_equal(low.alternative[alternative].text[step], text);
+    bz_arena_free(&arena);
+}
+
+static void test_conv(void **state)
+{
+    (void)state;
+    const bz_type in[] = {TENSOR(4, 1, 8, 9, 9), TENSOR(4, 16, 4, 3, 3), TENSOR(1, 16)},
+                  out[] = {TENSOR(4, 1, 16, 4, 8)};
+    const bz_param params[] = {NUMBERS("stride", 2, 1), NUMBERS("pad", 1, 2, 0, 1), NUMBERS("dilation", 2, 2),
+                               NUMBERS("group", 2)};
+    const bz_type fit[] = {TENSOR(4, 1, 16, 3, 8)};
+    bz_layer l = a_layer("conv", in, 3, fit, params, 4);
+    static const char *const SHAPE = "conv x=1x8x9x9 w=16x4x3x3 stride=2x1 pad=1x2x0x1 dilation=2x2 group=2";
+    char text[200];
+    snprintf(text, sizeof text, "%s post=bias dtype=f32", SHAPE);
+    expect(&l, BZ_UNDEFINED, 0, 0, text);
+    snprintf(text, sizeof text, "%s dtype=f32", SHAPE);
+    expect(&l, BZ_UNDEFINED, 1, 0, text);
+    expect(&l, BZ_UNDEFINED, 1, 1, "binary fn=add a=1x16x3x8 b=1x16x1x1 dtype=f32");
+    snprintf(text, sizeof text, "%s post=bias dtype=bf16", SHAPE);
+    expect(&l, BZ_BF16, 0, 0, text);
+    snprintf(text, sizeof text, "%s post=bias dtype=u8:i8:u8", SHAPE);
+    expect(&l, BZ_I8, 0, 0, text);
+    /* a geometry that does not give the layer's result is refused, never priced as something else */
+    bz_arena arena = {0};
+    bz_lowering low;
+    l = a_layer("conv", in, 3, out, params, 4);
+    l.macs = 1;
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_int_equal(low.n, 0);
+    assert_non_null(low.why);
+    bz_arena_free(&arena);
+}
+
+static void test_softmax_of_old(void **state)
+{
+    (void)state;
+    const bz_type x[] = {TENSOR(4, 2, 3, 4, 5)};
+    const bz_param from[] = {NUMBERS("from", 2)}, axis[] = {NUMBERS("axis", 2)};
+    bz_layer old = a_layer("softmax", x, 1, x, from, 1), new = a_layer("softmax", x, 1, x, axis, 1);
+    expect(&old, BZ_UNDEFINED, 0, 0, "softmax x=6x20 axis=1 dtype=f32");
+    expect(&new, BZ_UNDEFINED, 0, 0, "softmax x=2x3x4x5 axis=2 dtype=f32");
+}
+
+static void test_products(void **state)
+{
+    (void)state;
+    const bz_type in[] = {TENSOR(2, 1, 64), TENSOR(2, 10, 64), TENSOR(1, 10)}, out[] = {TENSOR(2, 1, 10)};
+    const bz_param params[] = {NUMBERS("transa", 0), NUMBERS("transb", 1)};
+    bz_layer l = a_layer("gemm", in, 3, out, params, 2);
+    expect(&l, BZ_UNDEFINED, 0, 0, "gemm m=1 n=10 k=64 batch=1 transa=0 transb=1 post=bias dtype=f32");
+    expect(&l, BZ_UNDEFINED, 2, 0, "gemv m=10 k=64 trans=0 post=bias dtype=f32");
+    const bz_type ab[] = {TENSOR(4, 1, 12, 128, 64), TENSOR(4, 1, 12, 64, 128)}, y[] = {TENSOR(4, 1, 12, 128, 128)};
+    static const bool NONE[2] = {false, false};
+    l = a_layer("matmul", ab, 2, y, NULL, 0);
+    l.in_constant = NONE;
+    expect(&l, BZ_UNDEFINED, 0, 0, "matmul a=12x128x64 b=12x64x128 constant=0 dtype=f32");
+}
+
+static void test_never_zero(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_lowering low;
+    const bz_type x[] = {TENSOR(2, 2, 3)};
+    bz_layer l = a_layer("erf", x, 1, x, NULL, 0); /* no library: a copy stands in */
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_int_equal(low.n, 1);
+    assert_true(low.alternative[0].modelled);
+    l = a_layer("einsum", x, 1, x, NULL, 0); /* arithmetic that nothing stands in for */
+    l.macs = 100;
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_true(!low.n && !low.free && low.why);
+    l.priced = false;
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_true(!low.n && !low.free && low.why);
+    l.class = BZ_VIEW;
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_true(low.free);
+    bz_arena_free(&arena);
+}
+
+/* Names come from strangers: they stay inside their comment. The same plan gives the same bytes. */
+static void test_hostile_source(void **state)
+{
+    (void)state;
+    const bz_type x[] = {TENSOR(2, 2, 3)};
+    bz_layer l = a_layer("relu", x, 1, x, NULL, 0);
+    l.name = "*/ int main(void) { system(\"rm\"); } /*\n#include \"x\" \\";
+    bz_layers layers = {.layer = &l, .n = 1};
+    bz_buf text[2] = {{0}, {0}};
+    for (int i = 0; i < 2; i++) {
+        bz_plan *plan = bz_plan_new(&(bz_plan_options){0});
+        const bz_plan_layer *item;
+        bz_plan_add(plan, &layers, "../*/evil\n.onnx");
+        assert_int_equal(bz_plan_layers(plan, &item), 1);
+        assert_true(strspn(item->file, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(item->file));
+        bz_generate_source(plan, item, &text[i]);
+        bz_plan_free(plan);
+    }
+    const char *end = strstr(bz_buf_text(&text[0]), "*/"),
+               *include = strstr(bz_buf_text(&text[0]), "#include \"runtime");
+    assert_non_null(end);
+    assert_non_null(include);
+    assert_ptr_equal(end + 3, include); /* the first comment ends where it should */
+    assert_null(strstr(include, "evil"));
+    assert_string_equal(bz_buf_text(&text[0]), bz_buf_text(&text[1]));
+    bz_buf_free(&text[0]);
+    bz_buf_free(&text[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_conv),       cmocka_unit_test(test_softmax_of_old), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_never_zero), cmocka_unit_test(test_hostile_source),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
