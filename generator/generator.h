@@ -2,10 +2,9 @@
  *
  *   bz_lower            what one layer costs, as alternatives made of problems
  *   bz_plan_*           the same for whole models: unique layers, unique problems
- *   bz_plan_families    in which ways a problem is to be run
  *   bz_plan_skip        leaves out what a database has
  *   bz_generate         writes a folder of benchmarks
- *   bz_price_*          what the database says that a lowered layer costs
+ *   bz_prices_*         what the database says that a lowered layer costs
  *
  * One lowering serves all: what is benchmarked is what later prices the layer.
  *
@@ -43,13 +42,13 @@ typedef struct bz_lowering {
 
 /* `dtype` replaces the type of floating-point layers; BZ_UNDEFINED leaves it as the model has it.
  * BZ_I8 stands for quantized products (u8 inputs, i8 weights). The result lives in the arena. */
-void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *lowering);
+void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *out);
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 enum { BZ_PLAN_NAMES = 8 };
 
-/* What to lower to, and how to run it. Lists are subsets of what bz_plan_families would take. */
+/* What to lower to, and how to run it. Lists are subsets of what would be taken without them. */
 typedef struct bz_plan_options {
     bz_dtype dtype;
     const char *backend[BZ_PLAN_NAMES], *layout[BZ_PLAN_NAMES]; /* none: all */
@@ -138,8 +137,8 @@ typedef struct bz_layer_price {
 /* Prices are looked up once per problem of the plan. Lives in the arena. */
 typedef struct bz_prices bz_prices;
 int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
-                   bz_arena *arena, bz_prices **prices, bz_error *err);
+                   bz_arena *arena, bz_prices **out, bz_error *err);
 const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem);
-void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *price);
+void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *out);
 
 #endif
