@@ -1,5 +1,6 @@
 /* Windows that slide: convolution, its transpose, pooling. */
 #include "modelproc/geometry.h"
+#include "modelproc/rule.h"
 
 #include <string.h>
 
@@ -106,11 +107,6 @@ static void note_window(call *c, const window *w, bool kernel)
 
 /* ---- convolution ----------------------------------------------------------------------------- */
 
-static bool differ(bz_dim a, bz_dim b)
-{
-    return !bz_is_symbol(a) && !bz_is_symbol(b) && a != b;
-}
-
 int conv_shape(call *c, const bz_type *x, const bz_type *w, bz_dim *dims)
 {
     window win = {0};
@@ -123,7 +119,7 @@ int conv_shape(call *c, const bz_type *x, const bz_type *w, bz_dim *dims)
         return call_fail(c, "%lld output channels cannot be split into %lld groups", (long long)w->dims[0],
                          (long long)group);
     bz_dim channels = dim_mul(c, w->dims[1], group);
-    if (differ(x->dims[1], channels))
+    if (!dims_fit(x->dims[1], channels))
         return call_fail(c, "the input has %lld channels, the weights want %lld", (long long)x->dims[1],
                          (long long)channels);
     dims[0] = x->dims[0];
@@ -202,7 +198,7 @@ static int shape_deconv(call *c)
     if (wanted && n_wanted != win.n && n_wanted != win.n + 2)
         return call_fail(c, "output_shape has %d numbers where %d are needed", n_wanted, win.n);
     wanted = wanted && n_wanted == win.n + 2 ? wanted + 2 : wanted;
-    if (group < 1 || group > INT32_MAX || differ(x->dims[1], w->dims[0]))
+    if (group < 1 || group > INT32_MAX || !dims_fit(x->dims[1], w->dims[0]))
         return call_fail(c, "the input has %lld channels, the weights want %lld in %lld groups", (long long)x->dims[1],
                          (long long)w->dims[0], (long long)group);
     dims[0] = x->dims[0];

@@ -1,12 +1,8 @@
 /* Products of matrices: Gemm, MatMul, Einsum, and attention, which is made of them. */
 #include "modelproc/geometry.h"
+#include "modelproc/rule.h"
 
 #include <string.h>
-
-static bool differ(bz_dim a, bz_dim b)
-{
-    return !bz_is_symbol(a) && !bz_is_symbol(b) && a != b;
-}
 
 static int64_t product(int64_t a, int64_t b)
 {
@@ -23,7 +19,7 @@ static int shape_gemm(call *c)
         return -1;
     int ta = attr_int(c, "transA", 0) != 0, tb = attr_int(c, "transB", 0) != 0;
     bz_dim k = a->dims[!ta], dims[2] = {a->dims[ta], b->dims[!tb]}, sum[BZ_MAX_RANK];
-    if (differ(k, b->dims[tb]))
+    if (!dims_fit(k, b->dims[tb]))
         return call_fail(c, "it multiplies %lld columns with %lld rows", (long long)k, (long long)b->dims[tb]);
     bz_type y = {.kind = BZ_TYPE_TENSOR, .rank = 2, .dims = dims};
     int rank;
@@ -54,7 +50,7 @@ int matmul_shape(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim 
     if (a->rank < 1 || b->rank < 1)
         return call_fail(c, "it multiplies scalars: one dimension at least is needed");
     bz_dim k_a = a->dims[a->rank - 1], k_b = b->dims[b->rank > 1 ? b->rank - 2 : 0];
-    if (differ(k_a, k_b))
+    if (!dims_fit(k_a, k_b))
         return call_fail(c, "it multiplies %lld columns with %lld rows", (long long)k_a, (long long)k_b);
     bz_type batch_a = {.kind = BZ_TYPE_TENSOR, .rank = a->rank > 2 ? a->rank - 2 : 0, .dims = a->dims};
     bz_type batch_b = {.kind = BZ_TYPE_TENSOR, .rank = b->rank > 2 ? b->rank - 2 : 0, .dims = b->dims};
@@ -105,7 +101,7 @@ typedef struct {
 
 static int merge_dim(call *c, bz_dim *known, bz_dim d)
 {
-    if (differ(*known, d) && *known != 1 && d != 1)
+    if (!dims_fit(*known, d) && *known != 1 && d != 1)
         return call_fail(c, "a letter stands for %lld and for %lld", (long long)*known, (long long)d);
     if (*known == 1 || bz_is_symbol(*known))
         *known = d;
