@@ -23,7 +23,7 @@ typedef struct bz_backend bz_backend;
  * are rounded to the data type already, so converting them loses nothing. */
 typedef struct bz_job {
     const bz_problem *problem;
-    const bz_setting *setting;
+    const bz_run_setting *setting;
     int n_operands;
     const bz_operand *operand; /* [n_operands], the result last */
     const float *const *value; /* [n_operands]; NULL for the result */

@@ -25,7 +25,7 @@ typedef struct watch {
     const bz_family *families;
     int n;
     bz_blame *blame; /* shared with the child */
-    bz_record *finished;
+    bz_outcome *finished;
     int n_finished, cap;
     pid_t child;
     int pipe;
@@ -130,7 +130,7 @@ static int start_child(watch *w, bz_error *err)
     return 0;
 }
 
-static void take(watch *w, const bz_record *r)
+static void take(watch *w, const bz_outcome *r)
 {
     if (w->n_finished == w->cap) {
         w->cap = w->cap ? 2 * w->cap : 16;
@@ -149,7 +149,7 @@ static void take(watch *w, const bz_record *r)
 /* Takes records until the child closes its end. Returns 1 when it had to be killed for hanging. */
 static int listen_to_child(watch *w)
 {
-    bz_record r;
+    bz_outcome r;
     size_t got = 0;
     for (;;) {
         struct pollfd p = {.fd = w->pipe, .events = POLLIN};
@@ -173,7 +173,7 @@ static int listen_to_child(watch *w)
 static bool has_record(const watch *w, const bz_blame *b)
 {
     for (int i = 0; i < w->n_finished; i++) {
-        const bz_record *r = &w->finished[i];
+        const bz_outcome *r = &w->finished[i];
         if (!strcmp(r->backend, b->backend) && !strcmp(r->algorithm, b->algorithm) && !strcmp(r->layout, b->layout) &&
             !strcmp(r->math, b->math))
             return true;
@@ -188,7 +188,7 @@ static void blame_somebody(watch *w, int status, bool hung)
     const bz_blame *b = w->blame;
     if (b->backend[0] && has_record(w, b))
         return;
-    bz_record r = bz_record_of(w->families[0].problem, b->backend, b->algorithm, b->layout, b->math);
+    bz_outcome r = bz_outcome_of(w->families[0].problem, b->backend, b->algorithm, b->layout, b->math);
     const char *stage = b->stage[0] ? b->stage : "starting";
     r.status = hung ? BZ_STATUS_TIMEOUT : BZ_STATUS_CRASHED;
     if (hung)
@@ -202,7 +202,8 @@ static void blame_somebody(watch *w, int status, bool hung)
         return;
     }
     for (int i = 0; i < w->n; i++) { /* before any variant: nothing here can run */
-        bz_record all = bz_record_of(r.problem, w->families[i].backend, "", w->families[i].layout, w->families[i].math);
+        bz_outcome all =
+            bz_outcome_of(r.problem, w->families[i].backend, "", w->families[i].layout, w->families[i].math);
         all.status = r.status;
         memcpy(all.reason, r.reason, sizeof all.reason);
         take(w, &all);
@@ -238,7 +239,7 @@ int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_e
     return result;
 }
 
-static void keep_median(void *context, const bz_record *r)
+static void keep_median(void *context, const bz_outcome *r)
 {
     double *best = context;
     if (r->status == BZ_STATUS_OK && !(r->stats.median > *best))

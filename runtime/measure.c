@@ -46,7 +46,7 @@ typedef struct trial {
 typedef struct runner {
     trial *trial;
     bz_variant *variant;
-    bz_record record;
+    bz_outcome record;
     double *sample, *probe; /* [MAX_SAMPLES]; seconds per call; the clock probe before each sample */
     int n;
     int64_t iterations; /* per sample */
@@ -56,10 +56,10 @@ typedef struct runner {
     bool finished;
 } runner;
 
-bz_record bz_record_of(const bz_problem *p, const char *backend, const char *algorithm, const char *layout,
-                       const char *math)
+bz_outcome bz_outcome_of(const bz_problem *p, const char *backend, const char *algorithm, const char *layout,
+                         const char *math)
 {
-    bz_record r = {.problem = p, .launch = NAN, .date = time(NULL)};
+    bz_outcome r = {.problem = p, .launch = NAN, .date = time(NULL)};
     snprintf(r.backend, sizeof r.backend, "%s", backend);
     snprintf(r.algorithm, sizeof r.algorithm, "%s", algorithm);
     snprintf(r.layout, sizeof r.layout, "%s", layout);
@@ -72,7 +72,7 @@ bz_record bz_record_of(const bz_problem *p, const char *backend, const char *alg
 }
 
 /* A pipe takes a record in pieces when it is full; the parent puts them together. */
-static void emit(const trial *t, const bz_record *r)
+static void emit(const trial *t, const bz_outcome *r)
 {
     const char *p = (const char *)r;
     for (size_t left = sizeof *r; left;) {
@@ -105,7 +105,7 @@ static bool is_finished(const trial *t, const char *backend, const char *algorit
                         const char *math)
 {
     for (int i = 0; i < t->task->n_finished; i++) {
-        const bz_record *r = &t->task->finished[i];
+        const bz_outcome *r = &t->task->finished[i];
         if (!strcmp(r->backend, backend) && !strcmp(r->layout, layout) && !strcmp(r->math, math) &&
             !strcmp(r->algorithm, algorithm))
             return true;
@@ -189,7 +189,7 @@ static int set_up(trial *t, bz_error *err)
 
 static void emit_family(const trial *t, const bz_family *f, bz_status status, const char *reason)
 {
-    bz_record r = bz_record_of(t->problem, f->backend, "", f->layout, f->math);
+    bz_outcome r = bz_outcome_of(t->problem, f->backend, "", f->layout, f->math);
     r.status = status;
     snprintf(r.reason, sizeof r.reason, "%s", reason);
     emit(t, &r);
@@ -549,7 +549,7 @@ static void run_variants(trial *t)
             continue;
         runner *r = &runners[n];
         *r = (runner){.trial = t, .variant = v, .throttles = bz_throttle_count()};
-        r->record = bz_record_of(t->problem, v->backend->name, v->algorithm, v->layout, v->math);
+        r->record = bz_outcome_of(t->problem, v->backend->name, v->algorithm, v->layout, v->math);
         r->record.chosen = v->chosen;
         snprintf(r->record.timing, sizeof r->record.timing, "%s", v->backend->timing);
         if (try_variant(t, r) || t->task->options->check_only) {

@@ -16,18 +16,18 @@ typedef struct bz_measure_task {
     const bz_family *families;
     int n;
     const bz_run_options *options; /* all values filled in */
-    const bz_record *finished;     /* variants that ended already, in an earlier child */
+    const bz_outcome *finished;    /* variants that ended already, in an earlier child */
     int n_finished;
     bz_blame *blame;
     double cache_bytes; /* last-level cache */
-    int pipe;           /* records go there, each a whole bz_record */
+    int pipe;           /* records go there, each a whole bz_outcome */
 } bz_measure_task;
 
 /* Runs the task to its end. Whatever can go wrong ends up in records. */
 void bz_measure(const bz_measure_task *task);
 
 /* A record for a variant, or with algorithm "" for a family. */
-bz_record bz_record_of(const bz_problem *p, const char *backend, const char *algorithm, const char *layout,
-                       const char *math);
+bz_outcome bz_outcome_of(const bz_problem *p, const char *backend, const char *algorithm, const char *layout,
+                         const char *math);
 
 #endif

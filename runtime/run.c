@@ -79,11 +79,11 @@ static void write_all(program *p, const char *data, size_t n)
 }
 
 /* A line per record, at once: whoever kills us loses the running variant only. */
-static void emit(void *context, const bz_record *r)
+static void emit(void *context, const bz_outcome *r)
 {
     program *p = context;
     bz_buf line = {0};
-    bz_record_json(r, &p->options.setting, p->system, &line);
+    bz_outcome_json(r, &p->options.setting, p->system, &line);
     write_all(p, bz_buf_text(&line), line.len);
     bz_buf_free(&line);
 }
@@ -273,15 +273,15 @@ static int run_all(program *p, bz_error *err)
 
 static int run_system(const program *p, bz_error *err)
 {
-    bz_system s;
+    bz_machine s;
     bz_buf out = {0};
-    bz_system_identify(&s);
-    if (p->measure && bz_system_measure(&s, p->options.setting.threads, err))
+    bz_machine_identify(&s);
+    if (p->measure && bz_machine_measure(&s, p->options.setting.threads, err))
         return -1;
     if (p->table)
-        bz_system_print(&s, &out);
+        bz_machine_print(&s, &out);
     else
-        bz_system_json(&s, &out);
+        bz_machine_json(&s, &out);
     fputs(bz_buf_text(&out), stdout);
     bz_buf_free(&out);
     return fflush(stdout) ? bz_fail(err, BZ_FAILED, "standard output cannot be written") : 0;
@@ -441,7 +441,7 @@ static int collect(program *p, int argc, char **argv, const bz_benchmark *const 
 
 static int run_program(program *p, int argc, char **argv, const bz_benchmark *const *benchmarks, bz_error *err)
 {
-    bz_system s;
+    bz_machine s;
     if (p->system_only)
         return run_system(p, err);
     if (collect(p, argc, argv, benchmarks, err))
@@ -452,7 +452,7 @@ static int run_program(program *p, int argc, char **argv, const bz_benchmark *co
     }
     if (!p->n_work)
         return bz_fail(err, BZ_USAGE, "there is nothing to run: name a problem, or see --help");
-    bz_system_identify(&s);
+    bz_machine_identify(&s);
     snprintf(p->system, sizeof p->system, "%s@%s", s.slug, s.stack);
     return run_all(p, err);
 }

@@ -84,9 +84,9 @@ typedef enum {
 
 enum { BZ_N_COUNTERS = 5 };
 
-/* The outcome of one variant. No pointers but the problem: a record passes through a pipe. Where a
+/* What became of one variant. No pointers but the problem: it passes through a pipe. Where a
  * whole family came to nothing, `algorithm` is empty. */
-typedef struct bz_record {
+typedef struct bz_outcome {
     const bz_problem *problem;
     char backend[16], algorithm[160], layout[16], math[16];
     bz_status status;
@@ -101,23 +101,23 @@ typedef struct bz_record {
     char timing[12];               /* "wall", "event-pair", "device", "cupti" */
     double counter[BZ_N_COUNTERS]; /* per call, NaN where the machine has none: see bz_counter_names */
     int64_t date;                  /* unix seconds */
-} bz_record;
+} bz_outcome;
 
 extern const char *const bz_counter_names[BZ_N_COUNTERS];
 
 /* ---- running -------------------------------------------------------------------------------- */
 
 struct bz_backend;
-struct bz_system;
+struct bz_machine;
 
-typedef struct bz_setting {
+typedef struct bz_run_setting {
     int threads; /* 0: one */
     bool cold;   /* operands come from memory, not from a cache */
     const char *clock;
-} bz_setting;
+} bz_run_setting;
 
 typedef struct bz_run_options {
-    bz_setting setting;
+    bz_run_setting setting;
     double sample_time;           /* seconds per sample; Google Benchmark finds the iterations for it. 0: 2 ms */
     double time_limit;            /* seconds of measuring per variant. 0: 0.1 */
     double precision;             /* wanted uncertainty of the median. 0: 0.005 */
@@ -128,7 +128,7 @@ typedef struct bz_run_options {
     bool check_only;                          /* run and check each variant once, measure nothing */
     const struct bz_backend *const *backends; /* ends with NULL; NULL: those built in */
     /* Called in the parent as soon as a variant is finished. */
-    void (*emit)(void *context, const bz_record *record);
+    void (*emit)(void *context, const bz_outcome *record);
     void *context;
 } bz_run_options;
 
@@ -141,7 +141,7 @@ int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_e
 double bz_launch_cost(const char *backend, const bz_run_options *options);
 
 /* Appends the record as one JSON line, with the new-line. `system` (may be NULL) is "slug@stack". */
-void bz_record_json(const bz_record *record, const bz_setting *setting, const char *system, bz_buf *out);
+void bz_outcome_json(const bz_outcome *record, const bz_run_setting *setting, const char *system, bz_buf *out);
 
 /* ---- the machine ---------------------------------------------------------------------------- */
 
@@ -157,7 +157,7 @@ typedef struct bz_bandwidth {
     double read, copy, copy_cold; /* bytes per second; a copy counts both directions */
 } bz_bandwidth;
 
-typedef struct bz_system {
+typedef struct bz_machine {
     char slug[64], stack[96]; /* "epyc-9xx4", "onednn2.6.3+openblas0.3.21" */
     char vendor[16], model_name[64];
     int family, model, stepping;
@@ -180,23 +180,23 @@ typedef struct bz_system {
     bz_rate flops[BZ_MAX_RATES];  /* by data type */
     bz_rate launch[BZ_MAX_RATES]; /* by backend */
     bz_bandwidth bandwidth[BZ_MAX_SIZES];
-} bz_system;
+} bz_machine;
 
 /* What this machine is. Runs no library's parallel code, so bz_run may follow. */
-void bz_system_identify(bz_system *s);
+void bz_machine_identify(bz_machine *s);
 
 /* Measures peak rates, bandwidths and the cost of an empty call, a few seconds in child processes. */
-int bz_system_measure(bz_system *s, int threads, bz_error *err);
+int bz_machine_measure(bz_machine *s, int threads, bz_error *err);
 
 /* {"v":1,"record":"system",…} on one line. */
-void bz_system_json(const bz_system *s, bz_buf *out);
+void bz_machine_json(const bz_machine *s, bz_buf *out);
 
 /* For people: aligned lines. */
-void bz_system_print(const bz_system *s, bz_buf *out);
+void bz_machine_print(const bz_machine *s, bz_buf *out);
 
 /* The slug for a processor: of its brand string where that names a product, else of the table of
  * families (a virtual machine often shows no more), else of the numbers. */
-void bz_system_slug(const char *vendor, const char *brand, int family, int model, int stepping, char out[64]);
+void bz_machine_slug(const char *vendor, const char *brand, int family, int model, int stepping, char out[64]);
 
 /* ---- main ----------------------------------------------------------------------------------- */
 

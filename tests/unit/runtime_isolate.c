@@ -157,11 +157,11 @@ static int enumerate_and_own(void *session, const char *layout, const char *math
 /* ---- running -------------------------------------------------------------------------------- */
 
 typedef struct kept {
-    bz_record record[40];
+    bz_outcome record[40];
     int n;
 } kept;
 
-static void keep(void *context, const bz_record *r)
+static void keep(void *context, const bz_outcome *r)
 {
     kept *k = context;
     assert_true(k->n < 40);
@@ -193,9 +193,9 @@ static kept run_one(const char *layout, bz_run_options o)
     return run(&layout, 1, o);
 }
 
-static const bz_record *find(const kept *k, const char *algorithm)
+static const bz_outcome *find(const kept *k, const char *algorithm)
 {
-    const bz_record *found = NULL;
+    const bz_outcome *found = NULL;
     for (int i = 0; i < k->n; i++)
         if (!strcmp(k->record[i].algorithm, algorithm)) {
             assert_null(found); /* one record each */
@@ -322,7 +322,7 @@ static void test_record_line(void **unused)
     assert_int_equal(bz_problem_parse("activation fn=relu x=64 dtype=f32", &p, &err), 0);
     k.record[0].problem = &p;
     k.record[0].date = 7;
-    bz_record_json(&k.record[0], &(bz_setting){.threads = 2, .cold = true}, "v@w", &line);
+    bz_outcome_json(&k.record[0], &(bz_run_setting){.threads = 2, .cold = true}, "v@w", &line);
     assert_string_equal(
         bz_buf_text(&line),
         "{\"v\":1,\"problem\":\"activation fn=relu x=64 dtype=f32\",\"backend\":\"fake\",\"algorithm\":\"\","

@@ -119,7 +119,7 @@ typedef struct tally {
 
 static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
 
-static void count(void *context, const bz_record *r)
+static void count(void *context, const bz_outcome *r)
 {
     tally *t = context;
     t->right += r->status == BZ_STATUS_OK;
@@ -192,9 +192,9 @@ static void test_cold(void **unused)
 }
 
 /* What cannot be done says why. */
-static void keep_reason(void *context, const bz_record *r)
+static void keep_reason(void *context, const bz_outcome *r)
 {
-    bz_record *out = context;
+    bz_outcome *out = context;
     *out = *r;
 }
 
@@ -218,7 +218,7 @@ static void test_unsupported(void **unused)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         bz_problem p;
         bz_error err;
-        bz_record r = {0};
+        bz_outcome r = {0};
         assert_int_equal(bz_problem_parse(CASES[i].text, &p, &err), 0);
         bz_family family = {&p, CASES[i].backend, CASES[i].layout, CASES[i].math};
         bz_run_options o = {.check_only = true, .emit = keep_reason, .context = &r};

@@ -6,7 +6,7 @@
 
 static const char *const STATUS[] = {"ok", "failed", "unsupported", "crashed", "timeout", "dropped"};
 
-static void put_stats(bz_json *j, const bz_record *r)
+static void put_stats(bz_json *j, const bz_outcome *r)
 {
     const bz_stats *s = &r->stats;
     bool any = s->n > 0; /* numbers that were not measured come out as null */
@@ -22,7 +22,7 @@ static void put_stats(bz_json *j, const bz_record *r)
     bz_json_key_num(j, "launch", r->launch);
 }
 
-static void put_meta(bz_json *j, const bz_record *r)
+static void put_meta(bz_json *j, const bz_outcome *r)
 {
     bz_json_key(j, "meta");
     bz_json_object(j);
@@ -34,7 +34,7 @@ static void put_meta(bz_json *j, const bz_record *r)
     bz_json_object_end(j);
 }
 
-void bz_record_json(const bz_record *r, const bz_setting *setting, const char *system, bz_buf *out)
+void bz_outcome_json(const bz_outcome *r, const bz_run_setting *setting, const char *system, bz_buf *out)
 {
     bz_buf problem = {0};
     bz_json j = bz_json_to(out, false);

@@ -61,7 +61,7 @@ static size_t add_word(const char *word, size_t n, char *out, size_t at, size_t 
     return at;
 }
 
-void bz_system_slug(const char *vendor, const char *brand, int family, int model, int stepping, char out[64])
+void bz_machine_slug(const char *vendor, const char *brand, int family, int model, int stepping, char out[64])
 {
     size_t at = 0;
     bool product = false;
@@ -92,7 +92,7 @@ void bz_system_slug(const char *vendor, const char *brand, int family, int model
 /* ---- processor ------------------------------------------------------------------------------ */
 
 #ifdef __x86_64__
-static void identify_processor(bz_system *s)
+static void identify_processor(bz_machine *s)
 {
     unsigned a, b, c, d, brand[12] = {0};
     __cpuid(0, a, b, c, d);
@@ -123,7 +123,7 @@ static void identify_processor(bz_system *s)
         s->model_name[--n] = 0;
 }
 #else
-static void identify_processor(bz_system *s)
+static void identify_processor(bz_machine *s)
 {
     FILE *f = fopen("/proc/cpuinfo", "r");
     char line[256];
@@ -144,7 +144,7 @@ static void identify_processor(bz_system *s)
 
 /* ---- topology ------------------------------------------------------------------------------- */
 
-static void identify_topology(bz_system *s)
+static void identify_topology(bz_machine *s)
 {
     static const hwloc_obj_type_t CACHES[BZ_MAX_CACHES] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
                                                            HWLOC_OBJ_L4CACHE};
@@ -173,7 +173,7 @@ static void identify_topology(bz_system *s)
 
 /* ---- software ------------------------------------------------------------------------------- */
 
-static void identify_software(bz_system *s)
+static void identify_software(bz_machine *s)
 {
     struct utsname u;
     bz_buf stack = {0};
@@ -196,18 +196,18 @@ static void identify_software(bz_system *s)
     bz_counters_explain(s->counters);
 }
 
-void bz_system_identify(bz_system *s)
+void bz_machine_identify(bz_machine *s)
 {
-    *s = (bz_system){0};
+    *s = (bz_machine){0};
     identify_processor(s);
     identify_topology(s);
     identify_software(s);
-    bz_system_slug(s->vendor, s->model_name, s->family, s->model, s->stepping, s->slug);
+    bz_machine_slug(s->vendor, s->model_name, s->family, s->model, s->stepping, s->slug);
 }
 
 /* ---- measuring ------------------------------------------------------------------------------ */
 
-static void keep_best(void *context, const bz_record *r)
+static void keep_best(void *context, const bz_outcome *r)
 {
     double *best = context;
     if (r->status == BZ_STATUS_OK && !(r->stats.median > *best))
@@ -229,7 +229,7 @@ static double fastest(const char *text, const char *backend, const bz_run_option
 }
 
 /* A product large enough to be limited by arithmetic, small enough to take milliseconds. */
-static int measure_flops(bz_system *s, const bz_run_options *o, bz_error *err)
+static int measure_flops(bz_machine *s, const bz_run_options *o, bz_error *err)
 {
     static const struct {
         const char *name, *backend, *dtype;
@@ -251,7 +251,7 @@ static int measure_flops(bz_system *s, const bz_run_options *o, bz_error *err)
     return 0;
 }
 
-static int measure_bandwidth(bz_system *s, bz_run_options *o, bz_error *err)
+static int measure_bandwidth(bz_machine *s, bz_run_options *o, bz_error *err)
 {
     double largest = 0;
     for (int i = 0; i < s->n_caches; i++)
@@ -277,7 +277,7 @@ static int measure_bandwidth(bz_system *s, bz_run_options *o, bz_error *err)
     return 0;
 }
 
-int bz_system_measure(bz_system *s, int threads, bz_error *err)
+int bz_machine_measure(bz_machine *s, int threads, bz_error *err)
 {
     bz_run_options o = {.setting.threads = threads, .time_limit = 0.1};
     for (const bz_backend *const *b = bz_builtin_backends; *b && s->n_launch < BZ_MAX_RATES; b++) {
@@ -299,7 +299,7 @@ static void put_rates(bz_json *j, const char *key, const bz_rate *rate, int n)
     bz_json_object_end(j);
 }
 
-static void put_measured(bz_json *j, const bz_system *s)
+static void put_measured(bz_json *j, const bz_machine *s)
 {
     bz_json_key(j, "measured");
     bz_json_object(j);
@@ -320,7 +320,7 @@ static void put_measured(bz_json *j, const bz_system *s)
     bz_json_object_end(j);
 }
 
-void bz_system_json(const bz_system *s, bz_buf *out)
+void bz_machine_json(const bz_machine *s, bz_buf *out)
 {
     bz_json j = bz_json_to(out, false);
     bz_json_object(&j);
@@ -366,7 +366,7 @@ static void line(bz_buf *out, const char *what)
     bz_buf_printf(out, "%-14s", what);
 }
 
-static void print_measured(const bz_system *s, bz_buf *out)
+static void print_measured(const bz_machine *s, bz_buf *out)
 {
     bz_unit_text a, b, c, d;
     line(out, "peak");
@@ -385,7 +385,7 @@ static void print_measured(const bz_system *s, bz_buf *out)
     }
 }
 
-void bz_system_print(const bz_system *s, bz_buf *out)
+void bz_machine_print(const bz_machine *s, bz_buf *out)
 {
     bz_unit_text text;
     line(out, "system");

@@ -32,7 +32,7 @@ static void test_slugs(void **unused)
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         char slug[64];
-        bz_system_slug(CASES[i].vendor, CASES[i].brand, CASES[i].family, CASES[i].model, CASES[i].stepping, slug);
+        bz_machine_slug(CASES[i].vendor, CASES[i].brand, CASES[i].family, CASES[i].model, CASES[i].stepping, slug);
         assert_string_equal(slug, CASES[i].slug);
     }
 }
@@ -40,22 +40,22 @@ static void test_slugs(void **unused)
 static void test_identity(void **unused)
 {
     (void)unused;
-    bz_system s, again;
+    bz_machine s, again;
     bz_buf json = {0}, text = {0};
     char host[256] = "";
-    bz_system_identify(&s);
-    bz_system_identify(&again);
+    bz_machine_identify(&s);
+    bz_machine_identify(&again);
     assert_string_equal(s.slug, again.slug);
     assert_string_equal(s.stack, again.stack);
     assert_true(s.slug[0] && !strpbrk(s.slug, " /@\"<"));
     assert_non_null(strstr(s.stack, "onednn"));
     assert_true(s.cores > 0 && s.threads >= s.cores && s.memory > 0 && s.n_caches > 0);
     assert_true(s.counters[0]);
-    bz_system_json(&s, &json);
+    bz_machine_json(&s, &json);
     assert_true(!strncmp(bz_buf_text(&json), "{\"v\":1,\"record\":\"system\",\"slug\":\"", 33));
     assert_int_equal(json.data[json.len - 1], '\n');
     assert_null(strstr(bz_buf_text(&json), "measured"));
-    bz_system_print(&s, &text);
+    bz_machine_print(&s, &text);
     assert_non_null(strstr(bz_buf_text(&text), s.slug));
     /* no host name, unless the machine is called like a word that stands there anyway */
     gethostname(host, sizeof host - 1);
