@@ -83,7 +83,9 @@ static int price(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
     }
     for (int i = 0; i < paths->n; i++) {
         bound_of(paths->item[i], b->models.layers[i], b->plan, prices, &bounds[i]);
-        b->incomplete |= bounds[i].total.unpriced > 0;
+        if (b->p.fuse || b->p.patterns)
+            bound_fuse(&bounds[i], i, b->models.layers[i], b->plan, prices);
+        b->incomplete |= bounds[i].total.unpriced > 0 || bounds[i].fused.missing > 0;
     }
     if (b->json)
         bound_json(bounds, paths->n, &b->head, out);

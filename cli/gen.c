@@ -28,6 +28,7 @@ static int generate(planning *p, const bz_list *paths, const char *folder, bool 
             bz_buf_printf(out, "; %d of %d problems are in the database (%.0f %% saved)", n - wanted, n,
                           100.0 * (n - wanted) / n);
         bz_buf_putc(out, '\n');
+        planning_groups(plan, out);
     }
     bz_perfdb_close(db);
     bz_plan_free(plan);

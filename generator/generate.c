@@ -43,17 +43,29 @@ static bool has_file(const bz_plan *plan, int layer)
     return false;
 }
 
+/* Of a group a line for each of its layers. Keys are made of kinds, words and numbers and hold no ';'. */
 static void put_heading(const bz_plan *plan, const bz_plan_layer *l, bz_buf *out)
 {
+    bz_arena arena = {0};
+    char *rest, *key = bz_arena_str(&arena, l->key + (l->pattern ? strlen(l->pattern) + 2 : 0));
     bz_buf_puts(out, "/* ");
-    put_comment(out, l->layer->key);
+    if (l->pattern) {
+        put_comment(out, l->pattern);
+        bz_buf_puts(out, ", in as few calls as possible:");
+    }
+    for (key = strtok_r(key, ";", &rest); key; key = strtok_r(NULL, ";", &rest)) {
+        bz_buf_puts(out, l->pattern ? "\n *   " : "");
+        put_comment(out, key + strspn(key, " "));
+    }
+    bz_arena_free(&arena);
     bz_buf_puts(out, "\n *\n");
     for (int i = 0; i < l->n_models; i++) {
         bz_buf_puts(out, " * ");
         put_comment(out, plan->model[l->models[i]]);
-        bz_buf_printf(out, ": %lld layer%s", (long long)l->uses[i], l->uses[i] == 1 ? "" : "s");
+        bz_buf_printf(out, ": %lld %s%s", (long long)l->uses[i], l->pattern ? "group" : "layer",
+                      l->uses[i] == 1 ? "" : "s");
         if (!i) {
-            bz_buf_puts(out, " (first ");
+            bz_buf_puts(out, l->pattern ? " (first ends in " : " (first ");
             put_comment(out, l->first_name);
             bz_buf_putc(out, ')');
         }
@@ -119,13 +131,15 @@ static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int 
     bz_json_object(j);
     snprintf(file, sizeof file, "%s.c", l->file);
     bz_json_key_str(j, "file", file);
-    bz_json_key_str(j, "key", l->layer->key);
+    if (l->pattern)
+        bz_json_key_str(j, "pattern", l->pattern);
+    bz_json_key_str(j, "key", l->key);
     bz_json_key(j, "models");
     bz_json_array(j);
     for (int i = 0; i < l->n_models; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "model", plan->model[l->models[i]]);
-        bz_json_key_int(j, "layers", l->uses[i]);
+        bz_json_key_int(j, l->pattern ? "groups" : "layers", l->uses[i]);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);

@@ -101,10 +101,15 @@ int lower_extent(const bz_type *t, int rank, int64_t *extent)
     return 0;
 }
 
+int64_t lower_param(const bz_layer *layer, const char *name, int64_t otherwise)
+{
+    const bz_param *p = bz_layer_param(layer, name);
+    return p && p->n == 1 ? p->v[0] : otherwise;
+}
+
 int64_t lower_int(const lowering *l, const char *name, int64_t otherwise)
 {
-    const bz_param *p = bz_layer_param(l->layer, name);
-    return p && p->n == 1 ? p->v[0] : otherwise;
+    return lower_param(l->layer, name, otherwise);
 }
 
 const char *lower_word(const lowering *l, const char *name, const char *otherwise)
@@ -226,14 +231,19 @@ static bool is_computable(bz_dtype t)
     return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_F64 || t == BZ_I8 || t == BZ_U8;
 }
 
+bz_dtype lower_dtype(bz_dtype has, bz_dtype wanted)
+{
+    if (!bz_dtype_is_float(has) || !wanted)
+        return has;
+    return wanted == BZ_I8 ? BZ_U8 : wanted;
+}
+
 static void choose_types(lowering *l, bz_dtype wanted)
 {
     const bz_type *x = lower_in(l, 0);
-    l->dtype = x ? x->dtype : l->layer->n_out ? l->layer->out[0].dtype : BZ_F32;
-    if (!bz_dtype_is_float(l->dtype) || !wanted)
-        return;
-    l->quantize = wanted == BZ_I8 || wanted == BZ_U8;
-    l->dtype = l->quantize ? BZ_U8 : wanted;
+    bz_dtype has = x ? x->dtype : l->layer->n_out ? l->layer->out[0].dtype : BZ_F32;
+    l->dtype = lower_dtype(has, wanted);
+    l->quantize = bz_dtype_is_float(has) && l->dtype == BZ_U8;
 }
 
 static int lower_one(lowering *l)
