@@ -64,8 +64,9 @@ static int fill(bound_job *b, const bz_list *paths, bz_error *err)
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
-        bz_warn(&bz_command_bound, "the database lacks %d problems: 'benanza bound %s%s' on that machine measures them",
-                n, paths->item[0], paths->n > 1 ? " …" : "");
+        bz_warn(&bz_command_bound,
+                "the database lacks %d problems: 'benanza bound %s%s%s' on that machine measures them", n,
+                b->p.fuse || b->p.patterns ? "--fuse " : "", paths->item[0], paths->n > 1 ? " …" : "");
         return 0;
     }
     return measure(b, err);

@@ -43,22 +43,36 @@ static bool has_file(const bz_plan *plan, int layer)
     return false;
 }
 
-/* Of a group a line for each of its layers. Keys are made of kinds, words and numbers and hold no ';'. */
-static void put_heading(const bz_plan *plan, const bz_plan_layer *l, bz_buf *out)
+/* The layers of a group, and what becomes of them. Keys and texts of problems hold no ';'. */
+static void put_group(const bz_plan_layer *l, bz_buf *out)
 {
     bz_arena arena = {0};
-    char *rest, *key = bz_arena_str(&arena, l->key + (l->pattern ? strlen(l->pattern) + 2 : 0));
-    bz_buf_puts(out, "/* ");
-    if (l->pattern) {
-        put_comment(out, l->pattern);
-        bz_buf_puts(out, ", in as few calls as possible:");
-    }
+    char *rest, *key = bz_arena_str(&arena, l->key + strlen(l->pattern) + 1);
+    put_comment(out, l->pattern);
+    bz_buf_puts(out, ": the layers\n");
     for (key = strtok_r(key, ";", &rest); key; key = strtok_r(NULL, ";", &rest)) {
-        bz_buf_puts(out, l->pattern ? "\n *   " : "");
-        put_comment(out, key + strspn(key, " "));
+        bz_buf_puts(out, " *  ");
+        put_comment(out, key);
+        bz_buf_putc(out, '\n');
+    }
+    for (int a = 0; a < l->lowering.n; a++) {
+        bz_buf_puts(out, a ? " * or\n" : " * as the calls\n");
+        for (int i = 0; i < l->lowering.alternative[a].n; i++)
+            bz_buf_printf(out, " *   %s\n", l->lowering.alternative[a].text[i]);
     }
     bz_arena_free(&arena);
-    bz_buf_puts(out, "\n *\n");
+}
+
+static void put_heading(const bz_plan *plan, const bz_plan_layer *l, bz_buf *out)
+{
+    bz_buf_puts(out, "/* ");
+    if (l->pattern) {
+        put_group(l, out);
+    } else {
+        put_comment(out, l->key);
+        bz_buf_putc(out, '\n');
+    }
+    bz_buf_puts(out, " *\n");
     for (int i = 0; i < l->n_models; i++) {
         bz_buf_puts(out, " * ");
         put_comment(out, plan->model[l->models[i]]);
