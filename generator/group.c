@@ -275,9 +275,10 @@ static int take_written(walk *w, int i)
             continue;
         bool along = f.kind == WRITTEN_ACTIVATION && x == w->current && !is_read(w, x, j + 1) &&
                      take_along(w, f.fn, f.alpha, f.beta);
-        if (!along && call_written(w, x, &f))
-            return 0;
-        return j - i + 1;
+        int before = w->l.n_steps;
+        if (along || !call_written(w, x, &f))
+            return j - i + 1;
+        w->l.n_steps = before;
     }
     return 0;
 }

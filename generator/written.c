@@ -340,10 +340,11 @@ bool written_identify(const bz_layers *layers, const int *layer, int n, bz_value
 {
     bz_arena arena = {0};
     table t;
-    bool good = layers->types[x].rank > 0;
+    const bz_type *type = &layers->types[x];
+    bool good = type->kind == BZ_TYPE_TENSOR && type->rank > 0 && bz_dtype_is_float(type->dtype);
     *out = (written){0};
     for (int r = 0; r < ROWS && good; r++) {
-        t.e = (evaluation){.layers = layers, .arena = &arena, .x = &layers->types[x], .axis = -1};
+        t.e = (evaluation){.layers = layers, .arena = &arena, .x = type, .axis = -1};
         double *row = add_value(&t.e, x);
         for (int c = 0; c < COLUMNS; c++)
             row[c] = t.x[r][c] = sample(r, c);
@@ -353,7 +354,7 @@ bool written_identify(const bz_layers *layers, const int *layer, int n, bz_value
             memcpy(t.y[r], t.e.value[t.e.n - 1], sizeof t.y[r]);
     }
     bz_arena_free(&arena);
-    if (!good || bz_type_elements(&layers->layer[layer[n - 1]].out[0]) != bz_type_elements(&layers->types[x]))
+    if (!good || bz_type_elements(&layers->layer[layer[n - 1]].out[0]) != bz_type_elements(type))
         return false;
     return t.e.axis < 0 ? !t.e.n_weights && find_activation(&t, out) : find_norm(&t, out);
 }
