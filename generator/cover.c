@@ -194,9 +194,10 @@ static void thin_out(cover *c)
 
 static void solve(cover *c)
 {
-    way start = {.covered = BZ_NEW(c->arena, uint64_t, c->words), .before = -1, .group = -1, .number = -1};
+    way *start = BZ_NEW(c->arena, way, 1);
+    *start = (way){.covered = BZ_NEW(c->arena, uint64_t, c->words), .before = -1, .group = -1, .number = -1};
     double alone = 0;
-    c->open = &start, c->n_open = 1, c->cap_open = 0;
+    c->open = start, c->n_open = 1, c->cap_open = 1;
     c->next = NULL, c->n_next = c->cap_next = 0;
     c->record = NULL, c->n_record = c->cap_record = 0;
     for (int at = 0, m = 0; at < c->n_layers; at++) {
