@@ -31,6 +31,7 @@ typedef struct bound_fused {
     bound_group *group;   /* those taken */
     int n, covered;       /* layers that they stand for */
     int modelled;         /* of those taken */
+    int unpriced;         /* layers that no group covers, either */
     int refused, missing; /* places that cannot be fewer calls, or have no record */
 } bound_fused;
 

@@ -6,9 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void keep_groups(bound_fused *f, const bz_layers *layers, const bz_plan_place *place,
-                        const bz_layer_price *price, const bool *taken, int n, const bz_plan_layer *items)
+static void keep_groups(bound *b, const bz_layers *layers, const bz_plan_place *place, const bz_layer_price *price,
+                        const bool *taken, int n, const bz_plan_layer *items)
 {
+    bound_fused *f = &b->fused;
+    f->unpriced = b->total.unpriced;
     f->group = bz_alloc((size_t)n + 1, sizeof *f->group);
     for (int g = 0; g < n; g++) {
         if (!taken[g])
@@ -17,6 +19,8 @@ static void keep_groups(bound_fused *f, const bz_layers *layers, const bz_plan_p
             (bound_group){items[place[g].group].pattern, layers->layer, place[g].layer, place[g].n, price[g]};
         f->covered += place[g].n;
         f->modelled += price[g].provenance == BZ_PROVENANCE_MODELLED;
+        for (int i = 0; i < place[g].n; i++)
+            f->unpriced -= isnan(b->seconds[place[g].layer[i]]) != 0;
     }
 }
 
@@ -39,6 +43,6 @@ void bound_fuse(bound *b, int model, const bz_layers *layers, const bz_plan *pla
         b->fused.missing += item->lowering.n && !price[g].alternative && price[g].missing;
     }
     b->fused.seconds = bz_cover(layers->n, b->seconds, n, group, taken, &arena);
-    keep_groups(&b->fused, layers, place, price, taken, n, items);
+    keep_groups(b, layers, place, price, taken, n, items);
     bz_arena_free(&arena);
 }

@@ -182,7 +182,7 @@ static void put_fused(const bound *b, bz_buf *out)
     bz_unit_text time;
     if (!f->wanted)
         return;
-    bz_buf_printf(out, "  fused %s%s: %d groups stand for %d layers", b->total.unpriced ? "≥ " : "",
+    bz_buf_printf(out, "  fused %s%s: %d groups stand for %d layers", f->unpriced ? "≥ " : "",
                   bz_units_time(time, f->seconds), f->n, f->covered);
     if (f->modelled)
         bz_buf_printf(out, ", %d of them modelled", f->modelled);
@@ -242,6 +242,7 @@ static void json_fused(const bound_fused *f, bz_json *j)
     bz_json_key(j, "fused");
     bz_json_object(j);
     bz_json_key_num(j, "sequential", f->seconds);
+    bz_json_key_bool(j, "complete", !f->unpriced);
     bz_json_key_int(j, "missing", f->missing);
     bz_json_key_int(j, "refused", f->refused);
     bz_json_key(j, "groups");

@@ -9,7 +9,6 @@ typedef struct {
     const bz_layers *layers;
     const int *layer;
     int n;
-    bz_dtype wanted;
     const bz_layer *head; /* began the last call; NULL where that is no layer of the model's */
     bz_value_id current;  /* made by the last call */
     bool modelled;
@@ -166,7 +165,7 @@ static bool take_operand(walk *w, const bz_layer *l, size_t row)
 static bool take_activation(walk *w, const bz_layer *l)
 {
     bz_lowering low;
-    bz_lower(l, w->wanted, w->l.arena, &low);
+    bz_lower(l, w->l.wanted, w->l.arena, &low);
     if (l->node->in[0] != w->current || !low.n || low.alternative[0].n != 1 ||
         low.alternative[0].problem->kind != BZ_PROBLEM_ACTIVATION)
         return false;
@@ -253,7 +252,7 @@ static int call_written(walk *w, bz_value_id v, const written *f)
 {
     const bz_type *x = &w->layers->types[v];
     w->head = NULL;
-    w->l.dtype = lower_dtype(x->dtype, w->wanted);
+    w->l.dtype = lower_dtype(x->dtype, w->l.wanted);
     if (w->l.n_steps + 5 > MAX_STEPS)
         return -1;
     if (f->kind == WRITTEN_ACTIVATION)
@@ -289,7 +288,7 @@ static int take_written(walk *w, int i)
 static int call_layer(walk *w, const bz_layer *l, int choice)
 {
     bz_lowering low;
-    bz_lower(l, w->wanted, w->l.arena, &low);
+    bz_lower(l, w->l.wanted, w->l.arena, &low);
     if (!low.free && choice >= low.n)
         return lower_no(&w->l, bz_arena_printf(w->l.arena, "%s: %s", l->kind, low.why ? low.why : "no benchmark"));
     if (w->l.n_steps && !w->why && !low.free)
@@ -327,7 +326,7 @@ static int calls_alone(const walk *w)
     int n = 0;
     for (int i = 0; i < w->n; i++) {
         bz_lowering low;
-        bz_lower(&w->layers->layer[w->layer[i]], w->wanted, w->l.arena, &low);
+        bz_lower(&w->layers->layer[w->layer[i]], w->l.wanted, w->l.arena, &low);
         n += low.free ? 0 : low.n ? low.alternative[0].n : 1;
     }
     return n;
@@ -338,7 +337,7 @@ void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dty
     bz_problem steps[MAX_STEPS];
     bz_lowering first;
     walk w = {
-        .l = {.arena = arena, .step = steps}, .layers = layers, .layer = match->layer, .n = match->n, .wanted = dtype};
+        .l = {.wanted = dtype, .arena = arena, .step = steps}, .layers = layers, .layer = match->layer, .n = match->n};
     *out = (bz_lowering){0};
     w.l.layer = &layers->layer[match->layer[0]];
     bz_lower(w.l.layer, dtype, arena, &first);

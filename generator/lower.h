@@ -10,6 +10,7 @@ enum { MAX_ALTERNATIVES = 4, MAX_STEPS = 72 };
 
 typedef struct lowering {
     const bz_layer *layer;
+    bz_dtype wanted;                  /* by the user; BZ_UNDEFINED: as the model has it */
     bz_dtype dtype, dtype_w, dtype_y; /* of the layer's first operand, weights and result after the user's choice */
     bool quantize;
     bz_arena *arena;

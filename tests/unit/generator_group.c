@@ -234,6 +234,9 @@ static void attention(void **state)
          SCALED " dtype=f32; binary fn=add a=1x2x5x5 b=1x1x1x5 dtype=f32; " REST},
         {"attention", HEADS, "MatMul Q,K a; Mul a,r b; Add b,F c; Softmax c d; MatMul d,V y",
          "matmul a=2x5x4 b=2x4x5 constant=0 post=linear:2:0,add dtype=f32; " REST},
+        {"attention", HEADS, /* a choice has no call: a copy stands in, as it does by itself */
+         "Greater F,M g; MatMul Q,K a; Div a,r b; Where g,b,F c; Softmax c d; MatMul d,V y",
+         SCALED " dtype=f32; copy read=450 write=200 dtype=u8; " REST},
         {"attention", HEADS, "MatMul Q,K a; Softmax a b; MatMul b,V y", "no: no call takes softmax along"},
         {"add+layernorm", "X=2x8 Z=2x8 s=8 b=8", "Add X,Z a; LayerNormalization a,s,b y",
          "no: no call takes layernorm along"},
