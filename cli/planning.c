@@ -68,12 +68,13 @@ void planning_groups(const bz_plan *plan, bz_buf *out)
         if (item[i].pattern && item[i].lowering.n)
             groups++, places += item[i].count;
     if (places)
-        bz_buf_printf(out, "  fused: %d unique groups of layers in %lld places\n", groups, (long long)places);
+        bz_buf_printf(out, "  fused: %d unique group%s of layers in %lld place%s\n", groups, groups == 1 ? "" : "s",
+                      (long long)places, places == 1 ? "" : "s");
     for (int i = 0; i < n; i++)
         if (item[i].pattern && !item[i].lowering.n) {
             bz_buf_puts(out, "  not fused: ");
             bz_buf_clean(out, item[i].pattern);
-            bz_buf_printf(out, " in %lld places: ", (long long)item[i].count);
+            bz_buf_printf(out, " in %lld place%s: ", (long long)item[i].count, item[i].count == 1 ? "" : "s");
             bz_buf_clean(out, item[i].lowering.why);
             bz_buf_putc(out, '\n');
         }
