@@ -4,6 +4,8 @@
 #include "generator/lower.h"
 #include "generator/written.h"
 
+#include <math.h>
+
 typedef struct {
     lowering l; /* its steps are the calls */
     const bz_layers *layers;
@@ -61,11 +63,14 @@ static bool take_along(walk *w, bz_fn fn, float alpha, float beta)
     return true;
 }
 
-/* A product to whose result nothing was done yet but adding the bias. */
+/* A product to whose result nothing was done yet but adding a bias that is known ahead of time. */
 static bool is_bare(walk *w)
 {
     const bz_problem *call = last_call(w);
-    return call && is_product(call) && (!call->post[0].fn || (call->post[0].fn == BZ_FN_BIAS && !call->post[1].fn));
+    const bz_layer *l = w->head;
+    bool known = !l || l->n_in < 3 || l->in[2].kind == BZ_TYPE_NONE || l->in_constant[2];
+    return known && call && is_product(call) &&
+           (!call->post[0].fn || (call->post[0].fn == BZ_FN_BIAS && !call->post[1].fn));
 }
 
 static bool has_constant_weights(const walk *w)
@@ -142,7 +147,8 @@ static bool take_scalar(walk *w, const bz_layer *l, int other)
     if (!adds && fn != BZ_FN_MUL && fn != BZ_FN_DIV)
         return false;
     double alpha = adds ? 1 : fn == BZ_FN_DIV ? 1 / v : v, beta = !adds ? 0 : fn == BZ_FN_SUB ? -v : v;
-    return take_along(w, BZ_FN_LINEAR, (float)alpha, (float)beta);
+    bool fits = isfinite((float)alpha) && isfinite((float)beta) && (float)alpha != 0;
+    return fits && take_along(w, BZ_FN_LINEAR, (float)alpha, (float)beta);
 }
 
 static bool take_operand(walk *w, const bz_layer *l, size_t row)
@@ -320,7 +326,7 @@ static int walk_on(walk *w, int choice)
     return 0;
 }
 
-/* Calls that the layers take by themselves, each by its first alternative; -1 where one cannot run. */
+/* Calls that the layers take by themselves, each by its first alternative. */
 static int calls_alone(const walk *w)
 {
     int n = 0;

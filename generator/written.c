@@ -272,7 +272,7 @@ static bool find_activation(const table *t, written *out)
         }
     for (int s = 0; s < t->e.n_scalars; s++)
         for (size_t i = 0; i < sizeof BY_SCALAR / sizeof *BY_SCALAR; i++)
-            if (t->e.scalar[s] != 0 && is_function(t, BY_SCALAR[i], t->e.scalar[s], 0)) {
+            if ((float)t->e.scalar[s] != 0 && is_function(t, BY_SCALAR[i], t->e.scalar[s], 0)) {
                 out->fn = BY_SCALAR[i], out->alpha = (float)t->e.scalar[s], out->beta = 0;
                 return true;
             }

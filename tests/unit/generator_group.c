@@ -339,6 +339,7 @@ static void by_structure(void **state)
         /* weights that come in while running cannot be scaled before */
         {"dynamic", "X=1x4x6x6 W=8x4x1x1 s=8 t=8 m=8 v=8", "Conv X,W a; BatchNormalization a,s,t,m,v y",
          "no: no call takes batchnorm along"},
+        {"conv+mul", IN_CONV "B=8", "Conv X,w,B a; Mul a,c y", "no: no call takes mul along"},
         {"add+relu", "X=2x8 Z=2x8", "Add X,Z a; Relu a y", "binary fn=add a=2x8 b=2x8 post=relu dtype=f32"},
         {"relu+silu", IN_CONV, "Conv X,w a; Relu a d; Sigmoid d e; Mul d,e y", CONV "relu,swish:1 dtype=f32"},
     };
