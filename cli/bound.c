@@ -64,8 +64,9 @@ static int fill(bound_job *b, const bz_list *paths, bz_error *err)
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
-        bz_warn(&bz_command_bound, "the database lacks %d problems: 'benanza bound %s%s' on that machine measures them",
-                n, paths->item[0], paths->n > 1 ? " …" : "");
+        bz_warn(&bz_command_bound,
+                "the database lacks %d problems: 'benanza bound %s%s%s' on that machine measures them", n,
+                b->p.fuse || b->p.patterns ? "--fuse " : "", paths->item[0], paths->n > 1 ? " …" : "");
         return 0;
     }
     return measure(b, err);
@@ -83,7 +84,9 @@ static int price(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
     }
     for (int i = 0; i < paths->n; i++) {
         bound_of(paths->item[i], b->models.layers[i], b->plan, prices, &bounds[i]);
-        b->incomplete |= bounds[i].total.unpriced > 0;
+        if (b->p.fuse || b->p.patterns)
+            bound_fuse(&bounds[i], i, b->models.layers[i], b->plan, prices);
+        b->incomplete |= bounds[i].total.unpriced > 0 || bounds[i].fused.missing > 0;
     }
     if (b->json)
         bound_json(bounds, paths->n, &b->head, out);

@@ -77,6 +77,8 @@ static bound_total sum_graph(bound *b, const bz_layer *layers, int n, double tim
         if (layers[i].n_bodies) {
             bound_total inner = sum_bodies(b, &layers[i], times, plan, prices);
             add_total(&t, &inner, 1);
+            if (layers == b->graph)
+                b->seconds[i] = inner.seconds;
             continue;
         }
         const bz_plan_layer *item =
@@ -90,19 +92,26 @@ static bound_total sum_graph(bound *b, const bz_layer *layers, int n, double tim
         bz_prices_layer(prices, item, &l.price);
         count_layer(&t, &l);
         keep(b, &l);
+        if (layers == b->graph)
+            b->seconds[i] = l.price.seconds;
     }
     return t;
 }
 
 void bound_of(const char *model, const bz_layers *layers, const bz_plan *plan, const bz_prices *prices, bound *b)
 {
-    *b = (bound){.model = model};
+    *b = (bound){.model = model, .graph = layers->layer};
+    b->seconds = bz_alloc((size_t)layers->n + 1, sizeof *b->seconds);
+    for (int i = 0; i < layers->n; i++)
+        b->seconds[i] = 0;
     b->total = sum_graph(b, layers->layer, layers->n, 1, plan, prices);
 }
 
 void bound_free(bound *b)
 {
     free(b->layer);
+    free(b->seconds);
+    free(b->fused.group);
 }
 
 /* ---- for people ----------------------------------------------------------------------------- */
@@ -167,6 +176,21 @@ static void put_unpriced(const bound *b, bz_buf *out)
         bz_buf_printf(out, "  and %d more\n", n - 10);
 }
 
+static void put_fused(const bound *b, bz_buf *out)
+{
+    const bound_fused *f = &b->fused;
+    bz_unit_text time;
+    if (!f->wanted)
+        return;
+    bz_buf_printf(out, "  fused %s%s: %d groups stand for %d layers", f->unpriced ? "≥ " : "",
+                  bz_units_time(time, f->seconds), f->n, f->covered);
+    if (f->modelled)
+        bz_buf_printf(out, ", %d of them modelled", f->modelled);
+    if (f->missing)
+        bz_buf_printf(out, "; %d more have no record", f->missing);
+    bz_buf_putc(out, '\n');
+}
+
 void bound_text(const bound *b, const bound_head *head, bz_buf *out)
 {
     const bound_total *t = &b->total;
@@ -174,6 +198,7 @@ void bound_text(const bound *b, const bound_head *head, bz_buf *out)
     bz_buf_clean(out, b->model);
     bz_buf_printf(out, ": sequential bound as written %s%s\n", t->unpriced ? "≥ " : "",
                   bz_units_time(time, t->seconds));
+    put_fused(b, out);
     bz_buf_puts(out, "  on ");
     bz_buf_clean(out, head->system);
     bz_buf_printf(out, ", %d thread%s, %s cache\n", head->setting.threads, head->setting.threads == 1 ? "" : "s",
@@ -212,6 +237,38 @@ static void json_layer(const bound_layer *l, bz_json *j)
     bz_json_object_end(j);
 }
 
+static void json_fused(const bound_fused *f, bz_json *j)
+{
+    bz_json_key(j, "fused");
+    bz_json_object(j);
+    bz_json_key_num(j, "sequential", f->seconds);
+    bz_json_key_bool(j, "complete", !f->unpriced);
+    bz_json_key_int(j, "missing", f->missing);
+    bz_json_key_int(j, "refused", f->refused);
+    bz_json_key(j, "groups");
+    bz_json_array(j);
+    for (int g = 0; g < f->n; g++) {
+        const bound_group *group = &f->group[g];
+        bz_json_object(j);
+        bz_json_key_str(j, "pattern", group->pattern);
+        bz_json_key_num(j, "seconds", group->price.seconds);
+        bz_json_key_str(j, "provenance", how(&group->price));
+        bz_json_key(j, "layers");
+        bz_json_array(j);
+        for (int i = 0; i < group->n; i++)
+            bz_json_str(j, group->graph[group->layer[i]].name);
+        bz_json_array_end(j);
+        bz_json_key(j, "problems");
+        bz_json_array(j);
+        for (int i = 0; i < group->price.alternative->n; i++)
+            bz_json_str(j, group->price.alternative->text[i]);
+        bz_json_array_end(j);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
 void bound_json(const bound *b, int n, const bound_head *head, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
@@ -236,6 +293,8 @@ void bound_json(const bound *b, int n, const bound_head *head, bz_buf *out)
         bz_json_key_int(&j, "free", t->free);
         bz_json_key_int(&j, "noisy", t->noisy);
         bz_json_key_num(&j, "macs_measured", t->macs > 0 ? t->macs_measured / t->macs : 1);
+        if (b[i].fused.wanted)
+            json_fused(&b[i].fused, &j);
         bz_json_key(&j, "layers");
         bz_json_array(&j);
         for (int k = 0; k < b[i].n; k++)
