@@ -229,10 +229,20 @@ static void test_unsupported(void **unused)
     }
 }
 
+/* oneDNN's cache of primitives takes one layout of 1x1 images for the other: it is off. */
+static void test_cached_primitive(void **unused)
+{
+    (void)unused;
+    tally t = run("conv x=1x960x1x1 w=240x960x1x1 dtype=f32", false, 1);
+    assert_string_equal(t.last, "");
+    assert_int_equal(t.wrong, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_layouts),     cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_cached_primitive),
+        cmocka_unit_test(test_layouts),   cmocka_unit_test(test_threads),
         cmocka_unit_test(test_cold),      cmocka_unit_test(test_unsupported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
