@@ -371,20 +371,33 @@ void param_axes(call *c, const char *name, const int *v, int n)
     param_ints(c, name, wide, n);
 }
 
-void param_text(call *c, const char *name, const char *text)
+static void param_shared_text(call *c, const char *name, const char *text)
 {
     bz_param *p = new_param(c, name);
     if (p)
-        p->text = bz_arena_str(c->arena, text);
+        p->text = text;
 }
 
+void param_text(call *c, const char *name, const char *text)
+{
+    param_shared_text(c, name, bz_arena_str(c->arena, text));
+}
+
+/* The shortest text is found by trial, which takes long; a model has few such numbers, each in many
+ * places: the last ones are remembered. */
 void param_real(call *c, const char *name, double v)
 {
-    char text[32];
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if ((float)strtod(text, NULL) == (float)v)
-            break;
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    real_text *known = &c->inf->reals[(bits ^ bits >> 52 ^ bits >> 29) % N_REALS];
+    if (!known->text || known->bits != bits) {
+        char text[32];
+        for (int digits = 6; digits <= 17; digits++) {
+            snprintf(text, sizeof text, "%.*g", digits, v);
+            if ((float)strtod(text, NULL) == (float)v)
+                break;
+        }
+        *known = (real_text){bits, bz_arena_str(c->arena, text)};
     }
-    param_text(c, name, text);
+    param_shared_text(c, name, known->text);
 }
