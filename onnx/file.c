@@ -89,12 +89,15 @@ void file_unmap(bz_model_file *file)
         munmap((void *)file->data, file->size);
     if (file->folder >= 0)
         close(file->folder);
+    if (file->external && file->external_fd >= 0)
+        close(file->external_fd);
     file->mapped = false;
     file->folder = -1;
+    file->external = NULL;
 }
 
 /* Component by component with O_NOFOLLOW: neither "..", nor a link, nor a race leads outside. */
-int file_open_external(const bz_model_file *file, const char *path, bz_error *err)
+static int open_external(const bz_model_file *file, const char *path, bz_error *err)
 {
     if (path[0] == '/')
         return bz_fail(err, BZ_BAD_INPUT, "external data '%s' is an absolute path: it must lie beside the model", path);
@@ -136,4 +139,18 @@ int file_open_external(const bz_model_file *file, const char *path, bz_error *er
         return bz_fail(err, BZ_BAD_INPUT, "external data '%s' is not a regular file", path);
     }
     return at >= 0 ? at : -2;
+}
+
+int file_external(bz_model_file *file, const char *path, bz_error *err)
+{
+    if (path == file->external)
+        return file->external_fd;
+    int fd = open_external(file, path, err);
+    if (fd == -1)
+        return -1;
+    if (file->external && file->external_fd >= 0)
+        close(file->external_fd);
+    file->external = path;
+    file->external_fd = fd;
+    return fd;
 }

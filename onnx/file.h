@@ -15,6 +15,8 @@ typedef struct bz_model_file {
     size_t size;
     bool mapped;
     int folder; /* descriptor of the folder that external data is looked up in, or -1 */
+    const char *external; /* the last external file that was asked for: many tensors lie in one */
+    int external_fd;      /* its descriptor, or -2 */
     int values_cap, symbols_cap;
     bz_map symbols; /* named dimensions */
     bz_map words;   /* operator types, domains, attribute names -> word[] */
@@ -29,8 +31,9 @@ typedef struct bz_model_file {
 int file_map(const char *path, bz_model_file *file, bz_error *err);
 void file_unmap(bz_model_file *file);
 
-/* Opens external data below the model's folder, without following any link. Returns a descriptor, -1
- * with err filled when the path leaves the folder, -2 when the file is just not there. */
-int file_open_external(const bz_model_file *file, const char *path, bz_error *err);
+/* Opens external data below the model's folder, without following any link. Returns a descriptor, which
+ * stays the file's; -1 with err filled when the path leaves the folder, -2 when the file is just not
+ * there. Equal paths are the same pointer. */
+int file_external(bz_model_file *file, const char *path, bz_error *err);
 
 #endif

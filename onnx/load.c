@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 bz_dim bz_model_symbol(bz_model *model)
 {
@@ -81,17 +80,10 @@ static int build_model(builder *b, slice m)
 /* External paths are judged at once, not only when somebody wants the data. */
 static int check_external(const bz_model *m, bz_error *err)
 {
-    const char *last = NULL;
     for (int i = 0; i < m->n_values; i++) {
         const bz_tensor *t = m->values[i].init;
-        if (!t || !t->external || (last && !strcmp(last, t->external)))
-            continue;
-        last = t->external;
-        int fd = file_open_external(m->file, t->external, err);
-        if (fd == -1)
+        if (t && t->external && file_external(m->file, t->external, err) == -1)
             return bz_fail_in(err, "tensor '%s'", t->name);
-        if (fd >= 0)
-            close(fd);
     }
     return 0;
 }

@@ -143,7 +143,7 @@ static int read_inline(const bz_model *model, const bz_tensor *t, sink *s, bz_er
 
 static int read_external(const bz_model *model, const bz_tensor *t, sink *s, bz_error *err)
 {
-    int fd = file_open_external(model->file, t->external, err);
+    int fd = file_external(model->file, t->external, err);
     if (fd == -1)
         return -1;
     if (fd < 0)
@@ -152,7 +152,6 @@ static int read_external(const bz_model *model, const bz_tensor *t, sink *s, bz_
     size_t size = (size_t)t->n * (size_t)bz_dtype_bits(t->dtype) / 8;
     uint8_t *data = bz_alloc(size, 1);
     ssize_t got = pread(fd, data, size, (off_t)t->external_offset);
-    close(fd);
     if (got == (ssize_t)size && (t->external_size < 0 || (size_t)t->external_size >= size))
         put_raw(s, data, size);
     if (t->external_size >= 0 && (size_t)t->external_size > size)
