@@ -13,8 +13,10 @@ typedef struct slice {
 typedef struct bz_model_file {
     const uint8_t *data;
     size_t size;
-    bool mapped;
-    int folder; /* descriptor of the folder that external data is looked up in, or -1 */
+    bool mapped;          /* data is a mapping; else it is `buffer`, or the caller's */
+    void *buffer;         /* of a small file */
+    const char *path;     /* NULL: not from a file */
+    int folder;           /* descriptor of the folder that external data is looked up in, or -1 until there is any */
     const char *external; /* the last external file that was asked for: many tensors lie in one */
     int external_fd;      /* its descriptor, or -2 */
     int values_cap, symbols_cap;
@@ -27,7 +29,8 @@ typedef struct bz_model_file {
     bz_map function_names; /* "domain\0name\0overload" -> index */
 } bz_model_file;
 
-/* Maps a regular file. An empty file, a folder, or what is plainly something else is refused by name. */
+/* Maps a regular file, or reads a small one. An empty file, a folder, or what is plainly something else
+ * is refused by name. `path` is kept. */
 int file_map(const char *path, bz_model_file *file, bz_error *err);
 void file_unmap(bz_model_file *file);
 

@@ -94,6 +94,7 @@ static int parse(bz_model_file *file, const char *path, bz_model **model, bz_err
     bz_model *m = bz_alloc(1, sizeof *m);
     *m = (bz_model){.file = file, .file_size = file->size};
     m->path = bz_arena_str(&m->arena, path);
+    file->path = file->path ? m->path : NULL;
     builder b = {.model = m, .arena = &m->arena, .err = err};
     int failed = build_model(&b, (slice){file->data, file->size}) || check_external(m, err);
     if (failed) {
@@ -109,7 +110,6 @@ int bz_model_load(const char *path, bz_model **model, bz_error *err)
 {
     *model = NULL;
     bz_model_file *file = bz_alloc(1, sizeof *file);
-    *file = (bz_model_file){.folder = -1};
     if (file_map(path, file, err)) {
         free(file);
         return -1;
