@@ -9,6 +9,12 @@
 #include "onnx/file.h"
 #include "onnx/wire.h"
 
+/* Messages or texts, one after the other. */
+typedef struct {
+    slice *at;
+    size_t n, cap;
+} slices;
+
 /* A graph under construction, or an outer one that it may read from. */
 typedef struct scope {
     struct scope *outer;
@@ -16,6 +22,7 @@ typedef struct scope {
     bz_value_id first; /* its own values are first .. first + names */
     bz_value_id *captures;
     int n_captures, captures_cap;
+    slices reads, attrs; /* of all nodes: names and messages */
 } scope;
 
 typedef struct builder {

@@ -398,9 +398,9 @@ enum { N_ATTR_KINDS = sizeof ATTR_KINDS / sizeof *ATTR_KINDS };
 enum { FEW_INTS = 16 };
 
 typedef struct {
-    uint32_t seen; /* bit for each field */
-    wire_field last[ATTR_FIELDS];
-    size_t count[ATTR_FIELDS]; /* valid where seen */
+    uint32_t seen;                /* bit for each field */
+    wire_field last[ATTR_FIELDS]; /* not of the integers */
+    size_t count[ATTR_FIELDS];    /* of lists of texts and messages; valid where seen */
     int64_t ints[FEW_INTS];
     size_t n_ints; /* more than FEW_INTS: read them again */
 } attr_fields;
@@ -415,6 +415,11 @@ static int read_attr(builder *b, slice m, attr_fields *a)
     while ((more = wire_next(&r, &f, b->err)) > 0) {
         if (f.number >= ATTR_FIELDS)
             continue;
+        if (f.number == ATTR_INTS && f.type == 0 && a->n_ints < FEW_INTS) {
+            a->ints[a->n_ints++] = (int64_t)f.value;
+            a->seen |= 1u << ATTR_INTS;
+            continue;
+        }
         a->last[f.number] = f;
         a->count[f.number] = a->seen >> f.number & 1 ? a->count[f.number] + 1 : 1;
         a->seen |= 1u << f.number;
