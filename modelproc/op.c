@@ -13,7 +13,7 @@ enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
 
 static bool names(const op *o, const char *domain, const char *name)
 {
-    return !strcmp(o->name, name) && !strcmp(o->domain ? o->domain : "", domain);
+    return o->name[0] == name[0] && !strcmp(o->name, name) && !strcmp(o->domain ? o->domain : "", domain);
 }
 
 static const op *search(const char *domain, const char *name)

@@ -10,6 +10,8 @@ typedef struct slice {
     size_t size;
 } slice;
 
+enum { RECENT = 64 };
+
 typedef struct bz_model_file {
     const uint8_t *data;
     size_t size;
@@ -24,7 +26,8 @@ typedef struct bz_model_file {
     bz_map words;   /* operator types, domains, attribute names -> word[] */
     const char **word;
     int words_cap;
-    slice *functions; /* FunctionProtos */
+    bz_str recent[RECENT]; /* words that were met last, found without the map */
+    slice *functions;      /* FunctionProtos */
     int n_functions;
     bz_map function_names; /* "domain\0name\0overload" -> index */
 } bz_model_file;
