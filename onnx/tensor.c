@@ -33,13 +33,18 @@ static double bits_to_double(uint64_t bits)
     return d;
 }
 
-/* Little-endian bytes -> number, for element types of whole bytes. */
-static uint64_t load_bits(const uint8_t *p, int bytes)
+static inline uint64_t load_bytes(const uint8_t *p, int bytes)
 {
     uint64_t v = 0;
     for (int i = 0; i < bytes; i++)
         v |= (uint64_t)p[i] << (8 * i);
     return v;
+}
+
+/* Little-endian bytes -> number, for element types of whole bytes. What is usual becomes one load. */
+static uint64_t load_bits(const uint8_t *p, int bytes)
+{
+    return bytes == 8 ? load_bytes(p, 8) : bytes == 4 ? load_bytes(p, 4) : load_bytes(p, bytes);
 }
 
 static int64_t to_int(bz_dtype t, uint64_t bits)
