@@ -338,6 +338,36 @@ int broadcast(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *di
     return 0;
 }
 
+bz_type type_join(call *c, const bz_type *a, const bz_type *b)
+{
+    bz_type t = *a;
+    if (a->kind == BZ_TYPE_NONE || b->kind == BZ_TYPE_NONE)
+        return a->kind == BZ_TYPE_NONE ? *b : *a;
+    if (a->kind != b->kind && a->kind == BZ_TYPE_OPTIONAL && a->elem) /* empty at first, filled on the way */
+        return type_join(c, a->elem, b);
+    if (a->kind != b->kind && b->kind == BZ_TYPE_OPTIONAL && b->elem)
+        return type_join(c, a, b->elem);
+    if (a->kind != b->kind)
+        return (bz_type){.rank = -1};
+    if (!t.dtype)
+        t.dtype = b->dtype;
+    if (a->elem && b->elem) {
+        bz_type *elem = BZ_NEW(c->arena, bz_type, 1);
+        *elem = type_join(c, a->elem, b->elem);
+        t.elem = elem;
+    }
+    if (a->rank != b->rank) {
+        t.rank = -1;
+        t.dims = NULL;
+        return t;
+    }
+    bz_dim *dims = new_dims(c, a->rank > 0 ? a->rank : 0);
+    for (int i = 0; i < a->rank; i++)
+        dims[i] = a->dims[i] == b->dims[i] ? a->dims[i] : new_symbol(c);
+    t.dims = dims;
+    return t;
+}
+
 /* ---- parameters ----------------------------------------------------------------------------- */
 
 static bz_param *new_param(call *c, const char *name)

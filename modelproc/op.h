@@ -132,6 +132,8 @@ bz_dim dim_mul(call *c, bz_dim a, bz_dim b);
 bz_dim dim_div(call *c, bz_dim a, bz_dim b); /* floor; b must not be 0 */
 /* Product of dims[from … to - 1]; fails when it exceeds what memory could hold. */
 int dim_product(call *c, const bz_dim *dims, int from, int to, bz_dim *product);
+/* What holds of both types: equal dimensions stay, others become symbols. */
+bz_type type_join(call *c, const bz_type *a, const bz_type *b);
 /* Numpy's broadcasting of two shapes; fails when they do not fit. */
 int broadcast(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *dims);
 

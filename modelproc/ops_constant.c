@@ -1,8 +1,6 @@
 /* Operators that make tensors out of nothing but attributes and shapes. */
 #include "modelproc/eval.h"
 
-#include <string.h>
-
 static int constant_tensor(call *c, const bz_tensor *t)
 {
     set_out(c, 0, t->dtype, t->rank, t->dims);
