@@ -203,14 +203,14 @@ void bound_text(const bound *b, const bound_head *head, bz_buf *out)
     bz_buf_clean(out, head->system);
     bz_buf_printf(out, ", %d thread%s, %s cache\n", head->setting.threads, head->setting.threads == 1 ? "" : "s",
                   bz_record_cache_name(head->setting.cache));
-    bz_buf_printf(out, "  coverage: %d of %d layers", t->layers - t->unpriced, t->layers);
+    bz_buf_printf(out, "  coverage: %d of %d layer%s", t->layers - t->unpriced, t->layers, t->layers == 1 ? "" : "s");
     if (t->macs > 0)
         bz_buf_printf(out, ", %.1f %% of MACs measured", 100 * t->macs_measured / t->macs);
     bz_buf_printf(out, ", %d modelled, %d unpriced (%d measured, %d imported, %d free)\n", t->modelled, t->unpriced,
                   t->measured, t->imported, t->free);
     bz_buf_printf(out, "  launch overhead, not in the bound: %s\n", bz_units_time(launch, t->launch));
     if (t->noisy)
-        bz_buf_printf(out, "  %d layers rest on records marked noisy\n", t->noisy);
+        bz_buf_printf(out, "  %d layer%s on records marked noisy\n", t->noisy, t->noisy == 1 ? " rests" : "s rest");
     put_unpriced(b, out);
     put_slowest(b, out);
 }

@@ -20,6 +20,11 @@ static const op_case standard[] = {
     {"QLinearMatMul", 21, "u8:2x3x4 f32: u8: i8:4x5 f32: i8: f32: u8:", "", "u8:2x3x5", 120},
     {"ConvInteger", 10, "u8:1x3x8x8 u8:4x3x3x3", "", "i32:1x4x6x6", 4 * 36 * 27},
     {"MatMulInteger", 10, "u8:3x4 i8:4x5", "", "i32:3x5", 60},
+    /* what cannot be counted is not free */
+    {"MatMul", 13, "f32:134217728x134217728 f32:134217728x134217728", "", "f32:134217728x134217728", INT64_MAX / 4},
+    {"Gemm", 13, "f32:134217728x134217728 f32:134217728x134217728", "", "f32:134217728x134217728", INT64_MAX / 4},
+    {"Einsum", 12, "f32:134217728x134217728 f32:134217728x134217728", "equation=s:ij,jk->ik", "f32:134217728x134217728",
+     INT64_MAX / 4},
     /* vision */
     {"Resize", 18, "f32:1x3x8x8 - - i64=16,12", "axes=I:2,3", "f32:1x3x16x12", 0},
     {"Resize", 19, "f32:1x3x8x8 - f32=2,0.5", "axes=I:3,2 mode=s:linear antialias=i:1", "f32:1x3x4x16", 0},
