@@ -23,6 +23,8 @@ struct bz_trace_private {
 uint32_t bz_stacks(const bz_trace *t);
 uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t process,
                                int64_t thread); /* BZ_NONE: not seen */
+/* Makes room for so many more rows at once; fewer may come. */
+void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows);
 void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
 
 /* Which algorithm or library function a name means: rules.c. */
