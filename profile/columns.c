@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define KIND(k) (1u << BZ_EVENT_##k)
 #define ALL     ((1u << BZ_EVENT_KINDS) - 1)
@@ -38,6 +40,15 @@ const bz_column BZ_COLUMNS[] = {
 };
 const size_t BZ_N_COLUMNS = sizeof BZ_COLUMNS / sizeof *BZ_COLUMNS;
 
+/* Taking memory page by page costs more than filling it. Only a hint: that it fails is no error. */
+static void want_large_pages(void *p, size_t n)
+{
+    enum { LARGE = 1 << 22 };
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)p + page - 1) & ~(page - 1);
+    if (n >= LARGE)
+        (void)madvise((void *)from, n - (from - (uintptr_t)p), MADV_HUGEPAGE);
+}
+
 void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
 {
     if (n <= e->cap)
@@ -49,6 +60,7 @@ void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
         if (BZ_COLUMNS[c].kinds & 1u << kind) {
             void **column = bz_column_of(e, &BZ_COLUMNS[c]);
             *column = bz_realloc(*column, cap, BZ_COLUMNS[c].size);
+            want_large_pages(*column, cap * BZ_COLUMNS[c].size);
         }
     e->cap = cap;
 }

@@ -19,8 +19,7 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* A varint has one to nine bytes, the last of nine has eight bits. NULL where it does not end before `end`. */
-static const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
+static const uint8_t *long_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
     uint64_t sum = 0;
     for (int i = 0; i < 8; i++, p++) {
@@ -35,6 +34,15 @@ static const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
     if (p >= end)
         return NULL;
     *v = sum << 8 | *p;
+    return p + 1;
+}
+
+/* A varint has one to nine bytes, the last of nine has eight bits. NULL where it does not end before `end`. */
+static inline const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+    if (p >= end || *p >= 0x80)
+        return long_varint(p, end, v);
+    *v = *p;
     return p + 1;
 }
 

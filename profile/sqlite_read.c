@@ -166,10 +166,12 @@ typedef struct {
     const bz_field *field[BZ_SCAN_COLUMNS]; /* the first n_fields go into the trace's columns as they are */
     int n_fields;
     bool has_end;
-    int lane_first; /* where the columns that name the lane begin; -1 none */
-    int own_lane;   /* where benanzaLane stands; -1 none */
-    int event_type; /* NVTX: where eventType stands; -1 none */
-    int text_id;    /* NVTX: where textId stands; -1 none */
+    int lane_first;  /* where the columns that name the lane begin; -1 none */
+    int own_lane;    /* where benanzaLane stands; -1 none */
+    int event_type;  /* NVTX: where eventType stands; -1 none */
+    int text_id;     /* NVTX: where textId stands; -1 none */
+    int64_t last[4]; /* what named the last row's lane */
+    uint32_t lane;   /* that lane; BZ_NONE before the first row */
 } selection;
 
 static int select_column(selection *sel, const char *name, bz_want want)
@@ -209,7 +211,7 @@ static bool select_columns(reader *r, const bz_mapping *map, const char *table, 
                                    [BZ_CELL_INT32] = BZ_WANT_NUMBER,
                                    [BZ_CELL_STRING_ID] = BZ_WANT_EITHER,
                                    [BZ_CELL_TEXT] = BZ_WANT_TEXT};
-    *sel = (selection){.lane_first = -1, .own_lane = -1, .event_type = -1, .text_id = -1};
+    *sel = (selection){.lane_first = -1, .own_lane = -1, .event_type = -1, .text_id = -1, .lane = BZ_NONE};
     for (const bz_field *c = map->columns; c->name; c++) {
         const char *name = has_column(r, table, c->name)            ? c->name
                            : c->old && has_column(r, table, c->old) ? c->old
@@ -232,20 +234,31 @@ static bool select_columns(reader *r, const bz_mapping *map, const char *table, 
     return true;
 }
 
-static uint32_t row_lane(reader *r, const bz_mapping *map, const selection *sel, const bz_value *v)
+static uint32_t find_lane(reader *r, const bz_mapping *map, const selection *sel, const int64_t *v)
 {
-    if (sel->own_lane >= 0) {
-        int64_t lane = v[sel->own_lane].number;
-        if (lane >= 0 && (uint64_t)lane < r->n_lanes)
-            return r->lane_of[lane];
-    } else if (sel->lane_first >= 0 && map->device) {
-        v += sel->lane_first;
-        return bz_trace_stream(r->t, r->source, v[3].number >> 24 & 0xffffff, v[0].number, v[1].number, v[2].number);
-    } else if (sel->lane_first >= 0) {
-        int64_t id = v[sel->lane_first].number;
-        return bz_trace_thread(r->t, r->source, id >> 24 & 0xffffff, id & 0xffffff);
-    }
+    if (sel->own_lane >= 0 && v[0] >= 0 && (uint64_t)v[0] < r->n_lanes)
+        return r->lane_of[v[0]];
+    if (sel->lane_first >= 0 && map->device)
+        return bz_trace_stream(r->t, r->source, v[3] >> 24 & 0xffffff, v[0], v[1], v[2]);
+    if (sel->lane_first >= 0)
+        return bz_trace_thread(r->t, r->source, v[0] >> 24 & 0xffffff, v[0] & 0xffffff);
     return map->device ? bz_trace_stream(r->t, r->source, 0, 0, 0, 0) : bz_trace_thread(r->t, r->source, 0, 0);
+}
+
+/* Events of one lane come in a row. */
+static uint32_t row_lane(reader *r, const bz_mapping *map, selection *sel, const bz_value *v)
+{
+    int first = sel->own_lane >= 0 ? sel->own_lane : sel->lane_first;
+    int n = first < 0 ? 0 : sel->own_lane < 0 && map->device ? 4 : 1;
+    bool same = sel->lane != BZ_NONE;
+    for (int i = 0; i < n; i++)
+        same = same && sel->last[i] == v[first + i].number;
+    if (!same) {
+        for (int i = 0; i < n; i++)
+            sel->last[i] = v[first + i].number;
+        sel->lane = find_lane(r, map, sel, sel->last);
+    }
+    return sel->lane;
 }
 
 static void row_cell(reader *r, bz_events *e, size_t i, const bz_field *c, const bz_value *v)
