@@ -61,6 +61,15 @@ bool bz_pages_open(bz_pages *p, const void *data, size_t size)
     return true;
 }
 
+uint64_t bz_pages_claimed(const void *data, size_t size)
+{
+    const uint8_t *d = data;
+    if (size < FILE_HEADER || be32(d + 24) != be32(d + 92)) /* written by something that did not keep the count */
+        return 0;
+    uint64_t page_size = be16(d + 16) == 1 ? 65536 : be16(d + 16);
+    return be32(d + 28) * page_size;
+}
+
 /* ---- the tree ---- */
 
 static const uint8_t *page_at(bz_rows *r, uint32_t number)

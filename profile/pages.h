@@ -17,6 +17,9 @@ typedef struct bz_pages {
 /* False where the file is not an ordinary one. The data must stay and must not change. */
 bool bz_pages_open(bz_pages *p, const void *data, size_t size);
 
+/* How many bytes the file has by its own header, of which at least 100 are given; 0: it does not tell. */
+uint64_t bz_pages_claimed(const void *data, size_t size);
+
 /* ---- rows ---- */
 
 typedef enum { BZ_VALUE_NULL, BZ_VALUE_NUMBER, BZ_VALUE_TEXT } bz_value_type;

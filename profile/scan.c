@@ -40,11 +40,10 @@ bool bz_database_open(bz_database *db, const char *path)
     bz_buf_free(&uri);
     if (rc != SQLITE_OK)
         return false;
+    sqlite3_db_config(db->sql, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(db->sql, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(db->sql, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     sqlite3_db_config(db->sql, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    /* a file that is shorter than its header says is refused without this; nothing can be written anyway */
-    sqlite3_db_config(db->sql, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
     sqlite3_stmt *probe = bz_database_prepare(db, "SELECT count(*) FROM sqlite_master");
     bool good = probe && sqlite3_step(probe) == SQLITE_ROW;
     sqlite3_finalize(probe);

@@ -4,30 +4,26 @@
 #include "profile/columns.h"
 #include "profile/reader.h"
 #include "profile/scan.h"
+#include "profile/string_ids.h"
 #include "profile/tables.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-enum { NAME_MAX_LENGTH = 1 << 16 };
 
 typedef struct {
     bz_trace *t;
     uint32_t source;
     bz_database db;
-    int64_t *file_ids; /* StringIds: sorted; our number is in ids[] */
-    uint32_t *ids;
-    size_t n_ids;
-    bool ids_dense;
+    bz_string_ids strings;
     uint32_t *lane_of; /* BENANZA_LANES: our lane by the file's number */
     size_t n_lanes;
     uint32_t *stack_of; /* BENANZA_STACKS */
     size_t n_stacks;
-    bool own;        /* written by bz_trace_save */
-    int64_t orphans; /* names that StringIds does not have */
+    bool own; /* written by bz_trace_save */
     int64_t endless;
 } reader;
 
@@ -56,7 +52,12 @@ static sqlite3_stmt *query(reader *r, const char *table, const char *sql)
 
 static uint32_t text_of(reader *r, const char *v, int64_t n)
 {
-    return v ? bz_trace_intern(r->t, v, strnlen(v, (size_t)(n < NAME_MAX_LENGTH ? n : NAME_MAX_LENGTH))) : 0;
+    return bz_string_ids_text(r->t, v, n);
+}
+
+static uint32_t string_of(reader *r, int64_t id)
+{
+    return bz_string_ids_find(&r->strings, id);
 }
 
 static uint32_t cell_text(reader *r, sqlite3_stmt *s, int column)
@@ -84,76 +85,6 @@ static void finalize(reader *r, sqlite3_stmt *s, int rc, const char *table)
 {
     damaged(r, table, rc != SQLITE_DONE && rc != SQLITE_ROW ? sqlite3_errstr(rc) : NULL);
     sqlite3_finalize(s);
-}
-
-/* ---- strings ---- */
-
-typedef struct {
-    int64_t file_id;
-    uint32_t id;
-} known_string;
-
-static int by_file_id(const void *a, const void *b)
-{
-    const known_string *p = a, *q = b;
-    return p->file_id < q->file_id ? -1 : p->file_id > q->file_id;
-}
-
-static void read_strings(reader *r)
-{
-    static const char *const COLUMNS[] = {"id", "value"};
-    static const bz_want WANT[] = {BZ_WANT_NUMBER, BZ_WANT_TEXT};
-    bz_scan s;
-    if (!is_table(r, "StringIds") || !bz_scan_begin(&s, &r->db, "StringIds", COLUMNS, WANT, 2)) {
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
-                       "table StringIds is missing: names of kernels and calls are unknown");
-        return;
-    }
-    size_t n = 0, cap = 0;
-    known_string *known = NULL;
-    bool sorted = true;
-    while (bz_scan_next(&s)) {
-        if (n == cap)
-            known = bz_realloc(known, cap = cap ? cap * 2 : 256, sizeof *known);
-        known[n] = (known_string){s.value[0].number, text_of(r, s.value[1].text, s.value[1].number)};
-        sorted = sorted && (!n || known[n - 1].file_id < known[n].file_id);
-        n++;
-    }
-    damaged(r, "StringIds", bz_scan_end(&s));
-    if (!sorted)
-        qsort(known, n, sizeof *known, by_file_id);
-    r->n_ids = n;
-    r->file_ids = bz_alloc(n, sizeof *r->file_ids);
-    r->ids = bz_alloc(n, sizeof *r->ids);
-    for (size_t i = 0; i < n; i++) {
-        r->file_ids[i] = known[i].file_id;
-        r->ids[i] = known[i].id;
-    }
-    free(known);
-    r->ids_dense = n && (uint64_t)r->file_ids[n - 1] - (uint64_t)r->file_ids[0] == n - 1;
-    for (size_t i = 1; i < n && r->ids_dense; i++)
-        r->ids_dense = r->file_ids[i] == r->file_ids[i - 1] + 1;
-}
-
-static uint32_t string_of(reader *r, int64_t id)
-{
-    if (r->ids_dense) {
-        if (id >= r->file_ids[0] && id <= r->file_ids[r->n_ids - 1])
-            return r->ids[id - r->file_ids[0]];
-    } else {
-        size_t low = 0, high = r->n_ids;
-        while (low < high) {
-            size_t mid = low + (high - low) / 2;
-            if (r->file_ids[mid] < id)
-                low = mid + 1;
-            else
-                high = mid;
-        }
-        if (low < r->n_ids && r->file_ids[low] == id)
-            return r->ids[low];
-    }
-    r->orphans++;
-    return 0;
 }
 
 /* ---- events ---- */
@@ -504,9 +435,9 @@ static void cover(reader *r, const size_t *before)
                            "CUDA graphs were recorded as one row each: the kernels inside are not told apart; profile "
                            "with nsys --cuda-graph-trace=node");
     }
-    if (r->orphans)
+    if (r->strings.orphans)
         bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "%lld names are not in StringIds and stay empty",
-                       (long long)r->orphans);
+                       (long long)r->strings.orphans);
     if (r->endless)
         bz_trace_cover(t, r->source, BZ_COVERAGE_NOTE, "%lld ranges have no end and count as marks",
                        (long long)r->endless);
@@ -525,7 +456,11 @@ static void read_all(reader *r)
     size_t before[BZ_EVENT_KINDS];
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         before[k] = r->t->event[k].n;
-    read_strings(r);
+    if (!is_table(r, "StringIds"))
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
+                       "table StringIds is missing: names of kernels and calls are unknown");
+    else
+        damaged(r, "StringIds", bz_string_ids_read(&r->strings, r->t, &r->db));
     read_own_lanes(r);
     read_own_stacks(r);
     for (int i = 0; i < BZ_N_TABLES; i++)
@@ -546,8 +481,9 @@ static bool sqlite_matches(const char *head, size_t n)
     return n >= 16 && !memcmp(head, "SQLite format 3", 16);
 }
 
-/* SQLite wants a file it can seek in: decompressed data goes to a temporary one. */
-static int unpack(bz_stream *in, bz_buf *path, bz_error *err)
+/* SQLite wants a file it can seek in, and of the size that it says: what is compressed or cut off is copied to a temporary
+ * one, where empty pages stand for those that are missing. */
+static int unpack(bz_stream *in, uint64_t claimed, bz_buf *path, bz_error *err)
 {
     const char *folder = getenv("TMPDIR");
     bz_buf_printf(path, "%s/benanza-XXXXXX", folder && *folder ? folder : "/tmp");
@@ -563,10 +499,38 @@ static int unpack(bz_stream *in, bz_buf *path, bz_error *err)
         }
         bz_stream_advance(in, in->len, 1);
     }
+    if (!bad && claimed > (uint64_t)in->passed)
+        (void)ftruncate(fd, (off_t)claimed); /* where that fails, the file cannot be read, and SQLite says so */
     if (fd >= 0)
         close(fd);
     return bad ? bz_fail(err, BZ_FAILED, "%s: no room to decompress it: set TMPDIR to a folder that has some", in->path)
                : 0;
+}
+
+static int64_t size_of(const char *path, const char *suffix)
+{
+    bz_buf name = {0};
+    struct stat st;
+    bz_buf_printf(&name, "%s%s", path, suffix);
+    int64_t size = stat(bz_buf_text(&name), &st) ? 0 : (int64_t)st.st_size;
+    bz_buf_free(&name);
+    return size;
+}
+
+/* What is not in the file although it should be. */
+static void cover_file(reader *r, const bz_stream *in, uint64_t claimed, int64_t size)
+{
+    if (claimed > (uint64_t)size) {
+        r->t->source[r->source].truncated = true;
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
+                       "the file is cut off: %lld of %lld bytes are there; tables that lie in them are read",
+                       (long long)size, (long long)claimed);
+    }
+    if (!in->memory && size_of(in->path, "-wal") > 0)
+        bz_trace_cover(
+            r->t, r->source, BZ_COVERAGE_BROKEN,
+            "a write-ahead log lies beside the file, and what is in it was not read: run PRAGMA wal_checkpoint "
+            "in sqlite3 first");
 }
 
 static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
@@ -574,10 +538,16 @@ static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     reader r = {.t = t, .source = source};
     int rc = -1;
     bz_buf temporary = {0};
-    if ((in->compressed || in->memory) && unpack(in, &temporary, err))
+    uint64_t claimed = bz_pages_claimed(in->data, in->len);
+    bool file = !in->compressed && !in->memory;
+    int64_t size = file ? size_of(in->path, "") : 0;
+    if ((!file || claimed > (uint64_t)size) && unpack(in, claimed, &temporary, err))
         goto out;
+    cover_file(&r, in, claimed, temporary.len ? in->passed : size);
     if (!bz_database_open(&r.db, temporary.len ? bz_buf_text(&temporary) : in->path)) {
-        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s; export it again", in->path, sqlite3_errmsg(r.db.sql));
+        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s%s; export it again", in->path,
+                r.t->source[source].truncated ? "the file is cut off before the list of its tables: " : "",
+                sqlite3_errmsg(r.db.sql));
         goto out;
     }
     read_all(&r);
@@ -587,8 +557,7 @@ out:
     if (temporary.len)
         unlink(temporary.data);
     bz_buf_free(&temporary);
-    free(r.file_ids);
-    free(r.ids);
+    bz_string_ids_free(&r.strings);
     free(r.lane_of);
     free(r.stack_of);
     return rc;

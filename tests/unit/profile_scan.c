@@ -218,8 +218,9 @@ static void damage(void **state)
         bytes[at] = before;
     }
     assert_true(ends > 0 && odd > 0);
-    /* cut off: what is there comes, and the end is told */
+    /* cut off, and filled up with empty pages: what is there comes, and the end is told */
     assert_int_equal(truncate(path, 512 * 30), 0);
+    assert_int_equal(truncate(path, (off_t)n), 0);
     bz_database db;
     bz_scan s;
     bz_hash hash;
