@@ -157,6 +157,16 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     s->gap = s->latency - (device ? s->device_busy : s->calls ? s->library : s->operators);
 }
 
+int64_t bz_trace_kernel_time(const bz_trace *t)
+{
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    int64_t sum = 0;
+    for (size_t i = 0; i < k->n; i++)
+        if (__builtin_add_overflow(sum, k->end[i] - k->start[i], &sum))
+            return INT64_MAX;
+    return sum;
+}
+
 static int by_double(const void *a, const void *b)
 {
     const double *p = a, *q = b;
