@@ -323,7 +323,7 @@ static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
             bytes = in->passed + (int64_t)yajl_get_bytes_consumed(parser);
         bz_stream_advance(in, in->len, 1);
     } while (in->len && status == yajl_status_ok && r.events_depth >= 0);
-    if (status == yajl_status_ok && r.events_depth > 0) {
+    if (status == yajl_status_ok && (r.events_depth > 0 || (!r.events_depth && r.depth))) {
         bytes = in->passed;
         status = yajl_status_error;
     }

@@ -108,6 +108,8 @@ int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, 
                        "the compressed data is damaged or cut off after %lld bytes of text; what came before was read",
                        (long long)in->passed);
     }
+    if (reader->log && in->open_line && !t->source[source].truncated)
+        bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "the last line has no end: the log may be cut off there");
     if (after == before)
         bz_trace_cover(t, source, BZ_COVERAGE_MISSING, "the file holds no event");
     return 0;

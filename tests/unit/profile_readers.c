@@ -104,6 +104,9 @@ static void cudnn_cut_off(void **state)
     assert_true(t->source[0].truncated);
     assert_true(covers(t, BZ_COVERAGE_BROKEN, "ends in the middle of cudnnAddTensor"));
     bz_trace_free(t);
+    t = read_text("I! CuDNN (v7603) function cudnnAddTensor() called:\n" CUDNN_TAIL("1") "I! CuDNN (v76");
+    assert_true(covers(t, BZ_COVERAGE_NOTE, "the last line has no end"));
+    bz_trace_free(t);
 }
 
 /* Two threads, line by line. */
@@ -292,6 +295,10 @@ static void chrome_cut_off(void **state)
         "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2},{\"ph\":\"X\",\"na");
     assert_int_equal(t->event[BZ_EVENT_RANGE].n, 1);
     assert_true(t->source[0].truncated);
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "cut off"));
+    bz_trace_free(t);
+    t = read_text("{\"schemaVersion\": 1, \"traceEvents\"");
+    assert_int_equal(t->event[BZ_EVENT_RANGE].n, 0);
     assert_true(covers(t, BZ_COVERAGE_BROKEN, "cut off"));
     bz_trace_free(t);
     bz_buf deep = {0};
