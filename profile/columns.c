@@ -43,10 +43,11 @@ const size_t BZ_N_COLUMNS = sizeof BZ_COLUMNS / sizeof *BZ_COLUMNS;
 /* Taking memory page by page costs more than filling it. Only a hint: that it fails is no error. */
 static void want_large_pages(void *p, size_t n)
 {
-    enum { LARGE = 1 << 22 };
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)p + page - 1) & ~(page - 1);
-    if (n >= LARGE)
-        (void)madvise((void *)from, n - (from - (uintptr_t)p), MADV_HUGEPAGE);
+    enum { LARGE = 1 << 20 };
+    size_t within = (uintptr_t)p & ((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+    if (n >=
+        LARGE) /* from the front of its first page on: neighbours are then one region, which large pages fit better */
+        (void)madvise((char *)p - within, n + within, MADV_HUGEPAGE);
 }
 
 void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)

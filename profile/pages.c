@@ -6,8 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { INNER = 5, LEAF = 13, FILE_HEADER = 100, COLUMNS_SEEN = 256, RECORD_MAX = 1 << 24, LEAD = 8 };
+enum { INNER = 5, LEAF = 13, FILE_HEADER = 100, COLUMNS_SEEN = 256, RECORD_MAX = 1 << 24, LEAD = 8, WINDOW = 1 << 12 };
 
 static uint32_t be16(const uint8_t *p)
 {
@@ -77,6 +78,9 @@ static const uint8_t *page_at(bz_rows *r, uint32_t number)
     if (!number || number > r->pages->n || !r->budget)
         return NULL;
     r->budget--;
+    /* what was read stays in the page cache, but does not count as memory that this process takes */
+    if (r->pages->map && r->budget % WINDOW == 0)
+        (void)madvise(r->pages->map, (size_t)r->pages->n * r->pages->page_size, MADV_DONTNEED);
     return r->pages->data + (size_t)(number - 1) * r->pages->page_size;
 }
 
@@ -255,7 +259,8 @@ static void take(const bz_rows *r, const uint8_t *record, bz_value *value)
     for (int i = 0; i < r->n; i++) {
         const uint8_t *end = record + r->plan.field[i].end;
         bz_value *v = &value[i];
-        *v = (bz_value){BZ_VALUE_NUMBER, r->plan.field[i].number, NULL};
+        v->type = BZ_VALUE_NUMBER; /* `text` is only set, and only read, where there is one or NULL */
+        v->number = r->plan.field[i].number;
         switch ((field_kind)r->plan.field[i].kind) {
         case FIELD_NUMBER: {
             /* the eight bytes that end with the number: what lies before it is shifted out. Before a record lies at
@@ -272,6 +277,7 @@ static void take(const bz_rows *r, const uint8_t *record, bz_value *value)
             break;
         case FIELD_NULL:
             v->type = BZ_VALUE_NULL;
+            v->text = NULL;
             break;
         case FIELD_ROWID:
             v->number = r->rowid;

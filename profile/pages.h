@@ -12,6 +12,7 @@ typedef struct bz_pages {
     const uint8_t *data;
     uint32_t page_size, usable; /* usable: without the bytes that are reserved at the end of each page */
     uint32_t n;                 /* whole pages */
+    void *map;                  /* data, where a file is mapped there, of which pages may be dropped; or NULL */
 } bz_pages;
 
 /* False where the file is not an ordinary one. The data must stay and must not change. */

@@ -166,19 +166,20 @@ static uint32_t widen(uint32_t *gram, size_t n, size_t width, uint64_t *hash)
     return number(hash, n, gram);
 }
 
-static period best_period(sequence *s, bz_arena *scratch)
+static period best_period(sequence *s, uint64_t *hash, bz_arena *scratch)
 {
     enum { WIDEST = 64 };
     /* the hashes are done with when the marks are tried: the same memory holds positions and counts */
-    uint64_t *hash = BZ_NEW(scratch, uint64_t, s->n);
-    uint32_t *gram = BZ_NEW(scratch, uint32_t, s->n), *at = (uint32_t *)hash, *count = at + s->n;
+    uint32_t *gram = NULL, *at = (uint32_t *)hash, *count = at + s->n;
     period best = {0};
-    memcpy(gram, s->symbol, s->n * sizeof *gram);
-    s->gram = gram;
+    s->gram = s->symbol;
     s->n_grams = s->n_symbols;
     for (size_t width = 1; width <= WIDEST && width <= s->n / 2; width *= 4) {
-        if (width > 1)
+        if (width > 1) {
+            if (!gram)
+                s->gram = gram = bz_arena_dup(scratch, s->symbol, s->n * sizeof *gram);
             s->n_grams = widen(gram, s->n, width / 4, hash);
+        }
         try_marks(s, &best, at, count);
         if (best.segments >= 2 && !best.mismatches && reach(&best) >= s->n)
             break; /* all of it, without a difference: no longer mark occurs more often */
@@ -278,7 +279,7 @@ static uint32_t boundaries(const sequence *s, const period *p, size_t offset, ui
     return (uint32_t)k;
 }
 
-uint32_t bz_find_period(const uint64_t *symbol, const int64_t *gap, size_t n, uint32_t **first, bz_arena *arena)
+uint32_t bz_find_period(uint64_t *symbol, const int64_t *gap, size_t n, uint32_t **first, bz_arena *arena)
 {
     if (n < 4 || n >= BZ_NONE)
         return 0;
@@ -289,10 +290,10 @@ uint32_t bz_find_period(const uint64_t *symbol, const int64_t *gap, size_t n, ui
     uint32_t found = 0;
     /* alike but for one event in twenty; a single iteration behind a warm-up may differ in one of four */
     s.tolerance = 20;
-    period p = best_period(&s, &scratch);
+    period p = best_period(&s, symbol, &scratch);
     if (p.covered * 3 < n) {
         s.tolerance = 4;
-        p = best_period(&s, &scratch);
+        p = best_period(&s, symbol, &scratch);
         if (p.segments > 2)
             p.segments = 0;
     }

@@ -25,6 +25,7 @@ static void map_file(bz_database *db, const char *path)
     if (fd >= 0)
         close(fd);
     db->ordinary = db->map && bz_pages_open(&db->pages, db->map, db->size);
+    db->pages.map = db->map;
 }
 
 bool bz_database_open(bz_database *db, const char *path)
