@@ -40,35 +40,33 @@ const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, const bz_databas
     if (!sorted)
         qsort(known, n, sizeof *known, by_file);
     ids->n = n;
+    ids->first = n ? known[0].file : 0;
+    /* mostly there are few holes: then the number is the index */
+    uint64_t span = n ? (uint64_t)known[n - 1].file - (uint64_t)known[0].file + 1 : 0;
+    ids->span = span && span <= 16 * (uint64_t)n + 4096 ? span : 0;
+    ids->ours = bz_alloc(ids->span ? ids->span : n, sizeof *ids->ours);
     ids->file = bz_alloc(n, sizeof *ids->file);
-    ids->ours = bz_alloc(n, sizeof *ids->ours);
-    ids->dense = n > 0;
+    memset(ids->ours, 0xff, (ids->span ? ids->span : n) * sizeof *ids->ours);
     for (size_t i = 0; i < n; i++) {
         ids->file[i] = known[i].file;
-        ids->ours[i] = known[i].ours;
-        ids->dense = ids->dense && (!i || (known[i - 1].file < INT64_MAX && known[i].file == known[i - 1].file + 1));
+        ids->ours[ids->span ? (uint64_t)known[i].file - (uint64_t)ids->first : i] = known[i].ours;
     }
     free(known);
     return bz_scan_end(&s);
 }
 
-uint32_t bz_string_ids_find(bz_string_ids *ids, int64_t id)
+uint32_t bz_string_ids_search(bz_string_ids *ids, int64_t id)
 {
-    if (ids->dense) {
-        if (id >= ids->file[0] && id <= ids->file[ids->n - 1])
-            return ids->ours[id - ids->file[0]];
-    } else {
-        size_t low = 0, high = ids->n;
-        while (low < high) {
-            size_t mid = low + (high - low) / 2;
-            if (ids->file[mid] < id)
-                low = mid + 1;
-            else
-                high = mid;
-        }
-        if (low < ids->n && ids->file[low] == id)
-            return ids->ours[low];
+    size_t low = 0, high = ids->span ? 0 : ids->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (ids->file[mid] < id)
+            low = mid + 1;
+        else
+            high = mid;
     }
+    if (!ids->span && low < ids->n && ids->file[low] == id)
+        return ids->ours[low];
     ids->orphans++;
     return 0;
 }
