@@ -165,7 +165,10 @@ bool bz_scan_begin(bz_scan *s, const bz_database *db, const char *table, const c
     if (root) {
         find_columns(s);
         s->own = bz_rows_begin(&s->pages, &db->pages, root, s->wanted, n) == BZ_SCAN_ROW;
-        s->rows = s->own ? bz_rows_count(&db->pages, root) : 0;
+        /* pages may lie about how many rows they have: a row takes its place in the page, its length and number, and a
+         * header with a byte per column */
+        uint64_t most = db->size / (5 + (uint64_t)n), told = s->own ? bz_rows_count(&db->pages, root) : 0;
+        s->rows = told < most ? told : most;
     }
     return s->own || hand_over(s);
 }

@@ -34,7 +34,7 @@ typedef struct bz_scan {
     int n;
     bz_wanted wanted[BZ_SCAN_COLUMNS];
     bz_value value[BZ_SCAN_COLUMNS]; /* of the row: texts stay valid until the next one */
-    uint64_t rows;                   /* at most so many are expected; 0: not known */
+    uint64_t rows;                   /* so many are expected; 0: not known */
     bool own;                        /* pages, else the statement */
     bz_rows pages;
     sqlite3_stmt *statement;
