@@ -229,6 +229,10 @@ typedef struct bz_iteration_stats {
 } bz_iteration_stats;
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s);
 
+/* All kernels of the run together, those of warm-up and set-up included, in nanoseconds. Divided by the number of iterations
+ * it is what others publish as device time per iteration; it is more than what a steady iteration takes. */
+int64_t bz_trace_kernel_time(const bz_trace *t);
+
 typedef struct bz_quantiles {
     int64_t n;
     double min, p50, p90, p99, max, mean;
