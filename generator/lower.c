@@ -270,10 +270,10 @@ void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowerin
         return;
     }
     choose_types(&l, dtype);
-    if (lower_one(&l)) {
-        out->why = l.why;
+    int failed = lower_one(&l);
+    out->why = l.why;
+    if (failed)
         return;
-    }
     out->alternative = bz_arena_dup(arena, l.alternative, (size_t)l.n * sizeof *l.alternative);
     out->n = l.n;
 }

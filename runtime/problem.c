@@ -70,7 +70,7 @@ const bz_kind bz_kinds[BZ_PROBLEM_N_KINDS] = {
         REQUIRED("x", EXTENT, prelu.x)}},
     [BZ_PROBLEM_BINARY] = {"binary", "BZ_PROBLEM_BINARY", "binary", true, {
         REQUIRED("fn", FN, binary.fn), REQUIRED("a", EXTENT, binary.a), REQUIRED("b", EXTENT, binary.b)}},
-    [BZ_PROBLEM_REDUCE] = {"reduce", "BZ_PROBLEM_REDUCE", "reduce", false, {
+    [BZ_PROBLEM_REDUCE] = {"reduce", "BZ_PROBLEM_REDUCE", "reduce", true, {
         REQUIRED("fn", FN, reduce.fn), REQUIRED("x", EXTENT, reduce.x), REQUIRED("y", EXTENT, reduce.y)}},
     [BZ_PROBLEM_RESAMPLE] = {"resample", "BZ_PROBLEM_RESAMPLE", "resample", false, {
         NAMED("mode", resample.mode, RESAMPLE), NAMED("coord", resample.coord, COORD),

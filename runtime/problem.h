@@ -71,6 +71,12 @@ typedef enum {
     BZ_FN_DIV,
     BZ_FN_MAX,
     BZ_FN_MIN,
+    BZ_FN_EQ, /* binary only, up to le: 1 where it holds, else 0 */
+    BZ_FN_NE,
+    BZ_FN_GT,
+    BZ_FN_GE,
+    BZ_FN_LT,
+    BZ_FN_LE,
     BZ_FN_RELU,
     BZ_FN_LEAKY, /* alpha: slope below 0 */
     BZ_FN_ELU,   /* alpha */
@@ -230,6 +236,7 @@ bool bz_fn_is_post(bz_fn fn);
 bool bz_fn_is_activation(bz_fn fn);
 bool bz_fn_is_binary(bz_fn fn);
 bool bz_fn_is_reduction(bz_fn fn);
+bool bz_fn_is_comparison(bz_fn fn);
 
 /* The function's value for x, in double precision. */
 double bz_fn_value(bz_fn fn, double x, double alpha, double beta);
