@@ -1,6 +1,6 @@
 /* conformance_lowering EXPECTED PATTERN... [-- PATTERN...]: lowers every layer of the models that the
- * patterns name and says, operator by operator, what prices it: a library's call, a copy of as many
- * bytes, or nothing.
+ * patterns name, and of the unit tests' table of operators, and says, operator by operator, what prices
+ * it: a library's call, a copy of as many bytes, or nothing.
  *
  * EXPECTED lists why layers of class compute have no library's call, one "OPERATOR: reason" a line. Over
  * the models before "--" the list must be exact: a line that no layer needs any more fails the test like
@@ -8,9 +8,16 @@
 #include "generator/generator.h"
 
 #include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
+
+#include "../unit/modelproc_ops_model.h"
 
 enum { LIBRARY, COPY, UNPRICED, N_PRICES };
 
@@ -89,20 +96,36 @@ static void walk(survey *s, const char *model, const bz_layer *layers, int n)
     }
 }
 
-static void read_model(survey *s, const char *path)
+static void read_layers(survey *s, const char *name, bz_model *m, int64_t batch)
 {
-    bz_error err = {0};
-    bz_model *m = NULL;
+    bz_error err;
     bz_layers *l = NULL;
-    bz_infer_options options = {.batch = 1};
-    if (bz_model_load(path, &m, &err) || bz_layers_infer(m, &options, &l, &err)) {
+    if (!m || bz_layers_infer(m, &(bz_infer_options){.batch = batch}, &l, &err)) {
         s->unread++;
     } else {
         s->models++;
-        walk(s, path, l->layer, l->n);
+        walk(s, name, l->layer, l->n);
     }
     bz_layers_free(l);
     bz_model_free(m);
+}
+
+static void read_file(survey *s, const char *path)
+{
+    bz_error err;
+    bz_model *m = NULL;
+    read_layers(s, path, bz_model_load(path, &m, &err) ? NULL : m, 1);
+}
+
+static void read_cases(survey *s, const op_case *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bz_buf bytes = write_model(&cases[i]);
+        bz_error err;
+        bz_model *m = NULL;
+        read_layers(s, cases[i].in, bz_model_parse(bytes.data, bytes.len, cases[i].op, &m, &err) ? NULL : m, 0);
+        bz_buf_free(&bytes);
+    }
 }
 
 static int by_name(const void *a, const void *b)
@@ -117,8 +140,8 @@ static void print_table(survey *s)
     printf("%-45s %-8s %8s %8s %8s\n", "operator", "class", "library", "copy", "unpriced");
     for (int i = 0; i < s->operators.n; i++) {
         const row *r = &s->operators.item[i];
-        printf("%-45s %-8s %8d %8d %8d\n", r->name, r->memory ? "memory" : "compute", r->count[LIBRARY],
-               r->count[COPY], r->count[UNPRICED]);
+        printf("%-45s %-8s %8d %8d %8d\n", r->name, r->memory ? "memory" : "compute", r->count[LIBRARY], r->count[COPY],
+               r->count[UNPRICED]);
         for (int k = 0; k < N_PRICES; k++)
             total[r->memory][k] += r->count[k];
     }
@@ -148,13 +171,16 @@ int main(int argc, char **argv)
     survey s = {.exact = true};
     if (argc < 3 || read_list(&s.reasons, argv[1]))
         return 2;
+    read_cases(&s, standard, sizeof standard / sizeof *standard);
+    read_cases(&s, microsoft, sizeof microsoft / sizeof *microsoft);
+    read_cases(&s, classical, sizeof classical / sizeof *classical);
     for (int i = 2; i < argc; i++) {
         glob_t g = {0};
         if (!strcmp(argv[i], "--")) {
             s.exact = false;
         } else if (!glob(argv[i], 0, NULL, &g)) {
             for (size_t k = 0; k < g.gl_pathc; k++)
-                read_model(&s, g.gl_pathv[k]);
+                read_file(&s, g.gl_pathv[k]);
             globfree(&g);
         } else if (s.exact) {
             printf("skipped: nothing is named %s (Debian package libonnx-testdata)\n", argv[i]);
