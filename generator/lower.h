@@ -32,7 +32,7 @@ int lower_copy(lowering *l); /* a copy of the layer's bytes, modelled */
 
 /* Adds the function that the layer takes over its result (its `activation`), if any. */
 int lower_fused_activation(lowering *l, bz_problem *p);
-/* Quantized products take u8 and i8 to u8, or what the layer's own operands say. */
+/* Quantized products take u8 and i8 to u8, or to what the layer's result is. */
 void lower_product_types(const lowering *l, bz_problem *p);
 
 /* Operand k if it is there and a tensor. */

@@ -158,6 +158,8 @@ static int one_operand(lowering *l, const equation *e)
 {
     const bz_type *x = lower_in(l, 0);
     bool all = (int)strlen(e->result) == x->rank;
+    if (l->dtype == BZ_F64)
+        return lower_no(l, "no library computes it in f64");
     bz_problem *p = lower_step(l, all ? BZ_PROBLEM_TRANSPOSE : BZ_PROBLEM_REDUCE);
     if (lower_extent(x, 0, all ? p->transpose.x : p->reduce.x))
         return lower_no(l, "it has too many dimensions");
@@ -167,6 +169,8 @@ static int one_operand(lowering *l, const equation *e)
         p->reduce.fn = BZ_FN_SUM;
         for (int i = 0; i < x->rank; i++)
             p->reduce.y[i] = strchr(e->result, e->term[0][i]) ? x->dims[i] : 1;
+        if (!memcmp(p->reduce.x, p->reduce.y, sizeof p->reduce.x))
+            return lower_no(l, "it reduces dimensions of 1: there is nothing to sum up");
     }
     return lower_done(l);
 }

@@ -172,6 +172,8 @@ int lower_reduce(lowering *l, int arg)
     for (int i = 0; i < axes->n; i++)
         if (axes->v[i] >= 0 && axes->v[i] < x->rank)
             p->reduce.y[axes->v[i]] = 1;
+    if (!memcmp(p->reduce.x, p->reduce.y, sizeof p->reduce.x))
+        return lower_no(l, "it reduces dimensions of 1: there is nothing to sum up");
     return lower_done(l);
 }
 

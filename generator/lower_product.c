@@ -8,10 +8,17 @@ void lower_product_types(const lowering *l, bz_problem *p)
         p->dtype_w = BZ_I8;
         p->dtype_y = BZ_U8;
     } else if (!bz_dtype_is_float(l->dtype)) {
-        const char *w = lower_word(l, "weights", "i8");
-        p->dtype_w = !strcmp(w, "u8") ? BZ_U8 : BZ_I8;
+        p->dtype_w = BZ_I8;
         p->dtype_y = layer->out[0].dtype;
     }
+}
+
+/* Libraries multiply by i8. Constant weights of u8 are that, less 128 each, with another zero point. */
+static int check_weights(lowering *l, int w_at)
+{
+    const bz_type *w = lower_in(l, w_at);
+    bool fit = !w || w->dtype != BZ_U8 || l->layer->in_constant[w_at];
+    return fit ? 0 : lower_no(l, "no library multiplies by u8 that is not constant");
 }
 
 int lower_fused_activation(lowering *l, bz_problem *p)
@@ -115,6 +122,8 @@ static int conv_alternatives(lowering *l, bz_problem_kind kind, int w_at, int b_
     const bz_type *z = w_at == 1 && b_at == 2 ? lower_in(l, 3) : NULL, *y = lower_channels(l, &l->layer->out[0]);
     if (!x || !w)
         return lower_no(l, "its operands are no tensors");
+    if (check_weights(l, w_at))
+        return -1;
     x = lower_channels(l, x);
     w = conv_weights(l, x, w);
     for (int fused = 1; fused >= 0; fused--) {
@@ -205,6 +214,8 @@ static int gemm_alternatives(lowering *l, int b_at, int c_at, bz_fn behind)
     bool transa = lower_int(l, "transa", 0), transb = lower_int(l, "transb", 0);
     if (!a || !b || a->rank != 2 || b->rank != 2)
         return lower_no(l, "its operands are no matrices");
+    if (check_weights(l, b_at))
+        return -1;
     product d = {.m = a->dims[transa],
                  .k = a->dims[!transa],
                  .n = b->dims[!transb],
@@ -320,6 +331,8 @@ static int matmul_alternatives(lowering *l, int b_at)
     lower_ints(l, "trans_batch", batch, 2);
     if (!a || !b)
         return lower_no(l, "its operands are no tensors");
+    if (check_weights(l, b_at))
+        return -1;
     bz_type left = turned(l, a, batch[0], last[0]), right = turned(l, b, batch[1], last[1]);
     if (matmul_shapes(&left, &right, x, y))
         return lower_no(l, "its operands have too many dimensions");

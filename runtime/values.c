@@ -216,6 +216,9 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
     case BZ_ROLE_X:
         if (p->kind == BZ_PROBLEM_REDUCE && p->reduce.fn == BZ_FN_PROD)
             return (shape){0.01, 1, false};
+        for (int i = 0; p->post[i].fn; i++)
+            if (p->post[i].fn == BZ_FN_LOG)
+                return (shape){1, 0.25, true};
         if (p->kind == BZ_PROBLEM_ACTIVATION)
             return (shape){
                 1, 0, p->activation.fn == BZ_FN_LOG || p->activation.fn == BZ_FN_SQRT || p->activation.fn == BZ_FN_POW};

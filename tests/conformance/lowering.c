@@ -1,10 +1,11 @@
-/* conformance_lowering EXPECTED PATTERN... [-- PATTERN...]: lowers every layer of the models that the
+/* conformance_lowering [-p PROBLEMS] EXPECTED PATTERN... [-- PATTERN...]: lowers every layer of the models that the
  * patterns name, and of the unit tests' table of operators, and says, operator by operator, what prices
  * it: a library's call, a copy of as many bytes, or nothing.
  *
  * EXPECTED lists why layers of class compute have no library's call, one "OPERATOR: reason" a line. Over
  * the models before "--" the list must be exact: a line that no layer needs any more fails the test like
- * a layer without a line. Models after it must not add to the list. */
+ * a layer without a line. Models after it must not add to the list. PROBLEMS is written: every library
+ * call of the models before "--", a line each, for benanza-bench to run. */
 #include "generator/generator.h"
 
 #include <glob.h>
@@ -56,6 +57,7 @@ typedef struct survey {
     table operators, reasons;
     bool exact; /* models that the list must fit exactly */
     int models, unread, wrong;
+    FILE *problems;
 } survey;
 
 static void note(survey *s, const char *model, const bz_layer *layer)
@@ -69,6 +71,9 @@ static void note(survey *s, const char *model, const bz_layer *layer)
         for (int i = 0; i < low.n; i++)
             if (!low.alternative[i].modelled)
                 price = LIBRARY;
+        for (int i = 0; s->problems && s->exact && price == LIBRARY && i < low.n; i++)
+            for (int k = 0; k < low.alternative[i].n; k++)
+                fprintf(s->problems, "%s\n", low.alternative[i].text[k]);
         bool foreign = layer->node->domain[0] && strcmp(layer->node->domain, "ai.onnx") != 0;
         snprintf(name, sizeof name, "%s%s%s", foreign ? layer->node->domain : "", foreign ? "." : "", layer->node->op);
         row *r = find_row(&s->operators, name);
@@ -169,6 +174,12 @@ static int read_list(table *reasons, const char *path)
 int main(int argc, char **argv)
 {
     survey s = {.exact = true};
+    if (argc > 2 && !strcmp(argv[1], "-p")) {
+        s.problems = fopen(argv[2], "w");
+        if (!s.problems)
+            return 2;
+        argc -= 2, argv += 2;
+    }
     if (argc < 3 || read_list(&s.reasons, argv[1]))
         return 2;
     read_cases(&s, standard, sizeof standard / sizeof *standard);
@@ -195,6 +206,8 @@ int main(int argc, char **argv)
             printf("NO LONGER NEEDED %s\n", s.reasons.item[i].name);
             s.wrong++;
         }
+    if (s.problems)
+        fclose(s.problems);
     free_table(&s.operators);
     free_table(&s.reasons);
     return s.wrong ? 1 : 0;
