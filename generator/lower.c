@@ -112,8 +112,8 @@ static const struct {
     {"cast", lower_cast, 0, FLOATS | BYTES | WORDS},
     {"quantize", lower_quantize, 1, FLOATS | WORDS},
     {"dequantize", lower_quantize, 0, BYTES | WORDS},
-    {"lstm", lower_rnn, BZ_PROBLEM_LSTM, FLOATS},
-    {"gru", lower_rnn, BZ_PROBLEM_GRU, FLOATS},
+    {"lstm", lower_rnn, BZ_PROBLEM_LSTM, FLOATS | BYTES},
+    {"gru", lower_rnn, BZ_PROBLEM_GRU, FLOATS | BYTES},
     {"rnn", lower_rnn, BZ_PROBLEM_RNN, FLOATS},
 };
 

@@ -296,6 +296,8 @@ int lower_rnn(lowering *l, int arg)
     p->rnn.input = x->dims[2];
     p->rnn.hidden = lower_int(l, "hidden", 0);
     p->rnn.dir = both ? BZ_BIDIRECTIONAL : !strcmp(direction, "reverse") ? BZ_REVERSE : BZ_FORWARD;
+    if (l->quantize)
+        p->dtype_w = BZ_I8, p->dtype_y = BZ_U8;
     p->rnn.lbr = arg == BZ_PROBLEM_GRU && lower_int(l, "linear_before_reset", 0);
     if (arg == BZ_PROBLEM_RNN)
         p->rnn.fn = *f == 'r' ? BZ_FN_RELU : BZ_FN_TANH;

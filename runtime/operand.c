@@ -304,6 +304,14 @@ double bz_problem_flops(const bz_problem *p)
     return flops;
 }
 
+/* States lie between -1 and 1; gates sum up to about 1. */
+bz_rnn_scale bz_problem_rnn_scale(const bz_problem *p)
+{
+    if (!bz_dtype_is_int(p->dtype))
+        return (bz_rnn_scale){1, 0, 1};
+    return (bz_rnn_scale){127, p->dtype == BZ_U8 ? 128 : 0, 20 * sqrt((double)(p->rnn.input + p->rnn.hidden))};
+}
+
 double bz_problem_scale(const bz_problem *p)
 {
     double n = p->kind == BZ_PROBLEM_DECONV ? (double)p->deconv.x[1] : depth(p);

@@ -289,4 +289,11 @@ double bz_problem_bytes(const bz_problem *p);
  * without saturating; 1 where the result is wide enough. */
 double bz_problem_scale(const bz_problem *p);
 
+/* Recurrent networks in integers: an element of the data stands for (v - shift) / data, one of the weights
+ * for v / weights. States are brought back to that after each step. 1, 0 and 1 for floating-point ones. */
+typedef struct bz_rnn_scale {
+    double data, shift, weights;
+} bz_rnn_scale;
+bz_rnn_scale bz_problem_rnn_scale(const bz_problem *p);
+
 #endif

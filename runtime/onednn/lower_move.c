@@ -61,10 +61,6 @@ dnnl_status_t dnn_lower_rnn(lowering *l)
     dnn_md md[N] = {NULL};
     dnnl_primitive_attr_t attr;
     stage *st = &dnn_add_alternative(l, "", "", 1)->stages[0];
-    if (bz_dtype_is_int(p->dtype)) {
-        l->why = "recurrent networks in integers are not lowered";
-        return dnnl_unimplemented;
-    }
     for (int i = 0; i < N; i++) {
         int operand = dnn_find(l, ARGS[i].role), add = ARGS[i].layer;
         if (operand < 0)
@@ -85,6 +81,12 @@ dnnl_status_t dnn_lower_rnn(lowering *l)
                                                 : DNN_GRU;
     dnnl_alg_kind_t activation = p->rnn.fn == BZ_FN_RELU ? dnnl_eltwise_relu : dnnl_eltwise_tanh;
     TRY(dnn_attributes(l, st, false, 0, NULL, 1, &attr));
+    if (bz_dtype_is_int(p->dtype)) {
+        bz_rnn_scale s = bz_problem_rnn_scale(p);
+        const float weights = (float)s.weights;
+        TRY(dnnl_primitive_attr_set_rnn_data_qparams(attr, (float)s.data, (float)s.shift));
+        TRY(dnnl_primitive_attr_set_rnn_weights_qparams(attr, 1, 0, &weights));
+    }
     dnnl_status_t status = dnn_rnn(&st->impls, l->s->engine, cell, activation, DIRECTIONS[p->rnn.dir], md[0], md[1],
                                    md[2], md[3], md[4], md[5], md[6], attr);
     dnnl_primitive_attr_destroy(attr);
