@@ -64,7 +64,7 @@ static int read_runtime(lowering *l, heads *h)
 }
 
 /* Queries, keys and values of one product, where the layer projects; its multiply-adds. */
-static int64_t add_projection(lowering *l)
+static double add_projection(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *w = lower_in(l, 1);
     if (!x || !w || w->rank != 2 || x->rank < 2 || x->dims[x->rank - 1] < 1)
@@ -75,7 +75,7 @@ static int64_t add_projection(lowering *l)
     lower_product_types(l, p);
     if (lower_in(l, 2))
         lower_post(p, BZ_FN_BIAS, 0, 0);
-    return p->gemm.m * p->gemm.n * p->gemm.k;
+    return (double)p->gemm.m * (double)p->gemm.n * (double)p->gemm.k;
 }
 
 /* Where the shape rule counted other products than these, the layer is something else and stays unpriced. */
@@ -89,7 +89,7 @@ int lower_attention(lowering *l, int arg)
         return lower_no(l, "this form of attention has no benchmark");
     double macs = (double)h.batch * (double)h.heads * (double)h.rows * (double)h.keys * (double)(h.size + h.v_size);
     if (runtime)
-        macs += (double)add_projection(l);
+        macs += add_projection(l);
     if (macs != (double)l->layer->macs)
         return lower_no(l, "this form of attention has no benchmark");
     if (!bz_dtype_is_float(l->dtype)) /* what is quantized is the projection */
@@ -186,7 +186,9 @@ static int two_operands(lowering *l, const equation *e)
             continue;
         if (a != b && !y)
             return lower_no(l, "its equation is no product of matrices");
-        *(a && b ? (y ? &batch : &k) : a ? &m : &n) *= e->size[c];
+        int64_t *size = a && b ? (y ? &batch : &k) : a ? &m : &n;
+        if (__builtin_mul_overflow(*size, e->size[c], size))
+            return lower_no(l, "its operands are too large");
     }
     if (m == 1 && n == 1 && k == 1) {
         bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);

@@ -49,6 +49,7 @@ static const char *const PROBLEMS[] = {
     "layernorm x=2x7x33 axis=1 dtype=bf16",
     "groupnorm x=2x12x5x5 group=3 dtype=f32",
     "groupnorm x=2x12x5x5 group=12 dtype=f32",
+    "groupnorm x=1x10x32x32 group=10 dtype=bf16",
     "softmax x=3x5x17 axis=2 dtype=f32",
     "softmax x=3x5x17 axis=1 dtype=bf16",
     "logsoftmax x=3x1000 axis=1 dtype=f32",
