@@ -124,6 +124,8 @@ int lower_softmax(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t from = lower_int(l, "from", -1), axis = lower_int(l, "axis", -1);
+    if (!strcmp(lower_word(l, "over", "axis"), "rest"))
+        from = axis;
     bz_problem *p = lower_step(l, (bz_problem_kind)arg);
     if (!x || (from < 0 && axis < 0) || lower_extent(x, 0, p->softmax.x))
         return lower_no(l, "it has too many dimensions");
@@ -208,16 +210,16 @@ int lower_resize(lowering *l, int arg)
     return lower_done(l);
 }
 
-int lower_concat(lowering *l, int arg)
+/* Quantized ones have the result's scale and zero point first, and those of each part behind it. */
+int lower_concat(lowering *l, int first)
 {
     const bz_layer *layer = l->layer;
     int64_t axis = lower_int(l, "axis", 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_CONCAT);
-    int n = 0;
-    (void)arg;
-    if (layer->n_in > BZ_PROBLEM_PARTS || lower_extent(&layer->out[0], 0, p->concat.y))
+    int n = 0, step = first ? 3 : 1;
+    if ((layer->n_in - first) / step > BZ_PROBLEM_PARTS || lower_extent(&layer->out[0], 0, p->concat.y))
         return lower_no(l, "it has too many parts");
-    for (int k = 0; k < layer->n_in; k++) {
+    for (int k = first; k < layer->n_in; k += step) {
         const bz_type *x = lower_in(l, k);
         if (!x || axis >= x->rank)
             return lower_no(l, "its parts are no tensors");
@@ -225,6 +227,8 @@ int lower_concat(lowering *l, int arg)
             p->concat.sizes[n++] = x->dims[axis];
     }
     p->concat.axis = axis;
+    if (first)
+        p->dtype = p->dtype_w = p->dtype_y = layer->out[0].dtype;
     return lower_done(l);
 }
 
@@ -279,14 +283,15 @@ int lower_rnn(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     const char *direction = lower_word(l, "direction", "forward"), *f = lower_word(l, "activations", "");
-    const char *usual = arg == BZ_PROBLEM_LSTM   ? "sigmoid,tanh,tanh"
-                        : arg == BZ_PROBLEM_GRU  ? "sigmoid,tanh"
-                        : !strncmp(f, "relu", 4) ? "relu"
-                                                 : "tanh";
+    const char *usual = arg == BZ_PROBLEM_LSTM      ? "sigmoid,tanh,tanh"
+                        : arg == BZ_PROBLEM_GRU     ? "sigmoid,tanh"
+                        : !strncmp(f, "relu", 4)    ? "relu"
+                        : !strncmp(f, "sigmoid", 7) ? "sigmoid"
+                                                    : "tanh";
     size_t n = strlen(usual);
     bool both = !strcmp(direction, "bidirectional");
-    if (!x || x->rank != 3 || lower_in(l, 7) || lower_int(l, "input_forget", 0) || bz_layer_param(l->layer, "clip"))
-        return lower_no(l, "peepholes, clipping and coupled gates have no benchmark");
+    if (!x || x->rank != 3 || lower_int(l, "input_forget", 0) || bz_layer_param(l->layer, "clip"))
+        return lower_no(l, "no library clips its gates or couples them");
     if (strncmp(f, usual, n) != 0 || (both ? f[n] != ',' || strcmp(f + n + 1, usual) != 0 : f[n] != 0))
         return lower_no(l, "its activations have no benchmark");
     bool batch_first = !strcmp(lower_word(l, "layout", "tbi"), "bti");
@@ -296,10 +301,11 @@ int lower_rnn(lowering *l, int arg)
     p->rnn.input = x->dims[2];
     p->rnn.hidden = lower_int(l, "hidden", 0);
     p->rnn.dir = both ? BZ_BIDIRECTIONAL : !strcmp(direction, "reverse") ? BZ_REVERSE : BZ_FORWARD;
+    p->rnn.peephole = arg == BZ_PROBLEM_LSTM && lower_in(l, 7);
     if (l->quantize)
         p->dtype_w = BZ_I8, p->dtype_y = BZ_U8;
     p->rnn.lbr = arg == BZ_PROBLEM_GRU && lower_int(l, "linear_before_reset", 0);
     if (arg == BZ_PROBLEM_RNN)
-        p->rnn.fn = *f == 'r' ? BZ_FN_RELU : BZ_FN_TANH;
+        p->rnn.fn = *f == 'r' ? BZ_FN_RELU : *f == 's' ? BZ_FN_SIGMOID : BZ_FN_TANH;
     return lower_done(l);
 }

@@ -86,7 +86,7 @@ const bz_kind bz_kinds[BZ_PROBLEM_N_KINDS] = {
     [BZ_PROBLEM_COPY] = {"copy", "BZ_PROBLEM_COPY", "copy", false, {
         REQUIRED("read", INT, copy.read), REQUIRED("write", INT, copy.write)}},
     [BZ_PROBLEM_LSTM] = {"lstm", "BZ_PROBLEM_LSTM", "rnn", false, {
-        RNN_MEMBERS}},
+        RNN_MEMBERS, OPTIONAL("peephole", FLAG, rnn.peephole, 0)}},
     [BZ_PROBLEM_GRU] = {"gru", "BZ_PROBLEM_GRU", "rnn", false, {
         RNN_MEMBERS, USUAL("lbr", FLAG, rnn.lbr, 0)}},
     [BZ_PROBLEM_RNN] = {"rnn", "BZ_PROBLEM_RNN", "rnn", false, {

@@ -201,9 +201,10 @@ typedef struct bz_problem {
         struct {
             int64_t seq, batch, input, hidden;
             bz_direction dir;
-            bool lbr; /* gru: linear before reset */
-            bz_fn fn; /* rnn: tanh or relu; 0 stands for tanh */
-        } rnn;        /* of the kinds lstm, gru, rnn */
+            bool lbr;      /* gru: linear before reset */
+            bool peephole; /* lstm: gates see the cell */
+            bz_fn fn;      /* rnn: tanh, relu or sigmoid; 0 stands for tanh */
+        } rnn;             /* of the kinds lstm, gru, rnn */
     };
     bz_post post[BZ_PROBLEM_POST + 1]; /* ends with the first BZ_FN_NONE */
     bz_dtype dtype;                    /* of the inputs, and of all where the next two are left out */
@@ -245,11 +246,12 @@ double bz_fn_binary(bz_fn fn, double a, double b);
 /* ---- tensors -------------------------------------------------------------------------------- */
 
 typedef enum {
-    BZ_ROLE_X,    /* input; concat has several, in order; gemm's and matmul's A */
-    BZ_ROLE_B,    /* second input: binary's, matmul's and gemm's B; gemv's vector is X, its matrix W */
-    BZ_ROLE_W,    /* weights; for rnn [directions, input, gates, hidden] */
-    BZ_ROLE_R,    /* rnn: recurrent weights [directions, hidden, gates, hidden] */
-    BZ_ROLE_BIAS, /* by channel; for rnn [directions, gates, hidden], gru with lbr has one gate more */
+    BZ_ROLE_X,        /* input; concat has several, in order; gemm's and matmul's A */
+    BZ_ROLE_B,        /* second input: binary's, matmul's and gemm's B; gemv's vector is X, its matrix W */
+    BZ_ROLE_W,        /* weights; for rnn [directions, input, gates, hidden] */
+    BZ_ROLE_R,        /* rnn: recurrent weights [directions, hidden, gates, hidden] */
+    BZ_ROLE_PEEPHOLE, /* lstm: what gates make of the cell [directions, 3, hidden]: input, forget, output */
+    BZ_ROLE_BIAS,     /* by channel; for rnn [directions, gates, hidden], gru with lbr has one gate more */
     BZ_ROLE_SCALE,
     BZ_ROLE_SHIFT,
     BZ_ROLE_MEAN,

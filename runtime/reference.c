@@ -367,16 +367,18 @@ static void rnn_step(const bz_reference *r, int d, const float *x, double *state
     int64_t h = p->rnn.hidden, in = p->rnn.input;
     const float *w = values(r, BZ_ROLE_W) + d * in * gates * h, *u = values(r, BZ_ROLE_R) + d * h * gates * h;
     const float *bias = values(r, BZ_ROLE_BIAS) + d * (gates + lbr) * h;
+    const float *peephole = values(r, BZ_ROLE_PEEPHOLE);
     double *next = scratch, *reset = scratch + h;
 #define SUM(g, j)   (gate(r, w, NULL, x, in, g, gates, j) + bias[(g)*h + (j)])
 #define OF(g, j, s) gate(r, u, s, NULL, h, g, gates, j)
+#define SEEN(k, j)  (peephole ? peephole[(d * 3 + (k)) * h + (j)] * cell[j] : 0)
     for (int64_t j = 0; p->kind == BZ_PROBLEM_GRU && !lbr && j < h; j++)
         reset[j] = state[j] * sigmoid(SUM(1, j) + OF(1, j, state));
     for (int64_t j = 0; j < h; j++) {
         if (p->kind == BZ_PROBLEM_LSTM) {
-            cell[j] = sigmoid(SUM(1, j) + OF(1, j, state)) * cell[j] +
-                      sigmoid(SUM(0, j) + OF(0, j, state)) * tanh(SUM(2, j) + OF(2, j, state));
-            next[j] = sigmoid(SUM(3, j) + OF(3, j, state)) * tanh(cell[j]);
+            cell[j] = sigmoid(SUM(1, j) + OF(1, j, state) + SEEN(1, j)) * cell[j] +
+                      sigmoid(SUM(0, j) + OF(0, j, state) + SEEN(0, j)) * tanh(SUM(2, j) + OF(2, j, state));
+            next[j] = sigmoid(SUM(3, j) + OF(3, j, state) + SEEN(2, j)) * tanh(cell[j]);
         } else if (p->kind == BZ_PROBLEM_GRU) {
             double keep = sigmoid(SUM(0, j) + OF(0, j, state));
             double fresh =
@@ -388,6 +390,7 @@ static void rnn_step(const bz_reference *r, int d, const float *x, double *state
     }
 #undef SUM
 #undef OF
+#undef SEEN
     memcpy(state, next, (size_t)h * sizeof *state);
 }
 

@@ -95,6 +95,8 @@ static const char *const PROBLEMS[] = {
     "lstm seq=5 batch=3 input=10 hidden=12 dtype=f32",
     "lstm seq=5 batch=3 input=16 hidden=16 dir=bidirectional dtype=f32",
     "lstm seq=5 batch=3 input=16 hidden=16 dir=reverse dtype=bf16",
+    "lstm seq=5 batch=3 input=10 hidden=12 dir=bidirectional peephole=1 dtype=f32",
+    "rnn seq=5 batch=3 input=10 hidden=12 fn=sigmoid dtype=f32",
     "lstm seq=5 batch=3 input=16 hidden=32 dtype=u8:i8:u8",
     "lstm seq=5 batch=3 input=32 hidden=32 dir=bidirectional dtype=u8:i8:f32",
     "gru seq=5 batch=3 input=32 hidden=32 dtype=u8:i8:u8",
