@@ -213,6 +213,49 @@ static void test_cold(void **unused)
     assert_true(run("binary fn=add a=64x64 b=64x64 dtype=f32", true, 1).right >= 1);
 }
 
+typedef struct names {
+    char algorithm[64][160];
+    int n, chosen, references;
+} names;
+
+static void keep_name(void *context, const bz_outcome *r)
+{
+    names *all = context;
+    if (r->status == BZ_STATUS_UNSUPPORTED || all->n == 64)
+        return;
+    for (int i = 0; i < all->n; i++)
+        assert_string_not_equal(all->algorithm[i], r->algorithm);
+    snprintf(all->algorithm[all->n++], sizeof all->algorithm[0], "%s", r->algorithm);
+    all->chosen += r->chosen;
+    all->references += !strncmp(r->algorithm, "ref", 3);
+}
+
+/* A variant for each implementation, each named otherwise; one of them is the library's own choice; its
+ * reference stands for itself only. */
+static void test_variants(void **unused)
+{
+    (void)unused;
+    static const char *const TEXTS[] = {"conv x=1x32x14x14 w=32x32x3x3 pad=1x1x1x1 dtype=f32",
+                                        "conv x=1x32x14x14 w=32x32x1x1 dtype=f32",
+                                        "conv x=1x32x14x14 w=32x1x3x3 pad=1x1x1x1 group=32 dtype=f32",
+                                        "gemm m=16 n=32 k=64 transb=1 dtype=f32",
+                                        "matmul a=4x16x32 b=4x32x16 dtype=f32",
+                                        "lstm seq=3 batch=2 input=32 hidden=32 dtype=f32"};
+    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++)
+        for (int k = 0; k < 4; k++) {
+            bz_problem p;
+            bz_error err;
+            names all = {.n = 0};
+            assert_int_equal(bz_problem_parse(TEXTS[i], &p, &err), 0);
+            bz_family family = {&p, "onednn", LAYOUTS[k], "default"};
+            bz_run_options o = {.check_only = true, .emit = keep_name, .context = &all};
+            assert_int_equal(bz_run(&family, 1, &o, &err), 0);
+            if (all.n && (all.chosen != 1 || (all.references && all.references != all.n)))
+                fail_msg("%s %s: %d variants, %d chosen, %d references", TEXTS[i], LAYOUTS[k], all.n, all.chosen,
+                         all.references);
+        }
+}
+
 /* What cannot be done says why. */
 static void keep_reason(void *context, const bz_outcome *r)
 {
@@ -254,8 +297,8 @@ static void test_unsupported(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_layouts),     cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_cold),      cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_layouts),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_cold),      cmocka_unit_test(test_variants), cmocka_unit_test(test_unsupported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
