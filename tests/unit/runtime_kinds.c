@@ -84,6 +84,8 @@ static const char *const PROBLEMS[] = {
     "resample mode=linear coord=half_pixel x=1x5x7x7 y=1x5x11x16 dtype=f32",
     "resample mode=nearest coord=half_pixel x=1x5x7x7 y=1x5x3x5 dtype=f32",
     "concat y=1x48x6x6 axis=1 sizes=16x32 dtype=f32",
+    "concat y=3x17 axis=0 sizes=1x1x1 dtype=f32",
+    "concat y=103x1 axis=0 sizes=3x90x10 dtype=u8",
     "concat y=4x7x6 axis=1 sizes=1x2x4 dtype=bf16",
     "transpose x=2x3x4x5 perm=0x2x3x1 dtype=f32",
     "transpose x=20x30 perm=1x0 dtype=f32",
