@@ -12,6 +12,7 @@
 /* clang-format off */
 static const char *const PROBLEMS[] = {
     "conv x=2x6x9x9 w=8x6x3x3 stride=2x1 pad=1x0x2x1 dilation=1x2 group=1 post=bias,relu dtype=f32",
+    "conv x=1x104x1x1 w=12x104x1x1 dtype=f32",
     "conv x=1x16x10x10 w=16x1x3x3 pad=1x1x1x1 group=16 dtype=f32",
     "conv x=1x12x10x10 w=16x3x3x3 pad=1x1x1x1 group=4 post=bias,add,relu dtype=f32",
     "conv x=1x8x20 w=8x8x3 pad=1x1 dtype=f32",
