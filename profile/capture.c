@@ -257,6 +257,14 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
         bz_fail_in(err, "%s", argv[0]);
     else
         describe_system(t, argv, status);
+    size_t events = 0;
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        events += t->event[k].n;
+    if (!rc && !events && !options->marks_only)
+        bz_trace_cover(
+            t, BZ_NONE, BZ_COVERAGE_MISSING,
+            "the program made no call of oneDNN's or BLAS's that can be seen: it may have kernels of its own, as "
+            "ONNX Runtime has, whose own profile can be joined");
     *exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 out:
     free(command);

@@ -27,12 +27,14 @@ typedef enum {
 #define BZ_SPOOL_PENDING 0x80000000u                /* in `size`: being written, or cut off by a crash */
 enum { BZ_SPOOL_CREATES = 1, BZ_SPOOL_FAILED = 2 }; /* flags of a call */
 
+enum { BZ_SPOOL_LEFT = -1 };
+
 typedef struct bz_spool_header {
     char magic[8];
     int64_t process, parent;
     int64_t started;      /* CLOCK_MONOTONIC, ns */
     int64_t started_wall; /* CLOCK_REALTIME at the same moment */
-    int64_t finished;     /* 0 while it runs, and for ever when it crashed */
+    int64_t finished;     /* 0 while it runs, and for ever when it crashed; BZ_SPOOL_LEFT: by _exit */
     uint64_t capacity;    /* bytes after which nothing more is recorded */
     uint64_t used;        /* bytes claimed, more than `capacity` when records were dropped */
     uint64_t dropped;     /* records that did not fit */

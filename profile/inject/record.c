@@ -79,14 +79,17 @@ static bool back(uint64_t upto)
     pthread_mutex_lock(&growth);
     uint64_t backed = atomic_load(&spool.backed);
     int saved = errno; /* the program's */
-    while (backed < upto) {
+    while (backed < upto && !(spool.header && backed >= spool.header->capacity)) {
         int fd = open(spool.path, O_RDWR | O_CLOEXEC);
         int rc = fd < 0 ? -1 : fallocate(fd, 0, (off_t)backed, STEP);
         bool full = rc && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
         if (fd >= 0)
             close(fd);
-        if (full) /* a file system that knows no such request is taken at its word */
+        if (full) { /* a file system that knows no such request is taken at its word */
+            if (spool.header)
+                spool.header->capacity = backed;
             break;
+        }
         backed += STEP;
         atomic_store(&spool.backed, backed);
     }
@@ -375,6 +378,7 @@ static int64_t measure_overhead(void)
 static void open_spool(void)
 {
     int fd = -1;
+    spool.header = NULL;
     atomic_store(&spool.backed, 0);
     for (int i = 0; i < 1000 && fd < 0; i++) { /* a process may exec: it comes here again with the same number */
         snprintf(spool.path, sizeof spool.path, "%s/%ld.%d.spool", spool.folder, (long)getpid(), i);
@@ -440,12 +444,31 @@ __attribute__((constructor)) static void begin(void)
     pthread_atfork(NULL, NULL, after_fork);
 }
 
-__attribute__((destructor)) static void finish(void)
+/* A child of vfork has our memory, but is not us. */
+static void finish_at(int64_t when)
 {
-    if (!spool.map)
+    if (!spool.map || spool.header->process != getpid())
         return;
     spool.header->used = atomic_load(&spool.used);
-    spool.header->finished = bzi_now();
+    spool.header->finished = when;
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+    finish_at(bzi_now());
+}
+
+/* Shells, and the workers that Python forks, leave this way, past all destructors. */
+BZI_SHARED void _exit(int status)
+{
+    finish_at(BZ_SPOOL_LEFT);
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+BZI_SHARED void _Exit(int status)
+{
+    _exit(status);
 }
 
 __attribute__((visibility("default"))) void benanza_iteration_begin(void);
