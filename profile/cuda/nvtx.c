@@ -46,7 +46,7 @@ static uint32_t text_of(const nvtxEventAttributes_t *a)
     case NVTX_MESSAGE_TYPE_UNICODE:
         return text_of_wide(a->message.unicode);
     case NVTX_MESSAGE_TYPE_REGISTERED:
-        return bzi_text((const char *)(uintptr_t)a->message.registered);
+        return bzi_text((const char *)(const void *)a->message.registered);
     default:
         return 0;
     }
@@ -215,7 +215,7 @@ static int domain_pop(nvtxDomainHandle_t domain)
 static nvtxStringHandle_t register_a(nvtxDomainHandle_t domain, const char *s)
 {
     (void)domain;
-    return (nvtxStringHandle_t)(uintptr_t)(s ? strdup(s) : NULL);
+    return (nvtxStringHandle_t)(void *)(s ? strdup(s) : NULL);
 }
 
 static nvtxStringHandle_t register_w(nvtxDomainHandle_t domain, const wchar_t *s)
@@ -226,7 +226,7 @@ static nvtxStringHandle_t register_w(nvtxDomainHandle_t domain, const wchar_t *s
 
 static nvtxDomainHandle_t create_a(const char *s)
 {
-    return (nvtxDomainHandle_t)(uintptr_t)(s ? strdup(s) : NULL);
+    return (nvtxDomainHandle_t)(void *)(s ? strdup(s) : NULL);
 }
 
 static nvtxDomainHandle_t create_w(const wchar_t *s)
