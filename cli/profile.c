@@ -86,13 +86,15 @@ static int capture(bz_list *arguments, const settings *s)
     char **argv = bz_alloc((size_t)arguments->n + 1, sizeof *argv);
     memcpy(argv, arguments->item, (size_t)arguments->n * sizeof *argv);
     argv[arguments->n] = NULL;
-    bz_capture_options options = {.backtrace = s->backtrace, .logs = s->logs, .nsys = s->nsys, .limit = s->limit << 20};
+    bz_capture_options options = {.backtrace = s->backtrace,
+                                  .logs = s->logs,
+                                  .nsys = s->nsys,
+                                  .limit = s->limit << 20,
+                                  .iterations = s->iterations};
     int rc = check_output(s->output, &err);
-    if (rc)
-        ;
-    else if (s->levels)
+    if (!rc && s->levels)
         rc = bz_profile_levels(t, argv, &options, &program, &err);
-    else
+    else if (!rc)
         rc = bz_profile_capture(t, argv, &options, &program, &err) ||
              bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, &err);
     if (rc || bz_trace_save(t, s->output, &err)) {

@@ -158,6 +158,41 @@ static void what_cupti_refuses(void **state)
     bz_trace_free(t);
 }
 
+/* Whatever CUPTI this machine has, or none: the program runs on. */
+static void without_the_stand_in(void **state)
+{
+    (void)state;
+    char *argv[] = {CUDA_PROGRAM, (char *)(uintptr_t) "3", (char *)(uintptr_t) "ok", NULL};
+    int status = -1;
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    unsetenv("LD_LIBRARY_PATH");
+    if (bz_profile_capture(t, argv, &PLAIN, &status, &err) || bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(status, 0);
+    assert_int_equal(t->n_iterations, 3);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 0);
+    bz_trace_free(t);
+}
+
+/* NVTX tells the latency of the program alone. */
+static void levels(void **state)
+{
+    (void)state;
+    char *argv[] = {CUDA_PROGRAM, (char *)(uintptr_t) "4", (char *)(uintptr_t) "ok", NULL};
+    int status = -1;
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    setenv("LD_LIBRARY_PATH", STAND_IN_FOLDER, 1);
+    if (bz_profile_levels(t, argv, &PLAIN, &status, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(t->n_iterations, 4);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 8);
+    assert_true(has_fact(t, "program alone", "an iteration"));
+    assert_true(has_fact(t, "with calls", "an iteration"));
+    bz_trace_free(t);
+}
+
 static void the_limit_holds(void **state)
 {
     (void)state;
@@ -173,9 +208,13 @@ static void the_limit_holds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_activities),         cmocka_unit_test(ranges_of_nvtx),
-        cmocka_unit_test(a_crash_leaves_a_trace), cmocka_unit_test(what_cupti_refuses),
+        cmocka_unit_test(all_activities),
+        cmocka_unit_test(ranges_of_nvtx),
+        cmocka_unit_test(a_crash_leaves_a_trace),
+        cmocka_unit_test(what_cupti_refuses),
         cmocka_unit_test(the_limit_holds),
+        cmocka_unit_test(without_the_stand_in),
+        cmocka_unit_test(levels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
