@@ -17,7 +17,7 @@ typedef struct {
     uint32_t *stack;
     size_t n_stacks, cap_stacks;
     int64_t shift; /* from the process's clock to wall time */
-    int64_t calls, damaged, pending;
+    int64_t calls, damaged, pending, unmarked;
     bool device; /* there is work of a device */
     /* begin of the open iteration, per thread; few threads mark iterations */
     struct {
@@ -105,8 +105,10 @@ static void read_mark(reader *r, const void *record, size_t size)
     while (k < r->n_marks && r->mark[k].thread != m->thread)
         k++;
     if (k == r->n_marks) {
-        if (k == sizeof r->mark / sizeof *r->mark)
+        if (k == sizeof r->mark / sizeof *r->mark) {
+            r->unmarked++;
             return;
+        }
         r->n_marks++;
         r->mark[k].thread = m->thread;
     }
@@ -264,6 +266,14 @@ static void cover(const reader *r)
             t, r->source, BZ_COVERAGE_MISSING,
             "%llu records did not fit into the limit, or onto the disk, and were dropped: see --limit and TMPDIR",
             (unsigned long long)r->h.dropped);
+    if (r->h.nameless)
+        bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
+                       "%llu records lack their name, parameters or back-trace: too many different ones",
+                       (unsigned long long)r->h.nameless);
+    if (r->unmarked)
+        bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
+                       "%lld marks of iterations are left out: more than %zu threads set such", (long long)r->unmarked,
+                       sizeof r->mark / sizeof *r->mark);
     if (r->damaged || r->pending)
         bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "%lld records are damaged or were never finished",
                        (long long)r->damaged + (long long)r->pending);

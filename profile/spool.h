@@ -42,7 +42,8 @@ typedef struct bz_spool_header {
     char program[256];
     char onednn[32];
     uint64_t device_dropped; /* activities that CUPTI had no room for */
-    char unused[24];
+    uint64_t nameless;       /* records whose text did not fit into the table of texts */
+    char unused[16];
 } bz_spool_header;
 
 typedef struct bz_spool_record {

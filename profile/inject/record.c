@@ -143,7 +143,9 @@ uint32_t bzi_string(uint64_t hash, const char *text, size_t n)
     pthread_mutex_lock(&lock);
     id = bzi_known(hash);
     bz_spool_string *r = NULL;
-    if (!id && atomic_load(&n_strings) < STRINGS / 2 && (r = bzi_claim(sizeof *r + n))) {
+    if (!id && atomic_load(&n_strings) + atomic_load(&n_stacks) >= STRINGS / 2)
+        spool.header->nameless++;
+    else if (!id && (r = bzi_claim(sizeof *r + n))) {
         id = atomic_fetch_add(&n_strings, 1) + 1;
         r->id = id;
         r->length = (uint32_t)n;
@@ -279,7 +281,9 @@ uint32_t bzi_stack(void)
     id = bzi_known(hash);
     size_t size = sizeof(bz_spool_stack) + (size_t)k * sizeof *frames;
     bz_spool_stack *r = NULL;
-    if (!id && atomic_load(&n_strings) + atomic_load(&n_stacks) < STRINGS / 2 && (r = bzi_claim(size))) {
+    if (!id && atomic_load(&n_strings) + atomic_load(&n_stacks) >= STRINGS / 2)
+        spool.header->nameless++;
+    else if (!id && (r = bzi_claim(size))) {
         id = atomic_fetch_add(&n_stacks, 1) + 1;
         r->id = id;
         r->n = (uint32_t)k;
