@@ -121,18 +121,6 @@ uint32_t bz_chrome_id(int64_t v)
     return v > 0 && v < BZ_NONE ? (uint32_t)v : 0;
 }
 
-/* Kernel names without their arguments: "void at::native::add<float>(int)" -> "add". */
-static uint32_t short_name(bz_trace *t, uint32_t full)
-{
-    const char *s = bz_string(t, full), *start = s;
-    size_t n = strcspn(s, "<(");
-    for (size_t i = 0; i < n; i++)
-        if (s[i] == ' ' || (s[i] == ':' && i + 1 < n))
-            start = s + i + 1;
-    n -= (size_t)(start - s);
-    return n ? bz_trace_intern(t, start, n) : full;
-}
-
 static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name, int64_t start, int64_t end)
 {
     bz_trace *t = r->t;
@@ -145,7 +133,7 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         ev->detail[i] = bz_trace_intern(t, bz_buf_text(&r->detail), r->detail.len);
         break;
     case BZ_EVENT_KERNEL:
-        ev->short_name[i] = short_name(t, name);
+        ev->short_name[i] = bz_trace_short_name(t, name);
         memcpy(ev->grid + 3 * i, e->grid, sizeof e->grid);
         memcpy(ev->block + 3 * i, e->block, sizeof e->block);
         ev->registers[i] = bz_chrome_id(e->registers);

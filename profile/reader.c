@@ -110,7 +110,7 @@ int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, 
     }
     if (reader->log && in->open_line && !t->source[source].truncated)
         bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "the last line has no end: the log may be cut off there");
-    if (after == before)
+    if (after == before && reader != &bz_reader_spool) /* a shell that starts the program is captured, too */
         bz_trace_cover(t, source, BZ_COVERAGE_MISSING, "the file holds no event");
     return 0;
 }

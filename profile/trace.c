@@ -201,7 +201,7 @@ void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const
     va_end(args);
     bz_coverage c = {level, source, bz_trace_text(t, text)};
     for (uint32_t i = 0; i < t->n_coverage; i++)
-        if (t->coverage[i].text == c.text && t->coverage[i].source == source)
+        if (t->coverage[i].text == c.text && (t->coverage[i].source == source || source == BZ_NONE))
             return;
     t->coverage = bz_realloc(t->coverage, t->n_coverage + 1, sizeof *t->coverage);
     t->coverage[t->n_coverage++] = c;

@@ -33,6 +33,10 @@ bool bz_api_launches(const char *function);
 bool bz_api_waits(const char *function);
 bz_library bz_library_of(const char *function);
 
+/* Names of kernels, as strings: without arguments and templates; as a person wrote it: kernel_name.c. */
+uint32_t bz_trace_short_name(bz_trace *t, uint32_t name);
+uint32_t bz_trace_demangled(bz_trace *t, uint32_t name);
+
 /* The passes of bz_trace_finish, in their order. */
 void bz_trace_merge_logs(bz_trace *t);                              /* merge.c */
 void bz_trace_link(bz_trace *t);                                    /* link.c */
