@@ -84,6 +84,17 @@ static void emit(const trial *t, const bz_outcome *r)
     }
 }
 
+/* How many variants v's family has. */
+static int count_family(const trial *t, const bz_variant *v)
+{
+    int n = 0;
+    for (int i = 0; i < t->variants.n; i++) {
+        const bz_variant *w = &t->variants.item[i];
+        n += w->backend == v->backend && !strcmp(w->layout, v->layout) && !strcmp(w->math, v->math);
+    }
+    return n;
+}
+
 static void blame(const trial *t, const char *backend, const char *algorithm, const char *layout, const char *math,
                   const char *stage)
 {
@@ -93,17 +104,27 @@ static void blame(const trial *t, const char *backend, const char *algorithm, co
     snprintf(b->layout, sizeof b->layout, "%s", layout);
     snprintf(b->math, sizeof b->math, "%s", math);
     snprintf(b->stage, sizeof b->stage, "%s", stage);
+    b->variants = 0;
     b->beat = bz_now();
 }
 
 static void blame_variant(const trial *t, const bz_variant *v, const char *stage)
 {
     blame(t, v->backend->name, v->algorithm, v->layout, v->math, stage);
+    t->task->blame->variants = count_family(t, v);
 }
 
+/* Whether the variant (or with algorithm "" the family) ended already: in an earlier child, or in an
+ * earlier run. */
 static bool is_finished(const trial *t, const char *backend, const char *algorithm, const char *layout,
                         const char *math)
 {
+    for (int i = 0; i < t->task->options->n_known; i++) {
+        const bz_known *k = &t->task->options->known[i];
+        if (!strcmp(k->backend, backend) && !strcmp(k->layout, layout) && !strcmp(k->math, math) &&
+            (!k->algorithm || !strcmp(k->algorithm, algorithm)))
+            return true;
+    }
     for (int i = 0; i < t->task->n_finished; i++) {
         const bz_outcome *r = &t->task->finished[i];
         if (!strcmp(r->backend, backend) && !strcmp(r->layout, layout) && !strcmp(r->math, math) &&
@@ -190,6 +211,8 @@ static int set_up(trial *t, bz_error *err)
 static void emit_family(const trial *t, const bz_family *f, bz_status status, const char *reason)
 {
     bz_outcome r = bz_outcome_of(t->problem, f->backend, "", f->layout, f->math);
+    if (is_finished(t, f->backend, "", f->layout, f->math))
+        return;
     r.status = status;
     snprintf(r.reason, sizeof r.reason, "%s", reason);
     emit(t, &r);
@@ -232,11 +255,24 @@ static void tell_apart(trial *t, int first)
     }
 }
 
+/* Families that are known are looked through all the same, since what a library has in one layout decides
+ * about reference implementations in another; but not where that ended an earlier child. */
+static bool crashed_before(const trial *t, const bz_family *f)
+{
+    for (int i = 0; i < t->task->n_finished; i++) {
+        const bz_outcome *r = &t->task->finished[i];
+        if (!*r->algorithm && !strcmp(r->backend, f->backend) && !strcmp(r->layout, f->layout) &&
+            !strcmp(r->math, f->math))
+            return true;
+    }
+    return false;
+}
+
 static void enumerate_family(trial *t, const bz_family *f)
 {
     bz_error err = {0};
     session *s = NULL;
-    if (is_finished(t, f->backend, "", f->layout, f->math))
+    if (crashed_before(t, f))
         return;
     blame(t, f->backend, "", f->layout, f->math, "looking for variants");
     int first = t->variants.n;
@@ -551,6 +587,7 @@ static void run_variants(trial *t)
         *r = (runner){.trial = t, .variant = v, .throttles = bz_throttle_count()};
         r->record = bz_outcome_of(t->problem, v->backend->name, v->algorithm, v->layout, v->math);
         r->record.chosen = v->chosen;
+        r->record.variants = count_family(t, v);
         snprintf(r->record.timing, sizeof r->record.timing, "%s", v->backend->timing);
         if (try_variant(t, r) || t->task->options->check_only) {
             finish(r);

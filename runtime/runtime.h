@@ -95,6 +95,7 @@ typedef struct bz_outcome {
     int64_t iterations; /* of all samples */
     double launch;      /* seconds of an empty call; NaN where not measured */
     double workspace;   /* bytes */
+    int variants;       /* that the family has, this one included; 0 where the whole family came to nothing */
     bool chosen;        /* the library's own first pick for this problem and layout */
     bool noisy, throttled;
     char checked[200];             /* "ok", "skipped", or a sentence */
@@ -116,6 +117,12 @@ typedef struct bz_run_setting {
     const char *clock;
 } bz_run_setting;
 
+/* What is known already and not to be measured again: a variant, or a whole family. */
+typedef struct bz_known {
+    const char *backend, *layout, *math;
+    const char *algorithm; /* NULL: all of the family */
+} bz_known;
+
 typedef struct bz_run_options {
     bz_run_setting setting;
     double sample_time;           /* seconds per sample; Google Benchmark finds the iterations for it. 0: 2 ms */
@@ -125,6 +132,8 @@ typedef struct bz_run_options {
     double memory_limit;          /* bytes that the child may have. 0: nine tenths of what is free */
     const struct bz_rate *launch; /* [n_launch]: what an empty call costs by backend, to be put into the records */
     int n_launch;
+    const bz_known *known;                    /* [n_known] */
+    int n_known;
     bool check_only;                          /* run and check each variant once, measure nothing */
     const struct bz_backend *const *backends; /* ends with NULL; NULL: those built in */
     /* Called in the parent as soon as a variant is finished. */
