@@ -287,8 +287,8 @@ static void test_merge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_line_round_trip), TEST(test_lines),  TEST(test_system_line),
-        TEST(test_bad_lines),       TEST(test_export), TEST(test_merge),
+        TEST(test_line_round_trip), TEST(test_complete), TEST(test_lines), TEST(test_system_line),
+        TEST(test_bad_lines),       TEST(test_export),   TEST(test_merge),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
