@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ typedef struct runner {
     bz_variant *variant;
     bz_outcome record;
     double *sample, *probe; /* [MAX_SAMPLES]; seconds per call; the clock probe before each sample */
-    int n;
+    int n, discarded;
     int64_t iterations; /* per sample */
     int next_copy;
     double spent;
@@ -447,11 +448,21 @@ static double run_calls(void *context, int64_t n)
     return total > 0 ? total : 1e-9; /* a clock may stand still for a nanosecond */
 }
 
+/* How often another program took the processor from one of our threads. */
+static long count_interruptions(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_nivcsw;
+}
+
+/* On a busy machine samples in which somebody else ran are taken again; but where it never is quiet, as with
+ * calls that take long, about every other one is kept. */
 static int take_sample(runner *r)
 {
     trial *t = r->trial;
     blame_variant(t, r->variant, "measuring");
     double start = bz_now();
+    long interruptions = count_interruptions();
     r->probe[r->n] = bz_clock_probe();
     double seconds = bz_gbench_sample(run_calls, r, t->task->options->sample_time, &r->iterations);
     if (seconds < 0) {
@@ -459,9 +470,13 @@ static int take_sample(runner *r)
         snprintf(r->record.reason, sizeof r->record.reason, "the library failed while it was measured");
         return -1;
     }
+    r->spent += bz_now() - start;
+    if (r->n && count_interruptions() > interruptions && r->discarded <= r->n + 4) {
+        r->discarded++;
+        return 0;
+    }
     r->sample[r->n++] = seconds;
     r->record.iterations += r->iterations;
-    r->spent += bz_now() - start;
     return 0;
 }
 
@@ -491,7 +506,7 @@ static void finish(runner *r)
     trial *t = r->trial;
     if (r->n) {
         r->record.stats = stats_of(r);
-        r->record.noisy = r->n >= FEWEST_SAMPLES && bz_stats_spread(&r->record.stats) > BZ_NOISY_SPREAD;
+        r->record.noisy = bz_stats_noisy(&r->record.stats);
         r->record.throttled = was_throttled(r);
         if (r->record.status == BZ_STATUS_OK && t->counters.fd[0] >= 0) {
             bz_counters_start(&t->counters);
