@@ -27,8 +27,8 @@ def run(a, folder, name, verbose):
     program = folder + "/build/benchmarks"
     # progress goes between the log's lines: it says which problem they belong to
     with open(f"{folder}/{name}.log", "w+") as log:
-        out = subprocess.run([program, "--progress", "2", "--filter", a.filter, "--sample-time", "0.03",
-                              "--time-limit", "0.3"], stdout=subprocess.PIPE, stderr=log,
+        out = subprocess.run([program, "--progress", "2", "--filter", a.filter, "--sample-time", "0.01",
+                              "--time-limit", "0.2"], stdout=subprocess.PIPE, stderr=log,
                              text=True, check=True, env=env).stdout
         log.seek(0)
         times, problem = {}, None
