@@ -14,6 +14,7 @@ typedef struct bound_layer {
 typedef struct bound_total {
     double seconds, launch, macs, macs_measured;
     int layers, free, measured, imported, modelled, unpriced, noisy, missing;
+    int branches, loops, loops_open; /* If by their cheaper branch; loops; those of unknown length among them */
 } bound_total;
 
 typedef struct bound {
