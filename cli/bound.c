@@ -60,7 +60,10 @@ static int fill(bound_job *b, const bz_list *paths, bz_error *err)
 {
     if (bz_plan_skip(b->plan, b->db, b->system, &b->head.setting, err))
         return -1;
+    const bz_plan_problem *problems;
     int n = bz_plan_wanted(b->plan, NULL);
+    b->head.problems = bz_plan_problems(b->plan, &problems);
+    b->head.known = b->head.problems - n;
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {

@@ -30,7 +30,8 @@ void bound_free(bound *b);
 typedef struct bound_head {
     const char *system;
     bz_setting setting;
-    int benchmarks; /* run for this */
+    int benchmarks;      /* run for this: records made */
+    int problems, known; /* that the models need; of which the database had all */
 } bound_head;
 
 void bound_text(const bound *b, const bound_head *head, bz_buf *out);

@@ -203,6 +203,10 @@ void bound_text(const bound *b, const bound_head *head, bz_buf *out)
         bz_buf_printf(out, ", %.1f %% of MACs measured", 100 * t->macs_measured / t->macs);
     bz_buf_printf(out, ", %d modelled, %d unpriced (%d measured, %d imported, %d free)\n", t->modelled, t->unpriced,
                   t->measured, t->imported, t->free);
+    if (head->benchmarks)
+        bz_buf_printf(out, "  measured now: %d of %d problems (%.0f %% saved), %d records\n",
+                      head->problems - head->known, head->problems, 100.0 * head->known / head->problems,
+                      head->benchmarks);
     put_bodies(t, out);
     bz_buf_printf(out, "  launch overhead, not in the bound: %s\n", bz_units_time(launch, t->launch));
     if (t->noisy)
@@ -246,6 +250,8 @@ void bound_json(const bound *b, int n, const bound_head *head, bz_buf *out)
         bz_json_key_int(&j, "threads", head->setting.threads);
         bz_json_key_str(&j, "cache", bz_record_cache_name(head->setting.cache));
         bz_json_key_int(&j, "benchmarks", head->benchmarks);
+        bz_json_key_int(&j, "problems", head->problems);
+        bz_json_key_int(&j, "problems_known", head->known);
         bz_json_key_num(&j, "sequential", t->seconds);
         bz_json_key_bool(&j, "complete", !t->unpriced);
         bz_json_key_num(&j, "launch", t->launch);
