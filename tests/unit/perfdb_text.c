@@ -73,8 +73,8 @@ static void test_complete(void **state)
     r[2] = r[0];
     r[2].variant.algorithm = ""; /* the family as a whole came to nothing */
     assert_true(bz_records_complete(r + 2, 1, &family, &hot));
-    r[2].variants = -1;
-    assert_fails(bz_record_check(&r[2], &err), BZ_BAD_INPUT, "negative");
+    r[1].variants = -1;
+    assert_fails(bz_record_check(&r[1], &err), BZ_BAD_INPUT, "negative");
 }
 
 static void test_lines(void **state)
