@@ -28,6 +28,6 @@ void *bz_place(size_t size, int index)
 
 void bz_unplace(void *at)
 {
-    uintptr_t address = (uintptr_t)at;
-    free((void *)(address - address % HUGE_PAGE));
+    if (at)
+        free((char *)at - (uintptr_t)at % HUGE_PAGE);
 }
