@@ -510,7 +510,6 @@ static int run_program(program *p, int argc, char **argv, const bz_benchmark *co
 
 int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks)
 {
-    fix_addresses(argv);
     program p = {.out = STDOUT_FILENO, .progress = -1, .options.setting.threads = 1};
     bz_error err = {0};
     int c, which = 0, result = 0;
@@ -525,6 +524,8 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
         else
             result = set_option(&p, c, c == 'o' ? "output" : OPTIONS[which].name, optarg, &err);
     }
+    if (!result && !p.list && (!p.system_only || p.measure))
+        fix_addresses(argv);
     if (!result)
         result = run_program(&p, argc - optind, argv + optind, benchmarks, &err);
     if (result)
