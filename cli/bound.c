@@ -60,7 +60,10 @@ static int fill(bound_job *b, const bz_list *paths, bz_error *err)
 {
     if (bz_plan_skip(b->plan, b->db, b->system, &b->head.setting, err))
         return -1;
+    const bz_plan_problem *problems;
     int n = bz_plan_wanted(b->plan, NULL);
+    b->head.problems = bz_plan_problems(b->plan, &problems);
+    b->head.known = b->head.problems - n;
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
@@ -111,7 +114,7 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
     if (planning_setting(&b->p, &b->head.setting, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) ||
         planning_plan(&b->p, paths, &b->models, &b->plan, err) ||
-        bz_db_open(&bz_command_bound, b->p.db, false, false, &b->db, err) ||
+        bz_db_open(&bz_command_bound, b->p.db, b->p.system != NULL, false, &b->db, err) ||
         bz_bench_system(b->db, b->p.system, &b->system, err))
         return -1;
     b->head.system = b->system->name;

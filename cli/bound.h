@@ -14,6 +14,7 @@ typedef struct bound_layer {
 typedef struct bound_total {
     double seconds, launch, macs, macs_measured;
     int layers, free, measured, imported, modelled, unpriced, noisy, missing;
+    int branches, loops, loops_open; /* If by their cheaper branch; loops; those of unknown length among them */
 } bound_total;
 
 /* A group that stands for layers in the fused bound. */
@@ -53,7 +54,8 @@ void bound_free(bound *b);
 typedef struct bound_head {
     const char *system;
     bz_setting setting;
-    int benchmarks; /* run for this */
+    int benchmarks;      /* run for this: records made */
+    int problems, known; /* that the models need; of which the database had all */
 } bound_head;
 
 void bound_text(const bound *b, const bound_head *head, bz_buf *out);
