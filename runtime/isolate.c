@@ -260,6 +260,7 @@ double bz_launch_cost(const char *backend, const bz_run_options *options)
     o.setting.cold = false;
     o.time_limit = 0.02;
     o.check_only = false;
+    o.wall = true;
     bz_run(&family, 1, &o, NULL);
     return best;
 }
