@@ -65,7 +65,7 @@ int bz_cuda_open(bz_cuda *c, const bz_run_setting *setting, bz_error *err)
         return -1;
     cudaError_t status = cudaSetDevice(c->device);
     if (status == cudaSuccess)
-        status = cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking);
+        status = cudaStreamCreateWithFlags(&c->stream, cudaStreamDefault);
     for (int i = 0; i < 16 && status == cudaSuccess; i++) {
         status = cudaEventCreate(&c->from[i]);
         if (status == cudaSuccess)

@@ -17,8 +17,8 @@ const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_DECONV, NULL, cudnn_describe_deconv, cudnn_deconv_algorithm, cudnn_deconv_choice, cudnn_prepare_deconv, cudnn_run_deconv, NULL},
     {BZ_PROBLEM_POOL, "pooling", cudnn_describe_pool, NULL, NULL, NULL, cudnn_run_pool, NULL},
     {BZ_PROBLEM_BATCHNORM, "batchnorm_spatial", cudnn_describe_batchnorm, NULL, NULL, NULL, cudnn_run_batchnorm, NULL},
-    {BZ_PROBLEM_SOFTMAX, NULL, cudnn_describe_softmax, cudnn_softmax_algorithm, NULL, NULL, cudnn_run_softmax, NULL},
-    {BZ_PROBLEM_LOGSOFTMAX, NULL, cudnn_describe_softmax, cudnn_softmax_algorithm, NULL, NULL, cudnn_run_softmax, NULL},
+    {BZ_PROBLEM_SOFTMAX, "softmax_accurate", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax, NULL},
+    {BZ_PROBLEM_LOGSOFTMAX, "softmax_log", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax, NULL},
     {BZ_PROBLEM_LRN, "lrn_cross_channel", cudnn_describe_lrn, NULL, NULL, NULL, cudnn_run_lrn, NULL},
     {BZ_PROBLEM_ACTIVATION, "activation", cudnn_describe_activation, NULL, NULL, NULL, cudnn_run_activation, NULL},
     {BZ_PROBLEM_BINARY, "op_tensor", cudnn_describe_binary, NULL, NULL, NULL, cudnn_run_binary, NULL},
@@ -201,19 +201,13 @@ static call *new_call(session *s, const cudnn_kind *kind, const char *layout, co
 static void enumerate_kind(session *s, const cudnn_kind *kind, const char *layout, const char *math,
                            bz_variant_list *list, bz_error *why)
 {
-    int chosen = -1;
-    for (int i = 0;; i++) {
-        char name[160];
-        call *c = new_call(s, kind, layout, math, why);
-        if (!c)
+    char name[160];
+    call *c = new_call(s, kind, layout, math, why), *first = c;
+    int chosen = !c ? -1 : kind->choice ? kind->choice(c) : kind->algorithm ? -1 : 0;
+    for (int i = 0; c; i++) {
+        const char *text = kind->algorithm ? kind->algorithm(first, i, name, sizeof name) : i ? NULL : kind->name;
+        if (!text || (i && !(c = new_call(s, kind, layout, math, why))))
             return;
-        const char *text = kind->algorithm ? kind->algorithm(c, i, name, sizeof name) : i ? NULL : kind->name;
-        if (!text) {
-            bz_cudnn_free(s->calls[--s->n_calls]);
-            return;
-        }
-        if (!i)
-            chosen = kind->choice ? kind->choice(c) : kind->algorithm ? -1 : 0;
         c->algorithm = i;
         bz_variant *v = bz_variant_add(list, &bz_backend_module, s, layout, math);
         v->index = s->n_calls - 1;

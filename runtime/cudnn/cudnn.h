@@ -154,7 +154,6 @@ int cudnn_describe_batchnorm(call *c, bz_error *why);
 int cudnn_describe_softmax(call *c, bz_error *why);
 int cudnn_describe_lrn(call *c, bz_error *why);
 int cudnn_describe_activation(call *c, bz_error *why);
-const char *cudnn_softmax_algorithm(const call *c, int i, char *out, size_t size);
 cudnnStatus_t cudnn_run_pool(call *c);
 cudnnStatus_t cudnn_run_batchnorm(call *c);
 cudnnStatus_t cudnn_run_softmax(call *c);

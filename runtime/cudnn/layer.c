@@ -1,8 +1,6 @@
 /* Pooling, normalization, softmax, LRN, activations. */
 #include "runtime/cudnn/cudnn.h"
 
-#include <stdio.h>
-
 /* x and y as they are, which is all that most kinds need. */
 static int describe_both(call *c, bz_error *why)
 {
@@ -121,15 +119,7 @@ int cudnn_describe_softmax(call *c, bz_error *why)
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
 }
 
-/* Without subtracting the maximum first it is another function where exponents overflow: `fast` is left out. */
-const char *cudnn_softmax_algorithm(const call *c, int i, char *out, size_t size)
-{
-    if (i)
-        return NULL;
-    snprintf(out, size, "%s", c->problem->kind == BZ_PROBLEM_LOGSOFTMAX ? "softmax_log" : "softmax_accurate");
-    return out;
-}
-
+/* Without subtracting the maximum first (`fast`) it is another function where exponents overflow. */
 cudnnStatus_t cudnn_run_softmax(call *c)
 {
     bool log = c->problem->kind == BZ_PROBLEM_LOGSOFTMAX;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct rnn_call {
     cudnnRNNDescriptor_t rnn;
@@ -126,43 +127,52 @@ static int matrix_of(const bz_problem *p, int gate, int gates, bool recurrent)
     return (p->kind == BZ_PROBLEM_GRU ? GRU[gate] : gate) + (recurrent ? gates : 0);
 }
 
-/* n values of ours, `step` apart, as one row of theirs. */
-static cudaError_t put(const call *c, void *to, const float *from, int64_t n, int64_t step, float *row, void *encoded)
+/* Values in the type of the data; NULL stands for zeros. */
+static cudaError_t put(const call *c, void *to, const float *from, int64_t n)
 {
     bz_dtype t = c->problem->dtype;
-    for (int64_t i = 0; i < n; i++)
-        row[i] = from ? from[i * step] : 0;
-    bz_values_encode(t, row, encoded, n);
-    return cudaMemcpy(to, encoded, (size_t)n * (size_t)bz_dtype_bits(t) / 8, cudaMemcpyHostToDevice);
+    size_t size = (size_t)bz_dtype_bits(t) / 8;
+    char *encoded = bz_alloc((size_t)n, size);
+    memset(encoded, 0, (size_t)n * size);
+    if (from)
+        bz_values_encode(t, from, encoded, n);
+    cudaError_t status = cudaMemcpy(to, encoded, (size_t)n * size, cudaMemcpyHostToDevice);
+    free(encoded);
+    return status;
 }
 
-/* Matrix and bias of one gate in one direction. Ours are [inputs, gates, hidden], theirs [hidden, inputs]. */
+/* The matrix of one gate. Ours are [inputs, gates, hidden], theirs [hidden, inputs]. */
+static cudaError_t put_matrix(const call *c, void *to, const float *w, int64_t inputs, int gate, int gates)
+{
+    int64_t h = c->problem->rnn.hidden;
+    float *turned = bz_alloc((size_t)(h * inputs), sizeof *turned);
+    for (int64_t j = 0; j < h; j++)
+        for (int64_t i = 0; i < inputs; i++)
+            turned[j * inputs + i] = w[(i * gates + gate) * h + j];
+    cudaError_t status = put(c, to, turned, h * inputs);
+    free(turned);
+    return status;
+}
+
+/* Matrix and bias of one gate in one direction. The second bias of the GRU is that of the new state, behind the
+ * product; the other gates, and the other kinds, have none there. */
 static int put_gate(const call *c, const session *s, int direction, int gate, int gates, bool recurrent,
                     cudnnTensorDescriptor_t m_desc, cudnnTensorDescriptor_t b_desc, bz_error *err)
 {
     const bz_problem *p = c->problem;
+    bool gru = p->kind == BZ_PROBLEM_GRU;
     int64_t h = p->rnn.hidden, n = recurrent ? h : p->rnn.input;
-    size_t size = (size_t)bz_dtype_bits(p->dtype) / 8, most = (size_t)(n > h ? n : h);
     void *matrix = NULL, *bias = NULL;
     const float *w = s->job->value[cudnn_find(c, recurrent ? BZ_ROLE_R : BZ_ROLE_W)] + direction * n * gates * h;
-    int64_t biases = gates + (p->kind == BZ_PROBLEM_GRU);
-    const float *b = s->job->value[cudnn_find(c, BZ_ROLE_BIAS)] + direction * biases * h;
+    const float *b = s->job->value[cudnn_find(c, BZ_ROLE_BIAS)] + direction * (gates + gru) * h;
     cudnnStatus_t status =
         cudnnGetRNNWeightParams(c->handle, c->rnn->rnn, direction, c->rnn->weights_size, c->rnn->weights,
                                 matrix_of(p, gate, gates, recurrent), m_desc, &matrix, b_desc, &bias);
     if (status != CUDNN_STATUS_SUCCESS)
         return bz_cudnn_failed(err, "asking where the weights go", status);
-    float *row = bz_alloc(most, sizeof *row);
-    void *encoded = bz_alloc(most, size);
-    cudaError_t copied = cudaSuccess;
-    for (int64_t j = 0; j < h && matrix && copied == cudaSuccess; j++)
-        copied = put(c, (char *)matrix + (size_t)(j * n) * size, w + gate * h + j, n, gates * h, row, encoded);
-    /* the second bias of the GRU is that of the new state, behind the product; the others have none there */
-    const float *own = !recurrent ? b + gate * h : p->kind == BZ_PROBLEM_GRU && gate == 2 ? b + 3 * h : NULL;
+    cudaError_t copied = matrix ? put_matrix(c, matrix, w, n, gate, gates) : cudaSuccess;
     if (bias && copied == cudaSuccess)
-        copied = put(c, bias, own, h, 1, row, encoded);
-    free(row);
-    free(encoded);
+        copied = put(c, bias, !recurrent ? b + gate * h : gru && gate == 2 ? b + 3 * h : NULL, h);
     return copied == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing the weights to the device", copied);
 }
 
