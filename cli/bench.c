@@ -79,7 +79,7 @@ int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err)
     return 0;
 }
 
-int bz_bench_system(bz_perfdb *db, const char *given, const bz_system **system, bz_error *err)
+int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const bz_system **system, bz_error *err)
 {
     char path[3100];
     bz_buf text = {0};
@@ -87,7 +87,7 @@ int bz_bench_system(bz_perfdb *db, const char *given, const bz_system **system, 
     bz_line line;
     if (given)
         return bz_db_system(db, given, system, err);
-    char *argv[] = {path, "--system", NULL};
+    char *argv[] = {path, "--system", backend ? "--backend" : NULL, (char *)backend, NULL};
     int rc = bz_bench_find(path, sizeof path, err) || bz_bench_output(argv, &text, err);
     size_t n = text.len;
     while (n && text.data[n - 1] == '\n')

@@ -18,10 +18,13 @@ static int generate(planning *p, const bz_list *paths, const char *folder, bool 
              planning_plan(p, paths, &m, &plan, err);
     if (!rc && !all)
         rc = bz_db_open(&bz_command_gen, p->db, false, false, &db, err) ||
-             bz_bench_system(db, p->system, &system, err) || bz_plan_skip(plan, db, system, &setting, err);
+             bz_bench_system(db, p->system, planning_device(p), &system, err) ||
+             bz_plan_skip(plan, db, system, &setting, err);
     rc = rc || bz_generate(plan, folder, err);
     if (!rc) {
-        int n = bz_plan_problems(plan, &problems), families, wanted = bz_plan_wanted(plan, &families);
+        int all_problems = bz_plan_problems(plan, &problems), n = 0, families, wanted = bz_plan_wanted(plan, &families);
+        for (int i = 0; i < all_problems; i++)
+            n += problems[i].n_families > 0; /* for the others the backends named have nothing */
         bz_buf_clean(out, folder);
         bz_buf_printf(out, ": %d problems in %d families", wanted, families);
         if (n > wanted)

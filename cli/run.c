@@ -5,7 +5,7 @@
 static int run_folder(const planning *p, const char *folder, bench_run *r, bz_buf *out, bz_error *err)
 {
     int rc = planning_setting(p, &r->setting, err) || bz_db_open(&bz_command_run, p->db, false, false, &r->db, err) ||
-             bz_bench_build(folder, err) || bz_bench_system(r->db, NULL, &r->system, err) ||
+             bz_bench_build(folder, err) || bz_bench_system(r->db, NULL, NULL, &r->system, err) ||
              bz_bench_run(folder, r, err);
     if (!rc)
         bz_buf_printf(out, "%d problems run, %d records stored%s", r->wanted, r->records, r->failed ? ", " : "\n");
