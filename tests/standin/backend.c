@@ -162,6 +162,8 @@ int main(int argc, char **argv)
             bad++;
             continue;
         }
+        for (char *c = algorithm; strncmp(algorithm, "graph", 5) == 0 && (c = strchr(c, '_'));)
+            *c = ' ';
         standin_reset();
         standin_record("-- %s", line + at);
         run_problem(&p, layout, math, !strcmp(cache, "cold"), algorithm);
