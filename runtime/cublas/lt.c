@@ -68,19 +68,19 @@ int cublas_lt_propose(session *s, const call *like, cublasLtMatmulHeuristicResul
 void cublas_lt_name(const cublasLtMatmulHeuristicResult_t *proposal, char *out, size_t size)
 {
     static const struct {
-        cublasLtMatmulAlgoConfigAttributes_t attribute;
         const char *name;
+        cublasLtMatmulAlgoConfigAttributes_t attribute;
         int bytes; /* of the value */
     } PARTS[] = {
-        {CUBLASLT_ALGO_CONFIG_ID, "lt ", 4},
-        {CUBLASLT_ALGO_CONFIG_TILE_ID, " tile=", 4},
-        {CUBLASLT_ALGO_CONFIG_STAGES_ID, " stages=", 4},
-        {CUBLASLT_ALGO_CONFIG_SPLITK_NUM, " splitk=", 4},
-        {CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, " reduction=", 4},
-        {CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, " swizzle=", 4},
-        {CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, " option=", 4},
-        {CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, " inner=", 2},
-        {CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, " cluster=", 2},
+        {"lt ", CUBLASLT_ALGO_CONFIG_ID, 4},
+        {" tile=", CUBLASLT_ALGO_CONFIG_TILE_ID, 4},
+        {" stages=", CUBLASLT_ALGO_CONFIG_STAGES_ID, 4},
+        {" splitk=", CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 4},
+        {" reduction=", CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 4},
+        {" swizzle=", CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 4},
+        {" option=", CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 4},
+        {" inner=", CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 2},
+        {" cluster=", CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 2},
     };
     size_t at = 0, written;
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS && at < size; i++) {
