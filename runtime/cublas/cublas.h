@@ -33,6 +33,7 @@ typedef struct call {
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t layout_left, layout_right, layout_y;
     void *left, *right, *y, *bias;
+    bz_cuda_pace pace;
 } call;
 
 typedef struct session {
