@@ -119,7 +119,7 @@ static void run_problem(const bz_problem *p, const char *layout, const char *mat
         bz_variant *v = find(&list, algorithm);
         if (v) {
             standin_record("-- described by");
-            bz_buf_put(&standin_text, all.data + told[v - list.item].from,
+            bz_buf_put(&standin_text, bz_buf_text(&all) + told[v - list.item].from,
                        told[v - list.item].to - told[v - list.item].from);
         }
         bz_buf_free(&all);
