@@ -11,8 +11,9 @@ int bz_bench_find(char *out, size_t size, bz_error *err);
 /* Runs a program and takes what it prints; it must end well. */
 int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err);
 
-/* The system that the user named, or this machine, which is stored if the database does not know it. */
-int bz_bench_system(bz_perfdb *db, const char *given, const bz_system **system, bz_error *err);
+/* The system that the user named, or this machine, or of it the device that a backend runs on (`backend` may be
+ * NULL). It is stored if the database does not know it. */
+int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const bz_system **system, bz_error *err);
 
 /* Configures and builds a generated folder, quietly; the log is build.log in it. */
 int bz_bench_build(const char *folder, bz_error *err);

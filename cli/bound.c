@@ -115,7 +115,7 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) ||
         planning_plan(&b->p, paths, &b->models, &b->plan, err) ||
         bz_db_open(&bz_command_bound, b->p.db, b->p.system != NULL, false, &b->db, err) ||
-        bz_bench_system(b->db, b->p.system, &b->system, err))
+        bz_bench_system(b->db, b->p.system, planning_device(&b->p), &b->system, err))
         return -1;
     b->head.system = b->system->name;
     return fill(b, paths, err) || price(b, paths, out, err) ? -1 : 0;

@@ -55,7 +55,8 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
              planning_plan(&g->p, paths, &m, &plan, err);
     if (!rc && !g->all)
         rc = bz_db_open(&bz_command_gen, g->p.db, false, false, &db, err) ||
-             bz_bench_system(db, g->p.system, &system, err) || bz_plan_skip(plan, db, system, &setting, err);
+             bz_bench_system(db, g->p.system, planning_device(&g->p), &system, err) ||
+             bz_plan_skip(plan, db, system, &setting, err);
     rc = rc || bz_generate(plan, g->folder, err);
     if (!rc)
         report(g, plan, out);

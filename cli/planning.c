@@ -37,15 +37,25 @@ int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
     return 0;
 }
 
+const char *planning_device(const planning *p)
+{
+    for (int i = 0; i < p->backends.n; i++)
+        if (!strncmp(p->backends.item[i], "cu", 2))
+            return p->backends.item[i];
+    return NULL;
+}
+
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err)
 {
-    static const char *const BACKENDS[] = {"onednn", "cblas", "memory", NULL};
+    static const char *const BACKENDS[] = {"onednn", "cblas", "memory", "cudnn", "cublas", NULL};
     static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any", NULL};
+    static const char *const MATHS[] = {"tf32", "f16", NULL};
     bz_plan_options o = {0};
     bz_patterns *patterns = NULL;
     if (find_dtype(p->dtype, &o.dtype, err) ||
         take_names("backend", &p->backends, BACKENDS, o.backend, &o.n_backends, err) ||
-        take_names("layout", &p->layouts, LAYOUTS, o.layout, &o.n_layouts, err))
+        take_names("layout", &p->layouts, LAYOUTS, o.layout, &o.n_layouts, err) ||
+        take_names("math", &p->maths, MATHS, o.math, &o.n_maths, err))
         return -1;
     if ((p->fuse || p->patterns) && patterns_load(p->patterns, &patterns, err))
         return -1;
@@ -85,4 +95,5 @@ void planning_free(planning *p)
     bz_list_free(&p->models.dims);
     bz_list_free(&p->backends);
     bz_list_free(&p->layouts);
+    bz_list_free(&p->maths);
 }

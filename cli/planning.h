@@ -9,7 +9,7 @@
 typedef struct planning {
     model_settings models;
     const char *dtype, *cache, *db, *system;
-    bz_list backends, layouts;
+    bz_list backends, layouts, maths;
     int64_t threads;
     bool fuse;
     const char *patterns;
@@ -20,11 +20,13 @@ typedef struct planning {
         {"dtype", BZ_OPTION_TEXT, &(p).dtype, "TYPE",                                                                  \
          "type of floating-point layers: f32, bf16, f16, s8 (as the model has it)"},                                   \
         {"backend", BZ_OPTION_LIST, &(p).backends, "NAME",                                                             \
-         "only this backend: onednn, cblas, memory; may be repeated"},                                                 \
+         "only this backend: onednn, cblas, memory; on a GPU cudnn, cublas; may be repeated"},                         \
         {"layout", BZ_OPTION_LIST, &(p).layouts, "NAME",                                                               \
          "only this layout: plain, packed, nhwc, any; may be repeated"},                                               \
         {"fuse", BZ_OPTION_FLAG, &(p).fuse, NULL, "also groups of layers that fusion patterns find"},                  \
         {"patterns", BZ_OPTION_TEXT, &(p).patterns, "FILE", "more fusion patterns; implies --fuse"},                   \
+        {"math", BZ_OPTION_LIST, &(p).maths, "MODE",                                                                   \
+         "f32 products on a GPU in this mode too: tf32, f16; may be repeated"},                                        \
         {"threads", BZ_OPTION_INT, &(p).threads, "N", "threads (1)"},                                                  \
         {"cache", BZ_OPTION_TEXT, &(p).cache, "hot|cold", "whether operands are in the caches (hot)"},                 \
         {"db", BZ_OPTION_TEXT, &(p).db, "DIR",                                                                         \
@@ -34,6 +36,8 @@ typedef struct planning {
     }
 
 int planning_setting(const planning *p, bz_setting *setting, bz_error *err);
+/* The backend named that has a device of its own; NULL where all run on the processor. */
+const char *planning_device(const planning *p);
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err);
 /* How many groups of layers the plan has, and why others are none; nothing without patterns. */
 void planning_groups(const bz_plan *plan, bz_buf *out);

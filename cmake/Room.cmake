@@ -20,6 +20,6 @@ function(bz_embed target file symbol)
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DIN=${CMAKE_SOURCE_DIR}/${file} -DOUT=${out} -DSYMBOL=${symbol}
             -P ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
-    DEPENDS ${file} cmake/Embed.cmake VERBATIM)
+    DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake VERBATIM)
   target_sources(${target} PRIVATE ${out})
 endfunction()

@@ -126,6 +126,16 @@ static void put_list(const bz_plan *plan, bz_buf *out)
     bz_buf_puts(out, "    NULL,\n};\n");
 }
 
+static bool uses(const bz_plan *plan, const char *backend)
+{
+    for (int i = 0; i < plan->n_problems; i++)
+        for (int f = 0; f < plan->problem[i].n_families; f++)
+            if (plan->problem[i].family[f].wanted && !strcmp(plan->problem[i].family[f].backend, backend))
+                return true;
+    return false;
+}
+
+/* Backends that are loaded lie beside the program. */
 static void put_build(const bz_plan *plan, bz_buf *out)
 {
     bz_buf_puts(out, "cmake_minimum_required(VERSION 3.20)\n"
@@ -137,6 +147,10 @@ static void put_build(const bz_plan *plan, bz_buf *out)
         if (has_file(plan, i))
             bz_buf_printf(out, "  %s.c\n", plan->layer[i].file);
     bz_buf_puts(out, ")\ntarget_link_libraries(benchmarks PRIVATE benanza::benanza_runtime)\n");
+    static const char *const MODULES[] = {"cudnn", "cublas"};
+    for (int i = 0; i < 2; i++)
+        if (uses(plan, MODULES[i]))
+            bz_buf_printf(out, "benanza_module(benchmarks %s)\n", MODULES[i]);
 }
 
 static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int number, bz_json *j)

@@ -60,8 +60,9 @@ enum { BZ_PLAN_NAMES = 8 };
 /* What to lower to, and how to run it. Lists are subsets of what would be taken without them. */
 typedef struct bz_plan_options {
     bz_dtype dtype;
-    const char *backend[BZ_PLAN_NAMES], *layout[BZ_PLAN_NAMES]; /* none: all */
-    int n_backends, n_layouts;
+    const char *backend[BZ_PLAN_NAMES], *layout[BZ_PLAN_NAMES]; /* none: all; of backends those on the processor */
+    const char *math[BZ_PLAN_NAMES];                            /* for f32, besides "default" */
+    int n_backends, n_layouts, n_maths;
     const bz_patterns *patterns; /* the groups of layers that they find are planned too; NULL: none */
 } bz_plan_options;
 
@@ -71,7 +72,7 @@ typedef struct bz_plan_family {
     bool wanted;
 } bz_plan_family;
 
-enum { BZ_PLAN_FAMILIES = 8 };
+enum { BZ_PLAN_FAMILIES = 24 };
 
 typedef struct bz_plan_problem {
     const bz_problem *problem;

@@ -26,22 +26,32 @@ void bz_plan_free(bz_plan *p)
     free(p);
 }
 
-/* A row for each kind of problem and backend: the layouts that make sense. What a library cannot do
- * is recorded as unsupported when it runs. */
+/* A row for each kind of problem and backend: the layouts that make sense, and the math modes. What a library
+ * cannot do is recorded as unsupported when it runs. Backends on devices are planned for where somebody names
+ * them: another machine than this one may run them. */
 static const struct {
     const char *kinds, *backend, *layouts;
+    const char *maths; /* of f32, besides `default` */
+    bool named;        /* only where named */
 } FAMILIES[] = {
-    {" conv deconv ", "onednn", "plain packed nhwc any"},
-    {" gemm gemv ", "onednn", "plain packed"},
-    {" gemm gemv ", "cblas", "plain"},
-    {" matmul ", "onednn", "plain packed any"},
-    {" matmul ", "cblas", "plain"},
+    {" conv deconv ", "onednn", "plain packed nhwc any", "", false},
+    {" gemm gemv ", "onednn", "plain packed", "", false},
+    {" gemm gemv ", "cblas", "plain", "", false},
+    {" matmul ", "onednn", "plain packed any", "", false},
+    {" matmul ", "cblas", "plain", "", false},
     {" pool batchnorm softmax logsoftmax lrn activation prelu binary reduce resample concat ", "onednn",
-     "plain nhwc any"},
-    {" layernorm transpose reorder ", "onednn", "plain"},
-    {" groupnorm ", "onednn", "plain nhwc"},
-    {" lstm gru rnn ", "onednn", "plain packed"},
-    {" copy concat ", "memory", "plain"},
+     "plain nhwc any", "", false},
+    {" layernorm transpose reorder ", "onednn", "plain", "", false},
+    {" groupnorm ", "onednn", "plain nhwc", "", false},
+    {" lstm gru rnn ", "onednn", "plain packed", "", false},
+    {" copy concat ", "memory", "plain", "", false},
+    {" conv deconv ", "cudnn", "plain nhwc", "tf32 f16", true},
+    {" pool batchnorm softmax logsoftmax lrn activation binary reduce concat ", "cudnn", "plain nhwc", "", true},
+    {" transpose reorder copy ", "cudnn", "plain", "", true},
+    {" gemm matmul ", "cudnn", "plain", "tf32 f16", true},
+    {" layernorm ", "cudnn", "plain", "", true},
+    {" gemm matmul gemv ", "cublas", "plain", "tf32 f16", true},
+    {" lstm gru rnn ", "cudnn", "plain", "tf32 f16", true},
 };
 
 static bool takes(const char *const *list, int n, const char *name)
@@ -69,24 +79,35 @@ static bool has_space(const bz_problem *p)
     return list[0].rank >= 3 && list[0].rank <= 5;
 }
 
+static void add_family(bz_plan_problem *p, const char *backend, const char *layout, const char *math)
+{
+    if (p->n_families < BZ_PLAN_FAMILIES)
+        p->family[p->n_families++] = (bz_plan_family){backend, layout, math, true};
+}
+
 static void choose_families(const bz_plan *plan, bz_plan_problem *p)
 {
     static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
+    const bz_plan_options *o = &plan->options;
     const char *kind = bz_problem_kind_name(p->problem->kind);
     bool space = has_space(p->problem), product = p->problem->kind <= BZ_PROBLEM_GEMV;
     for (size_t i = 0; i < sizeof FAMILIES / sizeof *FAMILIES; i++) {
-        if (!has_word(FAMILIES[i].kinds, kind) ||
-            !takes(plan->options.backend, plan->options.n_backends, FAMILIES[i].backend))
+        const char *backend = FAMILIES[i].backend;
+        if (!has_word(FAMILIES[i].kinds, kind) || !takes(o->backend, o->n_backends, backend) ||
+            (FAMILIES[i].named && !o->n_backends))
             continue;
-        for (int k = 0; k < 4 && p->n_families < BZ_PLAN_FAMILIES; k++) {
+        for (int k = 0; k < 4; k++) {
             if (!has_word(FAMILIES[i].layouts, LAYOUTS[k]) || (!product && k >= 2 && !space) ||
                 (p->problem->kind == BZ_PROBLEM_MATMUL && k == 1 && !p->problem->matmul.constant))
                 continue;
             /* bytes have no layout: whatever the user wants, they are copied */
-            if (strcmp(FAMILIES[i].backend, "memory") != 0 &&
-                !takes(plan->options.layout, plan->options.n_layouts, LAYOUTS[k]))
+            if (p->problem->kind != BZ_PROBLEM_COPY && strcmp(backend, "memory") != 0 &&
+                !takes(o->layout, o->n_layouts, LAYOUTS[k]))
                 continue;
-            p->family[p->n_families++] = (bz_plan_family){FAMILIES[i].backend, LAYOUTS[k], "default", true};
+            add_family(p, backend, LAYOUTS[k], "default");
+            for (int m = 0; m < o->n_maths && p->problem->dtype == BZ_F32; m++)
+                if (has_word(FAMILIES[i].maths, o->math[m]))
+                    add_family(p, backend, LAYOUTS[k], o->math[m]);
         }
     }
 }

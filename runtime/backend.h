@@ -7,6 +7,9 @@
  *   prepare    operands brought into the variant's layout, weights packed, kernels made
  *   execute    one call, asynchronous where the device is; wait ends all that were begun
  *   measure    n calls by the device's own clock; NULL: the wall clock around execute and wait
+ *   throttled  whether the device lowered its clock while the session measured; NULL: nobody knows
+ *   device     what it runs on, where that is not the processor; the one function that is called in a
+ *              process of its own, so that the parent can still fork
  *   poison     results are filled with what no correct variant leaves behind
  *   read       the result in plain layout as float
  *   release, close
@@ -35,10 +38,11 @@ typedef struct bz_variant {
     void *session; /* of open */
     int index;     /* the backend's own number for it */
     char algorithm[160], layout[16], math[16];
-    bool chosen;      /* the library's own first pick for this problem and layout */
-    bool reference;   /* the library's reference implementation: skipped while there is another */
-    double workspace; /* bytes; known after prepare */
-    void *state;      /* the backend's, of prepare */
+    bool chosen;        /* the library's own first pick for this problem and layout */
+    bool reference;     /* the library's reference implementation: skipped while there is another */
+    double workspace;   /* bytes; known after prepare */
+    const char *timing; /* where `measure` had to time in another way than the backend says; else NULL */
+    void *state;        /* the backend's, of prepare */
 } bz_variant;
 
 typedef struct bz_variant_list {
@@ -61,6 +65,8 @@ struct bz_backend {
     int (*execute)(bz_variant *v, int copy);
     int (*wait)(bz_variant *v); /* NULL: execute has finished when it returns */
     int (*measure)(bz_variant *v, int64_t n, int first_copy, double *seconds);
+    bool (*throttled)(void *session);
+    int (*device)(bz_device *out, bz_error *err);
     int (*poison)(bz_variant *v);
     int (*read)(bz_variant *v, float *values, bz_error *err);
     void (*release)(bz_variant *v);

@@ -366,6 +366,7 @@ static int try_variant(trial *t, runner *r)
     r->record.status = BZ_STATUS_FAILED;
     blame_variant(t, v, "preparing");
     if (v->backend->prepare(v, &err)) {
+        r->record.status = err.code == BZ_INCOMPLETE ? BZ_STATUS_UNSUPPORTED : BZ_STATUS_FAILED;
         snprintf(r->record.reason, sizeof r->record.reason, "%s", err.text);
         return -1;
     }
@@ -433,7 +434,7 @@ static double run_calls(void *context, int64_t n)
         if (t->evict)
             evict(t);
         double seconds;
-        if (v->backend->measure) {
+        if (v->backend->measure && !t->task->options->wall) {
             if (v->backend->measure(v, some, r->next_copy, &seconds))
                 return -1;
             r->next_copy = (int)((r->next_copy + some) % copies);
@@ -507,7 +508,10 @@ static void finish(runner *r)
     if (r->n) {
         r->record.stats = stats_of(r);
         r->record.noisy = bz_stats_noisy(&r->record.stats);
-        r->record.throttled = was_throttled(r);
+        r->record.throttled =
+            was_throttled(r) || (r->variant->backend->throttled && r->variant->backend->throttled(r->variant->session));
+        if (r->variant->timing)
+            snprintf(r->record.timing, sizeof r->record.timing, "%s", r->variant->timing);
         if (r->record.status == BZ_STATUS_OK && t->counters.fd[0] >= 0) {
             bz_counters_start(&t->counters);
             run_calls(r, r->iterations);
@@ -604,6 +608,8 @@ static void run_variants(trial *t)
         r->record.chosen = v->chosen;
         r->record.variants = count_family(t, v);
         snprintf(r->record.timing, sizeof r->record.timing, "%s", v->backend->timing);
+        if (t->task->options->wall)
+            snprintf(r->record.timing, sizeof r->record.timing, "wall");
         if (try_variant(t, r) || t->task->options->check_only) {
             finish(r);
             continue;

@@ -40,6 +40,10 @@ typedef struct program {
     work *work;
     int n_work, cap;
     bz_rate launch[BZ_MAX_RATES];
+    struct {
+        char backend[16], system[176];
+    } device[BZ_MAX_RATES]; /* of backends that do not run on the processor */
+    int n_devices;
 } program;
 
 static const char USAGE[] =
@@ -62,7 +66,9 @@ static const char USAGE[] =
     "      --hang-limit S      seconds after which a silent variant is killed (60)\n"
     "      --memory-limit GB   memory of a benchmark process (nine tenths of what is free)\n"
     "      --check-only        run and check each variant once, measure nothing\n"
-    "      --system            print what this machine is, as one JSON line; --text for people\n"
+    "      --workspace GB      memory that a variant may have besides its operands (what the device has free)\n"
+    "      --system            print what this machine is, as one JSON line; --text for people; with --backend\n"
+    "                          the device that the backend runs on\n"
     "      --measure           with --system: measure peak rates and bandwidths too\n"
     "      --help              print this\n\n"
     "A problem is a text as in a record; `-` reads them from standard input, a line each.\n";
@@ -90,7 +96,11 @@ static void emit(void *context, const bz_outcome *r)
 {
     program *p = context;
     bz_buf line = {0};
-    bz_outcome_json(r, &p->options.setting, p->system, &line);
+    const char *system = p->system;
+    for (int i = 0; i < p->n_devices; i++)
+        if (!strcmp(p->device[i].backend, r->backend))
+            system = p->device[i].system;
+    bz_outcome_json(r, &p->options.setting, system, &line);
     write_all(p, bz_buf_text(&line), line.len);
     bz_buf_free(&line);
 }
@@ -257,6 +267,33 @@ static void print_list(const program *p)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
+/* Looks at the device of a backend. One that is not there is no reason for a record in each problem: nothing
+ * of it can run, so nothing does. */
+static int find_device(program *p, const char *name, bz_error *err)
+{
+    const bz_backend *backend = bz_backend_find(NULL, name, NULL); /* without it there are records that say so */
+    bz_device d;
+    for (int i = 0; i < p->n_devices; i++)
+        if (!strcmp(p->device[i].backend, name))
+            return 0;
+    if (!backend || !backend->device || p->n_devices == BZ_MAX_RATES)
+        return 0;
+    if (bz_device_find(backend, &d, err))
+        return -1;
+    snprintf(p->device[p->n_devices].backend, sizeof p->device->backend, "%s", name);
+    snprintf(p->device[p->n_devices++].system, sizeof p->device->system, "%s@%s", d.slug, d.stack);
+    return 0;
+}
+
+static int find_devices(program *p, bz_error *err)
+{
+    for (int i = 0; i < p->n_work; i++)
+        for (int k = 0; k < p->work[i].n; k++)
+            if (find_device(p, p->work[i].families[k].backend, err))
+                return -1;
+    return 0;
+}
+
 /* What an empty call costs, once for each backend in use. */
 static void measure_launch(program *p)
 {
@@ -286,6 +323,8 @@ static int run_all(program *p, bz_error *err)
 {
     char why[160];
     int64_t once = 1;
+    if (find_devices(p, err))
+        return -1;
     bz_counters_explain(why);
     if (strcmp(why, "ok") != 0)
         fprintf(stderr, "benanza: no hardware counters: %s\n", why);
@@ -305,17 +344,39 @@ static int run_all(program *p, bz_error *err)
     return p->broken ? bz_fail(err, BZ_FAILED, "the result file cannot be written") : 0;
 }
 
+/* The device of a backend. Of a backend that nobody named it is no error that it has none. */
+static int add_device(const char *name, bool named, bool table, bz_buf *out, bz_error *err)
+{
+    bz_device d;
+    const bz_backend *backend = bz_backend_find(NULL, name, err);
+    if (!backend || bz_device_find(backend, &d, err))
+        return named ? -1 : 0;
+    if (table)
+        bz_device_print(&d, out);
+    else
+        bz_device_json(&d, out);
+    return 0;
+}
+
 static int run_system(const program *p, bz_error *err)
 {
     bz_machine s;
     bz_buf out = {0};
+    if (p->n_backends) { /* the device of that backend is asked for */
+        int result = add_device(p->backends[0], true, p->table, &out, err);
+        fputs(bz_buf_text(&out), stdout);
+        bz_buf_free(&out);
+        return result;
+    }
     bz_machine_identify(&s);
     if (p->measure && bz_machine_measure(&s, p->options.setting.threads, err))
         return -1;
-    if (p->table)
+    if (p->table) {
         bz_machine_print(&s, &out);
-    else
+        add_device("cudnn", false, true, &out, err);
+    } else {
         bz_machine_json(&s, &out);
+    }
     fputs(bz_buf_text(&out), stdout);
     bz_buf_free(&out);
     return fflush(stdout) ? bz_fail(err, BZ_FAILED, "standard output cannot be written") : 0;
@@ -360,6 +421,7 @@ enum {
     PRECISION,
     HANG_LIMIT,
     MEMORY_LIMIT,
+    WORKSPACE,
     CHECK_ONLY,
     SYSTEM,
     MEASURE,
@@ -384,6 +446,7 @@ static const struct option OPTIONS[] = {
     {"precision", required_argument, NULL, PRECISION},
     {"hang-limit", required_argument, NULL, HANG_LIMIT},
     {"memory-limit", required_argument, NULL, MEMORY_LIMIT},
+    {"workspace", required_argument, NULL, WORKSPACE},
     {"check-only", no_argument, NULL, CHECK_ONLY},
     {"system", no_argument, NULL, SYSTEM},
     {"measure", no_argument, NULL, MEASURE},
@@ -446,6 +509,11 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
         if (number(name, value, &p->options.memory_limit, err))
             return -1;
         p->options.memory_limit *= 1e9;
+        return 0;
+    case WORKSPACE:
+        if (number(name, value, &v, err))
+            return -1;
+        p->options.setting.workspace = v * 1e9;
         return 0;
     case CHECK_ONLY:
         p->options.check_only = true;

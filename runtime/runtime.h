@@ -118,6 +118,7 @@ typedef struct bz_run_setting {
     int threads; /* 0: one */
     bool cold;   /* operands come from memory, not from a cache */
     const char *clock;
+    double workspace; /* bytes that a variant may have besides its operands; 0: what the device has free */
 } bz_run_setting;
 
 /* What is known already and not to be measured again: a variant, or a whole family. */
@@ -137,6 +138,7 @@ typedef struct bz_run_options {
     int n_launch;
     const bz_known *known; /* [n_known] */
     int n_known;
+    bool wall;                                /* by the wall clock, whatever clock the backend has */
     bool check_only;                          /* run and check each variant once, measure nothing */
     const struct bz_backend *const *backends; /* ends with NULL; NULL: those built in */
     /* Called in the parent as soon as a variant is finished. */
@@ -149,7 +151,8 @@ typedef struct bz_run_options {
  * library's code itself: threads do not survive a fork. Returns -1 only where no child can be made. */
 int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_error *err);
 
-/* Seconds that a call of the backend takes which has nothing to do; NaN where that cannot be measured. */
+/* Seconds that a call of the backend takes which has nothing to do; NaN where that cannot be measured.
+ * Wall clock: on a device that is what starting a call costs the program when calls follow each other. */
 double bz_launch_cost(const char *backend, const bz_run_options *options);
 
 /* Appends the record as one JSON line, with the new-line. `system` (may be NULL) is "slug@stack". */
@@ -193,6 +196,25 @@ typedef struct bz_machine {
     bz_rate launch[BZ_MAX_RATES]; /* by backend */
     bz_bandwidth bandwidth[BZ_MAX_SIZES];
 } bz_machine;
+
+/* A device besides the processor that backends run on: a GPU. */
+typedef struct bz_device {
+    char slug[64], stack[96]; /* "h200", "cuda13.0+cudnn9.19.0" */
+    char name[64], driver[32];
+    int major, minor; /* compute capability */
+    int multiprocessors;
+    int64_t memory, l2;         /* bytes */
+    double clock, memory_clock; /* Hz, the highest; 0 where unknown */
+    int bus;                    /* bits */
+    double bandwidth;           /* bytes per second, by the table of known devices or clock and bus; 0 where unknown */
+    double event_pair;          /* seconds between two events with nothing between them; NaN where not measured */
+} bz_device;
+
+/* The device of a backend; it is looked at in a child process. -1 with a sentence where there is none,
+ * or where the backend runs on the processor. */
+int bz_device_find(const struct bz_backend *backend, bz_device *out, bz_error *err);
+void bz_device_json(const bz_device *d, bz_buf *out);
+void bz_device_print(const bz_device *d, bz_buf *out);
 
 /* What this machine is. Runs no library's parallel code, so bz_run may follow. */
 void bz_machine_identify(bz_machine *s);

@@ -1,0 +1,176 @@
+/* Device time of calls. Launches cost the host several µs each: a device that is faster than that would
+ * wait between them, and the waiting would be measured. So a kernel that waits for a flag in the host's
+ * memory stands first in the queue until the whole batch is queued behind it. */
+#include "runtime/cuda/cuda.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* PTX, so that the driver makes it for whatever device there is. It gives up after `patience` ns, and says
+ * so in the second word: a library that waits for the device while the queue is held, or a queue that is
+ * full, would otherwise wait for ever. */
+static const char HOLD[] = ".version 6.0\n"
+                           ".target sm_50\n"
+                           ".address_size 64\n"
+                           ".visible .entry bz_hold(.param .u64 words, .param .u64 patience)\n"
+                           "{\n"
+                           "  .reg .u64 %flag, %start, %now, %most;\n"
+                           "  .reg .u32 %v;\n"
+                           "  .reg .pred %p;\n"
+                           "  ld.param.u64 %flag, [words];\n"
+                           "  ld.param.u64 %most, [patience];\n"
+                           "  mov.u64 %start, %globaltimer;\n"
+                           "again:\n"
+                           "  ld.volatile.global.u32 %v, [%flag];\n"
+                           "  setp.ne.u32 %p, %v, 0;\n"
+                           "  @%p bra done;\n"
+                           "  mov.u64 %now, %globaltimer;\n"
+                           "  sub.u64 %now, %now, %start;\n"
+                           "  setp.lt.u64 %p, %now, %most;\n"
+                           "  @%p bra again;\n"
+                           "  mov.u32 %v, 1;\n"
+                           "  st.volatile.global.u32 [%flag+4], %v;\n"
+                           "done:\n"
+                           "  ret;\n"
+                           "}\n";
+
+enum { MOST_CALLS = 64, MOST_COLD = 16 };
+#define PATIENCE 100000000ULL /* ns */
+
+void bz_cuda_clock_open(bz_cuda *c)
+{
+    void *word = NULL;
+    if (cudaHostAlloc(&word, 2 * sizeof(unsigned), cudaHostAllocMapped) != cudaSuccess ||
+        cudaHostGetDevicePointer(&c->word_on_device, word, 0) != cudaSuccess ||
+        cudaLibraryLoadData(&c->library, HOLD, NULL, NULL, 0, NULL, NULL, 0) != cudaSuccess ||
+        cudaLibraryGetKernel(&c->hold, c->library, "bz_hold") != cudaSuccess) {
+        c->hold = NULL;
+        cudaGetLastError();
+    }
+    c->word = word;
+}
+
+void bz_cuda_clock_close(bz_cuda *c)
+{
+    if (c->library)
+        cudaLibraryUnload(c->library);
+    if (c->word)
+        cudaFreeHost((void *)c->word);
+    c->library = NULL;
+    c->word = NULL;
+}
+
+static cudaError_t hold(bz_cuda *c, const bz_cuda_pace *pace)
+{
+    unsigned long long patience = PATIENCE;
+    void *args[] = {&c->word_on_device, &patience};
+    if (c->word)
+        c->word[0] = c->word[1] = 0;
+    if (!c->hold || pace->unheld)
+        return cudaSuccess;
+    return cudaLaunchKernel((const void *)c->hold, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0, c->stream);
+}
+
+/* Queues up a batch. Also after a failure the queue is let go. */
+static int queue(bz_cuda *c, const bz_cuda_pace *pace, bz_cuda_call *call, void *context, int64_t n)
+{
+    cudaError_t status = hold(c, pace);
+    int bad = 0;
+    if (!c->cold && status == cudaSuccess)
+        status = cudaEventRecord(c->from[0], c->stream);
+    for (int64_t i = 0; i < n && status == cudaSuccess && !bad; i++) {
+        if (c->cold) {
+            status = cudaMemsetAsync(c->flush, (int)(i & 1), c->flush_size, c->stream);
+            if (status == cudaSuccess)
+                status = cudaEventRecord(c->from[i], c->stream);
+        }
+        bad = call && call(context);
+        if (c->cold && status == cudaSuccess)
+            status = cudaEventRecord(c->to[i], c->stream);
+    }
+    if (!c->cold && status == cudaSuccess)
+        status = cudaEventRecord(c->to[0], c->stream);
+    if (c->word)
+        c->word[0] = 1;
+    if (status != cudaSuccess)
+        bz_cuda_failed(NULL, "queuing calls", status);
+    return status == cudaSuccess && !bad ? 0 : -1;
+}
+
+/* Time of the n calls queued up last; 0 calls have a pair of events too. */
+static int elapsed(bz_cuda *c, int64_t n, double *seconds)
+{
+    float ms = 0;
+    *seconds = 0;
+    for (int64_t i = 0; i < (c->cold && n ? n : 1); i++) {
+        cudaError_t status = cudaEventElapsedTime(&ms, c->from[i], c->to[i]);
+        if (status != cudaSuccess)
+            return bz_cuda_failed(NULL, "reading the device's clock", status);
+        *seconds += 1e-3 * (double)ms;
+    }
+    return 0;
+}
+
+/* One batch, from the queue to its time. 1 where the device gave up waiting before all calls were queued:
+ * the time says nothing then. */
+static int run_batch(bz_cuda *c, const bz_cuda_pace *pace, bz_cuda_call *call, void *context, int64_t n,
+                     double *seconds)
+{
+    int bad = queue(c, pace, call, context, n);
+    c->throttled |= !bad && bz_nvml_throttled(c->nvml); /* now, while the device works */
+    if (bz_cuda_wait(c) || bad)
+        return -1;
+    if (c->word && c->word[1])
+        return 1;
+    return elapsed(c, n, seconds);
+}
+
+int bz_cuda_measure(bz_cuda *c, bz_cuda_pace *pace, bz_cuda_call *call, void *context, int64_t n, double *seconds)
+{
+    double total = 0, some;
+    if (!pace->batch)
+        pace->batch = c->cold ? MOST_COLD : MOST_CALLS;
+    while (n) {
+        int64_t batch = n < pace->batch ? n : pace->batch;
+        int result = run_batch(c, pace, call, context, batch, &some);
+        if (result < 0)
+            return -1;
+        if (result && batch == 1)
+            pace->unheld = true;
+        else if (result)
+            pace->batch = (batch + 1) / 2;
+        if (result)
+            continue;
+        total += some;
+        n -= batch;
+    }
+    *seconds = total;
+    return 0;
+}
+
+const char *bz_cuda_timing(const bz_cuda *c, const bz_cuda_pace *pace)
+{
+    return c->cold || !c->hold || pace->unheld ? "event-pair" : "device";
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bz_cuda_event_pair(bz_cuda *c)
+{
+    double sample[32];
+    const bz_cuda_pace pace = {0};
+    bool cold = c->cold;
+    c->cold = false;
+    int bad = 0;
+    for (int i = 0; i < 32 && !bad; i++)
+        bad = run_batch(c, &pace, NULL, NULL, 0, &sample[i]);
+    c->cold = cold;
+    if (bad)
+        return NAN;
+    qsort(sample, 32, sizeof *sample, compare);
+    return sample[16];
+}

@@ -1,0 +1,135 @@
+/* cuda: what the backends on NVIDIA GPUs share. Private to runtime/cuda/ and the backends over it.
+ *
+ *   device.c    a device made ready, memory, errors
+ *   clock.c     device time of calls: events, a queue held back, a flushed cache
+ *   operands.c  operands in a data type and layout, to the device and back
+ *   nvml.c      clocks, the driver's version, throttling
+ *   identify.c  what the device is
+ *
+ * All of it runs in the child process of a benchmark, which has one device, one stream and one problem. */
+#ifndef BZ_CUDA_H
+#define BZ_CUDA_H
+
+#include "runtime/backend.h"
+
+#include <cuda_runtime_api.h>
+
+typedef struct bz_nvml bz_nvml;
+
+typedef struct bz_cuda {
+    int device;
+    cudaStream_t stream;
+    cudaEvent_t from[16], to[16];
+    bool cold;
+    /* The kernel that holds the queue back until all of a batch is in it; NULL where it cannot be had. */
+    cudaLibrary_t library;
+    cudaKernel_t hold;
+    volatile unsigned *word; /* host memory that the device sees: [0] go, [1] it gave up waiting */
+    void *word_on_device;
+    void *flush; /* twice the L2 cache */
+    size_t flush_size;
+    void *workspace; /* variants run one after the other: they share it */
+    size_t workspace_size, workspace_limit;
+    bz_nvml *nvml;
+    bool throttled; /* seen while measuring, since it was last asked */
+} bz_cuda;
+
+/* ---- device.c ------------------------------------------------------------------------------- */
+
+/* The first device that CUDA_VISIBLE_DEVICES leaves, made ready. -1 with one sentence where there is none. */
+int bz_cuda_open(bz_cuda *c, const bz_run_setting *setting, bz_error *err);
+void bz_cuda_close(bz_cuda *c);
+
+/* Fills err: BZ_FAILED, "what: reason". An error that leaves the device unusable for the whole process
+ * ends the process instead: the parent then knows whom to blame, and goes on behind it. */
+int bz_cuda_failed(bz_error *err, const char *what, cudaError_t status);
+
+/* Memory of the device. -1 where there is not enough: nothing else is lost then. */
+int bz_cuda_alloc(size_t size, void **out, bz_error *err);
+void bz_cuda_free(void *memory);
+
+/* Makes the shared workspace at least this large. -1 where it goes beyond the limit or the memory. */
+int bz_cuda_workspace(bz_cuda *c, size_t size, bz_error *err);
+
+int bz_cuda_wait(bz_cuda *c);
+
+/* ---- clock.c -------------------------------------------------------------------------------- */
+
+/* Starts one call on the stream; 0, or -1 where the library refuses. */
+typedef int bz_cuda_call(void *context);
+
+/* Compiles the kernel that holds the queue; without it launches are timed as they come. */
+void bz_cuda_clock_open(bz_cuda *c);
+void bz_cuda_clock_close(bz_cuda *c);
+
+/* How one variant's calls are queued up; begins as zeros. */
+typedef struct bz_cuda_pace {
+    int64_t batch; /* calls at once; 0: as many as may be */
+    bool unheld;   /* a call waits for the device itself: the queue cannot be held back */
+} bz_cuda_pace;
+
+/* Device time of n calls.
+ *
+ * Hot: batches of calls between two events. The queue is held back until the batch is in it, so the device
+ * never waits for the host. Nothing is subtracted.
+ * Cold: the L2 cache is overwritten before each call, and each call has its own pair of events: the
+ * flush is not in the time, what a pair costs (bz_cuda_event_pair) is. */
+int bz_cuda_measure(bz_cuda *c, bz_cuda_pace *pace, bz_cuda_call *call, void *context, int64_t n, double *seconds);
+
+/* What bz_cuda_measure measures by: "device", or "event-pair" where each call has its own. */
+const char *bz_cuda_timing(const bz_cuda *c, const bz_cuda_pace *pace);
+
+/* Seconds between two events of a held queue with nothing between them; NaN where that fails. */
+double bz_cuda_event_pair(bz_cuda *c);
+
+/* ---- operands.c ----------------------------------------------------------------------------- */
+
+/* How an operand lies in the device's memory: element (i0, i1, …) of the operand, in the dimensions of
+ * the problem, lies at offset + Σ i·stride. What no element covers holds `fill`. */
+typedef struct bz_cuda_layout {
+    bz_dtype dtype;
+    int64_t stride[BZ_PROBLEM_RANK];
+    int64_t offset, elements;
+    float fill;
+} bz_cuda_layout;
+
+typedef struct bz_cuda_operand {
+    int operand;
+    bz_cuda_layout layout;
+    void *data;
+} bz_cuda_operand;
+
+typedef struct bz_cuda_operands {
+    const bz_job *job;
+    bz_cuda_operand *item;
+    int n, cap;
+} bz_cuda_operands;
+
+/* Row-major, in the operand's data type. */
+bz_cuda_layout bz_cuda_plain(const bz_operand *o);
+/* Dimension 1 innermost. */
+bz_cuda_layout bz_cuda_channels_last(const bz_operand *o);
+
+/* The operand in this layout; variants that want the same share it. */
+int bz_cuda_operand_get(bz_cuda_operands *set, int operand, const bz_cuda_layout *layout, void **data, bz_error *err);
+/* Overwrites a result with what no variant leaves behind; brings it back. */
+int bz_cuda_operand_poison(bz_cuda *c, const bz_cuda_layout *layout, void *data);
+int bz_cuda_operand_read(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *layout, const void *data, float *values,
+                         bz_error *err);
+void bz_cuda_operands_free(bz_cuda_operands *set);
+
+/* ---- nvml.c --------------------------------------------------------------------------------- */
+
+/* NVML is loaded where it is installed; NULL where not, and all of these then know nothing. */
+bz_nvml *bz_nvml_open(int device);
+void bz_nvml_close(bz_nvml *n);
+bool bz_nvml_throttled(const bz_nvml *n);
+void bz_nvml_describe(const bz_nvml *n, bz_device *out); /* clocks, driver */
+
+/* ---- identify.c ----------------------------------------------------------------------------- */
+
+/* The whole of it. The stack has all libraries that backends here use, so that it is the same whichever asks:
+ * "cuda13.0+cudnn9.19.0+cublas13.1.0". */
+int bz_cuda_identify(bz_device *out, bz_error *err);
+
+#endif

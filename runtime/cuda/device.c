@@ -1,0 +1,148 @@
+/* A device made ready: stream, events, memory, errors. */
+#include "runtime/cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* After one of these every further call of the process fails with it. */
+static bool is_fatal(cudaError_t status)
+{
+    static const cudaError_t FATAL[] = {
+        cudaErrorIllegalAddress,      cudaErrorLaunchFailure,      cudaErrorLaunchTimeout,
+        cudaErrorHardwareStackError,  cudaErrorIllegalInstruction, cudaErrorMisalignedAddress,
+        cudaErrorInvalidAddressSpace, cudaErrorInvalidPc,          cudaErrorAssert,
+        cudaErrorECCUncorrectable,    cudaErrorContextIsDestroyed,
+    };
+    for (size_t i = 0; i < sizeof FATAL / sizeof *FATAL; i++)
+        if (FATAL[i] == status)
+            return true;
+    return false;
+}
+
+int bz_cuda_failed(bz_error *err, const char *what, cudaError_t status)
+{
+    if (is_fatal(status)) {
+        fprintf(stderr, "benanza: %s: %s\n", what, cudaGetErrorString(status));
+        abort();
+    }
+    cudaGetLastError(); /* the next call must not report it again */
+    return bz_fail(err, BZ_FAILED, "%s: %s", what, cudaGetErrorString(status));
+}
+
+static int find_device(bz_error *err)
+{
+    int n = 0;
+    cudaError_t status = cudaGetDeviceCount(&n);
+    if (status == cudaErrorInsufficientDriver)
+        return bz_fail(err, BZ_FAILED, "no GPU can be used: the NVIDIA driver is missing or older than this CUDA");
+    if (status == cudaErrorNoDevice || (status == cudaSuccess && !n))
+        return bz_fail(err, BZ_FAILED, "this machine has no GPU that CUDA can use; run it where there is one");
+    if (status != cudaSuccess)
+        return bz_fail(err, BZ_FAILED, "no GPU can be used: %s", cudaGetErrorString(status));
+    return 0;
+}
+
+/* Flushing writes twice the L2 cache: once would leave what a hashed set index happens to spare. */
+static int open_memory(bz_cuda *c, const bz_run_setting *setting, bz_error *err)
+{
+    size_t free_bytes = 0, all = 0;
+    int l2 = 0;
+    cudaError_t status = cudaMemGetInfo(&free_bytes, &all);
+    if (status == cudaSuccess)
+        status = cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, c->device);
+    if (status != cudaSuccess)
+        return bz_cuda_failed(err, "asking the device for its memory", status);
+    c->workspace_limit = setting->workspace > 0 ? (size_t)setting->workspace : free_bytes / 10 * 9;
+    c->flush_size = 2 * (size_t)(l2 > 0 ? l2 : 64 << 20);
+    return c->cold ? bz_cuda_alloc(c->flush_size, &c->flush, err) : 0;
+}
+
+int bz_cuda_open(bz_cuda *c, const bz_run_setting *setting, bz_error *err)
+{
+    *c = (bz_cuda){.cold = setting->cold};
+    if (find_device(err))
+        return -1;
+    cudaError_t status = cudaSetDevice(c->device);
+    if (status == cudaSuccess)
+        status = cudaStreamCreateWithFlags(&c->stream, cudaStreamDefault);
+    for (int i = 0; i < 16 && status == cudaSuccess; i++) {
+        status = cudaEventCreate(&c->from[i]);
+        if (status == cudaSuccess)
+            status = cudaEventCreate(&c->to[i]);
+    }
+    int result =
+        status == cudaSuccess ? open_memory(c, setting, err) : bz_cuda_failed(err, "opening the device", status);
+    if (result) {
+        bz_cuda_close(c);
+        return -1;
+    }
+    bz_cuda_clock_open(c);
+    c->nvml = bz_nvml_open(c->device);
+    return 0;
+}
+
+void bz_cuda_close(bz_cuda *c)
+{
+    if (c->stream)
+        cudaStreamSynchronize(c->stream);
+    bz_cuda_clock_close(c);
+    bz_cuda_free(c->flush);
+    bz_cuda_free(c->workspace);
+    for (int i = 0; i < 16; i++) {
+        if (c->from[i])
+            cudaEventDestroy(c->from[i]);
+        if (c->to[i])
+            cudaEventDestroy(c->to[i]);
+    }
+    if (c->stream)
+        cudaStreamDestroy(c->stream);
+    bz_nvml_close(c->nvml);
+    *c = (bz_cuda){0};
+}
+
+int bz_cuda_alloc(size_t size, void **out, bz_error *err)
+{
+    cudaError_t status = cudaMalloc(out, size ? size : 1);
+    if (status == cudaSuccess)
+        return 0;
+    *out = NULL;
+    if (status != cudaErrorMemoryAllocation)
+        return bz_cuda_failed(err, "allocating memory", status);
+    cudaGetLastError();
+    return bz_fail(err, BZ_FAILED, "out of device memory for %.3g GB", (double)size / 1e9);
+}
+
+void bz_cuda_free(void *memory)
+{
+    if (memory)
+        cudaFree(memory);
+}
+
+int bz_cuda_workspace(bz_cuda *c, size_t size, bz_error *err)
+{
+    if (size <= c->workspace_size)
+        return 0;
+    if (size > c->workspace_limit)
+        return bz_fail(err, BZ_INCOMPLETE, "it wants %.3g GB of workspace, the limit is %.3g GB", (double)size / 1e9,
+                       (double)c->workspace_limit / 1e9);
+    size_t before = c->workspace_size;
+    cudaStreamSynchronize(c->stream);
+    bz_cuda_free(c->workspace);
+    c->workspace = NULL;
+    c->workspace_size = 0;
+    int result = bz_cuda_alloc(size, &c->workspace, err);
+    if (result && before && !bz_cuda_alloc(before, &c->workspace, NULL)) /* others still count on it */
+        c->workspace_size = before;
+    else if (!result)
+        c->workspace_size = size;
+    return result;
+}
+
+int bz_cuda_wait(bz_cuda *c)
+{
+    cudaError_t status = cudaStreamSynchronize(c->stream);
+    if (status == cudaSuccess)
+        status = cudaGetLastError();
+    return status == cudaSuccess ? 0 : bz_cuda_failed(NULL, "running", status);
+}

@@ -1,0 +1,89 @@
+/* NVML, which comes with the driver: loaded where it is there. The few declarations stand here, since its
+ * header is in no package that this one needs. */
+#include "runtime/cuda/cuda.h"
+
+#include "base/arena.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef void *nvml_device;
+
+struct bz_nvml {
+    void *library;
+    nvml_device device;
+    int (*shutdown)(void);
+    int (*reasons)(nvml_device device, unsigned long long *reasons);
+    int (*max_clock)(nvml_device device, int type, unsigned *mhz);
+    int (*driver)(char *text, unsigned size);
+};
+
+enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 };
+
+/* Reasons for a lower clock that are not of the program's own making: power cap, slow-downs by hardware,
+ * temperature, power brake. */
+#define SLOWED (0x04ULL | 0x08ULL | 0x20ULL | 0x40ULL | 0x80ULL)
+
+static bool find(const bz_nvml *n, const char *name, void *function)
+{
+    void *symbol = dlsym(n->library, name);
+    memcpy(function, &symbol, sizeof symbol);
+    return symbol;
+}
+
+bz_nvml *bz_nvml_open(int device)
+{
+    int (*init)(void) = NULL;
+    int (*by_bus)(const char *id, nvml_device *out) = NULL;
+    char bus[32] = "";
+    bz_nvml n = {.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
+    if (!n.library)
+        return NULL;
+    bool whole = find(&n, "nvmlInit_v2", &init) && find(&n, "nvmlDeviceGetHandleByPciBusId_v2", &by_bus) &&
+                 find(&n, "nvmlShutdown", &n.shutdown);
+    find(&n, "nvmlDeviceGetCurrentClocksThrottleReasons", &n.reasons);
+    find(&n, "nvmlDeviceGetMaxClockInfo", &n.max_clock);
+    find(&n, "nvmlSystemGetDriverVersion", &n.driver);
+    if (!whole || init()) {
+        dlclose(n.library);
+        return NULL;
+    }
+    if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess || by_bus(bus, &n.device)) {
+        n.shutdown();
+        dlclose(n.library);
+        return NULL;
+    }
+    bz_nvml *out = bz_alloc(1, sizeof *out);
+    *out = n;
+    return out;
+}
+
+void bz_nvml_close(bz_nvml *n)
+{
+    if (!n)
+        return;
+    n->shutdown();
+    dlclose(n->library);
+    free(n);
+}
+
+bool bz_nvml_throttled(const bz_nvml *n)
+{
+    unsigned long long reasons = 0;
+    return n && n->reasons && !n->reasons(n->device, &reasons) && (reasons & SLOWED);
+}
+
+void bz_nvml_describe(const bz_nvml *n, bz_device *out)
+{
+    unsigned mhz = 0;
+    if (!n)
+        return;
+    if (n->max_clock && !n->max_clock(n->device, CLOCK_SM, &mhz))
+        out->clock = 1e6 * mhz;
+    if (n->max_clock && !n->max_clock(n->device, CLOCK_MEMORY, &mhz))
+        out->memory_clock = 1e6 * mhz;
+    if (n->driver)
+        n->driver(out->driver, sizeof out->driver);
+}

@@ -1,0 +1,143 @@
+/* Operands: from plain floats to the device in the wanted data type and layout, and back. */
+#include "runtime/cuda/cuda.h"
+
+#include "base/arena.h"
+#include "runtime/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bz_cuda_layout bz_cuda_plain(const bz_operand *o)
+{
+    bz_cuda_layout l = {.dtype = o->dtype, .elements = o->count};
+    int64_t step = 1;
+    for (int d = o->rank; d--; step *= o->dim[d])
+        l.stride[d] = step;
+    return l;
+}
+
+bz_cuda_layout bz_cuda_channels_last(const bz_operand *o)
+{
+    bz_cuda_layout l = {.dtype = o->dtype, .elements = o->count};
+    int64_t step = o->dim[1];
+    l.stride[1] = 1;
+    for (int d = o->rank; --d > 1; step *= o->dim[d])
+        l.stride[d] = step;
+    l.stride[0] = step;
+    return l;
+}
+
+/* Calls for each element of the operand, in plain order, with where it lies. */
+static void place(const bz_operand *o, const bz_cuda_layout *l, float *laid, float *plain, bool back)
+{
+    int64_t at[BZ_PROBLEM_RANK] = {0}, where = l->offset;
+    for (int64_t i = 0; i < o->count; i++) {
+        if (back)
+            plain[i] = laid[where];
+        else
+            laid[where] = plain[i];
+        for (int d = o->rank; d--;) {
+            where += l->stride[d];
+            if (++at[d] < o->dim[d])
+                break;
+            where -= l->stride[d] * at[d];
+            at[d] = 0;
+        }
+    }
+}
+
+static size_t bytes_of(const bz_cuda_layout *l)
+{
+    return (size_t)l->elements * (size_t)bz_dtype_bits(l->dtype) / 8;
+}
+
+static int upload(const bz_operand *o, const bz_cuda_layout *l, const float *value, void *data, bz_error *err)
+{
+    float *laid = malloc((size_t)l->elements * sizeof *laid + 64);
+    void *encoded = malloc(bytes_of(l) + 64);
+    int result = -1;
+    if (!laid || !encoded) {
+        bz_fail(err, BZ_FAILED, "out of memory for bringing %.3g GB to the device", (double)bytes_of(l) / 1e9);
+        goto out;
+    }
+    for (int64_t i = 0; i < l->elements; i++)
+        laid[i] = l->fill;
+    if (value)
+        place(o, l, laid, (float *)value, false);
+    bz_values_encode(l->dtype, laid, encoded, l->elements);
+    cudaError_t status = cudaMemcpy(data, encoded, bytes_of(l), cudaMemcpyHostToDevice);
+    result = status == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing an operand to the device", status);
+out:
+    free(laid);
+    free(encoded);
+    return result;
+}
+
+static bool same_layout(const bz_cuda_layout *a, const bz_cuda_layout *b)
+{
+    return a->dtype == b->dtype && a->offset == b->offset && a->elements == b->elements && a->fill == b->fill &&
+           !memcmp(a->stride, b->stride, sizeof a->stride);
+}
+
+int bz_cuda_operand_get(bz_cuda_operands *set, int operand, const bz_cuda_layout *layout, void **data, bz_error *err)
+{
+    for (int i = 0; i < set->n; i++)
+        if (set->item[i].operand == operand && same_layout(&set->item[i].layout, layout)) {
+            *data = set->item[i].data;
+            return 0;
+        }
+    bz_cuda_operand own = {operand, *layout, NULL};
+    if (bz_cuda_alloc(bytes_of(layout), &own.data, err))
+        return -1;
+    if (upload(&set->job->operand[operand], layout, set->job->value[operand], own.data, err)) {
+        bz_cuda_free(own.data);
+        return -1;
+    }
+    if (set->n == set->cap) {
+        set->cap = set->cap ? 2 * set->cap : 8;
+        set->item = bz_realloc(set->item, (size_t)set->cap, sizeof *set->item);
+    }
+    set->item[set->n++] = own;
+    *data = own.data;
+    return 0;
+}
+
+int bz_cuda_operand_poison(bz_cuda *c, const bz_cuda_layout *layout, void *data)
+{
+    cudaError_t status = cudaMemsetAsync(data, 0xff, bytes_of(layout), c->stream);
+    return status == cudaSuccess ? 0 : bz_cuda_failed(NULL, "overwriting the result", status);
+}
+
+int bz_cuda_operand_read(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *layout, const void *data, float *values,
+                         bz_error *err)
+{
+    float *laid = malloc((size_t)layout->elements * sizeof *laid + 64);
+    void *encoded = malloc(bytes_of(layout) + 64);
+    int result = -1;
+    if (!laid || !encoded) {
+        bz_fail(err, BZ_FAILED, "out of memory for the result");
+        goto out;
+    }
+    if (bz_cuda_wait(c))
+        goto out;
+    cudaError_t status = cudaMemcpy(encoded, data, bytes_of(layout), cudaMemcpyDeviceToHost);
+    if (status != cudaSuccess) {
+        bz_cuda_failed(err, "bringing the result back", status);
+        goto out;
+    }
+    bz_values_decode(layout->dtype, encoded, laid, layout->elements);
+    place(o, layout, laid, values, true);
+    result = 0;
+out:
+    free(laid);
+    free(encoded);
+    return result;
+}
+
+void bz_cuda_operands_free(bz_cuda_operands *set)
+{
+    for (int i = 0; i < set->n; i++)
+        bz_cuda_free(set->item[i].data);
+    free(set->item);
+    *set = (bz_cuda_operands){.job = set->job};
+}

@@ -1,0 +1,297 @@
+/* Convolutions.
+ *
+ * cuDNN pads both ends of a dimension alike. Where the model does not, there are two cases. The windows may lie
+ * as they would with the padding of the begin on both sides: then nothing differs. Else x is copied into a
+ * border of zeros first; that copy is part of the variant, and of its time ("pad+…"). */
+#include "runtime/cudnn/cudnn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const FORWARD[] = {
+    "implicit_gemm", "implicit_precomp_gemm", "gemm", "direct", "fft", "fft_tiling", "winograd", "winograd_nonfused",
+};
+static const char *const BACKWARD[] = {"algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"};
+
+enum { N_FORWARD = sizeof FORWARD / sizeof *FORWARD, N_BACKWARD = sizeof BACKWARD / sizeof *BACKWARD };
+
+/* ---- algorithms ----------------------------------------------------------------------------- */
+
+/* Types of 16 bits and less run with and without tensor cores: numbers from n on are with. Other types have
+ * one math mode for all. */
+static bool has_both(const call *c)
+{
+    return bz_dtype_bits(c->problem->dtype) <= 16;
+}
+
+static const char *algorithm(const call *c, int i, const char *const *names, int n, char *out, size_t size)
+{
+    if (i >= (has_both(c) ? 2 * n : n))
+        return NULL;
+    bool steps = c->problem->post[0].fn && !c->fused;
+    snprintf(out, size, "%s%s%s%s", c->padded.desc ? "pad+" : "", names[i % n], i >= n ? "+tensor" : "",
+             c->fused ? "+fused"
+             : steps  ? "+steps"
+                      : "");
+    return out;
+}
+
+const char *cudnn_conv_algorithm(const call *c, int i, char *out, size_t size)
+{
+    return algorithm(c, i, FORWARD, N_FORWARD, out, size);
+}
+
+const char *cudnn_deconv_algorithm(const call *c, int i, char *out, size_t size)
+{
+    return algorithm(c, i, BACKWARD, N_BACKWARD, out, size);
+}
+
+static int number_of(const call *c, int algo, int n, cudnnMathType_t math)
+{
+    return algo + (has_both(c) && math != CUDNN_FMA_MATH && math != CUDNN_DEFAULT_MATH ? n : 0);
+}
+
+int cudnn_conv_choice(call *c)
+{
+    cudnnConvolutionFwdAlgoPerf_t perf[N_FORWARD * 2];
+    int n = 0;
+    const tensor *x = c->padded.desc ? &c->padded : &c->x;
+    if (cudnnGetConvolutionForwardAlgorithm_v7(c->handle, x->desc, c->filter, c->conv, c->y.desc, N_FORWARD * 2, &n,
+                                               perf) != CUDNN_STATUS_SUCCESS)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (perf[i].status == CUDNN_STATUS_SUCCESS)
+            return number_of(c, (int)perf[i].algo, N_FORWARD, perf[i].mathType);
+    return -1;
+}
+
+int cudnn_deconv_choice(call *c)
+{
+    cudnnConvolutionBwdDataAlgoPerf_t perf[N_BACKWARD * 2];
+    int n = 0;
+    if (cudnnGetConvolutionBackwardDataAlgorithm_v7(c->handle, c->filter, c->x.desc, c->conv, c->y.desc, N_BACKWARD * 2,
+                                                    &n, perf) != CUDNN_STATUS_SUCCESS)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (perf[i].status == CUDNN_STATUS_SUCCESS)
+            return number_of(c, (int)perf[i].algo, N_BACKWARD, perf[i].mathType);
+    return -1;
+}
+
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+static cudnnStatus_t set_filter(call *c)
+{
+    const bz_operand *w = &c->operand[c->w.operand];
+    cudnnDataType_t type;
+    int dims[CUDNN_MAX_RANK], n = w->rank < 4 ? 4 : w->rank;
+    if (!cudnn_dtype(w->dtype, &type))
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    for (int i = 0; i < n; i++)
+        dims[i] = i < w->rank ? (int)w->dim[i] : 1;
+    TRY(cudnnCreateFilterDescriptor(&c->filter));
+    return cudnnSetFilterNdDescriptor(c->filter, type, c->nhwc ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW, n, dims);
+}
+
+/* One spatial dimension becomes two, the second of which has nothing to do. */
+static cudnnStatus_t set_conv(call *c, const int64_t *pad)
+{
+    const bz_problem *p = c->problem; /* conv and deconv have the same members */
+    int n = bz_extent_rank(p->conv.x) - 2, pads[3] = {0}, strides[3] = {1, 1, 1}, dilations[3] = {1, 1, 1};
+    for (int i = 0; i < n; i++) {
+        pads[i] = (int)pad[i];
+        strides[i] = (int)p->conv.stride[i];
+        dilations[i] = (int)p->conv.dilation[i];
+    }
+    TRY(cudnnCreateConvolutionDescriptor(&c->conv));
+    TRY(cudnnSetConvolutionNdDescriptor(c->conv, n < 2 ? 2 : n, pads, strides, dilations, CUDNN_CROSS_CORRELATION,
+                                        cudnn_compute(c)));
+    TRY(cudnnSetConvolutionGroupCount(c->conv, (int)p->conv.group));
+    return cudnnSetConvolutionMathType(c->conv, c->math);
+}
+
+/* Whether equal padding, that of the begin, gives as many windows: they then lie where they should. */
+static bool begins_suffice(const call *c)
+{
+    const bz_problem *p = c->problem;
+    const bz_operand *y = &c->operand[c->n_operands - 1];
+    int n = bz_extent_rank(p->conv.x) - 2;
+    for (int i = 0; i < n; i++) {
+        int64_t span = p->conv.x[2 + i] + 2 * p->conv.pad[i] - ((p->conv.w[2 + i] - 1) * p->conv.dilation[i] + 1);
+        if (span < 0 || span / p->conv.stride[i] + 1 != y->dim[2 + i])
+            return false;
+    }
+    return true;
+}
+
+/* The border of zeros: x with its padding, the padding never written by a call. */
+static cudnnStatus_t set_padded(call *c)
+{
+    const bz_problem *p = c->problem;
+    bz_operand whole = c->operand[c->x.operand];
+    int n = whole.rank - 2;
+    whole.count = whole.dim[0] * whole.dim[1];
+    for (int i = 0; i < n; i++)
+        whole.count *= whole.dim[2 + i] += p->conv.pad[i] + p->conv.pad[n + i];
+    c->padded = (tensor){.operand = c->x.operand};
+    c->padded.layout = c->nhwc ? bz_cuda_channels_last(&whole) : bz_cuda_plain(&whole);
+    for (int i = 0; i < n; i++)
+        c->padded.layout.offset += p->conv.pad[i] * c->padded.layout.stride[2 + i];
+    return cudnn_set(&c->padded, whole.rank, whole.dim, c->padded.layout.stride);
+}
+
+static int is_expressible(const call *c, bz_error *why)
+{
+    const bz_problem *p = c->problem;
+    cudnnDataType_t type;
+    if (!cudnn_dtype(p->dtype, &type) || !cudnn_dtype(p->dtype_w, &type) || !cudnn_dtype(p->dtype_y, &type))
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no such data type");
+    if (p->dtype == BZ_U8)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN convolves signed bytes only");
+    if (bz_dtype_is_int(p->dtype) && (!c->nhwc || p->conv.w[0] % 4 || p->conv.x[1] % 4))
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN convolves bytes channels last, four channels at once");
+    if (bz_dtype_is_int(p->dtype) && p->post[0].fn)
+        return bz_fail(why, BZ_INCOMPLETE, "post-operations would come behind the scale of the bytes");
+    return 0;
+}
+
+static int describe(call *c, bz_error *why)
+{
+    const bz_problem *p = c->problem;
+    int n = bz_extent_rank(p->conv.x) - 2;
+    bool equal = p->kind == BZ_PROBLEM_DECONV || begins_suffice(c);
+    static const int64_t NONE[BZ_PROBLEM_SPATIAL] = {0};
+    if (is_expressible(c, why))
+        return -1;
+    for (int i = 0; i < n && p->kind == BZ_PROBLEM_DECONV; i++)
+        if (p->conv.pad[i] != p->conv.pad[n + i])
+            return bz_fail(why, BZ_INCOMPLETE, "cuDNN cuts both ends of a transposed convolution alike");
+    if (!equal && n > 2)
+        return bz_fail(why, BZ_INCOMPLETE, "unequal padding in three dimensions: no single copy makes the border");
+    c->factor = (scalar){(float)bz_problem_scale(p), 1};
+    c->x = cudnn_tensor(c, cudnn_find(c, BZ_ROLE_X));
+    c->w = cudnn_tensor(c, cudnn_find(c, BZ_ROLE_W));
+    c->y = cudnn_tensor(c, c->n_operands - 1);
+    cudnnStatus_t status = cudnn_set_whole(c, &c->x);
+    if (status == CUDNN_STATUS_SUCCESS && !equal)
+        status = set_padded(c);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = set_filter(c);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = set_conv(c, equal ? p->conv.pad : NONE);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnn_set_whole(c, &c->y);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the convolution", status);
+}
+
+int cudnn_describe_conv(call *c, bz_error *why)
+{
+    return describe(c, why) || cudnn_describe_posts(c, why) ? -1 : 0;
+}
+
+int cudnn_describe_deconv(call *c, bz_error *why)
+{
+    return describe(c, why) || cudnn_describe_posts(c, why) ? -1 : 0;
+}
+
+/* bias, perhaps a residual, perhaps ReLU: what cudnnConvolutionBiasActivationForward computes. */
+int cudnn_describe_conv_fused(call *c, bz_error *why)
+{
+    const bz_post *post = c->problem->post;
+    int i = 0;
+    if (post[i].fn != BZ_FN_BIAS)
+        return bz_fail(why, BZ_INCOMPLETE, "the fused call of cuDNN has a bias");
+    i++;
+    i += post[i].fn == BZ_FN_ADD;
+    bz_fn fn = post[i].fn;
+    if (fn && (fn != BZ_FN_RELU || post[i + 1].fn))
+        return bz_fail(why, BZ_INCOMPLETE, "the fused call of cuDNN ends with ReLU or nothing");
+    c->fused = true;
+    if (describe(c, why) || cudnn_describe_posts(c, why))
+        return -1;
+    if (c->activation[i])
+        cudnnDestroyActivationDescriptor(c->activation[i]);
+    c->activation[i] = NULL;
+    cudnnStatus_t status = cudnn_make_activation(&c->activation[0], fn, 0, 0);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the activation", status);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static int prepare(call *c, session *s, bz_error *err, int n)
+{
+    if (c->padded.desc && bz_cudnn_upload(s, &c->padded, err))
+        return -1;
+    if (has_both(c))
+        c->math = c->algorithm >= n ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
+    c->algorithm %= n;
+    cudnnStatus_t status = cudnnSetConvolutionMathType(c->conv, c->math);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "setting the math type", status);
+}
+
+int cudnn_prepare_conv(call *c, session *s, bz_error *err)
+{
+    if (prepare(c, s, err, N_FORWARD))
+        return -1;
+    cudnnStatus_t status = cudnnGetConvolutionForwardWorkspaceSize(
+        c->handle, c->padded.desc ? c->padded.desc : c->x.desc, c->filter, c->conv, c->y.desc,
+        (cudnnConvolutionFwdAlgo_t)c->algorithm, &c->workspace);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
+}
+
+int cudnn_prepare_deconv(call *c, session *s, bz_error *err)
+{
+    if (prepare(c, s, err, N_BACKWARD))
+        return -1;
+    cudnnStatus_t status =
+        cudnnGetConvolutionBackwardDataWorkspaceSize(c->handle, c->filter, c->x.desc, c->conv, c->y.desc,
+                                                     (cudnnConvolutionBwdDataAlgo_t)c->algorithm, &c->workspace);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
+}
+
+/* x into the middle of the border: rows of bytes, height, and all else as depth. */
+static cudnnStatus_t pad(call *c)
+{
+    const bz_operand *x = &c->operand[c->x.operand];
+    const bz_cuda_layout *l = &c->padded.layout;
+    size_t size = (size_t)bz_dtype_bits(l->dtype) / 8;
+    bool flat = x->rank == 3; /* one spatial dimension: rows without a height */
+    size_t channels = c->nhwc ? (size_t)x->dim[1] : 1, planes = (size_t)(c->nhwc ? x->dim[0] : x->dim[0] * x->dim[1]);
+    size_t width = (size_t)x->dim[x->rank - 1] * channels, height = flat ? 1 : (size_t)x->dim[2];
+    size_t plane = (size_t)(c->nhwc ? l->stride[0] : l->stride[1]), row = flat ? plane : (size_t)l->stride[2];
+    struct cudaMemcpy3DParms copy = {
+        .srcPtr = {c->x.data, width * size, width * size, height},
+        .dstPtr = {(char *)c->padded.data + (size_t)l->offset * size, row * size, width * size, plane / row},
+        .extent = {width * size, height, planes},
+        .kind = cudaMemcpyDeviceToDevice,
+    };
+    return cudaMemcpy3DAsync(&copy, c->cuda->stream) == cudaSuccess ? CUDNN_STATUS_SUCCESS
+                                                                    : CUDNN_STATUS_EXECUTION_FAILED;
+}
+
+cudnnStatus_t cudnn_run_conv(call *c)
+{
+    const tensor *x = c->padded.desc ? &c->padded : &c->x;
+    const void *one = cudnn_scalar(c, &c->factor), *zero = cudnn_scalar(c, &c->zero);
+    cudnnConvolutionFwdAlgo_t algo = (cudnnConvolutionFwdAlgo_t)c->algorithm;
+    if (c->padded.desc)
+        TRY(pad(c));
+    if (!c->fused) {
+        TRY(cudnnConvolutionForward(c->handle, one, x->desc, x->data, c->filter, c->w.data, c->conv, algo,
+                                    c->cuda->workspace, c->workspace, zero, c->y.desc, c->y.data));
+        return cudnn_run_posts(c);
+    }
+    const tensor *z = c->other.desc ? &c->other : &c->y;
+    const void *residual = cudnn_scalar(c, c->other.desc ? &c->one : &c->zero);
+    return cudnnConvolutionBiasActivationForward(c->handle, one, x->desc, x->data, c->filter, c->w.data, c->conv, algo,
+                                                 c->cuda->workspace, c->workspace, residual, z->desc, z->data,
+                                                 c->bias.desc, c->bias.data, c->activation[0], c->y.desc, c->y.data);
+}
+
+cudnnStatus_t cudnn_run_deconv(call *c)
+{
+    TRY(cudnnConvolutionBackwardData(c->handle, cudnn_scalar(c, &c->factor), c->filter, c->w.data, c->x.desc, c->x.data,
+                                     c->conv, (cudnnConvolutionBwdDataAlgo_t)c->algorithm, c->cuda->workspace,
+                                     c->workspace, cudnn_scalar(c, &c->zero), c->y.desc, c->y.data));
+    return cudnn_run_posts(c);
+}

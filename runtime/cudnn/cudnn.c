@@ -1,0 +1,336 @@
+/* The cuDNN backend: the table of kinds, sessions, variants, execution. */
+#include "runtime/cudnn/cudnn.h"
+
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern __attribute__((visibility("default"))) const bz_backend bz_backend_module;
+
+/* A table is read by its columns. */
+/* clang-format off */
+const cudnn_kind bz_cudnn_kinds[] = {
+    {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL},
+    {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_fused, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL},
+    {BZ_PROBLEM_DECONV, NULL, cudnn_describe_deconv, cudnn_deconv_algorithm, cudnn_deconv_choice, cudnn_prepare_deconv, cudnn_run_deconv, NULL},
+    {BZ_PROBLEM_POOL, "pooling", cudnn_describe_pool, NULL, NULL, NULL, cudnn_run_pool, NULL},
+    {BZ_PROBLEM_BATCHNORM, "batchnorm_spatial", cudnn_describe_batchnorm, NULL, NULL, NULL, cudnn_run_batchnorm, NULL},
+    {BZ_PROBLEM_SOFTMAX, "softmax_accurate", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax, NULL},
+    {BZ_PROBLEM_LOGSOFTMAX, "softmax_log", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax, NULL},
+    {BZ_PROBLEM_LRN, "lrn_cross_channel", cudnn_describe_lrn, NULL, NULL, NULL, cudnn_run_lrn, NULL},
+    {BZ_PROBLEM_ACTIVATION, "activation", cudnn_describe_activation, NULL, NULL, NULL, cudnn_run_activation, NULL},
+    {BZ_PROBLEM_BINARY, "op_tensor", cudnn_describe_binary, NULL, NULL, NULL, cudnn_run_binary, NULL},
+    {BZ_PROBLEM_REDUCE, "reduce_tensor", cudnn_describe_reduce, NULL, NULL, cudnn_prepare_reduce, cudnn_run_reduce, NULL},
+    {BZ_PROBLEM_TRANSPOSE, "transform_tensor", cudnn_describe_transpose, NULL, NULL, NULL, cudnn_run_transform, NULL},
+    {BZ_PROBLEM_REORDER, "transform_tensor", cudnn_describe_reorder, NULL, NULL, NULL, cudnn_run_transform, NULL},
+    {BZ_PROBLEM_CONCAT, "transform_tensors", cudnn_describe_concat, NULL, NULL, NULL, cudnn_run_concat, NULL},
+    {BZ_PROBLEM_COPY, "memcpy", cudnn_describe_copy, NULL, NULL, NULL, cudnn_run_copy, NULL},
+    {BZ_PROBLEM_LSTM, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
+    {BZ_PROBLEM_GRU, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
+    {BZ_PROBLEM_RNN, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
+    {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_GEMM, NULL, cudnn_describe_product_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_MATMUL, NULL, cudnn_describe_product_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_LAYERNORM, NULL, cudnn_describe_layernorm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_ACTIVATION, NULL, cudnn_describe_elementwise_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_BINARY, NULL, cudnn_describe_elementwise_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {.kind = BZ_PROBLEM_NONE},
+};
+/* clang-format on */
+
+int bz_cudnn_failed(bz_error *err, const char *what, cudnnStatus_t status)
+{
+    bool unsupported = (int)status / 1000 == (int)CUDNN_STATUS_NOT_SUPPORTED / 1000;
+    return bz_fail(err, unsupported ? BZ_INCOMPLETE : BZ_FAILED, "%s: %s", what, cudnnGetErrorString(status));
+}
+
+static void version(bz_buf *out)
+{
+    size_t v = cudnnGetVersion();
+    bz_buf_printf(out, "cudnn%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+/* f32 is f32 unless the user lets the library compute in less; f16, bf16 and bytes use tensor cores. */
+static int set_math(call *c, const char *math, bz_error *why)
+{
+    bz_dtype t = c->problem->dtype;
+    c->math = t == BZ_F32 ? CUDNN_FMA_MATH : t == BZ_F64 ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH;
+    if (!strcmp(math, "default"))
+        return 0;
+    if (t != BZ_F32)
+        return bz_fail(why, BZ_INCOMPLETE, "math modes are for f32");
+    if (strcmp(math, "tf32") != 0 && strcmp(math, "f16") != 0)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no math mode '%s'", math);
+    c->math = !strcmp(math, "tf32") ? CUDNN_TENSOR_OP_MATH : CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;
+    return 0;
+}
+
+/* Whether a math mode makes a difference: everything else would be measured twice. */
+static bool has_math(bz_problem_kind kind)
+{
+    return kind <= BZ_PROBLEM_GEMV || kind >= BZ_PROBLEM_LSTM;
+}
+
+static int set_layout(call *c, const char *layout, bz_error *why)
+{
+    int rank = c->operand[0].rank;
+    c->nhwc = !strcmp(layout, "nhwc");
+    if (!c->nhwc && strcmp(layout, "plain") != 0)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN knows the layouts plain and nhwc");
+    if (c->nhwc && (rank < 3 || rank > 5))
+        return bz_fail(why, BZ_INCOMPLETE, "channels last needs one to three spatial dimensions");
+    return 0;
+}
+
+call *bz_cudnn_describe(const cudnn_kind *kind, const bz_problem *p, const bz_operand *operand, int n_operands,
+                        const char *layout, const char *math, bz_error *why)
+{
+    call *c = bz_alloc(1, sizeof *c);
+    *c = (call){.kind = kind, .problem = p, .operand = operand, .n_operands = n_operands};
+    c->one = (scalar){1, 1};
+    tensor *const absent[] = {&c->x,     &c->b,     &c->w,    &c->bias,     &c->other, &c->y,
+                              &c->scale, &c->shift, &c->mean, &c->variance, &c->padded};
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        absent[i]->operand = -1;
+    bool bad = set_math(c, math, why) || set_layout(c, layout, why);
+    if (!bad && strcmp(math, "default") != 0 && !has_math(p->kind))
+        bad = bz_fail(why, BZ_INCOMPLETE, "a math mode makes no difference here");
+    if (!bad && !kind->describe(c, why))
+        return c;
+    bz_cudnn_free(c);
+    return NULL;
+}
+
+static void free_tensor(tensor *t)
+{
+    if (t->desc)
+        cudnnDestroyTensorDescriptor(t->desc);
+}
+
+void bz_cudnn_free(call *c)
+{
+    tensor *const all[] = {&c->x,     &c->b,     &c->w,    &c->bias,     &c->other, &c->y,
+                           &c->scale, &c->shift, &c->mean, &c->variance, &c->padded};
+    if (c->kind->release)
+        c->kind->release(c);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free_tensor(all[i]);
+    for (int i = 0; i < 2 * c->n_parts; i++)
+        free_tensor(&c->part[i]);
+    for (int i = 0; i < BZ_PROBLEM_POST; i++)
+        if (c->activation[i])
+            cudnnDestroyActivationDescriptor(c->activation[i]);
+    if (c->filter)
+        cudnnDestroyFilterDescriptor(c->filter);
+    if (c->conv)
+        cudnnDestroyConvolutionDescriptor(c->conv);
+    if (c->pooling)
+        cudnnDestroyPoolingDescriptor(c->pooling);
+    if (c->lrn)
+        cudnnDestroyLRNDescriptor(c->lrn);
+    if (c->op)
+        cudnnDestroyOpTensorDescriptor(c->op);
+    if (c->reduce)
+        cudnnDestroyReduceTensorDescriptor(c->reduce);
+    free(c);
+}
+
+int bz_cudnn_upload(session *s, tensor *t, bz_error *err)
+{
+    return t->operand < 0 ? 0 : bz_cuda_operand_get(&s->operands, t->operand, &t->layout, &t->data, err);
+}
+
+static int upload_all(session *s, call *c, bz_error *err)
+{
+    tensor *const all[] = {&c->x,     &c->b,     &c->w,    &c->bias,     &c->other,
+                           &c->scale, &c->shift, &c->mean, &c->variance, &c->y};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (bz_cudnn_upload(s, all[i], err))
+            return -1;
+    for (int i = 0; i < c->n_parts; i++)
+        if (bz_cudnn_upload(s, &c->part[2 * i], err))
+            return -1;
+    return 0;
+}
+
+/* ---- sessions ------------------------------------------------------------------------------- */
+
+static void close_session(void *of)
+{
+    session *s = of;
+    for (int i = s->n_calls; i--;) /* the first of a row has what the others refer to */
+        bz_cudnn_free(s->calls[i]);
+    if (s->handle)
+        cudnnDestroy(s->handle);
+    bz_cuda_operands_free(&s->operands);
+    bz_cuda_close(&s->cuda);
+    free(s);
+}
+
+static int open_session(const bz_job *job, void **of, bz_error *err)
+{
+    session *s = bz_alloc(1, sizeof *s);
+    *s = (session){.job = job, .operands = {.job = job}};
+    if (bz_cuda_open(&s->cuda, job->setting, err)) {
+        free(s);
+        return -1;
+    }
+    cudnnStatus_t status = cudnnCreate(&s->handle);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnnSetStream(s->handle, s->cuda.stream);
+    if (status != CUDNN_STATUS_SUCCESS) {
+        close_session(s);
+        return bz_cudnn_failed(err, "opening cuDNN", status);
+    }
+    *of = s;
+    return 0;
+}
+
+static call *new_call(session *s, const cudnn_kind *kind, const char *layout, const char *math, bz_error *why)
+{
+    if (s->n_calls == MAX_CALLS)
+        return NULL;
+    call *c = bz_cudnn_describe(kind, s->job->problem, s->job->operand, s->job->n_operands, layout, math, why);
+    if (!c)
+        return NULL;
+    c->handle = s->handle;
+    c->cuda = &s->cuda;
+    s->calls[s->n_calls++] = c;
+    return c;
+}
+
+/* The variants of one row of the table: each has descriptors of its own. */
+static void enumerate_kind(session *s, const cudnn_kind *kind, const char *layout, const char *math,
+                           bz_variant_list *list, bz_error *why)
+{
+    char name[160];
+    call *c = new_call(s, kind, layout, math, why), *first = c;
+    int chosen = !c ? -1 : kind->choice ? kind->choice(c) : kind->algorithm ? -1 : 0;
+    for (int i = 0; c; i++) {
+        const char *text = kind->algorithm ? kind->algorithm(first, i, name, sizeof name) : i ? NULL : kind->name;
+        if (!text || (i && !(c = new_call(s, kind, layout, math, why))))
+            return;
+        c->algorithm = i;
+        c->first = first;
+        bz_variant *v = bz_variant_add(list, &bz_backend_module, s, layout, math);
+        v->index = s->n_calls - 1;
+        v->chosen = i == chosen;
+        snprintf(v->algorithm, sizeof v->algorithm, "%s", text);
+    }
+}
+
+static int enumerate(void *of, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
+{
+    session *s = of;
+    int before = list->n;
+    bool known = false;
+    for (const cudnn_kind *k = bz_cudnn_kinds; k->kind; k++)
+        if (k->kind == s->job->problem->kind) {
+            known = true;
+            enumerate_kind(s, k, layout, math, list, why);
+        }
+    if (!known)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no call for a %s", bz_problem_kind_name(s->job->problem->kind));
+    if (list->n == before && !why->code)
+        bz_fail(why, BZ_INCOMPLETE, "cuDNN proposes no engine for it");
+    return list->n > before ? 0 : -1;
+}
+
+/* ---- variants ------------------------------------------------------------------------------- */
+
+/* One call is made here: only running tells what the library supports. */
+static int prepare(bz_variant *v, bz_error *err)
+{
+    session *s = v->session;
+    call *c = s->calls[v->index];
+    if (upload_all(s, c, err) || (c->kind->prepare && c->kind->prepare(c, s, err)) ||
+        bz_cuda_workspace(&s->cuda, c->workspace, err))
+        return -1;
+    cudnnStatus_t status = c->kind->execute(c);
+    if (status != CUDNN_STATUS_SUCCESS)
+        return bz_cudnn_failed(err, "the first call", status);
+    if (bz_cuda_wait(&s->cuda))
+        return bz_fail(err, BZ_FAILED, "the device failed in the first call");
+    v->workspace = (double)c->workspace;
+    v->timing = bz_cuda_timing(&s->cuda, &c->pace);
+    v->state = c;
+    return 0;
+}
+
+static int run_call(void *context)
+{
+    call *c = context;
+    return c->kind->execute(c) == CUDNN_STATUS_SUCCESS ? 0 : -1;
+}
+
+static int execute(bz_variant *v, int copy)
+{
+    (void)copy; /* one copy: cold means that the device's cache is flushed */
+    return run_call(v->state);
+}
+
+static int wait_for_all(bz_variant *v)
+{
+    session *s = v->session;
+    return bz_cuda_wait(&s->cuda);
+}
+
+static int measure(bz_variant *v, int64_t n, int first_copy, double *seconds)
+{
+    session *s = v->session;
+    (void)first_copy;
+    call *c = v->state;
+    int result = bz_cuda_measure(&s->cuda, &c->pace, run_call, c, n, seconds);
+    v->timing = bz_cuda_timing(&s->cuda, &c->pace);
+    return result;
+}
+
+static bool throttled(void *of)
+{
+    session *s = of;
+    bool seen = s->cuda.throttled;
+    s->cuda.throttled = false;
+    return seen;
+}
+
+static int poison(bz_variant *v)
+{
+    session *s = v->session;
+    call *c = v->state;
+    return bz_cuda_operand_poison(&s->cuda, &c->y.layout, c->y.data);
+}
+
+static int read_result(bz_variant *v, float *values, bz_error *err)
+{
+    session *s = v->session;
+    call *c = v->state;
+    return bz_cuda_operand_read(&s->cuda, &s->job->operand[c->y.operand], &c->y.layout, c->y.data, values, err);
+}
+
+static void release(bz_variant *v)
+{
+    v->state = NULL; /* operands and descriptors are the session's */
+}
+
+const bz_backend bz_backend_module = {
+    .name = "cudnn",
+    .timing = "device",
+    .smallest = "activation fn=relu x=1x1x1x1 dtype=f32",
+    .version = version,
+    .open = open_session,
+    .enumerate = enumerate,
+    .prepare = prepare,
+    .execute = execute,
+    .wait = wait_for_all,
+    .measure = measure,
+    .throttled = throttled,
+    .device = bz_cuda_identify,
+    .poison = poison,
+    .read = read_result,
+    .release = release,
+    .close = close_session,
+};

@@ -1,0 +1,195 @@
+/* cudnn: problems as calls of cuDNN. Private to this folder.
+ *
+ *   cudnn.c       sessions, variants, execution
+ *   describe.c    tensors and types, shared by all kinds
+ *   conv.c        convolutions, fused or in steps, transposed, with unequal padding
+ *   layer.c       pooling, normalization, softmax, LRN, activations
+ *   move.c        element-wise operations, reductions, transposition, concatenation, copies
+ *   rnn.c         recurrent networks
+ *   graph.c       the graph interface: descriptors, engine configurations, execution
+ *   graph_kind.c  which graph a problem is
+ *
+ * A new kind of problem is one row in the table in cudnn.c: how its variants are called, what describes them,
+ * what runs them. Describing needs no device: the descriptors can be looked at everywhere. */
+#ifndef BZ_CUDNN_H
+#define BZ_CUDNN_H
+
+#include "runtime/backend.h"
+#include "runtime/cuda/cuda.h"
+
+#include <cudnn.h>
+
+enum { CUDNN_MAX_RANK = 8, MAX_CALLS = 512 };
+
+/* An operand and how it lies in memory. */
+typedef struct tensor {
+    int operand; /* -1: not there */
+    bz_cuda_layout layout;
+    cudnnTensorDescriptor_t desc; /* NULL where a filter describes it */
+    void *data;
+} tensor;
+
+/* Where alpha and beta point to: cuDNN wants doubles for f64 data and floats for all else. */
+typedef struct scalar {
+    float f;
+    double d;
+} scalar;
+
+struct cudnn_kind;
+struct rnn_call;
+struct graph_call;
+
+/* One variant: descriptors, and what to call with them. */
+typedef struct call {
+    const struct cudnn_kind *kind;
+    const bz_problem *problem;
+    const bz_operand *operand;
+    int n_operands;
+    cudnnHandle_t handle; /* of the session; NULL while it is only described */
+    bz_cuda *cuda;
+    bool nhwc;
+    cudnnMathType_t math;
+    int algorithm;
+    bool fused; /* post-operations in the one call, not in calls of their own */
+    tensor x, b, w, bias, other, y, part[BZ_PROBLEM_PARTS];
+    int n_parts;
+    tensor scale, shift, mean, variance;
+    tensor padded; /* x in a border of zeros, where the padding is unequal; its operand is that of x */
+    cudnnFilterDescriptor_t filter;
+    cudnnConvolutionDescriptor_t conv;
+    cudnnActivationDescriptor_t activation[BZ_PROBLEM_POST + 1];
+    cudnnPoolingDescriptor_t pooling;
+    cudnnLRNDescriptor_t lrn;
+    cudnnOpTensorDescriptor_t op;
+    cudnnReduceTensorDescriptor_t reduce;
+    struct rnn_call *rnn;
+    struct graph_call *graph;
+    struct call *first; /* of the variants of one row: it has what was found out for all */
+    void *packed_for;   /* graph: the workspace that the last call was packed with */
+    scalar one, zero, minus, factor;
+    size_t workspace;
+    bz_cuda_pace pace;
+} call;
+
+typedef struct session {
+    const bz_job *job;
+    bz_cuda cuda;
+    bz_cuda_operands operands;
+    cudnnHandle_t handle;
+    call *calls[MAX_CALLS];
+    int n_calls;
+} session;
+
+/* A way to run a kind of problem. A kind may have several rows. */
+typedef struct cudnn_kind {
+    bz_problem_kind kind;
+    const char *name; /* of the variant where it has no algorithms */
+    int (*describe)(call *c, bz_error *why);
+    /* Algorithms: the name of number i, NULL behind the last, "" to leave a number out; and which the library
+     * would take (-1: it does not say). */
+    const char *(*algorithm)(const call *c, int i, char *out, size_t size);
+    int (*choice)(call *c);
+    int (*prepare)(call *c, session *s, bz_error *err); /* data besides the tensors'; the size of the workspace */
+    cudnnStatus_t (*execute)(call *c);
+    void (*release)(call *c);
+} cudnn_kind;
+
+extern const cudnn_kind bz_cudnn_kinds[]; /* ends with BZ_PROBLEM_NONE */
+
+/* ---- cudnn.c -------------------------------------------------------------------------------- */
+
+/* A call described, not prepared; NULL with the reason where cuDNN cannot express it. */
+call *bz_cudnn_describe(const cudnn_kind *kind, const bz_problem *p, const bz_operand *operand, int n_operands,
+                        const char *layout, const char *math, bz_error *why);
+void bz_cudnn_free(call *c);
+
+/* Brings a tensor's operand to the device; NULL data is no error where it is not there. */
+int bz_cudnn_upload(session *s, tensor *t, bz_error *err);
+int bz_cudnn_failed(bz_error *err, const char *what, cudnnStatus_t status);
+
+/* ---- describe.c ----------------------------------------------------------------------------- */
+
+#define TRY(call_)                                                                                                     \
+    do {                                                                                                               \
+        cudnnStatus_t status_ = (call_);                                                                               \
+        if (status_ != CUDNN_STATUS_SUCCESS)                                                                           \
+            return status_;                                                                                            \
+    } while (0)
+
+bool cudnn_dtype(bz_dtype t, cudnnDataType_t *out);
+cudnnDataType_t cudnn_compute(const call *c); /* f64 in f64, integers in i32, all else in f32 */
+int cudnn_find(const call *c, bz_role role);  /* the operand; -1 */
+
+/* Names an operand as it lies in the layout of the call. Biases and the like: bz_cuda_plain. */
+tensor cudnn_tensor(const call *c, int operand);
+/* Describes a tensor in these dimensions and strides, filled up with ones to the four that cuDNN wants at least. */
+cudnnStatus_t cudnn_set(tensor *t, int rank, const int64_t *dim, const int64_t *stride);
+/* In the operand's own dimensions. */
+cudnnStatus_t cudnn_set_whole(const call *c, tensor *t);
+/* n values along dimension 1 of something with this rank. */
+cudnnStatus_t cudnn_set_channels(tensor *t, int rank, int64_t n);
+const void *cudnn_scalar(const call *c, const scalar *v);
+
+/* A function as an activation; false where cuDNN has none that computes the same. */
+bool cudnn_activation_of(bz_fn fn, float alpha, float beta, cudnnActivationMode_t *mode, double *coefficient);
+cudnnStatus_t cudnn_make_activation(cudnnActivationDescriptor_t *out, bz_fn fn, float alpha, float beta);
+
+/* Post-operations in calls of their own: descriptors, and the calls on y. -1 where cuDNN has no such call. */
+int cudnn_describe_posts(call *c, bz_error *why);
+cudnnStatus_t cudnn_run_posts(call *c);
+
+/* ---- kinds ---------------------------------------------------------------------------------- */
+
+int cudnn_describe_conv(call *c, bz_error *why);
+int cudnn_describe_conv_fused(call *c, bz_error *why);
+int cudnn_describe_deconv(call *c, bz_error *why);
+const char *cudnn_conv_algorithm(const call *c, int i, char *out, size_t size);
+const char *cudnn_deconv_algorithm(const call *c, int i, char *out, size_t size);
+int cudnn_conv_choice(call *c);
+int cudnn_deconv_choice(call *c);
+int cudnn_prepare_conv(call *c, session *s, bz_error *err);
+int cudnn_prepare_deconv(call *c, session *s, bz_error *err);
+cudnnStatus_t cudnn_run_conv(call *c);
+cudnnStatus_t cudnn_run_deconv(call *c);
+
+int cudnn_describe_pool(call *c, bz_error *why);
+int cudnn_describe_batchnorm(call *c, bz_error *why);
+int cudnn_describe_softmax(call *c, bz_error *why);
+int cudnn_describe_lrn(call *c, bz_error *why);
+int cudnn_describe_activation(call *c, bz_error *why);
+cudnnStatus_t cudnn_run_pool(call *c);
+cudnnStatus_t cudnn_run_batchnorm(call *c);
+cudnnStatus_t cudnn_run_softmax(call *c);
+cudnnStatus_t cudnn_run_lrn(call *c);
+cudnnStatus_t cudnn_run_activation(call *c);
+
+int cudnn_describe_binary(call *c, bz_error *why);
+int cudnn_describe_reduce(call *c, bz_error *why);
+int cudnn_prepare_reduce(call *c, session *s, bz_error *err);
+int cudnn_describe_transpose(call *c, bz_error *why);
+int cudnn_describe_reorder(call *c, bz_error *why);
+int cudnn_describe_concat(call *c, bz_error *why);
+int cudnn_describe_copy(call *c, bz_error *why);
+cudnnStatus_t cudnn_run_binary(call *c);
+cudnnStatus_t cudnn_run_reduce(call *c);
+cudnnStatus_t cudnn_run_transform(call *c);
+cudnnStatus_t cudnn_run_concat(call *c);
+cudnnStatus_t cudnn_run_copy(call *c);
+
+int cudnn_describe_rnn(call *c, bz_error *why);
+const char *cudnn_rnn_algorithm(const call *c, int i, char *out, size_t size);
+int cudnn_prepare_rnn(call *c, session *s, bz_error *err);
+cudnnStatus_t cudnn_run_rnn(call *c);
+void cudnn_release_rnn(call *c);
+
+int cudnn_describe_conv_graph(call *c, bz_error *why);
+int cudnn_describe_product_graph(call *c, bz_error *why);
+int cudnn_describe_layernorm_graph(call *c, bz_error *why);
+int cudnn_describe_elementwise_graph(call *c, bz_error *why);
+const char *cudnn_graph_algorithm(const call *c, int i, char *out, size_t size);
+int cudnn_graph_choice(call *c);
+int cudnn_prepare_graph(call *c, session *s, bz_error *err);
+cudnnStatus_t cudnn_run_graph(call *c);
+void cudnn_release_graph(call *c);
+
+#endif

@@ -1,0 +1,184 @@
+/* Pooling, normalization, softmax, LRN, activations. */
+#include "runtime/cudnn/cudnn.h"
+
+/* x and y as they are, which is all that most kinds need. */
+static int describe_both(call *c, bz_error *why)
+{
+    c->x = cudnn_tensor(c, cudnn_find(c, BZ_ROLE_X));
+    c->y = cudnn_tensor(c, c->n_operands - 1);
+    cudnnStatus_t status = cudnn_set_whole(c, &c->x);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnn_set_whole(c, &c->y);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+}
+
+/* ---- pooling -------------------------------------------------------------------------------- */
+
+/* As with convolutions: equal padding will do where the windows lie as they should. */
+static bool begins_suffice(const call *c)
+{
+    const bz_problem *p = c->problem;
+    const bz_operand *y = &c->operand[c->n_operands - 1];
+    for (int i = 0; i < y->rank - 2; i++)
+        if ((p->pool.x[2 + i] + 2 * p->pool.pad[i] - p->pool.kernel[i]) / p->pool.stride[i] + 1 != y->dim[2 + i])
+            return false;
+    return true;
+}
+
+int cudnn_describe_pool(call *c, bz_error *why)
+{
+    static const cudnnPoolingMode_t MODES[] = {
+        [BZ_POOL_MAX] = CUDNN_POOLING_MAX,
+        [BZ_POOL_AVG] = CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING,
+        [BZ_POOL_AVG_PAD] = CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING,
+    };
+    const bz_problem *p = c->problem;
+    int n = bz_extent_rank(p->pool.x) - 2, window[3] = {1, 1, 1}, pads[3] = {0}, strides[3] = {1, 1, 1};
+    for (int i = 0; i < n; i++) {
+        if (p->pool.dilation[i] != 1)
+            return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no dilated pooling");
+        window[i] = (int)p->pool.kernel[i];
+        pads[i] = (int)p->pool.pad[i];
+        strides[i] = (int)p->pool.stride[i];
+    }
+    if (!begins_suffice(c))
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN pads both ends alike, and the windows would not lie as they should");
+    if (describe_both(c, why))
+        return -1;
+    cudnnStatus_t status = cudnnCreatePoolingDescriptor(&c->pooling);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnnSetPoolingNdDescriptor(c->pooling, MODES[p->pool.mode], CUDNN_NOT_PROPAGATE_NAN, n < 2 ? 2 : n,
+                                             window, pads, strides);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the pooling", status);
+}
+
+cudnnStatus_t cudnn_run_pool(call *c)
+{
+    return cudnnPoolingForward(c->handle, c->pooling, cudnn_scalar(c, &c->one), c->x.desc, c->x.data,
+                               cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
+}
+
+/* ---- normalization -------------------------------------------------------------------------- */
+
+int cudnn_describe_batchnorm(call *c, bz_error *why)
+{
+    if (describe_both(c, why))
+        return -1;
+    const struct {
+        tensor *t;
+        bz_role role;
+    } PARAMETERS[] = {
+        {&c->scale, BZ_ROLE_SCALE},
+        {&c->shift, BZ_ROLE_SHIFT},
+        {&c->mean, BZ_ROLE_MEAN},
+        {&c->variance, BZ_ROLE_VARIANCE},
+    };
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    for (int i = 0; i < 4 && status == CUDNN_STATUS_SUCCESS; i++) {
+        tensor *t = PARAMETERS[i].t;
+        *t = (tensor){.operand = cudnn_find(c, PARAMETERS[i].role)};
+        t->layout = bz_cuda_plain(&c->operand[t->operand]);
+        if (i == 0) /* one descriptor is for all four */
+            status = cudnn_set_channels(t, c->operand[c->x.operand].rank, c->operand[t->operand].count);
+    }
+    if (status != CUDNN_STATUS_SUCCESS)
+        return bz_cudnn_failed(why, "describing the parameters", status);
+    return cudnn_describe_posts(c, why);
+}
+
+cudnnStatus_t cudnn_run_batchnorm(call *c)
+{
+    TRY(cudnnBatchNormalizationForwardInference(
+        c->handle, CUDNN_BATCHNORM_SPATIAL, cudnn_scalar(c, &c->one), cudnn_scalar(c, &c->zero), c->x.desc, c->x.data,
+        c->y.desc, c->y.data, c->scale.desc, c->scale.data, c->shift.data, c->mean.data, c->variance.data, 1e-5));
+    return cudnn_run_posts(c);
+}
+
+/* ---- softmax -------------------------------------------------------------------------------- */
+
+/* Over one axis: what stands before it is the batch, what stands behind it is space. */
+int cudnn_describe_softmax(call *c, bz_error *why)
+{
+    const bz_problem *p = c->problem;
+    const bz_operand *x = &c->operand[0];
+    int axis = (int)p->softmax.axis;
+    if (c->nhwc && axis == 1)
+        return describe_both(c, why);
+    if (c->nhwc)
+        return bz_fail(why, BZ_INCOMPLETE, "channels last, softmax goes over the channels only");
+    int64_t dim[4] = {1, x->dim[axis], 1, 1}, stride[4] = {0, 0, 1, 1};
+    for (int i = 0; i < x->rank; i++)
+        dim[i < axis ? 0 : 2] *= i == axis ? 1 : x->dim[i];
+    stride[1] = dim[2];
+    stride[0] = dim[1] * dim[2];
+    c->x = cudnn_tensor(c, 0);
+    c->y = cudnn_tensor(c, c->n_operands - 1);
+    cudnnStatus_t status = cudnn_set(&c->x, 4, dim, stride);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnn_set(&c->y, 4, dim, stride);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+}
+
+/* Without subtracting the maximum first (`fast`) it is another function where exponents overflow. */
+cudnnStatus_t cudnn_run_softmax(call *c)
+{
+    bool log = c->problem->kind == BZ_PROBLEM_LOGSOFTMAX;
+    return cudnnSoftmaxForward(c->handle, log ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
+                               cudnn_scalar(c, &c->one), c->x.desc, c->x.data, cudnn_scalar(c, &c->zero), c->y.desc,
+                               c->y.data);
+}
+
+/* ---- LRN ------------------------------------------------------------------------------------ */
+
+/* cuDNN divides alpha by the size, as ONNX does. */
+int cudnn_describe_lrn(call *c, bz_error *why)
+{
+    const bz_problem *p = c->problem;
+    if (p->lrn.size > CUDNN_LRN_MAX_N || (double)p->lrn.bias < CUDNN_LRN_MIN_K ||
+        (double)p->lrn.beta < CUDNN_LRN_MIN_BETA)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN's LRN goes over at most %d channels, with a bias and beta above 0",
+                       CUDNN_LRN_MAX_N);
+    if (describe_both(c, why))
+        return -1;
+    cudnnStatus_t status = cudnnCreateLRNDescriptor(&c->lrn);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnnSetLRNDescriptor(c->lrn, (unsigned)p->lrn.size, (double)p->lrn.alpha, (double)p->lrn.beta,
+                                       (double)p->lrn.bias);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the LRN", status);
+}
+
+cudnnStatus_t cudnn_run_lrn(call *c)
+{
+    return cudnnLRNCrossChannelForward(c->handle, c->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, cudnn_scalar(c, &c->one),
+                                       c->x.desc, c->x.data, cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
+}
+
+/* ---- activations ---------------------------------------------------------------------------- */
+
+/* Element by element: dimensions beyond five are one. */
+int cudnn_describe_activation(call *c, bz_error *why)
+{
+    const bz_problem *p = c->problem;
+    cudnnStatus_t status =
+        cudnn_make_activation(&c->activation[0], p->activation.fn, p->activation.alpha, p->activation.beta);
+    if (status == CUDNN_STATUS_NOT_SUPPORTED)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no activation %s with these parameters",
+                       bz_fn_name(p->activation.fn));
+    if (status != CUDNN_STATUS_SUCCESS)
+        return bz_cudnn_failed(why, "describing the activation", status);
+    if (c->operand[0].rank <= 5)
+        return describe_both(c, why);
+    int64_t dim[4] = {1, 1, 1, c->operand[0].count}, stride[4] = {dim[3], dim[3], dim[3], 1};
+    c->x = cudnn_tensor(c, 0);
+    c->y = cudnn_tensor(c, 1);
+    status = cudnn_set(&c->x, 4, dim, stride);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnn_set(&c->y, 4, dim, stride);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+}
+
+cudnnStatus_t cudnn_run_activation(call *c)
+{
+    return cudnnActivationForward(c->handle, c->activation[0], cudnn_scalar(c, &c->one), c->x.desc, c->x.data,
+                                  cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
+}

@@ -1,0 +1,110 @@
+/* Devices that backends bring along. Whoever has looked at a device cannot fork any more, so a child looks. */
+#include "runtime/backend.h"
+
+#include "base/json.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct answer {
+    bz_device device;
+    bz_error err;
+    int result;
+} answer;
+
+static int read_whole(int fd, void *data, size_t size)
+{
+    for (size_t got = 0; got < size;) {
+        ssize_t n = read(fd, (char *)data + got, size - got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        got += (size_t)n;
+    }
+    return 0;
+}
+
+static _Noreturn void look(const bz_backend *backend, int fd)
+{
+    answer a = {.device.event_pair = NAN};
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    a.result = backend->device(&a.device, &a.err);
+    ssize_t n = write(fd, &a, sizeof a); /* less than a pipe takes at once */
+    _exit(n != (ssize_t)sizeof a);
+}
+
+int bz_device_find(const bz_backend *backend, bz_device *out, bz_error *err)
+{
+    int ends[2];
+    answer a;
+    if (!backend->device)
+        return bz_fail(err, BZ_USAGE, "%s runs on the processor", backend->name);
+    if (pipe(ends))
+        return bz_fail(err, BZ_FAILED, "no pipe for a process that looks at the device: %s", strerror(errno));
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        close(ends[0]);
+        look(backend, ends[1]);
+    }
+    close(ends[1]);
+    bool bad = child < 0 || read_whole(ends[0], &a, sizeof a);
+    close(ends[0]);
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (bad)
+        return bz_fail(err, BZ_FAILED, "%s: the process that looked at the device ended without an answer",
+                       backend->name);
+    if (a.result)
+        return bz_fail(err, BZ_FAILED, "%s: %s", backend->name, a.err.text);
+    *out = a.device;
+    return 0;
+}
+
+void bz_device_json(const bz_device *d, bz_buf *out)
+{
+    char capability[32];
+    snprintf(capability, sizeof capability, "%d.%d", d->major, d->minor);
+    bz_json j = bz_json_to(out, false);
+    bz_json_object(&j);
+    bz_json_key_int(&j, "v", 1);
+    bz_json_key_str(&j, "record", "system");
+    bz_json_key_str(&j, "slug", d->slug);
+    bz_json_key_str(&j, "stack", d->stack);
+    bz_json_key_str(&j, "device", "gpu");
+    bz_json_key_str(&j, "name", d->name);
+    bz_json_key_str(&j, "capability", capability);
+    bz_json_key_int(&j, "multiprocessors", d->multiprocessors);
+    bz_json_key_int(&j, "memory", d->memory);
+    bz_json_key_int(&j, "l2", d->l2);
+    bz_json_key_num(&j, "clock", d->clock);
+    bz_json_key_num(&j, "memory_clock", d->memory_clock);
+    bz_json_key_int(&j, "bus", d->bus);
+    bz_json_key_num(&j, "bandwidth", d->bandwidth);
+    bz_json_key_num(&j, "event_pair", d->event_pair);
+    bz_json_key_str(&j, "driver", d->driver);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}
+
+void bz_device_print(const bz_device *d, bz_buf *out)
+{
+    bz_unit_text a, b;
+    bz_buf_printf(out, "%-14s%s@%s\n", "device", d->slug, d->stack);
+    bz_buf_printf(out, "%-14s%s, compute capability %d.%d, %d multiprocessors", "gpu", d->name, d->major, d->minor,
+                  d->multiprocessors);
+    if (d->clock > 0)
+        bz_buf_printf(out, ", up to %.0f MHz", d->clock / 1e6);
+    bz_buf_printf(out, "\n%-14s%s, L2 cache %s", "memory", bz_units_bytes(a, (double)d->memory),
+                  bz_units_bytes(b, (double)d->l2));
+    if (d->bandwidth > 0)
+        bz_buf_printf(out, ", %s/s by its data sheet", bz_units_bytes(a, d->bandwidth));
+    bz_buf_printf(out, "\n%-14s%s\n", "driver", d->driver);
+    if (d->event_pair == d->event_pair)
+        bz_buf_printf(out, "%-14s%s\n", "event pair", bz_units_time(a, d->event_pair));
+}

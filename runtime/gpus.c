@@ -1,0 +1,64 @@
+/* The table of known GPUs. */
+#include "runtime/gpus.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const char bz_gpus_text[];
+
+const char *const bz_gpu_rate_names[BZ_GPU_RATES] = {"f64", "f32", "tf32", "f16", "bf16", "i8", "f8"};
+
+/* One line; false where it is none of the table. */
+static bool read_row(const char *line, size_t n, bz_gpu *out)
+{
+    char text[200], rate[BZ_GPU_RATES][16];
+    int at = 0;
+    if (!n || *line == '#' || n >= sizeof text)
+        return false;
+    memcpy(text, line, n);
+    text[n] = 0;
+    *out = (bz_gpu){0};
+    if (sscanf(text, "%31s %d.%d %d %lf %lf %15s %15s %15s %15s %15s %15s %15s %n", out->slug, &out->major, &out->minor,
+               &out->multiprocessors, &out->memory, &out->bandwidth, rate[0], rate[1], rate[2], rate[3], rate[4],
+               rate[5], rate[6], &at) != 13 ||
+        !at)
+        return false;
+    out->memory *= 1e9;
+    out->bandwidth *= 1e9;
+    for (int i = 0; i < BZ_GPU_RATES; i++)
+        out->rate[i] = 1e12 * strtod(rate[i], NULL); /* `-` is 0 */
+    snprintf(out->name, sizeof out->name, "%.47s", text + at);
+    return true;
+}
+
+bool bz_gpu_row(int i, bz_gpu *out)
+{
+    for (const char *line = bz_gpus_text; *line;) {
+        size_t n = strcspn(line, "\n");
+        if (read_row(line, n, out) && !i--)
+            return true;
+        line += n + (line[n] == '\n');
+    }
+    return false;
+}
+
+/* Whether the name has the row's in it and no word goes on behind: an A100 is no A10. */
+static bool fits(const char *name, const char *row)
+{
+    const char *at = strstr(name, row);
+    return at && !isalnum((unsigned char)at[strlen(row)]);
+}
+
+bool bz_gpu_find(const char *name, bz_gpu *out)
+{
+    size_t longest = 0;
+    bz_gpu row;
+    for (int i = 0; bz_gpu_row(i, &row); i++)
+        if (fits(name, row.name) && strlen(row.name) > longest) {
+            longest = strlen(row.name);
+            *out = row;
+        }
+    return longest;
+}

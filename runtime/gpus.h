@@ -1,0 +1,25 @@
+/* The table of known GPUs (gpus.txt, built in). */
+#ifndef BZ_GPUS_H
+#define BZ_GPUS_H
+
+#include <stdbool.h>
+
+enum { BZ_GPU_RATES = 7 };
+
+typedef struct bz_gpu {
+    char slug[32], name[48];
+    int major, minor, multiprocessors;
+    double memory, bandwidth;  /* bytes, bytes per second */
+    double rate[BZ_GPU_RATES]; /* operations per second by bz_gpu_rate_names; 0 where it has no such unit */
+} bz_gpu;
+
+extern const char *const bz_gpu_rate_names[BZ_GPU_RATES]; /* "f64", "f32", "tf32", "f16", "bf16", "i8", "f8" */
+
+/* The device of that name, as the driver gives it; of several rows that fit the one with the longest name.
+ * false where the table has none. */
+bool bz_gpu_find(const char *name, bz_gpu *out);
+
+/* Row i of the table; false behind the last. */
+bool bz_gpu_row(int i, bz_gpu *out);
+
+#endif

@@ -1,0 +1,309 @@
+/* What the real cuDNN makes of our descriptors; no device is needed for that.
+ *
+ *   descriptors MODEL...
+ *
+ * For every convolution and pooling that the models have: the dimensions that the library computes for the result
+ * are ours, in f32 plain and f16 channels last. And the library's own log of these calls, where it prints every field
+ * of every descriptor, says what the problem says: this program runs itself with the log switched on, and compares. */
+#include "runtime/cudnn/cudnn.h"
+#include "tests/cuda/models.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- what the log must say, from the problem alone ------------------------------------------- */
+
+static void put_list(bz_buf *out, const char *name, int n, const int64_t *v)
+{
+    bz_buf_printf(out, "%s=[", name);
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(out, i ? ",%lld" : "%lld", (long long)v[i]);
+    bz_buf_puts(out, "]\n");
+}
+
+/* x with a border where the padding cannot be given as one number for both ends. */
+static bool needs_border(const bz_problem *p, const bz_operand *y, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int64_t begin = p->conv.pad[i], end = p->conv.pad[n + i], k = (p->conv.w[2 + i] - 1) * p->conv.dilation[i] + 1;
+        if (begin != end && (p->conv.x[2 + i] + 2 * begin - k < 0 ||
+                             (p->conv.x[2 + i] + 2 * begin - k) / p->conv.stride[i] + 1 != y->dim[2 + i]))
+            return true;
+    }
+    return false;
+}
+
+static void put_strides(bz_buf *out, int rank, const int64_t *dim, bool nhwc, int given)
+{
+    int64_t stride[8] = {1, 1, 1, 1, 1, 1, 1, 1}, step = 1;
+    for (int k = 0; k < given; k++) { /* innermost first: channels, or the last dimension */
+        int d = !nhwc ? given - 1 - k : k == 0 ? 1 : k == given - 1 ? 0 : given - k;
+        stride[d] = step;
+        step *= dim[d];
+    }
+    put_list(out, "strideA", rank, stride);
+}
+
+static void put_expected(bz_buf *out, const bz_problem *p, const bz_operand *y, bool f16)
+{
+    int given = bz_extent_rank(p->conv.x), n = given - 2, rank = given < 4 ? 4 : given, flat = n < 2 ? 2 : n;
+    int64_t x[8] = {1, 1, 1, 1, 1, 1, 1, 1}, w[8] = {1, 1, 1, 1, 1, 1, 1, 1}, pad[3] = {0}, stride[3] = {1, 1, 1},
+            dilation[3] = {1, 1, 1};
+    bool border = needs_border(p, y, n);
+    for (int i = 0; i < given; i++) {
+        x[i] = p->conv.x[i] + (border && i >= 2 ? p->conv.pad[i - 2] + p->conv.pad[n + i - 2] : 0);
+        w[i] = p->conv.w[i];
+    }
+    for (int i = 0; i < n; i++) {
+        pad[i] = border ? 0 : p->conv.pad[i];
+        stride[i] = p->conv.stride[i];
+        dilation[i] = p->conv.dilation[i];
+    }
+    const char *type = f16 ? "CUDNN_DATA_HALF (2)" : "CUDNN_DATA_FLOAT (0)";
+    bz_buf_printf(out, "mode=CUDNN_CROSS_CORRELATION (1)\ndataType=CUDNN_DATA_FLOAT (0)\nmathType=%s\n",
+                  f16 ? "CUDNN_TENSOR_OP_MATH (1)" : "CUDNN_FMA_MATH (3)");
+    bz_buf_printf(out, "reorderType=0\narrayLength=%d\n", flat);
+    put_list(out, "padA", flat, pad);
+    put_list(out, "strideA", flat, stride);
+    put_list(out, "dilationA", flat, dilation);
+    bz_buf_printf(out, "groupCount=%lld\ndataType=%s\nnbDims=%d\n", (long long)p->conv.group, type, rank);
+    put_list(out, "dimA", rank, x);
+    put_strides(out, rank, x, f16, given);
+    bz_buf_printf(out, "dataType=%s\nvect=0\nnbDims=%d\n", type, rank);
+    put_list(out, "dimA", rank, w);
+    bz_buf_printf(out, "format=%s\n", f16 ? "CUDNN_TENSOR_NHWC (1)" : "CUDNN_TENSOR_NCHW (0)");
+}
+
+/* ---- dimensions ----------------------------------------------------------------------------- */
+
+static int same_dims(const bz_operand *y, const int *dim, int n, const char *text)
+{
+    for (int i = 0; i < n; i++)
+        if (dim[i] != (i < y->rank ? y->dim[i] : 1)) {
+            printf("%s: dimension %d of the result is %lld, cuDNN says %d\n", text, i,
+                   (long long)(i < y->rank ? y->dim[i] : 1), dim[i]);
+            return 0;
+        }
+    return 1;
+}
+
+static int check_conv(const call *c, const bz_operand *y, const char *text)
+{
+    int dim[8] = {0}, n = y->rank < 4 ? 4 : y->rank;
+    const tensor *x = c->padded.desc ? &c->padded : &c->x;
+    cudnnStatus_t status =
+        n == 4 ? cudnnGetConvolution2dForwardOutputDim(c->conv, x->desc, c->filter, &dim[0], &dim[1], &dim[2], &dim[3])
+               : cudnnGetConvolutionNdForwardOutputDim(c->conv, x->desc, c->filter, n, dim);
+    if (status != CUDNN_STATUS_SUCCESS) {
+        printf("%s: %s\n", text, cudnnGetErrorString(status));
+        return 0;
+    }
+    return same_dims(y, dim, n, text);
+}
+
+static int check_pool(const call *c, const bz_operand *y, const char *text)
+{
+    int dim[8] = {0}, n = y->rank < 4 ? 4 : y->rank;
+    cudnnStatus_t status = cudnnGetPoolingNdForwardOutputDim(c->pooling, c->x.desc, n, dim);
+    if (status != CUDNN_STATUS_SUCCESS) {
+        printf("%s: %s\n", text, cudnnGetErrorString(status));
+        return 0;
+    }
+    return same_dims(y, dim, n, text);
+}
+
+/* The library accepts every tensor and every operation of the problem's graph: shapes are checked then. */
+static int check_graph(const bz_problem *p, const char *layout)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    bz_error why = {0};
+    const cudnn_kind *kind = bz_cudnn_kinds;
+    while (kind->kind && (kind->kind != p->kind || kind->release != cudnn_release_graph))
+        kind++;
+    call *c = kind->kind ? bz_cudnn_describe(kind, p, operand, bz_problem_operands(p, operand), layout, "default", &why)
+                         : NULL;
+    if (!c) {
+        bz_buf text = {0};
+        bz_problem_print(p, &text);
+        printf("%s: %s\n", bz_buf_text(&text), why.text);
+        bz_buf_free(&text);
+        return 1;
+    }
+    bz_cudnn_free(c);
+    return 0;
+}
+
+/* One problem in one layout. `expected`: what the log must say of it is appended. */
+static int check(const bz_problem *given, bool f16, bz_buf *expected)
+{
+    bz_problem p = *given;
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    bz_error why = {0};
+    bz_buf text = {0};
+    memset(p.post, 0, sizeof p.post);
+    p.dtype = p.dtype_w = p.dtype_y = f16 ? BZ_F16 : BZ_F32;
+    bz_problem_print(&p, &text);
+    int n = bz_problem_operands(&p, operand), good = 0;
+    const cudnn_kind *kind = bz_cudnn_kinds;
+    while (kind->kind != p.kind)
+        kind++;
+    call *c = bz_cudnn_describe(kind, &p, operand, n, f16 ? "nhwc" : "plain", "default", &why);
+    if (!c && why.code == BZ_INCOMPLETE && p.kind == BZ_PROBLEM_POOL) {
+        good = 1; /* what cuDNN cannot pool is said, and is another test's matter */
+    } else if (!c) {
+        printf("%s: %s\n", bz_buf_text(&text), why.text);
+    } else if (p.kind == BZ_PROBLEM_CONV) {
+        good = check_conv(c, &operand[n - 1], bz_buf_text(&text));
+        if (operand[n - 1].rank <= 4)
+            put_expected(expected, &p, &operand[n - 1], f16);
+    } else {
+        good = check_pool(c, &operand[n - 1], bz_buf_text(&text));
+    }
+    if (c)
+        bz_cudnn_free(c);
+    if (p.kind == BZ_PROBLEM_CONV)
+        good &= !check_graph(&p, f16 ? "nhwc" : "plain");
+    bz_buf_free(&text);
+    return !good;
+}
+
+/* Graphs of all kinds, and of what may follow a convolution or a product. */
+static int check_graphs(void)
+{
+    static const char *const PROBLEMS[] = {
+        "conv x=1x4x8x8 w=8x4x3x3 pad=1x1x1x1 post=bias,relu dtype=f16",
+        "conv x=1x4x8x8 w=4x4x3x3 pad=1x1x1x1 post=bias,add,clip:0:6 dtype=f32",
+        "conv x=1x4x8x8 w=4x4x3x3 pad=0x0x1x1 stride=2x2 post=leaky,mul dtype=bf16",
+        "gemm m=4 n=6 k=8 transa=1 transb=1 post=bias,gelu_erf dtype=f16",
+        "gemm m=4 n=6 k=8 batch=3 dtype=f32",
+        "matmul a=5x6 b=6x7 post=bias,gelu_tanh dtype=bf16",
+        "matmul a=2x3x4x5 b=2x1x5x6 dtype=f16",
+        "layernorm x=2x3x8 axis=2 dtype=f16",
+        "layernorm x=2x3x8 axis=1 dtype=f32",
+        "activation fn=gelu_tanh x=4x64 dtype=f32",
+        "activation fn=elu alpha=0.5 x=1x4x8x8 dtype=f16",
+        "binary fn=div a=2x3x4 b=1x3x1 dtype=f32",
+    };
+    int bad = 0;
+    for (size_t i = 0; i < sizeof PROBLEMS / sizeof *PROBLEMS; i++) {
+        bz_problem p;
+        bz_error err = {0};
+        bad += bz_problem_parse(PROBLEMS[i], &p, &err) || check_graph(&p, "plain");
+    }
+    return bad;
+}
+
+/* Problems are lines of text here: what knows models and what knows backends do not go into one file. */
+static int check_models(char **paths, int n, bz_buf *expected, int *convs, int *pools)
+{
+    bz_buf lines = {0};
+    char *rest = NULL;
+    int bad = 0;
+    problems_of(paths, n, &lines);
+    for (char *line = strtok_r(lines.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        bz_problem p;
+        bz_error err = {0};
+        if (bz_problem_parse(line, &p, &err)) {
+            printf("%s: %s\n", line, err.text);
+            bad++;
+            continue;
+        }
+        ++*(p.kind == BZ_PROBLEM_CONV ? convs : pools);
+        bad += check(&p, false, expected);
+        bad += check(&p, true, expected);
+    }
+    bz_buf_free(&lines);
+    return bad;
+}
+
+/* ---- the log -------------------------------------------------------------------------------- */
+
+/* "i!         padA: type=int; val=[1,1];" → "padA=[1,1]", of the calls that matter. */
+static int read_log(const char *path, bz_buf *out)
+{
+    char line[4096];
+    bool inside = false;
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return -1;
+    while (fgets(line, sizeof line, f)) {
+        if (strstr(line, " function "))
+            inside = strstr(line, " cudnnGetConvolution2dForwardOutputDim() ");
+        char *colon = strchr(line, ':'), *value = strstr(line, "; val="), *end = value ? strrchr(value, ';') : NULL;
+        if (!inside || !value || !colon || !end)
+            continue;
+        char *name = colon;
+        while (name > line && name[-1] != ' ')
+            name--;
+        bz_buf_put(out, name, (size_t)(colon - name));
+        bz_buf_putc(out, '=');
+        bz_buf_put(out, value + 6, (size_t)(end - value - 6));
+        bz_buf_putc(out, '\n');
+    }
+    fclose(f);
+    return 0;
+}
+
+static int compare_texts(const bz_buf *log, const bz_buf *expected)
+{
+    const char *a = log->data, *b = expected->data;
+    int lines = 1;
+    size_t i = 0;
+    for (; i < log->len && i < expected->len && a[i] == b[i]; i++)
+        lines += a[i] == '\n';
+    if (log->len && i == log->len && i == expected->len)
+        return 0;
+    printf("the log differs from what the problems say, in line %d: '%.40s', not '%.40s'\n", lines,
+           i < log->len ? a + i : "its end", i < expected->len ? b + i : "its end");
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    char log_path[] = "cudnn-log-XXXXXX", expected_path[64];
+    int status = 1, convs = 0, pools = 0;
+    bz_buf expected = {0}, log = {0};
+    if (argc > 2 && !strcmp(argv[1], "--child")) { /* --child EXPECTED MODEL... */
+        int bad = check_models(argv + 3, argc - 3, &expected, &convs, &pools) + check_graphs();
+        FILE *f = fopen(argv[2], "w");
+        if (!f || fwrite(expected.data, 1, expected.len, f) != expected.len || fclose(f))
+            bad++;
+        printf("%d convolutions and %d poolings in two layouts, %d differ\n", convs, pools, bad);
+        bz_buf_free(&expected);
+        return bad || !convs;
+    }
+    int fd = mkstemp(log_path);
+    snprintf(expected_path, sizeof expected_path, "%s.expected", log_path);
+    char **args = calloc((size_t)argc + 4, sizeof *args);
+    args[0] = argv[0];
+    args[1] = "--child";
+    args[2] = expected_path;
+    memcpy(args + 3, argv + 1, (size_t)argc * sizeof *args);
+    pid_t child = fork();
+    if (!child) {
+        setenv("CUDNN_LOGLEVEL_DBG", "3", 1);
+        setenv("CUDNN_LOGDEST_DBG", log_path, 1);
+        execv(argv[0], args);
+        _exit(127);
+    }
+    waitpid(child, &status, 0);
+    int bad = !WIFEXITED(status) || WEXITSTATUS(status);
+    FILE *f = fopen(expected_path, "r");
+    char chunk[65536];
+    for (size_t n; f && (n = fread(chunk, 1, sizeof chunk, f)) > 0;)
+        bz_buf_put(&expected, chunk, n);
+    if (f)
+        fclose(f);
+    bad |= read_log(log_path, &log) || compare_texts(&log, &expected);
+    printf("%zu bytes of fields in the log, %s\n", log.len, bad ? "not as they should be" : "each as it should be");
+    close(fd);
+    unlink(log_path);
+    unlink(expected_path);
+    bz_buf_free(&expected);
+    bz_buf_free(&log);
+    free(args);
+    return bad;
+}

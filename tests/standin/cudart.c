@@ -1,0 +1,221 @@
+/* A stand-in for the CUDA runtime: one device of 1 GiB, calls recorded, nothing run. */
+#include "tests/standin/record.h"
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *kind_name(enum cudaMemcpyKind kind)
+{
+    static const char *const NAMES[] = {"host-host", "host-device", "device-host", "device-device", "default"};
+    return NAMES[kind];
+}
+
+cudaError_t cudaGetDeviceCount(int *n)
+{
+    *n = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    standin_record("cudaSetDevice %d", device);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    *stream = standin_new("stream");
+    standin_record("cudaStreamCreateWithFlags %s flags=%u", standin_name(*stream), flags);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    standin_record("cudaStreamDestroy %s", standin_name(stream));
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    standin_record("cudaStreamSynchronize %s", standin_name(stream));
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    *event = standin_new("event");
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    (void)event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    standin_record("cudaEventRecord %s %s", standin_name(event), standin_name(stream));
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+    standin_record("cudaEventElapsedTime %s %s", standin_name(from), standin_name(to));
+    *ms = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all)
+{
+    *free_bytes = *all = (size_t)1 << 30;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    (void)device;
+    *value = attribute == cudaDevAttrL2CacheSize ? 1 << 20 : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **out, size_t size)
+{
+    if (size > (size_t)1 << 30)
+        return cudaErrorMemoryAllocation;
+    *out = standin_memory(size);
+    standin_record("cudaMalloc %s bytes=%zu", standin_name(*out), size);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *data)
+{
+    standin_record("cudaFree %s", standin_name(data));
+    standin_memory_free(data);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void **out, size_t size, unsigned flags)
+{
+    (void)flags;
+    *out = calloc(1, size);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *data)
+{
+    free(data);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **out, void *host, unsigned flags)
+{
+    (void)flags;
+    *out = host;
+    return cudaSuccess;
+}
+
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jit, void **jit_values,
+                                unsigned n_jit, enum cudaLibraryOption *options, void **values, unsigned n)
+{
+    (void)code, (void)jit, (void)jit_values, (void)n_jit, (void)options, (void)values, (void)n;
+    *library = standin_new("library");
+    return cudaSuccess;
+}
+
+cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name)
+{
+    (void)library;
+    *kernel = standin_new(name);
+    return cudaSuccess;
+}
+
+cudaError_t cudaLibraryUnload(cudaLibrary_t library)
+{
+    (void)library;
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+{
+    (void)shared;
+    if (standin_stuck) /* what the kernel that holds the queue says after its patience is over */
+        (*(unsigned **)args[0])[1] = 1;
+    standin_record("cudaLaunchKernel %s grid=%u,%u,%u block=%u,%u,%u %s", standin_name(kernel), grid.x, grid.y, grid.z,
+                   block.x, block.y, block.z, standin_name(stream));
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind)
+{
+    standin_record("cudaMemcpy %s <- %s bytes=%zu %s", standin_name(to), standin_name(from), n, kind_name(kind));
+    memcpy(to, from, n);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    standin_record("cudaMemcpyAsync %s <- %s bytes=%zu %s %s", standin_name(to), standin_name(from), n, kind_name(kind),
+                   standin_name(stream));
+    memcpy(to, from, n);
+    return cudaSuccess;
+}
+
+/* The one call that does what the real one does: the border around a padded tensor depends on it. */
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
+{
+    standin_record("cudaMemcpy3DAsync %s pitch=%zu height=%zu <- %s pitch=%zu height=%zu extent=%zu,%zu,%zu %s %s",
+                   standin_name(p->dstPtr.ptr), p->dstPtr.pitch, p->dstPtr.ysize, standin_name(p->srcPtr.ptr),
+                   p->srcPtr.pitch, p->srcPtr.ysize, p->extent.width, p->extent.height, p->extent.depth,
+                   kind_name(p->kind), standin_name(stream));
+    for (size_t z = 0; z < p->extent.depth; z++)
+        for (size_t y = 0; y < p->extent.height; y++)
+            memcpy((char *)p->dstPtr.ptr + (z * p->dstPtr.ysize + y) * p->dstPtr.pitch,
+                   (const char *)p->srcPtr.ptr + (z * p->srcPtr.ysize + y) * p->srcPtr.pitch, p->extent.width);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *data, int value, size_t n, cudaStream_t stream)
+{
+    standin_record("cudaMemsetAsync %s value=%d bytes=%zu %s", standin_name(data), value, n, standin_name(stream));
+    memset(data, value, n);
+    return cudaSuccess;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorMemoryAllocation ? "out of memory" : "an error of the stand-in";
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
+{
+    (void)device;
+    memset(p, 0, sizeof *p);
+    memcpy(p->name, "stand-in", sizeof "stand-in");
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *id, int n, int device)
+{
+    (void)n, (void)device;
+    id[0] = 0;
+    return cudaErrorNoDevice;
+}
