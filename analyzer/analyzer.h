@@ -1,0 +1,160 @@
+/* analyzer: how fast a model could run on a system, and what keeps it from doing so.
+ *
+ *   bz_schedule_*     layers with costs -> one after the other, on k streams, all at once
+ *   bz_peaks_read     what the hardware could do at best
+ *   bz_bound_make     a model's bound: prices summed up, with coverage and provenance
+ *   bz_ladder_make    the bound against what a profile saw
+ *   bz_regret_make    the variants that a profile's calls used against the best known ones
+ *   bz_compare_make   two systems, stacks or exports, problem by problem
+ *   bz_report_*       the same analysis for people, as JSON, CSV and DOT
+ *
+ * Analyses are plain structs that live in the arena they were made in; making them prints nothing,
+ * printing them computes nothing. The same input gives the same bytes.
+ *
+ * Seconds. Every price is rounded to a multiple of 2^-44 s (0.06 ps) when it enters. Sums of such
+ * numbers are exact in a double up to 512 s, in whatever order they are added: that a chain's
+ * parallel bound equals its sequential one, or that a waterfall adds up, holds exactly and not up to
+ * an epsilon. */
+#ifndef BZ_ANALYZER_H
+#define BZ_ANALYZER_H
+
+#include "generator/generator.h"
+#include "modelproc/modelproc.h"
+#include "perfdb/perfdb.h"
+#include "profile/profile.h"
+
+double bz_tick(double seconds); /* rounded as said above; what is not finite stays */
+
+/* ---- schedules ------------------------------------------------------------------------------ */
+
+/* The costs are one per layer of the dag, at least 0, ticked. */
+
+double bz_schedule_sequential(const double *seconds, int n);
+
+/* The longest path: the latency if every independent layer ran at once. `layer` are the layers on
+ * it, first to last; of several longest ones the one whose layers have the smallest numbers. */
+typedef struct bz_path {
+    double seconds;
+    const int *layer;
+    int n;
+} bz_path;
+
+void bz_schedule_parallel(const bz_dag *dag, const double *seconds, bz_arena *arena, bz_path *out);
+
+/* Latency on k streams, k = 1, 2, 4, … until it is the longest path's or BZ_STREAMS are tried.
+ *
+ * By list scheduling: a stream that becomes free takes, of the layers that are ready, the one with
+ * the longest way to the end. No stream idles while a layer is ready, so parallel <= k streams <=
+ * sequential holds for every k, and k = 1 is sequential exactly. More streams can make a list
+ * schedule longer (Graham's anomaly); what fits on fewer streams fits on more, so each k tells the
+ * best schedule found up to it. It is a schedule, and no lower bound over all of them: a cheaper
+ * layer may lengthen it, and layers that tie in everything are taken in the order of the model. */
+enum { BZ_STREAMS = 7 };
+typedef struct bz_streams {
+    int n;
+    struct {
+        int k;
+        double seconds;
+    } at[BZ_STREAMS];
+} bz_streams;
+
+void bz_schedule_streams(const bz_dag *dag, const double *seconds, bz_streams *out);
+
+/* What a parallel module costs one after the other and at once. Only layers behind its fork count. */
+typedef struct bz_module_cost {
+    int layers;
+    double sequential, parallel;
+} bz_module_cost;
+
+bz_module_cost bz_schedule_module(const bz_dag *dag, const double *seconds, const bz_module *module);
+
+/* ---- hardware ------------------------------------------------------------------------------- */
+
+enum { BZ_PEAKS = 16 };
+
+/* What a system can do at best, from what 'benanza system --measure' found, else from the table of
+ * data sheets (peaks.c). Where neither is there `why` is a sentence, else NULL. */
+typedef struct bz_peaks {
+    const char *why, *source; /* source: "measured", "data sheet" */
+    int n_flops, n_bandwidth;
+    struct {
+        bz_dtype dtype;
+        double rate; /* per second */
+    } flops[BZ_PEAKS];
+    struct {
+        double bytes, rate; /* of the buffer; bytes per second */
+    } bandwidth[BZ_PEAKS];  /* ascending */
+} bz_peaks;
+
+/* `details` is a system's JSON object. Rates that were measured with other threads are not used. */
+void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out);
+
+/* A layer's roofline: the longer of its arithmetic and its traffic. Convolutions whose shape allows
+ * Winograd's algorithm are taken to need as few multiplications as F(4) leaves them; the bandwidth is
+ * that of the next smaller buffer measured, which is the faster one. *memory: traffic is the longer. */
+double bz_peaks_roofline(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype, bool *memory);
+
+/* ---- bound ---------------------------------------------------------------------------------- */
+
+/* A layer that costs something, or that nobody could price. */
+typedef struct bz_bound_layer {
+    const bz_layer *layer;
+    int node;     /* of the main graph: itself, or the one whose body it is in */
+    double times; /* how often it runs: trips of the loops around it */
+    bz_layer_price price;
+    const char *variant;           /* of the cheapest alternative: "onednn jit:avx512_core any"; NULL unpriced */
+    double runner_up;              /* the next best way; NAN where there is no other */
+    const char *runner_up_variant; /* NULL likewise */
+    double hardware;               /* roofline; NAN where the peaks are not known */
+    bool memory;                   /* the roofline is the memory's */
+    bool floor;                    /* a record in it was timed by event pairs: small calls carry some µs */
+} bz_bound_layer;
+
+typedef struct bz_coverage_sum {
+    int layers;                                       /* n */
+    int free, measured, imported, modelled, unpriced; /* these add up to `layers` */
+    int noisy, floor, missing; /* marked noisy; timed by event pairs; problems without a record */
+    double macs, macs_measured, macs_imported, macs_modelled, macs_unpriced;
+} bz_coverage_sum;
+
+typedef struct bz_bound_module {
+    const bz_module *module;
+    bz_module_cost cost;
+    int within; /* the module of this list that it lies in, or -1 */
+} bz_bound_module;
+
+typedef struct bz_bound {
+    const char *model, *system;
+    bz_setting setting;
+    int benchmarks; /* run for this */
+    const bz_layers *layers;
+    const bz_dag *dag;
+    const bz_peaks *peaks;
+    bz_bound_layer *layer;
+    int n;
+    double *seconds; /* [dag->n]: of each layer of the main graph, bodies included; unpriced 0 */
+    bz_coverage_sum coverage;
+    double sequential, hardware, launch; /* hardware: NAN where not known; launch: not in the others */
+    bz_streams streams;
+    bz_path path;            /* parallel: path.seconds */
+    bz_bound_module *module; /* with a gain */
+    int n_modules;
+    int above_roofline; /* layers whose record is faster than their roofline */
+} bz_bound;
+
+typedef struct bz_bound_input {
+    const char *model, *system;
+    bz_setting setting;
+    bz_dtype dtype; /* as in the plan's options */
+    bz_layers *layers;
+    const bz_plan *plan;
+    const bz_prices *prices;
+    const bz_peaks *peaks;
+} bz_bound_input;
+
+/* As written: every layer by itself, at its cheapest alternative. Unpriced layers add nothing: the
+ * totals are then lower ends, and coverage.unpriced says so. An If counts its cheaper branch; a layer
+ * with bodies is one layer to the schedules, its bodies run one after the other. */
+void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out);
+
+#endif
