@@ -157,4 +157,41 @@ typedef struct bz_bound_input {
  * with bodies is one layer to the schedules, its bodies run one after the other. */
 void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out);
 
+/* ---- ladder --------------------------------------------------------------------------------- */
+
+/* A bound held against one profile: bound <= device-busy <= measured. Times are medians over the steady
+ * iterations, seconds. On a CPU the library calls are the work: `busy` is their union then. */
+typedef struct bz_ladder {
+    const char *profile;
+    int iterations;       /* steady ones */
+    bool device;          /* kernels were recorded */
+    double busy, latency; /* NAN where the profile has no timeline */
+    double ratio;         /* sequential bound / latency */
+    double speedup;       /* latency / sequential bound */
+    double speedup_parallel;
+    const char **warning; /* settings that do not match; what does not hold */
+    int n_warnings;
+} bz_ladder;
+
+/* `trace` is finished. */
+void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out);
+
+/* ---- reports -------------------------------------------------------------------------------- */
+
+/* What is printed of one model on one system. */
+typedef struct bz_analysis {
+    bz_bound bound;
+    bz_ladder *ladder;
+    int n_ladders;
+} bz_analysis;
+
+/* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. */
+void bz_report_text(const bz_analysis *analysis, bz_buf *out);
+void bz_report_sweep(const bz_analysis *analysis, int n, bz_buf *out); /* a row each: models, batches, systems */
+void bz_report_json(const bz_analysis *analysis, int n, bz_buf *out);
+void bz_report_csv(const bz_analysis *analysis, int n, bz_buf *out);
+
+/* The graph in the DOT language with the critical path in red. */
+void bz_report_dot(const bz_analysis *analysis, bz_buf *out);
+
 #endif

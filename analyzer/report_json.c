@@ -1,0 +1,149 @@
+/* An analysis for programs: docs/formats.md tells what the members mean. */
+#include "analyzer/analyzer.h"
+
+#include <math.h>
+
+enum { VERSION = 1 };
+
+static void put_layer(const bz_bound_layer *l, bz_json *j)
+{
+    const bz_layer_price *p = &l->price;
+    bz_json_object(j);
+    bz_json_key_str(j, "name", l->layer->name);
+    bz_json_key_int(j, "node", l->node);
+    bz_json_key_str(j, "key", l->layer->key);
+    bz_json_key_num(j, "seconds", p->alternative ? p->seconds : NAN);
+    bz_json_key_num(j, "times", l->times);
+    bz_json_key_str(j, "provenance", p->alternative ? bz_record_provenance_name(p->provenance) : "unpriced");
+    bz_json_key_bool(j, "noisy", p->noisy);
+    bz_json_key_bool(j, "floor", l->floor);
+    bz_json_key_str(j, "variant", l->variant);
+    bz_json_key_num(j, "runner_up", l->runner_up);
+    bz_json_key_str(j, "runner_up_variant", l->runner_up_variant);
+    bz_json_key_num(j, "hardware", l->hardware);
+    bz_json_key_str(j, "limit", !isfinite(l->hardware) ? NULL : l->memory ? "memory" : "arithmetic");
+    if (!p->alternative)
+        bz_json_key_str(j, "why", p->why);
+    bz_json_key(j, "problems");
+    bz_json_array(j);
+    for (int i = 0; p->alternative && i < p->alternative->n; i++)
+        bz_json_str(j, p->alternative->text[i]);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void put_schedules(const bz_bound *b, bz_json *j)
+{
+    bz_json_key(j, "streams");
+    bz_json_array(j);
+    for (int i = 0; i < b->streams.n; i++) {
+        bz_json_object(j);
+        bz_json_key_int(j, "k", b->streams.at[i].k);
+        bz_json_key_num(j, "seconds", b->streams.at[i].seconds);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_key(j, "path");
+    bz_json_array(j);
+    for (int i = 0; i < b->path.n; i++)
+        bz_json_int(j, b->path.layer[i]);
+    bz_json_array_end(j);
+    bz_json_key(j, "modules");
+    bz_json_array(j);
+    for (int i = 0; i < b->n_modules; i++) {
+        const bz_bound_module *m = &b->module[i];
+        bz_json_object(j);
+        bz_json_key_int(j, "begin", m->module->begin);
+        bz_json_key_int(j, "end", m->module->end);
+        bz_json_key_int(j, "width", m->module->width);
+        bz_json_key_int(j, "within", m->within);
+        bz_json_key_num(j, "sequential", m->cost.sequential);
+        bz_json_key_num(j, "parallel", m->cost.parallel);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_coverage(const bz_coverage_sum *c, bz_json *j)
+{
+    bz_json_key_bool(j, "complete", !c->unpriced);
+    bz_json_key_int(j, "n_layers", c->layers);
+    bz_json_key_int(j, "measured", c->measured);
+    bz_json_key_int(j, "imported", c->imported);
+    bz_json_key_int(j, "modelled", c->modelled);
+    bz_json_key_int(j, "unpriced", c->unpriced);
+    bz_json_key_int(j, "free", c->free);
+    bz_json_key_int(j, "noisy", c->noisy);
+    bz_json_key_int(j, "floor", c->floor);
+    bz_json_key_num(j, "macs", c->macs);
+    bz_json_key_num(j, "macs_measured", c->macs_measured);
+    bz_json_key_num(j, "macs_imported", c->macs_imported);
+    bz_json_key_num(j, "macs_modelled", c->macs_modelled);
+    bz_json_key_num(j, "macs_unpriced", c->macs_unpriced);
+}
+
+static void put_ladder(const bz_ladder *l, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "profile", l->profile);
+    bz_json_key_int(j, "iterations", l->iterations);
+    bz_json_key_bool(j, "device", l->device);
+    bz_json_key_num(j, "busy", l->busy);
+    bz_json_key_num(j, "latency", l->latency);
+    bz_json_key_num(j, "ratio", l->ratio);
+    bz_json_key_num(j, "speedup", l->speedup);
+    bz_json_key_num(j, "speedup_parallel", l->speedup_parallel);
+    bz_json_key(j, "warnings");
+    bz_json_array(j);
+    for (int i = 0; i < l->n_warnings; i++)
+        bz_json_str(j, l->warning[i]);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void put_analysis(const bz_analysis *a, bz_json *j)
+{
+    const bz_bound *b = &a->bound;
+    bz_json_object(j);
+    bz_json_key_str(j, "model", b->model);
+    bz_json_key_str(j, "system", b->system);
+    bz_json_key_int(j, "batch", b->layers->batch);
+    bz_json_key_int(j, "threads", b->setting.threads);
+    bz_json_key_str(j, "cache", bz_record_cache_name(b->setting.cache));
+    bz_json_key_int(j, "benchmarks", b->benchmarks);
+    bz_json_key_num(j, "hardware", b->hardware);
+    bz_json_key_str(j, "peaks", b->peaks->why ? NULL : b->peaks->source);
+    bz_json_key_num(j, "parallel", b->path.seconds);
+    bz_json_key_num(j, "sequential", b->sequential);
+    bz_json_key_num(j, "launch", b->launch);
+    bz_json_key_int(j, "above_roofline", b->above_roofline);
+    put_coverage(&b->coverage, j);
+    put_schedules(b, j);
+    bz_json_key(j, "profiles");
+    bz_json_array(j);
+    for (int i = 0; i < a->n_ladders; i++)
+        put_ladder(&a->ladder[i], j);
+    bz_json_array_end(j);
+    bz_json_key(j, "layers");
+    bz_json_array(j);
+    for (int i = 0; i < b->n; i++)
+        put_layer(&b->layer[i], j);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+void bz_report_json(const bz_analysis *a, int n, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, true);
+    j.flat = 5;
+    bz_json_object(&j);
+    bz_json_key_str(&j, "record", "analysis");
+    bz_json_key_int(&j, "v", VERSION);
+    bz_json_key(&j, "models");
+    bz_json_array(&j);
+    for (int i = 0; i < n; i++)
+        put_analysis(&a[i], &j);
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}

@@ -1,0 +1,323 @@
+/* An analysis for people: the answer, what it rests on, where the time is. */
+#include "analyzer/analyzer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *provenance(const bz_bound_layer *l)
+{
+    return l->price.alternative ? bz_record_provenance_name(l->price.provenance) : "unpriced";
+}
+
+/* "≥ " where layers are missing from a total. */
+static const char *at_least(const bz_bound *b)
+{
+    return b->coverage.unpriced ? "≥ " : "";
+}
+
+/* ---- the answer ----------------------------------------------------------------------------- */
+
+static void put_coverage(const bz_bound *b, bz_buf *out)
+{
+    const bz_coverage_sum *c = &b->coverage;
+    const struct {
+        const char *what;
+        int layers;
+        double macs;
+    } parts[] = {{"measured", c->measured, c->macs_measured},
+                 {"imported", c->imported, c->macs_imported},
+                 {"modelled", c->modelled, c->macs_modelled},
+                 {"unpriced", c->unpriced, c->macs_unpriced}};
+    bz_buf_printf(out, "  coverage: %d of %d layers: ", c->layers - c->unpriced, c->layers);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!parts[i].layers)
+            continue;
+        bz_buf_printf(out, "%d %s", parts[i].layers, parts[i].what);
+        if (parts[i].macs > 0)
+            bz_buf_printf(out, " (%.1f %% of MACs)", 100 * parts[i].macs / c->macs);
+        bz_buf_puts(out, ", ");
+    }
+    bz_buf_printf(out, "%d free\n", c->free);
+}
+
+static void put_unpriced(const bz_bound *b, bz_buf *out)
+{
+    int n = 0;
+    for (int i = 0; i < b->n; i++) {
+        const bz_bound_layer *l = &b->layer[i];
+        if (l->price.alternative || n++ >= 10)
+            continue;
+        bz_buf_puts(out, "  unpriced: ");
+        bz_buf_clean(out, l->layer->name);
+        bz_buf_printf(out, " (%s): ", l->layer->kind);
+        bz_buf_clean(out, l->price.why ? l->price.why : "?");
+        bz_buf_putc(out, '\n');
+    }
+    if (n > 10)
+        bz_buf_printf(out, "  and %d more\n", n - 10);
+}
+
+static void put_caveats(const bz_bound *b, bz_buf *out)
+{
+    const bz_coverage_sum *c = &b->coverage;
+    if (c->noisy)
+        bz_buf_printf(out, "  %d layers rest on records marked noisy\n", c->noisy);
+    if (c->floor)
+        bz_buf_printf(out,
+                      "  %d layers rest on records timed by event pairs: small ones carry a floor of several µs, "
+                      "so the bound may be too high\n",
+                      c->floor);
+    if (b->peaks->why)
+        bz_buf_printf(out, "  no hardware bound: %s\n", b->peaks->why);
+    int shown = 0;
+    for (int i = 0; i < b->n && b->above_roofline; i++) {
+        const bz_bound_layer *l = &b->layer[i];
+        if (!(l->price.alternative && l->hardware > l->price.seconds) || shown++ >= 3)
+            continue;
+        bz_buf_puts(out, "  faster than its roofline: ");
+        bz_buf_clean(out, l->layer->name);
+        bz_buf_printf(out, " (%s)\n", l->layer->kind);
+    }
+    if (shown > 3)
+        bz_buf_printf(out, "  and %d more\n", shown - 3);
+}
+
+static void put_head(const bz_bound *b, bz_buf *out)
+{
+    bz_unit_text sequential, parallel;
+    bz_buf_clean(out, b->model);
+    bz_buf_printf(out, ": sequential bound as written %s%s, parallel %s%s\n", at_least(b),
+                  bz_units_time(sequential, b->sequential), at_least(b), bz_units_time(parallel, b->path.seconds));
+    bz_buf_puts(out, "  on ");
+    bz_buf_clean(out, b->system);
+    if (b->layers->batch)
+        bz_buf_printf(out, ", batch %lld", (long long)b->layers->batch);
+    bz_buf_printf(out, ", %d thread%s, %s cache\n", b->setting.threads, b->setting.threads == 1 ? "" : "s",
+                  bz_record_cache_name(b->setting.cache));
+}
+
+/* ---- the bounds ----------------------------------------------------------------------------- */
+
+static void rung(bz_table *t, const bz_bound *b, const char *name, double seconds, const char *how)
+{
+    bz_unit_text time, share;
+    bz_table_cell(t, name, NULL);
+    bz_table_cell(t, bz_units_time(time, seconds), NULL);
+    bz_table_cell(t, b->sequential > 0 ? bz_units_percent(share, seconds / b->sequential) : "", NULL);
+    bz_table_cell(t, how, NULL);
+}
+
+static void put_bounds(const bz_bound *b, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "bound", BZ_LEFT);
+    bz_table_column(t, "time", BZ_RIGHT);
+    bz_table_column(t, "of sequential", BZ_RIGHT);
+    bz_table_column(t, "how", BZ_LEFT);
+    if (isfinite(b->hardware))
+        rung(t, b, "hardware", b->hardware,
+             bz_arena_printf(&arena, "modelled: roofline of every layer in turn, peaks from the %s",
+                             strcmp(b->peaks->source, "measured") ? b->peaks->source : "system's measurement"));
+    rung(t, b, "parallel", b->path.seconds,
+         bz_arena_printf(&arena, "longest path, %d of %d layers", b->path.n, b->dag->n));
+    for (int i = b->streams.n - 1; i > 0; i--)
+        rung(t, b, bz_arena_printf(&arena, "%d streams", b->streams.at[i].k), b->streams.at[i].seconds,
+             "list scheduling");
+    rung(t, b, "sequential", b->sequential, "every layer by itself, its cheapest alternative");
+    rung(t, b, "launch overhead", b->launch, "starting its calls: in none of the bounds");
+    bz_buf_putc(out, '\n');
+    bz_table_print(t, out);
+    bz_arena_free(&arena);
+}
+
+/* ---- the ladder ----------------------------------------------------------------------------- */
+
+static void put_warnings(const bz_analysis *a, bz_buf *out)
+{
+    for (int i = 0; i < a->n_ladders; i++)
+        for (int w = 0; w < a->ladder[i].n_warnings; w++) {
+            bz_buf_puts(out, "  warning: ");
+            bz_buf_clean(out, a->ladder[i].profile);
+            bz_buf_puts(out, ": ");
+            bz_buf_clean(out, a->ladder[i].warning[w]);
+            bz_buf_putc(out, '\n');
+        }
+}
+
+static void put_ladders(const bz_analysis *a, bz_buf *out)
+{
+    static const char *const TITLES[] = {"bound", "device busy", "measured", "bound/measured", "speed-up", "parallel"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "profile", BZ_LEFT);
+    for (int i = 0; i < 6; i++)
+        bz_table_column(t, TITLES[i], BZ_RIGHT);
+    for (int i = 0; i < a->n_ladders; i++) {
+        const bz_ladder *l = &a->ladder[i];
+        bz_unit_text bound, busy, latency, ratio;
+        bool timed = isfinite(l->latency);
+        bz_table_cell(t, l->profile, NULL);
+        bz_table_cell(
+            t, bz_arena_printf(&arena, "%s%s", at_least(&a->bound), bz_units_time(bound, a->bound.sequential)), NULL);
+        bz_table_cell(t, isfinite(l->busy) ? bz_units_time(busy, l->busy) : "-", NULL);
+        bz_table_cell(t, timed ? bz_units_time(latency, l->latency) : "-", NULL);
+        bz_table_cell(t, timed ? bz_units_percent(ratio, l->ratio) : "-", NULL);
+        bz_table_cell(t, timed ? bz_arena_printf(&arena, "%.2f ×", l->speedup) : "-", NULL);
+        bz_table_cell(t, timed ? bz_arena_printf(&arena, "%.2f ×", l->speedup_parallel) : "-", NULL);
+    }
+    if (bz_table_rows(t)) {
+        bz_buf_putc(out, '\n');
+        bz_table_print(t, out);
+    }
+    bz_arena_free(&arena);
+}
+
+/* ---- where the time is ---------------------------------------------------------------------- */
+
+static int slower(const void *a, const void *b)
+{
+    const bz_bound_layer *const *x = a, *const *y = b;
+    double s = (*x)->price.alternative ? (*x)->price.seconds * (*x)->times : 0;
+    double t = (*y)->price.alternative ? (*y)->price.seconds * (*y)->times : 0;
+    return s > t ? -1 : s < t ? 1 : *x < *y ? -1 : 1;
+}
+
+static void slow_row(bz_table *t, const bz_bound *b, const bz_bound_layer *l, bz_arena *arena)
+{
+    bz_unit_text time, share, second, roof;
+    double s = l->price.seconds * l->times;
+    bz_table_cell(t, l->layer->name, NULL);
+    bz_table_cell(t, bz_units_time(time, s), NULL);
+    bz_table_cell(t, bz_units_percent(share, s / b->sequential), NULL);
+    bz_table_cell(t, isfinite(l->hardware) ? bz_units_percent(roof, l->hardware / l->price.seconds) : "-", NULL);
+    bz_table_cell(t, bz_arena_printf(arena, "%s%s", provenance(l), l->price.noisy ? ", noisy" : ""), NULL);
+    bz_table_cell(t, l->variant, NULL);
+    bz_table_cell(t,
+                  isfinite(l->runner_up)
+                      ? bz_arena_printf(arena, "+%s", bz_units_time(second, l->runner_up - l->price.seconds))
+                      : "-",
+                  NULL);
+    bz_table_cell(t, l->layer->key, NULL);
+}
+
+static void put_slowest(const bz_bound *b, bz_buf *out)
+{
+    bz_arena arena = {0};
+    const bz_bound_layer **order = BZ_NEW(&arena, const bz_bound_layer *, b->n);
+    bz_table *t = bz_table_new(&arena);
+    for (int i = 0; i < b->n; i++)
+        order[i] = &b->layer[i];
+    if (b->n)
+        qsort(order, (size_t)b->n, sizeof *order, slower);
+    bz_table_column(t, "slowest", BZ_LEFT);
+    bz_table_column(t, "time", BZ_RIGHT);
+    bz_table_column(t, "share", BZ_RIGHT);
+    bz_table_column(t, "roofline", BZ_RIGHT);
+    bz_table_column(t, "how", BZ_LEFT);
+    bz_table_column(t, "variant", BZ_LEFT);
+    bz_table_column(t, "next best", BZ_RIGHT);
+    bz_table_column(t, "layer", BZ_LEFT);
+    for (int i = 0; i < b->n && i < 6 && order[i]->price.alternative; i++)
+        slow_row(t, b, order[i], &arena);
+    if (bz_table_rows(t)) {
+        bz_buf_putc(out, '\n');
+        bz_table_print(t, out);
+    }
+    bz_arena_free(&arena);
+}
+
+static int more_gain(const void *a, const void *b)
+{
+    const bz_bound_module *const *x = a, *const *y = b;
+    double s = (*x)->cost.sequential - (*x)->cost.parallel, t = (*y)->cost.sequential - (*y)->cost.parallel;
+    return s > t ? -1 : s < t ? 1 : *x < *y ? -1 : 1;
+}
+
+/* The outermost modules: what lies within them gains nothing on its own. */
+static void put_modules(const bz_bound *b, bz_buf *out)
+{
+    bz_arena arena = {0};
+    const bz_bound_module **order = BZ_NEW(&arena, const bz_bound_module *, b->n_modules);
+    bz_table *t = bz_table_new(&arena);
+    int n = 0;
+    for (int i = 0; i < b->n_modules; i++)
+        if (b->module[i].within < 0)
+            order[n++] = &b->module[i];
+    if (n)
+        qsort(order, (size_t)n, sizeof *order, more_gain);
+    bz_table_column(t, "parallel module", BZ_LEFT);
+    bz_table_column(t, "to", BZ_LEFT);
+    bz_table_column(t, "layers", BZ_RIGHT);
+    bz_table_column(t, "at once", BZ_RIGHT);
+    bz_table_column(t, "sequential", BZ_RIGHT);
+    bz_table_column(t, "parallel", BZ_RIGHT);
+    bz_table_column(t, "gain", BZ_RIGHT);
+    for (int i = 0; i < n && i < 6; i++) {
+        const bz_bound_module *m = order[i];
+        bz_unit_text sequential, parallel, gain;
+        bz_table_cell(t, b->layers->layer[m->module->begin].name, NULL);
+        bz_table_cell(t, b->layers->layer[m->module->end - 1].name, NULL);
+        bz_table_int(t, m->cost.layers);
+        bz_table_int(t, m->module->width);
+        bz_table_cell(t, bz_units_time(sequential, m->cost.sequential), NULL);
+        bz_table_cell(t, bz_units_time(parallel, m->cost.parallel), NULL);
+        bz_table_cell(t, bz_units_time(gain, m->cost.sequential - m->cost.parallel), NULL);
+    }
+    if (n) {
+        bz_buf_putc(out, '\n');
+        bz_table_print(t, out);
+    }
+    if (n > 6)
+        bz_buf_printf(out, "and %d more modules\n", n - 6);
+    bz_arena_free(&arena);
+}
+
+void bz_report_text(const bz_analysis *a, bz_buf *out)
+{
+    const bz_bound *b = &a->bound;
+    put_head(b, out);
+    put_warnings(a, out);
+    put_coverage(b, out);
+    put_caveats(b, out);
+    put_unpriced(b, out);
+    put_bounds(b, out);
+    put_ladders(a, out);
+    put_slowest(b, out);
+    put_modules(b, out);
+}
+
+/* ---- many ----------------------------------------------------------------------------------- */
+
+void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "model", BZ_LEFT);
+    bz_table_column(t, "system", BZ_LEFT);
+    bz_table_column(t, "batch", BZ_RIGHT);
+    bz_table_column(t, "hardware", BZ_RIGHT);
+    bz_table_column(t, "parallel", BZ_RIGHT);
+    bz_table_column(t, "sequential", BZ_RIGHT);
+    bz_table_column(t, "per item", BZ_RIGHT);
+    bz_table_column(t, "priced", BZ_RIGHT);
+    for (int i = 0; i < n; i++) {
+        const bz_bound *b = &a[i].bound;
+        double batch = b->layers->batch > 0 ? (double)b->layers->batch : 1;
+        bz_unit_text hardware, parallel, sequential, item;
+        bz_table_cell(t, b->model, NULL);
+        bz_table_cell(t, b->system, NULL);
+        bz_table_int(t, b->layers->batch);
+        bz_table_cell(t, isfinite(b->hardware) ? bz_units_time(hardware, b->hardware) : "-", NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", at_least(b), bz_units_time(parallel, b->path.seconds)), NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", at_least(b), bz_units_time(sequential, b->sequential)), NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", at_least(b), bz_units_time(item, b->sequential / batch)),
+                      NULL);
+        bz_table_cell(
+            t, bz_arena_printf(&arena, "%d of %d", b->coverage.layers - b->coverage.unpriced, b->coverage.layers),
+            NULL);
+    }
+    bz_table_print(t, out);
+    bz_arena_free(&arena);
+}
