@@ -124,8 +124,9 @@ typedef struct bz_bound_module {
 } bz_bound_module;
 
 typedef struct bz_bound {
-    const char *model, *system;
+    const char *model, *system, *details; /* details: what the database knows of the system, JSON or "" */
     bz_setting setting;
+    bz_dtype dtype; /* asked for; BZ_UNDEFINED: as the model has it */
     int benchmarks; /* run for this */
     const bz_layers *layers;
     const bz_dag *dag;
@@ -143,7 +144,7 @@ typedef struct bz_bound {
 } bz_bound;
 
 typedef struct bz_bound_input {
-    const char *model, *system;
+    const char *model, *system, *details;
     bz_setting setting;
     bz_dtype dtype; /* as in the plan's options */
     bz_layers *layers;
@@ -176,6 +177,50 @@ typedef struct bz_ladder {
 /* `trace` is finished. */
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out);
 
+/* ---- comparison ----------------------------------------------------------------------------- */
+
+/* What one side knows: of every problem and setting the cheapest variant that ran well. */
+typedef struct bz_side bz_side;
+
+/* Reads a system's records, none newer than `until` (seconds since 1970; INT64_MAX for all). */
+int bz_side_read(bz_perfdb *db, const bz_system *system, int64_t until, bz_arena *arena, bz_side **out, bz_error *err);
+void bz_side_free(bz_side *side); /* NULL is fine; what lives in the arena stays */
+
+/* B against A. The ratio of two medians lies somewhere in an interval, by the records' own; where that
+ * is within 2 % of 1, they are the SAME; where it is on one side of 1, B is FASTER or SLOWER; else
+ * UNDECIDED. A record without an interval is taken to be off by 2.5 %. */
+typedef enum { BZ_SAME, BZ_FASTER, BZ_SLOWER, BZ_UNDECIDED } bz_verdict;
+enum { BZ_VERDICTS = BZ_UNDECIDED + 1 };
+const char *bz_verdict_name(bz_verdict v); /* "SAME" */
+
+typedef struct bz_span {
+    double seconds, low, high;
+    bool guessed; /* the interval is */
+} bz_span;
+
+bz_verdict bz_verdict_of(const bz_span *a, const bz_span *b);
+
+typedef struct bz_compare_row {
+    const char *what;    /* layer key, or problem */
+    const char *setting; /* "2 threads, cold cache"; NULL where there is one in all */
+    double times;
+    bz_span a, b;
+    const char *variant_a, *variant_b;
+    bz_verdict verdict;
+} bz_compare_row;
+
+typedef struct bz_compare {
+    const char *name_a, *name_b;
+    bz_compare_row *row; /* what both sides know, by weight of the difference */
+    int n, count[BZ_VERDICTS], only_a, only_b, neither, guessed;
+    double total_a, total_b; /* of what both know */
+} bz_compare;
+
+/* Problem by problem; or, with a plan, layer by layer of its models in one setting, each as often as it occurs. */
+void bz_compare_problems(const bz_side *a, const bz_side *b, bz_arena *arena, bz_compare *out);
+void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, const bz_setting *setting,
+                       bz_arena *arena, bz_compare *out);
+
 /* ---- reports -------------------------------------------------------------------------------- */
 
 /* What is printed of one model on one system. */
@@ -193,5 +238,9 @@ void bz_report_csv(const bz_analysis *analysis, int n, bz_buf *out);
 
 /* The graph in the DOT language with the critical path in red. */
 void bz_report_dot(const bz_analysis *analysis, bz_buf *out);
+
+void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out);
+void bz_report_compare_json(const bz_compare *c, bz_buf *out);
+void bz_report_compare_csv(const bz_compare *c, bz_buf *out);
 
 #endif

@@ -18,7 +18,9 @@ typedef struct making {
 
 static void put_variant(const bz_record *r, bz_buf *out)
 {
-    bz_buf_printf(out, "%s%s ", out->len ? " + " : "", r->variant.backend);
+    bz_buf_puts(out, out->len ? " + " : "");
+    if (strncmp(r->variant.algorithm, r->variant.backend, strlen(r->variant.backend)) != 0)
+        bz_buf_printf(out, "%s ", r->variant.backend);
     bz_buf_puts(out, r->variant.algorithm);
     if (strcmp(r->variant.layout, "plain") != 0)
         bz_buf_printf(out, " %s", r->variant.layout);
@@ -231,7 +233,10 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
     making m = {.in = in, .arena = arena, .b = out};
     sums all = {0};
     *out = (bz_bound){.model = in->model,
+
                       .system = in->system,
+                      .details = in->details,
+                      .dtype = in->dtype,
                       .setting = in->setting,
                       .layers = in->layers,
                       .dag = bz_dag_build(in->layers),

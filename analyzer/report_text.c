@@ -10,6 +10,11 @@ static const char *provenance(const bz_bound_layer *l)
     return l->price.alternative ? bz_record_provenance_name(l->price.provenance) : "unpriced";
 }
 
+static const char *reason(const bz_bound_layer *l)
+{
+    return l->price.why ? l->price.why : "?";
+}
+
 /* "≥ " where layers are missing from a total. */
 static const char *at_least(const bz_bound *b)
 {
@@ -41,21 +46,39 @@ static void put_coverage(const bz_bound *b, bz_buf *out)
     bz_buf_printf(out, "%d free\n", c->free);
 }
 
+/* Grouped by kind and reason, in the order of the model. */
 static void put_unpriced(const bz_bound *b, bz_buf *out)
 {
-    int n = 0;
+    enum { GROUPS = 8 };
+    const bz_bound_layer *first[GROUPS];
+    int count[GROUPS], n = 0, left = 0;
     for (int i = 0; i < b->n; i++) {
         const bz_bound_layer *l = &b->layer[i];
-        if (l->price.alternative || n++ >= 10)
+        int g = 0;
+        if (l->price.alternative)
             continue;
-        bz_buf_puts(out, "  unpriced: ");
-        bz_buf_clean(out, l->layer->name);
-        bz_buf_printf(out, " (%s): ", l->layer->kind);
-        bz_buf_clean(out, l->price.why ? l->price.why : "?");
+        while (g < n &&
+               (strcmp(first[g]->layer->kind, l->layer->kind) != 0 || strcmp(reason(first[g]), reason(l)) != 0))
+            g++;
+        if (g == GROUPS) {
+            left++;
+            continue;
+        }
+        if (g == n) {
+            first[n] = l;
+            count[n++] = 0;
+        }
+        count[g]++;
+    }
+    for (int g = 0; g < n; g++) {
+        bz_buf_printf(out, "  unpriced: %d %s (", count[g], first[g]->layer->kind);
+        bz_buf_clean(out, first[g]->layer->name);
+        bz_buf_printf(out, "%s): ", count[g] > 1 ? ", …" : "");
+        bz_buf_clean(out, reason(first[g]));
         bz_buf_putc(out, '\n');
     }
-    if (n > 10)
-        bz_buf_printf(out, "  and %d more\n", n - 10);
+    if (left)
+        bz_buf_printf(out, "  and %d more: --json names them\n", left);
 }
 
 static void put_caveats(const bz_bound *b, bz_buf *out)
@@ -126,7 +149,8 @@ static void put_bounds(const bz_bound *b, bz_buf *out)
         rung(t, b, bz_arena_printf(&arena, "%d streams", b->streams.at[i].k), b->streams.at[i].seconds,
              "list scheduling");
     rung(t, b, "sequential", b->sequential, "every layer by itself, its cheapest alternative");
-    rung(t, b, "launch overhead", b->launch, "starting its calls: in none of the bounds");
+    if (b->launch > 0)
+        rung(t, b, "launch overhead", b->launch, "starting its calls: in none of the bounds");
     bz_buf_putc(out, '\n');
     bz_table_print(t, out);
     bz_arena_free(&arena);
