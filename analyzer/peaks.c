@@ -69,8 +69,8 @@ static void read_measured(const cJSON *measured, const bz_setting *setting, bz_a
 {
     double threads = number(measured, "threads");
     if (threads != setting->threads) {
-        p->why = bz_arena_printf(arena, "the system's peaks were measured with %g threads, not %d", threads,
-                                 setting->threads);
+        p->why = bz_arena_printf(arena, "the system's peaks were measured with %g thread%s, not %d", threads,
+                                 threads == 1 ? "" : "s", setting->threads);
         return;
     }
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(measured, "flops");

@@ -2,6 +2,7 @@
 #include "analyzer/analyzer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,16 +82,23 @@ static void put_unpriced(const bz_bound *b, bz_buf *out)
         bz_buf_printf(out, "  and %d more: --json names them\n", left);
 }
 
+static const char *rest(char text[48], int layers)
+{
+    snprintf(text, 48, layers == 1 ? "%d layer rests" : "%d layers rest", layers);
+    return text;
+}
+
 static void put_caveats(const bz_bound *b, bz_buf *out)
 {
+    char text[48];
     const bz_coverage_sum *c = &b->coverage;
     if (c->noisy)
-        bz_buf_printf(out, "  %d layers rest on records marked noisy\n", c->noisy);
+        bz_buf_printf(out, "  %s on records marked noisy\n", rest(text, c->noisy));
     if (c->floor)
         bz_buf_printf(out,
-                      "  %d layers rest on records timed by event pairs: small ones carry a floor of several µs, "
-                      "so the bound may be too high\n",
-                      c->floor);
+                      "  %s on records timed by event pairs: small ones carry a floor of several µs, so the bound may "
+                      "be too high\n",
+                      rest(text, c->floor));
     if (b->peaks->why)
         bz_buf_printf(out, "  no hardware bound: %s\n", b->peaks->why);
     int shown = 0;

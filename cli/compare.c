@@ -15,6 +15,7 @@
 typedef struct compare_job {
     planning p;
     bool json, csv;
+    bool incomplete; /* layers of the models that a side does not know */
     int64_t top;
     bz_perfdb *db, *file_db[2]; /* file_db: what a side that is a file was read into */
     char folder[2][3000];
@@ -99,6 +100,7 @@ static int compare(compare_job *c, const bz_list *arguments, bz_buf *out, bz_err
             planning_plan(&c->p, &models, &c->models, &c->plan, err))
             return -1;
         bz_compare_layers(c->side[0], c->side[1], c->plan, &setting, &c->arena, &result);
+        c->incomplete = result.only_a || result.only_b || result.neither;
     } else {
         bz_compare_problems(c->side[0], c->side[1], &c->arena, &result);
     }
@@ -146,6 +148,8 @@ static int run(int argc, char **argv)
     int parsed = bz_options_parse(&bz_command_compare, options, argc, argv, &arguments, &err), status = BZ_OK;
     if (parsed < 0 || (!parsed && (compare(c, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
         status = bz_report(&bz_command_compare, &err);
+    else if (c->incomplete)
+        status = BZ_INCOMPLETE;
     clean_up(c);
     free(c);
     bz_buf_free(&out);
