@@ -164,11 +164,13 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out);
  * iterations, seconds. On a CPU the library calls are the work: `busy` is their union then. */
 typedef struct bz_ladder {
     const char *profile;
-    int iterations;       /* steady ones */
-    bool device;          /* kernels were recorded */
-    double busy, latency; /* NAN where the profile has no timeline */
-    double ratio;         /* sequential bound / latency */
-    double speedup;       /* latency / sequential bound */
+    int iterations;               /* steady ones */
+    bool device;                  /* kernels were recorded */
+    double busy, latency;         /* NAN where the profile has no timeline */
+    double idle, excess, overlap; /* latency - busy, busy - sequential bound, sequential - parallel bound: with the
+                                   * parallel bound they are the latency, exactly; below 0 where a rung is above the next */
+    double ratio;                 /* sequential bound / latency */
+    double speedup;               /* latency / sequential bound */
     double speedup_parallel;
     const char **warning; /* settings that do not match; what does not hold */
     int n_warnings;

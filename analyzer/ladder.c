@@ -52,6 +52,9 @@ static void measure(making *m)
                                 : "no iterations were found in it: mark them, or name the range with --iterations");
     }
     double bound = m->bound->sequential;
+    m->l->idle = m->l->latency - m->l->busy;
+    m->l->excess = m->l->busy - bound;
+    m->l->overlap = bound - m->bound->path.seconds;
     m->l->ratio = bound / m->l->latency;
     m->l->speedup = bound > 0 ? m->l->latency / bound : NAN;
     m->l->speedup_parallel = bound > 0 ? m->l->latency / m->bound->path.seconds : NAN;

@@ -90,6 +90,9 @@ static void put_ladder(const bz_ladder *l, bz_json *j)
     bz_json_key_bool(j, "device", l->device);
     bz_json_key_num(j, "busy", l->busy);
     bz_json_key_num(j, "latency", l->latency);
+    bz_json_key_num(j, "idle", l->idle);
+    bz_json_key_num(j, "excess", l->excess);
+    bz_json_key_num(j, "overlap", l->overlap);
     bz_json_key_num(j, "ratio", l->ratio);
     bz_json_key_num(j, "speedup", l->speedup);
     bz_json_key_num(j, "speedup_parallel", l->speedup_parallel);
