@@ -82,6 +82,22 @@ static void put_unpriced(const bz_bound *b, bz_buf *out)
         bz_buf_printf(out, "  and %d more: --json names them\n", left);
 }
 
+/* Nothing is faster than the hardware: where a record is, it or the peaks are wrong. */
+static void put_above_roofline(const bz_bound *b, bz_buf *out)
+{
+    int shown = 0;
+    if (!b->above_roofline)
+        return;
+    bz_buf_printf(out, "  the hardware bound does not hold: %d layer%s faster than the peaks allow (", b->above_roofline,
+                  b->above_roofline == 1 ? " is" : "s are");
+    for (int i = 0; i < b->n && shown < 3; i++)
+        if (b->layer[i].price.alternative && b->layer[i].hardware > b->layer[i].price.seconds) {
+            bz_buf_puts(out, shown++ ? ", " : "");
+            bz_buf_clean(out, b->layer[i].layer->name);
+        }
+    bz_buf_printf(out, "%s): measure the peaks again on a quiet machine\n", b->above_roofline > shown ? ", …" : "");
+}
+
 static const char *rest(char text[48], int layers)
 {
     snprintf(text, 48, layers == 1 ? "%d layer rests" : "%d layers rest", layers);
@@ -101,17 +117,7 @@ static void put_caveats(const bz_bound *b, bz_buf *out)
                       rest(text, c->floor));
     if (b->peaks->why)
         bz_buf_printf(out, "  no hardware bound: %s\n", b->peaks->why);
-    int shown = 0;
-    for (int i = 0; i < b->n && b->above_roofline; i++) {
-        const bz_bound_layer *l = &b->layer[i];
-        if (!(l->price.alternative && l->hardware > l->price.seconds) || shown++ >= 3)
-            continue;
-        bz_buf_puts(out, "  faster than its roofline: ");
-        bz_buf_clean(out, l->layer->name);
-        bz_buf_printf(out, " (%s)\n", l->layer->kind);
-    }
-    if (shown > 3)
-        bz_buf_printf(out, "  and %d more\n", shown - 3);
+    put_above_roofline(b, out);
 }
 
 static void put_head(const bz_bound *b, bz_buf *out)
