@@ -92,6 +92,10 @@ void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *are
 /* A layer's roofline: the longer of its arithmetic and its traffic. Convolutions whose shape allows
  * Winograd's algorithm are taken to need as few multiplications as F(4) leaves them; the bandwidth is
  * that of the next smaller buffer measured, which is the faster one. *memory: traffic is the longer. */
+double bz_peaks_arithmetic(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype);
+double bz_peaks_traffic(const bz_peaks *peaks, double bytes);
+double bz_peaks_bytes(const bz_layer *layer, const bz_type *type,
+                      bz_dtype dtype); /* of a tensor; NULL: that it moves */
 double bz_peaks_roofline(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype, bool *memory);
 
 /* ---- bound ---------------------------------------------------------------------------------- */
@@ -123,6 +127,26 @@ typedef struct bz_bound_module {
     int within; /* the module of this list that it lies in, or -1 */
 } bz_bound_module;
 
+/* A group of layers that a fusion pattern found, and that the fused bound rests on. */
+typedef struct bz_bound_group {
+    const char *pattern;
+    const int *layer; /* [n], of the main graph, ascending; the last one makes the result */
+    int n;
+    bz_layer_price price;
+} bz_bound_group;
+
+/* The cheapest cover of the main graph by layers and groups. */
+typedef struct bz_bound_fused {
+    bool wanted; /* the plan looked for groups; else nothing below holds */
+    double sequential, parallel;
+    double hardware; /* the cover by rooflines: what stays inside of a group need not move. NAN: peaks not known */
+    bz_bound_group *group;
+    int n, covered;       /* groups; layers that they stand for */
+    int modelled;         /* of these groups */
+    int unpriced;         /* layers without a price that no group covers either */
+    int refused, missing; /* places that cannot be fewer calls; without a record */
+} bz_bound_fused;
+
 typedef struct bz_bound {
     const char *model, *system, *details; /* details: what the database knows of the system, JSON or "" */
     bz_setting setting;
@@ -136,6 +160,7 @@ typedef struct bz_bound {
     double *seconds; /* [dag->n]: of each layer of the main graph, bodies included; unpriced 0 */
     bz_coverage_sum coverage;
     double sequential, hardware, launch; /* hardware: NAN where not known; launch: not in the others */
+    bz_bound_fused fused;
     bz_streams streams;
     bz_path path;            /* parallel: path.seconds */
     bz_bound_module *module; /* with a gain */
@@ -149,6 +174,8 @@ typedef struct bz_bound_input {
     bz_dtype dtype; /* as in the plan's options */
     bz_layers *layers;
     const bz_plan *plan;
+    int number; /* of the model in the plan */
+    bool fused; /* the plan has groups */
     const bz_prices *prices;
     const bz_peaks *peaks;
 } bz_bound_input;

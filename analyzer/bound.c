@@ -1,5 +1,5 @@
 /* The bound of a model as written: the prices of its layers, summed up along the graph. */
-#include "analyzer/analyzer.h"
+#include "analyzer/bound.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -242,11 +242,13 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
                       .dag = bz_dag_build(in->layers),
                       .peaks = in->peaks,
                       .seconds = BZ_NEW(arena, double, in->layers->n)};
+    bool *unpriced = BZ_NEW(arena, bool, in->layers->n);
     m.priced = BZ_NEW(arena, int, bz_plan_layers(in->plan, &m.items));
     for (int i = 0; i < in->layers->n; i++) {
         m.node = i;
         sums one = sum_graph(&m, &in->layers->layer[i], 1, 1);
         out->seconds[i] = one.seconds;
+        unpriced[i] = one.coverage.unpriced > 0;
         add(&all, &one, 1);
     }
     bz_bound_layer *list = BZ_NEW(arena, bz_bound_layer, out->n);
@@ -262,4 +264,6 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
     bz_schedule_streams(out->dag, out->seconds, &out->streams);
     bz_schedule_parallel(out->dag, out->seconds, arena, &out->path);
     find_modules(out, arena);
+    if (in->fused)
+        bound_fuse(in, unpriced, arena, out);
 }

@@ -245,7 +245,7 @@ void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, 
     *out = (bz_compare){.row = BZ_NEW(arena, bz_compare_row, n)};
     for (int i = 0; i < n; i++) {
         bz_compare_row row = {.what = layer[i].layer->key, .times = (double)layer[i].count};
-        if (layer[i].lowering.free)
+        if (layer[i].lowering.free || layer[i].pattern)
             continue;
         bool in_a = price(a, &layer[i].lowering, setting, &row.a, &row.variant_a, arena);
         bool in_b = price(b, &layer[i].lowering, setting, &row.b, &row.variant_b, arena);

@@ -154,20 +154,38 @@ static double winograd(const bz_layer *layer)
     return left;
 }
 
+static bool real(bz_dtype t)
+{
+    return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_F64;
+}
+
+double bz_peaks_arithmetic(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype)
+{
+    bz_dtype own = layer->n_in ? layer->in[0].dtype : BZ_F32;
+    own = dtype && real(own) ? dtype : own;
+    return (double)layer->flops * winograd(layer) / flops_rate(peaks, own);
+}
+
+double bz_peaks_bytes(const bz_layer *layer, const bz_type *type, bz_dtype dtype)
+{
+    bz_dtype own = type ? type->dtype : layer->n_in ? layer->in[0].dtype : BZ_UNDEFINED;
+    int64_t bytes = type ? bz_type_bytes(type) : layer->bytes;
+    double scale = dtype && real(own) ? (double)bz_dtype_bits(dtype) / bz_dtype_bits(own) : 1;
+    return bytes > 0 ? (double)bytes * scale : 0;
+}
+
+double bz_peaks_traffic(const bz_peaks *peaks, double bytes)
+{
+    return bytes / bandwidth(peaks, bytes);
+}
+
 double bz_peaks_roofline(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype, bool *memory)
 {
     *memory = false;
     if (peaks->why || !layer->priced)
         return NAN;
-    bz_dtype own = layer->n_in ? layer->in[0].dtype : BZ_F32;
-    bool real = own == BZ_F32 || own == BZ_F16 || own == BZ_BF16 || own == BZ_F64;
-    double bytes = (double)layer->bytes;
-    if (dtype && real && own) {
-        bytes *= (double)bz_dtype_bits(dtype) / bz_dtype_bits(own);
-        own = dtype;
-    }
-    double arithmetic = (double)layer->flops * winograd(layer) / flops_rate(peaks, own);
-    double traffic = bytes / bandwidth(peaks, bytes);
+    double arithmetic = bz_peaks_arithmetic(peaks, layer, dtype);
+    double traffic = bz_peaks_traffic(peaks, bz_peaks_bytes(layer, NULL, dtype));
     *memory = traffic > arithmetic;
     return bz_tick(fmax(arithmetic, traffic));
 }

@@ -104,6 +104,44 @@ static void put_ladder(const bz_ladder *l, bz_json *j)
     bz_json_object_end(j);
 }
 
+static void put_group(const bz_bound *b, const bz_bound_group *g, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "pattern", g->pattern);
+    bz_json_key_num(j, "seconds", g->price.seconds);
+    bz_json_key_str(j, "provenance", bz_record_provenance_name(g->price.provenance));
+    bz_json_key(j, "layers");
+    bz_json_array(j);
+    for (int i = 0; i < g->n; i++)
+        bz_json_str(j, b->layers->layer[g->layer[i]].name);
+    bz_json_array_end(j);
+    bz_json_key(j, "problems");
+    bz_json_array(j);
+    for (int i = 0; i < g->price.alternative->n; i++)
+        bz_json_str(j, g->price.alternative->text[i]);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void put_fused(const bz_bound *b, bz_json *j)
+{
+    const bz_bound_fused *f = &b->fused;
+    bz_json_key(j, "fused");
+    bz_json_object(j);
+    bz_json_key_num(j, "sequential", f->sequential);
+    bz_json_key_num(j, "parallel", f->parallel);
+    bz_json_key_num(j, "hardware", f->hardware);
+    bz_json_key_bool(j, "complete", !f->unpriced);
+    bz_json_key_int(j, "missing", f->missing);
+    bz_json_key_int(j, "refused", f->refused);
+    bz_json_key(j, "groups");
+    bz_json_array(j);
+    for (int g = 0; g < f->n; g++)
+        put_group(b, &f->group[g], j);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
 static void put_analysis(const bz_analysis *a, bz_json *j)
 {
     const bz_bound *b = &a->bound;
@@ -122,6 +160,8 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     bz_json_key_int(j, "above_roofline", b->above_roofline);
     put_coverage(&b->coverage, j);
     put_schedules(b, j);
+    if (b->fused.wanted)
+        put_fused(b, j);
     bz_json_key(j, "profiles");
     bz_json_array(j);
     for (int i = 0; i < a->n_ladders; i++)

@@ -88,8 +88,8 @@ static void put_above_roofline(const bz_bound *b, bz_buf *out)
     int shown = 0;
     if (!b->above_roofline)
         return;
-    bz_buf_printf(out, "  the hardware bound does not hold: %d layer%s faster than the peaks allow (", b->above_roofline,
-                  b->above_roofline == 1 ? " is" : "s are");
+    bz_buf_printf(out, "  the hardware bound does not hold: %d layer%s faster than the peaks allow (",
+                  b->above_roofline, b->above_roofline == 1 ? " is" : "s are");
     for (int i = 0; i < b->n && shown < 3; i++)
         if (b->layer[i].price.alternative && b->layer[i].hardware > b->layer[i].price.seconds) {
             bz_buf_puts(out, shown++ ? ", " : "");
@@ -122,10 +122,13 @@ static void put_caveats(const bz_bound *b, bz_buf *out)
 
 static void put_head(const bz_bound *b, bz_buf *out)
 {
-    bz_unit_text sequential, parallel;
+    bz_unit_text sequential, parallel, fused;
     bz_buf_clean(out, b->model);
-    bz_buf_printf(out, ": sequential bound as written %s%s, parallel %s%s\n", at_least(b),
+    bz_buf_printf(out, ": sequential bound as written %s%s, parallel %s%s", at_least(b),
                   bz_units_time(sequential, b->sequential), at_least(b), bz_units_time(parallel, b->path.seconds));
+    if (b->fused.wanted)
+        bz_buf_printf(out, ", fused %s%s", b->fused.unpriced ? "≥ " : "", bz_units_time(fused, b->fused.sequential));
+    bz_buf_putc(out, '\n');
     bz_buf_puts(out, "  on ");
     bz_buf_clean(out, b->system);
     if (b->layers->batch)
@@ -153,10 +156,19 @@ static void put_bounds(const bz_bound *b, bz_buf *out)
     bz_table_column(t, "time", BZ_RIGHT);
     bz_table_column(t, "of sequential", BZ_RIGHT);
     bz_table_column(t, "how", BZ_LEFT);
+    const bz_bound_fused *f = &b->fused;
+    bool folds = f->wanted && isfinite(f->hardware);
     if (isfinite(b->hardware))
-        rung(t, b, "hardware", b->hardware,
-             bz_arena_printf(&arena, "modelled: roofline of every layer in turn, peaks from the %s",
+        rung(t, b, "hardware", folds ? f->hardware : b->hardware,
+             bz_arena_printf(&arena, "modelled: roofline of every %s in turn, peaks from the %s",
+                             folds ? "group and layer" : "layer",
                              strcmp(b->peaks->source, "measured") ? b->peaks->source : "system's measurement"));
+    if (f->wanted) {
+        const char *groups = bz_arena_printf(&arena, "%d groups stand for %d layers", f->n, f->covered);
+        rung(t, b, "fused, parallel", f->parallel, groups);
+        rung(t, b, "fused", f->sequential,
+             f->missing ? bz_arena_printf(&arena, "%s; %d more have no record", groups, f->missing) : groups);
+    }
     rung(t, b, "parallel", b->path.seconds,
          bz_arena_printf(&arena, "longest path, %d of %d layers", b->path.n, b->dag->n));
     for (int i = b->streams.n - 1; i > 0; i--)

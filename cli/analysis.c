@@ -2,26 +2,37 @@
 
 #include <stdlib.h>
 
-int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, const bz_plan *plan, bz_dtype dtype,
-                 bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_error *err)
+int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, const bz_plan *plan, const planning *p,
+                 bz_perfdb *db, const bz_system *system, bz_error *err)
 {
     bz_prices *prices;
+    bz_setting setting;
+    bz_dtype dtype;
     bz_peaks *peaks = BZ_NEW(&a->arena, bz_peaks, 1);
-    if (bz_prices_load(plan, db, system, setting, &a->arena, &prices, err))
+    if (planning_setting(p, &setting, err) || planning_dtype(p, &dtype, err) ||
+        bz_prices_load(plan, db, system, &setting, &a->arena, &prices, err))
         return -1;
-    bz_peaks_read(system->details, setting, &a->arena, peaks);
+    bz_peaks_read(system->details, &setting, &a->arena, peaks);
     while (a->n + m->n > a->cap) {
         a->cap = a->cap ? 2 * a->cap : 16;
         a->item = bz_realloc(a->item, (size_t)a->cap, sizeof *a->item);
     }
     for (int i = 0; i < m->n; i++) {
         bz_analysis *item = &a->item[a->n++];
-        bz_bound_input in = {paths->item[i], system->name, system->details ? system->details : "",
-                             *setting,       dtype,        m->layers[i],
-                             plan,           prices,       peaks};
+        bz_bound_input in = {.model = paths->item[i],
+                             .system = system->name,
+                             .details = system->details ? system->details : "",
+                             .setting = setting,
+                             .dtype = dtype,
+                             .layers = m->layers[i],
+                             .plan = plan,
+                             .number = i,
+                             .fused = p->fuse || p->patterns,
+                             .prices = prices,
+                             .peaks = peaks};
         *item = (bz_analysis){0};
         bz_bound_make(&in, &a->arena, &item->bound);
-        a->incomplete |= item->bound.coverage.unpriced > 0;
+        a->incomplete |= item->bound.coverage.unpriced > 0 || item->bound.fused.missing > 0;
     }
     return 0;
 }

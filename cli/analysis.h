@@ -26,8 +26,8 @@ typedef struct analysis_output {
     }
 
 /* Prices every model of the plan on the system. Models and plan must outlive the analyses. */
-int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, const bz_plan *plan, bz_dtype dtype,
-                 bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_error *err);
+int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, const bz_plan *plan, const planning *p,
+                 bz_perfdb *db, const bz_system *system, bz_error *err);
 int analyses_print(const analyses *a, const analysis_output *o, bz_buf *out, bz_error *err);
 void analyses_free(analyses *a);
 

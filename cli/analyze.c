@@ -117,10 +117,6 @@ static void hold_against_profiles(analyze_job *a)
 
 static int price(analyze_job *a, const bz_list *paths, bz_error *err)
 {
-    bz_setting setting;
-    bz_dtype dtype;
-    if (planning_setting(&a->p, &setting, err) || planning_dtype(&a->p, &dtype, err))
-        return -1;
     for (int i = 0; i < a->n_points; i++) {
         point *at = &a->point[i];
         a->p.models.batch = a->batch[i];
@@ -128,7 +124,7 @@ static int price(analyze_job *a, const bz_list *paths, bz_error *err)
             planning_plan(&a->p, paths, &at->models, &at->plan, err))
             return -1;
         for (int s = 0; s < a->n_systems; s++)
-            if (analyses_add(&a->analyses, paths, &at->models, at->plan, dtype, a->db, a->system[s], &setting, err))
+            if (analyses_add(&a->analyses, paths, &at->models, at->plan, &a->p, a->db, a->system[s], err))
                 return -1;
     }
     return 0;

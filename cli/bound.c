@@ -14,7 +14,6 @@ typedef struct bound_job {
     analysis_output output;
     bool no_run;
     const char *time_limit;
-    bz_dtype dtype;
     bz_setting setting;
     int benchmarks; /* run for this */
     loaded_models models;
@@ -66,8 +65,9 @@ static int fill(bound_job *b, const bz_list *paths, bz_error *err)
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
-        bz_warn(&bz_command_bound, "the database lacks %d problems: 'benanza bound %s%s' on that machine measures them",
-                n, paths->item[0], paths->n > 1 ? " …" : "");
+        bz_warn(&bz_command_bound,
+                "the database lacks %d problems: 'benanza bound %s%s%s' on that machine measures them", n,
+                b->p.fuse || b->p.patterns ? "--fuse " : "", paths->item[0], paths->n > 1 ? " …" : "");
         return 0;
     }
     return measure(b, err);
@@ -75,7 +75,7 @@ static int fill(bound_job *b, const bz_list *paths, bz_error *err)
 
 static int analyze(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
 {
-    if (analyses_add(&b->analyses, paths, &b->models, b->plan, b->dtype, b->db, b->system, &b->setting, err))
+    if (analyses_add(&b->analyses, paths, &b->models, b->plan, &b->p, b->db, b->system, err))
         return -1;
     for (int i = 0; i < b->analyses.n; i++)
         b->analyses.item[i].bound.benchmarks = b->benchmarks;
@@ -86,7 +86,7 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
 {
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
-    if (planning_setting(&b->p, &b->setting, err) || planning_dtype(&b->p, &b->dtype, err) ||
+    if (planning_setting(&b->p, &b->setting, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) ||
         planning_plan(&b->p, paths, &b->models, &b->plan, err) ||
         bz_db_open(&bz_command_bound, b->p.db, false, false, &b->db, err) ||

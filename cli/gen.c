@@ -21,13 +21,16 @@ static int generate(planning *p, const bz_list *paths, const char *folder, bool 
              bz_bench_system(db, p->system, &system, err) || bz_plan_skip(plan, db, system, &setting, err);
     rc = rc || bz_generate(plan, folder, err);
     if (!rc) {
-        int n = bz_plan_problems(plan, &problems), families, wanted = bz_plan_wanted(plan, &families);
+        int all_problems = bz_plan_problems(plan, &problems), families, wanted = bz_plan_wanted(plan, &families), n = 0;
+        for (int i = 0; i < all_problems; i++) /* some have no family among those that the user wants */
+            n += problems[i].n_families > 0;
         bz_buf_clean(out, folder);
         bz_buf_printf(out, ": %d problems in %d families", wanted, families);
         if (n > wanted)
             bz_buf_printf(out, "; %d of %d problems are in the database (%.0f %% saved)", n - wanted, n,
                           100.0 * (n - wanted) / n);
         bz_buf_putc(out, '\n');
+        planning_groups(plan, out);
     }
     bz_perfdb_close(db);
     bz_plan_free(plan);

@@ -11,6 +11,8 @@ typedef struct planning {
     const char *dtype, *cache, *db, *system;
     bz_list backends, layouts;
     int64_t threads;
+    bool fuse;
+    const char *patterns;
 } planning;
 
 #define PLANNING_OPTIONS(p) MODEL_BATCH_OPTION((p).models), PLANNING_SWEEP_OPTIONS(p), PLANNING_SYSTEM_OPTION(p)
@@ -24,6 +26,8 @@ typedef struct planning {
          "only this backend: onednn, cblas, memory; may be repeated"},                                                 \
         {"layout", BZ_OPTION_LIST, &(p).layouts, "NAME",                                                               \
          "only this layout: plain, packed, nhwc, any; may be repeated"},                                               \
+        {"fuse", BZ_OPTION_FLAG, &(p).fuse, NULL, "also groups of layers that fusion patterns find"},                  \
+        {"patterns", BZ_OPTION_TEXT, &(p).patterns, "FILE", "more fusion patterns; implies --fuse"},                   \
         {"threads", BZ_OPTION_INT, &(p).threads, "N", "threads (1)"},                                                  \
         {"cache", BZ_OPTION_TEXT, &(p).cache, "hot|cold", "whether operands are in the caches (hot)"},                 \
     {                                                                                                                  \
@@ -38,6 +42,8 @@ typedef struct planning {
 int planning_dtype(const planning *p, bz_dtype *dtype, bz_error *err);
 int planning_setting(const planning *p, bz_setting *setting, bz_error *err);
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err);
+/* How many groups of layers the plan has, and why others are none; nothing without patterns. */
+void planning_groups(const bz_plan *plan, bz_buf *out);
 void planning_free(planning *p);
 
 #endif

@@ -101,10 +101,15 @@ int lower_extent(const bz_type *t, int rank, int64_t *extent)
     return 0;
 }
 
+int64_t lower_param(const bz_layer *layer, const char *name, int64_t otherwise)
+{
+    const bz_param *p = bz_layer_param(layer, name);
+    return p && p->n == 1 ? p->v[0] : otherwise;
+}
+
 int64_t lower_int(const lowering *l, const char *name, int64_t otherwise)
 {
-    const bz_param *p = bz_layer_param(l->layer, name);
-    return p && p->n == 1 ? p->v[0] : otherwise;
+    return lower_param(l->layer, name, otherwise);
 }
 
 const char *lower_word(const lowering *l, const char *name, const char *otherwise)
@@ -182,20 +187,19 @@ int lower_copy(lowering *l)
 {
     const bz_layer *layer = l->layer;
     int64_t write = 0, most = (int64_t)1 << 40;
-    bool floats = false;
-    int bits = 0;
+    int bits = 0, chosen = 0;
     for (int i = 0; i < layer->n_out; i++) {
         int64_t n = bz_type_bytes(&layer->out[i]);
         write = n > 0 && write < most ? write + n : write;
         if (layer->out[i].kind == BZ_TYPE_TENSOR && bz_dtype_is_float(layer->out[i].dtype))
-            floats = true, bits = bz_dtype_bits(layer->out[i].dtype);
+            bits = bz_dtype_bits(layer->out[i].dtype),
+            chosen = bz_dtype_bits(lower_dtype(layer->out[i].dtype, l->wanted));
     }
     write = write < layer->bytes ? write : layer->bytes;
     int64_t read = layer->bytes - write;
     if (layer->bytes > most)
         return lower_no(l, "it moves too many bytes for a benchmark");
-    int chosen = bz_dtype_bits(l->dtype);
-    if (floats && bits && chosen && chosen != bits) {
+    if (bits && chosen && chosen != bits) {
         write = write * chosen / bits;
         read = read * chosen / bits;
     }
@@ -226,14 +230,19 @@ static bool is_computable(bz_dtype t)
     return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_F64 || t == BZ_I8 || t == BZ_U8;
 }
 
-static void choose_types(lowering *l, bz_dtype wanted)
+bz_dtype lower_dtype(bz_dtype has, bz_dtype wanted)
+{
+    if (!bz_dtype_is_float(has) || !wanted)
+        return has;
+    return wanted == BZ_I8 ? BZ_U8 : wanted;
+}
+
+static void choose_types(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
-    l->dtype = x ? x->dtype : l->layer->n_out ? l->layer->out[0].dtype : BZ_F32;
-    if (!bz_dtype_is_float(l->dtype) || !wanted)
-        return;
-    l->quantize = wanted == BZ_I8 || wanted == BZ_U8;
-    l->dtype = l->quantize ? BZ_U8 : wanted;
+    bz_dtype has = x ? x->dtype : l->layer->n_out ? l->layer->out[0].dtype : BZ_F32;
+    l->dtype = lower_dtype(has, l->wanted);
+    l->quantize = bz_dtype_is_float(has) && l->dtype == BZ_U8;
 }
 
 static int lower_one(lowering *l)
@@ -259,7 +268,7 @@ static int lower_one(lowering *l)
 void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *out)
 {
     bz_problem steps[MAX_STEPS];
-    lowering l = {.layer = layer, .arena = arena, .step = steps};
+    lowering l = {.layer = layer, .wanted = dtype, .arena = arena, .step = steps};
     *out = (bz_lowering){0};
     if (layer->class == BZ_VIEW || layer->class == BZ_CONSTANT || layer->n_bodies || is_empty(layer)) {
         out->free = true;
@@ -269,7 +278,7 @@ void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowerin
         out->why = "its shapes depend on data";
         return;
     }
-    choose_types(&l, dtype);
+    choose_types(&l);
     if (lower_one(&l)) {
         out->why = l.why;
         return;

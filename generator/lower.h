@@ -10,6 +10,7 @@ enum { MAX_ALTERNATIVES = 4, MAX_STEPS = 72 };
 
 typedef struct lowering {
     const bz_layer *layer;
+    bz_dtype wanted;                  /* by the user; BZ_UNDEFINED: as the model has it */
     bz_dtype dtype, dtype_w, dtype_y; /* of the layer's first operand, weights and result after the user's choice */
     bool quantize;
     bz_arena *arena;
@@ -35,6 +36,8 @@ const bz_type *lower_in(const lowering *l, int k);
 /* Shape of a tensor, with leading ones up to `rank`; -1 where it does not fit a problem. */
 int lower_extent(const bz_type *t, int rank, int64_t *extent);
 int64_t lower_int(const lowering *l, const char *name, int64_t otherwise);
+int64_t lower_param(const bz_layer *layer, const char *name, int64_t otherwise);
+bz_dtype lower_dtype(bz_dtype has, bz_dtype wanted); /* of an operand after the user's choice */
 const char *lower_word(const lowering *l, const char *name, const char *otherwise);
 bool lower_real(const lowering *l, const char *name, float *v); /* false where absent or no number */
 int lower_ints(const lowering *l, const char *name, int64_t *v,

@@ -24,6 +24,7 @@ typedef struct world {
     bz_plan *plan;
     bz_perfdb *db;
     bz_setting setting;
+    bool fused;
     int64_t date;
     uint64_t dice;
     bz_arena arena;
@@ -124,6 +125,7 @@ static bz_bound bound(world *w)
                          .setting = w->setting,
                          .layers = w->layers,
                          .plan = w->plan,
+                         .fused = w->fused,
                          .prices = prices,
                          .peaks = peaks};
     bz_bound_make(&in, &w->arena, &b);
@@ -272,6 +274,49 @@ static void test_ladder(void **state)
     bz_trace_free(t);
 }
 
+/* hardware <= fused <= as written, with groups cheap and dear. */
+static void test_fused(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        world w;
+        bz_error err = {0};
+        bz_patterns *patterns = NULL;
+        const bz_plan_problem *problem;
+        set_up(&w, seed * 104729);
+        assert_int_equal(bz_patterns_parse(bz_patterns_text, "patterns", &patterns, &err), 0);
+        bz_plan_free(w.plan);
+        w.plan = bz_plan_new(&(bz_plan_options){.patterns = patterns});
+        bz_plan_add(w.plan, w.layers, "branches");
+        bz_patterns_free(patterns);
+        w.fused = true;
+        bz_bound none = bound(&w);
+        assert_true(none.fused.wanted && none.fused.n == 0 && none.fused.missing > 0 && none.fused.unpriced == 10);
+        int n = bz_plan_problems(w.plan, &problem), covered = 0;
+        for (int i = 0; i < n; i++) {
+            bool group = strstr(problem[i].text, "post=") != NULL;
+            bz_record r =
+                record_of(&w, problem[i].text, "a", (group && seed % 2 ? 1e-4 : 1e-3) + 1e-9 * dice(&w, 900000));
+            put(&w, &r, 1);
+        }
+        bz_bound b = bound(&w);
+        check_rules(&b);
+        const bz_bound_fused *f = &b.fused;
+        assert_true(f->hardware > 0 && f->hardware <= b.hardware && f->hardware <= f->sequential);
+        assert_true(f->parallel <= f->sequential && f->sequential <= b.sequential);
+        double sum = b.sequential; /* what the groups replace is what they save */
+        for (int g = 0; g < f->n; g++) {
+            sum += f->group[g].price.seconds;
+            for (int i = 0; i < f->group[g].n; i++)
+                sum -= b.seconds[f->group[g].layer[i]];
+            covered += f->group[g].n;
+        }
+        assert_true(sum == f->sequential && covered == f->covered && f->unpriced == 0);
+        assert_true(seed % 2 == 0 || f->n > 0); /* fused calls that cheap are taken */
+        tear_down(&w);
+    }
+}
+
 static void test_roofline(void **state)
 {
     (void)state;
@@ -319,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),  cmocka_unit_test(test_monotone), cmocka_unit_test(test_order),
         cmocka_unit_test(test_ladder), cmocka_unit_test(test_roofline), cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_fused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
