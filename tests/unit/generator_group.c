@@ -181,6 +181,10 @@ static void convolutions(void **state)
         {"conv+batchnorm+act", IN_CONV "l=0.0 h=6.0", BATCHNORM "Clip n,l,h y", CONV "bias,clip:0:6 dtype=f32"},
         {"conv+batchnorm+act", IN_CONV "l=-1.0 h=1.0", BATCHNORM "Clip n,l,h y", CONV "bias,clip:-1:1 dtype=f32"},
         {"conv+batchnorm+act", IN_CONV, BATCHNORM "Sigmoid n d; Mul d,n y", CONV "bias,swish:1 dtype=f32"},
+        {"batchnorm+act", IN_CONV, "BatchNormalization Z,s,t,m,v n; Relu n y",
+         "batchnorm x=1x8x6x6 post=relu dtype=f32"},
+        {"add+act", IN_CONV "C=1x8x1x1", "Add Z,C a; LeakyRelu{alpha=0.1} a y",
+         "binary fn=add a=1x8x6x6 b=1x8x1x1 post=leaky:0.1 dtype=f32"},
         {"conv+add", IN_CONV, "Conv X,w a; Add Z,a y", CONV "add dtype=f32"},
         {"conv+add+act", IN_CONV, "Conv X,w,b a; Add a,Z d; Relu d y", CONV "bias,add,relu dtype=f32"},
         {"conv+batchnorm+add", IN_CONV, BATCHNORM "Add n,Z y", CONV "bias,add dtype=f32"},
@@ -407,7 +411,7 @@ static void plan_of_groups(void **state)
     }
     assert_int_equal(whole, 1);
     assert_int_equal(folded, 1);
-    assert_int_equal(places, 6); /* batchnorm, batchnorm+add, batchnorm+add+act, twice */
+    assert_int_equal(places, 8); /* conv+batchnorm, with add, with add and act; add+act; twice */
     for (int i = 0; i < places; i++)
         for (int k = 1; k < place[i].n; k++)
             assert_true(place[i].layer[k - 1] < place[i].layer[k]);
