@@ -185,6 +185,34 @@ typedef struct bz_bound_input {
  * with bodies is one layer to the schedules, its bodies run one after the other. */
 void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out);
 
+/* ---- algorithms ----------------------------------------------------------------------------- */
+
+/* The problem that a library call of a trace solved; false where the call is none that this knows
+ * (calls.c has the table), or its parameters were not recorded. */
+bool bz_call_problem(const bz_trace *trace, size_t call, bz_problem *out);
+
+/* Calls of one problem by one variant. Times are seconds of one call. */
+typedef struct bz_regret_row {
+    const char *problem, *variant; /* variant: as the library spells it */
+    int padded;   /* > 0: the program padded the input by so much itself; the problem is that with the padding */
+    double calls; /* per steady iteration */
+    double seen;  /* what it took in the profile, median; NAN where that has no times */
+    double used, best, chosen; /* by the records: its variant, the best one, the library's own pick; NAN unknown */
+    const char *best_variant, *chosen_variant;
+    double loss; /* calls × (used - best); 0 where either is not known */
+} bz_regret_row;
+
+typedef struct bz_regret {
+    bz_regret_row *row; /* greatest loss first */
+    int n;
+    double calls, known; /* per steady iteration: calls that are problems; those whose variant and best are known */
+    double used, best, chosen, loss; /* sums over the known ones; chosen: as good as the pick is known, else used */
+    double faster; /* problems that the profile solved faster than the best record: calls × (best - seen) */
+} bz_regret;
+
+int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                   bz_arena *arena, bz_regret *out, bz_error *err);
+
 /* ---- ladder --------------------------------------------------------------------------------- */
 
 /* A bound held against one profile: bound <= device-busy <= measured. Times are medians over the steady
@@ -199,7 +227,8 @@ typedef struct bz_ladder {
     double ratio;                 /* sequential bound / latency */
     double speedup;               /* latency / sequential bound */
     double speedup_parallel;
-    const char **warning; /* settings that do not match; what does not hold */
+    const bz_regret *regret; /* NULL where nobody asked */
+    const char **warning;    /* settings that do not match; what does not hold */
     int n_warnings;
 } bz_ladder;
 

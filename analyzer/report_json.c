@@ -82,6 +82,39 @@ static void put_coverage(const bz_coverage_sum *c, bz_json *j)
     bz_json_key_num(j, "macs_unpriced", c->macs_unpriced);
 }
 
+static void put_regret(const bz_regret *r, bz_json *j)
+{
+    bz_json_key(j, "algorithms");
+    bz_json_object(j);
+    bz_json_key_num(j, "calls", r->calls);
+    bz_json_key_num(j, "known", r->known);
+    bz_json_key_num(j, "used", r->used);
+    bz_json_key_num(j, "best", r->best);
+    bz_json_key_num(j, "chosen", r->chosen);
+    bz_json_key_num(j, "loss", r->loss);
+    bz_json_key_num(j, "faster", r->faster);
+    bz_json_key(j, "rows");
+    bz_json_array(j);
+    for (int i = 0; i < r->n; i++) {
+        const bz_regret_row *row = &r->row[i];
+        bz_json_object(j);
+        bz_json_key_str(j, "problem", row->problem);
+        bz_json_key_int(j, "padded", row->padded);
+        bz_json_key_num(j, "calls", row->calls);
+        bz_json_key_num(j, "seen", row->seen);
+        bz_json_key_str(j, "variant", row->variant);
+        bz_json_key_num(j, "used", row->used);
+        bz_json_key_str(j, "best_variant", row->best_variant);
+        bz_json_key_num(j, "best", row->best);
+        bz_json_key_str(j, "chosen_variant", row->chosen_variant);
+        bz_json_key_num(j, "chosen", row->chosen);
+        bz_json_key_num(j, "loss", row->loss);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
 static void put_ladder(const bz_ladder *l, bz_json *j)
 {
     bz_json_object(j);
@@ -96,6 +129,8 @@ static void put_ladder(const bz_ladder *l, bz_json *j)
     bz_json_key_num(j, "ratio", l->ratio);
     bz_json_key_num(j, "speedup", l->speedup);
     bz_json_key_num(j, "speedup_parallel", l->speedup_parallel);
+    if (l->regret)
+        put_regret(l->regret, j);
     bz_json_key(j, "warnings");
     bz_json_array(j);
     for (int i = 0; i < l->n_warnings; i++)

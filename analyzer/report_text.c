@@ -224,6 +224,62 @@ static void put_ladders(const bz_analysis *a, bz_buf *out)
     bz_arena_free(&arena);
 }
 
+/* ---- algorithms ----------------------------------------------------------------------------- */
+
+static const char *time_or_dash(double seconds, bz_unit_text out)
+{
+    return isfinite(seconds) ? bz_units_time(out, seconds) : "-";
+}
+
+static void regret_rows(const bz_regret *r, bz_buf *out)
+{
+    static const char *const TITLES[] = {"calls", "seen", "variant", "best", "loss"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_unit_text text;
+    bz_table_column(t, "used", BZ_LEFT);
+    for (int i = 0; i < 5; i++)
+        bz_table_column(t, TITLES[i], BZ_RIGHT);
+    bz_table_column(t, "best variant", BZ_LEFT);
+    bz_table_column(t, "problem", BZ_LEFT);
+    for (int i = 0; i < r->n && i < 12; i++) {
+        const bz_regret_row *row = &r->row[i];
+        const char *mark = strstr(row->variant, "_ALGO_");
+        bz_table_cell(t, mark ? mark + strlen("_ALGO_") : *row->variant ? row->variant : "?", NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%g", row->calls), NULL);
+        bz_table_cell(t, time_or_dash(row->seen, text), NULL);
+        bz_table_cell(t, time_or_dash(row->used, text), NULL);
+        bz_table_cell(t, time_or_dash(row->best, text), NULL);
+        bz_table_cell(t, row->loss > 0 ? bz_units_time(text, row->loss) : "-", NULL);
+        bz_table_cell(t, row->best_variant ? row->best_variant : "no record", NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", row->problem, row->padded ? " (padded by the program)" : ""),
+                      NULL);
+    }
+    bz_table_print(t, out);
+    if (r->n > 12)
+        bz_buf_printf(out, "and %d more: --json has them\n", r->n - 12);
+    bz_arena_free(&arena);
+}
+
+static void put_regret(const bz_ladder *l, bz_buf *out)
+{
+    const bz_regret *r = l->regret;
+    bz_unit_text loss, used, best, chosen, faster;
+    if (!r || !r->n)
+        return;
+    bz_buf_puts(out, "\nalgorithms of ");
+    bz_buf_clean(out, l->profile);
+    bz_buf_printf(out, ": other variants would save %s of %s per iteration; %g of %g calls are known (%s at best)\n",
+                  bz_units_time(loss, r->loss), bz_units_time(used, r->used), r->known, r->calls,
+                  bz_units_time(best, r->best));
+    bz_buf_printf(out, "  the library's own picks take %s\n", bz_units_time(chosen, r->chosen));
+    if (r->faster > 0)
+        bz_buf_printf(out,
+                      "  some calls were faster than their best record, by %s in all: those records are too slow\n",
+                      bz_units_time(faster, r->faster));
+    regret_rows(r, out);
+}
+
 /* ---- where the time is ---------------------------------------------------------------------- */
 
 static int slower(const void *a, const void *b)
@@ -334,6 +390,8 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
     put_unpriced(b, out);
     put_bounds(b, out);
     put_ladders(a, out);
+    for (int i = 0; i < a->n_ladders; i++)
+        put_regret(&a->ladder[i], out);
     put_slowest(b, out);
     put_modules(b, out);
 }

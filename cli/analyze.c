@@ -103,16 +103,26 @@ static const char *profile_name(const char *list, bz_arena *arena)
     return name;
 }
 
-static void hold_against_profiles(analyze_job *a)
+static int hold_against_profiles(analyze_job *a, bz_error *err)
 {
+    bz_arena *arena = &a->analyses.arena;
     for (int i = 0; i < a->analyses.n; i++) {
         bz_analysis *item = &a->analyses.item[i];
-        item->ladder = BZ_NEW(&a->analyses.arena, bz_ladder, a->profiles.n);
+        const bz_system *system;
+        item->ladder = BZ_NEW(arena, bz_ladder, a->profiles.n);
         item->n_ladders = a->profiles.n;
-        for (int k = 0; k < a->profiles.n; k++)
-            bz_ladder_make(&item->bound, a->trace[k], profile_name(a->profiles.item[k], &a->analyses.arena),
-                           &a->analyses.arena, &item->ladder[k]);
+        if (bz_perfdb_system(a->db, item->bound.system, &system, err))
+            return -1;
+        for (int k = 0; k < a->profiles.n; k++) {
+            bz_regret *regret = BZ_NEW(arena, bz_regret, 1);
+            bz_ladder_make(&item->bound, a->trace[k], profile_name(a->profiles.item[k], arena), arena,
+                           &item->ladder[k]);
+            if (bz_regret_make(a->trace[k], a->db, system, &item->bound.setting, arena, regret, err))
+                return -1;
+            item->ladder[k].regret = regret;
+        }
     }
+    return 0;
 }
 
 static int price(analyze_job *a, const bz_list *paths, bz_error *err)
@@ -136,9 +146,8 @@ static int analyze(analyze_job *a, const bz_list *paths, bz_buf *out, bz_error *
         return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME");
     if (read_batches(a, err) || read_profiles(a, err) ||
         bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, false, &a->db, err) || find_systems(a, err) ||
-        price(a, paths, err))
+        price(a, paths, err) || hold_against_profiles(a, err))
         return -1;
-    hold_against_profiles(a);
     return analyses_print(&a->analyses, &a->output, out, err);
 }
 
