@@ -233,7 +233,7 @@ static const char *time_or_dash(double seconds, bz_unit_text out)
 
 static void regret_rows(const bz_regret *r, bz_buf *out)
 {
-    static const char *const TITLES[] = {"calls", "seen", "variant", "best", "loss"};
+    static const char *const TITLES[] = {"calls", "seen", "by record", "best", "loss"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
     bz_unit_text text;
@@ -265,14 +265,21 @@ static void put_regret(const bz_ladder *l, bz_buf *out)
 {
     const bz_regret *r = l->regret;
     bz_unit_text loss, used, best, chosen, faster;
+    bool picks = false;
     if (!r || !r->n)
         return;
+    for (int i = 0; i < r->n; i++)
+        picks |= r->row[i].chosen_variant != NULL;
     bz_buf_puts(out, "\nalgorithms of ");
     bz_buf_clean(out, l->profile);
-    bz_buf_printf(out, ": other variants would save %s of %s per iteration; %g of %g calls are known (%s at best)\n",
-                  bz_units_time(loss, r->loss), bz_units_time(used, r->used), r->known, r->calls,
-                  bz_units_time(best, r->best));
-    bz_buf_printf(out, "  the library's own picks take %s\n", bz_units_time(chosen, r->chosen));
+    if (r->known > 0)
+        bz_buf_printf(out, ": the best variants would save %s of %s per iteration; %g of %g calls are known\n",
+                      bz_units_time(loss, r->loss), bz_units_time(used, r->used), r->known, r->calls);
+    else
+        bz_buf_printf(out, ": of none of its %g calls per iteration a record is known\n", r->calls);
+    if (r->known > 0 && picks)
+        bz_buf_printf(out, "  used %s, the library's own picks %s, the best %s\n", bz_units_time(used, r->used),
+                      bz_units_time(chosen, r->chosen), bz_units_time(best, r->best));
     if (r->faster > 0)
         bz_buf_printf(out,
                       "  some calls were faster than their best record, by %s in all: those records are too slow\n",
