@@ -188,9 +188,12 @@ static const char *name_suspects(making *m)
     return copy;
 }
 
+/* A program that fuses is held against the fused bound, where there is one. */
 static void check_rungs(making *m)
 {
     const bz_bound *b = m->bound;
+    bool fused = b->fused.wanted && b->fused.n;
+    double lowest = fused ? b->fused.sequential : b->sequential;
     const struct {
         const char *name;
         double seconds;
@@ -198,16 +201,15 @@ static void check_rungs(making *m)
                  {"it took in all", m->l->latency}};
     for (int i = 0; i < 2; i++) {
         bz_unit_text bound, seen;
-        if (!(b->sequential > rungs[i].seconds))
+        if (!(lowest > rungs[i].seconds))
             continue;
-        const char *why =
-            b->coverage.floor
-                ? bz_arena_printf(
-                      m->arena,
-                      "%d of its layers rest on records timed by event pairs, which carry a floor: ", b->coverage.floor)
-                : "it fuses layers, ran other work, or ran on more than the records did: look at ";
-        warn(m, bz_arena_printf(m->arena, "the sequential bound, %s, is above what %s, %s; %s%s",
-                                bz_units_time(bound, b->sequential), rungs[i].name,
+        const char *why = "it fuses layers, ran other work, or ran on more than the records did: look at ";
+        if (b->coverage.floor)
+            why = bz_arena_printf(
+                m->arena,
+                "%d of its layers rest on records timed by event pairs, which carry a floor: ", b->coverage.floor);
+        warn(m, bz_arena_printf(m->arena, "the %s bound, %s, is above what %s, %s; %s%s",
+                                fused ? "fused" : "sequential", bz_units_time(bound, lowest), rungs[i].name,
                                 bz_units_time(seen, rungs[i].seconds), why, name_suspects(m)));
         return;
     }

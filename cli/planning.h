@@ -39,7 +39,7 @@ typedef struct planning {
         "system", BZ_OPTION_TEXT, &(p).system, "NAME", "the system to look up (this machine)"                          \
     }
 
-int planning_dtype(const planning *p, bz_dtype *dtype, bz_error *err);
+int planning_dtype(const planning *p, bz_dtype *out, bz_error *err);
 int planning_setting(const planning *p, bz_setting *setting, bz_error *err);
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err);
 /* How many groups of layers the plan has, and why others are none; nothing without patterns. */
