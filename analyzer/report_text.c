@@ -35,7 +35,7 @@ static void put_coverage(const bz_bound *b, bz_buf *out)
                  {"imported", c->imported, c->macs_imported},
                  {"modelled", c->modelled, c->macs_modelled},
                  {"unpriced", c->unpriced, c->macs_unpriced}};
-    bz_buf_printf(out, "  coverage: %d of %d layers: ", c->layers - c->unpriced, c->layers);
+    bz_buf_printf(out, "  coverage: %d of %d layer%s: ", c->layers - c->unpriced, c->layers, c->layers == 1 ? "" : "s");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (!parts[i].layers)
             continue;

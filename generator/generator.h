@@ -32,8 +32,9 @@ typedef struct bz_alternative {
     const char *const *text;   /* [n], canonical */
 } bz_alternative;
 
-/* Exactly one of the three holds: alternatives; free (views, constants, empty tensors: nothing runs);
- * or neither, and `why` is a sentence. Layers with bodies are free themselves: lower the bodies. */
+/* Exactly one of the three holds: alternatives; free (views, constants, empty tensors: nothing runs); or
+ * neither, and `why` is a sentence. Beside alternatives `why` may say what else is not offered, as where a copy
+ * stands in. Layers with bodies are free themselves: lower the bodies. */
 typedef struct bz_lowering {
     const bz_alternative *alternative;
     int n;

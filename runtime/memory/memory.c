@@ -22,11 +22,14 @@ static void copy_cached(char *to, const char *from, size_t n)
     memcpy(to, from, n);
 }
 
-/* The result does not push anything out of the caches, and its lines are not read first. */
+/* The result does not push anything out of the caches, and its lines are not read first. Such stores want
+ * aligned places; where parts of a result lie is up to the problem. */
 static void copy_streaming(char *to, const char *from, size_t n)
 {
 #ifdef __SSE2__
-    size_t i = 0;
+    size_t i = (16 - (uintptr_t)to % 16) % 16;
+    i = i < n ? i : n;
+    memcpy(to, from, i);
     for (; i + 64 <= n; i += 64) {
         const __m128i *in = (const __m128i *)(const void *)(from + i);
         __m128i *out = (__m128i *)(void *)(to + i);

@@ -82,6 +82,9 @@ static int open_session(const bz_job *job, void **of, bz_error *err)
     session *s = bz_alloc(1, sizeof *s);
     *s = (session){.job = job};
     set_threads(job->setting->threads);
+    /* Where dimensions are 1, the library's cache takes a channels-last tensor for a plain one and hands out
+     * the other's primitive: wrong results, with versions up to 2.6 at least. */
+    dnnl_set_primitive_cache_capacity(0);
     dnnl_status_t status = dnnl_engine_create(&s->engine, dnnl_cpu, 0);
     if (status == dnnl_success)
         status = dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags);

@@ -14,7 +14,7 @@ const size_t fuzz_header_size = 1;
 
 static void check_lowering(const bz_lowering *low)
 {
-    PROMISE((low->n > 0) + low->free + (low->why != NULL) == 1);
+    PROMISE(low->free ? !low->n : low->n || (low->why && *low->why));
     for (int a = 0; a < low->n; a++) {
         PROMISE(low->alternative[a].n > 0);
         for (int i = 0; i < low->alternative[a].n; i++) {
