@@ -112,7 +112,7 @@ static bz_bound bound(world *w)
 {
     bz_error err = {0};
     const bz_system *system;
-    bz_prices *prices;
+    bz_prices *prices = NULL;
     bz_bound b;
     bz_peaks *peaks = BZ_NEW(&w->arena, bz_peaks, 1);
     if (bz_perfdb_system(w->db, SYSTEM, &system, &err) ||
