@@ -179,6 +179,12 @@ static const char *variant_of(const bz_record *r, bz_arena *arena)
     return copy;
 }
 
+static const char *setting_of(const bz_setting *s, bz_arena *arena)
+{
+    return bz_arena_printf(arena, "%d thread%s, %s%s%s", s->threads, s->threads == 1 ? "" : "s",
+                           bz_record_cache_name(s->cache), *s->clock ? ", " : "", s->clock);
+}
+
 void bz_compare_problems(const bz_side *a, const bz_side *b, bz_arena *arena, bz_compare *out)
 {
     *out = (bz_compare){.row = BZ_NEW(arena, bz_compare_row, a->n)};
@@ -191,9 +197,7 @@ void bz_compare_problems(const bz_side *a, const bz_side *b, bz_arena *arena, bz
         }
         s = &b->item[at].record;
         bz_compare_row row = {.what = r->problem,
-                              .setting = bz_arena_printf(arena, "%d thread%s, %s", r->setting.threads,
-                                                         r->setting.threads == 1 ? "" : "s",
-                                                         bz_record_cache_name(r->setting.cache)),
+                              .setting = setting_of(&r->setting, arena),
                               .times = 1,
                               .variant_a = variant_of(r, arena),
                               .variant_b = variant_of(s, arena)};
