@@ -405,14 +405,23 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
 
 /* ---- many ----------------------------------------------------------------------------------- */
 
+/* What the hardware allows at best: for groups where the plan has them. */
+static double floor_of(const bz_bound *b)
+{
+    return b->fused.wanted ? b->fused.hardware : b->hardware;
+}
+
 void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
+    bool fused = n && a[0].bound.fused.wanted;
     bz_table_column(t, "model", BZ_LEFT);
     bz_table_column(t, "system", BZ_LEFT);
     bz_table_column(t, "batch", BZ_RIGHT);
     bz_table_column(t, "hardware", BZ_RIGHT);
+    if (fused)
+        bz_table_column(t, "fused", BZ_RIGHT);
     bz_table_column(t, "parallel", BZ_RIGHT);
     bz_table_column(t, "sequential", BZ_RIGHT);
     bz_table_column(t, "per item", BZ_RIGHT);
@@ -420,11 +429,16 @@ void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
     for (int i = 0; i < n; i++) {
         const bz_bound *b = &a[i].bound;
         double batch = b->layers->batch > 0 ? (double)b->layers->batch : 1;
-        bz_unit_text hardware, parallel, sequential, item;
+        bz_unit_text hardware, groups, parallel, sequential, item;
         bz_table_cell(t, b->model, NULL);
         bz_table_cell(t, b->system, NULL);
         bz_table_int(t, b->layers->batch);
-        bz_table_cell(t, isfinite(b->hardware) ? bz_units_time(hardware, b->hardware) : "-", NULL);
+        bz_table_cell(t, isfinite(floor_of(b)) ? bz_units_time(hardware, floor_of(b)) : "-", NULL);
+        if (fused)
+            bz_table_cell(t,
+                          bz_arena_printf(&arena, "%s%s", b->fused.unpriced ? "≥ " : "",
+                                          bz_units_time(groups, b->fused.sequential)),
+                          NULL);
         bz_table_cell(t, bz_arena_printf(&arena, "%s%s", at_least(b), bz_units_time(parallel, b->path.seconds)), NULL);
         bz_table_cell(t, bz_arena_printf(&arena, "%s%s", at_least(b), bz_units_time(sequential, b->sequential)), NULL);
         bz_table_cell(t, bz_arena_printf(&arena, "%s%s", at_least(b), bz_units_time(item, b->sequential / batch)),
