@@ -117,7 +117,8 @@ typedef struct bz_bound_layer {
 typedef struct bz_coverage_sum {
     int layers;                                       /* n */
     int free, measured, imported, modelled, unpriced; /* these add up to `layers` */
-    int noisy, floor, missing; /* marked noisy; timed by event pairs; problems without a record */
+    int noisy, floor, missing;       /* marked noisy; timed by event pairs; problems without a record */
+    int branches, loops, loops_open; /* If by their cheaper branch; loops; those of unknown length among them */
     double macs, macs_measured, macs_imported, macs_modelled, macs_unpriced;
 } bz_coverage_sum;
 
@@ -150,8 +151,9 @@ typedef struct bz_bound_fused {
 typedef struct bz_bound {
     const char *model, *system, *details; /* details: what the database knows of the system, JSON or "" */
     bz_setting setting;
-    bz_dtype dtype; /* asked for; BZ_UNDEFINED: as the model has it */
-    int benchmarks; /* run for this */
+    bz_dtype dtype;      /* asked for; BZ_UNDEFINED: as the model has it */
+    int benchmarks;      /* run for this: records made */
+    int problems, known; /* that the models need; of which the database had all. 0: nobody asked */
     const bz_layers *layers;
     const bz_dag *dag;
     const bz_peaks *peaks;

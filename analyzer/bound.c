@@ -111,7 +111,7 @@ static void add(sums *t, const sums *o, double times)
     t->above += o->above;
     c->layers += d->layers, c->free += d->free, c->measured += d->measured, c->imported += d->imported;
     c->modelled += d->modelled, c->unpriced += d->unpriced, c->noisy += d->noisy, c->floor += d->floor;
-    c->missing += d->missing;
+    c->missing += d->missing, c->branches += d->branches, c->loops += d->loops, c->loops_open += d->loops_open;
     c->macs += times * d->macs, c->macs_measured += times * d->macs_measured;
     c->macs_imported += times * d->macs_imported, c->macs_modelled += times * d->macs_modelled;
     c->macs_unpriced += times * d->macs_unpriced;
@@ -166,11 +166,17 @@ static sums sum_bodies(making *m, const bz_layer *layer, double times)
         else if (t.seconds < least.seconds)
             least = t, best = k;
     }
-    if (best < 0)
+    if (best < 0) {
+        bool loop = layer->n_bodies && (!strcmp(layer->kind, "loop") || !strcmp(layer->kind, "scan"));
+        sum.coverage.loops += loop;
+        sum.coverage.loops_open += loop && !layer->bodies[0].trips_known;
         return sum;
+    }
     m->b->n = kept; /* only the layers of the branch that counts */
     memset(m->priced, 0, (size_t)bz_plan_layers(m->in->plan, &m->items) * sizeof *m->priced);
-    return sum_graph(m, layer->bodies[best].layers, layer->bodies[best].n, times);
+    least = sum_graph(m, layer->bodies[best].layers, layer->bodies[best].n, times);
+    least.coverage.branches++;
+    return least;
 }
 
 static void sum_layer(making *m, const bz_layer *layer, double times, sums *t)

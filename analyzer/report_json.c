@@ -75,6 +75,9 @@ static void put_coverage(const bz_coverage_sum *c, bz_json *j)
     bz_json_key_int(j, "free", c->free);
     bz_json_key_int(j, "noisy", c->noisy);
     bz_json_key_int(j, "floor", c->floor);
+    bz_json_key_int(j, "branches", c->branches);
+    bz_json_key_int(j, "loops", c->loops);
+    bz_json_key_int(j, "loops_open", c->loops_open);
     bz_json_key_num(j, "macs", c->macs);
     bz_json_key_num(j, "macs_measured", c->macs_measured);
     bz_json_key_num(j, "macs_imported", c->macs_imported);
@@ -187,6 +190,8 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     bz_json_key_int(j, "threads", b->setting.threads);
     bz_json_key_str(j, "cache", bz_record_cache_name(b->setting.cache));
     bz_json_key_int(j, "benchmarks", b->benchmarks);
+    bz_json_key_int(j, "problems", b->problems);
+    bz_json_key_int(j, "problems_known", b->known);
     bz_json_key_num(j, "hardware", b->hardware);
     bz_json_key_str(j, "peaks", b->peaks->why ? NULL : b->peaks->source);
     bz_json_key_num(j, "parallel", b->path.seconds);

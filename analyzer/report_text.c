@@ -45,6 +45,21 @@ static void put_coverage(const bz_bound *b, bz_buf *out)
         bz_buf_puts(out, ", ");
     }
     bz_buf_printf(out, "%d free\n", c->free);
+    if (b->benchmarks)
+        bz_buf_printf(out, "  measured now: %d of %d problems (%.0f %% saved), %d records\n", b->problems - b->known,
+                      b->problems, 100.0 * b->known / b->problems, b->benchmarks);
+}
+
+/* What a lower bound leaves out of graphs that run inside layers. */
+static void put_bodies(const bz_coverage_sum *c, bz_buf *out)
+{
+    if (c->branches)
+        bz_buf_printf(out, "  %d If count%s the cheaper branch\n", c->branches, c->branches == 1 ? "s" : "");
+    if (c->loops)
+        bz_buf_printf(out, "  %d loop%s by trip count", c->loops, c->loops == 1 ? "" : "s");
+    if (c->loops_open)
+        bz_buf_printf(out, ", %d of them unknown: as often as --trips says, else once", c->loops_open);
+    bz_buf_puts(out, c->loops ? "\n" : "");
 }
 
 /* Grouped by kind and reason, in the order of the model. */
@@ -393,6 +408,7 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
     put_head(b, out);
     put_warnings(a, out);
     put_coverage(b, out);
+    put_bodies(&b->coverage, out);
     put_caveats(b, out);
     put_unpriced(b, out);
     put_bounds(b, out);

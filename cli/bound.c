@@ -15,7 +15,8 @@ typedef struct bound_job {
     bool no_run;
     const char *time_limit;
     bz_setting setting;
-    int benchmarks; /* run for this */
+    int benchmarks;      /* run for this: records made */
+    int problems, known; /* that the models need; of which the database had all */
     loaded_models models;
     bz_plan *plan;
     bz_perfdb *db;
@@ -61,7 +62,10 @@ static int fill(bound_job *b, const bz_list *paths, bz_error *err)
 {
     if (bz_plan_skip(b->plan, b->db, b->system, &b->setting, err))
         return -1;
+    const bz_plan_problem *problems;
     int n = bz_plan_wanted(b->plan, NULL);
+    b->problems = bz_plan_problems(b->plan, &problems);
+    b->known = b->problems - n;
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
@@ -77,8 +81,12 @@ static int analyze(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *er
 {
     if (analyses_add(&b->analyses, paths, &b->models, b->plan, &b->p, b->db, b->system, err))
         return -1;
-    for (int i = 0; i < b->analyses.n; i++)
-        b->analyses.item[i].bound.benchmarks = b->benchmarks;
+    for (int i = 0; i < b->analyses.n; i++) {
+        bz_bound *bound = &b->analyses.item[i].bound;
+        bound->benchmarks = b->benchmarks;
+        bound->problems = b->problems;
+        bound->known = b->known;
+    }
     return analyses_print(&b->analyses, &b->output, out, err);
 }
 
@@ -89,7 +97,7 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
     if (planning_setting(&b->p, &b->setting, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) ||
         planning_plan(&b->p, paths, &b->models, &b->plan, err) ||
-        bz_db_open(&bz_command_bound, b->p.db, false, false, &b->db, err) ||
+        bz_db_open(&bz_command_bound, b->p.db, b->p.system != NULL, false, &b->db, err) ||
         bz_bench_system(b->db, b->p.system, &b->system, err))
         return -1;
     return fill(b, paths, err) || analyze(b, paths, out, err) ? -1 : 0;

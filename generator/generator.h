@@ -122,7 +122,7 @@ int bz_plan_places(const bz_plan *plan, int model, const bz_plan_place **place);
 /* The planned layer that a layer of an added model became; NULL for views and constants. */
 const bz_plan_layer *bz_plan_find(const bz_plan *plan, const bz_layer *layer);
 
-/* Marks the families that the database has for this system and setting, failed ones included, as
+/* Marks the families that the database has whole for this system and setting, failed ones included, as
  * not wanted. Returns 0, or -1 with *err filled. */
 int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_error *err);
 

@@ -320,13 +320,10 @@ int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz
         bz_record *records;
         size_t n;
         rc = bz_perfdb_variants(db, system, p->text, &arena, &records, &n, err);
-        for (int f = 0; f < p->n_families && !rc; f++)
-            for (size_t k = 0; k < n; k++)
-                if (plan_same_setting(&records[k], setting) &&
-                    !strcmp(records[k].variant.backend, p->family[f].backend) &&
-                    !strcmp(records[k].variant.layout, p->family[f].layout) &&
-                    !strcmp(records[k].variant.math, p->family[f].math))
-                    p->family[f].wanted = false;
+        for (int f = 0; f < p->n_families && !rc; f++) {
+            const bz_variant family = {p->family[f].backend, "", p->family[f].layout, p->family[f].math};
+            p->family[f].wanted &= !bz_records_complete(records, n, &family, setting);
+        }
     }
     bz_arena_free(&arena);
     return rc;

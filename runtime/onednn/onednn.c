@@ -102,7 +102,7 @@ static void free_buffer(buffer *b)
         if (b->memory[i])
             dnnl_memory_destroy(b->memory[i]);
     free(b->memory);
-    free(b->data);
+    bz_unplace(b->data);
 }
 
 static void close_session(void *of)
@@ -252,7 +252,7 @@ static dnnl_status_t make_buffer(session *s, const argument *a, dnn_md md, buffe
     *b = (buffer){.seen = *a, .md = md, .size = size, .step = (size + 127) / 64 * 64};
     b->memory = bz_alloc((size_t)copies, sizeof(dnnl_memory_t));
     memset(b->memory, 0, (size_t)copies * sizeof(dnnl_memory_t));
-    b->data = aligned_alloc(4096, (b->step * (size_t)copies + 4095) / 4096 * 4096);
+    b->data = bz_place(b->step * (size_t)copies, s->n_buffers);
     if (!b->data)
         return dnnl_out_of_memory;
     /* every page is touched now, and not while somebody measures */
