@@ -60,7 +60,7 @@ static int find_systems(analyze_job *a, bz_error *err)
     char word[256];
     const char *list = a->systems ? a->systems : "";
     if (!a->systems)
-        return bz_bench_system(a->db, NULL, &a->system[a->n_systems++], err);
+        return bz_bench_system(a->db, NULL, planning_device(&a->p), &a->system[a->n_systems++], err);
     while (next_word(&list, word)) {
         if (a->n_systems == POINTS)
             return bz_fail(err, BZ_USAGE, "--system takes at most %d systems", POINTS);
