@@ -97,15 +97,16 @@ static int device_output(char *const *argv, bz_buf *out, bz_error *err)
                    (int)strcspn(text, "\n"), text);
 }
 
-int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const bz_system **system, bz_error *err)
+/* Runs benanza-bench for the line that says what the machine is, and stores it where `again`, or where the
+ * database knows nothing of the system. */
+static int identify(bz_perfdb *db, char **argv, const char *backend, bool again, const bz_system **system,
+                    bz_error *err)
 {
     char path[3100];
     bz_buf text = {0};
     bz_arena arena = {0};
     bz_line line;
-    if (given)
-        return bz_db_system(db, given, system, err);
-    char *argv[] = {path, "--system", backend ? "--backend" : NULL, (char *)backend, NULL};
+    argv[0] = path;
     int rc = bz_bench_find(path, sizeof path, err) ||
              (backend ? device_output(argv, &text, err) : bz_bench_output(argv, &text, err));
     size_t n = text.len;
@@ -115,12 +116,31 @@ int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const
     if (!rc && !line.is_system)
         rc = bz_fail(err, BZ_FAILED, "%s did not say what the machine is", path);
     rc = rc || bz_perfdb_system(db, line.system, system, err);
-    if (!rc && (!*system || !(*system)->details || !*(*system)->details || !strcmp((*system)->details, "{}")))
+    if (!rc && (again || !*system || !(*system)->details || !strcmp((*system)->details, "{}")))
         rc = bz_perfdb_put_system(db, line.system, line.details, line.date, err) ||
              bz_perfdb_system(db, line.system, system, err);
     bz_arena_free(&arena);
     bz_buf_free(&text);
     return rc ? -1 : 0;
+}
+
+int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const bz_system **system, bz_error *err)
+{
+    char *argv[] = {NULL, "--system", backend ? "--backend" : NULL, (char *)backend, NULL};
+    return given ? bz_db_system(db, given, system, err) : identify(db, argv, backend, false, system, err);
+}
+
+int bz_bench_peaks(bz_perfdb *db, int threads, const bz_system **system, bz_error *err)
+{
+    char count[24];
+    char *argv[] = {NULL, "--system", "--measure", "--threads", count, NULL};
+    if ((*system)->details && strstr((*system)->details, "\"measured\":"))
+        return 0;
+    snprintf(count, sizeof count, "%d", threads ? threads : 1);
+    bz_progress progress = bz_progress_start("peak rates of this machine", 1);
+    int rc = identify(db, argv, NULL, true, system, err);
+    bz_progress_end(&progress);
+    return rc;
 }
 
 /* ---- building ------------------------------------------------------------------------------- */

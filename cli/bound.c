@@ -35,12 +35,14 @@ static int measure(bound_job *b, bz_error *err)
 {
     const char *tmp = getenv("TMPDIR");
     char folder[3000];
-    bench_run run = {.db = b->db, .system = b->system, .setting = b->setting, .time_limit = b->time_limit};
+    bench_run run = {.db = b->db, .setting = b->setting, .time_limit = b->time_limit};
     snprintf(folder, sizeof folder, "%s/benanza-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(folder))
         return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
-    if (bz_generate(b->plan, folder, err) || bz_bench_build(folder, err))
+    if (bz_generate(b->plan, folder, err) || bz_bench_build(folder, err) ||
+        (!planning_device(&b->p) && bz_bench_peaks(b->db, b->setting.threads, &b->system, err)))
         return -1;
+    run.system = b->system;
     int rc = bz_bench_run(folder, &run, err);
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     b->benchmarks = run.records;
