@@ -1,0 +1,267 @@
+/* The cuBLAS backend: the table of ways, sessions, variants, execution. */
+#include "runtime/cublas/cublas.h"
+
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern __attribute__((visibility("default"))) const bz_backend bz_backend_module;
+
+static const way WAYS[] = {
+    {"gemm_ex", cublas_fits_gemm, cublas_enumerate_gemm, NULL, cublas_run_gemm},
+    {"gemm_strided_batched_ex", cublas_fits_strided, cublas_enumerate_gemm, NULL, cublas_run_strided},
+    {"gemm_batched_ex", cublas_fits_pointers, cublas_enumerate_gemm, cublas_prepare_pointers, cublas_run_pointers},
+    {"gemv", cublas_fits_gemv, cublas_enumerate_gemv, NULL, cublas_run_gemv},
+    {"lt", cublas_fits_lt, cublas_enumerate_lt, NULL, cublas_run_lt},
+};
+
+/* What the library takes for itself on current devices. It is given this much, so that it is counted. */
+#define HANDLE_WORKSPACE ((size_t)32 << 20)
+
+int cublas_failed(bz_error *err, const char *what, cublasStatus_t status)
+{
+    bool unsupported = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH;
+    return bz_fail(err, unsupported ? BZ_INCOMPLETE : BZ_FAILED, "%s: %s (%s)", what, cublasGetStatusString(status),
+                   cublasGetStatusName(status));
+}
+
+static void version(bz_buf *out)
+{
+    int v[3] = {0};
+    for (int i = 0; i < 3; i++) /* libraryPropertyType: major, minor, patch */
+        cublasGetProperty((libraryPropertyType)i, &v[i]);
+    bz_buf_printf(out, "cublas%d.%d.%d", v[0], v[1], v[2]);
+}
+
+/* ---- sessions ------------------------------------------------------------------------------- */
+
+static void close_session(void *of)
+{
+    session *s = of;
+    for (int i = 0; i < s->n_plans; i++)
+        cublas_lt_free(s->plans[i]);
+    for (int i = 0; i < s->n_calls; i++) {
+        for (int k = 0; k < 3; k++)
+            bz_cuda_free(s->calls[i]->pointer[k]);
+        free(s->calls[i]);
+    }
+    for (int i = 0; i < s->n_products; i++)
+        cublas_product_free(&s->product[i].p);
+    if (s->lt)
+        cublasLtDestroy(s->lt);
+    if (s->handle)
+        cublasDestroy(s->handle);
+    bz_cuda_operands_free(&s->operands);
+    bz_cuda_close(&s->cuda);
+    free(s->plans);
+    free(s->calls);
+    free(s);
+}
+
+static int open_session(const bz_job *job, void **of, bz_error *err)
+{
+    session *s = bz_alloc(1, sizeof *s);
+    *s = (session){.job = job, .operands = {.job = job}};
+    if (bz_cuda_open(&s->cuda, job->setting, err)) {
+        free(s);
+        return -1;
+    }
+    cudaDeviceGetAttribute(&s->major, cudaDevAttrComputeCapabilityMajor, s->cuda.device);
+    cublasStatus_t status = cublasCreate(&s->handle);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasLtCreate(&s->lt);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasSetStream(s->handle, s->cuda.stream);
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        close_session(s);
+        return cublas_failed(err, "opening cuBLAS", status);
+    }
+    *of = s;
+    return 0;
+}
+
+/* The workspace is shared and moves when it grows. */
+static cublasStatus_t give_workspace(session *s)
+{
+    if (s->workspace == s->cuda.workspace && s->workspace_size == s->cuda.workspace_size)
+        return CUBLAS_STATUS_SUCCESS;
+    s->workspace = s->cuda.workspace;
+    s->workspace_size = s->cuda.workspace_size;
+    return cublasSetWorkspace(s->handle, s->workspace, s->workspace_size);
+}
+
+/* ---- variants ------------------------------------------------------------------------------- */
+
+call *cublas_offer(const way *w, session *s, const product *p, const types *t, const char *layout, const char *math,
+                   const char *algorithm, bool chosen, bz_variant_list *list)
+{
+    if (s->n_calls == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 32;
+        s->calls = bz_realloc(s->calls, (size_t)s->cap, sizeof(call *));
+    }
+    call *c = s->calls[s->n_calls] = bz_alloc(1, sizeof *c);
+    *c = (call){.way = w, .s = s, .p = p, .t = t, .algorithm = CUBLAS_GEMM_DEFAULT};
+    c->alpha = cublas_scalar(t->scale, bz_problem_scale(s->job->problem));
+    c->beta = cublas_scalar(t->scale, p->other.operand >= 0);
+    if (w->execute != cublas_run_lt)
+        c->workspace = s->cuda.workspace_limit < HANDLE_WORKSPACE ? s->cuda.workspace_limit : HANDLE_WORKSPACE;
+    bz_variant *v = bz_variant_add(list, &bz_backend_module, s, layout, math);
+    v->index = s->n_calls++;
+    v->chosen = chosen;
+    snprintf(v->algorithm, sizeof v->algorithm, "%s", algorithm);
+    return c;
+}
+
+/* The problem in a layout as a product; the same for all math modes. */
+static const product *find_product(session *s, const char *layout, bool folded, bz_error *why)
+{
+    for (int i = 0; i < s->n_products; i++)
+        if (!strcmp(s->product[i].layout, layout) && s->product[i].p.folded == folded)
+            return &s->product[i].p;
+    if (s->n_products == CUBLAS_MOST_PRODUCTS ||
+        cublas_describe(s->job->problem, s->job->operand, s->job->n_operands, !strcmp(layout, "packed"), folded,
+                        &s->product[s->n_products].p, why))
+        return NULL;
+    snprintf(s->product[s->n_products].layout, sizeof s->product->layout, "%s", layout);
+    return &s->product[s->n_products++].p;
+}
+
+static int enumerate(void *of, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
+{
+    session *s = of;
+    const bz_problem *problem = s->job->problem;
+    cublasLtEpilogue_t epilogue;
+    bool other;
+    int before = list->n;
+    if (strcmp(layout, "plain") != 0 && strcmp(layout, "packed") != 0)
+        return bz_fail(why, BZ_INCOMPLETE, "cuBLAS takes matrices as they lie (layouts plain and packed)");
+    if (!cublas_epilogue(problem, &epilogue, &other))
+        return bz_fail(why, BZ_INCOMPLETE, "cuBLASLt has no epilogue that computes these post-operations");
+    if (!cublas_types(problem, math, NULL))
+        return bz_fail(why, BZ_INCOMPLETE, "cuBLAS has no product of these types in math mode %s", math);
+    for (int folded = 0; folded < 2; folded++) {
+        const product *p = find_product(s, layout, folded, folded ? NULL : why);
+        for (const types *t = NULL; p && (t = cublas_types(problem, math, t));)
+            for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS; i++)
+                if (WAYS[i].fits(p, t))
+                    WAYS[i].enumerate(&WAYS[i], s, p, t, layout, math, list);
+    }
+    if (list->n == before && !why->code)
+        bz_fail(why, BZ_INCOMPLETE, "cuBLAS has no call for this product");
+    return list->n > before ? 0 : -1;
+}
+
+int cublas_upload(session *s, matrix *m, bz_error *err)
+{
+    return m->operand < 0 ? 0 : bz_cuda_operand_get(&s->operands, m->operand, &m->layout, &m->data, err);
+}
+
+static int upload_all(session *s, product *p, bz_error *err)
+{
+    matrix *const all[] = {&p->left, &p->right, &p->other, &p->bias, &p->result};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (cublas_upload(s, all[i], err))
+            return -1;
+    return 0;
+}
+
+static cublasStatus_t run(call *c)
+{
+    cublasStatus_t status = give_workspace(c->s);
+    return status == CUBLAS_STATUS_SUCCESS ? c->way->execute(c) : status;
+}
+
+/* One call is made here: only running tells what the library supports. */
+static int prepare(bz_variant *v, bz_error *err)
+{
+    session *s = v->session;
+    call *c = s->calls[v->index];
+    if (c->refused)
+        return cublas_failed(err, "asking for algorithms", c->refused);
+    if (upload_all(s, (product *)c->p, err) || (c->way->prepare && c->way->prepare(c, err)) ||
+        bz_cuda_workspace(&s->cuda, c->workspace, err))
+        return -1;
+    cublasStatus_t status = run(c);
+    if (status != CUBLAS_STATUS_SUCCESS)
+        return cublas_failed(err, "the first call", status);
+    if (bz_cuda_wait(&s->cuda))
+        return bz_fail(err, BZ_FAILED, "the device failed in the first call");
+    v->workspace = (double)c->workspace;
+    v->timing = bz_cuda_timing(&s->cuda);
+    v->state = c;
+    return 0;
+}
+
+static int run_call(void *context)
+{
+    return run(context) == CUBLAS_STATUS_SUCCESS ? 0 : -1;
+}
+
+static int execute(bz_variant *v, int copy)
+{
+    (void)copy; /* one copy: cold means that the device's cache is flushed */
+    return run_call(v->state);
+}
+
+static int wait_for_all(bz_variant *v)
+{
+    session *s = v->session;
+    return bz_cuda_wait(&s->cuda);
+}
+
+static int measure(bz_variant *v, int64_t n, int first_copy, double *seconds)
+{
+    session *s = v->session;
+    (void)first_copy;
+    int result = bz_cuda_measure(&s->cuda, run_call, v->state, n, seconds);
+    v->timing = bz_cuda_timing(&s->cuda);
+    return result;
+}
+
+static bool throttled(void *of)
+{
+    session *s = of;
+    bool seen = s->cuda.throttled;
+    s->cuda.throttled = false;
+    return seen;
+}
+
+static int poison(bz_variant *v)
+{
+    session *s = v->session;
+    const matrix *y = &((call *)v->state)->p->result;
+    return bz_cuda_operand_poison(&s->cuda, &y->layout, y->data);
+}
+
+static int read_result(bz_variant *v, float *values, bz_error *err)
+{
+    session *s = v->session;
+    const matrix *y = &((call *)v->state)->p->result;
+    return bz_cuda_operand_read(&s->cuda, &s->job->operand[y->operand], &y->layout, y->data, values, err);
+}
+
+static void release(bz_variant *v)
+{
+    v->state = NULL; /* operands and descriptors are the session's */
+}
+
+const bz_backend bz_backend_module = {
+    .name = "cublas",
+    .timing = "device",
+    .smallest = "gemm m=1 n=1 k=1 dtype=f32",
+    .version = version,
+    .open = open_session,
+    .enumerate = enumerate,
+    .prepare = prepare,
+    .execute = execute,
+    .wait = wait_for_all,
+    .measure = measure,
+    .throttled = throttled,
+    .device = bz_cuda_identify,
+    .poison = poison,
+    .read = read_result,
+    .release = release,
+    .close = close_session,
+};

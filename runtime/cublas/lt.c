@@ -1,0 +1,192 @@
+/* cublasLtMatmul: every algorithm that the library's heuristic names, and what it does to the result on the way. */
+#include "runtime/cublas/cublas.h"
+
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRY(call_)                                                                                                     \
+    do {                                                                                                               \
+        cublasStatus_t status_ = (call_);                                                                              \
+        if (status_ != CUBLAS_STATUS_SUCCESS)                                                                          \
+            return status_;                                                                                            \
+    } while (0)
+
+bool cublas_fits_lt(const product *p, const types *t)
+{
+    (void)t; /* what it cannot do of these, it says itself */
+    return p->strided;
+}
+
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+static cublasStatus_t set_op(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t what, bool trans)
+{
+    cublasOperation_t op = trans ? CUBLAS_OP_T : CUBLAS_OP_N;
+    return cublasLtMatmulDescSetAttribute(desc, what, &op, sizeof op);
+}
+
+static cublasStatus_t make_desc(lt_plan *plan, const product *p, const types *t, cublasLtEpilogue_t epilogue,
+                                const void *bias)
+{
+    TRY(cublasLtMatmulDescCreate(&plan->desc, t->compute, t->scale));
+    TRY(set_op(plan->desc, CUBLASLT_MATMUL_DESC_TRANSA, p->left.trans));
+    TRY(set_op(plan->desc, CUBLASLT_MATMUL_DESC_TRANSB, p->right.trans));
+    TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    if (p->bias.operand < 0)
+        return CUBLAS_STATUS_SUCCESS;
+    /* the heuristic looks at the pointer's alignment */
+    TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
+    return cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &t->result,
+                                          sizeof t->result);
+}
+
+/* op(m) is rows × columns; the layout is that of m as it lies. */
+static cublasStatus_t make_layout(cublasLtMatrixLayout_t *out, const product *p, const matrix *m, cudaDataType_t type,
+                                  int64_t rows, int64_t columns)
+{
+    int32_t batch = (int32_t)p->batch;
+    int64_t step = m->step;
+    TRY(cublasLtMatrixLayoutCreate(out, type, (uint64_t)(m->trans ? columns : rows),
+                                   (uint64_t)(m->trans ? rows : columns), m->ld));
+    if (batch == 1)
+        return CUBLAS_STATUS_SUCCESS;
+    TRY(cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
+    return cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step);
+}
+
+static cublasStatus_t make_plan(lt_plan *plan, const product *p, const types *t, cublasLtEpilogue_t epilogue,
+                                const void *bias)
+{
+    TRY(make_desc(plan, p, t, epilogue, bias));
+    TRY(make_layout(&plan->left, p, &p->left, t->left, p->rows, p->depth));
+    TRY(make_layout(&plan->right, p, &p->right, t->right, p->depth, p->columns));
+    if (p->other.operand >= 0)
+        TRY(make_layout(&plan->other, p, &p->other, t->result, p->rows, p->columns));
+    return make_layout(&plan->result, p, &p->result, t->result, p->rows, p->columns);
+}
+
+lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, const void *bias,
+                        cublasStatus_t *status)
+{
+    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    bool other;
+    lt_plan *plan = bz_alloc(1, sizeof *plan);
+    *plan = (lt_plan){0};
+    *status = cublas_epilogue(problem, &epilogue, &other) ? make_plan(plan, p, t, epilogue, bias)
+                                                          : CUBLAS_STATUS_NOT_SUPPORTED;
+    if (*status == CUBLAS_STATUS_SUCCESS)
+        return plan;
+    cublas_lt_free(plan);
+    return NULL;
+}
+
+void cublas_lt_free(lt_plan *plan)
+{
+    cublasLtMatrixLayout_t layouts[] = {plan->left, plan->right, plan->other, plan->result};
+    for (int i = 0; i < 4; i++)
+        if (layouts[i])
+            cublasLtMatrixLayoutDestroy(layouts[i]);
+    if (plan->desc)
+        cublasLtMatmulDescDestroy(plan->desc);
+    free(plan);
+}
+
+/* ---- algorithms ----------------------------------------------------------------------------- */
+
+static cublasStatus_t ask(session *s, lt_plan *plan)
+{
+    cublasLtMatmulPreference_t preference;
+    size_t limit = s->cuda.workspace_limit;
+    cublasLtMatrixLayout_t added = plan->other ? plan->other : plan->result;
+    TRY(cublasLtMatmulPreferenceCreate(&preference));
+    cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                                 &limit, sizeof limit);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasLtMatmulAlgoGetHeuristic(s->lt, plan->desc, plan->left, plan->right, added, plan->result,
+                                                preference, CUBLAS_MOST_ALGORITHMS, plan->algorithm, &plan->n);
+    cublasLtMatmulPreferenceDestroy(preference);
+    return status == CUBLAS_STATUS_SUCCESS && !plan->n ? CUBLAS_STATUS_NOT_SUPPORTED : status;
+}
+
+/* An algorithm is its configuration: numbers of the library's own lists. What is 0 is left out. */
+static void name_algorithm(const cublasLtMatmulAlgo_t *algorithm, char *out, size_t size)
+{
+    static const struct {
+        cublasLtMatmulAlgoConfigAttributes_t what;
+        const char *name;
+        size_t size;
+    } PARTS[] = {
+        {CUBLASLT_ALGO_CONFIG_TILE_ID, "tile", 4},          {CUBLASLT_ALGO_CONFIG_STAGES_ID, "stages", 4},
+        {CUBLASLT_ALGO_CONFIG_SPLITK_NUM, "splitk", 4},     {CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, "reduction", 4},
+        {CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, "swizzle", 4}, {CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, "custom", 4},
+        {CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, "inner", 2},  {CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, "cluster", 2},
+    };
+    int32_t id = -1;
+    size_t written, n;
+    cublasLtMatmulAlgoConfigGetAttribute(algorithm, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof id, &written);
+    n = (size_t)snprintf(out, size, ":algo=%d", id);
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS && n < size; i++) {
+        uint16_t small = 0;
+        uint32_t v = 0;
+        void *to = PARTS[i].size == 2 ? (void *)&small : (void *)&v;
+        if (cublasLtMatmulAlgoConfigGetAttribute(algorithm, PARTS[i].what, to, PARTS[i].size, &written) !=
+            CUBLAS_STATUS_SUCCESS)
+            continue;
+        if (v + small)
+            n += (size_t)snprintf(out + n, size - n, ",%s=%u", PARTS[i].name, v + small);
+    }
+}
+
+static void keep(session *s, lt_plan *plan)
+{
+    if (s->n_plans == s->plan_cap) {
+        s->plan_cap = s->plan_cap ? 2 * s->plan_cap : 8;
+        s->plans = bz_realloc(s->plans, (size_t)s->plan_cap, sizeof *s->plans);
+    }
+    s->plans[s->n_plans++] = plan;
+}
+
+/* Where the library refuses, one variant is left to say so. */
+void cublas_enumerate_lt(const way *w, session *s, const product *p, const types *t, const char *layout,
+                         const char *math, bz_variant_list *list)
+{
+    char base[64], name[160];
+    cublasStatus_t status = CUBLAS_STATUS_ALLOC_FAILED;
+    lt_plan *plan = NULL;
+    matrix bias = p->bias; /* the same memory as the variant will get */
+    if (!cublas_upload(s, &bias, NULL))
+        plan = cublas_lt_plan(s->job->problem, p, t, bias.data, &status);
+    if (plan) {
+        keep(s, plan);
+        status = ask(s, plan);
+    }
+    snprintf(base, sizeof base, "%s%s%s", w->name, p->folded ? "+folded" : "", t->suffix);
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        cublas_offer(w, s, p, t, layout, math, base, true, list)->refused = status;
+        return;
+    }
+    for (int i = 0; i < plan->n; i++) {
+        if (plan->algorithm[i].state != CUBLAS_STATUS_SUCCESS)
+            continue;
+        size_t n = (size_t)snprintf(name, sizeof name, "%s", base);
+        name_algorithm(&plan->algorithm[i].algo, name + n, sizeof name - n);
+        call *c = cublas_offer(w, s, p, t, layout, math, name, !i && !t->suffix[0], list);
+        c->lt = plan;
+        c->index = i;
+        c->workspace = plan->algorithm[i].workspaceSize;
+    }
+}
+
+cublasStatus_t cublas_run_lt(call *c)
+{
+    const product *p = c->p;
+    const lt_plan *plan = c->lt;
+    bool adds = p->other.operand >= 0;
+    return cublasLtMatmul(c->s->lt, plan->desc, &c->alpha, p->left.data, plan->left, p->right.data, plan->right,
+                          &c->beta, adds ? p->other.data : p->result.data, adds ? plan->other : plan->result,
+                          p->result.data, plan->result, &plan->algorithm[c->index].algo, c->s->cuda.workspace,
+                          c->workspace, c->s->cuda.stream);
+}
