@@ -18,7 +18,7 @@ typedef struct planning {
         {"dtype", BZ_OPTION_TEXT, &(p).dtype, "TYPE",                                                                  \
          "type of floating-point layers: f32, bf16, f16, s8 (as the model has it)"},                                   \
         {"backend", BZ_OPTION_LIST, &(p).backends, "NAME",                                                             \
-         "only this backend: onednn, cblas, memory; on a GPU cudnn; may be repeated"},                                 \
+         "only this backend: onednn, cblas, memory; on a GPU cudnn, cublas; may be repeated"},                         \
         {"layout", BZ_OPTION_LIST, &(p).layouts, "NAME",                                                               \
          "only this layout: plain, packed, nhwc, any; may be repeated"},                                               \
         {"math", BZ_OPTION_LIST, &(p).maths, "MODE",                                                                   \

@@ -47,6 +47,9 @@ static const struct {
     {" conv deconv ", "cudnn", "plain nhwc", "tf32 f16", true},
     {" pool batchnorm softmax logsoftmax lrn activation binary reduce concat ", "cudnn", "plain nhwc", "", true},
     {" transpose reorder copy ", "cudnn", "plain", "", true},
+    {" gemm matmul ", "cudnn", "plain", "tf32 f16", true},
+    {" layernorm ", "cudnn", "plain", "", true},
+    {" gemm matmul gemv ", "cublas", "plain packed", "tf32 f16", true},
     {" lstm gru rnn ", "cudnn", "plain", "tf32 f16", true},
 };
 

@@ -82,14 +82,15 @@ static int open_session(const bz_job *job, void **of, bz_error *err)
     return 0;
 }
 
-/* The workspace is shared and moves when it grows. */
+/* The workspace is shared and moves when it grows; the handle gets as much of it as it was counted for. */
 static cublasStatus_t give_workspace(session *s)
 {
-    if (s->workspace == s->cuda.workspace && s->workspace_size == s->cuda.workspace_size)
+    size_t size = s->cuda.workspace_size < HANDLE_WORKSPACE ? s->cuda.workspace_size : HANDLE_WORKSPACE;
+    if (s->workspace == s->cuda.workspace && s->workspace_size == size)
         return CUBLAS_STATUS_SUCCESS;
     s->workspace = s->cuda.workspace;
-    s->workspace_size = s->cuda.workspace_size;
-    return cublasSetWorkspace(s->handle, s->workspace, s->workspace_size);
+    s->workspace_size = size;
+    return cublasSetWorkspace(s->handle, s->workspace, size);
 }
 
 /* ---- variants ------------------------------------------------------------------------------- */
@@ -169,7 +170,7 @@ static int upload_all(session *s, product *p, bz_error *err)
 
 static cublasStatus_t run(call *c)
 {
-    cublasStatus_t status = give_workspace(c->s);
+    cublasStatus_t status = c->lt ? CUBLAS_STATUS_SUCCESS : give_workspace(c->s);
     return status == CUBLAS_STATUS_SUCCESS ? c->way->execute(c) : status;
 }
 

@@ -75,8 +75,8 @@ out:
 
 static bool same_layout(const bz_cuda_layout *a, const bz_cuda_layout *b)
 {
-    return a->dtype == b->dtype && a->offset == b->offset && a->elements == b->elements &&
-           !memcmp(&a->fill, &b->fill, sizeof a->fill) && !memcmp(a->stride, b->stride, sizeof a->stride);
+    return a->dtype == b->dtype && a->offset == b->offset && a->elements == b->elements && a->fill == b->fill &&
+           !memcmp(a->stride, b->stride, sizeof a->stride);
 }
 
 int bz_cuda_operand_get(bz_cuda_operands *set, int operand, const bz_cuda_layout *layout, void **data, bz_error *err)

@@ -30,6 +30,12 @@ const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_LSTM, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
     {BZ_PROBLEM_GRU, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
     {BZ_PROBLEM_RNN, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
+    {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_GEMM, NULL, cudnn_describe_product_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_MATMUL, NULL, cudnn_describe_product_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_LAYERNORM, NULL, cudnn_describe_layernorm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_ACTIVATION, NULL, cudnn_describe_elementwise_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_BINARY, NULL, cudnn_describe_elementwise_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {.kind = BZ_PROBLEM_NONE},
 };
 /* clang-format on */
@@ -156,7 +162,7 @@ static int upload_all(session *s, call *c, bz_error *err)
 static void close_session(void *of)
 {
     session *s = of;
-    for (int i = 0; i < s->n_calls; i++)
+    for (int i = s->n_calls; i--;) /* the first of a row has what the others refer to */
         bz_cudnn_free(s->calls[i]);
     if (s->handle)
         cudnnDestroy(s->handle);
@@ -209,6 +215,7 @@ static void enumerate_kind(session *s, const cudnn_kind *kind, const char *layou
         if (!text || (i && !(c = new_call(s, kind, layout, math, why))))
             return;
         c->algorithm = i;
+        c->first = first;
         bz_variant *v = bz_variant_add(list, &bz_backend_module, s, layout, math);
         v->index = s->n_calls - 1;
         v->chosen = i == chosen;
@@ -228,6 +235,8 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
         }
     if (!known)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no call for a %s", bz_problem_kind_name(s->job->problem->kind));
+    if (list->n == before && !why->code)
+        bz_fail(why, BZ_INCOMPLETE, "cuDNN proposes no engine for it");
     return list->n > before ? 0 : -1;
 }
 

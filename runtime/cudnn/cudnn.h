@@ -19,7 +19,7 @@
 
 #include <cudnn.h>
 
-enum { CUDNN_MAX_RANK = 8, MAX_CALLS = 256 };
+enum { CUDNN_MAX_RANK = 8, MAX_CALLS = 512 };
 
 /* An operand and how it lies in memory. */
 typedef struct tensor {
@@ -64,6 +64,8 @@ typedef struct call {
     cudnnReduceTensorDescriptor_t reduce;
     struct rnn_call *rnn;
     struct graph_call *graph;
+    struct call *first; /* of the variants of one row: it has what was found out for all */
+    void *packed_for;   /* graph: the workspace that the last call was packed with */
     scalar one, zero, minus, factor;
     size_t workspace;
 } call;
@@ -178,5 +180,15 @@ const char *cudnn_rnn_algorithm(const call *c, int i, char *out, size_t size);
 int cudnn_prepare_rnn(call *c, session *s, bz_error *err);
 cudnnStatus_t cudnn_run_rnn(call *c);
 void cudnn_release_rnn(call *c);
+
+int cudnn_describe_conv_graph(call *c, bz_error *why);
+int cudnn_describe_product_graph(call *c, bz_error *why);
+int cudnn_describe_layernorm_graph(call *c, bz_error *why);
+int cudnn_describe_elementwise_graph(call *c, bz_error *why);
+const char *cudnn_graph_algorithm(const call *c, int i, char *out, size_t size);
+int cudnn_graph_choice(call *c);
+int cudnn_prepare_graph(call *c, session *s, bz_error *err);
+cudnnStatus_t cudnn_run_graph(call *c);
+void cudnn_release_graph(call *c);
 
 #endif

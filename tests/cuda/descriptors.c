@@ -115,6 +115,27 @@ static int check_pool(const call *c, const bz_operand *y, const char *text)
     return same_dims(y, dim, n, text);
 }
 
+/* The library accepts every tensor and every operation of the problem's graph: shapes are checked then. */
+static int check_graph(const bz_problem *p, const char *layout)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    bz_error why = {0};
+    const cudnn_kind *kind = bz_cudnn_kinds;
+    while (kind->kind && (kind->kind != p->kind || kind->release != cudnn_release_graph))
+        kind++;
+    call *c = kind->kind ? bz_cudnn_describe(kind, p, operand, bz_problem_operands(p, operand), layout, "default", &why)
+                         : NULL;
+    if (!c) {
+        bz_buf text = {0};
+        bz_problem_print(p, &text);
+        printf("%s: %s\n", bz_buf_text(&text), why.text);
+        bz_buf_free(&text);
+        return 1;
+    }
+    bz_cudnn_free(c);
+    return 0;
+}
+
 /* One problem in one layout. `expected`: what the log must say of it is appended. */
 static int check(const bz_problem *given, bool f16, bz_buf *expected)
 {
@@ -143,8 +164,36 @@ static int check(const bz_problem *given, bool f16, bz_buf *expected)
     }
     if (c)
         bz_cudnn_free(c);
+    if (p.kind == BZ_PROBLEM_CONV)
+        good &= !check_graph(&p, f16 ? "nhwc" : "plain");
     bz_buf_free(&text);
     return !good;
+}
+
+/* Graphs of all kinds, and of what may follow a convolution or a product. */
+static int check_graphs(void)
+{
+    static const char *const PROBLEMS[] = {
+        "conv x=1x4x8x8 w=8x4x3x3 pad=1x1x1x1 post=bias,relu dtype=f16",
+        "conv x=1x4x8x8 w=4x4x3x3 pad=1x1x1x1 post=bias,add,clip:0:6 dtype=f32",
+        "conv x=1x4x8x8 w=4x4x3x3 pad=0x0x1x1 stride=2x2 post=leaky,mul dtype=bf16",
+        "gemm m=4 n=6 k=8 transa=1 transb=1 post=bias,gelu_erf dtype=f16",
+        "gemm m=4 n=6 k=8 batch=3 dtype=f32",
+        "matmul a=5x6 b=6x7 post=bias,gelu_tanh dtype=bf16",
+        "matmul a=2x3x4x5 b=2x1x5x6 dtype=f16",
+        "layernorm x=2x3x8 axis=2 dtype=f16",
+        "layernorm x=2x3x8 axis=1 dtype=f32",
+        "activation fn=gelu_tanh x=4x64 dtype=f32",
+        "activation fn=elu alpha=0.5 x=1x4x8x8 dtype=f16",
+        "binary fn=div a=2x3x4 b=1x3x1 dtype=f32",
+    };
+    int bad = 0;
+    for (size_t i = 0; i < sizeof PROBLEMS / sizeof *PROBLEMS; i++) {
+        bz_problem p;
+        bz_error err = {0};
+        bad += bz_problem_parse(PROBLEMS[i], &p, &err) || check_graph(&p, "plain");
+    }
+    return bad;
 }
 
 /* Problems are lines of text here: what knows models and what knows backends do not go into one file. */
@@ -218,7 +267,7 @@ int main(int argc, char **argv)
     int status = 1, convs = 0, pools = 0;
     bz_buf expected = {0}, log = {0};
     if (argc > 2 && !strcmp(argv[1], "--child")) { /* --child EXPECTED MODEL... */
-        int bad = check_models(argv + 3, argc - 3, &expected, &convs, &pools);
+        int bad = check_models(argv + 3, argc - 3, &expected, &convs, &pools) + check_graphs();
         FILE *f = fopen(argv[2], "w");
         if (!f || fwrite(expected.data, 1, expected.len, f) != expected.len || fclose(f))
             bad++;

@@ -11,6 +11,7 @@
 #include "runtime/values.h"
 #include "tests/standin/record.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +47,23 @@ static bz_variant *find(bz_variant_list *list, const char *algorithm)
     return NULL;
 }
 
-static void run_variant(const bz_backend *b, bz_variant *v, const bz_operand *y)
+/* All elements of a result that was computed. */
+static void check(const bz_job *job, const bz_variant *v, const float *values)
 {
+    const bz_operand *y = &job->operand[job->n_operands - 1];
+    bz_reference r = bz_reference_of(job->problem, job->n_operands, job->operand, job->value);
+    int wrong = 0;
+    for (int64_t i = 0; i < y->count; i++) {
+        bz_expected e = bz_reference_at(&r, i);
+        wrong += !(fabs((double)values[i] - e.value) <= bz_tolerance(job->problem, e, v->math));
+    }
+    standin_record("-- %d elements of the result are wrong", wrong);
+    bz_reference_free(&r);
+}
+
+static void run_variant(const bz_backend *b, bz_variant *v, const bz_job *job)
+{
+    const bz_operand *y = &job->operand[job->n_operands - 1];
     bz_error err = {0};
     double seconds = 0;
     standin_record("-- prepare %s", v->algorithm);
@@ -60,6 +76,8 @@ static void run_variant(const bz_backend *b, bz_variant *v, const bz_operand *y)
     float *values = malloc((size_t)y->count * sizeof *values);
     if (b->poison(v) || b->execute(v, 0) || b->wait(v) || b->read(v, values, &err))
         standin_record("-- failed: %s", err.text);
+    else if (standin_computed)
+        check(job, v, values);
     free(values);
     standin_record("-- measure 2");
     if (b->measure(v, 2, 0, &seconds))
@@ -105,7 +123,7 @@ static void run_problem(const bz_problem *p, const char *layout, const char *mat
         }
         bz_buf_free(&all);
         if (v)
-            run_variant(b, v, &operand[job.n_operands - 1]);
+            run_variant(b, v, &job);
         else if (!bad)
             standin_record("-- there is no variant %s", algorithm);
         standin_record("-- close");
@@ -145,7 +163,7 @@ static int compare(const char *folder, const char *name, bool update)
 int main(int argc, char **argv)
 {
     bool update = argc > 3 && !strcmp(argv[3], "--update");
-    char line[4096], name[64], layout[16], math[16], cache[16], algorithm[64];
+    char line[4096], name[64], layout[16], math[16], cache[16], algorithm[128];
     int n = 0, bad = 0, at = 0;
     FILE *cases = argc > 2 ? fopen(argv[1], "r") : NULL;
     if (!cases)
@@ -156,12 +174,15 @@ int main(int argc, char **argv)
         line[strcspn(line, "\n")] = 0;
         if (!line[0] || line[0] == '#')
             continue;
-        if (sscanf(line, "%63s %15s %15s %15s %63s %n", name, layout, math, cache, algorithm, &at) != 5 ||
+        if (sscanf(line, "%63s %15s %15s %15s %127s %n", name, layout, math, cache, algorithm, &at) != 5 ||
             bz_problem_parse(line + at, &p, &err)) {
             printf("%s: %s\n", line, err.text);
             bad++;
             continue;
         }
+        bool spaced = !strncmp(algorithm, "graph", 5) || !strncmp(algorithm, "lt_", 3);
+        for (char *c = algorithm; spaced && (c = strchr(c, '_'));)
+            *c = ' ';
         standin_reset();
         standin_record("-- %s", line + at);
         run_problem(&p, layout, math, !strcmp(cache, "cold"), algorithm);

@@ -1,4 +1,5 @@
-/* Stand-ins for the CUDA runtime and for cuDNN: they compute nothing. Each call becomes a line of text with
+/* Stand-ins for the CUDA runtime and for cuDNN: they compute nothing, but for
+ * plain products of matrices. Each call becomes a line of text with
  * all that the caller said, so that a test can compare the sequence and every field with what is expected.
  * Memory is real, in the host; descriptors and pointers are named in the order in which they appear. */
 #ifndef BZ_STANDIN_RECORD_H
@@ -6,11 +7,14 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 extern bz_buf standin_text; /* the calls so far */
 extern int standin_silent;  /* above 0: calls are not recorded */
+
+extern bool standin_computed; /* the last call computed what it should: the result can be checked */
 
 void standin_reset(void); /* forgets text and names */
 void standin_record(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,0 +1,47 @@
+/* The graph interface: what a graph is made of. Private to this folder. */
+#ifndef BZ_CUDNN_GRAPH_H
+#define BZ_CUDNN_GRAPH_H
+
+#include "runtime/cudnn/cudnn.h"
+
+enum { GRAPH_TENSORS = 20, GRAPH_OPS = 10, GRAPH_CONFIGS = 128 };
+
+/* An edge of the graph. Its number is its identity in the library's eyes. */
+typedef struct graph_tensor {
+    cudnnBackendDescriptor_t desc;
+    tensor memory; /* operand -1: it passes from one operation to the next, or is a number */
+    bool number;   /* the one in the graph: epsilon */
+} graph_tensor;
+
+/* An engine configuration that the library proposed. */
+typedef struct graph_config {
+    cudnnBackendDescriptor_t desc;
+    char name[140];
+} graph_config;
+
+struct graph_call {
+    graph_tensor tensor[GRAPH_TENSORS];
+    cudnnBackendDescriptor_t op[GRAPH_OPS], part[GRAPH_OPS]; /* part: what operations have in themselves */
+    int n_tensors, n_ops, n_parts;
+    int y; /* the tensor that is the result */
+    float epsilon;
+    cudnnBackendDescriptor_t graph;
+    graph_config config[GRAPH_CONFIGS]; /* of the first call of a row; the others refer to it */
+    int n_configs;
+    bool asked;
+    int chosen; /* the first that mode A proposes; -1 where it is not allowed here */
+    cudnnBackendDescriptor_t plan, pack;
+};
+
+/* Adds a tensor; *out is its number. `operand` -1: one between operations, in f32. */
+cudnnStatus_t graph_tensor_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
+                               const int64_t *stride, int *out);
+cudnnStatus_t graph_number_add(call *c, int rank, int *out);
+
+/* A function of one tensor or of two (b -1: of one) into y. CUDNN_STATUS_NOT_SUPPORTED where the library has none. */
+cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y);
+cudnnStatus_t graph_conv_add(call *c, int x, int w, int y);
+cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y);
+cudnnStatus_t graph_layernorm_add(call *c, int x, int scale, int shift, int epsilon, int y);
+
+#endif

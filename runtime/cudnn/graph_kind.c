@@ -1,0 +1,214 @@
+/* Which graph a problem is. */
+#include "runtime/cudnn/graph.h"
+
+#include "base/arena.h"
+
+#include <string.h>
+
+static int begin(call *c, bz_error *why)
+{
+    bz_dtype t = c->problem->dtype;
+    if ((t != BZ_F32 && t != BZ_F16 && t != BZ_BF16) || c->problem->dtype_w != t || c->problem->dtype_y != t)
+        return bz_fail(why, BZ_INCOMPLETE, "graphs are built here for f32, f16 and bf16, one type for all");
+    c->graph = bz_alloc(1, sizeof *c->graph);
+    *c->graph = (struct graph_call){.epsilon = 1e-5f};
+    return 0;
+}
+
+static int finish(const call *c, cudnnStatus_t status, bz_error *why)
+{
+    (void)c;
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "building the graph", status);
+}
+
+/* An operand as it lies, with ones behind up to the least rank, or in front for products. */
+static cudnnStatus_t add_operand(call *c, int operand, int least, bool in_front, int *out)
+{
+    const bz_operand *o = &c->operand[operand];
+    tensor t = cudnn_tensor(c, operand);
+    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
+    int more = o->rank < least ? least - o->rank : 0, at = in_front ? more : 0;
+    for (int i = 0; i < o->rank + more; i++) {
+        bool own = i >= at && i < at + o->rank;
+        dim[i] = own ? o->dim[i - at] : 1;
+        stride[i] = own ? t.layout.stride[i - at] : in_front ? o->count : 1;
+    }
+    return graph_tensor_add(c, operand, &t.layout, o->rank + more, dim, stride, out);
+}
+
+/* A tensor between two operations: as the result lies. */
+static cudnnStatus_t add_between(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
+{
+    return graph_tensor_add(c, -1, NULL, rank, dim, stride, out);
+}
+
+/* Where the result lies, for what has its shape. */
+typedef struct shape {
+    int rank;
+    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
+} shape;
+
+static shape shape_of_result(const call *c, int least, bool in_front)
+{
+    const bz_operand *y = &c->operand[c->n_operands - 1];
+    tensor t = cudnn_tensor(c, c->n_operands - 1);
+    shape s = {.rank = y->rank < least ? least : y->rank};
+    int more = s.rank - y->rank, at = in_front ? more : 0;
+    for (int i = 0; i < s.rank; i++) {
+        bool own = i >= at && i < at + y->rank;
+        s.dim[i] = own ? y->dim[i - at] : 1;
+        s.stride[i] = own ? t.layout.stride[i - at] : in_front ? y->count : 1;
+    }
+    return s;
+}
+
+/* The bias lies along one dimension of the result, and is of its type. */
+static cudnnStatus_t add_bias(call *c, const shape *s, int channel, int *out)
+{
+    int operand = cudnn_find(c, BZ_ROLE_BIAS);
+    bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
+    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
+    layout.dtype = c->problem->dtype_y;
+    for (int i = 0; i < s->rank; i++) {
+        dim[i] = i == channel ? s->dim[i] : 1;
+        stride[i] = i < channel ? s->dim[channel] : 1;
+    }
+    return graph_tensor_add(c, operand, &layout, s->rank, dim, stride, out);
+}
+
+/* Number of the operand that the i-th post-operation takes. */
+static int other_of(const call *c, int i)
+{
+    for (int k = 0; k < c->n_operands; k++)
+        if (c->operand[k].role == BZ_ROLE_OTHER && c->operand[k].post == i)
+            return k;
+    return -1;
+}
+
+/* Post-operations behind the tensor `from`; the last one writes the result. */
+static cudnnStatus_t add_posts(call *c, const shape *s, int channel, bool in_front, int from, int y)
+{
+    const bz_post *post = c->problem->post;
+    for (int i = 0; post[i].fn; i++) {
+        int to = y, b = -1;
+        if (post[i + 1].fn)
+            TRY(add_between(c, s->rank, s->dim, s->stride, &to));
+        if (post[i].fn == BZ_FN_BIAS)
+            TRY(add_bias(c, s, channel, &b));
+        else if (bz_fn_is_binary(post[i].fn))
+            TRY(add_operand(c, other_of(c, i), s->rank, in_front, &b));
+        TRY(graph_function_add(c, post[i].fn, post[i].alpha, post[i].beta, from, b, to));
+        from = to;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* The result, and what the first operation writes: the result itself where nothing follows. */
+static cudnnStatus_t add_results(call *c, const shape *s, bool in_front, int *y, int *first)
+{
+    TRY(add_operand(c, c->n_operands - 1, s->rank, in_front, y));
+    c->graph->y = *first = *y;
+    return c->problem->post[0].fn ? add_between(c, s->rank, s->dim, s->stride, first) : CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t build_conv(call *c)
+{
+    int x, w, y, first;
+    shape s = shape_of_result(c, 4, false);
+    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_X), 4, false, &x));
+    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, false, &w));
+    TRY(add_results(c, &s, false, &y, &first));
+    TRY(graph_conv_add(c, x, w, first));
+    return add_posts(c, &s, 1, false, first, y);
+}
+
+int cudnn_describe_conv_graph(call *c, bz_error *why)
+{
+    return begin(c, why) ? -1 : finish(c, build_conv(c), why);
+}
+
+/* A product's operand, its last two dimensions exchanged where it is transposed. */
+static cudnnStatus_t add_factor(call *c, int operand, bool turned, int *out)
+{
+    const bz_operand *o = &c->operand[operand];
+    bz_cuda_layout layout = bz_cuda_plain(o);
+    int more = o->rank < 3 ? 3 - o->rank : 0, rank = o->rank + more;
+    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        dim[i] = i < more ? 1 : o->dim[i - more];
+        stride[i] = i < more ? o->count : layout.stride[i - more];
+    }
+    if (turned) {
+        int64_t d = dim[rank - 1], t = stride[rank - 1];
+        dim[rank - 1] = dim[rank - 2];
+        stride[rank - 1] = stride[rank - 2];
+        dim[rank - 2] = d;
+        stride[rank - 2] = t;
+    }
+    return graph_tensor_add(c, operand, &layout, rank, dim, stride, out);
+}
+
+static cudnnStatus_t build_product(call *c)
+{
+    const bz_problem *p = c->problem;
+    bool gemm = p->kind == BZ_PROBLEM_GEMM;
+    int a, b, y, first;
+    shape s = shape_of_result(c, 3, true);
+    TRY(add_factor(c, 0, gemm && p->gemm.transa, &a));
+    TRY(add_factor(c, 1, gemm && p->gemm.transb, &b));
+    TRY(add_results(c, &s, true, &y, &first));
+    TRY(graph_matmul_add(c, a, b, first));
+    return add_posts(c, &s, s.rank - 1, true, first, y);
+}
+
+int cudnn_describe_product_graph(call *c, bz_error *why)
+{
+    if (c->nhwc)
+        return bz_fail(why, BZ_INCOMPLETE, "matrices have no channels (layout plain)");
+    return begin(c, why) ? -1 : finish(c, build_product(c), why);
+}
+
+/* What stands before the axis is the batch; the rest is normalized as one row of channels. */
+static cudnnStatus_t build_layernorm(call *c)
+{
+    const bz_operand *x = &c->operand[0];
+    int64_t row = bz_extent_count(x->dim + c->problem->layernorm.axis);
+    int64_t dim[4] = {x->count / row, row, 1, 1}, one[4] = {1, row, 1, 1}, stride[4] = {row, 1, row, row};
+    bz_cuda_layout data = bz_cuda_plain(x), parameter = bz_cuda_plain(&c->operand[1]);
+    int in, scale, shift, epsilon, y;
+    TRY(graph_tensor_add(c, 0, &data, 4, dim, stride, &in));
+    TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SCALE), &parameter, 4, one, stride, &scale));
+    TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SHIFT), &parameter, 4, one, stride, &shift));
+    TRY(graph_number_add(c, 4, &epsilon));
+    TRY(graph_tensor_add(c, c->n_operands - 1, &data, 4, dim, stride, &y));
+    c->graph->y = y;
+    return graph_layernorm_add(c, in, scale, shift, epsilon, y);
+}
+
+int cudnn_describe_layernorm_graph(call *c, bz_error *why)
+{
+    if (c->nhwc)
+        return bz_fail(why, BZ_INCOMPLETE, "rows have no channels (layout plain)");
+    return begin(c, why) ? -1 : finish(c, build_layernorm(c), why);
+}
+
+static cudnnStatus_t build_elementwise(call *c)
+{
+    const bz_problem *p = c->problem;
+    int a, b = -1, y, first;
+    shape s = shape_of_result(c, 4, false);
+    TRY(add_operand(c, 0, 4, false, &a));
+    if (p->kind == BZ_PROBLEM_BINARY)
+        TRY(add_operand(c, 1, 4, false, &b));
+    TRY(add_results(c, &s, false, &y, &first));
+    if (p->kind == BZ_PROBLEM_BINARY)
+        TRY(graph_function_add(c, p->binary.fn, 0, 0, a, b, first));
+    else
+        TRY(graph_function_add(c, p->activation.fn, p->activation.alpha, p->activation.beta, a, -1, first));
+    return add_posts(c, &s, s.rank - 1, false, first, y);
+}
+
+int cudnn_describe_elementwise_graph(call *c, bz_error *why)
+{
+    return begin(c, why) ? -1 : finish(c, build_elementwise(c), why);
+}
