@@ -259,6 +259,7 @@ const bz_backend bz_backend_module = {
     .execute = execute,
     .wait = wait_for_all,
     .measure = measure,
+    .trace = bz_cuda_trace,
     .throttled = throttled,
     .device = bz_cuda_identify,
     .poison = poison,
