@@ -53,8 +53,8 @@ static int read_all(int fd, bz_buf *out)
     return 0;
 }
 
-/* Runs the program and takes what it prints. */
-int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err)
+/* Runs the program and takes what it prints; its complaints too where `complaints`. 1 where it did not end well. */
+static int run_program(char *const *argv, bool complaints, bz_buf *out, bz_error *err)
 {
     int ends[2], status = 0;
     pid_t child;
@@ -63,6 +63,8 @@ int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_FAILED, "no pipe: %s", strerror(errno));
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    if (complaints)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
     int why = posix_spawn(&child, argv[0], &actions, NULL, argv, environ);
@@ -74,9 +76,25 @@ int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_FAILED, "%s: cannot be run: %s", argv[0], strerror(why));
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    if (bad || !WIFEXITED(status) || WEXITSTATUS(status))
-        return bz_fail(err, BZ_FAILED, "%s did not say what the machine is", argv[0]);
-    return 0;
+    return bad || !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err)
+{
+    int result = run_program(argv, false, out, err);
+    return result > 0 ? bz_fail(err, BZ_FAILED, "%s did not say what the machine is", argv[0]) : result;
+}
+
+/* The system line of a device. Where there is none the program's sentence becomes ours. */
+static int device_output(char *const *argv, bz_buf *out, bz_error *err)
+{
+    int result = run_program(argv, true, out, err);
+    if (result <= 0)
+        return result;
+    const char *text = out->len ? bz_buf_text(out) : "benanza: no device was found\n";
+    text = !strncmp(text, "benanza: ", 9) ? text + 9 : text;
+    return bz_fail(err, BZ_FAILED, "%.*s; --system NAME looks up the records of another machine",
+                   (int)strcspn(text, "\n"), text);
 }
 
 int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const bz_system **system, bz_error *err)
@@ -88,7 +106,8 @@ int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const
     if (given)
         return bz_db_system(db, given, system, err);
     char *argv[] = {path, "--system", backend ? "--backend" : NULL, (char *)backend, NULL};
-    int rc = bz_bench_find(path, sizeof path, err) || bz_bench_output(argv, &text, err);
+    int rc = bz_bench_find(path, sizeof path, err) ||
+             (backend ? device_output(argv, &text, err) : bz_bench_output(argv, &text, err));
     size_t n = text.len;
     while (n && text.data[n - 1] == '\n')
         n--;

@@ -2,10 +2,26 @@
 #include "cli/db.h"
 #include "cli/planning.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
+/* The backend in a built folder that has a device of its own: it lies beside the program. NULL for none. */
+static const char *folder_device(const char *folder)
+{
+    static const char *const DEVICES[] = {"cudnn", "cublas"};
+    char path[4200];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/build/benanza-%s.so", folder, DEVICES[i]);
+        if (!access(path, F_OK))
+            return DEVICES[i];
+    }
+    return NULL;
+}
+
 static int run_folder(const planning *p, const char *folder, bench_run *r, bz_buf *out, bz_error *err)
 {
     int rc = planning_setting(p, &r->setting, err) || bz_db_open(&bz_command_run, p->db, false, false, &r->db, err) ||
-             bz_bench_build(folder, err) || bz_bench_system(r->db, NULL, NULL, &r->system, err) ||
+             bz_bench_build(folder, err) || bz_bench_system(r->db, NULL, folder_device(folder), &r->system, err) ||
              bz_bench_run(folder, r, err);
     if (!rc)
         bz_buf_printf(out, "%d problems run, %d records stored%s", r->wanted, r->records, r->failed ? ", " : "\n");

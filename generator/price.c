@@ -9,12 +9,26 @@ struct bz_prices {
     bz_problem_price *problem;
 };
 
-static void price_problem(bz_problem_price *price, const bz_record *records, size_t n, const bz_setting *setting)
+/* A mode that computes f32 in fewer bits gives other numbers: it counts only where the plan was told that it may. */
+static bool is_allowed(const bz_plan *plan, const bz_problem *problem, const char *math)
+{
+    static const char *const SHORTER[] = {"tf32", "f16", "bf16"};
+    for (int i = 0; i < plan->options.n_maths; i++)
+        if (!strcmp(plan->options.math[i], math))
+            return true;
+    for (int i = 0; i < 3 && problem->dtype == BZ_F32; i++)
+        if (!strcmp(SHORTER[i], math))
+            return false;
+    return true;
+}
+
+static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_problem_price *price,
+                          const bz_record *records, size_t n, const bz_setting *setting)
 {
     *price = (bz_problem_price){0};
     for (size_t i = 0; i < n; i++) {
         const bz_record *r = &records[i];
-        if (!plan_same_setting(r, setting))
+        if (!plan_same_setting(r, setting) || !is_allowed(plan, problem, r->variant.math))
             continue;
         price->n_records++;
         if (r->status == BZ_RECORD_OK && r->median > 0) {
@@ -38,7 +52,7 @@ int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, 
         size_t n;
         if (bz_perfdb_variants(db, system, plan->problem[i].text, arena, &records, &n, err))
             return -1;
-        price_problem(&p->problem[i], records, n, setting);
+        price_problem(plan, plan->problem[i].problem, &p->problem[i], records, n, setting);
     }
     return 0;
 }

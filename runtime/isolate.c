@@ -78,6 +78,17 @@ static double last_level_cache(void)
     return 32e6;
 }
 
+/* A device's driver reserves address space as large as all memory there is. */
+static bool has_device(const watch *w)
+{
+    for (int i = 0; i < w->n; i++) {
+        const bz_backend *b = bz_backend_find(w->options.backends, w->families[i].backend, NULL);
+        if (b && b->device)
+            return true;
+    }
+    return false;
+}
+
 static _Noreturn void run_child(const watch *w, int pipe, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -86,7 +97,7 @@ static _Noreturn void run_child(const watch *w, int pipe, pid_t parent)
     for (int s = 1; s < 32; s++)
         signal(s, SIG_DFL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    if (!is_sanitized()) {
+    if (!is_sanitized() && !has_device(w)) {
         rlim_t limit = (rlim_t)w->options.memory_limit;
         setrlimit(RLIMIT_DATA, &(struct rlimit){limit, limit});
     }

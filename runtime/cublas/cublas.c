@@ -190,7 +190,7 @@ static int prepare(bz_variant *v, bz_error *err)
     if (bz_cuda_wait(&s->cuda))
         return bz_fail(err, BZ_FAILED, "the device failed in the first call");
     v->workspace = (double)c->workspace;
-    v->timing = bz_cuda_timing(&s->cuda);
+    v->timing = bz_cuda_timing(&s->cuda, &c->pace);
     v->state = c;
     return 0;
 }
@@ -215,9 +215,10 @@ static int wait_for_all(bz_variant *v)
 static int measure(bz_variant *v, int64_t n, int first_copy, double *seconds)
 {
     session *s = v->session;
+    call *c = v->state;
     (void)first_copy;
-    int result = bz_cuda_measure(&s->cuda, run_call, v->state, n, seconds);
-    v->timing = bz_cuda_timing(&s->cuda);
+    int result = bz_cuda_measure(&s->cuda, &c->pace, run_call, c, n, seconds);
+    v->timing = bz_cuda_timing(&s->cuda, &c->pace);
     return result;
 }
 

@@ -74,6 +74,7 @@ typedef struct call {
     struct lt_plan *lt;
     int index;         /* of the plan's algorithms */
     bool matrix_right; /* gemv: the matrix is the right operand, the vector the left one */
+    bz_cuda_pace pace;
     size_t workspace;
     cublasStatus_t refused; /* by the library, when it was asked for algorithms */
 } call;

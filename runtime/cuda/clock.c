@@ -40,7 +40,6 @@ enum { MOST_CALLS = 64, MOST_COLD = 16 };
 void bz_cuda_clock_open(bz_cuda *c)
 {
     void *word = NULL;
-    c->batch = c->cold ? MOST_COLD : MOST_CALLS;
     if (cudaHostAlloc(&word, 2 * sizeof(unsigned), cudaHostAllocMapped) != cudaSuccess ||
         cudaHostGetDevicePointer(&c->word_on_device, word, 0) != cudaSuccess ||
         cudaLibraryLoadData(&c->library, HOLD, NULL, NULL, 0, NULL, NULL, 0) != cudaSuccess ||
@@ -61,20 +60,21 @@ void bz_cuda_clock_close(bz_cuda *c)
     c->word = NULL;
 }
 
-static cudaError_t hold(bz_cuda *c)
+static cudaError_t hold(bz_cuda *c, const bz_cuda_pace *pace)
 {
     unsigned long long patience = PATIENCE;
     void *args[] = {&c->word_on_device, &patience};
-    if (!c->hold)
+    if (c->word)
+        c->word[0] = c->word[1] = 0;
+    if (!c->hold || pace->unheld)
         return cudaSuccess;
-    c->word[0] = c->word[1] = 0;
     return cudaLaunchKernel((const void *)c->hold, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0, c->stream);
 }
 
 /* Queues up a batch. Also after a failure the queue is let go. */
-static int queue(bz_cuda *c, bz_cuda_call *call, void *context, int64_t n)
+static int queue(bz_cuda *c, const bz_cuda_pace *pace, bz_cuda_call *call, void *context, int64_t n)
 {
-    cudaError_t status = hold(c);
+    cudaError_t status = hold(c, pace);
     int bad = 0;
     if (!c->cold && status == cudaSuccess)
         status = cudaEventRecord(c->from[0], c->stream);
@@ -113,29 +113,32 @@ static int elapsed(bz_cuda *c, int64_t n, double *seconds)
 
 /* One batch, from the queue to its time. 1 where the device gave up waiting before all calls were queued:
  * the time says nothing then. */
-static int run_batch(bz_cuda *c, bz_cuda_call *call, void *context, int64_t n, double *seconds)
+static int run_batch(bz_cuda *c, const bz_cuda_pace *pace, bz_cuda_call *call, void *context, int64_t n,
+                     double *seconds)
 {
-    int bad = queue(c, call, context, n);
+    int bad = queue(c, pace, call, context, n);
     c->throttled |= !bad && bz_nvml_throttled(c->nvml); /* now, while the device works */
     if (bz_cuda_wait(c) || bad)
         return -1;
-    if (c->hold && c->word[1])
+    if (c->word && c->word[1])
         return 1;
     return elapsed(c, n, seconds);
 }
 
-int bz_cuda_measure(bz_cuda *c, bz_cuda_call *call, void *context, int64_t n, double *seconds)
+int bz_cuda_measure(bz_cuda *c, bz_cuda_pace *pace, bz_cuda_call *call, void *context, int64_t n, double *seconds)
 {
     double total = 0, some;
+    if (!pace->batch)
+        pace->batch = c->cold ? MOST_COLD : MOST_CALLS;
     while (n) {
-        int64_t batch = n < c->batch ? n : c->batch;
-        int result = run_batch(c, call, context, batch, &some);
+        int64_t batch = n < pace->batch ? n : pace->batch;
+        int result = run_batch(c, pace, call, context, batch, &some);
         if (result < 0)
             return -1;
         if (result && batch == 1)
-            c->hold = NULL; /* a call that waits for the device itself: it is timed as it comes */
+            pace->unheld = true;
         else if (result)
-            c->batch = (batch + 1) / 2;
+            pace->batch = (batch + 1) / 2;
         if (result)
             continue;
         total += some;
@@ -145,9 +148,9 @@ int bz_cuda_measure(bz_cuda *c, bz_cuda_call *call, void *context, int64_t n, do
     return 0;
 }
 
-const char *bz_cuda_timing(const bz_cuda *c)
+const char *bz_cuda_timing(const bz_cuda *c, const bz_cuda_pace *pace)
 {
-    return c->cold || !c->hold ? "event-pair" : "device";
+    return c->cold || !c->hold || pace->unheld ? "event-pair" : "device";
 }
 
 static int compare(const void *a, const void *b)
@@ -159,11 +162,12 @@ static int compare(const void *a, const void *b)
 double bz_cuda_event_pair(bz_cuda *c)
 {
     double sample[32];
+    const bz_cuda_pace pace = {0};
     bool cold = c->cold;
     c->cold = false;
     int bad = 0;
     for (int i = 0; i < 32 && !bad; i++)
-        bad = run_batch(c, NULL, NULL, 0, &sample[i]);
+        bad = run_batch(c, &pace, NULL, NULL, 0, &sample[i]);
     c->cold = cold;
     if (bad)
         return NAN;

@@ -27,8 +27,7 @@ typedef struct bz_cuda {
     cudaKernel_t hold;
     volatile unsigned *word; /* host memory that the device sees: [0] go, [1] it gave up waiting */
     void *word_on_device;
-    int64_t batch; /* calls queued up at once */
-    void *flush;   /* twice the L2 cache */
+    void *flush; /* twice the L2 cache */
     size_t flush_size;
     void *workspace; /* variants run one after the other: they share it */
     size_t workspace_size, workspace_limit;
@@ -64,16 +63,22 @@ typedef int bz_cuda_call(void *context);
 void bz_cuda_clock_open(bz_cuda *c);
 void bz_cuda_clock_close(bz_cuda *c);
 
+/* How one variant's calls are queued up; begins as zeros. */
+typedef struct bz_cuda_pace {
+    int64_t batch; /* calls at once; 0: as many as may be */
+    bool unheld;   /* a call waits for the device itself: the queue cannot be held back */
+} bz_cuda_pace;
+
 /* Device time of n calls.
  *
  * Hot: batches of calls between two events. The queue is held back until the batch is in it, so the device
  * never waits for the host. Nothing is subtracted.
  * Cold: the L2 cache is overwritten before each call, and each call has its own pair of events: the
  * flush is not in the time, what a pair costs (bz_cuda_event_pair) is. */
-int bz_cuda_measure(bz_cuda *c, bz_cuda_call *call, void *context, int64_t n, double *seconds);
+int bz_cuda_measure(bz_cuda *c, bz_cuda_pace *pace, bz_cuda_call *call, void *context, int64_t n, double *seconds);
 
 /* What bz_cuda_measure measures by: "device", or "event-pair" where each call has its own. */
-const char *bz_cuda_timing(const bz_cuda *c);
+const char *bz_cuda_timing(const bz_cuda *c, const bz_cuda_pace *pace);
 
 /* Seconds between two events of a held queue with nothing between them; NaN where that fails. */
 double bz_cuda_event_pair(bz_cuda *c);

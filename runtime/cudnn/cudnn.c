@@ -256,7 +256,7 @@ static int prepare(bz_variant *v, bz_error *err)
     if (bz_cuda_wait(&s->cuda))
         return bz_fail(err, BZ_FAILED, "the device failed in the first call");
     v->workspace = (double)c->workspace;
-    v->timing = bz_cuda_timing(&s->cuda);
+    v->timing = bz_cuda_timing(&s->cuda, &c->pace);
     v->state = c;
     return 0;
 }
@@ -283,8 +283,9 @@ static int measure(bz_variant *v, int64_t n, int first_copy, double *seconds)
 {
     session *s = v->session;
     (void)first_copy;
-    int result = bz_cuda_measure(&s->cuda, run_call, v->state, n, seconds);
-    v->timing = bz_cuda_timing(&s->cuda);
+    call *c = v->state;
+    int result = bz_cuda_measure(&s->cuda, &c->pace, run_call, c, n, seconds);
+    v->timing = bz_cuda_timing(&s->cuda, &c->pace);
     return result;
 }
 

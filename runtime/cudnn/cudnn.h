@@ -68,6 +68,7 @@ typedef struct call {
     void *packed_for;   /* graph: the workspace that the last call was packed with */
     scalar one, zero, minus, factor;
     size_t workspace;
+    bz_cuda_pace pace;
 } call;
 
 typedef struct session {

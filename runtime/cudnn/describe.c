@@ -43,18 +43,20 @@ tensor cudnn_tensor(const call *c, int operand)
     return t;
 }
 
-/* Strides of the ones that are added: as if they were innermost and the tensor dense. */
+/* Strides of the ones that are added: as if they were innermost and the tensor dense. Channels last, that is
+ * still outside of the channels. */
 cudnnStatus_t cudnn_set(tensor *t, int rank, const int64_t *dim, const int64_t *stride)
 {
     cudnnDataType_t type;
     int dims[CUDNN_MAX_RANK], strides[CUDNN_MAX_RANK], n = rank < 4 ? 4 : rank;
     if (rank > CUDNN_MAX_RANK || !cudnn_dtype(t->layout.dtype, &type))
         return CUDNN_STATUS_NOT_SUPPORTED;
+    int innermost = rank == 3 && stride[1] == 1 && dim[1] <= INT32_MAX ? (int)dim[1] : 1;
     for (int i = 0; i < n; i++) {
         if (i < rank && (dim[i] > INT32_MAX || stride[i] > INT32_MAX))
             return CUDNN_STATUS_NOT_SUPPORTED;
         dims[i] = i < rank ? (int)dim[i] : 1;
-        strides[i] = i < rank ? (int)stride[i] : 1;
+        strides[i] = i < rank ? (int)stride[i] : innermost;
     }
     if (!t->desc)
         TRY(cudnnCreateTensorDescriptor(&t->desc));

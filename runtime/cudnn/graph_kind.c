@@ -31,7 +31,7 @@ static cudnnStatus_t add_operand(call *c, int operand, int least, bool in_front,
     for (int i = 0; i < o->rank + more; i++) {
         bool own = i >= at && i < at + o->rank;
         dim[i] = own ? o->dim[i - at] : 1;
-        stride[i] = own ? t.layout.stride[i - at] : in_front ? o->count : 1;
+        stride[i] = own ? t.layout.stride[i - at] : in_front ? o->count : c->nhwc && o->rank == 3 ? o->dim[1] : 1;
     }
     return graph_tensor_add(c, operand, &t.layout, o->rank + more, dim, stride, out);
 }
@@ -57,7 +57,7 @@ static shape shape_of_result(const call *c, int least, bool in_front)
     for (int i = 0; i < s.rank; i++) {
         bool own = i >= at && i < at + y->rank;
         s.dim[i] = own ? y->dim[i - at] : 1;
-        s.stride[i] = own ? t.layout.stride[i - at] : in_front ? y->count : 1;
+        s.stride[i] = own ? t.layout.stride[i - at] : in_front ? y->count : c->nhwc && y->rank == 3 ? y->dim[1] : 1;
     }
     return s;
 }

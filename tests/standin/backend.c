@@ -2,7 +2,8 @@
  *
  *   backend CASES EXPECTED [--update]
  *
- * A line of CASES is `NAME LAYOUT MATH CACHE ALGORITHM PROBLEM`; EXPECTED/NAME is the text. Of the problem all
+ * A line of CASES is `NAME LAYOUT MATH CACHE ALGORITHM PROBLEM` (CACHE `stuck`: hot, and the queue cannot be held
+ * back); EXPECTED/NAME is the text. Of the problem all
  * variants are listed; the one named by ALGORITHM is prepared, run, measured twice and read. `-` is the one that the
  * library would choose. */
 #include "runtime/backend.h"
@@ -82,7 +83,7 @@ static void run_variant(const bz_backend *b, bz_variant *v, const bz_job *job)
     standin_record("-- measure 2");
     if (b->measure(v, 2, 0, &seconds))
         standin_record("-- failed");
-    standin_record("-- %g s", seconds);
+    standin_record("-- %g s by %s", seconds, v->timing);
     b->release(v);
 }
 
@@ -118,7 +119,7 @@ static void run_problem(const bz_problem *p, const char *layout, const char *mat
         bz_variant *v = find(&list, algorithm);
         if (v) {
             standin_record("-- described by");
-            bz_buf_put(&standin_text, all.data + told[v - list.item].from,
+            bz_buf_put(&standin_text, bz_buf_text(&all) + told[v - list.item].from,
                        told[v - list.item].to - told[v - list.item].from);
         }
         bz_buf_free(&all);
@@ -184,6 +185,7 @@ int main(int argc, char **argv)
         for (char *c = algorithm; spaced && (c = strchr(c, '_'));)
             *c = ' ';
         standin_reset();
+        standin_stuck = !strcmp(cache, "stuck");
         standin_record("-- %s", line + at);
         run_problem(&p, layout, math, !strcmp(cache, "cold"), algorithm);
         bad += compare(argv[2], name, update);

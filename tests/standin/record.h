@@ -14,6 +14,7 @@
 extern bz_buf standin_text; /* the calls so far */
 extern int standin_silent;  /* above 0: calls are not recorded */
 
+extern bool standin_stuck;    /* the device gives up waiting for the host, each time */
 extern bool standin_computed; /* the last call computed what it should: the result can be checked */
 
 void standin_reset(void); /* forgets text and names */

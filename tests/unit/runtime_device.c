@@ -1,0 +1,99 @@
+/* Devices: looked at in a child process, described in one line. */
+#include "runtime/backend.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <cjson/cJSON.h>
+
+static int good_device(bz_device *out, bz_error *err)
+{
+    (void)err;
+    *out = (bz_device){.slug = "h200", .stack = "cuda13.0", .name = "NVIDIA H200", .major = 9, .event_pair = 1e-6};
+    out->memory = getpid(); /* says which process this was */
+    return 0;
+}
+
+static int no_device(bz_device *out, bz_error *err)
+{
+    (void)out;
+    return bz_fail(err, BZ_FAILED, "there is none");
+}
+
+static int crashing_device(bz_device *out, bz_error *err)
+{
+    (void)out, (void)err;
+    _exit(3);
+}
+
+static void a_child_looks(void **state)
+{
+    (void)state;
+    const bz_backend backend = {.name = "good", .device = good_device};
+    bz_device d;
+    bz_error err = {0};
+    assert_int_equal(bz_device_find(&backend, &d, &err), 0);
+    assert_string_equal(d.slug, "h200");
+    assert_int_equal(d.major, 9);
+    assert_true(d.memory != getpid());
+}
+
+static void what_is_not_there_is_said(void **state)
+{
+    (void)state;
+    const bz_backend none = {.name = "none", .device = no_device}, crash = {.name = "crash", .device = crashing_device},
+                     cpu = {.name = "cpu"};
+    bz_device d;
+    bz_error err = {0};
+    assert_int_equal(bz_device_find(&none, &d, &err), -1);
+    assert_int_equal(err.code, BZ_FAILED);
+    assert_string_equal(err.text, "none: there is none");
+    assert_int_equal(bz_device_find(&crash, &d, &err), -1);
+    assert_non_null(strstr(err.text, "ended without an answer"));
+    assert_int_equal(bz_device_find(&cpu, &d, &err), -1);
+    assert_non_null(strstr(err.text, "runs on the processor"));
+}
+
+static void a_line_describes(void **state)
+{
+    (void)state;
+    bz_device d = {.slug = "h200",
+                   .stack = "cuda13.0",
+                   .name = "NVIDIA \"H200\"",
+                   .major = 9,
+                   .minor = 1,
+                   .multiprocessors = 132,
+                   .memory = 141000000000,
+                   .bandwidth = 4.8e12,
+                   .event_pair = NAN};
+    bz_buf out = {0};
+    bz_device_json(&d, &out);
+    cJSON *j = cJSON_Parse(bz_buf_text(&out));
+    assert_non_null(j);
+    assert_string_equal(cJSON_GetObjectItem(j, "record")->valuestring, "system");
+    assert_string_equal(cJSON_GetObjectItem(j, "name")->valuestring, "NVIDIA \"H200\"");
+    assert_string_equal(cJSON_GetObjectItem(j, "capability")->valuestring, "9.1");
+    assert_int_equal(cJSON_GetObjectItem(j, "multiprocessors")->valueint, 132);
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(j, "event_pair")));
+    cJSON_Delete(j);
+    bz_buf_clear(&out);
+    bz_device_print(&d, &out);
+    assert_non_null(strstr(bz_buf_text(&out), "compute capability 9.1, 132 multiprocessors"));
+    assert_null(strstr(bz_buf_text(&out), "event pair"));
+    bz_buf_free(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_looks), cmocka_unit_test(what_is_not_there_is_said),
+                                       cmocka_unit_test(a_line_describes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
