@@ -174,7 +174,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
     standin_record("cublasLtMatmulAlgoGetHeuristic %s %s %s %s %s %s %s wanted=%d", standin_name(h), standin_name(d),
                    standin_name(a), standin_name(b), standin_name(c), standin_name(y), standin_name(p), wanted);
     *n = 0;
-    if (find_layout(a)->type == CUDA_R_8I && (!own->turn_a || own->turn_b || find_layout(a)->ld % 16))
+    if (standin_bytes_of(find_layout(a)->type) == 1 && (!own->turn_a || own->turn_b || find_layout(a)->ld % 16))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     for (*n = 0; *n < 3 && *n < wanted; ++*n) {
         out[*n] = (cublasLtMatmulHeuristicResult_t){.workspaceSize = (size_t)*n * 4096};

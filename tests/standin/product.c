@@ -10,14 +10,15 @@ static const struct {
     bz_dtype dtype;
     const char *name;
 } TYPES[] = {
-    {CUDA_R_32F, BZ_F32, "f32"},    {CUDA_R_64F, BZ_F64, "f64"}, {CUDA_R_16F, BZ_F16, "f16"},
-    {CUDA_R_16BF, BZ_BF16, "bf16"}, {CUDA_R_8I, BZ_I8, "i8"},    {CUDA_R_32I, BZ_I32, "i32"},
+    {CUDA_R_32F, BZ_F32, "f32"},           {CUDA_R_64F, BZ_F64, "f64"}, {CUDA_R_16F, BZ_F16, "f16"},
+    {CUDA_R_16BF, BZ_BF16, "bf16"},        {CUDA_R_8I, BZ_I8, "i8"},    {CUDA_R_8F_E4M3, BZ_F8E4M3, "f8e4m3"},
+    {CUDA_R_8F_E5M2, BZ_F8E5M2, "f8e5m2"}, {CUDA_R_32I, BZ_I32, "i32"},
 };
 
 static int type_of(cudaDataType_t type)
 {
     int i = 0;
-    while (i < 5 && TYPES[i].type != type)
+    while (i < 7 && TYPES[i].type != type)
         i++;
     return i;
 }
