@@ -6,6 +6,8 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 typedef struct bz_arena_block bz_arena_block;
 
@@ -15,9 +17,33 @@ typedef struct bz_arena {
     size_t used;           /* bytes handed out */
 } bz_arena;
 
+/* As bz_arena_take, for what does not fit into the newest block. */
+void *bz_arena_take_more(bz_arena *a, size_t size);
+
+/* As bz_arena_alloc, but not zeroed: for what is written over at once. */
+static inline void *bz_arena_take(bz_arena *a, size_t size)
+{
+    size_t padded = (size + 15) & ~(size_t)15, room = (uintptr_t)a->end - (uintptr_t)a->next;
+    if (padded - 1 >= room) /* also for nothing, and for more than there can be */
+        return bz_arena_take_more(a, size);
+    void *p = a->next;
+    a->next += padded;
+    a->used += padded;
+    return p;
+}
+
 /* A zeroed bz_arena is an empty one: `bz_arena a = {0};` */
-void *bz_arena_alloc(bz_arena *a, size_t size);
-void *bz_arena_array(bz_arena *a, size_t n, size_t size);
+static inline void *bz_arena_alloc(bz_arena *a, size_t size)
+{
+    return memset(bz_arena_take(a, size), 0, size);
+}
+
+static inline void *bz_arena_array(bz_arena *a, size_t n, size_t size)
+{
+    size_t total;
+    return bz_arena_alloc(a, __builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total);
+}
+
 void *bz_arena_dup(bz_arena *a, const void *data, size_t size);
 char *bz_arena_str(bz_arena *a, const char *s);
 char *bz_arena_strn(bz_arena *a, const char *s, size_t n); /* adds the terminating zero */
@@ -28,6 +54,11 @@ void *bz_arena_grow(bz_arena *a, const void *old, size_t n, size_t n_new, size_t
 
 /* Frees everything; the arena is empty again and may be used anew. */
 void bz_arena_free(bz_arena *a);
+
+/* For programs that load one model after the other: what was freed is kept for the next one, and not
+ * given back to the kernel, which takes a page fault for every 4 KB to get it again. For the whole
+ * process. */
+void bz_keep_memory(void);
 
 #define BZ_NEW(a, type, n) ((type *)bz_arena_array((a), (size_t)(n), sizeof(type)))
 

@@ -6,36 +6,22 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-char *bz_buf_extend(bz_buf *b, size_t n)
+void bz_buf_grow(bz_buf *b, size_t n)
 {
-    if (b->cap - b->len <= n) {
-        size_t cap = b->cap ? b->cap : 64;
-        while (cap - b->len <= n)
-            cap *= 2;
-        b->data = bz_realloc(b->data, cap, 1);
-        b->cap = cap;
-    }
-    char *p = b->data + b->len;
-    b->len += n;
-    b->data[b->len] = 0;
-    return p;
-}
-
-void bz_buf_put(bz_buf *b, const void *data, size_t n)
-{
-    if (n)
-        memcpy(bz_buf_extend(b, n), data, n);
-}
-
-void bz_buf_puts(bz_buf *b, const char *s)
-{
-    bz_buf_put(b, s, strlen(s));
+    size_t cap = b->cap ? b->cap : 64;
+    while (cap - b->len <= n)
+        cap *= 2;
+    b->data = bz_realloc(b->data, cap, 1);
+    b->cap = cap;
 }
 
 void bz_buf_int(bz_buf *b, int64_t v)
 {
+    if (v >= 0 && v < 10) { /* most of a key */
+        bz_buf_putc(b, (char)('0' + v));
+        return;
+    }
     char digits[24], *p = digits + sizeof digits;
     uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
     do

@@ -5,26 +5,42 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef struct bz_buf {
     char *data;
     size_t len, cap;
 } bz_buf;
 
-/* `n` writable bytes at the end, counted as part of the string already. */
-char *bz_buf_extend(bz_buf *b, size_t n);
+void bz_buf_grow(bz_buf *b, size_t n); /* room for n bytes more */
 
-void bz_buf_put(bz_buf *b, const void *data, size_t n);
-void bz_buf_puts(bz_buf *b, const char *s);
+/* `n` writable bytes at the end, counted as part of the string already. */
+static inline char *bz_buf_extend(bz_buf *b, size_t n)
+{
+    if (b->cap - b->len <= n)
+        bz_buf_grow(b, n);
+    char *p = b->data + b->len;
+    b->len += n;
+    b->data[b->len] = 0;
+    return p;
+}
+
+static inline void bz_buf_put(bz_buf *b, const void *data, size_t n)
+{
+    if (n)
+        memcpy(bz_buf_extend(b, n), data, n);
+}
+
+static inline void bz_buf_puts(bz_buf *b, const char *s)
+{
+    bz_buf_put(b, s, strlen(s));
+}
+
 static inline void bz_buf_putc(bz_buf *b, char c)
 {
-    if (b->cap - b->len < 2) {
-        *bz_buf_extend(b, 1) = c;
-        return;
-    }
-    b->data[b->len++] = c;
-    b->data[b->len] = 0;
+    *bz_buf_extend(b, 1) = c;
 }
+
 void bz_buf_int(bz_buf *b, int64_t v);
 void bz_buf_printf(bz_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -291,42 +291,68 @@ static int spawn_program(char *const *argv, int out[2], int progress[2], pid_t *
     return why ? bz_fail(err, BZ_FAILED, "%s: cannot be run: %s", argv[0], strerror(why)) : 0;
 }
 
-/* Problems of the program (`--list`) of which a family has no record yet, a line each. */
+/* What is to be run, as the program's --only reads it: a line for each problem, and behind it, indented, what
+ * is known of it already: families, and variants of families that an earlier run was killed in. */
+typedef struct missing {
+    bench_run *run;
+    bz_arena arena;
+    bz_record *records; /* of the problem at hand */
+    size_t n_records;
+    const char *problem; /* NULL: it does not pass the filter */
+    bool written;        /* the problem has its line */
+    bz_buf known, *only;
+    int n;
+} missing;
+
+static int next_problem(missing *m, const char *text, bz_error *err)
+{
+    m->written = false;
+    m->n_records = 0;
+    bz_buf_clear(&m->known);
+    m->problem = !m->run->filter || strstr(text, m->run->filter) ? text : NULL;
+    return m->problem && !m->run->all
+               ? bz_perfdb_variants(m->run->db, m->run->system, text, &m->arena, &m->records, &m->n_records, err)
+               : 0;
+}
+
+static void add_family(missing *m, const bz_variant *family)
+{
+    const bz_setting *setting = &m->run->setting;
+    bz_buf *out = m->written ? m->only : &m->known;
+    if (bz_records_complete(m->records, m->n_records, family, setting)) {
+        bz_buf_printf(out, "    %s %s %s\n", family->backend, family->layout, family->math);
+        return;
+    }
+    if (!m->written) { /* the first that is wanted: what was known before it comes behind the problem */
+        bz_buf_printf(m->only, "%s\n", m->problem);
+        bz_buf_put(m->only, bz_buf_text(&m->known), m->known.len);
+        m->written = true;
+        m->n++;
+    }
+    for (size_t i = 0; i < m->n_records; i++)
+        if (bz_record_in_family(&m->records[i], family, setting))
+            bz_buf_printf(m->only, "    %s %s %s %s\n", family->backend, family->layout, family->math,
+                          m->records[i].variant.algorithm);
+}
+
+/* Goes through the problems and families of the program. */
 static int list_missing(bench_run *run, char *program, bz_buf *only, int *n, bz_error *err)
 {
     bz_buf list = {0};
-    bz_arena arena = {0};
-    bz_record *records = NULL;
-    size_t n_records = 0;
+    missing m = {.run = run, .only = only};
     char *argv[] = {program, "--list", NULL}, *rest = NULL;
-    const char *problem = NULL;
-    bool noted = false;
     int rc = bz_bench_output(argv, &list, err);
     for (char *line = rc || !list.len ? NULL : strtok_r(list.data, "\n", &rest); line && !rc;
          line = strtok_r(NULL, "\n", &rest)) {
         char backend[64], layout[64], math[64];
-        if (*line != ' ') {
-            problem = line;
-            noted = false;
-            if (run->system)
-                rc = bz_perfdb_variants(run->db, run->system, line, &arena, &records, &n_records, err);
-            continue;
-        }
-        bool found = false;
-        if (noted || !problem || sscanf(line, " %63s %63s %63s", backend, layout, math) != 3)
-            continue;
-        for (size_t i = 0; i < n_records && !found && !run->all; i++)
-            found = records[i].setting.threads == run->setting.threads &&
-                    records[i].setting.cache == run->setting.cache && !strcmp(records[i].setting.clock, "") &&
-                    !strcmp(records[i].variant.backend, backend) && !strcmp(records[i].variant.layout, layout) &&
-                    !strcmp(records[i].variant.math, math);
-        if (!found && (!run->filter || strstr(problem, run->filter))) {
-            bz_buf_printf(only, "%s\n", problem);
-            noted = true;
-            ++*n;
-        }
+        if (*line != ' ')
+            rc = next_problem(&m, line, err);
+        else if (m.problem && sscanf(line, " %63s %63s %63s", backend, layout, math) == 3)
+            add_family(&m, &(bz_variant){backend, "", layout, math});
     }
-    bz_arena_free(&arena);
+    *n = m.n;
+    bz_arena_free(&m.arena);
+    bz_buf_free(&m.known);
     bz_buf_free(&list);
     return rc;
 }

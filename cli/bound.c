@@ -60,12 +60,16 @@ static int fill(bound_job *b, const bz_list *paths, bz_error *err)
 {
     if (bz_plan_skip(b->plan, b->db, b->system, &b->head.setting, err))
         return -1;
+    const bz_plan_problem *problems;
     int n = bz_plan_wanted(b->plan, NULL);
+    b->head.problems = bz_plan_problems(b->plan, &problems);
+    b->head.known = b->head.problems - n;
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
-        bz_warn(&bz_command_bound, "the database lacks %d problems: 'benanza bound %s%s' on that machine measures them",
-                n, paths->item[0], paths->n > 1 ? " …" : "");
+        bz_warn(&bz_command_bound,
+                "the database lacks %d problems: 'benanza bound %s%s%s' on that machine measures them", n,
+                b->p.fuse || b->p.patterns ? "--fuse " : "", paths->item[0], paths->n > 1 ? " …" : "");
         return 0;
     }
     return measure(b, err);
@@ -83,7 +87,9 @@ static int price(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
     }
     for (int i = 0; i < paths->n; i++) {
         bound_of(paths->item[i], b->models.layers[i], b->plan, prices, &bounds[i]);
-        b->incomplete |= bounds[i].total.unpriced > 0;
+        if (b->p.fuse || b->p.patterns)
+            bound_fuse(&bounds[i], i, b->models.layers[i], b->plan, prices);
+        b->incomplete |= bounds[i].total.unpriced > 0 || bounds[i].fused.missing > 0;
     }
     if (b->json)
         bound_json(bounds, paths->n, &b->head, out);
@@ -108,7 +114,7 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
     if (planning_setting(&b->p, &b->head.setting, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) ||
         planning_plan(&b->p, paths, &b->models, &b->plan, err) ||
-        bz_db_open(&bz_command_bound, b->p.db, false, false, &b->db, err) ||
+        bz_db_open(&bz_command_bound, b->p.db, b->p.system != NULL, false, &b->db, err) ||
         bz_bench_system(b->db, b->p.system, planning_device(&b->p), &b->system, err))
         return -1;
     b->head.system = b->system->name;

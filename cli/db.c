@@ -16,6 +16,7 @@ static void warn(void *user, const char *text)
 int bz_db_open(const bz_command *command, const char *dir, bool read_only, bool untrusted, bz_perfdb **db,
                bz_error *err)
 {
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk */
     char *where = bz_perfdb_where(dir);
     const bz_perfdb_options options = {
         .read_only = read_only, .untrusted = untrusted, .warn = warn, .user = (void *)command};
@@ -85,7 +86,6 @@ static void print_help(FILE *f)
 
 static int run_db(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk */
     if (argc < 2) {
         print_help(stderr);
         return BZ_USAGE;

@@ -1,6 +1,7 @@
 /* benanza db check, db compact and db gc. */
 #include "cli/db.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 static int run_check(int argc, char **argv);
@@ -83,6 +84,7 @@ static int run_compact(int argc, char **argv)
     bz_error err;
     bz_unit_text old, new;
     uint64_t before, after;
+    signal(SIGXFSZ, SIG_IGN); /* as in bz_db_open */
     char *where = bz_perfdb_where(dir);
     int rc = bz_perfdb_compact(where, &(bz_perfdb_options){0}, &before, &after, &err);
     if (!rc)

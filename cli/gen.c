@@ -4,34 +4,62 @@
 
 #include <stdio.h>
 
-static int generate(planning *p, const bz_list *paths, const char *folder, bool all, bz_buf *out, bz_error *err)
+typedef struct gen_job {
+    planning p;
+    const char *folder;
+    bool all, json;
+} gen_job;
+
+static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
+{
+    const bz_plan_problem *problems;
+    int all = bz_plan_problems(plan, &problems), families, wanted = bz_plan_wanted(plan, &families), n = 0;
+    for (int i = 0; i < all; i++) /* some have no family among those that the user wants */
+        n += problems[i].n_families > 0;
+    if (g->json) {
+        bz_json j = bz_json_to(out, false);
+        bz_json_object(&j);
+        bz_json_key_str(&j, "folder", g->folder);
+        bz_json_key_int(&j, "problems", n);
+        bz_json_key_int(&j, "written", wanted);
+        bz_json_key_int(&j, "families", families);
+        bz_json_key_num(&j, "saved", n ? (double)(n - wanted) / n : 0);
+        bz_json_object_end(&j);
+        bz_buf_putc(out, '\n');
+        return;
+    }
+    bz_buf_clean(out, g->folder);
+    bz_buf_printf(out, ": %d problem%s in %d families", wanted, wanted == 1 ? "" : "s", families);
+    if (n > wanted)
+        bz_buf_printf(out, "; %d of %d problems are in the database (%.0f %% saved)", n - wanted, n,
+                      100.0 * (n - wanted) / n);
+    bz_buf_putc(out, '\n');
+    planning_groups(plan, out);
+    if (wanted) {
+        bz_buf_puts(out, "  next: benanza run ");
+        bz_buf_clean(out, g->folder);
+        bz_buf_putc(out, '\n');
+    }
+}
+
+static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err)
 {
     loaded_models m = {0};
     bz_plan *plan = NULL;
     bz_perfdb *db = NULL;
     const bz_system *system = NULL;
-    const bz_plan_problem *problems;
     bz_setting setting;
-    if (!paths->n || !folder)
+    if (!paths->n || !g->folder)
         return bz_fail(err, BZ_USAGE, "name models and a folder: benanza gen MODEL... -o DIR");
-    int rc = planning_setting(p, &setting, err) || models_load(&bz_command_gen, paths, &p->models, &m, err) ||
-             planning_plan(p, paths, &m, &plan, err);
-    if (!rc && !all)
-        rc = bz_db_open(&bz_command_gen, p->db, false, false, &db, err) ||
-             bz_bench_system(db, p->system, planning_device(p), &system, err) ||
+    int rc = planning_setting(&g->p, &setting, err) || models_load(&bz_command_gen, paths, &g->p.models, &m, err) ||
+             planning_plan(&g->p, paths, &m, &plan, err);
+    if (!rc && !g->all)
+        rc = bz_db_open(&bz_command_gen, g->p.db, false, false, &db, err) ||
+             bz_bench_system(db, g->p.system, planning_device(&g->p), &system, err) ||
              bz_plan_skip(plan, db, system, &setting, err);
-    rc = rc || bz_generate(plan, folder, err);
-    if (!rc) {
-        int all_problems = bz_plan_problems(plan, &problems), n = 0, families, wanted = bz_plan_wanted(plan, &families);
-        for (int i = 0; i < all_problems; i++)
-            n += problems[i].n_families > 0; /* for the others the backends named have nothing */
-        bz_buf_clean(out, folder);
-        bz_buf_printf(out, ": %d problems in %d families", wanted, families);
-        if (n > wanted)
-            bz_buf_printf(out, "; %d of %d problems are in the database (%.0f %% saved)", n - wanted, n,
-                          100.0 * (n - wanted) / n);
-        bz_buf_putc(out, '\n');
-    }
+    rc = rc || bz_generate(plan, g->folder, err);
+    if (!rc)
+        report(g, plan, out);
     bz_perfdb_close(db);
     bz_plan_free(plan);
     models_free(&m);
@@ -40,24 +68,23 @@ static int generate(planning *p, const bz_list *paths, const char *folder, bool 
 
 static int run(int argc, char **argv)
 {
-    planning p = {0};
-    const char *folder = NULL;
-    bool all = false;
+    gen_job g = {0};
     bz_list arguments = {0};
     bz_error err = {0};
     bz_buf out = {0};
     const bz_option options[] = {
-        {"o|output", BZ_OPTION_TEXT, &folder, "DIR", "the folder to write"},
-        {"all", BZ_OPTION_FLAG, &all, NULL, "also what the database has"},
-        PLANNING_OPTIONS(p),
+        {"o|output", BZ_OPTION_TEXT, &g.folder, "DIR", "the folder to write"},
+        {"all", BZ_OPTION_FLAG, &g.all, NULL, "also what the database has"},
+        {"json", BZ_OPTION_FLAG, &g.json, NULL, "for programs: JSON"},
+        PLANNING_OPTIONS(g.p),
         {0},
     };
     int parsed = bz_options_parse(&bz_command_gen, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (parsed < 0 || (!parsed && (generate(&p, &arguments, folder, all, &out, &err) || bz_output(NULL, &out, &err))))
+    if (parsed < 0 || (!parsed && (generate(&g, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
         status = bz_report(&bz_command_gen, &err);
     bz_buf_free(&out);
     bz_list_free(&arguments);
-    planning_free(&p);
+    planning_free(&g.p);
     return status;
 }
 

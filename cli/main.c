@@ -22,6 +22,7 @@ static void print_help(FILE *f)
 
 int main(int argc, char **argv)
 {
+    bz_keep_memory();
     if (argc < 2) {
         print_help(stderr);
         return BZ_USAGE;

@@ -51,17 +51,43 @@ int planning_plan(const planning *p, const bz_list *paths, const loaded_models *
     static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any", NULL};
     static const char *const MATHS[] = {"tf32", "f16", NULL};
     bz_plan_options o = {0};
+    bz_patterns *patterns = NULL;
     if (find_dtype(p->dtype, &o.dtype, err) ||
         take_names("backend", &p->backends, BACKENDS, o.backend, &o.n_backends, err) ||
         take_names("layout", &p->layouts, LAYOUTS, o.layout, &o.n_layouts, err) ||
         take_names("math", &p->maths, MATHS, o.math, &o.n_maths, err))
         return -1;
+    if ((p->fuse || p->patterns) && patterns_load(p->patterns, &patterns, err))
+        return -1;
+    o.patterns = patterns;
     *plan = bz_plan_new(&o);
     for (int i = 0; i < m->n; i++) {
         const char *slash = strrchr(paths->item[i], '/');
         bz_plan_add(*plan, m->layers[i], slash ? slash + 1 : paths->item[i]);
     }
+    bz_patterns_free(patterns);
     return 0;
+}
+
+void planning_groups(const bz_plan *plan, bz_buf *out)
+{
+    const bz_plan_layer *item;
+    int n = bz_plan_layers(plan, &item), groups = 0;
+    int64_t places = 0;
+    for (int i = 0; i < n; i++)
+        if (item[i].pattern && item[i].lowering.n)
+            groups++, places += item[i].count;
+    if (places)
+        bz_buf_printf(out, "  fused: %d unique group%s of layers in %lld place%s\n", groups, groups == 1 ? "" : "s",
+                      (long long)places, places == 1 ? "" : "s");
+    for (int i = 0; i < n; i++)
+        if (item[i].pattern && !item[i].lowering.n) {
+            bz_buf_puts(out, "  not fused: ");
+            bz_buf_clean(out, item[i].pattern);
+            bz_buf_printf(out, " in %lld place%s: ", (long long)item[i].count, item[i].count == 1 ? "" : "s");
+            bz_buf_clean(out, item[i].lowering.why);
+            bz_buf_putc(out, '\n');
+        }
 }
 
 void planning_free(planning *p)

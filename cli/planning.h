@@ -11,6 +11,8 @@ typedef struct planning {
     const char *dtype, *cache, *db, *system;
     bz_list backends, layouts, maths;
     int64_t threads;
+    bool fuse;
+    const char *patterns;
 } planning;
 
 #define PLANNING_OPTIONS(p)                                                                                            \
@@ -21,6 +23,8 @@ typedef struct planning {
          "only this backend: onednn, cblas, memory; on a GPU cudnn, cublas; may be repeated"},                         \
         {"layout", BZ_OPTION_LIST, &(p).layouts, "NAME",                                                               \
          "only this layout: plain, packed, nhwc, any; may be repeated"},                                               \
+        {"fuse", BZ_OPTION_FLAG, &(p).fuse, NULL, "also groups of layers that fusion patterns find"},                  \
+        {"patterns", BZ_OPTION_TEXT, &(p).patterns, "FILE", "more fusion patterns; implies --fuse"},                   \
         {"math", BZ_OPTION_LIST, &(p).maths, "MODE",                                                                   \
          "f32 products on a GPU in this mode too: tf32, f16; may be repeated"},                                        \
         {"threads", BZ_OPTION_INT, &(p).threads, "N", "threads (1)"},                                                  \
@@ -35,6 +39,8 @@ int planning_setting(const planning *p, bz_setting *setting, bz_error *err);
 /* The backend named that has a device of its own; NULL where all run on the processor. */
 const char *planning_device(const planning *p);
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err);
+/* How many groups of layers the plan has, and why others are none; nothing without patterns. */
+void planning_groups(const bz_plan *plan, bz_buf *out);
 void planning_free(planning *p);
 
 #endif

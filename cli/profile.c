@@ -2,9 +2,13 @@
 #include "profile/profile.h"
 #include "cli/cli.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int run(int argc, char **argv);
 const bz_command bz_command_profile = {"profile", "show [OPTIONS] FILE... | -o FILE [OPTIONS] -- COMMAND...",
@@ -56,6 +60,22 @@ done:
     return status;
 }
 
+/* Told before the program runs for an hour, not after. */
+static int check_output(const char *path, bz_error *err)
+{
+    char folder[PATH_MAX];
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash - path) + (slash == path) : 1;
+    if ((size_t)snprintf(folder, sizeof folder, "%.*s", n, slash ? path : ".") >= sizeof folder)
+        return bz_fail(err, BZ_USAGE, "%s: is too long a name", path);
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return bz_fail(err, BZ_USAGE, "%s: is there and is no file: the trace cannot be written to it", path);
+    if (access(folder, W_OK | X_OK))
+        return bz_fail(err, BZ_FAILED, "%s: nothing can be written into %s: %s", path, folder, strerror(errno));
+    return 0;
+}
+
 /* The answer and the way to more, on stderr: stdout is the program's. */
 static int capture(bz_list *arguments, const settings *s)
 {
@@ -66,11 +86,15 @@ static int capture(bz_list *arguments, const settings *s)
     char **argv = bz_alloc((size_t)arguments->n + 1, sizeof *argv);
     memcpy(argv, arguments->item, (size_t)arguments->n * sizeof *argv);
     argv[arguments->n] = NULL;
-    bz_capture_options options = {.backtrace = s->backtrace, .logs = s->logs, .nsys = s->nsys, .limit = s->limit << 20};
-    int rc;
-    if (s->levels)
+    bz_capture_options options = {.backtrace = s->backtrace,
+                                  .logs = s->logs,
+                                  .nsys = s->nsys,
+                                  .limit = s->limit << 20,
+                                  .iterations = s->iterations};
+    int rc = check_output(s->output, &err);
+    if (!rc && s->levels)
         rc = bz_profile_levels(t, argv, &options, &program, &err);
-    else
+    else if (!rc)
         rc = bz_profile_capture(t, argv, &options, &program, &err) ||
              bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, &err);
     if (rc || bz_trace_save(t, s->output, &err)) {

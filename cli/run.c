@@ -18,15 +18,38 @@ static const char *folder_device(const char *folder)
     return NULL;
 }
 
-static int run_folder(const planning *p, const char *folder, bench_run *r, bz_buf *out, bz_error *err)
+static void report(const bench_run *r, bool json, bz_buf *out)
+{
+    if (json) {
+        bz_json j = bz_json_to(out, false);
+        bz_json_object(&j);
+        bz_json_key_str(&j, "system", r->system->name);
+        bz_json_key_int(&j, "problems", r->wanted);
+        bz_json_key_int(&j, "records", r->records);
+        bz_json_key_int(&j, "failed", r->failed);
+        bz_json_key_int(&j, "unreadable", r->bad);
+        bz_json_object_end(&j);
+        bz_buf_putc(out, '\n');
+        return;
+    }
+    if (!r->wanted) {
+        bz_buf_puts(out, "nothing to run: the database has all of it (--all runs it again)\n");
+        return;
+    }
+    bz_buf_printf(out, "%d problem%s run, %d records stored for ", r->wanted, r->wanted == 1 ? "" : "s", r->records);
+    bz_buf_clean(out, r->system->name);
+    if (r->failed)
+        bz_buf_printf(out, "; %d of them failed: 'benanza db show --failed' has the reasons", r->failed);
+    bz_buf_putc(out, '\n');
+}
+
+static int run_folder(const planning *p, const char *folder, bool json, bench_run *r, bz_buf *out, bz_error *err)
 {
     int rc = planning_setting(p, &r->setting, err) || bz_db_open(&bz_command_run, p->db, false, false, &r->db, err) ||
              bz_bench_build(folder, err) || bz_bench_system(r->db, NULL, folder_device(folder), &r->system, err) ||
              bz_bench_run(folder, r, err);
     if (!rc)
-        bz_buf_printf(out, "%d problems run, %d records stored%s", r->wanted, r->records, r->failed ? ", " : "\n");
-    if (!rc && r->failed)
-        bz_buf_printf(out, "%d of them failed: 'benanza db show' has the reasons\n", r->failed);
+        report(r, json, out);
     bz_perfdb_close(r->db);
     return rc ? -1 : 0;
 }
@@ -35,6 +58,7 @@ static int run(int argc, char **argv)
 {
     planning p = {0};
     bench_run r = {0};
+    bool json = false;
     bz_list arguments = {0};
     bz_error err = {0};
     bz_buf out = {0};
@@ -43,6 +67,7 @@ static int run(int argc, char **argv)
         {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "seconds of measuring per variant (0.1)"},
         {"metrics", BZ_OPTION_TEXT, &r.metrics, "LIST", "besides, on a GPU: kernels (which ones each variant runs)"},
         {"all", BZ_OPTION_FLAG, &r.all, NULL, "run also what the database has"},
+        {"json", BZ_OPTION_FLAG, &json, NULL, "for programs: JSON"},
         {"threads", BZ_OPTION_INT, &p.threads, "N", "threads (1)"},
         {"cache", BZ_OPTION_TEXT, &p.cache, "hot|cold", "whether operands are in the caches (hot)"},
         {"db", BZ_OPTION_TEXT, &p.db, "DIR", DB_HELP},
@@ -51,7 +76,7 @@ static int run(int argc, char **argv)
     int parsed = bz_options_parse(&bz_command_run, options, argc, argv, &arguments, &err), status = BZ_OK;
     if (!parsed && arguments.n > 1)
         parsed = bz_fail(&err, BZ_USAGE, "takes one folder");
-    if (parsed < 0 || (!parsed && (run_folder(&p, arguments.n ? arguments.item[0] : ".", &r, &out, &err) ||
+    if (parsed < 0 || (!parsed && (run_folder(&p, arguments.n ? arguments.item[0] : ".", json, &r, &out, &err) ||
                                    bz_output(NULL, &out, &err))))
         status = bz_report(&bz_command_run, &err);
     else if (r.failed)

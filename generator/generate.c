@@ -43,17 +43,43 @@ static bool has_file(const bz_plan *plan, int layer)
     return false;
 }
 
+/* The layers of a group, and what becomes of them. Keys and texts of problems hold no ';'. */
+static void put_group(const bz_plan_layer *l, bz_buf *out)
+{
+    bz_arena arena = {0};
+    char *rest, *key = bz_arena_str(&arena, l->key + strlen(l->pattern) + 1);
+    put_comment(out, l->pattern);
+    bz_buf_puts(out, ": the layers\n");
+    for (key = strtok_r(key, ";", &rest); key; key = strtok_r(NULL, ";", &rest)) {
+        bz_buf_puts(out, " *  ");
+        put_comment(out, key);
+        bz_buf_putc(out, '\n');
+    }
+    for (int a = 0; a < l->lowering.n; a++) {
+        bz_buf_puts(out, a ? " * or\n" : " * as the calls\n");
+        for (int i = 0; i < l->lowering.alternative[a].n; i++)
+            bz_buf_printf(out, " *   %s\n", l->lowering.alternative[a].text[i]);
+    }
+    bz_arena_free(&arena);
+}
+
 static void put_heading(const bz_plan *plan, const bz_plan_layer *l, bz_buf *out)
 {
     bz_buf_puts(out, "/* ");
-    put_comment(out, l->layer->key);
-    bz_buf_puts(out, "\n *\n");
+    if (l->pattern) {
+        put_group(l, out);
+    } else {
+        put_comment(out, l->key);
+        bz_buf_putc(out, '\n');
+    }
+    bz_buf_puts(out, " *\n");
     for (int i = 0; i < l->n_models; i++) {
         bz_buf_puts(out, " * ");
         put_comment(out, plan->model[l->models[i]]);
-        bz_buf_printf(out, ": %lld layer%s", (long long)l->uses[i], l->uses[i] == 1 ? "" : "s");
+        bz_buf_printf(out, ": %lld %s%s", (long long)l->uses[i], l->pattern ? "group" : "layer",
+                      l->uses[i] == 1 ? "" : "s");
         if (!i) {
-            bz_buf_puts(out, " (first ");
+            bz_buf_puts(out, l->pattern ? " (first ends in " : " (first ");
             put_comment(out, l->first_name);
             bz_buf_putc(out, ')');
         }
@@ -133,13 +159,15 @@ static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int 
     bz_json_object(j);
     snprintf(file, sizeof file, "%s.c", l->file);
     bz_json_key_str(j, "file", file);
-    bz_json_key_str(j, "key", l->layer->key);
+    if (l->pattern)
+        bz_json_key_str(j, "pattern", l->pattern);
+    bz_json_key_str(j, "key", l->key);
     bz_json_key(j, "models");
     bz_json_array(j);
     for (int i = 0; i < l->n_models; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "model", plan->model[l->models[i]]);
-        bz_json_key_int(j, "layers", l->uses[i]);
+        bz_json_key_int(j, l->pattern ? "groups" : "layers", l->uses[i]);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);

@@ -1,6 +1,7 @@
 /* generator: layers -> problems -> C sources.
  *
  *   bz_lower            what one layer costs, as alternatives made of problems
+ *   bz_lower_group      what a group of layers costs that a fusion pattern found
  *   bz_plan_*           the same for whole models: unique layers, unique problems
  *   bz_plan_skip        leaves out what a database has
  *   bz_generate         writes a folder of benchmarks
@@ -31,8 +32,9 @@ typedef struct bz_alternative {
     const char *const *text;   /* [n], canonical */
 } bz_alternative;
 
-/* Exactly one of the three holds: alternatives; free (views, constants, empty tensors: nothing runs);
- * or neither, and `why` is a sentence. Layers with bodies are free themselves: lower the bodies. */
+/* Exactly one of the three holds: alternatives; free (views, constants, empty tensors: nothing runs); or
+ * neither, and `why` is a sentence. Beside alternatives `why` may say what else is not offered, as where a copy
+ * stands in. Layers with bodies are free themselves: lower the bodies. */
 typedef struct bz_lowering {
     const bz_alternative *alternative;
     int n;
@@ -44,6 +46,13 @@ typedef struct bz_lowering {
  * BZ_I8 stands for quantized products (u8 inputs, i8 weights). The result lives in the arena. */
 void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *out);
 
+/* The same for the layers of a match: how few calls they can be. Steps after a call are taken along by it
+ * where it can (functions, residuals), or go into its weights and bias before anything runs (constants by
+ * channel, batch normalization); functions that are written out in many layers are found out by their
+ * values. What no call takes along is a call of its own. No alternatives, and `why`, where all that does
+ * not save a single call. Parameters of functions are those of the layers, exactly. */
+void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dtype, bz_arena *arena, bz_lowering *out);
+
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 enum { BZ_PLAN_NAMES = 8 };
@@ -54,6 +63,7 @@ typedef struct bz_plan_options {
     const char *backend[BZ_PLAN_NAMES], *layout[BZ_PLAN_NAMES]; /* none: all; of backends those on the processor */
     const char *math[BZ_PLAN_NAMES];                            /* for f32, besides "default" */
     int n_backends, n_layouts, n_maths;
+    const bz_patterns *patterns; /* the groups of layers that they find are planned too; NULL: none */
 } bz_plan_options;
 
 /* Backend, layout and math mode. `wanted` is false where the database has it. */
@@ -72,8 +82,11 @@ typedef struct bz_plan_problem {
     int layer; /* of the plan: the first that needs it, whose file holds it */
 } bz_plan_problem;
 
+/* A unique layer, or a unique group of layers. */
 typedef struct bz_plan_layer {
-    const bz_layer *layer; /* the first one met */
+    const bz_layer *layer; /* the first one met; of a group the one that makes its result */
+    const char *pattern;   /* that found the group; NULL for a layer */
+    const char *key;       /* the layer's; of a group the keys of its layers */
     bz_lowering lowering;
     char file[64];          /* "conv_1f2e3d4c5b6a7988": kind and hash, safe as file and C name */
     int64_t count;          /* in all models, bodies too */
@@ -85,21 +98,32 @@ typedef struct bz_plan_layer {
     int n_problems;
 } bz_plan_layer;
 
+/* Where a group is in a model: numbers of layers of its main graph, ascending. The last one makes the
+ * result and everything else is used inside only, so that any choice of groups that share no layer leaves
+ * a graph without cycles. */
+typedef struct bz_plan_place {
+    const int *layer;
+    int n;
+    int group; /* of the plan's layers */
+} bz_plan_place;
+
 typedef struct bz_plan bz_plan;
 
-/* A plan keeps pointers into the layers added: they must outlive it. */
+/* A plan keeps pointers into the layers added: they must outlive it; the patterns need not outlive the
+ * last bz_plan_add. Groups are looked for in main graphs only, not in bodies. */
 bz_plan *bz_plan_new(const bz_plan_options *options);
-void bz_plan_add(bz_plan *plan, const bz_layers *layers, const char *name); /* `name` of the model; copied */
+void bz_plan_add(bz_plan *plan, bz_layers *layers, const char *name); /* `name` of the model; copied */
 void bz_plan_free(bz_plan *plan);
 
-int bz_plan_layers(const bz_plan *plan, const bz_plan_layer **layer);
+int bz_plan_layers(const bz_plan *plan, const bz_plan_layer **layer); /* and groups */
 int bz_plan_problems(const bz_plan *plan, const bz_plan_problem **problem);
 int bz_plan_models(const bz_plan *plan, const char *const **name);
+int bz_plan_places(const bz_plan *plan, int model, const bz_plan_place **place); /* refused groups too */
 
 /* The planned layer that a layer of an added model became; NULL for views and constants. */
 const bz_plan_layer *bz_plan_find(const bz_plan *plan, const bz_layer *layer);
 
-/* Marks the families that the database has for this system and setting, failed ones included, as
+/* Marks the families that the database has whole for this system and setting, failed ones included, as
  * not wanted. Returns 0, or -1 with *err filled. */
 int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_error *err);
 
@@ -108,7 +132,8 @@ int bz_plan_wanted(const bz_plan *plan, int *families);
 
 /* ---- sources -------------------------------------------------------------------------------- */
 
-/* Writes what is wanted into `folder`, which is made if need be: a C file per layer, benchmarks.c,
+/* Writes what is wanted into `folder`, which is made if need be: a C file per layer and group,
+ * benchmarks.c,
  * CMakeLists.txt, manifest.json. Sources of an earlier generation that are no longer wanted are
  * removed. The same plan gives the same bytes. Fails where the folder holds other things. */
 int bz_generate(const bz_plan *plan, const char *folder, bz_error *err);
@@ -140,6 +165,7 @@ typedef struct bz_prices bz_prices;
 int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                    bz_arena *arena, bz_prices **out, bz_error *err);
 const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem);
+/* Of a layer or a group. */
 void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *out);
 
 #endif

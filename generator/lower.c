@@ -3,81 +3,132 @@
 
 #include <stdlib.h>
 
+/* Types that libraries compute in. Bools are bytes of 0 and 1; others (i64 shapes, strings) are moved at
+ * most. */
+enum {
+    FLOATS = 1, /* f32, f16, bf16 */
+    DOUBLE = 2,
+    BYTES = 4, /* i8, u8 */
+    BOOLS = 8,
+    WORDS = 16, /* i32 */
+};
+
 static const struct {
     const char *kind;
     lower_function *lower;
-    int arg;
+    int arg, types;
 } KINDS[] = {
-    {"conv", lower_conv, 0},
-    {"qconv", lower_qconv, 0},
-    {"deconv", lower_deconv, 0},
-    {"gemm", lower_gemm, 0},
-    {"matmul", lower_matmul, 0},
-    {"qmatmul", lower_qmatmul, 0},
-    {"attention", lower_attention, 0},
+    {"conv", lower_conv, 0, FLOATS | BYTES},
+    {"qconv", lower_qconv, 0, BYTES},
+    {"deconv", lower_deconv, 0, FLOATS | BYTES},
+    {"gemm", lower_gemm, 0, FLOATS | DOUBLE | BYTES},
+    {"gemmfastgelu", lower_gemm, BZ_FN_GELU_TANH, FLOATS},
+    {"qgemm", lower_qgemm, 0, BYTES},
+    {"matmul", lower_matmul, 0, FLOATS | DOUBLE | BYTES},
+    {"matmulscaled", lower_matmul, 0, BYTES},
+    {"matmuldynamic", lower_dynamic_matmul, 0, FLOATS},
+    {"qmatmul", lower_qmatmul, 0, BYTES},
+    {"attention", lower_attention, 0, FLOATS},
+    {"packedattention", lower_attention, 0, FLOATS},
+    {"qattention", lower_attention, 0, BYTES},
+    {"einsum", lower_einsum, 0, FLOATS | DOUBLE},
+    {"linearclassifier", lower_linear, 0, FLOATS},
+    {"linearregressor", lower_linear, 0, FLOATS},
 
-    {"relu", lower_unary, BZ_FN_RELU},
-    {"leakyrelu", lower_unary, BZ_FN_LEAKY},
-    {"elu", lower_unary, BZ_FN_ELU},
-    {"sigmoid", lower_unary, BZ_FN_SIGMOID},
-    {"tanh", lower_unary, BZ_FN_TANH},
-    {"swish", lower_unary, BZ_FN_SWISH},
-    {"hardswish", lower_unary, BZ_FN_HARDSWISH},
-    {"hardsigmoid", lower_unary, BZ_FN_HARDSIGMOID},
-    {"mish", lower_unary, BZ_FN_MISH},
-    {"softplus", lower_unary, BZ_FN_SOFTPLUS},
-    {"exp", lower_unary, BZ_FN_EXP},
-    {"log", lower_unary, BZ_FN_LOG},
-    {"sqrt", lower_unary, BZ_FN_SQRT},
-    {"abs", lower_unary, BZ_FN_ABS},
-    {"round", lower_unary, BZ_FN_ROUND},
-    {"neg", lower_unary, BZ_FN_LINEAR},
-    {"reciprocal", lower_unary, BZ_FN_POW},
-    {"clip", lower_clip, 0},
-    {"gelu", lower_gelu, 0},
-    {"prelu", lower_prelu, 0},
-    {"fastgelu", lower_bias_function, BZ_FN_GELU_TANH},
-    {"biasgelu", lower_bias_function, BZ_FN_GELU_ERF},
+    {"relu", lower_unary, BZ_FN_RELU, FLOATS | BYTES | WORDS},
+    {"leakyrelu", lower_unary, BZ_FN_LEAKY, FLOATS | BYTES},
+    {"qleakyrelu", lower_unary, BZ_FN_LEAKY, BYTES},
+    {"elu", lower_unary, BZ_FN_ELU, FLOATS},
+    {"sigmoid", lower_unary, BZ_FN_SIGMOID, FLOATS},
+    {"tanh", lower_unary, BZ_FN_TANH, FLOATS},
+    {"swish", lower_unary, BZ_FN_SWISH, FLOATS},
+    {"quickgelu", lower_unary, BZ_FN_SWISH, FLOATS},
+    {"hardswish", lower_unary, BZ_FN_HARDSWISH, FLOATS},
+    {"hardsigmoid", lower_unary, BZ_FN_HARDSIGMOID, FLOATS},
+    {"mish", lower_unary, BZ_FN_MISH, FLOATS},
+    {"softplus", lower_unary, BZ_FN_SOFTPLUS, FLOATS},
+    {"exp", lower_unary, BZ_FN_EXP, FLOATS},
+    {"log", lower_unary, BZ_FN_LOG, FLOATS},
+    {"sqrt", lower_unary, BZ_FN_SQRT, FLOATS},
+    {"abs", lower_unary, BZ_FN_ABS, FLOATS},
+    {"round", lower_unary, BZ_FN_ROUND, FLOATS},
+    {"neg", lower_unary, BZ_FN_LINEAR, FLOATS},
+    {"reciprocal", lower_unary, BZ_FN_POW, FLOATS},
+    {"selu", lower_scaled_elu, 0, FLOATS},
+    {"celu", lower_scaled_elu, 1, FLOATS},
+    {"pow", lower_pow, 0, FLOATS},
+    {"clip", lower_clip, 0, FLOATS},
+    {"gelu", lower_gelu, 0, FLOATS},
+    {"prelu", lower_prelu, 0, FLOATS},
+    {"fastgelu", lower_bias_function, BZ_FN_GELU_TANH, FLOATS},
+    {"biasgelu", lower_bias_function, BZ_FN_GELU_ERF, FLOATS},
+    {"biasadd", lower_bias_add, 0, FLOATS},
 
-    {"add", lower_binary, BZ_FN_ADD},
-    {"sub", lower_binary, BZ_FN_SUB},
-    {"mul", lower_binary, BZ_FN_MUL},
-    {"div", lower_binary, BZ_FN_DIV},
-    {"max", lower_variadic, BZ_FN_MAX},
-    {"min", lower_variadic, BZ_FN_MIN},
-    {"sum", lower_variadic, BZ_FN_ADD},
-    {"mean", lower_variadic, BZ_FN_MEAN},
+    {"add", lower_binary, BZ_FN_ADD, FLOATS | BYTES},
+    {"sub", lower_binary, BZ_FN_SUB, FLOATS | BYTES},
+    {"mul", lower_binary, BZ_FN_MUL, FLOATS | BYTES},
+    {"div", lower_binary, BZ_FN_DIV, FLOATS},
+    {"qadd", lower_qbinary, BZ_FN_ADD, BYTES},
+    {"qmul", lower_qbinary, BZ_FN_MUL, BYTES},
+    {"max", lower_variadic, BZ_FN_MAX, FLOATS | BYTES},
+    {"min", lower_variadic, BZ_FN_MIN, FLOATS | BYTES},
+    {"sum", lower_variadic, BZ_FN_ADD, FLOATS},
+    {"mean", lower_variadic, BZ_FN_MEAN, FLOATS},
+    {"equal", lower_compare, BZ_FN_EQ, FLOATS | BYTES | BOOLS},
+    {"greater", lower_compare, BZ_FN_GT, FLOATS | BYTES},
+    {"greaterequal", lower_compare, BZ_FN_GE, FLOATS | BYTES},
+    {"less", lower_compare, BZ_FN_LT, FLOATS | BYTES},
+    {"lessequal", lower_compare, BZ_FN_LE, FLOATS | BYTES},
+    {"and", lower_compare, BZ_FN_MIN, BOOLS},
+    {"or", lower_compare, BZ_FN_MAX, BOOLS},
+    {"xor", lower_compare, BZ_FN_NE, BOOLS},
+    {"not", lower_not, 0, BOOLS},
 
-    {"maxpool", lower_pool, BZ_POOL_MAX},
-    {"avgpool", lower_pool, BZ_POOL_AVG},
-    {"globalmaxpool", lower_global_pool, BZ_POOL_MAX},
-    {"globalavgpool", lower_global_pool, BZ_POOL_AVG},
-    {"batchnorm", lower_batchnorm, 0},
-    {"layernorm", lower_layernorm, 0},
-    {"skiplayernorm", lower_skip_layernorm, 0},
-    {"groupnorm", lower_groupnorm, 0},
-    {"instancenorm", lower_groupnorm, 1},
-    {"softmax", lower_softmax, BZ_PROBLEM_SOFTMAX},
-    {"logsoftmax", lower_softmax, BZ_PROBLEM_LOGSOFTMAX},
-    {"lrn", lower_lrn, 0},
-    {"reducesum", lower_reduce, BZ_FN_SUM},
-    {"reducemean", lower_reduce, BZ_FN_MEAN},
-    {"reducemax", lower_reduce, BZ_FN_MAX},
-    {"reducemin", lower_reduce, BZ_FN_MIN},
-    {"reduceprod", lower_reduce, BZ_FN_PROD},
-    {"reducel1", lower_reduce, BZ_FN_L1},
-    {"reducel2", lower_reduce, BZ_FN_L2},
-    {"reducesumsquare", lower_reduce, BZ_FN_SUMSQUARE},
+    {"maxpool", lower_pool, BZ_POOL_MAX, FLOATS | BYTES},
+    {"avgpool", lower_pool, BZ_POOL_AVG, FLOATS | BYTES},
+    {"globalmaxpool", lower_global_pool, BZ_POOL_MAX, FLOATS | BYTES},
+    {"globalavgpool", lower_global_pool, BZ_POOL_AVG, FLOATS | BYTES},
+    {"globallppool", lower_global_lppool, 0, FLOATS},
+    {"batchnorm", lower_batchnorm, 0, FLOATS},
+    {"layernorm", lower_layernorm, 0, FLOATS},
+    {"skiplayernorm", lower_skip_layernorm, 0, FLOATS},
+    {"groupnorm", lower_groupnorm, 0, FLOATS},
+    {"instancenorm", lower_groupnorm, 1, FLOATS},
+    {"softmax", lower_softmax, BZ_PROBLEM_SOFTMAX, FLOATS | BYTES},
+    {"qsoftmax", lower_softmax, BZ_PROBLEM_SOFTMAX, BYTES},
+    {"logsoftmax", lower_softmax, BZ_PROBLEM_LOGSOFTMAX, FLOATS},
+    {"lrn", lower_lrn, 0, FLOATS},
+    {"reducesum", lower_reduce, BZ_FN_SUM, FLOATS},
+    {"reducemean", lower_reduce, BZ_FN_MEAN, FLOATS},
+    {"qreducemean", lower_reduce, BZ_FN_MEAN, BYTES},
+    {"reducemax", lower_reduce, BZ_FN_MAX, FLOATS | BYTES | WORDS},
+    {"reducemin", lower_reduce, BZ_FN_MIN, FLOATS | BYTES | WORDS},
+    {"reduceprod", lower_reduce, BZ_FN_PROD, FLOATS},
+    {"reducel1", lower_reduce, BZ_FN_L1, FLOATS},
+    {"reducel2", lower_reduce, BZ_FN_L2, FLOATS},
+    {"reducesumsquare", lower_reduce, BZ_FN_SUMSQUARE, FLOATS},
+    {"reducelogsum", lower_reduce, BZ_FN_LOG, FLOATS},
 
-    {"resize", lower_resize, 0},
-    {"concat", lower_concat, 0},
-    {"transpose", lower_transpose, 0},
-    {"cast", lower_cast, 0},
-    {"quantize", lower_quantize, 1},
-    {"dequantize", lower_quantize, 0},
-    {"lstm", lower_rnn, BZ_PROBLEM_LSTM},
-    {"gru", lower_rnn, BZ_PROBLEM_GRU},
-    {"rnn", lower_rnn, BZ_PROBLEM_RNN},
+    {"resize", lower_resize, 0, FLOATS | BYTES},
+    {"concat", lower_concat, 0, FLOATS | BYTES | BOOLS | WORDS},
+    {"qconcat", lower_concat, 2, FLOATS},
+    {"transpose", lower_transpose, 0, FLOATS | BYTES | BOOLS | WORDS},
+    {"cast", lower_cast, 0, FLOATS | BYTES | WORDS},
+    {"quantize", lower_quantize, 1, FLOATS | WORDS},
+    {"dequantize", lower_quantize, 0, BYTES | WORDS},
+    {"lstm", lower_rnn, BZ_PROBLEM_LSTM, FLOATS | BYTES},
+    {"gru", lower_rnn, BZ_PROBLEM_GRU, FLOATS | BYTES},
+    {"rnn", lower_rnn, BZ_PROBLEM_RNN, FLOATS},
+};
+
+/* Kinds that no library call computes, with what stands in the way. */
+static const struct {
+    const char *kinds, *why;
+} NOT_OFFERED[] = {
+    {" matmulnbits matmulbnb4 ", "no library multiplies by weights of a few bits"},
+    {" moe qmoe ", "which experts run depends on data"},
+    {" rmsnorm skiprmsnorm biassoftmax mvn lpnorm skipgroupnorm dynamicquantize reducelogsumexp embedlayernorm ",
+     "a framework does it in one pass, libraries only in several calls"},
 };
 
 /* ---- what the functions are made of --------------------------------------------------------- */
@@ -101,10 +152,27 @@ int lower_extent(const bz_type *t, int rank, int64_t *extent)
     return 0;
 }
 
+int64_t lower_param(const bz_layer *layer, const char *name, int64_t otherwise)
+{
+    const bz_param *p = bz_layer_param(layer, name);
+    return p && p->n == 1 ? p->v[0] : otherwise;
+}
+
+const bz_type *lower_channels(const lowering *l, const bz_type *t)
+{
+    if (t->rank < 3 || strcmp(lower_word(l, "layout", "nchw"), "nhwc") != 0)
+        return t;
+    bz_dim *dims = bz_arena_dup(l->arena, t->dims, (size_t)t->rank * sizeof *dims);
+    bz_type *first = bz_arena_dup(l->arena, t, sizeof *t);
+    dims[1] = t->dims[t->rank - 1];
+    memcpy(dims + 2, t->dims + 1, (size_t)(t->rank - 2) * sizeof *dims);
+    first->dims = dims;
+    return first;
+}
+
 int64_t lower_int(const lowering *l, const char *name, int64_t otherwise)
 {
-    const bz_param *p = bz_layer_param(l->layer, name);
-    return p && p->n == 1 ? p->v[0] : otherwise;
+    return lower_param(l->layer, name, otherwise);
 }
 
 const char *lower_word(const lowering *l, const char *name, const char *otherwise)
@@ -182,20 +250,19 @@ int lower_copy(lowering *l)
 {
     const bz_layer *layer = l->layer;
     int64_t write = 0, most = (int64_t)1 << 40;
-    bool floats = false;
-    int bits = 0;
+    int bits = 0, chosen = 0;
     for (int i = 0; i < layer->n_out; i++) {
         int64_t n = bz_type_bytes(&layer->out[i]);
         write = n > 0 && write < most ? write + n : write;
         if (layer->out[i].kind == BZ_TYPE_TENSOR && bz_dtype_is_float(layer->out[i].dtype))
-            floats = true, bits = bz_dtype_bits(layer->out[i].dtype);
+            bits = bz_dtype_bits(layer->out[i].dtype),
+            chosen = bz_dtype_bits(lower_dtype(layer->out[i].dtype, l->wanted));
     }
     write = write < layer->bytes ? write : layer->bytes;
     int64_t read = layer->bytes - write;
     if (layer->bytes > most)
         return lower_no(l, "it moves too many bytes for a benchmark");
-    int chosen = bz_dtype_bits(l->dtype);
-    if (floats && bits && chosen && chosen != bits) {
+    if (bits && chosen && chosen != bits) {
         write = write * chosen / bits;
         read = read * chosen / bits;
     }
@@ -220,46 +287,68 @@ static bool is_empty(const bz_layer *layer)
     return layer->n_out > 0;
 }
 
-/* Types that libraries compute in. Others (i64 shapes, strings) are moved at most. */
-static bool is_computable(bz_dtype t)
+static int class_of(bz_dtype t)
 {
-    return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_F64 || t == BZ_I8 || t == BZ_U8;
+    return t == BZ_F64                ? DOUBLE
+           : bz_dtype_is_float(t)     ? (bz_dtype_bits(t) >= 16 ? FLOATS : 0)
+           : t == BZ_I8 || t == BZ_U8 ? BYTES
+           : t == BZ_BOOL             ? BOOLS
+           : t == BZ_I32              ? WORDS
+                                      : 0;
 }
 
-static void choose_types(lowering *l, bz_dtype wanted)
+bz_dtype lower_dtype(bz_dtype has, bz_dtype wanted)
+{
+    if (!bz_dtype_is_float(has) || !wanted)
+        return has;
+    return wanted == BZ_I8 ? BZ_U8 : wanted;
+}
+
+static void choose_types(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
-    l->dtype = x ? x->dtype : l->layer->n_out ? l->layer->out[0].dtype : BZ_F32;
-    if (!bz_dtype_is_float(l->dtype) || !wanted)
-        return;
-    l->quantize = wanted == BZ_I8 || wanted == BZ_U8;
-    l->dtype = l->quantize ? BZ_U8 : wanted;
+    bz_dtype has = x ? x->dtype : l->layer->n_out ? l->layer->out[0].dtype : BZ_F32;
+    l->dtype = lower_dtype(has, l->wanted);
+    l->quantize = bz_dtype_is_float(has) && l->dtype == BZ_U8;
 }
 
+static const char *why_not_offered(const char *kind)
+{
+    size_t n = strlen(kind);
+    for (size_t i = 0; i < sizeof NOT_OFFERED / sizeof *NOT_OFFERED; i++)
+        for (const char *at = NOT_OFFERED[i].kinds; (at = strstr(at, kind)); at += n)
+            if (at[-1] == ' ' && at[n] == ' ')
+                return NOT_OFFERED[i].why;
+    return "no library call computes it";
+}
+
+/* A layer that multiplies is never priced by its bytes alone. */
 static int lower_one(lowering *l)
 {
     const bz_layer *layer = l->layer;
-    bool known = false;
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
-        if (strcmp(KINDS[i].kind, layer->kind) != 0)
-            continue;
-        known = true;
-        if (layer->n_out && is_computable(l->dtype) && !KINDS[i].lower(l, KINDS[i].arg))
+    bz_dtype given = l->dtype;
+    size_t i = 0, n = sizeof KINDS / sizeof *KINDS;
+    while (i < n && strcmp(KINDS[i].kind, layer->kind) != 0)
+        i++;
+    if (i == n) {
+        l->why = why_not_offered(layer->kind);
+    } else if (!(KINDS[i].types & class_of(given))) {
+        l->why = bz_arena_printf(l->arena, "no library computes it in %s", bz_dtype_name(given));
+    } else {
+        l->dtype = given == BZ_BOOL ? BZ_U8 : given;
+        if (layer->n_out && !KINDS[i].lower(l, KINDS[i].arg))
             return 0;
+        l->dtype = given;
     }
     if (l->n)
         return 0;
-    if (layer->macs)
-        return known && l->why
-                   ? -1
-                   : lower_no(l, known ? "no library computes it in its data type" : "no benchmark for this kind");
-    return lower_copy(l);
+    return layer->macs ? lower_no(l, l->why) : lower_copy(l);
 }
 
 void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *out)
 {
     bz_problem steps[MAX_STEPS];
-    lowering l = {.layer = layer, .arena = arena, .step = steps};
+    lowering l = {.layer = layer, .wanted = dtype, .arena = arena, .step = steps};
     *out = (bz_lowering){0};
     if (layer->class == BZ_VIEW || layer->class == BZ_CONSTANT || layer->n_bodies || is_empty(layer)) {
         out->free = true;
@@ -269,11 +358,11 @@ void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowerin
         out->why = "its shapes depend on data";
         return;
     }
-    choose_types(&l, dtype);
-    if (lower_one(&l)) {
-        out->why = l.why;
+    choose_types(&l);
+    int failed = lower_one(&l);
+    out->why = l.why;
+    if (failed)
         return;
-    }
     out->alternative = bz_arena_dup(arena, l.alternative, (size_t)l.n * sizeof *l.alternative);
     out->n = l.n;
 }

@@ -10,6 +10,7 @@ enum { MAX_ALTERNATIVES = 4, MAX_STEPS = 72 };
 
 typedef struct lowering {
     const bz_layer *layer;
+    bz_dtype wanted;                  /* by the user; BZ_UNDEFINED: as the model has it */
     bz_dtype dtype, dtype_w, dtype_y; /* of the layer's first operand, weights and result after the user's choice */
     bool quantize;
     bz_arena *arena;
@@ -30,20 +31,31 @@ int lower_done(lowering *l); /* checks the steps; -1 where one is no valid probl
 int lower_no(lowering *l, const char *why);
 int lower_copy(lowering *l); /* a copy of the layer's bytes, modelled */
 
+/* Adds the function that the layer takes over its result (its `activation`), if any. */
+int lower_fused_activation(lowering *l, bz_problem *p);
+/* Quantized products take u8 and i8 to u8, or to what the layer's result is. */
+void lower_product_types(const lowering *l, bz_problem *p);
+
 /* Operand k if it is there and a tensor. */
 const bz_type *lower_in(const lowering *l, int k);
 /* Shape of a tensor, with leading ones up to `rank`; -1 where it does not fit a problem. */
 int lower_extent(const bz_type *t, int rank, int64_t *extent);
+/* The tensor with its channels second, as problems have them, where the layer's lie last (`layout` nhwc). */
+const bz_type *lower_channels(const lowering *l, const bz_type *t);
 int64_t lower_int(const lowering *l, const char *name, int64_t otherwise);
+int64_t lower_param(const bz_layer *layer, const char *name, int64_t otherwise);
+bz_dtype lower_dtype(bz_dtype has, bz_dtype wanted); /* of an operand after the user's choice */
 const char *lower_word(const lowering *l, const char *name, const char *otherwise);
 bool lower_real(const lowering *l, const char *name, float *v); /* false where absent or no number */
 int lower_ints(const lowering *l, const char *name, int64_t *v,
                int n); /* -1 unless there are exactly n, none negative */
 
-lower_function lower_conv, lower_qconv, lower_deconv, lower_gemm, lower_matmul, lower_qmatmul, lower_attention;
-lower_function lower_unary, lower_clip, lower_gelu, lower_binary, lower_variadic, lower_prelu, lower_bias_function;
-lower_function lower_pool, lower_global_pool, lower_batchnorm, lower_layernorm, lower_skip_layernorm, lower_groupnorm,
-    lower_softmax, lower_lrn, lower_reduce;
+lower_function lower_conv, lower_qconv, lower_deconv, lower_gemm, lower_qgemm, lower_matmul, lower_qmatmul,
+    lower_dynamic_matmul, lower_linear, lower_attention, lower_einsum;
+lower_function lower_unary, lower_clip, lower_gelu, lower_binary, lower_qbinary, lower_compare, lower_not, lower_pow,
+    lower_variadic, lower_prelu, lower_bias_function, lower_bias_add, lower_scaled_elu;
+lower_function lower_pool, lower_global_pool, lower_global_lppool, lower_batchnorm, lower_layernorm,
+    lower_skip_layernorm, lower_groupnorm, lower_softmax, lower_lrn, lower_reduce;
 lower_function lower_resize, lower_concat, lower_transpose, lower_cast, lower_quantize, lower_rnn;
 
 #endif

@@ -1,6 +1,8 @@
 /* Functions of one, two and several tensors, element by element. */
 #include "generator/lower.h"
 
+#include <float.h>
+
 static int activation(lowering *l, const bz_type *x, bz_fn fn, float alpha, float beta)
 {
     bz_problem *p = lower_step(l, BZ_PROBLEM_ACTIVATION);
@@ -34,12 +36,48 @@ int lower_unary(lowering *l, int arg)
 int lower_clip(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
-    float low = 0, high = 0;
+    float low = -FLT_MAX, high = FLT_MAX;
     bool lower = lower_real(l, "min", &low), upper = lower_real(l, "max", &high);
     (void)arg;
-    if (!x || !lower || (!upper && low != 0) || (upper && low == 0 && high == 0))
-        return lower_no(l, "its limits are not known");
-    return activation(l, x, upper ? BZ_FN_CLIP : BZ_FN_RELU, low, high) || lower_done(l) ? -1 : 0;
+    if (!x || (bz_layer_param(l->layer, "min") && !lower) || (bz_layer_param(l->layer, "max") && !upper))
+        return lower_no(l, "its limits are operands; libraries take numbers");
+    if (!lower && !upper)
+        return lower_no(l, "it has no limits: there is nothing to compute");
+    if (low == 0 && high == 0) /* a problem takes two zeros for the usual parameters */
+        return lower_no(l, "its limits are degenerate");
+    bool relu = lower && !upper && low == 0;
+    return activation(l, x, relu ? BZ_FN_RELU : BZ_FN_CLIP, low, high) || lower_done(l) ? -1 : 0;
+}
+
+/* Scaled elu is elu and a line; with beta the operand is divided first. Both are one call: a product with a
+ * number, functions behind it. */
+int lower_scaled_elu(lowering *l, int divides)
+{
+    const bz_type *x = lower_in(l, 0);
+    float alpha = 1, gamma = 1;
+    lower_real(l, "alpha", &alpha);
+    lower_real(l, "gamma", &gamma);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
+    p->binary.fn = divides ? BZ_FN_DIV : BZ_FN_MUL;
+    if (!x || alpha == 0 || gamma == 0 || lower_extent(x, 0, p->binary.a))
+        return lower_no(l, "its parameters are degenerate");
+    for (int i = 0; p->binary.a[i]; i++)
+        p->binary.b[i] = 1;
+    lower_post(p, BZ_FN_ELU, divides ? 1 : alpha, 0);
+    lower_post(p, BZ_FN_LINEAR, divides ? alpha : gamma, 0);
+    return lower_done(l);
+}
+
+/* A power whose exponent is a number. */
+int lower_pow(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    float exponent;
+    (void)arg;
+    if (!x || !lower_real(l, "exponent", &exponent))
+        return lower_no(l, "its exponents are an operand; libraries take a number");
+    bz_fn fn = exponent == 2 ? BZ_FN_SQUARE : exponent == 0.5f ? BZ_FN_SQRT : BZ_FN_POW;
+    return activation(l, x, fn, 1, exponent) || lower_done(l) ? -1 : 0;
 }
 
 int lower_gelu(lowering *l, int arg)
@@ -60,17 +98,31 @@ int lower_prelu(lowering *l, int arg)
     return lower_extent(x, 0, p->prelu.x) || lower_done(l) ? -1 : 0;
 }
 
+/* The function of b and a that gives what fn gives of a and b. */
+static bz_fn mirrored(bz_fn fn)
+{
+    static const bz_fn FUNCTIONS[][2] = {{BZ_FN_ADD, BZ_FN_ADD}, {BZ_FN_MUL, BZ_FN_MUL}, {BZ_FN_MAX, BZ_FN_MAX},
+                                         {BZ_FN_MIN, BZ_FN_MIN}, {BZ_FN_EQ, BZ_FN_EQ},   {BZ_FN_NE, BZ_FN_NE},
+                                         {BZ_FN_GT, BZ_FN_LT},   {BZ_FN_GE, BZ_FN_LE},   {BZ_FN_LT, BZ_FN_GT},
+                                         {BZ_FN_LE, BZ_FN_GE}};
+    for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
+        if (FUNCTIONS[i][0] == fn)
+            return FUNCTIONS[i][1];
+    return BZ_FN_NONE;
+}
+
 /* Shapes of one rank. The operand with more elements comes first where the order does not matter:
  * libraries broadcast the second. */
 static int binary(lowering *l, bz_fn fn, const bz_type *a, const bz_type *b)
 {
     bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
     int rank = a->rank > b->rank ? a->rank : b->rank;
-    bool either = fn == BZ_FN_ADD || fn == BZ_FN_MUL || fn == BZ_FN_MAX || fn == BZ_FN_MIN;
-    if (either && bz_type_elements(b) > bz_type_elements(a)) {
+    bz_fn other_way = mirrored(fn);
+    if (other_way && bz_type_elements(b) > bz_type_elements(a)) {
         const bz_type *other = a;
         a = b;
         b = other;
+        fn = other_way;
     }
     p->binary.fn = fn;
     if (lower_extent(a, rank, p->binary.a) || lower_extent(b, rank, p->binary.b))
@@ -97,14 +149,46 @@ int lower_binary(lowering *l, int arg)
     return binary(l, (bz_fn)arg, a, b) || lower_done(l) ? -1 : 0;
 }
 
+/* The scales do not matter to the time. */
+int lower_qbinary(lowering *l, int arg)
+{
+    const bz_type *a = lower_in(l, 0), *b = lower_in(l, 3);
+    if (!a || !b || a->dtype != b->dtype)
+        return lower_no(l, "its operands are no tensors of one type");
+    return binary(l, (bz_fn)arg, a, b) || lower_done(l) ? -1 : 0;
+}
+
+/* The result is a byte for each element. */
+int lower_compare(lowering *l, int arg)
+{
+    const bz_type *a = lower_in(l, 0), *b = lower_in(l, 1);
+    if (!a || !b || binary(l, (bz_fn)arg, a, b))
+        return lower_no(l, "its operands do not fit a benchmark");
+    l->step[l->n_steps - 1].dtype_y = BZ_U8;
+    return lower_done(l);
+}
+
+/* x = 0 */
+int lower_not(lowering *l, int arg)
+{
+    static const bz_dim ONE[] = {1};
+    const bz_type *x = lower_in(l, 0), zero = {.kind = BZ_TYPE_TENSOR, .rank = 1, .dims = ONE};
+    (void)arg;
+    if (!x || binary(l, BZ_FN_EQ, x, &zero))
+        return lower_no(l, "it has too many dimensions");
+    return lower_done(l);
+}
+
 /* One operand after the other; the mean divides at the end. */
 int lower_variadic(lowering *l, int arg)
 {
     const bz_type *a = lower_in(l, 0), *y = &l->layer->out[0];
     int n = l->layer->n_in;
     bz_fn fn = arg == BZ_FN_MEAN ? BZ_FN_ADD : (bz_fn)arg;
-    if (!a || n < 2 || n > 64)
-        return lower_no(l, "it has too few or too many operands");
+    if (!a || n < 2)
+        return lower_no(l, "it has one operand: there is nothing to compute");
+    if (n > 64)
+        return lower_no(l, "it has more operands than a benchmark");
     for (int k = 1; k < n; k++) {
         const bz_type *b = lower_in(l, k);
         if (!b || binary(l, fn, k == 1 ? a : y, b))
@@ -115,10 +199,32 @@ int lower_variadic(lowering *l, int arg)
     return lower_done(l);
 }
 
+/* The sum and the function in one call, and in two. Without a bias the function is all. */
 int lower_bias_function(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *b = lower_in(l, 1);
-    if (!x || (b && binary(l, BZ_FN_ADD, x, b)))
+    if (!x)
+        return lower_no(l, "its operand is no tensor");
+    for (int fused = b != NULL; fused >= 0; fused--) {
+        if (b && binary(l, BZ_FN_ADD, x, b))
+            return lower_no(l, "its operands do not fit a benchmark");
+        if (fused)
+            lower_post(&l->step[l->n_steps - 1], (bz_fn)arg, 0, 0);
+        else if (activation(l, x, (bz_fn)arg, 0, 0))
+            return -1;
+        if (lower_done(l))
+            return -1;
+    }
+    return 0;
+}
+
+/* x + bias + skip */
+int lower_bias_add(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0), *b = lower_in(l, 1), *skip = lower_in(l, 2);
+    (void)arg;
+    if (!x || !b || !skip || bz_type_elements(skip) != bz_type_elements(x) || binary(l, BZ_FN_ADD, x, b))
         return lower_no(l, "its operands do not fit a benchmark");
-    return activation(l, x, (bz_fn)arg, 0, 0) || lower_done(l) ? -1 : 0;
+    lower_post(&l->step[l->n_steps - 1], BZ_FN_ADD, 0, 0);
+    return lower_done(l);
 }

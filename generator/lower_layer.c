@@ -16,10 +16,11 @@ static void pad_to(const bz_type *y, bz_problem *p, int n)
 
 int lower_pool(lowering *l, int arg)
 {
-    const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
+    const bz_type *x = lower_in(l, 0), *y = lower_channels(l, &l->layer->out[0]);
     int n = x ? x->rank - 2 : 0;
-    if (n < 1 || n > BZ_PROBLEM_SPATIAL || !strcmp(lower_word(l, "layout", "nchw"), "nhwc"))
+    if (n < 1 || n > BZ_PROBLEM_SPATIAL)
         return lower_no(l, "its geometry has no benchmark");
+    x = lower_channels(l, x);
     bz_problem *p = lower_step(l, BZ_PROBLEM_POOL);
     p->pool.mode = arg == BZ_POOL_AVG && lower_int(l, "count_pad", 0) ? BZ_POOL_AVG_PAD : (bz_pool_mode)arg;
     if (lower_extent(x, 0, p->pool.x) || lower_ints(l, "kernel", p->pool.kernel, n) ||
@@ -35,8 +36,9 @@ int lower_global_pool(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     int n = x ? x->rank - 2 : 0;
-    if (n < 1 || !strcmp(lower_word(l, "layout", "nchw"), "nhwc"))
+    if (n < 1)
         return lower_no(l, "its geometry has no benchmark");
+    x = lower_channels(l, x);
     if (n <= BZ_PROBLEM_SPATIAL) {
         bz_problem *p = lower_step(l, BZ_PROBLEM_POOL);
         p->pool.mode = (bz_pool_mode)arg;
@@ -51,6 +53,21 @@ int lower_global_pool(lowering *l, int arg)
     if (lower_extent(x, 0, p->reduce.x))
         return lower_no(l, "it has too many dimensions");
     for (int i = 0; i < n + 2; i++)
+        p->reduce.y[i] = i < 2 ? p->reduce.x[i] : 1;
+    return lower_done(l);
+}
+
+/* A norm over all of space; libraries reduce to the first and the second. */
+int lower_global_lppool(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    int64_t power = lower_int(l, "p", 2);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
+    (void)arg;
+    p->reduce.fn = power == 1 ? BZ_FN_L1 : BZ_FN_L2;
+    if (!x || (power != 1 && power != 2) || lower_extent(x, 0, p->reduce.x))
+        return lower_no(l, "no library reduces to this norm");
+    for (int i = 0; p->reduce.x[i]; i++)
         p->reduce.y[i] = i < 2 ? p->reduce.x[i] : 1;
     return lower_done(l);
 }
@@ -93,9 +110,11 @@ int lower_groupnorm(lowering *l, int arg)
     const bz_type *x = lower_in(l, 0);
     bool silu = strcmp(lower_word(l, "activation", "none"), "none") != 0;
     bz_problem *p = lower_step(l, BZ_PROBLEM_GROUPNORM);
-    if (!x || x->rank < 3 || silu || !strcmp(lower_word(l, "layout", "nchw"), "nhwc") ||
-        lower_extent(x, 0, p->groupnorm.x))
-        return lower_no(l, "this form of group normalization has no benchmark");
+    if (silu)
+        return lower_no(l, "a framework applies its activation in one pass, libraries in a second call");
+    if (!x || x->rank < 3 || lower_extent(lower_channels(l, x), 0, p->groupnorm.x))
+        return lower_no(l, "its geometry has no benchmark");
+    x = lower_channels(l, x);
     p->groupnorm.group = arg ? x->dims[1] : lower_int(l, "groups", 1);
     return lower_done(l);
 }
@@ -105,6 +124,8 @@ int lower_softmax(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t from = lower_int(l, "from", -1), axis = lower_int(l, "axis", -1);
+    if (!strcmp(lower_word(l, "over", "axis"), "rest"))
+        from = axis;
     bz_problem *p = lower_step(l, (bz_problem_kind)arg);
     if (!x || (from < 0 && axis < 0) || lower_extent(x, 0, p->softmax.x))
         return lower_no(l, "it has too many dimensions");
@@ -146,51 +167,59 @@ int lower_reduce(lowering *l, int arg)
     bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
     if (!x || !axes || lower_extent(x, 0, p->reduce.x))
         return lower_no(l, "its axes are not known");
-    p->reduce.fn = (bz_fn)arg;
+    p->reduce.fn = arg == BZ_FN_LOG ? BZ_FN_SUM : (bz_fn)arg;
+    if (arg == BZ_FN_LOG)
+        lower_post(p, BZ_FN_LOG, 0, 0);
     memcpy(p->reduce.y, p->reduce.x, sizeof p->reduce.y);
     for (int i = 0; i < axes->n; i++)
         if (axes->v[i] >= 0 && axes->v[i] < x->rank)
             p->reduce.y[axes->v[i]] = 1;
+    if (!memcmp(p->reduce.x, p->reduce.y, sizeof p->reduce.x))
+        return lower_no(l, "it reduces dimensions of 1: there is nothing to sum up");
     return lower_done(l);
 }
 
 /* ---- data movement -------------------------------------------------------------------------- */
 
+/* Libraries sample at half pixels and take the nearest; making each pixel so many pixels is the same in any
+ * convention that starts at the first. */
 int lower_resize(lowering *l, int arg)
 {
-    static const struct {
-        const char *name;
-        bz_coord coord;
-    } COORDS[] = {{"half_pixel", BZ_COORD_HALF_PIXEL},
-                  {"pytorch_half_pixel", BZ_COORD_HALF_PIXEL},
-                  {"asymmetric", BZ_COORD_ASYMMETRIC},
-                  {"align_corners", BZ_COORD_ALIGN_CORNERS}};
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
-    const char *mode = lower_word(l, "mode", "nearest"), *coordinates = lower_word(l, "coordinates", "half_pixel");
+    const char *mode = lower_word(l, "mode", "nearest"), *from = lower_word(l, "coordinates", "half_pixel"),
+               *rounding = lower_word(l, "round", "round_prefer_floor");
+    bool nearest = !strcmp(mode, "nearest"), whole = true;
+    bool half = !strcmp(from, "half_pixel") || !strcmp(from, "pytorch_half_pixel");
     bz_problem *p = lower_step(l, BZ_PROBLEM_RESAMPLE);
     (void)arg;
-    size_t c = 0;
-    while (c < 4 && strcmp(COORDS[c].name, coordinates) != 0)
-        c++;
-    bool nearest = !strcmp(mode, "nearest");
-    if (!x || c == 4 || (!nearest && strcmp(mode, "linear") != 0) || bz_layer_param(l->layer, "antialias") ||
-        lower_extent(x, 0, p->resample.x) || lower_extent(y, 0, p->resample.y))
-        return lower_no(l, "this form of resizing has no benchmark");
+    if (!nearest && strcmp(mode, "linear") != 0)
+        return lower_no(l, "libraries resize by the nearest pixel and linearly only");
+    if (bz_layer_param(l->layer, "antialias") || bz_layer_param(l->layer, "exclude_outside"))
+        return lower_no(l, "no library resizes with antialiasing or without what lies outside");
+    if (!x || lower_extent(x, 0, p->resample.x) || lower_extent(y, 0, p->resample.y))
+        return lower_no(l, "it has too many dimensions");
+    for (int i = 0; i < x->rank && i < y->rank; i++)
+        whole &= y->dims[i] % x->dims[i] == 0;
+    bool copies = nearest && whole && !strcmp(from, "asymmetric") && !strcmp(rounding, "floor");
+    if (!half && !copies)
+        return lower_no(l, "libraries sample at half pixels only");
+    if (half && nearest && strncmp(rounding, "round", 5) != 0)
+        return lower_no(l, "libraries round to the nearest pixel only");
     p->resample.mode = nearest ? BZ_RESAMPLE_NEAREST : BZ_RESAMPLE_LINEAR;
-    p->resample.coord = COORDS[c].coord;
+    p->resample.coord = half ? BZ_COORD_HALF_PIXEL : BZ_COORD_ASYMMETRIC;
     return lower_done(l);
 }
 
-int lower_concat(lowering *l, int arg)
+/* Quantized ones have the result's scale and zero point first, and those of each part behind it. */
+int lower_concat(lowering *l, int first)
 {
     const bz_layer *layer = l->layer;
     int64_t axis = lower_int(l, "axis", 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_CONCAT);
-    int n = 0;
-    (void)arg;
-    if (layer->n_in > BZ_PROBLEM_PARTS || lower_extent(&layer->out[0], 0, p->concat.y))
+    int n = 0, step = first ? 3 : 1;
+    if ((layer->n_in - first) / step > BZ_PROBLEM_PARTS || lower_extent(&layer->out[0], 0, p->concat.y))
         return lower_no(l, "it has too many parts");
-    for (int k = 0; k < layer->n_in; k++) {
+    for (int k = first; k < layer->n_in; k += step) {
         const bz_type *x = lower_in(l, k);
         if (!x || axis >= x->rank)
             return lower_no(l, "its parts are no tensors");
@@ -198,6 +227,8 @@ int lower_concat(lowering *l, int arg)
             p->concat.sizes[n++] = x->dims[axis];
     }
     p->concat.axis = axis;
+    if (first)
+        p->dtype = p->dtype_w = p->dtype_y = layer->out[0].dtype;
     return lower_done(l);
 }
 
@@ -252,14 +283,15 @@ int lower_rnn(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     const char *direction = lower_word(l, "direction", "forward"), *f = lower_word(l, "activations", "");
-    const char *usual = arg == BZ_PROBLEM_LSTM   ? "sigmoid,tanh,tanh"
-                        : arg == BZ_PROBLEM_GRU  ? "sigmoid,tanh"
-                        : !strncmp(f, "relu", 4) ? "relu"
-                                                 : "tanh";
+    const char *usual = arg == BZ_PROBLEM_LSTM      ? "sigmoid,tanh,tanh"
+                        : arg == BZ_PROBLEM_GRU     ? "sigmoid,tanh"
+                        : !strncmp(f, "relu", 4)    ? "relu"
+                        : !strncmp(f, "sigmoid", 7) ? "sigmoid"
+                                                    : "tanh";
     size_t n = strlen(usual);
     bool both = !strcmp(direction, "bidirectional");
-    if (!x || x->rank != 3 || lower_in(l, 7) || lower_int(l, "input_forget", 0) || bz_layer_param(l->layer, "clip"))
-        return lower_no(l, "peepholes, clipping and coupled gates have no benchmark");
+    if (!x || x->rank != 3 || lower_int(l, "input_forget", 0) || bz_layer_param(l->layer, "clip"))
+        return lower_no(l, "no library clips its gates or couples them");
     if (strncmp(f, usual, n) != 0 || (both ? f[n] != ',' || strcmp(f + n + 1, usual) != 0 : f[n] != 0))
         return lower_no(l, "its activations have no benchmark");
     bool batch_first = !strcmp(lower_word(l, "layout", "tbi"), "bti");
@@ -269,8 +301,11 @@ int lower_rnn(lowering *l, int arg)
     p->rnn.input = x->dims[2];
     p->rnn.hidden = lower_int(l, "hidden", 0);
     p->rnn.dir = both ? BZ_BIDIRECTIONAL : !strcmp(direction, "reverse") ? BZ_REVERSE : BZ_FORWARD;
+    p->rnn.peephole = arg == BZ_PROBLEM_LSTM && lower_in(l, 7);
+    if (l->quantize)
+        p->dtype_w = BZ_I8, p->dtype_y = BZ_U8;
     p->rnn.lbr = arg == BZ_PROBLEM_GRU && lower_int(l, "linear_before_reset", 0);
     if (arg == BZ_PROBLEM_RNN)
-        p->rnn.fn = *f == 'r' ? BZ_FN_RELU : BZ_FN_TANH;
+        p->rnn.fn = *f == 'r' ? BZ_FN_RELU : *f == 's' ? BZ_FN_SIGMOID : BZ_FN_TANH;
     return lower_done(l);
 }

@@ -1,23 +1,49 @@
-/* Sums of products: convolutions, products of matrices, attention. */
+/* Sums of products: convolutions and products of matrices. */
 #include "generator/lower.h"
 
-/* Quantized products take u8 and i8 to u8, or what the layer's own operands say. */
-static void product_types(const lowering *l, bz_problem *p)
+void lower_product_types(const lowering *l, bz_problem *p)
 {
     const bz_layer *layer = l->layer;
-    if (l->quantize) {
+    if (l->quantize && bz_dtype_is_int(l->dtype)) {
         p->dtype_w = BZ_I8;
         p->dtype_y = BZ_U8;
     } else if (!bz_dtype_is_float(l->dtype)) {
-        const char *w = lower_word(l, "weights", "i8");
-        p->dtype_w = !strcmp(w, "u8") ? BZ_U8 : BZ_I8;
+        p->dtype_w = BZ_I8;
         p->dtype_y = layer->out[0].dtype;
     }
 }
 
-static bool is_nhwc(const lowering *l)
+/* Libraries multiply by i8. Constant weights of u8 are that, less 128 each, with another zero point. */
+static int check_weights(lowering *l, int w_at)
 {
-    return !strcmp(lower_word(l, "layout", "nchw"), "nhwc");
+    const bz_type *w = lower_in(l, w_at);
+    bool fit = !w || w->dtype != BZ_U8 || l->layer->in_constant[w_at];
+    return fit ? 0 : lower_no(l, "no library multiplies by u8 that is not constant");
+}
+
+int lower_fused_activation(lowering *l, bz_problem *p)
+{
+    static const struct {
+        const char *name;
+        bz_fn fn;
+    } ACTIVATIONS[] = {{"Relu", BZ_FN_RELU}, {"LeakyRelu", BZ_FN_LEAKY}, {"Sigmoid", BZ_FN_SIGMOID},
+                       {"Tanh", BZ_FN_TANH}, {"Clip", BZ_FN_CLIP},       {"HardSigmoid", BZ_FN_HARDSIGMOID}};
+    const char *name = lower_word(l, "activation", "none");
+    if (!strcmp(name, "none") || !*name)
+        return 0;
+    for (size_t i = 0; i < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; i++)
+        if (!strcmp(ACTIVATIONS[i].name, name)) {
+            lower_post(p, ACTIVATIONS[i].fn, 0, 0);
+            return 0;
+        }
+    return lower_no(l, "no library has its activation");
+}
+
+/* Weights of a layer with channels last are [m, space, c] or [m, c, space]; the channels tell which. */
+static const bz_type *conv_weights(const lowering *l, const bz_type *x, const bz_type *w)
+{
+    int64_t group = lower_int(l, "group", 1), channels = group > 0 && x->rank > 1 ? x->dims[1] / group : 0;
+    return w->rank > 2 && w->dims[w->rank - 1] == channels ? lower_channels(l, w) : w;
 }
 
 static int conv_geometry(lowering *l, bz_problem *p, const bz_type *x, const bz_type *w)
@@ -29,27 +55,41 @@ static int conv_geometry(lowering *l, bz_problem *p, const bz_type *x, const bz_
     if (lower_ints(l, "stride", p->conv.stride, n) || lower_ints(l, "pad", p->conv.pad, 2 * n) ||
         lower_ints(l, "dilation", p->conv.dilation, n))
         return lower_no(l, "its padding is negative");
-    product_types(l, p);
+    lower_product_types(l, p);
     return 0;
 }
 
-/* Whether the problem makes as many elements as the layer does. */
-static bool fits(const lowering *l, const bz_problem *p)
+/* The result that the problem makes; NULL where it is no valid one, for which lower_done has the reason. */
+static const bz_operand *result_of(const bz_problem *p, bz_operand *list)
 {
     bz_problem copy = *p;
-    bz_operand list[BZ_PROBLEM_OPERANDS];
     bz_error err;
-    if (bz_problem_normalize(&copy, &err))
-        return true; /* lower_done has the reason */
-    return list[bz_problem_operands(&copy, list) - 1].count == bz_type_elements(&l->layer->out[0]);
+    return bz_problem_normalize(&copy, &err) ? NULL : &list[bz_problem_operands(&copy, list) - 1];
+}
+
+static bool fits(const bz_problem *p, const bz_type *y)
+{
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    const bz_operand *made = result_of(p, list);
+    return !made || (made->rank == y->rank && !memcmp(made->dim, y->dims, (size_t)y->rank * sizeof *y->dims));
+}
+
+/* A transposed convolution may make more than its padding gives: the rest is padding of the output. */
+static void pad_output(bz_problem *p, const bz_type *y)
+{
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    const bz_operand *made = result_of(p, list);
+    for (int i = 2; made && i < made->rank && i < y->rank; i++)
+        if (y->dims[i] > made->dim[i])
+            p->deconv.outpad[i - 2] += y->dims[i] - made->dim[i];
 }
 
 /* Adds the value of a channel to each element, as a call of its own. */
-static int add_bias_step(lowering *l)
+static int add_bias_step(lowering *l, const bz_type *y)
 {
     bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
     p->binary.fn = BZ_FN_ADD;
-    if (lower_extent(&l->layer->out[0], 0, p->binary.a))
+    if (lower_extent(y, 0, p->binary.a))
         return lower_no(l, "its result has too many dimensions");
     int rank = bz_extent_rank(p->binary.a);
     for (int i = 0; i < rank; i++)
@@ -57,32 +97,49 @@ static int add_bias_step(lowering *l)
     return 0;
 }
 
+/* The convolution itself, as the layer has it. */
+static bz_problem *conv_step(lowering *l, bz_problem_kind kind, const bz_type *x, const bz_type *w, const bz_type *y)
+{
+    bz_problem *p = lower_step(l, kind);
+    if (conv_geometry(l, p, x, w))
+        return NULL;
+    if (kind == BZ_PROBLEM_DECONV) {
+        if (lower_ints(l, "extra", p->deconv.outpad, x->rank - 2))
+            memset(p->deconv.outpad, 0, sizeof p->deconv.outpad);
+        pad_output(p, y);
+    }
+    if (!fits(p, y)) {
+        lower_no(l, "its geometry has no benchmark");
+        return NULL;
+    }
+    return p;
+}
+
+/* The layer in one call, and, where nothing else comes behind it, its bias in a second. */
 static int conv_alternatives(lowering *l, bz_problem_kind kind, int w_at, int b_at)
 {
     const bz_type *x = lower_in(l, 0), *w = lower_in(l, w_at), *b = b_at < 0 ? NULL : lower_in(l, b_at);
-    const char *activation = lower_word(l, "activation", "none");
-    if (!x || !w || is_nhwc(l))
-        return lower_no(l, "its operands lie channels last");
-    bool relu = !strcmp(activation, "Relu");
-    if (strcmp(activation, "none") != 0 && *activation && !relu)
-        return lower_no(l, "its activation has no benchmark");
+    const bz_type *z = w_at == 1 && b_at == 2 ? lower_in(l, 3) : NULL, *y = lower_channels(l, &l->layer->out[0]);
+    if (!x || !w)
+        return lower_no(l, "its operands are no tensors");
+    if (check_weights(l, w_at))
+        return -1;
+    x = lower_channels(l, x);
+    w = conv_weights(l, x, w);
     for (int fused = 1; fused >= 0; fused--) {
-        bz_problem *p = lower_step(l, kind);
-        if (conv_geometry(l, p, x, w))
+        bz_problem *p = conv_step(l, kind, x, w, y);
+        if (!p)
             return -1;
-        if (kind == BZ_PROBLEM_DECONV && lower_ints(l, "extra", p->deconv.outpad, x->rank - 2))
-            return lower_no(l, "its output padding is negative");
-        if (!fits(l, p))
-            return lower_no(l, "its geometry has no benchmark");
         if (fused && b)
             lower_post(p, BZ_FN_BIAS, 0, 0);
-        if (relu)
-            lower_post(p, BZ_FN_RELU, 0, 0);
-        if (!fused && add_bias_step(l))
+        if (z)
+            lower_post(p, BZ_FN_ADD, 0, 0);
+        if (lower_fused_activation(l, p) || (!fused && add_bias_step(l, y)))
             return -1;
+        bool more = p->post[0].fn && (p->post[0].fn != BZ_FN_BIAS || p->post[1].fn);
         if (lower_done(l))
             return -1;
-        if (!b || relu || !bz_dtype_is_float(l->dtype) || l->quantize)
+        if (!b || more || !bz_dtype_is_float(l->dtype))
             break; /* quantized ones add the bias before they round */
     }
     return 0;
@@ -115,54 +172,103 @@ static int gemv_alternative(lowering *l, int64_t n, int64_t k, bool transb, bool
     p->gemv.m = n;
     p->gemv.k = k;
     p->gemv.trans = !transb;
-    product_types(l, p);
+    lower_product_types(l, p);
     if (bias)
         lower_post(p, BZ_FN_BIAS, 0, 0);
     return lower_done(l);
 }
 
-/* alpha and beta cost nothing: BLAS takes them along, and constant weights have them multiplied in. */
-int lower_gemm(lowering *l, int arg)
+typedef struct product {
+    int64_t m, n, k;
+    bool transa, transb, constant;
+} product;
+
+static bz_problem *product_step(lowering *l, const product *d)
 {
-    const bz_type *a = lower_in(l, 0), *b = lower_in(l, 1), *c = lower_in(l, 2);
+    bz_problem *p = lower_step(l, d->constant ? BZ_PROBLEM_GEMM : BZ_PROBLEM_MATMUL);
+    if (d->constant) {
+        p->gemm.m = d->m, p->gemm.n = d->n, p->gemm.k = d->k, p->gemm.batch = 1;
+        p->gemm.transa = d->transa, p->gemm.transb = d->transb;
+    } else { /* how it lies is for the library to choose */
+        memcpy(p->matmul.a, (bz_extent){d->m, d->k}, sizeof(bz_extent));
+        memcpy(p->matmul.b, (bz_extent){d->k, d->n}, sizeof(bz_extent));
+    }
+    lower_product_types(l, p);
+    return p;
+}
+
+/* The third operand in a call of its own. */
+static int add_step(lowering *l, const product *d, const bz_type *c)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
+    p->binary.fn = BZ_FN_ADD;
+    memcpy(p->binary.a, (bz_extent){d->m, d->n}, sizeof(bz_extent));
+    bool fits_in = c->rank <= 2 && !lower_extent(c, 2, p->binary.b);
+    return fits_in ? 0 : lower_no(l, "its third operand has too many dimensions");
+}
+
+/* alpha and beta cost nothing: BLAS takes them along, and constant weights have them multiplied in. */
+static int gemm_alternatives(lowering *l, int b_at, int c_at, bz_fn behind)
+{
+    const bz_type *a = lower_in(l, 0), *b = lower_in(l, b_at), *c = lower_in(l, c_at);
     bool transa = lower_int(l, "transa", 0), transb = lower_int(l, "transb", 0);
-    (void)arg;
     if (!a || !b || a->rank != 2 || b->rank != 2)
         return lower_no(l, "its operands are no matrices");
-    if (bz_layer_param(l->layer, "activation"))
-        return lower_no(l, "its activation has no benchmark");
-    int64_t m = a->dims[transa], k = a->dims[!transa], n = b->dims[!transb];
-    int64_t c_count = c ? bz_type_elements(c) : 0;
-    bool row = c && c_count == n && (c->rank < 2 || c->dims[c->rank - 1] == n);
+    if (check_weights(l, b_at))
+        return -1;
+    product d = {.m = a->dims[transa],
+                 .k = a->dims[!transa],
+                 .n = b->dims[!transb],
+                 .transa = transa,
+                 .transb = transb,
+                 .constant = l->layer->in_constant[b_at]};
+    bool row = c && bz_type_elements(c) == d.n && (c->rank < 2 || c->dims[c->rank - 1] == d.n);
+    bool function = behind || bz_layer_param(l->layer, "activation");
     for (int fused = 1; fused >= 0; fused--) {
         if (c && fused && !row)
             continue;
-        bz_problem *p = lower_step(l, l->layer->in_constant[1] ? BZ_PROBLEM_GEMM : BZ_PROBLEM_MATMUL);
-        if (p->kind == BZ_PROBLEM_GEMM) {
-            p->gemm.m = m, p->gemm.n = n, p->gemm.k = k, p->gemm.batch = 1;
-            p->gemm.transa = transa, p->gemm.transb = transb;
-        } else { /* how it lies is for the library to choose */
-            memcpy(p->matmul.a, (bz_extent){m, k}, sizeof(bz_extent));
-            memcpy(p->matmul.b, (bz_extent){k, n}, sizeof(bz_extent));
-        }
-        product_types(l, p);
+        bz_problem *p = product_step(l, &d);
         if (c && fused)
             lower_post(p, BZ_FN_BIAS, 0, 0);
         if (c && !fused) {
-            p = lower_step(l, BZ_PROBLEM_BINARY);
-            p->binary.fn = BZ_FN_ADD;
-            memcpy(p->binary.a, (bz_extent){m, n}, sizeof(bz_extent));
-            if (c->rank > 2 || lower_extent(c, 2, p->binary.b))
-                return lower_no(l, "its third operand has too many dimensions");
+            if (add_step(l, &d, c))
+                return -1;
+            p = &l->step[l->n_steps - 1];
         }
-        if (lower_done(l))
+        if (behind)
+            lower_post(p, behind, 0, 0);
+        if (lower_fused_activation(l, p) || lower_done(l))
             return -1;
         if (!c)
             break;
     }
-    if (m == 1 && l->layer->in_constant[1] && (!c || row))
-        gemv_alternative(l, n, k, transb, c != NULL);
+    if (d.m == 1 && d.constant && (!c || row) && !function)
+        gemv_alternative(l, d.n, d.k, transb, c != NULL);
     return 0;
+}
+
+int lower_gemm(lowering *l, int behind)
+{
+    return gemm_alternatives(l, 1, 2, (bz_fn)behind);
+}
+
+/* Scores: the last result is a row of them for each row of features. */
+int lower_linear(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0), *y = &l->layer->out[l->layer->n_out - 1];
+    (void)arg;
+    if (!x || x->rank != 2 || y->kind != BZ_TYPE_TENSOR || y->rank != 2 ||
+        (double)x->dims[0] * (double)x->dims[1] * (double)y->dims[1] != (double)l->layer->macs)
+        return lower_no(l, "its operands are no matrices");
+    bz_problem *p = product_step(l, &(product){.m = x->dims[0], .n = y->dims[1], .k = x->dims[1], .constant = true});
+    lower_post(p, BZ_FN_BIAS, 0, 0);
+    return lower_done(l);
+}
+
+int lower_qgemm(lowering *l, int arg)
+{
+    (void)arg;
+    return gemm_alternatives(l, 3, 6, BZ_FN_NONE);
 }
 
 /* Operands as matrices of one rank; equal leading dimensions become one. */
@@ -195,29 +301,62 @@ static int matmul_shapes(const bz_type *a, const bz_type *b, int64_t *x, int64_t
     return 0;
 }
 
+/* The operand as the product sees it: dimension 0 moved behind the batch, the last two swapped. */
+static bz_type turned(lowering *l, const bz_type *t, bool batch, bool last)
+{
+    bz_type view = *t;
+    int n = t->rank;
+    if (n < 2 || !(batch || last))
+        return view;
+    bz_dim *dims = bz_arena_dup(l->arena, t->dims, (size_t)n * sizeof *dims);
+    if (batch) {
+        memmove(dims, dims + 1, (size_t)(n - 2) * sizeof *dims);
+        dims[n - 2] = t->dims[0];
+    }
+    if (last) {
+        bz_dim other = dims[n - 1];
+        dims[n - 1] = dims[n - 2];
+        dims[n - 2] = other;
+    }
+    view.dims = dims;
+    return view;
+}
+
 static int matmul_alternatives(lowering *l, int b_at)
 {
     const bz_type *a = lower_in(l, 0), *b = lower_in(l, b_at);
+    int64_t last[2] = {0}, batch[2] = {0};
     bz_extent x, y;
-    if (bz_layer_param(l->layer, "trans") || bz_layer_param(l->layer, "trans_batch") ||
-        bz_layer_param(l->layer, "activation"))
-        return lower_no(l, "its transposition has no benchmark");
-    if (!a || !b || matmul_shapes(a, b, x, y))
+    lower_ints(l, "trans", last, 2);
+    lower_ints(l, "trans_batch", batch, 2);
+    if (!a || !b)
+        return lower_no(l, "its operands are no tensors");
+    if (check_weights(l, b_at))
+        return -1;
+    bz_type left = turned(l, a, batch[0], last[0]), right = turned(l, b, batch[1], last[1]);
+    if (matmul_shapes(&left, &right, x, y))
         return lower_no(l, "its operands have too many dimensions");
     bool constant = l->layer->in_constant[b_at], flat = bz_extent_rank(x) == 2;
-    bz_problem *p = lower_step(l, constant && flat ? BZ_PROBLEM_GEMM : BZ_PROBLEM_MATMUL);
-    if (p->kind == BZ_PROBLEM_GEMM) {
-        p->gemm.m = x[0], p->gemm.k = x[1], p->gemm.n = y[1], p->gemm.batch = 1;
+    bz_problem *p;
+    if (flat) { /* whether it is turned matters to matrices only */
+        p = product_step(l, &(product){.m = x[0],
+                                       .k = x[1],
+                                       .n = y[1],
+                                       .constant = constant,
+                                       .transa = last[0] && a->rank == 2,
+                                       .transb = last[1] && b->rank == 2});
     } else {
+        p = lower_step(l, BZ_PROBLEM_MATMUL);
         memcpy(p->matmul.a, x, sizeof x);
         memcpy(p->matmul.b, y, sizeof y);
         p->matmul.constant = constant;
+        lower_product_types(l, p);
     }
-    product_types(l, p);
-    if (lower_done(l))
+    bool first = l->n_steps == 1;
+    if (lower_fused_activation(l, p) || lower_done(l))
         return -1;
-    if (flat && constant && x[0] == 1)
-        gemv_alternative(l, y[1], x[1], false, false);
+    if (flat && constant && x[0] == 1 && first && !bz_layer_param(l->layer, "activation"))
+        gemv_alternative(l, y[1], x[1], last[1], false);
     return 0;
 }
 
@@ -233,39 +372,17 @@ int lower_qmatmul(lowering *l, int arg)
     return matmul_alternatives(l, 3);
 }
 
-/* ---- attention ------------------------------------------------------------------------------ */
-
-static void batched(lowering *l, int64_t batch, int64_t m, int64_t k, int64_t n)
+/* The left operand is brought to u8 first: a call of its own. */
+int lower_dynamic_matmul(lowering *l, int arg)
 {
-    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
-    memcpy(p->matmul.a, (bz_extent){batch, m, k}, sizeof(bz_extent));
-    memcpy(p->matmul.b, (bz_extent){batch, k, n}, sizeof(bz_extent));
-}
-
-/* Scores, their softmax, and the weighted sum. Where the shape rule counted other products than these
- * (a projection, a cache), the layer is something else and stays unpriced. */
-int lower_attention(lowering *l, int arg)
-{
-    const bz_type *q = lower_in(l, 0), *k = lower_in(l, 1), *v = lower_in(l, 2);
+    const bz_type *a = lower_in(l, 0);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_REORDER);
     (void)arg;
-    int64_t heads = lower_int(l, "q_heads", 0), kv_heads = lower_int(l, "kv_heads", 0), rows, keys, size, v_size;
-    if (!q || !k || !v || q->rank != k->rank || q->rank != v->rank || (q->rank != 4 && (q->rank != 3 || heads < 1)))
-        return lower_no(l, "this form of attention has no benchmark");
-    if (q->rank == 4) {
-        heads = q->dims[1], rows = q->dims[2], keys = k->dims[2], size = q->dims[3], v_size = v->dims[3];
-    } else {
-        kv_heads = kv_heads < 1 ? heads : kv_heads;
-        rows = q->dims[1], keys = k->dims[1], size = q->dims[2] / heads, v_size = v->dims[2] / kv_heads;
-    }
-    if (heads < 1 || rows < 1 || keys < 1 || size < 1 || v_size < 1 || q->dims[0] < 1 ||
-        (double)q->dims[0] * (double)heads * (double)rows * (double)keys * (double)(size + v_size) !=
-            (double)l->layer->macs)
-        return lower_no(l, "this form of attention has no benchmark");
-    int64_t batch = q->dims[0] * heads;
-    batched(l, batch, rows, size, keys);
-    bz_problem *p = lower_step(l, BZ_PROBLEM_SOFTMAX);
-    memcpy(p->softmax.x, (bz_extent){batch, rows, keys}, sizeof(bz_extent));
-    p->softmax.axis = 2;
-    batched(l, batch, rows, keys, v_size);
-    return lower_done(l);
+    if (!a || lower_extent(a, 0, p->reorder.x))
+        return lower_no(l, "its operand has too many dimensions");
+    p->dtype_w = l->dtype;
+    p->dtype_y = BZ_U8;
+    p->reorder.scale = 16;
+    l->dtype = BZ_U8;
+    return matmul_alternatives(l, 1);
 }

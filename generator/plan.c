@@ -22,6 +22,7 @@ void bz_plan_free(bz_plan *p)
     free(p->layer);
     free(p->problem);
     free(p->model);
+    free(p->places);
     free(p);
 }
 
@@ -158,17 +159,22 @@ static void layer_key(const bz_layer *layer, bz_buf *key)
     }
 }
 
-static void name_file(const bz_layer *layer, const bz_buf *key, char out[64])
+/* "conv", "conv+batchnorm" -> conv_batchnorm: names of patterns are their author's. */
+static void name_file(const char *what, const bz_buf *key, char out[64])
 {
     char hex[33];
     size_t n = 0;
-    for (const char *k = layer->kind; *k && n < 40; k++)
+    for (const char *k = what; *k && n < 40; k++) {
         if ((*k >= 'a' && *k <= 'z') || (*k >= '0' && *k <= '9' && n))
             out[n++] = *k;
+        else if (n && out[n - 1] != '_')
+            out[n++] = '_';
+    }
     if (!n)
         out[n++] = 'x';
     bz_hash_hex(bz_hash_bytes(key->data, key->len), hex);
-    out[n++] = '_';
+    if (out[n - 1] != '_')
+        out[n++] = '_';
     memcpy(out + n, hex, 16);
     out[n + 16] = 0;
 }
@@ -190,25 +196,79 @@ static void count_use(bz_plan *plan, bz_plan_layer *item, int model)
     ((int64_t *)item->uses)[n] = 1;
 }
 
+/* The item of this name (in plan->key), which is made if need be: then *made is set. */
+static uint32_t add_item(bz_plan *plan, const bz_layer *layer, const char *what, bool *made)
+{
+    uint32_t k = bz_map_get(&plan->layer_map, plan->key.data, plan->key.len);
+    *made = k == BZ_MAP_NONE;
+    if (!*made)
+        return k;
+    k = (uint32_t)plan->n_layers;
+    const char *key = bz_arena_strn(&plan->arena, plan->key.data, plan->key.len);
+    bz_map_add(&plan->layer_map, key, plan->key.len, k);
+    if (plan->n_layers == plan->layer_cap) {
+        plan->layer_cap = plan->layer_cap ? plan->layer_cap * 2 : 64;
+        plan->layer = bz_realloc(plan->layer, (size_t)plan->layer_cap, sizeof *plan->layer);
+    }
+    bz_plan_layer *item = &plan->layer[plan->n_layers++];
+    *item = (bz_plan_layer){.layer = layer, .key = layer->key, .first_name = layer->name};
+    name_file(what, &plan->key, item->file);
+    return k;
+}
+
 static void add_layer(bz_plan *plan, const bz_layer *layer, int model)
 {
+    bool made;
     layer_key(layer, &plan->key);
-    uint32_t k = bz_map_get(&plan->layer_map, plan->key.data, plan->key.len);
-    if (k == BZ_MAP_NONE) {
-        k = (uint32_t)plan->n_layers;
-        const char *key = bz_arena_strn(&plan->arena, plan->key.data, plan->key.len);
-        bz_map_add(&plan->layer_map, key, plan->key.len, k);
-        if (plan->n_layers == plan->layer_cap) {
-            plan->layer_cap = plan->layer_cap ? plan->layer_cap * 2 : 64;
-            plan->layer = bz_realloc(plan->layer, (size_t)plan->layer_cap, sizeof *plan->layer);
-        }
-        bz_plan_layer *item = &plan->layer[plan->n_layers++];
-        *item = (bz_plan_layer){.layer = layer, .first_name = layer->name};
-        name_file(layer, &plan->key, item->file);
-        bz_lower(layer, plan->options.dtype, &plan->arena, &item->lowering);
-        add_problems(plan, item, (int)k);
+    uint32_t k = add_item(plan, layer, layer->kind, &made);
+    if (made) {
+        bz_lower(layer, plan->options.dtype, &plan->arena, &plan->layer[k].lowering);
+        add_problems(plan, &plan->layer[k], (int)k);
     }
     count_use(plan, &plan->layer[k], model);
+}
+
+/* Groups of one pattern that come to the same calls are one. */
+static void group_key(const bz_match *match, const bz_lowering *low, bz_buf *key)
+{
+    bz_buf_clear(key);
+    bz_buf_printf(key, "[%s] %s", match->pattern, low->why ? low->why : "");
+    for (int a = 0; a < low->n; a++)
+        for (int i = 0; i < low->alternative[a].n; i++)
+            bz_buf_printf(key, "%s%s", i ? "; " : " | ", low->alternative[a].text[i]);
+}
+
+static const char *member_keys(bz_plan *plan, const bz_layers *layers, const bz_match *match)
+{
+    bz_buf_clear(&plan->key);
+    bz_buf_puts(&plan->key, match->pattern);
+    for (int i = 0; i < match->n; i++)
+        bz_buf_printf(&plan->key, "%s %s", i ? ";" : ":", layers->layer[match->layer[i]].key);
+    return bz_arena_strn(&plan->arena, plan->key.data, plan->key.len);
+}
+
+static void add_groups(bz_plan *plan, bz_layers *layers, int model)
+{
+    const bz_match *match;
+    int n = bz_patterns_find(plan->options.patterns, layers, &match);
+    bz_plan_place *place = BZ_NEW(&plan->arena, bz_plan_place, n);
+    for (int i = 0; i < n; i++) {
+        const bz_layer *result = &layers->layer[match[i].layer[match[i].n - 1]];
+        bz_lowering low;
+        bool made;
+        bz_lower_group(layers, &match[i], plan->options.dtype, &plan->arena, &low);
+        group_key(&match[i], &low, &plan->key);
+        uint32_t k = add_item(plan, result, match[i].pattern, &made);
+        if (made) {
+            plan->layer[k].pattern = bz_arena_str(&plan->arena, match[i].pattern);
+            plan->layer[k].key = member_keys(plan, layers, &match[i]);
+            plan->layer[k].lowering = low;
+            add_problems(plan, &plan->layer[k], (int)k);
+        }
+        count_use(plan, &plan->layer[k], model);
+        place[i] = (bz_plan_place){match[i].layer, match[i].n, (int)k};
+    }
+    plan->places[model] = (plan_model){place, n};
 }
 
 static void add_graph(bz_plan *plan, const bz_layer *layers, int n, int model)
@@ -221,11 +281,22 @@ static void add_graph(bz_plan *plan, const bz_layer *layers, int n, int model)
     }
 }
 
-void bz_plan_add(bz_plan *plan, const bz_layers *layers, const char *name)
+void bz_plan_add(bz_plan *plan, bz_layers *layers, const char *name)
 {
-    plan->model = bz_realloc(plan->model, (size_t)plan->n_models + 1, sizeof *plan->model);
-    plan->model[plan->n_models] = bz_arena_str(&plan->arena, name);
-    add_graph(plan, layers->layer, layers->n, plan->n_models++);
+    int model = plan->n_models++;
+    plan->model = bz_realloc(plan->model, (size_t)model + 1, sizeof *plan->model);
+    plan->model[model] = bz_arena_str(&plan->arena, name);
+    plan->places = bz_realloc(plan->places, (size_t)model + 1, sizeof *plan->places);
+    plan->places[model] = (plan_model){0};
+    add_graph(plan, layers->layer, layers->n, model);
+    if (plan->options.patterns)
+        add_groups(plan, layers, model);
+}
+
+int bz_plan_places(const bz_plan *plan, int model, const bz_plan_place **place)
+{
+    *place = plan->places[model].place;
+    return plan->places[model].n_places;
 }
 
 int bz_plan_layers(const bz_plan *plan, const bz_plan_layer **layer)
@@ -270,13 +341,10 @@ int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz
         bz_record *records;
         size_t n;
         rc = bz_perfdb_variants(db, system, p->text, &arena, &records, &n, err);
-        for (int f = 0; f < p->n_families && !rc; f++)
-            for (size_t k = 0; k < n; k++)
-                if (plan_same_setting(&records[k], setting) &&
-                    !strcmp(records[k].variant.backend, p->family[f].backend) &&
-                    !strcmp(records[k].variant.layout, p->family[f].layout) &&
-                    !strcmp(records[k].variant.math, p->family[f].math))
-                    p->family[f].wanted = false;
+        for (int f = 0; f < p->n_families && !rc; f++) {
+            const bz_variant family = {p->family[f].backend, "", p->family[f].layout, p->family[f].math};
+            p->family[f].wanted &= !bz_records_complete(records, n, &family, setting);
+        }
     }
     bz_arena_free(&arena);
     return rc;

@@ -4,11 +4,17 @@
 
 #include "generator/generator.h"
 
+typedef struct plan_model {
+    const bz_plan_place *place;
+    int n_places;
+} plan_model;
+
 struct bz_plan {
     bz_plan_options options;
     bz_plan_layer *layer;
     bz_plan_problem *problem;
     const char **model;
+    plan_model *places; /* [n_models] */
     int n_layers, layer_cap, n_problems, problem_cap, n_models;
     bz_map layer_map, problem_map;
     bz_arena arena;

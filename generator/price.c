@@ -91,7 +91,7 @@ void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_lay
     const bz_lowering *low = &layer->lowering;
     const char *complaint = NULL;
     int missing = 0;
-    *out = (bz_layer_price){.seconds = low->free ? 0 : NAN, .why = low->why};
+    *out = (bz_layer_price){.seconds = low->free ? 0 : NAN, .why = low->n ? NULL : low->why};
     for (int a = 0; a < low->n; a++)
         try_alternative(prices, &low->alternative[a], out);
     for (int i = 0; i < layer->n_problems; i++) {

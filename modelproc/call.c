@@ -338,6 +338,36 @@ int broadcast(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *di
     return 0;
 }
 
+bz_type type_join(call *c, const bz_type *a, const bz_type *b)
+{
+    bz_type t = *a;
+    if (a->kind == BZ_TYPE_NONE || b->kind == BZ_TYPE_NONE)
+        return a->kind == BZ_TYPE_NONE ? *b : *a;
+    if (a->kind != b->kind && a->kind == BZ_TYPE_OPTIONAL && a->elem) /* empty at first, filled on the way */
+        return type_join(c, a->elem, b);
+    if (a->kind != b->kind && b->kind == BZ_TYPE_OPTIONAL && b->elem)
+        return type_join(c, a, b->elem);
+    if (a->kind != b->kind)
+        return (bz_type){.rank = -1};
+    if (!t.dtype)
+        t.dtype = b->dtype;
+    if (a->elem && b->elem) {
+        bz_type *elem = BZ_NEW(c->arena, bz_type, 1);
+        *elem = type_join(c, a->elem, b->elem);
+        t.elem = elem;
+    }
+    if (a->rank != b->rank) {
+        t.rank = -1;
+        t.dims = NULL;
+        return t;
+    }
+    bz_dim *dims = new_dims(c, a->rank > 0 ? a->rank : 0);
+    for (int i = 0; i < a->rank; i++)
+        dims[i] = a->dims[i] == b->dims[i] ? a->dims[i] : new_symbol(c);
+    t.dims = dims;
+    return t;
+}
+
 /* ---- parameters ----------------------------------------------------------------------------- */
 
 static bz_param *new_param(call *c, const char *name)
@@ -371,20 +401,33 @@ void param_axes(call *c, const char *name, const int *v, int n)
     param_ints(c, name, wide, n);
 }
 
-void param_text(call *c, const char *name, const char *text)
+static void param_shared_text(call *c, const char *name, const char *text)
 {
     bz_param *p = new_param(c, name);
     if (p)
-        p->text = bz_arena_str(c->arena, text);
+        p->text = text;
 }
 
+void param_text(call *c, const char *name, const char *text)
+{
+    param_shared_text(c, name, bz_arena_str(c->arena, text));
+}
+
+/* The shortest text is found by trial, which takes long; a model has few such numbers, each in many
+ * places: the last ones are remembered. */
 void param_real(call *c, const char *name, double v)
 {
-    char text[32];
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if ((float)strtod(text, NULL) == (float)v)
-            break;
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    real_text *known = &c->inf->reals[(bits ^ bits >> 52 ^ bits >> 29) % N_REALS];
+    if (!known->text || known->bits != bits) {
+        char text[32];
+        for (int digits = 6; digits <= 17; digits++) {
+            snprintf(text, sizeof text, "%.*g", digits, v);
+            if ((float)strtod(text, NULL) == (float)v)
+                break;
+        }
+        *known = (real_text){bits, bz_arena_str(c->arena, text)};
     }
-    param_text(c, name, text);
+    param_shared_text(c, name, known->text);
 }

@@ -9,7 +9,13 @@ enum {
     MAX_REALS = 256, /* the same for reals: scales and limits, not weights */
     MAX_NESTING = 64,
     MAX_WARNINGS = 32,
+    N_REALS = 16,
 };
+
+typedef struct {
+    uint64_t bits; /* of the number */
+    const char *text;
+} real_text;
 
 struct infer {
     bz_layers *layers;
@@ -23,6 +29,7 @@ struct infer {
     bool *constant;      /* [cap] */
     int cap;
     op_memo ops;
+    real_text reals[N_REALS];
     int depth;
     int64_t budget; /* nodes that may still be looked at: functions can nest without end */
     bz_buf key;

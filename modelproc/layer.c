@@ -113,15 +113,19 @@ static size_t next_label(labels *l, const char **label, int *number)
     return *l->at == '>' || **label == '-' || **label == '>' ? 0 : n;
 }
 
-static void put_operands(infer *inf, const bz_type *types, int n, const char *spec)
+/* Returns how many of their elements are constants. */
+static int64_t put_operands(infer *inf, const bz_type *types, const bz_value_id *ids, int n, const char *spec)
 {
     labels l = {.at = spec};
     const char *label;
     int number;
+    int64_t constants = 0;
     for (int k = 0; k < n; k++) {
         size_t length = next_label(&l, &label, &number);
         if (!length || types[k].kind == BZ_TYPE_NONE)
             continue;
+        const bz_tensor *init = ids[k] >= 0 ? inf->model->values[ids[k]].init : NULL;
+        constants += init ? init->n : 0;
         bz_buf_putc(&inf->key, ' ');
         bz_buf_put(&inf->key, label, length);
         if (number)
@@ -129,6 +133,7 @@ static void put_operands(infer *inf, const bz_type *types, int n, const char *sp
         bz_buf_putc(&inf->key, '=');
         bz_type_text(NULL, &types[k], &inf->key);
     }
+    return constants;
 }
 
 /* The data type is not part of the key as long as it is a floating-point one: which of them to run
@@ -186,9 +191,9 @@ static void make_key(infer *inf, const call *c, bz_layer *layer)
     bz_buf_clear(&inf->key);
     bz_buf_puts(&inf->key, c->op->kind);
     put_custom(inf, c);
-    put_operands(inf, c->in, c->node->n_in, spec);
+    layer->params_count = put_operands(inf, c->in, c->node->in, c->node->n_in, spec);
     if (results)
-        put_operands(inf, c->out, c->node->n_out, results + 1);
+        put_operands(inf, c->out, c->node->out, c->node->n_out, results + 1);
     put_params(inf, c);
     put_type(inf, c);
     layer->key = bz_arena_strn(inf->arena, inf->key.data, inf->key.len);
@@ -257,24 +262,10 @@ static void add_bodies(bz_layer *layer)
     }
 }
 
-static void count_params(infer *inf, const call *c, bz_layer *layer)
-{
-    labels l = {.at = c->op->labels ? c->op->labels : "x..."};
-    const char *label;
-    int number;
-    for (int k = 0; k < c->node->n_in; k++) {
-        size_t length = next_label(&l, &label, &number);
-        bz_value_id v = c->node->in[k];
-        if (length && v >= 0 && inf->model->values[v].init)
-            layer->params_count += inf->model->values[v].init->n;
-    }
-}
-
-static void add_costs(infer *inf, call *c, bz_layer *layer)
+static void add_costs(call *c, bz_layer *layer)
 {
     int64_t bytes = operand_bytes(c);
     layer->priced = bytes >= 0 && !c->skipped && !(c->op->flags & OP_UNPRICED);
-    count_params(inf, c, layer);
     if (layer->class == BZ_CONSTANT)
         return;
     if (layer->n_bodies) {
@@ -294,10 +285,20 @@ static void add_costs(infer *inf, call *c, bz_layer *layer)
     layer->bytes = c->bytes >= 0 ? c->bytes : bytes;
 }
 
+/* OP_INDEX. Whole models leave their nodes without names: printf would be a tenth of their time. */
+static const char *made_name(infer *inf, const bz_layer *layer)
+{
+    bz_buf_clear(&inf->key);
+    bz_buf_puts(&inf->key, layer->node->op);
+    bz_buf_putc(&inf->key, '_');
+    bz_buf_int(&inf->key, layer->index);
+    return bz_arena_strn(inf->arena, inf->key.data, inf->key.len);
+}
+
 void layer_finish(infer *inf, call *c, bz_layer *layer)
 {
     const bz_node *node = c->node;
-    layer->name = *node->name ? node->name : bz_arena_printf(inf->arena, "%s_%d", node->op, layer->index);
+    layer->name = *node->name ? node->name : made_name(inf, layer);
     layer->kind = c->op->kind;
     layer->n_in = node->n_in;
     layer->n_out = node->n_out;
@@ -312,5 +313,5 @@ void layer_finish(infer *inf, call *c, bz_layer *layer)
     layer->bodies = c->bodies;
     layer->n_bodies = c->n_bodies;
     make_key(inf, c, layer);
-    add_costs(inf, c, layer);
+    add_costs(c, layer);
 }

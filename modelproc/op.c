@@ -5,15 +5,15 @@
 #include <string.h>
 
 static const op_table *const FAMILIES[] = {
-    &ops_elementwise, &ops_shape, &ops_index,  &ops_reduce,    &ops_matmul,   &ops_conv,    &ops_norm,
-    &ops_rnn,         &ops_quant, &ops_vision, &ops_signal,    &ops_sequence, &ops_control, &ops_random,
-    &ops_loss,        &ops_text,  &ops_ml,     &ops_microsoft, &ops_training,
+    &ops_elementwise, &ops_shape, &ops_constant, &ops_index,  &ops_reduce,    &ops_matmul,   &ops_conv,
+    &ops_norm,        &ops_rnn,   &ops_quant,    &ops_vision, &ops_signal,    &ops_sequence, &ops_control,
+    &ops_random,      &ops_loss,  &ops_text,     &ops_ml,     &ops_microsoft, &ops_training,
 };
 enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
 
 static bool names(const op *o, const char *domain, const char *name)
 {
-    return !strcmp(o->name, name) && !strcmp(o->domain ? o->domain : "", domain);
+    return o->name[0] == name[0] && !strcmp(o->name, name) && !strcmp(o->domain ? o->domain : "", domain);
 }
 
 static const op *search(const char *domain, const char *name)

@@ -77,9 +77,9 @@ typedef struct op_table {
         rows, (int)(sizeof(rows) / sizeof *(rows))                                                                     \
     }
 
-extern const op_table ops_elementwise, ops_shape, ops_index, ops_reduce, ops_matmul, ops_conv, ops_norm, ops_rnn,
-    ops_quant, ops_vision, ops_signal, ops_sequence, ops_control, ops_random, ops_loss, ops_text, ops_ml, ops_microsoft,
-    ops_training;
+extern const op_table ops_elementwise, ops_shape, ops_constant, ops_index, ops_reduce, ops_matmul, ops_conv, ops_norm,
+    ops_rnn, ops_quant, ops_vision, ops_signal, ops_sequence, ops_control, ops_random, ops_loss, ops_text, ops_ml,
+    ops_microsoft, ops_training;
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
@@ -132,6 +132,8 @@ bz_dim dim_mul(call *c, bz_dim a, bz_dim b);
 bz_dim dim_div(call *c, bz_dim a, bz_dim b); /* floor; b must not be 0 */
 /* Product of dims[from … to - 1]; fails when it exceeds what memory could hold. */
 int dim_product(call *c, const bz_dim *dims, int from, int to, bz_dim *product);
+/* What holds of both types: equal dimensions stay, others become symbols. */
+bz_type type_join(call *c, const bz_type *a, const bz_type *b);
 /* Numpy's broadcasting of two shapes; fails when they do not fit. */
 int broadcast(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *dims);
 

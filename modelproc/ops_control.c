@@ -12,37 +12,6 @@ static const bz_graph *body_of(call *c, const char *name)
     return NULL;
 }
 
-/* What holds of both: equal dimensions stay, others become symbols. */
-static bz_type join(call *c, const bz_type *a, const bz_type *b)
-{
-    bz_type t = *a;
-    if (a->kind == BZ_TYPE_NONE || b->kind == BZ_TYPE_NONE)
-        return a->kind == BZ_TYPE_NONE ? *b : *a;
-    if (a->kind != b->kind && a->kind == BZ_TYPE_OPTIONAL && a->elem) /* empty at first, filled on the way */
-        return join(c, a->elem, b);
-    if (a->kind != b->kind && b->kind == BZ_TYPE_OPTIONAL && b->elem)
-        return join(c, a, b->elem);
-    if (a->kind != b->kind)
-        return (bz_type){.rank = -1};
-    if (!t.dtype)
-        t.dtype = b->dtype;
-    if (a->elem && b->elem) {
-        bz_type *elem = BZ_NEW(c->arena, bz_type, 1);
-        *elem = join(c, a->elem, b->elem);
-        t.elem = elem;
-    }
-    if (a->rank != b->rank) {
-        t.rank = -1;
-        t.dims = NULL;
-        return t;
-    }
-    bz_dim *dims = new_dims(c, a->rank > 0 ? a->rank : 0);
-    for (int i = 0; i < a->rank; i++)
-        dims[i] = a->dims[i] == b->dims[i] ? a->dims[i] : new_symbol(c);
-    t.dims = dims;
-    return t;
-}
-
 static bool same_type(const bz_type *a, const bz_type *b)
 {
     if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || !a->elem != !b->elem)
@@ -77,7 +46,7 @@ static int shape_if(call *c)
             return call_fail(c, "its branches have fewer results than it has itself");
         const bz_type *t[2] = {value_type(c, g[0]->outputs[k]), value_type(c, g[1]->outputs[k])};
         bool first = c->bodies[0].trips, both = first && c->bodies[1].trips;
-        bz_type joined = both ? join(c, t[0], t[1]) : *t[!first];
+        bz_type joined = both ? type_join(c, t[0], t[1]) : *t[!first];
         set_type(c, k, &joined);
         if (!both)
             c->out_data[k] = value_data(c, g[!first]->outputs[k]);
@@ -110,7 +79,7 @@ static int64_t asked_trips(call *c)
 /* What holds before and after a trip: a dimension that changes becomes a symbol and stays one. */
 static bz_type widen(call *c, const bz_type *before, const bz_type *after)
 {
-    bz_type t = join(c, before, after);
+    bz_type t = type_join(c, before, after);
     for (int i = 0; i < t.rank && before->kind == BZ_TYPE_TENSOR && before->rank == t.rank; i++)
         if (bz_is_symbol(before->dims[i]))
             ((bz_dim *)t.dims)[i] = before->dims[i];
@@ -172,7 +141,7 @@ static int unroll_loop(call *c, const bz_graph *g, int64_t trips, bz_type *in, c
         }
         for (int k = 0; k < n_collected; k++) {
             const bz_type *t = value_type(c, g->outputs[k + 1 + carried]);
-            collected[k] = trip ? join(c, &collected[k], t) : *t;
+            collected[k] = trip ? type_join(c, &collected[k], t) : *t;
         }
         if (c->n_bodies && same_layers(&body, &c->bodies[c->n_bodies - 1]))
             c->bodies[c->n_bodies - 1].trips++;

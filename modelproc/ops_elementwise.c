@@ -315,6 +315,9 @@ static int shape_binary(call *c)
 
 static int shape_power(call *c) /* exponent and base may differ in type */
 {
+    const data *exponent = in_data(c, 1);
+    if (exponent && exponent->n == 1 && (exponent->r || !bz_is_symbol(exponent->i[0])))
+        param_real(c, "exponent", exponent->r ? exponent->r[0] : (double)exponent->i[0]);
     return binary_shape(c, BZ_UNDEFINED, false);
 }
 

@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-static int64_t product(int64_t a, int64_t b)
-{
-    int64_t p;
-    return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &p) ? 0 : p;
-}
-
 /* ---- Gemm ------------------------------------------------------------------------------------ */
 
 static int shape_gemm(call *c)
@@ -38,7 +32,7 @@ static int shape_gemm(call *c)
 static int cost_gemm(call *c)
 {
     int ta = attr_int(c, "transA", 0) != 0;
-    c->macs = product(bz_type_elements(&c->out[0]), c->in[0].dims[!ta]);
+    c->macs = count_mul(bz_type_elements(&c->out[0]), c->in[0].dims[!ta]);
     c->flops = in_type(c, 2) ? bz_type_elements(&c->out[0]) : 0;
     return 0;
 }
@@ -67,7 +61,7 @@ int matmul_shape(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim 
 
 int64_t matmul_macs(const bz_type *a, const bz_type *y)
 {
-    return product(bz_type_elements(y), a->dims[a->rank - 1]);
+    return count_mul(bz_type_elements(y), a->dims[a->rank - 1]);
 }
 
 static int shape_matmul(call *c)
@@ -229,9 +223,9 @@ static int cost_einsum(call *c)
     if (read_einsum(c, &e, &result))
         return 0;
     for (int l = 0; l < 128; l++)
-        n = e.seen[l] ? product(n, e.letter[l]) : n;
+        n = e.seen[l] ? count_mul(n, e.letter[l]) : n;
     for (int i = 0; i < e.ellipsis_rank; i++)
-        n = product(n, e.ellipsis[BZ_MAX_RANK - 1 - i]);
+        n = count_mul(n, e.ellipsis[BZ_MAX_RANK - 1 - i]);
     c->macs = n;
     return 0;
 }
@@ -308,9 +302,9 @@ static int cost_attention(call *c)
     attention a;
     if (read_attention(c, &a))
         return 0;
-    int64_t scores = product(product(a.batch, a.q_heads), product(a.q_length, a.kv_length));
-    c->macs = product(scores, a.size) + product(scores, a.v_size);
-    c->flops = product(scores, 5);
+    int64_t scores = count_mul(count_mul(a.batch, a.q_heads), count_mul(a.q_length, a.kv_length));
+    c->macs = count_add(count_mul(scores, a.size), count_mul(scores, a.v_size));
+    c->flops = count_mul(scores, 5);
     return 0;
 }
 

@@ -60,25 +60,11 @@ static bz_type *new_type(call *c, bz_type t)
 
 static int merge(call *c, const bz_type *a, const bz_type *b, bz_type *merged)
 {
-    *merged = a->kind == BZ_TYPE_NONE ? *b : *a;
-    if (a->kind == BZ_TYPE_NONE || b->kind == BZ_TYPE_NONE)
-        return same_dtype(c, a, b);
-    if (a->kind != b->kind)
+    if (a->kind != BZ_TYPE_NONE && b->kind != BZ_TYPE_NONE && a->kind != b->kind)
         return call_fail(c, "the elements of a sequence are of different kinds");
     if (same_dtype(c, a, b))
         return -1;
-    if (!a->dtype)
-        merged->dtype = b->dtype;
-    if (a->kind != BZ_TYPE_TENSOR || a->rank < 0 || a->rank != b->rank) {
-        merged->rank = -1;
-        return 0;
-    }
-    if (a->rank == 0 || !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims))
-        return 0;
-    bz_dim *dims = new_dims(c, a->rank);
-    for (int i = 0; i < a->rank; i++)
-        dims[i] = a->dims[i] == b->dims[i] ? a->dims[i] : new_symbol(c);
-    merged->dims = dims;
+    *merged = type_join(c, a, b);
     return 0;
 }
 

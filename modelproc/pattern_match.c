@@ -114,6 +114,8 @@ static int by_number(const void *a, const void *b)
 
 static bool match_at(const matcher *m, int root, state *st)
 {
+    if (!op_fits(&m->pattern->steps[m->pattern->n_steps - 1], &m->layers->layer[root]))
+        return false;
     for (int s = 0; s < MAX_STEPS; s++)
         st->layer[s] = -1;
     for (int v = 0; v < MAX_NAMES; v++)
@@ -179,16 +181,18 @@ int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_match *
     int *producer = BZ_NEW(&l->arena, int, l->model->n_values), *readers = BZ_NEW(&l->arena, int, l->model->n_values);
     index_values(l, producer, readers);
     match_list list = {0};
-    bool *done = BZ_NEW(&l->arena, bool, patterns->n);
+    int *first = BZ_NEW(&l->arena, int, patterns->n); /* of each pattern: the first of its name */
+    for (int p = 0; p < patterns->n; p++)
+        while (strcmp(patterns->item[first[p]].name, patterns->item[p].name) != 0)
+            first[p]++;
     for (int p = 0; p < patterns->n; p++) {
-        if (done[p])
+        if (first[p] != p)
             continue;
         for (int root = 0; root < l->n; root++) {
             int first_at_root = list.n;
             for (int q = p; q < patterns->n; q++) {
-                if (strcmp(patterns->item[q].name, patterns->item[p].name) != 0)
+                if (first[q] != p)
                     continue;
-                done[q] = true;
                 matcher m = {l, producer, readers, &patterns->item[q]};
                 state st;
                 if (match_at(&m, root, &st))

@@ -9,6 +9,12 @@
 #include "onnx/file.h"
 #include "onnx/wire.h"
 
+/* Messages or texts, one after the other. */
+typedef struct {
+    slice *at;
+    size_t n, cap;
+} slices;
+
 /* A graph under construction, or an outer one that it may read from. */
 typedef struct scope {
     struct scope *outer;
@@ -16,6 +22,7 @@ typedef struct scope {
     bz_value_id first; /* its own values are first .. first + names */
     bz_value_id *captures;
     int n_captures, captures_cap;
+    slices reads, attrs; /* of all nodes: names and messages */
 } scope;
 
 typedef struct builder {
@@ -35,8 +42,8 @@ bool is_text(slice s, const char *text);
 const char *decode_text(builder *b, slice s); /* a copy that ends with a zero */
 const char *decode_word(builder *b, slice s); /* the same, shared by all that are equal: operators, domains */
 int decode_type(builder *b, slice m, const bz_type **t);
-int decode_tensor(builder *b, slice m, bz_tensor *t);
-int decode_sparse(builder *b, slice m, bz_tensor *t);
+int decode_tensor(builder *b, slice m, bz_tensor *t);       /* into a zeroed one */
+int decode_sparse(builder *b, slice m, bz_tensor *t);       /* the same */
 int decode_attr(builder *b, scope *s, slice m, bz_attr *a); /* 1: left out */
 int decode_opsets(builder *b, slice m, uint32_t field);     /* those of a model or function */
 

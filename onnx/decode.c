@@ -43,6 +43,9 @@ const char *decode_word(builder *b, slice s)
     bz_model_file *file = b->model->file;
     if (!s.size)
         return "";
+    bz_str *recent = &file->recent[(s.data[0] * 5u + s.data[s.size - 1] * 3u + s.size) % RECENT];
+    if (recent->len == s.size && !memcmp(recent->data, s.data, s.size))
+        return recent->data;
     uint32_t n = file->words.n, k = bz_map_add(&file->words, s.data, s.size, n);
     if (k == n) {
         if ((int)n == file->words_cap) {
@@ -51,6 +54,7 @@ const char *decode_word(builder *b, slice s)
         }
         file->word[k] = decode_text(b, s);
     }
+    *recent = (bz_str){file->word[k], s.size};
     return file->word[k];
 }
 
@@ -308,8 +312,10 @@ int decode_tensor(builder *b, slice m, bz_tensor *t)
     size_t rank = 0;
     bool external = false;
     int more;
-    *t = (bz_tensor){
-        .name = "", .at = m.data ? (uint64_t)(m.data - b->model->file->data) : 0, .size = m.size, .external_size = -1};
+    t->name = "";
+    t->at = m.data ? (uint64_t)(m.data - b->model->file->data) : 0;
+    t->size = m.size;
+    t->external_size = -1;
     while ((more = wire_next(&r, &f, b->err)) > 0) {
         if (f.number == TENSOR_DIMS) {
             add_dims(&f, dims, &rank);
@@ -353,10 +359,10 @@ int decode_sparse(builder *b, slice m, bz_tensor *t)
     bz_tensor *parts = BZ_NEW(b->arena, bz_tensor, indices.data ? 2 : 1);
     if (more < 0 || decode_tensor(b, values, &parts[0]) || (indices.data && decode_tensor(b, indices, &parts[1])))
         return -1;
-    *t = (bz_tensor){.name = parts[0].name,
-                     .dtype = parts[0].dtype,
-                     .values = &parts[0],
-                     .indices = indices.data ? &parts[1] : NULL};
+    t->name = parts[0].name;
+    t->dtype = parts[0].dtype;
+    t->values = &parts[0];
+    t->indices = indices.data ? &parts[1] : NULL;
     return set_dims(b, t, dims, rank);
 }
 
@@ -398,9 +404,9 @@ enum { N_ATTR_KINDS = sizeof ATTR_KINDS / sizeof *ATTR_KINDS };
 enum { FEW_INTS = 16 };
 
 typedef struct {
-    uint32_t seen; /* bit for each field */
-    wire_field last[ATTR_FIELDS];
-    size_t count[ATTR_FIELDS]; /* valid where seen */
+    uint32_t seen;                /* bit for each field */
+    wire_field last[ATTR_FIELDS]; /* not of the integers */
+    size_t count[ATTR_FIELDS];    /* of lists of texts and messages; valid where seen */
     int64_t ints[FEW_INTS];
     size_t n_ints; /* more than FEW_INTS: read them again */
 } attr_fields;
@@ -415,6 +421,11 @@ static int read_attr(builder *b, slice m, attr_fields *a)
     while ((more = wire_next(&r, &f, b->err)) > 0) {
         if (f.number >= ATTR_FIELDS)
             continue;
+        if (f.number == ATTR_INTS && f.type == 0 && a->n_ints < FEW_INTS) {
+            a->ints[a->n_ints++] = (int64_t)f.value;
+            a->seen |= 1u << ATTR_INTS;
+            continue;
+        }
         a->last[f.number] = f;
         a->count[f.number] = a->seen >> f.number & 1 ? a->count[f.number] + 1 : 1;
         a->seen |= 1u << f.number;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -48,6 +49,30 @@ static int open_folder(const char *path)
     return fd;
 }
 
+/* Read when it is small: that takes no longer than page faults on a mapping, and a file that somebody
+ * cuts meanwhile does no harm. (A mapped one ends the process with SIGBUS when it is read behind its new
+ * end; copying all weights would be too dear.) */
+static int map_or_read(int fd, const char *path, size_t size, bz_model_file *file, bz_error *err)
+{
+    enum { SMALL = 512 << 10 };
+    file->size = size;
+    if (size <= SMALL) {
+        file->data = file->buffer = bz_alloc(size, 1);
+        ssize_t n = read(fd, file->buffer, size);
+        if (n < 0)
+            return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+        file->size = (size_t)n; /* somebody may be writing it */
+        return 0;
+    }
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be mapped: %s", path, strerror(errno));
+    madvise(data, size, MADV_RANDOM); /* reading ahead would fetch weights that nobody looks at */
+    file->data = data;
+    file->mapped = true;
+    return 0;
+}
+
 int file_map(const char *path, bz_model_file *file, bz_error *err)
 {
     struct stat st;
@@ -55,7 +80,7 @@ int file_map(const char *path, bz_model_file *file, bz_error *err)
     if (fd < 0)
         return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
     int failed = 0;
-    void *data = NULL;
+    *file = (bz_model_file){.path = path, .folder = -1};
     if (fstat(fd, &st))
         failed = bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
     else if (S_ISDIR(st.st_mode))
@@ -64,22 +89,13 @@ int file_map(const char *path, bz_model_file *file, bz_error *err)
         failed = bz_fail(err, BZ_BAD_INPUT, "%s: is not a regular file: save the model to disk first", path);
     else if (st.st_size == 0)
         failed = bz_fail(err, BZ_BAD_INPUT, "%s: the file is empty", path);
-    else if ((data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED)
-        failed = bz_fail(err, BZ_FAILED, "%s: cannot be mapped: %s", path, strerror(errno));
+    else
+        failed = map_or_read(fd, path, (size_t)st.st_size, file, err);
     close(fd);
-    if (failed)
-        return -1;
-    /* Reading ahead would fetch weights that nobody looks at. */
-    madvise(data, (size_t)st.st_size, MADV_RANDOM);
-    file->data = data;
-    file->size = (size_t)st.st_size;
-    file->mapped = true;
-    file->folder = -1;
-    if (check_beginning(path, file->data, file->size, err)) {
+    if (failed || check_beginning(path, file->data, file->size, err)) {
         file_unmap(file);
         return -1;
     }
-    file->folder = open_folder(path);
     return 0;
 }
 
@@ -89,12 +105,17 @@ void file_unmap(bz_model_file *file)
         munmap((void *)file->data, file->size);
     if (file->folder >= 0)
         close(file->folder);
+    if (file->external && file->external_fd >= 0)
+        close(file->external_fd);
+    free(file->buffer);
+    file->buffer = NULL;
     file->mapped = false;
     file->folder = -1;
+    file->external = NULL;
 }
 
 /* Component by component with O_NOFOLLOW: neither "..", nor a link, nor a race leads outside. */
-int file_open_external(const bz_model_file *file, const char *path, bz_error *err)
+static int open_external(const bz_model_file *file, const char *path, bz_error *err)
 {
     if (path[0] == '/')
         return bz_fail(err, BZ_BAD_INPUT, "external data '%s' is an absolute path: it must lie beside the model", path);
@@ -136,4 +157,20 @@ int file_open_external(const bz_model_file *file, const char *path, bz_error *er
         return bz_fail(err, BZ_BAD_INPUT, "external data '%s' is not a regular file", path);
     }
     return at >= 0 ? at : -2;
+}
+
+int file_external(bz_model_file *file, const char *path, bz_error *err)
+{
+    if (path == file->external)
+        return file->external_fd;
+    if (file->path && file->folder < 0)
+        file->folder = open_folder(file->path);
+    int fd = open_external(file, path, err);
+    if (fd == -1)
+        return -1;
+    if (file->external && file->external_fd >= 0)
+        close(file->external_fd);
+    file->external = path;
+    file->external_fd = fd;
+    return fd;
 }

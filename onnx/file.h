@@ -10,27 +10,36 @@ typedef struct slice {
     size_t size;
 } slice;
 
+enum { RECENT = 64 };
+
 typedef struct bz_model_file {
     const uint8_t *data;
     size_t size;
-    bool mapped;
-    int folder; /* descriptor of the folder that external data is looked up in, or -1 */
+    bool mapped;          /* data is a mapping; else it is `buffer`, or the caller's */
+    void *buffer;         /* of a small file */
+    const char *path;     /* NULL: not from a file */
+    int folder;           /* descriptor of the folder that external data is looked up in, or -1 until there is any */
+    const char *external; /* the last external file that was asked for: many tensors lie in one */
+    int external_fd;      /* its descriptor, or -2 */
     int values_cap, symbols_cap;
     bz_map symbols; /* named dimensions */
     bz_map words;   /* operator types, domains, attribute names -> word[] */
     const char **word;
     int words_cap;
-    slice *functions; /* FunctionProtos */
+    bz_str recent[RECENT]; /* words that were met last, found without the map */
+    slice *functions;      /* FunctionProtos */
     int n_functions;
     bz_map function_names; /* "domain\0name\0overload" -> index */
 } bz_model_file;
 
-/* Maps a regular file. An empty file, a folder, or what is plainly something else is refused by name. */
+/* Maps a regular file, or reads a small one. An empty file, a folder, or what is plainly something else
+ * is refused by name. `path` is kept. */
 int file_map(const char *path, bz_model_file *file, bz_error *err);
 void file_unmap(bz_model_file *file);
 
-/* Opens external data below the model's folder, without following any link. Returns a descriptor, -1
- * with err filled when the path leaves the folder, -2 when the file is just not there. */
-int file_open_external(const bz_model_file *file, const char *path, bz_error *err);
+/* Opens external data below the model's folder, without following any link. Returns a descriptor, which
+ * stays the file's; -1 with err filled when the path leaves the folder, -2 when the file is just not
+ * there. Equal paths are the same pointer. */
+int file_external(bz_model_file *file, const char *path, bz_error *err);
 
 #endif

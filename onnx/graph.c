@@ -59,40 +59,57 @@ static bz_value_id resolve(builder *b, scope *s, slice name)
 
 /* ---- the parts of a graph -------------------------------------------------------------------- */
 
-typedef enum { NODES, INITIALIZERS, SPARSE, INPUTS, OUTPUTS, VALUES, N_PARTS } part;
+typedef enum { NO_PART, NAME, NODES, INITIALIZERS, SPARSE, INPUTS, OUTPUTS, VALUES, N_PARTS } part;
 
 /* Where the repeated fields of a GraphProto or FunctionProto lie, in the order of the file. */
 typedef struct {
-    slice *item[N_PARTS];
-    size_t n[N_PARTS];
+    slices of[N_PARTS];
     slice name;
 } parts;
 
-enum { G_NAME = 2, F_NAME = 1, F_DOMAIN = 10, F_OVERLOAD = 13 };
-static const uint8_t GRAPH_PART[N_PARTS] = {1, 5, 15, 11, 12, 13}, FUNCTION_PART[N_PARTS] = {7, 0, 0, 4, 5, 0};
+/* By field. */
+enum { N_FIELDS = 16, F_NAME = 1, F_DOMAIN = 10, F_OVERLOAD = 13 };
+static const uint8_t GRAPH_PART[N_FIELDS] =
+    {[1] = NODES, [2] = NAME, [5] = INITIALIZERS, [11] = INPUTS, [12] = OUTPUTS, [13] = VALUES, [15] = SPARSE},
+                     FUNCTION_PART[N_FIELDS] = {[F_NAME] = NAME, [4] = INPUTS, [5] = OUTPUTS, [7] = NODES};
 
-static int find_parts(builder *b, slice m, const uint8_t *field, uint32_t name, parts *p)
+static void add_slice(slices *list, slice item)
+{
+    if (list->n == list->cap) {
+        list->cap = list->cap * 2 + 16;
+        list->at = bz_realloc(list->at, list->cap, sizeof *list->at);
+    }
+    list->at[list->n++] = item;
+}
+
+static int find_parts(builder *b, slice m, const uint8_t part_of[N_FIELDS], parts *p)
 {
     wire_reader r = read_message(b, m);
     wire_field f;
     int more;
-    while ((more = wire_next(&r, &f, b->err)) > 0)
-        for (int k = 0; k < N_PARTS && f.type == 2; k++)
-            p->n[k] += f.number == field[k];
-    if (more < 0)
-        return -1;
-    for (int k = 0; k < N_PARTS; k++) {
-        p->item[k] = BZ_NEW(b->arena, slice, p->n[k]);
-        p->n[k] = 0;
+    while ((more = wire_next(&r, &f, b->err)) > 0) {
+        if (f.type != 2 || f.number >= N_FIELDS || !part_of[f.number])
+            continue;
+        slice item = {f.data, (size_t)f.size};
+        if (part_of[f.number] == NAME)
+            p->name = item;
+        else
+            add_slice(&p->of[part_of[f.number]], item);
     }
-    for (r = read_message(b, m); wire_next(&r, &f, b->err) > 0;) {
-        for (int k = 0; k < N_PARTS && f.type == 2; k++)
-            if (f.number == field[k])
-                p->item[k][p->n[k]++] = (slice){f.data, (size_t)f.size};
-        if (f.number == name && f.type == 2)
-            p->name = (slice){f.data, (size_t)f.size};
-    }
-    return 0;
+    return more;
+}
+
+static void free_scope(scope *s)
+{
+    bz_map_free(&s->names);
+    free(s->reads.at);
+    free(s->attrs.at);
+}
+
+static void free_parts(parts *p)
+{
+    for (int k = 0; k < N_PARTS; k++)
+        free(p->of[k].at);
 }
 
 /* ---- what a graph declares ----------------------------------------------------------------- */
@@ -132,14 +149,14 @@ static int define_input(builder *b, scope *s, slice name, slice type, bz_value_i
 
 static int define_inputs(builder *b, scope *s, const parts *p, bz_graph *g, bool functions)
 {
-    g->inputs = BZ_NEW(b->arena, bz_value_id, p->n[INPUTS]);
-    for (size_t i = 0; i < p->n[INPUTS]; i++) {
-        slice name = p->item[INPUTS][i], type = {0};
-        if ((!functions && split_value(b, p->item[INPUTS][i], &name, &type)) ||
+    g->inputs = BZ_NEW(b->arena, bz_value_id, p->of[INPUTS].n);
+    for (size_t i = 0; i < p->of[INPUTS].n; i++) {
+        slice name = p->of[INPUTS].at[i], type = {0};
+        if ((!functions && split_value(b, p->of[INPUTS].at[i], &name, &type)) ||
             define_input(b, s, name, type, &g->inputs[i]))
             return -1;
     }
-    g->n_inputs = (int)p->n[INPUTS];
+    g->n_inputs = (int)p->of[INPUTS].n;
     return 0;
 }
 
@@ -159,12 +176,12 @@ static int define_initializer(builder *b, scope *s, bz_tensor *t)
 
 static int define_initializers(builder *b, scope *s, const parts *p, bz_graph *g)
 {
-    bz_tensor *t = BZ_NEW(b->arena, bz_tensor, p->n[INITIALIZERS] + p->n[SPARSE]);
-    for (size_t i = 0; i < p->n[INITIALIZERS]; i++, t++)
-        if (decode_tensor(b, p->item[INITIALIZERS][i], t) || define_initializer(b, s, t))
+    bz_tensor *t = BZ_NEW(b->arena, bz_tensor, p->of[INITIALIZERS].n + p->of[SPARSE].n);
+    for (size_t i = 0; i < p->of[INITIALIZERS].n; i++, t++)
+        if (decode_tensor(b, p->of[INITIALIZERS].at[i], t) || define_initializer(b, s, t))
             return -1;
-    for (size_t i = 0; i < p->n[SPARSE]; i++, t++)
-        if (decode_sparse(b, p->item[SPARSE][i], t) || define_initializer(b, s, t))
+    for (size_t i = 0; i < p->of[SPARSE].n; i++, t++)
+        if (decode_sparse(b, p->of[SPARSE].at[i], t) || define_initializer(b, s, t))
             return -1;
     int n = g->n_inputs;
     g->n_inputs = 0;
@@ -174,11 +191,11 @@ static int define_initializers(builder *b, scope *s, const parts *p, bz_graph *g
     return 0;
 }
 
-static int declare_types(builder *b, scope *s, const slice *infos, size_t n)
+static int declare_types(builder *b, scope *s, const slices *infos)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < infos->n; i++) {
         slice name, type;
-        if (split_value(b, infos[i], &name, &type))
+        if (split_value(b, infos->at[i], &name, &type))
             return -1;
         uint32_t id = name.size && type.data ? bz_map_get(&s->names, name.data, name.size) : BZ_MAP_NONE;
         if (id == BZ_MAP_NONE || b->model->values[id].declared)
@@ -231,23 +248,25 @@ static int define_result(builder *b, scope *s, slice name, const bz_node *node, 
     return 0;
 }
 
-/* First look at a node: who it is, how much of everything it has, and what it makes. */
+/* Who a node is, how much of everything it has, and what it makes. */
 static int name_node(builder *b, scope *s, slice m, bz_node *node)
 {
     wire_reader r = read_message(b, m);
     wire_field f;
     enum { FEW = 8 };
     slice overload = {0}, results[FEW];
-    size_t n_in = 0, n_out = 0, n_attrs = 0;
+    size_t n_in = s->reads.n, n_out = 0, n_attrs = s->attrs.n;
     int more;
     node->name = node->op = node->domain = "";
     while ((more = wire_next(&r, &f, b->err)) > 0) {
         slice bytes = {f.data, (size_t)f.size};
         if (f.type != 2)
             continue;
-        n_in += f.number == N_INPUT;
-        n_attrs += f.number == N_ATTRIBUTE;
-        if (f.number == N_OUTPUT && n_out++ < FEW)
+        if (f.number == N_INPUT)
+            add_slice(&s->reads, bytes);
+        else if (f.number == N_ATTRIBUTE)
+            add_slice(&s->attrs, bytes);
+        else if (f.number == N_OUTPUT && n_out++ < FEW)
             results[n_out - 1] = bytes;
         else if (f.number == N_NAME)
             node->name = decode_text(b, bytes);
@@ -260,6 +279,8 @@ static int name_node(builder *b, scope *s, slice m, bz_node *node)
     }
     if (more < 0)
         return -1;
+    n_in = s->reads.n - n_in;
+    n_attrs = s->attrs.n - n_attrs;
     if (!*node->op)
         return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' has no operator type", node->name);
     if (n_in > INT16_MAX || n_out > INT16_MAX || n_attrs > INT16_MAX)
@@ -271,6 +292,7 @@ static int name_node(builder *b, scope *s, slice m, bz_node *node)
     node->in = ids;
     node->n_in = (int)n_in;
     node->attrs = BZ_NEW(b->arena, bz_attr, n_attrs);
+    node->n_attrs = (int)n_attrs;
     node->out = ids += n_in;
     for (size_t i = 0; i < n_out && n_out <= FEW; i++)
         if (define_result(b, s, results[i], node, &ids[i]))
@@ -282,27 +304,25 @@ static int name_node(builder *b, scope *s, slice m, bz_node *node)
     return 0;
 }
 
-/* Second look, when all names are known: what it reads, and its attributes. */
-static int link_node(builder *b, scope *s, slice m, bz_node *node)
+/* When all names are known: what it reads, and its attributes, which are the next ones in the lists. */
+static int link_node(builder *b, scope *s, size_t *read, size_t *attr, bz_node *node)
 {
-    wire_reader r = read_message(b, m);
-    wire_field f;
     bz_value_id *in = (bz_value_id *)node->in;
+    for (int k = 0; k < node->n_in; k++) {
+        slice name = s->reads.at[(*read)++];
+        in[k] = name.size ? resolve(b, s, name) : BZ_NO_VALUE;
+        if (name.size && in[k] == BZ_NO_VALUE)
+            return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) reads '%s', which nothing makes", node->name, node->op,
+                           decode_text(b, name));
+    }
     bz_attr *attrs = (bz_attr *)node->attrs;
-    while (wire_next(&r, &f, b->err) > 0) {
-        slice bytes = {f.data, (size_t)f.size};
-        if (f.number == N_INPUT && f.type == 2) {
-            *in = bytes.size ? resolve(b, s, bytes) : BZ_NO_VALUE;
-            if (bytes.size && *in == BZ_NO_VALUE)
-                return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) reads '%s', which nothing makes", node->name,
-                               node->op, decode_text(b, bytes));
-            in++;
-        } else if (f.number == N_ATTRIBUTE && f.type == 2) {
-            int result = decode_attr(b, s, bytes, &attrs[node->n_attrs]);
-            if (result < 0) /* deep down the way there would be longer than the reason */
-                return b->depth > 3 ? -1 : bz_fail_in(b->err, "node '%s' (%s)", node->name, node->op);
-            node->n_attrs += result == 0;
-        }
+    int n_attrs = node->n_attrs;
+    node->n_attrs = 0;
+    for (int k = 0; k < n_attrs; k++) {
+        int result = decode_attr(b, s, s->attrs.at[(*attr)++], &attrs[node->n_attrs]);
+        if (result < 0) /* deep down the way there would be longer than the reason */
+            return b->depth > 3 ? -1 : bz_fail_in(b->err, "node '%s' (%s)", node->name, node->op);
+        node->n_attrs += result == 0;
     }
     return 0;
 }
@@ -408,32 +428,33 @@ static int sort_nodes(builder *b, bz_graph *g, bz_value_id first)
 
 static int build_nodes(builder *b, scope *s, bz_graph *g, const parts *p)
 {
-    if (p->n[NODES] > INT32_MAX / 4 || b->model->n_values > MAX_VALUES)
+    if (p->of[NODES].n > INT32_MAX / 4 || b->model->n_values > MAX_VALUES)
         return bz_fail(b->err, BZ_BAD_INPUT, "the model has too many nodes");
-    g->nodes = BZ_NEW(b->arena, bz_node, p->n[NODES]);
-    g->n_nodes = (int)p->n[NODES];
+    g->nodes = BZ_NEW(b->arena, bz_node, p->of[NODES].n);
+    g->n_nodes = (int)p->of[NODES].n;
     for (int i = 0; i < g->n_nodes; i++)
-        if (name_node(b, s, p->item[NODES][i], &g->nodes[i]))
+        if (name_node(b, s, p->of[NODES].at[i], &g->nodes[i]))
             return -1;
     return 0;
 }
 
 /* Names are all defined by now, so nodes may stand in any order. */
-static int link_nodes(builder *b, scope *s, bz_graph *g, const parts *p)
+static int link_nodes(builder *b, scope *s, bz_graph *g)
 {
+    size_t read = 0, attr = 0;
     for (int i = 0; i < g->n_nodes; i++)
-        if (link_node(b, s, p->item[NODES][i], &g->nodes[i]))
+        if (link_node(b, s, &read, &attr, &g->nodes[i]))
             return -1;
     return sort_nodes(b, g, s->first);
 }
 
 static int link_outputs(builder *b, scope *s, bz_graph *g, const parts *p, bool functions)
 {
-    g->outputs = BZ_NEW(b->arena, bz_value_id, p->n[OUTPUTS]);
-    g->n_outputs = (int)p->n[OUTPUTS];
-    for (size_t i = 0; i < p->n[OUTPUTS]; i++) {
-        slice name = p->item[OUTPUTS][i], type;
-        if (!functions && split_value(b, p->item[OUTPUTS][i], &name, &type))
+    g->outputs = BZ_NEW(b->arena, bz_value_id, p->of[OUTPUTS].n);
+    g->n_outputs = (int)p->of[OUTPUTS].n;
+    for (size_t i = 0; i < p->of[OUTPUTS].n; i++) {
+        slice name = p->of[OUTPUTS].at[i], type;
+        if (!functions && split_value(b, p->of[OUTPUTS].at[i], &name, &type))
             return -1;
         g->outputs[i] = name.size ? resolve(b, s, name) : BZ_NO_VALUE;
         if (g->outputs[i] == BZ_NO_VALUE && name.size)
@@ -445,16 +466,14 @@ static int link_outputs(builder *b, scope *s, bz_graph *g, const parts *p, bool 
 static int fill_graph(builder *b, scope *s, bz_graph *g, slice m)
 {
     parts p = {0};
-    if (find_parts(b, m, GRAPH_PART, G_NAME, &p))
-        return -1;
+    int failed = find_parts(b, m, GRAPH_PART, &p);
     g->name = decode_text(b, p.name);
-    bz_map_reserve(&s->names, (uint32_t)(p.n[INPUTS] + p.n[INITIALIZERS] + p.n[SPARSE] + p.n[NODES]));
-    return define_inputs(b, s, &p, g, false) || define_initializers(b, s, &p, g) || build_nodes(b, s, g, &p) ||
-                   declare_types(b, s, p.item[VALUES], p.n[VALUES]) ||
-                   declare_types(b, s, p.item[OUTPUTS], p.n[OUTPUTS]) || link_nodes(b, s, g, &p) ||
-                   link_outputs(b, s, g, &p, false)
-               ? -1
-               : 0;
+    bz_map_reserve(&s->names, (uint32_t)(p.of[INPUTS].n + p.of[INITIALIZERS].n + p.of[SPARSE].n + p.of[NODES].n));
+    failed = failed || define_inputs(b, s, &p, g, false) || define_initializers(b, s, &p, g) ||
+             build_nodes(b, s, g, &p) || declare_types(b, s, &p.of[VALUES]) || declare_types(b, s, &p.of[OUTPUTS]) ||
+             link_nodes(b, s, g) || link_outputs(b, s, g, &p, false);
+    free_parts(&p);
+    return failed ? -1 : 0;
 }
 
 bz_graph *build_graph(builder *b, scope *outer, slice m)
@@ -469,7 +488,7 @@ bz_graph *build_graph(builder *b, scope *outer, slice m)
     int failed = fill_graph(b, &s, g, m);
     g->captures = s.captures;
     g->n_captures = s.n_captures;
-    bz_map_free(&s.names);
+    free_scope(&s);
     b->depth--;
     return failed ? NULL : g;
 }
@@ -477,13 +496,12 @@ bz_graph *build_graph(builder *b, scope *outer, slice m)
 static int fill_function(builder *b, scope *s, bz_graph *g, slice m)
 {
     parts p = {0};
-    if (find_parts(b, m, FUNCTION_PART, F_NAME, &p))
-        return -1;
+    int failed = find_parts(b, m, FUNCTION_PART, &p);
     g->name = decode_text(b, p.name);
-    return define_inputs(b, s, &p, g, true) || build_nodes(b, s, g, &p) || link_nodes(b, s, g, &p) ||
-                   link_outputs(b, s, g, &p, true)
-               ? -1
-               : 0;
+    failed = failed || define_inputs(b, s, &p, g, true) || build_nodes(b, s, g, &p) || link_nodes(b, s, g) ||
+             link_outputs(b, s, g, &p, true);
+    free_parts(&p);
+    return failed ? -1 : 0;
 }
 
 int bz_model_inline(bz_model *model, const bz_node *call, bz_graph **body, bz_error *err)
@@ -494,7 +512,7 @@ int bz_model_inline(bz_model *model, const bz_node *call, bz_graph **body, bz_er
     bz_graph *g = BZ_NEW(b.arena, bz_graph, 1);
     scope s = {.first = model->n_values};
     int failed = decode_opsets(&b, f, F_OPSETS) || fill_function(&b, &s, g, f);
-    bz_map_free(&s.names);
+    free_scope(&s);
     *body = failed ? NULL : g;
     return failed ? bz_fail_in(err, "function '%s'", call->op) : 0;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 bz_dim bz_model_symbol(bz_model *model)
 {
@@ -81,17 +80,10 @@ static int build_model(builder *b, slice m)
 /* External paths are judged at once, not only when somebody wants the data. */
 static int check_external(const bz_model *m, bz_error *err)
 {
-    const char *last = NULL;
     for (int i = 0; i < m->n_values; i++) {
         const bz_tensor *t = m->values[i].init;
-        if (!t || !t->external || (last && !strcmp(last, t->external)))
-            continue;
-        last = t->external;
-        int fd = file_open_external(m->file, t->external, err);
-        if (fd == -1)
+        if (t && t->external && file_external(m->file, t->external, err) == -1)
             return bz_fail_in(err, "tensor '%s'", t->name);
-        if (fd >= 0)
-            close(fd);
     }
     return 0;
 }
@@ -102,6 +94,7 @@ static int parse(bz_model_file *file, const char *path, bz_model **model, bz_err
     bz_model *m = bz_alloc(1, sizeof *m);
     *m = (bz_model){.file = file, .file_size = file->size};
     m->path = bz_arena_str(&m->arena, path);
+    file->path = file->path ? m->path : NULL;
     builder b = {.model = m, .arena = &m->arena, .err = err};
     int failed = build_model(&b, (slice){file->data, file->size}) || check_external(m, err);
     if (failed) {
@@ -117,7 +110,6 @@ int bz_model_load(const char *path, bz_model **model, bz_error *err)
 {
     *model = NULL;
     bz_model_file *file = bz_alloc(1, sizeof *file);
-    *file = (bz_model_file){.folder = -1};
     if (file_map(path, file, err)) {
         free(file);
         return -1;

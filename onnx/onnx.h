@@ -6,6 +6,9 @@
  * range, every name is resolved, nodes stand in topological order, and no tensor has more elements
  * than INT64_MAX. Names may still hold any bytes: clean or escape them where they are printed.
  *
+ * A file of more than 512 KB stays mapped until bz_model_free: it may be replaced by another one
+ * meanwhile, but whoever cuts it short ends this process (SIGBUS). A smaller one is copied.
+ *
  * All memory belongs to the model and goes with bz_model_free. */
 #ifndef BZ_ONNX_H
 #define BZ_ONNX_H

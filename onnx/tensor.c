@@ -33,13 +33,18 @@ static double bits_to_double(uint64_t bits)
     return d;
 }
 
-/* Little-endian bytes -> number, for element types of whole bytes. */
-static uint64_t load_bits(const uint8_t *p, int bytes)
+static inline uint64_t load_bytes(const uint8_t *p, int bytes)
 {
     uint64_t v = 0;
     for (int i = 0; i < bytes; i++)
         v |= (uint64_t)p[i] << (8 * i);
     return v;
+}
+
+/* Little-endian bytes -> number, for element types of whole bytes. What is usual becomes one load. */
+static uint64_t load_bits(const uint8_t *p, int bytes)
+{
+    return bytes == 8 ? load_bytes(p, 8) : bytes == 4 ? load_bytes(p, 4) : load_bytes(p, bytes);
 }
 
 static int64_t to_int(bz_dtype t, uint64_t bits)
@@ -143,7 +148,7 @@ static int read_inline(const bz_model *model, const bz_tensor *t, sink *s, bz_er
 
 static int read_external(const bz_model *model, const bz_tensor *t, sink *s, bz_error *err)
 {
-    int fd = file_open_external(model->file, t->external, err);
+    int fd = file_external(model->file, t->external, err);
     if (fd == -1)
         return -1;
     if (fd < 0)
@@ -152,7 +157,6 @@ static int read_external(const bz_model *model, const bz_tensor *t, sink *s, bz_
     size_t size = (size_t)t->n * (size_t)bz_dtype_bits(t->dtype) / 8;
     uint8_t *data = bz_alloc(size, 1);
     ssize_t got = pread(fd, data, size, (off_t)t->external_offset);
-    close(fd);
     if (got == (ssize_t)size && (t->external_size < 0 || (size_t)t->external_size >= size))
         put_raw(s, data, size);
     if (t->external_size >= 0 && (size_t)t->external_size > size)

@@ -81,8 +81,9 @@ int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value)
 
 int wire_bad(const wire_reader *r, const uint8_t *at, const char *what, bz_error *err)
 {
-    return bz_fail(err, BZ_BAD_INPUT, "byte %zu: %s: the file is cut off, damaged, or no ONNX model",
-                   (size_t)(at - r->base), what);
+    bz_fail(err, BZ_BAD_INPUT, "byte %zu: %s: the file is cut off, damaged, or no ONNX model", (size_t)(at - r->base),
+            what);
+    return -1; /* said here, the compiler knows that no field was read */
 }
 
 void wire_put_varint(bz_buf *out, uint64_t v)

@@ -130,7 +130,8 @@ typedef struct {
     int64_t n, iterations, workspace, date;
     int32_t threads;
     uint8_t cache, status, timing, provenance;
-    uint8_t flags, unused[7];
+    uint8_t flags, unused[3];
+    uint32_t variants;
 } fixed_part;
 _Static_assert(sizeof(fixed_part) == 128, "the fixed part has no padding");
 
@@ -166,6 +167,7 @@ void bz_record_encode(const bz_record_key *key, const bz_record *r, bz_buf *out)
         .provenance = (uint8_t)r->provenance,
         .flags = (uint8_t)((r->chosen ? FLAG_CHOSEN : 0) | (r->noisy ? FLAG_NOISY : 0) |
                            (r->throttled ? FLAG_THROTTLED : 0)),
+        .variants = (uint32_t)r->variants,
     };
     const char *string[N_STRINGS] = {r->variant.backend, r->variant.algorithm,
                                      r->variant.layout,  r->variant.math,
@@ -233,6 +235,7 @@ bz_entry_state bz_record_decode(const void *key, size_t key_len, const void *val
         .n = f.n,
         .iterations = f.iterations,
         .workspace = f.workspace,
+        .variants = f.variants,
         .chosen = f.flags & FLAG_CHOSEN,
         .noisy = f.flags & FLAG_NOISY,
         .throttled = f.flags & FLAG_THROTTLED,

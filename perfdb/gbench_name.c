@@ -7,11 +7,11 @@
  *   call in the name             problem                                     algorithm
  *   CUDNN_CONV_FWD               conv x w stride pad dilation group          cudnn algo N NAME
  *   CUDNN_CONV_BIAS_ACTIVATION_… the same with post=bias,FUNCTION            cudnn algo N NAME
- *   CUDNN_ACTIVATION_FWD         FUNCTION x (relu, sigmoid, clip, …)         cudnnActivationForward
- *   CUDNN_POOLING_FWD            maxpool or avgpool x y kernel stride pad …  cudnnPoolingForward MODE
- *   CUDNN_BATCHNORM_FWD_INFER…   batchnorm x scale b mean var                cudnnBatchNormalizationForwardInference
- *   CUDNN_BATCHNORM_FWD_TRAIN…   the same with training=1                    cudnnBatchNormalizationForwardTraining
- *   CUDNN_OP_TENSOR_ADD_FWD      add a b                                     cudnnOpTensor
+ *   CUDNN_ACTIVATION_FWD         activation fn=FUNCTION x                    cudnnActivationForward
+ *   CUDNN_POOLING_FWD            pool mode=max or avg x kernel stride pad …  cudnnPoolingForward MODE
+ *   CUDNN_BATCHNORM_FWD_INFER…   batchnorm_each x                            cudnnBatchNormalizationForwardInference
+ *   CUDNN_BATCHNORM_FWD_TRAIN…   batchnorm_each_training x                   cudnnBatchNormalizationForwardTraining
+ *   CUDNN_OP_TENSOR_ADD_FWD      binary fn=add a b                           cudnnOpTensor
  *   CUDNN_ADD_TENSOR             expand x y                                  cudnnAddTensor
  *   CUBLAS_GEMV_FWD              gemm m=1 n k batch transa transb post=bias  cublas gemv
  *   type FLOAT32                 dtype=f32, math default
@@ -22,7 +22,7 @@
  * - Activation modes stand where algorithms do, and the original took the cheapest. A clipped ReLU
  *   is no cheaper ReLU: each function is a problem of its own. Clip's ceiling and ELU's alpha were
  *   not recorded: they read "?".
- * - Batch normalization ran per activation, which is not what ONNX means: scale=CxHxW says so.
+ * - Batch normalization ran per activation, which is not what ONNX means: hence the kind of its own.
  * - cudnnAddTensor ran with beta = 0: it copied the bias over the output and added nothing. That is
  *   an expand. The bias of a convolution is in the fused calls only.
  * - cublas gemv ran with beta = 1, so it added to what was there: the bias of a fully connected layer.

@@ -71,6 +71,7 @@ static const member MEMBERS[] = {
     {"iterations", AT(iterations), NULL, 0, MEMBER_COUNT},
     {"launch", AT(launch), NULL, 0, MEMBER_NUMBER},
     {"workspace", AT(workspace), NULL, 0, MEMBER_COUNT},
+    {"variants", AT(variants), NULL, 0, MEMBER_COUNT},
     {"bytes", AT(bytes), NULL, 0, MEMBER_NUMBER},
     {"flops", AT(flops), NULL, 0, MEMBER_NUMBER},
     {"chosen", AT(chosen), NULL, 0, MEMBER_BOOL},

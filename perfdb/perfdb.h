@@ -96,6 +96,7 @@ typedef struct bz_record {
     double bytes, flops;
     int64_t n, iterations; /* samples; calls in all of them */
     int64_t workspace;     /* bytes */
+    int64_t variants;      /* that its family has, this one included; 0: not known */
     const char *checked;   /* "ok", "skipped", or a sentence */
     bz_record_timing timing;
     bz_record_provenance provenance;
@@ -107,6 +108,13 @@ typedef struct bz_record {
 int bz_record_check(const bz_record *r, bz_error *err);
 
 bool bz_record_same_identity(const bz_record *a, const bz_record *b);
+
+/* A family is a backend, layout and math mode. Whether r is of it, in this setting. */
+bool bz_record_in_family(const bz_record *r, const bz_variant *family, const bz_setting *setting);
+
+/* Whether all is known of a family, by the newest records of its problem: as many variants as it has, or
+ * that it came to nothing. A run that was killed leaves families of which a part is known. */
+bool bz_records_complete(const bz_record *records, size_t n, const bz_variant *family, const bz_setting *setting);
 
 /* Above 0 when `a` stays and `b` goes, below 0 the other way round, 0 when they are equal. */
 int bz_record_prefer(const bz_record *a, const bz_record *b);

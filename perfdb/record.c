@@ -124,7 +124,7 @@ static int check_numbers(const bz_record *r, bz_error *err)
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         if (number[i] < 0 || isinf(number[i]))
             return bz_fail(err, BZ_BAD_INPUT, "a time or an amount is negative or infinite");
-    if (r->n < 0 || r->iterations < 0 || r->workspace < 0 || r->date < 0)
+    if (r->n < 0 || r->iterations < 0 || r->workspace < 0 || r->variants < 0 || r->variants > INT32_MAX || r->date < 0)
         return bz_fail(err, BZ_BAD_INPUT, "a count or the date is negative");
     if (r->setting.threads < 0 || r->setting.threads > MOST_THREADS)
         return bz_fail(err, BZ_BAD_INPUT, "%d is no number of threads", r->setting.threads);
@@ -164,6 +164,26 @@ bool bz_record_same_identity(const bz_record *a, const bz_record *b)
            same(v->algorithm, w->algorithm) && same(v->layout, w->layout) && same(v->math, w->math) &&
            a->setting.threads == b->setting.threads && a->setting.cache == b->setting.cache &&
            same(a->setting.clock, b->setting.clock);
+}
+
+bool bz_record_in_family(const bz_record *r, const bz_variant *family, const bz_setting *setting)
+{
+    return same(r->variant.backend, family->backend) && same(r->variant.layout, family->layout) &&
+           same(r->variant.math, family->math) && r->setting.threads == setting->threads &&
+           r->setting.cache == setting->cache && same(r->setting.clock, setting->clock);
+}
+
+bool bz_records_complete(const bz_record *records, size_t n, const bz_variant *family, const bz_setting *setting)
+{
+    int64_t had = 0;
+    for (size_t i = 0; i < n; i++) {
+        const bz_record *r = &records[i];
+        if (!bz_record_in_family(r, family, setting))
+            continue;
+        if (!*bz_text_or_empty(r->variant.algorithm) || ++had >= r->variants)
+            return true;
+    }
+    return false;
 }
 
 static int provenance_rank(bz_record_provenance p)

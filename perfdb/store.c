@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -40,7 +41,13 @@ void bz_store_warn_entry(const bz_perfdb *db, const char *what, const MDB_val *k
 static bool disk_is_full(const char *dir)
 {
     struct statvfs fs;
-    return !statvfs(dir, &fs) && fs.f_bavail < 64;
+    struct rlimit most;
+    struct stat st;
+    char path[4200];
+    snprintf(path, sizeof path, "%s/data.mdb", dir);
+    bool limited = !getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY && !stat(path, &st) &&
+                   (rlim_t)st.st_size + (1 << 20) > most.rlim_cur;
+    return limited || (!statvfs(dir, &fs) && fs.f_bavail < 64);
 }
 
 /* A short write, which is how a full disk often looks, comes out of LMDB as EIO. */

@@ -12,22 +12,41 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Loggers of NVIDIA's libraries. Old and new versions have different variables, and ignore each other's. */
+/* What switches the logs of NVIDIA's libraries on, by version. A library ignores the variables of other versions, so all
+ * are set. '@' is the folder; the libraries put the number of the process for %i. */
 static const struct {
-    const char *name, *value; /* a '@' is the folder */
+    const char *name, *value;
 } LOGGERS[] = {
-    {"CUDNN_LOGINFO_DBG", "1"},
-    {"CUDNN_LOGLEVEL_DBG", "3"},
+    {"CUDNN_LOGINFO_DBG", "1"},  /* cuDNN 7 and 8; 9 still knows it */
+    {"CUDNN_LOGLEVEL_DBG", "3"}, /* cuDNN 9: errors, warnings, and calls */
     {"CUDNN_LOGDEST_DBG", "@/cudnn_%i.log"},
     {"CUBLAS_LOGINFO_DBG", "1"},
-    {"CUBLAS_LOGDEST_DBG", "@/cublas.log"},
-    {"CUBLASLT_LOG_LEVEL", "5"},
-    {"CUBLASLT_LOG_FILE", "@/cublaslt.log"},
+    {"CUBLAS_LOGDEST_DBG", "@/cublas_%i.log"},
+    {"CUBLASLT_LOG_LEVEL", "5"}, /* cuBLASLt 11 on: calls */
+    {"CUBLASLT_LOG_FILE", "@/cublaslt_%i.log"},
 };
+
+/* Who loads libbenanza-cupti.so into the program. */
+static const struct {
+    const char *name;
+    bool marks; /* also when only the program's own marks are wanted */
+} LOADERS[] = {
+    {"CUDA_INJECTION64_PATH", false},
+    {"NVTX_INJECTION64_PATH", true},
+};
+
+static void set_flag(const char *name, bool on)
+{
+    if (on)
+        setenv(name, "1", 1);
+    else
+        unsetenv(name);
+}
 
 static int find_library(char *out, size_t size, bz_error *err)
 {
@@ -49,23 +68,31 @@ static int find_library(char *out, size_t size, bz_error *err)
                    "libbenanza-capture.so was not found next to benanza or in its lib folder: install benanza whole");
 }
 
-static void set_environment(const char *folder, const char *library, const bz_capture_options *o)
+static void set_preload(const char *folder, const char *library, const bz_capture_options *o)
 {
     char text[PATH_MAX * 2];
     const char *before = getenv("LD_PRELOAD");
     snprintf(text, sizeof text, "%s%s%s", library, before && *before ? ":" : "", before ? before : "");
     setenv("LD_PRELOAD", text, 1);
     setenv("BENANZA_CAPTURE_DIR", folder, 1);
-    if (o->backtrace)
-        setenv("BENANZA_CAPTURE_BACKTRACE", "1", 1);
-    else
-        unsetenv("BENANZA_CAPTURE_BACKTRACE");
-    if (o->marks_only)
-        setenv("BENANZA_CAPTURE_MARKS_ONLY", "1", 1);
-    else
-        unsetenv("BENANZA_CAPTURE_MARKS_ONLY");
+    set_flag("BENANZA_CAPTURE_BACKTRACE", o->backtrace);
+    set_flag("BENANZA_CAPTURE_MARKS_ONLY", o->marks_only);
     snprintf(text, sizeof text, "%lld", (long long)o->limit);
     setenv("BENANZA_CAPTURE_LIMIT", text, 1);
+    /* built where CUDA's headers are; next to the library that is preloaded */
+    snprintf(text, sizeof text, "%.*s/libbenanza-cupti.so", (int)(strrchr(library, '/') - library), library);
+    if (access(text, R_OK))
+        return;
+    for (size_t i = 0; i < sizeof LOADERS / sizeof *LOADERS; i++)
+        if (LOADERS[i].marks || !o->marks_only)
+            setenv(LOADERS[i].name, text, 1);
+}
+
+static void set_environment(const char *folder, const char *library, const bz_capture_options *o)
+{
+    char text[PATH_MAX * 2];
+    if (!o->nsys) /* two that listen to CUPTI do not go together, and their clocks differ */
+        set_preload(folder, library, o);
     for (size_t i = 0; o->logs && i < sizeof LOGGERS / sizeof *LOGGERS; i++) {
         bool path = LOGGERS[i].value[0] == '@';
         snprintf(text, sizeof text, "%s%s", path ? folder : "", LOGGERS[i].value + path);
@@ -115,8 +142,10 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Reads every file of the folder that holds something, in the order of their names; removes them and it. */
-static int collect(bz_trace *t, const char *folder, bz_error *err)
+static int collect(bz_trace *t, const char *folder, const bz_capture_options *o, bz_error *err)
 {
+    struct statvfs disk;
+    bool full = !statvfs(folder, &disk) && disk.f_bavail * disk.f_frsize < 1 << 20;
     DIR *d = opendir(folder);
     char **names = NULL;
     size_t n = 0;
@@ -133,20 +162,27 @@ static int collect(bz_trace *t, const char *folder, bz_error *err)
     for (size_t i = 0; i < n; i++) {
         char path[PATH_MAX + 300];
         struct stat st;
+        bz_error why;
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        if (!rc && !stat(path, &st) && st.st_size > 0) {
-            rc = bz_profile_read(t, path, err);
+        bool holds = !stat(path, &st) && S_ISREG(st.st_mode) && st.st_size > 0;
+        if (holds && !bz_profile_read(t, path, &why)) {
             read++;
+        } else if (holds) { /* a log that a library left half-written must not take the rest along */
+            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_BROKEN, "%s", why.text);
+            rc = bz_fail(err, BZ_FAILED, "%s", why.text);
         }
         unlink(path);
         free(names[i]);
     }
     free(names);
     rmdir(folder);
-    if (!rc && !read)
-        rc = bz_fail(
-            err, BZ_FAILED,
-            "the program left no recording: it may be statically linked or setuid, which excludes a preloaded library");
+    if (read)
+        return 0;
+    if (!rc)
+        rc = bz_fail(err, BZ_FAILED, "the program left no recording: %s",
+                     full      ? "the disk for temporary files is full: set TMPDIR"
+                     : o->nsys ? "nsys wrote none, and says above why"
+                               : "it may be statically linked or setuid, which excludes a preloaded library");
     return rc;
 }
 
@@ -216,11 +252,19 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
         rmdir(folder);
         goto out;
     }
-    rc = collect(t, folder, err);
+    rc = collect(t, folder, options, err);
     if (rc)
         bz_fail_in(err, "%s", argv[0]);
     else
         describe_system(t, argv, status);
+    size_t events = 0;
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        events += t->event[k].n;
+    if (!rc && !events && !options->marks_only)
+        bz_trace_cover(
+            t, BZ_NONE, BZ_COVERAGE_MISSING,
+            "the program made no call of oneDNN's or BLAS's that can be seen: it may have kernels of its own, as "
+            "ONNX Runtime has, whose own profile can be joined");
     *exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 out:
     free(command);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define KIND(k) (1u << BZ_EVENT_##k)
 #define ALL     ((1u << BZ_EVENT_KINDS) - 1)
@@ -38,6 +40,16 @@ const bz_column BZ_COLUMNS[] = {
 };
 const size_t BZ_N_COLUMNS = sizeof BZ_COLUMNS / sizeof *BZ_COLUMNS;
 
+/* Taking memory page by page costs more than filling it. Only a hint: that it fails is no error. */
+static void want_large_pages(void *p, size_t n)
+{
+    enum { LARGE = 1 << 20 };
+    size_t within = (uintptr_t)p & ((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+    if (n >=
+        LARGE) /* from the front of its first page on: neighbours are then one region, which large pages fit better */
+        (void)madvise((char *)p - within, n + within, MADV_HUGEPAGE);
+}
+
 void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
 {
     if (n <= e->cap)
@@ -49,6 +61,7 @@ void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
         if (BZ_COLUMNS[c].kinds & 1u << kind) {
             void **column = bz_column_of(e, &BZ_COLUMNS[c]);
             *column = bz_realloc(*column, cap, BZ_COLUMNS[c].size);
+            want_large_pages(*column, cap * BZ_COLUMNS[c].size);
         }
     e->cap = cap;
 }

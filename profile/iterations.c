@@ -17,11 +17,30 @@ static const struct {
 /* The calls (or kernels, or operators) in which repetition is looked for, in the order of the host. */
 typedef struct {
     bz_event_kind kind;
+    const bz_events *event, *api;
     uint32_t *row;
-    int64_t *start, *end; /* on the host, where it is known */
     uint64_t *symbol;
     size_t n;
 } sequence;
+
+/* When an event happened on the host: work of a device when it was launched, where that is known. */
+static int64_t host_start(const sequence *s, uint32_t row)
+{
+    const bz_events *e = s->event;
+    return e->cause && e->cause[row] != BZ_NONE ? s->api->start[e->cause[row]] : e->start[row];
+}
+
+static int64_t start_of(const sequence *s, size_t i)
+{
+    return host_start(s, s->row[i]);
+}
+
+static int64_t end_of(const sequence *s, size_t i)
+{
+    const bz_events *e = s->event;
+    uint32_t row = s->row[i];
+    return e->cause && e->cause[row] != BZ_NONE ? s->api->end[e->cause[row]] : e->end[row];
+}
 
 static uint64_t symbol_of(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -89,44 +108,52 @@ static int by_host_start(const void *a, const void *b)
     return p[0] < q[0] ? -1 : p[0] > q[0] ? 1 : p[1] < q[1] ? -1 : p[1] > q[1];
 }
 
+/* Streams overlap; launches do not. */
+static void sort_by_host(sequence *s)
+{
+    size_t i = 1;
+    while (i < s->n && start_of(s, i - 1) <= start_of(s, i))
+        i++;
+    if (i >= s->n)
+        return;
+    int64_t(*order)[2] = bz_alloc(s->n, sizeof *order);
+    for (i = 0; i < s->n; i++) {
+        order[i][0] = start_of(s, i);
+        order[i][1] = s->row[i];
+    }
+    qsort(order, s->n, sizeof *order, by_host_start);
+    for (i = 0; i < s->n; i++)
+        s->row[i] = (uint32_t)order[i][1];
+    free(order);
+}
+
 static sequence collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena)
 {
-    const bz_events *e = &t->event[kind], *api = &t->event[BZ_EVENT_API];
-    sequence s = {.kind = kind};
+    const bz_events *e = &t->event[kind];
+    sequence s = {.kind = kind, .event = e, .api = &t->event[BZ_EVENT_API]};
     uint32_t source = 0;
     int64_t process = 0;
     if (!busiest(t, kind, &source, &process))
         return s;
     bool timeline = has_timeline(t);
-    int64_t(*order)[2] = bz_alloc(e->n + 1, sizeof *order);
+    s.row = BZ_NEW(arena, uint32_t, e->n);
     for (size_t i = 0; i < e->n; i++) {
         const bz_lane *l = &t->lane[e->lane[i]];
-        if (l->source != source || l->process != process || !wanted(t, kind, i, timeline))
-            continue;
-        bool launched = e->cause && e->cause[i] != BZ_NONE;
-        order[s.n][0] = launched ? api->start[e->cause[i]] : e->start[i];
-        order[s.n++][1] = (int64_t)i;
+        if (l->source == source && l->process == process && wanted(t, kind, i, timeline))
+            s.row[s.n++] = (uint32_t)i;
     }
-    if (kind == BZ_EVENT_KERNEL) /* streams overlap; launches do not */
-        qsort(order, s.n, sizeof *order, by_host_start);
-    s.row = BZ_NEW(arena, uint32_t, s.n);
-    s.start = BZ_NEW(arena, int64_t, s.n);
-    s.end = BZ_NEW(arena, int64_t, s.n);
+    if (kind == BZ_EVENT_KERNEL)
+        sort_by_host(&s);
     s.symbol = BZ_NEW(arena, uint64_t, s.n);
     /* parameters tell calls apart, but only where every call has them */
     bool detailed = e->detail != NULL && kind == BZ_EVENT_CALL;
     for (size_t k = 0; k < s.n && detailed; k++)
-        detailed = e->detail[order[k][1]] != 0;
+        detailed = e->detail[s.row[k]] != 0;
     for (size_t k = 0; k < s.n; k++) {
-        size_t i = (size_t)order[k][1];
-        bool launched = e->cause && e->cause[i] != BZ_NONE;
-        s.row[k] = (uint32_t)i;
-        s.start[k] = order[k][0];
-        s.end[k] = launched ? api->end[e->cause[i]] : e->end[i];
+        size_t i = s.row[k];
         uint64_t grid = kind == BZ_EVENT_KERNEL ? symbol_of(e->grid[3 * i], e->grid[3 * i + 1], e->grid[3 * i + 2]) : 0;
         s.symbol[k] = symbol_of(e->name[i], detailed ? e->detail[i] : 0, grid);
     }
-    free(order);
     return s;
 }
 
@@ -273,17 +300,17 @@ static void windows(bz_trace *t, const sequence *s, const uint32_t *first, uint3
     size_t n_votes = 0, n_tails = 0;
     for (uint32_t i = 1; i < n; i++)
         if (first[i])
-            votes[n_votes++] = launches_before(t, lane, s->end[first[i] - 1], s->start[first[i]]);
+            votes[n_votes++] = launches_before(t, lane, end_of(s, first[i] - 1), start_of(s, first[i]));
     uint32_t launches = (uint32_t)median(votes, n_votes);
     for (uint32_t i = 0; i < n; i++) {
-        int64_t from = first[i] ? s->end[first[i] - 1] : INT64_MIN;
-        start[i] = start_of_launch(t, lane, from, s->start[first[i]], launches);
+        int64_t from = first[i] ? end_of(s, first[i] - 1) : INT64_MIN;
+        start[i] = start_of_launch(t, lane, from, start_of(s, first[i]), launches);
     }
     /* what comes behind the last call of the last iteration: as much as behind the others */
-    int64_t last = s->end[first[n] - 1], behind;
+    int64_t last = end_of(s, first[n] - 1), behind;
     n_votes = 0;
     for (uint32_t i = 0; i + 1 < n; i++) {
-        int64_t from = s->end[first[i + 1] - 1];
+        int64_t from = end_of(s, first[i + 1] - 1);
         tails[n_tails++] = start[i + 1] - from;
         votes[n_votes++] = launches_between(t, lane, from, start[i + 1], 0, &behind);
     }
@@ -302,10 +329,11 @@ static bool detect(bz_trace *t, bz_event_kind kind)
     sequence s = collect(t, kind, &arena);
     bool found = false;
     if (s.n >= 4) {
-        int64_t *gap = BZ_NEW(&arena, int64_t, s.n), end = s.end[0];
+        int64_t *gap = BZ_NEW(&arena, int64_t, s.n), end = end_of(&s, 0);
         for (size_t i = 1; i < s.n; i++) {
-            gap[i] = s.start[i] > end ? s.start[i] - end : 0;
-            end = s.end[i] > end ? s.end[i] : end;
+            int64_t start = start_of(&s, i), stop = end_of(&s, i);
+            gap[i] = start > end ? start - end : 0;
+            end = stop > end ? stop : end;
         }
         uint32_t *first, n = bz_find_period(s.symbol, gap, s.n, &first, &arena);
         found = n >= 2;

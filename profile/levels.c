@@ -27,7 +27,8 @@ static double median_latency(const bz_trace *t)
 static int run_level(bz_trace *t, char *const argv[], bz_capture_options options, int *status, level *l, bz_error *err)
 {
     double begin = bz_now();
-    if (bz_profile_capture(t, argv, &options, status, err) || bz_trace_finish(t, NULL, err))
+    if (bz_profile_capture(t, argv, &options, status, err) ||
+        bz_trace_finish(t, &(bz_finish_options){.iterations = options.iterations}, err))
         return -1;
     l->wall = bz_now() - begin;
     l->latency = median_latency(t);

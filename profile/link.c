@@ -61,12 +61,15 @@ static void link_host(bz_trace *t)
 
 /* ---- correlation ---- */
 
-/* Open addressing over row numbers of api events; the key is (scope, correlation). */
+/* Row numbers of api events by (scope, correlation). Mostly there is one scope, and the numbers have been handed out one
+ * after the other: then they are the index. Else open addressing. */
 typedef struct {
     const bz_events *api;
     const uint64_t *scope; /* per lane */
     uint32_t *slot;
     size_t mask;
+    bool dense;
+    uint32_t first, span; /* dense: correlations first … first + span - 1 */
 } join;
 
 static size_t mix(uint64_t scope, uint32_t correlation)
@@ -75,13 +78,47 @@ static size_t mix(uint64_t scope, uint32_t correlation)
     return (size_t)(h ^ h >> 29);
 }
 
+/* NULL: no such number among the api events. */
 static uint32_t *find(const join *j, uint64_t scope, uint32_t correlation)
 {
+    if (j->dense)
+        return correlation - j->first < j->span ? &j->slot[correlation - j->first] : NULL;
     for (size_t at = mix(scope, correlation);; at++) {
         uint32_t *s = &j->slot[at & j->mask];
         if (*s == BZ_NONE || (j->api->correlation[*s] == correlation && j->scope[j->api->lane[*s]] == scope))
             return s;
     }
+}
+
+static join join_api(const bz_trace *t, const uint64_t *scope)
+{
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    join j = {.api = api, .scope = scope, .dense = true};
+    uint32_t low = UINT32_MAX, high = 0;
+    for (size_t i = 0; i < api->n; i++)
+        if (api->correlation[i]) {
+            low = api->correlation[i] < low ? api->correlation[i] : low;
+            high = api->correlation[i] > high ? api->correlation[i] : high;
+        }
+    for (uint32_t i = 1; i < t->n_lanes; i++)
+        j.dense = j.dense && scope[i] == scope[0];
+    j.first = low;
+    j.span = high >= low ? high - low + 1 : 0;
+    j.dense = j.dense && j.span <= api->n * 4;
+    size_t cap = 16;
+    while (cap < api->n * 2)
+        cap *= 2;
+    j.mask = cap - 1;
+    cap = j.dense ? j.span : cap;
+    j.slot = bz_alloc(cap, sizeof *j.slot);
+    memset(j.slot, 0xff, cap * sizeof *j.slot);
+    for (size_t i = 0; i < api->n; i++)
+        if (api->correlation[i]) {
+            uint32_t *s = find(&j, scope[api->lane[i]], api->correlation[i]);
+            if (*s == BZ_NONE)
+                *s = (uint32_t)i;
+        }
+    return j;
 }
 
 /* Correlation numbers are unique within a process of a file. Files that do not tell the process of
@@ -106,22 +143,13 @@ static void link_device(bz_trace *t)
     static const bz_event_kind KINDS[] = {BZ_EVENT_KERNEL, BZ_EVENT_COPY, BZ_EVENT_MEMSET, BZ_EVENT_SYNC};
     const bz_events *api = &t->event[BZ_EVENT_API];
     uint64_t *scope = scopes(t);
-    size_t cap = 16;
-    while (cap < api->n * 2)
-        cap *= 2;
-    join j = {api, scope, bz_alloc(cap, sizeof *j.slot), cap - 1};
-    memset(j.slot, 0xff, cap * sizeof *j.slot);
-    for (size_t i = 0; i < api->n; i++)
-        if (api->correlation[i]) {
-            uint32_t *s = find(&j, scope[api->lane[i]], api->correlation[i]);
-            if (*s == BZ_NONE)
-                *s = (uint32_t)i;
-        }
+    join j = join_api(t, scope);
     for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
         bz_events *e = &t->event[KINDS[k]];
         size_t orphans = 0;
         for (size_t i = 0; i < e->n; i++) {
-            uint32_t cause = e->correlation[i] ? *find(&j, scope[e->lane[i]], e->correlation[i]) : BZ_NONE;
+            const uint32_t *s = e->correlation[i] ? find(&j, scope[e->lane[i]], e->correlation[i]) : NULL;
+            uint32_t cause = s ? *s : BZ_NONE;
             e->cause[i] = cause;
             orphans += cause == BZ_NONE;
             if (e->call)

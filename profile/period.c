@@ -85,16 +85,42 @@ static period stretch(const sequence *s, uint32_t mark, uint32_t *at)
     return best;
 }
 
-/* Dense numbers for symbols, in order of appearance. */
+/* Where a symbol's number stands, or would stand, in a table of which at least half is free. */
+static uint32_t *slot_of(uint32_t *slot, size_t cap, const uint64_t *known, uint64_t symbol)
+{
+    uint64_t h = symbol * 0x9e3779b97f4a7c15u;
+    size_t at = (size_t)(h ^ h >> 32);
+    while (slot[at & (cap - 1)] != BZ_NONE && known[slot[at & (cap - 1)]] != symbol)
+        at++;
+    return &slot[at & (cap - 1)];
+}
+
+/* Dense numbers for symbols, in order of appearance. A map of its own: it is asked once per event, and nearly always for
+ * one of a few. */
 static uint32_t number(const uint64_t *symbol, size_t n, uint32_t *dense)
 {
-    bz_map ids = {0};
-    uint32_t n_ids = 0;
+    size_t cap = 1024;
+    uint32_t n_ids = 0, *slot = bz_alloc(cap, sizeof *slot);
+    uint64_t *known = bz_alloc(cap, sizeof *known);
+    memset(slot, 0xff, cap * sizeof *slot);
     for (size_t i = 0; i < n; i++) {
-        dense[i] = bz_map_add(&ids, &symbol[i], sizeof symbol[i], n_ids);
-        n_ids += dense[i] == n_ids;
+        if (n_ids >= cap / 2) {
+            cap *= 4;
+            slot = bz_realloc(slot, cap, sizeof *slot);
+            known = bz_realloc(known, cap, sizeof *known);
+            memset(slot, 0xff, cap * sizeof *slot);
+            for (uint32_t id = 0; id < n_ids; id++)
+                *slot_of(slot, cap, known, known[id]) = id;
+        }
+        uint32_t *s = slot_of(slot, cap, known, symbol[i]);
+        if (*s == BZ_NONE) {
+            known[n_ids] = symbol[i];
+            *s = n_ids++;
+        }
+        dense[i] = *s;
     }
-    bz_map_free(&ids);
+    free(known);
+    free(slot);
     return n_ids;
 }
 
@@ -129,27 +155,34 @@ static void try_marks(const sequence *s, period *best, uint32_t *at, uint32_t *c
     }
 }
 
-/* Numbers the runs of `width` symbols; the last ones are shorter. */
-static uint32_t number_grams(const sequence *s, size_t width, uint64_t *hash, uint32_t *gram)
+/* From the numbers of the runs of `width` symbols, those of four such runs in a row; the last ones are shorter. */
+static uint32_t widen(uint32_t *gram, size_t n, size_t width, uint64_t *hash)
 {
-    memset(hash, 0, s->n * sizeof *hash);
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t k = 0; k < width; k++)
-            hash[i] = (hash[i] ^ (i + k < s->n ? s->symbol[i + k] + 1 : 0)) * 0x9e3779b97f4a7c15u;
-    return number(hash, s->n, gram);
+    for (size_t i = 0; i < n; i++) {
+        hash[i] = 0;
+        for (size_t k = i; k < i + 4 * width; k += width)
+            hash[i] = (hash[i] ^ (k < n ? gram[k] + UINT64_C(1) : 0)) * 0x9e3779b97f4a7c15u;
+    }
+    return number(hash, n, gram);
 }
 
-static period best_period(sequence *s, bz_arena *scratch)
+static period best_period(sequence *s, uint64_t *hash, bz_arena *scratch)
 {
-    static const size_t WIDTHS[] = {1, 4, 16, 64};
+    enum { WIDEST = 64 };
     /* the hashes are done with when the marks are tried: the same memory holds positions and counts */
-    uint64_t *hash = BZ_NEW(scratch, uint64_t, s->n);
-    uint32_t *gram = BZ_NEW(scratch, uint32_t, s->n), *at = (uint32_t *)hash, *count = at + s->n;
+    uint32_t *gram = NULL, *at = (uint32_t *)hash, *count = at + s->n;
     period best = {0};
-    for (size_t i = 0; i < sizeof WIDTHS / sizeof *WIDTHS && WIDTHS[i] <= s->n / 2; i++) {
-        s->n_grams = number_grams(s, WIDTHS[i], hash, gram);
-        s->gram = gram;
+    s->gram = s->symbol;
+    s->n_grams = s->n_symbols;
+    for (size_t width = 1; width <= WIDEST && width <= s->n / 2; width *= 4) {
+        if (width > 1) {
+            if (!gram)
+                s->gram = gram = bz_arena_dup(scratch, s->symbol, s->n * sizeof *gram);
+            s->n_grams = widen(gram, s->n, width / 4, hash);
+        }
         try_marks(s, &best, at, count);
+        if (best.segments >= 2 && !best.mismatches && reach(&best) >= s->n)
+            break; /* all of it, without a difference: no longer mark occurs more often */
     }
     return best;
 }
@@ -246,7 +279,7 @@ static uint32_t boundaries(const sequence *s, const period *p, size_t offset, ui
     return (uint32_t)k;
 }
 
-uint32_t bz_find_period(const uint64_t *symbol, const int64_t *gap, size_t n, uint32_t **first, bz_arena *arena)
+uint32_t bz_find_period(uint64_t *symbol, const int64_t *gap, size_t n, uint32_t **first, bz_arena *arena)
 {
     if (n < 4 || n >= BZ_NONE)
         return 0;
@@ -257,10 +290,10 @@ uint32_t bz_find_period(const uint64_t *symbol, const int64_t *gap, size_t n, ui
     uint32_t found = 0;
     /* alike but for one event in twenty; a single iteration behind a warm-up may differ in one of four */
     s.tolerance = 20;
-    period p = best_period(&s, &scratch);
+    period p = best_period(&s, symbol, &scratch);
     if (p.covered * 3 < n) {
         s.tolerance = 4;
-        p = best_period(&s, &scratch);
+        p = best_period(&s, symbol, &scratch);
         if (p.segments > 2)
             p.segments = 0;
     }

@@ -171,14 +171,16 @@ int bz_trace_save(const bz_trace *t, const char *path, bz_error *err);
 /* ---- capturing ---------------------------------------------------------------------------- */
 
 typedef struct bz_capture_options {
-    bool backtrace;  /* a back-trace per call, native and Python: costs some µs each */
-    bool marks_only; /* only the program's own marks: next to no overhead */
-    bool logs;       /* switch the logs of cuDNN and cuBLAS on */
-    bool nsys;       /* run the program under Nsight Systems */
-    int64_t limit;   /* bytes of recording per process */
+    bool backtrace;         /* a back-trace per call, native and Python: costs some µs each */
+    bool marks_only;        /* only the program's own marks: next to no overhead */
+    bool logs;              /* switch the logs of cuDNN and cuBLAS on */
+    bool nsys;              /* run the program under Nsight Systems */
+    int64_t limit;          /* bytes of recording per process */
+    const char *iterations; /* for bz_profile_levels, which finishes its traces: as in bz_finish_options */
 } bz_capture_options;
 
-/* Runs a program (argv ends with NULL) with our library in front of oneDNN and BLAS, waits, and reads what it did. All
+/* Runs a program (argv ends with NULL) with our library in front of oneDNN and BLAS, and another for CUDA and NVTX to load
+ * where it was built, waits, and reads what it did. All
  * processes that it starts are recorded. -1 where the program cannot be started or left no recording. A program that
  * fails or crashes is no error: `exit_status` has what a shell would tell, the coverage says what is missing. */
 int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
@@ -228,6 +230,10 @@ typedef struct bz_iteration_stats {
     int64_t kernels, copies, calls, launches, syncs;
 } bz_iteration_stats;
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s);
+
+/* All kernels of the run together, those of warm-up and set-up included, in nanoseconds. Divided by the number of iterations
+ * it is what others publish as device time per iteration; it is more than what a steady iteration takes. */
+int64_t bz_trace_kernel_time(const bz_trace *t);
 
 typedef struct bz_quantiles {
     int64_t n;

@@ -108,39 +108,57 @@ int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, 
                        "the compressed data is damaged or cut off after %lld bytes of text; what came before was read",
                        (long long)in->passed);
     }
-    if (after == before)
+    if (reader->log && in->open_line && !t->source[source].truncated)
+        bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "the last line has no end: the log may be cut off there");
+    if (after == before && reader != &bz_reader_spool) /* a shell that starts the program is captured, too */
         bz_trace_cover(t, source, BZ_COVERAGE_MISSING, "the file holds no event");
     return 0;
 }
 
-/* Runs `nsys export` on a report: the report's own format is not documented. */
-static int export_report(bz_trace *t, const char *path, bz_error *err)
+/* Runs `nsys export`: 0 where it wrote the file, 127 where there is no nsys. */
+static int run_nsys(const char *report, const char *file)
 {
-    char out[] = "/tmp/benanza-nsys-XXXXXX";
-    if (!mkdtemp(out))
-        return bz_fail(err, BZ_FAILED, "%s: no temporary folder for nsys export: %s", path, strerror(errno));
-    char file[sizeof out + 16];
-    memcpy(file, out, sizeof out - 1);
-    memcpy(file + sizeof out - 1, "/r.sqlite", 10);
     pid_t child = fork();
     if (child == 0) {
         dup2(STDERR_FILENO, STDOUT_FILENO);
-        execlp("nsys", "nsys", "export", "--type=sqlite", "--force-overwrite=true", "-o", file, path, (char *)NULL);
+        execlp("nsys", "nsys", "export", "--type=sqlite", "-o", file, report, (char *)NULL);
         _exit(127);
     }
-    int status = -1, rc;
+    int status = -1;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        rc = bz_profile_read(t, file, err);
-    else
-        rc = bz_fail(err, BZ_BAD_INPUT,
-                     "%s: is an Nsight Systems report, which only nsys can read, and nsys export %s: where Nsight "
-                     "Systems is installed, run nsys export --type=sqlite -o profile.sqlite on it and give that file",
-                     path,
-                     child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127 ? "is not installed here" : "failed");
-    unlink(file);
-    rmdir(out);
+    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A report's own format is not documented. */
+static int export_report(bz_trace *t, const char *path, bz_error *err)
+{
+    const char *folder = getenv("TMPDIR");
+    bz_buf out = {0}, file = {0};
+    int rc = -1;
+    bz_buf_printf(&out, "%s/benanza-nsys-XXXXXX", folder && *folder ? folder : "/tmp");
+    if (!mkdtemp(out.data)) {
+        bz_fail(err, BZ_FAILED, "%s: no temporary folder for nsys export: %s", path, strerror(errno));
+        goto out;
+    }
+    bz_buf_printf(&file, "%s/report.sqlite", out.data);
+    int status = run_nsys(path, file.data);
+    if (status) {
+        bz_fail(err, BZ_BAD_INPUT,
+                "%s: is an Nsight Systems report, which only nsys can read, and nsys %s. Where Nsight Systems is "
+                "installed, run: nsys export --type=sqlite -o profile.sqlite '%s', and give profile.sqlite",
+                path, status == 127 ? "is not installed here" : "export failed", path);
+    } else {
+        uint32_t source = t->n_sources;
+        rc = bz_profile_read(t, file.data, err);
+        for (; source < t->n_sources; source++) /* what a person gave, not what lay there for a moment */
+            t->source[source].path = bz_trace_text(t, path);
+    }
+    unlink(file.data);
+    rmdir(out.data);
+out:
+    bz_buf_free(&file);
+    bz_buf_free(&out);
     return rc;
 }
 

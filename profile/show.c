@@ -144,6 +144,11 @@ static void print_iterations(const bz_trace *t, const summary *s, bz_arena *aren
     }
     bz_buf_putc(out, '\n');
     bz_table_print(table, out);
+    bz_unit_text all, each;
+    double run = (double)bz_trace_kernel_time(t) / 1e9;
+    if (device)
+        bz_buf_printf(out, "all kernels of the run, warm-up and set-up included: %s, %s per iteration\n",
+                      bz_units_time(all, run), bz_units_time(each, run / t->n_iterations));
 }
 
 /* Total of the steady iterations, for shares. */
@@ -279,6 +284,7 @@ static void json_iterations(const bz_trace *t, const summary *s, bz_json *j)
     bz_json_key_int(j, "count", t->n_iterations);
     bz_json_key_int(j, "warm_up", t->n_iterations - s->steady);
     bz_json_key_str(j, "origin", t->n_iterations ? ORIGIN_NAMES[t->origin] : NULL);
+    bz_json_key_int(j, "run_kernel_time_ns", bz_trace_kernel_time(t));
     bz_json_key(j, "steady");
     bz_json_object(j);
     for (int q = 0; q < N_QUANTITIES; q++) {

@@ -12,11 +12,13 @@ typedef struct {
     uint32_t source;
     bz_spool_header h;
     uint32_t *string; /* by the file's number */
+    uint32_t *kernel; /* the same as the name of a kernel; 0: not worked out yet */
     size_t n_strings, cap_strings;
     uint32_t *stack;
     size_t n_stacks, cap_stacks;
     int64_t shift; /* from the process's clock to wall time */
-    int64_t calls, damaged, pending;
+    int64_t calls, damaged, pending, unmarked;
+    bool device; /* there is work of a device */
     /* begin of the open iteration, per thread; few threads mark iterations */
     struct {
         uint32_t thread;
@@ -31,8 +33,9 @@ static uint32_t string_of(const reader *r, uint32_t id)
     return id < r->n_strings ? r->string[id] : 0;
 }
 
-static void read_string(reader *r, const bz_spool_string *s, size_t size)
+static void read_string(reader *r, const void *record, size_t size)
 {
+    const bz_spool_string *s = record;
     if (s->id != r->n_strings || s->length > size - sizeof *s) {
         r->damaged++;
         return;
@@ -40,12 +43,15 @@ static void read_string(reader *r, const bz_spool_string *s, size_t size)
     if (r->n_strings == r->cap_strings) {
         r->cap_strings *= 2;
         r->string = bz_realloc(r->string, r->cap_strings, sizeof *r->string);
+        r->kernel = bz_realloc(r->kernel, r->cap_strings, sizeof *r->kernel);
     }
+    r->kernel[r->n_strings] = 0;
     r->string[r->n_strings++] = bz_trace_intern(r->t, (const char *)(s + 1), strnlen((const char *)(s + 1), s->length));
 }
 
-static void read_stack(reader *r, const bz_spool_stack *s, size_t size)
+static void read_stack(reader *r, const void *record, size_t size)
 {
+    const bz_spool_stack *s = record;
     enum { FRAMES_MAX = 256 };
     uint32_t frames[FRAMES_MAX];
     if (s->id != r->n_stacks || s->n > FRAMES_MAX || s->n * sizeof *frames > size - sizeof *s) {
@@ -68,8 +74,10 @@ static int64_t wall(const reader *r, int64_t at)
     return __builtin_add_overflow(at, r->shift, &v) ? 0 : v;
 }
 
-static void read_call(reader *r, const bz_spool_call *c)
+static void read_call(reader *r, const void *record, size_t size)
 {
+    const bz_spool_call *c = record;
+    (void)size;
     bz_trace *t = r->t;
     uint32_t name = string_of(r, c->name), lane = bz_trace_thread(t, r->source, r->h.process, c->thread);
     bool creates = c->head.flags & BZ_SPOOL_CREATES;
@@ -89,14 +97,18 @@ static void read_call(reader *r, const bz_spool_call *c)
     r->calls++;
 }
 
-static void read_mark(reader *r, const bz_spool_mark *m)
+static void read_mark(reader *r, const void *record, size_t size)
 {
+    const bz_spool_mark *m = record;
+    (void)size;
     int k = 0;
     while (k < r->n_marks && r->mark[k].thread != m->thread)
         k++;
     if (k == r->n_marks) {
-        if (k == sizeof r->mark / sizeof *r->mark)
+        if (k == sizeof r->mark / sizeof *r->mark) {
+            r->unmarked++;
             return;
+        }
         r->n_marks++;
         r->mark[k].thread = m->thread;
     }
@@ -107,33 +119,131 @@ static void read_mark(reader *r, const bz_spool_mark *m)
     r->mark[k].at = wall(r, m->at);
 }
 
-/* One record of `size` bytes, aligned. Larger than its fixed part, by construction of the caller. */
+static void read_range(reader *r, const void *record, size_t size)
+{
+    const bz_spool_range *v = record;
+    (void)size;
+    bz_trace_add(r->t, BZ_EVENT_RANGE, wall(r, v->start), wall(r, v->end), string_of(r, v->name),
+                 bz_trace_thread(r->t, r->source, r->h.process, v->thread));
+}
+
+/* ---- CUPTI's activities ---- */
+
+static uint32_t stream_of(reader *r, uint32_t device, uint32_t context, uint32_t stream)
+{
+    r->device = true;
+    return bz_trace_stream(r->t, r->source, r->h.process, device, context, stream);
+}
+
+static void read_api(reader *r, const void *record, size_t size)
+{
+    const bz_spool_api *v = record;
+    (void)size;
+    r->device = true;
+    size_t i = bz_trace_add(r->t, BZ_EVENT_API, wall(r, v->start), wall(r, v->end), string_of(r, v->name),
+                            bz_trace_thread(r->t, r->source, r->h.process, v->thread));
+    r->t->event[BZ_EVENT_API].correlation[i] = v->correlation;
+    r->t->event[BZ_EVENT_API].value[i] = v->value;
+}
+
+static void read_kernel(reader *r, const void *record, size_t size)
+{
+    const bz_spool_kernel *v = record;
+    (void)size;
+    uint32_t name = 0;
+    if (v->name < r->n_strings && !(name = r->kernel[v->name]))
+        name = r->kernel[v->name] = bz_trace_demangled(r->t, r->string[v->name]);
+    size_t i = bz_trace_add(r->t, BZ_EVENT_KERNEL, wall(r, v->start), wall(r, v->end), name,
+                            stream_of(r, v->device, v->context, v->stream));
+    bz_events *e = &r->t->event[BZ_EVENT_KERNEL];
+    e->short_name[i] = bz_trace_short_name(r->t, name);
+    e->correlation[i] = v->correlation;
+    e->graph[i] = v->graph;
+    memcpy(e->grid + 3 * i, v->grid, sizeof v->grid);
+    memcpy(e->block + 3 * i, v->block, sizeof v->block);
+    e->registers[i] = v->registers;
+    e->shared_static[i] = v->shared_static;
+    e->shared_dynamic[i] = v->shared_dynamic;
+}
+
+static void read_copy(reader *r, const void *record, size_t size)
+{
+    const bz_spool_copy *v = record;
+    (void)size;
+    bz_event_kind kind = v->head.type == BZ_SPOOL_MEMSET ? BZ_EVENT_MEMSET : BZ_EVENT_COPY;
+    size_t i =
+        bz_trace_add(r->t, kind, wall(r, v->start), wall(r, v->end), 0, stream_of(r, v->device, v->context, v->stream));
+    bz_events *e = &r->t->event[kind];
+    e->correlation[i] = v->correlation;
+    e->graph[i] = v->graph;
+    e->bytes[i] = v->bytes;
+    if (kind == BZ_EVENT_COPY)
+        e->value[i] = v->kind;
+}
+
+static void read_sync(reader *r, const void *record, size_t size)
+{
+    const bz_spool_sync *v = record;
+    (void)size;
+    size_t i = bz_trace_add(r->t, BZ_EVENT_SYNC, wall(r, v->start), wall(r, v->end), 0,
+                            stream_of(r, v->device, v->context, v->stream));
+    r->t->event[BZ_EVENT_SYNC].correlation[i] = v->correlation;
+    r->t->event[BZ_EVENT_SYNC].value[i] = v->kind;
+}
+
+static void read_overhead(reader *r, const void *record, size_t size)
+{
+    const bz_spool_overhead *v = record;
+    (void)size;
+    size_t i = bz_trace_add(r->t, BZ_EVENT_OVERHEAD, wall(r, v->start), wall(r, v->end), string_of(r, v->name),
+                            bz_trace_thread(r->t, r->source, r->h.process, v->thread));
+    r->t->event[BZ_EVENT_OVERHEAD].value[i] = v->kind;
+}
+
+/* ---- what the recording says of itself ---- */
+
+static void read_note(reader *r, const void *record, size_t size)
+{
+    const bz_spool_text *v = record;
+    (void)size;
+    bz_coverage_level level = v->head.flags <= BZ_COVERAGE_BROKEN ? v->head.flags : BZ_COVERAGE_BROKEN;
+    bz_trace_cover(r->t, r->source, level, "%s", bz_string(r->t, string_of(r, v->text)));
+}
+
+static void read_fact(reader *r, const void *record, size_t size)
+{
+    const bz_spool_text *v = record;
+    (void)size;
+    if (v->key && v->text)
+        bz_trace_fact(r->t, bz_string(r->t, string_of(r, v->key)), bz_string(r->t, string_of(r, v->text)));
+}
+
+/* A record of at least `least` bytes; `read` may rely on them, and on alignment. */
+static const struct {
+    size_t least;
+    void (*read)(reader *r, const void *record, size_t size);
+} RECORDS[BZ_SPOOL_TYPES] = {
+    [BZ_SPOOL_STRING] = {sizeof(bz_spool_string), read_string},
+    [BZ_SPOOL_CALL] = {sizeof(bz_spool_call), read_call},
+    [BZ_SPOOL_MARK] = {sizeof(bz_spool_mark), read_mark},
+    [BZ_SPOOL_STACK] = {sizeof(bz_spool_stack), read_stack},
+    [BZ_SPOOL_RANGE] = {sizeof(bz_spool_range), read_range},
+    [BZ_SPOOL_API] = {sizeof(bz_spool_api), read_api},
+    [BZ_SPOOL_KERNEL] = {sizeof(bz_spool_kernel), read_kernel},
+    [BZ_SPOOL_COPY] = {sizeof(bz_spool_copy), read_copy},
+    [BZ_SPOOL_MEMSET] = {sizeof(bz_spool_copy), read_copy},
+    [BZ_SPOOL_SYNC] = {sizeof(bz_spool_sync), read_sync},
+    [BZ_SPOOL_OVERHEAD] = {sizeof(bz_spool_overhead), read_overhead},
+    [BZ_SPOOL_NOTE] = {sizeof(bz_spool_text), read_note},
+    [BZ_SPOOL_FACT] = {sizeof(bz_spool_text), read_fact},
+};
+
 static void read_record(reader *r, const bz_spool_record *head, size_t size)
 {
-    static const size_t LEAST[] = {
-        [BZ_SPOOL_STRING] = sizeof(bz_spool_string),
-        [BZ_SPOOL_CALL] = sizeof(bz_spool_call),
-        [BZ_SPOOL_MARK] = sizeof(bz_spool_mark),
-        [BZ_SPOOL_STACK] = sizeof(bz_spool_stack),
-    };
-    if (head->type == 0 || head->type >= sizeof LEAST / sizeof *LEAST || size < LEAST[head->type]) {
+    if (head->type >= BZ_SPOOL_TYPES || !RECORDS[head->type].read || size < RECORDS[head->type].least)
         r->damaged++;
-        return;
-    }
-    switch (head->type) {
-    case BZ_SPOOL_STRING:
-        read_string(r, (const bz_spool_string *)(const void *)head, size);
-        break;
-    case BZ_SPOOL_CALL:
-        read_call(r, (const bz_spool_call *)(const void *)head);
-        break;
-    case BZ_SPOOL_MARK:
-        read_mark(r, (const bz_spool_mark *)(const void *)head);
-        break;
-    case BZ_SPOOL_STACK:
-        read_stack(r, (const bz_spool_stack *)(const void *)head, size);
-        break;
-    }
+    else
+        RECORDS[head->type].read(r, head, size);
 }
 
 static void cover(const reader *r)
@@ -141,13 +251,29 @@ static void cover(const reader *r)
     bz_trace *t = r->t;
     if (!r->h.finished)
         bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN,
-                       "process %lld ended without finishing: it crashed, was killed, or left by _exit; the %lld calls "
+                       "process %lld ended without finishing: it crashed or was killed; the %lld calls "
                        "until then are here",
                        (long long)r->h.process, (long long)r->calls);
-    if (r->h.dropped)
+    if (r->h.finished <= 0 && r->device)
         bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
-                       "%llu records did not fit into the limit and were dropped: raise it with --limit",
-                       (unsigned long long)r->h.dropped);
+                       "the device's work of the last moments of process %lld is missing: CUPTI had not yet told it",
+                       (long long)r->h.process);
+    if (r->h.device_dropped)
+        bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING, "CUPTI dropped %llu records: it had no room for them",
+                       (unsigned long long)r->h.device_dropped);
+    if (r->h.dropped)
+        bz_trace_cover(
+            t, r->source, BZ_COVERAGE_MISSING,
+            "%llu records did not fit into the limit, or onto the disk, and were dropped: see --limit and TMPDIR",
+            (unsigned long long)r->h.dropped);
+    if (r->h.nameless)
+        bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
+                       "%llu records lack their name, parameters or back-trace: too many different ones",
+                       (unsigned long long)r->h.nameless);
+    if (r->unmarked)
+        bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
+                       "%lld marks of iterations are left out: more than %zu threads set such", (long long)r->unmarked,
+                       sizeof r->mark / sizeof *r->mark);
     if (r->damaged || r->pending)
         bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "%lld records are damaged or were never finished",
                        (long long)r->damaged + (long long)r->pending);
@@ -182,7 +308,8 @@ static int spool_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err
         r.shift = 0;
     r.string = bz_alloc(r.cap_strings, sizeof *r.string);
     r.stack = bz_alloc(r.cap_stacks, sizeof *r.stack);
-    r.string[0] = r.stack[0] = 0;
+    r.kernel = bz_alloc(r.cap_strings, sizeof *r.kernel);
+    r.string[0] = r.kernel[0] = r.stack[0] = 0;
     bz_stream_advance(in, (sizeof r.h + 7) & ~(size_t)7, 8);
     char *aligned = bz_alloc(LARGEST, 1);
     while (in->len >= sizeof(bz_spool_record)) {
@@ -211,6 +338,7 @@ static int spool_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err
     cover(&r);
     free(aligned);
     free(r.string);
+    free(r.kernel);
     free(r.stack);
     return 0;
 }

@@ -3,51 +3,33 @@
  * told. The file is hostile: only plain tables are read, never views or virtual tables. */
 #include "profile/columns.h"
 #include "profile/reader.h"
+#include "profile/scan.h"
+#include "profile/string_ids.h"
 #include "profile/tables.h"
 
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-enum { COLUMNS_MAX = 32, NAME_MAX_LENGTH = 1 << 16 };
 
 typedef struct {
     bz_trace *t;
     uint32_t source;
-    sqlite3 *db;
-    int64_t *file_ids; /* StringIds: sorted; our number is in ids[] */
-    uint32_t *ids;
-    size_t n_ids;
-    bool ids_dense;
+    bz_database db;
+    bz_string_ids strings;
     uint32_t *lane_of; /* BENANZA_LANES: our lane by the file's number */
     size_t n_lanes;
     uint32_t *stack_of; /* BENANZA_STACKS */
     size_t n_stacks;
-    bool own;        /* written by bz_trace_save */
-    int64_t orphans; /* names that StringIds does not have */
+    bool own; /* written by bz_trace_save */
     int64_t endless;
 } reader;
 
-static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
-{
-    sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
-        return NULL;
-    return s;
-}
-
 static bool is_table(reader *r, const char *name)
 {
-    sqlite3_stmt *s = prepare(r->db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 AND rootpage > 0");
-    if (!s)
-        return false;
-    sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-    bool found = sqlite3_step(s) == SQLITE_ROW;
-    sqlite3_finalize(s);
-    return found;
+    return bz_database_has(&r->db, name);
 }
 
 /* Nsight may append a version to a table's name. Returns the name that is there, or NULL. */
@@ -62,25 +44,26 @@ static const char *find_table(reader *r, const char *base, char out[96])
     return NULL;
 }
 
-static bool has_column(reader *r, const char *table, const char *column)
+/* A statement over a table that may be absent: then NULL. */
+static sqlite3_stmt *query(reader *r, const char *table, const char *sql)
 {
-    char sql[160];
-    snprintf(sql, sizeof sql, "PRAGMA table_info(\"%s\")", table);
-    sqlite3_stmt *s = prepare(r->db, sql);
-    bool found = false;
-    while (s && !found && sqlite3_step(s) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(s, 1);
-        found = name && !strcmp(name, column);
-    }
-    sqlite3_finalize(s);
-    return found;
+    return is_table(r, table) ? bz_database_prepare(&r->db, sql) : NULL;
+}
+
+static uint32_t text_of(reader *r, const char *v, int64_t n)
+{
+    return bz_string_ids_text(r->t, v, n);
+}
+
+static uint32_t string_of(reader *r, int64_t id)
+{
+    return bz_string_ids_find(&r->strings, id);
 }
 
 static uint32_t cell_text(reader *r, sqlite3_stmt *s, int column)
 {
     const char *v = (const char *)sqlite3_column_text(s, column);
-    int n = sqlite3_column_bytes(s, column);
-    return v ? bz_trace_intern(r->t, v, strnlen(v, (size_t)(n < NAME_MAX_LENGTH ? n : NAME_MAX_LENGTH))) : 0;
+    return text_of(r, v, sqlite3_column_bytes(s, column));
 }
 
 static uint32_t clamp32(int64_t v)
@@ -88,167 +71,144 @@ static uint32_t clamp32(int64_t v)
     return v < 0 ? 0 : v >= BZ_NONE ? BZ_NONE - 1 : (uint32_t)v;
 }
 
+static void damaged(reader *r, const char *table, const char *why)
+{
+    if (!why)
+        return;
+    r->t->source[r->source].truncated = true;
+    bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "table %s is damaged (%s): rows behind the damage are missing",
+                   table, why);
+}
+
 /* Says where reading a table stopped, if it did not reach its end. */
 static void finalize(reader *r, sqlite3_stmt *s, int rc, const char *table)
 {
-    if (rc != SQLITE_DONE && rc != SQLITE_ROW) {
-        r->t->source[r->source].truncated = true;
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
-                       "table %s is damaged (%s): rows behind the damage are missing", table, sqlite3_errmsg(r->db));
-    }
+    damaged(r, table, rc != SQLITE_DONE && rc != SQLITE_ROW ? sqlite3_errstr(rc) : NULL);
     sqlite3_finalize(s);
-}
-
-/* ---- strings ---- */
-
-static void read_strings(reader *r)
-{
-    size_t cap = 0;
-    sqlite3_stmt *s = is_table(r, "StringIds") ? prepare(r->db, "SELECT id, value FROM StringIds ORDER BY id") : NULL;
-    if (!s) {
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
-                       "table StringIds is missing: names of kernels and calls are unknown");
-        return;
-    }
-    int rc;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        if (r->n_ids == cap) {
-            cap = cap ? cap * 2 : 256;
-            r->file_ids = bz_realloc(r->file_ids, cap, sizeof *r->file_ids);
-            r->ids = bz_realloc(r->ids, cap, sizeof *r->ids);
-        }
-        r->file_ids[r->n_ids] = sqlite3_column_int64(s, 0);
-        r->ids[r->n_ids++] = cell_text(r, s, 1);
-    }
-    finalize(r, s, rc, "StringIds");
-    r->ids_dense = r->n_ids && r->file_ids[r->n_ids - 1] - r->file_ids[0] == (int64_t)r->n_ids - 1;
-}
-
-static uint32_t string_of(reader *r, int64_t id)
-{
-    if (r->ids_dense) {
-        if (id >= r->file_ids[0] && id <= r->file_ids[r->n_ids - 1])
-            return r->ids[id - r->file_ids[0]];
-    } else {
-        size_t low = 0, high = r->n_ids;
-        while (low < high) {
-            size_t mid = low + (high - low) / 2;
-            if (r->file_ids[mid] < id)
-                low = mid + 1;
-            else
-                high = mid;
-        }
-        if (low < r->n_ids && r->file_ids[low] == id)
-            return r->ids[low];
-    }
-    r->orphans++;
-    return 0;
 }
 
 /* ---- events ---- */
 
+/* Which columns are read, and as what. */
 typedef struct {
-    const bz_field *column[COLUMNS_MAX];
-    int n;          /* they come first in the SELECT */
-    int lane_first; /* where the columns that name the lane begin; -1 none */
-    int own_lane;   /* where benanzaLane stands; -1 none */
-    int event_type; /* NVTX: where eventType stands; -1 none */
-    int text_id;    /* NVTX: where textId stands; -1 none */
+    const char *name[BZ_SCAN_COLUMNS];
+    bz_want want[BZ_SCAN_COLUMNS];
+    int n;
+    const bz_field *field[BZ_SCAN_COLUMNS]; /* the first n_fields go into the trace's columns as they are */
+    int n_fields;
+    bool has_end;
+    int lane_first;  /* where the columns that name the lane begin; -1 none */
+    int own_lane;    /* where benanzaLane stands; -1 none */
+    int event_type;  /* NVTX: where eventType stands; -1 none */
+    int text_id;     /* NVTX: where textId stands; -1 none */
+    int64_t last[4]; /* what named the last row's lane */
+    uint32_t lane;   /* that lane; BZ_NONE before the first row */
 } selection;
 
-static void select_column(bz_buf *sql, const char *name, int *n)
+static int select_column(selection *sel, const char *name, bz_want want)
 {
-    bz_buf_printf(sql, "%s\"%s\"", *n ? ", " : "SELECT ", name);
-    ++*n;
+    sel->name[sel->n] = name;
+    sel->want[sel->n] = want;
+    return sel->n++;
 }
 
-/* Which columns the table has; NULL and a word in the coverage where a needed one is missing. */
-static sqlite3_stmt *select_table(reader *r, const bz_mapping *map, const char *table, selection *sel)
+static bool has_column(reader *r, const char *table, const char *column)
+{
+    return bz_database_column(&r->db, table, column) >= 0;
+}
+
+/* The columns that tell the thread or stream. */
+static void select_lane(reader *r, const bz_mapping *map, const char *table, selection *sel)
 {
     static const char *const DEVICE[] = {"deviceId", "contextId", "streamId", "globalPid"};
-    bz_buf sql = {0};
-    *sel = (selection){.lane_first = -1, .own_lane = -1, .event_type = -1, .text_id = -1};
-    int n = 0;
+    if (r->own && has_column(r, table, "benanzaLane")) {
+        sel->own_lane = select_column(sel, "benanzaLane", BZ_WANT_NUMBER);
+    } else if (map->device) {
+        for (int i = 0; i < 4; i++)
+            if (!has_column(r, table, DEVICE[i]))
+                return;
+        sel->lane_first = sel->n;
+        for (int i = 0; i < 4; i++)
+            select_column(sel, DEVICE[i], BZ_WANT_NUMBER);
+    } else if (has_column(r, table, "globalTid")) {
+        sel->lane_first = select_column(sel, "globalTid", BZ_WANT_NUMBER);
+    }
+}
+
+/* False, and a word in the coverage, where a column that is needed is missing. */
+static bool select_columns(reader *r, const bz_mapping *map, const char *table, selection *sel)
+{
+    static const bz_want WANT[] = {[BZ_CELL_INT64] = BZ_WANT_NUMBER,
+                                   [BZ_CELL_INT32] = BZ_WANT_NUMBER,
+                                   [BZ_CELL_STRING_ID] = BZ_WANT_EITHER,
+                                   [BZ_CELL_TEXT] = BZ_WANT_TEXT};
+    *sel = (selection){.lane_first = -1, .own_lane = -1, .event_type = -1, .text_id = -1, .lane = BZ_NONE};
     for (const bz_field *c = map->columns; c->name; c++) {
         const char *name = has_column(r, table, c->name)            ? c->name
                            : c->old && has_column(r, table, c->old) ? c->old
                                                                     : NULL;
         if (name) {
-            sel->column[sel->n++] = c;
-            select_column(&sql, name, &n);
+            sel->field[sel->n_fields++] = c;
+            sel->has_end = sel->has_end || c->offset == offsetof(bz_events, end);
+            select_column(sel, name, WANT[c->cell]);
         } else if (c->needed) {
             bz_trace_cover(r->t, r->source, BZ_COVERAGE_MISSING, "table %s has no column %s: it was left out", table,
                            c->name);
-            bz_buf_free(&sql);
-            return NULL;
+            return false;
         }
     }
-    if (r->own && has_column(r, table, "benanzaLane")) {
-        sel->own_lane = n;
-        select_column(&sql, "benanzaLane", &n);
-    } else if (map->device && has_column(r, table, "deviceId") && has_column(r, table, "contextId") &&
-               has_column(r, table, "streamId") && has_column(r, table, "globalPid")) {
-        sel->lane_first = n;
-        for (int i = 0; i < 4; i++)
-            select_column(&sql, DEVICE[i], &n);
-    } else if (!map->device && has_column(r, table, "globalTid")) {
-        sel->lane_first = n;
-        select_column(&sql, "globalTid", &n);
-    }
-    if (map->kind == BZ_EVENT_RANGE && has_column(r, table, "eventType")) {
-        sel->event_type = n;
-        select_column(&sql, "eventType", &n);
-    }
-    if (map->kind == BZ_EVENT_RANGE && has_column(r, table, "textId")) {
-        sel->text_id = n;
-        select_column(&sql, "textId", &n);
-    }
-    bz_buf_printf(&sql, " FROM \"%s\"", table);
-    sqlite3_stmt *s = prepare(r->db, bz_buf_text(&sql));
-    if (!s)
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "table %s cannot be read: %s", table,
-                       sqlite3_errmsg(r->db));
-    bz_buf_free(&sql);
-    return s;
+    select_lane(r, map, table, sel);
+    if (map->kind == BZ_EVENT_RANGE && has_column(r, table, "eventType"))
+        sel->event_type = select_column(sel, "eventType", BZ_WANT_NUMBER);
+    if (map->kind == BZ_EVENT_RANGE && has_column(r, table, "textId"))
+        sel->text_id = select_column(sel, "textId", BZ_WANT_NUMBER);
+    return true;
 }
 
-static uint32_t row_lane(reader *r, const bz_mapping *map, const selection *sel, sqlite3_stmt *s)
+static uint32_t find_lane(reader *r, const bz_mapping *map, const selection *sel, const int64_t *v)
 {
-    if (sel->own_lane >= 0) {
-        int64_t v = sqlite3_column_int64(s, sel->own_lane);
-        if (v >= 0 && (uint64_t)v < r->n_lanes)
-            return r->lane_of[v];
-    } else if (sel->lane_first >= 0 && map->device) {
-        int c = sel->lane_first;
-        return bz_trace_stream(r->t, r->source, sqlite3_column_int64(s, c + 3) >> 24 & 0xffffff,
-                               sqlite3_column_int64(s, c), sqlite3_column_int64(s, c + 1),
-                               sqlite3_column_int64(s, c + 2));
-    } else if (sel->lane_first >= 0) {
-        int64_t id = sqlite3_column_int64(s, sel->lane_first);
-        return bz_trace_thread(r->t, r->source, id >> 24 & 0xffffff, id & 0xffffff);
-    }
+    if (sel->own_lane >= 0 && v[0] >= 0 && (uint64_t)v[0] < r->n_lanes)
+        return r->lane_of[v[0]];
+    if (sel->lane_first >= 0 && map->device)
+        return bz_trace_stream(r->t, r->source, v[3] >> 24 & 0xffffff, v[0], v[1], v[2]);
+    if (sel->lane_first >= 0)
+        return bz_trace_thread(r->t, r->source, v[0] >> 24 & 0xffffff, v[0] & 0xffffff);
     return map->device ? bz_trace_stream(r->t, r->source, 0, 0, 0, 0) : bz_trace_thread(r->t, r->source, 0, 0);
 }
 
-static void row_cell(reader *r, bz_events *e, size_t i, const bz_field *c, sqlite3_stmt *s, int column)
+/* Events of one lane come in a row. */
+static uint32_t row_lane(reader *r, const bz_mapping *map, selection *sel, const bz_value *v)
+{
+    int first = sel->own_lane >= 0 ? sel->own_lane : sel->lane_first;
+    int n = first < 0 ? 0 : sel->own_lane < 0 && map->device ? 4 : 1;
+    bool same = sel->lane != BZ_NONE;
+    for (int i = 0; i < n; i++)
+        same = same && sel->last[i] == v[first + i].number;
+    if (!same) {
+        for (int i = 0; i < n; i++)
+            sel->last[i] = v[first + i].number;
+        sel->lane = find_lane(r, map, sel, sel->last);
+    }
+    return sel->lane;
+}
+
+static void row_cell(reader *r, bz_events *e, size_t i, const bz_field *c, const bz_value *v)
 {
     char *to = *(char **)(void *)((char *)e + c->offset);
     size_t at = i * (size_t)c->width + (size_t)c->index;
     switch (c->cell) {
     case BZ_CELL_INT64:
-        ((int64_t *)(void *)to)[at] = sqlite3_column_int64(s, column);
+        ((int64_t *)(void *)to)[at] = v->number;
         break;
     case BZ_CELL_INT32:
-        ((uint32_t *)(void *)to)[at] = clamp32(sqlite3_column_int64(s, column));
+        ((uint32_t *)(void *)to)[at] = clamp32(v->number);
         break;
-    case BZ_CELL_STRING_ID:
-        if (sqlite3_column_type(s, column) == SQLITE_TEXT) /* some generations wrote the text itself */
-            ((uint32_t *)(void *)to)[at] = cell_text(r, s, column);
-        else
-            ((uint32_t *)(void *)to)[at] = string_of(r, sqlite3_column_int64(s, column));
+    case BZ_CELL_STRING_ID: /* some generations wrote the text itself */
+        ((uint32_t *)(void *)to)[at] =
+            v->type == BZ_VALUE_TEXT ? text_of(r, v->text, v->number) : string_of(r, v->number);
         break;
     case BZ_CELL_TEXT:
-        ((uint32_t *)(void *)to)[at] = cell_text(r, s, column);
+        ((uint32_t *)(void *)to)[at] = text_of(r, v->text, v->number);
         break;
     }
 }
@@ -259,48 +219,58 @@ static bool is_range(int64_t event_type)
     return event_type == 34 || event_type == 59 || event_type == 60 || event_type == 70 || event_type == 71;
 }
 
+/* What the columns alone do not tell. */
+static void complete_row(reader *r, const bz_mapping *map, const selection *sel, const bz_value *v, size_t i)
+{
+    bz_events *e = &r->t->event[map->kind];
+    if (sel->text_id >= 0 && !e->name[i] && v[sel->text_id].type == BZ_VALUE_NUMBER)
+        e->name[i] = string_of(r, v[sel->text_id].number);
+    if (map->library) {
+        e->library[i] = map->library;
+        e->flags[i] = bz_call_executes(bz_string(r->t, e->name[i])) ? BZ_CALL_EXECUTES : 0;
+    }
+    if (map->kind == BZ_EVENT_CALL && r->own)
+        e->stack[i] = e->stack[i] < r->n_stacks ? r->stack_of[e->stack[i]] : 0;
+    if (map->kind == BZ_EVENT_KERNEL && !e->name[i] && !map->columns[3].needed) { /* a whole graph */
+        char text[40];
+        snprintf(text, sizeof text, "CUDA graph %u", e->graph[i]);
+        e->name[i] = e->short_name[i] = bz_trace_text(r->t, text);
+    }
+}
+
 static void read_table(reader *r, const bz_mapping *map)
 {
     char name[96];
-    const char *table = find_table(r, map->table, name);
-    if (!table)
-        return;
     selection sel;
-    sqlite3_stmt *s = select_table(r, map, table, &sel);
-    if (!s)
+    bz_scan s;
+    const char *table = find_table(r, map->table, name);
+    if (!table || !select_columns(r, map, table, &sel))
         return;
+    if (!bz_scan_begin(&s, &r->db, table, sel.name, sel.want, sel.n)) {
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "table %s cannot be read: %s", table,
+                       sqlite3_errmsg(r->db.sql));
+        return;
+    }
     bz_events *e = &r->t->event[map->kind];
-    int rc;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        if (sel.event_type >= 0 && !is_range(sqlite3_column_int64(s, sel.event_type)))
+    bz_trace_expect(r->t, map->kind, s.rows);
+    const bz_value *v = s.value;
+    while (bz_scan_next(&s)) {
+        if (sel.event_type >= 0 && !is_range(v[sel.event_type].number))
             continue;
         if (e->n >= BZ_NONE - 1)
             break;
         /* start and end are the first two columns; an end may be missing or NULL */
-        int64_t start = sqlite3_column_int64(s, 0), end = start;
-        bool has_end = sel.n > 1 && sel.column[1]->offset == offsetof(bz_events, end);
-        if (has_end && sqlite3_column_type(s, 1) == SQLITE_NULL)
+        int64_t start = v[0].number, end = start;
+        if (sel.has_end && v[1].type == BZ_VALUE_NULL)
             r->endless++;
-        else if (has_end)
-            end = sqlite3_column_int64(s, 1);
-        size_t i = bz_trace_add(r->t, map->kind, start, end, 0, row_lane(r, map, &sel, s));
-        for (int c = 1 + has_end; c < sel.n; c++)
-            row_cell(r, e, i, sel.column[c], s, c);
-        if (sel.text_id >= 0 && !e->name[i] && sqlite3_column_type(s, sel.text_id) == SQLITE_INTEGER)
-            e->name[i] = string_of(r, sqlite3_column_int64(s, sel.text_id));
-        if (map->library) {
-            e->library[i] = map->library;
-            e->flags[i] = bz_call_executes(bz_string(r->t, e->name[i])) ? BZ_CALL_EXECUTES : 0;
-        }
-        if (map->kind == BZ_EVENT_CALL && r->own)
-            e->stack[i] = e->stack[i] < r->n_stacks ? r->stack_of[e->stack[i]] : 0;
-        if (map->kind == BZ_EVENT_KERNEL && !e->name[i] && !map->columns[3].needed) { /* a whole graph */
-            char text[40];
-            snprintf(text, sizeof text, "CUDA graph %u", e->graph[i]);
-            e->name[i] = e->short_name[i] = bz_trace_text(r->t, text);
-        }
+        else if (sel.has_end)
+            end = v[1].number;
+        size_t i = bz_trace_add(r->t, map->kind, start, end, 0, row_lane(r, map, &sel, v));
+        for (int c = 1 + sel.has_end; c < sel.n_fields; c++)
+            row_cell(r, e, i, sel.field[c], &v[c]);
+        complete_row(r, map, &sel, v, i);
     }
-    finalize(r, s, rc, table);
+    damaged(r, table, bz_scan_end(&s));
 }
 
 /* ---- what is around the events ---- */
@@ -322,7 +292,7 @@ static void read_facts(reader *r)
          "program"},
     };
     for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
-        sqlite3_stmt *s = is_table(r, FACTS[i].table) ? prepare(r->db, FACTS[i].sql) : NULL;
+        sqlite3_stmt *s = query(r, FACTS[i].table, FACTS[i].sql);
         while (s && sqlite3_step(s) == SQLITE_ROW) {
             const char *v = (const char *)sqlite3_column_text(s, 0);
             if (v && *v)
@@ -330,7 +300,7 @@ static void read_facts(reader *r)
         }
         sqlite3_finalize(s);
     }
-    sqlite3_stmt *s = is_table(r, "BENANZA_FACTS") ? prepare(r->db, "SELECT key, value FROM BENANZA_FACTS") : NULL;
+    sqlite3_stmt *s = query(r, "BENANZA_FACTS", "SELECT key, value FROM BENANZA_FACTS");
     while (s && sqlite3_step(s) == SQLITE_ROW) {
         const char *key = (const char *)sqlite3_column_text(s, 0), *value = (const char *)sqlite3_column_text(s, 1);
         if (key && value)
@@ -341,10 +311,9 @@ static void read_facts(reader *r)
 
 static void read_own_lanes(reader *r)
 {
-    sqlite3_stmt *s = is_table(r, "BENANZA_LANES")
-                          ? prepare(r->db, "SELECT id, device, processId, threadId, deviceId, contextId, streamId, "
-                                           "name FROM BENANZA_LANES ORDER BY id")
-                          : NULL;
+    sqlite3_stmt *s = query(r, "BENANZA_LANES",
+                            "SELECT id, device, processId, threadId, deviceId, contextId, streamId, name "
+                            "FROM BENANZA_LANES ORDER BY id");
     if (!s)
         return;
     r->own = true;
@@ -366,9 +335,7 @@ static void read_own_lanes(reader *r)
 
 static void read_own_stacks(reader *r)
 {
-    sqlite3_stmt *s = is_table(r, "BENANZA_STACKS")
-                          ? prepare(r->db, "SELECT id, nameId FROM BENANZA_STACKS ORDER BY id, depth")
-                          : NULL;
+    sqlite3_stmt *s = query(r, "BENANZA_STACKS", "SELECT id, nameId FROM BENANZA_STACKS ORDER BY id, depth");
     enum { FRAMES_MAX = 256 };
     uint32_t frames[FRAMES_MAX];
     int n = 0, rc = SQLITE_DONE;
@@ -393,9 +360,8 @@ static void read_own_stacks(reader *r)
 
 static void read_own_iterations(reader *r)
 {
-    sqlite3_stmt *s = is_table(r, "BENANZA_ITERATIONS")
-                          ? prepare(r->db, "SELECT start, end, warmUp, origin FROM BENANZA_ITERATIONS ORDER BY start")
-                          : NULL;
+    sqlite3_stmt *s =
+        query(r, "BENANZA_ITERATIONS", "SELECT start, end, warmUp, origin FROM BENANZA_ITERATIONS ORDER BY start");
     bz_trace *t = r->t;
     while (s && sqlite3_step(s) == SQLITE_ROW && t->n_iterations < BZ_NONE - 1) {
         int64_t start = sqlite3_column_int64(s, 0), end = sqlite3_column_int64(s, 1);
@@ -422,7 +388,7 @@ static void read_own_iterations(reader *r)
         bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN,
                        "the iterations in the file lie over each other: they were left out");
     }
-    s = is_table(r, "BENANZA_COVERAGE") ? prepare(r->db, "SELECT level, text FROM BENANZA_COVERAGE") : NULL;
+    s = query(r, "BENANZA_COVERAGE", "SELECT level, text FROM BENANZA_COVERAGE");
     while (s && sqlite3_step(s) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(s, 1);
         int level = sqlite3_column_int(s, 0);
@@ -434,8 +400,7 @@ static void read_own_iterations(reader *r)
 
 static void read_thread_names(reader *r)
 {
-    sqlite3_stmt *s =
-        !r->own && is_table(r, "ThreadNames") ? prepare(r->db, "SELECT globalTid, nameId FROM ThreadNames") : NULL;
+    sqlite3_stmt *s = r->own ? NULL : query(r, "ThreadNames", "SELECT globalTid, nameId FROM ThreadNames");
     while (s && sqlite3_step(s) == SQLITE_ROW) {
         int64_t id = sqlite3_column_int64(s, 0);
         uint32_t lane = bz_trace_known_thread(r->t, r->source, id >> 24 & 0xffffff, id & 0xffffff);
@@ -470,15 +435,14 @@ static void cover(reader *r, const size_t *before)
                            "CUDA graphs were recorded as one row each: the kernels inside are not told apart; profile "
                            "with nsys --cuda-graph-trace=node");
     }
-    if (r->orphans)
+    if (r->strings.orphans)
         bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "%lld names are not in StringIds and stay empty",
-                       (long long)r->orphans);
+                       (long long)r->strings.orphans);
     if (r->endless)
         bz_trace_cover(t, r->source, BZ_COVERAGE_NOTE, "%lld ranges have no end and count as marks",
                        (long long)r->endless);
-    sqlite3_stmt *s = is_table(r, "DIAGNOSTIC_EVENT")
-                          ? prepare(r->db, "SELECT text FROM DIAGNOSTIC_EVENT WHERE severity IN (2, 3) LIMIT 20")
-                          : NULL;
+    sqlite3_stmt *s =
+        query(r, "DIAGNOSTIC_EVENT", "SELECT text FROM DIAGNOSTIC_EVENT WHERE severity IN (2, 3) LIMIT 20");
     while (s && sqlite3_step(s) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(s, 0);
         if (text)
@@ -492,7 +456,11 @@ static void read_all(reader *r)
     size_t before[BZ_EVENT_KINDS];
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         before[k] = r->t->event[k].n;
-    read_strings(r);
+    if (!is_table(r, "StringIds"))
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
+                       "table StringIds is missing: names of kernels and calls are unknown");
+    else
+        damaged(r, "StringIds", bz_string_ids_read(&r->strings, r->t, &r->db));
     read_own_lanes(r);
     read_own_stacks(r);
     for (int i = 0; i < BZ_N_TABLES; i++)
@@ -513,8 +481,9 @@ static bool sqlite_matches(const char *head, size_t n)
     return n >= 16 && !memcmp(head, "SQLite format 3", 16);
 }
 
-/* SQLite wants a file it can seek in: decompressed data goes to a temporary one. */
-static int unpack(bz_stream *in, bz_buf *path, bz_error *err)
+/* SQLite wants a file it can seek in, and of the size that it says: what is compressed or cut off is copied to a temporary
+ * one, where empty pages stand for those that are missing. */
+static int unpack(bz_stream *in, uint64_t claimed, bz_buf *path, bz_error *err)
 {
     const char *folder = getenv("TMPDIR");
     bz_buf_printf(path, "%s/benanza-XXXXXX", folder && *folder ? folder : "/tmp");
@@ -530,53 +499,67 @@ static int unpack(bz_stream *in, bz_buf *path, bz_error *err)
         }
         bz_stream_advance(in, in->len, 1);
     }
+    if (!bad && claimed > (uint64_t)in->passed)
+        (void)ftruncate(fd, (off_t)claimed); /* where that fails, the file cannot be read, and SQLite says so */
     if (fd >= 0)
         close(fd);
     return bad ? bz_fail(err, BZ_FAILED, "%s: no room to decompress it: set TMPDIR to a folder that has some", in->path)
                : 0;
 }
 
+static int64_t size_of(const char *path, const char *suffix)
+{
+    bz_buf name = {0};
+    struct stat st;
+    bz_buf_printf(&name, "%s%s", path, suffix);
+    int64_t size = stat(bz_buf_text(&name), &st) ? 0 : (int64_t)st.st_size;
+    bz_buf_free(&name);
+    return size;
+}
+
+/* What is not in the file although it should be. */
+static void cover_file(reader *r, const bz_stream *in, uint64_t claimed, int64_t size)
+{
+    if (claimed > (uint64_t)size) {
+        r->t->source[r->source].truncated = true;
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
+                       "the file is cut off: %lld of %lld bytes are there; tables that lie in them are read",
+                       (long long)size, (long long)claimed);
+    }
+    if (!in->memory && size_of(in->path, "-wal") > 0)
+        bz_trace_cover(
+            r->t, r->source, BZ_COVERAGE_BROKEN,
+            "a write-ahead log lies beside the file, and what is in it was not read: run PRAGMA wal_checkpoint "
+            "in sqlite3 first");
+}
+
 static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
     reader r = {.t = t, .source = source};
     int rc = -1;
-    bz_buf uri = {0}, temporary = {0};
-    if ((in->compressed || in->memory) && unpack(in, &temporary, err))
+    bz_buf temporary = {0};
+    uint64_t claimed = bz_pages_claimed(in->data, in->len);
+    bool file = !in->compressed && !in->memory;
+    int64_t size = file ? size_of(in->path, "") : 0;
+    if ((!file || claimed > (uint64_t)size) && unpack(in, claimed, &temporary, err))
         goto out;
-    bz_buf_puts(&uri, "file:");
-    for (const char *p = temporary.len ? temporary.data : in->path; *p;
-         p++) /* '?', '#' and '%' mean something in a URI */
-        bz_buf_printf(&uri, strchr("?#%", *p) ? "%%%02x" : "%c", (unsigned char)*p);
-    bz_buf_puts(&uri, "?immutable=1");
-    if (sqlite3_open_v2(bz_buf_text(&uri), &r.db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL) !=
-        SQLITE_OK) {
-        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", in->path, sqlite3_errmsg(r.db));
-        goto out;
-    }
-    sqlite3_db_config(r.db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(r.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(r.db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    sqlite3_db_config(r.db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_stmt *probe = prepare(r.db, "SELECT count(*) FROM sqlite_master");
-    if (!probe || sqlite3_step(probe) != SQLITE_ROW) {
-        bz_fail(err, BZ_BAD_INPUT, "%s: is damaged from the start: %s; export it again", in->path,
-                sqlite3_errmsg(r.db));
-        sqlite3_finalize(probe);
+    cover_file(&r, in, claimed, temporary.len ? in->passed : size);
+    if (!bz_database_open(&r.db, temporary.len ? bz_buf_text(&temporary) : in->path)) {
+        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s%s; export it again", in->path,
+                r.t->source[source].truncated ? "the file is cut off before the list of its tables: " : "",
+                sqlite3_errmsg(r.db.sql));
         goto out;
     }
-    sqlite3_finalize(probe);
     read_all(&r);
     rc = 0;
 out:
-    sqlite3_close(r.db);
+    bz_database_close(&r.db);
     if (temporary.len)
         unlink(temporary.data);
     bz_buf_free(&temporary);
-    free(r.file_ids);
-    free(r.ids);
+    bz_string_ids_free(&r.strings);
     free(r.lane_of);
     free(r.stack_of);
-    bz_buf_free(&uri);
     return rc;
 }
 

@@ -52,10 +52,15 @@ static int64_t asked_at(const bz_trace *t, const bz_events *e, size_t i)
     return e->cause && e->cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[e->cause[i]] : e->start[i];
 }
 
-uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
+/* The last iteration that began by then, if it is not over; looked for first where the last one was found. */
+static uint32_t iteration_at(const bz_trace *t, int64_t at, uint32_t near)
 {
-    int64_t at = asked_at(t, &t->event[kind], i);
     uint32_t low = 0, high = t->n_iterations;
+    if (near < high && t->iteration[near].start <= at) {
+        low = near + 1;
+        if (low == high || t->iteration[low].start > at)
+            high = low;
+    }
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         if (t->iteration[mid].start <= at)
@@ -66,6 +71,11 @@ uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
     return low && at < t->iteration[low - 1].end ? low - 1 : BZ_NONE;
 }
 
+uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
+{
+    return iteration_at(t, asked_at(t, &t->event[kind], i), BZ_NONE);
+}
+
 /* Appends the intervals of the events of a kind that belong to the iteration; returns their sum. */
 static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration, interval **v, size_t *n, size_t *cap)
 {
@@ -73,7 +83,7 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
     const bz_iteration *it = &t->iteration[iteration];
     int64_t sum = 0;
     for (size_t i = lower_bound(e->start, e->n, it->start); i < e->n && e->start[i] < it->end; i++) {
-        if (bz_event_iteration(t, kind, i) != iteration)
+        if (iteration_at(t, asked_at(t, e, i), iteration) != iteration)
             continue;
         if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
             continue;
@@ -85,6 +95,25 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
         sum += e->end[i] - e->start[i];
     }
     return sum;
+}
+
+/* What runtime calls do is told by their names, of which there are few: those seen last are remembered. */
+enum { KNOWN_CLASSES = 32 };
+typedef enum { CLASS_UNKNOWN, CLASS_LAUNCHES, CLASS_WAITS, CLASS_OTHER } call_class;
+typedef struct {
+    uint32_t name;
+    call_class class;
+} known_class;
+
+static call_class class_of(const bz_trace *t, uint32_t name, known_class *known)
+{
+    known_class *k = &known[name % KNOWN_CLASSES];
+    if (k->class == CLASS_UNKNOWN || k->name != name) {
+        const char *text = bz_string(t, name);
+        k->name = name;
+        k->class = bz_api_launches(text) ? CLASS_LAUNCHES : bz_api_waits(text) ? CLASS_WAITS : CLASS_OTHER;
+    }
+    return k->class;
 }
 
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s)
@@ -112,19 +141,30 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     s->operators = union_of(v, n);
     free(v);
     const bz_events *api = &t->event[BZ_EVENT_API];
+    known_class classes[KNOWN_CLASSES] = {0};
     for (size_t i = lower_bound(api->start, api->n, it->start); i < api->n && api->start[i] < it->end; i++) {
-        if (bz_event_iteration(t, BZ_EVENT_API, i) != iteration)
+        if (iteration_at(t, api->start[i], iteration) != iteration)
             continue;
-        const char *name = bz_string(t, api->name[i]);
-        if (bz_api_launches(name)) {
+        call_class c = class_of(t, api->name[i], classes);
+        if (c == CLASS_LAUNCHES) {
             s->launches++;
             s->launch += api->end[i] - api->start[i];
-        } else if (bz_api_waits(name)) {
+        } else if (c == CLASS_WAITS) {
             s->syncs++;
             s->sync += api->end[i] - api->start[i];
         }
     }
     s->gap = s->latency - (device ? s->device_busy : s->calls ? s->library : s->operators);
+}
+
+int64_t bz_trace_kernel_time(const bz_trace *t)
+{
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    int64_t sum = 0;
+    for (size_t i = 0; i < k->n; i++)
+        if (__builtin_add_overflow(sum, k->end[i] - k->start[i], &sum))
+            return INT64_MAX;
+    return sum;
 }
 
 static int by_double(const void *a, const void *b)
@@ -158,12 +198,51 @@ bz_quantiles bz_quantiles_of(double *values, size_t n)
 
 /* ---- tops and gaps ---- */
 
-static bool counts(const bz_trace *t, bz_event_kind kind, size_t i)
+/* Events of warm-up and outside of iterations do not count, library calls that do no work neither. `iteration` goes
+ * along from event to event and gets the one that this event belongs to. */
+static bool counts(const bz_trace *t, bz_event_kind kind, size_t i, uint32_t *iteration)
 {
-    if (!t->n_iterations)
-        return true;
-    uint32_t it = bz_event_iteration(t, kind, i);
-    return it != BZ_NONE && !t->iteration[it].warm_up;
+    const bz_events *e = &t->event[kind];
+    if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
+        return false;
+    uint32_t it = t->n_iterations ? iteration_at(t, asked_at(t, e, i), *iteration) : BZ_NONE;
+    if (it != BZ_NONE)
+        *iteration = it;
+    return !t->n_iterations || (it != BZ_NONE && !t->iteration[it].warm_up);
+}
+
+/* Numbers for pairs of strings, in order of appearance. Most pairs are the last one that began with the same string. */
+typedef struct {
+    bz_map ids;
+    struct {
+        uint32_t second, id;
+    } * last; /* [n_strings] by the first string */
+    uint32_t n;
+} pairs;
+
+static pairs pairs_new(const bz_trace *t)
+{
+    pairs p = {.last = bz_alloc(bz_strings(t), sizeof *p.last)};
+    memset(p.last, 0xff, bz_strings(t) * sizeof *p.last);
+    return p;
+}
+
+static uint32_t pair_number(pairs *p, bz_arena *arena, uint32_t first, uint32_t second)
+{
+    if (p->last[first].second != second) {
+        uint32_t pair[2] = {first, second}, id = bz_map_get(&p->ids, pair, sizeof pair);
+        if (id == BZ_MAP_NONE)
+            id = bz_map_add(&p->ids, bz_arena_dup(arena, pair, sizeof pair), sizeof pair, p->n++);
+        p->last[first].second = second;
+        p->last[first].id = id;
+    }
+    return p->last[first].id;
+}
+
+static void pairs_free(pairs *p)
+{
+    bz_map_free(&p->ids);
+    free(p->last);
 }
 
 static int by_top_time(const void *a, const void *b)
@@ -177,27 +256,26 @@ static int by_top_time(const void *a, const void *b)
 size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top)
 {
     const bz_events *e = &t->event[kind];
-    bz_map ids = {0};
+    pairs ids = pairs_new(t);
     size_t n = 0, cap = 64;
+    uint32_t iteration = 0;
     *top = BZ_NEW(arena, bz_top, cap);
     for (size_t i = 0; i < e->n; i++) {
-        if (!counts(t, kind, i) || (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES)))
+        if (!counts(t, kind, i, &iteration))
             continue;
-        uint32_t pair[2] = {e->short_name ? e->short_name[i] : e->name[i], e->variant ? e->variant[i] : 0};
-        uint32_t id = bz_map_get(&ids, pair, sizeof pair);
-        if (id == BZ_MAP_NONE) {
+        uint32_t name = e->short_name ? e->short_name[i] : e->name[i], variant = e->variant ? e->variant[i] : 0,
+                 id = pair_number(&ids, arena, name, variant);
+        if (id == n) {
             if (n == cap) {
                 *top = bz_arena_grow(arena, *top, n, cap * 2, sizeof **top);
                 cap *= 2;
             }
-            id = (uint32_t)n++;
-            (*top)[id] = (bz_top){.name = pair[0], .variant = pair[1]};
-            bz_map_add(&ids, bz_arena_dup(arena, pair, sizeof pair), sizeof pair, id);
+            (*top)[n++] = (bz_top){.name = name, .variant = variant};
         }
         (*top)[id].count++;
         (*top)[id].time += e->end[i] - e->start[i];
     }
-    bz_map_free(&ids);
+    pairs_free(&ids);
     qsort(*top, n, sizeof **top, by_top_time);
     return n;
 }
@@ -214,37 +292,34 @@ size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_gap **gaps)
                          : t->event[BZ_EVENT_CALL].n ? BZ_EVENT_CALL
                                                      : BZ_EVENT_OP;
     const bz_events *e = &t->event[kind];
-    bz_map ids = {0};
+    pairs ids = pairs_new(t);
     size_t n = 0, cap = 64;
     *gaps = BZ_NEW(arena, bz_gap, cap);
-    uint32_t before = BZ_NONE, last_iteration = BZ_NONE;
+    uint32_t before = BZ_NONE, last_iteration = BZ_NONE, iteration = 0;
     int64_t end = 0;
     for (size_t i = 0; i < e->n; i++) {
-        if (!counts(t, kind, i) || (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES)))
+        if (!counts(t, kind, i, &iteration))
             continue;
-        uint32_t name = e->short_name ? e->short_name[i] : e->name[i], it = bz_event_iteration(t, kind, i);
-        if (before != BZ_NONE && it == last_iteration && e->start[i] > end) {
-            uint32_t pair[2] = {before, name};
-            uint32_t id = bz_map_get(&ids, pair, sizeof pair);
-            if (id == BZ_MAP_NONE) {
+        uint32_t name = e->short_name ? e->short_name[i] : e->name[i];
+        if (before != BZ_NONE && iteration == last_iteration && e->start[i] > end) {
+            uint32_t id = pair_number(&ids, arena, before, name);
+            if (id == n) {
                 if (n == cap) {
                     *gaps = bz_arena_grow(arena, *gaps, n, cap * 2, sizeof **gaps);
                     cap *= 2;
                 }
-                id = (uint32_t)n++;
-                (*gaps)[id] = (bz_gap){.before = before, .after = name};
-                bz_map_add(&ids, bz_arena_dup(arena, pair, sizeof pair), sizeof pair, id);
+                (*gaps)[n++] = (bz_gap){.before = before, .after = name};
             }
             (*gaps)[id].count++;
             (*gaps)[id].time += e->start[i] - end;
         }
-        if (it != last_iteration || before == BZ_NONE || e->end[i] > end) {
+        if (iteration != last_iteration || before == BZ_NONE || e->end[i] > end) {
             end = e->end[i];
             before = name;
         }
-        last_iteration = it;
+        last_iteration = iteration;
     }
-    bz_map_free(&ids);
+    pairs_free(&ids);
     qsort(*gaps, n, sizeof **gaps, by_gap_time);
     return n;
 }

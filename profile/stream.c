@@ -180,6 +180,7 @@ bool bz_stream_line(bz_stream *s, const char **line, size_t *n)
         return false;
     *line = s->data;
     *n = newline ? (size_t)(newline - s->data) : s->len;
+    s->open_line = !newline;
     size_t used = *n + (newline != NULL);
     s->data += used;
     s->len -= used;

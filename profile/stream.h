@@ -16,6 +16,7 @@ typedef struct bz_stream {
     bool end;                /* nothing comes after the window */
     bool compressed, memory; /* memory: there is no file at `path` */
     bool broken;             /* the compressed data is damaged or cut off */
+    bool open_line;          /* the last line that came has no end */
     int64_t passed;          /* bytes consumed, decompressed */
     struct bz_stream_private *private;
 } bz_stream;

@@ -81,19 +81,30 @@ uint32_t bz_strings(const bz_trace *t)
 
 /* ---- rows ---- */
 
+static void make_room(bz_trace *t, bz_event_kind kind, size_t n)
+{
+    bz_events *e = &t->event[kind];
+    size_t old = e->cap;
+    bz_events_reserve(e, kind, n);
+    for (size_t c = 0; c < BZ_N_COLUMNS && e->cap > old; c++)
+        if (BZ_COLUMNS[c].kinds & 1u << kind) {
+            char *column = *bz_column_of(e, &BZ_COLUMNS[c]);
+            memset(column + old * BZ_COLUMNS[c].size, BZ_COLUMNS[c].link ? 0xff : 0,
+                   (e->cap - old) * BZ_COLUMNS[c].size);
+        }
+}
+
+void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows)
+{
+    if (rows && rows < BZ_NONE - t->event[kind].n)
+        make_room(t, kind, t->event[kind].n + (size_t)rows);
+}
+
 size_t bz_trace_add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end, uint32_t name, uint32_t lane)
 {
     bz_events *e = &t->event[kind];
-    if (e->n == e->cap) {
-        size_t old = e->cap;
-        bz_events_reserve(e, kind, e->n + 1);
-        for (size_t c = 0; c < BZ_N_COLUMNS; c++)
-            if (BZ_COLUMNS[c].kinds & 1u << kind) {
-                char *column = *bz_column_of(e, &BZ_COLUMNS[c]);
-                memset(column + old * BZ_COLUMNS[c].size, BZ_COLUMNS[c].link ? 0xff : 0,
-                       (e->cap - old) * BZ_COLUMNS[c].size);
-            }
-    }
+    if (e->n == e->cap)
+        make_room(t, kind, e->n + 1);
     /* differences of times must not overflow */
     const int64_t LATEST = INT64_C(1) << 62, EARLIEST = -(INT64_C(1) << 60);
     start = start > LATEST ? LATEST : start < EARLIEST ? EARLIEST : start;
@@ -190,7 +201,7 @@ void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const
     va_end(args);
     bz_coverage c = {level, source, bz_trace_text(t, text)};
     for (uint32_t i = 0; i < t->n_coverage; i++)
-        if (t->coverage[i].text == c.text && t->coverage[i].source == source)
+        if (t->coverage[i].text == c.text && (t->coverage[i].source == source || source == BZ_NONE))
             return;
     t->coverage = bz_realloc(t->coverage, t->n_coverage + 1, sizeof *t->coverage);
     t->coverage[t->n_coverage++] = c;

@@ -23,6 +23,8 @@ struct bz_trace_private {
 uint32_t bz_stacks(const bz_trace *t);
 uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t process,
                                int64_t thread); /* BZ_NONE: not seen */
+/* Makes room for so many more rows at once; fewer may come. */
+void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows);
 void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
 
 /* Which algorithm or library function a name means: rules.c. */
@@ -31,13 +33,18 @@ bool bz_api_launches(const char *function);
 bool bz_api_waits(const char *function);
 bz_library bz_library_of(const char *function);
 
+/* Names of kernels, as strings: without arguments and templates; as a person wrote it: kernel_name.c. */
+uint32_t bz_trace_short_name(bz_trace *t, uint32_t name);
+uint32_t bz_trace_demangled(bz_trace *t, uint32_t name);
+
 /* The passes of bz_trace_finish, in their order. */
 void bz_trace_merge_logs(bz_trace *t);                              /* merge.c */
 void bz_trace_link(bz_trace *t);                                    /* link.c */
 void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iterations.c */
 
 /* Fills the repeating part of a sequence: period.c. Iteration i of the result is
- * symbol[first[i]] … symbol[first[i + 1] - 1]. Returns how many there are, 0 where nothing repeats. */
-uint32_t bz_find_period(const uint64_t *symbol, const int64_t *gap, size_t n, uint32_t **first, bz_arena *arena);
+ * symbol[first[i]] … symbol[first[i + 1] - 1]. Returns how many there are, 0 where nothing repeats.
+ * `symbol` is used up: its memory serves the search. */
+uint32_t bz_find_period(uint64_t *symbol, const int64_t *gap, size_t n, uint32_t **first, bz_arena *arena);
 
 #endif

@@ -75,6 +75,11 @@ struct bz_backend {
     void (*close)(void *session);
 };
 
+/* Memory for the operand number `index` of a benchmark, page-aligned, on huge pages where there are any: so that it
+ * lies in the caches in the same way in every run. NULL where there is none. */
+void *bz_place(size_t size, int index);
+void bz_unplace(void *at); /* NULL is fine */
+
 /* The backends built in, ends with NULL. */
 extern const bz_backend *const bz_builtin_backends[];
 extern const bz_backend bz_backend_onednn, bz_backend_cblas, bz_backend_memory;

@@ -18,6 +18,12 @@ static const struct {
     [BZ_FN_DIV] = {"div", 0, BINARY},
     [BZ_FN_MAX] = {"max", 0, POST | BINARY | REDUCTION},
     [BZ_FN_MIN] = {"min", 0, POST | BINARY | REDUCTION},
+    [BZ_FN_EQ] = {"eq", 0, BINARY},
+    [BZ_FN_NE] = {"ne", 0, BINARY},
+    [BZ_FN_GT] = {"gt", 0, BINARY},
+    [BZ_FN_GE] = {"ge", 0, BINARY},
+    [BZ_FN_LT] = {"lt", 0, BINARY},
+    [BZ_FN_LE] = {"le", 0, BINARY},
     [BZ_FN_RELU] = {"relu", 0, POST | ACTIVATION},
     [BZ_FN_LEAKY] = {"leaky", 1, POST | ACTIVATION},
     [BZ_FN_ELU] = {"elu", 1, POST | ACTIVATION},
@@ -32,7 +38,7 @@ static const struct {
     [BZ_FN_MISH] = {"mish", 0, POST | ACTIVATION},
     [BZ_FN_SOFTPLUS] = {"softplus", 0, POST | ACTIVATION},
     [BZ_FN_EXP] = {"exp", 0, POST | ACTIVATION},
-    [BZ_FN_LOG] = {"log", 0, ACTIVATION},
+    [BZ_FN_LOG] = {"log", 0, POST | ACTIVATION},
     [BZ_FN_SQRT] = {"sqrt", 0, ACTIVATION},
     [BZ_FN_ABS] = {"abs", 0, POST | ACTIVATION},
     [BZ_FN_SQUARE] = {"square", 0, POST | ACTIVATION},
@@ -88,6 +94,11 @@ bool bz_fn_is_binary(bz_fn fn)
 bool bz_fn_is_reduction(bz_fn fn)
 {
     return where(fn) & REDUCTION;
+}
+
+bool bz_fn_is_comparison(bz_fn fn)
+{
+    return fn >= BZ_FN_EQ && fn <= BZ_FN_LE;
 }
 
 static double sigmoid(double x)
@@ -172,6 +183,18 @@ double bz_fn_binary(bz_fn fn, double a, double b)
         return a > b ? a : b;
     case BZ_FN_MIN:
         return a < b ? a : b;
+    case BZ_FN_EQ:
+        return a == b;
+    case BZ_FN_NE:
+        return a != b;
+    case BZ_FN_GT:
+        return a > b;
+    case BZ_FN_GE:
+        return a >= b;
+    case BZ_FN_LT:
+        return a < b;
+    case BZ_FN_LE:
+        return a <= b;
     default:
         return a;
     }

@@ -201,6 +201,7 @@ static void blame_somebody(watch *w, int status, bool hung)
         return;
     bz_outcome r = bz_outcome_of(w->families[0].problem, b->backend, b->algorithm, b->layout, b->math);
     const char *stage = b->stage[0] ? b->stage : "starting";
+    r.variants = b->variants;
     r.status = hung ? BZ_STATUS_TIMEOUT : BZ_STATUS_CRASHED;
     if (hung)
         snprintf(r.reason, sizeof r.reason, "gave no sign of life for %g s while %s", w->options.hang_limit, stage);

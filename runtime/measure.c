@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ typedef struct runner {
     bz_variant *variant;
     bz_outcome record;
     double *sample, *probe; /* [MAX_SAMPLES]; seconds per call; the clock probe before each sample */
-    int n;
+    int n, discarded;
     int64_t iterations; /* per sample */
     int next_copy;
     double spent;
@@ -84,6 +85,17 @@ static void emit(const trial *t, const bz_outcome *r)
     }
 }
 
+/* How many variants v's family has. */
+static int count_family(const trial *t, const bz_variant *v)
+{
+    int n = 0;
+    for (int i = 0; i < t->variants.n; i++) {
+        const bz_variant *w = &t->variants.item[i];
+        n += w->backend == v->backend && !strcmp(w->layout, v->layout) && !strcmp(w->math, v->math);
+    }
+    return n;
+}
+
 static void blame(const trial *t, const char *backend, const char *algorithm, const char *layout, const char *math,
                   const char *stage)
 {
@@ -93,17 +105,27 @@ static void blame(const trial *t, const char *backend, const char *algorithm, co
     snprintf(b->layout, sizeof b->layout, "%s", layout);
     snprintf(b->math, sizeof b->math, "%s", math);
     snprintf(b->stage, sizeof b->stage, "%s", stage);
+    b->variants = 0;
     b->beat = bz_now();
 }
 
 static void blame_variant(const trial *t, const bz_variant *v, const char *stage)
 {
     blame(t, v->backend->name, v->algorithm, v->layout, v->math, stage);
+    t->task->blame->variants = count_family(t, v);
 }
 
+/* Whether the variant (or with algorithm "" the family) ended already: in an earlier child, or in an
+ * earlier run. */
 static bool is_finished(const trial *t, const char *backend, const char *algorithm, const char *layout,
                         const char *math)
 {
+    for (int i = 0; i < t->task->options->n_known; i++) {
+        const bz_known *k = &t->task->options->known[i];
+        if (!strcmp(k->backend, backend) && !strcmp(k->layout, layout) && !strcmp(k->math, math) &&
+            (!k->algorithm || !strcmp(k->algorithm, algorithm)))
+            return true;
+    }
     for (int i = 0; i < t->task->n_finished; i++) {
         const bz_outcome *r = &t->task->finished[i];
         if (!strcmp(r->backend, backend) && !strcmp(r->layout, layout) && !strcmp(r->math, math) &&
@@ -190,6 +212,8 @@ static int set_up(trial *t, bz_error *err)
 static void emit_family(const trial *t, const bz_family *f, bz_status status, const char *reason)
 {
     bz_outcome r = bz_outcome_of(t->problem, f->backend, "", f->layout, f->math);
+    if (is_finished(t, f->backend, "", f->layout, f->math))
+        return;
     r.status = status;
     snprintf(r.reason, sizeof r.reason, "%s", reason);
     emit(t, &r);
@@ -232,11 +256,24 @@ static void tell_apart(trial *t, int first)
     }
 }
 
+/* Families that are known are looked through all the same, since what a library has in one layout decides
+ * about reference implementations in another; but not where that ended an earlier child. */
+static bool crashed_before(const trial *t, const bz_family *f)
+{
+    for (int i = 0; i < t->task->n_finished; i++) {
+        const bz_outcome *r = &t->task->finished[i];
+        if (!*r->algorithm && !strcmp(r->backend, f->backend) && !strcmp(r->layout, f->layout) &&
+            !strcmp(r->math, f->math))
+            return true;
+    }
+    return false;
+}
+
 static void enumerate_family(trial *t, const bz_family *f)
 {
     bz_error err = {0};
     session *s = NULL;
-    if (is_finished(t, f->backend, "", f->layout, f->math))
+    if (crashed_before(t, f))
         return;
     blame(t, f->backend, "", f->layout, f->math, "looking for variants");
     int first = t->variants.n;
@@ -412,11 +449,21 @@ static double run_calls(void *context, int64_t n)
     return total > 0 ? total : 1e-9; /* a clock may stand still for a nanosecond */
 }
 
+/* How often another program took the processor from one of our threads. */
+static long count_interruptions(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_nivcsw;
+}
+
+/* On a busy machine samples in which somebody else ran are taken again; but where it never is quiet, as with
+ * calls that take long, about every other one is kept. */
 static int take_sample(runner *r)
 {
     trial *t = r->trial;
     blame_variant(t, r->variant, "measuring");
     double start = bz_now();
+    long interruptions = count_interruptions();
     r->probe[r->n] = bz_clock_probe();
     double seconds = bz_gbench_sample(run_calls, r, t->task->options->sample_time, &r->iterations);
     if (seconds < 0) {
@@ -424,9 +471,13 @@ static int take_sample(runner *r)
         snprintf(r->record.reason, sizeof r->record.reason, "the library failed while it was measured");
         return -1;
     }
+    r->spent += bz_now() - start;
+    if (r->n && count_interruptions() > interruptions && r->discarded <= r->n + 4) {
+        r->discarded++;
+        return 0;
+    }
     r->sample[r->n++] = seconds;
     r->record.iterations += r->iterations;
-    r->spent += bz_now() - start;
     return 0;
 }
 
@@ -469,7 +520,7 @@ static void finish(runner *r)
     trial *t = r->trial;
     if (r->n) {
         r->record.stats = stats_of(r);
-        r->record.noisy = r->n >= FEWEST_SAMPLES && bz_stats_spread(&r->record.stats) > BZ_NOISY_SPREAD;
+        r->record.noisy = bz_stats_noisy(&r->record.stats);
         r->record.throttled =
             was_throttled(r) || (r->variant->backend->throttled && r->variant->backend->throttled(r->variant->session));
         if (r->variant->timing)
@@ -569,6 +620,7 @@ static void run_variants(trial *t)
         *r = (runner){.trial = t, .variant = v, .throttles = bz_throttle_count()};
         r->record = bz_outcome_of(t->problem, v->backend->name, v->algorithm, v->layout, v->math);
         r->record.chosen = v->chosen;
+        r->record.variants = count_family(t, v);
         snprintf(r->record.timing, sizeof r->record.timing, "%s", v->backend->timing);
         if (t->task->options->wall)
             snprintf(r->record.timing, sizeof r->record.timing, "wall");

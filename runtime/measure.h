@@ -8,6 +8,7 @@
  * blamed on somebody. */
 typedef struct bz_blame {
     char backend[16], algorithm[160], layout[16], math[16];
+    int variants;         /* that its family has */
     char stage[32];       /* "preparing" … */
     volatile double beat; /* when the child last showed a sign of life, by bz_now() */
 } bz_blame;

@@ -18,8 +18,9 @@ static bz_operand *add(operand_list *l, bz_role role, bz_dtype dtype, int rank, 
         if (__builtin_mul_overflow(o->count, dim[i], &o->count))
             o->count = INT64_MAX; /* bz_problem_normalize refuses it */
     }
-    o->constant = role == BZ_ROLE_W || role == BZ_ROLE_R || role == BZ_ROLE_BIAS || role == BZ_ROLE_SCALE ||
-                  role == BZ_ROLE_SHIFT || role == BZ_ROLE_MEAN || role == BZ_ROLE_VARIANCE || role == BZ_ROLE_SLOPE;
+    o->constant = role == BZ_ROLE_W || role == BZ_ROLE_R || role == BZ_ROLE_PEEPHOLE || role == BZ_ROLE_BIAS ||
+                  role == BZ_ROLE_SCALE || role == BZ_ROLE_SHIFT || role == BZ_ROLE_MEAN || role == BZ_ROLE_VARIANCE ||
+                  role == BZ_ROLE_SLOPE;
     return o;
 }
 
@@ -73,6 +74,8 @@ static void add_rnn(const bz_problem *p, operand_list *l, int64_t *y)
     add(l, BZ_ROLE_X, p->dtype, 3, (int64_t[]){p->rnn.seq, p->rnn.batch, p->rnn.input});
     add(l, BZ_ROLE_W, p->dtype_w, 4, (int64_t[]){dirs, p->rnn.input, gates, h});
     add(l, BZ_ROLE_R, p->dtype_w, 4, (int64_t[]){dirs, h, gates, h});
+    if (p->kind == BZ_PROBLEM_LSTM && p->rnn.peephole)
+        add(l, BZ_ROLE_PEEPHOLE, parameter_dtype(p), 3, (int64_t[]){dirs, 3, h});
     add(l, BZ_ROLE_BIAS, parameter_dtype(p), 3, (int64_t[]){dirs, biases, h});
     add(l, BZ_ROLE_H, p->dtype, 3, (int64_t[]){dirs, p->rnn.batch, h});
     if (p->kind == BZ_PROBLEM_LSTM)
@@ -302,6 +305,14 @@ double bz_problem_flops(const bz_problem *p)
     for (int i = 0; p->post[i].fn; i++)
         flops += y;
     return flops;
+}
+
+/* States lie between -1 and 1; gates sum up to about 1. */
+bz_rnn_scale bz_problem_rnn_scale(const bz_problem *p)
+{
+    if (!bz_dtype_is_int(p->dtype))
+        return (bz_rnn_scale){1, 0, 1};
+    return (bz_rnn_scale){127, p->dtype == BZ_U8 ? 128 : 0, 20 * sqrt((double)(p->rnn.input + p->rnn.hidden))};
 }
 
 double bz_problem_scale(const bz_problem *p)

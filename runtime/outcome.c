@@ -90,6 +90,7 @@ void bz_outcome_json(const bz_outcome *r, const bz_run_setting *setting, const c
     bz_json_key_str(&j, "reason", r->reason);
     put_stats(&j, r);
     bz_json_key_num(&j, "workspace", r->workspace);
+    bz_json_key_int(&j, "variants", r->variants);
     bz_json_key_num(&j, "bytes", bz_problem_bytes(r->problem));
     bz_json_key_num(&j, "flops", bz_problem_flops(r->problem));
     bz_json_key_bool(&j, "chosen", r->chosen);

@@ -5,18 +5,22 @@
 
 #include "runtime/backend.h"
 
-/* All operands of a job, `copies` of each, in their data types. */
+/* All operands of a job, `copies` of each, in their data types. Made when the first variant is prepared, and
+ * shared by all: the first member of such a backend's session. */
 typedef struct bz_plain {
     const bz_job *job;
+    bool made;
     char *data[BZ_PROBLEM_OPERANDS];
     size_t size[BZ_PROBLEM_OPERANDS], step[BZ_PROBLEM_OPERANDS];
 } bz_plain;
 
-/* Allocates, converts, and touches every page. -1 with err filled where there is not enough memory. */
-int bz_plain_make(bz_plain *p, const bz_job *job, bz_error *err);
 void *bz_plain_at(const bz_plain *p, int operand, int copy);
-void bz_plain_poison(const bz_plain *p);
-void bz_plain_read(const bz_plain *p, float *values);
 void bz_plain_free(bz_plain *p);
+
+/* Functions of bz_backend for sessions that begin with a bz_plain. */
+int bz_plain_prepare(bz_variant *v, bz_error *err);
+int bz_plain_poison(bz_variant *v);
+int bz_plain_read(bz_variant *v, float *values, bz_error *err);
+void bz_plain_release(bz_variant *v);
 
 #endif

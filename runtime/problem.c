@@ -70,7 +70,7 @@ const bz_kind bz_kinds[BZ_PROBLEM_N_KINDS] = {
         REQUIRED("x", EXTENT, prelu.x)}},
     [BZ_PROBLEM_BINARY] = {"binary", "BZ_PROBLEM_BINARY", "binary", true, {
         REQUIRED("fn", FN, binary.fn), REQUIRED("a", EXTENT, binary.a), REQUIRED("b", EXTENT, binary.b)}},
-    [BZ_PROBLEM_REDUCE] = {"reduce", "BZ_PROBLEM_REDUCE", "reduce", false, {
+    [BZ_PROBLEM_REDUCE] = {"reduce", "BZ_PROBLEM_REDUCE", "reduce", true, {
         REQUIRED("fn", FN, reduce.fn), REQUIRED("x", EXTENT, reduce.x), REQUIRED("y", EXTENT, reduce.y)}},
     [BZ_PROBLEM_RESAMPLE] = {"resample", "BZ_PROBLEM_RESAMPLE", "resample", false, {
         NAMED("mode", resample.mode, RESAMPLE), NAMED("coord", resample.coord, COORD),
@@ -86,7 +86,7 @@ const bz_kind bz_kinds[BZ_PROBLEM_N_KINDS] = {
     [BZ_PROBLEM_COPY] = {"copy", "BZ_PROBLEM_COPY", "copy", false, {
         REQUIRED("read", INT, copy.read), REQUIRED("write", INT, copy.write)}},
     [BZ_PROBLEM_LSTM] = {"lstm", "BZ_PROBLEM_LSTM", "rnn", false, {
-        RNN_MEMBERS}},
+        RNN_MEMBERS, OPTIONAL("peephole", FLAG, rnn.peephole, 0)}},
     [BZ_PROBLEM_GRU] = {"gru", "BZ_PROBLEM_GRU", "rnn", false, {
         RNN_MEMBERS, USUAL("lbr", FLAG, rnn.lbr, 0)}},
     [BZ_PROBLEM_RNN] = {"rnn", "BZ_PROBLEM_RNN", "rnn", false, {

@@ -71,6 +71,12 @@ typedef enum {
     BZ_FN_DIV,
     BZ_FN_MAX,
     BZ_FN_MIN,
+    BZ_FN_EQ, /* binary only, up to le: 1 where it holds, else 0 */
+    BZ_FN_NE,
+    BZ_FN_GT,
+    BZ_FN_GE,
+    BZ_FN_LT,
+    BZ_FN_LE,
     BZ_FN_RELU,
     BZ_FN_LEAKY, /* alpha: slope below 0 */
     BZ_FN_ELU,   /* alpha */
@@ -195,9 +201,10 @@ typedef struct bz_problem {
         struct {
             int64_t seq, batch, input, hidden;
             bz_direction dir;
-            bool lbr; /* gru: linear before reset */
-            bz_fn fn; /* rnn: tanh or relu; 0 stands for tanh */
-        } rnn;        /* of the kinds lstm, gru, rnn */
+            bool lbr;      /* gru: linear before reset */
+            bool peephole; /* lstm: gates see the cell */
+            bz_fn fn;      /* rnn: tanh, relu or sigmoid; 0 stands for tanh */
+        } rnn;             /* of the kinds lstm, gru, rnn */
     };
     bz_post post[BZ_PROBLEM_POST + 1]; /* ends with the first BZ_FN_NONE */
     bz_dtype dtype;                    /* of the inputs, and of all where the next two are left out */
@@ -230,6 +237,7 @@ bool bz_fn_is_post(bz_fn fn);
 bool bz_fn_is_activation(bz_fn fn);
 bool bz_fn_is_binary(bz_fn fn);
 bool bz_fn_is_reduction(bz_fn fn);
+bool bz_fn_is_comparison(bz_fn fn);
 
 /* The function's value for x, in double precision. */
 double bz_fn_value(bz_fn fn, double x, double alpha, double beta);
@@ -238,11 +246,12 @@ double bz_fn_binary(bz_fn fn, double a, double b);
 /* ---- tensors -------------------------------------------------------------------------------- */
 
 typedef enum {
-    BZ_ROLE_X,    /* input; concat has several, in order; gemm's and matmul's A */
-    BZ_ROLE_B,    /* second input: binary's, matmul's and gemm's B; gemv's vector is X, its matrix W */
-    BZ_ROLE_W,    /* weights; for rnn [directions, input, gates, hidden] */
-    BZ_ROLE_R,    /* rnn: recurrent weights [directions, hidden, gates, hidden] */
-    BZ_ROLE_BIAS, /* by channel; for rnn [directions, gates, hidden], gru with lbr has one gate more */
+    BZ_ROLE_X,        /* input; concat has several, in order; gemm's and matmul's A */
+    BZ_ROLE_B,        /* second input: binary's, matmul's and gemm's B; gemv's vector is X, its matrix W */
+    BZ_ROLE_W,        /* weights; for rnn [directions, input, gates, hidden] */
+    BZ_ROLE_R,        /* rnn: recurrent weights [directions, hidden, gates, hidden] */
+    BZ_ROLE_PEEPHOLE, /* lstm: what gates make of the cell [directions, 3, hidden]: input, forget, output */
+    BZ_ROLE_BIAS,     /* by channel; for rnn [directions, gates, hidden], gru with lbr has one gate more */
     BZ_ROLE_SCALE,
     BZ_ROLE_SHIFT,
     BZ_ROLE_MEAN,
@@ -281,5 +290,12 @@ double bz_problem_bytes(const bz_problem *p);
 /* Integer results are the exact sum times this power of two, rounded, so that they use their range
  * without saturating; 1 where the result is wide enough. */
 double bz_problem_scale(const bz_problem *p);
+
+/* Recurrent networks in integers: an element of the data stands for (v - shift) / data, one of the weights
+ * for v / weights. States are brought back to that after each step. 1, 0 and 1 for floating-point ones. */
+typedef struct bz_rnn_scale {
+    double data, shift, weights;
+} bz_rnn_scale;
+bz_rnn_scale bz_problem_rnn_scale(const bz_problem *p);
 
 #endif

@@ -192,8 +192,9 @@ static int check_shapes(const bz_problem *p, bz_error *err)
         if ((double)p->rnn.seq * (double)p->rnn.batch * (double)(p->rnn.input + p->rnn.hidden) > 1e12 ||
             (double)(p->rnn.input + p->rnn.hidden) * (double)p->rnn.hidden > 1e11)
             return refuse(p, "the tensors are too large", err);
-        if (p->kind == BZ_PROBLEM_RNN && p->rnn.fn != BZ_FN_TANH && p->rnn.fn != BZ_FN_RELU)
-            return refuse(p, "fn is tanh or relu", err);
+        if (p->kind == BZ_PROBLEM_RNN && p->rnn.fn != BZ_FN_TANH && p->rnn.fn != BZ_FN_RELU &&
+            p->rnn.fn != BZ_FN_SIGMOID)
+            return refuse(p, "fn is tanh, relu or sigmoid", err);
         return 0;
     default:
         return 0;

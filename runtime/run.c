@@ -10,8 +10,11 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* One problem with its families, from a generated file or from a text. */
@@ -19,6 +22,9 @@ typedef struct work {
     const char *text;
     const bz_family *families;
     int n;
+    bool wanted; /* --only names it */
+    bz_known *known;
+    int n_known;
 } work;
 
 typedef struct program {
@@ -47,7 +53,8 @@ static const char USAGE[] =
     "      --progress FD       a line `DONE TOTAL PROBLEM` on this descriptor before each problem and at the end\n"
     "      --list              print the problems and families, run nothing\n"
     "      --filter TEXT       only problems whose text holds TEXT\n"
-    "      --only FILE         only problems whose text is a line of FILE\n"
+    "      --only FILE         only problems whose text is a line of FILE; lines `    BACKEND LAYOUT MATH\n"
+    "                          [ALGORITHM]` behind it name what is not to be run again\n"
     "      --backend NAME      of a problem given here: a backend (may be repeated; default: all built in)\n"
     "      --layout NAME       of a problem given here: a layout (may be repeated; default: all)\n"
     "      --threads N         threads (1)\n"
@@ -191,30 +198,55 @@ static int add_lines(program *p, FILE *f, bz_error *err)
     return result;
 }
 
-/* Keeps the work whose text is a line of the file. */
+/* `BACKEND LAYOUT MATH [ALGORITHM]`; an algorithm's name may hold blanks. */
+static void add_known(program *p, work *w, const char *line)
+{
+    char backend[16], layout[16], math[16];
+    int at = 0;
+    if (sscanf(line, " %15s %15s %15s %n", backend, layout, math, &at) != 3 || !at)
+        return;
+    if (!(w->n_known & (w->n_known - 1))) {
+        size_t room = w->n_known ? 2 * (size_t)w->n_known : 1;
+        w->known = bz_arena_grow(&p->arena, w->known, (size_t)w->n_known, room, sizeof *w->known);
+    }
+    w->known[w->n_known++] = (bz_known){
+        .backend = bz_arena_str(&p->arena, backend),
+        .layout = bz_arena_str(&p->arena, layout),
+        .math = bz_arena_str(&p->arena, math),
+        .algorithm = line[at] ? bz_arena_str(&p->arena, line + at) : NULL,
+    };
+}
+
+/* Keeps the work whose text is a line of the file; what stands behind such a line, indented, is known. */
 static int keep_only(program *p, bz_error *err)
 {
-    bz_buf all = {0};
-    char chunk[65536];
+    char *line = NULL;
+    size_t cap = 0;
+    work *w = NULL;
     FILE *f = fopen(p->only, "r");
     if (!f)
         return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", p->only, strerror(errno));
-    bz_buf_putc(&all, '\n');
-    for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;)
-        bz_buf_put(&all, chunk, n);
-    fclose(f);
-    bz_buf_putc(&all, '\n');
-    int kept = 0;
-    for (int i = 0; i < p->n_work; i++) {
-        bz_buf line = {0};
-        bz_buf_printf(&line, "\n%s\n", p->work[i].text);
-        bool wanted = memmem(all.data, all.len, line.data, line.len) != NULL;
-        bz_buf_free(&line);
-        if (wanted)
-            p->work[kept++] = p->work[i];
+    while (getline(&line, &cap, f) > 0) {
+        line[strcspn(line, "\r\n")] = 0;
+        if (*line == ' ') {
+            if (w)
+                add_known(p, w, line);
+            continue;
+        }
+        w = NULL;
+        for (int i = 0; i < p->n_work && !w; i++)
+            if (!strcmp(p->work[i].text, line))
+                w = &p->work[i];
+        if (w)
+            w->wanted = true;
     }
+    free(line);
+    fclose(f);
+    int kept = 0;
+    for (int i = 0; i < p->n_work; i++)
+        if (p->work[i].wanted)
+            p->work[kept++] = p->work[i];
     p->n_work = kept;
-    bz_buf_free(&all);
     return 0;
 }
 
@@ -307,6 +339,8 @@ static int run_all(program *p, bz_error *err)
     p->options.context = p;
     for (int i = 0; i < p->n_work && !p->broken; i++) {
         report_progress(p, i, p->work[i].text);
+        p->options.known = p->work[i].known;
+        p->options.n_known = p->work[i].n_known;
         if (bz_run(p->work[i].families, p->work[i].n, &p->options, err))
             return -1;
     }
@@ -449,6 +483,8 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
         if (number(name, value, &v, err))
             return -1;
         p->progress = (int)v;
+        prctl(PR_SET_PDEATHSIG,
+              SIGTERM); /* who watches the progress stores the records: nothing is worth doing alone */
         return 0;
     case LIST:
         p->list = true;
@@ -527,6 +563,21 @@ static int collect(program *p, int argc, char **argv, const bz_benchmark *const 
     return p->only ? keep_only(p, err) : 0;
 }
 
+/* Addresses that the kernel picks by chance make the same code several percent faster in one run than in the
+ * next (aliasing in predictors, buffers and caches), and nothing inside a run tells. So the program begins
+ * anew with addresses that are the same every time; where that is forbidden, it goes on as it is. */
+static void fix_addresses(char **argv)
+{
+    char self[4096];
+    int now = personality(0xffffffff);
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (now < 0 || (now & ADDR_NO_RANDOMIZE) || n <= 0 || personality((unsigned long)now | ADDR_NO_RANDOMIZE) < 0)
+        return;
+    self[n] = 0;
+    fflush(NULL);
+    execv(self, argv);
+}
+
 static int run_program(program *p, int argc, char **argv, const bz_benchmark *const *benchmarks, bz_error *err)
 {
     bz_machine s;
@@ -561,6 +612,8 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
         else
             result = set_option(&p, c, c == 'o' ? "output" : OPTIONS[which].name, optarg, &err);
     }
+    if (!result && !p.list && (!p.system_only || p.measure))
+        fix_addresses(argv);
     if (!result)
         result = run_program(&p, argc - optind, argv + optind, benchmarks, &err);
     if (result)

@@ -67,8 +67,11 @@ bz_stats bz_stats_of(double *samples, int n);
 
 /* Relative half-width of the median's interval; inf while there is none. */
 double bz_stats_uncertainty(const bz_stats *s);
-/* Distance of the quartiles over the median: what the noise flag looks at. */
+/* Distance of the quartiles over the median. */
 double bz_stats_spread(const bz_stats *s);
+/* Whether the figures may well be others the next time: the quartiles, or the ends of the median's interval, are
+ * further than this share of the median from each other. Below six samples their extremes are looked at. */
+bool bz_stats_noisy(const bz_stats *s);
 #define BZ_NOISY_SPREAD 0.025
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -112,6 +115,7 @@ typedef struct bz_outcome {
     int64_t iterations; /* of all samples */
     double launch;      /* seconds of an empty call; NaN where not measured */
     double workspace;   /* bytes */
+    int variants;       /* that the family has, this one included; 0 where the whole family came to nothing */
     bool chosen;        /* the library's own first pick for this problem and layout */
     bool noisy, throttled;
     char checked[200];             /* "ok", "skipped", or a sentence */
@@ -135,6 +139,12 @@ typedef struct bz_run_setting {
     double workspace; /* bytes that a variant may have besides its operands; 0: what the device has free */
 } bz_run_setting;
 
+/* What is known already and not to be measured again: a variant, or a whole family. */
+typedef struct bz_known {
+    const char *backend, *layout, *math;
+    const char *algorithm; /* NULL: all of the family */
+} bz_known;
+
 typedef struct bz_run_options {
     bz_run_setting setting;
     double sample_time;           /* seconds per sample; Google Benchmark finds the iterations for it. 0: 2 ms */
@@ -144,7 +154,9 @@ typedef struct bz_run_options {
     double memory_limit;          /* bytes that the child may have. 0: nine tenths of what is free */
     const struct bz_rate *launch; /* [n_launch]: what an empty call costs by backend, to be put into the records */
     int n_launch;
-    bool trace;                               /* besides, which kernels each variant runs */
+    bool trace;            /* besides, which kernels each variant runs */
+    const bz_known *known; /* [n_known] */
+    int n_known;
     bool wall;                                /* by the wall clock, whatever clock the backend has */
     bool check_only;                          /* run and check each variant once, measure nothing */
     const struct bz_backend *const *backends; /* ends with NULL; NULL: those built in */

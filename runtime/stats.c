@@ -60,3 +60,10 @@ double bz_stats_spread(const bz_stats *s)
 {
     return s->median > 0 ? (s->q75 - s->q25) / s->median : 0;
 }
+
+bool bz_stats_noisy(const bz_stats *s)
+{
+    bool few = isinf(s->low) || isinf(s->high);
+    double width = few ? s->max - s->min : s->high - s->low;
+    return bz_stats_spread(s) > BZ_NOISY_SPREAD || width > BZ_NOISY_SPREAD * s->median;
+}

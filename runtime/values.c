@@ -245,7 +245,7 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
 {
     if (bz_dtype_is_int(o->dtype))
         return (shape){20, 0, o->dtype == BZ_U8};
-    if (bz_dtype_is_int(p->dtype) && o->role == BZ_ROLE_BIAS)
+    if (bz_dtype_is_int(p->dtype) && o->role == BZ_ROLE_BIAS && p->kind < BZ_PROBLEM_LSTM)
         return (shape){100, 0, false};
     if (p->kind == BZ_PROBLEM_REORDER && bz_dtype_is_int(p->dtype_y))
         return (shape){20, 0, p->dtype_y == BZ_U8};
@@ -260,6 +260,9 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
     case BZ_ROLE_X:
         if (p->kind == BZ_PROBLEM_REDUCE && p->reduce.fn == BZ_FN_PROD)
             return (shape){0.01, 1, false};
+        for (int i = 0; p->post[i].fn; i++)
+            if (p->post[i].fn == BZ_FN_LOG)
+                return (shape){1, 0.25, true};
         if (p->kind == BZ_PROBLEM_ACTIVATION)
             return (shape){
                 1, 0, p->activation.fn == BZ_FN_LOG || p->activation.fn == BZ_FN_SQRT || p->activation.fn == BZ_FN_POW};

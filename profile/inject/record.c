@@ -19,16 +19,16 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { STRINGS = 1 << 16, FRAMES_MAX = 40, PYTHON_MAX = 24 };
+enum { STRINGS = 1 << 16, FRAMES_MAX = 40, PYTHON_MAX = 24, TEXT_MAX = 1 << 16 };
 
 static struct {
     char *map; /* NULL: not recording */
     bz_spool_header *header;
     size_t size;
-    _Atomic uint64_t used;
+    _Atomic uint64_t used, backed; /* claimed; and so much has blocks on the disk */
     bool backtrace, marks_only;
     int64_t limit;
-    char folder[256];
+    char folder[256], path[320];
 } spool;
 
 /* Strings by the hash of what they were made from: open addressing; a slot is written once, value last. */
@@ -37,7 +37,7 @@ static struct {
     _Atomic uint32_t id;
 } strings[STRINGS];
 static _Atomic uint32_t n_strings, n_stacks;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, growth = PTHREAD_MUTEX_INITIALIZER;
 static __thread uint32_t thread_id;
 static __thread bool inside; /* a back-trace may itself call what is intercepted */
 
@@ -53,7 +53,12 @@ bool bzi_recording(void)
     return spool.map && !spool.marks_only && !inside;
 }
 
-static uint32_t thread(void)
+bool bzi_marking(void)
+{
+    return spool.map && !inside;
+}
+
+uint32_t bzi_thread(void)
 {
     if (!thread_id)
         thread_id = (uint32_t)syscall(SYS_gettid);
@@ -66,12 +71,41 @@ uint64_t bzi_hash(uint64_t seed, const void *data, size_t n)
     return h ? h : 1;
 }
 
-/* Room for a record, or NULL where the file is full. */
-static void *claim(size_t size)
+/* Writing to a mapped file on a full disk is a SIGBUS, which would end the program: its blocks are asked for before.
+ * By name, because programs close descriptors that they don't know and the number may be another file's by now. */
+static bool back(uint64_t upto)
 {
+    enum { STEP = 1 << 20 };
+    pthread_mutex_lock(&growth);
+    uint64_t backed = atomic_load(&spool.backed);
+    int saved = errno; /* the program's */
+    while (backed < upto && !(spool.header && backed >= spool.header->capacity)) {
+        int fd = open(spool.path, O_RDWR | O_CLOEXEC);
+        int rc = fd < 0 ? -1 : fallocate(fd, 0, (off_t)backed, STEP);
+        bool full = rc && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG);
+        if (fd >= 0)
+            close(fd);
+        if (full) { /* a file system that knows no such request is taken at its word */
+            if (spool.header)
+                spool.header->capacity = backed;
+            break;
+        }
+        backed += STEP;
+        atomic_store(&spool.backed, backed);
+    }
+    errno = saved;
+    pthread_mutex_unlock(&growth);
+    return backed >= upto;
+}
+
+void *bzi_claim(size_t size)
+{
+    if (!spool.map)
+        return NULL;
     size = (size + 7) & ~(size_t)7;
     uint64_t at = atomic_fetch_add_explicit(&spool.used, size, memory_order_relaxed);
-    if (at + size > spool.header->capacity) {
+    if (at + size > spool.header->capacity ||
+        (at + size > atomic_load_explicit(&spool.backed, memory_order_relaxed) && !back(at + size))) {
         __atomic_add_fetch(&spool.header->dropped, 1, __ATOMIC_RELAXED);
         return NULL;
     }
@@ -80,10 +114,11 @@ static void *claim(size_t size)
     return r;
 }
 
-static void commit(bz_spool_record *r, uint16_t type, uint16_t flags, size_t size)
+void bzi_commit(void *record, bz_spool_type type, uint32_t flags, size_t size)
 {
-    r->type = type;
-    r->flags = flags;
+    bz_spool_record *r = record;
+    r->type = (uint16_t)type;
+    r->flags = (uint16_t)flags;
     __atomic_store_n(&r->size, (uint32_t)((size + 7) & ~(size_t)7), __ATOMIC_RELEASE);
 }
 
@@ -108,12 +143,14 @@ uint32_t bzi_string(uint64_t hash, const char *text, size_t n)
     pthread_mutex_lock(&lock);
     id = bzi_known(hash);
     bz_spool_string *r = NULL;
-    if (!id && atomic_load(&n_strings) < STRINGS / 2 && (r = claim(sizeof *r + n))) {
+    if (!id && atomic_load(&n_strings) + atomic_load(&n_stacks) >= STRINGS / 2)
+        spool.header->nameless++;
+    else if (!id && (r = bzi_claim(sizeof *r + n))) {
         id = atomic_fetch_add(&n_strings, 1) + 1;
         r->id = id;
         r->length = (uint32_t)n;
         memcpy(r + 1, text, n);
-        commit(&r->head, BZ_SPOOL_STRING, 0, sizeof *r + n);
+        bzi_commit(r, BZ_SPOOL_STRING, 0, sizeof *r + n);
         uint64_t i = hash;
         while (atomic_load(&strings[i % STRINGS].hash))
             i++;
@@ -124,22 +161,59 @@ uint32_t bzi_string(uint64_t hash, const char *text, size_t n)
     return id;
 }
 
+uint32_t bzi_text(const char *text)
+{
+    if (!text || !spool.map)
+        return 0;
+    size_t n = strnlen(text, TEXT_MAX);
+    return bzi_string(bzi_hash(10, text, n), text, n);
+}
+
+/* ---- what there is to say ---- */
+
+static void put_text(bz_spool_type type, uint32_t flags, const char *key, const char *text)
+{
+    uint32_t k = bzi_text(key), s = bzi_text(text);
+    bz_spool_text *r = bzi_claim(sizeof *r);
+    if (!r)
+        return;
+    r->key = k;
+    r->text = s;
+    bzi_commit(r, type, flags, sizeof *r);
+}
+
+void bzi_note(uint32_t level, const char *text)
+{
+    put_text(BZ_SPOOL_NOTE, level, NULL, text);
+}
+
+void bzi_fact(const char *key, const char *text)
+{
+    put_text(BZ_SPOOL_FACT, 0, key, text);
+}
+
+void bzi_device_dropped(uint64_t n)
+{
+    if (spool.header)
+        __atomic_add_fetch(&spool.header->device_dropped, n, __ATOMIC_RELAXED);
+}
+
 /* ---- calls and marks ---- */
 
 static void put_call(const bzi_call *call, int64_t end, uint32_t stack)
 {
-    bz_spool_call *r = claim(sizeof *r);
+    bz_spool_call *r = bzi_claim(sizeof *r);
     if (!r)
         return;
     r->start = call->start;
     r->end = end;
-    r->thread = thread();
+    r->thread = bzi_thread();
     r->library = call->library;
     r->name = call->name;
     r->detail = call->detail;
     r->variant = call->variant;
     r->stack = stack;
-    commit(&r->head, BZ_SPOOL_CALL, (uint16_t)call->flags, sizeof *r);
+    bzi_commit(r, BZ_SPOOL_CALL, call->flags, sizeof *r);
 }
 
 void bzi_call_end(const bzi_call *call)
@@ -152,13 +226,13 @@ void bzi_mark(bool end)
 {
     if (!spool.map)
         return;
-    bz_spool_mark *r = claim(sizeof *r);
+    bz_spool_mark *r = bzi_claim(sizeof *r);
     if (!r)
         return;
     r->at = bzi_now();
-    r->thread = thread();
+    r->thread = bzi_thread();
     r->end = end;
-    commit(&r->head, BZ_SPOOL_MARK, 0, sizeof *r);
+    bzi_commit(r, BZ_SPOOL_MARK, 0, sizeof *r);
 }
 
 void bzi_note_onednn(const char *version)
@@ -207,12 +281,14 @@ uint32_t bzi_stack(void)
     id = bzi_known(hash);
     size_t size = sizeof(bz_spool_stack) + (size_t)k * sizeof *frames;
     bz_spool_stack *r = NULL;
-    if (!id && atomic_load(&n_strings) + atomic_load(&n_stacks) < STRINGS / 2 && (r = claim(size))) {
+    if (!id && atomic_load(&n_strings) + atomic_load(&n_stacks) >= STRINGS / 2)
+        spool.header->nameless++;
+    else if (!id && (r = bzi_claim(size))) {
         id = atomic_fetch_add(&n_stacks, 1) + 1;
         r->id = id;
         r->n = (uint32_t)k;
         memcpy(r + 1, frames, (size_t)k * sizeof *frames);
-        commit(&r->head, BZ_SPOOL_STACK, 0, size);
+        bzi_commit(r, BZ_SPOOL_STACK, 0, size);
         uint64_t i = hash;
         while (atomic_load(&strings[i % STRINGS].hash))
             i++;
@@ -305,17 +381,20 @@ static int64_t measure_overhead(void)
 
 static void open_spool(void)
 {
-    char path[320];
     int fd = -1;
+    spool.header = NULL;
+    atomic_store(&spool.backed, 0);
     for (int i = 0; i < 1000 && fd < 0; i++) { /* a process may exec: it comes here again with the same number */
-        snprintf(path, sizeof path, "%s/%ld.%d.spool", spool.folder, (long)getpid(), i);
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        snprintf(spool.path, sizeof spool.path, "%s/%ld.%d.spool", spool.folder, (long)getpid(), i);
+        fd = open(spool.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd < 0 && errno != EEXIST)
             return;
     }
-    if (fd < 0 || ftruncate(fd, spool.limit)) {
-        if (fd >= 0)
-            close(fd);
+    if (fd < 0)
+        return;
+    if (ftruncate(fd, spool.limit) || !back(sizeof(bz_spool_header))) {
+        unlink(spool.path);
+        close(fd);
         return;
     }
     char *map = mmap(NULL, (size_t)spool.limit, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -347,6 +426,7 @@ static void after_fork(void)
     spool.map = NULL;
     thread_id = 0;
     pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&growth, NULL);
     memset(strings, 0, sizeof strings);
     atomic_store(&n_strings, 0);
     atomic_store(&n_stacks, 0);
@@ -368,12 +448,31 @@ __attribute__((constructor)) static void begin(void)
     pthread_atfork(NULL, NULL, after_fork);
 }
 
-__attribute__((destructor)) static void finish(void)
+/* A child of vfork has our memory, but is not us. */
+static void finish_at(int64_t when)
 {
-    if (!spool.map)
+    if (!spool.map || spool.header->process != getpid())
         return;
     spool.header->used = atomic_load(&spool.used);
-    spool.header->finished = bzi_now();
+    spool.header->finished = when;
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+    finish_at(bzi_now());
+}
+
+/* Shells, and the workers that Python forks, leave this way, past all destructors. */
+BZI_SHARED void _exit(int status)
+{
+    finish_at(BZ_SPOOL_LEFT);
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+BZI_SHARED void _Exit(int status)
+{
+    _exit(status);
 }
 
 __attribute__((visibility("default"))) void benanza_iteration_begin(void);

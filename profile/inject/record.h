@@ -1,4 +1,5 @@
-/* Inside of the captured program: where records go. All functions may be called by any thread. */
+/* Inside of the captured program: where records go. All functions may be called by any thread. Those that are
+ * BZI_SHARED also serve the libraries that CUDA loads, so that a process has one file and one clock. */
 #ifndef BZ_INJECT_RECORD_H
 #define BZ_INJECT_RECORD_H
 
@@ -8,14 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int64_t bzi_now(void);
-bool bzi_recording(void); /* false: call straight through */
+#define BZI_SHARED __attribute__((visibility("default")))
+
+BZI_SHARED int64_t bzi_now(void);    /* CLOCK_MONOTONIC, ns: the clock of all records */
+BZI_SHARED bool bzi_recording(void); /* false: call straight through */
+BZI_SHARED bool bzi_marking(void);   /* the program's own marks are wanted */
+BZI_SHARED uint32_t bzi_thread(void);
+
+/* A record: room for it, NULL where the file is full; filled in by the caller; then it counts. */
+BZI_SHARED void *bzi_claim(size_t size);
+BZI_SHARED void bzi_commit(void *record, bz_spool_type type, uint32_t flags, size_t size);
 
 /* Number of a string that is known by the hash of what it was made from, 0 where it is new. Making texts
  * costs more than recording a call, so each is made once. */
 uint32_t bzi_known(uint64_t hash);
 uint32_t bzi_string(uint64_t hash, const char *text, size_t n);
-uint64_t bzi_hash(uint64_t seed, const void *data, size_t n);
+BZI_SHARED uint64_t bzi_hash(uint64_t seed, const void *data, size_t n);
+BZI_SHARED uint32_t bzi_text(const char *text); /* the string's number by its text; NULL is 0 */
 
 typedef struct bzi_call {
     int64_t start;
@@ -34,5 +44,10 @@ uint32_t bzi_stack(void);
 int bzi_python_frames(char text[][160], int max);
 
 void bzi_note_onednn(const char *version);
+/* A sentence for the coverage. The levels are bz_coverage_level of profile.h, which is not for the captured process. */
+enum { BZI_NOTE, BZI_MISSING, BZI_BROKEN };
+BZI_SHARED void bzi_note(uint32_t level, const char *text);
+BZI_SHARED void bzi_fact(const char *key, const char *text);
+BZI_SHARED void bzi_device_dropped(uint64_t n);
 
 #endif

@@ -14,7 +14,6 @@ typedef struct session {
     int64_t m, n, k, batch;
     bool transa, transb;
     int64_t *a_at, *b_at; /* [batch]: which matrix of the operand it is */
-    bool made;
 } session;
 
 /* OpenBLAS says "OpenBLAS 0.3.21 …"; other implementations have no way to ask. */
@@ -132,16 +131,6 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
     return 0;
 }
 
-static int prepare(bz_variant *v, bz_error *err)
-{
-    session *s = v->session;
-    if (!s->made && bz_plain_make(&s->plain, s->plain.job, err))
-        return -1;
-    s->made = true;
-    v->state = s;
-    return 0;
-}
-
 static void gemv(const session *s, int copy)
 {
     const bz_plain *p = &s->plain;
@@ -182,26 +171,6 @@ static int execute(bz_variant *v, int copy)
     return 0;
 }
 
-static int poison(bz_variant *v)
-{
-    const session *s = v->session;
-    bz_plain_poison(&s->plain);
-    return 0;
-}
-
-static int read_result(bz_variant *v, float *values, bz_error *err)
-{
-    const session *s = v->session;
-    (void)err;
-    bz_plain_read(&s->plain, values);
-    return 0;
-}
-
-static void release(bz_variant *v)
-{
-    v->state = NULL; /* operands are the session's */
-}
-
 const bz_backend bz_backend_cblas = {
     .name = "cblas",
     .timing = "wall",
@@ -209,10 +178,10 @@ const bz_backend bz_backend_cblas = {
     .version = version,
     .open = open_session,
     .enumerate = enumerate,
-    .prepare = prepare,
+    .prepare = bz_plain_prepare,
     .execute = execute,
-    .poison = poison,
-    .read = read_result,
-    .release = release,
+    .poison = bz_plain_poison,
+    .read = bz_plain_read,
+    .release = bz_plain_release,
     .close = close_session,
 };

@@ -12,7 +12,6 @@
 
 typedef struct session {
     bz_plain plain;
-    bool made;
 } session;
 
 typedef void copy_function(char *to, const char *from, size_t n);
@@ -22,11 +21,14 @@ static void copy_cached(char *to, const char *from, size_t n)
     memcpy(to, from, n);
 }
 
-/* The result does not push anything out of the caches, and its lines are not read first. */
+/* The result does not push anything out of the caches, and its lines are not read first. Such stores want
+ * aligned places; where parts of a result lie is up to the problem. */
 static void copy_streaming(char *to, const char *from, size_t n)
 {
 #ifdef __SSE2__
-    size_t i = 0;
+    size_t i = (16 - (uintptr_t)to % 16) % 16;
+    i = i < n ? i : n;
+    memcpy(to, from, i);
     for (; i + 64 <= n; i += 64) {
         const __m128i *in = (const __m128i *)(const void *)(from + i);
         __m128i *out = (__m128i *)(void *)(to + i);
@@ -127,16 +129,6 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
     return 0;
 }
 
-static int prepare(bz_variant *v, bz_error *err)
-{
-    session *s = v->session;
-    if (!s->made && bz_plain_make(&s->plain, s->plain.job, err))
-        return -1;
-    s->made = true;
-    v->state = s;
-    return 0;
-}
-
 /* The part of n bytes that thread i of `threads` copies, in whole cache lines. */
 static void share(size_t n, int i, int threads, size_t *from, size_t *to)
 {
@@ -199,26 +191,6 @@ static int execute(bz_variant *v, int copy)
     return 0;
 }
 
-static int poison(bz_variant *v)
-{
-    const session *s = v->session;
-    bz_plain_poison(&s->plain);
-    return 0;
-}
-
-static int read_result(bz_variant *v, float *values, bz_error *err)
-{
-    const session *s = v->session;
-    (void)err;
-    bz_plain_read(&s->plain, values);
-    return 0;
-}
-
-static void release(bz_variant *v)
-{
-    v->state = NULL;
-}
-
 const bz_backend bz_backend_memory = {
     .name = "memory",
     .timing = "wall",
@@ -226,10 +198,10 @@ const bz_backend bz_backend_memory = {
     .version = version,
     .open = open_session,
     .enumerate = enumerate,
-    .prepare = prepare,
+    .prepare = bz_plain_prepare,
     .execute = execute,
-    .poison = poison,
-    .read = read_result,
-    .release = release,
+    .poison = bz_plain_poison,
+    .read = bz_plain_read,
+    .release = bz_plain_release,
     .close = close_session,
 };

@@ -98,8 +98,8 @@ dnnl_status_t dnn_reorder(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md y, d
 
 typedef enum { DNN_LSTM, DNN_GRU, DNN_LBR_GRU, DNN_RNN } dnn_cell;
 dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_kind_t activation,
-                      dnnl_rnn_direction_t direction, dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md bias,
-                      dnn_md y, dnnl_primitive_attr_t attr);
+                      dnnl_rnn_direction_t direction, dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md peephole,
+                      dnn_md bias, dnn_md y, dnnl_primitive_attr_t attr);
 
 void dnn_impls_free(dnn_impls *impls);
 

@@ -158,13 +158,13 @@ dnnl_status_t dnn_reorder(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md y, d
 }
 
 dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_kind_t activation,
-                      dnnl_rnn_direction_t direction, dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md bias,
-                      dnn_md y, dnnl_primitive_attr_t attr)
+                      dnnl_rnn_direction_t direction, dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md peephole,
+                      dnn_md bias, dnn_md y, dnnl_primitive_attr_t attr)
 {
     dnnl_rnn_desc_t d;
     const dnnl_prop_kind_t prop = dnnl_forward_inference;
     if (cell == DNN_LSTM) {
-        COLLECT(dnnl_lstm_forward_desc_init(&d, prop, direction, x, h, c, w, r, bias, y, NULL, NULL, 0));
+        COLLECT(dnnl_lstm_forward_desc_init_v2(&d, prop, direction, x, h, c, w, r, peephole, bias, y, NULL, NULL, 0));
     }
     if (cell == DNN_GRU) {
         COLLECT(dnnl_gru_forward_desc_init(&d, prop, direction, x, h, w, r, bias, y, NULL, 0));

@@ -146,11 +146,11 @@ dnnl_status_t dnn_reorder(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md y, d
 }
 
 dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_kind_t activation,
-                      dnnl_rnn_direction_t direction, dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md bias,
-                      dnn_md y, dnnl_primitive_attr_t attr)
+                      dnnl_rnn_direction_t direction, dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md peephole,
+                      dnn_md bias, dnn_md y, dnnl_primitive_attr_t attr)
 {
     if (cell == DNN_LSTM) {
-        COLLECT(dnnl_lstm_forward_primitive_desc_create(&pd, e, PROP, direction, x, h, c, w, r, NULL, NULL, bias, y,
+        COLLECT(dnnl_lstm_forward_primitive_desc_create(&pd, e, PROP, direction, x, h, c, w, r, peephole, NULL, bias, y,
                                                         NULL, NULL, 0, attr));
     }
     if (cell == DNN_GRU) {

@@ -202,6 +202,18 @@ dnnl_alg_kind_t dnn_binary_of(bz_fn fn)
         return dnnl_binary_max;
     case BZ_FN_MIN:
         return dnnl_binary_min;
+    case BZ_FN_EQ:
+        return dnnl_binary_eq;
+    case BZ_FN_NE:
+        return dnnl_binary_ne;
+    case BZ_FN_GT:
+        return dnnl_binary_gt;
+    case BZ_FN_GE:
+        return dnnl_binary_ge;
+    case BZ_FN_LT:
+        return dnnl_binary_lt;
+    case BZ_FN_LE:
+        return dnnl_binary_le;
     default:
         return dnnl_alg_kind_undef;
     }

@@ -55,16 +55,12 @@ dnnl_status_t dnn_lower_rnn(lowering *l)
     } ARGS[] = {{BZ_ROLE_X, DNNL_ARG_SRC_LAYER, false},   {BZ_ROLE_H, DNNL_ARG_SRC_ITER, true},
                 {BZ_ROLE_C, DNNL_ARG_SRC_ITER_C, true},   {BZ_ROLE_W, DNNL_ARG_WEIGHTS_LAYER, true},
                 {BZ_ROLE_R, DNNL_ARG_WEIGHTS_ITER, true}, {BZ_ROLE_BIAS, DNNL_ARG_BIAS, true},
-                {BZ_ROLE_Y, DNNL_ARG_DST_LAYER, false}};
+                {BZ_ROLE_Y, DNNL_ARG_DST_LAYER, false},   {BZ_ROLE_PEEPHOLE, DNNL_ARG_WEIGHTS_PEEPHOLE, true}};
     enum { N = sizeof ARGS / sizeof *ARGS };
     const bz_problem *p = l->p;
     dnn_md md[N] = {NULL};
     dnnl_primitive_attr_t attr;
     stage *st = &dnn_add_alternative(l, "", "", 1)->stages[0];
-    if (bz_dtype_is_int(p->dtype)) {
-        l->why = "recurrent networks in integers are not lowered";
-        return dnnl_unimplemented;
-    }
     for (int i = 0; i < N; i++) {
         int operand = dnn_find(l, ARGS[i].role), add = ARGS[i].layer;
         if (operand < 0)
@@ -83,10 +79,18 @@ dnnl_status_t dnn_lower_rnn(lowering *l)
                     : p->kind == BZ_PROBLEM_RNN ? DNN_RNN
                     : p->rnn.lbr                ? DNN_LBR_GRU
                                                 : DNN_GRU;
-    dnnl_alg_kind_t activation = p->rnn.fn == BZ_FN_RELU ? dnnl_eltwise_relu : dnnl_eltwise_tanh;
+    dnnl_alg_kind_t activation = p->rnn.fn == BZ_FN_RELU      ? dnnl_eltwise_relu
+                                 : p->rnn.fn == BZ_FN_SIGMOID ? dnnl_eltwise_logistic
+                                                              : dnnl_eltwise_tanh;
     TRY(dnn_attributes(l, st, false, 0, NULL, 1, &attr));
+    if (bz_dtype_is_int(p->dtype)) {
+        bz_rnn_scale s = bz_problem_rnn_scale(p);
+        const float weights = (float)s.weights;
+        TRY(dnnl_primitive_attr_set_rnn_data_qparams(attr, (float)s.data, (float)s.shift));
+        TRY(dnnl_primitive_attr_set_rnn_weights_qparams(attr, 1, 0, &weights));
+    }
     dnnl_status_t status = dnn_rnn(&st->impls, l->s->engine, cell, activation, DIRECTIONS[p->rnn.dir], md[0], md[1],
-                                   md[2], md[3], md[4], md[5], md[6], attr);
+                                   md[2], md[3], md[4], md[7], md[5], md[6], attr);
     dnnl_primitive_attr_destroy(attr);
     return status;
 }

@@ -82,6 +82,9 @@ static int open_session(const bz_job *job, void **of, bz_error *err)
     session *s = bz_alloc(1, sizeof *s);
     *s = (session){.job = job};
     set_threads(job->setting->threads);
+    /* Where dimensions are 1, the library's cache takes a channels-last tensor for a plain one and hands out
+     * the other's primitive: wrong results, with versions up to 2.6 at least. */
+    dnnl_set_primitive_cache_capacity(0);
     dnnl_status_t status = dnnl_engine_create(&s->engine, dnnl_cpu, 0);
     if (status == dnnl_success)
         status = dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags);
@@ -99,7 +102,7 @@ static void free_buffer(buffer *b)
         if (b->memory[i])
             dnnl_memory_destroy(b->memory[i]);
     free(b->memory);
-    free(b->data);
+    bz_unplace(b->data);
 }
 
 static void close_session(void *of)
@@ -249,7 +252,7 @@ static dnnl_status_t make_buffer(session *s, const argument *a, dnn_md md, buffe
     *b = (buffer){.seen = *a, .md = md, .size = size, .step = (size + 127) / 64 * 64};
     b->memory = bz_alloc((size_t)copies, sizeof(dnnl_memory_t));
     memset(b->memory, 0, (size_t)copies * sizeof(dnnl_memory_t));
-    b->data = aligned_alloc(4096, (b->step * (size_t)copies + 4095) / 4096 * 4096);
+    b->data = bz_place(b->step * (size_t)copies, s->n_buffers);
     if (!b->data)
         return dnnl_out_of_memory;
     /* every page is touched now, and not while somebody measures */

@@ -2,7 +2,6 @@
  * Prints one JSON line a model: the median in milliseconds, nodes, bytes of memory that it took. */
 #include "modelproc/modelproc.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,10 +35,7 @@ int main(int argc, char **argv)
     int runs = argc > 2 ? atoi(argv[1]) : 0, n = argc - 2;
     if (runs < 1)
         return 2;
-    /* Freed memory stays with the process, as it does in the peer's, whose heap is large anyway: this
-     * measures our work, not the kernel's page faults. Whole processes pay for them: bench_process. */
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    bz_keep_memory(); /* as the program does; whole processes pay for page faults: bench_process */
     double *seconds = calloc((size_t)runs * (size_t)n, sizeof *seconds);
     int *nodes = calloc((size_t)n, sizeof *nodes);
     size_t *bytes = calloc((size_t)n, sizeof *bytes);

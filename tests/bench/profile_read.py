@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
-"""How fast profiles are read: profile_read.py BENANZA [MILLION_KERNELS]
+"""How fast profiles are read: profile_read.py BENANZA [MILLION_KERNELS [RUNS]]
 
 Makes synthetic recordings (an Nsight Systems export with as many launches as kernels, a cuDNN log, a Chrome trace), reads
-each with `benanza profile show --json`, and prints events or bytes per second and the resident memory. The same summary of the
-export (time and count by kernel, per-iteration device-busy time) is then made by Python's sqlite3 and pandas, where pandas is
-installed."""
+each with `benanza profile show --json`, and prints events or bytes per second and the resident memory.
+
+A summary of the export (count and time by kernel, time of kernels by iteration) is then made in Python, by sqlite3 with pandas
+and by sqlite3 with plain Python, in turns with benanza; the file is in the page cache for all. benanza's time is that of the
+whole process, which also finds the iterations instead of being told what separates them, ties kernels to launches, and lists
+gaps; Python's is without its start and without importing pandas. The median of RUNS counts, of wall time and of processor time
+(which other programs on the machine disturb less)."""
 
 import json
 import os
+import resource
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -83,6 +89,7 @@ def make_chrome(path, megabytes):
 
 
 def read(benanza, path):
+    """What it printed, wall time, processor time, resident GB."""
     begin = time.monotonic()
     child = subprocess.Popen([benanza, "profile", "show", "--json", path], stdout=subprocess.PIPE)
     out = child.stdout.read()
@@ -90,27 +97,32 @@ def read(benanza, path):
     took = time.monotonic() - begin
     if status:
         sys.exit("%s failed on %s" % (benanza, path))
-    return json.loads(out), took, usage.ru_maxrss / 1e6
+    return json.loads(out), took, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e6
+
+
+def timed(summary, path):
+    usage, begin = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
+    result = summary(path)
+    took, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_SELF)
+    return result, took, after.ru_utime + after.ru_stime - usage.ru_utime - usage.ru_stime
 
 
 def by_pandas(path):
+    """Count and time of kernels by name, and the kernel time of each iteration."""
     import pandas
-    begin = time.monotonic()
     db = sqlite3.connect(path)
     kernels = pandas.read_sql("SELECT k.start, k.end, s.value AS name, r.start AS launched FROM CUPTI_ACTIVITY_KIND_KERNEL k "
                               "JOIN StringIds s ON s.id = k.shortName JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId)", db)
     kernels["time"] = kernels.end - kernels.start
-    kernels.groupby("name").time.agg(["count", "sum"]).sort_values("sum", ascending=False)
+    top = kernels.groupby("name").time.agg(["count", "sum"]).sort_values("sum", ascending=False)
     kernels = kernels.sort_values("launched")
     kernels["iteration"] = (kernels.launched.diff() > 50000).cumsum()
-    kernels.groupby("iteration").time.sum().describe()
-    return time.monotonic() - begin
+    return {n: tuple(r) for n, r in zip(top.index, top.values.tolist())}, kernels.groupby("iteration").time.sum().tolist()
 
 
 def by_python(path):
-    begin = time.monotonic()
     db = sqlite3.connect(path)
-    top, busy, last, iteration = {}, [0], None, 0
+    top, busy, last = {}, [0], None
     for start, end, name, launched in db.execute("SELECT k.start, k.end, s.value, r.start FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s "
                                                  "ON s.id = k.shortName JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId) ORDER BY r.start"):
         count, total = top.get(name, (0, 0))
@@ -119,30 +131,57 @@ def by_python(path):
             busy.append(0)
         busy[-1] += end - start
         last = launched
-    sorted(top.items(), key=lambda t: -t[1][1])
-    return time.monotonic() - begin
+    return top, busy
+
+
+def compare(benanza, path, runs):
+    """All in turns; the summaries must be the same."""
+    peers = {"sqlite3 and pandas": by_pandas, "sqlite3 and plain Python": by_python}
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        del peers["sqlite3 and pandas"]
+        print("  pandas is not installed: that peer is missing")
+    times = {name: [] for name in peers}
+    ours = []
+    for _ in range(runs):
+        result, wall, cpu, _ = read(benanza, path)
+        ours.append((wall, cpu))
+        for name, summary in peers.items():
+            (top, busy), wall, cpu = timed(summary, path)
+            times[name].append((wall, cpu))
+            if [i["kernel_time_ns"] for i in result["iterations"]["each"]] != busy:
+                sys.exit("%s finds other iterations" % name)
+            steady = {k["name"]: k["count"] for k in result["kernels"]}
+            warm = result["iterations"]["warm_up"]
+            if any(top[k][0] != n + warm * (top[k][0] // len(busy)) for k, n in steady.items()):
+                sys.exit("%s counts other kernels" % name)
+    wall, cpu = (statistics.median(t[i] for t in ours) for i in (0, 1))
+    print("  benanza: %.3f s, processor %.3f s" % (wall, cpu))
+    for name, t in times.items():
+        w, c = (statistics.median(x[i] for x in t) for i in (0, 1))
+        print("  %s: %.2f s, %.1f times as long; processor %.2f s, %.1f times" % (name, w, w / wall, c, c / cpu))
 
 
 def main():
     benanza, millions = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 1
+    runs = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "export.sqlite")
         events = make_export(path, int(millions * 1e6))
-        result, took, memory = read(benanza, path)
-        print("nsys export: %.1f M events in %.2f s: %.2f M events/s, %.2f GB resident, %d iterations"
-              % (events / 1e6, took, events / took / 1e6, memory, result["iterations"]["count"]))
-        try:
-            other = by_pandas(path)
-            print("  sqlite3 and pandas: %.2f s, %.1f times as long" % (other, other / took))
-        except ImportError:
-            other = by_python(path)
-            print("  sqlite3 and plain Python (pandas is not installed): %.2f s, %.1f times as long" % (other, other / took))
+        read(benanza, path)
+        result, took, cpu, memory = read(benanza, path)
+        print("nsys export: %.1f M events in %.2f s (processor %.2f s): %.2f M events/s, %.2f GB resident, %d iterations"
+              % (events / 1e6, took, cpu, events / took / 1e6, memory, result["iterations"]["count"]))
+        if runs:
+            compare(benanza, path, runs)
         os.unlink(path)
         for name, make in (("cuDNN log", make_log), ("Chrome trace", make_chrome)):
             path = os.path.join(folder, "file")
             size = make(path, 200)
-            result, took, memory = read(benanza, path)
-            print("%s: %.0f MB in %.2f s: %.0f MB/s, %.2f GB resident" % (name, size / 1e6, took, size / took / 1e6, memory))
+            result, took, cpu, memory = read(benanza, path)
+            print("%s: %.0f MB in %.2f s (processor %.2f s): %.0f MB/s, %.2f GB resident"
+                  % (name, size / 1e6, took, cpu, size / took / 1e6, memory))
 
 
 main()

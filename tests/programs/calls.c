@@ -1,5 +1,5 @@
 /* calls PLUGIN N MODE: loads the plugin in a local scope, runs N iterations, then ends as MODE says: "ok", "fork" (a child
- * runs N more), "threads" (four at a time), "crash". */
+ * runs N more), "threads" (four at a time), "crash", "segv". */
 #include "profile/marker/benanza.h"
 
 #include <dlfcn.h>
@@ -53,6 +53,9 @@ int main(int argc, char **argv)
         waitpid(child, NULL, 0);
     } else if (!strcmp(argv[3], "crash")) {
         kill(getpid(), SIGKILL);
+    } else if (!strcmp(argv[3], "segv")) {
+        volatile int *volatile nowhere = NULL;
+        *nowhere = 0;
     }
     return 0;
 }

@@ -1,6 +1,7 @@
-"""Three networks in plain PyTorch, run N times: networks.py resnet50|mobilenet|bert|tiny N [marks]
+"""Three networks in plain PyTorch, run N times: networks.py resnet50|mobilenet|bert|tiny N [marks|log]
 
-Prints the latency of every iteration in milliseconds, one a line, on stderr."""
+Prints the latency of every iteration in milliseconds, one a line, on stderr. marks: marks the iterations. log: every other
+iteration, from the second on, switches oneDNN's own log on."""
 
 import os
 import sys
@@ -111,8 +112,11 @@ def main():
         import benanza
 
         begin, end = benanza.iteration_begin, benanza.iteration_end
+    log = len(sys.argv) > 3 and sys.argv[3] == "log"
     with torch.no_grad():
-        for _ in range(int(sys.argv[2])):
+        for i in range(int(sys.argv[2])):
+            if log:
+                torch._C._verbose.mkldnn_set_verbose(i % 2)
             begin()
             t = time.perf_counter()
             model(x)

@@ -109,6 +109,122 @@ static void test_products(void **state)
     expect(&l, BZ_UNDEFINED, 0, 0, "matmul a=12x128x64 b=12x64x128 constant=0 dtype=f32");
 }
 
+/* What a layer takes along is part of the call: functions, sums, layouts, turned operands. */
+static void test_fused_products(void **state)
+{
+    (void)state;
+    const bz_type in[] = {TENSOR(4, 1, 8, 9, 9), TENSOR(4, 16, 8, 1, 1), TENSOR(1, 16), TENSOR(4, 1, 16, 9, 9)},
+                  out[] = {TENSOR(4, 1, 16, 9, 9)}, last[] = {TENSOR(4, 1, 9, 9, 8), TENSOR(4, 16, 1, 1, 8)},
+                  last_out[] = {TENSOR(4, 1, 9, 9, 16)};
+    const bz_param params[] = {NUMBERS("stride", 1, 1),
+                               NUMBERS("pad", 0, 0, 0, 0),
+                               NUMBERS("dilation", 1, 1),
+                               NUMBERS("group", 1),
+                               {.name = "activation", .text = "Tanh"},
+                               {.name = "layout", .text = "nhwc"}};
+    bz_layer l = a_layer("conv", in, 4, out, params, 5);
+    expect(&l, BZ_UNDEFINED, 0, 0,
+           "conv x=1x8x9x9 w=16x8x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 post=bias,add,tanh dtype=f32");
+    l = a_layer("conv", last, 2, last_out, params, 6);
+    expect(&l, BZ_UNDEFINED, 0, 0,
+           "conv x=1x8x9x9 w=16x8x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 post=tanh dtype=f32");
+    const bz_type ab[] = {TENSOR(2, 64, 4), TENSOR(2, 10, 64)}, y[] = {TENSOR(2, 4, 10)};
+    const bz_param trans[] = {NUMBERS("trans", 1, 1), {.name = "activation", .text = "Relu"}};
+    l = a_layer("matmul", ab, 2, y, trans, 2);
+    expect(&l, BZ_UNDEFINED, 0, 0, "gemm m=4 n=10 k=64 batch=1 transa=1 transb=1 post=relu dtype=f32");
+    const bz_type small[] = {TENSOR(4, 1, 1, 3, 3), TENSOR(4, 1, 2, 3, 3)}, made[] = {TENSOR(4, 1, 2, 10, 8)};
+    const bz_param wide[] = {NUMBERS("stride", 3, 2), NUMBERS("pad", 0, 0, 0, 0), NUMBERS("dilation", 1, 1),
+                             NUMBERS("group", 1), NUMBERS("extra", 0, 0)};
+    l = a_layer("deconv", small, 2, made, wide, 5);
+    expect(&l, BZ_UNDEFINED, 0, 0,
+           "deconv x=1x1x3x3 w=1x2x3x3 stride=3x2 pad=0x0x0x0 dilation=1x1 outpad=1x1 group=1 dtype=f32");
+}
+
+static void test_attention(void **state)
+{
+    (void)state;
+    const bz_type in[] = {TENSOR(3, 2, 8, 32), TENSOR(2, 32, 96), TENSOR(1, 96)}, out[] = {TENSOR(3, 2, 8, 32)};
+    const bz_param params[] = {NUMBERS("heads", 4), NUMBERS("kv", 12), NUMBERS("qk", 32), NUMBERS("v", 32)};
+    bz_layer l = a_layer("attention", in, 3, out, params, 4);
+    l.macs = 2 * 8 * 32 * 96 + 2 * 8 * 12 * 64;
+    expect(&l, BZ_UNDEFINED, 0, 0, "gemm m=16 n=96 k=32 batch=1 transa=0 transb=0 post=bias dtype=f32");
+    expect(&l, BZ_UNDEFINED, 0, 1, "matmul a=8x8x8 b=8x8x12 constant=0 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 0, 2, "softmax x=8x8x12 axis=2 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 0, 3, "matmul a=8x8x12 b=8x12x8 constant=0 dtype=f32");
+    /* heads that share keys and values are rows of one product */
+    const bz_type q[] = {TENSOR(4, 2, 8, 5, 16), TENSOR(4, 2, 2, 7, 16), TENSOR(4, 2, 2, 7, 16)},
+                  y[] = {TENSOR(4, 2, 8, 5, 16)};
+    l = a_layer("attention", q, 3, y, NULL, 0);
+    l.macs = 2 * 8 * 5 * 7 * 32;
+    expect(&l, BZ_UNDEFINED, 0, 0, "matmul a=4x20x16 b=4x16x7 constant=0 dtype=f32");
+    l.macs++; /* something else than the products that it names */
+    bz_arena arena = {0};
+    bz_lowering low;
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_int_equal(low.n, 0);
+    assert_non_null(low.why);
+    bz_arena_free(&arena);
+}
+
+static void expect_equation(const char *equation, const bz_type *in, int n_in, const bz_type *out, const char *text)
+{
+    const bz_param params[] = {{.name = "equation", .text = equation}};
+    static const bool NONE[2] = {false, false};
+    bz_layer l = a_layer("einsum", in, n_in, out, params, 1);
+    l.in_constant = NONE;
+    l.macs = 1;
+    if (text) {
+        expect(&l, BZ_UNDEFINED, 0, 0, text);
+        return;
+    }
+    bz_arena arena = {0};
+    bz_lowering low;
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_int_equal(low.n, 0);
+    bz_arena_free(&arena);
+}
+
+static void test_equations(void **state)
+{
+    (void)state;
+    const bz_type heads[] = {TENSOR(4, 2, 3, 4, 5), TENSOR(4, 2, 3, 6, 5)}, scores[] = {TENSOR(4, 2, 3, 4, 6)};
+    const bz_type ab[] = {TENSOR(2, 4, 5), TENSOR(2, 5, 6)}, y[] = {TENSOR(2, 4, 6)}, swapped[] = {TENSOR(2, 5, 4)},
+                  row[] = {TENSOR(1, 4)}, square[] = {TENSOR(2, 4, 4)};
+    expect_equation("bhqd,bhkd->bhqk", heads, 2, scores, "matmul a=6x4x5 b=6x5x6 constant=0 dtype=f32");
+    expect_equation("...qd, ...kd -> ...qk", heads, 2, scores, "matmul a=6x4x5 b=6x5x6 constant=0 dtype=f32");
+    expect_equation("ij,jk->ik", ab, 2, y, "matmul a=4x5 b=5x6 constant=0 dtype=f32");
+    expect_equation("ij->ji", ab, 1, swapped, "transpose x=4x5 perm=1x0 dtype=f32");
+    expect_equation("ij->i", ab, 1, row, "reduce fn=sum x=4x5 y=4x1 dtype=f32");
+    expect_equation("ii->i", square, 1, row, NULL);
+    expect_equation("ij,ij", ab, 2, y, NULL);
+    expect_equation("i.j.k.l.m.n.o,->", ab, 2, y, NULL);
+    expect_equation("...->...", ab, 1, y, "transpose x=4x5 perm=0x1 dtype=f32");
+}
+
+static void test_functions(void **state)
+{
+    (void)state;
+    const bz_type ab[] = {TENSOR(2, 1, 4), TENSOR(2, 3, 4)}, y[] = {TENSOR(2, 3, 4)};
+    const bz_param square[] = {{.name = "exponent", .text = "2"}}, cube[] = {{.name = "exponent", .text = "3"}},
+                   high[] = {{.name = "max", .text = "1"}}, low[] = {{.name = "min", .text = "0"}},
+                   alpha[] = {{.name = "alpha", .text = "2"}};
+    bz_layer l = a_layer("greater", ab, 2, y, NULL, 0); /* the smaller one is broadcast, and so comes second */
+    expect(&l, BZ_UNDEFINED, 0, 0, "binary fn=lt a=3x4 b=1x4 dtype=f32:f32:u8");
+    l = a_layer("pow", y, 1, y, square, 1);
+    expect(&l, BZ_UNDEFINED, 0, 0, "activation fn=square x=3x4 dtype=f32");
+    l = a_layer("pow", y, 1, y, cube, 1);
+    expect(&l, BZ_UNDEFINED, 0, 0, "activation fn=pow x=3x4 alpha=1 beta=3 dtype=f32");
+    l = a_layer("clip", y, 1, y, high, 1);
+    expect(&l, BZ_UNDEFINED, 0, 0, "activation fn=clip x=3x4 alpha=-3.4028235e+38 beta=1 dtype=f32");
+    l = a_layer("clip", y, 1, y, low, 1);
+    expect(&l, BZ_UNDEFINED, 0, 0, "activation fn=relu x=3x4 dtype=f32");
+    l = a_layer("celu", y, 1, y, alpha, 1);
+    expect(&l, BZ_UNDEFINED, 0, 0, "binary fn=div a=3x4 b=1x1 post=elu:1,linear:2:0 dtype=f32");
+    l = a_layer("lstm", (const bz_type[]){TENSOR(3, 5, 2, 8)}, 1, (const bz_type[]){TENSOR(4, 5, 1, 2, 16)},
+                (const bz_param[]){NUMBERS("hidden", 16), {.name = "activations", .text = "sigmoid,tanh,tanh"}}, 2);
+    expect(&l, BZ_I8, 0, 0, "lstm seq=5 batch=2 input=8 hidden=16 dir=forward dtype=u8:i8:u8");
+}
+
 static void test_never_zero(void **state)
 {
     (void)state;
@@ -119,6 +235,11 @@ static void test_never_zero(void **state)
     bz_lower(&l, BZ_UNDEFINED, &arena, &low);
     assert_int_equal(low.n, 1);
     assert_true(low.alternative[0].modelled);
+    /* of a layer's bytes only floating-point ones change with the type that the user wants */
+    const bz_type choice[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_BOOL, .rank = 2, .dims = DIMS(2, 3)}, x[0], x[0]};
+    l = a_layer("where", choice, 3, x, NULL, 0);
+    expect(&l, BZ_UNDEFINED, 0, 0, "copy read=976 write=24 dtype=u8");
+    expect(&l, BZ_BF16, 0, 0, "copy read=488 write=12 dtype=u8");
     l = a_layer("einsum", x, 1, x, NULL, 0); /* arithmetic that nothing stands in for */
     l.macs = 100;
     bz_lower(&l, BZ_UNDEFINED, &arena, &low);
@@ -164,8 +285,11 @@ static void test_hostile_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),       cmocka_unit_test(test_softmax_of_old), cmocka_unit_test(test_products),
-        cmocka_unit_test(test_never_zero), cmocka_unit_test(test_hostile_source),
+        cmocka_unit_test(test_conv),           cmocka_unit_test(test_softmax_of_old),
+        cmocka_unit_test(test_products),       cmocka_unit_test(test_fused_products),
+        cmocka_unit_test(test_attention),      cmocka_unit_test(test_equations),
+        cmocka_unit_test(test_functions),      cmocka_unit_test(test_never_zero),
+        cmocka_unit_test(test_hostile_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -352,7 +352,8 @@ static void the_table_that_we_ship_is_good(void **state)
     if (bz_patterns_parse(bz_patterns_text, "patterns.txt", &patterns, &err))
         fail_msg("%s", err.text);
     bz_patterns_free(patterns);
-    expect_matches(bz_patterns_text, "MatMul x,x m; Add m,k s; Relu s y", "matmul+bias: 0 1; matmul+bias+act: 0 1 2");
+    expect_matches(bz_patterns_text, "MatMul x,x m; Add m,k s; Relu s y",
+                   "add+act: 1 2; matmul+bias: 0 1; matmul+bias+act: 0 1 2");
     expect_matches(bz_patterns_text, "MatMul x,x s; Div s,k d; Softmax d p; MatMul p,x y", "attention: 0 1 2 3");
 }
 

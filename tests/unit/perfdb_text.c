@@ -53,6 +53,30 @@ static void test_line_round_trip(void **state)
     bz_arena_free(&arena);
 }
 
+/* A run that was killed leaves a part of a family: that is not all of it. */
+static void test_complete(void **state)
+{
+    (void)state;
+    bz_record r[3] = {sample_record(), sample_record(), sample_record()};
+    const bz_variant family = r[0].variant;
+    const bz_setting hot = r[0].setting;
+    assert_false(bz_records_complete(r, 0, &family, &hot));
+    assert_true(bz_records_complete(r, 1, &family, &hot)); /* imported: nobody knows how many there are */
+    for (int i = 0; i < 3; i++)
+        r[i].variants = 3;
+    r[1].variant.algorithm = "brgconv:avx512_core";
+    r[2].variant.algorithm = "gemm:jit";
+    assert_false(bz_records_complete(r, 2, &family, &hot));
+    assert_true(bz_records_complete(r, 3, &family, &hot));
+    r[2].setting.threads = 7;
+    assert_false(bz_records_complete(r, 3, &family, &hot));
+    r[2] = r[0];
+    r[2].variant.algorithm = ""; /* the family as a whole came to nothing */
+    assert_true(bz_records_complete(r + 2, 1, &family, &hot));
+    r[1].variants = -1;
+    assert_fails(bz_record_check(&r[1], &err), BZ_BAD_INPUT, "negative");
+}
+
 static void test_lines(void **state)
 {
     (void)state;
@@ -263,8 +287,8 @@ static void test_merge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_line_round_trip), TEST(test_lines),  TEST(test_system_line),
-        TEST(test_bad_lines),       TEST(test_export), TEST(test_merge),
+        TEST(test_line_round_trip), TEST(test_complete), TEST(test_lines), TEST(test_system_line),
+        TEST(test_bad_lines),       TEST(test_export),   TEST(test_merge),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 // cmocka wants the headers above before itself
@@ -102,6 +103,9 @@ static void cudnn_cut_off(void **state)
     assert_int_equal(t->event[BZ_EVENT_CALL].n, 1);
     assert_true(t->source[0].truncated);
     assert_true(covers(t, BZ_COVERAGE_BROKEN, "ends in the middle of cudnnAddTensor"));
+    bz_trace_free(t);
+    t = read_text("I! CuDNN (v7603) function cudnnAddTensor() called:\n" CUDNN_TAIL("1") "I! CuDNN (v76");
+    assert_true(covers(t, BZ_COVERAGE_NOTE, "the last line has no end"));
     bz_trace_free(t);
 }
 
@@ -293,6 +297,10 @@ static void chrome_cut_off(void **state)
     assert_true(t->source[0].truncated);
     assert_true(covers(t, BZ_COVERAGE_BROKEN, "cut off"));
     bz_trace_free(t);
+    t = read_text("{\"schemaVersion\": 1, \"traceEvents\"");
+    assert_int_equal(t->event[BZ_EVENT_RANGE].n, 0);
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "cut off"));
+    bz_trace_free(t);
     bz_buf deep = {0};
     bz_buf_puts(&deep, "{\"traceEvents\":[{\"ph\":\"X\",\"args\":");
     for (int i = 0; i < 100000; i++)
@@ -373,6 +381,105 @@ static void nsys_views_are_not_trusted(void **state)
     bz_trace_free(t);
 }
 
+/* A file that ends early: tables in front of the cut are read, the others are named. */
+static void nsys_cut_off(void **state)
+{
+    (void)state;
+    char *path = database("PRAGMA page_size = 512; CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+                          "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, demangledName INT);"
+                          "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, nameId INT);"
+                          "INSERT INTO StringIds VALUES (1, 'k'), (2, 'cudaLaunchKernel');"
+                          "WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 500) INSERT INTO "
+                          "CUPTI_ACTIVITY_KIND_KERNEL "
+                          "SELECT i * 10, i * 10 + 5, 1 FROM s;"
+                          "WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 500) INSERT INTO "
+                          "CUPTI_ACTIVITY_KIND_RUNTIME "
+                          "SELECT i * 10, i * 10 + 5, 2 FROM s");
+    struct stat st;
+    bz_error err;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(truncate(path, st.st_size * 3 / 4), 0);
+    char beside[64];
+    snprintf(beside, sizeof beside, "%s-wal", path);
+    FILE *f = fopen(beside, "w");
+    fputs("x", f);
+    fclose(f);
+    bz_trace *t = bz_trace_new();
+    assert_int_equal(bz_profile_read(t, path, &err), 0);
+    unlink(beside);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 500);
+    assert_in_range(t->event[BZ_EVENT_API].n, 100, 499);
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "the file is cut off"));
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "table CUPTI_ACTIVITY_KIND_RUNTIME is damaged"));
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "a write-ahead log lies beside the file"));
+    assert_true(t->source[0].truncated);
+    bz_trace_free(t);
+    /* without the list of tables nothing can be told */
+    assert_int_equal(truncate(path, 300), 0);
+    t = bz_trace_new();
+    assert_int_equal(bz_profile_read(t, path, &err), -1);
+    assert_non_null(strstr(err.text, "cut off"));
+    bz_trace_free(t);
+    unlink(path);
+    free(path);
+}
+
+static void put_file(const char *folder, const char *name, const char *text, char path[256])
+{
+    snprintf(path, 256, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+/* A report goes through nsys, for which a script stands in here. */
+static void nsys_reports(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/benanza-test-XXXXXX", nsys[256], report[256];
+    assert_non_null(mkdtemp(folder));
+    put_file(folder, "it's a run.nsys-rep", "not documented", report);
+    char *old = strdup(getenv("PATH")),
+         *path = database("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+                          "INSERT INTO StringIds VALUES (1, 'k');"
+                          "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, name INT);"
+                          "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 1)");
+    bz_error err;
+    setenv("PATH", folder, 1);
+    bz_trace *t = bz_trace_new();
+    assert_int_equal(bz_profile_read(t, report, &err), -1);
+    assert_non_null(strstr(err.text, "nsys is not installed here"));
+    assert_non_null(strstr(err.text, "nsys export --type=sqlite -o profile.sqlite "));
+    bz_trace_free(t);
+    setenv("BENANZA_TEST_EXPORT", path, 1);
+    put_file(folder, "nsys",
+             "#!/bin/sh\n[ \"$1 $2 $3\" = 'export --type=sqlite -o' ] && [ -f \"$5\" ] && exec /bin/cp "
+             "\"$BENANZA_TEST_EXPORT\" \"$4\"\nexit 3\n",
+             nsys);
+    t = bz_trace_new();
+    if (bz_profile_read(t, report, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 1);
+    assert_int_equal(t->n_sources, 1);
+    assert_string_equal(bz_string(t, t->source[0].path), report); /* not the export, which is gone */
+    assert_string_equal(bz_string(t, t->source[0].format), "Nsight Systems");
+    bz_trace_free(t);
+    put_file(folder, "nsys", "#!/bin/sh\nexit 3\n", nsys);
+    t = bz_trace_new();
+    assert_int_equal(bz_profile_read(t, report, &err), -1);
+    assert_non_null(strstr(err.text, "nsys export failed"));
+    bz_trace_free(t);
+    setenv("PATH", old, 1);
+    unlink(nsys);
+    unlink(report);
+    unlink(path);
+    rmdir(folder);
+    free(path);
+    free(old);
+}
+
 static void nothing_that_is_known(void **state)
 {
     (void)state;
@@ -439,6 +546,8 @@ int main(void)
         cmocka_unit_test(chrome_cut_off),
         cmocka_unit_test(nsys_versions_and_gaps),
         cmocka_unit_test(nsys_views_are_not_trusted),
+        cmocka_unit_test(nsys_cut_off),
+        cmocka_unit_test(nsys_reports),
         cmocka_unit_test(nothing_that_is_known),
         cmocka_unit_test(gzip_that_is_cut_off),
         cmocka_unit_test(numbers_and_dates),

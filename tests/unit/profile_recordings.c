@@ -87,25 +87,30 @@ static void iterations_and_kernels(void **state)
 }
 
 /* The published figures are the time of all kernels of the file over its ten iterations, set-up included and
- * streams not overlapped. */
+ * streams not overlapped. A steady iteration keeps the device busy for less. (Of MobileNet-v2 there is a figure, 1.667 ms,
+ * but no recording.) */
 static void kernel_time(void **state)
 {
     (void)state;
     static const struct {
         const char *name;
-        double ms;
-    } FILES[] = {{"mxnet/2_b1", 1.003}, {"mxnet/17_b1", 3.777}, {"mxnet/27_b1", 3.341}};
+        double ms, busy;
+    } FILES[] = {{"mxnet/2_b1", 1.003, 0.829}, {"mxnet/17_b1", 3.777, 3.73}, {"mxnet/27_b1", 3.341, 3.26}};
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
         char name[128];
         snprintf(name, sizeof name, "v100/nsys/%s.sqlite.gz", FILES[i].name);
         bz_trace *t = load(name, NULL);
-        const bz_events *k = &t->event[BZ_EVENT_KERNEL];
-        double sum = 0;
-        for (size_t r = 0; r < k->n; r++)
-            sum += (double)(k->end[r] - k->start[r]) / 1e6;
-        sum /= t->n_iterations;
+        double sum = (double)bz_trace_kernel_time(t) / 1e6 / t->n_iterations;
         if (sum < FILES[i].ms * 0.99 || sum > FILES[i].ms * 1.01)
             fail_msg("%s: %.3f ms of kernels per iteration", name, sum);
+        for (uint32_t k = 1; k < t->n_iterations; k++) {
+            bz_iteration_stats steady;
+            bz_iteration_measure(t, k, &steady);
+            if ((double)steady.device_busy / 1e6 < FILES[i].busy * 0.96 ||
+                (double)steady.device_busy / 1e6 > FILES[i].busy * 1.04)
+                fail_msg("%s: iteration %u keeps the device busy for %.3f ms", name, k,
+                         (double)steady.device_busy / 1e6);
+        }
         bz_trace_free(t);
     }
 }

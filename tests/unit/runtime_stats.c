@@ -24,6 +24,23 @@ static double coverage(int n, int r)
     return (double)inside / (double)((int64_t)1 << n);
 }
 
+/* What moves is marked: a wide middle, a median that is not settled, few samples far apart. */
+static void test_noisy(void **state)
+{
+    (void)state;
+    bz_stats s = {.n = 40, .median = 1, .q25 = 0.99, .q75 = 1.01, .min = 0.9, .max = 3, .low = 0.995, .high = 1.005};
+    assert_false(bz_stats_noisy(&s)); /* outliers do not matter */
+    s.q75 = 1.02;
+    assert_true(bz_stats_noisy(&s));
+    s.q75 = 1.01, s.high = 1.03;
+    assert_true(bz_stats_noisy(&s));
+    double close[] = {1, 1.01, 1.02}, apart[] = {1, 1.01, 1.05};
+    s = bz_stats_of(close, 3);
+    assert_false(bz_stats_noisy(&s));
+    s = bz_stats_of(apart, 3);
+    assert_true(bz_stats_noisy(&s));
+}
+
 static void test_interval(void **unused)
 {
     (void)unused;
@@ -204,9 +221,9 @@ static void test_inputs(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interval),   cmocka_unit_test(test_interval_holds), cmocka_unit_test(test_quantiles),
-        cmocka_unit_test(test_noise),      cmocka_unit_test(test_half_types),     cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_eight_bits), cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_noisy),     cmocka_unit_test(test_interval),   cmocka_unit_test(test_interval_holds),
+        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_noise),      cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_integers),  cmocka_unit_test(test_eight_bits), cmocka_unit_test(test_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,365 @@
+/* Groups: what becomes of each step of a match. The walk goes from layer to layer; each is taken along
+ * by the call before it, folded into its weights, or begins a call of its own. Nothing here asks for a
+ * pattern's name, so that a pattern of one's own is lowered by the same rules. */
+#include "generator/lower.h"
+#include "generator/written.h"
+
+#include <math.h>
+
+typedef struct {
+    lowering l; /* its steps are the calls */
+    const bz_layers *layers;
+    const int *layer;
+    int n;
+    const bz_layer *head; /* began the last call; NULL where that is no layer of the model's */
+    bz_value_id current;  /* made by the last call */
+    bool modelled;
+    const char *why; /* the first step that nothing took along */
+} walk;
+
+/* Steps with a second operand. A constant that has a value for each channel goes into the bias or the
+ * weights; a tensor of the result's shape is an operand more. */
+static const struct {
+    const char *kind;
+    bool commutes;
+    enum { NOWHERE, INTO_BIAS, INTO_WEIGHTS } constant;
+    bz_fn tensor;
+} STEPS[] = {
+    {"add", true, INTO_BIAS, BZ_FN_ADD},      {"sum", true, INTO_BIAS, BZ_FN_ADD},
+    {"sub", false, INTO_BIAS, BZ_FN_SUB},     {"mul", true, INTO_WEIGHTS, BZ_FN_MUL},
+    {"div", false, INTO_WEIGHTS, BZ_FN_NONE}, {"max", true, NOWHERE, BZ_FN_MAX},
+    {"min", true, NOWHERE, BZ_FN_MIN},
+};
+
+/* ---- the last call ---------------------------------------------------------------------------- */
+
+static bz_problem *last_call(walk *w)
+{
+    return w->l.n_steps ? &w->l.step[w->l.n_steps - 1] : NULL;
+}
+
+static bool is_product(const bz_problem *p)
+{
+    return p->kind >= BZ_PROBLEM_CONV && p->kind <= BZ_PROBLEM_GEMV;
+}
+
+/* Adds a post-operation if the call takes it. */
+static bool take_along(walk *w, bz_fn fn, float alpha, float beta)
+{
+    bz_problem *call = last_call(w), trial;
+    bz_error err;
+    int n = 0;
+    if (!call)
+        return false;
+    trial = *call;
+    while (n < BZ_PROBLEM_POST && trial.post[n].fn)
+        n++;
+    if (n == BZ_PROBLEM_POST || !bz_fn_is_post(fn))
+        return false;
+    trial.post[n] = (bz_post){fn, alpha, beta};
+    if (bz_problem_normalize(&trial, &err))
+        return false;
+    *call = trial;
+    return true;
+}
+
+/* A product to whose result nothing was done yet but adding a bias that is known ahead of time. */
+static bool is_bare(walk *w)
+{
+    const bz_problem *call = last_call(w);
+    const bz_layer *l = w->head;
+    bool known = !l || l->n_in < 3 || l->in[2].kind == BZ_TYPE_NONE || l->in_constant[2];
+    return known && call && is_product(call) &&
+           (!call->post[0].fn || (call->post[0].fn == BZ_FN_BIAS && !call->post[1].fn));
+}
+
+static bool has_constant_weights(const walk *w)
+{
+    return w->head && w->head->n_in > 1 && w->head->in_constant[1] && w->head->kind[0] != 'q';
+}
+
+static bool take_bias(walk *w)
+{
+    return is_bare(w) && (last_call(w)->post[0].fn || take_along(w, BZ_FN_BIAS, 0, 0));
+}
+
+/* ---- values ----------------------------------------------------------------------------------- */
+
+/* Whether a layer of the group from this one on reads the value. */
+static bool is_read(const walk *w, bz_value_id v, int from)
+{
+    for (int i = from; i < w->n; i++) {
+        const bz_layer *l = &w->layers->layer[w->layer[i]];
+        for (int k = 0; k < l->n_in; k++)
+            if (l->node->in[k] == v)
+                return true;
+    }
+    return false;
+}
+
+static bool same_shape(const bz_type *a, const bz_type *b)
+{
+    if (a->kind != BZ_TYPE_TENSOR || b->kind != BZ_TYPE_TENSOR || a->rank != b->rank || a->dtype != b->dtype)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i])
+            return false;
+    return true;
+}
+
+/* A value for each channel of y, or one for all. */
+static bool is_by_channel(const walk *w, const bz_type *t, const bz_type *y)
+{
+    bz_problem_kind kind = w->l.step[w->l.n_steps - 1].kind;
+    int axis = kind == BZ_PROBLEM_CONV || kind == BZ_PROBLEM_DECONV ? 1 : y->rank - 1;
+    if (t->kind != BZ_TYPE_TENSOR || t->rank < 0 || t->rank > y->rank)
+        return false;
+    bool one = bz_type_elements(t) == 1;
+    for (int i = 0; i < t->rank && !one; i++)
+        if (t->dims[i] != (y->rank - t->rank + i == axis ? y->dims[axis] : 1))
+            return false;
+    return one || y->rank - t->rank <= axis;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------ */
+
+/* Scale and shift by channel: the weights are scaled and the bias shifted before anything runs. */
+static bool take_batchnorm(walk *w, const bz_layer *l)
+{
+    const bz_type *y = &l->out[0];
+    bz_problem *call = last_call(w);
+    int axis = call->kind == BZ_PROBLEM_CONV || call->kind == BZ_PROBLEM_DECONV ? 1 : y->rank - 1;
+    for (int k = 1; k < 5; k++)
+        if (k >= l->n_in || !l->in_constant[k])
+            return false;
+    return axis == 1 && l->node->in[0] == w->current && is_bare(w) && has_constant_weights(w) &&
+           !lower_param(l, "training", 0) && take_bias(w);
+}
+
+/* A number: added or multiplied in passing. */
+static bool take_scalar(walk *w, const bz_layer *l, int other)
+{
+    double v;
+    bz_fn fn = bz_fn_find(l->kind, strlen(l->kind));
+    if (!written_scalar(w->layers, l->node->in[other], l->index, &v) || v == 0)
+        return false;
+    bool adds = fn == BZ_FN_ADD || fn == BZ_FN_SUB;
+    if (!adds && fn != BZ_FN_MUL && fn != BZ_FN_DIV)
+        return false;
+    double alpha = adds ? 1 : fn == BZ_FN_DIV ? 1 / v : v, beta = !adds ? 0 : fn == BZ_FN_SUB ? -v : v;
+    bool fits = isfinite((float)alpha) && isfinite((float)beta) && (float)alpha != 0;
+    return fits && take_along(w, BZ_FN_LINEAR, (float)alpha, (float)beta);
+}
+
+static bool take_operand(walk *w, const bz_layer *l, size_t row)
+{
+    int k = l->node->in[0] == w->current ? 0 : 1, other = 1 - k;
+    if (l->n_in != 2 || (k && !STEPS[row].commutes) || l->node->in[other] == w->current || bz_layer_param(l, "axis") ||
+        !same_shape(&w->layers->types[w->current], &l->out[0]))
+        return false;
+    if (l->in_constant[other] && is_by_channel(w, &l->in[other], &l->out[0]) && is_bare(w)) {
+        if (STEPS[row].constant == INTO_BIAS)
+            return take_bias(w);
+        if (STEPS[row].constant == INTO_WEIGHTS && has_constant_weights(w))
+            return true;
+    }
+    if (l->in_constant[other] && bz_type_elements(&l->in[other]) == 1)
+        return take_scalar(w, l, other);
+    return same_shape(&l->in[other], &l->out[0]) && take_along(w, STEPS[row].tensor, 0, 0);
+}
+
+static bool take_activation(walk *w, const bz_layer *l)
+{
+    bz_lowering low;
+    bz_lower(l, w->l.wanted, w->l.arena, &low);
+    if (l->node->in[0] != w->current || !low.n || low.alternative[0].n != 1 ||
+        low.alternative[0].problem->kind != BZ_PROBLEM_ACTIVATION)
+        return false;
+    const bz_problem *p = low.alternative[0].problem;
+    return take_along(w, p->activation.fn, p->activation.alpha, p->activation.beta);
+}
+
+/* Whether the last call takes layer i along. What it made until now must be wanted by nobody else: it
+ * is never written. */
+static bool take_step(walk *w, int i)
+{
+    const bz_layer *l = &w->layers->layer[w->layer[i]];
+    if (!w->l.n_steps || w->current < 0 || !is_read(w, w->current, i) || is_read(w, w->current, i + 1))
+        return false;
+    if (!strcmp(l->kind, "batchnorm"))
+        return take_batchnorm(w, l);
+    for (size_t row = 0; row < sizeof STEPS / sizeof *STEPS; row++)
+        if (!strcmp(l->kind, STEPS[row].kind))
+            return take_operand(w, l, row);
+    return take_activation(w, l);
+}
+
+/* ---- written-out functions --------------------------------------------------------------------- */
+
+/* The one value from outside that layers i to j read, constants left out; BZ_NO_VALUE where there are
+ * several, or where somebody behind reads what they make on the way. */
+static bz_value_id only_input(const walk *w, int i, int j)
+{
+    bz_value_id x = BZ_NO_VALUE;
+    for (int s = i; s <= j; s++) {
+        const bz_layer *l = &w->layers->layer[w->layer[s]];
+        for (int k = 0; k < l->n_in; k++) {
+            bz_value_id v = l->node->in[k];
+            bool inside = v < 0 || l->in_constant[k];
+            for (int t = i; t < s && !inside; t++)
+                inside = w->layers->layer[w->layer[t]].node->out[0] == v;
+            if (!inside && x >= 0 && x != v)
+                return BZ_NO_VALUE;
+            x = inside ? x : v;
+        }
+        if (s < j && l->n_out && is_read(w, l->node->out[0], j + 1))
+            return BZ_NO_VALUE;
+    }
+    return x;
+}
+
+static int call_activation(walk *w, const bz_type *x, bz_fn fn, double alpha, double beta)
+{
+    bz_problem *p = lower_step(&w->l, BZ_PROBLEM_ACTIVATION);
+    p->activation.fn = fn, p->activation.alpha = (float)alpha, p->activation.beta = (float)beta;
+    return lower_extent(x, 0, p->activation.x);
+}
+
+/* No library of ours has it as one call, but its steps are fewer than the exporter's. */
+static int call_rmsnorm(walk *w, const bz_type *x, const written *f)
+{
+    bz_extent whole, row = {0}, one = {0};
+    int64_t n = 1;
+    if (lower_extent(x, 0, whole))
+        return -1;
+    for (int i = 0; i < x->rank; i++) {
+        n *= i < f->axis ? 1 : whole[i];
+        row[i] = i < f->axis ? whole[i] : 1;
+        one[i] = i < f->axis ? 1 : whole[i];
+    }
+    const bz_type reduced = {.kind = BZ_TYPE_TENSOR, .rank = x->rank, .dims = row};
+    bz_problem *p = lower_step(&w->l, BZ_PROBLEM_REDUCE);
+    p->reduce.fn = BZ_FN_SUMSQUARE;
+    memcpy(p->reduce.x, whole, sizeof whole);
+    memcpy(p->reduce.y, row, sizeof row);
+    if (call_activation(w, &reduced, BZ_FN_LINEAR, 1 / (double)n, (double)f->added) ||
+        call_activation(w, &reduced, BZ_FN_POW, 1, -0.5))
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        p = lower_step(&w->l, BZ_PROBLEM_BINARY);
+        p->binary.fn = BZ_FN_MUL;
+        memcpy(p->binary.a, whole, sizeof whole);
+        memcpy(p->binary.b, i ? one : row, sizeof row);
+    }
+    return 0;
+}
+
+static int call_written(walk *w, bz_value_id v, const written *f)
+{
+    const bz_type *x = &w->layers->types[v];
+    w->head = NULL;
+    w->l.dtype = lower_dtype(x->dtype, w->l.wanted);
+    if (w->l.n_steps + 5 > MAX_STEPS)
+        return -1;
+    if (f->kind == WRITTEN_ACTIVATION)
+        return call_activation(w, x, f->fn, (double)f->alpha, (double)f->beta);
+    if (f->kind == WRITTEN_RMSNORM)
+        return call_rmsnorm(w, x, f);
+    bz_problem *p = lower_step(&w->l, BZ_PROBLEM_LAYERNORM);
+    p->layernorm.axis = f->axis;
+    return lower_extent(x, 0, p->layernorm.x);
+}
+
+/* The longest run of layers from i on that computes a known function. Returns how many, 0 for none. */
+static int take_written(walk *w, int i)
+{
+    written f;
+    for (int j = w->n - 1; j > i; j--) {
+        bz_value_id x = only_input(w, i, j);
+        if (x < 0 || !written_identify(w->layers, w->layer + i, j - i + 1, x, &f))
+            continue;
+        bool along = f.kind == WRITTEN_ACTIVATION && x == w->current && !is_read(w, x, j + 1) &&
+                     take_along(w, f.fn, f.alpha, f.beta);
+        int before = w->l.n_steps;
+        if (along || !call_written(w, x, &f))
+            return j - i + 1;
+        w->l.n_steps = before;
+    }
+    return 0;
+}
+
+/* ---- the walk --------------------------------------------------------------------------------- */
+
+/* The layer as a call of its own, or as several. What a view makes is for another call. */
+static int call_layer(walk *w, const bz_layer *l, int choice)
+{
+    bz_lowering low;
+    bz_lower(l, w->l.wanted, w->l.arena, &low);
+    if (!low.free && choice >= low.n)
+        return lower_no(&w->l, bz_arena_printf(w->l.arena, "%s: %s", l->kind, low.why ? low.why : "no benchmark"));
+    if (w->l.n_steps && !w->why && !low.free)
+        w->why = bz_arena_printf(w->l.arena, "no call takes %s along", l->kind);
+    w->current = low.free || !l->n_out ? BZ_NO_VALUE : l->node->out[0];
+    if (low.free)
+        return 0;
+    const bz_alternative *a = &low.alternative[choice];
+    if (w->l.n_steps + a->n > MAX_STEPS)
+        return lower_no(&w->l, "it takes too many calls");
+    for (int i = 0; i < a->n; i++)
+        w->l.step[w->l.n_steps++] = a->problem[i];
+    w->head = a->n == 1 ? l : NULL;
+    w->modelled |= a->modelled;
+    return 0;
+}
+
+static int walk_on(walk *w, int choice)
+{
+    for (int i = 0; i < w->n;) {
+        int used = take_written(w, i);
+        used = used ? used : take_step(w, i);
+        if (!used && call_layer(w, &w->layers->layer[w->layer[i]], w->l.n_steps ? 0 : choice))
+            return -1;
+        if (used)
+            w->current = w->layers->layer[w->layer[i + used - 1]].node->out[0];
+        i += used ? used : 1;
+    }
+    return 0;
+}
+
+/* Calls that the layers take by themselves, each by its first alternative. */
+static int calls_alone(const walk *w)
+{
+    int n = 0;
+    for (int i = 0; i < w->n; i++) {
+        bz_lowering low;
+        bz_lower(&w->layers->layer[w->layer[i]], w->l.wanted, w->l.arena, &low);
+        n += low.free ? 0 : low.n ? low.alternative[0].n : 1;
+    }
+    return n;
+}
+
+void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dtype, bz_arena *arena, bz_lowering *out)
+{
+    bz_problem steps[MAX_STEPS];
+    bz_lowering first;
+    walk w = {
+        .l = {.wanted = dtype, .arena = arena, .step = steps}, .layers = layers, .layer = match->layer, .n = match->n};
+    *out = (bz_lowering){0};
+    w.l.layer = &layers->layer[match->layer[0]];
+    bz_lower(w.l.layer, dtype, arena, &first);
+    int alone = calls_alone(&w);
+    for (int choice = 0; choice == 0 || (choice < first.n && w.l.n < MAX_ALTERNATIVES); choice++) {
+        if (choice && first.alternative[choice].n > 1)
+            continue; /* begins with what another alternative takes along */
+        w.l.n_steps = 0, w.current = BZ_NO_VALUE, w.head = NULL, w.modelled = false;
+        if (walk_on(&w, choice) || w.l.n_steps >= alone || lower_done(&w.l))
+            continue;
+        w.l.alternative[w.l.n - 1].modelled = w.modelled;
+    }
+    if (!w.l.n) {
+        out->why = w.l.why ? w.l.why : w.why ? w.why : "its layers are as many calls as they are by themselves";
+        return;
+    }
+    out->alternative = bz_arena_dup(arena, w.l.alternative, (size_t)w.l.n * sizeof *w.l.alternative);
+    out->n = w.l.n;
+}

@@ -1,0 +1,215 @@
+/* Attention, and products that an equation describes. */
+#include "generator/lower.h"
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+/* `rows` queries and `keys` keys for each of so many heads. Heads of queries that share keys and values are
+ * rows of one product. */
+typedef struct heads {
+    int64_t batch, heads, kv_heads, rows, keys, size, v_size;
+} heads;
+
+static void batched(lowering *l, int64_t batch, int64_t m, int64_t k, int64_t n)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
+    memcpy(p->matmul.a, (bz_extent){batch, m, k}, sizeof(bz_extent));
+    memcpy(p->matmul.b, (bz_extent){batch, k, n}, sizeof(bz_extent));
+}
+
+/* Scores, their softmax, and the weighted sum. */
+static int attention_steps(lowering *l, const heads *h)
+{
+    int64_t batch = h->batch * h->kv_heads, rows = h->heads / h->kv_heads * h->rows;
+    batched(l, batch, rows, h->size, h->keys);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_SOFTMAX);
+    memcpy(p->softmax.x, (bz_extent){batch, rows, h->keys}, sizeof(bz_extent));
+    p->softmax.axis = 2;
+    batched(l, batch, rows, h->keys, h->v_size);
+    return lower_done(l);
+}
+
+/* Queries, keys and values of [batch, heads, length, size] or [batch, length, heads · size]. Keys of the past
+ * come on top of those of this step. */
+static int read_standard(lowering *l, heads *h)
+{
+    const bz_type *q = lower_in(l, 0), *k = lower_in(l, 1), *v = lower_in(l, 2), *past = lower_in(l, 4);
+    if (!q || !k || !v || q->rank != k->rank || q->rank != v->rank || (q->rank != 3 && q->rank != 4))
+        return -1;
+    h->batch = q->dims[0];
+    h->heads = q->rank == 4 ? q->dims[1] : lower_int(l, "q_heads", 0);
+    h->kv_heads = q->rank == 4 ? k->dims[1] : lower_int(l, "kv_heads", h->heads);
+    if (h->heads < 1 || h->kv_heads < 1)
+        return -1;
+    h->rows = q->dims[q->rank - 2];
+    h->keys = k->dims[k->rank - 2] + (past && past->rank == 4 ? past->dims[2] : 0);
+    h->size = q->rank == 4 ? q->dims[3] : q->dims[2] / h->heads;
+    h->v_size = q->rank == 4 ? v->dims[3] : v->dims[2] / h->kv_heads;
+    return 0;
+}
+
+/* ONNX Runtime's operators say in their key how many keys there are and how wide everything is. */
+static int read_runtime(lowering *l, heads *h)
+{
+    const bz_type *y = &l->layer->out[0];
+    h->heads = lower_int(l, "heads", 0);
+    h->kv_heads = lower_int(l, "kv_heads", h->heads);
+    h->keys = lower_int(l, "kv", 0);
+    if (h->heads < 1 || h->kv_heads < 1 || h->keys < 1 || y->kind != BZ_TYPE_TENSOR || y->rank < 2 || y->rank > 3)
+        return -1;
+    h->size = lower_int(l, "qk", 0) / h->heads;
+    h->v_size = lower_int(l, "v", 0) / h->heads;
+    h->batch = y->rank == 3 ? y->dims[0] : y->dims[0] / h->keys; /* without padding all sequences are one */
+    h->rows = y->rank == 3 ? y->dims[1] : h->keys;
+    return 0;
+}
+
+/* Queries, keys and values of one product, where the layer projects; its multiply-adds. */
+static double add_projection(lowering *l)
+{
+    const bz_type *x = lower_in(l, 0), *w = lower_in(l, 1);
+    if (!x || !w || w->rank != 2 || x->rank < 2 || x->dims[x->rank - 1] < 1)
+        return 0;
+    bz_problem *p = lower_step(l, BZ_PROBLEM_GEMM);
+    p->gemm.m = bz_type_elements(x) / x->dims[x->rank - 1];
+    p->gemm.n = w->dims[1], p->gemm.k = w->dims[0], p->gemm.batch = 1;
+    lower_product_types(l, p);
+    if (lower_in(l, 2))
+        lower_post(p, BZ_FN_BIAS, 0, 0);
+    return (double)p->gemm.m * (double)p->gemm.n * (double)p->gemm.k;
+}
+
+/* Where the shape rule counted other products than these, the layer is something else and stays unpriced. */
+int lower_attention(lowering *l, int arg)
+{
+    heads h = {0};
+    bool runtime = bz_layer_param(l->layer, "qk");
+    (void)arg;
+    if ((runtime ? read_runtime(l, &h) : read_standard(l, &h)) || h.batch < 1 || h.rows < 1 || h.keys < 1 ||
+        h.size < 1 || h.v_size < 1 || h.heads % h.kv_heads)
+        return lower_no(l, "this form of attention has no benchmark");
+    double macs = (double)h.batch * (double)h.heads * (double)h.rows * (double)h.keys * (double)(h.size + h.v_size);
+    if (runtime)
+        macs += add_projection(l);
+    if (macs != (double)l->layer->macs)
+        return lower_no(l, "this form of attention has no benchmark");
+    if (!bz_dtype_is_float(l->dtype)) /* what is quantized is the projection */
+        l->dtype = l->layer->out[0].dtype;
+    return attention_steps(l, &h);
+}
+
+/* ---- equations ------------------------------------------------------------------------------ */
+
+enum { LETTERS = 128, MAX_TERMS = 2 };
+
+typedef struct equation {
+    char term[MAX_TERMS][BZ_PROBLEM_RANK + 1], result[BZ_PROBLEM_RANK + 1];
+    int n_terms;
+    int64_t size[LETTERS];
+} equation;
+
+/* "bhqd,bhkd->bhqk" up to a comma or an arrow. The dimensions of an ellipsis become digits, the last one's 0. */
+static int read_term(const char **s, char *out, int rank)
+{
+    int n = 0, letters = 0;
+    for (const char *p = *s; *p && *p != ',' && *p != '-'; p++)
+        letters += *p != '.' && *p != ' ';
+    if (rank < 0 || rank > BZ_PROBLEM_RANK || letters > rank)
+        return -1;
+    for (; **s && **s != ',' && **s != '-'; (*s)++) {
+        if (**s == '.' && n + rank - letters <= rank) {
+            for (int i = rank - letters; i-- > 0;)
+                out[n++] = (char)('0' + i);
+            *s += strspn(*s, ".") - 1;
+        } else if (**s != ' ' && n < rank) {
+            out[n++] = **s;
+        }
+    }
+    out[n] = 0;
+    return n == rank ? 0 : -1;
+}
+
+/* Fails where a letter stands twice in an operand (a diagonal) or is broadcast. */
+static int read_equation(const lowering *l, equation *e)
+{
+    const char *s = lower_word(l, "equation", "");
+    *e = (equation){.n_terms = l->layer->n_in};
+    if (e->n_terms < 1 || e->n_terms > MAX_TERMS || !strstr(s, "->"))
+        return -1;
+    for (int k = 0; k < e->n_terms; k++) {
+        const bz_type *t = lower_in(l, k);
+        if (!t || read_term(&s, e->term[k], t->rank))
+            return -1;
+        for (int i = 0; i < t->rank; i++) {
+            int64_t *size = &e->size[e->term[k][i] & (LETTERS - 1)];
+            if ((*size && *size != t->dims[i]) || strchr(e->term[k] + i + 1, e->term[k][i]))
+                return -1;
+            *size = t->dims[i];
+        }
+        s += *s == ',';
+    }
+    if (strncmp(s, "->", 2) != 0)
+        return -1;
+    s += 2;
+    return read_term(&s, e->result, l->layer->out[0].rank);
+}
+
+/* One operand: its dimensions in another order, or fewer of them. */
+static int one_operand(lowering *l, const equation *e)
+{
+    const bz_type *x = lower_in(l, 0);
+    bool all = (int)strlen(e->result) == x->rank;
+    if (l->dtype == BZ_F64)
+        return lower_no(l, "no library computes it in f64");
+    bz_problem *p = lower_step(l, all ? BZ_PROBLEM_TRANSPOSE : BZ_PROBLEM_REDUCE);
+    if (lower_extent(x, 0, all ? p->transpose.x : p->reduce.x))
+        return lower_no(l, "it has too many dimensions");
+    for (int i = 0; all && i < x->rank; i++)
+        p->transpose.perm[i] = strchr(e->term[0], e->result[i]) - e->term[0];
+    if (!all) {
+        p->reduce.fn = BZ_FN_SUM;
+        for (int i = 0; i < x->rank; i++)
+            p->reduce.y[i] = strchr(e->result, e->term[0][i]) ? x->dims[i] : 1;
+        if (!memcmp(p->reduce.x, p->reduce.y, sizeof p->reduce.x))
+            return lower_no(l, "it reduces dimensions of 1: there is nothing to sum up");
+    }
+    return lower_done(l);
+}
+
+/* Letters of both operands and the result are a batch; those of both alone are summed over; those of one
+ * are rows or columns. */
+static int two_operands(lowering *l, const equation *e)
+{
+    int64_t batch = 1, m = 1, n = 1, k = 1;
+    for (int c = 1; c < LETTERS; c++) {
+        bool a = strchr(e->term[0], c), b = strchr(e->term[1], c), y = strchr(e->result, c);
+        if (!a && !b)
+            continue;
+        if (a != b && !y)
+            return lower_no(l, "its equation is no product of matrices");
+        int64_t *size = a && b ? (y ? &batch : &k) : a ? &m : &n;
+        if (__builtin_mul_overflow(*size, e->size[c], size))
+            return lower_no(l, "its operands are too large");
+    }
+    if (m == 1 && n == 1 && k == 1) {
+        bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
+        p->binary.fn = BZ_FN_MUL;
+        p->binary.a[0] = p->binary.b[0] = batch;
+        return lower_done(l);
+    }
+    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
+    memcpy(p->matmul.a, batch == 1 ? (bz_extent){m, k} : (bz_extent){batch, m, k}, sizeof(bz_extent));
+    memcpy(p->matmul.b, batch == 1 ? (bz_extent){k, n} : (bz_extent){batch, k, n}, sizeof(bz_extent));
+    p->matmul.constant = l->layer->in_constant[1];
+    lower_product_types(l, p);
+    return lower_done(l);
+}
+
+/* How the operands lie is for the library to choose. */
+int lower_einsum(lowering *l, int arg)
+{
+    equation e;
+    (void)arg;
+    if (read_equation(l, &e))
+        return lower_no(l, "its equation is no product of matrices");
+    return e.n_terms == 1 ? one_operand(l, &e) : two_operands(l, &e);
+}

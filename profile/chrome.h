@@ -1,0 +1,58 @@
+/* What the events of a Chrome trace become. The JSON's reader (chrome.c) fills one event after the other. */
+#ifndef BZ_PROFILE_CHROME_H
+#define BZ_PROFILE_CHROME_H
+
+#include "profile/trace.h"
+
+#define BZ_CHROME_ABSENT INT64_MIN
+
+typedef struct {
+    char phase;
+    int category; /* for the functions below; -1 unknown */
+    uint32_t name, cat;
+    int64_t process, thread;
+    uint32_t thread_name; /* of a thread that has no number */
+    int64_t start, duration;
+    int64_t correlation, external, device, context, stream, bytes, registers, shared,
+        graph; /* device, stream: or BZ_CHROME_ABSENT */
+    uint32_t grid[3], block[3];
+    uint32_t label, operator; /* args.name, args.op_name */
+    bool has_start;
+} bz_chrome_event;
+
+/* An open "B" event. */
+typedef struct {
+    uint32_t lane, name;
+    int64_t start;
+} bz_chrome_open;
+
+typedef struct bz_chrome_events {
+    bz_trace *t;
+    uint32_t source;
+    bz_chrome_event e; /* the one that is being read */
+    bz_buf detail;     /* its "inputs=… types=…" */
+    const char *format;
+    bz_chrome_open *open;
+    uint32_t n_open;
+    int64_t skipped[128]; /* by phase */
+    int64_t unnamed_time; /* complete events without ts */
+    int64_t fences;
+} bz_chrome_events;
+
+void bz_chrome_event_begin(bz_chrome_events *r);
+void bz_chrome_event_end(bz_chrome_events *r); /* adds it to the trace */
+
+/* The category of that name, and the one that the events of a process of that name have; -1: none is known. */
+int bz_chrome_category(const char *s, size_t n);
+int bz_chrome_category_of_process(const char *s, size_t n);
+
+/* The number of a process or thread that is written as text. */
+int64_t bz_chrome_number(bz_chrome_events *r, const char *s, size_t n, uint32_t *name);
+
+/* An identifier, 0 where it is none. */
+uint32_t bz_chrome_id(int64_t v);
+
+/* Says what was left out, and frees. */
+void bz_chrome_events_end(bz_chrome_events *r);
+
+#endif

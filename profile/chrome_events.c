@@ -1,0 +1,266 @@
+/* Events of Chrome traces by category: PyTorch's profiler (Kineto, old and new dialect) and ONNX Runtime's have theirs;
+ * what others record becomes ranges. */
+#include "profile/chrome.h"
+
+#include "profile/reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a category means. Kineto's old dialect capitalizes; Node and Session are ONNX Runtime's. */
+static const struct {
+    const char *name;
+    bz_event_kind kind;
+    const char *format;
+    const char *process; /* PyTorch without Kineto has no categories, but processes of these names */
+} CATEGORIES[] = {
+    {"cpu_op", BZ_EVENT_OP, "PyTorch trace", "CPU functions"},
+    {"cuda_runtime", BZ_EVENT_API, "PyTorch trace", NULL},
+    {"cuda_driver", BZ_EVENT_API, "PyTorch trace", NULL},
+    {"kernel", BZ_EVENT_KERNEL, "PyTorch trace", "CUDA functions"},
+    {"gpu_memcpy", BZ_EVENT_COPY, "PyTorch trace", NULL},
+    {"gpu_memset", BZ_EVENT_MEMSET, "PyTorch trace", NULL},
+    {"cuda_sync", BZ_EVENT_SYNC, "PyTorch trace", NULL},
+    {"user_annotation", BZ_EVENT_RANGE, "PyTorch trace", NULL},
+    {"overhead", BZ_EVENT_OVERHEAD, "PyTorch trace", NULL},
+    {"Operator", BZ_EVENT_OP, "PyTorch trace", NULL},
+    {"Runtime", BZ_EVENT_API, NULL, NULL},
+    {"Kernel", BZ_EVENT_KERNEL, NULL, NULL},
+    {"Memcpy", BZ_EVENT_COPY, NULL, NULL},
+    {"Memset", BZ_EVENT_MEMSET, NULL, NULL},
+    {"Node", BZ_EVENT_OP, "ONNX Runtime profile", NULL},
+    {"Session", BZ_EVENT_RANGE, NULL, NULL},
+};
+enum { N_CATEGORIES = sizeof CATEGORIES / sizeof *CATEGORIES };
+
+enum { OPEN_MAX = 1 << 12 };
+
+static bool same(const char *name, const char *s, size_t n)
+{
+    return name && strlen(name) == n && !memcmp(name, s, n);
+}
+
+int bz_chrome_category(const char *s, size_t n)
+{
+    int i = N_CATEGORIES - 1;
+    while (i >= 0 && !same(CATEGORIES[i].name, s, n))
+        i--;
+    return i;
+}
+
+int bz_chrome_category_of_process(const char *s, size_t n)
+{
+    int i = N_CATEGORIES - 1;
+    while (i >= 0 && !same(CATEGORIES[i].process, s, n))
+        i--;
+    return i;
+}
+
+void bz_chrome_event_begin(bz_chrome_events *r)
+{
+    memset(&r->e, 0, sizeof r->e);
+    r->e.category = -1;
+    r->e.device = r->e.stream = BZ_CHROME_ABSENT;
+    bz_buf_clear(&r->detail);
+}
+
+/* "1890023232", "stream 7", or a name that is no number at all: those get a number of their own. */
+int64_t bz_chrome_number(bz_chrome_events *r, const char *s, size_t n, uint32_t *name)
+{
+    if (n > 7 && !memcmp(s, "stream ", 7)) {
+        s += 7;
+        n -= 7;
+    }
+    bool digits = n > 0 && n < 19;
+    for (size_t i = 0; i < n; i++)
+        digits = digits && ((s[i] >= '0' && s[i] <= '9') || (i == 0 && s[i] == '-' && n > 1));
+    if (digits)
+        return bz_text_int(s, n);
+    *name = bz_trace_intern(r->t, s, n);
+    return -1 - (int64_t)*name;
+}
+
+static uint32_t lane_of(bz_chrome_events *r, bz_event_kind kind)
+{
+    const bz_chrome_event *e = &r->e;
+    if (bz_event_on_device(kind) || kind == BZ_EVENT_SYNC) {
+        int64_t device = e->device != BZ_CHROME_ABSENT ? e->device : e->process,
+                stream = e->stream != BZ_CHROME_ABSENT ? e->stream : e->thread;
+        return bz_trace_stream(r->t, r->source, 0, device, e->context, stream);
+    }
+    uint32_t lane = bz_trace_thread(r->t, r->source, e->process, e->thread);
+    if (e->thread_name)
+        r->t->lane[lane].name = e->thread_name;
+    return lane;
+}
+
+/* Directions as CUPTI numbers them, from names such as "Memcpy HtoD (Pageable -> Device)". */
+static uint32_t copy_kind(const char *name)
+{
+    static const struct {
+        const char *text;
+        uint32_t kind;
+    } KINDS[] = {{"HtoD", 1}, {"DtoH", 2}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10}};
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (strstr(name, KINDS[i].text))
+            return KINDS[i].kind;
+    return 0;
+}
+
+static uint32_t sync_kind(const char *name)
+{
+    return strstr(name, "Wait")      ? 2
+           : strstr(name, "Event")   ? 1
+           : strstr(name, "Stream")  ? 3
+           : strstr(name, "Context") ? 4
+                                     : 0;
+}
+
+uint32_t bz_chrome_id(int64_t v)
+{
+    return v > 0 && v < BZ_NONE ? (uint32_t)v : 0;
+}
+
+static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name, int64_t start, int64_t end)
+{
+    bz_trace *t = r->t;
+    bz_chrome_event *e = &r->e;
+    size_t i = bz_trace_add(t, kind, start, end, name, lane_of(r, kind));
+    bz_events *ev = &t->event[kind];
+    switch (kind) {
+    case BZ_EVENT_OP:
+        ev->correlation[i] = bz_chrome_id(e->external);
+        ev->detail[i] = bz_trace_intern(t, bz_buf_text(&r->detail), r->detail.len);
+        break;
+    case BZ_EVENT_KERNEL:
+        ev->short_name[i] = bz_trace_short_name(t, name);
+        memcpy(ev->grid + 3 * i, e->grid, sizeof e->grid);
+        memcpy(ev->block + 3 * i, e->block, sizeof e->block);
+        ev->registers[i] = bz_chrome_id(e->registers);
+        ev->shared_dynamic[i] = bz_chrome_id(e->shared);
+        break;
+    case BZ_EVENT_COPY:
+        ev->value[i] = copy_kind(bz_string(t, name));
+        ev->bytes[i] = e->bytes;
+        break;
+    case BZ_EVENT_MEMSET:
+        ev->bytes[i] = e->bytes;
+        break;
+    case BZ_EVENT_SYNC:
+        ev->value[i] = sync_kind(bz_string(t, name));
+        break;
+    default:
+        break;
+    }
+    if (ev->correlation && kind != BZ_EVENT_OP)
+        ev->correlation[i] = bz_chrome_id(e->correlation);
+    if (ev->graph)
+        ev->graph[i] = bz_chrome_id(e->graph);
+}
+
+/* ONNX Runtime brackets every node by two fences; the name carries which of the three it is. */
+static bool is_fence(const char *name)
+{
+    size_t n = strlen(name);
+    return (n > 13 && !strcmp(name + n - 13, "_fence_before")) || (n > 12 && !strcmp(name + n - 12, "_fence_after"));
+}
+
+static void event_complete(bz_chrome_events *r)
+{
+    bz_chrome_event *e = &r->e;
+    bz_event_kind kind = e->category < 0 ? BZ_EVENT_RANGE : CATEGORIES[e->category].kind;
+    if (!e->has_start) {
+        r->unnamed_time++;
+        return;
+    }
+    if (e->category >= 0 && CATEGORIES[e->category].format)
+        r->format = CATEGORIES[e->category].format;
+    uint32_t name = e->name;
+    if (e->category >= 0 && !strcmp(CATEGORIES[e->category].name, "Node")) {
+        if (is_fence(bz_string(r->t, name))) {
+            r->fences++;
+            return;
+        }
+        bz_buf_printf(&r->detail, "%sname=%s", r->detail.len ? " " : "", bz_string(r->t, name));
+        name = e->operator? e->operator: name;
+    }
+    int64_t end;
+    if (__builtin_add_overflow(e->start, e->duration > 0 ? e->duration : 0, &end))
+        end = e->start;
+    add_complete(r, kind, name, e->start, end);
+}
+
+static void event_opens(bz_chrome_events *r)
+{
+    if (r->n_open == OPEN_MAX)
+        return;
+    if (!(r->n_open & (r->n_open - 1)))
+        r->open = bz_realloc(r->open, r->n_open ? r->n_open * 2 : 1, sizeof *r->open);
+    r->open[r->n_open++] = (bz_chrome_open){lane_of(r, BZ_EVENT_RANGE), r->e.name, r->e.start};
+}
+
+static void event_closes(bz_chrome_events *r)
+{
+    uint32_t lane = lane_of(r, BZ_EVENT_RANGE);
+    for (uint32_t i = r->n_open; i-- > 0;)
+        if (r->open[i].lane == lane) {
+            bz_trace_add(r->t, BZ_EVENT_RANGE, r->open[i].start, r->e.start, r->open[i].name, lane);
+            memmove(r->open + i, r->open + i + 1, (--r->n_open - i) * sizeof *r->open);
+            return;
+        }
+}
+
+static void event_names(bz_chrome_events *r)
+{
+    const char *what = bz_string(r->t, r->e.name);
+    if (!strcmp(what, "thread_name") && r->e.label) {
+        uint32_t lane = bz_trace_thread(r->t, r->source, r->e.process, r->e.thread);
+        r->t->lane[lane].name = r->e.label;
+    } else if (!strcmp(what, "process_name") && r->e.label) {
+        bz_trace_fact(r->t, "program", bz_string(r->t, r->e.label));
+    }
+}
+
+void bz_chrome_event_end(bz_chrome_events *r)
+{
+    switch (r->e.phase) {
+    case 'X':
+        event_complete(r);
+        break;
+    case 'B':
+        event_opens(r);
+        break;
+    case 'E':
+        event_closes(r);
+        break;
+    case 'i':
+    case 'I':
+        if (r->e.has_start)
+            bz_trace_add(r->t, BZ_EVENT_RANGE, r->e.start, r->e.start, r->e.name, lane_of(r, BZ_EVENT_RANGE));
+        break;
+    case 'M':
+        event_names(r);
+        break;
+    default:
+        r->skipped[(unsigned char)r->e.phase & 127]++;
+    }
+}
+
+void bz_chrome_events_end(bz_chrome_events *r)
+{
+    for (int c = 33; c < 127; c++)
+        if (r->skipped[c] && c != 's' && c != 'f' && c != 't')
+            bz_trace_cover(
+                r->t, r->source, BZ_COVERAGE_NOTE,
+                "%lld events of phase '%c' were left out: only complete events, begin/end pairs and marks are read",
+                (long long)r->skipped[c], c);
+    if (r->unnamed_time)
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "%lld events carry no time and were left out",
+                       (long long)r->unnamed_time);
+    if (r->n_open)
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_NOTE, "%u ranges begin and never end; they were left out",
+                       r->n_open);
+    bz_trace_source_format(r->t, r->source, r->format);
+    bz_buf_free(&r->detail);
+    free(r->open);
+}

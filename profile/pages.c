@@ -1,0 +1,320 @@
+/* SQLite's file format, as https://www.sqlite.org/fileformat.html describes it: a table is a b-tree of pages, a row is
+ * a cell of a leaf, and a cell is a record: a header of varints that tell the columns' types, then their values. */
+#include "profile/pages.h"
+
+#include "base/base.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { INNER = 5, LEAF = 13, FILE_HEADER = 100, COLUMNS_SEEN = 256, RECORD_MAX = 1 << 24, LEAD = 8, WINDOW = 1 << 12 };
+
+static uint32_t be16(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 8 | p[1];
+}
+
+static uint32_t be32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static const uint8_t *long_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < 8; i++, p++) {
+        if (p >= end)
+            return NULL;
+        sum = sum << 7 | (*p & 0x7f);
+        if (*p < 0x80) {
+            *v = sum;
+            return p + 1;
+        }
+    }
+    if (p >= end)
+        return NULL;
+    *v = sum << 8 | *p;
+    return p + 1;
+}
+
+/* A varint has one to nine bytes, the last of nine has eight bits. NULL where it does not end before `end`. */
+static inline const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+    if (p >= end || *p >= 0x80)
+        return long_varint(p, end, v);
+    *v = *p;
+    return p + 1;
+}
+
+bool bz_pages_open(bz_pages *p, const void *data, size_t size)
+{
+    const uint8_t *d = data;
+    *p = (bz_pages){.data = d};
+    if (size < FILE_HEADER || memcmp(d, "SQLite format 3", 16) != 0 || be32(d + 56) != 1) /* UTF-8 */
+        return false;
+    p->page_size = be16(d + 16) == 1 ? 65536 : be16(d + 16);
+    if (p->page_size < 512 || (p->page_size & (p->page_size - 1)) || p->page_size - d[20] < 480)
+        return false;
+    p->usable = p->page_size - d[20];
+    size_t n = size / p->page_size;
+    p->n = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+    return true;
+}
+
+uint64_t bz_pages_claimed(const void *data, size_t size)
+{
+    const uint8_t *d = data;
+    if (size < FILE_HEADER || be32(d + 24) != be32(d + 92)) /* written by something that did not keep the count */
+        return 0;
+    uint64_t page_size = be16(d + 16) == 1 ? 65536 : be16(d + 16);
+    return be32(d + 28) * page_size;
+}
+
+/* ---- the tree ---- */
+
+static const uint8_t *page_at(bz_rows *r, uint32_t number)
+{
+    if (!number || number > r->pages->n || !r->budget)
+        return NULL;
+    r->budget--;
+    /* what was read stays in the page cache, but does not count as memory that this process takes */
+    if (r->pages->map && r->budget % WINDOW == 0)
+        (void)madvise(r->pages->map, (size_t)r->pages->n * r->pages->page_size, MADV_DONTNEED);
+    return r->pages->data + (size_t)(number - 1) * r->pages->page_size;
+}
+
+/* The number of the page below the inner page that comes next; 0 where there is none. */
+static uint32_t next_child(bz_rows *r)
+{
+    const uint8_t *page = r->path[r->depth - 1].page, *head = r->path[r->depth - 1].head;
+    uint32_t i = r->path[r->depth - 1].next++;
+    if (i == r->path[r->depth - 1].cells)
+        return be32(head + 8);
+    uint32_t at = be16(head + 12 + 2 * (size_t)i);
+    return at + 4 <= r->pages->usable ? be32(page + at) : 0;
+}
+
+/* Down to the first leaf below the page. */
+static bool descend(bz_rows *r, uint32_t number)
+{
+    for (;;) {
+        const uint8_t *page = page_at(r, number);
+        if (!page)
+            return false;
+        const uint8_t *head = page + (number == 1 ? FILE_HEADER : 0);
+        bool leaf = head[0] == LEAF;
+        uint32_t cells = be16(head + 3), first = (uint32_t)(head - page) + (leaf ? 8 : 12);
+        if ((!leaf && head[0] != INNER) || first + 2 * cells > r->pages->usable)
+            return false;
+        if (leaf) {
+            r->leaf = page;
+            r->first = first;
+            r->cell = 0;
+            r->cells = cells;
+            return true;
+        }
+        if (r->depth == BZ_SCAN_DEPTH)
+            return false;
+        r->path[r->depth].page = page;
+        r->path[r->depth].head = head;
+        r->path[r->depth].next = 0;
+        r->path[r->depth++].cells = cells;
+        number = next_child(r);
+    }
+}
+
+static bz_scan_step next_leaf(bz_rows *r)
+{
+    while (r->depth && r->path[r->depth - 1].next > r->path[r->depth - 1].cells)
+        r->depth--;
+    if (!r->depth)
+        return BZ_SCAN_END;
+    return descend(r, next_child(r)) ? BZ_SCAN_ROW : BZ_SCAN_ODD;
+}
+
+bz_scan_step bz_rows_begin(bz_rows *r, const bz_pages *pages, uint32_t root, const bz_wanted *wanted, int n)
+{
+    *r = (bz_rows){.pages = pages, .wanted = wanted, .n = n, .budget = pages->n};
+    for (int i = 0; i < n && i < BZ_SCAN_COLUMNS; i++)
+        if (wanted[i].column < 0 || wanted[i].column >= COLUMNS_SEEN)
+            return BZ_SCAN_ODD;
+    return n <= BZ_SCAN_COLUMNS && descend(r, root) ? BZ_SCAN_ROW : BZ_SCAN_ODD;
+}
+
+uint64_t bz_rows_count(const bz_pages *pages, uint32_t root)
+{
+    bz_rows r;
+    uint64_t rows = 0;
+    for (bz_scan_step step = bz_rows_begin(&r, pages, root, NULL, 0); step == BZ_SCAN_ROW; step = next_leaf(&r))
+        rows += r.cells;
+    return rows;
+}
+
+void bz_rows_end(bz_rows *r)
+{
+    free(r->spill);
+    r->spill = NULL;
+}
+
+/* ---- records ---- */
+
+typedef enum { FIELD_NUMBER, FIELD_CONSTANT, FIELD_NULL, FIELD_TEXT, FIELD_ROWID } field_kind;
+
+/* Decides how one column is taken from records with this header. False: libsqlite3 has to. */
+static bool plan_field(bz_record_plan *plan, int i, const bz_wanted *w, bool present, uint64_t type, uint64_t end)
+{
+    field_kind kind = FIELD_NULL;
+    plan->field[i].end = (uint32_t)end;
+    plan->field[i].number = 0;
+    if (w->rowid) {
+        kind = FIELD_ROWID;
+    } else if (!present) {
+        if (w->has_default)
+            return false;
+    } else if (type >= 1 && type <= 6) {
+        static const uint8_t SHIFT[] = {0, 56, 48, 40, 32, 16, 0};
+        kind = FIELD_NUMBER;
+        plan->field[i].shift = SHIFT[type];
+    } else if (type == 8 || type == 9) {
+        kind = FIELD_CONSTANT;
+        plan->field[i].number = (int64_t)type - 8;
+    } else if (type >= 13 && type % 2) {
+        kind = FIELD_TEXT;
+        plan->field[i].number = (int64_t)((type - 13) / 2);
+    } else if (type) { /* a real number, a blob: nothing that an export has in a column that is wanted */
+        return false;
+    }
+    plan->field[i].kind = (uint8_t)kind;
+    bool number = kind != FIELD_TEXT && kind != FIELD_NULL;
+    return !(kind == FIELD_TEXT && w->want == BZ_WANT_NUMBER) && !(number && w->want == BZ_WANT_TEXT);
+}
+
+static bool make_plan(bz_rows *r, const uint8_t *record, size_t n)
+{
+    static const uint8_t SIZE[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
+    bz_record_plan *plan = &r->plan;
+    uint64_t type[COLUMNS_SEEN], end[COLUMNS_SEEN], n_header;
+    const uint8_t *p = varint(record, record + n, &n_header);
+    if (!p || n_header > n)
+        return false;
+    uint64_t at = n_header;
+    int last = -1, columns = 0;
+    for (int i = 0; i < r->n; i++)
+        last = r->wanted[i].column > last ? r->wanted[i].column : last;
+    for (; columns <= last && p < record + n_header; columns++) {
+        p = varint(p, record + n_header, &type[columns]);
+        if (!p)
+            return false;
+        uint64_t size = type[columns] < 12 ? SIZE[type[columns]] : (type[columns] - 12) / 2;
+        if (size > n - at)
+            return false;
+        end[columns] = at += size;
+    }
+    plan->n_header = 0; /* a header that is too long to keep is worked out again for each row */
+    plan->needed = (uint32_t)at;
+    for (int i = 0; i < r->n; i++) {
+        int c = r->wanted[i].column;
+        bool present = c < columns;
+        if (!plan_field(plan, i, &r->wanted[i], present, present ? type[c] : 0, present ? end[c] : 0))
+            return false;
+    }
+    if (n_header <= BZ_SCAN_HEADER) {
+        memcpy(plan->header, record, n_header);
+        plan->n_header = (uint32_t)n_header;
+    }
+    return true;
+}
+
+/* A record that does not fit goes on in a chain of pages. */
+static const uint8_t *gather(bz_rows *r, const uint8_t *local, uint64_t n)
+{
+    uint32_t usable = r->pages->usable, least = (usable - 12) * 32 / 255 - 23,
+             kept = least + (uint32_t)((n - least) % (usable - 4));
+    if (kept > usable - 35)
+        kept = least;
+    if (n > RECORD_MAX || local + kept + 4 > r->leaf + usable)
+        return NULL;
+    if (n > r->cap_spill) {
+        r->spill = bz_realloc(r->spill, LEAD + n, 1);
+        r->cap_spill = n;
+    }
+    uint8_t *record = r->spill + LEAD;
+    memcpy(record, local, kept);
+    uint32_t next = be32(local + kept);
+    for (size_t have = kept; have < n;) {
+        const uint8_t *page = page_at(r, next);
+        if (!page)
+            return NULL;
+        size_t part = n - have < usable - 4 ? n - have : usable - 4;
+        memcpy(record + have, page + 4, part);
+        have += part;
+        next = be32(page);
+    }
+    return record;
+}
+
+static void take(const bz_rows *r, const uint8_t *record, bz_value *value)
+{
+    for (int i = 0; i < r->n; i++) {
+        const uint8_t *end = record + r->plan.field[i].end;
+        bz_value *v = &value[i];
+        v->type = BZ_VALUE_NUMBER; /* `text` is only set, and only read, where there is one or NULL */
+        v->number = r->plan.field[i].number;
+        switch ((field_kind)r->plan.field[i].kind) {
+        case FIELD_NUMBER: {
+            /* the eight bytes that end with the number: what lies before it is shifted out. Before a record lies at
+             * least the header of its page, or LEAD */
+            uint64_t bits;
+            memcpy(&bits, end - sizeof bits, sizeof bits);
+            bits = __builtin_bswap64(bits);
+            v->number = (int64_t)(bits << r->plan.field[i].shift) >> r->plan.field[i].shift;
+            break;
+        }
+        case FIELD_TEXT:
+            v->type = BZ_VALUE_TEXT;
+            v->text = (const char *)end - v->number;
+            break;
+        case FIELD_NULL:
+            v->type = BZ_VALUE_NULL;
+            v->text = NULL;
+            break;
+        case FIELD_ROWID:
+            v->number = r->rowid;
+            break;
+        case FIELD_CONSTANT:
+            break;
+        }
+    }
+}
+
+bz_scan_step bz_rows_next(bz_rows *r, bz_value *value)
+{
+    while (r->cell == r->cells) {
+        bz_scan_step step = next_leaf(r);
+        if (step != BZ_SCAN_ROW)
+            return step;
+    }
+    const uint8_t *page_end = r->leaf + r->pages->usable;
+    uint32_t at = be16(r->leaf + r->first + 2 * (size_t)r->cell++);
+    uint64_t n, rowid;
+    if (at < r->first + 2 * r->cells)
+        return BZ_SCAN_ODD;
+    const uint8_t *p = at < r->pages->usable ? varint(r->leaf + at, page_end, &n) : NULL;
+    p = p ? varint(p, page_end, &rowid) : NULL;
+    if (!p || (r->started && (int64_t)rowid <= r->rowid))
+        return BZ_SCAN_ODD;
+    const uint8_t *record = p;
+    if (n > r->pages->usable - 35)
+        record = gather(r, p, n);
+    else if (n > (size_t)(page_end - p))
+        return BZ_SCAN_ODD;
+    const bz_record_plan *plan = &r->plan;
+    if (!record || ((!plan->n_header || n < plan->needed || memcmp(record, plan->header, plan->n_header) != 0) &&
+                    !make_plan(r, record, n)))
+        return BZ_SCAN_ODD;
+    r->rowid = (int64_t)rowid;
+    r->started = true;
+    take(r, record, value);
+    return BZ_SCAN_ROW;
+}

@@ -1,0 +1,87 @@
+/* The pages of a SQLite file, read without libsqlite3: a whole table in the order of its rows, some columns of each.
+ * It understands what exports are made of (tables with a rowid, UTF-8, numbers and texts) and nothing else: whatever
+ * is out of the ordinary or contradicts itself is BZ_SCAN_ODD, and libsqlite3 is asked from there on (scan.h). */
+#ifndef BZ_PROFILE_PAGES_H
+#define BZ_PROFILE_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct bz_pages {
+    const uint8_t *data;
+    uint32_t page_size, usable; /* usable: without the bytes that are reserved at the end of each page */
+    uint32_t n;                 /* whole pages */
+    void *map;                  /* data, where a file is mapped there, of which pages may be dropped; or NULL */
+} bz_pages;
+
+/* False where the file is not an ordinary one. The data must stay and must not change. */
+bool bz_pages_open(bz_pages *p, const void *data, size_t size);
+
+/* How many bytes the file has by its own header, of which at least 100 are given; 0: it does not tell. */
+uint64_t bz_pages_claimed(const void *data, size_t size);
+
+/* ---- rows ---- */
+
+typedef enum { BZ_VALUE_NULL, BZ_VALUE_NUMBER, BZ_VALUE_TEXT } bz_value_type;
+typedef struct bz_value {
+    bz_value_type type;
+    int64_t number;   /* of a text: how many bytes it has; of NULL: 0 */
+    const char *text; /* not terminated; valid until the next row */
+} bz_value;
+
+typedef enum { BZ_WANT_NUMBER, BZ_WANT_TEXT, BZ_WANT_EITHER } bz_want;
+typedef struct bz_wanted {
+    bz_want want;
+    int column;       /* where it stands in the table */
+    bool rowid;       /* INTEGER PRIMARY KEY: another name of the row's number */
+    bool has_default; /* ALTER TABLE ADD COLUMN … DEFAULT: older rows lack the value */
+} bz_wanted;
+
+enum { BZ_SCAN_COLUMNS = 40, BZ_SCAN_DEPTH = 20, BZ_SCAN_HEADER = 64 };
+typedef enum { BZ_SCAN_ROW, BZ_SCAN_END, BZ_SCAN_ODD } bz_scan_step;
+
+/* Where the wanted columns lie in a record. Neighbouring rows mostly have equal headers, so this is worked out once for
+ * many of them. */
+typedef struct bz_record_plan {
+    uint8_t header[BZ_SCAN_HEADER];
+    uint32_t n_header; /* 0: no plan yet */
+    uint32_t needed;   /* bytes of the record that the columns take */
+    struct {
+        uint32_t end; /* of the value in the record */
+        uint8_t kind, shift;
+        int64_t number; /* a constant, or the length of a text */
+    } field[BZ_SCAN_COLUMNS];
+} bz_record_plan;
+
+typedef struct bz_rows {
+    const bz_pages *pages;
+    const bz_wanted *wanted;
+    int n;
+    int64_t rowid; /* of the last row; only once started */
+    bool started;
+    uint64_t budget; /* pages that may still be visited: no page belongs to two places */
+    struct {
+        const uint8_t *page, *head;
+        uint32_t next, cells;
+    } path[BZ_SCAN_DEPTH]; /* the inner pages above the leaf */
+    int depth;
+    const uint8_t *leaf;
+    uint32_t first, cell, cells; /* of the leaf: where the cell pointers begin, the next cell, how many */
+    uint8_t *spill;              /* behind a few unused bytes, a record that did not fit into its page */
+    size_t cap_spill;
+    bz_record_plan plan;
+} bz_rows;
+
+/* Begins with the table's first row; `wanted` has n rows, at most BZ_SCAN_COLUMNS. ODD: not an ordinary table. */
+bz_scan_step bz_rows_begin(bz_rows *r, const bz_pages *pages, uint32_t root, const bz_wanted *wanted, int n);
+
+/* The next row's wanted columns, in value[0 … n). */
+bz_scan_step bz_rows_next(bz_rows *r, bz_value *value);
+
+/* How many rows the table has, from its pages' headers alone: at most that many come. */
+uint64_t bz_rows_count(const bz_pages *pages, uint32_t root);
+
+void bz_rows_end(bz_rows *r);
+
+#endif

@@ -1,0 +1,55 @@
+/* Reads tables of a SQLite file as a whole: some columns, row by row, in the order that they lie in the file.
+ *
+ * Behind it are two ways. Tables of an export are mostly numbers, and calling a database for each of them takes several times
+ * as long as looking them up in the file's pages (pages.h); libsqlite3 reads what is not that simple, and goes on from
+ * the row where the pages turn out odd or damaged, so that it also says what is wrong. Rows and values are the same. */
+#ifndef BZ_PROFILE_SCAN_H
+#define BZ_PROFILE_SCAN_H
+
+#include "profile/pages.h"
+
+#include <sqlite3.h>
+
+typedef struct bz_database {
+    sqlite3 *sql;
+    void *map;
+    size_t size;
+    bz_pages pages;
+    bool ordinary; /* its pages can be read without libsqlite3 */
+} bz_database;
+
+/* `path` is read only and must not change. False: what is wrong stands in sqlite3_errmsg(db->sql). Close it in any case. */
+bool bz_database_open(bz_database *db, const char *path);
+void bz_database_close(bz_database *db);
+
+sqlite3_stmt *bz_database_prepare(const bz_database *db, const char *sql); /* NULL where it cannot be */
+
+/* A plain table: no view, no virtual one. */
+bool bz_database_has(const bz_database *db, const char *table);
+
+typedef struct bz_scan {
+    const bz_database *db;
+    const char *table;
+    const char *const *names;
+    int n;
+    bz_wanted wanted[BZ_SCAN_COLUMNS];
+    bz_value value[BZ_SCAN_COLUMNS]; /* of the row: texts stay valid until the next one */
+    uint64_t rows;                   /* so many are expected; 0: not known */
+    bool own;                        /* pages, else the statement */
+    bz_rows pages;
+    sqlite3_stmt *statement;
+    int rc; /* of the statement's last step */
+} bz_scan;
+
+/* Where the table has the column, or -1. */
+int bz_database_column(const bz_database *db, const char *table, const char *column);
+
+/* Begins to read n columns, which the table must have; `names` must stay. False where the table cannot be read. */
+bool bz_scan_begin(bz_scan *s, const bz_database *db, const char *table, const char *const *names, const bz_want *want,
+                   int n);
+bool bz_scan_next(bz_scan *s);
+
+/* NULL where all rows came, else what stopped it (valid as long as the database). */
+const char *bz_scan_end(bz_scan *s);
+
+#endif

@@ -1,0 +1,78 @@
+#include "profile/string_ids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    int64_t file;
+    uint32_t ours;
+} pair;
+
+static int by_file(const void *a, const void *b)
+{
+    const pair *p = a, *q = b;
+    return p->file < q->file ? -1 : p->file > q->file;
+}
+
+uint32_t bz_string_ids_text(bz_trace *t, const char *text, int64_t n)
+{
+    enum { LONGEST = 1 << 16 };
+    return text ? bz_trace_intern(t, text, strnlen(text, (size_t)(n < LONGEST ? n : LONGEST))) : 0;
+}
+
+const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, const bz_database *db)
+{
+    static const char *const COLUMNS[] = {"id", "value"};
+    static const bz_want WANT[] = {BZ_WANT_NUMBER, BZ_WANT_TEXT};
+    bz_scan s;
+    if (!bz_scan_begin(&s, db, "StringIds", COLUMNS, WANT, 2))
+        return sqlite3_errmsg(db->sql);
+    size_t n = 0, cap = 0;
+    pair *known = NULL;
+    bool sorted = true;
+    while (bz_scan_next(&s)) {
+        if (n == cap)
+            known = bz_realloc(known, cap = cap ? cap * 2 : 256, sizeof *known);
+        known[n] = (pair){s.value[0].number, bz_string_ids_text(t, s.value[1].text, s.value[1].number)};
+        sorted = sorted && (!n || known[n - 1].file < known[n].file);
+        n++;
+    }
+    if (!sorted)
+        qsort(known, n, sizeof *known, by_file);
+    ids->n = n;
+    ids->first = n ? known[0].file : 0;
+    /* mostly there are few holes: then the number is the index */
+    uint64_t span = n ? (uint64_t)known[n - 1].file - (uint64_t)known[0].file + 1 : 0;
+    ids->span = span && span <= 16 * (uint64_t)n + 4096 ? span : 0;
+    ids->ours = bz_alloc(ids->span ? ids->span : n, sizeof *ids->ours);
+    ids->file = bz_alloc(n, sizeof *ids->file);
+    memset(ids->ours, 0xff, (ids->span ? ids->span : n) * sizeof *ids->ours);
+    for (size_t i = 0; i < n; i++) {
+        ids->file[i] = known[i].file;
+        ids->ours[ids->span ? (uint64_t)known[i].file - (uint64_t)ids->first : i] = known[i].ours;
+    }
+    free(known);
+    return bz_scan_end(&s);
+}
+
+uint32_t bz_string_ids_search(bz_string_ids *ids, int64_t id)
+{
+    size_t low = 0, high = ids->span ? 0 : ids->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (ids->file[mid] < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (!ids->span && low < ids->n && ids->file[low] == id)
+        return ids->ours[low];
+    ids->orphans++;
+    return 0;
+}
+
+void bz_string_ids_free(bz_string_ids *ids)
+{
+    free(ids->file);
+    free(ids->ours);
+}

@@ -1,0 +1,220 @@
+/* What CUDA loads into a program, driven as the driver would, by a stand-in for CUPTI: tests/stand-in/cupti.c. What
+ * the real CUPTI delivers on a device is not tested here. */
+#include "profile/profile.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the headers above before itself
+#include <cmocka.h>
+
+static bz_trace *capture(const char *n, const char *mode, const bz_capture_options *options, int *status)
+{
+    char *argv[] = {CUDA_PROGRAM, (char *)(uintptr_t)n, (char *)(uintptr_t)mode, NULL};
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    setenv("LD_LIBRARY_PATH", STAND_IN_FOLDER, 1);
+    if (bz_profile_capture(t, argv, options, status, &err) || bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static const bz_capture_options PLAIN = {.limit = 16 << 20};
+
+static bool covers(const bz_trace *t, const char *part)
+{
+    for (uint32_t i = 0; i < t->n_coverage; i++)
+        if (strstr(bz_string(t, t->coverage[i].text), part))
+            return true;
+    return false;
+}
+
+static bool has_fact(const bz_trace *t, const char *key, const char *part)
+{
+    for (uint32_t i = 0; i < t->n_facts; i++)
+        if (!strcmp(bz_string(t, t->fact[i].key), key) && strstr(bz_string(t, t->fact[i].value), part))
+            return true;
+    return false;
+}
+
+static int ranges(const bz_trace *t, const char *name)
+{
+    const bz_events *e = &t->event[BZ_EVENT_RANGE];
+    int n = 0;
+    for (size_t i = 0; i < e->n; i++)
+        n += !strcmp(bz_string(t, e->name[i]), name);
+    return n;
+}
+
+static void check_kernel(const bz_trace *t, size_t i)
+{
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL], *api = &t->event[BZ_EVENT_API];
+    const bz_lane *lane = &t->lane[k->lane[i]];
+    bool mangled = lane->stream == 7;
+    assert_string_equal(bz_string(t, k->name[i]), mangled ? "void add<float>(float*, float*, int)" : "plain_c_kernel");
+    assert_string_equal(bz_string(t, k->short_name[i]), mangled ? "add" : "plain_c_kernel");
+    assert_int_equal(k->end[i] - k->start[i], 2000);
+    assert_true(lane->device && lane->device_id == 1 && lane->context == 3);
+    assert_true(lane->stream == 7 || lane->stream == 13);
+    const uint32_t grid[] = {7, 8, 9}, block[] = {32, 4, 2};
+    assert_memory_equal(k->grid + 3 * i, grid, sizeof grid);
+    assert_memory_equal(k->block + 3 * i, block, sizeof block);
+    assert_int_equal(k->registers[i], 40);
+    assert_int_equal(k->shared_static[i], 512);
+    assert_int_equal(k->shared_dynamic[i], 2048);
+    uint32_t cause = k->cause[i];
+    assert_int_not_equal(cause, BZ_NONE);
+    assert_string_equal(bz_string(t, api->name[cause]), mangled ? "cudaLaunchKernel_v7000" : "cuLaunchKernel");
+    assert_int_equal(k->start[i] - api->start[cause], mangled ? 2000 : 2500);
+    /* our clock is the ranges' clock: the iteration's */
+    assert_int_not_equal(bz_event_iteration(t, BZ_EVENT_KERNEL, i), BZ_NONE);
+}
+
+static void all_activities(void **state)
+{
+    (void)state;
+    int status = -1;
+    bz_trace *t = capture("4", "ok", &PLAIN, &status);
+    assert_int_equal(status, 0);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 8);
+    for (size_t i = 0; i < 8; i++)
+        check_kernel(t, i);
+    const bz_events *c = &t->event[BZ_EVENT_COPY], *s = &t->event[BZ_EVENT_MEMSET], *w = &t->event[BZ_EVENT_SYNC],
+                    *a = &t->event[BZ_EVENT_API], *o = &t->event[BZ_EVENT_OVERHEAD];
+    assert_int_equal(c->n, 8);
+    assert_int_equal(c->bytes[0], 602112);
+    assert_int_equal(c->value[0], 1);
+    assert_int_equal(c->bytes[1], 128);
+    assert_int_equal(c->value[1], 10);
+    assert_int_equal(c->end[0] - c->start[0], 2000);
+    assert_int_equal(s->n, 4);
+    assert_int_equal(s->bytes[0], 4096);
+    assert_int_equal(w->n, 4);
+    assert_int_equal(w->value[0], 3);
+    assert_int_equal(t->lane[w->lane[0]].device_id, 1);
+    assert_int_equal(t->lane[w->lane[0]].stream, 7);
+    assert_int_equal(a->n, 24);
+    assert_int_equal(o->n, 4);
+    assert_string_equal(bz_string(t, o->name[0]), "lazy function loading");
+    assert_int_equal(t->n_iterations, 4);
+    assert_int_equal(t->origin, BZ_ITERATION_MARKED);
+    bz_iteration_stats stats;
+    bz_iteration_measure(t, 2, &stats);
+    assert_int_equal(stats.kernels, 2);
+    assert_int_equal(stats.device_busy, 200 + 2000 + 3000 + 100);
+    assert_true(has_fact(t, "gpu", "Stand-in GPU"));
+    assert_true(has_fact(t, "device", "1: compute capability 9.0, 132 multiprocessors, 144384 MiB"));
+    assert_true(covers(t, "CUPTI dropped 3 records"));
+    assert_false(covers(t, "ended without finishing"));
+    bz_trace_free(t);
+}
+
+static void ranges_of_nvtx(void **state)
+{
+    (void)state;
+    int status = -1;
+    bz_capture_options marks = {.limit = 16 << 20, .marks_only = true};
+    const bz_capture_options *all[] = {&PLAIN, &marks};
+    for (int i = 0; i < 2; i++) {
+        bz_trace *t = capture("3", "exit", all[i], &status);
+        assert_int_equal(status, 5);
+        assert_int_equal(ranges(t, "benanza_iteration"), 3);
+        assert_int_equal(ranges(t, "registered"), 1);
+        assert_int_equal(ranges(t, "w\u00efde"), 1);
+        assert_int_equal(ranges(t, "mark"), 1);
+        assert_int_equal(ranges(t, "never ends"), 0);
+        assert_int_equal(t->n_iterations, 3);
+        assert_int_equal(t->event[BZ_EVENT_KERNEL].n, i == 0 ? 6 : 0);
+        bz_trace_free(t);
+    }
+}
+
+static void a_crash_leaves_a_trace(void **state)
+{
+    (void)state;
+    int status = -1;
+    bz_trace *t = capture("5", "crash", &PLAIN, &status);
+    assert_int_equal(status, 128 + SIGKILL);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 10);
+    assert_true(covers(t, "ended by signal 9"));
+    assert_true(covers(t, "the device's work of the last moments"));
+    bz_trace_free(t);
+}
+
+static void what_cupti_refuses(void **state)
+{
+    (void)state;
+    int status = -1;
+    setenv("STAND_IN", "refuse", 1);
+    bz_trace *t = capture("3", "ok", &PLAIN, &status);
+    unsetenv("STAND_IN");
+    assert_int_equal(status, 0);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 0);
+    assert_int_equal(t->event[BZ_EVENT_COPY].n, 6);
+    assert_true(covers(t, "CUPTI does not record kernels here: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"));
+    bz_trace_free(t);
+}
+
+/* Whatever CUPTI this machine has, or none: the program runs on. */
+static void without_the_stand_in(void **state)
+{
+    (void)state;
+    char *argv[] = {CUDA_PROGRAM, (char *)(uintptr_t) "3", (char *)(uintptr_t) "ok", NULL};
+    int status = -1;
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    unsetenv("LD_LIBRARY_PATH");
+    if (bz_profile_capture(t, argv, &PLAIN, &status, &err) || bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(status, 0);
+    assert_int_equal(t->n_iterations, 3);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 0);
+    bz_trace_free(t);
+}
+
+/* NVTX tells the latency of the program alone. */
+static void levels(void **state)
+{
+    (void)state;
+    char *argv[] = {CUDA_PROGRAM, (char *)(uintptr_t) "4", (char *)(uintptr_t) "ok", NULL};
+    int status = -1;
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    setenv("LD_LIBRARY_PATH", STAND_IN_FOLDER, 1);
+    if (bz_profile_levels(t, argv, &PLAIN, &status, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(t->n_iterations, 4);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 8);
+    assert_true(has_fact(t, "program alone", "an iteration"));
+    assert_true(has_fact(t, "with calls", "an iteration"));
+    bz_trace_free(t);
+}
+
+static void the_limit_holds(void **state)
+{
+    (void)state;
+    int status = -1;
+    bz_capture_options small = {.limit = 1 << 20};
+    bz_trace *t = capture("1500", "ok", &small, &status);
+    assert_int_equal(status, 0);
+    assert_true(t->event[BZ_EVENT_KERNEL].n > 100 && t->event[BZ_EVENT_KERNEL].n < 3000);
+    assert_true(covers(t, "did not fit into the limit"));
+    bz_trace_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_activities),
+        cmocka_unit_test(ranges_of_nvtx),
+        cmocka_unit_test(a_crash_leaves_a_trace),
+        cmocka_unit_test(what_cupti_refuses),
+        cmocka_unit_test(the_limit_holds),
+        cmocka_unit_test(without_the_stand_in),
+        cmocka_unit_test(levels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
