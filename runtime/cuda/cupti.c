@@ -184,7 +184,8 @@ static void sum_up(bz_trace *out)
 {
     double time[CALLS], sum[CALLS] = {0};
     int each = (int)(collected.n / CALLS);
-    qsort(collected.item, collected.n, sizeof *collected.item, by_start);
+    if (each) /* a call may have no kernel at all */
+        qsort(collected.item, collected.n, sizeof *collected.item, by_start);
     out->calls = CALLS;
     out->n_kernels = each;
     for (int k = 0; k < each; k++) {
