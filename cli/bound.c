@@ -1,6 +1,5 @@
-/* benanza bound: measure what the database lacks, then price models by it. */
-#include "cli/bound.h"
-
+/* benanza bound: measure what the database lacks, then analyze models by it. */
+#include "cli/analysis.h"
 #include "cli/db.h"
 
 #include <errno.h>
@@ -12,14 +11,17 @@
 
 typedef struct bound_job {
     planning p;
-    bool json, csv, no_run;
+    analysis_output output;
+    bool no_run;
     const char *time_limit;
+    bz_setting setting;
+    int benchmarks;      /* run for this: records made */
+    int problems, known; /* that the models need; of which the database had all */
     loaded_models models;
     bz_plan *plan;
     bz_perfdb *db;
     const bz_system *system;
-    bound_head head;
-    bool incomplete;
+    analyses analyses;
 } bound_job;
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -33,7 +35,7 @@ static int measure(bound_job *b, bz_error *err)
 {
     const char *tmp = getenv("TMPDIR");
     char folder[3000];
-    bench_run run = {.db = b->db, .system = b->system, .setting = b->head.setting, .time_limit = b->time_limit};
+    bench_run run = {.db = b->db, .system = b->system, .setting = b->setting, .time_limit = b->time_limit};
     snprintf(folder, sizeof folder, "%s/benanza-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(folder))
         return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
@@ -41,7 +43,7 @@ static int measure(bound_job *b, bz_error *err)
         return -1;
     int rc = bz_bench_run(folder, &run, err);
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    b->head.benchmarks = run.records;
+    b->benchmarks = run.records;
     return rc;
 }
 
@@ -58,12 +60,12 @@ static bool ask(int n)
 /* Another system's records can only be looked up; this machine's can be made. */
 static int fill(bound_job *b, const bz_list *paths, bz_error *err)
 {
-    if (bz_plan_skip(b->plan, b->db, b->system, &b->head.setting, err))
+    if (bz_plan_skip(b->plan, b->db, b->system, &b->setting, err))
         return -1;
     const bz_plan_problem *problems;
     int n = bz_plan_wanted(b->plan, NULL);
-    b->head.problems = bz_plan_problems(b->plan, &problems);
-    b->head.known = b->head.problems - n;
+    b->problems = bz_plan_problems(b->plan, &problems);
+    b->known = b->problems - n;
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
@@ -75,50 +77,30 @@ static int fill(bound_job *b, const bz_list *paths, bz_error *err)
     return measure(b, err);
 }
 
-static int price(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
+static int analyze(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
 {
-    bz_arena arena = {0};
-    bz_prices *prices;
-    bound *bounds = bz_alloc((size_t)paths->n, sizeof *bounds);
-    if (bz_prices_load(b->plan, b->db, b->system, &b->head.setting, &arena, &prices, err)) {
-        free(bounds);
-        bz_arena_free(&arena);
+    if (analyses_add(&b->analyses, paths, &b->models, b->plan, &b->p, b->db, b->system, err))
         return -1;
+    for (int i = 0; i < b->analyses.n; i++) {
+        bz_bound *bound = &b->analyses.item[i].bound;
+        bound->benchmarks = b->benchmarks;
+        bound->problems = b->problems;
+        bound->known = b->known;
     }
-    for (int i = 0; i < paths->n; i++) {
-        bound_of(paths->item[i], b->models.layers[i], b->plan, prices, &bounds[i]);
-        if (b->p.fuse || b->p.patterns)
-            bound_fuse(&bounds[i], i, b->models.layers[i], b->plan, prices);
-        b->incomplete |= bounds[i].total.unpriced > 0 || bounds[i].fused.missing > 0;
-    }
-    if (b->json)
-        bound_json(bounds, paths->n, &b->head, out);
-    else if (b->csv)
-        bound_csv(bounds, paths->n, out);
-    for (int i = 0; i < paths->n; i++) {
-        if (!b->json && !b->csv) {
-            bz_buf_puts(out, i ? "\n" : "");
-            bound_text(&bounds[i], &b->head, out);
-        }
-        bound_free(&bounds[i]);
-    }
-    free(bounds);
-    bz_arena_free(&arena);
-    return 0;
+    return analyses_print(&b->analyses, &b->output, out, err);
 }
 
 static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
 {
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
-    if (planning_setting(&b->p, &b->head.setting, err) ||
+    if (planning_setting(&b->p, &b->setting, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) ||
         planning_plan(&b->p, paths, &b->models, &b->plan, err) ||
         bz_db_open(&bz_command_bound, b->p.db, b->p.system != NULL, false, &b->db, err) ||
         bz_bench_system(b->db, b->p.system, planning_device(&b->p), &b->system, err))
         return -1;
-    b->head.system = b->system->name;
-    return fill(b, paths, err) || price(b, paths, out, err) ? -1 : 0;
+    return fill(b, paths, err) || analyze(b, paths, out, err) ? -1 : 0;
 }
 
 static int run(int argc, char **argv)
@@ -128,8 +110,7 @@ static int run(int argc, char **argv)
     bz_error err = {0};
     bz_buf out = {0};
     const bz_option options[] = {
-        {"json", BZ_OPTION_FLAG, &b.json, NULL, "for programs: JSON"},
-        {"csv", BZ_OPTION_FLAG, &b.csv, NULL, "for programs: a row per layer"},
+        ANALYSIS_OPTIONS(b.output),
         {"no-run", BZ_OPTION_FLAG, &b.no_run, NULL, "only what the database has"},
         {"time-limit", BZ_OPTION_TEXT, &b.time_limit, "S", "seconds of measuring per variant (0.1)"},
         PLANNING_OPTIONS(b.p),
@@ -138,8 +119,9 @@ static int run(int argc, char **argv)
     int parsed = bz_options_parse(&bz_command_bound, options, argc, argv, &arguments, &err), status = BZ_OK;
     if (parsed < 0 || (!parsed && (bound_models(&b, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
         status = bz_report(&bz_command_bound, &err);
-    else if (b.incomplete)
+    else if (b.analyses.incomplete)
         status = BZ_INCOMPLETE;
+    analyses_free(&b.analyses);
     bz_perfdb_close(b.db);
     bz_plan_free(b.plan);
     models_free(&b.models);

@@ -466,7 +466,7 @@ static void show_models(bz_buf *out, const settings *s, const loaded_models *m, 
 static int draw(const settings *s, bz_layers *l, bz_error *err)
 {
     bz_buf dot = {0}, svg = {0};
-    bz_dot_layers(l, bz_dag_build(l), &dot);
+    bz_dot_layers(l, bz_dag_build(l), NULL, &dot);
     int failed = s->dot && bz_output(s->dot, &dot, err);
     if (!failed && s->svg)
         failed = bz_graphviz_svg(bz_buf_text(&dot), &svg, err) || bz_output(s->svg, &svg, err);

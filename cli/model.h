@@ -11,11 +11,15 @@ typedef struct model_settings {
     bool ignore_declared;
 } model_settings;
 
-#define MODEL_OPTIONS(m)                                                                                               \
-    {"batch", BZ_OPTION_INT, &(m).batch, "N", "batch size: the leading dimension of the inputs"},                      \
-        {"dim", BZ_OPTION_LIST, &(m).dims, "NAME=N",                                                                   \
-         "bind a dynamic dimension; NAME is the dimension's name,\nINPUT:AXIS, or INPUT with a shape (--dim "          \
-         "x=1x3x224x224)"},                                                                                            \
+#define MODEL_OPTIONS(m) MODEL_BATCH_OPTION(m), MODEL_SHAPE_OPTIONS(m)
+#define MODEL_BATCH_OPTION(m)                                                                                          \
+    {                                                                                                                  \
+        "batch", BZ_OPTION_INT, &(m).batch, "N", "batch size: the leading dimension of the inputs"                     \
+    }
+#define MODEL_SHAPE_OPTIONS(m)                                                                                         \
+    {"dim", BZ_OPTION_LIST, &(m).dims, "NAME=N",                                                                       \
+     "bind a dynamic dimension; NAME is the dimension's name,\nINPUT:AXIS, or INPUT with a shape (--dim "              \
+     "x=1x3x224x224)"},                                                                                                \
         {"trips", BZ_OPTION_INT, &(m).trips, "N",                                                                      \
          "how often a loop runs whose trip count the model does not tell (1)"},                                        \
     {                                                                                                                  \

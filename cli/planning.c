@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-static int find_dtype(const char *name, bz_dtype *out, bz_error *err)
+int planning_dtype(const planning *p, bz_dtype *out, bz_error *err)
 {
+    const char *name = p->dtype;
     static const bz_dtype TYPES[] = {BZ_F32, BZ_BF16, BZ_F16, BZ_F64, BZ_I8};
     *out = BZ_UNDEFINED;
     for (size_t i = 0; name && i < sizeof TYPES / sizeof *TYPES; i++)
@@ -52,7 +53,7 @@ int planning_plan(const planning *p, const bz_list *paths, const loaded_models *
     static const char *const MATHS[] = {"tf32", "f16", NULL};
     bz_plan_options o = {0};
     bz_patterns *patterns = NULL;
-    if (find_dtype(p->dtype, &o.dtype, err) ||
+    if (planning_dtype(p, &o.dtype, err) ||
         take_names("backend", &p->backends, BACKENDS, o.backend, &o.n_backends, err) ||
         take_names("layout", &p->layouts, LAYOUTS, o.layout, &o.n_layouts, err) ||
         take_names("math", &p->maths, MATHS, o.math, &o.n_maths, err))

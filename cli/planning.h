@@ -15,8 +15,11 @@ typedef struct planning {
     const char *patterns;
 } planning;
 
-#define PLANNING_OPTIONS(p)                                                                                            \
-    MODEL_OPTIONS((p).models),                                                                                         \
+#define PLANNING_OPTIONS(p) MODEL_BATCH_OPTION((p).models), PLANNING_SWEEP_OPTIONS(p), PLANNING_SYSTEM_OPTION(p)
+
+/* Those of one point of a sweep over batches and systems. */
+#define PLANNING_SWEEP_OPTIONS(p)                                                                                      \
+    MODEL_SHAPE_OPTIONS((p).models),                                                                                   \
         {"dtype", BZ_OPTION_TEXT, &(p).dtype, "TYPE",                                                                  \
          "type of floating-point layers: f32, bf16, f16, s8 (as the model has it)"},                                   \
         {"backend", BZ_OPTION_LIST, &(p).backends, "NAME",                                                             \
@@ -29,12 +32,16 @@ typedef struct planning {
          "f32 products on a GPU in this mode too: tf32, f16; may be repeated"},                                        \
         {"threads", BZ_OPTION_INT, &(p).threads, "N", "threads (1)"},                                                  \
         {"cache", BZ_OPTION_TEXT, &(p).cache, "hot|cold", "whether operands are in the caches (hot)"},                 \
-        {"db", BZ_OPTION_TEXT, &(p).db, "DIR",                                                                         \
-         "the database (else $BENANZA_DB, else\n$XDG_DATA_HOME/benanza/perfdb)"},                                      \
+    {                                                                                                                  \
+        "db", BZ_OPTION_TEXT, &(p).db, "DIR", "the database (else $BENANZA_DB, else\n$XDG_DATA_HOME/benanza/perfdb)"   \
+    }
+
+#define PLANNING_SYSTEM_OPTION(p)                                                                                      \
     {                                                                                                                  \
         "system", BZ_OPTION_TEXT, &(p).system, "NAME", "the system to look up (this machine)"                          \
     }
 
+int planning_dtype(const planning *p, bz_dtype *out, bz_error *err);
 int planning_setting(const planning *p, bz_setting *setting, bz_error *err);
 /* The backend named that has a device of its own; NULL where all run on the processor. */
 const char *planning_device(const planning *p);

@@ -146,8 +146,9 @@ void bz_generate_source(const bz_plan *plan, const bz_plan_layer *layer, bz_buf 
 /* A problem's cheapest variant that ran well, of all backends; `record` NULL where there is none. */
 typedef struct bz_problem_price {
     const bz_record *record;
-    int n_records;         /* that the database has in this setting, failed ones included */
-    const char *complaint; /* of the first that failed, where none ran well */
+    const bz_record *second; /* the next best variant that ran well, or NULL */
+    int n_records;           /* that the database has in this setting, failed ones included */
+    const char *complaint;   /* of the first that failed, where none ran well */
 } bz_problem_price;
 
 typedef struct bz_layer_price {
@@ -165,6 +166,7 @@ typedef struct bz_prices bz_prices;
 int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                    bz_arena *arena, bz_prices **out, bz_error *err);
 const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem);
+const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text); /* of a problem of the plan */
 /* Of a layer or a group. */
 void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *out);
 

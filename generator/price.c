@@ -32,8 +32,12 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
             continue;
         price->n_records++;
         if (r->status == BZ_RECORD_OK && r->median > 0) {
-            if (!price->record || r->median < price->record->median)
+            if (!price->record || r->median < price->record->median) {
+                price->second = price->record;
                 price->record = r;
+            } else if (!price->second || r->median < price->second->median) {
+                price->second = r;
+            }
         } else if (!price->complaint && *r->reason) {
             price->complaint = r->reason;
         }
@@ -62,7 +66,7 @@ const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem)
     return &prices->problem[problem];
 }
 
-static const bz_problem_price *find(const bz_prices *prices, const char *text)
+const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text)
 {
     return &prices->problem[bz_map_get(&prices->plan->problem_map, text, strlen(text))];
 }
@@ -71,7 +75,7 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
 {
     bz_layer_price price = {.alternative = a};
     for (int i = 0; i < a->n; i++) {
-        const bz_record *r = find(prices, a->text[i])->record;
+        const bz_record *r = bz_prices_find(prices, a->text[i])->record;
         if (!r)
             return;
         price.seconds += r->median;

@@ -7,7 +7,15 @@ static const char *fill_color(bz_class c)
     return COLORS[c];
 }
 
-static void put_node(const bz_layers *l, int i, bz_buf *out)
+/* `turn` is how far the path has been walked: its layers come in the order of their numbers. */
+static bool on_path(const bz_dot_marks *marks, int i, int *turn)
+{
+    while (marks && *turn < marks->n && marks->path[*turn] < i)
+        ++*turn;
+    return marks && *turn < marks->n && marks->path[*turn] == i;
+}
+
+static void put_node(const bz_layers *l, int i, const char *note, bool red, bz_buf *out)
 {
     const bz_layer *layer = &l->layer[i];
     bz_buf label = {0};
@@ -20,19 +28,24 @@ static void put_node(const bz_layers *l, int i, bz_buf *out)
         bz_unit_text macs;
         bz_buf_printf(&label, "\n%s MACs", bz_units_count(macs, (double)layer->macs));
     }
-    bz_buf_printf(out, "  n%d [fillcolor=\"%s\" label=", i, fill_color(layer->class));
+    if (note) {
+        bz_buf_puts(&label, "\n");
+        bz_buf_puts(&label, note);
+    }
+    bz_buf_printf(out, "  n%d [fillcolor=\"%s\"%s label=", i, fill_color(layer->class),
+                  red ? " color=\"#d62728\" penwidth=2" : "");
     bz_graphviz_quote(out, bz_buf_text(&label));
     bz_buf_puts(out, "]\n");
     bz_buf_free(&label);
 }
 
-void bz_dot_layers(const bz_layers *l, const bz_dag *dag, bz_buf *out)
+void bz_dot_layers(const bz_layers *l, const bz_dag *dag, const bz_dot_marks *marks, bz_buf *out)
 {
     bz_buf_puts(out, "digraph ");
     bz_graphviz_quote(out, l->model->path);
     bz_buf_puts(out, " {\n  node [shape=box style=\"filled,rounded\" fontname=\"Helvetica\" fontsize=10]\n"
                      "  edge [color=\"#555555\"]\n");
-    int open_end = 0, m = 0; /* modules within modules are not framed again, nor is nearly everything */
+    int open_end = 0, m = 0, turn = 0; /* modules within modules are not framed again, nor is nearly everything */
     for (int i = 0; i < l->n; i++) {
         while (m < dag->n_modules && dag->modules[m].begin < i)
             m++;
@@ -44,12 +57,16 @@ void bz_dot_layers(const bz_layers *l, const bz_dag *dag, bz_buf *out)
                           dag->modules[m].width);
         }
         if (l->layer[i].class != BZ_CONSTANT)
-            put_node(l, i, out);
+            put_node(l, i, marks && marks->note ? marks->note[i] : NULL, on_path(marks, i, &turn), out);
     }
     if (open_end == l->n && l->n)
         bz_buf_puts(out, "  }\n");
-    for (int i = 0; i < l->n; i++)
+    turn = 0;
+    for (int i = 0; i < l->n; i++) {
+        bool red = on_path(marks, i, &turn) && turn;
         for (int p = dag->first[i]; p < dag->first[i + 1] && l->layer[i].class != BZ_CONSTANT; p++)
-            bz_buf_printf(out, "  n%d -> n%d\n", dag->pred[p], i);
+            bz_buf_printf(out, "  n%d -> n%d%s\n", dag->pred[p], i,
+                          red && marks->path[turn - 1] == dag->pred[p] ? " [color=\"#d62728\" penwidth=2]" : "");
+    }
     bz_buf_puts(out, "}\n");
 }

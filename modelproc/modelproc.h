@@ -181,7 +181,14 @@ int bz_patterns_find(const bz_patterns *patterns, bz_layers *layers, const bz_ma
 
 /* ---- picture ------------------------------------------------------------------------------- */
 
-/* The main graph in the DOT language, parallel modules as clusters. */
-void bz_dot_layers(const bz_layers *layers, const bz_dag *dag, bz_buf *out);
+/* What to draw besides: a path in red, first layer to last, and a line of text per layer (or NULL). */
+typedef struct bz_dot_marks {
+    const int *path;
+    int n;
+    const char *const *note; /* [layers->n], or NULL */
+} bz_dot_marks;
+
+/* The main graph in the DOT language, parallel modules as clusters. `marks` may be NULL. */
+void bz_dot_layers(const bz_layers *layers, const bz_dag *dag, const bz_dot_marks *marks, bz_buf *out);
 
 #endif

@@ -37,7 +37,7 @@ def say(what, figure, aim="", more=""):
 def bound(a, model, db):
     seconds, out = timed(a.build + "/benanza", "bound", model, "--db", db, "--json", "--time-limit", a.time_limit,
                          status=(0, 4))
-    return seconds, json.loads(out)[0]
+    return seconds, json.loads(out)["models"][0]
 
 
 def describe(b):

@@ -67,7 +67,7 @@ static void infer(bz_model *m, const bz_infer_options *options, bz_buf *text)
         for (int k = 0; k < match[i].n; k++)
             PROMISE(match[i].layer[k] >= 0 && match[i].layer[k] < l->n &&
                     (k == 0 || match[i].layer[k - 1] < match[i].layer[k]));
-    bz_dot_layers(l, dag, text);
+    bz_dot_layers(l, dag, NULL, text);
     bz_unique u = {0};
     bz_unique_add(&u, l, 0, NULL);
     PROMISE(u.n <= u.n_layers);

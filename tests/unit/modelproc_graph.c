@@ -362,7 +362,7 @@ static void pictures_name_every_layer(void **state)
     (void)state;
     subject s = infer(plain_graph("Relu x a; Tanh a b; Exp a c; Add b,c d"), 0);
     bz_buf dot = {0};
-    bz_dot_layers(s.layers, bz_dag_build(s.layers), &dot);
+    bz_dot_layers(s.layers, bz_dag_build(s.layers), NULL, &dot);
     assert_non_null(strstr(dot.data, "subgraph cluster_0"));
     assert_non_null(strstr(dot.data, "n1 -> n3"));
     assert_non_null(strstr(dot.data, "n2 -> n3"));

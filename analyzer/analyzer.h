@@ -1,0 +1,306 @@
+/* analyzer: how fast a model could run on a system, and what keeps it from doing so.
+ *
+ *   bz_schedule_*     layers with costs -> one after the other, on k streams, all at once
+ *   bz_peaks_read     what the hardware could do at best
+ *   bz_bound_make     a model's bound: prices summed up, with coverage and provenance
+ *   bz_ladder_make    the bound against what a profile saw
+ *   bz_regret_make    the variants that a profile's calls used against the best known ones
+ *   bz_compare_make   two systems, stacks or exports, problem by problem
+ *   bz_report_*       the same analysis for people, as JSON, CSV and DOT
+ *
+ * Analyses are plain structs that live in the arena they were made in; making them prints nothing,
+ * printing them computes nothing. The same input gives the same bytes.
+ *
+ * Seconds. Every price is rounded to a multiple of 2^-44 s (0.06 ps) when it enters. Sums of such
+ * numbers are exact in a double up to 512 s, in whatever order they are added: that a chain's
+ * parallel bound equals its sequential one, or that a waterfall adds up, holds exactly and not up to
+ * an epsilon. */
+#ifndef BZ_ANALYZER_H
+#define BZ_ANALYZER_H
+
+#include "generator/generator.h"
+#include "modelproc/modelproc.h"
+#include "perfdb/perfdb.h"
+#include "profile/profile.h"
+
+double bz_tick(double seconds); /* rounded as said above; what is not finite stays */
+
+/* ---- schedules ------------------------------------------------------------------------------ */
+
+/* The costs are one per layer of the dag, at least 0, ticked. */
+
+double bz_schedule_sequential(const double *seconds, int n);
+
+/* The longest path: the latency if every independent layer ran at once. `layer` are the layers on
+ * it, first to last; of several longest ones the one whose layers have the smallest numbers. */
+typedef struct bz_path {
+    double seconds;
+    const int *layer;
+    int n;
+} bz_path;
+
+void bz_schedule_parallel(const bz_dag *dag, const double *seconds, bz_arena *arena, bz_path *out);
+
+/* Latency on k streams, k = 1, 2, 4, … until it is the longest path's or BZ_STREAMS are tried.
+ *
+ * By list scheduling: a stream that becomes free takes, of the layers that are ready, the one with
+ * the longest way to the end. No stream idles while a layer is ready, so parallel <= k streams <=
+ * sequential holds for every k, and k = 1 is sequential exactly. More streams can make a list
+ * schedule longer (Graham's anomaly); what fits on fewer streams fits on more, so each k tells the
+ * best schedule found up to it. It is a schedule, and no lower bound over all of them: a cheaper
+ * layer may lengthen it, and layers that tie in everything are taken in the order of the model. */
+enum { BZ_STREAMS = 7 };
+typedef struct bz_streams {
+    int n;
+    struct {
+        int k;
+        double seconds;
+    } at[BZ_STREAMS];
+} bz_streams;
+
+void bz_schedule_streams(const bz_dag *dag, const double *seconds, bz_streams *out);
+
+/* What a parallel module costs one after the other and at once. Only layers behind its fork count. */
+typedef struct bz_module_cost {
+    int layers;
+    double sequential, parallel;
+} bz_module_cost;
+
+bz_module_cost bz_schedule_module(const bz_dag *dag, const double *seconds, const bz_module *module);
+
+/* ---- hardware ------------------------------------------------------------------------------- */
+
+enum { BZ_PEAKS = 16 };
+
+/* What a system can do at best, from what 'benanza system --measure' found, else from the table of
+ * data sheets (peaks.c). Where neither is there `why` is a sentence, else NULL. */
+typedef struct bz_peaks {
+    const char *why, *source; /* source: "measured", "data sheet" */
+    int n_flops, n_bandwidth;
+    struct {
+        bz_dtype dtype;
+        double rate; /* per second */
+    } flops[BZ_PEAKS];
+    struct {
+        double bytes, rate; /* of the buffer; bytes per second */
+    } bandwidth[BZ_PEAKS];  /* ascending */
+} bz_peaks;
+
+/* `details` is a system's JSON object. Rates that were measured with other threads are not used. */
+void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out);
+
+/* A layer's roofline: the longer of its arithmetic and its traffic. Convolutions whose shape allows
+ * Winograd's algorithm are taken to need as few multiplications as F(4) leaves them; the bandwidth is
+ * that of the next smaller buffer measured, which is the faster one. *memory: traffic is the longer. */
+double bz_peaks_arithmetic(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype);
+double bz_peaks_traffic(const bz_peaks *peaks, double bytes);
+double bz_peaks_bytes(const bz_layer *layer, const bz_type *type,
+                      bz_dtype dtype); /* of a tensor; NULL: that it moves */
+double bz_peaks_roofline(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype, bool *memory);
+
+/* ---- bound ---------------------------------------------------------------------------------- */
+
+/* A layer that costs something, or that nobody could price. */
+typedef struct bz_bound_layer {
+    const bz_layer *layer;
+    int node;     /* of the main graph: itself, or the one whose body it is in */
+    double times; /* how often it runs: trips of the loops around it */
+    bz_layer_price price;
+    const char *variant;           /* of the cheapest alternative: "onednn jit:avx512_core any"; NULL unpriced */
+    double runner_up;              /* the next best way; NAN where there is no other */
+    const char *runner_up_variant; /* NULL likewise */
+    double hardware;               /* roofline; NAN where the peaks are not known */
+    bool memory;                   /* the roofline is the memory's */
+    bool floor;                    /* a record in it was timed by event pairs: small calls carry some µs */
+} bz_bound_layer;
+
+typedef struct bz_coverage_sum {
+    int layers;                                       /* n */
+    int free, measured, imported, modelled, unpriced; /* these add up to `layers` */
+    int noisy, floor, missing;       /* marked noisy; timed by event pairs; problems without a record */
+    int branches, loops, loops_open; /* If by their cheaper branch; loops; those of unknown length among them */
+    double macs, macs_measured, macs_imported, macs_modelled, macs_unpriced;
+} bz_coverage_sum;
+
+typedef struct bz_bound_module {
+    const bz_module *module;
+    bz_module_cost cost;
+    int within; /* the module of this list that it lies in, or -1 */
+} bz_bound_module;
+
+/* A group of layers that a fusion pattern found, and that the fused bound rests on. */
+typedef struct bz_bound_group {
+    const char *pattern;
+    const int *layer; /* [n], of the main graph, ascending; the last one makes the result */
+    int n;
+    bz_layer_price price;
+} bz_bound_group;
+
+/* The cheapest cover of the main graph by layers and groups. */
+typedef struct bz_bound_fused {
+    bool wanted; /* the plan looked for groups; else nothing below holds */
+    double sequential, parallel;
+    double hardware; /* the cover by rooflines: what stays inside of a group need not move. NAN: peaks not known */
+    bz_bound_group *group;
+    int n, covered;       /* groups; layers that they stand for */
+    int modelled;         /* of these groups */
+    int unpriced;         /* layers without a price that no group covers either */
+    int refused, missing; /* places that cannot be fewer calls; without a record */
+} bz_bound_fused;
+
+typedef struct bz_bound {
+    const char *model, *system, *details; /* details: what the database knows of the system, JSON or "" */
+    bz_setting setting;
+    bz_dtype dtype;      /* asked for; BZ_UNDEFINED: as the model has it */
+    int benchmarks;      /* run for this: records made */
+    int problems, known; /* that the models need; of which the database had all. 0: nobody asked */
+    const bz_layers *layers;
+    const bz_dag *dag;
+    const bz_peaks *peaks;
+    bz_bound_layer *layer;
+    int n;
+    double *seconds; /* [dag->n]: of each layer of the main graph, bodies included; unpriced 0 */
+    bz_coverage_sum coverage;
+    double sequential, hardware, launch; /* hardware: NAN where not known; launch: not in the others */
+    bz_bound_fused fused;
+    bz_streams streams;
+    bz_path path;            /* parallel: path.seconds */
+    bz_bound_module *module; /* with a gain */
+    int n_modules;
+    int above_roofline; /* layers whose record is faster than their roofline */
+} bz_bound;
+
+typedef struct bz_bound_input {
+    const char *model, *system, *details;
+    bz_setting setting;
+    bz_dtype dtype; /* as in the plan's options */
+    bz_layers *layers;
+    const bz_plan *plan;
+    int number; /* of the model in the plan */
+    bool fused; /* the plan has groups */
+    const bz_prices *prices;
+    const bz_peaks *peaks;
+} bz_bound_input;
+
+/* As written: every layer by itself, at its cheapest alternative. Unpriced layers add nothing: the
+ * totals are then lower ends, and coverage.unpriced says so. An If counts its cheaper branch; a layer
+ * with bodies is one layer to the schedules, its bodies run one after the other. */
+void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out);
+
+/* ---- algorithms ----------------------------------------------------------------------------- */
+
+/* The problem that a library call of a trace solved; false where the call is none that this knows
+ * (calls.c has the table), or its parameters were not recorded. */
+bool bz_call_problem(const bz_trace *trace, size_t call, bz_problem *out);
+
+/* Calls of one problem by one variant. Times are seconds of one call. */
+typedef struct bz_regret_row {
+    const char *problem, *variant; /* variant: as the library spells it */
+    int padded;   /* > 0: the program padded the input by so much itself; the problem is that with the padding */
+    double calls; /* per steady iteration */
+    double seen;  /* what it took in the profile, median; NAN where that has no times */
+    double used, best, chosen; /* by the records: its variant, the best one, the library's own pick; NAN unknown */
+    const char *best_variant, *chosen_variant;
+    double loss; /* calls × (used - best); 0 where either is not known */
+} bz_regret_row;
+
+typedef struct bz_regret {
+    bz_regret_row *row; /* greatest loss first */
+    int n;
+    double calls, known; /* per steady iteration: calls that are problems; those whose variant and best are known */
+    double used, best, chosen, loss; /* sums over the known ones; chosen: as good as the pick is known, else used */
+    double faster; /* problems that the profile solved faster than the best record: calls × (best - seen) */
+} bz_regret;
+
+int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                   bz_arena *arena, bz_regret *out, bz_error *err);
+
+/* ---- ladder --------------------------------------------------------------------------------- */
+
+/* A bound held against one profile: bound <= device-busy <= measured. Times are medians over the steady
+ * iterations, seconds. On a CPU the library calls are the work: `busy` is their union then. */
+typedef struct bz_ladder {
+    const char *profile;
+    int iterations;               /* steady ones */
+    bool device;                  /* kernels were recorded */
+    double busy, latency;         /* NAN where the profile has no timeline */
+    double idle, excess, overlap; /* latency - busy, busy - sequential bound, sequential - parallel bound: with the
+                                   * parallel bound they are the latency, exactly; below 0 where a rung is above the next */
+    double ratio;                 /* sequential bound / latency */
+    double speedup;               /* latency / sequential bound */
+    double speedup_parallel;
+    const bz_regret *regret; /* NULL where nobody asked */
+    const char **warning;    /* settings that do not match; what does not hold */
+    int n_warnings;
+} bz_ladder;
+
+/* `trace` is finished. */
+void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out);
+
+/* ---- comparison ----------------------------------------------------------------------------- */
+
+/* What one side knows: of every problem and setting the cheapest variant that ran well. */
+typedef struct bz_side bz_side;
+
+/* Reads a system's records, none newer than `until` (seconds since 1970; INT64_MAX for all). */
+int bz_side_read(bz_perfdb *db, const bz_system *system, int64_t until, bz_arena *arena, bz_side **out, bz_error *err);
+void bz_side_free(bz_side *side); /* NULL is fine; what lives in the arena stays */
+
+/* B against A. The ratio of two medians lies somewhere in an interval, by the records' own; where that
+ * is within 2 % of 1, they are the SAME; where it is on one side of 1, B is FASTER or SLOWER; else
+ * UNDECIDED. A record without an interval is taken to be off by 2.5 %. */
+typedef enum { BZ_SAME, BZ_FASTER, BZ_SLOWER, BZ_UNDECIDED } bz_verdict;
+enum { BZ_VERDICTS = BZ_UNDECIDED + 1 };
+const char *bz_verdict_name(bz_verdict v); /* "SAME" */
+
+typedef struct bz_span {
+    double seconds, low, high;
+    bool guessed; /* the interval is */
+} bz_span;
+
+bz_verdict bz_verdict_of(const bz_span *a, const bz_span *b);
+
+typedef struct bz_compare_row {
+    const char *what;    /* layer key, or problem */
+    const char *setting; /* "2 threads, cold", and the clock; NULL where there is one in all */
+    double times;
+    bz_span a, b;
+    const char *variant_a, *variant_b;
+    bz_verdict verdict;
+} bz_compare_row;
+
+typedef struct bz_compare {
+    const char *name_a, *name_b;
+    bz_compare_row *row; /* what both sides know, by weight of the difference */
+    int n, count[BZ_VERDICTS], only_a, only_b, neither, guessed;
+    double total_a, total_b; /* of what both know */
+} bz_compare;
+
+/* Problem by problem; or, with a plan, layer by layer of its models in one setting, each as often as it occurs. */
+void bz_compare_problems(const bz_side *a, const bz_side *b, bz_arena *arena, bz_compare *out);
+void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, const bz_setting *setting,
+                       bz_arena *arena, bz_compare *out);
+
+/* ---- reports -------------------------------------------------------------------------------- */
+
+/* What is printed of one model on one system. */
+typedef struct bz_analysis {
+    bz_bound bound;
+    bz_ladder *ladder;
+    int n_ladders;
+} bz_analysis;
+
+/* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. */
+void bz_report_text(const bz_analysis *analysis, bz_buf *out);
+void bz_report_sweep(const bz_analysis *analysis, int n, bz_buf *out); /* a row each: models, batches, systems */
+void bz_report_json(const bz_analysis *analysis, int n, bz_buf *out);
+void bz_report_csv(const bz_analysis *analysis, int n, bz_buf *out);
+
+/* The graph in the DOT language with the critical path in red. */
+void bz_report_dot(const bz_analysis *analysis, bz_buf *out);
+
+void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out);
+void bz_report_compare_json(const bz_compare *c, bz_buf *out);
+void bz_report_compare_csv(const bz_compare *c, bz_buf *out);
+
+#endif

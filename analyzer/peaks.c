@@ -1,0 +1,191 @@
+/* What the hardware could do at best: rates that were measured on it, else those of its data sheet. */
+#include "analyzer/analyzer.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+/* Data sheets, at boost clock: f32 and f16 (matrix units where there are any) in Tflop/s, memory in
+ * GB/s, last cache in bytes. The cache's own rate stands in no data sheet: what fits into it is not
+ * held against the memory. The K80 and M60 are two GPUs on a board; the figures are for one. */
+static const struct {
+    const char *name; /* as the driver calls it, or how that begins */
+    double f32, f16, bandwidth, cache;
+} SHEETS[] = {
+    {"Tesla V100-SXM2", 15.7, 125, 900, 6 << 20}, {"Tesla V100-PCIE", 14, 112, 900, 6 << 20},
+    {"Tesla T4", 8.1, 65, 320, 4 << 20},          {"TITAN V", 14.9, 119, 653, 4.5 * (1 << 20)},
+    {"TITAN Xp", 12.15, 12.15, 548, 3 << 20},     {"Tesla K80", 4.37, 4.37, 240, 1.5 * (1 << 20)},
+    {"Tesla M60", 4.83, 4.83, 160, 2 << 20},      {"Quadro RTX 6000", 16.3, 130.5, 672, 6 << 20},
+};
+
+static double number(const cJSON *object, const char *name)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(v) && v->valuedouble > 0 && v->valuedouble < 1e30 ? v->valuedouble : NAN;
+}
+
+static void add_flops(bz_peaks *p, bz_dtype dtype, double rate)
+{
+    if (p->n_flops == BZ_PEAKS || !(rate > 0))
+        return;
+    p->flops[p->n_flops].dtype = dtype;
+    p->flops[p->n_flops++].rate = rate;
+}
+
+static void add_bandwidth(bz_peaks *p, double bytes, double rate)
+{
+    if (p->n_bandwidth == BZ_PEAKS || !(bytes >= 0) || !(rate > 0))
+        return;
+    int at = p->n_bandwidth++;
+    for (; at && p->bandwidth[at - 1].bytes > bytes; at--)
+        p->bandwidth[at] = p->bandwidth[at - 1];
+    p->bandwidth[at].bytes = bytes;
+    p->bandwidth[at].rate = rate;
+}
+
+/* Operands in the caches may be read at the rate of a buffer of their size, which reading or copying
+ * reaches, whichever is faster. Operands that are not are copied as cold buffers were; or read as the
+ * largest buffer was, which no cache holds. */
+static void read_bandwidth(const cJSON *list, bool cold, bz_peaks *p)
+{
+    const cJSON *row;
+    double largest = 0, memory = 0;
+    cJSON_ArrayForEach(row, list)
+    {
+        double bytes = number(row, "bytes"), read = number(row, "read");
+        if (bytes > largest && read > 0) {
+            largest = bytes;
+            memory = read;
+        }
+    }
+    cJSON_ArrayForEach(row, list)
+    {
+        double hot = fmax(number(row, "read"), number(row, "copy"));
+        add_bandwidth(p, number(row, "bytes"), cold ? fmax(number(row, "copy_cold"), memory) : hot);
+    }
+}
+
+static void read_measured(const cJSON *measured, const bz_setting *setting, bz_arena *arena, bz_peaks *p)
+{
+    double threads = number(measured, "threads");
+    if (threads != setting->threads) {
+        p->why = bz_arena_printf(arena, "the system's peaks were measured with %g thread%s, not %d", threads,
+                                 threads == 1 ? "" : "s", setting->threads);
+        return;
+    }
+    const cJSON *flops = cJSON_GetObjectItemCaseSensitive(measured, "flops");
+    for (int t = BZ_F32; cJSON_IsObject(flops) && t < BZ_N_DTYPES; t++)
+        add_flops(p, (bz_dtype)t, number(flops, bz_dtype_name((bz_dtype)t)));
+    read_bandwidth(cJSON_GetObjectItemCaseSensitive(measured, "bandwidth"), setting->cache == BZ_CACHE_COLD, p);
+    p->source = "measured";
+    if (!p->n_flops || !p->n_bandwidth)
+        p->why = "the system's peaks were measured in part only";
+}
+
+static void read_sheet(const char *gpu, const bz_setting *setting, bz_peaks *p)
+{
+    for (size_t i = 0; i < sizeof SHEETS / sizeof *SHEETS; i++) {
+        if (strncmp(gpu, SHEETS[i].name, strlen(SHEETS[i].name)) != 0)
+            continue;
+        add_flops(p, BZ_F32, SHEETS[i].f32 * 1e12);
+        add_flops(p, BZ_F16, SHEETS[i].f16 * 1e12);
+        if (setting->cache == BZ_CACHE_HOT)
+            add_bandwidth(p, 0, INFINITY);
+        add_bandwidth(p, setting->cache == BZ_CACHE_HOT ? SHEETS[i].cache : 0, SHEETS[i].bandwidth * 1e9);
+        p->source = "data sheet";
+        p->why = NULL;
+        return;
+    }
+}
+
+void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out)
+{
+    *out = (bz_peaks){.why = "nobody measured the system's peaks: 'benanza system --json --measure | benanza db "
+                             "import -' on it does"};
+    cJSON *root = details && *details ? cJSON_Parse(details) : NULL;
+    const cJSON *measured = cJSON_GetObjectItemCaseSensitive(root, "measured");
+    const cJSON *gpu = cJSON_GetObjectItemCaseSensitive(root, "gpu");
+    if (cJSON_IsObject(measured)) {
+        out->why = NULL;
+        read_measured(measured, setting, arena, out);
+    } else if (cJSON_IsString(gpu)) {
+        read_sheet(gpu->valuestring, setting, out);
+    }
+    cJSON_Delete(root);
+}
+
+/* The rate for a data type; where it was not measured the highest there is, which keeps the bound low. */
+static double flops_rate(const bz_peaks *p, bz_dtype dtype)
+{
+    double most = 0;
+    for (int i = 0; i < p->n_flops; i++) {
+        if (p->flops[i].dtype == dtype)
+            return p->flops[i].rate;
+        most = fmax(most, p->flops[i].rate);
+    }
+    return most;
+}
+
+static double bandwidth(const bz_peaks *p, double bytes)
+{
+    int at = 0;
+    while (at + 1 < p->n_bandwidth && p->bandwidth[at + 1].bytes <= bytes)
+        at++;
+    return p->bandwidth[at].rate;
+}
+
+/* Multiplications that Winograd's F(4) leaves: (4 + r - 1) / 4r along each axis of a kernel of r, where
+ * it steps by one. Libraries use no larger tiles: their rounding would show. */
+static double winograd(const bz_layer *layer)
+{
+    enum { TILE = 4 };
+    const bz_param *stride = bz_layer_param(layer, "stride"), *dilation = bz_layer_param(layer, "dilation");
+    double left = 1;
+    if (strcmp(layer->kind, "conv") != 0 || layer->n_in < 2 || layer->in[1].rank < 3)
+        return 1;
+    for (int a = 2; a < layer->in[1].rank; a++) {
+        bz_dim r = layer->in[1].dims[a];
+        int k = a - 2;
+        if (r <= 1 || (stride && k < stride->n && stride->v[k] != 1) ||
+            (dilation && k < dilation->n && dilation->v[k] != 1))
+            continue;
+        left *= (TILE + (double)r - 1) / (TILE * (double)r);
+    }
+    return left;
+}
+
+static bool real(bz_dtype t)
+{
+    return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_F64;
+}
+
+double bz_peaks_arithmetic(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype)
+{
+    bz_dtype own = layer->n_in ? layer->in[0].dtype : BZ_F32;
+    own = dtype && real(own) ? dtype : own;
+    return (double)layer->flops * winograd(layer) / flops_rate(peaks, own);
+}
+
+double bz_peaks_bytes(const bz_layer *layer, const bz_type *type, bz_dtype dtype)
+{
+    bz_dtype own = type ? type->dtype : layer->n_in ? layer->in[0].dtype : BZ_UNDEFINED;
+    int64_t bytes = type ? bz_type_bytes(type) : layer->bytes;
+    double scale = dtype && real(own) ? (double)bz_dtype_bits(dtype) / bz_dtype_bits(own) : 1;
+    return bytes > 0 ? (double)bytes * scale : 0;
+}
+
+double bz_peaks_traffic(const bz_peaks *peaks, double bytes)
+{
+    return bytes / bandwidth(peaks, bytes);
+}
+
+double bz_peaks_roofline(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype, bool *memory)
+{
+    *memory = false;
+    if (peaks->why || !layer->priced)
+        return NAN;
+    double arithmetic = bz_peaks_arithmetic(peaks, layer, dtype);
+    double traffic = bz_peaks_traffic(peaks, bz_peaks_bytes(layer, NULL, dtype));
+    *memory = traffic > arithmetic;
+    return bz_tick(fmax(arithmetic, traffic));
+}

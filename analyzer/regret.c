@@ -1,0 +1,231 @@
+/* The variants that a profile's calls used, against the best that the database knows. */
+#include "analyzer/analyzer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct call_group {
+    bz_problem problem;
+    const char *text, *variant;
+    int64_t calls;
+    double *seen; /* [n_seen], room for a power of two */
+    int n_seen;
+} call_group;
+
+typedef struct making {
+    const bz_trace *trace;
+    bz_perfdb *db;
+    const bz_system *system;
+    const bz_setting *setting;
+    bz_arena *arena;
+    double *device; /* [calls]: device time of each call, seconds */
+    call_group *group;
+    int n, cap;
+    int64_t steady;
+    bz_map map;
+    bz_buf key;
+} making;
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static void time_calls(making *m)
+{
+    const bz_events *calls = &m->trace->event[BZ_EVENT_CALL];
+    bool device = m->trace->event[BZ_EVENT_KERNEL].n > 0;
+    m->device = BZ_NEW(m->arena, double, calls->n);
+    for (size_t i = 0; i < calls->n && !device; i++)
+        m->device[i] = 1e-9 * (double)(calls->end[i] - calls->start[i]);
+    for (int kind = BZ_EVENT_KERNEL; kind <= BZ_EVENT_MEMSET && device; kind++) {
+        const bz_events *e = &m->trace->event[kind];
+        for (size_t i = 0; i < e->n; i++)
+            if (e->call && e->call[i] < calls->n)
+                m->device[e->call[i]] += 1e-9 * (double)(e->end[i] - e->start[i]);
+    }
+}
+
+static call_group *find_group(making *m, const bz_problem *p, const char *variant)
+{
+    bz_buf_clear(&m->key);
+    bz_problem_print(p, &m->key);
+    size_t text = m->key.len;
+    bz_buf_putc(&m->key, '\n');
+    bz_buf_puts(&m->key, variant);
+    uint32_t at = bz_map_get(&m->map, m->key.data, m->key.len);
+    if (at != BZ_MAP_NONE)
+        return &m->group[at];
+    if (m->n == m->cap) {
+        m->cap = m->cap ? 2 * m->cap : 64;
+        m->group = bz_realloc(m->group, (size_t)m->cap, sizeof *m->group);
+    }
+    call_group *g = &m->group[m->n];
+    const char *key = bz_arena_strn(m->arena, m->key.data, m->key.len);
+    *g = (call_group){
+        .problem = *p, .text = bz_arena_strn(m->arena, m->key.data, text), .variant = bz_arena_str(m->arena, variant)};
+    bz_map_add(&m->map, key, m->key.len, (uint32_t)m->n++);
+    return g;
+}
+
+static void add_seen(making *m, call_group *g, double seconds)
+{
+    int n = g->n_seen++;
+    if (!(n & (n - 1)))
+        g->seen = bz_arena_grow(m->arena, g->seen, (size_t)n, n ? 2 * (size_t)n : 1, sizeof *g->seen);
+    g->seen[n] = seconds;
+}
+
+static void gather(making *m)
+{
+    const bz_trace *t = m->trace;
+    const bz_events *calls = &t->event[BZ_EVENT_CALL];
+    bz_problem p;
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        m->steady += !t->iteration[i].warm_up || t->n_iterations == 1;
+    for (size_t i = 0; i < calls->n; i++) {
+        uint32_t at = bz_event_iteration(t, BZ_EVENT_CALL, i);
+        if (at == BZ_NONE || (t->iteration[at].warm_up && t->n_iterations > 1) ||
+            (calls->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES || !bz_call_problem(t, i, &p))
+            continue;
+        call_group *g = find_group(m, &p, bz_string(t, calls->variant[i]));
+        g->calls++;
+        if (m->device[i] > 0)
+            add_seen(m, g, m->device[i]);
+    }
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+/* CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD is "cudnn algo 6 WINOGRAD" in records; oneDNN's names are the same. */
+static bool same_variant(const char *used, const char *algorithm)
+{
+    const char *mark = strstr(used, "_ALGO_"), *last = strrchr(algorithm, ' ');
+    return mark ? !strcmp(mark + strlen("_ALGO_"), last ? last + 1 : algorithm) : !strcmp(used, algorithm);
+}
+
+static bool usable(const making *m, const bz_record *r)
+{
+    return r->status == BZ_RECORD_OK && r->median > 0 && r->setting.threads == m->setting->threads &&
+           r->setting.cache == m->setting->cache;
+}
+
+/* Whether the database knows the problem; then the row's times are filled. */
+static int look_up(making *m, const char *problem, bz_regret_row *row, bool *known, bz_error *err)
+{
+    bz_record *r;
+    size_t n;
+    *known = false;
+    if (bz_perfdb_variants(m->db, m->system, problem, m->arena, &r, &n, err))
+        return -1;
+    row->used = row->best = row->chosen = NAN;
+    for (size_t i = 0; i < n; i++) {
+        if (!usable(m, &r[i]))
+            continue;
+        *known = true;
+        double s = bz_tick(r[i].median);
+        if (!(row->best <= s)) {
+            row->best = s;
+            row->best_variant = r[i].variant.algorithm;
+        }
+        if (r[i].chosen && !(row->chosen <= s)) {
+            row->chosen = s;
+            row->chosen_variant = r[i].variant.algorithm;
+        }
+        if (same_variant(row->variant, r[i].variant.algorithm) && !(row->used <= s))
+            row->used = s;
+    }
+    row->problem = *known ? problem : row->problem;
+    return 0;
+}
+
+/* A framework may pad the input by itself and convolve what it padded: the problem with that padding
+ * inside, by half the kernel, has the same result. */
+static int unpad(const bz_problem *from, bz_problem *to)
+{
+    int spatial = bz_extent_rank(from->conv.x) - 2, most = 0;
+    bz_error err;
+    if (from->kind != BZ_PROBLEM_CONV)
+        return 0;
+    *to = *from;
+    for (int a = 0; a < spatial; a++) {
+        int64_t pad = (from->conv.w[2 + a] - 1) * from->conv.dilation[a] / 2;
+        if (from->conv.pad[a] || from->conv.pad[spatial + a] || from->conv.x[2 + a] <= 2 * pad)
+            return 0;
+        to->conv.x[2 + a] -= 2 * pad;
+        to->conv.pad[a] = to->conv.pad[spatial + a] = pad;
+        most = pad > most ? (int)pad : most;
+    }
+    return bz_problem_normalize(to, &err) ? 0 : most;
+}
+
+static int price_group(making *m, call_group *g, bz_regret_row *row, bz_error *err)
+{
+    bool known;
+    bz_problem inside;
+    *row = (bz_regret_row){.problem = g->text, .variant = g->variant, .seen = NAN};
+    row->calls = (double)g->calls / (double)m->steady;
+    if (g->n_seen)
+        row->seen = bz_tick(bz_quantiles_of(g->seen, (size_t)g->n_seen).p50);
+    if (look_up(m, g->text, row, &known, err))
+        return -1;
+    int pad = known ? 0 : unpad(&g->problem, &inside);
+    if (pad) {
+        bz_buf text = {0};
+        bz_problem_print(&inside, &text);
+        int rc = look_up(m, bz_arena_str(m->arena, bz_buf_text(&text)), row, &known, err);
+        bz_buf_free(&text);
+        if (rc)
+            return -1;
+        row->padded = known ? pad : 0;
+    }
+    row->loss = isfinite(row->used) && isfinite(row->best) ? row->calls * (row->used - row->best) : 0;
+    return 0;
+}
+
+static int more_loss(const void *x, const void *y)
+{
+    const bz_regret_row *a = x, *b = y;
+    double s = a->calls * (isfinite(a->seen) ? a->seen : 0), t = b->calls * (isfinite(b->seen) ? b->seen : 0);
+    if (a->loss != b->loss)
+        return a->loss > b->loss ? -1 : 1;
+    if (s != t)
+        return s > t ? -1 : 1;
+    int order = strcmp(a->problem, b->problem);
+    return order ? order : strcmp(a->variant, b->variant);
+}
+
+static void sum(bz_regret *out)
+{
+    for (int i = 0; i < out->n; i++) {
+        const bz_regret_row *r = &out->row[i];
+        out->calls += r->calls;
+        if (isfinite(r->best) && r->seen < r->best)
+            out->faster += r->calls * (r->best - r->seen);
+        if (!isfinite(r->used) || !isfinite(r->best))
+            continue;
+        out->known += r->calls;
+        out->used += r->calls * r->used;
+        out->best += r->calls * r->best;
+        out->chosen += r->calls * (isfinite(r->chosen) ? r->chosen : r->used);
+        out->loss += r->loss;
+    }
+    if (out->n)
+        qsort(out->row, (size_t)out->n, sizeof *out->row, more_loss);
+}
+
+int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                   bz_arena *arena, bz_regret *out, bz_error *err)
+{
+    making m = {.trace = trace, .db = db, .system = system, .setting = setting, .arena = arena};
+    int rc = 0;
+    time_calls(&m);
+    gather(&m);
+    *out = (bz_regret){.row = BZ_NEW(arena, bz_regret_row, m.n), .n = m.n};
+    for (int i = 0; i < m.n && !rc; i++)
+        rc = price_group(&m, &m.group[i], &out->row[i], err);
+    if (!rc)
+        sum(out);
+    free(m.group);
+    bz_map_free(&m.map);
+    bz_buf_free(&m.key);
+    return rc;
+}

@@ -1,0 +1,75 @@
+#include "cli/analysis.h"
+
+#include <stdlib.h>
+
+int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, const bz_plan *plan, const planning *p,
+                 bz_perfdb *db, const bz_system *system, bz_error *err)
+{
+    bz_prices *prices;
+    bz_setting setting;
+    bz_dtype dtype;
+    bz_peaks *peaks = BZ_NEW(&a->arena, bz_peaks, 1);
+    if (planning_setting(p, &setting, err) || planning_dtype(p, &dtype, err) ||
+        bz_prices_load(plan, db, system, &setting, &a->arena, &prices, err))
+        return -1;
+    bz_peaks_read(system->details, &setting, &a->arena, peaks);
+    while (a->n + m->n > a->cap) {
+        a->cap = a->cap ? 2 * a->cap : 16;
+        a->item = bz_realloc(a->item, (size_t)a->cap, sizeof *a->item);
+    }
+    for (int i = 0; i < m->n; i++) {
+        bz_analysis *item = &a->item[a->n++];
+        bz_bound_input in = {.model = paths->item[i],
+                             .system = system->name,
+                             .details = system->details ? system->details : "",
+                             .setting = setting,
+                             .dtype = dtype,
+                             .layers = m->layers[i],
+                             .plan = plan,
+                             .number = i,
+                             .fused = p->fuse || p->patterns,
+                             .prices = prices,
+                             .peaks = peaks};
+        *item = (bz_analysis){0};
+        bz_bound_make(&in, &a->arena, &item->bound);
+        a->incomplete |= item->bound.coverage.unpriced > 0 || item->bound.fused.missing > 0;
+    }
+    return 0;
+}
+
+static int draw(const bz_analysis *a, const analysis_output *o, bz_error *err)
+{
+    bz_buf dot = {0}, svg = {0};
+    bz_report_dot(a, &dot);
+    int failed = o->dot ? bz_output(o->dot, &dot, err) : 0;
+    if (!failed && o->svg)
+        failed = bz_graphviz_svg(bz_buf_text(&dot), &svg, err) || bz_output(o->svg, &svg, err);
+    bz_buf_free(&dot);
+    bz_buf_free(&svg);
+    return failed;
+}
+
+int analyses_print(const analyses *a, const analysis_output *o, bz_buf *out, bz_error *err)
+{
+    if ((o->dot || o->svg) && a->n != 1)
+        return bz_fail(err, BZ_USAGE, "--dot and --svg draw one model on one system, not %d", a->n);
+    if ((o->dot || o->svg) && draw(a->item, o, err))
+        return -1;
+    if (o->json || o->csv) {
+        (o->json ? bz_report_json : bz_report_csv)(a->item, a->n, out);
+        return 0;
+    }
+    if (a->n > 1)
+        bz_report_sweep(a->item, a->n, out);
+    for (int i = 0; i < a->n; i++) {
+        bz_buf_puts(out, i || a->n > 1 ? "\n" : "");
+        bz_report_text(&a->item[i], out);
+    }
+    return 0;
+}
+
+void analyses_free(analyses *a)
+{
+    free(a->item);
+    bz_arena_free(&a->arena);
+}

@@ -1,0 +1,34 @@
+/* What bound and analyze have in common: models priced on a system, printed. Private to cli/. */
+#ifndef BZ_CLI_ANALYSIS_H
+#define BZ_CLI_ANALYSIS_H
+
+#include "analyzer/analyzer.h"
+#include "cli/planning.h"
+
+typedef struct analyses {
+    bz_analysis *item;
+    int n, cap;
+    bool incomplete; /* a layer of them is unpriced */
+    bz_arena arena;
+} analyses;
+
+typedef struct analysis_output {
+    bool json, csv;
+    const char *dot, *svg;
+} analysis_output;
+
+#define ANALYSIS_OPTIONS(o)                                                                                            \
+    {"json", BZ_OPTION_FLAG, &(o).json, NULL, "for programs: JSON"},                                                   \
+        {"csv", BZ_OPTION_FLAG, &(o).csv, NULL, "for programs: a row per layer"},                                      \
+        {"dot", BZ_OPTION_TEXT, &(o).dot, "FILE", "write the graph, the critical path in red, in the DOT language"},   \
+    {                                                                                                                  \
+        "svg", BZ_OPTION_TEXT, &(o).svg, "FILE", "draw it"                                                             \
+    }
+
+/* Prices every model of the plan on the system. Models and plan must outlive the analyses. */
+int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, const bz_plan *plan, const planning *p,
+                 bz_perfdb *db, const bz_system *system, bz_error *err);
+int analyses_print(const analyses *a, const analysis_output *o, bz_buf *out, bz_error *err);
+void analyses_free(analyses *a);
+
+#endif

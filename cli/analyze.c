@@ -1,0 +1,193 @@
+/* benanza analyze: what the database knows of models, held against profiles. Runs nothing. */
+#include "cli/analysis.h"
+#include "cli/db.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POINTS = 32 }; /* of a sweep, along each axis */
+
+/* A batch: models loaded with it, and what is asked of the database for them. */
+typedef struct point {
+    loaded_models models;
+    bz_plan *plan;
+} point;
+
+typedef struct analyze_job {
+    planning p;
+    analysis_output output;
+    const char *batches, *systems, *iterations;
+    bz_list profiles;
+    int64_t batch[POINTS];
+    int n_points, n_systems;
+    point point[POINTS];
+    const bz_system *system[POINTS];
+    bz_trace **trace;
+    bz_perfdb *db;
+    analyses analyses;
+} analyze_job;
+
+/* The next of "a,b,c"; false behind the last. */
+static bool next_word(const char **list, char out[256])
+{
+    size_t n = strcspn(*list, ",");
+    if (!n || n > 255)
+        return false;
+    memcpy(out, *list, n);
+    out[n] = 0;
+    *list += n + ((*list)[n] == ',');
+    return true;
+}
+
+static int read_batches(analyze_job *a, bz_error *err)
+{
+    char word[256], *end;
+    const char *list = a->batches ? a->batches : "0";
+    while (next_word(&list, word)) {
+        errno = 0;
+        long long v = strtoll(word, &end, 10);
+        if (errno || *end || v < (a->batches ? 1 : 0) || a->n_points == POINTS)
+            return bz_fail(err, BZ_USAGE, "--batch takes up to %d numbers from 1 on, '1,2,4', not '%s'", POINTS,
+                           a->batches);
+        a->batch[a->n_points++] = v;
+    }
+    return *list || !a->n_points ? bz_fail(err, BZ_USAGE, "--batch takes numbers, '1,2,4', not '%s'", a->batches) : 0;
+}
+
+static int find_systems(analyze_job *a, bz_error *err)
+{
+    char word[256];
+    const char *list = a->systems ? a->systems : "";
+    if (!a->systems)
+        return bz_bench_system(a->db, NULL, planning_device(&a->p), &a->system[a->n_systems++], err);
+    while (next_word(&list, word)) {
+        if (a->n_systems == POINTS)
+            return bz_fail(err, BZ_USAGE, "--system takes at most %d systems", POINTS);
+        if (bz_db_system(a->db, word, &a->system[a->n_systems++], err))
+            return -1;
+    }
+    return *list || !a->n_systems ? bz_fail(err, BZ_USAGE, "--system takes names, 'a,b', not '%s'", a->systems) : 0;
+}
+
+/* "run.sqlite,run.log": a timeline and the logs of the same program are one profile. */
+static int read_profiles(analyze_job *a, bz_error *err)
+{
+    a->trace = bz_alloc((size_t)a->profiles.n, sizeof(bz_trace *));
+    memset(a->trace, 0, (size_t)a->profiles.n * sizeof(bz_trace *));
+    for (int i = 0; i < a->profiles.n; i++) {
+        bz_trace *t = a->trace[i] = bz_trace_new();
+        const char *list = a->profiles.item[i];
+        char word[256];
+        while (next_word(&list, word))
+            if (bz_profile_read(t, word, err))
+                return -1;
+        if (*list || !t->n_sources)
+            return bz_fail(err, BZ_USAGE, "--profile takes a file, or several of one run, 'a.sqlite,a.log', not '%s'",
+                           a->profiles.item[i]);
+        if (bz_trace_finish(t, &(bz_finish_options){.iterations = a->iterations}, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* "run.sqlite + run.log", without folders. */
+static const char *profile_name(const char *list, bz_arena *arena)
+{
+    char word[256];
+    const char *name = "";
+    while (next_word(&list, word)) {
+        const char *slash = strrchr(word, '/');
+        name = bz_arena_printf(arena, "%s%s%s", name, *name ? " + " : "", slash ? slash + 1 : word);
+    }
+    return name;
+}
+
+static int hold_against_profiles(analyze_job *a, bz_error *err)
+{
+    bz_arena *arena = &a->analyses.arena;
+    for (int i = 0; i < a->analyses.n; i++) {
+        bz_analysis *item = &a->analyses.item[i];
+        const bz_system *system;
+        item->ladder = BZ_NEW(arena, bz_ladder, a->profiles.n);
+        item->n_ladders = a->profiles.n;
+        if (bz_perfdb_system(a->db, item->bound.system, &system, err))
+            return -1;
+        for (int k = 0; k < a->profiles.n; k++) {
+            bz_regret *regret = BZ_NEW(arena, bz_regret, 1);
+            bz_ladder_make(&item->bound, a->trace[k], profile_name(a->profiles.item[k], arena), arena,
+                           &item->ladder[k]);
+            if (bz_regret_make(a->trace[k], a->db, system, &item->bound.setting, arena, regret, err))
+                return -1;
+            item->ladder[k].regret = regret;
+        }
+    }
+    return 0;
+}
+
+static int price(analyze_job *a, const bz_list *paths, bz_error *err)
+{
+    for (int i = 0; i < a->n_points; i++) {
+        point *at = &a->point[i];
+        a->p.models.batch = a->batch[i];
+        if (models_load(&bz_command_analyze, paths, &a->p.models, &at->models, err) ||
+            planning_plan(&a->p, paths, &at->models, &at->plan, err))
+            return -1;
+        for (int s = 0; s < a->n_systems; s++)
+            if (analyses_add(&a->analyses, paths, &at->models, at->plan, &a->p, a->db, a->system[s], err))
+                return -1;
+    }
+    return 0;
+}
+
+static int analyze(analyze_job *a, const bz_list *paths, bz_buf *out, bz_error *err)
+{
+    if (!paths->n)
+        return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME");
+    if (read_batches(a, err) || read_profiles(a, err) ||
+        bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, false, &a->db, err) || find_systems(a, err) ||
+        price(a, paths, err) || hold_against_profiles(a, err))
+        return -1;
+    return analyses_print(&a->analyses, &a->output, out, err);
+}
+
+static int run(int argc, char **argv)
+{
+    analyze_job a = {0};
+    bz_list arguments = {0};
+    bz_error err = {0};
+    bz_buf out = {0};
+    const bz_option options[] = {
+        {"system", BZ_OPTION_TEXT, &a.systems, "NAME,…", "systems to look up (this machine)"},
+        {"batch", BZ_OPTION_TEXT, &a.batches, "N,…", "batch sizes"},
+        {"profile", BZ_OPTION_LIST, &a.profiles, "FILE,…",
+         "a profile to hold the bound against; files of one run, a timeline\nand its logs, with commas between; may be "
+         "repeated"},
+        {"iterations", BZ_OPTION_TEXT, &a.iterations, "NAME", "the range of this name is an iteration of the profile"},
+        ANALYSIS_OPTIONS(a.output),
+        PLANNING_SWEEP_OPTIONS(a.p),
+        {0},
+    };
+    int parsed = bz_options_parse(&bz_command_analyze, options, argc, argv, &arguments, &err), status = BZ_OK;
+    if (parsed < 0 || (!parsed && (analyze(&a, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
+        status = bz_report(&bz_command_analyze, &err);
+    else if (a.analyses.incomplete)
+        status = BZ_INCOMPLETE;
+    analyses_free(&a.analyses);
+    bz_perfdb_close(a.db);
+    for (int i = 0; i < a.n_points; i++) {
+        bz_plan_free(a.point[i].plan);
+        models_free(&a.point[i].models);
+    }
+    for (int i = 0; a.trace && i < a.profiles.n; i++)
+        bz_trace_free(a.trace[i]);
+    free(a.trace);
+    bz_buf_free(&out);
+    bz_list_free(&a.profiles);
+    bz_list_free(&arguments);
+    planning_free(&a.p);
+    return status;
+}
+
+const bz_command bz_command_analyze = {"analyze", "MODEL... [OPTIONS]",
+                                       "how fast a model could run on a system, and how far a profile is from it", run};

@@ -1,0 +1,162 @@
+/* benanza compare: two systems, stacks, dates or exports. */
+#include "cli/db.h"
+#include "cli/planning.h"
+
+#include "analyzer/analyzer.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct compare_job {
+    planning p;
+    bool json, csv;
+    bool incomplete; /* layers of the models that a side does not know */
+    int64_t top;
+    bz_perfdb *db, *file_db[2]; /* file_db: what a side that is a file was read into */
+    char folder[2][3000];
+    bz_side *side[2];
+    bz_arena arena;
+    loaded_models models;
+    bz_plan *plan;
+} compare_job;
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+/* The end of the day that stands behind the last colon; INT64_MAX where no day does. */
+static int64_t split_date(char *name)
+{
+    char *colon = strrchr(name, ':');
+    struct tm tm = {0};
+    char *end = colon ? strptime(colon + 1, "%Y-%m-%d", &tm) : NULL;
+    if (!end || *end)
+        return INT64_MAX;
+    *colon = 0;
+    return (int64_t)timegm(&tm) + 86399;
+}
+
+/* An export, read into a database of its own that goes away. */
+static int open_file(compare_job *c, int which, const char *path, const bz_system **system, bz_error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    bz_perfdb_import_report report;
+    const bz_system **list;
+    size_t n;
+    snprintf(c->folder[which], sizeof c->folder[which], "%s/benanza-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(c->folder[which])) {
+        c->folder[which][0] = 0;
+        return bz_fail(err, BZ_FAILED, "no folder for what %s holds: %s", path, strerror(errno));
+    }
+    if (bz_db_open(&bz_command_compare, c->folder[which], false, false, &c->file_db[which], err) ||
+        bz_perfdb_import(c->file_db[which], path, NULL, &report, err) ||
+        bz_perfdb_systems(c->file_db[which], &c->arena, &list, &n, err))
+        return -1;
+    if (n != 1)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: holds records of %zu systems, where one is wanted", path, n);
+    *system = list[0];
+    return 0;
+}
+
+static int read_side(compare_job *c, int which, const char *name, bz_error *err)
+{
+    char *text = bz_arena_str(&c->arena, name);
+    int64_t until = split_date(text);
+    const bz_system *system = NULL;
+    bz_perfdb *db;
+    if (!access(text, R_OK)) {
+        if (open_file(c, which, text, &system, err))
+            return -1;
+        db = c->file_db[which];
+    } else {
+        if (!c->db && bz_db_open(&bz_command_compare, c->p.db, true, false, &c->db, err))
+            return -1;
+        db = c->db;
+        if (bz_db_system(db, text, &system, err))
+            return -1;
+    }
+    return bz_side_read(db, system, until, &c->arena, &c->side[which], err);
+}
+
+static int compare(compare_job *c, const bz_list *arguments, bz_buf *out, bz_error *err)
+{
+    bz_list models = {.item = arguments->item + 2, .n = arguments->n - 2};
+    bz_compare result;
+    bz_setting setting;
+    if (arguments->n < 2)
+        return bz_fail(err, BZ_USAGE, "name two systems or files: benanza compare A B [MODEL...]");
+    if (planning_setting(&c->p, &setting, err) || read_side(c, 0, arguments->item[0], err) ||
+        read_side(c, 1, arguments->item[1], err))
+        return -1;
+    if (models.n) {
+        if (models_load(&bz_command_compare, &models, &c->p.models, &c->models, err) ||
+            planning_plan(&c->p, &models, &c->models, &c->plan, err))
+            return -1;
+        bz_compare_layers(c->side[0], c->side[1], c->plan, &setting, &c->arena, &result);
+        c->incomplete = result.only_a || result.only_b || result.neither;
+    } else {
+        bz_compare_problems(c->side[0], c->side[1], &c->arena, &result);
+    }
+    result.name_a = arguments->item[0];
+    result.name_b = arguments->item[1];
+    if (c->json)
+        bz_report_compare_json(&result, out);
+    else if (c->csv)
+        bz_report_compare_csv(&result, out);
+    else
+        bz_report_compare_text(&result, c->top > 1000000 ? 1000000 : (int)c->top, out);
+    return 0;
+}
+
+static void clean_up(compare_job *c)
+{
+    for (int i = 0; i < 2; i++) {
+        bz_side_free(c->side[i]);
+        bz_perfdb_close(c->file_db[i]);
+        if (c->folder[i][0])
+            nftw(c->folder[i], remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    bz_perfdb_close(c->db);
+    bz_plan_free(c->plan);
+    models_free(&c->models);
+    planning_free(&c->p);
+    bz_arena_free(&c->arena);
+}
+
+static int run(int argc, char **argv)
+{
+    compare_job *c = bz_alloc(1, sizeof *c);
+    bz_list arguments = {0};
+    bz_error err = {0};
+    bz_buf out = {0};
+    *c = (compare_job){.top = 12};
+    const bz_option options[] = {
+        {"json", BZ_OPTION_FLAG, &c->json, NULL, "for programs: JSON"},
+        {"csv", BZ_OPTION_FLAG, &c->csv, NULL, "for programs: a row per problem or layer"},
+        {"top", BZ_OPTION_INT, &c->top, "N", "rows to show (12)"},
+        MODEL_BATCH_OPTION(c->p.models),
+        PLANNING_SWEEP_OPTIONS(c->p),
+        {0},
+    };
+    int parsed = bz_options_parse(&bz_command_compare, options, argc, argv, &arguments, &err), status = BZ_OK;
+    if (parsed < 0 || (!parsed && (compare(c, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
+        status = bz_report(&bz_command_compare, &err);
+    else if (c->incomplete)
+        status = BZ_INCOMPLETE;
+    clean_up(c);
+    free(c);
+    bz_buf_free(&out);
+    bz_list_free(&arguments);
+    return status;
+}
+
+const bz_command bz_command_compare = {"compare", "A B [MODEL...] [OPTIONS]",
+                                       "two systems, stacks (v100@cudnn7.6.3), dates (v100:2026-09-21) or exports",
+                                       run};

@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+"""published_bound.py BENANZA SHARED: ResNet-50 on a V100, by the published records and recordings.
+
+Imports SHARED/published_db into a database of its own and analyzes SHARED/zoo30/ResNet050-v1.onnx with it, held against
+the recording of MXNet in SHARED/v100. What is expected is known from the publication and from the recordings. Skipped (exit
+status 77) where SHARED has no such folders.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+ALGORITHMS = {"IMPLICIT_GEMM": 27, "IMPLICIT_PRECOMP_GEMM": 10, "WINOGRAD": 16}
+BUSY, TOLERANCE = 3.777e-3, 0.05
+
+
+def main():
+    benanza, shared = sys.argv[1], Path(sys.argv[2])
+    model = shared / "zoo30/ResNet050-v1.onnx"
+    records = shared / "published_db/Tesla_V100-SXM2-16GB.1.json.gz"
+    profile = [shared / "v100/nsys/mxnet/17_b1.sqlite.gz", shared / "v100/cudnn_log/mxnet/17_b1.log.gz"]
+    if not all(p.exists() for p in [model, records, *profile]):
+        print("published_bound: skipped: no recordings")
+        return 77
+    with tempfile.TemporaryDirectory() as work:
+        db = ["--db", os.path.join(work, "db")]
+        subprocess.run([benanza, "db", "import", *db, "--system", "v100@cudnn7.6.3", records], check=True,
+                       stdout=subprocess.DEVNULL)
+        run = subprocess.run([benanza, "analyze", model, *db, "--system", "v100", "--json",
+                              "--profile", ",".join(map(str, profile))], stdout=subprocess.PIPE, check=False)
+    assert run.returncode == 4, run.returncode  # batch normalizations have no record by channel
+    a = json.loads(run.stdout)["models"][0]
+    layers = {l["name"]: l for l in a["layers"]}
+    seconds = sum(l["seconds"] for l in a["layers"] if l["seconds"])
+    assert a["n_layers"] == 175 and a["imported"] == 119 and not a["complete"], a["n_layers"]
+    assert a["sequential"] == seconds == a["streams"][0]["seconds"]
+    assert a["parallel"] <= a["streams"][-1]["seconds"] <= a["sequential"]
+    # both branches of the four blocks that have two are there, and nothing else is parallel
+    gain = sum(m["sequential"] - m["parallel"] for m in a["modules"] if m["within"] < 0)
+    assert len(a["modules"]) == 4 and gain == a["sequential"] - a["parallel"], a["modules"]
+    assert a["above_roofline"] == 0 and 0 < a["hardware"] < a["parallel"]
+    assert Counter(l["variant"].split()[-1] for l in layers.values() if l["key"].startswith("conv x")
+                   and " w=512x512x3x3" in l["key"] and "stride=1x1" in l["key"]) == {"WINOGRAD": 3}
+    # the records carry a floor, so what they add up to is above what the device was busy: that must be said
+    p = a["profiles"][0]
+    assert abs(p["busy"] - BUSY) <= TOLERANCE * BUSY, p["busy"]
+    assert a["sequential"] > p["busy"] and any("is above what the device was busy" in w for w in p["warnings"])
+    assert p["idle"] + p["excess"] + p["overlap"] + a["parallel"] == p["latency"]
+    # the algorithms that the log names, all known, with what they lose; paddings of the program are seen through
+    r = p["algorithms"]
+    used = Counter()
+    for row in r["rows"]:
+        used[row["variant"].partition("_ALGO_")[2]] += row["calls"]
+    assert used == ALGORITHMS, used
+    assert r["calls"] == r["known"] == 53 and sum(row["calls"] for row in r["rows"] if row["padded"]) == 17, r["known"]
+    assert r["best"] <= r["chosen"] and r["used"] - r["best"] == r["loss"] > 0 and r["faster"] > 0
+    print(f"published_bound: sequential {a['sequential'] * 1e3:.3f} ms, parallel {a['parallel'] * 1e3:.3f} ms, "
+          f"device busy {p['busy'] * 1e3:.3f} ms; algorithms: used {r['used'] * 1e3:.3f} ms, the library's own picks "
+          f"{r['chosen'] * 1e3:.3f} ms, best {r['best'] * 1e3:.3f} ms")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
