@@ -36,8 +36,8 @@ typedef struct matrix {
  * A, as they lie, its rows are our columns, and nothing has to be moved. */
 typedef struct product {
     int64_t rows, columns, depth, batch;
-    bool strided; /* the batch's matrices are equally far apart */
-    bool folded;  /* a batch with one B is one product with more rows of A */
+    bool strided;          /* the batch's matrices are equally far apart */
+    bool foldable, folded; /* a batch with one B can be, and is, one product with more rows of A */
     matrix left, right, other, bias, result;
 } product;
 

@@ -44,7 +44,7 @@ void cublas_enumerate_gemm(const way *w, session *s, const product *p, const typ
         bool old;
     } ALGORITHMS[] = {
         {CUBLAS_GEMM_DEFAULT, CUBLAS_GEMM_DEFAULT, "", false},
-#if CUBLAS_VERSION >= 130000
+#if CUBLAS_VERSION >= 130100
         {CUBLAS_GEMM_AUTOTUNE, CUBLAS_GEMM_AUTOTUNE, "+autotune", false},
 #endif
         {CUBLAS_GEMM_ALGO0, CUBLAS_GEMM_ALGO23, "+algo", true},
@@ -52,7 +52,7 @@ void cublas_enumerate_gemm(const way *w, session *s, const product *p, const typ
     };
     char name[64], number[16];
     for (size_t i = 0; i < sizeof ALGORITHMS / sizeof *ALGORITHMS; i++) {
-        if (ALGORITHMS[i].old && s->major >= 8)
+        if (ALGORITHMS[i].old ? s->major >= 8 : i && t->suffix[0])
             continue;
         for (int a = ALGORITHMS[i].first; a <= ALGORITHMS[i].last; a++) {
             snprintf(number, sizeof number, "%d", a - ALGORITHMS[i].first);

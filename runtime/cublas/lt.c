@@ -14,10 +14,11 @@
             return status_;                                                                                            \
     } while (0)
 
+/* The one that has many variants: it is not asked for those that others show to be worse or different (a batch that could
+ * be one product, pedantic sums). What it cannot do of the rest, it says itself. */
 bool cublas_fits_lt(const product *p, const types *t)
 {
-    (void)t; /* what it cannot do of these, it says itself */
-    return p->strided;
+    return p->strided && (p->folded || !p->foldable) && !t->suffix[0];
 }
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
@@ -163,7 +164,7 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
         keep(s, plan);
         status = ask(s, plan);
     }
-    snprintf(base, sizeof base, "%s%s%s", w->name, p->folded ? "+folded" : "", t->suffix);
+    snprintf(base, sizeof base, "%s%s", w->name, p->folded ? "+folded" : "");
     if (status != CUBLAS_STATUS_SUCCESS) {
         cublas_offer(w, s, p, t, layout, math, base, true, list)->refused = status;
         return;
@@ -173,7 +174,7 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
             continue;
         size_t n = (size_t)snprintf(name, sizeof name, "%s", base);
         name_algorithm(&plan->algorithm[i].algo, name + n, sizeof name - n);
-        call *c = cublas_offer(w, s, p, t, layout, math, name, !i && !t->suffix[0], list);
+        call *c = cublas_offer(w, s, p, t, layout, math, name, !i, list);
         c->lt = plan;
         c->index = i;
         c->workspace = plan->algorithm[i].workspaceSize;

@@ -194,7 +194,8 @@ int cublas_describe(const bz_problem *p, const bz_operand *operand, int n, bool 
         bool even = place_batch(&out->left, y, p->matmul.b, out->batch);
         out->strided = place_batch(&out->right, y, p->matmul.a, out->batch) && even;
     }
-    if (folded && !is_foldable(out)) {
+    out->foldable = is_foldable(out);
+    if (folded && !out->foldable) {
         cublas_product_free(out);
         return bz_fail(why, BZ_INCOMPLETE, "it cannot be folded into one product");
     }
