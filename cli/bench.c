@@ -398,18 +398,20 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
     bz_buf_free(&only);
     if (rc || !n)
         return rc;
-    char *argv[] = {program,
-                    "--progress",
-                    "9",
-                    "--only",
-                    only_path,
-                    "--threads",
-                    threads,
-                    "--cache",
-                    run->setting.cache == BZ_CACHE_COLD ? "cold" : "hot",
-                    run->time_limit ? "--time-limit" : NULL,
-                    (char *)run->time_limit,
-                    NULL};
+    char *argv[] = {program,  "--progress", "9",
+                    "--only", only_path,    "--threads",
+                    threads,  "--cache",    run->setting.cache == BZ_CACHE_COLD ? "cold" : "hot",
+                    NULL,     NULL,         NULL,
+                    NULL,     NULL};
+    char **more = argv + sizeof argv / sizeof *argv - 5;
+    if (run->time_limit) {
+        *more++ = "--time-limit";
+        *more++ = (char *)run->time_limit;
+    }
+    if (run->metrics) {
+        *more++ = "--metrics";
+        *more++ = (char *)run->metrics;
+    }
     if (spawn_program(argv, out, progress, &child, err))
         return -1;
     struct sigaction old, action = {.sa_handler = stop};

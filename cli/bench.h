@@ -24,8 +24,8 @@ typedef struct bench_run {
     bz_perfdb *db;
     const bz_system *system; /* this machine: what it has is not run again */
     bz_setting setting;
-    const char *filter, *time_limit; /* may be NULL */
-    bool all;                        /* run also what the database has */
+    const char *filter, *time_limit, *metrics; /* may be NULL */
+    bool all;                                  /* run also what the database has */
     /* results */
     int wanted, problems; /* to be run; finished */
     int records, failed;  /* stored; of them failed, crashed or hung */

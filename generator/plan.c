@@ -50,7 +50,7 @@ static const struct {
     {" transpose reorder copy ", "cudnn", "plain", "", true},
     {" gemm matmul ", "cudnn", "plain", "tf32 f16", true},
     {" layernorm ", "cudnn", "plain", "", true},
-    {" gemm matmul gemv ", "cublas", "plain", "tf32 f16", true},
+    {" gemm matmul gemv ", "cublas", "plain packed", "tf32 f16", true},
     {" lstm gru rnn ", "cudnn", "plain", "tf32 f16", true},
 };
 

@@ -502,6 +502,19 @@ static bool was_throttled(const runner *r)
     return bz_stats_of(copy + r->n - third, third).median > CLOCK_CHANGE * before;
 }
 
+/* After measuring, so that nothing of the profiler is in the times. */
+static void trace_kernels(const trial *t, runner *r)
+{
+    bz_error err = {0};
+    bz_status s = r->record.status;
+    if (!t->task->options->trace || !r->variant->backend->trace || !r->variant->state ||
+        (s != BZ_STATUS_OK && s != BZ_STATUS_DROPPED))
+        return;
+    blame_variant(t, r->variant, "tracing");
+    if (r->variant->backend->trace(r->variant, &r->record.trace, &err))
+        snprintf(r->record.trace.reason, sizeof r->record.trace.reason, "%s", err.text);
+}
+
 static void finish(runner *r)
 {
     trial *t = r->trial;
@@ -518,6 +531,7 @@ static void finish(runner *r)
             bz_counters_stop(&t->counters, (double)(r->iterations + (t->job.copies == 1)), r->record.counter);
         }
     }
+    trace_kernels(t, r);
     r->record.date = time(NULL);
     emit(t, &r->record);
     r->finished = true;

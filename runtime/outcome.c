@@ -22,7 +22,43 @@ static void put_stats(bz_json *j, const bz_outcome *r)
     bz_json_key_num(j, "launch", r->launch);
 }
 
-static void put_meta(bz_json *j, const bz_outcome *r)
+static void put_numbers(bz_json *j, const char *key, const int32_t *v, int n)
+{
+    bz_json_key(j, key);
+    bz_json_array(j);
+    for (int i = 0; i < n; i++)
+        bz_json_int(j, v[i]);
+    bz_json_array_end(j);
+}
+
+/* Traced calls are hot: their operands stay in the cache. */
+static void put_trace(bz_json *j, const bz_trace *t, bool cold)
+{
+    if (t->reason[0])
+        bz_json_key_str(j, "no_kernels", t->reason);
+    if (!t->calls)
+        return;
+    if (!cold)
+        bz_json_key_num(j, "kernel_time", t->seconds);
+    bz_json_key_int(j, "n_kernels", t->n_kernels);
+    bz_json_key(j, "kernels");
+    bz_json_array(j);
+    for (int i = 0; i < t->n_kernels && i < BZ_MAX_KERNELS; i++) {
+        const bz_kernel *k = &t->kernel[i];
+        bz_json_object(j);
+        bz_json_key_str(j, "name", k->name);
+        if (!cold)
+            bz_json_key_num(j, "time", k->seconds);
+        put_numbers(j, "grid", k->grid, 3);
+        put_numbers(j, "block", k->block, 3);
+        bz_json_key_int(j, "registers", k->registers);
+        bz_json_key_int(j, "shared", k->shared);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_meta(bz_json *j, const bz_outcome *r, bool cold)
 {
     bz_json_key(j, "meta");
     bz_json_object(j);
@@ -31,6 +67,7 @@ static void put_meta(bz_json *j, const bz_outcome *r)
     for (int i = 0; i < BZ_N_COUNTERS; i++)
         if (!isnan(r->counter[i]))
             bz_json_key_num(j, bz_counter_names[i], r->counter[i]);
+    put_trace(j, &r->trace, cold);
     bz_json_object_end(j);
 }
 
@@ -65,7 +102,7 @@ void bz_outcome_json(const bz_outcome *r, const bz_run_setting *setting, const c
     bz_json_key_int(&j, "date", r->date);
     if (system)
         bz_json_key_str(&j, "system", system);
-    put_meta(&j, r);
+    put_meta(&j, r, setting->cold);
     bz_json_object_end(&j);
     bz_buf_putc(out, '\n');
     bz_buf_free(&problem);

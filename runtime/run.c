@@ -35,7 +35,7 @@ typedef struct program {
     const char *filter, *only;
     const char *backends[8], *layouts[8];
     int n_backends, n_layouts;
-    bool list, table, system_only, measure, broken;
+    bool list, table, untraced, system_only, measure, broken;
     bz_arena arena; /* of what the work consists of */
     work *work;
     int n_work, cap;
@@ -66,6 +66,7 @@ static const char USAGE[] =
     "      --hang-limit S      seconds after which a silent variant is killed (60)\n"
     "      --memory-limit GB   memory of a benchmark process (nine tenths of what is free)\n"
     "      --check-only        run and check each variant once, measure nothing\n"
+    "      --metrics LIST      besides, on a GPU: kernels (which ones each variant runs, and for how long)\n"
     "      --workspace GB      memory that a variant may have besides its operands (what the device has free)\n"
     "      --system            print what this machine is, as one JSON line; --text for people; with --backend\n"
     "                          the device that the backend runs on\n"
@@ -100,6 +101,9 @@ static void emit(void *context, const bz_outcome *r)
     for (int i = 0; i < p->n_devices; i++)
         if (!strcmp(p->device[i].backend, r->backend))
             system = p->device[i].system;
+    if (r->trace.reason[0] && !p->untraced) /* once: it will be the same for the others */
+        fprintf(stderr, "benanza: no kernels: %s\n", r->trace.reason);
+    p->untraced |= r->trace.reason[0];
     bz_outcome_json(r, &p->options.setting, system, &line);
     write_all(p, bz_buf_text(&line), line.len);
     bz_buf_free(&line);
@@ -401,6 +405,18 @@ static int set_cache(program *p, const char *text, bz_error *err)
     return 0;
 }
 
+/* A list with commas, of which there is one word so far. */
+static int set_metrics(program *p, const char *text, bz_error *err)
+{
+    for (size_t n; *text; text += n + (text[n] == ',')) {
+        n = strcspn(text, ",");
+        if (n != 7 || strncmp(text, "kernels", n) != 0)
+            return bz_fail(err, BZ_USAGE, "--metrics knows kernels, not '%.*s'", (int)n, text);
+        p->options.trace = true;
+    }
+    return p->options.trace ? 0 : bz_fail(err, BZ_USAGE, "--metrics takes a list: kernels");
+}
+
 static int open_output(program *p, const char *path, bz_error *err)
 {
     p->out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -422,6 +438,7 @@ enum {
     HANG_LIMIT,
     MEMORY_LIMIT,
     WORKSPACE,
+    METRICS,
     CHECK_ONLY,
     SYSTEM,
     MEASURE,
@@ -447,6 +464,7 @@ static const struct option OPTIONS[] = {
     {"hang-limit", required_argument, NULL, HANG_LIMIT},
     {"memory-limit", required_argument, NULL, MEMORY_LIMIT},
     {"workspace", required_argument, NULL, WORKSPACE},
+    {"metrics", required_argument, NULL, METRICS},
     {"check-only", no_argument, NULL, CHECK_ONLY},
     {"system", no_argument, NULL, SYSTEM},
     {"measure", no_argument, NULL, MEASURE},
@@ -515,6 +533,8 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
             return -1;
         p->options.setting.workspace = v * 1e9;
         return 0;
+    case METRICS:
+        return set_metrics(p, value, err);
     case CHECK_ONLY:
         p->options.check_only = true;
         return 0;

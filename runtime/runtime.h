@@ -85,7 +85,24 @@ typedef enum {
     BZ_STATUS_DROPPED, /* hopeless after the first round: the figures are an estimate */
 } bz_status;
 
-enum { BZ_N_COUNTERS = 5 };
+enum { BZ_N_COUNTERS = 5, BZ_MAX_KERNELS = 8 };
+
+/* A kernel as a device's profiler saw it; longer names are cut. */
+typedef struct bz_kernel {
+    char name[192];
+    double seconds; /* median */
+    int32_t grid[3], block[3], registers;
+    int32_t shared; /* bytes of a block, static and dynamic */
+} bz_kernel;
+
+/* What one call of a variant runs on a device, by the device's profiler. */
+typedef struct bz_trace {
+    int calls;      /* that were traced; 0: none */
+    int n_kernels;  /* of one call; the first BZ_MAX_KERNELS are kept */
+    double seconds; /* of all of them: median over the calls */
+    bz_kernel kernel[BZ_MAX_KERNELS];
+    char reason[640]; /* why there is none, where one was asked for */
+} bz_trace;
 
 /* What became of one variant. No pointers but the problem: it passes through a pipe. Where a
  * whole family came to nothing, `algorithm` is empty. */
@@ -105,6 +122,7 @@ typedef struct bz_outcome {
     char timing[12];               /* "wall", "event-pair", "device", "cupti" */
     double counter[BZ_N_COUNTERS]; /* per call, NaN where the machine has none: see bz_counter_names */
     int64_t date;                  /* unix seconds */
+    bz_trace trace;
 } bz_outcome;
 
 extern const char *const bz_counter_names[BZ_N_COUNTERS];
@@ -136,6 +154,7 @@ typedef struct bz_run_options {
     double memory_limit;          /* bytes that the child may have. 0: nine tenths of what is free */
     const struct bz_rate *launch; /* [n_launch]: what an empty call costs by backend, to be put into the records */
     int n_launch;
+    bool trace;            /* besides, which kernels each variant runs */
     const bz_known *known; /* [n_known] */
     int n_known;
     bool wall;                                /* by the wall clock, whatever clock the backend has */

@@ -58,6 +58,38 @@ static float f16_to(uint16_t h)
     return v;
 }
 
+/* The types of eight bits, by bits of the mantissa, bias and largest value; what is larger saturates. Step by step
+ * numbers are consecutive codes, denormal ones too. */
+typedef struct f8 {
+    int mantissa, bias;
+    double most;
+} f8;
+
+static const f8 E4M3 = {3, 7, 448}, E5M2 = {2, 15, 57344};
+
+static uint8_t f8_of(const f8 *t, float v)
+{
+    uint8_t sign = signbit(v) ? 0x80 : 0;
+    double a = fabs((double)v);
+    int exponent;
+    if (a != a)
+        return sign | 0x7f;
+    a = a > t->most ? t->most : a;
+    frexp(a, &exponent);
+    exponent = a == 0 || exponent - 1 < 1 - t->bias ? 1 - t->bias : exponent - 1; /* of the leading bit */
+    int steps = (int)nearbyint(ldexp(a, t->mantissa - exponent));
+    return (uint8_t)(sign | (((exponent + t->bias - 1) << t->mantissa) + steps));
+}
+
+static float f8_to(const f8 *t, uint8_t code)
+{
+    int rest = code & 0x7f, exponent = rest >> t->mantissa, steps = rest & ((1 << t->mantissa) - 1);
+    double v = ldexp(steps + (exponent ? 1 << t->mantissa : 0), (exponent ? exponent : 1) - t->bias - t->mantissa);
+    if (v > t->most) /* E4M3 has no infinity */
+        v = t->mantissa == 2 && !steps ? INFINITY : NAN;
+    return (float)(code & 0x80 ? -v : v);
+}
+
 static double saturate(double v, double low, double high)
 {
     v = nearbyint(v);
@@ -71,6 +103,10 @@ float bz_round_to(bz_dtype t, double v)
         return bf16_to(bf16_of((float)v));
     case BZ_F16:
         return f16_to(f16_of((float)v));
+    case BZ_F8E4M3:
+        return f8_to(&E4M3, f8_of(&E4M3, (float)v));
+    case BZ_F8E5M2:
+        return f8_to(&E5M2, f8_of(&E5M2, (float)v));
     case BZ_I8:
         return (float)saturate(v, -128, 127);
     case BZ_U8:
@@ -105,6 +141,10 @@ void bz_values_encode(bz_dtype t, const float *from, void *to, int64_t n)
         EACH(uint16_t, bf16_of(from[i]));
     case BZ_F16:
         EACH(uint16_t, f16_of(from[i]));
+    case BZ_F8E4M3:
+        EACH(uint8_t, f8_of(&E4M3, from[i]));
+    case BZ_F8E5M2:
+        EACH(uint8_t, f8_of(&E5M2, from[i]));
     case BZ_I8:
         EACH(int8_t, saturate(from[i], -128, 127));
     case BZ_U8:
@@ -142,6 +182,10 @@ void bz_values_decode(bz_dtype t, const void *from, float *to, int64_t n)
         EACH(uint16_t, bf16_to(v));
     case BZ_F16:
         EACH(uint16_t, f16_to(v));
+    case BZ_F8E4M3:
+        EACH(uint8_t, f8_to(&E4M3, v));
+    case BZ_F8E5M2:
+        EACH(uint8_t, f8_to(&E5M2, v));
     case BZ_I8:
         EACH(int8_t, v);
     case BZ_U8:
@@ -244,6 +288,8 @@ void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *
         double v = (s.positive ? fabs((double)normal[at]) : (double)normal[at]) * s.scale + s.offset;
         if (whole) /* far enough from the ends that pairs of 8-bit products fit in 16 bits */
             v = v > 63 ? 63 : v < -64 ? -64 : fabs(v) < 1 ? (v < 0 ? -1 : 1) : v;
+        if (o->dtype == BZ_F8E4M3 && fabs(v) < 0x1p-6) /* below are zero and denormals */
+            v = copysign(0x1p-6, v);
         out[i] = plain ? normal[at] : bz_round_to(o->dtype, v);
     }
     for (int64_t i = BLOCK; i < o->count; i += BLOCK)

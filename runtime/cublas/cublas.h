@@ -1,7 +1,11 @@
 /* cublas: products of matrices as calls of cuBLAS and cuBLASLt. Private to this folder.
  *
- * The libraries count columns first. A row-major matrix is its own transpose for them, so Y = A B is asked for as
- * Yᵀ = Bᵀ Aᵀ: the second factor comes first, and nothing is moved. */
+ *   product.c  a problem as one product in the library's terms, and in which types it is computed
+ *   gemm.c     cublasGemmEx, its batched forms, and gemv
+ *   lt.c       cublasLtMatmul with every algorithm that its heuristic names, and with epilogues
+ *   cublas.c   the table of ways, sessions, variants, execution
+ *
+ * A new way to compute a product is one row in the table in cublas.c. Describing a product needs no device. */
 #ifndef BZ_CUBLAS_H
 #define BZ_CUBLAS_H
 
@@ -11,30 +15,79 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
-enum { MAX_PROPOSALS = 32 };
+enum { CUBLAS_MOST_ALGORITHMS = 32, CUBLAS_MOST_PRODUCTS = 4 };
 
-/* A product in the libraries' terms. `left` is our second factor, `right` our first. */
+/* A matrix as the library sees it: columns one behind the other, `ld` elements apart. */
+typedef struct matrix {
+    int operand; /* -1: not there */
+    bool trans;  /* the library has to transpose it */
+    int64_t ld;
+    int64_t step;  /* elements from one matrix of the batch to the next; 0: all use the same */
+    int64_t apart; /* elements from one matrix of the operand to the next */
+    int64_t *at;   /* [batch]: which matrix of the operand it is; NULL for number i */
+    bz_cuda_layout layout;
+    void *data;
+} matrix;
+
+/* The problem in the library's terms: result[rows, columns] = op(left)[rows, depth] · op(right)[depth, columns].
+ *
+ * Problems have their rows one behind the other, the library has columns. The same memory read in the other order
+ * is the transposed matrix; and Y = A·B is Yᵀ = Bᵀ·Aᵀ. So the library's left operand is our B and its right one our
+ * A, as they lie, its rows are our columns, and nothing has to be moved. */
 typedef struct product {
-    int m, n, k, batch; /* of the library's: m is our n */
-    bool turn_left, turn_right;
-    int ld_left, ld_right, ld_y;
-    int64_t step_left, step_right, step_y; /* from one matrix of the batch to the next; 0: the same one */
-    int left, right, y, bias;              /* operands; bias -1: none */
+    int64_t rows, columns, depth, batch;
+    bool strided;          /* the batch's matrices are equally far apart */
+    bool foldable, folded; /* a batch with one B can be, and is, one product with more rows of A */
+    matrix left, right, other, bias, result;
 } product;
 
-/* One variant. */
-typedef struct call {
-    product p;
-    enum { GEMM_EX, GEMM_BATCHED, GEMV, LT } form;
+/* Alpha and beta in the type that the library wants. */
+typedef union scalar {
+    float f;
+    double d;
+    int32_t i;
+    uint16_t h;
+} scalar;
+
+/* A row in the table of types: what a problem of these types may be computed in. */
+typedef struct types {
+    bz_dtype x, w, y;
+    const char *math, *suffix; /* what the variant's name gets */
+    cudaDataType_t right, left, result;
     cublasComputeType_t compute;
-    cudaDataType_t type, type_y, scale;
-    cublasLtEpilogue_t epilogue;
-    cublasLtMatmulHeuristicResult_t proposal;
-    cublasLtMatmulDesc_t desc;
-    cublasLtMatrixLayout_t layout_left, layout_right, layout_y;
-    void *left, *right, *y, *bias;
+    cudaDataType_t scale;
+    bool lt_only;
+} types;
+
+struct session;
+struct lt_plan;
+
+/* A variant. */
+typedef struct call {
+    const struct way *way;
+    struct session *s;
+    const product *p;
+    const types *t;
+    cublasGemmAlgo_t algorithm;
+    void **pointer[3]; /* left, right, result: of each matrix, in the device's memory; NULL where not needed */
+    scalar alpha, beta;
+    struct lt_plan *lt;
+    int index;         /* of the plan's algorithms */
+    bool matrix_right; /* gemv: the matrix is the right operand, the vector the left one */
     bz_cuda_pace pace;
+    size_t workspace;
+    cublasStatus_t refused; /* by the library, when it was asked for algorithms */
 } call;
+
+/* A way to compute products. */
+typedef struct way {
+    const char *name;
+    bool (*fits)(const product *p, const types *t);
+    void (*enumerate)(const struct way *way, struct session *s, const product *p, const types *t, const char *layout,
+                      const char *math, bz_variant_list *list);
+    int (*prepare)(call *c, bz_error *err); /* besides operands and workspace; may be NULL */
+    cublasStatus_t (*execute)(call *c);
+} way;
 
 typedef struct session {
     const bz_job *job;
@@ -42,23 +95,76 @@ typedef struct session {
     bz_cuda_operands operands;
     cublasHandle_t handle;
     cublasLtHandle_t lt;
+    void *workspace; /* that the handle has now: the session's may have moved */
+    size_t workspace_size;
+    int major; /* compute capability */
+    struct {
+        product p;
+        char layout[16];
+    } product[CUBLAS_MOST_PRODUCTS];
+    int n_products;
     call **calls;
-    int n_calls;
+    int n_calls, cap;
+    struct lt_plan **plans;
+    int n_plans, plan_cap;
 } session;
 
-int bz_cublas_failed(bz_error *err, const char *what, cublasStatus_t status);
+/* ---- cublas.c ------------------------------------------------------------------------------- */
 
-/* product.c: what the problem is for the library, which types; -1 with the reason where it is nothing. */
-int cublas_product(const bz_job *job, product *out, bz_error *why);
-int cublas_types(const bz_job *job, const char *math, call *c, bz_error *why);
-/* The epilogue that the post-operations are; false where cuBLASLt has none. */
-bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out);
+int cublas_failed(bz_error *err, const char *what, cublasStatus_t status);
+/* Offers a variant; its call, with everything filled in that all have. */
+call *cublas_offer(const way *w, session *s, const product *p, const types *t, const char *layout, const char *math,
+                   const char *algorithm, bool chosen, bz_variant_list *list);
+/* Brings a matrix to the device; none is no error. */
+int cublas_upload(session *s, matrix *m, bz_error *err);
 
-/* lt.c */
-int cublas_lt_propose(session *s, const call *like, cublasLtMatmulHeuristicResult_t *out);
-void cublas_lt_name(const cublasLtMatmulHeuristicResult_t *proposal, char *out, size_t size);
-cublasStatus_t cublas_lt_describe(call *c);
-cublasStatus_t cublas_lt_run(session *s, call *c);
-void cublas_lt_free(call *c);
+/* ---- product.c ------------------------------------------------------------------------------ */
+
+/* The problem as a product. `packed` has constant operands the other way round than the model, `folded` batches with
+ * one B as one product. -1 with the reason where there is no such product. */
+int cublas_describe(const bz_problem *p, const bz_operand *operand, int n, bool packed, bool folded, product *out,
+                    bz_error *why);
+void cublas_product_free(product *p);
+
+/* The next row behind `after` (NULL: the first) for these types and this math mode; NULL behind the last. */
+const types *cublas_types(const bz_problem *p, const char *math, const types *after);
+scalar cublas_scalar(cudaDataType_t type, double value);
+
+/* What happens to a product's result before it is written. False where cuBLASLt has no epilogue that computes it. */
+bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out, bool *other);
+
+/* ---- gemm.c --------------------------------------------------------------------------------- */
+
+bool cublas_fits_gemm(const product *p, const types *t);
+bool cublas_fits_strided(const product *p, const types *t);
+bool cublas_fits_pointers(const product *p, const types *t);
+bool cublas_fits_gemv(const product *p, const types *t);
+void cublas_enumerate_gemm(const way *w, session *s, const product *p, const types *t, const char *layout,
+                           const char *math, bz_variant_list *list);
+void cublas_enumerate_gemv(const way *w, session *s, const product *p, const types *t, const char *layout,
+                           const char *math, bz_variant_list *list);
+int cublas_prepare_pointers(call *c, bz_error *err);
+cublasStatus_t cublas_run_gemm(call *c);
+cublasStatus_t cublas_run_strided(call *c);
+cublasStatus_t cublas_run_pointers(call *c);
+cublasStatus_t cublas_run_gemv(call *c);
+
+/* ---- lt.c ----------------------------------------------------------------------------------- */
+
+typedef struct lt_plan {
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t left, right, other, result; /* other: what is added; the result's where nothing is */
+    cublasLtMatmulHeuristicResult_t algorithm[CUBLAS_MOST_ALGORITHMS];
+    int n;
+} lt_plan;
+
+bool cublas_fits_lt(const product *p, const types *t);
+void cublas_enumerate_lt(const way *w, session *s, const product *p, const types *t, const char *layout,
+                         const char *math, bz_variant_list *list);
+cublasStatus_t cublas_run_lt(call *c);
+/* Descriptors of a product: NULL with the library's status where it refuses one. `bias` is where the bias lies. */
+lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, const void *bias,
+                        cublasStatus_t *status);
+void cublas_lt_free(lt_plan *plan);
 
 #endif

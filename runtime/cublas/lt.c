@@ -1,7 +1,10 @@
-/* cuBLASLt: descriptors, the algorithms that its heuristic proposes, execution. */
+/* cublasLtMatmul: every algorithm that the library's heuristic names, and what it does to the result on the way. */
 #include "runtime/cublas/cublas.h"
 
+#include "base/arena.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TRY(call_)                                                                                                     \
@@ -11,113 +14,180 @@
             return status_;                                                                                            \
     } while (0)
 
-static cublasStatus_t set(call *c, cublasLtMatmulDescAttributes_t name, const void *v, size_t size)
+/* The one that has many variants: it is not asked for those that others show to be worse or different (a batch that could
+ * be one product, pedantic sums). What it cannot do of the rest, it says itself. */
+bool cublas_fits_lt(const product *p, const types *t)
 {
-    return cublasLtMatmulDescSetAttribute(c->desc, name, v, size);
+    return p->strided && (p->folded || !p->foldable) && !t->suffix[0];
 }
 
-static cublasStatus_t describe_layout(cublasLtMatrixLayout_t *out, cudaDataType_t type, int rows, int columns, int ld,
-                                      int batch, int64_t step)
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+static cublasStatus_t set_op(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t what, bool trans)
 {
-    TRY(cublasLtMatrixLayoutCreate(out, type, (uint64_t)rows, (uint64_t)columns, ld));
+    cublasOperation_t op = trans ? CUBLAS_OP_T : CUBLAS_OP_N;
+    return cublasLtMatmulDescSetAttribute(desc, what, &op, sizeof op);
+}
+
+static cublasStatus_t make_desc(lt_plan *plan, const product *p, const types *t, cublasLtEpilogue_t epilogue,
+                                const void *bias)
+{
+    TRY(cublasLtMatmulDescCreate(&plan->desc, t->compute, t->scale));
+    TRY(set_op(plan->desc, CUBLASLT_MATMUL_DESC_TRANSA, p->left.trans));
+    TRY(set_op(plan->desc, CUBLASLT_MATMUL_DESC_TRANSB, p->right.trans));
+    TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    if (p->bias.operand < 0)
+        return CUBLAS_STATUS_SUCCESS;
+    /* the heuristic looks at the pointer's alignment */
+    TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
+    return cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &t->result,
+                                          sizeof t->result);
+}
+
+/* op(m) is rows × columns; the layout is that of m as it lies. */
+static cublasStatus_t make_layout(cublasLtMatrixLayout_t *out, const product *p, const matrix *m, cudaDataType_t type,
+                                  int64_t rows, int64_t columns)
+{
+    int32_t batch = (int32_t)p->batch;
+    int64_t step = m->step;
+    TRY(cublasLtMatrixLayoutCreate(out, type, (uint64_t)(m->trans ? columns : rows),
+                                   (uint64_t)(m->trans ? rows : columns), m->ld));
     if (batch == 1)
         return CUBLAS_STATUS_SUCCESS;
     TRY(cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
     return cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step);
 }
 
-cublasStatus_t cublas_lt_describe(call *c)
+static cublasStatus_t make_plan(lt_plan *plan, const product *p, const types *t, cublasLtEpilogue_t epilogue,
+                                const void *bias)
 {
-    const product *p = &c->p;
-    cublasOperation_t left = p->turn_left ? CUBLAS_OP_T : CUBLAS_OP_N,
-                      right = p->turn_right ? CUBLAS_OP_T : CUBLAS_OP_N;
-    TRY(cublasLtMatmulDescCreate(&c->desc, c->compute, c->scale));
-    TRY(set(c, CUBLASLT_MATMUL_DESC_TRANSA, &left, sizeof left));
-    TRY(set(c, CUBLASLT_MATMUL_DESC_TRANSB, &right, sizeof right));
-    TRY(set(c, CUBLASLT_MATMUL_DESC_EPILOGUE, &c->epilogue, sizeof c->epilogue));
-    if (c->bias)
-        TRY(set(c, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &c->bias, sizeof c->bias));
-    TRY(describe_layout(&c->layout_left, c->type, p->turn_left ? p->k : p->m, p->turn_left ? p->m : p->k, p->ld_left,
-                        p->batch, p->step_left));
-    TRY(describe_layout(&c->layout_right, c->type, p->turn_right ? p->n : p->k, p->turn_right ? p->k : p->n,
-                        p->ld_right, p->batch, p->step_right));
-    return describe_layout(&c->layout_y, c->type_y, p->m, p->n, p->ld_y, p->batch, p->step_y);
+    TRY(make_desc(plan, p, t, epilogue, bias));
+    TRY(make_layout(&plan->left, p, &p->left, t->left, p->rows, p->depth));
+    TRY(make_layout(&plan->right, p, &p->right, t->right, p->depth, p->columns));
+    if (p->other.operand >= 0)
+        TRY(make_layout(&plan->other, p, &p->other, t->result, p->rows, p->columns));
+    return make_layout(&plan->result, p, &p->result, t->result, p->rows, p->columns);
 }
 
-/* The heuristic's list, best first, within the limit of workspace. Returns how many. */
-int cublas_lt_propose(session *s, const call *like, cublasLtMatmulHeuristicResult_t *out)
+lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, const void *bias,
+                        cublasStatus_t *status)
 {
-    call c = *like;
-    cublasLtMatmulPreference_t preference = NULL;
+    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    bool other;
+    lt_plan *plan = bz_alloc(1, sizeof *plan);
+    *plan = (lt_plan){0};
+    *status = cublas_epilogue(problem, &epilogue, &other) ? make_plan(plan, p, t, epilogue, bias)
+                                                          : CUBLAS_STATUS_NOT_SUPPORTED;
+    if (*status == CUBLAS_STATUS_SUCCESS)
+        return plan;
+    cublas_lt_free(plan);
+    return NULL;
+}
+
+void cublas_lt_free(lt_plan *plan)
+{
+    cublasLtMatrixLayout_t layouts[] = {plan->left, plan->right, plan->other, plan->result};
+    for (int i = 0; i < 4; i++)
+        if (layouts[i])
+            cublasLtMatrixLayoutDestroy(layouts[i]);
+    if (plan->desc)
+        cublasLtMatmulDescDestroy(plan->desc);
+    free(plan);
+}
+
+/* ---- algorithms ----------------------------------------------------------------------------- */
+
+static cublasStatus_t ask(session *s, lt_plan *plan)
+{
+    cublasLtMatmulPreference_t preference;
     size_t limit = s->cuda.workspace_limit;
-    int n = 0;
-    if (cublas_lt_describe(&c) == CUBLAS_STATUS_SUCCESS &&
-        cublasLtMatmulPreferenceCreate(&preference) == CUBLAS_STATUS_SUCCESS &&
-        cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &limit,
-                                             sizeof limit) == CUBLAS_STATUS_SUCCESS &&
-        cublasLtMatmulAlgoGetHeuristic(s->lt, c.desc, c.layout_left, c.layout_right, c.layout_y, c.layout_y, preference,
-                                       MAX_PROPOSALS, out, &n) != CUBLAS_STATUS_SUCCESS)
-        n = 0;
-    if (preference)
-        cublasLtMatmulPreferenceDestroy(preference);
-    cublas_lt_free(&c);
-    return n;
+    cublasLtMatrixLayout_t added = plan->other ? plan->other : plan->result;
+    TRY(cublasLtMatmulPreferenceCreate(&preference));
+    cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                                 &limit, sizeof limit);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasLtMatmulAlgoGetHeuristic(s->lt, plan->desc, plan->left, plan->right, added, plan->result,
+                                                preference, CUBLAS_MOST_ALGORITHMS, plan->algorithm, &plan->n);
+    cublasLtMatmulPreferenceDestroy(preference);
+    return status == CUBLAS_STATUS_SUCCESS && !plan->n ? CUBLAS_STATUS_NOT_SUPPORTED : status;
 }
 
-/* The algorithm by all that tells it apart from others: "lt 21 tile=18 stages=8 splitk=1 …". */
-void cublas_lt_name(const cublasLtMatmulHeuristicResult_t *proposal, char *out, size_t size)
+/* An algorithm is its configuration: numbers of the library's own lists. What is 0 is left out. */
+static void name_algorithm(const cublasLtMatmulAlgo_t *algorithm, char *out, size_t size)
 {
     static const struct {
+        cublasLtMatmulAlgoConfigAttributes_t what;
         const char *name;
-        cublasLtMatmulAlgoConfigAttributes_t attribute;
-        int bytes; /* of the value */
+        size_t size;
     } PARTS[] = {
-        {"lt ", CUBLASLT_ALGO_CONFIG_ID, 4},
-        {" tile=", CUBLASLT_ALGO_CONFIG_TILE_ID, 4},
-        {" stages=", CUBLASLT_ALGO_CONFIG_STAGES_ID, 4},
-        {" splitk=", CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 4},
-        {" reduction=", CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 4},
-        {" swizzle=", CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 4},
-        {" option=", CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 4},
-        {" inner=", CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 2},
-        {" cluster=", CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 2},
+        {CUBLASLT_ALGO_CONFIG_TILE_ID, "tile", 4},          {CUBLASLT_ALGO_CONFIG_STAGES_ID, "stages", 4},
+        {CUBLASLT_ALGO_CONFIG_SPLITK_NUM, "splitk", 4},     {CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, "reduction", 4},
+        {CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, "swizzle", 4}, {CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, "custom", 4},
+        {CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, "inner", 2},  {CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, "cluster", 2},
     };
-    size_t at = 0, written;
-    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS && at < size; i++) {
-        uint32_t wide = 0;
-        uint16_t narrow = 0;
-        bool small = PARTS[i].bytes == 2;
-        if (cublasLtMatmulAlgoConfigGetAttribute(&proposal->algo, PARTS[i].attribute,
-                                                 small ? (void *)&narrow : (void *)&wide, (size_t)PARTS[i].bytes,
-                                                 &written) == CUBLAS_STATUS_SUCCESS)
-            at += (size_t)snprintf(out + at, size - at, "%s%u", PARTS[i].name, small ? narrow : wide);
+    int32_t id = -1;
+    size_t written, n;
+    cublasLtMatmulAlgoConfigGetAttribute(algorithm, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof id, &written);
+    n = (size_t)snprintf(out, size, ":algo=%d", id);
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS && n < size; i++) {
+        uint16_t small = 0;
+        uint32_t v = 0;
+        void *to = PARTS[i].size == 2 ? (void *)&small : (void *)&v;
+        if (cublasLtMatmulAlgoConfigGetAttribute(algorithm, PARTS[i].what, to, PARTS[i].size, &written) !=
+            CUBLAS_STATUS_SUCCESS)
+            continue;
+        if (v + small)
+            n += (size_t)snprintf(out + n, size - n, ",%s=%u", PARTS[i].name, v + small);
     }
 }
 
-cublasStatus_t cublas_lt_run(session *s, call *c)
+static void keep(session *s, lt_plan *plan)
 {
-    static const double ONE_D = 1, ZERO_D = 0;
-    static const float ONE = 1, ZERO = 0;
-    static const int32_t ONE_I = 1, ZERO_I = 0;
-    const void *one = c->scale == CUDA_R_64F   ? (const void *)&ONE_D
-                      : c->scale == CUDA_R_32I ? (const void *)&ONE_I
-                                               : (const void *)&ONE;
-    const void *zero = c->scale == CUDA_R_64F   ? (const void *)&ZERO_D
-                       : c->scale == CUDA_R_32I ? (const void *)&ZERO_I
-                                                : (const void *)&ZERO;
-    return cublasLtMatmul(s->lt, c->desc, one, c->left, c->layout_left, c->right, c->layout_right, zero, c->y,
-                          c->layout_y, c->y, c->layout_y, &c->proposal.algo, s->cuda.workspace,
-                          c->proposal.workspaceSize, s->cuda.stream);
+    if (s->n_plans == s->plan_cap) {
+        s->plan_cap = s->plan_cap ? 2 * s->plan_cap : 8;
+        s->plans = bz_realloc(s->plans, (size_t)s->plan_cap, sizeof *s->plans);
+    }
+    s->plans[s->n_plans++] = plan;
 }
 
-void cublas_lt_free(call *c)
+/* Where the library refuses, one variant is left to say so. */
+void cublas_enumerate_lt(const way *w, session *s, const product *p, const types *t, const char *layout,
+                         const char *math, bz_variant_list *list)
 {
-    if (c->desc)
-        cublasLtMatmulDescDestroy(c->desc);
-    cublasLtMatrixLayout_t const layouts[] = {c->layout_left, c->layout_right, c->layout_y};
-    for (int i = 0; i < 3; i++)
-        if (layouts[i])
-            cublasLtMatrixLayoutDestroy(layouts[i]);
-    c->desc = NULL;
-    c->layout_left = c->layout_right = c->layout_y = NULL;
+    char base[64], name[160];
+    cublasStatus_t status = CUBLAS_STATUS_ALLOC_FAILED;
+    lt_plan *plan = NULL;
+    matrix bias = p->bias; /* the same memory as the variant will get */
+    if (!cublas_upload(s, &bias, NULL))
+        plan = cublas_lt_plan(s->job->problem, p, t, bias.data, &status);
+    if (plan) {
+        keep(s, plan);
+        status = ask(s, plan);
+    }
+    snprintf(base, sizeof base, "%s%s", w->name, p->folded ? "+folded" : "");
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        cublas_offer(w, s, p, t, layout, math, base, true, list)->refused = status;
+        return;
+    }
+    for (int i = 0; i < plan->n; i++) {
+        if (plan->algorithm[i].state != CUBLAS_STATUS_SUCCESS)
+            continue;
+        size_t n = (size_t)snprintf(name, sizeof name, "%s", base);
+        name_algorithm(&plan->algorithm[i].algo, name + n, sizeof name - n);
+        call *c = cublas_offer(w, s, p, t, layout, math, name, !i, list);
+        c->lt = plan;
+        c->index = i;
+        c->workspace = plan->algorithm[i].workspaceSize;
+    }
+}
+
+cublasStatus_t cublas_run_lt(call *c)
+{
+    const product *p = c->p;
+    const lt_plan *plan = c->lt;
+    bool adds = p->other.operand >= 0;
+    return cublasLtMatmul(c->s->lt, plan->desc, &c->alpha, p->left.data, plan->left, p->right.data, plan->right,
+                          &c->beta, adds ? p->other.data : p->result.data, adds ? plan->other : plan->result,
+                          p->result.data, plan->result, &plan->algorithm[c->index].algo, c->s->cuda.workspace,
+                          c->workspace, c->s->cuda.stream);
 }

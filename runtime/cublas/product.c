@@ -1,137 +1,216 @@
-/* Problems as products that cuBLAS knows. */
+/* A problem as one product in the library's terms, and the types in which it is computed. */
 #include "runtime/cublas/cublas.h"
 
+#include "base/arena.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-/* Whether all matrices of a batch are there, or one serves for all; -1 for neither. */
-static int steps(const int64_t *y, const int64_t *own, int n)
+/* f32 is computed in f32 unless the user lets the library compute in less. Below that sums are f32 unless, again,
+ * the user lets them be f16. */
+/* clang-format off */
+static const types TYPES[] = {
+    {BZ_F32, BZ_F32, BZ_F32, "default", "", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, false},
+    {BZ_F32, BZ_F32, BZ_F32, "default", "+pedantic", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC, CUDA_R_32F, false},
+    {BZ_F32, BZ_F32, BZ_F32, "tf32", "", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, false},
+    {BZ_F32, BZ_F32, BZ_F32, "f16", "", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_16F, CUDA_R_32F, false},
+    {BZ_F32, BZ_F32, BZ_F32, "bf16", "", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_16BF, CUDA_R_32F, false},
+    {BZ_F64, BZ_F64, BZ_F64, "default", "", CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F, false},
+    {BZ_F16, BZ_F16, BZ_F16, "default", "", CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, false},
+    {BZ_F16, BZ_F16, BZ_F16, "f16", "", CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_16F, CUDA_R_16F, false},
+    {BZ_F16, BZ_F16, BZ_F32, "default", "", CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, false},
+    {BZ_BF16, BZ_BF16, BZ_BF16, "default", "", CUDA_R_16BF, CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, false},
+    {BZ_BF16, BZ_BF16, BZ_F32, "default", "", CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, false},
+    {BZ_I8, BZ_I8, BZ_I32, "default", "", CUDA_R_8I, CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I, false},
+    {BZ_I8, BZ_I8, BZ_I8, "default", "", CUDA_R_8I, CUDA_R_8I, CUDA_R_8I, CUBLAS_COMPUTE_32I, CUDA_R_32F, true},
+    {BZ_I8, BZ_I8, BZ_F32, "default", "", CUDA_R_8I, CUDA_R_8I, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, false},
+    {BZ_F8E4M3, BZ_F8E4M3, BZ_F16, "default", "", CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
+    {BZ_F8E4M3, BZ_F8E4M3, BZ_BF16, "default", "", CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
+    {BZ_F8E4M3, BZ_F8E4M3, BZ_F32, "default", "", CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
+    {BZ_F8E5M2, BZ_F8E4M3, BZ_F16, "default", "", CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
+};
+/* clang-format on */
+
+const types *cublas_types(const bz_problem *p, const char *math, const types *after)
 {
-    bool all = true, one = true;
-    for (int i = 0; i < n; i++) {
-        all &= own[i] == y[i];
-        one &= own[i] == 1;
-    }
-    return all ? 1 : one ? 0 : -1;
+    for (const types *t = after ? after + 1 : TYPES; t < TYPES + sizeof TYPES / sizeof *TYPES; t++)
+        if (t->x == p->dtype && t->w == p->dtype_w && t->y == p->dtype_y && !strcmp(t->math, math))
+            return t;
+    return NULL;
 }
 
-typedef struct sizes {
-    int64_t m, n, k, batch; /* ours */
-    bool turn_a, turn_b;
-    int many_a, many_b; /* a matrix for each of the batch */
-} sizes;
-
-static int sizes_of(const bz_job *job, sizes *s)
+/* Only 0 and 1 are ever asked of f16. */
+scalar cublas_scalar(cudaDataType_t type, double value)
 {
-    const bz_problem *p = job->problem;
-    const bz_operand *y = &job->operand[job->n_operands - 1];
-    if (p->kind == BZ_PROBLEM_GEMM) {
-        *s = (sizes){p->gemm.m, p->gemm.n, p->gemm.k, p->gemm.batch, p->gemm.transa, p->gemm.transb, 1, 1};
-    } else if (p->kind == BZ_PROBLEM_GEMV) {
-        *s = (sizes){p->gemv.m, 1, p->gemv.k, 1, p->gemv.trans, false, 1, 1};
-    } else {
-        int n = y->rank;
-        *s = (sizes){.m = y->dim[n - 2], .n = y->dim[n - 1], .k = p->matmul.a[n - 1]};
-        s->batch = y->count / (s->m * s->n);
-        s->many_a = steps(y->dim, p->matmul.a, n - 2);
-        s->many_b = steps(y->dim, p->matmul.b, n - 2);
+    switch (type) {
+    case CUDA_R_64F:
+        return (scalar){.d = value};
+    case CUDA_R_32I:
+        return (scalar){.i = (int32_t)value};
+    case CUDA_R_16F:
+        return (scalar){.h = value != 0 ? 0x3c00 : 0};
+    default:
+        return (scalar){.f = (float)value};
     }
-    /* the rows of all matrices are rows of one, where they have the second factor in common */
-    if (s->batch > 1 && s->many_a == 1 && s->many_b == 0 && !s->turn_a) {
-        s->m *= s->batch;
-        s->batch = 1;
-    }
-    return s->many_a < 0 || s->many_b < 0 ? -1 : 0;
 }
 
-static int find(const bz_job *job, bz_role role)
+bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out, bool *other)
 {
-    for (int i = 0; i < job->n_operands; i++)
-        if (job->operand[i].role == role)
+    /* [bias][function]; cuBLASLt's GELU is the approximation by tanh, and no stand-in for the exact one */
+    static const cublasLtEpilogue_t EPILOGUE[2][3] = {
+        {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_GELU},
+        {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS},
+    };
+    int bias = 0, function = 0;
+    *other = false;
+    for (int i = 0; p->post[i].fn; i++) {
+        bz_fn fn = p->post[i].fn;
+        if (function) /* the last thing that it does */
+            return false;
+        if (fn == BZ_FN_BIAS)
+            bias = 1;
+        else if (fn == BZ_FN_ADD && !*other)
+            *other = true;
+        else if (fn == BZ_FN_RELU || fn == BZ_FN_GELU_TANH)
+            function = fn == BZ_FN_RELU ? 1 : 2;
+        else
+            return false;
+    }
+    *out = EPILOGUE[bias][function];
+    return true;
+}
+
+/* Which matrix of a broadcast operand belongs to matrix i of the result. */
+static int64_t broadcast_index(int64_t i, const int64_t *y, const int64_t *operand, int n)
+{
+    int64_t index = 0, step = 1;
+    for (int d = n; d--; i /= y[d]) {
+        index += operand[d] == 1 ? 0 : i % y[d] * step;
+        step *= operand[d];
+    }
+    return index;
+}
+
+/* Notes which matrices the batch uses, and whether they are equally far apart. */
+static bool place_batch(matrix *m, const bz_operand *y, const int64_t *dim, int64_t batch)
+{
+    bool even = true;
+    m->at = bz_alloc((size_t)batch, sizeof *m->at);
+    for (int64_t i = 0; i < batch; i++)
+        m->at[i] = broadcast_index(i, y->dim, dim, y->rank - 2);
+    int64_t step = batch > 1 ? m->at[1] : 0;
+    for (int64_t i = 0; i < batch; i++)
+        even &= m->at[i] == i * step;
+    m->step = step * m->apart;
+    return even;
+}
+
+/* An operand as it lies; or, turned over, with its last two dimensions exchanged in memory. */
+static matrix matrix_of(const bz_operand *o, int index, bool trans, bool turned, int64_t rows, int64_t columns)
+{
+    matrix m = {.operand = index, .trans = trans != turned, .layout = bz_cuda_plain(o), .apart = rows * columns};
+    if (turned) {
+        int r = o->rank;
+        m.layout.stride[r - 1] = o->dim[r - 2];
+        m.layout.stride[r - 2] = 1;
+    }
+    m.ld = m.trans ? columns : rows;
+    m.step = m.apart;
+    return m;
+}
+
+static int find(const bz_operand *operand, int n, bz_role role)
+{
+    for (int i = 0; i < n; i++)
+        if (operand[i].role == role)
             return i;
     return -1;
 }
 
-int cublas_product(const bz_job *job, product *out, bz_error *why)
+/* What a, b and the result are, each in our terms: Y[m,n] = op(A)[m,k] op(B)[k,n]. A vector is a row: gemv is
+ * yᵀ = xᵀ op(A)ᵀ. */
+static int read_problem(const bz_problem *p, product *out, bool *transa, bool *transb, bool *constant, bz_error *why)
 {
-    const bz_problem *p = job->problem;
-    sizes s;
-    if (p->kind != BZ_PROBLEM_GEMM && p->kind != BZ_PROBLEM_GEMV && p->kind != BZ_PROBLEM_MATMUL)
+    *transa = *transb = false;
+    *constant = true;
+    switch (p->kind) {
+    case BZ_PROBLEM_GEMM:
+        *out = (product){.rows = p->gemm.n, .columns = p->gemm.m, .depth = p->gemm.k, .batch = p->gemm.batch};
+        *transa = p->gemm.transa;
+        *transb = p->gemm.transb;
+        return 0;
+    case BZ_PROBLEM_GEMV:
+        *out = (product){.rows = p->gemv.m, .columns = 1, .depth = p->gemv.k, .batch = 1};
+        *transb = !p->gemv.trans;
+        return 0;
+    case BZ_PROBLEM_MATMUL: {
+        int r = bz_extent_rank(p->matmul.a);
+        *out = (product){
+            .rows = p->matmul.b[r - 1], .columns = p->matmul.a[r - 2], .depth = p->matmul.a[r - 1], .batch = 1};
+        *constant = p->matmul.constant;
+        return 0;
+    }
+    default:
         return bz_fail(why, BZ_INCOMPLETE, "cuBLAS multiplies matrices only");
-    if (sizes_of(job, &s))
-        return bz_fail(why, BZ_INCOMPLETE, "a batch that is broadcast along some of its dimensions is no single call");
-    if (s.m > INT32_MAX || s.n > INT32_MAX || s.k > INT32_MAX || s.batch > INT32_MAX)
-        return bz_fail(why, BZ_INCOMPLETE, "a dimension goes beyond 32 bits");
-    bool vector = p->kind == BZ_PROBLEM_GEMV;
-    *out = (product){
-        .m = (int)s.n,
-        .n = (int)s.m,
-        .k = (int)s.k,
-        .batch = (int)s.batch,
-        .turn_left = s.turn_b,
-        .turn_right = s.turn_a,
-        .ld_left = (int)(s.turn_b ? s.k : s.n),
-        .ld_right = (int)(s.turn_a ? s.m : s.k),
-        .ld_y = (int)s.n,
-        .step_left = s.many_b * s.k * s.n,
-        .step_right = s.many_a * s.m * s.k,
-        .step_y = s.m * s.n,
-        .left = vector ? 0 : 1, /* of gemv the vector is the first operand, and our second factor */
-        .right = vector ? 1 : 0,
-        .y = job->n_operands - 1,
-        .bias = find(job, BZ_ROLE_BIAS),
-    };
+    }
+}
+
+static void fold(product *p)
+{
+    p->columns *= p->batch;
+    p->batch = 1;
+    p->strided = p->folded = true;
+}
+
+static bool is_foldable(const product *p)
+{
+    return p->batch > 1 && p->strided && !p->left.step && p->right.step && !p->right.trans;
+}
+
+int cublas_describe(const bz_problem *p, const bz_operand *operand, int n, bool packed, bool folded, product *out,
+                    bz_error *why)
+{
+    bool transa, transb, constant;
+    const bz_operand *y = &operand[n - 1];
+    int b = p->kind == BZ_PROBLEM_GEMV ? find(operand, n, BZ_ROLE_W) : 1;
+    if (read_problem(p, out, &transa, &transb, &constant, why))
+        return -1;
+    if (packed && !constant)
+        return bz_fail(why, BZ_INCOMPLETE, "no operand is constant: nothing can be packed ahead");
+    out->strided = true;
+    out->left = matrix_of(&operand[b], b, transb, packed, out->rows, out->depth);
+    out->right = matrix_of(&operand[0], 0, transa, false, out->depth, out->columns);
+    out->result = matrix_of(y, n - 1, false, false, out->rows, out->columns);
+    out->other = (matrix){.operand = find(operand, n, BZ_ROLE_OTHER)};
+    if (out->other.operand >= 0)
+        out->other = matrix_of(&operand[out->other.operand], out->other.operand, false, false, out->rows, out->columns);
+    out->bias = (matrix){.operand = find(operand, n, BZ_ROLE_BIAS)};
+    if (out->bias.operand >= 0) {
+        out->bias.layout = bz_cuda_plain(&operand[out->bias.operand]);
+        out->bias.layout.dtype = p->dtype_y; /* the only type of a bias that goes with every result */
+    }
+    if (p->kind == BZ_PROBLEM_MATMUL) {
+        out->batch = y->count / (out->rows * out->columns);
+        bool even = place_batch(&out->left, y, p->matmul.b, out->batch);
+        out->strided = place_batch(&out->right, y, p->matmul.a, out->batch) && even;
+    }
+    out->foldable = is_foldable(out);
+    if (folded && !out->foldable) {
+        cublas_product_free(out);
+        return bz_fail(why, BZ_INCOMPLETE, "it cannot be folded into one product");
+    }
+    if (folded)
+        fold(out);
+    if (out->rows > INT32_MAX || out->columns > INT32_MAX || out->depth > INT32_MAX || out->batch > INT32_MAX) {
+        cublas_product_free(out);
+        return bz_fail(why, BZ_INCOMPLETE, "cuBLAS counts with 32 bits");
+    }
     return 0;
 }
 
-int cublas_types(const bz_job *job, const char *math, call *c, bz_error *why)
+void cublas_product_free(product *p)
 {
-    static const struct {
-        bz_dtype dtype, dtype_y;
-        const char *math;
-        cudaDataType_t type, type_y, scale;
-        cublasComputeType_t compute;
-    } TYPES[] = {
-        {BZ_F32, BZ_F32, "default", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F},
-        {BZ_F32, BZ_F32, "tf32", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32},
-        {BZ_F32, BZ_F32, "f16", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_16F},
-        {BZ_F32, BZ_F32, "bf16", CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_16BF},
-        {BZ_F64, BZ_F64, "default", CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F},
-        {BZ_F16, BZ_F16, "default", CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F},
-        {BZ_BF16, BZ_BF16, "default", CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F},
-        {BZ_I8, BZ_I32, "default", CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I},
-    };
-    const bz_problem *p = job->problem;
-    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
-        if (TYPES[i].dtype == p->dtype && p->dtype_w == p->dtype && TYPES[i].dtype_y == p->dtype_y &&
-            !strcmp(TYPES[i].math, math)) {
-            c->type = TYPES[i].type;
-            c->type_y = TYPES[i].type_y;
-            c->scale = TYPES[i].scale;
-            c->compute = TYPES[i].compute;
-            return 0;
-        }
-    return bz_fail(why, BZ_INCOMPLETE, "cuBLAS has no product of these types in math mode '%s'", math);
-}
-
-/* cuBLASLt's GELU is the approximation by tanh; the exact one is another function. */
-bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out)
-{
-    static const struct {
-        bz_fn fn[2];
-        cublasLtEpilogue_t epilogue;
-    } EPILOGUES[] = {
-        {{BZ_FN_NONE, BZ_FN_NONE}, CUBLASLT_EPILOGUE_DEFAULT},
-        {{BZ_FN_BIAS, BZ_FN_NONE}, CUBLASLT_EPILOGUE_BIAS},
-        {{BZ_FN_RELU, BZ_FN_NONE}, CUBLASLT_EPILOGUE_RELU},
-        {{BZ_FN_BIAS, BZ_FN_RELU}, CUBLASLT_EPILOGUE_RELU_BIAS},
-        {{BZ_FN_GELU_TANH, BZ_FN_NONE}, CUBLASLT_EPILOGUE_GELU},
-        {{BZ_FN_BIAS, BZ_FN_GELU_TANH}, CUBLASLT_EPILOGUE_GELU_BIAS},
-    };
-    for (size_t i = 0; i < sizeof EPILOGUES / sizeof *EPILOGUES; i++)
-        if (p->post[0].fn == EPILOGUES[i].fn[0] && (!p->post[0].fn || p->post[1].fn == EPILOGUES[i].fn[1]) &&
-            (!p->post[0].fn || !p->post[1].fn || !p->post[2].fn)) {
-            *out = EPILOGUES[i].epilogue;
-            return true;
-        }
-    return false;
+    free(p->left.at);
+    free(p->right.at);
+    p->left.at = p->right.at = NULL;
 }

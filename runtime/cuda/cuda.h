@@ -5,6 +5,7 @@
  *   operands.c  operands in a data type and layout, to the device and back
  *   nvml.c      clocks, the driver's version, throttling
  *   identify.c  what the device is
+ *   cupti.c     which kernels a call runs
  *
  * All of it runs in the child process of a benchmark, which has one device, one stream and one problem. */
 #ifndef BZ_CUDA_H
@@ -131,5 +132,11 @@ void bz_nvml_describe(const bz_nvml *n, bz_device *out); /* clocks, driver */
 /* The whole of it. The stack has all libraries that backends here use, so that it is the same whichever asks:
  * "cuda13.0+cudnn9.19.0+cublas13.1.0". */
 int bz_cuda_identify(bz_device *out, bz_error *err);
+
+/* ---- cupti.c -------------------------------------------------------------------------------- */
+
+/* Runs a prepared variant a fixed number of times under CUPTI's eyes. -1 with a sentence that says what to do where
+ * CUPTI is missing or not permitted. What is not traced is not touched: variants can be measured after it. */
+int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err);
 
 #endif

@@ -55,6 +55,18 @@ static int hello_measure(bz_variant *v, int64_t n, int first_copy, double *secon
     return 0;
 }
 
+/* A profiler that saw two kernels; of one element it may see none. */
+static int hello_trace(bz_variant *v, bz_trace *out, bz_error *err)
+{
+    (void)v;
+    if (job->operand[0].count == 1)
+        return bz_fail(err, BZ_FAILED, "nobody may look");
+    *out = (bz_trace){.calls = 10, .n_kernels = 2, .seconds = 3e-6};
+    out->kernel[0] = (bz_kernel){"first", 1e-6, {1, 2, 3}, {128, 1, 1}, 40, 2048};
+    out->kernel[1] = (bz_kernel){"second \"<int>\"", 2e-6, {4, 1, 1}, {32, 1, 1}, 16, 0};
+    return 0;
+}
+
 static int hello_poison(bz_variant *v)
 {
     (void)v;
@@ -88,6 +100,7 @@ const bz_backend bz_backend_module = {
     .prepare = hello_prepare,
     .execute = hello_execute,
     .measure = hello_measure,
+    .trace = hello_trace,
     .poison = hello_poison,
     .read = hello_read,
     .release = hello_release,

@@ -76,7 +76,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all)
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
     (void)device;
-    *value = attribute == cudaDevAttrL2CacheSize ? 1 << 20 : 0;
+    *value = attribute == cudaDevAttrL2CacheSize ? 1 << 20 : attribute == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
     return cudaSuccess;
 }
 

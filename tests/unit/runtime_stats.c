@@ -142,6 +142,41 @@ static void test_half_types(void **unused)
 #endif
 }
 
+/* Of eight bits each value is the nearest that there is, the even one of two; what is too large saturates. */
+static void test_eight_bits(void **unused)
+{
+    (void)unused;
+    const bz_dtype types[] = {BZ_F8E4M3, BZ_F8E5M2};
+    const float most[] = {448, 57344};
+    for (int t = 0; t < 2; t++) {
+        float all[256];
+        uint8_t codes[256], back;
+        for (int i = 0; i < 256; i++)
+            codes[i] = (uint8_t)i;
+        bz_values_decode(types[t], codes, all, 256);
+        for (int i = 0; i < 256; i++) {
+            bz_values_encode(types[t], &all[i], &back, 1);
+            assert_true(isnan(all[i]) || isinf(all[i]) || back == i);
+        }
+        for (int i = -60000; i < 60000; i += 7)
+            for (float scale = 1; scale > 1e-6f; scale *= 0.037f) {
+                float v = (float)i * scale, r = bz_round_to(types[t], (double)v);
+                bz_values_encode(types[t], &v, &back, 1);
+                if (fabsf(v) > most[t]) {
+                    assert_true(fabsf(r) == most[t]);
+                    continue;
+                }
+                for (int k = 0; k < 256; k++) {
+                    float other = isfinite(all[k]) ? fabsf(all[k] - v) : INFINITY;
+                    assert_true(fabsf(r - v) < other || (fabsf(r - v) == other && (all[k] == r || !(back & 1))));
+                }
+            }
+        assert_true(bz_round_to(types[t], 1e9) == most[t] && isnan(bz_round_to(types[t], NAN)));
+    }
+    assert_true(bz_round_to(BZ_F8E4M3, 0x1p-9) == 0x1p-9f && bz_round_to(BZ_F8E4M3, 0x1p-10) == 0);
+    assert_true(bz_round_to(BZ_F8E4M3, 17) == 16 && bz_round_to(BZ_F8E4M3, 19) == 20);
+}
+
 static void test_integers(void **unused)
 {
     (void)unused;
@@ -186,9 +221,9 @@ static void test_inputs(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_noisy),     cmocka_unit_test(test_interval), cmocka_unit_test(test_interval_holds),
-        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_noise),    cmocka_unit_test(test_half_types),
-        cmocka_unit_test(test_integers),  cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_noisy),     cmocka_unit_test(test_interval),   cmocka_unit_test(test_interval_holds),
+        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_noise),      cmocka_unit_test(test_half_types),
+        cmocka_unit_test(test_integers),  cmocka_unit_test(test_eight_bits), cmocka_unit_test(test_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

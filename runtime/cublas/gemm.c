@@ -1,0 +1,157 @@
+/* cublasGemmEx, its batched forms, and gemv. None of them does more than multiply: bias and functions are calls of
+ * their own, or cuBLASLt's. */
+#include "runtime/cublas/cublas.h"
+
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cublasOperation_t operation(const matrix *m)
+{
+    return m->trans ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
+static bool is_plain(const product *p, const types *t)
+{
+    return !t->lt_only && p->bias.operand < 0 && p->other.operand < 0;
+}
+
+bool cublas_fits_gemm(const product *p, const types *t)
+{
+    return is_plain(p, t) && p->batch == 1;
+}
+
+bool cublas_fits_strided(const product *p, const types *t)
+{
+    return is_plain(p, t) && p->batch > 1 && p->strided;
+}
+
+bool cublas_fits_pointers(const product *p, const types *t)
+{
+    return is_plain(p, t) && p->batch > 1 && !p->strided;
+}
+
+/* The numbered algorithms mean something to devices before compute capability 8.0 only: newer ones take them all for
+ * the default. */
+void cublas_enumerate_gemm(const way *w, session *s, const product *p, const types *t, const char *layout,
+                           const char *math, bz_variant_list *list)
+{
+    static const struct {
+        int first, last;
+        const char *name;
+        bool old;
+    } ALGORITHMS[] = {
+        {CUBLAS_GEMM_DEFAULT, CUBLAS_GEMM_DEFAULT, "", false},
+#if CUBLAS_VERSION >= 130100
+        {CUBLAS_GEMM_AUTOTUNE, CUBLAS_GEMM_AUTOTUNE, "+autotune", false},
+#endif
+        {CUBLAS_GEMM_ALGO0, CUBLAS_GEMM_ALGO23, "+algo", true},
+        {CUBLAS_GEMM_ALGO0_TENSOR_OP, CUBLAS_GEMM_ALGO15_TENSOR_OP, "+tensor_algo", true},
+    };
+    char name[64], number[16];
+    for (size_t i = 0; i < sizeof ALGORITHMS / sizeof *ALGORITHMS; i++) {
+        if (ALGORITHMS[i].old ? s->major >= 8 : i && t->suffix[0])
+            continue;
+        for (int a = ALGORITHMS[i].first; a <= ALGORITHMS[i].last; a++) {
+            snprintf(number, sizeof number, "%d", a - ALGORITHMS[i].first);
+            snprintf(name, sizeof name, "%s%s%s%s%s", w->name, p->folded ? "+folded" : "", t->suffix,
+                     ALGORITHMS[i].name, ALGORITHMS[i].old ? number : "");
+            call *c = cublas_offer(w, s, p, t, layout, math, name, !i && !t->suffix[0], list);
+            c->algorithm = (cublasGemmAlgo_t)a;
+        }
+    }
+}
+
+cublasStatus_t cublas_run_gemm(call *c)
+{
+    const product *p = c->p;
+    const types *t = c->t;
+    return cublasGemmEx(c->s->handle, operation(&p->left), operation(&p->right), (int)p->rows, (int)p->columns,
+                        (int)p->depth, &c->alpha, p->left.data, t->left, (int)p->left.ld, p->right.data, t->right,
+                        (int)p->right.ld, &c->beta, p->result.data, t->result, (int)p->rows, t->compute, c->algorithm);
+}
+
+cublasStatus_t cublas_run_strided(call *c)
+{
+    const product *p = c->p;
+    const types *t = c->t;
+    return cublasGemmStridedBatchedEx(c->s->handle, operation(&p->left), operation(&p->right), (int)p->rows,
+                                      (int)p->columns, (int)p->depth, &c->alpha, p->left.data, t->left, (int)p->left.ld,
+                                      p->left.step, p->right.data, t->right, (int)p->right.ld, p->right.step, &c->beta,
+                                      p->result.data, t->result, (int)p->rows, p->result.step, (int)p->batch,
+                                      t->compute, c->algorithm);
+}
+
+/* Where each matrix of the batch lies, for a batch that follows no stride. */
+int cublas_prepare_pointers(call *c, bz_error *err)
+{
+    const matrix *all[] = {&c->p->left, &c->p->right, &c->p->result};
+    size_t n = (size_t)c->p->batch;
+    for (int k = 0; k < 3; k++) {
+        size_t bytes = (size_t)bz_dtype_bits(all[k]->layout.dtype) / 8;
+        if (c->pointer[k])
+            continue;
+        char **list = bz_alloc(n, sizeof *list);
+        for (size_t i = 0; i < n; i++) {
+            int64_t number = all[k]->at ? all[k]->at[i] : (int64_t)i;
+            list[i] = (char *)all[k]->data + (size_t)(number * all[k]->apart) * bytes;
+        }
+        cudaError_t status = cudaSuccess;
+        int bad = bz_cuda_alloc(n * sizeof *list, (void **)&c->pointer[k], err);
+        if (!bad)
+            status = cudaMemcpy(c->pointer[k], list, n * sizeof *list, cudaMemcpyHostToDevice);
+        free(list);
+        if (bad)
+            return -1;
+        if (status != cudaSuccess)
+            return bz_cuda_failed(err, "bringing pointers to the device", status);
+    }
+    return 0;
+}
+
+cublasStatus_t cublas_run_pointers(call *c)
+{
+    const product *p = c->p;
+    const types *t = c->t;
+    return cublasGemmBatchedEx(c->s->handle, operation(&p->left), operation(&p->right), (int)p->rows, (int)p->columns,
+                               (int)p->depth, &c->alpha, (const void *const *)c->pointer[0], t->left, (int)p->left.ld,
+                               (const void *const *)c->pointer[1], t->right, (int)p->right.ld, &c->beta, c->pointer[2],
+                               t->result, (int)p->rows, (int)p->batch, t->compute, c->algorithm);
+}
+
+/* ---- gemv ----------------------------------------------------------------------------------- */
+
+/* One of the result's dimensions is 1. The library has it for f32 and f64, whatever the math mode; its forms with fewer
+ * bits are declared for C++ only, and other types are left to gemm with one column. */
+bool cublas_fits_gemv(const product *p, const types *t)
+{
+    return is_plain(p, t) && (t->x == BZ_F32 || t->x == BZ_F64) && !t->suffix[0] && !strcmp(t->math, "default") &&
+           p->batch == 1 && (p->columns == 1 || p->rows == 1);
+}
+
+void cublas_enumerate_gemv(const way *w, session *s, const product *p, const types *t, const char *layout,
+                           const char *math, bz_variant_list *list)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", w->name, p->folded ? "+folded" : "");
+    cublas_offer(w, s, p, t, layout, math, name, false, list)->matrix_right = p->columns != 1;
+}
+
+/* Where the matrix is the right operand, result = left · op(right) is a row, and op(right)ᵀ is to be multiplied.
+ * Rows and columns are those of the matrix as it lies. */
+cublasStatus_t cublas_run_gemv(call *c)
+{
+    const product *p = c->p;
+    const matrix *a = c->matrix_right ? &p->right : &p->left, *x = c->matrix_right ? &p->left : &p->right;
+    int length = (int)(c->matrix_right ? p->columns : p->rows), depth = (int)p->depth, ld = (int)a->ld;
+    bool trans = a->trans != c->matrix_right;
+    int rows = trans ? depth : length, columns = trans ? length : depth;
+    cublasOperation_t op = trans ? CUBLAS_OP_T : CUBLAS_OP_N;
+    if (c->t->x == BZ_F64)
+        return cublasDgemv(c->s->handle, op, rows, columns, &c->alpha.d, a->data, ld, x->data, 1, &c->beta.d,
+                           p->result.data, 1);
+    return cublasSgemv(c->s->handle, op, rows, columns, &c->alpha.f, a->data, ld, x->data, 1, &c->beta.f,
+                       p->result.data, 1);
+}

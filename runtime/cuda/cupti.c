@@ -1,0 +1,235 @@
+/* Which kernels a call runs, and for how long, as CUPTI's activity records say it.
+ *
+ * CUPTI is loaded when it is asked for: it comes with the toolkit, not with the driver. Its callbacks have no context
+ * argument, so what they collect is this file's; a benchmark's process traces one variant at a time. */
+#include "runtime/cuda/cuda.h"
+
+#include "base/arena.h"
+
+#if __has_include(<cupti.h>)
+
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if CUPTI_API_VERSION >= 130000 /* the records are those of the headers' version: only that library is loaded */
+typedef CUpti_ActivityKernel10 record;
+#else
+typedef CUpti_ActivityKernel9 record;
+#endif
+
+enum { BUFFER = 1 << 20, WARM = 3, CALLS = 10 };
+
+typedef struct seen {
+    uint64_t start, end;
+    bz_kernel kernel;
+} seen;
+
+static struct {
+    pthread_mutex_t lock; /* CUPTI has a thread of its own */
+    seen *item;
+    size_t n, cap;
+    bool failed;
+} collected = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct {
+    CUptiResult (*callbacks)(CUpti_BuffersCallbackRequestFunc, CUpti_BuffersCallbackCompleteFunc);
+    CUptiResult (*enable)(CUpti_ActivityKind);
+    CUptiResult (*disable)(CUpti_ActivityKind);
+    CUptiResult (*flush)(uint32_t);
+    CUptiResult (*next)(uint8_t *, size_t, CUpti_Activity **);
+    CUptiResult (*text)(CUptiResult, const char **);
+    bool loaded;
+} cupti;
+
+/* ---- loading -------------------------------------------------------------------------------- */
+
+static void *open_library(void)
+{
+    static const char *const FOLDERS[] = {"", "/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib64/"};
+    char path[512];
+    void *library = NULL;
+    const char *home = getenv("CUDA_HOME");
+    for (size_t i = 0; !library && i < sizeof FOLDERS / sizeof *FOLDERS; i++) {
+        snprintf(path, sizeof path, "%slibcupti.so.%d", FOLDERS[i], CUDART_VERSION / 1000);
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (!library && home) {
+        snprintf(path, sizeof path, "%.400s/extras/CUPTI/lib64/libcupti.so.%d", home, CUDART_VERSION / 1000);
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    return library;
+}
+
+static int load(bz_error *err)
+{
+    const struct {
+        const char *name;
+        void *to;
+    } SYMBOLS[] = {
+        {"cuptiActivityRegisterCallbacks", &cupti.callbacks},
+        {"cuptiActivityEnable", &cupti.enable},
+        {"cuptiActivityDisable", &cupti.disable},
+        {"cuptiActivityFlushAll", &cupti.flush},
+        {"cuptiActivityGetNextRecord", &cupti.next},
+        {"cuptiGetResultString", &cupti.text},
+    };
+    if (cupti.loaded)
+        return 0;
+    void *library = open_library();
+    if (!library)
+        return bz_fail(err, BZ_FAILED,
+                       "libcupti.so.%d was not found: put its folder into LD_LIBRARY_PATH, or say where CUDA is with "
+                       "CUDA_HOME",
+                       CUDART_VERSION / 1000);
+    for (size_t i = 0; i < sizeof SYMBOLS / sizeof *SYMBOLS; i++) {
+        void *symbol = dlsym(library, SYMBOLS[i].name);
+        if (!symbol)
+            return bz_fail(err, BZ_FAILED, "the libcupti that was found has no %s", SYMBOLS[i].name);
+        memcpy(SYMBOLS[i].to, &symbol, sizeof symbol); /* ISO C has no cast from one kind of pointer to the other */
+    }
+    cupti.loaded = true;
+    return 0;
+}
+
+static int failed(bz_error *err, CUptiResult status)
+{
+    const char *text = "?";
+    if (status == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
+        status == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)
+        return bz_fail(err, BZ_FAILED,
+                       "the driver lets only root look at kernels: run as root, or load the kernel module nvidia with "
+                       "NVreg_RestrictProfilingToAdminUsers=0");
+    cupti.text(status, &text);
+    return bz_fail(err, BZ_FAILED, "CUPTI does not trace: %s", text);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static void give_buffer(uint8_t **buffer, size_t *size, size_t *most)
+{
+    *buffer = aligned_alloc(8, BUFFER);
+    *size = *buffer ? BUFFER : 0;
+    *most = 0; /* as many records as fit */
+}
+
+static void keep(const record *r)
+{
+    seen s = {r->start, r->end, {.registers = r->registersPerThread}};
+    snprintf(s.kernel.name, sizeof s.kernel.name, "%.*s", (int)sizeof s.kernel.name - 1, r->name ? r->name : "?");
+    memcpy(s.kernel.grid, (int32_t[]){r->gridX, r->gridY, r->gridZ}, sizeof s.kernel.grid);
+    memcpy(s.kernel.block, (int32_t[]){r->blockX, r->blockY, r->blockZ}, sizeof s.kernel.block);
+    s.kernel.shared = r->staticSharedMemory + r->dynamicSharedMemory;
+    if (collected.n == collected.cap)
+        collected.item =
+            bz_realloc(collected.item, collected.cap = collected.cap ? 2 * collected.cap : 64, sizeof *collected.item);
+    collected.item[collected.n++] = s;
+}
+
+static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    CUpti_Activity *a = NULL;
+    (void)context, (void)stream, (void)size;
+    pthread_mutex_lock(&collected.lock);
+    collected.failed |= !buffer;
+    while (buffer && valid && cupti.next(buffer, valid, &a) == CUPTI_SUCCESS)
+        if (a->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+            keep((const record *)a);
+    pthread_mutex_unlock(&collected.lock);
+    free(buffer);
+}
+
+/* Kernels of n calls. Everything that came before is forgotten first. */
+static int run_traced(bz_variant *v, int n)
+{
+    int bad = 0;
+    collected.n = 0;
+    for (int i = 0; i < n && !bad; i++)
+        bad = v->backend->execute(v, 0);
+    bad |= v->backend->wait ? v->backend->wait(v) : 0;
+    bad |= cupti.flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != CUPTI_SUCCESS;
+    return bad ? -1 : 0;
+}
+
+/* ---- what a call runs ----------------------------------------------------------------------- */
+
+static int by_start(const void *a, const void *b)
+{
+    uint64_t x = ((const seen *)a)->start, y = ((const seen *)b)->start;
+    return (x > y) - (x < y);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, by_size);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static double length(const seen *s)
+{
+    return 1e-9 * (double)(s->end - s->start);
+}
+
+/* Of each kernel of a call the median over all calls, and that of their sum. */
+static void sum_up(bz_trace *out)
+{
+    double time[CALLS], sum[CALLS] = {0};
+    int each = (int)(collected.n / CALLS);
+    if (each) /* a call may have no kernel at all */
+        qsort(collected.item, collected.n, sizeof *collected.item, by_start);
+    out->calls = CALLS;
+    out->n_kernels = each;
+    for (int k = 0; k < each; k++) {
+        for (int i = 0; i < CALLS; i++)
+            sum[i] += time[i] = length(&collected.item[i * each + k]);
+        if (k < BZ_MAX_KERNELS) {
+            out->kernel[k] = collected.item[k].kernel;
+            out->kernel[k].seconds = median(time, CALLS);
+        }
+    }
+    out->seconds = median(sum, CALLS);
+}
+
+int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err)
+{
+    *out = (bz_trace){0};
+    if (load(err))
+        return -1;
+    CUptiResult status = cupti.callbacks(give_buffer, take_buffer);
+    if (status == CUPTI_SUCCESS)
+        status = cupti.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    if (status != CUPTI_SUCCESS)
+        return failed(err, status);
+    int bad = run_traced(v, WARM) || run_traced(v, CALLS);
+    cupti.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); /* others are measured after this */
+    if (bad || collected.failed)
+        bad = bz_fail(err, BZ_FAILED, "the library failed while it was traced");
+    else if (collected.n % CALLS)
+        bad = bz_fail(err, BZ_FAILED, "%d calls ran %zu kernels: not the same ones each time", CALLS, collected.n);
+    else
+        sum_up(out);
+    free(collected.item);
+    collected.item = NULL;
+    collected.n = collected.cap = 0;
+    return bad;
+}
+
+#else
+
+int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err)
+{
+    (void)v;
+    *out = (bz_trace){0};
+    return bz_fail(err, BZ_FAILED, "built without CUPTI: install it with the CUDA toolkit and build again");
+}
+
+#endif

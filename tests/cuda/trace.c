@@ -1,0 +1,135 @@
+/* What is made of CUPTI's records: with a stand-in for CUPTI, of a variant whose kernels we know. */
+#include "runtime/cuda/cuda.h"
+#include "tests/standin/cupti.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Call i runs `per_call` kernels; the first takes 1000 + 10·(i % 3) ns, number k of them k µs more. */
+static int per_call, calls, uneven, broken;
+
+static int execute(bz_variant *v, int copy)
+{
+    static const char *const NAMES[] = {"gemm", "splitk_reduce"};
+    (void)v, (void)copy;
+    assert_true(standin_cupti_traces());
+    int n = per_call + (uneven && calls == 5);
+    for (int k = 0; k < n; k++)
+        standin_kernel(NAMES[k > 0], (uint64_t)(1000 + 10 * (calls % 3) + 1000 * k), 7, 128);
+    calls++;
+    return broken;
+}
+
+static int wait_for_all(bz_variant *v)
+{
+    (void)v;
+    return 0;
+}
+
+static const bz_backend backend = {.name = "known", .execute = execute, .wait = wait_for_all};
+
+static int trace(int kernels, bz_trace *out, bz_error *err)
+{
+    bz_variant v = {.backend = &backend};
+    per_call = kernels;
+    calls = 0;
+    return bz_cuda_trace(&v, out, err);
+}
+
+static long ns(double seconds)
+{
+    return lround(1e9 * seconds);
+}
+
+static void sums_up(void **state)
+{
+    bz_trace t;
+    bz_error err = {0};
+    (void)state;
+    for (int room = 0; room < 4; room += 3) { /* all in one buffer, and over several */
+        standin_cupti_room(room);
+        assert_int_equal(trace(2, &t, &err), 0);
+        assert_int_equal(t.n_kernels, 2);
+        assert_true(t.calls > 0 && t.calls < calls); /* some warmed up */
+        assert_string_equal(t.kernel[0].name, "gemm");
+        assert_string_equal(t.kernel[1].name, "splitk_reduce");
+        assert_int_equal(ns(t.kernel[0].seconds), 1010); /* the median */
+        assert_int_equal(ns(t.kernel[1].seconds), 2010);
+        assert_int_equal(ns(t.seconds), 3020);
+        assert_int_equal(t.kernel[0].grid[0] * 100 + t.kernel[0].grid[1] * 10 + t.kernel[0].grid[2], 723);
+        assert_int_equal(t.kernel[0].block[0], 128);
+        assert_int_equal(t.kernel[0].registers, 40);
+        assert_int_equal(t.kernel[0].shared, 2560);
+        assert_false(standin_cupti_traces());
+    }
+}
+
+static void keeps_the_first_of_many(void **state)
+{
+    bz_trace t;
+    bz_error err = {0};
+    (void)state;
+    assert_int_equal(trace(12, &t, &err), 0);
+    assert_int_equal(t.n_kernels, 12);
+    assert_int_equal(ns(t.kernel[BZ_MAX_KERNELS - 1].seconds), 1000 * BZ_MAX_KERNELS + 10);
+    assert_int_equal(ns(t.seconds), 12 * 1010 + 66000);
+}
+
+static void takes_calls_without_kernels(void **state)
+{
+    bz_trace t;
+    bz_error err = {0};
+    (void)state;
+    assert_int_equal(trace(0, &t, &err), 0);
+    assert_true(t.calls > 0 && !t.n_kernels && t.seconds == 0);
+}
+
+static void refuses_what_says_nothing(void **state)
+{
+    bz_trace t;
+    bz_error err = {0};
+    (void)state;
+    uneven = 1;
+    assert_int_equal(trace(1, &t, &err), -1);
+    assert_non_null(strstr(err.text, "10 calls ran 11 kernels"));
+    uneven = 0;
+    broken = 1;
+    assert_int_equal(trace(1, &t, &err), -1);
+    assert_false(standin_cupti_traces());
+    assert_int_equal(t.calls, 0);
+    broken = 0;
+    assert_int_equal(trace(1, &t, &err), 0);
+}
+
+static void says_what_to_do_without_permission(void **state)
+{
+    bz_trace t;
+    bz_error err = {0};
+    (void)state;
+    setenv("STANDIN_CUPTI", "refuse", 1);
+    assert_int_equal(trace(1, &t, &err), -1);
+    assert_non_null(strstr(err.text, "NVreg_RestrictProfilingToAdminUsers=0"));
+    setenv("STANDIN_CUPTI", "broken", 1);
+    assert_int_equal(trace(1, &t, &err), -1);
+    assert_string_equal(err.text, "CUPTI does not trace: CUPTI_ERROR_NOT_INITIALIZED");
+    assert_int_equal(calls, 0);
+    unsetenv("STANDIN_CUPTI");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_up),
+        cmocka_unit_test(keeps_the_first_of_many),
+        cmocka_unit_test(takes_calls_without_kernels),
+        cmocka_unit_test(refuses_what_says_nothing),
+        cmocka_unit_test(says_what_to_do_without_permission),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,238 @@
+/* A stand-in for cuBLASLt: descriptors recorded field by field, and products computed from nothing but them. The
+ * heuristic names three algorithms, of which one is none; like the real one it has none for bytes that are not in the
+ * order that tensor cores want. */
+#include "tests/standin/product.h"
+#include "tests/standin/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What an opaque descriptor holds. It lives as long as its name. */
+typedef struct desc {
+    const void *key;
+    cublasComputeType_t compute;
+    cudaDataType_t scale, bias_type;
+    bool turn_a, turn_b;
+    cublasLtEpilogue_t epilogue;
+    const void *bias;
+} desc;
+
+typedef struct layout {
+    const void *key;
+    cudaDataType_t type;
+    int64_t rows, columns, ld, step;
+    int32_t batch;
+} layout;
+
+static desc descs[256];
+static layout layouts[256];
+static int n_descs, n_layouts;
+
+/* The newest of that name: memory is used again. */
+static desc *find_desc(const void *key)
+{
+    for (int i = n_descs; i--;)
+        if (descs[i].key == key)
+            return &descs[i];
+    abort();
+}
+
+static layout *find_layout(const void *key)
+{
+    for (int i = n_layouts; i--;)
+        if (layouts[i].key == key)
+            return &layouts[i];
+    abort();
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *h)
+{
+    *h = standin_new("lt");
+    n_descs = n_layouts = 0;
+    standin_record("cublasLtCreate %s", standin_name(*h));
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t h)
+{
+    standin_record("cublasLtDestroy %s", standin_name(h));
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, cublasComputeType_t compute, cudaDataType_t scale)
+{
+    *d = standin_new("product");
+    if (n_descs == 256)
+        abort();
+    descs[n_descs++] = (desc){*d, compute, scale, .epilogue = CUBLASLT_EPILOGUE_DEFAULT};
+    standin_record("cublasLtMatmulDescCreate %s compute=%s scale=%s", standin_name(*d), standin_compute_name(compute),
+                   standin_type_name(scale));
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d)
+{
+    (void)d;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t a, const void *v,
+                                              size_t size)
+{
+    desc *own = find_desc(d);
+    int number = 0;
+    void *pointer = NULL;
+    memcpy(size == sizeof pointer ? (void *)&pointer : (void *)&number, v, size);
+    switch (a) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+        *(a == CUBLASLT_MATMUL_DESC_TRANSA ? &own->turn_a : &own->turn_b) = number == CUBLAS_OP_T;
+        standin_record("    %s trans%c=%c", standin_name(d), a == CUBLASLT_MATMUL_DESC_TRANSA ? 'a' : 'b',
+                       number == CUBLAS_OP_T ? 't' : 'n');
+        break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+        own->epilogue = (cublasLtEpilogue_t)number;
+        standin_record("    %s epilogue=%d", standin_name(d), number);
+        break;
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+        own->bias = pointer;
+        standin_record("    %s bias=%s", standin_name(d), standin_name(pointer));
+        break;
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+        own->bias_type = (cudaDataType_t)number;
+        standin_record("    %s bias_type=%s", standin_name(d), standin_type_name(own->bias_type));
+        break;
+    default:
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *l, cudaDataType type, uint64_t rows, uint64_t columns,
+                                          int64_t ld)
+{
+    *l = standin_new("matrix");
+    if (n_layouts == 256)
+        abort();
+    layouts[n_layouts++] = (layout){*l, type, (int64_t)rows, (int64_t)columns, ld, 0, 1};
+    standin_record("cublasLtMatrixLayoutCreate %s %s rows=%llu columns=%llu ld=%lld", standin_name(*l),
+                   standin_type_name(type), (unsigned long long)rows, (unsigned long long)columns, (long long)ld);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l)
+{
+    (void)l;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l, cublasLtMatrixLayoutAttribute_t a,
+                                                const void *v, size_t size)
+{
+    layout *own = find_layout(l);
+    if (a == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && size == sizeof own->batch) {
+        memcpy(&own->batch, v, size);
+        standin_record("    %s batch=%d", standin_name(l), own->batch);
+    } else if (a == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET && size == sizeof own->step) {
+        memcpy(&own->step, v, size);
+        standin_record("    %s step=%lld", standin_name(l), (long long)own->step);
+    } else {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *p)
+{
+    *p = standin_new("preference");
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
+{
+    (void)p;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
+                                                    cublasLtMatmulPreferenceAttributes_t a, const void *v, size_t size)
+{
+    size_t limit;
+    if (a != CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES || size != sizeof limit)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(&limit, v, sizeof limit);
+    standin_record("    %s workspace=%zu", standin_name(p), limit);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a,
+                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+                                              cublasLtMatrixLayout_t y, cublasLtMatmulPreference_t p, int wanted,
+                                              cublasLtMatmulHeuristicResult_t *out, int *n)
+{
+    const desc *own = find_desc(d);
+    standin_record("cublasLtMatmulAlgoGetHeuristic %s %s %s %s %s %s %s wanted=%d", standin_name(h), standin_name(d),
+                   standin_name(a), standin_name(b), standin_name(c), standin_name(y), standin_name(p), wanted);
+    *n = 0;
+    if (standin_bytes_of(find_layout(a)->type) == 1 && (!own->turn_a || own->turn_b || find_layout(a)->ld % 16))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    for (*n = 0; *n < 3 && *n < wanted; ++*n) {
+        out[*n] = (cublasLtMatmulHeuristicResult_t){.workspaceSize = (size_t)*n * 4096};
+        out[*n].state = *n == 1 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+        out[*n].algo.data[0] = (uint64_t)(20 + *n);
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Of the second algorithm's parts each is told apart, the first one has a tile only. */
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t a, void *v, size_t size,
+                                                    size_t *written)
+{
+    uint32_t id = (uint32_t)algo->data[0];
+    uint32_t wide = a == CUBLASLT_ALGO_CONFIG_ID                   ? id
+                    : id > 20 || a == CUBLASLT_ALGO_CONFIG_TILE_ID ? 10 + (uint32_t)a
+                                                                   : 0;
+    bool narrow = a == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID || a == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
+    if (size != (narrow ? 2 : 4))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(v, &wide, size);
+    *written = size;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static factor factor_of(const layout *l, const void *data, bool turned, int64_t i)
+{
+    const char *own = (const char *)data + (size_t)(i * l->step) * standin_bytes_of(l->type);
+    return (factor){own, l->type, turned, l->ld};
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t al, const void *b, cublasLtMatrixLayout_t bl, const void *beta,
+                              const void *c, cublasLtMatrixLayout_t cl, void *y, cublasLtMatrixLayout_t yl,
+                              const cublasLtMatmulAlgo_t *algo, void *space, size_t size, cudaStream_t stream)
+{
+    const desc *own = find_desc(d);
+    const layout *la = find_layout(al), *lb = find_layout(bl), *lc = find_layout(cl), *ly = find_layout(yl);
+    epilogue e = {.alpha = standin_get(alpha, own->scale, 0),
+                  .beta = standin_get(beta, own->scale, 0),
+                  .bias = own->bias,
+                  .bias_type = own->bias_type,
+                  .added_ld = lc->ld,
+                  .what = own->epilogue};
+    standin_record("cublasLtMatmul %s %s alpha=%g %s:%s %s:%s beta=%g %s:%s -> %s:%s", standin_name(h), standin_name(d),
+                   e.alpha, standin_name(al), standin_name(a), standin_name(bl), standin_name(b), e.beta,
+                   standin_name(cl), standin_name(c), standin_name(yl), standin_name(y));
+    standin_record("    algo=%llu workspace=%s,%zu %s", (unsigned long long)algo->data[0],
+                   standin_name(size ? space : NULL), size, standin_name(stream));
+    int64_t depth = own->turn_a ? la->rows : la->columns;
+    if (depth != (own->turn_b ? lb->columns : lb->rows) || (own->turn_a ? la->columns : la->rows) != ly->rows ||
+        (own->turn_b ? lb->rows : lb->columns) != ly->columns)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    for (int64_t i = 0; i < ly->batch; i++) {
+        e.added = factor_of(lc, c, false, i).data;
+        standin_product(ly->rows, ly->columns, depth, factor_of(la, a, own->turn_a, i),
+                        factor_of(lb, b, own->turn_b, i), (void *)factor_of(ly, y, false, i).data, ly->type, ly->ld, e);
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}

@@ -1,0 +1,14 @@
+/* What tests ask of the stand-in for CUPTI. */
+#ifndef BZ_STANDIN_CUPTI_H
+#define BZ_STANDIN_CUPTI_H
+
+#include <stdint.h>
+
+/* The device runs a kernel of so many ns; CUPTI sees it where kernels are traced. */
+void standin_kernel(const char *name, uint64_t ns, int32_t grid, int32_t block);
+/* From the next kernel on buffers have room for so few records; 0: as many as fit. */
+void standin_cupti_room(int records);
+/* Whether kernels are traced now. */
+int standin_cupti_traces(void);
+
+#endif
