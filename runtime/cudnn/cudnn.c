@@ -328,6 +328,7 @@ const bz_backend bz_backend_module = {
     .wait = wait_for_all,
     .measure = measure,
     .throttled = throttled,
+    .trace = bz_cuda_trace,
     .device = bz_cuda_identify,
     .poison = poison,
     .read = read_result,
