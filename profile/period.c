@@ -32,6 +32,8 @@ typedef struct {
 static size_t difference(const sequence *s, size_t a, size_t a_n, size_t b, size_t b_n)
 {
     size_t d = 0;
+    if (a_n == b_n && !memcmp(s->symbol + a, s->symbol + b, a_n * sizeof *s->symbol))
+        return 0; /* nearly always */
     for (size_t i = 0; i < a_n; i++)
         s->balance[s->symbol[a + i]]++;
     for (size_t i = 0; i < b_n; i++)

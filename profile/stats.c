@@ -52,15 +52,10 @@ static int64_t asked_at(const bz_trace *t, const bz_events *e, size_t i)
     return e->cause && e->cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[e->cause[i]] : e->start[i];
 }
 
-/* The last iteration that began by then, if it is not over; looked for first where the last one was found. */
-static uint32_t iteration_at(const bz_trace *t, int64_t at, uint32_t near)
+/* How many iterations have begun by then. */
+static uint32_t begun(const bz_trace *t, int64_t at)
 {
     uint32_t low = 0, high = t->n_iterations;
-    if (near < high && t->iteration[near].start <= at) {
-        low = near + 1;
-        if (low == high || t->iteration[low].start > at)
-            high = low;
-    }
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         if (t->iteration[mid].start <= at)
@@ -68,7 +63,17 @@ static uint32_t iteration_at(const bz_trace *t, int64_t at, uint32_t near)
         else
             high = mid;
     }
-    return low && at < t->iteration[low - 1].end ? low - 1 : BZ_NONE;
+    return low;
+}
+
+/* The last iteration that began by then, if it is not over; mostly it is the one where the last event was found. */
+static inline uint32_t iteration_at(const bz_trace *t, int64_t at, uint32_t near)
+{
+    const bz_iteration *it = t->iteration;
+    bool same =
+        near < t->n_iterations && it[near].start <= at && (near + 1 == t->n_iterations || it[near + 1].start > at);
+    uint32_t last = same ? near : begun(t, at) - 1;
+    return last != BZ_NONE && at < it[last].end ? last : BZ_NONE;
 }
 
 uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
