@@ -9,7 +9,6 @@ typedef struct bz_column {
     size_t offset; /* of the pointer in bz_events */
     size_t size;   /* bytes per row */
     unsigned kinds;
-    bool link; /* set by bz_trace_finish: absent before */
 } bz_column;
 
 extern const bz_column BZ_COLUMNS[];
@@ -20,8 +19,9 @@ static inline void **bz_column_of(bz_events *e, const bz_column *c)
     return (void **)(void *)((char *)e + c->offset);
 }
 
-/* Makes room for n rows and allocates missing columns. */
+/* Makes room for n rows; what is behind the rows that are there is zero. */
 void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n);
+void bz_events_free(bz_events *e);
 
 /* Sorts the rows by start, longer first; stable. `order` (may be NULL) gets old indexes by new
  * position: free it. NULL where nothing moved. */

@@ -23,6 +23,9 @@ struct bz_trace_private {
 uint32_t bz_stacks(const bz_trace *t);
 uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t process,
                                int64_t thread); /* BZ_NONE: not seen */
+/* As bz_trace_add, without the name, for n neighbouring rows of one lane; the first one's index. */
+size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, const int64_t *end, int n,
+                         uint32_t lane);
 /* Makes room for so many more rows at once; fewer may come. */
 void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows);
 void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
