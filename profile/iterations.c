@@ -323,19 +323,27 @@ static void windows(bz_trace *t, const sequence *s, const uint32_t *first, uint3
         add_iteration(t, start[i], last_end(t, start[i], start[i + 1], start[i]));
 }
 
+/* How long nothing was going on before each event. */
+static int64_t *pauses(const void *context, bz_arena *arena)
+{
+    const sequence *s = context;
+    int64_t *gap = BZ_NEW(arena, int64_t, s->n), end = end_of(s, 0);
+    gap[0] = 0;
+    for (size_t i = 1; i < s->n; i++) {
+        int64_t start = start_of(s, i), stop = end_of(s, i);
+        gap[i] = start > end ? start - end : 0;
+        end = stop > end ? stop : end;
+    }
+    return gap;
+}
+
 static bool detect(bz_trace *t, bz_event_kind kind)
 {
     bz_arena arena = {0};
     sequence s = collect(t, kind, &arena);
     bool found = false;
     if (s.n >= 4) {
-        int64_t *gap = BZ_NEW(&arena, int64_t, s.n), end = end_of(&s, 0);
-        for (size_t i = 1; i < s.n; i++) {
-            int64_t start = start_of(&s, i), stop = end_of(&s, i);
-            gap[i] = start > end ? start - end : 0;
-            end = stop > end ? stop : end;
-        }
-        uint32_t *first, n = bz_find_period(s.symbol, gap, s.n, &first, &arena);
+        uint32_t *first, n = bz_find_period(s.symbol, s.n, pauses, &s, &first, &arena);
         found = n >= 2;
         if (found)
             windows(t, &s, first, n, &arena);
