@@ -131,6 +131,7 @@ typedef struct bz_fact {
 
 typedef struct bz_trace {
     bz_arena arena;
+    bool summary; /* set before reading: columns that bz_trace_print and bz_trace_json do not ask for may stay zero */
     bz_events event[BZ_EVENT_KINDS];
     bz_lane *lane;
     uint32_t n_lanes, cap_lanes;

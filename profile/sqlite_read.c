@@ -143,6 +143,8 @@ static bool select_columns(reader *r, const bz_mapping *map, const char *table, 
                                    [BZ_CELL_TEXT] = BZ_WANT_TEXT};
     *sel = (selection){.lane_first = -1, .own_lane = -1, .event_type = -1, .text_id = -1};
     for (const bz_field *c = map->columns; c->name; c++) {
+        if (c->detail && r->t->summary)
+            continue;
         const char *name = has_column(r, table, c->name)            ? c->name
                            : c->old && has_column(r, table, c->old) ? c->old
                                                                     : NULL;
