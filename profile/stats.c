@@ -14,8 +14,10 @@ static int by_start(const void *a, const void *b)
     return p->start < q->start ? -1 : p->start > q->start;
 }
 
-static int64_t union_of(interval *v, size_t n)
+/* How long at least one of them lasts; `behind`: how much of that lies behind `limit`. */
+static int64_t union_of(interval *v, size_t n, int64_t limit, int64_t *behind)
 {
+    *behind = 0;
     if (!n)
         return 0;
     size_t sorted = 1;
@@ -27,8 +29,11 @@ static int64_t union_of(interval *v, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (v[i].end <= end)
             continue;
-        sum += v[i].end - (v[i].start > end ? v[i].start : end);
+        int64_t from = v[i].start > end ? v[i].start : end;
         end = v[i].end;
+        sum += end - from;
+        if (end > limit)
+            *behind += end - (from > limit ? from : limit);
     }
     return sum;
 }
@@ -129,21 +134,22 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     const bz_iteration *it = &t->iteration[iteration];
     interval *v = NULL;
     size_t n = 0, cap = 0;
+    int64_t device_behind, library_behind, operators_behind;
     s->latency = it->end - it->start;
     s->kernel_time = gather(t, BZ_EVENT_KERNEL, iteration, &v, &n, &cap);
     s->kernels = (int64_t)n;
     s->copy_time = gather(t, BZ_EVENT_COPY, iteration, &v, &n, &cap);
     s->copies = (int64_t)n - s->kernels;
     gather(t, BZ_EVENT_MEMSET, iteration, &v, &n, &cap);
-    s->device_busy = union_of(v, n);
+    s->device_busy = union_of(v, n, it->end, &device_behind);
     bool device = n > 0;
     n = 0;
     gather(t, BZ_EVENT_CALL, iteration, &v, &n, &cap);
     s->calls = (int64_t)n;
-    s->library = union_of(v, n);
+    s->library = union_of(v, n, it->end, &library_behind);
     n = 0;
     gather(t, BZ_EVENT_OP, iteration, &v, &n, &cap);
-    s->operators = union_of(v, n);
+    s->operators = union_of(v, n, it->end, &operators_behind);
     free(v);
     const bz_events *api = &t->event[BZ_EVENT_API];
     known_class classes[KNOWN_CLASSES] = {0};
@@ -159,7 +165,9 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
             s->sync += api->end[i] - api->start[i];
         }
     }
-    s->gap = s->latency - (device ? s->device_busy : s->calls ? s->library : s->operators);
+    s->gap = s->latency - (device     ? s->device_busy - device_behind
+                           : s->calls ? s->library - library_behind
+                                      : s->operators - operators_behind);
 }
 
 int64_t bz_trace_kernel_time(const bz_trace *t)

@@ -152,6 +152,29 @@ static void ranges_of_the_program_win(void **state)
     bz_trace_free(t);
 }
 
+/* A program that marks iterations without waiting for the device: its work is told in full, but idle is only what the iteration
+ * lasted. */
+static void work_may_outlast_the_iteration(void **state)
+{
+    (void)state;
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 1, 1),
+             stream = bz_trace_stream(t, source, 1, 0, 1, 7);
+    add(t, BZ_EVENT_RANGE, 0, 1000, "benanza_iteration", host);
+    add(t, BZ_EVENT_API, 100, 200, "cudaLaunchKernel", host);
+    add(t, BZ_EVENT_KERNEL, 300, 900, "a", stream);
+    add(t, BZ_EVENT_KERNEL, 950, 5000, "b", stream);
+    add(t, BZ_EVENT_KERNEL, 970, 6000, "c", stream);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    bz_iteration_stats s;
+    bz_iteration_measure(t, 0, &s);
+    assert_int_equal(s.latency, 1000);
+    assert_int_equal(s.device_busy, 600 + 5050);
+    assert_int_equal(s.gap, 300 + 50);
+    bz_trace_free(t);
+}
+
 static void what_is_saved_comes_back(void **state)
 {
     (void)state;
@@ -311,6 +334,7 @@ int main(void)
         cmocka_unit_test(kernels_find_their_calls),
         cmocka_unit_test(iterations_are_found_and_measured),
         cmocka_unit_test(ranges_of_the_program_win),
+        cmocka_unit_test(work_may_outlast_the_iteration),
         cmocka_unit_test(what_is_saved_comes_back),
         cmocka_unit_test(periods),
         cmocka_unit_test(the_longest_pause_begins_an_iteration),
