@@ -145,6 +145,30 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
         free(from);
 }
 
+size_t bz_events_from(const bz_events *e, int64_t start)
+{
+    const int64_t *at = e->start;
+    if (!e->n || at[0] >= start)
+        return 0;
+    if (at[e->n - 1] < start)
+        return e->n;
+    /* events come more or less evenly: not far from here */
+    double share = (double)(start - at[0]) / (double)(at[e->n - 1] - at[0]);
+    size_t low = (size_t)(share * (double)(e->n - 1)), high = low, step = 8;
+    for (; at[low] >= start; step *= 4)
+        low = low > step ? low - step : 0;
+    for (; at[high] < start; step *= 4)
+        high = high + step < e->n ? high + step : e->n - 1;
+    while (low + 1 < high) { /* the one we look for lies behind low, and not behind high */
+        size_t mid = low + (high - low) / 2;
+        if (at[mid] < start)
+            low = mid;
+        else
+            high = mid;
+    }
+    return high;
+}
+
 void bz_events_filter(bz_events *e, bz_event_kind kind, const bool *keep)
 {
     size_t kept = 0;

@@ -27,6 +27,9 @@ void bz_events_free(bz_events *e);
  * position: free it. NULL where nothing moved. */
 void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order);
 
+/* The first of the sorted rows that starts then or later; n where there is none. */
+size_t bz_events_from(const bz_events *e, int64_t start);
+
 /* Keeps the rows where keep[i]. */
 void bz_events_filter(bz_events *e, bz_event_kind kind, const bool *keep);
 

@@ -1,4 +1,5 @@
 /* Numbers of a trace: per iteration, per name, per gap. */
+#include "profile/columns.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -36,19 +37,6 @@ static int64_t union_of(interval *v, size_t n, int64_t limit, int64_t *behind)
             *behind += end - (from > limit ? from : limit);
     }
     return sum;
-}
-
-static size_t lower_bound(const int64_t *a, size_t n, int64_t v)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (a[mid] < v)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
 }
 
 /* Device work belongs to the iteration that launched it. */
@@ -92,7 +80,7 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
     const bz_events *e = &t->event[kind];
     const bz_iteration *it = &t->iteration[iteration];
     int64_t sum = 0;
-    for (size_t i = lower_bound(e->start, e->n, it->start); i < e->n && e->start[i] < it->end; i++) {
+    for (size_t i = bz_events_from(e, it->start); i < e->n && e->start[i] < it->end; i++) {
         if (iteration_at(t, asked_at(t, e, i), iteration) != iteration)
             continue;
         if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
@@ -153,7 +141,7 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     free(v);
     const bz_events *api = &t->event[BZ_EVENT_API];
     known_class classes[KNOWN_CLASSES] = {0};
-    for (size_t i = lower_bound(api->start, api->n, it->start); i < api->n && api->start[i] < it->end; i++) {
+    for (size_t i = bz_events_from(api, it->start); i < api->n && api->start[i] < it->end; i++) {
         if (iteration_at(t, api->start[i], iteration) != iteration)
             continue;
         call_class c = class_of(t, api->name[i], classes);

@@ -48,6 +48,30 @@ static void rows_are_sorted_outer_first(void **state)
     bz_trace_free(t);
 }
 
+static void rows_are_found_by_their_start(void **state)
+{
+    (void)state;
+    int64_t start[300];
+    for (int shape = 0; shape < 4; shape++) /* even, all at once, in bursts, ever further apart */
+        for (size_t n = 0; n <= 300; n += n < 5 ? 1 : 59) {
+            for (size_t i = 0; i < n; i++)
+                start[i] = (int64_t)(shape == 0   ? 10 * i
+                                     : shape == 1 ? 7
+                                     : shape == 2 ? i / 50 * 1000 + i % 50 / 20
+                                                  : i * i * i);
+            bz_events e = {.n = n, .start = start};
+            for (size_t i = 0; i < 3 * n + 3; i++) {
+                int64_t from = i < 3 * n ? start[i / 3] + (int64_t)(i % 3) - 1
+                               : i % 3   ? -(INT64_C(1) << 60)
+                                         : INT64_MAX;
+                size_t expected = 0;
+                while (expected < n && start[expected] < from)
+                    expected++;
+                assert_int_equal(bz_events_from(&e, from), expected);
+            }
+        }
+}
+
 static void times_that_lie_are_clamped(void **state)
 {
     (void)state;
@@ -330,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_are_kept_once),
         cmocka_unit_test(rows_are_sorted_outer_first),
+        cmocka_unit_test(rows_are_found_by_their_start),
         cmocka_unit_test(times_that_lie_are_clamped),
         cmocka_unit_test(kernels_find_their_calls),
         cmocka_unit_test(iterations_are_found_and_measured),
