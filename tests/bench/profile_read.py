@@ -157,10 +157,10 @@ def compare(benanza, path, runs):
             if any(top[k][0] != n + warm * (top[k][0] // len(busy)) for k, n in steady.items()):
                 sys.exit("%s counts other kernels" % name)
     wall, cpu = (statistics.median(t[i] for t in ours) for i in (0, 1))
-    print("  benanza: %.3f s, processor %.3f s" % (wall, cpu))
+    print("  benanza: wall %.3f s, processor %.3f s" % (wall, cpu))
     for name, t in times.items():
         w, c = (statistics.median(x[i] for x in t) for i in (0, 1))
-        print("  %s: %.2f s, %.1f times as long; processor %.2f s, %.1f times" % (name, w, w / wall, c, c / cpu))
+        print("  %s: wall %.2f s, %.1f times as long; processor %.2f s, %.1f times as long" % (name, w, w / wall, c, c / cpu))
 
 
 def main():
