@@ -66,14 +66,15 @@ void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
     cap = cap < n ? n : cap;
     for (size_t c = 0; c < BZ_N_COLUMNS; c++)
         total += BZ_COLUMNS[c].kinds & 1u << kind ? column_bytes(&BZ_COLUMNS[c], cap) : 0;
-    char *block = bz_zeroed(total, 1), *old = (char *)e->start;
+    char *block = bz_zeroed(total, 1), *old = (char *)e->start, *from = old;
     advise(block, total, MADV_HUGEPAGE); /* taking memory page by page costs more than filling it */
     for (size_t c = 0; c < BZ_N_COLUMNS; c++)
         if (BZ_COLUMNS[c].kinds & 1u << kind) {
             void **column = bz_column_of(e, &BZ_COLUMNS[c]);
             if (e->n) {
                 memcpy(block, *column, e->n * BZ_COLUMNS[c].size);
-                advise(*column, e->cap * BZ_COLUMNS[c].size, MADV_DONTNEED);
+                advise(from, e->cap * BZ_COLUMNS[c].size, MADV_DONTNEED); /* what is copied is not needed twice */
+                from += column_bytes(&BZ_COLUMNS[c], e->cap);
             }
             *column = block;
             block += column_bytes(&BZ_COLUMNS[c], cap);
