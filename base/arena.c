@@ -140,6 +140,15 @@ void *bz_alloc(size_t n, size_t size)
     return bz_realloc(NULL, n, size);
 }
 
+void *bz_zeroed(size_t n, size_t size)
+{
+    size_t total = product(n, size);
+    void *p = calloc(total ? total : 1, 1);
+    if (!p)
+        out_of_memory(total);
+    return p;
+}
+
 void *bz_realloc(void *p, size_t n, size_t size)
 {
     size_t total = product(n, size);

@@ -65,5 +65,6 @@ void bz_keep_memory(void);
 /* malloc and realloc for what an arena does not fit (arrays that grow); never return NULL. */
 void *bz_alloc(size_t n, size_t size);
 void *bz_realloc(void *p, size_t n, size_t size);
+void *bz_zeroed(size_t n, size_t size); /* calloc: large memory costs nothing before it is used */
 
 #endif

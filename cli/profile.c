@@ -34,6 +34,7 @@ static int show(const bz_list *arguments, const settings *s)
     bz_buf out = {0};
     bz_trace *t = bz_trace_new();
     int status = BZ_OK;
+    t->summary = !s->trace && !s->output;
     if (arguments->n < 2) {
         bz_fail(&err, BZ_USAGE, "no file given: benanza profile show FILE...");
         status = bz_report(&bz_command_profile, &err);

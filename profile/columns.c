@@ -8,62 +8,84 @@
 #define KIND(k) (1u << BZ_EVENT_##k)
 #define ALL     ((1u << BZ_EVENT_KINDS) - 1)
 #define DEVICE  (KIND(KERNEL) | KIND(COPY) | KIND(MEMSET))
-#define COLUMN(member, kinds, link)                                                                                    \
+#define COLUMN(member, kinds)                                                                                          \
     {                                                                                                                  \
-        offsetof(bz_events, member), sizeof *((bz_events *)0)->member, kinds, link                                     \
+        offsetof(bz_events, member), sizeof *((bz_events *)0)->member, kinds                                           \
     }
 
 const bz_column BZ_COLUMNS[] = {
-    COLUMN(start, ALL, false),
-    COLUMN(end, ALL, false),
-    COLUMN(name, ALL, false),
-    COLUMN(lane, ALL, false),
-    COLUMN(correlation, KIND(OP) | KIND(API) | KIND(SYNC) | DEVICE, false),
-    COLUMN(cause, DEVICE | KIND(SYNC), true),
-    COLUMN(call, KIND(CALL) | KIND(API) | DEVICE, true),
-    COLUMN(op, KIND(OP) | KIND(CALL) | KIND(API) | DEVICE, true),
-    COLUMN(flags, KIND(CALL), false),
-    COLUMN(library, KIND(CALL), false),
-    COLUMN(detail, KIND(CALL) | KIND(OP), false),
-    COLUMN(operands, KIND(CALL), false),
-    COLUMN(variant, KIND(CALL), false),
-    COLUMN(stack, KIND(CALL) | KIND(API), false),
-    COLUMN(short_name, KIND(KERNEL), false),
-    {offsetof(bz_events, grid), 3 * sizeof(uint32_t), KIND(KERNEL), false},
-    {offsetof(bz_events, block), 3 * sizeof(uint32_t), KIND(KERNEL), false},
-    COLUMN(registers, KIND(KERNEL), false),
-    COLUMN(shared_static, KIND(KERNEL), false),
-    COLUMN(shared_dynamic, KIND(KERNEL), false),
-    COLUMN(graph, DEVICE, false),
-    COLUMN(bytes, KIND(COPY) | KIND(MEMSET), false),
-    COLUMN(value, KIND(COPY) | KIND(SYNC) | KIND(API) | KIND(OVERHEAD), false),
+    COLUMN(start, ALL),
+    COLUMN(end, ALL),
+    COLUMN(name, ALL),
+    COLUMN(lane, ALL),
+    COLUMN(correlation, KIND(OP) | KIND(API) | KIND(SYNC) | DEVICE),
+    COLUMN(cause, DEVICE | KIND(SYNC)),
+    COLUMN(call, KIND(CALL) | KIND(API) | DEVICE),
+    COLUMN(op, KIND(OP) | KIND(CALL) | KIND(API) | DEVICE),
+    COLUMN(flags, KIND(CALL)),
+    COLUMN(library, KIND(CALL)),
+    COLUMN(detail, KIND(CALL) | KIND(OP)),
+    COLUMN(operands, KIND(CALL)),
+    COLUMN(variant, KIND(CALL)),
+    COLUMN(stack, KIND(CALL) | KIND(API)),
+    COLUMN(short_name, KIND(KERNEL)),
+    {offsetof(bz_events, grid), 3 * sizeof(uint32_t), KIND(KERNEL)},
+    {offsetof(bz_events, block), 3 * sizeof(uint32_t), KIND(KERNEL)},
+    COLUMN(registers, KIND(KERNEL)),
+    COLUMN(shared_static, KIND(KERNEL)),
+    COLUMN(shared_dynamic, KIND(KERNEL)),
+    COLUMN(graph, DEVICE),
+    COLUMN(bytes, KIND(COPY) | KIND(MEMSET)),
+    COLUMN(value, KIND(COPY) | KIND(SYNC) | KIND(API) | KIND(OVERHEAD)),
 };
 const size_t BZ_N_COLUMNS = sizeof BZ_COLUMNS / sizeof *BZ_COLUMNS;
 
-/* Taking memory page by page costs more than filling it. Only a hint: that it fails is no error. */
-static void want_large_pages(void *p, size_t n)
+enum { LINE = 64, LARGE = 1 << 20 };
+
+/* All columns of a kind lie in one block, one behind the other. They are filled row by row, and if they all began at the same
+ * place in a page they would drive each other out of the cache: hence the gap between them. */
+static size_t column_bytes(const bz_column *c, size_t cap)
 {
-    enum { LARGE = 1 << 20 };
-    size_t within = (uintptr_t)p & ((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
-    if (n >=
-        LARGE) /* from the front of its first page on: neighbours are then one region, which large pages fit better */
-        (void)madvise((char *)p - within, n + within, MADV_HUGEPAGE);
+    return (cap * c->size + LINE - 1) / LINE * LINE + 3 * LINE;
+}
+
+/* Only hints, for the whole pages of what is large: that they fail is no error. */
+static void advise(void *p, size_t n, int advice)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), skip = -(uintptr_t)p & (page - 1);
+    if (n >= LARGE)
+        (void)madvise((char *)p + skip, (n - skip) & ~(page - 1), advice);
 }
 
 void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
 {
     if (n <= e->cap)
         return;
-    /* large arrays grow in smaller steps: they are moved by the kernel, and what is unused counts */
-    size_t cap = e->cap ? e->cap + (e->cap < 1 << 20 ? e->cap / 2 : e->cap / 8) : 256;
+    /* memory that is not touched costs nothing: neither columns that stay zero nor rows that do not come */
+    size_t cap = e->cap * 2 < 256 ? 256 : e->cap * 2, total = 0;
     cap = cap < n ? n : cap;
+    for (size_t c = 0; c < BZ_N_COLUMNS; c++)
+        total += BZ_COLUMNS[c].kinds & 1u << kind ? column_bytes(&BZ_COLUMNS[c], cap) : 0;
+    char *block = bz_zeroed(total, 1), *old = (char *)e->start, *from = old;
+    advise(block, total, MADV_HUGEPAGE); /* taking memory page by page costs more than filling it */
     for (size_t c = 0; c < BZ_N_COLUMNS; c++)
         if (BZ_COLUMNS[c].kinds & 1u << kind) {
             void **column = bz_column_of(e, &BZ_COLUMNS[c]);
-            *column = bz_realloc(*column, cap, BZ_COLUMNS[c].size);
-            want_large_pages(*column, cap * BZ_COLUMNS[c].size);
+            if (e->n) {
+                memcpy(block, *column, e->n * BZ_COLUMNS[c].size);
+                advise(from, e->cap * BZ_COLUMNS[c].size, MADV_DONTNEED); /* what is copied is not needed twice */
+                from += column_bytes(&BZ_COLUMNS[c], e->cap);
+            }
+            *column = block;
+            block += column_bytes(&BZ_COLUMNS[c], cap);
         }
+    free(old);
     e->cap = cap;
+}
+
+void bz_events_free(bz_events *e)
+{
+    free(e->start); /* the first column, where the block begins */
 }
 
 /* Bottom-up merge sort of row numbers: stable, and a trace is mostly runs already. */
@@ -122,6 +144,30 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
         *order = from;
     else
         free(from);
+}
+
+size_t bz_events_from(const bz_events *e, int64_t start)
+{
+    const int64_t *at = e->start;
+    if (!e->n || at[0] >= start)
+        return 0;
+    if (at[e->n - 1] < start)
+        return e->n;
+    /* events come more or less evenly: not far from here */
+    double share = (double)(start - at[0]) / (double)(at[e->n - 1] - at[0]);
+    size_t low = (size_t)(share * (double)(e->n - 1)), high = low, step = 8;
+    for (; at[low] >= start; step *= 4)
+        low = low > step ? low - step : 0;
+    for (; at[high] < start; step *= 4)
+        high = high + step < e->n ? high + step : e->n - 1;
+    while (low + 1 < high) { /* the one we look for lies behind low, and not behind high */
+        size_t mid = low + (high - low) / 2;
+        if (at[mid] < start)
+            low = mid;
+        else
+            high = mid;
+    }
+    return high;
 }
 
 void bz_events_filter(bz_events *e, bz_event_kind kind, const bool *keep)

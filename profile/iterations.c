@@ -1,4 +1,5 @@
 /* Iterations: marked by the program, named by a range, or found in the repeating sequence of calls. */
+#include "profile/columns.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -186,19 +187,6 @@ static bool from_ranges(bz_trace *t, const char *mark)
 
 /* ---- found ---- */
 
-static size_t lower_bound(const int64_t *a, size_t n, int64_t v)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (a[mid] < v)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 static bool same_process(const bz_trace *t, uint32_t lane, uint32_t other)
 {
     const bz_lane *a = &t->lane[lane], *b = &t->lane[other];
@@ -213,7 +201,7 @@ static uint32_t launches_before(const bz_trace *t, uint32_t lane, int64_t from, 
     const bz_events *api = &t->event[BZ_EVENT_API];
     uint32_t count = 0, best = 0;
     int64_t next = to, longest = 0;
-    for (size_t i = lower_bound(api->start, api->n, to); i-- > 0 && api->start[i] >= from;) {
+    for (size_t i = bz_events_from(api, to); i-- > 0 && api->start[i] >= from;) {
         if (!same_process(t, api->lane[i], lane))
             continue;
         int64_t pause = next - api->end[i];
@@ -234,7 +222,7 @@ static uint32_t launches_between(const bz_trace *t, uint32_t lane, int64_t from,
     const bz_events *api = &t->event[BZ_EVENT_API];
     uint32_t count = 0;
     *behind = to;
-    for (size_t i = lower_bound(api->start, api->n, from); i < api->n && api->start[i] < to; i++)
+    for (size_t i = bz_events_from(api, from); i < api->n && api->start[i] < to; i++)
         if (same_process(t, api->lane[i], lane) && bz_api_launches(bz_string(t, api->name[i])) && count++ == skip)
             *behind = api->start[i];
     return count;
@@ -245,7 +233,7 @@ static int64_t start_of_launch(const bz_trace *t, uint32_t lane, int64_t from, i
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
     int64_t start = to;
-    for (size_t i = lower_bound(api->start, api->n, to); launches && i-- > 0 && api->start[i] >= from;)
+    for (size_t i = bz_events_from(api, to); launches && i-- > 0 && api->start[i] >= from;)
         if (same_process(t, api->lane[i], lane) && bz_api_launches(bz_string(t, api->name[i]))) {
             start = api->start[i];
             launches--;
@@ -274,14 +262,14 @@ static int64_t last_end(const bz_trace *t, int64_t start, int64_t limit, int64_t
     bool timeline = has_timeline(t);
     for (size_t k = 0; k < 3; k++) {
         const bz_events *e = &t->event[HOST[k]];
-        for (size_t i = lower_bound(e->start, e->n, start); i < e->n && e->start[i] < limit; i++)
+        for (size_t i = bz_events_from(e, start); i < e->n && e->start[i] < limit; i++)
             if (e->end[i] > end && !(timeline && of_log(t, e->lane[i])))
                 end = e->end[i];
     }
     const bz_events *api = &t->event[BZ_EVENT_API];
     for (size_t k = 0; k < 3; k++) {
         const bz_events *e = &t->event[DEVICE[k]];
-        for (size_t i = lower_bound(e->start, e->n, start); i < e->n; i++) {
+        for (size_t i = bz_events_from(e, start); i < e->n; i++) {
             int64_t at = e->cause[i] == BZ_NONE ? e->start[i] : api->start[e->cause[i]];
             if (at >= start && at < limit && e->end[i] > end)
                 end = e->end[i];
@@ -323,19 +311,27 @@ static void windows(bz_trace *t, const sequence *s, const uint32_t *first, uint3
         add_iteration(t, start[i], last_end(t, start[i], start[i + 1], start[i]));
 }
 
+/* How long nothing was going on before each event. */
+static int64_t *pauses(const void *context, bz_arena *arena)
+{
+    const sequence *s = context;
+    int64_t *gap = BZ_NEW(arena, int64_t, s->n), end = end_of(s, 0);
+    gap[0] = 0;
+    for (size_t i = 1; i < s->n; i++) {
+        int64_t start = start_of(s, i), stop = end_of(s, i);
+        gap[i] = start > end ? start - end : 0;
+        end = stop > end ? stop : end;
+    }
+    return gap;
+}
+
 static bool detect(bz_trace *t, bz_event_kind kind)
 {
     bz_arena arena = {0};
     sequence s = collect(t, kind, &arena);
     bool found = false;
     if (s.n >= 4) {
-        int64_t *gap = BZ_NEW(&arena, int64_t, s.n), end = end_of(&s, 0);
-        for (size_t i = 1; i < s.n; i++) {
-            int64_t start = start_of(&s, i), stop = end_of(&s, i);
-            gap[i] = start > end ? start - end : 0;
-            end = stop > end ? stop : end;
-        }
-        uint32_t *first, n = bz_find_period(s.symbol, gap, s.n, &first, &arena);
+        uint32_t *first, n = bz_find_period(s.symbol, s.n, pauses, &s, &first, &arena);
         found = n >= 2;
         if (found)
             windows(t, &s, first, n, &arena);

@@ -24,9 +24,31 @@ static uint32_t around(const bz_events *e, const uint32_t *parent, uint32_t *inn
     return i;
 }
 
+/* Where there are no operators, or no calls, no event lies in one: a single column says so for all kinds. */
+static void share_absent(bz_trace *t)
+{
+    bool ops = t->event[BZ_EVENT_OP].n, calls = t->event[BZ_EVENT_CALL].n;
+    size_t n = 0, cap = 0;
+    for (int k = 0; k < BZ_EVENT_KINDS; k++) {
+        n = t->event[k].n > n ? t->event[k].n : n;
+        cap = t->event[k].cap > cap ? t->event[k].cap : cap;
+    }
+    if (ops && calls)
+        return;
+    uint32_t *none = BZ_NEW(&t->arena, uint32_t, cap);
+    memset(none, 0xff, n * sizeof *none);
+    for (int k = 0; k < BZ_EVENT_KINDS; k++) {
+        bz_events *e = &t->event[k];
+        e->op = ops || !e->op ? e->op : none;
+        e->call = calls || !e->call ? e->call : none;
+    }
+}
+
 static void link_host(bz_trace *t)
 {
     bz_events *op = &t->event[BZ_EVENT_OP], *call = &t->event[BZ_EVENT_CALL], *api = &t->event[BZ_EVENT_API];
+    if (!op->n && !call->n)
+        return;
     uint32_t *open_op = bz_alloc(t->n_lanes + 1, sizeof *open_op),
              *open_call = bz_alloc(t->n_lanes + 1, sizeof *open_call);
     memset(open_op, 0xff, t->n_lanes * sizeof *open_op);
@@ -142,6 +164,7 @@ static void link_device(bz_trace *t)
 {
     static const bz_event_kind KINDS[] = {BZ_EVENT_KERNEL, BZ_EVENT_COPY, BZ_EVENT_MEMSET, BZ_EVENT_SYNC};
     const bz_events *api = &t->event[BZ_EVENT_API];
+    bool ops = t->event[BZ_EVENT_OP].n, calls = t->event[BZ_EVENT_CALL].n;
     uint64_t *scope = scopes(t);
     join j = join_api(t, scope);
     for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
@@ -152,9 +175,9 @@ static void link_device(bz_trace *t)
             uint32_t cause = s ? *s : BZ_NONE;
             e->cause[i] = cause;
             orphans += cause == BZ_NONE;
-            if (e->call)
+            if (e->call && calls)
                 e->call[i] = cause == BZ_NONE ? BZ_NONE : api->call[cause];
-            if (e->op)
+            if (e->op && ops)
                 e->op[i] = cause == BZ_NONE ? BZ_NONE : api->op[cause];
         }
         if (orphans && KINDS[k] == BZ_EVENT_KERNEL && api->n)
@@ -194,6 +217,7 @@ static void infer_variants(bz_trace *t)
 
 void bz_trace_link(bz_trace *t)
 {
+    share_absent(t);
     link_host(t);
     link_device(t);
     infer_variants(t);

@@ -42,7 +42,7 @@ static sequence collect(const bz_trace *t, bz_library library, bool log, bz_aren
     for (size_t i = 0; i < s.n; i++)
         symbol[i] = s.name[i] << 32 | e->detail[s.row[i]];
     uint32_t *first;
-    s.iterations = bz_find_period(symbol, NULL, s.n, &first, arena);
+    s.iterations = bz_find_period(symbol, s.n, NULL, NULL, &first, arena);
     s.period = s.iterations ? first[s.iterations] - first[s.iterations - 1] : 0;
     return s;
 }

@@ -142,13 +142,29 @@ bz_scan_step bz_rows_begin(bz_rows *r, const bz_pages *pages, uint32_t root, con
     return n <= BZ_SCAN_COLUMNS && descend(r, root) ? BZ_SCAN_ROW : BZ_SCAN_ODD;
 }
 
-uint64_t bz_rows_count(const bz_pages *pages, uint32_t root)
+/* Where a cell of the leaf has its record, whose size and row number stand before it. */
+static inline const uint8_t *cell_at(const bz_rows *r, uint32_t cell, uint64_t *n, uint64_t *rowid)
 {
-    bz_rows r;
-    uint64_t rows = 0;
-    for (bz_scan_step step = bz_rows_begin(&r, pages, root, NULL, 0); step == BZ_SCAN_ROW; step = next_leaf(&r))
-        rows += r.cells;
-    return rows;
+    const uint8_t *end = r->leaf + r->pages->usable, *p = r->leaf + be16(r->leaf + r->first + 2 * (size_t)cell);
+    if (p < r->leaf + r->first + 2 * r->cells || p >= end)
+        return NULL;
+    p = varint(p, end, n);
+    return p ? varint(p, end, rowid) : NULL;
+}
+
+/* Rows are numbered upwards, mostly without holes: the first and the last number tell how many there are. */
+uint64_t bz_rows_expected(const bz_rows *r)
+{
+    bz_rows edge = *r;
+    while (edge.depth) {
+        edge.depth = 0;
+        if (!descend(&edge, be32(edge.path[0].head + 8)))
+            return 0;
+    }
+    uint64_t n, first, last;
+    if (!r->cells || !edge.cells || !cell_at(r, 0, &n, &first) || !cell_at(&edge, edge.cells - 1, &n, &last))
+        return 0;
+    return (int64_t)last < (int64_t)first ? 0 : last - first + 1;
 }
 
 void bz_rows_end(bz_rows *r)
@@ -254,67 +270,75 @@ static const uint8_t *gather(bz_rows *r, const uint8_t *local, uint64_t n)
     return record;
 }
 
-static void take(const bz_rows *r, const uint8_t *record, bz_value *value)
+/* Where column i of a record ends. Its number is in the eight bytes that end there: what lies before it is shifted out. Before a
+ * record lies at least the header of its page, or LEAD. */
+static void take_numbers(const bz_rows *r, int i, const uint8_t *const *record, int64_t *number)
+{
+    uint32_t end = r->plan.field[i].end;
+    int shift = r->plan.field[i].shift;
+    for (int k = 0; k < r->batch; k++) {
+        uint64_t bits;
+        memcpy(&bits, record[k] + end - sizeof bits, sizeof bits);
+        bits = __builtin_bswap64(bits);
+        number[k] = (int64_t)(bits << shift) >> shift;
+    }
+}
+
+static void take(const bz_rows *r, const uint8_t *const *record, const int64_t *rowid, bz_values *value)
 {
     for (int i = 0; i < r->n; i++) {
-        const uint8_t *end = record + r->plan.field[i].end;
-        bz_value *v = &value[i];
-        v->type = BZ_VALUE_NUMBER; /* `text` is only set, and only read, where there is one or NULL */
-        v->number = r->plan.field[i].number;
-        switch ((field_kind)r->plan.field[i].kind) {
-        case FIELD_NUMBER: {
-            /* the eight bytes that end with the number: what lies before it is shifted out. Before a record lies at
-             * least the header of its page, or LEAD */
-            uint64_t bits;
-            memcpy(&bits, end - sizeof bits, sizeof bits);
-            bits = __builtin_bswap64(bits);
-            v->number = (int64_t)(bits << r->plan.field[i].shift) >> r->plan.field[i].shift;
-            break;
-        }
-        case FIELD_TEXT:
-            v->type = BZ_VALUE_TEXT;
-            v->text = (const char *)end - v->number;
-            break;
-        case FIELD_NULL:
-            v->type = BZ_VALUE_NULL;
-            v->text = NULL;
-            break;
-        case FIELD_ROWID:
-            v->number = r->rowid;
-            break;
-        case FIELD_CONSTANT:
-            break;
+        field_kind kind = r->plan.field[i].kind;
+        int64_t number = r->plan.field[i].number;
+        bz_values *v = &value[i];
+        v->type = kind == FIELD_TEXT ? BZ_VALUE_TEXT : kind == FIELD_NULL ? BZ_VALUE_NULL : BZ_VALUE_NUMBER;
+        v->zero = kind == FIELD_NULL || (kind == FIELD_CONSTANT && !number);
+        if (kind == FIELD_NUMBER) {
+            take_numbers(r, i, record, v->number);
+        } else if (kind == FIELD_ROWID) {
+            memcpy(v->number, rowid, (size_t)r->batch * sizeof *rowid);
+        } else {
+            for (int k = 0; k < r->batch; k++)
+                v->number[k] = number;
+            for (int k = 0; k < r->batch; k++) /* only set, and only read, where there is a text or NULL */
+                if (kind != FIELD_CONSTANT)
+                    v->text[k] = kind == FIELD_TEXT ? (const char *)record[k] + r->plan.field[i].end - number : NULL;
         }
     }
 }
 
-bz_scan_step bz_rows_next(bz_rows *r, bz_value *value)
+static inline bool fits(const bz_record_plan *plan, const uint8_t *record, uint64_t n)
+{
+    return plan->n_header && n >= plan->needed && !memcmp(record, plan->header, plan->n_header);
+}
+
+bz_scan_step bz_rows_next(bz_rows *r, bz_values *value)
 {
     while (r->cell == r->cells) {
         bz_scan_step step = next_leaf(r);
         if (step != BZ_SCAN_ROW)
             return step;
     }
-    const uint8_t *page_end = r->leaf + r->pages->usable;
-    uint32_t at = be16(r->leaf + r->first + 2 * (size_t)r->cell++);
-    uint64_t n, rowid;
-    if (at < r->first + 2 * r->cells)
+    const uint8_t *record[BZ_SCAN_BATCH], *page_end = r->leaf + r->pages->usable;
+    int64_t rowid[BZ_SCAN_BATCH];
+    int rows = 0;
+    for (bool more = true; more && rows < BZ_SCAN_BATCH && r->cell < r->cells; rows++) {
+        uint64_t n, id;
+        const uint8_t *p = cell_at(r, r->cell, &n, &id);
+        bool spilled = p && n > r->pages->usable - 35; /* comes alone: there is one place for it */
+        if (!p || (r->started && (int64_t)id <= r->rowid) || (spilled && rows))
+            break;
+        p = spilled ? gather(r, p, n) : n <= (size_t)(page_end - p) ? p : NULL;
+        if (!p || (!fits(&r->plan, p, n) && (rows || !make_plan(r, p, n))))
+            break;
+        more = !spilled && r->plan.n_header;
+        r->cell++;
+        r->started = true;
+        record[rows] = p;
+        rowid[rows] = r->rowid = (int64_t)id;
+    }
+    r->batch = rows;
+    if (!rows)
         return BZ_SCAN_ODD;
-    const uint8_t *p = at < r->pages->usable ? varint(r->leaf + at, page_end, &n) : NULL;
-    p = p ? varint(p, page_end, &rowid) : NULL;
-    if (!p || (r->started && (int64_t)rowid <= r->rowid))
-        return BZ_SCAN_ODD;
-    const uint8_t *record = p;
-    if (n > r->pages->usable - 35)
-        record = gather(r, p, n);
-    else if (n > (size_t)(page_end - p))
-        return BZ_SCAN_ODD;
-    const bz_record_plan *plan = &r->plan;
-    if (!record || ((!plan->n_header || n < plan->needed || memcmp(record, plan->header, plan->n_header) != 0) &&
-                    !make_plan(r, record, n)))
-        return BZ_SCAN_ODD;
-    r->rowid = (int64_t)rowid;
-    r->started = true;
-    take(r, record, value);
+    take(r, record, rowid, value);
     return BZ_SCAN_ROW;
 }

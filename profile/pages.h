@@ -23,12 +23,15 @@ uint64_t bz_pages_claimed(const void *data, size_t size);
 
 /* ---- rows ---- */
 
+/* Rows come in batches: neighbours of which each column has one type, and a text as many bytes. */
+enum { BZ_SCAN_BATCH = 64 };
 typedef enum { BZ_VALUE_NULL, BZ_VALUE_NUMBER, BZ_VALUE_TEXT } bz_value_type;
-typedef struct bz_value {
+typedef struct bz_values {
     bz_value_type type;
-    int64_t number;   /* of a text: how many bytes it has; of NULL: 0 */
-    const char *text; /* not terminated; valid until the next row */
-} bz_value;
+    bool zero;                       /* no text, and all numbers are 0 */
+    int64_t number[BZ_SCAN_BATCH];   /* of a text: how many bytes it has; of NULL: 0 */
+    const char *text[BZ_SCAN_BATCH]; /* not terminated; valid until the next batch */
+} bz_values;
 
 typedef enum { BZ_WANT_NUMBER, BZ_WANT_TEXT, BZ_WANT_EITHER } bz_want;
 typedef struct bz_wanted {
@@ -58,6 +61,7 @@ typedef struct bz_rows {
     const bz_pages *pages;
     const bz_wanted *wanted;
     int n;
+    int batch;
     int64_t rowid; /* of the last row; only once started */
     bool started;
     uint64_t budget; /* pages that may still be visited: no page belongs to two places */
@@ -76,11 +80,12 @@ typedef struct bz_rows {
 /* Begins with the table's first row; `wanted` has n rows, at most BZ_SCAN_COLUMNS. ODD: not an ordinary table. */
 bz_scan_step bz_rows_begin(bz_rows *r, const bz_pages *pages, uint32_t root, const bz_wanted *wanted, int n);
 
-/* The next row's wanted columns, in value[0 … n). */
-bz_scan_step bz_rows_next(bz_rows *r, bz_value *value);
+/* The wanted columns of the next r->batch rows, in value[0 … n). */
+bz_scan_step bz_rows_next(bz_rows *r, bz_values *value);
 
-/* How many rows the table has, from its pages' headers alone: at most that many come. */
-uint64_t bz_rows_count(const bz_pages *pages, uint32_t root);
+/* How many rows the table seems to have: asked between bz_rows_begin and the first bz_rows_next. More where rows were
+ * deleted; anything where the pages lie. */
+uint64_t bz_rows_expected(const bz_rows *r);
 
 void bz_rows_end(bz_rows *r);
 

@@ -32,6 +32,8 @@ typedef struct {
 static size_t difference(const sequence *s, size_t a, size_t a_n, size_t b, size_t b_n)
 {
     size_t d = 0;
+    if (a_n == b_n && !memcmp(s->symbol + a, s->symbol + b, a_n * sizeof *s->symbol))
+        return 0; /* nearly always */
     for (size_t i = 0; i < a_n; i++)
         s->balance[s->symbol[a + i]]++;
     for (size_t i = 0; i < b_n; i++)
@@ -190,10 +192,11 @@ static period best_period(sequence *s, uint64_t *hash, bz_arena *scratch)
 /* Where in the segment an iteration begins: with the first event, if the whole sequence is made of iterations from
  * there on; else behind the longest pause, if one stands out; else where the program began. Returns how many events
  * to go on from the mark. */
-static size_t begins(const sequence *s, const period *p, const int64_t *gap)
+static size_t begins(const sequence *s, const period *p, bz_pauses *pauses, const void *context, bz_arena *scratch)
 {
     if (s->n % p->length == 0 && !difference(s, 0, p->length, p->begin, p->length))
         return (p->length - p->begin % p->length) % p->length;
+    const int64_t *gap = pauses ? pauses(context, scratch) : NULL;
     int64_t most = 0, second = 0;
     size_t at = 0;
     for (size_t j = 0; gap && j < p->length; j++) {
@@ -279,7 +282,8 @@ static uint32_t boundaries(const sequence *s, const period *p, size_t offset, ui
     return (uint32_t)k;
 }
 
-uint32_t bz_find_period(uint64_t *symbol, const int64_t *gap, size_t n, uint32_t **first, bz_arena *arena)
+uint32_t bz_find_period(uint64_t *symbol, size_t n, bz_pauses *pauses, const void *context, uint32_t **first,
+                        bz_arena *arena)
 {
     if (n < 4 || n >= BZ_NONE)
         return 0;
@@ -298,7 +302,7 @@ uint32_t bz_find_period(uint64_t *symbol, const int64_t *gap, size_t n, uint32_t
             p.segments = 0;
     }
     if (p.segments >= 2 && p.covered * 3 >= n)
-        found = boundaries(&s, &p, begins(&s, &p, gap), first, arena);
+        found = boundaries(&s, &p, begins(&s, &p, pauses, context, &scratch), first, arena);
     bz_arena_free(&scratch);
     return found >= 2 ? found : 0;
 }

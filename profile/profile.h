@@ -131,6 +131,7 @@ typedef struct bz_fact {
 
 typedef struct bz_trace {
     bz_arena arena;
+    bool summary; /* set before reading: columns that bz_trace_print and bz_trace_json do not ask for may stay zero */
     bz_events event[BZ_EVENT_KINDS];
     bz_lane *lane;
     uint32_t n_lanes, cap_lanes;
@@ -226,7 +227,8 @@ typedef struct bz_iteration_stats {
     int64_t operators; /* union of framework operators, where they were recorded */
     int64_t launch;    /* sum of launch calls */
     int64_t sync;      /* sum of waiting calls */
-    int64_t gap;       /* latency less device_busy; without device work: less library; without calls: less operators */
+    int64_t gap; /* latency less what of device_busy lies in it (work may outlast a marked iteration); without device
+                        * work: of library; without calls: of operators */
     int64_t kernels, copies, calls, launches, syncs;
 } bz_iteration_stats;
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s);

@@ -130,11 +130,20 @@ static int run_nsys(const char *report, const char *file)
     return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* As one word for a shell. */
+static void put_word(bz_buf *out, const char *text)
+{
+    bz_buf_putc(out, '\'');
+    for (; *text; text++)
+        bz_buf_printf(out, *text == '\'' ? "'\\%c'" : "%c", *text);
+    bz_buf_putc(out, '\'');
+}
+
 /* A report's own format is not documented. */
 static int export_report(bz_trace *t, const char *path, bz_error *err)
 {
     const char *folder = getenv("TMPDIR");
-    bz_buf out = {0}, file = {0};
+    bz_buf out = {0}, file = {0}, word = {0};
     int rc = -1;
     bz_buf_printf(&out, "%s/benanza-nsys-XXXXXX", folder && *folder ? folder : "/tmp");
     if (!mkdtemp(out.data)) {
@@ -144,10 +153,11 @@ static int export_report(bz_trace *t, const char *path, bz_error *err)
     bz_buf_printf(&file, "%s/report.sqlite", out.data);
     int status = run_nsys(path, file.data);
     if (status) {
+        put_word(&word, path);
         bz_fail(err, BZ_BAD_INPUT,
                 "%s: is an Nsight Systems report, which only nsys can read, and nsys %s. Where Nsight Systems is "
-                "installed, run: nsys export --type=sqlite -o profile.sqlite '%s', and give profile.sqlite",
-                path, status == 127 ? "is not installed here" : "export failed", path);
+                "installed, run: nsys export --type=sqlite -o profile.sqlite %s, and give profile.sqlite",
+                path, status == 127 ? "is not installed here" : "export failed", bz_buf_text(&word));
     } else {
         uint32_t source = t->n_sources;
         rc = bz_profile_read(t, file.data, err);
@@ -159,6 +169,7 @@ static int export_report(bz_trace *t, const char *path, bz_error *err)
 out:
     bz_buf_free(&file);
     bz_buf_free(&out);
+    bz_buf_free(&word);
     return rc;
 }
 

@@ -165,43 +165,43 @@ bool bz_scan_begin(bz_scan *s, const bz_database *db, const char *table, const c
     if (root) {
         find_columns(s);
         s->own = bz_rows_begin(&s->pages, &db->pages, root, s->wanted, n) == BZ_SCAN_ROW;
-        /* pages may lie about how many rows they have: a row takes its place in the page, its length and number, and a
-         * header with a byte per column */
-        uint64_t most = db->size / (5 + (uint64_t)n), told = s->own ? bz_rows_count(&db->pages, root) : 0;
+        /* pages may lie: a row takes its place in the page, its length and number, and a header with a byte per column */
+        uint64_t most = db->size / (5 + (uint64_t)n), told = s->own ? bz_rows_expected(&s->pages) : 0;
         s->rows = told < most ? told : most;
     }
     return s->own || hand_over(s);
 }
 
-static void value_of(bz_value *v, sqlite3_stmt *s, int column, bz_want want)
+static void value_of(bz_values *v, sqlite3_stmt *s, int column, bz_want want)
 {
     int type = sqlite3_column_type(s, column);
-    *v = (bz_value){0};
-    if (type == SQLITE_NULL)
-        return;
-    if (want == BZ_WANT_TEXT || (want == BZ_WANT_EITHER && type == SQLITE_TEXT)) {
-        v->text = (const char *)sqlite3_column_text(s, column);
-        v->number = sqlite3_column_bytes(s, column);
-        v->type = v->text ? BZ_VALUE_TEXT : BZ_VALUE_NULL;
-    } else {
-        v->number = sqlite3_column_int64(s, column);
+    v->type = BZ_VALUE_NULL;
+    v->number[0] = 0;
+    v->text[0] = NULL;
+    if (type != SQLITE_NULL && (want == BZ_WANT_TEXT || (want == BZ_WANT_EITHER && type == SQLITE_TEXT))) {
+        v->text[0] = (const char *)sqlite3_column_text(s, column);
+        v->number[0] = sqlite3_column_bytes(s, column);
+        v->type = v->text[0] ? BZ_VALUE_TEXT : BZ_VALUE_NULL;
+    } else if (type != SQLITE_NULL) {
+        v->number[0] = sqlite3_column_int64(s, column);
         v->type = BZ_VALUE_NUMBER;
     }
+    v->zero = v->type != BZ_VALUE_TEXT && !v->number[0];
 }
 
-bool bz_scan_next(bz_scan *s)
+int bz_scan_next(bz_scan *s)
 {
     if (s->own) {
         bz_scan_step step = bz_rows_next(&s->pages, s->value);
         if (step != BZ_SCAN_ODD)
-            return step == BZ_SCAN_ROW;
+            return step == BZ_SCAN_ROW ? s->pages.batch : 0;
         if (!hand_over(s)) {
             s->rc = SQLITE_CORRUPT;
-            return false;
+            return 0;
         }
     }
     if (!s->statement)
-        return false;
+        return 0;
     s->rc = sqlite3_step(s->statement);
     for (int i = 0; i < s->n && s->rc == SQLITE_ROW; i++)
         value_of(&s->value[i], s->statement, i, s->wanted[i].want);

@@ -33,9 +33,9 @@ typedef struct bz_scan {
     const char *const *names;
     int n;
     bz_wanted wanted[BZ_SCAN_COLUMNS];
-    bz_value value[BZ_SCAN_COLUMNS]; /* of the row: texts stay valid until the next one */
-    uint64_t rows;                   /* so many are expected; 0: not known */
-    bool own;                        /* pages, else the statement */
+    bz_values value[BZ_SCAN_COLUMNS];
+    uint64_t rows; /* about so many are expected; 0: not known */
+    bool own;      /* pages, else the statement */
     bz_rows pages;
     sqlite3_stmt *statement;
     int rc; /* of the statement's last step */
@@ -47,7 +47,9 @@ int bz_database_column(const bz_database *db, const char *table, const char *col
 /* Begins to read n columns, which the table must have; `names` must stay. False where the table cannot be read. */
 bool bz_scan_begin(bz_scan *s, const bz_database *db, const char *table, const char *const *names, const bz_want *want,
                    int n);
-bool bz_scan_next(bz_scan *s);
+
+/* How many rows are in value[0 … n); 0: no more. Texts stay valid until the next call. */
+int bz_scan_next(bz_scan *s);
 
 /* NULL where all rows came, else what stopped it (valid as long as the database). */
 const char *bz_scan_end(bz_scan *s);

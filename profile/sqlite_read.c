@@ -97,12 +97,11 @@ typedef struct {
     const bz_field *field[BZ_SCAN_COLUMNS]; /* the first n_fields go into the trace's columns as they are */
     int n_fields;
     bool has_end;
-    int lane_first;  /* where the columns that name the lane begin; -1 none */
-    int own_lane;    /* where benanzaLane stands; -1 none */
-    int event_type;  /* NVTX: where eventType stands; -1 none */
-    int text_id;     /* NVTX: where textId stands; -1 none */
-    int64_t last[4]; /* what named the last row's lane */
-    uint32_t lane;   /* that lane; BZ_NONE before the first row */
+    int lane_first; /* where the columns that name the lane begin; -1 none */
+    int n_lane;
+    int own_lane;   /* where benanzaLane stands; -1 none */
+    int event_type; /* NVTX: where eventType stands; -1 none */
+    int text_id;    /* NVTX: where textId stands; -1 none */
 } selection;
 
 static int select_column(selection *sel, const char *name, bz_want want)
@@ -122,7 +121,7 @@ static void select_lane(reader *r, const bz_mapping *map, const char *table, sel
 {
     static const char *const DEVICE[] = {"deviceId", "contextId", "streamId", "globalPid"};
     if (r->own && has_column(r, table, "benanzaLane")) {
-        sel->own_lane = select_column(sel, "benanzaLane", BZ_WANT_NUMBER);
+        sel->own_lane = sel->lane_first = select_column(sel, "benanzaLane", BZ_WANT_NUMBER);
     } else if (map->device) {
         for (int i = 0; i < 4; i++)
             if (!has_column(r, table, DEVICE[i]))
@@ -142,8 +141,10 @@ static bool select_columns(reader *r, const bz_mapping *map, const char *table, 
                                    [BZ_CELL_INT32] = BZ_WANT_NUMBER,
                                    [BZ_CELL_STRING_ID] = BZ_WANT_EITHER,
                                    [BZ_CELL_TEXT] = BZ_WANT_TEXT};
-    *sel = (selection){.lane_first = -1, .own_lane = -1, .event_type = -1, .text_id = -1, .lane = BZ_NONE};
+    *sel = (selection){.lane_first = -1, .own_lane = -1, .event_type = -1, .text_id = -1};
     for (const bz_field *c = map->columns; c->name; c++) {
+        if (c->detail && r->t->summary)
+            continue;
         const char *name = has_column(r, table, c->name)            ? c->name
                            : c->old && has_column(r, table, c->old) ? c->old
                                                                     : NULL;
@@ -157,7 +158,9 @@ static bool select_columns(reader *r, const bz_mapping *map, const char *table, 
             return false;
         }
     }
+    int before = sel->n;
     select_lane(r, map, table, sel);
+    sel->n_lane = sel->n - before;
     if (map->kind == BZ_EVENT_RANGE && has_column(r, table, "eventType"))
         sel->event_type = select_column(sel, "eventType", BZ_WANT_NUMBER);
     if (map->kind == BZ_EVENT_RANGE && has_column(r, table, "textId"))
@@ -165,50 +168,44 @@ static bool select_columns(reader *r, const bz_mapping *map, const char *table, 
     return true;
 }
 
-static uint32_t find_lane(reader *r, const bz_mapping *map, const selection *sel, const int64_t *v)
+static uint32_t find_lane(reader *r, const bz_mapping *map, const selection *sel, const bz_values *v, int row)
 {
-    if (sel->own_lane >= 0 && v[0] >= 0 && (uint64_t)v[0] < r->n_lanes)
-        return r->lane_of[v[0]];
-    if (sel->lane_first >= 0 && map->device)
-        return bz_trace_stream(r->t, r->source, v[3] >> 24 & 0xffffff, v[0], v[1], v[2]);
-    if (sel->lane_first >= 0)
-        return bz_trace_thread(r->t, r->source, v[0] >> 24 & 0xffffff, v[0] & 0xffffff);
-    return map->device ? bz_trace_stream(r->t, r->source, 0, 0, 0, 0) : bz_trace_thread(r->t, r->source, 0, 0);
+    int64_t id[4] = {0};
+    for (int i = 0; i < sel->n_lane; i++)
+        id[i] = v[sel->lane_first + i].number[row];
+    if (sel->own_lane >= 0 && id[0] >= 0 && (uint64_t)id[0] < r->n_lanes)
+        return r->lane_of[id[0]];
+    if (sel->own_lane >= 0)
+        memset(id, 0, sizeof id);
+    return map->device ? bz_trace_stream(r->t, r->source, id[3] >> 24 & 0xffffff, id[0], id[1], id[2])
+                       : bz_trace_thread(r->t, r->source, id[0] >> 24 & 0xffffff, id[0] & 0xffffff);
 }
 
-/* Events of one lane come in a row. */
-static uint32_t row_lane(reader *r, const bz_mapping *map, selection *sel, const bz_value *v)
+/* Puts a property of n rows where they have it; it is zero before. */
+static void store(reader *r, bz_events *e, size_t i, int n, const bz_field *c, const bz_values *v, int row)
 {
-    int first = sel->own_lane >= 0 ? sel->own_lane : sel->lane_first;
-    int n = first < 0 ? 0 : sel->own_lane < 0 && map->device ? 4 : 1;
-    bool same = sel->lane != BZ_NONE;
-    for (int i = 0; i < n; i++)
-        same = same && sel->last[i] == v[first + i].number;
-    if (!same) {
-        for (int i = 0; i < n; i++)
-            sel->last[i] = v[first + i].number;
-        sel->lane = find_lane(r, map, sel, sel->last);
-    }
-    return sel->lane;
-}
-
-static void row_cell(reader *r, bz_events *e, size_t i, const bz_field *c, const bz_value *v)
-{
-    char *to = *(char **)(void *)((char *)e + c->offset);
-    size_t at = i * (size_t)c->width + (size_t)c->index;
+    size_t width = (size_t)c->width;
+    char *column = *(char **)(void *)((char *)e + c->offset);
+    int64_t *wide = (int64_t *)(void *)column + i;
+    uint32_t *to = (uint32_t *)(void *)column + i * width + (size_t)c->index;
+    const int64_t *number = v->number + row;
     switch (c->cell) {
     case BZ_CELL_INT64:
-        ((int64_t *)(void *)to)[at] = v->number;
+        memcpy(wide, number, (v->zero ? 0 : (size_t)n) * sizeof *wide);
         break;
     case BZ_CELL_INT32:
-        ((uint32_t *)(void *)to)[at] = clamp32(v->number);
+        for (int k = 0; k < n && !v->zero; k++)
+            to[(size_t)k * width] = clamp32(number[k]);
         break;
     case BZ_CELL_STRING_ID: /* some generations wrote the text itself */
-        ((uint32_t *)(void *)to)[at] =
-            v->type == BZ_VALUE_TEXT ? text_of(r, v->text, v->number) : string_of(r, v->number);
+        for (int k = 0; k < n && v->type != BZ_VALUE_TEXT; k++)
+            to[k] = string_of(r, number[k]);
+        for (int k = 0; k < n && v->type == BZ_VALUE_TEXT; k++)
+            to[k] = text_of(r, v->text[row + k], number[k]);
         break;
     case BZ_CELL_TEXT:
-        ((uint32_t *)(void *)to)[at] = text_of(r, v->text, v->number);
+        for (int k = 0; k < n; k++)
+            to[k] = text_of(r, v->text[row + k], number[k]);
         break;
     }
 }
@@ -220,11 +217,11 @@ static bool is_range(int64_t event_type)
 }
 
 /* What the columns alone do not tell. */
-static void complete_row(reader *r, const bz_mapping *map, const selection *sel, const bz_value *v, size_t i)
+static void complete(reader *r, const bz_mapping *map, const selection *sel, const bz_values *v, int row, size_t i)
 {
     bz_events *e = &r->t->event[map->kind];
     if (sel->text_id >= 0 && !e->name[i] && v[sel->text_id].type == BZ_VALUE_NUMBER)
-        e->name[i] = string_of(r, v[sel->text_id].number);
+        e->name[i] = string_of(r, v[sel->text_id].number[row]);
     if (map->library) {
         e->library[i] = map->library;
         e->flags[i] = bz_call_executes(bz_string(r->t, e->name[i])) ? BZ_CALL_EXECUTES : 0;
@@ -236,6 +233,30 @@ static void complete_row(reader *r, const bz_mapping *map, const selection *sel,
         snprintf(text, sizeof text, "CUDA graph %u", e->graph[i]);
         e->name[i] = e->short_name[i] = bz_trace_text(r->t, text);
     }
+}
+
+/* How many rows from this one on are of one lane and one type. */
+static int run_of(const selection *sel, const bz_values *v, int row, int rows)
+{
+    int end = rows;
+    for (int i = sel->lane_first < 0 ? sel->n_fields : sel->lane_first; i < sel->n; i++)
+        for (int k = row + 1; k < end && !v[i].zero && i != sel->text_id; k++)
+            if (v[i].number[k] != v[i].number[row])
+                end = k;
+    return end - row;
+}
+
+static void add_run(reader *r, const bz_mapping *map, const selection *sel, const bz_values *v, int row, int n)
+{
+    bz_events *e = &r->t->event[map->kind];
+    bool ends = sel->has_end && v[1].type != BZ_VALUE_NULL; /* start and end are the first two columns */
+    r->endless += sel->has_end && !ends ? n : 0;
+    size_t i =
+        bz_trace_add_rows(r->t, map->kind, v[0].number + row, v[ends].number + row, n, find_lane(r, map, sel, v, row));
+    for (int c = 1 + sel->has_end; c < sel->n_fields; c++)
+        store(r, e, i, n, sel->field[c], &v[c], row);
+    for (int k = 0; k < n; k++)
+        complete(r, map, sel, v, row + k, i + (size_t)k);
 }
 
 static void read_table(reader *r, const bz_mapping *map)
@@ -251,25 +272,13 @@ static void read_table(reader *r, const bz_mapping *map)
                        sqlite3_errmsg(r->db.sql));
         return;
     }
-    bz_events *e = &r->t->event[map->kind];
     bz_trace_expect(r->t, map->kind, s.rows);
-    const bz_value *v = s.value;
-    while (bz_scan_next(&s)) {
-        if (sel.event_type >= 0 && !is_range(v[sel.event_type].number))
-            continue;
-        if (e->n >= BZ_NONE - 1)
-            break;
-        /* start and end are the first two columns; an end may be missing or NULL */
-        int64_t start = v[0].number, end = start;
-        if (sel.has_end && v[1].type == BZ_VALUE_NULL)
-            r->endless++;
-        else if (sel.has_end)
-            end = v[1].number;
-        size_t i = bz_trace_add(r->t, map->kind, start, end, 0, row_lane(r, map, &sel, v));
-        for (int c = 1 + sel.has_end; c < sel.n_fields; c++)
-            row_cell(r, e, i, sel.field[c], &v[c]);
-        complete_row(r, map, &sel, v, i);
-    }
+    for (int rows; (rows = bz_scan_next(&s)) && r->t->event[map->kind].n + (size_t)rows < BZ_NONE;)
+        for (int row = 0, n; row < rows; row += n) {
+            n = run_of(&sel, s.value, row, rows);
+            if (sel.event_type < 0 || is_range(s.value[sel.event_type].number[row]))
+                add_run(r, map, &sel, s.value, row, n);
+        }
     damaged(r, table, bz_scan_end(&s));
 }
 

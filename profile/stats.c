@@ -1,4 +1,5 @@
 /* Numbers of a trace: per iteration, per name, per gap. */
+#include "profile/columns.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -14,8 +15,10 @@ static int by_start(const void *a, const void *b)
     return p->start < q->start ? -1 : p->start > q->start;
 }
 
-static int64_t union_of(interval *v, size_t n)
+/* How long at least one of them lasts; `behind`: how much of that lies behind `limit`. */
+static int64_t union_of(interval *v, size_t n, int64_t limit, int64_t *behind)
 {
+    *behind = 0;
     if (!n)
         return 0;
     size_t sorted = 1;
@@ -27,23 +30,13 @@ static int64_t union_of(interval *v, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (v[i].end <= end)
             continue;
-        sum += v[i].end - (v[i].start > end ? v[i].start : end);
+        int64_t from = v[i].start > end ? v[i].start : end;
         end = v[i].end;
+        sum += end - from;
+        if (end > limit)
+            *behind += end - (from > limit ? from : limit);
     }
     return sum;
-}
-
-static size_t lower_bound(const int64_t *a, size_t n, int64_t v)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (a[mid] < v)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
 }
 
 /* Device work belongs to the iteration that launched it. */
@@ -52,15 +45,10 @@ static int64_t asked_at(const bz_trace *t, const bz_events *e, size_t i)
     return e->cause && e->cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[e->cause[i]] : e->start[i];
 }
 
-/* The last iteration that began by then, if it is not over; looked for first where the last one was found. */
-static uint32_t iteration_at(const bz_trace *t, int64_t at, uint32_t near)
+/* How many iterations have begun by then. */
+static uint32_t begun(const bz_trace *t, int64_t at)
 {
     uint32_t low = 0, high = t->n_iterations;
-    if (near < high && t->iteration[near].start <= at) {
-        low = near + 1;
-        if (low == high || t->iteration[low].start > at)
-            high = low;
-    }
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         if (t->iteration[mid].start <= at)
@@ -68,7 +56,17 @@ static uint32_t iteration_at(const bz_trace *t, int64_t at, uint32_t near)
         else
             high = mid;
     }
-    return low && at < t->iteration[low - 1].end ? low - 1 : BZ_NONE;
+    return low;
+}
+
+/* The last iteration that began by then, if it is not over; mostly it is the one where the last event was found. */
+static inline uint32_t iteration_at(const bz_trace *t, int64_t at, uint32_t near)
+{
+    const bz_iteration *it = t->iteration;
+    bool same =
+        near < t->n_iterations && it[near].start <= at && (near + 1 == t->n_iterations || it[near + 1].start > at);
+    uint32_t last = same ? near : begun(t, at) - 1;
+    return last != BZ_NONE && at < it[last].end ? last : BZ_NONE;
 }
 
 uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
@@ -82,7 +80,7 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
     const bz_events *e = &t->event[kind];
     const bz_iteration *it = &t->iteration[iteration];
     int64_t sum = 0;
-    for (size_t i = lower_bound(e->start, e->n, it->start); i < e->n && e->start[i] < it->end; i++) {
+    for (size_t i = bz_events_from(e, it->start); i < e->n && e->start[i] < it->end; i++) {
         if (iteration_at(t, asked_at(t, e, i), iteration) != iteration)
             continue;
         if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
@@ -124,25 +122,26 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     const bz_iteration *it = &t->iteration[iteration];
     interval *v = NULL;
     size_t n = 0, cap = 0;
+    int64_t device_behind, library_behind, operators_behind;
     s->latency = it->end - it->start;
     s->kernel_time = gather(t, BZ_EVENT_KERNEL, iteration, &v, &n, &cap);
     s->kernels = (int64_t)n;
     s->copy_time = gather(t, BZ_EVENT_COPY, iteration, &v, &n, &cap);
     s->copies = (int64_t)n - s->kernels;
     gather(t, BZ_EVENT_MEMSET, iteration, &v, &n, &cap);
-    s->device_busy = union_of(v, n);
+    s->device_busy = union_of(v, n, it->end, &device_behind);
     bool device = n > 0;
     n = 0;
     gather(t, BZ_EVENT_CALL, iteration, &v, &n, &cap);
     s->calls = (int64_t)n;
-    s->library = union_of(v, n);
+    s->library = union_of(v, n, it->end, &library_behind);
     n = 0;
     gather(t, BZ_EVENT_OP, iteration, &v, &n, &cap);
-    s->operators = union_of(v, n);
+    s->operators = union_of(v, n, it->end, &operators_behind);
     free(v);
     const bz_events *api = &t->event[BZ_EVENT_API];
     known_class classes[KNOWN_CLASSES] = {0};
-    for (size_t i = lower_bound(api->start, api->n, it->start); i < api->n && api->start[i] < it->end; i++) {
+    for (size_t i = bz_events_from(api, it->start); i < api->n && api->start[i] < it->end; i++) {
         if (iteration_at(t, api->start[i], iteration) != iteration)
             continue;
         call_class c = class_of(t, api->name[i], classes);
@@ -154,7 +153,9 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
             s->sync += api->end[i] - api->start[i];
         }
     }
-    s->gap = s->latency - (device ? s->device_busy : s->calls ? s->library : s->operators);
+    s->gap = s->latency - (device     ? s->device_busy - device_behind
+                           : s->calls ? s->library - library_behind
+                                      : s->operators - operators_behind);
 }
 
 int64_t bz_trace_kernel_time(const bz_trace *t)

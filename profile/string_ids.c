@@ -30,13 +30,14 @@ const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, const bz_databas
     size_t n = 0, cap = 0;
     pair *known = NULL;
     bool sorted = true;
-    while (bz_scan_next(&s)) {
-        if (n == cap)
-            known = bz_realloc(known, cap = cap ? cap * 2 : 256, sizeof *known);
-        known[n] = (pair){s.value[0].number, bz_string_ids_text(t, s.value[1].text, s.value[1].number)};
-        sorted = sorted && (!n || known[n - 1].file < known[n].file);
-        n++;
-    }
+    for (int rows; (rows = bz_scan_next(&s));)
+        for (int i = 0; i < rows; i++) {
+            if (n == cap)
+                known = bz_realloc(known, cap = cap ? cap * 2 : 256, sizeof *known);
+            known[n] = (pair){s.value[0].number[i], bz_string_ids_text(t, s.value[1].text[i], s.value[1].number[i])};
+            sorted = sorted && (!n || known[n - 1].file < known[n].file);
+            n++;
+        }
     if (!sorted)
         qsort(known, n, sizeof *known, by_file);
     ids->n = n;

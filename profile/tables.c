@@ -3,45 +3,49 @@
 #define AT(member) offsetof(bz_events, member), 1, 0
 #define INT64(name, member)                                                                                            \
     {                                                                                                                  \
-        name, NULL, AT(member), BZ_CELL_INT64, false                                                                   \
+        name, NULL, AT(member), BZ_CELL_INT64, false, false                                                            \
     }
 #define INT32(name, member)                                                                                            \
     {                                                                                                                  \
-        name, NULL, AT(member), BZ_CELL_INT32, false                                                                   \
+        name, NULL, AT(member), BZ_CELL_INT32, false, false                                                            \
     }
 #define STRING(name, member)                                                                                           \
     {                                                                                                                  \
-        name, NULL, AT(member), BZ_CELL_STRING_ID, false                                                               \
+        name, NULL, AT(member), BZ_CELL_STRING_ID, false, false                                                        \
+    }
+#define DETAIL(name, member, width, i)                                                                                 \
+    {                                                                                                                  \
+        name, NULL, offsetof(bz_events, member), width, i, BZ_CELL_INT32, false, true                                  \
     }
 #define ELEMENT(name, member, i)                                                                                       \
     {                                                                                                                  \
-        name, NULL, offsetof(bz_events, member), 3, i, BZ_CELL_INT32, false                                            \
+        name, NULL, offsetof(bz_events, member), 3, i, BZ_CELL_INT32, false, false                                     \
     }
 #define TIMES                                                                                                          \
-    {"start", NULL, AT(start), BZ_CELL_INT64, true},                                                                   \
+    {"start", NULL, AT(start), BZ_CELL_INT64, true, false},                                                            \
     {                                                                                                                  \
-        "end", NULL, AT(end), BZ_CELL_INT64, false                                                                     \
+        "end", NULL, AT(end), BZ_CELL_INT64, false, false                                                              \
     }
 #define END                                                                                                            \
     {                                                                                                                  \
-        NULL, NULL, 0, 0, 0, BZ_CELL_INT64, false                                                                      \
+        NULL, NULL, 0, 0, 0, BZ_CELL_INT64, false, false                                                               \
     }
 
 static const bz_field KERNEL[] = {
     TIMES,
     INT32("correlationId", correlation),
-    {"demangledName", "name", AT(name), BZ_CELL_STRING_ID, true},
+    {"demangledName", "name", AT(name), BZ_CELL_STRING_ID, true, false},
     STRING("shortName", short_name),
-    INT32("registersPerThread", registers),
+    DETAIL("registersPerThread", registers, 1, 0),
     ELEMENT("gridX", grid, 0),
     ELEMENT("gridY", grid, 1),
     ELEMENT("gridZ", grid, 2),
-    ELEMENT("blockX", block, 0),
-    ELEMENT("blockY", block, 1),
-    ELEMENT("blockZ", block, 2),
-    INT32("staticSharedMemory", shared_static),
-    INT32("dynamicSharedMemory", shared_dynamic),
-    INT32("graphId", graph),
+    DETAIL("blockX", block, 3, 0),
+    DETAIL("blockY", block, 3, 1),
+    DETAIL("blockZ", block, 3, 2),
+    DETAIL("staticSharedMemory", shared_static, 1, 0),
+    DETAIL("dynamicSharedMemory", shared_dynamic, 1, 0),
+    DETAIL("graphId", graph, 1, 0),
     END,
 };
 /* a whole CUDA graph as one row: what ran inside is not told */
@@ -50,7 +54,7 @@ static const bz_field COPY[] = {
     TIMES,
     INT32("correlationId", correlation),
     INT64("bytes", bytes),
-    INT32("copyKind", value),
+    DETAIL("copyKind", value, 1, 0),
     INT32("graphNodeId", graph),
     END,
 };
@@ -61,16 +65,16 @@ static const bz_field SYNC[] = {TIMES, INT32("correlationId", correlation), INT3
 static const bz_field API[] = {
     TIMES,
     INT32("correlationId", correlation),
-    {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true},
-    INT32("returnValue", value),
+    {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true, false},
+    DETAIL("returnValue", value, 1, 0),
     END,
 };
-static const bz_field LIBRARY[] = {TIMES, {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true}, END};
-static const bz_field NVTX[] = {TIMES, {"text", NULL, AT(name), BZ_CELL_TEXT, false}, END};
+static const bz_field LIBRARY[] = {TIMES, {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true, false}, END};
+static const bz_field NVTX[] = {TIMES, {"text", NULL, AT(name), BZ_CELL_TEXT, false, false}, END};
 static const bz_field OVERHEAD[] = {
     TIMES,
     STRING("nameId", name),
-    {"overheadType", "returnValue", AT(value), BZ_CELL_INT32, false},
+    {"overheadType", "returnValue", AT(value), BZ_CELL_INT32, false, false},
     END,
 };
 static const bz_field CALLS[] = {

@@ -14,6 +14,7 @@ typedef struct bz_field {
     int width, index; /* this is element `index` of `width` per row */
     bz_cell cell;
     bool needed; /* a table without it cannot be read */
+    bool detail; /* no summary tells it */
 } bz_field;
 
 typedef struct bz_mapping {

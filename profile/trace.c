@@ -29,9 +29,7 @@ void bz_trace_free(bz_trace *t)
     if (!t)
         return;
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
-        for (size_t c = 0; c < BZ_N_COLUMNS; c++)
-            if (BZ_COLUMNS[c].kinds & 1u << k)
-                free(*bz_column_of(&t->event[k], &BZ_COLUMNS[c]));
+        bz_events_free(&t->event[k]);
     free(t->lane);
     free(t->source);
     free(t->iteration);
@@ -81,39 +79,37 @@ uint32_t bz_strings(const bz_trace *t)
 
 /* ---- rows ---- */
 
-static void make_room(bz_trace *t, bz_event_kind kind, size_t n)
-{
-    bz_events *e = &t->event[kind];
-    size_t old = e->cap;
-    bz_events_reserve(e, kind, n);
-    for (size_t c = 0; c < BZ_N_COLUMNS && e->cap > old; c++)
-        if (BZ_COLUMNS[c].kinds & 1u << kind) {
-            char *column = *bz_column_of(e, &BZ_COLUMNS[c]);
-            memset(column + old * BZ_COLUMNS[c].size, BZ_COLUMNS[c].link ? 0xff : 0,
-                   (e->cap - old) * BZ_COLUMNS[c].size);
-        }
-}
-
 void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows)
 {
     if (rows && rows < BZ_NONE - t->event[kind].n)
-        make_room(t, kind, t->event[kind].n + (size_t)rows);
+        bz_events_reserve(&t->event[kind], kind, t->event[kind].n + (size_t)rows);
+}
+
+size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, const int64_t *end, int n,
+                         uint32_t lane)
+{
+    /* differences of times must not overflow */
+    const int64_t LATEST = INT64_C(1) << 62, EARLIEST = -(INT64_C(1) << 60);
+    bz_events *e = &t->event[kind];
+    bz_events_reserve(e, kind, e->n + (size_t)n);
+    size_t first = e->n;
+    for (int k = 0; k < n; k++) {
+        int64_t from = start[k] > LATEST     ? LATEST
+                       : start[k] < EARLIEST ? EARLIEST
+                                             : start[k],
+                to = end[k] > LATEST ? LATEST : end[k];
+        e->start[first + (size_t)k] = from;
+        e->end[first + (size_t)k] = to < from ? from : to;
+        e->lane[first + (size_t)k] = lane;
+    }
+    e->n += (size_t)n;
+    return first;
 }
 
 size_t bz_trace_add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end, uint32_t name, uint32_t lane)
 {
-    bz_events *e = &t->event[kind];
-    if (e->n == e->cap)
-        make_room(t, kind, e->n + 1);
-    /* differences of times must not overflow */
-    const int64_t LATEST = INT64_C(1) << 62, EARLIEST = -(INT64_C(1) << 60);
-    start = start > LATEST ? LATEST : start < EARLIEST ? EARLIEST : start;
-    end = end > LATEST ? LATEST : end;
-    size_t i = e->n++;
-    e->start[i] = start;
-    e->end[i] = end < start ? start : end;
-    e->name[i] = name;
-    e->lane[i] = lane;
+    size_t i = bz_trace_add_rows(t, kind, &start, &end, 1, lane);
+    t->event[kind].name[i] = name;
     return i;
 }
 

@@ -23,6 +23,9 @@ struct bz_trace_private {
 uint32_t bz_stacks(const bz_trace *t);
 uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t process,
                                int64_t thread); /* BZ_NONE: not seen */
+/* As bz_trace_add, without the name, for n neighbouring rows of one lane; the first one's index. */
+size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, const int64_t *end, int n,
+                         uint32_t lane);
 /* Makes room for so many more rows at once; fewer may come. */
 void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows);
 void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
@@ -44,7 +47,10 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iteration
 
 /* Fills the repeating part of a sequence: period.c. Iteration i of the result is
  * symbol[first[i]] … symbol[first[i + 1] - 1]. Returns how many there are, 0 where nothing repeats.
- * `symbol` is used up: its memory serves the search. */
-uint32_t bz_find_period(uint64_t *symbol, const int64_t *gap, size_t n, uint32_t **first, bz_arena *arena);
+ * `symbol` is used up: its memory serves the search. `pauses` (may be NULL) is called where symbols alone do not tell where
+ * an iteration begins: it returns the pause before each event, in the arena. */
+typedef int64_t *bz_pauses(const void *context, bz_arena *arena);
+uint32_t bz_find_period(uint64_t *symbol, size_t n, bz_pauses *pauses, const void *context, uint32_t **first,
+                        bz_arena *arena);
 
 #endif

@@ -451,7 +451,8 @@ static void nsys_reports(void **state)
     bz_trace *t = bz_trace_new();
     assert_int_equal(bz_profile_read(t, report, &err), -1);
     assert_non_null(strstr(err.text, "nsys is not installed here"));
-    assert_non_null(strstr(err.text, "nsys export --type=sqlite -o profile.sqlite "));
+    assert_non_null(strstr(err.text, "nsys export --type=sqlite -o profile.sqlite '/tmp/"));
+    assert_non_null(strstr(err.text, "/it'\\''s a run.nsys-rep', and"));
     bz_trace_free(t);
     setenv("BENANZA_TEST_EXPORT", path, 1);
     put_file(folder, "nsys",

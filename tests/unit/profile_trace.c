@@ -48,6 +48,30 @@ static void rows_are_sorted_outer_first(void **state)
     bz_trace_free(t);
 }
 
+static void rows_are_found_by_their_start(void **state)
+{
+    (void)state;
+    int64_t start[300];
+    for (int shape = 0; shape < 4; shape++) /* even, all at once, in bursts, ever further apart */
+        for (size_t n = 0; n <= 300; n += n < 5 ? 1 : 59) {
+            for (size_t i = 0; i < n; i++)
+                start[i] = (int64_t)(shape == 0   ? 10 * i
+                                     : shape == 1 ? 7
+                                     : shape == 2 ? i / 50 * 1000 + i % 50 / 20
+                                                  : i * i * i);
+            bz_events e = {.n = n, .start = start};
+            for (size_t i = 0; i < 3 * n + 3; i++) {
+                int64_t from = i < 3 * n ? start[i / 3] + (int64_t)(i % 3) - 1
+                               : i % 3   ? -(INT64_C(1) << 60)
+                                         : INT64_MAX;
+                size_t expected = 0;
+                while (expected < n && start[expected] < from)
+                    expected++;
+                assert_int_equal(bz_events_from(&e, from), expected);
+            }
+        }
+}
+
 static void times_that_lie_are_clamped(void **state)
 {
     (void)state;
@@ -152,6 +176,29 @@ static void ranges_of_the_program_win(void **state)
     bz_trace_free(t);
 }
 
+/* A program that marks iterations without waiting for the device: its work is told in full, but idle is only what the iteration
+ * lasted. */
+static void work_may_outlast_the_iteration(void **state)
+{
+    (void)state;
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 1, 1),
+             stream = bz_trace_stream(t, source, 1, 0, 1, 7);
+    add(t, BZ_EVENT_RANGE, 0, 1000, "benanza_iteration", host);
+    add(t, BZ_EVENT_API, 100, 200, "cudaLaunchKernel", host);
+    add(t, BZ_EVENT_KERNEL, 300, 900, "a", stream);
+    add(t, BZ_EVENT_KERNEL, 950, 5000, "b", stream);
+    add(t, BZ_EVENT_KERNEL, 970, 6000, "c", stream);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    bz_iteration_stats s;
+    bz_iteration_measure(t, 0, &s);
+    assert_int_equal(s.latency, 1000);
+    assert_int_equal(s.device_busy, 600 + 5050);
+    assert_int_equal(s.gap, 300 + 50);
+    bz_trace_free(t);
+}
+
 static void what_is_saved_comes_back(void **state)
 {
     (void)state;
@@ -216,7 +263,7 @@ static void expect_period(const char *symbols, uint32_t iterations, uint32_t len
     uint64_t *s = BZ_NEW(&arena, uint64_t, n);
     for (size_t i = 0; i < n; i++)
         s[i] = (uint64_t)symbols[i];
-    uint32_t *first, found = bz_find_period(s, NULL, n, &first, &arena);
+    uint32_t *first, found = bz_find_period(s, n, NULL, NULL, &first, &arena);
     if (found != iterations)
         fail_msg("%s: %u iterations, not %u", symbols, found, iterations);
     if (found)
@@ -247,6 +294,11 @@ static void periods(void **state)
                   4, 40);
 }
 
+static int64_t *given(const void *gaps, bz_arena *arena)
+{
+    return bz_arena_dup(arena, gaps, 23 * sizeof(int64_t));
+}
+
 static void the_longest_pause_begins_an_iteration(void **state)
 {
     (void)state;
@@ -258,7 +310,7 @@ static void the_longest_pause_begins_an_iteration(void **state)
         s[i] = (uint64_t)(i % 5);
         gap[i] = i % 5 == 2 ? 1000 : 1;
     }
-    uint32_t *first, n = bz_find_period(s, gap, 23, &first, &arena);
+    uint32_t *first, n = bz_find_period(s, 23, given, gap, &first, &arena);
     assert_int_equal(n, 4);
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(first[i], 2 + 5 * i);
@@ -302,10 +354,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_are_kept_once),
         cmocka_unit_test(rows_are_sorted_outer_first),
+        cmocka_unit_test(rows_are_found_by_their_start),
         cmocka_unit_test(times_that_lie_are_clamped),
         cmocka_unit_test(kernels_find_their_calls),
         cmocka_unit_test(iterations_are_found_and_measured),
         cmocka_unit_test(ranges_of_the_program_win),
+        cmocka_unit_test(work_may_outlast_the_iteration),
         cmocka_unit_test(what_is_saved_comes_back),
         cmocka_unit_test(periods),
         cmocka_unit_test(the_longest_pause_begins_an_iteration),
