@@ -275,7 +275,8 @@ static void test_goes_on(void **unused)
     assert_int_equal(find(&k, "")->status, BZ_STATUS_CRASHED);
     assert_int_equal(find(&k, "good too")->status, BZ_STATUS_OK);
     assert_int_equal(find(&k, "slow")->status, BZ_STATUS_DROPPED);
-    assert_true(find(&k, "slow")->stats.n == 2 && find(&k, "slow")->stats.median > 0);
+    assert_in_range(find(&k, "slow")->stats.n, 1, 5); /* early: a disturbed sample may have been taken again */
+    assert_true(find(&k, "slow")->stats.median > 0);
     int good = 0;
     for (int i = 0; i < k.n; i++)
         good += !strcmp(k.record[i].algorithm, "good") && k.record[i].status == BZ_STATUS_OK;
