@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLUSH_AT = 1 << 20, DEVICE_PROCESS = 1000000 };
+/* Numbers of processes that Linux does not hand out (its largest is 4194304); 0 is taken for the idle task. */
+enum { FLUSH_AT = 1 << 20, DEVICE_PROCESS = 10000000, ITERATIONS_PROCESS = 9000000 };
 
 typedef struct {
     const bz_trace *t;
@@ -55,8 +56,21 @@ static void place(writer *w, uint32_t lane)
     bz_buf_printf(&w->text, ",\"pid\":%lld,\"tid\":%u", process_of(&w->t->lane[lane]), lane + 1);
 }
 
+static void name_of(writer *w, const char *what, long long process, uint32_t track, const char *name)
+{
+    begin(w, what);
+    bz_buf_printf(&w->text, ",\"ph\":\"M\",\"pid\":%lld,\"tid\":%u,\"args\":{", process, track);
+    quote(w, "name", name);
+    bz_buf_puts(&w->text, "}}");
+}
+
 static void names(writer *w)
 {
+    if (w->t->n_iterations) {
+        name_of(w, "process_name", ITERATIONS_PROCESS, ITERATIONS_PROCESS, "iterations");
+        for (uint32_t i = 0; i < 2; i++)
+            name_of(w, "thread_name", ITERATIONS_PROCESS, ITERATIONS_PROCESS + i, "iterations");
+    }
     for (uint32_t i = 0; i < w->t->n_lanes; i++) {
         const bz_lane *l = &w->t->lane[i];
         char name[160];
@@ -65,20 +79,14 @@ static void names(writer *w)
         else
             snprintf(name, sizeof name, "%.100s %lld", l->name ? bz_string(w->t, l->name) : "thread",
                      (long long)l->thread);
-        begin(w, "thread_name");
-        bz_buf_puts(&w->text, ",\"ph\":\"M\"");
-        place(w, i);
-        bz_buf_puts(&w->text, ",\"args\":{");
-        quote(w, "name", name);
-        bz_buf_puts(&w->text, "}}");
+        name_of(w, "thread_name", process_of(l), i + 1, name);
+        if (l->device && w->t->event[BZ_EVENT_SYNC].n) {
+            snprintf(name, sizeof name, "waits for stream %lld", (long long)l->stream);
+            name_of(w, "thread_name", process_of(l), w->t->n_lanes + i + 1, name);
+        }
         snprintf(name, sizeof name, l->device ? "device %lld" : "process %lld",
                  (long long)(l->device ? l->device_id : l->process));
-        begin(w, "process_name");
-        bz_buf_puts(&w->text, ",\"ph\":\"M\"");
-        place(w, i);
-        bz_buf_puts(&w->text, ",\"args\":{");
-        quote(w, "name", name);
-        bz_buf_puts(&w->text, "}}");
+        name_of(w, "process_name", process_of(l), i + 1, name);
     }
 }
 
@@ -87,8 +95,10 @@ static void event(writer *w, bz_event_kind kind, size_t i)
     const bz_events *e = &w->t->event[kind];
     const char *name = bz_string(w->t, e->short_name && e->short_name[i] ? e->short_name[i] : e->name[i]);
     begin(w, *name ? name : bz_event_kind_name(kind));
-    bz_buf_printf(&w->text, ",\"cat\":\"%s\",\"ph\":\"X\"", bz_event_kind_name(kind));
-    place(w, e->lane[i]);
+    /* a wait is not the stream's own work, and slices of one track must not cross */
+    uint32_t waits = kind == BZ_EVENT_SYNC && w->t->lane[e->lane[i]].device ? w->t->n_lanes : 0;
+    bz_buf_printf(&w->text, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%lld,\"tid\":%u", bz_event_kind_name(kind),
+                  process_of(&w->t->lane[e->lane[i]]), e->lane[i] + 1 + waits);
     micro(w, "ts", e->start[i] - w->zero);
     micro(w, "dur", e->end[i] - e->start[i]);
     bz_buf_puts(&w->text, ",\"args\":{");
@@ -131,12 +141,17 @@ static void arrow(writer *w, bz_event_kind kind, size_t i, int64_t id)
 
 static void iterations(writer *w)
 {
+    int64_t end =
+        INT64_MIN; /* of the last one on the first track; the device's work may reach into the next iteration */
     for (uint32_t i = 0; i < w->t->n_iterations; i++) {
         const bz_iteration *it = &w->t->iteration[i];
+        int second = it->start < end;
         char name[48];
         snprintf(name, sizeof name, it->warm_up ? "iteration %u (warm-up)" : "iteration %u", i);
         begin(w, name);
-        bz_buf_puts(&w->text, ",\"cat\":\"iteration\",\"ph\":\"X\",\"pid\":0,\"tid\":0");
+        bz_buf_printf(&w->text, ",\"cat\":\"iteration\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d", ITERATIONS_PROCESS,
+                      ITERATIONS_PROCESS + second);
+        end = second ? end : it->end;
         micro(w, "ts", it->start - w->zero);
         micro(w, "dur", it->end - it->start);
         bz_buf_puts(&w->text, "}");

@@ -14,22 +14,23 @@ static const char *const LEVELS[] = {"note", "missing", "broken"};
 static const struct {
     const char *name, *json;
     size_t offset;
-    bool count, device; /* device: only where there is device work */
+    bool count;
+    int of; /* bz_event_kind: told where there are such events; BZ_EVENT_KINDS: always */
 } QUANTITIES[] = {
-    {"latency", "latency_ns", offsetof(bz_iteration_stats, latency), false, false},
-    {"device busy", "device_busy_ns", offsetof(bz_iteration_stats, device_busy), false, true},
-    {"kernels, summed", "kernel_time_ns", offsetof(bz_iteration_stats, kernel_time), false, true},
-    {"copies, summed", "copy_time_ns", offsetof(bz_iteration_stats, copy_time), false, true},
-    {"library calls", "library_ns", offsetof(bz_iteration_stats, library), false, false},
-    {"operators", "operators_ns", offsetof(bz_iteration_stats, operators), false, false},
-    {"launch calls", "launch_ns", offsetof(bz_iteration_stats, launch), false, true},
-    {"waiting calls", "sync_ns", offsetof(bz_iteration_stats, sync), false, true},
-    {"idle", "gap_ns", offsetof(bz_iteration_stats, gap), false, false},
-    {"kernels", "kernels", offsetof(bz_iteration_stats, kernels), true, true},
-    {"copies", "copies", offsetof(bz_iteration_stats, copies), true, true},
-    {"calls", "calls", offsetof(bz_iteration_stats, calls), true, false},
-    {"launches", "launches", offsetof(bz_iteration_stats, launches), true, true},
-    {"waits", "syncs", offsetof(bz_iteration_stats, syncs), true, true},
+    {"latency", "latency_ns", offsetof(bz_iteration_stats, latency), false, BZ_EVENT_KINDS},
+    {"device busy", "device_busy_ns", offsetof(bz_iteration_stats, device_busy), false, BZ_EVENT_KERNEL},
+    {"kernels, summed", "kernel_time_ns", offsetof(bz_iteration_stats, kernel_time), false, BZ_EVENT_KERNEL},
+    {"copies, summed", "copy_time_ns", offsetof(bz_iteration_stats, copy_time), false, BZ_EVENT_KERNEL},
+    {"library calls", "library_ns", offsetof(bz_iteration_stats, library), false, BZ_EVENT_CALL},
+    {"operators", "operators_ns", offsetof(bz_iteration_stats, operators), false, BZ_EVENT_OP},
+    {"launch calls", "launch_ns", offsetof(bz_iteration_stats, launch), false, BZ_EVENT_KERNEL},
+    {"waiting calls", "sync_ns", offsetof(bz_iteration_stats, sync), false, BZ_EVENT_KERNEL},
+    {"idle", "gap_ns", offsetof(bz_iteration_stats, gap), false, BZ_EVENT_KINDS},
+    {"kernels", "kernels", offsetof(bz_iteration_stats, kernels), true, BZ_EVENT_KERNEL},
+    {"copies", "copies", offsetof(bz_iteration_stats, copies), true, BZ_EVENT_KERNEL},
+    {"calls", "calls", offsetof(bz_iteration_stats, calls), true, BZ_EVENT_CALL},
+    {"launches", "launches", offsetof(bz_iteration_stats, launches), true, BZ_EVENT_KERNEL},
+    {"waits", "syncs", offsetof(bz_iteration_stats, syncs), true, BZ_EVENT_KERNEL},
 };
 enum { N_QUANTITIES = sizeof QUANTITIES / sizeof *QUANTITIES };
 
@@ -111,13 +112,14 @@ static void print_facts(const bz_trace *t, bz_buf *out)
         bz_buf_putc(out, '\n');
     }
     bz_buf_puts(out, "events            ");
-    const char *comma = "";
+    const char *comma = "", *none = "none";
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         if (t->event[k].n) {
             bz_buf_printf(out, "%s%zu %s", comma, t->event[k].n, bz_event_kind_name((bz_event_kind)k));
             comma = ", ";
+            none = "";
         }
-    bz_buf_putc(out, '\n');
+    bz_buf_printf(out, "%s\n", none);
 }
 
 static void print_iterations(const bz_trace *t, const summary *s, bz_arena *arena, bz_buf *out)
@@ -131,7 +133,7 @@ static void print_iterations(const bz_trace *t, const summary *s, bz_arena *aren
     for (int i = 0; i < 6; i++)
         bz_table_column(table, COLUMNS[i], BZ_RIGHT);
     for (int q = 0; q < N_QUANTITIES; q++) {
-        if (QUANTITIES[q].device && !device)
+        if (QUANTITIES[q].of != BZ_EVENT_KINDS && !t->event[QUANTITIES[q].of].n)
             continue;
         const bz_quantiles *v = &s->of[q];
         double cells[] = {v->p50, v->min, v->p90, v->p99, v->max, v->mean};

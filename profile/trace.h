@@ -18,6 +18,8 @@ struct bz_trace_private {
     uint32_t *stacks; /* [n_stacks + 1] first frame of each */
     uint32_t n_stacks;
     bz_map stack_ids;
+
+    uint32_t concluded, concluded_end; /* rows of the coverage that bz_trace_finish finds again in what was saved */
 };
 
 uint32_t bz_stacks(const bz_trace *t);
