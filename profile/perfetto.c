@@ -112,6 +112,11 @@ static void event(writer *w, bz_event_kind kind, size_t i)
         quote(w, "variant", bz_string(w->t, e->variant[i]));
         comma = ",";
     }
+    if (e->stack && e->stack[i]) {
+        bz_buf_puts(&w->text, comma);
+        quote(w, "asked for by", bz_string(w->t, bz_stack_caller(w->t, e->stack[i])));
+        comma = ",";
+    }
     if (e->correlation && e->correlation[i]) {
         bz_buf_printf(&w->text, "%s\"correlation\":%u", comma, e->correlation[i]);
         comma = ",";

@@ -197,6 +197,35 @@ static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, c
         bz_buf_printf(out, "… and %zu more: --top %zu\n", n - (size_t)top, n);
 }
 
+static void print_callers(const bz_trace *t, const summary *s, int top, bz_arena *arena, bz_buf *out)
+{
+    bz_caller *rows;
+    size_t n = bz_trace_callers(t, arena, &rows);
+    if (!n)
+        return;
+    double latency = total_latency(t, s), per = s->steady ? s->steady : 1;
+    bz_table *table = bz_table_new(arena);
+    bz_table_column(table, "asked for by", BZ_LEFT);
+    bz_table_column(table, "library call", BZ_LEFT);
+    bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
+    bz_table_column(table, s->steady ? "time per iteration" : "time", BZ_RIGHT);
+    bz_table_column(table, "of latency", BZ_RIGHT);
+    for (size_t i = 0; i < n && i < (size_t)top; i++) {
+        char text[32], caller[100];
+        snprintf(caller, sizeof caller, "%.96s", bz_string(t, rows[i].caller));
+        bz_table_cell(table, caller, NULL);
+        bz_table_cell(table, bz_string(t, rows[i].name), NULL);
+        snprintf(text, sizeof text, "%.1f", (double)rows[i].count / per);
+        bz_table_cell(table, text, NULL);
+        put_time(table, (double)rows[i].time / per);
+        put_percent(table, latency > 0 ? (double)rows[i].time / latency : 0);
+    }
+    bz_buf_putc(out, '\n');
+    bz_table_print(table, out);
+    if (n > (size_t)top)
+        bz_buf_printf(out, "… and %zu more: --top %zu\n", n - (size_t)top, n);
+}
+
 static void print_gaps(const bz_trace *t, const summary *s, int top, bz_arena *arena, bz_buf *out)
 {
     bz_gap *rows;
@@ -234,6 +263,7 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
     print_top(t, &s, BZ_EVENT_KERNEL, "kernel", top, &arena, out);
     if (!t->event[BZ_EVENT_CALL].n)
         print_top(t, &s, BZ_EVENT_OP, "operator", top, &arena, out);
+    print_callers(t, &s, top, &arena, out);
     print_gaps(t, &s, top, &arena, out);
     if (t->n_coverage)
         bz_buf_puts(out, "\ncoverage\n");
@@ -272,6 +302,23 @@ static void json_top(const bz_trace *t, bz_json *j, const char *key, bz_event_ki
         bz_json_key_str(j, "name", bz_string(t, rows[i].name));
         if (rows[i].variant)
             bz_json_key_str(j, "variant", bz_string(t, rows[i].variant));
+        bz_json_key_int(j, "count", rows[i].count);
+        bz_json_key_int(j, "time_ns", rows[i].time);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void json_callers(const bz_trace *t, bz_json *j, int top, bz_arena *arena)
+{
+    bz_caller *rows;
+    size_t n = bz_trace_callers(t, arena, &rows);
+    bz_json_key(j, "callers");
+    bz_json_array(j);
+    for (size_t i = 0; i < n && i < (size_t)top; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "caller", bz_string(t, rows[i].caller));
+        bz_json_key_str(j, "name", bz_string(t, rows[i].name));
         bz_json_key_int(j, "count", rows[i].count);
         bz_json_key_int(j, "time_ns", rows[i].time);
         bz_json_object_end(j);
@@ -343,6 +390,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     json_top(t, &j, "calls", BZ_EVENT_CALL, top, &arena);
     json_top(t, &j, "kernels", BZ_EVENT_KERNEL, top, &arena);
     json_top(t, &j, "operators", BZ_EVENT_OP, top, &arena);
+    json_callers(t, &j, top, &arena);
     bz_gap *gaps;
     size_t n = bz_trace_gaps(t, &arena, &gaps);
     bz_json_key(&j, "gaps");
