@@ -173,7 +173,9 @@ static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, c
     double latency = total_latency(t, s), per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_new(arena);
     bz_table_column(table, title, BZ_LEFT);
-    bool variants = kind == BZ_EVENT_CALL;
+    bool variants = false;
+    for (size_t i = 0; i < n; i++)
+        variants |= rows[i].variant != 0;
     if (variants)
         bz_table_column(table, "variant", BZ_LEFT);
     bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
