@@ -127,6 +127,45 @@ static void event(writer *w, bz_event_kind kind, size_t i)
     flush(w, FLUSH_AT);
 }
 
+/* Ranges that begin in one and end in another must not be slices of a track: they are told as spans of their own. */
+static void span(writer *w, size_t i)
+{
+    const bz_events *e = &w->t->event[BZ_EVENT_RANGE];
+    for (int end = 0; end < 2; end++) {
+        begin(w, e->name[i] ? bz_string(w->t, e->name[i]) : "range");
+        bz_buf_printf(&w->text, ",\"cat\":\"range\",\"ph\":\"%s\",\"id\":\"range %zu\"", end ? "e" : "b", i);
+        place(w, e->lane[i]);
+        micro(w, "ts", (end ? e->end[i] : e->start[i]) - w->zero);
+        bz_buf_puts(&w->text, "}");
+    }
+    flush(w, FLUSH_AT);
+}
+
+static void ranges(writer *w)
+{
+    enum { DEEPEST = 64 };
+    const bz_events *e = &w->t->event[BZ_EVENT_RANGE];
+    struct {
+        int64_t end[DEEPEST]; /* of the open ones, outermost first */
+        int n;
+    } *open = bz_alloc(w->t->n_lanes + 1, sizeof *open);
+    for (uint32_t i = 0; i < w->t->n_lanes; i++)
+        open[i].n = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        uint32_t l = e->lane[i];
+        while (open[l].n && open[l].end[open[l].n - 1] <= e->start[i])
+            open[l].n--;
+        bool crosses = open[l].n && open[l].end[open[l].n - 1] < e->end[i];
+        if (crosses || open[l].n == DEEPEST) {
+            span(w, i);
+            continue;
+        }
+        event(w, BZ_EVENT_RANGE, i);
+        open[l].end[open[l].n++] = e->end[i];
+    }
+    free(open);
+}
+
 /* An arrow from a launch to what it launched. */
 static void arrow(writer *w, bz_event_kind kind, size_t i, int64_t id)
 {
@@ -175,7 +214,8 @@ int bz_trace_perfetto(const bz_trace *t, const char *path, bz_error *err)
     names(&w);
     iterations(&w);
     int64_t id = 0;
-    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+    ranges(&w);
+    for (int k = BZ_EVENT_RANGE + 1; k < BZ_EVENT_KINDS; k++)
         for (size_t i = 0; i < t->event[k].n; i++) {
             event(&w, (bz_event_kind)k, i);
             if (bz_event_on_device((bz_event_kind)k))

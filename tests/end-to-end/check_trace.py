@@ -8,6 +8,7 @@ bad = []
 slices = collections.defaultdict(list)
 named = {"process_name": set(), "thread_name": set()}
 flows = collections.defaultdict(list)
+spans = collections.defaultdict(list)
 for e in trace["traceEvents"]:
     where = (e["pid"], e["tid"])
     assert isinstance(e["pid"], int) and isinstance(e["tid"], int) and e["name"], e
@@ -20,6 +21,8 @@ for e in trace["traceEvents"]:
         slices[where].append((round(e["ts"] * 1000), -round(e["dur"] * 1000), e["name"]))
     elif e["ph"] in "sf":
         flows[e["id"]].append((e["ph"], where, round(e["ts"] * 1000)))
+    elif e["ph"] in "be":
+        spans[e["cat"], e["id"], e["name"]].append((e["ph"], round(e["ts"] * 1000)))
     else:
         bad.append(f"a phase that was not expected: {e}")
 
@@ -43,7 +46,10 @@ for number, ends in flows.items():
     for phase, where, at in ends:
         if at not in starts[where]:
             bad.append(f"arrow {number} ({phase}) begins in no slice")
-print(f"{sum(map(len, slices.values()))} slices on {len(slices)} tracks, {len(flows)} arrows, {crossing} cross, {len(bad)} bad")
+for what, ends in spans.items():
+    if sorted(p for p, _ in ends) != ["b", "e"] or min(t for p, t in ends if p == "e") < min(t for p, t in ends if p == "b"):
+        bad.append(f"span {what} has {ends}")
+print(f"{sum(map(len, slices.values()))} slices on {len(slices)} tracks, {len(flows)} arrows, {len(spans)} spans, {crossing} cross, {len(bad)} bad")
 for b in bad[:10]:
     print("BAD", b)
 sys.exit(bool(bad))
