@@ -157,16 +157,18 @@ static void merge(bz_trace *t, bz_library library)
 /* The timeline has no call of the library. */
 static void tie(bz_trace *t, bz_library library)
 {
-    bool any_timeline = false, tied = bz_trace_tie_log(t, library);
-    if (library == BZ_LIBRARY_CUBLAS)
-        tied |= bz_trace_tie_log(t, BZ_LIBRARY_CUBLASLT);
+    const bz_events *e = &t->event[BZ_EVENT_CALL];
+    bool any_timeline = false;
+    size_t working = 0;
     for (uint32_t i = 0; i < t->n_sources; i++)
         any_timeline |= !t->source[i].log;
-    if (any_timeline && !tied)
+    for (size_t i = 0; i < e->n; i++)
+        working += e->library[i] == library && e->flags[i] & BZ_CALL_EXECUTES;
+    if (any_timeline && working && !bz_trace_tie_log(t, library))
         bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING,
-                       "the timeline has no %s call, and no launch that fits the log: its calls stand on their own "
+                       "the timeline has no %s call, and no launch that fits the log: its %zu calls stand on their own "
                        "clock and are not tied to kernels",
-                       bz_library_name(library));
+                       bz_library_name(library), working);
 }
 
 void bz_trace_merge_logs(bz_trace *t)
@@ -180,5 +182,7 @@ void bz_trace_merge_logs(bz_trace *t)
             merge(t, LIBRARIES[i]);
         else
             tie(t, LIBRARIES[i]);
+        if (!timeline && LIBRARIES[i] == BZ_LIBRARY_CUBLAS)
+            tie(t, BZ_LIBRARY_CUBLASLT); /* after the calls that may have made it */
     }
 }

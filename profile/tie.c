@@ -74,18 +74,23 @@ static void collect_launches(tying *k, bz_arena *arena)
     free(launched);
 }
 
-static void match_threads(tying *k, bz_arena *arena)
+/* False: none is the same. */
+static bool match_threads(tying *k, bz_arena *arena)
 {
     const bz_trace *t = k->t;
+    bool any = false;
     k->timeline = BZ_NEW(arena, uint32_t, t->n_lanes + 1);
     for (uint32_t i = 0; i < t->n_lanes; i++) {
         k->timeline[i] = BZ_NONE;
         for (uint32_t s = 0; s < t->n_sources && t->source[t->lane[i].source].log && !t->lane[i].device; s++) {
             uint32_t j = bz_trace_known_thread(t, s, t->lane[i].process, t->lane[i].thread);
-            if (j != BZ_NONE && k->lane[j].n)
+            if (j != BZ_NONE && k->lane[j].n) {
                 k->timeline[i] = j;
+                any = true;
+            }
         }
     }
+    return any;
 }
 
 /* First launch of the thread at or after a time. */
@@ -169,10 +174,10 @@ static void place(tying *k, size_t row, uint32_t lane, int64_t start, size_t fir
 
 /* ---- by time and thread ---- */
 
-static bool tie_by_time(tying *k)
+static bool tie_by_time(tying *k, bz_arena *arena)
 {
     bz_events *call = &k->t->event[BZ_EVENT_CALL];
-    if (!find_offset(k))
+    if (!match_threads(k, arena) || !find_offset(k))
         return false;
     /* from the last to the first, so that the next entry of each thread is known */
     int64_t *next = bz_alloc(k->t->n_lanes + 1, sizeof *next);
@@ -318,8 +323,7 @@ bool bz_trace_tie_log(bz_trace *t, bz_library library)
     bool order = library != BZ_LIBRARY_CUDNN;
     bz_trace_find_causes(t);
     collect_launches(&k, &arena);
-    match_threads(&k, &arena);
-    bool tied = order ? tie_by_order(&k, &arena) : tie_by_time(&k);
+    bool tied = order ? tie_by_order(&k, &arena) : tie_by_time(&k, &arena);
     bz_arena_free(&arena);
     if (!tied)
         return false;

@@ -165,6 +165,21 @@ static void what_cannot_be_told_is_counted(void **state)
     bz_trace_free(r.t);
 }
 
+/* cuBLAS makes calls of cuBLASLt: the launch is of the outer one, and the inner ones are counted. */
+static void no_launch_has_two_calls(void **state)
+{
+    (void)state;
+    run r = begin(0, 70);
+    for (int i = 0; i < 5; i++) {
+        iteration(&r, i);
+        log_call(&r, BZ_LIBRARY_CUBLASLT, BEGIN + i * 300 * SECOND / 1000 + 46000, "cublasLtMatmul_gemm", "");
+    }
+    finish(&r);
+    assert_true(covers(r.t, "5 of 5 cublas calls of the log were tied"));
+    assert_true(covers(r.t, "the timeline has no cublaslt call, and no launch that fits the log: its 5 calls"));
+    bz_trace_free(r.t);
+}
+
 static void another_run_is_not_mixed_in(void **state)
 {
     (void)state;
@@ -269,11 +284,9 @@ static void as_recorded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_finds_its_call),
-        cmocka_unit_test(threads_are_told_apart),
-        cmocka_unit_test(what_cannot_be_told_is_counted),
-        cmocka_unit_test(another_run_is_not_mixed_in),
-        cmocka_unit_test(as_recorded),
+        cmocka_unit_test(every_kernel_finds_its_call),    cmocka_unit_test(threads_are_told_apart),
+        cmocka_unit_test(what_cannot_be_told_is_counted), cmocka_unit_test(no_launch_has_two_calls),
+        cmocka_unit_test(another_run_is_not_mixed_in),    cmocka_unit_test(as_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
