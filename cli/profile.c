@@ -98,7 +98,7 @@ static int capture(bz_list *arguments, const settings *s)
     else if (!rc)
         rc = bz_profile_capture(t, argv, &options, &program, &err) ||
              bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, &err);
-    if (rc || bz_trace_save(t, s->output, &err)) {
+    if (rc || bz_trace_save(t, s->output, &err) || (s->trace && bz_trace_perfetto(t, s->trace, &err))) {
         status = bz_report(&bz_command_profile, &err);
     } else {
         bz_trace_print(t, (int)s->top, &out);

@@ -11,7 +11,9 @@ int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err
         bz_events_sort(&t->event[k], (bz_event_kind)k, NULL);
     }
     bz_trace_merge_logs(t);
+    t->private->concluded = t->n_coverage;
     bz_trace_link(t);
     bz_trace_find_iterations(t, options ? options->iterations : NULL);
+    t->private->concluded_end = t->n_coverage;
     return 0;
 }

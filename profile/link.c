@@ -160,34 +160,46 @@ static uint64_t *scopes(const bz_trace *t)
     return scope;
 }
 
-static void link_device(bz_trace *t)
+static const bz_event_kind DEVICE_KINDS[] = {BZ_EVENT_KERNEL, BZ_EVENT_COPY, BZ_EVENT_MEMSET, BZ_EVENT_SYNC};
+enum { N_DEVICE_KINDS = sizeof DEVICE_KINDS / sizeof *DEVICE_KINDS };
+
+void bz_trace_find_causes(bz_trace *t)
 {
-    static const bz_event_kind KINDS[] = {BZ_EVENT_KERNEL, BZ_EVENT_COPY, BZ_EVENT_MEMSET, BZ_EVENT_SYNC};
-    const bz_events *api = &t->event[BZ_EVENT_API];
-    bool ops = t->event[BZ_EVENT_OP].n, calls = t->event[BZ_EVENT_CALL].n;
     uint64_t *scope = scopes(t);
     join j = join_api(t, scope);
-    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
-        bz_events *e = &t->event[KINDS[k]];
-        size_t orphans = 0;
+    for (size_t k = 0; k < N_DEVICE_KINDS; k++) {
+        bz_events *e = &t->event[DEVICE_KINDS[k]];
         for (size_t i = 0; i < e->n; i++) {
             const uint32_t *s = e->correlation[i] ? find(&j, scope[e->lane[i]], e->correlation[i]) : NULL;
-            uint32_t cause = s ? *s : BZ_NONE;
-            e->cause[i] = cause;
+            e->cause[i] = s ? *s : BZ_NONE;
+        }
+    }
+    free(j.slot);
+    free(scope);
+}
+
+static void link_device(bz_trace *t)
+{
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    bool ops = t->event[BZ_EVENT_OP].n, calls = t->event[BZ_EVENT_CALL].n;
+    bz_trace_find_causes(t);
+    for (size_t k = 0; k < N_DEVICE_KINDS; k++) {
+        bz_events *e = &t->event[DEVICE_KINDS[k]];
+        size_t orphans = 0;
+        for (size_t i = 0; i < e->n; i++) {
+            uint32_t cause = e->cause[i];
             orphans += cause == BZ_NONE;
             if (e->call && calls)
                 e->call[i] = cause == BZ_NONE ? BZ_NONE : api->call[cause];
             if (e->op && ops)
                 e->op[i] = cause == BZ_NONE ? BZ_NONE : api->op[cause];
         }
-        if (orphans && KINDS[k] == BZ_EVENT_KERNEL && api->n)
+        if (orphans && DEVICE_KINDS[k] == BZ_EVENT_KERNEL && api->n)
             bz_trace_cover(
                 t, BZ_NONE, BZ_COVERAGE_NOTE,
                 "%zu of %zu kernels have no launch on record: calls before the recording began, or dropped records",
                 orphans, e->n);
     }
-    free(j.slot);
-    free(scope);
 }
 
 /* A convolution whose algorithm was not logged: its kernels tell. */

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLUSH_AT = 1 << 20, DEVICE_PROCESS = 1000000 };
+/* Numbers of processes that Linux does not hand out (its largest is 4194304); 0 is taken for the idle task. */
+enum { FLUSH_AT = 1 << 20, DEVICE_PROCESS = 10000000, ITERATIONS_PROCESS = 9000000 };
 
 typedef struct {
     const bz_trace *t;
@@ -55,8 +56,21 @@ static void place(writer *w, uint32_t lane)
     bz_buf_printf(&w->text, ",\"pid\":%lld,\"tid\":%u", process_of(&w->t->lane[lane]), lane + 1);
 }
 
+static void name_of(writer *w, const char *what, long long process, uint32_t track, const char *name)
+{
+    begin(w, what);
+    bz_buf_printf(&w->text, ",\"ph\":\"M\",\"pid\":%lld,\"tid\":%u,\"args\":{", process, track);
+    quote(w, "name", name);
+    bz_buf_puts(&w->text, "}}");
+}
+
 static void names(writer *w)
 {
+    if (w->t->n_iterations) {
+        name_of(w, "process_name", ITERATIONS_PROCESS, ITERATIONS_PROCESS, "iterations");
+        for (uint32_t i = 0; i < 2; i++)
+            name_of(w, "thread_name", ITERATIONS_PROCESS, ITERATIONS_PROCESS + i, "iterations");
+    }
     for (uint32_t i = 0; i < w->t->n_lanes; i++) {
         const bz_lane *l = &w->t->lane[i];
         char name[160];
@@ -65,20 +79,14 @@ static void names(writer *w)
         else
             snprintf(name, sizeof name, "%.100s %lld", l->name ? bz_string(w->t, l->name) : "thread",
                      (long long)l->thread);
-        begin(w, "thread_name");
-        bz_buf_puts(&w->text, ",\"ph\":\"M\"");
-        place(w, i);
-        bz_buf_puts(&w->text, ",\"args\":{");
-        quote(w, "name", name);
-        bz_buf_puts(&w->text, "}}");
+        name_of(w, "thread_name", process_of(l), i + 1, name);
+        if (l->device && w->t->event[BZ_EVENT_SYNC].n) {
+            snprintf(name, sizeof name, "waits for stream %lld", (long long)l->stream);
+            name_of(w, "thread_name", process_of(l), w->t->n_lanes + i + 1, name);
+        }
         snprintf(name, sizeof name, l->device ? "device %lld" : "process %lld",
                  (long long)(l->device ? l->device_id : l->process));
-        begin(w, "process_name");
-        bz_buf_puts(&w->text, ",\"ph\":\"M\"");
-        place(w, i);
-        bz_buf_puts(&w->text, ",\"args\":{");
-        quote(w, "name", name);
-        bz_buf_puts(&w->text, "}}");
+        name_of(w, "process_name", process_of(l), i + 1, name);
     }
 }
 
@@ -87,8 +95,10 @@ static void event(writer *w, bz_event_kind kind, size_t i)
     const bz_events *e = &w->t->event[kind];
     const char *name = bz_string(w->t, e->short_name && e->short_name[i] ? e->short_name[i] : e->name[i]);
     begin(w, *name ? name : bz_event_kind_name(kind));
-    bz_buf_printf(&w->text, ",\"cat\":\"%s\",\"ph\":\"X\"", bz_event_kind_name(kind));
-    place(w, e->lane[i]);
+    /* a wait is not the stream's own work, and slices of one track must not cross */
+    uint32_t waits = kind == BZ_EVENT_SYNC && w->t->lane[e->lane[i]].device ? w->t->n_lanes : 0;
+    bz_buf_printf(&w->text, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%lld,\"tid\":%u", bz_event_kind_name(kind),
+                  process_of(&w->t->lane[e->lane[i]]), e->lane[i] + 1 + waits);
     micro(w, "ts", e->start[i] - w->zero);
     micro(w, "dur", e->end[i] - e->start[i]);
     bz_buf_puts(&w->text, ",\"args\":{");
@@ -102,6 +112,11 @@ static void event(writer *w, bz_event_kind kind, size_t i)
         quote(w, "variant", bz_string(w->t, e->variant[i]));
         comma = ",";
     }
+    if (e->stack && e->stack[i]) {
+        bz_buf_puts(&w->text, comma);
+        quote(w, "asked for by", bz_string(w->t, bz_stack_caller(w->t, e->stack[i])));
+        comma = ",";
+    }
     if (e->correlation && e->correlation[i]) {
         bz_buf_printf(&w->text, "%s\"correlation\":%u", comma, e->correlation[i]);
         comma = ",";
@@ -110,6 +125,45 @@ static void event(writer *w, bz_event_kind kind, size_t i)
         bz_buf_printf(&w->text, "%s\"bytes\":%lld", comma, (long long)e->bytes[i]);
     bz_buf_puts(&w->text, "}}");
     flush(w, FLUSH_AT);
+}
+
+/* Ranges that begin in one and end in another must not be slices of a track: they are told as spans of their own. */
+static void span(writer *w, size_t i)
+{
+    const bz_events *e = &w->t->event[BZ_EVENT_RANGE];
+    for (int end = 0; end < 2; end++) {
+        begin(w, e->name[i] ? bz_string(w->t, e->name[i]) : "range");
+        bz_buf_printf(&w->text, ",\"cat\":\"range\",\"ph\":\"%s\",\"id\":\"range %zu\"", end ? "e" : "b", i);
+        place(w, e->lane[i]);
+        micro(w, "ts", (end ? e->end[i] : e->start[i]) - w->zero);
+        bz_buf_puts(&w->text, "}");
+    }
+    flush(w, FLUSH_AT);
+}
+
+static void ranges(writer *w)
+{
+    enum { DEEPEST = 64 };
+    const bz_events *e = &w->t->event[BZ_EVENT_RANGE];
+    struct {
+        int64_t end[DEEPEST]; /* of the open ones, outermost first */
+        int n;
+    } *open = bz_alloc(w->t->n_lanes + 1, sizeof *open);
+    for (uint32_t i = 0; i < w->t->n_lanes; i++)
+        open[i].n = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        uint32_t l = e->lane[i];
+        while (open[l].n && open[l].end[open[l].n - 1] <= e->start[i])
+            open[l].n--;
+        bool crosses = open[l].n && open[l].end[open[l].n - 1] < e->end[i];
+        if (crosses || open[l].n == DEEPEST) {
+            span(w, i);
+            continue;
+        }
+        event(w, BZ_EVENT_RANGE, i);
+        open[l].end[open[l].n++] = e->end[i];
+    }
+    free(open);
 }
 
 /* An arrow from a launch to what it launched. */
@@ -131,12 +185,17 @@ static void arrow(writer *w, bz_event_kind kind, size_t i, int64_t id)
 
 static void iterations(writer *w)
 {
+    int64_t end =
+        INT64_MIN; /* of the last one on the first track; the device's work may reach into the next iteration */
     for (uint32_t i = 0; i < w->t->n_iterations; i++) {
         const bz_iteration *it = &w->t->iteration[i];
+        int second = it->start < end;
         char name[48];
         snprintf(name, sizeof name, it->warm_up ? "iteration %u (warm-up)" : "iteration %u", i);
         begin(w, name);
-        bz_buf_puts(&w->text, ",\"cat\":\"iteration\",\"ph\":\"X\",\"pid\":0,\"tid\":0");
+        bz_buf_printf(&w->text, ",\"cat\":\"iteration\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d", ITERATIONS_PROCESS,
+                      ITERATIONS_PROCESS + second);
+        end = second ? end : it->end;
         micro(w, "ts", it->start - w->zero);
         micro(w, "dur", it->end - it->start);
         bz_buf_puts(&w->text, "}");
@@ -155,7 +214,8 @@ int bz_trace_perfetto(const bz_trace *t, const char *path, bz_error *err)
     names(&w);
     iterations(&w);
     int64_t id = 0;
-    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+    ranges(&w);
+    for (int k = BZ_EVENT_RANGE + 1; k < BZ_EVENT_KINDS; k++)
         for (size_t i = 0; i < t->event[k].n; i++) {
             event(&w, (bz_event_kind)k, i);
             if (bz_event_on_device((bz_event_kind)k))

@@ -250,6 +250,15 @@ typedef struct bz_top {
 } bz_top;
 size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top);
 
+/* Library calls of the steady iterations by who asked for them, largest first; none where no back-traces were recorded. Who:
+ * of each back-trace the innermost frame of the program's own Python code, else of a package's, else of the program itself. */
+typedef struct bz_caller {
+    uint32_t name, caller; /* strings */
+    int64_t count, time;
+} bz_caller;
+size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_caller **callers);
+uint32_t bz_stack_caller(const bz_trace *t, uint32_t stack); /* string */
+
 /* Idle time between consecutive library calls (on a device: between kernels) of the steady iterations,
  * grouped by the calls before and after, largest first. */
 typedef struct bz_gap {

@@ -88,6 +88,16 @@ bool bz_call_executes(const char *function)
     return meaning > 0;
 }
 
+/* cuDNN functions that may launch a product of matrices. */
+static const rule MULTIPLIES[] = {
+    {"Convolution", 1}, {"RNN", 1}, {"Attn", 1}, {"^cudnnBackend", 1}, {"^cudnnFusedOps", 1}, {"^cudnnFind", 1},
+};
+
+bool bz_call_multiplies(const char *function)
+{
+    return LOOKUP(MULTIPLIES, function, 0) > 0;
+}
+
 static const rule LIBRARIES[] = {
     {"^cudnn", BZ_LIBRARY_CUDNN},
     {"^cublasLt", BZ_LIBRARY_CUBLASLT},
@@ -157,4 +167,67 @@ const char *bz_kernel_algorithm(const char *kernel_name)
 {
     int a = LOOKUP(KERNELS, kernel_name, NO_ALGORITHM);
     return a == NO_ALGORITHM ? NULL : ALGORITHMS[a];
+}
+
+/* Whose kernel a name means. A framework's comes first: it may be named for the library that it stands in for. */
+static const rule OWNERS[] = {
+    {"at::native", BZ_KERNEL_OF_FRAMEWORK},
+    {"at_cuda_detail", BZ_KERNEL_OF_FRAMEWORK},
+    {"c10::", BZ_KERNEL_OF_FRAMEWORK},
+    {"caffe2::", BZ_KERNEL_OF_FRAMEWORK},
+    {"mxnet", BZ_KERNEL_OF_FRAMEWORK},
+    {"mshadow::", BZ_KERNEL_OF_FRAMEWORK},
+    {"onnxruntime::", BZ_KERNEL_OF_FRAMEWORK},
+    {"tensorflow::", BZ_KERNEL_OF_FRAMEWORK},
+    {"Eigen::", BZ_KERNEL_OF_FRAMEWORK},
+    {"phi::", BZ_KERNEL_OF_FRAMEWORK},
+    {"^triton_", BZ_KERNEL_OF_FRAMEWORK},
+    {"thrust::", BZ_KERNEL_OF_FRAMEWORK},
+    {"cudnn", BZ_KERNEL_OF_LIBRARY},
+    {"cublas", BZ_KERNEL_OF_LIBRARY},
+    {"cutlass", BZ_KERNEL_OF_LIBRARY},
+    {"xmma_", BZ_KERNEL_OF_LIBRARY},
+    {"nvjet_", BZ_KERNEL_OF_LIBRARY}, /* cuBLAS from Hopper on */
+    {"inograd", BZ_KERNEL_OF_LIBRARY},
+    {"implicit_convolve_", BZ_KERNEL_OF_LIBRARY},
+    {"explicit_convolve_", BZ_KERNEL_OF_LIBRARY},
+    {"precomputed_convolve_", BZ_KERNEL_OF_LIBRARY},
+    {"im2col4d", BZ_KERNEL_OF_LIBRARY},
+    {"conv2d_", BZ_KERNEL_OF_LIBRARY},
+    {"fft1d_", BZ_KERNEL_OF_LIBRARY},
+    {"fft2d_", BZ_KERNEL_OF_LIBRARY},
+    {"flip_filter", BZ_KERNEL_OF_LIBRARY},
+    {"dgrad", BZ_KERNEL_OF_LIBRARY},
+    {"wgrad", BZ_KERNEL_OF_LIBRARY},
+    {"op_generic_tensor_kernel", BZ_KERNEL_OF_LIBRARY},
+    {"lrnForward_", BZ_KERNEL_OF_LIBRARY},
+    {"softmax_fw_kernel", BZ_KERNEL_OF_LIBRARY},
+    {"gemm", BZ_KERNEL_OF_LIBRARY},
+    {"gemv", BZ_KERNEL_OF_LIBRARY},
+    {"splitKreduce", BZ_KERNEL_OF_LIBRARY},
+};
+
+bz_kernel_owner bz_kernel_owner_of(const char *kernel_name)
+{
+    return (bz_kernel_owner)LOOKUP(OWNERS, kernel_name, BZ_KERNEL_OF_ANYONE);
+}
+
+/* Products of matrices and vectors as cuBLAS computes them, and what it launches behind some of them. */
+static const rule PRODUCTS[] = {
+    {"compute_gemm_pointers", BZ_PRODUCT_NONE},
+    {"splitKreduce", BZ_PRODUCT_REST},
+    {"reduce_1Block", BZ_PRODUCT_REST},
+    {"dot_kernel", BZ_PRODUCT},
+    {"nvjet_", BZ_PRODUCT},
+    {"gemm", BZ_PRODUCT},
+    {"gemv", BZ_PRODUCT},
+    {"cutlass", BZ_PRODUCT},
+};
+
+bz_product bz_kernel_product(const char *kernel_name)
+{
+    if (bz_kernel_owner_of(kernel_name) == BZ_KERNEL_OF_FRAMEWORK || strstr(kernel_name, "cudnn") ||
+        strstr(kernel_name, "convolve"))
+        return BZ_PRODUCT_NONE;
+    return (bz_product)LOOKUP(PRODUCTS, kernel_name, BZ_PRODUCT_NONE);
 }

@@ -14,22 +14,23 @@ static const char *const LEVELS[] = {"note", "missing", "broken"};
 static const struct {
     const char *name, *json;
     size_t offset;
-    bool count, device; /* device: only where there is device work */
+    bool count;
+    int of; /* bz_event_kind: told where there are such events; BZ_EVENT_KINDS: always */
 } QUANTITIES[] = {
-    {"latency", "latency_ns", offsetof(bz_iteration_stats, latency), false, false},
-    {"device busy", "device_busy_ns", offsetof(bz_iteration_stats, device_busy), false, true},
-    {"kernels, summed", "kernel_time_ns", offsetof(bz_iteration_stats, kernel_time), false, true},
-    {"copies, summed", "copy_time_ns", offsetof(bz_iteration_stats, copy_time), false, true},
-    {"library calls", "library_ns", offsetof(bz_iteration_stats, library), false, false},
-    {"operators", "operators_ns", offsetof(bz_iteration_stats, operators), false, false},
-    {"launch calls", "launch_ns", offsetof(bz_iteration_stats, launch), false, true},
-    {"waiting calls", "sync_ns", offsetof(bz_iteration_stats, sync), false, true},
-    {"idle", "gap_ns", offsetof(bz_iteration_stats, gap), false, false},
-    {"kernels", "kernels", offsetof(bz_iteration_stats, kernels), true, true},
-    {"copies", "copies", offsetof(bz_iteration_stats, copies), true, true},
-    {"calls", "calls", offsetof(bz_iteration_stats, calls), true, false},
-    {"launches", "launches", offsetof(bz_iteration_stats, launches), true, true},
-    {"waits", "syncs", offsetof(bz_iteration_stats, syncs), true, true},
+    {"latency", "latency_ns", offsetof(bz_iteration_stats, latency), false, BZ_EVENT_KINDS},
+    {"device busy", "device_busy_ns", offsetof(bz_iteration_stats, device_busy), false, BZ_EVENT_KERNEL},
+    {"kernels, summed", "kernel_time_ns", offsetof(bz_iteration_stats, kernel_time), false, BZ_EVENT_KERNEL},
+    {"copies, summed", "copy_time_ns", offsetof(bz_iteration_stats, copy_time), false, BZ_EVENT_KERNEL},
+    {"library calls", "library_ns", offsetof(bz_iteration_stats, library), false, BZ_EVENT_CALL},
+    {"operators", "operators_ns", offsetof(bz_iteration_stats, operators), false, BZ_EVENT_OP},
+    {"launch calls", "launch_ns", offsetof(bz_iteration_stats, launch), false, BZ_EVENT_KERNEL},
+    {"waiting calls", "sync_ns", offsetof(bz_iteration_stats, sync), false, BZ_EVENT_KERNEL},
+    {"idle", "gap_ns", offsetof(bz_iteration_stats, gap), false, BZ_EVENT_KINDS},
+    {"kernels", "kernels", offsetof(bz_iteration_stats, kernels), true, BZ_EVENT_KERNEL},
+    {"copies", "copies", offsetof(bz_iteration_stats, copies), true, BZ_EVENT_KERNEL},
+    {"calls", "calls", offsetof(bz_iteration_stats, calls), true, BZ_EVENT_CALL},
+    {"launches", "launches", offsetof(bz_iteration_stats, launches), true, BZ_EVENT_KERNEL},
+    {"waits", "syncs", offsetof(bz_iteration_stats, syncs), true, BZ_EVENT_KERNEL},
 };
 enum { N_QUANTITIES = sizeof QUANTITIES / sizeof *QUANTITIES };
 
@@ -111,13 +112,14 @@ static void print_facts(const bz_trace *t, bz_buf *out)
         bz_buf_putc(out, '\n');
     }
     bz_buf_puts(out, "events            ");
-    const char *comma = "";
+    const char *comma = "", *none = "none";
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         if (t->event[k].n) {
             bz_buf_printf(out, "%s%zu %s", comma, t->event[k].n, bz_event_kind_name((bz_event_kind)k));
             comma = ", ";
+            none = "";
         }
-    bz_buf_putc(out, '\n');
+    bz_buf_printf(out, "%s\n", none);
 }
 
 static void print_iterations(const bz_trace *t, const summary *s, bz_arena *arena, bz_buf *out)
@@ -131,7 +133,7 @@ static void print_iterations(const bz_trace *t, const summary *s, bz_arena *aren
     for (int i = 0; i < 6; i++)
         bz_table_column(table, COLUMNS[i], BZ_RIGHT);
     for (int q = 0; q < N_QUANTITIES; q++) {
-        if (QUANTITIES[q].device && !device)
+        if (QUANTITIES[q].of != BZ_EVENT_KINDS && !t->event[QUANTITIES[q].of].n)
             continue;
         const bz_quantiles *v = &s->of[q];
         double cells[] = {v->p50, v->min, v->p90, v->p99, v->max, v->mean};
@@ -171,7 +173,9 @@ static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, c
     double latency = total_latency(t, s), per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_new(arena);
     bz_table_column(table, title, BZ_LEFT);
-    bool variants = kind == BZ_EVENT_CALL;
+    bool variants = false;
+    for (size_t i = 0; i < n; i++)
+        variants |= rows[i].variant != 0;
     if (variants)
         bz_table_column(table, "variant", BZ_LEFT);
     bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
@@ -186,6 +190,35 @@ static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, c
         double count = (double)rows[i].count / per;
         snprintf(times, sizeof times, count == (double)(int64_t)count ? "%.0f" : "%.1f", count);
         bz_table_cell(table, times, NULL);
+        put_time(table, (double)rows[i].time / per);
+        put_percent(table, latency > 0 ? (double)rows[i].time / latency : 0);
+    }
+    bz_buf_putc(out, '\n');
+    bz_table_print(table, out);
+    if (n > (size_t)top)
+        bz_buf_printf(out, "… and %zu more: --top %zu\n", n - (size_t)top, n);
+}
+
+static void print_callers(const bz_trace *t, const summary *s, int top, bz_arena *arena, bz_buf *out)
+{
+    bz_caller *rows;
+    size_t n = bz_trace_callers(t, arena, &rows);
+    if (!n)
+        return;
+    double latency = total_latency(t, s), per = s->steady ? s->steady : 1;
+    bz_table *table = bz_table_new(arena);
+    bz_table_column(table, "asked for by", BZ_LEFT);
+    bz_table_column(table, "library call", BZ_LEFT);
+    bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
+    bz_table_column(table, s->steady ? "time per iteration" : "time", BZ_RIGHT);
+    bz_table_column(table, "of latency", BZ_RIGHT);
+    for (size_t i = 0; i < n && i < (size_t)top; i++) {
+        char text[32], caller[100];
+        snprintf(caller, sizeof caller, "%.96s", bz_string(t, rows[i].caller));
+        bz_table_cell(table, caller, NULL);
+        bz_table_cell(table, bz_string(t, rows[i].name), NULL);
+        snprintf(text, sizeof text, "%.1f", (double)rows[i].count / per);
+        bz_table_cell(table, text, NULL);
         put_time(table, (double)rows[i].time / per);
         put_percent(table, latency > 0 ? (double)rows[i].time / latency : 0);
     }
@@ -232,6 +265,7 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
     print_top(t, &s, BZ_EVENT_KERNEL, "kernel", top, &arena, out);
     if (!t->event[BZ_EVENT_CALL].n)
         print_top(t, &s, BZ_EVENT_OP, "operator", top, &arena, out);
+    print_callers(t, &s, top, &arena, out);
     print_gaps(t, &s, top, &arena, out);
     if (t->n_coverage)
         bz_buf_puts(out, "\ncoverage\n");
@@ -270,6 +304,23 @@ static void json_top(const bz_trace *t, bz_json *j, const char *key, bz_event_ki
         bz_json_key_str(j, "name", bz_string(t, rows[i].name));
         if (rows[i].variant)
             bz_json_key_str(j, "variant", bz_string(t, rows[i].variant));
+        bz_json_key_int(j, "count", rows[i].count);
+        bz_json_key_int(j, "time_ns", rows[i].time);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void json_callers(const bz_trace *t, bz_json *j, int top, bz_arena *arena)
+{
+    bz_caller *rows;
+    size_t n = bz_trace_callers(t, arena, &rows);
+    bz_json_key(j, "callers");
+    bz_json_array(j);
+    for (size_t i = 0; i < n && i < (size_t)top; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "caller", bz_string(t, rows[i].caller));
+        bz_json_key_str(j, "name", bz_string(t, rows[i].name));
         bz_json_key_int(j, "count", rows[i].count);
         bz_json_key_int(j, "time_ns", rows[i].time);
         bz_json_object_end(j);
@@ -341,6 +392,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     json_top(t, &j, "calls", BZ_EVENT_CALL, top, &arena);
     json_top(t, &j, "kernels", BZ_EVENT_KERNEL, top, &arena);
     json_top(t, &j, "operators", BZ_EVENT_OP, top, &arena);
+    json_callers(t, &j, top, &arena);
     bz_gap *gaps;
     size_t n = bz_trace_gaps(t, &arena, &gaps);
     bz_json_key(&j, "gaps");

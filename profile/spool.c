@@ -12,7 +12,7 @@ typedef struct {
     uint32_t source;
     bz_spool_header h;
     uint32_t *string; /* by the file's number */
-    uint32_t *kernel; /* the same as the name of a kernel; 0: not worked out yet */
+    uint32_t *kernel; /* the same as the name of a kernel, or of a frame; 0: not worked out yet */
     size_t n_strings, cap_strings;
     uint32_t *stack;
     size_t n_stacks, cap_stacks;
@@ -49,6 +49,23 @@ static void read_string(reader *r, const void *record, size_t size)
     r->string[r->n_strings++] = bz_trace_intern(r->t, (const char *)(s + 1), strnlen((const char *)(s + 1), s->length));
 }
 
+/* "_ZN2at6conv2dE… (libtorch_cpu.so)", as a person wrote the function. The recorder's own frames have no text. */
+static uint32_t frame_of(reader *r, uint32_t id)
+{
+    uint32_t text = string_of(r, id);
+    const char *s = bz_string(r->t, text), *file = strrchr(s, ' ');
+    if (strncmp(s, "_Z", 2) != 0 || !file)
+        return text;
+    if (r->kernel[id]) /* a kernel's name has no file behind it: no string is both */
+        return r->kernel[id];
+    uint32_t name = bz_trace_demangled(r->t, bz_trace_intern(r->t, s, (size_t)(file - s)));
+    bz_buf b = {0};
+    bz_buf_printf(&b, "%s%s", bz_string(r->t, name), bz_string(r->t, text) + (file - s));
+    r->kernel[id] = bz_trace_intern(r->t, b.data, b.len);
+    bz_buf_free(&b);
+    return r->kernel[id];
+}
+
 static void read_stack(reader *r, const void *record, size_t size)
 {
     const bz_spool_stack *s = record;
@@ -59,13 +76,17 @@ static void read_stack(reader *r, const void *record, size_t size)
         return;
     }
     memcpy(frames, s + 1, s->n * sizeof *frames);
-    for (uint32_t i = 0; i < s->n; i++)
-        frames[i] = string_of(r, frames[i]);
+    int n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t text = frame_of(r, frames[i]);
+        if (text)
+            frames[n++] = text;
+    }
     if (r->n_stacks == r->cap_stacks) {
         r->cap_stacks *= 2;
         r->stack = bz_realloc(r->stack, r->cap_stacks, sizeof *r->stack);
     }
-    r->stack[r->n_stacks++] = bz_trace_stack(r->t, frames, (int)s->n);
+    r->stack[r->n_stacks++] = bz_trace_stack(r->t, frames, n);
 }
 
 static int64_t wall(const reader *r, int64_t at)

@@ -194,6 +194,8 @@ static int save_rest(saver *s)
         rc = step(s, iterations);
     }
     for (uint32_t i = 0; !rc && i < t->n_coverage; i++) {
+        if (i >= t->private->concluded && i < t->private->concluded_end)
+            continue;
         sqlite3_bind_int(coverage, 1, (int)t->coverage[i].level);
         sqlite3_bind_text(coverage, 2, bz_string(t, t->coverage[i].text), -1, SQLITE_STATIC);
         rc = step(s, coverage);

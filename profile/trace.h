@@ -18,6 +18,8 @@ struct bz_trace_private {
     uint32_t *stacks; /* [n_stacks + 1] first frame of each */
     uint32_t n_stacks;
     bz_map stack_ids;
+
+    uint32_t concluded, concluded_end; /* rows of the coverage that bz_trace_finish finds again in what was saved */
 };
 
 uint32_t bz_stacks(const bz_trace *t);
@@ -32,17 +34,28 @@ void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
 
 /* Which algorithm or library function a name means: rules.c. */
 bool bz_call_executes(const char *function);
+bool bz_call_multiplies(const char *function);
 bool bz_api_launches(const char *function);
 bool bz_api_waits(const char *function);
 bz_library bz_library_of(const char *function);
+
+/* What the name of a kernel tells: rules.c. The product of one call may be several kernels. */
+typedef enum { BZ_KERNEL_OF_ANYONE, BZ_KERNEL_OF_LIBRARY, BZ_KERNEL_OF_FRAMEWORK } bz_kernel_owner;
+bz_kernel_owner bz_kernel_owner_of(const char *kernel_name);
+typedef enum { BZ_PRODUCT_NONE, BZ_PRODUCT, BZ_PRODUCT_REST } bz_product;
+bz_product bz_kernel_product(const char *kernel_name);
 
 /* Names of kernels, as strings: without arguments and templates; as a person wrote it: kernel_name.c. */
 uint32_t bz_trace_short_name(bz_trace *t, uint32_t name);
 uint32_t bz_trace_demangled(bz_trace *t, uint32_t name);
 
 /* The passes of bz_trace_finish, in their order. */
-void bz_trace_merge_logs(bz_trace *t);                              /* merge.c */
-void bz_trace_link(bz_trace *t);                                    /* link.c */
+void bz_trace_merge_logs(bz_trace *t); /* merge.c */
+void bz_trace_link(bz_trace *t);       /* link.c */
+/* Of the passes above: sets `cause` of what ran on devices; puts a log's calls onto the timeline of the same run, which
+ * has launches but none of the library's calls. False where the two don't fit, and nothing is changed. */
+void bz_trace_find_causes(bz_trace *t);                             /* link.c */
+bool bz_trace_tie_log(bz_trace *t, bz_library library);             /* tie.c */
 void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iterations.c */
 
 /* Fills the repeating part of a sequence: period.c. Iteration i of the result is

@@ -176,7 +176,7 @@ def main():
     arguments = parser.parse_args()
     good = True
     for framework, network in ROWS:
-        if arguments.only not in framework + " " + network:
+        if arguments.only.lower() not in (framework + " " + network).lower():
             continue
         try:
             command = PROGRAM[framework](network, arguments)

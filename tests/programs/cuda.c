@@ -1,7 +1,8 @@
 /* cuda N MODE: what a CUDA program looks like to the library that CUDA loads into it, on a machine without a device. Loads
  * CUDA_INJECTION64_PATH as the driver does in cuInit, lets the stand-in for CUPTI (tests/stand-in/cupti.c) pretend N
- * iterations, each inside of an NVTX range, and ends as MODE says: "ok", "crash", "exit" from inside of a range. NVTX is the
- * real one. */
+ * iterations, each inside of an NVTX range, and ends as MODE says: "ok", "crash", "exit" from inside of a range. With
+ * "cudnn" the real cuDNN is called before each iteration, which logs the call and fails; 77 where it is not installed. NVTX is
+ * the real one. */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <signal.h>
@@ -38,6 +39,41 @@ static void other_ranges(void)
     nvtxRangeEnd(id); /* twice is the program's mistake */
 }
 
+static void *cudnn;
+
+static void open_cudnn(void)
+{
+    static const char *const NAMES[] = {"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9", "libcudnn.so.8"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && !cudnn; i++)
+        cudnn = dlopen(NAMES[i], RTLD_NOW);
+    if (!cudnn)
+        exit(77);
+}
+
+/* Calls a function of cuDNN's, whose headers need not be here. */
+#define CUDNN(function, types, ...)                                                                                    \
+    do {                                                                                                               \
+        int(*f) types = NULL;                                                                                          \
+        void *address = dlsym(cudnn, #function);                                                                       \
+        memcpy(&f, &address, sizeof f);                                                                                \
+        if (f)                                                                                                         \
+            f(__VA_ARGS__);                                                                                            \
+    } while (0)
+
+/* A convolution whose input has `width`; 6 is Winograd. */
+static void log_convolution(int width)
+{
+    void *x = NULL, *w = NULL, *conv = NULL;
+    CUDNN(cudnnCreateTensorDescriptor, (void **), &x);
+    CUDNN(cudnnCreateFilterDescriptor, (void **), &w);
+    CUDNN(cudnnCreateConvolutionDescriptor, (void **), &conv);
+    CUDNN(cudnnSetTensor4dDescriptor, (void *, int, int, int, int, int, int), x, 0, 0, 1, 3, 224, width);
+    CUDNN(cudnnConvolutionForward,
+          (void *, const void *, void *, const void *, void *, const void *, void *, int, void *, size_t, const void *,
+           void *, void *),
+          NULL, NULL, x, NULL, w, NULL, conv, 6, NULL, 0, NULL, x, NULL);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
@@ -48,8 +84,12 @@ int main(int argc, char **argv)
     void (*work)(uint32_t, uint32_t) = NULL;
     memcpy(&work, &symbol, sizeof work);
     other_ranges();
+    if (!strcmp(argv[2], "cudnn"))
+        open_cudnn();
     for (int i = 0; i < atoi(argv[1]); i++) {
         nvtxRangePushA("benanza_iteration");
+        if (cudnn)
+            log_convolution(100 + i);
         if (work)
             work((uint32_t)syscall(SYS_gettid), (uint32_t)i);
         usleep(1000);

@@ -1,9 +1,11 @@
 /* A recording stand-in for CUPTI, for tests on machines without a device: NOT the real library. It is built as
  * libcupti.so.13, checks the order of the calls that benanza makes, and delivers records of the real header's structs, of
  * work that never happened, through the callbacks that were registered. The program under test asks for such work with
- * stand_in_work. STAND_IN=refuse makes it refuse kernels, as CUPTI does where the user may not profile. */
+ * stand_in_work. STAND_IN=refuse makes it refuse kernels, as CUPTI does where the user may not profile; STAND_IN=convolve
+ * gives a kernel a name of cuDNN's. */
 #include <cupti.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +142,10 @@ void stand_in_work(uint32_t thread, uint32_t iteration)
     m.deviceId = 1, m.contextId = 3, m.streamId = 7, m.correlationId = c + 1;
     put(&m);
     put_api(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, t + 1000, thread, c + 2);
-    put_kernel("_Z3addIfEvPT_S1_i", t + 3000, 2000, 7, c + 2);
+    const char *mode = getenv("STAND_IN");
+    bool convolve = mode && !strcmp(mode, "convolve");
+    put_kernel(convolve ? "sm90_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nchw" : "_Z3addIfEvPT_S1_i",
+               t + 3000, 2000, 7, c + 2);
     put_api(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, t + 1500, thread, c + 3);
     put_kernel("plain_c_kernel", t + 4000, 2000, 13, c + 3);
     CUpti_ActivityMemcpyPtoP4 p = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY2, .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP};

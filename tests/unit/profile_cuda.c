@@ -205,6 +205,40 @@ static void the_limit_holds(void **state)
     bz_trace_free(t);
 }
 
+/* The real cuDNN's log, written in another time zone, beside what the stand-in makes up. */
+static void logs_are_tied(void **state)
+{
+    (void)state;
+    int status = -1;
+    bz_capture_options logs = {.limit = 16 << 20, .logs = true};
+    setenv("STAND_IN", "convolve", 1);
+    setenv("TZ", "NPT-5:45", 1);
+    bz_trace *t = capture("4", "cudnn", &logs, &status);
+    unsetenv("STAND_IN");
+    unsetenv("TZ");
+    if (status == 77) {
+        bz_trace_free(t);
+        print_message("skipped: cuDNN is not installed\n");
+        skip();
+    }
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL], *call = &t->event[BZ_EVENT_CALL];
+    int tied = 0;
+    for (size_t i = 0; i < k->n; i++) {
+        char width[64], expected[64];
+        if (strcmp(bz_string(t, k->name[i]), "plain_c_kernel") == 0)
+            continue;
+        assert_int_not_equal(k->call[i], BZ_NONE);
+        assert_string_equal(bz_string(t, call->name[k->call[i]]), "cudnnConvolutionForward");
+        assert_true(bz_call_parameter(t, k->call[i], "xDesc.dimA", width, sizeof width));
+        snprintf(expected, sizeof expected, "[1,3,224,%u]", 100 + bz_event_iteration(t, BZ_EVENT_KERNEL, i));
+        assert_string_equal(width, expected);
+        tied++;
+    }
+    assert_int_equal(tied, 4);
+    assert_true(covers(t, "4 of 4 cudnn calls of the log were tied to their launches by thread and time: 4 kernels"));
+    bz_trace_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +249,7 @@ int main(void)
         cmocka_unit_test(the_limit_holds),
         cmocka_unit_test(without_the_stand_in),
         cmocka_unit_test(levels),
+        cmocka_unit_test(logs_are_tied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

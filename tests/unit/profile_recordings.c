@@ -23,19 +23,23 @@ static const char *shared(const char *name, char out[512])
     return out;
 }
 
-/* Reads a name per argument; NULL ends. */
-static bz_trace *load(const char *name, const char *log)
+static bz_trace *load_three(const char *name, const char *log, const char *second_log)
 {
     char path[512];
     bz_error err;
     bz_trace *t = bz_trace_new();
-    const char *names[] = {name, log};
-    for (int i = 0; i < 2 && names[i]; i++)
+    const char *names[] = {name, log, second_log};
+    for (int i = 0; i < 3 && names[i]; i++)
         if (bz_profile_read(t, shared(names[i], path), &err))
             fail_msg("%s", err.text);
     if (bz_trace_finish(t, NULL, &err))
         fail_msg("%s", err.text);
     return t;
+}
+
+static bz_trace *load(const char *name, const char *log)
+{
+    return load_three(name, log, NULL);
 }
 
 static bool covers(const bz_trace *t, const char *part)
@@ -190,6 +194,73 @@ static void logs_and_timelines(void **state)
     }
 }
 
+/* Kernels that lie inside of a library's call, and those of them whose call has its parameters: all of which there is a
+ * log (of two files there is none of cuBLAS). Kernels that the framework launches by itself belong to no call. */
+static void kernels_have_the_parameters_of_their_calls(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool cublas;                  /* there is a log of it, too */
+        size_t kernels, belong, with; /* all; to a library's call; that has parameters */
+    } FILES[] = {
+        {"mxnet/2_b1", true, 546, 250, 250},     {"mxnet/4_b1", false, 3486, 1650, 1640},
+        {"mxnet/6_b1", false, 9786, 1930, 1930}, {"mxnet/17_b1", true, 3073, 1140, 1140},
+        {"mxnet/24_b1", false, 1442, 660, 660},  {"mxnet/27_b1", false, 922, 480, 440},
+        {"caffe2/2_b1", true, 413, 290, 290},    {"caffe2/24_b1", true, 940, 640, 640},
+    };
+    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
+        char nsys[128], cudnn[128], cublas[128];
+        snprintf(nsys, sizeof nsys, "v100/nsys/%s.sqlite.gz", FILES[i].name);
+        snprintf(cudnn, sizeof cudnn, "v100/cudnn_log/%s.log.gz", FILES[i].name);
+        snprintf(cublas, sizeof cublas, "v100/cublas_log/%s.log.gz", FILES[i].name);
+        bz_trace *t = load_three(nsys, cudnn, FILES[i].cublas ? cublas : NULL);
+        const bz_events *call = &t->event[BZ_EVENT_CALL], *k = &t->event[BZ_EVENT_KERNEL];
+        size_t belong = 0, with = 0;
+        for (size_t n = 0; n < k->n; n++) {
+            belong += k->call[n] != BZ_NONE;
+            with += k->call[n] != BZ_NONE && *bz_string(t, call->detail[k->call[n]]);
+        }
+        if (k->n != FILES[i].kernels || belong != FILES[i].belong || with != FILES[i].with)
+            fail_msg("%s: of %zu kernels %zu belong to a call, %zu with parameters", FILES[i].name, k->n, belong, with);
+        bz_trace_free(t);
+    }
+}
+
+/* The logs hold two iterations, with all that cuDNN tried in the first: ninety per cent of the products. Those of the
+ * timeline are the dense layers'. */
+static void products_of_an_iteration(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int n;
+        const char *m[3], *k[3];
+    } FILES[] = {
+        {"mxnet/2_b1", 3, {"4096", "4096", "1000"}, {"9216", "4096", "4096"}},
+        {"mxnet/17_b1", 1, {"1000"}, {"2048"}},
+    };
+    for (size_t f = 0; f < sizeof FILES / sizeof *FILES; f++) {
+        char nsys[128], cublas[128], value[32];
+        snprintf(nsys, sizeof nsys, "v100/nsys/%s.sqlite.gz", FILES[f].name);
+        snprintf(cublas, sizeof cublas, "v100/cublas_log/%s.log.gz", FILES[f].name);
+        bz_trace *t = load(nsys, cublas);
+        const bz_events *call = &t->event[BZ_EVENT_CALL];
+        int n = 0;
+        for (size_t i = 0; i < call->n; i++) {
+            if (call->library[i] != BZ_LIBRARY_CUBLAS || !(call->flags[i] & BZ_CALL_EXECUTES))
+                continue;
+            assert_true(bz_call_parameter(t, i, "m", value, sizeof value));
+            assert_string_equal(value, FILES[f].m[n % FILES[f].n]);
+            assert_true(bz_call_parameter(t, i, "k", value, sizeof value));
+            assert_string_equal(value, FILES[f].k[n % FILES[f].n]);
+            n++;
+        }
+        assert_int_equal(n, 10 * FILES[f].n);
+        bz_trace_free(t);
+    }
+}
+
 static void no_kernels(void **state)
 {
     (void)state;
@@ -294,6 +365,8 @@ int main(void)
         cmocka_unit_test(kernel_time),
         cmocka_unit_test(algorithms),
         cmocka_unit_test(logs_and_timelines),
+        cmocka_unit_test(kernels_have_the_parameters_of_their_calls),
+        cmocka_unit_test(products_of_an_iteration),
         cmocka_unit_test(no_kernels),
         cmocka_unit_test(counts),
         cmocka_unit_test(operators),

@@ -254,6 +254,74 @@ static void what_is_saved_comes_back(void **state)
     unlink(path);
 }
 
+/* What is concluded anew when a trace is read is not in it: told once, and gone where another file answers it. */
+static void conclusions_are_not_saved(void **state)
+{
+    (void)state;
+    bz_error err;
+    char path[] = "/tmp/benanza-test-XXXXXX";
+    close(mkstemp(path));
+    bz_trace *t = bz_trace_new(), *u = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "x", "test");
+    t->source[source].events = 2;
+    add(t, BZ_EVENT_API, 10, 20, "cudaFree", bz_trace_thread(t, source, 7, 8));
+    add(t, BZ_EVENT_KERNEL, 30, 40, "its launch is not on record", bz_trace_stream(t, source, 7, 0, 1, 3));
+    bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING, "something that only the recorder knows");
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(t->n_iterations, 0);
+    assert_int_equal(t->n_coverage, 3);
+    assert_int_equal(bz_trace_save(t, path, &err), 0);
+    assert_int_equal(bz_profile_read(u, path, &err), 0);
+    assert_int_equal(u->n_coverage, 1);
+    assert_string_equal(bz_string(u, u->coverage[0].text), "something that only the recorder knows");
+    assert_int_equal(bz_trace_finish(u, NULL, &err), 0);
+    assert_int_equal(u->n_coverage, 3);
+    bz_trace_free(t);
+    bz_trace_free(u);
+    unlink(path);
+}
+
+static void callers_are_those_of_the_program(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *frame[4], *caller;
+    } STACKS[] = {
+        {{"_conv (/usr/lib/python3/dist-packages/torch/conv.py:4)", "f (/home/me/infer.py:7)",
+          "<module> (/home/me/infer.py:9)", "main (python3)"},
+         "f (/home/me/infer.py:7)"},
+        {{"run (/opt/site-packages/a.py:1)", "at::conv (libtorch.so)"}, "run (/opt/site-packages/a.py:1)"},
+        {{"at::conv (libtorch.so.2)", "infer (app)", "main (app)"}, "infer (app)"},
+        {{"at::conv (libtorch.so.2)", "+0x12 (libc.so.6)"}, "at::conv (libtorch.so.2)"},
+    };
+    bz_error err;
+    bz_trace *t = program(6);
+    uint32_t id[4];
+    for (int i = 0; i < 4; i++) {
+        uint32_t frames[4];
+        int n = 0;
+        for (; n < 4 && STACKS[i].frame[n]; n++)
+            frames[n] = bz_trace_text(t, STACKS[i].frame[n]);
+        id[i] = bz_trace_stack(t, frames, n);
+        assert_string_equal(bz_string(t, bz_stack_caller(t, id[i])), STACKS[i].caller);
+    }
+    bz_events *call = &t->event[BZ_EVENT_CALL];
+    for (size_t i = 0; i < call->n; i++) /* of five calls per iteration two of the first kind, one without */
+        call->stack[i] = i % 5 == 4 ? 0 : id[i % 5 % 3];
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    bz_arena arena = {0};
+    bz_caller *rows;
+    size_t n = bz_trace_callers(t, &arena, &rows);
+    assert_int_equal(n, 3);
+    assert_string_equal(bz_string(t, rows[0].caller), STACKS[0].caller);
+    assert_string_equal(bz_string(t, rows[0].name), "cudnn0Forward");
+    assert_int_equal(rows[0].count, 2 * 5); /* the first iteration is warm-up */
+    assert_int_equal(rows[0].time, 2 * 5 * 800);
+    assert_int_equal(rows[1].count, 5);
+    bz_arena_free(&arena);
+    bz_trace_free(t);
+}
+
 /* ---- what repeats ---- */
 
 static void expect_period(const char *symbols, uint32_t iterations, uint32_t length)
@@ -361,6 +429,8 @@ int main(void)
         cmocka_unit_test(ranges_of_the_program_win),
         cmocka_unit_test(work_may_outlast_the_iteration),
         cmocka_unit_test(what_is_saved_comes_back),
+        cmocka_unit_test(conclusions_are_not_saved),
+        cmocka_unit_test(callers_are_those_of_the_program),
         cmocka_unit_test(periods),
         cmocka_unit_test(the_longest_pause_begins_an_iteration),
         cmocka_unit_test(quantiles),
