@@ -99,14 +99,15 @@ static int device_output(char *const *argv, bz_buf *out, bz_error *err)
 
 /* Runs benanza-bench for the line that says what the machine is, and stores it where `again`, or where the
  * database knows nothing of the system. */
-static int identify(bz_perfdb *db, char **argv, const char *backend, bool again, const bz_system **system,
-                    bz_error *err)
+static int identify(bz_perfdb *db, const char *const *options, const char *backend, bool again,
+                    const bz_system **system, bz_error *err)
 {
-    char path[3100];
+    char path[3100], *argv[8] = {path, "--system"};
     bz_buf text = {0};
     bz_arena arena = {0};
     bz_line line;
-    argv[0] = path;
+    for (int i = 0; options[i]; i++)
+        argv[2 + i] = (char *)options[i];
     int rc = bz_bench_find(path, sizeof path, err) ||
              (backend ? device_output(argv, &text, err) : bz_bench_output(argv, &text, err));
     size_t n = text.len;
@@ -126,19 +127,19 @@ static int identify(bz_perfdb *db, char **argv, const char *backend, bool again,
 
 int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const bz_system **system, bz_error *err)
 {
-    char *argv[] = {NULL, "--system", backend ? "--backend" : NULL, (char *)backend, NULL};
-    return given ? bz_db_system(db, given, system, err) : identify(db, argv, backend, false, system, err);
+    const char *options[] = {backend ? "--backend" : NULL, backend, NULL};
+    return given ? bz_db_system(db, given, system, err) : identify(db, options, backend, false, system, err);
 }
 
 int bz_bench_peaks(bz_perfdb *db, int threads, const bz_system **system, bz_error *err)
 {
     char count[24];
-    char *argv[] = {NULL, "--system", "--measure", "--threads", count, NULL};
+    const char *options[] = {"--measure", "--threads", count, NULL};
     if ((*system)->details && strstr((*system)->details, "\"measured\":"))
         return 0;
     snprintf(count, sizeof count, "%d", threads ? threads : 1);
     bz_progress progress = bz_progress_start("peak rates of this machine", 1);
-    int rc = identify(db, argv, NULL, true, system, err);
+    int rc = identify(db, options, NULL, true, system, err);
     bz_progress_end(&progress);
     return rc;
 }
