@@ -27,6 +27,7 @@
 
 typedef struct bz_alternative {
     bool modelled; /* a copy stands in for the layer */
+    bool fallback; /* counts only where no other alternative can run */
     int n;
     const bz_problem *problem; /* [n], normalized */
     const char *const *text;   /* [n], canonical */
@@ -146,6 +147,7 @@ void bz_generate_source(const bz_plan *plan, const bz_plan_layer *layer, bz_buf 
 /* A problem's cheapest variant that ran well, of all backends; `record` NULL where there is none. */
 typedef struct bz_problem_price {
     const bz_record *record;
+    int n_unsupported;     /* of n_records */
     int n_records;         /* that the database has in this setting, failed ones included */
     const char *complaint; /* of the first that failed, where none ran well */
 } bz_problem_price;

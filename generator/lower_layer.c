@@ -95,6 +95,22 @@ int lower_layernorm(lowering *l, int arg)
     return lower_done(l);
 }
 
+/* A call on some devices, and on others none: a copy stands in there. */
+int lower_rmsnorm(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    (void)arg;
+    bz_problem *p = lower_step(l, BZ_PROBLEM_RMSNORM);
+    if (!x || lower_extent(x, 0, p->rmsnorm.x))
+        return lower_no(l, "it has too many dimensions");
+    p->rmsnorm.axis = lower_int(l, "axis", x->rank - 1);
+    if (lower_done(l) || lower_copy(l))
+        return -1;
+    l->alternative[l->n - 1].fallback = true;
+    l->why = ONE_PASS;
+    return 0;
+}
+
 int lower_skip_layernorm(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);

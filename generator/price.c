@@ -31,6 +31,7 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
         if (!plan_same_setting(r, setting) || !is_allowed(plan, problem, r->variant.math))
             continue;
         price->n_records++;
+        price->n_unsupported += r->status == BZ_RECORD_UNSUPPORTED;
         if (r->status == BZ_RECORD_OK && r->median > 0) {
             if (!price->record || r->median < price->record->median)
                 price->record = r;
@@ -62,16 +63,28 @@ const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem)
     return &prices->problem[problem];
 }
 
-static const bz_problem_price *find(const bz_prices *prices, const char *text)
+static uint32_t number(const bz_prices *prices, const char *text)
 {
-    return &prices->problem[bz_map_get(&prices->plan->problem_map, text, strlen(text))];
+    return bz_map_get(&prices->plan->problem_map, text, strlen(text));
+}
+
+/* Nobody knows yet counts as yes. No: no backend of the plan has such calls, or all refused. */
+static bool can_run(const bz_prices *prices, const bz_alternative *a)
+{
+    for (int i = 0; i < a->n; i++) {
+        uint32_t k = number(prices, a->text[i]);
+        const bz_problem_price *p = &prices->problem[k];
+        if (p->n_records ? p->n_unsupported == p->n_records : !prices->plan->problem[k].n_families)
+            return false;
+    }
+    return true;
 }
 
 static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz_layer_price *best)
 {
     bz_layer_price price = {.alternative = a};
     for (int i = 0; i < a->n; i++) {
-        const bz_record *r = find(prices, a->text[i])->record;
+        const bz_record *r = prices->problem[number(prices, a->text[i])].record;
         if (!r)
             return;
         price.seconds += r->median;
@@ -86,17 +99,30 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
         *best = price;
 }
 
+static bool has_fallback(const bz_lowering *low)
+{
+    for (int a = 0; a < low->n; a++)
+        if (low->alternative[a].fallback)
+            return true;
+    return false;
+}
+
 void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *out)
 {
     const bz_lowering *low = &layer->lowering;
     const char *complaint = NULL;
     int missing = 0;
     *out = (bz_layer_price){.seconds = low->free ? 0 : NAN, .why = low->n ? NULL : low->why};
+    bool others = false;
     for (int a = 0; a < low->n; a++)
-        try_alternative(prices, &low->alternative[a], out);
+        others |= !low->alternative[a].fallback && can_run(prices, &low->alternative[a]);
+    for (int a = 0; a < low->n; a++)
+        if (!low->alternative[a].fallback || !others)
+            try_alternative(prices, &low->alternative[a], out);
     for (int i = 0; i < layer->n_problems; i++) {
         const bz_problem_price *p = &prices->problem[layer->problem[i]];
-        missing += !p->n_records;
+        bool counts = p->n_records || prices->plan->problem[layer->problem[i]].n_families || !has_fallback(low);
+        missing += counts && !p->n_records;
         complaint = complaint ? complaint : p->complaint;
     }
     out->missing = missing;
