@@ -47,9 +47,9 @@ static const struct {
     {" copy concat ", "memory", "plain", "", false},
     {" conv deconv ", "cudnn", "plain nhwc", "tf32 f16", true},
     {" pool batchnorm softmax logsoftmax lrn activation binary reduce concat ", "cudnn", "plain nhwc", "", true},
-    {" transpose reorder copy ", "cudnn", "plain", "", true},
+    {" rmsnorm transpose reorder copy ", "cudnn", "plain", "", true},
     {" gemm matmul ", "cudnn", "plain", "tf32 f16", true},
-    {" layernorm rmsnorm ", "cudnn", "plain", "", true},
+    {" layernorm ", "cudnn", "plain", "", true},
     {" gemm matmul gemv ", "cublas", "plain", "tf32 f16", true},
     {" lstm gru rnn ", "cudnn", "plain", "tf32 f16", true},
 };

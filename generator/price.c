@@ -63,28 +63,16 @@ const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem)
     return &prices->problem[problem];
 }
 
-static uint32_t number(const bz_prices *prices, const char *text)
+static const bz_problem_price *find(const bz_prices *prices, const char *text)
 {
-    return bz_map_get(&prices->plan->problem_map, text, strlen(text));
-}
-
-/* Nobody knows yet counts as yes. No: no backend of the plan has such calls, or all refused. */
-static bool can_run(const bz_prices *prices, const bz_alternative *a)
-{
-    for (int i = 0; i < a->n; i++) {
-        uint32_t k = number(prices, a->text[i]);
-        const bz_problem_price *p = &prices->problem[k];
-        if (p->n_records ? p->n_unsupported == p->n_records : !prices->plan->problem[k].n_families)
-            return false;
-    }
-    return true;
+    return &prices->problem[bz_map_get(&prices->plan->problem_map, text, strlen(text))];
 }
 
 static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz_layer_price *best)
 {
     bz_layer_price price = {.alternative = a};
     for (int i = 0; i < a->n; i++) {
-        const bz_record *r = prices->problem[number(prices, a->text[i])].record;
+        const bz_record *r = find(prices, a->text[i])->record;
         if (!r)
             return;
         price.seconds += r->median;
@@ -97,6 +85,18 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
         price.provenance = BZ_PROVENANCE_MODELLED;
     if (!best->alternative || price.seconds < best->seconds)
         *best = price;
+}
+
+/* Nobody knows yet counts as yes. No: no backend of the plan has such calls, or all refused. */
+static bool can_run(const bz_prices *prices, const bz_alternative *a)
+{
+    for (int i = 0; i < a->n; i++) {
+        uint32_t k = bz_map_get(&prices->plan->problem_map, a->text[i], strlen(a->text[i]));
+        const bz_problem_price *p = &prices->problem[k];
+        if (p->n_records ? p->n_unsupported == p->n_records : !prices->plan->problem[k].n_families)
+            return false;
+    }
+    return true;
 }
 
 static bool has_fallback(const bz_lowering *low)
