@@ -147,7 +147,6 @@ void bz_generate_source(const bz_plan *plan, const bz_plan_layer *layer, bz_buf 
 /* A problem's cheapest variant that ran well, of all backends; `record` NULL where there is none. */
 typedef struct bz_problem_price {
     const bz_record *record;
-    int n_unsupported;     /* of n_records */
     int n_records;         /* that the database has in this setting, failed ones included */
     const char *complaint; /* of the first that failed, where none ran well */
 } bz_problem_price;

@@ -7,6 +7,7 @@
 struct bz_prices {
     const bz_plan *plan;
     bz_problem_price *problem;
+    bool *refused; /* there are records of the problem, and all say unsupported */
 };
 
 /* A mode that computes f32 in fewer bits gives other numbers: it counts only where the plan was told that it may. */
@@ -31,7 +32,6 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
         if (!plan_same_setting(r, setting) || !is_allowed(plan, problem, r->variant.math))
             continue;
         price->n_records++;
-        price->n_unsupported += r->status == BZ_RECORD_UNSUPPORTED;
         if (r->status == BZ_RECORD_OK && r->median > 0) {
             if (!price->record || r->median < price->record->median)
                 price->record = r;
@@ -41,12 +41,26 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
     }
 }
 
+static bool are_refused(const bz_record *records, size_t n, const bz_setting *setting)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!plan_same_setting(&records[i], setting))
+            continue;
+        if (records[i].status != BZ_RECORD_UNSUPPORTED)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                    bz_arena *arena, bz_prices **out, bz_error *err)
 {
     bz_prices *p = BZ_NEW(arena, bz_prices, 1);
     p->plan = plan;
     p->problem = BZ_NEW(arena, bz_problem_price, plan->n_problems);
+    p->refused = BZ_NEW(arena, bool, plan->n_problems);
     *out = p;
     for (int i = 0; i < plan->n_problems && system; i++) {
         bz_record *records;
@@ -54,6 +68,7 @@ int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, 
         if (bz_perfdb_variants(db, system, plan->problem[i].text, arena, &records, &n, err))
             return -1;
         price_problem(plan, plan->problem[i].problem, &p->problem[i], records, n, setting);
+        p->refused[i] = are_refused(records, n, setting);
     }
     return 0;
 }
@@ -92,8 +107,7 @@ static bool can_run(const bz_prices *prices, const bz_alternative *a)
 {
     for (int i = 0; i < a->n; i++) {
         uint32_t k = bz_map_get(&prices->plan->problem_map, a->text[i], strlen(a->text[i]));
-        const bz_problem_price *p = &prices->problem[k];
-        if (p->n_records ? p->n_unsupported == p->n_records : !prices->plan->problem[k].n_families)
+        if (prices->refused[k] || (!prices->problem[k].n_records && !prices->plan->problem[k].n_families))
             return false;
     }
     return true;
