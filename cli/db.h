@@ -22,6 +22,9 @@ int bz_db_parse(const bz_command *command, const bz_option *options, int argc, c
 /* Prints the result if there is one, else the error; returns the exit status. */
 int bz_db_finish(const bz_command *command, int rc, const bz_buf *out, bz_error *err);
 
+/* The file with the records of a machine that come with benanza. -1 with the names of those that there are. */
+int bz_db_reference(const char *name, char *path, size_t size, bz_error *err);
+
 /* 2026-09-21 14:00, in UTC; "" where the date is not known. */
 const char *bz_db_day(char out[32], int64_t date);
 

@@ -162,24 +162,38 @@ static int run_import(int argc, char **argv);
 const bz_command bz_command_db_import = {
     "db import", "[OPTIONS] FILE...",
     "Adds records from text files.\nJSON lines, or the original tool's Google Benchmark JSON; plain, zstd or "
-    "gzip.\n'-' is standard input.",
+    "gzip.\n'-' is standard input. With --reference, the records of a machine that come with benanza.",
     run_import};
 
 static int run_import(int argc, char **argv)
 {
-    const char *dir = NULL, *system = NULL;
+    const char *dir = NULL, *system = NULL, *reference = NULL;
+    char path[3400];
     bool json = false;
     const bz_option options[] = {
         {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
         {"system", BZ_OPTION_TEXT, &system, "NAME", "the system of records that name none"},
+        {"reference", BZ_OPTION_TEXT, &reference, "NAME", "the records of this machine that come with benanza"},
         {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON"},
         {0},
     };
     bz_list files = {0};
     int status;
-    if (bz_db_parse(&bz_command_db_import, options, argc, argv, &files, 1, 100000, &status))
+    if (bz_db_parse(&bz_command_db_import, options, argc, argv, &files, 0, 100000, &status))
         return status;
-    status = take_in(&bz_command_db_import, dir, system, &files, json);
+    bz_error err;
+    int rc = !reference && !files.n ? bz_fail(&err, BZ_USAGE, "arguments are missing: see --help") : 0;
+    if (!rc && reference)
+        rc = bz_db_reference(reference, path, sizeof path, &err);
+    const char **item = bz_alloc((size_t)files.n + 1, sizeof *item);
+    bz_list all = {item, files.n};
+    if (reference)
+        item[0] = path;
+    for (int i = 0; i < files.n; i++)
+        item[i + !!reference] = files.item[i];
+    all.n += !!reference;
+    status = rc ? bz_report(&bz_command_db_import, &err) : take_in(&bz_command_db_import, dir, system, &all, json);
+    free(item);
     bz_list_free(&files);
     return status;
 }

@@ -27,6 +27,7 @@
 
 typedef struct bz_alternative {
     bool modelled; /* a copy stands in for the layer */
+    bool fallback; /* counts only where no other alternative can run */
     int n;
     const bz_problem *problem; /* [n], normalized */
     const char *const *text;   /* [n], canonical */

@@ -13,7 +13,7 @@ typedef struct {
     int n;
     const bz_layer *head; /* began the last call; NULL where that is no layer of the model's */
     bz_value_id current;  /* made by the last call */
-    bool modelled;
+    bool modelled, fallback;
     const char *why; /* the first step that nothing took along */
 } walk;
 
@@ -309,6 +309,7 @@ static int call_layer(walk *w, const bz_layer *l, int choice)
         w->l.step[w->l.n_steps++] = a->problem[i];
     w->head = a->n == 1 ? l : NULL;
     w->modelled |= a->modelled;
+    w->fallback |= a->fallback;
     return 0;
 }
 
@@ -351,10 +352,11 @@ void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dty
     for (int choice = 0; choice == 0 || (choice < first.n && w.l.n < MAX_ALTERNATIVES); choice++) {
         if (choice && first.alternative[choice].n > 1)
             continue; /* begins with what another alternative takes along */
-        w.l.n_steps = 0, w.current = BZ_NO_VALUE, w.head = NULL, w.modelled = false;
+        w.l.n_steps = 0, w.current = BZ_NO_VALUE, w.head = NULL, w.modelled = w.fallback = false;
         if (walk_on(&w, choice) || w.l.n_steps >= alone || lower_done(&w.l))
             continue;
         w.l.alternative[w.l.n - 1].modelled = w.modelled;
+        w.l.alternative[w.l.n - 1].fallback = w.fallback;
     }
     if (!w.l.n) {
         out->why = w.l.why ? w.l.why : w.why ? w.why : "its layers are as many calls as they are by themselves";

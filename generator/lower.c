@@ -91,6 +91,7 @@ static const struct {
     {"globallppool", lower_global_lppool, 0, FLOATS},
     {"batchnorm", lower_batchnorm, 0, FLOATS},
     {"layernorm", lower_layernorm, 0, FLOATS},
+    {"rmsnorm", lower_rmsnorm, 0, FLOATS},
     {"skiplayernorm", lower_skip_layernorm, 0, FLOATS},
     {"groupnorm", lower_groupnorm, 0, FLOATS},
     {"instancenorm", lower_groupnorm, 1, FLOATS},
@@ -127,8 +128,7 @@ static const struct {
 } NOT_OFFERED[] = {
     {" matmulnbits matmulbnb4 ", "no library multiplies by weights of a few bits"},
     {" moe qmoe ", "which experts run depends on data"},
-    {" rmsnorm skiprmsnorm biassoftmax mvn lpnorm skipgroupnorm dynamicquantize reducelogsumexp embedlayernorm ",
-     "a framework does it in one pass, libraries only in several calls"},
+    {" skiprmsnorm biassoftmax mvn lpnorm skipgroupnorm dynamicquantize reducelogsumexp embedlayernorm ", ONE_PASS},
 };
 
 /* ---- what the functions are made of --------------------------------------------------------- */

@@ -29,6 +29,9 @@ bz_problem *lower_step(lowering *l, bz_problem_kind kind); /* zeroed but for kin
 void lower_post(bz_problem *p, bz_fn fn, float alpha, float beta);
 int lower_done(lowering *l); /* checks the steps; -1 where one is no valid problem */
 int lower_no(lowering *l, const char *why);
+/* Why kinds are left to a copy that frameworks compute in one pass and no library here does. */
+#define ONE_PASS "a framework does it in one pass, libraries only in several calls"
+
 int lower_copy(lowering *l); /* a copy of the layer's bytes, modelled */
 
 /* Adds the function that the layer takes over its result (its `activation`), if any. */
@@ -54,7 +57,7 @@ lower_function lower_conv, lower_qconv, lower_deconv, lower_gemm, lower_qgemm, l
     lower_dynamic_matmul, lower_linear, lower_attention, lower_einsum;
 lower_function lower_unary, lower_clip, lower_gelu, lower_binary, lower_qbinary, lower_compare, lower_not, lower_pow,
     lower_variadic, lower_prelu, lower_bias_function, lower_bias_add, lower_scaled_elu;
-lower_function lower_pool, lower_global_pool, lower_global_lppool, lower_batchnorm, lower_layernorm,
+lower_function lower_pool, lower_global_pool, lower_global_lppool, lower_batchnorm, lower_layernorm, lower_rmsnorm,
     lower_skip_layernorm, lower_groupnorm, lower_softmax, lower_lrn, lower_reduce;
 lower_function lower_resize, lower_concat, lower_transpose, lower_cast, lower_quantize, lower_rnn;
 

@@ -95,6 +95,22 @@ int lower_layernorm(lowering *l, int arg)
     return lower_done(l);
 }
 
+/* A call on some devices, and on others none: a copy stands in there. */
+int lower_rmsnorm(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    (void)arg;
+    bz_problem *p = lower_step(l, BZ_PROBLEM_RMSNORM);
+    if (!x || lower_extent(x, 0, p->rmsnorm.x))
+        return lower_no(l, "it has too many dimensions");
+    p->rmsnorm.axis = lower_int(l, "axis", x->rank - 1);
+    if (lower_done(l) || lower_copy(l))
+        return -1;
+    l->alternative[l->n - 1].fallback = true;
+    l->why = ONE_PASS;
+    return 0;
+}
+
 int lower_skip_layernorm(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
@@ -279,6 +295,17 @@ int lower_quantize(lowering *l, int quantizes)
 
 /* ---- recurrent layers ----------------------------------------------------------------------- */
 
+/* No sequence of the batch is shorter: what takes that many steps is a lower bound. 0 where lengths are not known. */
+static int64_t least_length(const lowering *l, int64_t steps)
+{
+    const bz_param *p = bz_layer_param(l->layer, "lengths");
+    if (!p)
+        return steps;
+    for (int i = 0; i < p->n; i++)
+        steps = p->v[i] < steps ? p->v[i] : steps;
+    return p->n ? steps : 0;
+}
+
 int lower_rnn(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
@@ -295,8 +322,11 @@ int lower_rnn(lowering *l, int arg)
     if (strncmp(f, usual, n) != 0 || (both ? f[n] != ',' || strcmp(f + n + 1, usual) != 0 : f[n] != 0))
         return lower_no(l, "its activations have no benchmark");
     bool batch_first = !strcmp(lower_word(l, "layout", "tbi"), "bti");
+    int64_t steps = least_length(l, x->dims[batch_first]);
+    if (steps < 1)
+        return lower_no(l, "how long its sequences are depends on data: whole ones would be no lower bound");
     bz_problem *p = lower_step(l, (bz_problem_kind)arg);
-    p->rnn.seq = x->dims[batch_first];
+    p->rnn.seq = steps;
     p->rnn.batch = x->dims[!batch_first];
     p->rnn.input = x->dims[2];
     p->rnn.hidden = lower_int(l, "hidden", 0);

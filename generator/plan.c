@@ -47,7 +47,7 @@ static const struct {
     {" copy concat ", "memory", "plain", "", false},
     {" conv deconv ", "cudnn", "plain nhwc", "tf32 f16", true},
     {" pool batchnorm softmax logsoftmax lrn activation binary reduce concat ", "cudnn", "plain nhwc", "", true},
-    {" transpose reorder copy ", "cudnn", "plain", "", true},
+    {" rmsnorm transpose reorder copy ", "cudnn", "plain", "", true},
     {" gemm matmul ", "cudnn", "plain", "tf32 f16", true},
     {" layernorm ", "cudnn", "plain", "", true},
     {" gemm matmul gemv ", "cublas", "plain packed", "tf32 f16", true},

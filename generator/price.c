@@ -7,6 +7,7 @@
 struct bz_prices {
     const bz_plan *plan;
     bz_problem_price *problem;
+    bool *refused; /* there are records of the problem, and all say unsupported */
 };
 
 /* A mode that computes f32 in fewer bits gives other numbers: it counts only where the plan was told that it may. */
@@ -44,12 +45,26 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
     }
 }
 
+static bool are_refused(const bz_record *records, size_t n, const bz_setting *setting)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!plan_same_setting(&records[i], setting))
+            continue;
+        if (records[i].status != BZ_RECORD_UNSUPPORTED)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                    bz_arena *arena, bz_prices **out, bz_error *err)
 {
     bz_prices *p = BZ_NEW(arena, bz_prices, 1);
     p->plan = plan;
     p->problem = BZ_NEW(arena, bz_problem_price, plan->n_problems);
+    p->refused = BZ_NEW(arena, bool, plan->n_problems);
     *out = p;
     for (int i = 0; i < plan->n_problems && system; i++) {
         bz_record *records;
@@ -57,6 +72,7 @@ int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, 
         if (bz_perfdb_variants(db, system, plan->problem[i].text, arena, &records, &n, err))
             return -1;
         price_problem(plan, plan->problem[i].problem, &p->problem[i], records, n, setting);
+        p->refused[i] = are_refused(records, n, setting);
     }
     return 0;
 }
@@ -90,17 +106,41 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
         *best = price;
 }
 
+/* Nobody knows yet counts as yes. No: no backend of the plan has such calls, or all refused. */
+static bool can_run(const bz_prices *prices, const bz_alternative *a)
+{
+    for (int i = 0; i < a->n; i++) {
+        uint32_t k = bz_map_get(&prices->plan->problem_map, a->text[i], strlen(a->text[i]));
+        if (prices->refused[k] || (!prices->problem[k].n_records && !prices->plan->problem[k].n_families))
+            return false;
+    }
+    return true;
+}
+
+static bool has_fallback(const bz_lowering *low)
+{
+    for (int a = 0; a < low->n; a++)
+        if (low->alternative[a].fallback)
+            return true;
+    return false;
+}
+
 void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *out)
 {
     const bz_lowering *low = &layer->lowering;
     const char *complaint = NULL;
     int missing = 0;
     *out = (bz_layer_price){.seconds = low->free ? 0 : NAN, .why = low->n ? NULL : low->why};
+    bool others = false;
     for (int a = 0; a < low->n; a++)
-        try_alternative(prices, &low->alternative[a], out);
+        others |= !low->alternative[a].fallback && can_run(prices, &low->alternative[a]);
+    for (int a = 0; a < low->n; a++)
+        if (!low->alternative[a].fallback || !others)
+            try_alternative(prices, &low->alternative[a], out);
     for (int i = 0; i < layer->n_problems; i++) {
         const bz_problem_price *p = &prices->problem[layer->problem[i]];
-        missing += !p->n_records;
+        bool counts = p->n_records || prices->plan->problem[layer->problem[i]].n_families || !has_fallback(low);
+        missing += counts && !p->n_records;
         complaint = complaint ? complaint : p->complaint;
     }
     out->missing = missing;

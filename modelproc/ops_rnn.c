@@ -46,12 +46,37 @@ static int check_weights(call *c, const bz_type *x, const bz_type *w, const bz_t
     return 0;
 }
 
+/* Sequences shorter than the input are less work. Lengths that are known and not the whole of it belong to the key, and
+ * so does that they are not known. Returns the steps of all sequences together. */
+static int64_t note_lengths(call *c, bz_dim steps, bz_dim batch)
+{
+    int64_t n = 0, all = 0;
+    bool whole = true;
+    if (!in_type(c, 4))
+        return count_mul(steps, batch);
+    const int64_t *length = in_ints(c, 4, &n);
+    for (int64_t i = 0; i < n && length; i++) {
+        if (length[i] < 0 || length[i] > steps)
+            length = NULL;
+        else
+            all = count_add(all, length[i]), whole &= length[i] == steps;
+    }
+    if (length && n == batch && whole)
+        return all;
+    if (length && n == batch && n <= 64) {
+        param_ints(c, "lengths", length, (int)n);
+        return all;
+    }
+    param_text(c, "lengths", "data");
+    return count_mul(steps, batch);
+}
+
 /* Per step and direction both products; element-wise work is, for each gate, the sum of both with
  * the bias and the activation, then the update of the state. The first result is often left out. */
-static void add_cost(call *c, const bz_type *x, const bz_type *w, const bz_type *r)
+static void add_cost(call *c, int64_t steps, const bz_type *w, const bz_type *r)
 {
     static const int UPDATE[] = {[1] = 0, [3] = 4, [4] = 5};
-    int64_t rows = count_mul(count_mul(x->dims[0], x->dims[1]), count_mul(w->dims[0], r->dims[2]));
+    int64_t rows = count_mul(steps, count_mul(w->dims[0], r->dims[2]));
     c->macs = count_mul(rows, count_mul(c->op->arg, count_add(w->dims[2], r->dims[2])));
     c->flops = count_mul(rows, 3 * c->op->arg + UPDATE[c->op->arg]);
 }
@@ -91,7 +116,7 @@ static int rnn_shape(call *c)
         param_int(c, "input_forget", attr_int(c, "input_forget", 0) != 0);
     if (bz_node_attr(c->node, "clip"))
         param_real(c, "clip", attr_float(c, "clip", 0));
-    add_cost(c, x, w, r);
+    add_cost(c, note_lengths(c, steps, batch), w, r);
     return 0;
 }
 

@@ -6,13 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-const bz_backend *const bz_builtin_backends[] = {
-    &bz_backend_onednn,
-    &bz_backend_cblas,
-    &bz_backend_memory,
-    NULL,
-};
-
 static const bz_backend *find(const bz_backend *const *backends, const char *name)
 {
     for (; *backends; backends++)

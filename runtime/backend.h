@@ -87,6 +87,10 @@ extern const bz_backend bz_backend_onednn, bz_backend_cblas, bz_backend_memory;
 /* The instruction sets that oneDNN will use, and those of the processor that matter to it. */
 void bz_onednn_isa(char *out, size_t size);
 
+/* Fills in cores, caches, memory and instruction sets. */
+void bz_processor_look(bz_machine *s);
+void bz_processor_versions(bz_buf *out); /* appends what looks at them: " hwloc2.9.0" */
+
 /* Finds a backend among those given; failing that, and only for built-in ones, a module
  * benanza-NAME.so beside the program or in the folder $BENANZA_MODULES, whose symbol `bz_backend_module`
  * is the struct. NULL with err filled where there is none. */

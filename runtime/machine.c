@@ -6,7 +6,6 @@
 #include "base/units.h"
 
 #include <ctype.h>
-#include <hwloc.h>
 #include <math.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -143,42 +142,12 @@ static void identify_processor(bz_machine *s)
 }
 #endif
 
-/* ---- topology ------------------------------------------------------------------------------- */
-
-static void identify_topology(bz_machine *s)
-{
-    static const hwloc_obj_type_t CACHES[BZ_MAX_CACHES] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
-                                                           HWLOC_OBJ_L4CACHE};
-    hwloc_topology_t t;
-    s->cores = s->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (hwloc_topology_init(&t))
-        return;
-    if (!hwloc_topology_load(t)) {
-        s->packages = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PACKAGE);
-        s->cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
-        s->threads = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU);
-        s->numa_nodes = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
-        s->memory = (int64_t)hwloc_get_root_obj(t)->total_memory;
-        for (int i = 0; i < BZ_MAX_CACHES; i++) {
-            int n = hwloc_get_nbobjs_by_type(t, CACHES[i]);
-            hwloc_obj_t o = n > 0 ? hwloc_get_obj_by_type(t, CACHES[i], 0) : NULL;
-            if (!o)
-                continue;
-            s->cache[s->n_caches].level = i + 1;
-            s->cache[s->n_caches].count = n;
-            s->cache[s->n_caches++].bytes = (int64_t)o->attr->cache.size;
-        }
-    }
-    hwloc_topology_destroy(t);
-}
-
 /* ---- software ------------------------------------------------------------------------------- */
 
 static void identify_software(bz_machine *s)
 {
     struct utsname u;
     bz_buf stack = {0};
-    unsigned v = hwloc_get_api_version();
     if (!uname(&u))
         snprintf(s->kernel, sizeof s->kernel, "%.20s %.40s %.20s", u.sysname, u.release, u.machine);
     for (const bz_backend *const *b = bz_builtin_backends; *b; b++) {
@@ -190,10 +159,9 @@ static void identify_software(bz_machine *s)
         bz_buf_free(&one);
     }
     snprintf(s->stack, sizeof s->stack, "%s", bz_buf_text(&stack));
+    bz_processor_versions(&stack);
+    snprintf(s->versions, sizeof s->versions, "%s benanza%s", bz_buf_text(&stack), BENANZA_VERSION);
     bz_buf_free(&stack);
-    bz_onednn_isa(s->isa, sizeof s->isa);
-    snprintf(s->versions, sizeof s->versions, "%s hwloc%u.%u.%u benanza%s", s->stack, v >> 16, v >> 8 & 255, v & 255,
-             BENANZA_VERSION);
     bz_counters_explain(s->counters);
 }
 
@@ -201,7 +169,7 @@ void bz_machine_identify(bz_machine *s)
 {
     *s = (bz_machine){0};
     identify_processor(s);
-    identify_topology(s);
+    bz_processor_look(s);
     identify_software(s);
     bz_machine_slug(s->vendor, s->model_name, s->family, s->model, s->stepping, s->slug);
 }

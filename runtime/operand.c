@@ -150,6 +150,11 @@ static void add_inputs(const bz_problem *p, operand_list *l, int64_t *y)
         add_norm(p, l, BZ_ROLE_SCALE, BZ_ROLE_SHIFT, bz_extent_count(x + p->layernorm.axis));
         memcpy(y, x, sizeof(bz_extent));
         break;
+    case BZ_PROBLEM_RMSNORM:
+        add_extent(l, BZ_ROLE_X, p->dtype, x);
+        add(l, BZ_ROLE_SCALE, parameter_dtype(p), 1, (int64_t[]){bz_extent_count(x + p->rmsnorm.axis)});
+        memcpy(y, x, sizeof(bz_extent));
+        break;
     case BZ_PROBLEM_GROUPNORM:
         add_extent(l, BZ_ROLE_X, p->dtype, x);
         add_norm(p, l, BZ_ROLE_SCALE, BZ_ROLE_SHIFT, x[1]);
@@ -272,6 +277,9 @@ double bz_problem_flops(const bz_problem *p)
     case BZ_PROBLEM_BATCHNORM:
     case BZ_PROBLEM_PRELU:
         flops = 2 * y;
+        break;
+    case BZ_PROBLEM_RMSNORM:
+        flops = 4 * y;
         break;
     case BZ_PROBLEM_LAYERNORM:
     case BZ_PROBLEM_GROUPNORM:

@@ -54,6 +54,8 @@ const bz_kind bz_kinds[BZ_PROBLEM_N_KINDS] = {
         REQUIRED("x", EXTENT, batchnorm.x)}},
     [BZ_PROBLEM_LAYERNORM] = {"layernorm", "BZ_PROBLEM_LAYERNORM", "layernorm", false, {
         REQUIRED("x", EXTENT, layernorm.x), REQUIRED("axis", INT, layernorm.axis)}},
+    [BZ_PROBLEM_RMSNORM] = {"rmsnorm", "BZ_PROBLEM_RMSNORM", "rmsnorm", false, {
+        REQUIRED("x", EXTENT, rmsnorm.x), REQUIRED("axis", INT, rmsnorm.axis)}},
     [BZ_PROBLEM_GROUPNORM] = {"groupnorm", "BZ_PROBLEM_GROUPNORM", "groupnorm", false, {
         REQUIRED("x", EXTENT, groupnorm.x), REQUIRED("group", INT, groupnorm.group)}},
     [BZ_PROBLEM_SOFTMAX] = {"softmax", "BZ_PROBLEM_SOFTMAX", "softmax", false, {

@@ -42,6 +42,7 @@ typedef enum {
     BZ_PROBLEM_POOL,       /* pool */
     BZ_PROBLEM_BATCHNORM,  /* batchnorm: inference, by channel */
     BZ_PROBLEM_LAYERNORM,  /* layernorm: over the dimensions from `axis` on, with scale and shift */
+    BZ_PROBLEM_RMSNORM,    /* rmsnorm: as layernorm, by the root of the mean square, with scale alone */
     BZ_PROBLEM_GROUPNORM,  /* groupnorm: group=C is instance normalization */
     BZ_PROBLEM_SOFTMAX,    /* softmax */
     BZ_PROBLEM_LOGSOFTMAX, /* logsoftmax */
@@ -150,7 +151,7 @@ typedef struct bz_problem {
         struct {
             bz_extent x;
             int64_t axis;
-        } layernorm, softmax, logsoftmax;
+        } layernorm, rmsnorm, softmax, logsoftmax;
         struct {
             bz_extent x;
             int64_t group;

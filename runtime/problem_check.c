@@ -134,6 +134,7 @@ static int check_shapes(const bz_problem *p, bz_error *err)
     case BZ_PROBLEM_PRELU:
         return bz_extent_rank(p->batchnorm.x) < 2 ? refuse(p, "x has at least batch and channels", err) : 0;
     case BZ_PROBLEM_LAYERNORM:
+    case BZ_PROBLEM_RMSNORM:
     case BZ_PROBLEM_SOFTMAX:
     case BZ_PROBLEM_LOGSOFTMAX:
         return p->softmax.axis >= bz_extent_rank(p->softmax.x) ? refuse(p, "x has no such axis", err) : 0;

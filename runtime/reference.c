@@ -202,6 +202,11 @@ static bz_expected norm_at(const bz_reference *r, int64_t index, const int64_t *
     if (p->kind == BZ_PROBLEM_BATCHNORM)
         return normalized(x[index], values(r, BZ_ROLE_MEAN)[y[1]], values(r, BZ_ROLE_VARIANCE)[y[1]], scale[y[1]],
                           shift[y[1]]);
+    if (p->kind == BZ_PROBLEM_RMSNORM) {
+        int64_t n = bz_extent_count(p->rmsnorm.x + p->rmsnorm.axis);
+        moments(x + index / n * n, n, &mean, &variance);
+        return normalized(x[index], 0, variance + mean * mean, scale[index % n], 0);
+    }
     if (p->kind == BZ_PROBLEM_LAYERNORM) {
         int64_t n = bz_extent_count(p->layernorm.x + p->layernorm.axis), i = index % n;
         moments(x + index / n * n, n, &mean, &variance);
@@ -451,6 +456,7 @@ static bz_expected plain_at(bz_reference *r, int64_t index, int64_t *y)
         return pool_at(r, y);
     case BZ_PROBLEM_BATCHNORM:
     case BZ_PROBLEM_LAYERNORM:
+    case BZ_PROBLEM_RMSNORM:
     case BZ_PROBLEM_GROUPNORM:
         return norm_at(r, index, y);
     case BZ_PROBLEM_SOFTMAX:
@@ -563,6 +569,7 @@ double bz_reference_cost(const bz_problem *p, const bz_operand *operand)
     case BZ_PROBLEM_POOL:
         return (double)window_count(p->pool.kernel, bz_extent_rank(p->pool.x) - 2);
     case BZ_PROBLEM_LAYERNORM:
+    case BZ_PROBLEM_RMSNORM:
         return 2 * (double)bz_extent_count(p->layernorm.x + p->layernorm.axis);
     case BZ_PROBLEM_GROUPNORM:
         return 2 * (double)bz_extent_count(p->groupnorm.x + 1) / (double)p->groupnorm.group;

@@ -184,7 +184,7 @@ void cudnn_release_rnn(call *c);
 
 int cudnn_describe_conv_graph(call *c, bz_error *why);
 int cudnn_describe_product_graph(call *c, bz_error *why);
-int cudnn_describe_layernorm_graph(call *c, bz_error *why);
+int cudnn_describe_norm_graph(call *c, bz_error *why);
 int cudnn_describe_elementwise_graph(call *c, bz_error *why);
 const char *cudnn_graph_algorithm(const call *c, int i, char *out, size_t size);
 int cudnn_graph_choice(call *c);

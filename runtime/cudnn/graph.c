@@ -215,18 +215,18 @@ cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y)
     return cudnnBackendFinalize(op);
 }
 
-cudnnStatus_t graph_layernorm_add(call *c, int x, int scale, int shift, int epsilon, int y)
+cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, int x, int scale, int shift, int epsilon, int y)
 {
     struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t op;
-    cudnnBackendNormMode_t mode = CUDNN_LAYER_NORM;
     cudnnBackendNormFwdPhase_t phase = CUDNN_NORM_FWD_INFERENCE;
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR, &op));
     TRY(set(op, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode));
     TRY(set(op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase));
     TRY(set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, g->tensor[x].desc));
     TRY(set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, g->tensor[scale].desc));
-    TRY(set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, g->tensor[shift].desc));
+    if (shift >= 0)
+        TRY(set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, g->tensor[shift].desc));
     TRY(set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, g->tensor[epsilon].desc));
     TRY(set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, g->tensor[y].desc));
     return cudnnBackendFinalize(op);

@@ -169,27 +169,29 @@ int cudnn_describe_product_graph(call *c, bz_error *why)
 }
 
 /* What stands before the axis is the batch; the rest is normalized as one row of channels. */
-static cudnnStatus_t build_layernorm(call *c)
+static cudnnStatus_t build_norm(call *c)
 {
     const bz_operand *x = &c->operand[0];
-    int64_t row = bz_extent_count(x->dim + c->problem->layernorm.axis);
+    int64_t row = bz_extent_count(x->dim + c->problem->layernorm.axis); /* rmsnorm has the same members */
     int64_t dim[4] = {x->count / row, row, 1, 1}, one[4] = {1, row, 1, 1}, stride[4] = {row, 1, row, row};
     bz_cuda_layout data = bz_cuda_plain(x), parameter = bz_cuda_plain(&c->operand[1]);
-    int in, scale, shift, epsilon, y;
+    int in, scale, shift = -1, epsilon, y;
+    bool rms = c->problem->kind == BZ_PROBLEM_RMSNORM;
     TRY(graph_tensor_add(c, 0, &data, 4, dim, stride, &in));
     TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SCALE), &parameter, 4, one, stride, &scale));
-    TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SHIFT), &parameter, 4, one, stride, &shift));
+    if (!rms)
+        TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SHIFT), &parameter, 4, one, stride, &shift));
     TRY(graph_number_add(c, 4, &epsilon));
     TRY(graph_tensor_add(c, c->n_operands - 1, &data, 4, dim, stride, &y));
     c->graph->y = y;
-    return graph_layernorm_add(c, in, scale, shift, epsilon, y);
+    return graph_norm_add(c, rms ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, in, scale, shift, epsilon, y);
 }
 
-int cudnn_describe_layernorm_graph(call *c, bz_error *why)
+int cudnn_describe_norm_graph(call *c, bz_error *why)
 {
     if (c->nhwc)
         return bz_fail(why, BZ_INCOMPLETE, "rows have no channels (layout plain)");
-    return begin(c, why) ? -1 : finish(c, build_layernorm(c), why);
+    return begin(c, why) ? -1 : finish(c, build_norm(c), why);
 }
 
 static cudnnStatus_t build_elementwise(call *c)

@@ -71,6 +71,8 @@ static void note(survey *s, const char *model, const bz_layer *layer)
         for (int i = 0; i < low.n; i++)
             if (!low.alternative[i].modelled)
                 price = LIBRARY;
+        if (low.n && low.alternative[low.n - 1].fallback) /* a library on some device, not on the processor */
+            price = COPY;
         for (int i = 0; s->problems && s->exact && price == LIBRARY && i < low.n; i++)
             for (int k = 0; k < low.alternative[i].n; k++)
                 fprintf(s->problems, "%s\n", low.alternative[i].text[k]);

@@ -183,6 +183,8 @@ static int check_graphs(void)
         "matmul a=2x3x4x5 b=2x1x5x6 dtype=f16",
         "layernorm x=2x3x8 axis=2 dtype=f16",
         "layernorm x=2x3x8 axis=1 dtype=f32",
+        "rmsnorm x=2x3x8 axis=2 dtype=f16",
+        "rmsnorm x=2x3x8 axis=1 dtype=f32",
         "activation fn=gelu_tanh x=4x64 dtype=f32",
         "activation fn=elu alpha=0.5 x=1x4x8x8 dtype=f16",
         "binary fn=div a=2x3x4 b=1x3x1 dtype=f32",

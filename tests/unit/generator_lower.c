@@ -225,6 +225,27 @@ static void test_functions(void **state)
     expect(&l, BZ_I8, 0, 0, "lstm seq=5 batch=2 input=8 hidden=16 dir=forward dtype=u8:i8:u8");
 }
 
+/* Of sequences with lengths of their own the shortest bounds from below; unknown lengths bound nothing. */
+static void test_lengths(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_lowering low;
+    const bz_type in[] = {TENSOR(3, 5, 2, 8)}, out[] = {TENSOR(4, 5, 1, 2, 16)};
+    bz_param params[] = {NUMBERS("hidden", 16), {.name = "activations", .text = "tanh"}, NUMBERS("lengths", 4, 3)};
+    bz_layer l = a_layer("rnn", in, 1, out, params, 3);
+    expect(&l, BZ_UNDEFINED, 0, 0, "rnn seq=3 batch=2 input=8 hidden=16 dir=forward fn=tanh dtype=f32");
+    l.macs = 1;
+    params[2] = (bz_param){.name = "lengths", .text = "data"};
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_int_equal(low.n, 0);
+    assert_non_null(strstr(low.why, "depends on data"));
+    params[2] = (bz_param)NUMBERS("lengths", 0, 3);
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_int_equal(low.n, 0);
+    bz_arena_free(&arena);
+}
+
 static void test_never_zero(void **state)
 {
     (void)state;
@@ -285,10 +306,9 @@ static void test_hostile_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),           cmocka_unit_test(test_softmax_of_old),
-        cmocka_unit_test(test_products),       cmocka_unit_test(test_fused_products),
-        cmocka_unit_test(test_attention),      cmocka_unit_test(test_equations),
-        cmocka_unit_test(test_functions),      cmocka_unit_test(test_never_zero),
+        cmocka_unit_test(test_conv),           cmocka_unit_test(test_softmax_of_old), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_fused_products), cmocka_unit_test(test_attention),      cmocka_unit_test(test_equations),
+        cmocka_unit_test(test_functions),      cmocka_unit_test(test_lengths),        cmocka_unit_test(test_never_zero),
         cmocka_unit_test(test_hostile_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

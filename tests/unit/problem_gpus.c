@@ -10,6 +10,13 @@
 
 #include <cmocka.h>
 
+/* Units for f32 in a multiprocessor. */
+static int cores(const bz_gpu *row)
+{
+    int cc = row->major * 10 + row->minor;
+    return cc < 50 ? 192 : cc == 60 || (cc >= 70 && cc <= 80) ? 64 : 128;
+}
+
 static void rows_are_whole(void **state)
 {
     (void)state;
@@ -18,7 +25,9 @@ static void rows_are_whole(void **state)
     for (; bz_gpu_row(n, &row); n++) {
         assert_true(row.major >= 3 && row.major <= 12 && row.multiprocessors > 10);
         assert_true(row.memory >= 8e9 && row.memory < 3e11 && row.bandwidth > 1e11 && row.bandwidth < 1e13);
-        assert_true(row.rate[0] > 0 && row.rate[1] > row.rate[0]);
+        assert_true(row.rate[0] > 0 && row.rate[1] >= row.rate[0]);
+        double clock = row.rate[1] / (2.0 * cores(&row) * row.multiprocessors);
+        assert_true(clock > 0.85e9 && clock < 2.6e9);
         assert_true(strlen(row.name) > 3);
         /* units that came with a generation */
         assert_int_equal(row.rate[2] > 0, row.major >= 8);
@@ -42,6 +51,10 @@ static void names_find_rows(void **state)
         {"NVIDIA H100 80GB HBM3", "h100"},
         {"NVIDIA H100 PCIe", "h100-pcie"},
         {"Tesla V100-SXM2-16GB", "v100"},
+        {"Tesla V100-SXM3-32GB", "v100-sxm3"},
+        {"Tesla V100S-PCIE-32GB", "v100s"},
+        {"Tesla P100-PCIE-16GB", "p100-pcie"},
+        {"Tesla P100-PCIE-12GB", "p100-pcie-12"},
         {"Tesla T4", "t4"},
         {"NVIDIA L40S", "l40s"},
         {"NVIDIA L40", "l40"},
@@ -61,6 +74,7 @@ static void names_find_rows(void **state)
     assert_true(bz_gpu_find("NVIDIA H200", &found));
     assert_int_equal(found.multiprocessors, 132);
     assert_true(fabs(found.bandwidth - 4.8e12) < 1);
+    assert_true(fabs(found.rate[0] - 67e12) < 1); /* its tensor cores compute in f64 */
     assert_true(fabs(found.rate[4] - 989e12) < 1);
 }
 

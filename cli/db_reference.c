@@ -1,0 +1,74 @@
+/* Records of machines that come with benanza: perfdb/reference/NAME.jsonl[.zst]. */
+#include "cli/db.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The length of NAME in NAME.jsonl or NAME.jsonl.zst; 0 for other files. */
+static size_t name_length(const char *file)
+{
+    static const char *const ENDINGS[] = {".jsonl", ".jsonl.zst"};
+    size_t n = strlen(file);
+    for (size_t i = 0; i < sizeof ENDINGS / sizeof *ENDINGS; i++) {
+        size_t end = strlen(ENDINGS[i]);
+        if (n > end && !strcmp(file + n - end, ENDINGS[i]))
+            return n - end;
+    }
+    return 0;
+}
+
+static int is_reference(const struct dirent *e)
+{
+    return name_length(e->d_name) > 0;
+}
+
+/* Installed beside the program, or in the tree that it was built in. Returns how many there are. */
+static int list_references(char *folder, size_t size, struct dirent ***files)
+{
+    static const char *const PLACES[] = {"../" BENANZA_DATADIR "/benanza/reference", "../../perfdb/reference"};
+    char self[3000];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = 0;
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
+        snprintf(folder, size, "%s/%s", self, PLACES[i]);
+        int found = scandir(folder, files, is_reference, alphasort);
+        if (found > 0)
+            return found;
+        if (!found)
+            free(*files);
+    }
+    *files = NULL;
+    return 0;
+}
+
+/* A name selects among the files that are there; it never becomes a path. */
+int bz_db_reference(const char *name, char *path, size_t size, bz_error *err)
+{
+    char folder[3100];
+    struct dirent **files;
+    int n = list_references(folder, sizeof folder, &files);
+    bool found = false;
+    bz_buf known = {0};
+    for (int i = 0; i < n; i++) {
+        size_t length = name_length(files[i]->d_name);
+        bz_buf_puts(&known, i ? ", " : "it comes with those of ");
+        bz_buf_put(&known, files[i]->d_name, length);
+        if (!found && length == strlen(name) && !memcmp(files[i]->d_name, name, length)) {
+            snprintf(path, size, "%s/%s", folder, files[i]->d_name);
+            found = true;
+        }
+        free(files[i]);
+    }
+    free(files);
+    if (!found)
+        bz_fail(err, BZ_USAGE, "--reference: this benanza has no records of '%s': %s", name,
+                n ? bz_buf_text(&known) : "it comes with none yet");
+    bz_buf_free(&known);
+    return found ? 0 : -1;
+}

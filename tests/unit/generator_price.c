@@ -1,0 +1,132 @@
+/* Prices: a copy that stands in for a layer counts only where no library call for it can run. */
+#include "generator/generator.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char RMSNORM[] = "rmsnorm x=2x8 axis=1 dtype=f32", COPY[] = "copy read=64 write=64 dtype=u8";
+static const bz_setting SETTING = {1, BZ_CACHE_HOT, ""};
+static bz_perfdb *db;
+static int64_t date = 1;
+
+/* A newer record of one variant; above 0 s it ran. */
+static void put(const char *system, const char *problem, double seconds)
+{
+    bz_error err = {0};
+    bool ok = seconds > 0;
+    bz_record r = {
+        .system = system,
+        .problem = problem,
+        .variant = {.backend = "cudnn", .algorithm = ok ? "a" : "", .layout = "plain", .math = "default"},
+        .setting = SETTING,
+        .status = ok ? BZ_RECORD_OK : BZ_RECORD_UNSUPPORTED,
+        .reason = ok ? "" : "not here",
+        .checked = "ok",
+        .meta = "",
+        .median = seconds,
+        .q25 = seconds,
+        .q75 = seconds,
+        .min = seconds,
+        .max = seconds,
+        .low = seconds,
+        .high = seconds,
+        .n = ok ? 10 : 0,
+        .iterations = ok ? 10 : 0,
+        .variants = ok ? 1 : 0,
+        .timing = BZ_TIMING_DEVICE,
+        .provenance = BZ_PROVENANCE_MEASURED,
+        .date = date++,
+    };
+    if (bz_perfdb_put(db, &r, 1, NULL, &err))
+        fail_msg("%s", err.text);
+}
+
+static bz_layer_price price(const char *system, const char *backend)
+{
+    const bz_type x[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 2, .dims = (const bz_dim[]){2, 8}}};
+    const bz_node node = {.name = "", .op = "", .domain = ""};
+    const bool constant[1] = {false};
+    bz_layer layer = {.name = "l",
+                      .node = &node,
+                      .kind = "rmsnorm",
+                      .class = BZ_COMPUTE,
+                      .n_in = 1,
+                      .n_out = 1,
+                      .in = x,
+                      .out = x,
+                      .in_constant = constant,
+                      .key = "rmsnorm",
+                      .bytes = 128,
+                      .priced = true};
+    bz_layers layers = {.layer = &layer, .n = 1};
+    bz_plan *plan = bz_plan_new(&(bz_plan_options){.backend = {backend}, .n_backends = backend ? 1 : 0});
+    const bz_plan_layer *item;
+    const bz_system *found;
+    bz_layer_price p;
+    bz_prices *prices;
+    bz_arena arena = {0};
+    bz_error err = {0};
+    bz_plan_add(plan, &layers, "m.onnx");
+    assert_int_equal(bz_plan_layers(plan, &item), 1);
+    assert_int_equal(bz_perfdb_system(db, system, &found, &err), 0);
+    assert_non_null(found);
+    assert_int_equal(bz_prices_load(plan, db, found, &SETTING, &arena, &prices, &err), 0);
+    bz_prices_layer(prices, item, &p);
+    bool any = p.alternative;
+    p.alternative = NULL; /* goes with the plan */
+    p.why = any ? "priced" : "unpriced";
+    bz_arena_free(&arena);
+    bz_plan_free(plan);
+    return p;
+}
+
+static void copy_stands_in(void **state)
+{
+    char folder[] = "/tmp/benanza_price_XXXXXX", path[64], command[64];
+    bz_error err = {0};
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/db", folder);
+    assert_int_equal(bz_perfdb_open(&db, path, &(bz_perfdb_options){0}, &err), 0);
+
+    /* the processor: no backend of the plan has such calls */
+    put("cpu@1", COPY, 2);
+    bz_layer_price p = price("cpu@1", NULL);
+    assert_string_equal(p.why, "priced");
+    assert_true(p.seconds == 2 && p.provenance == BZ_PROVENANCE_MODELLED && !p.missing);
+
+    /* a device: nobody knows yet whether the call runs */
+    put("gpu@1", COPY, 2);
+    p = price("gpu@1", "cudnn");
+    assert_string_equal(p.why, "unpriced");
+    assert_int_equal(p.missing, 1);
+
+    /* it was refused */
+    put("gpu@1", RMSNORM, 0);
+    p = price("gpu@1", "cudnn");
+    assert_string_equal(p.why, "priced");
+    assert_true(p.seconds == 2 && p.provenance == BZ_PROVENANCE_MODELLED && !p.missing);
+
+    /* it runs, and counts though the copy is cheaper */
+    put("gpu@1", RMSNORM, 3);
+    p = price("gpu@1", "cudnn");
+    assert_string_equal(p.why, "priced");
+    assert_true(p.seconds == 3 && p.provenance == BZ_PROVENANCE_MEASURED && !p.missing);
+
+    bz_perfdb_close(db);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(copy_stands_in)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
