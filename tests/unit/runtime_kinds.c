@@ -168,7 +168,8 @@ static tally run(const char *text, bool cold, int threads)
         families[n++] = (bz_family){&p, "onednn", LAYOUTS[i], "default"};
     families[n++] = (bz_family){&p, "cblas", "plain", "default"};
     families[n++] = (bz_family){&p, "memory", "plain", "default"};
-    bz_run_options o = {.setting = {threads, cold, NULL}, .check_only = true, .emit = count, .context = &t};
+    bz_run_options o = {
+        .setting = {.threads = threads, .cold = cold}, .check_only = true, .emit = count, .context = &t};
     assert_int_equal(bz_run(families, n, &o, &err), 0);
     return t;
 }
