@@ -165,7 +165,7 @@ static void version(reader *r, const char *line, size_t n)
 {
     const char *open = memchr(line, '(', n), *close = open ? memchr(open, ')', n - (size_t)(open - line)) : NULL;
     char text[32];
-    if (!close || close - open > 20)
+    if (!close || close - open < 3 || close - open > 20)
         return;
     long long v = bz_text_int(open + 2, (size_t)(close - open) - 2);
     if (v >= 90000) /* 91900: from version 9 on with two more digits */
