@@ -41,8 +41,9 @@ int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
 const char *planning_device(const planning *p)
 {
     for (int i = 0; i < p->backends.n; i++)
-        if (!strncmp(p->backends.item[i], "cu", 2))
-            return p->backends.item[i];
+        for (const char *const *device = bz_device_backends; *device; device++)
+            if (!strcmp(p->backends.item[i], *device))
+                return *device;
     return NULL;
 }
 

@@ -8,12 +8,11 @@
 /* The backend in a built folder that has a device of its own: it lies beside the program. NULL for none. */
 static const char *folder_device(const char *folder)
 {
-    static const char *const DEVICES[] = {"cudnn", "cublas"};
     char path[4200];
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/build/benanza-%s.so", folder, DEVICES[i]);
+    for (const char *const *device = bz_device_backends; *device; device++) {
+        snprintf(path, sizeof path, "%s/build/benanza-%s.so", folder, *device);
         if (!access(path, F_OK))
-            return DEVICES[i];
+            return *device;
     }
     return NULL;
 }

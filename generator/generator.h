@@ -56,6 +56,9 @@ void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dty
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
+/* The backends that run on a device of their own, as modules beside the program; ends with NULL. */
+extern const char *const bz_device_backends[];
+
 enum { BZ_PLAN_NAMES = 8 };
 
 /* What to lower to, and how to run it. Lists are subsets of what would be taken without them. */

@@ -54,6 +54,8 @@ static const struct {
     {" lstm gru rnn ", "cudnn", "plain", "tf32 f16", true},
 };
 
+const char *const bz_device_backends[] = {"cudnn", "cublas", NULL};
+
 static bool takes(const char *const *list, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
