@@ -153,6 +153,13 @@ const char *bz_cuda_timing(const bz_cuda *c, const bz_cuda_pace *pace)
     return c->cold || !c->hold || pace->unheld ? "event-pair" : "device";
 }
 
+bool bz_cuda_throttled(bz_cuda *c)
+{
+    bool seen = c->throttled;
+    c->throttled = false;
+    return seen;
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

@@ -80,6 +80,9 @@ int bz_cuda_measure(bz_cuda *c, bz_cuda_pace *pace, bz_cuda_call *call, void *co
 /* What bz_cuda_measure measures by: "device", or "event-pair" where each call has its own. */
 const char *bz_cuda_timing(const bz_cuda *c, const bz_cuda_pace *pace);
 
+/* Whether the device was throttled while measuring, since this was last asked. */
+bool bz_cuda_throttled(bz_cuda *c);
+
 /* Seconds between two events of a held queue with nothing between them; NaN where that fails. */
 double bz_cuda_event_pair(bz_cuda *c);
 

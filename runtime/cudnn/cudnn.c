@@ -293,9 +293,7 @@ static int measure(bz_variant *v, int64_t n, int first_copy, double *seconds)
 static bool throttled(void *of)
 {
     session *s = of;
-    bool seen = s->cuda.throttled;
-    s->cuda.throttled = false;
-    return seen;
+    return bz_cuda_throttled(&s->cuda);
 }
 
 static int poison(bz_variant *v)
