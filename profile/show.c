@@ -163,6 +163,21 @@ static double total_latency(const bz_trace *t, const summary *s)
     return sum;
 }
 
+static void time_columns(bz_table *table, const summary *s)
+{
+    bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
+    bz_table_column(table, s->steady ? "time per iteration" : "time", BZ_RIGHT);
+    bz_table_column(table, "of latency", BZ_RIGHT);
+}
+
+static void put_rows(bz_table *table, size_t n, int top, bz_buf *out)
+{
+    bz_buf_putc(out, '\n');
+    bz_table_print(table, out);
+    if (n > (size_t)top)
+        bz_buf_printf(out, "… and %zu more: --top %zu\n", n - (size_t)top, n);
+}
+
 static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, const char *title, int top,
                       bz_arena *arena, bz_buf *out)
 {
@@ -178,9 +193,7 @@ static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, c
         variants |= rows[i].variant != 0;
     if (variants)
         bz_table_column(table, "variant", BZ_LEFT);
-    bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
-    bz_table_column(table, s->steady ? "time per iteration" : "time", BZ_RIGHT);
-    bz_table_column(table, "of latency", BZ_RIGHT);
+    time_columns(table, s);
     for (size_t i = 0; i < n && i < (size_t)top; i++) {
         char name[100], times[32];
         snprintf(name, sizeof name, "%.96s", bz_string(t, rows[i].name));
@@ -193,10 +206,7 @@ static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, c
         put_time(table, (double)rows[i].time / per);
         put_percent(table, latency > 0 ? (double)rows[i].time / latency : 0);
     }
-    bz_buf_putc(out, '\n');
-    bz_table_print(table, out);
-    if (n > (size_t)top)
-        bz_buf_printf(out, "… and %zu more: --top %zu\n", n - (size_t)top, n);
+    put_rows(table, n, top, out);
 }
 
 static void print_callers(const bz_trace *t, const summary *s, int top, bz_arena *arena, bz_buf *out)
@@ -209,9 +219,7 @@ static void print_callers(const bz_trace *t, const summary *s, int top, bz_arena
     bz_table *table = bz_table_new(arena);
     bz_table_column(table, "asked for by", BZ_LEFT);
     bz_table_column(table, "library call", BZ_LEFT);
-    bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
-    bz_table_column(table, s->steady ? "time per iteration" : "time", BZ_RIGHT);
-    bz_table_column(table, "of latency", BZ_RIGHT);
+    time_columns(table, s);
     for (size_t i = 0; i < n && i < (size_t)top; i++) {
         char text[32], caller[100];
         snprintf(caller, sizeof caller, "%.96s", bz_string(t, rows[i].caller));
@@ -222,10 +230,7 @@ static void print_callers(const bz_trace *t, const summary *s, int top, bz_arena
         put_time(table, (double)rows[i].time / per);
         put_percent(table, latency > 0 ? (double)rows[i].time / latency : 0);
     }
-    bz_buf_putc(out, '\n');
-    bz_table_print(table, out);
-    if (n > (size_t)top)
-        bz_buf_printf(out, "… and %zu more: --top %zu\n", n - (size_t)top, n);
+    put_rows(table, n, top, out);
 }
 
 static void print_gaps(const bz_trace *t, const summary *s, int top, bz_arena *arena, bz_buf *out)
