@@ -215,6 +215,140 @@ typedef struct bz_regret {
 int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                    bz_arena *arena, bz_regret *out, bz_error *err);
 
+/* ---- deviations ----------------------------------------------------------------------------- */
+
+/* What the layers ask for, beside what a profile's typical iteration did: a sequence alignment. */
+typedef enum {
+    BZ_ALIGNED_SAME,    /* the call that the layer needs */
+    BZ_ALIGNED_CHANGED, /* the same kind of call with other parameters */
+    BZ_ALIGNED_FUSED,   /* one call that did several layers */
+    BZ_ALIGNED_SPLIT,   /* one of several calls that did one layer */
+    BZ_ALIGNED_MISSING, /* a layer that no call did */
+    BZ_ALIGNED_EXTRA,   /* a call that no layer asks for */
+} bz_aligned_kind;
+enum { BZ_ALIGNED_KINDS = BZ_ALIGNED_EXTRA + 1 };
+const char *bz_aligned_name(bz_aligned_kind kind); /* "changed" */
+
+typedef struct bz_change {
+    const char *parameter, *expected, *found; /* "pad", "1x1x1x1", "0x0x0x0" */
+} bz_change;
+
+typedef struct bz_aligned {
+    bz_aligned_kind kind;
+    bool moved;       /* in another order than the model has it */
+    const int *layer; /* [n_layers]: into the bound's layers; none for what is extra */
+    int n_layers;
+    size_t at;                            /* call of the trace; SIZE_MAX for what is missing */
+    const char *call, *problem, *variant; /* function, problem and algorithm; NULL where not known */
+    const char *where;                    /* the program's line that asked for it; NULL without back-traces */
+    const bz_change *change;
+    int n_changes;
+    double seconds; /* of the call; NAN without a timeline */
+    double bound;   /* of its layers; NAN where one is unpriced, or there are none */
+} bz_aligned;
+
+/* Time that no layer asks for. */
+typedef struct bz_cause {
+    const char *name;    /* "weights reordered", "input padded", "waits for the device" */
+    const char *id;      /* the same for programs: "reorder-weights" */
+    bool busy;           /* the device, or on a CPU the library, was busy with it; else it is time between */
+    double count;        /* per iteration */
+    double seconds;      /* per iteration */
+    const char *example; /* a call, kernel or operator; NULL */
+    const char *where;   /* the program's line that most of it comes from; NULL */
+} bz_cause;
+
+typedef struct bz_alignment {
+    bool timeline;      /* else there are no times: calls are compared only */
+    int expected, made; /* calls of the layers; calls of the iteration that compute */
+    int count[BZ_ALIGNED_KINDS], moved;
+    bz_aligned *row; /* in the order of the program, what is missing where the model has it */
+    int n;
+    double asked;    /* seconds of the calls that layers ask for: with the causes it is the ladder's latency, exactly */
+    bz_cause *cause; /* greatest first */
+    int n_causes;
+} bz_alignment;
+
+/* ---- fusion --------------------------------------------------------------------------------- */
+
+/* A fusion pattern by measured records: what its places cost as written and fused. */
+typedef struct bz_fusion_row {
+    const char *pattern;
+    int places, covered;            /* in the model; of the cheapest cover */
+    int fused;                      /* that the profile's program fused already; -1 where nobody looked */
+    double written, together, gain; /* seconds of the covered places; gain: written - together */
+    double alone, alone_parallel;   /* gain of the model's bounds if this were the only pattern */
+} bz_fusion_row;
+
+typedef struct bz_fusion {
+    bz_fusion_row *row; /* greatest gain first */
+    int n;
+    double sequential, parallel; /* gain of all together */
+} bz_fusion;
+
+/* ---- matrix units --------------------------------------------------------------------------- */
+
+/* A way to compute with matrix units: Tensor Cores, AMX. */
+typedef struct bz_unit_way {
+    const char *name;            /* "bf16", "tf32", "f16 nhwc" */
+    double sequential, parallel; /* the model's bounds that way, each layer at its cheaper type, conversions counted */
+    double conversions;          /* seconds of them, within */
+    double gain;                 /* sequential: as asked - this way */
+    int layers;                  /* that gain */
+    int unknown;                 /* without a record that way: as they were */
+} bz_unit_way;
+
+typedef struct bz_unit_row {
+    int layer;        /* into the bound's layers, or -1 */
+    const char *call; /* of the profile, or NULL */
+    bool used, could;
+    const char *evidence; /* what tells that it was used: a kernel's or an implementation's name; NULL */
+    const char *why;      /* why it was not, where it could: "computes in f32", "3 channels: no multiple of 8"; NULL */
+    double seconds, best; /* as asked for; by the best way; NAN unknown */
+    const char *best_way; /* NULL where none is better */
+} bz_unit_row;
+
+typedef struct bz_units {
+    const char *unit; /* "Tensor Cores", "AMX", "AVX512-BF16"; NULL: the system has none */
+    bz_unit_row *row;
+    int n, used, could; /* layers: that used them; that could and did not */
+    bz_unit_way *way;   /* greatest gain first */
+    int n_ways;
+} bz_units;
+
+/* ---- jointly -------------------------------------------------------------------------------- */
+
+/* Ways to become faster that go together: bits. */
+enum {
+    BZ_WAY_FRAMEWORK = 1, /* nothing but the calls that layers ask for */
+    BZ_WAY_ALGORITHMS = 2,
+    BZ_WAY_FUSION = 4,
+    BZ_WAY_PRECISION = 8,
+    BZ_WAY_PARALLEL = 16,
+    BZ_WAYS = 5
+};
+
+typedef struct bz_step {
+    const char *name;
+    double seconds; /* that it saves; below 0 where the next rung is above this one */
+} bz_step;
+
+/* From what was measured down to the bound: from - the steps = to, exactly. */
+typedef struct bz_waterfall {
+    double from, to;
+    bz_step step[BZ_WAYS + 2];
+    int n;
+    double joint[1 << BZ_WAYS]; /* latency with each combination; [0] is `from`; NAN where not known */
+} bz_waterfall;
+
+typedef struct bz_advice {
+    const char *id;         /* "channels-last" */
+    const char *what;       /* a sentence */
+    const char *evidence;   /* likewise */
+    const char *step;       /* a line or two of code, or an environment variable */
+    double gain, low, high; /* seconds per iteration */
+} bz_advice;
+
 /* ---- ladder --------------------------------------------------------------------------------- */
 
 /* A bound held against one profile: bound <= device-busy <= measured. Times are medians over the steady
@@ -229,8 +363,14 @@ typedef struct bz_ladder {
     double ratio;                 /* sequential bound / latency */
     double speedup;               /* latency / sequential bound */
     double speedup_parallel;
-    const bz_regret *regret; /* NULL where nobody asked */
-    const char **warning;    /* settings that do not match; what does not hold */
+    const char *framework;   /* that ran it: "PyTorch"; NULL where nothing tells */
+    const bz_regret *regret; /* this and the next: NULL where nobody asked */
+    const bz_alignment *alignment;
+    const bz_units *units;
+    const bz_waterfall *waterfall;
+    const bz_advice *advice; /* greatest gain first */
+    int n_advices;
+    const char **warning; /* settings that do not match; what does not hold */
     int n_warnings;
 } bz_ladder;
 
@@ -286,6 +426,8 @@ void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, 
 /* What is printed of one model on one system. */
 typedef struct bz_analysis {
     bz_bound bound;
+    const bz_fusion *fusion; /* NULL where no groups were planned */
+    const bz_units *units;   /* of the model alone: what lower precision would gain; NULL where nobody asked */
     bz_ladder *ladder;
     int n_ladders;
 } bz_analysis;
