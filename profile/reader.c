@@ -17,6 +17,7 @@ static const bz_reader *const READERS[] = {
     NULL,
 };
 enum { HEAD = 1 << 16 };
+static const int64_t SECOND = 1000000000;
 
 bool bz_text_has(const char *head, size_t n, const char *needle)
 {
@@ -74,8 +75,9 @@ int64_t bz_text_date(const char *s, size_t n)
     if (year < 1970 || year > 2200) /* what nanoseconds reach */
         return 0;
     int64_t days = days_from_civil(year, bz_text_int(s + 5, 2), bz_text_int(s + 8, 2));
-    int64_t seconds = days * 86400 + bz_text_int(s + 11, 2) * 3600 + bz_text_int(s + 14, 2) * 60;
-    return seconds * 1000000000 + bz_text_nanoseconds(s + 17, n - 17, 1000000000);
+    int64_t minutes = days * 1440 + bz_text_int(s + 11, 2) * 60 + bz_text_int(s + 14, 2);
+    int64_t rest = bz_text_nanoseconds(s + 17, n - 17, SECOND);
+    return rest < 0 || rest >= 61 * SECOND ? 0 : minutes * 60 * SECOND + rest; /* 61: a leap second */
 }
 
 int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, bz_error *err)

@@ -528,6 +528,7 @@ static void numbers_and_dates(void **state)
     assert_int_equal(bz_text_nanoseconds("99999999999999999999", 20, 1000), 0);
     assert_int_equal(bz_text_date("1970-01-02T00:00:01.5", 21), INT64_C(86401500000000));
     assert_int_equal(bz_text_date("junk", 4), 0);
+    assert_int_equal(bz_text_date("2019-09-29T01:02:8888888888", 27), 0);
 }
 
 int main(void)
