@@ -71,7 +71,7 @@ size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_caller **callers)
     for (size_t i = 0; i < n; i++)
         if (kept && !by_names(&rows[kept - 1], &rows[i])) {
             rows[kept - 1].count++;
-            rows[kept - 1].time += rows[i].time;
+            bz_time_add(&rows[kept - 1].time, rows[i].time);
         } else {
             rows[kept++] = rows[i];
         }

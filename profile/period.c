@@ -204,7 +204,7 @@ static size_t begins(const sequence *s, const period *p, bz_pauses *pauses, cons
         for (uint32_t i = 0; i < p->segments; i++) {
             size_t k = p->begin + i * p->length + j;
             if (k < s->n && k > 0)
-                sum += gap[k];
+                bz_time_add(&sum, gap[k]);
         }
         if (sum > most) {
             second = most;

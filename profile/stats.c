@@ -90,7 +90,7 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
             *v = bz_realloc(*v, *cap, sizeof **v);
         }
         (*v)[(*n)++] = (interval){e->start[i], e->end[i]};
-        sum += e->end[i] - e->start[i];
+        bz_time_add(&sum, e->end[i] - e->start[i]);
     }
     return sum;
 }
@@ -147,10 +147,10 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
         call_class c = class_of(t, api->name[i], classes);
         if (c == CLASS_LAUNCHES) {
             s->launches++;
-            s->launch += api->end[i] - api->start[i];
+            bz_time_add(&s->launch, api->end[i] - api->start[i]);
         } else if (c == CLASS_WAITS) {
             s->syncs++;
-            s->sync += api->end[i] - api->start[i];
+            bz_time_add(&s->sync, api->end[i] - api->start[i]);
         }
     }
     s->gap = s->latency - (device     ? s->device_busy - device_behind
@@ -163,8 +163,7 @@ int64_t bz_trace_kernel_time(const bz_trace *t)
     const bz_events *k = &t->event[BZ_EVENT_KERNEL];
     int64_t sum = 0;
     for (size_t i = 0; i < k->n; i++)
-        if (__builtin_add_overflow(sum, k->end[i] - k->start[i], &sum))
-            return INT64_MAX;
+        bz_time_add(&sum, k->end[i] - k->start[i]);
     return sum;
 }
 
@@ -274,7 +273,7 @@ size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_t
             (*top)[n++] = (bz_top){.name = name, .variant = variant};
         }
         (*top)[id].count++;
-        (*top)[id].time += e->end[i] - e->start[i];
+        bz_time_add(&(*top)[id].time, e->end[i] - e->start[i]);
     }
     pairs_free(&ids);
     qsort(*top, n, sizeof **top, by_top_time);
@@ -312,7 +311,7 @@ size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_gap **gaps)
                 (*gaps)[n++] = (bz_gap){.before = before, .after = name};
             }
             (*gaps)[id].count++;
-            (*gaps)[id].time += e->start[i] - end;
+            bz_time_add(&(*gaps)[id].time, e->start[i] - end);
         }
         if (iteration != last_iteration || before == BZ_NONE || e->end[i] > end) {
             end = e->end[i];

@@ -49,6 +49,13 @@ bz_product bz_kernel_product(const char *kernel_name);
 uint32_t bz_trace_short_name(bz_trace *t, uint32_t name);
 uint32_t bz_trace_demangled(bz_trace *t, uint32_t name);
 
+/* Adds a time, at least 0. The times of a file that lies may sum up to more than there is: they stay there. */
+static inline void bz_time_add(int64_t *sum, int64_t time)
+{
+    if (__builtin_add_overflow(*sum, time, sum))
+        *sum = INT64_MAX;
+}
+
 /* The passes of bz_trace_finish, in their order. */
 void bz_trace_merge_logs(bz_trace *t); /* merge.c */
 void bz_trace_link(bz_trace *t);       /* link.c */
