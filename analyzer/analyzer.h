@@ -5,6 +5,7 @@
  *   bz_bound_make     a model's bound: prices summed up, with coverage and provenance
  *   bz_ladder_make    the bound against what a profile saw
  *   bz_regret_make    the variants that a profile's calls used against the best known ones
+ *   bz_align_make     the calls that the layers need against those of a profile, and who took the rest of the time
  *   bz_compare_make   two systems, stacks or exports, problem by problem
  *   bz_report_*       the same analysis for people, as JSON, CSV and DOT
  *
@@ -106,6 +107,7 @@ typedef struct bz_bound_layer {
     int node;     /* of the main graph: itself, or the one whose body it is in */
     double times; /* how often it runs: trips of the loops around it */
     bz_layer_price price;
+    const bz_lowering *lowering;   /* all its alternatives; the plan's */
     const char *variant;           /* of the cheapest alternative: "onednn jit:avx512_core any"; NULL unpriced */
     double runner_up;              /* the next best way; NAN where there is no other */
     const char *runner_up_variant; /* NULL likewise */
@@ -269,6 +271,13 @@ typedef struct bz_alignment {
     int n_causes;
 } bz_alignment;
 
+/* `trace` is finished; `bound` has its plan still. Of the trace's typical iteration. */
+void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bz_alignment *out);
+
+/* The iteration that stands for all: of the steady ones that of median latency (of an even number the faster one of the
+ * two). BZ_NONE where none were found. */
+uint32_t bz_typical_iteration(const bz_trace *trace);
+
 /* ---- fusion --------------------------------------------------------------------------------- */
 
 /* A fusion pattern by measured records: what its places cost as written and fused. */
@@ -351,8 +360,8 @@ typedef struct bz_advice {
 
 /* ---- ladder --------------------------------------------------------------------------------- */
 
-/* A bound held against one profile: bound <= device-busy <= measured. Times are medians over the steady
- * iterations, seconds. On a CPU the library calls are the work: `busy` is their union then. */
+/* A bound held against one profile: bound <= device-busy <= measured. Times are those of the typical
+ * iteration, seconds. On a CPU the library calls are the work: `busy` is their union then. */
 typedef struct bz_ladder {
     const char *profile;
     int iterations;               /* steady ones */

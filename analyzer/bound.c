@@ -81,6 +81,7 @@ static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_lay
     bz_prices_layer(m->in->prices, item, &l->price);
     l->price.seconds = bz_tick(l->price.seconds);
     l->price.launch = bz_tick(l->price.launch);
+    l->lowering = &item->lowering;
     l->runner_up = NAN;
     l->hardware = bz_peaks_roofline(m->in->peaks, l->layer, m->in->dtype, &l->memory);
     const bz_alternative *a = l->price.alternative;

@@ -1,5 +1,5 @@
 /* An analysis for people: the answer, what it rests on, where the time is. */
-#include "analyzer/analyzer.h"
+#include "analyzer/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -415,6 +415,8 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
     put_ladders(a, out);
     for (int i = 0; i < a->n_ladders; i++)
         put_regret(&a->ladder[i], out);
+    for (int i = 0; i < a->n_ladders; i++)
+        report_align_text(b, &a->ladder[i], out);
     put_slowest(b, out);
     put_modules(b, out);
 }

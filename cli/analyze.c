@@ -120,6 +120,9 @@ static int hold_against_profiles(analyze_job *a, bz_error *err)
             if (bz_regret_make(a->trace[k], a->db, system, &item->bound.setting, arena, regret, err))
                 return -1;
             item->ladder[k].regret = regret;
+            bz_alignment *alignment = BZ_NEW(arena, bz_alignment, 1);
+            bz_align_make(&item->bound, a->trace[k], arena, alignment);
+            item->ladder[k].alignment = alignment;
         }
     }
     return 0;
