@@ -26,7 +26,7 @@ typedef struct making {
     int n_asks, cap_asks;
     align_atom *atom; /* of all asks */
     int n_atoms, cap_atoms;
-    int *to;    /* [steps.n_atoms]: atom of `atom`, or -1 */
+    int *to;     /* [steps.n_atoms]: atom of `atom`, or -1 */
     bool *moved; /* [steps.n] */
 } making;
 
@@ -118,7 +118,7 @@ static void count_steps(making *m)
 static void find_moved(making *m)
 {
     enum { HEAD, TAIL };
-    int (*list)[2] = bz_alloc((size_t)m->words.n + 1, sizeof *list);
+    int(*list)[2] = bz_alloc((size_t)m->words.n + 1, sizeof *list);
     memset(list, 0xff, ((size_t)m->words.n + 1) * sizeof *list);
     for (int i = 0; i < m->n_asks; i++) {
         uint32_t id = m->atom[m->ask[i].first].id;
@@ -211,7 +211,8 @@ static void set_changes(making *m, bz_aligned *row, const align_step *step)
 {
     const align_atom *found = &m->steps.atom[step->first];
     int to = m->to[step->first];
-    if (to < 0 || !found->id || !m->atom[to].id || align_same(&m->atom[to], found))
+    if (to < 0 || !found->id || !m->atom[to].id ||
+        (m->atom[to].kind == found->kind && align_same(&m->atom[to], found)))
         return;
     if (step->known && m->atom[to].kind != m->words.batchnorm)
         row->n_changes =
@@ -231,10 +232,10 @@ static void put_step(making *m, int i)
         if (owner >= 0 && (!n || asks[n - 1] != owner))
             asks[n++] = owner;
     }
-    bz_aligned *row = add_row(m, !n                            ? BZ_ALIGNED_EXTRA
-                                 : n > 1                       ? BZ_ALIGNED_FUSED
+    bz_aligned *row = add_row(m, !n                          ? BZ_ALIGNED_EXTRA
+                                 : n > 1                     ? BZ_ALIGNED_FUSED
                                  : m->ask[asks[0]].steps > 1 ? BZ_ALIGNED_SPLIT
-                                                               : BZ_ALIGNED_SAME);
+                                                             : BZ_ALIGNED_SAME);
     step->asked = n > 0;
     row->moved = m->moved[i];
     set_layers(m, row, asks, n);

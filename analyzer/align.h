@@ -67,7 +67,7 @@ align_rule align_kernel_rule(const char *name);
 align_rule align_call_rule(const char *name);
 align_rule align_operator_rule(const char *name);
 const char *align_api_cause(const char *name); /* what a call of CUDA's keeps the device waiting for */
-const char *align_cause_name(const char *id); /* "input-padded" -> "inputs padded by kernels of the framework" */
+const char *align_cause_name(const char *id);  /* "input-padded" -> "inputs padded by kernels of the framework" */
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
@@ -78,14 +78,14 @@ typedef struct align_step {
     align_step_kind kind;
     size_t at; /* the event */
     int64_t start;
-    int64_t time;      /* nanoseconds that are its own, filled by align_time */
-    bool known;        /* `problem` is */
+    int64_t time; /* nanoseconds that are its own, filled by align_time */
+    bool known;   /* `problem` is */
     bz_problem problem;
     const char *cause; /* what no layer asks for, by name: the id; NULL */
     const char *name;  /* for people */
     uint32_t stack;
-    bool asked;        /* a layer asks for it */
-    int first, n;      /* its atoms */
+    bool asked;   /* a layer asks for it */
+    int first, n; /* its atoms */
 } align_step;
 
 typedef struct align_steps {

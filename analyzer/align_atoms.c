@@ -241,29 +241,42 @@ static const char *next_member(const char *text, size_t *n)
     return *n ? text : NULL;
 }
 
-/* Members "name=value" of two canonical texts of one kind: those that differ. */
-static int compare(const char *expected, const char *found, bz_arena *arena, bz_change *out)
+/* The value of a member "name=value". */
+static const char *member(const char *text, const char *name, size_t n_name, size_t *n)
+{
+    size_t m;
+    for (const char *p = text; (p = next_member(p, &m)); p += m)
+        if (m > n_name && p[n_name] == '=' && !memcmp(p, name, n_name)) {
+            *n = m - n_name - 1;
+            return p + n_name + 1;
+        }
+    return NULL;
+}
+
+/* Canonical texts of one kind, with the padding trimmed: members that differ. What is told is the text as it was. */
+static int compare(const char *expected, const char *found, const char *spelled, bz_arena *arena, bz_change *out)
 {
     int changes = 0;
-    size_t n, m;
+    size_t n, n_found, n_value;
     for (const char *p = expected; (p = next_member(p, &n)) && changes < CHANGES; p += n) {
-        const char *equal = memchr(p, '=', n), *q = found;
-        size_t name = equal ? (size_t)(equal - p) + 1 : n;
-        while ((q = next_member(q, &m)) && (m < name || strncmp(p, q, name) != 0))
-            q += m;
-        if (!equal || !q || (m == n && !strncmp(p, q, n)))
+        const char *equal = memchr(p, '=', n);
+        size_t name = equal ? (size_t)(equal - p) : 0;
+        const char *other = equal ? member(found, p, name, &n_found) : NULL;
+        if (!other || (n_found == n - name - 1 && !memcmp(other, equal + 1, n_found)))
             continue;
-        out[changes++] = (bz_change){bz_arena_strn(arena, p, name - 1), bz_arena_strn(arena, equal + 1, n - name),
-                                     bz_arena_strn(arena, q + name, m - name)};
+        const char *value = member(spelled, p, name, &n_value);
+        out[changes++] = (bz_change){bz_arena_strn(arena, p, name), bz_arena_strn(arena, value, n_value),
+                                     bz_arena_strn(arena, other, n_found)};
     }
     return changes;
 }
 
-static const char *text_of(bz_problem p, bz_arena *arena)
+static const char *text_of(bz_problem p, bool trim, bz_arena *arena)
 {
     bz_buf text = {0};
     p.post[0].fn = BZ_FN_NONE;
-    trim_pad(&p);
+    if (trim)
+        trim_pad(&p);
     bz_problem_print(&p, &text);
     const char *copy = bz_arena_str(arena, bz_buf_text(&text));
     bz_buf_free(&text);
@@ -275,13 +288,13 @@ int align_changes(const bz_bound_layer *l, const bz_problem *found, bz_arena *ar
     bz_change least[CHANGES], now[CHANGES];
     int best = -1;
     const bz_alternative *first = l->lowering ? first_real(l->lowering) : NULL;
-    const char *text = text_of(*found, arena);
+    const char *text = text_of(*found, true, arena);
     *out = NULL;
     for (int i = 0; first && i < l->lowering->n; i++) {
         const bz_problem *p = &l->lowering->alternative[i].problem[0];
         if (p->kind != found->kind)
             continue;
-        int n = compare(text_of(*p, arena), text, arena, now);
+        int n = compare(text_of(*p, true, arena), text, text_of(*p, false, arena), arena, now);
         if (best < 0 || n < best)
             memcpy(least, now, sizeof least), best = n;
     }

@@ -11,7 +11,7 @@ typedef struct row {
 /* Kernels that no library call asked for, by their full names. */
 static const row KERNELS[] = {
     {"pad_constant_kernel", {NULL, "input-padded"}},
-    {"pad_edge_kernel", {NULL, "input-padded"}},
+    {"pad_edge_kernel", {NULL, "edges-repeated"}},
     {"constant_pad", {NULL, "input-padded"}},
     {"reflection_pad", {"pad", NULL}},
     {"replication_pad", {"pad", NULL}},
@@ -179,6 +179,7 @@ static const struct {
     {"activations-reordered", "activations brought into another layout"},
     {"layout-changed", "data brought into another layout"},
     {"input-padded", "inputs padded by the program"},
+    {"edges-repeated", "inputs padded by the program with their edges"},
     {"converted", "data converted to another type"},
     {"filled", "buffers filled"},
     {"copied", "copies"},

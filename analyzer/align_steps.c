@@ -201,9 +201,10 @@ static void take_atoms(align_steps *s, align_words *w)
         int n = 0;
         step->first = s->n_atoms;
         if (rule.cause)
-            step->cause = !strcmp(rule.cause, "activations-reordered") && step->kind == ALIGN_CALL && makes_weights(s, i)
-                              ? "weights-reordered"
-                              : rule.cause;
+            step->cause =
+                !strcmp(rule.cause, "activations-reordered") && step->kind == ALIGN_CALL && makes_weights(s, i)
+                    ? "weights-reordered"
+                    : rule.cause;
         else if (step->known)
             n = align_problem_atoms(w, &step->problem, atom);
         else if (rule.kind || step->kind == ALIGN_CALL)

@@ -7,7 +7,7 @@
 
 typedef struct claim {
     int64_t start, end;
-    int step;          /* or -1 */
+    int step; /* or -1 */
     bool busy;
     const char *cause; /* id, where it is no step */
     const char *name;  /* of the event */
@@ -181,15 +181,16 @@ static void claim_device(ledger *l, bool own)
         for (size_t i = 0; i < e->n; i++) {
             if (e->end[i] <= s->begin || e->start[i] >= s->end || align_in(s, (bz_event_kind)kind, i) != own)
                 continue;
-            uint32_t step = !own                                                ? 0
-                            : e->call[i] < s->trace->event[BZ_EVENT_CALL].n     ? s->of_call[e->call[i]]
-                            : kind == BZ_EVENT_KERNEL                           ? s->of_kernel[i]
-                                                                                : 0;
+            uint32_t step = !own                                            ? 0
+                            : e->call[i] < s->trace->event[BZ_EVENT_CALL].n ? s->of_call[e->call[i]]
+                            : kind == BZ_EVENT_KERNEL                       ? s->of_kernel[i]
+                                                                            : 0;
             const char *cause = !own                      ? "other-iteration"
                                 : kind == BZ_EVENT_MEMSET ? "filled"
                                 : kind == BZ_EVENT_COPY   ? copy_cause(e->value[i])
                                                           : "kernels-extra";
-            add_claim(l, (claim){e->start[i], e->end[i], (int)step - 1, true, cause, bz_string(s->trace, e->name[i]), 0});
+            add_claim(l,
+                      (claim){e->start[i], e->end[i], (int)step - 1, true, cause, bz_string(s->trace, e->name[i]), 0});
         }
     }
     settle(l);
@@ -245,7 +246,8 @@ static void claim_operators(ledger *l)
         for (size_t i = 0; i < o->n; i++)
             if (depth[i] == d && o->end[i] > l->s->begin && o->start[i] < l->s->end) {
                 const char *name = bz_string(t, o->name[i]);
-                add_claim(l, (claim){o->start[i], o->end[i], -1, false, bz_arena_printf(l->arena, "operator %s", name), name, 0});
+                add_claim(l, (claim){o->start[i], o->end[i], -1, false, bz_arena_printf(l->arena, "operator %s", name),
+                                     name, 0});
             }
         settle(l);
     }
@@ -310,7 +312,8 @@ void align_time(align_steps *s, const bool *between, const char *layers, bz_aren
     out->asked = bz_tick(1e-9 * (double)(s->end - s->begin));
     for (int i = 0; i < l.n_tallies; i++) {
         const tally *t = &l.tally[i];
-        out->cause[i] = (bz_cause){t->name, t->id, t->busy, t->count, bz_tick(1e-9 * (double)t->time), t->example, t->where};
+        out->cause[i] =
+            (bz_cause){t->name, t->id, t->busy, t->count, bz_tick(1e-9 * (double)t->time), t->example, t->where};
         out->asked -= out->cause[i].seconds;
     }
     free(l.free);

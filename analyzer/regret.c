@@ -86,6 +86,8 @@ static void gather(making *m)
         if (at == BZ_NONE || (t->iteration[at].warm_up && t->n_iterations > 1) ||
             (calls->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES || !bz_call_problem(t, i, &p))
             continue;
+        if (!calls->variant[i] && p.kind != BZ_PROBLEM_CONV)
+            continue; /* where the library has no choice, or tells of none */
         call_group *g = find_group(m, &p, bz_string(t, calls->variant[i]));
         g->calls++;
         if (m->device[i] > 0)

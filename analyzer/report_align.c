@@ -59,7 +59,10 @@ static const char *what_of(const bz_bound *b, const bz_aligned *row, bz_arena *a
     if (row->kind != BZ_ALIGNED_FUSED)
         return bz_arena_printf(arena, "%s%s%s", row->call, *text ? ": " : "", text);
     for (int i = 0; i < row->n_layers; i++)
-        text = bz_arena_printf(arena, "%s%s%s", text, i ? " + " : *text ? "; " : "",
+        text = bz_arena_printf(arena, "%s%s%s", text,
+                               i       ? " + "
+                               : *text ? "; "
+                                       : "",
                                b->layer[row->layer[i]].layer->kind);
     return bz_arena_printf(arena, "%s: %s", row->call, text);
 }
@@ -114,8 +117,8 @@ static void put_deviations(const bz_bound *b, const bz_alignment *a, bz_buf *out
 
 static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
 {
-    static const char *const TITLES[] = {"time that no layer asks for", "times", "time", "of latency", "example",
-                                         "where"};
+    static const char *const TITLES[] = {
+        "time that no layer asks for", "times", "time", "of latency", "example", "where"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
     for (int i = 0; i < 6; i++)
