@@ -211,8 +211,7 @@ static void set_changes(making *m, bz_aligned *row, const align_step *step)
 {
     const align_atom *found = &m->steps.atom[step->first];
     int to = m->to[step->first];
-    if (to < 0 || !found->id || !m->atom[to].id ||
-        (m->atom[to].kind == found->kind && align_same(&m->atom[to], found)))
+    if (to < 0 || !found->id || !m->atom[to].id || (m->atom[to].kind == found->kind && align_same(&m->atom[to], found)))
         return;
     if (step->known && m->atom[to].kind != m->words.batchnorm)
         row->n_changes =

@@ -2,6 +2,7 @@
  *
  *   bz_schedule_*     layers with costs -> one after the other, on k streams, all at once
  *   bz_peaks_read     what the hardware could do at best
+ *   bz_rebuild        layers from a profile, where there is no model
  *   bz_bound_make     a model's bound: prices summed up, with coverage and provenance
  *   bz_ladder_make    the bound against what a profile saw
  *   bz_regret_make    the variants that a profile's calls used against the best known ones
@@ -153,9 +154,11 @@ typedef struct bz_bound_fused {
 typedef struct bz_bound {
     const char *model, *system, *details; /* details: what the database knows of the system, JSON or "" */
     bz_setting setting;
-    bz_dtype dtype;      /* asked for; BZ_UNDEFINED: as the model has it */
-    int benchmarks;      /* run for this: records made */
-    int problems, known; /* that the models need; of which the database had all. 0: nobody asked */
+    bz_dtype dtype;       /* asked for; BZ_UNDEFINED: as the model has it */
+    int benchmarks;       /* run for this: records made */
+    int problems, known;  /* that the models need; of which the database had all. 0: nobody asked */
+    int rebuilt;          /* > 0: there is no model; layers were made from so many library calls of a profile */
+    const char *left_out; /* its calls that made none: "40 reorder, 1 cudnnRNNForward"; "" */
     const bz_layers *layers;
     const bz_dag *dag;
     const bz_peaks *peaks;
@@ -172,14 +175,23 @@ typedef struct bz_bound {
     int above_roofline; /* layers whose record is faster than their roofline */
 } bz_bound;
 
+/* Layers made from the library calls of a profile's typical iteration: a chain, as they ran. */
+typedef struct bz_rebuilt {
+    bz_layers layers;          /* no model, no nodes; lives in the arena it was made in */
+    const bz_problem *problem; /* [layers.n] */
+    const char *left_out;      /* as in bz_bound */
+} bz_rebuilt;
+void bz_rebuild(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out);
+
 typedef struct bz_bound_input {
     const char *model, *system, *details;
     bz_setting setting;
     bz_dtype dtype; /* as in the plan's options */
     bz_layers *layers;
     const bz_plan *plan;
-    int number; /* of the model in the plan */
-    bool fused; /* the plan has groups */
+    int number;                /* of the model in the plan */
+    bool fused;                /* the plan has groups */
+    const bz_rebuilt *rebuilt; /* what `layers` and the plan are of; NULL: of a model */
     const bz_prices *prices;
     const bz_peaks *peaks;
 } bz_bound_input;

@@ -82,6 +82,26 @@ int64_t call_pad_end(int64_t in, int64_t out, int64_t kernel, int64_t stride, in
     return same ? pad : reached;
 }
 
+/* A framework may pad the input by itself and convolve what it padded: the problem with that padding
+ * inside, by half the kernel, has the same result. */
+int call_unpad(const bz_problem *from, bz_problem *to)
+{
+    int spatial = bz_extent_rank(from->conv.x) - 2, most = 0;
+    bz_error err;
+    if (from->kind != BZ_PROBLEM_CONV)
+        return 0;
+    *to = *from;
+    for (int a = 0; a < spatial; a++) {
+        int64_t pad = (from->conv.w[2 + a] - 1) * from->conv.dilation[a] / 2;
+        if (from->conv.pad[a] || from->conv.pad[spatial + a] || from->conv.x[2 + a] <= 2 * pad)
+            return 0;
+        to->conv.x[2 + a] -= 2 * pad;
+        to->conv.pad[a] = to->conv.pad[spatial + a] = pad;
+        most = pad > most ? (int)pad : most;
+    }
+    return bz_problem_normalize(to, &err) ? 0 : most;
+}
+
 static const struct {
     const char *call; /* the name; "_v2" behind it makes no difference */
     call_reader *read;

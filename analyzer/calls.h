@@ -16,6 +16,9 @@ bool call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out)
 /* Padding at the end, of which the sizes tell as much as windows reach: that at the beginning where it does the same. */
 int64_t call_pad_end(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad);
 
+/* The convolution with the padding inside that a program put around its input itself; how much it is, or 0. */
+int call_unpad(const bz_problem *from, bz_problem *to);
+
 typedef bool call_reader(const bz_trace *t, size_t call, bz_problem *p);
 call_reader call_cudnn_conv, call_cudnn_conv_bias, call_cudnn_pool, call_cudnn_activation, call_cudnn_batchnorm,
     call_cudnn_softmax, call_cudnn_lrn, call_cudnn_add, call_cudnn_op;

@@ -191,6 +191,8 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     bz_json_key_int(j, "batch", b->layers->batch);
     bz_json_key_int(j, "threads", b->setting.threads);
     bz_json_key_str(j, "cache", bz_record_cache_name(b->setting.cache));
+    bz_json_key_int(j, "rebuilt", b->rebuilt);
+    bz_json_key_str(j, "left_out", b->left_out);
     bz_json_key_int(j, "benchmarks", b->benchmarks);
     bz_json_key_int(j, "problems", b->problems);
     bz_json_key_int(j, "problems_known", b->known);
