@@ -12,7 +12,6 @@ typedef struct ask {
     int layer, first, n; /* of the bound; its atoms */
     int steps;           /* that did something of it */
     int next;            /* another one of the same signature that is missing, or -1 */
-    bool moved;
 } ask;
 
 typedef struct making {
@@ -27,6 +26,7 @@ typedef struct making {
     align_atom *atom; /* of all asks */
     int n_atoms, cap_atoms;
     int *to;     /* [steps.n_atoms]: atom of `atom`, or -1 */
+    int *from;   /* [n_atoms]: the other way round */
     bool *moved; /* [steps.n] */
 } making;
 
@@ -114,41 +114,82 @@ static void count_steps(making *m)
     }
 }
 
-/* What is missing in one place and extra in another was moved. Those of one signature in their order. */
+/* A pair of one kind whose parameters are known to differ. */
+static bool differs(const align_atom *a, const align_atom *b)
+{
+    return a->id && b->id && a->kind == b->kind && !align_same(a, b);
+}
+
+static void pair(making *m, int step, int layer)
+{
+    int b = m->steps.step[step].first, a = m->ask[layer].first;
+    if (m->from[a] >= 0)
+        m->to[m->from[a]] = -1;
+    if (m->to[b] >= 0)
+        m->from[m->to[b]] = -1;
+    m->to[b] = a;
+    m->from[a] = b;
+    m->moved[step] = true;
+}
+
+/* What is missing in one place and extra in another was moved. Those of one signature in their order; a call that stands
+ * for a layer with other parameters is free to stand for one with its own. */
 static void find_moved(making *m)
 {
     enum { HEAD, TAIL };
     int(*list)[2] = bz_alloc((size_t)m->words.n + 1, sizeof *list);
     memset(list, 0xff, ((size_t)m->words.n + 1) * sizeof *list);
     for (int i = 0; i < m->n_asks; i++) {
-        uint32_t id = m->atom[m->ask[i].first].id;
-        if (m->ask[i].steps || !id)
+        const align_atom *mine = &m->atom[m->ask[i].first];
+        int by = m->from[m->ask[i].first];
+        if (!mine->id || (by >= 0 && !differs(mine, &m->steps.atom[by])))
             continue;
-        if (list[id][HEAD] < 0)
-            list[id][HEAD] = i;
+        if (list[mine->id][HEAD] < 0)
+            list[mine->id][HEAD] = i;
         else
-            m->ask[list[id][TAIL]].next = i;
-        list[id][TAIL] = i;
+            m->ask[list[mine->id][TAIL]].next = i;
+        list[mine->id][TAIL] = i;
     }
     for (int i = 0; i < m->steps.n; i++) {
         const align_step *step = &m->steps.step[i];
-        uint32_t id = step->n ? m->steps.atom[step->first].id : 0;
-        if (!id || touched(m, step) || list[id][HEAD] < 0)
+        const align_atom *mine = step->n ? &m->steps.atom[step->first] : NULL;
+        if (!mine || !mine->id || list[mine->id][HEAD] < 0)
             continue;
-        int at = list[id][HEAD];
-        list[id][HEAD] = m->ask[at].next;
-        m->to[step->first] = m->ask[at].first;
-        m->ask[at].steps = 1;
-        m->ask[at].moved = m->moved[i] = true;
+        int to = m->to[step->first];
+        if (to >= 0 ? !differs(&m->atom[to], mine) : touched(m, step))
+            continue;
+        int at = list[mine->id][HEAD];
+        list[mine->id][HEAD] = m->ask[at].next;
+        pair(m, i, at);
     }
     free(list);
 }
 
+/* What is left on both sides then, once more. */
+static void pair_leftovers(making *m)
+{
+    align_atom *a = bz_alloc((size_t)m->n_asks + 1, sizeof *a), *b = bz_alloc((size_t)m->steps.n + 1, sizeof *b);
+    int *to = bz_alloc((size_t)m->steps.n + 1, sizeof *to), n = 0, k = 0;
+    for (int i = 0; i < m->n_asks; i++)
+        if (!m->ask[i].steps)
+            a[n++] = m->atom[m->ask[i].first];
+    for (int i = 0; i < m->steps.n; i++)
+        if (m->steps.step[i].n && !touched(m, &m->steps.step[i]))
+            b[k++] = m->steps.atom[m->steps.step[i].first];
+    align_sequences(&m->words, a, n, b, k, ALIGN_CELLS, to);
+    for (int i = 0; i < k; i++)
+        if (to[i] >= 0)
+            pair(m, b[i].owner, a[to[i]].owner);
+    free(a);
+    free(b);
+    free(to);
+}
+
 /* A layer as several calls that are all the same: a product per image or group of a convolution. */
-static void find_repeated(making *m)
+static void find_repeated(making *m, int begin, int end, int way)
 {
     const align_step *last = NULL;
-    for (int i = 0; i < m->steps.n; i++) {
+    for (int i = begin; i != end; i += way) {
         const align_step *step = &m->steps.step[i];
         if (!step->n)
             continue;
@@ -161,6 +202,25 @@ static void find_repeated(making *m)
         else
             last = NULL;
     }
+}
+
+static void align(making *m)
+{
+    int n = m->steps.n_atoms;
+    m->to = BZ_NEW(m->arena, int, n);
+    m->from = BZ_NEW(m->arena, int, m->n_atoms);
+    m->moved = BZ_NEW(m->arena, bool, m->steps.n);
+    align_sequences(&m->words, m->atom, m->n_atoms, m->steps.atom, n, ALIGN_CELLS, m->to);
+    memset(m->from, 0xff, (size_t)m->n_atoms * sizeof *m->from);
+    for (int i = 0; i < n; i++)
+        if (m->to[i] >= 0)
+            m->from[m->to[i]] = i;
+    find_repeated(m, 0, m->steps.n, 1);
+    find_repeated(m, m->steps.n - 1, -1, -1);
+    find_moved(m);
+    count_steps(m);
+    pair_leftovers(m);
+    count_steps(m);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -333,14 +393,8 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
     ask_for(&m);
     align_steps_take(&m.steps, trace, bz_typical_iteration(trace), &m.words, arena);
     out->timeline = m.steps.timeline = m.steps.end > m.steps.begin;
-    m.to = BZ_NEW(arena, int, m.steps.n_atoms);
-    m.moved = BZ_NEW(arena, bool, m.steps.n);
     bool *between = BZ_NEW(arena, bool, m.steps.n + 1);
-    align_sequences(&m.words, m.atom, m.n_atoms, m.steps.atom, m.steps.n_atoms, ALIGN_CELLS, m.to);
-    count_steps(&m);
-    find_moved(&m);
-    find_repeated(&m);
-    count_steps(&m);
+    align(&m);
     put_rows(&m, between);
     align_time(&m.steps, between, missing_kinds(&m), arena, out);
     finish_rows(&m);
