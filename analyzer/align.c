@@ -250,20 +250,15 @@ static void set_layers(making *m, bz_aligned *row, const int *asks, int n)
 static void set_call(making *m, bz_aligned *row, const align_step *step)
 {
     const bz_events *c = &m->trace->event[BZ_EVENT_CALL];
-    bz_buf text = {0};
     row->call = step->name;
     if (step->kind == ALIGN_CALL) {
         row->at = step->at;
         row->variant = c->variant[step->at] ? bz_string(m->trace, c->variant[step->at]) : NULL;
     }
-    if (step->known) {
-        bz_problem_print(&step->problem, &text);
-        row->problem = bz_arena_str(m->arena, bz_buf_text(&text));
-    }
+    row->problem = step->text;
     uint32_t caller = step->stack ? bz_stack_caller(m->trace, step->stack) : 0;
     row->where = caller ? bz_string(m->trace, caller) : NULL;
     row->seconds = m->steps.timeline ? bz_tick(1e-9 * (double)step->time) : NAN;
-    bz_buf_free(&text);
 }
 
 /* Does the call's own work differ from that of the layer beside it? */
@@ -273,9 +268,9 @@ static void set_changes(making *m, bz_aligned *row, const align_step *step)
     int to = m->to[step->first];
     if (to < 0 || !found->id || !m->atom[to].id || (m->atom[to].kind == found->kind && align_same(&m->atom[to], found)))
         return;
-    if (step->known && m->atom[to].kind != m->words.batchnorm)
+    if (step->problem && m->atom[to].kind != m->words.batchnorm)
         row->n_changes =
-            align_changes(&m->bound->layer[m->ask[m->atom[to].owner].layer], &step->problem, m->arena, &row->change);
+            align_changes(&m->bound->layer[m->ask[m->atom[to].owner].layer], step->problem, m->arena, &row->change);
     if (row->n_changes)
         row->kind = BZ_ALIGNED_CHANGED;
 }

@@ -78,9 +78,9 @@ typedef struct align_step {
     align_step_kind kind;
     size_t at; /* the event */
     int64_t start;
-    int64_t time; /* nanoseconds that are its own, filled by align_time */
-    bool known;   /* `problem` is */
-    bz_problem problem;
+    int64_t time;              /* nanoseconds that are its own, filled by align_time */
+    const bz_problem *problem; /* and its text; NULL where it is not known */
+    const char *text;
     const char *cause; /* what no layer asks for, by name: the id; NULL */
     const char *name;  /* for people */
     uint32_t stack;

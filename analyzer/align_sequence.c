@@ -8,6 +8,7 @@
 /* What a pair or a gap costs. A pair of one kind is cheaper than a missing and an extra one. */
 enum { SAME = 0, UNKNOWN = 1, NEAR = 2, FOLDED = 2, CHANGED = 6, GAP = 4, OPTIONAL_GAP = 1 };
 
+/* Only layers have other ways. */
 bool align_same(const align_atom *a, const align_atom *b)
 {
     if (!a->id || !b->id)
@@ -15,9 +16,8 @@ bool align_same(const align_atom *a, const align_atom *b)
     if (a->id == b->id)
         return true;
     for (int i = 0; i < ALIGN_ALSO && a->also[i]; i++)
-        for (int k = -1; k < ALIGN_ALSO && (k < 0 || b->also[k]); k++)
-            if (a->also[i] == (k < 0 ? b->id : b->also[k]))
-                return true;
+        if (a->also[i] == b->id)
+            return true;
     return false;
 }
 

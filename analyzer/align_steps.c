@@ -142,9 +142,9 @@ static bool makes_weights(const align_steps *s, int at)
         return false;
     for (int i = at + 1; i < s->n && i <= at + LOOK_AHEAD; i++) {
         const align_step *next = &s->step[i];
-        if (next->kind != ALIGN_CALL || !next->known)
+        if (next->kind != ALIGN_CALL || !next->problem)
             continue;
-        return same_format(t, s->step[at].at, "dst", next->at, "wei") && elements(dims) == weights_of(&next->problem);
+        return same_format(t, s->step[at].at, "dst", next->at, "wei") && elements(dims) == weights_of(next->problem);
     }
     return false;
 }
@@ -161,35 +161,36 @@ static align_rule rule_of(const align_steps *s, const align_step *step)
 }
 
 /* Calls of the same name and parameters are read once. */
-typedef struct read_call {
-    bool known;
-    bz_problem problem;
-} read_call;
-
 static void read_problems(align_steps *s, bz_arena *arena)
 {
     const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
     bz_map map = {0};
-    read_call *list = NULL;
-    uint32_t n = 0, cap = 0;
+    bz_buf text = {0};
+    int *first = bz_alloc((size_t)s->n + 1, sizeof *first); /* step that was read, by number in the map */
+    uint32_t n = 0;
     for (int i = 0; i < s->n; i++) {
-        if (s->step[i].kind != ALIGN_CALL)
+        align_step *step = &s->step[i];
+        bz_problem p;
+        if (step->kind != ALIGN_CALL)
             continue;
-        uint32_t key[2] = {c->name[s->step[i].at], c->detail[s->step[i].at]}, at = bz_map_get(&map, key, sizeof key);
-        if (at == BZ_MAP_NONE) {
-            if (n == cap) {
-                cap = cap ? 2 * cap : 64;
-                list = bz_realloc(list, cap, sizeof *list);
-            }
-            at = bz_map_add(&map, bz_arena_dup(arena, key, sizeof key), sizeof key, n++);
-            list[at].known = bz_call_problem(s->trace, s->step[i].at, &list[at].problem);
+        uint32_t key[2] = {c->name[step->at], c->detail[step->at]}, at = bz_map_get(&map, key, sizeof key);
+        if (at != BZ_MAP_NONE) {
+            step->problem = s->step[first[at]].problem;
+            step->text = s->step[first[at]].text;
+            continue;
         }
-        s->step[i].known = list[at].known;
-        if (list[at].known)
-            s->step[i].problem = list[at].problem;
+        first[n] = i;
+        bz_map_add(&map, bz_arena_dup(arena, key, sizeof key), sizeof key, n++);
+        if (!bz_call_problem(s->trace, step->at, &p))
+            continue;
+        bz_buf_clear(&text);
+        bz_problem_print(&p, &text);
+        step->problem = bz_arena_dup(arena, &p, sizeof p);
+        step->text = bz_arena_str(arena, bz_buf_text(&text));
     }
     bz_map_free(&map);
-    free(list);
+    bz_buf_free(&text);
+    free(first);
 }
 
 static void take_atoms(align_steps *s, align_words *w)
@@ -205,8 +206,8 @@ static void take_atoms(align_steps *s, align_words *w)
                 !strcmp(rule.cause, "activations-reordered") && step->kind == ALIGN_CALL && makes_weights(s, i)
                     ? "weights-reordered"
                     : rule.cause;
-        else if (step->known)
-            n = align_problem_atoms(w, &step->problem, atom);
+        else if (step->problem)
+            n = align_problem_atoms(w, step->problem, atom);
         else if (rule.kind || step->kind == ALIGN_CALL)
             atom[n++] = align_named_atom(w, rule.kind ? rule.kind : step->name);
         for (int k = 0; k < n; k++) {

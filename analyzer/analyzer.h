@@ -177,9 +177,9 @@ typedef struct bz_bound {
 
 /* Layers made from the library calls of a profile's typical iteration: a chain, as they ran. */
 typedef struct bz_rebuilt {
-    bz_layers layers;          /* no model, no nodes; lives in the arena it was made in */
-    const bz_problem *problem; /* [layers.n] */
-    const char *left_out;      /* as in bz_bound */
+    bz_layers layers;                 /* no model, no nodes; lives in the arena it was made in */
+    const bz_problem *const *problem; /* [layers.n] */
+    const char *left_out;             /* as in bz_bound */
 } bz_rebuilt;
 void bz_rebuild(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out);
 

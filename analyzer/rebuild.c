@@ -78,7 +78,7 @@ static const char *name_others(const align_steps *s, bz_arena *arena)
     bz_buf text = {0};
     for (int i = 0; i < s->n; i++) {
         int k = 0;
-        if (s->step[i].kind != ALIGN_CALL || (s->step[i].known && !s->step[i].cause))
+        if (s->step[i].kind != ALIGN_CALL || (s->step[i].problem && !s->step[i].cause))
             continue;
         while (k < n && strcmp(name[k], s->step[i].name) != 0)
             k++;
@@ -113,20 +113,21 @@ void bz_rebuild(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out)
     align_words_begin(&words, arena);
     align_steps_take(&steps, trace, bz_typical_iteration(trace), &words, arena);
     bz_layer *layer = BZ_NEW(arena, bz_layer, steps.n);
-    bz_problem *problem = BZ_NEW(arena, bz_problem, steps.n);
+    const bz_problem **problem = BZ_NEW(arena, const bz_problem *, steps.n);
     for (int i = 0; i < steps.n; i++)
-        if (steps.step[i].kind == ALIGN_CALL && steps.step[i].known && !steps.step[i].cause) {
-            if (!padded(&steps, i) || !call_unpad(&steps.step[i].problem, &problem[n]))
-                problem[n] = steps.step[i].problem;
-            make_layer(&layer[n], n, &problem[n], arena);
+        if (steps.step[i].kind == ALIGN_CALL && steps.step[i].problem && !steps.step[i].cause) {
+            bz_problem inside;
+            bool unpad = padded(&steps, i) && call_unpad(steps.step[i].problem, &inside);
+            problem[n] = unpad ? bz_arena_dup(arena, &inside, sizeof inside) : steps.step[i].problem;
+            make_layer(&layer[n], n, problem[n], arena);
             n++;
         }
-    bool image = n && (problem[0].kind == BZ_PROBLEM_CONV || problem[0].kind == BZ_PROBLEM_POOL);
-    *out = (bz_rebuilt){.layers = {.layer = layer, .n = n, .batch = image ? problem[0].conv.x[0] : 0},
+    bool image = n && (problem[0]->kind == BZ_PROBLEM_CONV || problem[0]->kind == BZ_PROBLEM_POOL);
+    *out = (bz_rebuilt){.layers = {.layer = layer, .n = n, .batch = image ? problem[0]->conv.x[0] : 0},
                         .problem = problem,
                         .left_out = name_others(&steps, arena)};
-    if (image && problem[0].kind == BZ_PROBLEM_POOL)
-        out->layers.batch = problem[0].pool.x[0];
+    if (image && problem[0]->kind == BZ_PROBLEM_POOL)
+        out->layers.batch = problem[0]->pool.x[0];
     align_steps_free(&steps);
     align_words_end(&words);
 }

@@ -304,7 +304,7 @@ static bz_lowering lower_to(bz_plan *plan, const bz_problem *problem)
     return (bz_lowering){.alternative = a, .n = 1};
 }
 
-void bz_plan_add_problems(bz_plan *plan, const bz_layers *layers, const bz_problem *problem, const char *name)
+void bz_plan_add_problems(bz_plan *plan, const bz_layers *layers, const bz_problem *const *problem, const char *name)
 {
     int model = add_model(plan, name);
     for (int i = 0; i < layers->n; i++) {
@@ -312,7 +312,7 @@ void bz_plan_add_problems(bz_plan *plan, const bz_layers *layers, const bz_probl
         layer_key(&layers->layer[i], &plan->key);
         uint32_t k = add_item(plan, &layers->layer[i], layers->layer[i].kind, &made);
         if (made) {
-            plan->layer[k].lowering = lower_to(plan, &problem[i]);
+            plan->layer[k].lowering = lower_to(plan, problem[i]);
             add_problems(plan, &plan->layer[k], (int)k);
         }
         count_use(plan, &plan->layer[k], model);
