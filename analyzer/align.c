@@ -185,7 +185,18 @@ static void pair_leftovers(making *m)
     free(to);
 }
 
-/* A layer as several calls that are all the same: a product per image or group of a convolution. */
+/* A layer as several calls that are all the same: a product per image or group of a convolution, or kernels of which no
+ * more is known than their kind. */
+static bool repeats(const making *m, const align_step *last, const align_step *step)
+{
+    const align_atom *a = &m->steps.atom[last->first], *b = &m->steps.atom[step->first];
+    int to = m->to[last->first];
+    if (to < 0 || a->id != b->id)
+        return false;
+    return b->id ? m->atom[to].id != b->id
+                 : a->kind == b->kind && last->kind == ALIGN_KERNEL && step->kind == ALIGN_KERNEL;
+}
+
 static void find_repeated(making *m, int begin, int end, int way)
 {
     const align_step *last = NULL;
@@ -193,11 +204,9 @@ static void find_repeated(making *m, int begin, int end, int way)
         const align_step *step = &m->steps.step[i];
         if (!step->n)
             continue;
-        const align_atom *mine = &m->steps.atom[step->first];
         if (touched(m, step))
             last = step;
-        else if (last && mine->id && mine->id == m->steps.atom[last->first].id && m->to[last->first] >= 0 &&
-                 m->atom[m->to[last->first]].id != mine->id)
+        else if (last && repeats(m, last, step))
             m->to[step->first] = m->to[last->first];
         else
             last = NULL;

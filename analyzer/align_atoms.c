@@ -1,6 +1,7 @@
 /* Layers and calls as atoms, with signatures that do not depend on how something is spelled. */
 #include "analyzer/align.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- words ---------------------------------------------------------------------------------- */
@@ -185,6 +186,40 @@ align_atom align_named_atom(align_words *w, const char *kind)
 {
     uint32_t word = align_word(w, kind);
     return (align_atom){.kind = word, .optional = word == w->bias};
+}
+
+/* The next "[64,3,7,7]" in the text that is nothing but numbers; where it ends, or NULL. */
+static const char *next_shape(const char *p, int64_t *v, int *rank)
+{
+    while ((p = strchr(p, '['))) {
+        char *end = (char *)++p;
+        for (*rank = 0; *rank < BZ_PROBLEM_RANK; p = end + 1) {
+            long long x = strtoll(p, &end, 10);
+            if (end == p || x < 1)
+                break;
+            v[(*rank)++] = x;
+            if (*end != ',')
+                break;
+        }
+        if (*rank && *end == ']')
+            return end + 1;
+        p = end;
+    }
+    return NULL;
+}
+
+uint32_t align_operator_near(align_words *w, const char *kind, const char *detail)
+{
+    int64_t x[BZ_PROBLEM_RANK] = {0}, weights[BZ_PROBLEM_RANK];
+    int rank, n;
+    const char *p = strstr(detail, "inputs=");
+    if (strcmp(kind, "conv") != 0 || !p || !(p = next_shape(p, x, &rank)) || !next_shape(p, weights, &n) || n < 3 ||
+        rank < 2)
+        return 0;
+    bz_buf_printf(&w->text, "conv %lld", (long long)(x[1] / weights[1]));
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(&w->text, " %lld", (long long)weights[i]);
+    return close_text(w);
 }
 
 /* ---- layers --------------------------------------------------------------------------------- */

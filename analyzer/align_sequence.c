@@ -26,7 +26,7 @@ int align_pair_cost(const align_words *w, const align_atom *a, const align_atom 
     if (a->id && a->id == b->id)
         return SAME;
     if (a->kind == b->kind && (!a->id || !b->id))
-        return UNKNOWN;
+        return a->near && b->near && a->near != b->near ? CHANGED : UNKNOWN;
     if (align_same(a, b))
         return SAME;
     if (a->kind == b->kind)
@@ -84,13 +84,13 @@ static void table(piece *p, int a0, int n, int b0, int m)
         row[0] = SKIP_A;
         for (int j = 1; j <= m; j++) {
             const align_atom *y = &p->b[b0 + j - 1];
-            int best = p->cost[j] + gap, left = p->cost[j - 1] + align_gap_cost(y);
-            int pair = align_pair_cost(p->w, x, y);
-            unsigned char choice = SKIP_A;
-            if (left < best)
-                best = left, choice = SKIP_B;
-            if (pair >= 0 && diagonal + pair <= best)
+            int left = p->cost[j - 1] + align_gap_cost(y), up = p->cost[j] + gap;
+            int pair = align_pair_cost(p->w, x, y), best = left;
+            unsigned char choice = SKIP_B; /* of calls that are as good the first one */
+            if (pair >= 0 && diagonal + pair < best)
                 best = diagonal + pair, choice = PAIR;
+            if (up < best)
+                best = up, choice = SKIP_A;
             diagonal = p->cost[j];
             p->cost[j] = best;
             row[j] = choice;

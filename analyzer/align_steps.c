@@ -51,43 +51,57 @@ static void take_calls(align_steps *s)
         }
 }
 
-/* Kernels and calls are both of the host's order: a kernel counts from when it was launched. */
-static void take_kernels(align_steps *s)
+static bool known_operator(const bz_trace *t, size_t op)
+{
+    align_rule rule = align_operator_rule(bz_string(t, t->event[BZ_EVENT_OP].name[op]));
+    return rule.kind || rule.cause;
+}
+
+/* The outermost operator around this one, itself counted, that the rules know; BZ_NONE. */
+static uint32_t operator_around(const bz_trace *t, uint32_t op)
+{
+    const bz_events *o = &t->event[BZ_EVENT_OP];
+    uint32_t found = BZ_NONE;
+    for (size_t steps = 0; op < o->n && steps < o->n; op = o->op[op], steps++)
+        if (known_operator(t, op))
+            found = op;
+    return found;
+}
+
+static void take_operator(align_steps *s, uint32_t op)
+{
+    const bz_events *o = &s->trace->event[BZ_EVENT_OP];
+    add_step(s, ALIGN_OPERATOR, op, o->start[op])->name = bz_string(s->trace, o->name[op]);
+}
+
+/* Kernels and calls are both in the host's order: a kernel counts from when it was launched. What an operator that is known
+ * launched is one step. */
+static void take_kernels(align_steps *s, bz_arena *arena)
 {
     const bz_events *k = &s->trace->event[BZ_EVENT_KERNEL], *api = &s->trace->event[BZ_EVENT_API];
     const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
+    s->of_op = BZ_NEW(arena, uint32_t, s->trace->event[BZ_EVENT_OP].n);
     for (size_t i = 0; i < k->n; i++) {
         if (k->call[i] < c->n || !align_in(s, BZ_EVENT_KERNEL, i))
             continue;
-        uint32_t by = k->cause[i];
+        uint32_t by = k->cause[i], op = operator_around(s->trace, k->op[i]);
+        if (op != BZ_NONE) {
+            if (!s->of_op[op]++)
+                take_operator(s, op);
+            continue;
+        }
         align_step *step = add_step(s, ALIGN_KERNEL, i, by < api->n ? api->start[by] : k->start[i]);
         step->name = bz_string(s->trace, k->short_name[i] ? k->short_name[i] : k->name[i]);
         step->stack = by < api->n ? api->stack[by] : 0;
     }
 }
 
-static bool within_known(const bz_trace *t, size_t op)
-{
-    const bz_events *o = &t->event[BZ_EVENT_OP];
-    size_t steps = 0;
-    while ((op = o->op[op]) < o->n && steps++ < o->n) {
-        align_rule rule = align_operator_rule(bz_string(t, o->name[op]));
-        if (rule.kind || rule.cause)
-            return true;
-    }
-    return false;
-}
-
 static void take_operators(align_steps *s)
 {
     const bz_events *o = &s->trace->event[BZ_EVENT_OP];
-    for (size_t i = 0; i < o->n; i++) {
-        const char *name = bz_string(s->trace, o->name[i]);
-        align_rule rule = align_operator_rule(name);
-        if ((!rule.kind && !rule.cause) || !align_in(s, BZ_EVENT_OP, i) || within_known(s->trace, i))
-            continue;
-        add_step(s, ALIGN_OPERATOR, i, o->start[i])->name = name;
-    }
+    for (size_t i = 0; i < o->n; i++)
+        if (known_operator(s->trace, i) && align_in(s, BZ_EVENT_OP, i) && operator_around(s->trace, (uint32_t)i) == i)
+            take_operator(s, (uint32_t)i);
 }
 
 static int by_start(const void *a, const void *b)
@@ -210,6 +224,9 @@ static void take_atoms(align_steps *s, align_words *w)
             n = align_problem_atoms(w, step->problem, atom);
         else if (rule.kind || step->kind == ALIGN_CALL)
             atom[n++] = align_named_atom(w, rule.kind ? rule.kind : step->name);
+        if (n && step->kind == ALIGN_OPERATOR)
+            atom[0].near =
+                align_operator_near(w, rule.kind, bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[step->at]));
         for (int k = 0; k < n; k++) {
             atom[k].owner = i;
             add_atom(s, atom[k]);
@@ -232,6 +249,14 @@ static void number_events(align_steps *s, bz_arena *arena)
             s->of_call[s->step[i].at] = (uint32_t)i + 1;
         else if (s->step[i].kind == ALIGN_KERNEL)
             s->of_kernel[s->step[i].at] = (uint32_t)i + 1;
+        else
+            s->of_op[s->step[i].at] = (uint32_t)i + 1;
+    }
+    const bz_events *k = &s->trace->event[BZ_EVENT_KERNEL];
+    for (size_t i = 0; i < k->n; i++) {
+        uint32_t op = s->of_kernel[i] || k->call[i] < c->n ? BZ_NONE : operator_around(s->trace, k->op[i]);
+        if (op != BZ_NONE)
+            s->of_kernel[i] = s->of_op[op];
     }
     for (size_t i = 0; i < c->n; i++)
         if (!s->of_call[i])
@@ -246,7 +271,7 @@ void align_steps_take(align_steps *s, const bz_trace *trace, uint32_t iteration,
         s->end = trace->iteration[iteration].end;
     }
     take_calls(s);
-    take_kernels(s);
+    take_kernels(s, arena);
     s->device |= trace->event[BZ_EVENT_KERNEL].n > 0;
     s->operators = !s->n;
     if (s->operators)

@@ -189,8 +189,8 @@ static void claim_device(ledger *l, bool own)
                                 : kind == BZ_EVENT_MEMSET ? "filled"
                                 : kind == BZ_EVENT_COPY   ? copy_cause(e->value[i])
                                                           : "kernels-extra";
-            add_claim(l,
-                      (claim){e->start[i], e->end[i], (int)step - 1, true, cause, bz_string(s->trace, e->name[i]), 0});
+            uint32_t name = e->short_name && e->short_name[i] ? e->short_name[i] : e->name[i];
+            add_claim(l, (claim){e->start[i], e->end[i], (int)step - 1, true, cause, bz_string(s->trace, name), 0});
         }
     }
     settle(l);

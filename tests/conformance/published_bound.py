@@ -23,8 +23,9 @@ def check_alignment(a, p):
     causes = {c["id"]: c for c in a["causes"]}
     rows = a["rows"]
     assert a["asked"] + sum(c["seconds"] for c in a["causes"]) == p["latency"]
-    assert a["missing"] == a["extra"] == a["fused"] == a["moved"] == 0 and a["made"] > a["expected"] >= 174, a["made"]
-    assert all(r["seconds"] > 0 and r["layers"] for r in rows)
+    # a multiplication by a number besides
+    assert a["missing"] == a["fused"] == a["moved"] == 0 and a["extra"] == 1 and a["made"] > a["expected"] >= 174, a["made"]
+    assert all(r["seconds"] > 0 and (r["layers"] or r["kind"] == "extra") for r in rows)
     padded = [r for r in rows if r["call"] == "cudnnConvolutionForward" and r["kind"] == "changed"]
     assert len(padded) == 17 and all({c["parameter"] for c in r["changes"]} == {"x", "pad"} for r in padded)
     assert Counter(c["expected"] for r in padded for c in r["changes"] if c["parameter"] == "pad") == \
