@@ -147,7 +147,8 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
         return;
     bz_buf_puts(out, "\nwhat ");
     bz_buf_clean(out, l->profile);
-    bz_buf_printf(out, " did: %d calls where the layers ask for %d:", a->made, a->expected);
+    bz_buf_printf(out, " did: %d calls%s where the layers ask for %d:", a->made, l->device ? " and kernels" : "",
+                  a->expected);
     for (int k = 0, shown = 0; k < BZ_ALIGNED_KINDS; k++)
         if (a->count[k])
             bz_buf_printf(out, "%s %d %s", shown++ ? "," : "", a->count[k], bz_aligned_name((bz_aligned_kind)k));
