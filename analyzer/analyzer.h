@@ -2,9 +2,11 @@
  *
  *   bz_schedule_*     layers with costs -> one after the other, on k streams, all at once
  *   bz_peaks_read     what the hardware could do at best
+ *   bz_rebuild        layers from a profile, where there is no model
  *   bz_bound_make     a model's bound: prices summed up, with coverage and provenance
  *   bz_ladder_make    the bound against what a profile saw
  *   bz_regret_make    the variants that a profile's calls used against the best known ones
+ *   bz_align_make     the calls that the layers need against those of a profile, and who took the rest of the time
  *   bz_compare_make   two systems, stacks or exports, problem by problem
  *   bz_report_*       the same analysis for people, as JSON, CSV and DOT
  *
@@ -106,6 +108,7 @@ typedef struct bz_bound_layer {
     int node;     /* of the main graph: itself, or the one whose body it is in */
     double times; /* how often it runs: trips of the loops around it */
     bz_layer_price price;
+    const bz_lowering *lowering;   /* all its alternatives; the plan's */
     const char *variant;           /* of the cheapest alternative: "onednn jit:avx512_core any"; NULL unpriced */
     double runner_up;              /* the next best way; NAN where there is no other */
     const char *runner_up_variant; /* NULL likewise */
@@ -151,9 +154,11 @@ typedef struct bz_bound_fused {
 typedef struct bz_bound {
     const char *model, *system, *details; /* details: what the database knows of the system, JSON or "" */
     bz_setting setting;
-    bz_dtype dtype;      /* asked for; BZ_UNDEFINED: as the model has it */
-    int benchmarks;      /* run for this: records made */
-    int problems, known; /* that the models need; of which the database had all. 0: nobody asked */
+    bz_dtype dtype;       /* asked for; BZ_UNDEFINED: as the model has it */
+    int benchmarks;       /* run for this: records made */
+    int problems, known;  /* that the models need; of which the database had all. 0: nobody asked */
+    int rebuilt;          /* > 0: there is no model; layers were made from so many library calls of a profile */
+    const char *left_out; /* its calls that made none: "40 reorder, 1 cudnnRNNForward"; "" */
     const bz_layers *layers;
     const bz_dag *dag;
     const bz_peaks *peaks;
@@ -170,14 +175,23 @@ typedef struct bz_bound {
     int above_roofline; /* layers whose record is faster than their roofline */
 } bz_bound;
 
+/* Layers made from the library calls of a profile's typical iteration: a chain, as they ran. */
+typedef struct bz_rebuilt {
+    bz_layers layers;                 /* no model, no nodes; lives in the arena it was made in */
+    const bz_problem *const *problem; /* [layers.n] */
+    const char *left_out;             /* as in bz_bound */
+} bz_rebuilt;
+void bz_rebuild(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out);
+
 typedef struct bz_bound_input {
     const char *model, *system, *details;
     bz_setting setting;
     bz_dtype dtype; /* as in the plan's options */
     bz_layers *layers;
     const bz_plan *plan;
-    int number; /* of the model in the plan */
-    bool fused; /* the plan has groups */
+    int number;                /* of the model in the plan */
+    bool fused;                /* the plan has groups */
+    const bz_rebuilt *rebuilt; /* what `layers` and the plan are of; NULL: of a model */
     const bz_prices *prices;
     const bz_peaks *peaks;
 } bz_bound_input;
@@ -269,6 +283,13 @@ typedef struct bz_alignment {
     int n_causes;
 } bz_alignment;
 
+/* `trace` is finished; `bound` has its plan still. Of the trace's typical iteration. */
+void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bz_alignment *out);
+
+/* The iteration that stands for all: of the steady ones that of median latency (of an even number the faster one of the
+ * two). BZ_NONE where none were found. */
+uint32_t bz_typical_iteration(const bz_trace *trace);
+
 /* ---- fusion --------------------------------------------------------------------------------- */
 
 /* A fusion pattern by measured records: what its places cost as written and fused. */
@@ -351,8 +372,8 @@ typedef struct bz_advice {
 
 /* ---- ladder --------------------------------------------------------------------------------- */
 
-/* A bound held against one profile: bound <= device-busy <= measured. Times are medians over the steady
- * iterations, seconds. On a CPU the library calls are the work: `busy` is their union then. */
+/* A bound held against one profile: bound <= device-busy <= measured. Times are those of the typical
+ * iteration, seconds. On a CPU the library calls are the work: `busy` is their union then. */
 typedef struct bz_ladder {
     const char *profile;
     int iterations;               /* steady ones */

@@ -81,6 +81,7 @@ static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_lay
     bz_prices_layer(m->in->prices, item, &l->price);
     l->price.seconds = bz_tick(l->price.seconds);
     l->price.launch = bz_tick(l->price.launch);
+    l->lowering = &item->lowering;
     l->runner_up = NAN;
     l->hardware = bz_peaks_roofline(m->in->peaks, l->layer, m->in->dtype, &l->memory);
     const bz_alternative *a = l->price.alternative;
@@ -234,6 +235,20 @@ static void find_modules(bz_bound *b, bz_arena *arena)
     }
 }
 
+/* Layers of a profile ran one after the other; what they really waited for nobody recorded. */
+static const bz_dag *chain(int n, bz_arena *arena)
+{
+    bz_dag *dag = BZ_NEW(arena, bz_dag, 1);
+    int *first = BZ_NEW(arena, int, n + 1), *pred = BZ_NEW(arena, int, n);
+    for (int i = 0; i < n; i++) {
+        first[i] = i ? i - 1 : 0;
+        pred[i] = i;
+    }
+    first[n] = n ? n - 1 : 0;
+    *dag = (bz_dag){.n = n, .first = first, .pred = pred};
+    return dag;
+}
+
 void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
 {
     making m = {.in = in, .arena = arena, .b = out};
@@ -245,7 +260,9 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
                       .dtype = in->dtype,
                       .setting = in->setting,
                       .layers = in->layers,
-                      .dag = bz_dag_build(in->layers),
+                      .dag = in->rebuilt ? chain(in->layers->n, arena) : bz_dag_build(in->layers),
+                      .rebuilt = in->rebuilt ? in->rebuilt->layers.n : 0,
+                      .left_out = in->rebuilt ? in->rebuilt->left_out : "",
                       .peaks = in->peaks,
                       .seconds = BZ_NEW(arena, double, in->layers->n)};
     bool *unpriced = BZ_NEW(arena, bool, in->layers->n);

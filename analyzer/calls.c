@@ -1,11 +1,11 @@
 /* Library calls as problems: a row for each call that is known, with what reads its parameters. */
-#include "analyzer/analyzer.h"
+#include "analyzer/calls.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* "[1,3,224,224]" -> numbers; how many, or 0 where they are too many or no sizes. */
-static int read_list(const bz_trace *t, size_t call, const char *name, int64_t *v, int most)
+int call_list(const bz_trace *t, size_t call, const char *name, int64_t *v, int most)
 {
     char text[256];
     const char *p = text;
@@ -23,7 +23,25 @@ static int read_list(const bz_trace *t, size_t call, const char *name, int64_t *
     return n;
 }
 
-static bool dtype_of(const bz_trace *t, size_t call, const char *name, bz_dtype *out)
+bool call_int(const bz_trace *t, size_t call, const char *name, int64_t *v)
+{
+    char text[64], *end;
+    if (!bz_call_parameter(t, call, name, text, sizeof text))
+        return false;
+    *v = strtoll(text, &end, 10);
+    return end != text && !*end && *v >= 0 && *v <= INT32_MAX;
+}
+
+bool call_real(const bz_trace *t, size_t call, const char *name, double *v)
+{
+    char text[64], *end;
+    if (!bz_call_parameter(t, call, name, text, sizeof text))
+        return false;
+    *v = strtod(text, &end);
+    return end != text && !*end && isfinite(*v);
+}
+
+bool call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out)
 {
     static const struct {
         const char *begins;
@@ -33,6 +51,11 @@ static bool dtype_of(const bz_trace *t, size_t call, const char *name, bz_dtype 
                  {"CUDNN_DATA_BFLOAT16", BZ_BF16},
                  {"CUDNN_DATA_DOUBLE", BZ_F64},
                  {"CUDNN_DATA_INT8", BZ_I8},
+                 {"CUDA_R_32F", BZ_F32},
+                 {"CUDA_R_16F", BZ_F16},
+                 {"CUDA_R_16BF", BZ_BF16},
+                 {"CUDA_R_64F", BZ_F64},
+                 {"CUDA_R_8I", BZ_I8},
                  {"f32:", BZ_F32},
                  {"f16:", BZ_F16},
                  {"bf16:", BZ_BF16},
@@ -50,177 +73,87 @@ static bool dtype_of(const bz_trace *t, size_t call, const char *name, bz_dtype 
     return false;
 }
 
-/* ---- cuDNN ---------------------------------------------------------------------------------- */
-
-static bool cudnn_conv(const bz_trace *t, size_t call, bz_problem *p)
+int64_t call_pad_end(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad)
 {
-    int64_t pad[BZ_PROBLEM_SPATIAL], group = 1;
-    char text[64];
-    p->kind = BZ_PROBLEM_CONV;
-    int rank = read_list(t, call, "xDesc.dimA", p->conv.x, BZ_PROBLEM_SPATIAL + 2), spatial = rank - 2;
-    if (rank < 3 || read_list(t, call, "wDesc.dimA", p->conv.w, rank) != rank ||
-        read_list(t, call, "convDesc.padA", pad, BZ_PROBLEM_SPATIAL) != spatial ||
-        read_list(t, call, "convDesc.strideA", p->conv.stride, BZ_PROBLEM_SPATIAL) != spatial ||
-        read_list(t, call, "convDesc.dilationA", p->conv.dilation, BZ_PROBLEM_SPATIAL) != spatial ||
-        !dtype_of(t, call, "xDesc.dataType", &p->dtype))
-        return false;
-    if (bz_call_parameter(t, call, "convDesc.groupCount", text, sizeof text))
-        group = strtoll(text, NULL, 10);
-    for (int i = 0; i < spatial; i++)
-        p->conv.pad[i] = p->conv.pad[spatial + i] = pad[i];
-    p->conv.group = group;
-    return true;
+    int64_t window = (kernel - 1) * dilation + 1, reached = (out - 1) * stride + window - in - pad;
+    if (reached < 0)
+        reached = 0;
+    bool same = pad >= reached && stride > 0 && (in + 2 * pad - window) / stride + 1 == out;
+    return same ? pad : reached;
 }
 
-static bool cudnn_conv_bias(const bz_trace *t, size_t call, bz_problem *p)
+/* A framework may pad the input by itself and convolve what it padded: the problem with that padding
+ * inside, by half the kernel, has the same result. */
+int call_unpad(const bz_problem *from, bz_problem *to)
 {
-    char text[64];
-    if (!cudnn_conv(t, call, p) || !bz_call_parameter(t, call, "activationDesc.mode", text, sizeof text))
-        return false;
-    p->post[0].fn = BZ_FN_BIAS;
-    if (!strcmp(text, "CUDNN_ACTIVATION_RELU"))
-        p->post[1].fn = BZ_FN_RELU;
-    return p->post[1].fn || !strcmp(text, "CUDNN_ACTIVATION_IDENTITY");
-}
-
-/* ---- oneDNN --------------------------------------------------------------------------------- */
-
-enum { NAMES = 24 };
-typedef struct numbers {
-    char name[NAMES][4];
-    int64_t value[NAMES];
-    int n;
-} numbers;
-
-/* "mb1_ic3oc64_ih224oh112kh7sh2dh0ph3_iw224…" -> names and numbers. */
-static bool read_numbers(const bz_trace *t, size_t call, numbers *out)
-{
-    char text[512];
-    const char *p = text;
-    out->n = 0;
-    if (!bz_call_parameter(t, call, "problem", text, sizeof text))
-        return false;
-    while (*p) {
-        size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz");
-        char *end;
-        long long v = strtoll(p + n, &end, 10);
-        if (!n || n > 3 || end == p + n || v < 0 || v > INT32_MAX || out->n == NAMES)
-            return false;
-        memcpy(out->name[out->n], p, n);
-        out->name[out->n][n] = 0;
-        out->value[out->n++] = v;
-        p = *end == '_' ? end + 1 : end;
-    }
-    return true;
-}
-
-static int64_t number(const numbers *v, const char *name, int64_t otherwise)
-{
-    for (int i = 0; i < v->n; i++)
-        if (!strcmp(v->name[i], name))
-            return v->value[i];
-    return otherwise;
-}
-
-/* Bias, and the one post-operation that needs no more than its name. */
-static bool onednn_types(const bz_trace *t, size_t call, bz_problem *p)
-{
-    char text[256];
-    int n = 0;
-    if (!dtype_of(t, call, "src", &p->dtype) || !dtype_of(t, call, "wei", &p->dtype_w) ||
-        !dtype_of(t, call, "dst", &p->dtype_y))
-        return false;
-    if (bz_call_parameter(t, call, "bia", text, sizeof text) && strncmp(text, "undef", 5) != 0)
-        p->post[n++].fn = BZ_FN_BIAS;
-    const char *posts = bz_call_parameter(t, call, "attr", text, sizeof text) ? strstr(text, "post-ops:") : NULL;
-    if (!posts)
-        return true;
-    posts += strlen("post-ops:");
-    posts += *posts == '\'';
-    size_t length = strcspn(posts, " ';_,+");
-    length += posts[length] == '_' ? 1 + strcspn(posts + length + 1, " ';_,+:") : 0;
-    bool alone = strspn(posts + length, "_;' ") == strlen(posts + length);
-    if (!alone || length != strlen("eltwise_relu") || strncmp(posts, "eltwise_relu", length) != 0)
-        return false;
-    p->post[n].fn = BZ_FN_RELU;
-    return true;
-}
-
-static bool onednn_conv(const bz_trace *t, size_t call, bz_problem *p)
-{
-    static const char *const AXES[] = {"d", "h", "w"};
-    numbers v;
-    int spatial = 0;
-    p->kind = BZ_PROBLEM_CONV;
-    if (!read_numbers(t, call, &v) || !onednn_types(t, call, p))
-        return false;
-    int64_t group = number(&v, "g", 1), ic = number(&v, "ic", 0), oc = number(&v, "oc", 0);
-    int64_t at[BZ_PROBLEM_SPATIAL][6];
-    for (int a = 0; a < 3; a++) {
-        static const char *const WHAT[] = {"i", "o", "k", "s", "d", "p"};
-        for (int k = 0; k < 6; k++) {
-            char name[4] = {WHAT[k][0], AXES[a][0], 0, 0};
-            at[spatial][k] = number(&v, name, -1);
-        }
-        if (at[spatial][0] >= 0)
-            spatial++;
-    }
-    if (!spatial || group < 1 || ic % group)
-        return false;
-    p->conv.x[0] = number(&v, "mb", 0);
-    p->conv.x[1] = ic;
-    p->conv.w[0] = oc;
-    p->conv.w[1] = ic / group;
-    p->conv.group = group;
+    int spatial = bz_extent_rank(from->conv.x) - 2, most = 0;
+    bz_error err;
+    if (from->kind != BZ_PROBLEM_CONV)
+        return 0;
+    *to = *from;
     for (int a = 0; a < spatial; a++) {
-        int64_t in = at[a][0], out = at[a][1], kernel = at[a][2], stride = at[a][3], dilation = at[a][4] + 1,
-                pad = at[a][5];
-        p->conv.x[2 + a] = in;
-        p->conv.w[2 + a] = kernel;
-        p->conv.stride[a] = stride;
-        p->conv.dilation[a] = dilation;
-        p->conv.pad[a] = pad;
-        p->conv.pad[spatial + a] = (out - 1) * stride + (kernel - 1) * dilation + 1 - in - pad;
-        if (in <= 0 || out <= 0 || kernel <= 0 || stride <= 0 || dilation <= 0 || pad < 0)
-            return false;
-        /* what is left at the end when the last window does not reach it */
-        if (p->conv.pad[spatial + a] < 0)
-            p->conv.pad[spatial + a] = 0;
+        int64_t pad = (from->conv.w[2 + a] - 1) * from->conv.dilation[a] / 2;
+        if (from->conv.pad[a] || from->conv.pad[spatial + a] || from->conv.x[2 + a] <= 2 * pad)
+            return 0;
+        to->conv.x[2 + a] -= 2 * pad;
+        to->conv.pad[a] = to->conv.pad[spatial + a] = pad;
+        most = pad > most ? (int)pad : most;
     }
-    return true;
+    return bz_problem_normalize(to, &err) ? 0 : most;
 }
-
-static bool onednn_inner_product(const bz_trace *t, size_t call, bz_problem *p)
-{
-    numbers v;
-    p->kind = BZ_PROBLEM_GEMM;
-    if (!read_numbers(t, call, &v) || !onednn_types(t, call, p))
-        return false;
-    p->gemm.m = number(&v, "mb", 0);
-    p->gemm.n = number(&v, "oc", 0);
-    p->gemm.k = number(&v, "ic", 0) * number(&v, "id", 1) * number(&v, "ih", 1) * number(&v, "iw", 1);
-    p->gemm.transb = true;
-    return true;
-}
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 static const struct {
-    const char *call; /* how its name begins */
-    bool (*read)(const bz_trace *t, size_t call, bz_problem *p);
+    const char *call; /* the name; "_v2" behind it makes no difference */
+    call_reader *read;
 } CALLS[] = {
-    {"cudnnConvolutionForward", cudnn_conv},
-    {"cudnnConvolutionBiasActivationForward", cudnn_conv_bias},
-    {"convolution", onednn_conv},
-    {"inner_product", onednn_inner_product},
+    {"cudnnConvolutionForward", call_cudnn_conv},
+    {"cudnnConvolutionBiasActivationForward", call_cudnn_conv_bias},
+    {"cudnnPoolingForward", call_cudnn_pool},
+    {"cudnnActivationForward", call_cudnn_activation},
+    {"cudnnBatchNormalizationForwardInference", call_cudnn_batchnorm},
+    {"cudnnSoftmaxForward", call_cudnn_softmax},
+    {"cudnnLRNCrossChannelForward", call_cudnn_lrn},
+    {"cudnnAddTensor", call_cudnn_add},
+    {"cudnnOpTensor", call_cudnn_op},
+    {"convolution", call_onednn_conv},
+    {"inner_product", call_onednn_inner_product},
+    {"matmul", call_onednn_matmul},
+    {"pooling", call_onednn_pool},
+    {"batch_normalization", call_onednn_batchnorm},
+    {"layer_normalization", call_onednn_layernorm},
+    {"eltwise", call_onednn_eltwise},
+    {"binary", call_onednn_binary},
+    {"sum", call_onednn_sum},
+    {"softmax", call_onednn_softmax},
+    {"concat", call_onednn_concat},
+    {"sgemm", call_blas_gemm},
+    {"dgemm", call_blas_gemm},
+    {"cblas_sgemm", call_blas_gemm},
+    {"cblas_dgemm", call_blas_gemm},
+    {"cublasSgemm", call_blas_gemm},
+    {"cublasDgemm", call_blas_gemm},
+    {"cublasHgemm", call_blas_gemm},
+    {"cublasSgemmEx", call_blas_gemm},
+    {"cublasGemmEx", call_blas_gemm},
+    {"cublasSgemmStridedBatched", call_blas_gemm},
+    {"cublasHgemmStridedBatched", call_blas_gemm},
+    {"cublasGemmStridedBatchedEx", call_blas_gemm},
+    {"sgemv", call_blas_gemv},
+    {"dgemv", call_blas_gemv},
+    {"cblas_sgemv", call_blas_gemv},
+    {"cblas_dgemv", call_blas_gemv},
+    {"cublasSgemv", call_blas_gemv},
 };
 
 bool bz_call_problem(const bz_trace *trace, size_t call, bz_problem *out)
 {
     const char *name = bz_string(trace, trace->event[BZ_EVENT_CALL].name[call]);
+    size_t n = strlen(name);
     bz_error err;
+    if (n > 3 && !strcmp(name + n - 3, "_v2"))
+        n -= 3;
     for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
-        if (!strcmp(name, CALLS[i].call)) {
+        if (strlen(CALLS[i].call) == n && !memcmp(name, CALLS[i].call, n)) {
             *out = (bz_problem){0};
             return CALLS[i].read(trace, call, out) && !bz_problem_normalize(out, &err);
         }

@@ -22,28 +22,51 @@ static void warn(making *m, const char *text)
 
 /* ---- times ---------------------------------------------------------------------------------- */
 
-static double median(double *v, size_t n)
+typedef struct timed {
+    int64_t latency;
+    uint32_t iteration;
+} timed;
+
+static int by_latency(const void *a, const void *b)
 {
-    return n ? bz_tick(bz_quantiles_of(v, n).p50 * 1e-9) : NAN;
+    const timed *x = a, *y = b;
+    if (x->latency != y->latency)
+        return x->latency < y->latency ? -1 : 1;
+    return x->iteration < y->iteration ? -1 : 1;
 }
 
+static bool steady(const bz_trace *t, uint32_t i)
+{
+    return !t->iteration[i].warm_up || t->n_iterations == 1;
+}
+
+uint32_t bz_typical_iteration(const bz_trace *t)
+{
+    timed *list = bz_alloc((size_t)t->n_iterations + 1, sizeof *list);
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        if (steady(t, i))
+            list[n++] = (timed){t->iteration[i].end - t->iteration[i].start, i};
+    if (n)
+        qsort(list, n, sizeof *list, by_latency);
+    uint32_t typical = n ? list[(n - 1) / 2].iteration : t->n_iterations ? 0 : BZ_NONE;
+    free(list);
+    return typical;
+}
+
+/* All of one iteration, so that what is said about it adds up. */
 static void measure(making *m)
 {
     const bz_trace *t = m->trace;
-    double *latency = BZ_NEW(m->arena, double, t->n_iterations), *busy = BZ_NEW(m->arena, double, t->n_iterations);
-    size_t n = 0;
+    bz_iteration_stats s = {0};
+    uint32_t typical = bz_typical_iteration(t);
     m->l->device = t->event[BZ_EVENT_KERNEL].n > 0;
-    for (uint32_t i = 0; i < t->n_iterations; i++) {
-        bz_iteration_stats s;
-        if (t->iteration[i].warm_up && t->n_iterations > 1)
-            continue;
-        bz_iteration_measure(t, i, &s);
-        latency[n] = (double)s.latency;
-        busy[n++] = (double)(m->l->device ? s.device_busy : s.library);
-    }
-    m->l->iterations = (int)n;
-    m->l->latency = median(latency, n);
-    m->l->busy = median(busy, n);
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        m->l->iterations += steady(t, i);
+    if (typical != BZ_NONE)
+        bz_iteration_measure(t, typical, &s);
+    m->l->latency = bz_tick(1e-9 * (double)s.latency);
+    m->l->busy = bz_tick(1e-9 * (double)(m->l->device ? s.device_busy : s.library));
     if (!(m->l->busy > 0))
         m->l->busy = NAN;
     if (!(m->l->latency > 0)) {

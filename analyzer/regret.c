@@ -1,5 +1,5 @@
 /* The variants that a profile's calls used, against the best that the database knows. */
-#include "analyzer/analyzer.h"
+#include "analyzer/calls.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -86,6 +86,8 @@ static void gather(making *m)
         if (at == BZ_NONE || (t->iteration[at].warm_up && t->n_iterations > 1) ||
             (calls->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES || !bz_call_problem(t, i, &p))
             continue;
+        if (!calls->variant[i] && p.kind != BZ_PROBLEM_CONV)
+            continue; /* where the library has no choice, or tells of none */
         call_group *g = find_group(m, &p, bz_string(t, calls->variant[i]));
         g->calls++;
         if (m->device[i] > 0)
@@ -137,26 +139,6 @@ static int look_up(making *m, const char *problem, bz_regret_row *row, bool *kno
     return 0;
 }
 
-/* A framework may pad the input by itself and convolve what it padded: the problem with that padding
- * inside, by half the kernel, has the same result. */
-static int unpad(const bz_problem *from, bz_problem *to)
-{
-    int spatial = bz_extent_rank(from->conv.x) - 2, most = 0;
-    bz_error err;
-    if (from->kind != BZ_PROBLEM_CONV)
-        return 0;
-    *to = *from;
-    for (int a = 0; a < spatial; a++) {
-        int64_t pad = (from->conv.w[2 + a] - 1) * from->conv.dilation[a] / 2;
-        if (from->conv.pad[a] || from->conv.pad[spatial + a] || from->conv.x[2 + a] <= 2 * pad)
-            return 0;
-        to->conv.x[2 + a] -= 2 * pad;
-        to->conv.pad[a] = to->conv.pad[spatial + a] = pad;
-        most = pad > most ? (int)pad : most;
-    }
-    return bz_problem_normalize(to, &err) ? 0 : most;
-}
-
 static int price_group(making *m, call_group *g, bz_regret_row *row, bz_error *err)
 {
     bool known;
@@ -167,7 +149,7 @@ static int price_group(making *m, call_group *g, bz_regret_row *row, bz_error *e
         row->seen = bz_tick(bz_quantiles_of(g->seen, (size_t)g->n_seen).p50);
     if (look_up(m, g->text, row, &known, err))
         return -1;
-    int pad = known ? 0 : unpad(&g->problem, &inside);
+    int pad = known ? 0 : call_unpad(&g->problem, &inside);
     if (pad) {
         bz_buf text = {0};
         bz_problem_print(&inside, &text);

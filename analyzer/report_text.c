@@ -1,5 +1,5 @@
 /* An analysis for people: the answer, what it rests on, where the time is. */
-#include "analyzer/analyzer.h"
+#include "analyzer/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,6 +150,13 @@ static void put_head(const bz_bound *b, bz_buf *out)
         bz_buf_printf(out, ", batch %lld", (long long)b->layers->batch);
     bz_buf_printf(out, ", %d thread%s, %s cache\n", b->setting.threads, b->setting.threads == 1 ? "" : "s",
                   bz_record_cache_name(b->setting.cache));
+    if (b->rebuilt)
+        bz_buf_printf(out, "  no model: layers rebuilt from %d library calls, as they ran", b->rebuilt);
+    if (b->rebuilt && *b->left_out) {
+        bz_buf_puts(out, "; calls that make no layer: ");
+        bz_buf_clean(out, b->left_out);
+    }
+    bz_buf_puts(out, b->rebuilt ? "\n" : "");
 }
 
 /* ---- the bounds ----------------------------------------------------------------------------- */
@@ -415,6 +422,8 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
     put_ladders(a, out);
     for (int i = 0; i < a->n_ladders; i++)
         put_regret(&a->ladder[i], out);
+    for (int i = 0; i < a->n_ladders; i++)
+        report_align_text(b, &a->ladder[i], out);
     put_slowest(b, out);
     put_modules(b, out);
 }

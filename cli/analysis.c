@@ -27,7 +27,8 @@ int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, cons
                              .layers = m->layers[i],
                              .plan = plan,
                              .number = i,
-                             .fused = p->fuse || p->patterns,
+                             .fused = (p->fuse || p->patterns) && !a->rebuilt,
+                             .rebuilt = a->rebuilt,
                              .prices = prices,
                              .peaks = peaks};
         *item = (bz_analysis){0};
@@ -53,6 +54,8 @@ int analyses_print(const analyses *a, const analysis_output *o, bz_buf *out, bz_
 {
     if ((o->dot || o->svg) && a->n != 1)
         return bz_fail(err, BZ_USAGE, "--dot and --svg draw one model on one system, not %d", a->n);
+    if ((o->dot || o->svg) && a->item->bound.rebuilt)
+        return bz_fail(err, BZ_USAGE, "--dot and --svg draw a model's graph: name a model");
     if ((o->dot || o->svg) && draw(a->item, o, err))
         return -1;
     if (o->json || o->csv) {

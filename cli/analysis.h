@@ -8,7 +8,8 @@
 typedef struct analyses {
     bz_analysis *item;
     int n, cap;
-    bool incomplete; /* a layer of them is unpriced */
+    bool incomplete;           /* a layer of them is unpriced */
+    const bz_rebuilt *rebuilt; /* what analyses_add gets now; NULL: a model */
     bz_arena arena;
 } analyses;
 

@@ -8,7 +8,7 @@
 
 enum { POINTS = 32 }; /* of a sweep, along each axis */
 
-/* A batch: models loaded with it, and what is asked of the database for them. */
+/* A batch, or a profile without a model: models loaded with it, and what is asked of the database for them. */
 typedef struct point {
     loaded_models models;
     bz_plan *plan;
@@ -109,17 +109,22 @@ static int hold_against_profiles(analyze_job *a, bz_error *err)
     for (int i = 0; i < a->analyses.n; i++) {
         bz_analysis *item = &a->analyses.item[i];
         const bz_system *system;
-        item->ladder = BZ_NEW(arena, bz_ladder, a->profiles.n);
-        item->n_ladders = a->profiles.n;
+        int first = item->bound.rebuilt ? i / a->n_systems : 0; /* layers of a profile: held against that one alone */
+        item->n_ladders = item->bound.rebuilt ? 1 : a->profiles.n;
+        item->ladder = BZ_NEW(arena, bz_ladder, item->n_ladders);
         if (bz_perfdb_system(a->db, item->bound.system, &system, err))
             return -1;
-        for (int k = 0; k < a->profiles.n; k++) {
+        for (int k = 0; k < item->n_ladders; k++) {
+            const bz_trace *trace = a->trace[first + k];
             bz_regret *regret = BZ_NEW(arena, bz_regret, 1);
-            bz_ladder_make(&item->bound, a->trace[k], profile_name(a->profiles.item[k], arena), arena,
+            bz_ladder_make(&item->bound, trace, profile_name(a->profiles.item[first + k], arena), arena,
                            &item->ladder[k]);
-            if (bz_regret_make(a->trace[k], a->db, system, &item->bound.setting, arena, regret, err))
+            if (bz_regret_make(trace, a->db, system, &item->bound.setting, arena, regret, err))
                 return -1;
             item->ladder[k].regret = regret;
+            bz_alignment *alignment = BZ_NEW(arena, bz_alignment, 1);
+            bz_align_make(&item->bound, trace, arena, alignment);
+            item->ladder[k].alignment = alignment;
         }
     }
     return 0;
@@ -140,13 +145,43 @@ static int price(analyze_job *a, const bz_list *paths, bz_error *err)
     return 0;
 }
 
+/* Without a model: the layers of each profile are those that its library calls did. */
+static int price_rebuilt(analyze_job *a, bz_error *err)
+{
+    bz_arena *arena = &a->analyses.arena;
+    if (a->profiles.n > POINTS)
+        return bz_fail(err, BZ_USAGE, "without a model --profile takes at most %d", POINTS);
+    for (int i = 0; i < a->profiles.n; i++) {
+        point *at = &a->point[a->n_points++];
+        bz_rebuilt *rebuilt = BZ_NEW(arena, bz_rebuilt, 1);
+        bz_layers *layers = &rebuilt->layers;
+        const char *name = profile_name(a->profiles.item[i], arena);
+        loaded_models models = {.layers = &layers, .n = 1};
+        const bz_list names = {.item = &name, .n = 1};
+        bz_rebuild(a->trace[i], arena, rebuilt);
+        if (!layers->n)
+            return bz_fail(err, BZ_USAGE,
+                           "%s: tells of no library call with its parameters, so name the model: benanza "
+                           "analyze MODEL --profile FILE",
+                           name);
+        if (planning_plan(&a->p, &names, &(loaded_models){0}, &at->plan, err))
+            return -1;
+        bz_plan_add_problems(at->plan, layers, rebuilt->problem, name);
+        a->analyses.rebuilt = rebuilt;
+        for (int s = 0; s < a->n_systems; s++)
+            if (analyses_add(&a->analyses, &names, &models, at->plan, &a->p, a->db, a->system[s], err))
+                return -1;
+    }
+    return 0;
+}
+
 static int analyze(analyze_job *a, const bz_list *paths, bz_buf *out, bz_error *err)
 {
-    if (!paths->n)
-        return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME");
-    if (read_batches(a, err) || read_profiles(a, err) ||
+    if (!paths->n && (!a->profiles.n || a->batches))
+        return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME; or a profile of one");
+    if ((paths->n && read_batches(a, err)) || read_profiles(a, err) ||
         bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, false, &a->db, err) || find_systems(a, err) ||
-        price(a, paths, err) || hold_against_profiles(a, err))
+        (paths->n ? price(a, paths, err) : price_rebuilt(a, err)) || hold_against_profiles(a, err))
         return -1;
     return analyses_print(&a->analyses, &a->output, out, err);
 }
@@ -189,5 +224,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const bz_command bz_command_analyze = {"analyze", "MODEL... [OPTIONS]",
+const bz_command bz_command_analyze = {"analyze", "[MODEL...] [OPTIONS]",
                                        "how fast a model could run on a system, and how far a profile is from it", run};

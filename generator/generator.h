@@ -117,6 +117,8 @@ typedef struct bz_plan bz_plan;
  * last bz_plan_add. Groups are looked for in main graphs only, not in bodies. */
 bz_plan *bz_plan_new(const bz_plan_options *options);
 void bz_plan_add(bz_plan *plan, bz_layers *layers, const char *name); /* `name` of the model; copied */
+/* The same for layers that are one problem each: *problem[i], normalized, is what layer i of them is. */
+void bz_plan_add_problems(bz_plan *plan, const bz_layers *layers, const bz_problem *const *problem, const char *name);
 void bz_plan_free(bz_plan *plan);
 
 int bz_plan_layers(const bz_plan *plan, const bz_plan_layer **layer); /* and groups */

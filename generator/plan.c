@@ -283,13 +283,45 @@ static void add_graph(bz_plan *plan, const bz_layer *layers, int n, int model)
     }
 }
 
-void bz_plan_add(bz_plan *plan, bz_layers *layers, const char *name)
+static int add_model(bz_plan *plan, const char *name)
 {
     int model = plan->n_models++;
     plan->model = bz_realloc(plan->model, (size_t)model + 1, sizeof *plan->model);
     plan->model[model] = bz_arena_str(&plan->arena, name);
     plan->places = bz_realloc(plan->places, (size_t)model + 1, sizeof *plan->places);
     plan->places[model] = (plan_model){0};
+    return model;
+}
+
+static bz_lowering lower_to(bz_plan *plan, const bz_problem *problem)
+{
+    bz_alternative *a = BZ_NEW(&plan->arena, bz_alternative, 1);
+    const char **text = BZ_NEW(&plan->arena, const char *, 1);
+    bz_buf_clear(&plan->key);
+    bz_problem_print(problem, &plan->key);
+    *text = bz_arena_strn(&plan->arena, plan->key.data, plan->key.len);
+    *a = (bz_alternative){.n = 1, .problem = bz_arena_dup(&plan->arena, problem, sizeof *problem), .text = text};
+    return (bz_lowering){.alternative = a, .n = 1};
+}
+
+void bz_plan_add_problems(bz_plan *plan, const bz_layers *layers, const bz_problem *const *problem, const char *name)
+{
+    int model = add_model(plan, name);
+    for (int i = 0; i < layers->n; i++) {
+        bool made;
+        layer_key(&layers->layer[i], &plan->key);
+        uint32_t k = add_item(plan, &layers->layer[i], layers->layer[i].kind, &made);
+        if (made) {
+            plan->layer[k].lowering = lower_to(plan, problem[i]);
+            add_problems(plan, &plan->layer[k], (int)k);
+        }
+        count_use(plan, &plan->layer[k], model);
+    }
+}
+
+void bz_plan_add(bz_plan *plan, bz_layers *layers, const char *name)
+{
+    int model = add_model(plan, name);
     add_graph(plan, layers->layer, layers->n, model);
     if (plan->options.patterns)
         add_groups(plan, layers, model);

@@ -13,8 +13,41 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+PADS, PAD_SHARE = 53, 0.058  # of the time that the device was busy
 ALGORITHMS = {"IMPLICIT_GEMM": 27, "IMPLICIT_PRECOMP_GEMM": 10, "WINOGRAD": 16}
 BUSY, TOLERANCE = 3.777e-3, 0.05
+
+
+def check_alignment(a, p):
+    """Every layer has its call; MXNet pads before each convolution, and gives the padding that it knows of to none."""
+    causes = {c["id"]: c for c in a["causes"]}
+    rows = a["rows"]
+    assert a["asked"] + sum(c["seconds"] for c in a["causes"]) == p["latency"]
+    # a multiplication by a number besides
+    assert a["missing"] == a["fused"] == a["moved"] == 0 and a["extra"] == 1 and a["made"] > a["expected"] >= 174, a["made"]
+    assert all(r["seconds"] > 0 and (r["layers"] or r["kind"] == "extra") for r in rows)
+    padded = [r for r in rows if r["call"] == "cudnnConvolutionForward" and r["kind"] == "changed"]
+    assert len(padded) == 17 and all({c["parameter"] for c in r["changes"]} == {"x", "pad"} for r in padded)
+    assert Counter(c["expected"] for r in padded for c in r["changes"] if c["parameter"] == "pad") == \
+        {"3x3x3x3": 1, "1x1x1x1": 16}
+    assert all(c["found"] == "0x0x0x0" for r in padded for c in r["changes"] if c["parameter"] == "pad")
+    # the biases of its convolutions are calls of their own
+    assert sum(r["kind"] == "split" and r["call"] == "cudnnAddTensor" for r in rows) == 32
+    pads = causes["input-padded"]
+    assert pads["count"] == PADS and pads["busy"], pads
+    assert abs(pads["seconds"] / p["busy"] - PAD_SHARE) <= 0.05 * PAD_SHARE, pads
+    assert not causes["launches"]["busy"] and causes["launches"]["seconds"] > 0
+    return pads
+
+
+def check_rebuilt(a, status):
+    """Without the model: the same convolutions at the same prices, as a chain."""
+    assert status == 4 and a["rebuilt"] == a["n_layers"] == 87 and a["parallel"] == a["sequential"], a["rebuilt"]
+    convs = [l for l in a["layers"] if l["key"].startswith("conv ")]
+    assert len(convs) == 53 and all(l["seconds"] for l in convs) and a["imported"] == 53
+    assert "cublasSgemmStridedBatched" in a["left_out"]
+    changed = [r for r in a["profiles"][0]["alignment"]["rows"] if r["kind"] == "changed"]
+    assert len(changed) == 17
 
 
 def main():
@@ -29,8 +62,9 @@ def main():
         db = ["--db", os.path.join(work, "db")]
         subprocess.run([benanza, "db", "import", *db, "--system", "v100@cudnn7.6.3", records], check=True,
                        stdout=subprocess.DEVNULL)
-        run = subprocess.run([benanza, "analyze", model, *db, "--system", "v100", "--json",
-                              "--profile", ",".join(map(str, profile))], stdout=subprocess.PIPE, check=False)
+        analyze = [benanza, "analyze", *db, "--system", "v100", "--json", "--profile", ",".join(map(str, profile))]
+        run = subprocess.run([*analyze, model], stdout=subprocess.PIPE, check=False)
+        alone = subprocess.run(analyze, stdout=subprocess.PIPE, check=False)
     assert run.returncode == 4, run.returncode  # batch normalizations have no record by channel
     a = json.loads(run.stdout)["models"][0]
     layers = {l["name"]: l for l in a["layers"]}
@@ -57,6 +91,10 @@ def main():
     assert used == ALGORITHMS, used
     assert r["calls"] == r["known"] == 53 and sum(row["calls"] for row in r["rows"] if row["padded"]) == 17, r["known"]
     assert r["best"] <= r["chosen"] and r["used"] - r["best"] == r["loss"] > 0 and r["faster"] > 0
+    pads = check_alignment(p["alignment"], p)
+    check_rebuilt(json.loads(alone.stdout)["models"][0], alone.returncode)
+    print(f"published_bound: {pads['count']:g} inputs padded by the program: {pads['seconds'] * 1e6:.0f} µs, "
+          f"{pads['seconds'] / p['busy']:.1%} of the time that the device was busy")
     print(f"published_bound: sequential {a['sequential'] * 1e3:.3f} ms, parallel {a['parallel'] * 1e3:.3f} ms, "
           f"device busy {p['busy'] * 1e3:.3f} ms; algorithms: used {r['used'] * 1e3:.3f} ms, the library's own picks "
           f"{r['chosen'] * 1e3:.3f} ms, best {r['best'] * 1e3:.3f} ms")

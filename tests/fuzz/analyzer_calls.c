@@ -8,8 +8,29 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const CALLS[] = {"cudnnConvolutionForward", "cudnnConvolutionBiasActivationForward",
-                                        "convolution", "inner_product"};
+    static const char *const CALLS[] = {"cudnnConvolutionForward",
+                                        "cudnnConvolutionBiasActivationForward",
+                                        "convolution",
+                                        "inner_product",
+                                        "cudnnPoolingForward",
+                                        "cudnnActivationForward",
+                                        "cudnnBatchNormalizationForwardInference",
+                                        "cudnnSoftmaxForward",
+                                        "cudnnLRNCrossChannelForward",
+                                        "cudnnAddTensor",
+                                        "cudnnOpTensor",
+                                        "matmul",
+                                        "pooling_v2",
+                                        "batch_normalization",
+                                        "layer_normalization",
+                                        "eltwise",
+                                        "binary",
+                                        "sum",
+                                        "softmax_v2",
+                                        "concat",
+                                        "sgemm",
+                                        "cublasGemmEx",
+                                        "cblas_sgemv"};
     bz_problem p, again;
     bz_error err;
     bz_buf text = {0}, second = {0};
@@ -17,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     bz_trace *t = bz_trace_new();
     uint32_t source = bz_trace_source(t, "made up", "test"), lane = bz_trace_thread(t, source, 1, 1);
-    size_t c = bz_trace_add(t, BZ_EVENT_CALL, 0, 1, bz_trace_text(t, CALLS[data[0] % 4]), lane);
+    size_t c =
+        bz_trace_add(t, BZ_EVENT_CALL, 0, 1, bz_trace_text(t, CALLS[data[0] % (sizeof CALLS / sizeof *CALLS)]), lane);
     t->event[BZ_EVENT_CALL].detail[c] = bz_trace_intern(t, (const char *)data + 1, size - 1);
     if (bz_call_problem(t, c, &p)) {
         bz_problem_print(&p, &text);

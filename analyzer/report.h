@@ -1,0 +1,11 @@
+/* The parts of the reports that have files of their own. Private to analyzer/. */
+#ifndef BZ_ANALYZER_REPORT_H
+#define BZ_ANALYZER_REPORT_H
+
+#include "analyzer/analyzer.h"
+
+/* Nothing where the ladder has no alignment. */
+void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out);
+void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j); /* a member of an open object */
+
+#endif
