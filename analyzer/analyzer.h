@@ -136,6 +136,15 @@ typedef struct bz_bound_group {
     bz_layer_price price;
 } bz_bound_group;
 
+/* A place where a pattern fits, in the cover or not. */
+typedef struct bz_bound_place {
+    const char *pattern;
+    const int *layer; /* [n], as in a group */
+    int n;
+    bool refused; /* cannot be fewer calls */
+    bz_layer_price price;
+} bz_bound_place;
+
 /* The cheapest cover of the main graph by layers and groups. */
 typedef struct bz_bound_fused {
     bool wanted; /* the plan looked for groups; else nothing below holds */
@@ -146,6 +155,8 @@ typedef struct bz_bound_fused {
     int modelled;         /* of these groups */
     int unpriced;         /* layers without a price that no group covers either */
     int refused, missing; /* places that cannot be fewer calls; without a record */
+    bz_bound_place *place;
+    int n_places;
 } bz_bound_fused;
 
 typedef struct bz_bound {
@@ -159,7 +170,8 @@ typedef struct bz_bound {
     const bz_peaks *peaks;
     bz_bound_layer *layer;
     int n;
-    double *seconds; /* [dag->n]: of each layer of the main graph, bodies included; unpriced 0 */
+    double *seconds;      /* [dag->n]: of each layer of the main graph, bodies included; unpriced 0 */
+    const bool *unpriced; /* [dag->n]: it, or a layer in its bodies, has no price */
     bz_coverage_sum coverage;
     double sequential, hardware, launch; /* hardware: NAN where not known; launch: not in the others */
     bz_bound_fused fused;
@@ -275,7 +287,8 @@ typedef struct bz_alignment {
 typedef struct bz_fusion_row {
     const char *pattern;
     int places, covered;            /* in the model; of the cheapest cover */
-    int fused;                      /* that the profile's program fused already; -1 where nobody looked */
+    int modelled, missing, refused; /* places that gain nothing: modelled; without a record; no fewer calls */
+    int fused;                      /* that a profile's program fused already; -1 where nobody looked */
     double written, together, gain; /* seconds of the covered places; gain: written - together */
     double alone, alone_parallel;   /* gain of the model's bounds if this were the only pattern */
 } bz_fusion_row;
@@ -283,8 +296,14 @@ typedef struct bz_fusion_row {
 typedef struct bz_fusion {
     bz_fusion_row *row; /* greatest gain first */
     int n;
-    double sequential, parallel; /* gain of all together */
+    double sequential, parallel; /* gain of all together; the gains of the rows are the first, exactly */
 } bz_fusion;
+
+typedef struct bz_ladder bz_ladder;
+
+/* Of a bound whose plan has groups. Groups that are modelled gain nothing here, while the fused bound, which
+ * is a lower one, takes them. The ladders (n may be 0) tell what programs fused already. */
+void bz_fusion_make(const bz_bound *bound, const bz_ladder *ladder, int n, bz_arena *arena, bz_fusion *out);
 
 /* ---- matrix units --------------------------------------------------------------------------- */
 
@@ -353,7 +372,7 @@ typedef struct bz_advice {
 
 /* A bound held against one profile: bound <= device-busy <= measured. Times are medians over the steady
  * iterations, seconds. On a CPU the library calls are the work: `busy` is their union then. */
-typedef struct bz_ladder {
+struct bz_ladder {
     const char *profile;
     int iterations;               /* steady ones */
     bool device;                  /* kernels were recorded */
@@ -372,7 +391,7 @@ typedef struct bz_ladder {
     int n_advices;
     const char **warning; /* settings that do not match; what does not hold */
     int n_warnings;
-} bz_ladder;
+};
 
 /* `trace` is finished. */
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out);

@@ -249,6 +249,7 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
                       .peaks = in->peaks,
                       .seconds = BZ_NEW(arena, double, in->layers->n)};
     bool *unpriced = BZ_NEW(arena, bool, in->layers->n);
+    out->unpriced = unpriced;
     m.priced = BZ_NEW(arena, int, bz_plan_layers(in->plan, &m.items));
     for (int i = 0; i < in->layers->n; i++) {
         m.node = i;
@@ -271,5 +272,5 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
     bz_schedule_parallel(out->dag, out->seconds, arena, &out->path);
     find_modules(out, arena);
     if (in->fused)
-        bound_fuse(in, unpriced, arena, out);
+        bound_fuse(in, arena, out);
 }
