@@ -89,7 +89,8 @@ static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_lay
     l->variant = variant(m, a, -1);
     for (int i = 0; i < a->n; i++)
         l->floor |= bz_prices_find(m->in->prices, a->text[i])->record->timing == BZ_TIMING_EVENT_PAIR;
-    find_runner_up(m, &item->lowering, l);
+    if (!m->in->brief)
+        find_runner_up(m, &item->lowering, l);
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */
@@ -268,9 +269,11 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
     out->launch = all.launch;
     out->above_roofline = all.above;
     out->sequential = bz_schedule_sequential(out->seconds, in->layers->n);
-    bz_schedule_streams(out->dag, out->seconds, &out->streams);
     bz_schedule_parallel(out->dag, out->seconds, arena, &out->path);
-    find_modules(out, arena);
+    if (!in->brief) {
+        bz_schedule_streams(out->dag, out->seconds, &out->streams);
+        find_modules(out, arena);
+    }
     if (in->fused)
         bound_fuse(in, arena, out);
 }

@@ -1,5 +1,5 @@
 /* An analysis for programs: docs/formats.md tells what the members mean. */
-#include "analyzer/analyzer.h"
+#include "analyzer/report_gains.h"
 
 #include <math.h>
 
@@ -118,7 +118,7 @@ static void put_regret(const bz_regret *r, bz_json *j)
     bz_json_object_end(j);
 }
 
-static void put_ladder(const bz_ladder *l, bz_json *j)
+static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
 {
     bz_json_object(j);
     bz_json_key_str(j, "profile", l->profile);
@@ -134,6 +134,7 @@ static void put_ladder(const bz_ladder *l, bz_json *j)
     bz_json_key_num(j, "speedup_parallel", l->speedup_parallel);
     if (l->regret)
         put_regret(l->regret, j);
+    report_steps_json(b, l, j);
     bz_json_key(j, "warnings");
     bz_json_array(j);
     for (int i = 0; i < l->n_warnings; i++)
@@ -202,10 +203,11 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     put_schedules(b, j);
     if (b->fused.wanted)
         put_fused(b, j);
+    report_gains_json(a, j);
     bz_json_key(j, "profiles");
     bz_json_array(j);
     for (int i = 0; i < a->n_ladders; i++)
-        put_ladder(&a->ladder[i], j);
+        put_ladder(b, &a->ladder[i], j);
     bz_json_array_end(j);
     bz_json_key(j, "layers");
     bz_json_array(j);

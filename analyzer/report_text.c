@@ -1,5 +1,5 @@
 /* An analysis for people: the answer, what it rests on, where the time is. */
-#include "analyzer/analyzer.h"
+#include "analyzer/report_gains.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -413,8 +413,10 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
     put_unpriced(b, out);
     put_bounds(b, out);
     put_ladders(a, out);
+    report_steps_text(a, out);
     for (int i = 0; i < a->n_ladders; i++)
         put_regret(&a->ladder[i], out);
+    report_gains_text(a, out);
     put_slowest(b, out);
     put_modules(b, out);
 }

@@ -122,6 +122,7 @@ static int hold_against_profiles(analyze_job *a, bz_error *err)
             item->ladder[k].regret = regret;
         }
     }
+    analyses_answer(&a->analyses, a->trace);
     return 0;
 }
 

@@ -171,8 +171,9 @@ typedef struct bz_prices bz_prices;
 int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                    bz_arena *arena, bz_prices **out, bz_error *err);
 
-/* What counts of the same records: of problems whose data have space only those in this layout (NULL: all), and for
- * f32 those in this math mode too (NULL: as the plan has it). One look-up serves all views: out[n]. */
+/* What counts of the same records: of problems whose data have space only those in this layout (NULL: all), those that
+ * were given up as hopeless among them; and for f32 those in this math mode too (NULL: as the plan has it). One
+ * look-up serves all views: out[n]. */
 typedef struct bz_prices_view {
     const char *layout, *math;
 } bz_prices_view;

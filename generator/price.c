@@ -25,6 +25,13 @@ static bool is_allowed(const bz_plan *plan, const bz_problem *problem, const cha
     return true;
 }
 
+/* In one layout what was given up as hopeless counts, too: a way through that layout has nothing better. */
+static bool is_time(const bz_record *r, bool one_layout)
+{
+    bool hopeless = one_layout && r->status == BZ_RECORD_DROPPED && r->provenance == BZ_PROVENANCE_MEASURED;
+    return (r->status == BZ_RECORD_OK || hopeless) && r->median > 0;
+}
+
 static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_problem_price *price,
                           const bz_record *records, size_t n, const bz_setting *setting, const bz_prices_view *view)
 {
@@ -36,7 +43,7 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
             (one_layout && strcmp(r->variant.layout, view->layout) != 0))
             continue;
         price->n_records++;
-        if (r->status == BZ_RECORD_OK && r->median > 0) {
+        if (is_time(r, one_layout)) {
             if (!price->record || r->median < price->record->median) {
                 price->second = price->record;
                 price->record = r;
