@@ -190,7 +190,8 @@ typedef struct bz_bound_input {
     const bz_plan *plan;
     int number; /* of the model in the plan */
     bool fused; /* the plan has groups */
-    bool brief; /* no streams, modules and next best ways: a bound to hold others against needs none */
+    const bz_dag *dag; /* of the layers; NULL: to be built */
+    bool brief; /* of equal layers only the first is listed; no streams, modules, next best ways, fused rooflines */
     const bz_prices *prices;
     const bz_peaks *peaks;
 } bz_bound_input;
@@ -322,7 +323,7 @@ typedef struct bz_unit_way {
     double gain;                   /* sequential: as asked - this way */
     int layers;                    /* that gain */
     int unknown;                   /* without a record that way: as they were */
-    const double *seconds;         /* [bound->dag->n]: of each layer of the main graph that way; NAN unknown */
+    double *seconds;               /* [bound->dag->n]: of each layer of the main graph that way; NAN unknown */
 } bz_unit_way;
 
 typedef struct bz_unit_row {

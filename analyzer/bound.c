@@ -189,8 +189,12 @@ static void sum_layer(making *m, const bz_layer *layer, double times, sums *t)
         t->coverage.free++;
         return;
     }
-    bz_bound_layer *l = keep(m);
     int *known = &m->priced[item - m->items];
+    if (*known && m->in->brief) {
+        count_layer(t, &m->b->layer[*known - 1]);
+        return;
+    }
+    bz_bound_layer *l = keep(m);
     *l = *known ? m->b->layer[*known - 1] : (bz_bound_layer){0};
     l->layer = layer;
     l->node = m->node;
@@ -246,7 +250,7 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
                       .dtype = in->dtype,
                       .setting = in->setting,
                       .layers = in->layers,
-                      .dag = bz_dag_build(in->layers),
+                      .dag = in->dag ? in->dag : bz_dag_build(in->layers),
                       .peaks = in->peaks,
                       .seconds = BZ_NEW(arena, double, in->layers->n)};
     bool *unpriced = BZ_NEW(arena, bool, in->layers->n);

@@ -13,7 +13,6 @@ double *bound_seconds(const bz_bound *b, bz_arena *arena);
 /* The cheapest cover by layers and places: layer[i] and place[g] are what they cost, NAN where that is not known or
  * not to be used. taken[g] tells the choice. at[i] (may be NULL) is what then is spent at layer i: a group runs when
  * all that its layers read is there, so its cost stands at its last layer, which alone is read from outside. */
-double bound_cover(const bz_bound *b, const double *layer, const double *place, bool *taken, double *at,
-                   bz_arena *arena);
+double bound_cover(const bz_bound *b, const double *layer, const double *place, bool *taken, double *at);
 
 #endif

@@ -22,14 +22,15 @@ double *bound_seconds(const bz_bound *b, bz_arena *arena)
     return seconds;
 }
 
-double bound_cover(const bz_bound *b, const double *layer, const double *place, bool *taken, double *at,
-                   bz_arena *arena)
+double bound_cover(const bz_bound *b, const double *layer, const double *place, bool *taken, double *at)
 {
     const bz_bound_fused *f = &b->fused;
-    bz_cover_group *group = BZ_NEW(arena, bz_cover_group, f->n_places);
+    bz_arena work = {0};
+    bz_cover_group *group = BZ_NEW(&work, bz_cover_group, f->n_places);
     for (int g = 0; g < f->n_places; g++)
         group[g] = (bz_cover_group){f->place[g].layer, f->place[g].n, place[g]};
-    double sum = bz_cover(b->dag->n, layer, f->n_places, group, taken, arena);
+    double sum = bz_cover(b->dag->n, layer, f->n_places, group, taken, &work);
+    bz_arena_free(&work);
     for (int i = 0; i < b->dag->n && at; i++)
         at[i] = isfinite(layer[i]) ? layer[i] : 0;
     for (int g = 0; g < f->n_places && at; g++) {
@@ -71,7 +72,7 @@ static void cover_records(const covering *c)
     bz_path path;
     for (int g = 0; g < f->n_places; g++)
         place[g] = f->place[g].price.seconds;
-    f->sequential = bound_cover(c->b, bound_seconds(c->b, c->arena), place, taken, at, c->arena);
+    f->sequential = bound_cover(c->b, bound_seconds(c->b, c->arena), place, taken, at);
     f->group = BZ_NEW(c->arena, bz_bound_group, f->n_places);
     for (int g = 0; g < f->n_places; g++) {
         const bz_bound_place *p = &f->place[g];
@@ -137,7 +138,7 @@ static void cover_rooflines(const covering *c)
         }
     for (int g = 0; g < b->fused.n_places; g++)
         place[g] = group_roofline(c, &b->fused.place[g]);
-    b->fused.hardware = rest + bound_cover(b, seconds, place, taken, NULL, c->arena);
+    b->fused.hardware = rest + bound_cover(b, seconds, place, taken, NULL);
 }
 
 void bound_fuse(const bz_bound_input *in, bz_arena *arena, bz_bound *b)
@@ -146,6 +147,6 @@ void bound_fuse(const bz_bound_input *in, bz_arena *arena, bz_bound *b)
     b->fused = (bz_bound_fused){.wanted = true, .hardware = NAN};
     price_places(&c);
     cover_records(&c);
-    if (!in->peaks->why)
+    if (!in->peaks->why && !in->brief)
         cover_rooflines(&c);
 }

@@ -45,8 +45,10 @@ static void sort_places(making *m)
 static double cover(making *m, const double *place, double *parallel)
 {
     bz_path path;
-    double sum = bound_cover(m->b, m->layer, place, m->taken, m->at, m->arena);
-    bz_schedule_parallel(m->b->dag, m->at, m->arena, &path);
+    bz_arena work = {0};
+    double sum = bound_cover(m->b, m->layer, place, m->taken, m->at);
+    bz_schedule_parallel(m->b->dag, m->at, &work, &path);
+    bz_arena_free(&work);
     *parallel = path.seconds;
     return sum;
 }

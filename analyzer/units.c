@@ -131,18 +131,34 @@ static void find_best(making *m, const bz_units *ways, bz_unit_row *row)
     }
 }
 
+/* What rules look at, besides the variant: equal layers have equal answers. */
+typedef struct alike {
+    bz_hash hash;
+    const char *variant;
+    uintptr_t dtype;
+} alike;
+
 static void add_layers(making *m)
 {
+    bz_map known = {0};
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];
         if (!l->layer->macs)
             continue;
-        unit_product p = product_of(m, l->layer);
-        bool used = l->variant && unit_name(m, l->variant);
+        alike *key = BZ_NEW(m->arena, alike, 1);
+        *key = (alike){l->layer->hash, l->variant, l->layer->n_in ? l->layer->in[0].dtype : 0};
+        uint32_t first = bz_map_add(&known, key, sizeof *key, (uint32_t)m->u->n);
         bz_unit_row *row = add_row(m, i, NULL);
-        settle(m, row, used ? l->variant : NULL, used ? NULL : unit_why(&m->rules, &m->system, &p, m->arena));
+        if (first + 1 < (uint32_t)m->u->n) {
+            settle(m, row, m->u->row[first].evidence, m->u->row[first].why);
+        } else {
+            unit_product p = product_of(m, l->layer);
+            bool used = l->variant && unit_name(m, l->variant);
+            settle(m, row, used ? l->variant : NULL, unit_why(&m->rules, &m->system, &p, m->arena));
+        }
         find_best(m, m->u, row);
     }
+    bz_map_free(&known);
 }
 
 static int more_gain(const void *x, const void *y)

@@ -279,7 +279,7 @@ static void cover(const labelling *l, const double *seconds, const double *extra
         bool measured = price->alternative && price->provenance != BZ_PROVENANCE_MODELLED;
         place[g] = measured && !(some[ASKED] && some[OTHER]) ? price->seconds : NAN;
     }
-    w->fused = bound_cover(l->b, seconds, place, taken, at, l->arena) + w->conversions;
+    w->fused = bound_cover(l->b, seconds, place, taken, at) + w->conversions;
     for (int i = 0; i < l->n; i++)
         at[i] += extra[i];
     bz_schedule_parallel(l->b->dag, at, l->arena, &path);
@@ -314,18 +314,19 @@ int unit_way(const bz_bound *bound, const bz_unit_try *other, bz_perfdb *db, con
              bz_unit_way *out, bz_error *err)
 {
     int n = bound->dag->n;
-    labelling l = {.b = bound, .other = other, .db = db, .system = system, .arena = arena, .n = n};
-    l.cost[ASKED] = bound_seconds(bound, arena);
-    l.cost[OTHER] = bound_seconds(other->bound, arena);
-    l.out[ASKED] = BZ_NEW(arena, conversion, n);
-    l.out[OTHER] = BZ_NEW(arena, conversion, n);
-    l.in = BZ_NEW(arena, conversion, n);
-    l.label = BZ_NEW(arena, char, n);
-    l.differ = BZ_NEW(arena, int, n);
+    bz_arena work = {0};
+    labelling l = {.b = bound, .other = other, .db = db, .system = system, .arena = &work, .n = n};
     *out = (bz_unit_way){.name = bz_arena_str(arena, other->name),
                          .layout = other->layout,
                          .calibrated = other->calibrated,
-                         .seconds = l.cost[OTHER]};
+                         .seconds = bound_seconds(other->bound, arena)};
+    l.cost[ASKED] = bound_seconds(bound, &work);
+    l.cost[OTHER] = out->seconds;
+    l.out[ASKED] = BZ_NEW(&work, conversion, n);
+    l.out[OTHER] = BZ_NEW(&work, conversion, n);
+    l.in = BZ_NEW(&work, conversion, n);
+    l.label = BZ_NEW(&work, char, n);
+    l.differ = BZ_NEW(&work, int, n);
     int rc = price_conversions(&l, err);
     if (!rc) {
         find_readers(&l);
@@ -333,5 +334,6 @@ int unit_way(const bz_bound *bound, const bz_unit_try *other, bz_perfdb *db, con
         sum(&l, out);
     }
     bz_map_free(&l.known);
+    bz_arena_free(&work);
     return rc;
 }

@@ -125,19 +125,23 @@ int unit_ways_units(const unit_ways *w, const bz_bound_input *in, const bz_bound
                     const bz_system *system, bz_arena *arena, bz_units *out, bz_error *err)
 {
     bz_unit_try tries[UNIT_WAYS];
+    bz_arena work = {0};
     int n = 0;
     for (int i = 0; i < w->n; i++) {
         bz_bound_input other = *in;
-        bz_bound *b = BZ_NEW(arena, bz_bound, 1);
+        bz_bound *b = BZ_NEW(&work, bz_bound, 1);
         other.brief = true;
+        other.dag = bound->dag;
         other.plan = w->way[i].plan;
         other.prices = w->way[i].prices;
         other.dtype = w->way[i].dtype ? w->way[i].dtype : in->dtype;
-        bz_bound_make(&other, arena, b);
+        bz_bound_make(&other, &work, b);
         if (has_products(b) && (w->way[i].layout || !is_same(b, bound)))
             tries[n++] = (bz_unit_try){w->way[i].name, b, w->way[i].data, w->way[i].layout, w->way[i].calibrated};
     }
-    return bz_units_make(bound, tries, n, db, system, arena, out, err);
+    int rc = bz_units_make(bound, tries, n, db, system, arena, out, err);
+    bz_arena_free(&work);
+    return rc;
 }
 
 void unit_ways_free(unit_ways *w)
