@@ -2,6 +2,7 @@
 #include "analyzer/analyzer.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { CORE = BZ_WAY_FUSION | BZ_WAY_PRECISION | BZ_WAY_PARALLEL, LAST = 1 << BZ_WAYS };
 
@@ -49,6 +50,9 @@ typedef struct above {
     bool aligned;
 } above;
 
+/* Time between library calls in which the framework does layers itself: the bound has these layers, too. */
+static const char LAYERS[] = "layers-outside";
+
 static above split(const bz_bound *b, const bz_ladder *l)
 {
     above a = {0};
@@ -59,8 +63,11 @@ static above split(const bz_bound *b, const bz_ladder *l)
         return a;
     }
     a.aligned = true;
-    for (int i = 0; i < l->alignment->n_causes; i++)
-        *(l->alignment->cause[i].busy ? &a.extra : &a.between) += l->alignment->cause[i].seconds;
+    for (int i = 0; i < l->alignment->n_causes; i++) {
+        const bz_cause *c = &l->alignment->cause[i];
+        if (strcmp(c->id, LAYERS) != 0)
+            *(c->busy ? &a.extra : &a.between) += c->seconds;
+    }
     a.slower = l->latency - a.between - a.extra - b->sequential - loss;
     return a;
 }
