@@ -187,9 +187,10 @@ static void turn(labelling *l, int i)
         l->differ[dag->pred[p]] += l->label[dag->pred[p]] == l->label[i] ? -1 : 1;
 }
 
+/* A layer that nobody can price, whichever way, goes with its neighbours. */
 static bool is_open(const labelling *l, int i)
 {
-    return isfinite(l->cost[OTHER][i]) && isfinite(l->cost[ASKED][i]);
+    return !isfinite(l->cost[OTHER][i]) == !isfinite(l->cost[ASKED][i]);
 }
 
 static void count_differing(labelling *l)
