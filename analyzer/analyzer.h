@@ -139,6 +139,15 @@ typedef struct bz_bound_group {
     bz_layer_price price;
 } bz_bound_group;
 
+/* A place where a pattern fits, in the cover or not. */
+typedef struct bz_bound_place {
+    const char *pattern;
+    const int *layer; /* [n], as in a group */
+    int n;
+    bool refused; /* cannot be fewer calls */
+    bz_layer_price price;
+} bz_bound_place;
+
 /* The cheapest cover of the main graph by layers and groups. */
 typedef struct bz_bound_fused {
     bool wanted; /* the plan looked for groups; else nothing below holds */
@@ -149,6 +158,8 @@ typedef struct bz_bound_fused {
     int modelled;         /* of these groups */
     int unpriced;         /* layers without a price that no group covers either */
     int refused, missing; /* places that cannot be fewer calls; without a record */
+    bz_bound_place *place;
+    int n_places;
 } bz_bound_fused;
 
 typedef struct bz_bound {
@@ -164,7 +175,8 @@ typedef struct bz_bound {
     const bz_peaks *peaks;
     bz_bound_layer *layer;
     int n;
-    double *seconds; /* [dag->n]: of each layer of the main graph, bodies included; unpriced 0 */
+    double *seconds;      /* [dag->n]: of each layer of the main graph, bodies included; unpriced 0 */
+    const bool *unpriced; /* [dag->n]: it, or a layer in its bodies, has no price */
     bz_coverage_sum coverage;
     double sequential, hardware, launch; /* hardware: NAN where not known; launch: not in the others */
     bz_bound_fused fused;
@@ -192,6 +204,8 @@ typedef struct bz_bound_input {
     int number;                /* of the model in the plan */
     bool fused;                /* the plan has groups */
     const bz_rebuilt *rebuilt; /* what `layers` and the plan are of; NULL: of a model */
+    const bz_dag *dag;         /* of the layers; NULL: to be built */
+    bool brief; /* of equal layers only the first is listed; no streams, modules, next best ways, fused rooflines */
     const bz_prices *prices;
     const bz_peaks *peaks;
 } bz_bound_input;
@@ -296,7 +310,8 @@ uint32_t bz_typical_iteration(const bz_trace *trace);
 typedef struct bz_fusion_row {
     const char *pattern;
     int places, covered;            /* in the model; of the cheapest cover */
-    int fused;                      /* that the profile's program fused already; -1 where nobody looked */
+    int modelled, missing, refused; /* places that gain nothing: modelled; without a record; no fewer calls */
+    int fused;                      /* that a profile's program fused already; -1 where nobody looked */
     double written, together, gain; /* seconds of the covered places; gain: written - together */
     double alone, alone_parallel;   /* gain of the model's bounds if this were the only pattern */
 } bz_fusion_row;
@@ -304,24 +319,37 @@ typedef struct bz_fusion_row {
 typedef struct bz_fusion {
     bz_fusion_row *row; /* greatest gain first */
     int n;
-    double sequential, parallel; /* gain of all together */
+    double sequential, parallel; /* gain of all together; the gains of the rows are the first, exactly */
 } bz_fusion;
+
+typedef struct bz_ladder bz_ladder;
+
+/* Of a bound whose plan has groups. Groups that are modelled gain nothing here, while the fused bound, which
+ * is a lower one, takes them. The ladders (n may be 0) tell what programs fused already. */
+void bz_fusion_make(const bz_bound *bound, const bz_ladder *ladder, int n, bz_arena *arena, bz_fusion *out);
 
 /* ---- matrix units --------------------------------------------------------------------------- */
 
+/* Rules are in units.txt: names of kernels and implementations, what units multiply, what they want. */
+
 /* A way to compute with matrix units: Tensor Cores, AMX. */
 typedef struct bz_unit_way {
-    const char *name;            /* "bf16", "tf32", "f16 nhwc" */
-    double sequential, parallel; /* the model's bounds that way, each layer at its cheaper type, conversions counted */
-    double conversions;          /* seconds of them, within */
-    double gain;                 /* sequential: as asked - this way */
-    int layers;                  /* that gain */
-    int unknown;                 /* without a record that way: as they were */
+    const char *name;             /* "bf16", "tf32", "f16 nhwc" */
+    bool layout;                  /* all data stay in one layout: told for comparison, however dear it is */
+    bool calibrated;              /* other numbers: somebody has to choose scales first */
+    double sequential, parallel;  /* the model's bounds that way, each layer at its cheaper type, conversions counted */
+    double fused, fused_parallel; /* with measured groups too; NAN where none were planned */
+    double conversions;           /* seconds of them, within */
+    int converted, modelled, open; /* conversions; of which modelled by their bytes; without any price */
+    double gain;                   /* sequential: as asked - this way */
+    int layers;                    /* that gain */
+    int unknown;                   /* without a record that way: as they were */
+    double *seconds;               /* [bound->dag->n]: of each layer of the main graph that way; NAN unknown */
 } bz_unit_way;
 
 typedef struct bz_unit_row {
     int layer;        /* into the bound's layers, or -1 */
-    const char *call; /* of the profile, or NULL */
+    const char *call; /* of the profile: a call, or a kernel that no recorded call launched; NULL */
     bool used, could;
     const char *evidence; /* what tells that it was used: a kernel's or an implementation's name; NULL */
     const char *why;      /* why it was not, where it could: "computes in f32", "3 channels: no multiple of 8"; NULL */
@@ -332,10 +360,27 @@ typedef struct bz_unit_row {
 typedef struct bz_units {
     const char *unit; /* "Tensor Cores", "AMX", "AVX512-BF16"; NULL: the system has none */
     bz_unit_row *row;
-    int n, used, could; /* layers: that used them; that could and did not */
-    bz_unit_way *way;   /* greatest gain first */
+    int n, used, could;     /* layers, or calls: that used them; that could and did not */
+    const bz_unit_way *way; /* greatest gain first */
     int n_ways;
 } bz_units;
+
+/* The same model priced another way. */
+typedef struct bz_unit_try {
+    const char *name;
+    const bz_bound *bound; /* of the same layers and patterns */
+    bz_dtype dtype;        /* that data have between layers then; BZ_UNDEFINED: as asked */
+    const char *layout;    /* that they have throughout: "plain", "nhwc"; NULL: each as it likes */
+    bool calibrated;
+} bz_unit_try;
+
+/* Conversions between layers that go different ways are priced by records of reorders, else modelled by their bytes. */
+int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_perfdb *db, const bz_system *system,
+                  bz_arena *arena, bz_units *out, bz_error *err);
+
+/* What a profile used, in its first steady iteration. The ways are those of the model; `model` and `alignment` may be NULL. */
+void bz_units_look(const bz_bound *bound, const bz_trace *trace, const bz_alignment *alignment, const bz_units *model,
+                   bz_arena *arena, bz_units *out);
 
 /* ---- jointly -------------------------------------------------------------------------------- */
 
@@ -362,6 +407,11 @@ typedef struct bz_waterfall {
     double joint[1 << BZ_WAYS]; /* latency with each combination; [0] is `from`; NAN where not known */
 } bz_waterfall;
 
+/* Precision is the best way in floating point, each combination by its own best. `fusion` and `units` may be NULL, as may the
+ * ladder's regret and alignment: what they would tell apart is one step then. Where the profile has no times there are no steps. */
+void bz_waterfall_make(const bz_bound *bound, const bz_ladder *ladder, const bz_fusion *fusion, const bz_units *units,
+                       bz_waterfall *out);
+
 typedef struct bz_advice {
     const char *id;         /* "channels-last" */
     const char *what;       /* a sentence */
@@ -374,7 +424,7 @@ typedef struct bz_advice {
 
 /* A bound held against one profile: bound <= device-busy <= measured. Times are those of the typical
  * iteration, seconds. On a CPU the library calls are the work: `busy` is their union then. */
-typedef struct bz_ladder {
+struct bz_ladder {
     const char *profile;
     int iterations;               /* steady ones */
     bool device;                  /* kernels were recorded */
@@ -393,7 +443,7 @@ typedef struct bz_ladder {
     int n_advices;
     const char **warning; /* settings that do not match; what does not hold */
     int n_warnings;
-} bz_ladder;
+};
 
 /* `trace` is finished. */
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out);
@@ -445,13 +495,21 @@ void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, 
 /* ---- reports -------------------------------------------------------------------------------- */
 
 /* What is printed of one model on one system. */
-typedef struct bz_analysis {
+typedef struct bz_analysis bz_analysis;
+struct bz_analysis {
     bz_bound bound;
     const bz_fusion *fusion; /* NULL where no groups were planned */
     const bz_units *units;   /* of the model alone: what lower precision would gain; NULL where nobody asked */
     bz_ladder *ladder;
     int n_ladders;
-} bz_analysis;
+};
+
+/* What to change in the program of a profile: rules and steps are in advice.txt. Gains are each by itself: they do not
+ * add up. low and high say how far records' intervals and iterations leave it open; where a program's calls take longer
+ * than their records, high is that much more. A gain that nobody knows is NAN, and last. Fills the ladder's framework
+ * where the profile tells. Returns how many. */
+int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena,
+                   const bz_advice **out);
 
 /* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. */
 void bz_report_text(const bz_analysis *analysis, bz_buf *out);

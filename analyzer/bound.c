@@ -90,7 +90,8 @@ static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_lay
     l->variant = variant(m, a, -1);
     for (int i = 0; i < a->n; i++)
         l->floor |= bz_prices_find(m->in->prices, a->text[i])->record->timing == BZ_TIMING_EVENT_PAIR;
-    find_runner_up(m, &item->lowering, l);
+    if (!m->in->brief)
+        find_runner_up(m, &item->lowering, l);
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */
@@ -189,8 +190,12 @@ static void sum_layer(making *m, const bz_layer *layer, double times, sums *t)
         t->coverage.free++;
         return;
     }
-    bz_bound_layer *l = keep(m);
     int *known = &m->priced[item - m->items];
+    if (*known && m->in->brief) {
+        count_layer(t, &m->b->layer[*known - 1]);
+        return;
+    }
+    bz_bound_layer *l = keep(m);
     *l = *known ? m->b->layer[*known - 1] : (bz_bound_layer){0};
     l->layer = layer;
     l->node = m->node;
@@ -260,12 +265,15 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
                       .dtype = in->dtype,
                       .setting = in->setting,
                       .layers = in->layers,
-                      .dag = in->rebuilt ? chain(in->layers->n, arena) : bz_dag_build(in->layers),
+                      .dag = in->dag       ? in->dag
+                             : in->rebuilt ? chain(in->layers->n, arena)
+                                           : bz_dag_build(in->layers),
                       .rebuilt = in->rebuilt ? in->rebuilt->layers.n : 0,
                       .left_out = in->rebuilt ? in->rebuilt->left_out : "",
                       .peaks = in->peaks,
                       .seconds = BZ_NEW(arena, double, in->layers->n)};
     bool *unpriced = BZ_NEW(arena, bool, in->layers->n);
+    out->unpriced = unpriced;
     m.priced = BZ_NEW(arena, int, bz_plan_layers(in->plan, &m.items));
     for (int i = 0; i < in->layers->n; i++) {
         m.node = i;
@@ -284,9 +292,11 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
     out->launch = all.launch;
     out->above_roofline = all.above;
     out->sequential = bz_schedule_sequential(out->seconds, in->layers->n);
-    bz_schedule_streams(out->dag, out->seconds, &out->streams);
     bz_schedule_parallel(out->dag, out->seconds, arena, &out->path);
-    find_modules(out, arena);
+    if (!in->brief) {
+        bz_schedule_streams(out->dag, out->seconds, &out->streams);
+        find_modules(out, arena);
+    }
     if (in->fused)
-        bound_fuse(in, unpriced, arena, out);
+        bound_fuse(in, arena, out);
 }

@@ -10,62 +10,90 @@ typedef struct covering {
     const bz_bound_input *in;
     bz_bound *b;
     bz_arena *arena;
-    const bz_plan_place *place;
-    const bz_plan_layer *item;
-    int n;
-    bz_cover_group *group; /* [n] */
-    bz_layer_price *price; /* [n] */
-    bool *taken;           /* [n] */
 } covering;
+
+/* ---- covers --------------------------------------------------------------------------------- */
+
+double *bound_seconds(const bz_bound *b, bz_arena *arena)
+{
+    double *seconds = bz_arena_dup(arena, b->seconds, (size_t)b->dag->n * sizeof *seconds);
+    for (int i = 0; i < b->dag->n; i++)
+        seconds[i] = b->unpriced[i] && !(seconds[i] > 0) ? NAN : seconds[i];
+    return seconds;
+}
+
+double bound_cover(const bz_bound *b, const double *layer, const double *place, bool *taken, double *at)
+{
+    const bz_bound_fused *f = &b->fused;
+    bz_arena work = {0};
+    bz_cover_group *group = BZ_NEW(&work, bz_cover_group, f->n_places);
+    for (int g = 0; g < f->n_places; g++)
+        group[g] = (bz_cover_group){f->place[g].layer, f->place[g].n, place[g]};
+    double sum = bz_cover(b->dag->n, layer, f->n_places, group, taken, &work);
+    bz_arena_free(&work);
+    for (int i = 0; i < b->dag->n && at; i++)
+        at[i] = isfinite(layer[i]) ? layer[i] : 0;
+    for (int g = 0; g < f->n_places && at; g++) {
+        const bz_bound_place *p = &f->place[g];
+        for (int i = 0; i < p->n && taken[g]; i++)
+            at[p->layer[i]] = i < p->n - 1 ? 0 : place[g];
+    }
+    return sum;
+}
 
 /* ---- by records ----------------------------------------------------------------------------- */
 
-static void price_groups(covering *c)
+static void price_places(const covering *c)
 {
     bz_bound_fused *f = &c->b->fused;
-    for (int g = 0; g < c->n; g++) {
-        const bz_plan_layer *item = &c->item[c->place[g].group];
-        bz_prices_layer(c->in->prices, item, &c->price[g]);
-        c->price[g].seconds = bz_tick(c->price[g].seconds);
-        c->group[g] = (bz_cover_group){c->place[g].layer, c->place[g].n, c->price[g].seconds};
-        f->refused += !item->lowering.n;
-        f->missing += item->lowering.n && !c->price[g].alternative && c->price[g].missing;
+    const bz_plan_place *place;
+    const bz_plan_layer *items;
+    f->n_places = bz_plan_places(c->in->plan, c->in->number, &place);
+    f->place = BZ_NEW(c->arena, bz_bound_place, f->n_places);
+    bz_plan_layers(c->in->plan, &items);
+    for (int g = 0; g < f->n_places; g++) {
+        const bz_plan_layer *item = &items[place[g].group];
+        bz_bound_place *p = &f->place[g];
+        *p = (bz_bound_place){.pattern = item->pattern, .layer = place[g].layer, .n = place[g].n};
+        bz_prices_layer(c->in->prices, item, &p->price);
+        p->price.seconds = bz_tick(p->price.seconds);
+        p->refused = !item->lowering.n;
+        f->refused += p->refused;
+        f->missing += !p->refused && !p->price.alternative && p->price.missing;
     }
 }
 
-/* A group runs when all that its layers read is there: its cost stands at its last layer, which alone is
- * read from outside. */
-static void keep_groups(covering *c, const bool *unpriced)
+static void cover_records(const covering *c)
 {
     bz_bound_fused *f = &c->b->fused;
     const bz_dag *dag = c->b->dag;
-    double *seconds = bz_arena_dup(c->arena, c->b->seconds, (size_t)dag->n * sizeof *seconds);
-    bool *covered = BZ_NEW(c->arena, bool, dag->n);
+    double *place = BZ_NEW(c->arena, double, f->n_places), *at = BZ_NEW(c->arena, double, dag->n);
+    bool *taken = BZ_NEW(c->arena, bool, f->n_places), *covered = BZ_NEW(c->arena, bool, dag->n);
     bz_path path;
-    f->group = BZ_NEW(c->arena, bz_bound_group, c->n);
-    for (int g = 0; g < c->n; g++) {
-        const bz_plan_place *place = &c->place[g];
-        if (!c->taken[g])
+    for (int g = 0; g < f->n_places; g++)
+        place[g] = f->place[g].price.seconds;
+    f->sequential = bound_cover(c->b, bound_seconds(c->b, c->arena), place, taken, at);
+    f->group = BZ_NEW(c->arena, bz_bound_group, f->n_places);
+    for (int g = 0; g < f->n_places; g++) {
+        const bz_bound_place *p = &f->place[g];
+        if (!taken[g])
             continue;
-        f->group[f->n++] = (bz_bound_group){c->item[place->group].pattern, place->layer, place->n, c->price[g]};
-        f->covered += place->n;
-        f->modelled += c->price[g].provenance == BZ_PROVENANCE_MODELLED;
-        for (int i = 0; i < place->n; i++) {
-            covered[place->layer[i]] = true;
-            seconds[place->layer[i]] = 0;
-        }
-        seconds[place->layer[place->n - 1]] = c->price[g].seconds;
+        f->group[f->n++] = (bz_bound_group){p->pattern, p->layer, p->n, p->price};
+        f->covered += p->n;
+        f->modelled += p->price.provenance == BZ_PROVENANCE_MODELLED;
+        for (int i = 0; i < p->n; i++)
+            covered[p->layer[i]] = true;
     }
     for (int i = 0; i < dag->n; i++)
-        f->unpriced += unpriced[i] && !covered[i];
-    bz_schedule_parallel(dag, seconds, c->arena, &path);
+        f->unpriced += c->b->unpriced[i] && !covered[i];
+    bz_schedule_parallel(dag, at, c->arena, &path);
     f->parallel = path.seconds;
 }
 
 /* ---- by rooflines --------------------------------------------------------------------------- */
 
 /* How often a layer's result is read by later layers of the group. */
-static int readers(const covering *c, const bz_plan_place *place, int at)
+static int readers(const covering *c, const bz_bound_place *place, int at)
 {
     const bz_dag *dag = c->b->dag;
     int n = 0;
@@ -77,7 +105,7 @@ static int readers(const covering *c, const bz_plan_place *place, int at)
 
 /* What a group cannot do without. What goes from layer to layer inside need not be written, nor read; where
  * there is a product, the steps around it, and their constants, may be folded into its weights. */
-static double group_roofline(const covering *c, const bz_plan_place *place)
+static double group_roofline(const covering *c, const bz_bound_place *place)
 {
     double arithmetic = 0, products = 0, bytes = 0;
     bz_dtype dtype = c->in->dtype;
@@ -97,36 +125,28 @@ static double group_roofline(const covering *c, const bz_plan_place *place)
     return bz_tick(fmax(products > 0 ? products : arithmetic, bz_peaks_traffic(c->in->peaks, fmax(bytes, 0))));
 }
 
-static void cover_rooflines(covering *c)
+static void cover_rooflines(const covering *c)
 {
-    const bz_bound *b = c->b;
+    bz_bound *b = c->b;
     double *seconds = BZ_NEW(c->arena, double, b->dag->n), rest = b->hardware;
-    bool *taken = BZ_NEW(c->arena, bool, c->n);
+    double *place = BZ_NEW(c->arena, double, b->fused.n_places);
+    bool *taken = BZ_NEW(c->arena, bool, b->fused.n_places);
     for (int i = 0; i < b->n; i++)
         if (isfinite(b->layer[i].hardware)) {
             seconds[b->layer[i].node] += b->layer[i].hardware * b->layer[i].times;
             rest -= b->layer[i].hardware * b->layer[i].times;
         }
-    for (int g = 0; g < c->n; g++)
-        c->group[g].seconds = group_roofline(c, &c->place[g]);
-    c->b->fused.hardware = rest + bz_cover(b->dag->n, seconds, c->n, c->group, taken, c->arena);
+    for (int g = 0; g < b->fused.n_places; g++)
+        place[g] = group_roofline(c, &b->fused.place[g]);
+    b->fused.hardware = rest + bound_cover(b, seconds, place, taken, NULL);
 }
 
-void bound_fuse(const bz_bound_input *in, const bool *unpriced, bz_arena *arena, bz_bound *b)
+void bound_fuse(const bz_bound_input *in, bz_arena *arena, bz_bound *b)
 {
-    covering c = {.in = in, .b = b, .arena = arena};
-    c.n = bz_plan_places(in->plan, in->number, &c.place);
-    bz_plan_layers(in->plan, &c.item);
-    c.group = BZ_NEW(arena, bz_cover_group, c.n);
-    c.price = BZ_NEW(arena, bz_layer_price, c.n);
-    c.taken = BZ_NEW(arena, bool, c.n);
+    covering c = {in, b, arena};
     b->fused = (bz_bound_fused){.wanted = true, .hardware = NAN};
-    price_groups(&c);
-    double *seconds = bz_arena_dup(arena, b->seconds, (size_t)b->dag->n * sizeof *seconds);
-    for (int i = 0; i < b->dag->n; i++)
-        seconds[i] = unpriced[i] && !(seconds[i] > 0) ? NAN : seconds[i];
-    b->fused.sequential = bz_cover(b->dag->n, seconds, c.n, c.group, c.taken, arena);
-    keep_groups(&c, unpriced);
-    if (!in->peaks->why)
+    price_places(&c);
+    cover_records(&c);
+    if (!in->peaks->why && !in->brief)
         cover_rooflines(&c);
 }

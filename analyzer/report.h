@@ -8,4 +8,11 @@
 void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out);
 void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j); /* a member of an open object */
 
+void report_steps_text(const bz_analysis *a, bz_buf *out); /* of each profile: the waterfall, then advice */
+void report_gains_text(const bz_analysis *a, bz_buf *out); /* fusion and matrix units */
+
+/* Members of an open object. */
+void report_gains_json(const bz_analysis *a, bz_json *j);
+void report_steps_json(const bz_bound *b, const bz_ladder *l, bz_json *j);
+
 #endif

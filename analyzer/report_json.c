@@ -136,6 +136,7 @@ static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
         put_regret(l->regret, j);
     if (l->alignment)
         report_align_json(b, l->alignment, j);
+    report_steps_json(b, l, j);
     bz_json_key(j, "warnings");
     bz_json_array(j);
     for (int i = 0; i < l->n_warnings; i++)
@@ -206,6 +207,7 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     put_schedules(b, j);
     if (b->fused.wanted)
         put_fused(b, j);
+    report_gains_json(a, j);
     bz_json_key(j, "profiles");
     bz_json_array(j);
     for (int i = 0; i < a->n_ladders; i++)

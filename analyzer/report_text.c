@@ -420,10 +420,12 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
     put_unpriced(b, out);
     put_bounds(b, out);
     put_ladders(a, out);
+    report_steps_text(a, out);
     for (int i = 0; i < a->n_ladders; i++)
         put_regret(&a->ladder[i], out);
     for (int i = 0; i < a->n_ladders; i++)
         report_align_text(b, &a->ladder[i], out);
+    report_gains_text(a, out);
     put_slowest(b, out);
     put_modules(b, out);
 }

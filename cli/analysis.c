@@ -1,4 +1,5 @@
 #include "cli/analysis.h"
+#include "cli/unit_ways.h"
 
 #include <stdlib.h>
 
@@ -9,16 +10,21 @@ int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, cons
     bz_setting setting;
     bz_dtype dtype;
     bz_peaks *peaks = BZ_NEW(&a->arena, bz_peaks, 1);
+    unit_ways ways = {0};
+    int rc = 0;
     if (planning_setting(p, &setting, err) || planning_dtype(p, &dtype, err) ||
-        bz_prices_load(plan, db, system, &setting, &a->arena, &prices, err))
-        return -1;
-    bz_peaks_read(system->details, &setting, &a->arena, peaks);
+        unit_ways_prices(&ways, plan, db, system, &setting, &a->arena, &prices, err) ||
+        unit_ways_find(&ways, p, paths, m, plan, db, system, &setting, &a->arena, err))
+        rc = -1;
+    if (!rc)
+        bz_peaks_read(system->details, &setting, &a->arena, peaks);
     while (a->n + m->n > a->cap) {
         a->cap = a->cap ? 2 * a->cap : 16;
         a->item = bz_realloc(a->item, (size_t)a->cap, sizeof *a->item);
     }
-    for (int i = 0; i < m->n; i++) {
+    for (int i = 0; i < m->n && !rc; i++) {
         bz_analysis *item = &a->item[a->n++];
+        bz_units *units = BZ_NEW(&a->arena, bz_units, 1);
         bz_bound_input in = {.model = paths->item[i],
                              .system = system->name,
                              .details = system->details ? system->details : "",
@@ -34,8 +40,33 @@ int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, cons
         *item = (bz_analysis){0};
         bz_bound_make(&in, &a->arena, &item->bound);
         a->incomplete |= item->bound.coverage.unpriced > 0 || item->bound.fused.missing > 0;
+        item->units = units;
+        rc = unit_ways_units(&ways, &in, &item->bound, db, system, &a->arena, units, err);
     }
-    return 0;
+    unit_ways_free(&ways);
+    return rc;
+}
+
+void analyses_answer(analyses *a, bz_trace *const *trace)
+{
+    for (int i = 0; i < a->n; i++) {
+        bz_analysis *item = &a->item[i];
+        bz_fusion *fusion = BZ_NEW(&a->arena, bz_fusion, 1);
+        if (item->bound.fused.wanted) {
+            bz_fusion_make(&item->bound, item->ladder, item->n_ladders, &a->arena, fusion);
+            item->fusion = fusion;
+        }
+        for (int k = 0; k < item->n_ladders; k++) {
+            bz_ladder *l = &item->ladder[k];
+            bz_units *units = BZ_NEW(&a->arena, bz_units, 1);
+            bz_waterfall *waterfall = BZ_NEW(&a->arena, bz_waterfall, 1);
+            bz_units_look(&item->bound, trace[k], l->alignment, item->units, &a->arena, units);
+            l->units = units;
+            bz_waterfall_make(&item->bound, l, item->fusion, item->units, waterfall);
+            l->waterfall = waterfall;
+            l->n_advices = bz_advice_make(item, l, trace[k], &a->arena, &l->advice);
+        }
+    }
 }
 
 static int draw(const bz_analysis *a, const analysis_output *o, bz_error *err)

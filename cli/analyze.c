@@ -127,6 +127,7 @@ static int hold_against_profiles(analyze_job *a, bz_error *err)
             item->ladder[k].alignment = alignment;
         }
     }
+    analyses_answer(&a->analyses, a->trace);
     return 0;
 }
 

@@ -89,6 +89,7 @@ static int analyze(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *er
         bound->problems = b->problems;
         bound->known = b->known;
     }
+    analyses_answer(&b->analyses, NULL);
     return analyses_print(&b->analyses, &b->output, out, err);
 }
 

@@ -159,6 +159,7 @@ typedef struct bz_problem_price {
 
 typedef struct bz_layer_price {
     double seconds;                    /* NAN where unpriced */
+    double low, high;                  /* where `seconds` lies by its records' intervals; of one without: 2.5 % off */
     double launch;                     /* cost of starting its calls, not part of `seconds` */
     const bz_alternative *alternative; /* the cheapest; NULL where unpriced or free */
     bz_record_provenance provenance;
@@ -171,6 +172,15 @@ typedef struct bz_layer_price {
 typedef struct bz_prices bz_prices;
 int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                    bz_arena *arena, bz_prices **out, bz_error *err);
+
+/* What counts of the same records: of problems whose data have space only those in this layout (NULL: all), those that
+ * were given up as hopeless among them; and for f32 those in this math mode too (NULL: as the plan has it). One
+ * look-up serves all views: out[n]. */
+typedef struct bz_prices_view {
+    const char *layout, *math;
+} bz_prices_view;
+int bz_prices_load_views(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                         const bz_prices_view *view, int n, bz_arena *arena, bz_prices **out, bz_error *err);
 const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem);
 const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text); /* of a problem of the plan */
 /* Of a layer or a group. */

@@ -73,8 +73,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-/* Channels last and blocks of channels exist for tensors with space only. */
-static bool has_space(const bz_problem *p)
+bool plan_has_space(const bz_problem *p)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
     bz_problem_operands(p, list);
@@ -92,7 +91,7 @@ static void choose_families(const bz_plan *plan, bz_plan_problem *p)
     static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
     const bz_plan_options *o = &plan->options;
     const char *kind = bz_problem_kind_name(p->problem->kind);
-    bool space = has_space(p->problem), product = p->problem->kind <= BZ_PROBLEM_GEMV;
+    bool space = plan_has_space(p->problem), product = p->problem->kind <= BZ_PROBLEM_GEMV;
     for (size_t i = 0; i < sizeof FAMILIES / sizeof *FAMILIES; i++) {
         const char *backend = FAMILIES[i].backend;
         if (!has_word(FAMILIES[i].kinds, kind) || !takes(o->backend, o->n_backends, backend) ||

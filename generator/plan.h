@@ -21,6 +21,8 @@ struct bz_plan {
     bz_buf key;
 };
 
+/* Channels last and blocks of channels exist for such problems only. */
+bool plan_has_space(const bz_problem *p);
 bool plan_same_setting(const bz_record *r, const bz_setting *s);
 
 #endif

@@ -11,9 +11,11 @@ struct bz_prices {
 };
 
 /* A mode that computes f32 in fewer bits gives other numbers: it counts only where the plan was told that it may. */
-static bool is_allowed(const bz_plan *plan, const bz_problem *problem, const char *math)
+static bool is_allowed(const bz_plan *plan, const bz_problem *problem, const char *math, const bz_prices_view *view)
 {
     static const char *const SHORTER[] = {"tf32", "f16", "bf16"};
+    if (view->math && !strcmp(view->math, math))
+        return true;
     for (int i = 0; i < plan->options.n_maths; i++)
         if (!strcmp(plan->options.math[i], math))
             return true;
@@ -23,16 +25,25 @@ static bool is_allowed(const bz_plan *plan, const bz_problem *problem, const cha
     return true;
 }
 
-static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_problem_price *price,
-                          const bz_record *records, size_t n, const bz_setting *setting)
+/* In one layout what was given up as hopeless counts, too: a way through that layout has nothing better. */
+static bool is_time(const bz_record *r, bool one_layout)
 {
+    bool hopeless = one_layout && r->status == BZ_RECORD_DROPPED && r->provenance == BZ_PROVENANCE_MEASURED;
+    return (r->status == BZ_RECORD_OK || hopeless) && r->median > 0;
+}
+
+static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_problem_price *price,
+                          const bz_record *records, size_t n, const bz_setting *setting, const bz_prices_view *view)
+{
+    bool one_layout = view->layout && problem->kind != BZ_PROBLEM_COPY && plan_has_space(problem);
     *price = (bz_problem_price){0};
     for (size_t i = 0; i < n; i++) {
         const bz_record *r = &records[i];
-        if (!plan_same_setting(r, setting) || !is_allowed(plan, problem, r->variant.math))
+        if (!plan_same_setting(r, setting) || !is_allowed(plan, problem, r->variant.math, view) ||
+            (one_layout && strcmp(r->variant.layout, view->layout) != 0))
             continue;
         price->n_records++;
-        if (r->status == BZ_RECORD_OK && r->median > 0) {
+        if (is_time(r, one_layout)) {
             if (!price->record || r->median < price->record->median) {
                 price->second = price->record;
                 price->record = r;
@@ -58,23 +69,32 @@ static bool are_refused(const bz_record *records, size_t n, const bz_setting *se
     return any;
 }
 
-int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
-                   bz_arena *arena, bz_prices **out, bz_error *err)
+int bz_prices_load_views(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                         const bz_prices_view *view, int n_views, bz_arena *arena, bz_prices **out, bz_error *err)
 {
-    bz_prices *p = BZ_NEW(arena, bz_prices, 1);
-    p->plan = plan;
-    p->problem = BZ_NEW(arena, bz_problem_price, plan->n_problems);
-    p->refused = BZ_NEW(arena, bool, plan->n_problems);
-    *out = p;
+    for (int v = 0; v < n_views; v++) {
+        bz_prices *p = out[v] = BZ_NEW(arena, bz_prices, 1);
+        p->plan = plan;
+        p->problem = BZ_NEW(arena, bz_problem_price, plan->n_problems);
+        p->refused = BZ_NEW(arena, bool, plan->n_problems);
+    }
     for (int i = 0; i < plan->n_problems && system; i++) {
         bz_record *records;
         size_t n;
         if (bz_perfdb_variants(db, system, plan->problem[i].text, arena, &records, &n, err))
             return -1;
-        price_problem(plan, plan->problem[i].problem, &p->problem[i], records, n, setting);
-        p->refused[i] = are_refused(records, n, setting);
+        for (int v = 0; v < n_views; v++) {
+            price_problem(plan, plan->problem[i].problem, &out[v]->problem[i], records, n, setting, &view[v]);
+            out[v]->refused[i] = are_refused(records, n, setting);
+        }
     }
     return 0;
+}
+
+int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                   bz_arena *arena, bz_prices **out, bz_error *err)
+{
+    return bz_prices_load_views(plan, db, system, setting, &(bz_prices_view){0}, 1, arena, out, err);
 }
 
 const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem)
@@ -87,6 +107,8 @@ const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text
     return &prices->problem[bz_map_get(&prices->plan->problem_map, text, strlen(text))];
 }
 
+static const double UNSURE = 0.025; /* how far off a record without an interval is taken to be */
+
 static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz_layer_price *best)
 {
     bz_layer_price price = {.alternative = a};
@@ -94,7 +116,10 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
         const bz_record *r = bz_prices_find(prices, a->text[i])->record;
         if (!r)
             return;
+        bool known = r->low > 0 && r->high >= r->low;
         price.seconds += r->median;
+        price.low += known ? r->low : r->median * (1 - UNSURE);
+        price.high += known ? r->high : r->median * (1 + UNSURE);
         price.launch += isfinite(r->launch) ? r->launch : 0;
         price.noisy |= r->noisy;
         if (r->provenance > price.provenance)

@@ -1,0 +1,104 @@
+/* All ways to become faster together: what is left of the measured latency with each combination of them. */
+#include "analyzer/analyzer.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CORE = BZ_WAY_FUSION | BZ_WAY_PRECISION | BZ_WAY_PARALLEL, LAST = 1 << BZ_WAYS };
+
+/* The model's bound with exactly these ways; NAN where nobody knows. */
+static double alone(const bz_bound *b, const bz_fusion *f, const bz_units *u, int ways)
+{
+    double best = NAN;
+    if (!(ways & BZ_WAY_PRECISION)) {
+        double s = ways & BZ_WAY_PARALLEL ? b->path.seconds : b->sequential;
+        if (!(ways & BZ_WAY_FUSION))
+            return s;
+        return f ? s - (ways & BZ_WAY_PARALLEL ? f->parallel : f->sequential) : NAN;
+    }
+    for (int i = 0; u && i < u->n_ways; i++) {
+        const bz_unit_way *w = &u->way[i];
+        double s = ways & BZ_WAY_FUSION ? (ways & BZ_WAY_PARALLEL ? w->fused_parallel : w->fused)
+                                        : (ways & BZ_WAY_PARALLEL ? w->parallel : w->sequential);
+        if (!w->layout && !w->calibrated && !(best <= s))
+            best = s;
+    }
+    return best;
+}
+
+/* A way that may be taken need not be. */
+static void find_cores(const bz_bound *b, const bz_fusion *f, const bz_units *u, double core[LAST])
+{
+    for (int ways = 0; ways < LAST; ways++) {
+        core[ways] = alone(b, f, u, ways & CORE);
+        for (int fewer = 0; fewer < ways && isfinite(core[ways]); fewer++)
+            if ((fewer & ways & CORE) == (fewer & CORE) && core[fewer] < core[ways])
+                core[ways] = core[fewer];
+    }
+}
+
+static void add_step(bz_waterfall *w, const char *name, double seconds)
+{
+    if (isfinite(seconds) && seconds != 0)
+        w->step[w->n++] = (bz_step){name, seconds};
+}
+
+/* What is measured above the bound: what no layer asks for, between the calls and in them, and calls that took
+ * longer than their best record. The three are latency - bound, exactly. */
+typedef struct above {
+    double between, extra, algorithms, slower;
+    bool aligned;
+} above;
+
+/* Time between library calls in which the framework does layers itself: the bound has these layers, too. */
+static const char LAYERS[] = "layers-outside";
+
+static above split(const bz_bound *b, const bz_ladder *l)
+{
+    above a = {0};
+    double loss = l->regret && l->regret->known > 0 ? bz_tick(l->regret->loss) : 0;
+    a.algorithms = loss;
+    if (!l->alignment || !l->alignment->timeline || !isfinite(l->alignment->asked)) {
+        a.between = l->latency - b->sequential - loss;
+        return a;
+    }
+    a.aligned = true;
+    for (int i = 0; i < l->alignment->n_causes; i++) {
+        const bz_cause *c = &l->alignment->cause[i];
+        if (strcmp(c->id, LAYERS) != 0)
+            *(c->busy ? &a.extra : &a.between) += c->seconds;
+    }
+    a.slower = l->latency - a.between - a.extra - b->sequential - loss;
+    return a;
+}
+
+void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_fusion *fusion, const bz_units *units,
+                       bz_waterfall *out)
+{
+    static const struct {
+        int way;
+        const char *name;
+    } CORES[] = {{BZ_WAY_FUSION, "fusion"}, {BZ_WAY_PRECISION, "lower precision"}, {BZ_WAY_PARALLEL, "in parallel"}};
+    double core[LAST];
+    above a = split(b, l);
+    int all = 0;
+    *out = (bz_waterfall){.from = l->latency, .to = b->sequential};
+    find_cores(b, fusion, units, core);
+    double framework = a.between + a.extra, algorithms = a.algorithms + a.slower;
+    for (int ways = 0; ways < LAST; ways++)
+        out->joint[ways] =
+            core[ways] + (ways & BZ_WAY_FRAMEWORK ? 0 : framework) + (ways & BZ_WAY_ALGORITHMS ? 0 : algorithms);
+    if (!isfinite(l->latency))
+        return;
+    add_step(out, a.aligned ? "between calls" : "between calls, other work, slow calls", a.between);
+    add_step(out, "work that no layer asks for", a.extra);
+    add_step(out, "better algorithms", a.algorithms);
+    add_step(out, "calls slower than their records", a.slower);
+    for (int i = 0; i < 3; i++) {
+        if (!isfinite(core[all | CORES[i].way]))
+            continue;
+        all |= CORES[i].way;
+        add_step(out, CORES[i].name, out->to - core[all]);
+        out->to = core[all];
+    }
+}
