@@ -10,7 +10,7 @@ enum { MAX_TYPE_DEPTH = 64 };
 
 wire_reader read_message(const builder *b, slice m)
 {
-    return (wire_reader){b->model->file->data, m.data, m.size ? m.data + m.size : m.data};
+    return (wire_reader){&b->model->file->bytes, m.data, m.size ? m.data + m.size : m.data};
 }
 
 static slice content(const wire_field *f)
@@ -312,8 +312,9 @@ int decode_tensor(builder *b, slice m, bz_tensor *t)
     size_t rank = 0;
     bool external = false;
     int more;
+    dims[0] = 0; /* of a scalar nothing is read, but the compiler cannot know */
     t->name = "";
-    t->at = m.data ? (uint64_t)(m.data - b->model->file->data) : 0;
+    t->at = m.data ? (uint64_t)(m.data - b->model->file->bytes.data) : 0;
     t->size = m.size;
     t->external_size = -1;
     while ((more = wire_next(&r, &f, b->err)) > 0) {

@@ -15,10 +15,34 @@ typedef struct {
     const uint8_t *start; /* of the tag */
 } wire_field;
 
+/* A payload that was left out: its field is there, but empty. */
 typedef struct {
-    const uint8_t *base; /* of the file, for messages */
+    size_t at;           /* in the bytes: where the payload would begin */
+    uint64_t from, size; /* where it lies in the file */
+} wire_cut;
+
+/* A file in memory, whole (no cuts) or but for big payloads (onnx/structure.h). */
+typedef struct {
+    const uint8_t *data;
+    size_t size;
+    const wire_cut *cuts; /* ordered */
+    size_t n_cuts;
+    int fd; /* where there are cuts: the file */
+} wire_bytes;
+
+typedef struct {
+    const wire_bytes *in;
     const uint8_t *at, *end;
 } wire_reader;
+
+/* Where in the file a byte lies. */
+uint64_t wire_position(const wire_bytes *in, const uint8_t *at);
+
+/* The cut that a field of a tensor stands for, or NULL. */
+const wire_cut *wire_cut_of(const wire_bytes *in, const wire_field *f);
+
+/* Its first n bytes, from the file. */
+int wire_read_cut(const wire_bytes *in, const wire_cut *cut, void *out, size_t n, bz_error *err);
 
 /* A varint of any length. Returns -1 when it is cut off, or longer than 64 bits. */
 int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value);
@@ -33,13 +57,13 @@ static inline int wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *
     return wire_varint_long(at, end, value);
 }
 
+#define WIRE_TOO_LONG "a field is longer than what holds it"
 int wire_bad(const wire_reader *r, const uint8_t *at, const char *what, bz_error *err);
 
-/* Next field: 1, or 0 at the end of the message, or -1 with err filled. */
-static inline int wire_next(wire_reader *r, wire_field *f, bz_error *err)
+/* Reads a field up to where its content begins; a varint is read whole. Whether the content fits in is
+ * not looked at. 0, or -1 with err filled. */
+static inline int wire_head(wire_reader *r, wire_field *f, bz_error *err)
 {
-    if (r->at == r->end)
-        return 0;
     const uint8_t *start = r->at;
     uint64_t tag;
     if (wire_varint(&r->at, r->end, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
@@ -48,29 +72,40 @@ static inline int wire_next(wire_reader *r, wire_field *f, bz_error *err)
     f->type = tag & 7;
     f->start = start;
     f->value = 0;
+    f->data = r->at;
     switch (f->type) {
     case 0:
-        f->data = r->at;
         if (wire_varint(&r->at, r->end, &f->value))
             return wire_bad(r, start, "a number has no end", err);
         f->size = (uint64_t)(r->at - f->data);
-        return 1;
+        return 0;
     case 1:
         f->size = 8;
-        break;
+        return 0;
     case 2:
         if (wire_varint(&r->at, r->end, &f->size))
             return wire_bad(r, start, "a length has no end", err);
-        break;
+        f->data = r->at;
+        return 0;
     case 5:
         f->size = 4;
-        break;
+        return 0;
     default:
         return wire_bad(r, start, "a field has no known type", err);
     }
+}
+
+/* Next field: 1, or 0 at the end of the message, or -1 with err filled. */
+static inline int wire_next(wire_reader *r, wire_field *f, bz_error *err)
+{
+    if (r->at == r->end)
+        return 0;
+    if (wire_head(r, f, err))
+        return -1;
+    if (f->type == 0)
+        return 1;
     if (f->size > (uint64_t)(r->end - r->at))
-        return wire_bad(r, start, "a field is longer than what holds it", err);
-    f->data = r->at;
+        return wire_bad(r, f->start, WIRE_TOO_LONG, err);
     r->at += f->size;
     return 1;
 }
@@ -78,8 +113,38 @@ static inline int wire_next(wire_reader *r, wire_field *f, bz_error *err)
 void wire_put_varint(bz_buf *out, uint64_t v);
 void wire_put_tag(bz_buf *out, uint32_t number, uint8_t type);
 
+void wire_set_varint(uint8_t *end, uint64_t v); /* of the varint before `end`: no longer than what is there */
+
+/* ---- what holds what -------------------------------------------------------------------------- */
+
+typedef enum {
+    WIRE_LEAF,
+    WIRE_MODEL,
+    WIRE_GRAPH,
+    WIRE_NODE,
+    WIRE_ATTRIBUTE,
+    WIRE_TENSOR,
+    WIRE_SPARSE,
+    WIRE_VALUE_INFO,
+    WIRE_TYPE,
+    WIRE_TYPE_ELEM,
+    WIRE_TYPE_MAP,
+    WIRE_FUNCTION,
+    WIRE_TRAINING,
+    WIRE_N_MESSAGES,
+} wire_message;
+
+enum { WIRE_MAX_DEPTH = 96 };
+
+/* The message that a field holds, WIRE_LEAF where it holds none that matters to us. */
+wire_message wire_child(wire_message parent, const wire_field *f);
+
+/* Does this field of a tensor hold its elements? */
+bool wire_is_payload(uint32_t field);
+
+/* ---- without weights ----------------------------------------------------------------------------- */
+
 /* Copies a ModelProto; payloads of more than `keep` bytes become all-zero sparse tensors. */
-int wire_strip(const uint8_t *data, size_t size, uint64_t keep, bz_buf *out, int64_t *stripped, int64_t *kept,
-               bz_error *err);
+int wire_strip(const wire_bytes *in, uint64_t keep, bz_buf *out, int64_t *stripped, int64_t *kept, bz_error *err);
 
 #endif
