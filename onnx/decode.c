@@ -427,14 +427,15 @@ static int read_attr(builder *b, slice m, attr_fields *a)
             a->seen |= 1u << ATTR_INTS;
             continue;
         }
-        a->last[f.number] = f;
+        wire_field *last = &a->last[f.number];
+        *last = f;
         a->count[f.number] = a->seen >> f.number & 1 ? a->count[f.number] + 1 : 1;
         a->seen |= 1u << f.number;
         if (f.number != ATTR_INTS)
             continue;
-        size_t n = count_varints(&f);
+        size_t n = count_varints(last);
         if (n <= FEW_INTS && a->n_ints <= FEW_INTS - n)
-            put_varints(&f, a->ints + a->n_ints);
+            put_varints(last, a->ints + a->n_ints);
         a->n_ints = n > SIZE_MAX - a->n_ints ? SIZE_MAX : a->n_ints + n;
     }
     return more;

@@ -110,7 +110,7 @@ static int walk(walker *w, wire_message kind, uint64_t end, int depth)
         if (f.type == 0)
             continue;
         if (f.size > end - w->at)
-            return wire_bad(&r, f.start, WIRE_TOO_LONG, w->err);
+            return wire_bad(&window, f.start, WIRE_TOO_LONG, w->err);
         wire_message child = f.size > w->keep && depth < WIRE_MAX_DEPTH ? wire_child(kind, &f) : WIRE_LEAF;
         if (kind == WIRE_TENSOR && f.type == 2 && f.size > w->keep && wire_is_payload(f.number))
             leave_out(w, f.size);

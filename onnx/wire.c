@@ -59,18 +59,18 @@ bool wire_is_payload(uint32_t field)
     return (field >= T_FLOATS && field <= T_INT64S) || (field >= T_RAW && field <= T_UINT64S);
 }
 
-int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value)
+const uint8_t *wire_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
     uint64_t v = 0;
-    for (int shift = 0; shift < 64 && *at < end; shift += 7) {
-        uint8_t byte = *(*at)++;
+    for (int shift = 0; shift < 64 && at < end; shift += 7) {
+        uint8_t byte = *at++;
         v |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
             *value = v;
-            return 0;
+            return at;
         }
     }
-    return -1;
+    return NULL;
 }
 
 /* The first cut behind `at`. */
@@ -116,11 +116,10 @@ int wire_read_cut(const wire_bytes *in, const wire_cut *cut, void *out, size_t n
     return 0;
 }
 
-int wire_bad(const wire_reader *r, const uint8_t *at, const char *what, bz_error *err)
+void wire_say(const wire_bytes *in, const uint8_t *at, const char *what, bz_error *err)
 {
     bz_fail(err, BZ_BAD_INPUT, "byte %llu: %s: the file is cut off, damaged, or no ONNX model",
-            (unsigned long long)wire_position(r->in, at), what);
-    return -1; /* said here, the compiler knows that no field was read */
+            (unsigned long long)wire_position(in, at), what);
 }
 
 void wire_put_varint(bz_buf *out, uint64_t v)

@@ -5,14 +5,15 @@
 
 #include "base/base.h"
 
-/* One field of a message. */
+/* One field of a message. Number and type stand apart: side by side a compiler compares both with one load,
+ * which waits for the two stores before it. */
 typedef struct {
     uint32_t number;
-    uint8_t type;        /* 0 varint, 1 eight bytes, 2 length-delimited, 5 four bytes */
     uint64_t value;      /* of a varint */
     const uint8_t *data; /* content of the other types */
     uint64_t size;
     const uint8_t *start; /* of the tag */
+    uint8_t type;         /* 0 varint, 1 eight bytes, 2 length-delimited, 5 four bytes */
 } wire_field;
 
 /* A payload that was left out: its field is there, but empty. */
@@ -44,21 +45,35 @@ const wire_cut *wire_cut_of(const wire_bytes *in, const wire_field *f);
 /* Its first n bytes, from the file. */
 int wire_read_cut(const wire_bytes *in, const wire_cut *cut, void *out, size_t n, bz_error *err);
 
-/* A varint of any length. Returns -1 when it is cut off, or longer than 64 bits. */
-int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value);
+/* A varint of any length. Returns what is behind it; NULL when it is cut off, or longer than 64 bits. */
+const uint8_t *wire_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *value);
 
-/* Nearly all fit into one byte, and everything that is read passes through here. */
+/* Nearly all fit into one byte, and everything that is read passes through here. (The long way sees only
+ * copies, so that readers and fields can live in registers.) */
 static inline int wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
-    if (*at < end && **at < 0x80) {
-        *value = *(*at)++;
+    const uint8_t *p = *at;
+    if (p < end && *p < 0x80) {
+        *value = *p;
+        *at = p + 1;
         return 0;
     }
-    return wire_varint_long(at, end, value);
+    uint64_t v;
+    p = wire_varint_long(p, end, &v);
+    if (!p)
+        return -1;
+    *value = v;
+    *at = p;
+    return 0;
 }
 
 #define WIRE_TOO_LONG "a field is longer than what holds it"
-int wire_bad(const wire_reader *r, const uint8_t *at, const char *what, bz_error *err);
+void wire_say(const wire_bytes *in, const uint8_t *at, const char *what, bz_error *err);
+static inline int wire_bad(const wire_bytes *in, const uint8_t *at, const char *what, bz_error *err)
+{
+    wire_say(in, at, what, err);
+    return -1; /* said here, the compiler knows that no field was read */
+}
 
 /* Reads a field up to where its content begins; a varint is read whole. Whether the content fits in is
  * not looked at. 0, or -1 with err filled. */
@@ -67,7 +82,7 @@ static inline int wire_head(wire_reader *r, wire_field *f, bz_error *err)
     const uint8_t *start = r->at;
     uint64_t tag;
     if (wire_varint(&r->at, r->end, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
-        return wire_bad(r, start, "no field can start here", err);
+        return wire_bad(r->in, start, "no field can start here", err);
     f->number = (uint32_t)(tag >> 3);
     f->type = tag & 7;
     f->start = start;
@@ -76,7 +91,7 @@ static inline int wire_head(wire_reader *r, wire_field *f, bz_error *err)
     switch (f->type) {
     case 0:
         if (wire_varint(&r->at, r->end, &f->value))
-            return wire_bad(r, start, "a number has no end", err);
+            return wire_bad(r->in, start, "a number has no end", err);
         f->size = (uint64_t)(r->at - f->data);
         return 0;
     case 1:
@@ -84,14 +99,14 @@ static inline int wire_head(wire_reader *r, wire_field *f, bz_error *err)
         return 0;
     case 2:
         if (wire_varint(&r->at, r->end, &f->size))
-            return wire_bad(r, start, "a length has no end", err);
+            return wire_bad(r->in, start, "a length has no end", err);
         f->data = r->at;
         return 0;
     case 5:
         f->size = 4;
         return 0;
     default:
-        return wire_bad(r, start, "a field has no known type", err);
+        return wire_bad(r->in, start, "a field has no known type", err);
     }
 }
 
@@ -105,7 +120,7 @@ static inline int wire_next(wire_reader *r, wire_field *f, bz_error *err)
     if (f->type == 0)
         return 1;
     if (f->size > (uint64_t)(r->end - r->at))
-        return wire_bad(r, f->start, WIRE_TOO_LONG, err);
+        return wire_bad(r->in, f->start, WIRE_TOO_LONG, err);
     r->at += f->size;
     return 1;
 }
