@@ -21,7 +21,7 @@ static void varints(void **state)
         assert_int_equal(b.len, expected.len);
         assert_memory_equal(b.data, expected.data, b.len);
         const uint8_t *at = (uint8_t *)b.data, *end = at + b.len;
-        uint64_t v;
+        uint64_t v = 0;
         assert_int_equal(wire_varint(&at, end, &v), 0);
         assert_true(v == V[i] && at == end);
         for (size_t cut = 0; cut < b.len; cut++) {
@@ -34,7 +34,7 @@ static void varints(void **state)
     static const uint8_t PADDED[] = {0x85, 0x80, 0x80, 0x00},
                          ENDLESS[11] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1};
     const uint8_t *at = PADDED;
-    uint64_t v;
+    uint64_t v = 0;
     assert_int_equal(wire_varint(&at, PADDED + 4, &v), 0);
     assert_true(v == 5 && at == PADDED + 4);
     at = ENDLESS;
