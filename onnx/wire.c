@@ -59,18 +59,18 @@ bool wire_is_payload(uint32_t field)
     return (field >= T_FLOATS && field <= T_INT64S) || (field >= T_RAW && field <= T_UINT64S);
 }
 
-const uint8_t *wire_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *value)
+int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     uint64_t v = 0;
-    for (int shift = 0; shift < 64 && at < end; shift += 7) {
-        uint8_t byte = *at++;
+    for (int shift = 0; shift < 64 && *at < end; shift += 7) {
+        uint8_t byte = *(*at)++;
         v |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
             *value = v;
-            return at;
+            return 0;
         }
     }
-    return NULL;
+    return -1;
 }
 
 /* The first cut behind `at`. */

@@ -45,11 +45,11 @@ const wire_cut *wire_cut_of(const wire_bytes *in, const wire_field *f);
 /* Its first n bytes, from the file. */
 int wire_read_cut(const wire_bytes *in, const wire_cut *cut, void *out, size_t n, bz_error *err);
 
-/* A varint of any length. Returns what is behind it; NULL when it is cut off, or longer than 64 bits. */
-const uint8_t *wire_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *value);
+/* A varint of any length. Returns -1 when it is cut off, or longer than 64 bits; `at` goes on in any case. */
+int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value);
 
-/* Nearly all fit into one byte, and everything that is read passes through here. (The long way sees only
- * copies, so that readers and fields can live in registers.) */
+/* Nearly all fit into one byte, and everything that is read passes through here. The long way sees only
+ * copies, so that readers and fields can live in registers. */
 static inline int wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     const uint8_t *p = *at;
@@ -58,13 +58,11 @@ static inline int wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *
         *at = p + 1;
         return 0;
     }
-    uint64_t v;
-    p = wire_varint_long(p, end, &v);
-    if (!p)
-        return -1;
+    uint64_t v = 0;
+    int bad = wire_varint_long(&p, end, &v);
     *value = v;
     *at = p;
-    return 0;
+    return bad;
 }
 
 #define WIRE_TOO_LONG "a field is longer than what holds it"
