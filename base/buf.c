@@ -22,14 +22,16 @@ void bz_buf_int(bz_buf *b, int64_t v)
         bz_buf_putc(b, (char)('0' + v));
         return;
     }
-    char digits[24], *p = digits + sizeof digits;
     uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    size_t n = v < 0 ? 2 : 1;
+    for (uint64_t rest = u; rest >= 10; rest /= 10)
+        n++;
+    char *first = bz_buf_extend(b, n), *p = first + n; /* into its place: a copy right behind the writes stalls */
     do
         *--p = (char)('0' + u % 10);
     while (u /= 10);
     if (v < 0)
-        *--p = '-';
-    bz_buf_put(b, p, (size_t)(digits + sizeof digits - p));
+        *first = '-';
 }
 
 void bz_buf_printf(bz_buf *b, const char *fmt, ...)

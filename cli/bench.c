@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +40,81 @@ int bz_bench_find(char *out, size_t size, bz_error *err)
                    strerror(errno));
 }
 
+/* ---- being stopped -------------------------------------------------------------------------- */
+
+static const int STOPPING[] = {SIGINT, SIGTERM, SIGHUP};
+enum { N_STOPPING = sizeof STOPPING / sizeof *STOPPING };
+static struct sigaction released[N_STOPPING];
+static bool held;
+static volatile sig_atomic_t stopped; /* the signal that came, or 0 */
+static volatile sig_atomic_t running; /* what it is passed on to: a process, a group where negative, or 0 */
+
+static void stop(int signal_number)
+{
+    int why = errno;
+    stopped = signal_number;
+    if (running)
+        kill(running, SIGTERM);
+    errno = why;
+}
+
+void bz_bench_hold(void)
+{
+    struct sigaction action = {.sa_handler = stop};
+    for (int i = 0; i < N_STOPPING; i++)
+        if (!sigaction(STOPPING[i], NULL, &released[i]) && released[i].sa_handler != SIG_IGN) /* nohup */
+            sigaction(STOPPING[i], &action, NULL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that wait_for can wait for all of a group */
+    held = true;
+}
+
+bool bz_bench_stopped(void)
+{
+    return stopped;
+}
+
+void bz_bench_release(void)
+{
+    for (int i = 0; i < N_STOPPING; i++)
+        sigaction(STOPPING[i], &released[i], NULL);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    held = false;
+    if (stopped)
+        raise(stopped);
+}
+
+/* Starts a program; the end that we are asked for is its end first. Programs that start others (a build) get a
+ * group, so that all of them go; a terminal's Ctrl-C then reaches them through us alone. */
+static int spawn(pid_t *child, char *const *argv, bool group, const posix_spawn_file_actions_t *actions)
+{
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    if (group && held)
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    int why =
+        stopped ? EINTR : (group ? posix_spawnp : posix_spawn)(child, argv[0], actions, &attributes, argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    if (why)
+        return why;
+    running = group && held ? -*child : *child;
+    if (stopped) /* before we knew whom to tell */
+        kill(running, SIGTERM);
+    return 0;
+}
+
+static int wait_for(pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    while (stopped && running < 0 && (waitpid(running, NULL, 0) > 0 || errno == EINTR))
+        ; /* the rest of its group writes no more, either */
+    running = 0;
+    return status;
+}
+
+/* ---- output ------------------------------------------------------------------------------------ */
+
 static int read_all(int fd, bz_buf *out)
 {
     char chunk[4096];
@@ -56,7 +132,7 @@ static int read_all(int fd, bz_buf *out)
 /* Runs the program and takes what it prints; its complaints too where `complaints`. 1 where it did not end well. */
 static int run_program(char *const *argv, bool complaints, bz_buf *out, bz_error *err)
 {
-    int ends[2], status = 0;
+    int ends[2];
     pid_t child;
     posix_spawn_file_actions_t actions;
     if (pipe(ends))
@@ -67,15 +143,14 @@ static int run_program(char *const *argv, bool complaints, bz_buf *out, bz_error
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
-    int why = posix_spawn(&child, argv[0], &actions, NULL, argv, environ);
+    int why = spawn(&child, argv, false, &actions);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     bool bad = !why && read_all(ends[0], out);
     close(ends[0]);
     if (why)
         return bz_fail(err, BZ_FAILED, "%s: cannot be run: %s", argv[0], strerror(why));
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
+    int status = wait_for(child);
     return bad || !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
@@ -170,17 +245,15 @@ static void find_runtime(char *out, size_t size)
 static int run_logged(char *const *argv, int log)
 {
     pid_t child;
-    int status = 0;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, log, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
-    int why = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+    int why = spawn(&child, argv, true, &actions);
     posix_spawn_file_actions_destroy(&actions);
     if (why)
         return -1;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
+    int status = wait_for(child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -209,14 +282,6 @@ int bz_bench_build(const char *folder, bz_error *err)
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
-
-static volatile sig_atomic_t stopped;
-
-static void stop(int signal_number)
-{
-    (void)signal_number;
-    stopped = 1;
-}
 
 /* One line of the program: a record, stored before the next one is read. */
 static int store(bench_run *run, const char *text, size_t n, bz_error *err)
@@ -265,10 +330,7 @@ static int read_both(int fd[2], bench_run *run, pid_t child, bz_error *err)
     struct pollfd p[2] = {{fd[0], POLLIN, 0}, {fd[1], POLLIN, 0}};
     bz_progress progress = bz_progress_start("benchmarks", 1);
     int rc = 0;
-    bool told = false;
     while (!rc && (p[0].fd >= 0 || p[1].fd >= 0)) {
-        if (stopped && !told)
-            told = !kill(child, SIGTERM);
         if (poll(p, 2, -1) < 0)
             continue;
         for (int i = 0; i < 2 && !rc; i++) {
@@ -305,7 +367,7 @@ static int spawn_program(char *const *argv, int out[2], int progress[2], pid_t *
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, progress[1], 9);
-    int why = posix_spawn(child, argv[0], &actions, NULL, argv, environ);
+    int why = spawn(child, argv, false, &actions);
     posix_spawn_file_actions_destroy(&actions);
     close(out[1]);
     close(progress[1]);
@@ -382,7 +444,7 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
 {
     char program[3300], only_path[3300], threads[24];
     bz_buf only = {0};
-    int out[2], progress[2], status = 0, n = 0;
+    int out[2], progress[2], n = 0;
     pid_t child;
     snprintf(program, sizeof program, "%s/build/benchmarks", folder);
     snprintf(only_path, sizeof only_path, "%s/build/only", folder);
@@ -413,20 +475,22 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
         *more++ = "--metrics";
         *more++ = (char *)run->metrics;
     }
-    if (spawn_program(argv, out, progress, &child, err))
-        return -1;
     struct sigaction old, action = {.sa_handler = stop};
-    stopped = 0;
     sigaction(SIGINT, &action, &old);
+    if (spawn_program(argv, out, progress, &child, err)) {
+        sigaction(SIGINT, &old, NULL);
+        return -1;
+    }
     rc = read_both((int[]){out[0], progress[0]}, run, child, err);
     close(out[0]);
     close(progress[0]);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
+    int status = wait_for(child);
     sigaction(SIGINT, &old, NULL);
-    if (!rc && stopped)
+    if (stopped == SIGINT && !rc) {
+        stopped = 0; /* and this is what we say of it */
         return bz_fail(err, BZ_FAILED, "stopped; %d records are stored, running again goes on behind them",
                        run->records);
+    }
     if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
         rc = bz_fail(err, BZ_FAILED, "%s ended early; %d records are stored", program, run->records);
     return rc;

@@ -17,6 +17,12 @@ int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const
 /* Measures what the processor could do at best, a few seconds, where the database does not know it yet. */
 int bz_bench_peaks(bz_perfdb *db, int threads, const bz_system **system, bz_error *err);
 
+/* Between hold and release SIGINT, SIGTERM and SIGHUP end the program that runs for us, and not us, so that there is
+ * time to clean up. Release then lets the signal take its course, unless bz_bench_run reported it. */
+void bz_bench_hold(void);
+bool bz_bench_stopped(void);
+void bz_bench_release(void);
+
 /* Configures and builds a generated folder, quietly; the log is build.log in it. */
 int bz_bench_build(const char *folder, bz_error *err);
 

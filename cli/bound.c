@@ -37,14 +37,20 @@ static int measure(bound_job *b, bz_error *err)
     char folder[3000];
     bench_run run = {.db = b->db, .setting = b->setting, .time_limit = b->time_limit};
     snprintf(folder, sizeof folder, "%s/benanza-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(folder))
-        return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
-    if (bz_generate(b->plan, folder, err) || bz_bench_build(folder, err) ||
-        (!planning_device(&b->p) && bz_bench_peaks(b->db, b->setting.threads, &b->system, err)))
-        return -1;
+    bz_bench_hold();
+    if (!mkdtemp(folder)) {
+        int why = errno;
+        bz_bench_release();
+        return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(why));
+    }
+    int rc = bz_generate(b->plan, folder, err);
+    bool unbuilt = !rc && bz_bench_build(folder, err);
+    rc = rc || unbuilt || (!planning_device(&b->p) && bz_bench_peaks(b->db, b->setting.threads, &b->system, err));
     run.system = b->system;
-    int rc = bz_bench_run(folder, &run, err);
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    rc = rc || bz_bench_run(folder, &run, err) ? -1 : 0;
+    if (!unbuilt || bz_bench_stopped())
+        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    bz_bench_release();
     b->benchmarks = run.records;
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* "N=8" -> name and value, in one copy that starts with the name. */
 static int split_dims(const bz_list *dims, bz_bind *binds, char **copies, bz_error *err)
@@ -17,6 +18,16 @@ static int split_dims(const bz_list *dims, bz_bind *binds, char **copies, bz_err
         binds[i] = (bz_bind){copies[i], equals + 1};
     }
     return 0;
+}
+
+/* Models with weights stay open, each of them; the usual limit is 1,024. */
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static int load_one(const bz_command *command, const char *path, const bz_infer_options *options, loaded_models *m,
@@ -47,6 +58,7 @@ int models_load(const bz_command *command, const bz_list *paths, const model_set
                                 .ignore_declared = s->ignore_declared};
     m->model = bz_alloc((size_t)paths->n, sizeof *m->model);
     m->layers = bz_alloc((size_t)paths->n, sizeof(bz_layers *));
+    allow_many_files();
     int failed = split_dims(&s->dims, binds, copies, err);
     for (int i = 0; i < paths->n && !failed; i++)
         failed = load_one(command, paths->item[i], &options, m, err);

@@ -312,6 +312,9 @@ void layer_finish(infer *inf, call *c, bz_layer *layer)
     layer->n_params = c->n_params;
     layer->bodies = c->bodies;
     layer->n_bodies = c->n_bodies;
-    make_key(inf, c, layer);
+    if (inf->options->without_keys)
+        layer->key = "";
+    else
+        make_key(inf, c, layer);
     add_costs(c, layer);
 }

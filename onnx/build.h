@@ -1,6 +1,6 @@
 /* From the bytes of a file to graphs. Private to onnx/.
  *
- * Messages are read where they lie in the mapped file, by the one wire reader that everything in
+ * Messages are read where they lie in memory, by the one wire reader that everything in
  * this room uses; nothing is unpacked first. Of a field that may stand once and stands twice, the
  * last counts; one of another wire type than it should have is passed over, as are unknown ones. */
 #ifndef BZ_ONNX_BUILD_H

@@ -10,7 +10,7 @@ enum { MAX_TYPE_DEPTH = 64 };
 
 wire_reader read_message(const builder *b, slice m)
 {
-    return (wire_reader){b->model->file->data, m.data, m.size ? m.data + m.size : m.data};
+    return (wire_reader){&b->model->file->bytes, m.data, m.size ? m.data + m.size : m.data};
 }
 
 static slice content(const wire_field *f)
@@ -312,8 +312,9 @@ int decode_tensor(builder *b, slice m, bz_tensor *t)
     size_t rank = 0;
     bool external = false;
     int more;
+    dims[0] = 0; /* of a scalar nothing is read, but the compiler cannot know */
     t->name = "";
-    t->at = m.data ? (uint64_t)(m.data - b->model->file->data) : 0;
+    t->at = m.data ? (uint64_t)(m.data - b->model->file->bytes.data) : 0;
     t->size = m.size;
     t->external_size = -1;
     while ((more = wire_next(&r, &f, b->err)) > 0) {
@@ -426,14 +427,15 @@ static int read_attr(builder *b, slice m, attr_fields *a)
             a->seen |= 1u << ATTR_INTS;
             continue;
         }
-        a->last[f.number] = f;
+        wire_field *last = &a->last[f.number];
+        *last = f;
         a->count[f.number] = a->seen >> f.number & 1 ? a->count[f.number] + 1 : 1;
         a->seen |= 1u << f.number;
         if (f.number != ATTR_INTS)
             continue;
-        size_t n = count_varints(&f);
+        size_t n = count_varints(last);
         if (n <= FEW_INTS && a->n_ints <= FEW_INTS - n)
-            put_varints(&f, a->ints + a->n_ints);
+            put_varints(last, a->ints + a->n_ints);
         a->n_ints = n > SIZE_MAX - a->n_ints ? SIZE_MAX : a->n_ints + n;
     }
     return more;

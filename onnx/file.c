@@ -1,10 +1,10 @@
 #include "onnx/file.h"
+#include "onnx/structure.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ static const struct {
     {"\200\002", "this is a Python pickle, not an ONNX model: export it to ONNX"},
 };
 
-static int check_beginning(const char *path, const uint8_t *data, size_t size, bz_error *err)
+static int check_beginning(const uint8_t *data, size_t size, bz_error *err)
 {
     /* Text may begin with a byte order mark and white space, neither of which begins a model. */
     size_t skip = size >= 3 && !memcmp(data, "\357\273\277", 3) ? 3 : 0;
@@ -30,7 +30,7 @@ static int check_beginning(const char *path, const uint8_t *data, size_t size, b
     for (size_t i = 0; i < sizeof MISTAKEN / sizeof *MISTAKEN; i++) {
         size_t n = strlen(MISTAKEN[i].begin);
         if (size - skip >= n && !memcmp(data + skip, MISTAKEN[i].begin, n))
-            return bz_fail(err, BZ_BAD_INPUT, "%s: %s", path, MISTAKEN[i].hint);
+            return bz_fail(err, BZ_BAD_INPUT, "%s", MISTAKEN[i].hint);
     }
     return 0;
 }
@@ -49,69 +49,74 @@ static int open_folder(const char *path)
     return fd;
 }
 
-/* Read when it is small: that takes no longer than page faults on a mapping, and a file that somebody
- * cuts meanwhile does no harm. (A mapped one ends the process with SIGBUS when it is read behind its new
- * end; copying all weights would be too dear.) */
-static int map_or_read(int fd, const char *path, size_t size, bz_model_file *file, bz_error *err)
+/* Payloads of more than a kilobyte are hardly ever looked at, and shorter ones cost less to read than to pass. A file that is small altogether is read whole,
+ * which is faster. */
+static int read_bytes(int fd, bz_model_file *file, bz_error *err)
 {
-    enum { SMALL = 512 << 10 };
-    file->size = size;
-    if (size <= SMALL) {
-        file->data = file->buffer = bz_alloc(size, 1);
-        ssize_t n = read(fd, file->buffer, size);
-        if (n < 0)
-            return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-        file->size = (size_t)n; /* somebody may be writing it */
+    enum { SMALL = 512 << 10, KEEP = 1024, BEGINNING = 1024 };
+    bool whole = file->size <= SMALL;
+    size_t size = whole ? (size_t)file->size : BEGINNING;
+    uint8_t *data = bz_alloc(size, 1);
+    ssize_t n = pread(fd, data, size, 0);
+    file->bytes = (wire_bytes){.data = data, .size = n > 0 ? (size_t)n : 0}; /* somebody may be writing it */
+    if (n < 0)
+        return bz_fail(err, BZ_BAD_INPUT, "cannot be read: %s", strerror(errno));
+    if (check_beginning(data, file->bytes.size, err))
+        return -1;
+    if (whole)
         return 0;
-    }
-    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be mapped: %s", path, strerror(errno));
-    madvise(data, size, MADV_RANDOM); /* reading ahead would fetch weights that nobody looks at */
-    file->data = data;
-    file->mapped = true;
-    return 0;
+    free(data);
+    return structure_read(fd, file->size, KEEP, &file->bytes, err);
 }
 
-int file_map(const char *path, bz_model_file *file, bz_error *err)
+static int read_file(int fd, bz_model_file *file, bz_error *err)
 {
     struct stat st;
+    if (fstat(fd, &st))
+        return bz_fail(err, BZ_BAD_INPUT, "cannot be read: %s", strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return bz_fail(err, BZ_BAD_INPUT, "is a folder: name the .onnx file in it");
+    if (!S_ISREG(st.st_mode))
+        return bz_fail(err, BZ_BAD_INPUT, "is not a regular file: save the model to disk first");
+    if (!st.st_size)
+        return bz_fail(err, BZ_BAD_INPUT, "the file is empty");
+    file->size = (uint64_t)st.st_size;
+    file->owned = true;
+    return read_bytes(fd, file, err);
+}
+
+int file_open(const char *path, bz_model_file *file, bz_error *err)
+{
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
-    int failed = 0;
     *file = (bz_model_file){.path = path, .folder = -1};
-    if (fstat(fd, &st))
-        failed = bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-    else if (S_ISDIR(st.st_mode))
-        failed = bz_fail(err, BZ_BAD_INPUT, "%s: is a folder: name the .onnx file in it", path);
-    else if (!S_ISREG(st.st_mode))
-        failed = bz_fail(err, BZ_BAD_INPUT, "%s: is not a regular file: save the model to disk first", path);
-    else if (st.st_size == 0)
-        failed = bz_fail(err, BZ_BAD_INPUT, "%s: the file is empty", path);
+    int failed = read_file(fd, file, err);
+    if (file->bytes.n_cuts)
+        file->bytes.fd = fd; /* whoever wants a payload reads it */
     else
-        failed = map_or_read(fd, path, (size_t)st.st_size, file, err);
-    close(fd);
-    if (failed || check_beginning(path, file->data, file->size, err)) {
-        file_unmap(file);
-        return -1;
-    }
-    return 0;
+        close(fd);
+    if (!failed)
+        return 0;
+    file_close(file);
+    return bz_fail_in(err, "%s", path);
 }
 
-void file_unmap(bz_model_file *file)
+void file_close(bz_model_file *file)
 {
-    if (file->mapped)
-        munmap((void *)file->data, file->size);
     if (file->folder >= 0)
         close(file->folder);
     if (file->external && file->external_fd >= 0)
         close(file->external_fd);
-    free(file->buffer);
-    file->buffer = NULL;
-    file->mapped = false;
     file->folder = -1;
     file->external = NULL;
+    if (!file->owned)
+        return;
+    if (file->bytes.n_cuts)
+        close(file->bytes.fd);
+    free((void *)file->bytes.data);
+    free((void *)file->bytes.cuts);
+    file->bytes = (wire_bytes){0};
 }
 
 /* Component by component with O_NOFOLLOW: neither "..", nor a link, nor a race leads outside. */

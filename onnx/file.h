@@ -3,6 +3,7 @@
 #define BZ_ONNX_FILE_H
 
 #include "onnx/onnx.h"
+#include "onnx/wire.h"
 
 /* Bytes in the file. */
 typedef struct slice {
@@ -13,10 +14,9 @@ typedef struct slice {
 enum { RECENT = 64 };
 
 typedef struct bz_model_file {
-    const uint8_t *data;
-    size_t size;
-    bool mapped;          /* data is a mapping; else it is `buffer`, or the caller's */
-    void *buffer;         /* of a small file */
+    wire_bytes bytes;     /* its structure */
+    uint64_t size;        /* of the file */
+    bool owned;           /* bytes are the model's, not the caller's */
     const char *path;     /* NULL: not from a file */
     int folder;           /* descriptor of the folder that external data is looked up in, or -1 until there is any */
     const char *external; /* the last external file that was asked for: many tensors lie in one */
@@ -32,10 +32,10 @@ typedef struct bz_model_file {
     bz_map function_names; /* "domain\0name\0overload" -> index */
 } bz_model_file;
 
-/* Maps a regular file, or reads a small one. An empty file, a folder, or what is plainly something else
+/* Opens a regular file and reads its structure. An empty file, a folder, or what is plainly something else
  * is refused by name. `path` is kept. */
-int file_map(const char *path, bz_model_file *file, bz_error *err);
-void file_unmap(bz_model_file *file);
+int file_open(const char *path, bz_model_file *file, bz_error *err);
+void file_close(bz_model_file *file);
 
 /* Opens external data below the model's folder, without following any link. Returns a descriptor, which
  * stays the file's; -1 with err filled when the path leaves the folder, -2 when the file is just not

@@ -1,5 +1,6 @@
-/* The way in: map, find the graph, build. */
+/* The way in: read the structure, find the graph, build. */
 #include "onnx/build.h"
+#include "onnx/structure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static int parse(bz_model_file *file, const char *path, bz_model **model, bz_err
     m->path = bz_arena_str(&m->arena, path);
     file->path = file->path ? m->path : NULL;
     builder b = {.model = m, .arena = &m->arena, .err = err};
-    int failed = build_model(&b, (slice){file->data, file->size}) || check_external(m, err);
+    int failed = build_model(&b, (slice){file->bytes.data, file->bytes.size}) || check_external(m, err);
     if (failed) {
         bz_fail_in(err, "%s", path);
         bz_model_free(m);
@@ -110,25 +111,30 @@ int bz_model_load(const char *path, bz_model **model, bz_error *err)
 {
     *model = NULL;
     bz_model_file *file = bz_alloc(1, sizeof *file);
-    if (file_map(path, file, err)) {
+    if (file_open(path, file, err)) {
         free(file);
         return -1;
     }
     return parse(file, path, model, err);
 }
 
-int bz_model_parse(const void *data, size_t size, const char *name, bz_model **model, bz_error *err)
+int structure_model(const wire_bytes *bytes, const char *name, bz_model **model, bz_error *err)
 {
     bz_model_file *file = bz_alloc(1, sizeof *file);
-    *file = (bz_model_file){.data = data, .size = size, .folder = -1};
+    *file = (bz_model_file){.bytes = *bytes, .size = bytes->size, .folder = -1};
     return parse(file, name, model, err);
+}
+
+int bz_model_parse(const void *data, size_t size, const char *name, bz_model **model, bz_error *err)
+{
+    return structure_model(&(wire_bytes){.data = data, .size = size}, name, model, err);
 }
 
 void bz_model_free(bz_model *m)
 {
     if (!m)
         return;
-    file_unmap(m->file);
+    file_close(m->file);
     bz_map_free(&m->file->symbols);
     bz_map_free(&m->file->words);
     free((void *)m->file->word);

@@ -1,13 +1,13 @@
 /* onnx: an ONNX file -> a model in memory, and back.
  *
- * bz_model_load maps the file and reads its structure; weights stay on disk and are read one tensor
- * at a time, when somebody asks (bz_tensor_ints, bz_tensor_reals). Cost follows the graph, not the
- * weights. Everything a file says is checked here: after a successful load every index is in
- * range, every name is resolved, nodes stand in topological order, and no tensor has more elements
- * than INT64_MAX. Names may still hold any bytes: clean or escape them where they are printed.
+ * bz_model_load reads the file's structure; weights stay on disk and are read one tensor at a time,
+ * when somebody asks (bz_tensor_ints, bz_tensor_reals). Cost follows the graph, not the weights.
+ * Everything a file says is checked here: after a successful load every index is in range, every
+ * name is resolved, nodes stand in topological order, and no tensor has more elements than
+ * INT64_MAX. Names may still hold any bytes: clean or escape them where they are printed.
  *
- * A file of more than 512 KB stays mapped until bz_model_free: it may be replaced by another one
- * meanwhile, but whoever cuts it short ends this process (SIGBUS). A smaller one is copied.
+ * A file with weights stays open until bz_model_free. It may be replaced by another one meanwhile;
+ * when somebody cuts it short, reading what is gone fails.
  *
  * All memory belongs to the model and goes with bz_model_free. */
 #ifndef BZ_ONNX_H
@@ -64,7 +64,7 @@ typedef struct bz_tensor {
     int rank;
     const int64_t *dims;                      /* [rank], all >= 0; not NULL for a scalar, either */
     int64_t n;                                /* elements */
-    uint64_t at, size;                        /* where the TensorProto lies in the file */
+    uint64_t at, size;                        /* where the TensorProto lies in the file's structure */
     const struct bz_tensor *values, *indices; /* of a sparse tensor; else NULL */
     const char *external; /* file that holds the payload, relative to the model's folder; else NULL */
     int64_t external_offset, external_size;

@@ -51,8 +51,7 @@ int bz_model_strip(const char *in, const char *out, uint64_t keep, bz_strip_resu
         return -1;
     bz_buf stripped = {0};
     *result = (bz_strip_result){.in_bytes = model->file->size};
-    int failed =
-        wire_strip(model->file->data, model->file->size, keep, &stripped, &result->tensors, &result->kept, err);
+    int failed = wire_strip(&model->file->bytes, keep, &stripped, &result->tensors, &result->kept, err);
     if (failed) {
         bz_fail_in(err, "%s", in);
     } else {

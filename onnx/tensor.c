@@ -130,18 +130,43 @@ static void put_field(sink *s, const wire_field *f)
     }
 }
 
+static void put_payload(sink *s, const wire_field *f)
+{
+    if (f->number == T_RAW && f->type == 2)
+        put_raw(s, f->data, f->size);
+    else if (f->number == T_FLOATS || f->number == T_INT32S || f->number == T_INT64S || f->number == T_DOUBLES ||
+             f->number == T_UINT64S)
+        put_field(s, f);
+}
+
+/* A payload that was left on disk. Of one that is too long so much is read that this shows. */
+static int put_cut(const wire_bytes *in, const wire_cut *cut, const wire_field *field, sink *s, bz_error *err)
+{
+    enum { LONGEST = 10 }; /* of an element, as a varint */
+    uint64_t most = (uint64_t)(s->n + 1) * LONGEST, size = cut->size < most ? cut->size : most;
+    uint8_t *data = bz_alloc((size_t)size, 1);
+    wire_field f = *field;
+    f.data = data;
+    f.size = size;
+    int failed = wire_read_cut(in, cut, data, (size_t)size, err);
+    if (!failed)
+        put_payload(s, &f);
+    free(data);
+    return failed;
+}
+
 static int read_inline(const bz_model *model, const bz_tensor *t, sink *s, bz_error *err)
 {
-    const uint8_t *data = model->file->data + t->at;
-    wire_reader r = {model->file->data, data, data + t->size};
+    const wire_bytes *in = &model->file->bytes;
+    wire_reader r = {in, in->data + t->at, in->data + t->at + t->size};
     wire_field f;
     int more;
     while ((more = wire_next(&r, &f, err)) > 0) {
-        if (f.number == T_RAW && f.type == 2)
-            put_raw(s, f.data, f.size);
-        else if (f.number == T_FLOATS || f.number == T_INT32S || f.number == T_INT64S || f.number == T_DOUBLES ||
-                 f.number == T_UINT64S)
-            put_field(s, &f);
+        const wire_cut *cut = wire_is_payload(f.number) ? wire_cut_of(in, &f) : NULL;
+        if (cut && put_cut(in, cut, &f, s, err))
+            return bz_fail_in(err, "tensor '%s'", t->name);
+        if (!cut)
+            put_payload(s, &f);
     }
     return more;
 }

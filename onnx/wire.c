@@ -2,47 +2,36 @@
  * a table; all other fields are copied as they are, so that what is newer than we are is not lost. */
 #include "onnx/wire.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
-typedef enum {
-    LEAF,
-    MODEL,
-    GRAPH,
-    NODE,
-    ATTRIBUTE,
-    TENSOR,
-    SPARSE,
-    VALUE_INFO,
-    TYPE,
-    TYPE_ELEM,
-    TYPE_MAP,
-    FUNCTION,
-    TRAINING,
-    N_MESSAGES,
-} message;
+enum { MAX_FIELD = 32 };
 
-enum { MAX_FIELD = 32, MAX_DEPTH = 96 };
-
-/* The message that a field holds, LEAF where it holds none that matters to us. */
-static const uint8_t CHILD[N_MESSAGES][MAX_FIELD] = {
-    [MODEL] = {[7] = GRAPH, [20] = TRAINING, [25] = FUNCTION},
-    [GRAPH] = {[1] = NODE, [5] = TENSOR, [11] = VALUE_INFO, [12] = VALUE_INFO, [13] = VALUE_INFO, [15] = SPARSE},
-    [NODE] = {[5] = ATTRIBUTE},
-    [ATTRIBUTE] = {[5] = TENSOR,
-                   [6] = GRAPH,
-                   [10] = TENSOR,
-                   [11] = GRAPH,
-                   [14] = TYPE,
-                   [15] = TYPE,
-                   [22] = SPARSE,
-                   [23] = SPARSE},
-    [SPARSE] = {[1] = TENSOR, [2] = TENSOR},
-    [VALUE_INFO] = {[2] = TYPE},
-    [TYPE] = {[4] = TYPE_ELEM, [5] = TYPE_MAP, [9] = TYPE_ELEM},
-    [TYPE_ELEM] = {[1] = TYPE},
-    [TYPE_MAP] = {[2] = TYPE},
-    [FUNCTION] = {[7] = NODE, [11] = ATTRIBUTE, [12] = VALUE_INFO},
-    [TRAINING] = {[1] = GRAPH, [2] = GRAPH},
+static const uint8_t CHILD[WIRE_N_MESSAGES][MAX_FIELD] = {
+    [WIRE_MODEL] = {[7] = WIRE_GRAPH, [20] = WIRE_TRAINING, [25] = WIRE_FUNCTION},
+    [WIRE_GRAPH] = {[1] = WIRE_NODE,
+                    [5] = WIRE_TENSOR,
+                    [11] = WIRE_VALUE_INFO,
+                    [12] = WIRE_VALUE_INFO,
+                    [13] = WIRE_VALUE_INFO,
+                    [15] = WIRE_SPARSE},
+    [WIRE_NODE] = {[5] = WIRE_ATTRIBUTE},
+    [WIRE_ATTRIBUTE] = {[5] = WIRE_TENSOR,
+                        [6] = WIRE_GRAPH,
+                        [10] = WIRE_TENSOR,
+                        [11] = WIRE_GRAPH,
+                        [14] = WIRE_TYPE,
+                        [15] = WIRE_TYPE,
+                        [22] = WIRE_SPARSE,
+                        [23] = WIRE_SPARSE},
+    [WIRE_SPARSE] = {[1] = WIRE_TENSOR, [2] = WIRE_TENSOR},
+    [WIRE_VALUE_INFO] = {[2] = WIRE_TYPE},
+    [WIRE_TYPE] = {[4] = WIRE_TYPE_ELEM, [5] = WIRE_TYPE_MAP, [9] = WIRE_TYPE_ELEM},
+    [WIRE_TYPE_ELEM] = {[1] = WIRE_TYPE},
+    [WIRE_TYPE_MAP] = {[2] = WIRE_TYPE},
+    [WIRE_FUNCTION] = {[7] = WIRE_NODE, [11] = WIRE_ATTRIBUTE, [12] = WIRE_VALUE_INFO},
+    [WIRE_TRAINING] = {[1] = WIRE_GRAPH, [2] = WIRE_GRAPH},
 };
 
 enum {
@@ -60,7 +49,12 @@ enum {
 };
 enum { S_VALUES = 1, S_INDICES = 2, S_DIMS = 3 };
 
-static bool is_payload(uint32_t field)
+wire_message wire_child(wire_message parent, const wire_field *f)
+{
+    return f->type == 2 && f->number < MAX_FIELD ? CHILD[parent][f->number] : WIRE_LEAF;
+}
+
+bool wire_is_payload(uint32_t field)
 {
     return (field >= T_FLOATS && field <= T_INT64S) || (field >= T_RAW && field <= T_UINT64S);
 }
@@ -79,11 +73,53 @@ int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value)
     return -1;
 }
 
-int wire_bad(const wire_reader *r, const uint8_t *at, const char *what, bz_error *err)
+/* The first cut behind `at`. */
+static size_t cut_behind(const wire_bytes *in, const uint8_t *at)
 {
-    bz_fail(err, BZ_BAD_INPUT, "byte %zu: %s: the file is cut off, damaged, or no ONNX model", (size_t)(at - r->base),
-            what);
-    return -1; /* said here, the compiler knows that no field was read */
+    size_t first = 0, end = in->n_cuts;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (in->cuts[middle].at <= (size_t)(at - in->data))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+uint64_t wire_position(const wire_bytes *in, const uint8_t *at)
+{
+    size_t k = cut_behind(in, at), offset = (size_t)(at - in->data);
+    return k ? offset - in->cuts[k - 1].at + in->cuts[k - 1].from + in->cuts[k - 1].size : offset;
+}
+
+const wire_cut *wire_cut_of(const wire_bytes *in, const wire_field *f)
+{
+    if (f->type != 2 || f->size || !in->n_cuts)
+        return NULL;
+    size_t k = cut_behind(in, f->data);
+    return k && in->data + in->cuts[k - 1].at == f->data ? &in->cuts[k - 1] : NULL;
+}
+
+int wire_read_cut(const wire_bytes *in, const wire_cut *cut, void *out, size_t n, bz_error *err)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(in->fd, (char *)out + done, n - done, (off_t)(cut->from + done));
+        if (got < 0)
+            return bz_fail(err, BZ_BAD_INPUT, "byte %llu cannot be read: %s", (unsigned long long)(cut->from + done),
+                           strerror(errno));
+        if (!got)
+            return bz_fail(err, BZ_BAD_INPUT, "byte %llu: the file was cut short meanwhile",
+                           (unsigned long long)(cut->from + done));
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+void wire_say(const wire_bytes *in, const uint8_t *at, const char *what, bz_error *err)
+{
+    bz_fail(err, BZ_BAD_INPUT, "byte %llu: %s: the file is cut off, damaged, or no ONNX model",
+            (unsigned long long)wire_position(in, at), what);
 }
 
 void wire_put_varint(bz_buf *out, uint64_t v)
@@ -93,13 +129,23 @@ void wire_put_varint(bz_buf *out, uint64_t v)
     bz_buf_putc(out, (char)v);
 }
 
+void wire_set_varint(uint8_t *end, uint64_t v)
+{
+    uint8_t *at = end - 1;
+    while (at[-1] & 0x80) /* a tag stands before it, which ends without */
+        at--;
+    for (; at < end - 1; v >>= 7)
+        *at++ = (uint8_t)(v | 0x80);
+    *at = v & 0x7f;
+}
+
 void wire_put_tag(bz_buf *out, uint32_t number, uint8_t type)
 {
     wire_put_varint(out, (uint64_t)number << 3 | type);
 }
 
 typedef struct {
-    const uint8_t *base;
+    const wire_bytes *in;
     bz_buf *out;
     bool sparse_constants;
     uint64_t keep;
@@ -107,7 +153,25 @@ typedef struct {
     bz_error *err;
 } copier;
 
-static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t size, int depth);
+static int copy_message(copier *c, wire_message kind, const uint8_t *data, uint64_t size, int depth);
+
+/* Copies what lies between two fields as it is, with the payloads that were left out. */
+static int put_fields(copier *c, const uint8_t *from, const uint8_t *to)
+{
+    for (size_t k = cut_behind(c->in, from); k < c->in->n_cuts; k++) {
+        const wire_cut *cut = &c->in->cuts[k];
+        const uint8_t *at = c->in->data + cut->at;
+        if (at > to)
+            break;
+        bz_buf_put(c->out, from, (size_t)(at - from));
+        wire_set_varint((uint8_t *)c->out->data + c->out->len, cut->size);
+        if (wire_read_cut(c->in, cut, bz_buf_extend(c->out, (size_t)cut->size), (size_t)cut->size, c->err))
+            return -1;
+        from = at;
+    }
+    bz_buf_put(c->out, from, (size_t)(to - from));
+    return 0;
+}
 
 /* Room for a length that is not known yet; what it takes too much is taken back at the end. */
 enum { PADDED = 5 };
@@ -135,7 +199,7 @@ static int end_message(copier *c, size_t start)
     return 0;
 }
 
-static int copy_child(copier *c, uint32_t field, message kind, const uint8_t *data, uint64_t size, int depth)
+static int copy_child(copier *c, uint32_t field, wire_message kind, const uint8_t *data, uint64_t size, int depth)
 {
     size_t start = begin_message(c, field);
     return copy_message(c, kind, data, size, depth + 1) ? -1 : end_message(c, start);
@@ -158,14 +222,15 @@ static bool has_zero(const wire_field *dims, int *rank)
  * for it (which needs at least one dimension, none of size 0, and no strings). */
 static int payload_size(copier *c, const uint8_t *data, uint64_t size, uint64_t *payload, bool *can_be_sparse)
 {
-    wire_reader r = {c->base, data, data + size};
+    wire_reader r = {c->in, data, data + size};
     wire_field f;
     int more, rank = 0;
     *payload = 0;
     *can_be_sparse = true;
     while ((more = wire_next(&r, &f, c->err)) > 0) {
-        if (is_payload(f.number))
-            *payload += f.size;
+        const wire_cut *cut = wire_is_payload(f.number) ? wire_cut_of(c->in, &f) : NULL;
+        if (wire_is_payload(f.number))
+            *payload += cut ? cut->size : f.size;
         if (f.number == T_STRINGS || (f.number == T_DTYPE && f.value == 8)) /* TensorProto.STRING */
             *can_be_sparse = false;
         if (f.number == T_EXTERNAL || (f.number == T_LOCATION && f.value == 1))
@@ -182,7 +247,7 @@ static int payload_size(copier *c, const uint8_t *data, uint64_t size, uint64_t 
  * ONNX Runtime refuses a file without them. */
 static int put_no_values(copier *c, const uint8_t *data, uint64_t size, bz_buf *dims)
 {
-    wire_reader r = {c->base, data, data + size};
+    wire_reader r = {c->in, data, data + size};
     wire_field f;
     int more;
     size_t start = begin_message(c, S_VALUES);
@@ -194,7 +259,7 @@ static int put_no_values(copier *c, const uint8_t *data, uint64_t size, bz_buf *
             if (f.type == 2)
                 wire_put_varint(dims, f.size);
             bz_buf_put(dims, f.data, (size_t)f.size);
-        } else if (!is_payload(f.number) && f.number != T_EXTERNAL && f.number != T_LOCATION) {
+        } else if (!wire_is_payload(f.number) && f.number != T_EXTERNAL && f.number != T_LOCATION) {
             bz_buf_put(c->out, f.start, (size_t)(r.at - f.start));
         }
     }
@@ -217,10 +282,10 @@ static int put_sparse(copier *c, const uint8_t *data, uint64_t size)
     return failed;
 }
 
-/* A tensor that is sparse already loses its values when they are many. */
-static int copy_sparse(copier *c, const uint8_t *data, uint64_t size)
+/* A tensor that is sparse already loses its values when they are many. 1: it stays as it is. */
+static int strip_sparse(copier *c, const uint8_t *data, uint64_t size)
 {
-    wire_reader r = {c->base, data, data + size};
+    wire_reader r = {c->in, data, data + size};
     wire_field f, values = {0};
     uint64_t payload = 0, more_payload;
     bool ignored;
@@ -238,10 +303,8 @@ static int copy_sparse(copier *c, const uint8_t *data, uint64_t size)
     }
     if (more < 0)
         return -1;
-    if (payload <= c->keep || n_values != 1) {
-        bz_buf_put(c->out, data, (size_t)size);
-        return 0;
-    }
+    if (payload <= c->keep || n_values != 1)
+        return 1;
     c->stripped++;
     bz_buf ignored_dims = {0};
     int failed = put_no_values(c, values.data, values.size, &ignored_dims);
@@ -275,7 +338,7 @@ static int copy_initializer(copier *c, const wire_field *f, int depth)
         return -1;
     if (payload <= c->keep || !can_be_sparse) {
         c->kept++;
-        return copy_child(c, f->number, TENSOR, f->data, f->size, depth);
+        return copy_child(c, f->number, WIRE_TENSOR, f->data, f->size, depth);
     }
     c->stripped++;
     size_t start = begin_message(c, G_SPARSE_INITIALIZER);
@@ -286,7 +349,7 @@ static int copy_initializer(copier *c, const wire_field *f, int depth)
  * Returns 1 when it did, 0 when the attribute is to be copied as it is. */
 static int copy_constant(copier *c, const wire_field *attribute)
 {
-    wire_reader r = {c->base, attribute->data, attribute->data + attribute->size};
+    wire_reader r = {c->in, attribute->data, attribute->data + attribute->size};
     wire_field f, tensor = {0};
     bool is_value = false;
     int more;
@@ -329,7 +392,7 @@ static bool names_default_domain(const wire_field *f)
 /* Others may call an operator Constant, too. */
 static bool node_is_constant(const copier *c, const uint8_t *data, uint64_t size)
 {
-    wire_reader r = {c->base, data, data + size};
+    wire_reader r = {c->in, data, data + size};
     wire_field f;
     bool constant = false, standard = true;
     while (wire_next(&r, &f, NULL) > 0) {
@@ -343,16 +406,16 @@ static bool node_is_constant(const copier *c, const uint8_t *data, uint64_t size
 
 /* Constant has sparse_value from version 11 of the default operator set on. Which version a model
  * or function imports may stand behind its nodes in the file. */
-static bool knows_sparse_constants(const uint8_t *data, uint64_t size, uint32_t import)
+static bool knows_sparse_constants(const wire_bytes *in, const uint8_t *data, uint64_t size, uint32_t import)
 {
-    wire_reader r = {data, data, data + size};
+    wire_reader r = {in, data, data + size};
     wire_field f = {0}, g = {0};
     while (wire_next(&r, &f, NULL) > 0) {
         if (f.number != import || f.type != 2)
             continue;
         uint64_t version = 0;
         bool is_default = true;
-        wire_reader inner = {data, f.data, f.data + f.size};
+        wire_reader inner = {in, f.data, f.data + f.size};
         while (wire_next(&inner, &g, NULL) > 0) {
             if (g.number == O_VERSION)
                 version = g.value;
@@ -366,12 +429,12 @@ static bool knows_sparse_constants(const uint8_t *data, uint64_t size, uint32_t 
 }
 
 /* One field that the table names as a message. */
-static int copy_field(copier *c, message parent, bool constant, const wire_field *f, int depth)
+static int copy_field(copier *c, wire_message parent, bool constant, const wire_field *f, int depth)
 {
-    message child = CHILD[parent][f->number];
-    if (parent == GRAPH && child == TENSOR)
+    wire_message child = wire_child(parent, f);
+    if (parent == WIRE_GRAPH && child == WIRE_TENSOR)
         return copy_initializer(c, f, depth);
-    if (constant && child == ATTRIBUTE) {
+    if (constant && child == WIRE_ATTRIBUTE) {
         int done = copy_constant(c, f);
         if (done)
             return done < 0 ? -1 : 0;
@@ -379,45 +442,43 @@ static int copy_field(copier *c, message parent, bool constant, const wire_field
     return copy_child(c, f->number, child, f->data, f->size, depth);
 }
 
-static int copy_message(copier *c, message kind, const uint8_t *data, uint64_t size, int depth)
+static int copy_message(copier *c, wire_message kind, const uint8_t *data, uint64_t size, int depth)
 {
-    if (depth > MAX_DEPTH)
+    if (depth > WIRE_MAX_DEPTH)
         return bz_fail(c->err, BZ_BAD_INPUT, "byte %zu: graphs or types are nested more than %d deep",
-                       (size_t)(data - c->base), MAX_DEPTH);
-    if (kind == SPARSE)
-        return copy_sparse(c, data, size);
-    bool constant = c->sparse_constants && kind == NODE && node_is_constant(c, data, size);
+                       (size_t)wire_position(c->in, data), WIRE_MAX_DEPTH);
+    int left = kind == WIRE_SPARSE ? strip_sparse(c, data, size) : 1;
+    if (left <= 0)
+        return left;
+    bool constant = c->sparse_constants && kind == WIRE_NODE && node_is_constant(c, data, size);
     bool outer_sparse_constants = c->sparse_constants;
-    if (kind == FUNCTION)
-        c->sparse_constants = knows_sparse_constants(data, size, F_OPSET);
-    wire_reader r = {c->base, data, data + size};
+    if (kind == WIRE_FUNCTION)
+        c->sparse_constants = knows_sparse_constants(c->in, data, size, F_OPSET);
+    wire_reader r = {c->in, data, data + size};
     wire_field f = {0};
     const uint8_t *plain = data; /* start of what is to be copied as it is, all at once */
     int more;
     while ((more = wire_next(&r, &f, c->err)) > 0) {
-        bool is_message = f.type == 2 && f.number < MAX_FIELD && CHILD[kind][f.number] != LEAF;
-        if (!is_message)
+        if (wire_child(kind, &f) == WIRE_LEAF)
             continue;
-        bz_buf_put(c->out, plain, (size_t)(f.start - plain));
-        plain = r.at;
-        if (copy_field(c, kind, constant, &f, depth))
+        if (put_fields(c, plain, f.start) || copy_field(c, kind, constant, &f, depth))
             return -1;
+        plain = r.at;
     }
     if (more == 0)
-        bz_buf_put(c->out, plain, (size_t)(r.at - plain));
+        more = put_fields(c, plain, r.at);
     c->sparse_constants = outer_sparse_constants;
     return more;
 }
 
-int wire_strip(const uint8_t *data, size_t size, uint64_t keep, bz_buf *out, int64_t *stripped, int64_t *kept,
-               bz_error *err)
+int wire_strip(const wire_bytes *in, uint64_t keep, bz_buf *out, int64_t *stripped, int64_t *kept, bz_error *err)
 {
-    copier c = {.base = data,
+    copier c = {.in = in,
                 .out = out,
-                .sparse_constants = knows_sparse_constants(data, size, M_OPSET),
+                .sparse_constants = knows_sparse_constants(in, in->data, in->size, M_OPSET),
                 .keep = keep,
                 .err = err};
-    int failed = copy_message(&c, MODEL, data, size, 0);
+    int failed = copy_message(&c, WIRE_MODEL, in->data, in->size, 0);
     *stripped = c.stripped;
     *kept = c.kept;
     return failed;

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """layers.py BUILD [--runs N] [--weights DIR] MODEL...: how long shapes take, beside the ONNX package's own inference.
 
-BUILD is a release build folder. For every model, load + infer + key in one process (bench_layers) and onnx.load +
-onnx.shape_inference.infer_shapes (strict, data_prop) from Python take turns, and so do the whole commands `benanza
+BUILD is a release build folder. For every model, load + infer with and without keys in one process (bench_layers) and
+onnx.load + onnx.shape_inference.infer_shapes (strict, data_prop), which makes no keys, from Python take turns, and so do the whole commands `benanza
 layers` and a Python process that does the same. Prints Markdown tables of medians. Models in DIR carry their weights;
 of the others the peer gets a copy whose initializers are dense but without payload, because it cannot read sparse ones.
 """
@@ -52,17 +52,19 @@ def process(build, *command):
 
 
 def measure(build, path, peer_path, runs):
-    times, rivals, whole, rival_whole = [], [], [], []
+    times, keyless, rivals, whole, rival_whole = [], [], [], [], []
     script = ("import onnx,sys; onnx.shape_inference.infer_shapes(onnx.load(sys.argv[1], load_external_data=False),"
               " True, True, True)")
     for _ in range(runs):
         result = ours(build, path)
         times.append(result["ms"])
+        keyless.append(result["without_keys_ms"])
         rivals.append(peer(peer_path))
         whole.append(process(build, f"{build}/benanza", "layers", path))
         rival_whole.append(process(build, "/usr/bin/python3", "-c", script, peer_path) if rivals[-1] else None)
     rival = statistics.median(rivals) if None not in rivals else None
-    return {"nodes": result["nodes"], "ms": statistics.median(times), "peer": rival,
+    return {"nodes": result["nodes"], "ms": statistics.median(times),
+            "keyless": statistics.median(keyless), "peer": rival,
             "whole": statistics.median(t for t, _ in whole), "rss": max(m for _, m in whole),
             "peer_whole": statistics.median(t for t, _ in rival_whole) if rival else None,
             "peer_rss": max(m for _, m in rival_whole) if rival else None}
@@ -79,8 +81,9 @@ def main():
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--weights", default="")
     options = parser.parse_args()
-    print("| model | nodes | file MB | benanza ms | onnx ms | ratio | `benanza layers` ms | MB | Python process ms | MB |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| model | nodes | file MB | benanza ms | without keys | onnx ms | ratio | without keys | `benanza layers` ms | MB | "
+          "Python process ms | MB |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for path in options.models:
             heavy = options.weights and Path(path).resolve().is_relative_to(Path(options.weights).resolve())
@@ -90,8 +93,9 @@ def main():
                 densify(path, peer_path)
             m = measure(options.build, path, peer_path, options.runs)
             ratio = m["peer"] / m["ms"] if m["peer"] else None
-            print(f"| {Path(path).stem} | {m['nodes']} | {os.path.getsize(path) / 1e6:.1f} | {m['ms']:.2f} | {cell(m['peer'])} | "
-                  f"{cell(ratio, 0)} | {m['whole']:.1f} | {m['rss']:.1f} | {cell(m['peer_whole'], 0)} | {cell(m['peer_rss'], 0)} |")
+            keyless_ratio = m["peer"] / m["keyless"] if m["peer"] else None
+            print(f"| {Path(path).stem} | {m['nodes']} | {os.path.getsize(path) / 1e6:.1f} | {m['ms']:.2f} | {m['keyless']:.2f} | "
+                  f"{cell(m['peer'])} | {cell(ratio, 0)} | {cell(keyless_ratio, 0)} | {m['whole']:.1f} | {m['rss']:.1f} | {cell(m['peer_whole'], 0)} | {cell(m['peer_rss'], 0)} |")
             sys.stdout.flush()
 
 

@@ -1,33 +1,41 @@
 /* Any bytes through the wire pass, the loader, payload reading and stripping. Promised: an error has a
- * text; what strip makes of a model is a model, and stripping that again changes nothing. */
-#include "onnx/wire.h"
+ * text; what strip makes of a model is a model, and stripping that again changes nothing; the structure of
+ * a file gives the same model as the whole, the same payloads, and the same without weights. */
+#include "onnx/structure.h"
 
 #include "fuzz.h"
 #include "onnx/onnx.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 const size_t fuzz_header_size = 1;
 
 enum { MAX_READ = 10000 };
 
-static void read_payload(const bz_model *m, const bz_tensor *t)
+/* What can be read of it, or what is said of it, goes into `seen`. */
+static void read_payload(const bz_model *m, const bz_tensor *t, bz_buf *seen)
 {
     if (t->n > MAX_READ)
         return;
     bz_error err = {0};
-    int64_t *ints = bz_alloc((size_t)t->n, sizeof *ints);
-    double *reals = bz_alloc((size_t)t->n, sizeof *reals);
-    if (bz_tensor_ints(m, t, ints, &err))
-        PROMISE(err.code == BZ_BAD_INPUT && *err.text);
-    if (bz_tensor_reals(m, t, reals, &err))
-        PROMISE(err.code == BZ_BAD_INPUT && *err.text);
+    size_t n = (size_t)t->n;
+    int64_t *ints = bz_alloc(n, sizeof *ints);
+    double *reals = bz_alloc(n, sizeof *reals);
+    bool bad_ints = bz_tensor_ints(m, t, ints, &err), bad_reals = bz_tensor_reals(m, t, reals, &err);
+    PROMISE(!(bad_ints || bad_reals) || (err.code == BZ_BAD_INPUT && *err.text));
+    bz_buf_puts(seen, t->name);
+    if (!bad_ints)
+        bz_buf_put(seen, ints, n * sizeof *ints);
+    if (!bad_reals)
+        bz_buf_put(seen, reals, n * sizeof *reals);
     free(ints);
     free(reals);
 }
 
 /* Every id in range, every node behind those it waits for. `ready` has room for all values. */
-static void check_graph(const bz_model *m, const bz_graph *g, bool *ready)
+static void check_graph(const bz_model *m, const bz_graph *g, bool *ready, bz_buf *seen)
 {
     for (int i = 0; i < g->n_captures; i++)
         PROMISE(g->captures[i] >= 0 && g->captures[i] < m->n_values);
@@ -39,6 +47,7 @@ static void check_graph(const bz_model *m, const bz_graph *g, bool *ready)
         const bz_node *node = &g->nodes[i];
         bz_value_id v;
         PROMISE(node->name && node->op && *node->op && node->domain);
+        bz_buf_puts(seen, node->op);
         for (int k = 0; (v = bz_node_reads(node, k)) != BZ_READS_END; k++)
             PROMISE(v == BZ_NO_VALUE || (v >= 0 && v < m->n_values && ready[v]));
         for (int k = 0; k < node->n_out; k++)
@@ -47,24 +56,24 @@ static void check_graph(const bz_model *m, const bz_graph *g, bool *ready)
         for (int k = 0; k < node->n_attrs; k++) {
             const bz_attr *a = &node->attrs[k];
             if (a->kind == BZ_ATTR_TENSOR)
-                read_payload(m, a->tensor);
+                read_payload(m, a->tensor, seen);
             if (a->kind == BZ_ATTR_GRAPH)
-                check_graph(m, a->graph, ready);
+                check_graph(m, a->graph, ready, seen);
             for (int b = 0; a->kind == BZ_ATTR_GRAPHS && b < a->n; b++)
-                check_graph(m, a->graphs[b], ready);
+                check_graph(m, a->graphs[b], ready, seen);
         }
     }
 }
 
-static void check_model(bz_model *m)
+static void check_model(bz_model *m, bz_buf *seen)
 {
     bool *ready = bz_alloc((size_t)m->n_values, sizeof *ready);
     memset(ready, true, (size_t)m->n_values * sizeof *ready);
-    check_graph(m, m->graph, ready);
+    check_graph(m, m->graph, ready, seen);
     free(ready);
     for (int v = 0; v < m->n_values; v++)
         if (m->values[v].init)
-            read_payload(m, m->values[v].init);
+            read_payload(m, m->values[v].init, seen);
     int n = m->graph->n_nodes < 20 ? m->graph->n_nodes : 20;
     for (int i = 0; i < n; i++) {
         bz_graph *body;
@@ -74,34 +83,66 @@ static void check_model(bz_model *m)
     }
 }
 
+/* The same bytes as a file. `seen` is what check_model saw of the whole, NULL where that does not load. */
+static void check_structure(const wire_bytes *whole, uint64_t keep, const bz_buf *seen, const bz_buf *stripped)
+{
+    wire_bytes part;
+    bz_error err = {0};
+    int fd = memfd_create("fuzz", 0);
+    PROMISE(write(fd, whole->data, whole->size) == (ssize_t)whole->size);
+    if (structure_read(fd, whole->size, keep % 64, &part, &err)) {
+        PROMISE(err.code == BZ_BAD_INPUT && *err.text); /* it looks into more than a loader needs */
+    } else {
+        bz_buf again = {0}, out = {0};
+        bz_model *m;
+        int64_t dropped, kept;
+        PROMISE(part.size <= whole->size);
+        PROMISE(structure_model(&part, "fuzz", &m, &err) == (seen ? 0 : -1));
+        if (seen) {
+            check_model(m, &again);
+            PROMISE(again.len == seen->len && !memcmp(bz_buf_text(&again), bz_buf_text(seen), seen->len));
+        }
+        bz_model_free(m);
+        PROMISE(wire_strip(&part, keep, &out, &dropped, &kept, &err) == (stripped ? 0 : -1));
+        PROMISE(!stripped || (out.len == stripped->len && !memcmp(bz_buf_text(&out), bz_buf_text(stripped), out.len)));
+        bz_buf_free(&again);
+        bz_buf_free(&out);
+    }
+    free((void *)part.data);
+    free((void *)part.cuts);
+    close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < fuzz_header_size)
         return 0;
     uint64_t keep = data[0];
-    data++;
-    size--;
-    bz_buf once = {0}, twice = {0};
+    wire_bytes whole = {.data = data + 1, .size = size - 1};
+    bz_buf once = {0}, twice = {0}, seen = {0};
     bz_model *m;
     bz_error err = {0};
     int64_t dropped, kept;
-    int loads = !bz_model_parse(data, size, "fuzz", &m, &err);
+    int loads = !bz_model_parse(whole.data, whole.size, "fuzz", &m, &err);
     if (loads)
-        check_model(m);
+        check_model(m, &seen);
     else
         PROMISE(!m && err.code == BZ_BAD_INPUT && *err.text);
     bz_model_free(m);
-    if (!wire_strip(data, size, keep, &once, &dropped, &kept, &err)) {
-        const uint8_t *stripped = (const uint8_t *)bz_buf_text(&once);
+    int strips = !wire_strip(&whole, keep, &once, &dropped, &kept, &err);
+    if (strips) {
+        wire_bytes stripped = {.data = (const uint8_t *)bz_buf_text(&once), .size = once.len};
         if (loads) {
-            PROMISE(!bz_model_parse(stripped, once.len, "stripped", &m, &err));
+            PROMISE(!bz_model_parse(stripped.data, stripped.size, "stripped", &m, &err));
             bz_model_free(m);
         }
-        PROMISE(!wire_strip(stripped, once.len, keep, &twice, &dropped, &kept, &err));
+        PROMISE(!wire_strip(&stripped, keep, &twice, &dropped, &kept, &err));
         PROMISE(once.len == twice.len && !memcmp(bz_buf_text(&once), bz_buf_text(&twice), once.len));
         PROMISE(dropped == 0);
     }
+    check_structure(&whole, keep, loads ? &seen : NULL, strips ? &once : NULL);
     bz_buf_free(&once);
     bz_buf_free(&twice);
+    bz_buf_free(&seen);
     return 0;
 }

@@ -1,4 +1,5 @@
 /* Files on disk: what is no model, and external data that must stay in the model's folder. */
+#include "onnx/structure.h"
 #include "writer.h"
 
 #include <fcntl.h>
@@ -100,7 +101,100 @@ static void what_is_no_file(void **state)
         load_says("secret.onnx", "no graph");
 }
 
-/* Nothing is left open or mapped: a thousand failures and successes do not run out of descriptors. */
+/* ---- files of which only the structure is read -------------------------------------------------- */
+
+enum { MANY = 80000 }; /* elements of a tensor that alone makes a file big */
+
+/* Two tensors of int64, 0, 1, 2 …: a big one, and one of 300 behind it. */
+static bz_buf big_model(void)
+{
+    static int64_t numbers[MANY];
+    bz_buf graph = {0}, big = a_tensor("big", BZ_I64, "80000"), small = a_tensor("small", BZ_I64, "300");
+    for (int i = 0; i < MANY; i++)
+        numbers[i] = i;
+    put_bytes(&big, TENSOR_RAW, numbers, sizeof numbers);
+    put_bytes(&small, TENSOR_RAW, numbers, 300 * sizeof *numbers);
+    put_message(&graph, GRAPH_INIT, big);
+    put_message(&graph, GRAPH_INIT, small);
+    return a_model(8, 17, graph);
+}
+
+static void payloads_of_big_files(void **state)
+{
+    (void)state;
+    static int64_t v[MANY];
+    bz_buf bytes = big_model();
+    write_file("model/big.onnx", bytes.data, bytes.len);
+    bz_model *m;
+    bz_error err = {0};
+    assert_int_equal(bz_model_load("model/big.onnx", &m, &err), 0);
+    assert_int_equal(m->file_size, bytes.len);
+    assert_int_equal(m->n_values, 2);
+    for (int k = 0; k < 2; k++) {
+        const bz_tensor *t = m->values[k].init;
+        assert_true(t->size < 100);
+        assert_int_equal(bz_tensor_ints(m, t, v, &err), 0);
+        for (int i = 0; i < t->n; i++)
+            assert_int_equal(v[i], i);
+    }
+    bz_model_free(m);
+    bz_buf_free(&bytes);
+}
+
+/* It must not end the process that reads it. */
+static void big_file_is_cut_meanwhile(void **state)
+{
+    (void)state;
+    static int64_t v[MANY];
+    bz_buf bytes = big_model();
+    write_file("model/big.onnx", bytes.data, bytes.len);
+    bz_buf_free(&bytes);
+    bz_model *m;
+    bz_error err = {0};
+    assert_int_equal(bz_model_load("model/big.onnx", &m, &err), 0);
+    assert_int_equal(truncate("model/big.onnx", 10000), 0);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(bz_tensor_ints(m, m->values[k].init, v, &err), -1);
+        assert_non_null(strstr(err.text, "cut short"));
+        assert_non_null(strstr(err.text, m->values[k].init->name));
+    }
+    bz_model_free(m);
+
+    wire_bytes part;
+    int fd = open("model/big.onnx", O_RDONLY);
+    assert_int_equal(structure_read(fd, 20000, 100, &part, &err), -1); /* smaller than it just was */
+    free((void *)part.data);
+    free((void *)part.cuts);
+    close(fd);
+}
+
+/* Places in the file are told, not in what was read of it. */
+static void damage_behind_weights(void **state)
+{
+    (void)state;
+    bz_buf bytes = big_model(), graph = {0}, node = {0};
+    char place[32];
+    write_file("model/big.onnx", bytes.data, bytes.len - 1);
+    load_says("model/big.onnx", "a field is longer than what holds it");
+    bz_buf_free(&bytes);
+
+    bz_buf big = a_tensor("big", BZ_U8, "600000");
+    static const uint8_t ZEROS[600000];
+    put_bytes(&big, TENSOR_RAW, ZEROS, sizeof ZEROS);
+    put_message(&graph, GRAPH_INIT, big);
+    bz_buf_putc(&node, 7); /* wire type 7 */
+    put_message(&graph, GRAPH_NODE, node);
+    size_t n = graph.len;
+    bytes = a_model(8, 17, graph);
+    const char *bad = memmem(bytes.data + bytes.len - 40, 40, "\012\001\007", 3); /* the node */
+    assert_true(n > sizeof ZEROS && bad);
+    snprintf(place, sizeof place, "byte %zu:", (size_t)(bad - bytes.data) + 2);
+    write_file("model/damaged.onnx", bytes.data, bytes.len);
+    load_says("model/damaged.onnx", place);
+    bz_buf_free(&bytes);
+}
+
+/* Nothing is left open: a thousand failures and successes do not run out of descriptors. */
 static void descriptors_are_closed(void **state)
 {
     (void)state;
@@ -110,13 +204,19 @@ static void descriptors_are_closed(void **state)
     write_file("model/small.onnx", bytes.data, bytes.len);
     write_file("model/broken.onnx", bytes.data, bytes.len - 1);
     bz_buf_free(&bytes);
+    bytes = big_model();
+    write_file("model/big.onnx", bytes.data, bytes.len);
+    write_file("model/big-broken.onnx", bytes.data, bytes.len - 1);
+    bz_buf_free(&bytes);
     int before = dup(0);
     close(before);
+    static const char *const GOOD[] = {"model/small.onnx", "model/big.onnx"}, *const BAD[] = {"model/broken.onnx",
+                                                                                              "model/big-broken.onnx"};
     for (int i = 0; i < 1000; i++) {
         bz_model *m;
-        assert_int_equal(bz_model_load("model/small.onnx", &m, NULL), 0);
+        assert_int_equal(bz_model_load(GOOD[i % 2], &m, NULL), 0);
         bz_model_free(m);
-        assert_int_equal(bz_model_load("model/broken.onnx", &m, NULL), -1);
+        assert_int_equal(bz_model_load(BAD[i % 2], &m, NULL), -1);
     }
     int after = dup(0);
     close(after);
@@ -315,6 +415,9 @@ int main(void)
         cmocka_unit_test(mistaken_files),
         cmocka_unit_test(what_is_no_file),
         cmocka_unit_test(descriptors_are_closed),
+        cmocka_unit_test(payloads_of_big_files),
+        cmocka_unit_test(big_file_is_cut_meanwhile),
+        cmocka_unit_test(damage_behind_weights),
         cmocka_unit_test(external_data_is_found),
         cmocka_unit_test(external_data_is_missing_or_short),
         cmocka_unit_test(external_paths_stay_inside),

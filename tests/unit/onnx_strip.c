@@ -65,13 +65,16 @@ static bz_buf stripped(const bz_buf *bytes, uint64_t keep, int64_t *dropped, int
     bz_buf once = {0}, twice = {0};
     bz_error err = {0};
     int64_t n, more;
-    if (wire_strip((const uint8_t *)bytes->data, bytes->len, keep, &once, dropped, kept, &err))
+    if (wire_strip(&(wire_bytes){.data = (const uint8_t *)bytes->data, .size = bytes->len}, keep, &once, dropped, kept,
+                   &err))
         fail_msg("%s", err.text);
     bz_model *m;
     if (bz_model_parse(once.data, once.len, "stripped", &m, &err))
         fail_msg("%s", err.text);
     bz_model_free(m);
-    assert_int_equal(wire_strip((const uint8_t *)once.data, once.len, keep, &twice, &n, &more, NULL), 0);
+    assert_int_equal(
+        wire_strip(&(wire_bytes){.data = (const uint8_t *)once.data, .size = once.len}, keep, &twice, &n, &more, NULL),
+        0);
     assert_int_equal(n, 0);
     assert_int_equal(twice.len, once.len);
     assert_memory_equal(twice.data, once.data, once.len);

@@ -21,7 +21,7 @@ static void varints(void **state)
         assert_int_equal(b.len, expected.len);
         assert_memory_equal(b.data, expected.data, b.len);
         const uint8_t *at = (uint8_t *)b.data, *end = at + b.len;
-        uint64_t v;
+        uint64_t v = 0;
         assert_int_equal(wire_varint(&at, end, &v), 0);
         assert_true(v == V[i] && at == end);
         for (size_t cut = 0; cut < b.len; cut++) {
@@ -34,7 +34,7 @@ static void varints(void **state)
     static const uint8_t PADDED[] = {0x85, 0x80, 0x80, 0x00},
                          ENDLESS[11] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1};
     const uint8_t *at = PADDED;
-    uint64_t v;
+    uint64_t v = 0;
     assert_int_equal(wire_varint(&at, PADDED + 4, &v), 0);
     assert_true(v == 5 && at == PADDED + 4);
     at = ENDLESS;
@@ -50,7 +50,8 @@ static void fields(void **state)
                                    0x25, 1,    2,    3,    4,                  /* 4: four bytes */
                                    0xaa, 0x80, 0x00, 0x80, 0x00,               /* 5, all padded: "" */
                                    0xf8, 0xff, 0xff, 0xff, 0x0f, 0x07};        /* the largest number a field has */
-    wire_reader r = {DATA, DATA, DATA + sizeof DATA};
+    wire_bytes bytes = {.data = DATA, .size = sizeof DATA};
+    wire_reader r = {&bytes, DATA, DATA + sizeof DATA};
     wire_field f;
     static const struct {
         uint32_t number;
@@ -97,7 +98,8 @@ static void bad_fields(void **state)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         uint8_t *copy = malloc(CASES[i].n); /* so that a sanitizer sees its end */
         memcpy(copy, CASES[i].bytes, CASES[i].n);
-        wire_reader r = {copy, copy, copy + CASES[i].n};
+        wire_bytes bytes = {.data = copy, .size = CASES[i].n};
+        wire_reader r = {&bytes, copy, copy + CASES[i].n};
         wire_field f;
         bz_error err = {0};
         assert_int_equal(wire_next(&r, &f, &err), -1);
