@@ -459,8 +459,24 @@ static void finish_at(int64_t when)
     spool.header->finished = when;
 }
 
+/* A framework is told by its library: not every program's name or back-trace shows it. */
+static int note_framework(struct dl_phdr_info *object, size_t size, void *context)
+{
+    (void)size;
+    (void)context;
+    static const char *const LIBRARIES[] = {"libtorch_cpu.", "libonnxruntime.", "libmxnet.",
+                                            "libtensorflow_framework."};
+    const char *slash = strrchr(object->dlpi_name, '/'), *file = slash ? slash + 1 : object->dlpi_name;
+    for (size_t i = 0; i < sizeof LIBRARIES / sizeof *LIBRARIES; i++)
+        if (!strncmp(file, LIBRARIES[i], strlen(LIBRARIES[i])))
+            bzi_fact("framework", file);
+    return 0;
+}
+
 __attribute__((destructor)) static void finish(void)
 {
+    if (spool.map)
+        dl_iterate_phdr(note_framework, NULL);
     finish_at(bzi_now());
 }
 
