@@ -1,0 +1,51 @@
+"""A bundled network in PyTorch, as it is or with what an advice says done to it: advised.py NETWORK N [CHANGE…]
+
+CHANGE: freeze, channels-last, bf16. Prints the latency of every iteration in milliseconds, one a line, on stderr. THREADS in the
+environment: how many (1)."""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import time
+
+import torch
+
+EXPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "export-models")
+
+
+def exporter():
+    """scripts/export-models knows how the bundled models are built."""
+    loader = importlib.machinery.SourceFileLoader("export_models", EXPORT)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("export_models", loader))
+    loader.exec_module(module)
+    return module
+
+
+def main():
+    name, iterations, changes = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    torch.set_num_threads(int(os.environ.get("THREADS", "1")))
+    models = exporter()
+    models.cheap_initialisers()
+    network, _, inputs, _, _ = models.construct(name)
+    models.make_distinct(network)
+    network.eval()
+    # no zeros: they are quicker
+    inputs = [torch.randn_like(x) if x.is_floating_point() else x for x in inputs.values()]
+    if "channels-last" in changes:
+        network = network.to(memory_format=torch.channels_last)
+        inputs = [x.to(memory_format=torch.channels_last) if x.dim() == 4 else x for x in inputs]
+    low = "bf16" in changes
+    with torch.inference_mode() if "freeze" not in changes else torch.no_grad():
+        with torch.autocast("cpu", dtype=torch.bfloat16) if low else contextlib.nullcontext():
+            if "freeze" in changes:
+                network = torch.jit.trace(network, tuple(inputs), check_trace=False, strict=False)
+                network = torch.jit.optimize_for_inference(torch.jit.freeze(network))
+            for _ in range(iterations):
+                t = time.perf_counter()
+                network(*inputs)
+                print("%.4f" % ((time.perf_counter() - t) * 1e3), file=sys.stderr)
+
+
+main()
