@@ -39,13 +39,13 @@ int main(int argc, char **argv)
     double *seconds = calloc(2 * (size_t)runs * (size_t)n, sizeof *seconds); /* [n][without keys, with][runs] */
     int *nodes = calloc((size_t)n, sizeof *nodes);
     size_t *bytes = calloc((size_t)n, sizeof *bytes);
-    for (int r = -1; r < runs; r++) { /* the first round warms up and is written over */
-        for (int m = 0; m < 2 * n; m++)
-            if (run_once(argv[m / 2 + 2], m % 2 == 0, &seconds[m * runs + (r < 0 ? 0 : r)], &nodes[m / 2],
-                         &bytes[m / 2]))
-                return 1;
+    int failed = 0;
+    for (int r = -1; r < runs && !failed; r++) { /* the first round warms up and is written over */
+        for (int m = 0; m < 2 * n && !failed; m++)
+            failed = run_once(argv[m / 2 + 2], m % 2 == 0, &seconds[m * runs + (r < 0 ? 0 : r)], &nodes[m / 2],
+                              &bytes[m / 2]);
     }
-    for (int m = 0; m < n; m++) {
+    for (int m = 0; m < n && !failed; m++) {
         double *without = &seconds[2 * m * runs], *with = without + runs;
         qsort(without, (size_t)runs, sizeof *without, by_value);
         qsort(with, (size_t)runs, sizeof *with, by_value);
@@ -55,5 +55,5 @@ int main(int argc, char **argv)
     free(seconds);
     free(nodes);
     free(bytes);
-    return 0;
+    return failed ? 1 : 0;
 }
