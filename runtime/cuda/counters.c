@@ -70,7 +70,7 @@ typedef struct counting {
     F(cuptiRangeProfilerDecodeData)                                                                                    \
     F(cuptiRangeProfilerGetCounterDataInfo)
 
-#define MEMBER(f) __typeof__(&(f))(f);
+#define MEMBER(f) __typeof__ (&(f))(f);
 static struct {
     FUNCTIONS(MEMBER)
 } cupti;
