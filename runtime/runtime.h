@@ -239,7 +239,8 @@ typedef struct bz_device {
     double clock, memory_clock; /* Hz, the highest; 0 where unknown */
     int bus;                    /* bits */
     double bandwidth;           /* bytes per second, by the table of known devices or clock and bus; 0 where unknown */
-    double event_pair;          /* seconds between two events with nothing between them; NaN where not measured */
+    double copied;     /* bytes per second of a copy within the memory, both directions; NaN where not measured */
+    double event_pair; /* seconds between two events with nothing between them; NaN where not measured */
 } bz_device;
 
 /* The device of a backend; it is looked at in a child process. -1 with a sentence where there is none,

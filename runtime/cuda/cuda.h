@@ -87,6 +87,10 @@ bool bz_cuda_throttled(bz_cuda *c);
 /* Seconds between two events of a held queue with nothing between them; NaN where that fails. */
 double bz_cuda_event_pair(bz_cuda *c);
 
+/* Bytes per second of a copy within the device's memory, read and written bytes; NaN where there is no room for one
+ * that no cache holds. */
+double bz_cuda_copy_bandwidth(bz_cuda *c);
+
 /* ---- operands.c ----------------------------------------------------------------------------- */
 
 /* How an operand lies in the device's memory: element (i0, i1, …) of the operand, in the dimensions of

@@ -240,6 +240,22 @@ static void refuses_what_says_nothing(void **state)
     assert_int_equal(count("dram", false, &c, &err), 0);
 }
 
+/* The stand-in has 1 GiB, and every pair of events is 1 ms apart. */
+static void measures_a_copy(void **state)
+{
+    bz_cuda c = {.flush_size = (size_t)2 << 20};
+    (void)state;
+    standin_reset();
+    assert_true(fabs(bz_cuda_copy_bandwidth(&c) * 1e-3 - 2 * (double)(128 << 20)) < 1);
+    int copies = 0;
+    for (const char *at = bz_buf_text(&standin_text); (at = strstr(at, "device-device")); at++)
+        copies++;
+    assert_int_equal(copies, 8);
+    assert_non_null(strstr(bz_buf_text(&standin_text), "cudaFree"));
+    c.flush_size = (size_t)128 << 20; /* the cache could hold half of it */
+    assert_true(isnan(bz_cuda_copy_bandwidth(&c)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +263,7 @@ int main(void)
         cmocka_unit_test(takes_names),     cmocka_unit_test(flushes_when_cold),
         cmocka_unit_test(chips_differ),    cmocka_unit_test(ends_what_it_began),
         cmocka_unit_test(says_what_to_do), cmocka_unit_test(refuses_what_says_nothing),
+        cmocka_unit_test(measures_a_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

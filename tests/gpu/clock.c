@@ -199,6 +199,15 @@ static verdict test_bandwidth(test *t)
                      bz_problem_bytes(&t->problems->problem[ROLE_TWICE]), t->device->bandwidth, "B");
 }
 
+static verdict test_copy(test *t)
+{
+    if (!(t->device->copied > 0)) {
+        snprintf(t->said, sizeof t->said, "there was no room for one");
+        return NOT_TESTED;
+    }
+    return test_peak(t, 1, t->device->copied, t->device->bandwidth, "B");
+}
+
 static const struct {
     const char *what;
     verdict (*run)(test *t);
@@ -215,6 +224,7 @@ static const struct {
     {"TF32 no faster than the device", test_peak_tf32},
     {"f16 no faster than the device", test_peak_f16},
     {"memory no faster than the device", test_bandwidth},
+    {"a copy no faster than the memory", test_copy},
 };
 
 int clock_check(const clock_problems *problems, const bz_device *device)

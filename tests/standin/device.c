@@ -52,6 +52,7 @@ static int device(bz_device *out, bz_error *err)
                        .multiprocessors = 1,
                        .memory = 1 << 30,
                        .bandwidth = 1e9,
+                       .copied = 0.9e9,
                        .event_pair = 1e-6};
     return 0;
 }
