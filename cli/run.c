@@ -64,7 +64,8 @@ static int run(int argc, char **argv)
     const bz_option options[] = {
         {"filter", BZ_OPTION_TEXT, &r.filter, "TEXT", "only problems whose text holds TEXT"},
         {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "seconds of measuring per variant (0.1)"},
-        {"metrics", BZ_OPTION_TEXT, &r.metrics, "LIST", "besides, on a GPU: kernels (which ones each variant runs)"},
+        {"metrics", BZ_OPTION_TEXT, &r.metrics, "LIST",
+         "besides, on a GPU: kernels, flops, dram, occupancy, counters by name"},
         {"all", BZ_OPTION_FLAG, &r.all, NULL, "run also what the database has"},
         {"json", BZ_OPTION_FLAG, &json, NULL, "for programs: JSON"},
         {"threads", BZ_OPTION_INT, &p.threads, "N", "threads (1)"},

@@ -8,6 +8,7 @@
  *   execute    one call, asynchronous where the device is; wait ends all that were begun
  *   measure    n calls by the device's own clock; NULL: the wall clock around execute and wait
  *   trace      which kernels a call runs; NULL: it has none, or nobody can tell
+ *   count      what a call makes the device's counters count; NULL: it has none
  *   throttled  whether the device lowered its clock while the session measured; NULL: nobody knows
  *   device     what it runs on, where that is not the processor; the one function that is called in a
  *              process of its own, so that the parent can still fork
@@ -67,6 +68,7 @@ struct bz_backend {
     int (*wait)(bz_variant *v); /* NULL: execute has finished when it returns */
     int (*measure)(bz_variant *v, int64_t n, int first_copy, double *seconds);
     int (*trace)(bz_variant *v, bz_trace *out, bz_error *err);
+    int (*count)(bz_variant *v, const char *list, bz_counted *out, bz_error *err);
     bool (*throttled)(void *session);
     int (*device)(bz_device *out, bz_error *err);
     int (*poison)(bz_variant *v);

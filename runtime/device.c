@@ -31,7 +31,7 @@ static int read_whole(int fd, void *data, size_t size)
 
 static _Noreturn void look(const bz_backend *backend, int fd)
 {
-    answer a = {.device.event_pair = NAN};
+    answer a = {.device = {.copied = NAN, .event_pair = NAN}};
     dup2(STDERR_FILENO, STDOUT_FILENO);
     a.result = backend->device(&a.device, &a.err);
     ssize_t n = write(fd, &a, sizeof a); /* less than a pipe takes at once */
@@ -86,6 +86,7 @@ void bz_device_json(const bz_device *d, bz_buf *out)
     bz_json_key_num(&j, "memory_clock", d->memory_clock);
     bz_json_key_int(&j, "bus", d->bus);
     bz_json_key_num(&j, "bandwidth", d->bandwidth);
+    bz_json_key_num(&j, "copy_bandwidth", d->copied > 0 ? d->copied : NAN);
     bz_json_key_num(&j, "event_pair", d->event_pair);
     bz_json_key_str(&j, "driver", d->driver);
     bz_json_object_end(&j);
@@ -104,6 +105,8 @@ void bz_device_print(const bz_device *d, bz_buf *out)
                   bz_units_bytes(b, (double)d->l2));
     if (d->bandwidth > 0)
         bz_buf_printf(out, ", %s/s by its data sheet", bz_units_bytes(a, d->bandwidth));
+    if (d->copied > 0)
+        bz_buf_printf(out, ", %s/s by a copy", bz_units_bytes(a, d->copied));
     bz_buf_printf(out, "\n%-14s%s\n", "driver", d->driver);
     if (d->event_pair == d->event_pair)
         bz_buf_printf(out, "%-14s%s\n", "event pair", bz_units_time(a, d->event_pair));

@@ -20,11 +20,12 @@ static bool read_row(const char *line, size_t n, bz_gpu *out)
     memcpy(text, line, n);
     text[n] = 0;
     *out = (bz_gpu){0};
-    if (sscanf(text, "%31s %d.%d %d %lf %lf %15s %15s %15s %15s %15s %15s %15s %n", out->slug, &out->major, &out->minor,
-               &out->multiprocessors, &out->memory, &out->bandwidth, rate[0], rate[1], rate[2], rate[3], rate[4],
-               rate[5], rate[6], &at) != 13 ||
+    if (sscanf(text, "%31s %d.%d %d %lf %lf %lf %15s %15s %15s %15s %15s %15s %15s %7s %n", out->slug, &out->major,
+               &out->minor, &out->multiprocessors, &out->clock, &out->memory, &out->bandwidth, rate[0], rate[1],
+               rate[2], rate[3], rate[4], rate[5], rate[6], out->source, &at) != 15 ||
         !at)
         return false;
+    out->clock *= 1e6;
     out->memory *= 1e9;
     out->bandwidth *= 1e9;
     for (int i = 0; i < BZ_GPU_RATES; i++)

@@ -7,8 +7,9 @@
 enum { BZ_GPU_RATES = 7 };
 
 typedef struct bz_gpu {
-    char slug[32], name[48];
+    char slug[32], name[48], source[8];
     int major, minor, multiprocessors;
+    double clock;              /* Hz, the boost clock of its data sheet */
     double memory, bandwidth;  /* bytes, bytes per second */
     double rate[BZ_GPU_RATES]; /* operations per second by bz_gpu_rate_names; 0 where it has no such unit */
 } bz_gpu;

@@ -503,16 +503,23 @@ static bool was_throttled(const runner *r)
 }
 
 /* After measuring, so that nothing of the profiler is in the times. */
-static void trace_kernels(const trial *t, runner *r)
+static void ask_profiler(const trial *t, runner *r)
 {
+    const bz_run_options *o = t->task->options;
+    const bz_backend *b = r->variant->backend;
     bz_error err = {0};
-    bz_status s = r->record.status;
-    if (!t->task->options->trace || !r->variant->backend->trace || !r->variant->state ||
-        (s != BZ_STATUS_OK && s != BZ_STATUS_DROPPED))
+    if (!r->variant->state || (r->record.status != BZ_STATUS_OK && r->record.status != BZ_STATUS_DROPPED))
         return;
-    blame_variant(t, r->variant, "tracing");
-    if (r->variant->backend->trace(r->variant, &r->record.trace, &err))
-        snprintf(r->record.trace.reason, sizeof r->record.trace.reason, "%s", err.text);
+    if (o->trace && b->trace) {
+        blame_variant(t, r->variant, "tracing");
+        if (b->trace(r->variant, &r->record.trace, &err))
+            snprintf(r->record.trace.reason, sizeof r->record.trace.reason, "%s", err.text);
+    }
+    if (o->counters && b->count) {
+        blame_variant(t, r->variant, "counting");
+        if (b->count(r->variant, o->counters, &r->record.counted, &err))
+            snprintf(r->record.counted.reason, sizeof r->record.counted.reason, "%s", err.text);
+    }
 }
 
 static void finish(runner *r)
@@ -531,7 +538,7 @@ static void finish(runner *r)
             bz_counters_stop(&t->counters, (double)(r->iterations + (t->job.copies == 1)), r->record.counter);
         }
     }
-    trace_kernels(t, r);
+    ask_profiler(t, r);
     r->record.date = time(NULL);
     emit(t, &r->record);
     r->finished = true;

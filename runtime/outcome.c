@@ -58,6 +58,21 @@ static void put_trace(bz_json *j, const bz_trace *t, bool cold)
     bz_json_array_end(j);
 }
 
+/* What the device counted, beside the record's flops and bytes, which are the definition's. */
+static void put_counted(bz_json *j, const bz_counted *c)
+{
+    if (c->reason[0])
+        bz_json_key_str(j, "no_counters", c->reason);
+    if (!c->calls)
+        return;
+    bz_json_key(j, "counted");
+    bz_json_object(j);
+    for (int i = 0; i < c->n; i++)
+        bz_json_key_num(j, c->item[i].what, c->item[i].value);
+    bz_json_object_end(j);
+    bz_json_key_int(j, "passes", c->passes);
+}
+
 static void put_meta(bz_json *j, const bz_outcome *r, bool cold)
 {
     bz_json_key(j, "meta");
@@ -68,6 +83,7 @@ static void put_meta(bz_json *j, const bz_outcome *r, bool cold)
         if (!isnan(r->counter[i]))
             bz_json_key_num(j, bz_counter_names[i], r->counter[i]);
     put_trace(j, &r->trace, cold);
+    put_counted(j, &r->counted);
     bz_json_object_end(j);
 }
 

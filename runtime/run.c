@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "runtime/counters.h"
 #include "runtime/gbench.h"
+#include "runtime/metrics.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@ typedef struct program {
     const char *filter, *only;
     const char *backends[8], *layouts[8];
     int n_backends, n_layouts;
-    bool list, table, untraced, system_only, measure, broken;
+    bool list, table, untraced, uncounted, system_only, measure, broken;
     bz_arena arena; /* of what the work consists of */
     work *work;
     int n_work, cap;
@@ -66,7 +67,8 @@ static const char USAGE[] =
     "      --hang-limit S      seconds after which a silent variant is killed (60)\n"
     "      --memory-limit GB   memory of a benchmark process (nine tenths of what is free)\n"
     "      --check-only        run and check each variant once, measure nothing\n"
-    "      --metrics LIST      besides, on a GPU: kernels (which ones each variant runs, and for how long)\n"
+    "      --metrics LIST      besides, on a GPU: kernels (which ones each variant runs, and for how long), flops,\n"
+    "                          dram, occupancy, or counters by their names\n"
     "      --workspace GB      memory that a variant may have besides its operands (what the device has free)\n"
     "      --system            print what this machine is, as one JSON line; --text for people; with --backend\n"
     "                          the device that the backend runs on\n"
@@ -103,7 +105,10 @@ static void emit(void *context, const bz_outcome *r)
             system = p->device[i].system;
     if (r->trace.reason[0] && !p->untraced) /* once: it will be the same for the others */
         fprintf(stderr, "benanza: no kernels: %s\n", r->trace.reason);
+    if (r->counted.reason[0] && !p->uncounted)
+        fprintf(stderr, "benanza: no counters: %s\n", r->counted.reason);
     p->untraced |= r->trace.reason[0];
+    p->uncounted |= r->counted.reason[0];
     bz_outcome_json(r, &p->options.setting, system, &line);
     write_all(p, bz_buf_text(&line), line.len);
     bz_buf_free(&line);
@@ -405,16 +410,13 @@ static int set_cache(program *p, const char *text, bz_error *err)
     return 0;
 }
 
-/* A list with commas, of which there is one word so far. */
 static int set_metrics(program *p, const char *text, bz_error *err)
 {
-    for (size_t n; *text; text += n + (text[n] == ',')) {
-        n = strcspn(text, ",");
-        if (n != 7 || strncmp(text, "kernels", n) != 0)
-            return bz_fail(err, BZ_USAGE, "--metrics knows kernels, not '%.*s'", (int)n, text);
-        p->options.trace = true;
-    }
-    return p->options.trace ? 0 : bz_fail(err, BZ_USAGE, "--metrics takes a list: kernels");
+    bool counters;
+    if (bz_metrics_check(text, &p->options.trace, &counters, err))
+        return -1;
+    p->options.counters = counters ? text : NULL;
+    return 0;
 }
 
 static int open_output(program *p, const char *path, bz_error *err)

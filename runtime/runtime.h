@@ -85,7 +85,7 @@ typedef enum {
     BZ_STATUS_DROPPED, /* hopeless after the first round: the figures are an estimate */
 } bz_status;
 
-enum { BZ_N_COUNTERS = 5, BZ_MAX_KERNELS = 8 };
+enum { BZ_N_COUNTERS = 5, BZ_MAX_KERNELS = 8, BZ_MAX_COUNTED = 24 };
 
 /* A kernel as a device's profiler saw it; longer names are cut. */
 typedef struct bz_kernel {
@@ -103,6 +103,17 @@ typedef struct bz_trace {
     bz_kernel kernel[BZ_MAX_KERNELS];
     char reason[640]; /* why there is none, where one was asked for */
 } bz_trace;
+
+/* What one call of a variant makes a device's counters count. */
+typedef struct bz_counted {
+    int calls, passes; /* rounds of which `value` is the median, calls in each round; 0: nothing was counted */
+    int n;
+    struct {
+        char what[96]; /* a result of a group ("dram_read"), or a counter by its own name */
+        double value;  /* NaN where the device did not say */
+    } item[BZ_MAX_COUNTED];
+    char reason[640]; /* why there is none, where one was asked for */
+} bz_counted;
 
 /* What became of one variant. No pointers but the problem: it passes through a pipe. Where a
  * whole family came to nothing, `algorithm` is empty. */
@@ -123,6 +134,7 @@ typedef struct bz_outcome {
     double counter[BZ_N_COUNTERS]; /* per call, NaN where the machine has none: see bz_counter_names */
     int64_t date;                  /* unix seconds */
     bz_trace trace;
+    bz_counted counted;
 } bz_outcome;
 
 extern const char *const bz_counter_names[BZ_N_COUNTERS];
@@ -155,6 +167,7 @@ typedef struct bz_run_options {
     const struct bz_rate *launch; /* [n_launch]: what an empty call costs by backend, to be put into the records */
     int n_launch;
     bool trace;            /* besides, which kernels each variant runs */
+    const char *counters;  /* besides, what it makes a device count: a list of --metrics; NULL: nothing */
     const bz_known *known; /* [n_known] */
     int n_known;
     bool wall;                                /* by the wall clock, whatever clock the backend has */
@@ -226,7 +239,8 @@ typedef struct bz_device {
     double clock, memory_clock; /* Hz, the highest; 0 where unknown */
     int bus;                    /* bits */
     double bandwidth;           /* bytes per second, by the table of known devices or clock and bus; 0 where unknown */
-    double event_pair;          /* seconds between two events with nothing between them; NaN where not measured */
+    double copied;     /* bytes per second of a copy within the memory, both directions; NaN where not measured */
+    double event_pair; /* seconds between two events with nothing between them; NaN where not measured */
 } bz_device;
 
 /* The device of a backend; it is looked at in a child process. -1 with a sentence where there is none,

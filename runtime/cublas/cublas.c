@@ -222,6 +222,12 @@ static int measure(bz_variant *v, int64_t n, int first_copy, double *seconds)
     return result;
 }
 
+static int count(bz_variant *v, const char *list, bz_counted *out, bz_error *err)
+{
+    session *s = v->session;
+    return bz_cuda_count(&s->cuda, v, list, out, err);
+}
+
 static bool throttled(void *of)
 {
     session *s = of;
@@ -259,6 +265,7 @@ const bz_backend bz_backend_module = {
     .wait = wait_for_all,
     .measure = measure,
     .trace = bz_cuda_trace,
+    .count = count,
     .throttled = throttled,
     .device = bz_cuda_identify,
     .poison = poison,

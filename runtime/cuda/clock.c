@@ -181,3 +181,39 @@ double bz_cuda_event_pair(bz_cuda *c)
     qsort(sample, 32, sizeof *sample, compare);
     return sample[16];
 }
+
+typedef struct copy {
+    bz_cuda *cuda;
+    void *from, *to;
+    size_t size;
+} copy;
+
+static int run_copy(void *context)
+{
+    const copy *p = context;
+    return cudaMemcpyAsync(p->to, p->from, p->size, cudaMemcpyDeviceToDevice, p->cuda->stream) == cudaSuccess ? 0 : -1;
+}
+
+/* The least of a few: a copy does not come out too fast by chance. */
+double bz_cuda_copy_bandwidth(bz_cuda *c)
+{
+    size_t free_bytes = 0, all = 0, most = (size_t)512 << 20;
+    double least = INFINITY, seconds = 0;
+    bz_cuda_pace pace = {0};
+    bool cold = c->cold;
+    copy p = {.cuda = c};
+    if (cudaMemGetInfo(&free_bytes, &all) != cudaSuccess)
+        return NAN;
+    p.size = free_bytes / 8 < most ? free_bytes / 8 : most;
+    c->cold = false;
+    int bad = p.size < 2 * c->flush_size || bz_cuda_alloc(p.size, &p.from, NULL) || bz_cuda_alloc(p.size, &p.to, NULL);
+    bad = bad || cudaMemsetAsync(p.from, 0x5a, p.size, c->stream) != cudaSuccess;
+    for (int i = 0; i < 8 && !bad; i++) {
+        bad = bz_cuda_measure(c, &pace, run_copy, &p, 1, &seconds);
+        least = i && seconds < least ? seconds : least; /* the first one warms up */
+    }
+    c->cold = cold;
+    bz_cuda_free(p.from);
+    bz_cuda_free(p.to);
+    return bad || !(least > 0) ? NAN : 2 * (double)p.size / least;
+}

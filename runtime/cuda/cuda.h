@@ -6,6 +6,7 @@
  *   nvml.c      clocks, the driver's version, throttling
  *   identify.c  what the device is
  *   cupti.c     which kernels a call runs
+ *   counters.c  what a call makes the device count
  *
  * All of it runs in the child process of a benchmark, which has one device, one stream and one problem. */
 #ifndef BZ_CUDA_H
@@ -86,6 +87,10 @@ bool bz_cuda_throttled(bz_cuda *c);
 /* Seconds between two events of a held queue with nothing between them; NaN where that fails. */
 double bz_cuda_event_pair(bz_cuda *c);
 
+/* Bytes per second of a copy within the device's memory, read and written bytes; NaN where there is no room for one
+ * that no cache holds. */
+double bz_cuda_copy_bandwidth(bz_cuda *c);
+
 /* ---- operands.c ----------------------------------------------------------------------------- */
 
 /* How an operand lies in the device's memory: element (i0, i1, …) of the operand, in the dimensions of
@@ -141,5 +146,21 @@ int bz_cuda_identify(bz_device *out, bz_error *err);
 /* Runs a prepared variant a fixed number of times under CUPTI's eyes. -1 with a sentence that says what to do where
  * CUPTI is missing or not permitted. What is not traced is not touched: variants can be measured after it. */
 int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err);
+
+/* Functions of libcupti, which is loaded when it is asked for; -1 where there is none, or it lacks one. */
+typedef struct bz_cupti_symbol {
+    const char *name;
+    void *to; /* a pointer to the function */
+} bz_cupti_symbol;
+
+int bz_cupti_find(const bz_cupti_symbol *symbols, size_t n, bz_error *err);
+
+/* Fills err with what to do about a status of CUPTI's, or with "what: CUPTI's text". Returns -1. */
+int bz_cupti_failed(bz_error *err, const char *what, int status);
+
+/* ---- counters.c ----------------------------------------------------------------------------- */
+
+/* Counts what the list asks for (runtime/metrics.h), in a fixed number of calls of a prepared variant. -1 like bz_cuda_trace. */
+int bz_cuda_count(bz_cuda *cuda, bz_variant *v, const char *list, bz_counted *out, bz_error *err);
 
 #endif

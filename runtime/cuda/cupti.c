@@ -41,9 +41,15 @@ static struct {
     CUptiResult (*disable)(CUpti_ActivityKind);
     CUptiResult (*flush)(uint32_t);
     CUptiResult (*next)(uint8_t *, size_t, CUpti_Activity **);
-    CUptiResult (*text)(CUptiResult, const char **);
-    bool loaded;
 } cupti;
+
+static const bz_cupti_symbol SYMBOLS[] = {
+    {"cuptiActivityRegisterCallbacks", &cupti.callbacks},
+    {"cuptiActivityEnable", &cupti.enable},
+    {"cuptiActivityDisable", &cupti.disable},
+    {"cuptiActivityFlushAll", &cupti.flush},
+    {"cuptiActivityGetNextRecord", &cupti.next},
+};
 
 /* ---- loading -------------------------------------------------------------------------------- */
 
@@ -64,47 +70,50 @@ static void *open_library(void)
     return library;
 }
 
-static int load(bz_error *err)
+int bz_cupti_find(const bz_cupti_symbol *symbols, size_t n, bz_error *err)
 {
-    const struct {
-        const char *name;
-        void *to;
-    } SYMBOLS[] = {
-        {"cuptiActivityRegisterCallbacks", &cupti.callbacks},
-        {"cuptiActivityEnable", &cupti.enable},
-        {"cuptiActivityDisable", &cupti.disable},
-        {"cuptiActivityFlushAll", &cupti.flush},
-        {"cuptiActivityGetNextRecord", &cupti.next},
-        {"cuptiGetResultString", &cupti.text},
-    };
-    if (cupti.loaded)
-        return 0;
-    void *library = open_library();
+    static void *library; /* once in a process: CUPTI cannot be unloaded */
+    if (!library)
+        library = open_library();
     if (!library)
         return bz_fail(err, BZ_FAILED,
                        "libcupti.so.%d was not found: put its folder into LD_LIBRARY_PATH, or say where CUDA is with "
                        "CUDA_HOME",
                        CUDART_VERSION / 1000);
-    for (size_t i = 0; i < sizeof SYMBOLS / sizeof *SYMBOLS; i++) {
-        void *symbol = dlsym(library, SYMBOLS[i].name);
+    for (size_t i = 0; i < n; i++) {
+        void *symbol = dlsym(library, symbols[i].name);
         if (!symbol)
-            return bz_fail(err, BZ_FAILED, "the libcupti that was found has no %s", SYMBOLS[i].name);
-        memcpy(SYMBOLS[i].to, &symbol, sizeof symbol); /* ISO C has no cast from one kind of pointer to the other */
+            return bz_fail(err, BZ_FAILED, "the libcupti that was found has no %s", symbols[i].name);
+        memcpy(symbols[i].to, &symbol, sizeof symbol); /* ISO C has no cast from one kind of pointer to the other */
     }
-    cupti.loaded = true;
     return 0;
 }
 
-static int failed(bz_error *err, CUptiResult status)
+/* Refusals that a person can do something about. */
+static const struct {
+    CUptiResult status;
+    const char *advice;
+} REFUSALS[] = {
+    {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "the driver lets only root look at kernels: run as root, or load the kernel "
+                                          "module nvidia with NVreg_RestrictProfilingToAdminUsers=0"},
+    {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES,
+     "the hypervisor lets nobody look at kernels of this virtual GPU: its administrator can allow profiling"},
+    {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "another profiler is at work in this process: run without it"},
+    {CUPTI_ERROR_HARDWARE_BUSY, "another program uses the device's counters: end it, or pause it (DCGM: dcgmi profile "
+                                "--pause)"},
+};
+
+int bz_cupti_failed(bz_error *err, const char *what, int status)
 {
+    CUptiResult (*text_of)(CUptiResult, const char **) = NULL;
+    const bz_cupti_symbol symbol = {"cuptiGetResultString", &text_of};
     const char *text = "?";
-    if (status == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
-        status == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)
-        return bz_fail(err, BZ_FAILED,
-                       "the driver lets only root look at kernels: run as root, or load the kernel module nvidia with "
-                       "NVreg_RestrictProfilingToAdminUsers=0");
-    cupti.text(status, &text);
-    return bz_fail(err, BZ_FAILED, "CUPTI does not trace: %s", text);
+    for (size_t i = 0; i < sizeof REFUSALS / sizeof *REFUSALS; i++)
+        if ((int)REFUSALS[i].status == status)
+            return bz_fail(err, BZ_FAILED, "%s", REFUSALS[i].advice);
+    if (!bz_cupti_find(&symbol, 1, NULL))
+        text_of((CUptiResult)status, &text);
+    return bz_fail(err, BZ_FAILED, "%s: %s", what, text);
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -202,13 +211,13 @@ static void sum_up(bz_trace *out)
 int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err)
 {
     *out = (bz_trace){0};
-    if (load(err))
+    if (bz_cupti_find(SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, err))
         return -1;
     CUptiResult status = cupti.callbacks(give_buffer, take_buffer);
     if (status == CUPTI_SUCCESS)
         status = cupti.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     if (status != CUPTI_SUCCESS)
-        return failed(err, status);
+        return bz_cupti_failed(err, "CUPTI does not trace", (int)status);
     int bad = run_traced(v, WARM) || run_traced(v, CALLS);
     cupti.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); /* others are measured after this */
     if (bad || collected.failed)

@@ -103,6 +103,7 @@ int bz_cuda_identify(bz_device *out, bz_error *err)
     snprintf(out->stack, sizeof out->stack, "cuda%d.%d", version / 1000, version % 1000 / 10);
     describe(out, c.device);
     add_versions(out);
+    out->copied = bz_cuda_copy_bandwidth(&c);
     out->event_pair = c.hold ? bz_cuda_event_pair(&c) : NAN;
     bz_cuda_close(&c);
     return 0;

@@ -290,6 +290,12 @@ static int measure(bz_variant *v, int64_t n, int first_copy, double *seconds)
     return result;
 }
 
+static int count(bz_variant *v, const char *list, bz_counted *out, bz_error *err)
+{
+    session *s = v->session;
+    return bz_cuda_count(&s->cuda, v, list, out, err);
+}
+
 static bool throttled(void *of)
 {
     session *s = of;
@@ -328,6 +334,7 @@ const bz_backend bz_backend_module = {
     .measure = measure,
     .throttled = throttled,
     .trace = bz_cuda_trace,
+    .count = count,
     .device = bz_cuda_identify,
     .poison = poison,
     .read = read_result,

@@ -50,7 +50,7 @@ static double measure(const test *t, role which, const char *math, const bz_run_
 }
 
 static const bz_run_options HOT = {.setting.threads = 1}, COLD = {.setting = {.threads = 1, .cold = true}},
-                            WALL = {.setting.threads = 1, .wall = true};
+                            WALL = {.setting.threads = 1, .wall = true}, TRACED = {.setting.threads = 1, .trace = true};
 
 static verdict missing(test *t)
 {
@@ -108,6 +108,27 @@ static verdict test_cold(test *t)
     bz_outcome r = {0};
     double hot = measure(t, ROLE_CACHED, "default", &HOT, NULL, &r);
     return judge(t, "hot", hot, "cold", measure(t, ROLE_CACHED, "default", &COLD, r.algorithm, NULL), 0.97, 20);
+}
+
+/* The worst of the problems that take longer than 20 µs: below that the pause between two kernels counts. */
+static verdict test_kernels(test *t)
+{
+    static const role ROLES[] = {ROLE_PRODUCT, ROLE_HALF, ROLE_CACHED, ROLE_ONCE, ROLE_TWICE};
+    double device = NAN, kernels = NAN, worst = 1;
+    for (size_t i = 0; i < sizeof ROLES / sizeof *ROLES; i++) {
+        bz_outcome r = {0};
+        double seconds = measure(t, ROLES[i], "default", &TRACED, NULL, &r);
+        if (!r.trace.calls && r.trace.reason[0]) {
+            snprintf(t->said, sizeof t->said, "%.*s", (int)sizeof t->said - 1, r.trace.reason);
+            return NOT_TESTED;
+        }
+        if (!(seconds > 20e-6) || !r.trace.n_kernels || fabs(log(r.trace.seconds / seconds)) < fabs(log(worst)))
+            continue;
+        device = seconds;
+        kernels = r.trace.seconds;
+        worst = kernels / device;
+    }
+    return judge(t, "the worst: device", device, "its kernels", kernels, 0.98, 1.02);
 }
 
 static verdict test_repeat(test *t)
@@ -178,6 +199,15 @@ static verdict test_bandwidth(test *t)
                      bz_problem_bytes(&t->problems->problem[ROLE_TWICE]), t->device->bandwidth, "B");
 }
 
+static verdict test_copy(test *t)
+{
+    if (!(t->device->copied > 0)) {
+        snprintf(t->said, sizeof t->said, "there was no room for one");
+        return NOT_TESTED;
+    }
+    return test_peak(t, 1, t->device->copied, t->device->bandwidth, "B");
+}
+
 static const struct {
     const char *what;
     verdict (*run)(test *t);
@@ -187,12 +217,14 @@ static const struct {
     {"the queue is held back", test_queue},
     {"device time is wall time where a call is long", test_wall},
     {"cold is no faster than hot", test_cold},
+    {"device time is the time of CUPTI's kernels", test_kernels},
     {"five times the same takes the same time", test_repeat},
     {"twice the work takes twice the time", test_linear},
     {"f32 no faster than the device", test_peak_f32},
     {"TF32 no faster than the device", test_peak_tf32},
     {"f16 no faster than the device", test_peak_f16},
     {"memory no faster than the device", test_bandwidth},
+    {"a copy no faster than the memory", test_copy},
 };
 
 int clock_check(const clock_problems *problems, const bz_device *device)

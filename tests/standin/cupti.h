@@ -2,6 +2,7 @@
 #ifndef BZ_STANDIN_CUPTI_H
 #define BZ_STANDIN_CUPTI_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The device runs a kernel of so many ns; CUPTI sees it where kernels are traced. */
@@ -10,5 +11,8 @@ void standin_kernel(const char *name, uint64_t ns, int32_t grid, int32_t block);
 void standin_cupti_room(int records);
 /* Whether kernels are traced now. */
 int standin_cupti_traces(void);
+
+/* From now on each call to the range profiler is told, a line of text; what was before is forgotten. */
+void standin_counters_listen(void (*tell)(const char *line));
 
 #endif

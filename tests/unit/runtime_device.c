@@ -73,6 +73,7 @@ static void a_line_describes(void **state)
                    .multiprocessors = 132,
                    .memory = 141000000000,
                    .bandwidth = 4.8e12,
+                   .copied = 4.1e12,
                    .event_pair = NAN};
     bz_buf out = {0};
     bz_device_json(&d, &out);
@@ -82,12 +83,18 @@ static void a_line_describes(void **state)
     assert_string_equal(cJSON_GetObjectItem(j, "name")->valuestring, "NVIDIA \"H200\"");
     assert_string_equal(cJSON_GetObjectItem(j, "capability")->valuestring, "9.1");
     assert_int_equal(cJSON_GetObjectItem(j, "multiprocessors")->valueint, 132);
+    assert_true(cJSON_GetObjectItem(j, "copy_bandwidth")->valuedouble > 4.0e12);
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(j, "event_pair")));
     cJSON_Delete(j);
     bz_buf_clear(&out);
     bz_device_print(&d, &out);
     assert_non_null(strstr(bz_buf_text(&out), "compute capability 9.1, 132 multiprocessors"));
+    assert_non_null(strstr(bz_buf_text(&out), "4.80 TB/s by its data sheet, 4.10 TB/s by a copy"));
     assert_null(strstr(bz_buf_text(&out), "event pair"));
+    d.copied = NAN;
+    bz_buf_clear(&out);
+    bz_device_print(&d, &out);
+    assert_null(strstr(bz_buf_text(&out), "copy"));
     bz_buf_free(&out);
 }
 
