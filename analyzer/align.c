@@ -80,7 +80,7 @@ static void ask_for(making *m)
     for (int i = 0, end; i < b->n; i = end) {
         for (end = i + 1; end < b->n && b->layer[end].node == b->layer[i].node; end++)
             ;
-        for (double run = 0; run < b->layer[i].times && m->n_atoms < MOST_EXPECTED; run++)
+        for (int run = 0; run < b->layer[i].times && m->n_atoms < MOST_EXPECTED; run++)
             for (int k = i; k < end; k++)
                 if (b->layer[k].times > run)
                     add_ask(m, k, &of[number[k]]);

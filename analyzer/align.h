@@ -42,8 +42,8 @@ int align_problem_atoms(align_words *w, const bz_problem *p, align_atom *out);
 /* Of a layer; and of a call, kernel or operator that is known by its name alone. */
 int align_layer_atoms(align_words *w, const bz_bound_layer *l, align_atom *out);
 align_atom align_named_atom(align_words *w, const char *kind);
-/* What an operator's shapes tell of its weights: "inputs=[[1,3,224,224],[64,3,7,7],…" and the like; 0: nothing. */
-uint32_t align_operator_near(align_words *w, const char *kind, const char *detail);
+/* An operator by its name and what its shapes tell: "inputs=[[1,3,224,224],[64,3,7,7],[64],…" and the like. */
+int align_operator_atoms(align_words *w, const char *kind, const char *detail, align_atom *out);
 
 /* The parameters in which the problem differs from the alternative of the layer that is closest to it. */
 int align_changes(const bz_bound_layer *l, const bz_problem *found, bz_arena *arena, const bz_change **out);

@@ -208,18 +208,23 @@ static const char *next_shape(const char *p, int64_t *v, int *rank)
     return NULL;
 }
 
-uint32_t align_operator_near(align_words *w, const char *kind, const char *detail)
+int align_operator_atoms(align_words *w, const char *kind, const char *detail, align_atom *out)
 {
-    int64_t x[BZ_PROBLEM_RANK] = {0}, weights[BZ_PROBLEM_RANK];
+    int64_t x[BZ_PROBLEM_RANK] = {0}, weights[BZ_PROBLEM_RANK], bias[BZ_PROBLEM_RANK];
     int rank, n;
     const char *p = strstr(detail, "inputs=");
-    if (strcmp(kind, "conv") != 0 || !p || !(p = next_shape(p, x, &rank)) || !next_shape(p, weights, &n) || n < 3 ||
-        rank < 2)
-        return 0;
+    out[0] = align_named_atom(w, kind);
+    if (strcmp(kind, "conv") != 0 || !p || !(p = next_shape(p, x, &rank)) || !(p = next_shape(p, weights, &n)) ||
+        n < 3 || rank < 2)
+        return 1;
     bz_buf_printf(&w->text, "conv %lld", (long long)(x[1] / weights[1]));
     for (int i = 0; i < n; i++)
         bz_buf_printf(&w->text, " %lld", (long long)weights[i]);
-    return close_text(w);
+    out[0].near = close_text(w);
+    if (!next_shape(p, bias, &rank) || rank != 1 || bias[0] != weights[0])
+        return 1;
+    out[1] = align_named_atom(w, "bias");
+    return 2;
 }
 
 /* ---- layers --------------------------------------------------------------------------------- */

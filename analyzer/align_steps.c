@@ -222,11 +222,11 @@ static void take_atoms(align_steps *s, align_words *w)
                     : rule.cause;
         else if (step->problem)
             n = align_problem_atoms(w, step->problem, atom);
+        else if (rule.kind && step->kind == ALIGN_OPERATOR)
+            n = align_operator_atoms(w, rule.kind, bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[step->at]),
+                                     atom);
         else if (rule.kind || step->kind == ALIGN_CALL)
             atom[n++] = align_named_atom(w, rule.kind ? rule.kind : step->name);
-        if (n && step->kind == ALIGN_OPERATOR)
-            atom[0].near =
-                align_operator_near(w, rule.kind, bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[step->at]));
         for (int k = 0; k < n; k++) {
             atom[k].owner = i;
             add_atom(s, atom[k]);

@@ -332,7 +332,7 @@ static void test_repeated(void **state)
     bz_alignment a;
     (void)state;
     const char *const network[] = {"conv x=4x8x8x8 w=16x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
-                                 RELU_16};
+                                   RELU_16};
     const call gemm = {"sgemm", "transa=N transb=N m=64 n=16 k=72"};
     align_calls(network, 2, (const call[]){gemm, gemm, gemm, gemm, {"eltwise", RELU(16)}}, 5, &arena, &a);
     assert_true(!a.count[BZ_ALIGNED_EXTRA] && !a.count[BZ_ALIGNED_MISSING] && a.row[4].kind == BZ_ALIGNED_SAME);
@@ -439,12 +439,50 @@ static void test_device(void **state)
     bz_arena_free(&arena);
 }
 
+/* Operators where nothing else was recorded: the weights tell which one is missing, a bias that batch normalization was
+ * folded. */
+static void test_operators(void **state)
+{
+    static model m;
+    const char *const problem[] = {CONV_16, "batchnorm x=1x16x8x8 dtype=f32", CONV_32, RELU_16};
+    static const char *const NAMES[] = {"Conv", "Flatten", "Relu"};
+    static const char *const DETAILS[2][3] = {
+        {"inputs=[{float:[1,8,8,8]},{float:[32,8,3,3]}]", "", ""},
+        {"inputs=[{float:[1,8,8,8]},{float:[16,8,3,3]},{float:[16]}] name=a", "", ""}};
+    bz_arena arena = {0};
+    bz_error err = {0};
+    (void)state;
+    make_model(&m, problem, 4);
+    for (int round = 0; round < 2; round++) {
+        bz_alignment a;
+        bz_trace *t = bz_trace_new();
+        uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+        for (int64_t i = 0; i < 3; i++) {
+            int64_t at = i * 2000 * MICROSECOND;
+            bz_trace_add(t, BZ_EVENT_RANGE, at, at + 1000 * MICROSECOND, bz_trace_text(t, "benanza_iteration"), lane);
+            for (int k = 0; k < 3; k++) {
+                size_t op = bz_trace_add(t, BZ_EVENT_OP, at + k * 300 * MICROSECOND, at + (k * 300 + 250) * MICROSECOND,
+                                         bz_trace_text(t, NAMES[k]), lane);
+                t->event[BZ_EVENT_OP].detail[op] = bz_trace_text(t, DETAILS[round][k]);
+            }
+        }
+        if (bz_trace_finish(t, NULL, &err))
+            fail_msg("%s", err.text);
+        bz_align_make(&m.bound, t, &arena, &a);
+        check_sum(&m.bound, t, &a, &arena);
+        expect(&a, round ? "fused missing same" : "missing missing same same");
+        assert_true(cause(&a, "operator Flatten") == 1);
+        bz_trace_free(t);
+    }
+    bz_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_brute_force),  cmocka_unit_test(test_pieces),   cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_folded),       cmocka_unit_test(test_repeated), cmocka_unit_test(test_reorders),
-        cmocka_unit_test(test_permutations), cmocka_unit_test(test_device),
+        cmocka_unit_test(test_permutations), cmocka_unit_test(test_device),   cmocka_unit_test(test_operators),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
