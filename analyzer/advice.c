@@ -97,7 +97,7 @@ static bool is_named(const char *name, const char *words)
 {
     char word[64];
     while (advice_word(&words, word))
-        if (*word == '^' ? !strncmp(name, word + 1, strlen(word + 1)) : strstr(name, word) != NULL)
+        if (*word == '^' ? strstr(name, word + 1) == name : strstr(name, word) != NULL)
             return true;
     return false;
 }

@@ -188,8 +188,8 @@ typedef struct bz_bound_input {
     bz_dtype dtype; /* as in the plan's options */
     bz_layers *layers;
     const bz_plan *plan;
-    int number; /* of the model in the plan */
-    bool fused; /* the plan has groups */
+    int number;        /* of the model in the plan */
+    bool fused;        /* the plan has groups */
     const bz_dag *dag; /* of the layers; NULL: to be built */
     bool brief; /* of equal layers only the first is listed; no streams, modules, next best ways, fused rooflines */
     const bz_prices *prices;
@@ -348,8 +348,8 @@ typedef struct bz_units {
 typedef struct bz_unit_try {
     const char *name;
     const bz_bound *bound; /* of the same layers and patterns */
-    bz_dtype dtype;        /* that data have between layers then; BZ_UNDEFINED: as asked */
-    const char *layout;    /* that they have throughout: "plain", "nhwc"; NULL: each as it likes */
+    const char *layout;    /* that data have throughout: "plain", "nhwc"; NULL: each as it likes */
+    bz_dtype dtype;        /* that they have between layers then; BZ_UNDEFINED: as asked */
     bool calibrated;
 } bz_unit_try;
 
