@@ -121,8 +121,8 @@ static int hold_against_profiles(analyze_job *a, bz_error *err)
                 return -1;
             item->ladder[k].regret = regret;
         }
+        analysis_answer(item, a->trace, arena);
     }
-    analyses_answer(&a->analyses, a->trace);
     return 0;
 }
 
