@@ -97,7 +97,7 @@ static bool is_named(const char *name, const char *words)
 {
     char word[64];
     while (advice_word(&words, word))
-        if (*word == '^' ? !strncmp(name, word + 1, strlen(word + 1)) : strstr(name, word) != NULL)
+        if (*word == '^' ? strstr(name, word + 1) == name : strstr(name, word) != NULL)
             return true;
     return false;
 }
@@ -152,6 +152,41 @@ static finding find_algorithms(making *m, const char *words)
                   calls, r->calls, row->calls, variant_name(row->variant), bz_units_time(used, row->used),
                   row->best_variant, bz_units_time(best, row->best), row->problem);
     return (finding){true, r->loss, m->records * (r->used + r->best), true};
+}
+
+/* Layers that were done without the library, between its calls, and those that another call did than the one that
+ * the library has for them: what they took above their records. */
+static finding find_elsewhere(making *m, const char *words)
+{
+    const bz_alignment *a = m->l->alignment;
+    double changed = 0, took = 0, missing = 0, outside = 0;
+    int calls = 0, layers = 0;
+    const char *first = NULL;
+    bz_unit_text time, record;
+    (void)words;
+    for (int i = 0; a && a->timeline && i < a->n; i++) {
+        const bz_aligned *r = &a->row[i];
+        bool priced = isfinite(r->bound), other = r->kind == BZ_ALIGNED_CHANGED && isfinite(r->seconds) && priced &&
+                                                  r->n_changes && !strcmp(r->change[0].parameter, "call");
+        changed += other ? r->seconds - r->bound : 0;
+        took += other ? r->seconds : 0;
+        calls += other;
+        first = other && !first ? r->call : first;
+        missing += r->kind == BZ_ALIGNED_MISSING && priced ? r->bound : 0;
+        layers += r->kind == BZ_ALIGNED_MISSING;
+    }
+    for (int i = 0; a && a->timeline && i < a->n_causes; i++)
+        outside += strcmp(a->cause[i].id, "layers-outside") ? 0 : a->cause[i].seconds;
+    if (calls)
+        bz_buf_printf(&m->evidence, "%d layer%s done by %s and the like in %s, where the library takes %s", calls,
+                      calls == 1 ? " is" : "s are", first, bz_units_time(time, took),
+                      bz_units_time(record, took - changed));
+    if (outside > missing)
+        bz_buf_printf(&m->evidence, "%s%d layer%s done without the library in %s, where it takes %s", calls ? "; " : "",
+                      layers, layers == 1 ? " is" : "s are", bz_units_time(time, outside),
+                      bz_units_time(record, missing));
+    double gain = changed + (outside > missing ? outside - missing : 0);
+    return (finding){gain > 0, gain, m->iterations * (took + outside) + m->records * (took - changed + missing), false};
 }
 
 static finding find_fusion(making *m, const char *words)
@@ -287,10 +322,10 @@ static finding find_calls(making *m, const char *words)
 static const struct {
     const char *what;
     finding (*find)(making *m, const char *words);
-} FINDERS[] = {{"cause", find_causes},          {"kernels", find_kernels}, {"calls", find_calls},
-               {"algorithms", find_algorithms}, {"fusion", find_fusion},   {"way", find_way},
-               {"parallel", find_parallel},     {"idle", find_idle},       {"channels", find_channels},
-               {"threads", find_threads}};
+} FINDERS[] = {
+    {"cause", find_causes},  {"kernels", find_kernels},     {"calls", find_calls},    {"algorithms", find_algorithms},
+    {"fusion", find_fusion}, {"elsewhere", find_elsewhere}, {"way", find_way},        {"parallel", find_parallel},
+    {"idle", find_idle},     {"channels", find_channels},   {"threads", find_threads}};
 
 /* ---- advice --------------------------------------------------------------------------------- */
 

@@ -322,12 +322,6 @@ typedef struct bz_fusion {
     double sequential, parallel; /* gain of all together; the gains of the rows are the first, exactly */
 } bz_fusion;
 
-typedef struct bz_ladder bz_ladder;
-
-/* Of a bound whose plan has groups. Groups that are modelled gain nothing here, while the fused bound, which
- * is a lower one, takes them. The ladders (n may be 0) tell what programs fused already. */
-void bz_fusion_make(const bz_bound *bound, const bz_ladder *ladder, int n, bz_arena *arena, bz_fusion *out);
-
 /* ---- matrix units --------------------------------------------------------------------------- */
 
 /* Rules are in units.txt: names of kernels and implementations, what units multiply, what they want. */
@@ -369,8 +363,8 @@ typedef struct bz_units {
 typedef struct bz_unit_try {
     const char *name;
     const bz_bound *bound; /* of the same layers and patterns */
-    bz_dtype dtype;        /* that data have between layers then; BZ_UNDEFINED: as asked */
-    const char *layout;    /* that they have throughout: "plain", "nhwc"; NULL: each as it likes */
+    const char *layout;    /* that data have throughout: "plain", "nhwc"; NULL: each as it likes */
+    bz_dtype dtype;        /* that they have between layers then; BZ_UNDEFINED: as asked */
     bool calibrated;
 } bz_unit_try;
 
@@ -407,11 +401,6 @@ typedef struct bz_waterfall {
     double joint[1 << BZ_WAYS]; /* latency with each combination; [0] is `from`; NAN where not known */
 } bz_waterfall;
 
-/* Precision is the best way in floating point, each combination by its own best. `fusion` and `units` may be NULL, as may the
- * ladder's regret and alignment: what they would tell apart is one step then. Where the profile has no times there are no steps. */
-void bz_waterfall_make(const bz_bound *bound, const bz_ladder *ladder, const bz_fusion *fusion, const bz_units *units,
-                       bz_waterfall *out);
-
 typedef struct bz_advice {
     const char *id;         /* "channels-last" */
     const char *what;       /* a sentence */
@@ -424,7 +413,7 @@ typedef struct bz_advice {
 
 /* A bound held against one profile: bound <= device-busy <= measured. Times are those of the typical
  * iteration, seconds. On a CPU the library calls are the work: `busy` is their union then. */
-struct bz_ladder {
+typedef struct bz_ladder {
     const char *profile;
     int iterations;               /* steady ones */
     bool device;                  /* kernels were recorded */
@@ -443,10 +432,19 @@ struct bz_ladder {
     int n_advices;
     const char **warning; /* settings that do not match; what does not hold */
     int n_warnings;
-};
+} bz_ladder;
 
 /* `trace` is finished. */
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out);
+
+/* Fusion of a bound whose plan has groups. Groups that are modelled gain nothing here, while the fused bound, which
+ * is a lower one, takes them. The ladders (n may be 0) tell what programs fused already. */
+void bz_fusion_make(const bz_bound *bound, const bz_ladder *ladder, int n, bz_arena *arena, bz_fusion *out);
+
+/* Precision is the best way in floating point, each combination by its own best. `fusion` and `units` may be NULL, as may the
+ * ladder's regret and alignment: what they would tell apart is one step then. Where the profile has no times there are no steps. */
+void bz_waterfall_make(const bz_bound *bound, const bz_ladder *ladder, const bz_fusion *fusion, const bz_units *units,
+                       bz_waterfall *out);
 
 /* ---- comparison ----------------------------------------------------------------------------- */
 
@@ -495,14 +493,13 @@ void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, 
 /* ---- reports -------------------------------------------------------------------------------- */
 
 /* What is printed of one model on one system. */
-typedef struct bz_analysis bz_analysis;
-struct bz_analysis {
+typedef struct bz_analysis {
     bz_bound bound;
     const bz_fusion *fusion; /* NULL where no groups were planned */
     const bz_units *units;   /* of the model alone: what lower precision would gain; NULL where nobody asked */
     bz_ladder *ladder;
     int n_ladders;
-};
+} bz_analysis;
 
 /* What to change in the program of a profile: rules and steps are in advice.txt. Gains are each by itself: they do not
  * add up. low and high say how far records' intervals and iterations leave it open; where a program's calls take longer

@@ -104,10 +104,11 @@ static bool same_variant(const char *used, const char *algorithm)
     return mark ? !strcmp(mark + strlen("_ALGO_"), last ? last + 1 : algorithm) : !strcmp(used, algorithm);
 }
 
+/* What was given up as hopeless was slow, and its first round tells how slow: enough for what was used or picked. */
 static bool usable(const making *m, const bz_record *r)
 {
-    return r->status == BZ_RECORD_OK && r->median > 0 && r->setting.threads == m->setting->threads &&
-           r->setting.cache == m->setting->cache;
+    return (r->status == BZ_RECORD_OK || (r->status == BZ_RECORD_DROPPED && r->provenance == BZ_PROVENANCE_MEASURED)) &&
+           r->median > 0 && r->setting.threads == m->setting->threads && r->setting.cache == m->setting->cache;
 }
 
 /* Whether the database knows the problem; then the row's times are filled. */
@@ -124,7 +125,7 @@ static int look_up(making *m, const char *problem, bz_regret_row *row, bool *kno
             continue;
         *known = true;
         double s = bz_tick(r[i].median);
-        if (!(row->best <= s)) {
+        if (r[i].status == BZ_RECORD_OK && !(row->best <= s)) {
             row->best = s;
             row->best_variant = r[i].variant.algorithm;
         }

@@ -27,7 +27,7 @@ typedef struct labelling {
     const double *cost[2];     /* [n]: as asked, the other way; NAN unknown */
     conversion *out[2], *in;   /* [n]: of a layer's result, from the label; of the model's input that it reads */
     int *first, *reader, *deg; /* readers of i: reader[first[i]] … */
-    char *label;               /* [n] */
+    unsigned char *label;      /* [n] */
     int *differ;               /* [n]: readers labelled otherwise */
     bz_map known;              /* conversions looked up */
     conversion *price;
@@ -181,7 +181,7 @@ static double turned(const labelling *l, int i)
 static void turn(labelling *l, int i)
 {
     const bz_dag *dag = l->b->dag;
-    l->label[i] = (char)!l->label[i];
+    l->label[i] = !l->label[i];
     l->differ[i] = l->deg[i] - l->differ[i];
     for (int p = dag->first[i]; p < dag->first[i + 1]; p++)
         l->differ[dag->pred[p]] += l->label[dag->pred[p]] == l->label[i] ? -1 : 1;
@@ -229,10 +229,10 @@ static double total(const labelling *l)
 static void choose_labels(labelling *l)
 {
     double best = INFINITY;
-    char *chosen = BZ_NEW(l->arena, char, l->n);
+    unsigned char *chosen = BZ_NEW(l->arena, unsigned char, l->n);
     for (int start = 0; start < 3; start++) {
         for (int i = 0; i < l->n; i++)
-            l->label[i] = (char)(start < 2 && is_open(l, i) && (!start || l->cost[OTHER][i] < l->cost[ASKED][i]));
+            l->label[i] = (start < 2 && is_open(l, i) && (!start || l->cost[OTHER][i] < l->cost[ASKED][i]));
         count_differing(l);
         if (l->other->layout) /* told for comparison: all that can */
             return;
@@ -275,7 +275,7 @@ static void cover(const labelling *l, const double *seconds, const double *extra
         bool some[2] = {false, false};
         for (int i = 0; i < p->n; i++)
             if (!(l->cost[0][p->layer[i]] == 0 && l->cost[1][p->layer[i]] == 0))
-                some[(int)l->label[p->layer[i]]] = true;
+                some[l->label[p->layer[i]]] = true;
         const bz_layer_price *price = &f[some[OTHER]]->place[g].price;
         bool measured = price->alternative && price->provenance != BZ_PROVENANCE_MODELLED;
         place[g] = measured && !(some[ASKED] && some[OTHER]) ? price->seconds : NAN;
@@ -326,7 +326,7 @@ int unit_way(const bz_bound *bound, const bz_unit_try *other, bz_perfdb *db, con
     l.out[ASKED] = BZ_NEW(&work, conversion, n);
     l.out[OTHER] = BZ_NEW(&work, conversion, n);
     l.in = BZ_NEW(&work, conversion, n);
-    l.label = BZ_NEW(&work, char, n);
+    l.label = BZ_NEW(&work, unsigned char, n);
     l.differ = BZ_NEW(&work, int, n);
     int rc = price_conversions(&l, err);
     if (!rc) {

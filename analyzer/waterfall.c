@@ -90,10 +90,10 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_fusion *f
             core[ways] + (ways & BZ_WAY_FRAMEWORK ? 0 : framework) + (ways & BZ_WAY_ALGORITHMS ? 0 : algorithms);
     if (!isfinite(l->latency))
         return;
-    add_step(out, a.aligned ? "between calls" : "between calls, other work, slow calls", a.between);
+    add_step(out, a.aligned ? "between calls" : "between calls, other work, slow layers", a.between);
     add_step(out, "work that no layer asks for", a.extra);
     add_step(out, "better algorithms", a.algorithms);
-    add_step(out, "calls slower than their records", a.slower);
+    add_step(out, "layers slower than their records", a.slower);
     for (int i = 0; i < 3; i++) {
         if (!isfinite(core[all | CORES[i].way]))
             continue;

@@ -47,25 +47,22 @@ int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, cons
     return rc;
 }
 
-void analyses_answer(analyses *a, bz_trace *const *trace)
+void analysis_answer(bz_analysis *item, bz_trace *const *trace, bz_arena *arena)
 {
-    for (int i = 0; i < a->n; i++) {
-        bz_analysis *item = &a->item[i];
-        bz_fusion *fusion = BZ_NEW(&a->arena, bz_fusion, 1);
-        if (item->bound.fused.wanted) {
-            bz_fusion_make(&item->bound, item->ladder, item->n_ladders, &a->arena, fusion);
-            item->fusion = fusion;
-        }
-        for (int k = 0; k < item->n_ladders; k++) {
-            bz_ladder *l = &item->ladder[k];
-            bz_units *units = BZ_NEW(&a->arena, bz_units, 1);
-            bz_waterfall *waterfall = BZ_NEW(&a->arena, bz_waterfall, 1);
-            bz_units_look(&item->bound, trace[k], l->alignment, item->units, &a->arena, units);
-            l->units = units;
-            bz_waterfall_make(&item->bound, l, item->fusion, item->units, waterfall);
-            l->waterfall = waterfall;
-            l->n_advices = bz_advice_make(item, l, trace[k], &a->arena, &l->advice);
-        }
+    if (item->bound.fused.wanted) {
+        bz_fusion *fusion = BZ_NEW(arena, bz_fusion, 1);
+        bz_fusion_make(&item->bound, item->ladder, item->n_ladders, arena, fusion);
+        item->fusion = fusion;
+    }
+    for (int k = 0; k < item->n_ladders; k++) {
+        bz_ladder *l = &item->ladder[k];
+        bz_units *units = BZ_NEW(arena, bz_units, 1);
+        bz_waterfall *waterfall = BZ_NEW(arena, bz_waterfall, 1);
+        bz_units_look(&item->bound, trace[k], l->alignment, item->units, arena, units);
+        l->units = units;
+        bz_waterfall_make(&item->bound, l, item->fusion, item->units, waterfall);
+        l->waterfall = waterfall;
+        l->n_advices = bz_advice_make(item, l, trace[k], arena, &l->advice);
     }
 }
 

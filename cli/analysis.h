@@ -29,8 +29,8 @@ typedef struct analysis_output {
 /* Prices every model of the plan on the system. Models and plan must outlive the analyses. */
 int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, const bz_plan *plan, const planning *p,
                  bz_perfdb *db, const bz_system *system, bz_error *err);
-/* Fusion, matrix units, waterfall and advice; trace[k] is that of each item's ladder k. */
-void analyses_answer(analyses *a, bz_trace *const *trace);
+/* Fusion, matrix units, waterfall and advice of a model; trace[k] is that of its ladder k. */
+void analysis_answer(bz_analysis *item, bz_trace *const *trace, bz_arena *arena);
 int analyses_print(const analyses *a, const analysis_output *o, bz_buf *out, bz_error *err);
 void analyses_free(analyses *a);
 

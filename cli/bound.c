@@ -94,8 +94,8 @@ static int analyze(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *er
         bound->benchmarks = b->benchmarks;
         bound->problems = b->problems;
         bound->known = b->known;
+        analysis_answer(&b->analyses.item[i], NULL, &b->analyses.arena);
     }
-    analyses_answer(&b->analyses, NULL);
     return analyses_print(&b->analyses, &b->output, out, err);
 }
 

@@ -137,7 +137,7 @@ int unit_ways_units(const unit_ways *w, const bz_bound_input *in, const bz_bound
         other.dtype = w->way[i].dtype ? w->way[i].dtype : in->dtype;
         bz_bound_make(&other, &work, b);
         if (has_products(b) && (w->way[i].layout || !is_same(b, bound)))
-            tries[n++] = (bz_unit_try){w->way[i].name, b, w->way[i].data, w->way[i].layout, w->way[i].calibrated};
+            tries[n++] = (bz_unit_try){w->way[i].name, b, w->way[i].layout, w->way[i].data, w->way[i].calibrated};
     }
     int rc = bz_units_make(bound, tries, n, db, system, arena, out, err);
     bz_arena_free(&work);

@@ -212,7 +212,7 @@ static void test_kernels(void **state)
 
 static void test_table_of_advice(void **state)
 {
-    static const char *const WHAT[] = {"cause",    "kernels", "calls", "algorithms", "fusion",
+    static const char *const WHAT[] = {"cause",    "kernels", "calls", "algorithms", "fusion", "elsewhere",
                                        "parallel", "way",     "idle",  "channels",   "threads"};
     static const char *const NAMES[] = {"PyTorch", "ONNX Runtime", "MXNet", "TensorFlow"};
     bz_arena arena = {0};
@@ -355,12 +355,52 @@ static void test_advice(void **state)
     bz_arena_free(&arena);
 }
 
+/* On a processor: convolutions done by products of matrices, and layers done between the library's calls. */
+static void test_elsewhere(void **state)
+{
+    static const event EVENTS[] = {{BZ_EVENT_CALL, "sgemm", 10, 400}};
+    bz_trace *t = trace_of(EVENTS, 1);
+    bz_arena arena = {0};
+    bz_dag dag = {.n = 1};
+    bz_layers layers = {0};
+    bz_change call = {"call", "conv", "gemm"}, pad = {"pad", "1x1", "0x0"};
+    bz_aligned rows[] = {
+        {.kind = BZ_ALIGNED_CHANGED, .call = "sgemm", .change = &call, .n_changes = 1, .seconds = 4e-4, .bound = 1e-4},
+        {.kind = BZ_ALIGNED_CHANGED, .call = "conv", .change = &pad, .n_changes = 1, .seconds = 9e-4, .bound = 1e-4},
+        {.kind = BZ_ALIGNED_SAME, .call = "conv", .seconds = 9e-4, .bound = 1e-4},
+        {.kind = BZ_ALIGNED_MISSING, .seconds = NAN, .bound = 5e-5}};
+    bz_cause cause = {.id = "layers-outside", .name = "between library calls", .count = 1, .seconds = 2e-4};
+    bz_alignment alignment = {.timeline = true, .row = rows, .n = 4, .cause = &cause, .n_causes = 1};
+    bz_analysis a = {
+        .bound = {
+            .system = "", .details = "", .layers = &layers, .dag = &dag, .sequential = 3e-4, .path.seconds = 3e-4}};
+    bz_ladder l;
+    const bz_advice *list;
+    (void)state;
+    bz_ladder_make(&a.bound, t, "made up", &arena, &l);
+    l.alignment = &alignment;
+    int n = bz_advice_make(&a, &l, t, &arena, &list);
+    const bz_advice *best = find(list, n, "best-implementations");
+    assert_non_null(best);
+    assert_true(fabs(best->gain - (3e-4 + 1.5e-4)) < 1e-12 && best->low <= best->gain && best->gain <= best->high);
+    assert_non_null(strstr(best->evidence, "1 layer is done by sgemm"));
+    assert_non_null(strstr(best->evidence, "1 layer is done without the library"));
+    assert_non_null(strstr(best->step, "PyTorch: ")); /* nothing tells the framework: all of them */
+    assert_non_null(strstr(best->step, "ONNX Runtime: "));
+    assert_null(find(list, n, "best-algorithms"));
+    alignment.timeline = false;
+    n = bz_advice_make(&a, &l, t, &arena, &list);
+    assert_null(find(list, n, "best-implementations"));
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),   cmocka_unit_test(test_table_of_units),  cmocka_unit_test(test_why),
         cmocka_unit_test(test_kernels), cmocka_unit_test(test_table_of_advice), cmocka_unit_test(test_framework),
-        cmocka_unit_test(test_advice),
+        cmocka_unit_test(test_advice),  cmocka_unit_test(test_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,7 +242,7 @@ static void test_ways(void **state)
         fill(&w, 0, 1e-3, seed % 3 == 0, 0);
         fill(&w, 1, seed % 2 ? 5e-4 : 9e-4, seed % 3 == 0, seed % 5 ? 0 : 3);
         bz_bound b = bound(&w, 0), other = bound(&w, 1);
-        bz_unit_try tries[2] = {{"bf16", &other, BZ_BF16, NULL, false}, {"bf16 nhwc", &other, BZ_BF16, "nhwc", false}};
+        bz_unit_try tries[2] = {{"bf16", &other, NULL, BZ_BF16, false}, {"bf16 nhwc", &other, "nhwc", BZ_BF16, false}};
         assert_int_equal(bz_units_make(&b, tries, 2, w.db, w.system, &w.arena, &u, &err), 0);
         assert_int_equal(u.n_ways, 2);
         assert_true(u.way[0].gain >= u.way[1].gain);
@@ -273,7 +273,7 @@ static void test_conversions(void **state)
     fill(&w, 0, 1e-3, false, 0);
     fill(&w, 1, 1e-5, false, 0);
     bz_bound b = bound(&w, 0), other = bound(&w, 1);
-    bz_unit_try way = {"bf16", &other, BZ_BF16, NULL, false};
+    bz_unit_try way = {"bf16", &other, NULL, BZ_BF16, false};
     assert_int_equal(bz_units_make(&b, &way, 1, w.db, w.system, &w.arena, &u, &err), 0);
     assert_true(u.way[0].gain > 0 && u.way[0].converted > 0 && u.way[0].converted == u.way[0].modelled);
     double before = u.way[0].sequential;
