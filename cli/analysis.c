@@ -14,7 +14,7 @@ int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, cons
     int rc = 0;
     if (planning_setting(p, &setting, err) || planning_dtype(p, &dtype, err) ||
         unit_ways_prices(&ways, plan, db, system, &setting, &a->arena, &prices, err) ||
-        unit_ways_find(&ways, p, paths, m, plan, db, system, &setting, &a->arena, err))
+        (!a->rebuilt && unit_ways_find(&ways, p, paths, m, plan, db, system, &setting, &a->arena, err)))
         rc = -1;
     if (!rc)
         bz_peaks_read(system->details, &setting, &a->arena, peaks);

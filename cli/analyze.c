@@ -126,7 +126,7 @@ static int hold_against_profiles(analyze_job *a, bz_error *err)
             bz_align_make(&item->bound, trace, arena, alignment);
             item->ladder[k].alignment = alignment;
         }
-        analysis_answer(item, a->trace, arena);
+        analysis_answer(item, a->trace + first, arena);
     }
     return 0;
 }
