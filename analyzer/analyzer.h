@@ -6,7 +6,8 @@
  *   bz_ladder_make    the bound against what a profile saw
  *   bz_regret_make    the variants that a profile's calls used against the best known ones
  *   bz_compare_make   two systems, stacks or exports, problem by problem
- *   bz_report_*       the same analysis for people, as JSON, CSV and DOT
+ *   bz_timeline_make  one iteration of a profile, to be drawn
+ *   bz_report_*       the same analysis for people, as JSON, CSV, DOT and HTML
  *
  * Analyses are plain structs that live in the arena they were made in; making them prints nothing,
  * printing them computes nothing. The same input gives the same bytes.
@@ -349,6 +350,34 @@ typedef struct bz_advice {
     double gain, low, high; /* seconds per iteration */
 } bz_advice;
 
+/* ---- timeline ------------------------------------------------------------------------------- */
+
+/* One iteration of a profile, to be looked at: of the steady ones the one whose latency is the median. */
+typedef struct bz_timeline_row {
+    const char *name; /* "thread 17: library calls", "stream 7: kernels" */
+    bz_event_kind kind;
+    int depth; /* how many levels of events within events are kept */
+} bz_timeline_row;
+
+typedef struct bz_timeline_event {
+    int row, name, depth;  /* name: into `name` */
+    int64_t start, length; /* nanoseconds since the iteration's start */
+} bz_timeline_event;
+
+typedef struct bz_timeline {
+    int64_t length; /* nanoseconds */
+    bz_timeline_row *row;
+    int n_rows;
+    const char **name;
+    int n_names;
+    bz_timeline_event *event; /* by row and start */
+    int n, left_out;          /* left out: the shortest of more than BZ_TIMELINE_EVENTS */
+} bz_timeline;
+enum { BZ_TIMELINE_EVENTS = 8000 };
+
+/* NULL where the trace has no steady iteration or nothing lies in it. */
+const bz_timeline *bz_timeline_make(const bz_trace *trace, bz_arena *arena);
+
 /* ---- ladder --------------------------------------------------------------------------------- */
 
 /* A bound held against one profile: bound <= device-busy <= measured. Times are medians over the steady
@@ -368,7 +397,8 @@ typedef struct bz_ladder {
     const bz_alignment *alignment;
     const bz_units *units;
     const bz_waterfall *waterfall;
-    const bz_advice *advice; /* greatest gain first */
+    const bz_timeline *timeline; /* NULL where nobody asked */
+    const bz_advice *advice;     /* greatest gain first */
     int n_advices;
     const char **warning; /* settings that do not match; what does not hold */
     int n_warnings;
@@ -440,6 +470,14 @@ void bz_report_csv(const bz_analysis *analysis, int n, bz_buf *out);
 
 /* The graph in the DOT language with the critical path in red. */
 void bz_report_dot(const bz_analysis *analysis, bz_buf *out);
+
+/* One page that needs nothing else: opened from a disk, sent by mail. What stands in models and profiles
+ * is data in it, and neither markup nor script. */
+void bz_report_html(const bz_analysis *analysis, int n, bz_buf *out);
+
+/* The graph for that page, as HTML: a picture, or for big graphs a picture of parts and one of each part
+ * that is opened. At most *budget nodes are drawn; what was drawn is taken off it. */
+void bz_report_graph(const bz_analysis *analysis, int number, int *budget, bz_buf *out);
 
 void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out);
 void bz_report_compare_json(const bz_compare *c, bz_buf *out);

@@ -49,11 +49,22 @@ static int draw(const bz_analysis *a, const analysis_output *o, bz_error *err)
     return failed;
 }
 
+static int write_page(const analyses *a, const char *path, bz_error *err)
+{
+    bz_buf page = {0};
+    bz_report_html(a->item, a->n, &page);
+    int failed = bz_output(path, &page, err);
+    bz_buf_free(&page);
+    return failed;
+}
+
 int analyses_print(const analyses *a, const analysis_output *o, bz_buf *out, bz_error *err)
 {
     if ((o->dot || o->svg) && a->n != 1)
         return bz_fail(err, BZ_USAGE, "--dot and --svg draw one model on one system, not %d", a->n);
     if ((o->dot || o->svg) && draw(a->item, o, err))
+        return -1;
+    if (o->html && write_page(a, o->html, err))
         return -1;
     if (o->json || o->csv) {
         (o->json ? bz_report_json : bz_report_csv)(a->item, a->n, out);

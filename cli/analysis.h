@@ -14,12 +14,14 @@ typedef struct analyses {
 
 typedef struct analysis_output {
     bool json, csv;
-    const char *dot, *svg;
+    const char *dot, *svg, *html;
 } analysis_output;
 
 #define ANALYSIS_OPTIONS(o)                                                                                            \
     {"json", BZ_OPTION_FLAG, &(o).json, NULL, "for programs: JSON"},                                                   \
         {"csv", BZ_OPTION_FLAG, &(o).csv, NULL, "for programs: a row per layer"},                                      \
+        {"html", BZ_OPTION_TEXT, &(o).html, "FILE",                                                                    \
+         "write a page: charts, tables, timeline, graph; needs nothing else"},                                         \
         {"dot", BZ_OPTION_TEXT, &(o).dot, "FILE", "write the graph, the critical path in red, in the DOT language"},   \
     {                                                                                                                  \
         "svg", BZ_OPTION_TEXT, &(o).svg, "FILE", "draw it"                                                             \

@@ -120,6 +120,7 @@ static int hold_against_profiles(analyze_job *a, bz_error *err)
             if (bz_regret_make(a->trace[k], a->db, system, &item->bound.setting, arena, regret, err))
                 return -1;
             item->ladder[k].regret = regret;
+            item->ladder[k].timeline = a->output.html ? bz_timeline_make(a->trace[k], arena) : NULL;
         }
     }
     return 0;
