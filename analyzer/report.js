@@ -13,7 +13,7 @@ function el(tag, attributes, ...children) {
     else if (k.startsWith("on")) e.addEventListener(k.slice(2), v);
     else if (v === true) e.setAttribute(k, "");
     else if (v !== null && v !== undefined && v !== false) e.setAttribute(k, v);
-  for (const c of children.flat()) if (c !== null && c !== undefined && c !== "") e.append(c);
+  for (const c of children.flat(Infinity)) if (c !== null && c !== undefined && c !== "") e.append(c);
   return e;
 }
 
@@ -128,7 +128,10 @@ function reasons(a, l) {
 function answer(a, l) {
   const p = el("p", { class: "answer" });
   const low = lowest(a), strong = (t) => el("strong", {}, t);
-  if (l && known(l.latency)) {
+  if (!a.layers.some((x) => x.s > 0)) {
+    if (l && known(l.latency)) p.append("One iteration took ", strong(time(l.latency)), ". ");
+    p.append("There is no bound: the database has no record of this system for any layer of the model. ", el("code", {}, "benanza bound"), " on that machine makes them.");
+  } else if (l && known(l.latency)) {
     const factor = l.latency / low.s;
     p.append("One iteration took ", strong(time(l.latency)), "; the libraries could do it in ", strong((low.more ? "≥ " : "") + time(low.s)), factor >= 1 ? ": " : ". ");
     p.append(factor >= 1 ? strong(factor.toFixed(2) + " × faster") : "The bound does not hold here: the warnings say why", factor >= 1 ? " is possible. " : ". ");
@@ -310,7 +313,7 @@ function origins(a, l) {
 function graph(number) {
   const template = document.getElementById("graph-" + number);
   if (!template || !template.content.childElementCount) return null;
-  const s = section("graph", "Graph", el("p", { class: "note" }, "The critical path is red. Boxes with a fold are parts of the graph, such as parallel modules: select one to open it."));
+  const s = section("graph", "Graph", el("p", { class: "note" }, "The critical path is red. Boxes with a double frame are parts of the graph, parallel modules among them: select one to open it."));
   s.append(template.content.cloneNode(true));
   s.addEventListener("click", (e) => {
     const link = e.target.closest && e.target.closest("a");
@@ -326,6 +329,8 @@ function graph(number) {
 }
 
 /* ---- the page ---- */
+
+const NAMES = { ladder: "Bounds", advice: "Advice", timeline: "Timeline", deviations: "Deviations", modules: "Modules", provenance: "Provenance" }; /* in the contents */
 
 function choices() {
   const box = document.getElementById("choice");
@@ -346,7 +351,7 @@ function render() {
   dropCharts();
   const parts = [summary(a, l), ladderSection(a, l), advice(l), data.evaluation && state.analysis === 0 ? evaluation() : null, layers(a), roofline(a), timeline(l), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
   main.replaceChildren(...parts);
-  document.getElementById("contents").replaceChildren(el("ul", {}, parts.slice(1).map((p) => el("li", {}, el("a", { href: "#" + p.id }, p.querySelector("h2").textContent)))));
+  document.getElementById("contents").replaceChildren(el("ul", {}, parts.slice(1).map((p) => el("li", {}, el("a", { href: "#" + p.id }, NAMES[p.id] || p.querySelector("h2").textContent)))));
   choices();
   drawCharts();
 }

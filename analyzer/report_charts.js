@@ -42,9 +42,9 @@ const short = (s, n) => (s.length > n ? s.slice(0, n - 1) + "…" : s);
 
 /* Without a waterfall, the three numbers of the ladder: they add up to the latency, too. */
 function steps(a, l) {
-  if (l.waterfall) return { from: l.waterfall.from, to: l.waterfall.to, list: l.waterfall.steps };
-  if (known(l.idle)) return { from: l.latency, to: a.parallel, list: [{ name: l.device ? "device idle" : "outside of library calls", s: l.idle }, { name: "more work than the bound", s: l.excess }, { name: "one after the other", s: l.overlap }] };
-  return known(l.latency) ? { from: l.latency, to: a.sequential, list: [{ name: "all that is above the bound", s: l.latency - a.sequential }] } : null;
+  if (l.waterfall) return { from: l.waterfall.from, to: l.waterfall.to, name: "bound", list: l.waterfall.steps };
+  if (known(l.idle)) return { from: l.latency, to: a.parallel, name: "parallel bound", list: [{ name: l.device ? "device idle" : "outside of library calls", s: l.idle }, { name: "more work than the bound", s: l.excess }, { name: "one after the other", s: l.overlap }] };
+  return known(l.latency) ? { from: l.latency, to: a.sequential, name: "sequential bound", list: [{ name: "all that is above the bound", s: l.latency - a.sequential }] } : null;
 }
 
 function waterfall(a, l) {
@@ -53,7 +53,7 @@ function waterfall(a, l) {
   let at = w.from;
   const rows = [{ name: "measured", from: 0, to: w.from, total: true }];
   for (const s of w.list) { rows.push({ name: s.name, from: at, to: at - s.s, s: s.s }); at -= s.s; }
-  rows.push({ name: "bound", from: 0, to: w.to, total: true });
+  rows.push({ name: w.name, from: 0, to: w.to, total: true });
   const color = (r) => (r.total ? css("--bar") : r.s < 0 ? css("--loss") : css("--gain"));
   const box = chart("Waterfall from the measured latency to the bound", 60 + 34 * rows.length, () => ({
     type: "bar",
@@ -109,23 +109,30 @@ function ladderSection(a, l) {
 /* ---- roofline ---- */
 
 function roofline(a) {
-  const p = a.peaks, points = a.layers.filter((x) => x.s > 0 && x.flops > 0 && x.bytes > 0).map((x) => ({ x: x.flops / x.bytes, y: x.flops / x.s, layer: x }));
+  const p = a.peaks, same = new Map(); /* equal layers are one dot */
+  for (const x of a.layers) {
+    if (!(x.s > 0 && x.flops > 0 && x.bytes > 0)) continue;
+    const runs = x.times || 1, q = same.get(x.key) || { x: x.flops / x.bytes, y: (x.flops * runs) / x.s, layer: x, n: 0, s: 0 };
+    q.n++; q.s += x.s;
+    same.set(x.key, q);
+  }
+  const points = [...same.values()];
   if (!points.length) return null;
   const xs = points.map((q) => q.x), low = Math.pow(10, Math.floor(Math.log10(Math.min(...xs) * 0.7))), high = Math.pow(10, Math.ceil(Math.log10(Math.max(...xs, 10) * 1.4)));
   const ceilings = [], line = (name, get, dash) => ceilings.push({ name, dash, points: Array.from({ length: 81 }, (_, i) => { const x = low * Math.pow(high / low, i / 80); return { x, y: get(x) }; }) });
   const flops = p.flops.find((f) => f.dtype === (a.dtype || "f32")) || p.flops[0], memory = p.bandwidth[p.bandwidth.length - 1], cache = p.bandwidth[0];
   if (flops && memory) line(`${flops.dtype} peak ${count(flops.rate)}FLOP/s, memory ${count(memory.rate)}B/s`, (x) => Math.min(flops.rate, x * memory.rate));
   if (flops && cache && cache !== memory && cache.rate > 1.05 * memory.rate) line(`cache (${bytes(cache.bytes)}) ${count(cache.rate)}B/s`, (x) => Math.min(flops.rate, x * cache.rate), [5, 4]);
-  const radius = (q) => 3 + 14 * Math.sqrt(q.layer.s / a.sequential);
+  const radius = (q) => 3 + 14 * Math.sqrt(q.s / a.sequential);
   const sets = [["limited by arithmetic", (x) => x.memory === false, "--bar"], ["limited by memory", (x) => x.memory === true, "--warn"], ["roofline not known", (x) => x.memory === undefined, "--muted"]]
     .map(([label, take, color]) => ({ label, color, list: points.filter((q) => take(q.layer)) })).filter((s) => s.list.length);
   const box = chart("Roofline: operations per second over operations per byte, both logarithmic", 440, () => ({
     type: "scatter",
     data: { datasets: sets.map((s) => ({ label: s.label, data: s.list, backgroundColor: css(s.color) + "b0", borderColor: css("--page"), borderWidth: 1, pointRadius: s.list.map(radius), pointHoverRadius: s.list.map((q) => radius(q) + 2) }))
       .concat(ceilings.map((c) => ({ label: c.name, data: c.points, type: "line", borderColor: css("--text"), borderWidth: 1.5, borderDash: c.dash, pointRadius: 0, pointHitRadius: 0, fill: false }))) },
-    options: { plugins: { legend: { position: "bottom", labels: { usePointStyle: true, boxHeight: 7 } }, tooltip: { callbacks: { label: (t) => (t.raw.layer ? `${short(t.raw.layer.name, 50)}: ${time(t.raw.layer.s)}, ${count(t.raw.y)}FLOP/s` : t.dataset.label) } } },
-      scales: { x: { type: "logarithmic", min: low, max: high, title: { display: true, text: "operations per byte" }, ticks: decades() }, y: { type: "logarithmic", title: { display: true, text: "operations per second" }, ticks: decades() } } } }));
-  return section("roofline", "Roofline", figure("Each dot is a layer at its cheapest record; its size is its share of the bound. The line is what the hardware allows" + (p.why ? ": not known, " + p.why : ` (${p.source})`) + ". The layer table has the same as “of roofline”.", box));
+    options: { plugins: { legend: { position: "bottom", labels: { usePointStyle: true, boxHeight: 7 } }, tooltip: { callbacks: { label: (t) => (t.raw.layer ? `${short(t.raw.layer.name, 50)}${t.raw.n > 1 ? ` and ${t.raw.n - 1} like it` : ""}: ${time(t.raw.layer.s)} each, ${count(t.raw.y)}FLOP/s` : t.dataset.label) } } },
+      scales: { x: { type: "logarithmic", min: low, max: high, title: { display: true, text: "operations per byte" }, ticks: decades() }, y: { type: "logarithmic", min: 0.5 * Math.min(...points.map((q) => q.y)), max: 2 * Math.max(flops ? flops.rate : 0, ...points.map((q) => q.y)), title: { display: true, text: "operations per second" }, ticks: decades() } } } }));
+  return section("roofline", "Roofline", figure("Each dot is a layer at its cheapest record, equal layers together; its size is its share of the bound. The line is what the hardware allows" + (p.why ? ": not known, " + p.why : ` (${p.source})`) + ". Winograd’s algorithm needs fewer multiplications than are counted here, so that convolutions can stand above it.", box));
 }
 function decades() {
   return { callback: (v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? (v < 1 ? String(Number(v.toPrecision(1))) : count(v)) : null), autoSkip: false, maxRotation: 0 };

@@ -88,14 +88,47 @@ static int module_end(const bz_bound *b, int at, int begin, int end)
     return best;
 }
 
+/* Parts that only one result passes between: neighbours are put together until that holds, which keeps
+ * residual blocks whole. Each layer of the range that is used behind it is open until then. */
+static int close_necks(graph *g, int begin, int end, part *list, int n)
+{
+    const bz_bound *b = g->bound;
+    int *change = BZ_NEW(&g->arena, int, end - begin + 2), *last = BZ_NEW(&g->arena, int, end - begin), open = 0;
+    int merged = 0, at = begin;
+    for (int i = begin; i < end; i++)
+        for (int p = b->dag->first[i]; p < b->dag->first[i + 1]; p++)
+            if (b->dag->pred[p] >= begin && b->layers->layer[b->dag->pred[p]].class != BZ_CONSTANT)
+                last[b->dag->pred[p] - begin] = i;
+    for (int i = begin; i < end; i++)
+        if (last[i - begin]) {
+            change[i + 1 - begin]++;
+            change[last[i - begin] + 1 - begin]--;
+        }
+    for (int k = 0, from = 0; k < n; k++) {
+        for (; at < list[k].end; at++)
+            open += change[at + 1 - begin];
+        if (open > 1 && k + 1 < n)
+            continue;
+        list[merged++] = (part){.begin = list[from].begin, .end = list[k].end};
+        from = k + 1;
+    }
+    return merged;
+}
+
 static int split(graph *g, int begin, int end, part *list)
 {
-    int n = 0;
+    int n = 0, merged = 0;
     for (int i = begin; i < end; i = list[n++].end)
         list[n] = (part){.begin = i, .end = module_end(g->bound, i, begin, end)};
+    if (n > WHOLE) {
+        part *necks = bz_arena_dup(&g->arena, list, (size_t)n * sizeof *list);
+        merged = close_necks(g, begin, end, necks, n);
+        if (merged > 1)
+            memcpy(list, necks, (size_t)(n = merged) * sizeof *list);
+    }
     if (n <= CROWDED)
         return n;
-    int merged = 0;
+    merged = 0;
     for (int k = 0; k < PARTS; k++) {
         int from = (int)((long long)n * k / PARTS), to = (int)((long long)n * (k + 1) / PARTS);
         list[merged++] = (part){.begin = list[from].begin, .end = list[to - 1].end};
@@ -123,9 +156,10 @@ static const char *describe(graph *g, const part *p, const char *separator)
 static void draw(graph *g, int begin, int end, const char *id, const char *label)
 {
     part *list = BZ_NEW(&g->arena, part, end - begin + 1);
-    int n = end - begin <= WHOLE ? 0 : split(g, begin, end, list);
-    for (; !n && begin + n < end; n++) /* few enough: all of them, modules too */
-        list[n] = (part){.begin = begin + n, .end = begin + n + 1};
+    bool whole = end - begin <= WHOLE; /* few enough: all of them, modules too */
+    int n = whole ? end - begin : split(g, begin, end, list);
+    for (int k = 0; k < n && whole; k++)
+        list[k] = (part){.begin = begin + k, .end = begin + k + 1};
     bz_dot_piece *piece = BZ_NEW(&g->arena, bz_dot_piece, n);
     bz_buf dot = {0};
     if (n > *g->budget) {

@@ -81,7 +81,7 @@ static void put_piece(const bz_layers *l, const bz_dot_piece *p, const char *not
         put_node(l, p->begin, note, red, out);
         return;
     }
-    bz_buf_printf(out, "  n%d [shape=box3d style=filled fillcolor=\"#e8e4f3\"%s label=", p->begin,
+    bz_buf_printf(out, "  n%d [peripheries=2 fillcolor=\"#e8e4f3\"%s label=", p->begin,
                   red ? " color=\"#d62728\" penwidth=2" : "");
     bz_graphviz_quote(out, p->label);
     if (p->url) {
