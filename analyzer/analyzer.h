@@ -5,7 +5,7 @@
  *   bz_bound_make     a model's bound: prices summed up, with coverage and provenance
  *   bz_ladder_make    the bound against what a profile saw
  *   bz_regret_make    the variants that a profile's calls used against the best known ones
- *   bz_compare_make   two systems, stacks or exports, problem by problem
+ *   bz_compare_*      two systems, stacks, exports, profiles or reports
  *   bz_timeline_make  one iteration of a profile, to be drawn
  *   bz_report_*       the same analysis for people, as JSON, CSV, DOT and HTML
  *
@@ -107,6 +107,7 @@ typedef struct bz_bound_layer {
     int node;     /* of the main graph: itself, or the one whose body it is in */
     double times; /* how often it runs: trips of the loops around it */
     bz_layer_price price;
+    double low, high;              /* of its seconds, by its records' intervals; NAN where one has none */
     const char *variant;           /* of the cheapest alternative: "onednn jit:avx512_core any"; NULL unpriced */
     double runner_up;              /* the next best way; NAN where there is no other */
     const char *runner_up_variant; /* NULL likewise */
@@ -451,6 +452,40 @@ void bz_compare_problems(const bz_side *a, const bz_side *b, bz_arena *arena, bz
 void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, const bz_setting *setting,
                        bz_arena *arena, bz_compare *out);
 
+/* Two profiles, or two reports: several comparisons, and what else is different. */
+typedef struct bz_compare_part {
+    const char *what; /* "library calls" */
+    bz_compare compare;
+    bz_compare_row *only[2]; /* what one side has alone: `a` of the first, `b` of the second is filled */
+    int n_only[2];
+} bz_compare_part;
+
+typedef struct bz_difference {
+    const char *what, *a, *b; /* NULL: that side has no such thing */
+} bz_difference;
+
+typedef struct bz_compare_set {
+    const char *kind; /* "profiles", "reports" */
+    const char *name_a, *name_b;
+    bz_compare_part *part;
+    int n_parts;
+    bz_difference *difference;
+    int n_differences;
+} bz_compare_set;
+
+/* Per steady iteration: the latency, library calls by problem (else by name and parameters), outermost
+ * operators, kernels by name. A call's time is its kernels' where both traces have kernels. The intervals
+ * are the order statistics that hold the median of the iterations in 95 of 100 cases; fewer than six
+ * iterations have none and count as off by 2.5 %, or by as much as they scatter. */
+int bz_compare_profiles(const bz_trace *a, const bz_trace *b, bz_arena *arena, bz_compare_set *out, bz_error *err);
+
+/* What 'analyze --json' or 'bound --json' wrote: layers by their keys, and the totals, of models of one
+ * name and batch (of the two, where each report has one). */
+typedef struct bz_report_file bz_report_file;
+int bz_report_read(const char *text, size_t n, const char *name, bz_arena *arena, bz_report_file **out, bz_error *err);
+int bz_compare_reports(const bz_report_file *a, const bz_report_file *b, bz_arena *arena, bz_compare_set *out,
+                       bz_error *err);
+
 /* ---- reports -------------------------------------------------------------------------------- */
 
 /* What is printed of one model on one system. */
@@ -482,5 +517,8 @@ void bz_report_graph(const bz_analysis *analysis, int number, int *budget, bz_bu
 void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out);
 void bz_report_compare_json(const bz_compare *c, bz_buf *out);
 void bz_report_compare_csv(const bz_compare *c, bz_buf *out);
+void bz_report_set_text(const bz_compare_set *s, int rows, bz_buf *out);
+void bz_report_set_json(const bz_compare_set *s, bz_buf *out);
+void bz_report_set_csv(const bz_compare_set *s, bz_buf *out);
 
 #endif

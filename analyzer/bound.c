@@ -81,14 +81,19 @@ static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_lay
     bz_prices_layer(m->in->prices, item, &l->price);
     l->price.seconds = bz_tick(l->price.seconds);
     l->price.launch = bz_tick(l->price.launch);
-    l->runner_up = NAN;
+    l->runner_up = l->low = l->high = NAN;
     l->hardware = bz_peaks_roofline(m->in->peaks, l->layer, m->in->dtype, &l->memory);
     const bz_alternative *a = l->price.alternative;
     if (!a)
         return;
     l->variant = variant(m, a, -1);
-    for (int i = 0; i < a->n; i++)
-        l->floor |= bz_prices_find(m->in->prices, a->text[i])->record->timing == BZ_TIMING_EVENT_PAIR;
+    l->low = l->high = 0;
+    for (int i = 0; i < a->n; i++) {
+        const bz_record *r = bz_prices_find(m->in->prices, a->text[i])->record;
+        l->floor |= r->timing == BZ_TIMING_EVENT_PAIR;
+        l->low += r->low;
+        l->high += r->high;
+    }
     find_runner_up(m, &item->lowering, l);
 }
 

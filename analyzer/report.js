@@ -2,7 +2,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const state = { analysis: 0, ladder: 0 };
 const printers = []; /* what to do before (true) and after (false) printing */
-const FLAT = 300, ROW = 31; /* rows that are all put into the document; height of a row in longer tables */
+const FLAT = 300, ROW = 32; /* rows that are all put into the document; height of a row in longer tables */
 
 /* ---- elements and numbers ---- */
 

@@ -13,6 +13,8 @@ static void put_layer(const bz_bound_layer *l, bz_json *j)
     bz_json_key_int(j, "node", l->node);
     bz_json_key_str(j, "key", l->layer->key);
     bz_json_key_num(j, "seconds", p->alternative ? p->seconds : NAN);
+    bz_json_key_num(j, "low", l->low);
+    bz_json_key_num(j, "high", l->high);
     bz_json_key_num(j, "times", l->times);
     bz_json_key_str(j, "provenance", p->alternative ? bz_record_provenance_name(p->provenance) : "unpriced");
     bz_json_key_bool(j, "noisy", p->noisy);
