@@ -105,10 +105,12 @@ static void gather(side *s, bz_event_kind kind)
         group *g = find_group(s, bz_buf_text(&key));
         bool device = kind == BZ_EVENT_CALL && s->device;
         g->seconds[s->number[at]] += device ? s->device[i] : (double)(e->end[i] - e->start[i]) * 1e-9;
-        g->count += 1.0 / s->iterations;
+        g->count++;
         if (e->variant && e->variant[i])
             g->variant = bz_string(s->trace, e->variant[i]);
     }
+    for (int i = 0; i < s->n; i++)
+        s->item[i].count /= s->iterations;
     bz_buf_free(&key);
 }
 

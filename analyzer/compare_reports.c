@@ -177,18 +177,25 @@ static void add_layers(const analysis *a, const analysis *b, bz_arena *arena, bz
     bz_map_free(&map);
 }
 
-/* Totals are sums of what has intervals or not: they are told, and not judged more sharply than 2.5 %. */
+/* Totals are sums of what has intervals or not: they are told, and not judged more sharply than 2.5 %; a bound
+ * without some layers is a lower end. */
+static bz_span total_span(const analysis *a, int total)
+{
+    bool open = total < 3 && *a->setting[5] && strcmp(a->setting[5], "0") != 0;
+    double s = a->total[total];
+    return (bz_span){bz_tick(s), s * (1 - BZ_COMPARE_GUESS), open ? INFINITY : s * (1 + BZ_COMPARE_GUESS), true};
+}
+
 static void add_totals(const analysis *a, const analysis *b, bz_arena *arena, bz_compare_part *part)
 {
     *part = (bz_compare_part){.what = bz_arena_printf(arena, "totals of %s", a->model),
                               .compare = {.row = BZ_NEW(arena, bz_compare_row, TOTALS)}};
     for (int i = 0; i < TOTALS; i++) {
-        double x = a->total[i], y = b->total[i];
-        if (!(x > 0) || !(y > 0))
+        if (!(a->total[i] > 0) || !(b->total[i] > 0))
             continue;
         bz_compare_row row = {.what = TOTAL_NAMES[i], .times = 1, .variant_a = "", .variant_b = ""};
-        row.a = (bz_span){bz_tick(x), x * (1 - BZ_COMPARE_GUESS), x * (1 + BZ_COMPARE_GUESS), true};
-        row.b = (bz_span){bz_tick(y), y * (1 - BZ_COMPARE_GUESS), y * (1 + BZ_COMPARE_GUESS), true};
+        row.a = total_span(a, i);
+        row.b = total_span(b, i);
         bz_compare_add(&part->compare, &row);
     }
 }

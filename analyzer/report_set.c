@@ -21,7 +21,7 @@ static void put_answer(const bz_compare_set *s, bz_buf *out)
     bz_buf_printf(out, ": %s %s where ", r->what, bz_units_time(b, r->b.seconds));
     bz_buf_clean(out, s->name_a);
     bz_buf_printf(out, " has %s: %s", bz_units_time(a, r->a.seconds), bz_verdict_name(r->verdict));
-    if (r->verdict != BZ_SAME)
+    if (r->verdict == BZ_FASTER || r->verdict == BZ_SLOWER)
         bz_buf_printf(out, ", %.2f times %s", ratio > 1 ? ratio : 1 / ratio, ratio > 1 ? "slower" : "faster");
     bz_buf_putc(out, '\n');
 }
@@ -171,7 +171,7 @@ static void csv_row(bz_table *t, bz_arena *arena, const char *part, const char *
     bz_table_cell(t, part, NULL);
     bz_table_cell(t, verdict, NULL);
     for (size_t k = 0; k < sizeof v / sizeof *v; k++)
-        bz_table_cell(t, v[k] > 0 ? bz_arena_printf(arena, "%.9g", v[k]) : "", NULL);
+        bz_table_cell(t, v[k] > 0 && isfinite(v[k]) ? bz_arena_printf(arena, "%.9g", v[k]) : "", NULL);
     bz_table_cell(t, r->variant_a, NULL);
     bz_table_cell(t, r->variant_b, NULL);
     bz_table_cell(t, r->setting ? r->setting : "", NULL);

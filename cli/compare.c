@@ -192,7 +192,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const bz_command bz_command_compare = {
-    "compare", "A B [MODEL...] [OPTIONS]",
-    "two systems, stacks (v100@cudnn7.6.3), dates (v100:2026-09-21), exports,\nprofiles or reports of analyze --json",
-    run};
+const bz_command bz_command_compare = {"compare", "A B [MODEL...] [OPTIONS]",
+                                       "two systems, stacks, dates, exports, profiles or reports", run};
