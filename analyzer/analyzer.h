@@ -7,6 +7,7 @@
  *   bz_regret_make    the variants that a profile's calls used against the best known ones
  *   bz_compare_*      two systems, stacks, exports, profiles or reports
  *   bz_timeline_make  one iteration of a profile, to be drawn
+ *   bz_evaluation_make  many models, batches and systems side by side
  *   bz_report_*       the same analysis for people, as JSON, CSV, DOT and HTML
  *
  * Analyses are plain structs that live in the arena they were made in; making them prints nothing,
@@ -497,10 +498,77 @@ typedef struct bz_analysis {
     int n_ladders;
 } bz_analysis;
 
-/* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. */
+/* ---- evaluation ----------------------------------------------------------------------------- */
+
+/* Many analyses: models, batches, systems, side by side. Ratios are speed-ups, above 1 where there is
+ * something to gain, NAN where it is not known. */
+typedef enum {
+    BZ_RATIO_MEASURED,   /* measured / sequential bound */
+    BZ_RATIO_ALGORITHMS, /* measured / measured with the best variants */
+    BZ_RATIO_FUSION,     /* sequential / fused bound */
+    BZ_RATIO_UNITS,      /* sequential bound / with matrix units in the best way */
+    BZ_RATIO_PARALLEL,   /* sequential / parallel bound */
+    BZ_RATIO_JOINT,      /* measured / the lowest that any combination reaches */
+} bz_ratio;
+enum { BZ_RATIOS = BZ_RATIO_JOINT + 1 };
+const char *bz_ratio_name(bz_ratio ratio); /* "algorithms" */
+
+typedef struct bz_evaluation_model {
+    const char *path, *task; /* task: by the file's name; NULL where that tells nothing */
+    int layers, unique;      /* unique: of the layers that are not constant */
+    double macs;
+    int first; /* analysis of it */
+} bz_evaluation_model;
+
+typedef struct bz_evaluation_row {
+    int model;       /* into `model` */
+    double measured; /* of its first profile with a timeline; NAN */
+    double ratio[BZ_RATIOS];
+} bz_evaluation_row;
+
+/* A batch and system: geometric means over its models. */
+typedef struct bz_evaluation_group {
+    const char *system;
+    int64_t batch;
+    int models;
+    double sequential;          /* of the bounds */
+    double by_batch, by_system; /* time per item against the first batch, time against the first system; NAN */
+    double ratio[BZ_RATIOS];
+} bz_evaluation_group;
+
+/* What a library computes at the lowest price, over all analyses. */
+typedef struct bz_evaluation_library {
+    const char *name; /* "onednn"; "memory": modelled; "unpriced" */
+    int layers;
+    double macs, seconds;
+} bz_evaluation_library;
+
+typedef struct bz_evaluation {
+    bz_evaluation_model *model;
+    int n_models;
+    bz_evaluation_row *row; /* one per analysis */
+    int n;
+    bz_evaluation_group *group; /* in the order met */
+    int n_groups;
+    bz_evaluation_library *library; /* most time first */
+    int n_libraries;
+    int64_t layers, unique; /* over all models together */
+    double mean[BZ_RATIOS]; /* geometric, over those known */
+    int known[BZ_RATIOS];
+} bz_evaluation;
+
+void bz_evaluation_make(const bz_analysis *analysis, int n, bz_arena *arena, bz_evaluation *out);
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+/* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. Where an evaluation may
+ * be NULL, it is left out. */
+void bz_report_evaluation_text(const bz_analysis *analysis, const bz_evaluation *e, bz_buf *out);
+void bz_report_evaluation_csv(const bz_analysis *analysis, const bz_evaluation *e, bz_buf *out); /* a row each */
+void bz_report_evaluation_json(const bz_analysis *analysis, const bz_evaluation *e, bz_json *j); /* an object */
 void bz_report_text(const bz_analysis *analysis, bz_buf *out);
 void bz_report_sweep(const bz_analysis *analysis, int n, bz_buf *out); /* a row each: models, batches, systems */
-void bz_report_json(const bz_analysis *analysis, int n, bz_buf *out);
+void bz_report_json(const bz_analysis *analysis, int n, const bz_evaluation *e, bz_buf *out);
 void bz_report_csv(const bz_analysis *analysis, int n, bz_buf *out);
 
 /* The graph in the DOT language with the critical path in red. */
@@ -508,7 +576,7 @@ void bz_report_dot(const bz_analysis *analysis, bz_buf *out);
 
 /* One page that needs nothing else: opened from a disk, sent by mail. What stands in models and profiles
  * is data in it, and neither markup nor script. */
-void bz_report_html(const bz_analysis *analysis, int n, bz_buf *out);
+void bz_report_html(const bz_analysis *analysis, int n, const bz_evaluation *e, bz_buf *out);
 
 /* The graph for that page, as HTML: a picture, or for big graphs a picture of parts and one of each part
  * that is opened. At most *budget nodes are drawn; what was drawn is taken off it. */

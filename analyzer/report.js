@@ -191,7 +191,7 @@ function advice(l) {
 
 function layerDetail(r, a) {
   return [el("h3", {}, r.name), facts([
-    ["Time", [time(r.s), " ", provenance(r.prov), r.noisy ? " marked noisy" : "", r.floor ? " timed by event pairs" : ""]],
+    ["Time", [time(r.s), known(r.low) ? ` (${time(r.low)} to ${time(r.high)}) ` : " ", provenance(r.prov), r.noisy ? " marked noisy" : "", r.floor ? " timed by event pairs" : ""]],
     r.times ? ["Runs", r.times + " times, in a body"] : null,
     ["Share of the bound", percent(r.s / a.sequential)],
     ["Variant", r.variant], ["Next best", known(r.second) ? `${time(r.second)}: ${r.second_variant}` : null],
@@ -330,7 +330,7 @@ function graph(number) {
 
 /* ---- the page ---- */
 
-const NAMES = { ladder: "Bounds", advice: "Advice", timeline: "Timeline", deviations: "Deviations", modules: "Modules", provenance: "Provenance" }; /* in the contents */
+const NAMES = { evaluation: "All", ladder: "Bounds", advice: "Advice", timeline: "Timeline", deviations: "Deviations", modules: "Modules", provenance: "Provenance" }; /* in the contents */
 
 function choices() {
   const box = document.getElementById("choice");
@@ -349,9 +349,9 @@ function choices() {
 function render() {
   const a = data.analyses[state.analysis], l = a.ladders[state.ladder], main = document.getElementById("main");
   dropCharts();
-  const parts = [summary(a, l), ladderSection(a, l), advice(l), data.evaluation && state.analysis === 0 ? evaluation() : null, layers(a), roofline(a), timeline(l), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
+  const parts = [data.evaluation ? evaluation() : null, summary(a, l), ladderSection(a, l), advice(l), layers(a), roofline(a), timeline(l), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
   main.replaceChildren(...parts);
-  document.getElementById("contents").replaceChildren(el("ul", {}, parts.slice(1).map((p) => el("li", {}, el("a", { href: "#" + p.id }, NAMES[p.id] || p.querySelector("h2").textContent)))));
+  document.getElementById("contents").replaceChildren(el("ul", {}, parts.filter((p) => p.id !== "summary").map((p) => el("li", {}, el("a", { href: "#" + p.id }, NAMES[p.id] || p.querySelector("h2").textContent)))));
   choices();
   drawCharts();
 }

@@ -6,7 +6,7 @@
 
 /* Embedded when built: report.html, report.css, report*.js, and Chart.js from Debian's libjs-chart.js. */
 extern const char bz_page_html[], bz_page_css[], bz_page_js[], bz_page_charts_js[], bz_page_timeline_js[],
-    bz_page_chart_library[];
+    bz_page_evaluation_js[], bz_page_chart_library[];
 
 enum { NODES = 3000 }; /* that are drawn at most, over all analyses */
 
@@ -86,7 +86,8 @@ static void put_part(const char *name, size_t len, const bz_analysis *a, int n, 
                  {"chart-library", bz_page_chart_library},
                  {"js", bz_page_js},
                  {"charts-js", bz_page_charts_js},
-                 {"timeline-js", bz_page_timeline_js}};
+                 {"timeline-js", bz_page_timeline_js},
+                 {"evaluation-js", bz_page_evaluation_js}};
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
         if (strlen(FILES[i].name) == len && !memcmp(FILES[i].name, name, len)) {
             bz_buf_puts(out, FILES[i].text);
@@ -108,10 +109,10 @@ static void put_part(const char *name, size_t len, const bz_analysis *a, int n, 
     }
 }
 
-void bz_report_html(const bz_analysis *a, int n, bz_buf *out)
+void bz_report_html(const bz_analysis *a, int n, const bz_evaluation *e, bz_buf *out)
 {
     bz_buf data = {0};
-    bz_html_data(a, n, &data);
+    bz_html_data(a, n, e, &data);
     for (const char *p = bz_page_html; *p;) {
         const char *open = strstr(p, "{{"), *close = open ? strstr(open, "}}") : NULL;
         if (!close) {

@@ -27,6 +27,10 @@ static void put_layer(const bz_bound *b, const bz_bound_layer *l, bool path, bz_
     bz_json_key_str(j, "name", l->layer->name);
     bz_json_key_str(j, "kind", l->layer->kind);
     bz_json_key_num(j, "s", priced ? p->seconds * l->times : NAN);
+    if (isfinite(l->low) && priced) {
+        bz_json_key_num(j, "low", l->low * l->times);
+        bz_json_key_num(j, "high", l->high * l->times);
+    }
     if (l->times != 1)
         bz_json_key_num(j, "times", l->times);
     bz_json_key_str(j, "prov", priced ? bz_record_provenance_name(p->provenance) : "unpriced");
@@ -466,11 +470,15 @@ static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
     bz_json_object_end(j);
 }
 
-void bz_html_data(const bz_analysis *a, int n, bz_buf *out)
+void bz_html_data(const bz_analysis *a, int n, const bz_evaluation *e, bz_buf *out)
 {
     bz_json j = bz_json_to(out, false);
     bz_json_object(&j);
     bz_json_key_str(&j, "version", BENANZA_VERSION);
+    if (e) {
+        bz_json_key(&j, "evaluation");
+        bz_report_evaluation_json(a, e, &j);
+    }
     key_array(&j, "analyses");
     for (int i = 0; i < n; i++) {
         bz_json_object(&j);

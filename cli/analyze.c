@@ -103,24 +103,27 @@ static const char *profile_name(const char *list, bz_arena *arena)
     return name;
 }
 
-static int hold_against_profiles(analyze_job *a, bz_error *err)
+/* As many profiles as models, and more than one: each model has its own. Else all models are held against all. */
+static int hold_against_profiles(analyze_job *a, int models, bz_error *err)
 {
+    bool own = models > 1 && a->profiles.n == models;
     bz_arena *arena = &a->analyses.arena;
     for (int i = 0; i < a->analyses.n; i++) {
         bz_analysis *item = &a->analyses.item[i];
         const bz_system *system;
-        item->ladder = BZ_NEW(arena, bz_ladder, a->profiles.n);
-        item->n_ladders = a->profiles.n;
+        int first = own ? i % models : 0; /* the models of a batch and system follow one another */
+        item->n_ladders = own ? 1 : a->profiles.n;
+        item->ladder = BZ_NEW(arena, bz_ladder, item->n_ladders);
         if (bz_perfdb_system(a->db, item->bound.system, &system, err))
             return -1;
-        for (int k = 0; k < a->profiles.n; k++) {
+        for (int k = 0; k < item->n_ladders; k++) {
             bz_regret *regret = BZ_NEW(arena, bz_regret, 1);
-            bz_ladder_make(&item->bound, a->trace[k], profile_name(a->profiles.item[k], arena), arena,
+            bz_ladder_make(&item->bound, a->trace[first + k], profile_name(a->profiles.item[first + k], arena), arena,
                            &item->ladder[k]);
-            if (bz_regret_make(a->trace[k], a->db, system, &item->bound.setting, arena, regret, err))
+            if (bz_regret_make(a->trace[first + k], a->db, system, &item->bound.setting, arena, regret, err))
                 return -1;
             item->ladder[k].regret = regret;
-            item->ladder[k].timeline = a->output.html ? bz_timeline_make(a->trace[k], arena) : NULL;
+            item->ladder[k].timeline = a->output.html ? bz_timeline_make(a->trace[first + k], arena) : NULL;
         }
     }
     return 0;
@@ -147,7 +150,7 @@ static int analyze(analyze_job *a, const bz_list *paths, bz_buf *out, bz_error *
         return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME");
     if (read_batches(a, err) || read_profiles(a, err) ||
         bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, false, &a->db, err) || find_systems(a, err) ||
-        price(a, paths, err) || hold_against_profiles(a, err))
+        price(a, paths, err) || hold_against_profiles(a, paths->n, err))
         return -1;
     return analyses_print(&a->analyses, &a->output, out, err);
 }
