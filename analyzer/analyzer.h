@@ -483,7 +483,7 @@ int bz_compare_profiles(const bz_trace *a, const bz_trace *b, bz_arena *arena, b
 /* What 'analyze --json' or 'bound --json' wrote: layers by their keys, and the totals, of models of one
  * name and batch (of the two, where each report has one). */
 typedef struct bz_report_file bz_report_file;
-int bz_report_read(const char *text, size_t n, const char *name, bz_arena *arena, bz_report_file **out, bz_error *err);
+int bz_report_read(const char *json, size_t n, const char *name, bz_arena *arena, bz_report_file **out, bz_error *err);
 int bz_compare_reports(const bz_report_file *a, const bz_report_file *b, bz_arena *arena, bz_compare_set *out,
                        bz_error *err);
 

@@ -45,6 +45,8 @@ const sum = (list, f) => list.reduce((t, x) => t + (f(x) || 0), 0);
 
 /* ---- tables ---- */
 
+const collator = new Intl.Collator(undefined, { numeric: true });
+
 /* columns: {title, value(row) for sorting, cell(row), class, header}. Long tables keep only the rows in
  * sight in the document; spacers stand for the others, and aria-rowindex tells where they are. */
 function table(caption, columns, rows, options) {
@@ -86,7 +88,7 @@ function table(caption, columns, rows, options) {
       order.sort((a, b) => {
         const x = value(a), y = value(b), nox = x === null || x === undefined || Number.isNaN(x), noy = y === null || y === undefined || Number.isNaN(y);
         if (nox || noy) return nox - noy; /* what is not known comes last, whatever the order */
-        const way = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, { numeric: true });
+        const way = typeof x === "number" && typeof y === "number" ? x - y : collator.compare(String(x), String(y));
         return down ? -way : way;
       });
     }
