@@ -7,8 +7,10 @@
  *   bz_ladder_make    the bound against what a profile saw
  *   bz_regret_make    the variants that a profile's calls used against the best known ones
  *   bz_align_make     the calls that the layers need against those of a profile, and who took the rest of the time
- *   bz_compare_make   two systems, stacks or exports, problem by problem
- *   bz_report_*       the same analysis for people, as JSON, CSV and DOT
+ *   bz_compare_*      two systems, stacks, exports, profiles or reports
+ *   bz_timeline_make  one iteration of a profile, to be drawn
+ *   bz_evaluation_make  many models, batches and systems side by side
+ *   bz_report_*       the same analysis for people, as JSON, CSV, DOT and HTML
  *
  * Analyses are plain structs that live in the arena they were made in; making them prints nothing,
  * printing them computes nothing. The same input gives the same bytes.
@@ -409,6 +411,34 @@ typedef struct bz_advice {
     double gain, low, high; /* seconds per iteration */
 } bz_advice;
 
+/* ---- timeline ------------------------------------------------------------------------------- */
+
+/* One iteration of a profile, to be looked at: of the steady ones the one whose latency is the median. */
+typedef struct bz_timeline_row {
+    const char *name; /* "thread 17: library calls", "stream 7: kernels" */
+    bz_event_kind kind;
+    int depth; /* how many levels of events within events are kept */
+} bz_timeline_row;
+
+typedef struct bz_timeline_event {
+    int row, name, depth;  /* name: into `name` */
+    int64_t start, length; /* nanoseconds since the iteration's start */
+} bz_timeline_event;
+
+typedef struct bz_timeline {
+    int64_t length; /* nanoseconds */
+    bz_timeline_row *row;
+    int n_rows;
+    const char **name;
+    int n_names;
+    bz_timeline_event *event; /* by row and start */
+    int n, left_out;          /* left out: the shortest of more than BZ_TIMELINE_EVENTS */
+} bz_timeline;
+enum { BZ_TIMELINE_EVENTS = 8000 };
+
+/* NULL where the trace has no steady iteration or nothing lies in it. */
+const bz_timeline *bz_timeline_make(const bz_trace *trace, bz_arena *arena);
+
 /* ---- ladder --------------------------------------------------------------------------------- */
 
 /* A bound held against one profile: bound <= device-busy <= measured. Times are those of the typical
@@ -428,7 +458,8 @@ typedef struct bz_ladder {
     const bz_alignment *alignment;
     const bz_units *units;
     const bz_waterfall *waterfall;
-    const bz_advice *advice; /* greatest gain first */
+    const bz_timeline *timeline; /* NULL where nobody asked */
+    const bz_advice *advice;     /* greatest gain first */
     int n_advices;
     const char **warning; /* settings that do not match; what does not hold */
     int n_warnings;
@@ -490,6 +521,40 @@ void bz_compare_problems(const bz_side *a, const bz_side *b, bz_arena *arena, bz
 void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, const bz_setting *setting,
                        bz_arena *arena, bz_compare *out);
 
+/* Two profiles, or two reports: several comparisons, and what else is different. */
+typedef struct bz_compare_part {
+    const char *what; /* "library calls" */
+    bz_compare compare;
+    bz_compare_row *only[2]; /* what one side has alone: `a` of the first, `b` of the second is filled */
+    int n_only[2];
+} bz_compare_part;
+
+typedef struct bz_difference {
+    const char *what, *a, *b; /* NULL: that side has no such thing */
+} bz_difference;
+
+typedef struct bz_compare_set {
+    const char *kind; /* "profiles", "reports" */
+    const char *name_a, *name_b;
+    bz_compare_part *part;
+    int n_parts;
+    bz_difference *difference;
+    int n_differences;
+} bz_compare_set;
+
+/* Per steady iteration: the latency, library calls by problem (else by name and parameters), outermost
+ * operators, kernels by name. A call's time is its kernels' where both traces have kernels. The intervals
+ * are the order statistics that hold the median of the iterations in 95 of 100 cases; fewer than six
+ * iterations have none and count as off by 2.5 %, or by as much as they scatter. */
+int bz_compare_profiles(const bz_trace *a, const bz_trace *b, bz_arena *arena, bz_compare_set *out, bz_error *err);
+
+/* What 'analyze --json' or 'bound --json' wrote: layers by their keys, and the totals, of models of one
+ * name and batch (of the two, where each report has one). */
+typedef struct bz_report_file bz_report_file;
+int bz_report_read(const char *json, size_t n, const char *name, bz_arena *arena, bz_report_file **out, bz_error *err);
+int bz_compare_reports(const bz_report_file *a, const bz_report_file *b, bz_arena *arena, bz_compare_set *out,
+                       bz_error *err);
+
 /* ---- reports -------------------------------------------------------------------------------- */
 
 /* What is printed of one model on one system. */
@@ -508,17 +573,95 @@ typedef struct bz_analysis {
 int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena,
                    const bz_advice **out);
 
-/* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. */
+/* ---- evaluation ----------------------------------------------------------------------------- */
+
+/* Many analyses: models, batches, systems, side by side. Ratios are speed-ups, above 1 where there is
+ * something to gain, NAN where it is not known. */
+typedef enum {
+    BZ_RATIO_MEASURED,   /* measured / sequential bound */
+    BZ_RATIO_ALGORITHMS, /* measured / measured with the best variants */
+    BZ_RATIO_FUSION,     /* sequential / fused bound */
+    BZ_RATIO_UNITS,      /* sequential bound / with matrix units in the best way */
+    BZ_RATIO_PARALLEL,   /* sequential / parallel bound */
+    BZ_RATIO_JOINT,      /* measured / the lowest that any combination reaches */
+} bz_ratio;
+enum { BZ_RATIOS = BZ_RATIO_JOINT + 1 };
+const char *bz_ratio_name(bz_ratio ratio); /* "algorithms" */
+
+typedef struct bz_evaluation_model {
+    const char *path, *task; /* task: by the file's name; NULL where that tells nothing */
+    int layers, unique;      /* unique: of the layers that are not constant */
+    double macs;
+    int first; /* analysis of it */
+} bz_evaluation_model;
+
+typedef struct bz_evaluation_row {
+    int model;       /* into `model` */
+    double measured; /* of its first profile with a timeline; NAN */
+    double ratio[BZ_RATIOS];
+} bz_evaluation_row;
+
+/* A batch and system: geometric means over its models. */
+typedef struct bz_evaluation_group {
+    const char *system;
+    int64_t batch;
+    int models;
+    double sequential;          /* of the bounds */
+    double by_batch, by_system; /* time per item against the first batch, time against the first system; NAN */
+    double ratio[BZ_RATIOS];
+} bz_evaluation_group;
+
+/* What a library computes at the lowest price, over all analyses. */
+typedef struct bz_evaluation_library {
+    const char *name; /* "onednn"; "memory": modelled; "unpriced" */
+    int layers;
+    double macs, seconds;
+} bz_evaluation_library;
+
+typedef struct bz_evaluation {
+    bz_evaluation_model *model;
+    int n_models;
+    bz_evaluation_row *row; /* one per analysis */
+    int n;
+    bz_evaluation_group *group; /* in the order met */
+    int n_groups;
+    bz_evaluation_library *library; /* most time first */
+    int n_libraries;
+    int64_t layers, unique; /* over all models together */
+    double mean[BZ_RATIOS]; /* geometric, over those known */
+    int known[BZ_RATIOS];
+} bz_evaluation;
+
+void bz_evaluation_make(const bz_analysis *analysis, int n, bz_arena *arena, bz_evaluation *out);
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+/* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. Where an evaluation may
+ * be NULL, it is left out. */
+void bz_report_evaluation_text(const bz_analysis *analysis, const bz_evaluation *e, bz_buf *out);
+void bz_report_evaluation_csv(const bz_analysis *analysis, const bz_evaluation *e, bz_buf *out); /* a row each */
+void bz_report_evaluation_json(const bz_analysis *analysis, const bz_evaluation *e, bz_json *j); /* an object */
 void bz_report_text(const bz_analysis *analysis, bz_buf *out);
 void bz_report_sweep(const bz_analysis *analysis, int n, bz_buf *out); /* a row each: models, batches, systems */
-void bz_report_json(const bz_analysis *analysis, int n, bz_buf *out);
+void bz_report_json(const bz_analysis *analysis, int n, const bz_evaluation *e, bz_buf *out);
 void bz_report_csv(const bz_analysis *analysis, int n, bz_buf *out);
 
 /* The graph in the DOT language with the critical path in red. */
 void bz_report_dot(const bz_analysis *analysis, bz_buf *out);
 
+/* One page that needs nothing else: opened from a disk, sent by mail. What stands in models and profiles
+ * is data in it, and neither markup nor script. */
+void bz_report_html(const bz_analysis *analysis, int n, const bz_evaluation *e, bz_buf *out);
+
+/* The graph for that page, as HTML: a picture, or for big graphs a picture of parts and one of each part
+ * that is opened. At most *budget nodes are drawn; what was drawn is taken off it. */
+void bz_report_graph(const bz_analysis *analysis, int number, int *budget, bz_buf *out);
+
 void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out);
 void bz_report_compare_json(const bz_compare *c, bz_buf *out);
 void bz_report_compare_csv(const bz_compare *c, bz_buf *out);
+void bz_report_set_text(const bz_compare_set *s, int rows, bz_buf *out);
+void bz_report_set_json(const bz_compare_set *s, bz_buf *out);
+void bz_report_set_csv(const bz_compare_set *s, bz_buf *out);
 
 #endif

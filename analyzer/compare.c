@@ -1,11 +1,11 @@
 /* Two sides, problem by problem or layer by layer. */
-#include "analyzer/analyzer.h"
+#include "analyzer/compare.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double TOLERANCE = 0.02, GUESS = 0.025;
+static const double TOLERANCE = 0.02, GUESS = BZ_COMPARE_GUESS;
 
 typedef struct known {
     bz_record record; /* strings in the arena */
@@ -143,7 +143,7 @@ static void put_variant(const bz_record *r, bz_buf *out)
         bz_buf_printf(out, " %s", r->variant.layout);
 }
 
-static void add_row(bz_compare *c, const bz_compare_row *row)
+void bz_compare_add(bz_compare *c, const bz_compare_row *row)
 {
     bz_compare_row *r = &c->row[c->n++];
     *r = *row;
@@ -162,7 +162,7 @@ static int heavier(const void *x, const void *y)
     return order ? order : strcmp(a->setting ? a->setting : "", b->setting ? b->setting : "");
 }
 
-static void sort(bz_compare *c)
+void bz_compare_sort(bz_compare *c)
 {
     if (c->n)
         qsort(c->row, (size_t)c->n, sizeof *c->row, heavier);
@@ -203,10 +203,10 @@ void bz_compare_problems(const bz_side *a, const bz_side *b, bz_arena *arena, bz
                               .variant_b = variant_of(s, arena)};
         add_record(&row.a, r);
         add_record(&row.b, s);
-        add_row(out, &row);
+        bz_compare_add(out, &row);
     }
     out->only_b = b->n - out->n;
-    sort(out);
+    bz_compare_sort(out);
 }
 
 /* ---- layers --------------------------------------------------------------------------------- */
@@ -254,7 +254,7 @@ void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, 
         bool in_a = price(a, &layer[i].lowering, setting, &row.a, &row.variant_a, arena);
         bool in_b = price(b, &layer[i].lowering, setting, &row.b, &row.variant_b, arena);
         if (in_a && in_b)
-            add_row(out, &row);
+            bz_compare_add(out, &row);
         else if (in_a)
             out->only_a++;
         else if (in_b)
@@ -262,5 +262,5 @@ void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, 
         else
             out->neither++;
     }
-    sort(out);
+    bz_compare_sort(out);
 }

@@ -1,7 +1,20 @@
 /* Comparisons: for people, as JSON, as CSV. */
-#include "analyzer/analyzer.h"
+#include "analyzer/compare.h"
 
 #include <math.h>
+
+static void put_counts(const bz_compare *c, bz_buf *out)
+{
+    bz_buf_printf(out, "  %d in common:", c->n);
+    for (int v = 0; v < BZ_VERDICTS; v++)
+        bz_buf_printf(out, "%s %d %s", v ? "," : "", c->count[v], bz_verdict_name((bz_verdict)v));
+    bz_buf_printf(out, "; %d only in the first, %d only in the second", c->only_a, c->only_b);
+    if (c->neither)
+        bz_buf_printf(out, ", %d in neither", c->neither);
+    bz_buf_putc(out, '\n');
+    if (c->guessed)
+        bz_buf_printf(out, "  %d rest on records without an interval, taken to be off by 2.5 %%\n", c->guessed);
+}
 
 static void put_answer(const bz_compare *c, bz_buf *out)
 {
@@ -22,22 +35,13 @@ static void put_answer(const bz_compare *c, bz_buf *out)
             bz_buf_printf(out, "%.2f times %s\n", slower ? c->total_b / c->total_a : c->total_a / c->total_b,
                           slower ? "slower" : "faster");
     }
-    bz_buf_printf(out, "  %d in common:", c->n);
-    for (int v = 0; v < BZ_VERDICTS; v++)
-        bz_buf_printf(out, "%s %d %s", v ? "," : "", c->count[v], bz_verdict_name((bz_verdict)v));
-    bz_buf_printf(out, "; %d only in the first, %d only in the second", c->only_a, c->only_b);
-    if (c->neither)
-        bz_buf_printf(out, ", %d in neither", c->neither);
-    bz_buf_putc(out, '\n');
-    if (c->guessed)
-        bz_buf_printf(out, "  %d rest on records without an interval, taken to be off by 2.5 %%\n", c->guessed);
+    put_counts(c, out);
 }
 
-void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out)
+void bz_compare_rows_text(const bz_compare *c, int rows, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    put_answer(c, out);
     bz_table_column(t, "verdict", BZ_LEFT);
     bz_table_column(t, "times", BZ_RIGHT);
     bz_table_column(t, "first", BZ_RIGHT);
@@ -53,7 +57,9 @@ void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out)
         bz_table_cell(t, bz_units_time(a, r->a.seconds), NULL);
         bz_table_cell(t, bz_units_time(b, r->b.seconds), NULL);
         bz_table_cell(t, bz_arena_printf(&arena, "%.3f", r->b.seconds / r->a.seconds), NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%s -> %s", r->variant_a, r->variant_b), NULL);
+        bz_table_cell(
+            t, *r->variant_a || *r->variant_b ? bz_arena_printf(&arena, "%s -> %s", r->variant_a, r->variant_b) : "",
+            NULL);
         bz_table_cell(
             t, bz_arena_printf(&arena, "%s%s%s", r->what, r->setting ? "; " : "", r->setting ? r->setting : ""), NULL);
     }
@@ -66,6 +72,12 @@ void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out)
     bz_arena_free(&arena);
 }
 
+void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out)
+{
+    put_answer(c, out);
+    bz_compare_rows_text(c, rows, out);
+}
+
 static void put_span(bz_json *j, const char *key, const bz_span *s, const char *variant)
 {
     bz_json_key(j, key);
@@ -75,6 +87,18 @@ static void put_span(bz_json *j, const char *key, const bz_span *s, const char *
     bz_json_key_num(j, "high", s->high);
     bz_json_key_bool(j, "guessed", s->guessed);
     bz_json_key_str(j, "variant", variant);
+    bz_json_object_end(j);
+}
+
+void bz_compare_row_json(const bz_compare_row *r, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "what", r->what);
+    bz_json_key_str(j, "setting", r->setting);
+    bz_json_key_num(j, "times", r->times);
+    bz_json_key_str(j, "verdict", bz_verdict_name(r->verdict));
+    put_span(j, "first", &r->a, r->variant_a);
+    put_span(j, "second", &r->b, r->variant_b);
     bz_json_object_end(j);
 }
 
@@ -99,17 +123,8 @@ void bz_report_compare_json(const bz_compare *c, bz_buf *out)
     bz_json_object_end(&j);
     bz_json_key(&j, "rows");
     bz_json_array(&j);
-    for (int i = 0; i < c->n; i++) {
-        const bz_compare_row *r = &c->row[i];
-        bz_json_object(&j);
-        bz_json_key_str(&j, "what", r->what);
-        bz_json_key_str(&j, "setting", r->setting);
-        bz_json_key_num(&j, "times", r->times);
-        bz_json_key_str(&j, "verdict", bz_verdict_name(r->verdict));
-        put_span(&j, "first", &r->a, r->variant_a);
-        put_span(&j, "second", &r->b, r->variant_b);
-        bz_json_object_end(&j);
-    }
+    for (int i = 0; i < c->n; i++)
+        bz_compare_row_json(&c->row[i], &j);
     bz_json_array_end(&j);
     bz_json_object_end(&j);
     bz_buf_putc(out, '\n');

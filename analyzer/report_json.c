@@ -13,6 +13,8 @@ static void put_layer(const bz_bound_layer *l, bz_json *j)
     bz_json_key_int(j, "node", l->node);
     bz_json_key_str(j, "key", l->layer->key);
     bz_json_key_num(j, "seconds", p->alternative ? p->seconds : NAN);
+    bz_json_key_num(j, "low", l->price.alternative ? l->price.low : NAN);
+    bz_json_key_num(j, "high", l->price.alternative ? l->price.high : NAN);
     bz_json_key_num(j, "times", l->times);
     bz_json_key_str(j, "provenance", p->alternative ? bz_record_provenance_name(p->provenance) : "unpriced");
     bz_json_key_bool(j, "noisy", p->noisy);
@@ -221,13 +223,17 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     bz_json_object_end(j);
 }
 
-void bz_report_json(const bz_analysis *a, int n, bz_buf *out)
+void bz_report_json(const bz_analysis *a, int n, const bz_evaluation *e, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     j.flat = 5;
     bz_json_object(&j);
     bz_json_key_str(&j, "record", "analysis");
     bz_json_key_int(&j, "v", VERSION);
+    if (e) {
+        bz_json_key(&j, "evaluation");
+        bz_report_evaluation_json(a, e, &j);
+    }
     bz_json_key(&j, "models");
     bz_json_array(&j);
     for (int i = 0; i < n; i++)

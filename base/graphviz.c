@@ -11,7 +11,6 @@ typedef struct {
     Agraph_t *(*read)(const char *);
     int (*close)(Agraph_t *);
     GVC_t *(*context)(void);
-    int (*free_context)(GVC_t *);
     int (*layout)(GVC_t *, Agraph_t *, const char *);
     int (*render)(GVC_t *, Agraph_t *, const char *, char **, unsigned *);
     void (*free_data)(char *);
@@ -26,15 +25,24 @@ static int find(void *handle, const char *name, void *function)
     return p ? 0 : -1;
 }
 
+/* One context for the whole process, never freed: Graphviz's text layout remembers the last font's name by its address,
+ * which a context takes with it, and compares with it in the next graph. */
+static GVC_t *context_of(const library *lib)
+{
+    static GVC_t *context;
+    if (!context)
+        context = lib->context();
+    return context;
+}
+
 static int load(library *lib, bz_error *err)
 {
     lib->cgraph = dlopen("libcgraph.so.6", RTLD_NOW);
     lib->gvc = dlopen("libgvc.so.6", RTLD_NOW);
     if (!lib->cgraph || !lib->gvc || find(lib->cgraph, "agmemread", &lib->read) ||
         find(lib->cgraph, "agclose", &lib->close) || find(lib->gvc, "gvContext", &lib->context) ||
-        find(lib->gvc, "gvFreeContext", &lib->free_context) || find(lib->gvc, "gvLayout", &lib->layout) ||
-        find(lib->gvc, "gvRenderData", &lib->render) || find(lib->gvc, "gvFreeRenderData", &lib->free_data) ||
-        find(lib->gvc, "gvFreeLayout", &lib->free_layout))
+        find(lib->gvc, "gvLayout", &lib->layout) || find(lib->gvc, "gvRenderData", &lib->render) ||
+        find(lib->gvc, "gvFreeRenderData", &lib->free_data) || find(lib->gvc, "gvFreeLayout", &lib->free_layout))
         return bz_fail(err, BZ_FAILED,
                        "drawing needs the Graphviz library (libgvc.so.6, Debian package libgvc6): install it, or "
                        "write --dot and draw it elsewhere");
@@ -49,7 +57,7 @@ int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
     int failed = 0;
     char *data = NULL;
     unsigned n = 0;
-    GVC_t *context = lib.context();
+    GVC_t *context = context_of(&lib);
     Agraph_t *graph = lib.read(dot);
     if (!graph || lib.layout(context, graph, "dot"))
         failed = bz_fail(err, BZ_FAILED, "Graphviz could not lay out the graph: write --dot and look at it");
@@ -63,7 +71,6 @@ int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
         lib.free_layout(context, graph);
         lib.close(graph);
     }
-    lib.free_context(context);
     /* The libraries stay loaded: their plug-ins register exit handlers. */
     return failed;
 }

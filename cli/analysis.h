@@ -14,13 +14,16 @@ typedef struct analyses {
 } analyses;
 
 typedef struct analysis_output {
-    bool json, csv;
-    const char *dot, *svg;
+    bool json, csv, models;
+    const char *dot, *svg, *html;
 } analysis_output;
 
 #define ANALYSIS_OPTIONS(o)                                                                                            \
     {"json", BZ_OPTION_FLAG, &(o).json, NULL, "for programs: JSON"},                                                   \
         {"csv", BZ_OPTION_FLAG, &(o).csv, NULL, "for programs: a row per layer"},                                      \
+        {"models", BZ_OPTION_FLAG, &(o).models, NULL, "with --csv: a row per model, batch and system"},                \
+        {"html", BZ_OPTION_TEXT, &(o).html, "FILE",                                                                    \
+         "write a page: charts, tables, timeline, graph; needs nothing else"},                                         \
         {"dot", BZ_OPTION_TEXT, &(o).dot, "FILE", "write the graph, the critical path in red, in the DOT language"},   \
     {                                                                                                                  \
         "svg", BZ_OPTION_TEXT, &(o).svg, "FILE", "draw it"                                                             \
@@ -31,7 +34,7 @@ int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, cons
                  bz_perfdb *db, const bz_system *system, bz_error *err);
 /* Fusion, matrix units, waterfall and advice of a model; trace[k] is that of its ladder k. */
 void analysis_answer(bz_analysis *item, bz_trace *const *trace, bz_arena *arena);
-int analyses_print(const analyses *a, const analysis_output *o, bz_buf *out, bz_error *err);
+int analyses_print(analyses *a, const analysis_output *o, bz_buf *out, bz_error *err);
 void analyses_free(analyses *a);
 
 #endif

@@ -103,14 +103,17 @@ static const char *profile_name(const char *list, bz_arena *arena)
     return name;
 }
 
-static int hold_against_profiles(analyze_job *a, bz_error *err)
+/* As many profiles as models, and more than one: each model has its own. Else all models are held against all. */
+static int hold_against_profiles(analyze_job *a, int models, bz_error *err)
 {
+    bool own = models > 1 && a->profiles.n == models;
     bz_arena *arena = &a->analyses.arena;
     for (int i = 0; i < a->analyses.n; i++) {
         bz_analysis *item = &a->analyses.item[i];
         const bz_system *system;
-        int first = item->bound.rebuilt ? i / a->n_systems : 0; /* layers of a profile: held against that one alone */
-        item->n_ladders = item->bound.rebuilt ? 1 : a->profiles.n;
+        /* layers of a profile are held against that one; the models of a batch and system follow one another */
+        int first = item->bound.rebuilt ? i / a->n_systems : own ? i % models : 0;
+        item->n_ladders = item->bound.rebuilt || own ? 1 : a->profiles.n;
         item->ladder = BZ_NEW(arena, bz_ladder, item->n_ladders);
         if (bz_perfdb_system(a->db, item->bound.system, &system, err))
             return -1;
@@ -125,6 +128,7 @@ static int hold_against_profiles(analyze_job *a, bz_error *err)
             bz_alignment *alignment = BZ_NEW(arena, bz_alignment, 1);
             bz_align_make(&item->bound, trace, arena, alignment);
             item->ladder[k].alignment = alignment;
+            item->ladder[k].timeline = a->output.html ? bz_timeline_make(trace, arena) : NULL;
         }
         analysis_answer(item, a->trace + first, arena);
     }
@@ -182,7 +186,7 @@ static int analyze(analyze_job *a, const bz_list *paths, bz_buf *out, bz_error *
         return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME; or a profile of one");
     if ((paths->n && read_batches(a, err)) || read_profiles(a, err) ||
         bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, false, &a->db, err) || find_systems(a, err) ||
-        (paths->n ? price(a, paths, err) : price_rebuilt(a, err)) || hold_against_profiles(a, err))
+        (paths->n ? price(a, paths, err) : price_rebuilt(a, err)) || hold_against_profiles(a, paths->n, err))
         return -1;
     return analyses_print(&a->analyses, &a->output, out, err);
 }

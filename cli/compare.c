@@ -1,4 +1,5 @@
-/* benanza compare: two systems, stacks, dates or exports. */
+/* benanza compare: two systems, stacks, dates, exports, profiles or reports. */
+#include "cli/compare.h"
 #include "cli/db.h"
 #include "cli/planning.h"
 
@@ -20,6 +21,8 @@ typedef struct compare_job {
     bz_perfdb *db, *file_db[2]; /* file_db: what a side that is a file was read into */
     char folder[2][3000];
     bz_side *side[2];
+    const char *iterations;
+    bz_trace *trace[2]; /* a side that is a profile */
     bz_arena arena;
     loaded_models models;
     bz_plan *plan;
@@ -85,6 +88,26 @@ static int read_side(compare_job *c, int which, const char *name, bz_error *err)
     return bz_side_read(db, system, until, &c->arena, &c->side[which], err);
 }
 
+/* Both sides are profiles, or both are reports. */
+static int compare_files(compare_job *c, side_kind kind, const bz_list *arguments, bz_buf *out, bz_error *err)
+{
+    bz_compare_set set;
+    if (arguments->n > 2)
+        return bz_fail(err, BZ_USAGE, "models are compared on two systems: profiles and reports stand alone");
+    if (kind == SIDE_PROFILE ? compare_profiles(c->trace, c->iterations, &c->arena, &set, err)
+                             : compare_reports(arguments->item, &c->arena, &set, err))
+        return -1;
+    set.name_a = arguments->item[0];
+    set.name_b = arguments->item[1];
+    if (c->json)
+        bz_report_set_json(&set, out);
+    else if (c->csv)
+        bz_report_set_csv(&set, out);
+    else
+        bz_report_set_text(&set, c->top > 1000000 ? 1000000 : (int)c->top, out);
+    return 0;
+}
+
 static int compare(compare_job *c, const bz_list *arguments, bz_buf *out, bz_error *err)
 {
     bz_list models = {.item = arguments->item + 2, .n = arguments->n - 2};
@@ -92,6 +115,15 @@ static int compare(compare_job *c, const bz_list *arguments, bz_buf *out, bz_err
     bz_setting setting;
     if (arguments->n < 2)
         return bz_fail(err, BZ_USAGE, "name two systems or files: benanza compare A B [MODEL...]");
+    side_kind first = side_kind_of(arguments->item[0], &c->trace[0]);
+    side_kind second = side_kind_of(arguments->item[1], &c->trace[1]);
+    if (first != second) {
+        static const char *const KINDS[] = {"records", "a profile", "a report"};
+        return bz_fail(err, BZ_USAGE, "%s is %s and %s is %s: compare like with like", arguments->item[0], KINDS[first],
+                       arguments->item[1], KINDS[second]);
+    }
+    if (first != SIDE_RECORDS)
+        return compare_files(c, first, arguments, out, err);
     if (planning_setting(&c->p, &setting, err) || read_side(c, 0, arguments->item[0], err) ||
         read_side(c, 1, arguments->item[1], err))
         return -1;
@@ -118,6 +150,7 @@ static int compare(compare_job *c, const bz_list *arguments, bz_buf *out, bz_err
 static void clean_up(compare_job *c)
 {
     for (int i = 0; i < 2; i++) {
+        bz_trace_free(c->trace[i]);
         bz_side_free(c->side[i]);
         bz_perfdb_close(c->file_db[i]);
         if (c->folder[i][0])
@@ -140,6 +173,8 @@ static int run(int argc, char **argv)
     const bz_option options[] = {
         {"json", BZ_OPTION_FLAG, &c->json, NULL, "for programs: JSON"},
         {"csv", BZ_OPTION_FLAG, &c->csv, NULL, "for programs: a row per problem or layer"},
+        {"iterations", BZ_OPTION_TEXT, &c->iterations, "NAME",
+         "the range of this name is an iteration of the profiles"},
         {"top", BZ_OPTION_INT, &c->top, "N", "rows to show (12)"},
         MODEL_BATCH_OPTION(c->p.models),
         PLANNING_SWEEP_OPTIONS(c->p),
@@ -158,5 +193,4 @@ static int run(int argc, char **argv)
 }
 
 const bz_command bz_command_compare = {"compare", "A B [MODEL...] [OPTIONS]",
-                                       "two systems, stacks (v100@cudnn7.6.3), dates (v100:2026-09-21) or exports",
-                                       run};
+                                       "two systems, stacks, dates, exports, profiles or reports", run};

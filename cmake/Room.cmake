@@ -16,10 +16,11 @@ endfunction()
 
 # bz_embed(TARGET FILE SYMBOL): the text of FILE becomes `const char SYMBOL[]` in TARGET.
 function(bz_embed target file symbol)
+  cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_SOURCE_DIR})
   set(out ${CMAKE_BINARY_DIR}/embedded/${symbol}.c)
   add_custom_command(OUTPUT ${out}
-    COMMAND ${CMAKE_COMMAND} -DIN=${CMAKE_SOURCE_DIR}/${file} -DOUT=${out} -DSYMBOL=${symbol}
+    COMMAND ${CMAKE_COMMAND} -DIN=${file} -DOUT=${out} -DSYMBOL=${symbol}
             -P ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
-    DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake VERBATIM)
+    DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake VERBATIM)
   target_sources(${target} PRIVATE ${out})
 endfunction()

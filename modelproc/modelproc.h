@@ -192,4 +192,15 @@ typedef struct bz_dot_marks {
 /* The main graph in the DOT language, parallel modules as clusters. `marks` may be NULL. */
 void bz_dot_layers(const bz_layers *layers, const bz_dag *dag, const bz_dot_marks *marks, bz_buf *out);
 
+/* A stretch of layers that is drawn as one node, for graphs too big for one picture. */
+typedef struct bz_dot_piece {
+    int begin, end;          /* layers begin .. end - 1; one layer is drawn as itself */
+    const char *label, *url; /* of several: what it says, and where its link leads (NULL: nowhere) */
+} bz_dot_piece;
+
+/* The pieces, which lie in order and without gaps, in one graph; `id` (letters and digits) begins the
+ * ids of its elements in SVG. `place` is room for [layers->n] numbers. */
+void bz_dot_pieces(const bz_layers *layers, const bz_dag *dag, const bz_dot_marks *marks, const bz_dot_piece *piece,
+                   int n, const char *id, int *place, bz_buf *out);
+
 #endif

@@ -39,6 +39,21 @@ static void draws_svg(void **state)
     bz_buf_free(&dot);
 }
 
+/* Graphviz remembers the last font by its address, over graphs. */
+static void draws_one_after_the_other(void **state)
+{
+    (void)state;
+    bz_buf first = {0}, second = {0};
+    bz_error err = {0};
+    static const char DOT[] = "digraph g { node [fontname=\"Helvetica\"] a -> b }";
+    if (bz_graphviz_svg(DOT, &first, &err))
+        skip();
+    assert_int_equal(bz_graphviz_svg(DOT, &second, &err), 0);
+    assert_string_equal(bz_buf_text(&first), bz_buf_text(&second));
+    bz_buf_free(&first);
+    bz_buf_free(&second);
+}
+
 static void broken_dot_is_an_error(void **state)
 {
     (void)state;
@@ -54,6 +69,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_svg),
+        cmocka_unit_test(draws_one_after_the_other),
         cmocka_unit_test(broken_dot_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

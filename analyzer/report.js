@@ -1,0 +1,370 @@
+/* The page: state, text, tables. Nothing of the data is ever markup: everything goes through textContent. */
+const data = JSON.parse(document.getElementById("data").textContent);
+const state = { analysis: 0, ladder: 0 };
+const printers = []; /* what to do before (true) and after (false) printing */
+const FLAT = 300, ROW = 32; /* rows that are all put into the document; height of a row in longer tables */
+
+/* ---- elements and numbers ---- */
+
+function el(tag, attributes, ...children) {
+  const e = document.createElement(tag);
+  for (const [k, v] of Object.entries(attributes || {}))
+    if (k === "class") e.className = v;
+    else if (k.startsWith("on")) e.addEventListener(k.slice(2), v);
+    else if (v === true) e.setAttribute(k, "");
+    else if (v !== null && v !== undefined && v !== false) e.setAttribute(k, v);
+  for (const c of children.flat(Infinity)) if (c !== null && c !== undefined && c !== "") e.append(c);
+  return e;
+}
+
+const known = (v) => typeof v === "number" && isFinite(v);
+
+/* Three significant digits. */
+function digits(v) {
+  const a = Math.abs(v);
+  return a >= 99.95 ? v.toFixed(0) : a >= 9.995 ? v.toFixed(1) : v.toFixed(2);
+}
+function scaled(v, steps, separator) {
+  if (!known(v)) return "–";
+  const a = Math.abs(v);
+  const [factor, unit] = steps.find(([f]) => a >= f * 0.9995) || steps[steps.length - 1];
+  return (v < 0 ? "−" : "") + digits(a / factor) + separator + unit;
+}
+const TIMES = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+const COUNTS = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const time = (s) => (s === 0 ? "0 s" : scaled(s, TIMES, "\u00a0"));
+const count = (n) => (!known(n) ? "–" : Math.abs(n) < 10000 && Number.isInteger(n) ? String(n) : scaled(n, COUNTS, "\u00a0").trim());
+const bytes = (n) => (known(n) ? count(n) + (Math.abs(n) < 10000 ? "\u00a0B" : "B") : "–");
+const percent = (v) => (known(v) ? (100 * v).toFixed(1) + "\u00a0%" : "–");
+const times = (v) => (known(v) ? v.toFixed(2) + "\u00a0×" : "–");
+const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+const basename = (path) => path.slice(path.lastIndexOf("/") + 1);
+const provenance = (p) => el("span", { class: "prov " + p }, p);
+const dash = (v) => (v === null || v === undefined || v === "" ? "–" : v);
+const sum = (list, f) => list.reduce((t, x) => t + (f(x) || 0), 0);
+
+/* ---- tables ---- */
+
+const collator = new Intl.Collator(undefined, { numeric: true });
+
+/* columns: {title, value(row) for sorting, cell(row), class, header}. Long tables keep only the rows in
+ * sight in the document; spacers stand for the others, and aria-rowindex tells where they are. */
+function table(caption, columns, rows, options) {
+  const o = Object.assign({ sort: -1, down: true }, options);
+  const body = el("tbody"), scroll = el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": caption });
+  let order = rows.slice(), printing = false;
+  const heads = columns.map((c, k) => {
+    const th = el("th", { scope: "col", class: c.class === "num" ? "num" : null });
+    if (o.fixed || !c.value) th.append(c.title);
+    else th.append(el("button", { type: "button", onclick: () => sort(k, th.getAttribute("aria-sort") === "descending" ? false : th.getAttribute("aria-sort") === "ascending" ? true : c.class === "num") }, c.title));
+    return th;
+  });
+  const row = (r, i) => el("tr", { class: r.path ? "path" : null, "aria-rowindex": i + 2 },
+    columns.map((c, k) => el(k === 0 ? "th" : "td", { scope: k === 0 ? "row" : null, class: c.class, title: /cut|wide/.test(c.class || "") ? String(c.value(r) ?? "") : null }, c.cell(r))));
+  const spacer = (height) => { const td = el("td", { colspan: columns.length }); td.style.height = height + "px"; return el("tr", { class: "pad", "aria-hidden": "true" }, td); };
+  function fill() {
+    if (order.length <= FLAT || printing) {
+      const shown = printing ? order.slice(0, 1000) : order;
+      body.replaceChildren(...shown.map(row));
+      if (shown.length < order.length) body.append(el("tr", {}, el("td", { colspan: columns.length }, `and ${order.length - shown.length} more`)));
+      return;
+    }
+    const first = Math.max(0, Math.floor(scroll.scrollTop / ROW) - 15), last = Math.min(order.length, first + 60);
+    if (body.dataset.first === String(first) && body.dataset.stamp === String(stamp)) return;
+    body.dataset.first = first;
+    body.dataset.stamp = stamp;
+    body.replaceChildren(spacer(first * ROW), ...order.slice(first, last).map((r, i) => row(r, first + i)), spacer((order.length - last) * ROW));
+  }
+  let stamp = 0, by = o.sort, down = o.down;
+  function sort(k, descending) {
+    by = k;
+    down = descending;
+    heads.forEach((h, i) => (i === k ? h.setAttribute("aria-sort", descending ? "descending" : "ascending") : h.removeAttribute("aria-sort")));
+    arrange();
+  }
+  function arrange() {
+    if (by >= 0) {
+      const value = columns[by].value;
+      order.sort((a, b) => {
+        const x = value(a), y = value(b), nox = x === null || x === undefined || Number.isNaN(x), noy = y === null || y === undefined || Number.isNaN(y);
+        if (nox || noy) return nox - noy; /* what is not known comes last, whatever the order */
+        const way = typeof x === "number" && typeof y === "number" ? x - y : collator.compare(String(x), String(y));
+        return down ? -way : way;
+      });
+    }
+    stamp++;
+    fill();
+  }
+  scroll.addEventListener("scroll", fill, { passive: true });
+  printers.push((on) => { printing = on; stamp++; fill(); });
+  const whole = el("table", { "aria-rowcount": rows.length + 1 }, el("caption", {}, caption), el("thead", {}, el("tr", {}, heads)), body);
+  scroll.append(whole);
+  if (by >= 0) sort(by, down); else arrange();
+  scroll.show = (list) => { order = list.slice(); whole.setAttribute("aria-rowcount", order.length + 1); scroll.scrollTop = 0; arrange(); };
+  return scroll;
+}
+
+const text = (title, get, cls) => ({ title, value: get, cell: (r) => dash(get(r)), class: cls });
+const number = (title, get, format) => ({ title, value: get, cell: (r) => format(get(r)), class: "num" });
+
+function section(id, title, ...content) {
+  return el("section", { id, "aria-labelledby": id + "-title" }, el("h2", { id: id + "-title" }, title), ...content);
+}
+
+const facts = (pairs) => el("dl", { class: "facts" }, pairs.filter((p) => p && p[1] !== null && p[1] !== undefined && p[1] !== "").map(([k, v]) => [el("dt", {}, k), el("dd", {}, v)]));
+
+/* ---- the answer ---- */
+
+const atLeast = (a) => (a.coverage.unpriced ? "≥ " : "");
+
+function lowest(a) {
+  return a.fused ? { name: "fused bound", s: a.fused.sequential, more: a.fused.unpriced } : { name: "bound as written", s: a.sequential, more: a.coverage.unpriced };
+}
+
+function reasons(a, l) {
+  if (l && l.waterfall) return l.waterfall.steps.filter((s) => s.s > 0).map((s) => ({ name: s.name, s: s.s }));
+  if (l && l.alignment) return l.alignment.causes.map((c) => ({ name: c.name, s: c.s }));
+  return [];
+}
+
+function answer(a, l) {
+  const p = el("p", { class: "answer" });
+  const low = lowest(a), strong = (t) => el("strong", {}, t);
+  if (!a.layers.some((x) => x.s > 0)) {
+    if (l && known(l.latency)) p.append("One iteration took ", strong(time(l.latency)), ". ");
+    p.append("There is no bound: the database has no record of this system for any layer of the model. ", el("code", {}, "benanza bound"), " on that machine makes them.");
+  } else if (l && known(l.latency)) {
+    const factor = l.latency / low.s;
+    p.append("One iteration took ", strong(time(l.latency)), "; the libraries could do it in ", strong((low.more ? "≥ " : "") + time(low.s)), factor >= 1 ? ": " : ". ");
+    p.append(factor >= 1 ? strong(factor.toFixed(2) + " × faster") : "The bound does not hold here: the warnings say why", factor >= 1 ? " is possible. " : ". ");
+    const why = reasons(a, l).sort((x, y) => y.s - x.s).slice(0, 3);
+    if (why.length) p.append("What keeps it: ", why.map((w) => `${w.name} (${time(w.s)})`).join(", "), ".");
+    else if (l.idle > 0 || l.excess > 0) p.append(`What keeps it: ${time(Math.max(0, l.idle))} outside of ${l.device ? "the device's work" : "library calls"}, ${time(Math.max(0, l.excess))} more work than the bound.`);
+  } else {
+    p.append("The model could run in ", strong((low.more ? "≥ " : "") + time(low.s)), ` (${low.name}), or `, strong(atLeast(a) + time(a.fused ? a.fused.parallel : a.parallel)), " with everything independent at once. ");
+    const slow = a.layers.filter((x) => known(x.s)).sort((x, y) => y.s - x.s)[0];
+    if (slow && a.sequential > 0) p.append(`Its slowest layer, ${slow.name}, takes ${percent(slow.s / a.sequential)} of the bound.`);
+  }
+  return p;
+}
+
+function tiles(a, l) {
+  const c = a.coverage, list = [];
+  const add = (name, value, how) => list.push(el("div", {}, el("dt", {}, name), el("dd", {}, value), el("dd", { class: "how" }, how)));
+  if (l && known(l.latency)) {
+    add("Measured", time(l.latency), `profile, median of ${plural(l.iterations, "iteration")}`);
+    if (known(l.busy)) add(l.device ? "Device busy" : "Library busy", time(l.busy), `${percent(l.busy / l.latency)} of it`);
+  }
+  add("Bound as written", atLeast(a) + time(a.sequential), l && known(l.ratio) ? `${percent(l.ratio)} of measured` : "every layer by itself, cheapest variant");
+  if (a.fused) add("Bound, fused", (a.fused.unpriced ? "≥ " : "") + time(a.fused.sequential), `${plural(a.fused.groups.length, "group")} stand for ${a.fused.covered} layers`);
+  add("All at once", atLeast(a) + time(a.parallel), "longest path through the graph");
+  const hw = a.fused && known(a.fused.hardware) ? a.fused.hardware : a.hardware;
+  if (known(hw)) add("Hardware", time(hw), `modelled: roofline, ${a.peaks.source} peaks`);
+  add("Coverage", `${c.layers - c.unpriced} of ${c.layers}`, [["measured", c.measured], ["imported", c.imported], ["modelled", c.modelled], ["unpriced", c.unpriced], ["free", c.free]].filter((x) => x[1]).map((x) => `${x[1]} ${x[0]}`).join(", "));
+  return el("dl", { class: "tiles" }, list);
+}
+
+function caveats(a, l) {
+  const c = a.coverage, list = (l ? l.warnings : []).slice();
+  if (c.unpriced) list.push(`${plural(c.unpriced, "layer")} could not be priced: totals are lower ends. The table of layers says why.`);
+  if (a.fused && a.fused.missing) list.push(`${plural(a.fused.missing, "fusion group")} without a record: the fused bound may be too high.`);
+  if (c.floor) list.push(`${plural(c.floor, "layer")} rest on records timed by event pairs, which carry a floor of several µs.`);
+  if (a.above_roofline) list.push(`The hardware bound does not hold for ${plural(a.above_roofline, "layer")} faster than the peaks allow: measure the peaks again on a quiet machine.`);
+  if (c.loops_open) list.push(`${plural(c.loops_open, "loop")} of unknown length counted once, or as often as --trips says.`);
+  return list.map((t) => el("p", { class: "warning", role: "note" }, t));
+}
+
+function summary(a, l) {
+  const s = el("section", { id: "summary", "aria-labelledby": "title" });
+  const where = [a.system, a.batch ? "batch " + a.batch : null, plural(a.threads, "thread"), a.cache + " cache", a.dtype, l ? "profile " + l.profile : null, l && l.framework].filter(Boolean).join(" · ");
+  s.append(el("h1", { id: "title" }, basename(a.model)), el("p", { class: "sub" }, where), answer(a, l), ...caveats(a, l), tiles(a, l));
+  return s;
+}
+
+function advice(l) {
+  if (!l || !l.advice.length) return null;
+  return section("advice", "What to do", el("p", { class: "note" }, "Greatest gain first; gains of several do not simply add up."),
+    el("ol", { class: "advice" }, l.advice.map((x) => el("li", {}, el("strong", {}, x.what), " ",
+      el("span", { class: "gain" }, `saves ${time(x.gain)}` + (known(x.low) && known(x.high) ? ` (${time(x.low)} to ${time(x.high)})` : "")),
+      x.evidence ? el("p", {}, x.evidence) : null, x.step ? el("pre", {}, x.step) : null))));
+}
+
+/* ---- layers ---- */
+
+function layerDetail(r, a) {
+  return [el("h3", {}, r.name), facts([
+    ["Time", [time(r.s), known(r.low) ? ` (${time(r.low)} to ${time(r.high)}) ` : " ", provenance(r.prov), r.noisy ? " marked noisy" : "", r.floor ? " timed by event pairs" : ""]],
+    r.times ? ["Runs", r.times + " times, in a body"] : null,
+    ["Share of the bound", percent(r.s / a.sequential)],
+    ["Variant", r.variant], ["Next best", known(r.second) ? `${time(r.second)}: ${r.second_variant}` : null],
+    ["Roofline", known(r.hw) ? [`${time(r.hw)}, limited by ${r.memory ? "memory" : "arithmetic"} `, provenance("modelled")] : null],
+    ["Why it has no price", r.why], ["Work", `${count(r.flops)} operations, ${bytes(r.bytes)}`],
+    ["Key", el("code", {}, r.key)], ["Problems", r.problems.length ? el("code", {}, r.problems.join("\n")) : null]])];
+}
+
+function layers(a) {
+  const detail = el("div", { class: "detail", "aria-live": "polite", hidden: true });
+  const status = el("p", { class: "note", role: "status" });
+  const open = (r) => { detail.hidden = false; detail.replaceChildren(...layerDetail(r, a)); detail.scrollIntoView({ block: "nearest" }); };
+  const columns = [
+    { title: "Layer", value: (r) => r.name, cell: (r) => el("button", { type: "button", class: "link", onclick: () => open(r) }, r.name), class: "cut" },
+    text("Kind", (r) => r.kind), number("Time", (r) => r.s, time), number("Share", (r) => r.s / a.sequential, percent),
+    { title: "Provenance", value: (r) => r.prov, cell: (r) => provenance(r.prov) },
+    number("Of roofline", (r) => (known(r.hw) && r.s > 0 ? r.hw / r.s : NaN), percent),
+    number("Next best", (r) => (known(r.second) ? r.second - r.s : NaN), (v) => (known(v) ? "+" + time(v) : "–")),
+    number("Work", (r) => r.flops, count), number("Moves", (r) => r.bytes, bytes), text("Variant", (r) => r.variant, "cut")];
+  const t = table("Layers of the model; those of the critical path are marked in red", columns, a.layers, { sort: 2 });
+  const search = el("input", { type: "search", oninput: filter, placeholder: "name, kind, key, variant" });
+  const pick = (label, values) => { const s = el("select", { onchange: filter }, el("option", { value: "" }, "all"), [...new Set(values)].sort().map((v) => el("option", { value: v }, v))); return [s, el("label", {}, label, s)]; };
+  const [kind, kindLabel] = pick("Kind", a.layers.map((r) => r.kind)), [prov, provLabel] = pick("Provenance", a.layers.map((r) => r.prov));
+  const path = el("input", { type: "checkbox", onchange: filter });
+  function filter() {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const shown = a.layers.filter((r) => (!kind.value || r.kind === kind.value) && (!prov.value || r.prov === prov.value) && (!path.checked || r.path) &&
+      words.every((w) => `${r.name} ${r.kind} ${r.key} ${r.variant || ""}`.toLowerCase().includes(w)));
+    t.show(shown);
+    status.textContent = `${shown.length} of ${plural(a.layers.length, "layer")} that cost something, ${time(sum(shown, (r) => r.s))} of ${time(a.sequential)}`;
+  }
+  filter();
+  const c = a.coverage;
+  return section("layers", "Layers", el("p", { class: "note" }, `${c.layers} layers, ${c.free} of them free (views, constants). Select a name for its key, problems and variants.`),
+    el("div", { class: "controls" }, el("label", {}, "Find", search), kindLabel, provLabel, el("label", { class: "check" }, path, "critical path only")), status, t, detail);
+}
+
+/* ---- the other questions ---- */
+
+function algorithms(l) {
+  const r = l && l.algorithms;
+  if (!r || !r.rows.length) return null;
+  const lead = r.known > 0 ? `The best variants would save ${time(r.loss)} of ${time(r.used)} per iteration; ${r.known} of ${r.calls} calls are known.` : `Of none of its ${r.calls} calls per iteration a record is known.`;
+  return section("algorithms", "Algorithms", el("p", {}, lead), table("Calls of the profile by the variant they used, and the best known one", [
+    text("Used", (x) => x.variant, "cut"), number("Calls", (x) => x.calls, count), number("Seen", (x) => x.seen, time), number("By record", (x) => x.used, time),
+    number("Best", (x) => x.best, time), number("Loss", (x) => x.loss, (v) => (v > 0 ? time(v) : "–")), text("Best variant", (x) => x.best_variant, "cut"),
+    text("The library's pick", (x) => x.chosen_variant, "cut"), text("Problem", (x) => x.problem + (x.padded ? " (padded by the program)" : ""), "cut wide")], r.rows, { sort: 5 }));
+}
+
+function deviations(l) {
+  const d = l && l.alignment;
+  if (!d) return null;
+  const s = section("deviations", "What the program did besides", el("p", {}, `The layers ask for ${d.expected} calls, the program made ${d.made}: ` + Object.entries(d.count).filter(([, n]) => n).map(([k, n]) => `${n} ${k}`).join(", ") + (d.moved ? `, ${d.moved} in another order` : "") + "."));
+  if (d.causes.length)
+    s.append(table("Time that no layer asks for, per iteration", [text("Cause", (x) => x.name), number("Count", (x) => x.count, count), number("Time", (x) => x.s, time),
+      number("Share of the latency", (x) => x.s / l.latency, percent), text("When", (x) => (x.busy ? "busy" : "in between")), text("Example", (x) => x.example, "cut"), text("Where", (x) => x.where, "wrap mono")], d.causes, { sort: 2 }));
+  const rows = d.rows.filter((x) => x.kind !== "same" || x.moved);
+  if (rows.length)
+    s.append(table("Calls that differ from what the layers ask for", [text("What", (x) => x.kind + (x.moved ? ", moved" : "")), text("Layers", (x) => x.layers.join(", "), "cut"), text("Call", (x) => x.call, "cut"),
+      text("Changed: expected → found", (x) => x.changes.map((c) => `${c[0]}: ${c[1]} → ${c[2]}`).join("; "), "wrap"), number("Time", (x) => x.s, time), number("Bound", (x) => x.bound, time),
+      text("Problem", (x) => x.problem, "cut"), text("Where", (x) => x.where, "wrap mono")], rows));
+  return s;
+}
+
+function fusion(a) {
+  const f = a.fusion;
+  if (!a.fused && !f) return null;
+  const s = section("fusion", "Fusion");
+  if (f) s.append(el("p", {}, `All patterns together save ${time(f.sequential)} of the sequential bound, ${time(f.parallel)} of the parallel one.`));
+  else s.append(el("p", {}, `The cheapest cover by layers and groups takes ${time(a.fused.sequential)}, ${time(a.sequential - a.fused.sequential)} less than every layer by itself.`));
+  if (f && f.rows.length)
+    s.append(table("Fusion patterns, by measured records", [text("Pattern", (x) => x.pattern), number("Places", (x) => x.places, count), number("In the cover", (x) => x.covered, count), number("Fused by the program", (x) => x.fused, count),
+      number("As written", (x) => x.written, time), number("Fused", (x) => x.together, time), number("Gain", (x) => x.gain, time), number("Gain alone", (x) => x.alone, time)], f.rows, { sort: 6 }));
+  if (a.fused && a.fused.groups.length) {
+    const at = new Map(a.layers.map((x) => [x.i, x]));
+    const rows = a.fused.groups.map((g) => ({ pattern: g.pattern, prov: g.prov, s: g.s, n: g.layers.length, written: sum(g.layers, (i) => at.get(i) && at.get(i).s), names: g.layers.map((i) => (at.get(i) ? at.get(i).name : "#" + i)).join(", ") }));
+    s.append(table("Groups that the fused bound rests on", [text("Pattern", (x) => x.pattern), number("Layers", (x) => x.n, count), number("As written", (x) => x.written, time), number("Fused", (x) => x.s, time),
+      number("Gain", (x) => x.written - x.s, time), { title: "Provenance", value: (x) => x.prov, cell: (x) => provenance(x.prov) }, text("Which", (x) => x.names, "cut wide")], rows, { sort: 4 }));
+  }
+  return s;
+}
+
+function units(a, l) {
+  const u = (l && l.units) || a.units;
+  if (!u) return null;
+  const s = section("units", u.unit || "Matrix units", el("p", {}, u.unit ? `${plural(u.used, "layer")} used them, ${u.could} could and did not.` : "The system has none."));
+  if (u.ways.length)
+    s.append(table("What lower precision would gain, conversions counted", [text("Way", (x) => x.name), number("Sequential", (x) => x.sequential, time), number("Parallel", (x) => x.parallel, time), number("Conversions", (x) => x.conversions, time),
+      number("Gain", (x) => x.gain, time), number("Layers that gain", (x) => x.layers, count), number("Without a record", (x) => x.unknown, count)], u.ways, { sort: 4 }));
+  if (u.rows.length)
+    s.append(table("Layers that could use them", [text("Layer", (x) => x.layer || x.call, "cut"), text("Used", (x) => (x.used ? "yes" : "no")), text("What tells", (x) => x.evidence, "cut"), text("Why not", (x) => x.why, "wrap"),
+      number("Now", (x) => x.s, time), number("Best", (x) => x.best, time), text("Way", (x) => x.best_way)], u.rows));
+  return s;
+}
+
+function flatten(o, prefix, out) {
+  for (const [k, v] of Object.entries(o)) {
+    if (v && typeof v === "object" && !Array.isArray(v)) flatten(v, prefix + k + " ", out);
+    else if (!Array.isArray(v)) out.push([prefix + k, String(v)]);
+  }
+  return out;
+}
+
+function origins(a, l) {
+  const c = a.coverage;
+  let details = [];
+  try { details = flatten(JSON.parse(a.details), "", []); } catch (e) { details = []; }
+  const rows = ["measured", "imported", "modelled", "unpriced"].map((p) => ({ p, n: c[p], macs: c["macs_" + p], s: sum(a.layers.filter((x) => x.prov === p), (x) => x.s) })).filter((x) => x.n);
+  return section("provenance", "Where the numbers come from",
+    el("p", { class: "note" }, "Measured: by benanza's benchmarks on this system. Imported: records made by others. Modelled: computed from bytes or peaks. What a profile tells was measured in the user's program."),
+    table("Layers by the provenance of their price", [{ title: "Provenance", value: (x) => x.p, cell: (x) => provenance(x.p) }, number("Layers", (x) => x.n, count), number("MACs", (x) => (c.macs ? x.macs / c.macs : NaN), percent), number("Time", (x) => x.s, time), number("Share of the bound", (x) => x.s / a.sequential, percent)], rows),
+    facts([["Model", a.model], ["System", a.system], ["Setting", `${plural(a.threads, "thread")}, ${a.cache} cache${a.clock ? ", clock " + a.clock : ""}`], ["Noisy", c.noisy ? plural(c.noisy, "layer") + " rest on records marked noisy" : "no record is marked noisy"],
+      ["Bounds", ["as written, fused, parallel: from the records above; hardware: ", provenance("modelled"), a.peaks.why ? ` (not known: ${a.peaks.why})` : ` from peaks: ${a.peaks.source}`]],
+      ["Launch overhead", a.launch > 0 ? time(a.launch) + " for starting the calls, in none of the bounds" : null], a.problems ? ["Problems", `${a.problems} of the models, ${a.known} known before, ${a.benchmarks} records made now`] : null,
+      l ? ["Profile", [`${l.profile}: ${plural(l.iterations, "steady iteration")} `, provenance("measured")]] : null, ["Program", "benanza " + data.version]]),
+    details.length ? el("details", {}, el("summary", {}, "What the database knows of the system"), facts(details)) : null);
+}
+
+function graph(number) {
+  const template = document.getElementById("graph-" + number);
+  if (!template || !template.content.childElementCount) return null;
+  const s = section("graph", "Graph", el("p", { class: "note" }, "The critical path is red. Boxes with a double frame are parts of the graph, parallel modules among them: select one to open it."));
+  s.append(template.content.cloneNode(true));
+  s.addEventListener("click", (e) => {
+    const link = e.target.closest && e.target.closest("a");
+    const id = link && (link.getAttribute("xlink:href") || link.getAttribute("href") || "").slice(1);
+    const target = id && document.getElementById(id);
+    if (!target) return;
+    e.preventDefault();
+    target.open = true;
+    target.scrollIntoView({ block: "start" });
+    target.querySelector("summary").focus({ preventScroll: true });
+  });
+  return s;
+}
+
+/* ---- the page ---- */
+
+const NAMES = { evaluation: "All", ladder: "Bounds", advice: "Advice", timeline: "Timeline", deviations: "Deviations", modules: "Modules", provenance: "Provenance" }; /* in the contents */
+
+function choices() {
+  const box = document.getElementById("choice");
+  const select = (label, names, key) => {
+    const s = el("select", { onchange: () => { state[key] = Number(s.value); if (key === "analysis") state.ladder = 0; render(); } }, names.map((n, i) => el("option", { value: i }, n)));
+    s.value = state[key];
+    return el("label", {}, label, s);
+  };
+  const ladders = data.analyses[state.analysis].ladders;
+  box.replaceChildren();
+  if (data.analyses.length > 1) box.append(select("Model, system, batch", data.analyses.map((a) => `${basename(a.model)} · ${a.system}` + (a.batch ? ` · batch ${a.batch}` : "")), "analysis"));
+  if (ladders.length > 1) box.append(select("Profile", ladders.map((l) => l.profile), "ladder"));
+  box.hidden = !box.childElementCount;
+}
+
+function render() {
+  const a = data.analyses[state.analysis], l = a.ladders[state.ladder], main = document.getElementById("main");
+  dropCharts();
+  const parts = [data.evaluation ? evaluation() : null, summary(a, l), ladderSection(a, l), advice(l), layers(a), roofline(a), timeline(l), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
+  main.replaceChildren(...parts);
+  document.getElementById("contents").replaceChildren(el("ul", {}, parts.filter((p) => p.id !== "summary").map((p) => el("li", {}, el("a", { href: "#" + p.id }, NAMES[p.id] || p.querySelector("h2").textContent)))));
+  choices();
+  drawCharts();
+}
+
+function modules(a) {
+  if (!a.modules.length) return null;
+  return section("modules", "Parallel modules", el("p", { class: "note" }, "Places where layers need not wait for one another, outermost ones."), table("Parallel modules", [text("From", (m) => m.from, "cut"), text("To", (m) => m.to, "cut"), number("Layers", (m) => m.layers, count), number("At once", (m) => m.width, count),
+    number("Sequential", (m) => m.sequential, time), number("Parallel", (m) => m.parallel, time), number("Gain", (m) => m.sequential - m.parallel, time)], a.modules, { sort: 6 }));
+}
+
+function start() {
+  document.getElementById("footer").textContent = `benanza ${data.version} · charts by Chart.js 3.9.1, MIT licence · nothing on this page is loaded from elsewhere`;
+  render();
+}

@@ -1,0 +1,139 @@
+/* Charts. Each has its numbers as a table beside it, for those who don't see it. */
+const waiting = [], drawn = [];
+
+function css(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+
+/* `make` gives Chart.js its configuration when it is drawn: colours are those of that moment. */
+function chart(label, height, make) {
+  const canvas = el("canvas", { role: "img", "aria-label": label });
+  const box = el("div", { class: "chart" }, canvas);
+  box.style.height = height + "px";
+  waiting.push({ canvas, make });
+  return box;
+}
+function dropCharts() {
+  drawn.splice(0).forEach((c) => c.chart.destroy());
+  waiting.length = printers.length = 0;
+}
+function drawCharts() {
+  Chart.defaults.color = css("--muted");
+  Chart.defaults.borderColor = css("--line");
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  Chart.defaults.font.size = 13;
+  Chart.defaults.animation = false;
+  Chart.defaults.maintainAspectRatio = false;
+  const list = drawn.splice(0).map((c) => { c.chart.destroy(); return c.item; }).concat(waiting.splice(0));
+  for (const item of list) drawn.push({ item, chart: new Chart(item.canvas, item.make()) });
+  timelines.forEach((t) => t.draw());
+}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
+addEventListener("beforeprint", () => { printers.forEach((p) => p(true)); drawCharts(); });
+addEventListener("afterprint", () => { printers.forEach((p) => p(false)); drawCharts(); });
+
+/* On paper the canvas keeps the colours it was drawn in: light ones, whatever the screen has. */
+const paper = matchMedia("print");
+paper.addEventListener("change", drawCharts);
+
+const figure = (caption, box, more) => el("figure", {}, el("figcaption", {}, caption), box, more ? el("details", { class: "screen" }, el("summary", {}, "The same as a table"), more) : null);
+const tick = (format) => ({ callback: (v) => format(Number(v)) });
+const short = (s, n) => (s.length > n ? s.slice(0, n - 1) + "…" : s);
+
+/* ---- from what was measured to the bound ---- */
+
+/* Without a waterfall, the three numbers of the ladder: they add up to the latency, too. */
+function steps(a, l) {
+  if (l.waterfall) return { from: l.waterfall.from, to: l.waterfall.to, name: "bound", list: l.waterfall.steps };
+  if (known(l.idle)) return { from: l.latency, to: a.parallel, name: "parallel bound", list: [{ name: l.device ? "device idle" : "outside of library calls", s: l.idle }, { name: "more work than the bound", s: l.excess }, { name: "one after the other", s: l.overlap }] };
+  return known(l.latency) ? { from: l.latency, to: a.sequential, name: "sequential bound", list: [{ name: "all that is above the bound", s: l.latency - a.sequential }] } : null;
+}
+
+function waterfall(a, l) {
+  const w = steps(a, l);
+  if (!w) return null;
+  let at = w.from;
+  const rows = [{ name: "measured", from: 0, to: w.from, total: true }];
+  for (const s of w.list) { rows.push({ name: s.name, from: at, to: at - s.s, s: s.s }); at -= s.s; }
+  rows.push({ name: w.name, from: 0, to: w.to, total: true });
+  const color = (r) => (r.total ? css("--bar") : r.s < 0 ? css("--loss") : css("--gain"));
+  const box = chart("Waterfall from the measured latency to the bound", 60 + 34 * rows.length, () => ({
+    type: "bar",
+    data: { labels: rows.map((r) => short(r.name, 44)), datasets: [{ data: rows.map((r) => [r.from, r.to]), backgroundColor: rows.map(color), borderRadius: 3, maxBarThickness: 26, minBarLength: 2 }] },
+    options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { title: (t) => rows[t[0].dataIndex].name, label: (t) => { const r = rows[t.dataIndex]; return r.total ? time(r.to) : (r.s < 0 ? "adds " : "saves ") + time(Math.abs(r.s)); } } } },
+      scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
+  const rest = table("From measured to the bound: the steps add up exactly", [text("Step", (r) => r.name), number("Saves", (r) => (r.total ? NaN : r.s), time), number("Of measured", (r) => (r.total ? r.to : r.s) / w.from, percent), number("Left", (r) => r.to, time)], rows, { fixed: true });
+  return figure("From measured to the bound: each step is time that could be saved.", box, rest);
+}
+
+function joint(l) {
+  if (!l || !l.waterfall || !l.waterfall.joint.some((x, i) => i && known(x))) return null;
+  const ways = ["no framework overhead", "best algorithms", "fusion", "lower precision", "parallel"];
+  const rows = l.waterfall.joint.map((s, i) => ({ s, n: i.toString(2).replace(/0/g, "").length, name: i ? ways.filter((_, k) => (i >> k) & 1).join(" + ") : "as measured" })).filter((r) => known(r.s));
+  return el("details", {}, el("summary", {}, "Any combination of these ways"), table("Latency with each combination", [text("With", (r) => r.name, "wrap"), number("Ways", (r) => r.n, count), number("Latency", (r) => r.s, time), number("Speed-up", (r) => l.waterfall.from / r.s, times)], rows, { sort: 2, down: false }));
+}
+
+function bounds(a, l) {
+  const rows = [];
+  const add = (name, s, prov) => known(s) && rows.push({ name, s, prov });
+  const f = a.fused;
+  add("hardware", f && known(f.hardware) ? f.hardware : a.hardware, "modelled");
+  const records = ["measured", "imported", "modelled"].filter((p) => a.coverage[p]).join(", ");
+  if (f) { add("fused, parallel", f.parallel, records); add("fused", f.sequential, records); }
+  add("parallel", a.parallel, records);
+  for (const s of a.streams.slice(1).reverse()) add(s.k + " streams", s.s, records);
+  add("sequential", a.sequential, records);
+  if (l) { add(l.device ? "device busy" : "library busy", l.busy, "profile"); add("measured", l.latency, "profile"); }
+  const box = chart("The bounds, from the hardware to what was measured", 50 + 28 * rows.length, () => ({
+    type: "bar",
+    data: { labels: rows.map((r) => r.name), datasets: [{ data: rows.map((r) => r.s), backgroundColor: rows.map((r) => (r.prov === "profile" ? css("--loss") : r.name === "hardware" ? css("--bar2") : css("--bar"))), borderRadius: 3, maxBarThickness: 22 }] },
+    options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { label: (t) => time(t.raw) } } }, scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
+  return figure("The ladder: what the hardware allows, what the libraries reach, what was measured.", box,
+    table("The ladder", [text("Bound", (r) => r.name), number("Time", (r) => r.s, time), number("Of sequential", (r) => r.s / a.sequential, percent), text("From", (r) => r.prov)], rows, { fixed: true }));
+}
+
+function kinds(a) {
+  const by = new Map();
+  for (const x of a.layers) if (known(x.s)) { const k = by.get(x.kind) || { kind: x.kind, n: 0, s: 0 }; k.n++; k.s += x.s; by.set(x.kind, k); }
+  const rows = [...by.values()].sort((x, y) => y.s - x.s), top = rows.slice(0, 10);
+  if (rows.length < 2) return null;
+  const box = chart("The bound's time by kind of layer", 50 + 26 * top.length, () => ({
+    type: "bar",
+    data: { labels: top.map((r) => r.kind), datasets: [{ data: top.map((r) => r.s), backgroundColor: css("--bar"), borderRadius: 3, maxBarThickness: 20 }] },
+    options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { label: (t) => `${time(t.raw)}, ${plural(top[t.dataIndex].n, "layer")}` } } }, scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
+  return figure("Where the bound's time goes, by kind of layer.", box, table("Time by kind", [text("Kind", (r) => r.kind), number("Layers", (r) => r.n, count), number("Time", (r) => r.s, time), number("Share", (r) => r.s / a.sequential, percent)], rows, { sort: 2 }));
+}
+
+function ladderSection(a, l) {
+  return section("ladder", l ? "From measured to the bound" : "The bounds", l ? waterfall(a, l) : null, l ? joint(l) : null, bounds(a, l), kinds(a));
+}
+
+/* ---- roofline ---- */
+
+function roofline(a) {
+  const p = a.peaks, same = new Map(); /* equal layers are one dot */
+  for (const x of a.layers) {
+    if (!(x.s > 0 && x.flops > 0 && x.bytes > 0)) continue;
+    const runs = x.times || 1, q = same.get(x.key) || { x: x.flops / x.bytes, y: (x.flops * runs) / x.s, layer: x, n: 0, s: 0 };
+    q.n++; q.s += x.s;
+    same.set(x.key, q);
+  }
+  const points = [...same.values()];
+  if (!points.length) return null;
+  const xs = points.map((q) => q.x), low = Math.pow(10, Math.floor(Math.log10(Math.min(...xs) * 0.7))), high = Math.pow(10, Math.ceil(Math.log10(Math.max(...xs, 10) * 1.4)));
+  const ceilings = [], line = (name, get, dash) => ceilings.push({ name, dash, points: Array.from({ length: 81 }, (_, i) => { const x = low * Math.pow(high / low, i / 80); return { x, y: get(x) }; }) });
+  const flops = p.flops.find((f) => f.dtype === (a.dtype || "f32")) || p.flops[0], memory = p.bandwidth[p.bandwidth.length - 1], cache = p.bandwidth[0];
+  if (flops && memory) line(`${flops.dtype} peak ${count(flops.rate)}FLOP/s, memory ${count(memory.rate)}B/s`, (x) => Math.min(flops.rate, x * memory.rate));
+  if (flops && cache && cache !== memory && cache.rate > 1.05 * memory.rate) line(`cache (${bytes(cache.bytes)}) ${count(cache.rate)}B/s`, (x) => Math.min(flops.rate, x * cache.rate), [5, 4]);
+  const radius = (q) => 3 + 14 * Math.sqrt(q.s / a.sequential);
+  const sets = [["limited by arithmetic", (x) => x.memory === false, "--bar"], ["limited by memory", (x) => x.memory === true, "--warn"], ["roofline not known", (x) => x.memory === undefined, "--muted"]]
+    .map(([label, take, color]) => ({ label, color, list: points.filter((q) => take(q.layer)) })).filter((s) => s.list.length);
+  const box = chart("Roofline: operations per second over operations per byte, both logarithmic", 440, () => ({
+    type: "scatter",
+    data: { datasets: sets.map((s) => ({ label: s.label, data: s.list, backgroundColor: css(s.color) + "b0", borderColor: css("--page"), borderWidth: 1, pointRadius: s.list.map(radius), pointHoverRadius: s.list.map((q) => radius(q) + 2) }))
+      .concat(ceilings.map((c) => ({ label: c.name, data: c.points, type: "line", borderColor: css("--text"), borderWidth: 1.5, borderDash: c.dash, pointRadius: 0, pointHitRadius: 0, fill: false }))) },
+    options: { plugins: { legend: { position: "bottom", labels: { usePointStyle: true, boxHeight: 7 } }, tooltip: { callbacks: { label: (t) => (t.raw.layer ? `${short(t.raw.layer.name, 50)}${t.raw.n > 1 ? ` and ${t.raw.n - 1} like it` : ""}: ${time(t.raw.layer.s)} each, ${count(t.raw.y)}FLOP/s` : t.dataset.label) } } },
+      scales: { x: { type: "logarithmic", min: low, max: high, title: { display: true, text: "operations per byte" }, ticks: decades() }, y: { type: "logarithmic", min: 0.5 * Math.min(...points.map((q) => q.y)), max: 2 * Math.max(flops ? flops.rate : 0, ...points.map((q) => q.y)), title: { display: true, text: "operations per second" }, ticks: decades() } } } }));
+  return section("roofline", "Roofline", figure("Each dot is a layer at its cheapest record, equal layers together; its size is its share of the bound. The line is what the hardware allows" + (p.why ? ": not known, " + p.why : ` (${p.source})`) + ". Winograd’s algorithm needs fewer multiplications than are counted here, so that convolutions can stand above it.", box));
+}
+function decades() {
+  return { callback: (v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? (v < 1 ? String(Number(v.toPrecision(1))) : count(v)) : null), autoSkip: false, maxRotation: 0 };
+}

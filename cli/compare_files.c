@@ -1,0 +1,89 @@
+#include "cli/compare.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HEAD = 4096, LIMIT = 1 << 28 };
+
+static size_t read_head(const char *path, char head[HEAD + 1])
+{
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(head, 1, HEAD, f) : 0;
+    head[n] = 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* {"record": "analysis", with any space between. */
+static bool begins_with_record(const char *head, const char *record)
+{
+    static const char *const WORDS[] = {"{", "\"record\"", ":"};
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
+        head += strspn(head, " \t\r\n");
+        if (strncmp(head, WORDS[i], strlen(WORDS[i])) != 0)
+            return false;
+        head += strlen(WORDS[i]);
+    }
+    head += strspn(head, " \t\r\n");
+    return *head == '"' && !strncmp(head + 1, record, strlen(record));
+}
+
+side_kind side_kind_of(const char *name, bz_trace **trace)
+{
+    char head[HEAD + 1];
+    bz_error ignored = {0};
+    *trace = NULL;
+    if (access(name, R_OK) || !read_head(name, head))
+        return SIDE_RECORDS;
+    if (begins_with_record(head, "analysis\""))
+        return SIDE_REPORT;
+    if (begins_with_record(head, "")) /* an export */
+        return SIDE_RECORDS;
+    *trace = bz_trace_new();
+    if (!bz_profile_read(*trace, name, &ignored))
+        return SIDE_PROFILE;
+    bz_trace_free(*trace);
+    *trace = NULL;
+    return SIDE_RECORDS;
+}
+
+int compare_profiles(bz_trace *const trace[2], const char *iterations, bz_arena *arena, bz_compare_set *out,
+                     bz_error *err)
+{
+    for (int i = 0; i < 2; i++)
+        if (bz_trace_finish(trace[i], &(bz_finish_options){.iterations = iterations}, err))
+            return -1;
+    return bz_compare_profiles(trace[0], trace[1], arena, out, err);
+}
+
+static int read_whole(const char *path, bz_buf *out, bz_error *err)
+{
+    FILE *f = fopen(path, "r");
+    char block[1 << 16];
+    size_t n;
+    if (!f)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    while (out->len <= LIMIT && (n = fread(block, 1, sizeof block, f)) > 0)
+        bz_buf_put(out, block, n);
+    bool bad = ferror(f) != 0;
+    fclose(f);
+    if (bad)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read", path);
+    return out->len > LIMIT ? bz_fail(err, BZ_BAD_INPUT, "%s: is longer than %d MB: no report", path, LIMIT >> 20) : 0;
+}
+
+int compare_reports(const char *const path[2], bz_arena *arena, bz_compare_set *out, bz_error *err)
+{
+    bz_report_file *file[2] = {NULL, NULL};
+    int failed = 0;
+    for (int i = 0; i < 2 && !failed; i++) {
+        bz_buf text = {0};
+        failed = read_whole(path[i], &text, err) ||
+                 bz_report_read(bz_buf_text(&text), text.len, path[i], arena, &file[i], err);
+        bz_buf_free(&text);
+    }
+    return failed ? -1 : bz_compare_reports(file[0], file[1], arena, out, err);
+}
