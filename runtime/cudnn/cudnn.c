@@ -35,6 +35,8 @@ const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_MATMUL, NULL, cudnn_describe_product_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_LAYERNORM, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_RMSNORM, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_ATTENTION, "sdpa", cudnn_describe_sdpa_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_ATTENTION, NULL, cudnn_describe_attention_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_ACTIVATION, NULL, cudnn_describe_elementwise_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_BINARY, NULL, cudnn_describe_elementwise_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {.kind = BZ_PROBLEM_NONE},

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 
-#include <string.h>
+#include <math.h>
 
 static int begin(call *c, bz_error *why)
 {
@@ -11,7 +11,7 @@ static int begin(call *c, bz_error *why)
     if ((t != BZ_F32 && t != BZ_F16 && t != BZ_BF16) || c->problem->dtype_w != t || c->problem->dtype_y != t)
         return bz_fail(why, BZ_INCOMPLETE, "graphs are built here for f32, f16 and bf16, one type for all");
     c->graph = bz_alloc(1, sizeof *c->graph);
-    *c->graph = (struct graph_call){.epsilon = 1e-5f};
+    *c->graph = (struct graph_call){0};
     return 0;
 }
 
@@ -39,7 +39,7 @@ static cudnnStatus_t add_operand(call *c, int operand, int least, bool in_front,
 /* A tensor between two operations: as the result lies. */
 static cudnnStatus_t add_between(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
 {
-    return graph_tensor_add(c, -1, NULL, rank, dim, stride, out);
+    return graph_between_add(c, CUDNN_DATA_FLOAT, rank, dim, stride, out);
 }
 
 /* Where the result lies, for what has its shape. */
@@ -181,7 +181,7 @@ static cudnnStatus_t build_norm(call *c)
     TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SCALE), &parameter, 4, one, stride, &scale));
     if (!rms)
         TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SHIFT), &parameter, 4, one, stride, &shift));
-    TRY(graph_number_add(c, 4, &epsilon));
+    TRY(graph_number_add(c, 1e-5f, 4, &epsilon));
     TRY(graph_tensor_add(c, c->n_operands - 1, &data, 4, dim, stride, &y));
     c->graph->y = y;
     return graph_norm_add(c, rms ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, in, scale, shift, epsilon, y);
@@ -213,4 +213,129 @@ static cudnnStatus_t build_elementwise(call *c)
 int cudnn_describe_elementwise_graph(call *c, bz_error *why)
 {
     return begin(c, why) ? -1 : finish(c, build_elementwise(c), why);
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+/* The operand as it lies, [batch, heads, length, size]; turned, its last two dimensions exchanged. */
+static cudnnStatus_t add_heads(call *c, bz_role role, bool turned, int *out)
+{
+    return add_factor(c, cudnn_find(c, role), turned, out);
+}
+
+/* One operation since cuDNN 9.13. */
+static cudnnStatus_t build_sdpa(call *c)
+{
+    int q, k, v, scale;
+    TRY(add_heads(c, BZ_ROLE_X, false, &q));
+    TRY(add_heads(c, BZ_ROLE_B, false, &k));
+    TRY(add_heads(c, BZ_ROLE_V, false, &v));
+    TRY(graph_number_add(c, 1 / sqrtf((float)c->problem->attention.q[3]), 4, &scale));
+    TRY(add_heads(c, BZ_ROLE_Y, false, &c->graph->y));
+    return graph_sdpa_add(c, q, k, v, scale, c->graph->y);
+}
+
+/* Tensors of the scores' shape, one value for each or one for each row of them. */
+typedef struct scores {
+    int64_t dim[4], stride[4], row_dim[4], row_stride[4];
+} scores;
+
+static cudnnStatus_t add_scores(call *c, const scores *s, cudnnDataType_t type, int *out)
+{
+    return graph_between_add(c, type, 4, s->dim, s->stride, out);
+}
+
+/* A function of the scores, or of those and another tensor, which makes others of them. */
+static cudnnStatus_t map_scores(call *c, const scores *s, bz_fn fn, int other, int *from)
+{
+    int to;
+    TRY(add_scores(c, s, CUDNN_DATA_FLOAT, &to));
+    TRY(graph_function_add(c, fn, 0, 0, *from, other, to));
+    *from = to;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* Minus infinity where a key comes behind its query. The library's engines know this chain of operations. */
+static cudnnStatus_t hide_later(call *c, const scores *s, int *from)
+{
+    int row, column, seen, hidden, to;
+    TRY(add_scores(c, s, CUDNN_DATA_INT32, &row));
+    TRY(graph_index_add(c, 2, *from, row));
+    TRY(add_scores(c, s, CUDNN_DATA_INT32, &column));
+    TRY(graph_index_add(c, 3, *from, column));
+    TRY(add_scores(c, s, CUDNN_DATA_BOOLEAN, &seen));
+    TRY(graph_compare_add(c, row, column, seen));
+    TRY(graph_number_add(c, -INFINITY, 4, &hidden));
+    TRY(add_scores(c, s, CUDNN_DATA_FLOAT, &to));
+    TRY(graph_select_add(c, *from, hidden, seen, to));
+    *from = to;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* exp(x - max) / sum, the last in the type of the data: the second product takes it so. */
+static cudnnStatus_t add_softmax(call *c, const scores *s, int *from)
+{
+    cudnnDataType_t type;
+    int most, sum, to;
+    if (!cudnn_dtype(c->problem->dtype, &type))
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &most));
+    TRY(graph_reduction_add(c, CUDNN_REDUCE_TENSOR_MAX, *from, most));
+    TRY(map_scores(c, s, BZ_FN_SUB, most, from));
+    TRY(map_scores(c, s, BZ_FN_EXP, -1, from));
+    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &sum));
+    TRY(graph_reduction_add(c, CUDNN_REDUCE_TENSOR_ADD, *from, sum));
+    TRY(add_scores(c, s, type, &to));
+    TRY(graph_function_add(c, BZ_FN_DIV, 0, 0, *from, sum, to));
+    *from = to;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* Product, scale, mask, softmax, product: the library's fused engines take these chains whole. */
+static cudnnStatus_t build_attention(call *c)
+{
+    const int64_t *q = c->problem->attention.q, *k = c->problem->attention.k;
+    int64_t rows = q[0] * q[1] * q[2], one_head = q[2] * k[2];
+    scores s = {.dim = {q[0], q[1], q[2], k[2]},
+                .stride = {q[1] * one_head, one_head, k[2], 1},
+                .row_dim = {q[0], q[1], q[2], 1},
+                .row_stride = {rows / q[0], q[2], 1, 1}};
+    int queries, keys, v, scale, at, mask = cudnn_find(c, BZ_ROLE_MASK);
+    TRY(add_heads(c, BZ_ROLE_X, false, &queries));
+    TRY(add_heads(c, BZ_ROLE_B, true, &keys));
+    TRY(add_scores(c, &s, CUDNN_DATA_FLOAT, &at));
+    TRY(graph_matmul_add(c, queries, keys, at));
+    TRY(graph_number_add(c, 1 / sqrtf((float)q[3]), 4, &scale));
+    TRY(map_scores(c, &s, BZ_FN_MUL, scale, &at));
+    if (mask >= 0) {
+        TRY(add_heads(c, BZ_ROLE_MASK, false, &mask));
+        TRY(map_scores(c, &s, BZ_FN_ADD, mask, &at));
+    }
+    if (c->problem->attention.causal)
+        TRY(hide_later(c, &s, &at));
+    TRY(add_softmax(c, &s, &at));
+    TRY(add_heads(c, BZ_ROLE_V, false, &v));
+    TRY(add_heads(c, BZ_ROLE_Y, false, &c->graph->y));
+    return graph_matmul_add(c, at, v, c->graph->y);
+}
+
+static int begin_attention(call *c, bz_error *why)
+{
+    if (c->nhwc)
+        return bz_fail(why, BZ_INCOMPLETE, "heads have no channels (layout plain)");
+    if (c->problem->dtype == BZ_F32)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN's fused attention is for f16 and bf16");
+    return begin(c, why);
+}
+
+int cudnn_describe_sdpa_graph(call *c, bz_error *why)
+{
+    if (c->problem->attention.causal || c->problem->attention.mask[0])
+        return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask");
+    return begin_attention(c, why) ? -1 : finish(c, build_sdpa(c), why);
+}
+
+int cudnn_describe_attention_graph(call *c, bz_error *why)
+{
+    return begin_attention(c, why) ? -1 : finish(c, build_attention(c), why);
 }
