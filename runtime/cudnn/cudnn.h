@@ -65,6 +65,7 @@ typedef struct call {
     cudnnReduceTensorDescriptor_t reduce;
     struct rnn_call *rnn;
     struct graph_call *graph;
+    void *device; /* graph: a descriptor of a device that need not be there, instead of the handle */
     struct call *first; /* of the variants of one row: it has what was found out for all */
     void *packed_for;   /* graph: the workspace that the last call was packed with */
     scalar one, zero, minus, factor;

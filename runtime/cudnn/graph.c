@@ -12,7 +12,8 @@ static cudnnStatus_t make_graph(call *c)
 {
     struct graph_call *g = c->graph;
     TRY(graph_make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &g->graph));
-    TRY(graph_set(g->graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle));
+    if (!c->device)
+        TRY(graph_set(g->graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle));
     TRY(graph_set(g->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, g->n_ops, g->op));
     return cudnnBackendFinalize(g->graph);
 }
@@ -78,11 +79,14 @@ static cudnnStatus_t look_at(cudnnBackendDescriptor_t config, char *name, size_t
     return name_knobs(config, name, size);
 }
 
-/* f32 is computed in f32 unless the user allowed less: tensor cores have no f32. */
+/* f32 is computed in f32 unless the user allowed less: tensor cores have no f32. Where nothing is multiplied and summed
+ * up, that an engine knows them means nothing. */
 static bool is_allowed(const call *c, notes n)
 {
     if (c->problem->dtype != BZ_F32)
         return true;
+    if (c->problem->kind > BZ_PROBLEM_GEMV)
+        return !n.converts;
     if (c->math == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION)
         return n.converts;
     return !n.converts && n.tensor == (c->math == CUDNN_TENSOR_OP_MATH);
@@ -114,6 +118,8 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
     cudnnStatus_t status = graph_set_desc(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, c->graph->graph);
     if (status == CUDNN_STATUS_SUCCESS)
         status = graph_set(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    if (status == CUDNN_STATUS_SUCCESS && c->device)
+        status = graph_set_desc(heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, c->device);
     if (status == CUDNN_STATUS_SUCCESS)
         status = cudnnBackendFinalize(heuristic);
     if (status == CUDNN_STATUS_SUCCESS)
@@ -126,13 +132,10 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
         status = cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n,
                                           &n, result);
     for (int64_t i = 0; i < made; i++)
-        if (i < n && status == CUDNN_STATUS_SUCCESS) {
+        if (i < n && status == CUDNN_STATUS_SUCCESS)
             keep_config(c, result[i]);
-            if (mode == CUDNN_HEUR_MODE_A && !i)
-                c->graph->chosen = c->graph->n_configs - 1;
-        } else if (result[i]) {
+        else if (result[i])
             cudnnBackendDestroyDescriptor(result[i]);
-        }
     cudnnBackendDestroyDescriptor(heuristic);
     return status;
 }
@@ -145,8 +148,11 @@ static void ask(call *c)
     c->graph->chosen = -1;
     if (make_graph(c) != CUDNN_STATUS_SUCCESS)
         return;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         ask_mode(c, MODES[i]);
+        if (!i && c->graph->n_configs)
+            c->graph->chosen = 0;
+    }
 }
 
 const char *cudnn_graph_algorithm(const call *c, int i, char *out, size_t size)
@@ -173,7 +179,10 @@ static cudnnStatus_t make_plan(call *c)
     struct graph_call *g = c->graph;
     int64_t size = 0, n = 0;
     TRY(graph_make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &g->plan));
-    TRY(graph_set(g->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle));
+    if (c->device)
+        TRY(graph_set_desc(g->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, c->device));
+    else
+        TRY(graph_set(g->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle));
     TRY(graph_set_desc(g->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, c->first->graph->config[c->algorithm].desc));
     TRY(cudnnBackendFinalize(g->plan));
     TRY(cudnnBackendGetAttribute(g->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &size));

@@ -29,7 +29,7 @@ struct graph_call {
     graph_config config[GRAPH_CONFIGS]; /* of the first call of a row; the others refer to it */
     int n_configs;
     bool asked;
-    int chosen; /* the first that mode A proposes; -1 where it is not allowed here */
+    int chosen; /* the first that mode A proposes and that is allowed here; -1 where there is none */
     cudnnBackendDescriptor_t plan, pack;
 };
 

@@ -21,19 +21,55 @@ static int finish(const call *c, cudnnStatus_t status, bz_error *why)
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "building the graph", status);
 }
 
-/* An operand as it lies, with ones behind up to the least rank, or in front for products. */
-static cudnnStatus_t add_operand(call *c, int operand, int least, bool in_front, int *out)
+/* What becomes of an operand that has fewer dimensions than the library wants: ones stand behind it, or in front of
+ * it (products); or, where elements are by themselves, the last dimension becomes the channels, and what lies row by
+ * row lies channels last: engines for that know no other order. */
+typedef enum { ONES_BEHIND, ONES_IN_FRONT, ROWS } place;
+
+typedef struct shape {
+    int rank;
+    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
+} shape;
+
+static shape rows_of(const call *c, const bz_operand *o)
+{
+    shape s = {.rank = o->rank < 4 ? 4 : o->rank};
+    int64_t step = 1;
+    bool as_it_is = c->nhwc || o->rank == 1;
+    for (int i = 0; i < s.rank; i++)
+        s.dim[i] = i >= o->rank ? 1 : as_it_is || !i ? o->dim[i] : o->dim[i == 1 ? o->rank - 1 : i - 1];
+    for (int k = 0; k < s.rank; k++) { /* innermost first: channels, then space from the last on, then the batch */
+        int i = !k ? 1 : k == s.rank - 1 ? 0 : s.rank - k;
+        s.stride[i] = step;
+        step *= s.dim[i];
+    }
+    return s;
+}
+
+static shape shape_of(const call *c, int operand, int least, place at)
 {
     const bz_operand *o = &c->operand[operand];
     tensor t = cudnn_tensor(c, operand);
-    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
-    int more = o->rank < least ? least - o->rank : 0, at = in_front ? more : 0;
-    for (int i = 0; i < o->rank + more; i++) {
-        bool own = i >= at && i < at + o->rank;
-        dim[i] = own ? o->dim[i - at] : 1;
-        stride[i] = own ? t.layout.stride[i - at] : in_front ? o->count : c->nhwc && o->rank == 3 ? o->dim[1] : 1;
+    if (at == ROWS)
+        return rows_of(c, o);
+    shape s = {.rank = o->rank < least ? least : o->rank};
+    int first = at == ONES_IN_FRONT ? s.rank - o->rank : 0;
+    for (int i = 0; i < s.rank; i++) {
+        bool own = i >= first && i < first + o->rank;
+        s.dim[i] = own ? o->dim[i - first] : 1;
+        s.stride[i] = own                       ? t.layout.stride[i - first]
+                      : at == ONES_IN_FRONT     ? o->count
+                      : c->nhwc && o->rank == 3 ? o->dim[1]
+                                                : 1;
     }
-    return graph_tensor_add(c, operand, &t.layout, o->rank + more, dim, stride, out);
+    return s;
+}
+
+static cudnnStatus_t add_operand(call *c, int operand, int least, place at, int *out)
+{
+    shape s = shape_of(c, operand, least, at);
+    tensor t = cudnn_tensor(c, operand);
+    return graph_tensor_add(c, operand, &t.layout, s.rank, s.dim, s.stride, out);
 }
 
 /* A tensor between two operations: as the result lies. */
@@ -43,23 +79,9 @@ static cudnnStatus_t add_between(call *c, int rank, const int64_t *dim, const in
 }
 
 /* Where the result lies, for what has its shape. */
-typedef struct shape {
-    int rank;
-    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
-} shape;
-
-static shape shape_of_result(const call *c, int least, bool in_front)
+static shape shape_of_result(const call *c, int least, place at)
 {
-    const bz_operand *y = &c->operand[c->n_operands - 1];
-    tensor t = cudnn_tensor(c, c->n_operands - 1);
-    shape s = {.rank = y->rank < least ? least : y->rank};
-    int more = s.rank - y->rank, at = in_front ? more : 0;
-    for (int i = 0; i < s.rank; i++) {
-        bool own = i >= at && i < at + y->rank;
-        s.dim[i] = own ? y->dim[i - at] : 1;
-        s.stride[i] = own ? t.layout.stride[i - at] : in_front ? y->count : c->nhwc && y->rank == 3 ? y->dim[1] : 1;
-    }
-    return s;
+    return shape_of(c, c->n_operands - 1, least, at);
 }
 
 /* The bias lies along one dimension of the result, and is of its type. */
@@ -85,8 +107,19 @@ static int other_of(const call *c, int i)
     return -1;
 }
 
+/* A limit as an operation of its own: the library has one of both limits, but hardly an engine that runs it. */
+static cudnnStatus_t add_clip(call *c, const shape *s, const bz_post *post, int from, int to)
+{
+    int low, high, between;
+    TRY(graph_number_add(c, post->alpha, s->rank, &low));
+    TRY(add_between(c, s->rank, s->dim, s->stride, &between));
+    TRY(graph_function_add(c, BZ_FN_MAX, 0, 0, from, low, between));
+    TRY(graph_number_add(c, post->beta, s->rank, &high));
+    return graph_function_add(c, BZ_FN_MIN, 0, 0, between, high, to);
+}
+
 /* Post-operations behind the tensor `from`; the last one writes the result. */
-static cudnnStatus_t add_posts(call *c, const shape *s, int channel, bool in_front, int from, int y)
+static cudnnStatus_t add_posts(call *c, const shape *s, int channel, place at, int from, int y)
 {
     const bz_post *post = c->problem->post;
     for (int i = 0; post[i].fn; i++) {
@@ -96,17 +129,20 @@ static cudnnStatus_t add_posts(call *c, const shape *s, int channel, bool in_fro
         if (post[i].fn == BZ_FN_BIAS)
             TRY(add_bias(c, s, channel, &b));
         else if (bz_fn_is_binary(post[i].fn))
-            TRY(add_operand(c, other_of(c, i), s->rank, in_front, &b));
-        TRY(graph_function_add(c, post[i].fn, post[i].alpha, post[i].beta, from, b, to));
+            TRY(add_operand(c, other_of(c, i), s->rank, at, &b));
+        if (post[i].fn == BZ_FN_CLIP)
+            TRY(add_clip(c, s, &post[i], from, to));
+        else
+            TRY(graph_function_add(c, post[i].fn, post[i].alpha, post[i].beta, from, b, to));
         from = to;
     }
     return CUDNN_STATUS_SUCCESS;
 }
 
 /* The result, and what the first operation writes: the result itself where nothing follows. */
-static cudnnStatus_t add_results(call *c, const shape *s, bool in_front, int *y, int *first)
+static cudnnStatus_t add_results(call *c, const shape *s, place at, int *y, int *first)
 {
-    TRY(add_operand(c, c->n_operands - 1, s->rank, in_front, y));
+    TRY(add_operand(c, c->n_operands - 1, s->rank, at, y));
     c->graph->y = *first = *y;
     return c->problem->post[0].fn ? add_between(c, s->rank, s->dim, s->stride, first) : CUDNN_STATUS_SUCCESS;
 }
@@ -114,12 +150,12 @@ static cudnnStatus_t add_results(call *c, const shape *s, bool in_front, int *y,
 static cudnnStatus_t build_conv(call *c)
 {
     int x, w, y, first;
-    shape s = shape_of_result(c, 4, false);
-    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_X), 4, false, &x));
-    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, false, &w));
-    TRY(add_results(c, &s, false, &y, &first));
+    shape s = shape_of_result(c, 4, ONES_BEHIND);
+    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_X), 4, ONES_BEHIND, &x));
+    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, ONES_BEHIND, &w));
+    TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
     TRY(graph_conv_add(c, x, w, first));
-    return add_posts(c, &s, 1, false, first, y);
+    return add_posts(c, &s, 1, ONES_BEHIND, first, y);
 }
 
 int cudnn_describe_conv_graph(call *c, bz_error *why)
@@ -153,12 +189,12 @@ static cudnnStatus_t build_product(call *c)
     const bz_problem *p = c->problem;
     bool gemm = p->kind == BZ_PROBLEM_GEMM;
     int a, b, y, first;
-    shape s = shape_of_result(c, 3, true);
+    shape s = shape_of_result(c, 3, ONES_IN_FRONT);
     TRY(add_factor(c, 0, gemm && p->gemm.transa, &a));
     TRY(add_factor(c, 1, gemm && p->gemm.transb, &b));
-    TRY(add_results(c, &s, true, &y, &first));
+    TRY(add_results(c, &s, ONES_IN_FRONT, &y, &first));
     TRY(graph_matmul_add(c, a, b, first));
-    return add_posts(c, &s, s.rank - 1, true, first, y);
+    return add_posts(c, &s, s.rank - 1, ONES_IN_FRONT, first, y);
 }
 
 int cudnn_describe_product_graph(call *c, bz_error *why)
@@ -198,16 +234,18 @@ static cudnnStatus_t build_elementwise(call *c)
 {
     const bz_problem *p = c->problem;
     int a, b = -1, y, first;
-    shape s = shape_of_result(c, 4, false);
-    TRY(add_operand(c, 0, 4, false, &a));
+    shape s = shape_of_result(c, 4, ROWS);
+    TRY(add_operand(c, 0, 4, ROWS, &a));
     if (p->kind == BZ_PROBLEM_BINARY)
-        TRY(add_operand(c, 1, 4, false, &b));
-    TRY(add_results(c, &s, false, &y, &first));
+        TRY(add_operand(c, 1, 4, ROWS, &b));
+    TRY(add_results(c, &s, ROWS, &y, &first));
     if (p->kind == BZ_PROBLEM_BINARY)
         TRY(graph_function_add(c, p->binary.fn, 0, 0, a, b, first));
+    else if (p->activation.fn == BZ_FN_CLIP)
+        TRY(add_clip(c, &s, &(bz_post){BZ_FN_CLIP, p->activation.alpha, p->activation.beta}, a, first));
     else
         TRY(graph_function_add(c, p->activation.fn, p->activation.alpha, p->activation.beta, a, -1, first));
-    return add_posts(c, &s, s.rank - 1, false, first, y);
+    return add_posts(c, &s, s.rank - 1, ROWS, first, y);
 }
 
 int cudnn_describe_elementwise_graph(call *c, bz_error *why)
@@ -272,11 +310,12 @@ static cudnnStatus_t hide_later(call *c, const scores *s, int *from)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* exp(x - max) / sum, the last in the type of the data: the second product takes it so. */
+/* exp(x - max) / sum, the last in the type of the data: the second product takes it so. What training keeps of the
+ * rows, max + log sum, nobody reads here; engines know the chain by it. */
 static cudnnStatus_t add_softmax(call *c, const scores *s, int *from)
 {
     cudnnDataType_t type;
-    int most, sum, to;
+    int most, sum, log, kept, to;
     if (!cudnn_dtype(c->problem->dtype, &type))
         return CUDNN_STATUS_NOT_SUPPORTED;
     TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &most));
@@ -285,6 +324,10 @@ static cudnnStatus_t add_softmax(call *c, const scores *s, int *from)
     TRY(map_scores(c, s, BZ_FN_EXP, -1, from));
     TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &sum));
     TRY(graph_reduction_add(c, CUDNN_REDUCE_TENSOR_ADD, *from, sum));
+    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &log));
+    TRY(graph_function_add(c, BZ_FN_LOG, 0, 0, sum, -1, log));
+    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &kept));
+    TRY(graph_function_add(c, BZ_FN_ADD, 0, 0, most, log, kept));
     TRY(add_scores(c, s, type, &to));
     TRY(graph_function_add(c, BZ_FN_DIV, 0, 0, *from, sum, to));
     *from = to;
