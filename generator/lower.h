@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAX_ALTERNATIVES = 4, MAX_STEPS = 72 };
+enum { MAX_ALTERNATIVES = 8, MAX_STEPS = 72 };
 
 typedef struct lowering {
     const bz_layer *layer;
@@ -36,7 +36,7 @@ int lower_copy(lowering *l); /* a copy of the layer's bytes, modelled */
 
 /* Adds the function that the layer takes over its result (its `activation`), if any. */
 int lower_fused_activation(lowering *l, bz_problem *p);
-/* Quantized products take u8 and i8 to u8, or to what the layer's result is. */
+/* Quantized products take u8 and i8 to u8, or to what the layer's result is; those of 8-bit floats make f16. */
 void lower_product_types(const lowering *l, bz_problem *p);
 
 /* Operand k if it is there and a tensor. */

@@ -5,11 +5,24 @@
 
 #include <math.h>
 
+static bool is_f8(bz_dtype t)
+{
+    return t == BZ_F8E4M3 || t == BZ_F8E5M2;
+}
+
+/* One type for all; or a product of 8-bit floats, whose result is wider. */
+static bool has_types(const bz_problem *p)
+{
+    bz_dtype x = p->dtype, w = p->dtype_w, y = p->dtype_y;
+    bool result = y == BZ_F32 || y == BZ_F16 || y == BZ_BF16;
+    return result && ((x == y && w == y) || (p->kind <= BZ_PROBLEM_GEMV && is_f8(x) && is_f8(w)));
+}
+
 static int begin(call *c, bz_error *why)
 {
-    bz_dtype t = c->problem->dtype;
-    if ((t != BZ_F32 && t != BZ_F16 && t != BZ_BF16) || c->problem->dtype_w != t || c->problem->dtype_y != t)
-        return bz_fail(why, BZ_INCOMPLETE, "graphs are built here for f32, f16 and bf16, one type for all");
+    if (!has_types(c->problem))
+        return bz_fail(why, BZ_INCOMPLETE,
+                       "graphs are built here for one type of f32, f16 and bf16, and for products of f8 to those");
     c->graph = bz_alloc(1, sizeof *c->graph);
     *c->graph = (struct graph_call){0};
     return 0;

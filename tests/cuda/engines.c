@@ -5,10 +5,11 @@
  *
  * A line of CASES is `ENGINES LAYOUT MATH PROBLEM`. Of the engines that are proposed on any of the devices below all,
  * some or none use tensor cores; `-`: there are no engines. Where there are, mode A has chosen one of them (a `?`
- * behind: perhaps not). The library needs the driver's library to be there; the toolkit's stub is enough. */
+ * behind: perhaps not). `all@900`: older devices have none. The library needs the driver's library to be there; the toolkit's stub is enough. */
 #include "runtime/cudnn/graph.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What cuDNN knows of a device, as its own JSON has it. */
@@ -77,10 +78,13 @@ static found ask(const bz_problem *p, const char *layout, const char *math, cudn
     return f;
 }
 
-static bool is_as(const char *wanted, found f)
+static bool is_as(const char *wanted, found f, int version)
 {
-    char word[8];
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(wanted, "?"), wanted);
+    char word[16];
+    const char *since = strchr(wanted, '@');
+    if (since && version < strtol(since + 1, NULL, 10))
+        return !f.engines;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(wanted, "?@"), wanted);
     if (f.engines && f.chosen != f.graphs && !strchr(wanted, '?'))
         return false;
     return !strcmp(word, "-")      ? !f.engines
@@ -91,17 +95,17 @@ static bool is_as(const char *wanted, found f)
 
 static int check_line(const char *line, const cudnnBackendDescriptor_t *device)
 {
-    char wanted[8], layout[16], math[16];
+    char wanted[16], layout[16], math[16];
     int at = 0, bad = 0;
     bz_problem p;
     bz_error err = {0};
-    if (sscanf(line, "%7s %15s %15s %n", wanted, layout, math, &at) != 3 || bz_problem_parse(line + at, &p, &err)) {
+    if (sscanf(line, "%15s %15s %15s %n", wanted, layout, math, &at) != 3 || bz_problem_parse(line + at, &p, &err)) {
         printf("%s: %s\n", line, err.text);
         return 1;
     }
     for (int i = 0; i < N_DEVICES; i++) {
         found f = ask(&p, layout, math, device[i]);
-        if (is_as(wanted, f))
+        if (is_as(wanted, f, DEVICES[i].version))
             continue;
         printf("%s: %d engines of %d graphs on %s, %d with tensor cores, %d chosen\n", line, f.engines, f.graphs,
                DEVICES[i].name, f.tensor, f.chosen);

@@ -178,6 +178,35 @@ static void test_attention(void **state)
     bz_arena_free(&arena);
 }
 
+/* Products of 8-bit floats between layers in f16; and in f16 themselves where nothing else runs. */
+static void test_f8(void **state)
+{
+    (void)state;
+    const bz_type in[] = {TENSOR(2, 4, 8), TENSOR(2, 8, 6), TENSOR(1, 6)}, out[] = {TENSOR(2, 4, 6)};
+    const bz_param params[] = {NUMBERS("transa", 0), NUMBERS("transb", 0)};
+    bz_layer l = a_layer("gemm", in, 3, out, params, 2);
+    bz_arena arena = {0};
+    bz_lowering low;
+    bz_lower(&l, BZ_F8E4M3, &arena, &low);
+    static const char *const TEXTS[] = {
+        "gemm m=4 n=6 k=8 batch=1 transa=0 transb=0 post=bias dtype=f8e4m3:f8e4m3:f16",
+        "gemm m=4 n=6 k=8 batch=1 transa=0 transb=0 dtype=f8e4m3:f8e4m3:f16",
+        "gemm m=4 n=6 k=8 batch=1 transa=0 transb=0 post=bias dtype=f16",
+        "gemm m=4 n=6 k=8 batch=1 transa=0 transb=0 dtype=f16",
+    };
+    assert_int_equal(low.n, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(low.alternative[i].text[0], TEXTS[i]);
+        assert_int_equal(low.alternative[i].fallback, i >= 2);
+    }
+    assert_string_equal(low.alternative[1].text[1], "binary fn=add a=4x6 b=1x6 dtype=f16");
+    l = a_layer("relu", in, 1, in, NULL, 0);
+    bz_lower(&l, BZ_F8E4M3, &arena, &low);
+    assert_int_equal(low.n, 1);
+    assert_string_equal(low.alternative[0].text[0], "activation fn=relu x=4x8 dtype=f16");
+    bz_arena_free(&arena);
+}
+
 /* Masks, and which keys a query sees. */
 static void test_masks(void **state)
 {
@@ -354,10 +383,12 @@ static void test_hostile_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),           cmocka_unit_test(test_softmax_of_old), cmocka_unit_test(test_products),
-        cmocka_unit_test(test_fused_products), cmocka_unit_test(test_attention),      cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_equations),      cmocka_unit_test(test_functions),      cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_never_zero),     cmocka_unit_test(test_hostile_source),
+        cmocka_unit_test(test_conv),       cmocka_unit_test(test_softmax_of_old),
+        cmocka_unit_test(test_products),   cmocka_unit_test(test_fused_products),
+        cmocka_unit_test(test_attention),  cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_f8),         cmocka_unit_test(test_equations),
+        cmocka_unit_test(test_functions),  cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_never_zero), cmocka_unit_test(test_hostile_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
