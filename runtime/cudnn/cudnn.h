@@ -65,7 +65,7 @@ typedef struct call {
     cudnnReduceTensorDescriptor_t reduce;
     struct rnn_call *rnn;
     struct graph_call *graph;
-    void *device; /* graph: a descriptor of a device that need not be there, instead of the handle */
+    void *device;       /* graph: a descriptor of a device that need not be there, instead of the handle */
     struct call *first; /* of the variants of one row: it has what was found out for all */
     void *packed_for;   /* graph: the workspace that the last call was packed with */
     scalar one, zero, minus, factor;
@@ -165,6 +165,7 @@ cudnnStatus_t cudnn_run_softmax(call *c);
 cudnnStatus_t cudnn_run_lrn(call *c);
 cudnnStatus_t cudnn_run_activation(call *c);
 
+int cudnn_describe_scale(call *c, bz_error *why);
 int cudnn_describe_binary(call *c, bz_error *why);
 int cudnn_describe_reduce(call *c, bz_error *why);
 int cudnn_prepare_reduce(call *c, session *s, bz_error *err);
@@ -185,6 +186,7 @@ cudnnStatus_t cudnn_run_rnn(call *c);
 void cudnn_release_rnn(call *c);
 
 int cudnn_describe_conv_graph(call *c, bz_error *why);
+int cudnn_describe_deconv_graph(call *c, bz_error *why);
 int cudnn_describe_product_graph(call *c, bz_error *why);
 int cudnn_describe_norm_graph(call *c, bz_error *why);
 int cudnn_describe_elementwise_graph(call *c, bz_error *why);

@@ -50,6 +50,7 @@ cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out);
 /* A function of one tensor or of two (b -1: of one) into y. CUDNN_STATUS_NOT_SUPPORTED where the library has none. */
 cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y);
 cudnnStatus_t graph_conv_add(call *c, int x, int w, int y);
+cudnnStatus_t graph_deconv_add(call *c, int x, int w, int y);
 cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y);
 /* `shift` is -1 where there is none. */
 cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, int x, int scale, int shift, int epsilon, int y);

@@ -120,15 +120,71 @@ static int other_of(const call *c, int i)
     return -1;
 }
 
-/* A limit as an operation of its own: the library has one of both limits, but hardly an engine that runs it. */
-static cudnnStatus_t add_clip(call *c, const shape *s, const bz_post *post, int from, int to)
+/* Functions that are several operations: those that the library lacks; and clip, of which it has one, but hardly an
+ * engine that runs it. Each step takes what the one before made, and a number, a parameter or x besides. */
+typedef struct part {
+    bz_fn fn;
+    enum { ALONE, NUMBER, ALPHA, BETA, X } with;
+    float number;
+} part;
+
+static const struct {
+    bz_fn fn;
+    part part[6];
+} CHAINS[] = {
+    {BZ_FN_CLIP, {{BZ_FN_MAX, ALPHA, 0}, {BZ_FN_MIN, BETA, 0}}},
+    {BZ_FN_LINEAR, {{BZ_FN_MUL, ALPHA, 0}, {BZ_FN_ADD, BETA, 0}}},
+    {BZ_FN_SQUARE, {{BZ_FN_MUL, X, 0}}},
+    {BZ_FN_POW, {{BZ_FN_POW, BETA, 0}, {BZ_FN_MUL, ALPHA, 0}}},
+    {BZ_FN_HARDSIGMOID, {{BZ_FN_MUL, ALPHA, 0}, {BZ_FN_ADD, BETA, 0}, {BZ_FN_MAX, NUMBER, 0}, {BZ_FN_MIN, NUMBER, 1}}},
+    {BZ_FN_HARDSWISH,
+     {{BZ_FN_MUL, NUMBER, 1.0f / 6},
+      {BZ_FN_ADD, NUMBER, 0.5f},
+      {BZ_FN_MAX, NUMBER, 0},
+      {BZ_FN_MIN, NUMBER, 1},
+      {BZ_FN_MUL, X, 0}}},
+    {BZ_FN_MISH, {{BZ_FN_SOFTPLUS, ALONE, 0}, {BZ_FN_TANH, ALONE, 0}, {BZ_FN_MUL, X, 0}}},
+};
+
+/* Multiplying by 1 and adding 0 are left out, but for the last step, which writes the result. */
+static bool is_idle(const part *p, const bz_post *post, bool last)
 {
-    int low, high, between;
-    TRY(graph_number_add(c, post->alpha, s->rank, &low));
-    TRY(add_between(c, s->rank, s->dim, s->stride, &between));
-    TRY(graph_function_add(c, BZ_FN_MAX, 0, 0, from, low, between));
-    TRY(graph_number_add(c, post->beta, s->rank, &high));
-    return graph_function_add(c, BZ_FN_MIN, 0, 0, between, high, to);
+    return !last && ((p->fn == BZ_FN_MUL && p->with == ALPHA && post->alpha == 1) ||
+                     (p->fn == BZ_FN_ADD && p->with == BETA && post->beta == 0));
+}
+
+static cudnnStatus_t add_chain(call *c, const shape *s, const part *p, const bz_post *post, int x, int y)
+{
+    for (int from = x; p->fn; p++) {
+        bool last = !p[1].fn || (!p[2].fn && is_idle(&p[1], post, false));
+        int other = x, to = y;
+        if (is_idle(p, post, last))
+            continue;
+        if (!last)
+            TRY(add_between(c, s->rank, s->dim, s->stride, &to));
+        if (p->with == ALONE)
+            other = -1;
+        else if (p->with != X)
+            TRY(graph_number_add(c,
+                                 p->with == ALPHA  ? post->alpha
+                                 : p->with == BETA ? post->beta
+                                                   : p->number,
+                                 s->rank, &other));
+        TRY(graph_function_add(c, p->fn, 0, 0, from, other, to));
+        if (last)
+            break;
+        from = to;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* A function into y: as one operation or as several; `other` is its second operand, -1 where it has none. */
+static cudnnStatus_t add_function(call *c, const shape *s, const bz_post *post, int x, int other, int y)
+{
+    for (size_t i = 0; i < sizeof CHAINS / sizeof *CHAINS; i++)
+        if (CHAINS[i].fn == post->fn)
+            return add_chain(c, s, CHAINS[i].part, post, x, y);
+    return graph_function_add(c, post->fn, post->alpha, post->beta, x, other, y);
 }
 
 /* Post-operations behind the tensor `from`; the last one writes the result. */
@@ -143,10 +199,7 @@ static cudnnStatus_t add_posts(call *c, const shape *s, int channel, place at, i
             TRY(add_bias(c, s, channel, &b));
         else if (bz_fn_is_binary(post[i].fn))
             TRY(add_operand(c, other_of(c, i), s->rank, at, &b));
-        if (post[i].fn == BZ_FN_CLIP)
-            TRY(add_clip(c, s, &post[i], from, to));
-        else
-            TRY(graph_function_add(c, post[i].fn, post[i].alpha, post[i].beta, from, b, to));
+        TRY(add_function(c, s, &post[i], from, b, to));
         from = to;
     }
     return CUDNN_STATUS_SUCCESS;
@@ -174,6 +227,23 @@ static cudnnStatus_t build_conv(call *c)
 int cudnn_describe_conv_graph(call *c, bz_error *why)
 {
     return begin(c, why) ? -1 : finish(c, build_conv(c), why);
+}
+
+/* The convolution's gradient by its data: what it makes is what a convolution would have read. */
+static cudnnStatus_t build_deconv(call *c)
+{
+    int x, w, y, first;
+    shape s = shape_of_result(c, 4, ONES_BEHIND);
+    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_X), 4, ONES_BEHIND, &x));
+    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, ONES_BEHIND, &w));
+    TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
+    TRY(graph_deconv_add(c, x, w, first));
+    return add_posts(c, &s, 1, ONES_BEHIND, first, y);
+}
+
+int cudnn_describe_deconv_graph(call *c, bz_error *why)
+{
+    return begin(c, why) ? -1 : finish(c, build_deconv(c), why);
 }
 
 /* A product's operand, its last two dimensions exchanged where it is transposed. */
@@ -252,12 +322,10 @@ static cudnnStatus_t build_elementwise(call *c)
     if (p->kind == BZ_PROBLEM_BINARY)
         TRY(add_operand(c, 1, 4, ROWS, &b));
     TRY(add_results(c, &s, ROWS, &y, &first));
-    if (p->kind == BZ_PROBLEM_BINARY)
-        TRY(graph_function_add(c, p->binary.fn, 0, 0, a, b, first));
-    else if (p->activation.fn == BZ_FN_CLIP)
-        TRY(add_clip(c, &s, &(bz_post){BZ_FN_CLIP, p->activation.alpha, p->activation.beta}, a, first));
-    else
-        TRY(graph_function_add(c, p->activation.fn, p->activation.alpha, p->activation.beta, a, -1, first));
+    bz_post own = {p->binary.fn, 0, 0};
+    if (p->kind == BZ_PROBLEM_ACTIVATION)
+        own = (bz_post){p->activation.fn, p->activation.alpha, p->activation.beta};
+    TRY(add_function(c, &s, &own, a, b, first));
     return add_posts(c, &s, s.rank - 1, ROWS, first, y);
 }
 

@@ -143,6 +143,7 @@ static const struct {
     {BZ_FN_LOG, CUDNN_POINTWISE_LOG, 0, 0},
     {BZ_FN_SQRT, CUDNN_POINTWISE_SQRT, 0, 0},
     {BZ_FN_ABS, CUDNN_POINTWISE_ABS, 0, 0},
+    {BZ_FN_POW, CUDNN_POINTWISE_POW, 0, 0},
 };
 
 static cudnnStatus_t new_pointwise(call *c, cudnnPointwiseMode_t mode, cudnnDataType_t precision,
@@ -223,12 +224,10 @@ cudnnStatus_t graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, in
     return cudnnBackendFinalize(op);
 }
 
-/* Here padding may differ between the ends. */
-cudnnStatus_t graph_conv_add(call *c, int x, int w, int y)
+/* Here padding may differ between the ends. conv and deconv have the same members. */
+static cudnnStatus_t new_conv(call *c, cudnnBackendDescriptor_t *conv)
 {
     const bz_problem *p = c->problem;
-    struct graph_call *g = c->graph;
-    cudnnBackendDescriptor_t conv, op;
     int n = bz_extent_rank(p->conv.x) - 2, flat = n < 2 ? 2 : n;
     int64_t before[3] = {0}, after[3] = {0}, stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1};
     cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
@@ -238,15 +237,22 @@ cudnnStatus_t graph_conv_add(call *c, int x, int w, int y)
         stride[i] = p->conv.stride[i];
         dilation[i] = p->conv.dilation[i];
     }
-    TRY(new_part(c, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, &conv));
-    TRY(set_int(conv, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, flat));
-    TRY(set_type(conv, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT));
-    TRY(graph_set(conv, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode));
-    TRY(graph_set(conv, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, flat, before));
-    TRY(graph_set(conv, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, flat, after));
-    TRY(graph_set(conv, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, flat, stride));
-    TRY(graph_set(conv, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, flat, dilation));
-    TRY(cudnnBackendFinalize(conv));
+    TRY(new_part(c, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, conv));
+    TRY(set_int(*conv, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, flat));
+    TRY(set_type(*conv, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT));
+    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode));
+    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, flat, before));
+    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, flat, after));
+    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, flat, stride));
+    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, flat, dilation));
+    return cudnnBackendFinalize(*conv);
+}
+
+cudnnStatus_t graph_conv_add(call *c, int x, int w, int y)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t conv, op;
+    TRY(new_conv(c, &conv));
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, &op));
     TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, conv));
     TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, g->tensor[x].desc));
@@ -254,6 +260,21 @@ cudnnStatus_t graph_conv_add(call *c, int x, int w, int y)
     TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, g->tensor[y].desc));
     TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1));
     TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0));
+    return cudnnBackendFinalize(op);
+}
+
+cudnnStatus_t graph_deconv_add(call *c, int x, int w, int y)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t conv, op;
+    TRY(new_conv(c, &conv));
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, conv));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, g->tensor[x].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, g->tensor[w].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, g->tensor[y].desc));
+    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, 1));
+    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, 0));
     return cudnnBackendFinalize(op);
 }
 
