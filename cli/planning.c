@@ -5,12 +5,13 @@
 int planning_dtype(const planning *p, bz_dtype *out, bz_error *err)
 {
     const char *name = p->dtype;
-    static const bz_dtype TYPES[] = {BZ_F32, BZ_BF16, BZ_F16, BZ_F64, BZ_I8};
+    static const bz_dtype TYPES[] = {BZ_F32, BZ_BF16, BZ_F16, BZ_F64, BZ_I8, BZ_F8E4M3};
     *out = BZ_UNDEFINED;
     for (size_t i = 0; name && i < sizeof TYPES / sizeof *TYPES; i++)
         if (!strcmp(name, bz_dtype_name(TYPES[i])) || (TYPES[i] == BZ_I8 && !strcmp(name, "s8")))
             *out = TYPES[i];
-    return name && !*out ? bz_fail(err, BZ_USAGE, "--dtype takes f32, bf16, f16, f64 or s8, not '%s'", name) : 0;
+    return name && !*out ? bz_fail(err, BZ_USAGE, "--dtype takes f32, bf16, f16, f64, s8 or f8e4m3, not '%s'", name)
+                         : 0;
 }
 
 static int take_names(const char *option, const bz_list *list, const char *const *known, const char **out, int *n,

@@ -44,7 +44,8 @@ typedef struct bz_lowering {
 } bz_lowering;
 
 /* `dtype` replaces the type of floating-point layers; BZ_UNDEFINED leaves it as the model has it.
- * BZ_I8 stands for quantized products (u8 inputs, i8 weights). The result lives in the arena. */
+ * BZ_I8 stands for quantized products (u8 inputs, i8 weights), BZ_F8E4M3 for products of 8-bit floats between layers
+ * in f16. The result lives in the arena. */
 void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *out);
 
 /* The same for the layers of a match: how few calls they can be. Steps after a call are taken along by it

@@ -358,6 +358,9 @@ void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dty
         w.l.alternative[w.l.n - 1].modelled = w.modelled;
         w.l.alternative[w.l.n - 1].fallback = w.fallback;
     }
+    w.l.n_steps = 0;
+    if (w.l.n < MAX_ALTERNATIVES)
+        lower_attention_group(&w.l, layers, match->layer, match->n);
     if (!w.l.n) {
         out->why = w.l.why ? w.l.why : w.why ? w.why : "its layers are as many calls as they are by themselves";
         return;

@@ -301,7 +301,7 @@ bz_dtype lower_dtype(bz_dtype has, bz_dtype wanted)
 {
     if (!bz_dtype_is_float(has) || !wanted)
         return has;
-    return wanted == BZ_I8 ? BZ_U8 : wanted;
+    return wanted == BZ_I8 ? BZ_U8 : wanted == BZ_F8E4M3 ? BZ_F16 : wanted;
 }
 
 static void choose_types(lowering *l)
@@ -345,6 +345,24 @@ static int lower_one(lowering *l)
     return layer->macs ? lower_no(l, l->why) : lower_copy(l);
 }
 
+/* Products of 8-bit floats have shapes that no library takes, as those of images with three channels: models keep
+ * such layers in f16, which counts where nothing else runs. */
+static void fall_back(lowering *l)
+{
+    int own = l->n;
+    bool any = false;
+    for (int a = 0; a < own; a++)
+        for (int i = 0; i < l->alternative[a].n; i++)
+            any |= l->alternative[a].problem[i].dtype == BZ_F8E4M3;
+    if (!any)
+        return;
+    l->wanted = BZ_F16;
+    choose_types(l);
+    lower_one(l);
+    for (int a = own; a < l->n; a++)
+        l->alternative[a].fallback = true;
+}
+
 void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *out)
 {
     bz_problem steps[MAX_STEPS];
@@ -360,6 +378,8 @@ void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowerin
     }
     choose_types(&l);
     int failed = lower_one(&l);
+    if (!failed && dtype == BZ_F8E4M3)
+        fall_back(&l);
     out->why = l.why;
     if (failed)
         return;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAX_ALTERNATIVES = 4, MAX_STEPS = 72 };
+enum { MAX_ALTERNATIVES = 8, MAX_STEPS = 72 };
 
 typedef struct lowering {
     const bz_layer *layer;
@@ -36,7 +36,7 @@ int lower_copy(lowering *l); /* a copy of the layer's bytes, modelled */
 
 /* Adds the function that the layer takes over its result (its `activation`), if any. */
 int lower_fused_activation(lowering *l, bz_problem *p);
-/* Quantized products take u8 and i8 to u8, or to what the layer's result is. */
+/* Quantized products take u8 and i8 to u8, or to what the layer's result is; those of 8-bit floats make f16. */
 void lower_product_types(const lowering *l, bz_problem *p);
 
 /* Operand k if it is there and a tensor. */
@@ -55,6 +55,11 @@ int lower_ints(const lowering *l, const char *name, int64_t *v,
 
 lower_function lower_conv, lower_qconv, lower_deconv, lower_gemm, lower_qgemm, lower_matmul, lower_qmatmul,
     lower_dynamic_matmul, lower_linear, lower_attention, lower_einsum;
+
+/* The layers as attention in one call, where together they are one: two products, between them a softmax, numbers and
+ * at most one mask. -1, and nothing is said, where they are not. */
+int lower_attention_group(lowering *l, const bz_layers *layers, const int *layer, int n);
+
 lower_function lower_unary, lower_clip, lower_gelu, lower_binary, lower_qbinary, lower_compare, lower_not, lower_pow,
     lower_variadic, lower_prelu, lower_bias_function, lower_bias_add, lower_scaled_elu;
 lower_function lower_pool, lower_global_pool, lower_global_lppool, lower_batchnorm, lower_layernorm, lower_rmsnorm,

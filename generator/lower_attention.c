@@ -28,6 +28,23 @@ static int attention_steps(lowering *l, const heads *h)
     return lower_done(l);
 }
 
+/* All of it in one call, which never writes the scores. */
+static int attention_call(lowering *l, const heads *h, bool causal, const bz_type *mask)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_ATTENTION);
+    const int64_t scores[] = {h->batch, h->heads, h->rows, h->keys};
+    memcpy(p->attention.q, (bz_extent){h->batch, h->heads, h->rows, h->size}, sizeof(bz_extent));
+    memcpy(p->attention.k, (bz_extent){h->batch, h->kv_heads, h->keys, h->size}, sizeof(bz_extent));
+    memcpy(p->attention.v, (bz_extent){h->batch, h->kv_heads, h->keys, h->v_size}, sizeof(bz_extent));
+    p->attention.causal = causal;
+    bool fits = mask && mask->rank <= 4 && !lower_extent(mask, 4, p->attention.mask);
+    for (int i = 0; i < 4 && fits; i++)
+        fits = p->attention.mask[i] == 1 || p->attention.mask[i] == scores[i];
+    if (!fits)
+        memset(p->attention.mask, 0, sizeof p->attention.mask);
+    return lower_done(l);
+}
+
 /* Queries, keys and values of [batch, heads, length, size] or [batch, length, heads · size]. Keys of the past
  * come on top of those of this step. */
 static int read_standard(lowering *l, heads *h)
@@ -78,6 +95,25 @@ static double add_projection(lowering *l)
     return (double)p->gemm.m * (double)p->gemm.n * (double)p->gemm.k;
 }
 
+/* What is added to the scores. Masks of bools and lengths of sequences are left out, here as in the steps. */
+static const bz_type *mask_of(const lowering *l, bool runtime)
+{
+    const bz_type *mask = lower_in(l, runtime ? 5 : 3);
+    return mask && bz_dtype_is_float(mask->dtype) ? mask : NULL;
+}
+
+/* The one call, where it is known which keys a query sees: as many as there are queries, or, of a single query
+ * behind a past, all. ONNX Runtime's grouped queries are always causal. */
+static int fused_alternative(lowering *l, const heads *h, bool runtime)
+{
+    bool causal = lower_int(l, "causal", runtime && bz_layer_param(l->layer, "kv_heads"));
+    if (bz_layer_param(l->layer, "softcap"))
+        return 0;
+    if (causal && runtime && h->rows == 1)
+        causal = false;
+    return causal && h->rows != h->keys ? 0 : attention_call(l, h, causal, mask_of(l, runtime));
+}
+
 /* Where the shape rule counted other products than these, the layer is something else and stays unpriced. */
 int lower_attention(lowering *l, int arg)
 {
@@ -88,13 +124,107 @@ int lower_attention(lowering *l, int arg)
         h.size < 1 || h.v_size < 1 || h.heads % h.kv_heads)
         return lower_no(l, "this form of attention has no benchmark");
     double macs = (double)h.batch * (double)h.heads * (double)h.rows * (double)h.keys * (double)(h.size + h.v_size);
-    if (runtime)
-        macs += add_projection(l);
-    if (macs != (double)l->layer->macs)
-        return lower_no(l, "this form of attention has no benchmark");
-    if (!bz_dtype_is_float(l->dtype)) /* what is quantized is the projection */
-        l->dtype = l->layer->out[0].dtype;
-    return attention_steps(l, &h);
+    bz_dtype given = l->dtype;
+    for (int fused = 0; fused < 2; fused++) {
+        l->dtype = given;
+        double projection = runtime ? add_projection(l) : 0;
+        if (macs + projection != (double)l->layer->macs)
+            return lower_no(l, "this form of attention has no benchmark");
+        if (!bz_dtype_is_float(l->dtype)) /* what is quantized is the projection */
+            l->dtype = l->layer->out[0].dtype;
+        if (fused ? fused_alternative(l, &h, runtime) : attention_steps(l, &h))
+            return -1;
+    }
+    l->n_steps = 0;
+    return 0;
+}
+
+/* ---- attention that is written out ----------------------------------------------------------- */
+
+/* [batch, heads, …]: a batch alone stands before one head each. */
+static void with_heads(const bz_type *t, bz_dim dims[4], bz_type *out)
+{
+    *out = *t;
+    if (t->rank != 3)
+        return;
+    memcpy(dims, (bz_dim[]){t->dims[0], 1, t->dims[1], t->dims[2]}, 4 * sizeof *dims);
+    out->rank = 4;
+    out->dims = dims;
+}
+
+/* A product of two operands as they lie; the next layers read what it makes. */
+static bool is_product(const bz_layer *layer)
+{
+    return !strcmp(layer->kind, "matmul") && layer->n_in == 2 && !bz_layer_param(layer, "trans") &&
+           !bz_layer_param(layer, "trans_batch") && !bz_layer_param(layer, "activation") &&
+           layer->in[0].kind == BZ_TYPE_TENSOR && layer->in[1].kind == BZ_TYPE_TENSOR;
+}
+
+/* Whether a layer makes the softmax of every row. */
+static bool is_row_softmax(const lowering *l, const bz_layer *layer)
+{
+    bz_lowering low;
+    bz_lower(layer, l->wanted, l->arena, &low);
+    if (low.n != 1 || low.alternative[0].n != 1 || low.alternative[0].problem->kind != BZ_PROBLEM_SOFTMAX)
+        return false;
+    const bz_problem *p = low.alternative[0].problem;
+    return p->softmax.axis == bz_extent_rank(p->softmax.x) - 1;
+}
+
+/* The operand besides `current`: a number, which the scores are multiplied by, or a mask, which is added. */
+static bool is_between(const bz_layer *layer, bz_value_id current, const bz_type **mask)
+{
+    bool adds = !strcmp(layer->kind, "add"), divides = !strcmp(layer->kind, "div");
+    int own = layer->n_in == 2 && layer->node->in[1] == current;
+    if (layer->n_in != 2 || layer->node->in[own] != current || layer->node->in[!own] == current || (divides && own))
+        return false;
+    const bz_type *other = &layer->in[!own];
+    if (!adds)
+        return (divides || !strcmp(layer->kind, "mul")) && layer->in_constant[!own] && bz_type_elements(other) == 1;
+    if (*mask || other->kind != BZ_TYPE_TENSOR || bz_layer_param(layer, "axis"))
+        return false;
+    *mask = other;
+    return true;
+}
+
+static int read_written(const bz_type *q, const bz_type *k, const bz_type *v, heads *h)
+{
+    if (q->rank != 4 || k->rank != 4 || v->rank != 4)
+        return -1;
+    *h = (heads){q->dims[0], q->dims[1], k->dims[1], q->dims[2], k->dims[3], q->dims[3], v->dims[3]};
+    bool shared = h->kv_heads == h->heads || h->kv_heads == 1; /* what broadcasting can say */
+    return shared && k->dims[0] == h->batch && v->dims[0] == h->batch && v->dims[1] == h->kv_heads ? 0 : -1;
+}
+
+int lower_attention_group(lowering *l, const bz_layers *layers, const int *layer, int n)
+{
+    const bz_layer *first = &layers->layer[layer[0]], *last = &layers->layer[layer[n - 1]];
+    const bz_type *mask = NULL;
+    bz_dim dims[4][4];
+    bz_type q, k, v, m;
+    heads h;
+    bool softmax = false;
+    if (n < 3 || !is_product(first) || !is_product(last))
+        return -1;
+    bz_value_id current = first->node->out[0];
+    for (int i = 1; i < n - 1; i++) {
+        const bz_layer *step = &layers->layer[layer[i]];
+        bool is_softmax = !softmax && step->n_in && step->node->in[0] == current && is_row_softmax(l, step);
+        if (!is_softmax && (softmax || !is_between(step, current, &mask)))
+            return -1;
+        softmax |= is_softmax;
+        current = step->node->out[0];
+    }
+    with_heads(&first->in[0], dims[0], &q);
+    with_heads(&first->in[1], dims[1], &k);
+    with_heads(&last->in[1], dims[2], &v);
+    l->dtype = lower_dtype(q.dtype, l->wanted);
+    if (!softmax || last->node->in[0] != current || !bz_dtype_is_float(l->dtype) || read_written(&q, &k, &v, &h))
+        return -1;
+    if (mask)
+        with_heads(mask, dims[3], &m);
+    /* a mask of three dimensions has heads of its own where the scores have heads */
+    return attention_call(l, &h, false, !mask ? NULL : first->out[0].rank == 3 ? &m : mask);
 }
 
 /* ---- equations ------------------------------------------------------------------------------ */

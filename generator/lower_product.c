@@ -4,7 +4,10 @@
 void lower_product_types(const lowering *l, bz_problem *p)
 {
     const bz_layer *layer = l->layer;
-    if (l->quantize && bz_dtype_is_int(l->dtype)) {
+    if (l->wanted == BZ_F8E4M3 && l->dtype == BZ_F16) {
+        p->dtype = p->dtype_w = BZ_F8E4M3;
+        p->dtype_y = BZ_F16;
+    } else if (l->quantize && bz_dtype_is_int(l->dtype)) {
         p->dtype_w = BZ_I8;
         p->dtype_y = BZ_U8;
     } else if (!bz_dtype_is_float(l->dtype)) {

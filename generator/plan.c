@@ -49,7 +49,7 @@ static const struct {
     {" pool batchnorm softmax logsoftmax lrn activation binary reduce concat ", "cudnn", "plain nhwc", "", true},
     {" rmsnorm transpose reorder copy ", "cudnn", "plain", "", true},
     {" gemm matmul ", "cudnn", "plain", "tf32 f16", true},
-    {" layernorm ", "cudnn", "plain", "", true},
+    {" layernorm attention ", "cudnn", "plain", "", true},
     {" gemm matmul gemv ", "cublas", "plain packed", "tf32 f16", true},
     {" lstm gru rnn ", "cudnn", "plain", "tf32 f16", true},
 };

@@ -142,29 +142,25 @@ static bool can_run(const bz_prices *prices, const bz_alternative *a)
     return true;
 }
 
-static bool has_fallback(const bz_lowering *low)
-{
-    for (int a = 0; a < low->n; a++)
-        if (low->alternative[a].fallback)
-            return true;
-    return false;
-}
-
 void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *out)
 {
     const bz_lowering *low = &layer->lowering;
     const char *complaint = NULL;
     int missing = 0;
     *out = (bz_layer_price){.seconds = low->free ? 0 : NAN, .why = low->n ? NULL : low->why};
-    bool others = false;
-    for (int a = 0; a < low->n; a++)
-        others |= !low->alternative[a].fallback && can_run(prices, &low->alternative[a]);
+    bool others = false, any = false;
+    for (int a = 0; a < low->n; a++) {
+        bool can = can_run(prices, &low->alternative[a]);
+        any |= can;
+        others |= can && !low->alternative[a].fallback;
+    }
     for (int a = 0; a < low->n; a++)
         if (!low->alternative[a].fallback || !others)
             try_alternative(prices, &low->alternative[a], out);
     for (int i = 0; i < layer->n_problems; i++) {
         const bz_problem_price *p = &prices->problem[layer->problem[i]];
-        bool counts = p->n_records || prices->plan->problem[layer->problem[i]].n_families || !has_fallback(low);
+        /* what no backend of the plan has is missed where nothing else can run; a group is its layers then */
+        bool counts = prices->plan->problem[layer->problem[i]].n_families || (!any && !layer->pattern);
         missing += counts && !p->n_records;
         complaint = complaint ? complaint : p->complaint;
     }

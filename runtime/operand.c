@@ -204,6 +204,15 @@ static void add_inputs(const bz_problem *p, operand_list *l, int64_t *y)
         add(l, BZ_ROLE_X, BZ_U8, 1, &p->copy.read);
         y[0] = p->copy.write;
         break;
+    case BZ_PROBLEM_ATTENTION:
+        add_extent(l, BZ_ROLE_X, p->dtype, p->attention.q);
+        add_extent(l, BZ_ROLE_B, p->dtype_w, p->attention.k);
+        add_extent(l, BZ_ROLE_V, p->dtype_w, p->attention.v);
+        if (p->attention.mask[0])
+            add_extent(l, BZ_ROLE_MASK, p->dtype, p->attention.mask);
+        memcpy(y, p->attention.q, 3 * sizeof *y);
+        y[3] = p->attention.v[3];
+        break;
     case BZ_PROBLEM_LSTM:
     case BZ_PROBLEM_GRU:
     case BZ_PROBLEM_RNN:
@@ -262,6 +271,15 @@ static double depth(const bz_problem *p)
     }
 }
 
+/* Two products and five operations of softmax for each score; half of the scores are never seen where it is
+ * causal. */
+static double attention_flops(const bz_problem *p)
+{
+    const int64_t *q = p->attention.q, *k = p->attention.k;
+    double row = p->attention.causal ? ((double)k[2] + 1) / 2 : (double)k[2];
+    return (double)(q[0] * q[1]) * (double)q[2] * row * (2 * (double)(q[3] + p->attention.v[3]) + 5);
+}
+
 double bz_problem_flops(const bz_problem *p)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
@@ -301,6 +319,9 @@ double bz_problem_flops(const bz_problem *p)
         break;
     case BZ_PROBLEM_RESAMPLE:
         flops = p->resample.mode == BZ_RESAMPLE_LINEAR ? y * ldexp(1, list[0].rank - 2) * 2 : 0;
+        break;
+    case BZ_PROBLEM_ATTENTION:
+        flops = attention_flops(p);
         break;
     case BZ_PROBLEM_LSTM:
     case BZ_PROBLEM_GRU:

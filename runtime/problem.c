@@ -87,6 +87,9 @@ const bz_kind bz_kinds[BZ_PROBLEM_N_KINDS] = {
         OPTIONAL("scale", REAL, reorder.scale, 1)}},
     [BZ_PROBLEM_COPY] = {"copy", "BZ_PROBLEM_COPY", "copy", false, {
         REQUIRED("read", INT, copy.read), REQUIRED("write", INT, copy.write)}},
+    [BZ_PROBLEM_ATTENTION] = {"attention", "BZ_PROBLEM_ATTENTION", "attention", false, {
+        REQUIRED("q", EXTENT, attention.q), REQUIRED("k", EXTENT, attention.k), REQUIRED("v", EXTENT, attention.v),
+        OPTIONAL("mask", EXTENT, attention.mask, 0), OPTIONAL("causal", FLAG, attention.causal, 0)}},
     [BZ_PROBLEM_LSTM] = {"lstm", "BZ_PROBLEM_LSTM", "rnn", false, {
         RNN_MEMBERS, OPTIONAL("peephole", FLAG, rnn.peephole, 0)}},
     [BZ_PROBLEM_GRU] = {"gru", "BZ_PROBLEM_GRU", "rnn", false, {

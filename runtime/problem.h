@@ -56,6 +56,7 @@ typedef enum {
     BZ_PROBLEM_TRANSPOSE,  /* transpose: dimension i of the result is dimension perm[i] of x */
     BZ_PROBLEM_REORDER,    /* reorder: same values in another layout or data type; scale for quantization */
     BZ_PROBLEM_COPY,       /* copy: so many bytes read, so many written; prices what only moves data */
+    BZ_PROBLEM_ATTENTION,  /* attention: softmax(q kᵀ / √size + mask) v; `causal`: query i sees keys 0 to i */
     BZ_PROBLEM_LSTM,       /* lstm, gru, rnn: one layer over a sequence */
     BZ_PROBLEM_GRU,
     BZ_PROBLEM_RNN,
@@ -200,6 +201,13 @@ typedef struct bz_problem {
             int64_t read, write;
         } copy;
         struct {
+            /* [batch, heads, rows, size], [batch, kv heads, keys, size], [batch, kv heads, keys, values]; heads
+             * that share keys lie one behind the other. The mask is added, and broadcast to
+             * [batch, heads, rows, keys]; without dimensions there is none. */
+            bz_extent q, k, v, mask;
+            bool causal;
+        } attention;
+        struct {
             int64_t seq, batch, input, hidden;
             bz_direction dir;
             bool lbr;      /* gru: linear before reset */
@@ -260,6 +268,8 @@ typedef enum {
     BZ_ROLE_SLOPE,
     BZ_ROLE_H,     /* rnn: first hidden state [directions, batch, hidden] */
     BZ_ROLE_C,     /* lstm: first cell state */
+    BZ_ROLE_V,     /* attention: values; queries are X, keys B */
+    BZ_ROLE_MASK,  /* attention: what is added to the scores */
     BZ_ROLE_OTHER, /* of a post add, sub, mul …: the other tensor, of the result's shape */
     BZ_ROLE_Y,
 } bz_role;

@@ -47,7 +47,7 @@ static int check_numbers(const bz_problem *p, bz_error *err)
             if (m->form == BZ_FORM_EXTENT && (product *= v[i]) > most)
                 return bz_fail(err, BZ_BAD_INPUT, "problem: %s: '%s' is too large", bz_kinds[p->kind].name, m->name);
         }
-        if (m->form == BZ_FORM_EXTENT && !bz_member_given(p, m))
+        if (m->form == BZ_FORM_EXTENT && !m->optional && !bz_member_given(p, m))
             return bz_fail(err, BZ_BAD_INPUT, "problem: %s: '%s' has no dimensions", bz_kinds[p->kind].name, m->name);
     }
     return 0;
@@ -97,6 +97,24 @@ static bool broadcasts(const int64_t *a, const int64_t *b, int skip)
         if (a[i] != b[j] && a[i] != 1 && b[j] != 1)
             return false;
     return true;
+}
+
+static int check_attention(const bz_problem *p, bz_error *err)
+{
+    const int64_t *q = p->attention.q, *k = p->attention.k, *v = p->attention.v, *mask = p->attention.mask;
+    if (bz_extent_rank(q) != 4 || bz_extent_rank(k) != 4 || bz_extent_rank(v) != 4)
+        return refuse(p, "q, k and v have batch, heads, length and size", err);
+    if (q[0] != k[0] || k[0] != v[0] || q[3] != k[3] || k[1] != v[1] || k[2] != v[2] || q[1] % k[1])
+        return refuse(p, "q, k and v do not fit each other", err);
+    if (p->attention.causal && q[2] != k[2]) /* which end of the keys the queries stand at would be open */
+        return refuse(p, "causal, there are as many keys as queries", err);
+    if ((double)q[0] * (double)q[1] * (double)q[2] * (double)k[2] > 0x1p40)
+        return refuse(p, "there are too many scores", err);
+    const int64_t scores[] = {q[0], q[1], q[2], k[2]};
+    for (int i = 0; i < 4 && mask[0]; i++)
+        if (bz_extent_rank(mask) != 4 || (mask[i] != 1 && mask[i] != scores[i]))
+            return refuse(p, "the mask does not fit the scores", err);
+    return 0;
 }
 
 static int check_shapes(const bz_problem *p, bz_error *err)
@@ -185,6 +203,8 @@ static int check_shapes(const bz_problem *p, bz_error *err)
         return 0;
     case BZ_PROBLEM_COPY:
         return p->copy.read + p->copy.write < 1 ? refuse(p, "something is read or written", err) : 0;
+    case BZ_PROBLEM_ATTENTION:
+        return check_attention(p, err);
     case BZ_PROBLEM_LSTM:
     case BZ_PROBLEM_GRU:
     case BZ_PROBLEM_RNN:

@@ -54,6 +54,8 @@ static bool is_printed(const bz_problem *p, const bz_member *m)
         return bz_fn_parameters(p->activation.fn) > (m->at == offsetof(bz_problem, activation.beta));
     if (m->form == BZ_FORM_FLAG)
         return BZ_CONST_FIELD(bool, p, m) != (m->usual != 0);
+    if (m->form == BZ_FORM_EXTENT)
+        return bz_member_given(p, m);
     return BZ_CONST_FIELD(float, p, m) != (float)m->usual;
 }
 

@@ -143,6 +143,35 @@ static bz_expected matmul_at(const bz_reference *r, const int64_t *y)
     return dot(values(r, BZ_ROLE_X) + at_a * k, 1, values(r, BZ_ROLE_B) + at_b * b[n - 1] + y[n - 1], b[n - 1], k);
 }
 
+/* The score of one key for the query at `q`. */
+static double score_at(const bz_reference *r, const float *q, const float *k, const int64_t *y, int64_t key)
+{
+    const bz_problem *p = r->problem;
+    int64_t size = p->attention.q[3];
+    const float *mask = values(r, BZ_ROLE_MASK);
+    double score = dot(q, 1, k + key * size, 1, size).value / sqrt((double)size);
+    return mask ? score + mask[ravel((int64_t[]){y[0], y[1], y[2], key}, p->attention.mask, 4)] : score;
+}
+
+static bz_expected attention_at(const bz_reference *r, const int64_t *y)
+{
+    const bz_problem *p = r->problem;
+    const int64_t *q = p->attention.q, *k = p->attention.k, *v = p->attention.v;
+    int64_t head = y[0] * k[1] + y[1] / (q[1] / k[1]), seen = p->attention.causal ? y[2] + 1 : k[2];
+    const float *query = values(r, BZ_ROLE_X) + ((y[0] * q[1] + y[1]) * q[2] + y[2]) * q[3];
+    const float *key = values(r, BZ_ROLE_B) + head * k[2] * k[3], *value = values(r, BZ_ROLE_V) + head * v[2] * v[3];
+    double most = -INFINITY, sum = 0;
+    bz_expected e = {0};
+    for (int64_t i = 0; i < seen; i++)
+        most = fmax(most, score_at(r, query, key, y, i));
+    for (int64_t i = 0; i < seen; i++) {
+        double weight = exp(score_at(r, query, key, y, i) - most);
+        sum += weight;
+        accumulate(&e, weight * value[i * v[3] + y[3]]);
+    }
+    return (bz_expected){e.value / sum, e.magnitude / sum};
+}
+
 /* ---- windows and rows ----------------------------------------------------------------------- */
 
 static bz_expected pool_at(const bz_reference *r, const int64_t *y)
@@ -452,6 +481,8 @@ static bz_expected plain_at(bz_reference *r, int64_t index, int64_t *y)
         return matmul_at(r, y);
     case BZ_PROBLEM_GEMV:
         return gemv_at(r, y);
+    case BZ_PROBLEM_ATTENTION:
+        return attention_at(r, y);
     case BZ_PROBLEM_POOL:
         return pool_at(r, y);
     case BZ_PROBLEM_BATCHNORM:
@@ -566,6 +597,8 @@ double bz_reference_cost(const bz_problem *p, const bz_operand *operand)
         return (double)p->gemv.k;
     case BZ_PROBLEM_MATMUL:
         return (double)p->matmul.a[bz_extent_rank(p->matmul.a) - 1];
+    case BZ_PROBLEM_ATTENTION:
+        return 2 * (double)p->attention.k[2] * (double)(p->attention.k[3] + 10);
     case BZ_PROBLEM_POOL:
         return (double)window_count(p->pool.kernel, bz_extent_rank(p->pool.x) - 2);
     case BZ_PROBLEM_LAYERNORM:
@@ -610,7 +643,9 @@ double bz_tolerance(const bz_problem *p, bz_expected e, const char *math)
     /* tensor cores add products of eight bits with less than the bits of f32 */
     if (p->dtype == BZ_F8E4M3 || p->dtype == BZ_F8E5M2)
         sum = 0x1p-10;
-    /* done in two calls, what is between them is rounded before scale and shift, which may cancel it */
-    double rounded = p->kind == BZ_PROBLEM_GROUPNORM ? e.magnitude : fabs(e.value);
+    /* done in two calls, what is between them is rounded before scale and shift, or before the sum, which may
+     * cancel it */
+    bool between = p->kind == BZ_PROBLEM_GROUPNORM || p->kind == BZ_PROBLEM_ATTENTION;
+    double rounded = between ? e.magnitude : fabs(e.value);
     return unit * rounded + sum * e.magnitude + 1e-7;
 }

@@ -146,6 +146,8 @@ static int is_expressible(const call *c, bz_error *why)
     cudnnDataType_t type;
     if (!cudnn_dtype(p->dtype, &type) || !cudnn_dtype(p->dtype_w, &type) || !cudnn_dtype(p->dtype_y, &type))
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no such data type");
+    if (bz_dtype_is_float(p->dtype) && bz_dtype_bits(p->dtype) < 16)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN convolves 8-bit floats in graphs only");
     if (p->dtype == BZ_U8)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN convolves signed bytes only");
     if (bz_dtype_is_int(p->dtype) && (!c->nhwc || p->conv.w[0] % 4 || p->conv.x[1] % 4))

@@ -6,7 +6,8 @@
  *   layer.c       pooling, normalization, softmax, LRN, activations
  *   move.c        element-wise operations, reductions, transposition, concatenation, copies
  *   rnn.c         recurrent networks
- *   graph.c       the graph interface: descriptors, engine configurations, execution
+ *   graph.c       the graph interface: engine configurations, execution
+ *   graph_op.c    tensors and operations of a graph
  *   graph_kind.c  which graph a problem is
  *
  * A new kind of problem is one row in the table in cudnn.c: how its variants are called, what describes them,
@@ -64,6 +65,7 @@ typedef struct call {
     cudnnReduceTensorDescriptor_t reduce;
     struct rnn_call *rnn;
     struct graph_call *graph;
+    void *device;       /* graph: a descriptor of a device that need not be there, instead of the handle */
     struct call *first; /* of the variants of one row: it has what was found out for all */
     void *packed_for;   /* graph: the workspace that the last call was packed with */
     scalar one, zero, minus, factor;
@@ -83,7 +85,7 @@ typedef struct session {
 /* A way to run a kind of problem. A kind may have several rows. */
 typedef struct cudnn_kind {
     bz_problem_kind kind;
-    const char *name; /* of the variant where it has no algorithms */
+    const char *name; /* of the variant where it has no algorithms; of a graph's, before those of its engines */
     int (*describe)(call *c, bz_error *why);
     /* Algorithms: the name of number i, NULL behind the last, "" to leave a number out; and which the library
      * would take (-1: it does not say). */
@@ -163,6 +165,7 @@ cudnnStatus_t cudnn_run_softmax(call *c);
 cudnnStatus_t cudnn_run_lrn(call *c);
 cudnnStatus_t cudnn_run_activation(call *c);
 
+int cudnn_describe_scale(call *c, bz_error *why);
 int cudnn_describe_binary(call *c, bz_error *why);
 int cudnn_describe_reduce(call *c, bz_error *why);
 int cudnn_prepare_reduce(call *c, session *s, bz_error *err);
@@ -183,9 +186,12 @@ cudnnStatus_t cudnn_run_rnn(call *c);
 void cudnn_release_rnn(call *c);
 
 int cudnn_describe_conv_graph(call *c, bz_error *why);
+int cudnn_describe_deconv_graph(call *c, bz_error *why);
 int cudnn_describe_product_graph(call *c, bz_error *why);
 int cudnn_describe_norm_graph(call *c, bz_error *why);
 int cudnn_describe_elementwise_graph(call *c, bz_error *why);
+int cudnn_describe_sdpa_graph(call *c, bz_error *why);
+int cudnn_describe_attention_graph(call *c, bz_error *why);
 const char *cudnn_graph_algorithm(const call *c, int i, char *out, size_t size);
 int cudnn_graph_choice(call *c);
 int cudnn_prepare_graph(call *c, session *s, bz_error *err);

@@ -7,9 +7,10 @@ bool cudnn_dtype(bz_dtype t, cudnnDataType_t *out)
         bz_dtype own;
         cudnnDataType_t cudnn;
     } TYPES[] = {
-        {BZ_F32, CUDNN_DATA_FLOAT}, {BZ_F64, CUDNN_DATA_DOUBLE},    {BZ_F16, CUDNN_DATA_HALF},
-        {BZ_I8, CUDNN_DATA_INT8},   {BZ_BF16, CUDNN_DATA_BFLOAT16}, {BZ_U8, CUDNN_DATA_UINT8},
-        {BZ_I32, CUDNN_DATA_INT32}, {BZ_I64, CUDNN_DATA_INT64},     {BZ_BOOL, CUDNN_DATA_BOOLEAN},
+        {BZ_F32, CUDNN_DATA_FLOAT},       {BZ_F64, CUDNN_DATA_DOUBLE},      {BZ_F16, CUDNN_DATA_HALF},
+        {BZ_I8, CUDNN_DATA_INT8},         {BZ_BF16, CUDNN_DATA_BFLOAT16},   {BZ_U8, CUDNN_DATA_UINT8},
+        {BZ_I32, CUDNN_DATA_INT32},       {BZ_I64, CUDNN_DATA_INT64},       {BZ_BOOL, CUDNN_DATA_BOOLEAN},
+        {BZ_F8E4M3, CUDNN_DATA_FP8_E4M3}, {BZ_F8E5M2, CUDNN_DATA_FP8_E5M2},
     };
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
         if (TYPES[i].own == t) {
@@ -133,6 +134,8 @@ int cudnn_describe_posts(call *c, bz_error *why)
         } else if (post->fn == BZ_FN_ADD && !others++) {
             c->other = cudnn_tensor(c, cudnn_find(c, BZ_ROLE_OTHER));
             status = cudnn_set_whole(c, &c->other);
+        } else if (post->fn == BZ_FN_LINEAR && post->beta == 0) {
+            continue; /* by cudnnScaleTensor, in place */
         } else if (bz_fn_is_binary(post->fn)) {
             return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no call for the post-operation %s", bz_fn_name(post->fn));
         } else {
@@ -154,6 +157,10 @@ cudnnStatus_t cudnn_run_posts(call *c)
         bz_fn fn = c->problem->post[i].fn;
         if (fn == BZ_FN_BIAS)
             TRY(cudnnAddTensor(c->handle, one, c->bias.desc, c->bias.data, one, c->y.desc, c->y.data));
+        else if (fn == BZ_FN_LINEAR)
+            TRY(cudnnScaleTensor(
+                c->handle, c->y.desc, c->y.data,
+                cudnn_scalar(c, &(scalar){c->problem->post[i].alpha, (double)c->problem->post[i].alpha})));
         else if (fn == BZ_FN_ADD)
             TRY(cudnnAddTensor(c->handle, one, c->other.desc, c->other.data, one, c->y.desc, c->y.data));
         else

@@ -4,13 +4,14 @@
 
 #include "runtime/cudnn/cudnn.h"
 
-enum { GRAPH_TENSORS = 20, GRAPH_OPS = 10, GRAPH_CONFIGS = 128 };
+enum { GRAPH_TENSORS = 24, GRAPH_OPS = 16, GRAPH_CONFIGS = 128 };
 
 /* An edge of the graph. Its number is its identity in the library's eyes. */
 typedef struct graph_tensor {
     cudnnBackendDescriptor_t desc;
     tensor memory; /* operand -1: it passes from one operation to the next, or is a number */
-    bool number;   /* the one in the graph: epsilon */
+    bool number;   /* passed by value */
+    float value;
 } graph_tensor;
 
 /* An engine configuration that the library proposed. */
@@ -24,25 +25,42 @@ struct graph_call {
     cudnnBackendDescriptor_t op[GRAPH_OPS], part[GRAPH_OPS]; /* part: what operations have in themselves */
     int n_tensors, n_ops, n_parts;
     int y; /* the tensor that is the result */
-    float epsilon;
     cudnnBackendDescriptor_t graph;
     graph_config config[GRAPH_CONFIGS]; /* of the first call of a row; the others refer to it */
     int n_configs;
     bool asked;
-    int chosen; /* the first that mode A proposes; -1 where it is not allowed here */
+    int chosen; /* the first that mode A proposes and that is allowed here; -1 where there is none */
     cudnnBackendDescriptor_t plan, pack;
 };
 
-/* Adds a tensor; *out is its number. `operand` -1: one between operations, in f32. */
+/* ---- graph_op.c ----------------------------------------------------------------------------- */
+
+cudnnStatus_t graph_make(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out);
+cudnnStatus_t graph_set(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                        int64_t n, const void *v);
+cudnnStatus_t graph_set_desc(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t v);
+
+/* Each adds a tensor; *out is its number: an operand; one between operations; and a number in f32. */
 cudnnStatus_t graph_tensor_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
                                const int64_t *stride, int *out);
-cudnnStatus_t graph_number_add(call *c, int rank, int *out);
+cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const int64_t *dim, const int64_t *stride,
+                                int *out);
+cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out);
 
 /* A function of one tensor or of two (b -1: of one) into y. CUDNN_STATUS_NOT_SUPPORTED where the library has none. */
 cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y);
 cudnnStatus_t graph_conv_add(call *c, int x, int w, int y);
+cudnnStatus_t graph_deconv_add(call *c, int x, int w, int y);
 cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y);
 /* `shift` is -1 where there is none. */
 cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, int x, int scale, int shift, int epsilon, int y);
+
+/* Of each element of x its coordinate along the axis; whether a ≥ b; x where that holds, else `otherwise`. */
+cudnnStatus_t graph_index_add(call *c, int64_t axis, int x, int y);
+cudnnStatus_t graph_compare_add(call *c, int a, int b, int y);
+cudnnStatus_t graph_select_add(call *c, int x, int otherwise, int where, int y);
+/* To the shape of y. */
+cudnnStatus_t graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, int y);
+cudnnStatus_t graph_sdpa_add(call *c, int q, int k, int v, int scale, int y);
 
 #endif

@@ -3,15 +3,28 @@
 
 #include "base/arena.h"
 
-#include <string.h>
+#include <math.h>
+
+static bool is_f8(bz_dtype t)
+{
+    return t == BZ_F8E4M3 || t == BZ_F8E5M2;
+}
+
+/* One type for all; or a product of 8-bit floats, whose result is wider. */
+static bool has_types(const bz_problem *p)
+{
+    bz_dtype x = p->dtype, w = p->dtype_w, y = p->dtype_y;
+    bool result = y == BZ_F32 || y == BZ_F16 || y == BZ_BF16;
+    return result && ((x == y && w == y) || (p->kind <= BZ_PROBLEM_GEMV && is_f8(x) && is_f8(w)));
+}
 
 static int begin(call *c, bz_error *why)
 {
-    bz_dtype t = c->problem->dtype;
-    if ((t != BZ_F32 && t != BZ_F16 && t != BZ_BF16) || c->problem->dtype_w != t || c->problem->dtype_y != t)
-        return bz_fail(why, BZ_INCOMPLETE, "graphs are built here for f32, f16 and bf16, one type for all");
+    if (!has_types(c->problem))
+        return bz_fail(why, BZ_INCOMPLETE,
+                       "graphs are built here for one type of f32, f16 and bf16, and for products of f8 to those");
     c->graph = bz_alloc(1, sizeof *c->graph);
-    *c->graph = (struct graph_call){.epsilon = 1e-5f};
+    *c->graph = (struct graph_call){0};
     return 0;
 }
 
@@ -21,45 +34,67 @@ static int finish(const call *c, cudnnStatus_t status, bz_error *why)
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "building the graph", status);
 }
 
-/* An operand as it lies, with ones behind up to the least rank, or in front for products. */
-static cudnnStatus_t add_operand(call *c, int operand, int least, bool in_front, int *out)
-{
-    const bz_operand *o = &c->operand[operand];
-    tensor t = cudnn_tensor(c, operand);
-    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
-    int more = o->rank < least ? least - o->rank : 0, at = in_front ? more : 0;
-    for (int i = 0; i < o->rank + more; i++) {
-        bool own = i >= at && i < at + o->rank;
-        dim[i] = own ? o->dim[i - at] : 1;
-        stride[i] = own ? t.layout.stride[i - at] : in_front ? o->count : c->nhwc && o->rank == 3 ? o->dim[1] : 1;
-    }
-    return graph_tensor_add(c, operand, &t.layout, o->rank + more, dim, stride, out);
-}
+/* What becomes of an operand that has fewer dimensions than the library wants: ones stand behind it, or in front of
+ * it (products); or, where elements are by themselves, the last dimension becomes the channels, and what lies row by
+ * row lies channels last: engines for that know no other order. */
+typedef enum { ONES_BEHIND, ONES_IN_FRONT, ROWS } place;
 
-/* A tensor between two operations: as the result lies. */
-static cudnnStatus_t add_between(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
-{
-    return graph_tensor_add(c, -1, NULL, rank, dim, stride, out);
-}
-
-/* Where the result lies, for what has its shape. */
 typedef struct shape {
     int rank;
     int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
 } shape;
 
-static shape shape_of_result(const call *c, int least, bool in_front)
+static shape rows_of(const call *c, const bz_operand *o)
 {
-    const bz_operand *y = &c->operand[c->n_operands - 1];
-    tensor t = cudnn_tensor(c, c->n_operands - 1);
-    shape s = {.rank = y->rank < least ? least : y->rank};
-    int more = s.rank - y->rank, at = in_front ? more : 0;
-    for (int i = 0; i < s.rank; i++) {
-        bool own = i >= at && i < at + y->rank;
-        s.dim[i] = own ? y->dim[i - at] : 1;
-        s.stride[i] = own ? t.layout.stride[i - at] : in_front ? y->count : c->nhwc && y->rank == 3 ? y->dim[1] : 1;
+    shape s = {.rank = o->rank < 4 ? 4 : o->rank};
+    int64_t step = 1;
+    bool as_it_is = c->nhwc || o->rank == 1;
+    for (int i = 0; i < s.rank; i++)
+        s.dim[i] = i >= o->rank ? 1 : as_it_is || !i ? o->dim[i] : o->dim[i == 1 ? o->rank - 1 : i - 1];
+    for (int k = 0; k < s.rank; k++) { /* innermost first: channels, then space from the last on, then the batch */
+        int i = !k ? 1 : k == s.rank - 1 ? 0 : s.rank - k;
+        s.stride[i] = step;
+        step *= s.dim[i];
     }
     return s;
+}
+
+static shape shape_of(const call *c, int operand, int least, place at)
+{
+    const bz_operand *o = &c->operand[operand];
+    tensor t = cudnn_tensor(c, operand);
+    if (at == ROWS)
+        return rows_of(c, o);
+    shape s = {.rank = o->rank < least ? least : o->rank};
+    int first = at == ONES_IN_FRONT ? s.rank - o->rank : 0;
+    for (int i = 0; i < s.rank; i++) {
+        bool own = i >= first && i < first + o->rank;
+        s.dim[i] = own ? o->dim[i - first] : 1;
+        s.stride[i] = own                       ? t.layout.stride[i - first]
+                      : at == ONES_IN_FRONT     ? o->count
+                      : c->nhwc && o->rank == 3 ? o->dim[1]
+                                                : 1;
+    }
+    return s;
+}
+
+static cudnnStatus_t add_operand(call *c, int operand, int least, place at, int *out)
+{
+    shape s = shape_of(c, operand, least, at);
+    tensor t = cudnn_tensor(c, operand);
+    return graph_tensor_add(c, operand, &t.layout, s.rank, s.dim, s.stride, out);
+}
+
+/* A tensor between two operations: as the result lies. */
+static cudnnStatus_t add_between(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
+{
+    return graph_between_add(c, CUDNN_DATA_FLOAT, rank, dim, stride, out);
+}
+
+/* Where the result lies, for what has its shape. */
+static shape shape_of_result(const call *c, int least, place at)
+{
+    return shape_of(c, c->n_operands - 1, least, at);
 }
 
 /* The bias lies along one dimension of the result, and is of its type. */
@@ -85,8 +120,75 @@ static int other_of(const call *c, int i)
     return -1;
 }
 
+/* Functions that are several operations: those that the library lacks; and clip, of which it has one, but hardly an
+ * engine that runs it. Each step takes what the one before made, and a number, a parameter or x besides. */
+typedef struct part {
+    bz_fn fn;
+    enum { ALONE, NUMBER, ALPHA, BETA, X } with;
+    float number;
+} part;
+
+static const struct {
+    bz_fn fn;
+    part part[6];
+} CHAINS[] = {
+    {BZ_FN_CLIP, {{BZ_FN_MAX, ALPHA, 0}, {BZ_FN_MIN, BETA, 0}}},
+    {BZ_FN_LINEAR, {{BZ_FN_MUL, ALPHA, 0}, {BZ_FN_ADD, BETA, 0}}},
+    {BZ_FN_SQUARE, {{BZ_FN_MUL, X, 0}}},
+    {BZ_FN_POW, {{BZ_FN_POW, BETA, 0}, {BZ_FN_MUL, ALPHA, 0}}},
+    {BZ_FN_HARDSIGMOID, {{BZ_FN_MUL, ALPHA, 0}, {BZ_FN_ADD, BETA, 0}, {BZ_FN_MAX, NUMBER, 0}, {BZ_FN_MIN, NUMBER, 1}}},
+    {BZ_FN_HARDSWISH,
+     {{BZ_FN_MUL, NUMBER, 1.0f / 6},
+      {BZ_FN_ADD, NUMBER, 0.5f},
+      {BZ_FN_MAX, NUMBER, 0},
+      {BZ_FN_MIN, NUMBER, 1},
+      {BZ_FN_MUL, X, 0}}},
+    {BZ_FN_MISH, {{BZ_FN_SOFTPLUS, ALONE, 0}, {BZ_FN_TANH, ALONE, 0}, {BZ_FN_MUL, X, 0}}},
+};
+
+/* Multiplying by 1 and adding 0 are left out, but for the last step, which writes the result. */
+static bool is_idle(const part *p, const bz_post *post, bool last)
+{
+    return !last && ((p->fn == BZ_FN_MUL && p->with == ALPHA && post->alpha == 1) ||
+                     (p->fn == BZ_FN_ADD && p->with == BETA && post->beta == 0));
+}
+
+static cudnnStatus_t add_chain(call *c, const shape *s, const part *p, const bz_post *post, int x, int y)
+{
+    for (int from = x; p->fn; p++) {
+        bool last = !p[1].fn || (!p[2].fn && is_idle(&p[1], post, false));
+        int other = x, to = y;
+        if (is_idle(p, post, last))
+            continue;
+        if (!last)
+            TRY(add_between(c, s->rank, s->dim, s->stride, &to));
+        if (p->with == ALONE)
+            other = -1;
+        else if (p->with != X)
+            TRY(graph_number_add(c,
+                                 p->with == ALPHA  ? post->alpha
+                                 : p->with == BETA ? post->beta
+                                                   : p->number,
+                                 s->rank, &other));
+        TRY(graph_function_add(c, p->fn, 0, 0, from, other, to));
+        if (last)
+            break;
+        from = to;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* A function into y: as one operation or as several; `other` is its second operand, -1 where it has none. */
+static cudnnStatus_t add_function(call *c, const shape *s, const bz_post *post, int x, int other, int y)
+{
+    for (size_t i = 0; i < sizeof CHAINS / sizeof *CHAINS; i++)
+        if (CHAINS[i].fn == post->fn)
+            return add_chain(c, s, CHAINS[i].part, post, x, y);
+    return graph_function_add(c, post->fn, post->alpha, post->beta, x, other, y);
+}
+
 /* Post-operations behind the tensor `from`; the last one writes the result. */
-static cudnnStatus_t add_posts(call *c, const shape *s, int channel, bool in_front, int from, int y)
+static cudnnStatus_t add_posts(call *c, const shape *s, int channel, place at, int from, int y)
 {
     const bz_post *post = c->problem->post;
     for (int i = 0; post[i].fn; i++) {
@@ -96,17 +198,17 @@ static cudnnStatus_t add_posts(call *c, const shape *s, int channel, bool in_fro
         if (post[i].fn == BZ_FN_BIAS)
             TRY(add_bias(c, s, channel, &b));
         else if (bz_fn_is_binary(post[i].fn))
-            TRY(add_operand(c, other_of(c, i), s->rank, in_front, &b));
-        TRY(graph_function_add(c, post[i].fn, post[i].alpha, post[i].beta, from, b, to));
+            TRY(add_operand(c, other_of(c, i), s->rank, at, &b));
+        TRY(add_function(c, s, &post[i], from, b, to));
         from = to;
     }
     return CUDNN_STATUS_SUCCESS;
 }
 
 /* The result, and what the first operation writes: the result itself where nothing follows. */
-static cudnnStatus_t add_results(call *c, const shape *s, bool in_front, int *y, int *first)
+static cudnnStatus_t add_results(call *c, const shape *s, place at, int *y, int *first)
 {
-    TRY(add_operand(c, c->n_operands - 1, s->rank, in_front, y));
+    TRY(add_operand(c, c->n_operands - 1, s->rank, at, y));
     c->graph->y = *first = *y;
     return c->problem->post[0].fn ? add_between(c, s->rank, s->dim, s->stride, first) : CUDNN_STATUS_SUCCESS;
 }
@@ -114,17 +216,34 @@ static cudnnStatus_t add_results(call *c, const shape *s, bool in_front, int *y,
 static cudnnStatus_t build_conv(call *c)
 {
     int x, w, y, first;
-    shape s = shape_of_result(c, 4, false);
-    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_X), 4, false, &x));
-    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, false, &w));
-    TRY(add_results(c, &s, false, &y, &first));
+    shape s = shape_of_result(c, 4, ONES_BEHIND);
+    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_X), 4, ONES_BEHIND, &x));
+    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, ONES_BEHIND, &w));
+    TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
     TRY(graph_conv_add(c, x, w, first));
-    return add_posts(c, &s, 1, false, first, y);
+    return add_posts(c, &s, 1, ONES_BEHIND, first, y);
 }
 
 int cudnn_describe_conv_graph(call *c, bz_error *why)
 {
     return begin(c, why) ? -1 : finish(c, build_conv(c), why);
+}
+
+/* The convolution's gradient by its data: what it makes is what a convolution would have read. */
+static cudnnStatus_t build_deconv(call *c)
+{
+    int x, w, y, first;
+    shape s = shape_of_result(c, 4, ONES_BEHIND);
+    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_X), 4, ONES_BEHIND, &x));
+    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, ONES_BEHIND, &w));
+    TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
+    TRY(graph_deconv_add(c, x, w, first));
+    return add_posts(c, &s, 1, ONES_BEHIND, first, y);
+}
+
+int cudnn_describe_deconv_graph(call *c, bz_error *why)
+{
+    return begin(c, why) ? -1 : finish(c, build_deconv(c), why);
 }
 
 /* A product's operand, its last two dimensions exchanged where it is transposed. */
@@ -153,12 +272,12 @@ static cudnnStatus_t build_product(call *c)
     const bz_problem *p = c->problem;
     bool gemm = p->kind == BZ_PROBLEM_GEMM;
     int a, b, y, first;
-    shape s = shape_of_result(c, 3, true);
+    shape s = shape_of_result(c, 3, ONES_IN_FRONT);
     TRY(add_factor(c, 0, gemm && p->gemm.transa, &a));
     TRY(add_factor(c, 1, gemm && p->gemm.transb, &b));
-    TRY(add_results(c, &s, true, &y, &first));
+    TRY(add_results(c, &s, ONES_IN_FRONT, &y, &first));
     TRY(graph_matmul_add(c, a, b, first));
-    return add_posts(c, &s, s.rank - 1, true, first, y);
+    return add_posts(c, &s, s.rank - 1, ONES_IN_FRONT, first, y);
 }
 
 int cudnn_describe_product_graph(call *c, bz_error *why)
@@ -181,7 +300,7 @@ static cudnnStatus_t build_norm(call *c)
     TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SCALE), &parameter, 4, one, stride, &scale));
     if (!rms)
         TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SHIFT), &parameter, 4, one, stride, &shift));
-    TRY(graph_number_add(c, 4, &epsilon));
+    TRY(graph_number_add(c, 1e-5f, 4, &epsilon));
     TRY(graph_tensor_add(c, c->n_operands - 1, &data, 4, dim, stride, &y));
     c->graph->y = y;
     return graph_norm_add(c, rms ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, in, scale, shift, epsilon, y);
@@ -198,19 +317,149 @@ static cudnnStatus_t build_elementwise(call *c)
 {
     const bz_problem *p = c->problem;
     int a, b = -1, y, first;
-    shape s = shape_of_result(c, 4, false);
-    TRY(add_operand(c, 0, 4, false, &a));
+    shape s = shape_of_result(c, 4, ROWS);
+    TRY(add_operand(c, 0, 4, ROWS, &a));
     if (p->kind == BZ_PROBLEM_BINARY)
-        TRY(add_operand(c, 1, 4, false, &b));
-    TRY(add_results(c, &s, false, &y, &first));
-    if (p->kind == BZ_PROBLEM_BINARY)
-        TRY(graph_function_add(c, p->binary.fn, 0, 0, a, b, first));
-    else
-        TRY(graph_function_add(c, p->activation.fn, p->activation.alpha, p->activation.beta, a, -1, first));
-    return add_posts(c, &s, s.rank - 1, false, first, y);
+        TRY(add_operand(c, 1, 4, ROWS, &b));
+    TRY(add_results(c, &s, ROWS, &y, &first));
+    bz_post own = {p->binary.fn, 0, 0};
+    if (p->kind == BZ_PROBLEM_ACTIVATION)
+        own = (bz_post){p->activation.fn, p->activation.alpha, p->activation.beta};
+    TRY(add_function(c, &s, &own, a, b, first));
+    return add_posts(c, &s, s.rank - 1, ROWS, first, y);
 }
 
 int cudnn_describe_elementwise_graph(call *c, bz_error *why)
 {
     return begin(c, why) ? -1 : finish(c, build_elementwise(c), why);
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+/* The operand as it lies, [batch, heads, length, size]; turned, its last two dimensions exchanged. */
+static cudnnStatus_t add_heads(call *c, bz_role role, bool turned, int *out)
+{
+    return add_factor(c, cudnn_find(c, role), turned, out);
+}
+
+/* One operation since cuDNN 9.13. */
+static cudnnStatus_t build_sdpa(call *c)
+{
+    int q, k, v, scale;
+    TRY(add_heads(c, BZ_ROLE_X, false, &q));
+    TRY(add_heads(c, BZ_ROLE_B, false, &k));
+    TRY(add_heads(c, BZ_ROLE_V, false, &v));
+    TRY(graph_number_add(c, 1 / sqrtf((float)c->problem->attention.q[3]), 4, &scale));
+    TRY(add_heads(c, BZ_ROLE_Y, false, &c->graph->y));
+    return graph_sdpa_add(c, q, k, v, scale, c->graph->y);
+}
+
+/* Tensors of the scores' shape, one value for each or one for each row of them. */
+typedef struct scores {
+    int64_t dim[4], stride[4], row_dim[4], row_stride[4];
+} scores;
+
+static cudnnStatus_t add_scores(call *c, const scores *s, cudnnDataType_t type, int *out)
+{
+    return graph_between_add(c, type, 4, s->dim, s->stride, out);
+}
+
+/* A function of the scores, or of those and another tensor, which makes others of them. */
+static cudnnStatus_t map_scores(call *c, const scores *s, bz_fn fn, int other, int *from)
+{
+    int to;
+    TRY(add_scores(c, s, CUDNN_DATA_FLOAT, &to));
+    TRY(graph_function_add(c, fn, 0, 0, *from, other, to));
+    *from = to;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* Minus infinity where a key comes behind its query. The library's engines know this chain of operations. */
+static cudnnStatus_t hide_later(call *c, const scores *s, int *from)
+{
+    int row, column, seen, hidden, to;
+    TRY(add_scores(c, s, CUDNN_DATA_INT32, &row));
+    TRY(graph_index_add(c, 2, *from, row));
+    TRY(add_scores(c, s, CUDNN_DATA_INT32, &column));
+    TRY(graph_index_add(c, 3, *from, column));
+    TRY(add_scores(c, s, CUDNN_DATA_BOOLEAN, &seen));
+    TRY(graph_compare_add(c, row, column, seen));
+    TRY(graph_number_add(c, -INFINITY, 4, &hidden));
+    TRY(add_scores(c, s, CUDNN_DATA_FLOAT, &to));
+    TRY(graph_select_add(c, *from, hidden, seen, to));
+    *from = to;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* exp(x - max) / sum, the last in the type of the data: the second product takes it so. What training keeps of the
+ * rows, max + log sum, nobody reads here; engines know the chain by it. */
+static cudnnStatus_t add_softmax(call *c, const scores *s, int *from)
+{
+    cudnnDataType_t type;
+    int most, sum, log, kept, to;
+    if (!cudnn_dtype(c->problem->dtype, &type))
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &most));
+    TRY(graph_reduction_add(c, CUDNN_REDUCE_TENSOR_MAX, *from, most));
+    TRY(map_scores(c, s, BZ_FN_SUB, most, from));
+    TRY(map_scores(c, s, BZ_FN_EXP, -1, from));
+    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &sum));
+    TRY(graph_reduction_add(c, CUDNN_REDUCE_TENSOR_ADD, *from, sum));
+    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &log));
+    TRY(graph_function_add(c, BZ_FN_LOG, 0, 0, sum, -1, log));
+    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &kept));
+    TRY(graph_function_add(c, BZ_FN_ADD, 0, 0, most, log, kept));
+    TRY(add_scores(c, s, type, &to));
+    TRY(graph_function_add(c, BZ_FN_DIV, 0, 0, *from, sum, to));
+    *from = to;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* Product, scale, mask, softmax, product: the library's fused engines take these chains whole. */
+static cudnnStatus_t build_attention(call *c)
+{
+    const int64_t *q = c->problem->attention.q, *k = c->problem->attention.k;
+    int64_t rows = q[0] * q[1] * q[2], one_head = q[2] * k[2];
+    scores s = {.dim = {q[0], q[1], q[2], k[2]},
+                .stride = {q[1] * one_head, one_head, k[2], 1},
+                .row_dim = {q[0], q[1], q[2], 1},
+                .row_stride = {rows / q[0], q[2], 1, 1}};
+    int queries, keys, v, scale, at, mask = cudnn_find(c, BZ_ROLE_MASK);
+    TRY(add_heads(c, BZ_ROLE_X, false, &queries));
+    TRY(add_heads(c, BZ_ROLE_B, true, &keys));
+    TRY(add_scores(c, &s, CUDNN_DATA_FLOAT, &at));
+    TRY(graph_matmul_add(c, queries, keys, at));
+    TRY(graph_number_add(c, 1 / sqrtf((float)q[3]), 4, &scale));
+    TRY(map_scores(c, &s, BZ_FN_MUL, scale, &at));
+    if (mask >= 0) {
+        TRY(add_heads(c, BZ_ROLE_MASK, false, &mask));
+        TRY(map_scores(c, &s, BZ_FN_ADD, mask, &at));
+    }
+    if (c->problem->attention.causal)
+        TRY(hide_later(c, &s, &at));
+    TRY(add_softmax(c, &s, &at));
+    TRY(add_heads(c, BZ_ROLE_V, false, &v));
+    TRY(add_heads(c, BZ_ROLE_Y, false, &c->graph->y));
+    return graph_matmul_add(c, at, v, c->graph->y);
+}
+
+static int begin_attention(call *c, bz_error *why)
+{
+    if (c->nhwc)
+        return bz_fail(why, BZ_INCOMPLETE, "heads have no channels (layout plain)");
+    if (c->problem->dtype == BZ_F32)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN's fused attention is for f16 and bf16");
+    return begin(c, why);
+}
+
+int cudnn_describe_sdpa_graph(call *c, bz_error *why)
+{
+    if (c->problem->attention.causal || c->problem->attention.mask[0])
+        return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask");
+    return begin_attention(c, why) ? -1 : finish(c, build_sdpa(c), why);
+}
+
+int cudnn_describe_attention_graph(call *c, bz_error *why)
+{
+    return begin_attention(c, why) ? -1 : finish(c, build_attention(c), why);
 }

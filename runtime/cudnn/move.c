@@ -140,6 +140,21 @@ int cudnn_describe_reorder(call *c, bz_error *why)
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the reorder", status);
 }
 
+/* alpha x. cudnnScaleTensor computes it in place, which a layer does not. */
+int cudnn_describe_scale(call *c, bz_error *why)
+{
+    const bz_problem *p = c->problem;
+    if (p->activation.fn != BZ_FN_LINEAR || p->activation.beta != 0)
+        return bz_fail(why, BZ_INCOMPLETE, "transforming a tensor multiplies it by a number at most");
+    c->x = cudnn_tensor(c, 0);
+    c->y = cudnn_tensor(c, 1);
+    c->factor = (scalar){p->activation.alpha, (double)p->activation.alpha};
+    cudnnStatus_t status = cudnn_set_whole(c, &c->x);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnn_set_whole(c, &c->y);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+}
+
 cudnnStatus_t cudnn_run_transform(call *c)
 {
     return cudnnTransformTensor(c->handle, cudnn_scalar(c, &c->factor), c->x.desc, c->x.data, cudnn_scalar(c, &c->zero),

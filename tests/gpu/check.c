@@ -66,9 +66,10 @@ static int runs(const tally *t)
     return t->right + t->unchecked + t->wrong;
 }
 
-static int check_family(check *c, const bz_problem *p, const char *backend, const char *layout, bz_error *err)
+static int check_family(check *c, const bz_problem *p, const char *backend, const char *layout, const char *math,
+                        bz_error *err)
 {
-    bz_family family = {p, backend, layout, "default"};
+    bz_family family = {p, backend, layout, math};
     bz_run_options options = {.check_only = true, .emit = count, .context = c};
     if (c->end && time(NULL) >= c->end) {
         c->left_out++;
@@ -112,15 +113,17 @@ static int take_line(check *c, const char *line, bz_error *err)
     if (sscanf(line, "%15s %63s %63s %n", backend, layouts, types, &at) != 3 || !line[at])
         return bz_fail(err, BZ_BAD_INPUT, "%s: a line is BACKEND LAYOUTS TYPES PROBLEM", line);
     for (char *type = strtok_r(types, ",", &rest); type; type = strtok_r(NULL, ",", &rest)) {
-        char names[64];
+        char names[64], *math = strchr(type, '/');
         bz_problem p;
+        if (math)
+            *math++ = 0;
         snprintf(text, sizeof text, "%s dtype=%s", line + at, type);
         if (bz_problem_parse(text, &p, err))
             return bz_fail_in(err, "%s", text);
         c->listed[p.kind] = true;
         memcpy(names, layouts, sizeof names);
         for (char *layout = strtok_r(names, ",", &more); layout; layout = strtok_r(NULL, ",", &more))
-            if (check_family(c, &p, backend, layout, err))
+            if (check_family(c, &p, backend, layout, math ? math : "default", err))
                 return -1;
     }
     return 0;

@@ -181,7 +181,8 @@ int main(int argc, char **argv)
             bad++;
             continue;
         }
-        bool spaced = !strncmp(algorithm, "graph", 5) || !strncmp(algorithm, "lt_", 3);
+        bool spaced =
+            !strncmp(algorithm, "graph", 5) || !strncmp(algorithm, "sdpa", 4) || !strncmp(algorithm, "lt_", 3);
         for (char *c = algorithm; spaced && (c = strchr(c, '_'));)
             *c = ' ';
         standin_reset();

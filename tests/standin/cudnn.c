@@ -310,6 +310,13 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t h, const void *alpha, const cudnnTens
     return simple("cudnnAddTensor", h, alpha, ad, a, beta, cd, c);
 }
 
+cudnnStatus_t cudnnScaleTensor(cudnnHandle_t h, const cudnnTensorDescriptor_t yd, void *y, const void *alpha)
+{
+    (void)h;
+    standin_record("cudnnScaleTensor %s %s alpha=%g", standin_name(yd), standin_name(y), scalar(alpha));
+    return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t cudnnLRNCrossChannelForward(cudnnHandle_t h, cudnnLRNDescriptor_t l, cudnnLRNMode_t mode,
                                           const void *alpha, const cudnnTensorDescriptor_t xd, const void *x,
                                           const void *beta, const cudnnTensorDescriptor_t yd, void *y)

@@ -33,6 +33,18 @@ static const struct {
     NAMED(OPERATION_POINTWISE_XDESC),
     NAMED(OPERATION_POINTWISE_BDESC),
     NAMED(OPERATION_POINTWISE_YDESC),
+    NAMED(OPERATION_POINTWISE_TDESC),
+    NAMED(POINTWISE_AXIS),
+    NAMED(REDUCTION_OPERATOR),
+    NAMED(REDUCTION_COMP_TYPE),
+    NAMED(OPERATION_REDUCTION_DESC),
+    NAMED(OPERATION_REDUCTION_XDESC),
+    NAMED(OPERATION_REDUCTION_YDESC),
+    NAMED(OPERATION_SDPA_FWD_QDESC),
+    NAMED(OPERATION_SDPA_FWD_KDESC),
+    NAMED(OPERATION_SDPA_FWD_VDESC),
+    NAMED(OPERATION_SDPA_FWD_ODESC),
+    NAMED(OPERATION_SDPA_FWD_SCALEDESC),
     NAMED(CONVOLUTION_SPATIAL_DIMS),
     NAMED(CONVOLUTION_COMP_TYPE),
     NAMED(CONVOLUTION_CONV_MODE),
@@ -46,6 +58,12 @@ static const struct {
     NAMED(OPERATION_CONVOLUTION_FORWARD_Y),
     NAMED(OPERATION_CONVOLUTION_FORWARD_ALPHA),
     NAMED(OPERATION_CONVOLUTION_FORWARD_BETA),
+    NAMED(OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC),
+    NAMED(OPERATION_CONVOLUTION_BWD_DATA_DY),
+    NAMED(OPERATION_CONVOLUTION_BWD_DATA_W),
+    NAMED(OPERATION_CONVOLUTION_BWD_DATA_DX),
+    NAMED(OPERATION_CONVOLUTION_BWD_DATA_ALPHA),
+    NAMED(OPERATION_CONVOLUTION_BWD_DATA_BETA),
     NAMED(MATMUL_COMP_TYPE),
     NAMED(OPERATION_MATMUL_DESC),
     NAMED(OPERATION_MATMUL_ADESC),
@@ -88,6 +106,8 @@ static const char *sort_of(cudnnBackendDescriptorType_t type)
         return "gconv";
     case CUDNN_BACKEND_MATMUL_DESCRIPTOR:
         return "matmul";
+    case CUDNN_BACKEND_REDUCTION_DESCRIPTOR:
+        return "reduction";
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
         return "graph";
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
@@ -165,6 +185,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendA
             at += (size_t)snprintf(text + at, sizeof text - at, "%g", ((const double *)v)[i]);
         else if (type == CUDNN_TYPE_BOOLEAN)
             at += (size_t)snprintf(text + at, sizeof text - at, "%d", (int)((const bool *)v)[i]);
+        else if (type == CUDNN_TYPE_VOID_PTR && !strcmp(standin_name(((void *const *)v)[i]), "host")) /* a number */
+            at += (size_t)snprintf(text + at, sizeof text - at, "%g", (double)*((float *const *)v)[i]);
         else if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR || type == CUDNN_TYPE_VOID_PTR || type == CUDNN_TYPE_HANDLE)
             at += (size_t)snprintf(text + at, sizeof text - at, "%s", standin_name(((void *const *)v)[i]));
         else

@@ -228,20 +228,31 @@ static void products(void **state)
 #define HEADS  "Q=1x2x5x4 K=1x2x4x5 V=1x2x5x4 M=1x1x1x5 F=1x2x5x5 r=2.0 "
 #define SCALED "matmul a=2x5x4 b=2x4x5 constant=0 post=linear:0.5:0"
 #define REST   "softmax x=1x2x5x5 axis=3 dtype=f32; matmul a=2x5x5 b=2x5x4 constant=0 dtype=f32"
+#define WHOLE  "attention q=1x2x5x4 k=1x2x5x4 v=1x2x5x4"
 
 static void attention(void **state)
 {
     (void)state;
     static const lowered ROWS[] = {
-        {"attention", HEADS, "MatMul Q,K a; Div a,r b; Softmax b c; MatMul c,V y", SCALED " dtype=f32; " REST},
+        {"attention", HEADS, "MatMul Q,K a; Div a,r b; Softmax b c; MatMul c,V y",
+         SCALED " dtype=f32; " REST " | " WHOLE " dtype=f32"},
         {"attention", HEADS, "MatMul Q,K a; Div a,r b; Add b,M c; Softmax c d; MatMul d,V y",
-         SCALED " dtype=f32; binary fn=add a=1x2x5x5 b=1x1x1x5 dtype=f32; " REST},
+         SCALED " dtype=f32; binary fn=add a=1x2x5x5 b=1x1x1x5 dtype=f32; " REST " | " WHOLE " mask=1x1x1x5 dtype=f32"},
         {"attention", HEADS, "MatMul Q,K a; Mul a,r b; Add b,F c; Softmax c d; MatMul d,V y",
-         "matmul a=2x5x4 b=2x4x5 constant=0 post=linear:2:0,add dtype=f32; " REST},
+         "matmul a=2x5x4 b=2x4x5 constant=0 post=linear:2:0,add dtype=f32; " REST " | " WHOLE
+         " mask=1x2x5x5 dtype=f32"},
         {"attention", HEADS, /* a choice has no call: a copy stands in, as it does by itself */
          "Greater F,M g; MatMul Q,K a; Div a,r b; Where g,b,F c; Softmax c d; MatMul d,V y",
          SCALED " dtype=f32; copy read=450 write=200 dtype=u8; " REST},
-        {"attention", HEADS, "MatMul Q,K a; Softmax a b; MatMul b,V y", "no: no call takes softmax along"},
+        {"attention", HEADS, "MatMul Q,K a; Softmax a b; MatMul b,V y", WHOLE " dtype=f32"},
+        {"attention", "Q=6x5x4 K=6x4x7 V=6x7x3 M=5x7 ", "MatMul Q,K a; Add M,a b; Softmax b c; MatMul c,V y",
+         "attention q=6x1x5x4 k=6x1x7x4 v=6x1x7x3 mask=1x1x5x7 dtype=f32"},
+        {"attention", "Q=2x6x5x4 K=2x1x4x7 V=2x1x7x3 ", "MatMul Q,K a; Softmax a b; MatMul b,V y",
+         "attention q=2x6x5x4 k=2x1x7x4 v=2x1x7x3 dtype=f32"}, /* heads that share keys */
+        {"attention", "Q=2x6x5x4 K=1x6x4x7 V=2x6x7x3 ", "MatMul Q,K a; Softmax a b; MatMul b,V y",
+         "no: no call takes softmax along"}, /* batches that share keys are another thing */
+        {"attention", HEADS, "MatMul Q,K a; Softmax{axis=2} a b; MatMul b,V y", "no: no call takes softmax along"},
+        {"attention", HEADS, "MatMul Q,K a; Softmax a b; MatMul F,b y", "no match"},
         {"add+layernorm", "X=2x8 Z=2x8 s=8 b=8", "Add X,Z a; LayerNormalization a,s,b y",
          "no: no call takes layernorm along"},
     };

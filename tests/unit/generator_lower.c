@@ -53,6 +53,15 @@ static void expect(const bz_layer *layer, bz_dtype dtype, int alternative, int s
     bz_arena_free(&arena);
 }
 
+static void expect_count(const bz_layer *layer, int n)
+{
+    bz_arena arena = {0};
+    bz_lowering low;
+    bz_lower(layer, BZ_UNDEFINED, &arena, &low);
+    assert_int_equal(low.n, n);
+    bz_arena_free(&arena);
+}
+
 static void test_conv(void **state)
 {
     (void)state;
@@ -151,12 +160,15 @@ static void test_attention(void **state)
     expect(&l, BZ_UNDEFINED, 0, 1, "matmul a=8x8x8 b=8x8x12 constant=0 dtype=f32");
     expect(&l, BZ_UNDEFINED, 0, 2, "softmax x=8x8x12 axis=2 dtype=f32");
     expect(&l, BZ_UNDEFINED, 0, 3, "matmul a=8x8x12 b=8x12x8 constant=0 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 0, "gemm m=16 n=96 k=32 batch=1 transa=0 transb=0 post=bias dtype=f32");
+    expect(&l, BZ_F16, 1, 1, "attention q=2x4x8x8 k=2x4x12x8 v=2x4x12x8 dtype=f16");
     /* heads that share keys and values are rows of one product */
     const bz_type q[] = {TENSOR(4, 2, 8, 5, 16), TENSOR(4, 2, 2, 7, 16), TENSOR(4, 2, 2, 7, 16)},
                   y[] = {TENSOR(4, 2, 8, 5, 16)};
     l = a_layer("attention", q, 3, y, NULL, 0);
     l.macs = 2 * 8 * 5 * 7 * 32;
     expect(&l, BZ_UNDEFINED, 0, 0, "matmul a=4x20x16 b=4x16x7 constant=0 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x7x16 v=2x2x7x16 dtype=f32");
     l.macs++; /* something else than the products that it names */
     bz_arena arena = {0};
     bz_lowering low;
@@ -164,6 +176,71 @@ static void test_attention(void **state)
     assert_int_equal(low.n, 0);
     assert_non_null(low.why);
     bz_arena_free(&arena);
+}
+
+/* Products of 8-bit floats between layers in f16; and in f16 themselves where nothing else runs. */
+static void test_f8(void **state)
+{
+    (void)state;
+    const bz_type in[] = {TENSOR(2, 4, 8), TENSOR(2, 8, 6), TENSOR(1, 6)}, out[] = {TENSOR(2, 4, 6)};
+    const bz_param params[] = {NUMBERS("transa", 0), NUMBERS("transb", 0)};
+    bz_layer l = a_layer("gemm", in, 3, out, params, 2);
+    bz_arena arena = {0};
+    bz_lowering low;
+    bz_lower(&l, BZ_F8E4M3, &arena, &low);
+    static const char *const TEXTS[] = {
+        "gemm m=4 n=6 k=8 batch=1 transa=0 transb=0 post=bias dtype=f8e4m3:f8e4m3:f16",
+        "gemm m=4 n=6 k=8 batch=1 transa=0 transb=0 dtype=f8e4m3:f8e4m3:f16",
+        "gemm m=4 n=6 k=8 batch=1 transa=0 transb=0 post=bias dtype=f16",
+        "gemm m=4 n=6 k=8 batch=1 transa=0 transb=0 dtype=f16",
+    };
+    assert_int_equal(low.n, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(low.alternative[i].text[0], TEXTS[i]);
+        assert_int_equal(low.alternative[i].fallback, i >= 2);
+    }
+    assert_string_equal(low.alternative[1].text[1], "binary fn=add a=4x6 b=1x6 dtype=f16");
+    l = a_layer("relu", in, 1, in, NULL, 0);
+    bz_lower(&l, BZ_F8E4M3, &arena, &low);
+    assert_int_equal(low.n, 1);
+    assert_string_equal(low.alternative[0].text[0], "activation fn=relu x=4x8 dtype=f16");
+    bz_arena_free(&arena);
+}
+
+/* Masks, and which keys a query sees. */
+static void test_masks(void **state)
+{
+    (void)state;
+    const bz_type in[] = {TENSOR(4, 2, 8, 5, 16), TENSOR(4, 2, 8, 5, 16), TENSOR(4, 2, 8, 5, 16), TENSOR(2, 5, 5)},
+                  far[] = {TENSOR(4, 2, 8, 5, 16), TENSOR(4, 2, 8, 7, 16), TENSOR(4, 2, 8, 7, 16), TENSOR(2, 5, 5)},
+                  y[] = {TENSOR(4, 2, 8, 5, 16)};
+    const bz_param causal[] = {NUMBERS("causal", 1)}, capped[] = {{.name = "softcap", .text = "50"}},
+                   grouped[] = {NUMBERS("heads", 8), NUMBERS("kv_heads", 2), NUMBERS("kv", 5), NUMBERS("qk", 128),
+                                NUMBERS("v", 128)};
+    bz_layer l = a_layer("attention", in, 4, y, NULL, 0);
+    l.macs = 2 * 8 * 5 * 5 * 32;
+    expect(&l, BZ_BF16, 1, 0, "attention q=2x8x5x16 k=2x8x5x16 v=2x8x5x16 mask=1x1x5x5 dtype=bf16");
+    l = a_layer("attention", in, 3, y, causal, 1);
+    l.macs = 2 * 8 * 5 * 5 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x8x5x16 v=2x8x5x16 causal=1 dtype=f32");
+    l = a_layer("attention", in, 3, y, capped, 1);
+    l.macs = 2 * 8 * 5 * 5 * 32;
+    expect_count(&l, 1);
+    l = a_layer("attention", far, 3, y, causal, 1); /* the queries' place among the keys is open */
+    l.macs = 2 * 8 * 5 * 7 * 32;
+    expect_count(&l, 1);
+    l = a_layer("attention", far, 4, y, NULL, 0); /* a mask that does not fit is left out, as in the steps */
+    l.macs = 2 * 8 * 5 * 7 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x8x7x16 v=2x8x7x16 dtype=f32");
+    const bz_type flat[] = {TENSOR(3, 2, 5, 128), TENSOR(3, 2, 5, 32), TENSOR(3, 2, 5, 32)},
+                  one[] = {TENSOR(3, 2, 1, 128), TENSOR(3, 2, 1, 32), TENSOR(3, 2, 1, 32)},
+                  out[] = {TENSOR(3, 2, 5, 128)}, out_one[] = {TENSOR(3, 2, 1, 128)};
+    l = a_layer("attention", flat, 3, out, grouped, 5);
+    l.macs = 2 * 8 * 5 * 5 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x5x16 v=2x2x5x16 causal=1 dtype=f32");
+    l = a_layer("attention", one, 3, out_one, grouped, 5); /* behind a past: a single query sees all */
+    l.macs = 2 * 8 * 1 * 5 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x1x16 k=2x2x5x16 v=2x2x5x16 dtype=f32");
 }
 
 static void expect_equation(const char *equation, const bz_type *in, int n_in, const bz_type *out, const char *text)
@@ -306,10 +383,12 @@ static void test_hostile_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),           cmocka_unit_test(test_softmax_of_old), cmocka_unit_test(test_products),
-        cmocka_unit_test(test_fused_products), cmocka_unit_test(test_attention),      cmocka_unit_test(test_equations),
-        cmocka_unit_test(test_functions),      cmocka_unit_test(test_lengths),        cmocka_unit_test(test_never_zero),
-        cmocka_unit_test(test_hostile_source),
+        cmocka_unit_test(test_conv),       cmocka_unit_test(test_softmax_of_old),
+        cmocka_unit_test(test_products),   cmocka_unit_test(test_fused_products),
+        cmocka_unit_test(test_attention),  cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_f8),         cmocka_unit_test(test_equations),
+        cmocka_unit_test(test_functions),  cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_never_zero), cmocka_unit_test(test_hostile_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,37 @@ static void put(const char *system, const char *problem, double seconds)
         fail_msg("%s", err.text);
 }
 
+/* Of the layer, or of the last of its alternatives as if a fusion pattern had found it. */
+static bz_layer_price price_of(bz_layer *layer, const char *system, const char *backend, bool as_group)
+{
+    bz_layers layers = {.layer = layer, .n = 1};
+    bz_plan *plan = bz_plan_new(&(bz_plan_options){.backend = {backend}, .n_backends = backend ? 1 : 0});
+    const bz_plan_layer *item;
+    const bz_system *found;
+    bz_layer_price p;
+    bz_prices *prices;
+    bz_arena arena = {0};
+    bz_error err = {0};
+    bz_plan_add(plan, &layers, "m.onnx");
+    assert_int_equal(bz_plan_layers(plan, &item), 1);
+    assert_int_equal(bz_perfdb_system(db, system, &found, &err), 0);
+    assert_non_null(found);
+    assert_int_equal(bz_prices_load(plan, db, found, &SETTING, &arena, &prices, &err), 0);
+    bz_plan_layer group = *item;
+    group.pattern = "p";
+    group.lowering.alternative += group.lowering.n - 1;
+    group.lowering.n = 1;
+    group.problem += group.n_problems - 1;
+    group.n_problems = 1;
+    bz_prices_layer(prices, as_group ? &group : item, &p);
+    bool any = p.alternative;
+    p.alternative = NULL; /* goes with the plan */
+    p.why = any ? "priced" : "unpriced";
+    bz_arena_free(&arena);
+    bz_plan_free(plan);
+    return p;
+}
+
 static bz_layer_price price(const char *system, const char *backend)
 {
     const bz_type x[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 2, .dims = (const bz_dim[]){2, 8}}};
@@ -65,36 +96,31 @@ static bz_layer_price price(const char *system, const char *backend)
                       .key = "rmsnorm",
                       .bytes = 128,
                       .priced = true};
-    bz_layers layers = {.layer = &layer, .n = 1};
-    bz_plan *plan = bz_plan_new(&(bz_plan_options){.backend = {backend}, .n_backends = backend ? 1 : 0});
-    const bz_plan_layer *item;
-    const bz_system *found;
-    bz_layer_price p;
-    bz_prices *prices;
-    bz_arena arena = {0};
+    return price_of(&layer, system, backend, false);
+}
+
+static void open_db(char *folder)
+{
+    char path[64];
     bz_error err = {0};
-    bz_plan_add(plan, &layers, "m.onnx");
-    assert_int_equal(bz_plan_layers(plan, &item), 1);
-    assert_int_equal(bz_perfdb_system(db, system, &found, &err), 0);
-    assert_non_null(found);
-    assert_int_equal(bz_prices_load(plan, db, found, &SETTING, &arena, &prices, &err), 0);
-    bz_prices_layer(prices, item, &p);
-    bool any = p.alternative;
-    p.alternative = NULL; /* goes with the plan */
-    p.why = any ? "priced" : "unpriced";
-    bz_arena_free(&arena);
-    bz_plan_free(plan);
-    return p;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/db", folder);
+    assert_int_equal(bz_perfdb_open(&db, path, &(bz_perfdb_options){0}, &err), 0);
+}
+
+static void close_db(const char *folder)
+{
+    char command[64];
+    bz_perfdb_close(db);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
 }
 
 static void copy_stands_in(void **state)
 {
-    char folder[] = "/tmp/benanza_price_XXXXXX", path[64], command[64];
-    bz_error err = {0};
+    char folder[] = "/tmp/benanza_price_XXXXXX";
     (void)state;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/db", folder);
-    assert_int_equal(bz_perfdb_open(&db, path, &(bz_perfdb_options){0}, &err), 0);
+    open_db(folder);
 
     /* the processor: no backend of the plan has such calls */
     put("cpu@1", COPY, 2);
@@ -120,13 +146,65 @@ static void copy_stands_in(void **state)
     assert_string_equal(p.why, "priced");
     assert_true(p.seconds == 3 && p.provenance == BZ_PROVENANCE_MEASURED && !p.missing);
 
-    bz_perfdb_close(db);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    assert_int_equal(system(command), 0);
+    close_db(folder);
+}
+
+/* Attention in one call: no backend of the processor has it, and nobody there misses it. */
+static void nobody_misses_it(void **state)
+{
+    static const char ATTENTION[] = "attention q=1x2x4x8 k=1x2x4x8 v=1x2x4x8 dtype=f32";
+    static const bz_dim SHAPE[] = {1, 2, 4, 8};
+    char folder[] = "/tmp/benanza_price_XXXXXX";
+    const bz_type x[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = SHAPE},
+                         {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = SHAPE},
+                         {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = SHAPE}};
+    const bz_node node = {.name = "", .op = "", .domain = ""};
+    const bool constant[3] = {false};
+    bz_layer layer = {.name = "l",
+                      .node = &node,
+                      .kind = "attention",
+                      .class = BZ_COMPUTE,
+                      .n_in = 3,
+                      .n_out = 1,
+                      .in = x,
+                      .out = x,
+                      .in_constant = constant,
+                      .key = "attention",
+                      .macs = 2 * 4 * 4 * 16,
+                      .bytes = 1024,
+                      .priced = true};
+    (void)state;
+    open_db(folder);
+    static const char *const STEPS[] = {"matmul a=2x4x8 b=2x8x4 constant=0 dtype=f32",
+                                        "softmax x=2x4x4 axis=2 dtype=f32",
+                                        "matmul a=2x4x4 b=2x4x8 constant=0 dtype=f32"};
+    put("cpu@1", STEPS[0], 1);
+    bz_layer_price p = price_of(&layer, "cpu@1", NULL, false);
+    assert_string_equal(p.why, "unpriced");
+    assert_int_equal(p.missing, 2);
+    p = price_of(&layer, "cpu@1", NULL, true);
+    assert_string_equal(p.why, "unpriced");
+    assert_int_equal(p.missing, 0);
+    put("cpu@1", STEPS[1], 1);
+    put("cpu@1", STEPS[2], 1);
+    p = price_of(&layer, "cpu@1", NULL, false);
+    assert_string_equal(p.why, "priced");
+    assert_true(p.seconds == 3 && !p.missing);
+
+    for (int i = 0; i < 3; i++)
+        put("gpu@1", STEPS[i], 1);
+    p = price_of(&layer, "gpu@1", "cudnn", false);
+    assert_true(p.seconds == 3 && p.missing == 1);
+    put("gpu@1", ATTENTION, 2);
+    p = price_of(&layer, "gpu@1", "cudnn", false);
+    assert_true(p.seconds == 2 && !p.missing);
+    p = price_of(&layer, "gpu@1", NULL, true); /* records count, whichever backends the plan names */
+    assert_true(p.seconds == 2 && !p.missing);
+    close_db(folder);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(copy_stands_in)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(copy_stands_in), cmocka_unit_test(nobody_misses_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,9 +55,23 @@ static void put_conv(bz_buf *b)
     bz_buf_printf(b, " group=%d", g);
 }
 
+static void put_attention(bz_buf *b)
+{
+    int heads = 1 + (int)below(3), shared = 1 + (int)below(3), rows = 1 + (int)below(9), keys = 1 + (int)below(9);
+    bool causal = coin();
+    keys = causal ? rows : keys;
+    bz_buf_printf(b, "attention v=2x%dx%dx3 k=2x%dx%dx8 q=2x%dx%dx8", heads, keys, heads, keys, heads * shared, rows);
+    if (coin())
+        bz_buf_printf(b, " mask=%dx1x%dx%d", coin() ? 2 : 1, coin() ? rows : 1, keys);
+    bz_buf_printf(b, " causal=%d", causal);
+}
+
 static void put_random(bz_buf *b)
 {
-    switch (below(8)) {
+    switch (below(9)) {
+    case 8:
+        put_attention(b);
+        break;
     case 0:
         bz_buf_printf(b, "gemm n=%d m=%d k=%d", (int)below(100) + 1, (int)below(100) + 1, (int)below(100) + 1);
         if (coin())
@@ -131,6 +145,10 @@ static void test_canonical(void **unused)
          "gemm m=1 n=2 k=3 batch=1 transa=0 transb=0 post=clip:0:6 dtype=bf16"},
         {"reorder x=1x2x3x4 to=nhwc dtype=f32", "reorder x=1x2x3x4 from=plain to=nhwc dtype=f32"},
         {"transpose x=2x3 perm=1x0 dtype=u8", "transpose x=2x3 perm=1x0 dtype=u8"},
+        {"attention k=1x2x7x8 q=1x4x5x8 v=1x2x7x3 causal=0 dtype=f16",
+         "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x3 dtype=f16"},
+        {"attention causal=1 mask=1x1x5x5 q=2x4x5x8 k=2x4x5x8 v=2x4x5x8 dtype=bf16",
+         "attention q=2x4x5x8 k=2x4x5x8 v=2x4x5x8 mask=1x1x5x5 causal=1 dtype=bf16"},
     };
     bz_buf out = {0};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
@@ -175,6 +193,16 @@ static void test_refused(void **unused)
         "reduce fn=relu x=2x2 y=2x1 dtype=f32",
         "pool mode=max x=1x1x4x4 kernel=2x2 post=relu dtype=f32",
         "lstm seq=1 batch=1 input=1 hidden=16777216 dtype=f32",
+        "attention q=1x4x5x8 k=1x2x7x8 dtype=f16",
+        "attention q=1x4x5x8 k=1x3x7x8 v=1x3x7x8 dtype=f16",
+        "attention q=1x4x5x8 k=1x2x7x9 v=1x2x7x8 dtype=f16",
+        "attention q=4x5x8 k=4x7x8 v=4x7x8 dtype=f16",
+        "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x8 causal=1 dtype=f16",
+        "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x8 mask=1x1x5x6 dtype=f16",
+        "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x8 mask=5x7 dtype=f16",
+        "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x8 mask= dtype=f16",
+        "attention q=1x1x16777216x1 k=1x1x16777216x1 v=1x1x16777216x1 dtype=f16",
+        "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x8 post=relu dtype=f16",
     };
     bz_problem p;
     for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {

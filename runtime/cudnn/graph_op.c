@@ -1,0 +1,325 @@
+/* The graph interface of cuDNN: tensors and operations, as its descriptors have them. */
+#include "runtime/cudnn/graph.h"
+
+/* ---- attributes ----------------------------------------------------------------------------- */
+
+cudnnStatus_t graph_make(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out)
+{
+    return cudnnBackendCreateDescriptor(type, out);
+}
+
+cudnnStatus_t graph_set(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                        int64_t n, const void *v)
+{
+    return cudnnBackendSetAttribute(d, name, type, n, v);
+}
+
+cudnnStatus_t graph_set_desc(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t v)
+{
+    return graph_set(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &v);
+}
+
+static cudnnStatus_t set_int(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, int64_t v)
+{
+    return graph_set(d, name, CUDNN_TYPE_INT64, 1, &v);
+}
+
+static cudnnStatus_t set_bool(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, bool v)
+{
+    return graph_set(d, name, CUDNN_TYPE_BOOLEAN, 1, &v);
+}
+
+static cudnnStatus_t set_float(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, float v)
+{
+    return graph_set(d, name, CUDNN_TYPE_FLOAT, 1, &v);
+}
+
+static cudnnStatus_t set_type(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnDataType_t v)
+{
+    return graph_set(d, name, CUDNN_TYPE_DATA_TYPE, 1, &v);
+}
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+/* cudaMalloc aligns to 256 bytes; engines want 16. */
+static cudnnStatus_t describe_tensor(graph_tensor *t, int64_t number, cudnnDataType_t type, int rank,
+                                     const int64_t *dim, const int64_t *stride)
+{
+    TRY(graph_make(CUDNN_BACKEND_TENSOR_DESCRIPTOR, &t->desc));
+    TRY(set_type(t->desc, CUDNN_ATTR_TENSOR_DATA_TYPE, type));
+    TRY(graph_set(t->desc, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank, dim));
+    TRY(graph_set(t->desc, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, stride));
+    TRY(set_int(t->desc, CUDNN_ATTR_TENSOR_UNIQUE_ID, number));
+    TRY(set_int(t->desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16));
+    if (t->number)
+        TRY(set_bool(t->desc, CUDNN_ATTR_TENSOR_IS_BY_VALUE, true));
+    else if (t->memory.operand < 0)
+        TRY(set_bool(t->desc, CUDNN_ATTR_TENSOR_IS_VIRTUAL, true));
+    return cudnnBackendFinalize(t->desc);
+}
+
+cudnnStatus_t graph_tensor_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
+                               const int64_t *stride, int *out)
+{
+    struct graph_call *g = c->graph;
+    cudnnDataType_t type;
+    if (g->n_tensors == GRAPH_TENSORS || !cudnn_dtype(layout->dtype, &type))
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    *out = g->n_tensors;
+    graph_tensor *t = &g->tensor[g->n_tensors++];
+    *t = (graph_tensor){.memory = {.operand = operand, .layout = *layout}};
+    return describe_tensor(t, g->n_tensors, type, rank, dim, stride);
+}
+
+cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const int64_t *dim, const int64_t *stride,
+                                int *out)
+{
+    struct graph_call *g = c->graph;
+    if (g->n_tensors == GRAPH_TENSORS)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    *out = g->n_tensors;
+    graph_tensor *t = &g->tensor[g->n_tensors++];
+    *t = (graph_tensor){.memory = {.operand = -1}};
+    return describe_tensor(t, g->n_tensors, type, rank, dim, stride);
+}
+
+cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out)
+{
+    static const int64_t ONES[CUDNN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    struct graph_call *g = c->graph;
+    if (g->n_tensors == GRAPH_TENSORS)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    *out = g->n_tensors;
+    graph_tensor *t = &g->tensor[g->n_tensors++];
+    *t = (graph_tensor){.memory = {.operand = -1}, .number = true, .value = value};
+    return describe_tensor(t, g->n_tensors, CUDNN_DATA_FLOAT, rank, ONES, ONES);
+}
+
+/* ---- operations ----------------------------------------------------------------------------- */
+
+static cudnnStatus_t new_part(call *c, cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out)
+{
+    struct graph_call *g = c->graph;
+    if (g->n_parts == GRAPH_OPS)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    TRY(graph_make(type, &g->part[g->n_parts]));
+    *out = g->part[g->n_parts++];
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t new_op(call *c, cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out)
+{
+    struct graph_call *g = c->graph;
+    if (g->n_ops == GRAPH_OPS)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    TRY(graph_make(type, &g->op[g->n_ops]));
+    *out = g->op[g->n_ops++];
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static const struct {
+    bz_fn fn;
+    cudnnPointwiseMode_t mode;
+    cudnnBackendAttributeName_t alpha, beta; /* where the parameters go; 0: nowhere */
+} FUNCTIONS[] = {
+    {BZ_FN_BIAS, CUDNN_POINTWISE_ADD, 0, 0},
+    {BZ_FN_ADD, CUDNN_POINTWISE_ADD, 0, 0},
+    {BZ_FN_SUB, CUDNN_POINTWISE_SUB, 0, 0},
+    {BZ_FN_MUL, CUDNN_POINTWISE_MUL, 0, 0},
+    {BZ_FN_DIV, CUDNN_POINTWISE_DIV, 0, 0},
+    {BZ_FN_MAX, CUDNN_POINTWISE_MAX, 0, 0},
+    {BZ_FN_MIN, CUDNN_POINTWISE_MIN, 0, 0},
+    {BZ_FN_RELU, CUDNN_POINTWISE_RELU_FWD, 0, 0},
+    {BZ_FN_LEAKY, CUDNN_POINTWISE_RELU_FWD, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, 0},
+    {BZ_FN_CLIP, CUDNN_POINTWISE_RELU_FWD, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP},
+    {BZ_FN_ELU, CUDNN_POINTWISE_ELU_FWD, CUDNN_ATTR_POINTWISE_ELU_ALPHA, 0},
+    {BZ_FN_SIGMOID, CUDNN_POINTWISE_SIGMOID_FWD, 0, 0},
+    {BZ_FN_TANH, CUDNN_POINTWISE_TANH_FWD, 0, 0},
+    {BZ_FN_GELU_ERF, CUDNN_POINTWISE_GELU_FWD, 0, 0},
+    {BZ_FN_GELU_TANH, CUDNN_POINTWISE_GELU_APPROX_TANH_FWD, 0, 0},
+    {BZ_FN_SWISH, CUDNN_POINTWISE_SWISH_FWD, CUDNN_ATTR_POINTWISE_SWISH_BETA, 0},
+    {BZ_FN_SOFTPLUS, CUDNN_POINTWISE_SOFTPLUS_FWD, 0, 0},
+    {BZ_FN_EXP, CUDNN_POINTWISE_EXP, 0, 0},
+    {BZ_FN_LOG, CUDNN_POINTWISE_LOG, 0, 0},
+    {BZ_FN_SQRT, CUDNN_POINTWISE_SQRT, 0, 0},
+    {BZ_FN_ABS, CUDNN_POINTWISE_ABS, 0, 0},
+    {BZ_FN_POW, CUDNN_POINTWISE_POW, 0, 0},
+};
+
+static cudnnStatus_t new_pointwise(call *c, cudnnPointwiseMode_t mode, cudnnDataType_t precision,
+                                   cudnnBackendDescriptor_t *out)
+{
+    TRY(new_part(c, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, out));
+    TRY(graph_set(*out, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode));
+    return set_type(*out, CUDNN_ATTR_POINTWISE_MATH_PREC, precision);
+}
+
+/* x, and b and t where they are not -1, into y. */
+static cudnnStatus_t add_pointwise(call *c, cudnnBackendDescriptor_t pointwise, int x, int b, int t, int y)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t op;
+    TRY(cudnnBackendFinalize(pointwise));
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pointwise));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, g->tensor[x].desc));
+    if (b >= 0)
+        TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, g->tensor[b].desc));
+    if (t >= 0)
+        TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_TDESC, g->tensor[t].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, g->tensor[y].desc));
+    return cudnnBackendFinalize(op);
+}
+
+cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y)
+{
+    cudnnBackendDescriptor_t pointwise;
+    size_t i = 0;
+    while (i < sizeof FUNCTIONS / sizeof *FUNCTIONS && FUNCTIONS[i].fn != fn)
+        i++;
+    if (i == sizeof FUNCTIONS / sizeof *FUNCTIONS)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    TRY(new_pointwise(c, FUNCTIONS[i].mode, CUDNN_DATA_FLOAT, &pointwise));
+    if (FUNCTIONS[i].alpha)
+        TRY(graph_set(pointwise, FUNCTIONS[i].alpha, CUDNN_TYPE_DOUBLE, 1, &(double){(double)alpha}));
+    if (FUNCTIONS[i].beta)
+        TRY(graph_set(pointwise, FUNCTIONS[i].beta, CUDNN_TYPE_DOUBLE, 1, &(double){(double)beta}));
+    return add_pointwise(c, pointwise, x, b, -1, y);
+}
+
+cudnnStatus_t graph_index_add(call *c, int64_t axis, int x, int y)
+{
+    cudnnBackendDescriptor_t pointwise;
+    TRY(new_pointwise(c, CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_FLOAT, &pointwise));
+    TRY(set_int(pointwise, CUDNN_ATTR_POINTWISE_AXIS, axis));
+    return add_pointwise(c, pointwise, x, -1, -1, y);
+}
+
+cudnnStatus_t graph_compare_add(call *c, int a, int b, int y)
+{
+    cudnnBackendDescriptor_t pointwise;
+    TRY(new_pointwise(c, CUDNN_POINTWISE_CMP_GE, CUDNN_DATA_BOOLEAN, &pointwise));
+    return add_pointwise(c, pointwise, a, b, -1, y);
+}
+
+cudnnStatus_t graph_select_add(call *c, int x, int otherwise, int where, int y)
+{
+    cudnnBackendDescriptor_t pointwise;
+    TRY(new_pointwise(c, CUDNN_POINTWISE_BINARY_SELECT, CUDNN_DATA_FLOAT, &pointwise));
+    return add_pointwise(c, pointwise, x, otherwise, where, y);
+}
+
+cudnnStatus_t graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, int y)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t reduction, op;
+    TRY(new_part(c, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, &reduction));
+    TRY(set_type(reduction, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT));
+    TRY(graph_set(reduction, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &what));
+    TRY(cudnnBackendFinalize(reduction));
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_REDUCTION_DESC, reduction));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, g->tensor[x].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, g->tensor[y].desc));
+    return cudnnBackendFinalize(op);
+}
+
+/* Here padding may differ between the ends. conv and deconv have the same members. */
+static cudnnStatus_t new_conv(call *c, cudnnBackendDescriptor_t *conv)
+{
+    const bz_problem *p = c->problem;
+    int n = bz_extent_rank(p->conv.x) - 2, flat = n < 2 ? 2 : n;
+    int64_t before[3] = {0}, after[3] = {0}, stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1};
+    cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    for (int i = 0; i < n; i++) {
+        before[i] = p->conv.pad[i];
+        after[i] = p->conv.pad[n + i];
+        stride[i] = p->conv.stride[i];
+        dilation[i] = p->conv.dilation[i];
+    }
+    TRY(new_part(c, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, conv));
+    TRY(set_int(*conv, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, flat));
+    TRY(set_type(*conv, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT));
+    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode));
+    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, flat, before));
+    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, flat, after));
+    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, flat, stride));
+    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, flat, dilation));
+    return cudnnBackendFinalize(*conv);
+}
+
+cudnnStatus_t graph_conv_add(call *c, int x, int w, int y)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t conv, op;
+    TRY(new_conv(c, &conv));
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, conv));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, g->tensor[x].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, g->tensor[w].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, g->tensor[y].desc));
+    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1));
+    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0));
+    return cudnnBackendFinalize(op);
+}
+
+cudnnStatus_t graph_deconv_add(call *c, int x, int w, int y)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t conv, op;
+    TRY(new_conv(c, &conv));
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, conv));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, g->tensor[x].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, g->tensor[w].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, g->tensor[y].desc));
+    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, 1));
+    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, 0));
+    return cudnnBackendFinalize(op);
+}
+
+cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t product, op;
+    TRY(new_part(c, CUDNN_BACKEND_MATMUL_DESCRIPTOR, &product));
+    TRY(set_type(product, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT));
+    TRY(cudnnBackendFinalize(product));
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_MATMUL_DESC, product));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_MATMUL_ADESC, g->tensor[a].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_MATMUL_BDESC, g->tensor[b].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_MATMUL_CDESC, g->tensor[y].desc));
+    return cudnnBackendFinalize(op);
+}
+
+cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, int x, int scale, int shift, int epsilon, int y)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t op;
+    cudnnBackendNormFwdPhase_t phase = CUDNN_NORM_FWD_INFERENCE;
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR, &op));
+    TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode));
+    TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, g->tensor[x].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, g->tensor[scale].desc));
+    if (shift >= 0)
+        TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, g->tensor[shift].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, g->tensor[epsilon].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, g->tensor[y].desc));
+    return cudnnBackendFinalize(op);
+}
+
+/* Since cuDNN 9.13: attention as one operation. Up to 9.19 it knows no mask. */
+cudnnStatus_t graph_sdpa_add(call *c, int q, int k, int v, int scale, int y)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t op;
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, g->tensor[q].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, g->tensor[k].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, g->tensor[v].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, g->tensor[y].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, g->tensor[scale].desc));
+    return cudnnBackendFinalize(op);
+}

@@ -1,0 +1,139 @@
+/* Which engines the real cuDNN proposes for our graphs. It takes the description of a device in place of one, so its
+ * heuristics can be asked where there is none.
+ *
+ *   engines CASES
+ *
+ * A line of CASES is `ENGINES LAYOUT MATH PROBLEM`. Of the engines that are proposed on any of the devices below all,
+ * some or none use tensor cores; `-`: there are no engines. Where there are, mode A has chosen one of them (a `?`
+ * behind: perhaps not). `all@900`: older devices have none. The library needs the driver's library to be there; the toolkit's stub is enough. */
+#include "runtime/cudnn/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What cuDNN knows of a device, as its own JSON has it. */
+static const struct {
+    const char *name;
+    int version, processors, shared;
+} DEVICES[] = {
+    {"NVIDIA A100-SXM4-80GB", 800, 108, 166912},
+    {"NVIDIA H200", 900, 132, 232448},
+    {"NVIDIA B200", 1000, 148, 232448},
+};
+enum { N_DEVICES = sizeof DEVICES / sizeof *DEVICES };
+
+static cudnnBackendDescriptor_t describe_device(int i)
+{
+    cudnnBackendDescriptor_t device = NULL;
+    bz_buf json = {0};
+    bz_buf_printf(
+        &json,
+        "{\"deviceName\":\"%s\",\"deviceVer\":%d,\"driverVer\":13000,\"cudaDeviceId\":0,\"pciDeviceId\":0,"
+        "\"multiProcessorCount\":%d,\"warpSize\":32,\"maxGridSize\":[2147483647,65535,65535],"
+        "\"maxBlockSize\":[1024,1024,64],\"regsPerBlock\":65536,\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,"
+        "\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"maxSharedMemoryPerBlock\":49152,"
+        "\"maxSharedMemoryPerBlockOptin\":%d,\"reservedSharedMemoryPerBlock\":1024,\"isTccDriver\":0,"
+        "\"supportCoopLaunch\":1,\"totalGlobalMem\":80000000000,\"smClockRateKHz\":1700000,"
+        "\"memClockRateKHz\":2600000,\"l2CacheSize\":52428800}",
+        DEVICES[i].name, DEVICES[i].version, DEVICES[i].processors, DEVICES[i].shared);
+    if (graph_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device) != CUDNN_STATUS_SUCCESS ||
+        graph_set(device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)json.len, json.data) !=
+            CUDNN_STATUS_SUCCESS ||
+        cudnnBackendFinalize(device) != CUDNN_STATUS_SUCCESS) {
+        printf("%s cannot be described\n", DEVICES[i].name);
+        device = NULL;
+    }
+    bz_buf_free(&json);
+    return device;
+}
+
+typedef struct found {
+    int engines, tensor, graphs, chosen;
+} found;
+
+/* Engines of all the graphs that the problem is. */
+static found ask(const bz_problem *p, const char *layout, const char *math, cudnnBackendDescriptor_t device)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(p, operand);
+    bz_error why = {0};
+    char name[200];
+    found f = {0};
+    for (const cudnn_kind *kind = bz_cudnn_kinds; kind->kind; kind++) {
+        if (kind->kind != p->kind || kind->release != cudnn_release_graph)
+            continue;
+        call *c = bz_cudnn_describe(kind, p, operand, n, layout, math, &why);
+        if (!c)
+            continue;
+        c->device = device;
+        int chosen = cudnn_graph_choice(c), i = 0;
+        for (; cudnn_graph_algorithm(c, i, name, sizeof name); i++)
+            f.tensor += strstr(name, "+tensor") != NULL;
+        f.engines += i;
+        f.graphs += i > 0;
+        f.chosen += chosen >= 0;
+        bz_cudnn_free(c);
+    }
+    return f;
+}
+
+static bool is_as(const char *wanted, found f, int version)
+{
+    char word[16];
+    const char *since = strchr(wanted, '@');
+    if (since && version < strtol(since + 1, NULL, 10))
+        return !f.engines;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(wanted, "?@"), wanted);
+    if (f.engines && f.chosen != f.graphs && !strchr(wanted, '?'))
+        return false;
+    return !strcmp(word, "-")      ? !f.engines
+           : !strcmp(word, "none") ? f.engines && !f.tensor
+           : !strcmp(word, "all")  ? f.engines && f.tensor == f.engines
+                                   : !strcmp(word, "some") && f.tensor && f.tensor < f.engines;
+}
+
+static int check_line(const char *line, const cudnnBackendDescriptor_t *device)
+{
+    char wanted[16], layout[16], math[16];
+    int at = 0, bad = 0;
+    bz_problem p;
+    bz_error err = {0};
+    if (sscanf(line, "%15s %15s %15s %n", wanted, layout, math, &at) != 3 || bz_problem_parse(line + at, &p, &err)) {
+        printf("%s: %s\n", line, err.text);
+        return 1;
+    }
+    for (int i = 0; i < N_DEVICES; i++) {
+        found f = ask(&p, layout, math, device[i]);
+        if (is_as(wanted, f, DEVICES[i].version))
+            continue;
+        printf("%s: %d engines of %d graphs on %s, %d with tensor cores, %d chosen\n", line, f.engines, f.graphs,
+               DEVICES[i].name, f.tensor, f.chosen);
+        bad++;
+    }
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    cudnnBackendDescriptor_t device[N_DEVICES];
+    char line[1024];
+    int n = 0, bad = 0;
+    FILE *cases = argc == 2 ? fopen(argv[1], "r") : NULL;
+    for (int i = 0; i < N_DEVICES; i++)
+        if (!(device[i] = describe_device(i)))
+            return 1;
+    while (cases && fgets(line, sizeof line, cases)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!line[0] || line[0] == '#')
+            continue;
+        bad += check_line(line, device);
+        n++;
+    }
+    if (cases)
+        fclose(cases);
+    for (int i = 0; i < N_DEVICES; i++)
+        cudnnBackendDestroyDescriptor(device[i]);
+    printf("%d graphs on %d devices that are not there, %d bad\n", n, N_DEVICES, bad);
+    return bad || !n;
+}
