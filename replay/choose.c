@@ -72,11 +72,12 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
     double seconds = 1e-6 + bz_problem_bytes(p) / 1e10 + bz_problem_flops(p) / 5e10;
     bool blocks = p->kind == BZ_PROBLEM_CONV || p->kind == BZ_PROBLEM_DECONV, copy = p->kind == BZ_PROBLEM_COPY;
     bool spatial = laid_of(p, "nhwc", "") == BZ_LAID_NHWC;
+    bool broadcasts = p->kind == BZ_PROBLEM_BINARY && bz_extent_count(p->binary.a) != bz_extent_count(p->binary.b);
     bool fixed = p->kind == BZ_PROBLEM_LAYERNORM || p->kind == BZ_PROBLEM_TRANSPOSE || p->kind == BZ_PROBLEM_REORDER ||
                  p->kind == BZ_PROBLEM_GROUPNORM;
     for (int i = 0; i < 4; i++) {
         bool plain = !strcmp(GUESSES[i].layout, "plain"), memory = !strcmp(GUESSES[i].backend, "memory");
-        if (memory != copy || (!plain && (fixed || !spatial)) || !allows(in, GUESSES[i].backend, GUESSES[i].layout))
+        if (memory != copy || (broadcasts && !strcmp(GUESSES[i].layout, "any")) || (!plain && (fixed || !spatial)) || !allows(in, GUESSES[i].backend, GUESSES[i].layout))
             continue;
         add_option(c, &(bz_replay_option){
                           .backend = GUESSES[i].backend,

@@ -218,8 +218,7 @@ static int loop_binary(binder *b, const bz_layer *l, bz_error *err)
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
         if (!strcmp(l->kind, NAMES[i].kind))
             loop.function = NAMES[i].function;
-    bool whole = l->n_out && bz_dtype_is_int(l->out[0].dtype) && !strcmp(l->kind, "div");
-    if (l->n_in != 2 || bz_layer_param(l, "axis") || whole || over(&l->out[0], &loop) ||
+    if (l->n_in != 2 || bz_layer_param(l, "axis") || over(&l->out[0], &loop) ||
         broadcast(&l->in[0], &l->out[0], loop.stride[0]) || broadcast(&l->in[1], &l->out[0], loop.stride[1]))
         return bind_no(l, err, "its operands do not fit");
     return emit(b, l, FIRST, 2, 0, &loop, err);
