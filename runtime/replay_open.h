@@ -15,8 +15,8 @@ typedef struct bz_lifetime {
     size_t offset; /* filled in */
 } bz_lifetime;
 
-/* Gives each its offset, the larger first, each into the smallest gap that holds it. Returns the peak; *least (may be
- * NULL) is what must live at once at the least, whatever the offsets. */
+/* Gives each its offset: in several orders, each into the smallest gap that holds it; the order with the lowest peak
+ * stays. Returns the peak; *least (may be NULL) is what must live at once at the least, whatever the offsets. */
 size_t bz_lifetimes_place(bz_lifetime *list, int n, size_t *least);
 
 /* Runs a loop on row-major operands. `given` are their types, the result's last. -1 where there is no such function. */
