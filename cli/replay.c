@@ -1,8 +1,8 @@
 /* benanza replay: the cheapest plan of a model as one program, run here and held against the bound. */
+#include "replay/replay.h"
 #include "cli/analysis.h"
 #include "cli/bench.h"
 #include "cli/db.h"
-#include "replay/replay.h"
 
 #include <errno.h>
 #include <ftw.h>

@@ -108,7 +108,8 @@ static void put_bits(sink *s, uint64_t bits)
 static void put_raw(sink *s, const uint8_t *p, uint64_t size)
 {
     int bytes = bz_dtype_bits(s->dtype) / 8;
-    if (s->bytes && !s->filled && bytes && size == (uint64_t)s->n * (uint64_t)bytes) { /* the usual case, and the large one */
+    if (s->bytes && !s->filled && bytes &&
+        size == (uint64_t)s->n * (uint64_t)bytes) { /* the usual case, and the large one */
         memcpy(s->bytes, p, size);
         s->filled = s->n;
         return;

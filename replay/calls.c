@@ -8,10 +8,9 @@ static const struct {
     bz_role role;
     int input;
 } INPUTS[] = {
-    {BZ_ROLE_X, 0},        {BZ_ROLE_B, 1},     {BZ_ROLE_W, 1},     {BZ_ROLE_BIAS, 2}, {BZ_ROLE_OTHER, 3},
-    {BZ_ROLE_SCALE, 1},    {BZ_ROLE_SHIFT, 2}, {BZ_ROLE_MEAN, 3},  {BZ_ROLE_VARIANCE, 4},
-    {BZ_ROLE_SLOPE, 1},    {BZ_ROLE_R, 2},     {BZ_ROLE_H, 5},     {BZ_ROLE_C, 6},
-    {BZ_ROLE_PEEPHOLE, 7},
+    {BZ_ROLE_X, 0},     {BZ_ROLE_B, 1},     {BZ_ROLE_W, 1},    {BZ_ROLE_BIAS, 2},     {BZ_ROLE_OTHER, 3},
+    {BZ_ROLE_SCALE, 1}, {BZ_ROLE_SHIFT, 2}, {BZ_ROLE_MEAN, 3}, {BZ_ROLE_VARIANCE, 4}, {BZ_ROLE_SLOPE, 1},
+    {BZ_ROLE_R, 2},     {BZ_ROLE_H, 5},     {BZ_ROLE_C, 6},    {BZ_ROLE_PEEPHOLE, 7},
 };
 
 static bool is_rnn(const bz_problem *p)
@@ -165,7 +164,8 @@ static int bind_rnn(binder *b, const bz_layer *l, const bz_problem *p, bz_error 
 {
     call c = {.problem = p};
     const bz_param *layout = bz_layer_param(l, "layout");
-    bool cell = p->kind == BZ_PROBLEM_LSTM && l->n_out > 2 && l->node->out[2] >= 0 && bind_is_wanted(b, l->node->out[2]);
+    bool cell =
+        p->kind == BZ_PROBLEM_LSTM && l->n_out > 2 && l->node->out[2] >= 0 && bind_is_wanted(b, l->node->out[2]);
     if (cell)
         return bind_no(l, err, "its last cell state is wanted, which no call of ours gives");
     if ((layout && layout->text && !strcmp(layout->text, "bti")) || p->rnn.seq != l->in[0].dims[0])

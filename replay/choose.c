@@ -77,7 +77,8 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
                  p->kind == BZ_PROBLEM_GROUPNORM;
     for (int i = 0; i < 4; i++) {
         bool plain = !strcmp(GUESSES[i].layout, "plain"), memory = !strcmp(GUESSES[i].backend, "memory");
-        if (memory != copy || (broadcasts && !strcmp(GUESSES[i].layout, "any")) || (!plain && (fixed || !spatial)) || !allows(in, GUESSES[i].backend, GUESSES[i].layout))
+        if (memory != copy || (broadcasts && !strcmp(GUESSES[i].layout, "any")) || (!plain && (fixed || !spatial)) ||
+            !allows(in, GUESSES[i].backend, GUESSES[i].layout))
             continue;
         add_option(c, &(bz_replay_option){
                           .backend = GUESSES[i].backend,

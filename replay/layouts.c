@@ -63,7 +63,7 @@ static int by_key(const void *a, const void *b)
     int order = memcmp(x->key, y->key, sizeof x->key);
     if (order)
         return order;
-    return x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost)
+    return x->cost != y->cost   ? (x->cost > y->cost) - (x->cost < y->cost)
            : x->from != y->from ? (x->from > y->from) - (x->from < y->from)
                                 : x->option - y->option;
 }

@@ -166,7 +166,8 @@ static int loop_pad(binder *b, const bz_layer *l, bz_error *err)
     const int third[] = {2};
     int rank = l->in[0].rank;
     bool given = l->n_in > 2 && l->in[2].kind == BZ_TYPE_TENSOR && l->node->in[2] >= 0;
-    if (over(&l->in[0], &copy) || !pad || pad->n != 2 * rank || (mode && strcmp(mode->text ? mode->text : "", "constant") != 0))
+    if (over(&l->in[0], &copy) || !pad || pad->n != 2 * rank ||
+        (mode && strcmp(mode->text ? mode->text : "", "constant") != 0))
         return bind_no(l, err, "only constants are padded with");
     fill.value = value && value->kind == BZ_ATTR_FLOAT ? (double)value->f : 0;
     if (emit(b, l, third, given, 0, &fill, err))
@@ -258,7 +259,8 @@ static const struct {
     {" gather ", loop_gather},
     {" where ", loop_where},
     {" add sub mul div max min pow equal greater greaterequal less lessequal and or xor ", loop_binary},
-    {" erf not sign neg reciprocal sin cos floor ceil round relu leakyrelu elu sigmoid tanh swish hardswish hardsigmoid "
+    {" erf not sign neg reciprocal sin cos floor ceil round relu leakyrelu elu sigmoid tanh swish hardswish "
+     "hardsigmoid "
      "mish softplus exp log sqrt abs clip gelu ",
      loop_unary},
 };

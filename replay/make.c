@@ -47,8 +47,8 @@ static int add_value(binder *b, bz_value_id id, bz_error *err)
     if (t->kind != BZ_TYPE_TENSOR || n < 0)
         return bz_fail(err, BZ_INCOMPLETE, "'%s' is no tensor of a known size", name);
     if (t->rank > BZ_PROBLEM_RANK || n == 0 || bz_dtype_bits(t->dtype) < 8)
-        return bz_fail(err, BZ_INCOMPLETE, "'%s' is empty, of a type without bytes, or has more than %d dimensions", name,
-                       BZ_PROBLEM_RANK);
+        return bz_fail(err, BZ_INCOMPLETE, "'%s' is empty, of a type without bytes, or has more than %d dimensions",
+                       name, BZ_PROBLEM_RANK);
     bool constant = b->once || b->layers->model->values[id].init;
     int k = bind_new_value(b, name, constant ? t->dtype : dtype_of(b, t->dtype), t->rank, t->dims);
     b->plan->value[k].given = t->dtype;
@@ -91,7 +91,7 @@ bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in,
         .layer = b->once ? -1 : b->unit,
         .kind = kind,
         .once = b->once,
-        .in = bz_arena_dup(b->arena, in, (size_t)n_in * sizeof *in + 1),
+        .in = n_in ? bz_arena_dup(b->arena, in, (size_t)n_in * sizeof *in) : NULL,
         .n_in = n_in,
         .out = out,
     };
@@ -230,7 +230,8 @@ static double price(const maker *m, const bz_alternative *a)
     double seconds = 0;
     for (int i = 0; i < a->n; i++) {
         const bz_record *r = m->prices ? bz_prices_find(m->prices, a->text[i])->record : NULL;
-        seconds += r ? r->median : 1e-6 + bz_problem_bytes(&a->problem[i]) / 1e10 + bz_problem_flops(&a->problem[i]) / 5e10;
+        seconds +=
+            r ? r->median : 1e-6 + bz_problem_bytes(&a->problem[i]) / 1e10 + bz_problem_flops(&a->problem[i]) / 5e10;
     }
     return seconds;
 }
@@ -313,8 +314,7 @@ static void begin_unit(maker *m, const int *layer, int n, const char *pattern)
     const bz_layer *last = &m->b.layers->layer[layer[n - 1]];
     m->b.unit = p->n_units;
     m->b.name = last->name;
-    p->unit[p->n_units++] =
-        (bz_replay_unit){layer, n, pattern, last->name, last->kind, p->n_steps, 0, (double)NAN};
+    p->unit[p->n_units++] = (bz_replay_unit){layer, n, pattern, last->name, last->kind, p->n_steps, 0, (double)NAN};
 }
 
 static double bound_of(const maker *m, const bz_plan_layer *item)
@@ -414,7 +414,6 @@ static void add_units(maker *m)
         p->unit[p->n_units - 1].n_steps = p->n_steps - p->unit[p->n_units - 1].first;
     }
 }
-
 
 static int make(maker *m, bz_error *err)
 {

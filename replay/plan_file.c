@@ -115,8 +115,8 @@ static int follow_call(bz_replay_plan *p, int i, const cJSON *step, bz_error *er
                        c->text);
     if (!backend || !algorithm || !layout || !math || !is_one_of(backend, BACKENDS, 3) ||
         !is_one_of(layout, LAYOUTS, 4) || !is_one_of(math, MATHS, 4))
-        return bz_fail(err, BZ_BAD_INPUT, "the plan names no variant at '%s': it takes backend, algorithm, layout, math",
-                       name);
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "the plan names no variant at '%s': it takes backend, algorithm, layout, math", name);
     const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(step, "seconds");
     double v = cJSON_IsNumber(seconds) ? seconds->valuedouble : 0;
     const char *provenance = word(step, "provenance", 16);
@@ -153,8 +153,10 @@ static int follow_unit(bz_replay_plan *p, const bz_replay_unit *u, const cJSON *
 static int follow(bz_replay_plan *p, const cJSON *root, bz_error *err)
 {
     const char *record = word(root, "record", 16);
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, "v"), *units = cJSON_GetObjectItemCaseSensitive(root, "units");
-    if (!record || strcmp(record, "replay-plan") != 0 || !cJSON_IsNumber(v) || v->valueint != 1 || !cJSON_IsArray(units))
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, "v"),
+                *units = cJSON_GetObjectItemCaseSensitive(root, "units");
+    if (!record || strcmp(record, "replay-plan") != 0 || !cJSON_IsNumber(v) || v->valueint != 1 ||
+        !cJSON_IsArray(units))
         return bz_fail(err, BZ_BAD_INPUT, "it is no plan; 'benanza replay MODEL --plan FILE' writes one");
     const cJSON *unit = units->child;
     for (int i = 0; i < p->n_units; i++) {

@@ -282,7 +282,8 @@ static int read_constant(const bz_replay_plan *p, int i, char *to, bz_error *err
     else
         rc = bz_tensor_ints(p->layers->model, s->tensor, (int64_t *)(void *)reals, err);
     if (t == BZ_F16 || t == BZ_BF16)
-        rc = rc || bz_fail(err, BZ_INCOMPLETE, "'%s': numbers of this type are not stored yet", p->value[i].name) ? -1 : 0;
+        rc = rc || bz_fail(err, BZ_INCOMPLETE, "'%s': numbers of this type are not stored yet", p->value[i].name) ? -1
+                                                                                                                  : 0;
     for (int64_t k = 0; k < n && !rc; k++)
         if (real)
             put_number(t, reals[k], to + k * size);

@@ -102,9 +102,9 @@ void bz_replay_free(bz_replay_plan *p);
 enum { BZ_REPLAY_WIDTH = 512 };
 
 typedef struct bz_layout_step {
-    const int *in; /* [n_in]: tensors */
-    int n_in, out; /* -1: none */
-    int n;         /* options */
+    const int *in;         /* [n_in]: tensors */
+    int n_in, out;         /* -1: none */
+    int n;                 /* options */
     const bz_laid *laid;   /* [n] */
     const double *seconds; /* [n] */
 } bz_layout_step;
@@ -133,10 +133,10 @@ typedef enum { BZ_REPLAY_CALL, BZ_REPLAY_LOOP, BZ_REPLAY_CONVERT, BZ_REPLAY_COPY
 /* What ran between two readings of the clock. */
 typedef struct bz_replay_action {
     bz_replay_kind kind;
-    int step;              /* of the plan; -1: bringing outputs into row-major order */
-    double seconds;        /* median, in sequence; NAN where nothing was measured */
-    int elements, wrong;   /* compared with the definition; 0: not */
-    double worst;          /* of their differences, in units of the tolerance */
+    int step;               /* of the plan; -1: bringing outputs into row-major order */
+    double seconds;         /* median, in sequence; NAN where nothing was measured */
+    int elements, wrong;    /* compared with the definition; 0: not */
+    double worst;           /* of their differences, in units of the tolerance */
     double value, expected; /* of the worst, where one is wrong */
 } bz_replay_action;
 
@@ -144,7 +144,7 @@ typedef struct bz_replay_result {
     double median, low, high, min; /* of the whole, in seconds; NAN where it was not measured */
     int samples, runs;             /* runs: in each sample */
     bool throttled;
-    double opened; /* seconds of making ready: weights packed, calls prepared */
+    double opened;                              /* seconds of making ready: weights packed, calls prepared */
     double peak, least, ends, weights, scratch; /* bytes */
     bz_replay_action *action;
     int n;
@@ -161,7 +161,7 @@ typedef struct bz_replay_report {
     const bz_replay_plan *plan;
     const bz_replay_result *result;
     const bz_bound *bound; /* NULL: none */
-    double *cold;          /* [plan->n_steps]: cold record of the variant taken; NAN where there is none. NULL: not looked for */
+    double *cold; /* [plan->n_steps]: cold record of the variant taken; NAN where there is none. NULL: not looked for */
 } bz_replay_report;
 
 /* Of the variants taken, with operands that come from memory. Lives in the plan's arena. */

@@ -40,7 +40,7 @@ static int read_passes(const cJSON *root, bz_replay_result *out)
 {
     const cJSON *passes = cJSON_GetObjectItemCaseSensitive(root, "passes");
     int n = cJSON_IsArray(passes) ? cJSON_GetArraySize(passes) : 0, k = 0;
-    out->pass = BZ_NEW(&out->arena, double, (size_t)n * (size_t)out->n + 1);
+    out->pass = BZ_NEW(&out->arena, double, (size_t)n *(size_t)out->n + 1);
     for (const cJSON *pass = n ? passes->child : NULL; pass; pass = pass->next, k++) {
         int i = 0;
         if (!cJSON_IsArray(pass) || cJSON_GetArraySize(pass) != out->n)

@@ -6,7 +6,9 @@
 
 static bz_library library_of(const char *backend)
 {
-    return !strcmp(backend, "onednn") ? BZ_LIBRARY_ONEDNN : !strcmp(backend, "cblas") ? BZ_LIBRARY_BLAS : BZ_LIBRARY_OTHER;
+    return !strcmp(backend, "onednn")  ? BZ_LIBRARY_ONEDNN
+           : !strcmp(backend, "cblas") ? BZ_LIBRARY_BLAS
+                                       : BZ_LIBRARY_OTHER;
 }
 
 static void add_event(bz_trace *trace, const bz_replay_plan *p, const bz_replay_action *a, int64_t start, int64_t end,
@@ -38,8 +40,10 @@ bz_trace *bz_replay_trace(const bz_replay_report *r, bz_error *err)
     bz_trace_fact(trace, "program", "benanza replay");
     bz_trace_fact(trace, "model", r->plan->model);
     bz_trace_fact(trace, "threads", threads);
-    bz_trace_cover(trace, source, BZ_COVERAGE_NOTE, "a clock was read between any two steps; the median of whole runs "
-                                                    "without that is %.6g ms", m->median * 1e3);
+    bz_trace_cover(trace, source, BZ_COVERAGE_NOTE,
+                   "a clock was read between any two steps; the median of whole runs "
+                   "without that is %.6g ms",
+                   m->median * 1e3);
     for (int k = 0; k < m->n_passes; k++) {
         int64_t begin = now;
         for (int i = 0; i < m->n; i++) {

@@ -3,7 +3,7 @@
 Runtime gives (NODE_PATH must have onnxruntime-node), as written and fused; without it, exit status 77.
 
 Tolerance: the largest difference over the largest magnitude of the output. Models add up thousands of rounded products, and
-in other orders than ONNX Runtime does: 1e-4 in f32. In bf16, with 8 bits of mantissa in each of some hundred layers: 6e-2.
+in other orders than ONNX Runtime does: 1e-4 in f32. In bf16, with 8 bits of mantissa in each of some hundred layers: 2e-2.
 """
 import argparse
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-TOLERANCE = {"f32": 1e-4, "bf16": 6e-2}
+TOLERANCE = {"f32": 1e-4, "bf16": 2e-2}
 TYPES = {"f32": np.float32, "i64": np.int64, "i32": np.int32, "bool": np.uint8}
 
 

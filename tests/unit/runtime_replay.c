@@ -61,7 +61,8 @@ static void test_chain(void **unused)
     assert_int_equal(bz_lifetimes_place(l, 0, &least), 0);
 }
 
-static void run(const bz_replay_loop *l, void *a, bz_dtype ta, void *b, bz_dtype tb, void *y, bz_dtype ty, int64_t count)
+static void run(const bz_replay_loop *l, void *a, bz_dtype ta, void *b, bz_dtype tb, void *y, bz_dtype ty,
+                int64_t count)
 {
     void *operand[] = {a, b, y};
     bz_dtype dtype[] = {ta, tb, ty};
@@ -103,8 +104,7 @@ static void test_index(void **unused)
     assert_memory_equal(y, ((float[]){6, 7, 0, 1, 2, 3, 0, 0}), sizeof y);
     uint8_t c[] = {1, 0};
     float one = 10;
-    const bz_replay_loop where = {
-        .kind = BZ_LOOP_SELECT, .rank = 2, .dim = {4, 2}, .stride = {{0, 1}, {2, 1}, {0, 0}}};
+    const bz_replay_loop where = {.kind = BZ_LOOP_SELECT, .rank = 2, .dim = {4, 2}, .stride = {{0, 1}, {2, 1}, {0, 0}}};
     assert_int_equal(bz_loop_run(&where, (void *[]){c, x, &one, y}, (bz_dtype[]){BZ_BOOL, BZ_F32, BZ_F32, BZ_F32},
                                  (int64_t[]){2, 8, 1, 8}, 4, 1),
                      0);
