@@ -107,7 +107,7 @@ static void seed(const binder *b, bz_value_id id, bz_replay_value *v)
     for (int i = 0; i < v->rank; i++)
         n *= v->dim[i];
     v->source = BZ_VALUE_SEEDED;
-    v->scale = v->rank > 1 ? (float)sqrt(2 / (double)(n / v->dim[0])) : 0.1f;
+    v->scale = v->rank > 1 ? (float)sqrt(2 * (double)v->dim[0] / (double)n) : 0.1f;
     for (int i = 0; i < b->layers->n; i++) {
         const bz_layer *l = &b->layers->layer[i];
         for (int k = 0; k < l->n_in; k++) {

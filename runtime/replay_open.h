@@ -40,7 +40,7 @@ int bz_replay_open(const bz_replay_model *model, const char *weights, const bz_r
 void bz_replay_close(bz_replay *r);
 
 int bz_replay_actions(const bz_replay *r, const bz_action **list);
-int bz_replay_action_run(bz_replay *r, int action);
+int bz_replay_action_run(bz_replay *r, int i);
 
 typedef struct bz_replay_memory {
     size_t peak, least, weights, scratch, ends; /* of what lives between steps; ends: inputs and outputs, in peak too */

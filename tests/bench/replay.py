@@ -94,8 +94,8 @@ def bench(args, name, threads):
     print(f"{name}, {threads} thread(s): bound {1e3 * (report['bound'] or float('nan')):.2f} ms"
           f"{'' if report['complete'] else ' (not complete)'}, {report['guessed']} calls without a record")
     for way, values in sorted(times.items(), key=lambda item: statistics.median(item[1] or [float("inf")])):
-        if len(values) > 1:
-            low, middle, high = statistics.quantiles(values, n=4)
+        if values:
+            low, middle, high = statistics.quantiles(values * 2 if len(values) == 1 else values, n=4)
             print(f"  {way:12} {middle:9.2f} ms   {low:.2f} … {high:.2f}   n={len(values)}")
     sys.stdout.flush()
 
