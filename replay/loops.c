@@ -197,6 +197,30 @@ static int loop_gather(binder *b, const bz_layer *l, bz_error *err)
     return emit(b, l, FIRST, 2, 0, &loop, err);
 }
 
+/* The data copied, then the updates put where the tuples of indices say. */
+static int loop_scatter(binder *b, const bz_layer *l, bz_error *err)
+{
+    static const int REST[] = {1, 2};
+    const bz_type *x = &l->in[0], *index = &l->in[1];
+    const bz_attr *reduction = bz_node_attr(l->node, "reduction");
+    bz_replay_loop loop = {.kind = BZ_LOOP_SCATTER, .rank = BZ_PROBLEM_RANK};
+    int64_t stride[BZ_MAX_RANK], n = 1;
+    if (l->n_in != 3 || reduction || index->rank < 1 || x->rank < 1)
+        return bind_no(l, err, "its updates are added up");
+    int64_t length = index->dims[index->rank - 1];
+    if (length < 1 || length > x->rank || length > BZ_PROBLEM_RANK - 3)
+        return bind_no(l, err, "its indices are too long");
+    row_major(x, stride);
+    for (int64_t i = length; i < x->rank; i++)
+        n *= x->dims[i];
+    loop.dim[0] = bz_type_elements(index) / length, loop.dim[1] = length, loop.dim[2] = n;
+    for (int64_t i = 0; i < length; i++)
+        loop.dim[3 + i] = x->dims[i], loop.stride[0][i] = stride[i];
+    if (bz_type_elements(&l->in[2]) != loop.dim[0] * n)
+        return bind_no(l, err, "its updates do not fit");
+    return loop_cast(b, l, err) || emit(b, l, REST, 2, 0, &loop, err) ? -1 : 0;
+}
+
 static int loop_where(binder *b, const bz_layer *l, bz_error *err)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_SELECT};
@@ -258,6 +282,7 @@ static const struct {
     {" pad ", loop_pad},
     {" gather ", loop_gather},
     {" where ", loop_where},
+    {" scatternd ", loop_scatter},
     {" add sub mul div max min pow equal greater greaterequal less lessequal and or xor ", loop_binary},
     {" erf not sign neg reciprocal sin cos floor ceil round relu leakyrelu elu sigmoid tanh swish hardswish "
      "hardsigmoid "

@@ -85,8 +85,8 @@ static void put_value(const bz_replay_value *v, int64_t at, int number, bz_buf *
 
 static void put_loop(const bz_replay_loop *l, int number, bz_buf *out)
 {
-    static const char *const KINDS[] = {"COPY", "FILL", "GATHER", "SELECT", "UNARY", "BINARY"};
-    static const int OPERANDS[] = {2, 0, 0, 3, 1, 2};
+    static const char *const KINDS[] = {"COPY", "FILL", "GATHER", "SELECT", "UNARY", "BINARY", "SCATTER"};
+    static const int OPERANDS[] = {2, 0, 0, 3, 1, 2, 1};
     bz_buf_printf(out, "static const bz_replay_loop loop_%d = {.kind = BZ_LOOP_%s", number, KINDS[l->kind]);
     if (l->function) {
         bz_buf_puts(out, ", .function = ");

@@ -77,6 +77,8 @@ typedef enum {
     BZ_LOOP_SELECT, /* result[i] = c ? a : b, each by its strides */
     BZ_LOOP_UNARY,  /* result = function(x) */
     BZ_LOOP_BINARY, /* result[i] = function(a, b), each by its strides */
+    BZ_LOOP_SCATTER, /* result[Σ index[t, j]·stride[0][j] + i] = updates[t, i]; dim: tuples, length of a tuple, updates of each;
+                        dim[3 + j]: extent that index j goes up to */
 } bz_loop_kind;
 
 typedef struct bz_replay_loop {

@@ -327,6 +327,24 @@ static void gather(const bz_replay_loop *l, void *const *operand, const bz_dtype
         }
 }
 
+/* Operands are the indices and the updates; what is not hit stays. A tuple that leaves the result is left out. */
+static void scatter(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype)
+{
+    int64_t length = l->dim[1], n = l->dim[2];
+    for (int64_t t = 0; t < l->dim[0]; t++) {
+        int64_t to = 0;
+        bool inside = true;
+        for (int64_t j = 0; j < length; j++) {
+            int64_t k = (int64_t)load(dtype[0], operand[0], t * length + j), extent = l->dim[3 + j];
+            k += k < 0 ? extent : 0;
+            inside &= k >= 0 && k < extent;
+            to += k * l->stride[0][j];
+        }
+        for (int64_t i = 0; i < n && inside; i++)
+            store(dtype[2], operand[2], to + i, load(dtype[1], operand[1], t * n + i));
+    }
+}
+
 int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, const int64_t *count, int n,
                 int threads)
 {
@@ -339,6 +357,10 @@ int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *d
     }
     if (l->kind == BZ_LOOP_GATHER) {
         gather(l, operand, dtype);
+        return 0;
+    }
+    if (l->kind == BZ_LOOP_SCATTER) {
+        scatter(l, operand, dtype);
         return 0;
     }
     for (int i = 0; i < l->rank - 1; i++)

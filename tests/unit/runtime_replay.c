@@ -111,6 +111,17 @@ static void test_index(void **unused)
     assert_memory_equal(y, ((float[]){0, 10, 2, 10, 4, 10, 6, 10}), sizeof y);
 }
 
+/* Rows of two go to the places that pairs of indices name; one of them is counted from the end, one is outside. */
+static void test_scatter(void **unused)
+{
+    float y[8] = {0}, updates[6] = {1, 2, 3, 4, 5, 6};
+    int64_t index[6] = {0, 1, -1, 0, 2, 0};
+    (void)unused;
+    const bz_replay_loop scatter = {.kind = BZ_LOOP_SCATTER, .rank = 5, .dim = {3, 2, 2, 2, 2}, .stride = {{4, 2}}};
+    run(&scatter, index, BZ_I64, updates, BZ_F32, y, BZ_F32, 8);
+    assert_memory_equal(y, ((float[]){0, 0, 1, 2, 3, 4, 0, 0}), sizeof y);
+}
+
 static void test_functions(void **unused)
 {
     float x[4] = {-1, 0.5f, 2, 3}, b[2] = {2, 4}, y[4];
@@ -140,8 +151,8 @@ static void test_functions(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_chain),     cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_index),     cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_chain),   cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_index),     cmocka_unit_test(test_scatter), cmocka_unit_test(test_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
