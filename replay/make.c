@@ -283,8 +283,11 @@ static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, co
     return -1;
 }
 
+/* Layers that only lack the result of a refused one are not worth a word. */
 static void refuse(maker *m, const bz_error *err)
 {
+    if (m->n_refused && strstr(err->text, "is read before it is made"))
+        return;
     if (m->n_refused++ < 4)
         bz_buf_printf(&m->refused, "%s%s", m->refused.len ? "; " : "", err->text);
 }
@@ -418,16 +421,14 @@ static void add_units(maker *m)
 static int make(maker *m, bz_error *err)
 {
     bz_replay_plan *p = m->b.plan;
-    const bz_model *model = m->b.layers->model;
     if (add_inputs(&m->b, err))
         return -1;
     add_units(m);
-    if (m->n_refused) /* what reads the results of a refused layer is refused too: the first is what matters */
+    if (m->n_refused)
         return bz_fail(err, BZ_INCOMPLETE, "%s: %d layer%s cannot be executed: %s%s", m->in->model, m->n_refused,
                        m->n_refused == 1 ? "" : "s", bz_buf_text(&m->refused), m->n_refused > 4 ? "; …" : "");
     if (add_outputs(&m->b, err))
         return bz_fail_in(err, "%s", m->in->model);
-    (void)model;
     return replay_choose(p, m->in, err);
 }
 

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""replay_outputs.py BENANZA MODEL... [--dtype TYPE] [--db DIR]: models with weights replayed on seeded inputs give what ONNX
-Runtime gives (NODE_PATH must have onnxruntime-node), as written and fused; without it, exit status 77.
+"""replay_outputs.py BENANZA [MODEL...] [--dtype TYPE] [--db DIR]: models with weights replayed on seeded inputs give what ONNX
+Runtime gives (NODE_PATH must have onnxruntime-node), as written and fused. Without models those in $BENANZA_WEIGHTS are taken
+(scripts/export-models --with-weights --out makes them). Exit status 77 where there is no runtime or no model.
 
 Tolerance: the largest difference over the largest magnitude of the output. Models add up thousands of rounded products, and
 in other orders than ONNX Runtime does: 1e-4 in f32. In bf16, with 8 bits of mantissa in each of some hundred layers: 2e-2.
 """
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -64,15 +66,20 @@ def difference(benanza, model, options, dtype, work):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("benanza")
-    parser.add_argument("models", nargs="+")
+    parser.add_argument("models", nargs="*")
     parser.add_argument("--dtype", default="f32")
     parser.add_argument("--db")
     args = parser.parse_args()
     if subprocess.run(["node", "-e", "require('onnxruntime-node')"], capture_output=True).returncode:
         print("skipped: NODE_PATH has no onnxruntime-node")
         sys.exit(77)
+    folder = os.environ.get("BENANZA_WEIGHTS")
+    models = args.models or sorted(str(p) for p in Path(folder).glob("*.onnx")) if folder or args.models else []
+    if not models:
+        print("skipped: no models; BENANZA_WEIGHTS names a folder of models with weights")
+        sys.exit(77)
     bad = 0
-    for model in args.models:
+    for model in models:
         for options in ([], ["--fuse"]):
             with tempfile.TemporaryDirectory() as work:
                 options = [*options, "--db", args.db or f"{work}/db"]
