@@ -160,6 +160,8 @@ static void put_bytes(bz_buf *out, double bytes)
     bz_buf_puts(out, bz_units_bytes(text, bytes));
 }
 
+#define NOISY 0.05 /* width of the interval, of the median */
+
 static void put_headline(const table *t, bz_buf *out)
 {
     const bz_replay_plan *p = t->r->plan;
@@ -186,7 +188,10 @@ static void put_headline(const table *t, bz_buf *out)
     put_time(out, m->low);
     bz_buf_puts(out, " … ");
     put_time(out, m->high);
-    bz_buf_printf(out, ", %d samples%s\n", m->samples, m->throttled ? "; the processor throttled" : "");
+    bz_buf_puts(out, ", fastest ");
+    put_time(out, m->min);
+    bz_buf_printf(out, ", %d samples%s%s\n", m->samples, m->throttled ? "; the processor throttled" : "",
+                  m->high - m->low > NOISY * m->median ? "; NOISY: the machine was busy with other things" : "");
 }
 
 static void put_plan(const table *t, bz_buf *out)
@@ -347,6 +352,7 @@ static void put_result_json(const table *t, bz_json *j)
     bz_json_key_num(j, "latency", m->median);
     bz_json_key_num(j, "low", m->low);
     bz_json_key_num(j, "high", m->high);
+    bz_json_key_num(j, "min", m->min);
     bz_json_key_int(j, "samples", m->samples);
     bz_json_key_bool(j, "throttled", m->throttled);
     bz_json_key_num(j, "ratio", m->median / bound_of(t->r));
