@@ -49,6 +49,6 @@ int bz_output(const char *path, const bz_buf *text, bz_error *err);
 const char *bz_did_you_mean(const char *typed, const char *const *names, int n);
 
 extern const bz_command bz_command_analyze, bz_command_bound, bz_command_compare, bz_command_db, bz_command_gen,
-    bz_command_layers, bz_command_profile, bz_command_run, bz_command_strip, bz_command_system;
+    bz_command_layers, bz_command_profile, bz_command_replay, bz_command_run, bz_command_strip, bz_command_system;
 
 #endif

@@ -11,7 +11,7 @@
 
 /* Text from a model inside a comment: one line, printable, and nothing that ends or nests a comment, or
  * is a trigraph or a continued line. */
-static void put_comment(bz_buf *out, const char *s)
+void bz_generate_comment(bz_buf *out, const char *s)
 {
     size_t n = 0;
     for (; *s && n < 200; s++, n++) {
@@ -48,11 +48,11 @@ static void put_group(const bz_plan_layer *l, bz_buf *out)
 {
     bz_arena arena = {0};
     char *rest, *key = bz_arena_str(&arena, l->key + strlen(l->pattern) + 1);
-    put_comment(out, l->pattern);
+    bz_generate_comment(out, l->pattern);
     bz_buf_puts(out, ": the layers\n");
     for (key = strtok_r(key, ";", &rest); key; key = strtok_r(NULL, ";", &rest)) {
         bz_buf_puts(out, " *  ");
-        put_comment(out, key);
+        bz_generate_comment(out, key);
         bz_buf_putc(out, '\n');
     }
     for (int a = 0; a < l->lowering.n; a++) {
@@ -69,18 +69,18 @@ static void put_heading(const bz_plan *plan, const bz_plan_layer *l, bz_buf *out
     if (l->pattern) {
         put_group(l, out);
     } else {
-        put_comment(out, l->key);
+        bz_generate_comment(out, l->key);
         bz_buf_putc(out, '\n');
     }
     bz_buf_puts(out, " *\n");
     for (int i = 0; i < l->n_models; i++) {
         bz_buf_puts(out, " * ");
-        put_comment(out, plan->model[l->models[i]]);
+        bz_generate_comment(out, plan->model[l->models[i]]);
         bz_buf_printf(out, ": %lld %s%s", (long long)l->uses[i], l->pattern ? "group" : "layer",
                       l->uses[i] == 1 ? "" : "s");
         if (!i) {
             bz_buf_puts(out, l->pattern ? " (first ends in " : " (first ");
-            put_comment(out, l->first_name);
+            bz_generate_comment(out, l->first_name);
             bz_buf_putc(out, ')');
         }
         bz_buf_putc(out, '\n');
@@ -216,7 +216,7 @@ static void put_manifest(const bz_plan *plan, bz_buf *out)
 
 /* ---- the folder ----------------------------------------------------------------------------- */
 
-static int write_file(const char *folder, const char *name, const bz_buf *text, bz_error *err)
+int bz_generate_file(const char *folder, const char *name, const bz_buf *text, bz_error *err)
 {
     char path[4200];
     if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
@@ -239,7 +239,7 @@ static bool is_source(const char *name)
 }
 
 /* Takes away what an earlier generation left. A folder with other things in it is somebody's own. */
-static int clear_folder(const char *folder, bz_error *err)
+int bz_generate_folder(const char *folder, bz_error *err)
 {
     char path[4200];
     if (mkdir(folder, 0777) && errno != EEXIST)
@@ -264,14 +264,14 @@ int bz_generate(const bz_plan *plan, const char *folder, bz_error *err)
 {
     bz_buf text = {0};
     char name[72];
-    int rc = clear_folder(folder, err);
+    int rc = bz_generate_folder(folder, err);
     for (int i = 0; i < plan->n_layers && !rc; i++) {
         if (!has_file(plan, i))
             continue;
         bz_buf_clear(&text);
         bz_generate_source(plan, &plan->layer[i], &text);
         snprintf(name, sizeof name, "%s.c", plan->layer[i].file);
-        rc = write_file(folder, name, &text, err);
+        rc = bz_generate_file(folder, name, &text, err);
     }
     static const struct {
         const char *name;
@@ -280,7 +280,7 @@ int bz_generate(const bz_plan *plan, const char *folder, bz_error *err)
     for (int i = 0; i < 3 && !rc; i++) {
         bz_buf_clear(&text);
         REST[i].put(plan, &text);
-        rc = write_file(folder, REST[i].name, &text, err);
+        rc = bz_generate_file(folder, REST[i].name, &text, err);
     }
     bz_buf_free(&text);
     return rc;

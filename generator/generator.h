@@ -25,12 +25,33 @@
 
 /* ---- lowering ------------------------------------------------------------------------------- */
 
+/* What becomes of a layer of a group: a call of its own, or how the call before it takes it along. */
+typedef enum {
+    BZ_TAKEN_CALL,
+    BZ_TAKEN_VIEW,
+    BZ_TAKEN_POST,      /* a post-operation of the call; its other operand is the layer's `other` */
+    BZ_TAKEN_BATCHNORM, /* into weights and bias */
+    BZ_TAKEN_BIAS,
+    BZ_TAKEN_WEIGHTS,
+    BZ_TAKEN_WRITTEN, /* part of a function or normalization of `x` that is written out, a call of its own */
+    BZ_TAKEN_SEVERAL, /* the same in several calls */
+} bz_taking;
+
+typedef struct bz_taken {
+    bz_taking how;
+    int call, calls;             /* of the alternative; calls: of a layer's own */
+    int other;                   /* operand of the layer; -1: none */
+    bz_value_id x, scale, shift; /* written */
+    float epsilon;
+} bz_taken;
+
 typedef struct bz_alternative {
     bool modelled; /* a copy stands in for the layer */
     bool fallback; /* counts only where no other alternative can run */
     int n;
     const bz_problem *problem; /* [n], normalized */
     const char *const *text;   /* [n], canonical */
+    const bz_taken *taken;     /* of a group: by layer */
 } bz_alternative;
 
 /* Exactly one of the three holds: alternatives; free (views, constants, empty tensors: nothing runs); or
@@ -54,6 +75,10 @@ void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowerin
  * values. What no call takes along is a call of its own. No alternatives, and `why`, where all that does
  * not save a single call. Parameters of functions are those of the layers, exactly. */
 void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dtype, bz_arena *arena, bz_lowering *out);
+
+/* A constant's only element; false where it has several or is not to be had. `before` is a layer that stands
+ * behind the one that computes it. */
+bool bz_lower_scalar(const bz_layers *layers, bz_value_id v, int before, double *out);
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
@@ -144,6 +169,12 @@ int bz_plan_wanted(const bz_plan *plan, int *families);
  * CMakeLists.txt, manifest.json. Sources of an earlier generation that are no longer wanted are
  * removed. The same plan gives the same bytes. Fails where the folder holds other things. */
 int bz_generate(const bz_plan *plan, const char *folder, bz_error *err);
+
+/* What other generated folders are made with: a folder that is new, empty or an earlier generation's; a file in it; text
+ * of a stranger's inside a comment. */
+int bz_generate_folder(const char *folder, bz_error *err);
+int bz_generate_file(const char *folder, const char *name, const bz_buf *text, bz_error *err);
+void bz_generate_comment(bz_buf *out, const char *s);
 
 /* One file's text, appended. Text from models cannot end the comment it stands in. */
 void bz_generate_source(const bz_plan *plan, const bz_plan_layer *layer, bz_buf *out);

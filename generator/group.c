@@ -15,6 +15,7 @@ typedef struct {
     bz_value_id current;  /* made by the last call */
     bool modelled, fallback;
     const char *why; /* the first step that nothing took along */
+    bz_taken *taken; /* [n] */
 } walk;
 
 /* Steps with a second operand. A constant that has a value for each channel goes into the bias or the
@@ -30,6 +31,12 @@ static const struct {
     {"div", false, INTO_WEIGHTS, BZ_FN_NONE}, {"max", true, NOWHERE, BZ_FN_MAX},
     {"min", true, NOWHERE, BZ_FN_MIN},
 };
+
+static bool take(walk *w, int i, bz_taking how, int other)
+{
+    w->taken[i] = (bz_taken){.how = how, .call = w->l.n_steps - 1, .other = other};
+    return true;
+}
 
 /* ---- the last call ---------------------------------------------------------------------------- */
 
@@ -151,7 +158,7 @@ static bool take_scalar(walk *w, const bz_layer *l, int other)
     return fits && take_along(w, BZ_FN_LINEAR, (float)alpha, (float)beta);
 }
 
-static bool take_operand(walk *w, const bz_layer *l, size_t row)
+static bool take_operand(walk *w, const bz_layer *l, size_t row, int i)
 {
     int k = l->node->in[0] == w->current ? 0 : 1, other = 1 - k;
     if (l->n_in != 2 || (k && !STEPS[row].commutes) || l->node->in[other] == w->current || bz_layer_param(l, "axis") ||
@@ -159,13 +166,14 @@ static bool take_operand(walk *w, const bz_layer *l, size_t row)
         return false;
     if (l->in_constant[other] && is_by_channel(w, &l->in[other], &l->out[0]) && is_bare(w)) {
         if (STEPS[row].constant == INTO_BIAS)
-            return take_bias(w);
+            return take_bias(w) && take(w, i, BZ_TAKEN_BIAS, other);
         if (STEPS[row].constant == INTO_WEIGHTS && has_constant_weights(w))
-            return true;
+            return take(w, i, BZ_TAKEN_WEIGHTS, other);
     }
     if (l->in_constant[other] && bz_type_elements(&l->in[other]) == 1)
-        return take_scalar(w, l, other);
-    return same_shape(&l->in[other], &l->out[0]) && take_along(w, STEPS[row].tensor, 0, 0);
+        return take_scalar(w, l, other) && take(w, i, BZ_TAKEN_POST, -1);
+    return same_shape(&l->in[other], &l->out[0]) && take_along(w, STEPS[row].tensor, 0, 0) &&
+           take(w, i, BZ_TAKEN_POST, other);
 }
 
 static bool take_activation(walk *w, const bz_layer *l)
@@ -187,11 +195,11 @@ static bool take_step(walk *w, int i)
     if (!w->l.n_steps || w->current < 0 || !is_read(w, w->current, i) || is_read(w, w->current, i + 1))
         return false;
     if (!strcmp(l->kind, "batchnorm"))
-        return take_batchnorm(w, l);
+        return take_batchnorm(w, l) && take(w, i, BZ_TAKEN_BATCHNORM, -1);
     for (size_t row = 0; row < sizeof STEPS / sizeof *STEPS; row++)
         if (!strcmp(l->kind, STEPS[row].kind))
-            return take_operand(w, l, row);
-    return take_activation(w, l);
+            return take_operand(w, l, row, i);
+    return take_activation(w, l) && take(w, i, BZ_TAKEN_POST, -1);
 }
 
 /* ---- written-out functions --------------------------------------------------------------------- */
@@ -281,8 +289,18 @@ static int take_written(walk *w, int i)
         bool along = f.kind == WRITTEN_ACTIVATION && x == w->current && !is_read(w, x, j + 1) &&
                      take_along(w, f.fn, f.alpha, f.beta);
         int before = w->l.n_steps;
-        if (along || !call_written(w, x, &f))
+        if (along || !call_written(w, x, &f)) {
+            for (int k = i; k <= j; k++) {
+                take(w, k,
+                     along                        ? BZ_TAKEN_POST
+                     : w->l.n_steps == before + 1 ? BZ_TAKEN_WRITTEN
+                                                  : BZ_TAKEN_SEVERAL,
+                     -1);
+                w->taken[k].x = x, w->taken[k].scale = f.scale, w->taken[k].shift = f.shift;
+                w->taken[k].epsilon = f.added;
+            }
             return j - i + 1;
+        }
         w->l.n_steps = before;
     }
     return 0;
@@ -291,8 +309,9 @@ static int take_written(walk *w, int i)
 /* ---- the walk --------------------------------------------------------------------------------- */
 
 /* The layer as a call of its own, or as several. What a view makes is for another call. */
-static int call_layer(walk *w, const bz_layer *l, int choice)
+static int call_layer(walk *w, int i, int choice)
 {
+    const bz_layer *l = &w->layers->layer[w->layer[i]];
     bz_lowering low;
     bz_lower(l, w->l.wanted, w->l.arena, &low);
     if (!low.free && choice >= low.n)
@@ -300,13 +319,15 @@ static int call_layer(walk *w, const bz_layer *l, int choice)
     if (w->l.n_steps && !w->why && !low.free)
         w->why = bz_arena_printf(w->l.arena, "no call takes %s along", l->kind);
     w->current = low.free || !l->n_out ? BZ_NO_VALUE : l->node->out[0];
+    take(w, i, BZ_TAKEN_VIEW, -1);
     if (low.free)
         return 0;
     const bz_alternative *a = &low.alternative[choice];
+    w->taken[i] = (bz_taken){.how = BZ_TAKEN_CALL, .call = w->l.n_steps, .calls = a->n, .other = -1};
     if (w->l.n_steps + a->n > MAX_STEPS)
         return lower_no(&w->l, "it takes too many calls");
-    for (int i = 0; i < a->n; i++)
-        w->l.step[w->l.n_steps++] = a->problem[i];
+    for (int k = 0; k < a->n; k++)
+        w->l.step[w->l.n_steps++] = a->problem[k];
     w->head = a->n == 1 ? l : NULL;
     w->modelled |= a->modelled;
     w->fallback |= a->fallback;
@@ -318,7 +339,7 @@ static int walk_on(walk *w, int choice)
     for (int i = 0; i < w->n;) {
         int used = take_written(w, i);
         used = used ? used : take_step(w, i);
-        if (!used && call_layer(w, &w->layers->layer[w->layer[i]], w->l.n_steps ? 0 : choice))
+        if (!used && call_layer(w, i, w->l.n_steps ? 0 : choice))
             return -1;
         if (used)
             w->current = w->layers->layer[w->layer[i + used - 1]].node->out[0];
@@ -349,6 +370,7 @@ void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dty
     w.l.layer = &layers->layer[match->layer[0]];
     bz_lower(w.l.layer, dtype, arena, &first);
     int alone = calls_alone(&w);
+    w.taken = BZ_NEW(arena, bz_taken, w.n);
     for (int choice = 0; choice == 0 || (choice < first.n && w.l.n < MAX_ALTERNATIVES); choice++) {
         if (choice && first.alternative[choice].n > 1)
             continue; /* begins with what another alternative takes along */
@@ -357,6 +379,7 @@ void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dty
             continue;
         w.l.alternative[w.l.n - 1].modelled = w.modelled;
         w.l.alternative[w.l.n - 1].fallback = w.fallback;
+        w.l.alternative[w.l.n - 1].taken = bz_arena_dup(arena, w.taken, (size_t)w.n * sizeof *w.taken);
     }
     w.l.n_steps = 0;
     if (w.l.n < MAX_ALTERNATIVES)

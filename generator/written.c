@@ -330,7 +330,10 @@ static bool find_norm(const table *t, written *out)
             continue;
         out->added = (float)added;
         out->kind = b ? WRITTEN_LAYERNORM : WRITTEN_RMSNORM;
-        if (b ? is_norm(t, true, added, a, b) || is_norm(t, true, added, b, a) : is_norm(t, false, added, a, NULL))
+        bool turned = b && is_norm(t, true, added, b, a);
+        out->scale = t->e.weight[turned];
+        out->shift = b ? t->e.weight[!turned] : BZ_NO_VALUE;
+        if (turned || is_norm(t, b != NULL, added, a, b))
             return true;
     }
     return false;
@@ -357,4 +360,9 @@ bool written_identify(const bz_layers *layers, const int *layer, int n, bz_value
     if (!good || bz_type_elements(&layers->layer[layer[n - 1]].out[0]) != bz_type_elements(type))
         return false;
     return t.e.axis < 0 ? !t.e.n_weights && find_activation(&t, out) : find_norm(&t, out);
+}
+
+bool bz_lower_scalar(const bz_layers *layers, bz_value_id v, int before, double *out)
+{
+    return written_scalar(layers, v, before, out);
 }

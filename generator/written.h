@@ -12,7 +12,8 @@ typedef struct written {
     bz_fn fn; /* of an activation */
     float alpha, beta;
     int axis;    /* normalizations: over the dimensions from here on */
-    float added; /* rmsnorm: what keeps the root from zero */
+    float added; /* what keeps the root from zero */
+    bz_value_id scale, shift;
 } written;
 
 /* What these layers, of which the last one makes the result, compute together of the value x. It is found

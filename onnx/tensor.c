@@ -89,12 +89,15 @@ typedef struct {
     int64_t n, filled;
     int64_t *ints;
     double *reals;
+    uint8_t *bytes; /* elements as they lie in memory */
 } sink;
 
 static void put_bits(sink *s, uint64_t bits)
 {
     if (s->filled < s->n) {
-        if (s->ints)
+        if (s->bytes)
+            memcpy(s->bytes + s->filled * (bz_dtype_bits(s->dtype) / 8), &bits, (size_t)bz_dtype_bits(s->dtype) / 8);
+        else if (s->ints)
             s->ints[s->filled] = to_int(s->dtype, bits);
         else
             s->reals[s->filled] = to_real(s->dtype, bits);
@@ -105,6 +108,12 @@ static void put_bits(sink *s, uint64_t bits)
 static void put_raw(sink *s, const uint8_t *p, uint64_t size)
 {
     int bytes = bz_dtype_bits(s->dtype) / 8;
+    if (s->bytes && !s->filled && bytes &&
+        size == (uint64_t)s->n * (uint64_t)bytes) { /* the usual case, and the large one */
+        memcpy(s->bytes, p, size);
+        s->filled = s->n;
+        return;
+    }
     for (uint64_t i = 0; bytes && i + (uint64_t)bytes <= size && s->filled <= s->n; i += (uint64_t)bytes)
         put_bits(s, load_bits(p + i, bytes));
     if (bytes && size % (uint64_t)bytes && s->filled == s->n) /* a piece of one element too many */
@@ -255,5 +264,14 @@ int bz_tensor_reals(const bz_model *model, const bz_tensor *t, double *out, bz_e
                        bz_dtype_name(t->dtype));
     memset(out, 0, (size_t)t->n * sizeof *out);
     sink s = {.dtype = t->dtype, .n = t->n, .reals = out};
+    return read_tensor(model, t, &s, err);
+}
+
+int bz_tensor_bytes(const bz_model *model, const bz_tensor *t, void *out, bz_error *err)
+{
+    if (bz_dtype_bits(t->dtype) < 8 || t->values)
+        return bz_fail(err, BZ_BAD_INPUT, "tensor '%s' is sparse, or of a type without bytes", t->name);
+    memset(out, 0, (size_t)t->n * (size_t)bz_dtype_bits(t->dtype) / 8);
+    sink s = {.dtype = t->dtype, .n = t->n, .bytes = out};
     return read_tensor(model, t, &s, err);
 }

@@ -23,6 +23,7 @@
 #include "runtime/runtime.h"
 
 typedef struct bz_backend bz_backend;
+typedef struct bz_converter bz_converter;
 
 /* One problem as backends see it. Values are float in plain layout whatever the data type: they
  * are rounded to the data type already, so converting them loses nothing. */
@@ -33,7 +34,17 @@ typedef struct bz_job {
     const bz_operand *operand; /* [n_operands], the result last */
     const float *const *value; /* [n_operands]; NULL for the result */
     int copies;                /* of each operand; 1 when hot. A variant's call i uses copy i % copies */
+    bool placed;               /* operands without values lie where `bind` says; else only the result has none */
+    float epsilon;             /* of normalizations; 0: the usual 1e-5 */
 } bz_job;
+
+/* How a backend wants an operand to lie. */
+typedef struct bz_place_wanted {
+    size_t bytes;       /* 0: the variant does not touch it */
+    const void *format; /* the backend's own, valid while the session is open; NULL: row-major */
+} bz_place_wanted;
+
+enum { BZ_OPERAND_SCRATCH = -2 }; /* what `bind` calls the variant's workspace */
 
 typedef struct bz_variant {
     const bz_backend *backend;
@@ -75,7 +86,20 @@ struct bz_backend {
     int (*read)(bz_variant *v, float *values, bz_error *err);
     void (*release)(bz_variant *v);
     void (*close)(void *session);
+    /* For jobs that are `placed`; NULL: the backend replays nothing. Formats are compared by `same`; a converter
+     * brings a tensor from one to the other, either of which may be NULL. `residual` is the operand that the
+     * result's memory must hold before the call, -1 for none. */
+    int (*wants)(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
+    int (*bind)(bz_variant *v, int operand, void *at);
+    int (*residual)(const bz_variant *v);
+    bool (*same)(const void *format, const void *other);
+    int (*converter)(const void *from, const void *to, bz_converter **out, bz_error *err);
+    int (*convert)(bz_converter *c, void *from, void *to);
+    void (*converter_free)(bz_converter *c);
 };
+
+/* A library may offer two implementations under one name: from `first` on the second is called #2. */
+void bz_variant_tell_apart(bz_variant_list *list, int first);
 
 /* Memory for the operand number `index` of a benchmark, page-aligned, on huge pages where there are any: so that it
  * lies in the caches in the same way in every run. NULL where there is none. */

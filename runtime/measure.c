@@ -239,23 +239,6 @@ static int open_session(trial *t, const bz_family *f, session **out, bz_error *e
     return 0;
 }
 
-/* A library may offer two implementations under one name: the second is called #2. */
-static void tell_apart(trial *t, int first)
-{
-    for (int i = first; i < t->variants.n; i++) {
-        bz_variant *v = &t->variants.item[i];
-        int same = 1;
-        for (int j = first; j < i; j++) {
-            const char *other = t->variants.item[j].algorithm;
-            size_t n = strlen(v->algorithm);
-            same += !strncmp(other, v->algorithm, n) && (!other[n] || !strncmp(other + n, " #", 2));
-        }
-        size_t n = strlen(v->algorithm);
-        if (same > 1)
-            snprintf(v->algorithm + n, sizeof v->algorithm - n, " #%d", same);
-    }
-}
-
 /* Families that are known are looked through all the same, since what a library has in one layout decides
  * about reference implementations in another; but not where that ended an earlier child. */
 static bool crashed_before(const trial *t, const bz_family *f)
@@ -284,7 +267,7 @@ static void enumerate_family(trial *t, const bz_family *f)
     }
     if (t->variants.n == first)
         emit_family(t, f, BZ_STATUS_UNSUPPORTED, "the library has no implementation");
-    tell_apart(t, first);
+    bz_variant_tell_apart(&t->variants, first);
 }
 
 /* Whether the backend of v has a variant that is no reference implementation; in v's family, or in any. */

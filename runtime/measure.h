@@ -27,6 +27,9 @@ typedef struct bz_measure_task {
 /* Runs the task to its end. Whatever can go wrong ends up in records. */
 void bz_measure(const bz_measure_task *task);
 
+/* Begins the program anew with addresses that are the same every time, where it has not been done. */
+void bz_fix_addresses(char **argv);
+
 /* A record for a variant, or with algorithm "" for a family. */
 bz_outcome bz_outcome_of(const bz_problem *p, const char *backend, const char *algorithm, const char *layout,
                          const char *math);

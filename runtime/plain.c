@@ -14,6 +14,8 @@ static int make(bz_plain *p, bz_error *err)
         const bz_operand *o = &job->operand[i];
         p->size[i] = (size_t)o->count * (size_t)bz_dtype_bits(o->dtype) / 8;
         p->step[i] = (p->size[i] + 127) / 64 * 64;
+        if (job->placed && !job->value[i])
+            continue;
         size_t whole = p->step[i] * (size_t)job->copies;
         p->data[i] = bz_place(whole, i);
         if (!p->data[i])
@@ -36,7 +38,8 @@ void *bz_plain_at(const bz_plain *p, int operand, int copy)
 void bz_plain_free(bz_plain *p)
 {
     for (int i = 0; i < BZ_PROBLEM_OPERANDS; i++)
-        bz_unplace(p->data[i]);
+        if (!p->job->placed || p->job->value[i])
+            bz_unplace(p->data[i]);
     *p = (bz_plain){.job = p->job};
 }
 
@@ -72,4 +75,26 @@ int bz_plain_read(bz_variant *v, float *values, bz_error *err)
 void bz_plain_release(bz_variant *v)
 {
     v->state = NULL; /* operands are the session's */
+}
+
+int bz_plain_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err)
+{
+    const bz_plain *p = v->session;
+    (void)err;
+    *out = (bz_place_wanted){.bytes = p->size[operand]};
+    return 0;
+}
+
+int bz_plain_bind(bz_variant *v, int operand, void *at)
+{
+    bz_plain *p = v->session;
+    if (operand >= 0)
+        p->data[operand] = at;
+    return 0;
+}
+
+int bz_plain_residual(const bz_variant *v)
+{
+    (void)v;
+    return -1;
 }

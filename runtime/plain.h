@@ -22,5 +22,8 @@ int bz_plain_prepare(bz_variant *v, bz_error *err);
 int bz_plain_poison(bz_variant *v);
 int bz_plain_read(bz_variant *v, float *values, bz_error *err);
 void bz_plain_release(bz_variant *v);
+int bz_plain_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
+int bz_plain_bind(bz_variant *v, int operand, void *at);
+int bz_plain_residual(const bz_variant *v);
 
 #endif

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EPSILON 1e-5 /* of normalizations; ONNX's default */
+static double epsilon(const bz_reference *r)
+{
+    return r->epsilon > 0 ? (double)r->epsilon : 1e-5; /* ONNX's default */
+}
 
 /* The first operand of the role. */
 static int find(const bz_reference *r, bz_role role)
@@ -219,7 +222,7 @@ static void moments(const float *v, int64_t n, double *mean, double *variance)
 
 static bz_expected normalized(double x, double mean, double variance, double scale, double shift)
 {
-    double v = (x - mean) / sqrt(variance + EPSILON) * scale;
+    double v = (x - mean) / sqrt(variance) * scale;
     return (bz_expected){v + shift, fabs(v) + fabs(shift) + fabs(scale)};
 }
 
@@ -229,21 +232,21 @@ static bz_expected norm_at(const bz_reference *r, int64_t index, const int64_t *
     const float *x = values(r, BZ_ROLE_X), *scale = values(r, BZ_ROLE_SCALE), *shift = values(r, BZ_ROLE_SHIFT);
     double mean, variance;
     if (p->kind == BZ_PROBLEM_BATCHNORM)
-        return normalized(x[index], values(r, BZ_ROLE_MEAN)[y[1]], values(r, BZ_ROLE_VARIANCE)[y[1]], scale[y[1]],
-                          shift[y[1]]);
+        return normalized(x[index], values(r, BZ_ROLE_MEAN)[y[1]], values(r, BZ_ROLE_VARIANCE)[y[1]] + epsilon(r),
+                          scale[y[1]], shift[y[1]]);
     if (p->kind == BZ_PROBLEM_RMSNORM) {
         int64_t n = bz_extent_count(p->rmsnorm.x + p->rmsnorm.axis);
         moments(x + index / n * n, n, &mean, &variance);
-        return normalized(x[index], 0, variance + mean * mean, scale[index % n], 0);
+        return normalized(x[index], 0, variance + mean * mean + epsilon(r), scale[index % n], 0);
     }
     if (p->kind == BZ_PROBLEM_LAYERNORM) {
         int64_t n = bz_extent_count(p->layernorm.x + p->layernorm.axis), i = index % n;
         moments(x + index / n * n, n, &mean, &variance);
-        return normalized(x[index], mean, variance, scale[i], shift[i]);
+        return normalized(x[index], mean, variance + epsilon(r), scale[i], shift[i]);
     }
     int64_t n = bz_extent_count(p->groupnorm.x + 1) / p->groupnorm.group;
     moments(x + index / n * n, n, &mean, &variance);
-    return normalized(x[index], mean, variance, scale[y[1]], shift[y[1]]);
+    return normalized(x[index], mean, variance + epsilon(r), scale[y[1]], shift[y[1]]);
 }
 
 static bz_expected softmax_at(const bz_reference *r, int64_t index)

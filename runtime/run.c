@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "runtime/counters.h"
 #include "runtime/gbench.h"
+#include "runtime/measure.h"
 #include "runtime/metrics.h"
 
 #include <errno.h>
@@ -568,7 +569,7 @@ static int collect(program *p, int argc, char **argv, const bz_benchmark *const 
 /* Addresses that the kernel picks by chance make the same code several percent faster in one run than in the
  * next (aliasing in predictors, buffers and caches), and nothing inside a run tells. So the program begins
  * anew with addresses that are the same every time; where that is forbidden, it goes on as it is. */
-static void fix_addresses(char **argv)
+void bz_fix_addresses(char **argv)
 {
     char self[4096];
     int now = personality(0xffffffff);
@@ -615,7 +616,7 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
             result = set_option(&p, c, c == 'o' ? "output" : OPTIONS[which].name, optarg, &err);
     }
     if (!result && !p.list && (!p.system_only || p.measure))
-        fix_addresses(argv);
+        bz_fix_addresses(argv);
     if (!result)
         result = run_program(&p, argc - optind, argv + optind, benchmarks, &err);
     if (result)

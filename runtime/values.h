@@ -30,6 +30,7 @@ typedef struct bz_reference {
     double *sequence; /* rnn: results of one row of the batch in one direction, [seq][hidden] */
     int64_t row;      /* which; -1 for none */
     int direction;
+    float epsilon; /* of normalizations; 0: the usual 1e-5 */
 } bz_reference;
 
 bz_reference bz_reference_of(const bz_problem *p, int n_operands, const bz_operand *operand, const float *const *value);

@@ -204,4 +204,7 @@ const bz_backend bz_backend_memory = {
     .read = bz_plain_read,
     .release = bz_plain_release,
     .close = close_session,
+    .wants = bz_plain_wants,
+    .bind = bz_plain_bind,
+    .residual = bz_plain_residual,
 };

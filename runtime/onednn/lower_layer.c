@@ -55,7 +55,10 @@ static void bind_norm(const lowering *l, stage *st)
             dnn_bind_whole(l, st, PARAMETERS[i].arg, dnn_find(l, PARAMETERS[i].role));
 }
 
-#define EPSILON 1e-5f
+static float epsilon(const lowering *l)
+{
+    return l->s->job->epsilon > 0 ? l->s->job->epsilon : 1e-5f;
+}
 
 dnnl_status_t dnn_lower_batchnorm(lowering *l)
 {
@@ -63,7 +66,7 @@ dnnl_status_t dnn_lower_batchnorm(lowering *l)
     TRY(begin(l, &s));
     bind_norm(l, s.st);
     unsigned flags = dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift;
-    return end(&s, dnn_batchnorm(&s.st->impls, l->s->engine, s.x, EPSILON, flags, s.attr));
+    return end(&s, dnn_batchnorm(&s.st->impls, l->s->engine, s.x, epsilon(l), flags, s.attr));
 }
 
 /* The primitive normalizes the last dimension: all before the axis become one, all from it on another. */
@@ -79,7 +82,8 @@ dnnl_status_t dnn_lower_layernorm(lowering *l)
     dnn_bind(st, DNNL_ARG_DST, dnn_result(l), 2, dims, NULL);
     bind_norm(l, st);
     TRY(dnn_attributes(l, st, false, 2, dims, 1, &attr));
-    dnnl_status_t status = dnn_layernorm(&st->impls, l->s->engine, x, EPSILON, dnnl_use_scale | dnnl_use_shift, attr);
+    dnnl_status_t status =
+        dnn_layernorm(&st->impls, l->s->engine, x, epsilon(l), dnnl_use_scale | dnnl_use_shift, attr);
     dnnl_primitive_attr_destroy(attr);
     return status;
 }
@@ -103,7 +107,7 @@ static dnnl_status_t groupnorm_in_two(lowering *l)
     dnn_bind(norm, DNNL_ARG_SRC, 0, 3, seen, NULL);
     dnn_bind(norm, DNNL_ARG_DST, TEMPORARY, 3, seen, NULL);
     TRY(dnn_attributes(l, norm, false, 3, seen, 1, &attr));
-    dnnl_status_t status = dnn_batchnorm(&norm->impls, l->s->engine, x, EPSILON, 0, attr);
+    dnnl_status_t status = dnn_batchnorm(&norm->impls, l->s->engine, x, epsilon(l), 0, attr);
     dnnl_primitive_attr_destroy(attr);
     TRY(status);
     TRY(dnn_fixed(l, dnn_result(l), y->rank, y->dim, NULL, &t));
@@ -134,7 +138,7 @@ dnnl_status_t dnn_lower_groupnorm(lowering *l)
     bind_norm(l, s.st);
     unsigned flags = dnnl_use_scale | dnnl_use_shift;
     dnnl_status_t status =
-        end(&s, dnn_groupnorm(&s.st->impls, l->s->engine, s.x, l->p->groupnorm.group, EPSILON, flags, s.attr));
+        end(&s, dnn_groupnorm(&s.st->impls, l->s->engine, s.x, l->p->groupnorm.group, epsilon(l), flags, s.attr));
     return status == dnnl_unimplemented && l->layout == PLAIN ? groupnorm_in_two(l) : status;
 }
 

@@ -7,26 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The copies of one operand in one layout. Variants that want the same share it. */
-typedef struct buffer {
-    argument seen; /* which operand, and how it is seen */
-    dnn_md md;
-    size_t size, step; /* of a copy; from one to the next */
-    char *data;
-    dnnl_memory_t *memory; /* [copies] */
-    int copies;
-} buffer;
-
-/* A variant made ready. */
-typedef struct prepared {
-    const alternative *alternative;
-    dnnl_primitive_t primitive[MAX_STAGES];
-    dnnl_exec_arg_t *args[MAX_STAGES]; /* [copies][n_args] */
-    int n_args[MAX_STAGES];
-    const argument *y; /* how the result is bound, and where it lies */
-    int y_buffer;
-} prepared;
-
 static int library_failed(bz_error *err, const char *what, dnnl_status_t status)
 {
     return bz_fail(err, status == dnnl_unimplemented ? BZ_INCOMPLETE : BZ_FAILED, "%s: %s", what,
@@ -252,6 +232,10 @@ static dnnl_status_t make_buffer(session *s, const argument *a, dnn_md md, buffe
     *b = (buffer){.seen = *a, .md = md, .size = size, .step = (size + 127) / 64 * 64};
     b->memory = bz_alloc((size_t)copies, sizeof(dnnl_memory_t));
     memset(b->memory, 0, (size_t)copies * sizeof(dnnl_memory_t));
+    if (s->job->placed && (a->operand == SCRATCHPAD || (a->operand >= 0 && !s->job->value[a->operand]))) {
+        b->copies = 1;
+        return dnnl_memory_create(b->memory, md, s->engine, DNNL_MEMORY_NONE);
+    }
     b->data = bz_place(b->step * (size_t)copies, s->n_buffers);
     if (!b->data)
         return dnnl_out_of_memory;
@@ -417,10 +401,7 @@ static int poison(bz_variant *v)
         return 0;
     }
     argument residual = *p->y;
-    residual.operand = 0;
-    while (s->job->operand[residual.operand].role != BZ_ROLE_OTHER ||
-           s->job->problem->post[s->job->operand[residual.operand].post].fn != BZ_FN_ADD)
-        residual.operand++;
+    residual.operand = bz_onednn_residual(v);
     return fill(s, &residual, y) == dnnl_success ? 0 : -1;
 }
 
@@ -446,4 +427,11 @@ const bz_backend bz_backend_onednn = {
     .read = read_result,
     .release = release,
     .close = close_session,
+    .wants = bz_onednn_wants,
+    .bind = bz_onednn_bind,
+    .residual = bz_onednn_residual,
+    .same = bz_onednn_same,
+    .converter = bz_onednn_converter,
+    .convert = bz_onednn_convert,
+    .converter_free = bz_onednn_converter_free,
 };

@@ -3,6 +3,7 @@
  *   dnn.h      the library's interface, the same over its versions
  *   lower.c    a problem becomes alternatives of stages: which primitives, which arguments
  *   onednn.c   operands in the layout that an implementation wants, execution
+ *   place.c    operands in memory of the caller's, and what brings them from one format to another
  */
 #ifndef BZ_ONEDNN_H
 #define BZ_ONEDNN_H
@@ -47,6 +48,34 @@ typedef struct session {
     struct buffer *buffers;
     int n_buffers;
 } session;
+
+/* The copies of one operand in one layout. Variants that want the same share it. */
+typedef struct buffer {
+    argument seen; /* which operand, and how it is seen */
+    dnn_md md;
+    size_t size, step; /* of a copy; from one to the next */
+    char *data;
+    dnnl_memory_t *memory; /* [copies] */
+    int copies;
+} buffer;
+
+/* A variant made ready. */
+typedef struct prepared {
+    const alternative *alternative;
+    dnnl_primitive_t primitive[MAX_STAGES];
+    dnnl_exec_arg_t *args[MAX_STAGES]; /* [copies][n_args] */
+    int n_args[MAX_STAGES];
+    const argument *y; /* how the result is bound, and where it lies */
+    int y_buffer;
+} prepared;
+
+int bz_onednn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
+int bz_onednn_bind(bz_variant *v, int operand, void *at);
+int bz_onednn_residual(const bz_variant *v);
+bool bz_onednn_same(const void *format, const void *other);
+int bz_onednn_converter(const void *from, const void *to, bz_converter **out, bz_error *err);
+int bz_onednn_convert(bz_converter *c, void *from, void *to);
+void bz_onednn_converter_free(bz_converter *c);
 
 /* Finds the alternatives of the problem in this layout and math mode and adds them to the session.
  * -1 with the reason where there are none. */

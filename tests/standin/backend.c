@@ -93,7 +93,14 @@ static void run_problem(const bz_problem *p, const char *layout, const char *mat
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     float *value[BZ_PROBLEM_OPERANDS] = {0};
     bz_run_setting setting = {.threads = 1, .cold = cold};
-    bz_job job = {p, &setting, bz_problem_operands(p, operand), operand, (const float *const *)value, 1};
+    bz_job job = {
+        .problem = p,
+        .setting = &setting,
+        .n_operands = bz_problem_operands(p, operand),
+        .operand = operand,
+        .value = (const float *const *)value,
+        .copies = 1,
+    };
     bz_variant_list list = {0};
     bz_error err = {0};
     void *session = NULL;

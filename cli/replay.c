@@ -1,0 +1,231 @@
+/* benanza replay: the cheapest plan of a model as one program, run here and held against the bound. */
+#include "replay/replay.h"
+#include "cli/analysis.h"
+#include "cli/bench.h"
+#include "cli/db.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct replay_job {
+    planning p;
+    const char *plan_path, *from, *folder, *profile, *time_limit, *inputs, *outputs;
+    bool no_run, check, json;
+    bz_setting setting;
+    bz_dtype dtype;
+    loaded_models models;
+    bz_plan *plan;
+    bz_perfdb *db;
+    const bz_system *system;
+    analyses analyses;
+    bz_replay_plan *replay;
+    bz_replay_result result;
+    bool incomplete;
+} replay_job;
+
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+static int read_file(const char *path, bz_buf *out, bz_error *err)
+{
+    char chunk[65536];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && out->len < (size_t)64 << 20)
+        bz_buf_put(out, chunk, n);
+    bool bad = ferror(f) || !feof(f);
+    fclose(f);
+    return bad ? bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read, or is no plan", path) : 0;
+}
+
+static int follow(replay_job *r, bz_error *err)
+{
+    bz_buf text = {0};
+    int rc = read_file(r->from, &text, err);
+    if (!rc && bz_replay_follow(r->replay, bz_buf_text(&text), text.len, err))
+        rc = bz_fail_in(err, "%s", r->from);
+    bz_buf_free(&text);
+    return rc;
+}
+
+/* The bandwidth of the largest buffer: conversions of what a model leaves in the caches cost less. */
+static double bandwidth_of(const replay_job *r, bz_arena *arena)
+{
+    bz_peaks peaks;
+    if (!r->system)
+        return 0;
+    bz_peaks_read(r->system->details, &r->setting, arena, &peaks);
+    return peaks.n_bandwidth ? peaks.bandwidth[peaks.n_bandwidth / 2].rate : 0;
+}
+
+static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
+{
+    bz_arena arena = {0};
+    const char *slash = strrchr(paths->item[0], '/');
+    bz_replay_input in = {
+        .model = slash ? slash + 1 : paths->item[0],
+        .layers = r->models.layers[0],
+        .plan = r->plan,
+        .fuse = r->p.fuse || r->p.patterns,
+        .dtype = r->dtype,
+        .db = r->db,
+        .system = r->system,
+        .setting = r->setting,
+        .bandwidth = bandwidth_of(r, &arena),
+    };
+    for (int i = 0; i < r->p.layouts.n && i < BZ_PLAN_NAMES; i++)
+        in.layout[in.n_layouts++] = r->p.layouts.item[i];
+    bz_arena_free(&arena);
+    if (bz_replay_make(&in, &r->replay, err) || (r->from && follow(r, err)))
+        return -1;
+    if (r->replay->modelled)
+        bz_warn(&bz_command_replay,
+                "%d calls have no record here: the library chooses for them; 'benanza bound %s%s' measures them",
+                r->replay->modelled, in.fuse ? "--fuse " : "", paths->item[0]);
+    if (!r->plan_path)
+        return 0;
+    bz_buf text = {0};
+    bz_replay_json(r->replay, &text);
+    int rc = bz_output(r->plan_path, &text, err);
+    bz_buf_free(&text);
+    return rc;
+}
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+static int run_program(replay_job *r, const char *folder, bz_error *err)
+{
+    char program[3300], threads[24], *argv[16] = {program, "--threads", threads};
+    int n = 3;
+    const struct {
+        const char *option, *value;
+    } OPTIONS[] = {{"--time-limit", r->time_limit}, {"--inputs", r->inputs}, {"--outputs", r->outputs}};
+    snprintf(program, sizeof program, "%s/build/replay", folder);
+    snprintf(threads, sizeof threads, "%d", r->setting.threads);
+    for (int i = 0; i < 3; i++)
+        if (OPTIONS[i].value) {
+            argv[n++] = (char *)OPTIONS[i].option;
+            argv[n++] = (char *)OPTIONS[i].value;
+        }
+    if (r->check)
+        argv[n++] = (char *)"--check";
+    bz_buf text = {0};
+    bz_progress progress = bz_progress_start("replay", 1);
+    int rc = bz_bench_output(argv, &text, err);
+    bz_progress_end(&progress);
+    if (rc)
+        bz_fail(err, BZ_FAILED, "%s: did not end well", program);
+    rc = rc || bz_replay_read(r->replay, bz_buf_text(&text), text.len, &r->result, err) ? -1 : 0;
+    bz_buf_free(&text);
+    return rc;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+/* In a folder that goes away, unless the user names one or the build fails. */
+static int replay_program(replay_job *r, bz_error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    char folder[3000];
+    snprintf(folder, sizeof folder, "%s/benanza-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (r->folder)
+        snprintf(folder, sizeof folder, "%s", r->folder);
+    else if (!mkdtemp(folder))
+        return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
+    int rc = bz_replay_generate(r->replay, folder, err);
+    if (!rc && !r->no_run) {
+        if (bz_bench_build(folder, err))
+            return -1;
+        rc = run_program(r, folder, err);
+    }
+    if (!r->folder)
+        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    return rc;
+}
+
+/* ---- the report ----------------------------------------------------------------------------- */
+
+static int report(replay_job *r, bz_buf *out, bz_error *err)
+{
+    bz_replay_report report = {.plan = r->replay, .result = r->no_run ? NULL : &r->result};
+    if (r->analyses.n)
+        report.bound = &r->analyses.item[0].bound;
+    if (!r->no_run && r->system && bz_replay_cold(r->replay, r->db, r->system, &report.cold, err))
+        return -1;
+    (r->json ? bz_replay_print_json : bz_replay_print)(&report, out);
+    if (!r->profile || r->no_run)
+        return 0;
+    bz_trace *trace = bz_replay_trace(&report, err);
+    int rc = trace ? bz_trace_save(trace, r->profile, err) : -1;
+    bz_trace_free(trace);
+    return rc;
+}
+
+static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_error *err)
+{
+    if (paths->n != 1)
+        return bz_fail(err, BZ_USAGE, "name one model: benanza replay MODEL");
+    if (planning_device(&r->p))
+        return bz_fail(err, BZ_USAGE, "models are replayed on the processor: onednn, cblas, memory");
+    if (planning_setting(&r->p, &r->setting, err) || planning_dtype(&r->p, &r->dtype, err) ||
+        models_load(&bz_command_replay, paths, &r->p.models, &r->models, err) ||
+        planning_plan(&r->p, paths, &r->models, &r->plan, err) ||
+        bz_db_open(&bz_command_replay, r->p.db, r->p.system != NULL, false, &r->db, err) ||
+        bz_bench_system(r->db, r->p.system, NULL, &r->system, err) ||
+        analyses_add(&r->analyses, paths, &r->models, r->plan, &r->p, r->db, r->system, err) ||
+        make_plan(r, paths, err))
+        return -1;
+    if ((!r->no_run || r->folder) && replay_program(r, err))
+        return -1;
+    return report(r, out, err);
+}
+
+static int run(int argc, char **argv)
+{
+    replay_job r = {0};
+    bz_list arguments = {0};
+    bz_error err = {0};
+    bz_buf out = {0};
+    const bz_option options[] = {
+        {"json", BZ_OPTION_FLAG, &r.json, NULL, "for programs: JSON"},
+        {"plan", BZ_OPTION_TEXT, &r.plan_path, "FILE", "write the plan: which variant runs each layer"},
+        {"from", BZ_OPTION_TEXT, &r.from, "FILE", "follow this plan instead of making one"},
+        {"folder", BZ_OPTION_TEXT, &r.folder, "DIR", "write the program there and leave it"},
+        {"no-run", BZ_OPTION_FLAG, &r.no_run, NULL, "only the plan, and with --folder the program"},
+        {"o|output", BZ_OPTION_TEXT, &r.profile, "FILE", "store the run as a profile"},
+        {"check", BZ_OPTION_FLAG, &r.check, NULL, "compare each call with its definition in double precision"},
+        {"inputs", BZ_OPTION_TEXT, &r.inputs, "FILE", "the inputs' bytes, one behind the other (seeded numbers)"},
+        {"outputs", BZ_OPTION_TEXT, &r.outputs, "FILE", "write the outputs' bytes there"},
+        {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "seconds of measuring (5); 0: run once"},
+        PLANNING_OPTIONS(r.p),
+        {0},
+    };
+    int parsed = bz_options_parse(&bz_command_replay, options, argc, argv, &arguments, &err), status = BZ_OK;
+    if (parsed < 0 || (!parsed && (replay_model(&r, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
+        status = bz_report(&bz_command_replay, &err);
+    else if (r.result.wrong)
+        status = BZ_FAILED;
+    bz_arena_free(&r.result.arena);
+    bz_replay_free(r.replay);
+    analyses_free(&r.analyses);
+    bz_perfdb_close(r.db);
+    bz_plan_free(r.plan);
+    models_free(&r.models);
+    bz_buf_free(&out);
+    bz_list_free(&arguments);
+    planning_free(&r.p);
+    return status;
+}
+
+const bz_command bz_command_replay = {"replay", "MODEL [OPTIONS]",
+                                      "run the cheapest plan back to back, hold it against the bound", run};

@@ -1,0 +1,42 @@
+/* From layers to steps. Private to replay/. */
+#ifndef BZ_REPLAY_BIND_H
+#define BZ_REPLAY_BIND_H
+
+#include "replay/replay.h"
+
+typedef struct binder {
+    bz_replay_plan *plan;
+    const bz_layers *layers;
+    bz_dtype dtype; /* of floating-point values; BZ_UNDEFINED: as the model has them */
+    bz_arena *arena;
+    int *number; /* of the model's values: among the plan's; -1: not met yet */
+    const bz_layer **producer;
+    int step_cap, value_cap;
+    bool once; /* steps that are added are of constants */
+    int unit;  /* whose steps are added */
+    const char *name;
+} binder;
+
+/* The plan's number of a model's value; constants are made where they are first wanted. -1 with a sentence. */
+int bind_value(binder *b, bz_value_id v, bz_error *err);
+int bind_new_value(binder *b, const char *name, bz_dtype dtype, int rank, const int64_t *dims); /* -1: too many dims */
+int bind_result(binder *b, const bz_layer *l, int k, bz_error *err); /* of the layer's output k */
+bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in, int out);
+int bind_no(const bz_layer *l, bz_error *err, const char *why);
+
+/* loops.c: by loops of the runtime's and views. Fails where there is none for the layer. */
+int bind_loops(binder *b, const bz_layer *l, bz_error *err);
+int bind_constant(binder *b, const bz_layer *l, bz_value_id v, bz_error *err);
+
+/* calls.c: by the calls of an alternative. Fails where it cannot be told what the operands are; what was added to the
+ * plan then is to be taken back by the caller. */
+int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err);
+int bind_call_group(binder *b, const bz_plan_place *place, const bz_alternative *a, bz_error *err);
+
+bool bind_is_wanted(const binder *b, bz_value_id v); /* by a layer, or as an output */
+
+/* choose.c: a variant for each call; the variant taken, into the steps. */
+int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err);
+void replay_take(bz_replay_plan *p);
+
+#endif

@@ -1,0 +1,373 @@
+/* Which values the operands of a call are, and what its weights take along. */
+#include "replay/bind.h"
+
+#include <string.h>
+
+/* Inputs of a layer by the role that they have in its problem. */
+static const struct {
+    bz_role role;
+    int input;
+} INPUTS[] = {
+    {BZ_ROLE_X, 0},     {BZ_ROLE_B, 1},     {BZ_ROLE_W, 1},    {BZ_ROLE_BIAS, 2},     {BZ_ROLE_OTHER, 3},
+    {BZ_ROLE_SCALE, 1}, {BZ_ROLE_SHIFT, 2}, {BZ_ROLE_MEAN, 3}, {BZ_ROLE_VARIANCE, 4}, {BZ_ROLE_SLOPE, 1},
+    {BZ_ROLE_R, 2},     {BZ_ROLE_H, 5},     {BZ_ROLE_C, 6},    {BZ_ROLE_PEEPHOLE, 7},
+};
+
+static bool is_rnn(const bz_problem *p)
+{
+    return p->kind == BZ_PROBLEM_LSTM || p->kind == BZ_PROBLEM_GRU || p->kind == BZ_PROBLEM_RNN;
+}
+
+static int input_of(const bz_problem *p, bz_role role)
+{
+    if (role == BZ_ROLE_BIAS && is_rnn(p))
+        return 3;
+    for (size_t i = 0; i < sizeof INPUTS / sizeof *INPUTS; i++)
+        if (INPUTS[i].role == role)
+            return INPUTS[i].input;
+    return -1;
+}
+
+/* Libraries broadcast the second operand: the lowering turned them round where the first has fewer elements. */
+static bool is_turned(const bz_layer *l, const bz_problem *p)
+{
+    if (p->kind != BZ_PROBLEM_BINARY || l->n_in < 2 || l->in[1].kind != BZ_TYPE_TENSOR)
+        return false;
+    return bz_type_elements(&l->in[1]) > bz_type_elements(&l->in[0]) &&
+           bz_extent_count(p->binary.a) == bz_type_elements(&l->in[1]);
+}
+
+static float attribute(const bz_layer *l, const char *name, float otherwise)
+{
+    const bz_attr *a = bz_node_attr(l->node, name);
+    return a && a->kind == BZ_ATTR_FLOAT ? a->f : otherwise;
+}
+
+static float epsilon_of(const bz_layer *l)
+{
+    return attribute(l, "epsilon", 1e-5f);
+}
+
+/* What a call is made of while its operands are being found. */
+typedef struct call {
+    const bz_problem *problem;
+    int in[BZ_PROBLEM_OPERANDS], n_in;
+    bz_replay_fold fold[BZ_PROBLEM_POST + 8];
+    int n_folds;
+    float epsilon;
+} call;
+
+static void add_fold(call *c, bz_fold_kind kind, float factor, int value)
+{
+    if (c->n_folds < (int)(sizeof c->fold / sizeof *c->fold))
+        c->fold[c->n_folds++] = (bz_replay_fold){kind, {value, -1, -1, -1}, factor};
+}
+
+/* Operands of the call that layer l begins. Those of posts that other layers brought stay -2. */
+static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(c->problem, operand), part = 0;
+    bool turned = is_turned(l, c->problem);
+    c->n_in = n - 1;
+    for (int i = 0; i < n - 1; i++) {
+        int k = input_of(c->problem, operand[i].role);
+        if (c->problem->kind == BZ_PROBLEM_CONCAT) {
+            while (part < l->n_in && bz_type_elements(&l->in[part]) == 0)
+                part++;
+            k = part++;
+        } else if (c->problem->kind == BZ_PROBLEM_BINARY && operand[i].role != BZ_ROLE_OTHER) {
+            k = turned ? 1 - k : k;
+        }
+        c->in[i] = operand[i].role == BZ_ROLE_OTHER ? -2 : -1;
+        if (k < 0 || k >= l->n_in || l->in[k].kind == BZ_TYPE_NONE || l->node->in[k] < 0)
+            continue;
+        if (operand[i].role == BZ_ROLE_OTHER && k != 3)
+            continue;
+        c->in[i] = bind_value(b, l->node->in[k], err);
+        if (c->in[i] < 0)
+            return -1;
+    }
+    c->epsilon = epsilon_of(l);
+    return 0;
+}
+
+/* gemm's factors go into constants. */
+static int fold_factors(const bz_layer *l, call *c, bz_error *err)
+{
+    float alpha = attribute(l, "alpha", 1), beta = attribute(l, "beta", 1);
+    if (strcmp(l->kind, "gemm") != 0 || (alpha == 1 && beta == 1))
+        return 0;
+    if (l->n_in < 2 || !l->in_constant[1] || (l->n_in > 2 && l->in[2].kind && !l->in_constant[2]))
+        return bind_no(l, err, "its factors multiply what is not constant");
+    if (alpha != 1)
+        add_fold(c, BZ_FOLD_WEIGHTS, alpha, -1);
+    if (beta != 1)
+        add_fold(c, BZ_FOLD_BIAS, beta, -1);
+    return 0;
+}
+
+static void add_call(binder *b, const call *c, int out)
+{
+    bz_replay_step *s = bind_step(b, BZ_STEP_CALL, c->in, c->n_in, out);
+    s->problem = c->problem;
+    s->epsilon = c->epsilon;
+    s->fold = bz_arena_dup(b->arena, c->fold, (size_t)c->n_folds * sizeof *c->fold);
+    s->n_folds = c->n_folds;
+}
+
+/* The problem's result as a value of its own. */
+static int temporary(binder *b, const bz_problem *p, bz_error *err)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    const bz_operand *y = &operand[bz_problem_operands(p, operand) - 1];
+    int out = bind_new_value(b, "", y->dtype, y->rank, y->dim);
+    return out < 0 ? bz_fail(err, BZ_INCOMPLETE, "it has too many dimensions") : out;
+}
+
+/* ---- recurrent layers ----------------------------------------------------------------------- */
+
+/* A strided copy as a step. */
+static void add_copy(binder *b, int from, int to, const bz_replay_loop *loop)
+{
+    bind_step(b, BZ_STEP_LOOP, &from, 1, to)->loop = bz_arena_dup(b->arena, loop, sizeof *loop);
+}
+
+/* ONNX has [seq, dirs, batch, hidden]; problems have directions side by side. The last states are those of the last
+ * step, backwards the first. */
+static int finish_rnn(binder *b, const bz_layer *l, const bz_problem *p, int y, bz_error *err)
+{
+    int64_t seq = p->rnn.seq, n = p->rnn.batch, h = p->rnn.hidden, dirs = p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1;
+    for (int k = 0; k < 2 && k < l->n_out; k++) {
+        if (l->node->out[k] < 0 || !bind_is_wanted(b, l->node->out[k]))
+            continue;
+        int out = bind_result(b, l, k, err);
+        if (out < 0)
+            return -1;
+        for (int64_t d = 0; d < dirs; d++) {
+            bool backwards = p->rnn.dir == BZ_REVERSE || d == 1;
+            bz_replay_loop copy = {
+                .kind = BZ_LOOP_COPY,
+                .rank = 3,
+                .dim = {k ? 1 : seq, n, h},
+                .stride = {{n * dirs * h, dirs * h, 1}, {dirs * n * h, h, 1}},
+                .from = d * h + (k && !backwards ? (seq - 1) * n * dirs * h : 0),
+                .to = d * n * h,
+            };
+            add_copy(b, y, out, &copy);
+        }
+    }
+    return 0;
+}
+
+static int bind_rnn(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
+{
+    call c = {.problem = p};
+    const bz_param *layout = bz_layer_param(l, "layout");
+    bool cell =
+        p->kind == BZ_PROBLEM_LSTM && l->n_out > 2 && l->node->out[2] >= 0 && bind_is_wanted(b, l->node->out[2]);
+    if (cell)
+        return bind_no(l, err, "its last cell state is wanted, which no call of ours gives");
+    if ((layout && layout->text && !strcmp(layout->text, "bti")) || p->rnn.seq != l->in[0].dims[0])
+        return bind_no(l, err, "its batches come first, or its sequences differ in length");
+    if (find_operands(b, l, &c, err))
+        return -1;
+    int y = temporary(b, p, err);
+    if (y < 0)
+        return -1;
+    add_call(b, &c, y);
+    return finish_rnn(b, l, p, y, err);
+}
+
+/* ---- layers --------------------------------------------------------------------------------- */
+
+static bool only_first_output(const binder *b, const bz_layer *l)
+{
+    for (int k = 1; k < l->n_out; k++)
+        if (l->node->out[k] >= 0 && bind_is_wanted(b, l->node->out[k]))
+            return false;
+    return l->n_out > 0 && l->node->out[0] >= 0;
+}
+
+static bool is_word(const char *words, const char *kind)
+{
+    size_t n = strlen(kind);
+    for (const char *p = words; (p = strstr(p, kind)); p += n)
+        if (p[-1] == ' ' && p[n] == ' ')
+            return true;
+    return false;
+}
+
+/* Product and addition of what is no bias; or operand by operand. */
+static int bind_several(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
+{
+    bool variadic = is_word(" sum max min mean ", l->kind), product = is_word(" conv deconv gemm ", l->kind);
+    int made = -1;
+    if (!variadic && !(product && a->n == 2 && a->problem[1].kind == BZ_PROBLEM_BINARY))
+        return bind_no(l, err, "it takes several calls");
+    for (int i = 0; i < a->n; i++) {
+        const bz_problem *p = &a->problem[i];
+        call c = {.problem = p};
+        if (i == 0 && find_operands(b, l, &c, err))
+            return -1;
+        if (i == 0 && fold_factors(l, &c, err))
+            return -1;
+        if (i) {
+            c.n_in = p->kind == BZ_PROBLEM_BINARY ? 2 : 1;
+            c.in[0] = made;
+            c.in[1] = c.n_in == 2 ? bind_value(b, l->node->in[product ? 2 : i + 1], err) : -1;
+            if (c.n_in == 2 && c.in[1] < 0)
+                return -1;
+            if (c.n_in == 2 && bz_type_elements(&l->in[product ? 2 : i + 1]) > bz_extent_count(p->binary.b))
+                return bind_no(l, err, "its operands are turned round");
+            if (product && c.n_folds == 0 && attribute(l, "beta", 1) != 1)
+                return bind_no(l, err, "its factors multiply what is not constant");
+        }
+        made = i == a->n - 1 ? bind_result(b, l, 0, err) : temporary(b, p, err);
+        if (made < 0)
+            return -1;
+        add_call(b, &c, made);
+    }
+    return 0;
+}
+
+/* oneDNN's binary takes a first operand of the result's shape. */
+static bool is_offered(const bz_problem *p)
+{
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(p, list);
+    return p->kind != BZ_PROBLEM_BINARY || list[0].count == list[n - 1].count;
+}
+
+int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
+{
+    call c = {.problem = a->problem};
+    if (a->modelled)
+        return bind_no(l, err, "no library call computes it");
+    if (is_rnn(a->problem))
+        return bind_rnn(b, l, a->problem, err);
+    if (!only_first_output(b, l))
+        return bind_no(l, err, "its other results are wanted, which no call of ours gives");
+    for (int i = 0; i < a->n; i++)
+        if (!is_offered(&a->problem[i]))
+            return bind_no(l, err, "the libraries broadcast the second operand only");
+    if (a->n > 1)
+        return bind_several(b, l, a, err);
+    if (find_operands(b, l, &c, err) || fold_factors(l, &c, err))
+        return -1;
+    int out = bind_result(b, l, 0, err);
+    if (out < 0)
+        return -1;
+    add_call(b, &c, out);
+    return 0;
+}
+
+/* ---- groups --------------------------------------------------------------------------------- */
+
+static int constant_operand(binder *b, const bz_layer *l, int k, bz_error *err)
+{
+    return k < l->n_in && l->in_constant[k] ? bind_value(b, l->node->in[k], err)
+                                            : bind_no(l, err, "an operand is not constant");
+}
+
+static int fold_layer(binder *b, const bz_layer *l, const bz_taken *t, call *c, bz_error *err)
+{
+    if (t->how == BZ_TAKEN_BATCHNORM) {
+        bz_replay_fold f = {.kind = BZ_FOLD_BATCHNORM, .factor = epsilon_of(l)};
+        for (int k = 0; k < 4; k++)
+            if ((f.value[k] = constant_operand(b, l, k + 1, err)) < 0)
+                return -1;
+        if (c->n_folds == (int)(sizeof c->fold / sizeof *c->fold))
+            return bind_no(l, err, "too much goes into one call");
+        c->fold[c->n_folds++] = f;
+        return 0;
+    }
+    int value = constant_operand(b, l, t->other, err);
+    if (value < 0)
+        return -1;
+    if (t->how == BZ_TAKEN_BIAS)
+        add_fold(c, BZ_FOLD_ADD, strcmp(l->kind, "sub") != 0 ? 1 : -1, value);
+    else
+        add_fold(c, strcmp(l->kind, "div") != 0 ? BZ_FOLD_MUL : BZ_FOLD_DIV, 1, value);
+    return 0;
+}
+
+/* The next operand that a post-operation waits for. */
+static int fill_other(binder *b, const bz_layer *l, const bz_taken *t, call *c, bz_error *err)
+{
+    if (t->other < 0)
+        return 0;
+    for (int i = 0; i < c->n_in; i++)
+        if (c->in[i] == -2) {
+            c->in[i] = bind_value(b, l->node->in[t->other], err);
+            return c->in[i] < 0 ? -1 : 0;
+        }
+    return bind_no(l, err, "its operand has no place in the call");
+}
+
+static int written_call(binder *b, const bz_taken *t, call *c, bz_error *err)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(c->problem, operand);
+    c->n_in = n - 1;
+    c->epsilon = t->epsilon;
+    for (int i = 0; i < n - 1; i++) {
+        bz_role role = operand[i].role;
+        bz_value_id v = role == BZ_ROLE_X       ? t->x
+                        : role == BZ_ROLE_SCALE ? t->scale
+                        : role == BZ_ROLE_SHIFT ? t->shift
+                                                : BZ_NO_VALUE;
+        c->in[i] = role == BZ_ROLE_OTHER ? -2 : -1;
+        if (v >= 0 && (c->in[i] = bind_value(b, v, err)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The layers that one call takes: from the first of them on. Returns how many, -1 where that cannot be told. */
+static int bind_taken(binder *b, const bz_plan_place *place, const bz_alternative *a, int first, bz_error *err)
+{
+    const bz_taken *t = &a->taken[first];
+    const bz_layer *l = &b->layers->layer[place->layer[first]];
+    call c = {.problem = &a->problem[t->call]};
+    int n = 1;
+    if (t->how == BZ_TAKEN_VIEW) {
+        return bind_loops(b, l, err) ? -1 : 1;
+    } else if (t->how == BZ_TAKEN_WRITTEN) {
+        if (written_call(b, t, &c, err))
+            return -1;
+        while (first + n < place->n && t[n].how == BZ_TAKEN_WRITTEN && t[n].call == t->call)
+            n++;
+    } else if (t->how != BZ_TAKEN_CALL || t->calls != 1) {
+        return bind_no(l, err, "it takes several calls");
+    } else if (is_rnn(c.problem) || !only_first_output(b, l) || !is_offered(c.problem)) {
+        return bind_no(l, err, "what follows it is not taken along");
+    } else if (find_operands(b, l, &c, err) || fold_factors(l, &c, err)) {
+        return -1;
+    }
+    for (; first + n < place->n && t[n].call == t->call; n++) {
+        const bz_layer *next = &b->layers->layer[place->layer[first + n]];
+        if (t[n].how == BZ_TAKEN_CALL || t[n].how == BZ_TAKEN_VIEW || t[n].how == BZ_TAKEN_WRITTEN)
+            break;
+        if (t[n].how == BZ_TAKEN_POST ? fill_other(b, next, &t[n], &c, err) : fold_layer(b, next, &t[n], &c, err))
+            return -1;
+    }
+    for (int i = 0; i < c.n_in; i++)
+        if (c.in[i] == -2)
+            return bind_no(l, err, "an operand of the call is not known");
+    int out = bind_result(b, &b->layers->layer[place->layer[first + n - 1]], 0, err);
+    if (out < 0)
+        return -1;
+    add_call(b, &c, out);
+    return n;
+}
+
+int bind_call_group(binder *b, const bz_plan_place *place, const bz_alternative *a, bz_error *err)
+{
+    if (!a->taken || a->modelled)
+        return bz_fail(err, BZ_INCOMPLETE, "a copy stands in for a layer");
+    for (int i = 0, n; i < place->n; i += n)
+        if ((n = bind_taken(b, place, a, i, err)) < 0)
+            return -1;
+    return 0;
+}

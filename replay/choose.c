@@ -1,0 +1,285 @@
+/* Variants for the calls of a plan: by the records, and so that conversions between their layouts pay. */
+#include "replay/bind.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How the data of a variant lies: by its layout, and where that is the library's choice by what its implementations take.
+ * What does not hold shows when the program runs: it converts where it has to, and says so. */
+static bz_laid laid_of(const bz_problem *p, const char *layout, const char *algorithm)
+{
+    static const struct {
+        const char *algorithm;
+        bz_laid laid;
+    } IMPLEMENTATIONS[] = {{"brg", BZ_LAID_NHWC}, {"gemm", BZ_LAID_PLAIN}, {"ref", BZ_LAID_PLAIN}};
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(p, operand), rank = operand[n - 1].rank;
+    bool product = p->kind == BZ_PROBLEM_GEMM || p->kind == BZ_PROBLEM_GEMV || p->kind == BZ_PROBLEM_MATMUL;
+    if (product || rank < 3 || rank > 5 || p->kind >= BZ_PROBLEM_LSTM)
+        return BZ_LAID_PLAIN;
+    if (!strcmp(layout, "nhwc"))
+        return BZ_LAID_NHWC;
+    if (strcmp(layout, "any") != 0)
+        return BZ_LAID_PLAIN;
+    bool chooses = p->kind == BZ_PROBLEM_CONV || p->kind == BZ_PROBLEM_DECONV;
+    for (size_t i = 0; chooses && i < sizeof IMPLEMENTATIONS / sizeof *IMPLEMENTATIONS; i++)
+        if (!strncmp(algorithm, IMPLEMENTATIONS[i].algorithm, strlen(IMPLEMENTATIONS[i].algorithm)))
+            return IMPLEMENTATIONS[i].laid;
+    return BZ_LAID_BLOCKED;
+}
+
+static bool allows(const bz_replay_input *in, const char *backend, const char *layout)
+{
+    for (int i = 0; i < in->n_layouts; i++)
+        if (!strcmp(in->layout[i], layout))
+            return true;
+    return !in->n_layouts || !strcmp(backend, "memory");
+}
+
+/* The cheapest of each layout in which data lies. */
+static void add_option(bz_replay_choice *c, const bz_replay_option *o)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->option[i].laid == o->laid) {
+            if (o->seconds < c->option[i].seconds)
+                c->option[i] = *o;
+            return;
+        }
+    if (c->n < BZ_REPLAY_OPTIONS)
+        c->option[c->n++] = *o;
+}
+
+static bool can_replay(const bz_record *r, const bz_setting *setting)
+{
+    static const char *const BACKENDS[] = {"onednn", "cblas", "memory"};
+    bool known = false;
+    for (int i = 0; i < 3; i++)
+        known |= !strcmp(r->variant.backend, BACKENDS[i]);
+    return known && r->status == BZ_RECORD_OK && r->median > 0 && !strcmp(r->variant.math, "default") &&
+           r->setting.threads == setting->threads && r->setting.cache == setting->cache &&
+           !strcmp(r->setting.clock, setting->clock ? setting->clock : "");
+}
+
+/* Without a record: the library's own choice in each layout, priced by what it must move and compute. Blocks before
+ * rows, as libraries would have it. */
+static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_replay_choice *c)
+{
+    static const struct {
+        const char *backend, *layout;
+        double factor;
+    } GUESSES[] = {{"onednn", "any", 1}, {"onednn", "nhwc", 1.2}, {"onednn", "plain", 1.5}, {"memory", "plain", 1.5}};
+    double seconds = 1e-6 + bz_problem_bytes(p) / 1e10 + bz_problem_flops(p) / 5e10;
+    bool blocks = p->kind == BZ_PROBLEM_CONV || p->kind == BZ_PROBLEM_DECONV, copy = p->kind == BZ_PROBLEM_COPY;
+    bool spatial = laid_of(p, "nhwc", "") == BZ_LAID_NHWC;
+    bool broadcasts = p->kind == BZ_PROBLEM_BINARY && bz_extent_count(p->binary.a) != bz_extent_count(p->binary.b);
+    bool fixed = p->kind == BZ_PROBLEM_LAYERNORM || p->kind == BZ_PROBLEM_TRANSPOSE || p->kind == BZ_PROBLEM_REORDER ||
+                 p->kind == BZ_PROBLEM_GROUPNORM;
+    for (int i = 0; i < 4; i++) {
+        bool plain = !strcmp(GUESSES[i].layout, "plain"), memory = !strcmp(GUESSES[i].backend, "memory");
+        if (memory != copy || (broadcasts && !strcmp(GUESSES[i].layout, "any")) || (!plain && (fixed || !spatial)) ||
+            !allows(in, GUESSES[i].backend, GUESSES[i].layout))
+            continue;
+        add_option(c, &(bz_replay_option){
+                          .backend = GUESSES[i].backend,
+                          .algorithm = "",
+                          .layout = plain && (blocks || p->kind == BZ_PROBLEM_GEMM) ? "packed" : GUESSES[i].layout,
+                          .math = "default",
+                          .laid = laid_of(p, GUESSES[i].layout, ""),
+                          .seconds = seconds * GUESSES[i].factor,
+                          .provenance = BZ_PROVENANCE_MODELLED,
+                      });
+    }
+    if (!c->n && !copy)
+        c->option[c->n++] =
+            (bz_replay_option){"onednn", "", "plain", "default", BZ_LAID_PLAIN, seconds, 0, BZ_PROVENANCE_MODELLED};
+}
+
+static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_problem *problem, bz_replay_choice *c,
+                        bz_error *err)
+{
+    bz_buf text = {0};
+    bz_record *records = NULL;
+    size_t n = 0;
+    bz_problem_print(problem, &text);
+    c->text = bz_arena_str(&p->arena, bz_buf_text(&text));
+    bz_buf_free(&text);
+    if (in->db && in->system && bz_perfdb_variants(in->db, in->system, c->text, &p->arena, &records, &n, err))
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        const bz_record *r = &records[i];
+        if (!can_replay(r, &in->setting) || !allows(in, r->variant.backend, r->variant.layout))
+            continue;
+        add_option(c, &(bz_replay_option){
+                          .backend = r->variant.backend,
+                          .algorithm = r->variant.algorithm,
+                          .layout = r->variant.layout,
+                          .math = r->variant.math,
+                          .laid = laid_of(problem, r->variant.layout, r->variant.algorithm),
+                          .seconds = r->median,
+                          .launch = isfinite(r->launch) ? r->launch : 0,
+                          .provenance = r->provenance,
+                      });
+    }
+    if (!c->n)
+        add_guesses(in, problem, c);
+    return 0;
+}
+
+/* ---- conversions ---------------------------------------------------------------------------- */
+
+/* By the record of the reorder where there is one, else as many bytes over the bandwidth: *modelled. */
+static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const bz_replay_value *v, int from, int to,
+                            bool *modelled)
+{
+    static const bz_layout LAYOUTS[] = {BZ_LAYOUT_PLAIN, BZ_LAYOUT_NHWC, BZ_LAYOUT_BLOCKED};
+    bz_problem r = {.kind = BZ_PROBLEM_REORDER,
+                    .reorder = {.from = LAYOUTS[from], .to = LAYOUTS[to], .scale = 1},
+                    .dtype = v->dtype};
+    bz_error err;
+    double best = NAN, bandwidth = in->bandwidth > 0 ? in->bandwidth : 1e10;
+    memcpy(r.reorder.x, v->dim, (size_t)v->rank * sizeof *v->dim);
+    if (in->db && in->system && !bz_problem_normalize(&r, &err)) {
+        bz_buf text = {0};
+        bz_record *records;
+        size_t n = 0;
+        bz_problem_print(&r, &text);
+        if (!bz_perfdb_variants(in->db, in->system, bz_buf_text(&text), &p->arena, &records, &n, &err))
+            for (size_t i = 0; i < n; i++)
+                if (can_replay(&records[i], &in->setting))
+                    best = fmin(best, records[i].median);
+        bz_buf_free(&text);
+    }
+    *modelled = isnan(best);
+    double bytes = 2 * (double)bz_extent_count(v->dim) * bz_dtype_bits(v->dtype) / 8;
+    return *modelled ? 1e-6 + bytes / bandwidth : best;
+}
+
+typedef struct reorders {
+    bz_map map; /* shape and type -> row */
+    bz_layout_tensor *row;
+    bool *modelled;
+    int n, cap;
+    bz_arena arena;
+} reorders;
+
+/* Tensors of one shape have one row: models have few shapes. */
+static const bz_layout_tensor *price_tensor(reorders *all, bz_replay_plan *p, const bz_replay_input *in,
+                                            const bz_replay_value *v)
+{
+    int64_t key[BZ_PROBLEM_RANK + 2] = {v->dtype, v->rank};
+    memcpy(key + 2, v->dim, (size_t)v->rank * sizeof *v->dim);
+    uint32_t k = bz_map_get(&all->map, key, sizeof key);
+    if (k != BZ_MAP_NONE)
+        return &all->row[k];
+    if (all->n == all->cap) {
+        all->cap = all->cap ? 2 * all->cap : 64;
+        all->row = bz_realloc(all->row, (size_t)all->cap, sizeof *all->row);
+    }
+    bz_layout_tensor *t = &all->row[all->n];
+    *t = (bz_layout_tensor){0};
+    for (int from = 0; from < BZ_LAID_N && v->rank >= 3 && v->rank <= 5; from++)
+        for (int to = 0; to < BZ_LAID_N; to++) {
+            bool modelled = false;
+            t->convert[from][to] = from == to ? 0 : price_reorder(p, in, v, from, to, &modelled);
+        }
+    bz_map_add(&all->map, bz_arena_dup(&all->arena, key, sizeof key), sizeof key, (uint32_t)all->n);
+    return &all->row[all->n++];
+}
+
+/* ---- choosing ------------------------------------------------------------------------------- */
+
+static bool is_constant(const bz_replay_plan *p, const bool *once, int v)
+{
+    return v < 0 || p->value[v].source == BZ_VALUE_STORED || p->value[v].source == BZ_VALUE_SEEDED || once[v];
+}
+
+static void describe_step(bz_replay_plan *p, const bool *once, int i, bz_layout_step *t)
+{
+    const bz_replay_step *s = &p->step[i];
+    const bz_replay_choice *c = &p->choice[i];
+    int *in = BZ_NEW(&p->arena, int, s->n_in + 1);
+    bz_laid *laid = BZ_NEW(&p->arena, bz_laid, c->n + 1);
+    double *seconds = BZ_NEW(&p->arena, double, c->n + 1);
+    *t = (bz_layout_step){in, 0, s->once ? -1 : s->out, c->n, laid, seconds};
+    for (int k = 0; k < s->n_in && !s->once; k++)
+        if (!is_constant(p, once, s->in[k]))
+            in[t->n_in++] = s->in[k];
+    for (int o = 0; o < c->n; o++)
+        laid[o] = c->option[o].laid, seconds[o] = c->option[o].seconds;
+}
+
+/* What was planned: the conversions that the taken options ask for. */
+static void count_conversions(bz_replay_plan *p, const bz_layout_step *step, const bz_layout_tensor *tensor)
+{
+    unsigned *have = BZ_NEW(&p->arena, unsigned, p->n_values + 1);
+    p->seconds = p->conversions = 0;
+    p->n_conversions = p->modelled = 0;
+    for (int i = 0; i < p->n_steps; i++) {
+        bz_replay_choice *c = &p->choice[i];
+        bz_laid laid = c->n ? c->option[c->taken].laid : BZ_LAID_PLAIN;
+        c->conversion = 0;
+        for (int k = 0; k < step[i].n_in; k++) {
+            unsigned *h = &have[step[i].in[k]];
+            *h = *h ? *h : 1U << BZ_LAID_PLAIN;
+            double best = INFINITY;
+            for (int from = 0; from < BZ_LAID_N; from++)
+                best = *h & 1U << from ? fmin(best, tensor[step[i].in[k]].convert[from][laid]) : best;
+            if (*h & 1U << laid)
+                continue;
+            *h |= 1U << laid;
+            c->conversion += best;
+            p->n_conversions++;
+        }
+        if (step[i].out >= 0)
+            have[step[i].out] = 1U << laid;
+        p->conversions += c->conversion;
+        p->seconds += c->n ? c->option[c->taken].seconds : 0;
+        p->modelled += c->n && c->option[c->taken].provenance == BZ_PROVENANCE_MODELLED;
+    }
+}
+
+void replay_take(bz_replay_plan *p)
+{
+    for (int i = 0; i < p->n_steps; i++) {
+        const bz_replay_choice *c = &p->choice[i];
+        if (p->step[i].kind != BZ_STEP_CALL)
+            continue;
+        const bz_replay_option *o = &c->option[c->taken];
+        p->step[i].backend = o->backend, p->step[i].algorithm = o->algorithm;
+        p->step[i].layout = o->layout, p->step[i].math = o->math;
+    }
+}
+
+int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err)
+{
+    reorders all = {0};
+    bz_layout_step *step = BZ_NEW(&p->arena, bz_layout_step, p->n_steps + 1);
+    bz_layout_tensor *tensor = BZ_NEW(&p->arena, bz_layout_tensor, p->n_values + 1);
+    bool *once = BZ_NEW(&p->arena, bool, p->n_values + 1);
+    int *taken = BZ_NEW(&p->arena, int, p->n_steps + 1), rc = 0;
+    p->choice = BZ_NEW(&p->arena, bz_replay_choice, p->n_steps + 1);
+    for (int i = 0; i < p->n_steps; i++)
+        if (p->step[i].once)
+            once[p->step[i].out] = true;
+    for (int i = 0; i < p->n_steps && !rc; i++) {
+        if (p->step[i].kind == BZ_STEP_CALL)
+            rc = find_options(p, in, p->step[i].problem, &p->choice[i], err);
+        describe_step(p, once, i, &step[i]);
+    }
+    for (int i = 0; i < p->n_values && !rc; i++) {
+        tensor[i] = *price_tensor(&all, p, in, &p->value[i]);
+        tensor[i].row_major = p->value[i].output || p->value[i].source == BZ_VALUE_INPUT;
+    }
+    if (!rc) {
+        bz_layouts_choose(step, p->n_steps, tensor, p->n_values, taken, &p->followed, &p->beam);
+        for (int i = 0; i < p->n_steps; i++)
+            p->choice[i].taken = taken[i];
+        count_conversions(p, step, tensor);
+        replay_take(p);
+    }
+    bz_map_free(&all.map);
+    free(all.row);
+    bz_arena_free(&all.arena);
+    return rc;
+}

@@ -1,0 +1,410 @@
+/* Layers as views and as loops of the runtime's: what moves data, functions that no library has, integers, constants. */
+#include "replay/bind.h"
+
+#include <math.h>
+#include <string.h>
+
+static void row_major(const bz_type *t, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int i = t->rank; i-- > 0; step *= t->dims[i])
+        stride[i] = step;
+}
+
+/* Strides of an operand that is broadcast to the result's shape; -1 where it does not fit. */
+static int broadcast(const bz_type *t, const bz_type *y, int64_t *stride)
+{
+    int64_t own[BZ_PROBLEM_RANK];
+    int ahead = y->rank - t->rank;
+    if (t->kind != BZ_TYPE_TENSOR || ahead < 0 || y->rank > BZ_PROBLEM_RANK)
+        return -1;
+    row_major(t, own);
+    for (int i = 0; i < y->rank; i++)
+        stride[i] = i < ahead || t->dims[i - ahead] == 1 ? 0 : own[i - ahead];
+    return 0;
+}
+
+/* A loop over the result's shape; a scalar's has one dimension of 1. */
+static int over(const bz_type *t, bz_replay_loop *loop)
+{
+    if (t->kind != BZ_TYPE_TENSOR || t->rank < 0 || t->rank > BZ_PROBLEM_RANK)
+        return -1;
+    loop->rank = t->rank ? t->rank : 1;
+    loop->dim[0] = 1;
+    for (int i = 0; i < t->rank; i++)
+        loop->dim[i] = t->dims[i];
+    return 0;
+}
+
+static int emit(binder *b, const bz_layer *l, const int *operand, int n, int k, const bz_replay_loop *loop,
+                bz_error *err)
+{
+    int in[BZ_PROBLEM_OPERANDS];
+    for (int i = 0; i < n; i++)
+        if ((in[i] = bind_value(b, l->node->in[operand[i]], err)) < 0)
+            return -1;
+    int out = bind_result(b, l, k, err);
+    if (out < 0)
+        return -1;
+    bind_step(b, BZ_STEP_LOOP, in, n, out)->loop = bz_arena_dup(b->arena, loop, sizeof *loop);
+    return 0;
+}
+
+static int64_t parameter(const bz_layer *l, const char *name, int64_t otherwise)
+{
+    const bz_param *p = bz_layer_param(l, name);
+    return p && p->n == 1 ? p->v[0] : otherwise;
+}
+
+static const int FIRST[] = {0, 1, 2, 3};
+
+/* ---- moving --------------------------------------------------------------------------------- */
+
+static int loop_view(binder *b, const bz_layer *l, bz_error *err)
+{
+    if (l->n_in < 1 || bz_type_elements(&l->in[0]) != bz_type_elements(&l->out[0]))
+        return bind_no(l, err, "it is no view of its operand");
+    int in = bind_value(b, l->node->in[0], err), out = in < 0 ? -1 : bind_result(b, l, 0, err);
+    if (out < 0)
+        return -1;
+    bind_step(b, BZ_STEP_VIEW, &in, 1, out);
+    return 0;
+}
+
+static int loop_cast(binder *b, const bz_layer *l, bz_error *err)
+{
+    bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
+    if (over(&l->out[0], &loop))
+        return bind_no(l, err, "it has too many dimensions");
+    row_major(&l->out[0], loop.stride[0]);
+    row_major(&l->out[0], loop.stride[1]);
+    return emit(b, l, FIRST, 1, 0, &loop, err);
+}
+
+static int loop_transpose(binder *b, const bz_layer *l, bz_error *err)
+{
+    const bz_param *perm = bz_layer_param(l, "perm");
+    bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
+    int64_t stride[BZ_MAX_RANK];
+    if (over(&l->out[0], &loop) || !perm || perm->n != l->in[0].rank || perm->n != l->out[0].rank)
+        return bind_no(l, err, "it has too many dimensions");
+    row_major(&l->in[0], stride);
+    row_major(&l->out[0], loop.stride[1]);
+    for (int i = 0; i < perm->n; i++) {
+        if (perm->v[i] < 0 || perm->v[i] >= perm->n)
+            return bind_no(l, err, "its order is not known");
+        loop.stride[0][i] = stride[perm->v[i]];
+    }
+    return emit(b, l, FIRST, 1, 0, &loop, err);
+}
+
+static int loop_slice(binder *b, const bz_layer *l, bz_error *err)
+{
+    const bz_param *start = bz_layer_param(l, "start"), *step = bz_layer_param(l, "step");
+    bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
+    int rank = l->out[0].rank;
+    if (over(&l->out[0], &loop) || !start || start->n != rank || !step || step->n != rank)
+        return bind_no(l, err, "where it begins is not known");
+    row_major(&l->in[0], loop.stride[0]);
+    row_major(&l->out[0], loop.stride[1]);
+    for (int i = 0; i < rank; i++) {
+        loop.from += start->v[i] * loop.stride[0][i];
+        loop.stride[0][i] *= step->v[i];
+    }
+    return emit(b, l, FIRST, 1, 0, &loop, err);
+}
+
+static int loop_expand(binder *b, const bz_layer *l, bz_error *err)
+{
+    bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
+    if (over(&l->out[0], &loop) || broadcast(&l->in[0], &l->out[0], loop.stride[0]))
+        return bind_no(l, err, "it has too many dimensions");
+    row_major(&l->out[0], loop.stride[1]);
+    return emit(b, l, FIRST, 1, 0, &loop, err);
+}
+
+/* Parts one behind the other along an axis: of the result, or of the operand. */
+static int loop_parts(binder *b, const bz_layer *l, bool splits, bz_error *err)
+{
+    const bz_type *whole = splits ? &l->in[0] : &l->out[0];
+    int64_t axis = parameter(l, "axis", 0), at = 0;
+    int n = splits ? l->n_out : l->n_in;
+    for (int k = 0; k < n; k++) {
+        const bz_type *part = splits ? &l->out[k] : &l->in[k];
+        bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
+        if (part->kind == BZ_TYPE_NONE || bz_type_elements(part) == 0)
+            continue;
+        if (over(part, &loop) || whole->rank != part->rank || axis < 0 || axis >= part->rank)
+            return bind_no(l, err, "it has too many dimensions");
+        row_major(whole, loop.stride[!splits]);
+        row_major(part, loop.stride[splits]);
+        *(splits ? &loop.from : &loop.to) = at * loop.stride[!splits][axis];
+        at += part->dims[axis];
+        if ((!splits || bind_is_wanted(b, l->node->out[k])) &&
+            emit(b, l, splits ? FIRST : &k, 1, splits ? k : 0, &loop, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int loop_concat(binder *b, const bz_layer *l, bz_error *err)
+{
+    return loop_parts(b, l, false, err);
+}
+
+static int loop_split(binder *b, const bz_layer *l, bz_error *err)
+{
+    return loop_parts(b, l, true, err);
+}
+
+/* The result filled, then the operand (or what negative padding leaves of it) copied into it. */
+static int loop_pad(binder *b, const bz_layer *l, bz_error *err)
+{
+    const bz_param *pad = bz_layer_param(l, "pad"), *mode = bz_layer_param(l, "mode");
+    const bz_attr *value = bz_node_attr(l->node, "value");
+    bz_replay_loop fill = {.kind = BZ_LOOP_FILL, .rank = 1, .dim = {1}}, copy = {.kind = BZ_LOOP_COPY};
+    const int third[] = {2};
+    int rank = l->in[0].rank;
+    bool given = l->n_in > 2 && l->in[2].kind == BZ_TYPE_TENSOR && l->node->in[2] >= 0;
+    if (over(&l->in[0], &copy) || !pad || pad->n != 2 * rank ||
+        (mode && strcmp(mode->text ? mode->text : "", "constant") != 0))
+        return bind_no(l, err, "only constants are padded with");
+    fill.value = value && value->kind == BZ_ATTR_FLOAT ? (double)value->f : 0;
+    if (emit(b, l, third, given, 0, &fill, err))
+        return -1;
+    row_major(&l->in[0], copy.stride[0]);
+    row_major(&l->out[0], copy.stride[1]);
+    for (int i = 0; i < rank; i++) {
+        int64_t begin = pad->v[i], end = pad->v[rank + i];
+        copy.from += begin < 0 ? -begin * copy.stride[0][i] : 0;
+        copy.to += begin > 0 ? begin * copy.stride[1][i] : 0;
+        copy.dim[i] += (begin < 0 ? begin : 0) + (end < 0 ? end : 0);
+        if (copy.dim[i] < 1)
+            return 0;
+    }
+    return emit(b, l, FIRST, 1, 0, &copy, err);
+}
+
+static int loop_gather(binder *b, const bz_layer *l, bz_error *err)
+{
+    const bz_type *x = &l->in[0];
+    int64_t axis = parameter(l, "axis", 0), n = bz_type_elements(&l->in[1]);
+    bz_replay_loop loop = {.kind = BZ_LOOP_GATHER, .rank = 4, .dim = {1, 1, n, 1}};
+    if (x->kind != BZ_TYPE_TENSOR || axis < 0 || axis >= x->rank || n < 0)
+        return bind_no(l, err, "its axis is not known");
+    for (int i = 0; i < x->rank; i++)
+        loop.dim[i < axis ? 0 : i == axis ? 1 : 3] *= x->dims[i];
+    return emit(b, l, FIRST, 2, 0, &loop, err);
+}
+
+/* The data copied, then the updates put where the tuples of indices say. */
+static int loop_scatter(binder *b, const bz_layer *l, bz_error *err)
+{
+    static const int REST[] = {1, 2};
+    const bz_type *x = &l->in[0], *index = &l->in[1];
+    const bz_attr *reduction = bz_node_attr(l->node, "reduction");
+    bz_replay_loop loop = {.kind = BZ_LOOP_SCATTER, .rank = BZ_PROBLEM_RANK};
+    int64_t stride[BZ_MAX_RANK], n = 1;
+    if (l->n_in != 3 || reduction || index->rank < 1 || x->rank < 1)
+        return bind_no(l, err, "its updates are added up");
+    int64_t length = index->dims[index->rank - 1];
+    if (length < 1 || length > x->rank || length > BZ_PROBLEM_RANK - 3)
+        return bind_no(l, err, "its indices are too long");
+    row_major(x, stride);
+    for (int64_t i = length; i < x->rank; i++)
+        n *= x->dims[i];
+    loop.dim[0] = bz_type_elements(index) / length, loop.dim[1] = length, loop.dim[2] = n;
+    for (int64_t i = 0; i < length; i++)
+        loop.dim[3 + i] = x->dims[i], loop.stride[0][i] = stride[i];
+    if (bz_type_elements(&l->in[2]) != loop.dim[0] * n)
+        return bind_no(l, err, "its updates do not fit");
+    return loop_cast(b, l, err) || emit(b, l, REST, 2, 0, &loop, err) ? -1 : 0;
+}
+
+static int loop_where(binder *b, const bz_layer *l, bz_error *err)
+{
+    bz_replay_loop loop = {.kind = BZ_LOOP_SELECT};
+    if (over(&l->out[0], &loop) || l->n_in != 3)
+        return bind_no(l, err, "it has too many dimensions");
+    for (int k = 0; k < 3; k++)
+        if (broadcast(&l->in[k], &l->out[0], loop.stride[k]))
+            return bind_no(l, err, "its operands do not fit");
+    return emit(b, l, FIRST, 3, 0, &loop, err);
+}
+
+/* ---- computing ------------------------------------------------------------------------------ */
+
+static int loop_binary(binder *b, const bz_layer *l, bz_error *err)
+{
+    static const struct {
+        const char *kind, *function;
+    } NAMES[] = {{"equal", "eq"}, {"greater", "gt"}, {"greaterequal", "ge"}, {"less", "lt"}, {"lessequal", "le"}};
+    bz_replay_loop loop = {.kind = BZ_LOOP_BINARY, .function = l->kind};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        if (!strcmp(l->kind, NAMES[i].kind))
+            loop.function = NAMES[i].function;
+    if (l->n_in != 2 || bz_layer_param(l, "axis") || over(&l->out[0], &loop) ||
+        broadcast(&l->in[0], &l->out[0], loop.stride[0]) || broadcast(&l->in[1], &l->out[0], loop.stride[1]))
+        return bind_no(l, err, "its operands do not fit");
+    return emit(b, l, FIRST, 2, 0, &loop, err);
+}
+
+/* Functions with parameters are those of the layer's problem. */
+static int loop_unary(binder *b, const bz_layer *l, bz_error *err)
+{
+    bz_replay_loop loop = {.kind = BZ_LOOP_UNARY, .function = l->kind};
+    bz_lowering low;
+    if (over(&l->out[0], &loop) || bz_type_elements(&l->in[0]) != bz_type_elements(&l->out[0]))
+        return bind_no(l, err, "it has too many dimensions");
+    row_major(&l->out[0], loop.stride[0]);
+    bz_lower(l, b->dtype, b->arena, &low);
+    if (low.n && low.alternative[0].n == 1 && low.alternative[0].problem->kind == BZ_PROBLEM_ACTIVATION) {
+        const bz_problem *p = low.alternative[0].problem;
+        loop.function = bz_fn_name(p->activation.fn);
+        loop.alpha = p->activation.alpha, loop.beta = p->activation.beta;
+    }
+    return emit(b, l, FIRST, 1, 0, &loop, err);
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *kinds;
+    int (*bind)(binder *b, const bz_layer *l, bz_error *err);
+} LOOPS[] = {
+    {" reshape flatten squeeze unsqueeze identity dropout ", loop_view},
+    {" cast ", loop_cast},
+    {" transpose ", loop_transpose},
+    {" slice ", loop_slice},
+    {" expand ", loop_expand},
+    {" concat ", loop_concat},
+    {" split ", loop_split},
+    {" pad ", loop_pad},
+    {" gather ", loop_gather},
+    {" where ", loop_where},
+    {" scatternd ", loop_scatter},
+    {" add sub mul div max min pow equal greater greaterequal less lessequal and or xor ", loop_binary},
+    {" erf not sign neg reciprocal sin cos floor ceil round relu leakyrelu elu sigmoid tanh swish hardswish "
+     "hardsigmoid "
+     "mish softplus exp log sqrt abs clip gelu ",
+     loop_unary},
+};
+
+int bind_loops(binder *b, const bz_layer *l, bz_error *err)
+{
+    size_t n = strlen(l->kind);
+    for (size_t i = 0; i < sizeof LOOPS / sizeof *LOOPS; i++)
+        for (const char *at = LOOPS[i].kinds; (at = strstr(at, l->kind)); at += n)
+            if (at[-1] == ' ' && at[n] == ' ')
+                return l->n_out && l->n_in ? LOOPS[i].bind(b, l, err) : bind_no(l, err, "it has no operand");
+    if (l->class == BZ_VIEW && l->n_in && l->n_out)
+        return loop_view(b, l, err);
+    return bind_no(l, err, "no call and no loop computes it");
+}
+
+/* ---- constants ------------------------------------------------------------------------------ */
+
+static int add_numbers(binder *b, const bz_layer *l, const double *number, bz_error *err)
+{
+    int out = bind_result(b, l, 0, err);
+    if (out < 0)
+        return -1;
+    int64_t n = bz_type_elements(&l->out[0]);
+    b->plan->source[out].number = bz_arena_dup(b->arena, number, (size_t)n * sizeof *number);
+    b->plan->value[out].source = BZ_VALUE_STORED;
+    return 0;
+}
+
+static int constant_shape(binder *b, const bz_layer *l, bz_error *err)
+{
+    double number[BZ_MAX_RANK];
+    const bz_attr *start = bz_node_attr(l->node, "start");
+    int64_t rank = l->in[0].rank, first = start && start->kind == BZ_ATTR_INT ? start->i : 0,
+            n = bz_type_elements(&l->out[0]);
+    first += first < 0 ? rank : 0;
+    first = first < 0 ? 0 : first;
+    if (!strcmp(l->kind, "size")) {
+        number[0] = (double)bz_type_elements(&l->in[0]);
+        return add_numbers(b, l, number, err);
+    }
+    if (n < 0 || first + n > rank)
+        return bind_no(l, err, "its shape is not known");
+    for (int64_t i = 0; i < n; i++)
+        number[i] = (double)l->in[0].dims[first + i];
+    return add_numbers(b, l, number, err);
+}
+
+static int constant_range(binder *b, const bz_layer *l, bz_error *err)
+{
+    double start, step;
+    int64_t n = bz_type_elements(&l->out[0]);
+    if (n < 0 || n > 1 << 20 || !bz_lower_scalar(b->layers, l->node->in[0], l->index, &start) ||
+        !bz_lower_scalar(b->layers, l->node->in[2], l->index, &step))
+        return bind_no(l, err, "its ends are not known");
+    double *number = BZ_NEW(b->arena, double, n + 1);
+    for (int64_t i = 0; i < n; i++)
+        number[i] = start + (double)i * step;
+    return add_numbers(b, l, number, err);
+}
+
+static int constant_attribute(binder *b, const bz_layer *l, const char *name, bz_error *err)
+{
+    const bz_attr *a = bz_node_attr(l->node, name);
+    if (!a || a->kind != BZ_ATTR_TENSOR)
+        return -1;
+    int out = bind_result(b, l, 0, err);
+    if (out < 0)
+        return -1;
+    b->plan->source[out].tensor = a->tensor;
+    b->plan->value[out].source = BZ_VALUE_STORED;
+    return 0;
+}
+
+static int constant_node(binder *b, const bz_layer *l, bz_error *err)
+{
+    const bz_attr *a = l->node->n_attrs ? &l->node->attrs[0] : NULL;
+    int64_t n = bz_type_elements(&l->out[0]);
+    double *number = BZ_NEW(b->arena, double, n > 0 ? n : 1);
+    if (!a || n < 0)
+        return bind_no(l, err, "its value is not known");
+    if (a->kind == BZ_ATTR_TENSOR)
+        return constant_attribute(b, l, a->name, err);
+    for (int64_t i = 0; i < n; i++)
+        number[i] = a->kind == BZ_ATTR_FLOAT    ? (double)a->f
+                    : a->kind == BZ_ATTR_INT    ? (double)a->i
+                    : a->kind == BZ_ATTR_FLOATS ? (double)a->floats[i]
+                    : a->kind == BZ_ATTR_INTS   ? (double)a->ints[i]
+                                                : (double)NAN;
+    return n && isnan(number[0]) ? bind_no(l, err, "its value is no number") : add_numbers(b, l, number, err);
+}
+
+/* One value everywhere: 0 unless it says otherwise. */
+static int constant_fill(binder *b, const bz_layer *l, bz_error *err)
+{
+    const bz_attr *a = bz_node_attr(l->node, "value");
+    double v = 0;
+    int64_t whole;
+    bz_replay_loop loop = {.kind = BZ_LOOP_FILL, .rank = 1, .dim = {1}};
+    if (a && a->kind == BZ_ATTR_TENSOR && a->tensor->n == 1) {
+        bool real = bz_dtype_is_float(a->tensor->dtype);
+        if (real ? bz_tensor_reals(b->layers->model, a->tensor, &v, err)
+                 : bz_tensor_ints(b->layers->model, a->tensor, &whole, err))
+            return -1;
+        loop.value = real ? v : (double)whole;
+    }
+    return emit(b, l, FIRST, 0, 0, &loop, err);
+}
+
+int bind_constant(binder *b, const bz_layer *l, bz_value_id v, bz_error *err)
+{
+    (void)v;
+    if (!strcmp(l->kind, "constant"))
+        return constant_node(b, l, err);
+    if (!strcmp(l->kind, "shape") || !strcmp(l->kind, "size"))
+        return constant_shape(b, l, err);
+    if (!strcmp(l->kind, "range"))
+        return constant_range(b, l, err);
+    if (!strcmp(l->kind, "fill"))
+        return constant_fill(b, l, err);
+    return bind_loops(b, l, err);
+}

@@ -1,0 +1,476 @@
+/* A model as units (layers and groups) and their steps. */
+#include "replay/bind.h"
+
+#include "generator/cover.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- values and steps ----------------------------------------------------------------------- */
+
+int bind_no(const bz_layer *l, bz_error *err, const char *why)
+{
+    return bz_fail(err, BZ_INCOMPLETE, "%s (%s): %s", l->name, l->kind, why);
+}
+
+int bind_new_value(binder *b, const char *name, bz_dtype dtype, int rank, const int64_t *dims)
+{
+    bz_replay_plan *p = b->plan;
+    if (rank > BZ_PROBLEM_RANK || rank < 0)
+        return -1;
+    if (p->n_values == b->value_cap) {
+        size_t room = b->value_cap ? 2 * (size_t)b->value_cap : 256;
+        p->value = bz_arena_grow(b->arena, p->value, (size_t)p->n_values, room, sizeof *p->value);
+        p->source = bz_arena_grow(b->arena, p->source, (size_t)p->n_values, room, sizeof *p->source);
+        b->value_cap = (int)room;
+    }
+    bz_replay_value *v = &p->value[p->n_values];
+    *v = (bz_replay_value){.name = name, .dtype = dtype, .given = dtype, .rank = rank ? rank : 1, .dim = {1}};
+    memcpy(v->dim, dims, (size_t)rank * sizeof *dims);
+    p->source[p->n_values] = (bz_replay_source){0};
+    return p->n_values++;
+}
+
+static bz_dtype dtype_of(const binder *b, bz_dtype has)
+{
+    return b->dtype && bz_dtype_is_float(has) ? b->dtype : has;
+}
+
+/* A value of the model's. Constants stay in their own type until a call takes them: what is folded into weights would
+ * be rounded twice. */
+static int add_value(binder *b, bz_value_id id, bz_error *err)
+{
+    const bz_type *t = &b->layers->types[id];
+    const char *name = b->layers->model->values[id].name;
+    int64_t n = bz_type_elements(t);
+    if (t->kind != BZ_TYPE_TENSOR || n < 0)
+        return bz_fail(err, BZ_INCOMPLETE, "'%s' is no tensor of a known size", name);
+    if (t->rank > BZ_PROBLEM_RANK || n == 0 || bz_dtype_bits(t->dtype) < 8)
+        return bz_fail(err, BZ_INCOMPLETE, "'%s' is empty, of a type without bytes, or has more than %d dimensions",
+                       name, BZ_PROBLEM_RANK);
+    bool constant = b->once || b->layers->model->values[id].init;
+    int k = bind_new_value(b, name, constant ? t->dtype : dtype_of(b, t->dtype), t->rank, t->dims);
+    b->plan->value[k].given = t->dtype;
+    b->number[id] = k;
+    return k;
+}
+
+bool bind_is_wanted(const binder *b, bz_value_id v)
+{
+    const bz_graph *g = b->layers->model->graph;
+    for (int i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] == v)
+            return true;
+    for (int i = 0; i < b->layers->n; i++)
+        for (int k = 0; k < b->layers->layer[i].n_in; k++)
+            if (b->layers->layer[i].node->in[k] == v)
+                return true;
+    return false;
+}
+
+int bind_result(binder *b, const bz_layer *l, int k, bz_error *err)
+{
+    bz_value_id v = l->node->out[k];
+    if (v < 0)
+        return bind_no(l, err, "its result has no name");
+    return b->number[v] >= 0 ? b->number[v] : add_value(b, v, err);
+}
+
+bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in, int out)
+{
+    bz_replay_plan *p = b->plan;
+    if (p->n_steps == b->step_cap) {
+        size_t room = b->step_cap ? 2 * (size_t)b->step_cap : 256;
+        p->step = bz_arena_grow(b->arena, p->step, (size_t)p->n_steps, room, sizeof *p->step);
+        b->step_cap = (int)room;
+    }
+    bz_replay_step *s = &p->step[p->n_steps++];
+    *s = (bz_replay_step){
+        .name = b->name,
+        .layer = b->once ? -1 : b->unit,
+        .kind = kind,
+        .once = b->once,
+        .in = n_in ? bz_arena_dup(b->arena, in, (size_t)n_in * sizeof *in) : NULL,
+        .n_in = n_in,
+        .out = out,
+    };
+    return s;
+}
+
+/* ---- constants ------------------------------------------------------------------------------ */
+
+/* What a model without weights gets: numbers that keep the size of what flows through it. */
+static void seed(const binder *b, bz_value_id id, bz_replay_value *v)
+{
+    int64_t n = 1;
+    for (int i = 0; i < v->rank; i++)
+        n *= v->dim[i];
+    v->source = BZ_VALUE_SEEDED;
+    v->scale = v->rank > 1 ? (float)sqrt(2 * (double)v->dim[0] / (double)n) : 0.1f;
+    for (int i = 0; i < b->layers->n; i++) {
+        const bz_layer *l = &b->layers->layer[i];
+        for (int k = 0; k < l->n_in; k++) {
+            if (l->node->in[k] != id)
+                continue;
+            bool norm = strstr(l->kind, "norm") != NULL;
+            v->positive |= norm && k == 4;
+            v->offset = norm && (k == 1 || k == 4) ? 1.0f : v->offset;
+            if (!strcmp(l->kind, "matmul") && v->rank > 1) /* its rows are what is summed up */
+                v->scale = (float)sqrt(1 / (double)v->dim[v->rank - 2]);
+        }
+    }
+}
+
+static int add_initializer(binder *b, bz_value_id id, const bz_tensor *t, bz_error *err)
+{
+    int k = add_value(b, id, err);
+    if (k < 0)
+        return -1;
+    bz_replay_value *v = &b->plan->value[k];
+    v->source = BZ_VALUE_STORED;
+    b->plan->source[k].tensor = t;
+    bool empty = t->values && t->values->n == 0;
+    if (empty && bz_dtype_is_float(t->dtype))
+        seed(b, id, v);
+    else if (empty) {
+        v->source = BZ_VALUE_SEEDED;
+        v->below = 0, v->offset = 0;
+    }
+    return k;
+}
+
+int bind_value(binder *b, bz_value_id v, bz_error *err)
+{
+    const bz_tensor *init = v >= 0 ? b->layers->model->values[v].init : NULL;
+    if (v < 0)
+        return bz_fail(err, BZ_INCOMPLETE, "an operand was left out");
+    if (b->number[v] >= 0)
+        return b->number[v];
+    if (init)
+        return add_initializer(b, v, init, err);
+    const bz_layer *l = b->producer[v];
+    if (!l || l->class != BZ_CONSTANT)
+        return bz_fail(err, BZ_INCOMPLETE, "'%s' is read before it is made", b->layers->model->values[v].name);
+    bool once = b->once;
+    const char *name = b->name;
+    b->once = true, b->name = l->name;
+    int rc = bind_constant(b, l, v, err);
+    b->once = once, b->name = name;
+    if (rc || b->number[v] < 0)
+        return rc ? -1 : bind_no(l, err, "it does not make this constant");
+    return b->number[v];
+}
+
+/* Integers that index a table stay inside of it. */
+static int64_t least_table(const binder *b, bz_value_id id, int depth)
+{
+    int64_t least = 0;
+    for (int i = 0; i < b->layers->n && depth < 8; i++) {
+        const bz_layer *l = &b->layers->layer[i];
+        for (int k = 0; k < l->n_in; k++) {
+            if (l->node->in[k] != id)
+                continue;
+            int64_t n = 0;
+            const bz_param *axis = bz_layer_param(l, "axis");
+            if (!strcmp(l->kind, "gather") && k == 1 && axis && axis->n == 1 && axis->v[0] < l->in[0].rank)
+                n = l->in[0].dims[axis->v[0]];
+            else if (l->n_out && (l->class == BZ_VIEW || !strcmp(l->kind, "cast")))
+                n = least_table(b, l->node->out[0], depth + 1);
+            least = n && (!least || n < least) ? n : least;
+        }
+    }
+    return least;
+}
+
+static int add_inputs(binder *b, bz_error *err)
+{
+    const bz_graph *g = b->layers->model->graph;
+    for (int i = 0; i < g->n_inputs; i++) {
+        if (b->layers->model->values[g->inputs[i]].init || !bind_is_wanted(b, g->inputs[i]))
+            continue;
+        int k = add_value(b, g->inputs[i], err);
+        if (k < 0)
+            return -1;
+        bz_replay_value *v = &b->plan->value[k];
+        v->source = BZ_VALUE_INPUT;
+        v->scale = 1;
+        v->below = bz_dtype_is_float(v->dtype) ? 0 : least_table(b, g->inputs[i], 0);
+        v->offset = bz_dtype_is_float(v->dtype) ? 0.0f : 1.0f;
+    }
+    return 0;
+}
+
+static int add_outputs(binder *b, bz_error *err)
+{
+    const bz_graph *g = b->layers->model->graph;
+    for (int i = 0; i < g->n_outputs; i++) {
+        int k = bind_value(b, g->outputs[i], err);
+        if (k < 0)
+            return -1;
+        b->plan->value[k].output = true;
+    }
+    return 0;
+}
+
+/* ---- units ---------------------------------------------------------------------------------- */
+
+typedef struct maker {
+    const bz_replay_input *in;
+    binder b;
+    const bz_prices *prices; /* NULL: no records */
+    const bz_plan_layer *item;
+    bz_buf refused;
+    int n_refused;
+} maker;
+
+/* By the records; else a guess that is only good for comparing: what must be moved and computed. */
+static double price(const maker *m, const bz_alternative *a)
+{
+    double seconds = 0;
+    for (int i = 0; i < a->n; i++) {
+        const bz_record *r = m->prices ? bz_prices_find(m->prices, a->text[i])->record : NULL;
+        seconds +=
+            r ? r->median : 1e-6 + bz_problem_bytes(&a->problem[i]) / 1e10 + bz_problem_flops(&a->problem[i]) / 5e10;
+    }
+    return seconds;
+}
+
+/* There are records of one of its problems in this setting, and none is good. */
+static bool is_hopeless(const maker *m, const bz_alternative *a)
+{
+    for (int i = 0; i < a->n && m->prices; i++) {
+        const bz_problem_price *p = bz_prices_find(m->prices, a->text[i]);
+        if (p->n_records && !p->record)
+            return true;
+    }
+    return false;
+}
+
+typedef struct mark {
+    int n_steps, n_values;
+} mark;
+
+/* What a failed attempt added goes away again. */
+static void take_back(maker *m, mark at)
+{
+    for (int i = 0; i < m->b.layers->model->n_values; i++)
+        if (m->b.number[i] >= at.n_values)
+            m->b.number[i] = -1;
+    m->b.plan->n_steps = at.n_steps;
+    m->b.plan->n_values = at.n_values;
+}
+
+/* Tries the alternatives, the cheapest first. */
+static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, const bz_plan_place *place, bz_error *err)
+{
+    bool tried[16] = {false};
+    mark before = {m->b.plan->n_steps, m->b.plan->n_values};
+    bz_fail(err, BZ_INCOMPLETE, "%s (%s): %s", l->name, l->kind, low->why ? low->why : "no variant runs it");
+    for (int round = 0; round < low->n && round < 16; round++) {
+        int best = -1;
+        for (int a = 0; a < low->n && a < 16; a++)
+            if (!tried[a] && (best < 0 || price(m, &low->alternative[a]) < price(m, &low->alternative[best])))
+                best = a;
+        tried[best] = true;
+        const bz_alternative *a = &low->alternative[best];
+        if (is_hopeless(m, a))
+            continue;
+        if (!(place ? bind_call_group(&m->b, place, a, err) : bind_call_layer(&m->b, l, a, err)))
+            return 0;
+        take_back(m, before);
+    }
+    return -1;
+}
+
+/* Layers that only lack the result of a refused one are not worth a word. */
+static void refuse(maker *m, const bz_error *err)
+{
+    if (m->n_refused && strstr(err->text, "is read before it is made"))
+        return;
+    if (m->n_refused++ < 4)
+        bz_buf_printf(&m->refused, "%s%s", m->refused.len ? "; " : "", err->text);
+}
+
+static int bind_layer(maker *m, const bz_layer *l, bz_error *err)
+{
+    mark before = {m->b.plan->n_steps, m->b.plan->n_values};
+    bz_error first;
+    if (l->class == BZ_VIEW || l->n_bodies)
+        return l->n_bodies ? bind_no(l, err, "bodies are not replayed") : bind_loops(&m->b, l, err);
+    const bz_plan_layer *item = bz_plan_find(m->in->plan, l);
+    if (!item || item->lowering.free)
+        return bind_loops(&m->b, l, err);
+    if (!bind_cheapest(m, &item->lowering, l, NULL, &first))
+        return 0;
+    take_back(m, before);
+    if (!bind_loops(&m->b, l, err))
+        return 0;
+    take_back(m, before);
+    *err = first;
+    return -1;
+}
+
+static void begin_unit(maker *m, const int *layer, int n, const char *pattern)
+{
+    bz_replay_plan *p = m->b.plan;
+    const bz_layer *last = &m->b.layers->layer[layer[n - 1]];
+    m->b.unit = p->n_units;
+    m->b.name = last->name;
+    p->unit[p->n_units++] = (bz_replay_unit){layer, n, pattern, last->name, last->kind, p->n_steps, 0, (double)NAN};
+}
+
+static double bound_of(const maker *m, const bz_plan_layer *item)
+{
+    bz_layer_price p;
+    if (!m->prices || !item)
+        return NAN;
+    bz_prices_layer(m->prices, item, &p);
+    return p.seconds;
+}
+
+/* The groups that are taken: false where one of them cannot be bound, which is then never tried again. */
+static bool *choose_groups(maker *m, const bz_plan_place *place, int n)
+{
+    const bz_layers *layers = m->b.layers;
+    double *seconds = BZ_NEW(m->b.arena, double, layers->n);
+    bz_cover_group *group = BZ_NEW(m->b.arena, bz_cover_group, n);
+    bool *taken = BZ_NEW(m->b.arena, bool, n);
+    for (int i = 0; i < layers->n; i++) {
+        const bz_plan_layer *item = bz_plan_find(m->in->plan, &layers->layer[i]);
+        bool costs = item && layers->layer[i].class != BZ_VIEW && layers->layer[i].class != BZ_CONSTANT;
+        seconds[i] = costs ? INFINITY : 0;
+        for (int a = 0; costs && a < item->lowering.n; a++)
+            seconds[i] = fmin(seconds[i], price(m, &item->lowering.alternative[a]));
+        seconds[i] = isfinite(seconds[i]) ? seconds[i] : 0;
+    }
+    for (int g = 0; g < n; g++) {
+        const bz_lowering *low = &m->item[place[g].group].lowering;
+        double best = NAN;
+        for (int a = 0; a < low->n; a++)
+            if (!low->alternative[a].modelled && !is_hopeless(m, &low->alternative[a]))
+                best = fmin(best, price(m, &low->alternative[a]));
+        group[g] = (bz_cover_group){place[g].layer, place[g].n, best};
+    }
+    bz_cover(layers->n, seconds, n, group, taken, m->b.arena);
+    return taken;
+}
+
+/* A group at the place of its last layer; where it cannot be bound, its layers one by one. */
+static void add_group(maker *m, const bz_plan_place *place)
+{
+    bz_replay_plan *p = m->b.plan;
+    const bz_layers *layers = m->b.layers;
+    const bz_plan_layer *item = &m->item[place->group];
+    const bz_match match = {item->pattern, place->layer, place->n};
+    const bz_layer *last = &layers->layer[place->layer[place->n - 1]];
+    mark before = {p->n_steps, p->n_values};
+    bz_lowering low;
+    bz_error err;
+    bz_lower_group(layers, &match, m->b.dtype, m->b.arena, &low);
+    begin_unit(m, place->layer, place->n, item->pattern);
+    p->unit[p->n_units - 1].bound = bound_of(m, item);
+    if (!bind_cheapest(m, &low, last, place, &err)) {
+        p->unit[p->n_units - 1].n_steps = p->n_steps - before.n_steps;
+        return;
+    }
+    take_back(m, before);
+    p->n_units--;
+    for (int i = 0; i < place->n; i++) {
+        const bz_layer *l = &layers->layer[place->layer[i]];
+        if (l->class == BZ_CONSTANT)
+            continue;
+        begin_unit(m, place->layer + i, 1, NULL);
+        p->unit[p->n_units - 1].bound = bound_of(m, bz_plan_find(m->in->plan, l));
+        if (bind_layer(m, l, &err))
+            refuse(m, &err);
+        p->unit[p->n_units - 1].n_steps = p->n_steps - p->unit[p->n_units - 1].first;
+    }
+}
+
+static void add_units(maker *m)
+{
+    bz_replay_plan *p = m->b.plan;
+    const bz_layers *layers = m->b.layers;
+    const bz_plan_place *place = NULL;
+    int n = m->in->fuse ? bz_plan_places(m->in->plan, m->in->number, &place) : 0;
+    bool *taken = n ? choose_groups(m, place, n) : NULL;
+    int *group = BZ_NEW(m->b.arena, int, layers->n + 1); /* number + 1 of the group that has the layer */
+    for (int g = 0; g < n; g++)
+        for (int i = 0; taken[g] && i < place[g].n; i++)
+            group[place[g].layer[i]] = g + 1;
+    int *index = BZ_NEW(m->b.arena, int, layers->n + 1);
+    p->unit = BZ_NEW(m->b.arena, bz_replay_unit, layers->n + 1);
+    for (int i = 0; i < layers->n; i++) {
+        const bz_layer *l = &layers->layer[i];
+        bz_error err;
+        index[i] = i;
+        const bz_plan_place *own = group[i] ? &place[group[i] - 1] : NULL;
+        if (own && own->layer[own->n - 1] == i)
+            add_group(m, own);
+        if (own || l->class == BZ_CONSTANT || !l->n_out)
+            continue;
+        begin_unit(m, &index[i], 1, NULL);
+        p->unit[p->n_units - 1].bound = bound_of(m, bz_plan_find(m->in->plan, l));
+        if (bind_layer(m, l, &err))
+            refuse(m, &err);
+        p->unit[p->n_units - 1].n_steps = p->n_steps - p->unit[p->n_units - 1].first;
+    }
+}
+
+static int make(maker *m, bz_error *err)
+{
+    bz_replay_plan *p = m->b.plan;
+    if (add_inputs(&m->b, err))
+        return -1;
+    add_units(m);
+    if (m->n_refused)
+        return bz_fail(err, BZ_INCOMPLETE, "%s: %d layer%s cannot be executed: %s%s", m->in->model, m->n_refused,
+                       m->n_refused == 1 ? "" : "s", bz_buf_text(&m->refused), m->n_refused > 4 ? "; …" : "");
+    if (add_outputs(&m->b, err))
+        return bz_fail_in(err, "%s", m->in->model);
+    return replay_choose(p, m->in, err);
+}
+
+int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *err)
+{
+    bz_replay_plan *p = bz_zeroed(1, sizeof *p);
+    bz_prices *prices = NULL;
+    maker m = {.in = in, .b = {.plan = p, .layers = in->layers, .dtype = in->dtype, .arena = &p->arena}};
+    *out = NULL;
+    p->model = bz_arena_str(&p->arena, in->model);
+    p->dtype = in->dtype;
+    p->setting = in->setting;
+    p->system = in->system ? in->system->name : "";
+    p->layers = in->layers;
+    bz_plan_layers(in->plan, &m.item);
+    int n = in->layers->model->n_values, rc = 0;
+    m.b.number = BZ_NEW(&p->arena, int, n + 1);
+    m.b.producer = BZ_NEW(&p->arena, const bz_layer *, n + 1);
+    for (int i = 0; i < n; i++)
+        m.b.number[i] = -1;
+    for (int i = 0; i < in->layers->n; i++)
+        for (int k = 0; k < in->layers->layer[i].n_out; k++)
+            if (in->layers->layer[i].node->out[k] >= 0)
+                m.b.producer[in->layers->layer[i].node->out[k]] = &in->layers->layer[i];
+    if (in->db && in->system)
+        rc = bz_prices_load(in->plan, in->db, in->system, &in->setting, &p->arena, &prices, err);
+    m.prices = prices;
+    if (in->dtype && in->dtype != BZ_F32 && in->dtype != BZ_BF16)
+        rc = bz_fail(err, BZ_USAGE, "models are replayed in f32 and bf16, not in %s", bz_dtype_name(in->dtype));
+    rc = rc || make(&m, err) ? -1 : 0;
+    bz_buf_free(&m.refused);
+    if (rc)
+        bz_replay_free(p);
+    else
+        *out = p;
+    return rc;
+}
+
+void bz_replay_free(bz_replay_plan *p)
+{
+    if (!p)
+        return;
+    bz_arena_free(&p->arena);
+    free(p);
+}

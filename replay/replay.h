@@ -1,0 +1,176 @@
+/* replay: the cheapest plan of a model, as one program.
+ *
+ *   bz_replay_make      layers -> steps: every layer a library call, a view, or a loop of the runtime's
+ *   bz_replay_choose    a variant for every call, so that calls and conversions between their layouts cost least together
+ *   bz_replay_save      the plan as a file that people read and edit
+ *   bz_replay_follow    the same choices again, from such a file
+ *   bz_replay_generate  a folder with the program, its weights and its build file
+ *   bz_replay_read      what the program reported
+ *   bz_replay_print …   that, held against the bound
+ *
+ * What a step computes and on what always comes from the model; a plan only chooses among the alternatives of the
+ * lowering and among variants. So a plan that somebody wrote can be slow, or refused, but not wrong. */
+#ifndef BZ_REPLAY_PLAN_H
+#define BZ_REPLAY_PLAN_H
+
+#include "analyzer/analyzer.h"
+#include "generator/generator.h"
+#include "runtime/replay.h"
+
+/* Where the bytes of a constant are. */
+typedef struct bz_replay_source {
+    const bz_tensor *tensor; /* of the model */
+    const double *number;    /* else: known by inference, [elements] */
+} bz_replay_source;
+
+/* A way to run a call: the cheapest variant among those that take and give tensors in this layout. */
+typedef enum { BZ_LAID_PLAIN, BZ_LAID_NHWC, BZ_LAID_BLOCKED, BZ_LAID_N } bz_laid;
+
+typedef struct bz_replay_option {
+    const char *backend, *algorithm, *layout, *math;
+    bz_laid laid;
+    double seconds, launch;
+    bz_record_provenance provenance; /* modelled: no record */
+} bz_replay_option;
+
+enum { BZ_REPLAY_OPTIONS = 8 };
+
+/* Beside each bz_replay_step. */
+typedef struct bz_replay_choice {
+    const char *text; /* of a call's problem */
+    bz_replay_option option[BZ_REPLAY_OPTIONS];
+    int n, taken;
+    double conversion; /* planned, before the step */
+    bool conversion_modelled;
+} bz_replay_choice;
+
+/* A layer of the model, or the layers of a group, that run together. */
+typedef struct bz_replay_unit {
+    const int *layer; /* [n], of the main graph, ascending */
+    int n;
+    const char *pattern; /* NULL: a layer */
+    const char *name;    /* of the last layer */
+    const char *kind;
+    int first, n_steps; /* of the plan's; none: a view of a constant, or nothing to do */
+    double bound;       /* what the layers cost at the least, as in the bound: records of hot calls; NAN */
+} bz_replay_unit;
+
+typedef struct bz_replay_plan {
+    const char *model;
+    bz_dtype dtype;
+    bz_setting setting;
+    const char *system;
+    bz_layers *layers;
+    bz_replay_unit *unit;
+    int n_units;
+    bz_replay_step *step; /* steps of constants come where they are first wanted, `layer` -1 */
+    bz_replay_choice *choice;
+    int n_steps;
+    bz_replay_value *value;
+    bz_replay_source *source;
+    int n_values;
+    double seconds, conversions; /* planned: calls; conversions between them */
+    int n_conversions, modelled; /* calls without a record */
+    int followed;                /* states at most at once, while choosing; 0: from a file */
+    bool beam;                   /* there were more than were followed */
+    bz_arena arena;
+} bz_replay_plan;
+
+typedef struct bz_replay_input {
+    const char *model;
+    bz_layers *layers;
+    const bz_plan *plan;
+    int number; /* of the model in the plan */
+    bool fuse;
+    bz_dtype dtype;
+    bz_perfdb *db;
+    const bz_system *system; /* NULL: no records */
+    bz_setting setting;
+    double bandwidth; /* bytes per second of a copy, both ways counted; 0: 10 GB/s */
+    const char *layout[BZ_PLAN_NAMES];
+    int n_layouts; /* 0: all */
+} bz_replay_input;
+
+/* Fails with BZ_INCOMPLETE and the layers' names where some cannot be executed: nothing is left out. The plan keeps
+ * pointers into the layers. */
+int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *err);
+void bz_replay_free(bz_replay_plan *p);
+
+/* The layouts. Exact as long as no more than BZ_REPLAY_WIDTH different states (in which layouts are the tensors that
+ * somebody still wants) are open at once, which holds on chains and on most graphs; then the cheapest so many are
+ * followed. Knows nothing of models: tested against all combinations. */
+enum { BZ_REPLAY_WIDTH = 512 };
+
+typedef struct bz_layout_step {
+    const int *in;         /* [n_in]: tensors */
+    int n_in, out;         /* -1: none */
+    int n;                 /* options */
+    const bz_laid *laid;   /* [n] */
+    const double *seconds; /* [n] */
+} bz_layout_step;
+
+typedef struct bz_layout_tensor {
+    double convert[BZ_LAID_N][BZ_LAID_N]; /* seconds */
+    bool row_major;                       /* given from outside, or wanted there */
+} bz_layout_tensor;
+
+/* taken[i]: option of step i. Returns the sum. *states: most states at once; *beam: some were dropped. */
+double bz_layouts_choose(const bz_layout_step *step, int n, const bz_layout_tensor *tensor, int n_tensors, int *taken,
+                         int *states, bool *beam);
+
+void bz_replay_json(const bz_replay_plan *p, bz_buf *out);
+/* Takes over the choices of a plan's text. Fails where it is none, or is one of another model. */
+int bz_replay_follow(bz_replay_plan *p, const char *text, size_t n, bz_error *err);
+
+/* Writes replay.c, weights.bin, CMakeLists.txt and manifest.json. */
+int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *err);
+void bz_replay_program(const bz_replay_plan *p, bz_buf *out);
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+typedef enum { BZ_REPLAY_CALL, BZ_REPLAY_LOOP, BZ_REPLAY_CONVERT, BZ_REPLAY_COPY } bz_replay_kind;
+
+/* What ran between two readings of the clock. */
+typedef struct bz_replay_action {
+    bz_replay_kind kind;
+    int step;               /* of the plan; -1: bringing outputs into row-major order */
+    double seconds;         /* median, in sequence; NAN where nothing was measured */
+    int elements, wrong;    /* compared with the definition; 0: not */
+    double worst;           /* of their differences, in units of the tolerance */
+    double value, expected; /* of the worst, where one is wrong */
+} bz_replay_action;
+
+typedef struct bz_replay_result {
+    double median, low, high, min; /* of the whole, in seconds; NAN where it was not measured */
+    int samples, runs;             /* runs: in each sample */
+    bool throttled;
+    double opened;                              /* seconds of making ready: weights packed, calls prepared */
+    double peak, least, ends, weights, scratch; /* bytes */
+    bz_replay_action *action;
+    int n;
+    double *pass; /* [n_passes][n]: seconds of the last passes' actions */
+    int n_passes;
+    int checked, wrong; /* calls */
+    bz_arena arena;
+} bz_replay_result;
+
+/* The program's report. Zeroes *out first; free its arena. */
+int bz_replay_read(const bz_replay_plan *p, const char *text, size_t n, bz_replay_result *out, bz_error *err);
+
+typedef struct bz_replay_report {
+    const bz_replay_plan *plan;
+    const bz_replay_result *result;
+    const bz_bound *bound; /* NULL: none */
+    double *cold; /* [plan->n_steps]: cold record of the variant taken; NAN where there is none. NULL: not looked for */
+} bz_replay_report;
+
+/* Of the variants taken, with operands that come from memory. Lives in the plan's arena. */
+int bz_replay_cold(bz_replay_plan *p, bz_perfdb *db, const bz_system *system, double **out, bz_error *err);
+
+void bz_replay_print(const bz_replay_report *r, bz_buf *out);
+void bz_replay_print_json(const bz_replay_report *r, bz_buf *out);
+
+/* The last passes as a trace: iterations, a layer each an operator, its calls. Finished. */
+bz_trace *bz_replay_trace(const bz_replay_report *r, bz_error *err);
+
+#endif

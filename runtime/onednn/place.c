@@ -1,0 +1,157 @@
+/* Operands in memory of the caller's: how an implementation wants them to lie, where they are, and what brings a
+ * tensor from one format to another. A format is a buffer of a session: a memory descriptor, and how the tensor's
+ * row-major values are seen in its dimensions. */
+#include "runtime/onednn/onednn.h"
+
+#include "base/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct bz_converter {
+    dnn_heap heap;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnn_impls impls;
+    dnnl_primitive_t primitive;
+    dnnl_memory_t from, to;
+};
+
+static bool is_row_major(session *s, const buffer *b)
+{
+    dnn_md plain;
+    return dnn_md_strided(&s->heap, b->seen.rank, b->seen.dims, dnn_md_type(b->md), b->seen.strides, &plain) ==
+               dnnl_success &&
+           dnnl_memory_desc_equal(plain, b->md);
+}
+
+int bz_onednn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err)
+{
+    session *s = v->session;
+    const buffer *found = NULL;
+    *out = (bz_place_wanted){0};
+    for (int i = 0; i < s->n_buffers; i++) {
+        const buffer *b = &s->buffers[i];
+        if (b->seen.operand != operand)
+            continue;
+        if (found && !dnnl_memory_desc_equal(found->md, b->md))
+            return bz_fail(err, BZ_INCOMPLETE, "%s: wants an operand in two formats at once", v->algorithm);
+        found = b;
+    }
+    if (!found)
+        return 0;
+    out->bytes = found->size;
+    out->format = is_row_major(s, found) ? NULL : found;
+    return 0;
+}
+
+int bz_onednn_bind(bz_variant *v, int operand, void *at)
+{
+    session *s = v->session;
+    int wanted = operand == BZ_OPERAND_SCRATCH ? SCRATCHPAD : operand;
+    for (int i = 0; i < s->n_buffers; i++)
+        if (s->buffers[i].seen.operand == wanted &&
+            dnnl_memory_set_data_handle(s->buffers[i].memory[0], at) != dnnl_success)
+            return -1;
+    return 0;
+}
+
+/* The operand of the first addition, where it is made in the memory of the result. */
+int bz_onednn_residual(const bz_variant *v)
+{
+    const session *s = v->session;
+    const prepared *p = v->state;
+    int i = 0;
+    if (!p->alternative->in_place)
+        return -1;
+    while (s->job->operand[i].role != BZ_ROLE_OTHER || s->job->problem->post[s->job->operand[i].post].fn != BZ_FN_ADD)
+        i++;
+    return i;
+}
+
+static bool same_view(const buffer *a, const buffer *b)
+{
+    size_t n = (size_t)a->seen.rank * sizeof *a->seen.dims;
+    return a->seen.rank == b->seen.rank && !memcmp(a->seen.dims, b->seen.dims, n) &&
+           !memcmp(a->seen.strides, b->seen.strides, n);
+}
+
+bool bz_onednn_same(const void *format, const void *other)
+{
+    const buffer *a = format, *b = other;
+    if (!a || !b)
+        return a == b;
+    return same_view(a, b) && dnnl_memory_desc_equal(a->md, b->md);
+}
+
+/* The descriptor of one end; row-major where it has no format, seen as the other end sees it. */
+static dnnl_status_t end_of(bz_converter *c, const buffer *own, const buffer *other, dnn_md *out)
+{
+    if (own) {
+        *out = own->md;
+        return dnnl_success;
+    }
+    return dnn_md_strided(&c->heap, other->seen.rank, other->seen.dims, dnn_md_type(other->md), other->seen.strides,
+                          out);
+}
+
+int bz_onednn_converter(const void *from, const void *to, bz_converter **out, bz_error *err)
+{
+    const buffer *a = from, *b = to;
+    dnn_md md[2];
+    if ((!a && !b) || (a && b && !same_view(a, b)))
+        return bz_fail(err, BZ_INCOMPLETE, "the formats see the tensor in other dimensions");
+    bz_converter *c = bz_alloc(1, sizeof *c);
+    *c = (bz_converter){0};
+    dnnl_status_t status = dnnl_engine_create(&c->engine, dnnl_cpu, 0);
+    if (status == dnnl_success)
+        status = dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags);
+    if (status == dnnl_success)
+        status = end_of(c, a, b, &md[0]);
+    if (status == dnnl_success)
+        status = end_of(c, b, a, &md[1]);
+    if (status == dnnl_success)
+        status = dnn_reorder(&c->impls, c->engine, md[0], md[1], NULL);
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&c->primitive, c->impls.pd[0]);
+    if (status == dnnl_success)
+        status = dnnl_memory_create(&c->from, md[0], c->engine, DNNL_MEMORY_NONE);
+    if (status == dnnl_success)
+        status = dnnl_memory_create(&c->to, md[1], c->engine, DNNL_MEMORY_NONE);
+    *out = c;
+    if (status == dnnl_success)
+        return 0;
+    bz_onednn_converter_free(c);
+    *out = NULL;
+    return bz_fail(err, BZ_FAILED, "reorder: %s", dnnl_status2str(status));
+}
+
+int bz_onednn_convert(bz_converter *c, void *from, void *to)
+{
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, c->from}, {DNNL_ARG_TO, c->to}};
+    return dnnl_memory_set_data_handle(c->from, from) != dnnl_success ||
+                   dnnl_memory_set_data_handle(c->to, to) != dnnl_success ||
+                   dnnl_primitive_execute(c->primitive, c->stream, 2, args) != dnnl_success ||
+                   dnnl_stream_wait(c->stream) != dnnl_success
+               ? -1
+               : 0;
+}
+
+void bz_onednn_converter_free(bz_converter *c)
+{
+    if (!c)
+        return;
+    if (c->from)
+        dnnl_memory_destroy(c->from);
+    if (c->to)
+        dnnl_memory_destroy(c->to);
+    if (c->primitive)
+        dnnl_primitive_destroy(c->primitive);
+    dnn_impls_free(&c->impls);
+    dnn_heap_free(&c->heap);
+    if (c->stream)
+        dnnl_stream_destroy(c->stream);
+    if (c->engine)
+        dnnl_engine_destroy(c->engine);
+    free(c);
+}

@@ -1,0 +1,126 @@
+/* replay: a whole model, one call after the other. What a generated replay program links to.
+ *
+ * The program is tables, and a function with a line for each step:
+ *
+ *     static const bz_replay_value values[] = {
+ *         {.name = "input", .dtype = BZ_F32, .rank = 4, .dim = {1, 3, 224, 224}, .source = BZ_VALUE_INPUT},
+ *         …
+ *     };
+ *     static const bz_replay_step steps[] = {
+ *         {.name = "conv1", .kind = BZ_STEP_CALL, .problem = &problem_0, .backend = "onednn",
+ *          .algorithm = "brgconv:avx512_core", .layout = "any", .math = "default", .in = (const int[]){0, 1}, .n_in = 2,
+ *          .out = 2},
+ *         …
+ *     };
+ *     static int forward(bz_replay *r)
+ *     {
+ *         return bz_replay_step_run(r, 0) || // conv1
+ *                …;
+ *     }
+ *
+ * A step is a library call (a variant of a problem, as in a record), a view (another shape of the same bytes), or
+ * one of the loops in replay_loop.c, which are our own: they are right, and not fast. Libraries say when they are made
+ * ready how they want their operands to lie. Where a tensor lies in another way it is converted, once for all who
+ * want it so; each conversion is timed by itself. Constants are brought into their layout ahead of time. All that lives
+ * between two steps shares one piece of memory, by liveness. */
+#ifndef BZ_REPLAY_H
+#define BZ_REPLAY_H
+
+#include "runtime/problem.h"
+
+/* ---- what generated files say --------------------------------------------------------------- */
+
+typedef enum {
+    BZ_VALUE_COMPUTED,
+    BZ_VALUE_INPUT,  /* seeded, or from a file */
+    BZ_VALUE_STORED, /* weights as the model has them */
+    BZ_VALUE_SEEDED, /* weights that the model file left out */
+} bz_value_source;
+
+typedef struct bz_replay_value {
+    const char *name;
+    bz_dtype dtype; /* in which it is computed */
+    int rank;
+    bz_extent dim; /* a scalar's is {1} */
+    bz_value_source source;
+    bz_dtype given; /* in which an input or stored weights come, and an output goes */
+    int64_t at;     /* stored: byte of the weights file */
+    float scale;    /* seeded: normal numbers times this; 0: all `offset` */
+    float offset;   /* added to it */
+    bool positive;  /* their magnitude */
+    int64_t below;  /* integers: uniform below this; 0: all 1 */
+    bool output;
+} bz_replay_value;
+
+/* What constant weights and biases take along before anything runs, in the order given. */
+typedef enum {
+    BZ_FOLD_BATCHNORM, /* value: scale, shift, mean, variance; epsilon */
+    BZ_FOLD_ADD,       /* to the bias: factor · value */
+    BZ_FOLD_MUL,       /* of weights and bias by value, by channel */
+    BZ_FOLD_DIV,
+    BZ_FOLD_WEIGHTS, /* weights · factor */
+    BZ_FOLD_BIAS,    /* bias · factor */
+} bz_fold_kind;
+
+typedef struct bz_replay_fold {
+    bz_fold_kind kind;
+    int value[4];
+    float factor; /* batchnorm: epsilon */
+} bz_replay_fold;
+
+typedef enum { BZ_STEP_CALL, BZ_STEP_VIEW, BZ_STEP_LOOP } bz_step_kind;
+
+typedef enum {
+    BZ_LOOP_COPY,   /* result[to + Σ i·stride[1]] = x[from + Σ i·stride[0]] */
+    BZ_LOOP_FILL,   /* the whole result = value; or, where there is an operand, its first element */
+    BZ_LOOP_GATHER, /* result[o, i, n] = x[o, index[i], n]; dim: outer, extent of the axis, indices, inner */
+    BZ_LOOP_SELECT, /* result[i] = c ? a : b, each by its strides */
+    BZ_LOOP_UNARY,  /* result = function(x) */
+    BZ_LOOP_BINARY, /* result[i] = function(a, b), each by its strides */
+    BZ_LOOP_SCATTER, /* result[Σ index[t, j]·stride[0][j] + i] = updates[t, i]; dim: tuples, length of a tuple, updates of each;
+                        dim[3 + j]: extent that index j goes up to */
+} bz_loop_kind;
+
+typedef struct bz_replay_loop {
+    bz_loop_kind kind;
+    const char *function;
+    float alpha, beta;
+    double value;
+    int rank;
+    int64_t dim[BZ_PROBLEM_RANK], stride[3][BZ_PROBLEM_RANK], from, to; /* in elements */
+} bz_replay_loop;
+
+typedef struct bz_replay_step {
+    const char *name; /* of the layers */
+    int layer;        /* of the plan */
+    bz_step_kind kind;
+    bool once;     /* of constants: before anything runs */
+    const int *in; /* [n_in]: a call's in the order of its operands, -1 where it is left out: 0, of a scale 1 */
+    int n_in, out;
+    const bz_problem *problem;
+    const char *backend, *algorithm, *layout, *math; /* algorithm "": the library's own choice */
+    float epsilon;
+    const bz_replay_fold *fold;
+    int n_folds;
+    const bz_replay_loop *loop;
+} bz_replay_step;
+
+typedef struct bz_replay bz_replay;
+
+typedef struct bz_replay_model {
+    const char *name;
+    const char *weights; /* file beside the sources */
+    const bz_replay_value *value;
+    int n_values;
+    const bz_replay_step *step;
+    int n_steps;
+    int (*forward)(bz_replay *r);
+} bz_replay_model;
+
+/* What brings the step's operands into the formats that it wants, then the step. -1 where a library refuses. */
+int bz_replay_step_run(bz_replay *r, int step);
+
+/* What every generated replay does: --help tells. Returns an exit status (bz_code). */
+int bz_replay_main(int argc, char **argv, const bz_replay_model *model);
+
+#endif

@@ -1,0 +1,337 @@
+/* What a generated replay does: options, the measured runs, one JSON object. */
+#include "runtime/counters.h"
+#include "runtime/measure.h"
+#include "runtime/replay_open.h"
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/progress.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_SAMPLES = 2000, FEWEST_SAMPLES = 10, WARM_UPS = 3, PASSES = 5 };
+#define SAMPLE_TIME 0.002 /* seconds: of shorter models several runs make a sample */
+
+typedef struct program {
+    const bz_replay_model *model;
+    bz_run_setting setting;
+    double time_limit, precision;
+    const char *weights, *inputs, *outputs;
+    bool check;
+    bz_replay *replay;
+    const bz_action *action;
+    int n_actions, n_samples, runs; /* runs: in a sample */
+    double *latency, *seconds;      /* [MAX_SAMPLES]; [n_actions][MAX_SAMPLES] */
+    bz_replay_check *checked;       /* [n_actions] */
+    bool throttled;
+} program;
+
+static const char USAGE[] =
+    "usage: %s [OPTIONS]\n"
+    "Runs the model again and again and prints how long it and each of its steps took, as JSON.\n\n"
+    "      --threads N        threads (1)\n"
+    "      --time-limit S     seconds of measuring (5)\n"
+    "      --precision SHARE  wanted half-width of the median's interval (0.005)\n"
+    "      --weights FILE     the weights (beside the sources)\n"
+    "      --inputs FILE      inputs, one behind the other as they lie in memory (seeded)\n"
+    "      --outputs FILE     write the outputs there\n"
+    "      --check            compare each call with the definition in double precision\n"
+    "      --help             print this\n";
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static bool is_end(const bz_replay_value *v, bool inputs)
+{
+    return inputs ? v->source == BZ_VALUE_INPUT : v->output;
+}
+
+/* Reads all inputs, or writes all outputs. */
+static int pass_file(const program *p, const char *path, bool inputs, bz_error *err)
+{
+    FILE *f = fopen(path, inputs ? "rb" : "wb");
+    bool good = f != NULL;
+    for (int i = 0; i < p->model->n_values && good; i++) {
+        if (!is_end(&p->model->value[i], inputs))
+            continue;
+        size_t size = bz_replay_size(p->replay, i);
+        char *bytes = bz_alloc(size + 1, 1);
+        if (inputs)
+            good = fread(bytes, 1, size, f) == size && !bz_replay_set(p->replay, i, bytes);
+        else
+            good = !bz_replay_get(p->replay, i, bytes) && fwrite(bytes, 1, size, f) == size;
+        free(bytes);
+    }
+    if (f && fclose(f) && !inputs)
+        good = false;
+    if (good)
+        return 0;
+    return bz_fail(err, inputs ? BZ_BAD_INPUT : BZ_FAILED, "%s: the %s", path,
+                   inputs ? "inputs are not all there" : "outputs cannot be written");
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static int refused(const program *p, int action, bz_error *err)
+{
+    int step = p->action[action].step;
+    return bz_fail(err, BZ_FAILED, "%s: the library refused to run it",
+                   step < p->model->n_steps ? p->model->step[step].name : "an output");
+}
+
+static int check_all(program *p, bz_error *err)
+{
+    p->checked = bz_zeroed((size_t)p->n_actions + 1, sizeof *p->checked);
+    for (int i = 0; i < p->n_actions; i++) {
+        if (bz_replay_check_before(p->replay, i, err))
+            return -1;
+        if (bz_replay_action_run(p->replay, i))
+            return refused(p, i, err);
+        bz_replay_check_after(p->replay, i, &p->checked[i]);
+    }
+    return 0;
+}
+
+/* Every action by itself, one clock reading between two. */
+static int run_timed(program *p, bz_error *err)
+{
+    double before = bz_now();
+    for (int i = 0; i < p->n_actions; i++) {
+        if (bz_replay_action_run(p->replay, i))
+            return refused(p, i, err);
+        double now = bz_now();
+        p->seconds[(size_t)i * MAX_SAMPLES + (size_t)p->n_samples] = now - before;
+        before = now;
+    }
+    return 0;
+}
+
+static int run_whole(program *p, int runs, double *seconds, bz_error *err)
+{
+    double begin = bz_now();
+    for (int i = 0; i < runs; i++)
+        if (p->model->forward(p->replay))
+            return bz_fail(err, BZ_FAILED, "a library refused to run its call");
+    *seconds = (bz_now() - begin) / runs;
+    return 0;
+}
+
+/* Runs of the whole and runs with a clock between the steps take turns, so that drift hits both alike. */
+static int measure(program *p, bz_error *err)
+{
+    double once = 0, *sorted = bz_alloc(MAX_SAMPLES, sizeof *sorted);
+    int rc = 0;
+    for (int i = 0; i < WARM_UPS && !rc; i++)
+        rc = run_whole(p, 1, &once, err);
+    p->runs = once > 0 && once < SAMPLE_TIME ? (int)(SAMPLE_TIME / once) + 1 : 1;
+    double begin = bz_now();
+    while (!rc && p->n_samples < MAX_SAMPLES) {
+        rc = run_whole(p, p->runs, &p->latency[p->n_samples], err) || run_timed(p, err) ? -1 : 0;
+        p->n_samples++;
+        if (p->n_samples < FEWEST_SAMPLES)
+            continue;
+        memcpy(sorted, p->latency, (size_t)p->n_samples * sizeof *sorted);
+        bz_stats s = bz_stats_of(sorted, p->n_samples);
+        if (bz_stats_uncertainty(&s) <= p->precision || bz_now() - begin > p->time_limit)
+            break;
+    }
+    free(sorted);
+    return rc;
+}
+
+/* ---- the result ----------------------------------------------------------------------------- */
+
+static void put_stats(bz_json *j, const double *samples, int n)
+{
+    double sorted[MAX_SAMPLES];
+    memcpy(sorted, samples, (size_t)n * sizeof *sorted);
+    bz_stats s = bz_stats_of(sorted, n);
+    bz_json_key_num(j, "median", s.median);
+    bz_json_key_num(j, "low", s.low);
+    bz_json_key_num(j, "high", s.high);
+    bz_json_key_num(j, "q25", s.q25);
+    bz_json_key_num(j, "q75", s.q75);
+    bz_json_key_num(j, "min", s.min);
+}
+
+static void put_check(bz_json *j, const bz_replay_check *c)
+{
+    bz_json_key(j, "check");
+    bz_json_object(j);
+    bz_json_key_int(j, "elements", c->elements);
+    bz_json_key_int(j, "wrong", c->wrong);
+    bz_json_key_num(j, "worst", c->worst);
+    if (c->wrong) {
+        bz_json_key_int(j, "at", c->at);
+        bz_json_key_num(j, "value", c->value);
+        bz_json_key_num(j, "expected", c->expected);
+    }
+    bz_json_object_end(j);
+}
+
+static void put_action(const program *p, int i, bz_json *j)
+{
+    static const char *const KINDS[] = {"call", "loop", "convert", "copy"};
+    const bz_action *a = &p->action[i];
+    bool end = a->step == p->model->n_steps;
+    bz_json_object(j);
+    bz_json_key_int(j, "step", end ? -1 : a->step);
+    bz_json_key_int(j, "layer", end ? -1 : p->model->step[a->step].layer);
+    bz_json_key_str(j, "kind", KINDS[a->kind]);
+    bz_json_key_str(j, "value", p->model->value[a->value].name);
+    bz_json_key_num(j, "bytes", a->bytes);
+    if (p->n_samples)
+        put_stats(j, p->seconds + (size_t)i * MAX_SAMPLES, p->n_samples);
+    if (p->checked && p->checked[i].elements)
+        put_check(j, &p->checked[i]);
+    bz_json_object_end(j);
+}
+
+static void put_result(const program *p, double opened, bz_buf *out)
+{
+    bz_replay_memory m = bz_replay_memory_of(p->replay);
+    bz_json j = bz_json_to(out, false);
+    bz_json_object(&j);
+    bz_json_key_str(&j, "record", "replay");
+    bz_json_key_int(&j, "v", 1);
+    bz_json_key_str(&j, "model", p->model->name);
+    bz_json_key_int(&j, "threads", p->setting.threads);
+    bz_json_key_num(&j, "opened", opened);
+    bz_json_key_num(&j, "peak", (double)m.peak);
+    bz_json_key_num(&j, "least", (double)m.least);
+    bz_json_key_num(&j, "ends", (double)m.ends);
+    bz_json_key_num(&j, "weights", (double)m.weights);
+    bz_json_key_num(&j, "scratch", (double)m.scratch);
+    if (p->n_samples) {
+        bz_json_key(&j, "latency");
+        bz_json_object(&j);
+        put_stats(&j, p->latency, p->n_samples);
+        bz_json_key_int(&j, "samples", p->n_samples);
+        bz_json_key_int(&j, "runs", p->runs);
+        bz_json_key_bool(&j, "throttled", p->throttled);
+        bz_json_object_end(&j);
+    }
+    bz_json_key(&j, "actions");
+    bz_json_array(&j);
+    for (int i = 0; i < p->n_actions; i++)
+        put_action(p, i, &j);
+    bz_json_array_end(&j);
+    bz_json_key(&j, "passes");
+    bz_json_array(&j);
+    for (int k = p->n_samples < PASSES ? 0 : p->n_samples - PASSES; k < p->n_samples; k++) {
+        bz_json_array(&j);
+        for (int i = 0; i < p->n_actions; i++)
+            bz_json_num(&j, p->seconds[(size_t)i * MAX_SAMPLES + (size_t)k]);
+        bz_json_array_end(&j);
+    }
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+enum { THREADS = 256, TIME_LIMIT, PRECISION, WEIGHTS, INPUTS, OUTPUTS, CHECK, HELP };
+
+static const struct option OPTIONS[] = {
+    {"threads", required_argument, NULL, THREADS},
+    {"time-limit", required_argument, NULL, TIME_LIMIT},
+    {"precision", required_argument, NULL, PRECISION},
+    {"weights", required_argument, NULL, WEIGHTS},
+    {"inputs", required_argument, NULL, INPUTS},
+    {"outputs", required_argument, NULL, OUTPUTS},
+    {"check", no_argument, NULL, CHECK},
+    {"help", no_argument, NULL, HELP},
+    {0},
+};
+
+static int set_option(program *p, int c, const char *name, const char *value, bz_error *err)
+{
+    const char **text = c == WEIGHTS ? &p->weights : c == INPUTS ? &p->inputs : c == OUTPUTS ? &p->outputs : NULL;
+    char *end;
+    p->check |= c == CHECK;
+    if (text)
+        *text = value;
+    if (text || c == CHECK)
+        return 0;
+    double v = strtod(value, &end);
+    if (*end || end == value || !(v >= 0) || v > 1e12 || (c == THREADS && v < 1))
+        return bz_fail(err, BZ_USAGE, "--%s takes a number, not '%s'", name, value);
+    if (c == THREADS)
+        p->setting.threads = v > 4096 ? 4096 : (int)v;
+    else
+        *(c == TIME_LIMIT ? &p->time_limit : &p->precision) = v;
+    return 0;
+}
+
+/* Sources lie above the folder of the program. */
+static void find_weights(const program *p, char *out, size_t size)
+{
+    char folder[3000];
+    ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    folder[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = 0;
+    if (p->weights)
+        snprintf(out, size, "%s", p->weights);
+    else
+        snprintf(out, size, "%s/../%s", folder, p->model->weights);
+}
+
+static int run(program *p, bz_error *err)
+{
+    char weights[3300];
+    bz_buf out = {0};
+    double begin = bz_now();
+    find_weights(p, weights, sizeof weights);
+    if (bz_replay_open(p->model, weights, &p->setting, &p->replay, err))
+        return -1;
+    double opened = bz_now() - begin;
+    p->n_actions = bz_replay_actions(p->replay, &p->action);
+    p->latency = bz_alloc(MAX_SAMPLES, sizeof *p->latency);
+    p->seconds = bz_zeroed((size_t)p->n_actions * MAX_SAMPLES + 1, sizeof *p->seconds);
+    int64_t throttles = bz_throttle_count();
+    if ((p->inputs && pass_file(p, p->inputs, true, err)) || (p->check && check_all(p, err)) ||
+        (p->time_limit > 0 ? measure(p, err)
+         : p->check        ? 0
+                           : run_whole(p, 1, &begin, err)) ||
+        (p->outputs && pass_file(p, p->outputs, false, err)))
+        return -1;
+    p->throttled = bz_throttle_count() > throttles;
+    put_result(p, opened, &out);
+    bool bad = fwrite(bz_buf_text(&out), 1, out.len, stdout) != out.len || fflush(stdout);
+    bz_buf_free(&out);
+    return bad ? bz_fail(err, BZ_FAILED, "standard output cannot be written") : 0;
+}
+
+int bz_replay_main(int argc, char **argv, const bz_replay_model *model)
+{
+    program p = {.model = model, .setting.threads = 1, .time_limit = 5, .precision = 0.005};
+    bz_error err = {0};
+    int c, which = 0, result = 0;
+    opterr = 0;
+    while (!result && (c = getopt_long(argc, argv, "", OPTIONS, &which)) != -1) {
+        if (c == HELP) {
+            printf(USAGE, argv[0]);
+            return BZ_OK;
+        }
+        result = c == '?' ? bz_fail(&err, BZ_USAGE, "'%s' is no option, or wants a value: see --help", argv[optind - 1])
+                          : set_option(&p, c, OPTIONS[which].name, optarg, &err);
+    }
+    if (!result) {
+        bz_fix_addresses(argv);
+        result = run(&p, &err);
+    }
+    if (result)
+        fprintf(stderr, "benanza: %s\n", err.text);
+    bz_replay_close(p.replay);
+    free(p.latency);
+    free(p.seconds);
+    free(p.checked);
+    return result ? (int)err.code : BZ_OK;
+}

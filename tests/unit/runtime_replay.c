@@ -1,0 +1,158 @@
+/* Memory and loops of a replay: offsets on random lifetimes, every loop against its definition. */
+#include "runtime/replay_open.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t state_of_random = 1;
+
+static unsigned draw(unsigned n)
+{
+    state_of_random = state_of_random * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(state_of_random >> 33) % n;
+}
+
+/* What lives at once does not overlap; the peak holds all, and is near to the least: in the middle by less than a tenth, on
+ * tangles that no network has by a third at most. */
+static void test_lifetimes(void **unused)
+{
+    enum { N = 60 };
+    bz_lifetime l[N];
+    double worst = 1, sum = 0;
+    (void)unused;
+    for (int round = 0; round < 200; round++) {
+        size_t least, end = 0;
+        for (int i = 0; i < N; i++) {
+            int first = (int)draw(N);
+            l[i] = (bz_lifetime){64 * (1 + draw(100)), first, first + (int)draw(6), 0};
+        }
+        size_t peak = bz_lifetimes_place(l, N, &least);
+        for (int i = 0; i < N; i++) {
+            end = l[i].offset + l[i].bytes > end ? l[i].offset + l[i].bytes : end;
+            for (int k = 0; k < i; k++) {
+                bool meet = l[i].first <= l[k].last && l[k].first <= l[i].last;
+                bool apart = l[i].offset + l[i].bytes <= l[k].offset || l[k].offset + l[k].bytes <= l[i].offset;
+                assert_true(!meet || apart);
+            }
+        }
+        assert_int_equal(end, peak);
+        assert_true(peak >= least);
+        worst = fmax(worst, (double)peak / (double)least);
+        sum += (double)peak / (double)least;
+    }
+    assert_true(worst <= 1.34);
+    assert_true(sum / 200 <= 1.1);
+}
+
+/* A chain needs no more than its two largest neighbours. */
+static void test_chain(void **unused)
+{
+    bz_lifetime l[] = {{640, 0, 1, 0}, {128, 1, 2, 0}, {512, 2, 3, 0}, {64, 3, 4, 0}};
+    size_t least;
+    (void)unused;
+    assert_int_equal(bz_lifetimes_place(l, 4, &least), 768);
+    assert_int_equal(least, 768);
+    assert_int_equal(bz_lifetimes_place(l, 0, &least), 0);
+}
+
+static void run(const bz_replay_loop *l, void *a, bz_dtype ta, void *b, bz_dtype tb, void *y, bz_dtype ty,
+                int64_t count)
+{
+    void *operand[] = {a, b, y};
+    bz_dtype dtype[] = {ta, tb, ty};
+    int64_t counts[] = {count, count, count};
+    if (b)
+        assert_int_equal(bz_loop_run(l, operand, dtype, counts, 3, 2), 0);
+    else
+        assert_int_equal(bz_loop_run(l, (void *[]){a, y}, (bz_dtype[]){ta, ty}, counts, 2, 2), 0);
+}
+
+static void test_copy(void **unused)
+{
+    float x[6] = {0, 1, 2, 3, 4, 5}, y[6];
+    int64_t whole[6];
+    uint16_t half[6];
+    (void)unused;
+    const bz_replay_loop transpose = {.kind = BZ_LOOP_COPY, .rank = 2, .dim = {3, 2}, .stride = {{1, 3}, {2, 1}}};
+    run(&transpose, x, BZ_F32, NULL, BZ_F32, y, BZ_F32, 6);
+    assert_memory_equal(y, ((float[]){0, 3, 1, 4, 2, 5}), sizeof y);
+    const bz_replay_loop back = {.kind = BZ_LOOP_COPY, .rank = 1, .dim = {6}, .stride = {{-1}, {1}}, .from = 5};
+    run(&back, x, BZ_F32, NULL, BZ_F32, whole, BZ_I64, 6);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(whole[i], 5 - i);
+    const bz_replay_loop cast = {.kind = BZ_LOOP_COPY, .rank = 1, .dim = {6}, .stride = {{1}, {1}}};
+    run(&cast, x, BZ_F32, NULL, BZ_F32, half, BZ_BF16, 6);
+    assert_int_equal(half[1], 0x3f80);
+    x[0] = -1.75f;
+    run(&cast, x, BZ_F32, NULL, BZ_F32, whole, BZ_I64, 6);
+    assert_int_equal(whole[0], -1); /* towards zero */
+}
+
+static void test_index(void **unused)
+{
+    float x[8] = {0, 1, 2, 3, 4, 5, 6, 7}, y[8];
+    int64_t index[] = {3, -4, 1, 9};
+    (void)unused;
+    const bz_replay_loop gather = {.kind = BZ_LOOP_GATHER, .rank = 4, .dim = {1, 4, 4, 2}};
+    run(&gather, x, BZ_F32, index, BZ_I64, y, BZ_F32, 8);
+    assert_memory_equal(y, ((float[]){6, 7, 0, 1, 2, 3, 0, 0}), sizeof y);
+    uint8_t c[] = {1, 0};
+    float one = 10;
+    const bz_replay_loop where = {.kind = BZ_LOOP_SELECT, .rank = 2, .dim = {4, 2}, .stride = {{0, 1}, {2, 1}, {0, 0}}};
+    assert_int_equal(bz_loop_run(&where, (void *[]){c, x, &one, y}, (bz_dtype[]){BZ_BOOL, BZ_F32, BZ_F32, BZ_F32},
+                                 (int64_t[]){2, 8, 1, 8}, 4, 1),
+                     0);
+    assert_memory_equal(y, ((float[]){0, 10, 2, 10, 4, 10, 6, 10}), sizeof y);
+}
+
+/* Rows of two go to the places that pairs of indices name; one of them is counted from the end, one is outside. */
+static void test_scatter(void **unused)
+{
+    float y[8] = {0}, updates[6] = {1, 2, 3, 4, 5, 6};
+    int64_t index[6] = {0, 1, -1, 0, 2, 0};
+    (void)unused;
+    const bz_replay_loop scatter = {.kind = BZ_LOOP_SCATTER, .rank = 5, .dim = {3, 2, 2, 2, 2}, .stride = {{4, 2}}};
+    run(&scatter, index, BZ_I64, updates, BZ_F32, y, BZ_F32, 8);
+    assert_memory_equal(y, ((float[]){0, 0, 1, 2, 3, 4, 0, 0}), sizeof y);
+}
+
+static void test_functions(void **unused)
+{
+    float x[4] = {-1, 0.5f, 2, 3}, b[2] = {2, 4}, y[4];
+    int64_t p[2] = {-7, 7}, q[1] = {2}, whole[2];
+    uint8_t bits[4];
+    (void)unused;
+    const bz_replay_loop gelu = {.kind = BZ_LOOP_UNARY, .function = "erf", .rank = 1, .dim = {4}, .stride = {{1}}};
+    run(&gelu, x, BZ_F32, NULL, BZ_F32, y, BZ_F32, 4);
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(y[i], erff(x[i]), 1e-6);
+    const bz_replay_loop sub = {
+        .kind = BZ_LOOP_BINARY, .function = "sub", .rank = 2, .dim = {2, 2}, .stride = {{2, 1}, {0, 1}}};
+    run(&sub, x, BZ_F32, b, BZ_F32, y, BZ_F32, 4);
+    assert_memory_equal(y, ((float[]){-3, -3.5f, 0, -1}), sizeof y);
+    const bz_replay_loop greater = {
+        .kind = BZ_LOOP_BINARY, .function = "gt", .rank = 2, .dim = {2, 2}, .stride = {{2, 1}, {0, 1}}};
+    run(&greater, x, BZ_F32, b, BZ_F32, bits, BZ_BOOL, 4);
+    assert_memory_equal(bits, ((uint8_t[]){0, 0, 0, 0}), 4);
+    const bz_replay_loop div = {.kind = BZ_LOOP_BINARY, .function = "div", .rank = 1, .dim = {2}, .stride = {{1}, {0}}};
+    run(&div, p, BZ_I64, q, BZ_I64, whole, BZ_I64, 2);
+    assert_int_equal(whole[0], -3);
+    assert_int_equal(whole[1], 3);
+    const bz_replay_loop none = {.kind = BZ_LOOP_UNARY, .function = "no such", .rank = 1, .dim = {4}};
+    assert_false(bz_loop_knows(&none));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_chain),   cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_index),     cmocka_unit_test(test_scatter), cmocka_unit_test(test_functions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
