@@ -53,8 +53,7 @@ static int read_all(int fd, bz_buf *out)
     return 0;
 }
 
-/* Runs the program and takes what it prints; its complaints too where `complaints`. 1 where it did not end well. */
-static int run_program(char *const *argv, bool complaints, bz_buf *out, bz_error *err)
+int bz_bench_program(char *const *argv, bool complaints, bz_buf *out, bz_error *err)
 {
     int ends[2], status = 0;
     pid_t child;
@@ -67,7 +66,7 @@ static int run_program(char *const *argv, bool complaints, bz_buf *out, bz_error
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
-    int why = posix_spawn(&child, argv[0], &actions, NULL, argv, environ);
+    int why = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     bool bad = !why && read_all(ends[0], out);
@@ -81,14 +80,14 @@ static int run_program(char *const *argv, bool complaints, bz_buf *out, bz_error
 
 int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err)
 {
-    int result = run_program(argv, false, out, err);
+    int result = bz_bench_program(argv, false, out, err);
     return result > 0 ? bz_fail(err, BZ_FAILED, "%s did not say what the machine is", argv[0]) : result;
 }
 
 /* The system line of a device. Where there is none the program's sentence becomes ours. */
 static int device_output(char *const *argv, bz_buf *out, bz_error *err)
 {
-    int result = run_program(argv, true, out, err);
+    int result = bz_bench_program(argv, true, out, err);
     if (result <= 0)
         return result;
     const char *text = out->len ? bz_buf_text(out) : "benanza: no device was found\n";
@@ -226,14 +225,14 @@ static int store(bench_run *run, const char *text, size_t n, bz_error *err)
     int rc = 0;
     if (bz_line_parse(text, n, &arena, &line, err)) {
         run->bad++;
-    } else if (!line.is_system) {
+    } else if (!line.is_system && !(rc = run->each ? run->each(run->user, &line.record, err) : 0)) {
         rc = bz_perfdb_put(run->db, &line.record, 1, NULL, err);
         run->records++;
         bz_record_status s = line.record.status;
         run->failed += s == BZ_RECORD_FAILED || s == BZ_RECORD_CRASHED || s == BZ_RECORD_TIMEOUT;
     }
     bz_arena_free(&arena);
-    return rc;
+    return rc < 0 ? -1 : 0;
 }
 
 /* Hands whole lines to `each` and keeps the rest. */
@@ -415,15 +414,17 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
     }
     if (spawn_program(argv, out, progress, &child, err))
         return -1;
-    struct sigaction old, action = {.sa_handler = stop};
+    struct sigaction old, old_term, action = {.sa_handler = stop};
     stopped = 0;
     sigaction(SIGINT, &action, &old);
+    sigaction(SIGTERM, &action, &old_term);
     rc = read_both((int[]){out[0], progress[0]}, run, child, err);
     close(out[0]);
     close(progress[0]);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     sigaction(SIGINT, &old, NULL);
+    sigaction(SIGTERM, &old_term, NULL);
     if (!rc && stopped)
         return bz_fail(err, BZ_FAILED, "stopped; %d records are stored, running again goes on behind them",
                        run->records);

@@ -40,6 +40,10 @@ int bz_import_record(bz_import *in, size_t number, bz_record *r, bz_error *err)
         bz_import_bad(in, number, why.text);
         return 0;
     }
+    if (r->date > in->latest) {
+        bz_import_bad(in, number, "dated in the future: the clock of the machine it was measured on is ahead");
+        return 0;
+    }
     if (in->n == in->cap) {
         in->cap = in->cap ? in->cap * 2 : 1024;
         in->records = bz_realloc(in->records, in->cap, sizeof *in->records);
@@ -55,6 +59,7 @@ static int import_line(bz_import *in, size_t number, const char *text, size_t le
     bz_error why;
     if (bz_line_parse(text, len, &in->arena, &line, &why) ||
         (line.is_system && bz_system_check(bz_text_or_empty(line.system), &why))) {
+        in->report->newer += line.newer;
         bz_import_bad(in, number, why.text);
         return 0;
     }
@@ -88,11 +93,17 @@ static int import_lines(bz_import *in, bz_source *source, bz_error *err)
 int bz_perfdb_import(bz_perfdb *db, const char *path, const char *system, bz_perfdb_import_report *report,
                      bz_error *err)
 {
+    return bz_perfdb_import_until(db, path, system, INT64_MAX, report, err);
+}
+
+int bz_perfdb_import_until(bz_perfdb *db, const char *path, const char *system, int64_t latest,
+                           bz_perfdb_import_report *report, bz_error *err)
+{
     bz_source *source;
     const char *head;
     size_t n;
     *report = (bz_perfdb_import_report){0};
-    bz_import in = {.db = db, .path = path, .system = system, .report = report};
+    bz_import in = {.db = db, .path = path, .system = system, .latest = latest, .report = report};
     if (system && bz_system_check(system, err))
         return -1;
     if (bz_source_open(&source, path, err))
