@@ -206,7 +206,36 @@ static bool chosen(void *user, int problem, int family)
 static bool knows_peaks(const fleet_job *j, int kind)
 {
     const bz_system *system = j->want[kind].system;
-    return fleet_device(j, kind) || (system && system->details && strstr(system->details, "\"measured\":"));
+    return !j->fleet.system[kind].peaks || fleet_device(j, kind) ||
+           (system && system->details && strstr(system->details, "\"measured\":"));
+}
+
+/* Families of which a part is known go on behind it, as in a shard that was killed. */
+static int put_known(fleet_job *j, int kind, const bz_shards *shards, int index, bz_buf *out, bz_error *err)
+{
+    const bz_want *want = &j->want[kind];
+    const bz_setting setting = fleet_setting(&j->fleet.system[kind]);
+    const bz_plan_problem *problem;
+    int n = bz_plan_problems(j->plan[j->plan_of[kind]].plan, &problem);
+    for (int i = 0; i < n; i++)
+        for (int f = 0; shards->of[i] == index && f < problem[i].n_families; f++) {
+            const bz_plan_family *p = &problem[i].family[f];
+            const bz_variant family = {p->backend, "", p->layout, p->math};
+            bz_record *list;
+            size_t known;
+            if (want->why[(size_t)i * BZ_PLAN_FAMILIES + (size_t)f] != BZ_WANT_PART)
+                continue;
+            if (bz_perfdb_variants(j->db, want->system, problem[i].text, &j->arena, &list, &known, err))
+                return -1;
+            for (size_t k = 0; k < known; k++) {
+                bz_json w = bz_json_to(out, false);
+                if (!bz_record_in_family(&list[k], &family, &setting))
+                    continue;
+                bz_record_json(&w, &list[k]);
+                bz_buf_putc(out, '\n');
+            }
+        }
+    return 0;
 }
 
 static int write_shard(fleet_job *j, int kind, const bz_shards *shards, int index, int round, bz_error *err)
@@ -224,13 +253,15 @@ static int write_shard(fleet_job *j, int kind, const bz_shards *shards, int inde
                           .system = stack ? stack->system : ""};
     bz_plan *plan = j->plan[j->plan_of[kind]].plan;
     choice c = {&j->want[kind], shards, index};
-    bz_buf text = {0};
+    bz_buf text = {0}, known = {0};
     bz_plan_choose(plan, chosen, &c);
     bz_work_print(&work, &text);
-    int rc = bz_generate(plan, folder, err) ||
+    int rc = bz_generate(plan, folder, err) || put_known(j, kind, shards, index, &known, err) ||
              bz_fleet_write(bz_arena_printf(&j->arena, "%s/shard.json", folder), &text, err) ||
+             bz_fleet_write(bz_arena_printf(&j->arena, "%s/known.jsonl", folder), &known, err) ||
              fleet_make_folder(bz_arena_printf(&j->arena, "%s/attempts", folder), err);
     bz_buf_free(&text);
+    bz_buf_free(&known);
     return rc ? -1 : 0;
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ enum { SKEW = 120 };
 typedef struct work_job {
     const char *shard; /* folder that all machines see */
     char scratch[3000], stem[3300];
+    int hold;  /* the lock on the scratch folder */
     int lines; /* the result file */
     bz_work work;
     bz_attempt attempt;
@@ -145,25 +147,56 @@ static void clear_scratch(work_job *w)
 {
     if (w->scratch[0])
         nftw(w->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    if (w->hold >= 0)
+        close(w->hold);
 }
 
-/* Named after the shard: what a killed attempt left behind on this node is found and removed. */
-static int make_scratch(work_job *w, const char *given, bz_error *err)
+/* Locked for as long as the process lives, so that others can tell what a killed one left behind. */
+static int hold(const char *folder)
 {
-    char hex[33];
-    const char *base = given ? given : from_environment("SLURM_TMPDIR", from_environment("TMPDIR", "/tmp"));
-    bz_buf name = {0};
-    bz_buf_printf(&name, "%s %s", w->shard, w->attempt.node);
-    bz_hash_hex(bz_hash_bytes(bz_buf_text(&name), name.len), hex);
-    bz_buf_free(&name);
-    snprintf(w->scratch, sizeof w->scratch, "%s/benanza-%.16s", base, hex);
-    clear_scratch(w);
-    if (mkdir(w->scratch, 0700)) {
-        int why = errno;
-        bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", w->scratch, strerror(why));
-        w->scratch[0] = 0;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+        close(fd);
         return -1;
     }
+    return fd;
+}
+
+static int is_scratch(const struct dirent *e)
+{
+    return !strncmp(e->d_name, "benanza-work-", 13);
+}
+
+/* Removes what killed attempts left behind on this node. */
+static void sweep(work_job *w, const char *base)
+{
+    struct dirent **list;
+    struct stat st;
+    int n = scandir(base, &list, is_scratch, alphasort);
+    for (int i = 0; i < n; i++) {
+        const char *path = bz_arena_printf(&w->arena, "%s/%s", base, list[i]->d_name);
+        int fd = lstat(path, &st) || st.st_uid != geteuid() ? -1 : hold(path);
+        if (fd >= 0) {
+            nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+            close(fd);
+        }
+        free(list[i]);
+    }
+    if (n >= 0)
+        free(list);
+}
+
+static int make_scratch(work_job *w, const char *given, bz_error *err)
+{
+    const char *base = given ? given : from_environment("SLURM_TMPDIR", from_environment("TMPDIR", "/tmp"));
+    sweep(w, base);
+    snprintf(w->scratch, sizeof w->scratch, "%s/benanza-work-XXXXXX", base);
+    if (!mkdtemp(w->scratch)) {
+        int why = errno;
+        w->scratch[0] = 0;
+        return bz_fail(err, BZ_FAILED, "%s: no folder can be made there: %s", base, strerror(why));
+    }
+    w->hold = hold(w->scratch);
     return 0;
 }
 
@@ -177,7 +210,8 @@ static int copy_file(const char *from, const char *to, bz_error *err)
 
 static int is_source(const struct dirent *e)
 {
-    return e->d_name[0] != '.' && strcmp(e->d_name, "attempts") != 0 && strcmp(e->d_name, "shard.json") != 0;
+    return e->d_name[0] != '.' && strcmp(e->d_name, "attempts") != 0 && strcmp(e->d_name, "shard.json") != 0 &&
+           strcmp(e->d_name, "known.jsonl") != 0;
 }
 
 static int copy_sources(work_job *w, const char *folder, bz_error *err)
@@ -205,21 +239,25 @@ static int is_lines(const struct dirent *e)
     return n > 6 && !strcmp(e->d_name + n - 6, ".jsonl");
 }
 
-/* What they measured is not measured again. What cannot be read of it is. */
+static int take(work_job *w, const char *path, bz_error *err)
+{
+    bz_perfdb_import_report r;
+    return bz_perfdb_import(w->db, path, NULL, &r, err) && err->code != BZ_BAD_INPUT ? -1 : 0;
+}
+
+/* What they measured, or an earlier night did, is not measured again. What cannot be read of it is. */
 static int take_earlier(work_job *w, bz_error *err)
 {
     struct dirent **list;
-    int n = scandir(bz_arena_printf(&w->arena, "%s/attempts", w->shard), &list, is_lines, alphasort), rc = 0;
+    int n = scandir(bz_arena_printf(&w->arena, "%s/attempts", w->shard), &list, is_lines, alphasort);
+    int rc = take(w, bz_arena_printf(&w->arena, "%s/known.jsonl", w->shard), err);
     for (int i = 0; i < n; i++) {
-        bz_perfdb_import_report r;
-        const char *path = bz_arena_printf(&w->arena, "%s/attempts/%s", w->shard, list[i]->d_name);
-        if (!rc && bz_perfdb_import(w->db, path, NULL, &r, err) && err->code != BZ_BAD_INPUT)
-            rc = -1;
+        rc = rc || take(w, bz_arena_printf(&w->arena, "%s/attempts/%s", w->shard, list[i]->d_name), err);
         free(list[i]);
     }
     if (n >= 0)
         free(list);
-    return rc;
+    return rc ? -1 : 0;
 }
 
 /* ---- yardsticks ----------------------------------------------------------------------------- */
@@ -297,7 +335,7 @@ static int work(work_job *w, const char *scratch, bz_error *err)
 
 static int run_shard(const char *folder, const char *scratch, bz_error *err)
 {
-    work_job w = {.shard = folder, .lines = -1, .started = bz_now()};
+    work_job w = {.shard = folder, .lines = -1, .hold = -1, .started = bz_now()};
     bz_error why;
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk */
     int rc = read_work(&w, err) || begin_attempt(&w, err);

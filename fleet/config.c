@@ -37,6 +37,7 @@ static const member SYSTEM_MEMBERS[] = {
     {"cache", TEXT, OF(cache), 0, 0},
     {"dtype", TEXT, OF(dtype), 0, 0},
     {"fuse", SWITCH, OF(fuse), 0, 0},
+    {"peaks", SWITCH, OF(peaks), 0, 0},
     {"time_limit", NUMBER, OF(time_limit), 1e-4, 3600},
     {"backends", NAMES, OF(backends), 0, 0},
     {"layouts", NAMES, OF(layouts), 0, 0},
@@ -151,7 +152,7 @@ static int read_systems(const reading *r, const cJSON *v, bz_fleet *fleet)
             if (!strcmp(fleet->system[i].name, item->string))
                 return bz_fail(r->err, BZ_BAD_INPUT, "%s: there are two systems '%s'", r->path, item->string);
         bz_fleet_system *s = &fleet->system[fleet->n_systems++];
-        *s = (bz_fleet_system){.name = bz_arena_str(r->arena, item->string), .shards = 8};
+        *s = (bz_fleet_system){.name = bz_arena_str(r->arena, item->string), .shards = 8, .peaks = true};
         if (read_object(r, item, SYSTEM_MEMBERS, s->name, s))
             return -1;
     }

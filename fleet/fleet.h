@@ -49,6 +49,7 @@ typedef struct bz_fleet_system {
     double threads, time_limit;
     const char *cache, *dtype;
     bool fuse;
+    bool peaks; /* measure what the processor could do at best, where nobody knows: half a minute */
     bz_fleet_names backends, layouts, maths;
     bz_fleet_names environment, values; /* variables of the shard and what they are set to */
     bz_fleet_names modules;             /* for `module load` */

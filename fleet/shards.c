@@ -55,7 +55,7 @@ void bz_shards_make(const bz_plan *plan, const bz_want *want, double target, int
         total += list[wanted++].seconds;
     }
     qsort(list, (size_t)wanted, sizeof *list, longest_first);
-    double room = target > 2 * PER_SHARD ? target - PER_SHARD : PER_SHARD, shards = ceil(total / room);
+    double room = fmax(target - PER_SHARD, target / 4), shards = ceil(total / room);
     out->n = !wanted ? 0 : shards > most ? most : shards < 1 ? 1 : (int)shards;
     out->n = out->n > wanted ? wanted : out->n;
     out->shard = BZ_NEW(arena, bz_shard, out->n);
