@@ -83,7 +83,7 @@ static void add_note(fleet_job *j, const char *text)
 }
 
 /* A file that cannot be read costs what is in it and no more; a database that cannot be written ends it all. */
-static int collect_file(fleet_job *j, const char *path, bz_error *err)
+static int collect_file(fleet_job *j, bz_perfdb_bulk *bulk, const char *path, bz_error *err)
 {
     bz_perfdb_import_report r;
     const char *name = path + strlen(j->fleet.folder) + 1;
@@ -91,7 +91,7 @@ static int collect_file(fleet_job *j, const char *path, bz_error *err)
         add_note(j, bz_arena_printf(&j->arena, "%s: cannot be read", name));
         return 0;
     }
-    if (bz_perfdb_import_until(j->db, path, NULL, (int64_t)time(NULL) + AHEAD, &r, err)) {
+    if (bz_perfdb_bulk_import(bulk, path, &r, err)) {
         if (err->code != BZ_BAD_INPUT)
             return -1;
         add_note(j, bz_arena_str(&j->arena, err->text));
@@ -139,18 +139,25 @@ int fleet_collect(fleet_job *j, bz_error *err)
     bz_night *n = &j->night;
     bz_buf text = {0};
     j->merged = (bz_merged){0};
-    for (int i = 0; i < n->n_systems; i++) {
+    bz_perfdb_bulk *bulk = bz_perfdb_bulk_new(j->db, (int64_t)time(NULL) + AHEAD);
+    bz_perfdb_count rest = {0};
+    bz_error ignored;
+    int rc = 0;
+    for (int i = 0; i < n->n_systems && !rc; i++) {
         fleet_attempts a;
-        if (fleet_attempts_load(j, &n->system[i], &a, err))
-            return -1;
-        for (int k = 0; k < a.n; k++)
-            if (collect_file(j, a.lines[k], err))
-                return bz_fail_in(err, "merging %s", a.lines[k]);
-        if (a.n)
+        rc = fleet_attempts_load(j, &n->system[i], &a, err);
+        for (int k = 0; k < a.n && !rc; k++)
+            if (collect_file(j, bulk, a.lines[k], err))
+                rc = bz_fail_in(err, "merging %s", a.lines[k]);
+        if (a.n && !rc)
             learn(j, &n->system[i], &a);
     }
+    if (bz_perfdb_bulk_end(bulk, &rest, rc ? &ignored : err) || rc)
+        return -1;
+    j->merged.added += (int64_t)(rest.added + rest.replaced);
+    j->merged.known += (int64_t)rest.kept;
     bz_merged_print(&j->merged, &text);
-    int rc = bz_fleet_write(fleet_path(j, "%s/merge.json", n->id), &text, err) || fleet_stacks_save(j, err);
+    rc = bz_fleet_write(fleet_path(j, "%s/merge.json", n->id), &text, err) || fleet_stacks_save(j, err);
     bz_buf_free(&text);
     return rc ? -1 : 0;
 }

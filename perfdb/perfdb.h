@@ -240,10 +240,14 @@ typedef struct bz_perfdb_import_report {
 int bz_perfdb_import(bz_perfdb *db, const char *path, const char *system, bz_perfdb_import_report *report,
                      bz_error *err);
 
-/* The same, but records dated behind `latest` are bad: a clock was wrong, and the newest of all they would stay
- * for as long as it was ahead. */
-int bz_perfdb_import_until(bz_perfdb *db, const char *path, const char *system, int64_t latest,
-                           bz_perfdb_import_report *report, bz_error *err);
+/* Many files at once, in few large transactions: storing waits for the disk, and each file has a bit of every page.
+ * Records dated behind `latest` are bad: a clock was wrong, and the newest of all they would stay for as long as it
+ * was ahead. What is stored so far counts in the report of the file at hand, the rest in what bz_perfdb_bulk_end adds
+ * to *count. A file that cannot be read to its end leaves what was good of it. */
+typedef struct bz_perfdb_bulk bz_perfdb_bulk;
+bz_perfdb_bulk *bz_perfdb_bulk_new(bz_perfdb *db, int64_t latest);
+int bz_perfdb_bulk_import(bz_perfdb_bulk *bulk, const char *path, bz_perfdb_import_report *report, bz_error *err);
+int bz_perfdb_bulk_end(bz_perfdb_bulk *bulk, bz_perfdb_count *count, bz_error *err); /* stores the rest; frees it */
 
 /* Writes systems, then records, one JSON object a line, with zstd if asked. Two databases with the
  * same content give the same bytes. */
