@@ -67,6 +67,7 @@ static void clean_up(fleet_job *j)
     for (int i = 0; i < j->n_plans; i++) {
         bz_plan_free(j->plan[i].plan);
         free(j->plan[i].key);
+        free(j->plan[i].elsewhere);
     }
     free(j->plan);
     models_free(&j->models);

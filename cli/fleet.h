@@ -10,6 +10,7 @@ typedef struct fleet_plan {
     char *key;
     planning p;
     bz_plan *plan;
+    float *elsewhere; /* see bz_want_options */
 } fleet_plan;
 
 typedef struct fleet_job {

@@ -51,8 +51,8 @@ static int load_models(fleet_job *j, const bz_list *paths, bz_error *err)
 {
     int n = j->fleet.n_batches ? j->fleet.n_batches : 1;
     loaded_models *all = &j->models;
-    all->model = bz_alloc((size_t)(paths->n * n), sizeof *all->model);
-    all->layers = bz_alloc((size_t)(paths->n * n), sizeof(bz_layers *));
+    all->model = bz_alloc((size_t)paths->n * (size_t)n, sizeof *all->model);
+    all->layers = bz_alloc((size_t)paths->n * (size_t)n, sizeof(bz_layers *));
     for (int b = 0; b < n; b++) {
         loaded_models some = {0};
         const model_settings settings = {.batch = j->fleet.n_batches ? (int64_t)j->fleet.batch[b] : 0,
@@ -86,7 +86,8 @@ static int plan_one(fleet_job *j, int kind, bz_error *err)
 {
     const bz_fleet_system *s = &j->fleet.system[kind];
     bz_buf key = {0};
-    bz_buf_printf(&key, "%s|%d|", s->dtype ? s->dtype : "", s->fuse);
+    bz_buf_printf(&key, "%s|%d|%g|%g|%s|", s->dtype ? s->dtype : "", s->fuse, s->threads, s->time_limit,
+                  s->cache ? s->cache : "");
     put_names(&key, &s->backends);
     put_names(&key, &s->layouts);
     put_names(&key, &s->maths);
@@ -105,7 +106,11 @@ static int plan_one(fleet_job *j, int kind, bz_error *err)
                       .layouts = {s->layouts.item, s->layouts.n},
                       .maths = {s->maths.item, s->maths.n},
                       .fuse = s->fuse};
-    return planning_plan(&p->p, &j->paths, &j->models, &p->plan, err) ? bz_fail_in(err, "system %s", s->name) : 0;
+    if (planning_plan(&p->p, &j->paths, &j->models, &p->plan, err))
+        return bz_fail_in(err, "system %s", s->name);
+    const bz_plan_problem *problem;
+    p->elsewhere = bz_zeroed((size_t)bz_plan_problems(p->plan, &problem) * BZ_PLAN_FAMILIES, sizeof *p->elsewhere);
+    return 0;
 }
 
 int fleet_load(fleet_job *j, const bz_fleet_names *models, bz_error *err)
@@ -160,7 +165,8 @@ int fleet_want_one(fleet_job *j, int kind, bool missing, const bz_system *system
                                      .max_age = (int64_t)(days * 86400),
                                      .retries = missing ? 0 : (int)j->fleet.retries,
                                      .time_limit = s->time_limit,
-                                     .pace = stack ? stack->pace : 0};
+                                     .pace = stack ? stack->pace : 0,
+                                     .elsewhere = j->plan[j->plan_of[kind]].elsewhere};
     const char *name = stack && *stack->system ? stack->system : system ? system->name : "";
     return bz_want_make(j->plan[j->plan_of[kind]].plan, j->db, system, slug_of(j, s, name), &options, &j->arena, out,
                         err);

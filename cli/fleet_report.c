@@ -111,7 +111,7 @@ static int see_failure(void *user, const bz_record *r)
 static void add_changes(making *m, const bz_change_row *rows, int n)
 {
     bz_fleet_report *out = m->out;
-    out->change = bz_arena_grow(&m->j->arena, out->change, (size_t)out->n_changes, (size_t)(out->n_changes + n),
+    out->change = bz_arena_grow(&m->j->arena, out->change, (size_t)out->n_changes, (size_t)out->n_changes + (size_t)n,
                                 sizeof *out->change);
     for (int i = 0; i < n; i++) {
         out->change[out->n_changes++] = rows[i];
@@ -214,7 +214,7 @@ static int make_kind(making *m, const bz_night_system *s, bool records, bz_night
     int n;
     bz_deviations_make(s->name, list, a.n, j->fleet.deviation, &j->arena, &more, &n);
     m->out->deviation = bz_arena_grow(&j->arena, m->out->deviation, (size_t)m->out->n_deviations,
-                                      (size_t)(m->out->n_deviations + n), sizeof *more);
+                                      (size_t)m->out->n_deviations + (size_t)n, sizeof *more);
     memcpy(m->out->deviation + m->out->n_deviations, more, (size_t)n * sizeof *more);
     m->out->n_deviations += n;
     if (!records)

@@ -276,8 +276,8 @@ static int limit_of(const bz_fleet_system *s, const bz_shards *shards)
 
 static void add_shards(fleet_job *j, bz_night_system *n, const bz_shards *shards, int round)
 {
-    n->shard =
-        bz_arena_grow(&j->arena, n->shard, (size_t)n->n_shards, (size_t)(n->n_shards + shards->n), sizeof *n->shard);
+    n->shard = bz_arena_grow(&j->arena, n->shard, (size_t)n->n_shards, (size_t)n->n_shards + (size_t)shards->n,
+                             sizeof *n->shard);
     for (int i = 0; i < shards->n; i++)
         n->shard[n->n_shards++] =
             (bz_night_shard){round, i, shards->shard[i].problems, shards->shard[i].families, shards->shard[i].seconds};

@@ -104,6 +104,9 @@ typedef struct bz_want_options {
     int retries;          /* how often noise and passing failures are measured again */
     double time_limit;    /* seconds of measuring per variant; 0: 0.1 */
     double pace;          /* of earlier nights: what it took over what was estimated; 0: 1 */
+    /* [problems × BZ_PLAN_FAMILIES], zeroed: how long families take on stacks of other slugs, looked up once for all
+     * systems that share the plan, the setting and the time limit. NULL: look every time */
+    float *elsewhere;
 } bz_want_options;
 
 /* What of a plan is to be measured on one system. Lives in the arena. */

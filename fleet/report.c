@@ -137,7 +137,7 @@ void bz_changes_make(const char *kind, const bz_side *before, const bz_side *aft
     const bz_plan_layer *layer;
     const char *const *model;
     bz_compare c;
-    int n = bz_plan_layers(plan, &layer), n_models = bz_plan_models(plan, &model), rows = n_models;
+    int n = bz_plan_layers(plan, &layer), n_models = bz_plan_models(plan, &model);
     bz_compare_layers(before, after, plan, setting, arena, &c);
     bz_change_row *list = BZ_NEW(arena, bz_change_row, n_models + c.n);
     const bz_compare_row **row_of = BZ_NEW(arena, const bz_compare_row *, n);
@@ -155,7 +155,7 @@ void bz_changes_make(const char *kind, const bz_side *before, const bz_side *aft
         list[m].verdict = bz_verdict_of(&list[m].before, &list[m].after);
         list[kept++] = list[m];
     }
-    rows = kept;
+    int rows = kept;
     for (int i = 0; i < c.n; i++) {
         const bz_compare_row *r = &c.row[i];
         if (r->verdict == BZ_FASTER || r->verdict == BZ_SLOWER)

@@ -160,31 +160,49 @@ static bool family_seconds(const wanting *w, const bz_record *records, size_t n,
     return any;
 }
 
-/* Records of a problem on the other stacks, read when the first family asks for them. */
+/* A problem whose families are estimated, and its records on one of the other stacks. */
 typedef struct elsewhere {
     const char *problem;
+    float *cached; /* of its families, or NULL */
     bz_record *records;
     size_t n;
     int at; /* stack that they are of; -1: none read yet */
 } elsewhere;
 
-static int estimate(const wanting *w, const bz_record *own, size_t n_own, elsewhere *e, const bz_variant *family,
+/* By the first stack of a range that knows the family; 0 s where none does. */
+static int look_elsewhere(const wanting *w, elsewhere *e, int first, int end, const bz_variant *family, double *seconds)
+{
+    *seconds = 0;
+    for (int i = first; i < end; i++) {
+        if (e->at != i && bz_perfdb_variants(w->db, w->others[i], e->problem, w->scratch, &e->records, &e->n, w->err))
+            return -1;
+        e->at = i;
+        if (family_seconds(w, e->records, e->n, family, seconds))
+            return 0;
+    }
+    return 0;
+}
+
+/* By this stack, else by others of its slug, else by any. */
+static int estimate(const wanting *w, const bz_record *own, size_t n_own, elsewhere *e, int f, const bz_variant *family,
                     bz_want_why *why, double *seconds, int *guessed)
 {
     if (family_seconds(w, own, n_own, family, seconds) && *why != BZ_WANT_PART)
         return 0;
-    for (int i = 0; i < w->n_others; i++) {
-        if (e->at != i) {
-            if (bz_perfdb_variants(w->db, w->others[i], e->problem, w->scratch, &e->records, &e->n, w->err))
-                return -1;
-            e->at = i;
-        }
-        if (family_seconds(w, e->records, e->n, family, seconds)) {
-            if (*why == BZ_WANT_NEW && i < w->n_same)
-                *why = BZ_WANT_STACK;
-            return 0;
-        }
+    if (look_elsewhere(w, e, 0, w->n_same, family, seconds))
+        return -1;
+    if (*seconds > 0) {
+        *why = *why == BZ_WANT_NEW ? BZ_WANT_STACK : *why;
+        return 0;
     }
+    if (e->cached && e->cached[f] != 0)
+        *seconds = e->cached[f] > 0 ? e->cached[f] : 0;
+    else if (look_elsewhere(w, e, w->n_same, w->n_others, family, seconds))
+        return -1;
+    if (e->cached)
+        e->cached[f] = *seconds > 0 ? (float)*seconds : -1;
+    if (*seconds > 0)
+        return 0;
     ++*guessed;
     *seconds = UNKNOWN_VARIANTS * (PER_VARIANT + (w->o->time_limit > 0 ? w->o->time_limit : 0.1));
     return 0;
@@ -195,6 +213,7 @@ static int want_problem(const wanting *w, const bz_plan_problem *p, int number, 
     bz_record *own = NULL;
     size_t n = 0;
     elsewhere e = {.problem = p->text, .at = -1};
+    e.cached = w->o->elsewhere ? w->o->elsewhere + (size_t)number * BZ_PLAN_FAMILIES : NULL;
     double all = 0;
     if (w->system && bz_perfdb_variants(w->db, w->system, p->text, w->scratch, &own, &n, w->err))
         return -1;
@@ -205,7 +224,7 @@ static int want_problem(const wanting *w, const bz_plan_problem *p, int number, 
         double seconds = 0;
         if (w->system && judge(w, own, n, &family, &why))
             return -1;
-        if (why && estimate(w, own, n, &e, &family, &why, &seconds, &out->guessed))
+        if (why && estimate(w, own, n, &e, f, &family, &why, &seconds, &out->guessed))
             return -1;
         out->why[(size_t)number * BZ_PLAN_FAMILIES + (size_t)f] = (unsigned char)why;
         out->count[why]++;

@@ -121,12 +121,12 @@ def balance(benanza, shared, work):
     with open(work + "/v100-nights/stacks.json", "w") as f:
         json.dump(dict(record="stacks", v=1, stacks=[dict(name="v100", system="v100@cudnn9", before="", seen=1, pace=1)]), f)
     with open(work + "/v100.json", "w") as f:
-        json.dump(dict(folder=work + "/v100-nights", models=[shared + "/zoo30/*.onnx"], shard_minutes=0.2,
-                       systems={"v100": dict(backends=["cudnn"], shards=16)}), f)
+        json.dump(dict(folder=work + "/v100-nights", models=[shared + "/zoo30/ResNet050-v1.onnx"], shard_minutes=0.01,
+                       systems={"v100": dict(backends=["cudnn"], layouts=["plain"], shards=4)}), f)
     out, _, _ = run(benanza, "fleet", "plan", "--config", work + "/v100.json", "--db", work + "/v100", "--json")
     s = json.loads(out)["systems"][0]
     mean = sum(s["shards"]) / len(s["shards"])
-    print(f"V100, models of zoo30 on a new stack, {s['stack']} of {s['new'] + s['stack']} families by published records: "
+    print(f"V100, ResNet-50 on a new stack, {s['stack']} of {s['new'] + s['stack']} families by published records: "
           f"{len(s['shards'])} shards of {mean:.1f} s, the longest {max(s['shards']) / mean:.3f} and the shortest "
           f"{min(s['shards']) / mean:.3f} of the mean   aim 1.1")
 

@@ -105,7 +105,7 @@ static void put_all(const char *system, int64_t date)
 static bz_want want_of(const char *name, const char *slug, bz_want_options o)
 {
     const bz_system *system = NULL;
-    bz_want want;
+    bz_want want = {0};
     bz_error err;
     o.setting = SETTING;
     o.now = NOW;
