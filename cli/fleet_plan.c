@@ -316,8 +316,9 @@ void fleet_plan_print(const fleet_job *j, bz_buf *out)
     if (!wanted)
         bz_buf_puts(out, "nothing to do: the database has all of it, and fresh\n\n");
     else
-        bz_buf_printf(out, "%s of device time: %d families of variants on %d kind%s of machines\n\n",
-                      bz_units_time(text, total), wanted, j->fleet.n_systems, j->fleet.n_systems == 1 ? "" : "s");
+        bz_buf_printf(out, "%s of device time: %d %s of variants on %d kind%s of machines\n\n",
+                      bz_units_time(text, total), wanted, wanted == 1 ? "family" : "families", j->fleet.n_systems,
+                      j->fleet.n_systems == 1 ? "" : "s");
     print_table(j, &arena, out);
     for (int i = 0; i < j->fleet.n_systems; i++)
         if (j->note[i])

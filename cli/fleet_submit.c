@@ -405,18 +405,33 @@ static int new_night(fleet_job *j, int64_t now, bz_error *err)
     return 0;
 }
 
+/* A kind that Slurm refuses (a partition that is gone) does not hold up the others. */
+static int submit_kinds(fleet_job *j, int round, int64_t now, bz_error *err)
+{
+    int tried = 0, refused = 0;
+    for (int i = 0; i < j->fleet.n_systems; i++) {
+        if (!j->want[i].problems)
+            continue;
+        tried++;
+        if (submit_kind(j, i, round, now, err)) {
+            refused++;
+            bz_warn(j->command, "%s: not submitted: %s", j->fleet.system[i].name, err->text);
+            j->night.system[i].note = bz_arena_str(&j->arena, err->text);
+        }
+    }
+    return tried == refused ? -1 : 0;
+}
+
 int fleet_submit(fleet_job *j, int round, int64_t now, bz_error *err)
 {
-    int wanted = 0, rc = 0;
+    int wanted = 0;
+    bz_error ignored;
     for (int i = 0; i < j->fleet.n_systems; i++)
         wanted += j->want[i].problems;
     if (!wanted || (round == 1 && new_night(j, now, err)))
         return wanted ? -1 : 0;
-    for (int i = 0; i < j->fleet.n_systems && !rc; i++)
-        rc = submit_kind(j, i, round, now, err);
+    int rc = submit_kinds(j, round, now, err) || submit_merge(j, round, err);
     /* What was submitted before an error is written down: it runs. */
-    bz_error ignored;
-    rc = rc || submit_merge(j, round, err);
     return fleet_night_save(j, rc ? &ignored : err) || rc ? -1 : 0;
 }
 

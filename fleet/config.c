@@ -148,9 +148,9 @@ static int read_systems(const reading *r, const cJSON *v, bz_fleet *fleet)
             return bz_fail(r->err, BZ_BAD_INPUT,
                            "%s: '%s' cannot name a system: letters, digits, '-', '_' and '.' can, up to 63", r->path,
                            item->string ? item->string : "");
-        for (int i = 0; i < fleet->n_systems; i++)
-            if (!strcmp(fleet->system[i].name, item->string))
-                return bz_fail(r->err, BZ_BAD_INPUT, "%s: there are two systems '%s'", r->path, item->string);
+        for (const cJSON *earlier = v->child; earlier != item; earlier = earlier->next)
+            if (!strcmp(earlier->string, item->string))
+                return bz_fail(r->err, BZ_BAD_INPUT, "%s: \"systems\" has \"%s\" twice", r->path, item->string);
         bz_fleet_system *s = &fleet->system[fleet->n_systems++];
         *s = (bz_fleet_system){.name = bz_arena_str(r->arena, item->string), .shards = 8, .peaks = true};
         if (read_object(r, item, SYSTEM_MEMBERS, s->name, s))
@@ -210,6 +210,9 @@ static int read_object(const reading *r, const cJSON *object, const member *memb
         const member *m = members;
         while (m->name && strcmp(m->name, v->string) != 0)
             m++;
+        for (const cJSON *earlier = object->child; earlier != v; earlier = earlier->next)
+            if (!strcmp(earlier->string, v->string))
+                return bz_fail(r->err, BZ_BAD_INPUT, "%s: %s has \"%s\" twice", r->path, where, v->string);
         if (!m->name)
             return bz_fail(r->err, BZ_BAD_INPUT, "%s: %s has no member \"%s\": see benanza-fleet(1)", r->path, where,
                            v->string);

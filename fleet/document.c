@@ -1,5 +1,7 @@
 #include "fleet/document.h"
 
+#include "base/buf.h"
+
 #include <string.h>
 
 enum { LONGEST = 16384 };
@@ -31,11 +33,11 @@ int document_open(const char *text, const char *path, const char *record, cJSON 
 
 bool document_is_line(const char *text)
 {
-    size_t n = 0;
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++, n++)
-        if (*p < 0x20 || *p == 0x7f)
-            return false;
-    return n < LONGEST;
+    bz_buf clean = {0};
+    bz_buf_clean(&clean, text);
+    bool same = clean.len < LONGEST && !strcmp(bz_buf_text(&clean), text);
+    bz_buf_free(&clean);
+    return same;
 }
 
 const char *document_text(const cJSON *object, const char *name, bz_arena *arena)

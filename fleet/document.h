@@ -12,7 +12,7 @@
 /* An object; where `record` is not NULL, one whose "record" is that and whose "v" is 1. Free with cJSON_Delete. */
 int document_open(const char *text, const char *path, const char *record, cJSON **root, bz_error *err);
 
-/* No control characters, so that it can stand in a line of output or a script; bounded. */
+/* UTF-8 that no terminal acts on, so that it can stand in a line of output or a script; bounded. */
 bool document_is_line(const char *text);
 
 /* A member, or what stands for it: "", `otherwise`. Text that is no line counts as absent. */
