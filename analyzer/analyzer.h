@@ -503,6 +503,7 @@ bz_verdict bz_verdict_of(const bz_span *a, const bz_span *b);
 typedef struct bz_compare_row {
     const char *what;    /* layer key, or problem */
     const char *setting; /* "2 threads, cold", and the clock; NULL where there is one in all */
+    int layer;           /* of the plan; -1 where problems are compared */
     double times;
     bz_span a, b;
     const char *variant_a, *variant_b;

@@ -91,8 +91,7 @@ static int spawn(pid_t *child, char *const *argv, bool group, const posix_spawn_
     posix_spawnattr_init(&attributes);
     if (group && held)
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    int why =
-        stopped ? EINTR : (group ? posix_spawnp : posix_spawn)(child, argv[0], actions, &attributes, argv, environ);
+    int why = stopped ? EINTR : posix_spawnp(child, argv[0], actions, &attributes, argv, environ);
     posix_spawnattr_destroy(&attributes);
     if (why)
         return why;
@@ -129,8 +128,7 @@ static int read_all(int fd, bz_buf *out)
     return 0;
 }
 
-/* Runs the program and takes what it prints; its complaints too where `complaints`. 1 where it did not end well. */
-static int run_program(char *const *argv, bool complaints, bz_buf *out, bz_error *err)
+int bz_bench_program(char *const *argv, bool complaints, bz_buf *out, bz_error *err)
 {
     int ends[2];
     pid_t child;
@@ -156,14 +154,14 @@ static int run_program(char *const *argv, bool complaints, bz_buf *out, bz_error
 
 int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err)
 {
-    int result = run_program(argv, false, out, err);
+    int result = bz_bench_program(argv, false, out, err);
     return result > 0 ? bz_fail(err, BZ_FAILED, "%s did not say what the machine is", argv[0]) : result;
 }
 
 /* The system line of a device. Where there is none the program's sentence becomes ours. */
 static int device_output(char *const *argv, bz_buf *out, bz_error *err)
 {
-    int result = run_program(argv, true, out, err);
+    int result = bz_bench_program(argv, true, out, err);
     if (result <= 0)
         return result;
     const char *text = out->len ? bz_buf_text(out) : "benanza: no device was found\n";
@@ -291,14 +289,14 @@ static int store(bench_run *run, const char *text, size_t n, bz_error *err)
     int rc = 0;
     if (bz_line_parse(text, n, &arena, &line, err)) {
         run->bad++;
-    } else if (!line.is_system) {
+    } else if (!line.is_system && !(rc = run->each ? run->each(run->user, &line.record, err) : 0)) {
         rc = bz_perfdb_put(run->db, &line.record, 1, NULL, err);
         run->records++;
         bz_record_status s = line.record.status;
         run->failed += s == BZ_RECORD_FAILED || s == BZ_RECORD_CRASHED || s == BZ_RECORD_TIMEOUT;
     }
     bz_arena_free(&arena);
-    return rc;
+    return rc < 0 ? -1 : 0;
 }
 
 /* Hands whole lines to `each` and keeps the rest. */
@@ -475,18 +473,20 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
         *more++ = "--metrics";
         *more++ = (char *)run->metrics;
     }
-    struct sigaction old, action = {.sa_handler = stop};
-    sigaction(SIGINT, &action, &old);
-    if (spawn_program(argv, out, progress, &child, err)) {
-        sigaction(SIGINT, &old, NULL);
-        return -1;
+    struct sigaction old[2], action = {.sa_handler = stop};
+    sigaction(SIGINT, &action, &old[0]);
+    sigaction(SIGTERM, &action, &old[1]);
+    rc = spawn_program(argv, out, progress, &child, err);
+    int status = 0;
+    if (!rc) {
+        rc = read_both((int[]){out[0], progress[0]}, run, child, err);
+        close(out[0]);
+        close(progress[0]);
+        status = wait_for(child);
     }
-    rc = read_both((int[]){out[0], progress[0]}, run, child, err);
-    close(out[0]);
-    close(progress[0]);
-    int status = wait_for(child);
-    sigaction(SIGINT, &old, NULL);
-    if (stopped == SIGINT && !rc) {
+    sigaction(SIGINT, &old[0], NULL);
+    sigaction(SIGTERM, &old[1], NULL);
+    if (!rc && stopped && (stopped == SIGINT || !held)) {
         stopped = 0; /* and this is what we say of it */
         return bz_fail(err, BZ_FAILED, "stopped; %d records are stored, running again goes on behind them",
                        run->records);

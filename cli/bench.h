@@ -8,6 +8,10 @@
 /* benanza-bench: $BENANZA_BENCH, beside benanza (build tree), or in libexec (installed). */
 int bz_bench_find(char *out, size_t size, bz_error *err);
 
+/* Runs a program, looked for as a shell does, and takes what it prints; its complaints too where `complaints`.
+ * 1 where it did not end well. */
+int bz_bench_program(char *const *argv, bool complaints, bz_buf *out, bz_error *err);
+
 /* Runs a program and takes what it prints; it must end well. */
 int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err);
 
@@ -32,6 +36,9 @@ typedef struct bench_run {
     bz_setting setting;
     const char *filter, *time_limit, *metrics; /* may be NULL */
     bool all;                                  /* run also what the database has */
+    /* Sees each record before it is stored, and may change it. Returns 1 to have it left out; NULL: none */
+    int (*each)(void *user, bz_record *record, bz_error *err);
+    void *user;
     /* results */
     int wanted, problems; /* to be run; finished */
     int records, failed;  /* stored; of them failed, crashed or hung */

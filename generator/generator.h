@@ -159,6 +159,9 @@ const bz_plan_layer *bz_plan_find(const bz_plan *plan, const bz_layer *layer);
  * not wanted. Returns 0, or -1 with *err filled. */
 int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_error *err);
 
+/* From now on is wanted what `wanted` says: of a problem and a family of it, by their numbers in the plan. */
+void bz_plan_choose(bz_plan *plan, bool (*wanted)(void *user, int problem, int family), void *user);
+
 /* How many problems there are with a family that is wanted; *families (may be NULL) counts those. */
 int bz_plan_wanted(const bz_plan *plan, int *families);
 

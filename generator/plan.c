@@ -383,6 +383,13 @@ int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz
     return rc;
 }
 
+void bz_plan_choose(bz_plan *plan, bool (*wanted)(void *user, int problem, int family), void *user)
+{
+    for (int i = 0; i < plan->n_problems; i++)
+        for (int f = 0; f < plan->problem[i].n_families; f++)
+            plan->problem[i].family[f].wanted = wanted(user, i, f);
+}
+
 int bz_plan_wanted(const bz_plan *plan, int *families)
 {
     int problems = 0, all = 0;

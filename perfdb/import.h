@@ -9,6 +9,7 @@ typedef struct bz_import {
     bz_perfdb *db;
     const char *path;
     const char *system; /* of records that name none; may be NULL */
+    int64_t latest;     /* date behind which no record can be */
     bz_perfdb_import_report *report;
     bz_arena arena; /* strings of the waiting records; emptied by a flush */
     bz_record *records;

@@ -492,6 +492,7 @@ int bz_line_parse(const char *text, size_t len, bz_arena *arena, bz_line *line, 
                                  .flops = NAN}};
     p.copy = bz_json_to(&copy, false);
     int rc = run(&p, text, len);
+    line->newer = p.version > LINE_VERSION;
     if (!rc && p.version != LINE_VERSION)
         rc = p.version > LINE_VERSION
                  ? bz_fail(err, BZ_BAD_INPUT, "written by a newer benanza (version %lld)", (long long)p.version)

@@ -130,6 +130,7 @@ typedef struct bz_line {
     const char *system, *details; /* is_system: full name, and a JSON object */
     int64_t date;
     size_t unknown;
+    bool newer; /* why it could not be read: a newer benanza wrote it */
 } bz_line;
 int bz_line_parse(const char *text, size_t len, bz_arena *arena, bz_line *line, bz_error *err);
 
@@ -228,6 +229,7 @@ typedef struct bz_perfdb_import_report {
     size_t systems;
     size_t bad;     /* left out; the first twenty are named by a warning with their line number */
     size_t unknown; /* members of good lines that this version has no use for */
+    size_t newer;   /* of the bad ones: lines that a newer benanza wrote */
     bz_perfdb_count count;
 } bz_perfdb_import_report;
 
@@ -237,6 +239,15 @@ typedef struct bz_perfdb_import_report {
  * go in: that is no error. Fails when the file cannot be read or the database not be written. */
 int bz_perfdb_import(bz_perfdb *db, const char *path, const char *system, bz_perfdb_import_report *report,
                      bz_error *err);
+
+/* Many files at once, in few large transactions: storing waits for the disk, and each file has a bit of every page.
+ * Records dated behind `latest` are bad: a clock was wrong, and the newest of all they would stay for as long as it
+ * was ahead. What is stored so far counts in the report of the file at hand, the rest in what bz_perfdb_bulk_end adds
+ * to *count. A file that cannot be read to its end leaves what was good of it. */
+typedef struct bz_perfdb_bulk bz_perfdb_bulk;
+bz_perfdb_bulk *bz_perfdb_bulk_new(bz_perfdb *db, int64_t latest);
+int bz_perfdb_bulk_import(bz_perfdb_bulk *bulk, const char *path, bz_perfdb_import_report *report, bz_error *err);
+int bz_perfdb_bulk_end(bz_perfdb_bulk *bulk, bz_perfdb_count *count, bz_error *err); /* stores the rest; frees it */
 
 /* Writes systems, then records, one JSON object a line, with zstd if asked. Two databases with the
  * same content give the same bytes. */

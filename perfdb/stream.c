@@ -37,7 +37,7 @@ static int fill_packed(bz_source *s, bz_error *err)
         n = read(s->fd, s->packed, CHUNK);
     while (n < 0 && errno == EINTR);
     if (n < 0)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be read: %s", s->path, strerror(errno));
+        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", s->path, strerror(errno));
     s->packed_at = 0;
     s->packed_len = (size_t)n;
     s->ended = n == 0;

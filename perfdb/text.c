@@ -40,6 +40,10 @@ int bz_import_record(bz_import *in, size_t number, bz_record *r, bz_error *err)
         bz_import_bad(in, number, why.text);
         return 0;
     }
+    if (r->date > in->latest) {
+        bz_import_bad(in, number, "dated in the future: the clock of the machine it was measured on is ahead");
+        return 0;
+    }
     if (in->n == in->cap) {
         in->cap = in->cap ? in->cap * 2 : 1024;
         in->records = bz_realloc(in->records, in->cap, sizeof *in->records);
@@ -55,6 +59,7 @@ static int import_line(bz_import *in, size_t number, const char *text, size_t le
     bz_error why;
     if (bz_line_parse(text, len, &in->arena, &line, &why) ||
         (line.is_system && bz_system_check(bz_text_or_empty(line.system), &why))) {
+        in->report->newer += line.newer;
         bz_import_bad(in, number, why.text);
         return 0;
     }
@@ -74,7 +79,7 @@ static int import_lines(bz_import *in, bz_source *source, bz_error *err)
         if (bz_source_line(source, LONGEST_LINE, &text, &len, &too_long, err))
             return -1;
         if (!text)
-            return bz_import_flush(in, err);
+            return 0;
         if (!too_long && strspn(text, " \t\r") >= len)
             continue;
         in->report->lines++;
@@ -85,26 +90,72 @@ static int import_lines(bz_import *in, bz_source *source, bz_error *err)
     }
 }
 
-int bz_perfdb_import(bz_perfdb *db, const char *path, const char *system, bz_perfdb_import_report *report,
-                     bz_error *err)
+/* What waits in `in` at the end is stored by the caller. */
+static int import_file(bz_import *in, bz_error *err)
 {
     bz_source *source;
     const char *head;
-    size_t n;
-    *report = (bz_perfdb_import_report){0};
-    bz_import in = {.db = db, .path = path, .system = system, .report = report};
-    if (system && bz_system_check(system, err))
-        return -1;
-    if (bz_source_open(&source, path, err))
+    size_t n, named = in->named;
+    *in->report = (bz_perfdb_import_report){0};
+    in->named = 0;
+    if (bz_source_open(&source, in->path, err))
         return -1;
     int rc = bz_source_peek(source, 4096, &head, &n, err);
     if (!rc)
-        rc = bz_gbench_is(head, n) ? bz_gbench_import(&in, source, err) : import_lines(&in, source, err);
-    if (!rc && in.named > BAD_NAMED)
-        bz_store_warn(db, "%s: %zu more lines were left out", path, in.named - BAD_NAMED);
+        rc = bz_gbench_is(head, n) ? bz_gbench_import(in, source, err) : import_lines(in, source, err);
+    if (!rc && in->named > BAD_NAMED)
+        bz_store_warn(in->db, "%s: %zu more lines were left out", in->path, in->named - BAD_NAMED);
+    in->named = named;
     bz_source_close(source);
-    bz_arena_free(&in.arena);
-    free(in.records);
+    return rc;
+}
+
+static void drop(bz_import *in)
+{
+    bz_arena_free(&in->arena);
+    free(in->records);
+}
+
+int bz_perfdb_import(bz_perfdb *db, const char *path, const char *system, bz_perfdb_import_report *report,
+                     bz_error *err)
+{
+    bz_import in = {.db = db, .path = path, .system = system, .latest = INT64_MAX, .report = report};
+    *report = (bz_perfdb_import_report){0};
+    if (system && bz_system_check(system, err))
+        return -1;
+    int rc = import_file(&in, err) || bz_import_flush(&in, err);
+    drop(&in);
+    return rc ? -1 : 0;
+}
+
+struct bz_perfdb_bulk {
+    bz_import in;
+};
+
+bz_perfdb_bulk *bz_perfdb_bulk_new(bz_perfdb *db, int64_t latest)
+{
+    bz_perfdb_bulk *bulk = bz_alloc(1, sizeof *bulk);
+    *bulk = (bz_perfdb_bulk){.in = {.db = db, .latest = latest}};
+    return bulk;
+}
+
+int bz_perfdb_bulk_import(bz_perfdb_bulk *bulk, const char *path, bz_perfdb_import_report *report, bz_error *err)
+{
+    bulk->in.path = path;
+    bulk->in.report = report;
+    return import_file(&bulk->in, err);
+}
+
+int bz_perfdb_bulk_end(bz_perfdb_bulk *bulk, bz_perfdb_count *count, bz_error *err)
+{
+    bz_perfdb_import_report rest = {0};
+    bulk->in.report = &rest;
+    int rc = bz_import_flush(&bulk->in, err);
+    count->added += rest.count.added;
+    count->replaced += rest.count.replaced;
+    count->kept += rest.count.kept;
+    drop(&bulk->in);
+    free(bulk);
     return rc;
 }
 

@@ -1,0 +1,328 @@
+/* benanza fleet report: what a night brought. */
+#include "cli/fleet.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct making {
+    fleet_job *j;
+    bz_fleet_report *out;
+    int cap_changes, cap_deviations;
+    const bz_queued *queued;
+    int n_queued;
+} making;
+
+static void warn(making *m, const char *text)
+{
+    bz_fleet_names *w = &m->out->warning;
+    w->item = bz_arena_grow(&m->j->arena, w->item, (size_t)w->n, (size_t)w->n + 1, sizeof *w->item);
+    w->item[w->n++] = text;
+}
+
+/* ---- shards --------------------------------------------------------------------------------- */
+
+static const bz_queued *queued_shard(const making *m, const bz_night_system *s, const bz_night_shard *h)
+{
+    for (int i = 0; i < s->n_jobs; i++)
+        for (int k = 0; s->job[i].round == h->round && k < m->n_queued; k++)
+            if (m->queued[k].job == s->job[i].id && m->queued[k].task == h->index)
+                return &m->queued[k];
+    return NULL;
+}
+
+/* What became of a shard: the best of its attempts, else what Slurm knows. */
+static void count_shard(making *m, const fleet_attempts *a, const bz_night_system *s, int shard, bz_night_result *x)
+{
+    bool done = false, failed = false, any = false;
+    for (int i = 0; i < a->n; i++) {
+        if (a->shard[i] != shard)
+            continue;
+        any = true;
+        done |= a->attempt[i].state == BZ_ATTEMPT_DONE;
+        failed = a->attempt[i].state == BZ_ATTEMPT_FAILED; /* of the last one */
+    }
+    const bz_queued *q = done ? NULL : queued_shard(m, s, &s->shard[shard]);
+    x->estimate += s->shard[shard].estimate;
+    if (done)
+        x->done++;
+    else if (q && (!strcmp(q->state, "R") || !strcmp(q->state, "CG")))
+        x->running++;
+    else if (q)
+        x->waiting++;
+    else if (any && failed)
+        x->failed++;
+    else
+        x->died++;
+}
+
+static void look_at_attempt(making *m, const bz_night_system *s, const bz_attempt *a, bz_night_result *x)
+{
+    bz_arena *arena = &m->j->arena;
+    x->records += a->records;
+    x->bad_records += a->failed;
+    x->seconds += a->seconds;
+    if (a->state == BZ_ATTEMPT_FAILED)
+        warn(m, bz_arena_printf(arena, "%s, attempt %s on %s: %s", s->name, a->id, a->node, a->reason));
+    if (llabs(a->skew) > 120)
+        warn(m, bz_arena_printf(arena, "%s: the clock of %s is %lld s %s; dates were corrected", s->name, a->node,
+                                (long long)llabs(a->skew), a->skew > 0 ? "ahead" : "behind"));
+    if (*a->system && *s->system && strcmp(a->system, s->system) != 0) {
+        if (!x->moved++)
+            warn(m, bz_arena_printf(arena, "%s: planned for %s, ran on %s (%s); recorded under what ran", s->name,
+                                    s->system, a->system, a->node));
+    }
+    if (*a->program && strcmp(a->program, BENANZA_VERSION) != 0)
+        warn(m,
+             bz_arena_printf(arena, "%s: %s runs benanza %s, this is " BENANZA_VERSION, s->name, a->node, a->program));
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+typedef struct failures {
+    making *m;
+    const char *kind;
+    int64_t since;
+} failures;
+
+enum { FAILURES = 20 };
+
+static int see_failure(void *user, const bz_record *r)
+{
+    failures *f = user;
+    bz_fleet_report *out = f->m->out;
+    bz_arena *arena = &f->m->j->arena;
+    if (r->date < f->since ||
+        (r->status != BZ_RECORD_FAILED && r->status != BZ_RECORD_CRASHED && r->status != BZ_RECORD_TIMEOUT))
+        return 0;
+    if (out->n_failures == FAILURES) {
+        out->more_failures++;
+        return 0;
+    }
+    out->failure[out->n_failures++] = (bz_failure){
+        f->kind,
+        bz_arena_printf(arena, "%s, %s %s %s", r->problem, r->variant.backend, r->variant.algorithm, r->variant.layout),
+        bz_arena_printf(arena, "%s: %s", bz_record_status_name(r->status), r->reason)};
+    return 0;
+}
+
+static void add_changes(making *m, const bz_change_row *rows, int n)
+{
+    bz_fleet_report *out = m->out;
+    out->change = bz_arena_grow(&m->j->arena, out->change, (size_t)out->n_changes, (size_t)out->n_changes + (size_t)n,
+                                sizeof *out->change);
+    for (int i = 0; i < n; i++) {
+        out->change[out->n_changes++] = rows[i];
+        out->regressions += bz_change_regressed(&rows[i], out->tolerance);
+    }
+}
+
+static int compare(making *m, int kind, const bz_system *now, bz_night_result *x, bz_error *err)
+{
+    fleet_job *j = m->j;
+    const bz_night_system *s = x->planned;
+    bool moved = *s->system && strcmp(s->system, now->name) != 0;
+    const char *name = moved ? s->system : s->before;
+    int64_t until = moved || !s->until ? INT64_MAX : s->until;
+    const bz_setting setting = fleet_setting(&j->fleet.system[kind]);
+    const bz_system *before = NULL;
+    bz_side *a = NULL, *b = NULL;
+    bz_change_row *rows;
+    int n;
+    if (*name && bz_perfdb_system(j->db, name, &before, err))
+        return -1;
+    if (!before)
+        return 0;
+    int rc = bz_side_read(j->db, before, until, &j->arena, &a, err) ||
+             bz_side_read(j->db, now, INT64_MAX, &j->arena, &b, err);
+    if (!rc) {
+        x->before = before == now ? "itself before tonight" : before->name;
+        bz_changes_make(s->name, a, b, j->plan[j->plan_of[kind]].plan, &setting, &j->arena, &rows, &n, x);
+        add_changes(m, rows, n);
+    }
+    bz_side_free(a);
+    bz_side_free(b);
+    return rc ? -1 : 0;
+}
+
+/* What the plan still lacks; noise does not count. */
+static int count_left(making *m, int kind, const bz_system *now, bz_night_result *x, bz_error *err)
+{
+    static const bz_want_why LACKS[] = {BZ_WANT_NEW, BZ_WANT_STACK, BZ_WANT_PART, BZ_WANT_OLD};
+    bz_want want;
+    if (!x->wanted)
+        return 0;
+    if (fleet_want_one(m->j, kind, true, now, &want, err))
+        return -1;
+    for (size_t i = 0; i < sizeof LACKS / sizeof *LACKS; i++)
+        x->left += want.count[LACKS[i]];
+    m->out->left += x->left;
+    return 0;
+}
+
+/* ---- kinds ---------------------------------------------------------------------------------- */
+
+static int kind_of(const fleet_job *j, const char *name)
+{
+    for (int i = 0; i < j->fleet.n_systems; i++)
+        if (!strcmp(j->fleet.system[i].name, name))
+            return i;
+    return -1;
+}
+
+static int make_records(making *m, int kind, bz_night_result *x, bz_error *err)
+{
+    fleet_job *j = m->j;
+    const bz_system *now = NULL;
+    if (*x->system && bz_perfdb_system(j->db, x->system, &now, err))
+        return -1;
+    if (count_left(m, kind, now, x, err))
+        return -1;
+    if (!now || !x->attempts)
+        return 0;
+    failures f = {m, x->planned->name, j->night.begin};
+    return compare(m, kind, now, x, err) ||
+                   bz_perfdb_scan(j->db, &(bz_perfdb_filter){.system = now}, see_failure, &f, err)
+               ? -1
+               : 0;
+}
+
+static int make_kind(making *m, const bz_night_system *s, bool records, bz_night_result *x, bz_error *err)
+{
+    fleet_job *j = m->j;
+    fleet_attempts a;
+    const bz_attempt *newest = NULL;
+    int kind = kind_of(j, s->name);
+    if (fleet_attempts_load(j, s, &a, err))
+        return -1;
+    *x = (bz_night_result){.planned = s, .system = s->system, .before = "", .shards = s->n_shards, .attempts = a.n};
+    for (int w = BZ_WANT_NOT + 1; w < BZ_WANTS; w++)
+        x->wanted += s->families[w];
+    for (int i = 0; i < s->n_shards; i++)
+        count_shard(m, &a, s, i, x);
+    const bz_attempt **list = BZ_NEW(&j->arena, const bz_attempt *, a.n);
+    for (int i = 0; i < a.n; i++) {
+        list[i] = &a.attempt[i];
+        look_at_attempt(m, s, list[i], x);
+        if (*list[i]->system && (!newest || list[i]->begin - list[i]->skew >= newest->begin - newest->skew))
+            newest = list[i];
+    }
+    x->system = newest ? newest->system : s->system;
+    bz_deviation *more;
+    int n;
+    bz_deviations_make(s->name, list, a.n, j->fleet.deviation, &j->arena, &more, &n);
+    m->out->deviation = bz_arena_grow(&j->arena, m->out->deviation, (size_t)m->out->n_deviations,
+                                      (size_t)m->out->n_deviations + (size_t)n, sizeof *more);
+    memcpy(m->out->deviation + m->out->n_deviations, more, (size_t)n * sizeof *more);
+    m->out->n_deviations += n;
+    if (!records)
+        return 0;
+    if (kind < 0) {
+        warn(m, bz_arena_printf(&j->arena, "%s: is no longer in %s", s->name, j->config));
+        return 0;
+    }
+    return make_records(m, kind, x, err);
+}
+
+static int by_ratio(const void *x, const void *y)
+{
+    const bz_change_row *a = x, *b = y;
+    if (!a->model != !b->model)
+        return a->model ? -1 : 1;
+    double s = a->after.seconds / a->before.seconds, t = b->after.seconds / b->before.seconds;
+    return s > t ? -1 : s < t ? 1 : strcmp(a->kind, b->kind);
+}
+
+static void load_merged(making *m)
+{
+    fleet_job *j = m->j;
+    const char *path = fleet_path(j, "%s/merge.json", j->night.id);
+    bz_buf text = {0};
+    bz_error ignored;
+    if (!access(path, F_OK) && (bz_fleet_slurp(path, 1 << 22, &text, &ignored) ||
+                                bz_merged_parse(bz_buf_text(&text), path, &j->arena, &j->merged, &ignored)))
+        warn(m, bz_arena_str(&j->arena, ignored.text));
+    bz_buf_free(&text);
+    for (int i = 0; i < j->merged.note.n; i++)
+        warn(m, j->merged.note.item[i]);
+}
+
+/* A tolerance below 0: how far it is, without looking at records. */
+int fleet_report_make(fleet_job *j, double tolerance, bz_fleet_report *out, bz_error *err)
+{
+    making m = {.j = j, .out = out};
+    bz_error no_slurm;
+    *out = (bz_fleet_report){.night = &j->night,
+                             .result = BZ_NEW(&j->arena, bz_night_result, j->night.n_systems),
+                             .failure = BZ_NEW(&j->arena, bz_failure, FAILURES),
+                             .tolerance = tolerance};
+    if (fleet_queue(j, &m.queued, &m.n_queued, &no_slurm)) {
+        m.n_queued = 0;
+        warn(&m, bz_arena_str(&j->arena, no_slurm.text));
+    }
+    load_merged(&m);
+    for (int i = 0; i < j->night.n_systems; i++)
+        if (make_kind(&m, &j->night.system[i], tolerance >= 0, &out->result[i], err))
+            return -1;
+    if (out->n_changes)
+        qsort(out->change, (size_t)out->n_changes, sizeof *out->change, by_ratio);
+    return 0;
+}
+
+/* ---- command -------------------------------------------------------------------------------- */
+
+typedef struct report_options {
+    const char *tolerance, *html;
+    int64_t top;
+} report_options;
+
+static report_options given;
+
+static int report(fleet_job *j, bz_buf *out, int *status, bz_error *err)
+{
+    bz_fleet_report r;
+    char *end = NULL;
+    int top = given.top > 1000000 ? 1000000 : (int)given.top;
+    if (fleet_open(j, true, err) || fleet_night_load(j, err))
+        return -1;
+    double tolerance = given.tolerance ? strtod(given.tolerance, &end) / 100 : j->fleet.tolerance;
+    if (given.tolerance && (end == given.tolerance || *end || !(tolerance >= 0 && tolerance < 100)))
+        return bz_fail(err, BZ_USAGE, "--tolerance takes per cent, not '%s'", given.tolerance);
+    if (fleet_load(j, &j->night.models, err) || fleet_report_make(j, tolerance, &r, err))
+        return -1;
+    if (given.html) {
+        bz_buf page = {0};
+        bz_fleet_report_html(&r, 1000, &page);
+        int rc = bz_output(given.html, &page, err);
+        bz_buf_free(&page);
+        if (rc)
+            return -1;
+    }
+    if (j->json)
+        bz_fleet_report_json(&r, out);
+    else
+        bz_fleet_report_text(&r, top, out);
+    *status = r.regressions || r.left ? BZ_INCOMPLETE : BZ_OK;
+    return 0;
+}
+
+static int run(int argc, char **argv)
+{
+    fleet_job j = {.command = &bz_command_fleet_report, .max_age = -1};
+    given = (report_options){.top = 12};
+    const bz_option options[] = {
+        FLEET_OPTIONS(j),
+        {"night", BZ_OPTION_TEXT, &j.night_name, "ID", "that night (the newest)"},
+        {"tolerance", BZ_OPTION_TEXT, &given.tolerance, "PERCENT",
+         "what is slower by more is a regression (as the file says: 5)"},
+        {"html", BZ_OPTION_TEXT, &given.html, "FILE", "write a page, too"},
+        {"top", BZ_OPTION_INT, &given.top, "N", "changes to show (12)"},
+        {0},
+    };
+    return fleet_run(&j, options, argc, argv, report);
+}
+
+const bz_command bz_command_fleet_report = {"fleet report", "[OPTIONS]",
+                                            "what a night brought: regressions, failures, slow nodes", run};

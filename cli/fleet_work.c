@@ -1,0 +1,395 @@
+/* benanza fleet work: one shard, on the node that was given to it. Jobs run it; people seldom do. */
+#include "cli/fleet.h"
+
+#include "cli/db.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A skew that is worth correcting: seconds. */
+enum { SKEW = 120 };
+
+typedef struct work_job {
+    const char *shard; /* folder that all machines see */
+    char scratch[3000], stem[3300];
+    int hold;  /* the lock on the scratch folder */
+    int lines; /* the result file */
+    bz_work work;
+    bz_attempt attempt;
+    bz_perfdb *db;
+    const bz_system *system;
+    bz_arena arena;
+    bz_buf text;
+    double started;
+    bz_buf meta;
+} work_job;
+
+/* ---- what others see of it ------------------------------------------------------------------ */
+
+static int write_attempt(work_job *w, bz_error *err)
+{
+    bz_buf text = {0};
+    w->attempt.seconds = bz_now() - w->started;
+    bz_attempt_print(&w->attempt, &text);
+    int rc = bz_fleet_write(bz_arena_printf(&w->arena, "%s.json", w->stem), &text, err);
+    bz_buf_free(&text);
+    return rc;
+}
+
+/* Letters that can stand in a file's name. */
+static void put_plain(bz_buf *out, const char *text)
+{
+    for (const char *p = text; *p && out->len < 120; p++)
+        bz_buf_putc(out, (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ? *p : '-');
+}
+
+static const char *from_environment(const char *name, const char *otherwise)
+{
+    const char *v = getenv(name);
+    return v && *v ? v : otherwise;
+}
+
+/* Every attempt has a name of its own, so that two never write to one file. */
+static int begin_attempt(work_job *w, bz_error *err)
+{
+    char host[256] = "node";
+    bz_buf id = {0};
+    gethostname(host, sizeof host - 1);
+    w->attempt = (bz_attempt){.node = bz_arena_str(&w->arena, from_environment("SLURMD_NODENAME", host)),
+                              .system = "",
+                              .program = BENANZA_VERSION,
+                              .reason = "",
+                              .job = bz_slurm_job(from_environment("SLURM_JOB_ID", "0")),
+                              .begin = (int64_t)time(NULL)};
+    for (int i = 0; i < BZ_YARDSTICKS; i++)
+        w->attempt.yardstick[i] = NAN;
+    bz_buf_printf(&id, "%lld-", (long long)w->attempt.begin);
+    put_plain(&id, from_environment("SLURM_JOB_ID", "0"));
+    bz_buf_putc(&id, '-');
+    put_plain(&id, from_environment("SLURM_RESTART_COUNT", "0"));
+    bz_buf_putc(&id, '-');
+    put_plain(&id, w->attempt.node);
+    bz_buf_printf(&id, "-%ld", (long)getpid());
+    w->attempt.id = bz_arena_str(&w->arena, bz_buf_text(&id));
+    bz_buf_free(&id);
+    snprintf(w->stem, sizeof w->stem, "%s/attempts/%s", w->shard, w->attempt.id);
+    const char *path = bz_arena_printf(&w->arena, "%s.jsonl", w->stem);
+    w->lines = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (w->lines < 0)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+    /* The file server dates the file; our clock may say something else. */
+    struct stat st;
+    if (!fstat(w->lines, &st))
+        w->attempt.skew = (int64_t)time(NULL) - (int64_t)st.st_mtime;
+    w->attempt.skew = llabs(w->attempt.skew) > SKEW ? w->attempt.skew : 0;
+    return write_attempt(w, err);
+}
+
+static int append(work_job *w, const char *data, size_t n, bz_error *err)
+{
+    ssize_t done = write(w->lines, data, n);
+    if (done == (ssize_t)n && !fdatasync(w->lines))
+        return 0;
+    return bz_fail(err, BZ_FAILED, "%s.jsonl: cannot be written: %s", w->stem,
+                   done < 0 ? strerror(errno) : "it is full");
+}
+
+/* A record on its way into the database of this node: it gets the node's name and the file server's time, and goes
+ * to where all see it. What a signal from outside ended was not measured. */
+static int see_record(void *user, bz_record *r, bz_error *err)
+{
+    work_job *w = user;
+    if (r->status == BZ_RECORD_CRASHED && (strstr(r->reason, "SIGTERM") || strstr(r->reason, "SIGINT")))
+        return 1;
+    bz_buf_clear(&w->meta);
+    bz_json j = bz_json_to(&w->meta, false);
+    bz_json_object(&j);
+    bz_json_key_str(&j, "node", w->attempt.node);
+    bz_json_object_end(&j);
+    if (r->meta && strlen(r->meta) > 2) { /* the members of one object behind that of the other */
+        w->meta.data[w->meta.len - 1] = ',';
+        bz_buf_puts(&w->meta, r->meta + 1);
+    }
+    r->meta = bz_buf_text(&w->meta);
+    r->date -= w->attempt.skew;
+    bz_buf_clear(&w->text);
+    j = bz_json_to(&w->text, false);
+    bz_record_json(&j, r);
+    bz_buf_putc(&w->text, '\n');
+    w->attempt.records++;
+    w->attempt.failed +=
+        r->status == BZ_RECORD_FAILED || r->status == BZ_RECORD_CRASHED || r->status == BZ_RECORD_TIMEOUT;
+    w->attempt.noisy += r->noisy;
+    w->attempt.throttled += r->throttled;
+    return append(w, w->text.data, w->text.len, err);
+}
+
+/* ---- scratch -------------------------------------------------------------------------------- */
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+static void clear_scratch(work_job *w)
+{
+    if (w->scratch[0])
+        nftw(w->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    if (w->hold >= 0)
+        close(w->hold);
+}
+
+/* Locked for as long as the process lives, so that others can tell what a killed one left behind. */
+static int hold(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int is_scratch(const struct dirent *e)
+{
+    return !strncmp(e->d_name, "benanza-work-", 13);
+}
+
+/* Removes what killed attempts left behind on this node. */
+static void sweep(work_job *w, const char *base)
+{
+    struct dirent **list;
+    struct stat st;
+    int n = scandir(base, &list, is_scratch, alphasort);
+    for (int i = 0; i < n; i++) {
+        const char *path = bz_arena_printf(&w->arena, "%s/%s", base, list[i]->d_name);
+        int fd = lstat(path, &st) || st.st_uid != geteuid() ? -1 : hold(path);
+        if (fd >= 0) {
+            nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+            close(fd);
+        }
+        free(list[i]);
+    }
+    if (n >= 0)
+        free(list);
+}
+
+static int make_scratch(work_job *w, const char *given, bz_error *err)
+{
+    const char *base = given ? given : from_environment("SLURM_TMPDIR", from_environment("TMPDIR", "/tmp"));
+    sweep(w, base);
+    snprintf(w->scratch, sizeof w->scratch, "%s/benanza-work-XXXXXX", base);
+    if (!mkdtemp(w->scratch)) {
+        int why = errno;
+        w->scratch[0] = 0;
+        return bz_fail(err, BZ_FAILED, "%s: no folder can be made there: %s", base, strerror(why));
+    }
+    w->hold = hold(w->scratch);
+    return 0;
+}
+
+static int copy_file(const char *from, const char *to, bz_error *err)
+{
+    bz_buf text = {0};
+    int rc = bz_fleet_slurp(from, 256 << 20, &text, err) || bz_fleet_write(to, &text, err);
+    bz_buf_free(&text);
+    return rc ? -1 : 0;
+}
+
+static int is_source(const struct dirent *e)
+{
+    return e->d_name[0] != '.' && strcmp(e->d_name, "attempts") != 0 && strcmp(e->d_name, "shard.json") != 0 &&
+           strcmp(e->d_name, "known.jsonl") != 0;
+}
+
+static int copy_sources(work_job *w, const char *folder, bz_error *err)
+{
+    struct dirent **list;
+    int n = scandir(w->shard, &list, is_source, alphasort), rc = 0;
+    if (n < 0)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", w->shard, strerror(errno));
+    if (mkdir(folder, 0700))
+        rc = bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        rc = rc || copy_file(bz_arena_printf(&w->arena, "%s/%s", w->shard, list[i]->d_name),
+                             bz_arena_printf(&w->arena, "%s/%s", folder, list[i]->d_name), err);
+        free(list[i]);
+    }
+    free(list);
+    return rc ? -1 : 0;
+}
+
+/* ---- earlier attempts ----------------------------------------------------------------------- */
+
+static int is_lines(const struct dirent *e)
+{
+    size_t n = strlen(e->d_name);
+    return n > 6 && !strcmp(e->d_name + n - 6, ".jsonl");
+}
+
+static int take(work_job *w, const char *path, bz_error *err)
+{
+    bz_perfdb_import_report r;
+    return bz_perfdb_import(w->db, path, NULL, &r, err) && err->code != BZ_BAD_INPUT ? -1 : 0;
+}
+
+/* What they measured, or an earlier night did, is not measured again. What cannot be read of it is. */
+static int take_earlier(work_job *w, bz_error *err)
+{
+    struct dirent **list;
+    int n = scandir(bz_arena_printf(&w->arena, "%s/attempts", w->shard), &list, is_lines, alphasort);
+    int rc = take(w, bz_arena_printf(&w->arena, "%s/known.jsonl", w->shard), err);
+    for (int i = 0; i < n; i++) {
+        rc = rc || take(w, bz_arena_printf(&w->arena, "%s/attempts/%s", w->shard, list[i]->d_name), err);
+        free(list[i]);
+    }
+    if (n >= 0)
+        free(list);
+    return rc ? -1 : 0;
+}
+
+/* ---- yardsticks ----------------------------------------------------------------------------- */
+
+/* Compares nodes; where one cannot be run, that is no reason not to measure. */
+static void run_yardstick(work_job *w, int i)
+{
+    const bz_yardstick *y = &bz_yardsticks[i];
+    char path[3100];
+    bz_buf out = {0};
+    bz_error ignored;
+    bz_line line;
+    if (y->device != (*w->work.device != 0) || bz_bench_find(path, sizeof path, &ignored))
+        return;
+    char *argv[] = {path,           "--backend", (char *)y->backend, "--layout", "plain",
+                    "--time-limit", "0.2",       (char *)y->problem, NULL};
+    if (bz_bench_program(argv, true, &out, &ignored) == 0)
+        for (const char *p = bz_buf_text(&out); *p;) {
+            size_t n = strcspn(p, "\n");
+            if (!bz_line_parse(p, n, &w->arena, &line, &ignored) && !line.is_system &&
+                line.record.status == BZ_RECORD_OK && !(w->attempt.yardstick[i] < line.record.min))
+                w->attempt.yardstick[i] = line.record.min;
+            p += n + (p[n] != 0);
+        }
+    bz_buf_free(&out);
+}
+
+/* ---- the shard ------------------------------------------------------------------------------ */
+
+static int read_work(work_job *w, bz_error *err)
+{
+    const char *path = bz_arena_printf(&w->arena, "%s/shard.json", w->shard);
+    bz_buf text = {0};
+    int rc =
+        bz_fleet_slurp(path, 1 << 20, &text, err) || bz_work_parse(bz_buf_text(&text), path, &w->arena, &w->work, err);
+    bz_buf_free(&text);
+    return rc ? -1 : 0;
+}
+
+static int measure(work_job *w, const char *folder, bz_error *err)
+{
+    char limit[40];
+    snprintf(limit, sizeof limit, "%.9g", w->work.time_limit);
+    bench_run run = {.db = w->db,
+                     .system = w->system,
+                     .setting = {w->work.threads, w->work.cold ? BZ_CACHE_COLD : BZ_CACHE_HOT, ""},
+                     .time_limit = w->work.time_limit > 0 ? limit : NULL,
+                     .each = see_record,
+                     .user = w};
+    int rc = bz_bench_run(folder, &run, err);
+    w->attempt.bad = run.bad;
+    return rc;
+}
+
+static int work(work_job *w, const char *scratch, bz_error *err)
+{
+    if (make_scratch(w, scratch, err))
+        return -1;
+    const char *folder = bz_arena_printf(&w->arena, "%s/shard", w->scratch);
+    const char *db = bz_arena_printf(&w->arena, "%s/db", w->scratch), *device = *w->work.device ? w->work.device : NULL;
+    if (copy_sources(w, folder, err) || bz_bench_build(folder, err) ||
+        bz_db_open(&bz_command_fleet_work, db, false, false, &w->db, err) ||
+        bz_bench_system(w->db, NULL, device, &w->system, err) ||
+        (w->work.peaks && bz_bench_peaks(w->db, w->work.threads, &w->system, err)))
+        return -1;
+    w->attempt.system = bz_arena_str(&w->arena, w->system->name);
+    /* The database is new: what it exports is what this machine is, and no more. */
+    if (bz_perfdb_export(w->db, &(bz_perfdb_filter){.system = w->system}, w->lines, false, NULL, err) ||
+        write_attempt(w, err) || take_earlier(w, err))
+        return -1;
+    for (int i = 0; i < bz_n_yardsticks; i++)
+        run_yardstick(w, i);
+    return write_attempt(w, err) || measure(w, folder, err) ? -1 : 0;
+}
+
+static int run_shard(const char *folder, const char *scratch, bz_error *err)
+{
+    work_job w = {.shard = folder, .lines = -1, .hold = -1, .started = bz_now()};
+    bz_error why;
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk */
+    int rc = read_work(&w, err) || begin_attempt(&w, err);
+    if (!rc) {
+        rc = work(&w, scratch, err);
+        w.attempt.state = rc ? BZ_ATTEMPT_FAILED : BZ_ATTEMPT_DONE;
+        w.attempt.reason = rc ? err->text : "";
+        w.attempt.end = (int64_t)time(NULL);
+        if (write_attempt(&w, rc ? &why : err))
+            rc = -1;
+        bz_perfdb_close(w.db);
+        clear_scratch(&w);
+    }
+    if (w.lines >= 0)
+        close(w.lines);
+    bz_buf_free(&w.text);
+    bz_buf_free(&w.meta);
+    bz_arena_free(&w.arena);
+    return rc ? -1 : 0;
+}
+
+/* ---- what is this machine ------------------------------------------------------------------- */
+
+static int probe(const char *file, const char *backend, bz_error *err)
+{
+    char path[3100];
+    char *argv[] = {path, "--system", backend ? "--backend" : NULL, (char *)backend, NULL};
+    bz_buf out = {0};
+    int rc =
+        bz_bench_find(path, sizeof path, err) || bz_bench_output(argv, &out, err) || bz_fleet_write(file, &out, err);
+    bz_buf_free(&out);
+    return rc ? -1 : 0;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *scratch = NULL, *file = NULL, *backend = NULL;
+    bz_list arguments = {0};
+    bz_error err = {0};
+    const bz_option options[] = {
+        {"scratch", BZ_OPTION_TEXT, &scratch, "DIR",
+         "a folder on this machine to build and run in ($SLURM_TMPDIR,\n$TMPDIR, /tmp)"},
+        {"probe", BZ_OPTION_TEXT, &file, "FILE", "instead: write what this machine is"},
+        {"backend", BZ_OPTION_TEXT, &backend, "NAME", "with --probe: the device that this backend runs on"},
+        {0},
+    };
+    int parsed = bz_options_parse(&bz_command_fleet_work, options, argc, argv, &arguments, &err), status = BZ_OK;
+    if (!parsed && arguments.n != !file)
+        parsed = bz_fail(&err, BZ_USAGE, "takes one shard, or --probe FILE");
+    if (parsed < 0 || (!parsed && (file ? probe(file, backend, &err) : run_shard(arguments.item[0], scratch, &err))))
+        status = bz_report(&bz_command_fleet_work, &err);
+    bz_list_free(&arguments);
+    return status;
+}
+
+const bz_command bz_command_fleet_work = {"fleet work", "SHARD [OPTIONS]", "what a job runs: one shard on its node",
+                                          run};

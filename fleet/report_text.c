@@ -1,0 +1,133 @@
+/* A night for people. */
+#include "fleet/fleet.h"
+
+#include <math.h>
+
+static void put_answer(const bz_fleet_report *r, bz_buf *out)
+{
+    int records = 0, wanted = 0, slower = 0;
+    for (int i = 0; i < r->night->n_systems; i++) {
+        records += r->result[i].records;
+        wanted += r->result[i].wanted;
+    }
+    for (int i = 0; i < r->n_changes; i++)
+        slower += r->change[i].model && bz_change_regressed(&r->change[i], r->tolerance);
+    bz_buf_printf(out, "night %s: ", r->night->id);
+    if (r->regressions)
+        bz_buf_printf(out, "%d REGRESSION%s (%d of models); ", r->regressions, r->regressions == 1 ? "" : "S", slower);
+    if (r->left)
+        bz_buf_printf(out, "INCOMPLETE, %d of %d families are still missing; ", r->left, wanted);
+    if (!wanted)
+        bz_buf_puts(out, "nothing was to be done\n");
+    else
+        bz_buf_printf(out, "%d records%s\n", records,
+                      r->regressions || r->left ? "" : ", all that was wanted, and nothing became slower");
+}
+
+static void put_systems(const bz_fleet_report *r, bz_arena *arena, bz_buf *out)
+{
+    static const char *const TITLES[] = {"wanted", "left",     "shards", "done",   "died",   "records",
+                                         "failed", "estimate", "took",   "faster", "slower", "same"};
+    bz_table *t = bz_table_new(arena);
+    bz_unit_text a, b;
+    bz_table_column(t, "kind", BZ_LEFT);
+    bz_table_column(t, "system", BZ_LEFT);
+    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++)
+        bz_table_column(t, TITLES[i], BZ_RIGHT);
+    bz_table_column(t, "against", BZ_LEFT);
+    for (int i = 0; i < r->night->n_systems; i++) {
+        const bz_night_result *x = &r->result[i];
+        const int counts[] = {x->wanted, x->left, x->shards, x->done, x->died + x->failed, x->records, x->bad_records};
+        bz_table_cell(t, x->planned->name, NULL);
+        bz_table_cell(t, x->system, NULL);
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+            bz_table_int(t, counts[k]);
+        bz_table_cell(t, bz_units_time(a, x->estimate), NULL);
+        bz_table_cell(t, bz_units_time(b, x->seconds), NULL);
+        bz_table_int(t, x->faster);
+        bz_table_int(t, x->slower);
+        bz_table_int(t, x->same);
+        bz_table_cell(t, x->before, NULL);
+    }
+    bz_buf_putc(out, '\n');
+    bz_table_print(t, out);
+}
+
+static void put_changes(const bz_fleet_report *r, int rows, bz_arena *arena, bz_buf *out)
+{
+    bz_table *t = bz_table_new(arena);
+    int shown = 0, all = 0;
+    bz_table_column(t, "verdict", BZ_LEFT);
+    bz_table_column(t, "kind", BZ_LEFT);
+    bz_table_column(t, "before", BZ_RIGHT);
+    bz_table_column(t, "after", BZ_RIGHT);
+    bz_table_column(t, "ratio", BZ_RIGHT);
+    bz_table_column(t, "what", BZ_LEFT);
+    for (int i = 0; i < r->n_changes; i++) {
+        const bz_change_row *c = &r->change[i];
+        bz_unit_text a, b;
+        if (!bz_change_regressed(c, r->tolerance) && !bz_change_improved(c, r->tolerance))
+            continue;
+        if (all++ >= rows)
+            continue;
+        shown++;
+        bz_table_cell(t, bz_verdict_name(c->verdict), NULL);
+        bz_table_cell(t, c->kind, NULL);
+        bz_table_cell(t, bz_units_time(a, c->before.seconds), NULL);
+        bz_table_cell(t, bz_units_time(b, c->after.seconds), NULL);
+        bz_table_cell(t, bz_arena_printf(arena, "%.3f", c->after.seconds / c->before.seconds), NULL);
+        bz_table_cell(t,
+                      c->model ? bz_arena_printf(arena, "bound of %s (%d of %d layers)", c->model, c->layers, c->of)
+                               : bz_arena_printf(arena, "%s; %s -> %s", c->what, c->variant_before, c->variant_after),
+                      NULL);
+    }
+    if (!shown)
+        return;
+    bz_buf_printf(out, "\nChanges beyond %.3g %%:\n", 100 * r->tolerance);
+    bz_table_print(t, out);
+    if (all > shown)
+        bz_buf_printf(out, "and %d more: --top %d\n", all - shown, all);
+}
+
+static void put_clean(bz_buf *out, const char *before, const char *text)
+{
+    bz_buf_puts(out, before);
+    bz_buf_clean(out, text);
+}
+
+static void put_troubles(const bz_fleet_report *r, bz_buf *out)
+{
+    for (int i = 0; i < r->n_deviations; i++) {
+        const bz_deviation *d = &r->deviation[i];
+        bz_unit_text a, b;
+        put_clean(out, i ? "  " : "\nNodes that deviate from their peers:\n  ", d->kind);
+        put_clean(out, " ", d->node);
+        if (d->throttled)
+            bz_buf_printf(out, ": throttled in %d of %d records\n", d->throttled, d->records);
+        else
+            bz_buf_printf(out, ": %s where its peers take %s (%.2f times), %s\n", bz_units_time(a, d->seconds),
+                          bz_units_time(b, d->peers), d->seconds / d->peers, d->what);
+    }
+    for (int i = 0; i < r->n_failures; i++) {
+        put_clean(out, i ? "  " : "\nWhat failed:\n  ", r->failure[i].kind);
+        put_clean(out, " ", r->failure[i].what);
+        put_clean(out, ": ", r->failure[i].reason);
+        bz_buf_putc(out, '\n');
+    }
+    if (r->more_failures)
+        bz_buf_printf(out, "  and %d more: 'benanza db show --failed'\n", r->more_failures);
+    for (int i = 0; i < r->warning.n; i++) {
+        put_clean(out, i ? "  " : "\nTo be looked at:\n  ", r->warning.item[i]);
+        bz_buf_putc(out, '\n');
+    }
+}
+
+void bz_fleet_report_text(const bz_fleet_report *r, int rows, bz_buf *out)
+{
+    bz_arena arena = {0};
+    put_answer(r, out);
+    put_systems(r, &arena, out);
+    put_changes(r, rows, &arena, out);
+    put_troubles(r, out);
+    bz_arena_free(&arena);
+}

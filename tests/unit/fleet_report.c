@@ -1,0 +1,165 @@
+/* Slow nodes, changes between stacks, and that nothing from outside reaches a page or a script unescaped. */
+#include "fleet/fleet.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bz_attempt attempt(const char *node, double first, double second, int throttled)
+{
+    return (bz_attempt){.node = node, .records = 10, .throttled = throttled, .yardstick = {first, second, NAN, NAN}};
+}
+
+static void slow_nodes(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_deviation *d;
+    int n;
+    const bz_attempt list[] = {attempt("n1", 1.00, 2.0, 0), attempt("n2", 1.02, 2.5, 0), attempt("n3", 1.50, 2.0, 3),
+                               attempt("n4", 0.99, 2.0, 0), attempt("n3", 1.30, 2.0, 2), attempt("n2", 1.5, NAN, 0)};
+    const bz_attempt *attempts[6];
+    for (int i = 0; i < 6; i++)
+        attempts[i] = &list[i];
+    bz_deviations_make("v100", attempts, 6, 0.1, &arena, &d, &n);
+    assert_int_equal(n, 3);
+    assert_string_equal(d[0].node, "n3"); /* at its best */
+    assert_true(d[0].seconds == 1.30 && d[0].peers == 1.00);
+    assert_string_equal(d[1].node, "n2");
+    assert_true(d[1].seconds == 2.5);
+    assert_string_equal(d[2].node, "n3");
+    assert_int_equal(d[2].throttled, 5);
+    bz_deviations_make("v100", attempts, 1, 0.1, &arena, &d, &n);
+    assert_int_equal(n, 0); /* no peers */
+    bz_arena_free(&arena);
+}
+
+static bz_change_row change(const char *model, const char *what, double before, double after, bz_verdict verdict)
+{
+    return (bz_change_row){.kind = "v<100>",
+                           .model = model,
+                           .what = what,
+                           .times = 2,
+                           .layers = 3,
+                           .of = 4,
+                           .before = {before, before, before, false},
+                           .after = {after, after, after, false},
+                           .variant_before = "a",
+                           .variant_after = "b",
+                           .verdict = verdict};
+}
+
+static void regressions(void **state)
+{
+    (void)state;
+    const bz_change_row slower = change("m", NULL, 1, 1.2, BZ_SLOWER), unsure = change("m", NULL, 1, 1.2, BZ_UNDECIDED),
+                        faster = change(NULL, "k", 1, 0.8, BZ_FASTER);
+    assert_true(bz_change_regressed(&slower, 0.1));
+    assert_false(bz_change_regressed(&slower, 0.3));
+    assert_false(bz_change_regressed(&unsure, 0.1));
+    assert_false(bz_change_regressed(&faster, 0.1));
+    assert_true(bz_change_improved(&faster, 0.1));
+}
+
+static void pages(void **state)
+{
+    (void)state;
+    bz_night_system planned = {.name = "v100", .system = "v100@1", .note = ""};
+    bz_night night = {.id = "20261121T020000Z", .system = &planned, .n_systems = 1};
+    bz_night_result result = {.planned = &planned, .system = "<script>", .before = "", .wanted = 3};
+    bz_change_row rows[] = {change("<img src=x>.onnx", NULL, 1, 2, BZ_SLOWER),
+                            change(NULL, "\"key\"", 2, 1, BZ_FASTER)};
+    bz_failure failure = {"v100", "conv & more", "it's <b>"};
+    bz_deviation deviation = {.kind = "v100", .node = "n<1>", .what = "gemm", .seconds = 2, .peers = 1};
+    const char *warning[] = {"line\033[31m"};
+    bz_fleet_report r = {.night = &night,
+                         .result = &result,
+                         .change = rows,
+                         .n_changes = 2,
+                         .failure = &failure,
+                         .n_failures = 1,
+                         .deviation = &deviation,
+                         .n_deviations = 1,
+                         .warning = {warning, 1},
+                         .tolerance = 0.05,
+                         .regressions = 1};
+    bz_buf html = {0}, text = {0}, json = {0};
+    bz_fleet_report_html(&r, 10, &html);
+    assert_null(strstr(html.data, "<script>"));
+    assert_null(strstr(html.data, "<img"));
+    assert_null(strstr(html.data, "n<1>"));
+    assert_non_null(strstr(html.data, "&lt;img src=x&gt;.onnx"));
+    assert_non_null(strstr(html.data, "it&#39;s &lt;b&gt;"));
+    assert_null(strchr(html.data, '\033'));
+    bz_fleet_report_text(&r, 10, &text);
+    assert_non_null(strstr(text.data, "1 REGRESSION (1 of models)"));
+    assert_null(strchr(text.data, '\033'));
+    bz_fleet_report_json(&r, &json);
+    assert_non_null(strstr(json.data, "\"regression\": true"));
+    bz_buf_free(&html);
+    bz_buf_free(&text);
+    bz_buf_free(&json);
+}
+
+static void scripts(void **state)
+{
+    (void)state;
+    bz_buf out = {0};
+    bz_slurm_quote(&out, "a'b $(c) `d`");
+    assert_string_equal(out.data, "'a'\\''b $(c) `d`'");
+    bz_buf_free(&out);
+    assert_int_equal(bz_slurm_job("712\n"), 712);
+    assert_int_equal(bz_slurm_job("712;cluster\n"), 712);
+    assert_int_equal(bz_slurm_job("sbatch: error"), 0);
+    assert_int_equal(bz_slurm_job("-3"), 0);
+
+    bz_arena arena = {0};
+    const bz_queued *q;
+    assert_int_equal(bz_slurm_queue("712 0 R n1\n712 11 PD \n\nerror: x\n713 N/A CG n2", &arena, &q), 3);
+    assert_true(q[0].job == 712 && q[0].task == 0 && !strcmp(q[0].node, "n1"));
+    assert_true(q[1].task == 11 && !strcmp(q[1].state, "PD") && !*q[1].node);
+    assert_true(q[2].job == 713 && q[2].task == -1);
+    bz_arena_free(&arena);
+}
+
+static void refused(const char *text, const char *words)
+{
+    bz_fleet fleet;
+    bz_error err = {0};
+    if (!bz_fleet_parse(text, "f.json", &fleet, &err))
+        fail_msg("taken: %s", text);
+    if (!strstr(err.text, words))
+        fail_msg("'%s' does not say '%s'", err.text, words);
+    bz_fleet_free(&fleet);
+}
+
+static void configurations(void **state)
+{
+    (void)state;
+    refused("{", "no JSON");
+    refused("{}", "names no systems");
+    refused("{\"systems\": {\"../x\": {}}}", "cannot name a system");
+    refused("{\"systems\": {\"a\": {\"partitoin\": \"x\"}}}", "no member \"partitoin\"");
+    refused("{\"systems\": {\"a\": {\"partition\": \"x\\ny\"}}}", "on one line");
+    refused("{\"systems\": {\"a\": {\"environment\": {\"A;B\": \"x\"}}}}", "\"environment\" takes");
+    refused("{\"systems\": {\"a\": {\"shards\": 0}}}", "from 1 to 1000");
+    refused("{\"systems\": {\"a\": {}, \"a\": {}}}", "has \"a\" twice");
+    refused("{\"folder\": \"x\", \"systems\": {\"a\": {}}}", "begin with '/'");
+    assert_true(bz_night_is_id("20261121T020000Z"));
+    assert_false(bz_night_is_id("../20261121T0200"));
+    assert_false(bz_night_is_id("20261121T02000xZ"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(slow_nodes), cmocka_unit_test(regressions),
+                                       cmocka_unit_test(pages), cmocka_unit_test(scripts),
+                                       cmocka_unit_test(configurations)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
