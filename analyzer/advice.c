@@ -370,6 +370,24 @@ static int more_gain(const void *x, const void *y)
     return a->gain > b->gain ? -1 : a->gain < b->gain ? 1 : strcmp(a->id, b->id);
 }
 
+/* Who takes one step has all that comes with it: its advices are one. */
+static int add(making *m, bz_advice *list, int n, const bz_advice *new)
+{
+    for (int i = 0; i < n; i++) {
+        bz_advice *known = &list[i];
+        if (strcmp(known->step, new->step) != 0 || !isfinite(known->gain) || !isfinite(new->gain))
+            continue;
+        known->what = bz_arena_printf(m->arena, "%s %s", known->what, new->what);
+        known->evidence = bz_arena_printf(m->arena, "%s; %s", known->evidence, new->evidence);
+        known->gain += new->gain;
+        known->low += new->low;
+        known->high += new->high;
+        return n;
+    }
+    list[n] = *new;
+    return n + 1;
+}
+
 int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena,
                    const bz_advice **out)
 {
@@ -393,13 +411,14 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
         if (!f.holds || !step || f.gain < LEAST * ladder->latency)
             continue;
         double more = f.priced ? m.slower : 1;
-        list[n++] = (bz_advice){.id = table.rule[i].id,
-                                .what = advice_line(&table.rule[i], "what", 0),
-                                .evidence = bz_arena_str(arena, bz_buf_text(&m.evidence)),
-                                .step = step,
-                                .gain = f.gain,
-                                .low = f.gain - f.half,
-                                .high = f.gain * more + f.half};
+        n = add(&m, list, n,
+                &(bz_advice){.id = table.rule[i].id,
+                             .what = advice_line(&table.rule[i], "what", 0),
+                             .evidence = bz_arena_str(arena, bz_buf_text(&m.evidence)),
+                             .step = step,
+                             .gain = f.gain,
+                             .low = f.gain - f.half,
+                             .high = f.gain * more + f.half});
     }
     if (n)
         qsort(list, (size_t)n, sizeof *list, more_gain);

@@ -106,11 +106,11 @@ int wire_read_cut(const wire_bytes *in, const wire_cut *cut, void *out, size_t n
     for (size_t done = 0; done < n;) {
         ssize_t got = pread(in->fd, (char *)out + done, n - done, (off_t)(cut->from + done));
         if (got < 0)
-            return bz_fail(err, BZ_BAD_INPUT, "byte %llu cannot be read: %s", (unsigned long long)(cut->from + done),
+            return bz_fail(err, BZ_BAD_INPUT, "byte %llu cannot be read: %s", (unsigned long long)cut->from + done,
                            strerror(errno));
         if (!got)
             return bz_fail(err, BZ_BAD_INPUT, "byte %llu: the file was cut short meanwhile",
-                           (unsigned long long)(cut->from + done));
+                           (unsigned long long)cut->from + done);
         done += (size_t)got;
     }
     return 0;

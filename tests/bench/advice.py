@@ -26,7 +26,7 @@ MODELS = os.path.join(TESTS, "..", "models")
 NETWORKS = ["resnet50", "mobilenet_v2", "inception_v3", "bert_base"]
 ITERATIONS, WARM_UP = 12, 3
 # what an advice says, as a change that the program knows
-CHANGES = {"freeze": "freeze", "keep-layout": "channels-last", "bf16": "bf16"}
+CHANGES = {"best-implementations": "freeze", "prepack-weights": "freeze", "keep-blocked": "freeze", "fusion": "freeze", "bf16": "bf16"}
 
 
 def run(command, accept=(0,)):

@@ -388,6 +388,15 @@ static void test_elsewhere(void **state)
     assert_non_null(strstr(best->step, "PyTorch: ")); /* nothing tells the framework: all of them */
     assert_non_null(strstr(best->step, "ONNX Runtime: "));
     assert_null(find(list, n, "best-algorithms"));
+    l.framework = "PyTorch";
+    bz_cause both[] = {cause, {.id = "weights-reordered", .name = "weights reordered", .count = 1, .seconds = 1e-4}};
+    alignment.cause = both;
+    alignment.n_causes = 2;
+    n = bz_advice_make(&a, &l, t, &arena, &list); /* one step does both */
+    best = find(list, n, "best-implementations");
+    assert_true(best && fabs(best->gain - (3e-4 + 1.5e-4 + 1e-4)) < 1e-12);
+    assert_non_null(strstr(best->evidence, "weights reordered"));
+    assert_null(find(list, n, "prepack-weights"));
     alignment.timeline = false;
     n = bz_advice_make(&a, &l, t, &arena, &list);
     assert_null(find(list, n, "best-implementations"));
