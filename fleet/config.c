@@ -205,6 +205,8 @@ static int read_member(const reading *r, const cJSON *v, const member *m, const 
 static int read_object(const reading *r, const cJSON *object, const member *members, const char *where, void *out)
 {
     const cJSON *v;
+    if (!cJSON_IsObject(object)) /* elements of an array have no names */
+        return bz_fail(r->err, BZ_BAD_INPUT, "%s: %s is no object, {…}", r->path, where);
     cJSON_ArrayForEach(v, object)
     {
         const member *m = members;
