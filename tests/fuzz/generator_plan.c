@@ -63,7 +63,7 @@ static void plan_it(bz_layers *l, bz_dtype dtype)
         bz_buf text = {0};
         check_lowering(&item[i].lowering);
         bz_generate_source(plan, &item[i], &text);
-        const char *end = strstr(bz_buf_text(&text), "*/"), *include = strstr(bz_buf_text(&text), "#include");
+        const char *end = strstr(bz_buf_text(&text), "*/"), *include = strstr(bz_buf_text(&text), "\n#include");
         PROMISE(end && include && end < include && !memchr(bz_buf_text(&text), 0, text.len));
         bz_buf_free(&text);
     }
