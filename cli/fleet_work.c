@@ -189,15 +189,24 @@ static void sweep(work_job *w, const char *base)
 static int make_scratch(work_job *w, const char *given, bz_error *err)
 {
     const char *base = given ? given : from_environment("SLURM_TMPDIR", from_environment("TMPDIR", "/tmp"));
+    struct stat st;
     sweep(w, base);
-    snprintf(w->scratch, sizeof w->scratch, "%s/benanza-work-XXXXXX", base);
-    if (!mkdtemp(w->scratch)) {
-        int why = errno;
-        w->scratch[0] = 0;
-        return bz_fail(err, BZ_FAILED, "%s: no folder can be made there: %s", base, strerror(why));
+    for (;;) {
+        snprintf(w->scratch, sizeof w->scratch, "%s/benanza-work-XXXXXX", base);
+        if (!mkdtemp(w->scratch)) {
+            int why = errno;
+            w->scratch[0] = 0;
+            return bz_fail(err, BZ_FAILED, "%s: no folder can be made there: %s", base, strerror(why));
+        }
+        errno = 0;
+        w->hold = hold(w->scratch);
+        if (w->hold >= 0 && !fstat(w->hold, &st) && st.st_nlink)
+            return 0;
+        if (w->hold >= 0)
+            close(w->hold); /* somebody else's sweep came before our hold, and took it away */
+        else if (errno != EWOULDBLOCK && errno != ENOENT)
+            return 0; /* a file system that cannot hold: nobody's sweep can, either */
     }
-    w->hold = hold(w->scratch);
-    return 0;
 }
 
 static int copy_file(const char *from, const char *to, bz_error *err)
