@@ -498,6 +498,8 @@ typedef struct bz_span {
     bool guessed; /* the interval is */
 } bz_span;
 
+void bz_span_json(const bz_span *s, const char *key, const char *variant, bz_json *j); /* a member of an open object */
+
 bz_verdict bz_verdict_of(const bz_span *a, const bz_span *b);
 
 typedef struct bz_compare_row {

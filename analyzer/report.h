@@ -12,6 +12,8 @@ void report_steps_text(const bz_analysis *a, bz_buf *out); /* of each profile: t
 void report_gains_text(const bz_analysis *a, bz_buf *out); /* fusion and matrix units */
 
 /* Members of an open object. */
+void report_ladder_json(const bz_ladder *l, bz_json *j); /* its numbers */
+void report_advice_json(const bz_ladder *l, bz_json *j);
 void report_gains_json(const bz_analysis *a, bz_json *j);
 void report_steps_json(const bz_bound *b, const bz_ladder *l, bz_json *j);
 

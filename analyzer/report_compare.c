@@ -78,7 +78,7 @@ void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out)
     bz_compare_rows_text(c, rows, out);
 }
 
-static void put_span(bz_json *j, const char *key, const bz_span *s, const char *variant)
+void bz_span_json(const bz_span *s, const char *key, const char *variant, bz_json *j)
 {
     bz_json_key(j, key);
     bz_json_object(j);
@@ -97,8 +97,8 @@ void bz_compare_row_json(const bz_compare_row *r, bz_json *j)
     bz_json_key_str(j, "setting", r->setting);
     bz_json_key_num(j, "times", r->times);
     bz_json_key_str(j, "verdict", bz_verdict_name(r->verdict));
-    put_span(j, "first", &r->a, r->variant_a);
-    put_span(j, "second", &r->b, r->variant_b);
+    bz_span_json(&r->a, "first", r->variant_a, j);
+    bz_span_json(&r->b, "second", r->variant_b, j);
     bz_json_object_end(j);
 }
 

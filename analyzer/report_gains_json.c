@@ -130,13 +130,8 @@ static void put_waterfall(const bz_waterfall *w, bz_json *j)
     bz_json_object_end(j);
 }
 
-void report_steps_json(const bz_bound *b, const bz_ladder *l, bz_json *j)
+void report_advice_json(const bz_ladder *l, bz_json *j)
 {
-    bz_json_key_str(j, "framework", l->framework);
-    if (l->units)
-        put_units(b, l->units, false, j);
-    if (l->waterfall)
-        put_waterfall(l->waterfall, j);
     bz_json_key(j, "advice");
     bz_json_array(j);
     for (int i = 0; i < l->n_advices; i++) {
@@ -152,4 +147,14 @@ void report_steps_json(const bz_bound *b, const bz_ladder *l, bz_json *j)
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
+}
+
+void report_steps_json(const bz_bound *b, const bz_ladder *l, bz_json *j)
+{
+    bz_json_key_str(j, "framework", l->framework);
+    if (l->units)
+        put_units(b, l->units, false, j);
+    if (l->waterfall)
+        put_waterfall(l->waterfall, j);
+    report_advice_json(l, j);
 }

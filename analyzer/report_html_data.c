@@ -1,4 +1,5 @@
 /* What the page shows, as JSON for its script: the same analysis, in rows that are small. */
+#include "analyzer/report.h"
 #include "analyzer/report_html.h"
 
 #include <math.h>
@@ -418,38 +419,12 @@ static void put_timeline(const bz_timeline *t, bz_json *j)
     bz_json_object_end(j);
 }
 
-static void put_advice(const bz_ladder *l, bz_json *j)
-{
-    key_array(j, "advice");
-    for (int i = 0; i < l->n_advices; i++) {
-        const bz_advice *a = &l->advice[i];
-        bz_json_object(j);
-        bz_json_key_str(j, "what", a->what);
-        bz_json_key_str(j, "evidence", a->evidence);
-        bz_json_key_str(j, "step", a->step);
-        bz_json_key_num(j, "gain", a->gain);
-        bz_json_key_num(j, "low", a->low);
-        bz_json_key_num(j, "high", a->high);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
-}
-
 static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
 {
     bz_json_object(j);
     bz_json_key_str(j, "profile", l->profile);
     bz_json_key_str(j, "framework", l->framework);
-    bz_json_key_int(j, "iterations", l->iterations);
-    bz_json_key_bool(j, "device", l->device);
-    bz_json_key_num(j, "busy", l->busy);
-    bz_json_key_num(j, "latency", l->latency);
-    bz_json_key_num(j, "idle", l->idle);
-    bz_json_key_num(j, "excess", l->excess);
-    bz_json_key_num(j, "overlap", l->overlap);
-    bz_json_key_num(j, "ratio", l->ratio);
-    bz_json_key_num(j, "speedup", l->speedup);
-    bz_json_key_num(j, "speedup_parallel", l->speedup_parallel);
+    report_ladder_json(l, j);
     key_array(j, "warnings");
     for (int i = 0; i < l->n_warnings; i++)
         bz_json_str(j, l->warning[i]);
@@ -464,7 +439,7 @@ static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
         put_units(b, l->units, j);
     if (l->timeline)
         put_timeline(l->timeline, j);
-    put_advice(l, j);
+    report_advice_json(l, j);
     bz_json_object_end(j);
 }
 

@@ -120,10 +120,8 @@ static void put_regret(const bz_regret *r, bz_json *j)
     bz_json_object_end(j);
 }
 
-static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
+void report_ladder_json(const bz_ladder *l, bz_json *j)
 {
-    bz_json_object(j);
-    bz_json_key_str(j, "profile", l->profile);
     bz_json_key_int(j, "iterations", l->iterations);
     bz_json_key_bool(j, "device", l->device);
     bz_json_key_num(j, "busy", l->busy);
@@ -134,6 +132,13 @@ static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
     bz_json_key_num(j, "ratio", l->ratio);
     bz_json_key_num(j, "speedup", l->speedup);
     bz_json_key_num(j, "speedup_parallel", l->speedup_parallel);
+}
+
+static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "profile", l->profile);
+    report_ladder_json(l, j);
     if (l->regret)
         put_regret(l->regret, j);
     if (l->alignment)

@@ -48,6 +48,10 @@ int bz_output(const char *path, const bz_buf *text, bz_error *err);
 /* The name in the table of `n` names at stride bytes that a typo most likely meant, or NULL. */
 const char *bz_did_you_mean(const char *typed, const char *const *names, int n);
 
+/* Runs the subcommand that argv[1] names; "db ls" is the command named so, `about` what all of them are for. */
+int bz_subcommands_run(const char *name, const char *about, const bz_command *const *commands, int n, int argc,
+                       char **argv);
+
 extern const bz_command bz_command_analyze, bz_command_bound, bz_command_compare, bz_command_db, bz_command_fleet,
     bz_command_gen, bz_command_layers, bz_command_profile, bz_command_replay, bz_command_run, bz_command_strip,
     bz_command_system;

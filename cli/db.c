@@ -70,42 +70,9 @@ static const bz_command *const SUBCOMMANDS[] = {&bz_command_db_ls,      &bz_comm
                                                 &bz_command_db_compact, &bz_command_db_gc};
 enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof(void *) };
 
-static const char *subname(const bz_command *c)
-{
-    return c->name + strlen("db ");
-}
-
-static void print_help(FILE *f)
-{
-    fputs("usage: benanza db COMMAND [OPTIONS] ARGUMENTS\nThe performance database.\n\n", f);
-    for (int i = 0; i < N_SUBCOMMANDS; i++)
-        fprintf(f, "  %-8s  %.*s\n", subname(SUBCOMMANDS[i]), (int)strcspn(SUBCOMMANDS[i]->summary, "\n"),
-                SUBCOMMANDS[i]->summary);
-    fputs("\nbenanza db COMMAND --help tells more.\n", f);
-}
-
 static int run_db(int argc, char **argv)
 {
-    if (argc < 2) {
-        print_help(stderr);
-        return BZ_USAGE;
-    }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
-        print_help(stdout);
-        return BZ_OK;
-    }
-    const char *names[N_SUBCOMMANDS];
-    for (int i = 0; i < N_SUBCOMMANDS; i++) {
-        names[i] = subname(SUBCOMMANDS[i]);
-        if (!strcmp(argv[1], names[i]))
-            return SUBCOMMANDS[i]->run(argc - 1, argv + 1);
-    }
-    bz_error err;
-    const char *meant = bz_did_you_mean(argv[1], names, N_SUBCOMMANDS);
-    bz_fail(&err, BZ_USAGE, "there is no command 'db %s': %s%s", argv[1],
-            meant ? "did you mean db " : "see benanza db --help", meant ? meant : "");
-    fprintf(stderr, "benanza: %s\n", err.text);
-    return (int)err.code;
+    return bz_subcommands_run("db", "The performance database.", SUBCOMMANDS, N_SUBCOMMANDS, argc, argv);
 }
 
 const bz_command bz_command_db = {"db", "COMMAND [OPTIONS] ARGUMENTS",

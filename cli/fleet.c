@@ -18,42 +18,10 @@ static const bz_command *const SUBCOMMANDS[] = {
     &bz_command_fleet_report, &bz_command_fleet_nightly, &bz_command_fleet_work};
 enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof(void *) };
 
-static const char *subname(const bz_command *c)
-{
-    return c->name + strlen("fleet ");
-}
-
-static void print_help(FILE *f)
-{
-    fputs("usage: benanza fleet COMMAND [OPTIONS] ARGUMENTS\nThe database kept fresh by a Slurm cluster.\n\n", f);
-    for (int i = 0; i < N_SUBCOMMANDS; i++)
-        fprintf(f, "  %-8s  %.*s\n", subname(SUBCOMMANDS[i]), (int)strcspn(SUBCOMMANDS[i]->summary, "\n"),
-                SUBCOMMANDS[i]->summary);
-    fputs("\nbenanza fleet COMMAND --help tells more.\n", f);
-}
-
 static int run_fleet(int argc, char **argv)
 {
-    if (argc < 2) {
-        print_help(stderr);
-        return BZ_USAGE;
-    }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
-        print_help(stdout);
-        return BZ_OK;
-    }
-    const char *names[N_SUBCOMMANDS];
-    for (int i = 0; i < N_SUBCOMMANDS; i++) {
-        names[i] = subname(SUBCOMMANDS[i]);
-        if (!strcmp(argv[1], names[i]))
-            return SUBCOMMANDS[i]->run(argc - 1, argv + 1);
-    }
-    bz_error err;
-    const char *meant = bz_did_you_mean(argv[1], names, N_SUBCOMMANDS);
-    bz_fail(&err, BZ_USAGE, "there is no command 'fleet %s': %s%s", argv[1],
-            meant ? "did you mean fleet " : "see benanza fleet --help", meant ? meant : "");
-    fprintf(stderr, "benanza: %s\n", err.text);
-    return (int)err.code;
+    return bz_subcommands_run("fleet", "The database kept fresh by a Slurm cluster.", SUBCOMMANDS, N_SUBCOMMANDS, argc,
+                              argv);
 }
 
 const bz_command bz_command_fleet = {"fleet", "COMMAND [OPTIONS] ARGUMENTS",

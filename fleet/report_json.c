@@ -25,18 +25,6 @@ static void put_result(bz_json *j, const bz_night_result *x)
     bz_json_object_end(j);
 }
 
-static void put_span(bz_json *j, const char *key, const bz_span *s, const char *variant)
-{
-    bz_json_key(j, key);
-    bz_json_object(j);
-    bz_json_key_num(j, "seconds", s->seconds);
-    bz_json_key_num(j, "low", s->low);
-    bz_json_key_num(j, "high", s->high);
-    bz_json_key_bool(j, "guessed", s->guessed);
-    bz_json_key_str(j, "variant", variant);
-    bz_json_object_end(j);
-}
-
 static void put_change(bz_json *j, const bz_change_row *c, double tolerance)
 {
     bz_json_object(j);
@@ -50,8 +38,8 @@ static void put_change(bz_json *j, const bz_change_row *c, double tolerance)
     }
     bz_json_key_str(j, "verdict", bz_verdict_name(c->verdict));
     bz_json_key_bool(j, "regression", bz_change_regressed(c, tolerance));
-    put_span(j, "before", &c->before, c->variant_before);
-    put_span(j, "after", &c->after, c->variant_after);
+    bz_span_json(&c->before, "before", c->variant_before, j);
+    bz_span_json(&c->after, "after", c->variant_after, j);
     bz_json_object_end(j);
 }
 
