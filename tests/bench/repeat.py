@@ -4,7 +4,8 @@
 Runs the convolutions of a model N times, each time into an empty database, and holds the runs against each other: of
 each layer the median of its cheapest variant. `movement` is the distance between the extremes over all runs, `step` the
 largest between neighbouring runs, both relative to the median over the runs. `noisy` counts the runs in which the
-record was marked so. The rows that moved by more than --limit come first. Wants a machine with nothing else to do."""
+record was marked so. The rows that moved by more than --limit come first. At the end record by record: which are further than
+--limit from the median of their layer, and which are marked. Wants a machine with nothing else to do."""
 import argparse, json, statistics, subprocess, tempfile, time
 
 
@@ -47,11 +48,13 @@ def main():
                 save.write(text)
             print(f"run {i + 1}: {sum(r['median'] for r in best.values()) * 1e3:.3f} ms over {len(best)} layers, "
                   f"{sum(r['noisy'] for r in best.values())} marked noisy", flush=True)
-    rows = []
+    rows, away = [], {(far, noisy): 0 for far in (False, True) for noisy in (False, True)}
     for problem in runs[0]:
         records = [r[problem] for r in runs if problem in r]
         m = [r["median"] for r in records]
         middle = statistics.median(m)
+        for r in records:
+            away[abs(r["median"] / middle - 1) * 100 > a.limit, r["noisy"]] += 1
         step = max((abs(x - y) for x, y in zip(m, m[1:])), default=0)
         rows.append(((max(m) - min(m)) / middle * 100, step / middle * 100, sum(r["noisy"] for r in records), middle,
                      len({(r["algorithm"], r["layout"], r["backend"]) for r in records}), problem))
@@ -66,6 +69,8 @@ def main():
     print(f"movement ≤ {a.limit:g} %: {len(rows) - len(moved)} layers; step ≤ {a.limit:g} %: {len(rows) - len(stepped)}")
     print(f"moved more: {len(moved)}, of them {len(moved) - len(silent)} marked noisy in some run, {len(silent)} never")
     print(f"marked noisy in some run: {len(marked)}, of them {sum(r[0] <= a.limit for r in marked)} did not move")
+    print(f"records within {a.limit:g} % of the layer's median: {away[False, False]}, and {away[False, True]} marked noisy; "
+          f"further: {away[True, True]} marked noisy, {away[True, False]} not")
     total = [sum(r[p]["median"] for p in r) for r in runs]
     print(f"sum over the layers: movement {(max(total) - min(total)) / statistics.median(total) * 100:.2f} %")
 
