@@ -3,6 +3,7 @@
 
 #include "cli/db.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -193,6 +194,56 @@ int fleet_stacks_save(fleet_job *j, bz_error *err)
     bz_buf text = {0};
     bz_fleet_stacks_print(&j->stacks, &text);
     int rc = bz_fleet_write(fleet_path(j, "stacks.json"), &text, err);
+    bz_buf_free(&text);
+    return rc;
+}
+
+/* ---- nights --------------------------------------------------------------------------------- */
+
+static int later(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*b)->d_name, (*a)->d_name);
+}
+
+static int is_night(const struct dirent *e)
+{
+    return bz_night_is_id(e->d_name);
+}
+
+int fleet_night_load(fleet_job *j, bz_error *err)
+{
+    struct dirent **list;
+    bz_buf text = {0};
+    const char *id = j->night_name;
+    if (id && !bz_night_is_id(id))
+        return bz_fail(err, BZ_USAGE, "'%s' is no night: 20261121T020000Z is", id);
+    if (!id) {
+        int n = scandir(j->fleet.folder, &list, is_night, later);
+        for (int i = 0; i < n; i++) {
+            if (!id && !access(fleet_path(j, "%s/night.json", list[i]->d_name), F_OK))
+                id = bz_arena_str(&j->arena, list[i]->d_name);
+            free(list[i]);
+        }
+        if (n >= 0)
+            free(list);
+    }
+    if (!id)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: there was no night yet: 'benanza fleet nightly' makes one",
+                       j->fleet.folder);
+    const char *path = fleet_path(j, "%s/night.json", id);
+    int rc = bz_fleet_slurp(path, 64 << 20, &text, err) ||
+             bz_night_parse(bz_buf_text(&text), path, &j->arena, &j->night, err);
+    if (!rc && strcmp(j->night.id, id) != 0)
+        rc = bz_fail(err, BZ_BAD_INPUT, "%s: is of another night: %s", path, j->night.id);
+    bz_buf_free(&text);
+    return rc ? -1 : 0;
+}
+
+int fleet_night_save(fleet_job *j, bz_error *err)
+{
+    bz_buf text = {0};
+    bz_night_print(&j->night, &text);
+    int rc = bz_fleet_write(fleet_path(j, "%s/night.json", j->night.id), &text, err);
     bz_buf_free(&text);
     return rc;
 }

@@ -17,7 +17,10 @@ typedef struct fleet_job {
     const bz_command *command;
     const char *config, *db_dir, *night_name; /* as given */
     bool json;
-    int64_t max_age; /* days; -1: as the file says */
+    int64_t max_age;              /* days; -1: as the file says */
+    bool probe;                   /* submit: first ask the machines what they are */
+    const char *tolerance, *html; /* report: per cent; a page */
+    int64_t top;                  /* report: changes to show */
     bz_list arguments;
 
     bz_fleet fleet;
@@ -81,15 +84,21 @@ typedef struct fleet_attempts {
     int *shard;         /* into the system's shards */
     int n;
 } fleet_attempts;
-int fleet_attempts_load(fleet_job *j, const bz_night_system *s, fleet_attempts *out, bz_error *err);
+void fleet_attempts_load(fleet_job *j, const bz_night_system *s, fleet_attempts *out);
 
-/* The user's jobs that Slurm knows of. */
-int fleet_queue(fleet_job *j, const bz_queued **list, int *n, bz_error *err);
+/* Slurm. `more` are options of sbatch that differ from job to job; `path` a script that was written. */
+const char *fleet_program(fleet_job *j);                               /* that jobs run */
+int fleet_write_script(const char *path, bz_buf *text, bz_error *err); /* frees the text */
+int fleet_sbatch(fleet_job *j, const bz_fleet_system *s, const bz_fleet_names *more, const char *path, int64_t *id,
+                 bz_error *err);
+int fleet_queue(fleet_job *j, const bz_queued **list, int *n, bz_error *err); /* the user's jobs that Slurm knows of */
+void fleet_cancel(const int64_t *id, int n);
+/* Until none of the jobs is queued. -1: the deadline (bz_now) came first. */
+int fleet_wait_for(fleet_job *j, const int64_t *id, int n, double deadline);
 
 /* The steps of a night. fleet_submit changes nothing where nothing is wanted. */
 int fleet_probe(fleet_job *j, bz_error *err);
 int fleet_submit(fleet_job *j, int round, int64_t now, bz_error *err);
-int fleet_wait(fleet_job *j, double deadline, bz_error *err);
 int fleet_collect(fleet_job *j, bz_error *err);
 int fleet_report_make(fleet_job *j, double tolerance, bz_fleet_report *out, bz_error *err);
 void fleet_plan_print(const fleet_job *j, bz_buf *out);

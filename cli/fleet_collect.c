@@ -37,10 +37,9 @@ static void load_attempt(fleet_job *j, const char *folder, const char *name, int
     bz_buf_free(&text);
 }
 
-int fleet_attempts_load(fleet_job *j, const bz_night_system *s, fleet_attempts *out, bz_error *err)
+void fleet_attempts_load(fleet_job *j, const bz_night_system *s, fleet_attempts *out)
 {
     int cap = 0;
-    (void)err;
     *out = (fleet_attempts){0};
     for (int i = 0; i < s->n_shards; i++) {
         const char *folder =
@@ -62,13 +61,12 @@ int fleet_attempts_load(fleet_job *j, const bz_night_system *s, fleet_attempts *
         }
         free(list);
     }
-    return 0;
 }
 
 /* ---- collecting ----------------------------------------------------------------------------- */
 
-/* A clock may be so far ahead of ours: seconds. */
-enum { AHEAD = 3600 };
+/* A clock may be so far ahead of ours, or behind without being corrected: seconds. */
+enum { AHEAD = 3600, CLOSE = 120 };
 
 static void add_note(fleet_job *j, const char *text)
 {
@@ -124,7 +122,9 @@ static void learn(fleet_job *j, const bz_night_system *s, const fleet_attempts *
         estimate += alone ? s->shard[a->shard[i]].estimate : 0;
         seconds += alone ? x->seconds : 0;
     }
-    if (newest && strcmp(newest->system, stack->system) != 0) {
+    /* An earlier night may be collected when the machines have since been asked again; clocks may differ a little. */
+    bool news = newest && newest->begin - newest->skew + CLOSE >= stack->seen;
+    if (news && strcmp(newest->system, stack->system) != 0) {
         if (*stack->system)
             stack->before = stack->system;
         stack->system = newest->system;
@@ -145,7 +145,7 @@ int fleet_collect(fleet_job *j, bz_error *err)
     int rc = 0;
     for (int i = 0; i < n->n_systems && !rc; i++) {
         fleet_attempts a;
-        rc = fleet_attempts_load(j, &n->system[i], &a, err);
+        fleet_attempts_load(j, &n->system[i], &a);
         for (int k = 0; k < a.n && !rc; k++)
             if (collect_file(j, bulk, a.lines[k], err))
                 rc = bz_fail_in(err, "merging %s", a.lines[k]);

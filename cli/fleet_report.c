@@ -195,8 +195,7 @@ static int make_kind(making *m, const bz_night_system *s, bool records, bz_night
     fleet_attempts a;
     const bz_attempt *newest = NULL;
     int kind = kind_of(j, s->name);
-    if (fleet_attempts_load(j, s, &a, err))
-        return -1;
+    fleet_attempts_load(j, s, &a);
     *x = (bz_night_result){.planned = s, .system = s->system, .before = "", .shards = s->n_shards, .attempts = a.n};
     for (int w = BZ_WANT_NOT + 1; w < BZ_WANTS; w++)
         x->wanted += s->families[w];
@@ -210,6 +209,8 @@ static int make_kind(making *m, const bz_night_system *s, bool records, bz_night
             newest = list[i];
     }
     x->system = newest ? newest->system : s->system;
+    if (*s->note && x->wanted)
+        warn(m, bz_arena_printf(&j->arena, "%s: not submitted: %s", s->name, s->note));
     bz_deviation *more;
     int n;
     bz_deviations_make(s->name, list, a.n, j->fleet.deviation, &j->arena, &more, &n);
@@ -273,29 +274,22 @@ int fleet_report_make(fleet_job *j, double tolerance, bz_fleet_report *out, bz_e
 
 /* ---- command -------------------------------------------------------------------------------- */
 
-typedef struct report_options {
-    const char *tolerance, *html;
-    int64_t top;
-} report_options;
-
-static report_options given;
-
 static int report(fleet_job *j, bz_buf *out, int *status, bz_error *err)
 {
     bz_fleet_report r;
     char *end = NULL;
-    int top = given.top > 1000000 ? 1000000 : (int)given.top;
+    int top = j->top > 1000000 ? 1000000 : (int)j->top;
     if (fleet_open(j, true, err) || fleet_night_load(j, err))
         return -1;
-    double tolerance = given.tolerance ? strtod(given.tolerance, &end) / 100 : j->fleet.tolerance;
-    if (given.tolerance && (end == given.tolerance || *end || !(tolerance >= 0 && tolerance < 100)))
-        return bz_fail(err, BZ_USAGE, "--tolerance takes per cent, not '%s'", given.tolerance);
+    double tolerance = j->tolerance ? strtod(j->tolerance, &end) / 100 : j->fleet.tolerance;
+    if (j->tolerance && (end == j->tolerance || *end || !(tolerance >= 0 && tolerance < 100)))
+        return bz_fail(err, BZ_USAGE, "--tolerance takes per cent, not '%s'", j->tolerance);
     if (fleet_load(j, &j->night.models, err) || fleet_report_make(j, tolerance, &r, err))
         return -1;
-    if (given.html) {
+    if (j->html) {
         bz_buf page = {0};
         bz_fleet_report_html(&r, 1000, &page);
-        int rc = bz_output(given.html, &page, err);
+        int rc = bz_output(j->html, &page, err);
         bz_buf_free(&page);
         if (rc)
             return -1;
@@ -310,15 +304,14 @@ static int report(fleet_job *j, bz_buf *out, int *status, bz_error *err)
 
 static int run(int argc, char **argv)
 {
-    fleet_job j = {.command = &bz_command_fleet_report, .max_age = -1};
-    given = (report_options){.top = 12};
+    fleet_job j = {.command = &bz_command_fleet_report, .max_age = -1, .top = 12};
     const bz_option options[] = {
         FLEET_OPTIONS(j),
         {"night", BZ_OPTION_TEXT, &j.night_name, "ID", "that night (the newest)"},
-        {"tolerance", BZ_OPTION_TEXT, &given.tolerance, "PERCENT",
+        {"tolerance", BZ_OPTION_TEXT, &j.tolerance, "PERCENT",
          "what is slower by more is a regression (as the file says: 5)"},
-        {"html", BZ_OPTION_TEXT, &given.html, "FILE", "write a page, too"},
-        {"top", BZ_OPTION_INT, &given.top, "N", "changes to show (12)"},
+        {"html", BZ_OPTION_TEXT, &j.html, "FILE", "write a page, too"},
+        {"top", BZ_OPTION_INT, &j.top, "N", "changes to show (12)"},
         {0},
     };
     return fleet_run(&j, options, argc, argv, report);

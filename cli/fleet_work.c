@@ -186,9 +186,21 @@ static void sweep(work_job *w, const char *base)
         free(list);
 }
 
+/* sbatch hands on the variables of the head node: what $TMPDIR names there may not exist here. */
+static const char *scratch_of_node(void)
+{
+    static const char *const NAMES[] = {"SLURM_TMPDIR", "TMPDIR"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        const char *folder = from_environment(NAMES[i], "");
+        if (*folder && !access(folder, W_OK | X_OK))
+            return folder;
+    }
+    return "/tmp";
+}
+
 static int make_scratch(work_job *w, const char *given, bz_error *err)
 {
-    const char *base = given ? given : from_environment("SLURM_TMPDIR", from_environment("TMPDIR", "/tmp"));
+    const char *base = given ? given : scratch_of_node();
     struct stat st;
     sweep(w, base);
     for (;;) {

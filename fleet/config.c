@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef enum { TEXT, NUMBER, SWITCH, NAMES, PAIRS, NUMBERS, SYSTEM, SYSTEMS } member_kind;
+typedef enum { TEXT, NUMBER, SWITCH, NAMES, OPTIONS, PAIRS, NUMBERS, SYSTEM, SYSTEMS } member_kind;
 
 typedef struct member {
     const char *name;
@@ -44,6 +44,7 @@ static const member SYSTEM_MEMBERS[] = {
     {"maths", NAMES, OF(maths), 0, 0},
     {"environment", PAIRS, OF(environment), 0, 0},
     {"modules", NAMES, OF(modules), 0, 0},
+    {"options", OPTIONS, OF(options), 0, 0},
     {0},
 };
 #undef OF
@@ -101,6 +102,18 @@ static int read_names(const reading *r, const cJSON *v, const char *name, bz_fle
             return bz_fail(r->err, BZ_BAD_INPUT, "%s: \"%s\" takes texts, each on one line", r->path, name);
         out->item[out->n++] = bz_arena_str(r->arena, item->valuestring);
     }
+    return 0;
+}
+
+/* What does not begin with -- would be the script that sbatch submits. */
+static int read_options(const reading *r, const cJSON *v, const char *name, bz_fleet_names *out)
+{
+    if (read_names(r, v, name, out))
+        return -1;
+    for (int i = 0; i < out->n; i++)
+        if (strncmp(out->item[i], "--", 2) != 0 || !out->item[i][2])
+            return bz_fail(r->err, BZ_BAD_INPUT, "%s: \"%s\" takes options as \"--mem=32G\", not '%s'", r->path, name,
+                           out->item[i]);
     return 0;
 }
 
@@ -185,6 +198,9 @@ static int read_member(const reading *r, const cJSON *v, const member *m, const 
         return 0;
     case NAMES:
         return cJSON_IsArray(v) ? read_names(r, v, m->name, (bz_fleet_names *)(out + m->offset))
+                                : wrong(r, where, m, "an array of texts");
+    case OPTIONS:
+        return cJSON_IsArray(v) ? read_options(r, v, m->name, (bz_fleet_names *)(out + m->offset))
                                 : wrong(r, where, m, "an array of texts");
     case PAIRS:
         return cJSON_IsObject(v) ? read_pairs(r, v, (bz_fleet_names *)(out + m->offset))

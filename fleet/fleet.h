@@ -53,6 +53,7 @@ typedef struct bz_fleet_system {
     bz_fleet_names backends, layouts, maths;
     bz_fleet_names environment, values; /* variables of the shard and what they are set to */
     bz_fleet_names modules;             /* for `module load` */
+    bz_fleet_names options;             /* others of sbatch, each one word */
 } bz_fleet_system;
 
 typedef struct bz_fleet {

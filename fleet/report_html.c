@@ -50,8 +50,9 @@ static void head(bz_buf *out, const char *title, const char *const *columns)
 
 static void put_systems(const bz_fleet_report *r, bz_buf *out)
 {
-    static const char *const COLUMNS[] = {"kind",    "system", "wanted", "left",   "shards", "done", "died",
-                                          "records", "failed", "took",   "faster", "slower", "same", NULL};
+    static const char *const COLUMNS[] = {"kind",   "system",  "wanted",  "left",     "shards", "done",
+                                          "died",   "records", "failed",  "estimate", "took",   "faster",
+                                          "slower", "same",    "against", NULL};
     head(out, "Systems", COLUMNS);
     for (int i = 0; i < r->night->n_systems; i++) {
         const bz_night_result *x = &r->result[i];
@@ -62,37 +63,69 @@ static void put_systems(const bz_fleet_report *r, bz_buf *out)
         const int counts[] = {x->wanted, x->left, x->shards, x->done, x->died + x->failed, x->records, x->bad_records};
         for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
             number(out, counts[k]);
+        cell(out, bz_units_time(t, x->estimate));
         cell(out, bz_units_time(t, x->seconds));
         number(out, x->faster);
         number(out, x->slower);
         number(out, x->same);
+        cell(out, x->before);
         bz_buf_puts(out, "</tr>\n");
     }
     bz_buf_puts(out, "</table>\n");
 }
 
-static void put_changes(const bz_fleet_report *r, int rows, bz_buf *out)
+static void verdict_row(bz_buf *out, const bz_change_row *c, double tolerance)
 {
-    static const char *const COLUMNS[] = {"verdict", "kind", "before", "after", "ratio", "what", NULL};
+    bz_unit_text t;
+    bz_buf_puts(out, bz_change_regressed(c, tolerance)  ? "<tr class=bad>"
+                     : bz_change_improved(c, tolerance) ? "<tr class=good>"
+                                                        : "<tr>");
+    cell(out, bz_verdict_name(c->verdict));
+    cell(out, c->kind);
+    cell(out, bz_units_time(t, c->before.seconds));
+    cell(out, bz_units_time(t, c->after.seconds));
+    bz_buf_printf(out, "<td class=n>%.3f</td>", c->after.seconds / c->before.seconds);
+}
+
+/* All of them: that nothing changed is news, too. */
+static void put_models(const bz_fleet_report *r, bz_buf *out)
+{
+    static const char *const COLUMNS[] = {"verdict", "kind", "before", "after", "ratio", "bound of", "layers", NULL};
     int shown = 0;
     for (int i = 0; i < r->n_changes; i++) {
         const bz_change_row *c = &r->change[i];
-        bool slower = bz_change_regressed(c, r->tolerance);
-        bz_unit_text t;
-        if ((!slower && !bz_change_improved(c, r->tolerance)) || shown == rows)
+        if (!c->model)
             continue;
         if (!shown++)
-            head(out, "Changes", COLUMNS);
-        bz_buf_puts(out, slower ? "<tr class=bad>" : "<tr class=good>");
-        cell(out, bz_verdict_name(c->verdict));
-        cell(out, c->kind);
-        cell(out, bz_units_time(t, c->before.seconds));
-        cell(out, bz_units_time(t, c->after.seconds));
-        bz_buf_printf(out, "<td class=n>%.3f</td>", c->after.seconds / c->before.seconds);
-        cell(out, c->model ? c->model : c->what);
+            head(out, "Models", COLUMNS);
+        verdict_row(out, c, r->tolerance);
+        cell(out, c->model);
+        bz_buf_printf(out, "<td class=n>%d of %d</td></tr>\n", c->layers, c->of);
+    }
+    bz_buf_puts(out, shown ? "</table>\n" : "");
+}
+
+static void put_layers(const bz_fleet_report *r, int rows, bz_buf *out)
+{
+    static const char *const COLUMNS[] = {"verdict", "kind",           "before",        "after", "ratio",
+                                          "layer",   "fastest before", "fastest after", NULL};
+    int all = 0;
+    for (int i = 0; i < r->n_changes; i++) {
+        const bz_change_row *c = &r->change[i];
+        bool changed = bz_change_regressed(c, r->tolerance) || bz_change_improved(c, r->tolerance);
+        if (c->model || !changed || all++ >= rows)
+            continue;
+        if (all == 1)
+            head(out, "Layers", COLUMNS);
+        verdict_row(out, c, r->tolerance);
+        cell(out, c->what);
+        cell(out, c->variant_before);
+        cell(out, c->variant_after);
         bz_buf_puts(out, "</tr>\n");
     }
-    bz_buf_puts(out, shown ? "</table>\n" : "<p>Nothing became faster or slower by more than the tolerance.</p>\n");
+    bz_buf_puts(out, all ? "</table>\n" : "<p>No layer became faster or slower by more than the tolerance.</p>\n");
+    if (all > rows)
+        bz_buf_printf(out, "<p>And %d more: benanza fleet report --json has them.</p>\n", all - rows);
 }
 
 static void put_list(bz_buf *out, const char *title, int n)
@@ -127,6 +160,8 @@ static void put_troubles(const bz_fleet_report *r, bz_buf *out)
         put(out, r->failure[i].reason);
         bz_buf_puts(out, "</li>\n");
     }
+    if (r->more_failures)
+        bz_buf_printf(out, "<li>and %d more: benanza db show --failed</li>\n", r->more_failures);
     bz_buf_puts(out, r->n_failures ? "</ul>\n" : "");
     put_list(out, "To be looked at", r->warning.n);
     for (int i = 0; i < r->warning.n; i++) {
@@ -148,7 +183,8 @@ void bz_fleet_report_html(const bz_fleet_report *r, int rows, bz_buf *out)
     bz_buf_printf(out, "</h1>\n<p>%d regressions beyond %.3g %%; %d families still missing.</p>\n", r->regressions,
                   100 * r->tolerance, r->left);
     put_systems(r, out);
-    put_changes(r, rows, out);
+    put_models(r, out);
+    put_layers(r, rows, out);
     put_troubles(r, out);
     bz_buf_puts(out, "</html>\n");
 }

@@ -101,6 +101,8 @@ void bz_slurm_options(const bz_fleet_system *s, bz_arena *arena, bz_fleet_names 
         argv->item[argv->n++] = "--exclusive";
     if (s->threads > 1)
         argv->item[argv->n++] = bz_arena_printf(arena, "--cpus-per-task=%d", (int)s->threads);
+    for (int i = 0; i < s->options.n; i++)
+        argv->item[argv->n++] = s->options.item[i];
 }
 
 int64_t bz_slurm_job(const char *text)

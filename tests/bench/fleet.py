@@ -163,6 +163,9 @@ def main():
         print(f"  the same in Python, json and sqlite3: {other:.1f} s processor, {other / user:.1f} times as long")
         out, seconds, user = run(benanza, "fleet", "collect", *fleet)
         report("merge them once more, all known", seconds, user, "")
+        size = sum(os.stat(f"{work}/db/{f}").st_blocks * 512 for f in os.listdir(work + "/db"))
+        text = sum(os.path.getsize(f) for f in files)
+        print(f"  the database takes {size / 1e6:,.0f} MB, {size / RECORDS:.0f} bytes a record; the lines {text / 1e6:,.0f} MB")
         out, seconds, user = run(benanza, "fleet", "plan", *fleet)
         systems = json.loads(out)["systems"]
         report(f"plan {MODELS:,} models ({systems[0]['problems']:,} problems) on {len(systems)} systems", seconds, user, "5 s")

@@ -27,14 +27,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!bz_fleet_parse(text, "fuzz", &fleet, &err)) {
         for (int i = 0; i < fleet.n_systems; i++) {
             const bz_fleet_system *s = &fleet.system[i];
-            bz_fleet_names argv = {BZ_NEW(&fleet.arena, const char *, 24), 0};
+            bz_fleet_names argv = {BZ_NEW(&fleet.arena, const char *, 24 + s->options.n), 0};
             bz_buf script = {0};
             bz_slurm_script(s, fleet.benanza ? fleet.benanza : "benanza", s->name, 1, &script);
             for (const char *p = bz_buf_text(&script); *p; p++)
                 if (*p == '\r' || *p == '\033')
                     abort();
             bz_slurm_options(s, &fleet.arena, &argv);
-            if (!bz_fleet_is_name(s->name) || strchr(s->name, '/') || argv.n > 24)
+            if (!bz_fleet_is_name(s->name) || strchr(s->name, '/') || argv.n > 24 + s->options.n)
                 abort();
             bz_buf quoted = {0};
             bz_slurm_quote(&quoted, s->scratch ? s->scratch : "it's");

@@ -150,6 +150,8 @@ static void configurations(void **state)
     refused("{\"systems\": {\"a\": {\"environment\": {\"A;B\": \"x\"}}}}", "\"environment\" takes");
     refused("{\"systems\": {\"a\": {\"shards\": 0}}}", "from 1 to 1000");
     refused("{\"systems\": {\"a\": {}, \"a\": {}}}", "has \"a\" twice");
+    refused("{\"systems\": {\"a\": {\"options\": [\"--mem=1\", \"x.sh\"]}}}", "not 'x.sh'");
+    refused("{\"systems\": {\"a\": {\"options\": \"--mem=1\"}}}", "an array of texts");
     refused("{\"folder\": \"x\", \"systems\": {\"a\": {}}}", "begin with '/'");
     assert_true(bz_night_is_id("20261121T020000Z"));
     assert_false(bz_night_is_id("../20261121T0200"));
