@@ -50,9 +50,9 @@ static void set_flag(const char *name, bool on)
 
 static int find_library(char *out, size_t size, bz_error *err)
 {
-    static const char *const PLACES[] = {"/libbenanza-capture.so", "/../lib/libbenanza-capture.so",
-                                         "/../lib/x86_64-linux-gnu/libbenanza-capture.so",
-                                         "/../lib/aarch64-linux-gnu/libbenanza-capture.so"};
+    static const char *const PLACES[] = {
+        "/libbenanza-capture.so", "/../lib/libbenanza-capture.so", "/../lib64/libbenanza-capture.so",
+        "/../lib/x86_64-linux-gnu/libbenanza-capture.so", "/../lib/aarch64-linux-gnu/libbenanza-capture.so"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n > 0) {
@@ -100,21 +100,50 @@ static void set_environment(const char *folder, const char *library, const bz_ca
     }
 }
 
+/* Who is told to end, as by a batch system or `timeout`, passes it on and still reads what the program did. */
+static volatile sig_atomic_t told, told_to; /* a signal that came before there was a program; the program */
+
+static void pass_on(int signal_number)
+{
+    int why = errno;
+    told = signal_number;
+    if (told_to > 0)
+        kill(told_to, signal_number);
+    errno = why;
+}
+
+static const int SIGNALS[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+enum { N_SIGNALS = sizeof SIGNALS / sizeof *SIGNALS };
+
+/* Keys that interrupt the program reach it by themselves: they must not end us before we have read what it did. */
+static void hold_signals(struct sigaction before[N_SIGNALS])
+{
+    for (int i = 0; i < N_SIGNALS; i++) {
+        struct sigaction action = {.sa_handler = i < 2 ? SIG_IGN : pass_on, .sa_flags = SA_RESTART};
+        sigaction(SIGNALS[i], NULL, &before[i]);
+        if (i < 2 || before[i].sa_handler != SIG_IGN) /* nohup */
+            sigaction(SIGNALS[i], &action, NULL);
+    }
+}
+
+static void release_signals(const struct sigaction before[N_SIGNALS])
+{
+    for (int i = 0; i < N_SIGNALS; i++)
+        sigaction(SIGNALS[i], &before[i], NULL);
+}
+
 static int run(const char *folder, const char *library, char *const argv[], const bz_capture_options *o, int *status,
                bz_error *err)
 {
     /* a failing exec is told through a pipe that a succeeding one closes */
     int channel[2];
+    struct sigaction before[N_SIGNALS];
     if (pipe2(channel, O_CLOEXEC))
         return bz_fail(err, BZ_FAILED, "%s: cannot be started: %s", argv[0], strerror(errno));
-    /* keys that interrupt the program must not end us before we have read what it did */
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
-    sigaction(SIGINT, &ignore, &interrupt);
-    sigaction(SIGQUIT, &ignore, &quit);
+    hold_signals(before);
     pid_t child = fork();
     if (child == 0) {
-        sigaction(SIGINT, &interrupt, NULL);
-        sigaction(SIGQUIT, &quit, NULL);
+        release_signals(before);
         signal(SIGPIPE, SIG_DFL);
         set_environment(folder, library, o);
         execvp(argv[0], argv);
@@ -123,6 +152,9 @@ static int run(const char *folder, const char *library, char *const argv[], cons
             _exit(126);
         _exit(127);
     }
+    told_to = child;
+    if (child > 0 && told)
+        kill(child, told);
     close(channel[1]);
     int why = 0;
     bool failed = child < 0 || read(channel[0], &why, sizeof why) == sizeof why;
@@ -131,8 +163,8 @@ static int run(const char *folder, const char *library, char *const argv[], cons
     close(channel[0]);
     while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
         ;
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGQUIT, &quit, NULL);
+    told_to = told = 0;
+    release_signals(before);
     return failed ? bz_fail(err, BZ_FAILED, "%s: cannot be started: %s", argv[0], strerror(why)) : 0;
 }
 

@@ -3,6 +3,7 @@
  * difference between the runs is what recording costs. */
 #include "profile/profile.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,9 @@ static int run_level(bz_trace *t, char *const argv[], bz_capture_options options
     if (bz_profile_capture(t, argv, &options, status, err) ||
         bz_trace_finish(t, &(bz_finish_options){.iterations = options.iterations}, err))
         return -1;
+    if (*status == 128 + SIGINT || *status == 128 + SIGTERM ||
+        *status == 128 + SIGHUP) /* no reason to start it again */
+        return bz_fail(err, BZ_FAILED, "%s was stopped: levels want three whole runs of it", argv[0]);
     l->wall = bz_now() - begin;
     l->latency = median_latency(t);
     return 0;

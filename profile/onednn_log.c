@@ -131,6 +131,21 @@ static void info(reader *r, const char *line, size_t n)
     }
 }
 
+/* "diff_src_f32::blocked…", from 3.6 on "diff_src:f32::blocked…": how long the name is. What stands behind the first
+ * colon tells: marks of layouts, or the type. */
+static size_t name_of(const char *s, size_t n)
+{
+    size_t colon = 0, bar = n;
+    while (colon < n && s[colon] != ':')
+        colon++;
+    if (colon + 1 < n && !strchr(":apo0", s[colon + 1]))
+        return colon;
+    for (size_t i = 0; i < colon; i++) /* "f8_e5m2" is one type */
+        if (s[i] == '_' && !(i + 2 < colon && s[i + 1] == 'e' && s[i + 2] >= '0' && s[i + 2] <= '9'))
+            bar = i;
+    return bar < colon ? bar : colon;
+}
+
 /* detail: the parameters as name=value, where oneDNN's own spelling is kept. */
 static uint32_t detail_of(bz_trace *t, const text *by)
 {
@@ -154,11 +169,10 @@ static uint32_t detail_of(bz_trace *t, const text *by)
         }
         /* "src_f32::blocked:abcd:f0 wei_…": every descriptor becomes a parameter, src=f32::blocked:abcd:f0 */
         for (size_t k = 0; k < f.n;) {
-            size_t m = 0, name = 0;
+            size_t m = 0;
             while (k + m < f.n && f.s[k + m] != ' ')
                 m++;
-            while (name < m && f.s[k + name] != '_' && f.s[k + name] != ':')
-                name++;
+            size_t name = name_of(f.s + k, m);
             if (m) {
                 bz_buf_printf(&b, "%s%.*s=", b.len ? " " : "", (int)name, f.s + k);
                 bz_buf_put(&b, f.s + k + name + (name < m), m - name - (name < m));
@@ -176,7 +190,10 @@ static void record(reader *r, const text *field, int k)
     text by[C_OTHER + 1] = {0};
     for (int i = 0; i < k && i < r->n_columns; i++)
         by[r->order[i]] = field[i];
-    bool executes = starts(by[C_OPERATION], "exec"), creates = starts(by[C_OPERATION], "create");
+    /* "create:cache_hit" takes time; "create:dispatch", "create:check" and the like say why something does not */
+    bool creates = is(by[C_OPERATION], "create") ||
+                   (starts(by[C_OPERATION], "create:") && memmem(by[C_OPERATION].s, by[C_OPERATION].n, "cache", 5));
+    bool executes = is(by[C_OPERATION], "exec");
     if (!executes && !creates)
         return;
     if (k < r->n_columns || !by[C_TIME].n || !by[C_PRIMITIVE].n) {
@@ -223,21 +240,26 @@ static void line_read(reader *r, const char *line, size_t n)
         return;
     line += prefix;
     n -= prefix;
-    text field[FIELDS_MAX];
+    text field[FIELDS_MAX], stamp = {0};
     int k = split(line, n, field), at = 0;
     if (k > 1 && is(field[0], "v1"))
         at = 1;
-    bool primitive = k > at + 1 && is(field[at], "primitive");
+    /* the template has the time stamp in front of the operation, the lines in front of what stands before it */
+    if (k > at + 2 && field[at].n && field[at].s[0] >= '0' && field[at].s[0] <= '9')
+        stamp = field[at++];
     if (k > at + 1 && (is(field[at], "graph") || is(field[at], "common") || is(field[at], "ukernel"))) {
-        if (k > at + 1 && is(field[at + 1], "info"))
+        if (is(field[at + 1], "info"))
             info(r, line, n);
         return;
     }
-    at += primitive;
-    if (k > at && is(field[at], "info"))
+    at += k > at + 1 && is(field[at], "primitive");
+    if (k > at && is(field[at], "info")) {
         info(r, line, n);
-    else if (k > at)
+    } else if (k > at) {
+        if (stamp.n && r->stamped)
+            field[--at] = stamp;
         record(r, field + at, k - at);
+    }
 }
 
 static bool onednn_matches(const char *head, size_t n)

@@ -190,6 +190,53 @@ static void onednn_dialects(void **state)
     }
 }
 
+/* From 3.3 on the stamp stands before the part of the library, and not where the template has it; from 3.6 on types have
+ * a colon before them. Lines that say why something was not done are none of what was done. */
+static void onednn_stamps_of_3(void **state)
+{
+    (void)state;
+    bz_trace *t = read_text(
+        "onednn_verbose,v1,info,oneDNN v3.7.1 (commit abc)\n"
+        "onednn_verbose,v1,primitive,info,template:timestamp,operation,engine,primitive,implementation,prop_kind,"
+        "memory_"
+        "descriptors,attributes,auxiliary,problem_desc,exec_time\n"
+        "onednn_verbose,v1,graph,info,template:timestamp,operation,engine,partition_id,partition_kind,op_names,exec_"
+        "time\n"
+        "onednn_verbose,v1,1000.25,primitive,create:dispatch,matmul,cpu,matmul,gemm:jit,undef,src:f32:a:any:any::f0,,,"
+        "2x3:3x4,unsupported datatype,cpu/gemm.cpp:88\n"
+        "onednn_verbose,v1,1000.5,primitive,create:cache_miss,cpu,softmax,jit:avx2,backward_data,"
+        "src:f32::blocked:ab::f0 dst:f32::blocked:ab::f0 diff_dst:f8_e5m2::blocked:ab::f0,,alg:softmax_accurate "
+        "axis:1,2x8,0.25\n"
+        "onednn_verbose,v1,1001,primitive,exec,cpu,softmax,jit:avx2,backward_data,src:f32::blocked:ab::f0 "
+        "dst:f32::blocked:ab::f0 diff_dst:f8_e5m2::blocked:ab::f0,,alg:softmax_accurate axis:1,2x8,0.5\n");
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    assert_int_equal(c->n, 2);
+    assert_string_equal(bz_string(t, c->name[0]), "create softmax");
+    assert_int_equal(c->start[0], 1000500000);
+    assert_string_equal(bz_string(t, c->name[1]), "softmax");
+    assert_int_equal(c->start[1], 1001000000);
+    assert_int_equal(c->end[1] - c->start[1], 500000);
+    assert_string_equal(bz_string(t, c->detail[1]),
+                        "engine=cpu prop=backward_data src=f32::blocked:ab::f0 dst=f32::blocked:ab::f0 "
+                        "diff_dst=f8_e5m2::blocked:ab::f0 aux=alg:softmax_accurate;axis:1 problem=2x8");
+    bz_trace_free(t);
+}
+
+/* A name may have more than one word. */
+static void onednn_names_of_tensors(void **state)
+{
+    (void)state;
+    bz_trace *t =
+        read_text("onednn_verbose,exec,cpu,rnn,brgemm,backward,src_layer_f32::blocked:abc:f0 "
+                  "wei_iter_undef::undef::f0 diff_src_layer_f8_e4m3:p:blocked:abc:f0,,alg:vanilla_rnn,l1t2,1\n");
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    assert_int_equal(c->n, 1);
+    assert_string_equal(bz_string(t, c->detail[0]),
+                        "engine=cpu prop=backward src_layer=f32::blocked:abc:f0 wei_iter=undef::undef::f0 "
+                        "diff_src_layer=f8_e4m3:p:blocked:abc:f0 aux=alg:vanilla_rnn problem=l1t2");
+    bz_trace_free(t);
+}
+
 static void onednn_cut_off(void **state)
 {
     (void)state;
@@ -541,6 +588,8 @@ int main(void)
         cmocka_unit_test(cublaslt_one_line),
         cmocka_unit_test(onednn_dialects),
         cmocka_unit_test(onednn_cut_off),
+        cmocka_unit_test(onednn_stamps_of_3),
+        cmocka_unit_test(onednn_names_of_tensors),
         cmocka_unit_test(chrome_of_pytorch),
         cmocka_unit_test(chrome_of_pytorch_without_kineto),
         cmocka_unit_test(chrome_of_onnx_runtime),
