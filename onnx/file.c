@@ -49,24 +49,21 @@ static int open_folder(const char *path)
     return fd;
 }
 
-/* Payloads of more than a kilobyte are hardly ever looked at, and shorter ones cost less to read than to pass. A file that is small altogether is read whole,
- * which is faster. */
+/* Payloads of more than a kilobyte are hardly ever looked at, and shorter ones cost less to read than to
+ * pass. A file that is small altogether is read whole, which is faster. */
 static int read_bytes(int fd, bz_model_file *file, bz_error *err)
 {
-    enum { SMALL = 512 << 10, KEEP = 1024, BEGINNING = 1024 };
-    bool whole = file->size <= SMALL;
-    size_t size = whole ? (size_t)file->size : BEGINNING;
-    uint8_t *data = bz_alloc(size, 1);
-    ssize_t n = pread(fd, data, size, 0);
-    file->bytes = (wire_bytes){.data = data, .size = n > 0 ? (size_t)n : 0}; /* somebody may be writing it */
+    enum { SMALL = 512 << 10, KEEP = 1024, BEGINNING = 64 << 10 }; /* where all nodes of many a model lie */
+    size_t size = file->size <= SMALL ? (size_t)file->size : BEGINNING;
+    bz_buf read = {0};
+    ssize_t n = pread(fd, bz_buf_extend(&read, size), size, 0);
+    read.len = n > 0 ? (size_t)n : 0; /* somebody may be writing it */
+    file->bytes = (wire_bytes){.data = (const uint8_t *)read.data, .size = read.len};
     if (n < 0)
         return bz_fail(err, BZ_BAD_INPUT, "cannot be read: %s", strerror(errno));
-    if (check_beginning(data, file->bytes.size, err))
+    if (check_beginning(file->bytes.data, file->bytes.size, err))
         return -1;
-    if (whole)
-        return 0;
-    free(data);
-    return structure_read(fd, file->size, KEEP, &file->bytes, err);
+    return file->size <= SMALL ? 0 : structure_read(fd, file->size, KEEP, &read, &file->bytes, err);
 }
 
 static int read_file(int fd, bz_model_file *file, bz_error *err)

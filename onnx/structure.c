@@ -1,85 +1,114 @@
-/* One walk along the file through a window. A mapping would be simpler, but costs a page fault for nearly
- * every tensor, which a virtual machine pays for dearly, and ends the process (SIGBUS) when somebody cuts
- * the file short. */
+/* One walk along the file, which is read piece by piece to where its structure is to stand: payloads that
+ * begin in a piece are taken out of it, and what of them lies behind it is never read. A mapping would be
+ * simpler, but costs a page fault for nearly every tensor, which a virtual machine pays for dearly, and ends
+ * the process (SIGBUS) when somebody cuts the file short. */
 #include "onnx/structure.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
-    WINDOW = 64 << 10,
     AHEAD = 8 << 10, /* read behind a jump; more and more while there is none */
-    HEAD = 20,       /* a tag and a length, at their longest */
+    MOST_AHEAD = 64 << 10,
+    HEAD = 20, /* a tag and a length, at their longest */
 };
 
 typedef struct {
     int fd;
     uint64_t size, keep;
-    uint64_t at;       /* where the walk is, in the file */
-    uint64_t taken;    /* what lies before is in `out`, or left out */
-    uint64_t from, to; /* what the window holds */
+    bz_buf read;       /* structure in its place, what was passed since, what was read ahead */
+    size_t placed;     /* where the first of these ends */
+    size_t at;         /* where the walk is, and the second ends */
+    size_t gap;        /* how far behind its place the second stands: payloads were before it */
+    uint64_t to;       /* how much of the file was read or jumped over */
     uint64_t ahead;    /* to be read next time */
     uint64_t left_out; /* bytes so far */
-    uint8_t *window;
-    bz_buf out;
     wire_cut *cuts;
     size_t n_cuts, cap;
+    wire_cut origin; /* what error messages need to tell a place: */
+    wire_bytes window;
     bz_error *err;
 } walker;
 
-/* What was passed becomes structure. */
-static void take(walker *w)
+/* In the file. */
+static uint64_t position(const walker *w)
 {
-    bz_buf_put(&w->out, w->window + (w->taken - w->from), (size_t)(w->at - w->taken));
-    w->taken = w->at;
+    return w->to - (w->read.len - w->at);
 }
 
-/* Has n bytes in the window from here on, or all that there are. */
+static void set_window(walker *w)
+{
+    w->origin = (wire_cut){.from = w->to - w->read.len};
+    w->window = (wire_bytes){.data = (const uint8_t *)w->read.data, .cuts = &w->origin, .n_cuts = 1};
+}
+
+/* Moves what was read, up to there, to its place. */
+static void place(walker *w, size_t until)
+{
+    if (w->gap)
+        memmove(w->read.data + (w->placed - w->gap), w->read.data + w->placed, until - w->placed);
+    w->placed = until;
+}
+
+static void close_gap(walker *w)
+{
+    place(w, w->read.len);
+    w->read.len = w->placed -= w->gap;
+    w->at -= w->gap;
+    w->gap = 0;
+}
+
+/* Has n bytes from here on, or all that there are. */
 static int look(walker *w, uint64_t n)
 {
-    if (w->to - w->at >= n || w->to == w->size)
+    if (w->read.len - w->at >= n || w->to == w->size)
         return 0;
-    take(w);
-    uint64_t wanted = w->size - w->at < w->ahead ? w->size - w->at : w->ahead;
+    close_gap(w);
+    uint64_t wanted = w->size - w->to < w->ahead ? w->size - w->to : w->ahead;
     wire_bytes file = {.fd = w->fd};
-    if (wire_read_cut(&file, &(wire_cut){0, w->at, wanted}, w->window, (size_t)wanted, w->err))
+    if (wire_read_cut(&file, &(wire_cut){0, w->to, wanted}, bz_buf_extend(&w->read, (size_t)wanted), (size_t)wanted,
+                      w->err))
         return -1;
-    w->from = w->at;
-    w->to = w->at + wanted;
-    w->ahead = w->ahead * 2 < WINDOW ? w->ahead * 2 : WINDOW;
+    w->to += wanted;
+    w->ahead = w->ahead * 2 < MOST_AHEAD ? w->ahead * 2 : MOST_AHEAD;
+    set_window(w);
     return 0;
 }
 
 static int pass(walker *w, uint64_t n)
 {
-    while (n > w->to - w->at) {
-        n -= w->to - w->at;
-        w->at = w->to;
+    while (n > w->read.len - w->at) {
+        n -= w->read.len - w->at;
+        w->at = w->read.len;
         if (look(w, 1))
             return -1;
     }
-    w->at += n;
+    w->at += (size_t)n;
     return 0;
 }
 
 /* The payload of n bytes that begins here. */
 static void leave_out(walker *w, uint64_t n)
 {
-    take(w);
-    wire_set_varint((uint8_t *)w->out.data + w->out.len, 0);
+    place(w, w->at);
+    size_t here = w->at - w->gap, had = w->read.len - w->at;
+    wire_set_varint((uint8_t *)w->read.data + here, 0);
     if (w->n_cuts == w->cap) {
         w->cap = w->cap * 2 + 64;
         w->cuts = bz_realloc(w->cuts, w->cap, sizeof *w->cuts);
     }
-    w->cuts[w->n_cuts++] = (wire_cut){w->out.len, w->at, n};
+    w->cuts[w->n_cuts++] = (wire_cut){here, position(w), n};
     w->left_out += n;
-    w->taken = w->at += n;
-    if (w->at > w->to) {
-        w->from = w->to = w->at;
-        w->ahead = AHEAD;
+    if (n <= had) {
+        w->placed = w->at += (size_t)n;
+        w->gap += (size_t)n;
+        return;
     }
+    w->to += n - had;
+    w->ahead = AHEAD;
+    w->read.len = w->at = here;
+    w->gap = 0;
+    set_window(w);
 }
 
 static int walk(walker *w, wire_message kind, uint64_t end, int depth);
@@ -87,30 +116,31 @@ static int walk(walker *w, wire_message kind, uint64_t end, int depth);
 /* A message of that many bytes. Its length was passed already. */
 static int walk_child(walker *w, wire_message kind, uint64_t size, int depth)
 {
-    size_t length_end = w->out.len + (size_t)(w->at - w->taken);
+    size_t length_end = w->at - w->gap;
     uint64_t before = w->left_out;
-    if (walk(w, kind, w->at + size, depth))
+    if (walk(w, kind, position(w) + size, depth))
         return -1;
     if (w->left_out > before)
-        wire_set_varint((uint8_t *)w->out.data + length_end, size - (w->left_out - before));
+        wire_set_varint((uint8_t *)w->read.data + length_end, size - (w->left_out - before));
     return 0;
 }
 
 static int walk(walker *w, wire_message kind, uint64_t end, int depth)
 {
-    while (w->at < end) {
+    while (position(w) < end) {
         if (look(w, HEAD))
             return -1;
         wire_field f;
-        wire_bytes window = {.data = w->window, .cuts = &(wire_cut){.from = w->from}, .n_cuts = 1};
-        wire_reader r = {&window, w->window + (w->at - w->from), w->window + ((end < w->to ? end : w->to) - w->from)};
+        const uint8_t *start = w->window.data + w->at;
+        uint64_t left = end - position(w), had = w->read.len - w->at;
+        wire_reader r = {&w->window, start, start + (left < had ? left : had)};
         if (wire_head(&r, &f, w->err))
             return -1;
-        w->at += (uint64_t)(r.at - f.start);
+        w->at += (size_t)(r.at - start);
         if (f.type == 0)
             continue;
-        if (f.size > end - w->at)
-            return wire_bad(&window, f.start, WIRE_TOO_LONG, w->err);
+        if (f.size > end - position(w))
+            return wire_bad(&w->window, start, WIRE_TOO_LONG, w->err);
         wire_message child = f.size > w->keep && depth < WIRE_MAX_DEPTH ? wire_child(kind, &f) : WIRE_LEAF;
         if (kind == WIRE_TENSOR && f.type == 2 && f.size > w->keep && wire_is_payload(f.number))
             leave_out(w, f.size);
@@ -120,14 +150,16 @@ static int walk(walker *w, wire_message kind, uint64_t end, int depth)
     return 0;
 }
 
-int structure_read(int fd, uint64_t size, uint64_t keep, wire_bytes *out, bz_error *err)
+int structure_read(int fd, uint64_t size, uint64_t keep, bz_buf *beginning, wire_bytes *out, bz_error *err)
 {
-    walker w = {.fd = fd, .size = size, .keep = keep, .ahead = AHEAD, .window = bz_alloc(WINDOW, 1), .err = err};
-    bz_buf_extend(&w.out, 0); /* never NULL */
+    walker w = {.fd = fd, .size = size, .keep = keep, .read = *beginning, .err = err};
+    bz_buf_extend(&w.read, 0); /* never NULL */
+    w.to = w.read.len;
+    w.ahead = w.to > AHEAD ? w.to : AHEAD;
+    set_window(&w);
     int failed = walk(&w, WIRE_MODEL, size, 0);
-    if (!failed)
-        take(&w);
-    free(w.window);
-    *out = (wire_bytes){.data = (uint8_t *)w.out.data, .size = w.out.len, .cuts = w.cuts, .n_cuts = w.n_cuts, .fd = fd};
+    close_gap(&w);
+    *out =
+        (wire_bytes){.data = (uint8_t *)w.read.data, .size = w.read.len, .cuts = w.cuts, .n_cuts = w.n_cuts, .fd = fd};
     return failed;
 }

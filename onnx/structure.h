@@ -6,9 +6,9 @@
 #include "onnx/wire.h"
 
 /* Reads a file of `size` bytes; payloads of more than `keep` bytes are passed over and become cuts, and
- * the lengths of what holds them shrink. out->data and out->cuts are the caller's to free, also on
- * failure; out->fd is `fd`. */
-int structure_read(int fd, uint64_t size, uint64_t keep, wire_bytes *out, bz_error *err);
+ * the lengths of what holds them shrink. `beginning` is what was read of it already, which is taken over, or
+ * empty. out->data and out->cuts are the caller's to free, also on failure; out->fd is `fd`. */
+int structure_read(int fd, uint64_t size, uint64_t keep, bz_buf *beginning, wire_bytes *out, bz_error *err);
 
 /* A model of such bytes, which must outlive it (load.c). */
 int structure_model(const wire_bytes *bytes, const char *name, bz_model **model, bz_error *err);

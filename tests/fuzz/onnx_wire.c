@@ -90,7 +90,7 @@ static void check_structure(const wire_bytes *whole, uint64_t keep, const bz_buf
     bz_error err = {0};
     int fd = memfd_create("fuzz", 0);
     PROMISE(write(fd, whole->data, whole->size) == (ssize_t)whole->size);
-    if (structure_read(fd, whole->size, keep % 64, &part, &err)) {
+    if (structure_read(fd, whole->size, keep % 64, &(bz_buf){0}, &part, &err)) {
         PROMISE(err.code == BZ_BAD_INPUT && *err.text); /* it looks into more than a loader needs */
     } else {
         bz_buf again = {0}, out = {0};
