@@ -24,9 +24,7 @@ typedef struct making {
 typedef struct finding {
     bool holds;
     double gain, half;
-    bool priced;      /* by records: grows with what the program's calls take longer */
-    bool predicted;   /* by what the program did: gain from low to high, of all that the step does */
-    double low, high;
+    bool priced; /* by records: grows with what the program's calls take longer */
 } finding;
 
 /* ---- uncertainty ---------------------------------------------------------------------------- */
@@ -405,11 +403,12 @@ static void tell_part(making *m, const char *what, const predict_part *p)
 {
     bz_unit_text before, after;
     if (p->before > 0 || p->after > 0)
-        bz_buf_printf(&m->evidence, "%s %s to %s", what, bz_units_time(before, p->before), bz_units_time(after, p->after));
+        bz_buf_printf(&m->evidence, "%s %s to %s", what, bz_units_time(before, p->before),
+                      bz_units_time(after, p->after));
 }
 
 /* Where the table says what the framework's step changes, the gain is that of this program, not of the bound. */
-static void predict_gain(making *m, const advice_rule *rule, finding *f)
+static void predict_gain(making *m, const advice_rule *rule, bz_advice *out)
 {
     static const char *const PARTS[] = {"products ", ", other layers", ", conversions", ", the rest"};
     char key[80];
@@ -422,10 +421,10 @@ static void predict_gain(making *m, const advice_rule *rule, finding *f)
     if (!words || !predict_read(words, &step) || !predict(m->a, m->l, m->trace, &step, m->arena, &p))
         return;
     double noise = m->iterations * m->l->latency;
-    f->predicted = true;
-    f->gain = p.all.before - p.all.after;
-    f->low = p.all.before - p.all.high - noise;
-    f->high = p.all.before - p.all.low + noise;
+    out->predicted = true;
+    out->gain = p.all.before - p.all.after;
+    out->low = p.all.before - p.all.high - noise;
+    out->high = p.all.before - p.all.low + noise;
     bz_buf_puts(&m->evidence, "; predicted of this program: ");
     for (int i = 0; i < PREDICT_PARTS; i++)
         tell_part(m, PARTS[i], &p.part[i]);
@@ -444,20 +443,19 @@ static int consider(making *m, const advice_table *table, const advice_rule *rul
     const char *step = step_of(m, table, rule);
     if (!f.holds || !step)
         return n;
-    if (!known_step(list, n, step))
-        predict_gain(m, rule, &f);
-    if (f.gain < LEAST * m->l->latency)
-        return n;
     double more = f.priced ? m->slower : 1;
-    return add(m, list, n,
-               &(bz_advice){.id = rule->id,
-                            .what = advice_line(rule, "what", 0),
-                            .evidence = bz_arena_str(m->arena, bz_buf_text(&m->evidence)),
-                            .step = step,
-                            .predicted = f.predicted,
-                            .gain = f.gain,
-                            .low = f.predicted ? f.low : f.gain - f.half,
-                            .high = f.predicted ? f.high : f.gain * more + f.half});
+    bz_advice new = {.id = rule->id,
+                     .what = advice_line(rule, "what", 0),
+                     .step = step,
+                     .gain = f.gain,
+                     .low = f.gain - f.half,
+                     .high = f.gain * more + f.half};
+    if (!known_step(list, n, step))
+        predict_gain(m, rule, &new);
+    if (new.gain < LEAST * m->l->latency)
+        return n;
+    new.evidence = bz_arena_str(m->arena, bz_buf_text(&m->evidence));
+    return add(m, list, n, &new);
 }
 
 int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena,

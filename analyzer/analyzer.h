@@ -397,14 +397,14 @@ typedef struct bz_pick {
     double cold;               /* the same with nothing in the caches; NAN where nobody measured that */
     double weights, data;      /* bytes of its operands: constant ones, others */
     int calls;
-    const char *variant;       /* of the first call */
+    const char *variant; /* of the first call */
 } bz_pick;
 
 typedef struct bz_picks {
-    bz_dtype dtype;  /* that the layers compute in; BZ_UNDEFINED: as asked */
-    bz_pick *free;   /* [bound->n]: in the layouts that the library wants */
-    bz_pick *plain;  /* [bound->n]: in row-major order, where it has calls for that */
-    bz_pick *place;  /* [bound->fused.n_places]: as free; none where a type was given */
+    bz_dtype dtype; /* that the layers compute in; BZ_UNDEFINED: as asked */
+    bz_pick *free;  /* [bound->n]: in the layouts that the library wants */
+    bz_pick *plain; /* [bound->n]: in row-major order, where it has calls for that */
+    bz_pick *place; /* [bound->fused.n_places]: as free; none where a type was given */
 } bz_picks;
 
 int bz_picks_make(const bz_bound *bound, bz_dtype dtype, bz_perfdb *db, const bz_system *system, bz_arena *arena,
@@ -436,11 +436,11 @@ typedef struct bz_waterfall {
 } bz_waterfall;
 
 typedef struct bz_advice {
-    const char *id;         /* "channels-last" */
-    const char *what;       /* a sentence */
-    const char *evidence;   /* likewise */
-    const char *step;       /* a line or two of code, or an environment variable */
-    bool predicted;         /* gain of this program, by what it did and the library's picks; else what the bound gains */
+    const char *id;       /* "channels-last" */
+    const char *what;     /* a sentence */
+    const char *evidence; /* likewise */
+    const char *step;     /* a line or two of code, or an environment variable */
+    bool predicted;       /* gain of this program, by what it did and the library's picks; else what the bound gains */
     double gain, low, high; /* seconds per iteration */
 } bz_advice;
 

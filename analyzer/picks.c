@@ -89,8 +89,7 @@ static void count_bytes(const bz_problem *p, bz_pick *pick)
     bz_operand list[BZ_PROBLEM_OPERANDS];
     int n = bz_problem_operands(p, list);
     for (int i = 0; i < n; i++)
-        *(list[i].constant ? &pick->weights : &pick->data) +=
-            (double)list[i].count * bz_dtype_bits(list[i].dtype) / 8;
+        *(list[i].constant ? &pick->weights : &pick->data) += (double)list[i].count * bz_dtype_bits(list[i].dtype) / 8;
 }
 
 static int pick_problem(making *m, const bz_problem *p, const char *text, known *out, bz_error *err)

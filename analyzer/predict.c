@@ -21,11 +21,11 @@ typedef struct making {
     const bz_picks *own, *other; /* as asked; in the step's type */
     bz_arena *arena;
     prediction *out;
-    double *seen;      /* [b->n]: seconds of the calls of a layer; 0 none */
+    double *seen;                            /* [b->n]: seconds of the calls of a layer; 0 none */
     double calls, call, call_low, call_high; /* of the library; the framework's own time around one */
-    double faster, slower;            /* interval of out->slower, 1 included */
-    double per_weight, per_data;      /* seconds of reorders per byte of the library's convolutions */
-    double resident;                  /* bytes of all weights */
+    double faster, slower;                   /* interval of out->slower, 1 included */
+    double per_weight, per_data;             /* seconds of reorders per byte of the library's convolutions */
+    double resident;                         /* bytes of all weights */
 } making;
 
 /* ---- steps ---------------------------------------------------------------------------------- */

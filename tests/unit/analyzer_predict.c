@@ -68,11 +68,18 @@ static int make(void **state)
     static const bool CONSTANT[] = {false, false};
     program *p = calloc(1, sizeof *p);
     for (int i = 0; i < LAYERS; i++) {
-        p->layer[i] = (bz_layer){.index = i, .name = KINDS[i], .kind = KINDS[i], .n_in = 2, .in = p->type,
-                                 .in_constant = CONSTANT, .macs = i == CONV ? 1000 : 0};
+        p->layer[i] = (bz_layer){.index = i,
+                                 .name = KINDS[i],
+                                 .kind = KINDS[i],
+                                 .n_in = 2,
+                                 .in = p->type,
+                                 .in_constant = CONSTANT,
+                                 .macs = i == CONV ? 1000 : 0};
         p->of[i] = (bz_bound_layer){.layer = &p->layer[i], .node = i, .times = 1};
-        p->row[i] = (bz_aligned){.kind = i == CONV ? BZ_ALIGNED_SAME : BZ_ALIGNED_MISSING, .layer = &NODES[i],
-                                 .n_layers = 1, .seconds = i == CONV ? 4 * MS : NAN,
+        p->row[i] = (bz_aligned){.kind = i == CONV ? BZ_ALIGNED_SAME : BZ_ALIGNED_MISSING,
+                                 .layer = &NODES[i],
+                                 .n_layers = 1,
+                                 .seconds = i == CONV ? 4 * MS : NAN,
                                  .problem = i == CONV ? "conv x=1x8x8x8" : NULL};
     }
     p->own[CONV] = pick(2, 1e6, 3e6);
@@ -91,7 +98,10 @@ static int make(void **state)
     p->alignment = (bz_alignment){.timeline = true, .row = p->row, .n = LAYERS, .cause = p->cause, .n_causes = 3};
     p->call = (bz_regret_row){.calls = 1, .seen = 4 * MS, .used = 2 * MS};
     p->regret = (bz_regret){.row = &p->call, .n = 1};
-    p->a.bound = (bz_bound){.layer = p->of, .n = LAYERS, .dag = &p->dag, .peaks = &p->peaks,
+    p->a.bound = (bz_bound){.layer = p->of,
+                            .n = LAYERS,
+                            .dag = &p->dag,
+                            .peaks = &p->peaks,
                             .fused = {.wanted = true, .place = &p->place, .n_places = 1}};
     p->a.picks = p->picks;
     p->a.n_picks = 2;
