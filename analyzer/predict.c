@@ -104,19 +104,53 @@ static void see(making *m)
     part[PREDICT_REST].before = m->l->latency - known;
 }
 
-/* Calls of the library against their records: what is left of the machine's state, its noise and the program's. */
+/* Bytes that a problem reads and writes, weights left out. */
+static double bytes_of(const char *text)
+{
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    bz_problem p;
+    bz_error err;
+    double bytes = 0;
+    int n = bz_problem_parse(text, &p, &err) ? 0 : bz_problem_operands(&p, list);
+    for (int i = 0; i < n; i++)
+        bytes += list[i].constant ? 0 : (double)list[i].count * bz_dtype_bits(list[i].dtype) / 8;
+    return bytes;
+}
+
+/* The program's own calls of the library against their records: seen = slower × record + per_byte × bytes, by least
+ * squares. The first is the machine as it was then; the second is data that come from far, and results that go to memory
+ * which the system has to hand out first. */
 static void find_slower(making *m)
 {
     const bz_regret *r = m->l->regret;
-    double seen = 0, used = 0;
-    for (int i = 0; r && i < r->n; i++)
-        if (r->row[i].used > 0 && r->row[i].seen > 0) {
-            seen += r->row[i].calls * r->row[i].seen;
-            used += r->row[i].calls * r->row[i].used;
-        }
+    double seen = 0, used = 0, bytes = 0, uu = 0, ub = 0, bb = 0, us = 0, bs = 0;
+    for (int i = 0; r && i < r->n; i++) {
+        const bz_regret_row *row = &r->row[i];
+        if (!(row->used > 0 && row->seen > 0))
+            continue;
+        double b = row->problem ? bytes_of(row->problem) : 0, calls = row->calls;
+        seen += calls * row->seen;
+        used += calls * row->used;
+        bytes += calls * b;
+        uu += calls * row->used * row->used;
+        ub += calls * row->used * b;
+        bb += calls * b * b;
+        us += calls * row->used * row->seen;
+        bs += calls * b * row->seen;
+    }
+    double determinant = uu * bb - ub * ub;
     m->out->slower = used > 0 ? seen / used : 1;
-    m->faster = fmin(1, m->out->slower);
-    m->slower = fmax(1, m->out->slower);
+    if (!(determinant > 1e-6 * uu * bb) || m->out->slower <= 1)
+        return;
+    double slower = (us * bb - bs * ub) / determinant, per_byte = (bs * uu - us * ub) / determinant;
+    if (slower < 1) { /* no call is faster than its record */
+        slower = 1;
+        per_byte = (seen - used) / bytes;
+    }
+    if (per_byte > 0) {
+        m->out->slower = slower;
+        m->out->per_byte = per_byte;
+    }
 }
 
 static int ascending(const void *x, const void *y)
@@ -199,7 +233,7 @@ static double from_memory(const making *m, double weights)
 static void add_pick(making *m, int part, const bz_pick *p, double times, bool cold)
 {
     predict_part *to = &m->out->part[part];
-    double high = p->high, middle = p->seconds;
+    double slower = m->out->slower, high = p->high, middle = p->seconds, far = p->data * m->out->per_byte;
     if (cold && p->cold > 0) {
         double more = p->cold - p->seconds;
         high = fmax(high, p->cold);
@@ -209,7 +243,10 @@ static void add_pick(making *m, int part, const bz_pick *p, double times, bool c
         high += more;
         middle += more / 2;
     }
-    add(to, times * p->low * m->faster, times * high * m->slower, times * middle * m->out->slower);
+    /* a library that keeps the data to itself may spare the way to memory */
+    double near = m->step->library ? 0 : far;
+    add(to, times * (p->low * fmin(1, slower) + near), times * (high * fmax(1, slower) + far),
+        times * (middle * slower + (near + far) / 2));
 }
 
 static void add_calls(making *m, double calls)

@@ -25,7 +25,8 @@ typedef struct prediction {
     predict_part part[PREDICT_PARTS]; /* products, other layers, conversions of layout and type, what is left */
     predict_part all;
     int products, unknown; /* unknown: products without a record, as they were */
-    double slower;         /* the program's calls against their records */
+    double slower;         /* the program's calls against their records: by so much */
+    double per_byte;       /* and so many seconds more for each byte that they read and write */
 } prediction;
 
 /* From what the profile shows and records tell. False where either is not there. */

@@ -213,6 +213,31 @@ static void test_type(void **state)
     is_ms(p.part[PREDICT_CONVERSIONS].after, 0);
 }
 
+/* Two calls that tell apart what is slower by the second from what is by the byte. */
+static void test_slower(void **state)
+{
+    program *m = *state;
+    bz_regret_row calls[] = {
+        {.calls = 1, .used = 2 * MS, .seen = 2.4 * MS + 2048e-9 * 100, .problem = "activation fn=relu x=1x1x16x16 dtype=f32"},
+        {.calls = 2, .used = 1 * MS, .seen = 1.2 * MS + 8192e-9 * 100, .problem = "activation fn=relu x=1x4x16x16 dtype=f32"},
+    };
+    m->regret = (bz_regret){.row = calls, .n = 2};
+    m->own[CONV].data = m->together.data = 1e4;
+    prediction p = of(m, "library conv+batchnorm");
+    assert_true(fabs(p.slower - 1.2) < 1e-9 && fabs(p.per_byte - 1e-7) < 1e-15);
+    is_ms(p.part[PREDICT_PRODUCTS].after, 1.5 * 1.2 + 1e4 * 1e-7 / 2 / MS);
+    m->other[CONV].data = 5e3;
+    p = of(m, "bf16");
+    is_ms(p.part[PREDICT_PRODUCTS].after, 1 * 1.2 + 5e3 * 1e-7 / MS);
+    calls[1].seen = 20 * MS; /* nothing is faster than its record */
+    p = of(m, "bf16");
+    assert_true(p.slower == 1 && p.per_byte > 0);
+    calls[0].seen = 1.9 * MS;
+    calls[1].seen = 0.9 * MS;
+    p = of(m, "bf16"); /* but all may be */
+    assert_true(fabs(p.slower - 3.7 / 4) < 1e-9 && p.per_byte == 0);
+}
+
 static void test_unknown(void **state)
 {
     program *m = *state;
@@ -261,6 +286,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_alone, make, drop),
         cmocka_unit_test_setup_teardown(test_cold, make, drop),
         cmocka_unit_test_setup_teardown(test_type, make, drop),
+        cmocka_unit_test_setup_teardown(test_slower, make, drop),
         cmocka_unit_test_setup_teardown(test_unknown, make, drop),
         cmocka_unit_test_setup_teardown(test_groups, make, drop),
     };
