@@ -24,8 +24,8 @@ typedef struct making {
     double *seen;                            /* [b->n]: seconds of the calls of a layer; 0 none */
     double calls, call, call_low, call_high; /* of the library; the framework's own time around one */
     double faster, slower;                   /* interval of out->slower, 1 included */
-    double per_weight, per_data;             /* seconds of reorders per byte of the library's convolutions */
-    double resident;                         /* bytes of all weights */
+    predict_reorders reorders;
+    double resident; /* bytes of all weights */
 } making;
 
 /* ---- steps ---------------------------------------------------------------------------------- */
@@ -184,27 +184,6 @@ static void find_call(making *m)
     m->call_high = n ? gap[n / 2] : 0;
 }
 
-/* What bringing weights and data into the library's layouts costs by the byte: of its own convolutions. */
-static void find_reorders(making *m)
-{
-    const bz_alignment *a = m->l->alignment;
-    double weights = 0, data = 0;
-    for (int i = 0; i < a->n; i++) {
-        const bz_aligned *row = &a->row[i];
-        const bz_pick *p = row->n_layers ? &m->own->free[row->layer[0]] : NULL;
-        if (!p || !row->problem || strncmp(row->problem, "conv ", 5) != 0 || !(p->weights > 0))
-            continue;
-        weights += p->weights;
-        data += p->data;
-    }
-    for (int i = 0; i < a->n_causes; i++) {
-        if (weights > 0 && !strcmp(a->cause[i].id, "weights-reordered"))
-            m->per_weight = a->cause[i].seconds / weights;
-        if (data > 0 && !strcmp(a->cause[i].id, "activations-reordered"))
-            m->per_data = a->cause[i].seconds / data;
-    }
-}
-
 /* ---- sums ----------------------------------------------------------------------------------- */
 
 static void add(predict_part *p, double low, double high, double middle)
@@ -293,6 +272,15 @@ static const bz_bound_place **find_groups(making *m, int *node, int *n)
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
+/* A tensor's reorder in the step's type: as of a tensor of as many bytes, or of as many elements. */
+static void add_reorder(making *m, const bz_layer *l, const bz_type *type, bool weights, double times)
+{
+    double bytes = bz_peaks_bytes(l, type, m->step->dtype), was = bz_peaks_bytes(l, type, BZ_UNDEFINED);
+    double less = predict_reorder_time(&m->reorders, weights, bytes, m->arena);
+    double more = predict_reorder_time(&m->reorders, weights, was, m->arena);
+    add_between(&m->out->part[PREDICT_CONVERSIONS], times * fmin(less, more), times * fmax(less, more));
+}
+
 /* Products by the library in another type, each with the reorders that the program has around its convolutions. */
 static void change_type(making *m)
 {
@@ -314,12 +302,13 @@ static void change_type(making *m)
             continue;
         }
         /* a reorder of the weights has just brought them near */
-        add_pick(m, PREDICT_PRODUCTS, p, l->times, !conv || !(m->per_weight > 0));
-        if (conv) {
-            double most = l->times * (p->weights * m->per_weight + p->data * m->per_data) / ratio;
-            add_between(&part[PREDICT_CONVERSIONS], most * ratio, most);
+        add_pick(m, PREDICT_PRODUCTS, p, l->times, !conv || !m->reorders.n[1]);
+        if (conv && l->layer->n_in > 1 && l->layer->n_out) {
+            add_reorder(m, l->layer, &l->layer->in[0], false, l->times);
+            add_reorder(m, l->layer, &l->layer->in[1], true, l->times);
+            add_reorder(m, l->layer, &l->layer->out[0], false, l->times);
         }
-        calls += l->times * (conv && m->per_data > 0 ? WITH_REORDERS : p->calls);
+        calls += l->times * (conv && m->reorders.n[0] ? WITH_REORDERS : p->calls);
     }
     if (calls > m->calls)
         add_calls(m, calls - m->calls);
@@ -407,7 +396,7 @@ bool predict(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, co
     see(&m);
     find_slower(&m);
     find_call(&m);
-    find_reorders(&m);
+    predict_reorders_find(trace, arena, &m.reorders);
     if (step->dtype)
         change_type(&m);
     else if (step->library)

@@ -33,4 +33,21 @@ typedef struct prediction {
 bool predict(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, const predict_step *step, bz_arena *arena,
              prediction *out);
 
+/* ---- reorders ------------------------------------------------------------------------------- */
+
+typedef struct predict_reorder {
+    double bytes, seconds;
+} predict_reorder;
+
+/* Of steady iterations: [0] of data, [1] of weights; by bytes. */
+typedef struct predict_reorders {
+    predict_reorder *list[2];
+    int n[2];
+} predict_reorders;
+
+void predict_reorders_find(const bz_trace *trace, bz_arena *arena, predict_reorders *out);
+
+/* What one of so many bytes takes in this program; 0 where it makes none. */
+double predict_reorder_time(const predict_reorders *r, bool weights, double bytes, bz_arena *arena);
+
 #endif
