@@ -1,5 +1,6 @@
 /* What to change in a program, by what an analysis found: greatest gain first. */
 #include "analyzer/advice.h"
+#include "analyzer/predict.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -371,27 +372,95 @@ static int more_gain(const void *x, const void *y)
 }
 
 /* Who takes one step has all that comes with it: its advices are one. */
+static bz_advice *known_step(bz_advice *list, int n, const char *step)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i].step, step) && isfinite(list[i].gain))
+            return &list[i];
+    return NULL;
+}
+
 static int add(making *m, bz_advice *list, int n, const bz_advice *new)
 {
-    for (int i = 0; i < n; i++) {
-        bz_advice *known = &list[i];
-        if (strcmp(known->step, new->step) != 0 || !isfinite(known->gain) || !isfinite(new->gain))
-            continue;
-        known->what = bz_arena_printf(m->arena, "%s %s", known->what, new->what);
-        known->evidence = bz_arena_printf(m->arena, "%s; %s", known->evidence, new->evidence);
+    bz_advice *known = isfinite(new->gain) ? known_step(list, n, new->step) : NULL;
+    if (!known) {
+        list[n] = *new;
+        return n + 1;
+    }
+    known->what = bz_arena_printf(m->arena, "%s %s", known->what, new->what);
+    const char *first = known->predicted ? new->evidence : known->evidence; /* what it comes to is told last */
+    const char *last = known->predicted ? known->evidence : new->evidence;
+    known->evidence = bz_arena_printf(m->arena, "%s; %s", first, last);
+    if (!known->predicted) {
         known->gain += new->gain;
         known->low += new->low;
         known->high += new->high;
-        return n;
     }
-    list[n] = *new;
-    return n + 1;
+    return n;
+}
+
+static void tell_part(making *m, const char *what, const predict_part *p)
+{
+    bz_unit_text before, after;
+    if (p->before > 0 || p->after > 0)
+        bz_buf_printf(&m->evidence, "%s %s to %s", what, bz_units_time(before, p->before),
+                      bz_units_time(after, p->after));
+}
+
+/* Where the table says what the framework's step changes, the gain is that of this program, not of the bound. */
+static void predict_gain(making *m, const advice_rule *rule, bz_advice *out)
+{
+    static const char *const PARTS[] = {"products ", ", other layers", ", conversions", ", the rest"};
+    char key[80];
+    predict_step step;
+    prediction p;
+    if (!m->l->framework)
+        return;
+    snprintf(key, sizeof key, "%s does", m->l->framework);
+    const char *words = advice_line(rule, key, 0);
+    if (!words || !predict_read(words, &step) || !predict(m->a, m->l, m->trace, &step, m->arena, &p))
+        return;
+    double noise = m->iterations * m->l->latency;
+    out->predicted = true;
+    out->gain = p.all.before - p.all.after;
+    out->low = p.all.before - p.all.high - noise;
+    out->high = p.all.before - p.all.low + noise;
+    bz_buf_puts(&m->evidence, "; predicted of this program: ");
+    for (int i = 0; i < PREDICT_PARTS; i++)
+        tell_part(m, PARTS[i], &p.part[i]);
+    if (p.unknown)
+        bz_buf_printf(&m->evidence, "; %d of %d products without a record, as they are", p.unknown, p.products);
+}
+
+/* What a rule of the table comes to: added to the list, where it comes to anything. */
+static int consider(making *m, const advice_table *table, const advice_rule *rule, bz_advice *list, int n)
+{
+    static const double LEAST = 0.005; /* of the latency */
+    const char *on = advice_line(rule, "on", 0);
+    if (on && strcmp(on, m->l->device ? "device" : "cpu") != 0)
+        return n;
+    finding f = find(m, rule);
+    const char *step = step_of(m, table, rule);
+    if (!f.holds || !step)
+        return n;
+    double more = f.priced ? m->slower : 1;
+    bz_advice new = {.id = rule->id,
+                     .what = advice_line(rule, "what", 0),
+                     .step = step,
+                     .gain = f.gain,
+                     .low = f.gain - f.half,
+                     .high = f.gain * more + f.half};
+    if (!known_step(list, n, step))
+        predict_gain(m, rule, &new);
+    if (new.gain < LEAST * m->l->latency)
+        return n;
+    new.evidence = bz_arena_str(m->arena, bz_buf_text(&m->evidence));
+    return add(m, list, n, &new);
 }
 
 int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena,
                    const bz_advice **out)
 {
-    static const double LEAST = 0.005; /* of the latency */
     making m = {.a = analysis, .b = &analysis->bound, .l = ladder, .trace = trace, .arena = arena};
     advice_table table;
     int n = 0;
@@ -402,24 +471,8 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
     m.iterations = spread(&m);
     m.records = interval(m.b);
     m.slower = ladder->busy > m.b->sequential && m.b->sequential > 0 ? ladder->busy / m.b->sequential : 1;
-    for (int i = 0; i < table.n; i++) {
-        const char *on = advice_line(&table.rule[i], "on", 0);
-        if (on && strcmp(on, ladder->device ? "device" : "cpu") != 0)
-            continue;
-        finding f = find(&m, &table.rule[i]);
-        const char *step = step_of(&m, &table, &table.rule[i]);
-        if (!f.holds || !step || f.gain < LEAST * ladder->latency)
-            continue;
-        double more = f.priced ? m.slower : 1;
-        n = add(&m, list, n,
-                &(bz_advice){.id = table.rule[i].id,
-                             .what = advice_line(&table.rule[i], "what", 0),
-                             .evidence = bz_arena_str(arena, bz_buf_text(&m.evidence)),
-                             .step = step,
-                             .gain = f.gain,
-                             .low = f.gain - f.half,
-                             .high = f.gain * more + f.half});
-    }
+    for (int i = 0; i < table.n; i++)
+        n = consider(&m, &table, &table.rule[i], list, n);
     if (n)
         qsort(list, (size_t)n, sizeof *list, more_gain);
     bz_buf_free(&m.evidence);

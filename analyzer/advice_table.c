@@ -59,8 +59,8 @@ const char *advice_line(const advice_rule *rule, const char *key, int nth)
 
 bool advice_word(const char **words, char out[64])
 {
-    *words += strspn(*words, " ");
-    size_t n = strcspn(*words, " "), take = n < 63 ? n : 63;
+    *words += strspn(*words, " \n");
+    size_t n = strcspn(*words, " \n"), take = n < 63 ? n : 63;
     memcpy(out, *words, take);
     out[take] = 0;
     *words += n;

@@ -402,6 +402,7 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
     put_rows(&m, between);
     align_time(&m.steps, between, missing_kinds(&m), arena, out);
     finish_rows(&m);
+    align_faster(bound, arena, out);
     if (!out->timeline)
         out->asked = NAN;
     align_steps_free(&m.steps);

@@ -5,6 +5,7 @@
  *   align_sequence.c  two sequences of atoms beside each other
  *   align_steps.c     what an iteration did, step by step
  *   align_time.c      who an iteration's time belongs to
+ *   align_faster.c    calls that were faster than the bound
  *   align.c           all together */
 #ifndef BZ_ANALYZER_ALIGN_H
 #define BZ_ANALYZER_ALIGN_H
@@ -113,5 +114,10 @@ bool align_in(const align_steps *s, bz_event_kind kind, size_t event); /* belong
 /* Whose each nanosecond of the iteration is: fills the times of the steps, and the causes with what no layer asked for.
  * between[i]: layers that nothing recorded did stand before step i; as many as steps, and one more. */
 void align_time(align_steps *s, const bool *between, const char *layers, bz_arena *arena, bz_alignment *out);
+
+/* ---- faster --------------------------------------------------------------------------------- */
+
+/* Fills what is faster, by the rows of the alignment. */
+void align_faster(const bz_bound *bound, bz_arena *arena, bz_alignment *out);
 
 #endif

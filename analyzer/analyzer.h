@@ -6,6 +6,7 @@
  *   bz_bound_make     a model's bound: prices summed up, with coverage and provenance
  *   bz_ladder_make    the bound against what a profile saw
  *   bz_regret_make    the variants that a profile's calls used against the best known ones
+ *   bz_picks_make     what the library takes by itself, where a program leaves it the choice
  *   bz_align_make     the calls that the layers need against those of a profile, and who took the rest of the time
  *   bz_compare_*      two systems, stacks, exports, profiles or reports
  *   bz_timeline_make  one iteration of a profile, to be drawn
@@ -288,6 +289,13 @@ typedef struct bz_cause {
     const char *where;   /* the program's line that most of it comes from; NULL */
 } bz_cause;
 
+/* A call that took less than the records of its layers allow. */
+typedef struct bz_faster {
+    const bz_aligned *row;
+    double lowest;   /* of its layers: by the records' intervals, and fused where there is such a record */
+    const char *why; /* how that can be */
+} bz_faster;
+
 typedef struct bz_alignment {
     bool timeline;      /* else there are no times: calls are compared only */
     int expected, made; /* calls of the layers; calls of the iteration that compute */
@@ -297,6 +305,8 @@ typedef struct bz_alignment {
     double asked;    /* seconds of the calls that layers ask for: with the causes it is the ladder's latency, exactly */
     bz_cause *cause; /* greatest first */
     int n_causes;
+    const bz_faster *faster; /* by what they are faster, greatest first */
+    int n_faster;
 } bz_alignment;
 
 /* `trace` is finished; `bound` has its plan still. Of the trace's typical iteration. */
@@ -378,6 +388,28 @@ int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_per
 void bz_units_look(const bz_bound *bound, const bz_trace *trace, const bz_alignment *alignment, const bz_units *model,
                    bz_arena *arena, bz_units *out);
 
+/* ---- picks ---------------------------------------------------------------------------------- */
+
+/* What the library takes by itself for a layer, hot, as its own heuristic has it: what a program gets that leaves the
+ * choice to it. NAN: not known. */
+typedef struct bz_pick {
+    double seconds, low, high; /* all calls of the layer together; low, high: of the medians */
+    double cold;               /* the same with nothing in the caches; NAN where nobody measured that */
+    double weights, data;      /* bytes of its operands: constant ones, others */
+    int calls;
+    const char *variant; /* of the first call */
+} bz_pick;
+
+typedef struct bz_picks {
+    bz_dtype dtype; /* that the layers compute in; BZ_UNDEFINED: as asked */
+    bz_pick *free;  /* [bound->n]: in the layouts that the library wants */
+    bz_pick *plain; /* [bound->n]: in row-major order, where it has calls for that */
+    bz_pick *place; /* [bound->fused.n_places]: as free; none where a type was given */
+} bz_picks;
+
+int bz_picks_make(const bz_bound *bound, bz_dtype dtype, bz_perfdb *db, const bz_system *system, bz_arena *arena,
+                  bz_picks *out, bz_error *err);
+
 /* ---- jointly -------------------------------------------------------------------------------- */
 
 /* Ways to become faster that go together: bits. */
@@ -404,10 +436,11 @@ typedef struct bz_waterfall {
 } bz_waterfall;
 
 typedef struct bz_advice {
-    const char *id;         /* "channels-last" */
-    const char *what;       /* a sentence */
-    const char *evidence;   /* likewise */
-    const char *step;       /* a line or two of code, or an environment variable */
+    const char *id;       /* "channels-last" */
+    const char *what;     /* a sentence */
+    const char *evidence; /* likewise */
+    const char *step;     /* a line or two of code, or an environment variable */
+    bool predicted;       /* gain of this program, by what it did and the library's picks; else what the bound gains */
     double gain, low, high; /* seconds per iteration */
 } bz_advice;
 
@@ -567,6 +600,8 @@ typedef struct bz_analysis {
     const bz_units *units;   /* of the model alone: what lower precision would gain; NULL where nobody asked */
     bz_ladder *ladder;
     int n_ladders;
+    const bz_picks *picks; /* for predictions of what a program gains; NULL where nobody asked */
+    int n_picks;
 } bz_analysis;
 
 /* What to change in the program of a profile: rules and steps are in advice.txt. Gains are each by itself: they do not

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAUSES = 10, DEVIATIONS = 10 };
+enum { CAUSES = 10, DEVIATIONS = 10, FASTER = 5 };
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
@@ -140,6 +140,27 @@ static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
     bz_arena_free(&arena);
 }
 
+static void put_faster(const bz_bound *b, const bz_alignment *a, bz_buf *out)
+{
+    static const char *const TITLES[] = {"faster than its records", "took", "records", "why"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    for (int i = 0; i < 4; i++)
+        bz_table_column(t, TITLES[i], i == 1 || i == 2 ? BZ_RIGHT : BZ_LEFT);
+    for (int i = 0; i < a->n_faster && i < FASTER; i++) {
+        bz_unit_text time;
+        bz_table_cell(t, layer_names(b, a->faster[i].row, &arena), NULL);
+        bz_table_cell(t, bz_units_time(time, a->faster[i].row->seconds), NULL);
+        bz_table_cell(t, bz_units_time(time, a->faster[i].lowest), NULL);
+        bz_table_cell(t, a->faster[i].why, NULL);
+    }
+    if (a->n_faster)
+        bz_table_print(t, out);
+    if (a->n_faster > FASTER)
+        bz_buf_printf(out, "and %d more that are faster: --json has them\n", a->n_faster - FASTER);
+    bz_arena_free(&arena);
+}
+
 void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 {
     const bz_alignment *a = l->alignment;
@@ -163,6 +184,7 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     }
     put_causes(l, a, out);
     put_deviations(b, a, out);
+    put_faster(b, a, out);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -223,6 +245,16 @@ void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
     bz_json_array(j);
     for (int i = 0; i < a->n_causes; i++)
         put_cause(&a->cause[i], j);
+    bz_json_array_end(j);
+    bz_json_key(j, "faster");
+    bz_json_array(j);
+    for (int i = 0; i < a->n_faster; i++) {
+        bz_json_object(j);
+        bz_json_key_int(j, "row", a->faster[i].row - a->row);
+        bz_json_key_num(j, "lowest", a->faster[i].lowest);
+        bz_json_key_str(j, "why", a->faster[i].why);
+        bz_json_object_end(j);
+    }
     bz_json_array_end(j);
     bz_json_key(j, "rows");
     bz_json_array(j);

@@ -144,6 +144,7 @@ void report_advice_json(const bz_ladder *l, bz_json *j)
         bz_json_key_num(j, "gain", a->gain);
         bz_json_key_num(j, "low", a->low);
         bz_json_key_num(j, "high", a->high);
+        bz_json_key_bool(j, "predicted", a->predicted);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);

@@ -1,18 +1,22 @@
 #!/usr/bin/python3
 """Whether the analyzer's advice is worth taking: predicted and achieved gain side by side, on real programs.
 
-    tests/bench/advice.py [--rounds N] [--db DIR] [--only WORD] BENANZA
+    tests/bench/advice.py [--rounds N] [--db DIR] [--only WORD] [--models DIR] BENANZA
 
-ResNet-50, MobileNet-v2, Inception-v3 and a BERT run in PyTorch (Debian's), eager, one thread. Each is benchmarked (f32 with fusion, and
-bf16) where DIR lacks records, captured, and analyzed. Then of the advices that the program tests/programs/advised.py can carry out
-the first two are: the program as it was and with each of them run in turn, so that drift hits all alike.
+ResNet-50, MobileNet-v2, Inception-v3 and a BERT, one thread: in PyTorch (Debian's), eager; and, of what --models has with weights
+(scripts/export-models --with-weights --out DIR), in ONNX Runtime (onnxruntime-node by NODE_PATH) as a careless program runs it, with
+the graph optimizer switched off. Each network is benchmarked (f32 and bf16 with fusion) where DIR lacks records. In every round each
+program is recorded and analyzed as it is, measured as it is, and measured with each of the first two advices that it can carry out:
+all take turns, so that drift hits all alike. Predictions are made from recordings of the program as it was alone.
 
 ladder     bound <= time in the library <= measured
 reorders   calls that bring weights and activations into other layouts, and what they cost
-advice     gain predicted, gain achieved; they differ by at most 15 % of what was achieved
+faster     layers that the program did faster than the bound has them, and why
+advice     gain predicted, gain achieved (medians over all rounds); they differ by at most 15 % of what was achieved
 """
 
 import argparse
+import glob
 import json
 import os
 import statistics
@@ -21,62 +25,117 @@ import sys
 import tempfile
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-PROGRAM = ["/usr/bin/python3", os.path.join(TESTS, "programs", "advised.py")]
 MODELS = os.path.join(TESTS, "..", "models")
 NETWORKS = ["resnet50", "mobilenet_v2", "inception_v3", "bert_base"]
 ITERATIONS, WARM_UP = 12, 3
-# what an advice says, as a change that the program knows
-CHANGES = {"best-implementations": "freeze", "prepack-weights": "freeze", "keep-blocked": "freeze", "fusion": "freeze", "bf16": "bf16"}
 
 
-def run(command, accept=(0,)):
-    done = subprocess.run(command, capture_output=True)
+def run(command, accept=(0,), **environment):
+    done = subprocess.run(command, capture_output=True, env=dict(os.environ, **environment))
     if done.returncode not in accept:
         sys.exit("%s ended with status %d:\n%s" % (" ".join(command), done.returncode, done.stderr.decode()[-2000:]))
     return done
 
 
-def latencies(command):
+def numbers(done):
     """Milliseconds of the iterations behind the warm-up."""
-    return [float(line) for line in run(command).stderr.decode().split("\n") if line.replace(".", "", 1).isdigit()][WARM_UP:]
+    return [float(line) for line in done.stderr.decode().split("\n") if line.replace(".", "", 1).isdigit()][WARM_UP:]
 
 
-def analyze(network, arguments, folder):
-    model, trace = os.path.join(MODELS, network + ".onnx"), os.path.join(folder, network + ".bz")
-    for extra in (["--fuse"], ["--fuse", "--dtype", "bf16"]):
-        run([arguments.benanza, "bound", "--db", arguments.db, "--json", model] + extra, (0, 4))
-    run([arguments.benanza, "profile", "-o", trace, "--"] + PROGRAM + [network, str(ITERATIONS)])
+class PyTorch:
+    """tests/programs/advised.py, which knows two changes."""
+    name = "PyTorch"
+    changes = {"best-implementations": "freeze", "prepack-weights": "freeze", "keep-blocked": "freeze", "fusion": "freeze",
+               "bf16": "bf16"}
+    program = ["/usr/bin/python3", os.path.join(TESTS, "programs", "advised.py")]
+
+    def __init__(self, network, arguments):
+        self.command, self.benanza = self.program + [network, str(ITERATIONS)], arguments.benanza
+
+    def record(self, path):
+        run([self.benanza, "profile", "-o", path, "--"] + self.command)
+        return path
+
+    def measure(self, change):
+        return numbers(run(self.command + ([change] if change else [])))
+
+
+class OnnxRuntime:
+    """tests/programs/ort.js, which knows the optimizer's levels."""
+    name = "ONNX Runtime"
+    changes = {"keep-blocked": "all", "fusion": "all"}
+
+    def __init__(self, network, arguments):
+        self.command = ["node", os.path.join(TESTS, "programs", "ort.js"),
+                        os.path.join(arguments.models, network + ".onnx"), str(ITERATIONS)]
+
+    def record(self, path):
+        run(self.command + [path], LEVEL="disabled")
+        return glob.glob(path + "*.json")[0]
+
+    def measure(self, change):
+        return numbers(run(self.command, LEVEL=change or "disabled"))
+
+
+def analyze(network, trace, arguments):
+    model = os.path.join(MODELS, network + ".onnx")
     done = run([arguments.benanza, "analyze", "--db", arguments.db, "--fuse", "--json", "--profile", trace, model], (0, 4))
     return json.loads(done.stdout)["models"][0]
 
 
-def tell(network, analysis, arguments):
-    profile, good = analysis["profiles"][0], True
+class Report:
+    def __init__(self, network, framework):
+        self.title, self.good = "%s, %s" % (network, framework), True
 
-    def line(what, text, holds=None):
-        nonlocal good
-        good &= holds is not False
-        print("%-12s  %-9s  %-100s  %s" % (network, what, text, {None: "", True: "ok", False: "DOES NOT HOLD"}[holds]), flush=True)
+    def line(self, what, text, holds=None):
+        self.good &= holds is not False
+        verdict = {None: "", True: "ok", False: "DOES NOT HOLD"}[holds]
+        print("%-24s  %-9s  %-100s  %s" % (self.title, what, text, verdict), flush=True)
 
-    bound, busy, latency = (x * 1e3 for x in (analysis["fused"]["sequential"], profile["busy"], profile["latency"]))
-    line("ladder", "fused bound %.2f ms, as written %.2f ms, in the library %.2f ms, measured %.2f ms" %
-         (bound, analysis["sequential"] * 1e3, busy, latency), bound <= busy <= latency)
-    for cause in profile["alignment"]["causes"]:
-        if cause["id"].endswith("-reordered"):
-            line("reorders", "%s: %d, %.2f ms" % (cause["name"], cause["count"], cause["seconds"] * 1e3))
-    advices = [a for a in profile["advice"] if a["id"] in CHANGES][:2]
-    took = {change: [] for change in [None] + [CHANGES[a["id"]] for a in advices]}
-    for _ in range(arguments.rounds):
-        for change in took:
-            took[change] += latencies(PROGRAM + [network, str(ITERATIONS)] + ([change] if change else []))
-    before = statistics.median(took[None])
-    for advice in advices:
-        after = statistics.median(took[CHANGES[advice["id"]]])
-        predicted, achieved = advice["gain"] * 1e3, before - after
+    def look(self, analysis):
+        """What the first recording shows."""
+        profile = analysis["profiles"][0]
+        bound, latency = analysis["fused"]["sequential"] * 1e3, profile["latency"] * 1e3
+        busy = profile["busy"] * 1e3 if profile["busy"] else latency
+        self.line("ladder", "fused bound %.2f ms, as written %.2f ms, in the library %.2f ms, measured %.2f ms" %
+                  (bound, analysis["sequential"] * 1e3, busy, latency), bound <= busy <= latency)
+        for cause in profile["alignment"]["causes"]:
+            if cause["id"].endswith("-reordered"):
+                self.line("reorders", "%s: %d, %.2f ms" % (cause["name"], cause["count"], cause["seconds"] * 1e3))
+        rows = profile["alignment"]["rows"]
+        for faster in profile["alignment"]["faster"][:3]:
+            row = rows[faster["row"]]
+            self.line("faster", "%s: %.0f µs, records %.0f µs: %s" % (row["layers"][0], row["seconds"] * 1e6, faster["lowest"] * 1e6,
+                                                                     faster["why"]))
+
+    def advice(self, name, predictions, before, after):
+        predicted, low, high = (statistics.median(p[key] for p in predictions) * 1e3 for key in ("gain", "low", "high"))
+        achieved = statistics.median(before) - statistics.median(after)
         off = predicted / achieved - 1 if achieved > 0 else float("inf")
-        line("advice", "%s: predicted %.2f ms (%.2f to %.2f), achieved %.2f ms, from %.2f to %.2f ms: off by %+.0f %%" %
-             (advice["id"], predicted, advice["low"] * 1e3, advice["high"] * 1e3, achieved, before, after, off * 100), abs(off) <= 0.15)
-    return good
+        self.line("advice", "%s: predicted %.2f ms (%.2f to %.2f), achieved %.2f ms, from %.2f to %.2f ms: off by %+.0f %%" %
+                  (name, predicted, low, high, achieved, statistics.median(before), statistics.median(after), off * 100),
+                  abs(off) <= 0.15)
+        self.line("why", predictions[0]["evidence"])
+
+
+def tell(network, framework, arguments, folder):
+    program, report, taken = framework(network, arguments), Report(network, framework.name), None
+    took, predictions = {None: []}, {}
+    for i in range(arguments.rounds):
+        trace = program.record(os.path.join(folder, "%s-%s-%d" % (network, framework.name.replace(" ", ""), i)))
+        analysis = analyze(network, trace, arguments)
+        advices = {a["id"]: a for a in analysis["profiles"][0]["advice"]}
+        if taken is None:
+            report.look(analysis)
+            taken = [a for a in advices if a in framework.changes][:2]
+            took.update((framework.changes[a], []) for a in taken)
+        for change, times in took.items():
+            times += program.measure(change)
+        for a in taken:
+            predictions.setdefault(a, []).extend([advices[a]] if a in advices else [])
+    for a in taken:
+        report.advice(a, predictions[a], took[None], took[framework.changes[a]])
+    return report.good
 
 
 def main():
@@ -84,13 +143,21 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--db", default=os.path.join(TESTS, "..", "build", "advice-db"), metavar="DIR")
     parser.add_argument("--only", default="", metavar="WORD", help="networks that have the word")
+    parser.add_argument("--models", metavar="DIR", help="models with weights, for ONNX Runtime")
+    parser.add_argument("--keep", metavar="DIR", help="where the recordings stay")
     parser.add_argument("benanza")
     arguments = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as folder:
         for network in NETWORKS:
-            if arguments.only in network:
-                good &= tell(network, analyze(network, arguments, folder), arguments)
+            if arguments.only not in network:
+                continue
+            for extra in (["--fuse"], ["--fuse", "--dtype", "bf16"]):
+                run([arguments.benanza, "bound", "--db", arguments.db, "--json", os.path.join(MODELS, network + ".onnx")] + extra,
+                    (0, 4))
+            good &= tell(network, PyTorch, arguments, arguments.keep or folder)
+            if arguments.models and os.path.exists(os.path.join(arguments.models, network + ".onnx")):
+                good &= tell(network, OnnxRuntime, arguments, arguments.keep or folder)
     return 0 if good else 1
 
 

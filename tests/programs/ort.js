@@ -1,6 +1,6 @@
 // ort.js MODEL N [PROFILE]: runs an ONNX model N times in ONNX Runtime; prints the latency of each in milliseconds on stderr.
 // PROFILE: ONNX Runtime writes its own profile to a file of which this is the beginning of the name. NODE_PATH says where
-// onnxruntime-node is.
+// onnxruntime-node is. In the environment: THREADS (1), LEVEL of the graph's optimization (all; disabled, basic, extended).
 const ort = require('onnxruntime-node')
 
 const WIDE = {int64: BigInt64Array, int32: Int32Array, float32: Float32Array, bool: Uint8Array}
@@ -14,7 +14,8 @@ function tensor(input) {
 }
 
 async function main(model, n, profile) {
-    const options = {logSeverityLevel: 4, intraOpNumThreads: Number(process.env.THREADS || 1)}
+    const options = {logSeverityLevel: 4, intraOpNumThreads: Number(process.env.THREADS || 1),
+                     graphOptimizationLevel: process.env.LEVEL || 'all'}
     if (profile)
         Object.assign(options, {enableProfiling: true, profileFilePrefix: profile})
     const session = await ort.InferenceSession.create(model, options)

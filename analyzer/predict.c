@@ -1,0 +1,412 @@
+/* What a step makes of a program's latency: what the profile shows of the program as it is, with the parts replaced that the
+ * step changes, by records of what the library then takes by itself. Nothing here knows what the bound could be: a program
+ * that leaves the choice to the library does not get the best variant.
+ *
+ * Whatever nobody can know before the step is taken stays an interval, and the prediction is its middle:
+ *   - what only moves data takes, with half as many bytes, between half of its time and all of it;
+ *   - weights that have to come from memory in every iteration (records are hot) take between nothing more, where the
+ *     arithmetic hides it, and what the memory takes for them. Where there are cold records, they tell. */
+#include "analyzer/predict.h"
+#include "analyzer/advice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct making {
+    const bz_bound *b;
+    const bz_ladder *l;
+    const bz_trace *trace;
+    const predict_step *step;
+    const bz_picks *own, *other; /* as asked; in the step's type */
+    bz_arena *arena;
+    prediction *out;
+    double *seen;                            /* [b->n]: seconds of the calls of a layer; 0 none */
+    double calls, call, call_low, call_high; /* of the library; the framework's own time around one */
+    double faster, slower;                   /* interval of out->slower, 1 included */
+    predict_reorders reorders;
+    double resident; /* bytes of all weights */
+} making;
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+bool predict_read(const char *words, predict_step *out)
+{
+    static const struct {
+        const char *name;
+        bz_dtype dtype;
+    } TYPES[] = {{"bf16", BZ_BF16}, {"f16", BZ_F16}};
+    char word[64];
+    *out = (predict_step){.patterns = words};
+    while (advice_word(&words, word)) {
+        bool known = strchr(word, '+') != NULL;
+        if (!strcmp(word, "library"))
+            known = out->library = true;
+        if (!strcmp(word, "blocked"))
+            known = out->blocked = true;
+        for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+            if (!strcmp(word, TYPES[i].name)) {
+                out->dtype = TYPES[i].dtype;
+                known = true;
+            }
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+static bool has_pattern(const predict_step *step, const char *pattern)
+{
+    const char *words = step->patterns;
+    char word[64];
+    while (advice_word(&words, word))
+        if (!strcmp(word, pattern))
+            return true;
+    return false;
+}
+
+/* ---- the program as it is ------------------------------------------------------------------- */
+
+static bool is_product(const making *m, const bz_aligned *row)
+{
+    for (int k = 0; k < row->n_layers; k++)
+        if (m->b->layer[row->layer[k]].layer->macs)
+            return true;
+    return false;
+}
+
+static int part_of_cause(const char *id)
+{
+    static const char *const CONVERSIONS[] = {"weights-reordered", "activations-reordered", "layout-changed",
+                                              "converted"};
+    for (size_t i = 0; i < sizeof CONVERSIONS / sizeof *CONVERSIONS; i++)
+        if (!strcmp(CONVERSIONS[i], id))
+            return PREDICT_CONVERSIONS;
+    return !strcmp(id, "layers-outside") ? PREDICT_LAYERS : PREDICT_REST;
+}
+
+static void see(making *m)
+{
+    const bz_alignment *a = m->l->alignment;
+    predict_part *part = m->out->part;
+    double known = 0;
+    for (int i = 0; i < a->n; i++) {
+        const bz_aligned *row = &a->row[i];
+        if (!row->n_layers || !(row->seconds > 0))
+            continue;
+        part[is_product(m, row) ? PREDICT_PRODUCTS : PREDICT_LAYERS].before += row->seconds;
+        m->seen[row->layer[0]] += row->seconds;
+    }
+    for (int i = 0; i < a->n_causes; i++)
+        part[part_of_cause(a->cause[i].id)].before += a->cause[i].seconds;
+    for (int i = 0; i < PREDICT_REST; i++)
+        known += part[i].before;
+    part[PREDICT_REST].before = m->l->latency - known;
+}
+
+/* Bytes that a problem reads and writes, weights left out. */
+static double bytes_of(const char *text)
+{
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    bz_problem p;
+    bz_error err;
+    double bytes = 0;
+    int n = bz_problem_parse(text, &p, &err) ? 0 : bz_problem_operands(&p, list);
+    for (int i = 0; i < n; i++)
+        bytes += list[i].constant ? 0 : (double)list[i].count * bz_dtype_bits(list[i].dtype) / 8;
+    return bytes;
+}
+
+/* The program's own calls of the library against their records: seen = slower × record + per_byte × bytes, by least
+ * squares. The first is the machine as it was then; the second is data that come from far, and results that go to memory
+ * which the system has to hand out first. */
+static void find_slower(making *m)
+{
+    const bz_regret *r = m->l->regret;
+    double seen = 0, used = 0, bytes = 0, uu = 0, ub = 0, bb = 0, us = 0, bs = 0;
+    for (int i = 0; r && i < r->n; i++) {
+        const bz_regret_row *row = &r->row[i];
+        if (!(row->used > 0 && row->seen > 0))
+            continue;
+        double b = row->problem ? bytes_of(row->problem) : 0, calls = row->calls;
+        seen += calls * row->seen;
+        used += calls * row->used;
+        bytes += calls * b;
+        uu += calls * row->used * row->used;
+        ub += calls * row->used * b;
+        bb += calls * b * b;
+        us += calls * row->used * row->seen;
+        bs += calls * b * row->seen;
+    }
+    double determinant = uu * bb - ub * ub;
+    m->out->slower = used > 0 ? seen / used : 1;
+    if (!(determinant > 1e-6 * uu * bb) || m->out->slower <= 1)
+        return;
+    double slower = (us * bb - bs * ub) / determinant, per_byte = (bs * uu - us * ub) / determinant;
+    if (slower < 1) { /* no call is faster than its record */
+        slower = 1;
+        per_byte = (seen - used) / bytes;
+    }
+    if (per_byte > 0) {
+        m->out->slower = slower;
+        m->out->per_byte = per_byte;
+    }
+}
+
+static int ascending(const void *x, const void *y)
+{
+    const double *a = x, *b = y;
+    return (*a > *b) - (*a < *b);
+}
+
+/* The time between two calls that follow each other at once, as a reorder and its convolution: of all times between
+ * calls the lower quartile. The others have work of the framework in them. */
+static void find_call(making *m)
+{
+    const bz_events *c = &m->trace->event[BZ_EVENT_CALL];
+    uint32_t typical = bz_typical_iteration(m->trace);
+    double *gap = BZ_NEW(m->arena, double, c->n);
+    int64_t last = INT64_MAX;
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        if ((c->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES ||
+            bz_event_iteration(m->trace, BZ_EVENT_CALL, i) != typical)
+            continue;
+        m->calls++;
+        if (c->start[i] > last)
+            gap[n++] = 1e-9 * (double)(c->start[i] - last);
+        last = c->end[i];
+    }
+    if (n)
+        qsort(gap, n, sizeof *gap, ascending);
+    m->call_low = n ? gap[0] : 0;
+    m->call = n ? gap[n / 4] : 0;
+    m->call_high = n ? gap[n / 2] : 0;
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+static void add(predict_part *p, double low, double high, double middle)
+{
+    p->low += low;
+    p->high += high;
+    p->after += middle;
+}
+
+/* Between `low` and `high`, nobody knows where. */
+static void add_between(predict_part *p, double low, double high)
+{
+    add(p, low, high, (low + high) / 2);
+}
+
+/* What weights take longer from memory than from the cache that a record finds them in. */
+static double from_memory(const making *m, double weights)
+{
+    const bz_peaks *peaks = m->b->peaks;
+    if (!peaks || peaks->why || !peaks->n_bandwidth || !(weights > 0))
+        return 0;
+    double near = bz_peaks_traffic(peaks, weights), far = bz_peaks_traffic(peaks, m->resident) * weights / m->resident;
+    return isfinite(near) && far > near ? far - near : 0;
+}
+
+static void add_pick(making *m, int part, const bz_pick *p, double times, bool cold)
+{
+    predict_part *to = &m->out->part[part];
+    double slower = m->out->slower, high = p->high, middle = p->seconds, far = p->data * m->out->per_byte;
+    if (cold && p->cold > 0) {
+        double more = p->cold - p->seconds;
+        high = fmax(high, p->cold);
+        middle += more * p->weights / (p->weights + p->data);
+    } else if (cold) {
+        double more = from_memory(m, p->weights);
+        high += more;
+        middle += more / 2;
+    }
+    /* a library that keeps the data to itself may spare the way to memory */
+    double near = m->step->library ? 0 : far;
+    add(to, times * (p->low * fmin(1, slower) + near), times * (high * fmax(1, slower) + far),
+        times * (middle * slower + (near + far) / 2));
+}
+
+static void add_calls(making *m, double calls)
+{
+    add(&m->out->part[PREDICT_REST], calls * m->call_low, calls * m->call_high, calls * m->call);
+}
+
+/* ---- groups --------------------------------------------------------------------------------- */
+
+static int larger(const void *x, const void *y)
+{
+    const bz_bound_place *const *a = x, *const *b = y;
+    return (*a)->n != (*b)->n ? (*b)->n - (*a)->n : (*a)->layer[0] - (*b)->layer[0];
+}
+
+/* The step's groups, the largest first: node[i] is the place that layer i of the main graph is in, or -1. */
+static const bz_bound_place **find_groups(making *m, int *node, int *n)
+{
+    const bz_bound_fused *f = &m->b->fused;
+    const bz_bound_place **list = BZ_NEW(m->arena, const bz_bound_place *, f->n_places);
+    int kept = 0;
+    *n = 0;
+    for (int i = 0; i < m->b->dag->n; i++)
+        node[i] = -1;
+    for (int g = 0; g < f->n_places; g++)
+        if (!f->place[g].refused && has_pattern(m->step, f->place[g].pattern) &&
+            (!m->step->library || isfinite(m->own->place[g].seconds)))
+            list[(*n)++] = &f->place[g];
+    if (*n)
+        qsort(list, (size_t)*n, sizeof *list, larger);
+    for (int g = 0; g < *n; g++) {
+        bool free = true;
+        for (int k = 0; k < list[g]->n; k++)
+            free &= node[list[g]->layer[k]] < 0;
+        if (!free)
+            continue;
+        for (int k = 0; k < list[g]->n; k++)
+            node[list[g]->layer[k]] = kept;
+        list[kept++] = list[g];
+    }
+    *n = kept;
+    return list;
+}
+
+/* ---- changes -------------------------------------------------------------------------------- */
+
+/* A tensor's reorder in the step's type: as of a tensor of as many bytes, or of as many elements. */
+static void add_reorder(making *m, const bz_layer *l, const bz_type *type, bool weights, double times)
+{
+    double bytes = bz_peaks_bytes(l, type, m->step->dtype), was = bz_peaks_bytes(l, type, BZ_UNDEFINED);
+    double less = predict_reorder_time(&m->reorders, weights, bytes, m->arena);
+    double more = predict_reorder_time(&m->reorders, weights, was, m->arena);
+    add_between(&m->out->part[PREDICT_CONVERSIONS], times * fmin(less, more), times * fmax(less, more));
+}
+
+/* Products by the library in another type, each with the reorders that the program has around its convolutions. */
+static void change_type(making *m)
+{
+    predict_part *part = m->out->part;
+    enum { WITH_REORDERS = 4 }; /* of both tensors and the weights, and the call */
+    double ratio = (double)bz_dtype_bits(m->step->dtype) / 32, calls = 0;
+    add_between(&part[PREDICT_LAYERS], part[PREDICT_LAYERS].before * ratio, part[PREDICT_LAYERS].before);
+    add_between(&part[PREDICT_REST], part[PREDICT_REST].before, part[PREDICT_REST].before);
+    for (int i = 0; i < m->b->n; i++) {
+        const bz_bound_layer *l = &m->b->layer[i];
+        bool conv = strstr(l->layer->kind, "conv") != NULL;
+        const bz_pick *p = conv ? &m->other->free[i] : &m->other->plain[i];
+        if (!l->layer->macs)
+            continue;
+        m->out->products++;
+        if (!isfinite(p->seconds)) {
+            add_between(&part[PREDICT_PRODUCTS], m->seen[i], m->seen[i]);
+            m->out->unknown++;
+            continue;
+        }
+        /* a reorder of the weights has just brought them near */
+        add_pick(m, PREDICT_PRODUCTS, p, l->times, !conv || !m->reorders.n[1]);
+        if (conv && l->layer->n_in > 1 && l->layer->n_out) {
+            add_reorder(m, l->layer, &l->layer->in[0], false, l->times);
+            add_reorder(m, l->layer, &l->layer->in[1], true, l->times);
+            add_reorder(m, l->layer, &l->layer->out[0], false, l->times);
+        }
+        calls += l->times * (conv && m->reorders.n[0] ? WITH_REORDERS : p->calls);
+    }
+    if (calls > m->calls)
+        add_calls(m, calls - m->calls);
+}
+
+static void add_unit(making *m, int part, const bz_pick *p, double times, double seen)
+{
+    if (isfinite(p->seconds)) {
+        add_pick(m, part, p, times, true);
+        add_calls(m, times * p->calls);
+    } else {
+        add_between(&m->out->part[part], seen, seen);
+        m->out->unknown += part == PREDICT_PRODUCTS;
+    }
+    m->out->products += part == PREDICT_PRODUCTS;
+}
+
+static void change_library(making *m)
+{
+    int *node = BZ_NEW(m->arena, int, m->b->dag->n), n;
+    const bz_bound_place **group = find_groups(m, node, &n);
+    for (int g = 0; g < n; g++)
+        add_unit(m, PREDICT_PRODUCTS, &m->own->place[group[g] - m->b->fused.place], 1, 0);
+    for (int i = 0; i < m->b->n; i++) {
+        const bz_bound_layer *l = &m->b->layer[i];
+        if (node[l->node] < 0)
+            add_unit(m, l->layer->macs ? PREDICT_PRODUCTS : PREDICT_LAYERS, &m->own->free[i], l->times, m->seen[i]);
+    }
+}
+
+/* The framework's own code is held to be as good as the library's in such a layout, and never worse than what it replaces. */
+static void change_blocked(making *m, int i)
+{
+    const bz_pick *p = &m->own->free[i];
+    double seen = m->seen[i], times = m->b->layer[i].times;
+    if (p->seconds * times < seen)
+        add(&m->out->part[PREDICT_PRODUCTS], p->low * times - seen, 0, p->seconds * times - seen);
+}
+
+/* Layers that a product takes along: of those that read a second tensor, that is left to be read, one pass of three. */
+static void change_groups(making *m)
+{
+    int *node = BZ_NEW(m->arena, int, m->b->dag->n), n;
+    predict_part *part = m->out->part;
+    find_groups(m, node, &n);
+    for (int i = 0; i < PREDICT_PARTS; i++)
+        add_between(&part[i], part[i].before, part[i].before);
+    for (int i = 0; i < m->b->n; i++) {
+        const bz_layer *l = m->b->layer[i].layer;
+        int tensors = 0;
+        m->out->products += l->macs > 0;
+        if (l->macs && m->step->blocked && strstr(l->kind, "conv"))
+            change_blocked(m, i);
+        if (node[m->b->layer[i].node] < 0 || l->macs)
+            continue;
+        for (int k = 0; k < l->n_in; k++)
+            tensors += !l->in_constant[k];
+        double left = tensors > 1 ? m->seen[i] / 3 : 0;
+        add(&part[PREDICT_LAYERS], -m->seen[i], left - m->seen[i], left - m->seen[i]);
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+static const bz_picks *find_picks(const bz_analysis *a, bz_dtype dtype)
+{
+    for (int i = 0; i < a->n_picks; i++)
+        if (a->picks[i].dtype == dtype)
+            return &a->picks[i];
+    return NULL;
+}
+
+bool predict(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, const predict_step *step, bz_arena *arena,
+             prediction *out)
+{
+    making m = {.b = &a->bound, .l = l, .trace = trace, .step = step, .arena = arena, .out = out};
+    *out = (prediction){0};
+    m.own = find_picks(a, BZ_UNDEFINED);
+    m.other = find_picks(a, step->dtype);
+    if (l->device || !l->alignment || !l->alignment->timeline || !isfinite(l->latency) || !m.own || !m.other)
+        return false;
+    m.seen = BZ_NEW(arena, double, m.b->n);
+    for (int i = 0; i < m.b->n; i++)
+        m.resident += m.own->free[i].weights * m.b->layer[i].times;
+    see(&m);
+    find_slower(&m);
+    find_call(&m);
+    predict_reorders_find(trace, arena, &m.reorders);
+    if (step->dtype)
+        change_type(&m);
+    else if (step->library)
+        change_library(&m);
+    else
+        change_groups(&m);
+    for (int i = 0; i < PREDICT_PARTS; i++) {
+        const predict_part *p = &out->part[i];
+        out->all.before += p->before;
+        add(&out->all, p->low, p->high, p->after);
+    }
+    return out->products > 0 && out->unknown < out->products;
+}

@@ -1,0 +1,85 @@
+/* What reorders took in a program, by how many bytes they moved. Small tensors stay in caches and in memory that the program
+ * has; large ones cost more by the byte: a reorder takes what those of about its size took. */
+#include "analyzer/calls.h"
+#include "analyzer/predict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_bytes(const void *x, const void *y)
+{
+    const predict_reorder *a = x, *b = y;
+    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+static int ascending(const void *x, const void *y)
+{
+    const double *a = x, *b = y;
+    return (*a > *b) - (*a < *b);
+}
+
+/* "1x256x14x14" -> elements; 0 where it is none. */
+static double elements(const char *dims)
+{
+    double n = 1;
+    while (*dims >= '0' && *dims <= '9') {
+        char *end;
+        n *= strtod(dims, &end);
+        dims = *end == 'x' ? end + 1 : end;
+    }
+    return *dims ? 0 : n;
+}
+
+/* "f32::blocked:Acdb16a:f0": blocks of output channels are what only weights have. */
+static bool is_weights(const char *format)
+{
+    const char *at = strstr(format, ":blocked:");
+    return at && memchr(at + 9, 'A', strcspn(at + 9, ":"));
+}
+
+void predict_reorders_find(const bz_trace *t, bz_arena *arena, predict_reorders *out)
+{
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    *out = (predict_reorders){{BZ_NEW(arena, predict_reorder, c->n), BZ_NEW(arena, predict_reorder, c->n)}, {0, 0}};
+    for (size_t i = 0; i < c->n; i++) {
+        char dims[128], format[128];
+        uint32_t at = bz_event_iteration(t, BZ_EVENT_CALL, i);
+        bz_dtype dtype;
+        if (!(c->flags[i] & BZ_CALL_EXECUTES) || at == BZ_NONE || (t->iteration[at].warm_up && t->n_iterations > 1) ||
+            strcmp(bz_string(t, c->name[i]), "reorder") != 0 ||
+            !bz_call_parameter(t, i, "problem", dims, sizeof dims) ||
+            !bz_call_parameter(t, i, "dst", format, sizeof format) || !call_dtype(t, i, "src", &dtype))
+            continue;
+        int weights = is_weights(format);
+        double bytes = elements(dims) * bz_dtype_bits(dtype) / 8;
+        if (bytes > 0)
+            out->list[weights][out->n[weights]++] = (predict_reorder){bytes, 1e-9 * (double)(c->end[i] - c->start[i])};
+    }
+    for (int w = 0; w < 2; w++)
+        if (out->n[w])
+            qsort(out->list[w], (size_t)out->n[w], sizeof *out->list[w], by_bytes);
+}
+
+static double further(double a, double b)
+{
+    return a > b ? a / b : b / a;
+}
+
+/* The median rate of those that are off by at most half; where there are none, of those that are nearest. */
+double predict_reorder_time(const predict_reorders *r, bool weights, double bytes, bz_arena *arena)
+{
+    const predict_reorder *list = r->list[weights];
+    int n = r->n[weights], kept = 0;
+    double within = 1.5, *rate = BZ_NEW(arena, double, n);
+    if (!n || !(bytes > 0))
+        return 0;
+    double nearest = further(list[0].bytes, bytes);
+    for (int i = 1; i < n; i++)
+        nearest = further(list[i].bytes, bytes) < nearest ? further(list[i].bytes, bytes) : nearest;
+    within = nearest > within ? nearest : within;
+    for (int i = 0; i < n; i++)
+        if (further(list[i].bytes, bytes) <= within)
+            rate[kept++] = list[i].seconds / list[i].bytes;
+    qsort(rate, (size_t)kept, sizeof *rate, ascending);
+    return bytes * rate[kept / 2];
+}

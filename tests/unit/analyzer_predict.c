@@ -1,0 +1,310 @@
+/* What a step makes of a program: the arithmetic, on programs made by hand. */
+#include "analyzer/predict.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const double MS = 1e-3;
+
+/* A convolution, normalized, added to something and clipped: as PyTorch does it, with reorders around the convolution. */
+enum { CONV, NORM, ADD, LAYERS };
+typedef struct program {
+    bz_type type[3]; /* data, weights, result */
+    bz_layer layer[LAYERS];
+    bz_bound_layer of[LAYERS];
+    bz_bound_place place;
+    bz_dag dag;
+    bz_peaks peaks;
+    bz_aligned row[LAYERS];
+    bz_cause cause[3];
+    bz_alignment alignment;
+    bz_regret_row call;
+    bz_regret regret;
+    bz_pick own[LAYERS], other[LAYERS], together;
+    bz_picks picks[2];
+    bz_analysis a;
+    bz_ladder l;
+    bz_trace *trace;
+    bz_arena arena;
+} program;
+
+/* Iterations of four calls: 1 ms for 1 MB of weights, 1 ms each for 2 MB and 4 MB of data, and a convolution. They are 10, 20 and 300 µs apart. */
+static bz_trace *trace_of(void)
+{
+    static const char *const DETAILS[] = {"src=f32::blocked:abcd:f0 dst=f32::blocked:ABcd16b16a:f0 problem=512x512x1x1",
+                                          "",
+                                          "src=f32::blocked:abcd:f0 dst=f32::blocked:aBcd16b:f0 problem=1x32x128x128",
+                                          "src=f32::blocked:aBcd16b:f0 dst=f32::blocked:abcd:f0 problem=1x64x128x128"};
+    static const int64_t START[] = {0, 1010, 5030, 6330}, END[] = {1000, 5010, 6030, 7330};
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
+    for (int64_t i = 0; i < 4; i++) {
+        int64_t at = i * 11000000;
+        bz_trace_add(t, BZ_EVENT_RANGE, at, at + 10500000, bz_trace_text(t, "benanza_iteration"), host);
+        for (int k = 0; k < 4; k++) {
+            size_t e = bz_trace_add(t, BZ_EVENT_CALL, at + 1000 * START[k], at + 1000 * END[k],
+                                    bz_trace_text(t, k == 1 ? "convolution" : "reorder"), host);
+            t->event[BZ_EVENT_CALL].flags[e] = BZ_CALL_EXECUTES;
+            t->event[BZ_EVENT_CALL].detail[e] = bz_trace_text(t, DETAILS[k]);
+        }
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static bz_pick pick(double ms, double weights, double data)
+{
+    return (bz_pick){ms * MS, 0.9 * ms * MS, 1.1 * ms * MS, NAN, weights, data, 1, "jit"};
+}
+
+static int make(void **state)
+{
+    static const char *const KINDS[] = {"conv", "batchnorm", "add"};
+    static const int NODES[] = {CONV, NORM, ADD};
+    static const bool CONSTANT[] = {false, false};
+    static const bz_dim DIMS[][4] = {{1, 32, 128, 128}, {512, 512, 1, 1}, {1, 64, 128, 128}};
+    program *p = calloc(1, sizeof *p);
+    for (int i = 0; i < 3; i++)
+        p->type[i] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = DIMS[i]};
+    for (int i = 0; i < LAYERS; i++) {
+        p->layer[i] = (bz_layer){.index = i,
+                                 .name = KINDS[i],
+                                 .kind = KINDS[i],
+                                 .n_in = 2,
+                                 .in = p->type,
+                                 .n_out = 1,
+                                 .out = &p->type[2],
+                                 .in_constant = CONSTANT,
+                                 .macs = i == CONV ? 1000 : 0};
+        p->of[i] = (bz_bound_layer){.layer = &p->layer[i], .node = i, .times = 1};
+        p->row[i] = (bz_aligned){.kind = i == CONV ? BZ_ALIGNED_SAME : BZ_ALIGNED_MISSING,
+                                 .layer = &NODES[i],
+                                 .n_layers = 1,
+                                 .seconds = i == CONV ? 4 * MS : NAN,
+                                 .problem = i == CONV ? "conv x=1x8x8x8" : NULL};
+    }
+    p->own[CONV] = pick(2, 1e6, 3e6);
+    p->own[NORM] = pick(0.5, 0, 2e6);
+    p->own[ADD] = pick(0.25, 0, 3e6);
+    p->together = pick(1.5, 1e6, 3e6);
+    p->other[CONV] = pick(1, 0.5e6, 1.5e6);
+    p->picks[0] = (bz_picks){BZ_UNDEFINED, p->own, p->own, &p->together};
+    p->picks[1] = (bz_picks){BZ_BF16, p->other, p->other, NULL};
+    p->place = (bz_bound_place){.pattern = "conv+batchnorm", .layer = NODES, .n = 2};
+    p->dag.n = LAYERS;
+    p->peaks.why = "nobody measured them";
+    p->cause[0] = (bz_cause){.id = "weights-reordered", .seconds = 1 * MS};
+    p->cause[1] = (bz_cause){.id = "activations-reordered", .seconds = 2 * MS};
+    p->cause[2] = (bz_cause){.id = "layers-outside", .seconds = 3 * MS};
+    p->alignment = (bz_alignment){.timeline = true, .row = p->row, .n = LAYERS, .cause = p->cause, .n_causes = 3};
+    p->call = (bz_regret_row){.calls = 1, .seen = 4 * MS, .used = 2 * MS};
+    p->regret = (bz_regret){.row = &p->call, .n = 1};
+    p->a.bound = (bz_bound){.layer = p->of,
+                            .n = LAYERS,
+                            .dag = &p->dag,
+                            .peaks = &p->peaks,
+                            .fused = {.wanted = true, .place = &p->place, .n_places = 1}};
+    p->a.picks = p->picks;
+    p->a.n_picks = 2;
+    p->l = (bz_ladder){.latency = 10.5 * MS, .alignment = &p->alignment, .regret = &p->regret};
+    p->trace = trace_of();
+    *state = p;
+    return 0;
+}
+
+static int drop(void **state)
+{
+    program *p = *state;
+    bz_trace_free(p->trace);
+    bz_arena_free(&p->arena);
+    free(p);
+    return 0;
+}
+
+static prediction of(program *p, const char *words)
+{
+    predict_step step;
+    prediction out;
+    assert_true(predict_read(words, &step));
+    assert_true(predict(&p->a, &p->l, p->trace, &step, &p->arena, &out));
+    assert_true(fabs(out.all.before - p->l.latency) < 1e-12);
+    for (int i = 0; i < PREDICT_PARTS; i++)
+        assert_true(out.part[i].low <= out.part[i].after && out.part[i].after <= out.part[i].high);
+    return out;
+}
+
+static void is_ms(double seconds, double ms)
+{
+    if (fabs(seconds - ms * MS) > 1e-9)
+        fail_msg("%g ms, not %g", seconds / MS, ms);
+}
+
+static void test_words(void **state)
+{
+    predict_step step;
+    (void)state;
+    assert_true(predict_read("library conv+batchnorm", &step) && step.library && !step.dtype);
+    assert_true(predict_read("bf16", &step) && !step.library && step.dtype == BZ_BF16);
+    assert_false(predict_read("miracles", &step));
+}
+
+/* The library's pick for the folded convolution, twice as slow as its record as the program's own calls are; the
+ * addition by its record; no reorders; a call's own time for each. */
+static void test_library(void **state)
+{
+    prediction p = of(*state, "library conv+batchnorm");
+    is_ms(p.part[PREDICT_PRODUCTS].before, 4);
+    is_ms(p.part[PREDICT_PRODUCTS].after, 3);
+    is_ms(p.part[PREDICT_PRODUCTS].low, 1.35);
+    is_ms(p.part[PREDICT_PRODUCTS].high, 3.3);
+    is_ms(p.part[PREDICT_LAYERS].before, 3);
+    is_ms(p.part[PREDICT_LAYERS].after, 0.5);
+    is_ms(p.part[PREDICT_CONVERSIONS].before, 3);
+    is_ms(p.part[PREDICT_CONVERSIONS].after, 0);
+    is_ms(p.part[PREDICT_REST].before, 0.5);
+    is_ms(p.part[PREDICT_REST].after, 0.02);
+    is_ms(p.all.after, 3.52);
+    assert_int_equal(p.products, 1);
+}
+
+/* Without the pattern the normalization is a call of its own; what nobody measured stays as it was. */
+static void test_alone(void **state)
+{
+    program *m = *state;
+    prediction p = of(m, "library");
+    is_ms(p.part[PREDICT_PRODUCTS].after, 4);
+    is_ms(p.part[PREDICT_LAYERS].after, 1.5);
+    m->together.seconds = NAN;
+    p = of(m, "library conv+batchnorm");
+    is_ms(p.part[PREDICT_PRODUCTS].after, 4);
+    is_ms(p.part[PREDICT_LAYERS].after, 1.5);
+}
+
+/* Weights from memory: as far as cold records say by their share of the bytes; else between nothing and what memory takes. */
+static void test_cold(void **state)
+{
+    program *m = *state;
+    m->regret.n = 0;
+    m->together.cold = 3.5 * MS;
+    prediction p = of(m, "library conv+batchnorm");
+    is_ms(p.part[PREDICT_PRODUCTS].after, 1.5 + 2 * 0.25);
+    is_ms(p.part[PREDICT_PRODUCTS].high, 3.5);
+    m->together.cold = NAN;
+    m->peaks = (bz_peaks){.n_bandwidth = 2, .bandwidth = {{1e3, 4e9}, {1.5e6, 1e9}}};
+    m->own[ADD].weights = 1e6; /* so that both do not fit where one does */
+    p = of(m, "library conv+batchnorm");
+    is_ms(p.part[PREDICT_PRODUCTS].after, 1.5 + 0.75 / 2);
+    is_ms(p.part[PREDICT_PRODUCTS].high, 1.65 + 0.75);
+}
+
+/* Half as many bytes: other layers take between half of their time and all of it; reorders what those of as many bytes or
+ * of as many elements took: x 0.5 to 1 ms, the weights too, y 1 ms. */
+static void test_type(void **state)
+{
+    program *m = *state;
+    prediction p = of(m, "bf16");
+    is_ms(p.part[PREDICT_PRODUCTS].after, 2);
+    is_ms(p.part[PREDICT_CONVERSIONS].low, 2);
+    is_ms(p.part[PREDICT_CONVERSIONS].high, 3);
+    is_ms(p.part[PREDICT_CONVERSIONS].after, 2.5);
+    is_ms(p.part[PREDICT_LAYERS].low, 1.5);
+    is_ms(p.part[PREDICT_LAYERS].high, 3);
+    is_ms(p.part[PREDICT_REST].after, 0.5);
+    predict_reorders none = {0}; /* a program that keeps the library's layouts */
+    is_ms(predict_reorder_time(&none, false, 1e6, &m->arena), 0);
+}
+
+/* Two calls that tell apart what is slower by the second from what is by the byte. */
+static void test_slower(void **state)
+{
+    program *m = *state;
+    bz_regret_row calls[] = {
+        {.calls = 1,
+         .used = 2 * MS,
+         .seen = 2.4 * MS + 2048e-9 * 100,
+         .problem = "activation fn=relu x=1x1x16x16 dtype=f32"},
+        {.calls = 2,
+         .used = 1 * MS,
+         .seen = 1.2 * MS + 8192e-9 * 100,
+         .problem = "activation fn=relu x=1x4x16x16 dtype=f32"},
+    };
+    m->regret = (bz_regret){.row = calls, .n = 2};
+    m->own[CONV].data = m->together.data = 1e4;
+    prediction p = of(m, "library conv+batchnorm");
+    assert_true(fabs(p.slower - 1.2) < 1e-9 && fabs(p.per_byte - 1e-7) < 1e-15);
+    is_ms(p.part[PREDICT_PRODUCTS].after, 1.5 * 1.2 + 1e4 * 1e-7 / 2 / MS);
+    m->other[CONV].data = 5e3;
+    p = of(m, "bf16");
+    is_ms(p.part[PREDICT_PRODUCTS].after, 1 * 1.2 + 5e3 * 1e-7 / MS);
+    calls[1].seen = 20 * MS; /* nothing is faster than its record */
+    p = of(m, "bf16");
+    assert_true(p.slower == 1 && p.per_byte > 0);
+    calls[0].seen = 1.9 * MS;
+    calls[1].seen = 0.9 * MS;
+    p = of(m, "bf16"); /* but all may be */
+    assert_true(fabs(p.slower - 3.7 / 4) < 1e-9 && p.per_byte == 0);
+}
+
+static void test_unknown(void **state)
+{
+    program *m = *state;
+    predict_step step;
+    prediction p;
+    m->other[CONV].seconds = NAN;
+    assert_true(predict_read("bf16", &step));
+    assert_false(predict(&m->a, &m->l, m->trace, &step, &m->arena, &p));
+    m->a.n_picks = 1;
+    assert_false(predict(&m->a, &m->l, m->trace, &step, &m->arena, &p));
+    m->a.n_picks = 2;
+    m->alignment.timeline = false;
+    assert_true(predict_read("library", &step));
+    assert_false(predict(&m->a, &m->l, m->trace, &step, &m->arena, &p));
+}
+
+/* Operators that a product takes along are gone; an addition has its second tensor left to read. */
+static void test_groups(void **state)
+{
+    static const int ALL[] = {CONV, NORM, ADD};
+    program *m = *state;
+    m->row[NORM].kind = m->row[ADD].kind = BZ_ALIGNED_SAME;
+    m->row[NORM].seconds = 1.2 * MS;
+    m->row[ADD].seconds = 1.8 * MS;
+    m->cause[2].seconds = 0;
+    m->layer[NORM].n_in = 1;
+    prediction p = of(m, "conv+batchnorm");
+    is_ms(p.part[PREDICT_PRODUCTS].after, 4);
+    is_ms(p.part[PREDICT_LAYERS].before, 3);
+    is_ms(p.part[PREDICT_LAYERS].after, 1.8);
+    m->place = (bz_bound_place){.pattern = "conv+batchnorm+add", .layer = ALL, .n = 3};
+    p = of(m, "conv+batchnorm conv+batchnorm+add");
+    is_ms(p.part[PREDICT_LAYERS].after, 0.6);
+    is_ms(p.all.after, 10.5 - 2.4);
+    p = of(m, "blocked conv+batchnorm+add"); /* as good as the library's pick, or as it is */
+    is_ms(p.part[PREDICT_PRODUCTS].after, 2);
+    is_ms(p.part[PREDICT_PRODUCTS].low, 1.8);
+    is_ms(p.part[PREDICT_PRODUCTS].high, 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words),
+        cmocka_unit_test_setup_teardown(test_library, make, drop),
+        cmocka_unit_test_setup_teardown(test_alone, make, drop),
+        cmocka_unit_test_setup_teardown(test_cold, make, drop),
+        cmocka_unit_test_setup_teardown(test_type, make, drop),
+        cmocka_unit_test_setup_teardown(test_slower, make, drop),
+        cmocka_unit_test_setup_teardown(test_unknown, make, drop),
+        cmocka_unit_test_setup_teardown(test_groups, make, drop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
