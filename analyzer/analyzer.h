@@ -65,6 +65,10 @@ typedef struct bz_streams {
 
 void bz_schedule_streams(const bz_dag *dag, const double *seconds, bz_streams *out);
 
+/* One such schedule: when each layer starts, and on which of the k streams: on that of the layer that it waited for last
+ * where this one is free, else on the free one with the smallest number. What costs nothing has stream -1. Returns its latency. */
+double bz_schedule_list(const bz_dag *dag, const double *seconds, int k, double *start, int *stream);
+
 /* What a parallel module costs one after the other and at once. Only layers behind its fork count. */
 typedef struct bz_module_cost {
     int layers;

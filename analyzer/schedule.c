@@ -99,6 +99,9 @@ typedef struct machine {
     double *end;       /* [n] when it ends, negated: the heap's first is the next to end */
     heap ready, running;
     int *stack;
+    double *start; /* [n] NULL: not asked for */
+    int *stream;   /* [n] */
+    int *busy;     /* [k] the layer that a stream runs, or ran last; -1 none */
 } machine;
 
 static void find_successors(machine *m)
@@ -119,13 +122,44 @@ static void find_successors(machine *m)
     }
 }
 
+/* The free stream for a layer: rather where the predecessor ran that ended last. Behind a free one nothing runs. */
+static int choose_stream(const machine *m, int i, int k, double now)
+{
+    const bz_dag *dag = m->dag;
+    double latest = -1;
+    int best = -1;
+    for (int s = k - 1; s >= 0; s--) {
+        int last = m->busy[s];
+        double end = last < 0 ? 0 : m->start[last] + m->seconds[last];
+        if (end > now)
+            continue;
+        bool follows = false;
+        for (int p = dag->first[i]; p < dag->first[i + 1] && last >= 0; p++)
+            follows |= dag->pred[p] == last;
+        if (best < 0 || (follows ? end : -1) >= latest)
+            best = s, latest = follows ? end : -1;
+    }
+    return best;
+}
+
+static void place(machine *m, int i, int k, double now)
+{
+    if (!m->start)
+        return;
+    m->start[i] = now;
+    m->stream[i] = choose_stream(m, i, k, now);
+    m->busy[m->stream[i]] = i;
+}
+
 /* Nothing that it waits for is left. What costs nothing has ended at once and needs no stream. */
-static void make_ready(machine *m, int i)
+static void make_ready(machine *m, int i, double now)
 {
     int n = 0;
     m->stack[n++] = i;
     while (n) {
         i = m->stack[--n];
+        if (m->start)
+            m->start[i] = now;
         if (m->seconds[i] > 0) {
             push(&m->ready, i);
             continue;
@@ -144,11 +178,12 @@ static double run_on(machine *m, int k)
         m->waits[i] = dag->first[i + 1] - dag->first[i];
     for (int i = 0; i < dag->n; i++)
         if (dag->first[i + 1] == dag->first[i])
-            make_ready(m, i);
+            make_ready(m, i, 0);
     for (;;) {
         while (m->ready.n && m->running.n < k) {
             int i = pop(&m->ready);
             m->end[i] = -(now + m->seconds[i]);
+            place(m, i, k, now);
             push(&m->running, i);
         }
         if (!m->running.n)
@@ -158,7 +193,7 @@ static double run_on(machine *m, int k)
             int i = pop(&m->running);
             for (int e = m->first[i]; e < m->first[i + 1]; e++)
                 if (!--m->waits[m->next[e]])
-                    make_ready(m, m->next[e]);
+                    make_ready(m, m->next[e], now);
         }
     }
 }
@@ -171,7 +206,8 @@ static double longest(const machine *m)
     return most;
 }
 
-void bz_schedule_streams(const bz_dag *dag, const double *seconds, bz_streams *out)
+/* All of its arrays are two: first and rank. */
+static machine open_machine(const bz_dag *dag, const double *seconds)
 {
     size_t n = (size_t)dag->n + 2, edges = (size_t)dag->first[dag->n];
     int *numbers = bz_alloc(5 * n + edges, sizeof *numbers);
@@ -188,6 +224,33 @@ void bz_schedule_streams(const bz_dag *dag, const double *seconds, bz_streams *o
     m.ready = (heap){m.rank, numbers + 2 * n, 0};
     m.running = (heap){m.end, numbers + 3 * n, 0};
     find_successors(&m);
+    return m;
+}
+
+static void close_machine(machine *m)
+{
+    free(m->first);
+    free(m->rank);
+}
+
+double bz_schedule_list(const bz_dag *dag, const double *seconds, int k, double *start, int *stream)
+{
+    machine m = open_machine(dag, seconds);
+    int *busy = bz_alloc((size_t)k, sizeof *busy);
+    m.start = start, m.stream = stream, m.busy = busy;
+    for (int s = 0; s < k; s++)
+        busy[s] = -1;
+    for (int i = 0; i < dag->n; i++)
+        stream[i] = -1;
+    double latency = run_on(&m, k);
+    free(busy);
+    close_machine(&m);
+    return latency;
+}
+
+void bz_schedule_streams(const bz_dag *dag, const double *seconds, bz_streams *out)
+{
+    machine m = open_machine(dag, seconds);
     double best = INFINITY, least = longest(&m);
     *out = (bz_streams){0};
     for (int k = 1; out->n < BZ_STREAMS && best > least; k *= 2) {
@@ -195,8 +258,7 @@ void bz_schedule_streams(const bz_dag *dag, const double *seconds, bz_streams *o
         out->at[out->n].k = k;
         out->at[out->n++].seconds = best;
     }
-    free(numbers);
-    free(times);
+    close_machine(&m);
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */

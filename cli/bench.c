@@ -167,15 +167,24 @@ int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err)
 }
 
 /* The system line of a device. Where there is none the program's sentence becomes ours. */
-static int device_output(char *const *argv, bz_buf *out, bz_error *err)
+static int device_output(char *const *argv, const char *advice, bz_buf *out, bz_error *err)
 {
     int result = bz_bench_program(argv, true, out, err);
     if (result <= 0)
         return result;
     const char *text = out->len ? bz_buf_text(out) : "benanza: no device was found\n";
     text = !strncmp(text, "benanza: ", 9) ? text + 9 : text;
-    return bz_fail(err, BZ_FAILED, "%.*s; --system NAME looks up the records of another machine",
-                   (int)strcspn(text, "\n"), text);
+    return bz_fail(err, BZ_FAILED, "%.*s; %s", (int)strcspn(text, "\n"), text, advice);
+}
+
+int bz_bench_device(const char *backend, bz_error *err)
+{
+    char path[3100], *argv[] = {path, "--system", "--backend", (char *)backend, NULL};
+    bz_buf text = {0};
+    int rc = bz_bench_find(path, sizeof path, err) ||
+             device_output(argv, "--no-run with --folder writes the program for another machine", &text, err);
+    bz_buf_free(&text);
+    return rc ? -1 : 0;
 }
 
 /* Runs benanza-bench for the line that says what the machine is, and stores it where `again`, or where the
@@ -190,7 +199,8 @@ static int identify(bz_perfdb *db, const char *const *options, const char *backe
     for (int i = 0; options[i]; i++)
         argv[2 + i] = (char *)options[i];
     int rc = bz_bench_find(path, sizeof path, err) ||
-             (backend ? device_output(argv, &text, err) : bz_bench_output(argv, &text, err));
+             (backend ? device_output(argv, "--system NAME looks up the records of another machine", &text, err)
+                      : bz_bench_output(argv, &text, err));
     size_t n = text.len;
     while (n && text.data[n - 1] == '\n')
         n--;

@@ -18,6 +18,8 @@ int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err);
 /* The system that the user named, or this machine, or of it the device that a backend runs on (`backend` may be
  * NULL). It is stored if the database does not know it. */
 int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const bz_system **system, bz_error *err);
+/* Fails with the reason where this machine has no device for the backend. */
+int bz_bench_device(const char *backend, bz_error *err);
 /* Measures what the processor could do at best, a few seconds, where the database does not know it yet. */
 int bz_bench_peaks(bz_perfdb *db, int threads, const bz_system **system, bz_error *err);
 

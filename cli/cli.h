@@ -36,6 +36,7 @@ typedef struct bz_list {
  * Returns 0 to go on; 1 when --help was asked for and printed; -1 on a usage error. */
 int bz_options_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
                      bz_error *err);
+void bz_list_add(bz_list *list, const char *item); /* kept, not copied */
 void bz_list_free(bz_list *list);
 
 /* Prints "benanza COMMAND: text" to stderr and returns the exit status that belongs to it. */

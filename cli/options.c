@@ -93,7 +93,7 @@ static void print_help(const bz_command *command, const bz_option *options)
     bz_buf_free(&out);
 }
 
-static void list_add(bz_list *list, const char *item)
+void bz_list_add(bz_list *list, const char *item)
 {
     list->item = bz_realloc(list->item, (size_t)list->n + 1, sizeof *list->item);
     list->item[list->n++] = item;
@@ -112,7 +112,7 @@ static int store(const bz_option *o, const char *value, bz_error *err)
         *(const char **)o->target = value;
         return 0;
     case BZ_OPTION_LIST:
-        list_add(o->target, value);
+        bz_list_add(o->target, value);
         return 0;
     case BZ_OPTION_INT:
         errno = 0;
@@ -176,7 +176,7 @@ int bz_options_parse(const bz_command *command, const bz_option *options, int ar
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
         if (options_end || arg[0] != '-' || !arg[1]) {
-            list_add(arguments, arg);
+            bz_list_add(arguments, arg);
         } else if (!strcmp(arg, "--")) {
             options_end = true;
         } else if (!strcmp(arg, "--help")) {

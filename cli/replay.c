@@ -15,7 +15,9 @@
 typedef struct replay_job {
     planning p;
     const char *plan_path, *from, *folder, *profile, *time_limit, *inputs, *outputs;
-    bool no_run, check, json;
+    bool no_run, check, json, graph;
+    int64_t streams;
+    const char *device; /* the backend on whose device it runs; NULL: the processor */
     bz_setting setting;
     bz_dtype dtype;
     loaded_models models;
@@ -77,6 +79,7 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
         .db = r->db,
         .system = r->system,
         .setting = r->setting,
+        .device = r->device,
         .bandwidth = bandwidth_of(r, &arena),
     };
     for (int i = 0; i < r->p.layouts.n && i < BZ_PLAN_NAMES; i++)
@@ -84,6 +87,7 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
     bz_arena_free(&arena);
     if (bz_replay_make(&in, &r->replay, err) || (r->from && follow(r, err)))
         return -1;
+    bz_replay_schedule(r->replay, r->streams ? (int)r->streams : 1);
     if (r->replay->modelled)
         bz_warn(&bz_command_replay,
                 "%d calls have no record here: the library chooses for them; 'benanza bound %s%s' measures them",
@@ -101,7 +105,7 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
 
 static int run_program(replay_job *r, const char *folder, bz_error *err)
 {
-    char program[3300], threads[24], *argv[16] = {program, "--threads", threads};
+    char program[3300], threads[24], *argv[20] = {program, "--threads", threads};
     int n = 3;
     const struct {
         const char *option, *value;
@@ -115,6 +119,8 @@ static int run_program(replay_job *r, const char *folder, bz_error *err)
         }
     if (r->check)
         argv[n++] = (char *)"--check";
+    if (r->graph)
+        argv[n++] = (char *)"--graph";
     bz_buf text = {0};
     bz_progress progress = bz_progress_start("replay", 1);
     int rc = bz_bench_output(argv, &text, err);
@@ -171,17 +177,41 @@ static int report(replay_job *r, bz_buf *out, bz_error *err)
     return rc;
 }
 
+/* A GPU is meant where one of its backends is named, or a system that is one. The program has all calls on one device. */
+static int find_device(replay_job *r, bz_error *err)
+{
+    r->device = planning_device(&r->p);
+    for (int i = 0; i < r->p.backends.n && r->device; i++) {
+        bool there = false;
+        for (const char *const *b = bz_device_backends; *b; b++)
+            there |= !strcmp(r->p.backends.item[i], *b);
+        if (!there)
+            return bz_fail(err, BZ_USAGE,
+                           "--backend %s runs on the processor, %s on a GPU: a replay runs on one of them",
+                           r->p.backends.item[i], r->device);
+    }
+    if (bz_bench_system(r->db, r->p.system, r->device, &r->system, err))
+        return -1;
+    if (!r->p.backends.n && bz_replay_is_device(r->system))
+        for (const char *const *b = bz_device_backends; *b; b++)
+            bz_list_add(&r->p.backends, *b);
+    r->device = planning_device(&r->p);
+    if (!r->device && (r->streams || r->graph))
+        return bz_fail(err, BZ_USAGE,
+                       "--streams and --graph are for a GPU: --backend cudnn --backend cublas, or --system NAME");
+    if (r->streams < 0 || r->streams > BZ_REPLAY_STREAMS)
+        return bz_fail(err, BZ_USAGE, "--streams takes 1 to %d", BZ_REPLAY_STREAMS);
+    return r->device && !r->no_run ? bz_bench_device(r->device, err) : 0;
+}
+
 static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_error *err)
 {
     if (paths->n != 1)
         return bz_fail(err, BZ_USAGE, "name one model: benanza replay MODEL");
-    if (planning_device(&r->p))
-        return bz_fail(err, BZ_USAGE, "models are replayed on the processor: onednn, cblas, memory");
     if (planning_setting(&r->p, &r->setting, err) || planning_dtype(&r->p, &r->dtype, err) ||
         models_load(&bz_command_replay, paths, &r->p.models, &r->models, err) ||
+        bz_db_open(&bz_command_replay, r->p.db, r->p.system != NULL, false, &r->db, err) || find_device(r, err) ||
         planning_plan(&r->p, paths, &r->models, &r->plan, err) ||
-        bz_db_open(&bz_command_replay, r->p.db, r->p.system != NULL, false, &r->db, err) ||
-        bz_bench_system(r->db, r->p.system, NULL, &r->system, err) ||
         analyses_add(&r->analyses, paths, &r->models, r->plan, &r->p, r->db, r->system, err) ||
         make_plan(r, paths, err))
         return -1;
@@ -207,6 +237,8 @@ static int run(int argc, char **argv)
         {"inputs", BZ_OPTION_TEXT, &r.inputs, "FILE", "the inputs' bytes, one behind the other (seeded numbers)"},
         {"outputs", BZ_OPTION_TEXT, &r.outputs, "FILE", "write the outputs' bytes there"},
         {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "seconds of measuring (5); 0: run once"},
+        {"streams", BZ_OPTION_INT, &r.streams, "K", "on a GPU: layers on so many streams (1)"},
+        {"graph", BZ_OPTION_FLAG, &r.graph, NULL, "on a GPU: captured once as a graph, and launched as one"},
         PLANNING_OPTIONS(r.p),
         {0},
     };

@@ -50,15 +50,22 @@ static void add_option(bz_replay_choice *c, const bz_replay_option *o)
         c->option[c->n++] = *o;
 }
 
-static bool can_replay(const bz_record *r, const bz_setting *setting)
+/* A program runs on the processor or on one device. */
+static bool runs_there(const bz_replay_input *in, const char *backend)
 {
-    static const char *const BACKENDS[] = {"onednn", "cblas", "memory"};
-    bool known = false;
-    for (int i = 0; i < 3; i++)
-        known |= !strcmp(r->variant.backend, BACKENDS[i]);
-    return known && r->status == BZ_RECORD_OK && r->median > 0 && !strcmp(r->variant.math, "default") &&
-           r->setting.threads == setting->threads && r->setting.cache == setting->cache &&
-           !strcmp(r->setting.clock, setting->clock ? setting->clock : "");
+    static const char *const PROCESSOR[] = {"onednn", "cblas", "memory", NULL};
+    for (const char *const *b = in->device ? bz_device_backends : PROCESSOR; *b; b++)
+        if (!strcmp(*b, backend))
+            return true;
+    return false;
+}
+
+static bool can_replay(const bz_record *r, const bz_replay_input *in)
+{
+    const bz_setting *setting = &in->setting;
+    return runs_there(in, r->variant.backend) && r->status == BZ_RECORD_OK && r->median > 0 &&
+           !strcmp(r->variant.math, "default") && r->setting.threads == setting->threads &&
+           r->setting.cache == setting->cache && !strcmp(r->setting.clock, setting->clock ? setting->clock : "");
 }
 
 /* Without a record: the library's own choice in each layout, priced by what it must move and compute. Blocks before
@@ -95,6 +102,53 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
             (bz_replay_option){"onednn", "", "plain", "default", BZ_LAID_PLAIN, seconds, 0, BZ_PROVENANCE_MODELLED};
 }
 
+const bz_plan_problem *replay_planned(const bz_replay_input *in, const char *text)
+{
+    const bz_plan_problem *list;
+    int n = bz_plan_problems(in->plan, &list);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i].text, text))
+            return &list[i];
+    return NULL;
+}
+
+/* Whether cuBLASLt does all that follows the product. */
+static bool is_epilogue(const bz_problem *p)
+{
+    for (int i = 0; p->post[i].fn; i++)
+        if (p->post[i].fn != BZ_FN_BIAS && p->post[i].fn != BZ_FN_ADD && p->post[i].fn != BZ_FN_RELU &&
+            p->post[i].fn != BZ_FN_GELU_TANH)
+            return false;
+    return true;
+}
+
+/* On a device, of the families that are planned for: products by cuBLAS, 16 bits channels last. */
+static void add_device_guesses(const bz_replay_input *in, const bz_problem *p, bz_replay_choice *c)
+{
+    const bz_plan_problem *planned = replay_planned(in, c->text);
+    double seconds = 1e-6 + bz_problem_bytes(p) / 1e12 + bz_problem_flops(p) / 1e13;
+    for (int f = 0; planned && f < planned->n_families; f++) {
+        const bz_plan_family *family = &planned->family[f];
+        bool product = p->kind <= BZ_PROBLEM_GEMV && p->kind >= BZ_PROBLEM_GEMM,
+             blas = !strcmp(family->backend, "cublas");
+        if (strcmp(family->math, "default") != 0 || !allows(in, family->backend, family->layout) ||
+            !runs_there(in, family->backend))
+            continue;
+        double factor = product && (blas != is_epilogue(p)) ? 2 : 1;
+        if (!strcmp(family->layout, "nhwc"))
+            factor = bz_dtype_bits(p->dtype) <= 16 ? 0.8 : 1.2;
+        add_option(c, &(bz_replay_option){
+                          .backend = family->backend,
+                          .algorithm = "",
+                          .layout = family->layout,
+                          .math = "default",
+                          .laid = laid_of(p, family->layout, ""),
+                          .seconds = seconds * factor,
+                          .provenance = BZ_PROVENANCE_MODELLED,
+                      });
+    }
+}
+
 static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_problem *problem, bz_replay_choice *c,
                         bz_error *err)
 {
@@ -108,7 +162,7 @@ static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_p
         return -1;
     for (size_t i = 0; i < n; i++) {
         const bz_record *r = &records[i];
-        if (!can_replay(r, &in->setting) || !allows(in, r->variant.backend, r->variant.layout))
+        if (!can_replay(r, in) || !allows(in, r->variant.backend, r->variant.layout))
             continue;
         add_option(c, &(bz_replay_option){
                           .backend = r->variant.backend,
@@ -122,8 +176,8 @@ static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_p
                       });
     }
     if (!c->n)
-        add_guesses(in, problem, c);
-    return 0;
+        (in->device ? add_device_guesses : add_guesses)(in, problem, c);
+    return c->n ? 0 : bz_fail(err, BZ_INCOMPLETE, "no variant in these layouts runs '%s'", c->text);
 }
 
 /* ---- conversions ---------------------------------------------------------------------------- */
@@ -137,7 +191,7 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
                     .reorder = {.from = LAYOUTS[from], .to = LAYOUTS[to], .scale = 1},
                     .dtype = v->dtype};
     bz_error err;
-    double best = NAN, bandwidth = in->bandwidth > 0 ? in->bandwidth : 1e10;
+    double best = NAN, bandwidth = in->bandwidth > 0 ? in->bandwidth : in->device ? 1e12 : 1e10;
     memcpy(r.reorder.x, v->dim, (size_t)v->rank * sizeof *v->dim);
     if (in->db && in->system && !bz_problem_normalize(&r, &err)) {
         bz_buf text = {0};
@@ -146,7 +200,7 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
         bz_problem_print(&r, &text);
         if (!bz_perfdb_variants(in->db, in->system, bz_buf_text(&text), &p->arena, &records, &n, &err))
             for (size_t i = 0; i < n; i++)
-                if (can_replay(&records[i], &in->setting))
+                if (can_replay(&records[i], in))
                     best = fmin(best, records[i].median);
         bz_buf_free(&text);
     }

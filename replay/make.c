@@ -236,9 +236,15 @@ static double price(const maker *m, const bz_alternative *a)
     return seconds;
 }
 
-/* There are records of one of its problems in this setting, and none is good. */
+/* There are records of one of its problems in this setting, and none is good; or none of the device's libraries has such
+ * a call. */
 static bool is_hopeless(const maker *m, const bz_alternative *a)
 {
+    for (int i = 0; i < a->n && m->in->device; i++) {
+        const bz_plan_problem *p = replay_planned(m->in, a->text[i]);
+        if (!p || !p->n_families)
+            return true;
+    }
     for (int i = 0; i < a->n && m->prices; i++) {
         const bz_problem_price *p = bz_prices_find(m->prices, a->text[i]);
         if (p->n_records && !p->record)
@@ -441,6 +447,7 @@ int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *er
     p->model = bz_arena_str(&p->arena, in->model);
     p->dtype = in->dtype;
     p->setting = in->setting;
+    p->device = in->device;
     p->system = in->system ? in->system->name : "";
     p->layers = in->layers;
     bz_plan_layers(in->plan, &m.item);
@@ -456,9 +463,13 @@ int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *er
     if (in->db && in->system)
         rc = bz_prices_load(in->plan, in->db, in->system, &in->setting, &p->arena, &prices, err);
     m.prices = prices;
-    if (in->dtype && in->dtype != BZ_F32 && in->dtype != BZ_BF16)
-        rc = bz_fail(err, BZ_USAGE, "models are replayed in f32 and bf16, not in %s", bz_dtype_name(in->dtype));
+    bool half = in->dtype == BZ_BF16 || (in->dtype == BZ_F16 && in->device);
+    if (in->dtype && in->dtype != BZ_F32 && !half)
+        rc = bz_fail(err, BZ_USAGE, "models are replayed in f32 and bf16, on a GPU in f16 too, not in %s",
+                     bz_dtype_name(in->dtype));
     rc = rc || make(&m, err) ? -1 : 0;
+    if (!rc)
+        bz_replay_schedule(p, 1);
     bz_buf_free(&m.refused);
     if (rc)
         bz_replay_free(p);

@@ -7,6 +7,16 @@
 
 static const char *const STEPS[] = {"call", "view", "loop"};
 
+/* Measured ones say what they are, imported ones which GPU. */
+bool bz_replay_is_device(const bz_system *system)
+{
+    cJSON *root = system && system->details ? cJSON_Parse(system->details) : NULL;
+    const char *device = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "device"));
+    bool is = (device && !strcmp(device, "gpu")) || cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "gpu"));
+    cJSON_Delete(root);
+    return is;
+}
+
 static void put_seconds(bz_json *j, const char *key, double v)
 {
     if (isfinite(v) && v > 0)
@@ -101,7 +111,11 @@ static bool is_one_of(const char *s, const char *const *list, int n)
 
 static int follow_call(bz_replay_plan *p, int i, const cJSON *step, bz_error *err)
 {
-    static const char *const BACKENDS[] = {"onednn", "cblas", "memory"};
+    static const char *const PROCESSOR[] = {"onednn", "cblas", "memory", NULL};
+    const char *const *backends = p->device ? bz_device_backends : PROCESSOR;
+    int n_backends = 0;
+    while (backends[n_backends])
+        n_backends++;
     static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
     static const char *const MATHS[] = {"default", "bf16", "f16", "tf32"};
     bz_replay_choice *c = &p->choice[i];
@@ -113,7 +127,7 @@ static int follow_call(bz_replay_plan *p, int i, const cJSON *step, bz_error *er
     if (!text || strcmp(text, c->text) != 0)
         return bz_fail(err, BZ_BAD_INPUT, "the plan has another problem at '%s' than the model; expected '%s'", name,
                        c->text);
-    if (!backend || !algorithm || !layout || !math || !is_one_of(backend, BACKENDS, 3) ||
+    if (!backend || !algorithm || !layout || !math || !is_one_of(backend, backends, n_backends) ||
         !is_one_of(layout, LAYOUTS, 4) || !is_one_of(math, MATHS, 4))
         return bz_fail(err, BZ_BAD_INPUT,
                        "the plan names no variant at '%s': it takes backend, algorithm, layout, math", name);

@@ -137,6 +137,8 @@ static void put_step(const bz_replay_step *s, int number, int problem, bz_buf *o
     bz_buf_printf(out, ", .layer = %d, .kind = %s, ", s->layer, KINDS[s->kind]);
     if (s->once)
         bz_buf_puts(out, ".once = true, ");
+    if (s->stream)
+        bz_buf_printf(out, ".stream = %d, ", s->stream);
     if (s->n_in) {
         bz_buf_puts(out, ".in = (const int[]){");
         for (int i = 0; i < s->n_in; i++)
@@ -163,20 +165,26 @@ static void put_step(const bz_replay_step *s, int number, int problem, bz_buf *o
     bz_buf_puts(out, "},\n");
 }
 
-/* Problems once each; number[i] is that of step i. */
+/* The step at a place of the program. */
+static const bz_replay_step *step_at(const bz_replay_plan *p, int at)
+{
+    return &p->step[p->order[at]];
+}
+
+/* Problems once each; number[i] is that of the step at place i. */
 static void put_problems(const bz_replay_plan *p, int *number, bz_buf *out)
 {
     bz_map map = {0};
     int n = 0;
     for (int i = 0; i < p->n_steps; i++) {
-        if (p->step[i].kind != BZ_STEP_CALL)
+        if (step_at(p, i)->kind != BZ_STEP_CALL)
             continue;
-        const char *text = p->choice[i].text;
+        const char *text = p->choice[p->order[i]].text;
         number[i] = (int)bz_map_add(&map, text, strlen(text), (uint32_t)n);
         if (number[i] < n)
             continue;
         bz_buf_printf(out, "/* %s */\nstatic const bz_problem problem_%d = {\n", text, n++);
-        bz_problem_print_c(p->step[i].problem, 4, out);
+        bz_problem_print_c(step_at(p, i)->problem, 4, out);
         bz_buf_puts(out, "};\n\n");
     }
     bz_map_free(&map);
@@ -202,10 +210,12 @@ static void put_forward(const bz_replay_plan *p, bz_buf *out)
 {
     bz_buf_puts(out, "static int forward(bz_replay *r)\n{\n    int bad = 0;\n");
     for (int i = 0; i < p->n_steps; i++) {
-        const bz_replay_step *s = &p->step[i];
+        const bz_replay_step *s = step_at(p, i);
         if (s->once)
             continue;
         bz_buf_printf(out, "    bad |= bz_replay_step_run(r, %d); /* ", i);
+        if (p->streams > 1)
+            bz_buf_printf(out, "%d: ", s->stream);
         bz_generate_comment(out, s->name);
         if (s->kind == BZ_STEP_CALL)
             bz_buf_printf(out, ": %s %s", bz_problem_kind_name(s->problem->kind), s->backend);
@@ -220,8 +230,12 @@ void bz_replay_program(const bz_replay_plan *p, bz_buf *out)
     int64_t *at = bz_zeroed((size_t)p->n_values + 1, sizeof *at);
     bz_buf_puts(out, "/* ");
     bz_generate_comment(out, p->model);
-    bz_buf_puts(out, ", replayed: its layers one after the other, each by the variant that the plan names. */\n"
-                     "#include \"runtime/replay.h\"\n\n");
+    bz_buf_puts(out, ", replayed: its layers ");
+    if (p->streams > 1)
+        bz_buf_printf(out, "on %d streams", p->streams);
+    else
+        bz_buf_puts(out, "one after the other");
+    bz_buf_puts(out, ", each by the variant that the plan names. */\n#include \"runtime/replay.h\"\n\n");
     put_problems(p, problem, out);
     place_weights(p, at);
     bz_buf_puts(out, "static const bz_replay_value values[] = {\n");
@@ -229,14 +243,14 @@ void bz_replay_program(const bz_replay_plan *p, bz_buf *out)
         put_value(&p->value[i], at[i], i, out);
     bz_buf_puts(out, "};\n\n");
     for (int i = 0; i < p->n_steps; i++) {
-        if (p->step[i].kind == BZ_STEP_LOOP)
-            put_loop(p->step[i].loop, i, out);
-        if (p->step[i].n_folds)
-            put_folds(&p->step[i], i, out);
+        if (step_at(p, i)->kind == BZ_STEP_LOOP)
+            put_loop(step_at(p, i)->loop, i, out);
+        if (step_at(p, i)->n_folds)
+            put_folds(step_at(p, i), i, out);
     }
     bz_buf_puts(out, "\nstatic const bz_replay_step steps[] = {\n");
     for (int i = 0; i < p->n_steps; i++)
-        put_step(&p->step[i], i, problem[i], out);
+        put_step(step_at(p, i), i, problem[i], out);
     bz_buf_puts(out, "};\n\n");
     put_forward(p, out);
     bz_buf_puts(out, "static const bz_replay_model model = {\n    .name = ");
@@ -320,6 +334,14 @@ static int write_weights(const bz_replay_plan *p, const char *folder, bz_error *
     return rc;
 }
 
+static bool uses(const bz_replay_plan *p, const char *backend)
+{
+    for (int i = 0; i < p->n_steps; i++)
+        if (p->step[i].kind == BZ_STEP_CALL && !strcmp(p->step[i].backend, backend))
+            return true;
+    return false;
+}
+
 int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *err)
 {
     bz_buf text = {0};
@@ -335,6 +357,9 @@ int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *er
                        "find_package(benanza-runtime REQUIRED)\n"
                        "add_executable(replay replay.c)\n"
                        "target_link_libraries(replay PRIVATE benanza::benanza_runtime)\n");
+    for (const char *const *module = bz_device_backends; *module; module++)
+        if (uses(p, *module))
+            bz_buf_printf(&text, "benanza_module(replay %s)\n", *module);
     rc = rc || bz_generate_file(folder, "CMakeLists.txt", &text, err) || write_weights(p, folder, err) ? -1 : 0;
     bz_buf_clear(&text);
     bz_replay_json(p, &text);

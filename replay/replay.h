@@ -4,6 +4,7 @@
  *   bz_replay_choose    a variant for every call, so that calls and conversions between their layouts cost least together
  *   bz_replay_save      the plan as a file that people read and edit
  *   bz_replay_follow    the same choices again, from such a file
+ *   bz_replay_schedule  the steps on several streams of a device
  *   bz_replay_generate  a folder with the program, its weights and its build file
  *   bz_replay_read      what the program reported
  *   bz_replay_print …   that, held against the bound
@@ -69,6 +70,10 @@ typedef struct bz_replay_plan {
     bz_replay_value *value;
     bz_replay_source *source;
     int n_values;
+    int streams;
+    int *order;                  /* [n_steps]: in which the program has the steps */
+    const char *device;          /* the backend on whose device it runs; NULL: the processor */
+    double scheduled;            /* planned: the whole, on these streams */
     double seconds, conversions; /* planned: calls; conversions between them */
     int n_conversions, modelled; /* calls without a record */
     int followed;                /* states at most at once, while choosing; 0: from a file */
@@ -86,10 +91,14 @@ typedef struct bz_replay_input {
     bz_perfdb *db;
     const bz_system *system; /* NULL: no records */
     bz_setting setting;
-    double bandwidth; /* bytes per second of a copy, both ways counted; 0: 10 GB/s */
+    const char *device; /* the backend on whose device it is to run; NULL: the processor */
+    double bandwidth;   /* bytes per second of a copy, both ways counted; 0: 10 GB/s */
     const char *layout[BZ_PLAN_NAMES];
     int n_layouts; /* 0: all */
 } bz_replay_input;
+
+/* Whether a system is a device besides the processor, by what is known of it. */
+bool bz_replay_is_device(const bz_system *system);
 
 /* Fails with BZ_INCOMPLETE and the layers' names where some cannot be executed: nothing is left out. The plan keeps
  * pointers into the layers. */
@@ -122,6 +131,9 @@ void bz_replay_json(const bz_replay_plan *p, bz_buf *out);
 /* Takes over the choices of a plan's text. Fails where it is none, or is one of another model. */
 int bz_replay_follow(bz_replay_plan *p, const char *text, size_t n, bz_error *err);
 
+/* The steps on so many streams: by the list schedule of the bound on k streams, with the plan's times. */
+void bz_replay_schedule(bz_replay_plan *p, int streams);
+
 /* Writes replay.c, weights.bin, CMakeLists.txt and manifest.json. */
 int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *err);
 void bz_replay_program(const bz_replay_plan *p, bz_buf *out);
@@ -133,7 +145,8 @@ typedef enum { BZ_REPLAY_CALL, BZ_REPLAY_LOOP, BZ_REPLAY_CONVERT, BZ_REPLAY_COPY
 /* What ran between two readings of the clock. */
 typedef struct bz_replay_action {
     bz_replay_kind kind;
-    int step;               /* of the plan; -1: bringing outputs into row-major order */
+    int step; /* of the plan; -1: bringing outputs into row-major order */
+    int stream;
     double seconds;         /* median, in sequence; NAN where nothing was measured */
     int elements, wrong;    /* compared with the definition; 0: not */
     double worst;           /* of their differences, in units of the tolerance */
@@ -144,11 +157,13 @@ typedef struct bz_replay_result {
     double median, low, high, min; /* of the whole, in seconds; NAN where it was not measured */
     int samples, runs;             /* runs: in each sample */
     bool throttled;
+    bool graph;                                 /* captured, and launched as a whole */
     double opened;                              /* seconds of making ready: weights packed, calls prepared */
     double peak, least, ends, weights, scratch; /* bytes */
     bz_replay_action *action;
     int n;
-    double *pass; /* [n_passes][n]: seconds of the last passes' actions */
+    double *pass;  /* [n_passes][n]: seconds of the last passes' actions */
+    double *start; /* [n_passes][n]: when they began, on several streams; NULL: one after the other */
     int n_passes;
     int checked, wrong; /* calls */
     bz_arena arena;

@@ -162,6 +162,19 @@ static void put_bytes(bz_buf *out, double bytes)
 
 #define NOISY 0.05 /* width of the interval, of the median */
 
+/* "(2 threads, f32)", "(2 streams, a graph, f16)" */
+static void put_setting(const table *t, bz_buf *out)
+{
+    const bz_replay_plan *p = t->r->plan;
+    int n = p->device ? p->streams : p->setting.threads;
+    bz_buf_printf(out, "(%d %s%s", n, p->device ? "stream" : "thread", n == 1 ? "" : "s");
+    if (t->r->result && t->r->result->graph)
+        bz_buf_puts(out, ", as one graph");
+    if (p->dtype)
+        bz_buf_printf(out, ", %s", bz_dtype_name(p->dtype));
+    bz_buf_putc(out, ')');
+}
+
 static void put_headline(const table *t, bz_buf *out)
 {
     const bz_replay_plan *p = t->r->plan;
@@ -170,15 +183,14 @@ static void put_headline(const table *t, bz_buf *out)
     bz_buf_clean(out, p->model);
     bz_buf_puts(out, ": ");
     if (!m || !isfinite(m->median)) {
-        bz_buf_puts(out, m ? "ran once, not measured" : "planned, not run");
-        bz_buf_printf(out, " (%d thread%s%s%s)\n", p->setting.threads, p->setting.threads == 1 ? "" : "s",
-                      p->dtype ? ", " : "", p->dtype ? bz_dtype_name(p->dtype) : "");
+        bz_buf_puts(out, m ? "ran once, not measured " : "planned, not run ");
+        put_setting(t, out);
+        bz_buf_putc(out, '\n');
         return;
     }
     put_time(out, m->median);
-    bz_buf_printf(out, " back to back on %s (%d thread%s%s%s)", *p->system ? p->system : "this machine",
-                  p->setting.threads, p->setting.threads == 1 ? "" : "s", p->dtype ? ", " : "",
-                  p->dtype ? bz_dtype_name(p->dtype) : "");
+    bz_buf_printf(out, " back to back on %s ", *p->system ? p->system : "this machine");
+    put_setting(t, out);
     if (isfinite(bound)) {
         bz_buf_printf(out, ", %.3g x the %s bound of %s", m->median / bound,
                       t->r->bound->fused.wanted ? "fused" : "as-written", is_complete(t->r) ? "" : "≥ ");
@@ -207,6 +219,10 @@ static void put_plan(const table *t, bz_buf *out)
         bz_buf_printf(out, " (%d of them guessed: no record)", p->modelled);
     bz_buf_printf(out, ", %d conversions ", p->n_conversions);
     put_time(out, p->conversions);
+    if (p->streams > 1) {
+        bz_buf_printf(out, "; on %d streams ", p->streams);
+        put_time(out, p->scheduled);
+    }
     bz_buf_puts(out, p->beam ? "; not all combinations of layouts were followed\n" : "\n");
 }
 
@@ -378,6 +394,11 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
     bz_json_key_str(&j, "model", r->plan->model);
     bz_json_key_str(&j, "system", r->plan->system);
     bz_json_key_int(&j, "threads", r->plan->setting.threads);
+    if (r->plan->device) {
+        bz_json_key_int(&j, "streams", r->plan->streams);
+        bz_json_key_bool(&j, "graph", r->result && r->result->graph);
+        bz_json_key_num(&j, "scheduled", r->plan->scheduled);
+    }
     bz_json_key_str(&j, "dtype", r->plan->dtype ? bz_dtype_name(r->plan->dtype) : "");
     bz_json_key_num(&j, "bound", bound_of(r));
     bz_json_key_bool(&j, "complete", is_complete(r));

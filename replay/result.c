@@ -26,6 +26,7 @@ static void read_action(const cJSON *item, bz_replay_action *a)
         if (!strcmp(KINDS[k], kind))
             a->kind = (bz_replay_kind)k;
     a->step = whole(item, "step");
+    a->stream = whole(item, "stream");
     a->seconds = number(item, "median");
     if (!cJSON_IsObject(check))
         return;
@@ -36,20 +37,31 @@ static void read_action(const cJSON *item, bz_replay_action *a)
     a->expected = number(check, "expected");
 }
 
-static int read_passes(const cJSON *root, bz_replay_result *out)
+/* A number for each action of each pass; NULL where they are not as many. */
+static double *read_passes(const cJSON *passes, bz_replay_result *out)
 {
-    const cJSON *passes = cJSON_GetObjectItemCaseSensitive(root, "passes");
     int n = cJSON_IsArray(passes) ? cJSON_GetArraySize(passes) : 0, k = 0;
-    out->pass = BZ_NEW(&out->arena, double, (size_t)n *(size_t)out->n + 1);
+    double *all = BZ_NEW(&out->arena, double, (size_t)n *(size_t)out->n + 1);
     for (const cJSON *pass = n ? passes->child : NULL; pass; pass = pass->next, k++) {
         int i = 0;
         if (!cJSON_IsArray(pass) || cJSON_GetArraySize(pass) != out->n)
-            return -1;
+            return NULL;
         for (const cJSON *item = pass->child; item; item = item->next, i++)
-            out->pass[k * out->n + i] = cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
+            all[k * out->n + i] = cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
     }
-    out->n_passes = n;
-    return 0;
+    return all;
+}
+
+static int read_all_passes(const cJSON *root, bz_replay_result *out)
+{
+    const cJSON *passes = cJSON_GetObjectItemCaseSensitive(root, "passes"),
+                *starts = cJSON_GetObjectItemCaseSensitive(root, "starts");
+    out->n_passes = cJSON_IsArray(passes) ? cJSON_GetArraySize(passes) : 0;
+    out->pass = read_passes(passes, out);
+    if (!starts)
+        return out->pass ? 0 : -1;
+    out->start = cJSON_GetArraySize(starts) == out->n_passes ? read_passes(starts, out) : NULL;
+    return out->pass && out->start ? 0 : -1;
 }
 
 static int read_result(const bz_replay_plan *p, const cJSON *root, bz_replay_result *out, bz_error *err)
@@ -67,6 +79,7 @@ static int read_result(const bz_replay_plan *p, const cJSON *root, bz_replay_res
     out->runs = latency ? whole(latency, "runs") : 0;
     out->throttled = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(latency, "throttled"));
     out->opened = number(root, "opened");
+    out->graph = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "graph"));
     out->peak = number(root, "peak");
     out->least = number(root, "least");
     out->ends = number(root, "ends");
@@ -79,10 +92,12 @@ static int read_result(const bz_replay_plan *p, const cJSON *root, bz_replay_res
         read_action(item, &out->action[i]);
         if (out->action[i].step >= p->n_steps)
             return bz_fail(err, BZ_FAILED, "the program's report is of another plan");
+        if (out->action[i].step >= 0)
+            out->action[i].step = p->order[out->action[i].step];
         out->checked += out->action[i].elements > 0;
         out->wrong += out->action[i].wrong > 0;
     }
-    return read_passes(root, out) ? bz_fail(err, BZ_FAILED, "the program's report is broken") : 0;
+    return read_all_passes(root, out) ? bz_fail(err, BZ_FAILED, "the program's report is broken") : 0;
 }
 
 int bz_replay_read(const bz_replay_plan *p, const char *text, size_t n, bz_replay_result *out, bz_error *err)

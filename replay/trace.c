@@ -6,9 +6,11 @@
 
 static bz_library library_of(const char *backend)
 {
-    return !strcmp(backend, "onednn")  ? BZ_LIBRARY_ONEDNN
-           : !strcmp(backend, "cblas") ? BZ_LIBRARY_BLAS
-                                       : BZ_LIBRARY_OTHER;
+    return !strcmp(backend, "onednn")   ? BZ_LIBRARY_ONEDNN
+           : !strcmp(backend, "cblas")  ? BZ_LIBRARY_BLAS
+           : !strcmp(backend, "cudnn")  ? BZ_LIBRARY_CUDNN
+           : !strcmp(backend, "cublas") ? BZ_LIBRARY_CUBLAS
+                                        : BZ_LIBRARY_OTHER;
 }
 
 static void add_event(bz_trace *trace, const bz_replay_plan *p, const bz_replay_action *a, int64_t start, int64_t end,
@@ -33,9 +35,11 @@ bz_trace *bz_replay_trace(const bz_replay_report *r, bz_error *err)
 {
     const bz_replay_result *m = r->result;
     bz_trace *trace = bz_trace_new();
-    uint32_t source = bz_trace_source(trace, r->plan->model, "replay"), lane = bz_trace_thread(trace, source, 1, 1);
+    uint32_t source = bz_trace_source(trace, r->plan->model, "replay"), lane[BZ_REPLAY_STREAMS];
     int64_t now = 0;
     char threads[16];
+    for (int s = 0; s < r->plan->streams; s++) /* each stream as a thread of its own */
+        lane[s] = bz_trace_thread(trace, source, 1, s + 1);
     snprintf(threads, sizeof threads, "%d", r->plan->setting.threads);
     bz_trace_fact(trace, "program", "benanza replay");
     bz_trace_fact(trace, "model", r->plan->model);
@@ -45,13 +49,17 @@ bz_trace *bz_replay_trace(const bz_replay_report *r, bz_error *err)
                    "without that is %.6g ms",
                    m->median * 1e3);
     for (int k = 0; k < m->n_passes; k++) {
-        int64_t begin = now;
+        int64_t begin = now, last = now;
         for (int i = 0; i < m->n; i++) {
-            int64_t end = now + (int64_t)(m->pass[k * m->n + i] * 1e9);
-            add_event(trace, r->plan, &m->action[i], now, end, lane);
-            now = end;
+            const bz_replay_action *a = &m->action[i];
+            int64_t start = m->start ? begin + (int64_t)(m->start[k * m->n + i] * 1e9) : last;
+            int64_t end = start + (int64_t)(m->pass[k * m->n + i] * 1e9);
+            bool known = a->stream >= 0 && a->stream < r->plan->streams;
+            add_event(trace, r->plan, a, start, end, lane[known ? a->stream : 0]);
+            last = end;
+            now = end > now ? end : now;
         }
-        bz_trace_add(trace, BZ_EVENT_RANGE, begin, now, bz_trace_text(trace, "benanza_iteration"), lane);
+        bz_trace_add(trace, BZ_EVENT_RANGE, begin, now, bz_trace_text(trace, "benanza_iteration"), lane[0]);
         now += 1000;
     }
     if (!bz_trace_finish(trace, NULL, err))

@@ -35,6 +35,7 @@ typedef struct bz_job {
     const float *const *value; /* [n_operands]; NULL for the result */
     int copies;                /* of each operand; 1 when hot. A variant's call i uses copy i % copies */
     bool placed;               /* operands without values lie where `bind` says; else only the result has none */
+    void *stream;              /* of a replay's device (bz_device_ops); NULL: the session has its own */
     float epsilon;             /* of normalizations; 0: the usual 1e-5 */
 } bz_job;
 
@@ -67,6 +68,39 @@ typedef struct bz_variant_list {
 bz_variant *bz_variant_add(bz_variant_list *list, const bz_backend *backend, void *session, const char *layout,
                            const char *math);
 
+/* What a replay needs of the device that its calls run on: memory, and streams in which work is queued up, each behind
+ * what the stream has already. Backends whose device has the same name share it. The processor is one, too
+ * (runtime/replay_device.c): it has one stream, and what is queued has run when the function returns; what it does not
+ * need is NULL. Functions return 0, or -1 where the device fails. */
+typedef struct bz_device_ops {
+    const char *name;
+    size_t align; /* of what lies in memory, bytes */
+    int (*open)(const bz_run_setting *setting, int streams, void **device, bz_error *err);
+    void (*close)(void *device);
+    void *(*stream)(void *device, int stream); /* what a job takes */
+    /* Zeroed memory of the device, or of the host where the device copies from and to; NULL: there is not enough. */
+    void *(*alloc)(void *device, size_t size, bool host);
+    void (*free)(void *device, void *at, bool host);
+    int (*copy)(void *device, int stream, void *to, const void *from, size_t size); /* on and between both sides */
+    int (*host)(void *device, int stream, void (*function)(void *context), void *context); /* run by the processor */
+    /* Order between streams: what is queued behind `follow` waits for what stood before `mark` when it was set last. */
+    int (*mark)(void *device, int stream, int mark);
+    int (*follow)(void *device, int stream, int mark);
+    /* Time: a reading when the stream comes to it; seconds between two that were passed. */
+    int (*read)(void *device, int stream, int reading);
+    int (*seconds)(void *device, int from, int to, double *out);
+    int (*wait)(void *device); /* until all streams are empty */
+    /* From hold on nothing runs that is queued; release lets it, and waits. 1: the device gave up waiting before, so that
+     * its times say nothing. */
+    int (*hold)(void *device);
+    int (*release)(void *device);
+    /* Between begin and end what is queued, from stream 0 on, is captured as a graph instead; launch queues that up. */
+    int (*begin)(void *device, bz_error *err);
+    int (*end)(void *device, bz_error *err);
+    int (*launch)(void *device);
+    bool (*throttled)(void *device); /* now */
+} bz_device_ops;
+
 struct bz_backend {
     const char *name;
     const char *timing;           /* what `measure` times by: "wall", "event-pair", "device" */
@@ -87,15 +121,16 @@ struct bz_backend {
     void (*release)(bz_variant *v);
     void (*close)(void *session);
     /* For jobs that are `placed`; NULL: the backend replays nothing. Formats are compared by `same`; a converter
-     * brings a tensor from one to the other, either of which may be NULL. `residual` is the operand that the
-     * result's memory must hold before the call, -1 for none. */
+     * brings a tensor from one to the other, either of which may be NULL, on a stream of the replay's device. `residual` is
+     * the operand that the result's memory must hold before the call, -1 for none. */
     int (*wants)(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
     int (*bind)(bz_variant *v, int operand, void *at);
     int (*residual)(const bz_variant *v);
     bool (*same)(const void *format, const void *other);
-    int (*converter)(const void *from, const void *to, bz_converter **out, bz_error *err);
+    int (*converter)(const void *from, const void *to, void *stream, bz_converter **out, bz_error *err);
     int (*convert)(bz_converter *c, void *from, void *to);
     void (*converter_free)(bz_converter *c);
+    const bz_device_ops *ops; /* of the device that a replay's calls run on; NULL: the processor */
 };
 
 /* A library may offer two implementations under one name: from `first` on the second is called #2. */

@@ -21,42 +21,148 @@ bz_replay_memory bz_replay_memory_of(const bz_replay *r)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static int run_loop(const bz_replay *r, const replay_loop *l)
+static void loop_now(void *context)
 {
-    void *operand[4];
-    for (int i = 0; i < l->n; i++)
-        if (l->slot[i] >= 0)
-            operand[i] = replay_at(r, l->slot[i]);
-        else
-            memcpy(&operand[i], &l->constant[i], sizeof operand[i]);
-    return bz_loop_run(l->loop, operand, l->dtype, l->count, l->n, r->setting.threads);
+    const replay_loop *l = context; /* that there is such a loop was seen when it was made ready */
+    bz_loop_run(l->loop, l->at, l->dtype, l->count, l->n, l->threads);
 }
 
-static int run_convert(const bz_replay *r, const replay_convert *c)
+static size_t loop_bytes(const replay_loop *l, int i)
+{
+    return (size_t)l->count[i] * (size_t)bz_dtype_bits(l->dtype[i]) / 8;
+}
+
+/* On a device operands come to the host first, and the result goes back. */
+static int run_loop(bz_replay *r, int stream, replay_loop *l)
+{
+    int y = l->n - 1, bad = 0;
+    bool away = l->at[y] != replay_at(r, l->slot[y]);
+    for (int i = 0; i < l->n && away; i++)
+        if (l->slot[i] >= 0 && (i < y || l->partial))
+            bad |= r->ops->copy(r->device, stream, l->at[i], replay_at(r, l->slot[i]), loop_bytes(l, i));
+    bad |= r->ops->host(r->device, stream, loop_now, l);
+    if (away)
+        bad |= r->ops->copy(r->device, stream, replay_at(r, l->slot[y]), l->at[y], loop_bytes(l, y));
+    return bad ? -1 : 0;
+}
+
+static int run_convert(bz_replay *r, int stream, const replay_convert *c)
 {
     void *from, *to = replay_at(r, c->to);
     if (c->from >= 0)
         from = replay_at(r, c->from);
     else
         memcpy(&from, &c->constant, sizeof from);
-    if (c->converter)
-        return c->backend->convert(c->converter, from, to);
-    memcpy(to, from, c->bytes);
-    return 0;
+    return c->converter ? c->backend->convert(c->converter, from, to)
+                        : r->ops->copy(r->device, stream, to, from, c->bytes);
+}
+
+/* The processor's libraries may run on behind our back; on a device that is the point. */
+static int run_call(bz_replay *r, replay_call *c)
+{
+    const bz_backend *b = c->variant.backend;
+    bool waits = r->ops == &replay_processor && b->wait;
+    return b->execute(&c->variant, 0) || (waits && b->wait(&c->variant)) ? -1 : 0;
+}
+
+static int run_action(bz_replay *r, const bz_action *a)
+{
+    return a->kind == BZ_ACTION_CALL   ? run_call(r, a->state)
+           : a->kind == BZ_ACTION_LOOP ? run_loop(r, a->stream, a->state)
+                                       : run_convert(r, a->stream, a->state);
 }
 
 int bz_replay_action_run(bz_replay *r, int i)
 {
-    bz_action *a = &r->action[i];
-    replay_call *c = a->state;
-    if (a->kind == BZ_ACTION_LOOP)
-        return run_loop(r, a->state);
-    if (a->kind != BZ_ACTION_CALL)
-        return run_convert(r, a->state);
-    return c->variant.backend->execute(&c->variant, 0) ||
-                   (c->variant.backend->wait && c->variant.backend->wait(&c->variant))
-               ? -1
-               : 0;
+    const bz_action *a = &r->action[i];
+    if (replay_await(r, a) || run_action(r, a))
+        return -1;
+    return a->marked ? r->ops->mark(r->device, a->stream, i) : 0;
+}
+
+int bz_replay_run(bz_replay *r)
+{
+    return replay_fork(r) || r->model->forward(r) || replay_join(r) ? -1 : 0;
+}
+
+int bz_replay_wait(bz_replay *r)
+{
+    return r->ops->wait(r->device);
+}
+
+int bz_replay_capture(bz_replay *r, bz_error *err)
+{
+    if (!r->ops->begin)
+        return bz_fail(err, BZ_USAGE, "the %s has no graphs: --graph is for calls on a GPU", r->ops->name);
+    if (r->ops->begin(r->device, err))
+        return -1;
+    int bad = bz_replay_run(r);
+    return r->ops->end(r->device, err) ? -1 : bad ? bz_fail(err, BZ_FAILED, "a library refused to be captured") : 0;
+}
+
+int bz_replay_launch(bz_replay *r)
+{
+    return r->ops->launch(r->device);
+}
+
+int bz_replay_streams(const bz_replay *r)
+{
+    return r->n_streams;
+}
+
+const char *bz_replay_device(const bz_replay *r)
+{
+    return r->ops->name;
+}
+
+bool bz_replay_throttled(const bz_replay *r)
+{
+    return r->ops->throttled && r->ops->throttled(r->device);
+}
+
+/* Readings: 0 before everything, i + 1 behind action i. */
+static int queue_timed(bz_replay *r)
+{
+    int bad = r->ops->read(r->device, 0, 0) || replay_fork(r);
+    for (int i = 0; i < r->n_actions && !bad; i++)
+        bad = bz_replay_action_run(r, i) || r->ops->read(r->device, r->action[i].stream, i + 1);
+    return bad || replay_join(r) ? -1 : 0;
+}
+
+static int read_times(bz_replay *r, double *start, double *seconds)
+{
+    int last[BZ_REPLAY_STREAMS];
+    for (int s = 0; s < r->n_streams; s++)
+        last[s] = -1;
+    for (int i = 0; i < r->n_actions; i++) {
+        const bz_action *a = &r->action[i];
+        double end, begin = last[a->stream] < 0 ? 0 : start[last[a->stream]] + seconds[last[a->stream]];
+        if (r->ops->seconds(r->device, 0, i + 1, &end))
+            return -1;
+        for (int k = 0; k < a->n_after; k++)
+            begin = fmax(begin, start[a->after[k]] + seconds[a->after[k]]);
+        start[i] = begin;
+        seconds[i] = fmax(end - begin, 0);
+        last[a->stream] = i;
+    }
+    return 0;
+}
+
+int bz_replay_time(bz_replay *r, double *start, double *seconds)
+{
+    int late = 0;
+    if (r->held && r->ops->hold && r->ops->hold(r->device))
+        return -1;
+    int bad = queue_timed(r);
+    if (r->held && r->ops->hold)
+        late = r->ops->release(r->device);
+    else
+        bad |= r->ops->wait(r->device);
+    if (bad || late < 0)
+        return -1;
+    if (late) /* more than the queue holds, or a library that waits for the device */
+        r->held = false;
+    return late ? 1 : read_times(r, start, seconds);
 }
 
 int bz_replay_step_run(bz_replay *r, int step)
@@ -94,8 +200,11 @@ int bz_replay_set(bz_replay *r, int value, const void *bytes)
     char *at = row_major(r, value);
     if (!at || v->source != BZ_VALUE_INPUT)
         return -1;
-    replay_cast(bytes, v->given, at, v->dtype, replay_count(v));
-    return 0;
+    void *cast = bz_alloc(replay_bytes(v) + 64, 1);
+    replay_cast(bytes, v->given, cast, v->dtype, replay_count(v));
+    int bad = r->ops->copy(r->device, 0, at, cast, replay_bytes(v)) || r->ops->wait(r->device);
+    free(cast);
+    return bad ? -1 : 0;
 }
 
 int bz_replay_get(bz_replay *r, int value, void *bytes)
@@ -104,8 +213,12 @@ int bz_replay_get(bz_replay *r, int value, void *bytes)
     const char *at = row_major(r, value);
     if (!at)
         return -1;
-    replay_cast(at, v->dtype, bytes, v->given, replay_count(v));
-    return 0;
+    void *cast = bz_alloc(replay_bytes(v) + 64, 1);
+    int bad = r->ops->copy(r->device, 0, cast, at, replay_bytes(v)) || r->ops->wait(r->device);
+    if (!bad)
+        replay_cast(cast, v->dtype, bytes, v->given, replay_count(v));
+    free(cast);
+    return bad ? -1 : 0;
 }
 
 /* ---- checking ------------------------------------------------------------------------------- */
@@ -114,25 +227,29 @@ int bz_replay_get(bz_replay *r, int value, void *bytes)
 static float *read_operand(const bz_replay *r, const replay_call *c, int k, bz_error *err)
 {
     const bz_operand *o = &c->operand[k];
+    const bz_backend *backend = c->variant.backend;
+    size_t size = (size_t)o->count * (size_t)bz_dtype_bits(o->dtype) / 8;
     float *out = bz_alloc((size_t)o->count + 16, sizeof *out);
-    char *at = replay_at(r, c->slot[k]), *plain = NULL;
+    char *at = replay_at(r, c->slot[k]), *host = bz_alloc(size + 64, 1), *plain = NULL;
+    bz_converter *converter = NULL;
+    bool bad = false;
     if (c->format[k]) {
-        bz_converter *converter;
-        plain = bz_alloc((size_t)o->count * (size_t)bz_dtype_bits(o->dtype) / 8 + 64, 1);
-        int rc = c->variant.backend->converter(c->format[k], NULL, &converter, err);
-        if (!rc) {
-            rc = c->variant.backend->convert(converter, at, plain);
-            c->variant.backend->converter_free(converter);
-        }
-        if (rc) {
-            free(plain);
-            free(out);
-            return NULL;
-        }
+        plain = r->ops->alloc(r->device, size + 64, false);
+        bad = !plain || backend->converter(c->format[k], NULL, c->job.stream, &converter, err) ||
+              backend->convert(converter, at, plain);
     }
-    bz_values_decode(o->dtype, plain ? plain : at, out, o->count);
-    free(plain);
-    return out;
+    bad = bad || r->ops->wait(r->device) || r->ops->copy(r->device, 0, host, plain ? plain : at, size) ||
+          r->ops->wait(r->device);
+    if (!bad)
+        bz_values_decode(o->dtype, host, out, o->count);
+    if (converter)
+        backend->converter_free(converter);
+    if (plain)
+        r->ops->free(r->device, plain, false);
+    free(host);
+    if (bad)
+        free(out);
+    return bad ? NULL : out;
 }
 
 /* Elements to look at: as many as cost a few milliseconds, spread evenly, the last one too. */

@@ -22,7 +22,12 @@
  * one of the loops in replay_loop.c, which are our own: they are right, and not fast. Libraries say when they are made
  * ready how they want their operands to lie. Where a tensor lies in another way it is converted, once for all who
  * want it so; each conversion is timed by itself. Constants are brought into their layout ahead of time. All that lives
- * between two steps shares one piece of memory, by liveness. */
+ * between two steps shares one piece of memory, by liveness.
+ *
+ * Calls run where their backends do: on the processor, or on a device, and then in one stream or in several. There,
+ * steps are queued up; one waits for another of another stream only where it reads what that made. Our loops stay the
+ * processor's: in the stream's order their operands are copied to the host and the result back. The whole can be
+ * captured as a graph, and launched as one. */
 #ifndef BZ_REPLAY_H
 #define BZ_REPLAY_H
 
@@ -70,6 +75,8 @@ typedef struct bz_replay_fold {
 
 typedef enum { BZ_STEP_CALL, BZ_STEP_VIEW, BZ_STEP_LOOP } bz_step_kind;
 
+enum { BZ_REPLAY_STREAMS = 8 };
+
 typedef enum {
     BZ_LOOP_COPY,   /* result[to + Σ i·stride[1]] = x[from + Σ i·stride[0]] */
     BZ_LOOP_FILL,   /* the whole result = value; or, where there is an operand, its first element */
@@ -97,6 +104,7 @@ typedef struct bz_replay_step {
     bool once;     /* of constants: before anything runs */
     const int *in; /* [n_in]: a call's in the order of its operands, -1 where it is left out: 0, of a scale 1 */
     int n_in, out;
+    int stream; /* of the device that it is queued up in */
     const bz_problem *problem;
     const char *backend, *algorithm, *layout, *math; /* algorithm "": the library's own choice */
     float epsilon;

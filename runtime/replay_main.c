@@ -22,11 +22,12 @@ typedef struct program {
     bz_run_setting setting;
     double time_limit, precision;
     const char *weights, *inputs, *outputs;
-    bool check;
+    bool check, graph, captured;
     bz_replay *replay;
     const bz_action *action;
     int n_actions, n_samples, runs; /* runs: in a sample */
     double *latency, *seconds;      /* [MAX_SAMPLES]; [n_actions][MAX_SAMPLES] */
+    double *start, *took;           /* [PASSES][n_actions]: the last passes; and of the one that runs, [n_actions] */
     bz_replay_check *checked;       /* [n_actions] */
     bool throttled;
 } program;
@@ -40,6 +41,7 @@ static const char USAGE[] =
     "      --weights FILE     the weights (beside the sources)\n"
     "      --inputs FILE      inputs, one behind the other as they lie in memory (seeded)\n"
     "      --outputs FILE     write the outputs there\n"
+    "      --graph            on a GPU: capture the model once as a graph, and launch that\n"
     "      --check            compare each call with the definition in double precision\n"
     "      --help             print this\n";
 
@@ -89,7 +91,7 @@ static int check_all(program *p, bz_error *err)
     for (int i = 0; i < p->n_actions; i++) {
         if (bz_replay_check_before(p->replay, i, err))
             return -1;
-        if (bz_replay_action_run(p->replay, i))
+        if (bz_replay_action_run(p->replay, i) || bz_replay_wait(p->replay))
             return refused(p, i, err);
         bz_replay_check_after(p->replay, i, &p->checked[i]);
     }
@@ -99,25 +101,41 @@ static int check_all(program *p, bz_error *err)
 /* Every action by itself, one clock reading between two. */
 static int run_timed(program *p, bz_error *err)
 {
-    double before = bz_now();
-    for (int i = 0; i < p->n_actions; i++) {
-        if (bz_replay_action_run(p->replay, i))
-            return refused(p, i, err);
-        double now = bz_now();
-        p->seconds[(size_t)i * MAX_SAMPLES + (size_t)p->n_samples] = now - before;
-        before = now;
-    }
-    return 0;
+    double *start = p->start + (size_t)(p->n_samples % PASSES) * (size_t)p->n_actions;
+    int rc = bz_replay_time(p->replay, start, p->took);
+    if (rc > 0)
+        rc = bz_replay_time(p->replay, start, p->took);
+    for (int i = 0; i < p->n_actions && !rc; i++)
+        p->seconds[(size_t)i * MAX_SAMPLES + (size_t)p->n_samples] = p->took[i];
+    return rc ? bz_fail(err, BZ_FAILED, "a library refused to run its call") : 0;
+}
+
+/* Latency is from the first call to the last result: runs do not overlap. */
+static int run_once(program *p)
+{
+    int bad = p->captured ? bz_replay_launch(p->replay) : bz_replay_run(p->replay);
+    return bad || bz_replay_wait(p->replay) ? -1 : 0;
 }
 
 static int run_whole(program *p, int runs, double *seconds, bz_error *err)
 {
     double begin = bz_now();
     for (int i = 0; i < runs; i++)
-        if (p->model->forward(p->replay))
+        if (run_once(p))
             return bz_fail(err, BZ_FAILED, "a library refused to run its call");
     *seconds = (bz_now() - begin) / runs;
     return 0;
+}
+
+/* From here on a run is a launch of the graph. It has run before: what libraries do first cannot be captured. */
+static int capture(program *p, double *once, bz_error *err)
+{
+    if (!p->graph)
+        return 0;
+    if (bz_replay_capture(p->replay, err))
+        return -1;
+    p->captured = true;
+    return run_whole(p, 1, once, err);
 }
 
 /* Runs of the whole and runs with a clock between the steps take turns, so that drift hits both alike. */
@@ -127,11 +145,13 @@ static int measure(program *p, bz_error *err)
     int rc = 0;
     for (int i = 0; i < WARM_UPS && !rc; i++)
         rc = run_whole(p, 1, &once, err);
+    rc = rc || capture(p, &once, err) ? -1 : 0;
     p->runs = once > 0 && once < SAMPLE_TIME ? (int)(SAMPLE_TIME / once) + 1 : 1;
     double begin = bz_now();
     while (!rc && p->n_samples < MAX_SAMPLES) {
         rc = run_whole(p, p->runs, &p->latency[p->n_samples], err) || run_timed(p, err) ? -1 : 0;
         p->n_samples++;
+        p->throttled |= bz_replay_throttled(p->replay);
         if (p->n_samples < FEWEST_SAMPLES)
             continue;
         memcpy(sorted, p->latency, (size_t)p->n_samples * sizeof *sorted);
@@ -180,6 +200,7 @@ static void put_action(const program *p, int i, bz_json *j)
     bool end = a->step == p->model->n_steps;
     bz_json_object(j);
     bz_json_key_int(j, "step", end ? -1 : a->step);
+    bz_json_key_int(j, "stream", a->stream);
     bz_json_key_int(j, "layer", end ? -1 : p->model->step[a->step].layer);
     bz_json_key_str(j, "kind", KINDS[a->kind]);
     bz_json_key_str(j, "value", p->model->value[a->value].name);
@@ -191,6 +212,21 @@ static void put_action(const program *p, int i, bz_json *j)
     bz_json_object_end(j);
 }
 
+/* Of the last passes what each action took, or when it began. */
+static void put_passes(const program *p, const char *key, bool starts, bz_json *j)
+{
+    bz_json_key(j, key);
+    bz_json_array(j);
+    for (int k = p->n_samples < PASSES ? 0 : p->n_samples - PASSES; k < p->n_samples; k++) {
+        bz_json_array(j);
+        for (int i = 0; i < p->n_actions; i++)
+            bz_json_num(j, starts ? p->start[(size_t)(k % PASSES) * (size_t)p->n_actions + (size_t)i]
+                                  : p->seconds[(size_t)i * MAX_SAMPLES + (size_t)k]);
+        bz_json_array_end(j);
+    }
+    bz_json_array_end(j);
+}
+
 static void put_result(const program *p, double opened, bz_buf *out)
 {
     bz_replay_memory m = bz_replay_memory_of(p->replay);
@@ -200,6 +236,9 @@ static void put_result(const program *p, double opened, bz_buf *out)
     bz_json_key_int(&j, "v", 1);
     bz_json_key_str(&j, "model", p->model->name);
     bz_json_key_int(&j, "threads", p->setting.threads);
+    bz_json_key_str(&j, "device", bz_replay_device(p->replay));
+    bz_json_key_int(&j, "streams", bz_replay_streams(p->replay));
+    bz_json_key_bool(&j, "graph", p->captured);
     bz_json_key_num(&j, "opened", opened);
     bz_json_key_num(&j, "peak", (double)m.peak);
     bz_json_key_num(&j, "least", (double)m.least);
@@ -220,22 +259,16 @@ static void put_result(const program *p, double opened, bz_buf *out)
     for (int i = 0; i < p->n_actions; i++)
         put_action(p, i, &j);
     bz_json_array_end(&j);
-    bz_json_key(&j, "passes");
-    bz_json_array(&j);
-    for (int k = p->n_samples < PASSES ? 0 : p->n_samples - PASSES; k < p->n_samples; k++) {
-        bz_json_array(&j);
-        for (int i = 0; i < p->n_actions; i++)
-            bz_json_num(&j, p->seconds[(size_t)i * MAX_SAMPLES + (size_t)k]);
-        bz_json_array_end(&j);
-    }
-    bz_json_array_end(&j);
+    put_passes(p, "passes", false, &j);
+    if (bz_replay_streams(p->replay) > 1)
+        put_passes(p, "starts", true, &j);
     bz_json_object_end(&j);
     bz_buf_putc(out, '\n');
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-enum { THREADS = 256, TIME_LIMIT, PRECISION, WEIGHTS, INPUTS, OUTPUTS, CHECK, HELP };
+enum { THREADS = 256, TIME_LIMIT, PRECISION, WEIGHTS, INPUTS, OUTPUTS, GRAPH, CHECK, HELP };
 
 static const struct option OPTIONS[] = {
     {"threads", required_argument, NULL, THREADS},
@@ -244,6 +277,7 @@ static const struct option OPTIONS[] = {
     {"weights", required_argument, NULL, WEIGHTS},
     {"inputs", required_argument, NULL, INPUTS},
     {"outputs", required_argument, NULL, OUTPUTS},
+    {"graph", no_argument, NULL, GRAPH},
     {"check", no_argument, NULL, CHECK},
     {"help", no_argument, NULL, HELP},
     {0},
@@ -254,9 +288,10 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
     const char **text = c == WEIGHTS ? &p->weights : c == INPUTS ? &p->inputs : c == OUTPUTS ? &p->outputs : NULL;
     char *end;
     p->check |= c == CHECK;
+    p->graph |= c == GRAPH;
     if (text)
         *text = value;
-    if (text || c == CHECK)
+    if (text || c == CHECK || c == GRAPH)
         return 0;
     double v = strtod(value, &end);
     if (*end || end == value || !(v >= 0) || v > 1e12 || (c == THREADS && v < 1))
@@ -295,14 +330,15 @@ static int run(program *p, bz_error *err)
     p->n_actions = bz_replay_actions(p->replay, &p->action);
     p->latency = bz_alloc(MAX_SAMPLES, sizeof *p->latency);
     p->seconds = bz_zeroed((size_t)p->n_actions * MAX_SAMPLES + 1, sizeof *p->seconds);
+    p->start = bz_zeroed((size_t)PASSES * (size_t)p->n_actions + 1, sizeof *p->start);
+    p->took = bz_zeroed((size_t)p->n_actions + 1, sizeof *p->took);
     int64_t throttles = bz_throttle_count();
     if ((p->inputs && pass_file(p, p->inputs, true, err)) || (p->check && check_all(p, err)) ||
         (p->time_limit > 0 ? measure(p, err)
-         : p->check        ? 0
-                           : run_whole(p, 1, &begin, err)) ||
+                           : (!p->check && run_whole(p, 1, &begin, err)) || capture(p, &begin, err)) ||
         (p->outputs && pass_file(p, p->outputs, false, err)))
         return -1;
-    p->throttled = bz_throttle_count() > throttles;
+    p->throttled |= bz_throttle_count() > throttles;
     put_result(p, opened, &out);
     bool bad = fwrite(bz_buf_text(&out), 1, out.len, stdout) != out.len || fflush(stdout);
     bz_buf_free(&out);
@@ -332,6 +368,8 @@ int bz_replay_main(int argc, char **argv, const bz_replay_model *model)
     bz_replay_close(p.replay);
     free(p.latency);
     free(p.seconds);
+    free(p.start);
+    free(p.took);
     free(p.checked);
     return result ? (int)err.code : BZ_OK;
 }

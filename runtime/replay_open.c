@@ -9,6 +9,17 @@
 
 /* ---- actions and slots ---------------------------------------------------------------------- */
 
+/* Bringing outputs into order comes behind everything, on the first stream. */
+static int stream_of(const bz_replay *r, int step)
+{
+    return step < r->model->n_steps ? r->model->step[step].stream : 0;
+}
+
+static void *handle_of(const bz_replay *r, int step)
+{
+    return r->ops->stream ? r->ops->stream(r->device, stream_of(r, step)) : NULL;
+}
+
 static void *add_action(bz_replay *r, bz_action_kind kind, int step, int value, size_t size)
 {
     if (r->n_actions == r->cap) {
@@ -16,7 +27,14 @@ static void *add_action(bz_replay *r, bz_action_kind kind, int step, int value, 
         r->action = bz_realloc(r->action, (size_t)r->cap, sizeof *r->action);
     }
     void *state = bz_zeroed(1, size);
-    r->action[r->n_actions++] = (bz_action){kind, step, value, (double)replay_bytes(&r->model->value[value]), state};
+    r->action[r->n_actions++] = (bz_action){
+        .kind = kind,
+        .step = step,
+        .stream = stream_of(r, step),
+        .value = value,
+        .bytes = (double)replay_bytes(&r->model->value[value]),
+        .state = state,
+    };
     return state;
 }
 
@@ -26,7 +44,8 @@ static int add_slot(bz_replay *r, size_t bytes, int first)
         r->slot_cap = r->slot_cap ? 2 * r->slot_cap : 64;
         r->slot = bz_realloc(r->slot, (size_t)r->slot_cap, sizeof *r->slot);
     }
-    r->slot[r->n_slots] = (bz_lifetime){(bytes + 127) / 64 * 64, first, first, 0};
+    size_t align = r->ops->align;
+    r->slot[r->n_slots] = (bz_lifetime){(bytes + 64 + align - 1) / align * align, first, first, 0};
     return r->n_slots++;
 }
 
@@ -64,6 +83,9 @@ static int convert_into(bz_replay *r, int step, int value, const replay_copy *fr
                         const void *format, int slot, bz_error *err)
 {
     const void *had = from ? from->format : NULL;
+    if (!from && format && r->ops != &replay_processor)
+        return bz_fail(err, BZ_INCOMPLETE, "'%s' is constant, and would have to be converted on the device",
+                       r->model->value[value].name);
     bool copies = had == format || (had && format && backend->same(had, format));
     int source = from ? from->slot : -1;
     if (from)
@@ -77,7 +99,7 @@ static int convert_into(bz_replay *r, int step, int value, const replay_copy *fr
         .bytes = format ? r->slot[slot].bytes : row_major_bytes(r, value),
     };
     use_slot(r, slot, r->n_actions - 1);
-    return copies ? 0 : c->backend->converter(had, format, &c->converter, err);
+    return copies ? 0 : c->backend->converter(had, format, handle_of(r, step), &c->converter, err);
 }
 
 /* The value in this format; made out of the row-major one, or directly out of another, or by way of the row-major
@@ -147,14 +169,23 @@ static int choose_variant(const bz_backend *backend, void *session, const bz_rep
     return rc;
 }
 
-static int open_variant(bz_replay *r, const bz_replay_step *step, replay_call *c, bz_error *err)
+static const bz_device_ops *ops_of(const bz_backend *backend)
 {
+    return backend->ops ? backend->ops : &replay_processor;
+}
+
+static int open_variant(bz_replay *r, int number, replay_call *c, bz_error *err)
+{
+    const bz_replay_step *step = &r->model->step[number];
     void *session = NULL;
     const bz_backend *backend = bz_backend_find(NULL, step->backend, err);
     if (!backend)
         return -1;
     if (!backend->wants)
         return bz_fail(err, BZ_INCOMPLETE, "the backend %s cannot be replayed yet", step->backend);
+    if (strcmp(ops_of(backend)->name, r->ops->name) != 0)
+        return bz_fail(err, BZ_INCOMPLETE, "the plan has calls for the %s and for the %s; it may have one of them",
+                       r->ops->name, ops_of(backend)->name);
     c->job = (bz_job){
         .problem = &c->problem,
         .setting = &r->setting,
@@ -163,6 +194,7 @@ static int open_variant(bz_replay *r, const bz_replay_step *step, replay_call *c
         .value = (const float *const *)c->value,
         .copies = 1,
         .placed = true,
+        .stream = handle_of(r, number),
         .epsilon = step->epsilon,
     };
     if (backend->open(&c->job, &session, err))
@@ -244,7 +276,7 @@ static int open_call(bz_replay *r, int number, replay_call *c, bz_error *err)
     c->n = bz_problem_operands(&c->problem, c->operand);
     for (int i = 0; i < c->n; i++)
         c->slot[i] = -1;
-    if (check_types(r, step, c, err) || replay_operands(r, step, c, err) || open_variant(r, step, c, err))
+    if (check_types(r, step, c, err) || replay_operands(r, step, c, err) || open_variant(r, number, c, err))
         return -1;
     const bz_backend *backend = c->variant.backend;
     c->residual = backend->residual(&c->variant);
@@ -267,8 +299,8 @@ static int open_call(bz_replay *r, int number, replay_call *c, bz_error *err)
     for (int i = 0; i < c->n; i++)
         if (c->slot[i] >= 0)
             use_slot(r, c->slot[i], r->n_actions);
-    r->sizes.scratch =
-        c->variant.workspace > (double)r->sizes.scratch ? (size_t)c->variant.workspace : r->sizes.scratch;
+    size_t *scratch = &r->stream[step->stream].scratch_size, wanted = (size_t)c->variant.workspace;
+    *scratch = wanted > *scratch ? wanted : *scratch;
     return 0;
 }
 
@@ -303,14 +335,15 @@ static int add_call(bz_replay *r, int number, bz_error *err)
 static int add_loop(bz_replay *r, int number, bz_error *err)
 {
     const bz_replay_step *step = &r->model->step[number];
-    replay_loop l = {.loop = step->loop, .n = step->n_in + 1};
+    replay_loop l = {.loop = step->loop, .n = step->n_in + 1, .threads = r->setting.threads};
     if (l.n > 4 || !bz_loop_knows(step->loop))
         return bz_fail(err, BZ_INCOMPLETE, "%s: there is no such loop", step->name);
     for (int i = 0; i < step->n_in; i++)
         if (need_plain(r, number, step->in[i], &l.slot[i], &l.constant[i], err))
             return -1;
     const replay_copy *own = find_copy(r, step->out, NULL, NULL);
-    if (own) { /* made in parts */
+    l.partial = own != NULL;
+    if (own) {
         l.slot[step->n_in] = own->slot;
     } else {
         l.slot[step->n_in] = add_slot(r, row_major_bytes(r, step->out), r->n_actions);
@@ -380,6 +413,7 @@ static int check_model(const bz_replay_model *m, bz_error *err)
     for (int i = 0; i < m->n_steps; i++) {
         const bz_replay_step *s = &m->step[i];
         bool good = s->out >= 0 && s->out < m->n_values && s->n_in < BZ_PROBLEM_OPERANDS;
+        good = good && s->stream >= 0 && s->stream < BZ_REPLAY_STREAMS;
         good = good && (s->kind != BZ_STEP_CALL ? s->n_in < 4 : s->problem != NULL);
         good = good && (s->kind != BZ_STEP_LOOP || (s->loop && s->loop->rank > 0 && s->loop->rank <= BZ_PROBLEM_RANK));
         for (int k = 0; good && k < s->n_in; k++)
@@ -418,9 +452,24 @@ static void place_inputs(bz_replay *r)
         }
 }
 
+/* Inputs and outputs live to the end: the next run reads the ones, and whoever called the others. */
+static void keep_ends(bz_replay *r)
+{
+    for (int i = 0; i < r->model->n_values; i++) {
+        bool input = r->model->value[i].source == BZ_VALUE_INPUT;
+        const replay_copy *plain = find_copy(r, i, NULL, NULL);
+        if (!plain || !(input || r->model->value[i].output))
+            continue;
+        r->slot[plain->slot].first = input ? 0 : r->slot[plain->slot].first;
+        r->slot[plain->slot].last = r->n_actions;
+        r->sizes.ends += r->slot[plain->slot].bytes;
+    }
+}
+
 static int add_steps(bz_replay *r, bz_error *err)
 {
     const bz_replay_model *m = r->model;
+    place_inputs(r);
     for (int i = 0; i < m->n_steps; i++) {
         const bz_replay_step *s = &m->step[i];
         r->first[i] = r->n_actions;
@@ -438,46 +487,44 @@ static int add_steps(bz_replay *r, bz_error *err)
             return -1;
     }
     r->first[m->n_steps + 1] = r->n_actions;
-    return 0;
-}
-
-/* Inputs and outputs live to the end: the next run reads the ones, and whoever called the others. */
-static void keep_ends(bz_replay *r)
-{
-    for (int i = 0; i < r->model->n_values; i++) {
-        bool input = r->model->value[i].source == BZ_VALUE_INPUT;
-        const replay_copy *plain = find_copy(r, i, NULL, NULL);
-        if (!plain || !(input || r->model->value[i].output))
-            continue;
-        r->slot[plain->slot].first = input ? 0 : r->slot[plain->slot].first;
-        r->slot[plain->slot].last = r->n_actions;
-        r->sizes.ends += r->slot[plain->slot].bytes;
-    }
-}
-
-static int place(bz_replay *r, bz_error *err)
-{
     keep_ends(r);
-    r->sizes.peak = bz_lifetimes_place(r->slot, r->n_slots, &r->sizes.least);
-    r->memory = bz_place(r->sizes.peak + 64, 0);
-    r->scratch = bz_place(r->sizes.scratch + 64, 1);
-    if (!r->memory || !r->scratch)
-        return bz_fail(err, BZ_FAILED, "out of memory: %.3g GB between the layers", (double)r->sizes.peak / 1e9);
-    memset(r->memory, 0, r->sizes.peak);
-    memset(r->scratch, 0, r->sizes.scratch);
-    for (int i = 0; i < r->n_actions; i++) {
-        replay_call *c = r->action[i].state;
-        if (r->action[i].kind != BZ_ACTION_CALL)
-            continue;
-        const bz_backend *b = c->variant.backend;
-        int rc = b->bind(&c->variant, BZ_OPERAND_SCRATCH, r->scratch);
-        for (int k = 0; k < c->n && !rc; k++)
-            rc = c->slot[k] < 0 ? 0 : b->bind(&c->variant, k, replay_at(r, c->slot[k]));
-        if (rc)
-            return bz_fail(err, BZ_FAILED, "%s: the library takes no memory of ours",
-                           r->model->step[r->action[i].step].name);
-    }
     return 0;
+}
+
+/* The device of the first call's backend; the others must have the same. */
+static int open_device(bz_replay *r, bz_error *err)
+{
+    const bz_replay_model *m = r->model;
+    const bz_backend *backend = NULL;
+    r->ops = &replay_processor;
+    r->n_streams = 1;
+    for (int i = 0; i < m->n_steps; i++) {
+        r->n_streams = m->step[i].stream >= r->n_streams ? m->step[i].stream + 1 : r->n_streams;
+        if (m->step[i].kind != BZ_STEP_CALL || backend)
+            continue;
+        backend = bz_backend_find(NULL, m->step[i].backend, err);
+        if (!backend)
+            return -1;
+        r->ops = ops_of(backend);
+    }
+    r->held = true;
+    return r->ops->open(&r->setting, r->n_streams, &r->device, err);
+}
+
+static int fill_inputs(bz_replay *r, bz_error *err)
+{
+    int bad = 0;
+    for (int i = 0; i < r->model->n_values && !bad; i++) {
+        const bz_replay_value *v = &r->model->value[i];
+        if (v->source != BZ_VALUE_INPUT)
+            continue;
+        void *bytes = bz_alloc(replay_bytes(v) + 64, 1);
+        replay_fill(v, i, v->dtype, bytes);
+        bad = r->ops->copy(r->device, 0, replay_at(r, find_copy(r, i, NULL, NULL)->slot), bytes, replay_bytes(v)) ||
+              r->ops->wait(r->device);
+        free(bytes);
+    }
+    return bad ? bz_fail(err, BZ_FAILED, "the inputs cannot be brought to the device") : 0;
 }
 
 int bz_replay_open(const bz_replay_model *model, const char *weights, const bz_run_setting *setting, bz_replay **out,
@@ -493,14 +540,11 @@ int bz_replay_open(const bz_replay_model *model, const char *weights, const bz_r
     r->state = bz_zeroed((size_t)model->n_values + 1, sizeof *r->state);
     r->first = bz_zeroed((size_t)model->n_steps + 2, sizeof *r->first);
     find_last_uses(r);
-    place_inputs(r);
-    if (replay_load(r, weights, err) || add_steps(r, err) || place(r, err)) {
+    if (open_device(r, err) || replay_load(r, weights, err) || add_steps(r, err) || replay_place(r, err) ||
+        fill_inputs(r, err)) {
         bz_replay_close(r);
         return -1;
     }
-    for (int i = 0; i < model->n_values; i++)
-        if (model->value[i].source == BZ_VALUE_INPUT)
-            replay_fill(&model->value[i], i, model->value[i].dtype, replay_at(r, find_copy(r, i, NULL, NULL)->slot));
     for (int i = 0; i < model->n_values; i++)
         if (r->state[i].constant)
             r->sizes.weights += replay_bytes(&model->value[i]);
@@ -532,8 +576,7 @@ void bz_replay_close(bz_replay *r)
     }
     if (r->file)
         munmap((char *)r->file, r->file_size);
-    bz_unplace(r->memory);
-    bz_unplace(r->scratch);
+    replay_unplace(r);
     free(r->action);
     free(r->slot);
     free(r->first);

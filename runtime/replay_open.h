@@ -28,9 +28,12 @@ typedef enum { BZ_ACTION_CALL, BZ_ACTION_LOOP, BZ_ACTION_CONVERT, BZ_ACTION_COPY
 
 typedef struct bz_action {
     bz_action_kind kind;
-    int step;     /* that it is part of; n_steps: bringing outputs into row-major order */
-    int value;    /* that it makes */
-    double bytes; /* of the value */
+    int step;                              /* that it is part of; n_steps: bringing outputs into row-major order */
+    int stream;                            /* on which it is queued up */
+    int value;                             /* that it makes */
+    double bytes;                          /* of the value */
+    int after[BZ_REPLAY_STREAMS], n_after; /* actions of other streams that it waits for */
+    bool marked;                           /* somebody waits for it */
     void *state;
 } bz_action;
 
@@ -40,7 +43,22 @@ int bz_replay_open(const bz_replay_model *model, const char *weights, const bz_r
 void bz_replay_close(bz_replay *r);
 
 int bz_replay_actions(const bz_replay *r, const bz_action **list);
+/* One action, queued up; the whole of them; and whether what was queued has ended well. */
 int bz_replay_action_run(bz_replay *r, int i);
+int bz_replay_run(bz_replay *r);
+int bz_replay_wait(bz_replay *r);
+
+/* The whole, captured once as a graph: it must have run before. Then each launch is a run. */
+int bz_replay_capture(bz_replay *r, bz_error *err);
+int bz_replay_launch(bz_replay *r);
+
+/* One run with a reading of the device's clock behind each action: seconds[i] is what action i took, start[i] when it
+ * began. An action begins when the one before it on its stream has ended, and all that it waits for. 1: the device was not
+ * fast enough queued up for, and waited in between. */
+int bz_replay_time(bz_replay *r, double *start, double *seconds);
+int bz_replay_streams(const bz_replay *r);
+const char *bz_replay_device(const bz_replay *r); /* "processor", "GPU" */
+bool bz_replay_throttled(const bz_replay *r);
 
 typedef struct bz_replay_memory {
     size_t peak, least, weights, scratch, ends; /* of what lives between steps; ends: inputs and outputs, in peak too */
@@ -113,6 +131,9 @@ typedef struct replay_loop {
     const void *constant[4];
     bz_dtype dtype[4];
     int64_t count[4];
+    bool partial; /* other parts of the result are there already */
+    void *at[4];  /* where the processor finds them: the slots, or copies in the host's memory */
+    int threads;
 } replay_loop;
 
 struct bz_replay {
@@ -126,7 +147,15 @@ struct bz_replay {
     int *first; /* [n_steps + 2]: actions of a step; behind the last step those that bring outputs into order */
     bz_lifetime *slot;
     int n_slots, slot_cap;
-    char *memory, *scratch;
+    const bz_device_ops *ops;
+    void *device;
+    int n_streams;
+    bool held; /* the queue is held back while a run is timed */
+    char *memory;
+    struct {
+        char *scratch, *host; /* workspace of its calls; copies of what its loops work on */
+        size_t scratch_size, host_size;
+    } stream[BZ_REPLAY_STREAMS];
     bz_replay_memory sizes;
 };
 
@@ -147,6 +176,20 @@ static inline void *replay_at(const bz_replay *r, int slot)
 {
     return r->memory + r->slot[slot].offset;
 }
+
+/* replay_device.c */
+extern const bz_device_ops replay_processor;
+
+/* replay_streams.c: fills in who waits for whom, and lengthens lifetimes; nothing to do for one stream. */
+void replay_order(bz_replay *r);
+int replay_fork(bz_replay *r); /* all other streams behind the first; the first behind all others */
+int replay_join(bz_replay *r);
+int replay_await(bz_replay *r, const bz_action *a);
+
+/* replay_place.c: memory for all slots, workspaces and loops, and where in it everything lies; gives it back, with the
+ * device. */
+int replay_place(bz_replay *r, bz_error *err);
+void replay_unplace(bz_replay *r);
 
 /* replay_weights.c: constants. Fills r->state[].constant of what is stored or seeded. */
 int replay_load(bz_replay *r, const char *path, bz_error *err);

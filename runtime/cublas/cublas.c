@@ -49,9 +49,9 @@ static void close_session(void *of)
     }
     for (int i = 0; i < s->n_products; i++)
         cublas_product_free(&s->product[i].p);
-    if (s->lt)
+    if (s->lt && !s->cuda.borrowed)
         cublasLtDestroy(s->lt);
-    if (s->handle)
+    if (s->handle && !s->cuda.borrowed)
         cublasDestroy(s->handle);
     bz_cuda_operands_free(&s->operands);
     bz_cuda_close(&s->cuda);
@@ -60,20 +60,46 @@ static void close_session(void *of)
     free(s);
 }
 
+static void close_handle(void *handle)
+{
+    cublasDestroy(handle);
+}
+
+static void close_lt(void *handle)
+{
+    cublasLtDestroy(handle);
+}
+
+/* Of the session alone, or shared by all of a replay's stream. */
+static cublasStatus_t open_handles(session *s)
+{
+    static const char LT = 0; /* whose address tells one from the other */
+    bz_cuda_stream *shared = s->job->stream;
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    s->handle = shared ? bz_cuda_shared(shared, &bz_backend_module) : NULL;
+    s->lt = shared ? bz_cuda_shared(shared, &LT) : NULL;
+    if (s->handle)
+        return s->lt ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+    status = cublasCreate(&s->handle);
+    if (status == CUBLAS_STATUS_SUCCESS && shared)
+        bz_cuda_share(shared, &bz_backend_module, s->handle, close_handle);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasLtCreate(&s->lt);
+    if (status == CUBLAS_STATUS_SUCCESS && shared)
+        bz_cuda_share(shared, &LT, s->lt, close_lt);
+    return status == CUBLAS_STATUS_SUCCESS ? cublasSetStream(s->handle, s->cuda.stream) : status;
+}
+
 static int open_session(const bz_job *job, void **of, bz_error *err)
 {
     session *s = bz_alloc(1, sizeof *s);
     *s = (session){.job = job, .operands = {.job = job}};
-    if (bz_cuda_open(&s->cuda, job->setting, err)) {
+    if (bz_cuda_open_for(&s->cuda, job, err)) {
         free(s);
         return -1;
     }
     cudaDeviceGetAttribute(&s->major, cudaDevAttrComputeCapabilityMajor, s->cuda.device);
-    cublasStatus_t status = cublasCreate(&s->handle);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasLtCreate(&s->lt);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasSetStream(s->handle, s->cuda.stream);
+    cublasStatus_t status = open_handles(s);
     if (status != CUBLAS_STATUS_SUCCESS) {
         close_session(s);
         return cublas_failed(err, "opening cuBLAS", status);
@@ -156,7 +182,8 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
 
 int cublas_upload(session *s, matrix *m, bz_error *err)
 {
-    return m->operand < 0 ? 0 : bz_cuda_operand_get(&s->operands, m->operand, &m->layout, &m->data, err);
+    bool bound = m->operand >= 0 && s->job->placed && !s->job->value[m->operand];
+    return m->operand < 0 || bound ? 0 : bz_cuda_operand_get(&s->operands, m->operand, &m->layout, &m->data, err);
 }
 
 static int upload_all(session *s, product *p, bz_error *err)
@@ -171,25 +198,33 @@ static int upload_all(session *s, product *p, bz_error *err)
 static cublasStatus_t run(call *c)
 {
     cublasStatus_t status = c->lt ? CUBLAS_STATUS_SUCCESS : give_workspace(c->s);
+    if (c->s->job->placed && c->way->prepare && c->way->prepare(c, NULL)) /* where operands lie is known by now */
+        return CUBLAS_STATUS_ALLOC_FAILED;
     return status == CUBLAS_STATUS_SUCCESS ? c->way->execute(c) : status;
 }
 
-/* One call is made here: only running tells what the library supports. */
+/* One call is made here: only running tells what the library supports. Not in a replay, where operands have no place
+ * yet: its first run says the same. */
 static int prepare(bz_variant *v, bz_error *err)
 {
     session *s = v->session;
     call *c = s->calls[v->index];
     if (c->refused)
         return cublas_failed(err, "asking for algorithms", c->refused);
-    if (upload_all(s, (product *)c->p, err) || (c->way->prepare && c->way->prepare(c, err)) ||
-        bz_cuda_workspace(&s->cuda, c->workspace, err))
+    if (upload_all(s, (product *)c->p, err))
+        return -1;
+    v->workspace = (double)c->workspace;
+    if (s->job->placed) {
+        v->state = c;
+        return 0;
+    }
+    if ((c->way->prepare && c->way->prepare(c, err)) || bz_cuda_workspace(&s->cuda, c->workspace, err))
         return -1;
     cublasStatus_t status = run(c);
     if (status != CUBLAS_STATUS_SUCCESS)
         return cublas_failed(err, "the first call", status);
     if (bz_cuda_wait(&s->cuda))
         return bz_fail(err, BZ_FAILED, "the device failed in the first call");
-    v->workspace = (double)c->workspace;
     v->timing = bz_cuda_timing(&s->cuda, &c->pace);
     v->state = c;
     return 0;
@@ -272,4 +307,9 @@ const bz_backend bz_backend_module = {
     .read = read_result,
     .release = release,
     .close = close_session,
+    .wants = cublas_wants,
+    .bind = cublas_bind,
+    .residual = cublas_residual,
+    .same = cublas_same,
+    .ops = &bz_cuda_ops,
 };

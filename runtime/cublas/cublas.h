@@ -3,6 +3,7 @@
  *   product.c  a problem as one product in the library's terms, and in which types it is computed
  *   gemm.c     cublasGemmEx, its batched forms, and gemv
  *   lt.c       cublasLtMatmul with every algorithm that its heuristic names, and with epilogues
+ *   place.c    operands in memory of the caller's
  *   cublas.c   the table of ways, sessions, variants, execution
  *
  * A new way to compute a product is one row in the table in cublas.c. Describing a product needs no device. */
@@ -115,8 +116,15 @@ int cublas_failed(bz_error *err, const char *what, cublasStatus_t status);
 /* Offers a variant; its call, with everything filled in that all have. */
 call *cublas_offer(const way *w, session *s, const product *p, const types *t, const char *layout, const char *math,
                    const char *algorithm, bool chosen, bz_variant_list *list);
-/* Brings a matrix to the device; none is no error. */
+/* Brings a matrix to the device; none is no error. In a replay what has no values is left to `bind`. */
 int cublas_upload(session *s, matrix *m, bz_error *err);
+
+/* ---- place.c -------------------------------------------------------------------------------- */
+
+int cublas_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
+int cublas_bind(bz_variant *v, int operand, void *at);
+int cublas_residual(const bz_variant *v);
+bool cublas_same(const void *format, const void *other);
 
 /* ---- product.c ------------------------------------------------------------------------------ */
 

@@ -60,21 +60,32 @@ void bz_cuda_clock_close(bz_cuda *c)
     c->word = NULL;
 }
 
-static cudaError_t hold(bz_cuda *c, const bz_cuda_pace *pace)
+cudaError_t bz_cuda_hold(bz_cuda *c)
 {
     unsigned long long patience = PATIENCE;
     void *args[] = {&c->word_on_device, &patience};
     if (c->word)
         c->word[0] = c->word[1] = 0;
-    if (!c->hold || pace->unheld)
+    if (!c->hold)
         return cudaSuccess;
     return cudaLaunchKernel((const void *)c->hold, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0, c->stream);
+}
+
+void bz_cuda_let_go(bz_cuda *c)
+{
+    if (c->word)
+        c->word[0] = 1;
+}
+
+bool bz_cuda_gave_up(const bz_cuda *c)
+{
+    return c->word && c->word[1];
 }
 
 /* Queues up a batch. Also after a failure the queue is let go. */
 static int queue(bz_cuda *c, const bz_cuda_pace *pace, bz_cuda_call *call, void *context, int64_t n)
 {
-    cudaError_t status = hold(c, pace);
+    cudaError_t status = pace->unheld ? cudaSuccess : bz_cuda_hold(c);
     int bad = 0;
     if (!c->cold && status == cudaSuccess)
         status = cudaEventRecord(c->from[0], c->stream);
@@ -90,8 +101,7 @@ static int queue(bz_cuda *c, const bz_cuda_pace *pace, bz_cuda_call *call, void 
     }
     if (!c->cold && status == cudaSuccess)
         status = cudaEventRecord(c->to[0], c->stream);
-    if (c->word)
-        c->word[0] = 1;
+    bz_cuda_let_go(c);
     if (status != cudaSuccess)
         bz_cuda_failed(NULL, "queuing calls", status);
     return status == cudaSuccess && !bad ? 0 : -1;
@@ -120,7 +130,7 @@ static int run_batch(bz_cuda *c, const bz_cuda_pace *pace, bz_cuda_call *call, v
     c->throttled |= !bad && bz_nvml_throttled(c->nvml); /* now, while the device works */
     if (bz_cuda_wait(c) || bad)
         return -1;
-    if (c->word && c->word[1])
+    if (!pace->unheld && bz_cuda_gave_up(c))
         return 1;
     return elapsed(c, n, seconds);
 }

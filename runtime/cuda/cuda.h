@@ -7,8 +7,10 @@
  *   identify.c  what the device is
  *   cupti.c     which kernels a call runs
  *   counters.c  what a call makes the device count
+ *   replay.c    what a replay needs of the device: streams that backends share, their order, graphs
  *
- * All of it runs in the child process of a benchmark, which has one device, one stream and one problem. */
+ * All of it runs in the child process of a benchmark, which has one device, one stream and one problem; or in a replay,
+ * which has streams that all its calls share. */
 #ifndef BZ_CUDA_H
 #define BZ_CUDA_H
 
@@ -34,6 +36,7 @@ typedef struct bz_cuda {
     size_t workspace_size, workspace_limit;
     bz_nvml *nvml;
     bool throttled; /* seen while measuring, since it was last asked */
+    bool borrowed;  /* all of it is a replay's, but for the workspace */
 } bz_cuda;
 
 /* ---- device.c ------------------------------------------------------------------------------- */
@@ -80,6 +83,11 @@ int bz_cuda_measure(bz_cuda *c, bz_cuda_pace *pace, bz_cuda_call *call, void *co
 
 /* What bz_cuda_measure measures by: "device", or "event-pair" where each call has its own. */
 const char *bz_cuda_timing(const bz_cuda *c, const bz_cuda_pace *pace);
+
+/* Holds the queue back, if that can be had, until it is let go; and whether the device gave up waiting for that. */
+cudaError_t bz_cuda_hold(bz_cuda *c);
+void bz_cuda_let_go(bz_cuda *c);
+bool bz_cuda_gave_up(const bz_cuda *c);
 
 /* Whether the device was throttled while measuring, since this was last asked. */
 bool bz_cuda_throttled(bz_cuda *c);
@@ -162,5 +170,28 @@ int bz_cupti_failed(bz_error *err, const char *what, int status);
 
 /* Counts what the list asks for (runtime/metrics.h), in a fixed number of calls of a prepared variant. -1 like bz_cuda_trace. */
 int bz_cuda_count(bz_cuda *cuda, bz_variant *v, const char *list, bz_counted *out, bz_error *err);
+
+/* ---- replay.c ------------------------------------------------------------------------------- */
+
+/* A stream of a replay. Handles of libraries on it are made by whoever wants them first; `library` is any address that
+ * tells one from the other. */
+enum { BZ_CUDA_SHARED = 4 };
+typedef struct bz_cuda_stream {
+    bz_cuda cuda;
+    struct {
+        const void *library;
+        void *handle;
+        void (*close)(void *handle);
+    } shared[BZ_CUDA_SHARED];
+    int n_shared;
+} bz_cuda_stream;
+
+void *bz_cuda_shared(const bz_cuda_stream *s, const void *library); /* NULL: there is none yet */
+void bz_cuda_share(bz_cuda_stream *s, const void *library, void *handle, void (*close)(void *handle));
+
+/* What a session runs on: the stream of a replay that its job names, or a device made ready for it alone. */
+int bz_cuda_open_for(bz_cuda *c, const bz_job *job, bz_error *err);
+
+extern const bz_device_ops bz_cuda_ops;
 
 #endif

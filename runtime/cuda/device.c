@@ -84,6 +84,10 @@ int bz_cuda_open(bz_cuda *c, const bz_run_setting *setting, bz_error *err)
 
 void bz_cuda_close(bz_cuda *c)
 {
+    if (c->borrowed) {
+        *c = (bz_cuda){0};
+        return;
+    }
     if (c->stream)
         cudaStreamSynchronize(c->stream);
     bz_cuda_clock_close(c);

@@ -133,7 +133,7 @@ static cudnnStatus_t set_padded(call *c)
     whole.count = whole.dim[0] * whole.dim[1];
     for (int i = 0; i < n; i++)
         whole.count *= whole.dim[2 + i] += p->conv.pad[i] + p->conv.pad[n + i];
-    c->padded = (tensor){.operand = c->x.operand};
+    c->padded = (tensor){.operand = c->x.operand, .own = true};
     c->padded.layout = c->nhwc ? bz_cuda_channels_last(&whole) : bz_cuda_plain(&whole);
     for (int i = 0; i < n; i++)
         c->padded.layout.offset += p->conv.pad[i] * c->padded.layout.stride[2 + i];

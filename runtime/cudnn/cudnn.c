@@ -1,5 +1,5 @@
 /* The cuDNN backend: the table of kinds, sessions, variants, execution. */
-#include "runtime/cudnn/cudnn.h"
+#include "runtime/cudnn/graph.h"
 
 #include "base/arena.h"
 
@@ -97,6 +97,7 @@ call *bz_cudnn_describe(const cudnn_kind *kind, const bz_problem *p, const bz_op
     call *c = bz_alloc(1, sizeof *c);
     *c = (call){.kind = kind, .problem = p, .operand = operand, .n_operands = n_operands};
     c->one = (scalar){1, 1};
+    c->epsilon = 1e-5;
     tensor *const absent[] = {&c->x,     &c->b,     &c->w,    &c->bias,     &c->other, &c->y,
                               &c->scale, &c->shift, &c->mean, &c->variance, &c->padded};
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
@@ -146,7 +147,8 @@ void bz_cudnn_free(call *c)
 
 int bz_cudnn_upload(session *s, tensor *t, bz_error *err)
 {
-    return t->operand < 0 ? 0 : bz_cuda_operand_get(&s->operands, t->operand, &t->layout, &t->data, err);
+    bool bound = t->operand >= 0 && s->job->placed && !s->job->value[t->operand] && !t->own;
+    return t->operand < 0 || bound ? 0 : bz_cuda_operand_get(&s->operands, t->operand, &t->layout, &t->data, err);
 }
 
 static int upload_all(session *s, call *c, bz_error *err)
@@ -169,30 +171,54 @@ static void close_session(void *of)
     session *s = of;
     for (int i = s->n_calls; i--;) /* the first of a row has what the others refer to */
         bz_cudnn_free(s->calls[i]);
-    if (s->handle)
+    if (s->handle && !s->cuda.borrowed)
         cudnnDestroy(s->handle);
     bz_cuda_operands_free(&s->operands);
     bz_cuda_close(&s->cuda);
     free(s);
 }
 
+static void close_handle(void *handle)
+{
+    cudnnDestroy(handle);
+}
+
+int bz_cudnn_handle(bz_cuda_stream *shared, const bz_cuda *cuda, cudnnHandle_t *out, bz_error *err)
+{
+    *out = shared ? bz_cuda_shared(shared, &bz_backend_module) : NULL;
+    if (*out)
+        return 0;
+    cudnnStatus_t status = cudnnCreate(out);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnnSetStream(*out, cuda->stream);
+    if (shared && *out)
+        bz_cuda_share(shared, &bz_backend_module, *out, close_handle);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "opening cuDNN", status);
+}
+
 static int open_session(const bz_job *job, void **of, bz_error *err)
 {
     session *s = bz_alloc(1, sizeof *s);
     *s = (session){.job = job, .operands = {.job = job}};
-    if (bz_cuda_open(&s->cuda, job->setting, err)) {
+    if (bz_cuda_open_for(&s->cuda, job, err)) {
         free(s);
         return -1;
     }
-    cudnnStatus_t status = cudnnCreate(&s->handle);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnSetStream(s->handle, s->cuda.stream);
-    if (status != CUDNN_STATUS_SUCCESS) {
+    if (bz_cudnn_handle(job->stream, &s->cuda, &s->handle, err)) {
         close_session(s);
-        return bz_cudnn_failed(err, "opening cuDNN", status);
+        return -1;
     }
     *of = s;
     return 0;
+}
+
+static void set_epsilon(call *c, float epsilon)
+{
+    if (epsilon <= 0)
+        return;
+    c->epsilon = (double)epsilon;
+    if (c->graph && c->graph->epsilon)
+        c->graph->tensor[c->graph->epsilon].value = epsilon;
 }
 
 static call *new_call(session *s, const cudnn_kind *kind, const char *layout, const char *math, bz_error *why)
@@ -204,6 +230,7 @@ static call *new_call(session *s, const cudnn_kind *kind, const char *layout, co
         return NULL;
     c->handle = s->handle;
     c->cuda = &s->cuda;
+    set_epsilon(c, s->job->epsilon);
     s->calls[s->n_calls++] = c;
     return c;
 }
@@ -247,20 +274,26 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
 
 /* ---- variants ------------------------------------------------------------------------------- */
 
-/* One call is made here: only running tells what the library supports. */
+/* One call is made here: only running tells what the library supports. Not in a replay, where operands have no place
+ * yet: its first run says the same. */
 static int prepare(bz_variant *v, bz_error *err)
 {
     session *s = v->session;
     call *c = s->calls[v->index];
-    if (upload_all(s, c, err) || (c->kind->prepare && c->kind->prepare(c, s, err)) ||
-        bz_cuda_workspace(&s->cuda, c->workspace, err))
+    if (upload_all(s, c, err) || (c->kind->prepare && c->kind->prepare(c, s, err)))
+        return -1;
+    v->workspace = (double)c->workspace;
+    if (s->job->placed) {
+        v->state = c;
+        return 0;
+    }
+    if (bz_cuda_workspace(&s->cuda, c->workspace, err))
         return -1;
     cudnnStatus_t status = c->kind->execute(c);
     if (status != CUDNN_STATUS_SUCCESS)
         return bz_cudnn_failed(err, "the first call", status);
     if (bz_cuda_wait(&s->cuda))
         return bz_fail(err, BZ_FAILED, "the device failed in the first call");
-    v->workspace = (double)c->workspace;
     v->timing = bz_cuda_timing(&s->cuda, &c->pace);
     v->state = c;
     return 0;
@@ -344,4 +377,12 @@ const bz_backend bz_backend_module = {
     .read = read_result,
     .release = release,
     .close = close_session,
+    .wants = cudnn_wants,
+    .bind = cudnn_bind,
+    .residual = cudnn_residual,
+    .same = cudnn_same,
+    .converter = cudnn_converter,
+    .convert = cudnn_convert,
+    .converter_free = cudnn_converter_free,
+    .ops = &bz_cuda_ops,
 };

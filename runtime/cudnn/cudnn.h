@@ -1,6 +1,7 @@
 /* cudnn: problems as calls of cuDNN. Private to this folder.
  *
  *   cudnn.c       sessions, variants, execution
+ *   place.c       operands in memory of the caller's, and what brings them from one layout to another
  *   describe.c    tensors and types, shared by all kinds
  *   conv.c        convolutions, fused or in steps, transposed, with unequal padding
  *   layer.c       pooling, normalization, softmax, LRN, activations
@@ -28,7 +29,14 @@ typedef struct tensor {
     bz_cuda_layout layout;
     cudnnTensorDescriptor_t desc; /* NULL where a filter describes it */
     void *data;
+    bool own; /* the call's, whoever has the operand */
 } tensor;
+
+/* How an operand of a replay lies. */
+typedef struct format {
+    const bz_operand *operand;
+    bz_cuda_layout layout;
+} format;
 
 /* Where alpha and beta point to: cuDNN wants doubles for f64 data and floats for all else. */
 typedef struct scalar {
@@ -69,6 +77,7 @@ typedef struct call {
     struct call *first; /* of the variants of one row: it has what was found out for all */
     void *packed_for;   /* graph: the workspace that the last call was packed with */
     scalar one, zero, minus, factor;
+    double epsilon;
     size_t workspace;
     bz_cuda_pace pace;
 } call;
@@ -80,6 +89,7 @@ typedef struct session {
     cudnnHandle_t handle;
     call *calls[MAX_CALLS];
     int n_calls;
+    format format[BZ_PROBLEM_OPERANDS]; /* of a replay's operands */
 } session;
 
 /* A way to run a kind of problem. A kind may have several rows. */
@@ -105,9 +115,23 @@ call *bz_cudnn_describe(const cudnn_kind *kind, const bz_problem *p, const bz_op
                         const char *layout, const char *math, bz_error *why);
 void bz_cudnn_free(call *c);
 
-/* Brings a tensor's operand to the device; NULL data is no error where it is not there. */
+/* Brings a tensor's operand to the device; NULL data is no error where it is not there. In a replay what has no values is
+ * left to `bind`. */
 int bz_cudnn_upload(session *s, tensor *t, bz_error *err);
 int bz_cudnn_failed(bz_error *err, const char *what, cudnnStatus_t status);
+
+/* The library on a stream: that of a replay (NULL: none), which all share, or the session's own. */
+int bz_cudnn_handle(bz_cuda_stream *shared, const bz_cuda *cuda, cudnnHandle_t *out, bz_error *err);
+
+/* ---- place.c -------------------------------------------------------------------------------- */
+
+int cudnn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
+int cudnn_bind(bz_variant *v, int operand, void *at);
+int cudnn_residual(const bz_variant *v);
+bool cudnn_same(const void *format, const void *other);
+int cudnn_converter(const void *from, const void *to, void *stream, bz_converter **out, bz_error *err);
+int cudnn_convert(bz_converter *c, void *from, void *to);
+void cudnn_converter_free(bz_converter *c);
 
 /* ---- describe.c ----------------------------------------------------------------------------- */
 
@@ -184,6 +208,7 @@ const char *cudnn_rnn_algorithm(const call *c, int i, char *out, size_t size);
 int cudnn_prepare_rnn(call *c, session *s, bz_error *err);
 cudnnStatus_t cudnn_run_rnn(call *c);
 void cudnn_release_rnn(call *c);
+int cudnn_rnn_states(call *c, tensor **out); /* those that it has: how many */
 
 int cudnn_describe_conv_graph(call *c, bz_error *why);
 int cudnn_describe_deconv_graph(call *c, bz_error *why);

@@ -24,7 +24,8 @@ struct graph_call {
     graph_tensor tensor[GRAPH_TENSORS];
     cudnnBackendDescriptor_t op[GRAPH_OPS], part[GRAPH_OPS]; /* part: what operations have in themselves */
     int n_tensors, n_ops, n_parts;
-    int y; /* the tensor that is the result */
+    int y;       /* the tensor that is the result */
+    int epsilon; /* that which is a normalization's; 0: none */
     cudnnBackendDescriptor_t graph;
     graph_config config[GRAPH_CONFIGS]; /* of the first call of a row; the others refer to it */
     int n_configs;

@@ -303,6 +303,7 @@ static cudnnStatus_t build_norm(call *c)
     TRY(graph_number_add(c, 1e-5f, 4, &epsilon));
     TRY(graph_tensor_add(c, c->n_operands - 1, &data, 4, dim, stride, &y));
     c->graph->y = y;
+    c->graph->epsilon = epsilon;
     return graph_norm_add(c, rms ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, in, scale, shift, epsilon, y);
 }
 

@@ -90,7 +90,7 @@ cudnnStatus_t cudnn_run_batchnorm(call *c)
 {
     TRY(cudnnBatchNormalizationForwardInference(
         c->handle, CUDNN_BATCHNORM_SPATIAL, cudnn_scalar(c, &c->one), cudnn_scalar(c, &c->zero), c->x.desc, c->x.data,
-        c->y.desc, c->y.data, c->scale.desc, c->scale.data, c->shift.data, c->mean.data, c->variance.data, 1e-5));
+        c->y.desc, c->y.data, c->scale.desc, c->scale.data, c->shift.data, c->mean.data, c->variance.data, c->epsilon));
     return cudnn_run_posts(c);
 }
 

@@ -237,6 +237,16 @@ cudnnStatus_t cudnn_run_rnn(call *c)
                            c->cuda->workspace, 0, NULL);
 }
 
+int cudnn_rnn_states(call *c, tensor **out)
+{
+    int n = 0;
+    if (c->rnn && c->rnn->h.operand >= 0)
+        out[n++] = &c->rnn->h;
+    if (c->rnn && c->rnn->c.operand >= 0)
+        out[n++] = &c->rnn->c;
+    return n;
+}
+
 void cudnn_release_rnn(call *c)
 {
     struct rnn_call *r = c->rnn;

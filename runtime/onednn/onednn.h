@@ -73,7 +73,7 @@ int bz_onednn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *
 int bz_onednn_bind(bz_variant *v, int operand, void *at);
 int bz_onednn_residual(const bz_variant *v);
 bool bz_onednn_same(const void *format, const void *other);
-int bz_onednn_converter(const void *from, const void *to, bz_converter **out, bz_error *err);
+int bz_onednn_converter(const void *from, const void *to, void *stream, bz_converter **out, bz_error *err);
 int bz_onednn_convert(bz_converter *c, void *from, void *to);
 void bz_onednn_converter_free(bz_converter *c);
 

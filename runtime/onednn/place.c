@@ -95,10 +95,11 @@ static dnnl_status_t end_of(bz_converter *c, const buffer *own, const buffer *ot
                           out);
 }
 
-int bz_onednn_converter(const void *from, const void *to, bz_converter **out, bz_error *err)
+int bz_onednn_converter(const void *from, const void *to, void *stream, bz_converter **out, bz_error *err)
 {
     const buffer *a = from, *b = to;
     dnn_md md[2];
+    (void)stream;
     if ((!a && !b) || (a && b && !same_view(a, b)))
         return bz_fail(err, BZ_INCOMPLETE, "the formats see the tensor in other dimensions");
     bz_converter *c = bz_alloc(1, sizeof *c);

@@ -48,6 +48,13 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
     return cudaSuccess;
 }
 
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    *event = standin_new("event");
+    standin_record("cudaEventCreateWithFlags %s flags=%u", standin_name(*event), flags);
+    return cudaSuccess;
+}
+
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     (void)event;
@@ -64,6 +71,58 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     standin_record("cudaEventElapsedTime %s %s", standin_name(from), standin_name(to));
     *ms = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    standin_record("cudaStreamWaitEvent %s %s flags=%u", standin_name(stream), standin_name(event), flags);
+    return cudaSuccess;
+}
+
+/* What is captured runs at once, too: a launch would compute the same again. */
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    standin_record("cudaStreamBeginCapture %s mode=%d", standin_name(stream), (int)mode);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    *graph = standin_new("graph");
+    standin_record("cudaStreamEndCapture %s %s", standin_name(stream), standin_name(*graph));
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+    *exec = standin_new("exec");
+    standin_record("cudaGraphInstantiate %s %s flags=%llu", standin_name(*exec), standin_name(graph), flags);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    standin_record("cudaGraphLaunch %s %s", standin_name(exec), standin_name(stream));
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    standin_record("cudaGraphExecDestroy %s", standin_name(exec));
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    standin_record("cudaGraphDestroy %s", standin_name(graph));
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *context)
+{
+    standin_record("cudaLaunchHostFunc %s", standin_name(stream));
+    function(context);
     return cudaSuccess;
 }
 
@@ -173,6 +232,13 @@ cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t st
         for (size_t y = 0; y < p->extent.height; y++)
             memcpy((char *)p->dstPtr.ptr + (z * p->dstPtr.ysize + y) * p->dstPtr.pitch,
                    (const char *)p->srcPtr.ptr + (z * p->srcPtr.ysize + y) * p->srcPtr.pitch, p->extent.width);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *data, int value, size_t n)
+{
+    standin_record("cudaMemset %s value=%d bytes=%zu", standin_name(data), value, n);
+    memset(data, value, n);
     return cudaSuccess;
 }
 

@@ -236,12 +236,36 @@ static void test_ticks(void **state)
     assert_true(isnan(bz_tick(NAN)) && bz_tick(0) == 0);
 }
 
+/* The schedule that has the latency: predecessors have ended, a stream runs one layer at a time. */
+static void test_list(void **unused)
+{
+    (void)unused;
+    for (int round = 0; round < 200; round++) {
+        graph g;
+        double start[MOST];
+        int stream[MOST], k = 1 + round % 8;
+        random_graph(&g, 1 + (int)dice(MOST), dice(40));
+        double latency = bz_schedule_list(&g.dag, g.seconds, k, start, stream), end = 0;
+        for (int i = 0; i < g.dag.n; i++) {
+            end = fmax(end, start[i] + g.seconds[i]);
+            assert_true(stream[i] < k && (stream[i] >= 0) == (g.seconds[i] > 0));
+            for (int p = g.dag.first[i]; p < g.dag.first[i + 1]; p++)
+                assert_true(start[g.dag.pred[p]] + g.seconds[g.dag.pred[p]] <= start[i]);
+            for (int j = 0; j < i; j++)
+                assert_true(stream[i] < 0 || stream[i] != stream[j] || start[i] + g.seconds[i] <= start[j] ||
+                            start[j] + g.seconds[j] <= start[i]);
+        }
+        assert_true(latency == end);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_path),        cmocka_unit_test(test_order),    cmocka_unit_test(test_chain),
         cmocka_unit_test(test_streams),     cmocka_unit_test(test_monotone), cmocka_unit_test(test_module),
         cmocka_unit_test(test_permutation), cmocka_unit_test(test_ticks),    cmocka_unit_test(test_anomaly),
+        cmocka_unit_test(test_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,81 @@ static void test_chain(void **unused)
     assert_int_equal(bz_lifetimes_place(l, 0, &least), 0);
 }
 
+/* Whether action b certainly comes behind a: on the same stream, or by way of waiting. */
+static bool behind[80][80];
+
+static void find_behind(const bz_replay *r)
+{
+    for (int b = 0; b < r->n_actions; b++)
+        for (int a = 0; a < b; a++) {
+            const bz_action *x = &r->action[b];
+            behind[a][b] = r->action[a].stream == x->stream;
+            for (int k = 0; k < x->n_after; k++)
+                behind[a][b] |= x->after[k] == a || behind[a][x->after[k]];
+            for (int c = a + 1; c < b; c++)
+                behind[a][b] |= behind[a][c] && r->action[c].stream == x->stream;
+        }
+}
+
+static bool touches(const bz_replay *r, int action, int slot)
+{
+    const replay_loop *l = r->action[action].state;
+    for (int i = 0; i < l->n; i++)
+        if (l->slot[i] == slot)
+            return true;
+    return false;
+}
+
+/* On random streams every action comes behind those that made its operands, it waits for none in vain, and of two pieces
+ * of memory that overlap all that touch the one come behind all that touch the other. */
+static void test_streams(void **unused)
+{
+    enum { N = 80 };
+    bz_action action[N];
+    replay_loop loop[N];
+    bz_lifetime slot[N + 1];
+    (void)unused;
+    for (int round = 0; round < 60; round++) {
+        bz_replay r = {.action = action, .n_actions = N, .slot = slot, .n_slots = N + 1};
+        r.n_streams = 1 + (int)draw(BZ_REPLAY_STREAMS);
+        slot[N] = (bz_lifetime){256, 0, N, 0}; /* the input */
+        for (int i = 0; i < N; i++) {
+            loop[i] = (replay_loop){.n = 1 + (int)draw(3)};
+            action[i] =
+                (bz_action){.kind = BZ_ACTION_LOOP, .stream = (int)draw((unsigned)r.n_streams), .state = &loop[i]};
+            slot[i] = (bz_lifetime){256 * (1 + draw(40)), i, i, 0};
+            for (int k = 0; k < loop[i].n - 1; k++) {
+                int from = i ? i - 1 - (int)draw(i < 9 ? (unsigned)i : 9) : N;
+                loop[i].slot[k] = from;
+                slot[from].last = slot[from].last > i ? slot[from].last : i;
+            }
+            loop[i].slot[loop[i].n - 1] = i;
+        }
+        replay_order(&r);
+        bz_lifetimes_place(slot, N + 1, NULL);
+        find_behind(&r);
+        for (int i = 0; i < N; i++) {
+            for (int k = 0; k < loop[i].n - 1; k++)
+                assert_true(loop[i].slot[k] == N || behind[loop[i].slot[k]][i]);
+            for (int k = 0; k < action[i].n_after; k++) {
+                assert_true(action[action[i].after[k]].marked);
+                assert_int_not_equal(action[action[i].after[k]].stream, action[i].stream);
+                for (int m = 0; m < k; m++)
+                    assert_false(behind[action[i].after[k]][action[i].after[m]]);
+            }
+        }
+        for (int a = 0; a < N; a++)
+            for (int b = a + 1; b < N; b++) {
+                if (slot[a].offset + slot[a].bytes <= slot[b].offset ||
+                    slot[b].offset + slot[b].bytes <= slot[a].offset)
+                    continue;
+                for (int i = 0; i < N; i++)
+                    for (int j = 0; j < N; j++)
+                        assert_true(!touches(&r, i, a) || !touches(&r, j, b) || behind[i][j]);
+            }
+    }
+}
+
 static void run(const bz_replay_loop *l, void *a, bz_dtype ta, void *b, bz_dtype tb, void *y, bz_dtype ty,
                 int64_t count)
 {
@@ -151,8 +226,9 @@ static void test_functions(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_chain),   cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_index),     cmocka_unit_test(test_scatter), cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_chain), cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_copy),      cmocka_unit_test(test_index), cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

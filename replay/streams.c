@@ -1,0 +1,133 @@
+/* Steps on several streams of a device: by the list schedule of the bound on k streams, layers in the order in which they
+ * start there. */
+#include "replay/replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct graph {
+    const bz_replay_plan *p;
+    int *producer; /* of a value: the unit whose step makes it; of a view's, whoever makes what it shows; -1 */
+    bz_dag dag;
+    double *seconds, *start;
+    int *stream;
+} graph;
+
+static int producer_of(const graph *g, int value)
+{
+    return value < 0 ? -1 : g->producer[value];
+}
+
+/* Units are in topological order, and so are their predecessors. */
+static void find_predecessors(graph *g)
+{
+    const bz_replay_plan *p = g->p;
+    int most = 0, n = 0;
+    for (int i = 0; i < p->n_steps; i++)
+        most += p->step[i].n_in;
+    int *first = bz_zeroed((size_t)p->n_units + 1, sizeof *first), *pred = bz_alloc((size_t)most + 1, sizeof *pred);
+    for (int u = 0; u < p->n_units; u++) {
+        const bz_replay_unit *unit = &p->unit[u];
+        for (int i = unit->first; i < unit->first + unit->n_steps; i++) {
+            const bz_replay_step *s = &p->step[i];
+            for (int k = 0; k < s->n_in && !s->once; k++) {
+                int from = producer_of(g, s->in[k]);
+                if (from >= 0 && from != u)
+                    pred[n++] = from;
+            }
+            g->producer[s->out] = s->once ? -1 : s->kind == BZ_STEP_VIEW ? producer_of(g, s->in[0]) : u;
+        }
+        first[u + 1] = n;
+    }
+    g->dag = (bz_dag){.n = p->n_units, .first = first, .pred = pred};
+}
+
+/* What a unit is expected to take. A view takes nothing; a loop has no record, but its time. */
+static double expected(const bz_replay_plan *p, const bz_replay_unit *unit)
+{
+    double seconds = 0;
+    for (int i = unit->first; i < unit->first + unit->n_steps; i++) {
+        const bz_replay_choice *c = &p->choice[i];
+        bool runs = p->step[i].kind != BZ_STEP_VIEW && !p->step[i].once;
+        double own = c->n ? c->option[c->taken].seconds : 0;
+        seconds += runs ? fmax(own, 1e-6) + c->conversion : 0;
+    }
+    return bz_tick(seconds);
+}
+
+/* A layer that costs nothing goes where its operand was made. */
+static void settle_streams(graph *g)
+{
+    for (int u = 0; u < g->p->n_units; u++)
+        if (g->stream[u] < 0)
+            g->stream[u] = g->dag.first[u + 1] > g->dag.first[u] ? g->stream[g->dag.pred[g->dag.first[u]]] : 0;
+}
+
+typedef struct entry {
+    double start;
+    int unit;
+} entry;
+
+static int earlier_first(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
+                                : (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+/* Constants first, wherever they are wanted; then the units as they start. */
+static void order_steps(bz_replay_plan *p, const graph *g)
+{
+    entry *all = bz_alloc((size_t)p->n_units + 1, sizeof *all);
+    int n = 0;
+    for (int u = 0; u < p->n_units; u++)
+        all[u] = (entry){g->start[u], u};
+    qsort(all, (size_t)p->n_units, sizeof *all, earlier_first);
+    for (int i = 0; i < p->n_steps; i++)
+        if (p->step[i].once)
+            p->order[n++] = i;
+    for (int k = 0; k < p->n_units; k++) {
+        const bz_replay_unit *unit = &p->unit[all[k].unit];
+        for (int i = unit->first; i < unit->first + unit->n_steps; i++) {
+            if (p->step[i].once)
+                continue;
+            p->step[i].stream = g->stream[all[k].unit];
+            p->order[n++] = i;
+        }
+    }
+    free(all);
+}
+
+void bz_replay_schedule(bz_replay_plan *p, int streams)
+{
+    p->streams = streams;
+    p->scheduled = p->seconds + p->conversions;
+    if (!p->order)
+        p->order = BZ_NEW(&p->arena, int, p->n_steps + 1);
+    for (int i = 0; i < p->n_steps; i++) {
+        p->order[i] = i;
+        p->step[i].stream = 0;
+    }
+    if (streams < 2)
+        return;
+    graph g = {.p = p,
+               .producer = bz_alloc((size_t)p->n_values + 1, sizeof *g.producer),
+               .seconds = bz_alloc((size_t)p->n_units + 1, sizeof *g.seconds),
+               .start = bz_zeroed((size_t)p->n_units + 1, sizeof *g.start),
+               .stream = bz_alloc((size_t)p->n_units + 1, sizeof *g.stream)};
+    for (int i = 0; i < p->n_values; i++)
+        g.producer[i] = -1;
+    find_predecessors(&g);
+    for (int u = 0; u < p->n_units; u++)
+        g.seconds[u] = expected(p, &p->unit[u]);
+    p->scheduled = bz_schedule_list(&g.dag, g.seconds, streams, g.start, g.stream);
+    settle_streams(&g);
+    order_steps(p, &g);
+    free((int *)g.dag.first);
+    free((int *)g.dag.pred);
+    free(g.producer);
+    free(g.seconds);
+    free(g.start);
+    free(g.stream);
+}
