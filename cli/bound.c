@@ -104,7 +104,7 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
 {
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
-    if (planning_setting(&b->p, &b->setting, err) ||
+    if (bz_bench_seconds("time-limit", b->time_limit, err) || planning_setting(&b->p, &b->setting, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) ||
         planning_plan(&b->p, paths, &b->models, &b->plan, err) ||
         bz_db_open(&bz_command_bound, b->p.db, b->p.system != NULL, false, &b->db, err) ||
