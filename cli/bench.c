@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -273,6 +274,27 @@ static int run_logged(char *const *argv, int log)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* A folder that was copied with what had been built in it: CMake refuses to go on in another place, so it begins anew. */
+static void forget_other_place(const char *folder, const char *build)
+{
+    static const char HOME[] = "CMAKE_HOME_DIRECTORY:INTERNAL=";
+    char path[3400], here[PATH_MAX], *line = NULL;
+    size_t cap = 0;
+    bool same = true;
+    snprintf(path, sizeof path, "%s/CMakeCache.txt", build);
+    FILE *f = realpath(folder, here) ? fopen(path, "r") : NULL;
+    while (f && getline(&line, &cap, f) > 0) {
+        line[strcspn(line, "\r\n")] = 0;
+        if (!strncmp(line, HOME, sizeof HOME - 1))
+            same = !strcmp(line + sizeof HOME - 1, here);
+    }
+    free(line);
+    if (f)
+        fclose(f);
+    if (!same)
+        unlink(path);
+}
+
 int bz_bench_build(const char *folder, bz_error *err)
 {
     char build[3300], log_path[3400], runtime[3100], package[3200], file[3300];
@@ -284,6 +306,7 @@ int bz_bench_build(const char *folder, bz_error *err)
     snprintf(log_path, sizeof log_path, "%s/build.log", folder);
     find_runtime(runtime, sizeof runtime);
     snprintf(package, sizeof package, "-Dbenanza-runtime_DIR=%s", runtime);
+    forget_other_place(folder, build);
     int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (log < 0)
         return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", log_path, strerror(errno));
@@ -298,6 +321,15 @@ int bz_bench_build(const char *folder, bz_error *err)
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
+
+int bz_bench_seconds(const char *option, const char *text, bz_error *err)
+{
+    char *end;
+    double v = text ? strtod(text, &end) : 1;
+    return text && (end == text || *end || !(v > 0) || v > 1e6)
+               ? bz_fail(err, BZ_USAGE, "--%s takes seconds, a number above 0, not '%s'", option, text)
+               : 0;
+}
 
 /* One line of the program: a record, stored before the next one is read. */
 static int store(bench_run *run, const char *text, size_t n, bz_error *err)
@@ -409,6 +441,7 @@ static int next_problem(missing *m, const char *text, bz_error *err)
     m->n_records = 0;
     bz_buf_clear(&m->known);
     m->problem = !m->run->filter || strstr(text, m->run->filter) ? text : NULL;
+    m->run->listed += m->problem != NULL;
     return m->problem && !m->run->all
                ? bz_perfdb_variants(m->run->db, m->run->system, text, &m->arena, &m->records, &m->n_records, err)
                : 0;

@@ -42,10 +42,14 @@ typedef struct bench_run {
     int (*each)(void *user, bz_record *record, bz_error *err);
     void *user;
     /* results */
+    int listed;           /* problems of the folder that pass the filter */
     int wanted, problems; /* to be run; finished */
     int records, failed;  /* stored; of them failed, crashed or hung */
     int bad;              /* lines that are no records */
 } bench_run;
+
+/* That the text of an option (NULL: not given) is a number of seconds: told before anything is built. */
+int bz_bench_seconds(const char *option, const char *text, bz_error *err);
 
 /* Runs a built folder; each record is stored when it arrives. */
 int bz_bench_run(const char *folder, bench_run *run, bz_error *err);

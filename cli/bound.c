@@ -22,6 +22,7 @@ typedef struct bound_job {
     bz_perfdb *db;
     const bz_system *system;
     analyses analyses;
+    bz_buf again; /* this command as it measures, where it only looks up */
 } bound_job;
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -66,7 +67,7 @@ static bool ask(int n)
 }
 
 /* Another system's records can only be looked up; this machine's can be made. */
-static int fill(bound_job *b, const bz_list *paths, bz_error *err)
+static int fill(bound_job *b, bz_error *err)
 {
     if (bz_plan_skip(b->plan, b->db, b->system, &b->setting, err))
         return -1;
@@ -77,9 +78,9 @@ static int fill(bound_job *b, const bz_list *paths, bz_error *err)
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
-        bz_warn(&bz_command_bound,
-                "the database lacks %d problems: 'benanza bound %s%s%s' on that machine measures them", n,
-                b->p.fuse || b->p.patterns ? "--fuse " : "", paths->item[0], paths->n > 1 ? " …" : "");
+        bz_warn(&bz_command_bound, "the database lacks %d problem%s: 'benanza bound%s' %smeasures %s", n,
+                n == 1 ? "" : "s", bz_buf_text(&b->again), b->p.system ? "on that machine " : "",
+                n == 1 ? "it" : "them");
         return 0;
     }
     return measure(b, err);
@@ -103,13 +104,13 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
 {
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
-    if (planning_setting(&b->p, &b->setting, err) ||
+    if (bz_bench_seconds("time-limit", b->time_limit, err) || planning_setting(&b->p, &b->setting, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) ||
         planning_plan(&b->p, paths, &b->models, &b->plan, err) ||
         bz_db_open(&bz_command_bound, b->p.db, b->p.system != NULL, false, &b->db, err) ||
         bz_bench_system(b->db, b->p.system, planning_device(&b->p), &b->system, err))
         return -1;
-    return fill(b, paths, err) || analyze(b, paths, out, err) ? -1 : 0;
+    return fill(b, err) || analyze(b, paths, out, err) ? -1 : 0;
 }
 
 static int run(int argc, char **argv)
@@ -125,12 +126,15 @@ static int run(int argc, char **argv)
         PLANNING_OPTIONS(b.p),
         {0},
     };
+    static const char *const LOOKING[] = {"no-run", "system", NULL};
+    bz_options_again(options, argc, argv, LOOKING, &b.again);
     int parsed = bz_options_parse(&bz_command_bound, options, argc, argv, &arguments, &err), status = BZ_OK;
     if (parsed < 0 || (!parsed && (bound_models(&b, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
         status = bz_report(&bz_command_bound, &err);
     else if (b.analyses.incomplete)
         status = BZ_INCOMPLETE;
     analyses_free(&b.analyses);
+    bz_buf_free(&b.again);
     bz_perfdb_close(b.db);
     bz_plan_free(b.plan);
     models_free(&b.models);

@@ -39,6 +39,9 @@ int bz_options_parse(const bz_command *command, const bz_option *options, int ar
 void bz_list_add(bz_list *list, const char *item); /* kept, not copied */
 void bz_list_free(bz_list *list);
 
+/* The same arguments again for a shell, each behind a space, without the options named (a list that ends with NULL). */
+void bz_options_again(const bz_option *options, int argc, char **argv, const char *const *without, bz_buf *out);
+
 /* Prints "benanza COMMAND: text" to stderr and returns the exit status that belongs to it. */
 int bz_report(const bz_command *command, const bz_error *err);
 void bz_warn(const bz_command *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -125,6 +125,21 @@ static int store(const bz_option *o, const char *value, bz_error *err)
     return 0;
 }
 
+/* As one word for a shell. */
+static void put_word(bz_buf *out, const char *text)
+{
+    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@+";
+    bz_buf_putc(out, ' ');
+    if (*text && !text[strspn(text, PLAIN)]) {
+        bz_buf_puts(out, text);
+        return;
+    }
+    bz_buf_putc(out, '\'');
+    for (; *text; text++)
+        bz_buf_printf(out, *text == '\'' ? "'\\%c'" : "%c", *text);
+    bz_buf_putc(out, '\'');
+}
+
 static const bz_option *find_long(const bz_option *options, const char *name, size_t n)
 {
     for (const bz_option *o = options; o->name; o++)
@@ -187,6 +202,30 @@ int bz_options_parse(const bz_command *command, const bz_option *options, int ar
         }
     }
     return 0;
+}
+
+static bool is_among(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names;
+}
+
+void bz_options_again(const bz_option *options, int argc, char **argv, const char *const *without, bz_buf *out)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i];
+        bool is_option = arg[0] == '-' && arg[1] && strcmp(arg, "--") != 0;
+        const bz_option *o = !is_option      ? NULL
+                             : arg[1] == '-' ? find_long(options, arg + 2, strcspn(arg + 2, "="))
+                                             : find_short(options, arg[1]);
+        bool value = o && o->kind != BZ_OPTION_FLAG && !(arg[1] == '-' ? strchr(arg, '=') != NULL : arg[2] != 0);
+        bool left_out = o && is_among(without, long_name(o));
+        if (!left_out)
+            put_word(out, arg);
+        if (value && ++i < argc && !left_out)
+            put_word(out, argv[i]);
+    }
 }
 
 void bz_list_free(bz_list *list)
