@@ -53,6 +53,13 @@ const char *cudnnGetErrorString(cudnnStatus_t status)
     return status == CUDNN_STATUS_NOT_SUPPORTED ? "not supported" : "an error of the stand-in";
 }
 
+/* Only replays have several. */
+static void tell_handle(cudnnHandle_t handle)
+{
+    if (strcmp(standin_name(handle), "cudnn1") != 0)
+        standin_record("by %s:", standin_name(handle));
+}
+
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
     *handle = standin_new("cudnn");
@@ -234,7 +241,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha, const 
                                       const cudnnConvolutionDescriptor_t c, cudnnConvolutionFwdAlgo_t algo, void *space,
                                       size_t size, const void *beta, const cudnnTensorDescriptor_t yd, void *y)
 {
-    (void)h;
+    tell_handle(h);
     standin_record("cudnnConvolutionForward alpha=%g %s:%s %s:%s %s algo=%d", scalar(alpha), standin_name(xd),
                    standin_name(x), standin_name(wd), standin_name(w), standin_name(c), (int)algo);
     standin_record("    workspace=%s,%zu beta=%g -> %s:%s", standin_name(size ? space : NULL), size, scalar(beta),
@@ -250,7 +257,7 @@ cudnnConvolutionBiasActivationForward(cudnnHandle_t h, const void *alpha1, const
                                       const cudnnTensorDescriptor_t bd, const void *b,
                                       const cudnnActivationDescriptor_t a, const cudnnTensorDescriptor_t yd, void *y)
 {
-    (void)h;
+    tell_handle(h);
     standin_record("cudnnConvolutionBiasActivationForward alpha1=%g %s:%s %s:%s %s algo=%d", scalar(alpha1),
                    standin_name(xd), standin_name(x), standin_name(wd), standin_name(w), standin_name(c), (int)algo);
     standin_record("    workspace=%s,%zu alpha2=%g z=%s:%s bias=%s:%s %s -> %s:%s", standin_name(size ? space : NULL),
@@ -265,7 +272,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha, c
                                            void *space, size_t size, const void *beta,
                                            const cudnnTensorDescriptor_t dxd, void *dx)
 {
-    (void)h;
+    tell_handle(h);
     standin_record("cudnnConvolutionBackwardData alpha=%g %s:%s %s:%s %s algo=%d", scalar(alpha), standin_name(wd),
                    standin_name(w), standin_name(dyd), standin_name(dy), standin_name(c), (int)algo);
     standin_record("    workspace=%s,%zu beta=%g -> %s:%s", standin_name(size ? space : NULL), size, scalar(beta),
@@ -286,7 +293,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t h, const cudnnPoolingDescriptor_
                                   const cudnnTensorDescriptor_t xd, const void *x, const void *beta,
                                   const cudnnTensorDescriptor_t yd, void *y)
 {
-    (void)h;
+    tell_handle(h);
     return simple("cudnnPoolingForward", p, alpha, xd, x, beta, yd, y);
 }
 
@@ -294,7 +301,7 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t h, cudnnActivationDescriptor_
                                      const cudnnTensorDescriptor_t xd, const void *x, const void *beta,
                                      const cudnnTensorDescriptor_t yd, void *y)
 {
-    (void)h;
+    tell_handle(h);
     return simple("cudnnActivationForward", a, alpha, xd, x, beta, yd, y);
 }
 
@@ -312,7 +319,7 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t h, const void *alpha, const cudnnTens
 
 cudnnStatus_t cudnnScaleTensor(cudnnHandle_t h, const cudnnTensorDescriptor_t yd, void *y, const void *alpha)
 {
-    (void)h;
+    tell_handle(h);
     standin_record("cudnnScaleTensor %s %s alpha=%g", standin_name(yd), standin_name(y), scalar(alpha));
     return CUDNN_STATUS_SUCCESS;
 }
@@ -342,7 +349,7 @@ cudnnStatus_t cudnnBatchNormalizationForwardInference(cudnnHandle_t h, cudnnBatc
                                                       const void *shift, const void *mean, const void *variance,
                                                       double epsilon)
 {
-    (void)h;
+    tell_handle(h);
     standin_record("cudnnBatchNormalizationForwardInference mode=%d alpha=%g beta=%g %s:%s -> %s:%s", (int)mode,
                    scalar(alpha), scalar(beta), standin_name(xd), standin_name(x), standin_name(yd), standin_name(y));
     standin_record("    %s scale=%s shift=%s mean=%s variance=%s epsilon=%g", standin_name(bd), standin_name(scale),
@@ -355,7 +362,7 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t h, const cudnnOpTensorDescriptor_t o, 
                             const cudnnTensorDescriptor_t bd, const void *b, const void *beta,
                             const cudnnTensorDescriptor_t cd, void *c)
 {
-    (void)h;
+    tell_handle(h);
     standin_record("cudnnOpTensor %s %g*%s:%s %g*%s:%s beta=%g -> %s:%s", standin_name(o), scalar(alpha1),
                    standin_name(ad), standin_name(a), scalar(alpha2), standin_name(bd), standin_name(b), scalar(beta),
                    standin_name(cd), standin_name(c));
@@ -367,7 +374,7 @@ cudnnStatus_t cudnnReduceTensor(cudnnHandle_t h, const cudnnReduceTensorDescript
                                 const cudnnTensorDescriptor_t ad, const void *a, const void *beta,
                                 const cudnnTensorDescriptor_t cd, void *c)
 {
-    (void)h;
+    tell_handle(h);
     standin_record("cudnnReduceTensor indices=%s,%zu workspace=%s,%zu", standin_name(indices), indices_size,
                    standin_name(space), size);
     return simple("cudnnReduceTensor", r, alpha, ad, a, beta, cd, c);
@@ -450,7 +457,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t h, cudnnRNNDescriptor_t r, cudnnForw
                               const void *cx, void *cy, size_t weights_size, const void *weights, size_t size,
                               void *space, size_t reserve_size, void *reserve)
 {
-    (void)h;
+    tell_handle(h);
     standin_record("cudnnRNNForward %s mode=%d lengths=%s %s:%s -> %s:%s", standin_name(r), (int)mode,
                    standin_name(lengths), standin_name(xd), standin_name(x), standin_name(yd), standin_name(y));
     standin_record("    h=%s:%s,%s", standin_name(hd), standin_name(hx), standin_name(hy));
