@@ -214,7 +214,7 @@ static int read_numbers(piece p, int64_t *v, int n_max)
 {
     int n = 0;
     do {
-        if (n == n_max || read_int(piece_until(&p, 'x'), &v[n++]))
+        if (n >= n_max || read_int(piece_until(&p, 'x'), &v[n++]))
             return -1;
     } while (p.n);
     return p.s[-1] == 'x' ? -1 : n;

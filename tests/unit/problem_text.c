@@ -164,6 +164,7 @@ static void test_refused(void **unused)
     static const char *const WRONG[] = {
         "",
         "conv",
+        "conv x=5 w=5 stride=1x1x1x1x1x1x1x1 pad=1x1x1x1x1x1x1x1x1x1x1x1 dtype=f32", /* lists of no length */
         "konv x=1 dtype=f32",
         "conv x=1x3x8x8 w=4x3x3x3",
         "conv x=1x3x8x8 w=4x3x3x3 dtype=f33",
