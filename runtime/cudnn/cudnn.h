@@ -2,9 +2,9 @@
  *
  *   cudnn.c       sessions, variants, execution
  *   describe.c    tensors and types, shared by all kinds
- *   conv.c        convolutions, fused or in steps, transposed, with unequal padding
- *   layer.c       pooling, normalization, softmax, LRN, activations
- *   move.c        element-wise operations, reductions, transposition, concatenation, copies
+ *   conv.c        convolutions, fused or in steps, transposed
+ *   layer.c       pooling, normalization, softmax, LRN, activations, dropout
+ *   move.c        element-wise operations, reductions, transposition, concatenation, padding, copies
  *   rnn.c         recurrent networks
  *   graph.c       the graph interface: engine configurations, execution
  *   graph_op.c    tensors and operations of a graph
@@ -55,7 +55,6 @@ typedef struct call {
     tensor x, b, w, bias, other, y, part[BZ_PROBLEM_PARTS];
     int n_parts;
     tensor scale, shift, mean, variance;
-    tensor padded; /* x in a border of zeros, where the padding is unequal; its operand is that of x */
     cudnnFilterDescriptor_t filter;
     cudnnConvolutionDescriptor_t conv;
     cudnnActivationDescriptor_t activation[BZ_PROBLEM_POST + 1];
@@ -63,6 +62,9 @@ typedef struct call {
     cudnnLRNDescriptor_t lrn;
     cudnnOpTensorDescriptor_t op;
     cudnnReduceTensorDescriptor_t reduce;
+    cudnnDropoutDescriptor_t dropout;
+    void *states, *reserve; /* of the dropout: its random numbers, and what it dropped */
+    size_t reserve_size;
     struct rnn_call *rnn;
     struct graph_call *graph;
     void *device;       /* graph: a descriptor of a device that need not be there, instead of the handle */
@@ -70,6 +72,7 @@ typedef struct call {
     void *packed_for;   /* graph: the workspace that the last call was packed with */
     scalar one, zero, minus, factor;
     size_t workspace;
+    int (*poison)(struct call *c); /* where not all of the result is written; NULL: all of it is */
     bz_cuda_pace pace;
 } call;
 
@@ -159,11 +162,15 @@ int cudnn_describe_batchnorm(call *c, bz_error *why);
 int cudnn_describe_softmax(call *c, bz_error *why);
 int cudnn_describe_lrn(call *c, bz_error *why);
 int cudnn_describe_activation(call *c, bz_error *why);
+int cudnn_describe_dropout(call *c, bz_error *why);
+int cudnn_prepare_dropout(call *c, session *s, bz_error *err);
+void cudnn_release_dropout(call *c);
 cudnnStatus_t cudnn_run_pool(call *c);
 cudnnStatus_t cudnn_run_batchnorm(call *c);
 cudnnStatus_t cudnn_run_softmax(call *c);
 cudnnStatus_t cudnn_run_lrn(call *c);
 cudnnStatus_t cudnn_run_activation(call *c);
+cudnnStatus_t cudnn_run_dropout(call *c);
 
 int cudnn_describe_scale(call *c, bz_error *why);
 int cudnn_describe_binary(call *c, bz_error *why);
@@ -172,11 +179,15 @@ int cudnn_prepare_reduce(call *c, session *s, bz_error *err);
 int cudnn_describe_transpose(call *c, bz_error *why);
 int cudnn_describe_reorder(call *c, bz_error *why);
 int cudnn_describe_concat(call *c, bz_error *why);
+int cudnn_describe_pad(call *c, bz_error *why);
+int cudnn_describe_pad_copy(call *c, bz_error *why);
 int cudnn_describe_copy(call *c, bz_error *why);
 cudnnStatus_t cudnn_run_binary(call *c);
 cudnnStatus_t cudnn_run_reduce(call *c);
 cudnnStatus_t cudnn_run_transform(call *c);
 cudnnStatus_t cudnn_run_concat(call *c);
+cudnnStatus_t cudnn_run_pad(call *c);
+cudnnStatus_t cudnn_run_pad_copy(call *c);
 cudnnStatus_t cudnn_run_copy(call *c);
 
 int cudnn_describe_rnn(call *c, bz_error *why);
@@ -187,6 +198,7 @@ void cudnn_release_rnn(call *c);
 
 int cudnn_describe_conv_graph(call *c, bz_error *why);
 int cudnn_describe_deconv_graph(call *c, bz_error *why);
+int cudnn_describe_pool_graph(call *c, bz_error *why);
 int cudnn_describe_product_graph(call *c, bz_error *why);
 int cudnn_describe_norm_graph(call *c, bz_error *why);
 int cudnn_describe_elementwise_graph(call *c, bz_error *why);
