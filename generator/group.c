@@ -328,7 +328,7 @@ static int call_layer(walk *w, int i, int choice)
         return lower_no(&w->l, "it takes too many calls");
     for (int k = 0; k < a->n; k++)
         w->l.step[w->l.n_steps++] = a->problem[k];
-    w->head = a->n == 1 ? l : NULL;
+    w->head = a->n == 1 || a->problem[0].kind == BZ_PROBLEM_PAD ? l : NULL;
     w->modelled |= a->modelled;
     w->fallback |= a->fallback;
     return 0;
@@ -372,10 +372,11 @@ void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dty
     int alone = calls_alone(&w);
     w.taken = BZ_NEW(arena, bz_taken, w.n);
     for (int choice = 0; choice == 0 || (choice < first.n && w.l.n < MAX_ALTERNATIVES); choice++) {
-        if (choice && first.alternative[choice].n > 1)
+        const bz_alternative *a = choice ? &first.alternative[choice] : NULL;
+        if (a && a->n > 1 && a->problem[0].kind != BZ_PROBLEM_PAD)
             continue; /* begins with what another alternative takes along */
         w.l.n_steps = 0, w.current = BZ_NO_VALUE, w.head = NULL, w.modelled = w.fallback = false;
-        if (walk_on(&w, choice) || w.l.n_steps >= alone || lower_done(&w.l))
+        if (walk_on(&w, choice) || w.l.n_steps - (a ? a->n - 1 : 0) >= alone || lower_done(&w.l))
             continue;
         w.l.alternative[w.l.n - 1].modelled = w.modelled;
         w.l.alternative[w.l.n - 1].fallback = w.fallback;

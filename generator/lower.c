@@ -93,6 +93,7 @@ static const struct {
     {"layernorm", lower_layernorm, 0, FLOATS},
     {"rmsnorm", lower_rmsnorm, 0, FLOATS},
     {"skiplayernorm", lower_skip_layernorm, 0, FLOATS},
+    {"dropout", lower_dropout, 0, FLOATS},
     {"groupnorm", lower_groupnorm, 0, FLOATS},
     {"instancenorm", lower_groupnorm, 1, FLOATS},
     {"softmax", lower_softmax, BZ_PROBLEM_SOFTMAX, FLOATS | BYTES},
@@ -350,12 +351,13 @@ static int lower_one(lowering *l)
 static void fall_back(lowering *l)
 {
     int own = l->n;
-    bool any = false;
-    for (int a = 0; a < own; a++)
+    for (int a = 0; a < own; a++) {
+        bool eight = false;
         for (int i = 0; i < l->alternative[a].n; i++)
-            any |= l->alternative[a].problem[i].dtype == BZ_F8E4M3;
-    if (!any)
-        return;
+            eight |= l->alternative[a].problem[i].dtype == BZ_F8E4M3;
+        if (!eight)
+            return;
+    }
     l->wanted = BZ_F16;
     choose_types(l);
     lower_one(l);

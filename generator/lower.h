@@ -63,7 +63,7 @@ int lower_attention_group(lowering *l, const bz_layers *layers, const int *layer
 lower_function lower_unary, lower_clip, lower_gelu, lower_binary, lower_qbinary, lower_compare, lower_not, lower_pow,
     lower_variadic, lower_prelu, lower_bias_function, lower_bias_add, lower_scaled_elu;
 lower_function lower_pool, lower_global_pool, lower_global_lppool, lower_batchnorm, lower_layernorm, lower_rmsnorm,
-    lower_skip_layernorm, lower_groupnorm, lower_softmax, lower_lrn, lower_reduce;
+    lower_skip_layernorm, lower_groupnorm, lower_softmax, lower_lrn, lower_reduce, lower_dropout;
 lower_function lower_resize, lower_concat, lower_transpose, lower_cast, lower_quantize, lower_rnn;
 
 #endif

@@ -28,10 +28,12 @@ static int attention_steps(lowering *l, const heads *h)
     return lower_done(l);
 }
 
-/* All of it in one call, which never writes the scores. */
-static int attention_call(lowering *l, const heads *h, bool causal, const bz_type *mask)
+/* All of it in one call, which never writes the scores; `eight`: of 8-bit floats. */
+static int attention_call(lowering *l, const heads *h, bool causal, const bz_type *mask, bool eight)
 {
     bz_problem *p = lower_step(l, BZ_PROBLEM_ATTENTION);
+    if (eight) /* the result, too: the product that reads it is one of 8-bit floats, and not every GPU writes it wider */
+        p->dtype = BZ_F8E4M3;
     const int64_t scores[] = {h->batch, h->heads, h->rows, h->keys};
     memcpy(p->attention.q, (bz_extent){h->batch, h->heads, h->rows, h->size}, sizeof(bz_extent));
     memcpy(p->attention.k, (bz_extent){h->batch, h->kv_heads, h->keys, h->size}, sizeof(bz_extent));
@@ -102,16 +104,22 @@ static const bz_type *mask_of(const lowering *l, bool runtime)
     return mask && bz_dtype_is_float(mask->dtype) ? mask : NULL;
 }
 
+/* Whether attention between layers in f16 may be of 8-bit floats. */
+static bool may_be_eight(const lowering *l)
+{
+    return l->wanted == BZ_F8E4M3 && l->dtype == BZ_F16;
+}
+
 /* The one call, where it is known which keys a query sees: as many as there are queries, or, of a single query
  * behind a past, all. ONNX Runtime's grouped queries are always causal. */
-static int fused_alternative(lowering *l, const heads *h, bool runtime)
+static int fused_alternative(lowering *l, const heads *h, bool runtime, bool eight)
 {
     bool causal = lower_int(l, "causal", runtime && bz_layer_param(l->layer, "kv_heads"));
     if (bz_layer_param(l->layer, "softcap"))
         return 0;
     if (causal && runtime && h->rows == 1)
         causal = false;
-    return causal && h->rows != h->keys ? 0 : attention_call(l, h, causal, mask_of(l, runtime));
+    return causal && h->rows != h->keys ? 0 : attention_call(l, h, causal, mask_of(l, runtime), eight);
 }
 
 /* Where the shape rule counted other products than these, the layer is something else and stays unpriced. */
@@ -125,14 +133,14 @@ int lower_attention(lowering *l, int arg)
         return lower_no(l, "this form of attention has no benchmark");
     double macs = (double)h.batch * (double)h.heads * (double)h.rows * (double)h.keys * (double)(h.size + h.v_size);
     bz_dtype given = l->dtype;
-    for (int fused = 0; fused < 2; fused++) {
+    for (int fused = 0; fused < (may_be_eight(l) ? 3 : 2); fused++) {
         l->dtype = given;
         double projection = runtime ? add_projection(l) : 0;
         if (macs + projection != (double)l->layer->macs)
             return lower_no(l, "this form of attention has no benchmark");
         if (!bz_dtype_is_float(l->dtype)) /* what is quantized is the projection */
             l->dtype = l->layer->out[0].dtype;
-        if (fused ? fused_alternative(l, &h, runtime) : attention_steps(l, &h))
+        if (fused ? fused_alternative(l, &h, runtime, fused == 2) : attention_steps(l, &h))
             return -1;
     }
     l->n_steps = 0;
@@ -224,7 +232,10 @@ int lower_attention_group(lowering *l, const bz_layers *layers, const int *layer
     if (mask)
         with_heads(mask, dims[3], &m);
     /* a mask of three dimensions has heads of its own where the scores have heads */
-    return attention_call(l, &h, false, !mask ? NULL : first->out[0].rank == 3 ? &m : mask);
+    mask = !mask ? NULL : first->out[0].rank == 3 ? &m : mask;
+    if (attention_call(l, &h, false, mask, false))
+        return -1;
+    return may_be_eight(l) && l->n < MAX_ALTERNATIVES ? attention_call(l, &h, false, mask, true) : 0;
 }
 
 /* ---- equations ------------------------------------------------------------------------------ */

@@ -96,6 +96,15 @@ int lower_layernorm(lowering *l, int arg)
 }
 
 /* A call on some devices, and on others none: a copy stands in there. */
+static int done_or_copy(lowering *l)
+{
+    if (lower_done(l) || lower_copy(l))
+        return -1;
+    l->alternative[l->n - 1].fallback = true;
+    l->why = ONE_PASS;
+    return 0;
+}
+
 int lower_rmsnorm(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
@@ -104,11 +113,16 @@ int lower_rmsnorm(lowering *l, int arg)
     if (!x || lower_extent(x, 0, p->rmsnorm.x))
         return lower_no(l, "it has too many dimensions");
     p->rmsnorm.axis = lower_int(l, "axis", x->rank - 1);
-    if (lower_done(l) || lower_copy(l))
-        return -1;
-    l->alternative[l->n - 1].fallback = true;
-    l->why = ONE_PASS;
-    return 0;
+    return done_or_copy(l);
+}
+
+/* One that trains: at inference it is a view, and nothing comes here. Its time does not depend on how much it drops. */
+int lower_dropout(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    (void)arg;
+    bz_problem *p = lower_step(l, BZ_PROBLEM_DROPOUT);
+    return !x || lower_extent(x, 0, p->dropout.x) ? lower_no(l, "it has too many dimensions") : done_or_copy(l);
 }
 
 int lower_skip_layernorm(lowering *l, int arg)

@@ -118,6 +118,25 @@ static bz_problem *conv_step(lowering *l, bz_problem_kind kind, const bz_type *x
     return p;
 }
 
+/* Padding that differs between the ends of a dimension, which some libraries do not take: what one end has more than the
+ * other becomes a border of zeros, by a call of its own; what both have alike stays with the convolution. */
+static int pad_first(lowering *l, const bz_problem *conv)
+{
+    int n = bz_extent_rank(conv->conv.x) - 2;
+    bz_problem *border = lower_step(l, BZ_PROBLEM_PAD), *inner = lower_step(l, BZ_PROBLEM_CONV);
+    border->dtype = conv->dtype;
+    memcpy(border->pad.x, conv->conv.x, sizeof border->pad.x);
+    *inner = *conv;
+    for (int i = 0; i < n; i++) {
+        int64_t begin = conv->conv.pad[i], end = conv->conv.pad[n + i], both = begin < end ? begin : end;
+        border->pad.pad[i] = begin - both;
+        border->pad.pad[n + i] = end - both;
+        inner->conv.pad[i] = inner->conv.pad[n + i] = both;
+        inner->conv.x[2 + i] += begin + end - 2 * both;
+    }
+    return lower_done(l);
+}
+
 /* The layer in one call, and, where nothing else comes behind it, its bias in a second. */
 static int conv_alternatives(lowering *l, bz_problem_kind kind, int w_at, int b_at)
 {
@@ -129,6 +148,7 @@ static int conv_alternatives(lowering *l, bz_problem_kind kind, int w_at, int b_
         return -1;
     x = lower_channels(l, x);
     w = conv_weights(l, x, w);
+    int before = l->n;
     for (int fused = 1; fused >= 0; fused--) {
         bz_problem *p = conv_step(l, kind, x, w, y);
         if (!p)
@@ -145,7 +165,8 @@ static int conv_alternatives(lowering *l, bz_problem_kind kind, int w_at, int b_
         if (!b || more || !bz_dtype_is_float(l->dtype))
             break; /* quantized ones add the bias before they round */
     }
-    return 0;
+    const bz_problem *whole = l->alternative[before].problem;
+    return kind == BZ_PROBLEM_CONV && !bz_problem_pads_evenly(whole) ? pad_first(l, whole) : 0;
 }
 
 int lower_conv(lowering *l, int arg)

@@ -48,8 +48,9 @@ static const struct {
     {" conv deconv ", "cudnn", "plain nhwc", "tf32 f16", true},
     {" pool batchnorm softmax logsoftmax lrn activation binary reduce concat ", "cudnn", "plain nhwc", "", true},
     {" rmsnorm transpose reorder copy ", "cudnn", "plain", "", true},
+    {" pad ", "cudnn", "plain nhwc", "", true},
     {" gemm matmul ", "cudnn", "plain", "tf32 f16", true},
-    {" layernorm attention ", "cudnn", "plain", "", true},
+    {" layernorm attention dropout ", "cudnn", "plain", "", true},
     {" gemm matmul gemv ", "cublas", "plain packed", "tf32 f16", true},
     {" lstm gru rnn ", "cudnn", "plain", "tf32 f16", true},
 };
@@ -113,19 +114,44 @@ static void choose_families(const bz_plan *plan, bz_plan_problem *p)
     }
 }
 
-static int add_problem(bz_plan *plan, const bz_problem *problem, const char *text, int layer)
+static int add_problem(bz_plan *plan, const bz_problem *problem, const char *text, int layer, bool wanted)
 {
     uint32_t k = bz_map_add(&plan->problem_map, text, strlen(text), (uint32_t)plan->n_problems);
-    if (k != (uint32_t)plan->n_problems)
-        return (int)k;
-    if (plan->n_problems == plan->problem_cap) {
+    bool made = k == (uint32_t)plan->n_problems;
+    if (made && plan->n_problems == plan->problem_cap) {
         plan->problem_cap = plan->problem_cap ? plan->problem_cap * 2 : 64;
         plan->problem = bz_realloc(plan->problem, (size_t)plan->problem_cap, sizeof *plan->problem);
     }
-    bz_plan_problem *p = &plan->problem[plan->n_problems++];
-    *p = (bz_plan_problem){.problem = problem, .text = text, .layer = layer};
-    choose_families(plan, p);
+    if (made)
+        plan->problem[plan->n_problems++] = (bz_plan_problem){.problem = problem, .text = text, .layer = layer};
+    bz_plan_problem *p = &plan->problem[k];
+    if (wanted && !p->n_families) {
+        p->layer = layer;
+        choose_families(plan, p);
+    }
     return (int)k;
+}
+
+/* Whether there is a library for each call, on the processor or on the device, wherever the plan is for. Where one call has
+ * none, nobody runs the others for this. */
+static bool is_offered(const bz_plan *plan, const bz_alternative *a)
+{
+    const bz_plan_options *o = &plan->options;
+    bool processor = !o->n_backends, device = false, offered = true;
+    for (int i = 0; i < o->n_backends; i++) {
+        bool own = false;
+        for (const char *const *d = bz_device_backends; *d; d++)
+            own |= !strcmp(o->backend[i], *d);
+        device |= own;
+        processor |= !own;
+    }
+    for (int i = 0; i < a->n && offered; i++) {
+        offered = false;
+        for (size_t k = 0; k < sizeof FAMILIES / sizeof *FAMILIES; k++)
+            offered |= (FAMILIES[k].named ? device : processor) &&
+                       has_word(FAMILIES[k].kinds, bz_problem_kind_name(a->problem[i].kind));
+    }
+    return offered;
 }
 
 static void add_problems(bz_plan *plan, bz_plan_layer *item, int number)
@@ -135,14 +161,17 @@ static void add_problems(bz_plan *plan, bz_plan_layer *item, int number)
     for (int a = 0; a < low->n; a++)
         most += low->alternative[a].n;
     int *list = BZ_NEW(&plan->arena, int, most);
-    for (int a = 0; a < low->n; a++)
-        for (int i = 0; i < low->alternative[a].n; i++) {
-            int k = add_problem(plan, &low->alternative[a].problem[i], low->alternative[a].text[i], number), j = 0;
+    for (int a = 0; a < low->n; a++) {
+        const bz_alternative *alternative = &low->alternative[a];
+        bool offered = is_offered(plan, alternative);
+        for (int i = 0; i < alternative->n; i++) {
+            int k = add_problem(plan, &alternative->problem[i], alternative->text[i], number, offered), j = 0;
             while (j < n && list[j] != k)
                 j++;
             if (j == n)
                 list[n++] = k;
         }
+    }
     item->problem = list;
     item->n_problems = n;
 }

@@ -325,7 +325,7 @@ static void check(const trial *t, const bz_variant *v, const float *y, char *out
     int at = 0;
     for (int i = 0; i < t->n_positions; i++) {
         bz_expected e = t->expected[i];
-        double off = fabs((double)y[t->position[i]] - e.value) / bz_tolerance(t->problem, e, v->math);
+        double off = bz_off(t->problem, e, (double)y[t->position[i]], v->math);
         if (off > worst || off != off) {
             worst = off != off ? INFINITY : off;
             at = i;

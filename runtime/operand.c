@@ -54,6 +54,22 @@ static void conv_result(const bz_problem *p, int64_t *y)
     }
 }
 
+bool bz_problem_pads_evenly(const bz_problem *p)
+{
+    bool pool = p->kind == BZ_PROBLEM_POOL;
+    const int64_t *x = pool ? p->pool.x : p->conv.x, *kernel = pool ? p->pool.kernel : p->conv.w + 2;
+    const int64_t *stride = pool ? p->pool.stride : p->conv.stride, *pad = pool ? p->pool.pad : p->conv.pad;
+    const int64_t *dilation = pool ? p->pool.dilation : p->conv.dilation;
+    int n = bz_extent_rank(x) - 2;
+    for (int i = 0; i < n; i++) {
+        int64_t k = kernel[i], s = stride[i], d = dilation[i], begin = pad[i];
+        if (x[2 + i] + 2 * begin < (k - 1) * d + 1 ||
+            window(x[2 + i], k, s, begin, begin, d) != window(x[2 + i], k, s, begin, pad[n + i], d))
+            return false;
+    }
+    return true;
+}
+
 static void broadcast(const int64_t *a, const int64_t *b, int64_t *y)
 {
     for (int i = 0; a[i] && b[i]; i++)
@@ -165,6 +181,7 @@ static void add_inputs(const bz_problem *p, operand_list *l, int64_t *y)
         add(l, BZ_ROLE_SLOPE, p->dtype_w, 1, &x[1]);
         memcpy(y, x, sizeof(bz_extent));
         break;
+    case BZ_PROBLEM_DROPOUT:
     case BZ_PROBLEM_SOFTMAX:
     case BZ_PROBLEM_LOGSOFTMAX:
     case BZ_PROBLEM_LRN:
@@ -196,6 +213,14 @@ static void add_inputs(const bz_problem *p, operand_list *l, int64_t *y)
         for (int i = 0; p->transpose.x[i]; i++)
             y[i] = p->transpose.x[p->transpose.perm[i]];
         break;
+    case BZ_PROBLEM_PAD: {
+        int n = bz_extent_rank(p->pad.x) - 2;
+        add_extent(l, BZ_ROLE_X, p->dtype, p->pad.x);
+        memcpy(y, p->pad.x, sizeof(bz_extent));
+        for (int i = 0; i < n; i++)
+            y[2 + i] += p->pad.pad[i] + p->pad.pad[n + i];
+        break;
+    }
     case BZ_PROBLEM_REORDER:
         add_extent(l, BZ_ROLE_X, p->dtype, p->reorder.x);
         memcpy(y, p->reorder.x, sizeof(bz_extent));
@@ -209,7 +234,7 @@ static void add_inputs(const bz_problem *p, operand_list *l, int64_t *y)
         add_extent(l, BZ_ROLE_B, p->dtype_w, p->attention.k);
         add_extent(l, BZ_ROLE_V, p->dtype_w, p->attention.v);
         if (p->attention.mask[0])
-            add_extent(l, BZ_ROLE_MASK, p->dtype, p->attention.mask);
+            add_extent(l, BZ_ROLE_MASK, bz_dtype_bits(p->dtype_y) < 16 ? BZ_F16 : p->dtype_y, p->attention.mask);
         memcpy(y, p->attention.q, 3 * sizeof *y);
         y[3] = p->attention.v[3];
         break;
@@ -294,6 +319,7 @@ double bz_problem_flops(const bz_problem *p)
         break;
     case BZ_PROBLEM_BATCHNORM:
     case BZ_PROBLEM_PRELU:
+    case BZ_PROBLEM_DROPOUT:
         flops = 2 * y;
         break;
     case BZ_PROBLEM_RMSNORM:

@@ -70,6 +70,8 @@ const bz_kind bz_kinds[BZ_PROBLEM_N_KINDS] = {
         OPTIONAL("alpha", REAL, activation.alpha, 0), OPTIONAL("beta", REAL, activation.beta, 0)}},
     [BZ_PROBLEM_PRELU] = {"prelu", "BZ_PROBLEM_PRELU", "prelu", false, {
         REQUIRED("x", EXTENT, prelu.x)}},
+    [BZ_PROBLEM_DROPOUT] = {"dropout", "BZ_PROBLEM_DROPOUT", "dropout", false, {
+        REQUIRED("x", EXTENT, dropout.x)}},
     [BZ_PROBLEM_BINARY] = {"binary", "BZ_PROBLEM_BINARY", "binary", true, {
         REQUIRED("fn", FN, binary.fn), REQUIRED("a", EXTENT, binary.a), REQUIRED("b", EXTENT, binary.b)}},
     [BZ_PROBLEM_REDUCE] = {"reduce", "BZ_PROBLEM_REDUCE", "reduce", true, {
@@ -82,6 +84,8 @@ const bz_kind bz_kinds[BZ_PROBLEM_N_KINDS] = {
         REQUIRED("sizes", SIZES, concat.sizes)}},
     [BZ_PROBLEM_TRANSPOSE] = {"transpose", "BZ_PROBLEM_TRANSPOSE", "transpose", false, {
         REQUIRED("x", EXTENT, transpose.x), REQUIRED("perm", PERM, transpose.perm)}},
+    [BZ_PROBLEM_PAD] = {"pad", "BZ_PROBLEM_PAD", "pad", false, {
+        REQUIRED("x", EXTENT, pad.x), USUAL("pad", PADS, pad.pad, 0)}},
     [BZ_PROBLEM_REORDER] = {"reorder", "BZ_PROBLEM_REORDER", "reorder", false, {
         REQUIRED("x", EXTENT, reorder.x), NAMED("from", reorder.from, LAYOUT), NAMED("to", reorder.to, LAYOUT),
         OPTIONAL("scale", REAL, reorder.scale, 1)}},

@@ -49,11 +49,13 @@ typedef enum {
     BZ_PROBLEM_LRN,        /* lrn: across channels */
     BZ_PROBLEM_ACTIVATION, /* activation: each function is a problem of its own */
     BZ_PROBLEM_PRELU,      /* prelu: slope by channel */
+    BZ_PROBLEM_DROPOUT,    /* dropout: each element becomes 0 or twice itself, by chance */
     BZ_PROBLEM_BINARY,     /* binary: b is broadcast to a, or both to each other */
     BZ_PROBLEM_REDUCE,     /* reduce: to the shape y, whose reduced dimensions are 1 */
     BZ_PROBLEM_RESAMPLE,   /* resample */
     BZ_PROBLEM_CONCAT,     /* concat: y is the result, sizes are the inputs' extents along the axis */
     BZ_PROBLEM_TRANSPOSE,  /* transpose: dimension i of the result is dimension perm[i] of x */
+    BZ_PROBLEM_PAD,        /* pad: x in a border of zeros, for libraries that pad both ends of a dimension alike */
     BZ_PROBLEM_REORDER,    /* reorder: same values in another layout or data type; scale for quantization */
     BZ_PROBLEM_COPY,       /* copy: so many bytes read, so many written; prices what only moves data */
     BZ_PROBLEM_ATTENTION,  /* attention: softmax(q kᵀ / √size + mask) v; `causal`: query i sees keys 0 to i */
@@ -169,7 +171,7 @@ typedef struct bz_problem {
         } activation;
         struct {
             bz_extent x;
-        } prelu;
+        } prelu, dropout;
         struct {
             bz_fn fn;
             bz_extent a, b;
@@ -192,6 +194,10 @@ typedef struct bz_problem {
             bz_extent x;
             int64_t perm[BZ_PROBLEM_RANK];
         } transpose;
+        struct {
+            bz_extent x;
+            int64_t pad[2 * BZ_PROBLEM_SPATIAL];
+        } pad;
         struct {
             bz_extent x;
             bz_layout from, to;
@@ -292,6 +298,10 @@ int bz_problem_operands(const bz_problem *p, bz_operand *list);
 
 int bz_extent_rank(const int64_t *extent);
 int64_t bz_extent_count(const int64_t *extent);
+
+/* Whether a convolution's or pooling's windows lie as they should where both ends of each dimension are padded as its begin
+ * is: then the padding can be given as one number for both. */
+bool bz_problem_pads_evenly(const bz_problem *p);
 
 /* Floating-point operations: two for each multiply-add, and element-wise work on top. */
 double bz_problem_flops(const bz_problem *p);

@@ -201,6 +201,13 @@ static int check_shapes(const bz_problem *p, bz_error *err)
                     return refuse(p, "perm names each dimension once", err);
         }
         return 0;
+    case BZ_PROBLEM_PAD:
+        n = bz_extent_rank(p->pad.x);
+        for (int i = 0; n >= 3 && n <= 5 && i < 2 * (n - 2); i++)
+            sum += p->pad.pad[i];
+        return !sum
+                   ? refuse(p, "x has batch, channels and one to three spatial dimensions, one of which is padded", err)
+                   : 0;
     case BZ_PROBLEM_COPY:
         return p->copy.read + p->copy.write < 1 ? refuse(p, "something is read or written", err) : 0;
     case BZ_PROBLEM_ATTENTION:

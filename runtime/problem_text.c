@@ -370,7 +370,7 @@ int bz_problem_parse(const char *text, bz_problem *p, bz_error *err)
         return -1;
     if (bz_problem_rank(p) > 2 + BZ_PROBLEM_SPATIAL)
         for (const bz_member *m = bz_kinds[p->kind].member; m->form; m++)
-            if (m->form == BZ_FORM_SPATIAL)
+            if (m->form == BZ_FORM_SPATIAL || m->form == BZ_FORM_PADS)
                 return bz_fail(err, BZ_BAD_INPUT, "problem: a %s has at most three spatial dimensions",
                                bz_kinds[p->kind].name);
     for (const bz_member *m = bz_kinds[p->kind].member; m->form; m++)

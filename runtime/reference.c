@@ -355,6 +355,20 @@ static bz_expected resample_at(const bz_reference *r, const int64_t *y)
     return e;
 }
 
+/* Outside of x there are zeros. */
+static double padded_at(const bz_reference *r, const int64_t *y)
+{
+    const int64_t *x = r->problem->pad.x;
+    int64_t at[BZ_PROBLEM_RANK];
+    int rank = result(r)->rank;
+    for (int d = 0; d < rank; d++) {
+        at[d] = y[d] - (d < 2 ? 0 : r->problem->pad.pad[d - 2]);
+        if (at[d] < 0 || at[d] >= x[d])
+            return 0;
+    }
+    return r->value[0][ravel(at, x, rank)];
+}
+
 static double moved_at(const bz_reference *r, int64_t index, int64_t *y)
 {
     const bz_problem *p = r->problem;
@@ -365,6 +379,8 @@ static double moved_at(const bz_reference *r, int64_t index, int64_t *y)
             at[p->transpose.perm[d]] = y[d];
         return r->value[0][ravel(at, p->transpose.x, rank)];
     }
+    if (p->kind == BZ_PROBLEM_PAD)
+        return padded_at(r, y);
     if (p->kind == BZ_PROBLEM_CONCAT) {
         for (; y[p->concat.axis] >= p->concat.sizes[i]; i++)
             y[p->concat.axis] -= p->concat.sizes[i];
@@ -506,6 +522,9 @@ static bz_expected plain_at(bz_reference *r, int64_t index, int64_t *y)
     case BZ_PROBLEM_PRELU:
         v = r->value[0][index];
         return (bz_expected){v > 0 ? v : v * values(r, BZ_ROLE_SLOPE)[y[1]], fabs(v)};
+    case BZ_PROBLEM_DROPOUT:
+        v = 2 * (double)r->value[0][index];
+        return (bz_expected){v, fabs(v)};
     case BZ_PROBLEM_BINARY: {
         double a = r->value[0][ravel(y, p->binary.a, rank)], b = r->value[1][ravel(y, p->binary.b, rank)];
         v = bz_fn_binary(p->binary.fn, a, b);
@@ -625,7 +644,11 @@ double bz_reference_cost(const bz_problem *p, const bz_operand *operand)
  * in any order, and Winograd's transforms cost about three more bits. */
 double bz_tolerance(const bz_problem *p, bz_expected e, const char *math)
 {
-    double unit = p->dtype_y == BZ_BF16 ? 0x1p-7 : p->dtype_y == BZ_F16 ? 0x1p-9 : 0x1p-22;
+    double unit = p->dtype_y == BZ_F8E5M2   ? 0x1p-2
+                  : p->dtype_y == BZ_F8E4M3 ? 0x1p-3
+                  : p->dtype_y == BZ_BF16   ? 0x1p-7
+                  : p->dtype_y == BZ_F16    ? 0x1p-9
+                                            : 0x1p-22;
     double sum = p->dtype == BZ_F64 && p->dtype_y == BZ_F64 ? 1e-12 : 3e-5;
     if (p->kind == BZ_PROBLEM_BINARY && bz_fn_is_comparison(p->binary.fn))
         return 0.5; /* it holds or it does not */
@@ -645,10 +668,18 @@ double bz_tolerance(const bz_problem *p, bz_expected e, const char *math)
         sum = 0x1p-9;
     /* tensor cores add products of eight bits with less than the bits of f32 */
     if (p->dtype == BZ_F8E4M3 || p->dtype == BZ_F8E5M2)
-        sum = 0x1p-10;
+        sum = p->kind != BZ_PROBLEM_ATTENTION ? 0x1p-10
+              : p->dtype == BZ_F8E4M3         ? 0x1p-4
+                                              : 0x1p-3; /* weights are rounded */
     /* done in two calls, what is between them is rounded before scale and shift, or before the sum, which may
      * cancel it */
     bool between = p->kind == BZ_PROBLEM_GROUPNORM || p->kind == BZ_PROBLEM_ATTENTION;
     double rounded = between ? e.magnitude : fabs(e.value);
     return unit * rounded + sum * e.magnitude + 1e-7;
+}
+
+double bz_off(const bz_problem *p, bz_expected e, double got, const char *math)
+{
+    bool dropped = p->kind == BZ_PROBLEM_DROPOUT && got == 0;
+    return dropped ? 0 : fabs(got - e.value) / bz_tolerance(p, e, math);
 }

@@ -43,5 +43,7 @@ double bz_reference_cost(const bz_problem *p, const bz_operand *operand);
 
 /* How far a result may be off. */
 double bz_tolerance(const bz_problem *p, bz_expected e, const char *math);
+/* How far it is off, 1 for that far. What chance may drop is right as 0, too. */
+double bz_off(const bz_problem *p, bz_expected e, double got, const char *math);
 
 #endif

@@ -131,6 +131,8 @@ bz_cuda_layout bz_cuda_channels_last(const bz_operand *o);
 int bz_cuda_operand_get(bz_cuda_operands *set, int operand, const bz_cuda_layout *layout, void **data, bz_error *err);
 /* Overwrites a result with what no variant leaves behind; brings it back. */
 int bz_cuda_operand_poison(bz_cuda *c, const bz_cuda_layout *layout, void *data);
+/* The same of a part that lies as the layout says, in a result that holds `fill` around it. */
+int bz_cuda_operand_poison_part(const bz_operand *part, const bz_cuda_layout *layout, void *data);
 int bz_cuda_operand_read(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *layout, const void *data, float *values,
                          bz_error *err);
 void bz_cuda_operands_free(bz_cuda_operands *set);

@@ -108,6 +108,16 @@ int bz_cuda_operand_poison(bz_cuda *c, const bz_cuda_layout *layout, void *data)
     return status == cudaSuccess ? 0 : bz_cuda_failed(NULL, "overwriting the result", status);
 }
 
+int bz_cuda_operand_poison_part(const bz_operand *part, const bz_cuda_layout *layout, void *data)
+{
+    float *value = malloc((size_t)part->count * sizeof *value + 64);
+    for (int64_t i = 0; value && i < part->count; i++)
+        value[i] = 1e9f; /* the largest of small types */
+    int result = value ? upload(part, layout, value, data, NULL) : -1;
+    free(value);
+    return result;
+}
+
 int bz_cuda_operand_read(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *layout, const void *data, float *values,
                          bz_error *err)
 {

@@ -1,8 +1,8 @@
 /* Convolutions.
  *
- * cuDNN pads both ends of a dimension alike. Where the model does not, there are two cases. The windows may lie
- * as they would with the padding of the begin on both sides: then nothing differs. Else x is copied into a
- * border of zeros first; that copy is part of the variant, and of its time ("pad+…"). */
+ * cuDNN pads both ends of a dimension alike. Where the model does not, the windows may still lie as they would with the
+ * padding of the begin on both sides: then nothing differs. Else these calls refuse: graphs take such padding, and the
+ * lowering offers a pad and a convolution of what it makes, two problems with a price each. */
 #include "runtime/cudnn/cudnn.h"
 
 #include <stdio.h>
@@ -29,10 +29,7 @@ static const char *algorithm(const call *c, int i, const char *const *names, int
     if (i >= (has_both(c) ? 2 * n : n))
         return NULL;
     bool steps = c->problem->post[0].fn && !c->fused;
-    snprintf(out, size, "%s%s%s%s", c->padded.desc ? "pad+" : "", names[i % n], i >= n ? "+tensor" : "",
-             c->fused ? "+fused"
-             : steps  ? "+steps"
-                      : "");
+    snprintf(out, size, "%s%s%s", names[i % n], i >= n ? "+tensor" : "", c->fused ? "+fused" : steps ? "+steps" : "");
     return out;
 }
 
@@ -55,8 +52,7 @@ int cudnn_conv_choice(call *c)
 {
     cudnnConvolutionFwdAlgoPerf_t perf[N_FORWARD * 2];
     int n = 0;
-    const tensor *x = c->padded.desc ? &c->padded : &c->x;
-    if (cudnnGetConvolutionForwardAlgorithm_v7(c->handle, x->desc, c->filter, c->conv, c->y.desc, N_FORWARD * 2, &n,
+    if (cudnnGetConvolutionForwardAlgorithm_v7(c->handle, c->x.desc, c->filter, c->conv, c->y.desc, N_FORWARD * 2, &n,
                                                perf) != CUDNN_STATUS_SUCCESS)
         return -1;
     for (int i = 0; i < n; i++)
@@ -94,12 +90,12 @@ static cudnnStatus_t set_filter(call *c)
 }
 
 /* One spatial dimension becomes two, the second of which has nothing to do. */
-static cudnnStatus_t set_conv(call *c, const int64_t *pad)
+static cudnnStatus_t set_conv(call *c)
 {
     const bz_problem *p = c->problem; /* conv and deconv have the same members */
     int n = bz_extent_rank(p->conv.x) - 2, pads[3] = {0}, strides[3] = {1, 1, 1}, dilations[3] = {1, 1, 1};
     for (int i = 0; i < n; i++) {
-        pads[i] = (int)pad[i];
+        pads[i] = (int)p->conv.pad[i];
         strides[i] = (int)p->conv.stride[i];
         dilations[i] = (int)p->conv.dilation[i];
     }
@@ -108,36 +104,6 @@ static cudnnStatus_t set_conv(call *c, const int64_t *pad)
                                         cudnn_compute(c)));
     TRY(cudnnSetConvolutionGroupCount(c->conv, (int)p->conv.group));
     return cudnnSetConvolutionMathType(c->conv, c->math);
-}
-
-/* Whether equal padding, that of the begin, gives as many windows: they then lie where they should. */
-static bool begins_suffice(const call *c)
-{
-    const bz_problem *p = c->problem;
-    const bz_operand *y = &c->operand[c->n_operands - 1];
-    int n = bz_extent_rank(p->conv.x) - 2;
-    for (int i = 0; i < n; i++) {
-        int64_t span = p->conv.x[2 + i] + 2 * p->conv.pad[i] - ((p->conv.w[2 + i] - 1) * p->conv.dilation[i] + 1);
-        if (span < 0 || span / p->conv.stride[i] + 1 != y->dim[2 + i])
-            return false;
-    }
-    return true;
-}
-
-/* The border of zeros: x with its padding, the padding never written by a call. */
-static cudnnStatus_t set_padded(call *c)
-{
-    const bz_problem *p = c->problem;
-    bz_operand whole = c->operand[c->x.operand];
-    int n = whole.rank - 2;
-    whole.count = whole.dim[0] * whole.dim[1];
-    for (int i = 0; i < n; i++)
-        whole.count *= whole.dim[2 + i] += p->conv.pad[i] + p->conv.pad[n + i];
-    c->padded = (tensor){.operand = c->x.operand, .own = true};
-    c->padded.layout = c->nhwc ? bz_cuda_channels_last(&whole) : bz_cuda_plain(&whole);
-    for (int i = 0; i < n; i++)
-        c->padded.layout.offset += p->conv.pad[i] * c->padded.layout.stride[2 + i];
-    return cudnn_set(&c->padded, whole.rank, whole.dim, c->padded.layout.stride);
 }
 
 static int is_expressible(const call *c, bz_error *why)
@@ -161,26 +127,22 @@ static int describe(call *c, bz_error *why)
 {
     const bz_problem *p = c->problem;
     int n = bz_extent_rank(p->conv.x) - 2;
-    bool equal = p->kind == BZ_PROBLEM_DECONV || begins_suffice(c);
-    static const int64_t NONE[BZ_PROBLEM_SPATIAL] = {0};
     if (is_expressible(c, why))
         return -1;
     for (int i = 0; i < n && p->kind == BZ_PROBLEM_DECONV; i++)
         if (p->conv.pad[i] != p->conv.pad[n + i])
             return bz_fail(why, BZ_INCOMPLETE, "cuDNN cuts both ends of a transposed convolution alike");
-    if (!equal && n > 2)
-        return bz_fail(why, BZ_INCOMPLETE, "unequal padding in three dimensions: no single copy makes the border");
+    if (p->kind == BZ_PROBLEM_CONV && !bz_problem_pads_evenly(p))
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN pads both ends alike: for it this is a pad and a convolution");
     c->factor = (scalar){(float)bz_problem_scale(p), 1};
     c->x = cudnn_tensor(c, cudnn_find(c, BZ_ROLE_X));
     c->w = cudnn_tensor(c, cudnn_find(c, BZ_ROLE_W));
     c->y = cudnn_tensor(c, c->n_operands - 1);
     cudnnStatus_t status = cudnn_set_whole(c, &c->x);
-    if (status == CUDNN_STATUS_SUCCESS && !equal)
-        status = set_padded(c);
     if (status == CUDNN_STATUS_SUCCESS)
         status = set_filter(c);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = set_conv(c, equal ? p->conv.pad : NONE);
+        status = set_conv(c);
     if (status == CUDNN_STATUS_SUCCESS)
         status = cudnn_set_whole(c, &c->y);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the convolution", status);
@@ -220,10 +182,8 @@ int cudnn_describe_conv_fused(call *c, bz_error *why)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static int prepare(call *c, session *s, bz_error *err, int n)
+static int prepare(call *c, bz_error *err, int n)
 {
-    if (c->padded.desc && bz_cudnn_upload(s, &c->padded, err))
-        return -1;
     if (has_both(c))
         c->math = c->algorithm >= n ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
     c->algorithm %= n;
@@ -233,17 +193,18 @@ static int prepare(call *c, session *s, bz_error *err, int n)
 
 int cudnn_prepare_conv(call *c, session *s, bz_error *err)
 {
-    if (prepare(c, s, err, N_FORWARD))
+    (void)s;
+    if (prepare(c, err, N_FORWARD))
         return -1;
     cudnnStatus_t status = cudnnGetConvolutionForwardWorkspaceSize(
-        c->handle, c->padded.desc ? c->padded.desc : c->x.desc, c->filter, c->conv, c->y.desc,
-        (cudnnConvolutionFwdAlgo_t)c->algorithm, &c->workspace);
+        c->handle, c->x.desc, c->filter, c->conv, c->y.desc, (cudnnConvolutionFwdAlgo_t)c->algorithm, &c->workspace);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
 }
 
 int cudnn_prepare_deconv(call *c, session *s, bz_error *err)
 {
-    if (prepare(c, s, err, N_BACKWARD))
+    (void)s;
+    if (prepare(c, err, N_BACKWARD))
         return -1;
     cudnnStatus_t status =
         cudnnGetConvolutionBackwardDataWorkspaceSize(c->handle, c->filter, c->x.desc, c->conv, c->y.desc,
@@ -251,42 +212,19 @@ int cudnn_prepare_deconv(call *c, session *s, bz_error *err)
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
 }
 
-/* x into the middle of the border: rows of bytes, height, and all else as depth. */
-static cudnnStatus_t pad(call *c)
-{
-    const bz_operand *x = &c->operand[c->x.operand];
-    const bz_cuda_layout *l = &c->padded.layout;
-    size_t size = (size_t)bz_dtype_bits(l->dtype) / 8;
-    bool flat = x->rank == 3; /* one spatial dimension: rows without a height */
-    size_t channels = c->nhwc ? (size_t)x->dim[1] : 1, planes = (size_t)(c->nhwc ? x->dim[0] : x->dim[0] * x->dim[1]);
-    size_t width = (size_t)x->dim[x->rank - 1] * channels, height = flat ? 1 : (size_t)x->dim[2];
-    size_t plane = (size_t)(c->nhwc ? l->stride[0] : l->stride[1]), row = flat ? plane : (size_t)l->stride[2];
-    struct cudaMemcpy3DParms copy = {
-        .srcPtr = {c->x.data, width * size, width * size, height},
-        .dstPtr = {(char *)c->padded.data + (size_t)l->offset * size, row * size, width * size, plane / row},
-        .extent = {width * size, height, planes},
-        .kind = cudaMemcpyDeviceToDevice,
-    };
-    return cudaMemcpy3DAsync(&copy, c->cuda->stream) == cudaSuccess ? CUDNN_STATUS_SUCCESS
-                                                                    : CUDNN_STATUS_EXECUTION_FAILED;
-}
-
 cudnnStatus_t cudnn_run_conv(call *c)
 {
-    const tensor *x = c->padded.desc ? &c->padded : &c->x;
     const void *one = cudnn_scalar(c, &c->factor), *zero = cudnn_scalar(c, &c->zero);
     cudnnConvolutionFwdAlgo_t algo = (cudnnConvolutionFwdAlgo_t)c->algorithm;
-    if (c->padded.desc)
-        TRY(pad(c));
     if (!c->fused) {
-        TRY(cudnnConvolutionForward(c->handle, one, x->desc, x->data, c->filter, c->w.data, c->conv, algo,
+        TRY(cudnnConvolutionForward(c->handle, one, c->x.desc, c->x.data, c->filter, c->w.data, c->conv, algo,
                                     c->cuda->workspace, c->workspace, zero, c->y.desc, c->y.data));
         return cudnn_run_posts(c);
     }
     const tensor *z = c->other.desc ? &c->other : &c->y;
     const void *residual = cudnn_scalar(c, c->other.desc ? &c->one : &c->zero);
-    return cudnnConvolutionBiasActivationForward(c->handle, one, x->desc, x->data, c->filter, c->w.data, c->conv, algo,
-                                                 c->cuda->workspace, c->workspace, residual, z->desc, z->data,
+    return cudnnConvolutionBiasActivationForward(c->handle, one, c->x.desc, c->x.data, c->filter, c->w.data, c->conv,
+                                                 algo, c->cuda->workspace, c->workspace, residual, z->desc, z->data,
                                                  c->bias.desc, c->bias.data, c->activation[0], c->y.desc, c->y.data);
 }
 

@@ -22,17 +22,21 @@ const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_LRN, "lrn_cross_channel", cudnn_describe_lrn, NULL, NULL, NULL, cudnn_run_lrn, NULL},
     {BZ_PROBLEM_ACTIVATION, "activation", cudnn_describe_activation, NULL, NULL, NULL, cudnn_run_activation, NULL},
     {BZ_PROBLEM_ACTIVATION, "transform_tensor", cudnn_describe_scale, NULL, NULL, NULL, cudnn_run_transform, NULL},
+    {BZ_PROBLEM_DROPOUT, "dropout", cudnn_describe_dropout, NULL, NULL, cudnn_prepare_dropout, cudnn_run_dropout, cudnn_release_dropout},
     {BZ_PROBLEM_BINARY, "op_tensor", cudnn_describe_binary, NULL, NULL, NULL, cudnn_run_binary, NULL},
     {BZ_PROBLEM_REDUCE, "reduce_tensor", cudnn_describe_reduce, NULL, NULL, cudnn_prepare_reduce, cudnn_run_reduce, NULL},
     {BZ_PROBLEM_TRANSPOSE, "transform_tensor", cudnn_describe_transpose, NULL, NULL, NULL, cudnn_run_transform, NULL},
     {BZ_PROBLEM_REORDER, "transform_tensor", cudnn_describe_reorder, NULL, NULL, NULL, cudnn_run_transform, NULL},
     {BZ_PROBLEM_CONCAT, "transform_tensors", cudnn_describe_concat, NULL, NULL, NULL, cudnn_run_concat, NULL},
+    {BZ_PROBLEM_PAD, "transform_tensor", cudnn_describe_pad, NULL, NULL, NULL, cudnn_run_pad, NULL},
+    {BZ_PROBLEM_PAD, "memcpy3d", cudnn_describe_pad_copy, NULL, NULL, NULL, cudnn_run_pad_copy, NULL},
     {BZ_PROBLEM_COPY, "memcpy", cudnn_describe_copy, NULL, NULL, NULL, cudnn_run_copy, NULL},
     {BZ_PROBLEM_LSTM, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
     {BZ_PROBLEM_GRU, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
     {BZ_PROBLEM_RNN, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
     {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_DECONV, NULL, cudnn_describe_deconv_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_POOL, NULL, cudnn_describe_pool_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_GEMM, NULL, cudnn_describe_product_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_MATMUL, NULL, cudnn_describe_product_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_LAYERNORM, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
@@ -98,8 +102,8 @@ call *bz_cudnn_describe(const cudnn_kind *kind, const bz_problem *p, const bz_op
     *c = (call){.kind = kind, .problem = p, .operand = operand, .n_operands = n_operands};
     c->one = (scalar){1, 1};
     c->epsilon = 1e-5;
-    tensor *const absent[] = {&c->x,     &c->b,     &c->w,    &c->bias,     &c->other, &c->y,
-                              &c->scale, &c->shift, &c->mean, &c->variance, &c->padded};
+    tensor *const absent[] = {&c->x, &c->b,     &c->w,     &c->bias, &c->other,
+                              &c->y, &c->scale, &c->shift, &c->mean, &c->variance};
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         absent[i]->operand = -1;
     bool bad = set_math(c, math, why) || set_layout(c, layout, why);
@@ -119,8 +123,8 @@ static void free_tensor(tensor *t)
 
 void bz_cudnn_free(call *c)
 {
-    tensor *const all[] = {&c->x,     &c->b,     &c->w,    &c->bias,     &c->other, &c->y,
-                           &c->scale, &c->shift, &c->mean, &c->variance, &c->padded};
+    tensor *const all[] = {&c->x, &c->b,     &c->w,     &c->bias, &c->other,
+                           &c->y, &c->scale, &c->shift, &c->mean, &c->variance};
     if (c->kind->release)
         c->kind->release(c);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -147,7 +151,7 @@ void bz_cudnn_free(call *c)
 
 int bz_cudnn_upload(session *s, tensor *t, bz_error *err)
 {
-    bool bound = t->operand >= 0 && s->job->placed && !s->job->value[t->operand] && !t->own;
+    bool bound = t->operand >= 0 && s->job->placed && !s->job->value[t->operand];
     return t->operand < 0 || bound ? 0 : bz_cuda_operand_get(&s->operands, t->operand, &t->layout, &t->data, err);
 }
 
@@ -343,7 +347,7 @@ static int poison(bz_variant *v)
 {
     session *s = v->session;
     call *c = v->state;
-    return bz_cuda_operand_poison(&s->cuda, &c->y.layout, c->y.data);
+    return c->poison ? c->poison(c) : bz_cuda_operand_poison(&s->cuda, &c->y.layout, c->y.data);
 }
 
 static int read_result(bz_variant *v, float *values, bz_error *err)

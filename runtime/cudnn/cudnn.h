@@ -3,9 +3,9 @@
  *   cudnn.c       sessions, variants, execution
  *   place.c       operands in memory of the caller's, and what brings them from one layout to another
  *   describe.c    tensors and types, shared by all kinds
- *   conv.c        convolutions, fused or in steps, transposed, with unequal padding
- *   layer.c       pooling, normalization, softmax, LRN, activations
- *   move.c        element-wise operations, reductions, transposition, concatenation, copies
+ *   conv.c        convolutions, fused or in steps, transposed
+ *   layer.c       pooling, normalization, softmax, LRN, activations, dropout
+ *   move.c        element-wise operations, reductions, transposition, concatenation, padding, copies
  *   rnn.c         recurrent networks
  *   graph.c       the graph interface: engine configurations, execution
  *   graph_op.c    tensors and operations of a graph
@@ -29,7 +29,6 @@ typedef struct tensor {
     bz_cuda_layout layout;
     cudnnTensorDescriptor_t desc; /* NULL where a filter describes it */
     void *data;
-    bool own; /* the call's, whoever has the operand */
 } tensor;
 
 /* How an operand of a replay lies. */
@@ -63,7 +62,6 @@ typedef struct call {
     tensor x, b, w, bias, other, y, part[BZ_PROBLEM_PARTS];
     int n_parts;
     tensor scale, shift, mean, variance;
-    tensor padded; /* x in a border of zeros, where the padding is unequal; its operand is that of x */
     cudnnFilterDescriptor_t filter;
     cudnnConvolutionDescriptor_t conv;
     cudnnActivationDescriptor_t activation[BZ_PROBLEM_POST + 1];
@@ -71,6 +69,9 @@ typedef struct call {
     cudnnLRNDescriptor_t lrn;
     cudnnOpTensorDescriptor_t op;
     cudnnReduceTensorDescriptor_t reduce;
+    cudnnDropoutDescriptor_t dropout;
+    void *states, *reserve; /* of the dropout: its random numbers, and what it dropped */
+    size_t reserve_size;
     struct rnn_call *rnn;
     struct graph_call *graph;
     void *device;       /* graph: a descriptor of a device that need not be there, instead of the handle */
@@ -79,6 +80,7 @@ typedef struct call {
     scalar one, zero, minus, factor;
     double epsilon;
     size_t workspace;
+    int (*poison)(struct call *c); /* where not all of the result is written; NULL: all of it is */
     bz_cuda_pace pace;
 } call;
 
@@ -183,11 +185,15 @@ int cudnn_describe_batchnorm(call *c, bz_error *why);
 int cudnn_describe_softmax(call *c, bz_error *why);
 int cudnn_describe_lrn(call *c, bz_error *why);
 int cudnn_describe_activation(call *c, bz_error *why);
+int cudnn_describe_dropout(call *c, bz_error *why);
+int cudnn_prepare_dropout(call *c, session *s, bz_error *err);
+void cudnn_release_dropout(call *c);
 cudnnStatus_t cudnn_run_pool(call *c);
 cudnnStatus_t cudnn_run_batchnorm(call *c);
 cudnnStatus_t cudnn_run_softmax(call *c);
 cudnnStatus_t cudnn_run_lrn(call *c);
 cudnnStatus_t cudnn_run_activation(call *c);
+cudnnStatus_t cudnn_run_dropout(call *c);
 
 int cudnn_describe_scale(call *c, bz_error *why);
 int cudnn_describe_binary(call *c, bz_error *why);
@@ -196,11 +202,15 @@ int cudnn_prepare_reduce(call *c, session *s, bz_error *err);
 int cudnn_describe_transpose(call *c, bz_error *why);
 int cudnn_describe_reorder(call *c, bz_error *why);
 int cudnn_describe_concat(call *c, bz_error *why);
+int cudnn_describe_pad(call *c, bz_error *why);
+int cudnn_describe_pad_copy(call *c, bz_error *why);
 int cudnn_describe_copy(call *c, bz_error *why);
 cudnnStatus_t cudnn_run_binary(call *c);
 cudnnStatus_t cudnn_run_reduce(call *c);
 cudnnStatus_t cudnn_run_transform(call *c);
 cudnnStatus_t cudnn_run_concat(call *c);
+cudnnStatus_t cudnn_run_pad(call *c);
+cudnnStatus_t cudnn_run_pad_copy(call *c);
 cudnnStatus_t cudnn_run_copy(call *c);
 
 int cudnn_describe_rnn(call *c, bz_error *why);
@@ -212,6 +222,7 @@ int cudnn_rnn_states(call *c, tensor **out); /* those that it has: how many */
 
 int cudnn_describe_conv_graph(call *c, bz_error *why);
 int cudnn_describe_deconv_graph(call *c, bz_error *why);
+int cudnn_describe_pool_graph(call *c, bz_error *why);
 int cudnn_describe_product_graph(call *c, bz_error *why);
 int cudnn_describe_norm_graph(call *c, bz_error *why);
 int cudnn_describe_elementwise_graph(call *c, bz_error *why);

@@ -198,7 +198,7 @@ static cudnnStatus_t make_pack(call *c)
     void *data[GRAPH_TENSORS];
     int n = 0;
     for (int i = 0; i < g->n_tensors; i++) {
-        if (g->tensor[i].memory.operand < 0 && !g->tensor[i].number)
+        if (g->tensor[i].memory.operand < 0 && !g->tensor[i].number && !g->tensor[i].cell)
             continue;
         number[n] = i + 1;
         data[n++] = g->tensor[i].number ? &g->tensor[i].value : g->tensor[i].memory.data;
@@ -214,11 +214,19 @@ static cudnnStatus_t make_pack(call *c)
     return cudnnBackendFinalize(g->pack);
 }
 
+static int put_cell(graph_tensor *t, bz_error *err)
+{
+    if (!t->memory.data && bz_cuda_alloc(sizeof t->value, &t->memory.data, err))
+        return -1;
+    cudaError_t status = cudaMemcpy(t->memory.data, &t->value, sizeof t->value, cudaMemcpyHostToDevice);
+    return status == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing a number to the device", status);
+}
+
 int cudnn_prepare_graph(call *c, session *s, bz_error *err)
 {
     struct graph_call *g = c->graph;
     for (int i = 0; i < g->n_tensors; i++)
-        if (bz_cudnn_upload(s, &g->tensor[i].memory, err))
+        if (g->tensor[i].cell ? put_cell(&g->tensor[i], err) : bz_cudnn_upload(s, &g->tensor[i].memory, err))
             return -1;
     c->y = g->tensor[g->y].memory;
     cudnnStatus_t status = make_plan(c);
@@ -252,8 +260,11 @@ void cudnn_release_graph(call *c)
         destroy(g->op[i]);
     for (int i = 0; i < g->n_parts; i++)
         destroy(g->part[i]);
-    for (int i = 0; i < g->n_tensors; i++)
+    for (int i = 0; i < g->n_tensors; i++) {
         destroy(g->tensor[i].desc);
+        if (g->tensor[i].cell)
+            bz_cuda_free(g->tensor[i].memory.data);
+    }
     free(g);
     c->graph = NULL;
 }

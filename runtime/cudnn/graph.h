@@ -4,13 +4,14 @@
 
 #include "runtime/cudnn/cudnn.h"
 
-enum { GRAPH_TENSORS = 24, GRAPH_OPS = 16, GRAPH_CONFIGS = 128 };
+enum { GRAPH_TENSORS = 40, GRAPH_OPS = 24, GRAPH_CONFIGS = 128 };
 
 /* An edge of the graph. Its number is its identity in the library's eyes. */
 typedef struct graph_tensor {
     cudnnBackendDescriptor_t desc;
     tensor memory; /* operand -1: it passes from one operation to the next, or is a number */
     bool number;   /* passed by value */
+    bool cell;     /* one number in the device's memory, of the call's own */
     float value;
 } graph_tensor;
 
@@ -41,17 +42,20 @@ cudnnStatus_t graph_set(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t 
                         int64_t n, const void *v);
 cudnnStatus_t graph_set_desc(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t v);
 
-/* Each adds a tensor; *out is its number: an operand; one between operations; and a number in f32. */
+/* Each adds a tensor; *out is its number: an operand; one between operations; a number in f32; and one that lies in the
+ * device's memory, where operations read or write it. */
 cudnnStatus_t graph_tensor_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
                                const int64_t *stride, int *out);
 cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const int64_t *dim, const int64_t *stride,
                                 int *out);
 cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out);
+cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out);
 
 /* A function of one tensor or of two (b -1: of one) into y. CUDNN_STATUS_NOT_SUPPORTED where the library has none. */
 cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y);
 cudnnStatus_t graph_conv_add(call *c, int x, int w, int y);
 cudnnStatus_t graph_deconv_add(call *c, int x, int w, int y);
+cudnnStatus_t graph_pool_add(call *c, int x, int y);
 cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y);
 /* `shift` is -1 where there is none. */
 cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, int x, int scale, int shift, int epsilon, int y);

@@ -10,19 +10,20 @@ static bool is_f8(bz_dtype t)
     return t == BZ_F8E4M3 || t == BZ_F8E5M2;
 }
 
-/* One type for all; or a product of 8-bit floats, whose result is wider. */
+/* One type for all; or products of 8-bit floats, whose result is wider; or attention of them. */
 static bool has_types(const bz_problem *p)
 {
     bz_dtype x = p->dtype, w = p->dtype_w, y = p->dtype_y;
-    bool result = y == BZ_F32 || y == BZ_F16 || y == BZ_BF16;
-    return result && ((x == y && w == y) || (p->kind <= BZ_PROBLEM_GEMV && is_f8(x) && is_f8(w)));
+    bool result = y == BZ_F32 || y == BZ_F16 || y == BZ_BF16 || (p->kind == BZ_PROBLEM_ATTENTION && is_f8(y));
+    return result && ((x == y && w == y) ||
+                      ((p->kind <= BZ_PROBLEM_GEMV || p->kind == BZ_PROBLEM_ATTENTION) && is_f8(x) && is_f8(w)));
 }
 
 static int begin(call *c, bz_error *why)
 {
     if (!has_types(c->problem))
         return bz_fail(why, BZ_INCOMPLETE,
-                       "graphs are built here for one type of f32, f16 and bf16, and for products of f8 to those");
+                       "graphs are built here for one type of f32, f16 and bf16, and for products and attention of f8");
     c->graph = bz_alloc(1, sizeof *c->graph);
     *c->graph = (struct graph_call){0};
     return 0;
@@ -246,6 +247,22 @@ int cudnn_describe_deconv_graph(call *c, bz_error *why)
     return begin(c, why) ? -1 : finish(c, build_deconv(c), why);
 }
 
+static cudnnStatus_t build_pool(call *c)
+{
+    int x;
+    TRY(add_operand(c, 0, 4, ONES_BEHIND, &x));
+    TRY(add_operand(c, c->n_operands - 1, 4, ONES_BEHIND, &c->graph->y));
+    return graph_pool_add(c, x, c->graph->y);
+}
+
+int cudnn_describe_pool_graph(call *c, bz_error *why)
+{
+    for (int i = 0; i < c->operand[0].rank - 2; i++)
+        if (c->problem->pool.dilation[i] != 1)
+            return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no dilated pooling");
+    return begin(c, why) ? -1 : finish(c, build_pool(c), why);
+}
+
 /* A product's operand, its last two dimensions exchanged where it is transposed. */
 static cudnnStatus_t add_factor(call *c, int operand, bool turned, int *out)
 {
@@ -392,14 +409,11 @@ static cudnnStatus_t hide_later(call *c, const scores *s, int *from)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* exp(x - max) / sum, the last in the type of the data: the second product takes it so. What training keeps of the
+/* exp(x - max) / sum, the last in the type that is asked for. What training keeps of the
  * rows, max + log sum, nobody reads here; engines know the chain by it. */
-static cudnnStatus_t add_softmax(call *c, const scores *s, int *from)
+static cudnnStatus_t add_softmax(call *c, const scores *s, cudnnDataType_t type, int *from)
 {
-    cudnnDataType_t type;
     int most, sum, log, kept, to;
-    if (!cudnn_dtype(c->problem->dtype, &type))
-        return CUDNN_STATUS_NOT_SUPPORTED;
     TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &most));
     TRY(graph_reduction_add(c, CUDNN_REDUCE_TENSOR_MAX, *from, most));
     TRY(map_scores(c, s, BZ_FN_SUB, most, from));
@@ -414,6 +428,46 @@ static cudnnStatus_t add_softmax(call *c, const scores *s, int *from)
     TRY(graph_function_add(c, BZ_FN_DIV, 0, 0, *from, sum, to));
     *from = to;
     return CUDNN_STATUS_SUCCESS;
+}
+
+/* A tensor by a number in the device's memory. */
+static cudnnStatus_t scale_by(call *c, const scores *s, float value, int *from)
+{
+    int cell;
+    TRY(graph_cell_add(c, value, 4, &cell));
+    return map_scores(c, s, BZ_FN_MUL, cell, from);
+}
+
+/* The largest magnitude, which a program that scales its numbers keeps watch over: engines for 8-bit floats know the
+ * chains with it only. */
+static cudnnStatus_t watch(call *c, int from)
+{
+    int cell;
+    TRY(graph_cell_add(c, 0, 4, &cell));
+    return graph_reduction_add(c, CUDNN_REDUCE_TENSOR_AMAX, from, cell);
+}
+
+/* Behind the softmax of 8-bit floats. Weights are at most 1: as 8-bit floats they would be denormal, so they are multiplied
+ * by 256 before, and the result is divided by that. Data are what they are. */
+static cudnnStatus_t add_values_f8(call *c, const scores *s, int weights, int v)
+{
+    const int64_t *q = c->problem->attention.q, size = c->problem->attention.v[3];
+    scores y = {.dim = {q[0], q[1], q[2], size}, .stride = {q[1] * q[2] * size, q[2] * size, size, 1}};
+    cudnnDataType_t type;
+    int scale, small, sum, last;
+    if (!cudnn_dtype(c->problem->dtype, &type))
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    TRY(watch(c, weights));
+    TRY(graph_cell_add(c, 256, 4, &scale));
+    TRY(add_scores(c, s, type, &small));
+    TRY(graph_function_add(c, BZ_FN_MUL, 0, 0, weights, scale, small));
+    TRY(add_scores(c, &y, CUDNN_DATA_FLOAT, &sum));
+    TRY(graph_matmul_add(c, small, v, sum));
+    TRY(scale_by(c, &y, 1.0f / 256, &sum));
+    TRY(scale_by(c, &y, 1, &sum));
+    TRY(graph_cell_add(c, 1, 4, &last));
+    TRY(graph_function_add(c, BZ_FN_MUL, 0, 0, sum, last, c->graph->y));
+    return watch(c, sum);
 }
 
 /* Product, scale, mask, softmax, product: the library's fused engines take these chains whole. */
@@ -432,16 +486,22 @@ static cudnnStatus_t build_attention(call *c)
     TRY(graph_matmul_add(c, queries, keys, at));
     TRY(graph_number_add(c, 1 / sqrtf((float)q[3]), 4, &scale));
     TRY(map_scores(c, &s, BZ_FN_MUL, scale, &at));
+    for (int i = 0; i < 2 && is_f8(c->problem->dtype); i++) /* of queries and of keys */
+        TRY(scale_by(c, &s, 1, &at));
     if (mask >= 0) {
         TRY(add_heads(c, BZ_ROLE_MASK, false, &mask));
         TRY(map_scores(c, &s, BZ_FN_ADD, mask, &at));
     }
     if (c->problem->attention.causal)
         TRY(hide_later(c, &s, &at));
-    TRY(add_softmax(c, &s, &at));
+    bool eight = is_f8(c->problem->dtype);
+    cudnnDataType_t type = CUDNN_DATA_FLOAT;
+    if (!eight && !cudnn_dtype(c->problem->dtype, &type))
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    TRY(add_softmax(c, &s, type, &at));
     TRY(add_heads(c, BZ_ROLE_V, false, &v));
     TRY(add_heads(c, BZ_ROLE_Y, false, &c->graph->y));
-    return graph_matmul_add(c, at, v, c->graph->y);
+    return eight ? add_values_f8(c, &s, at, v) : graph_matmul_add(c, at, v, c->graph->y);
 }
 
 static int begin_attention(call *c, bz_error *why)
@@ -449,7 +509,7 @@ static int begin_attention(call *c, bz_error *why)
     if (c->nhwc)
         return bz_fail(why, BZ_INCOMPLETE, "heads have no channels (layout plain)");
     if (c->problem->dtype == BZ_F32)
-        return bz_fail(why, BZ_INCOMPLETE, "cuDNN's fused attention is for f16 and bf16");
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN's fused attention is for f16, bf16 and f8");
     return begin(c, why);
 }
 
@@ -457,6 +517,8 @@ int cudnn_describe_sdpa_graph(call *c, bz_error *why)
 {
     if (c->problem->attention.causal || c->problem->attention.mask[0])
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask");
+    if (is_f8(c->problem->dtype))
+        return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no scales of 8-bit floats");
     return begin_attention(c, why) ? -1 : finish(c, build_sdpa(c), why);
 }
 

@@ -53,7 +53,7 @@ static cudnnStatus_t describe_tensor(graph_tensor *t, int64_t number, cudnnDataT
     TRY(set_int(t->desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16));
     if (t->number)
         TRY(set_bool(t->desc, CUDNN_ATTR_TENSOR_IS_BY_VALUE, true));
-    else if (t->memory.operand < 0)
+    else if (t->memory.operand < 0 && !t->cell)
         TRY(set_bool(t->desc, CUDNN_ATTR_TENSOR_IS_VIRTUAL, true));
     return cudnnBackendFinalize(t->desc);
 }
@@ -83,7 +83,8 @@ cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const i
     return describe_tensor(t, g->n_tensors, type, rank, dim, stride);
 }
 
-cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out)
+/* One number, wherever it is kept. */
+static cudnnStatus_t add_one(call *c, const graph_tensor *kept, int rank, int *out)
 {
     static const int64_t ONES[CUDNN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
     struct graph_call *g = c->graph;
@@ -91,8 +92,18 @@ cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out)
         return CUDNN_STATUS_NOT_SUPPORTED;
     *out = g->n_tensors;
     graph_tensor *t = &g->tensor[g->n_tensors++];
-    *t = (graph_tensor){.memory = {.operand = -1}, .number = true, .value = value};
+    *t = *kept;
     return describe_tensor(t, g->n_tensors, CUDNN_DATA_FLOAT, rank, ONES, ONES);
+}
+
+cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out)
+{
+    return add_one(c, &(graph_tensor){.memory = {.operand = -1}, .number = true, .value = value}, rank, out);
+}
+
+cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out)
+{
+    return add_one(c, &(graph_tensor){.memory = {.operand = -1}, .cell = true, .value = value}, rank, out);
 }
 
 /* ---- operations ----------------------------------------------------------------------------- */
@@ -278,6 +289,48 @@ cudnnStatus_t graph_deconv_add(call *c, int x, int w, int y)
     return cudnnBackendFinalize(op);
 }
 
+/* The library resamples by fractions; all of ours are whole. */
+static cudnnStatus_t set_wholes(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, int flat, int n,
+                                const int64_t *v, int64_t otherwise)
+{
+    cudnnFraction_t whole[3];
+    for (int i = 0; i < flat; i++)
+        whole[i] = (cudnnFraction_t){i < n ? v[i] : otherwise, 1};
+    return graph_set(d, name, CUDNN_TYPE_FRACTION, flat, whole);
+}
+
+/* Here padding may differ between the ends, too. */
+cudnnStatus_t graph_pool_add(call *c, int x, int y)
+{
+    static const cudnnResampleMode_t MODES[] = {
+        [BZ_POOL_MAX] = CUDNN_RESAMPLE_MAXPOOL,
+        [BZ_POOL_AVG] = CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING,
+        [BZ_POOL_AVG_PAD] = CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING,
+    };
+    struct graph_call *g = c->graph;
+    const bz_problem *p = c->problem;
+    int n = bz_extent_rank(p->pool.x) - 2, flat = n < 2 ? 2 : n;
+    cudnnPaddingMode_t border = p->pool.mode == BZ_POOL_MAX ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD;
+    cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
+    cudnnBackendDescriptor_t pool, op;
+    TRY(new_part(c, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, &pool));
+    TRY(graph_set(pool, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE, 1, &MODES[p->pool.mode]));
+    TRY(set_type(pool, CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT));
+    TRY(graph_set(pool, CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan));
+    TRY(graph_set(pool, CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE, 1, &border));
+    TRY(set_int(pool, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, flat));
+    TRY(set_wholes(pool, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, flat, n, p->pool.kernel, 1));
+    TRY(set_wholes(pool, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, flat, n, p->pool.pad, 0));
+    TRY(set_wholes(pool, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, flat, n, p->pool.pad + n, 0));
+    TRY(set_wholes(pool, CUDNN_ATTR_RESAMPLE_STRIDES, flat, n, p->pool.stride, 1));
+    TRY(cudnnBackendFinalize(pool));
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, pool));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, g->tensor[x].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, g->tensor[y].desc));
+    return cudnnBackendFinalize(op);
+}
+
 cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y)
 {
     struct graph_call *g = c->graph;
@@ -310,7 +363,7 @@ cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, int x, int sc
     return cudnnBackendFinalize(op);
 }
 
-/* Since cuDNN 9.13: attention as one operation. Up to 9.19 it knows no mask. */
+/* Since cuDNN 9.13: attention as one operation. Up to 9.19 it knows neither a mask nor numbers to scale 8-bit floats by. */
 cudnnStatus_t graph_sdpa_add(call *c, int q, int k, int v, int scale, int y)
 {
     struct graph_call *g = c->graph;

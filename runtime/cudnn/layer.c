@@ -1,4 +1,4 @@
-/* Pooling, normalization, softmax, LRN, activations. */
+/* Pooling, normalization, softmax, LRN, activations, dropout. */
 #include "runtime/cudnn/cudnn.h"
 
 /* x and y as they are, which is all that most kinds need. */
@@ -13,17 +13,6 @@ static int describe_both(call *c, bz_error *why)
 }
 
 /* ---- pooling -------------------------------------------------------------------------------- */
-
-/* As with convolutions: equal padding will do where the windows lie as they should. */
-static bool begins_suffice(const call *c)
-{
-    const bz_problem *p = c->problem;
-    const bz_operand *y = &c->operand[c->n_operands - 1];
-    for (int i = 0; i < y->rank - 2; i++)
-        if ((p->pool.x[2 + i] + 2 * p->pool.pad[i] - p->pool.kernel[i]) / p->pool.stride[i] + 1 != y->dim[2 + i])
-            return false;
-    return true;
-}
 
 int cudnn_describe_pool(call *c, bz_error *why)
 {
@@ -41,7 +30,7 @@ int cudnn_describe_pool(call *c, bz_error *why)
         pads[i] = (int)p->pool.pad[i];
         strides[i] = (int)p->pool.stride[i];
     }
-    if (!begins_suffice(c))
+    if (!bz_problem_pads_evenly(p))
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN pads both ends alike, and the windows would not lie as they should");
     if (describe_both(c, why))
         return -1;
@@ -156,6 +145,19 @@ cudnnStatus_t cudnn_run_lrn(call *c)
 /* ---- activations ---------------------------------------------------------------------------- */
 
 /* Element by element: dimensions beyond five are one. */
+static int describe_flat(call *c, bz_error *why)
+{
+    if (c->operand[0].rank <= 5)
+        return describe_both(c, why);
+    int64_t dim[4] = {1, 1, 1, c->operand[0].count}, stride[4] = {dim[3], dim[3], dim[3], 1};
+    c->x = cudnn_tensor(c, 0);
+    c->y = cudnn_tensor(c, 1);
+    cudnnStatus_t status = cudnn_set(&c->x, 4, dim, stride);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnn_set(&c->y, 4, dim, stride);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+}
+
 int cudnn_describe_activation(call *c, bz_error *why)
 {
     const bz_problem *p = c->problem;
@@ -166,19 +168,53 @@ int cudnn_describe_activation(call *c, bz_error *why)
                        bz_fn_name(p->activation.fn));
     if (status != CUDNN_STATUS_SUCCESS)
         return bz_cudnn_failed(why, "describing the activation", status);
-    if (c->operand[0].rank <= 5)
-        return describe_both(c, why);
-    int64_t dim[4] = {1, 1, 1, c->operand[0].count}, stride[4] = {dim[3], dim[3], dim[3], 1};
-    c->x = cudnn_tensor(c, 0);
-    c->y = cudnn_tensor(c, 1);
-    status = cudnn_set(&c->x, 4, dim, stride);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set(&c->y, 4, dim, stride);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+    return describe_flat(c, why);
 }
 
 cudnnStatus_t cudnn_run_activation(call *c)
 {
     return cudnnActivationForward(c->handle, c->activation[0], cudnn_scalar(c, &c->one), c->x.desc, c->x.data,
                                   cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
+}
+
+/* ---- dropout -------------------------------------------------------------------------------- */
+
+int cudnn_describe_dropout(call *c, bz_error *why)
+{
+    if (c->problem->dtype_y != c->problem->dtype)
+        return bz_fail(why, BZ_INCOMPLETE, "dropout changes no data type");
+    if (describe_flat(c, why))
+        return -1;
+    cudnnStatus_t status = cudnnCreateDropoutDescriptor(&c->dropout);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the dropout", status);
+}
+
+/* Filling the states with random numbers is done once per program. */
+int cudnn_prepare_dropout(call *c, session *s, bz_error *err)
+{
+    size_t size = 0;
+    (void)s;
+    cudnnStatus_t status = cudnnDropoutGetStatesSize(c->handle, &size);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnnDropoutGetReserveSpaceSize(c->x.desc, &c->reserve_size);
+    if (status != CUDNN_STATUS_SUCCESS)
+        return bz_cudnn_failed(err, "asking what dropout needs", status);
+    if (bz_cuda_alloc(size, &c->states, err) || bz_cuda_alloc(c->reserve_size, &c->reserve, err))
+        return -1;
+    status = cudnnSetDropoutDescriptor(c->dropout, c->handle, 0.5f, c->states, size, 2020);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "making random numbers", status);
+}
+
+cudnnStatus_t cudnn_run_dropout(call *c)
+{
+    return cudnnDropoutForward(c->handle, c->dropout, c->x.desc, c->x.data, c->y.desc, c->y.data, c->reserve,
+                               c->reserve_size);
+}
+
+void cudnn_release_dropout(call *c)
+{
+    if (c->dropout)
+        cudnnDestroyDropoutDescriptor(c->dropout);
+    bz_cuda_free(c->states);
+    bz_cuda_free(c->reserve);
 }

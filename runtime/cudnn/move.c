@@ -191,6 +191,75 @@ cudnnStatus_t cudnn_run_concat(call *c)
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* ---- padding -------------------------------------------------------------------------------- */
+
+/* x into the middle of the result. The border of zeros around it is there before the first call, and no call writes it: what
+ * keeps its buffers needs no more. y is described as that middle. */
+static void *middle_of(const call *c)
+{
+    const bz_problem *p = c->problem;
+    int64_t at = 0;
+    for (int i = 0; i < c->operand[0].rank - 2; i++)
+        at += p->pad.pad[i] * c->y.layout.stride[2 + i];
+    return (char *)c->y.data + at * bz_dtype_bits(p->dtype) / 8;
+}
+
+static int poison_middle(call *c)
+{
+    bz_cuda_layout middle = c->y.layout;
+    for (int i = 0; i < c->operand[0].rank - 2; i++)
+        middle.offset += c->problem->pad.pad[i] * middle.stride[2 + i];
+    return bz_cuda_operand_poison_part(&c->operand[0], &middle, c->y.data);
+}
+
+int cudnn_describe_pad(call *c, bz_error *why)
+{
+    if (c->problem->dtype_y != c->problem->dtype)
+        return bz_fail(why, BZ_INCOMPLETE, "a border changes no data type");
+    c->x = cudnn_tensor(c, 0);
+    c->y = cudnn_tensor(c, 1);
+    c->poison = poison_middle;
+    cudnnStatus_t status = cudnn_set_whole(c, &c->x);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnn_set(&c->y, c->operand[0].rank, c->operand[0].dim, c->y.layout.stride);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and its place", status);
+}
+
+cudnnStatus_t cudnn_run_pad(call *c)
+{
+    return cudnnTransformTensor(c->handle, cudnn_scalar(c, &c->one), c->x.desc, c->x.data, cudnn_scalar(c, &c->zero),
+                                c->y.desc, middle_of(c));
+}
+
+int cudnn_describe_pad_copy(call *c, bz_error *why)
+{
+    if (c->operand[0].rank > 4)
+        return bz_fail(why, BZ_INCOMPLETE, "no single copy puts three dimensions into a border");
+    return cudnn_describe_pad(c, why);
+}
+
+/* Rows of bytes, height, and all else as depth. */
+cudnnStatus_t cudnn_run_pad_copy(call *c)
+{
+    const bz_operand *x = &c->operand[0];
+    const int64_t *stride = c->y.layout.stride;
+    size_t size = (size_t)bz_dtype_bits(c->problem->dtype) / 8;
+    bool flat = x->rank == 3; /* one spatial dimension: rows without a height */
+    size_t channels = c->nhwc ? (size_t)x->dim[1] : 1, planes = (size_t)(c->nhwc ? x->dim[0] : x->dim[0] * x->dim[1]);
+    size_t width = (size_t)x->dim[x->rank - 1] * channels * size, height = flat ? 1 : (size_t)x->dim[2];
+    size_t plane = (size_t)stride[c->nhwc ? 0 : 1] * size, row = flat ? plane : (size_t)stride[2] * size;
+    struct cudaMemcpy3DParms copy = {
+        .srcPtr = {c->x.data, width, width, height},
+        .dstPtr = {middle_of(c), row, width, plane / row},
+        .extent = {width, height, planes},
+        .kind = cudaMemcpyDeviceToDevice,
+    };
+    return cudaMemcpy3DAsync(&copy, c->cuda->stream) == cudaSuccess ? CUDNN_STATUS_SUCCESS
+                                                                    : CUDNN_STATUS_EXECUTION_FAILED;
+}
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
 /* As many bytes as are read and written in all, in equal parts: memory has one bandwidth for both. */
 int cudnn_describe_copy(call *c, bz_error *why)
 {

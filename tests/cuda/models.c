@@ -26,7 +26,8 @@ void problems_of(char **paths, int n, bz_buf *lines)
     const bz_plan_problem *problem;
     int n_problems = bz_plan_problems(plan, &problem);
     for (int i = 0; i < n_problems; i++)
-        if (problem[i].problem->kind == BZ_PROBLEM_CONV || problem[i].problem->kind == BZ_PROBLEM_POOL)
+        if (problem[i].problem->kind == BZ_PROBLEM_CONV || problem[i].problem->kind == BZ_PROBLEM_POOL ||
+            problem[i].problem->kind == BZ_PROBLEM_PAD)
             bz_buf_printf(lines, "%s\n", problem[i].text);
     bz_plan_free(plan);
     for (int i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* Appends a line for every unique convolution and pooling of the models, batch 1. Models that cannot be lowered are
+/* Appends a line for every unique convolution, pooling and pad of the models, batch 1. Models that cannot be lowered are
  * named on stderr. */
 #ifndef BZ_TESTS_CUDA_MODELS_H
 #define BZ_TESTS_CUDA_MODELS_H

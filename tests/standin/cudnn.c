@@ -390,6 +390,28 @@ cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudnnHandle_
     return CUDNN_STATUS_SUCCESS;
 }
 
+cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t h, size_t *size)
+{
+    standin_record("cudnnDropoutGetStatesSize %s", standin_name(h));
+    *size = 8192;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnDropoutGetReserveSpaceSize(cudnnTensorDescriptor_t x, size_t *size)
+{
+    standin_record("cudnnDropoutGetReserveSpaceSize %s", standin_name(x));
+    *size = 128;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnDropoutForward(cudnnHandle_t h, const cudnnDropoutDescriptor_t d, const cudnnTensorDescriptor_t xd,
+                                  const void *x, const cudnnTensorDescriptor_t yd, void *y, void *reserve, size_t size)
+{
+    standin_record("cudnnDropoutForward %s %s %s:%s -> %s:%s reserve=%s,%zu", standin_name(h), standin_name(d),
+                   standin_name(xd), standin_name(x), standin_name(yd), standin_name(y), standin_name(reserve), size);
+    return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t r, cudnnRNNAlgo_t algo, cudnnRNNMode_t cell,
                                        cudnnRNNBiasMode_t bias, cudnnDirectionMode_t direction,
                                        cudnnRNNInputMode_t input, cudnnDataType_t type, cudnnDataType_t compute,

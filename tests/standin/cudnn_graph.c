@@ -64,6 +64,18 @@ static const struct {
     NAMED(OPERATION_CONVOLUTION_BWD_DATA_DX),
     NAMED(OPERATION_CONVOLUTION_BWD_DATA_ALPHA),
     NAMED(OPERATION_CONVOLUTION_BWD_DATA_BETA),
+    NAMED(RESAMPLE_MODE),
+    NAMED(RESAMPLE_COMP_TYPE),
+    NAMED(RESAMPLE_NAN_PROPAGATION),
+    NAMED(RESAMPLE_PADDING_MODE),
+    NAMED(RESAMPLE_SPATIAL_DIMS),
+    NAMED(RESAMPLE_WINDOW_DIMS),
+    NAMED(RESAMPLE_PRE_PADDINGS),
+    NAMED(RESAMPLE_POST_PADDINGS),
+    NAMED(RESAMPLE_STRIDES),
+    NAMED(OPERATION_RESAMPLE_FWD_DESC),
+    NAMED(OPERATION_RESAMPLE_FWD_XDESC),
+    NAMED(OPERATION_RESAMPLE_FWD_YDESC),
     NAMED(MATMUL_COMP_TYPE),
     NAMED(OPERATION_MATMUL_DESC),
     NAMED(OPERATION_MATMUL_ADESC),
@@ -104,6 +116,8 @@ static const char *sort_of(cudnnBackendDescriptorType_t type)
         return "pointwise";
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
         return "gconv";
+    case CUDNN_BACKEND_RESAMPLE_DESCRIPTOR:
+        return "resample";
     case CUDNN_BACKEND_MATMUL_DESCRIPTOR:
         return "matmul";
     case CUDNN_BACKEND_REDUCTION_DESCRIPTOR:
@@ -183,6 +197,10 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendA
             at += (size_t)snprintf(text + at, sizeof text - at, "%g", (double)((const float *)v)[i]);
         else if (type == CUDNN_TYPE_DOUBLE)
             at += (size_t)snprintf(text + at, sizeof text - at, "%g", ((const double *)v)[i]);
+        else if (type == CUDNN_TYPE_FRACTION)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%lld/%lld",
+                                   (long long)((const cudnnFraction_t *)v)[i].numerator,
+                                   (long long)((const cudnnFraction_t *)v)[i].denominator);
         else if (type == CUDNN_TYPE_BOOLEAN)
             at += (size_t)snprintf(text + at, sizeof text - at, "%d", (int)((const bool *)v)[i]);
         else if (type == CUDNN_TYPE_VOID_PTR && !strcmp(standin_name(((void *const *)v)[i]), "host")) /* a number */

@@ -78,6 +78,13 @@ static void test_conv(void **state)
     snprintf(text, sizeof text, "%s dtype=f32", SHAPE);
     expect(&l, BZ_UNDEFINED, 1, 0, text);
     expect(&l, BZ_UNDEFINED, 1, 1, "binary fn=add a=1x16x3x8 b=1x16x1x1 dtype=f32");
+    /* what one end is padded by more than the other, by itself */
+    expect(&l, BZ_UNDEFINED, 2, 0, "pad x=1x8x9x9 pad=1x1x0x0 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 2, 1,
+           "conv x=1x8x10x10 w=16x4x3x3 stride=2x1 pad=0x1x0x1 dilation=2x2 group=2 post=bias dtype=f32");
+    expect(&l, BZ_F16, 2, 0, "pad x=1x8x9x9 pad=1x1x0x0 dtype=f16");
+    expect(&l, BZ_F8E4M3, 2, 0, "pad x=1x8x9x9 pad=1x1x0x0 dtype=f8e4m3");
+    expect(&l, BZ_I8, 1, 0, "pad x=1x8x9x9 pad=1x1x0x0 dtype=u8");
     snprintf(text, sizeof text, "%s post=bias dtype=bf16", SHAPE);
     expect(&l, BZ_BF16, 0, 0, text);
     snprintf(text, sizeof text, "%s post=bias dtype=u8:i8:u8", SHAPE);
@@ -91,6 +98,46 @@ static void test_conv(void **state)
     assert_int_equal(low.n, 0);
     assert_non_null(low.why);
     bz_arena_free(&arena);
+}
+
+/* Where the padding of the begin will do for both ends, it is given so. */
+static void test_even_padding(void **state)
+{
+    (void)state;
+    const bz_type in[] = {TENSOR(4, 1, 2, 6, 6), TENSOR(4, 2, 2, 3, 3)}, out[] = {TENSOR(4, 1, 2, 3, 3)};
+    const bz_param even[] = {NUMBERS("stride", 2, 2), NUMBERS("pad", 1, 1, 0, 0), NUMBERS("dilation", 1, 1)},
+                   uneven[] = {NUMBERS("stride", 2, 2), NUMBERS("pad", 0, 0, 1, 1), NUMBERS("dilation", 1, 1)};
+    bz_layer l = a_layer("conv", in, 2, out, even, 3);
+    expect_count(&l, 1);
+    l = a_layer("conv", in, 2, out, uneven, 3);
+    expect_count(&l, 2);
+    bz_problem p;
+    bz_error err;
+    static const struct {
+        const char *text;
+        bool even;
+    } CASES[] = {
+        {"conv x=1x2x6x6 w=2x2x3x3 stride=2x2 pad=1x1x0x0 dtype=f32", true},
+        {"conv x=1x2x6x6 w=2x2x3x3 stride=2x2 pad=0x0x1x1 dtype=f32", false},
+        {"conv x=1x2x6x6 w=2x2x3x3 stride=2x2 pad=1x0x0x1 dtype=f32", false},
+        {"conv x=1x2x1 w=2x2x2 pad=0x1 dtype=f32", false},
+        {"pool mode=max x=1x2x7x7 kernel=3x3 stride=2x2 pad=0x0x1x1 dtype=f32", true},
+        {"pool mode=max x=1x2x8x8 kernel=3x3 stride=2x2 pad=0x0x1x1 dtype=f32", false},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        assert_int_equal(bz_problem_parse(CASES[i].text, &p, &err), 0);
+        assert_int_equal(bz_problem_pads_evenly(&p), CASES[i].even);
+    }
+}
+
+/* A dropout that trains is a call on a device; a copy stands in elsewhere. */
+static void test_dropout(void **state)
+{
+    (void)state;
+    const bz_type x[] = {TENSOR(2, 3, 4)};
+    bz_layer l = a_layer("dropout", x, 1, x, NULL, 0);
+    expect(&l, BZ_F16, 0, 0, "dropout x=3x4 dtype=f16");
+    expect(&l, BZ_UNDEFINED, 1, 0, "copy read=952 write=48 dtype=u8");
 }
 
 static void test_softmax_of_old(void **state)
@@ -162,6 +209,8 @@ static void test_attention(void **state)
     expect(&l, BZ_UNDEFINED, 0, 3, "matmul a=8x8x12 b=8x12x8 constant=0 dtype=f32");
     expect(&l, BZ_UNDEFINED, 1, 0, "gemm m=16 n=96 k=32 batch=1 transa=0 transb=0 post=bias dtype=f32");
     expect(&l, BZ_F16, 1, 1, "attention q=2x4x8x8 k=2x4x12x8 v=2x4x12x8 dtype=f16");
+    expect(&l, BZ_F8E4M3, 2, 0, "gemm m=16 n=96 k=32 batch=1 transa=0 transb=0 post=bias dtype=f8e4m3:f8e4m3:f16");
+    expect(&l, BZ_F8E4M3, 2, 1, "attention q=2x4x8x8 k=2x4x12x8 v=2x4x12x8 dtype=f8e4m3");
     /* heads that share keys and values are rows of one product */
     const bz_type q[] = {TENSOR(4, 2, 8, 5, 16), TENSOR(4, 2, 2, 7, 16), TENSOR(4, 2, 2, 7, 16)},
                   y[] = {TENSOR(4, 2, 8, 5, 16)};
@@ -169,6 +218,9 @@ static void test_attention(void **state)
     l.macs = 2 * 8 * 5 * 7 * 32;
     expect(&l, BZ_UNDEFINED, 0, 0, "matmul a=4x20x16 b=4x16x7 constant=0 dtype=f32");
     expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x7x16 v=2x2x7x16 dtype=f32");
+    expect(&l, BZ_F8E4M3, 1, 0,
+           "attention q=2x8x5x16 k=2x2x7x16 v=2x2x7x16 dtype=f16"); /* no fallback: either may be */
+    expect(&l, BZ_F8E4M3, 2, 0, "attention q=2x8x5x16 k=2x2x7x16 v=2x2x7x16 dtype=f8e4m3");
     l.macs++; /* something else than the products that it names */
     bz_arena arena = {0};
     bz_lowering low;
@@ -383,12 +435,11 @@ static void test_hostile_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),       cmocka_unit_test(test_softmax_of_old),
-        cmocka_unit_test(test_products),   cmocka_unit_test(test_fused_products),
-        cmocka_unit_test(test_attention),  cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_f8),         cmocka_unit_test(test_equations),
-        cmocka_unit_test(test_functions),  cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_never_zero), cmocka_unit_test(test_hostile_source),
+        cmocka_unit_test(test_conv),           cmocka_unit_test(test_softmax_of_old), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_fused_products), cmocka_unit_test(test_attention),      cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_even_padding),   cmocka_unit_test(test_dropout),        cmocka_unit_test(test_f8),
+        cmocka_unit_test(test_equations),      cmocka_unit_test(test_functions),      cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_never_zero),     cmocka_unit_test(test_hostile_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

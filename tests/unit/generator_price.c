@@ -203,8 +203,77 @@ static void nobody_misses_it(void **state)
     close_db(folder);
 }
 
+/* Padding that differs between the ends: in the convolution, or a pad and a convolution, whose times add up. On the processor
+ * nobody has a pad, and nobody misses it. */
+static void pads_have_a_price(void **state)
+{
+    static const char WHOLE[] = "conv x=1x2x6x6 w=2x2x3x3 stride=2x2 pad=0x0x1x1 dilation=1x1 group=1 dtype=f32",
+                      BORDER[] = "pad x=1x2x6x6 pad=0x0x1x1 dtype=f32",
+                      INNER[] = "conv x=1x2x7x7 w=2x2x3x3 stride=2x2 pad=0x0x0x0 dilation=1x1 group=1 dtype=f32";
+    const bz_type in[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = (const bz_dim[]){1, 2, 6, 6}},
+                          {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = (const bz_dim[]){2, 2, 3, 3}}},
+                  out[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = (const bz_dim[]){1, 2, 3, 3}}};
+    const bz_param params[] = {{.name = "stride", .v = (const int64_t[]){2, 2}, .n = 2},
+                               {.name = "pad", .v = (const int64_t[]){0, 0, 1, 1}, .n = 4},
+                               {.name = "dilation", .v = (const int64_t[]){1, 1}, .n = 2}};
+    char folder[] = "/tmp/benanza_price_XXXXXX";
+    const bz_node node = {.name = "", .op = "", .domain = ""};
+    const bool constant[2] = {false, true};
+    bz_layer layer = {.name = "l",
+                      .node = &node,
+                      .kind = "conv",
+                      .class = BZ_COMPUTE,
+                      .n_in = 2,
+                      .n_out = 1,
+                      .in = in,
+                      .out = out,
+                      .in_constant = constant,
+                      .params = params,
+                      .n_params = 3,
+                      .key = "conv",
+                      .macs = 2 * 3 * 3 * 18,
+                      .bytes = 504,
+                      .priced = true};
+    (void)state;
+    open_db(folder);
+    put("cpu", WHOLE, 5);
+    bz_layer_price p = price_of(&layer, "cpu", NULL, false);
+    assert_true(p.seconds == 5 && !p.missing);
+
+    put("gpu", BORDER, 1);
+    p = price_of(&layer, "gpu", "cudnn", false);
+    assert_string_equal(p.why, "unpriced"); /* a pad alone is no convolution */
+    assert_int_equal(p.missing, 2);
+    put("gpu", INNER, 3);
+    p = price_of(&layer, "gpu", "cudnn", false);
+    assert_true(p.seconds == 4 && p.missing == 1 && p.provenance == BZ_PROVENANCE_MEASURED);
+    put("gpu", WHOLE, 5);
+    p = price_of(&layer, "gpu", "cudnn", false);
+    assert_true(p.seconds == 4 && !p.missing);
+    put("gpu", WHOLE, 2); /* an engine that takes the padding itself */
+    p = price_of(&layer, "gpu", "cudnn", false);
+    assert_true(p.seconds == 2);
+
+    /* what is run: on the processor neither the pad nor what would come behind it */
+    static const char *const BACKENDS[] = {NULL, "cudnn"};
+    for (int i = 0; i < 2; i++) {
+        bz_layers layers = {.layer = &layer, .n = 1};
+        bz_plan *plan = bz_plan_new(&(bz_plan_options){.backend = {BACKENDS[i]}, .n_backends = i});
+        const bz_plan_problem *problem;
+        bz_plan_add(plan, &layers, "m.onnx");
+        assert_int_equal(bz_plan_problems(plan, &problem), 3);
+        assert_string_equal(problem[1].text, BORDER);
+        assert_int_equal(problem[1].n_families, i ? 2 : 0);
+        assert_int_equal(problem[2].n_families > 0, i);
+        assert_int_equal(bz_plan_wanted(plan, NULL), i ? 3 : 1);
+        bz_plan_free(plan);
+    }
+    close_db(folder);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(copy_stands_in), cmocka_unit_test(nobody_misses_it)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(copy_stands_in), cmocka_unit_test(pads_have_a_price),
+                                       cmocka_unit_test(nobody_misses_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,6 +144,7 @@ static void test_canonical(void **unused)
         {"gemm m=1 n=2 k=3 post=clip dtype=bf16:bf16:bf16",
          "gemm m=1 n=2 k=3 batch=1 transa=0 transb=0 post=clip:0:6 dtype=bf16"},
         {"reorder x=1x2x3x4 to=nhwc dtype=f32", "reorder x=1x2x3x4 from=plain to=nhwc dtype=f32"},
+        {"pad pad=0x0x1x1 x=1x2x3x4 dtype=f16", "pad x=1x2x3x4 pad=0x0x1x1 dtype=f16"},
         {"transpose x=2x3 perm=1x0 dtype=u8", "transpose x=2x3 perm=1x0 dtype=u8"},
         {"attention k=1x2x7x8 q=1x4x5x8 v=1x2x7x3 causal=0 dtype=f16",
          "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x3 dtype=f16"},
@@ -166,6 +167,12 @@ static void test_refused(void **unused)
         "conv",
         "conv x=5 w=5 stride=1x1x1x1x1x1x1x1 pad=1x1x1x1x1x1x1x1x1x1x1x1 dtype=f32", /* lists of no length */
         "konv x=1 dtype=f32",
+        "conv x=5 w=5 stride=1x1x1x1x1x1x1x1 pad=1x1x1x1x1x1x1x1x1x1x1x1 dtype=f32", /* lists of no length */
+        "pad x=5 pad=1x1x1x1x1x1x1x1x1x1 dtype=f32",
+        "pad x=1x2x3x4x5x6 pad=1x1x1x1x1x1x1x1 dtype=f32",
+        "pad x=2x3 dtype=f32",
+        "pad x=1x2x3x4 dtype=f32", /* nothing is padded */
+        "pad x=1x2x3x4 pad=1x0 dtype=f32",
         "conv x=1x3x8x8 w=4x3x3x3",
         "conv x=1x3x8x8 w=4x3x3x3 dtype=f33",
         "conv x=1x3x8x8 w=4x2x3x3 dtype=f32",
