@@ -153,7 +153,8 @@ const char *excess_name(excess e)
 /* The largest of what it takes too long for. */
 const char *row_reason(const table *t, const row *w)
 {
-    double bound = isfinite(w->unit->bound) && w->unit->bound > 0 ? w->unit->bound : w->record, over = row_total(w) - bound;
+    double bound = isfinite(w->unit->bound) && w->unit->bound > 0 ? w->unit->bound : w->record,
+           over = row_total(w) - bound;
     int most = 0;
     if (w->calls_run && !isfinite(w->record))
         return excess_name(EXCESS_GUESS);

@@ -12,8 +12,8 @@ typedef enum {
     EXCESS_HOT,        /* the same calls hot, over their records: where memory and code lie, clock, neighbours */
     EXCESS_RECORD,     /* where the calls cannot be told apart into hot and cold: over their records */
     EXCESS_GUESS,      /* calls without a record, over the bound of what they do */
-    EXCESS_CHOICE,     /* the records of what was taken, over the bound: to convert less, or as nothing else can be bound */
-    EXCESS_BETWEEN,    /* whole runs, over the sum of steps with a clock between them */
+    EXCESS_CHOICE, /* the records of what was taken, over the bound: to convert less, or as nothing else can be bound */
+    EXCESS_BETWEEN, /* whole runs, over the sum of steps with a clock between them */
     N_EXCESS
 } excess;
 

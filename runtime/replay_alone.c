@@ -4,6 +4,7 @@
 #include "runtime/replay_open.h"
 
 #include "base/arena.h"
+#include "base/progress.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -176,7 +176,8 @@ static example draw_example(void)
     static const char *const FUNCTIONS[] = {"sub", "mul", "max"};
     static const bz_loop_kind KINDS[] = {BZ_LOOP_COPY, BZ_LOOP_BINARY, BZ_LOOP_SELECT};
     static const bz_dtype TYPES[] = {BZ_F32, BZ_F32, BZ_BF16, BZ_I64};
-    example e = {.l = {.kind = KINDS[draw(3)], .function = FUNCTIONS[draw(3)], .rank = 1 + (int)draw(4)}, .dtype = TYPES[draw(4)]};
+    example e = {.l = {.kind = KINDS[draw(3)], .function = FUNCTIONS[draw(3)], .rank = 1 + (int)draw(4)},
+                 .dtype = TYPES[draw(4)]};
     bool long_rows = draw(8) == 0;
     e.count = 1;
     for (int d = 0; d < e.l.rank; d++) {
