@@ -479,11 +479,18 @@ static void run_walk(const walk *w, int threads)
 
 /* ---- the other loops ------------------------------------------------------------------------ */
 
+/* The first element by its type, the others as its bytes, twice as many each time. */
 static void fill(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, int64_t count, int n)
 {
     double v = n > 1 ? load(dtype[0], operand[0], 0) : l->value;
-    for (int64_t i = 0; i < count; i++)
-        store(dtype[n - 1], operand[n - 1], i, v);
+    char *y = operand[n - 1];
+    size_t size = (size_t)bz_dtype_bits(dtype[n - 1]) / 8, all = (size_t)count * size;
+    if (count > 0)
+        store(dtype[n - 1], y, 0, v);
+    for (size_t done = size, more; done < all; done += more) {
+        more = done < all - done ? done : all - done;
+        memcpy(y + done, y, more);
+    }
 }
 
 /* An index out of range leaves zeros: it would be an error of the model's. */

@@ -149,6 +149,21 @@ static void test_functions(void **unused)
     assert_false(bz_loop_knows(&none));
 }
 
+static void test_fill(void **unused)
+{
+    float y[7];
+    int64_t whole[5], nine = 9;
+    (void)unused;
+    const bz_replay_loop value = {.kind = BZ_LOOP_FILL, .rank = 1, .dim = {1}, .value = -0.5};
+    assert_int_equal(bz_loop_run(&value, (void *[]){y}, (bz_dtype[]){BZ_F32}, (int64_t[]){7}, 1, 2), 0);
+    for (int i = 0; i < 7; i++)
+        assert_true(y[i] == -0.5f);
+    assert_int_equal(
+        bz_loop_run(&value, (void *[]){&nine, whole}, (bz_dtype[]){BZ_I64, BZ_I64}, (int64_t[]){1, 5}, 2, 1), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(whole[i], 9);
+}
+
 /* A loop of random shape: what it should give, element by element. */
 typedef struct example {
     bz_replay_loop l;
@@ -241,7 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_chain),   cmocka_unit_test(test_copy),
         cmocka_unit_test(test_index),     cmocka_unit_test(test_scatter), cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_fill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
