@@ -148,6 +148,7 @@ typedef struct bz_replay_action {
     int step; /* of the plan; -1: bringing outputs into row-major order */
     int stream;
     double seconds;         /* median, in sequence; NAN where nothing was measured */
+    double hot, flushed;    /* by itself, with all that it needs in the caches, with nothing of it; NAN: not measured */
     int elements, wrong;    /* compared with the definition; 0: not */
     double worst;           /* of their differences, in units of the tolerance */
     double value, expected; /* of the worst, where one is wrong */

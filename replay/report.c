@@ -1,135 +1,9 @@
 /* The replay held against its plan and the bound: for people, and as JSON. */
-#include "replay/replay.h"
+#include "replay/table.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A unit's time in sequence, split by what it went to. */
-typedef struct row {
-    const bz_replay_unit *unit;
-    double calls, loops, conversions; /* seconds, in sequence */
-    double record, cold, launch;      /* of its calls, as the plan has them; record NAN where one has none */
-    bool loop_runs, modelled;
-    int wrong, checked;
-    double worst;
-} row;
-
-typedef struct table {
-    const bz_replay_report *r;
-    row *row;
-    int n;
-    double calls, loops, conversions;
-    double drift; /* middle ratio of calls to their records: what hits all alike */
-    int n_calls, n_loops, n_conversions;
-    bz_arena arena;
-} table;
-
-static int unit_of(const bz_replay_plan *p, int step)
-{
-    for (int u = 0; step >= 0 && u < p->n_units; u++)
-        if (step >= p->unit[u].first && step < p->unit[u].first + p->unit[u].n_steps)
-            return u;
-    return -1;
-}
-
-static void plan_row(const bz_replay_report *r, row *w)
-{
-    const bz_replay_plan *p = r->plan;
-    w->cold = r->cold ? 0 : (double)NAN;
-    for (int i = w->unit->first; i < w->unit->first + w->unit->n_steps; i++) {
-        const bz_replay_choice *c = &p->choice[i];
-        w->loop_runs |= p->step[i].kind == BZ_STEP_LOOP && !p->step[i].once;
-        if (!c->n)
-            continue;
-        const bz_replay_option *o = &c->option[c->taken];
-        bool known = o->provenance != BZ_PROVENANCE_MODELLED && o->seconds > 0;
-        w->modelled |= !known;
-        w->record += known ? o->seconds : (double)NAN;
-        w->launch += o->launch;
-        w->cold += r->cold ? r->cold[i] : 0;
-    }
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void find_drift(table *t)
-{
-    double *ratio = BZ_NEW(&t->arena, double, (size_t)t->n + 1);
-    int n = 0;
-    for (int i = 0; i < t->n; i++)
-        if (t->row[i].record > 20e-6 && t->row[i].calls > 0)
-            ratio[n++] = t->row[i].calls / t->row[i].record;
-    qsort(ratio, (size_t)n, sizeof *ratio, by_value);
-    t->drift = n ? ratio[n / 2] : 1;
-}
-
-static void add_action(table *t, const bz_replay_action *a)
-{
-    int u = unit_of(t->r->plan, a->step);
-    double seconds = isfinite(a->seconds) ? a->seconds : 0;
-    bool converts = a->kind == BZ_REPLAY_CONVERT || a->kind == BZ_REPLAY_COPY;
-    t->n_calls += a->kind == BZ_REPLAY_CALL, t->n_loops += a->kind == BZ_REPLAY_LOOP, t->n_conversions += converts;
-    *(converts ? &t->conversions : a->kind == BZ_REPLAY_LOOP ? &t->loops : &t->calls) += seconds;
-    if (u < 0)
-        return;
-    row *w = &t->row[u];
-    *(converts ? &w->conversions : a->kind == BZ_REPLAY_LOOP ? &w->loops : &w->calls) += seconds;
-    w->checked += a->elements > 0;
-    w->wrong += a->wrong > 0;
-    w->worst = a->worst > w->worst ? a->worst : w->worst;
-}
-
-static void make_table(const bz_replay_report *r, table *t)
-{
-    *t = (table){.r = r, .n = r->plan->n_units, .drift = 1};
-    t->row = BZ_NEW(&t->arena, row, (size_t)t->n + 1);
-    for (int i = 0; i < t->n; i++) {
-        t->row[i].unit = &r->plan->unit[i];
-        plan_row(r, &t->row[i]);
-    }
-    for (int i = 0; r->result && i < r->result->n; i++)
-        add_action(t, &r->result->action[i]);
-    find_drift(t);
-}
-
-static double total(const row *w)
-{
-    return w->calls + w->loops + w->conversions;
-}
-
-/* Why a unit took longer than its record says. The first that explains most of the difference. */
-static const char *reason(const table *t, const row *w)
-{
-    double over = total(w) - w->record;
-    if (w->loop_runs && w->loops > w->conversions && w->loops >= 0.5 * total(w))
-        return "a loop of our own";
-    if (!isfinite(w->record) || w->modelled)
-        return "no record";
-    if (over <= 0.05 * w->record)
-        return over < -0.05 * w->record ? "faster than its record" : "";
-    if (w->conversions >= 0.5 * over)
-        return "layout conversion";
-    if (w->calls - w->record * t->drift <= 0.3 * over && t->drift > 1.03)
-        return t->r->result->throttled ? "clock: the processor throttled" : "clock or neighbours: all calls alike";
-    if (over <= w->launch * 1.5)
-        return "launch";
-    if (isfinite(w->cold) && w->cold > w->record && w->calls <= w->cold * 1.1)
-        return "cold operands";
-    return t->r->cold && isfinite(w->cold) ? "unexplained" : "cold operands? no cold record";
-}
-
-static double bound_of(const bz_replay_report *r)
-{
-    if (!r->bound)
-        return NAN;
-    double v = r->bound->fused.wanted ? r->bound->fused.sequential : r->bound->sequential;
-    return v > 0 ? v : (double)NAN;
-}
 
 static bool is_complete(const bz_replay_report *r)
 {
@@ -179,7 +53,7 @@ static void put_headline(const table *t, bz_buf *out)
 {
     const bz_replay_plan *p = t->r->plan;
     const bz_replay_result *m = t->r->result;
-    double bound = bound_of(t->r);
+    double bound = table_bound(t->r);
     bz_buf_clean(out, p->model);
     bz_buf_puts(out, ": ");
     if (!m || !isfinite(m->median)) {
@@ -226,6 +100,30 @@ static void put_plan(const table *t, bz_buf *out)
     bz_buf_puts(out, p->beam ? "; not all combinations of layouts were followed\n" : "\n");
 }
 
+/* Where the replay is over the bound, by what that goes to: the largest first. */
+static void put_excess(const table *t, bz_buf *out)
+{
+    bool told[N_EXCESS] = {false};
+    double all = t->r->result->median - table_bound(t->r);
+    if (!isfinite(all))
+        return;
+    bz_buf_puts(out, all < 0 ? "  below the bound by " : "  over the bound by ");
+    put_time(out, fabs(all));
+    for (int n = 0; n < N_EXCESS; n++) {
+        int most = -1;
+        for (int e = 0; e < N_EXCESS; e++)
+            if (!told[e] && (most < 0 || fabs(t->excess[e]) > fabs(t->excess[most])))
+                most = e;
+        told[most] = true;
+        if (!(fabs(t->excess[most]) >= 0.005 * t->r->result->median))
+            break;
+        bz_buf_printf(out, "%s %s ", n ? "," : ":", excess_name((excess)most));
+        bz_buf_puts(out, t->excess[most] < 0 ? "-" : "");
+        put_time(out, fabs(t->excess[most]));
+    }
+    bz_buf_putc(out, '\n');
+}
+
 static void put_sequence(const table *t, bz_buf *out)
 {
     const bz_replay_result *m = t->r->result;
@@ -235,11 +133,18 @@ static void put_sequence(const table *t, bz_buf *out)
     put_time(out, t->conversions);
     bz_buf_printf(out, ", %d loops of our own ", t->n_loops);
     put_time(out, t->loops);
-    if (isfinite(cold_sum(t))) {
+    if (isfinite(t->hot)) {
+        bz_buf_puts(out, "\n  the same, each by itself: with what it needs in the caches ");
+        put_time(out, t->hot);
+        bz_buf_puts(out, ", with none of it there ");
+        put_time(out, t->flushed);
+    } else if (isfinite(cold_sum(t))) {
         bz_buf_puts(out, "; the same calls with cold operands ");
         put_time(out, cold_sum(t));
     }
-    bz_buf_puts(out, "\n  memory between the layers: ");
+    bz_buf_putc(out, '\n');
+    put_excess(t, out);
+    bz_buf_puts(out, "  memory between the layers: ");
     put_bytes(out, m->peak);
     bz_buf_printf(out, ", %.3g x the least by liveness; weights ", m->least > 0 ? m->peak / m->least : 1);
     put_bytes(out, m->weights);
@@ -253,24 +158,33 @@ static void put_sequence(const table *t, bz_buf *out)
 static int by_excess(const void *a, const void *b)
 {
     const row *x = *(const row *const *)a, *y = *(const row *const *)b;
-    double p = total(x) - (isfinite(x->record) ? x->record : 0), q = total(y) - (isfinite(y->record) ? y->record : 0);
+    double p = row_total(x) - (isfinite(x->unit->bound) ? x->unit->bound : 0);
+    double q = row_total(y) - (isfinite(y->unit->bound) ? y->unit->bound : 0);
     return p != q ? (p < q) - (p > q) : (x > y) - (x < y);
 }
 
 enum { ROWS = 20 };
+
+static void put_cell(bz_table *rows, double seconds)
+{
+    bz_unit_text text;
+    bz_table_cell(rows, isfinite(seconds) && seconds > 0 ? bz_units_time(text, seconds) : "-", NULL);
+}
 
 static void put_rows(table *t, bz_buf *out)
 {
     const row **order = BZ_NEW(&t->arena, const row *, (size_t)t->n + 1);
     int n = 0;
     for (int i = 0; i < t->n; i++)
-        if (total(&t->row[i]) > 0)
+        if (row_total(&t->row[i]) > 0)
             order[n++] = &t->row[i];
     qsort(order, (size_t)n, sizeof *order, by_excess);
     if (!n)
         return;
     bz_table *rows = bz_table_new(&t->arena);
+    bz_table_column(rows, "bound", BZ_RIGHT);
     bz_table_column(rows, "record", BZ_RIGHT);
+    bz_table_column(rows, "hot", BZ_RIGHT);
     bz_table_column(rows, "in sequence", BZ_RIGHT);
     bz_table_column(rows, "converting", BZ_RIGHT);
     bz_table_column(rows, "kind", BZ_LEFT);
@@ -278,13 +192,14 @@ static void put_rows(table *t, bz_buf *out)
     bz_table_column(rows, "why it differs", BZ_LEFT);
     for (int i = 0; i < n && i < ROWS; i++) {
         const row *w = order[i];
-        bz_unit_text text;
-        bz_table_cell(rows, isfinite(w->record) && w->record > 0 ? bz_units_time(text, w->record) : "-", NULL);
-        bz_table_cell(rows, bz_units_time(text, total(w)), NULL);
-        bz_table_cell(rows, w->conversions > 0 ? bz_units_time(text, w->conversions) : "-", NULL);
+        put_cell(rows, w->unit->bound);
+        put_cell(rows, w->record);
+        put_cell(rows, w->hot);
+        put_cell(rows, row_total(w));
+        put_cell(rows, w->conversions);
         bz_table_cell(rows, w->unit->pattern ? w->unit->pattern : w->unit->kind, NULL);
         bz_table_cell(rows, w->unit->name, NULL);
-        bz_table_cell(rows, reason(t, w), NULL);
+        bz_table_cell(rows, row_reason(t, w), NULL);
     }
     bz_buf_putc(out, '\n');
     bz_table_print(rows, out);
@@ -307,7 +222,7 @@ static void put_wrong(const table *t, bz_buf *out)
 void bz_replay_print(const bz_replay_report *r, bz_buf *out)
 {
     table t;
-    make_table(r, &t);
+    table_make(r, &t);
     put_headline(&t, out);
     put_plan(&t, out);
     if (r->result) {
@@ -349,11 +264,13 @@ static void put_unit_json(const table *t, const row *w, bz_json *j)
     bz_json_key_num(j, "record", w->record);
     bz_json_key_num(j, "bound", w->unit->bound);
     bz_json_key_num(j, "cold", w->cold);
+    bz_json_key_num(j, "hot", w->hot);
+    bz_json_key_num(j, "flushed", w->flushed);
     bz_json_key_bool(j, "ours", w->loop_runs);
     if (t->r->result) {
-        bz_json_key_num(j, "seconds", total(w));
+        bz_json_key_num(j, "seconds", row_total(w));
         bz_json_key_num(j, "conversion", w->conversions);
-        bz_json_key_str(j, "reason", reason(t, w));
+        bz_json_key_str(j, "reason", row_reason(t, w));
         if (w->checked) {
             bz_json_key_int(j, "wrong", w->wrong);
             bz_json_key_num(j, "worst", w->worst);
@@ -371,23 +288,30 @@ static void put_result_json(const table *t, bz_json *j)
     bz_json_key_num(j, "min", m->min);
     bz_json_key_int(j, "samples", m->samples);
     bz_json_key_bool(j, "throttled", m->throttled);
-    bz_json_key_num(j, "ratio", m->median / bound_of(t->r));
+    bz_json_key_num(j, "ratio", m->median / table_bound(t->r));
     bz_json_key_num(j, "calls", t->calls);
     bz_json_key_num(j, "conversions", t->conversions);
     bz_json_key_num(j, "loops", t->loops);
     bz_json_key_num(j, "cold", cold_sum(t));
+    bz_json_key_num(j, "hot", t->hot);
+    bz_json_key_num(j, "flushed", t->flushed);
     bz_json_key_num(j, "opened", m->opened);
     bz_json_key_num(j, "peak", m->peak);
     bz_json_key_num(j, "least", m->least);
     bz_json_key_num(j, "weights", m->weights);
     bz_json_key_int(j, "checked", m->checked);
     bz_json_key_int(j, "wrong", m->wrong);
+    bz_json_key(j, "excess");
+    bz_json_object(j);
+    for (int e = 0; e < N_EXCESS; e++)
+        bz_json_key_num(j, excess_name((excess)e), t->excess[e]);
+    bz_json_object_end(j);
 }
 
 void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
 {
     table t;
-    make_table(r, &t);
+    table_make(r, &t);
     bz_json j = bz_json_to(out, true);
     j.flat = 3;
     bz_json_object(&j);
@@ -400,7 +324,7 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
         bz_json_key_num(&j, "scheduled", r->plan->scheduled);
     }
     bz_json_key_str(&j, "dtype", r->plan->dtype ? bz_dtype_name(r->plan->dtype) : "");
-    bz_json_key_num(&j, "bound", bound_of(r));
+    bz_json_key_num(&j, "bound", table_bound(r));
     bz_json_key_bool(&j, "complete", is_complete(r));
     bz_json_key_num(&j, "planned", r->plan->seconds);
     bz_json_key_num(&j, "planned_conversions", r->plan->conversions);

@@ -28,6 +28,8 @@ static void read_action(const cJSON *item, bz_replay_action *a)
     a->step = whole(item, "step");
     a->stream = whole(item, "stream");
     a->seconds = number(item, "median");
+    a->hot = number(item, "hot");
+    a->flushed = number(item, "cold");
     if (!cJSON_IsObject(check))
         return;
     a->elements = whole(check, "elements");

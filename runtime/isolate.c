@@ -69,7 +69,7 @@ static bz_run_options filled_in(const bz_run_options *given)
     return o;
 }
 
-static double last_level_cache(void)
+double bz_last_level_cache(void)
 {
     const int names[] = {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE};
     for (int i = 0; i < 2; i++)
@@ -110,7 +110,7 @@ static _Noreturn void run_child(const watch *w, int pipe, pid_t parent)
         .finished = w->finished,
         .n_finished = w->n_finished,
         .blame = w->blame,
-        .cache_bytes = last_level_cache(),
+        .cache_bytes = bz_last_level_cache(),
         .pipe = pipe,
     };
     bz_measure(&task);

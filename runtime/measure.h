@@ -27,6 +27,8 @@ typedef struct bz_measure_task {
 /* Runs the task to its end. Whatever can go wrong ends up in records. */
 void bz_measure(const bz_measure_task *task);
 
+double bz_last_level_cache(void); /* bytes */
+
 /* Begins the program anew with addresses that are the same every time, where it has not been done. */
 void bz_fix_addresses(char **argv);
 

@@ -20,7 +20,7 @@ enum { MAX_SAMPLES = 2000, FEWEST_SAMPLES = 10, WARM_UPS = 3, PASSES = 5 };
 typedef struct program {
     const bz_replay_model *model;
     bz_run_setting setting;
-    double time_limit, precision;
+    double time_limit, precision, alone_limit;
     const char *weights, *inputs, *outputs;
     bool check, graph, captured;
     bz_replay *replay;
@@ -29,6 +29,7 @@ typedef struct program {
     double *latency, *seconds;      /* [MAX_SAMPLES]; [n_actions][MAX_SAMPLES] */
     double *start, *took;           /* [PASSES][n_actions]: the last passes; and of the one that runs, [n_actions] */
     bz_replay_check *checked;       /* [n_actions] */
+    bz_replay_alone *alone;         /* [n_actions]; NULL: not measured */
     bool throttled;
 } program;
 
@@ -37,6 +38,7 @@ static const char USAGE[] =
     "Runs the model again and again and prints how long it and each of its steps took, as JSON.\n\n"
     "      --threads N        threads (1)\n"
     "      --time-limit S     seconds of measuring (5)\n"
+    "      --alone S          seconds of measuring each step by itself, hot and cold (as many; 0: not)\n"
     "      --precision SHARE  wanted half-width of the median's interval (0.005)\n"
     "      --weights FILE     the weights (beside the sources)\n"
     "      --inputs FILE      inputs, one behind the other as they lie in memory (seeded)\n"
@@ -163,6 +165,14 @@ static int measure(program *p, bz_error *err)
     return rc;
 }
 
+static int measure_alone(program *p, bz_error *err)
+{
+    p->alone = bz_zeroed((size_t)p->n_actions + 1, sizeof *p->alone);
+    return bz_replay_run_alone(p->replay, p->alone_limit > 0 ? p->alone_limit : p->time_limit, p->alone)
+               ? bz_fail(err, BZ_FAILED, "a library refused to run its call again")
+               : 0;
+}
+
 /* ---- the result ----------------------------------------------------------------------------- */
 
 static void put_stats(bz_json *j, const double *samples, int n)
@@ -207,6 +217,10 @@ static void put_action(const program *p, int i, bz_json *j)
     bz_json_key_num(j, "bytes", a->bytes);
     if (p->n_samples)
         put_stats(j, p->seconds + (size_t)i * MAX_SAMPLES, p->n_samples);
+    if (p->alone) {
+        bz_json_key_num(j, "hot", p->alone[i].hot);
+        bz_json_key_num(j, "cold", p->alone[i].cold);
+    }
     if (p->checked && p->checked[i].elements)
         put_check(j, &p->checked[i]);
     bz_json_object_end(j);
@@ -268,12 +282,13 @@ static void put_result(const program *p, double opened, bz_buf *out)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-enum { THREADS = 256, TIME_LIMIT, PRECISION, WEIGHTS, INPUTS, OUTPUTS, GRAPH, CHECK, HELP };
+enum { THREADS = 256, TIME_LIMIT, PRECISION, ALONE, WEIGHTS, INPUTS, OUTPUTS, GRAPH, CHECK, HELP };
 
 static const struct option OPTIONS[] = {
     {"threads", required_argument, NULL, THREADS},
     {"time-limit", required_argument, NULL, TIME_LIMIT},
     {"precision", required_argument, NULL, PRECISION},
+    {"alone", required_argument, NULL, ALONE},
     {"weights", required_argument, NULL, WEIGHTS},
     {"inputs", required_argument, NULL, INPUTS},
     {"outputs", required_argument, NULL, OUTPUTS},
@@ -299,7 +314,7 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
     if (c == THREADS)
         p->setting.threads = v > 4096 ? 4096 : (int)v;
     else
-        *(c == TIME_LIMIT ? &p->time_limit : &p->precision) = v;
+        *(c == TIME_LIMIT ? &p->time_limit : c == ALONE ? &p->alone_limit : &p->precision) = v;
     return 0;
 }
 
@@ -339,6 +354,8 @@ static int run(program *p, bz_error *err)
         (p->outputs && pass_file(p, p->outputs, false, err)))
         return -1;
     p->throttled |= bz_throttle_count() > throttles;
+    if (p->time_limit > 0 && p->alone_limit != 0 && measure_alone(p, err))
+        return -1;
     put_result(p, opened, &out);
     bool bad = fwrite(bz_buf_text(&out), 1, out.len, stdout) != out.len || fflush(stdout);
     bz_buf_free(&out);
@@ -347,7 +364,7 @@ static int run(program *p, bz_error *err)
 
 int bz_replay_main(int argc, char **argv, const bz_replay_model *model)
 {
-    program p = {.model = model, .setting.threads = 1, .time_limit = 5, .precision = 0.005};
+    program p = {.model = model, .setting.threads = 1, .time_limit = 5, .precision = 0.005, .alone_limit = -1};
     bz_error err = {0};
     int c, which = 0, result = 0;
     opterr = 0;
@@ -371,5 +388,6 @@ int bz_replay_main(int argc, char **argv, const bz_replay_model *model)
     free(p.start);
     free(p.took);
     free(p.checked);
+    free(p.alone);
     return result ? (int)err.code : BZ_OK;
 }

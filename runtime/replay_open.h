@@ -82,6 +82,13 @@ typedef struct bz_replay_check {
 int bz_replay_check_before(bz_replay *r, int action, bz_error *err);
 bool bz_replay_check_after(bz_replay *r, int action, bz_replay_check *out); /* false: not checked */
 
+/* Seconds of each action by itself, in about as many seconds as are given, and in its order, so that all have the operands that
+ * they have in the model. NaN where nothing tells: on a device. -1 where a library refuses. */
+typedef struct bz_replay_alone {
+    double hot, cold; /* all that it needs in the caches; nothing of it */
+} bz_replay_alone;
+int bz_replay_run_alone(bz_replay *r, double seconds, bz_replay_alone *out);
+
 /* ---- what it is made of ---------------------------------------------------------------------- */
 
 /* A value in one of the formats in which somebody wants it. */

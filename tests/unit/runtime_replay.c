@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -223,12 +224,114 @@ static void test_functions(void **unused)
     assert_false(bz_loop_knows(&none));
 }
 
+static void test_fill(void **unused)
+{
+    float y[7];
+    int64_t whole[5], nine = 9;
+    (void)unused;
+    const bz_replay_loop value = {.kind = BZ_LOOP_FILL, .rank = 1, .dim = {1}, .value = -0.5};
+    assert_int_equal(bz_loop_run(&value, (void *[]){y}, (bz_dtype[]){BZ_F32}, (int64_t[]){7}, 1, 2), 0);
+    for (int i = 0; i < 7; i++)
+        assert_true(y[i] == -0.5f);
+    assert_int_equal(
+        bz_loop_run(&value, (void *[]){&nine, whole}, (bz_dtype[]){BZ_I64, BZ_I64}, (int64_t[]){1, 5}, 2, 1), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(whole[i], 9);
+}
+
+/* A loop of random shape: what it should give, element by element. */
+typedef struct example {
+    bz_replay_loop l;
+    bz_dtype dtype;
+    int64_t count, size[3]; /* of the result, of the operands */
+} example;
+
+static float definition(const example *e, float *const *operand, int64_t i)
+{
+    int64_t at[3] = {e->l.from, 0, 0};
+    for (int d = e->l.rank; d-- > 0; i /= e->l.dim[d])
+        for (int k = 0; k < 3; k++)
+            at[k] += i % e->l.dim[d] * e->l.stride[k][d];
+    float a = operand[0][at[0]], b = operand[1] ? operand[1][at[1]] : 0;
+    if (e->l.kind == BZ_LOOP_COPY)
+        return a;
+    if (e->l.kind == BZ_LOOP_SELECT)
+        return a != 0 ? b : operand[2][at[2]];
+    return !strcmp(e->l.function, "sub") ? a - b : !strcmp(e->l.function, "mul") ? a * b : a > b ? a : b;
+}
+
+/* Operands whole, or with dimensions over which they are one and the same; of a copy in another order. */
+static example draw_example(void)
+{
+    static const char *const FUNCTIONS[] = {"sub", "mul", "max"};
+    static const bz_loop_kind KINDS[] = {BZ_LOOP_COPY, BZ_LOOP_BINARY, BZ_LOOP_SELECT};
+    static const bz_dtype TYPES[] = {BZ_F32, BZ_F32, BZ_BF16, BZ_I64};
+    example e = {.l = {.kind = KINDS[draw(3)], .function = FUNCTIONS[draw(3)], .rank = 1 + (int)draw(4)},
+                 .dtype = TYPES[draw(4)]};
+    bool long_rows = draw(8) == 0;
+    e.count = 1;
+    for (int d = 0; d < e.l.rank; d++) {
+        e.l.dim[d] = 1 + draw(d < e.l.rank - 1 && !long_rows ? 6 : 3);
+        if (d == e.l.rank - 1)
+            e.l.dim[d] = long_rows ? 20000 + draw(20000) : 1 + draw(40);
+        e.count *= e.l.dim[d];
+    }
+    for (int k = 0; k < (e.l.kind == BZ_LOOP_SELECT ? 3 : e.l.kind == BZ_LOOP_BINARY ? 2 : 1); k++) {
+        int64_t step = 1;
+        unsigned turn = draw(2) ? draw((unsigned)e.l.rank) : 0;
+        for (int i = e.l.rank; i-- > 0;) {
+            int d = (i + (int)turn) % e.l.rank;
+            e.l.stride[k][d] = draw(3) ? step : 0;
+            step *= e.l.stride[k][d] ? e.l.dim[d] : 1;
+        }
+        e.size[k] = step;
+    }
+    return e;
+}
+
+static void test_shapes(void **unused)
+{
+    (void)unused;
+    for (int round = 0; round < 400; round++) {
+        example e = draw_example();
+        float *value[3] = {NULL, NULL, NULL}, *y = calloc((size_t)e.count + 1, sizeof *y);
+        void *operand[4];
+        bz_dtype dtype[4];
+        int64_t counts[4];
+        int n = 0;
+        for (; n < 3 && e.size[n]; n++) {
+            dtype[n] = e.l.kind == BZ_LOOP_SELECT && !n ? BZ_BOOL : e.dtype;
+            counts[n] = e.size[n];
+            value[n] = calloc((size_t)e.size[n], sizeof **value);
+            operand[n] = calloc((size_t)e.size[n], 8);
+            for (int64_t i = 0; i < e.size[n]; i++)
+                value[n][i] = (float)draw(dtype[n] == BZ_BOOL ? 2 : 10);
+            bz_values_encode(dtype[n], value[n], operand[n], e.size[n]);
+        }
+        operand[n] = calloc((size_t)e.count, 8), dtype[n] = e.dtype, counts[n] = e.count;
+        if (e.l.kind == BZ_LOOP_COPY) {
+            int64_t step = 1;
+            for (int d = e.l.rank; d-- > 0; step *= e.l.dim[d])
+                e.l.stride[1][d] = step;
+        }
+        assert_int_equal(bz_loop_run(&e.l, operand, dtype, counts, n + 1, 1 + (int)draw(2)), 0);
+        bz_values_decode(e.dtype, operand[n], y, e.count);
+        for (int64_t i = 0; i < e.count; i++)
+            assert_true(y[i] == definition(&e, value, i));
+        for (int k = 0; k <= n; k++)
+            free(operand[k]);
+        for (int k = 0; k < 3; k++)
+            free(value[k]);
+        free(y);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_chain), cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_copy),      cmocka_unit_test(test_index), cmocka_unit_test(test_scatter),
-        cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_chain),  cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_copy),      cmocka_unit_test(test_index),  cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_functions), cmocka_unit_test(test_shapes), cmocka_unit_test(test_fill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
