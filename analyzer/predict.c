@@ -3,7 +3,8 @@
  * that leaves the choice to the library does not get the best variant.
  *
  * Whatever nobody can know before the step is taken stays an interval, and the prediction is its middle:
- *   - what only moves data takes, with half as many bytes, between half of its time and all of it;
+ *   - what the framework does itself takes, with half as many bytes, between half of its time and all of it: where its layers
+ *     differ in size, they tell what goes with the bytes, and that is where in between;
  *   - weights that have to come from memory in every iteration (records are hot) take between nothing more, where the
  *     arithmetic hides it, and what the memory takes for them. Where there are cold records, they tell. */
 #include "analyzer/predict.h"
@@ -287,7 +288,8 @@ static void change_type(making *m)
     predict_part *part = m->out->part;
     enum { WITH_REORDERS = 4 }; /* of both tensors and the weights, and the call */
     double ratio = (double)bz_dtype_bits(m->step->dtype) / 32, calls = 0;
-    add_between(&part[PREDICT_LAYERS], part[PREDICT_LAYERS].before * ratio, part[PREDICT_LAYERS].before);
+    double layers = part[PREDICT_LAYERS].before, share = predict_by_byte(m->b, m->l->alignment, m->trace);
+    add(&part[PREDICT_LAYERS], layers * ratio, layers, layers * (1 - (isnan(share) ? 0.5 : share) * (1 - ratio)));
     add_between(&part[PREDICT_REST], part[PREDICT_REST].before, part[PREDICT_REST].before);
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];

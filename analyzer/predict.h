@@ -33,6 +33,11 @@ typedef struct prediction {
 bool predict(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, const predict_step *step, bz_arena *arena,
              prediction *out);
 
+/* ---- layers outside the library -------------------------------------------------------------- */
+
+/* Of the time that such layers take, the share that goes with the bytes that they move, 0 to 1. NAN where nothing tells. */
+double predict_by_byte(const bz_bound *b, const bz_alignment *a, const bz_trace *t);
+
 /* ---- reorders ------------------------------------------------------------------------------- */
 
 typedef struct predict_reorder {
