@@ -331,7 +331,7 @@ int bz_bench_seconds(const char *option, const char *text, bz_error *err)
                : 0;
 }
 
-/* One line of the program: a record, stored before the next one is read. */
+/* One line of the program: what the machine is, or a record, stored before the next one is read. */
 static int store(bench_run *run, const char *text, size_t n, bz_error *err)
 {
     bz_arena arena = {0};
@@ -339,7 +339,9 @@ static int store(bench_run *run, const char *text, size_t n, bz_error *err)
     int rc = 0;
     if (bz_line_parse(text, n, &arena, &line, err)) {
         run->bad++;
-    } else if (!line.is_system && !(rc = run->each ? run->each(run->user, &line.record, err) : 0)) {
+    } else if (line.is_system) {
+        rc = bz_perfdb_put_system(run->db, line.system, line.details, line.date, err);
+    } else if (!(rc = run->each ? run->each(run->user, &line.record, err) : 0)) {
         rc = bz_perfdb_put(run->db, &line.record, 1, NULL, err);
         run->records++;
         bz_record_status s = line.record.status;
