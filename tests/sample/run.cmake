@@ -76,7 +76,7 @@ endif()
 
 # The installed benanza finds the installed benanza-bench.
 run(${prefix}/bin/benanza system --json)
-string(JSON record GET "${out}" record)
-if(NOT record STREQUAL "system")
+string(JSON system GET "${out}" here 0 system)
+if(NOT system STREQUAL "${machine}@${stack}")
   message(FATAL_ERROR "benanza system --json: ${out}")
 endif()
