@@ -65,12 +65,24 @@ static void read_bandwidth(const cJSON *list, bool cold, bz_peaks *p)
     }
 }
 
-static void read_measured(const cJSON *measured, const bz_setting *setting, bz_arena *arena, bz_peaks *p)
+/* `measured` is an object of one thread count, or a list of such. */
+static void read_measured(const cJSON *list, const bz_setting *setting, bz_arena *arena, bz_peaks *p)
 {
+    enum { NAMED = 8 };
+    const char *others = "";
+    const cJSON *measured = cJSON_IsArray(list) ? list->child : list;
     double threads = number(measured, "threads");
-    if (threads != setting->threads) {
-        p->why = bz_arena_printf(arena, "the system's peaks were measured with %g thread%s, not %d", threads,
-                                 threads == 1 ? "" : "s", setting->threads);
+    for (int i = 0; measured && threads != setting->threads; i++) {
+        if (i < NAMED)
+            others = bz_arena_printf(arena, "%s%s%g", others, i ? ", " : "", threads);
+        measured = measured == list ? NULL : measured->next;
+        threads = measured ? number(measured, "threads") : threads;
+    }
+    if (!measured) {
+        p->why = bz_arena_printf(arena,
+                                 "the system's peaks were measured with %s thread%s, not %d: 'benanza system "
+                                 "--measure --threads %d' on it adds them",
+                                 others, strcmp(others, "1") != 0 ? "s" : "", setting->threads, setting->threads);
         return;
     }
     const cJSON *flops = cJSON_GetObjectItemCaseSensitive(measured, "flops");
@@ -100,12 +112,11 @@ static void read_sheet(const char *gpu, const bz_setting *setting, bz_peaks *p)
 
 void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out)
 {
-    *out = (bz_peaks){.why = "nobody measured the system's peaks: 'benanza system --json --measure | benanza db "
-                             "import -' on it does"};
+    *out = (bz_peaks){.why = "nobody measured the system's peaks: 'benanza system --measure' on it does"};
     cJSON *root = details && *details ? cJSON_Parse(details) : NULL;
     const cJSON *measured = cJSON_GetObjectItemCaseSensitive(root, "measured");
     const cJSON *gpu = cJSON_GetObjectItemCaseSensitive(root, "gpu");
-    if (cJSON_IsObject(measured)) {
+    if (cJSON_IsObject(measured) || (cJSON_IsArray(measured) && measured->child)) {
         out->why = NULL;
         read_measured(measured, setting, arena, out);
     } else if (cJSON_IsString(gpu)) {

@@ -2,6 +2,7 @@
  * run here. Both live outside of benanza, so that it stays light and a crash stays theirs. */
 #include "cli/bench.h"
 
+#include "analyzer/analyzer.h"
 #include "cli/db.h"
 
 #include <errno.h>
@@ -188,15 +189,11 @@ int bz_bench_device(const char *backend, bz_error *err)
     return rc ? -1 : 0;
 }
 
-/* Runs benanza-bench for the line that says what the machine is, and stores it where `again`, or where the
- * database knows nothing of the system. */
-static int identify(bz_perfdb *db, const char *const *options, const char *backend, bool again,
-                    const bz_system **system, bz_error *err)
+/* Runs benanza-bench for the line that says what the machine is. */
+static int ask_line(const char *const *options, const char *backend, bz_arena *arena, bz_line *line, bz_error *err)
 {
     char path[3100], *argv[8] = {path, "--system"};
     bz_buf text = {0};
-    bz_arena arena = {0};
-    bz_line line;
     for (int i = 0; options[i]; i++)
         argv[2 + i] = (char *)options[i];
     int rc = bz_bench_find(path, sizeof path, err) ||
@@ -205,15 +202,42 @@ static int identify(bz_perfdb *db, const char *const *options, const char *backe
     size_t n = text.len;
     while (n && text.data[n - 1] == '\n')
         n--;
-    rc = rc || bz_line_parse(bz_buf_text(&text), n, &arena, &line, err);
-    if (!rc && !line.is_system)
+    rc = rc || bz_line_parse(bz_buf_text(&text), n, arena, line, err);
+    if (!rc && !line->is_system)
         rc = bz_fail(err, BZ_FAILED, "%s did not say what the machine is", path);
-    rc = rc || bz_perfdb_system(db, line.system, system, err);
+    bz_buf_free(&text);
+    return rc ? -1 : 0;
+}
+
+/* Peaks belong to a thread count: those that were measured with others stay. The text is read as a line, so that it is
+ * spelled as an import would. What was measured just now is the newest, whatever other clocks said. */
+static int keep_peaks(const bz_system *known, bz_line *line, bz_arena *arena, bz_error *err)
+{
+    const char *joined = bz_peaks_join(known->details, line->details, arena);
+    bz_line again;
+    if (line->date <= known->date && known->date < INT64_MAX)
+        line->date = known->date + 1;
+    if (!joined)
+        return 0;
+    const char *text = bz_arena_printf(arena, "{\"v\":1,\"record\":\"system\",%s", joined + 1);
+    if (bz_line_parse(text, strlen(text), arena, &again, err))
+        return -1;
+    line->details = again.details;
+    return 0;
+}
+
+/* Stores what the machine is where `again`, or where the database knows nothing of the system. */
+static int identify(bz_perfdb *db, const char *const *options, const char *backend, bool again,
+                    const bz_system **system, bz_error *err)
+{
+    bz_arena arena = {0};
+    bz_line line;
+    int rc = ask_line(options, backend, &arena, &line, err) || bz_perfdb_system(db, line.system, system, err) ||
+             (again && *system && keep_peaks(*system, &line, &arena, err));
     if (!rc && (again || !*system || !(*system)->details || !strcmp((*system)->details, "{}")))
         rc = bz_perfdb_put_system(db, line.system, line.details, line.date, err) ||
              bz_perfdb_system(db, line.system, system, err);
     bz_arena_free(&arena);
-    bz_buf_free(&text);
     return rc ? -1 : 0;
 }
 
@@ -223,17 +247,33 @@ int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const
     return given ? bz_db_system(db, given, system, err) : identify(db, options, backend, false, system, err);
 }
 
-int bz_bench_peaks(bz_perfdb *db, int threads, const bz_system **system, bz_error *err)
+int bz_bench_look(const char *backend, bz_arena *arena, bz_line *line, bz_error *err)
+{
+    const char *options[] = {backend ? "--backend" : NULL, backend, NULL};
+    return ask_line(options, backend, arena, line, err);
+}
+
+int bz_bench_text(bz_buf *out, bz_error *err)
+{
+    char path[3100], *argv[] = {path, "--system", "--text", NULL};
+    return bz_bench_find(path, sizeof path, err) || bz_bench_output(argv, out, err) ? -1 : 0;
+}
+
+int bz_bench_measure(bz_perfdb *db, int threads, const bz_system **system, bz_error *err)
 {
     char count[24];
     const char *options[] = {"--measure", "--threads", count, NULL};
-    if ((*system)->details && strstr((*system)->details, "\"measured\":"))
-        return 0;
     snprintf(count, sizeof count, "%d", threads ? threads : 1);
     bz_progress progress = bz_progress_start("peak rates of this machine", 1);
     int rc = identify(db, options, NULL, true, system, err);
     bz_progress_end(&progress);
     return rc;
+}
+
+int bz_bench_peaks(bz_perfdb *db, int threads, const bz_system **system, bz_error *err)
+{
+    bool known = (*system)->details && bz_peaks_have((*system)->details, threads ? threads : 1);
+    return known ? 0 : bz_bench_measure(db, threads, system, err);
 }
 
 /* ---- building ------------------------------------------------------------------------------- */
@@ -331,7 +371,7 @@ int bz_bench_seconds(const char *option, const char *text, bz_error *err)
                : 0;
 }
 
-/* One line of the program: a record, stored before the next one is read. */
+/* One line of the program: what the machine is, or a record, stored before the next one is read. */
 static int store(bench_run *run, const char *text, size_t n, bz_error *err)
 {
     bz_arena arena = {0};
@@ -339,7 +379,9 @@ static int store(bench_run *run, const char *text, size_t n, bz_error *err)
     int rc = 0;
     if (bz_line_parse(text, n, &arena, &line, err)) {
         run->bad++;
-    } else if (!line.is_system && !(rc = run->each ? run->each(run->user, &line.record, err) : 0)) {
+    } else if (line.is_system) {
+        rc = bz_perfdb_put_system(run->db, line.system, line.details, line.date, err);
+    } else if (!(rc = run->each ? run->each(run->user, &line.record, err) : 0)) {
         rc = bz_perfdb_put(run->db, &line.record, 1, NULL, err);
         run->records++;
         bz_record_status s = line.record.status;

@@ -20,7 +20,14 @@ int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err);
 int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const bz_system **system, bz_error *err);
 /* Fails with the reason where this machine has no device for the backend. */
 int bz_bench_device(const char *backend, bz_error *err);
-/* Measures what the processor could do at best, a few seconds, where the database does not know it yet. */
+/* What this machine is, or of it the device that a backend runs on; no database is asked. */
+int bz_bench_look(const char *backend, bz_arena *arena, bz_line *line, bz_error *err);
+/* The same for people, aligned lines. */
+int bz_bench_text(bz_buf *out, bz_error *err);
+/* Measures what the processor could do at best, some seconds, and stores it beside what was measured with other numbers
+ * of threads. 0 threads: one. */
+int bz_bench_measure(bz_perfdb *db, int threads, const bz_system **system, bz_error *err);
+/* The same, where the database does not know it yet. */
 int bz_bench_peaks(bz_perfdb *db, int threads, const bz_system **system, bz_error *err);
 
 /* Between hold and release SIGINT, SIGTERM and SIGHUP end the program that runs for us, and not us, so that there is

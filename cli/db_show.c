@@ -8,19 +8,26 @@
 
 /* ls */
 
-typedef struct {
-    size_t records, variants, problems, ok;
-    int64_t newest;
-    bool from[BZ_PROVENANCE_IMPORTED + 1];
-    char *problem; /* the last one seen: a problem's records come in a row */
-} system_count;
+static void count_threads(db_count *c, int threads)
+{
+    int at = c->n_threads;
+    for (int i = 0; i < c->n_threads; i++)
+        if (c->threads[i] == threads)
+            return;
+    if (at == DB_MOST_THREADS)
+        return;
+    for (c->n_threads++; at && c->threads[at - 1] > threads; at--)
+        c->threads[at] = c->threads[at - 1];
+    c->threads[at] = threads;
+}
 
 static int count_newest(void *user, const bz_record *r)
 {
-    system_count *c = user;
+    db_count *c = user;
     c->variants++;
     c->ok += r->status == BZ_RECORD_OK;
     c->from[r->provenance] = true;
+    count_threads(c, r->setting.threads);
     if (r->date > c->newest)
         c->newest = r->date;
     if (!c->problem || strcmp(c->problem, r->problem) != 0) {
@@ -34,26 +41,35 @@ static int count_newest(void *user, const bz_record *r)
 static int count_record(void *user, const bz_record *r)
 {
     (void)r;
-    ((system_count *)user)->records++;
+    ((db_count *)user)->records++;
     return 0;
 }
 
-static int count_system(bz_perfdb *db, const bz_system *system, system_count *c, bz_error *err)
+int db_count_system(bz_perfdb *db, const bz_system *system, db_count *c, bz_error *err)
 {
-    *c = (system_count){0};
+    *c = (db_count){0};
     bz_perfdb_filter f = {.system = system};
     int rc = bz_perfdb_scan(db, &f, count_newest, c, err);
     f.history = true;
     if (!rc)
         rc = bz_perfdb_scan(db, &f, count_record, c, err);
     free(c->problem);
+    c->problem = NULL;
     return rc;
 }
 
-static void ls_json(bz_json *j, const bz_system *s, const system_count *c)
+const char *db_count_provenance(const db_count *c, bz_arena *arena)
 {
-    bz_json_object(j);
-    bz_json_key_str(j, "system", s->name);
+    const char *text = "";
+    for (int p = 0; p <= BZ_PROVENANCE_IMPORTED; p++)
+        if (c->from[p])
+            text = bz_arena_printf(arena, "%s%s%s", text, *text ? ", " : "",
+                                   bz_record_provenance_name((bz_record_provenance)p));
+    return text;
+}
+
+void db_count_json(bz_json *j, const db_count *c)
+{
     bz_json_key_int(j, "problems", (int64_t)c->problems);
     bz_json_key_int(j, "variants", (int64_t)c->variants);
     bz_json_key_int(j, "ok", (int64_t)c->ok);
@@ -65,12 +81,19 @@ static void ls_json(bz_json *j, const bz_system *s, const system_count *c)
         if (c->from[p])
             bz_json_str(j, bz_record_provenance_name((bz_record_provenance)p));
     bz_json_array_end(j);
+}
+
+static void ls_json(bz_json *j, const bz_system *s, const db_count *c)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "system", s->name);
+    db_count_json(j, c);
     bz_json_key(j, "details");
     bz_json_raw(j, s->details);
     bz_json_object_end(j);
 }
 
-static void ls_row(bz_table *t, const bz_system *s, const system_count *c)
+static void ls_row(bz_table *t, const bz_system *s, const db_count *c, bz_arena *arena)
 {
     char text[32], seconds[32];
     snprintf(seconds, sizeof seconds, "%lld", (long long)c->newest);
@@ -80,12 +103,7 @@ static void ls_row(bz_table *t, const bz_system *s, const system_count *c)
     bz_table_count(t, (int64_t)c->ok);
     bz_table_count(t, (int64_t)c->records);
     bz_table_cell(t, bz_db_day(text, c->newest), seconds);
-    bz_buf from = {0};
-    for (int p = 0; p <= BZ_PROVENANCE_IMPORTED; p++)
-        if (c->from[p])
-            bz_buf_printf(&from, "%s%s", from.len ? ", " : "", bz_record_provenance_name((bz_record_provenance)p));
-    bz_table_cell(t, bz_buf_text(&from), NULL);
-    bz_buf_free(&from);
+    bz_table_cell(t, db_count_provenance(c, arena), NULL);
 }
 
 static int print_systems(bz_perfdb *db, bool json, bool csv, bz_buf *out, bz_error *err)
@@ -103,12 +121,12 @@ static int print_systems(bz_perfdb *db, bool json, bool csv, bz_buf *out, bz_err
     if (json)
         bz_json_array(&j);
     for (size_t i = 0; i < n && !rc; i++) {
-        system_count c;
-        rc = count_system(db, list[i], &c, err);
+        db_count c;
+        rc = db_count_system(db, list[i], &c, err);
         if (json)
             ls_json(&j, list[i], &c);
         else
-            ls_row(t, list[i], &c);
+            ls_row(t, list[i], &c, &arena);
     }
     if (json) {
         bz_json_array_end(&j);

@@ -98,7 +98,15 @@ int bz_store_system_id(bz_perfdb *db, MDB_txn *txn, const char *name, uint32_t *
     return exists ? 0 : store_system(db, txn, &s);
 }
 
-/* Newer details win; of the same date, the greater text: no order of arrival decides. */
+/* Details win over none, then the newer ones; of the same date, the greater text: no order of arrival decides. */
+static bool is_better(const bz_system *new, const bz_system *old)
+{
+    bool told = strcmp(new->details, "{}") != 0, known = strcmp(old->details, "{}") != 0;
+    if (told != known)
+        return told;
+    return new->date != old->date ? new->date > old->date : strcmp(new->details, old->details) > 0;
+}
+
 static int put_system(bz_perfdb *db, MDB_txn *txn, void *arg)
 {
     const bz_system *new = arg;
@@ -107,7 +115,7 @@ static int put_system(bz_perfdb *db, MDB_txn *txn, void *arg)
     int code = find_system(db, txn, new->name, &old, &exists);
     if (code)
         return code;
-    if (exists && (old.date > new->date || (old.date == new->date &&strcmp(old.details, new->details) >= 0)))
+    if (exists && !is_better(new, &old))
         return 0;
     bz_system merged = *new;
     merged.id = old.id;

@@ -46,11 +46,13 @@ typedef struct program {
         char backend[16], system[176];
     } device[BZ_MAX_RATES]; /* of backends that do not run on the processor */
     int n_devices;
+    bz_buf systems; /* lines that say what these devices are */
 } program;
 
 static const char USAGE[] =
     "usage: %s [OPTIONS] [PROBLEM...]\n"
-    "Runs benchmarks, each problem in a process of its own, and prints a JSON line per finished variant.\n\n"
+    "Runs benchmarks, each problem in a process of its own, and prints a JSON line that says what this machine is,\n"
+    "then one per finished variant.\n\n"
     "  -o, --output FILE       append the lines to FILE instead\n"
     "      --progress FD       a line `DONE TOTAL PROBLEM` on this descriptor before each problem and at the end\n"
     "      --list              print the problems and families, run nothing\n"
@@ -73,7 +75,8 @@ static const char USAGE[] =
     "      --workspace GB      memory that a variant may have besides its operands (what the device has free)\n"
     "      --system            print what this machine is, as one JSON line; --text for people; with --backend\n"
     "                          the device that the backend runs on\n"
-    "      --measure           with --system: measure peak rates and bandwidths too\n"
+    "      --measure           measure the processor's peak rates and bandwidths too, for the line that says what it "
+    "is\n"
     "      --help              print this\n\n"
     "A problem is a text as in a record; `-` reads them from standard input, a line each.\n";
 
@@ -290,8 +293,13 @@ static int find_device(program *p, const char *name, bz_error *err)
         return 0;
     if (bz_device_find(backend, &d, err))
         return -1;
-    snprintf(p->device[p->n_devices].backend, sizeof p->device->backend, "%s", name);
-    snprintf(p->device[p->n_devices++].system, sizeof p->device->system, "%s@%s", d.slug, d.stack);
+    int new = p->n_devices++, same = 0;
+    snprintf(p->device[new].backend, sizeof p->device->backend, "%s", name);
+    snprintf(p->device[new].system, sizeof p->device->system, "%s@%s", d.slug, d.stack);
+    while (strcmp(p->device[same].system, p->device[new].system) != 0)
+        same++;
+    if (same == new) /* backends may share a device */
+        bz_device_json(&d, &p->systems);
     return 0;
 }
 
@@ -301,6 +309,34 @@ static int find_devices(program *p, bz_error *err)
         for (int k = 0; k < p->work[i].n; k++)
             if (find_device(p, p->work[i].families[k].backend, err))
                 return -1;
+    return 0;
+}
+
+static bool runs_on_processor(const program *p)
+{
+    for (int i = 0; i < p->n_work; i++)
+        for (int k = 0; k < p->work[i].n; k++) {
+            int d = 0;
+            while (d < p->n_devices && strcmp(p->device[d].backend, p->work[i].families[k].backend) != 0)
+                d++;
+            if (d == p->n_devices)
+                return true;
+        }
+    return false;
+}
+
+/* The result begins with what its records were measured on: where it is read, nobody may know that machine. */
+static int write_systems(program *p, bz_machine *s, bz_error *err)
+{
+    bz_buf lines = {0};
+    bool processor = runs_on_processor(p);
+    if (processor && p->measure && bz_machine_measure(s, p->options.setting.threads, err))
+        return -1;
+    if (processor)
+        bz_machine_json(s, &lines);
+    bz_buf_put(&lines, bz_buf_text(&p->systems), p->systems.len);
+    write_all(p, bz_buf_text(&lines), lines.len);
+    bz_buf_free(&lines);
     return 0;
 }
 
@@ -329,7 +365,7 @@ static double idle(void *context, int64_t n)
     return 1e-9 * (double)n;
 }
 
-static int run_all(program *p, bz_error *err)
+static int run_all(program *p, bz_machine *s, bz_error *err)
 {
     char why[160];
     int64_t once = 1;
@@ -339,6 +375,8 @@ static int run_all(program *p, bz_error *err)
     if (strcmp(why, "ok") != 0)
         fprintf(stderr, "benanza: no hardware counters: %s\n", why);
     bz_gbench_sample(idle, NULL, 1e-9, &once); /* the library looks at the machine once, before the first fork */
+    if (write_systems(p, s, err))
+        return -1;
     if (!p->options.check_only)
         measure_launch(p);
     p->options.emit = emit;
@@ -596,7 +634,7 @@ static int run_program(program *p, int argc, char **argv, const bz_benchmark *co
         return bz_fail(err, BZ_USAGE, "there is nothing to run: name a problem, or see --help");
     bz_machine_identify(&s);
     snprintf(p->system, sizeof p->system, "%s@%s", s.slug, s.stack);
-    return run_all(p, err);
+    return run_all(p, &s, err);
 }
 
 int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks)
@@ -622,6 +660,7 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
     if (result)
         fprintf(stderr, "benanza: %s\n", err.text);
     bz_arena_free(&p.arena);
+    bz_buf_free(&p.systems);
     free(p.work);
     return result ? (int)err.code : BZ_OK;
 }

@@ -42,6 +42,8 @@ def run(a, folder, name, verbose):
     records, seen = {}, {}
     for line in out.splitlines():
         r = json.loads(line)
+        if r.get("record") == "system":
+            continue
         key = (r["problem"], r["algorithm"])
         base = (r["problem"], r["algorithm"].split(" #")[0])
         seen[base] = seen.get(base, 0) + 1

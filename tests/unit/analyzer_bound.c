@@ -344,9 +344,45 @@ static void test_roofline(void **state)
     bz_peaks_read("{\"gpu\":\"nobody knows\"}", &one, &arena, &p);
     assert_non_null(p.why);
     bz_peaks_read(DETAILS, &two, &arena, &p);
-    assert_non_null(strstr(p.why, "1 thread, not 2"));
+    assert_non_null(strstr(p.why, "measured with 1 thread, not 2: 'benanza system --measure --threads 2'"));
     bz_peaks_read(DETAILS, &cold, &arena, &p);
     assert_null(p.why);
+    bz_arena_free(&arena);
+}
+
+/* Peaks belong to a thread count: a new measurement takes the place of the last one with as many, and no other's. */
+static void test_peaks_by_threads(void **state)
+{
+    (void)state;
+    static const char FOUR[] =
+        "{\"cores\":8,\"measured\":{\"threads\":4,\"flops\":{\"f32\":3e11},\"bandwidth\":[{\"bytes\":1e3,"
+        "\"read\":2e9,\"copy\":2e9}]}}";
+    static const char AGAIN[] =
+        "{\"cores\":9,\"measured\":{\"threads\":4,\"flops\":{\"f32\":5e11},\"bandwidth\":[{\"bytes\":1e3,"
+        "\"read\":2e9,\"copy\":2e9}]}}";
+    bz_arena arena = {0};
+    bz_setting one = {1, BZ_CACHE_HOT, ""}, two = {2, BZ_CACHE_HOT, ""}, four = {4, BZ_CACHE_HOT, ""};
+    bz_peaks p;
+    int threads[BZ_PEAKS_THREADS];
+    assert_null(bz_peaks_join("{}", FOUR, &arena));
+    assert_null(bz_peaks_join(FOUR, AGAIN, &arena));
+    assert_null(bz_peaks_join(DETAILS, "{\"cores\":1}", &arena));
+    assert_null(bz_peaks_join("not JSON", FOUR, &arena));
+    const char *both = bz_peaks_join(DETAILS, FOUR, &arena);
+    assert_non_null(both);
+    both = bz_peaks_join(both, AGAIN, &arena);
+    assert_non_null(both);
+    assert_int_equal(bz_peaks_threads(both, threads), 2);
+    assert_true(threads[0] == 1 && threads[1] == 4 && bz_peaks_have(both, 4) && !bz_peaks_have(both, 2));
+    assert_non_null(strstr(both, "\"cores\":9"));
+    bz_peaks_read(both, &one, &arena, &p);
+    assert_true(!p.why && p.n_flops == 1 && p.flops[0].rate == 1e11);
+    bz_peaks_read(both, &four, &arena, &p);
+    assert_true(!p.why && p.n_flops == 1 && p.flops[0].rate == 5e11);
+    bz_peaks_read(both, &two, &arena, &p);
+    assert_non_null(strstr(p.why, "measured with 1, 4 threads, not 2"));
+    bz_peaks_read("{\"measured\":[]}", &one, &arena, &p);
+    assert_non_null(strstr(p.why, "nobody measured"));
     bz_arena_free(&arena);
 }
 
@@ -371,9 +407,9 @@ static void test_verdicts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),  cmocka_unit_test(test_monotone), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_ladder), cmocka_unit_test(test_roofline), cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_rules),  cmocka_unit_test(test_monotone),         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_ladder), cmocka_unit_test(test_roofline),         cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_fused),  cmocka_unit_test(test_peaks_by_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

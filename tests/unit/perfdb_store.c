@@ -152,6 +152,17 @@ static void test_system_names(void **state)
     const bz_system *s;
     assert_ok(bz_perfdb_system(db, "a", &s, &err));
     assert_string_equal(s->details, "{\"cores\":2}");
+
+    /* what a record brought is a name alone: details win over it, whatever their date and the order of arrival */
+    assert_ok(bz_perfdb_put_system(db, "b", "{}", 0, &err));
+    assert_ok(bz_perfdb_put_system(db, "b", "{\"cores\":4}", 0, &err));
+    assert_ok(bz_perfdb_put_system(db, "b", "{}", 20, &err));
+    assert_ok(bz_perfdb_system(db, "b", &s, &err));
+    assert_string_equal(s->details, "{\"cores\":4}");
+    assert_ok(bz_perfdb_put_system(db, "b", "{\"cores\":5}", 0, &err)); /* the greater text */
+    assert_ok(bz_perfdb_put_system(db, "b", "{\"cores\":4}", 0, &err));
+    assert_ok(bz_perfdb_system(db, "b", &s, &err));
+    assert_string_equal(s->details, "{\"cores\":5}");
     bz_perfdb_close(db);
 }
 
