@@ -1,10 +1,12 @@
 /* A stand-in for a GPU with its libraries: a loadable backend that has every problem computed by the reference and a
- * clock of its own making: 1 GB/s, 1 Gflop/s, 5 µs for a call. It drives scripts/gpu-check where there is no GPU, and replays,
- * whose calls it computes where and when they come (device_replay.c). Compiled as often as there are backends: STANDIN_BACKEND
- * is the name.
+ * clock of its own making: 1 GB/s, 1 Gflop/s, 5 µs for a call. It drives scripts/gpu-check where there is no GPU, and
+ * replays, whose calls it computes where and when they come (device_replay.c). Compiled as often as there are backends:
+ * STANDIN_BACKEND is the name.
  *
- * $BENANZA_STANDIN makes it lie: `wrong` results of softmax, in replays of all calls; `clock` where each session has a clock of another speed; `crash` in a
- * pooling; `kernels` that take less than the device's time; `secret`: nobody may look at kernels; `none`: there is no device. */
+ * $BENANZA_STANDIN makes it lie: `wrong` results of softmax, in replays of all calls; `order`: streams do not wait for each
+ * other; `graph`: a graph leaves its last call out; `clock` where each session has a clock of another speed; `crash` in a
+ * pooling; `kernels` that take less than the device's time; `secret`: nobody may look at kernels; `none`: there is no
+ * device. */
 #include "runtime/values.h"
 #include "tests/standin/device_replay.h"
 
@@ -27,12 +29,6 @@ typedef struct session {
     const bz_operand *format[BZ_PROBLEM_OPERANDS];
 } session;
 
-static bool lies(const char *how)
-{
-    const char *told = getenv("BENANZA_STANDIN");
-    return told && !strcmp(told, how);
-}
-
 static double now(void)
 {
     struct timespec t;
@@ -47,7 +43,7 @@ static void version(bz_buf *out)
 
 static int device(bz_device *out, bz_error *err)
 {
-    if (lies("none"))
+    if (standin_lies("none"))
         return bz_fail(err, BZ_FAILED, "no GPU can be used: this is a stand-in that has none");
     *out = (bz_device){.slug = "stand-in",
                        .stack = "reference0",
@@ -70,7 +66,7 @@ static int open_job(const bz_job *job, void **out, bz_error *err)
     if (!s)
         return bz_fail(err, BZ_FAILED, "no memory");
     *s = (session){.job = job, .seconds = 5e-6 + 1e-9 * (bz_problem_bytes(p) + bz_problem_flops(p))};
-    if (lies("clock"))
+    if (standin_lies("clock"))
         s->seconds *= 1 + (double)(getpid() % 7);
     *out = s;
     return 0;
@@ -91,7 +87,7 @@ static int prepare(bz_variant *v, bz_error *err)
     session *s = v->session;
     v->state = s;
     s->nhwc = !strcmp(v->layout, "nhwc");
-    if (lies("crash") && s->job->problem->kind == BZ_PROBLEM_POOL)
+    if (standin_lies("crash") && s->job->problem->kind == BZ_PROBLEM_POOL)
         abort();
     return 0;
 }
@@ -146,7 +142,7 @@ static void run_now(void *context, void *to, void *from, size_t size)
     float *y = malloc((size_t)o->count * sizeof *y + 64);
     char *plain = malloc((size_t)o->count * 8 + 64);
     for (int64_t i = 0; i < o->count; i++)
-        y[i] = bz_round_to(o->dtype, bz_reference_at(&r, i).value + (lies("wrong") ? 1 : 0));
+        y[i] = bz_round_to(o->dtype, bz_reference_at(&r, i).value + (standin_lies("wrong") ? 1 : 0));
     bz_values_encode(o->dtype, y, plain, o->count);
     move(s->format[n], o->dtype, o->count, plain, s->at[n], false);
     bz_reference_free(&r);
@@ -255,9 +251,9 @@ static int measure(bz_variant *v, int64_t n, int first_copy, double *seconds)
 static int trace(bz_variant *v, bz_trace *out, bz_error *err)
 {
     const session *s = v->session;
-    if (lies("secret"))
+    if (standin_lies("secret"))
         return bz_fail(err, BZ_FAILED, "the stand-in lets nobody look at kernels");
-    *out = (bz_trace){.calls = 10, .n_kernels = 1, .seconds = s->seconds * (lies("kernels") ? 0.9 : 1)};
+    *out = (bz_trace){.calls = 10, .n_kernels = 1, .seconds = s->seconds * (standin_lies("kernels") ? 0.9 : 1)};
     out->kernel[0] = (bz_kernel){"reference", out->seconds, {1, 1, 1}, {32, 1, 1}, 16, 0};
     return 0;
 }
@@ -273,7 +269,7 @@ static int read_result(bz_variant *v, float *values, bz_error *err)
     (void)err;
     const bz_job *job = ((session *)v->session)->job;
     const bz_operand *y = &job->operand[job->n_operands - 1];
-    bool wrong = lies("wrong") && job->problem->kind == BZ_PROBLEM_SOFTMAX;
+    bool wrong = standin_lies("wrong") && job->problem->kind == BZ_PROBLEM_SOFTMAX;
     if (!bz_reference_exists(job->problem))
         return 0;
     bz_reference r = bz_reference_of(job->problem, job->n_operands, job->operand, job->value);
