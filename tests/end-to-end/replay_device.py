@@ -26,7 +26,8 @@ REFUSED = {"v": 1, "backend": "cudnn", "algorithm": "", "layout": "plain", "math
 
 
 def branches(path):
-    """Three branches of convolutions behind one whose padding is uneven, that come together in sums; loops of ours (Slice, Transpose); a product."""
+    """Three branches of convolutions behind one whose padding is uneven, that come together in sums; loops of ours (Slice,
+    Transpose); a product."""
     random = np.random.default_rng(7)
 
     def weights(name, *dims):
@@ -87,8 +88,8 @@ def main():
         once, gpu = ["--time-limit", "0"], ["--system", "gpu"]
         _, expected = replay(work, *once)
         assert len(expected) == 2 * 9 * 12 and np.isfinite(expected).all()
-        runs = [[*options, *cover, "--streams", streams, *graph]
-                for options, cover in (([], []), ([], ["--fuse"]), (["--layout", "nhwc", "--layout", "packed"], ["--fuse"]), (["--dtype", "f16"], []))
+        ways = [], ["--fuse"], ["--layout", "nhwc", "--layout", "packed", "--fuse"], ["--dtype", "f16"]
+        runs = [[*options, "--streams", streams, *graph] for options in ways
                 for streams in "13" for graph in ([], ["--graph"])]
         for options in runs:
             said, outputs = replay(work, *gpu, *once, "--check", "--plan", work / "plan", *options)
