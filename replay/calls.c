@@ -125,6 +125,23 @@ static int temporary(binder *b, const bz_problem *p, bz_error *err)
     return out < 0 ? bz_fail(err, BZ_INCOMPLETE, "it has too many dimensions") : out;
 }
 
+/* A border of zeros around x, by a call of its own before call c. */
+static bool has_border(const bz_problem *first, int calls)
+{
+    return calls == 2 && first->kind == BZ_PROBLEM_PAD;
+}
+
+static int add_border(binder *b, const bz_problem *pad, call *c, bz_error *err)
+{
+    const call border = {.problem = pad, .in = {c->in[0]}, .n_in = 1};
+    int padded = temporary(b, pad, err);
+    if (padded < 0)
+        return -1;
+    add_call(b, &border, padded);
+    c->in[0] = padded;
+    return 0;
+}
+
 /* ---- recurrent layers ----------------------------------------------------------------------- */
 
 /* A strided copy as a step. */
@@ -241,7 +258,8 @@ static bool is_offered(const bz_problem *p)
 
 int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
 {
-    call c = {.problem = a->problem};
+    bool border = has_border(a->problem, a->n);
+    call c = {.problem = &a->problem[border]};
     if (a->modelled)
         return bind_no(l, err, "no library call computes it");
     if (is_rnn(a->problem))
@@ -251,9 +269,9 @@ int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_er
     for (int i = 0; i < a->n; i++)
         if (!is_offered(&a->problem[i]))
             return bind_no(l, err, "the libraries broadcast the second operand only");
-    if (a->n > 1)
+    if (a->n > 1 && !border)
         return bind_several(b, l, a, err);
-    if (find_operands(b, l, &c, err) || fold_factors(l, &c, err))
+    if (find_operands(b, l, &c, err) || fold_factors(l, &c, err) || (border && add_border(b, a->problem, &c, err)))
         return -1;
     int out = bind_result(b, l, 0, err);
     if (out < 0)
@@ -329,7 +347,9 @@ static int bind_taken(binder *b, const bz_plan_place *place, const bz_alternativ
 {
     const bz_taken *t = &a->taken[first];
     const bz_layer *l = &b->layers->layer[place->layer[first]];
-    call c = {.problem = &a->problem[t->call]};
+    const bz_problem *problem = &a->problem[t->call];
+    bool border = t->how == BZ_TAKEN_CALL && has_border(problem, t->calls);
+    call c = {.problem = &problem[border]};
     int n = 1;
     if (t->how == BZ_TAKEN_VIEW) {
         return bind_loops(b, l, err) ? -1 : 1;
@@ -338,14 +358,15 @@ static int bind_taken(binder *b, const bz_plan_place *place, const bz_alternativ
             return -1;
         while (first + n < place->n && t[n].how == BZ_TAKEN_WRITTEN && t[n].call == t->call)
             n++;
-    } else if (t->how != BZ_TAKEN_CALL || t->calls != 1) {
+    } else if (t->how != BZ_TAKEN_CALL || (t->calls != 1 && !border)) {
         return bind_no(l, err, "it takes several calls");
     } else if (is_rnn(c.problem) || !only_first_output(b, l) || !is_offered(c.problem)) {
         return bind_no(l, err, "what follows it is not taken along");
-    } else if (find_operands(b, l, &c, err) || fold_factors(l, &c, err)) {
+    } else if (find_operands(b, l, &c, err) || fold_factors(l, &c, err) ||
+               (border && add_border(b, problem, &c, err))) {
         return -1;
     }
-    for (; first + n < place->n && t[n].call == t->call; n++) {
+    for (; first + n < place->n && t[n].call == t->call + border; n++) {
         const bz_layer *next = &b->layers->layer[place->layer[first + n]];
         if (t[n].how == BZ_TAKEN_CALL || t[n].how == BZ_TAKEN_VIEW || t[n].how == BZ_TAKEN_WRITTEN)
             break;

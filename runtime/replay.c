@@ -90,6 +90,24 @@ int bz_replay_wait(bz_replay *r)
     return r->ops->wait(r->device);
 }
 
+/* All bits are set: NaN in every floating-point type. The first slots are the inputs', which share them with nobody. */
+int bz_replay_forget(bz_replay *r)
+{
+    int first = 0, bad = 0;
+    size_t most = 0;
+    for (int i = 0; i < r->model->n_values; i++)
+        first += r->model->value[i].source == BZ_VALUE_INPUT;
+    for (int i = first; i < r->n_slots; i++)
+        most = r->slot[i].bytes > most ? r->slot[i].bytes : most;
+    char *spoilt = bz_alloc(most + 1, 1);
+    memset(spoilt, 0xff, most);
+    for (int i = first; i < r->n_slots && !bad; i++)
+        bad = r->ops->copy(r->device, 0, replay_at(r, i), spoilt, r->slot[i].bytes);
+    bad = r->ops->wait(r->device) || bad;
+    free(spoilt);
+    return bad ? -1 : 0;
+}
+
 int bz_replay_capture(bz_replay *r, bz_error *err)
 {
     if (!r->ops->begin)

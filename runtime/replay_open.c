@@ -443,6 +443,7 @@ static void find_last_uses(bz_replay *r)
             r->state[r->state[i].root].last_use = m->n_steps;
 }
 
+/* Their slots come before all others. */
 static void place_inputs(bz_replay *r)
 {
     for (int i = 0; i < r->model->n_values; i++)

@@ -48,6 +48,9 @@ int bz_replay_action_run(bz_replay *r, int i);
 int bz_replay_run(bz_replay *r);
 int bz_replay_wait(bz_replay *r);
 
+/* Overwrites all that a run makes, so that nothing of an earlier one is taken for a result of the next. */
+int bz_replay_forget(bz_replay *r);
+
 /* The whole, captured once as a graph: it must have run before. Then each launch is a run. */
 int bz_replay_capture(bz_replay *r, bz_error *err);
 int bz_replay_launch(bz_replay *r);

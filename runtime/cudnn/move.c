@@ -194,7 +194,8 @@ cudnnStatus_t cudnn_run_concat(call *c)
 /* ---- padding -------------------------------------------------------------------------------- */
 
 /* x into the middle of the result. The border of zeros around it is there before the first call, and no call writes it: what
- * keeps its buffers needs no more. y is described as that middle. */
+ * keeps its buffers needs no more. In a replay other tensors lie there in between, so that it is written each time. y is
+ * described as the middle. */
 static void *middle_of(const call *c)
 {
     const bz_problem *p = c->problem;
@@ -225,8 +226,17 @@ int cudnn_describe_pad(call *c, bz_error *why)
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and its place", status);
 }
 
+static cudnnStatus_t clear_border(const call *c)
+{
+    size_t bytes = (size_t)c->y.layout.elements * (size_t)bz_dtype_bits(c->problem->dtype) / 8;
+    return c->cuda->borrowed && cudaMemsetAsync(c->y.data, 0, bytes, c->cuda->stream) != cudaSuccess
+               ? CUDNN_STATUS_EXECUTION_FAILED
+               : CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t cudnn_run_pad(call *c)
 {
+    TRY(clear_border(c));
     return cudnnTransformTensor(c->handle, cudnn_scalar(c, &c->one), c->x.desc, c->x.data, cudnn_scalar(c, &c->zero),
                                 c->y.desc, middle_of(c));
 }
@@ -254,6 +264,7 @@ cudnnStatus_t cudnn_run_pad_copy(call *c)
         .extent = {width, height, planes},
         .kind = cudaMemcpyDeviceToDevice,
     };
+    TRY(clear_border(c));
     return cudaMemcpy3DAsync(&copy, c->cuda->stream) == cudaSuccess ? CUDNN_STATUS_SUCCESS
                                                                     : CUDNN_STATUS_EXECUTION_FAILED;
 }
