@@ -373,7 +373,7 @@ static void add_group(maker *m, const bz_plan_place *place)
     mark before = {p->n_steps, p->n_values};
     bz_lowering low;
     bz_error err;
-    bz_lower_group(layers, &match, m->b.dtype, m->b.arena, &low);
+    bz_lower_group(bz_plan_lowered(m->in->plan, m->in->number), &match, m->b.arena, &low);
     begin_unit(m, place->layer, place->n, item->pattern);
     p->unit[p->n_units - 1].bound = bound_of(m, item);
     if (!bind_cheapest(m, &low, last, place, &err)) {
