@@ -154,7 +154,8 @@ void bz_plan_free(bz_plan *plan);
 int bz_plan_layers(const bz_plan *plan, const bz_plan_layer **layer); /* and groups */
 int bz_plan_problems(const bz_plan *plan, const bz_plan_problem **problem);
 int bz_plan_models(const bz_plan *plan, const char *const **name);
-int bz_plan_places(const bz_plan *plan, int model, const bz_plan_place **place); /* refused groups too */
+const bz_plan_problem *bz_plan_find_problem(const bz_plan *plan, const char *text); /* NULL: it has none such */
+int bz_plan_places(const bz_plan *plan, int model, const bz_plan_place **place);    /* refused groups too */
 bz_lowered *bz_plan_lowered(const bz_plan *plan, int model); /* NULL where the plan has no patterns */
 
 /* The planned layer that a layer of an added model became; NULL for views and constants. */
@@ -223,6 +224,8 @@ int bz_prices_load_views(const bz_plan *plan, bz_perfdb *db, const bz_system *sy
                          const bz_prices_view *view, int n, bz_arena *arena, bz_prices **out, bz_error *err);
 const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem);
 const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text); /* of a problem of the plan */
+/* All records of a problem; false where it is none of the plan: then ask the database. */
+bool bz_prices_records(const bz_prices *prices, const char *text, const bz_record **records, size_t *n);
 /* Of a layer or a group. */
 void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *out);
 

@@ -185,8 +185,12 @@ static void layer_key(const bz_layer *layer, bz_buf *key)
     bz_buf_puts(key, layer->n_in > 1 && layer->in_constant[1] ? " constant" : "");
     for (int i = 0; i < layer->n_in + layer->n_out; i++) {
         const bz_type *t = i < layer->n_in ? &layer->in[i] : &layer->out[i - layer->n_in];
-        if (t->dtype != BZ_F32)
-            bz_buf_printf(key, " %d=%d", i, (int)t->dtype);
+        if (t->dtype != BZ_F32) {
+            bz_buf_putc(key, ' ');
+            bz_buf_int(key, i);
+            bz_buf_putc(key, '=');
+            bz_buf_int(key, (int)t->dtype);
+        }
     }
 }
 
@@ -384,6 +388,12 @@ int bz_plan_problems(const bz_plan *plan, const bz_plan_problem **problem)
 {
     *problem = plan->problem;
     return plan->n_problems;
+}
+
+const bz_plan_problem *bz_plan_find_problem(const bz_plan *plan, const char *text)
+{
+    uint32_t k = bz_map_get(&plan->problem_map, text, strlen(text));
+    return k == BZ_MAP_NONE ? NULL : &plan->problem[k];
 }
 
 int bz_plan_models(const bz_plan *plan, const char *const **name)
