@@ -13,11 +13,15 @@ int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, cons
     unit_ways ways = {0};
     int rc = 0;
     if (planning_setting(p, &setting, err) || planning_dtype(p, &dtype, err) ||
-        unit_ways_prices(&ways, plan, db, system, &setting, &a->arena, &prices, err) ||
-        (!a->rebuilt && unit_ways_find(&ways, p, paths, m, plan, db, system, &setting, &a->arena, err)))
+        (a->bound_only ? bz_prices_load(plan, db, system, &setting, &a->arena, &prices, err)
+                       : unit_ways_prices(&ways, plan, db, system, &setting, &a->arena, &prices, err)) ||
+        (!a->rebuilt && !a->bound_only &&
+         unit_ways_find(&ways, p, paths, m, plan, db, system, &setting, &a->arena, err)))
         rc = -1;
-    if (!rc)
+    if (!rc) {
         bz_peaks_read(system->details, &setting, &a->arena, peaks);
+        a->prices = prices;
+    }
     while (a->n + m->n > a->cap) {
         a->cap = a->cap ? 2 * a->cap : 16;
         a->item = bz_realloc(a->item, (size_t)a->cap, sizeof *a->item);
@@ -40,6 +44,8 @@ int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, cons
         *item = (bz_analysis){0};
         bz_bound_make(&in, &a->arena, &item->bound);
         a->incomplete |= item->bound.coverage.unpriced > 0 || item->bound.fused.missing > 0;
+        if (a->bound_only)
+            continue;
         item->units = units;
         rc = unit_ways_units(&ways, &in, &item->bound, db, system, &a->arena, units, err);
     }

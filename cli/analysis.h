@@ -10,6 +10,8 @@ typedef struct analyses {
     int n, cap;
     bool incomplete;           /* a layer of them is unpriced */
     const bz_rebuilt *rebuilt; /* what analyses_add gets now; NULL: a model */
+    bool bound_only;           /* no other types, layouts and math modes: no units */
+    const bz_prices *prices;   /* of the last plan that was added */
     bz_arena arena;
 } analyses;
 

@@ -78,6 +78,7 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
         .dtype = r->dtype,
         .db = r->db,
         .system = r->system,
+        .prices = r->analyses.prices,
         .setting = r->setting,
         .device = r->device,
         .bandwidth = bandwidth_of(r, &arena),
@@ -222,7 +223,7 @@ static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_err
 
 static int run(int argc, char **argv)
 {
-    replay_job r = {0};
+    replay_job r = {.analyses.bound_only = true};
     bz_list arguments = {0};
     bz_error err = {0};
     bz_buf out = {0};

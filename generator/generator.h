@@ -69,12 +69,16 @@ typedef struct bz_lowering {
  * in f16. The result lives in the arena. */
 void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *out);
 
+/* What the layers of a model's main graph are lowered to, each once, when it is first asked for. Lives in the arena. */
+typedef struct bz_lowered bz_lowered;
+bz_lowered *bz_lowered_new(const bz_layers *layers, bz_dtype dtype, bz_arena *arena);
+
 /* The same for the layers of a match: how few calls they can be. Steps after a call are taken along by it
  * where it can (functions, residuals), or go into its weights and bias before anything runs (constants by
  * channel, batch normalization); functions that are written out in many layers are found out by their
  * values. What no call takes along is a call of its own. No alternatives, and `why`, where all that does
  * not save a single call. Parameters of functions are those of the layers, exactly. */
-void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dtype, bz_arena *arena, bz_lowering *out);
+void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena, bz_lowering *out);
 
 /* A constant's only element; false where it has several or is not to be had. `before` is a layer that stands
  * behind the one that computes it. */
@@ -150,7 +154,9 @@ void bz_plan_free(bz_plan *plan);
 int bz_plan_layers(const bz_plan *plan, const bz_plan_layer **layer); /* and groups */
 int bz_plan_problems(const bz_plan *plan, const bz_plan_problem **problem);
 int bz_plan_models(const bz_plan *plan, const char *const **name);
-int bz_plan_places(const bz_plan *plan, int model, const bz_plan_place **place); /* refused groups too */
+const bz_plan_problem *bz_plan_find_problem(const bz_plan *plan, const char *text); /* NULL: it has none such */
+int bz_plan_places(const bz_plan *plan, int model, const bz_plan_place **place);    /* refused groups too */
+bz_lowered *bz_plan_lowered(const bz_plan *plan, int model); /* NULL where the plan has no patterns */
 
 /* The planned layer that a layer of an added model became; NULL for views and constants. */
 const bz_plan_layer *bz_plan_find(const bz_plan *plan, const bz_layer *layer);
@@ -218,6 +224,8 @@ int bz_prices_load_views(const bz_plan *plan, bz_perfdb *db, const bz_system *sy
                          const bz_prices_view *view, int n, bz_arena *arena, bz_prices **out, bz_error *err);
 const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem);
 const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text); /* of a problem of the plan */
+/* All records of a problem; false where it is none of the plan: then ask the database. */
+bool bz_prices_records(const bz_prices *prices, const char *text, const bz_record **records, size_t *n);
 /* Of a layer or a group. */
 void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *out);
 

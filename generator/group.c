@@ -8,7 +8,8 @@
 
 typedef struct {
     lowering l; /* its steps are the calls */
-    const bz_layers *layers;
+    bz_lowered *lowered;
+    const bz_layers *layers; /* its */
     const int *layer;
     int n;
     const bz_layer *head; /* began the last call; NULL where that is no layer of the model's */
@@ -178,12 +179,11 @@ static bool take_operand(walk *w, const bz_layer *l, size_t row, int i)
 
 static bool take_activation(walk *w, const bz_layer *l)
 {
-    bz_lowering low;
-    bz_lower(l, w->l.wanted, w->l.arena, &low);
-    if (l->node->in[0] != w->current || !low.n || low.alternative[0].n != 1 ||
-        low.alternative[0].problem->kind != BZ_PROBLEM_ACTIVATION)
+    const bz_lowering *low = lowered_layer(w->lowered, l->index);
+    if (l->node->in[0] != w->current || !low->n || low->alternative[0].n != 1 ||
+        low->alternative[0].problem->kind != BZ_PROBLEM_ACTIVATION)
         return false;
-    const bz_problem *p = low.alternative[0].problem;
+    const bz_problem *p = low->alternative[0].problem;
     return take_along(w, p->activation.fn, p->activation.alpha, p->activation.beta);
 }
 
@@ -284,7 +284,7 @@ static int take_written(walk *w, int i)
     written f;
     for (int j = w->n - 1; j > i; j--) {
         bz_value_id x = only_input(w, i, j);
-        if (x < 0 || !written_identify(w->layers, w->layer + i, j - i + 1, x, &f))
+        if (x < 0 || !written_identify(w->lowered, w->layer + i, j - i + 1, x, &f))
             continue;
         bool along = f.kind == WRITTEN_ACTIVATION && x == w->current && !is_read(w, x, j + 1) &&
                      take_along(w, f.fn, f.alpha, f.beta);
@@ -312,17 +312,16 @@ static int take_written(walk *w, int i)
 static int call_layer(walk *w, int i, int choice)
 {
     const bz_layer *l = &w->layers->layer[w->layer[i]];
-    bz_lowering low;
-    bz_lower(l, w->l.wanted, w->l.arena, &low);
-    if (!low.free && choice >= low.n)
-        return lower_no(&w->l, bz_arena_printf(w->l.arena, "%s: %s", l->kind, low.why ? low.why : "no benchmark"));
-    if (w->l.n_steps && !w->why && !low.free)
+    const bz_lowering *low = lowered_layer(w->lowered, w->layer[i]);
+    if (!low->free && choice >= low->n)
+        return lower_no(&w->l, bz_arena_printf(w->l.arena, "%s: %s", l->kind, low->why ? low->why : "no benchmark"));
+    if (w->l.n_steps && !w->why && !low->free)
         w->why = bz_arena_printf(w->l.arena, "no call takes %s along", l->kind);
-    w->current = low.free || !l->n_out ? BZ_NO_VALUE : l->node->out[0];
+    w->current = low->free || !l->n_out ? BZ_NO_VALUE : l->node->out[0];
     take(w, i, BZ_TAKEN_VIEW, -1);
-    if (low.free)
+    if (low->free)
         return 0;
-    const bz_alternative *a = &low.alternative[choice];
+    const bz_alternative *a = &low->alternative[choice];
     w->taken[i] = (bz_taken){.how = BZ_TAKEN_CALL, .call = w->l.n_steps, .calls = a->n, .other = -1};
     if (w->l.n_steps + a->n > MAX_STEPS)
         return lower_no(&w->l, "it takes too many calls");
@@ -349,30 +348,32 @@ static int walk_on(walk *w, int choice)
 }
 
 /* Calls that the layers take by themselves, each by its first alternative. */
-static int calls_alone(const walk *w)
+static int calls_alone(walk *w)
 {
     int n = 0;
     for (int i = 0; i < w->n; i++) {
-        bz_lowering low;
-        bz_lower(&w->layers->layer[w->layer[i]], w->l.wanted, w->l.arena, &low);
-        n += low.free ? 0 : low.n ? low.alternative[0].n : 1;
+        const bz_lowering *low = lowered_layer(w->lowered, w->layer[i]);
+        n += low->free ? 0 : low->n ? low->alternative[0].n : 1;
     }
     return n;
 }
 
-void bz_lower_group(const bz_layers *layers, const bz_match *match, bz_dtype dtype, bz_arena *arena, bz_lowering *out)
+void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena, bz_lowering *out)
 {
     bz_problem steps[MAX_STEPS];
-    bz_lowering first;
-    walk w = {
-        .l = {.wanted = dtype, .arena = arena, .step = steps}, .layers = layers, .layer = match->layer, .n = match->n};
+    const bz_layers *layers = lowered->layers;
+    const bz_lowering *first = lowered_layer(lowered, match->layer[0]);
+    walk w = {.l = {.wanted = lowered->dtype, .arena = arena, .step = steps},
+              .lowered = lowered,
+              .layers = layers,
+              .layer = match->layer,
+              .n = match->n};
     *out = (bz_lowering){0};
     w.l.layer = &layers->layer[match->layer[0]];
-    bz_lower(w.l.layer, dtype, arena, &first);
     int alone = calls_alone(&w);
     w.taken = BZ_NEW(arena, bz_taken, w.n);
-    for (int choice = 0; choice == 0 || (choice < first.n && w.l.n < MAX_ALTERNATIVES); choice++) {
-        const bz_alternative *a = choice ? &first.alternative[choice] : NULL;
+    for (int choice = 0; choice == 0 || (choice < first->n && w.l.n < MAX_ALTERNATIVES); choice++) {
+        const bz_alternative *a = choice ? &first->alternative[choice] : NULL;
         if (a && a->n > 1 && a->problem[0].kind != BZ_PROBLEM_PAD)
             continue; /* begins with what another alternative takes along */
         w.l.n_steps = 0, w.current = BZ_NO_VALUE, w.head = NULL, w.modelled = w.fallback = false;

@@ -388,3 +388,30 @@ void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowerin
     out->alternative = bz_arena_dup(arena, l.alternative, (size_t)l.n * sizeof *l.alternative);
     out->n = l.n;
 }
+
+/* ---- layers of a model ---------------------------------------------------------------------- */
+
+bz_lowered *bz_lowered_new(const bz_layers *layers, bz_dtype dtype, bz_arena *arena)
+{
+    bz_lowered *l = BZ_NEW(arena, bz_lowered, 1);
+    *l = (bz_lowered){layers, dtype, arena, BZ_NEW(arena, bz_lowering, layers->n), NULL};
+    l->as_is = dtype ? BZ_NEW(arena, bz_lowering, layers->n) : l->wanted;
+    return l;
+}
+
+static const bz_lowering *lower_once(const bz_lowered *l, bz_lowering *low, int layer, bz_dtype dtype)
+{
+    if (!low->n && !low->free && !low->why)
+        bz_lower(&l->layers->layer[layer], dtype, l->arena, low);
+    return low;
+}
+
+const bz_lowering *lowered_layer(bz_lowered *l, int layer)
+{
+    return lower_once(l, &l->wanted[layer], layer, l->dtype);
+}
+
+const bz_lowering *lowered_as_is(bz_lowered *l, int layer)
+{
+    return lower_once(l, &l->as_is[layer], layer, BZ_UNDEFINED);
+}

@@ -21,6 +21,16 @@ typedef struct lowering {
     const char *why;
 } lowering;
 
+struct bz_lowered {
+    const bz_layers *layers;
+    bz_dtype dtype;
+    bz_arena *arena;
+    bz_lowering *wanted, *as_is; /* [layers->n], zeros where nobody has asked: in `dtype`, in the model's types */
+};
+
+const bz_lowering *lowered_layer(bz_lowered *l, int layer);
+const bz_lowering *lowered_as_is(bz_lowered *l, int layer);
+
 /* A function turns a layer into alternatives: it adds steps and closes each alternative with `done`.
  * It returns -1 with l->why set where the layer cannot be expressed. */
 typedef int lower_function(lowering *l, int arg);

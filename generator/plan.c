@@ -1,5 +1,6 @@
 /* Plans: every layer of every model, lowered once; every problem once. */
 #include "generator/plan.h"
+#include "generator/lower.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -184,8 +185,12 @@ static void layer_key(const bz_layer *layer, bz_buf *key)
     bz_buf_puts(key, layer->n_in > 1 && layer->in_constant[1] ? " constant" : "");
     for (int i = 0; i < layer->n_in + layer->n_out; i++) {
         const bz_type *t = i < layer->n_in ? &layer->in[i] : &layer->out[i - layer->n_in];
-        if (t->dtype != BZ_F32)
-            bz_buf_printf(key, " %d=%d", i, (int)t->dtype);
+        if (t->dtype != BZ_F32) {
+            bz_buf_putc(key, ' ');
+            bz_buf_int(key, i);
+            bz_buf_putc(key, '=');
+            bz_buf_int(key, (int)t->dtype);
+        }
     }
 }
 
@@ -246,7 +251,7 @@ static uint32_t add_item(bz_plan *plan, const bz_layer *layer, const char *what,
     return k;
 }
 
-static void add_layer(bz_plan *plan, const bz_layer *layer, int model)
+static const bz_lowering *add_layer(bz_plan *plan, const bz_layer *layer, int model)
 {
     bool made;
     layer_key(layer, &plan->key);
@@ -256,6 +261,7 @@ static void add_layer(bz_plan *plan, const bz_layer *layer, int model)
         add_problems(plan, &plan->layer[k], (int)k);
     }
     count_use(plan, &plan->layer[k], model);
+    return &plan->layer[k].lowering;
 }
 
 /* Groups of one pattern that come to the same calls are one. */
@@ -286,7 +292,7 @@ static void add_groups(bz_plan *plan, bz_layers *layers, int model)
         const bz_layer *result = &layers->layer[match[i].layer[match[i].n - 1]];
         bz_lowering low;
         bool made;
-        bz_lower_group(layers, &match[i], plan->options.dtype, &plan->arena, &low);
+        bz_lower_group(plan->places[model].lowered, &match[i], &plan->arena, &low);
         group_key(&match[i], &low, &plan->key);
         uint32_t k = add_item(plan, result, match[i].pattern, &made);
         if (made) {
@@ -298,16 +304,20 @@ static void add_groups(bz_plan *plan, bz_layers *layers, int model)
         count_use(plan, &plan->layer[k], model);
         place[i] = (bz_plan_place){match[i].layer, match[i].n, (int)k};
     }
-    plan->places[model] = (plan_model){place, n};
+    plan->places[model].place = place, plan->places[model].n_places = n;
 }
 
-static void add_graph(bz_plan *plan, const bz_layer *layers, int n, int model)
+/* Layers of one key are lowered once; `lowered`, of the main graph where groups are looked for, gets that. */
+static void add_graph(bz_plan *plan, const bz_layer *layers, int n, int model, bz_lowered *lowered)
 {
     for (int i = 0; i < n; i++) {
         for (int b = 0; b < layers[i].n_bodies; b++)
-            add_graph(plan, layers[i].bodies[b].layers, layers[i].bodies[b].n, model);
-        if (layers[i].class != BZ_VIEW && layers[i].class != BZ_CONSTANT && !layers[i].n_bodies)
-            add_layer(plan, &layers[i], model);
+            add_graph(plan, layers[i].bodies[b].layers, layers[i].bodies[b].n, model, NULL);
+        if (layers[i].class == BZ_VIEW || layers[i].class == BZ_CONSTANT || layers[i].n_bodies)
+            continue;
+        const bz_lowering *low = add_layer(plan, &layers[i], model);
+        if (lowered)
+            lowered->wanted[i] = *low;
     }
 }
 
@@ -350,7 +360,9 @@ void bz_plan_add_problems(bz_plan *plan, const bz_layers *layers, const bz_probl
 void bz_plan_add(bz_plan *plan, bz_layers *layers, const char *name)
 {
     int model = add_model(plan, name);
-    add_graph(plan, layers->layer, layers->n, model);
+    if (plan->options.patterns)
+        plan->places[model].lowered = bz_lowered_new(layers, plan->options.dtype, &plan->arena);
+    add_graph(plan, layers->layer, layers->n, model, plan->places[model].lowered);
     if (plan->options.patterns)
         add_groups(plan, layers, model);
 }
@@ -359,6 +371,11 @@ int bz_plan_places(const bz_plan *plan, int model, const bz_plan_place **place)
 {
     *place = plan->places[model].place;
     return plan->places[model].n_places;
+}
+
+bz_lowered *bz_plan_lowered(const bz_plan *plan, int model)
+{
+    return plan->places[model].lowered;
 }
 
 int bz_plan_layers(const bz_plan *plan, const bz_plan_layer **layer)
@@ -371,6 +388,12 @@ int bz_plan_problems(const bz_plan *plan, const bz_plan_problem **problem)
 {
     *problem = plan->problem;
     return plan->n_problems;
+}
+
+const bz_plan_problem *bz_plan_find_problem(const bz_plan *plan, const char *text)
+{
+    uint32_t k = bz_map_get(&plan->problem_map, text, strlen(text));
+    return k == BZ_MAP_NONE ? NULL : &plan->problem[k];
 }
 
 int bz_plan_models(const bz_plan *plan, const char *const **name)

@@ -7,6 +7,7 @@
 typedef struct plan_model {
     const bz_plan_place *place;
     int n_places;
+    bz_lowered *lowered; /* NULL: no patterns were looked for */
 } plan_model;
 
 struct bz_plan {

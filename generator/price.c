@@ -4,8 +4,14 @@
 #include <math.h>
 #include <string.h>
 
+typedef struct records_known {
+    bz_record *record;
+    size_t n;
+} records_known;
+
 struct bz_prices {
     const bz_plan *plan;
+    const records_known *known; /* [plan->n_problems]: the records, of all views */
     bz_problem_price *problem;
     bool *refused; /* there are records of the problem, and all say unsupported */
 };
@@ -72,20 +78,21 @@ static bool are_refused(const bz_record *records, size_t n, const bz_setting *se
 int bz_prices_load_views(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                          const bz_prices_view *view, int n_views, bz_arena *arena, bz_prices **out, bz_error *err)
 {
+    records_known *all = BZ_NEW(arena, records_known, plan->n_problems);
     for (int v = 0; v < n_views; v++) {
         bz_prices *p = out[v] = BZ_NEW(arena, bz_prices, 1);
         p->plan = plan;
+        p->known = all;
         p->problem = BZ_NEW(arena, bz_problem_price, plan->n_problems);
         p->refused = BZ_NEW(arena, bool, plan->n_problems);
     }
     for (int i = 0; i < plan->n_problems && system; i++) {
-        bz_record *records;
-        size_t n;
-        if (bz_perfdb_variants(db, system, plan->problem[i].text, arena, &records, &n, err))
+        records_known *k = &all[i];
+        if (bz_perfdb_variants(db, system, plan->problem[i].text, arena, &k->record, &k->n, err))
             return -1;
         for (int v = 0; v < n_views; v++) {
-            price_problem(plan, plan->problem[i].problem, &out[v]->problem[i], records, n, setting, &view[v]);
-            out[v]->refused[i] = are_refused(records, n, setting);
+            price_problem(plan, plan->problem[i].problem, &out[v]->problem[i], k->record, k->n, setting, &view[v]);
+            out[v]->refused[i] = are_refused(k->record, k->n, setting);
         }
     }
     return 0;
@@ -105,6 +112,16 @@ const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem)
 const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text)
 {
     return &prices->problem[bz_map_get(&prices->plan->problem_map, text, strlen(text))];
+}
+
+bool bz_prices_records(const bz_prices *prices, const char *text, const bz_record **records, size_t *n)
+{
+    uint32_t k = bz_map_get(&prices->plan->problem_map, text, strlen(text));
+    if (k == BZ_MAP_NONE)
+        return false;
+    *records = prices->known[k].record;
+    *n = prices->known[k].n;
+    return true;
 }
 
 static const double UNSURE = 0.025; /* how far off a record without an interval is taken to be */

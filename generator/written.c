@@ -1,7 +1,7 @@
 /* Written-out functions, recognized by their values. */
 #include "generator/written.h"
 
-#include "generator/generator.h"
+#include "generator/lower.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 enum { ROWS = 6, COLUMNS = 8, MAX_VALUES = 64, MAX_WEIGHTS = 2, MAX_SCALARS = 16 };
 
 typedef struct {
-    const bz_layers *layers;
-    bz_arena *arena;
+    bz_lowered *lowered;
+    const bz_layers *layers; /* its */
     const bz_type *x;
     int axis; /* of reductions; -1: none yet */
     bz_value_id id[MAX_VALUES];
@@ -180,17 +180,16 @@ static bool mean(evaluation *e, const bz_layer *l, const double *a, double *y)
 
 static bool unary(evaluation *e, const bz_layer *l, const double *a, double *y)
 {
-    bz_lowering low;
     for (size_t i = 0; i < sizeof UNARY / sizeof *UNARY; i++)
         if (!strcmp(l->kind, UNARY[i].kind)) {
             for (int c = 0; c < COLUMNS; c++)
                 y[c] = UNARY[i].f(a[c]);
             return l->class != BZ_VIEW;
         }
-    bz_lower(l, BZ_UNDEFINED, e->arena, &low);
-    if (!low.n || low.alternative[0].n != 1 || low.alternative[0].problem->kind != BZ_PROBLEM_ACTIVATION)
+    const bz_lowering *low = lowered_as_is(e->lowered, l->index);
+    if (!low->n || low->alternative[0].n != 1 || low->alternative[0].problem->kind != BZ_PROBLEM_ACTIVATION)
         return false;
-    const bz_problem *p = low.alternative[0].problem;
+    const bz_problem *p = low->alternative[0].problem;
     for (int c = 0; c < COLUMNS; c++)
         y[c] = bz_fn_value(p->activation.fn, a[c], (double)p->activation.alpha, (double)p->activation.beta);
     return true;
@@ -339,15 +338,15 @@ static bool find_norm(const table *t, written *out)
     return false;
 }
 
-bool written_identify(const bz_layers *layers, const int *layer, int n, bz_value_id x, written *out)
+bool written_identify(bz_lowered *lowered, const int *layer, int n, bz_value_id x, written *out)
 {
-    bz_arena arena = {0};
+    const bz_layers *layers = lowered->layers;
     table t;
     const bz_type *type = &layers->types[x];
     bool good = type->kind == BZ_TYPE_TENSOR && type->rank > 0 && bz_dtype_is_float(type->dtype);
     *out = (written){0};
     for (int r = 0; r < ROWS && good; r++) {
-        t.e = (evaluation){.layers = layers, .arena = &arena, .x = type, .axis = -1};
+        t.e = (evaluation){.lowered = lowered, .layers = layers, .x = type, .axis = -1};
         double *row = add_value(&t.e, x);
         for (int c = 0; c < COLUMNS; c++)
             row[c] = t.x[r][c] = sample(r, c);
@@ -356,7 +355,6 @@ bool written_identify(const bz_layers *layers, const int *layer, int n, bz_value
         if (good)
             memcpy(t.y[r], t.e.value[t.e.n - 1], sizeof t.y[r]);
     }
-    bz_arena_free(&arena);
     if (!good || bz_type_elements(&layers->layer[layer[n - 1]].out[0]) != bz_type_elements(type))
         return false;
     return t.e.axis < 0 ? !t.e.n_weights && find_activation(&t, out) : find_norm(&t, out);

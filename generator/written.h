@@ -2,8 +2,7 @@
 #ifndef BZ_GENERATOR_WRITTEN_H
 #define BZ_GENERATOR_WRITTEN_H
 
-#include "modelproc/modelproc.h"
-#include "runtime/problem.h"
+#include "generator/generator.h"
 
 typedef enum { WRITTEN_ACTIVATION, WRITTEN_LAYERNORM, WRITTEN_RMSNORM } written_kind;
 
@@ -20,7 +19,7 @@ typedef struct written {
  * out by computing it: however a GELU is written, it is one if it has the values of one, and with other
  * constants it is none. False where it is no function that a problem has, or where a constant is not
  * to be had. */
-bool written_identify(const bz_layers *layers, const int *layer, int n, bz_value_id x, written *out);
+bool written_identify(bz_lowered *lowered, const int *layer, int n, bz_value_id x, written *out);
 
 /* A constant's only element; false where it has several or is not to be had. `before` is a layer that
  * stands behind the one that computes it. */

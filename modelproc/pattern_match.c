@@ -114,8 +114,6 @@ static int by_number(const void *a, const void *b)
 
 static bool match_at(const matcher *m, int root, state *st)
 {
-    if (!op_fits(&m->pattern->steps[m->pattern->n_steps - 1], &m->layers->layer[root]))
-        return false;
     for (int s = 0; s < MAX_STEPS; s++)
         st->layer[s] = -1;
     for (int v = 0; v < MAX_NAMES; v++)
@@ -146,6 +144,45 @@ static void index_values(bz_layers *l, int *producer, int *readers)
     for (int k = 0; k < l->model->graph->n_outputs; k++)
         if (l->model->graph->outputs[k] >= 0)
             readers[l->model->graph->outputs[k]]++;
+}
+
+/* Layers of the same operator and kind are roots of the same patterns: there are few such sorts. */
+typedef struct {
+    int *of;                /* [layers]: sort of a layer */
+    const bz_layer **first; /* [n] */
+    int n;
+} layer_sorts;
+
+static void sort_layers(bz_layers *l, layer_sorts *s)
+{
+    bz_map map = {0};
+    bz_buf key = {0};
+    *s = (layer_sorts){BZ_NEW(&l->arena, int, l->n), BZ_NEW(&l->arena, const bz_layer *, l->n), 0};
+    for (int i = 0; i < l->n; i++) {
+        bz_buf_clear(&key);
+        bz_buf_puts(&key, l->layer[i].node->op);
+        bz_buf_putc(&key, ' ');
+        bz_buf_puts(&key, l->layer[i].kind);
+        uint32_t k = bz_map_get(&map, key.data, key.len);
+        if (k == BZ_MAP_NONE) {
+            k = (uint32_t)s->n++;
+            s->first[k] = &l->layer[i];
+            bz_map_add(&map, bz_arena_strn(&l->arena, key.data, key.len), key.len, k);
+        }
+        s->of[i] = (int)k;
+    }
+    bz_map_free(&map);
+    bz_buf_free(&key);
+}
+
+/* fits[pattern][sort]: such a layer could make the pattern's result. */
+static bool *find_roots(const bz_patterns *patterns, const layer_sorts *s, bz_arena *arena)
+{
+    bool *fits = BZ_NEW(arena, bool, (size_t)patterns->n *(size_t)s->n);
+    for (int p = 0; p < patterns->n; p++)
+        for (int k = 0; k < s->n; k++)
+            fits[p * s->n + k] = op_fits(&patterns->item[p].steps[patterns->item[p].n_steps - 1], s->first[k]);
+    return fits;
 }
 
 typedef struct {
@@ -180,6 +217,9 @@ int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_match *
 {
     int *producer = BZ_NEW(&l->arena, int, l->model->n_values), *readers = BZ_NEW(&l->arena, int, l->model->n_values);
     index_values(l, producer, readers);
+    layer_sorts sorts;
+    sort_layers(l, &sorts);
+    const bool *fits = find_roots(patterns, &sorts, &l->arena);
     match_list list = {0};
     int *first = BZ_NEW(&l->arena, int, patterns->n); /* of each pattern: the first of its name */
     for (int p = 0; p < patterns->n; p++)
@@ -191,7 +231,7 @@ int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_match *
         for (int root = 0; root < l->n; root++) {
             int first_at_root = list.n;
             for (int q = p; q < patterns->n; q++) {
-                if (first[q] != p)
+                if (first[q] != p || !fits[q * sorts.n + sorts.of[root]])
                     continue;
                 matcher m = {l, producer, readers, &patterns->item[q]};
                 state st;

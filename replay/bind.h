@@ -35,8 +35,7 @@ int bind_call_group(binder *b, const bz_plan_place *place, const bz_alternative 
 
 bool bind_is_wanted(const binder *b, bz_value_id v); /* by a layer, or as an output */
 
-/* choose.c: a variant for each call; the variant taken, into the steps. A problem of the plan by its text, or NULL. */
-const bz_plan_problem *replay_planned(const bz_replay_input *in, const char *text);
+/* choose.c: a variant for each call; the variant taken, into the steps. */
 int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err);
 void replay_take(bz_replay_plan *p);
 

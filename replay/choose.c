@@ -102,16 +102,6 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
             (bz_replay_option){"onednn", "", "plain", "default", BZ_LAID_PLAIN, seconds, 0, BZ_PROVENANCE_MODELLED};
 }
 
-const bz_plan_problem *replay_planned(const bz_replay_input *in, const char *text)
-{
-    const bz_plan_problem *list;
-    int n = bz_plan_problems(in->plan, &list);
-    for (int i = 0; i < n; i++)
-        if (!strcmp(list[i].text, text))
-            return &list[i];
-    return NULL;
-}
-
 /* Whether cuBLASLt does all that follows the product. */
 static bool is_epilogue(const bz_problem *p)
 {
@@ -125,7 +115,7 @@ static bool is_epilogue(const bz_problem *p)
 /* On a device, of the families that are planned for: products by cuBLAS, 16 bits channels last. */
 static void add_device_guesses(const bz_replay_input *in, const bz_problem *p, bz_replay_choice *c)
 {
-    const bz_plan_problem *planned = replay_planned(in, c->text);
+    const bz_plan_problem *planned = bz_plan_find_problem(in->plan, c->text);
     double seconds = 1e-6 + bz_problem_bytes(p) / 1e12 + bz_problem_flops(p) / 1e13;
     for (int f = 0; planned && f < planned->n_families; f++) {
         const bz_plan_family *family = &planned->family[f];
@@ -149,16 +139,29 @@ static void add_device_guesses(const bz_replay_input *in, const bz_problem *p, b
     }
 }
 
+/* A step may be a problem that the plan has not. */
+static int find_records(bz_replay_plan *p, const bz_replay_input *in, const char *text, const bz_record **records,
+                        size_t *n, bz_error *err)
+{
+    bz_record *own = NULL;
+    *records = NULL, *n = 0;
+    if ((in->prices && bz_prices_records(in->prices, text, records, n)) || !in->db || !in->system)
+        return 0;
+    int rc = bz_perfdb_variants(in->db, in->system, text, &p->arena, &own, n, err);
+    *records = own;
+    return rc;
+}
+
 static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_problem *problem, bz_replay_choice *c,
                         bz_error *err)
 {
     bz_buf text = {0};
-    bz_record *records = NULL;
-    size_t n = 0;
+    const bz_record *records;
+    size_t n;
     bz_problem_print(problem, &text);
     c->text = bz_arena_str(&p->arena, bz_buf_text(&text));
     bz_buf_free(&text);
-    if (in->db && in->system && bz_perfdb_variants(in->db, in->system, c->text, &p->arena, &records, &n, err))
+    if (find_records(p, in, c->text, &records, &n, err))
         return -1;
     for (size_t i = 0; i < n; i++) {
         const bz_record *r = &records[i];

@@ -17,6 +17,14 @@ typedef struct state {
     int from, option; /* of the step before: state, and what was taken */
 } state;
 
+/* What is left of a state when the steps are done with it: how to go back. */
+typedef struct step_back {
+    int from, option;
+} step_back;
+
+/* What a tensor costs in a layout, by the layouts that it has. */
+typedef double conversion[1 << BITS][BZ_LAID_N];
+
 typedef struct search {
     const bz_layout_step *step;
     const bz_layout_tensor *tensor;
@@ -24,8 +32,10 @@ typedef struct search {
     int *last;  /* of a tensor: the last step that reads it; n: wanted outside; -1: nobody */
     int *place; /* of a tensor in the key; -1: it has none now, and then is taken to be row-major */
     bool used[MOST_OPEN];
+    size_t words; /* of the keys that places were ever in: the others are zero */
     state *open, *next;
-    int n_open, n_next, next_cap;
+    int *table; /* [table_size]: number + 1 of a state, by its key */
+    int n_open, n_next, cap, table_size;
     bz_arena *arena;
 } search;
 
@@ -41,31 +51,36 @@ static void set_layouts(state *s, int place, unsigned layouts)
     s->key[place / PER_WORD] = (s->key[place / PER_WORD] & ~mask) | (uint64_t)layouts << shift;
 }
 
-/* Brings a tensor into the layout; from the cheapest of those that it has. */
-static double convert(const search *s, state *at, int tensor, bz_laid to)
+/* From the cheapest of those that it has. */
+static void price_conversions(const bz_layout_tensor *t, conversion c)
 {
-    double best = INFINITY;
-    int place = s->place[tensor];
-    unsigned have = place < 0 ? 1U << BZ_LAID_PLAIN : layouts_at(at, place);
-    if (have & 1U << to)
-        return 0;
-    for (int from = 0; from < BZ_LAID_N; from++)
-        if (have & 1U << from)
-            best = fmin(best, s->tensor[tensor].convert[from][to]);
-    if (place >= 0)
-        set_layouts(at, place, have | 1U << to);
-    return isfinite(best) ? best : 0;
+    for (unsigned have = 0; have < 1U << BITS; have++)
+        for (int to = 0; to < BZ_LAID_N; to++) {
+            double best = INFINITY;
+            for (int from = 0; from < BZ_LAID_N; from++)
+                if (have & 1U << from)
+                    best = fmin(best, t->convert[from][to]);
+            c[have][to] = have & 1U << to || !isfinite(best) ? 0 : best;
+        }
 }
+
+/* Brings a tensor into the layout. */
+static double convert(const search *s, state *at, int tensor, conversion c, bz_laid to)
+{
+    int place = s->place[tensor];
+    if (place < 0)
+        return c[1U << BZ_LAID_PLAIN][to];
+    unsigned have = layouts_at(at, place);
+    set_layouts(at, place, have | 1U << to);
+    return c[have][to];
+}
+
+/* ---- states that lead on -------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
     const state *x = a, *y = b;
-    int order = memcmp(x->key, y->key, sizeof x->key);
-    if (order)
-        return order;
-    return x->cost != y->cost   ? (x->cost > y->cost) - (x->cost < y->cost)
-           : x->from != y->from ? (x->from > y->from) - (x->from < y->from)
-                                : x->option - y->option;
+    return memcmp(x->key, y->key, sizeof x->key);
 }
 
 static int by_cost(const void *a, const void *b)
@@ -74,20 +89,46 @@ static int by_cost(const void *a, const void *b)
     return x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost) : by_key(a, b);
 }
 
-/* Of equal states the cheapest stays, of too many the cheapest. */
-static bool thin_out(search *s)
+static size_t hash(const search *s, const state *x)
+{
+    uint64_t h = 0;
+    for (size_t i = 0; i < s->words; i++) {
+        h = (h ^ x->key[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    return (size_t)h;
+}
+
+/* Of equal states the cheapest stays, of equally cheap ones the first. */
+static void keep_cheapest(search *s)
 {
     int kept = 0;
-    qsort(s->next, (size_t)s->n_next, sizeof *s->next, by_key);
-    for (int i = 0; i < s->n_next; i++)
-        if (!kept || memcmp(s->next[kept - 1].key, s->next[i].key, sizeof s->next->key) != 0)
-            s->next[kept++] = s->next[i];
+    size_t mask = (size_t)s->table_size - 1;
+    memset(s->table, 0, (size_t)s->table_size * sizeof *s->table);
+    for (int i = 0; i < s->n_next; i++) {
+        const state *x = &s->next[i];
+        size_t at = hash(s, x) & mask;
+        while (s->table[at] && memcmp(s->next[s->table[at] - 1].key, x->key, s->words * sizeof *x->key) != 0)
+            at = (at + 1) & mask;
+        if (!s->table[at]) {
+            s->next[kept] = *x;
+            s->table[at] = ++kept;
+        } else if (x->cost < s->next[s->table[at] - 1].cost) {
+            s->next[s->table[at] - 1] = *x;
+        }
+    }
     s->n_next = kept;
-    if (kept <= BZ_REPLAY_WIDTH)
-        return false;
-    qsort(s->next, (size_t)kept, sizeof *s->next, by_cost);
-    s->n_next = BZ_REPLAY_WIDTH;
-    return true;
+}
+
+/* Of too many states the cheapest stay. Their order tells which of two equally cheap ways is taken. */
+static bool thin_out(search *s)
+{
+    keep_cheapest(s);
+    bool many = s->n_next > BZ_REPLAY_WIDTH;
+    qsort(s->next, (size_t)s->n_next, sizeof *s->next, many ? by_cost : by_key);
+    if (many)
+        s->n_next = BZ_REPLAY_WIDTH;
+    return many;
 }
 
 static int find_place(search *s)
@@ -95,6 +136,7 @@ static int find_place(search *s)
     for (int i = 0; i < MOST_OPEN; i++)
         if (!s->used[i]) {
             s->used[i] = true;
+            s->words = (size_t)(i / PER_WORD) + 1 > s->words ? (size_t)(i / PER_WORD) + 1 : s->words;
             return i;
         }
     return -1;
@@ -115,16 +157,31 @@ static void close_tensors(search *s, int step)
     }
 }
 
+static void make_room(search *s, int options)
+{
+    if (s->cap >= s->n_open * options)
+        return;
+    while (s->cap < s->n_open * options)
+        s->cap = s->cap ? 2 * s->cap : 64;
+    s->table_size = 2 * s->cap;
+    s->open = bz_realloc(s->open, (size_t)s->cap, sizeof *s->open);
+    s->next = bz_realloc(s->next, (size_t)s->cap, sizeof *s->next);
+    s->table = bz_realloc(s->table, (size_t)s->table_size, sizeof *s->table);
+}
+
 static void take_step(search *s, int step)
 {
     const bz_layout_step *t = &s->step[step];
     s->n_next = 0;
     int options = t->n > 0 ? t->n : 1;
-    while (s->next_cap < s->n_open * options)
-        s->next_cap = s->next_cap ? 2 * s->next_cap : 64;
-    s->next = bz_realloc(s->next, (size_t)s->next_cap, sizeof *s->next);
-    if (t->out >= 0)
+    make_room(s, options);
+    conversion *in = bz_alloc((size_t)t->n_in + 1, sizeof *in), *out = in + t->n_in;
+    for (int k = 0; k < t->n_in; k++)
+        price_conversions(&s->tensor[t->in[k]], in[k]);
+    if (t->out >= 0) {
         s->place[t->out] = find_place(s);
+        price_conversions(&s->tensor[t->out], *out);
+    }
     for (int i = 0; i < s->n_open; i++)
         for (int o = 0; o < options; o++) {
             state *y = &s->next[s->n_next++];
@@ -133,13 +190,15 @@ static void take_step(search *s, int step)
             y->from = i;
             y->option = o;
             for (int k = 0; k < t->n_in; k++)
-                y->cost += convert(s, y, t->in[k], laid);
+                y->cost += convert(s, y, t->in[k], in[k], laid);
             y->cost += t->n ? t->seconds[o] : 0;
-            if (t->out >= 0 && s->place[t->out] >= 0)
-                set_layouts(y, s->place[t->out], 1U << laid);
-            if (t->out >= 0 && s->tensor[t->out].row_major)
-                y->cost += s->place[t->out] >= 0 ? convert(s, y, t->out, BZ_LAID_PLAIN) : 0;
+            if (t->out < 0 || s->place[t->out] < 0)
+                continue;
+            set_layouts(y, s->place[t->out], 1U << laid);
+            if (s->tensor[t->out].row_major)
+                y->cost += convert(s, y, t->out, *out, BZ_LAID_PLAIN);
         }
+    free(in);
     close_tensors(s, step);
 }
 
@@ -162,7 +221,7 @@ double bz_layouts_choose(const bz_layout_step *step, int n, const bz_layout_tens
     int most = 1;
     s.last = BZ_NEW(&arena, int, (unsigned)n_tensors + 1);
     s.place = BZ_NEW(&arena, int, (unsigned)n_tensors + 1);
-    state **history = BZ_NEW(&arena, state *, (unsigned)n + 1);
+    step_back **history = BZ_NEW(&arena, step_back *, (unsigned)n + 1);
     find_last(&s, n_tensors);
     for (int i = 0; i < n_tensors; i++)
         if (tensor[i].row_major && s.last[i] >= 0) { /* from outside, unless a step makes it: then that step sets it */
@@ -172,13 +231,18 @@ double bz_layouts_choose(const bz_layout_step *step, int n, const bz_layout_tens
             if (!made && (s.place[i] = find_place(&s)) >= 0)
                 set_layouts(&begin, s.place[i], 1U << BZ_LAID_PLAIN);
         }
-    s.open = bz_arena_dup(&arena, &begin, sizeof begin);
     s.n_open = 1;
+    make_room(&s, 1);
+    s.open[0] = begin;
     for (int i = 0; i < n; i++) {
         take_step(&s, i);
         dropped |= thin_out(&s);
         most = s.n_next > most ? s.n_next : most;
-        s.open = history[i] = bz_arena_dup(&arena, s.next, (size_t)s.n_next * sizeof *s.next);
+        history[i] = BZ_NEW(&arena, step_back, s.n_next);
+        for (int k = 0; k < s.n_next; k++)
+            history[i][k] = (step_back){s.next[k].from, s.next[k].option};
+        state *old = s.open;
+        s.open = s.next, s.next = old;
         s.n_open = s.n_next;
     }
     int at = 0;
@@ -192,7 +256,9 @@ double bz_layouts_choose(const bz_layout_step *step, int n, const bz_layout_tens
         *states = most;
     if (beam)
         *beam = dropped;
+    free(s.open);
     free(s.next);
+    free(s.table);
     bz_arena_free(&arena);
     return cost;
 }

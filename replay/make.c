@@ -218,7 +218,6 @@ static int add_outputs(binder *b, bz_error *err)
 typedef struct maker {
     const bz_replay_input *in;
     binder b;
-    const bz_prices *prices; /* NULL: no records */
     const bz_plan_layer *item;
     bz_buf refused;
     int n_refused;
@@ -229,7 +228,7 @@ static double price(const maker *m, const bz_alternative *a)
 {
     double seconds = 0;
     for (int i = 0; i < a->n; i++) {
-        const bz_record *r = m->prices ? bz_prices_find(m->prices, a->text[i])->record : NULL;
+        const bz_record *r = m->in->prices ? bz_prices_find(m->in->prices, a->text[i])->record : NULL;
         seconds +=
             r ? r->median : 1e-6 + bz_problem_bytes(&a->problem[i]) / 1e10 + bz_problem_flops(&a->problem[i]) / 5e10;
     }
@@ -241,12 +240,12 @@ static double price(const maker *m, const bz_alternative *a)
 static bool is_hopeless(const maker *m, const bz_alternative *a)
 {
     for (int i = 0; i < a->n && m->in->device; i++) {
-        const bz_plan_problem *p = replay_planned(m->in, a->text[i]);
+        const bz_plan_problem *p = bz_plan_find_problem(m->in->plan, a->text[i]);
         if (!p || !p->n_families)
             return true;
     }
-    for (int i = 0; i < a->n && m->prices; i++) {
-        const bz_problem_price *p = bz_prices_find(m->prices, a->text[i]);
+    for (int i = 0; i < a->n && m->in->prices; i++) {
+        const bz_problem_price *p = bz_prices_find(m->in->prices, a->text[i]);
         if (p->n_records && !p->record)
             return true;
     }
@@ -329,9 +328,9 @@ static void begin_unit(maker *m, const int *layer, int n, const char *pattern)
 static double bound_of(const maker *m, const bz_plan_layer *item)
 {
     bz_layer_price p;
-    if (!m->prices || !item)
+    if (!m->in->prices || !item)
         return NAN;
-    bz_prices_layer(m->prices, item, &p);
+    bz_prices_layer(m->in->prices, item, &p);
     return p.seconds;
 }
 
@@ -373,7 +372,7 @@ static void add_group(maker *m, const bz_plan_place *place)
     mark before = {p->n_steps, p->n_values};
     bz_lowering low;
     bz_error err;
-    bz_lower_group(layers, &match, m->b.dtype, m->b.arena, &low);
+    bz_lower_group(bz_plan_lowered(m->in->plan, m->in->number), &match, m->b.arena, &low);
     begin_unit(m, place->layer, place->n, item->pattern);
     p->unit[p->n_units - 1].bound = bound_of(m, item);
     if (!bind_cheapest(m, &low, last, place, &err)) {
@@ -441,7 +440,6 @@ static int make(maker *m, bz_error *err)
 int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *err)
 {
     bz_replay_plan *p = bz_zeroed(1, sizeof *p);
-    bz_prices *prices = NULL;
     maker m = {.in = in, .b = {.plan = p, .layers = in->layers, .dtype = in->dtype, .arena = &p->arena}};
     *out = NULL;
     p->model = bz_arena_str(&p->arena, in->model);
@@ -460,9 +458,6 @@ int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *er
         for (int k = 0; k < in->layers->layer[i].n_out; k++)
             if (in->layers->layer[i].node->out[k] >= 0)
                 m.b.producer[in->layers->layer[i].node->out[k]] = &in->layers->layer[i];
-    if (in->db && in->system)
-        rc = bz_prices_load(in->plan, in->db, in->system, &in->setting, &p->arena, &prices, err);
-    m.prices = prices;
     bool half = in->dtype == BZ_BF16 || (in->dtype == BZ_F16 && in->device);
     if (in->dtype && in->dtype != BZ_F32 && !half)
         rc = bz_fail(err, BZ_USAGE, "models are replayed in f32 and bf16, on a GPU in f16 too, not in %s",

@@ -90,6 +90,7 @@ typedef struct bz_replay_input {
     bz_dtype dtype;
     bz_perfdb *db;
     const bz_system *system; /* NULL: no records */
+    const bz_prices *prices; /* of the plan, there and in this setting; NULL likewise */
     bz_setting setting;
     const char *device; /* the backend on whose device it is to run; NULL: the processor */
     double bandwidth;   /* bytes per second of a copy, both ways counted; 0: 10 GB/s */

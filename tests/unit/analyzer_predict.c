@@ -35,7 +35,8 @@ typedef struct program {
     bz_arena arena;
 } program;
 
-/* Iterations of four calls: 1 ms for 1 MB of weights, 1 ms each for 2 MB and 4 MB of data, and a convolution. They are 10, 20 and 300 µs apart. */
+/* Iterations of four calls: 1 ms for 1 MB of weights, 1 ms each for 2 MB and 4 MB of data, and a convolution. They are 10, 20 and 300 µs apart; the convolution
+ * makes a call of its own. */
 static bz_trace *trace_of(void)
 {
     static const char *const DETAILS[] = {"src=f32::blocked:abcd:f0 dst=f32::blocked:ABcd16b16a:f0 problem=512x512x1x1",
@@ -55,6 +56,8 @@ static bz_trace *trace_of(void)
             t->event[BZ_EVENT_CALL].flags[e] = BZ_CALL_EXECUTES;
             t->event[BZ_EVENT_CALL].detail[e] = bz_trace_text(t, DETAILS[k]);
         }
+        size_t inner = bz_trace_add(t, BZ_EVENT_CALL, at + 1500000, at + 1600000, bz_trace_text(t, "sgemm"), host);
+        t->event[BZ_EVENT_CALL].flags[inner] = BZ_CALL_EXECUTES | BZ_CALL_NESTED;
     }
     if (bz_trace_finish(t, NULL, &err))
         fail_msg("%s", err.text);
@@ -219,6 +222,10 @@ static void test_type(void **state)
     is_ms(p.part[PREDICT_LAYERS].low, 1.5);
     is_ms(p.part[PREDICT_LAYERS].high, 3);
     is_ms(p.part[PREDICT_REST].after, 0.5);
+    m->of[CONV].times = 2; /* more calls than there were */
+    p = of(m, "bf16");
+    is_ms(p.part[PREDICT_REST].after, 0.5 + 4 * 0.01);
+    m->of[CONV].times = 1;
     predict_reorders none = {0}; /* a program that keeps the library's layouts */
     is_ms(predict_reorder_time(&none, false, 1e6, &m->arena), 0);
 }
@@ -252,6 +259,15 @@ static void test_slower(void **state)
     calls[1].seen = 0.9 * MS;
     p = of(m, "bf16"); /* but all may be */
     assert_true(fabs(p.slower - 3.7 / 4) < 1e-9 && p.per_byte == 0);
+    calls[0].problem = "gemm m=1 n=128 k=384 batch=1 transa=0 transb=1 dtype=f32"; /* 2,048 bytes besides its weights */
+    calls[0].seen = 2.4 * MS + 2048e-9 * 100;
+    calls[1].seen = 1.2 * MS + 8192e-9 * 100;
+    p = of(m, "bf16");
+    assert_true(fabs(p.slower - 1.2) < 1e-9 && fabs(p.per_byte - 1e-7) < 1e-15);
+    calls[0].problem = calls[1].problem; /* nothing tells the two apart */
+    calls[1].used = 2 * MS;
+    p = of(m, "bf16");
+    assert_true(p.per_byte == 0 && p.slower > 1);
 }
 
 static void test_unknown(void **state)
@@ -288,10 +304,23 @@ static void test_groups(void **state)
     p = of(m, "conv+batchnorm conv+batchnorm+add");
     is_ms(p.part[PREDICT_LAYERS].after, 0.6);
     is_ms(p.all.after, 10.5 - 2.4);
+    bz_bound_place both[] = {{.pattern = "conv+batchnorm", .layer = ALL, .n = 2}, m->place};
+    m->a.bound.fused.place = both;
+    m->a.bound.fused.n_places = 2;
+    p = of(m, "conv+batchnorm conv+batchnorm+add"); /* the larger first */
+    is_ms(p.part[PREDICT_LAYERS].after, 0.6);
+    both[1].refused = true;
+    p = of(m, "conv+batchnorm conv+batchnorm+add");
+    is_ms(p.part[PREDICT_LAYERS].after, 1.8);
+    m->a.bound.fused.place = &m->place;
+    m->a.bound.fused.n_places = 1;
     p = of(m, "blocked conv+batchnorm+add"); /* as good as the library's pick, or as it is */
     is_ms(p.part[PREDICT_PRODUCTS].after, 2);
     is_ms(p.part[PREDICT_PRODUCTS].low, 1.8);
     is_ms(p.part[PREDICT_PRODUCTS].high, 4);
+    m->own[CONV].seconds = 5 * MS;
+    p = of(m, "blocked conv+batchnorm+add"); /* no worse */
+    is_ms(p.part[PREDICT_PRODUCTS].after, 4);
 }
 
 int main(void)

@@ -126,7 +126,7 @@ static void lower(const subject *s, const bz_patterns *patterns, const char *pat
         bz_buf_puts(out, "no match");
         return;
     }
-    bz_lower_group(s->layers, &match[k], dtype, &arena, &low);
+    bz_lower_group(bz_lowered_new(s->layers, dtype, &arena), &match[k], &arena, &low);
     assert_true((low.n > 0) == !low.why);
     if (!low.n)
         bz_buf_printf(out, "no: %s", low.why);
