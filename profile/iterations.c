@@ -360,6 +360,18 @@ static void tell_warm_up(bz_trace *t)
     }
 }
 
+/* Other iterations than those which the runs of bz_profile_levels were measured by. */
+static void forget_levels(bz_trace *t)
+{
+    for (uint32_t k = 0; k < t->n_levels; k++)
+        t->level[k].n_iterations = 0;
+    if (t->n_levels)
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING,
+                       "the runs of the program were recorded with other iterations: latency is that of the run %s. "
+                       "Name the range when recording: benanza profile --levels --iterations NAME",
+                       bz_string(t, t->level[t->own_level].name));
+}
+
 void bz_trace_find_iterations(bz_trace *t, const char *range_name)
 {
     if (t->n_iterations && !range_name)
@@ -367,6 +379,7 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
     t->n_iterations = 0;
     if (range_name) {
         t->origin = BZ_ITERATION_RANGE;
+        forget_levels(t);
         if (!from_ranges(t, range_name))
             bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING, "no range is named %.200s: no iteration is known",
                            range_name);

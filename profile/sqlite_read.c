@@ -4,6 +4,7 @@
 #include "profile/columns.h"
 #include "profile/reader.h"
 #include "profile/scan.h"
+#include "profile/sqlite_levels.h"
 #include "profile/string_ids.h"
 #include "profile/tables.h"
 
@@ -477,8 +478,10 @@ static void read_all(reader *r)
             read_table(r, &BZ_TABLES[i]);
     read_facts(r);
     read_thread_names(r);
-    if (r->own)
+    if (r->own) {
         read_own_iterations(r);
+        bz_levels_read(r->t, r->source, &r->db);
+    }
     cover(r, before);
     bz_trace_source_format(r->t, r->source, r->own ? "benanza trace" : "Nsight Systems");
 }

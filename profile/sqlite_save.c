@@ -1,4 +1,5 @@
 /* Writes a trace as one SQLite file. */
+#include "profile/sqlite_levels.h"
 #include "profile/tables.h"
 #include "profile/trace.h"
 
@@ -235,6 +236,8 @@ int bz_trace_save(const bz_trace *t, const char *path, bz_error *err)
             rc = save_table(&s, &BZ_TABLES[i]);
     if (!rc)
         rc = save_rest(&s);
+    if (!rc && bz_levels_save(t, s.db))
+        rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, sqlite3_errmsg(s.db));
     if (!rc)
         rc = run(&s, "COMMIT");
 out:

@@ -196,6 +196,41 @@ bz_quantiles bz_quantiles_of(double *values, size_t n)
     return q;
 }
 
+/* ---- levels ---- */
+
+static int64_t figure_of(const bz_level_iteration *i, bz_figure figure)
+{
+    return figure == BZ_FIGURE_LATENCY ? i->latency : i->library;
+}
+
+uint32_t bz_trace_level(const bz_trace *t, bz_figure figure)
+{
+    for (uint32_t k = 0; k < t->n_levels && k < t->own_level; k++)
+        for (uint32_t i = 0; i < t->level[k].n_iterations; i++)
+            if (!t->level[k].iteration[i].warm_up && figure_of(&t->level[k].iteration[i], figure) > 0)
+                return k;
+    return t->n_levels ? t->own_level : BZ_NONE;
+}
+
+size_t bz_trace_figures(const bz_trace *t, bz_figure figure, bz_arena *arena, double **values)
+{
+    uint32_t k = bz_trace_level(t, figure);
+    bool own = k == BZ_NONE || k == t->own_level;
+    size_t n = 0, all = own ? t->n_iterations : t->level[k].n_iterations;
+    *values = BZ_NEW(arena, double, all);
+    for (uint32_t i = 0; i < all; i++) {
+        bz_iteration_stats s;
+        if (own ? t->iteration[i].warm_up : t->level[k].iteration[i].warm_up)
+            continue;
+        if (own)
+            bz_iteration_measure(t, i, &s);
+        (*values)[n++] = (double)(!own                          ? figure_of(&t->level[k].iteration[i], figure)
+                                  : figure == BZ_FIGURE_LATENCY ? s.latency
+                                                                : s.library);
+    }
+    return n;
+}
+
 /* ---- tops and gaps ---- */
 
 /* Events of warm-up and outside of iterations do not count, library calls that do no work neither. `iteration` goes

@@ -19,6 +19,8 @@ struct bz_trace_private {
     uint32_t n_stacks;
     bz_map stack_ids;
 
+    int64_t wall; /* of the captured program, nanoseconds; 0 unknown */
+
     uint32_t concluded, concluded_end; /* rows of the coverage that bz_trace_finish finds again in what was saved */
 };
 

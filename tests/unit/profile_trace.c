@@ -254,6 +254,69 @@ static void what_is_saved_comes_back(void **state)
     unlink(path);
 }
 
+static bz_level level(bz_trace *t, const char *name, int64_t wall, const bz_level_iteration *iteration, uint32_t n)
+{
+    return (bz_level){bz_trace_text(t, name), wall, bz_arena_dup(&t->arena, iteration, n * sizeof *iteration), n};
+}
+
+/* Of a run with everything, and two with less: latency is that of the program alone, library calls those of the run that
+ * timed them first. */
+static bz_trace *program_in_levels(void)
+{
+    static const bz_level_iteration ALONE[] = {{9000, 0, true}, {4000, 0, false}, {4200, 0, false}},
+                                    CALLS[] = {{9100, 8000, true}, {4400, 3100, false}, {4500, 3300, false}};
+    bz_error err;
+    bz_trace *t = program(3);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    t->level = BZ_NEW(&t->arena, bz_level, 3);
+    t->n_levels = 3;
+    t->own_level = 2;
+    t->level[0] = level(t, "program alone", 100000, ALONE, 3);
+    t->level[1] = level(t, "with calls", 110000, CALLS, 3);
+    t->level[2] = level(t, "with everything", 150000, NULL, 0);
+    return t;
+}
+
+static void figures_are_of_the_run_that_was_recorded_least(void **state)
+{
+    (void)state;
+    bz_error err;
+    char path[] = "/tmp/benanza-test-XXXXXX";
+    close(mkstemp(path));
+    bz_trace *t = program_in_levels(), *u = bz_trace_new();
+    assert_int_equal(bz_trace_save(t, path, &err), 0);
+    assert_int_equal(bz_profile_read(u, path, &err), 0);
+    assert_int_equal(bz_trace_finish(u, NULL, &err), 0);
+    bz_trace *both[] = {t, u};
+    for (int i = 0; i < 2; i++) {
+        double *v;
+        bz_buf text = {0};
+        assert_int_equal(both[i]->n_levels, 3);
+        assert_int_equal(both[i]->own_level, 2);
+        assert_int_equal(both[i]->level[1].wall, 110000);
+        assert_int_equal(bz_trace_level(both[i], BZ_FIGURE_LATENCY), 0);
+        assert_int_equal(bz_trace_level(both[i], BZ_FIGURE_LIBRARY), 1);
+        assert_int_equal(bz_trace_figures(both[i], BZ_FIGURE_LATENCY, &both[i]->arena, &v), 2);
+        assert_true(v[0] == 4000 && v[1] == 4200);
+        assert_int_equal(bz_trace_figures(both[i], BZ_FIGURE_LIBRARY, &both[i]->arena, &v), 2);
+        assert_true(v[0] == 3100 && v[1] == 3300);
+        bz_trace_print(both[i], 3, &text);
+        assert_non_null(strstr(bz_buf_text(&text), ": 4.10 µs each (median, program alone); with everything "));
+        assert_non_null(strstr(bz_buf_text(&text), "+50.0 %"));
+        bz_buf_free(&text);
+    }
+    /* by other iterations than those of the levels, the trace's own are all there is */
+    const bz_finish_options other = {.iterations = "kernel"};
+    bz_trace_free(u);
+    u = bz_trace_new();
+    assert_int_equal(bz_profile_read(u, path, &err), 0);
+    assert_int_equal(bz_trace_finish(u, &other, &err), 0);
+    assert_int_equal(bz_trace_level(u, BZ_FIGURE_LATENCY), 2);
+    bz_trace_free(t);
+    bz_trace_free(u);
+    unlink(path);
+}
+
 /* What is concluded anew when a trace is read is not in it: told once, and gone where another file answers it. */
 static void conclusions_are_not_saved(void **state)
 {
@@ -429,6 +492,7 @@ int main(void)
         cmocka_unit_test(ranges_of_the_program_win),
         cmocka_unit_test(work_may_outlast_the_iteration),
         cmocka_unit_test(what_is_saved_comes_back),
+        cmocka_unit_test(figures_are_of_the_run_that_was_recorded_least),
         cmocka_unit_test(conclusions_are_not_saved),
         cmocka_unit_test(callers_are_those_of_the_program),
         cmocka_unit_test(periods),
