@@ -360,6 +360,33 @@ static void summaries(void **state)
     }
 }
 
+/* The names of the hosts that others recorded on are not in what we write. */
+static void hosts_are_left_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *host;
+    } FILES[] = {{"nsys/h100_2gpu_1s.sqlite.gz", "modal"}, {"nsys/mock.sqlite.gz", "DESKTOP-KBEMEQS"}};
+    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
+        bz_error err;
+        bz_buf written = {0};
+        char path[] = "/tmp/benanza-test-XXXXXX", block[1 << 16];
+        close(mkstemp(path));
+        bz_trace *t = load(FILES[i].file, NULL);
+        assert_int_equal(bz_trace_save(t, path, &err), 0);
+        FILE *f = fopen(path, "rb");
+        assert_non_null(f);
+        for (size_t n; (n = fread(block, 1, sizeof block, f));)
+            bz_buf_put(&written, block, n);
+        fclose(f);
+        unlink(path);
+        assert_true(written.len > 4096);
+        assert_null(memmem(written.data, written.len, FILES[i].host, strlen(FILES[i].host)));
+        bz_buf_free(&written);
+        bz_trace_free(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +400,7 @@ int main(void)
         cmocka_unit_test(counts),
         cmocka_unit_test(operators),
         cmocka_unit_test(summaries),
+        cmocka_unit_test(hosts_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
