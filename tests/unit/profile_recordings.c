@@ -360,6 +360,24 @@ static void summaries(void **state)
     }
 }
 
+/* The steps of PyTorch's schedule, which its older traces tell as operators. */
+static void steps_are_iterations(void **state)
+{
+    (void)state;
+    static const int64_t TOOK[] = {159174, 150790, 141346, 160963, 148485, 167712}; /* microseconds, by jq */
+    bz_trace *t = load("kineto/resnet50_profiler_api_num_workers_0.json.gz", NULL);
+    assert_int_equal(t->n_iterations, 6);
+    assert_int_equal(t->origin, BZ_ITERATION_RANGE);
+    for (uint32_t i = 0; i < 6; i++) {
+        bz_iteration_stats s;
+        bz_iteration_measure(t, i, &s);
+        assert_int_equal(s.latency, TOOK[i] * 1000);
+        /* in the first ran 198 that were launched before the recording began */
+        assert_int_equal(s.kernels, i ? 1476 : 1476 + 198);
+    }
+    bz_trace_free(t);
+}
+
 /* The names of the hosts that others recorded on are not in what we write. */
 static void hosts_are_left_out(void **state)
 {
@@ -400,6 +418,7 @@ int main(void)
         cmocka_unit_test(counts),
         cmocka_unit_test(operators),
         cmocka_unit_test(summaries),
+        cmocka_unit_test(steps_are_iterations),
         cmocka_unit_test(hosts_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

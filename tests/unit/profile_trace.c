@@ -176,6 +176,26 @@ static void ranges_of_the_program_win(void **state)
     bz_trace_free(t);
 }
 
+/* Where a framework tells what a person named as operators. */
+static void operators_may_mark_iterations(void **state)
+{
+    (void)state;
+    bz_error err;
+    const bz_finish_options named = {.iterations = "mine"};
+    for (int i = 0; i < 2; i++) {
+        bz_trace *t = program(4);
+        uint32_t lane = t->event[BZ_EVENT_CALL].lane[0];
+        for (int k = 0; k < 3; k++)
+            add(t, BZ_EVENT_OP, k * 12000, k * 12000 + 9000, i ? "mine" : "ProfilerStep#7", lane);
+        assert_int_equal(bz_trace_finish(t, i ? &named : NULL, &err), 0);
+        assert_int_equal(t->n_iterations, 3);
+        assert_int_equal(t->origin, BZ_ITERATION_RANGE);
+        assert_int_equal(t->iteration[1].start, 12000);
+        assert_int_equal(t->iteration[1].end, 21000);
+        bz_trace_free(t);
+    }
+}
+
 /* A program that marks iterations without waiting for the device: its work is told in full, but idle is only what the iteration
  * lasted. */
 static void work_may_outlast_the_iteration(void **state)
@@ -490,6 +510,7 @@ int main(void)
         cmocka_unit_test(kernels_find_their_calls),
         cmocka_unit_test(iterations_are_found_and_measured),
         cmocka_unit_test(ranges_of_the_program_win),
+        cmocka_unit_test(operators_may_mark_iterations),
         cmocka_unit_test(work_may_outlast_the_iteration),
         cmocka_unit_test(what_is_saved_comes_back),
         cmocka_unit_test(figures_are_of_the_run_that_was_recorded_least),
