@@ -210,12 +210,19 @@ static void work_may_outlast_the_iteration(void **state)
     add(t, BZ_EVENT_KERNEL, 300, 900, "a", stream);
     add(t, BZ_EVENT_KERNEL, 950, 5000, "b", stream);
     add(t, BZ_EVENT_KERNEL, 970, 6000, "c", stream);
+    /* begins when the next iteration has begun, and a queue's length later */
+    add(t, BZ_EVENT_RANGE, 1000, 2000, "benanza_iteration", host);
+    t->event[BZ_EVENT_API].correlation[add(t, BZ_EVENT_API, 300, 400, "cudaLaunchKernel", host)] = 9;
+    t->event[BZ_EVENT_KERNEL].correlation[add(t, BZ_EVENT_KERNEL, 7000, 7500, "d", stream)] = 9;
     assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
     bz_iteration_stats s;
     bz_iteration_measure(t, 0, &s);
     assert_int_equal(s.latency, 1000);
-    assert_int_equal(s.device_busy, 600 + 5050);
+    assert_int_equal(s.device_busy, 600 + 5050 + 500);
+    assert_int_equal(s.kernels, 4);
     assert_int_equal(s.gap, 300 + 50);
+    bz_iteration_measure(t, 1, &s);
+    assert_int_equal(s.kernels, 0);
     bz_trace_free(t);
 }
 
