@@ -78,7 +78,7 @@ void bz_trace_find_lag(bz_trace *t)
 {
     enum { ITERATIONS = 64 }; /* no queue is longer; and a file that lies must not make every look one at all events */
     int64_t lag = 0;
-    if (!t->n_iterations)
+    if (!t->n_iterations || t->origin == BZ_ITERATION_DETECTED) /* these end with their work */
         return;
     for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_SYNC; k++) {
         const bz_events *e = &t->event[k];
