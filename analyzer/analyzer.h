@@ -318,7 +318,7 @@ typedef struct bz_alignment {
     int count[BZ_ALIGNED_KINDS], moved;
     bz_aligned *row; /* in the order of the program, what is missing where the model has it */
     int n;
-    double asked;    /* seconds of the calls that layers ask for: with the causes it is the ladder's latency, exactly */
+    double asked; /* seconds of the calls that layers ask for: with the causes it is the iteration's latency, exactly */
     bz_cause *cause; /* greatest first */
     int n_causes;
     const bz_faster *faster; /* by what they are faster, greatest first */
@@ -491,12 +491,15 @@ const bz_timeline *bz_timeline_make(const bz_trace *trace, bz_arena *arena);
 /* ---- ladder --------------------------------------------------------------------------------- */
 
 /* A bound held against one profile: bound <= device-busy <= measured. Times are those of the typical
- * iteration, seconds. On a CPU the library calls are the work: `busy` is their union then. */
+ * iteration, seconds. On a CPU the library calls are the work: `busy` is their union then. Where the profile was recorded
+ * in levels, the latency is that of the run that was recorded least; `recorded` has what recording made of it. */
 typedef struct bz_ladder {
     const char *profile;
     int iterations;               /* steady ones */
     bool device;                  /* kernels were recorded */
     double busy, latency;         /* NAN where the profile has no timeline */
+    double recorded;              /* latency of the iteration that all the rest is of */
+    const char *run;              /* that the latency is of, "program alone"; NULL: of that iteration */
     double idle, excess, overlap; /* latency - busy, busy - sequential bound, sequential - parallel bound: with the
                                    * parallel bound they are the latency, exactly; below 0 where a rung is above the next */
     double ratio;                 /* sequential bound / latency */

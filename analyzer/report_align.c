@@ -179,8 +179,8 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     if (a->timeline) {
         bz_unit_text asked, rest, latency;
         bz_buf_printf(out, "  the calls that layers ask for took %s, everything else %s of the iteration's %s\n",
-                      bz_units_time(asked, a->asked), bz_units_time(rest, l->latency - a->asked),
-                      bz_units_time(latency, l->latency));
+                      bz_units_time(asked, a->asked), bz_units_time(rest, l->recorded - a->asked),
+                      bz_units_time(latency, l->recorded));
     }
     put_causes(l, a, out);
     put_deviations(b, a, out);

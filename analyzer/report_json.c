@@ -126,6 +126,10 @@ void report_ladder_json(const bz_ladder *l, bz_json *j)
     bz_json_key_bool(j, "device", l->device);
     bz_json_key_num(j, "busy", l->busy);
     bz_json_key_num(j, "latency", l->latency);
+    if (l->run) {
+        bz_json_key_str(j, "latency_run", l->run);
+        bz_json_key_num(j, "recorded", l->recorded);
+    }
     bz_json_key_num(j, "idle", l->idle);
     bz_json_key_num(j, "excess", l->excess);
     bz_json_key_num(j, "overlap", l->overlap);

@@ -218,6 +218,23 @@ static void put_warnings(const bz_analysis *a, bz_buf *out)
         }
 }
 
+/* Where a figure is not of the run that the others are of. */
+static void put_runs(const bz_analysis *a, bz_buf *out)
+{
+    for (int i = 0; i < a->n_ladders; i++) {
+        const bz_ladder *l = &a->ladder[i];
+        bz_unit_text latency, recorded;
+        if (!l->run)
+            continue;
+        bz_buf_puts(out, "  ");
+        bz_buf_clean(out, l->profile);
+        bz_buf_printf(out, ": measured %s are of the run '", bz_units_time(latency, l->latency));
+        bz_buf_clean(out, l->run);
+        bz_buf_printf(out, "'; all else is of the recorded one, whose iteration took %s\n",
+                      bz_units_time(recorded, l->recorded));
+    }
+}
+
 static void put_ladders(const bz_analysis *a, bz_buf *out)
 {
     static const char *const TITLES[] = {"bound", "device busy", "measured", "bound/measured", "speed-up", "parallel"};
@@ -243,6 +260,7 @@ static void put_ladders(const bz_analysis *a, bz_buf *out)
         bz_buf_putc(out, '\n');
         bz_table_print(t, out);
     }
+    put_runs(a, out);
     bz_arena_free(&arena);
 }
 

@@ -3,6 +3,25 @@
 
 #include <stdlib.h>
 
+/* What could be measured for the analyses from `first` on, where that leaves something unpriced. */
+static void count_lacking(analyses *a, int first, const bz_plan *plan, const bz_prices *prices)
+{
+    const bz_plan_problem *problem;
+    bool incomplete = false;
+    int unrecorded = 0;
+    a->lacking = a->unoffered = 0;
+    for (int i = first; i < a->n; i++) {
+        const bz_bound *b = &a->item[i].bound;
+        incomplete |= b->coverage.unpriced > 0 || b->fused.missing > 0;
+        for (int k = 0; k < b->n; k++)
+            unrecorded += !b->layer[k].price.alternative && b->layer[k].price.missing > 0;
+    }
+    for (int i = 0, n = bz_plan_problems(plan, &problem); i < n && incomplete; i++)
+        a->lacking += problem[i].n_families > 0 && !bz_prices_problem(prices, i)->n_records;
+    a->unoffered = a->lacking ? 0 : unrecorded;
+    a->incomplete |= incomplete;
+}
+
 int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, const bz_plan *plan, const planning *p,
                  bz_perfdb *db, const bz_system *system, bz_error *err)
 {
@@ -11,7 +30,7 @@ int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, cons
     bz_dtype dtype;
     bz_peaks *peaks = BZ_NEW(&a->arena, bz_peaks, 1);
     unit_ways ways = {0};
-    int rc = 0;
+    int rc = 0, first = a->n;
     if (planning_setting(p, &setting, err) || planning_dtype(p, &dtype, err) ||
         (a->bound_only ? bz_prices_load(plan, db, system, &setting, &a->arena, &prices, err)
                        : unit_ways_prices(&ways, plan, db, system, &setting, &a->arena, &prices, err)) ||
@@ -43,12 +62,13 @@ int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, cons
                              .peaks = peaks};
         *item = (bz_analysis){0};
         bz_bound_make(&in, &a->arena, &item->bound);
-        a->incomplete |= item->bound.coverage.unpriced > 0 || item->bound.fused.missing > 0;
         if (a->bound_only)
             continue;
         item->units = units;
         rc = unit_ways_units(&ways, &in, &item->bound, db, system, &a->arena, units, err);
     }
+    if (!rc)
+        count_lacking(a, first, plan, prices);
     unit_ways_free(&ways);
     return rc;
 }

@@ -8,7 +8,9 @@
 typedef struct analyses {
     bz_analysis *item;
     int n, cap;
-    bool incomplete;           /* a layer of them is unpriced */
+    bool incomplete; /* a layer of them is unpriced */
+    int lacking; /* of what was added last: problems without a record that a benchmark could measure; 0 where all is priced */
+    int unoffered;             /* and unpriced layers that no benchmark of the backends named measures */
     const bz_rebuilt *rebuilt; /* what analyses_add gets now; NULL: a model */
     bool bound_only;           /* no other types, layouts and math modes: no units */
     const bz_prices *prices;   /* of the last plan that was added */

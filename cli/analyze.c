@@ -26,6 +26,7 @@ typedef struct analyze_job {
     bz_trace **trace;
     bz_perfdb *db;
     analyses analyses;
+    bz_buf again; /* the arguments that 'bound' takes, too */
 } analyze_job;
 
 /* The next of "a,b,c"; false behind the last. */
@@ -150,6 +151,34 @@ static int hold_against_profiles(analyze_job *a, int models, bz_error *err)
     return 0;
 }
 
+/* A miss is named with the command that fills it. `batch` 0: none was asked for. `rebuilt`: the profile whose calls are the
+ * layers, or NULL. */
+static void name_misses(const analyze_job *a, const bz_system *system, int64_t batch, const char *rebuilt)
+{
+    bz_buf whom = {0}, measures = {0};
+    bool gpu = system->details && strstr(system->details, "\"gpu\":") && !planning_device(&a->p);
+    int n = a->analyses.lacking;
+    bz_buf_puts(&measures, rebuilt ? "benanza bound MODEL" : "benanza bound");
+    if (batch)
+        bz_buf_printf(&measures, " --batch %lld", (long long)batch);
+    bz_buf_printf(&measures, "%s%s", gpu ? " --backend cudnn --backend cublas" : "", bz_buf_text(&a->again));
+    if (a->systems)
+        bz_buf_printf(&whom, " for %s", system->name);
+    if (rebuilt)
+        bz_buf_printf(&whom, " of %s. No command measures calls by themselves, but with the model that made them",
+                      rebuilt);
+    if (n)
+        planning_lacks(&bz_command_analyze, n, bz_buf_text(&whom), bz_buf_text(&measures), a->systems != NULL);
+    else if (a->analyses.unoffered)
+        bz_warn(&bz_command_analyze,
+                "%d layer%s without a record, and no benchmark of the backends and layouts named measures %s: others "
+                "may, without --backend and --layout",
+                a->analyses.unoffered, a->analyses.unoffered == 1 ? " is" : "s are",
+                a->analyses.unoffered == 1 ? "it" : "them");
+    bz_buf_free(&whom);
+    bz_buf_free(&measures);
+}
+
 static int price(analyze_job *a, const bz_list *paths, bz_error *err)
 {
     for (int i = 0; i < a->n_points; i++) {
@@ -158,9 +187,11 @@ static int price(analyze_job *a, const bz_list *paths, bz_error *err)
         if (models_load(&bz_command_analyze, paths, &a->p.models, &at->models, err) ||
             planning_plan(&a->p, paths, &at->models, &at->plan, err))
             return -1;
-        for (int s = 0; s < a->n_systems; s++)
+        for (int s = 0; s < a->n_systems; s++) {
             if (analyses_add(&a->analyses, paths, &at->models, at->plan, &a->p, a->db, a->system[s], err))
                 return -1;
+            name_misses(a, a->system[s], a->batch[i], NULL);
+        }
     }
     return 0;
 }
@@ -188,9 +219,11 @@ static int price_rebuilt(analyze_job *a, bz_error *err)
             return -1;
         bz_plan_add_problems(at->plan, layers, rebuilt->problem, name);
         a->analyses.rebuilt = rebuilt;
-        for (int s = 0; s < a->n_systems; s++)
+        for (int s = 0; s < a->n_systems; s++) {
             if (analyses_add(&a->analyses, &names, &models, at->plan, &a->p, a->db, a->system[s], err))
                 return -1;
+            name_misses(a, a->system[s], 0, name);
+        }
     }
     return 0;
 }
@@ -223,6 +256,9 @@ static int run(int argc, char **argv)
         PLANNING_SWEEP_OPTIONS(a.p),
         {0},
     };
+    static const char *const OWN[] = {"system", "batch", "profile", "iterations", "json", "csv",
+                                      "models", "html",  "dot",     "svg",        NULL};
+    bz_options_again(options, argc, argv, OWN, &a.again);
     int parsed = bz_options_parse(&bz_command_analyze, options, argc, argv, &arguments, &err), status = BZ_OK;
     if (parsed < 0 || (!parsed && (analyze(&a, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
         status = bz_report(&bz_command_analyze, &err);
@@ -238,6 +274,7 @@ static int run(int argc, char **argv)
         bz_trace_free(a.trace[i]);
     free(a.trace);
     bz_buf_free(&out);
+    bz_buf_free(&a.again);
     bz_list_free(&a.profiles);
     bz_list_free(&arguments);
     planning_free(&a.p);

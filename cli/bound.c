@@ -78,9 +78,7 @@ static int fill(bound_job *b, bz_error *err)
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
-        bz_warn(&bz_command_bound, "the database lacks %d problem%s: 'benanza bound%s' %smeasures %s", n,
-                n == 1 ? "" : "s", bz_buf_text(&b->again), b->p.system ? "on that machine " : "",
-                n == 1 ? "it" : "them");
+        planning_lacks(&bz_command_bound, n, "", bz_buf_text(&b->again), b->p.system != NULL);
         return 0;
     }
     return measure(b, err);
@@ -127,6 +125,7 @@ static int run(int argc, char **argv)
         {0},
     };
     static const char *const LOOKING[] = {"no-run", "system", NULL};
+    bz_buf_puts(&b.again, "benanza bound");
     bz_options_again(options, argc, argv, LOOKING, &b.again);
     int parsed = bz_options_parse(&bz_command_bound, options, argc, argv, &arguments, &err), status = BZ_OK;
     if (parsed < 0 || (!parsed && (bound_models(&b, &arguments, &out, &err) || bz_output(NULL, &out, &err))))

@@ -93,6 +93,12 @@ void planning_groups(const bz_plan *plan, bz_buf *out)
         }
 }
 
+void planning_lacks(const bz_command *command, int n, const char *whom, const char *measures, bool elsewhere)
+{
+    bz_warn(command, "the database lacks %d problem%s%s: '%s' %smeasures %s", n, n == 1 ? "" : "s", whom, measures,
+            elsewhere ? "on that machine " : "", n == 1 ? "it" : "them");
+}
+
 void planning_free(planning *p)
 {
     bz_list_free(&p->models.dims);

@@ -48,6 +48,9 @@ const char *planning_device(const planning *p);
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err);
 /* How many groups of layers the plan has, and why others are none; nothing without patterns. */
 void planning_groups(const bz_plan *plan, bz_buf *out);
+/* Says on stderr how many problems the database lacks, for whom ("" or " for the V100"), and the command that measures them,
+ * there where `elsewhere` says so. */
+void planning_lacks(const bz_command *command, int n, const char *whom, const char *measures, bool elsewhere);
 void planning_free(planning *p);
 
 #endif

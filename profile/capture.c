@@ -1,7 +1,7 @@
 /* Runs a program with the capture library in front of its libraries, or under Nsight Systems, and reads what came
  * out. Everything lands in one temporary folder first, so that a crash of the program or of ourselves loses
  * nothing but the folder. */
-#include "profile/profile.h"
+#include "profile/trace.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -34,10 +34,10 @@ static const struct {
 /* Who loads libbenanza-cupti.so into the program. */
 static const struct {
     const char *name;
-    bool marks; /* also when only the program's own marks are wanted */
+    bool device; /* starts CUPTI; the other one only brings the program's own marks */
 } LOADERS[] = {
-    {"CUDA_INJECTION64_PATH", false},
-    {"NVTX_INJECTION64_PATH", true},
+    {"CUDA_INJECTION64_PATH", true},
+    {"NVTX_INJECTION64_PATH", false},
 };
 
 static void set_flag(const char *name, bool on)
@@ -84,7 +84,7 @@ static void set_preload(const char *folder, const char *library, const bz_captur
     if (access(text, R_OK))
         return;
     for (size_t i = 0; i < sizeof LOADERS / sizeof *LOADERS; i++)
-        if (LOADERS[i].marks || !o->marks_only)
+        if (!LOADERS[i].device || !(o->marks_only || o->host_only))
             setenv(LOADERS[i].name, text, 1);
 }
 
@@ -223,8 +223,8 @@ static void describe_system(bz_trace *t, char *const argv[], int status)
     struct utsname u;
     char line[256] = "", text[300];
     if (!uname(&u)) {
-        snprintf(text, sizeof text, "%.60s, %.60s %.60s", u.nodename, u.sysname, u.release);
-        bz_trace_fact(t, "host", text);
+        snprintf(text, sizeof text, "%.60s %.60s", u.sysname, u.release);
+        bz_trace_fact(t, "operating system", text);
     }
     FILE *f = fopen("/proc/cpuinfo", "r");
     while (f && fgets(line, sizeof line, f))
@@ -278,12 +278,14 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
     command = bz_realloc(command, (size_t)(n + arguments) + 1, sizeof *command);
     for (int i = 0; i <= arguments; i++)
         command[n + i] = argv[i];
+    double begin = bz_now();
     if (run(folder, library, command, options, &status, err)) {
         if (options->nsys)
             bz_fail(err, BZ_FAILED, "nsys is not installed here: install Nsight Systems, or profile without --nsys");
         rmdir(folder);
         goto out;
     }
+    t->private->wall = (int64_t)((bz_now() - begin) * 1e9);
     rc = collect(t, folder, options, err);
     if (rc)
         bz_fail_in(err, "%s", argv[0]);

@@ -173,9 +173,9 @@ static bool named(const char *range, const char *mark)
     return n && mark[n - 1] == '#' ? !strncmp(range, mark, n) : !strcmp(range, mark);
 }
 
-static bool from_ranges(bz_trace *t, const char *mark)
+static bool from_events(bz_trace *t, bz_event_kind kind, const char *mark)
 {
-    const bz_events *e = &t->event[BZ_EVENT_RANGE];
+    const bz_events *e = &t->event[kind];
     int64_t last = INT64_MIN;
     for (size_t i = 0; i < e->n; i++)
         if (e->end[i] > e->start[i] && e->start[i] >= last && named(bz_string(t, e->name[i]), mark)) {
@@ -183,6 +183,12 @@ static bool from_ranges(bz_trace *t, const char *mark)
             last = e->end[i];
         }
     return t->n_iterations > 0;
+}
+
+/* Old PyTorch tells what a person named as it tells its operators, its schedule's steps among them. */
+static bool from_ranges(bz_trace *t, const char *mark)
+{
+    return from_events(t, BZ_EVENT_RANGE, mark) || from_events(t, BZ_EVENT_OP, mark);
 }
 
 /* ---- found ---- */
@@ -360,6 +366,18 @@ static void tell_warm_up(bz_trace *t)
     }
 }
 
+/* Other iterations than those which the runs of bz_profile_levels were measured by. */
+static void forget_levels(bz_trace *t)
+{
+    for (uint32_t k = 0; k < t->n_levels; k++)
+        t->level[k].n_iterations = 0;
+    if (t->n_levels)
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING,
+                       "the runs of the program were recorded with other iterations: latency is that of the run %s. "
+                       "Name the range when recording: benanza profile --levels --iterations NAME",
+                       bz_string(t, t->level[t->own_level].name));
+}
+
 void bz_trace_find_iterations(bz_trace *t, const char *range_name)
 {
     if (t->n_iterations && !range_name)
@@ -367,9 +385,10 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
     t->n_iterations = 0;
     if (range_name) {
         t->origin = BZ_ITERATION_RANGE;
+        forget_levels(t);
         if (!from_ranges(t, range_name))
-            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING, "no range is named %.200s: no iteration is known",
-                           range_name);
+            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING,
+                           "no range and no operator is named %.200s: no iteration is known", range_name);
         tell_warm_up(t);
         return;
     }

@@ -117,6 +117,18 @@ typedef struct bz_iteration {
     bool warm_up;       /* did more than its successors, or took much longer */
 } bz_iteration;
 
+/* One of the runs of bz_profile_levels: the same program, recorded so deeply. Times in nanoseconds. */
+typedef struct bz_level_iteration {
+    int64_t latency, library; /* as in bz_iteration_stats; library 0: no call was timed */
+    bool warm_up;
+} bz_level_iteration;
+typedef struct bz_level {
+    uint32_t name; /* string: "program alone", "with calls", "with everything" */
+    int64_t wall;  /* from the program's start to its end */
+    bz_level_iteration *iteration;
+    uint32_t n_iterations; /* that were found in this run */
+} bz_level;
+
 /* What the trace does not cover, in sentences. */
 typedef enum { BZ_COVERAGE_NOTE, BZ_COVERAGE_MISSING, BZ_COVERAGE_BROKEN } bz_coverage_level;
 typedef struct bz_coverage {
@@ -139,7 +151,9 @@ typedef struct bz_trace {
     uint32_t n_sources;
     bz_iteration *iteration;
     uint32_t n_iterations;
-    bz_iteration_origin origin; /* where the iterations come from */
+    bz_iteration_origin origin;   /* where the iterations come from */
+    bz_level *level;              /* the shallowest first; none where the program ran once */
+    uint32_t n_levels, own_level; /* own: the run that the events and iterations here are of */
     bz_coverage *coverage;
     uint32_t n_coverage;
     bz_fact *fact;
@@ -174,6 +188,7 @@ int bz_trace_save(const bz_trace *t, const char *path, bz_error *err);
 typedef struct bz_capture_options {
     bool backtrace;         /* a back-trace per call, native and Python: costs some µs each */
     bool marks_only;        /* only the program's own marks: next to no overhead */
+    bool host_only;         /* no CUPTI: library calls and marks */
     bool logs;              /* switch the logs of cuDNN and cuBLAS on */
     bool nsys;              /* run the program under Nsight Systems */
     int64_t limit;          /* bytes of recording per process */
@@ -187,9 +202,10 @@ typedef struct bz_capture_options {
 int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
                        bz_error *err);
 
-/* Runs the program three times: with nothing but its own marks, with library calls, with back-traces. The trace is that
- * of the second run, with the back-traces of the third; facts "program alone", "with calls", "with stacks" tell what each run
- * took. The trace comes finished. */
+/* Runs the program three times: with everything (the device's work, back-traces), with library calls, with nothing but its
+ * own marks. What is recorded slows down what lies above it, so each figure is of the shallowest run that tells it:
+ * bz_trace_level. `t`, empty before, becomes the trace of the run with everything where that recorded a device, else of the
+ * run with calls, with the other's back-traces; and it comes finished. */
 int bz_profile_levels(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
                       bz_error *err);
 
@@ -232,6 +248,13 @@ typedef struct bz_iteration_stats {
     int64_t kernels, copies, calls, launches, syncs;
 } bz_iteration_stats;
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s);
+
+/* The run that a figure is taken from: the shallowest that tells it of a steady iteration, else the one whose events the
+ * trace has. BZ_NONE where the program ran once. What else there is, is of the trace's own run. */
+typedef enum { BZ_FIGURE_LATENCY, BZ_FIGURE_LIBRARY } bz_figure;
+uint32_t bz_trace_level(const bz_trace *t, bz_figure figure);
+/* The figure of the steady iterations in that run, else in the trace: nanoseconds, in the arena. Returns how many. */
+size_t bz_trace_figures(const bz_trace *t, bz_figure figure, bz_arena *arena, double **values);
 
 /* All kernels of the run together, those of warm-up and set-up included, in nanoseconds. Divided by the number of iterations
  * it is what others publish as device time per iteration; it is more than what a steady iteration takes. */

@@ -2,6 +2,7 @@
  * what the trace does not cover. */
 #include "profile/profile.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@ static const char *const ORIGINS[] = {"marked by the program", "marked by a rang
 static const char *const ORIGIN_NAMES[] = {"marked", "range", "detected"};
 static const char *const LEVELS[] = {"note", "missing", "broken"};
 
-/* The quantities of an iteration, in the order of the tables. */
+/* The quantities of an iteration, in the order of the tables. The first and the fifth are figures of their own: quantity_level. */
 static const struct {
     const char *name, *json;
     size_t offset;
@@ -45,6 +46,20 @@ typedef struct {
     uint32_t steady;
 } summary;
 
+/* Which run a quantity is of. BZ_NONE: the program ran once. */
+static uint32_t quantity_level(const bz_trace *t, int q)
+{
+    return QUANTITIES[q].offset == offsetof(bz_iteration_stats, latency)   ? bz_trace_level(t, BZ_FIGURE_LATENCY)
+           : QUANTITIES[q].offset == offsetof(bz_iteration_stats, library) ? bz_trace_level(t, BZ_FIGURE_LIBRARY)
+           : t->n_levels                                                   ? t->own_level
+                                                                           : BZ_NONE;
+}
+
+static const char *level_name(const bz_trace *t, uint32_t level)
+{
+    return level == BZ_NONE ? "" : bz_string(t, t->level[level].name);
+}
+
 static summary summarize(const bz_trace *t, bz_arena *arena)
 {
     summary s = {.each = BZ_NEW(arena, bz_iteration_stats, t->n_iterations)};
@@ -59,6 +74,13 @@ static summary summarize(const bz_trace *t, bz_arena *arena)
             if (!t->iteration[i].warm_up)
                 values[n++] = (double)quantity(&s.each[i], q);
         s.of[q] = bz_quantiles_of(values, n);
+    }
+    for (int q = 0; q < N_QUANTITIES; q++) {
+        double *figures;
+        if (quantity_level(t, q) == (t->n_levels ? t->own_level : BZ_NONE))
+            continue;
+        size_t n = bz_trace_figures(t, q ? BZ_FIGURE_LIBRARY : BZ_FIGURE_LATENCY, arena, &figures);
+        s.of[q] = bz_quantiles_of(figures, n);
     }
     return s;
 }
@@ -77,7 +99,18 @@ static void put_percent(bz_table *table, double share)
     bz_table_cell(table, bz_units_percent(text, share), NULL);
 }
 
-static void print_answer(const bz_trace *t, const summary *s, bz_buf *out)
+/* Of the steady iterations of a run of the program; n 0 where it tells none. */
+static bz_quantiles level_latency(const bz_level *l, bz_arena *arena)
+{
+    double *values = BZ_NEW(arena, double, l->n_iterations);
+    size_t n = 0;
+    for (uint32_t i = 0; i < l->n_iterations; i++)
+        if (!l->iteration[i].warm_up)
+            values[n++] = (double)l->iteration[i].latency;
+    return bz_quantiles_of(values, n);
+}
+
+static void print_answer(const bz_trace *t, const summary *s, bz_arena *arena, bz_buf *out)
 {
     bz_unit_text a, b, c;
     if (!t->n_iterations) {
@@ -86,14 +119,20 @@ static void print_answer(const bz_trace *t, const summary *s, bz_buf *out)
     }
     /* what the time is held against: the device, else the libraries, else the operators */
     bool device = t->event[BZ_EVENT_KERNEL].n > 0, calls = t->event[BZ_EVENT_CALL].n > 0;
-    const bz_quantiles *latency = &s->of[0], *busy = &s->of[device ? 1 : calls ? 4 : 5];
+    int q = device ? 1 : calls ? 4 : 5;
+    const bz_quantiles *latency = &s->of[0], *busy = &s->of[q];
     const char *what = device ? "device busy" : calls ? "in library calls" : "in operators";
+    uint32_t whose = quantity_level(t, 0), other = quantity_level(t, q);
     uint32_t warm = t->n_iterations - s->steady;
     bz_buf_printf(out, "%u iterations (%s), %u of them warm-up", t->n_iterations, ORIGINS[t->origin], warm);
     if (latency->max > 0) {
-        bz_buf_printf(out, ": %s each (median), %s %s, %s", bz_units_time(a, latency->p50 / 1e9), what,
-                      bz_units_time(b, busy->p50 / 1e9),
-                      bz_units_percent(c, latency->p50 > 0 ? busy->p50 / latency->p50 : 0));
+        double within = whose == other ? latency->p50 : level_latency(&t->level[other], arena).p50;
+        bz_buf_printf(out, ": %s each (median%s%s)", bz_units_time(a, latency->p50 / 1e9), t->n_levels ? ", " : "",
+                      level_name(t, whose));
+        if (whose != other) /* a share is one of the same run */
+            bz_buf_printf(out, "; %s %s", level_name(t, other), bz_units_time(b, within / 1e9));
+        bz_buf_printf(out, ", %s %s, %s", what, bz_units_time(b, busy->p50 / 1e9),
+                      bz_units_percent(c, within > 0 ? busy->p50 / within : 0));
     }
     bz_buf_puts(out, ".\n");
 }
@@ -132,6 +171,8 @@ static void print_iterations(const bz_trace *t, const summary *s, bz_arena *aren
     static const char *const COLUMNS[] = {"median", "min", "p90", "p99", "max", "mean"};
     for (int i = 0; i < 6; i++)
         bz_table_column(table, COLUMNS[i], BZ_RIGHT);
+    if (t->n_levels)
+        bz_table_column(table, "of the run", BZ_LEFT);
     for (int q = 0; q < N_QUANTITIES; q++) {
         if (QUANTITIES[q].of != BZ_EVENT_KINDS && !t->event[QUANTITIES[q].of].n)
             continue;
@@ -143,6 +184,8 @@ static void print_iterations(const bz_trace *t, const summary *s, bz_arena *aren
                 bz_table_int(table, (int64_t)(cells[i] + 0.5));
             else
                 put_time(table, cells[i]);
+        if (t->n_levels)
+            bz_table_cell(table, level_name(t, quantity_level(t, q)), NULL);
     }
     bz_buf_putc(out, '\n');
     bz_table_print(table, out);
@@ -153,7 +196,45 @@ static void print_iterations(const bz_trace *t, const summary *s, bz_arena *aren
                       bz_units_time(all, run), bz_units_time(each, run / t->n_iterations));
 }
 
-/* Total of the steady iterations, for shares. */
+/* More than the program alone took, as a share of that. NAN where one of the two is not known. */
+static double overhead(double took, double alone)
+{
+    return took > 0 && alone > 0 ? took / alone - 1 : NAN;
+}
+
+/* What recording costs. */
+static void print_levels(const bz_trace *t, bz_arena *arena, bz_buf *out)
+{
+    static const char *const COLUMNS[] = {"in all", "overhead", "iterations", "each (median)", "overhead"};
+    if (!t->n_levels)
+        return;
+    bz_table *table = bz_table_new(arena);
+    bz_table_column(table, "run", BZ_LEFT);
+    for (int i = 0; i < 5; i++)
+        bz_table_column(table, COLUMNS[i], BZ_RIGHT);
+    bz_quantiles alone = level_latency(&t->level[0], arena);
+    for (uint32_t k = 0; k < t->n_levels; k++) {
+        const bz_level *l = &t->level[k];
+        bz_quantiles latency = level_latency(l, arena);
+        double more[] = {overhead((double)l->wall, (double)t->level[0].wall), overhead(latency.p50, alone.p50)};
+        const char *percent[2];
+        for (int i = 0; i < 2; i++)
+            percent[i] = k && isfinite(more[i]) ? bz_arena_printf(arena, "%+.1f %%", 100 * more[i]) : "-";
+        bz_table_cell(table, bz_string(t, l->name), NULL);
+        put_time(table, (double)l->wall);
+        bz_table_cell(table, percent[0], NULL);
+        bz_table_int(table, l->n_iterations);
+        if (latency.n && latency.p50 > 0)
+            put_time(table, latency.p50);
+        else
+            bz_table_cell(table, "-", NULL);
+        bz_table_cell(table, percent[1], NULL);
+    }
+    bz_buf_putc(out, '\n');
+    bz_table_print(table, out);
+}
+
+/* Total of the steady iterations, for shares: of the run that the events are of. */
 static double total_latency(const bz_trace *t, const summary *s)
 {
     double sum = 0;
@@ -263,8 +344,9 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
 {
     bz_arena arena = {0};
     summary s = summarize(t, &arena);
-    print_answer(t, &s, out);
+    print_answer(t, &s, &arena, out);
     print_facts(t, out);
+    print_levels(t, &arena, out);
     print_iterations(t, &s, &arena, out);
     print_top(t, &s, BZ_EVENT_CALL, "library call", top, &arena, out);
     print_top(t, &s, BZ_EVENT_KERNEL, "kernel", top, &arena, out);
@@ -286,7 +368,8 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
     bz_arena_free(&arena);
 }
 
-static void json_quantiles(bz_json *j, const bz_quantiles *q)
+/* `run`: which one they are of; NULL: the program ran once. */
+static void json_quantiles(bz_json *j, const bz_quantiles *q, const char *run)
 {
     bz_json_object(j);
     bz_json_key_num(j, "p50", q->p50);
@@ -295,7 +378,34 @@ static void json_quantiles(bz_json *j, const bz_quantiles *q)
     bz_json_key_num(j, "p99", q->p99);
     bz_json_key_num(j, "max", q->max);
     bz_json_key_num(j, "mean", q->mean);
+    if (run)
+        bz_json_key_str(j, "run", run);
     bz_json_object_end(j);
+}
+
+/* An array that is empty where the program ran once. */
+static void json_levels(const bz_trace *t, bz_json *j, bz_arena *arena)
+{
+    bz_json_key(j, "runs");
+    bz_json_array(j);
+    for (uint32_t k = 0; k < t->n_levels; k++) {
+        const bz_level *l = &t->level[k];
+        bz_quantiles latency = level_latency(l, arena), alone = level_latency(&t->level[0], arena);
+        bz_json_object(j);
+        bz_json_key_str(j, "name", bz_string(t, l->name));
+        bz_json_key_bool(j, "own", k == t->own_level);
+        bz_json_key_int(j, "wall_ns", l->wall);
+        bz_json_key_num(j, "wall_overhead", overhead((double)l->wall, (double)t->level[0].wall));
+        bz_json_key_int(j, "iterations", l->n_iterations);
+        bz_json_key(j, "latency_ns");
+        if (latency.n)
+            json_quantiles(j, &latency, NULL);
+        else
+            bz_json_null(j);
+        bz_json_key_num(j, "latency_overhead", overhead(latency.p50, alone.p50));
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
 }
 
 static void json_top(const bz_trace *t, bz_json *j, const char *key, bz_event_kind kind, int top, bz_arena *arena)
@@ -345,7 +455,7 @@ static void json_iterations(const bz_trace *t, const summary *s, bz_json *j)
     bz_json_object(j);
     for (int q = 0; q < N_QUANTITIES; q++) {
         bz_json_key(j, QUANTITIES[q].json);
-        json_quantiles(j, &s->of[q]);
+        json_quantiles(j, &s->of[q], quantity_level(t, q) == BZ_NONE ? NULL : level_name(t, quantity_level(t, q)));
     }
     bz_json_object_end(j);
     bz_json_key(j, "each");
@@ -393,6 +503,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         bz_json_key_int(&j, bz_event_kind_name((bz_event_kind)k), (int64_t)t->event[k].n);
     bz_json_object_end(&j);
+    json_levels(t, &j, &arena);
     json_iterations(t, &s, &j);
     json_top(t, &j, "calls", BZ_EVENT_CALL, top, &arena);
     json_top(t, &j, "kernels", BZ_EVENT_KERNEL, top, &arena);

@@ -4,6 +4,8 @@
 #include "profile/columns.h"
 #include "profile/reader.h"
 #include "profile/scan.h"
+#include "profile/sqlite_facts.h"
+#include "profile/sqlite_levels.h"
 #include "profile/string_ids.h"
 #include "profile/tables.h"
 
@@ -284,40 +286,6 @@ static void read_table(reader *r, const bz_mapping *map)
 
 /* ---- what is around the events ---- */
 
-static void read_facts(reader *r)
-{
-    static const struct {
-        const char *table, *sql, *key;
-    } FACTS[] = {
-        {"TARGET_INFO_CUDA_GPU", "SELECT name FROM TARGET_INFO_CUDA_GPU LIMIT 64", "gpu"},
-        {"TARGET_INFO_GPU", "SELECT name FROM TARGET_INFO_GPU LIMIT 64", "gpu"},
-        {"META_DATA_EXPORT", "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_SCHEMA_VERSION' LIMIT 1",
-         "nsys schema"},
-        {"META_DATA_EXPORT", "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_PRODUCT_VERSION' LIMIT 1",
-         "nsys"},
-        {"META_DATA_CAPTURE",
-         "SELECT group_concat(value, ' ') FROM (SELECT value FROM META_DATA_CAPTURE WHERE name = 'PROCESS_0:COMMAND' "
-         "OR name GLOB 'PROCESS_0:ARGUMENT_*' LIMIT 100)",
-         "program"},
-    };
-    for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
-        sqlite3_stmt *s = query(r, FACTS[i].table, FACTS[i].sql);
-        while (s && sqlite3_step(s) == SQLITE_ROW) {
-            const char *v = (const char *)sqlite3_column_text(s, 0);
-            if (v && *v)
-                bz_trace_fact(r->t, FACTS[i].key, v);
-        }
-        sqlite3_finalize(s);
-    }
-    sqlite3_stmt *s = query(r, "BENANZA_FACTS", "SELECT key, value FROM BENANZA_FACTS");
-    while (s && sqlite3_step(s) == SQLITE_ROW) {
-        const char *key = (const char *)sqlite3_column_text(s, 0), *value = (const char *)sqlite3_column_text(s, 1);
-        if (key && value)
-            bz_trace_fact(r->t, key, value);
-    }
-    sqlite3_finalize(s);
-}
-
 static void read_own_lanes(reader *r)
 {
     sqlite3_stmt *s = query(r, "BENANZA_LANES",
@@ -450,14 +418,6 @@ static void cover(reader *r, const size_t *before)
     if (r->endless)
         bz_trace_cover(t, r->source, BZ_COVERAGE_NOTE, "%lld ranges have no end and count as marks",
                        (long long)r->endless);
-    sqlite3_stmt *s =
-        query(r, "DIAGNOSTIC_EVENT", "SELECT text FROM DIAGNOSTIC_EVENT WHERE severity IN (2, 3) LIMIT 20");
-    while (s && sqlite3_step(s) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(s, 0);
-        if (text)
-            bz_trace_cover(t, r->source, BZ_COVERAGE_NOTE, "Nsight Systems said: %.700s", text);
-    }
-    sqlite3_finalize(s);
 }
 
 static void read_all(reader *r)
@@ -475,10 +435,12 @@ static void read_all(reader *r)
     for (int i = 0; i < BZ_N_TABLES; i++)
         if (!r->own || BZ_TABLES[i].kind != BZ_EVENT_CALL || !BZ_TABLES[i].library) /* ours are all in BENANZA_CALLS */
             read_table(r, &BZ_TABLES[i]);
-    read_facts(r);
+    bz_facts_read(r->t, r->source, &r->db);
     read_thread_names(r);
-    if (r->own)
+    if (r->own) {
         read_own_iterations(r);
+        bz_levels_read(r->t, r->source, &r->db);
+    }
     cover(r, before);
     bz_trace_source_format(r->t, r->source, r->own ? "benanza trace" : "Nsight Systems");
 }

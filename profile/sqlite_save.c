@@ -1,4 +1,5 @@
 /* Writes a trace as one SQLite file. */
+#include "profile/sqlite_levels.h"
 #include "profile/tables.h"
 #include "profile/trace.h"
 
@@ -106,17 +107,46 @@ static int save_table(saver *s, const bz_mapping *map)
     return rc;
 }
 
+/* Which strings the tables refer to. A recording that was read may have had others, of tables that we leave out. */
+static bool *used_strings(const bz_trace *t)
+{
+    uint32_t n = bz_strings(t);
+    bool *used = bz_alloc(n, sizeof *used);
+    memset(used, 0, n * sizeof *used);
+    used[0] = true;
+    for (int m = 0; m < BZ_N_TABLES; m++) {
+        const bz_events *e = &t->event[BZ_TABLES[m].kind];
+        for (const bz_field *c = BZ_TABLES[m].columns; BZ_TABLES[m].written && c->name; c++) {
+            const uint32_t *id = *(uint32_t *const *)(const void *)((const char *)e + c->offset);
+            for (size_t i = 0; c->cell == BZ_CELL_STRING_ID && i < e->n; i++)
+                used[id[i * (size_t)c->width + (size_t)c->index]] = true;
+        }
+    }
+    for (uint32_t i = 0; i < t->n_lanes; i++)
+        used[t->lane[i].name] = true;
+    for (uint32_t i = 0; i < bz_stacks(t); i++) {
+        const uint32_t *frames = NULL;
+        for (int d = 0, depth = bz_stack(t, i, &frames); d < depth; d++)
+            used[frames[d]] = true;
+    }
+    return used;
+}
+
 static int save_strings(saver *s)
 {
     if (run(s, "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL)"))
         return -1;
     sqlite3_stmt *stmt = prepare(s, "INSERT INTO StringIds VALUES (?, ?)");
     int rc = stmt ? 0 : -1;
+    bool *used = used_strings(s->t);
     for (uint32_t i = 0; !rc && i < bz_strings(s->t); i++) {
+        if (!used[i])
+            continue;
         sqlite3_bind_int64(stmt, 1, i);
         sqlite3_bind_text(stmt, 2, bz_string(s->t, i), -1, SQLITE_STATIC);
         rc = step(s, stmt);
     }
+    free(used);
     sqlite3_finalize(stmt);
     return rc;
 }
@@ -235,6 +265,8 @@ int bz_trace_save(const bz_trace *t, const char *path, bz_error *err)
             rc = save_table(&s, &BZ_TABLES[i]);
     if (!rc)
         rc = save_rest(&s);
+    if (!rc && bz_levels_save(t, s.db))
+        rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, sqlite3_errmsg(s.db));
     if (!rc)
         rc = run(&s, "COMMIT");
 out:

@@ -74,13 +74,29 @@ uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
     return iteration_at(t, asked_at(t, &t->event[kind], i), BZ_NONE);
 }
 
+void bz_trace_find_lag(bz_trace *t)
+{
+    enum { ITERATIONS = 64 }; /* no queue is longer; and a file that lies must not make every look one at all events */
+    int64_t lag = 0;
+    if (!t->n_iterations || t->origin == BZ_ITERATION_DETECTED) /* these end with their work */
+        return;
+    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_SYNC; k++) {
+        const bz_events *e = &t->event[k];
+        for (size_t i = 0; i < e->n; i++)
+            if (e->start[i] - asked_at(t, e, i) > lag)
+                lag = e->start[i] - asked_at(t, e, i);
+    }
+    int64_t each = (t->iteration[t->n_iterations - 1].end - t->iteration[0].start) / t->n_iterations + 1;
+    t->private->lag = lag / ITERATIONS < each ? lag : each * ITERATIONS;
+}
+
 /* Appends the intervals of the events of a kind that belong to the iteration; returns their sum. */
 static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration, interval **v, size_t *n, size_t *cap)
 {
     const bz_events *e = &t->event[kind];
     const bz_iteration *it = &t->iteration[iteration];
-    int64_t sum = 0;
-    for (size_t i = bz_events_from(e, it->start); i < e->n && e->start[i] < it->end; i++) {
+    int64_t sum = 0, until = it->end + (e->cause ? t->private->lag : 0);
+    for (size_t i = bz_events_from(e, it->start); i < e->n && e->start[i] < until; i++) {
         if (iteration_at(t, asked_at(t, e, i), iteration) != iteration)
             continue;
         if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
@@ -194,6 +210,41 @@ bz_quantiles bz_quantiles_of(double *values, size_t n)
     q.p90 = quantile(values, n, 0.9);
     q.p99 = quantile(values, n, 0.99);
     return q;
+}
+
+/* ---- levels ---- */
+
+static int64_t figure_of(const bz_level_iteration *i, bz_figure figure)
+{
+    return figure == BZ_FIGURE_LATENCY ? i->latency : i->library;
+}
+
+uint32_t bz_trace_level(const bz_trace *t, bz_figure figure)
+{
+    for (uint32_t k = 0; k < t->n_levels && k < t->own_level; k++)
+        for (uint32_t i = 0; i < t->level[k].n_iterations; i++)
+            if (!t->level[k].iteration[i].warm_up && figure_of(&t->level[k].iteration[i], figure) > 0)
+                return k;
+    return t->n_levels ? t->own_level : BZ_NONE;
+}
+
+size_t bz_trace_figures(const bz_trace *t, bz_figure figure, bz_arena *arena, double **values)
+{
+    uint32_t k = bz_trace_level(t, figure);
+    bool own = k == BZ_NONE || k == t->own_level;
+    size_t n = 0, all = own ? t->n_iterations : t->level[k].n_iterations;
+    *values = BZ_NEW(arena, double, all);
+    for (uint32_t i = 0; i < all; i++) {
+        bz_iteration_stats s;
+        if (own ? t->iteration[i].warm_up : t->level[k].iteration[i].warm_up)
+            continue;
+        if (own)
+            bz_iteration_measure(t, i, &s);
+        (*values)[n++] = (double)(!own                          ? figure_of(&t->level[k].iteration[i], figure)
+                                  : figure == BZ_FIGURE_LATENCY ? s.latency
+                                                                : s.library);
+    }
+    return n;
 }
 
 /* ---- tops and gaps ---- */

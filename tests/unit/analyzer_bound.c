@@ -274,6 +274,36 @@ static void test_ladder(void **state)
     bz_trace_free(t);
 }
 
+/* Recorded in levels: measured is what the program alone took; the rest is of the iterations that were recorded. */
+static void test_ladder_of_levels(void **state)
+{
+    (void)state;
+    world w;
+    bz_ladder l;
+    bz_level_iteration alone[] = {{19000000, 0, false}, {18000000, 0, false}, {17500000, 0, false}};
+    bz_trace *t = trace_of();
+    bz_level levels[] = {{bz_trace_text(t, "program alone"), 1, alone, 3},
+                         {bz_trace_text(t, "with calls"), 2, NULL, 0}};
+    t->level = levels;
+    t->n_levels = 2;
+    t->own_level = 1;
+    set_up(&w, 1);
+    fill(&w);
+    bz_bound b = bound(&w);
+    bz_ladder_make(&b, t, "made up", &w.arena, &l);
+    assert_string_equal(l.run, "program alone");
+    assert_true(l.latency == bz_tick(0.018) && l.recorded == bz_tick(0.02) && l.busy == bz_tick(0.008));
+    assert_true(l.idle + l.excess + l.overlap + b.path.seconds == l.latency);
+    int before = l.n_warnings;
+    for (int i = 0; i < 3; i++)
+        alone[i].latency = 7000000;
+    bz_ladder_make(&b, t, "made up", &w.arena, &l);
+    assert_true(l.n_warnings > before);
+    assert_non_null(strstr(l.warning[0], "was in library calls for longer in the recorded run than"));
+    tear_down(&w);
+    bz_trace_free(t);
+}
+
 /* hardware <= fused <= as written, with groups cheap and dear. */
 static void test_fused(void **state)
 {
@@ -407,9 +437,15 @@ static void test_verdicts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),  cmocka_unit_test(test_monotone),         cmocka_unit_test(test_order),
-        cmocka_unit_test(test_ladder), cmocka_unit_test(test_roofline),         cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_fused),  cmocka_unit_test(test_peaks_by_threads),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_monotone),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_ladder),
+        cmocka_unit_test(test_ladder_of_levels),
+        cmocka_unit_test(test_roofline),
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_peaks_by_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
@@ -170,11 +171,57 @@ static void levels(void **state)
     for (size_t i = 0; i < e->n; i++)
         if (e->flags[i] & BZ_CALL_EXECUTES)
             assert_int_not_equal(e->stack[i], 0);
-    int told = 0;
-    for (uint32_t i = 0; i < t->n_facts; i++)
-        told += !strcmp(bz_string(t, t->fact[i].key), "program alone") ||
-                !strcmp(bz_string(t, t->fact[i].key), "with stacks");
-    assert_int_equal(told, 2);
+    static const char *const NAMES[] = {"program alone", "with calls", "with everything"};
+    assert_int_equal(t->n_levels, 3);
+    assert_int_equal(t->own_level, 1);
+    for (int k = 0; k < 3; k++) {
+        assert_string_equal(bz_string(t, t->level[k].name), NAMES[k]);
+        assert_true(t->level[k].wall > 0);
+        assert_int_equal(t->level[k].n_iterations, 5);
+    }
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(t->level[0].iteration[i].library, 0);
+        assert_true(t->level[0].iteration[i].latency > 0 && t->level[1].iteration[i].library > 0);
+        assert_int_equal(t->level[1].iteration[i].latency, t->iteration[i].end - t->iteration[i].start);
+    }
+    assert_int_equal(bz_trace_level(t, BZ_FIGURE_LATENCY), 0);
+    assert_int_equal(bz_trace_level(t, BZ_FIGURE_LIBRARY), 1);
+    bz_trace_free(t);
+}
+
+/* Nothing tells the latency of the program alone. */
+static void levels_without_marks(void **state)
+{
+    (void)state;
+    char *argv[] = {CALLS, PLUGIN, (char *)(uintptr_t) "50", (char *)(uintptr_t) "threads", NULL};
+    int status = -1;
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    if (bz_profile_levels(t, argv, &PLAIN, &status, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(t->level[0].n_iterations, 0);
+    assert_int_equal(bz_trace_level(t, BZ_FIGURE_LATENCY), 1);
+    assert_true(covers(t, "latency is that of the run with calls, and has in it what recording costs"));
+    bz_trace_free(t);
+}
+
+/* Systems are told by what they are, not by what they are called. */
+static void the_host_has_no_name(void **state)
+{
+    (void)state;
+    int status;
+    struct utsname u;
+    char expected[160];
+    assert_int_equal(uname(&u), 0);
+    snprintf(expected, sizeof expected, "%.60s %.60s", u.sysname, u.release);
+    bz_trace *t = capture("2", "ok", &PLAIN, &status);
+    bool told = false;
+    for (uint32_t i = 0; i < t->n_facts; i++) {
+        const char *key = bz_string(t, t->fact[i].key);
+        assert_string_not_equal(key, "host");
+        told |= !strcmp(key, "operating system") && !strcmp(bz_string(t, t->fact[i].value), expected);
+    }
+    assert_true(told);
     bz_trace_free(t);
 }
 
@@ -201,6 +248,8 @@ int main(void)
         cmocka_unit_test(back_traces),
         cmocka_unit_test(marks_only),
         cmocka_unit_test(levels),
+        cmocka_unit_test(levels_without_marks),
+        cmocka_unit_test(the_host_has_no_name),
         cmocka_unit_test(what_cannot_be_started),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
@@ -175,22 +176,39 @@ static void without_the_stand_in(void **state)
     bz_trace_free(t);
 }
 
-/* NVTX tells the latency of the program alone. */
+/* NVTX tells the latency of the program alone; CUPTI is there only where everything is recorded. */
 static void levels(void **state)
 {
     (void)state;
-    char *argv[] = {CUDA_PROGRAM, (char *)(uintptr_t) "4", (char *)(uintptr_t) "ok", NULL};
-    int status = -1;
+    static const char SCRIPT[] = "echo ${CUDA_INJECTION64_PATH:+device} ${NVTX_INJECTION64_PATH:+marks} "
+                                 "${BENANZA_CAPTURE_BACKTRACE:+stacks} >>$TOLD; exec \"$0\" \"$@\"";
+    char told[] = "/tmp/benanza-test-XXXXXX", text[128] = "";
+    char *argv[] = {(char *)(uintptr_t) "/bin/sh",
+                    (char *)(uintptr_t) "-c",
+                    (char *)(uintptr_t)SCRIPT,
+                    CUDA_PROGRAM,
+                    (char *)(uintptr_t) "4",
+                    (char *)(uintptr_t) "ok",
+                    NULL};
+    int status = -1, file = mkstemp(told);
     bz_error err;
     bz_trace *t = bz_trace_new();
     setenv("LD_LIBRARY_PATH", STAND_IN_FOLDER, 1);
+    setenv("TOLD", told, 1);
     if (bz_profile_levels(t, argv, &PLAIN, &status, &err))
         fail_msg("%s", err.text);
+    assert_int_equal(status, 0);
+    assert_true(read(file, text, sizeof text - 1) > 0);
+    assert_string_equal(text, "device marks stacks\nmarks\nmarks\n");
     assert_int_equal(t->n_iterations, 4);
     assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 8);
-    assert_true(has_fact(t, "program alone", "an iteration"));
-    assert_true(has_fact(t, "with calls", "an iteration"));
+    assert_int_equal(t->own_level, 2);
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(t->level[k].n_iterations, 4);
+    assert_int_equal(bz_trace_level(t, BZ_FIGURE_LATENCY), 0);
     bz_trace_free(t);
+    close(file);
+    unlink(told);
 }
 
 static void the_limit_holds(void **state)

@@ -385,6 +385,55 @@ static bz_trace *read_database(const char *sql)
     return t;
 }
 
+static size_t facts_that_are(const bz_trace *t, const char *key, const char *value)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->n_facts; i++)
+        n += !strcmp(bz_string(t, t->fact[i].key), key) && !strcmp(bz_string(t, t->fact[i].value), value);
+    return n;
+}
+
+/* What the host is called is not carried on: neither what Nsight Systems wrote around the events, nor what recordings of
+ * ours once had. Words that contain the name are other words. */
+static void hosts_are_not_named(void **state)
+{
+    (void)state;
+    bz_trace *t = read_database(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES (1, 'at node7');"
+        "CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT);"
+        "INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('Hostname', 'node7');"
+        "CREATE TABLE META_DATA_CAPTURE (name TEXT, value TEXT);"
+        "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COMMAND', 'python3'), ('PROCESS_0:ARGUMENT_0', '--on=node7'),"
+        " ('PROCESS_0:ARGUMENT_1', 'node77 node7-a anode7 node7');"
+        "CREATE TABLE DIAGNOSTIC_EVENT (severity INTEGER, text TEXT);"
+        "INSERT INTO DIAGNOSTIC_EVENT VALUES (2, 'no counters on node7.');"
+        "CREATE TABLE BENANZA_FACTS (key TEXT, value TEXT);"
+        "INSERT INTO BENANZA_FACTS VALUES ('host', 'node7, Linux 6.1.0'), ('host', 'node7'), ('cpu', 'some');");
+    assert_int_equal(facts_that_are(t, "program", "python3 --on=HOST node77 node7-a anode7 HOST"), 1);
+    assert_int_equal(facts_that_are(t, "operating system", "Linux 6.1.0"), 1);
+    assert_int_equal(facts_that_are(t, "cpu", "some"), 1);
+    assert_int_equal(t->n_facts, 3);
+    bool said = false;
+    for (uint32_t i = 0; i < t->n_coverage; i++)
+        said |= strstr(bz_string(t, t->coverage[i].text), "said: no counters on HOST.") != NULL;
+    assert_true(said);
+    /* and a string that nothing refers to is not saved */
+    bz_error err;
+    char path[] = "/tmp/benanza-test-XXXXXX";
+    close(mkstemp(path));
+    assert_int_equal(bz_trace_save(t, path, &err), 0);
+    sqlite3 *db;
+    sqlite3_stmt *s;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM StringIds", -1, &s, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(s, 0), 1); /* the empty one */
+    sqlite3_finalize(s);
+    sqlite3_close(db);
+    unlink(path);
+    bz_trace_free(t);
+}
+
 static void nsys_versions_and_gaps(void **state)
 {
     (void)state;
@@ -596,6 +645,7 @@ int main(void)
         cmocka_unit_test(chrome_of_others),
         cmocka_unit_test(chrome_cut_off),
         cmocka_unit_test(nsys_versions_and_gaps),
+        cmocka_unit_test(hosts_are_not_named),
         cmocka_unit_test(nsys_views_are_not_trusted),
         cmocka_unit_test(nsys_cut_off),
         cmocka_unit_test(nsys_reports),

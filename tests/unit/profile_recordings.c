@@ -360,6 +360,51 @@ static void summaries(void **state)
     }
 }
 
+/* The steps of PyTorch's schedule, which its older traces tell as operators. */
+static void steps_are_iterations(void **state)
+{
+    (void)state;
+    static const int64_t TOOK[] = {159174, 150790, 141346, 160963, 148485, 167712}; /* microseconds, by jq */
+    bz_trace *t = load("kineto/resnet50_profiler_api_num_workers_0.json.gz", NULL);
+    assert_int_equal(t->n_iterations, 6);
+    assert_int_equal(t->origin, BZ_ITERATION_RANGE);
+    for (uint32_t i = 0; i < 6; i++) {
+        bz_iteration_stats s;
+        bz_iteration_measure(t, i, &s);
+        assert_int_equal(s.latency, TOOK[i] * 1000);
+        /* in the first ran 708 that were launched before the recording began */
+        assert_int_equal(s.kernels, i ? 1476 : 1476 + 708);
+    }
+    bz_trace_free(t);
+}
+
+/* The names of the hosts that others recorded on are not in what we write. */
+static void hosts_are_left_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *host;
+    } FILES[] = {{"nsys/h100_2gpu_1s.sqlite.gz", "modal"}, {"nsys/mock.sqlite.gz", "DESKTOP-KBEMEQS"}};
+    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
+        bz_error err;
+        bz_buf written = {0};
+        char path[] = "/tmp/benanza-test-XXXXXX", block[1 << 16];
+        close(mkstemp(path));
+        bz_trace *t = load(FILES[i].file, NULL);
+        assert_int_equal(bz_trace_save(t, path, &err), 0);
+        FILE *f = fopen(path, "rb");
+        assert_non_null(f);
+        for (size_t n; (n = fread(block, 1, sizeof block, f));)
+            bz_buf_put(&written, block, n);
+        fclose(f);
+        unlink(path);
+        assert_true(written.len > 4096);
+        assert_null(memmem(written.data, written.len, FILES[i].host, strlen(FILES[i].host)));
+        bz_buf_free(&written);
+        bz_trace_free(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +418,8 @@ int main(void)
         cmocka_unit_test(counts),
         cmocka_unit_test(operators),
         cmocka_unit_test(summaries),
+        cmocka_unit_test(steps_are_iterations),
+        cmocka_unit_test(hosts_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

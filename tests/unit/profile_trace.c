@@ -176,6 +176,26 @@ static void ranges_of_the_program_win(void **state)
     bz_trace_free(t);
 }
 
+/* Where a framework tells what a person named as operators. */
+static void operators_may_mark_iterations(void **state)
+{
+    (void)state;
+    bz_error err;
+    const bz_finish_options named = {.iterations = "mine"};
+    for (int i = 0; i < 2; i++) {
+        bz_trace *t = program(4);
+        uint32_t lane = t->event[BZ_EVENT_CALL].lane[0];
+        for (int k = 0; k < 3; k++)
+            add(t, BZ_EVENT_OP, k * 12000, k * 12000 + 9000, i ? "mine" : "ProfilerStep#7", lane);
+        assert_int_equal(bz_trace_finish(t, i ? &named : NULL, &err), 0);
+        assert_int_equal(t->n_iterations, 3);
+        assert_int_equal(t->origin, BZ_ITERATION_RANGE);
+        assert_int_equal(t->iteration[1].start, 12000);
+        assert_int_equal(t->iteration[1].end, 21000);
+        bz_trace_free(t);
+    }
+}
+
 /* A program that marks iterations without waiting for the device: its work is told in full, but idle is only what the iteration
  * lasted. */
 static void work_may_outlast_the_iteration(void **state)
@@ -190,12 +210,19 @@ static void work_may_outlast_the_iteration(void **state)
     add(t, BZ_EVENT_KERNEL, 300, 900, "a", stream);
     add(t, BZ_EVENT_KERNEL, 950, 5000, "b", stream);
     add(t, BZ_EVENT_KERNEL, 970, 6000, "c", stream);
+    /* begins when the next iteration has begun, and a queue's length later */
+    add(t, BZ_EVENT_RANGE, 1000, 2000, "benanza_iteration", host);
+    t->event[BZ_EVENT_API].correlation[add(t, BZ_EVENT_API, 300, 400, "cudaLaunchKernel", host)] = 9;
+    t->event[BZ_EVENT_KERNEL].correlation[add(t, BZ_EVENT_KERNEL, 7000, 7500, "d", stream)] = 9;
     assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
     bz_iteration_stats s;
     bz_iteration_measure(t, 0, &s);
     assert_int_equal(s.latency, 1000);
-    assert_int_equal(s.device_busy, 600 + 5050);
+    assert_int_equal(s.device_busy, 600 + 5050 + 500);
+    assert_int_equal(s.kernels, 4);
     assert_int_equal(s.gap, 300 + 50);
+    bz_iteration_measure(t, 1, &s);
+    assert_int_equal(s.kernels, 0);
     bz_trace_free(t);
 }
 
@@ -249,6 +276,69 @@ static void what_is_saved_comes_back(void **state)
     assert_string_equal(bz_string(u, back[1]), "outer");
     assert_string_equal(bz_string(u, u->lane[u->event[BZ_EVENT_CALL].lane[0]].name), "main");
     assert_string_equal(bz_string(u, u->fact[0].value), "a GPU");
+    bz_trace_free(t);
+    bz_trace_free(u);
+    unlink(path);
+}
+
+static bz_level level(bz_trace *t, const char *name, int64_t wall, const bz_level_iteration *iteration, uint32_t n)
+{
+    return (bz_level){bz_trace_text(t, name), wall, bz_arena_dup(&t->arena, iteration, n * sizeof *iteration), n};
+}
+
+/* Of a run with everything, and two with less: latency is that of the program alone, library calls those of the run that
+ * timed them first. */
+static bz_trace *program_in_levels(void)
+{
+    static const bz_level_iteration ALONE[] = {{9000, 0, true}, {4000, 0, false}, {4200, 0, false}},
+                                    CALLS[] = {{9100, 8000, true}, {4400, 3100, false}, {4500, 3300, false}};
+    bz_error err;
+    bz_trace *t = program(3);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    t->level = BZ_NEW(&t->arena, bz_level, 3);
+    t->n_levels = 3;
+    t->own_level = 2;
+    t->level[0] = level(t, "program alone", 100000, ALONE, 3);
+    t->level[1] = level(t, "with calls", 110000, CALLS, 3);
+    t->level[2] = level(t, "with everything", 150000, NULL, 0);
+    return t;
+}
+
+static void figures_are_of_the_run_that_was_recorded_least(void **state)
+{
+    (void)state;
+    bz_error err;
+    char path[] = "/tmp/benanza-test-XXXXXX";
+    close(mkstemp(path));
+    bz_trace *t = program_in_levels(), *u = bz_trace_new();
+    assert_int_equal(bz_trace_save(t, path, &err), 0);
+    assert_int_equal(bz_profile_read(u, path, &err), 0);
+    assert_int_equal(bz_trace_finish(u, NULL, &err), 0);
+    bz_trace *both[] = {t, u};
+    for (int i = 0; i < 2; i++) {
+        double *v;
+        bz_buf text = {0};
+        assert_int_equal(both[i]->n_levels, 3);
+        assert_int_equal(both[i]->own_level, 2);
+        assert_int_equal(both[i]->level[1].wall, 110000);
+        assert_int_equal(bz_trace_level(both[i], BZ_FIGURE_LATENCY), 0);
+        assert_int_equal(bz_trace_level(both[i], BZ_FIGURE_LIBRARY), 1);
+        assert_int_equal(bz_trace_figures(both[i], BZ_FIGURE_LATENCY, &both[i]->arena, &v), 2);
+        assert_true(v[0] == 4000 && v[1] == 4200);
+        assert_int_equal(bz_trace_figures(both[i], BZ_FIGURE_LIBRARY, &both[i]->arena, &v), 2);
+        assert_true(v[0] == 3100 && v[1] == 3300);
+        bz_trace_print(both[i], 3, &text);
+        assert_non_null(strstr(bz_buf_text(&text), ": 4.10 µs each (median, program alone); with everything "));
+        assert_non_null(strstr(bz_buf_text(&text), "+50.0 %"));
+        bz_buf_free(&text);
+    }
+    /* by other iterations than those of the levels, the trace's own are all there is */
+    const bz_finish_options other = {.iterations = "kernel"};
+    bz_trace_free(u);
+    u = bz_trace_new();
+    assert_int_equal(bz_profile_read(u, path, &err), 0);
+    assert_int_equal(bz_trace_finish(u, &other, &err), 0);
+    assert_int_equal(bz_trace_level(u, BZ_FIGURE_LATENCY), 2);
     bz_trace_free(t);
     bz_trace_free(u);
     unlink(path);
@@ -427,8 +517,10 @@ int main(void)
         cmocka_unit_test(kernels_find_their_calls),
         cmocka_unit_test(iterations_are_found_and_measured),
         cmocka_unit_test(ranges_of_the_program_win),
+        cmocka_unit_test(operators_may_mark_iterations),
         cmocka_unit_test(work_may_outlast_the_iteration),
         cmocka_unit_test(what_is_saved_comes_back),
+        cmocka_unit_test(figures_are_of_the_run_that_was_recorded_least),
         cmocka_unit_test(conclusions_are_not_saved),
         cmocka_unit_test(callers_are_those_of_the_program),
         cmocka_unit_test(periods),

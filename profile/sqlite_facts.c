@@ -1,0 +1,98 @@
+#include "profile/sqlite_facts.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static sqlite3_stmt *query(const bz_database *db, const char *table, const char *sql)
+{
+    return bz_database_has(db, table) ? bz_database_prepare(db, sql) : NULL;
+}
+
+/* What the host was called, or "". */
+static void host_of(const bz_database *db, char out[256])
+{
+    static const char *const QUERIES[][2] = {
+        {"TARGET_INFO_SYSTEM_ENV", "SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1"},
+        {"META_DATA_CAPTURE", "SELECT value FROM META_DATA_CAPTURE WHERE name = 'DEVICE_DISPLAY_NAME' LIMIT 1"},
+    };
+    *out = 0;
+    for (size_t i = 0; i < sizeof QUERIES / sizeof *QUERIES && !*out; i++) {
+        sqlite3_stmt *s = query(db, QUERIES[i][0], QUERIES[i][1]);
+        const char *v = s && sqlite3_step(s) == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+        snprintf(out, 256, "%s", v ? v : "");
+        sqlite3_finalize(s);
+    }
+}
+
+static bool of_a_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '-';
+}
+
+/* The text with HOST for every word that is the host's name. */
+static void leave_host_out(const char *text, const char *host, bz_buf *out)
+{
+    size_t n = strlen(host);
+    const char *at = text;
+    bz_buf_clear(out);
+    for (const char *found; n && (found = strstr(at, host)); at = found + n) {
+        bool word = (found == text || !of_a_word(found[-1])) && !of_a_word(found[n]);
+        bz_buf_printf(out, "%.*s%s", (int)(found - at), at, word ? "HOST" : host);
+    }
+    bz_buf_puts(out, at);
+}
+
+/* Recordings of before had the host's name here, in front of the system's. */
+static void add_own_fact(bz_trace *t, const char *key, const char *value)
+{
+    const char *comma = strstr(value, ", ");
+    if (strcmp(key, "host") != 0)
+        bz_trace_fact(t, key, value);
+    else if (comma)
+        bz_trace_fact(t, "operating system", comma + 2);
+}
+
+void bz_facts_read(bz_trace *t, uint32_t source, const bz_database *db)
+{
+    static const struct {
+        const char *table, *sql, *key;
+    } FACTS[] = {
+        {"TARGET_INFO_CUDA_GPU", "SELECT name FROM TARGET_INFO_CUDA_GPU LIMIT 64", "gpu"},
+        {"TARGET_INFO_GPU", "SELECT name FROM TARGET_INFO_GPU LIMIT 64", "gpu"},
+        {"META_DATA_EXPORT", "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_SCHEMA_VERSION' LIMIT 1",
+         "nsys schema"},
+        {"META_DATA_EXPORT", "SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_PRODUCT_VERSION' LIMIT 1",
+         "nsys"},
+        {"META_DATA_CAPTURE",
+         "SELECT group_concat(value, ' ') FROM (SELECT value FROM META_DATA_CAPTURE WHERE name = 'PROCESS_0:COMMAND' "
+         "OR name GLOB 'PROCESS_0:ARGUMENT_*' LIMIT 100)",
+         "program"},
+        {"DIAGNOSTIC_EVENT", "SELECT text FROM DIAGNOSTIC_EVENT WHERE severity IN (2, 3) LIMIT 20", NULL},
+    };
+    char host[256];
+    bz_buf text = {0};
+    host_of(db, host);
+    for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
+        sqlite3_stmt *s = query(db, FACTS[i].table, FACTS[i].sql);
+        while (s && sqlite3_step(s) == SQLITE_ROW) {
+            const char *v = (const char *)sqlite3_column_text(s, 0);
+            if (!v || !*v)
+                continue;
+            leave_host_out(v, host, &text);
+            if (FACTS[i].key)
+                bz_trace_fact(t, FACTS[i].key, bz_buf_text(&text));
+            else
+                bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "Nsight Systems said: %.700s", bz_buf_text(&text));
+        }
+        sqlite3_finalize(s);
+    }
+    sqlite3_stmt *s = query(db, "BENANZA_FACTS", "SELECT key, value FROM BENANZA_FACTS");
+    while (s && sqlite3_step(s) == SQLITE_ROW) {
+        const char *key = (const char *)sqlite3_column_text(s, 0), *value = (const char *)sqlite3_column_text(s, 1);
+        if (key && value)
+            add_own_fact(t, key, value);
+    }
+    sqlite3_finalize(s);
+    bz_buf_free(&text);
+}

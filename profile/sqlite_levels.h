@@ -1,0 +1,13 @@
+/* The runs of bz_profile_levels in a trace's file: BENANZA_LEVELS and BENANZA_LEVEL_ITERATIONS. */
+#ifndef BZ_PROFILE_SQLITE_LEVELS_H
+#define BZ_PROFILE_SQLITE_LEVELS_H
+
+#include "profile/profile.h"
+#include "profile/scan.h"
+
+/* A trace that has levels already, from another file, keeps those, and the coverage says so. */
+void bz_levels_read(bz_trace *t, uint32_t source, const bz_database *db);
+/* Writes nothing where the program ran once. -1: SQLite knows why. */
+int bz_levels_save(const bz_trace *t, sqlite3 *db);
+
+#endif
