@@ -125,9 +125,29 @@ static int walk_child(walker *w, wire_message kind, uint64_t size, int depth)
     return 0;
 }
 
+/* Passes what is small enough to be kept, as far as it was read and has a short head: nearly everything. */
+static void pass_small(walker *w, uint64_t end)
+{
+    const uint8_t *at = w->window.data + w->at;
+    uint64_t left = end - position(w), had = w->read.len - w->at;
+    for (const uint8_t *stop = at + (left < had ? left : had); stop - at >= 3;) {
+        if (at[0] < 8 || at[0] & 0x85 || (at[1] & at[2] & 0x80))
+            break;
+        const uint8_t *content = at + (at[1] < 0x80 ? 2 : 3);
+        if (at[0] & 2) {
+            size_t size = at[1] < 0x80 ? at[1] : (at[1] & 0x7fu) | (size_t)at[2] << 7;
+            if (size > w->keep || size > (size_t)(stop - content))
+                break;
+            content += size;
+        }
+        at = content;
+    }
+    w->at = (size_t)(at - w->window.data);
+}
+
 static int walk(walker *w, wire_message kind, uint64_t end, int depth)
 {
-    while (position(w) < end) {
+    for (pass_small(w, end); position(w) < end; pass_small(w, end)) {
         if (look(w, HEAD))
             return -1;
         wire_field f;

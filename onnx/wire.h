@@ -58,6 +58,11 @@ static inline int wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *
         *at = p + 1;
         return 0;
     }
+    if (end - p >= 2 && p[1] < 0x80) { /* lengths of nodes */
+        *value = (p[0] & 0x7fu) | (uint64_t)p[1] << 7;
+        *at = p + 2;
+        return 0;
+    }
     uint64_t v = 0;
     int bad = wire_varint_long(&p, end, &v);
     *value = v;
@@ -111,8 +116,21 @@ static inline int wire_head(wire_reader *r, wire_field *f, bz_error *err)
 /* Next field: 1, or 0 at the end of the message, or -1 with err filled. */
 static inline int wire_next(wire_reader *r, wire_field *f, bz_error *err)
 {
-    if (r->at == r->end)
+    const uint8_t *p = r->at;
+    size_t left = (size_t)(r->end - p);
+    if (!left)
         return 0;
+    if (left >= 2 && p[0] >= 8 && ((p[0] & 0x85) | (p[1] & 0x80)) == 0) { /* nearly all: two bytes, type 0 or 2 */
+        bool is_number = !(p[0] & 2);
+        *f = (wire_field){.number = p[0] >> 3, .type = p[0] & 7, .start = p};
+        f->value = is_number ? p[1] : 0;
+        f->data = is_number ? p + 1 : p + 2;
+        f->size = is_number ? 1 : p[1];
+        if (f->size > left - (size_t)(f->data - p))
+            return wire_bad(r->in, p, WIRE_TOO_LONG, err);
+        r->at = f->data + f->size;
+        return 1;
+    }
     if (wire_head(r, f, err))
         return -1;
     if (f->type == 0)
