@@ -76,7 +76,7 @@ static const uint8_t GRAPH_PART[N_FIELDS] =
 static void add_slice(slices *list, slice item)
 {
     if (list->n == list->cap) {
-        list->cap = list->cap * 2 + 16;
+        list->cap = list->cap * 2 + 64;
         list->at = bz_realloc(list->at, list->cap, sizeof *list->at);
     }
     list->at[list->n++] = item;
