@@ -251,6 +251,10 @@ enum { SPARSE_VALUES = 1, SPARSE_INDICES = 2, SPARSE_DIMS = 3 };
 /* Of more than BZ_MAX_RANK dimensions only the number is kept: they are refused. */
 static void add_dims(const wire_field *f, int64_t dims[BZ_MAX_RANK], size_t *rank)
 {
+    if (f->type == 0 && *rank < BZ_MAX_RANK) {
+        dims[(*rank)++] = (int64_t)f->value;
+        return;
+    }
     size_t n = count_varints(f);
     if (n <= BZ_MAX_RANK && *rank <= BZ_MAX_RANK - n)
         put_varints(f, dims + *rank);

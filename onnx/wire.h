@@ -117,19 +117,19 @@ static inline int wire_head(wire_reader *r, wire_field *f, bz_error *err)
 static inline int wire_next(wire_reader *r, wire_field *f, bz_error *err)
 {
     const uint8_t *p = r->at;
-    size_t left = (size_t)(r->end - p);
-    if (!left)
+    if (p == r->end)
         return 0;
-    if (left >= 2 && p[0] >= 8 && ((p[0] & 0x85) | (p[1] & 0x80)) == 0) { /* nearly all: two bytes, type 0 or 2 */
-        bool is_number = !(p[0] & 2);
+    if (p[0] >= 8 && !(p[0] & 0x85)) { /* nearly all: a short number, type 0 or 2 */
+        const uint8_t *at = p + 1;
+        uint64_t n;
+        if (wire_varint(&at, r->end, &n))
+            return wire_bad(r->in, p, p[0] & 2 ? "a length has no end" : "a number has no end", err);
         *f = (wire_field){.number = p[0] >> 3, .type = p[0] & 7, .start = p};
-        f->value = is_number ? p[1] : 0;
-        f->data = is_number ? p + 1 : p + 2;
-        f->size = is_number ? 1 : p[1];
-        if (f->size > left - (size_t)(f->data - p))
-            return wire_bad(r->in, p, WIRE_TOO_LONG, err);
-        r->at = f->data + f->size;
-        return 1;
+        f->value = f->type ? 0 : n;
+        f->data = f->type ? at : p + 1;
+        f->size = f->type ? n : (uint64_t)(at - f->data);
+        r->at = at + (f->type ? n : 0);
+        return f->type && n > (uint64_t)(r->end - at) ? wire_bad(r->in, p, WIRE_TOO_LONG, err) : 1;
     }
     if (wire_head(r, f, err))
         return -1;
