@@ -128,8 +128,10 @@ static inline int wire_next(wire_reader *r, wire_field *f, bz_error *err)
         f->value = f->type ? 0 : n;
         f->data = f->type ? at : p + 1;
         f->size = f->type ? n : (uint64_t)(at - f->data);
+        if (f->type && n > (uint64_t)(r->end - at))
+            return wire_bad(r->in, p, WIRE_TOO_LONG, err);
         r->at = at + (f->type ? n : 0);
-        return f->type && n > (uint64_t)(r->end - at) ? wire_bad(r->in, p, WIRE_TOO_LONG, err) : 1;
+        return 1;
     }
     if (wire_head(r, f, err))
         return -1;
