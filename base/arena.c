@@ -75,23 +75,6 @@ void *bz_arena_take_more(bz_arena *a, size_t size)
     return p;
 }
 
-void *bz_arena_dup(bz_arena *a, const void *data, size_t size)
-{
-    void *p = bz_arena_take(a, size);
-    if (size)
-        memcpy(p, data, size);
-    return p;
-}
-
-char *bz_arena_strn(bz_arena *a, const char *s, size_t n)
-{
-    char *p = bz_arena_take(a, n + 1);
-    if (n)
-        memcpy(p, s, n);
-    p[n] = 0;
-    return p;
-}
-
 char *bz_arena_str(bz_arena *a, const char *s)
 {
     return bz_arena_strn(a, s, strlen(s));

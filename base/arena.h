@@ -44,9 +44,25 @@ static inline void *bz_arena_array(bz_arena *a, size_t n, size_t size)
     return bz_arena_alloc(a, __builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total);
 }
 
-void *bz_arena_dup(bz_arena *a, const void *data, size_t size);
+static inline void *bz_arena_dup(bz_arena *a, const void *data, size_t size)
+{
+    void *p = bz_arena_take(a, size);
+    if (size)
+        memcpy(p, data, size);
+    return p;
+}
+
+/* Adds the terminating zero. */
+static inline char *bz_arena_strn(bz_arena *a, const char *s, size_t n)
+{
+    char *p = bz_arena_take(a, n + 1);
+    if (n)
+        memcpy(p, s, n);
+    p[n] = 0;
+    return p;
+}
+
 char *bz_arena_str(bz_arena *a, const char *s);
-char *bz_arena_strn(bz_arena *a, const char *s, size_t n); /* adds the terminating zero */
 char *bz_arena_printf(bz_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A grown copy of an array of `n` elements, room for `n_new`; the old one stays where it is. */

@@ -214,16 +214,25 @@ static int64_t saturated_product(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* Every operand and result once; -1 where a shape depends on data. */
-static int64_t operand_bytes(const call *c)
+/* Every operand and result once; -1 where a shape depends on data. *most: elements of the larger of first operand
+ * and first result. */
+static int64_t operand_bytes(const call *c, int64_t *most)
 {
     int64_t total = 0;
+    *most = 0;
     for (int k = 0; k < c->node->n_in + c->node->n_out; k++) {
         const bz_type *t = &c->in[k]; /* results stand behind the operands */
-        int64_t n = t->kind == BZ_TYPE_TENSOR ? bz_type_bytes(t) : 0;
-        if (n < 0 || (t->kind != BZ_TYPE_TENSOR && !bz_type_is_static(t)))
+        if (t->kind != BZ_TYPE_TENSOR) {
+            if (!bz_type_is_static(t))
+                return -1;
+            continue;
+        }
+        int64_t n = bz_type_elements(t);
+        if (n < 0)
             return -1;
-        total = saturated(total, n);
+        total = saturated(total, (n * bz_dtype_bits(t->dtype) + 7) / 8);
+        if ((k == 0 || k == c->node->n_in) && n > *most)
+            *most = n;
     }
     return total;
 }
@@ -264,7 +273,7 @@ static void add_bodies(bz_layer *layer)
 
 static void add_costs(call *c, bz_layer *layer)
 {
-    int64_t bytes = operand_bytes(c);
+    int64_t most, bytes = operand_bytes(c, &most);
     layer->priced = bytes >= 0 && !c->skipped && !(c->op->flags & OP_UNPRICED);
     if (layer->class == BZ_CONSTANT)
         return;
@@ -276,12 +285,8 @@ static void add_costs(call *c, bz_layer *layer)
         return;
     if (c->op->cost && c->out[0].kind != BZ_TYPE_NONE)
         c->op->cost(c);
-    int64_t in = c->node->n_in ? bz_type_elements(&c->in[0]) : 0,
-            out = c->node->n_out ? bz_type_elements(&c->out[0]) : 0;
-    int64_t most = in > out ? in : out;
     layer->macs = c->macs;
-    layer->flops = saturated(
-        c->flops, saturated(saturated_product(2, c->macs), saturated_product(c->op->flops, most > 0 ? most : 0)));
+    layer->flops = saturated(c->flops, saturated(saturated_product(2, c->macs), saturated_product(c->op->flops, most)));
     layer->bytes = c->bytes >= 0 ? c->bytes : bytes;
 }
 

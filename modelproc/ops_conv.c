@@ -15,10 +15,9 @@ typedef struct {
     const char *auto_pad;
 } window;
 
-static int read_list(call *c, const char *name, int n, int64_t otherwise, int64_t least, int64_t *out)
+static int check_list(call *c, const char *name, const int64_t *v, int given, int n, int64_t otherwise, int64_t least,
+                      int64_t *out)
 {
-    int given;
-    const int64_t *v = attr_ints(c, name, &given);
     if (v && given != n)
         return call_fail(c, "%s has %d numbers where %d are needed", name, given, n);
     for (int i = 0; i < n; i++) {
@@ -27,6 +26,13 @@ static int read_list(call *c, const char *name, int n, int64_t otherwise, int64_
             return call_fail(c, "%s has the impossible value %lld", name, (long long)out[i]);
     }
     return 0;
+}
+
+static int read_list(call *c, const char *name, int n, int64_t otherwise, int64_t least, int64_t *out)
+{
+    int given;
+    const int64_t *v = attr_ints(c, name, &given);
+    return check_list(c, name, v, given, n, otherwise, least, out);
 }
 
 /* kernel: dims of the weights behind the first two, or NULL where only the attribute tells. */
@@ -40,8 +46,9 @@ static int read_window(call *c, int rank, const bz_dim *kernel, window *w)
     const int64_t *attr = attr_ints(c, "kernel_shape", &given);
     if (!attr && !kernel)
         return call_fail(c, "kernel_shape is missing");
-    if (read_list(c, "kernel_shape", w->n, 1, 1, w->kernel) || read_list(c, "strides", w->n, 1, 1, w->stride) ||
-        read_list(c, "dilations", w->n, 1, 1, w->dilation) || read_list(c, "pads", 2 * w->n, 0, INT32_MIN / 2, w->pad))
+    if (check_list(c, "kernel_shape", attr, given, w->n, 1, 1, w->kernel) ||
+        read_list(c, "strides", w->n, 1, 1, w->stride) || read_list(c, "dilations", w->n, 1, 1, w->dilation) ||
+        read_list(c, "pads", 2 * w->n, 0, INT32_MIN / 2, w->pad))
         return -1;
     for (int i = 0; i < w->n && kernel; i++) {
         if (attr && !bz_is_symbol(kernel[i]) && attr[i] != kernel[i])

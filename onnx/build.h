@@ -18,8 +18,11 @@ typedef struct {
 /* A graph under construction, or an outer one that it may read from. */
 typedef struct scope {
     struct scope *outer;
-    bz_map names;      /* value name, as it stands in the file -> id */
-    bz_value_id first; /* its own values are first .. first + names */
+    bz_map names;        /* value name, as it stands in the file -> id */
+    bz_value_id first;   /* its own values are first .. first + names: inputs, initializers, */
+    bz_value_id results; /* and from here on what its nodes make */
+    slices defined;      /* their names */
+    int32_t next[2];     /* of its initializers and its results: the one behind the one read last */
     bz_value_id *captures;
     int n_captures, captures_cap;
     slices reads, attrs; /* of all nodes: names and messages */

@@ -251,6 +251,10 @@ enum { SPARSE_VALUES = 1, SPARSE_INDICES = 2, SPARSE_DIMS = 3 };
 /* Of more than BZ_MAX_RANK dimensions only the number is kept: they are refused. */
 static void add_dims(const wire_field *f, int64_t dims[BZ_MAX_RANK], size_t *rank)
 {
+    if (f->type == 0 && *rank < BZ_MAX_RANK) {
+        dims[(*rank)++] = (int64_t)f->value;
+        return;
+    }
     size_t n = count_varints(f);
     if (n <= BZ_MAX_RANK && *rank <= BZ_MAX_RANK - n)
         put_varints(f, dims + *rank);
@@ -604,7 +608,7 @@ static int decode_value(builder *b, scope *s, const wire_field *value, bool spar
     return a->graph ? 0 : -1;
 }
 
-int decode_attr(builder *b, scope *s, slice m, bz_attr *a)
+static int decode_new_attr(builder *b, scope *s, slice m, bz_attr *a)
 {
     static const wire_field NOTHING = {.type = UINT8_MAX};
     attr_fields fields;
@@ -625,6 +629,38 @@ int decode_attr(builder *b, scope *s, slice m, bz_attr *a)
     bool sparse = field == ATTR_SPARSE || (field == ATTR_T && !has(&fields, ATTR_T) && has(&fields, ATTR_SPARSE));
     field = sparse ? ATTR_SPARSE : field;
     return decode_value(b, s, has(&fields, field) ? &fields.last[field] : &NOTHING, sparse, a);
+}
+
+/* Its name begins and its value ends the bytes that tell one attribute from the others. */
+static recent_attr *recent_place(const builder *b, slice m)
+{
+    uint64_t begin, end;
+    memcpy(&begin, m.data, sizeof begin);
+    memcpy(&end, m.data + m.size - sizeof end, sizeof end);
+    return &b->model->file->recent_attrs[((begin * 31 + end) * 0x9e3779b97f4a7c15u >> 32) % RECENT];
+}
+
+/* Holds the same wherever it stands: no reference, nothing that has a place in the file. */
+static bool is_plain(const bz_attr *a)
+{
+    return a->kind == BZ_ATTR_INT || a->kind == BZ_ATTR_FLOAT || a->kind == BZ_ATTR_STRING || a->kind == BZ_ATTR_INTS ||
+           a->kind == BZ_ATTR_FLOATS || a->kind == BZ_ATTR_STRINGS;
+}
+
+/* Most nodes of a model have the strides and pads of others, byte for byte: these are read once. */
+int decode_attr(builder *b, scope *s, slice m, bz_attr *a)
+{
+    if (b->call || m.size < sizeof(uint64_t)) /* in a function it may refer to the call's */
+        return decode_new_attr(b, s, m, a);
+    recent_attr *recent = recent_place(b, m);
+    if (recent->bytes.size == m.size && !memcmp(recent->bytes.data, m.data, m.size)) {
+        *a = recent->attr;
+        return 0;
+    }
+    int result = decode_new_attr(b, s, m, a);
+    if (result == 0 && is_plain(a))
+        *recent = (recent_attr){m, *a};
+    return result;
 }
 
 /* ---- operator sets -------------------------------------------------------------------------------- */

@@ -13,6 +13,11 @@ typedef struct slice {
 
 enum { RECENT = 64 };
 
+typedef struct {
+    slice bytes;
+    bz_attr attr;
+} recent_attr;
+
 typedef struct bz_model_file {
     wire_bytes bytes;     /* its structure */
     uint64_t size;        /* of the file */
@@ -26,8 +31,9 @@ typedef struct bz_model_file {
     bz_map words;   /* operator types, domains, attribute names -> word[] */
     const char **word;
     int words_cap;
-    bz_str recent[RECENT]; /* words that were met last, found without the map */
-    slice *functions;      /* FunctionProtos */
+    bz_str recent[RECENT];            /* words that were met last, found without the map */
+    recent_attr recent_attrs[RECENT]; /* the same of attributes that hold neither tensors nor graphs */
+    slice *functions;                 /* FunctionProtos */
     int n_functions;
     bz_map function_names; /* "domain\0name\0overload" -> index */
 } bz_model_file;

@@ -20,12 +20,22 @@ static bz_value_id new_value(builder *b, const char *name)
     return m->n_values++;
 }
 
+static void add_slice(slices *list, slice item)
+{
+    if (list->n == list->cap) {
+        list->cap = list->cap * 2 + 64;
+        list->at = bz_realloc(list->at, list->cap, sizeof *list->at);
+    }
+    list->at[list->n++] = item;
+}
+
 /* A new value in this scope. Returns BZ_NO_VALUE when the name is taken. */
 static bz_value_id define(builder *b, scope *s, slice name, const char *text)
 {
     uint32_t id = (uint32_t)b->model->n_values;
     if (bz_map_add(&s->names, name.data, name.size, id) != id)
         return BZ_NO_VALUE;
+    add_slice(&s->defined, name);
     return new_value(b, text ? text : decode_text(b, name));
 }
 
@@ -42,9 +52,25 @@ static void capture(builder *b, scope *s, bz_value_id id)
     s->captures[s->n_captures++] = id;
 }
 
+/* Nodes mostly read results and initializers in the order in which these stand there: is it the one behind
+ * the one that was read last? */
+static bz_value_id guess(scope *s, slice name)
+{
+    for (int k = 0; k < 2; k++) {
+        size_t next = (size_t)s->next[k];
+        if (next < s->defined.n && s->defined.at[next].size == name.size &&
+            !memcmp(s->defined.at[next].data, name.data, name.size))
+            return s->first + s->next[k]++;
+    }
+    return BZ_NO_VALUE;
+}
+
 /* Looks a name up from the inside out; every scope that is passed on the way captures the value. */
 static bz_value_id resolve(builder *b, scope *s, slice name)
 {
+    bz_value_id guessed = guess(s, name);
+    if (guessed != BZ_NO_VALUE)
+        return guessed;
     scope *found = s;
     uint32_t id = BZ_MAP_NONE;
     for (; found; found = found->outer)
@@ -54,6 +80,11 @@ static bz_value_id resolve(builder *b, scope *s, slice name)
         return BZ_NO_VALUE;
     for (scope *inner = s; inner != found; inner = inner->outer)
         capture(b, inner, (bz_value_id)id);
+    if (found == s) {
+        int32_t at = (bz_value_id)id - s->first;
+        bool result = (bz_value_id)id >= s->results;
+        s->next[result] = result && at < s->next[1] ? s->next[1] : at + 1;
+    }
     return (bz_value_id)id;
 }
 
@@ -72,15 +103,6 @@ enum { N_FIELDS = 16, F_NAME = 1, F_DOMAIN = 10, F_OVERLOAD = 13 };
 static const uint8_t GRAPH_PART[N_FIELDS] =
     {[1] = NODES, [2] = NAME, [5] = INITIALIZERS, [11] = INPUTS, [12] = OUTPUTS, [13] = VALUES, [15] = SPARSE},
                      FUNCTION_PART[N_FIELDS] = {[F_NAME] = NAME, [4] = INPUTS, [5] = OUTPUTS, [7] = NODES};
-
-static void add_slice(slices *list, slice item)
-{
-    if (list->n == list->cap) {
-        list->cap = list->cap * 2 + 16;
-        list->at = bz_realloc(list->at, list->cap, sizeof *list->at);
-    }
-    list->at[list->n++] = item;
-}
 
 static int find_parts(builder *b, slice m, const uint8_t part_of[N_FIELDS], parts *p)
 {
@@ -104,6 +126,7 @@ static void free_scope(scope *s)
     bz_map_free(&s->names);
     free(s->reads.at);
     free(s->attrs.at);
+    free(s->defined.at);
 }
 
 static void free_parts(parts *p)
@@ -351,19 +374,27 @@ bz_value_id bz_node_reads(const bz_node *node, int k)
  * overflow ours. A graph that is ordered already keeps its order. */
 typedef struct {
     const bz_node *nodes;
-    const int32_t *producer; /* of value first + i, or -1 */
+    const int32_t *producer; /* of result first + i */
     bz_value_id first, last;
     int32_t *stack, *next_input; /* next_input[node]: how many of its inputs were looked at */
     uint8_t *state;              /* 0 new, 1 on the stack, 2 placed */
 } sorter;
 
-static bool is_sorted(const sorter *s, int n)
+/* Results are numbered in the file's order: does every node read only what stands before it? */
+static bool is_sorted(const bz_graph *g, bz_value_id first, bz_value_id last)
 {
-    bz_value_id v;
-    for (int i = 0; i < n; i++)
-        for (int k = 0; (v = bz_node_reads(&s->nodes[i], k)) != BZ_READS_END; k++)
-            if (v >= s->first && v < s->last && s->producer[v - s->first] >= i)
+    bz_value_id v, made = first;
+    for (int i = 0; i < g->n_nodes; i++) {
+        const bz_node *node = &g->nodes[i];
+        for (int k = 0; k < node->n_in; k++)
+            if (node->in[k] >= made && node->in[k] < last)
                 return false;
+        for (int k = node->n_in; (v = bz_node_reads(node, k)) != BZ_READS_END; k++)
+            if (v >= made && v < last)
+                return false;
+        for (int k = 0; k < node->n_out; k++)
+            made += node->out[k] >= 0;
+    }
     return true;
 }
 
@@ -382,7 +413,7 @@ static int place(sorter *s, int root, bz_node *order, int n)
             order[n++] = s->nodes[i];
             s->state[i] = 2;
             depth--;
-        } else if (v >= s->first && v < s->last && s->producer[v - s->first] >= 0) {
+        } else if (v >= s->first && v < s->last) {
             int p = s->producer[v - s->first];
             if (s->state[p] == 1)
                 return -1;
@@ -395,33 +426,31 @@ static int place(sorter *s, int root, bz_node *order, int n)
     return n;
 }
 
-static int sort_nodes(builder *b, bz_graph *g, bz_value_id first)
+/* The results of the nodes are values first .. last - 1. */
+static int sort_nodes(builder *b, bz_graph *g, bz_value_id first, bz_value_id last)
 {
-    size_t n = (size_t)g->n_nodes, n_values = (size_t)(b->model->n_values - first);
-    int32_t *producer = bz_alloc(n_values, sizeof *producer);
-    memset(producer, 0xff, n_values * sizeof *producer);
+    if (is_sorted(g, first, last))
+        return 0;
+    size_t n = (size_t)g->n_nodes;
+    int32_t *producer = BZ_NEW(b->arena, int32_t, last - first);
     for (int i = 0; i < g->n_nodes; i++)
         for (int k = 0; k < g->nodes[i].n_out; k++)
             if (g->nodes[i].out[k] >= 0)
                 producer[g->nodes[i].out[k] - first] = i;
-    sorter s = {.nodes = g->nodes, .producer = producer, .first = first, .last = b->model->n_values};
-    int failed = 0;
-    if (!is_sorted(&s, g->n_nodes)) {
-        s.stack = BZ_NEW(b->arena, int32_t, n);
-        s.next_input = BZ_NEW(b->arena, int32_t, n);
-        s.state = BZ_NEW(b->arena, uint8_t, n);
-        bz_node *order = BZ_NEW(b->arena, bz_node, n);
-        int placed = 0;
-        for (int i = 0; i < g->n_nodes && placed >= 0; i++) {
-            placed = place(&s, i, order, placed);
-            if (placed < 0)
-                failed = bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) needs its own result: the graph has a cycle",
-                                 g->nodes[i].name, g->nodes[i].op);
-        }
-        g->nodes = order;
+    sorter s = {.nodes = g->nodes, .producer = producer, .first = first, .last = last};
+    s.stack = BZ_NEW(b->arena, int32_t, n);
+    s.next_input = BZ_NEW(b->arena, int32_t, n);
+    s.state = BZ_NEW(b->arena, uint8_t, n);
+    bz_node *order = BZ_NEW(b->arena, bz_node, n);
+    int placed = 0;
+    for (int i = 0; i < g->n_nodes; i++) {
+        placed = place(&s, i, order, placed);
+        if (placed < 0)
+            return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) needs its own result: the graph has a cycle",
+                           g->nodes[i].name, g->nodes[i].op);
     }
-    free(producer);
-    return failed;
+    g->nodes = order;
+    return 0;
 }
 
 /* ---- graphs -------------------------------------------------------------------------------- */
@@ -430,6 +459,8 @@ static int build_nodes(builder *b, scope *s, bz_graph *g, const parts *p)
 {
     if (p->of[NODES].n > INT32_MAX / 4 || b->model->n_values > MAX_VALUES)
         return bz_fail(b->err, BZ_BAD_INPUT, "the model has too many nodes");
+    s->results = b->model->n_values;
+    s->next[1] = s->results - s->first;
     g->nodes = BZ_NEW(b->arena, bz_node, p->of[NODES].n);
     g->n_nodes = (int)p->of[NODES].n;
     for (int i = 0; i < g->n_nodes; i++)
@@ -442,10 +473,11 @@ static int build_nodes(builder *b, scope *s, bz_graph *g, const parts *p)
 static int link_nodes(builder *b, scope *s, bz_graph *g)
 {
     size_t read = 0, attr = 0;
+    bz_value_id last = b->model->n_values; /* bodies bring more */
     for (int i = 0; i < g->n_nodes; i++)
         if (link_node(b, s, &read, &attr, &g->nodes[i]))
             return -1;
-    return sort_nodes(b, g, s->first);
+    return sort_nodes(b, g, s->results, last);
 }
 
 static int link_outputs(builder *b, scope *s, bz_graph *g, const parts *p, bool functions)

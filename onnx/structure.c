@@ -10,19 +10,27 @@
 enum {
     AHEAD = 8 << 10, /* read behind a jump; more and more while there is none */
     MOST_AHEAD = 64 << 10,
+    LEAST_EXPECTED = 1 << 10, /* bounds of what is read where its length is guessed */
+    MOST_EXPECTED = 16 << 10,
+    SLACK = 1 << 10,
+    PERIOD = 4, /* tensors with big payloads in a layer, at most */
+    N_GAPS = PERIOD + 2,
     HEAD = 20, /* a tag and a length, at their longest */
 };
 
 typedef struct {
     int fd;
     uint64_t size, keep;
-    bz_buf read;       /* structure in its place, what was passed since, what was read ahead */
-    size_t placed;     /* where the first of these ends */
-    size_t at;         /* where the walk is, and the second ends */
-    size_t gap;        /* how far behind its place the second stands: payloads were before it */
-    uint64_t to;       /* how much of the file was read or jumped over */
-    uint64_t ahead;    /* to be read next time */
-    uint64_t left_out; /* bytes so far */
+    bz_buf read;           /* structure in its place, what was passed since, what was read ahead */
+    size_t placed;         /* where the first of these ends */
+    size_t at;             /* where the walk is, and the second ends */
+    size_t gap;            /* how far behind its place the second stands: payloads were before it */
+    uint64_t to;           /* how much of the file was read or jumped over */
+    uint64_t ahead;        /* to be read next time */
+    uint64_t gaps[N_GAPS]; /* how much stood between two big payloads, newest first */
+    int n_gaps;
+    uint64_t landed, expected; /* where in the file the last one ended, and where the next may begin, or 0 */
+    uint64_t left_out;         /* bytes so far */
     wire_cut *cuts;
     size_t n_cuts, cap;
     wire_cut origin; /* what error messages need to tell a place: */
@@ -64,13 +72,19 @@ static int look(walker *w, uint64_t n)
     if (w->read.len - w->at >= n || w->to == w->size)
         return 0;
     close_gap(w);
-    uint64_t wanted = w->size - w->to < w->ahead ? w->size - w->to : w->ahead;
+    uint64_t wanted = w->ahead;
+    if (w->expected > w->to) {
+        wanted = w->expected - w->to;
+        wanted = wanted < LEAST_EXPECTED ? LEAST_EXPECTED : wanted > MOST_EXPECTED ? MOST_EXPECTED : wanted;
+    } else {
+        w->ahead = w->ahead * 2 < MOST_AHEAD ? w->ahead * 2 : MOST_AHEAD;
+    }
+    wanted = w->size - w->to < wanted ? w->size - w->to : wanted;
     wire_bytes file = {.fd = w->fd};
     if (wire_read_cut(&file, &(wire_cut){0, w->to, wanted}, bz_buf_extend(&w->read, (size_t)wanted), (size_t)wanted,
                       w->err))
         return -1;
     w->to += wanted;
-    w->ahead = w->ahead * 2 < MOST_AHEAD ? w->ahead * 2 : MOST_AHEAD;
     set_window(w);
     return 0;
 }
@@ -87,6 +101,28 @@ static int pass(walker *w, uint64_t n)
     return 0;
 }
 
+/* What stands between big payloads mostly repeats itself from layer to layer: the lag at which the last two gaps
+ * did so tells the next one. What is read behind a jump is then neither copied in vain nor read in two pieces. */
+static void expect(walker *w, uint64_t n)
+{
+    uint64_t here = position(w), least = UINT64_MAX, *g = w->gaps;
+    if (w->landed) {
+        memmove(g + 1, g, (N_GAPS - 1) * sizeof *g);
+        g[0] = here - w->landed;
+        w->n_gaps += w->n_gaps < N_GAPS;
+    }
+    w->landed = here + n;
+    w->expected = 0;
+    for (int lag = 1; lag + 2 <= w->n_gaps; lag++) {
+        uint64_t off = (g[0] > g[lag] ? g[0] - g[lag] : g[lag] - g[0]) +
+                       (g[1] > g[lag + 1] ? g[1] - g[lag + 1] : g[lag + 1] - g[1]);
+        if (off < least) {
+            least = off;
+            w->expected = w->landed + g[lag - 1] + SLACK;
+        }
+    }
+}
+
 /* The payload of n bytes that begins here. */
 static void leave_out(walker *w, uint64_t n)
 {
@@ -99,6 +135,8 @@ static void leave_out(walker *w, uint64_t n)
     }
     w->cuts[w->n_cuts++] = (wire_cut){here, position(w), n};
     w->left_out += n;
+    if (n >= AHEAD)
+        expect(w, n);
     if (n <= had) {
         w->placed = w->at += (size_t)n;
         w->gap += (size_t)n;
@@ -125,9 +163,29 @@ static int walk_child(walker *w, wire_message kind, uint64_t size, int depth)
     return 0;
 }
 
+/* Passes what is small enough to be kept, as far as it was read and has a short head: nearly everything. */
+static void pass_small(walker *w, uint64_t end)
+{
+    const uint8_t *at = w->window.data + w->at;
+    uint64_t left = end - position(w), had = w->read.len - w->at;
+    for (const uint8_t *stop = at + (left < had ? left : had); stop - at >= 3;) {
+        if (at[0] < 8 || at[0] & 0x85 || (at[1] & at[2] & 0x80))
+            break;
+        const uint8_t *content = at + (at[1] < 0x80 ? 2 : 3);
+        if (at[0] & 2) {
+            size_t size = at[1] < 0x80 ? at[1] : (at[1] & 0x7fu) | (size_t)at[2] << 7;
+            if (size > w->keep || size > (size_t)(stop - content))
+                break;
+            content += size;
+        }
+        at = content;
+    }
+    w->at = (size_t)(at - w->window.data);
+}
+
 static int walk(walker *w, wire_message kind, uint64_t end, int depth)
 {
-    while (position(w) < end) {
+    for (pass_small(w, end); position(w) < end; pass_small(w, end)) {
         if (look(w, HEAD))
             return -1;
         wire_field f;

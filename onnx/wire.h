@@ -58,6 +58,11 @@ static inline int wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *
         *at = p + 1;
         return 0;
     }
+    if (end - p >= 2 && p[1] < 0x80) { /* lengths of nodes */
+        *value = (p[0] & 0x7fu) | (uint64_t)p[1] << 7;
+        *at = p + 2;
+        return 0;
+    }
     uint64_t v = 0;
     int bad = wire_varint_long(&p, end, &v);
     *value = v;
@@ -111,8 +116,23 @@ static inline int wire_head(wire_reader *r, wire_field *f, bz_error *err)
 /* Next field: 1, or 0 at the end of the message, or -1 with err filled. */
 static inline int wire_next(wire_reader *r, wire_field *f, bz_error *err)
 {
-    if (r->at == r->end)
+    const uint8_t *p = r->at;
+    if (p == r->end)
         return 0;
+    if (p[0] >= 8 && !(p[0] & 0x85)) { /* nearly all: a short number, type 0 or 2 */
+        const uint8_t *at = p + 1;
+        uint64_t n;
+        if (wire_varint(&at, r->end, &n))
+            return wire_bad(r->in, p, p[0] & 2 ? "a length has no end" : "a number has no end", err);
+        *f = (wire_field){.number = p[0] >> 3, .type = p[0] & 7, .start = p};
+        f->value = f->type ? 0 : n;
+        f->data = f->type ? at : p + 1;
+        f->size = f->type ? n : (uint64_t)(at - f->data);
+        if (f->type && n > (uint64_t)(r->end - at))
+            return wire_bad(r->in, p, WIRE_TOO_LONG, err);
+        r->at = at + (f->type ? n : 0);
+        return 1;
+    }
     if (wire_head(r, f, err))
         return -1;
     if (f->type == 0)

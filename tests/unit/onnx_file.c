@@ -142,6 +142,49 @@ static void payloads_of_big_files(void **state)
 }
 
 /* It must not end the process that reads it. */
+/* Layers of two big payloads and some small ones behind each, which grow, and once are none at all and once many. */
+static void layers_of_big_files(void **state)
+{
+    (void)state;
+    enum { LAYERS = 30, PER = 10 };
+    static int64_t numbers[5000], v[5000];
+    bz_buf graph = {0};
+    for (int i = 0; i < 5000; i++)
+        numbers[i] = i;
+    for (int k = 0; k < LAYERS * PER; k++) {
+        int layer = k / PER, place = k % PER, n = place == 0 || place == 3 ? 1100 + 130 * layer : 4 * layer + place;
+        if ((layer == 12 && place && place != 3) || (place > 5 && layer != 20))
+            continue;
+        char name[32], dims[32];
+        snprintf(name, sizeof name, "t%d", k);
+        snprintf(dims, sizeof dims, "%d", n);
+        bz_buf t = a_tensor(name, BZ_I64, dims);
+        put_bytes(&t, TENSOR_RAW, numbers, (size_t)n * sizeof *numbers);
+        put_message(&graph, GRAPH_INIT, t);
+    }
+    bz_buf bytes = a_model(8, 17, graph);
+    write_file("model/layers.onnx", bytes.data, bytes.len);
+    bz_model *whole, *m;
+    bz_error err = {0};
+    assert_int_equal(bz_model_parse(bytes.data, bytes.len, "whole", &whole, &err), 0);
+    assert_int_equal(bz_model_load("model/layers.onnx", &m, &err), 0);
+    assert_int_equal(m->n_values, whole->n_values);
+    for (int k = 0; k < m->n_values; k++) {
+        const bz_tensor *t = m->values[k].init;
+        assert_string_equal(t->name, whole->values[k].init->name);
+        assert_int_equal(t->n, whole->values[k].init->n);
+        assert_int_equal(bz_tensor_ints(m, t, v, &err), 0);
+        assert_memory_equal(v, numbers, (size_t)t->n * sizeof *v);
+    }
+    bz_model_free(m);
+    bz_model_free(whole);
+    for (size_t cut = 1; cut < 40000; cut += 1999) { /* also where much more was expected */
+        write_file("model/layers-cut.onnx", bytes.data, bytes.len - cut);
+        load_says("model/layers-cut.onnx", "a field is longer than what holds it");
+    }
+    bz_buf_free(&bytes);
+}
+
 static void big_file_is_cut_meanwhile(void **state)
 {
     (void)state;
@@ -416,6 +459,7 @@ int main(void)
         cmocka_unit_test(what_is_no_file),
         cmocka_unit_test(descriptors_are_closed),
         cmocka_unit_test(payloads_of_big_files),
+        cmocka_unit_test(layers_of_big_files),
         cmocka_unit_test(big_file_is_cut_meanwhile),
         cmocka_unit_test(damage_behind_weights),
         cmocka_unit_test(external_data_is_found),
