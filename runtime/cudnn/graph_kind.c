@@ -515,11 +515,13 @@ static int begin_attention(call *c, bz_error *why)
 
 int cudnn_describe_sdpa_graph(call *c, bz_error *why)
 {
+    if (begin_attention(c, why))
+        return -1;
     if (c->problem->attention.causal || c->problem->attention.mask[0])
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask");
     if (is_f8(c->problem->dtype))
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no scales of 8-bit floats");
-    return begin_attention(c, why) ? -1 : finish(c, build_sdpa(c), why);
+    return finish(c, build_sdpa(c), why);
 }
 
 int cudnn_describe_attention_graph(call *c, bz_error *why)
