@@ -259,12 +259,13 @@ static void enumerate_kind(session *s, const cudnn_kind *kind, const char *layou
     }
 }
 
-/* A row that comes later is a more special way: where all refuse, the first says what is the matter. */
+/* A row that comes later is a more special way: where all refuse, the first says what is the matter; and whether the library was
+ * asked for a graph's engines, and had none. */
 static int enumerate(void *of, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
 {
     session *s = of;
     int before = list->n;
-    bool known = false;
+    bool known = false, asked = false;
     bz_error first = {0};
     for (const cudnn_kind *k = bz_cudnn_kinds; k->kind; k++)
         if (k->kind == s->job->problem->kind) {
@@ -273,6 +274,7 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
             enumerate_kind(s, k, layout, math, list, &own);
             if (!first.code)
                 first = own;
+            asked |= !own.code;
         }
     if (list->n > before)
         return 0;
@@ -280,8 +282,7 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no call for a %s", bz_problem_kind_name(s->job->problem->kind));
     if (!first.code)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN proposes no engine for it");
-    *why = first;
-    return -1;
+    return bz_fail(why, first.code, "%s%s", first.text, asked ? "; cuDNN proposes no engine for it either" : "");
 }
 
 /* ---- variants ------------------------------------------------------------------------------- */
