@@ -65,7 +65,7 @@ typedef struct bz_lowering {
 } bz_lowering;
 
 /* `dtype` replaces the type of floating-point layers; BZ_UNDEFINED leaves it as the model has it.
- * BZ_I8 stands for quantized products (u8 inputs, i8 weights), BZ_F8E4M3 for products of 8-bit floats between layers
+ * BZ_U8 and BZ_I8 stand for quantized products (inputs and results of that, i8 weights), BZ_F8E4M3 for products of 8-bit floats between layers
  * in f16. The result lives in the arena. */
 void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *out);
 
@@ -93,7 +93,7 @@ enum { BZ_PLAN_NAMES = 8 };
 
 /* What to lower to, and how to run it. Lists are subsets of what would be taken without them. */
 typedef struct bz_plan_options {
-    bz_dtype dtype;
+    bz_dtype dtype; /* BZ_I8: BZ_U8 for processors, which multiply that by i8; GPUs multiply i8 by i8 */
     const char *backend[BZ_PLAN_NAMES], *layout[BZ_PLAN_NAMES]; /* none: all; of backends those on the processor */
     const char *math[BZ_PLAN_NAMES];                            /* for f32, besides "default" */
     int n_backends, n_layouts, n_maths;

@@ -302,7 +302,7 @@ bz_dtype lower_dtype(bz_dtype has, bz_dtype wanted)
 {
     if (!bz_dtype_is_float(has) || !wanted)
         return has;
-    return wanted == BZ_I8 ? BZ_U8 : wanted == BZ_F8E4M3 ? BZ_F16 : wanted;
+    return wanted == BZ_F8E4M3 ? BZ_F16 : wanted;
 }
 
 static void choose_types(lowering *l)
@@ -310,7 +310,7 @@ static void choose_types(lowering *l)
     const bz_type *x = lower_in(l, 0);
     bz_dtype has = x ? x->dtype : l->layer->n_out ? l->layer->out[0].dtype : BZ_F32;
     l->dtype = lower_dtype(has, l->wanted);
-    l->quantize = bz_dtype_is_float(has) && l->dtype == BZ_U8;
+    l->quantize = bz_dtype_is_float(has) && class_of(l->dtype) == BYTES;
 }
 
 static const char *why_not_offered(const char *kind)

@@ -347,7 +347,7 @@ int lower_rnn(lowering *l, int arg)
     p->rnn.dir = both ? BZ_BIDIRECTIONAL : !strcmp(direction, "reverse") ? BZ_REVERSE : BZ_FORWARD;
     p->rnn.peephole = arg == BZ_PROBLEM_LSTM && lower_in(l, 7);
     if (l->quantize)
-        p->dtype_w = BZ_I8, p->dtype_y = BZ_U8;
+        p->dtype_w = BZ_I8, p->dtype_y = l->dtype;
     p->rnn.lbr = arg == BZ_PROBLEM_GRU && lower_int(l, "linear_before_reset", 0);
     if (arg == BZ_PROBLEM_RNN)
         p->rnn.fn = *f == 'r' ? BZ_FN_RELU : *f == 's' ? BZ_FN_SIGMOID : BZ_FN_TANH;

@@ -9,7 +9,7 @@ void lower_product_types(const lowering *l, bz_problem *p)
         p->dtype_y = BZ_F16;
     } else if (l->quantize && bz_dtype_is_int(l->dtype)) {
         p->dtype_w = BZ_I8;
-        p->dtype_y = BZ_U8;
+        p->dtype_y = l->dtype;
     } else if (!bz_dtype_is_float(l->dtype)) {
         p->dtype_w = BZ_I8;
         p->dtype_y = layer->out[0].dtype;

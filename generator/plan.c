@@ -5,13 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bz_plan *bz_plan_new(const bz_plan_options *options)
-{
-    bz_plan *p = bz_alloc(1, sizeof *p);
-    *p = (bz_plan){.options = *options};
-    return p;
-}
-
 void bz_plan_free(bz_plan *p)
 {
     if (!p)
@@ -82,6 +75,28 @@ bool plan_has_space(const bz_problem *p)
     return list[0].rank >= 3 && list[0].rank <= 5;
 }
 
+/* Whether the user named a backend of the device's, or of the processor's. */
+static bool names_backend(const bz_plan_options *o, bool device)
+{
+    bool found = false;
+    for (int i = 0; i < o->n_backends; i++) {
+        bool own = false;
+        for (const char *const *d = bz_device_backends; *d; d++)
+            own |= !strcmp(o->backend[i], *d);
+        found |= own == device;
+    }
+    return found;
+}
+
+bz_plan *bz_plan_new(const bz_plan_options *options)
+{
+    bz_plan *p = bz_alloc(1, sizeof *p);
+    *p = (bz_plan){.options = *options};
+    if (options->dtype == BZ_I8 && (!options->n_backends || names_backend(options, false)))
+        p->options.dtype = BZ_U8;
+    return p;
+}
+
 static void add_family(bz_plan_problem *p, const char *backend, const char *layout, const char *math)
 {
     if (p->n_families < BZ_PLAN_FAMILIES)
@@ -138,14 +153,7 @@ static int add_problem(bz_plan *plan, const bz_problem *problem, const char *tex
 static bool is_offered(const bz_plan *plan, const bz_alternative *a)
 {
     const bz_plan_options *o = &plan->options;
-    bool processor = !o->n_backends, device = false, offered = true;
-    for (int i = 0; i < o->n_backends; i++) {
-        bool own = false;
-        for (const char *const *d = bz_device_backends; *d; d++)
-            own |= !strcmp(o->backend[i], *d);
-        device |= own;
-        processor |= !own;
-    }
+    bool processor = !o->n_backends || names_backend(o, false), device = names_backend(o, true), offered = true;
     for (int i = 0; i < a->n && offered; i++) {
         offered = false;
         for (size_t k = 0; k < sizeof FAMILIES / sizeof *FAMILIES; k++)

@@ -683,3 +683,9 @@ double bz_off(const bz_problem *p, bz_expected e, double got, const char *math)
     bool dropped = p->kind == BZ_PROBLEM_DROPOUT && got == 0;
     return dropped ? 0 : fabs(got - e.value) / bz_tolerance(p, e, math);
 }
+
+/* Six standard deviations, of which one is half the root of n: once in 500 million results that are right. */
+bool bz_is_chance(int64_t dropped, int64_t n)
+{
+    return fabs(2 * (double)dropped - (double)n) <= 6 * sqrt((double)n);
+}

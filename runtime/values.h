@@ -45,5 +45,7 @@ double bz_reference_cost(const bz_problem *p, const bz_operand *operand);
 double bz_tolerance(const bz_problem *p, bz_expected e, const char *math);
 /* How far it is off, 1 for that far. What chance may drop is right as 0, too. */
 double bz_off(const bz_problem *p, bz_expected e, double got, const char *math);
+/* Whether chance drops so many of n elements, each with a probability of one half: all of them, or none, it does not. */
+bool bz_is_chance(int64_t dropped, int64_t n);
 
 #endif

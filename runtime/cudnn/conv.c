@@ -115,9 +115,9 @@ static int is_expressible(const call *c, bz_error *why)
     if (bz_dtype_is_float(p->dtype) && bz_dtype_bits(p->dtype) < 16)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN convolves 8-bit floats in graphs only");
     if (p->dtype == BZ_U8)
-        return bz_fail(why, BZ_INCOMPLETE, "cuDNN convolves signed bytes only");
+        return bz_fail(why, BZ_INCOMPLETE, "the calls of cuDNN convolve signed bytes only");
     if (bz_dtype_is_int(p->dtype) && (!c->nhwc || p->conv.w[0] % 4 || p->conv.x[1] % 4))
-        return bz_fail(why, BZ_INCOMPLETE, "cuDNN convolves bytes channels last, four channels at once");
+        return bz_fail(why, BZ_INCOMPLETE, "the calls of cuDNN convolve bytes channels last, four channels at once");
     if (bz_dtype_is_int(p->dtype) && p->post[0].fn)
         return bz_fail(why, BZ_INCOMPLETE, "post-operations would come behind the scale of the bytes");
     return 0;

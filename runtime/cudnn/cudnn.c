@@ -259,21 +259,30 @@ static void enumerate_kind(session *s, const cudnn_kind *kind, const char *layou
     }
 }
 
+/* A row that comes later is a more special way: where all refuse, the first says what is the matter; and whether the library was
+ * asked for a graph's engines, and had none. */
 static int enumerate(void *of, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
 {
     session *s = of;
     int before = list->n;
-    bool known = false;
+    bool known = false, asked = false;
+    bz_error first = {0};
     for (const cudnn_kind *k = bz_cudnn_kinds; k->kind; k++)
         if (k->kind == s->job->problem->kind) {
+            bz_error own = {0};
             known = true;
-            enumerate_kind(s, k, layout, math, list, why);
+            enumerate_kind(s, k, layout, math, list, &own);
+            if (!first.code)
+                first = own;
+            asked |= !own.code;
         }
+    if (list->n > before)
+        return 0;
     if (!known)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no call for a %s", bz_problem_kind_name(s->job->problem->kind));
-    if (list->n == before && !why->code)
-        bz_fail(why, BZ_INCOMPLETE, "cuDNN proposes no engine for it");
-    return list->n > before ? 0 : -1;
+    if (!first.code)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN proposes no engine for it");
+    return bz_fail(why, first.code, "%s%s", first.text, asked ? "; cuDNN proposes no engine for it either" : "");
 }
 
 /* ---- variants ------------------------------------------------------------------------------- */

@@ -10,10 +10,18 @@ static bool is_f8(bz_dtype t)
     return t == BZ_F8E4M3 || t == BZ_F8E5M2;
 }
 
-/* One type for all; or products of 8-bit floats, whose result is wider; or attention of them. */
+static bool is_byte(bz_dtype t)
+{
+    return t == BZ_I8 || t == BZ_U8;
+}
+
+/* One type for all; or products of 8-bit floats, whose result is wider; or attention of them; or convolutions of bytes,
+ * whose weights are signed. */
 static bool has_types(const bz_problem *p)
 {
     bz_dtype x = p->dtype, w = p->dtype_w, y = p->dtype_y;
+    if (p->kind == BZ_PROBLEM_CONV && is_byte(x))
+        return w == BZ_I8 && (is_byte(y) || y == BZ_I32 || y == BZ_F32);
     bool result = y == BZ_F32 || y == BZ_F16 || y == BZ_BF16 || (p->kind == BZ_PROBLEM_ATTENTION && is_f8(y));
     return result && ((x == y && w == y) ||
                       ((p->kind <= BZ_PROBLEM_GEMV || p->kind == BZ_PROBLEM_ATTENTION) && is_f8(x) && is_f8(w)));
@@ -22,8 +30,10 @@ static bool has_types(const bz_problem *p)
 static int begin(call *c, bz_error *why)
 {
     if (!has_types(c->problem))
-        return bz_fail(why, BZ_INCOMPLETE,
-                       "graphs are built here for one type of f32, f16 and bf16, and for products and attention of f8");
+        return bz_fail(
+            why, BZ_INCOMPLETE,
+            "graphs are built here for one type of f32, f16 and bf16, for products and attention of f8, and for "
+            "convolutions of i8");
     c->graph = bz_alloc(1, sizeof *c->graph);
     *c->graph = (struct graph_call){0};
     return 0;
@@ -98,13 +108,13 @@ static shape shape_of_result(const call *c, int least, place at)
     return shape_of(c, c->n_operands - 1, least, at);
 }
 
-/* The bias lies along one dimension of the result, and is of its type. */
+/* The bias lies along one dimension of the result, and is of its type; where that are bytes, of the type between. */
 static cudnnStatus_t add_bias(call *c, const shape *s, int channel, int *out)
 {
     int operand = cudnn_find(c, BZ_ROLE_BIAS);
     bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
     int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
-    layout.dtype = c->problem->dtype_y;
+    layout.dtype = bz_dtype_is_int(c->problem->dtype) ? BZ_F32 : c->problem->dtype_y;
     for (int i = 0; i < s->rank; i++) {
         dim[i] = i == channel ? s->dim[i] : 1;
         stride[i] = i < channel ? s->dim[channel] : 1;
@@ -188,19 +198,42 @@ static cudnnStatus_t add_function(call *c, const shape *s, const bz_post *post, 
     return graph_function_add(c, post->fn, post->alpha, post->beta, x, other, y);
 }
 
-/* Post-operations behind the tensor `from`; the last one writes the result. */
-static cudnnStatus_t add_posts(call *c, const shape *s, int channel, place at, int from, int y)
+/* What follows the first operation: post-operations and, of bytes, the scale of the sum, to which the bias belongs. */
+typedef struct step {
+    bz_post post;
+    int number; /* of the post-operation; -1: the scale, which is `alpha` */
+} step;
+
+static int list_steps(const bz_problem *p, step *out)
 {
-    const bz_post *post = c->problem->post;
-    for (int i = 0; post[i].fn; i++) {
+    float scale = (float)bz_problem_scale(p);
+    int n = 0;
+    for (int i = 0;; i++) {
+        if (i == (p->post[0].fn == BZ_FN_BIAS) && scale != 1)
+            out[n++] = (step){{BZ_FN_MUL, scale, 0}, -1};
+        if (!p->post[i].fn)
+            return n;
+        out[n++] = (step){p->post[i], i};
+    }
+}
+
+/* Steps behind the tensor `from`; the last one writes the result. */
+static cudnnStatus_t add_steps(call *c, const shape *s, int channel, place at, int from, int y)
+{
+    step list[BZ_PROBLEM_POST + 2];
+    int n = list_steps(c->problem, list);
+    for (int i = 0; i < n; i++) {
+        const bz_post *post = &list[i].post;
         int to = y, b = -1;
-        if (post[i + 1].fn)
+        if (i + 1 < n)
             TRY(add_between(c, s->rank, s->dim, s->stride, &to));
-        if (post[i].fn == BZ_FN_BIAS)
+        if (list[i].number < 0)
+            TRY(graph_number_add(c, post->alpha, s->rank, &b));
+        else if (post->fn == BZ_FN_BIAS)
             TRY(add_bias(c, s, channel, &b));
-        else if (bz_fn_is_binary(post[i].fn))
-            TRY(add_operand(c, other_of(c, i), s->rank, at, &b));
-        TRY(add_function(c, s, &post[i], from, b, to));
+        else if (bz_fn_is_binary(post->fn))
+            TRY(add_operand(c, other_of(c, list[i].number), s->rank, at, &b));
+        TRY(add_function(c, s, post, from, b, to));
         from = to;
     }
     return CUDNN_STATUS_SUCCESS;
@@ -209,9 +242,10 @@ static cudnnStatus_t add_posts(call *c, const shape *s, int channel, place at, i
 /* The result, and what the first operation writes: the result itself where nothing follows. */
 static cudnnStatus_t add_results(call *c, const shape *s, place at, int *y, int *first)
 {
+    step list[BZ_PROBLEM_POST + 2];
     TRY(add_operand(c, c->n_operands - 1, s->rank, at, y));
     c->graph->y = *first = *y;
-    return c->problem->post[0].fn ? add_between(c, s->rank, s->dim, s->stride, first) : CUDNN_STATUS_SUCCESS;
+    return list_steps(c->problem, list) ? add_between(c, s->rank, s->dim, s->stride, first) : CUDNN_STATUS_SUCCESS;
 }
 
 static cudnnStatus_t build_conv(call *c)
@@ -222,7 +256,7 @@ static cudnnStatus_t build_conv(call *c)
     TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, ONES_BEHIND, &w));
     TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
     TRY(graph_conv_add(c, x, w, first));
-    return add_posts(c, &s, 1, ONES_BEHIND, first, y);
+    return add_steps(c, &s, 1, ONES_BEHIND, first, y);
 }
 
 int cudnn_describe_conv_graph(call *c, bz_error *why)
@@ -239,7 +273,7 @@ static cudnnStatus_t build_deconv(call *c)
     TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, ONES_BEHIND, &w));
     TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
     TRY(graph_deconv_add(c, x, w, first));
-    return add_posts(c, &s, 1, ONES_BEHIND, first, y);
+    return add_steps(c, &s, 1, ONES_BEHIND, first, y);
 }
 
 int cudnn_describe_deconv_graph(call *c, bz_error *why)
@@ -294,7 +328,7 @@ static cudnnStatus_t build_product(call *c)
     TRY(add_factor(c, 1, gemm && p->gemm.transb, &b));
     TRY(add_results(c, &s, ONES_IN_FRONT, &y, &first));
     TRY(graph_matmul_add(c, a, b, first));
-    return add_posts(c, &s, s.rank - 1, ONES_IN_FRONT, first, y);
+    return add_steps(c, &s, s.rank - 1, ONES_IN_FRONT, first, y);
 }
 
 int cudnn_describe_product_graph(call *c, bz_error *why)
@@ -344,7 +378,7 @@ static cudnnStatus_t build_elementwise(call *c)
     if (p->kind == BZ_PROBLEM_ACTIVATION)
         own = (bz_post){p->activation.fn, p->activation.alpha, p->activation.beta};
     TRY(add_function(c, &s, &own, a, b, first));
-    return add_posts(c, &s, s.rank - 1, ROWS, first, y);
+    return add_steps(c, &s, s.rank - 1, ROWS, first, y);
 }
 
 int cudnn_describe_elementwise_graph(call *c, bz_error *why)
@@ -515,11 +549,13 @@ static int begin_attention(call *c, bz_error *why)
 
 int cudnn_describe_sdpa_graph(call *c, bz_error *why)
 {
+    if (begin_attention(c, why))
+        return -1;
     if (c->problem->attention.causal || c->problem->attention.mask[0])
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask");
     if (is_f8(c->problem->dtype))
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no scales of 8-bit floats");
-    return begin_attention(c, why) ? -1 : finish(c, build_sdpa(c), why);
+    return finish(c, build_sdpa(c), why);
 }
 
 int cudnn_describe_attention_graph(call *c, bz_error *why)

@@ -250,7 +250,7 @@ static cudnnStatus_t new_conv(call *c, cudnnBackendDescriptor_t *conv)
     }
     TRY(new_part(c, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, conv));
     TRY(set_int(*conv, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, flat));
-    TRY(set_type(*conv, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT));
+    TRY(set_type(*conv, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, cudnn_compute(c)));
     TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode));
     TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, flat, before));
     TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, flat, after));

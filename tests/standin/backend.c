@@ -2,9 +2,9 @@
  *
  *   backend CASES EXPECTED [--update]
  *
- * A line of CASES is `NAME LAYOUT MATH CACHE ALGORITHM PROBLEM` (CACHE `stuck`: hot, and the queue cannot be held
- * back); EXPECTED/NAME is the text. Of the problem all
- * variants are listed; the one named by ALGORITHM is prepared, run, measured twice and read. `-` is the one that the
+ * A line of CASES is `NAME LAYOUT MATH CACHE ALGORITHM PROBLEM`; EXPECTED/NAME is the text. CACHE may be hot or cold; or hot, and
+ * `stuck`: the queue cannot be held back; `full`: the device's memory is; `tight`: the workspace is limited to 1024 bytes;
+ * `mute`: heuristics propose nothing. Of the problem all variants are listed; the one named by ALGORITHM is prepared, run, measured twice and read. `-` is the one that the
  * library would choose. */
 #include "runtime/backend.h"
 
@@ -87,12 +87,14 @@ static void run_variant(const bz_backend *b, bz_variant *v, const bz_job *job)
     b->release(v);
 }
 
-static void run_problem(const bz_problem *p, const char *layout, const char *math, bool cold, const char *algorithm)
+static void run_problem(const bz_problem *p, const char *layout, const char *math, const char *cache,
+                        const char *algorithm)
 {
     const bz_backend *b = &bz_backend_module;
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     float *value[BZ_PROBLEM_OPERANDS] = {0};
-    bz_run_setting setting = {.threads = 1, .cold = cold};
+    bz_run_setting setting = {
+        .threads = 1, .cold = !strcmp(cache, "cold"), .workspace = !strcmp(cache, "tight") ? 1024 : 0};
     bz_job job = {
         .problem = p,
         .setting = &setting,
@@ -194,8 +196,10 @@ int main(int argc, char **argv)
             *c = ' ';
         standin_reset();
         standin_stuck = !strcmp(cache, "stuck");
+        standin_full = !strcmp(cache, "full");
+        standin_mute = !strcmp(cache, "mute");
         standin_record("-- %s", line + at);
-        run_problem(&p, layout, math, !strcmp(cache, "cold"), algorithm);
+        run_problem(&p, layout, math, cache, algorithm);
         bad += compare(argv[2], name, update);
         n++;
     }

@@ -141,7 +141,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 
 cudaError_t cudaMalloc(void **out, size_t size)
 {
-    if (size > (size_t)1 << 30)
+    if (size > (standin_full ? 2000 : (size_t)1 << 30))
         return cudaErrorMemoryAllocation;
     *out = standin_memory(size);
     standin_record("cudaMalloc %s bytes=%zu", standin_name(*out), size);

@@ -217,7 +217,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendA
 static const int *proposals(int mode, int64_t *n)
 {
     static const int A[] = {0, 1}, B[] = {1}, FALLBACK[] = {2};
-    *n = mode == CUDNN_HEUR_MODE_A ? 2 : 1;
+    *n = standin_mute ? 0 : mode == CUDNN_HEUR_MODE_A ? 2 : 1;
     return mode == CUDNN_HEUR_MODE_A ? A : mode == CUDNN_HEUR_MODE_B ? B : FALLBACK;
 }
 

@@ -275,6 +275,8 @@ static int read_result(bz_variant *v, float *values, bz_error *err)
     bz_reference r = bz_reference_of(job->problem, job->n_operands, job->operand, job->value);
     for (int64_t i = 0; i < y->count; i++)
         values[i] = bz_round_to(y->dtype, bz_reference_at(&r, i).value + (wrong ? 1 : 0));
+    for (int64_t i = 0; i < y->count && job->problem->kind == BZ_PROBLEM_DROPOUT; i += 2)
+        values[i] = 0; /* as chance does */
     bz_reference_free(&r);
     return 0;
 }

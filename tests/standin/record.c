@@ -9,7 +9,7 @@ enum { MOST = 4096 };
 
 bz_buf standin_text;
 int standin_silent;
-bool standin_computed, standin_stuck;
+bool standin_computed, standin_stuck, standin_full, standin_mute;
 
 static struct object {
     char name[32];
@@ -26,7 +26,7 @@ void standin_reset(void)
     memset(objects, 0, sizeof objects);
     bz_buf_clear(&standin_text);
     standin_silent = 0;
-    standin_computed = standin_stuck = false;
+    standin_computed = standin_stuck = standin_full = standin_mute = false;
 }
 
 void standin_record(const char *fmt, ...)

@@ -388,7 +388,7 @@ static void data_types(void **state)
     subject s = infer(IN_CONV, BATCHNORM "Add n,Z d; Relu d y");
     lower(&s, patterns, "conv+batchnorm+add+act", BZ_BF16, &out);
     assert_string_equal(bz_buf_text(&out), CONV "bias,add,relu dtype=bf16");
-    lower(&s, patterns, "conv+batchnorm+add+act", BZ_I8, &out);
+    lower(&s, patterns, "conv+batchnorm+add+act", BZ_U8, &out);
     assert_string_equal(bz_buf_text(&out), CONV "bias,add,relu dtype=u8:i8:u8");
     end(&s);
     bz_buf_free(&out);

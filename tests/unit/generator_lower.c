@@ -84,11 +84,11 @@ static void test_conv(void **state)
            "conv x=1x8x10x10 w=16x4x3x3 stride=2x1 pad=0x1x0x1 dilation=2x2 group=2 post=bias dtype=f32");
     expect(&l, BZ_F16, 2, 0, "pad x=1x8x9x9 pad=1x1x0x0 dtype=f16");
     expect(&l, BZ_F8E4M3, 2, 0, "pad x=1x8x9x9 pad=1x1x0x0 dtype=f8e4m3");
-    expect(&l, BZ_I8, 1, 0, "pad x=1x8x9x9 pad=1x1x0x0 dtype=u8");
+    expect(&l, BZ_U8, 1, 0, "pad x=1x8x9x9 pad=1x1x0x0 dtype=u8");
     snprintf(text, sizeof text, "%s post=bias dtype=bf16", SHAPE);
     expect(&l, BZ_BF16, 0, 0, text);
     snprintf(text, sizeof text, "%s post=bias dtype=u8:i8:u8", SHAPE);
-    expect(&l, BZ_I8, 0, 0, text);
+    expect(&l, BZ_U8, 0, 0, text);
     /* a geometry that does not give the layer's result is refused, never priced as something else */
     bz_arena arena = {0};
     bz_lowering low;
@@ -351,7 +351,7 @@ static void test_functions(void **state)
     expect(&l, BZ_UNDEFINED, 0, 0, "binary fn=div a=3x4 b=1x1 post=elu:1,linear:2:0 dtype=f32");
     l = a_layer("lstm", (const bz_type[]){TENSOR(3, 5, 2, 8)}, 1, (const bz_type[]){TENSOR(4, 5, 1, 2, 16)},
                 (const bz_param[]){NUMBERS("hidden", 16), {.name = "activations", .text = "sigmoid,tanh,tanh"}}, 2);
-    expect(&l, BZ_I8, 0, 0, "lstm seq=5 batch=2 input=8 hidden=16 dir=forward dtype=u8:i8:u8");
+    expect(&l, BZ_U8, 0, 0, "lstm seq=5 batch=2 input=8 hidden=16 dir=forward dtype=u8:i8:u8");
 }
 
 /* Of sequences with lengths of their own the shortest bounds from below; unknown lengths bound nothing. */
