@@ -156,12 +156,12 @@ static int hold_against_profiles(analyze_job *a, int models, bz_error *err)
 static void name_misses(const analyze_job *a, const bz_system *system, int64_t batch, const char *rebuilt)
 {
     bz_buf whom = {0}, measures = {0};
-    bool gpu = system->details && strstr(system->details, "\"gpu\":") && !planning_device(&a->p);
+    bool gpu = planning_is_gpu(system) && !planning_device(&a->p);
     int n = a->analyses.lacking;
     bz_buf_puts(&measures, rebuilt ? "benanza bound MODEL" : "benanza bound");
     if (batch)
         bz_buf_printf(&measures, " --batch %lld", (long long)batch);
-    bz_buf_printf(&measures, "%s%s", gpu ? " --backend cudnn --backend cublas" : "", bz_buf_text(&a->again));
+    bz_buf_printf(&measures, "%s%s", gpu ? PLANNING_GPU : "", bz_buf_text(&a->again));
     if (a->systems)
         bz_buf_printf(&whom, " for %s", system->name);
     if (rebuilt)

@@ -98,15 +98,30 @@ static int analyze(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *er
     return analyses_print(&b->analyses, &b->output, out, err);
 }
 
+static int find_system(bound_job *b, bz_error *err)
+{
+    return bz_db_open(&bz_command_bound, b->p.db, b->p.system != NULL, false, &b->db, err) ||
+                   bz_bench_system(b->db, b->p.system, planning_device(&b->p), &b->system, err)
+               ? -1
+               : 0;
+}
+
+/* A system that is named says which backends are meant; this machine is asked when the options are known to be right. */
+static int plan_models(bound_job *b, const bz_list *paths, bz_error *err)
+{
+    if (b->p.system && find_system(b, err))
+        return -1;
+    if (planning_backends(&b->p, b->system))
+        bz_buf_puts(&b->again, PLANNING_GPU);
+    return planning_plan(&b->p, paths, &b->models, &b->plan, err) || (!b->p.system && find_system(b, err)) ? -1 : 0;
+}
+
 static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
 {
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
     if (bz_bench_seconds("time-limit", b->time_limit, err) || planning_setting(&b->p, &b->setting, err) ||
-        models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) ||
-        planning_plan(&b->p, paths, &b->models, &b->plan, err) ||
-        bz_db_open(&bz_command_bound, b->p.db, b->p.system != NULL, false, &b->db, err) ||
-        bz_bench_system(b->db, b->p.system, planning_device(&b->p), &b->system, err))
+        models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) || plan_models(b, paths, err))
         return -1;
     return fill(b, err) || analyze(b, paths, out, err) ? -1 : 0;
 }

@@ -1,5 +1,6 @@
 #include "cli/planning.h"
 
+#include <cjson/cJSON.h>
 #include <string.h>
 
 int planning_dtype(const planning *p, bz_dtype *out, bz_error *err)
@@ -46,6 +47,25 @@ const char *planning_device(const planning *p)
             if (!strcmp(p->backends.item[i], *device))
                 return *device;
     return NULL;
+}
+
+/* Measured ones say what they are, imported ones which GPU. */
+bool planning_is_gpu(const bz_system *system)
+{
+    cJSON *root = system && system->details ? cJSON_Parse(system->details) : NULL;
+    const char *device = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "device"));
+    bool is = (device && !strcmp(device, "gpu")) || cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "gpu"));
+    cJSON_Delete(root);
+    return is;
+}
+
+bool planning_backends(planning *p, const bz_system *system)
+{
+    if (p->backends.n || !planning_is_gpu(system))
+        return false;
+    for (const char *const *b = bz_device_backends; *b; b++)
+        bz_list_add(&p->backends, *b);
+    return true;
 }
 
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err)

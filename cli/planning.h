@@ -45,6 +45,11 @@ int planning_dtype(const planning *p, bz_dtype *out, bz_error *err);
 int planning_setting(const planning *p, bz_setting *setting, bz_error *err);
 /* The backend named that has a device of its own; NULL where all run on the processor. */
 const char *planning_device(const planning *p);
+/* Whether a system is a GPU, by what is known of it. */
+bool planning_is_gpu(const bz_system *system);
+/* Where the system is a GPU and no backend is named, those of GPUs are meant: true. */
+bool planning_backends(planning *p, const bz_system *system);
+#define PLANNING_GPU " --backend cudnn --backend cublas"
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err);
 /* How many groups of layers the plan has, and why others are none; nothing without patterns. */
 void planning_groups(const bz_plan *plan, bz_buf *out);

@@ -91,8 +91,9 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
     bz_replay_schedule(r->replay, r->streams ? (int)r->streams : 1);
     if (r->replay->modelled)
         bz_warn(&bz_command_replay,
-                "%d calls have no record here: the library chooses for them; 'benanza bound %s%s' measures them",
-                r->replay->modelled, in.fuse ? "--fuse " : "", paths->item[0]);
+                "%d calls have no record here: the library chooses for them; 'benanza bound%s%s%s%s %s' measures them",
+                r->replay->modelled, in.fuse ? " --fuse" : "", r->p.dtype ? " --dtype " : "",
+                r->p.dtype ? r->p.dtype : "", r->device ? PLANNING_GPU : "", paths->item[0]);
     if (!r->plan_path)
         return 0;
     bz_buf text = {0};
@@ -193,9 +194,7 @@ static int find_device(replay_job *r, bz_error *err)
     }
     if (bz_bench_system(r->db, r->p.system, r->device, &r->system, err))
         return -1;
-    if (!r->p.backends.n && bz_replay_is_device(r->system))
-        for (const char *const *b = bz_device_backends; *b; b++)
-            bz_list_add(&r->p.backends, *b);
+    planning_backends(&r->p, r->system);
     r->device = planning_device(&r->p);
     if (!r->device && (r->streams || r->graph))
         return bz_fail(err, BZ_USAGE,

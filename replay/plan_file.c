@@ -7,16 +7,6 @@
 
 static const char *const STEPS[] = {"call", "view", "loop"};
 
-/* Measured ones say what they are, imported ones which GPU. */
-bool bz_replay_is_device(const bz_system *system)
-{
-    cJSON *root = system && system->details ? cJSON_Parse(system->details) : NULL;
-    const char *device = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "device"));
-    bool is = (device && !strcmp(device, "gpu")) || cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "gpu"));
-    cJSON_Delete(root);
-    return is;
-}
-
 static void put_seconds(bz_json *j, const char *key, double v)
 {
     if (isfinite(v) && v > 0)

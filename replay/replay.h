@@ -98,9 +98,6 @@ typedef struct bz_replay_input {
     int n_layouts; /* 0: all */
 } bz_replay_input;
 
-/* Whether a system is a device besides the processor, by what is known of it. */
-bool bz_replay_is_device(const bz_system *system);
-
 /* Fails with BZ_INCOMPLETE and the layers' names where some cannot be executed: nothing is left out. The plan keeps
  * pointers into the layers. */
 int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *err);
