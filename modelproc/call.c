@@ -50,9 +50,9 @@ int same_dtype(call *c, const bz_type *a, const bz_type *b)
                      bz_dtype_name(b->dtype));
 }
 
-/* Initializers are read when first asked for, and only small ones. Numbers below the range of
+/* Tensors are read when first asked for, and only small ones. Numbers below the range of
  * symbols (exporters write "from the very start" as INT64_MIN) are lifted to its edge. */
-static const data *read_initializer(call *c, const bz_tensor *t)
+static const data *read_tensor(call *c, const bz_tensor *t)
 {
     bool real = bz_dtype_is_float(t->dtype);
     if (t->n > (real ? MAX_REALS : MAX_INTS))
@@ -73,6 +73,15 @@ static const data *read_initializer(call *c, const bz_tensor *t)
     return d;
 }
 
+/* Constants mostly share a few tensors. */
+const data *tensor_data(call *c, const bz_tensor *t)
+{
+    tensor_values *known = &c->inf->tensors[((uintptr_t)t / sizeof *t) % N_TENSORS];
+    if (known->tensor != t)
+        *known = (tensor_values){t, read_tensor(c, t)};
+    return known->values == &NO_DATA ? NULL : known->values;
+}
+
 /* A tensor without elements holds no secrets, whoever makes it. */
 static const data *empty_data(const bz_type *t)
 {
@@ -88,7 +97,7 @@ const data *value_data(call *c, bz_value_id v)
         return NULL;
     const bz_tensor *init = c->inf->model->values[v].init;
     if (!c->inf->values[v] && init)
-        c->inf->values[v] = read_initializer(c, init);
+        c->inf->values[v] = read_tensor(c, init);
     const data *d = c->inf->values[v];
     return d == &NO_DATA ? NULL : d ? d : empty_data(&c->inf->types[v]);
 }

@@ -10,12 +10,18 @@ enum {
     MAX_NESTING = 64,
     MAX_WARNINGS = 32,
     N_REALS = 16,
+    N_TENSORS = 16,
 };
 
 typedef struct {
     uint64_t bits; /* of the number */
     const char *text;
 } real_text;
+
+typedef struct {
+    const bz_tensor *tensor;
+    const data *values; /* or &NO_DATA */
+} tensor_values;
 
 struct infer {
     bz_layers *layers;
@@ -30,6 +36,7 @@ struct infer {
     int cap;
     op_memo ops;
     real_text reals[N_REALS];
+    tensor_values tensors[N_TENSORS];
     int depth;
     int64_t budget; /* nodes that may still be looked at: functions can nest without end */
     bz_buf key;

@@ -97,6 +97,7 @@ int same_dtype(call *c, const bz_type *a, const bz_type *b);
  * yields their number (elements may be symbols). */
 const data *in_data(call *c, int k);
 const int64_t *in_ints(call *c, int k, int64_t *n);
+const data *tensor_data(call *c, const bz_tensor *t); /* the same of an attribute */
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 

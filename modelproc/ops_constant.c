@@ -3,17 +3,8 @@
 
 static int constant_tensor(call *c, const bz_tensor *t)
 {
-    set_out(c, 0, t->dtype, t->rank, t->dims);
-    values v;
-    bool real = bz_dtype_is_float(t->dtype);
-    if (!eval_room(c, 0, real, t->n, &v))
-        return 0;
-    if (real ? bz_tensor_reals(call_model(c), t, v.r, NULL) : bz_tensor_ints(call_model(c), t, v.i, NULL)) {
-        c->out_data[0] = NULL; /* strings, or not to be had */
-        return 0;
-    }
-    for (int64_t k = 0; v.i && k < v.n; k++)
-        v.i[k] = bz_is_symbol(v.i[k]) ? BZ_SYMBOL_END : v.i[k];
+    set_type(c, 0, &(bz_type){.kind = BZ_TYPE_TENSOR, .dtype = t->dtype, .rank = t->rank, .dims = t->dims});
+    c->out_data[0] = tensor_data(c, t);
     return 0;
 }
 

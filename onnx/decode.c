@@ -640,25 +640,26 @@ static recent_attr *recent_place(const builder *b, slice m)
     return &b->model->file->recent_attrs[((begin * 31 + end) * 0x9e3779b97f4a7c15u >> 32) % RECENT];
 }
 
-/* Holds the same wherever it stands: no reference, nothing that has a place in the file. */
-static bool is_plain(const bz_attr *a)
+/* Holds the same wherever it stands: no reference, no graph, no payload that was left out. */
+static bool is_plain(const builder *b, slice m, const bz_attr *a)
 {
     return a->kind == BZ_ATTR_INT || a->kind == BZ_ATTR_FLOAT || a->kind == BZ_ATTR_STRING || a->kind == BZ_ATTR_INTS ||
-           a->kind == BZ_ATTR_FLOATS || a->kind == BZ_ATTR_STRINGS;
+           a->kind == BZ_ATTR_FLOATS || a->kind == BZ_ATTR_STRINGS ||
+           (a->kind == BZ_ATTR_TENSOR && wire_is_whole(&b->model->file->bytes, m.data, m.data + m.size));
 }
 
-/* Most nodes of a model have the strides and pads of others, byte for byte: these are read once. */
+/* Most nodes of a model have the strides, pads and constants of others, byte for byte: these are read once. */
 int decode_attr(builder *b, scope *s, slice m, bz_attr *a)
 {
     if (b->call || m.size < sizeof(uint64_t)) /* in a function it may refer to the call's */
         return decode_new_attr(b, s, m, a);
     recent_attr *recent = recent_place(b, m);
-    if (recent->bytes.size == m.size && !memcmp(recent->bytes.data, m.data, m.size)) {
+    if (recent->bytes.size == m.size && !memcmp(recent->bytes.data, m.data, m.size) && is_plain(b, m, &recent->attr)) {
         *a = recent->attr;
         return 0;
     }
     int result = decode_new_attr(b, s, m, a);
-    if (result == 0 && is_plain(a))
+    if (result == 0 && is_plain(b, m, a))
         *recent = (recent_attr){m, *a};
     return result;
 }

@@ -32,7 +32,7 @@ typedef struct bz_model_file {
     const char **word;
     int words_cap;
     bz_str recent[RECENT];            /* words that were met last, found without the map */
-    recent_attr recent_attrs[RECENT]; /* the same of attributes that hold neither tensors nor graphs */
+    recent_attr recent_attrs[RECENT]; /* the same of attributes that hold no graphs */
     slice *functions;                 /* FunctionProtos */
     int n_functions;
     bz_map function_names; /* "domain\0name\0overload" -> index */

@@ -101,6 +101,12 @@ const wire_cut *wire_cut_of(const wire_bytes *in, const wire_field *f)
     return k && in->data + in->cuts[k - 1].at == f->data ? &in->cuts[k - 1] : NULL;
 }
 
+bool wire_is_whole(const wire_bytes *in, const uint8_t *from, const uint8_t *to)
+{
+    size_t k = cut_behind(in, from);
+    return k == in->n_cuts || in->data + in->cuts[k].at > to;
+}
+
 int wire_read_cut(const wire_bytes *in, const wire_cut *cut, void *out, size_t n, bz_error *err)
 {
     for (size_t done = 0; done < n;) {

@@ -39,6 +39,9 @@ typedef struct {
 /* Where in the file a byte lies. */
 uint64_t wire_position(const wire_bytes *in, const uint8_t *at);
 
+/* Nothing between these places was left out. */
+bool wire_is_whole(const wire_bytes *in, const uint8_t *from, const uint8_t *to);
+
 /* The cut that a field of a tensor stands for, or NULL. */
 const wire_cut *wire_cut_of(const wire_bytes *in, const wire_field *f);
 
