@@ -141,6 +141,49 @@ static void payloads_of_big_files(void **state)
     bz_buf_free(&bytes);
 }
 
+static void put_constant(bz_buf *graph, const char *name, const char *dims, const int64_t *v, size_t n)
+{
+    bz_buf node = a_node("Constant", name, "", name), attr = an_attr("value", 4), t = a_tensor("", BZ_I64, dims);
+    put_bytes(&t, TENSOR_RAW, v, n * sizeof *v);
+    put_message(&attr, ATTR_T, t);
+    put_message(&node, NODE_ATTR, attr);
+    put_message(graph, GRAPH_NODE, node);
+}
+
+/* Without their payloads the attributes of a and b are the same, byte for byte; those of d and e are with them. */
+static void constants_of_big_files(void **state)
+{
+    (void)state;
+    static int64_t v[MANY], a[300] = {1}, b[300] = {2};
+    static const struct {
+        const char *name, *dims;
+        const int64_t *v;
+        size_t n;
+    } CONSTANTS[] = {{"a", "300", a, 300}, {"b", "300", b, 300}, {"d", "1", a, 1}, {"e", "1", a, 1}, {"f", "1", b, 1}};
+    enum { N = sizeof CONSTANTS / sizeof *CONSTANTS };
+    bz_buf graph = {0}, big = a_tensor("big", BZ_I64, "80000");
+    put_bytes(&big, TENSOR_RAW, v, sizeof v);
+    put_message(&graph, GRAPH_INIT, big);
+    for (int k = 0; k < N; k++)
+        put_constant(&graph, CONSTANTS[k].name, CONSTANTS[k].dims, CONSTANTS[k].v, CONSTANTS[k].n);
+    bz_buf bytes = a_model(8, 17, graph);
+    write_file("model/constants.onnx", bytes.data, bytes.len);
+    bz_model *m;
+    bz_error err = {0};
+    assert_int_equal(bz_model_load("model/constants.onnx", &m, &err), 0);
+    const bz_tensor *t[N];
+    for (int k = 0; k < N; k++) {
+        t[k] = m->graph->nodes[k].attrs[0].tensor;
+        assert_int_equal(t[k]->n, CONSTANTS[k].n);
+        assert_int_equal(bz_tensor_ints(m, t[k], v, &err), 0);
+        assert_memory_equal(v, CONSTANTS[k].v, CONSTANTS[k].n * sizeof *v);
+    }
+    assert_ptr_not_equal(t[0], t[1]);
+    assert_ptr_equal(t[2], t[3]);
+    bz_model_free(m);
+    bz_buf_free(&bytes);
+}
+
 /* It must not end the process that reads it. */
 /* Layers of two big payloads and some small ones behind each, which grow, and once are none at all and once many. */
 static void layers_of_big_files(void **state)
@@ -459,6 +502,7 @@ int main(void)
         cmocka_unit_test(what_is_no_file),
         cmocka_unit_test(descriptors_are_closed),
         cmocka_unit_test(payloads_of_big_files),
+        cmocka_unit_test(constants_of_big_files),
         cmocka_unit_test(layers_of_big_files),
         cmocka_unit_test(big_file_is_cut_meanwhile),
         cmocka_unit_test(damage_behind_weights),
