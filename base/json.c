@@ -88,7 +88,7 @@ static void put_string(bz_buf *b, const char *s)
         if (!*p)
             break;
         if (n == 0) {
-            bz_buf_puts(b, "\\ufffd");
+            bz_buf_puts(b, "\xef\xbf\xbd"); /* as it is, not as an escape: written once more, it must not change */
         } else if (c == '"' || c == '\\') {
             bz_buf_putc(b, '\\');
             bz_buf_putc(b, (char)c);
