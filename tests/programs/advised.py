@@ -10,6 +10,8 @@ import os
 import sys
 import time
 
+os.environ.setdefault("OMP_NUM_THREADS", os.environ.get("THREADS", "1")) # OpenBLAS asks when it is loaded, and nobody later
+
 import torch
 
 EXPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "export-models")
