@@ -334,6 +334,10 @@ static double bound_of(const maker *m, const bz_plan_layer *item)
     return p.seconds;
 }
 
+/* What no call does is priced by a copy, which no loop of ours is: erf takes 7 ns an element. A group that has it in one
+ * call is not to lose against that. */
+static const double LOOP_ELEMENT = 7e-9;
+
 /* The groups that are taken: false where one of them cannot be bound, which is then never tried again. */
 static bool *choose_groups(maker *m, const bz_plan_place *place, int n)
 {
@@ -343,11 +347,15 @@ static bool *choose_groups(maker *m, const bz_plan_place *place, int n)
     bool *taken = BZ_NEW(m->b.arena, bool, n);
     for (int i = 0; i < layers->n; i++) {
         const bz_plan_layer *item = bz_plan_find(m->in->plan, &layers->layer[i]);
-        bool costs = item && layers->layer[i].class != BZ_VIEW && layers->layer[i].class != BZ_CONSTANT;
+        bool costs = item && layers->layer[i].class != BZ_VIEW && layers->layer[i].class != BZ_CONSTANT, call = false;
         seconds[i] = costs ? INFINITY : 0;
-        for (int a = 0; costs && a < item->lowering.n; a++)
+        for (int a = 0; costs && a < item->lowering.n; a++) {
             seconds[i] = fmin(seconds[i], price(m, &item->lowering.alternative[a]));
+            call |= !item->lowering.alternative[a].modelled;
+        }
         seconds[i] = isfinite(seconds[i]) ? seconds[i] : 0;
+        if (costs && !call && layers->layer[i].n_out && bz_type_elements(&layers->layer[i].out[0]) > 0)
+            seconds[i] += LOOP_ELEMENT * (double)bz_type_elements(&layers->layer[i].out[0]);
     }
     for (int g = 0; g < n; g++) {
         const bz_lowering *low = &m->item[place[g].group].lowering;

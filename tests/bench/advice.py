@@ -7,7 +7,8 @@ ResNet-50, MobileNet-v2, Inception-v3 and a BERT, one thread: in PyTorch (Debian
 (scripts/export-models --with-weights --out DIR), in ONNX Runtime (onnxruntime-node by NODE_PATH) as a careless program runs it, with
 the graph optimizer switched off. Each network is benchmarked (f32 and bf16 with fusion) where DIR lacks records. In every round each
 program is recorded and analyzed as it is, measured as it is, and measured with each of the first two advices that it can carry out:
-all take turns, so that drift hits all alike. Predictions are made from recordings of the program as it was alone.
+all take turns, so that drift hits all alike. Predictions are made from recordings of the program as it was alone. One process may be
+half again as slow as the next: the gain is predicted as a share of the recorded latency, and is that share of the measured one.
 
 ladder     bound <= time in the library <= measured
 reorders   calls that bring weights and activations into other layouts, and what they cost
@@ -70,6 +71,8 @@ class OnnxRuntime:
                         os.path.join(arguments.models, network + ".onnx"), str(ITERATIONS)]
 
     def record(self, path):
+        for old in glob.glob(path + "*.json"):
+            os.unlink(old)
         run(self.command + [path], LEVEL="disabled")
         return glob.glob(path + "*.json")[0]
 
@@ -109,11 +112,13 @@ class Report:
                                                                      faster["why"]))
 
     def advice(self, name, predictions, before, after):
-        predicted, low, high = (statistics.median(p[key] for p in predictions) * 1e3 for key in ("gain", "low", "high"))
-        achieved = statistics.median(before) - statistics.median(after)
+        measured = statistics.median(before)
+        predicted, low, high = (statistics.median(p[key] / p["recorded"] for p in predictions) * measured
+                                for key in ("gain", "low", "high"))
+        achieved = measured - statistics.median(after)
         off = predicted / achieved - 1 if achieved > 0 else float("inf")
         self.line("advice", "%s: predicted %.2f ms (%.2f to %.2f), achieved %.2f ms, from %.2f to %.2f ms: off by %+.0f %%" %
-                  (name, predicted, low, high, achieved, statistics.median(before), statistics.median(after), off * 100),
+                  (name, predicted, low, high, achieved, measured, statistics.median(after), off * 100),
                   abs(off) <= 0.15)
         self.line("why", predictions[0]["evidence"])
 
@@ -131,8 +136,9 @@ def tell(network, framework, arguments, folder):
             took.update((framework.changes[a], []) for a in taken)
         for change, times in took.items():
             times += program.measure(change)
+        recorded = analysis["profiles"][0]["latency"]
         for a in taken:
-            predictions.setdefault(a, []).extend([advices[a]] if a in advices else [])
+            predictions.setdefault(a, []).extend([dict(advices[a], recorded=recorded)] if a in advices else [])
     for a in taken:
         report.advice(a, predictions[a], took[None], took[framework.changes[a]])
     return report.good
