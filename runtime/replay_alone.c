@@ -30,18 +30,6 @@ static void evict(const caches *c, int threads)
         c->other[i * 64]++;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *v, int n)
-{
-    qsort(v, (size_t)n, sizeof *v, by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 static int run_once(bz_replay *r, int action, double *seconds)
 {
     double begin = bz_now();
@@ -57,7 +45,7 @@ static int run_hot(bz_replay *r, int action, double limit, double *out)
     int n = 0, rc = run_once(r, action, &seconds[0]);
     while (!rc && n < MOST_HOT && (n < FEWEST_HOT || bz_now() - begin < limit))
         rc = run_once(r, action, &seconds[n++]);
-    *out = rc ? (double)NAN : median(seconds, n);
+    *out = rc ? (double)NAN : bz_stats_of(seconds, n).median;
     return rc;
 }
 
@@ -69,7 +57,7 @@ static int run_cold(bz_replay *r, int action, const caches *c, double limit, dou
         evict(c, r->setting.threads);
         rc = run_once(r, action, &seconds[n++]);
     }
-    *out = rc ? (double)NAN : median(seconds, n);
+    *out = rc ? (double)NAN : bz_stats_of(seconds, n).median;
     return rc;
 }
 
