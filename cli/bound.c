@@ -100,10 +100,7 @@ static int analyze(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *er
 
 static int find_system(bound_job *b, bz_error *err)
 {
-    return bz_db_open(&bz_command_bound, b->p.db, b->p.system != NULL, false, &b->db, err) ||
-                   bz_bench_system(b->db, b->p.system, planning_device(&b->p), &b->system, err)
-               ? -1
-               : 0;
+    return planning_system(&bz_command_bound, &b->p, b->p.system != NULL, &b->db, &b->system, err);
 }
 
 /* A system that is named says which backends are meant; this machine is asked when the options are known to be right. */

@@ -42,14 +42,6 @@ static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
     }
 }
 
-static int find_system(gen_job *g, bz_perfdb **db, const bz_system **system, bz_error *err)
-{
-    return bz_db_open(&bz_command_gen, g->p.db, false, false, db, err) ||
-                   bz_bench_system(*db, g->p.system, planning_device(&g->p), system, err)
-               ? -1
-               : 0;
-}
-
 static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err)
 {
     loaded_models m = {0};
@@ -60,13 +52,14 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
     if (!paths->n || !g->folder)
         return bz_fail(err, BZ_USAGE, "name models and a folder: benanza gen MODEL... -o DIR");
     int rc = planning_setting(&g->p, &setting, err) || models_load(&bz_command_gen, paths, &g->p.models, &m, err) ||
-             (g->p.system && find_system(g, &db, &system, err));
+             (g->p.system && planning_system(&bz_command_gen, &g->p, false, &db, &system, err));
     if (!rc) {
         planning_backends(&g->p, system);
         rc = planning_plan(&g->p, paths, &m, &plan, err);
     }
     if (!rc && !g->all)
-        rc = (!db && find_system(g, &db, &system, err)) || bz_plan_skip(plan, db, system, &setting, err);
+        rc = (!db && planning_system(&bz_command_gen, &g->p, false, &db, &system, err)) ||
+             bz_plan_skip(plan, db, system, &setting, err);
     rc = rc || bz_generate(plan, g->folder, err);
     if (!rc)
         report(g, plan, out);

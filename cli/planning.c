@@ -1,5 +1,7 @@
 #include "cli/planning.h"
 
+#include "cli/db.h"
+
 #include <cjson/cJSON.h>
 #include <string.h>
 
@@ -66,6 +68,15 @@ bool planning_backends(planning *p, const bz_system *system)
     for (const char *const *b = bz_device_backends; *b; b++)
         bz_list_add(&p->backends, *b);
     return true;
+}
+
+int planning_system(const bz_command *command, const planning *p, bool read_only, bz_perfdb **db,
+                    const bz_system **system, bz_error *err)
+{
+    return bz_db_open(command, p->db, read_only, false, db, err) ||
+                   bz_bench_system(*db, p->system, planning_device(p), system, err)
+               ? -1
+               : 0;
 }
 
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err)

@@ -50,6 +50,9 @@ bool planning_is_gpu(const bz_system *system);
 /* Where the system is a GPU and no backend is named, those of GPUs are meant: true. */
 bool planning_backends(planning *p, const bz_system *system);
 #define PLANNING_GPU " --backend cudnn --backend cublas"
+/* Opens the database and finds the system: the one that is named, or this machine. */
+int planning_system(const bz_command *command, const planning *p, bool read_only, bz_perfdb **db,
+                    const bz_system **system, bz_error *err);
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err);
 /* How many groups of layers the plan has, and why others are none; nothing without patterns. */
 void planning_groups(const bz_plan *plan, bz_buf *out);
