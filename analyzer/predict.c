@@ -24,7 +24,6 @@ typedef struct making {
     prediction *out;
     double *seen;                            /* [b->n]: seconds of the calls of a layer; 0 none */
     double calls, call, call_low, call_high; /* of the library; the framework's own time around one */
-    double faster, slower;                   /* interval of out->slower, 1 included */
     predict_reorders reorders;
     double resident; /* bytes of all weights */
 } making;
@@ -124,7 +123,8 @@ static double bytes_of(const char *text)
 static void find_slower(making *m)
 {
     const bz_regret *r = m->l->regret;
-    double seen = 0, used = 0, bytes = 0, uu = 0, ub = 0, bb = 0, us = 0, bs = 0;
+    double seen = 0, used = 0, bytes = 0, slower, per_byte;
+    predict_fit fit = {0};
     for (int i = 0; r && i < r->n; i++) {
         const bz_regret_row *row = &r->row[i];
         if (!(row->used > 0 && row->seen > 0))
@@ -133,17 +133,11 @@ static void find_slower(making *m)
         seen += calls * row->seen;
         used += calls * row->used;
         bytes += calls * b;
-        uu += calls * row->used * row->used;
-        ub += calls * row->used * b;
-        bb += calls * b * b;
-        us += calls * row->used * row->seen;
-        bs += calls * b * row->seen;
+        predict_fit_add(&fit, row->used, b, row->seen, calls);
     }
-    double determinant = uu * bb - ub * ub;
     m->out->slower = used > 0 ? seen / used : 1;
-    if (!(determinant > 1e-6 * uu * bb) || m->out->slower <= 1)
+    if (!predict_fit_solve(&fit, &slower, &per_byte) || m->out->slower <= 1)
         return;
-    double slower = (us * bb - bs * ub) / determinant, per_byte = (bs * uu - us * ub) / determinant;
     if (slower < 1) { /* no call is faster than its record */
         slower = 1;
         per_byte = (seen - used) / bytes;

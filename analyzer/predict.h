@@ -33,6 +33,16 @@ typedef struct prediction {
 bool predict(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, const predict_step *step, bz_arena *arena,
              prediction *out);
 
+/* ---- least squares --------------------------------------------------------------------------- */
+
+/* seconds = per_x × x + per_y × y; sums over what is added, each so many times. */
+typedef struct predict_fit {
+    double xx, xy, yy, xs, ys;
+} predict_fit;
+
+void predict_fit_add(predict_fit *f, double x, double y, double seconds, double times);
+bool predict_fit_solve(const predict_fit *f, double *per_x, double *per_y); /* false where x and y go together */
+
 /* ---- layers outside the library -------------------------------------------------------------- */
 
 /* Of the time that such layers take, the share that goes with the bytes that they move, 0 to 1. NAN where nothing tells. */

@@ -5,26 +5,18 @@
 
 #include <math.h>
 
+/* All that stretches have, and the fit of their seconds to layers and bytes. */
 typedef struct sums {
-    double layers, bytes; /* in all stretches */
-    double ll, lb, bb, ls, bs;
+    double layers, bytes;
+    predict_fit fit;
 } sums;
 
-static void add_stretch(sums *s, double layers, double bytes, double seconds)
-{
-    s->layers += layers, s->bytes += bytes;
-    s->ll += layers * layers, s->lb += layers * bytes, s->bb += bytes * bytes;
-    s->ls += layers * seconds, s->bs += bytes * seconds;
-}
-
-/* seconds = per_layer × layers + per_byte × bytes, by least squares, neither below 0. */
 static double share_of_bytes(const sums *s)
 {
-    double determinant = s->ll * s->bb - s->lb * s->lb;
-    if (!(determinant > 1e-6 * s->ll * s->bb))
+    double per_layer, per_byte;
+    if (!predict_fit_solve(&s->fit, &per_layer, &per_byte))
         return NAN;
-    double per_layer = (s->ls * s->bb - s->bs * s->lb) / determinant * s->layers;
-    double per_byte = (s->bs * s->ll - s->ls * s->lb) / determinant * s->bytes;
+    per_layer *= s->layers, per_byte *= s->bytes;
     return per_byte <= 0 ? 0 : per_layer <= 0 ? 1 : per_byte / (per_layer + per_byte);
 }
 
@@ -49,8 +41,10 @@ double predict_by_byte(const bz_bound *b, const bz_alignment *a, const bz_trace 
         last = c->end[row->at];
         if (!row->n_layers) /* a reorder or the like: the stretch goes on behind it */
             continue;
-        if (layers > 0 && seconds > 0)
-            add_stretch(&s, layers, bytes, seconds);
+        if (layers > 0 && seconds > 0) {
+            predict_fit_add(&s.fit, layers, bytes, seconds, 1);
+            s.layers += layers, s.bytes += bytes;
+        }
         layers = bytes = seconds = 0;
     }
     return share_of_bytes(&s);
