@@ -20,6 +20,7 @@ typedef struct making {
     bz_arena *arena;
     bz_alignment *out;
     align_words words;
+    align_names names;
     align_steps steps;
     ask *ask;
     int n_asks, cap_asks;
@@ -87,6 +88,42 @@ static void ask_for(making *m)
     }
     bz_map_free(&known);
     free(of);
+}
+
+/* The ask of each layer of the main graph; -1 where there are none or several. */
+static int *asks_by_layer(const making *m)
+{
+    int n = m->bound->layers->n, *of = BZ_NEW(m->arena, int, n);
+    memset(of, 0xff, (size_t)n * sizeof *of);
+    for (int i = 0; i < m->n_asks; i++) {
+        const bz_bound_layer *l = &m->bound->layer[m->ask[i].layer];
+        bool own = l->layer == &m->bound->layers->layer[l->node] && l->times == 1; /* not in a body */
+        if (own)
+            of[l->node] = i;
+    }
+    return of;
+}
+
+/* Where a recording names a step's node, the two have a signature that nothing else has. */
+static void sign_named(making *m)
+{
+    int *of = asks_by_layer(m);
+    bz_buf text = {0};
+    for (int i = 0; i < m->steps.n; i++) {
+        const align_step *step = &m->steps.step[i];
+        align_atom *found = step->n ? &m->steps.atom[step->first] : NULL;
+        int layer = found ? step->node.layer : -1;
+        while (layer >= 0 && !step->node.exact &&
+               (of[layer] < 0 || m->atom[m->ask[of[layer]].first].kind != found->kind))
+            layer = align_name_before(&m->names, layer);
+        if (layer < 0 || of[layer] < 0)
+            continue;
+        bz_buf_clear(&text);
+        bz_buf_printf(&text, "node %d", layer);
+        found->id = m->atom[m->ask[of[layer]].first].id = align_word(&m->words, bz_buf_text(&text));
+        of[layer] = -1;
+    }
+    bz_buf_free(&text);
 }
 
 /* ---- who did it ----------------------------------------------------------------------------- */
@@ -394,8 +431,10 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
     making m = {.bound = bound, .trace = trace, .arena = arena, .out = out};
     *out = (bz_alignment){0};
     align_words_begin(&m.words, arena);
+    align_names_begin(&m.names, bound, trace);
     ask_for(&m);
-    align_steps_take(&m.steps, trace, bz_typical_iteration(trace), &m.words, arena);
+    align_steps_take(&m.steps, trace, &m.names, &m.words, arena);
+    sign_named(&m);
     out->timeline = m.steps.timeline = m.steps.end > m.steps.begin;
     bool *between = BZ_NEW(arena, bool, m.steps.n + 1);
     align(&m);
@@ -406,6 +445,7 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
     if (!out->timeline)
         out->asked = NAN;
     align_steps_free(&m.steps);
+    align_names_end(&m.names);
     align_words_end(&m.words);
     free(m.ask);
     free(m.atom);

@@ -3,6 +3,7 @@
  *   align_atoms.c     layers and calls as atoms: the smallest pieces of work that either may have alone
  *   align_rules.c     what names of kernels, calls and operators mean
  *   align_sequence.c  two sequences of atoms beside each other
+ *   align_names.c     layers by the nodes that a recording names
  *   align_steps.c     what an iteration did, step by step
  *   align_time.c      who an iteration's time belongs to
  *   align_faster.c    calls that were faster than the bound
@@ -72,6 +73,23 @@ align_rule align_operator_rule(const char *name);
 const char *align_api_cause(const char *name); /* what a call of CUDA's keeps the device waiting for */
 const char *align_cause_name(const char *id);  /* "input-padded" -> "inputs padded by kernels of the framework" */
 
+/* ---- names ---------------------------------------------------------------------------------- */
+
+typedef struct align_names {
+    const bz_bound *bound;
+    bz_map node, tensor; /* name -> layer of the main graph, by its node and by what it makes */
+} align_names;
+
+typedef struct align_name {
+    int layer;  /* -1: none that is known */
+    bool exact; /* the operator is that node; else one that was made of it and of nodes before it */
+} align_name;
+
+void align_names_begin(align_names *names, const bz_bound *b, const bz_trace *trace);
+void align_names_end(align_names *names);
+align_name align_name_of(const align_names *names, const char *detail); /* names may be NULL */
+int align_name_before(const align_names *names, int layer); /* -1: none, or several */
+
 /* ---- steps ---------------------------------------------------------------------------------- */
 
 typedef enum { ALIGN_CALL, ALIGN_KERNEL, ALIGN_OPERATOR } align_step_kind;
@@ -86,6 +104,7 @@ typedef struct align_step {
     const char *text;
     const char *cause; /* what no layer asks for, by name: the id; NULL */
     const char *name;  /* for people */
+    align_name node;   /* that the recording names */
     uint32_t stack;
     bool asked;   /* a layer asks for it */
     int first, n; /* its atoms */
@@ -93,6 +112,7 @@ typedef struct align_step {
 
 typedef struct align_steps {
     const bz_trace *trace;
+    const align_names *names; /* NULL: there is no model */
     uint32_t iteration; /* BZ_NONE: the whole trace is one */
     int64_t begin, end;
     bool timeline, device, operators; /* device: time is the device's; operators: steps are operators */
@@ -105,7 +125,7 @@ typedef struct align_steps {
     uint32_t *of_op;     /* [operators]: likewise, where steps are */
 } align_steps;
 
-void align_steps_take(align_steps *s, const bz_trace *trace, uint32_t iteration, align_words *w, bz_arena *arena);
+void align_steps_take(align_steps *s, const bz_trace *trace, const align_names *names, align_words *w, bz_arena *arena);
 void align_steps_free(align_steps *s);
 bool align_in(const align_steps *s, bz_event_kind kind, size_t event); /* belongs to the iteration */
 

@@ -74,7 +74,8 @@ static uint32_t product_id(align_words *w, int64_t m, int64_t n, int64_t k, int6
     return close_text(w);
 }
 
-static uint32_t matmul_id(align_words *w, const bz_problem *p)
+/* Of all its products together, or of one; 0 where it is one. */
+static uint32_t matmul_id(align_words *w, const bz_problem *p, bool one)
 {
     bz_extent y;
     result_of(p, y);
@@ -84,6 +85,8 @@ static uint32_t matmul_id(align_words *w, const bz_problem *p)
         *(i == out - 2 ? &rows : &batch) *= y[i];
     int b = bz_extent_rank(p->matmul.b);
     bool shared = bz_extent_count(p->matmul.b) == (b > 1 ? p->matmul.b[b - 1] * p->matmul.b[b - 2] : 0);
+    if (one)
+        return shared || batch == 1 ? 0 : product_id(w, rows, n, k, 1, p->dtype);
     return product_id(w, shared ? rows * batch : rows, n, k, shared ? 1 : batch, p->dtype);
 }
 
@@ -147,7 +150,7 @@ static align_atom core_atom(align_words *w, bz_problem p)
         break;
     case BZ_PROBLEM_MATMUL:
         atom.kind = align_word(w, "product");
-        atom.id = matmul_id(w, &p);
+        atom.id = matmul_id(w, &p, false);
         break;
     case BZ_PROBLEM_ACTIVATION:
         atom.kind = align_word(w, bz_fn_name(p.activation.fn));
@@ -242,7 +245,7 @@ static void add_also(align_atom *atom, uint32_t id)
     int k = 0;
     while (k < ALIGN_ALSO && atom->also[k] && atom->also[k] != id)
         k++;
-    if (k < ALIGN_ALSO && id != atom->id)
+    if (k < ALIGN_ALSO && id && id != atom->id)
         atom->also[k] = id;
 }
 
@@ -264,6 +267,8 @@ int align_layer_atoms(align_words *w, const bz_bound_layer *l, align_atom *out)
     out[0].optional = false; /* a layer that is nothing but a bias is one all the same */
     if (a->problem[0].kind == BZ_PROBLEM_CONV)
         conv_also(w, &a->problem[0], &out[0]);
+    if (a->problem[0].kind == BZ_PROBLEM_MATMUL)
+        add_also(&out[0], matmul_id(w, &a->problem[0], true));
     for (int i = 0; i < low->n; i++)
         if (&low->alternative[i] != a && low->alternative[i].problem[0].kind != BZ_PROBLEM_COPY)
             add_also(&out[0], core_atom(w, low->alternative[i].problem[0]).id);

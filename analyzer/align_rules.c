@@ -195,6 +195,7 @@ static const struct {
     {"layout-changed", "data brought into another layout"},
     {"input-padded", "inputs padded by the program"},
     {"edges-repeated", "inputs padded by the program with their edges"},
+    {"constants-computed", "work on constants alone"},
     {"converted", "data converted to another type"},
     {"filled", "buffers filled"},
     {"copied", "copies"},

@@ -16,7 +16,7 @@ static align_step *add_step(align_steps *s, align_step_kind kind, size_t at, int
         s->cap = s->cap ? 2 * s->cap : 256;
         s->step = bz_realloc(s->step, (size_t)s->cap, sizeof *s->step);
     }
-    s->step[s->n] = (align_step){.kind = kind, .at = at, .start = start};
+    s->step[s->n] = (align_step){.kind = kind, .at = at, .start = start, .node = {-1, false}};
     return &s->step[s->n++];
 }
 
@@ -71,7 +71,9 @@ static uint32_t operator_around(const bz_trace *t, uint32_t op)
 static void take_operator(align_steps *s, uint32_t op)
 {
     const bz_events *o = &s->trace->event[BZ_EVENT_OP];
-    add_step(s, ALIGN_OPERATOR, op, o->start[op])->name = bz_string(s->trace, o->name[op]);
+    align_step *step = add_step(s, ALIGN_OPERATOR, op, o->start[op]);
+    step->name = bz_string(s->trace, o->name[op]);
+    step->node = align_name_of(s->names, bz_string(s->trace, o->detail[op]));
 }
 
 /* Kernels and calls are both in the host's order: a kernel counts from when it was launched. What an operator that is known
@@ -96,12 +98,27 @@ static void take_kernels(align_steps *s, bz_arena *arena)
     }
 }
 
+static const bz_layer *layer_of(const align_steps *s, const align_name *name)
+{
+    return name->exact && name->layer >= 0 ? &s->names->bound->layers->layer[name->layer] : NULL;
+}
+
+/* By its node an operator is known as well, where that is more than a view. */
+static bool known_node(const align_steps *s, size_t op)
+{
+    align_name name = align_name_of(s->names, bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[op]));
+    const bz_layer *l = layer_of(s, &name);
+    return l && l->class != BZ_VIEW && !l->n_bodies;
+}
+
 static void take_operators(align_steps *s)
 {
     const bz_events *o = &s->trace->event[BZ_EVENT_OP];
-    for (size_t i = 0; i < o->n; i++)
-        if (known_operator(s->trace, i) && align_in(s, BZ_EVENT_OP, i) && operator_around(s->trace, (uint32_t)i) == i)
-            take_operator(s, (uint32_t)i);
+    for (uint32_t i = 0; i < o->n; i++) {
+        uint32_t known = align_in(s, BZ_EVENT_OP, i) ? operator_around(s->trace, i) : 0;
+        if (align_in(s, BZ_EVENT_OP, i) && (known == i || (known == BZ_NONE && known_node(s, i))))
+            take_operator(s, i);
+    }
 }
 
 static int by_start(const void *a, const void *b)
@@ -214,8 +231,11 @@ static void take_atoms(align_steps *s, align_words *w)
         align_rule rule = rule_of(s, step);
         align_atom atom[ALIGN_ATOMS];
         int n = 0;
+        const bz_layer *node = layer_of(s, &step->node);
         step->first = s->n_atoms;
-        if (rule.cause)
+        if (node && node->class == BZ_CONSTANT)
+            step->cause = "constants-computed";
+        else if (rule.cause)
             step->cause =
                 !strcmp(rule.cause, "activations-reordered") && step->kind == ALIGN_CALL && makes_weights(s, i)
                     ? "weights-reordered"
@@ -225,8 +245,8 @@ static void take_atoms(align_steps *s, align_words *w)
         else if (rule.kind && step->kind == ALIGN_OPERATOR)
             n = align_operator_atoms(w, rule.kind, bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[step->at]),
                                      atom);
-        else if (rule.kind || step->kind == ALIGN_CALL)
-            atom[n++] = align_named_atom(w, rule.kind ? rule.kind : step->name);
+        else if (rule.kind || step->kind == ALIGN_CALL || node)
+            atom[n++] = align_named_atom(w, rule.kind ? rule.kind : node ? node->kind : step->name);
         for (int k = 0; k < n; k++) {
             atom[k].owner = i;
             add_atom(s, atom[k]);
@@ -263,9 +283,10 @@ static void number_events(align_steps *s, bz_arena *arena)
             s->of_call[i] = s->of_call[outermost(c, i)];
 }
 
-void align_steps_take(align_steps *s, const bz_trace *trace, uint32_t iteration, align_words *w, bz_arena *arena)
+void align_steps_take(align_steps *s, const bz_trace *trace, const align_names *names, align_words *w, bz_arena *arena)
 {
-    *s = (align_steps){.trace = trace, .iteration = iteration};
+    uint32_t iteration = bz_typical_iteration(trace);
+    *s = (align_steps){.trace = trace, .names = names, .iteration = iteration};
     if (iteration != BZ_NONE) {
         s->begin = trace->iteration[iteration].start;
         s->end = trace->iteration[iteration].end;

@@ -111,7 +111,7 @@ void bz_rebuild(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out)
     align_steps steps;
     int n = 0;
     align_words_begin(&words, arena);
-    align_steps_take(&steps, trace, bz_typical_iteration(trace), &words, arena);
+    align_steps_take(&steps, trace, NULL, &words, arena);
     bz_layer *layer = BZ_NEW(arena, bz_layer, steps.n);
     const bz_problem **problem = BZ_NEW(arena, const bz_problem *, steps.n);
     for (int i = 0; i < steps.n; i++)

@@ -1,0 +1,72 @@
+/* Layers by the nodes that a recording names: ONNX Runtime writes beside each operator which node of the model it was. Its
+ * optimizer makes new nodes, whose names begin with that of an old one, or with that of the tensor that they make. */
+#include "analyzer/align.h"
+
+#include <string.h>
+
+enum { TWICE = BZ_MAP_NONE - 1 };
+
+static void add_name(bz_map *map, const char *name, int layer)
+{
+    size_t n = strlen(name);
+    uint32_t at = n ? bz_map_add(map, name, n, (uint32_t)layer) : (uint32_t)layer;
+    if (at != (uint32_t)layer)
+        bz_map_set(map, name, n, TWICE);
+}
+
+void align_names_begin(align_names *names, const bz_bound *b, const bz_trace *trace)
+{
+    const bz_events *o = &trace->event[BZ_EVENT_OP];
+    size_t named = 0;
+    *names = (align_names){.bound = b};
+    while (named < o->n && !strstr(bz_string(trace, o->detail[named]), "name="))
+        named++;
+    for (int i = 0; named < o->n && i < b->layers->n; i++) {
+        const bz_layer *l = &b->layers->layer[i];
+        add_name(&names->node, l->name, i);
+        for (int k = 0; l->node && k < l->node->n_out; k++)
+            if (l->node->out[k] >= 0)
+                add_name(&names->tensor, b->layers->model->values[l->node->out[k]].name, i);
+    }
+}
+
+void align_names_end(align_names *names)
+{
+    bz_map_free(&names->node);
+    bz_map_free(&names->tensor);
+}
+
+static int find(const bz_map *map, const char *name, size_t n)
+{
+    uint32_t at = bz_map_get(map, name, n);
+    return at < TWICE ? (int)at : -1;
+}
+
+static size_t without(const char *name, size_t n, const char *end)
+{
+    size_t m = strlen(end);
+    return n > m && !memcmp(name + n - m, end, m) ? n - m : n;
+}
+
+align_name align_name_of(const align_names *names, const char *detail)
+{
+    const char *name = names ? strstr(detail, "name=") : NULL;
+    if (!name)
+        return (align_name){-1, false};
+    name += strlen("name=");
+    size_t n = without(name, strlen(name), "_kernel_time"), m = without(name, n, "_nchwc");
+    align_name found = {find(&names->node, name, n), true};
+    if (found.layer >= 0)
+        return found;
+    found = (align_name){m < n ? find(&names->tensor, name, m) : -1, false};
+    while (found.layer < 0 && n && (name[--n] != '/' || (found.layer = find(&names->node, name, n)) < 0))
+        ;
+    return found;
+}
+
+/* The layer whose result this one alone reads: what goes into one operator with it comes before it. */
+int align_name_before(const align_names *names, int layer)
+{
+    const bz_dag *dag = names->bound->dag;
+    return dag && dag->first[layer + 1] == dag->first[layer] + 1 ? dag->pred[dag->first[layer]] : -1;
+}
