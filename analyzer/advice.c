@@ -410,7 +410,8 @@ static void tell_part(making *m, const char *what, const predict_part *p)
 /* Where the table says what the framework's step changes, the gain is that of this program, not of the bound. */
 static void predict_gain(making *m, const advice_rule *rule, bz_advice *out)
 {
-    static const char *const PARTS[] = {"products ", ", other layers", ", conversions", ", the rest"};
+    static const char *const PARTS[] = {"products ", ", other layers", ", conversions", ", work on constants",
+                                        ", the rest"};
     char key[80];
     predict_step step;
     prediction p;
@@ -432,6 +433,21 @@ static void predict_gain(making *m, const advice_rule *rule, bz_advice *out)
         bz_buf_printf(&m->evidence, "; %d of %d products without a record, as they are", p.unknown, p.products);
 }
 
+/* Has the model a layer without which the framework's step does nothing? */
+static bool has_needed(const making *m, const advice_rule *rule)
+{
+    char key[80], kind[64];
+    snprintf(key, sizeof key, "%s needs", m->l->framework ? m->l->framework : "");
+    const char *words = advice_line(rule, key, 0);
+    if (!words)
+        return true;
+    while (advice_word(&words, kind))
+        for (int i = 0; i < m->b->layers->n; i++)
+            if (!strcmp(m->b->layers->layer[i].kind, kind))
+                return true;
+    return false;
+}
+
 /* What a rule of the table comes to: added to the list, where it comes to anything. */
 static int consider(making *m, const advice_table *table, const advice_rule *rule, bz_advice *list, int n)
 {
@@ -441,7 +457,7 @@ static int consider(making *m, const advice_table *table, const advice_rule *rul
         return n;
     finding f = find(m, rule);
     const char *step = step_of(m, table, rule);
-    if (!f.holds || !step)
+    if (!f.holds || !step || !has_needed(m, rule))
         return n;
     double more = f.priced ? m->slower : 1;
     bz_advice new = {.id = rule->id,

@@ -3,8 +3,8 @@
  * that leaves the choice to the library does not get the best variant.
  *
  * Whatever nobody can know before the step is taken stays an interval, and the prediction is its middle:
- *   - what the framework does itself takes, with half as many bytes, between half of its time and all of it: where its layers
- *     differ in size, they tell what goes with the bytes, and that is where in between;
+ *   - what the framework does itself takes, with half as many bytes, between half of its time and all of it. It computes in
+ *     f32 all the same, so all is taken but what the library's calls show to go with the bytes;
  *   - weights that have to come from memory in every iteration (records are hot) take between nothing more, where the
  *     arithmetic hides it, and what the memory takes for them. Where there are cold records, they tell. */
 #include "analyzer/predict.h"
@@ -37,13 +37,19 @@ bool predict_read(const char *words, predict_step *out)
         bz_dtype dtype;
     } TYPES[] = {{"bf16", BZ_BF16}, {"f16", BZ_F16}};
     char word[64];
-    *out = (predict_step){.patterns = words};
+    *out = (predict_step){.patterns = words, .leaves = ""};
     while (advice_word(&words, word)) {
         bool known = strchr(word, '+') != NULL;
+        if (!strcmp(word, "leaves")) {
+            out->leaves = words;
+            return true;
+        }
         if (!strcmp(word, "library"))
             known = out->library = true;
         if (!strcmp(word, "blocked"))
             known = out->blocked = true;
+        if (!strcmp(word, "constants"))
+            known = out->constants = true;
         for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
             if (!strcmp(word, TYPES[i].name)) {
                 out->dtype = TYPES[i].dtype;
@@ -55,12 +61,11 @@ bool predict_read(const char *words, predict_step *out)
     return true;
 }
 
-static bool has_pattern(const predict_step *step, const char *pattern)
+static bool has_word(const char *words, const char *wanted)
 {
-    const char *words = step->patterns;
     char word[64];
     while (advice_word(&words, word))
-        if (!strcmp(word, pattern))
+        if (!strcmp(word, wanted))
             return true;
     return false;
 }
@@ -82,7 +87,9 @@ static int part_of_cause(const char *id)
     for (size_t i = 0; i < sizeof CONVERSIONS / sizeof *CONVERSIONS; i++)
         if (!strcmp(CONVERSIONS[i], id))
             return PREDICT_CONVERSIONS;
-    return !strcmp(id, "layers-outside") ? PREDICT_LAYERS : PREDICT_REST;
+    return !strcmp(id, "layers-outside")       ? PREDICT_LAYERS
+           : !strcmp(id, "constants-computed") ? PREDICT_CONSTANTS
+                                               : PREDICT_REST;
 }
 
 static void see(making *m)
@@ -104,48 +111,45 @@ static void see(making *m)
     part[PREDICT_REST].before = m->l->latency - known;
 }
 
-/* Bytes that a problem reads and writes, weights left out. */
+/* Bytes that a problem reads and writes besides its weights; NAN where it has none. */
 static double bytes_of(const char *text)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
     bz_problem p;
     bz_error err;
     double bytes = 0;
+    bool weights = false;
     int n = bz_problem_parse(text, &p, &err) ? 0 : bz_problem_operands(&p, list);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        weights |= list[i].constant;
         bytes += list[i].constant ? 0 : (double)list[i].count * bz_dtype_bits(list[i].dtype) / 8;
-    return bytes;
+    }
+    return weights ? bytes : NAN;
 }
 
-/* The program's own calls of the library against their records: seen = slower × record + per_byte × bytes, by least
- * squares. The first is the machine as it was then; the second is data that come from far, and results that go to memory
- * which the system has to hand out first. */
+/* The program's own calls with weights against their records: seen = slower × record + per_byte × bytes. The first is the
+ * machine as it was then; the second is data that come from far, and results that go to memory which the system has to hand
+ * out first. */
 static void find_slower(making *m)
 {
     const bz_regret *r = m->l->regret;
-    double seen = 0, used = 0, bytes = 0, slower, per_byte;
-    predict_fit fit = {0};
-    for (int i = 0; r && i < r->n; i++) {
+    int n = r ? r->n : 0, points = 0;
+    double seen = 0, used = 0, slower;
+    predict_point *more = BZ_NEW(m->arena, predict_point, n);
+    for (int i = 0; i < n; i++) {
         const bz_regret_row *row = &r->row[i];
-        if (!(row->used > 0 && row->seen > 0))
+        double bytes = row->problem ? bytes_of(row->problem) : NAN;
+        if (!(row->used > 0 && row->seen > 0) || isnan(bytes))
             continue;
-        double b = row->problem ? bytes_of(row->problem) : 0, calls = row->calls;
-        seen += calls * row->seen;
-        used += calls * row->used;
-        bytes += calls * b;
-        predict_fit_add(&fit, row->used, b, row->seen, calls);
+        seen += row->calls * row->seen;
+        used += row->calls * row->used;
+        more[points++] = (predict_point){row->used, bytes, row->seen - row->used, row->calls};
     }
     m->out->slower = used > 0 ? seen / used : 1;
-    if (!predict_fit_solve(&fit, &slower, &per_byte) || m->out->slower <= 1)
+    if (!(seen > used))
         return;
-    if (slower < 1) { /* no call is faster than its record */
-        slower = 1;
-        per_byte = (seen - used) / bytes;
-    }
-    if (per_byte > 0) {
-        m->out->slower = slower;
-        m->out->per_byte = per_byte;
-    }
+    predict_fit(more, points, &slower, &m->out->per_byte);
+    m->out->slower = 1 + slower;
 }
 
 static int ascending(const void *x, const void *y)
@@ -246,7 +250,7 @@ static const bz_bound_place **find_groups(making *m, int *node, int *n)
     for (int i = 0; i < m->b->dag->n; i++)
         node[i] = -1;
     for (int g = 0; g < f->n_places; g++)
-        if (!f->place[g].refused && has_pattern(m->step, f->place[g].pattern) &&
+        if (!f->place[g].refused && has_word(m->step->patterns, f->place[g].pattern) &&
             (!m->step->library || isfinite(m->own->place[g].seconds)))
             list[(*n)++] = &f->place[g];
     if (*n)
@@ -276,14 +280,25 @@ static void add_reorder(making *m, const bz_layer *l, const bz_type *type, bool 
     add_between(&m->out->part[PREDICT_CONVERSIONS], times * fmin(less, more), times * fmax(less, more));
 }
 
+/* Bytes that the framework's own layers read and write. */
+static double bytes_outside(const making *m)
+{
+    double bytes = 0;
+    for (int i = 0; i < m->b->n; i++) {
+        const bz_bound_layer *l = &m->b->layer[i];
+        bytes += l->layer->macs ? 0 : l->times * bz_peaks_bytes(l->layer, NULL, BZ_UNDEFINED);
+    }
+    return bytes;
+}
+
 /* Products by the library in another type, each with the reorders that the program has around its convolutions. */
 static void change_type(making *m)
 {
     predict_part *part = m->out->part;
     enum { WITH_REORDERS = 4 }; /* of both tensors and the weights, and the call */
     double ratio = (double)bz_dtype_bits(m->step->dtype) / 32, calls = 0;
-    double layers = part[PREDICT_LAYERS].before, share = predict_by_byte(m->b, m->l->alignment, m->trace);
-    add(&part[PREDICT_LAYERS], layers * ratio, layers, layers * (1 - (isnan(share) ? 0.5 : share) * (1 - ratio)));
+    double layers = part[PREDICT_LAYERS].before, moving = fmin(layers, m->out->per_byte * bytes_outside(m));
+    add(&part[PREDICT_LAYERS], layers * ratio, layers, layers - moving * (1 - ratio));
     add_between(&part[PREDICT_REST], part[PREDICT_REST].before, part[PREDICT_REST].before);
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];
@@ -322,26 +337,91 @@ static void add_unit(making *m, int part, const bz_pick *p, double times, double
     m->out->products += part == PREDICT_PRODUCTS;
 }
 
+/* Layers that the step leaves to the framework, and what is done with nothing but their results until the next product. */
+static bool *find_left(const making *m)
+{
+    const bz_dag *dag = m->b->dag;
+    bool *node = BZ_NEW(m->arena, bool, dag->n);
+    for (int i = 0; i < dag->n; i++) {
+        const bz_layer *l = &m->b->layers->layer[i];
+        int from = dag->first[i], to = dag->first[i + 1];
+        node[i] = to > from && !l->macs;
+        for (int k = from; k < to; k++)
+            node[i] &= node[dag->pred[k]];
+        node[i] |= has_word(m->step->leaves, l->kind);
+    }
+    return node;
+}
+
+/* Between the framework's layers and the library's every tensor is brought into the other's layout. */
+static void add_borders(making *m, const bool *left)
+{
+    const bz_dag *dag = m->b->dag;
+    for (int i = 0; i < dag->n; i++)
+        for (int k = dag->first[i]; k < dag->first[i + 1]; k++) {
+            const bz_layer *from = &m->b->layers->layer[dag->pred[k]];
+            if (left[i] == left[dag->pred[k]] || !from->n_out)
+                continue;
+            double bytes = bz_peaks_bytes(from, &from->out[0], BZ_UNDEFINED);
+            double took = predict_reorder_time(&m->reorders, false, bytes, m->arena);
+            add_between(&m->out->part[PREDICT_CONVERSIONS], took, took);
+            add_calls(m, 1);
+        }
+}
+
 static void change_library(making *m)
 {
     int *node = BZ_NEW(m->arena, int, m->b->dag->n), n;
     const bz_bound_place **group = find_groups(m, node, &n);
+    bool *left_node = find_left(m), *left = BZ_NEW(m->arena, bool, m->b->n);
+    double seen = 0;
     for (int g = 0; g < n; g++)
         add_unit(m, PREDICT_PRODUCTS, &m->own->place[group[g] - m->b->fused.place], 1, 0);
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];
-        if (node[l->node] < 0)
+        if (node[l->node] >= 0)
+            continue;
+        left[i] = left_node[l->node];
+        seen += left[i] ? m->seen[i] : 0;
+        if (!left[i])
             add_unit(m, l->layer->macs ? PREDICT_PRODUCTS : PREDICT_LAYERS, &m->own->free[i], l->times, m->seen[i]);
     }
+    seen += predict_left(m->b, m->l->alignment, m->trace, left, m->arena);
+    add_between(&m->out->part[PREDICT_LAYERS], seen, seen);
+    add_borders(m, left_node);
 }
 
-/* The framework's own code is held to be as good as the library's in such a layout, and never worse than what it replaces. */
-static void change_blocked(making *m, int i)
+/* Are the weights what the model computes from others, such as their transpose? Nobody could prepare those ahead. */
+static bool computes_weights(const making *m, const bz_layer *l)
 {
-    const bz_pick *p = &m->own->free[i];
+    const bz_model *model = m->b->layers->model;
+    return l->node && l->n_in > 1 && l->in_constant[1] && l->node->in[1] >= 0 && !model->values[l->node->in[1]].init;
+}
+
+/* In layouts of its choice the framework's own code is as much slower than the library's as it is now, in row-major order;
+ * and never slower than what it replaces. */
+static void change_layout(making *m, int i)
+{
+    const bz_pick *free = &m->own->free[i], *plain = &m->own->plain[i];
     double seen = m->seen[i], times = m->b->layer[i].times;
-    if (p->seconds * times < seen)
-        add(&m->out->part[PREDICT_PRODUCTS], p->low * times - seen, 0, p->seconds * times - seen);
+    double after = free->seconds * times * fmax(1, seen / (plain->seconds * times));
+    if (after < seen)
+        add(&m->out->part[PREDICT_PRODUCTS], free->low * times - seen, 0, after - seen);
+}
+
+/* What lies between operators goes with those that are gone. */
+static void change_gaps(making *m, double gone)
+{
+    const bz_alignment *a = m->l->alignment;
+    for (int i = 0; i < a->n_causes; i++) {
+        const bz_cause *c = &a->cause[i];
+        gone += strcmp(c->id, "constants-computed") || !m->step->constants ? 0 : c->count;
+    }
+    for (int i = 0; i < a->n_causes; i++) {
+        const bz_cause *c = &a->cause[i];
+        double saved = strcmp(c->id, "gaps") || !(c->count > 0) ? 0 : c->seconds * fmin(1, gone / c->count);
+        add(&m->out->part[PREDICT_REST], -saved, 0, -saved);
+    }
 }
 
 /* Layers that a product takes along: of those that read a second tensor, that is left to be read, one pass of three. */
@@ -349,22 +429,28 @@ static void change_groups(making *m)
 {
     int *node = BZ_NEW(m->arena, int, m->b->dag->n), n;
     predict_part *part = m->out->part;
+    double gone = 0;
     find_groups(m, node, &n);
     for (int i = 0; i < PREDICT_PARTS; i++)
-        add_between(&part[i], part[i].before, part[i].before);
+        if (i != PREDICT_CONSTANTS)
+            add_between(&part[i], part[i].before, part[i].before);
     for (int i = 0; i < m->b->n; i++) {
         const bz_layer *l = m->b->layer[i].layer;
         int tensors = 0;
         m->out->products += l->macs > 0;
-        if (l->macs && m->step->blocked && strstr(l->kind, "conv"))
-            change_blocked(m, i);
+        if (l->macs &&
+            ((m->step->blocked && strstr(l->kind, "conv")) || (m->step->constants && computes_weights(m, l))))
+            change_layout(m, i);
         if (node[m->b->layer[i].node] < 0 || l->macs)
             continue;
         for (int k = 0; k < l->n_in; k++)
             tensors += !l->in_constant[k];
         double left = tensors > 1 ? m->seen[i] / 3 : 0;
         add(&part[PREDICT_LAYERS], -m->seen[i], left - m->seen[i], left - m->seen[i]);
+        gone++;
     }
+    if (!m->calls)
+        change_gaps(m, gone);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
@@ -399,6 +485,9 @@ bool predict(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, co
         change_library(&m);
     else
         change_groups(&m);
+    if (!step->constants)
+        add_between(&out->part[PREDICT_CONSTANTS], out->part[PREDICT_CONSTANTS].before,
+                    out->part[PREDICT_CONSTANTS].before);
     for (int i = 0; i < PREDICT_PARTS; i++) {
         const predict_part *p = &out->part[i];
         out->all.before += p->before;

@@ -4,17 +4,26 @@
 
 #include "analyzer/analyzer.h"
 
-/* What a step changes, as advice.txt tells: "library conv+batchnorm", "bf16". */
+/* What a step changes, as advice.txt tells: "library conv+batchnorm leaves concat", "bf16". */
 typedef struct predict_step {
     bool library;         /* the library does all layers, in its own layouts, with weights prepared ahead */
     bool blocked;         /* convolutions run in blocked layouts, by code of the framework's own */
+    bool constants;       /* what depends on constants alone is no longer computed */
     bz_dtype dtype;       /* products are calls of the library in this type; BZ_UNDEFINED: as they were */
     const char *patterns; /* with blanks between: groups of layers that become one call or operator */
+    const char *leaves;   /* likewise: kinds of layers that stay the framework's; "" */
 } predict_step;
 
 bool predict_read(const char *words, predict_step *out); /* false where a word is none of them */
 
-enum { PREDICT_PRODUCTS, PREDICT_LAYERS, PREDICT_CONVERSIONS, PREDICT_REST, PREDICT_PARTS };
+enum {
+    PREDICT_PRODUCTS,
+    PREDICT_LAYERS, /* other ones */
+    PREDICT_CONVERSIONS,
+    PREDICT_CONSTANTS,
+    PREDICT_REST,
+    PREDICT_PARTS
+};
 
 /* Seconds of an iteration. */
 typedef struct predict_part {
@@ -22,7 +31,7 @@ typedef struct predict_part {
 } predict_part;
 
 typedef struct prediction {
-    predict_part part[PREDICT_PARTS]; /* products, other layers, conversions of layout and type, what is left */
+    predict_part part[PREDICT_PARTS];
     predict_part all;
     int products, unknown; /* unknown: products without a record, as they were */
     double slower;         /* the program's calls against their records: by so much */
@@ -33,20 +42,21 @@ typedef struct prediction {
 bool predict(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, const predict_step *step, bz_arena *arena,
              prediction *out);
 
-/* ---- least squares --------------------------------------------------------------------------- */
+/* ---- fit ------------------------------------------------------------------------------------- */
 
-/* seconds = per_x × x + per_y × y; sums over what is added, each so many times. */
-typedef struct predict_fit {
-    double xx, xy, yy, xs, ys;
-} predict_fit;
+/* So many times it took so many seconds for x of the one and y of the other. */
+typedef struct predict_point {
+    double x, y, seconds, times;
+} predict_point;
 
-void predict_fit_add(predict_fit *f, double x, double y, double seconds, double times);
-bool predict_fit_solve(const predict_fit *f, double *per_x, double *per_y); /* false where x and y go together */
+/* seconds = per_x × x + per_y × y, neither of them below 0; both 0 where nothing is given. Sorts. */
+void predict_fit(predict_point *p, int n, double *per_x, double *per_y);
 
 /* ---- layers outside the library -------------------------------------------------------------- */
 
-/* Of the time that such layers take, the share that goes with the bytes that they move, 0 to 1. NAN where nothing tells. */
-double predict_by_byte(const bz_bound *b, const bz_alignment *a, const bz_trace *t);
+/* Seconds of those of the framework's own layers that `left` marks, [b->n], by the stretches between calls that they are
+ * done in: what such a stretch takes longer than others of as many layers and bytes. */
+double predict_left(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, bz_arena *arena);
 
 /* ---- reorders ------------------------------------------------------------------------------- */
 

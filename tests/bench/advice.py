@@ -64,7 +64,7 @@ class PyTorch:
 class OnnxRuntime:
     """tests/programs/ort.js, which knows the optimizer's levels."""
     name = "ONNX Runtime"
-    changes = {"keep-blocked": "all", "fusion": "all"}
+    changes = {"keep-blocked": "all", "fusion": "all", "constants": "all"}
 
     def __init__(self, network, arguments):
         self.command = ["node", os.path.join(TESTS, "programs", "ort.js"),

@@ -477,12 +477,114 @@ static void test_operators(void **state)
     bz_arena_free(&arena);
 }
 
+/* Three iterations of operators that say which nodes they were. */
+static bz_trace *named_trace(const char *const (*op)[2], int n)
+{
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t at = i * 2000 * MICROSECOND;
+        bz_trace_add(t, BZ_EVENT_RANGE, at, at + 1000 * MICROSECOND, bz_trace_text(t, "benanza_iteration"), lane);
+        for (int k = 0; k < n; k++) {
+            size_t e = bz_trace_add(t, BZ_EVENT_OP, at + k * 100 * MICROSECOND, at + (k * 100 + 90) * MICROSECOND,
+                                    bz_trace_text(t, op[k][0]), lane);
+            t->event[BZ_EVENT_OP].detail[e] = bz_trace_text(t, op[k][1]);
+        }
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+/* Layers that nothing but their names tell apart, in another order; an operator that no rule knows; work on constants; and
+ * what an optimizer makes of nodes. */
+static void test_named(void **state)
+{
+    static model m;
+    enum { A, A_RELU, B, B_RELU, WEIGHTS, SHAPE, ALL };
+    static const char *const NODES[ALL] = {"/a/conv", "/a/relu", "/b/conv", "/b/relu", "/w/T", "/a/shape"};
+    static const char *const KINDS[ALL] = {"conv", "relu", "conv", "relu", "transpose", "reshape"};
+    static const int FIRST[] = {0, 0, 1, 1, 2, 2, 2}, PRED[] = {A, B};
+    static const char *const PLAIN[][2] = {
+        {"Transpose", "node=9 name=/w/T_kernel_time"}, {"Conv", "name=/b/conv_kernel_time"},
+        {"Unheard", "name=/b/relu_kernel_time"},       {"Conv", "name=/a/conv_kernel_time"},
+        {"Relu", "name=/a/relu_kernel_time"},          {"Reshape", "name=/a/shape_kernel_time"},
+        {"Unheard", "name=/nobody/knows_kernel_time"}};
+    static const char *const OPTIMIZED[][2] = {{"Conv", "name=/b/relu_out_nchwc_kernel_time"},
+                                               {"FusedConv", "name=/a/conv/Fused/_kernel_time"}};
+    const char *const problem[] = {CONV_16, RELU_16, CONV_16, RELU_16};
+    static const int ORDER[] = {B, B_RELU, A, A_RELU};
+    bz_arena arena = {0};
+    bz_alignment a;
+    bz_value value = {.name = "/b/relu_out"};
+    bz_value_id out = 0;
+    bz_node node = {.n_out = 1, .out = &out};
+    bz_model file = {.values = &value, .n_values = 1};
+    bz_dag dag = {.n = ALL, .first = FIRST, .pred = PRED};
+    (void)state;
+    make_model(&m, problem, 4);
+    for (int i = 0; i < ALL; i++)
+        m.layer[i].name = NODES[i], m.layer[i].kind = KINDS[i];
+    m.layer[WEIGHTS].class = BZ_CONSTANT;
+    m.layer[SHAPE].class = BZ_VIEW;
+    m.layer[B_RELU].node = &node;
+    m.layers.model = &file;
+    m.layers.n = ALL;
+    m.bound.dag = &dag;
+    bz_trace *t = named_trace(PLAIN, 7);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    assert_true(a.n == 4 && a.count[BZ_ALIGNED_SAME] == 4 && a.moved == 2);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(a.row[i].layer[0], ORDER[i]);
+    assert_true(cause(&a, "constants-computed") == 1 && cause(&a, "operator Reshape") == 1);
+    assert_true(cause(&a, "operator Unheard") == 1 && !cause(&a, "operators-extra"));
+    bz_trace_free(t);
+
+    t = named_trace(OPTIMIZED, 2);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    assert_true(a.count[BZ_ALIGNED_SAME] == 2 && a.count[BZ_ALIGNED_MISSING] == 2);
+    for (int i = 0, k = 0; i < a.n; i++)
+        if (a.row[i].kind == BZ_ALIGNED_SAME)
+            assert_int_equal(a.row[i].layer[0], k++ ? A : B);
+    bz_trace_free(t);
+
+    m.layer[B].name = NODES[A]; /* a name that two nodes have says nothing */
+    t = named_trace(
+        (const char *const[][2]){{"Relu", "name=/a/relu_kernel_time"}, {"Conv", "name=/a/conv_kernel_time"}}, 2);
+    bz_align_make(&m.bound, t, &arena, &a);
+    expect(&a, "missing same same missing");
+    assert_true(a.row[1].layer[0] == A_RELU && a.row[2].layer[0] == B);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
+/* A product of many as one call for each of them, between others that are alike. */
+static void test_batched(void **state)
+{
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    const char *const network[] = {"matmul a=1x3x8x4 b=1x3x4x8 dtype=f32", "softmax x=1x3x8x8 axis=3 dtype=f32",
+                                   "matmul a=1x3x8x8 b=1x3x8x4 dtype=f32"};
+    const call scores = {"sgemm", "transa=N transb=N m=8 n=8 k=4"}, values = {"sgemm", "transa=N transb=N m=4 n=8 k=8"};
+    align_calls(network, 3, (const call[]){scores, scores, scores, values, values, values}, 6, &arena, &a);
+    assert_true(!a.count[BZ_ALIGNED_EXTRA] && a.count[BZ_ALIGNED_SPLIT] == 6 && a.count[BZ_ALIGNED_MISSING] == 1);
+    for (int i = 0, k = 0; i < a.n; i++)
+        if (a.row[i].kind == BZ_ALIGNED_SPLIT)
+            assert_int_equal(a.row[i].layer[0], k++ < 3 ? 0 : 2);
+    bz_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_brute_force),  cmocka_unit_test(test_pieces),   cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_folded),       cmocka_unit_test(test_repeated), cmocka_unit_test(test_reorders),
         cmocka_unit_test(test_permutations), cmocka_unit_test(test_device),   cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_named),        cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

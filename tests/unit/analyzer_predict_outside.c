@@ -1,4 +1,4 @@
-/* What of a framework's own layers goes with their bytes: stretches between calls, made by hand. */
+/* What some of a framework's own layers took: stretches between calls, made by hand. */
 #include "analyzer/predict.h"
 
 #include <math.h>
@@ -59,42 +59,74 @@ static void make(program *p, double per_layer, double per_byte)
     p->alignment.row = p->row;
 }
 
-static double share(double per_layer, double per_byte)
+/* What layer 5 took, in the last stretch, by the stretches before: nanoseconds. */
+static double left(double per_layer, double per_byte)
 {
+    static const bool LEFT[LAYERS] = {[5] = true};
     program p;
+    bz_arena arena = {0};
     make(&p, per_layer, per_byte);
-    double found = predict_by_byte(&p.bound, &p.alignment, p.trace);
+    double found = predict_left(&p.bound, &p.alignment, p.trace, LEFT, &arena);
     bz_trace_free(p.trace);
-    return found;
+    bz_arena_free(&arena);
+    return found * 1e9;
 }
 
-static void test_shares(void **unused)
+static void is(double found, double wanted)
+{
+    if (fabs(found - wanted) > 1)
+        fail_msg("%g, not %g", found, wanted);
+}
+
+static void test_left(void **unused)
 {
     (void)unused;
-    assert_float_equal(share(2000, 1), 20000.0 / (20000 + 6 * 2000), 1e-3);
-    assert_float_equal(share(0, 3), 1, 1e-3);
-    assert_float_equal(share(5000, 0), 0, 1e-3);
+    is(left(2000, 1), 2000 + 3000);
+    is(left(0, 3), 9000);
+    is(left(5000, 0), 5000);
 }
 
-/* Of one size, or in one stretch, nothing tells the two apart; nor do steps that are no calls. */
+/* Where no other stretch tells, it is all of its own; none is nothing. */
 static void test_nothing_tells(void **unused)
 {
-    (void)unused;
+    static const bool ALL[LAYERS] = {true, true, true, true, true, true}, NONE[LAYERS] = {false};
     program p;
+    bz_arena arena = {0};
+    (void)unused;
     make(&p, 2000, 1);
-    for (int i = 0; i < LAYERS; i++)
-        p.layer[i].bytes = 1000;
-    assert_true(isnan(predict_by_byte(&p.bound, &p.alignment, p.trace)));
-    p.alignment.n = 3;
-    assert_true(isnan(predict_by_byte(&p.bound, &p.alignment, p.trace)));
-    p.alignment.n = ROWS;
-    p.row[0].at = 1000;
-    assert_true(isnan(predict_by_byte(&p.bound, &p.alignment, p.trace)));
+    is(1e9 * predict_left(&p.bound, &p.alignment, p.trace, ALL, &arena), 6 * 2000 + 20000);
+    assert_true(predict_left(&p.bound, &p.alignment, p.trace, NONE, &arena) == 0);
+    for (int i = 0; i < ROWS; i++)
+        if (p.row[i].at != SIZE_MAX)
+            p.row[i].at = 1000; /* operators have times of their own */
+    assert_true(predict_left(&p.bound, &p.alignment, p.trace, ALL, &arena) == 0);
     bz_trace_free(p.trace);
+    bz_arena_free(&arena);
+}
+
+/* Through points that fit, whatever single ones do; nothing is below zero. */
+static void test_fit(void **unused)
+{
+    predict_point p[80];
+    double x, y;
+    (void)unused;
+    for (int i = 0; i < 80; i++)
+        p[i] = (predict_point){1 + i % 7, 10 + i % 11, 3. * (1 + i % 7) + 0.5 * (10 + i % 11), 1};
+    for (int i = 0; i < 10; i++)
+        p[8 * i].seconds *= 5;
+    predict_fit(p, 80, &x, &y);
+    assert_true(fabs(x - 3) < 1e-9 && fabs(y - 0.5) < 1e-9);
+    for (int i = 0; i < 3; i++)
+        p[i] = (predict_point){1 + i, 10 + i * i, 2. * (1 + i) - 0.1 * (10 + i * i), 1};
+    predict_fit(p, 3, &x, &y);
+    assert_true(x > 0 && y == 0);
+    predict_fit(p, 0, &x, &y);
+    assert_true(x == 0 && y == 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shares), cmocka_unit_test(test_nothing_tells)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_left), cmocka_unit_test(test_nothing_tells),
+                                       cmocka_unit_test(test_fit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
