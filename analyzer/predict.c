@@ -4,7 +4,7 @@
  *
  * Whatever nobody can know before the step is taken stays an interval, and the prediction is its middle:
  *   - what the framework does itself takes, with half as many bytes, between half of its time and all of it. It computes in
- *     f32 all the same, so all is taken but what the library's calls show to go with the bytes;
+ *     f32 all the same, so all is taken, but for what new memory takes that reorders show;
  *   - weights that have to come from memory in every iteration (records are hot) take between nothing more, where the
  *     arithmetic hides it, and what the memory takes for them. Where there are cold records, they tell. */
 #include "analyzer/predict.h"
@@ -277,18 +277,28 @@ static void add_reorder(making *m, const bz_layer *l, const bz_type *type, bool 
     double bytes = bz_peaks_bytes(l, type, m->step->dtype), was = bz_peaks_bytes(l, type, BZ_UNDEFINED);
     double less = predict_reorder_time(&m->reorders, weights, bytes, m->arena);
     double more = predict_reorder_time(&m->reorders, weights, was, m->arena);
+    if (!weights && was >= m->reorders.fresh_from && bytes < m->reorders.fresh_from)
+        more -= m->reorders.fresh * was;
     add_between(&m->out->part[PREDICT_CONVERSIONS], times * fmin(less, more), times * fmax(less, more));
 }
 
-/* Bytes that the framework's own layers read and write. */
-static double bytes_outside(const making *m)
+/* What the framework's own layers spare whose results come to lie in new memory: in the step's type these are smaller, and
+ * may be small enough. Activations work in place. */
+static double spared(const making *m)
 {
-    double bytes = 0;
+    const predict_reorders *r = &m->reorders;
+    double *more = BZ_NEW(m->arena, double, m->b->n);
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];
-        bytes += l->layer->macs ? 0 : l->times * bz_peaks_bytes(l->layer, NULL, BZ_UNDEFINED);
+        const bz_lowering *low = l->lowering;
+        bool in_place = low && low->n && low->alternative[0].problem[0].kind == BZ_PROBLEM_ACTIVATION;
+        if (in_place || !l->layer->n_out)
+            continue;
+        double was = bz_peaks_bytes(l->layer, &l->layer->out[0], BZ_UNDEFINED);
+        double bytes = bz_peaks_bytes(l->layer, &l->layer->out[0], m->step->dtype);
+        more[i] = was < r->fresh_from ? 0 : l->times * r->fresh * (was - (bytes < r->fresh_from ? 0 : bytes));
     }
-    return bytes;
+    return predict_more(m->b, m->l->alignment, m->trace, more, m->arena);
 }
 
 /* Products by the library in another type, each with the reorders that the program has around its convolutions. */
@@ -297,8 +307,8 @@ static void change_type(making *m)
     predict_part *part = m->out->part;
     enum { WITH_REORDERS = 4 }; /* of both tensors and the weights, and the call */
     double ratio = (double)bz_dtype_bits(m->step->dtype) / 32, calls = 0;
-    double layers = part[PREDICT_LAYERS].before, moving = fmin(layers, m->out->per_byte * bytes_outside(m));
-    add(&part[PREDICT_LAYERS], layers * ratio, layers, layers - moving * (1 - ratio));
+    double layers = part[PREDICT_LAYERS].before, less = fmin(layers, spared(m));
+    add(&part[PREDICT_LAYERS], (layers - less) * ratio, layers, layers - less);
     add_between(&part[PREDICT_REST], part[PREDICT_REST].before, part[PREDICT_REST].before);
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];
@@ -409,27 +419,11 @@ static void change_layout(making *m, int i)
         add(&m->out->part[PREDICT_PRODUCTS], free->low * times - seen, 0, after - seen);
 }
 
-/* What lies between operators goes with those that are gone. */
-static void change_gaps(making *m, double gone)
-{
-    const bz_alignment *a = m->l->alignment;
-    for (int i = 0; i < a->n_causes; i++) {
-        const bz_cause *c = &a->cause[i];
-        gone += strcmp(c->id, "constants-computed") || !m->step->constants ? 0 : c->count;
-    }
-    for (int i = 0; i < a->n_causes; i++) {
-        const bz_cause *c = &a->cause[i];
-        double saved = strcmp(c->id, "gaps") || !(c->count > 0) ? 0 : c->seconds * fmin(1, gone / c->count);
-        add(&m->out->part[PREDICT_REST], -saved, 0, -saved);
-    }
-}
-
 /* Layers that a product takes along: of those that read a second tensor, that is left to be read, one pass of three. */
 static void change_groups(making *m)
 {
     int *node = BZ_NEW(m->arena, int, m->b->dag->n), n;
     predict_part *part = m->out->part;
-    double gone = 0;
     find_groups(m, node, &n);
     for (int i = 0; i < PREDICT_PARTS; i++)
         if (i != PREDICT_CONSTANTS)
@@ -447,10 +441,7 @@ static void change_groups(making *m)
             tensors += !l->in_constant[k];
         double left = tensors > 1 ? m->seen[i] / 3 : 0;
         add(&part[PREDICT_LAYERS], -m->seen[i], left - m->seen[i], left - m->seen[i]);
-        gone++;
     }
-    if (!m->calls)
-        change_gaps(m, gone);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */

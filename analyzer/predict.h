@@ -58,16 +58,21 @@ void predict_fit(predict_point *p, int n, double *per_x, double *per_y);
  * done in: what such a stretch takes longer than others of as many layers and bytes. */
 double predict_left(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, bz_arena *arena);
 
+/* The sum of `more`, [b->n], seconds that such a layer may have taken longer than usual: of each stretch no more than it did. */
+double predict_more(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const double *more, bz_arena *arena);
+
 /* ---- reorders ------------------------------------------------------------------------------- */
 
 typedef struct predict_reorder {
     double bytes, seconds;
 } predict_reorder;
 
-/* Of steady iterations: [0] of data, [1] of weights; by bytes. */
+/* Of steady iterations: [0] of data, [1] of weights; by bytes. Tensors of `fresh_from` bytes and more are in memory that the
+ * system hands out in every iteration, page by page, which takes `fresh` seconds for each byte; INFINITY and 0: there are none. */
 typedef struct predict_reorders {
     predict_reorder *list[2];
     int n[2];
+    double fresh_from, fresh;
 } predict_reorders;
 
 void predict_reorders_find(const bz_trace *trace, bz_arena *arena, predict_reorders *out);

@@ -5,11 +5,15 @@
 #include <math.h>
 
 typedef struct stretch {
-    double layers, bytes, seconds; /* of layers that are not asked for */
-    bool left;                     /* it has some that are */
+    double layers, bytes; /* without those of `left` */
+    double seconds, usual;
+    double asked; /* sum over its layers */
+    bool left;    /* it has some of these */
 } stretch;
 
-static int find_stretches(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, stretch *out)
+/* Where one stretch ends and the next begins there is a call that does a layer. */
+static int find_stretches(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left,
+                          const double *asked, stretch *out)
 {
     const bz_events *c = &t->event[BZ_EVENT_CALL];
     int64_t last = INT64_MAX;
@@ -19,9 +23,11 @@ static int find_stretches(const bz_bound *b, const bz_alignment *a, const bz_tra
         const bz_aligned *row = &a->row[i];
         for (int k = 0; row->kind == BZ_ALIGNED_MISSING && k < row->n_layers; k++) {
             int layer = row->layer[k];
-            s.left |= left[layer];
-            s.layers += !left[layer];
-            s.bytes += left[layer] ? 0 : bz_peaks_bytes(b->layer[layer].layer, NULL, BZ_UNDEFINED);
+            bool stays = left && left[layer];
+            s.left |= stays;
+            s.layers += !stays;
+            s.bytes += stays ? 0 : bz_peaks_bytes(b->layer[layer].layer, NULL, BZ_UNDEFINED);
+            s.asked += asked ? asked[layer] : 0;
         }
         if (row->at >= c->n) /* missing, or an operator: those have times of their own */
             continue;
@@ -37,18 +43,38 @@ static int find_stretches(const bz_bound *b, const bz_alignment *a, const bz_tra
     return n;
 }
 
-double predict_left(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, bz_arena *arena)
+/* What each would take by its layers and bytes, as those without layers of `left` do. */
+static void find_usual(stretch *s, int n, bz_arena *arena)
 {
-    stretch *s = BZ_NEW(arena, stretch, a->n);
-    predict_point *point = BZ_NEW(arena, predict_point, a->n);
-    int n = find_stretches(b, a, t, left, s), points = 0;
-    double per_layer, per_byte, sum = 0;
+    predict_point *point = BZ_NEW(arena, predict_point, n);
+    double per_layer, per_byte;
+    int points = 0;
     for (int i = 0; i < n; i++)
         if (!s[i].left)
             point[points++] = (predict_point){s[i].layers, s[i].bytes, s[i].seconds, 1};
     predict_fit(point, points, &per_layer, &per_byte);
     for (int i = 0; i < n; i++)
-        if (s[i].left)
-            sum += fmax(0, s[i].seconds - per_layer * s[i].layers - per_byte * s[i].bytes);
+        s[i].usual = per_layer * s[i].layers + per_byte * s[i].bytes;
+}
+
+double predict_left(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, bz_arena *arena)
+{
+    stretch *s = BZ_NEW(arena, stretch, a->n);
+    int n = find_stretches(b, a, t, left, NULL, s);
+    double sum = 0;
+    find_usual(s, n, arena);
+    for (int i = 0; i < n; i++)
+        sum += s[i].left ? fmax(0, s[i].seconds - s[i].usual) : 0;
+    return sum;
+}
+
+double predict_more(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const double *more, bz_arena *arena)
+{
+    stretch *s = BZ_NEW(arena, stretch, a->n);
+    int n = find_stretches(b, a, t, NULL, more, s);
+    double sum = 0;
+    find_usual(s, n, arena);
+    for (int i = 0; i < n; i++)
+        sum += fmin(s[i].asked, fmax(0, s[i].seconds - s[i].usual));
     return sum;
 }

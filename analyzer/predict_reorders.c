@@ -3,6 +3,7 @@
 #include "analyzer/calls.h"
 #include "analyzer/predict.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,10 +38,58 @@ static bool is_weights(const char *format)
     return at && memchr(at + 9, 'A', strcspn(at + 9, ":"));
 }
 
+static double rate_of(const predict_reorder *list, int n, bz_arena *arena)
+{
+    double *rate = BZ_NEW(arena, double, n);
+    for (int i = 0; i < n; i++)
+        rate[i] = list[i].seconds / list[i].bytes;
+    qsort(rate, (size_t)n, sizeof *rate, ascending);
+    return rate[n / 2];
+}
+
+typedef struct same_size {
+    double bytes, rate; /* of one; seconds by the byte, the median */
+    int n;
+} same_size;
+
+static int by_rate(const void *x, const void *y)
+{
+    const same_size *a = x, *b = y;
+    return (a->rate > b->rate) - (a->rate < b->rate);
+}
+
+/* New memory shows: reorders of a size take several times as long by the byte as those that half of all bytes are in. */
+static void find_fresh(predict_reorders *r, bz_arena *arena)
+{
+    enum { LEAST = 128 << 10, FAR = 4 }; /* bytes that allocators ask for anew; times as long */
+    const predict_reorder *list = r->list[0];
+    same_size *size = BZ_NEW(arena, same_size, r->n[0]);
+    double all = 0, sum = 0, bytes = 0, seconds = 0;
+    int n = 0, usual = 0;
+    for (int i = 0, end; i < r->n[0]; i = end) {
+        for (end = i + 1; end < r->n[0] && list[end].bytes <= list[i].bytes; end++)
+            ;
+        size[n++] = (same_size){list[i].bytes, rate_of(list + i, end - i, arena), end - i};
+        all += list[i].bytes * (end - i);
+    }
+    if (n)
+        qsort(size, (size_t)n, sizeof *size, by_rate);
+    while (usual < n - 1 && (sum += size[usual].bytes * size[usual].n) < all / 2)
+        usual++;
+    for (int i = usual; i < n; i++)
+        if (size[i].bytes >= LEAST && size[i].rate > FAR * size[usual].rate) {
+            r->fresh_from = fmin(r->fresh_from, size[i].bytes);
+            bytes += size[i].bytes * size[i].n;
+            seconds += size[i].bytes * size[i].n * (size[i].rate - size[usual].rate);
+        }
+    r->fresh = bytes > 0 ? seconds / bytes : 0;
+}
+
 void predict_reorders_find(const bz_trace *t, bz_arena *arena, predict_reorders *out)
 {
     const bz_events *c = &t->event[BZ_EVENT_CALL];
-    *out = (predict_reorders){{BZ_NEW(arena, predict_reorder, c->n), BZ_NEW(arena, predict_reorder, c->n)}, {0, 0}};
+    *out = (predict_reorders){{BZ_NEW(arena, predict_reorder, c->n), BZ_NEW(arena, predict_reorder, c->n)},
+                              .fresh_from = INFINITY};
     for (size_t i = 0; i < c->n; i++) {
         char dims[128], format[128];
         uint32_t at = bz_event_iteration(t, BZ_EVENT_CALL, i);
@@ -58,6 +107,7 @@ void predict_reorders_find(const bz_trace *t, bz_arena *arena, predict_reorders 
     for (int w = 0; w < 2; w++)
         if (out->n[w])
             qsort(out->list[w], (size_t)out->n[w], sizeof *out->list[w], by_bytes);
+    find_fresh(out, arena);
 }
 
 static double further(double a, double b)

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -331,8 +332,7 @@ static void test_groups(void **state)
     is_ms(p.part[PREDICT_PRODUCTS].after, 4);
 }
 
-/* Work on constants is gone, the gaps around it and around what a product takes along, and what was computed as weights can
- * be prepared ahead. */
+/* Work on constants is gone, and what was computed as weights can be prepared ahead. */
 static void test_constants(void **state)
 {
     static const bool WEIGHTS[] = {false, true};
@@ -342,11 +342,8 @@ static void test_constants(void **state)
     bz_value values[2] = {{.name = "x"}, {.name = "transposed"}};
     bz_model model = {.values = values, .n_values = 2};
     bz_node node = {.name = "conv", .n_in = 2, .in = IN};
-    bz_trace *calls = m->trace, *none = bz_trace_new();
-    bz_error err = {0};
-    assert_int_equal(bz_trace_finish(none, NULL, &err), 0);
+    static const char INITIALIZER;
     m->cause[0] = (bz_cause){.id = "constants-computed", .count = 3, .seconds = 1 * MS};
-    m->cause[1] = (bz_cause){.id = "gaps", .count = 8, .seconds = 2 * MS};
     m->picks[0].plain = plain;
     m->layers.model = &model;
     m->layer[CONV].node = &node;
@@ -354,20 +351,12 @@ static void test_constants(void **state)
     prediction p = of(m, "constants");
     is_ms(p.part[PREDICT_CONSTANTS].before, 1);
     is_ms(p.part[PREDICT_CONSTANTS].after, 0);
-    is_ms(p.part[PREDICT_PRODUCTS].after, 2); /* free, as plain takes what was seen */
-    is_ms(p.part[PREDICT_REST].before, 2.5);
-    is_ms(p.part[PREDICT_REST].after, 2.5); /* there are calls: gaps are not those of operators */
-    m->trace = none;
-    p = of(m, "constants conv+batchnorm");
-    is_ms(p.part[PREDICT_REST].after, 2.5 - 2 * 4. / 8);
-    is_ms(p.part[PREDICT_REST].high, 2.5);
-    values[1].init = (const bz_tensor *)&err; /* an initializer was always prepared */
+    is_ms(p.part[PREDICT_PRODUCTS].after, 2);                       /* free, as plain takes what was seen */
+    values[1].init = (const bz_tensor *)(const void *)&INITIALIZER; /* that was always prepared */
     p = of(m, "constants");
     is_ms(p.part[PREDICT_PRODUCTS].after, 4);
-    m->trace = calls;
     p = of(m, "bf16");
     is_ms(p.part[PREDICT_CONSTANTS].after, 1);
-    bz_trace_free(none);
 }
 
 /* What a step leaves to the framework takes what it took, and so does what follows it; tensors are converted on the way. */
@@ -389,20 +378,38 @@ static void test_left(void **state)
     is_ms(p.part[PREDICT_CONVERSIONS].after, 1);
 }
 
-/* Own layers in the type: what goes with the bytes, by the library's calls, and the rest as long as before. */
-static void test_own_layers(void **state)
+/* Reorders of a size that take many times as long by the byte: new memory, which smaller tensors are spared, and so are the
+ * framework's own layers that make as large ones. */
+static void test_fresh(void **state)
 {
+    static const struct {
+        int64_t channels, us;
+    } REORDERS[] = {{1, 4},  {2, 8},  {4, 16},  {4, 1},   {4, 17},
+                    {6, 24}, {6, 24}, {8, 800}, {8, 832}, {8, 33}}; /* of 64 KB each */
     program *m = *state;
-    bz_regret_row calls[] = {{.calls = 1, .used = 2 * MS, .seen = 2 * MS + 2048 * 1e-10, .problem = GEMM("1")},
-                             {.calls = 1, .used = 1 * MS, .seen = 1 * MS + 8192 * 1e-10, .problem = GEMM("4")}};
-    m->regret = (bz_regret){.row = calls, .n = 2};
-    m->layer[NORM].bytes = m->layer[ADD].bytes = 4000000;
-    prediction p = of(m, "bf16");
-    is_ms(p.part[PREDICT_LAYERS].low, 1.5);
-    is_ms(p.part[PREDICT_LAYERS].after, 3 - 8e6 * 1e-10 / 2 / MS);
-    m->layer[ADD].bytes = 400000000; /* no more than all */
-    p = of(m, "bf16");
-    is_ms(p.part[PREDICT_LAYERS].after, 1.5);
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t host = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+    int64_t at = 0;
+    for (size_t i = 0; i < sizeof REORDERS / sizeof *REORDERS; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "src=f32::blocked:abcd:f0 dst=f32::blocked:aBcd16b:f0 problem=1x%dx128x128",
+                 (int)REORDERS[i].channels);
+        size_t e = bz_trace_add(t, BZ_EVENT_CALL, at, at + 1000 * REORDERS[i].us, bz_trace_text(t, "reorder"), host);
+        t->event[BZ_EVENT_CALL].flags[e] = BZ_CALL_EXECUTES;
+        t->event[BZ_EVENT_CALL].detail[e] = bz_trace_text(t, text);
+        at += 1000 * REORDERS[i].us + 5000;
+    }
+    bz_trace_add(t, BZ_EVENT_RANGE, 0, at, bz_trace_text(t, "benanza_iteration"), host);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    predict_reorders r;
+    predict_reorders_find(t, &m->arena, &r);
+    assert_true(r.fresh_from == 8 * 65536);
+    assert_true(fabs(r.fresh * 65536 - (100e-6 - 4e-6)) < 1e-9); /* by the median of its size */
+    bz_trace_free(t);
+
+    predict_reorders_find(m->trace, &m->arena, &r); /* a large one here, but no slower */
+    assert_true(isinf(r.fresh_from) && r.fresh == 0);
 }
 
 int main(void)
@@ -416,7 +423,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_slower, make, drop),
         cmocka_unit_test_setup_teardown(test_constants, make, drop),
         cmocka_unit_test_setup_teardown(test_left, make, drop),
-        cmocka_unit_test_setup_teardown(test_own_layers, make, drop),
+        cmocka_unit_test_setup_teardown(test_fresh, make, drop),
         cmocka_unit_test_setup_teardown(test_unknown, make, drop),
         cmocka_unit_test_setup_teardown(test_groups, make, drop),
     };

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { LAYERS = 6, CALLS = 5, ROWS = LAYERS + CALLS };
+enum { LAYERS = 9, CALLS = 7, ROWS = LAYERS + CALLS };
 
 typedef struct program {
     bz_layer layer[LAYERS];
@@ -21,10 +21,10 @@ typedef struct program {
     bz_trace *trace;
 } program;
 
-static const int NUMBER[LAYERS] = {0, 1, 2, 3, 4, 5};
-/* Behind the calls 0 to 2 one, two and three of them are done; 3 is a reorder, in a stretch with 4 of its own. */
-static const int64_t BYTES[LAYERS] = {1000, 4000, 2000, 9000, 1000, 3000};
-static const int DONE[CALLS] = {0, 1, 3, 0, 6};
+static const int NUMBER[LAYERS] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+/* How many of them are done before each call; 3 is a reorder, in the stretch that ends with 4. */
+static const int64_t BYTES[LAYERS] = {1000, 4000, 2000, 9000, 1000, 3000, 5000, 7000, 2500};
+static const int DONE[CALLS] = {0, 1, 3, 0, 6, 8, 9};
 
 /* A stretch takes per_layer and per_byte nanoseconds; the reorder cuts its stretch in two, and is not counted. */
 static void make(program *p, double per_layer, double per_byte)
@@ -59,7 +59,7 @@ static void make(program *p, double per_layer, double per_byte)
     p->alignment.row = p->row;
 }
 
-/* What layer 5 took, in the last stretch, by the stretches before: nanoseconds. */
+/* What layer 5 took, by the stretches that do not have it: nanoseconds. */
 static double left(double per_layer, double per_byte)
 {
     static const bool LEFT[LAYERS] = {[5] = true};
@@ -86,15 +86,34 @@ static void test_left(void **unused)
     is(left(5000, 0), 5000);
 }
 
-/* Where no other stretch tells, it is all of its own; none is nothing. */
-static void test_nothing_tells(void **unused)
+/* What may have taken longer did so no further than its stretch took longer than others. */
+static void test_more(void **unused)
 {
-    static const bool ALL[LAYERS] = {true, true, true, true, true, true}, NONE[LAYERS] = {false};
+    static const double MORE[LAYERS] = {[1] = 4e-6, [3] = 1e-6};
     program p;
     bz_arena arena = {0};
     (void)unused;
     make(&p, 2000, 1);
-    is(1e9 * predict_left(&p.bound, &p.alignment, p.trace, ALL, &arena), 6 * 2000 + 20000);
+    is(1e9 * predict_more(&p.bound, &p.alignment, p.trace, MORE, &arena), 0);
+    bz_trace_free(p.trace);
+    make(&p, 0, 1);
+    p.layer[3].bytes = p.layer[4].bytes = p.layer[5].bytes = 3000; /* they took as long as 13,000 would */
+    is(1e9 * predict_more(&p.bound, &p.alignment, p.trace, MORE, &arena), 1000);
+    static const double MUCH[LAYERS] = {[3] = 1};
+    is(1e9 * predict_more(&p.bound, &p.alignment, p.trace, MUCH, &arena), 4000);
+    bz_trace_free(p.trace);
+    bz_arena_free(&arena);
+}
+
+/* Where no other stretch tells, it is all of its own; none is nothing. */
+static void test_nothing_tells(void **unused)
+{
+    static const bool ALL[LAYERS] = {true, true, true, true, true, true, true, true, true}, NONE[LAYERS] = {false};
+    program p;
+    bz_arena arena = {0};
+    (void)unused;
+    make(&p, 2000, 1);
+    is(1e9 * predict_left(&p.bound, &p.alignment, p.trace, ALL, &arena), 9 * 2000 + 34500);
     assert_true(predict_left(&p.bound, &p.alignment, p.trace, NONE, &arena) == 0);
     for (int i = 0; i < ROWS; i++)
         if (p.row[i].at != SIZE_MAX)
@@ -126,7 +145,7 @@ static void test_fit(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_left), cmocka_unit_test(test_nothing_tells),
-                                       cmocka_unit_test(test_fit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_left), cmocka_unit_test(test_more),
+                                       cmocka_unit_test(test_nothing_tells), cmocka_unit_test(test_fit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
