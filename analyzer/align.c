@@ -90,7 +90,7 @@ static void ask_for(making *m)
     free(of);
 }
 
-/* The ask of each layer of the main graph; -1 where there are none or several. */
+/* The ask of each layer of the main graph, or -1. */
 static int *asks_by_layer(const making *m)
 {
     int n = m->bound->layers->n, *of = BZ_NEW(m->arena, int, n);

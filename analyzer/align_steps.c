@@ -115,8 +115,10 @@ static void take_operators(align_steps *s)
 {
     const bz_events *o = &s->trace->event[BZ_EVENT_OP];
     for (uint32_t i = 0; i < o->n; i++) {
-        uint32_t known = align_in(s, BZ_EVENT_OP, i) ? operator_around(s->trace, i) : 0;
-        if (align_in(s, BZ_EVENT_OP, i) && (known == i || (known == BZ_NONE && known_node(s, i))))
+        if (!align_in(s, BZ_EVENT_OP, i))
+            continue;
+        uint32_t known = operator_around(s->trace, i);
+        if (known == i || (known == BZ_NONE && known_node(s, i)))
             take_operator(s, i);
     }
 }

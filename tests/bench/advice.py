@@ -5,7 +5,7 @@
 
 ResNet-50, MobileNet-v2, Inception-v3 and a BERT, one thread: in PyTorch (Debian's), eager; and, of what --models has with weights
 (scripts/export-models --with-weights --out DIR), in ONNX Runtime (onnxruntime-node by NODE_PATH) as a careless program runs it, with
-the graph optimizer switched off. Each network is benchmarked (f32 and bf16 with fusion) where DIR lacks records. In every round each
+the graph optimizer switched off. Each network is benchmarked (f32, hot and cold, and bf16, with fusion) where DIR lacks records. In every round each
 program is recorded and analyzed as it is, measured as it is, and measured with each of the first two advices that it can carry out:
 all take turns, so that drift hits all alike. Predictions are made from recordings of the program as it was alone. One process may be
 half again as slow as the next: the gain is predicted as a share of the recorded latency, and is that share of the measured one.
@@ -158,7 +158,7 @@ def main():
         for network in NETWORKS:
             if arguments.only not in network:
                 continue
-            for extra in (["--fuse"], ["--fuse", "--dtype", "bf16"]):
+            for extra in (["--fuse"], ["--fuse", "--cache", "cold"], ["--fuse", "--dtype", "bf16"]):
                 run([arguments.benanza, "bound", "--db", arguments.db, "--json", os.path.join(MODELS, network + ".onnx")] + extra,
                     (0, 4))
             good &= tell(network, PyTorch, arguments, arguments.keep or folder)
