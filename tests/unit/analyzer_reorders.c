@@ -77,7 +77,7 @@ static void test_time(void **state)
 {
     predict_reorder data[] = {{1000, 30e-6}, {1000, 1e-6}, {1000, 2e-6}, {1400, 5 * 1.4e-6}, {1600, 1}, {8000, 80e-6}};
     predict_reorder weights[] = {{500, 1e-6}};
-    predict_reorders r = {{data, weights}, {6, 1}};
+    predict_reorders r = {.list = {data, weights}, .n = {6, 1}};
     bz_arena arena = {0};
     (void)state;
     /* 1, 2, 5 and 30 ns a byte: of an even number the upper */
