@@ -152,12 +152,6 @@ static void find_slower(making *m)
     m->out->slower = 1 + slower;
 }
 
-static int ascending(const void *x, const void *y)
-{
-    const double *a = x, *b = y;
-    return (*a > *b) - (*a < *b);
-}
-
 /* The time between two calls that follow each other at once, as a reorder and its convolution: of all times between
  * calls the lower quartile. The others have work of the framework in them. */
 static void find_call(making *m)
@@ -176,8 +170,7 @@ static void find_call(making *m)
             gap[n++] = 1e-9 * (double)(c->start[i] - last);
         last = c->end[i];
     }
-    if (n)
-        qsort(gap, n, sizeof *gap, ascending);
+    bz_quantiles_of(gap, n); /* sorts */
     m->call_low = n ? gap[0] : 0;
     m->call = n ? gap[n / 4] : 0;
     m->call_high = n ? gap[n / 2] : 0;

@@ -13,12 +13,6 @@ static int by_bytes(const void *x, const void *y)
     return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-static int ascending(const void *x, const void *y)
-{
-    const double *a = x, *b = y;
-    return (*a > *b) - (*a < *b);
-}
-
 /* "1x256x14x14" -> elements; 0 where it is none. */
 static double elements(const char *dims)
 {
@@ -43,8 +37,7 @@ static double rate_of(const predict_reorder *list, int n, bz_arena *arena)
     double *rate = BZ_NEW(arena, double, n);
     for (int i = 0; i < n; i++)
         rate[i] = list[i].seconds / list[i].bytes;
-    qsort(rate, (size_t)n, sizeof *rate, ascending);
-    return rate[n / 2];
+    return bz_quantiles_of(rate, (size_t)n).p50;
 }
 
 typedef struct same_size {
@@ -130,6 +123,5 @@ double predict_reorder_time(const predict_reorders *r, bool weights, double byte
     for (int i = 0; i < n; i++)
         if (further(list[i].bytes, bytes) <= within)
             rate[kept++] = list[i].seconds / list[i].bytes;
-    qsort(rate, (size_t)kept, sizeof *rate, ascending);
-    return bytes * rate[kept / 2];
+    return bytes * bz_quantiles_of(rate, (size_t)kept).p50;
 }
