@@ -88,7 +88,7 @@ typedef struct align_name {
 void align_names_begin(align_names *names, const bz_bound *b, const bz_trace *trace);
 void align_names_end(align_names *names);
 align_name align_name_of(const align_names *names, const char *detail); /* names may be NULL */
-int align_name_before(const align_names *names, int layer); /* -1: none, or several */
+int align_name_before(const align_names *names, int layer);             /* -1: none, or several */
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
@@ -113,7 +113,7 @@ typedef struct align_step {
 typedef struct align_steps {
     const bz_trace *trace;
     const align_names *names; /* NULL: there is no model */
-    uint32_t iteration; /* BZ_NONE: the whole trace is one */
+    uint32_t iteration;       /* BZ_NONE: the whole trace is one */
     int64_t begin, end;
     bool timeline, device, operators; /* device: time is the device's; operators: steps are operators */
     align_step *step;

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Whether the analyzer's advice is worth taking: predicted and achieved gain side by side, on real programs.
 
-    tests/bench/advice.py [--rounds N] [--db DIR] [--only WORD] [--models DIR] BENANZA
+    tests/bench/advice.py [--rounds N] [--db DIR] [--networks NAME,NAME…] [--models DIR] BENANZA
 
-ResNet-50, MobileNet-v2, Inception-v3 and a BERT, one thread: in PyTorch (Debian's), eager; and, of what --models has with weights
+ResNet-50, MobileNet-v2, Inception-v3 and a BERT, or the bundled networks named, one thread: in PyTorch (Debian's), eager; and, of what --models has with weights
 (scripts/export-models --with-weights --out DIR), in ONNX Runtime (onnxruntime-node by NODE_PATH) as a careless program runs it, with
 the graph optimizer switched off. Each network is benchmarked (f32, hot and cold, and bf16, with fusion) where DIR lacks records. In every round each
 program is recorded and analyzed as it is, measured as it is, and measured with each of the first two advices that it can carry out:
@@ -27,7 +27,7 @@ import tempfile
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 MODELS = os.path.join(TESTS, "..", "models")
-NETWORKS = ["resnet50", "mobilenet_v2", "inception_v3", "bert_base"]
+NETWORKS = "resnet50,mobilenet_v2,inception_v3,bert_base"
 ITERATIONS, WARM_UP = 12, 3
 
 
@@ -148,16 +148,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--db", default=os.path.join(TESTS, "..", "build", "advice-db"), metavar="DIR")
-    parser.add_argument("--only", default="", metavar="WORD", help="networks that have the word")
+    parser.add_argument("--networks", default=NETWORKS, metavar="NAME,NAME…")
     parser.add_argument("--models", metavar="DIR", help="models with weights, for ONNX Runtime")
     parser.add_argument("--keep", metavar="DIR", help="where the recordings stay")
     parser.add_argument("benanza")
     arguments = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as folder:
-        for network in NETWORKS:
-            if arguments.only not in network:
-                continue
+        for network in arguments.networks.split(","):
             for extra in (["--fuse"], ["--fuse", "--cache", "cold"], ["--fuse", "--dtype", "bf16"]):
                 run([arguments.benanza, "bound", "--db", arguments.db, "--json", os.path.join(MODELS, network + ".onnx")] + extra,
                     (0, 4))
