@@ -448,6 +448,20 @@ static bool has_needed(const making *m, const advice_rule *rule)
     return false;
 }
 
+/* Do operators, or nodes that an optimizer made, show that the framework's step is taken already? */
+static bool is_taken(const making *m, const advice_rule *rule)
+{
+    const bz_events *o = &m->trace->event[BZ_EVENT_OP];
+    char key[80], word[64];
+    snprintf(key, sizeof key, "%s shows", m->l->framework ? m->l->framework : "");
+    const char *words = advice_line(rule, key, 0);
+    while (words && advice_word(&words, word))
+        for (size_t i = 0; i < o->n; i++)
+            if (strstr(bz_string(m->trace, o->name[i]), word) || strstr(bz_string(m->trace, o->detail[i]), word))
+                return true;
+    return false;
+}
+
 /* What a rule of the table comes to: added to the list, where it comes to anything. */
 static int consider(making *m, const advice_table *table, const advice_rule *rule, bz_advice *list, int n)
 {
@@ -457,7 +471,7 @@ static int consider(making *m, const advice_table *table, const advice_rule *rul
         return n;
     finding f = find(m, rule);
     const char *step = step_of(m, table, rule);
-    if (!f.holds || !step || !has_needed(m, rule))
+    if (!f.holds || !step || !has_needed(m, rule) || is_taken(m, rule))
         return n;
     double more = f.priced ? m->slower : 1;
     bz_advice new = {.id = rule->id,
