@@ -23,6 +23,7 @@ typedef struct making {
     align_names names;
     align_steps steps;
     ask *ask;
+    int *named; /* [layers of the main graph]: ask, or -1 */
     int n_asks, cap_asks;
     align_atom *atom; /* of all asks */
     int n_atoms, cap_atoms;
@@ -104,24 +105,25 @@ static int *asks_by_layer(const making *m)
     return of;
 }
 
-/* Where a recording names a step's node, the two have a signature that nothing else has. */
+/* Where a recording names the node that an atom is, the two have a signature that nothing else has. */
 static void sign_named(making *m)
 {
-    int *of = asks_by_layer(m);
     bz_buf text = {0};
-    for (int i = 0; i < m->steps.n; i++) {
-        const align_step *step = &m->steps.step[i];
-        align_atom *found = step->n ? &m->steps.atom[step->first] : NULL;
-        int layer = found ? step->node.layer : -1;
-        while (layer >= 0 && !step->node.exact &&
-               (of[layer] < 0 || m->atom[m->ask[of[layer]].first].kind != found->kind))
-            layer = align_name_before(&m->names, layer);
-        if (layer < 0 || of[layer] < 0)
+    m->named = asks_by_layer(m);
+    bool *signed_already = BZ_NEW(m->arena, bool, m->bound->layers->n);
+    for (int i = 0; i < m->steps.n_atoms; i++) {
+        align_atom *found = &m->steps.atom[i];
+        int layer = found->node - 1;
+        if (layer < 0 || m->named[layer] < 0 || signed_already[layer]) {
+            found->node = 0;
             continue;
+        }
         bz_buf_clear(&text);
         bz_buf_printf(&text, "node %d", layer);
-        found->id = m->atom[m->ask[of[layer]].first].id = align_word(&m->words, bz_buf_text(&text));
-        of[layer] = -1;
+        align_atom *asked = &m->atom[m->ask[m->named[layer]].first];
+        found->id = asked->id = align_word(&m->words, bz_buf_text(&text));
+        asked->node = found->node;
+        signed_already[layer] = true;
     }
     bz_buf_free(&text);
 }
@@ -167,6 +169,13 @@ static void pair(making *m, int step, int layer)
     m->to[b] = a;
     m->from[a] = b;
     m->moved[step] = true;
+    for (int k = b + 1; k < b + m->steps.step[step].n; k++) { /* what it did besides moves along */
+        int node = m->steps.atom[k].node - 1, with = node >= 0 ? m->ask[m->named[node]].first : -1;
+        if (with < 0 || m->to[k] >= 0 || m->from[with] >= 0)
+            continue;
+        m->to[k] = with;
+        m->from[with] = k;
+    }
 }
 
 /* What is missing in one place and extra in another was moved. Those of one signature in their order; a call that stands
@@ -193,7 +202,7 @@ static void find_moved(making *m)
         if (!mine || !mine->id || list[mine->id][HEAD] < 0)
             continue;
         int to = m->to[step->first];
-        if (to >= 0 ? !differs(&m->atom[to], mine) : touched(m, step))
+        if (to >= 0 ? !differs(&m->atom[to], mine) : !mine->node && touched(m, step))
             continue;
         int at = list[mine->id][HEAD];
         list[mine->id][HEAD] = m->ask[at].next;

@@ -25,6 +25,7 @@ typedef struct align_atom {
     uint32_t also[ALIGN_ALSO]; /* of a layer: ids that do the same another way; ends with the first 0 */
     bool optional;             /* missing or in excess it is no deviation: a bias may be folded away */
     int owner;                 /* layer, or step */
+    int node; /* the layer of the main graph that a recording says this is, plus one; 0: it says nothing */
 } align_atom;
 
 /* Numbers for words and signatures, from 1 on. */
@@ -88,7 +89,10 @@ typedef struct align_name {
 void align_names_begin(align_names *names, const bz_bound *b, const bz_trace *trace);
 void align_names_end(align_names *names);
 align_name align_name_of(const align_names *names, const char *detail); /* names may be NULL */
-int align_name_before(const align_names *names, int layer);             /* -1: none, or several */
+/* Atoms of an operator as they are without names, n of them; with names the first is the node, or where it was made of
+ * several, what these do behind the first one is added. Returns how many. */
+int align_name_atoms(const align_names *names, align_words *w, align_name name, const char *kind, align_atom *atom,
+                     int n);
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 

@@ -65,8 +65,35 @@ align_name align_name_of(const align_names *names, const char *detail)
 }
 
 /* The layer whose result this one alone reads: what goes into one operator with it comes before it. */
-int align_name_before(const align_names *names, int layer)
+static int layer_before(const align_names *names, int layer)
 {
     const bz_dag *dag = names->bound->dag;
     return dag && dag->first[layer + 1] == dag->first[layer] + 1 ? dag->pred[dag->first[layer]] : -1;
+}
+
+static bool does(const bz_layer *l, const char *kind)
+{
+    return !strcmp(kind, "product") ? l->macs > 0 : strstr(l->kind, kind) != NULL;
+}
+
+int align_name_atoms(const align_names *names, align_words *w, align_name name, const char *kind, align_atom *atom,
+                     int n)
+{
+    int chain[ALIGN_ATOMS], layer = name.layer, more = 0;
+    if (!n || layer < 0)
+        return n;
+    while (layer >= 0 && !name.exact && more < ALIGN_ATOMS - 1 && !does(&names->bound->layers->layer[layer], kind)) {
+        chain[more++] = layer;
+        layer = layer_before(names, layer);
+    }
+    if (layer < 0)
+        return n;
+    atom[0].node = layer + 1;
+    if (more) /* and no bias besides: that is among them */
+        n = 1;
+    while (more) {
+        atom[n] = align_named_atom(w, names->bound->layers->layer[chain[--more]].kind);
+        atom[n++].node = chain[more] + 1;
+    }
+    return n;
 }

@@ -25,6 +25,8 @@ int align_pair_cost(const align_words *w, const align_atom *a, const align_atom 
 {
     if (a->id && a->id == b->id)
         return SAME;
+    if (a->node && b->node)
+        return -1;
     if (a->kind == b->kind && (!a->id || !b->id))
         return a->near && b->near && a->near != b->near ? CHANGED : UNKNOWN;
     if (align_same(a, b))

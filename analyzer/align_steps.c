@@ -249,6 +249,8 @@ static void take_atoms(align_steps *s, align_words *w)
                                      atom);
         else if (rule.kind || step->kind == ALIGN_CALL || node)
             atom[n++] = align_named_atom(w, rule.kind ? rule.kind : node ? node->kind : step->name);
+        if (step->kind == ALIGN_OPERATOR)
+            n = align_name_atoms(s->names, w, step->node, rule.kind ? rule.kind : "", atom, n);
         for (int k = 0; k < n; k++) {
             atom[k].owner = i;
             add_atom(s, atom[k]);

@@ -545,10 +545,13 @@ static void test_named(void **state)
     t = named_trace(OPTIMIZED, 2);
     bz_align_make(&m.bound, t, &arena, &a);
     check_sum(&m.bound, t, &a, &arena);
-    assert_true(a.count[BZ_ALIGNED_SAME] == 2 && a.count[BZ_ALIGNED_MISSING] == 2);
-    for (int i = 0, k = 0; i < a.n; i++)
-        if (a.row[i].kind == BZ_ALIGNED_SAME)
-            assert_int_equal(a.row[i].layer[0], k++ ? A : B);
+    for (int i = 0; i < a.n; i++)
+        assert_int_equal(a.row[i].layer[0], a.row[i].kind == BZ_ALIGNED_FUSED  ? B
+                                            : a.row[i].kind == BZ_ALIGNED_SAME ? A
+                                                                               : A_RELU);
+    assert_true(a.n == 3 && a.count[BZ_ALIGNED_FUSED] == 1 && a.count[BZ_ALIGNED_SAME] == 1 && a.moved == 1);
+    for (int i = 0; i < a.n; i++)
+        assert_true(a.row[i].kind != BZ_ALIGNED_FUSED || (a.row[i].n_layers == 2 && a.row[i].layer[1] == B_RELU));
     bz_trace_free(t);
 
     m.layer[B].name = NODES[A]; /* a name that two nodes have says nothing */
