@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-enum { TWICE = BZ_MAP_NONE - 1 };
+enum { CUTS = 4 };                             /* of a name, from its end */
+static const uint32_t TWICE = BZ_MAP_NONE - 1; /* what two layers have */
 
 static void add_name(bz_map *map, const char *name, int layer)
 {
@@ -59,8 +60,11 @@ align_name align_name_of(const align_names *names, const char *detail)
     if (found.layer >= 0)
         return found;
     found = (align_name){m < n ? find(&names->tensor, name, m) : -1, false};
-    while (found.layer < 0 && n && (name[--n] != '/' || (found.layer = find(&names->node, name, n)) < 0))
-        ;
+    for (int cuts = 0; found.layer < 0 && n && cuts < CUTS;)
+        if (name[--n] == '/') {
+            found.layer = find(&names->node, name, n);
+            cuts++;
+        }
     return found;
 }
 
