@@ -248,6 +248,8 @@ int bz_problem_normalize(bz_problem *p, bz_error *err)
         return refuse(p, "the data type has no elements of whole bytes", err);
     p->dtype_w = p->dtype_w ? p->dtype_w : p->dtype;
     p->dtype_y = p->dtype_y ? p->dtype_y : p->dtype;
+    if (!bz_dtype_bits(p->dtype_w) || !bz_dtype_bits(p->dtype_y))
+        return refuse(p, "its weights or results are no numbers", err);
     for (const bz_member *m = bz_kinds[p->kind].member; m->form; m++) {
         if (m->form == BZ_FORM_NAME) {
             unsigned n = 0;
