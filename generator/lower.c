@@ -188,8 +188,11 @@ bool lower_real(const lowering *l, const char *name, float *v)
     char *end;
     if (!p || !p->text)
         return false;
-    *v = strtof(p->text, &end);
-    return end != p->text && !*end && *v == *v && *v < 1e30f && *v > -1e30f;
+    float x = strtof(p->text, &end);
+    if (end == p->text || *end || !(x < 1e30f && x > -1e30f))
+        return false;
+    *v = x;
+    return true;
 }
 
 int lower_ints(const lowering *l, const char *name, int64_t *v, int n)

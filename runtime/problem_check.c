@@ -264,6 +264,8 @@ int bz_problem_normalize(bz_problem *p, bz_error *err)
                 ((int64_t *)(void *)((char *)p + m->at))[i] = 1;
         if (m->form == BZ_FORM_REAL && m->usual != 0 && !isnan(m->usual) && BZ_CONST_FIELD(float, p, m) == 0)
             BZ_FIELD(float, p, m) = (float)m->usual;
+        if (m->form == BZ_FORM_REAL && !isfinite(BZ_CONST_FIELD(float, p, m)))
+            return bz_fail(err, BZ_BAD_INPUT, "problem: %s: '%s' is not finite", bz_kinds[p->kind].name, m->name);
         if (m->form == BZ_FORM_FN && !isnan(m->usual) && !BZ_CONST_FIELD(bz_fn, p, m))
             BZ_FIELD(bz_fn, p, m) = (bz_fn)m->usual;
     }
@@ -276,6 +278,8 @@ int bz_problem_normalize(bz_problem *p, bz_error *err)
             return refuse(p, "a function that is no post-operation", err);
         if (p->post[i].fn == BZ_FN_BIAS && (i || p->kind == BZ_PROBLEM_BATCHNORM || p->kind == BZ_PROBLEM_BINARY))
             return refuse(p, "a bias comes first, and only after a product", err);
+        if (!isfinite(p->post[i].alpha) || !isfinite(p->post[i].beta))
+            return refuse(p, "a post-operation's parameter is not finite", err);
         normalize_parameters(p->post[i].fn, &p->post[i].alpha, &p->post[i].beta);
     }
     if (check_numbers(p, err) || check_shapes(p, err))
