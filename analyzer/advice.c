@@ -407,18 +407,22 @@ static void tell_part(making *m, const char *what, const predict_part *p)
                       bz_units_time(after, p->after));
 }
 
+/* "PyTorch does: …" of the framework at hand; NULL where there is none. */
+static const char *own_line(const making *m, const advice_rule *rule, const char *what)
+{
+    char key[80];
+    snprintf(key, sizeof key, "%s %s", m->l->framework ? m->l->framework : "", what);
+    return advice_line(rule, key, 0);
+}
+
 /* Where the table says what the framework's step changes, the gain is that of this program, not of the bound. */
 static void predict_gain(making *m, const advice_rule *rule, bz_advice *out)
 {
     static const char *const PARTS[] = {"products ", ", other layers", ", conversions", ", work on constants",
                                         ", the rest"};
-    char key[80];
     predict_step step;
     prediction p;
-    if (!m->l->framework)
-        return;
-    snprintf(key, sizeof key, "%s does", m->l->framework);
-    const char *words = advice_line(rule, key, 0);
+    const char *words = own_line(m, rule, "does");
     if (!words || !predict_read(words, &step) || !predict(m->a, m->l, m->trace, &step, m->arena, &p))
         return;
     double noise = m->iterations * m->l->latency;
@@ -436,9 +440,8 @@ static void predict_gain(making *m, const advice_rule *rule, bz_advice *out)
 /* Has the model a layer without which the framework's step does nothing? */
 static bool has_needed(const making *m, const advice_rule *rule)
 {
-    char key[80], kind[64];
-    snprintf(key, sizeof key, "%s needs", m->l->framework ? m->l->framework : "");
-    const char *words = advice_line(rule, key, 0);
+    const char *words = own_line(m, rule, "needs");
+    char kind[64];
     if (!words)
         return true;
     while (advice_word(&words, kind))
@@ -452,13 +455,16 @@ static bool has_needed(const making *m, const advice_rule *rule)
 static bool is_taken(const making *m, const advice_rule *rule)
 {
     const bz_events *o = &m->trace->event[BZ_EVENT_OP];
-    char key[80], word[64];
-    snprintf(key, sizeof key, "%s shows", m->l->framework ? m->l->framework : "");
-    const char *words = advice_line(rule, key, 0);
-    while (words && advice_word(&words, word))
-        for (size_t i = 0; i < o->n; i++)
-            if (strstr(bz_string(m->trace, o->name[i]), word) || strstr(bz_string(m->trace, o->detail[i]), word))
+    const char *words = own_line(m, rule, "shows");
+    bool *seen = words ? BZ_NEW(m->arena, bool, bz_strings(m->trace)) : NULL; /* each string once */
+    for (size_t i = 0; words && i < o->n; i++) {
+        const uint32_t text[] = {o->name[i], o->detail[i]};
+        for (int k = 0; k < 2; k++) {
+            if (!seen[text[k]] && is_named(bz_string(m->trace, text[k]), words))
                 return true;
+            seen[text[k]] = true;
+        }
+    }
     return false;
 }
 

@@ -110,20 +110,18 @@ static void sign_named(making *m)
 {
     bz_buf text = {0};
     m->named = asks_by_layer(m);
-    bool *signed_already = BZ_NEW(m->arena, bool, m->bound->layers->n);
     for (int i = 0; i < m->steps.n_atoms; i++) {
         align_atom *found = &m->steps.atom[i];
-        int layer = found->node - 1;
-        if (layer < 0 || m->named[layer] < 0 || signed_already[layer]) {
+        int layer = found->node - 1, by = layer < 0 ? -1 : m->named[layer];
+        align_atom *asked = by < 0 ? NULL : &m->atom[m->ask[by].first];
+        if (!asked || asked->node) { /* nobody asks for it, or another step was it already */
             found->node = 0;
             continue;
         }
         bz_buf_clear(&text);
         bz_buf_printf(&text, "node %d", layer);
-        align_atom *asked = &m->atom[m->ask[m->named[layer]].first];
         found->id = asked->id = align_word(&m->words, bz_buf_text(&text));
         asked->node = found->node;
-        signed_already[layer] = true;
     }
     bz_buf_free(&text);
 }
@@ -437,10 +435,9 @@ static void finish_rows(making *m)
 
 void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bz_alignment *out)
 {
-    making m = {.bound = bound, .trace = trace, .arena = arena, .out = out};
+    making m = {.bound = bound, .trace = trace, .arena = arena, .out = out, .names = {.bound = bound}};
     *out = (bz_alignment){0};
     align_words_begin(&m.words, arena);
-    align_names_begin(&m.names, bound, trace);
     ask_for(&m);
     align_steps_take(&m.steps, trace, &m.names, &m.words, arena);
     sign_named(&m);

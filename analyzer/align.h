@@ -79,6 +79,7 @@ const char *align_cause_name(const char *id);  /* "input-padded" -> "inputs padd
 typedef struct align_names {
     const bz_bound *bound;
     bz_map node, tensor; /* name -> layer of the main graph, by its node and by what it makes */
+    bool read;           /* both; that waits for the first recorded name: most recordings have none */
 } align_names;
 
 typedef struct align_name {
@@ -86,9 +87,8 @@ typedef struct align_name {
     bool exact; /* the operator is that node; else one that was made of it and of nodes before it */
 } align_name;
 
-void align_names_begin(align_names *names, const bz_bound *b, const bz_trace *trace);
 void align_names_end(align_names *names);
-align_name align_name_of(const align_names *names, const char *detail); /* names may be NULL */
+align_name align_name_of(align_names *names, const char *detail); /* names may be NULL */
 /* Atoms of an operator as they are without names, n of them; with names the first is the node, or where it was made of
  * several, what these do behind the first one is added. Returns how many. */
 int align_name_atoms(const align_names *names, align_words *w, align_name name, const char *kind, align_atom *atom,
@@ -116,8 +116,8 @@ typedef struct align_step {
 
 typedef struct align_steps {
     const bz_trace *trace;
-    const align_names *names; /* NULL: there is no model */
-    uint32_t iteration;       /* BZ_NONE: the whole trace is one */
+    align_names *names; /* NULL: there is no model */
+    uint32_t iteration; /* BZ_NONE: the whole trace is one */
     int64_t begin, end;
     bool timeline, device, operators; /* device: time is the device's; operators: steps are operators */
     align_step *step;
@@ -129,7 +129,7 @@ typedef struct align_steps {
     uint32_t *of_op;     /* [operators]: likewise, where steps are */
 } align_steps;
 
-void align_steps_take(align_steps *s, const bz_trace *trace, const align_names *names, align_words *w, bz_arena *arena);
+void align_steps_take(align_steps *s, const bz_trace *trace, align_names *names, align_words *w, bz_arena *arena);
 void align_steps_free(align_steps *s);
 bool align_in(const align_steps *s, bz_event_kind kind, size_t event); /* belongs to the iteration */
 

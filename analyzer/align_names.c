@@ -15,20 +15,17 @@ static void add_name(bz_map *map, const char *name, int layer)
         bz_map_set(map, name, n, TWICE);
 }
 
-void align_names_begin(align_names *names, const bz_bound *b, const bz_trace *trace)
+static void read_names(align_names *names)
 {
-    const bz_events *o = &trace->event[BZ_EVENT_OP];
-    size_t named = 0;
-    *names = (align_names){.bound = b};
-    while (named < o->n && !strstr(bz_string(trace, o->detail[named]), "name="))
-        named++;
-    for (int i = 0; named < o->n && i < b->layers->n; i++) {
-        const bz_layer *l = &b->layers->layer[i];
+    const bz_layers *layers = names->bound->layers;
+    for (int i = 0; i < layers->n; i++) {
+        const bz_layer *l = &layers->layer[i];
         add_name(&names->node, l->name, i);
         for (int k = 0; l->node && k < l->node->n_out; k++)
             if (l->node->out[k] >= 0)
-                add_name(&names->tensor, b->layers->model->values[l->node->out[k]].name, i);
+                add_name(&names->tensor, layers->model->values[l->node->out[k]].name, i);
     }
+    names->read = true;
 }
 
 void align_names_end(align_names *names)
@@ -49,11 +46,13 @@ static size_t without(const char *name, size_t n, const char *end)
     return n > m && !memcmp(name + n - m, end, m) ? n - m : n;
 }
 
-align_name align_name_of(const align_names *names, const char *detail)
+align_name align_name_of(align_names *names, const char *detail)
 {
     const char *name = names ? strstr(detail, "name=") : NULL;
     if (!name)
         return (align_name){-1, false};
+    if (!names->read)
+        read_names(names);
     name += strlen("name=");
     size_t n = without(name, strlen(name), "_kernel_time"), m = without(name, n, "_nchwc");
     align_name found = {find(&names->node, name, n), true};

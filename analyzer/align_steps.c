@@ -287,7 +287,7 @@ static void number_events(align_steps *s, bz_arena *arena)
             s->of_call[i] = s->of_call[outermost(c, i)];
 }
 
-void align_steps_take(align_steps *s, const bz_trace *trace, const align_names *names, align_words *w, bz_arena *arena)
+void align_steps_take(align_steps *s, const bz_trace *trace, align_names *names, align_words *w, bz_arena *arena)
 {
     uint32_t iteration = bz_typical_iteration(trace);
     *s = (align_steps){.trace = trace, .names = names, .iteration = iteration};

@@ -5,10 +5,10 @@
 #include <math.h>
 
 typedef struct stretch {
-    double layers, bytes; /* without those of `left` */
-    double seconds, usual;
-    double asked; /* sum over its layers */
-    bool left;    /* it has some of these */
+    double layers, bytes;   /* without those of `left` */
+    double seconds, excess; /* excess: above what it would take by its layers and bytes, as those without `left` do */
+    double asked;           /* sum over its layers */
+    bool left;              /* it has some of these */
 } stretch;
 
 /* Where one stretch ends and the next begins there is a call that does a layer. */
@@ -43,8 +43,7 @@ static int find_stretches(const bz_bound *b, const bz_alignment *a, const bz_tra
     return n;
 }
 
-/* What each would take by its layers and bytes, as those without layers of `left` do. */
-static void find_usual(stretch *s, int n, bz_arena *arena)
+static void find_excess(stretch *s, int n, bz_arena *arena)
 {
     predict_point *point = BZ_NEW(arena, predict_point, n);
     double per_layer, per_byte;
@@ -54,27 +53,34 @@ static void find_usual(stretch *s, int n, bz_arena *arena)
             point[points++] = (predict_point){s[i].layers, s[i].bytes, s[i].seconds, 1};
     predict_fit(point, points, &per_layer, &per_byte);
     for (int i = 0; i < n; i++)
-        s[i].usual = per_layer * s[i].layers + per_byte * s[i].bytes;
+        s[i].excess = fmax(0, s[i].seconds - (per_layer * s[i].layers + per_byte * s[i].bytes));
+}
+
+static int stretches_of(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left,
+                        const double *asked, bz_arena *arena, stretch **out)
+{
+    *out = BZ_NEW(arena, stretch, a->n);
+    int n = find_stretches(b, a, t, left, asked, *out);
+    find_excess(*out, n, arena);
+    return n;
 }
 
 double predict_left(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, bz_arena *arena)
 {
-    stretch *s = BZ_NEW(arena, stretch, a->n);
-    int n = find_stretches(b, a, t, left, NULL, s);
+    stretch *s;
+    int n = stretches_of(b, a, t, left, NULL, arena, &s);
     double sum = 0;
-    find_usual(s, n, arena);
     for (int i = 0; i < n; i++)
-        sum += s[i].left ? fmax(0, s[i].seconds - s[i].usual) : 0;
+        sum += s[i].left ? s[i].excess : 0;
     return sum;
 }
 
 double predict_more(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const double *more, bz_arena *arena)
 {
-    stretch *s = BZ_NEW(arena, stretch, a->n);
-    int n = find_stretches(b, a, t, NULL, more, s);
+    stretch *s;
+    int n = stretches_of(b, a, t, NULL, more, arena, &s);
     double sum = 0;
-    find_usual(s, n, arena);
     for (int i = 0; i < n; i++)
-        sum += fmin(s[i].asked, fmax(0, s[i].seconds - s[i].usual));
+        sum += fmin(s[i].asked, s[i].excess);
     return sum;
 }
