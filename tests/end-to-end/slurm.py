@@ -106,9 +106,10 @@ class Slurm:
         r = subprocess.run(["sinfo", "-h", "-N", "-o", "%N %t"], capture_output=True, text=True)
         return [state for node, state in sorted(set(tuple(l.split()) for l in r.stdout.splitlines() if " " in l))]
 
-    def queue(self):
+    def queue(self, name=None):
         """Of the tasks that are queued: (job, task, state, node)."""
-        r = subprocess.run(["squeue", "-h", "-r", "-o", "%F %K %t %N"], capture_output=True, text=True)
+        r = subprocess.run(["squeue", "-h", "-r", "-o", "%F %K %t %N"] + (["-n", name] if name else []),
+                           capture_output=True, text=True)
         return [tuple((l + " ").split(" ")[:4]) for l in r.stdout.splitlines()]
 
     def lose_node(self, n):
@@ -168,16 +169,18 @@ def command_line(pid):
 
 
 def kill(pid):
+    """Whether it was there."""
     try:
         os.kill(pid, signal.SIGKILL)
     except OSError:
-        pass
+        return False
+    return True
 
 
-def wait(condition, seconds):
+def wait(condition, seconds, every=0.1):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
             return True
-        time.sleep(0.1)
+        time.sleep(every)
     return condition()
