@@ -20,9 +20,9 @@ typedef struct bz_error {
 /* Fills `err` (may be NULL) and returns -1, so that a failing function can end with
  * `return bz_fail(err, BZ_BAD_INPUT, "%s: …", path);`. The text is cleaned of bytes that a
  * terminal would act on, and cut where it gets too long. */
-int bz_fail(bz_error *err, bz_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int bz_fail(bz_error *err, bz_code code, const char *fmt, ...) __attribute__((cold, format(printf, 3, 4)));
 
 /* Puts "prefix: " before the text of an error on its way up; returns -1. */
-int bz_fail_in(bz_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int bz_fail_in(bz_error *err, const char *fmt, ...) __attribute__((cold, format(printf, 2, 3)));
 
 #endif

@@ -204,7 +204,8 @@ static int infer_node(infer *inf, const bz_node *node, bz_layer *layer)
     c.err = inf->err;
     c.bytes = -1;
     c.op = find_op(inf, node);
-    c.in = BZ_NEW(inf->arena, bz_type, node->n_in + node->n_out + 1); /* rules may look at a result that is not there */
+    int n = node->n_in + node->n_out + 1; /* rules may look at a result that is not there */
+    c.in = bz_arena_take(inf->arena, (size_t)n * sizeof *c.in);
     c.out = c.in + node->n_in;
     const data *few[8] = {0};
     c.out_data = node->n_out <= 8 ? few : BZ_NEW(inf->arena, const data *, node->n_out);

@@ -74,7 +74,7 @@ static inline int wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *
 }
 
 #define WIRE_TOO_LONG "a field is longer than what holds it"
-void wire_say(const wire_bytes *in, const uint8_t *at, const char *what, bz_error *err);
+void wire_say(const wire_bytes *in, const uint8_t *at, const char *what, bz_error *err) __attribute__((cold));
 static inline int wire_bad(const wire_bytes *in, const uint8_t *at, const char *what, bz_error *err)
 {
     wire_say(in, at, what, err);
