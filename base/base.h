@@ -4,6 +4,7 @@
  *   buf.h       a growable byte string
  *   dtype.h     data types of tensor elements
  *   error.h     how a function says what went wrong
+ *   folder.h    temporary folders
  *   map.h       hash table from byte strings to numbers; 128-bit hashes
  *   json.h      JSON out
  *   units.h     numbers for people: 14.3 µs, 4.58 ms, 118 M
@@ -18,6 +19,7 @@
 #include "base/buf.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/graphviz.h"
 #include "base/json.h"
 #include "base/map.h"

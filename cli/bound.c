@@ -3,7 +3,6 @@
 #include "cli/db.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,24 +24,15 @@ typedef struct bound_job {
     bz_buf again; /* this command as it measures, where it only looks up */
 } bound_job;
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
 /* Generates, builds and runs in a folder that goes away, unless the build fails: then its log is wanted. */
 static int measure(bound_job *b, bz_error *err)
 {
-    const char *tmp = getenv("TMPDIR");
-    char folder[3000];
+    char folder[BZ_FOLDER_MAX];
     bench_run run = {.db = b->db, .setting = b->setting, .time_limit = b->time_limit};
-    snprintf(folder, sizeof folder, "%s/benanza-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     bz_bench_hold();
-    if (!mkdtemp(folder)) {
-        int why = errno;
+    if (bz_folder_make(folder, err)) {
         bz_bench_release();
-        return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(why));
+        return -1;
     }
     int rc = bz_generate(b->plan, folder, err);
     bool unbuilt = !rc && bz_bench_build(folder, err);
@@ -50,7 +40,7 @@ static int measure(bound_job *b, bz_error *err)
     run.system = b->system;
     rc = rc || bz_bench_run(folder, &run, err) ? -1 : 0;
     if (!unbuilt || bz_bench_stopped())
-        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        bz_folder_remove(folder);
     bz_bench_release();
     b->benchmarks = run.records;
     return rc;

@@ -5,8 +5,6 @@
 
 #include "analyzer/analyzer.h"
 
-#include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +17,6 @@ typedef struct compare_job {
     bool incomplete; /* layers of the models that a side does not know */
     int64_t top;
     bz_perfdb *db, *file_db[2]; /* file_db: what a side that is a file was read into */
-    char folder[2][3000];
     bz_side *side[2];
     const char *iterations;
     bz_trace *trace[2]; /* a side that is a profile */
@@ -27,12 +24,6 @@ typedef struct compare_job {
     loaded_models models;
     bz_plan *plan;
 } compare_job;
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
 
 /* The end of the day that stands behind the last colon; INT64_MAX where no day does. */
 static int64_t split_date(char *name)
@@ -46,20 +37,19 @@ static int64_t split_date(char *name)
     return (int64_t)timegm(&tm) + 86399;
 }
 
-/* An export, read into a database of its own that goes away. */
+/* An export, read into a database of its own, which has no name from the moment on that it is open: however this
+ * ends, nothing stays. */
 static int open_file(compare_job *c, int which, const char *path, const bz_system **system, bz_error *err)
 {
-    const char *tmp = getenv("TMPDIR");
+    char folder[BZ_FOLDER_MAX];
     bz_perfdb_import_report report;
     const bz_system **list;
     size_t n;
-    snprintf(c->folder[which], sizeof c->folder[which], "%s/benanza-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(c->folder[which])) {
-        c->folder[which][0] = 0;
-        return bz_fail(err, BZ_FAILED, "no folder for what %s holds: %s", path, strerror(errno));
-    }
-    if (bz_db_open(&bz_command_compare, c->folder[which], false, false, &c->file_db[which], err) ||
-        bz_perfdb_import(c->file_db[which], path, NULL, &report, err) ||
+    if (bz_folder_make(folder, err))
+        return bz_fail_in(err, "%s", path);
+    int rc = bz_db_open(&bz_command_compare, folder, false, false, &c->file_db[which], err);
+    bz_folder_remove(folder);
+    if (rc || bz_perfdb_import(c->file_db[which], path, NULL, &report, err) ||
         bz_perfdb_systems(c->file_db[which], &c->arena, &list, &n, err))
         return -1;
     if (n != 1)
@@ -153,8 +143,6 @@ static void clean_up(compare_job *c)
         bz_trace_free(c->trace[i]);
         bz_side_free(c->side[i]);
         bz_perfdb_close(c->file_db[i]);
-        if (c->folder[i][0])
-            nftw(c->folder[i], remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     }
     bz_perfdb_close(c->db);
     bz_plan_free(c->plan);

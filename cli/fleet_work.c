@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -137,16 +136,10 @@ static int see_record(void *user, bz_record *r, bz_error *err)
 
 /* ---- scratch -------------------------------------------------------------------------------- */
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
 static void clear_scratch(work_job *w)
 {
     if (w->scratch[0])
-        nftw(w->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        bz_folder_remove(w->scratch);
     if (w->hold >= 0)
         close(w->hold);
 }
@@ -177,7 +170,7 @@ static void sweep(work_job *w, const char *base)
         const char *path = bz_arena_printf(&w->arena, "%s/%s", base, list[i]->d_name);
         int fd = lstat(path, &st) || st.st_uid != geteuid() ? -1 : hold(path);
         if (fd >= 0) {
-            nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+            bz_folder_remove(path);
             close(fd);
         }
         free(list[i]);

@@ -5,7 +5,6 @@
 #include "cli/db.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,22 +133,14 @@ static int run_program(replay_job *r, const char *folder, bz_error *err)
     return rc;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
 /* In a folder that goes away, unless the user names one or the build fails. */
 static int replay_program(replay_job *r, bz_error *err)
 {
-    const char *tmp = getenv("TMPDIR");
-    char folder[3000];
-    snprintf(folder, sizeof folder, "%s/benanza-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    char folder[BZ_FOLDER_MAX];
     if (r->folder)
         snprintf(folder, sizeof folder, "%s", r->folder);
-    else if (!mkdtemp(folder))
-        return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
+    else if (bz_folder_make(folder, err))
+        return -1;
     int rc = bz_replay_generate(r->replay, folder, err);
     if (!rc && !r->no_run) {
         if (bz_bench_build(folder, err))
@@ -157,7 +148,7 @@ static int replay_program(replay_job *r, bz_error *err)
         rc = run_program(r, folder, err);
     }
     if (!r->folder)
-        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        bz_folder_remove(folder);
     return rc;
 }
 

@@ -203,11 +203,10 @@ static int collect(bz_trace *t, const char *folder, const bz_capture_options *o,
             bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_BROKEN, "%s", why.text);
             rc = bz_fail(err, BZ_FAILED, "%s", why.text);
         }
-        unlink(path);
         free(names[i]);
     }
     free(names);
-    rmdir(folder);
+    bz_folder_remove(folder);
     if (read)
         return 0;
     if (!rc)
@@ -253,15 +252,13 @@ static void describe_system(bz_trace *t, char *const argv[], int status)
 int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options *options, int *exit_status,
                        bz_error *err)
 {
-    char library[PATH_MAX], folder[PATH_MAX];
-    const char *place = getenv("TMPDIR");
+    char library[PATH_MAX], folder[BZ_FOLDER_MAX];
     if (!argv[0])
         return bz_fail(err, BZ_USAGE, "there is no program to run");
     if (find_library(library, sizeof library, err))
         return -1;
-    snprintf(folder, sizeof folder, "%s/benanza-XXXXXX", place && *place ? place : "/tmp");
-    if (!mkdtemp(folder))
-        return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
+    if (bz_folder_make(folder, err))
+        return -1;
     char **command = bz_alloc(64, sizeof *command), report[PATH_MAX + 32];
     int n = 0, status = 0, rc = -1;
     if (options->nsys) {
@@ -282,7 +279,7 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
     if (run(folder, library, command, options, &status, err)) {
         if (options->nsys)
             bz_fail(err, BZ_FAILED, "nsys is not installed here: install Nsight Systems, or profile without --nsys");
-        rmdir(folder);
+        bz_folder_remove(folder);
         goto out;
     }
     t->private->wall = (int64_t)((bz_now() - begin) * 1e9);

@@ -144,15 +144,12 @@ static void put_word(bz_buf *out, const char *text)
 /* A report's own format is not documented. */
 static int export_report(bz_trace *t, const char *path, bz_error *err)
 {
-    const char *folder = getenv("TMPDIR");
-    bz_buf out = {0}, file = {0}, word = {0};
+    char folder[BZ_FOLDER_MAX];
+    bz_buf file = {0}, word = {0};
     int rc = -1;
-    bz_buf_printf(&out, "%s/benanza-nsys-XXXXXX", folder && *folder ? folder : "/tmp");
-    if (!mkdtemp(out.data)) {
-        bz_fail(err, BZ_FAILED, "%s: no temporary folder for nsys export: %s", path, strerror(errno));
-        goto out;
-    }
-    bz_buf_printf(&file, "%s/report.sqlite", out.data);
+    if (bz_folder_make(folder, err))
+        return bz_fail_in(err, "%s", path);
+    bz_buf_printf(&file, "%s/report.sqlite", folder);
     int status = run_nsys(path, file.data);
     if (status) {
         put_word(&word, path);
@@ -166,11 +163,8 @@ static int export_report(bz_trace *t, const char *path, bz_error *err)
         for (; source < t->n_sources; source++) /* what a person gave, not what lay there for a moment */
             t->source[source].path = bz_trace_text(t, path);
     }
-    unlink(file.data);
-    rmdir(out.data);
-out:
+    bz_folder_remove(folder);
     bz_buf_free(&file);
-    bz_buf_free(&out);
     bz_buf_free(&word);
     return rc;
 }

@@ -1,0 +1,28 @@
+#include "base/folder.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err)
+{
+    const char *base = getenv("TMPDIR");
+    int n = snprintf(path, BZ_FOLDER_MAX, "%s/benanza-XXXXXX", base && *base ? base : "/tmp");
+    if (n < BZ_FOLDER_MAX && mkdtemp(path))
+        return 0;
+    return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s (TMPDIR names another place)", path,
+                   strerror(n < BZ_FOLDER_MAX ? errno : ENAMETOOLONG));
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+void bz_folder_remove(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}

@@ -1,0 +1,15 @@
+/* Folders that go away. */
+#ifndef BZ_FOLDER_H
+#define BZ_FOLDER_H
+
+#include "base/error.h"
+
+enum { BZ_FOLDER_MAX = 3000 };
+
+/* A new one of our own, below $TMPDIR or /tmp. */
+int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err);
+
+/* With all that is in it, as far as that can be removed. Links are not followed. */
+void bz_folder_remove(const char *path);
+
+#endif
