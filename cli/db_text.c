@@ -117,6 +117,10 @@ static int merge_one(const bz_command *command, bz_perfdb *db, const char *path,
         return bz_perfdb_import(db, path, NULL, r, err);
     if (same_file(path, bz_perfdb_dir(db)))
         return bz_fail(err, BZ_USAGE, "%s: is the database that is merged into", path);
+    char file[4096];
+    snprintf(file, sizeof file, "%s/data.mdb", path);
+    if (access(file, F_OK))
+        return bz_fail(err, BZ_BAD_INPUT, "%s: is a folder that holds no database: name the files in it instead", path);
     bz_perfdb *from;
     if (bz_db_open(command, path, true, true, &from, err))
         return -1;
