@@ -311,10 +311,10 @@ static int name_node(builder *b, scope *s, slice m, bz_node *node)
                        node->op, INT16_MAX);
     node->opset = opset_of(b, node->domain);
     node->function = find_function(b, node, overload);
-    bz_value_id *ids = BZ_NEW(b->arena, bz_value_id, n_in + n_out);
+    bz_value_id *ids = bz_arena_take(b->arena, (n_in + n_out) * sizeof *ids); /* filled in below, and by link_node() */
     node->in = ids;
     node->n_in = (int)n_in;
-    node->attrs = BZ_NEW(b->arena, bz_attr, n_attrs);
+    node->attrs = bz_arena_take(b->arena, n_attrs * sizeof *node->attrs);
     node->n_attrs = (int)n_attrs;
     node->out = ids += n_in;
     for (size_t i = 0; i < n_out && n_out <= FEW; i++)
