@@ -154,6 +154,8 @@ def main():
     parser.add_argument("benanza")
     arguments = parser.parse_args()
     good = True
+    if arguments.keep:
+        os.makedirs(arguments.keep, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for network in arguments.networks.split(","):
             for extra in (["--fuse"], ["--fuse", "--cache", "cold"], ["--fuse", "--dtype", "bf16"]):
