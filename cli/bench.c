@@ -570,8 +570,9 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
     sigaction(SIGINT, &action, &old[0]);
     sigaction(SIGTERM, &action, &old[1]);
     rc = spawn_program(argv, out, progress, &child, err);
+    bool begun = !rc;
     int status = 0;
-    if (!rc) {
+    if (begun) {
         rc = read_both((int[]){out[0], progress[0]}, run, child, err);
         close(out[0]);
         close(progress[0]);
@@ -579,7 +580,7 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
     }
     sigaction(SIGINT, &old[0], NULL);
     sigaction(SIGTERM, &old[1], NULL);
-    if (!rc && stopped && (stopped == SIGINT || !held)) {
+    if ((!rc || !begun) && stopped && (stopped == SIGINT || !held)) {
         stopped = 0; /* and this is what we say of it */
         return bz_fail(err, BZ_FAILED, "stopped; %d records are stored, running again goes on behind them",
                        run->records);
