@@ -44,7 +44,7 @@ static int check_numbers(const bz_problem *p, bz_error *err)
             int64_t limit = m->form == BZ_FORM_EXTENT || p->kind == BZ_PROBLEM_COPY ? most : (int64_t)1 << 24;
             if (v[i] < 0 || v[i] > limit)
                 return bz_fail(err, BZ_BAD_INPUT, "problem: %s: '%s' is out of range", bz_kinds[p->kind].name, m->name);
-            if (m->form == BZ_FORM_EXTENT && (product *= v[i]) > most)
+            if (m->form == BZ_FORM_EXTENT && (__builtin_mul_overflow(product, v[i], &product) || product > most))
                 return bz_fail(err, BZ_BAD_INPUT, "problem: %s: '%s' is too large", bz_kinds[p->kind].name, m->name);
         }
         if (m->form == BZ_FORM_EXTENT && !m->optional && !bz_member_given(p, m))
