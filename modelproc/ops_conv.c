@@ -205,6 +205,9 @@ static int shape_deconv(call *c)
     if (wanted && n_wanted != win.n && n_wanted != win.n + 2)
         return call_fail(c, "output_shape has %d numbers where %d are needed", n_wanted, win.n);
     wanted = wanted && n_wanted == win.n + 2 ? wanted + 2 : wanted;
+    for (int i = 0; wanted && i < win.n; i++)
+        if (wanted[i] < 0 || wanted[i] > BZ_MAX_DIM)
+            return call_fail(c, "output_shape has the impossible dimension %lld", (long long)wanted[i]);
     if (group < 1 || group > INT32_MAX || !dims_fit(x->dims[1], w->dims[0]))
         return call_fail(c, "the input has %lld channels, the weights want %lld in %lld groups", (long long)x->dims[1],
                          (long long)w->dims[0], (long long)group);
