@@ -54,8 +54,7 @@ void bz_slurm_script(const bz_fleet_system *s, const char *program, const char *
                      "status=$?\n"
                      "# Killed, and not by Slurm: once more, it goes on behind what it has.\n"
                      "if [ $status = 137 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 2 ]; then\n"
-                     "    # That ends this script, too: ended by itself, Slurm could take the task for done.\n"
-                     "    scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\" && sleep 100\n"
+                     "    scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n"
                      "fi\n"
                      "exit $status\n");
     bz_buf_free(&place);
