@@ -10,6 +10,11 @@ program is recorded and analyzed as it is, measured as it is, and measured with 
 all take turns, so that drift hits all alike. Predictions are made from recordings of the program as it was alone. One process may be
 half again as slow as the next: the gain is predicted as a share of the recorded latency, and is that share of the measured one.
 
+On a shared machine somebody else works on the same core for seconds at a time, which makes one program slower by a fifth and another
+less. The programs see that by copying within the first-level cache around every iteration; iterations in which it took longer are left
+out, before and after an advice alike, and a recording that has more than a few of them is made again. What all iterations together
+would say stands behind.
+
 ladder     bound <= time in the library <= measured
 reorders   calls that bring weights and activations into other layouts, and what they cost
 faster     layers that the program did faster than the bound has them, and why
@@ -20,6 +25,7 @@ import argparse
 import glob
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -29,18 +35,37 @@ TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 MODELS = os.path.join(TESTS, "..", "models")
 NETWORKS = "resnet50,mobilenet_v2,inception_v3,bert_base"
 ITERATIONS, WARM_UP = 12, 3
+RECORDINGS = 6   # at most, for one that is mostly undisturbed
+DISTURBED = 1.25 # times the least time of the copy
 
 
 def run(command, accept=(0,), **environment):
-    done = subprocess.run(command, capture_output=True, env=dict(os.environ, **environment))
+    done = subprocess.run(command, capture_output=True, env=dict(os.environ, NEIGHBOUR="1", **environment))
     if done.returncode not in accept:
         sys.exit("%s ended with status %d:\n%s" % (" ".join(command), done.returncode, done.stderr.decode()[-2000:]))
     return done
 
 
 def numbers(done):
-    """Milliseconds of the iterations behind the warm-up."""
-    return [float(line) for line in done.stderr.decode().split("\n") if line.replace(".", "", 1).isdigit()][WARM_UP:]
+    """Milliseconds of the iterations behind the warm-up, and those of the copy around each."""
+    lines = re.findall(r"^([\d.]+) ([\d.]+)$", done.stderr.decode(), re.M)
+    return [(float(latency), float(copy)) for latency, copy in lines][WARM_UP:]
+
+
+class Quiet:
+    """Which iterations nobody disturbed: the copy takes as long as the quickest of all did."""
+    def __init__(self):
+        self.least = float("inf")
+
+    def see(self, iterations):
+        self.least = min([self.least] + [copy for _, copy in iterations])
+        return iterations
+
+    def of(self, iterations):
+        return [latency for latency, copy in iterations if copy < DISTURBED * self.least]
+
+    def mostly(self, iterations):
+        return len(self.of(iterations)) >= 0.75 * len(iterations)
 
 
 class PyTorch:
@@ -54,8 +79,9 @@ class PyTorch:
         self.command, self.benanza = self.program + [network, str(ITERATIONS)], arguments.benanza
 
     def record(self, path):
-        run([self.benanza, "profile", "-o", path, "--"] + self.command)
-        return path
+        if os.path.exists(path):
+            os.unlink(path)
+        return path, numbers(run([self.benanza, "profile", "-o", path, "--"] + self.command))
 
     def measure(self, change):
         return numbers(run(self.command + ([change] if change else [])))
@@ -73,8 +99,8 @@ class OnnxRuntime:
     def record(self, path):
         for old in glob.glob(path + "*.json"):
             os.unlink(old)
-        run(self.command + [path], LEVEL="disabled")
-        return glob.glob(path + "*.json")[0]
+        iterations = numbers(run(self.command + [path], LEVEL="disabled"))
+        return glob.glob(path + "*.json")[0], iterations
 
     def measure(self, change):
         return numbers(run(self.command, LEVEL=change or "disabled"))
@@ -111,23 +137,34 @@ class Report:
             self.line("faster", "%s: %.0f µs, records %.0f µs: %s" % (row["layers"][0], row["seconds"] * 1e6, faster["lowest"] * 1e6,
                                                                      faster["why"]))
 
-    def advice(self, name, predictions, before, after):
-        measured = statistics.median(before)
-        predicted, low, high = (statistics.median(p[key] / p["recorded"] for p in predictions) * measured
-                                for key in ("gain", "low", "high"))
-        achieved = measured - statistics.median(after)
-        off = predicted / achieved - 1 if achieved > 0 else float("inf")
+    def advice(self, name, predictions, before, after, quiet):
+        def compare(before, after):
+            measured, changed = statistics.median(before), statistics.median(after)
+            predicted = [statistics.median(p[key] / p["recorded"] for p in predictions) * measured for key in ("gain", "low", "high")]
+            achieved = measured - changed
+            return predicted, achieved, measured, changed, predicted[0] / achieved - 1 if achieved > 0 else float("inf")
+
+        undisturbed = quiet.of(before), quiet.of(after)
+        if not all(undisturbed):
+            return self.line("advice", "%s: nothing was undisturbed" % name, False)
+        predicted, achieved, measured, changed, off = compare(*undisturbed)
+        everything = compare([latency for latency, _ in before], [latency for latency, _ in after])[-1]
         self.line("advice", "%s: predicted %.2f ms (%.2f to %.2f), achieved %.2f ms, from %.2f to %.2f ms: off by %+.0f %%" %
-                  (name, predicted, low, high, achieved, measured, statistics.median(after), off * 100),
-                  abs(off) <= 0.15)
+                  (name, *predicted, achieved, measured, changed, off * 100), abs(off) <= 0.15)
+        self.line("quiet", "%d of %d iterations before, %d of %d after; off by %+.0f %% with all" %
+                  (len(undisturbed[0]), len(before), len(undisturbed[1]), len(after), everything * 100))
         self.line("why", predictions[0]["evidence"])
 
 
 def tell(network, framework, arguments, folder):
     program, report, taken = framework(network, arguments), Report(network, framework.name), None
-    took, predictions = {None: []}, {}
+    took, predictions, quiet = {None: []}, {}, Quiet()
+    stem = os.path.join(folder, "%s-%s" % (network, framework.name.replace(" ", "")))
     for i in range(arguments.rounds):
-        trace = program.record(os.path.join(folder, "%s-%s-%d" % (network, framework.name.replace(" ", ""), i)))
+        for _ in range(RECORDINGS):
+            trace, iterations = program.record("%s-%d" % (stem, i))
+            if quiet.mostly(quiet.see(iterations)):
+                break
         analysis = analyze(network, trace, arguments)
         advices = {a["id"]: a for a in analysis["profiles"][0]["advice"]}
         if taken is None:
@@ -135,12 +172,14 @@ def tell(network, framework, arguments, folder):
             taken = [a for a in advices if a in framework.changes][:2]
             took.update((framework.changes[a], []) for a in taken)
         for change, times in took.items():
-            times += program.measure(change)
+            times += quiet.see(program.measure(change))
         recorded = analysis["profiles"][0]["latency"]
         for a in taken:
             predictions.setdefault(a, []).extend([dict(advices[a], recorded=recorded)] if a in advices else [])
+    with open(stem + ".rounds.json", "w") as f:
+        json.dump({"measured": {change or "as it is": times for change, times in took.items()}, "predicted": predictions}, f)
     for a in taken:
-        report.advice(a, predictions[a], took[None], took[framework.changes[a]])
+        report.advice(a, predictions[a], took[None], took[framework.changes[a]], quiet)
     return report.good
 
 
@@ -150,7 +189,7 @@ def main():
     parser.add_argument("--db", default=os.path.join(TESTS, "..", "build", "advice-db"), metavar="DIR")
     parser.add_argument("--networks", default=NETWORKS, metavar="NAME,NAME…")
     parser.add_argument("--models", metavar="DIR", help="models with weights, for ONNX Runtime")
-    parser.add_argument("--keep", metavar="DIR", help="where the recordings stay")
+    parser.add_argument("--keep", metavar="DIR", help="where the recordings stay, and what each round gave")
     parser.add_argument("benanza")
     arguments = parser.parse_args()
     good = True

@@ -1,7 +1,8 @@
 """A bundled network in PyTorch, as it is or with what an advice says done to it: advised.py NETWORK N [CHANGE…]
 
-CHANGE: freeze, channels-last, bf16. Prints the latency of every iteration in milliseconds, one a line, on stderr. THREADS in the
-environment: how many (1)."""
+CHANGE: freeze, channels-last, bf16. Prints the latency of every iteration in milliseconds, one a line, on stderr. In the
+environment: THREADS, how many (1); NEIGHBOUR: behind each latency the milliseconds that copying within the first-level cache
+took around it, which is longer while somebody else works on the same core."""
 
 import contextlib
 import importlib.machinery
@@ -12,6 +13,7 @@ import time
 
 os.environ.setdefault("OMP_NUM_THREADS", os.environ.get("THREADS", "1")) # OpenBLAS asks when it is loaded, and nobody later
 
+import numpy
 import torch
 
 EXPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "export-models")
@@ -23,6 +25,16 @@ def exporter():
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("export_models", loader))
     loader.exec_module(module)
     return module
+
+
+def neighbour(here=numpy.ones(4096, numpy.float32), there=numpy.ones(4096, numpy.float32)):
+    many = numpy.lib.stride_tricks.as_strided(there, (128, 4096), (0, 4))
+    took = []
+    for _ in range(3):
+        t = time.perf_counter()
+        numpy.copyto(many, here)
+        took.append(time.perf_counter() - t)
+    return min(took) * 1e3
 
 
 def main():
@@ -44,10 +56,14 @@ def main():
             if "freeze" in changes:
                 network = torch.jit.trace(network, tuple(inputs), check_trace=False, strict=False)
                 network = torch.jit.optimize_for_inference(torch.jit.freeze(network))
+            look = neighbour if "NEIGHBOUR" in os.environ else lambda: 0
+            before = look()
             for _ in range(iterations):
                 t = time.perf_counter()
                 network(*inputs)
-                print("%.4f" % ((time.perf_counter() - t) * 1e3), file=sys.stderr)
+                took, after = (time.perf_counter() - t) * 1e3, look()
+                print("%.4f" % took + (" %.4f" % max(before, after) if after else ""), file=sys.stderr)
+                before = after
 
 
 main()
