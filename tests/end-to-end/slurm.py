@@ -81,11 +81,15 @@ class Slurm:
         threading.Thread(target=self.hurry, daemon=True).start()
 
     def hurry(self):
-        """A job that is queued again waits for two minutes, until nobody can hold credentials of its first start. Not here."""
+        """A job that is queued again waits for two minutes, until nobody can hold credentials of its first start. Here
+        for two seconds: their age counts in whole ones, and a node refuses those of the second in which it revoked them."""
+        since = {}
         while "slurmctld" in self.children:
             r = subprocess.run(["squeue", "-h", "-r", "-t", "PD", "-o", "%A %r"], capture_output=True, text=True)
-            for job, reason in (l.split(" ", 1) for l in r.stdout.splitlines() if " " in l):
-                if reason == "BeginTime":
+            waiting = [l.split(" ")[0] for l in r.stdout.splitlines() if l.endswith(" BeginTime")]
+            since = {job: since.get(job, time.monotonic()) for job in waiting}
+            for job in waiting:
+                if time.monotonic() - since[job] > 2:
                     subprocess.run(["scontrol", "update", f"jobid={job}", "starttime=now"], capture_output=True)
             time.sleep(0.5)
 
