@@ -1,5 +1,5 @@
 /* The bound of a model as written: the prices of its layers, summed up along the graph. */
-#include "analyzer/bound.h"
+#include "analyzer/cover.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Two sides, problem by problem or layer by layer. */
-#include "analyzer/compare.h"
+#include "analyzer/compare_rows.h"
 
 #include <math.h>
 #include <stdlib.h>

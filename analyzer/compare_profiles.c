@@ -1,5 +1,5 @@
 /* Two profiles: what their steady iterations have in common, sort by sort of event. */
-#include "analyzer/compare.h"
+#include "analyzer/compare_rows.h"
 
 #include <math.h>
 #include <stdlib.h>

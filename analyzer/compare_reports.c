@@ -1,5 +1,5 @@
 /* Two reports: what 'analyze --json' wrote at two times, or of two systems, layer by layer. */
-#include "analyzer/compare.h"
+#include "analyzer/compare_rows.h"
 
 #include <cJSON.h>
 #include <math.h>

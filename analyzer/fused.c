@@ -1,5 +1,5 @@
 /* The fused bound: the cheapest cover of a model by layers and groups of layers. */
-#include "analyzer/bound.h"
+#include "analyzer/cover.h"
 
 #include "generator/cover.h"
 

@@ -1,5 +1,5 @@
 /* What fusion would gain, pattern by pattern: by measured records alone. */
-#include "analyzer/bound.h"
+#include "analyzer/cover.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Two profiles or two reports: for people, as JSON, as CSV. */
-#include "analyzer/compare.h"
+#include "analyzer/compare_rows.h"
 
 #include <math.h>
 

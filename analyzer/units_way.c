@@ -4,7 +4,7 @@
  * differently is converted once; the model's own inputs and outputs stay as asked. The cheapest labelling is a
  * minimum cut; from two starts, labels are turned one by one while that saves something, which finds it on
  * chains of products, where all layers gain or none. It is never dearer than all as asked. */
-#include "analyzer/bound.h"
+#include "analyzer/cover.h"
 #include "analyzer/units.h"
 
 #include <math.h>
