@@ -1,6 +1,7 @@
 /* What an iteration did, step by step: its library calls, the kernels that none of them asked for, and where neither
  * was recorded, its operators. */
 #include "analyzer/align.h"
+#include "analyzer/calls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,18 +144,6 @@ static bool same_format(const bz_trace *t, size_t a, const char *name_a, size_t 
            !strcmp(x, y);
 }
 
-static int64_t elements(const char *dims)
-{
-    int64_t n = 1;
-    while (*dims >= '0' && *dims <= '9') {
-        char *end;
-        if (__builtin_mul_overflow(n, strtoll(dims, &end, 10), &n))
-            return -1;
-        dims = *end == 'x' ? end + 1 : end;
-    }
-    return *dims ? -1 : n;
-}
-
 static int64_t weights_of(const bz_problem *p)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
@@ -170,14 +159,14 @@ static bool makes_weights(const align_steps *s, int at)
 {
     enum { LOOK_AHEAD = 4 };
     const bz_trace *t = s->trace;
-    char dims[128];
-    if (!bz_call_parameter(t, s->step[at].at, "problem", dims, sizeof dims))
+    int64_t elements = call_elements(t, s->step[at].at);
+    if (elements < 0)
         return false;
     for (int i = at + 1; i < s->n && i <= at + LOOK_AHEAD; i++) {
         const align_step *next = &s->step[i];
         if (next->kind != ALIGN_CALL || !next->problem)
             continue;
-        return same_format(t, s->step[at].at, "dst", next->at, "wei") && elements(dims) == weights_of(next->problem);
+        return same_format(t, s->step[at].at, "dst", next->at, "wei") && elements == weights_of(next->problem);
     }
     return false;
 }

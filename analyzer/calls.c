@@ -41,6 +41,21 @@ bool call_real(const bz_trace *t, size_t call, const char *name, double *v)
     return end != text && !*end && isfinite(*v);
 }
 
+int64_t call_elements(const bz_trace *t, size_t call)
+{
+    char text[128];
+    int64_t n = 1;
+    if (!bz_call_parameter(t, call, "problem", text, sizeof text))
+        return -1;
+    for (const char *p = text; *p;) {
+        char *end;
+        if (*p < '0' || *p > '9' || __builtin_mul_overflow(n, strtoll(p, &end, 10), &n))
+            return -1;
+        p = *end == 'x' ? end + 1 : end;
+    }
+    return n;
+}
+
 bool call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out)
 {
     static const struct {

@@ -13,6 +13,9 @@ bool call_int(const bz_trace *t, size_t call, const char *name, int64_t *v); /* 
 bool call_real(const bz_trace *t, size_t call, const char *name, double *v);
 bool call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out);
 
+/* That a reorder moves, by its "problem"; -1 where it tells none. */
+int64_t call_elements(const bz_trace *t, size_t call);
+
 /* Padding at the end, of which the sizes tell as much as windows reach: that at the beginning where it does the same. */
 int64_t call_pad_end(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad);
 

@@ -13,18 +13,6 @@ static int by_bytes(const void *x, const void *y)
     return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* "1x256x14x14" -> elements; 0 where it is none. */
-static double elements(const char *dims)
-{
-    double n = 1;
-    while (*dims >= '0' && *dims <= '9') {
-        char *end;
-        n *= strtod(dims, &end);
-        dims = *end == 'x' ? end + 1 : end;
-    }
-    return *dims ? 0 : n;
-}
-
 /* "f32::blocked:Acdb16a:f0": blocks of output channels are what only weights have. */
 static bool is_weights(const char *format)
 {
@@ -84,16 +72,15 @@ void predict_reorders_find(const bz_trace *t, bz_arena *arena, predict_reorders 
     *out = (predict_reorders){{BZ_NEW(arena, predict_reorder, c->n), BZ_NEW(arena, predict_reorder, c->n)},
                               .fresh_from = INFINITY};
     for (size_t i = 0; i < c->n; i++) {
-        char dims[128], format[128];
+        char format[128];
         uint32_t at = bz_event_iteration(t, BZ_EVENT_CALL, i);
         bz_dtype dtype;
         if (!(c->flags[i] & BZ_CALL_EXECUTES) || at == BZ_NONE || (t->iteration[at].warm_up && t->n_iterations > 1) ||
             strcmp(bz_string(t, c->name[i]), "reorder") != 0 ||
-            !bz_call_parameter(t, i, "problem", dims, sizeof dims) ||
             !bz_call_parameter(t, i, "dst", format, sizeof format) || !call_dtype(t, i, "src", &dtype))
             continue;
         int weights = is_weights(format);
-        double bytes = elements(dims) * bz_dtype_bits(dtype) / 8;
+        double bytes = (double)call_elements(t, i) * bz_dtype_bits(dtype) / 8;
         if (bytes > 0)
             out->list[weights][out->n[weights]++] = (predict_reorder){bytes, 1e-9 * (double)(c->end[i] - c->start[i])};
     }
