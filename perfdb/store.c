@@ -4,6 +4,7 @@
 #include "perfdb/guard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { N_DATABASES = 4, MOST_READERS = 126 };
+enum { N_DATABASES = 4, MOST_READERS = 126, LOCK_FILE = 8 << 10 /* bytes, of so many readers */ };
 static const size_t FIRST_MAP = sizeof(void *) > 4 ? (size_t)1 << 30 : (size_t)1 << 28;
 static const char SCHEMA_KEY[] = "schema";
 
@@ -340,11 +341,26 @@ static int find_tables(bz_perfdb *db, bz_error *err)
     return code ? bz_store_fail(db, "cannot be opened", code, err) : 0;
 }
 
+/* LMDB makes its lock file of nothing but a hole: without room on the disk, the first write there is a SIGBUS. What else may
+ * be wrong with that file is for LMDB to say. */
+static int reserve_lock_file(const bz_perfdb *db)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/lock.mdb", db->dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int code = fd >= 0 && fallocate(fd, 0, 0, LOCK_FILE) ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return code == ENOSPC || code == EDQUOT ? code : 0;
+}
+
 static int open_env(bz_perfdb *db, size_t map_size, bz_error *err)
 {
     unsigned flags = MDB_NOTLS | (db->read_only ? MDB_RDONLY : 0u);
     for (;;) {
-        int code = mdb_env_create(&db->env);
+        int code = flags & MDB_NOLOCK ? 0 : reserve_lock_file(db);
+        if (!code)
+            code = mdb_env_create(&db->env);
         if (!code)
             code = mdb_env_set_maxdbs(db->env, N_DATABASES);
         if (!code)
