@@ -134,13 +134,12 @@ static int stft_cost(call *c)
 static int mel_shape(call *c)
 {
     bz_dtype t;
-    int64_t n;
+    int64_t bins, length;
     bz_dim dims[2];
     if (attr_dtype(c, "output_datatype", BZ_F32, &t))
         return -1;
-    const int64_t *length = in_ints(c, 1, &n), *bins = in_ints(c, 0, &n);
-    dims[0] = length ? dim_add(c, dim_div(c, length[0], 2), 1) : new_symbol(c);
-    dims[1] = bins ? bins[0] : new_symbol(c);
+    dims[0] = in_number(c, 1, &length) ? dim_add(c, dim_div(c, length, 2), 1) : new_symbol(c);
+    dims[1] = in_number(c, 0, &bins) ? bins : new_symbol(c);
     if ((!bz_is_symbol(dims[0]) && dims[0] <= 0) || (!bz_is_symbol(dims[1]) && dims[1] < 0))
         return call_fail(c, "its sizes are negative");
     set_out(c, 0, t, 2, dims);

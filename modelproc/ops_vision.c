@@ -177,6 +177,8 @@ static int col2im_shape(call *c)
     }
     if (axes < 1 || axes > BZ_MAX_RANK - 2 || !dims_fit(image->dims[0], block->dims[0]))
         return call_fail(c, "image_shape and block_shape must name the same number of axes");
+    sizes = n_image == axes ? sizes : NULL; /* of a vector whose length is open, fewer may be known */
+    window = n_block == axes ? window : NULL;
     bz_dim dims[BZ_MAX_RANK];
     dims[0] = x->dims[0];
     for (int i = 0; i < axes; i++) {

@@ -89,7 +89,7 @@ size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, 
                          uint32_t lane)
 {
     /* neither a difference of times may overflow, nor a time and a difference: 2 * LATEST - EARLIEST < 2^63 */
-    const int64_t LATEST = INT64_C(7) << 59, EARLIEST = -(INT64_C(1) << 60);
+    const int64_t LATEST = (INT64_C(7) << 59) - 1, EARLIEST = -(INT64_C(1) << 60);
     bz_events *e = &t->event[kind];
     bz_events_reserve(e, kind, e->n + (size_t)n);
     size_t first = e->n;
