@@ -133,8 +133,10 @@ static int read_qkv(call *c, int64_t heads, qkv *d)
         return 0;
     }
     d->qk = d->v = q->dims[2];
-    if (k && (k->rank < 3 || k->rank > 5 || (v && v->rank != 3 && v->rank != 4)))
+    if (k && (k->rank < 3 || k->rank > 5))
         return call_fail(c, "keys of %d dimensions", k->rank);
+    if (v && v->rank != 3 && v->rank != 4)
+        return call_fail(c, "values of %d dimensions", v->rank);
     if (k)
         d->kv = k->dims[k->rank == 4 ? 2 : 1];
     if (v)
