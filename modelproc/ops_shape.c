@@ -455,11 +455,12 @@ static int eval_split(call *c)
     if (!x || !eval_strides(&c->in[0], strides) || fix_axis(c, attr_int(c, "axis", 0), c->in[0].rank, &axis))
         return 0;
     for (int k = 0; k < c->node->n_out; k++) {
-        if (bz_is_symbol(c->out[k].dims[axis]))
+        bz_dim size = c->out[k].dims[axis];
+        if (bz_is_symbol(size) || size > c->in[0].dims[axis] - at) /* beside a symbol, sizes may add up to anything */
             return 0;
         if (eval_strided(c, k, x, at * strides[axis], strides))
             return -1;
-        at += c->out[k].dims[axis];
+        at += size;
     }
     return 0;
 }
