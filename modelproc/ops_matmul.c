@@ -102,6 +102,22 @@ static int merge_dim(call *c, bz_dim *known, bz_dim d)
     return 0;
 }
 
+/* Whether dots stand only as one "..." in a term. */
+static bool dots_fit(const char *s)
+{
+    for (bool seen = false; *s; s++) {
+        if (*s == ',' || *s == '-')
+            seen = false;
+        if (*s != '.')
+            continue;
+        if (seen || strncmp(s, "...", 3) != 0)
+            return false;
+        seen = true;
+        s += 2;
+    }
+    return true;
+}
+
 /* One operand's term, from *s to the next ',' or "->". */
 static int read_term(call *c, einsum *e, const char **s, const bz_type *t)
 {
@@ -120,8 +136,6 @@ static int read_term(call *c, einsum *e, const char **s, const bz_type *t)
         if (letter == ' ')
             continue;
         if (letter == '.') {
-            if (strncmp(p, "...", 3) != 0)
-                return call_fail(c, "its equation is malformed");
             p += 2;
             e->ellipsis_rank = rest > e->ellipsis_rank ? rest : e->ellipsis_rank;
             for (int i = 0; i < rest; i++)
@@ -153,8 +167,6 @@ static int put_result(call *c, const einsum *e, const char *s, bz_dim *dims, int
         if (*rank + e->ellipsis_rank >= BZ_MAX_RANK)
             return call_fail(c, "its result has too many dimensions");
         if (letter == '.') {
-            if (strncmp(s, "...", 3) != 0)
-                return call_fail(c, "its equation is malformed");
             s += 2;
             for (int i = 0; i < e->ellipsis_rank; i++)
                 dims[(*rank)++] = e->ellipsis[BZ_MAX_RANK - e->ellipsis_rank + i];
@@ -171,6 +183,8 @@ static int read_einsum(call *c, einsum *e, const char **result)
 {
     const char *s = attr_text(c, "equation", "");
     const bz_type *t;
+    if (!dots_fit(s))
+        return call_fail(c, "its equation is malformed");
     for (int i = 0; i < BZ_MAX_RANK; i++)
         e->ellipsis[i] = 1;
     for (int k = 0; k < c->node->n_in; k++) {
