@@ -15,7 +15,8 @@ static int eval_unary(call *c)
 {
     const data *x = in_data(c, 0);
     values v;
-    if (!x || (x->r && !c->op->real) || (x->i && !c->op->integer) || !eval_room(c, 0, x->r != NULL, x->n, &v))
+    if (!x || c->in[0].kind != BZ_TYPE_TENSOR || (x->r && !c->op->real) || (x->i && !c->op->integer) ||
+        !eval_room(c, 0, x->r != NULL, x->n, &v))
         return 0;
     for (int64_t k = 0; k < v.n; k++) {
         if (x->r)
@@ -227,7 +228,8 @@ static int eval_cast(call *c)
     bz_dtype to = c->out[0].dtype;
     bool real = bz_dtype_is_float(to);
     values v;
-    if (!x || (!real && !bz_dtype_is_int(to) && to != BZ_BOOL) || !eval_room(c, 0, real, x->n, &v))
+    if (!x || c->in[0].kind != BZ_TYPE_TENSOR || (!real && !bz_dtype_is_int(to) && to != BZ_BOOL) ||
+        !eval_room(c, 0, real, x->n, &v))
         return 0;
     for (int64_t k = 0; k < v.n; k++) {
         if (real && x->i && bz_is_symbol(x->i[k])) { /* a symbol has no place among reals */

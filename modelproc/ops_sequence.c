@@ -4,11 +4,12 @@
  *
  *     marker  count  { rank  dims[rank] }[count]
  *
- * The marker is a symbol, so that the value never passes for a constant. */
+ * The marker is a symbol, so that the value never passes for a constant: the last one, which no model
+ * gets to. */
 #include "modelproc/rule.h"
 
 enum { LIST_INTS = 1024, LIST_HEAD = 2 };
-#define LIST_MARKER INT64_MIN
+#define LIST_MARKER (BZ_SYMBOL_END - 1)
 
 typedef struct {
     bool exact; /* else v means nothing */
