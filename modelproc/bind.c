@@ -131,6 +131,10 @@ static int check_bound(infer *inf, bz_value_id v)
     const bz_type *t = &inf->types[v];
     const char *input = inf->model->values[v].name;
     char text[64];
+    if (bz_dims_check(t->dims, t->rank, inf->err))
+        return bz_fail_in(inf->err, "input '%s'", input);
+    if (inf->options->open_inputs)
+        return 0;
     if (t->kind == BZ_TYPE_TENSOR && t->rank < 0)
         return bz_fail(inf->err, BZ_BAD_INPUT,
                        "the shape of input '%s' is not known: give it with --dim %s=1x3x224x224", input, input);
@@ -160,7 +164,7 @@ int bind_inputs(infer *inf)
             return -1;
     if (inf->options->batch)
         apply_batch(inf, inf->options->batch);
-    for (int k = 0; k < g->n_inputs && !inf->options->open_inputs; k++)
+    for (int k = 0; k < g->n_inputs; k++)
         if (check_bound(inf, g->inputs[k]))
             return -1;
     const bz_type *first = g->n_inputs ? &inf->types[g->inputs[0]] : NULL;

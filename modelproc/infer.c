@@ -144,28 +144,29 @@ static int run_rules(call *c)
     return c->op->eval ? c->op->eval(c) : 0;
 }
 
-/* Values count only when there are as many as the type says: a file may declare what it likes. What
- * is known of a sequence's elements has a form of its own. */
-static void keep_value(infer *inf, bz_value_id v, const bz_type *t, const data *d)
+/* Dimensions no machine will ever see would only overflow in what computes with them; a type that is
+ * nested without end would overflow the stack. */
+static int check_type(call *c, const bz_type *t)
 {
-    inf->types[v] = *t;
-    bool fits = d && d != &NO_DATA && (t->kind == BZ_TYPE_SEQUENCE || bz_type_elements(t) == d->n);
-    inf->values[v] = fits ? d : NULL;
+    for (int depth = 0; t; t = t->elem, depth++) {
+        if (depth > MAX_NESTING)
+            return call_fail(c, "types are nested more than %d deep", MAX_NESTING);
+        if (bz_dims_check(t->dims, t->rank, c->err))
+            return bz_fail_in(c->err, "node '%s' (%s)", c->node->name, c->node->op);
+    }
+    return 0;
 }
 
-/* Dimensions no machine will ever see would only overflow in what computes with them. */
-static int check_size(call *c, const bz_type *t)
+/* *t also takes what the file declares. Values count only when there are as many as the type says: a
+ * file may declare what it likes. What is known of a sequence's elements has a form of its own. */
+static int keep_value(call *c, bz_value_id v, bz_type *t, const data *d)
 {
-    if (t->kind != BZ_TYPE_TENSOR || t->rank < 0)
-        return 0;
-    bool known = true;
-    for (int d = 0; d < t->rank; d++) {
-        if (t->dims[d] > BZ_MAX_DIM)
-            return call_fail(c, "its result has the impossible dimension %lld", (long long)t->dims[d]);
-        known &= !bz_is_symbol(t->dims[d]);
-    }
-    if (known && bz_type_elements(t) < 0)
-        return call_fail(c, "its result has more elements than any memory could hold");
+    infer *inf = c->inf;
+    if (declared_fill(inf, c->node, v, t) || check_type(c, t))
+        return -1;
+    bool fits = d && d != &NO_DATA && (t->kind == BZ_TYPE_SEQUENCE || bz_type_elements(t) == d->n);
+    inf->types[v] = *t;
+    inf->values[v] = fits ? d : NULL;
     return 0;
 }
 
@@ -179,9 +180,8 @@ static int keep_results(infer *inf, call *c, bz_layer *layer)
             c->out[k] = (bz_type){.rank = -1};
             continue;
         }
-        if (declared_fill(inf, c->node, v, &c->out[k]) || check_size(c, &c->out[k]))
+        if (keep_value(c, v, &c->out[k], c->out_data[k]))
             return -1;
-        keep_value(inf, v, &c->out[k], c->out_data[k]);
         inf->constant[v] = constant || fully_known(inf->values[v]);
         all &= inf->constant[v];
     }
@@ -239,9 +239,8 @@ int infer_body(call *c, const bz_graph *g, const bz_type *in, const data *const 
     for (int k = 0; k < g->n_inputs; k++) {
         bz_value_id v = g->inputs[k];
         bz_type t = k < n_in ? in[k] : (bz_type){.rank = -1};
-        if (declared_fill(inf, c->node, v, &t))
+        if (keep_value(c, v, &t, k < n_in && values ? values[k] : NULL))
             return -1;
-        keep_value(inf, v, &t, k < n_in && values ? values[k] : NULL);
         inf->constant[v] = fully_known(inf->values[v]);
     }
     bz_layer *layers;

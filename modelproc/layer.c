@@ -26,7 +26,7 @@ int64_t bz_type_elements(const bz_type *t)
         return -1;
     int64_t n = 1;
     for (int i = 0; i < t->rank; i++) {
-        if (bz_is_symbol(t->dims[i]))
+        if (t->dims[i] < 0) /* a symbol, or what no tensor has */
             return -1;
         if (__builtin_mul_overflow(n, t->dims[i], &n) || n > BZ_MAX_ELEMENTS)
             return -1;

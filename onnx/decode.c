@@ -135,11 +135,24 @@ static int decode_dim(builder *b, slice m, bz_dim *d)
     }
     if (v < -1)
         return bz_fail(b->err, BZ_BAD_INPUT, "a dimension is negative (%lld)", (long long)v);
-    if (v > BZ_MAX_DIM)
-        return bz_fail(b->err, BZ_BAD_INPUT, "a dimension is impossibly large (%lld)", (long long)v);
     if (more == 0)
         *d = v >= 0 ? v : name.size ? named_symbol(b, name) : bz_model_symbol(b->model);
     return more;
+}
+
+int bz_dims_check(const bz_dim *dims, int rank, bz_error *err)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < rank; i++) {
+        if (bz_is_symbol(dims[i]) || dims[i] == 0)
+            continue;
+        if (dims[i] < 0 || dims[i] > BZ_MAX_DIM)
+            return bz_fail(err, BZ_BAD_INPUT, "a dimension is %s (%lld)", dims[i] < 0 ? "negative" : "impossibly large",
+                           (long long)dims[i]);
+        if (__builtin_mul_overflow(elements, dims[i], &elements) || elements > BZ_MAX_ELEMENTS)
+            return bz_fail(err, BZ_BAD_INPUT, "its shape has more elements than any memory could hold");
+    }
+    return 0;
 }
 
 /* TensorShapeProto */
@@ -148,7 +161,6 @@ static int decode_shape(builder *b, slice m, bz_type *t)
     wire_reader r = read_message(b, m);
     wire_field f;
     bz_dim dims[BZ_MAX_RANK];
-    int64_t elements = 1;
     size_t rank = 0;
     int more;
     while ((more = wire_next(&r, &f, b->err)) > 0) {
@@ -163,13 +175,9 @@ static int decode_shape(builder *b, slice m, bz_type *t)
     if (rank > BZ_MAX_RANK)
         return bz_fail(b->err, BZ_BAD_INPUT, "a shape has %zu dimensions: more than %d are not supported", rank,
                        BZ_MAX_RANK);
-    for (size_t i = 0; i < rank; i++)
-        if (!bz_is_symbol(dims[i]) && dims[i] &&
-            (__builtin_mul_overflow(elements, dims[i], &elements) || elements > BZ_MAX_ELEMENTS))
-            return bz_fail(b->err, BZ_BAD_INPUT, "its shape has more elements than any memory could hold");
     t->rank = (int)rank;
     t->dims = bz_arena_dup(b->arena, dims, rank * sizeof *dims);
-    return 0;
+    return bz_dims_check(t->dims, t->rank, b->err);
 }
 
 static int decode_type_at(builder *b, slice m, int depth, bz_type *t);
@@ -268,14 +276,15 @@ static int set_dims(builder *b, bz_tensor *t, const int64_t *dims, size_t rank)
                        rank, BZ_MAX_RANK);
     t->rank = (int)rank;
     t->dims = bz_arena_dup(b->arena, dims, rank * sizeof *dims);
-    t->n = 1;
-    for (size_t i = 0; i < rank; i++) {
-        if (dims[i] < 0)
+    for (size_t i = 0; i < rank; i++)
+        if (dims[i] < 0) /* here it is no symbol, however low */
             return bz_fail(b->err, BZ_BAD_INPUT, "tensor '%s' has a negative dimension (%lld)", t->name,
                            (long long)dims[i]);
-        if (dims[i] > BZ_MAX_DIM || __builtin_mul_overflow(t->n, dims[i], &t->n) || t->n > BZ_MAX_ELEMENTS)
-            return bz_fail(b->err, BZ_BAD_INPUT, "tensor '%s' has more elements than any memory could hold", t->name);
-    }
+    if (bz_dims_check(t->dims, t->rank, b->err))
+        return bz_fail_in(b->err, "tensor '%s'", t->name);
+    t->n = 1;
+    for (size_t i = 0; i < rank; i++)
+        t->n *= dims[i];
     return 0;
 }
 

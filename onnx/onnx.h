@@ -33,6 +33,9 @@ static inline bool bz_is_symbol(bz_dim d)
 enum { BZ_MAX_RANK = 64 };                 /* a tensor with more dimensions is refused */
 #define BZ_MAX_DIM      ((int64_t)1 << 48) /* and so is one with a larger dimension */
 #define BZ_MAX_ELEMENTS ((int64_t)1 << 55) /* or with more elements: their bits can still be counted */
+/* Fails for such dimensions, and for negative ones. Those that are 0 do not make up for others: the
+ * product of any of them fits. Symbols pass. */
+int bz_dims_check(const bz_dim *dims, int rank, bz_error *err);
 
 typedef enum {
     BZ_TYPE_NONE,

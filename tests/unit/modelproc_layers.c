@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -97,6 +98,9 @@ static void unbound_dimensions_name_the_option(void **state)
     expect_error(relu_of("Nx3"), &o, BZ_USAGE, "--dim N=many");
     o.binds = &rank;
     expect_error(relu_of("NxMxK"), &o, BZ_USAGE, "3 dimensions");
+    bz_bind huge = {"x", "0x281474976710656x281474976710656"};
+    o.binds = &huge;
+    expect_error(relu_of("NxMxK"), &o, BZ_BAD_INPUT, "input 'x': its shape has more elements");
 }
 
 static void open_inputs_stay_symbols(void **state)
@@ -256,6 +260,28 @@ static void declared_shapes_fill_gaps(void **state)
     }
 }
 
+static bz_buf nested_optionals(int depth)
+{
+    bz_buf g = {0};
+    put_message(&g, GRAPH_INPUT, a_value("0", BZ_F32, "4"));
+    for (int i = 0; i < depth; i++) {
+        char in[16], out[16];
+        snprintf(in, sizeof in, "%d", i);
+        snprintf(out, sizeof out, "%d", i + 1);
+        put_message(&g, GRAPH_NODE, a_node("Optional", "", in, out));
+    }
+    return g;
+}
+
+static void types_are_nested_so_deep(void **state)
+{
+    (void)state;
+    subject s;
+    assert_int_equal(infer(&s, nested_optionals(64), NULL), 0);
+    end(&s);
+    expect_error(nested_optionals(65), NULL, BZ_BAD_INPUT, "nested more than 64 deep");
+}
+
 /* ---- unique layers ---------------------------------------------------------------------------------- */
 
 static void unique_layers_are_counted(void **state)
@@ -299,6 +325,7 @@ int main(void)
         cmocka_unit_test(data_dependent_sizes_stay_open),
         cmocka_unit_test(unknown_operators_are_not_free),
         cmocka_unit_test(declared_shapes_fill_gaps),
+        cmocka_unit_test(types_are_nested_so_deep),
         cmocka_unit_test(unique_layers_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
