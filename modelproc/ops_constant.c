@@ -124,7 +124,7 @@ static int shape_range(call *c)
         int64_t step = d[2]->i[0], span;
         if (step == 0)
             return call_fail(c, "its step is 0");
-        if (__builtin_sub_overflow(d[1]->i[0], d[0]->i[0], &span))
+        if (__builtin_sub_overflow(d[1]->i[0], d[0]->i[0], &span) || span == INT64_MIN)
             return call_fail(c, "it makes more elements than any memory could hold");
         n = (span > 0) == (step > 0) && span ? (span - (step > 0 ? 1 : -1)) / step + 1 : 0;
     }

@@ -115,7 +115,7 @@ static int eval_slice(call *c)
         if (bz_is_symbol(cuts[i].size))
             return 0; /* the file declared what we do not know: which elements, remains open */
         base += cuts[i].start * strides[i];
-        strides[i] *= cuts[i].step;
+        strides[i] *= cuts[i].size > 1 ? cuts[i].step : 1; /* one that is never taken may be huge */
     }
     return eval_strided(c, 0, x, base, strides);
 }
