@@ -168,11 +168,12 @@ static int64_t count_trips(const call *c)
 static void start_loop(call *c, const bz_graph *g, bz_type *in, const data **values)
 {
     static const bz_dtype TYPES[] = {BZ_I64, BZ_BOOL};
+    static const bz_dim NO_DIMS[1];
     for (int k = 0; k < 2; k++) {
         const bz_type *t = in_type(c, k);
         bool known = t && t->kind == BZ_TYPE_TENSOR && t->rank >= 0;
         in[k] = (bz_type){
-            .kind = BZ_TYPE_TENSOR, .dtype = TYPES[k], .rank = known ? t->rank : 0, .dims = known ? t->dims : NULL};
+            .kind = BZ_TYPE_TENSOR, .dtype = TYPES[k], .rank = known ? t->rank : 0, .dims = known ? t->dims : NO_DIMS};
     }
     for (int k = 2; k < c->node->n_in; k++) {
         in[k] = c->in[k];
