@@ -42,7 +42,7 @@ static int64_t count_weights(const bz_model *m)
     int64_t n = 0;
     for (int v = 0; v < m->n_values; v++)
         if (m->values[v].init && bz_dtype_is_float(m->values[v].init->dtype))
-            n += m->values[v].init->n;
+            bz_count_add(&n, m->values[v].init->n);
     return n;
 }
 
@@ -58,9 +58,9 @@ static totals sum_up(const settings *s, const bz_layers *l)
         t.layers += listed(s, layer);
         t.per_class[layer->class]++;
         t.open += has_open_result(layer);
-        t.macs += layer->macs;
-        t.flops += layer->flops;
-        t.bytes += layer->bytes;
+        bz_count_add(&t.macs, layer->macs);
+        bz_count_add(&t.flops, layer->flops);
+        bz_count_add(&t.bytes, layer->bytes);
     }
     return t;
 }

@@ -125,7 +125,7 @@ static int64_t put_operands(infer *inf, const bz_type *types, const bz_value_id 
         if (!length || types[k].kind == BZ_TYPE_NONE)
             continue;
         const bz_tensor *init = ids[k] >= 0 ? inf->model->values[ids[k]].init : NULL;
-        constants += init ? init->n : 0;
+        bz_count_add(&constants, init ? init->n : 0);
         bz_buf_putc(&inf->key, ' ');
         bz_buf_put(&inf->key, label, length);
         if (number)
@@ -202,12 +202,6 @@ static void make_key(infer *inf, const call *c, bz_layer *layer)
 
 /* ---- costs ---------------------------------------------------------------------------------- */
 
-static int64_t saturated(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
 static int64_t saturated_product(int64_t a, int64_t b)
 {
     int64_t product;
@@ -230,7 +224,7 @@ static int64_t operand_bytes(const call *c, int64_t *most)
         int64_t n = bz_type_elements(t);
         if (n < 0)
             return -1;
-        total = saturated(total, (n * bz_dtype_bits(t->dtype) + 7) / 8);
+        bz_count_add(&total, (n * bz_dtype_bits(t->dtype) + 7) / 8);
         if ((k == 0 || k == c->node->n_in) && n > *most)
             *most = n;
     }
@@ -246,9 +240,9 @@ static void add_bodies(bz_layer *layer)
         const bz_body *body = &layer->bodies[b];
         int64_t macs = 0, flops = 0, bytes = 0;
         for (int i = 0; i < body->n; i++) {
-            macs = saturated(macs, body->layers[i].macs);
-            flops = saturated(flops, body->layers[i].flops);
-            bytes = saturated(bytes, body->layers[i].bytes);
+            bz_count_add(&macs, body->layers[i].macs);
+            bz_count_add(&flops, body->layers[i].flops);
+            bz_count_add(&bytes, body->layers[i].bytes);
             layer->priced &= body->layers[i].priced;
         }
         macs = saturated_product(macs, body->trips);
@@ -259,9 +253,9 @@ static void add_bodies(bz_layer *layer)
             least_flops = flops < least_flops ? flops : least_flops;
             least_bytes = bytes < least_bytes ? bytes : least_bytes;
         } else {
-            layer->macs = saturated(layer->macs, macs);
-            layer->flops = saturated(layer->flops, flops);
-            layer->bytes = saturated(layer->bytes, bytes);
+            bz_count_add(&layer->macs, macs);
+            bz_count_add(&layer->flops, flops);
+            bz_count_add(&layer->bytes, bytes);
         }
     }
     if (branches && least_flops != INT64_MAX) {
@@ -286,7 +280,9 @@ static void add_costs(call *c, bz_layer *layer)
     if (c->op->cost && c->out[0].kind != BZ_TYPE_NONE)
         c->op->cost(c);
     layer->macs = c->macs;
-    layer->flops = saturated(c->flops, saturated(saturated_product(2, c->macs), saturated_product(c->op->flops, most)));
+    layer->flops = c->flops;
+    bz_count_add(&layer->flops, saturated_product(2, c->macs));
+    bz_count_add(&layer->flops, saturated_product(c->op->flops, most));
     layer->bytes = c->bytes >= 0 ? c->bytes : bytes;
 }
 

@@ -67,6 +67,13 @@ struct bz_layer {
 
 const bz_param *bz_layer_param(const bz_layer *layer, const char *name); /* NULL where absent */
 
+/* Adds a count, at least 0. The counts of a model that lies may sum up to more than there is: they stay there. */
+static inline void bz_count_add(int64_t *sum, int64_t count)
+{
+    if (__builtin_add_overflow(*sum, count, sum))
+        *sum = INT64_MAX;
+}
+
 /* ---- inference ----------------------------------------------------------------------------- */
 
 typedef struct bz_bind {

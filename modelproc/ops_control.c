@@ -1,7 +1,5 @@
 /* If, Loop and Scan: operators whose work is done by graphs of their own. */
-#include "modelproc/op.h"
-
-#include <string.h>
+#include "modelproc/rule.h"
 
 static const bz_graph *body_of(call *c, const char *name)
 {
@@ -335,7 +333,7 @@ static int shape_scan(call *c)
     c->bodies[0].name = "body";
     if (infer_body(c, g, in, NULL, s.states + s.scans, &c->bodies[0]))
         return -1;
-    c->bodies[0].trips = known           ? dim_mul(c, s.length, s.old && !bz_is_symbol(batch) ? batch : 1)
+    c->bodies[0].trips = known           ? count_mul(s.length, s.old && !bz_is_symbol(batch) ? batch : 1)
                          : call_trips(c) ? call_trips(c)
                                          : 1;
     c->bodies[0].trips_known = known;

@@ -1,8 +1,8 @@
 /* Element-wise operators: unary, binary with broadcasting, variadic, comparison, selection, casts. */
 #include "modelproc/eval.h"
+#include "modelproc/rule.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- values --------------------------------------------------------------------------------- */
 
@@ -352,8 +352,7 @@ static int shape_variadic(call *c)
 
 static int cost_variadic(call *c)
 {
-    int64_t n = elements(&c->out[0]);
-    c->flops = n > 0 && c->node->n_in > 1 ? n * (c->node->n_in - 1) : 0;
+    c->flops = count_mul(elements(&c->out[0]), c->node->n_in - 1);
     return 0;
 }
 

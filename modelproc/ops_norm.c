@@ -1,7 +1,5 @@
 /* Normalizations and softmax. */
-#include "modelproc/op.h"
-
-#include <string.h>
+#include "modelproc/rule.h"
 
 /* ---- batch, instance, layer, group ------------------------------------------------------------ */
 
@@ -97,8 +95,8 @@ static int shape_lrn(call *c)
 
 static int cost_lrn(call *c)
 {
-    int64_t size = attr_int(c, "size", 1), n = elements(&c->out[0]);
-    c->flops = size > 0 && size < 1 << 20 && n > 0 && n < INT64_MAX / (2 << 20) ? n * (2 * size + 3) : 0;
+    int64_t size = attr_int(c, "size", 1);
+    c->flops = size > 0 && size < 1 << 20 ? count_mul(elements(&c->out[0]), 2 * size + 3) : 0;
     return 0;
 }
 

@@ -127,7 +127,7 @@ static int stft_cost(call *c)
     if (frame_length(c, &frame) || bz_is_symbol(frame))
         return 0;
     int64_t frames = count_mul(c->out[0].dims[0], c->out[0].dims[1]);
-    c->flops = fft_flops(frame, frames) + count_mul(frame, in_type(c, 2) ? frames : 0);
+    c->flops = count_add(fft_flops(frame, frames), count_mul(frame, in_type(c, 2) ? frames : 0));
     return 0;
 }
 
