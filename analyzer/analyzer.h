@@ -49,6 +49,7 @@ typedef struct bz_regret {
     double calls, known; /* per steady iteration: calls that are problems; those whose variant and best are known */
     double used, best, chosen, loss; /* sums over the known ones; chosen: as good as the pick is known, else used */
     double faster; /* problems that the profile solved faster than the best record: calls × (best - seen) */
+    bool training; /* most was asked for as in training: programs that only infer do so, too */
 } bz_regret;
 
 int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
@@ -208,15 +209,20 @@ typedef struct bz_pick {
     const char *variant; /* of the first call */
 } bz_pick;
 
+/* How sure it is that the library takes the variant of a record where it is asked so; 0: it does not. Records of which nobody
+ * noted what it takes in training stand for what it takes in inference. */
+int bz_pick_rank(const bz_record *r, bool training);
+
 typedef struct bz_picks {
     bz_dtype dtype; /* that the layers compute in; BZ_UNDEFINED: as asked */
+    bool training;  /* the library is asked as for training */
     bz_pick *free;  /* [bound->n]: in the layouts that the library wants */
     bz_pick *plain; /* [bound->n]: in row-major order, where it has calls for that */
     bz_pick *place; /* [bound->fused.n_places]: as free; none where a type was given */
 } bz_picks;
 
-int bz_picks_make(const bz_bound *bound, bz_dtype dtype, bz_perfdb *db, const bz_system *system, bz_arena *arena,
-                  bz_picks *out, bz_error *err);
+int bz_picks_make(const bz_bound *bound, bz_dtype dtype, bool training, bz_perfdb *db, const bz_system *system,
+                  bz_arena *arena, bz_picks *out, bz_error *err);
 
 /* ---- jointly -------------------------------------------------------------------------------- */
 

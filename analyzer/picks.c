@@ -13,6 +13,7 @@ typedef struct making {
     bz_perfdb *db;
     const bz_system *system;
     bz_dtype dtype;
+    bool training;
     bz_arena *arena;
     bz_map problems, layers;
     known *of_problem, *of_layer;
@@ -37,8 +38,13 @@ static int layout_rank(const char *layout, bool plain)
     return rank;
 }
 
+int bz_pick_rank(const bz_record *r, bool training)
+{
+    return training && r->chosen_training ? 2 : r->chosen;
+}
+
 /* First comes the layout, then what the library would take in it; a plain BLAS only where nothing else is known. */
-static bool is_better(const bz_record *r, const bz_record *than, bool plain)
+static bool is_better(const making *m, const bz_record *r, const bz_record *than, bool plain)
 {
     if (!than)
         return true;
@@ -48,7 +54,8 @@ static bool is_better(const bz_record *r, const bz_record *than, bool plain)
         return !blas;
     if (rank != rank_than)
         return rank < rank_than;
-    return r->chosen != than->chosen ? r->chosen : r->median < than->median;
+    int taken = bz_pick_rank(r, m->training), taken_than = bz_pick_rank(than, m->training);
+    return taken != taken_than ? taken > taken_than : r->median < than->median;
 }
 
 /* What was given up as hopeless was slow, and its first round tells how slow. */
@@ -68,7 +75,7 @@ static bz_pick pick_record(const making *m, const bz_record *r, size_t n, bool p
 {
     const bz_record *best = NULL, *cold = NULL;
     for (size_t i = 0; i < n; i++)
-        if (is_time(m, &r[i]) && r[i].setting.cache == BZ_CACHE_HOT && is_better(&r[i], best, plain))
+        if (is_time(m, &r[i]) && r[i].setting.cache == BZ_CACHE_HOT && is_better(m, &r[i], best, plain))
             best = &r[i];
     if (!best)
         return (bz_pick){.seconds = NAN, .low = NAN, .high = NAN, .cold = NAN};
@@ -169,13 +176,13 @@ static int pick_layer(making *m, const bz_bound_layer *l, known *out, bz_error *
     return 0;
 }
 
-int bz_picks_make(const bz_bound *bound, bz_dtype dtype, bz_perfdb *db, const bz_system *system, bz_arena *arena,
-                  bz_picks *out, bz_error *err)
+int bz_picks_make(const bz_bound *bound, bz_dtype dtype, bool training, bz_perfdb *db, const bz_system *system,
+                  bz_arena *arena, bz_picks *out, bz_error *err)
 {
-    making m = {.b = bound, .db = db, .system = system, .dtype = dtype, .arena = arena};
+    making m = {.b = bound, .db = db, .system = system, .dtype = dtype, .training = training, .arena = arena};
     int places = dtype ? 0 : bound->fused.n_places, rc = 0;
     known k;
-    *out = (bz_picks){dtype, BZ_NEW(arena, bz_pick, bound->n), BZ_NEW(arena, bz_pick, bound->n),
+    *out = (bz_picks){dtype, training, BZ_NEW(arena, bz_pick, bound->n), BZ_NEW(arena, bz_pick, bound->n),
                       BZ_NEW(arena, bz_pick, places)};
     for (int i = 0; i < bound->n && !rc; i++) {
         rc = pick_layer(&m, &bound->layer[i], &k, err);

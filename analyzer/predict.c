@@ -439,10 +439,10 @@ static void change_groups(making *m)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-static const bz_picks *find_picks(const bz_analysis *a, bz_dtype dtype)
+static const bz_picks *find_picks(const bz_analysis *a, bz_dtype dtype, bool training)
 {
     for (int i = 0; i < a->n_picks; i++)
-        if (a->picks[i].dtype == dtype)
+        if (a->picks[i].dtype == dtype && a->picks[i].training == training)
             return &a->picks[i];
     return NULL;
 }
@@ -452,9 +452,12 @@ bool predict(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, co
 {
     making m = {.b = &a->bound, .l = l, .trace = trace, .step = step, .arena = arena, .out = out};
     *out = (prediction){0};
-    m.own = find_picks(a, BZ_UNDEFINED);
-    m.other = find_picks(a, step->dtype);
-    if (l->device || !l->alignment || !l->alignment->timeline || !isfinite(l->latency) || !m.own || !m.other)
+    if (l->device || !l->alignment || !l->alignment->timeline || !isfinite(l->latency))
+        return false;
+    bool training = l->regret && l->regret->training;
+    m.own = find_picks(a, BZ_UNDEFINED, training);
+    m.other = find_picks(a, step->dtype, training);
+    if (!m.own || !m.other)
         return false;
     m.seen = BZ_NEW(arena, double, m.b->n);
     for (int i = 0; i < m.b->n; i++)

@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* For what the library was asked: it may come to another variant. */
+typedef enum { ASKED_FOR_NOTHING, ASKED_FOR_INFERENCE, ASKED_FOR_TRAINING } asked_for;
+
 typedef struct call_group {
     bz_problem problem;
     const char *text, *variant;
     int64_t calls;
+    asked_for asked;
     double *seen; /* [n_seen], room for a power of two */
     int n_seen;
 } call_group;
@@ -44,7 +48,7 @@ static void time_calls(making *m)
     }
 }
 
-static call_group *find_group(making *m, const bz_problem *p, const char *variant)
+static call_group *find_group(making *m, const bz_problem *p, const char *variant, asked_for why)
 {
     bz_buf_clear(&m->key);
     bz_problem_print(p, &m->key);
@@ -61,7 +65,11 @@ static call_group *find_group(making *m, const bz_problem *p, const char *varian
     call_group *g = &m->group[m->n];
     const char *key = bz_arena_strn(m->arena, m->key.data, m->key.len);
     *g = (call_group){
-        .problem = *p, .text = bz_arena_strn(m->arena, m->key.data, text), .variant = bz_arena_str(m->arena, variant)};
+        .problem = *p,
+        .text = bz_arena_strn(m->arena, m->key.data, text),
+        .variant = bz_arena_str(m->arena, variant),
+        .asked = why,
+    };
     bz_map_add(&m->map, key, m->key.len, (uint32_t)m->n++);
     return g;
 }
@@ -72,6 +80,16 @@ static void add_seen(making *m, call_group *g, double seconds)
     if (!(n & (n - 1)))
         g->seen = bz_arena_grow(m->arena, g->seen, (size_t)n, n ? 2 * (size_t)n : 1, sizeof *g->seen);
     g->seen[n] = seconds;
+}
+
+static asked_for what_for(const bz_trace *t, size_t call)
+{
+    char text[32];
+    if (!bz_call_parameter(t, call, "prop", text, sizeof text))
+        return ASKED_FOR_NOTHING;
+    return !strcmp(text, "forward_training")    ? ASKED_FOR_TRAINING
+           : !strcmp(text, "forward_inference") ? ASKED_FOR_INFERENCE
+                                                : ASKED_FOR_NOTHING;
 }
 
 static void gather(making *m)
@@ -88,7 +106,7 @@ static void gather(making *m)
             continue;
         if (!calls->variant[i] && p.kind != BZ_PROBLEM_CONV)
             continue; /* where the library has no choice, or tells of none */
-        call_group *g = find_group(m, &p, bz_string(t, calls->variant[i]));
+        call_group *g = find_group(m, &p, bz_string(t, calls->variant[i]), what_for(t, i));
         g->calls++;
         if (m->device[i] > 0)
             add_seen(m, g, m->device[i]);
@@ -112,10 +130,11 @@ static bool usable(const making *m, const bz_record *r)
 }
 
 /* Whether the database knows the problem; then the row's times are filled. */
-static int look_up(making *m, const char *problem, bz_regret_row *row, bool *known, bz_error *err)
+static int look_up(making *m, const char *problem, bool training, bz_regret_row *row, bool *known, bz_error *err)
 {
     bz_record *r;
     size_t n;
+    int rank = 1;
     *known = false;
     if (bz_perfdb_variants(m->db, m->system, problem, m->arena, &r, &n, err))
         return -1;
@@ -129,7 +148,9 @@ static int look_up(making *m, const char *problem, bz_regret_row *row, bool *kno
             row->best = s;
             row->best_variant = r[i].variant.algorithm;
         }
-        if (r[i].chosen && !(row->chosen <= s)) {
+        int taken = bz_pick_rank(&r[i], training);
+        if (taken > rank || (taken == rank && !(row->chosen <= s))) {
+            rank = taken;
             row->chosen = s;
             row->chosen_variant = r[i].variant.algorithm;
         }
@@ -148,13 +169,14 @@ static int price_group(making *m, call_group *g, bz_regret_row *row, bz_error *e
     row->calls = (double)g->calls / (double)m->steady;
     if (g->n_seen)
         row->seen = bz_tick(bz_quantiles_of(g->seen, (size_t)g->n_seen).p50);
-    if (look_up(m, g->text, row, &known, err))
+    if (look_up(m, g->text, g->asked == ASKED_FOR_TRAINING, row, &known, err))
         return -1;
     int pad = known ? 0 : call_unpad(&g->problem, &inside);
     if (pad) {
         bz_buf text = {0};
         bz_problem_print(&inside, &text);
-        int rc = look_up(m, bz_arena_str(m->arena, bz_buf_text(&text)), row, &known, err);
+        int rc =
+            look_up(m, bz_arena_str(m->arena, bz_buf_text(&text)), g->asked == ASKED_FOR_TRAINING, row, &known, err);
         bz_buf_free(&text);
         if (rc)
             return -1;
@@ -176,8 +198,12 @@ static int more_loss(const void *x, const void *y)
     return order ? order : strcmp(a->variant, b->variant);
 }
 
-static void sum(bz_regret *out)
+static void sum(const making *m, bz_regret *out)
 {
+    double flops[3] = {0, 0, 0};
+    for (int i = 0; i < m->n; i++)
+        flops[m->group[i].asked] += (double)m->group[i].calls * bz_problem_flops(&m->group[i].problem);
+    out->training = flops[ASKED_FOR_TRAINING] > flops[ASKED_FOR_INFERENCE];
     for (int i = 0; i < out->n; i++) {
         const bz_regret_row *r = &out->row[i];
         out->calls += r->calls;
@@ -206,7 +232,7 @@ int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system
     for (int i = 0; i < m.n && !rc; i++)
         rc = price_group(&m, &m.group[i], &out->row[i], err);
     if (!rc)
-        sum(out);
+        sum(&m, out);
     free(m.group);
     bz_map_free(&m.map);
     bz_buf_free(&m.key);

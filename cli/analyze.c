@@ -104,17 +104,21 @@ static const char *profile_name(const char *list, bz_arena *arena)
     return name;
 }
 
-/* For predictions of what programs on a processor gain: in the model's type, and in the one that its matrix units have. */
+/* For predictions of what programs on a processor gain: in the model's type, and in the one that its matrix units have, each as
+ * the profiles ask for them. */
 static int find_picks(analyze_job *a, bz_analysis *item, const bz_system *system, bz_error *err)
 {
     static const bz_dtype TYPES[] = {BZ_UNDEFINED, BZ_BF16};
     bz_arena *arena = &a->analyses.arena;
-    bz_picks *picks = BZ_NEW(arena, bz_picks, 2);
-    for (int i = 0; i < 2; i++)
-        if (bz_picks_make(&item->bound, TYPES[i], a->db, system, arena, &picks[i], err))
+    bz_picks *picks = BZ_NEW(arena, bz_picks, 4);
+    bool asked[2] = {false, false};
+    for (int k = 0; k < item->n_ladders; k++)
+        asked[item->ladder[k].regret->training] = true;
+    for (int i = 0; i < 4; i++)
+        if (asked[i / 2] &&
+            bz_picks_make(&item->bound, TYPES[i % 2], i / 2, a->db, system, arena, &picks[item->n_picks++], err))
             return -1;
     item->picks = picks;
-    item->n_picks = 2;
     return 0;
 }
 
@@ -130,8 +134,7 @@ static int hold_against_profiles(analyze_job *a, int models, bz_error *err)
         int first = item->bound.rebuilt ? i / a->n_systems : own ? i % models : 0;
         item->n_ladders = item->bound.rebuilt || own ? 1 : a->profiles.n;
         item->ladder = BZ_NEW(arena, bz_ladder, item->n_ladders);
-        if (bz_perfdb_system(a->db, item->bound.system, &system, err) ||
-            (!item->bound.rebuilt && !planning_device(&a->p) && find_picks(a, item, system, err)))
+        if (bz_perfdb_system(a->db, item->bound.system, &system, err))
             return -1;
         for (int k = 0; k < item->n_ladders; k++) {
             const bz_trace *trace = a->trace[first + k];
@@ -146,6 +149,8 @@ static int hold_against_profiles(analyze_job *a, int models, bz_error *err)
             item->ladder[k].alignment = alignment;
             item->ladder[k].timeline = a->output.html ? bz_timeline_make(trace, arena) : NULL;
         }
+        if (!item->bound.rebuilt && !planning_device(&a->p) && find_picks(a, item, system, err))
+            return -1;
         analysis_answer(item, a->trace + first, arena);
     }
     return 0;

@@ -75,6 +75,7 @@ static const member MEMBERS[] = {
     {"bytes", AT(bytes), NULL, 0, MEMBER_NUMBER},
     {"flops", AT(flops), NULL, 0, MEMBER_NUMBER},
     {"chosen", AT(chosen), NULL, 0, MEMBER_BOOL},
+    {"chosen_training", AT(chosen_training), NULL, 0, MEMBER_BOOL},
     {"noisy", AT(noisy), NULL, 0, MEMBER_BOOL},
     {"throttled", AT(throttled), NULL, 0, MEMBER_BOOL},
     {"checked", AT(checked), NULL, 0, MEMBER_STRING},

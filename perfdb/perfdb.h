@@ -87,7 +87,8 @@ typedef struct bz_record {
     bz_variant variant;
     bz_setting setting;
     bz_record_status status;
-    bool chosen; /* the library's own first pick for this problem and layout */
+    bool chosen;          /* the library's own first pick for this problem and layout */
+    bool chosen_training; /* what it picks where it is asked as for training; of no record where nobody looked */
     bool noisy, throttled;
     const char *reason; /* for everything but ok */
     double median, q25, q75, min, max;

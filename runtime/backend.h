@@ -52,11 +52,12 @@ typedef struct bz_variant {
     void *session; /* of open */
     int index;     /* the backend's own number for it */
     char algorithm[160], layout[16], math[16];
-    bool chosen;        /* the library's own first pick for this problem and layout */
-    bool reference;     /* the library's reference implementation: skipped while there is another */
-    double workspace;   /* bytes; known after prepare */
-    const char *timing; /* where `measure` had to time in another way than the backend says; else NULL */
-    void *state;        /* the backend's, of prepare */
+    bool chosen;          /* the library's own first pick for this problem and layout */
+    bool chosen_training; /* what it picks where it is asked as for training */
+    bool reference;       /* the library's reference implementation: skipped while there is another */
+    double workspace;     /* bytes; known after prepare */
+    const char *timing;   /* where `measure` had to time in another way than the backend says; else NULL */
+    void *state;          /* the backend's, of prepare */
 } bz_variant;
 
 typedef struct bz_variant_list {

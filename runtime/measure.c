@@ -625,6 +625,7 @@ static void run_variants(trial *t)
         *r = (runner){.trial = t, .variant = v, .throttles = bz_throttle_count()};
         r->record = bz_outcome_of(t->problem, v->backend->name, v->algorithm, v->layout, v->math);
         r->record.chosen = v->chosen;
+        r->record.chosen_training = v->chosen_training;
         r->record.variants = count_family(t, v);
         snprintf(r->record.timing, sizeof r->record.timing, "%s", v->backend->timing);
         if (t->task->options->wall)

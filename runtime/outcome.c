@@ -110,6 +110,7 @@ void bz_outcome_json(const bz_outcome *r, const bz_run_setting *setting, const c
     bz_json_key_num(&j, "bytes", bz_problem_bytes(r->problem));
     bz_json_key_num(&j, "flops", bz_problem_flops(r->problem));
     bz_json_key_bool(&j, "chosen", r->chosen);
+    bz_json_key_bool(&j, "chosen_training", r->chosen_training);
     bz_json_key_bool(&j, "noisy", r->noisy);
     bz_json_key_bool(&j, "throttled", r->throttled);
     bz_json_key_str(&j, "checked", r->checked);

@@ -122,12 +122,13 @@ typedef struct bz_outcome {
     char backend[16], algorithm[160], layout[16], math[16];
     bz_status status;
     char reason[640];
-    bz_stats stats;     /* seconds per call */
-    int64_t iterations; /* of all samples */
-    double launch;      /* seconds of an empty call; NaN where not measured */
-    double workspace;   /* bytes */
-    int variants;       /* that the family has, this one included; 0 where the whole family came to nothing */
-    bool chosen;        /* the library's own first pick for this problem and layout */
+    bz_stats stats;       /* seconds per call */
+    int64_t iterations;   /* of all samples */
+    double launch;        /* seconds of an empty call; NaN where not measured */
+    double workspace;     /* bytes */
+    int variants;         /* that the family has, this one included; 0 where the whole family came to nothing */
+    bool chosen;          /* the library's own first pick for this problem and layout */
+    bool chosen_training; /* what it picks where it is asked as for training */
     bool noisy, throttled;
     char checked[200];             /* "ok", "skipped", or a sentence */
     char timing[12];               /* "wall", "event-pair", "device", "cupti" */

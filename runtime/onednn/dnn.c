@@ -226,6 +226,11 @@ void dnn_heap_free(dnn_heap *h)
     *h = (dnn_heap){0};
 }
 
+dnnl_prop_kind_t dnn_prop(const dnn_impls *impls)
+{
+    return impls->training ? dnnl_forward_training : dnnl_forward_inference;
+}
+
 void dnn_impls_free(dnn_impls *impls)
 {
     while (impls->n)

@@ -27,9 +27,12 @@ typedef struct dnn_heap {
 enum { DNN_MAX_RANK = 8, DNN_MAX_IMPLS = 40 };
 
 typedef struct dnn_impls {
+    bool training; /* in: asked for as training is */
     dnnl_primitive_desc_t pd[DNN_MAX_IMPLS];
     int n;
 } dnn_impls;
+
+dnnl_prop_kind_t dnn_prop(const dnn_impls *impls);
 
 bool dnn_dtype(bz_dtype t, dnnl_data_type_t *out);
 

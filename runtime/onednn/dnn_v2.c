@@ -38,19 +38,19 @@ dnnl_status_t dnn_convolution(dnn_impls *out, dnnl_engine_t e, bool transposed, 
     skipped(dilation, x->ndims, skip);
     if (transposed) {
         dnnl_deconvolution_desc_t d;
-        COLLECT(dnnl_dilated_deconvolution_forward_desc_init(&d, dnnl_forward_inference, alg, x, w, bias, y, stride,
-                                                             skip, begin, end));
+        COLLECT(dnnl_dilated_deconvolution_forward_desc_init(&d, dnn_prop(out), alg, x, w, bias, y, stride, skip, begin,
+                                                             end));
     }
     dnnl_convolution_desc_t d;
-    COLLECT(dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_inference, alg, x, w, bias, y, stride, skip,
-                                                       begin, end));
+    COLLECT(
+        dnnl_dilated_convolution_forward_desc_init(&d, dnn_prop(out), alg, x, w, bias, y, stride, skip, begin, end));
 }
 
 dnnl_status_t dnn_inner_product(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md w, dnn_md bias, dnn_md y,
                                 dnnl_primitive_attr_t attr)
 {
     dnnl_inner_product_desc_t d;
-    COLLECT(dnnl_inner_product_forward_desc_init(&d, dnnl_forward_inference, x, w, bias, y));
+    COLLECT(dnnl_inner_product_forward_desc_init(&d, dnn_prop(out), x, w, bias, y));
 }
 
 dnnl_status_t dnn_matmul(dnn_impls *out, dnnl_engine_t e, dnn_md a, dnn_md b, dnn_md bias, dnn_md y,
@@ -67,21 +67,21 @@ dnnl_status_t dnn_pooling(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, 
     dnnl_dims_t skip;
     dnnl_pooling_v2_desc_t d;
     skipped(dilation, x->ndims, skip);
-    COLLECT(dnnl_pooling_v2_forward_desc_init(&d, dnnl_forward_inference, alg, x, y, stride, kernel, skip, begin, end));
+    COLLECT(dnnl_pooling_v2_forward_desc_init(&d, dnn_prop(out), alg, x, y, stride, kernel, skip, begin, end));
 }
 
 dnnl_status_t dnn_batchnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
                             dnnl_primitive_attr_t attr)
 {
     dnnl_batch_normalization_desc_t d;
-    COLLECT(dnnl_batch_normalization_forward_desc_init(&d, dnnl_forward_inference, x, epsilon, flags));
+    COLLECT(dnnl_batch_normalization_forward_desc_init(&d, dnn_prop(out), x, epsilon, flags));
 }
 
 dnnl_status_t dnn_layernorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
                             dnnl_primitive_attr_t attr)
 {
     dnnl_layer_normalization_desc_t d;
-    COLLECT(dnnl_layer_normalization_forward_desc_init(&d, dnnl_forward_inference, x, NULL, epsilon, flags));
+    COLLECT(dnnl_layer_normalization_forward_desc_init(&d, dnn_prop(out), x, NULL, epsilon, flags));
 }
 
 dnnl_status_t dnn_groupnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t groups, float epsilon, unsigned flags,
@@ -95,27 +95,27 @@ dnnl_status_t dnn_softmax(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, 
                           dnnl_primitive_attr_t attr)
 {
     dnnl_softmax_v2_desc_t d;
-    COLLECT(dnnl_softmax_v2_forward_desc_init(&d, dnnl_forward_inference, alg, x, y, axis));
+    COLLECT(dnnl_softmax_v2_forward_desc_init(&d, dnn_prop(out), alg, x, y, axis));
 }
 
 dnnl_status_t dnn_lrn(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t size, float alpha, float beta, float k,
                       dnnl_primitive_attr_t attr)
 {
     dnnl_lrn_desc_t d;
-    COLLECT(dnnl_lrn_forward_desc_init(&d, dnnl_forward_inference, dnnl_lrn_across_channels, x, size, alpha, beta, k));
+    COLLECT(dnnl_lrn_forward_desc_init(&d, dnn_prop(out), dnnl_lrn_across_channels, x, size, alpha, beta, k));
 }
 
 dnnl_status_t dnn_eltwise(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta,
                           dnnl_primitive_attr_t attr)
 {
     dnnl_eltwise_desc_t d;
-    COLLECT(dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, alg, x, alpha, beta));
+    COLLECT(dnnl_eltwise_forward_desc_init(&d, dnn_prop(out), alg, x, alpha, beta));
 }
 
 dnnl_status_t dnn_prelu(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md slope, dnnl_primitive_attr_t attr)
 {
     dnnl_prelu_desc_t d;
-    COLLECT(dnnl_prelu_forward_desc_init(&d, dnnl_forward_inference, x, slope));
+    COLLECT(dnnl_prelu_forward_desc_init(&d, dnn_prop(out), x, slope));
 }
 
 dnnl_status_t dnn_binary(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md a, dnn_md b, dnn_md y,
@@ -136,7 +136,7 @@ dnnl_status_t dnn_resampling(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t al
                              dnnl_primitive_attr_t attr)
 {
     dnnl_resampling_desc_t d;
-    COLLECT(dnnl_resampling_forward_desc_init(&d, dnnl_forward_inference, alg, NULL, x, y));
+    COLLECT(dnnl_resampling_forward_desc_init(&d, dnn_prop(out), alg, NULL, x, y));
 }
 
 dnnl_status_t dnn_concat(dnn_impls *out, dnnl_engine_t e, dnn_md y, int n, int axis, const dnn_md *x,
@@ -162,7 +162,7 @@ dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_k
                       dnn_md bias, dnn_md y, dnnl_primitive_attr_t attr)
 {
     dnnl_rnn_desc_t d;
-    const dnnl_prop_kind_t prop = dnnl_forward_inference;
+    const dnnl_prop_kind_t prop = dnn_prop(out);
     if (cell == DNN_LSTM) {
         COLLECT(dnnl_lstm_forward_desc_init_v2(&d, prop, direction, x, h, c, w, r, peephole, bias, y, NULL, NULL, 0));
     }

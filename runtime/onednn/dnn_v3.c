@@ -28,8 +28,6 @@ static const int64_t *skipped(const int64_t *dilation, int rank, int64_t *out)
     return out;
 }
 
-static const dnnl_prop_kind_t PROP = dnnl_forward_inference;
-
 dnnl_status_t dnn_convolution(dnn_impls *out, dnnl_engine_t e, bool transposed, dnnl_alg_kind_t alg, dnn_md x, dnn_md w,
                               dnn_md bias, dnn_md y, const int64_t *stride, const int64_t *dilation,
                               const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr)
@@ -37,17 +35,17 @@ dnnl_status_t dnn_convolution(dnn_impls *out, dnnl_engine_t e, bool transposed, 
     dnnl_dims_t skip, dims;
     skipped(dilation, dnn_md_dims(x, dims), skip);
     if (transposed) {
-        COLLECT(dnnl_deconvolution_forward_primitive_desc_create(&pd, e, PROP, alg, x, w, bias, y, stride, skip, begin,
-                                                                 end, attr));
+        COLLECT(dnnl_deconvolution_forward_primitive_desc_create(&pd, e, dnn_prop(out), alg, x, w, bias, y, stride,
+                                                                 skip, begin, end, attr));
     }
-    COLLECT(dnnl_convolution_forward_primitive_desc_create(&pd, e, PROP, alg, x, w, bias, y, stride, skip, begin, end,
-                                                           attr));
+    COLLECT(dnnl_convolution_forward_primitive_desc_create(&pd, e, dnn_prop(out), alg, x, w, bias, y, stride, skip,
+                                                           begin, end, attr));
 }
 
 dnnl_status_t dnn_inner_product(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md w, dnn_md bias, dnn_md y,
                                 dnnl_primitive_attr_t attr)
 {
-    COLLECT(dnnl_inner_product_forward_primitive_desc_create(&pd, e, PROP, x, w, bias, y, attr));
+    COLLECT(dnnl_inner_product_forward_primitive_desc_create(&pd, e, dnn_prop(out), x, w, bias, y, attr));
 }
 
 dnnl_status_t dnn_matmul(dnn_impls *out, dnnl_engine_t e, dnn_md a, dnn_md b, dnn_md bias, dnn_md y,
@@ -62,27 +60,29 @@ dnnl_status_t dnn_pooling(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, 
 {
     dnnl_dims_t skip, dims;
     skipped(dilation, dnn_md_dims(x, dims), skip);
-    COLLECT(
-        dnnl_pooling_forward_primitive_desc_create(&pd, e, PROP, alg, x, y, stride, kernel, skip, begin, end, attr));
+    COLLECT(dnnl_pooling_forward_primitive_desc_create(&pd, e, dnn_prop(out), alg, x, y, stride, kernel, skip, begin,
+                                                       end, attr));
 }
 
 dnnl_status_t dnn_batchnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
                             dnnl_primitive_attr_t attr)
 {
-    COLLECT(dnnl_batch_normalization_forward_primitive_desc_create(&pd, e, PROP, x, x, epsilon, flags, attr));
+    COLLECT(dnnl_batch_normalization_forward_primitive_desc_create(&pd, e, dnn_prop(out), x, x, epsilon, flags, attr));
 }
 
 dnnl_status_t dnn_layernorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
                             dnnl_primitive_attr_t attr)
 {
-    COLLECT(dnnl_layer_normalization_forward_primitive_desc_create(&pd, e, PROP, x, x, NULL, epsilon, flags, attr));
+    COLLECT(dnnl_layer_normalization_forward_primitive_desc_create(&pd, e, dnn_prop(out), x, x, NULL, epsilon, flags,
+                                                                   attr));
 }
 
 dnnl_status_t dnn_groupnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t groups, float epsilon, unsigned flags,
                             dnnl_primitive_attr_t attr)
 {
 #if DNNL_VERSION_MAJOR > 3 || DNNL_VERSION_MINOR >= 3
-    COLLECT(dnnl_group_normalization_forward_primitive_desc_create(&pd, e, PROP, x, x, groups, epsilon, flags, attr));
+    COLLECT(dnnl_group_normalization_forward_primitive_desc_create(&pd, e, dnn_prop(out), x, x, groups, epsilon, flags,
+                                                                   attr));
 #else
     (void)out, (void)e, (void)x, (void)groups, (void)epsilon, (void)flags, (void)attr;
     return dnnl_unimplemented;
@@ -92,25 +92,25 @@ dnnl_status_t dnn_groupnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t g
 dnnl_status_t dnn_softmax(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y, int axis,
                           dnnl_primitive_attr_t attr)
 {
-    COLLECT(dnnl_softmax_forward_primitive_desc_create(&pd, e, PROP, alg, x, y, axis, attr));
+    COLLECT(dnnl_softmax_forward_primitive_desc_create(&pd, e, dnn_prop(out), alg, x, y, axis, attr));
 }
 
 dnnl_status_t dnn_lrn(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t size, float alpha, float beta, float k,
                       dnnl_primitive_attr_t attr)
 {
-    COLLECT(dnnl_lrn_forward_primitive_desc_create(&pd, e, PROP, dnnl_lrn_across_channels, x, x, size, alpha, beta, k,
-                                                   attr));
+    COLLECT(dnnl_lrn_forward_primitive_desc_create(&pd, e, dnn_prop(out), dnnl_lrn_across_channels, x, x, size, alpha,
+                                                   beta, k, attr));
 }
 
 dnnl_status_t dnn_eltwise(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta,
                           dnnl_primitive_attr_t attr)
 {
-    COLLECT(dnnl_eltwise_forward_primitive_desc_create(&pd, e, PROP, alg, x, x, alpha, beta, attr));
+    COLLECT(dnnl_eltwise_forward_primitive_desc_create(&pd, e, dnn_prop(out), alg, x, x, alpha, beta, attr));
 }
 
 dnnl_status_t dnn_prelu(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md slope, dnnl_primitive_attr_t attr)
 {
-    COLLECT(dnnl_prelu_forward_primitive_desc_create(&pd, e, PROP, x, slope, x, attr));
+    COLLECT(dnnl_prelu_forward_primitive_desc_create(&pd, e, dnn_prop(out), x, slope, x, attr));
 }
 
 dnnl_status_t dnn_binary(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md a, dnn_md b, dnn_md y,
@@ -128,7 +128,7 @@ dnnl_status_t dnn_reduction(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg
 dnnl_status_t dnn_resampling(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y,
                              dnnl_primitive_attr_t attr)
 {
-    COLLECT(dnnl_resampling_forward_primitive_desc_create(&pd, e, PROP, alg, NULL, x, y, attr));
+    COLLECT(dnnl_resampling_forward_primitive_desc_create(&pd, e, dnn_prop(out), alg, NULL, x, y, attr));
 }
 
 dnnl_status_t dnn_concat(dnn_impls *out, dnnl_engine_t e, dnn_md y, int n, int axis, const dnn_md *x,
@@ -150,18 +150,19 @@ dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_k
                       dnn_md bias, dnn_md y, dnnl_primitive_attr_t attr)
 {
     if (cell == DNN_LSTM) {
-        COLLECT(dnnl_lstm_forward_primitive_desc_create(&pd, e, PROP, direction, x, h, c, w, r, peephole, NULL, bias, y,
-                                                        NULL, NULL, 0, attr));
+        COLLECT(dnnl_lstm_forward_primitive_desc_create(&pd, e, dnn_prop(out), direction, x, h, c, w, r, peephole, NULL,
+                                                        bias, y, NULL, NULL, 0, attr));
     }
     if (cell == DNN_GRU) {
-        COLLECT(dnnl_gru_forward_primitive_desc_create(&pd, e, PROP, direction, x, h, w, r, bias, y, NULL, 0, attr));
+        COLLECT(dnnl_gru_forward_primitive_desc_create(&pd, e, dnn_prop(out), direction, x, h, w, r, bias, y, NULL, 0,
+                                                       attr));
     }
     if (cell == DNN_LBR_GRU) {
-        COLLECT(
-            dnnl_lbr_gru_forward_primitive_desc_create(&pd, e, PROP, direction, x, h, w, r, bias, y, NULL, 0, attr));
+        COLLECT(dnnl_lbr_gru_forward_primitive_desc_create(&pd, e, dnn_prop(out), direction, x, h, w, r, bias, y, NULL,
+                                                           0, attr));
     }
-    COLLECT(dnnl_vanilla_rnn_forward_primitive_desc_create(&pd, e, PROP, activation, direction, x, h, w, r, bias, y,
-                                                           NULL, 0, 0, 0, attr));
+    COLLECT(dnnl_vanilla_rnn_forward_primitive_desc_create(&pd, e, dnn_prop(out), activation, direction, x, h, w, r,
+                                                           bias, y, NULL, 0, 0, 0, attr));
 }
 
 #endif

@@ -292,6 +292,8 @@ alternative *dnn_add_alternative(lowering *l, const char *prefix, const char *su
     a->prefix = prefix;
     a->suffix = suffix;
     a->n_stages = n_stages;
+    for (int i = 0; i < MAX_STAGES; i++)
+        a->stages[i].impls.training = s->training;
     s->alternatives = bz_realloc(s->alternatives, (size_t)s->n_alternatives + 1, sizeof(alternative *));
     return s->alternatives[s->n_alternatives++] = a;
 }

@@ -51,7 +51,7 @@ static dnnl_status_t conv(lowering *l, bool sum)
     const dnnl_alg_kind_t inverse[] = {dnnl_deconvolution_direct, dnnl_deconvolution_winograd};
     dnnl_status_t first = dnnl_success;
     for (int i = 0; i < 2; i++) {
-        dnn_impls more = {0};
+        dnn_impls more = {.training = st->impls.training};
         dnnl_status_t status =
             dnn_convolution(&more, l->s->engine, transposed, transposed ? inverse[i] : direct[i], x_md, w_md, b_md,
                             y_md, p->conv.stride, p->conv.dilation, p->conv.pad, end, attr);
@@ -62,7 +62,7 @@ static dnnl_status_t conv(lowering *l, bool sum)
             else
                 dnnl_primitive_desc_destroy(more.pd[k]);
     }
-    dnn_impls heuristic = {0};
+    dnn_impls heuristic = {.training = st->impls.training};
     if (!transposed && dnn_convolution(&heuristic, l->s->engine, false, dnnl_convolution_auto, x_md, w_md, b_md, y_md,
                                        p->conv.stride, p->conv.dilation, p->conv.pad, end, attr) == dnnl_success)
         snprintf(a->favourite, sizeof a->favourite, "%s", bz_onednn_impl_name(heuristic.pd[0]));

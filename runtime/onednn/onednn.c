@@ -85,17 +85,24 @@ static void free_buffer(buffer *b)
     bz_unplace(b->data);
 }
 
+/* All but the first n. */
+static void drop_alternatives(session *s, int n)
+{
+    while (s->n_alternatives > n) {
+        alternative *a = s->alternatives[--s->n_alternatives];
+        for (int k = 0; k < MAX_STAGES; k++)
+            dnn_impls_free(&a->stages[k].impls);
+        free(a);
+    }
+}
+
 static void close_session(void *of)
 {
     session *s = of;
     for (int i = 0; i < s->n_buffers; i++)
         free_buffer(&s->buffers[i]);
     free(s->buffers);
-    for (int i = 0; i < s->n_alternatives; i++) {
-        for (int k = 0; k < MAX_STAGES; k++)
-            dnn_impls_free(&s->alternatives[i]->stages[k].impls);
-        free(s->alternatives[i]);
-    }
+    drop_alternatives(s, 0);
     free(s->alternatives);
     dnn_heap_free(&s->heap);
     if (s->stream)
@@ -152,9 +159,8 @@ static void mark_chosen(const session *s, int alternative_index, bz_variant_list
         list->item[first].chosen = true;
 }
 
-static int enumerate(void *of, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
+static int add_variants(session *s, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
 {
-    session *s = of;
     int first_alternative = s->n_alternatives, first = list->n;
     if (bz_onednn_lower(s, layout, math, why))
         return -1;
@@ -167,6 +173,34 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
             add_variant(s, i, k, layout, math, list);
     }
     mark_chosen(s, first_alternative, list, first);
+    return 0;
+}
+
+/* A program that only infers may ask as training does all the same, and be given another implementation. */
+static void mark_chosen_training(session *s, const char *layout, const char *math, bz_variant_list *list, int first)
+{
+    int alternatives = s->n_alternatives;
+    bz_variant_list asked = {0};
+    bz_error err;
+    s->training = true;
+    add_variants(s, layout, math, &asked, &err);
+    s->training = false;
+    for (int i = 0; i < asked.n; i++)
+        for (int k = first; asked.item[i].chosen && k < list->n; k++)
+            if (!strcmp(list->item[k].algorithm, asked.item[i].algorithm)) {
+                list->item[k].chosen_training = true;
+                break;
+            }
+    free(asked.item);
+    drop_alternatives(s, alternatives);
+}
+
+static int enumerate(void *of, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
+{
+    int first = list->n;
+    if (add_variants(of, layout, math, list, why))
+        return -1;
+    mark_chosen_training(of, layout, math, list, first);
     return 0;
 }
 

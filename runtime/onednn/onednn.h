@@ -45,6 +45,7 @@ typedef struct session {
     dnn_heap heap;
     alternative **alternatives;
     int n_alternatives;
+    bool training; /* alternatives are now asked for as training is */
     struct buffer *buffers;
     int n_buffers;
 } session;

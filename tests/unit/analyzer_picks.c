@@ -26,6 +26,7 @@ typedef struct program {
     bz_bound_layer of[2];
     bz_bound_place place;
     bz_bound b;
+    bool training;
     bz_picks picks;
     bz_arena arena;
 } program;
@@ -102,7 +103,7 @@ static void store(program *p, bz_record r)
 static void look(program *p)
 {
     assert_ok(bz_perfdb_system(p->db, SYSTEM, &p->system, &err));
-    assert_ok(bz_picks_make(&p->b, BZ_UNDEFINED, p->db, p->system, &p->arena, &p->picks, &err));
+    assert_ok(bz_picks_make(&p->b, BZ_UNDEFINED, p->training, p->db, p->system, &p->arena, &p->picks, &err));
 }
 
 static void is(const bz_pick *pick, const char *variant, double us)
@@ -129,6 +130,26 @@ static void test_order(void **state)
     look(p);
     is(&p->picks.free[1], "taken", 9);
     is(&p->picks.plain[1], "plain", 2);
+}
+
+/* A program that asks as training does is given what the library picks for that, where somebody noted it. */
+static void test_training(void **state)
+{
+    program *p = *state;
+    bz_record trained = record_of(RELU, "onednn", "trained", "any", 7, false);
+    p->training = true;
+    store(p, record_of(RELU, "onednn", "taken", "any", 3, true));
+    store(p, trained);
+    look(p);
+    is(&p->picks.free[1], "taken", 3);
+    trained.chosen_training = true;
+    trained.date++;
+    store(p, trained);
+    look(p);
+    is(&p->picks.free[1], "trained", 7);
+    p->training = false;
+    look(p);
+    is(&p->picks.free[1], "taken", 3);
 }
 
 /* A BLAS where nothing else is known; what was given up as hopeless had a time; what failed had none. */
@@ -236,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_order, make, drop),
+        cmocka_unit_test_setup_teardown(test_training, make, drop),
         cmocka_unit_test_setup_teardown(test_status, make, drop),
         cmocka_unit_test_setup_teardown(test_cold, make, drop),
         cmocka_unit_test_setup_teardown(test_bytes, make, drop),

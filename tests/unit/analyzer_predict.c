@@ -105,8 +105,8 @@ static int make(void **state)
     p->own[ADD] = pick(0.25, 0, 3e6);
     p->together = pick(1.5, 1e6, 3e6);
     p->other[CONV] = pick(1, 0.5e6, 1.5e6);
-    p->picks[0] = (bz_picks){BZ_UNDEFINED, p->own, p->own, &p->together};
-    p->picks[1] = (bz_picks){BZ_BF16, p->other, p->other, NULL};
+    p->picks[0] = (bz_picks){.free = p->own, .plain = p->own, .place = &p->together};
+    p->picks[1] = (bz_picks){.dtype = BZ_BF16, .free = p->other, .plain = p->other};
     p->place = (bz_bound_place){.pattern = "conv+batchnorm", .layer = NODES, .n = 2};
     p->layers = (bz_layers){.layer = p->layer, .n = LAYERS};
     p->dag = (bz_dag){.n = LAYERS, .first = FIRST, .pred = PRED};

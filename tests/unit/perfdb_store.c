@@ -21,7 +21,7 @@ static void test_round_trip(void **state)
     assert_int_equal(bz_record_prefer(got, &r), 0); /* equal to the last byte */
     assert_string_equal(got->meta, r.meta);
     assert_true(isnan(got->launch));
-    assert_true(got->chosen && !got->noisy && !got->throttled);
+    assert_true(got->chosen && got->chosen_training && !got->noisy && !got->throttled);
     assert_fails(bz_perfdb_put(db, &r, 1, NULL, &err), BZ_FAILED, "reading only");
     assert_int_equal(warnings.len, 0);
     bz_perfdb_close(db);

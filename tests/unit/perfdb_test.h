@@ -122,6 +122,7 @@ static inline bz_record sample_record(void)
         .iterations = 1200,
         .workspace = 4096,
         .chosen = true,
+        .chosen_training = true,
         .checked = "ok",
         .timing = BZ_TIMING_DEVICE,
         .provenance = BZ_PROVENANCE_MEASURED,

@@ -330,7 +330,8 @@ static void test_record_line(void **unused)
         "\"layout\":\"refuses\",\"math\":\"default\",\"threads\":2,\"cache\":\"cold\",\"clock\":\"\","
         "\"status\":\"unsupported\",\"reason\":\"it does not feel like it\",\"median\":null,\"q25\":null,\"q75\":null,"
         "\"min\":null,\"max\":null,\"low\":null,\"high\":null,\"n\":0,\"iterations\":0,\"launch\":null,"
-        "\"workspace\":0,\"variants\":0,\"bytes\":512,\"flops\":64,\"chosen\":false,\"noisy\":false,\"throttled\":"
+        "\"workspace\":0,\"variants\":0,\"bytes\":512,\"flops\":64,\"chosen\":false,\"chosen_training\":false,"
+        "\"noisy\":false,\"throttled\":"
         "false,"
         "\"checked\":\"skipped\",\"timing\":\"wall\",\"provenance\":\"measured\",\"date\":7,\"system\":\"v@w\","
         "\"meta\":{}}\n");
