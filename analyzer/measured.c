@@ -94,12 +94,12 @@ static void begin(bz_buf *out, const char *what)
     bz_buf_printf(out, "%-14s", what);
 }
 
-/* "f32 114 Gflop/s, bf16 233 Gflop/s" */
-static void print_rates(const cJSON *one, const char *key, const char *what, bz_buf *out)
+/* "f32 114 Gflop/s, bf16 233 Gflop/s"; without a unit these are seconds */
+static void print_rates(const cJSON *one, const char *key, const char *what, const char *unit, bz_buf *out)
 {
     bz_unit_text text;
     const cJSON *rates = cJSON_GetObjectItemCaseSensitive(one, key), *rate;
-    bool flops = !strcmp(key, "flops"), first = true;
+    bool first = true;
     begin(out, what);
     cJSON_ArrayForEach(rate, rates)
     {
@@ -108,8 +108,8 @@ static void print_rates(const cJSON *one, const char *key, const char *what, bz_
         bz_buf_puts(out, first ? "" : ", ");
         bz_buf_clean(out, rate->string);
         bz_buf_printf(out, " %s%s",
-                      flops ? bz_units_count(text, rate->valuedouble) : bz_units_time(text, rate->valuedouble),
-                      flops ? "flop/s" : "");
+                      unit ? bz_units_count(text, rate->valuedouble) : bz_units_time(text, rate->valuedouble),
+                      unit ? unit : "");
         first = false;
     }
 }
@@ -136,10 +136,14 @@ void bz_peaks_print(const char *details, bz_buf *out)
     int n = list(root, found);
     for (int i = 0; i < n; i++) {
         int threads = threads_of(found[i]);
-        print_rates(found[i], "flops", "peak", out);
+        print_rates(found[i], "flops", "peak", "flop/s", out);
         bz_buf_printf(out, " (%d thread%s)\n", threads, threads == 1 ? "" : "s");
-        print_rates(found[i], "launch", "empty call", out);
+        print_rates(found[i], "launch", "empty call", NULL, out);
         bz_buf_putc(out, '\n');
+        if (cJSON_HasObjectItem(found[i], "reorder")) {
+            print_rates(found[i], "reorder", "reordered", "element/s", out);
+            bz_buf_putc(out, '\n');
+        }
         print_bandwidth(found[i], out);
     }
     cJSON_Delete(root);

@@ -24,12 +24,22 @@ static double number(const cJSON *object, const char *name)
     return cJSON_IsNumber(v) && v->valuedouble > 0 && v->valuedouble < 1e30 ? v->valuedouble : NAN;
 }
 
+static void add_rate(bz_peak_rate *list, int *n, bz_dtype dtype, double rate)
+{
+    if (*n < BZ_PEAKS && rate > 0)
+        list[(*n)++] = (bz_peak_rate){dtype, rate};
+}
+
 static void add_flops(bz_peaks *p, bz_dtype dtype, double rate)
 {
-    if (p->n_flops == BZ_PEAKS || !(rate > 0))
-        return;
-    p->flops[p->n_flops].dtype = dtype;
-    p->flops[p->n_flops++].rate = rate;
+    add_rate(p->flops, &p->n_flops, dtype, rate);
+}
+
+/* {"f32": rate, …} */
+static void read_rates(const cJSON *object, bz_peak_rate *list, int *n)
+{
+    for (int t = BZ_F32; cJSON_IsObject(object) && t < BZ_N_DTYPES; t++)
+        add_rate(list, n, (bz_dtype)t, number(object, bz_dtype_name((bz_dtype)t)));
 }
 
 static void add_bandwidth(bz_peaks *p, double bytes, double rate)
@@ -85,9 +95,8 @@ static void read_measured(const cJSON *list, const bz_setting *setting, bz_arena
                                  others, strcmp(others, "1") != 0 ? "s" : "", setting->threads, setting->threads);
         return;
     }
-    const cJSON *flops = cJSON_GetObjectItemCaseSensitive(measured, "flops");
-    for (int t = BZ_F32; cJSON_IsObject(flops) && t < BZ_N_DTYPES; t++)
-        add_flops(p, (bz_dtype)t, number(flops, bz_dtype_name((bz_dtype)t)));
+    read_rates(cJSON_GetObjectItemCaseSensitive(measured, "flops"), p->flops, &p->n_flops);
+    read_rates(cJSON_GetObjectItemCaseSensitive(measured, "reorder"), p->reorder, &p->n_reorder);
     read_bandwidth(cJSON_GetObjectItemCaseSensitive(measured, "bandwidth"), setting->cache == BZ_CACHE_COLD, p);
     p->source = "measured";
     if (!p->n_flops || !p->n_bandwidth)
@@ -135,6 +144,14 @@ static double flops_rate(const bz_peaks *p, bz_dtype dtype)
         most = fmax(most, p->flops[i].rate);
     }
     return most;
+}
+
+double bz_peaks_reorder(const bz_peaks *p, double elements, bz_dtype dtype)
+{
+    for (int i = 0; p && i < p->n_reorder; i++)
+        if (p->reorder[i].dtype == dtype)
+            return elements / p->reorder[i].rate;
+    return 0;
 }
 
 static double bandwidth(const bz_peaks *p, double bytes)

@@ -4,7 +4,7 @@
  *
  * Whatever nobody can know before the step is taken stays an interval, and the prediction is its middle:
  *   - what the framework does itself takes, with half as many bytes, between half of its time and all of it. It computes in
- *     f32 all the same, so all is taken, but for what new memory takes that reorders show;
+ *     f32 all the same, so all is taken, but for new memory: smaller tensors may be spared that or not;
  *   - weights that have to come from memory in every iteration (records are hot) take between nothing more, where the
  *     arithmetic hides it, and what the memory takes for them. Where there are cold records, they tell. */
 #include "analyzer/predict.h"
@@ -264,7 +264,8 @@ static const bz_bound_place **find_groups(making *m, int *node, int *n)
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-/* A tensor's reorder in the step's type: as of a tensor of as many bytes, or of as many elements. */
+/* A tensor's reorder in the step's type: as of a tensor of as many bytes, or of as many elements; but no less than the
+ * library's code for that type takes, which may be a poorer one. */
 static void add_reorder(making *m, const bz_layer *l, const bz_type *type, bool weights, double times)
 {
     double bytes = bz_peaks_bytes(l, type, m->step->dtype), was = bz_peaks_bytes(l, type, BZ_UNDEFINED);
@@ -272,26 +273,10 @@ static void add_reorder(making *m, const bz_layer *l, const bz_type *type, bool 
     double more = predict_reorder_time(&m->reorders, weights, was, m->arena);
     if (!weights && was >= m->reorders.fresh_from && bytes < m->reorders.fresh_from)
         more -= m->reorders.fresh * was;
+    double least = bz_peaks_reorder(m->b->peaks, bytes * 8 / bz_dtype_bits(m->step->dtype), m->step->dtype);
+    less = fmax(less, least);
+    more = fmax(more, least);
     add_between(&m->out->part[PREDICT_CONVERSIONS], times * fmin(less, more), times * fmax(less, more));
-}
-
-/* What the framework's own layers spare whose results come to lie in new memory: in the step's type these are smaller, and
- * may be small enough. Activations work in place. */
-static double spared(const making *m)
-{
-    const predict_reorders *r = &m->reorders;
-    double *more = BZ_NEW(m->arena, double, m->b->n);
-    for (int i = 0; i < m->b->n; i++) {
-        const bz_bound_layer *l = &m->b->layer[i];
-        const bz_lowering *low = l->lowering;
-        bool in_place = low && low->n && low->alternative[0].problem[0].kind == BZ_PROBLEM_ACTIVATION;
-        if (in_place || !l->layer->n_out)
-            continue;
-        double was = bz_peaks_bytes(l->layer, &l->layer->out[0], BZ_UNDEFINED);
-        double bytes = bz_peaks_bytes(l->layer, &l->layer->out[0], m->step->dtype);
-        more[i] = was < r->fresh_from ? 0 : l->times * r->fresh * (was - (bytes < r->fresh_from ? 0 : bytes));
-    }
-    return predict_more(m->b, m->l->alignment, m->trace, more, m->arena);
 }
 
 /* Products by the library in another type, each with the reorders that the program has around its convolutions. */
@@ -300,8 +285,9 @@ static void change_type(making *m)
     predict_part *part = m->out->part;
     enum { WITH_REORDERS = 4 }; /* of both tensors and the weights, and the call */
     double ratio = (double)bz_dtype_bits(m->step->dtype) / 32, calls = 0;
-    double layers = part[PREDICT_LAYERS].before, less = fmin(layers, spared(m));
-    add(&part[PREDICT_LAYERS], (layers - less) * ratio, layers, layers - less);
+    double layers = part[PREDICT_LAYERS].before;
+    double fresh = fmin(layers, predict_fresh(m->b, m->l->alignment, m->trace, m->arena));
+    add(&part[PREDICT_LAYERS], (layers - fresh) * ratio, layers, layers - fresh / 2);
     add_between(&part[PREDICT_REST], part[PREDICT_REST].before, part[PREDICT_REST].before);
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];

@@ -58,8 +58,9 @@ void predict_fit(predict_point *p, int n, double *per_x, double *per_y);
  * done in: what such a stretch takes longer than others of as many layers and bytes. */
 double predict_left(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, bz_arena *arena);
 
-/* The sum of `more`, [b->n], seconds that such a layer may have taken longer than usual: of each stretch no more than it did. */
-double predict_more(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const double *more, bz_arena *arena);
+/* Seconds that such stretches take longer than most of the same layers do by their bytes, where it is more than as long again:
+ * their results come to lie in memory that the system hands out anew. */
+double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t, bz_arena *arena);
 
 /* ---- reorders ------------------------------------------------------------------------------- */
 

@@ -3,17 +3,25 @@
 #include "analyzer/predict.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct stretch {
-    double layers, bytes;   /* without those of `left` */
-    double seconds, excess; /* excess: above what it would take by its layers and bytes, as those without `left` do */
-    double asked;           /* sum over its layers */
-    bool left;              /* it has some of these */
+    double layers, bytes; /* without those of `left` */
+    double seconds;
+    double excess;  /* above what it would take by its layers and bytes, as those without `left` do */
+    uint64_t kinds; /* of its layers, in their order */
+    bool left;      /* it has some of these */
 } stretch;
 
+static uint64_t add_kind(uint64_t kinds, const char *kind)
+{
+    bz_hash h = bz_hash_bytes(kind, strlen(kind));
+    return kinds * 31 + h.low;
+}
+
 /* Where one stretch ends and the next begins there is a call that does a layer. */
-static int find_stretches(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left,
-                          const double *asked, stretch *out)
+static int find_stretches(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, stretch *out)
 {
     const bz_events *c = &t->event[BZ_EVENT_CALL];
     int64_t last = INT64_MAX;
@@ -27,7 +35,7 @@ static int find_stretches(const bz_bound *b, const bz_alignment *a, const bz_tra
             s.left |= stays;
             s.layers += !stays;
             s.bytes += stays ? 0 : bz_peaks_bytes(b->layer[layer].layer, NULL, BZ_UNDEFINED);
-            s.asked += asked ? asked[layer] : 0;
+            s.kinds = add_kind(s.kinds, b->layer[layer].layer->kind);
         }
         if (row->at >= c->n) /* missing, or an operator: those have times of their own */
             continue;
@@ -56,31 +64,39 @@ static void find_excess(stretch *s, int n, bz_arena *arena)
         s[i].excess = fmax(0, s[i].seconds - (per_layer * s[i].layers + per_byte * s[i].bytes));
 }
 
-static int stretches_of(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left,
-                        const double *asked, bz_arena *arena, stretch **out)
-{
-    *out = BZ_NEW(arena, stretch, a->n);
-    int n = find_stretches(b, a, t, left, asked, *out);
-    find_excess(*out, n, arena);
-    return n;
-}
-
 double predict_left(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, bz_arena *arena)
 {
-    stretch *s;
-    int n = stretches_of(b, a, t, left, NULL, arena, &s);
+    stretch *s = BZ_NEW(arena, stretch, a->n);
+    int n = find_stretches(b, a, t, left, s);
     double sum = 0;
+    find_excess(s, n, arena);
     for (int i = 0; i < n; i++)
         sum += s[i].left ? s[i].excess : 0;
     return sum;
 }
 
-double predict_more(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const double *more, bz_arena *arena)
+static int by_kinds(const void *x, const void *y)
 {
-    stretch *s;
-    int n = stretches_of(b, a, t, NULL, more, arena, &s);
+    const stretch *a = x, *b = y;
+    return (a->kinds > b->kinds) - (a->kinds < b->kinds);
+}
+
+double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t, bz_arena *arena)
+{
+    enum { LEAST = 4 }; /* of the same layers: fewer do not tell what is usual */
+    stretch *s = BZ_NEW(arena, stretch, a->n);
+    int n = find_stretches(b, a, t, NULL, s);
     double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += fmin(s[i].asked, s[i].excess);
+    if (n)
+        qsort(s, (size_t)n, sizeof *s, by_kinds);
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && s[end].kinds == s[i].kinds; end++)
+            ;
+        if (end - i < LEAST)
+            continue;
+        find_excess(s + i, end - i, arena);
+        for (int k = i; k < end; k++)
+            sum += s[k].excess > s[k].seconds / 2 ? s[k].excess : 0;
+    }
     return sum;
 }

@@ -222,6 +222,24 @@ static int measure_flops(bz_machine *s, const bz_run_options *o, bz_error *err)
     return 0;
 }
 
+/* A tensor that stays in the caches: what the library's code takes, which is not as good for each type. */
+static int measure_reorder(bz_machine *s, const bz_run_options *o, bz_error *err)
+{
+    static const char *const TYPES[] = {"f32", "bf16", "f16"};
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "reorder x=1x256x16x16 from=plain to=blocked dtype=%s", TYPES[i]);
+        double seconds = fastest(text, "onednn", o, err);
+        if (seconds < 0)
+            return -1;
+        if (isnan(seconds))
+            continue;
+        snprintf(s->reorder[s->n_reorder].what, sizeof s->reorder->what, "%s", TYPES[i]);
+        s->reorder[s->n_reorder++].value = 256 * 16 * 16 / seconds;
+    }
+    return 0;
+}
+
 static int measure_bandwidth(bz_machine *s, bz_run_options *o, bz_error *err)
 {
     double largest = 0;
@@ -256,7 +274,7 @@ int bz_machine_measure(bz_machine *s, int threads, bz_error *err)
         s->launch[s->n_launch++].value = bz_launch_cost((*b)->name, &o);
     }
     s->measured_threads = threads;
-    return measure_flops(s, &o, err) || measure_bandwidth(s, &o, err) ? -1 : 0;
+    return measure_flops(s, &o, err) || measure_reorder(s, &o, err) || measure_bandwidth(s, &o, err) ? -1 : 0;
 }
 
 /* ---- output --------------------------------------------------------------------------------- */
@@ -277,6 +295,7 @@ static void put_measured(bz_json *j, const bz_machine *s)
     bz_json_key_int(j, "threads", s->measured_threads);
     put_rates(j, "flops", s->flops, s->n_flops);
     put_rates(j, "launch", s->launch, s->n_launch);
+    put_rates(j, "reorder", s->reorder, s->n_reorder);
     bz_json_key(j, "bandwidth");
     bz_json_array(j);
     for (int i = 0; i < s->n_bandwidth; i++) {
@@ -349,6 +368,11 @@ static void print_measured(const bz_machine *s, bz_buf *out)
     line(out, "empty call");
     for (int i = 0; i < s->n_launch; i++)
         bz_buf_printf(out, "%s%s %s", i ? ", " : "", s->launch[i].what, bz_units_time(a, s->launch[i].value));
+    bz_buf_putc(out, '\n');
+    line(out, "reordered");
+    for (int i = 0; i < s->n_reorder; i++)
+        bz_buf_printf(out, "%s%s %selement/s", i ? ", " : "", s->reorder[i].what,
+                      bz_units_count(a, s->reorder[i].value));
     bz_buf_putc(out, '\n');
     for (int i = 0; i < s->n_bandwidth; i++) {
         const bz_bandwidth *w = &s->bandwidth[i];

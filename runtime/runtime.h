@@ -224,9 +224,10 @@ typedef struct bz_machine {
     char counters[160]; /* "ok", or why there are none */
     /* measured, where asked for */
     int measured_threads; /* 0: not measured */
-    int n_flops, n_launch, n_bandwidth;
-    bz_rate flops[BZ_MAX_RATES];  /* by data type */
-    bz_rate launch[BZ_MAX_RATES]; /* by backend */
+    int n_flops, n_launch, n_reorder, n_bandwidth;
+    bz_rate flops[BZ_MAX_RATES];   /* by data type */
+    bz_rate launch[BZ_MAX_RATES];  /* by backend */
+    bz_rate reorder[BZ_MAX_RATES]; /* by data type: elements per second, from row-major order to blocks of channels */
     bz_bandwidth bandwidth[BZ_MAX_SIZES];
 } bz_machine;
 

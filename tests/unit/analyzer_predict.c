@@ -219,7 +219,7 @@ static void test_cold(void **state)
 }
 
 /* Half as many bytes: other layers take between half of their time and all of it; reorders what those of as many bytes or
- * of as many elements took: x 0.5 to 1 ms, the weights too, y 1 ms. */
+ * of as many elements took: x 0.5 to 1 ms, the weights too, y 1 ms; or what the library's code for the type takes at least. */
 static void test_type(void **state)
 {
     program *m = *state;
@@ -235,6 +235,10 @@ static void test_type(void **state)
     p = of(m, "bf16");
     is_ms(p.part[PREDICT_REST].after, 0.5 + 4 * 0.01);
     m->of[CONV].times = 1;
+    m->peaks.reorder[m->peaks.n_reorder++] = (bz_peak_rate){BZ_BF16, 262144000}; /* 2, 1 and 4 ms by the elements */
+    p = of(m, "bf16");
+    is_ms(p.part[PREDICT_CONVERSIONS].low, 7);
+    is_ms(p.part[PREDICT_CONVERSIONS].high, 7);
     predict_reorders none = {0}; /* a program that keeps the library's layouts */
     is_ms(predict_reorder_time(&none, false, 1e6, &m->arena), 0);
 }

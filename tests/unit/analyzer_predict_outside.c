@@ -86,23 +86,54 @@ static void test_left(void **unused)
     is(left(5000, 0), 5000);
 }
 
-/* What may have taken longer did so no further than its stretch took longer than others. */
-static void test_more(void **unused)
+/* Five stretches of two layers: one takes by so many nanoseconds longer than its bytes ask for. `kind` is that of its last layer. */
+static double fresh(int64_t longer, const char *kind)
 {
-    static const double MORE[LAYERS] = {[1] = 4e-6, [3] = 1e-6};
-    program p;
+    enum { STRETCHES = 5, EVENTS = STRETCHES + 1 };
+    bz_layer layer[2 * STRETCHES];
+    bz_bound_layer of[2 * STRETCHES];
+    int number[2 * STRETCHES];
+    bz_aligned row[STRETCHES + EVENTS];
+    bz_bound bound = {.layer = of, .n = 2 * STRETCHES};
+    bz_alignment alignment = {.row = row};
+    bz_trace *t = bz_trace_new();
     bz_arena arena = {0};
-    (void)unused;
-    make(&p, 2000, 1);
-    is(1e9 * predict_more(&p.bound, &p.alignment, p.trace, MORE, &arena), 0);
-    bz_trace_free(p.trace);
-    make(&p, 0, 1);
-    p.layer[3].bytes = p.layer[4].bytes = p.layer[5].bytes = 3000; /* they took as long as 13,000 would */
-    is(1e9 * predict_more(&p.bound, &p.alignment, p.trace, MORE, &arena), 1000);
-    static const double MUCH[LAYERS] = {[3] = 1};
-    is(1e9 * predict_more(&p.bound, &p.alignment, p.trace, MUCH, &arena), 4000);
-    bz_trace_free(p.trace);
+    bz_error err = {0};
+    uint32_t host = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+    int64_t at = 0;
+    for (int k = 0; k < EVENTS; k++) {
+        size_t e = bz_trace_add(t, BZ_EVENT_CALL, at, at + 50, bz_trace_text(t, "convolution"), host);
+        row[alignment.n++] = (bz_aligned){.kind = BZ_ALIGNED_SAME, .layer = number, .n_layers = 1, .at = e};
+        at += 50;
+        if (k == STRETCHES)
+            break;
+        int first = 2 * k, last = first + 1;
+        layer[first] = (bz_layer){.kind = "batchnorm", .bytes = 1000 * (k + 1)};
+        layer[last] = (bz_layer){.kind = k == 2 ? kind : "relu", .bytes = 1000 * (k + 1)};
+        for (int i = first; i <= last; i++) {
+            number[i] = i;
+            of[i] = (bz_bound_layer){.layer = &layer[i]};
+        }
+        row[alignment.n++] =
+            (bz_aligned){.kind = BZ_ALIGNED_MISSING, .layer = &number[first], .n_layers = 2, .at = SIZE_MAX};
+        at += 2000 * (k + 1) + (k == 2 ? longer : 0);
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    double found = predict_fresh(&bound, &alignment, t, &arena);
+    bz_trace_free(t);
     bz_arena_free(&arena);
+    return found * 1e9;
+}
+
+/* What takes more than twice as long as others of its kinds do by their bytes; a kind that is alone has nothing to be held against. */
+static void test_fresh(void **unused)
+{
+    (void)unused;
+    is(fresh(0, "relu"), 0);
+    is(fresh(5000, "relu"), 0);
+    is(fresh(7000, "relu"), 7000);
+    is(fresh(7000, "maxpool"), 0);
 }
 
 /* Where no other stretch tells, it is all of its own; none is nothing. */
@@ -145,7 +176,7 @@ static void test_fit(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_left), cmocka_unit_test(test_more),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_left), cmocka_unit_test(test_fresh),
                                        cmocka_unit_test(test_nothing_tells), cmocka_unit_test(test_fit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
