@@ -346,12 +346,31 @@ static finding find(making *m, const advice_rule *rule)
     return f;
 }
 
+static bool has_kind(const making *m, const char *kind)
+{
+    for (int i = 0; i < m->b->layers->n; i++)
+        if (!strcmp(m->b->layers->layer[i].kind, kind))
+            return true;
+    return false;
+}
+
+/* With "PyTorch besides KIND: …" where that holds. */
+static const char *own_step(making *m, const advice_rule *rule, const char *step)
+{
+    const char *besides = bz_arena_printf(m->arena, "%s besides ", m->l->framework);
+    size_t n = strlen(besides);
+    for (int i = 0; i < rule->n && !m->l->device; i++)
+        if (!strncmp(rule->key[i], besides, n) && has_kind(m, rule->key[i] + n))
+            step = bz_arena_printf(m->arena, "%s\n%s", step, rule->value[i]);
+    return step;
+}
+
 /* For the framework at hand; where nothing tells which that is, for each. */
 static const char *step_of(making *m, const advice_table *table, const advice_rule *rule)
 {
     const char *own = m->l->framework ? advice_line(rule, m->l->framework, 0) : NULL;
     if (own || m->l->framework)
-        return own ? own : advice_line(rule, "any", 0);
+        return own ? own_step(m, rule, own) : advice_line(rule, "any", 0);
     bz_buf text = {0};
     for (int i = 0; i < table->n_frameworks; i++) {
         const char *line = advice_line(rule, table->framework[i].name, 0);
@@ -445,9 +464,8 @@ static bool has_needed(const making *m, const advice_rule *rule)
     if (!words)
         return true;
     while (advice_word(&words, kind))
-        for (int i = 0; i < m->b->layers->n; i++)
-            if (!strcmp(m->b->layers->layer[i].kind, kind))
-                return true;
+        if (has_kind(m, kind))
+            return true;
     return false;
 }
 

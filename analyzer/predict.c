@@ -398,7 +398,8 @@ static void change_layout(making *m, int i)
         add(&m->out->part[PREDICT_PRODUCTS], free->low * times - seen, 0, after - seen);
 }
 
-/* Layers that a product takes along: of those that read a second tensor, that is left to be read, one pass of three. */
+/* Layers that a product takes along: of those that read a second tensor, that is left to be read, one pass of three. What the
+ * framework's step leaves is an operator of its own. */
 static void change_groups(making *m)
 {
     int *node = BZ_NEW(m->arena, int, m->b->dag->n), n;
@@ -414,7 +415,7 @@ static void change_groups(making *m)
         if (l->macs &&
             ((m->step->blocked && strstr(l->kind, "conv")) || (m->step->constants && computes_weights(m, l))))
             change_layout(m, i);
-        if (node[m->b->layer[i].node] < 0 || l->macs)
+        if (node[m->b->layer[i].node] < 0 || l->macs || has_word(m->step->leaves, l->kind))
             continue;
         for (int k = 0; k < l->n_in; k++)
             tensors += !l->in_constant[k];

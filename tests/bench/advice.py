@@ -83,6 +83,9 @@ class PyTorch:
             os.unlink(path)
         return path, numbers(run([self.benanza, "profile", "-o", path, "--"] + self.command))
 
+    def change(self, advice):
+        return self.changes[advice["id"]]
+
     def measure(self, change):
         return numbers(run(self.command + ([change] if change else [])))
 
@@ -102,8 +105,13 @@ class OnnxRuntime:
         iterations = numbers(run(self.command + [path], LEVEL="disabled"))
         return glob.glob(path + "*.json")[0], iterations
 
+    def change(self, advice):
+        without = re.search(r'disable_specified_optimizers", "([^"]+)"', advice["step"])
+        return self.changes[advice["id"]] + (" without " + without[1] if without else "")
+
     def measure(self, change):
-        return numbers(run(self.command, LEVEL=change or "disabled"))
+        level, _, without = (change or "disabled").partition(" without ")
+        return numbers(run(self.command, LEVEL=level, WITHOUT=without))
 
 
 def analyze(network, trace, arguments):
@@ -169,8 +177,8 @@ def tell(network, framework, arguments, folder):
         advices = {a["id"]: a for a in analysis["profiles"][0]["advice"]}
         if taken is None:
             report.look(analysis)
-            taken = [a for a in advices if a in framework.changes][:2]
-            took.update((framework.changes[a], []) for a in taken)
+            taken = {a: program.change(advices[a]) for a in [a for a in advices if a in framework.changes][:2]}
+            took.update((change, []) for change in taken.values())
         for change, times in took.items():
             times += quiet.see(program.measure(change))
         recorded = analysis["profiles"][0]["latency"]
@@ -179,7 +187,7 @@ def tell(network, framework, arguments, folder):
     with open(stem + ".rounds.json", "w") as f:
         json.dump({"measured": {change or "as it is": times for change, times in took.items()}, "predicted": predictions}, f)
     for a in taken:
-        report.advice(a, predictions[a], took[None], took[framework.changes[a]], quiet)
+        report.advice(a, predictions[a], took[None], took[taken[a]], quiet)
     return report.good
 
 

@@ -1,6 +1,7 @@
 // ort.js MODEL N [PROFILE]: runs an ONNX model N times in ONNX Runtime; prints the latency of each in milliseconds on stderr.
 // PROFILE: ONNX Runtime writes its own profile to a file of which this is the beginning of the name. NODE_PATH says where
-// onnxruntime-node is. In the environment: THREADS (1), LEVEL of the graph's optimization (all; disabled, basic, extended);
+// onnxruntime-node is. In the environment: THREADS (1), LEVEL of the graph's optimization (all; disabled, basic, extended),
+// WITHOUT: optimizers that are left out, with ';' between;
 // NEIGHBOUR: behind each latency the milliseconds that copying within the first-level cache took around it, which is longer
 // while somebody else works on the same core.
 const ort = require('onnxruntime-node')
@@ -36,6 +37,8 @@ async function main(model, n, profile) {
                      graphOptimizationLevel: process.env.LEVEL || 'all'}
     if (profile)
         Object.assign(options, {enableProfiling: true, profileFilePrefix: profile})
+    if (process.env.WITHOUT)
+        options.extra = {optimization: {disable_specified_optimizers: process.env.WITHOUT}}
     const session = await ort.InferenceSession.create(model, options)
     const feeds = Object.fromEntries(session.inputMetadata.map(input => [input.name, tensor(input)]))
     const look = process.env.NEIGHBOUR ? neighbour : () => 0

@@ -246,7 +246,7 @@ static void test_table_of_advice(void **state)
                 bool own = !strncmp(r->key[k], NAMES[n], name), does = own && !strcmp(r->key[k] + name, " does");
                 predict_step step;
                 known |= own && (!r->key[k][name] || !strcmp(r->key[k] + name, " needs") ||
-                                 !strcmp(r->key[k] + name, " shows"));
+                                 !strcmp(r->key[k] + name, " shows") || !strncmp(r->key[k] + name, " besides ", 9));
                 known |= does && advice_line(r, NAMES[n], 0) && predict_read(r->value[k], &step);
             }
             if (!known)
@@ -445,12 +445,48 @@ static void test_taken(void **state)
     bz_arena_free(&arena);
 }
 
+/* What is to be done besides, for models that have such a layer; not on a device. */
+static void test_besides(void **state)
+{
+    static const event EVENTS[] = {{BZ_EVENT_OP, "Conv", 10, 400}, {BZ_EVENT_OP, "Reshape", 500, 900}};
+    static const struct {
+        const char *kind;
+        bool device, besides;
+    } CASES[] = {{"conv", false, false}, {"layernorm", false, true}, {"layernorm", true, false}};
+    bz_arena arena = {0};
+    bz_dag dag = {.n = 1};
+    bz_cause cause = {.id = "constants-computed", .name = "work on constants", .count = 1, .seconds = 2e-4};
+    bz_alignment alignment = {.timeline = true, .cause = &cause, .n_causes = 1};
+    bz_trace *t = trace_of(EVENTS, 2);
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_layer layer = {.name = "first", .kind = CASES[i].kind};
+        bz_layers layers = {.layer = &layer, .n = 1};
+        bz_analysis a = {
+            .bound = {
+                .system = "", .details = "", .layers = &layers, .dag = &dag, .sequential = 3e-4, .path.seconds = 3e-4}};
+        bz_ladder l;
+        const bz_advice *list;
+        bz_ladder_make(&a.bound, t, "made up", &arena, &l);
+        l.alignment = &alignment;
+        l.framework = "ONNX Runtime";
+        l.device = CASES[i].device;
+        int n = bz_advice_make(&a, &l, t, &arena, &list);
+        const bz_advice *found = find(list, n, "constants");
+        assert_non_null(found);
+        assert_int_equal(strstr(found->step, "SkipLayerNormFusion") != NULL, CASES[i].besides);
+    }
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),   cmocka_unit_test(test_table_of_units),  cmocka_unit_test(test_why),
         cmocka_unit_test(test_kernels), cmocka_unit_test(test_table_of_advice), cmocka_unit_test(test_framework),
         cmocka_unit_test(test_advice),  cmocka_unit_test(test_elsewhere),       cmocka_unit_test(test_taken),
+        cmocka_unit_test(test_besides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
