@@ -93,6 +93,11 @@ static bool take_bias(walk *w)
 
 /* ---- values ----------------------------------------------------------------------------------- */
 
+static bz_value_id result_of(const bz_layer *l)
+{
+    return l->n_out ? l->node->out[0] : BZ_NO_VALUE;
+}
+
 /* Whether a layer of the group from this one on reads the value. */
 static bool is_read(const walk *w, bz_value_id v, int from)
 {
@@ -215,12 +220,12 @@ static bz_value_id only_input(const walk *w, int i, int j)
             bz_value_id v = l->node->in[k];
             bool inside = v < 0 || l->in_constant[k];
             for (int t = i; t < s && !inside; t++)
-                inside = w->layers->layer[w->layer[t]].node->out[0] == v;
+                inside = result_of(&w->layers->layer[w->layer[t]]) == v;
             if (!inside && x >= 0 && x != v)
                 return BZ_NO_VALUE;
             x = inside ? x : v;
         }
-        if (s < j && l->n_out && is_read(w, l->node->out[0], j + 1))
+        if (s < j && is_read(w, result_of(l), j + 1))
             return BZ_NO_VALUE;
     }
     return x;
@@ -317,7 +322,7 @@ static int call_layer(walk *w, int i, int choice)
         return lower_no(&w->l, bz_arena_printf(w->l.arena, "%s: %s", l->kind, low->why ? low->why : "no benchmark"));
     if (w->l.n_steps && !w->why && !low->free)
         w->why = bz_arena_printf(w->l.arena, "no call takes %s along", l->kind);
-    w->current = low->free || !l->n_out ? BZ_NO_VALUE : l->node->out[0];
+    w->current = low->free ? BZ_NO_VALUE : result_of(l);
     take(w, i, BZ_TAKEN_VIEW, -1);
     if (low->free)
         return 0;
@@ -341,7 +346,7 @@ static int walk_on(walk *w, int choice)
         if (!used && call_layer(w, i, w->l.n_steps ? 0 : choice))
             return -1;
         if (used)
-            w->current = w->layers->layer[w->layer[i + used - 1]].node->out[0];
+            w->current = result_of(&w->layers->layer[w->layer[i + used - 1]]);
         i += used ? used : 1;
     }
     return 0;

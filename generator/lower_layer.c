@@ -18,7 +18,7 @@ int lower_pool(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *y = lower_channels(l, &l->layer->out[0]);
     int n = x ? x->rank - 2 : 0;
-    if (n < 1 || n > BZ_PROBLEM_SPATIAL)
+    if (n < 1 || n > BZ_PROBLEM_SPATIAL || y->rank != x->rank)
         return lower_no(l, "its geometry has no benchmark");
     x = lower_channels(l, x);
     bz_problem *p = lower_step(l, BZ_PROBLEM_POOL);
