@@ -131,7 +131,8 @@ int lower_attention(lowering *l, int arg)
     if ((runtime ? read_runtime(l, &h) : read_standard(l, &h)) || h.batch < 1 || h.rows < 1 || h.keys < 1 ||
         h.size < 1 || h.v_size < 1 || h.heads % h.kv_heads)
         return lower_no(l, "this form of attention has no benchmark");
-    double macs = (double)h.batch * (double)h.heads * (double)h.rows * (double)h.keys * (double)(h.size + h.v_size);
+    double macs =
+        (double)h.batch * (double)h.heads * (double)h.rows * (double)h.keys * ((double)h.size + (double)h.v_size);
     bz_dtype given = l->dtype;
     for (int fused = 0; fused < (may_be_eight(l) ? 3 : 2); fused++) {
         l->dtype = given;

@@ -138,7 +138,7 @@ int lower_binary(lowering *l, int arg)
     if (!a || !b)
         return lower_no(l, "its operands are no tensors");
     int64_t axis = lower_int(l, "axis", -1);
-    if (axis >= 0 && a->rank <= BZ_PROBLEM_RANK && axis + b->rank <= a->rank) { /* the old way to broadcast */
+    if (axis >= 0 && a->rank <= BZ_PROBLEM_RANK && axis <= a->rank - b->rank) { /* the old way to broadcast */
         for (int i = 0; i < a->rank; i++)
             dims[i] = i < axis || i >= axis + b->rank ? 1 : b->dims[i - axis];
         placed = *b;

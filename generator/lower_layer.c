@@ -247,7 +247,7 @@ int lower_concat(lowering *l, int first)
     int64_t axis = lower_int(l, "axis", 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_CONCAT);
     int n = 0, step = first ? 3 : 1;
-    if ((layer->n_in - first) / step > BZ_PROBLEM_PARTS || lower_extent(&layer->out[0], 0, p->concat.y))
+    if ((layer->n_in - first + step - 1) / step > BZ_PROBLEM_PARTS || lower_extent(&layer->out[0], 0, p->concat.y))
         return lower_no(l, "it has too many parts");
     for (int k = first; k < layer->n_in; k += step) {
         const bz_type *x = lower_in(l, k);
