@@ -22,6 +22,9 @@ int bind_value(binder *b, bz_value_id v, bz_error *err);
 int bind_new_value(binder *b, const char *name, bz_dtype dtype, int rank, const int64_t *dims); /* -1: too many dims */
 int bind_result(binder *b, const bz_layer *l, int k, bz_error *err); /* of the layer's output k */
 bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in, int out);
+/* A loop over these values of the plan's as a step; refused where it would leave one of them. */
+int bind_loop(binder *b, const bz_layer *l, const bz_replay_loop *loop, const int *in, int n_in, int out,
+              bz_error *err);
 int bind_no(const bz_layer *l, bz_error *err, const char *why);
 
 /* loops.c: by loops of the runtime's and views. Fails where there is none for the layer. */

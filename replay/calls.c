@@ -144,12 +144,6 @@ static int add_border(binder *b, const bz_problem *pad, call *c, bz_error *err)
 
 /* ---- recurrent layers ----------------------------------------------------------------------- */
 
-/* A strided copy as a step. */
-static void add_copy(binder *b, int from, int to, const bz_replay_loop *loop)
-{
-    bind_step(b, BZ_STEP_LOOP, &from, 1, to)->loop = bz_arena_dup(b->arena, loop, sizeof *loop);
-}
-
 /* ONNX has [seq, dirs, batch, hidden]; problems have directions side by side. The last states are those of the last
  * step, backwards the first. */
 static int finish_rnn(binder *b, const bz_layer *l, const bz_problem *p, int y, bz_error *err)
@@ -171,7 +165,8 @@ static int finish_rnn(binder *b, const bz_layer *l, const bz_problem *p, int y, 
                 .from = d * h + (k && !backwards ? (seq - 1) * n * dirs * h : 0),
                 .to = d * n * h,
             };
-            add_copy(b, y, out, &copy);
+            if (bind_loop(b, l, &copy, &y, 1, out, err))
+                return -1;
         }
     }
     return 0;

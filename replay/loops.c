@@ -4,9 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+/* Strides of a tensor without elements are 0: the product of its other dimensions may be anything. */
 static void row_major(const bz_type *t, int64_t *stride)
 {
-    int64_t step = 1;
+    int64_t step = bz_type_elements(t) > 0;
     for (int i = t->rank; i-- > 0; step *= t->dims[i])
         stride[i] = step;
 }
@@ -19,8 +20,12 @@ static int broadcast(const bz_type *t, const bz_type *y, int64_t *stride)
     if (t->kind != BZ_TYPE_TENSOR || ahead < 0 || y->rank > BZ_PROBLEM_RANK)
         return -1;
     row_major(t, own);
-    for (int i = 0; i < y->rank; i++)
-        stride[i] = i < ahead || t->dims[i - ahead] == 1 ? 0 : own[i - ahead];
+    for (int i = 0; i < y->rank; i++) {
+        bool one = i < ahead || t->dims[i - ahead] == 1;
+        if (!one && t->dims[i - ahead] != y->dims[i])
+            return -1;
+        stride[i] = one ? 0 : own[i - ahead];
+    }
     return 0;
 }
 
@@ -36,6 +41,31 @@ static int over(const bz_type *t, bz_replay_loop *loop)
     return 0;
 }
 
+/* Whether all that a loop reaches by these strides, from an element on, are elements of the value. */
+static bool is_inside(const bz_replay_value *v, const bz_replay_loop *loop, const int64_t *stride, int64_t from)
+{
+    int64_t first = from, last = from, way;
+    for (int i = 0; i < loop->rank; i++) {
+        int64_t *end = stride[i] < 0 ? &first : &last;
+        if (__builtin_mul_overflow(loop->dim[i] - 1, stride[i], &way) || __builtin_add_overflow(*end, way, end))
+            return false;
+    }
+    return first >= 0 && last < bz_extent_count(v->dim);
+}
+
+/* A file may declare any shape. Gathers and scatters go where indices say: they compare sizes themselves. */
+int bind_loop(binder *b, const bz_layer *l, const bz_replay_loop *loop, const int *in, int n_in, int out, bz_error *err)
+{
+    const bz_replay_value *v = b->plan->value;
+    bool inside = loop->kind != BZ_LOOP_COPY || is_inside(&v[out], loop, loop->stride[1], loop->to);
+    for (int k = 0; k < n_in && loop->kind != BZ_LOOP_SCATTER; k++)
+        inside = inside && is_inside(&v[in[k]], loop, loop->stride[k], k ? 0 : loop->from);
+    if (!inside)
+        return bind_no(l, err, "its shapes do not fit each other");
+    bind_step(b, BZ_STEP_LOOP, in, n_in, out)->loop = bz_arena_dup(b->arena, loop, sizeof *loop);
+    return 0;
+}
+
 static int emit(binder *b, const bz_layer *l, const int *operand, int n, int k, const bz_replay_loop *loop,
                 bz_error *err)
 {
@@ -44,10 +74,7 @@ static int emit(binder *b, const bz_layer *l, const int *operand, int n, int k, 
         if ((in[i] = bind_value(b, l->node->in[operand[i]], err)) < 0)
             return -1;
     int out = bind_result(b, l, k, err);
-    if (out < 0)
-        return -1;
-    bind_step(b, BZ_STEP_LOOP, in, n, out)->loop = bz_arena_dup(b->arena, loop, sizeof *loop);
-    return 0;
+    return out < 0 ? -1 : bind_loop(b, l, loop, in, n, out, err);
 }
 
 static int64_t parameter(const bz_layer *l, const char *name, int64_t otherwise)
@@ -67,6 +94,8 @@ static int loop_view(binder *b, const bz_layer *l, bz_error *err)
     int in = bind_value(b, l->node->in[0], err), out = in < 0 ? -1 : bind_result(b, l, 0, err);
     if (out < 0)
         return -1;
+    if (b->plan->value[in].dtype != b->plan->value[out].dtype)
+        return bind_no(l, err, "it is no view of its operand");
     bind_step(b, BZ_STEP_VIEW, &in, 1, out);
     return 0;
 }
@@ -109,7 +138,8 @@ static int loop_slice(binder *b, const bz_layer *l, bz_error *err)
     row_major(&l->out[0], loop.stride[1]);
     for (int i = 0; i < rank; i++) {
         loop.from += start->v[i] * loop.stride[0][i];
-        loop.stride[0][i] *= step->v[i];
+        if (__builtin_mul_overflow(loop.stride[0][i], loop.dim[i] > 1 ? step->v[i] : 1, &loop.stride[0][i]))
+            return bind_no(l, err, "its steps are too long");
     }
     return emit(b, l, FIRST, 1, 0, &loop, err);
 }
@@ -136,6 +166,8 @@ static int loop_parts(binder *b, const bz_layer *l, bool splits, bz_error *err)
             continue;
         if (over(part, &loop) || whole->rank != part->rank || axis < 0 || axis >= part->rank)
             return bind_no(l, err, "it has too many dimensions");
+        if (part->dims[axis] > whole->dims[axis] - at)
+            return bind_no(l, err, "its parts do not fit");
         row_major(whole, loop.stride[!splits]);
         row_major(part, loop.stride[splits]);
         *(splits ? &loop.from : &loop.to) = at * loop.stride[!splits][axis];
@@ -175,7 +207,9 @@ static int loop_pad(binder *b, const bz_layer *l, bz_error *err)
     row_major(&l->in[0], copy.stride[0]);
     row_major(&l->out[0], copy.stride[1]);
     for (int i = 0; i < rank; i++) {
-        int64_t begin = pad->v[i], end = pad->v[rank + i];
+        int64_t begin = pad->v[i], end = pad->v[rank + i], x = l->in[0].dims[i], y = l->out[0].dims[i];
+        if (begin < -x || begin > y || end < -x || end > y)
+            return bind_no(l, err, "its padding is larger than its result");
         copy.from += begin < 0 ? -begin * copy.stride[0][i] : 0;
         copy.to += begin > 0 ? begin * copy.stride[1][i] : 0;
         copy.dim[i] += (begin < 0 ? begin : 0) + (end < 0 ? end : 0);
@@ -188,12 +222,14 @@ static int loop_pad(binder *b, const bz_layer *l, bz_error *err)
 static int loop_gather(binder *b, const bz_layer *l, bz_error *err)
 {
     const bz_type *x = &l->in[0];
-    int64_t axis = parameter(l, "axis", 0), n = bz_type_elements(&l->in[1]);
+    int64_t axis = parameter(l, "axis", 0), n = bz_type_elements(&l->in[1]), made;
     bz_replay_loop loop = {.kind = BZ_LOOP_GATHER, .rank = 4, .dim = {1, 1, n, 1}};
-    if (x->kind != BZ_TYPE_TENSOR || axis < 0 || axis >= x->rank || n < 0)
-        return bind_no(l, err, "its axis is not known");
+    if (bz_type_elements(x) < 1 || axis < 0 || axis >= x->rank || n < 0)
+        return bind_no(l, err, "its table is empty, or its axis not known");
     for (int i = 0; i < x->rank; i++)
         loop.dim[i < axis ? 0 : i == axis ? 1 : 3] *= x->dims[i];
+    if (__builtin_mul_overflow(loop.dim[0] * loop.dim[3], n, &made) || made != bz_type_elements(&l->out[0]))
+        return bind_no(l, err, "its indices do not fit its result");
     return emit(b, l, FIRST, 2, 0, &loop, err);
 }
 
@@ -204,9 +240,11 @@ static int loop_scatter(binder *b, const bz_layer *l, bz_error *err)
     const bz_type *x = &l->in[0], *index = &l->in[1];
     const bz_attr *reduction = bz_node_attr(l->node, "reduction");
     bz_replay_loop loop = {.kind = BZ_LOOP_SCATTER, .rank = BZ_PROBLEM_RANK};
-    int64_t stride[BZ_MAX_RANK], n = 1;
-    if (l->n_in != 3 || reduction || index->rank < 1 || x->rank < 1)
+    int64_t stride[BZ_MAX_RANK], n = 1, all = bz_type_elements(x), updates;
+    if (l->n_in != 3 || reduction || index->rank < 1)
         return bind_no(l, err, "its updates are added up");
+    if (all < 1 || all != bz_type_elements(&l->out[0]))
+        return bind_no(l, err, "its data is empty, or of another size than its result");
     int64_t length = index->dims[index->rank - 1];
     if (length < 1 || length > x->rank || length > BZ_PROBLEM_RANK - 3)
         return bind_no(l, err, "its indices are too long");
@@ -216,7 +254,7 @@ static int loop_scatter(binder *b, const bz_layer *l, bz_error *err)
     loop.dim[0] = bz_type_elements(index) / length, loop.dim[1] = length, loop.dim[2] = n;
     for (int64_t i = 0; i < length; i++)
         loop.dim[3 + i] = x->dims[i], loop.stride[0][i] = stride[i];
-    if (bz_type_elements(&l->in[2]) != loop.dim[0] * n)
+    if (__builtin_mul_overflow(loop.dim[0], n, &updates) || updates != bz_type_elements(&l->in[2]))
         return bind_no(l, err, "its updates do not fit");
     return loop_cast(b, l, err) || emit(b, l, REST, 2, 0, &loop, err) ? -1 : 0;
 }
@@ -290,9 +328,20 @@ static const struct {
      loop_unary},
 };
 
+/* What a layer makes of anything but tensors of known sizes is only what the file declares. */
+static bool is_known(const bz_type *t, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (t[i].kind != BZ_TYPE_NONE && bz_type_elements(&t[i]) < 0)
+            return false;
+    return true;
+}
+
 int bind_loops(binder *b, const bz_layer *l, bz_error *err)
 {
     size_t n = strlen(l->kind);
+    if (!is_known(l->in, l->n_in) || !is_known(l->out, l->n_out))
+        return bind_no(l, err, "an operand or its result is no tensor of a known size");
     for (size_t i = 0; i < sizeof LOOPS / sizeof *LOOPS; i++)
         for (const char *at = LOOPS[i].kinds; (at = strstr(at, l->kind)); at += n)
             if (at[-1] == ' ' && at[n] == ' ')

@@ -1,5 +1,6 @@
-/* Any bytes as a model and as a plan of it: two bytes of length, the plan's text, the model. Promised: a model becomes steps
- * or a sentence; what a program is made of is in range; a plan is followed or refused with a sentence, and whichever it is,
+/* Any bytes as a model and as a plan of it: two bytes of length, the plan's text, the model. The first two bits of the length
+ * are options. Promised: a model becomes steps or a sentence; what a program is made of is in range, its loops and views stay
+ * inside of their operands, and its constants are as large as their values; a plan is followed or refused with a sentence, and whichever it is,
  * every call keeps the problem that the model gave it. */
 #include "replay/replay.h"
 
@@ -9,15 +10,86 @@
 
 const size_t fuzz_header_size = 2;
 
+static double count_of(const bz_replay_plan *p, int value)
+{
+    return (double)bz_extent_count(p->value[value].dim);
+}
+
+/* What a loop reaches of a value, in numbers that do not overflow. */
+static void check_reach(const bz_replay_plan *p, int value, const bz_replay_loop *l, const int64_t *stride,
+                        int64_t from)
+{
+    double first = (double)from, last = first;
+    for (int i = 0; i < l->rank; i++)
+        *(stride[i] < 0 ? &first : &last) += (double)(l->dim[i] - 1) * (double)stride[i];
+    PROMISE(first >= 0 && last < count_of(p, value));
+}
+
+static void check_gather(const bz_replay_plan *p, const bz_replay_step *s)
+{
+    double outer = (double)s->loop->dim[0], extent = (double)s->loop->dim[1], n = (double)s->loop->dim[2],
+           inner = (double)s->loop->dim[3];
+    PROMISE(outer * extent * inner <= count_of(p, s->in[0]));
+    PROMISE(n <= count_of(p, s->in[1]));
+    PROMISE(outer * n * inner <= count_of(p, s->out));
+}
+
+static void check_scatter(const bz_replay_plan *p, const bz_replay_step *s)
+{
+    const bz_replay_loop *l = s->loop;
+    double end = (double)l->dim[2];
+    for (int64_t j = 0; j < l->dim[1]; j++)
+        end += (double)(l->dim[3 + j] - 1) * (double)l->stride[0][j];
+    PROMISE((double)l->dim[0] * (double)l->dim[1] <= count_of(p, s->in[0]));
+    PROMISE((double)l->dim[0] * (double)l->dim[2] <= count_of(p, s->in[1]));
+    PROMISE(end <= count_of(p, s->out));
+}
+
+static void check_loop(const bz_replay_plan *p, const bz_replay_step *s)
+{
+    const bz_replay_loop *l = s->loop;
+    double all = 1;
+    PROMISE(l && l->rank > 0 && l->rank <= BZ_PROBLEM_RANK);
+    if (l->kind == BZ_LOOP_GATHER || l->kind == BZ_LOOP_SCATTER) {
+        (l->kind == BZ_LOOP_GATHER ? check_gather : check_scatter)(p, s);
+        return;
+    }
+    for (int i = 0; i < l->rank; i++)
+        all *= (double)l->dim[i];
+    if (l->kind == BZ_LOOP_COPY)
+        check_reach(p, s->out, l, l->stride[1], l->to);
+    else
+        PROMISE(all <= count_of(p, s->out));
+    for (int k = 0; k < s->n_in; k++)
+        check_reach(p, s->in[k], l, l->stride[k], k ? 0 : l->from);
+}
+
+static void check_view(const bz_replay_plan *p, const bz_replay_step *s)
+{
+    PROMISE(count_of(p, s->in[0]) == count_of(p, s->out) && p->value[s->in[0]].dtype == p->value[s->out].dtype);
+}
+
+static void check_constants(const bz_replay_plan *p)
+{
+    for (int i = 0; i < p->n_values; i++) {
+        const bz_tensor *t = p->value[i].source == BZ_VALUE_STORED ? p->source[i].tensor : NULL;
+        PROMISE(!t || (t->n == bz_extent_count(p->value[i].dim) && t->dtype == p->value[i].given));
+    }
+}
+
 static void check_steps(const bz_replay_plan *p)
 {
+    check_constants(p);
     for (int i = 0; i < p->n_steps; i++) {
         const bz_replay_step *s = &p->step[i];
         PROMISE(s->out >= 0 && s->out < p->n_values);
         for (int k = 0; k < s->n_in; k++)
             PROMISE(s->in[k] < p->n_values && (s->in[k] >= 0 || s->kind == BZ_STEP_CALL));
         PROMISE(s->kind != BZ_STEP_CALL || (s->problem && *s->backend && p->choice[i].n));
-        PROMISE(s->kind != BZ_STEP_LOOP || (s->loop && s->loop->rank > 0 && s->loop->rank <= BZ_PROBLEM_RANK));
+        if (s->kind == BZ_STEP_LOOP)
+            check_loop(p, s);
+        if (s->kind == BZ_STEP_VIEW)
+            check_view(p, s);
     }
 }
 
@@ -33,15 +105,16 @@ static void follow(bz_replay_plan *p, const char *text, size_t n)
     bz_buf_free(&program);
 }
 
-static void replay_it(bz_layers *l, const char *text, size_t n)
+static void replay_it(bz_layers *l, bz_dtype dtype, const char *text, size_t n)
 {
     static bz_patterns *patterns; /* parsed once */
     bz_error err = {0};
     bz_replay_plan *p;
     PROMISE(patterns || !bz_patterns_parse(bz_patterns_text, "patterns", &patterns, &err));
-    bz_plan *plan = bz_plan_new(&(bz_plan_options){.patterns = patterns});
+    bz_plan *plan = bz_plan_new(&(bz_plan_options){.dtype = dtype, .patterns = patterns});
     bz_plan_add(plan, l, "fuzz");
-    const bz_replay_input in = {.model = "fuzz", .layers = l, .plan = plan, .fuse = n % 2, .setting = {.threads = 1}};
+    const bz_replay_input in = {
+        .model = "fuzz", .layers = l, .plan = plan, .fuse = n % 2, .dtype = dtype, .setting = {.threads = 1}};
     if (!bz_replay_make(&in, &p, &err)) {
         check_steps(p);
         follow(p, text, n);
@@ -59,12 +132,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bz_layers *layers;
     if (size < fuzz_header_size)
         return 0;
-    size_t n = (size_t)data[0] << 8 | data[1];
+    size_t n = (size_t)(data[0] & 63) << 8 | data[1];
     n = n < size - 2 ? n : size - 2;
     if (bz_model_parse(data + 2 + n, size - 2 - n, "fuzz", &model, &err))
         return 0;
-    if (!bz_layers_infer(model, &(bz_infer_options){.batch = 1}, &layers, &err)) {
-        replay_it(layers, (const char *)data + 2, n);
+    if (!bz_layers_infer(model, &(bz_infer_options){.batch = data[0] & 128 ? 0 : 1}, &layers, &err)) {
+        replay_it(layers, data[0] & 64 ? BZ_BF16 : BZ_UNDEFINED, (const char *)data + 2, n);
         bz_layers_free(layers);
     }
     bz_model_free(model);
