@@ -353,12 +353,13 @@ int bind_loops(binder *b, const bz_layer *l, bz_error *err)
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
-static int add_numbers(binder *b, const bz_layer *l, const double *number, bz_error *err)
+static int add_numbers(binder *b, const bz_layer *l, const double *number, int64_t n, bz_error *err)
 {
+    if (n != bz_type_elements(&l->out[0]) || bz_dtype_bits(l->out[0].dtype) > 64)
+        return bind_no(l, err, "its value is not what the file declares");
     int out = bind_result(b, l, 0, err);
     if (out < 0)
         return -1;
-    int64_t n = bz_type_elements(&l->out[0]);
     b->plan->source[out].number = bz_arena_dup(b->arena, number, (size_t)n * sizeof *number);
     b->plan->value[out].source = BZ_VALUE_STORED;
     return 0;
@@ -370,41 +371,39 @@ static int constant_shape(binder *b, const bz_layer *l, bz_error *err)
     const bz_attr *start = bz_node_attr(l->node, "start");
     int64_t rank = l->in[0].rank, first = start && start->kind == BZ_ATTR_INT ? start->i : 0,
             n = bz_type_elements(&l->out[0]);
-    first += first < 0 ? rank : 0;
-    first = first < 0 ? 0 : first;
+    first = first >= 0 ? first : first < -rank ? 0 : first + rank;
     if (!strcmp(l->kind, "size")) {
         number[0] = (double)bz_type_elements(&l->in[0]);
-        return add_numbers(b, l, number, err);
+        return add_numbers(b, l, number, 1, err);
     }
-    if (n < 0 || first + n > rank)
+    if (n < 0 || first > rank - n)
         return bind_no(l, err, "its shape is not known");
     for (int64_t i = 0; i < n; i++)
         number[i] = (double)l->in[0].dims[first + i];
-    return add_numbers(b, l, number, err);
+    return add_numbers(b, l, number, n, err);
 }
 
 static int constant_range(binder *b, const bz_layer *l, bz_error *err)
 {
     double start, step;
     int64_t n = bz_type_elements(&l->out[0]);
-    if (n < 0 || n > 1 << 20 || !bz_lower_scalar(b->layers, l->node->in[0], l->index, &start) ||
+    if (l->n_in != 3 || n < 0 || n > 1 << 20 || !bz_lower_scalar(b->layers, l->node->in[0], l->index, &start) ||
         !bz_lower_scalar(b->layers, l->node->in[2], l->index, &step))
         return bind_no(l, err, "its ends are not known");
     double *number = BZ_NEW(b->arena, double, n + 1);
     for (int64_t i = 0; i < n; i++)
         number[i] = start + (double)i * step;
-    return add_numbers(b, l, number, err);
+    return add_numbers(b, l, number, n, err);
 }
 
-static int constant_attribute(binder *b, const bz_layer *l, const char *name, bz_error *err)
+static int add_tensor(binder *b, const bz_layer *l, const bz_tensor *t, bz_error *err)
 {
-    const bz_attr *a = bz_node_attr(l->node, name);
-    if (!a || a->kind != BZ_ATTR_TENSOR)
-        return -1;
+    if (t->n != bz_type_elements(&l->out[0]) || t->dtype != l->out[0].dtype)
+        return bind_no(l, err, "its value is not what the file declares");
     int out = bind_result(b, l, 0, err);
     if (out < 0)
         return -1;
-    b->plan->source[out].tensor = a->tensor;
+    b->plan->source[out].tensor = t;
     b->plan->value[out].source = BZ_VALUE_STORED;
     return 0;
 }
@@ -412,19 +411,19 @@ static int constant_attribute(binder *b, const bz_layer *l, const char *name, bz
 static int constant_node(binder *b, const bz_layer *l, bz_error *err)
 {
     const bz_attr *a = l->node->n_attrs ? &l->node->attrs[0] : NULL;
-    int64_t n = bz_type_elements(&l->out[0]);
-    double *number = BZ_NEW(b->arena, double, n > 0 ? n : 1);
-    if (!a || n < 0)
+    if (!a)
         return bind_no(l, err, "its value is not known");
     if (a->kind == BZ_ATTR_TENSOR)
-        return constant_attribute(b, l, a->name, err);
-    for (int64_t i = 0; i < n; i++)
+        return add_tensor(b, l, a->tensor, err);
+    int n = a->kind == BZ_ATTR_FLOATS || a->kind == BZ_ATTR_INTS ? a->n : 1;
+    double *number = BZ_NEW(b->arena, double, n);
+    for (int i = 0; i < n; i++)
         number[i] = a->kind == BZ_ATTR_FLOAT    ? (double)a->f
                     : a->kind == BZ_ATTR_INT    ? (double)a->i
                     : a->kind == BZ_ATTR_FLOATS ? (double)a->floats[i]
                     : a->kind == BZ_ATTR_INTS   ? (double)a->ints[i]
                                                 : (double)NAN;
-    return n && isnan(number[0]) ? bind_no(l, err, "its value is no number") : add_numbers(b, l, number, err);
+    return n && isnan(number[0]) ? bind_no(l, err, "its value is no number") : add_numbers(b, l, number, n, err);
 }
 
 /* One value everywhere: 0 unless it says otherwise. */
