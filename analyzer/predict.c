@@ -4,7 +4,7 @@
  *
  * Whatever nobody can know before the step is taken stays an interval, and the prediction is its middle:
  *   - what the framework does itself takes, with half as many bytes, between half of its time and all of it. It computes in
- *     f32 all the same, so all is taken, but for new memory: smaller tensors may be spared that or not;
+ *     f32 all the same, so all is taken, but for new memory, which smaller tensors may be spared;
  *   - weights that have to come from memory in every iteration (records are hot) take between nothing more, where the
  *     arithmetic hides it, and what the memory takes for them. Where there are cold records, they tell. */
 #include "analyzer/predict.h"
@@ -286,8 +286,8 @@ static void change_type(making *m)
     enum { WITH_REORDERS = 4 }; /* of both tensors and the weights, and the call */
     double ratio = (double)bz_dtype_bits(m->step->dtype) / 32, calls = 0;
     double layers = part[PREDICT_LAYERS].before;
-    double fresh = fmin(layers, predict_fresh(m->b, m->l->alignment, m->trace, m->arena));
-    add(&part[PREDICT_LAYERS], (layers - fresh) * ratio, layers, layers - fresh / 2);
+    double spared = fmin(layers, predict_fresh(m->b, m->l->alignment, m->trace, ratio, m->arena));
+    add(&part[PREDICT_LAYERS], (layers - spared) * ratio, layers, layers - spared);
     add_between(&part[PREDICT_REST], part[PREDICT_REST].before, part[PREDICT_REST].before);
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];

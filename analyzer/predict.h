@@ -58,9 +58,10 @@ void predict_fit(predict_point *p, int n, double *per_x, double *per_y);
  * done in: what such a stretch takes longer than others of as many layers and bytes. */
 double predict_left(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, bz_arena *arena);
 
-/* Seconds that such stretches take longer than most of the same layers do by their bytes, where it is more than as long again:
- * their results come to lie in memory that the system hands out anew. */
-double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t, bz_arena *arena);
+/* Stretches that take more than twice as long as most of the same layers do by their bytes: their results come to lie in
+ * memory that the system hands out anew. Seconds of that which tensors of `smaller` times the bytes spare: all of it where
+ * the largest is smaller then than any that had it. */
+double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t, double smaller, bz_arena *arena);
 
 /* ---- reorders ------------------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 
 typedef struct stretch {
     double layers, bytes; /* without those of `left` */
+    double largest;       /* bytes of a layer's result */
     double seconds;
     double excess;  /* above what it would take by its layers and bytes, as those without `left` do */
     uint64_t kinds; /* of its layers, in their order */
@@ -31,11 +32,14 @@ static int find_stretches(const bz_bound *b, const bz_alignment *a, const bz_tra
         const bz_aligned *row = &a->row[i];
         for (int k = 0; row->kind == BZ_ALIGNED_MISSING && k < row->n_layers; k++) {
             int layer = row->layer[k];
+            const bz_layer *l = b->layer[layer].layer;
             bool stays = left && left[layer];
             s.left |= stays;
             s.layers += !stays;
-            s.bytes += stays ? 0 : bz_peaks_bytes(b->layer[layer].layer, NULL, BZ_UNDEFINED);
-            s.kinds = add_kind(s.kinds, b->layer[layer].layer->kind);
+            s.bytes += stays ? 0 : bz_peaks_bytes(l, NULL, BZ_UNDEFINED);
+            s.kinds = add_kind(s.kinds, l->kind);
+            if (l->n_out)
+                s.largest = fmax(s.largest, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
         }
         if (row->at >= c->n) /* missing, or an operator: those have times of their own */
             continue;
@@ -81,22 +85,27 @@ static int by_kinds(const void *x, const void *y)
     return (a->kinds > b->kinds) - (a->kinds < b->kinds);
 }
 
-double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t, bz_arena *arena)
+double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t, double smaller, bz_arena *arena)
 {
     enum { LEAST = 4 }; /* of the same layers: fewer do not tell what is usual */
     stretch *s = BZ_NEW(arena, stretch, a->n);
     int n = find_stretches(b, a, t, NULL, s);
-    double sum = 0;
+    double spared = 0, from = INFINITY;
     if (n)
         qsort(s, (size_t)n, sizeof *s, by_kinds);
     for (int i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && s[end].kinds == s[i].kinds; end++)
             ;
         if (end - i < LEAST)
-            continue;
+            continue; /* their excess is 0 */
         find_excess(s + i, end - i, arena);
         for (int k = i; k < end; k++)
-            sum += s[k].excess > s[k].seconds / 2 ? s[k].excess : 0;
+            if (s[k].excess > s[k].seconds / 2)
+                from = fmin(from, s[k].largest);
+            else
+                s[k].excess = 0;
     }
-    return sum;
+    for (int i = 0; i < n; i++)
+        spared += s[i].excess * (smaller * s[i].largest < from ? 1 : 1 - smaller);
+    return spared;
 }
