@@ -137,6 +137,8 @@ static int loop_slice(binder *b, const bz_layer *l, bz_error *err)
     row_major(&l->in[0], loop.stride[0]);
     row_major(&l->out[0], loop.stride[1]);
     for (int i = 0; i < rank; i++) {
+        if (bz_is_symbol(start->v[i]) || bz_is_symbol(step->v[i]))
+            return bind_no(l, err, "what it takes is not known");
         loop.from += start->v[i] * loop.stride[0][i];
         if (__builtin_mul_overflow(loop.stride[0][i], loop.dim[i] > 1 ? step->v[i] : 1, &loop.stride[0][i]))
             return bind_no(l, err, "its steps are too long");
@@ -372,12 +374,12 @@ static int constant_shape(binder *b, const bz_layer *l, bz_error *err)
     int64_t rank = l->in[0].rank, first = start && start->kind == BZ_ATTR_INT ? start->i : 0,
             n = bz_type_elements(&l->out[0]);
     first = first >= 0 ? first : first < -rank ? 0 : first + rank;
+    if (!is_known(l->in, 1) || n < 0 || first > rank - n)
+        return bind_no(l, err, "its shape is not known");
     if (!strcmp(l->kind, "size")) {
         number[0] = (double)bz_type_elements(&l->in[0]);
         return add_numbers(b, l, number, 1, err);
     }
-    if (n < 0 || first > rank - n)
-        return bind_no(l, err, "its shape is not known");
     for (int64_t i = 0; i < n; i++)
         number[i] = (double)l->in[0].dims[first + i];
     return add_numbers(b, l, number, n, err);
