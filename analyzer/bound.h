@@ -70,9 +70,10 @@ typedef struct bz_peak_rate {
  * data sheets (peaks.c). Where neither is there `why` is a sentence, else NULL. */
 typedef struct bz_peaks {
     const char *why, *source; /* source: "measured", "data sheet" */
-    int n_flops, n_reorder, n_bandwidth;
+    int n_flops, n_reorder, n_convert, n_bandwidth;
     bz_peak_rate flops[BZ_PEAKS];
-    bz_peak_rate reorder[BZ_PEAKS]; /* of elements: what the library brings from row-major order into blocks */
+    bz_peak_rate reorder[BZ_PEAKS]; /* of elements: what the library brings from row-major order into blocks, */
+    bz_peak_rate convert[BZ_PEAKS]; /* and from f32 into the type or back */
     struct {
         double bytes, rate; /* of the buffer; bytes per second */
     } bandwidth[BZ_PEAKS];  /* ascending */
@@ -98,8 +99,9 @@ void bz_peaks_print(const char *details, bz_buf *out);
  * that of the next smaller buffer measured, which is the faster one. *memory: traffic is the longer. */
 double bz_peaks_arithmetic(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype);
 double bz_peaks_traffic(const bz_peaks *peaks, double bytes);
-double bz_peaks_reorder(const bz_peaks *peaks, double elements,
-                        bz_dtype dtype); /* 0: nobody measured it; peaks may be NULL */
+/* Seconds for so many elements; 0 where nobody measured it. peaks may be NULL. */
+double bz_peaks_reorder(const bz_peaks *peaks, double elements, bz_dtype dtype);
+double bz_peaks_convert(const bz_peaks *peaks, double elements, bz_dtype dtype);
 double bz_peaks_bytes(const bz_layer *layer, const bz_type *type,
                       bz_dtype dtype); /* of a tensor; NULL: that it moves */
 double bz_peaks_roofline(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype, bool *memory);

@@ -114,6 +114,14 @@ static void print_rates(const cJSON *one, const char *key, const char *what, con
     }
 }
 
+static void print_moves(const cJSON *one, const char *key, const char *title, bz_buf *out)
+{
+    if (!cJSON_HasObjectItem(one, key))
+        return; /* older ones */
+    print_rates(one, key, title, "element/s", out);
+    bz_buf_putc(out, '\n');
+}
+
 static void print_bandwidth(const cJSON *one, bz_buf *out)
 {
     bz_unit_text a, b, c, d;
@@ -140,10 +148,8 @@ void bz_peaks_print(const char *details, bz_buf *out)
         bz_buf_printf(out, " (%d thread%s)\n", threads, threads == 1 ? "" : "s");
         print_rates(found[i], "launch", "empty call", NULL, out);
         bz_buf_putc(out, '\n');
-        if (cJSON_HasObjectItem(found[i], "reorder")) {
-            print_rates(found[i], "reorder", "reordered", "element/s", out);
-            bz_buf_putc(out, '\n');
-        }
+        print_moves(found[i], "reorder", "reordered", out);
+        print_moves(found[i], "convert", "converted", out);
         print_bandwidth(found[i], out);
     }
     cJSON_Delete(root);

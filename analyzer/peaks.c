@@ -97,6 +97,7 @@ static void read_measured(const cJSON *list, const bz_setting *setting, bz_arena
     }
     read_rates(cJSON_GetObjectItemCaseSensitive(measured, "flops"), p->flops, &p->n_flops);
     read_rates(cJSON_GetObjectItemCaseSensitive(measured, "reorder"), p->reorder, &p->n_reorder);
+    read_rates(cJSON_GetObjectItemCaseSensitive(measured, "convert"), p->convert, &p->n_convert);
     read_bandwidth(cJSON_GetObjectItemCaseSensitive(measured, "bandwidth"), setting->cache == BZ_CACHE_COLD, p);
     p->source = "measured";
     if (!p->n_flops || !p->n_bandwidth)
@@ -146,12 +147,22 @@ static double flops_rate(const bz_peaks *p, bz_dtype dtype)
     return most;
 }
 
+static double move_time(const bz_peak_rate *list, int n, double elements, bz_dtype dtype)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i].dtype == dtype)
+            return elements / list[i].rate;
+    return 0;
+}
+
 double bz_peaks_reorder(const bz_peaks *p, double elements, bz_dtype dtype)
 {
-    for (int i = 0; p && i < p->n_reorder; i++)
-        if (p->reorder[i].dtype == dtype)
-            return elements / p->reorder[i].rate;
-    return 0;
+    return p ? move_time(p->reorder, p->n_reorder, elements, dtype) : 0;
+}
+
+double bz_peaks_convert(const bz_peaks *p, double elements, bz_dtype dtype)
+{
+    return p ? move_time(p->convert, p->n_convert, elements, dtype) : 0;
 }
 
 static double bandwidth(const bz_peaks *p, double bytes)

@@ -4,7 +4,7 @@
  *
  * Whatever nobody can know before the step is taken stays an interval, and the prediction is its middle:
  *   - what the framework does itself takes, with half as many bytes, between half of its time and all of it. It computes in
- *     f32 all the same, so all is taken, but for new memory, which smaller tensors may be spared;
+ *     f32 all the same, so all is taken, with the conversions, but for new memory, which smaller tensors may be spared;
  *   - weights that have to come from memory in every iteration (records are hot) take between nothing more, where the
  *     arithmetic hides it, and what the memory takes for them. Where there are cold records, they tell. */
 #include "analyzer/predict.h"
@@ -264,19 +264,33 @@ static const bz_bound_place **find_groups(making *m, int *node, int *n)
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-/* A tensor's reorder in the step's type: as of a tensor of as many bytes, or of as many elements; but no less than the
- * library's code for that type takes, which may be a poorer one. */
+/* What new memory takes of a reorder. */
+static double fresh(const making *m, double bytes)
+{
+    return bytes < m->reorders.fresh_from ? 0 : m->reorders.fresh * bytes;
+}
+
+/* A tensor's reorder in the step's type: as of a tensor of as many bytes, where it may be spared new memory, or of as many
+ * elements; but no less than the library's code for that type takes, which may be a poorer one. */
 static void add_reorder(making *m, const bz_layer *l, const bz_type *type, bool weights, double times)
 {
     double bytes = bz_peaks_bytes(l, type, m->step->dtype), was = bz_peaks_bytes(l, type, BZ_UNDEFINED);
     double less = predict_reorder_time(&m->reorders, weights, bytes, m->arena);
     double more = predict_reorder_time(&m->reorders, weights, was, m->arena);
-    if (!weights && was >= m->reorders.fresh_from && bytes < m->reorders.fresh_from)
-        more -= m->reorders.fresh * was;
+    if (!weights) {
+        less -= fresh(m, bytes);
+        more -= fresh(m, was) - fresh(m, bytes);
+    }
     double least = bz_peaks_reorder(m->b->peaks, bytes * 8 / bz_dtype_bits(m->step->dtype), m->step->dtype);
     less = fmax(less, least);
     more = fmax(more, least);
     add_between(&m->out->part[PREDICT_CONVERSIONS], times * fmin(less, more), times * fmax(less, more));
+}
+
+/* The framework computes in f32: what a layer of its own reads and writes is converted. */
+static double convert(const making *m, const bz_layer *l)
+{
+    return bz_peaks_convert(m->b->peaks, bz_peaks_bytes(l, NULL, BZ_F32) / sizeof(float), m->step->dtype);
 }
 
 /* Products by the library in another type, each with the reorders that the program has around its convolutions. */
@@ -286,8 +300,10 @@ static void change_type(making *m)
     enum { WITH_REORDERS = 4 }; /* of both tensors and the weights, and the call */
     double ratio = (double)bz_dtype_bits(m->step->dtype) / 32, calls = 0;
     double layers = part[PREDICT_LAYERS].before;
-    double spared = fmin(layers, predict_fresh(m->b, m->l->alignment, m->trace, ratio, m->arena));
-    add(&part[PREDICT_LAYERS], (layers - spared) * ratio, layers, layers - spared);
+    double spared = fmin(layers, predict_fresh(m->b, m->l->alignment, m->trace, ratio, m->arena)), converted = 0;
+    for (int i = 0; i < m->b->n; i++)
+        converted += m->b->layer[i].layer->macs ? 0 : m->b->layer[i].times * convert(m, m->b->layer[i].layer);
+    add(&part[PREDICT_LAYERS], (layers - spared) * ratio, layers + converted, layers - spared + converted);
     add_between(&part[PREDICT_REST], part[PREDICT_REST].before, part[PREDICT_REST].before);
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];

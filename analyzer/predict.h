@@ -60,7 +60,7 @@ double predict_left(const bz_bound *b, const bz_alignment *a, const bz_trace *t,
 
 /* Stretches that take more than twice as long as most of the same layers do by their bytes: their results come to lie in
  * memory that the system hands out anew. Seconds of that which tensors of `smaller` times the bytes spare: all of it where
- * the largest is smaller then than any that had it. */
+ * the largest is smaller then than any that had it, else between what they have less of it and all. */
 double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t, double smaller, bz_arena *arena);
 
 /* ---- reorders ------------------------------------------------------------------------------- */

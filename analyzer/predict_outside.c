@@ -106,6 +106,6 @@ double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t
                 s[k].excess = 0;
     }
     for (int i = 0; i < n; i++)
-        spared += s[i].excess * (smaller * s[i].largest < from ? 1 : 1 - smaller);
+        spared += s[i].excess * (smaller * s[i].largest < from ? 1 : 1 - smaller / 2);
     return spared;
 }

@@ -198,6 +198,14 @@ static double fastest(const char *text, const char *backend, const bz_run_option
     return bz_run(families, 2, &own, err) ? -1 : best;
 }
 
+static void add_rate(bz_rate *list, int *n, const char *what, double rate)
+{
+    if (isnan(rate))
+        return; /* not on this machine */
+    snprintf(list[*n].what, sizeof list->what, "%s", what);
+    list[(*n)++].value = rate;
+}
+
 /* A product large enough to be limited by arithmetic, small enough to stay in the caches. */
 static int measure_flops(bz_machine *s, const bz_run_options *o, bz_error *err)
 {
@@ -214,28 +222,33 @@ static int measure_flops(bz_machine *s, const bz_run_options *o, bz_error *err)
         double seconds = fastest(text, TYPES[i].backend, o, err);
         if (seconds < 0)
             return -1;
-        if (isnan(seconds))
-            continue; /* not on this machine */
-        snprintf(s->flops[s->n_flops].what, sizeof s->flops->what, "%s", TYPES[i].name);
-        s->flops[s->n_flops++].value = 2.0 * EDGE * EDGE * EDGE / seconds;
+        add_rate(s->flops, &s->n_flops, TYPES[i].name, 2.0 * EDGE * EDGE * EDGE / seconds);
     }
     return 0;
 }
 
-/* A tensor that stays in the caches: what the library's code takes, which is not as good for each type. */
-static int measure_reorder(bz_machine *s, const bz_run_options *o, bz_error *err)
+/* Seconds for a tensor that stays in the caches. */
+enum { MOVED = 256 * 16 * 16 };
+static double move(const char *to, const char *from_type, const char *to_type, const bz_run_options *o, bz_error *err)
+{
+    char text[100];
+    snprintf(text, sizeof text, "reorder x=1x256x16x16 from=plain to=%s dtype=%s:%s:%s", to, from_type, from_type,
+             to_type);
+    return fastest(text, "onednn", o, err);
+}
+
+/* What the library's code for a type takes: it is not as good for each. */
+static int measure_moves(bz_machine *s, const bz_run_options *o, bz_error *err)
 {
     static const char *const TYPES[] = {"f32", "bf16", "f16"};
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
-        char text[100];
-        snprintf(text, sizeof text, "reorder x=1x256x16x16 from=plain to=blocked dtype=%s", TYPES[i]);
-        double seconds = fastest(text, "onednn", o, err);
-        if (seconds < 0)
+        double blocks = move("blocked", TYPES[i], TYPES[i], o, err);
+        double there = i ? move("plain", "f32", TYPES[i], o, err) : NAN;
+        double back = i ? move("plain", TYPES[i], "f32", o, err) : NAN;
+        if (blocks < 0 || there < 0 || back < 0)
             return -1;
-        if (isnan(seconds))
-            continue;
-        snprintf(s->reorder[s->n_reorder].what, sizeof s->reorder->what, "%s", TYPES[i]);
-        s->reorder[s->n_reorder++].value = 256 * 16 * 16 / seconds;
+        add_rate(s->reorder, &s->n_reorder, TYPES[i], MOVED / blocks);
+        add_rate(s->convert, &s->n_convert, TYPES[i], 2 * MOVED / (there + back));
     }
     return 0;
 }
@@ -274,7 +287,7 @@ int bz_machine_measure(bz_machine *s, int threads, bz_error *err)
         s->launch[s->n_launch++].value = bz_launch_cost((*b)->name, &o);
     }
     s->measured_threads = threads;
-    return measure_flops(s, &o, err) || measure_reorder(s, &o, err) || measure_bandwidth(s, &o, err) ? -1 : 0;
+    return measure_flops(s, &o, err) || measure_moves(s, &o, err) || measure_bandwidth(s, &o, err) ? -1 : 0;
 }
 
 /* ---- output --------------------------------------------------------------------------------- */
@@ -296,6 +309,7 @@ static void put_measured(bz_json *j, const bz_machine *s)
     put_rates(j, "flops", s->flops, s->n_flops);
     put_rates(j, "launch", s->launch, s->n_launch);
     put_rates(j, "reorder", s->reorder, s->n_reorder);
+    put_rates(j, "convert", s->convert, s->n_convert);
     bz_json_key(j, "bandwidth");
     bz_json_array(j);
     for (int i = 0; i < s->n_bandwidth; i++) {
@@ -358,6 +372,15 @@ static void line(bz_buf *out, const char *what)
     bz_buf_printf(out, "%-14s", what);
 }
 
+static void print_moves(const bz_rate *rate, int n, const char *title, bz_buf *out)
+{
+    bz_unit_text text;
+    line(out, title);
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(out, "%s%s %selement/s", i ? ", " : "", rate[i].what, bz_units_count(text, rate[i].value));
+    bz_buf_putc(out, '\n');
+}
+
 static void print_measured(const bz_machine *s, bz_buf *out)
 {
     bz_unit_text a, b, c, d;
@@ -369,11 +392,8 @@ static void print_measured(const bz_machine *s, bz_buf *out)
     for (int i = 0; i < s->n_launch; i++)
         bz_buf_printf(out, "%s%s %s", i ? ", " : "", s->launch[i].what, bz_units_time(a, s->launch[i].value));
     bz_buf_putc(out, '\n');
-    line(out, "reordered");
-    for (int i = 0; i < s->n_reorder; i++)
-        bz_buf_printf(out, "%s%s %selement/s", i ? ", " : "", s->reorder[i].what,
-                      bz_units_count(a, s->reorder[i].value));
-    bz_buf_putc(out, '\n');
+    print_moves(s->reorder, s->n_reorder, "reordered", out);
+    print_moves(s->convert, s->n_convert, "converted", out);
     for (int i = 0; i < s->n_bandwidth; i++) {
         const bz_bandwidth *w = &s->bandwidth[i];
         line(out, i ? "" : "bandwidth");

@@ -224,10 +224,11 @@ typedef struct bz_machine {
     char counters[160]; /* "ok", or why there are none */
     /* measured, where asked for */
     int measured_threads; /* 0: not measured */
-    int n_flops, n_launch, n_reorder, n_bandwidth;
+    int n_flops, n_launch, n_reorder, n_convert, n_bandwidth;
     bz_rate flops[BZ_MAX_RATES];   /* by data type */
     bz_rate launch[BZ_MAX_RATES];  /* by backend */
     bz_rate reorder[BZ_MAX_RATES]; /* by data type: elements per second, from row-major order to blocks of channels */
+    bz_rate convert[BZ_MAX_RATES]; /* by data type: elements per second, from f32 or to it */
     bz_bandwidth bandwidth[BZ_MAX_SIZES];
 } bz_machine;
 

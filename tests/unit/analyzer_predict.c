@@ -239,6 +239,12 @@ static void test_type(void **state)
     p = of(m, "bf16");
     is_ms(p.part[PREDICT_CONVERSIONS].low, 7);
     is_ms(p.part[PREDICT_CONVERSIONS].high, 7);
+    m->peaks.convert[m->peaks.n_convert++] = (bz_peak_rate){BZ_BF16, 1e9}; /* 1 ms for the million of a layer */
+    m->layer[NORM].bytes = 4000000;
+    p = of(m, "bf16");
+    is_ms(p.part[PREDICT_LAYERS].after, 4);
+    is_ms(p.part[PREDICT_LAYERS].low, 1.5);
+    is_ms(p.part[PREDICT_LAYERS].high, 4);
     predict_reorders none = {0}; /* a program that keeps the library's layouts */
     is_ms(predict_reorder_time(&none, false, 1e6, &m->arena), 0);
 }
