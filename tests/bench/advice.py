@@ -13,7 +13,7 @@ half again as slow as the next: the gain is predicted as a share of the recorded
 On a shared machine somebody else works on the same core for seconds at a time, which makes one program slower by a fifth and another
 less. The programs see that by copying within the first-level cache around every iteration; iterations in which it took longer are left
 out, before and after an advice alike, and a recording that has more than a few of them is made again. What all iterations together
-would say stands behind.
+would say stands behind. Where such iterations of a program are no slower than the others the copy says nothing: then all count.
 
 ladder     bound <= time in the library <= measured
 reorders   calls that bring weights and activations into other layouts, and what they cost
@@ -37,6 +37,7 @@ NETWORKS = "resnet50,mobilenet_v2,inception_v3,bert_base"
 ITERATIONS, WARM_UP = 12, 3
 RECORDINGS = 6   # at most, for one that is mostly undisturbed
 DISTURBED = 1.25 # times the least time of the copy
+SLOWER = 1.02    # by the median, where the copy says anything
 
 
 def run(command, accept=(0,), **environment):
@@ -63,6 +64,14 @@ class Quiet:
 
     def of(self, iterations):
         return [latency for latency, copy in iterations if copy < DISTURBED * self.least]
+
+    def tells(self, groups):
+        ratios = []
+        for iterations in groups:
+            quiet, others = self.of(iterations), [latency for latency, copy in iterations if copy >= DISTURBED * self.least]
+            if quiet and others:
+                ratios.append(statistics.median(others) / statistics.median(quiet))
+        return not ratios or statistics.median(ratios) > SLOWER
 
     def mostly(self, iterations):
         return len(self.of(iterations)) >= 0.75 * len(iterations)
@@ -145,22 +154,22 @@ class Report:
             self.line("faster", "%s: %.0f µs, records %.0f µs: %s" % (row["layers"][0], row["seconds"] * 1e6, faster["lowest"] * 1e6,
                                                                      faster["why"]))
 
-    def advice(self, name, predictions, before, after, quiet):
+    def advice(self, name, predictions, before, after, quiet, tells):
         def compare(before, after):
             measured, changed = statistics.median(before), statistics.median(after)
             predicted = [statistics.median(p[key] / p["recorded"] for p in predictions) * measured for key in ("gain", "low", "high")]
             achieved = measured - changed
             return predicted, achieved, measured, changed, predicted[0] / achieved - 1 if achieved > 0 else float("inf")
 
-        undisturbed = quiet.of(before), quiet.of(after)
-        if not all(undisturbed):
+        undisturbed, everything = (quiet.of(before), quiet.of(after)), [[latency for latency, _ in x] for x in (before, after)]
+        if tells and not all(undisturbed):
             return self.line("advice", "%s: nothing was undisturbed" % name, False)
-        predicted, achieved, measured, changed, off = compare(*undisturbed)
-        everything = compare([latency for latency, _ in before], [latency for latency, _ in after])[-1]
+        predicted, achieved, measured, changed, off = compare(*(undisturbed if tells else everything))
         self.line("advice", "%s: predicted %.2f ms (%.2f to %.2f), achieved %.2f ms, from %.2f to %.2f ms: off by %+.0f %%" %
                   (name, *predicted, achieved, measured, changed, off * 100), abs(off) <= 0.15)
-        self.line("quiet", "%d of %d iterations before, %d of %d after; off by %+.0f %% with all" %
-                  (len(undisturbed[0]), len(before), len(undisturbed[1]), len(after), everything * 100))
+        self.line("quiet", "%d of %d iterations before, %d of %d after; off by %+.0f %% with all%s" %
+                  (len(undisturbed[0]), len(before), len(undisturbed[1]), len(after), compare(*everything)[-1] * 100,
+                   "" if tells else ", which count: the others are no slower"))
         self.line("why", predictions[0]["evidence"])
 
 
@@ -186,8 +195,9 @@ def tell(network, framework, arguments, folder):
             predictions.setdefault(a, []).extend([dict(advices[a], recorded=recorded)] if a in advices else [])
     with open(stem + ".rounds.json", "w") as f:
         json.dump({"measured": {change or "as it is": times for change, times in took.items()}, "predicted": predictions}, f)
+    tells = quiet.tells(took.values())
     for a in taken:
-        report.advice(a, predictions[a], took[None], took[taken[a]], quiet)
+        report.advice(a, predictions[a], took[None], took[taken[a]], quiet, tells)
     return report.good
 
 
