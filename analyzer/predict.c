@@ -287,12 +287,6 @@ static void add_reorder(making *m, const bz_layer *l, const bz_type *type, bool 
     add_between(&m->out->part[PREDICT_CONVERSIONS], times * fmin(less, more), times * fmax(less, more));
 }
 
-/* The framework computes in f32: what a layer of its own reads and writes is converted. */
-static double convert(const making *m, const bz_layer *l)
-{
-    return bz_peaks_convert(m->b->peaks, bz_peaks_bytes(l, NULL, BZ_F32) / sizeof(float), m->step->dtype);
-}
-
 /* Products by the library in another type, each with the reorders that the program has around its convolutions. */
 static void change_type(making *m)
 {
@@ -300,17 +294,19 @@ static void change_type(making *m)
     enum { WITH_REORDERS = 4 }; /* of both tensors and the weights, and the call */
     double ratio = (double)bz_dtype_bits(m->step->dtype) / 32, calls = 0;
     double layers = part[PREDICT_LAYERS].before;
-    double spared = fmin(layers, predict_fresh(m->b, m->l->alignment, m->trace, ratio, m->arena)), converted = 0;
-    for (int i = 0; i < m->b->n; i++)
-        converted += m->b->layer[i].layer->macs ? 0 : m->b->layer[i].times * convert(m, m->b->layer[i].layer);
-    add(&part[PREDICT_LAYERS], (layers - spared) * ratio, layers + converted, layers - spared + converted);
+    double spared = fmin(layers, predict_fresh(m->b, m->l->alignment, m->trace, ratio, m->arena));
+    add(&part[PREDICT_LAYERS], (layers - spared) * ratio, layers, layers - spared);
     add_between(&part[PREDICT_REST], part[PREDICT_REST].before, part[PREDICT_REST].before);
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];
         bool conv = strstr(l->layer->kind, "conv") != NULL;
         const bz_pick *p = conv ? &m->other->free[i] : &m->other->plain[i];
-        if (!l->layer->macs)
+        if (!l->layer->macs) { /* computed in f32: what it reads and writes is converted */
+            double elements = l->times * bz_peaks_bytes(l->layer, NULL, BZ_F32) / sizeof(float);
+            double converted = bz_peaks_convert(m->b->peaks, elements, m->step->dtype);
+            add(&part[PREDICT_LAYERS], 0, converted, converted);
             continue;
+        }
         m->out->products++;
         if (!isfinite(p->seconds)) {
             add_between(&part[PREDICT_PRODUCTS], m->seen[i], m->seen[i]);

@@ -5,13 +5,11 @@
 
 /* ---- Slice ------------------------------------------------------------------------------------- */
 
-/* What a Slice does to each axis. Where it starts and its step may be open: a symbol, of which nothing else is known. */
+/* What a Slice does to each axis. Where it starts and its step may be open: BZ_SYMBOL_LAST. */
 typedef struct {
     int64_t start, step;
     bz_dim size;
 } cut;
-
-#define OPEN_CUT (BZ_SYMBOL_END - 1)
 
 /* A list from operand k, or from the attribute of the first operator set. */
 static const int64_t *slice_list(call *c, int k, const char *attr, int64_t *n, bool *given)
@@ -33,7 +31,7 @@ static bz_dim cut_size(call *c, int64_t start, int64_t end, int64_t step, bz_dim
     out->step = step;
     if (bz_is_symbol(dim) || bz_is_symbol(start) || bz_is_symbol(end) || bz_is_symbol(step)) {
         bool whole = start == 0 && !bz_is_symbol(end) && end >= INT32_MAX && step == 1;
-        out->start = start == 0 && step == 1 ? 0 : OPEN_CUT;
+        out->start = start == 0 && step == 1 ? 0 : BZ_SYMBOL_LAST;
         if (whole || (start == 0 && step == 1 && end == dim))
             return dim;
         return start == 0 && step == 1 && bz_is_symbol(end) && !bz_is_symbol(dim) ? end : new_symbol(c);
@@ -65,7 +63,7 @@ static int read_slice(call *c, const bz_type *x, cut *cuts)
         cuts[i] = (cut){0, 1, x->dims[i]};
     if (has_axes && !axes) { /* any axis may be cut */
         for (int i = 0; i < x->rank; i++)
-            cuts[i] = (cut){OPEN_CUT, OPEN_CUT, new_symbol(c)};
+            cuts[i] = (cut){BZ_SYMBOL_LAST, BZ_SYMBOL_LAST, new_symbol(c)};
         return 0;
     }
     int64_t n = has_axes ? n_axes : starts ? n_start : ends ? n_end : x->rank;
@@ -75,14 +73,14 @@ static int read_slice(call *c, const bz_type *x, cut *cuts)
         int axis;
         if (fix_axis(c, axes ? axes[k] : k, x->rank, &axis))
             return -1;
-        int64_t step = has_steps && !steps ? OPEN_CUT : steps ? steps[k] : 1;
+        int64_t step = has_steps && !steps ? BZ_SYMBOL_LAST : steps ? steps[k] : 1;
         if (step == 0)
             return call_fail(c, "a step is 0");
         cut *t = &cuts[axis];
         if (starts && ends)
             t->size = cut_size(c, starts[k], ends[k], step, x->dims[axis], t);
         else
-            *t = (cut){OPEN_CUT, step, new_symbol(c)};
+            *t = (cut){BZ_SYMBOL_LAST, step, new_symbol(c)};
     }
     return 0;
 }

@@ -4,12 +4,11 @@
  *
  *     marker  count  { rank  dims[rank] }[count]
  *
- * The marker is a symbol, so that the value never passes for a constant: the last one, which no model
- * gets to. */
+ * The marker is a symbol, so that the value never passes for a constant. */
 #include "modelproc/rule.h"
 
 enum { LIST_INTS = 1024, LIST_HEAD = 2 };
-#define LIST_MARKER (BZ_SYMBOL_END - 1)
+#define LIST_MARKER BZ_SYMBOL_LAST
 
 typedef struct {
     bool exact; /* else v means nothing */

@@ -24,7 +24,8 @@
  * number that the file does not tell. Symbols live at the bottom of the range, where no number of
  * interest is; equal symbols are equal numbers. */
 typedef int64_t bz_dim;
-#define BZ_SYMBOL_END (INT64_MIN / 2)
+#define BZ_SYMBOL_END  (INT64_MIN / 2)
+#define BZ_SYMBOL_LAST (BZ_SYMBOL_END - 1) /* no model gets to it */
 static inline bool bz_is_symbol(bz_dim d)
 {
     return d < BZ_SYMBOL_END;

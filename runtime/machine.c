@@ -372,28 +372,28 @@ static void line(bz_buf *out, const char *what)
     bz_buf_printf(out, "%-14s", what);
 }
 
-static void print_moves(const bz_rate *rate, int n, const char *title, bz_buf *out)
+/* Without a unit these are seconds. */
+static void print_rates(const bz_rate *rate, int n, const char *title, const char *unit, bz_buf *out)
 {
     bz_unit_text text;
     line(out, title);
     for (int i = 0; i < n; i++)
-        bz_buf_printf(out, "%s%s %selement/s", i ? ", " : "", rate[i].what, bz_units_count(text, rate[i].value));
-    bz_buf_putc(out, '\n');
+        bz_buf_printf(out, "%s%s %s%s", i ? ", " : "", rate[i].what,
+                      unit ? bz_units_count(text, rate[i].value) : bz_units_time(text, rate[i].value),
+                      unit ? unit : "");
 }
 
 static void print_measured(const bz_machine *s, bz_buf *out)
 {
     bz_unit_text a, b, c, d;
-    line(out, "peak");
-    for (int i = 0; i < s->n_flops; i++)
-        bz_buf_printf(out, "%s%s %sflop/s", i ? ", " : "", s->flops[i].what, bz_units_count(a, s->flops[i].value));
+    print_rates(s->flops, s->n_flops, "peak", "flop/s", out);
     bz_buf_printf(out, " (%d thread%s)\n", s->measured_threads, s->measured_threads > 1 ? "s" : "");
-    line(out, "empty call");
-    for (int i = 0; i < s->n_launch; i++)
-        bz_buf_printf(out, "%s%s %s", i ? ", " : "", s->launch[i].what, bz_units_time(a, s->launch[i].value));
+    print_rates(s->launch, s->n_launch, "empty call", NULL, out);
     bz_buf_putc(out, '\n');
-    print_moves(s->reorder, s->n_reorder, "reordered", out);
-    print_moves(s->convert, s->n_convert, "converted", out);
+    print_rates(s->reorder, s->n_reorder, "reordered", "element/s", out);
+    bz_buf_putc(out, '\n');
+    print_rates(s->convert, s->n_convert, "converted", "element/s", out);
+    bz_buf_putc(out, '\n');
     for (int i = 0; i < s->n_bandwidth; i++) {
         const bz_bandwidth *w = &s->bandwidth[i];
         line(out, i ? "" : "bandwidth");
