@@ -20,6 +20,7 @@ typedef struct making {
     const bz_trace *trace;
     const predict_step *step;
     const bz_picks *own, *other; /* as asked; in the step's type */
+    const bz_picks *direct;      /* as asked in training: direct convolutions in blocked layouts */
     bz_arena *arena;
     prediction *out;
     double *seen;                            /* [b->n]: seconds of the calls of a layer; 0 none */
@@ -48,6 +49,8 @@ bool predict_read(const char *words, predict_step *out)
             known = out->library = true;
         if (!strcmp(word, "blocked"))
             known = out->blocked = true;
+        if (!strcmp(word, "pads"))
+            known = out->pads = true;
         if (!strcmp(word, "constants"))
             known = out->constants = true;
         for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
@@ -401,13 +404,32 @@ static bool computes_weights(const making *m, const bz_layer *l)
 
 /* In layouts of its choice the framework's own code is as much slower than the library's as it is now, in row-major order;
  * and never slower than what it replaces. */
-static void change_layout(making *m, int i)
+static void change_layout(making *m, int i, const bz_pick *free)
 {
-    const bz_pick *free = &m->own->free[i], *plain = &m->own->plain[i];
-    double seen = m->seen[i], times = m->b->layer[i].times;
-    double after = free->seconds * times * fmax(1, seen / (plain->seconds * times));
+    const bz_bound_layer *l = &m->b->layer[i];
+    double seen = m->seen[i], as_now = seen / (m->own->plain[i].seconds * l->times);
+    double after = free->seconds * l->times * fmax(1, as_now);
     if (after < seen)
-        add(&m->out->part[PREDICT_PRODUCTS], free->low * times - seen, 0, after - seen);
+        add(&m->out->part[l->layer->macs ? PREDICT_PRODUCTS : PREDICT_LAYERS], free->low * l->times - seen, 0,
+            after - seen);
+}
+
+static bool has_window(const bz_layer *l)
+{
+    return strstr(l->kind, "conv") || strstr(l->kind, "pool");
+}
+
+/* Is it a padding of nothing but convolutions and pools? */
+static bool *find_pads(const making *m)
+{
+    const bz_dag *dag = m->b->dag;
+    bool *pad = BZ_NEW(m->arena, bool, dag->n);
+    for (int i = 0; i < dag->n; i++)
+        pad[i] = m->step->pads && !strcmp(m->b->layers->layer[i].kind, "pad");
+    for (int i = 0; i < dag->n; i++)
+        for (int k = dag->first[i]; k < dag->first[i + 1]; k++)
+            pad[dag->pred[k]] &= has_window(&m->b->layers->layer[i]);
+    return pad;
 }
 
 /* Layers that a product takes along: of those that read a second tensor, that is left to be read, one pass of three. What the
@@ -415,6 +437,7 @@ static void change_layout(making *m, int i)
 static void change_groups(making *m)
 {
     int *node = BZ_NEW(m->arena, int, m->b->dag->n), n;
+    bool *pad = find_pads(m);
     predict_part *part = m->out->part;
     find_groups(m, node, &n);
     for (int i = 0; i < PREDICT_PARTS; i++)
@@ -422,16 +445,18 @@ static void change_groups(making *m)
             add_between(&part[i], part[i].before, part[i].before);
     for (int i = 0; i < m->b->n; i++) {
         const bz_layer *l = m->b->layer[i].layer;
-        int tensors = 0;
+        int at = m->b->layer[i].node, tensors = 0;
         m->out->products += l->macs > 0;
-        if (l->macs &&
-            ((m->step->blocked && strstr(l->kind, "conv")) || (m->step->constants && computes_weights(m, l))))
-            change_layout(m, i);
-        if (node[m->b->layer[i].node] < 0 || l->macs || has_word(m->step->leaves, l->kind))
+        if (m->step->blocked && has_window(l))
+            change_layout(m, i, &m->direct->free[i]);
+        else if (m->step->constants && l->macs && computes_weights(m, l))
+            change_layout(m, i, &m->own->free[i]);
+        bool joined = node[at] >= 0 && !l->macs && !has_word(m->step->leaves, l->kind);
+        if (!joined && !pad[at])
             continue;
         for (int k = 0; k < l->n_in; k++)
             tensors += !l->in_constant[k];
-        double left = tensors > 1 ? m->seen[i] / 3 : 0;
+        double left = joined && tensors > 1 ? m->seen[i] / 3 : 0;
         add(&part[PREDICT_LAYERS], -m->seen[i], left - m->seen[i], left - m->seen[i]);
     }
 }
@@ -456,7 +481,8 @@ bool predict(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, co
     bool training = l->regret && l->regret->training;
     m.own = find_picks(a, BZ_UNDEFINED, training);
     m.other = find_picks(a, step->dtype, training);
-    if (!m.own || !m.other)
+    m.direct = find_picks(a, BZ_UNDEFINED, true);
+    if (!m.own || !m.other || !m.direct)
         return false;
     m.seen = BZ_NEW(arena, double, m.b->n);
     for (int i = 0; i < m.b->n; i++)

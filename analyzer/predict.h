@@ -7,7 +7,8 @@
 /* What a step changes, as advice.txt tells: "library conv+batchnorm leaves concat", "bf16". */
 typedef struct predict_step {
     bool library;         /* the library does all layers, in its own layouts, with weights prepared ahead */
-    bool blocked;         /* convolutions run in blocked layouts, by code of the framework's own */
+    bool blocked;         /* convolutions and pools run in blocked layouts, by direct code of the framework's own */
+    bool pads;            /* padding is done by what reads it, where that is a convolution or pool */
     bool constants;       /* what depends on constants alone is no longer computed */
     bz_dtype dtype;       /* products are calls of the library in this type; BZ_UNDEFINED: as they were */
     const char *patterns; /* with blanks between: groups of layers that become one call or operator */

@@ -31,8 +31,8 @@ typedef struct program {
     bz_alignment alignment;
     bz_regret_row call;
     bz_regret regret;
-    bz_pick own[LAYERS], other[LAYERS], together;
-    bz_picks picks[2];
+    bz_pick own[LAYERS], other[LAYERS], direct[LAYERS], together;
+    bz_picks picks[3];
     bz_analysis a;
     bz_ladder l;
     bz_trace *trace;
@@ -105,8 +105,11 @@ static int make(void **state)
     p->own[ADD] = pick(0.25, 0, 3e6);
     p->together = pick(1.5, 1e6, 3e6);
     p->other[CONV] = pick(1, 0.5e6, 1.5e6);
+    p->direct[CONV] = pick(2.4, 1e6, 3e6);
+    p->direct[NORM] = p->direct[ADD] = pick(0.5, 0, 2e6);
     p->picks[0] = (bz_picks){.free = p->own, .plain = p->own, .place = &p->together};
     p->picks[1] = (bz_picks){.dtype = BZ_BF16, .free = p->other, .plain = p->other};
+    p->picks[2] = (bz_picks){.training = true, .free = p->direct, .plain = p->direct};
     p->place = (bz_bound_place){.pattern = "conv+batchnorm", .layer = NODES, .n = 2};
     p->layers = (bz_layers){.layer = p->layer, .n = LAYERS};
     p->dag = (bz_dag){.n = LAYERS, .first = FIRST, .pred = PRED};
@@ -124,7 +127,7 @@ static int make(void **state)
                             .peaks = &p->peaks,
                             .fused = {.wanted = true, .place = &p->place, .n_places = 1}};
     p->a.picks = p->picks;
-    p->a.n_picks = 2;
+    p->a.n_picks = 3;
     p->l = (bz_ladder){.latency = 10.5 * MS, .alignment = &p->alignment, .regret = &p->regret};
     p->trace = trace_of();
     *state = p;
@@ -294,7 +297,7 @@ static void test_unknown(void **state)
     assert_false(predict(&m->a, &m->l, m->trace, &step, &m->arena, &p));
     m->a.n_picks = 1;
     assert_false(predict(&m->a, &m->l, m->trace, &step, &m->arena, &p));
-    m->a.n_picks = 2;
+    m->a.n_picks = 3;
     m->alignment.timeline = false;
     assert_true(predict_read("library", &step));
     assert_false(predict(&m->a, &m->l, m->trace, &step, &m->arena, &p));
@@ -331,15 +334,38 @@ static void test_groups(void **state)
     bz_pick plain[LAYERS] = {[CONV] = pick(3.2, 1e6, 3e6)}; /* it takes 4 ms: 1.25 times as long as the library */
     m->picks[0].plain = plain;
     p = of(m, "blocked conv+batchnorm+add");
-    is_ms(p.part[PREDICT_PRODUCTS].after, 2 * 1.25);
-    is_ms(p.part[PREDICT_PRODUCTS].low, 1.8);
+    is_ms(p.part[PREDICT_PRODUCTS].after, 2.4 * 1.25);
+    is_ms(p.part[PREDICT_PRODUCTS].low, 0.9 * 2.4);
     is_ms(p.part[PREDICT_PRODUCTS].high, 4);
     plain[CONV].seconds = 6 * MS; /* faster than the library: that is not held against its pick */
     p = of(m, "blocked conv+batchnorm+add");
-    is_ms(p.part[PREDICT_PRODUCTS].after, 2);
-    m->own[CONV].seconds = 5 * MS;
+    is_ms(p.part[PREDICT_PRODUCTS].after, 2.4);
+    m->direct[CONV].seconds = 5 * MS;
     p = of(m, "blocked conv+batchnorm+add"); /* no worse */
     is_ms(p.part[PREDICT_PRODUCTS].after, 4);
+}
+
+/* Blocked layouts are for pools, too; and padding goes into what reads it, where all of that can pad. */
+static void test_windows(void **state)
+{
+    program *m = *state;
+    m->row[NORM].kind = m->row[ADD].kind = BZ_ALIGNED_SAME;
+    m->row[NORM].seconds = 1.2 * MS;
+    m->row[ADD].seconds = 1.8 * MS;
+    m->cause[2].seconds = 0;
+    m->layer[NORM].kind = "pad";
+    m->layer[ADD].kind = "avgpool";
+    m->own[ADD].seconds = 1.2 * MS; /* it takes 1.5 times as long */
+    prediction p = of(m, "blocked");
+    is_ms(p.part[PREDICT_LAYERS].after, 1.2 + 0.5 * 1.5);
+    p = of(m, "pads");
+    is_ms(p.part[PREDICT_PRODUCTS].after, 4);
+    is_ms(p.part[PREDICT_LAYERS].after, 1.8);
+    p = of(m, "blocked pads");
+    is_ms(p.part[PREDICT_LAYERS].after, 0.5 * 1.5);
+    m->layer[ADD].kind = "add";
+    p = of(m, "pads");
+    is_ms(p.part[PREDICT_LAYERS].after, 3);
 }
 
 /* Work on constants is gone, and what was computed as weights can be prepared ahead. */
@@ -436,6 +462,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_fresh, make, drop),
         cmocka_unit_test_setup_teardown(test_unknown, make, drop),
         cmocka_unit_test_setup_teardown(test_groups, make, drop),
+        cmocka_unit_test_setup_teardown(test_windows, make, drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
