@@ -402,13 +402,13 @@ static bool computes_weights(const making *m, const bz_layer *l)
     return l->node && l->n_in > 1 && l->in_constant[1] && l->node->in[1] >= 0 && !model->values[l->node->in[1]].init;
 }
 
-/* In layouts of its choice the framework's own code is as much slower than the library's as it is now, in row-major order;
- * and never slower than what it replaces. */
-static void change_layout(making *m, int i, const bz_pick *free)
+/* In layouts of its choice the framework's own code is as much slower than the library's as it is now, in row-major order; but
+ * never slower than `most`, nor than what it replaces. */
+static void change_layout(making *m, int i, const bz_pick *free, double most)
 {
     const bz_bound_layer *l = &m->b->layer[i];
     double seen = m->seen[i], as_now = seen / (m->own->plain[i].seconds * l->times);
-    double after = free->seconds * l->times * fmax(1, as_now);
+    double after = fmin(free->seconds * fmax(1, as_now), most) * l->times;
     if (after < seen)
         add(&m->out->part[l->layer->macs ? PREDICT_PRODUCTS : PREDICT_LAYERS], free->low * l->times - seen, 0,
             after - seen);
@@ -447,10 +447,11 @@ static void change_groups(making *m)
         const bz_layer *l = m->b->layer[i].layer;
         int at = m->b->layer[i].node, tensors = 0;
         m->out->products += l->macs > 0;
+        /* direct code is like the library's: what it takes longer is data that come from far */
         if (m->step->blocked && has_window(l))
-            change_layout(m, i, &m->direct->free[i]);
+            change_layout(m, i, &m->direct->free[i], m->direct->free[i].cold);
         else if (m->step->constants && l->macs && computes_weights(m, l))
-            change_layout(m, i, &m->own->free[i]);
+            change_layout(m, i, &m->own->free[i], INFINITY);
         bool joined = node[at] >= 0 && !l->macs && !has_word(m->step->leaves, l->kind);
         if (!joined && !pad[at])
             continue;
