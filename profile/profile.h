@@ -51,6 +51,7 @@ typedef enum {
 } bz_library;
 enum { BZ_LIBRARIES = BZ_LIBRARY_BLAS + 1 };
 const char *bz_library_name(bz_library library); /* "cudnn" */
+bool bz_library_on_device(bz_library library);   /* its calls return before the work is done */
 
 /* bits of bz_events.flags of a call */
 enum {

@@ -257,6 +257,11 @@ const char *bz_library_name(bz_library library)
     return (unsigned)library < BZ_LIBRARIES ? LIBRARY_NAMES[library] : "other";
 }
 
+bool bz_library_on_device(bz_library library)
+{
+    return library == BZ_LIBRARY_CUDNN || library == BZ_LIBRARY_CUBLAS || library == BZ_LIBRARY_CUBLASLT;
+}
+
 bool bz_call_parameter(const bz_trace *t, size_t call, const char *name, char *out, size_t size)
 {
     const char *p = bz_string(t, t->event[BZ_EVENT_CALL].detail[call]);

@@ -409,6 +409,12 @@ static void test_elsewhere(void **state)
     n = bz_advice_make(&a, &l, t, &arena, &list);
     assert_null(find(list, n, "best-implementations"));
     layer.kind = "conv";
+    t->event[BZ_EVENT_CALL].library[0] = BZ_LIBRARY_CUBLAS; /* no processor, though no kernel was recorded */
+    n = bz_advice_make(&a, &l, t, &arena, &list);
+    assert_null(find(list, n, "best-implementations"));
+    t->event[BZ_EVENT_CALL].library[0] = BZ_LIBRARY_BLAS;
+    n = bz_advice_make(&a, &l, t, &arena, &list);
+    assert_non_null(find(list, n, "best-implementations"));
     alignment.timeline = false;
     n = bz_advice_make(&a, &l, t, &arena, &list);
     assert_null(find(list, n, "best-implementations"));

@@ -250,6 +250,34 @@ static double cause(const bz_alignment *a, const char *id)
     return 0;
 }
 
+/* Of calls that nobody knows the lengths of, nothing is said but what they were. */
+static void test_lengths(void **state)
+{
+    static const char *const plain[] = {CONV_16, RELU_16};
+    static const call convolution = {"convolution", CONV(16)};
+    static model m;
+    bz_arena arena = {0};
+    bz_alignment a;
+    bz_ladder l;
+    (void)state;
+    make_model(&m, plain, 2);
+    bz_trace *t = make_trace(&convolution, 1);
+    bz_events *calls = &t->event[BZ_EVENT_CALL];
+    bz_align_make(&m.bound, t, &arena, &a);
+    bz_ladder_make(&m.bound, t, "timed", &arena, &l);
+    assert_true(a.timeline && a.row[0].seconds > 0 && cause(&a, "layers-outside") > 0);
+    assert_true(l.busy > 0 && !l.n_warnings);
+    memcpy(calls->end, calls->start, calls->n * sizeof *calls->end);
+    bz_align_make(&m.bound, t, &arena, &a);
+    expect(&a, "same missing");
+    assert_true(!a.timeline && isnan(a.row[0].seconds) && isnan(a.asked));
+    bz_ladder_make(&m.bound, t, "begun", &arena, &l);
+    assert_true(isnan(l.busy) && l.latency > 0 && l.n_warnings == 1);
+    assert_non_null(strstr(l.warning[0], "when calls began"));
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 static void test_kinds(void **state)
 {
     bz_arena arena = {0};
@@ -584,10 +612,10 @@ static void test_batched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_brute_force),  cmocka_unit_test(test_pieces),   cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_folded),       cmocka_unit_test(test_repeated), cmocka_unit_test(test_reorders),
-        cmocka_unit_test(test_permutations), cmocka_unit_test(test_device),   cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_named),        cmocka_unit_test(test_batched),
+        cmocka_unit_test(test_brute_force), cmocka_unit_test(test_pieces),       cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_lengths),     cmocka_unit_test(test_folded),       cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_reorders),    cmocka_unit_test(test_permutations), cmocka_unit_test(test_device),
+        cmocka_unit_test(test_operators),   cmocka_unit_test(test_named),        cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
