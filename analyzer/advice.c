@@ -17,7 +17,6 @@ typedef struct making {
         records;   /* how far off a time is, as a share: by the iterations' spread, by the records' intervals */
     double slower; /* how much longer the program's calls take than their records */
     int64_t steady;
-    bool device; /* it runs on one, whether or not that was recorded */
     bz_buf evidence;
 } making;
 
@@ -360,7 +359,7 @@ static const char *own_step(making *m, const advice_rule *rule, const char *step
 {
     const char *besides = bz_arena_printf(m->arena, "%s besides ", m->l->framework);
     size_t n = strlen(besides);
-    for (int i = 0; i < rule->n && !m->device; i++)
+    for (int i = 0; i < rule->n && !m->l->on_device; i++)
         if (!strncmp(rule->key[i], besides, n) && has_kind(m, rule->key[i] + n))
             step = bz_arena_printf(m->arena, "%s\n%s", step, rule->value[i]);
     return step;
@@ -492,7 +491,7 @@ static int consider(making *m, const advice_table *table, const advice_rule *rul
 {
     static const double LEAST = 0.005; /* of the latency */
     const char *on = advice_line(rule, "on", 0);
-    if (on && strcmp(on, m->device ? "device" : "cpu") != 0)
+    if (on && strcmp(on, m->l->on_device ? "device" : "cpu") != 0)
         return n;
     finding f = find(m, rule);
     const char *step = step_of(m, table, rule);
@@ -513,15 +512,6 @@ static int consider(making *m, const advice_table *table, const advice_rule *rul
     return add(m, list, n, &new);
 }
 
-static bool is_on_device(const bz_ladder *l, const bz_trace *t)
-{
-    const bz_events *calls = &t->event[BZ_EVENT_CALL];
-    for (size_t i = 0; i < calls->n; i++)
-        if (bz_library_on_device(calls->library[i]))
-            return true;
-    return l->device;
-}
-
 int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena,
                    const bz_advice **out)
 {
@@ -532,7 +522,6 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
     bz_advice *list = BZ_NEW(arena, bz_advice, table.n);
     if (!ladder->framework)
         ladder->framework = advice_framework_of(&table, trace);
-    m.device = is_on_device(ladder, trace);
     m.iterations = spread(&m);
     m.records = interval(m.b);
     m.slower = ladder->busy > m.b->sequential && m.b->sequential > 0 ? ladder->busy / m.b->sequential : 1;

@@ -295,6 +295,7 @@ typedef struct bz_ladder {
     const char *profile;
     int iterations;               /* steady ones */
     bool device;                  /* kernels were recorded */
+    bool on_device;               /* it ran on one, whether or not that was recorded */
     double busy, latency;         /* NAN where the profile has no timeline */
     double recorded;              /* latency of the iteration that all the rest is of */
     const char *run;              /* that the latency is of, "program alone"; NULL: of that iteration */

@@ -68,6 +68,16 @@ static double undisturbed(making *m)
     return v[(n - 1) / 2] / 1e9;
 }
 
+/* Calls of a library that works on a device; or of one that does not. */
+static bool has_calls(const bz_trace *t, bool on_device)
+{
+    const bz_events *calls = &t->event[BZ_EVENT_CALL];
+    for (size_t i = 0; i < calls->n; i++)
+        if (calls->library[i] != BZ_LIBRARY_OTHER && bz_library_on_device(calls->library[i]) == on_device)
+            return true;
+    return false;
+}
+
 /* All of one iteration, so that what is said about it adds up; but for the latency, if another run tells it better. */
 static void measure(making *m)
 {
@@ -75,6 +85,7 @@ static void measure(making *m)
     bz_iteration_stats s = {0};
     uint32_t typical = bz_typical_iteration(t);
     m->l->device = t->event[BZ_EVENT_KERNEL].n > 0;
+    m->l->on_device = m->l->device || has_calls(t, true);
     for (uint32_t i = 0; i < t->n_iterations; i++)
         m->l->iterations += steady(t, i);
     if (typical != BZ_NONE)
@@ -184,6 +195,10 @@ static void check_system(making *m)
 {
     const char *gpu = fact(m->trace, "gpu"), *threads = fact(m->trace, "threads");
     const char *known = strstr(m->bound->details, "\"gpu\":\"");
+    bool device = known || strstr(m->bound->details, "\"device\":\"gpu\"");
+    if (*m->bound->details && device != m->l->on_device && (m->l->on_device || has_calls(m->trace, false)))
+        warn(m, device ? "ran on a processor, the bound is for a GPU: --system names another"
+                       : "ran on a GPU, the bound is for a processor: --system names another");
     if (gpu && known && strncmp(known + 7, gpu, strlen(gpu)) != 0)
         warn(m, bz_arena_printf(m->arena, "ran on %s, the bound is for %.*s", gpu, (int)strcspn(known + 7, "\""),
                                 known + 7));

@@ -409,10 +409,10 @@ static void test_elsewhere(void **state)
     n = bz_advice_make(&a, &l, t, &arena, &list);
     assert_null(find(list, n, "best-implementations"));
     layer.kind = "conv";
-    t->event[BZ_EVENT_CALL].library[0] = BZ_LIBRARY_CUBLAS; /* no processor, though no kernel was recorded */
+    l.on_device = true; /* though no kernel was recorded */
     n = bz_advice_make(&a, &l, t, &arena, &list);
     assert_null(find(list, n, "best-implementations"));
-    t->event[BZ_EVENT_CALL].library[0] = BZ_LIBRARY_BLAS;
+    l.on_device = false;
     n = bz_advice_make(&a, &l, t, &arena, &list);
     assert_non_null(find(list, n, "best-implementations"));
     alignment.timeline = false;
@@ -476,7 +476,7 @@ static void test_besides(void **state)
         bz_ladder_make(&a.bound, t, "made up", &arena, &l);
         l.alignment = &alignment;
         l.framework = "ONNX Runtime";
-        l.device = CASES[i].device;
+        l.on_device = CASES[i].device;
         int n = bz_advice_make(&a, &l, t, &arena, &list);
         const bz_advice *found = find(list, n, "constants");
         assert_non_null(found);

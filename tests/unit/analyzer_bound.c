@@ -274,6 +274,45 @@ static void test_ladder(void **state)
     bz_trace_free(t);
 }
 
+/* A program on a device is not held against a processor's bound without a word, nor the other way round. */
+static void test_ladder_of_machines(void **state)
+{
+    static const struct {
+        const char *details;
+        bz_library library;
+        bool on_device;
+        const char *warning; /* NULL: none */
+    } CASES[] = {{"", BZ_LIBRARY_CUDNN, true, NULL},
+                 {"{\"cpu\":\"x\"}", BZ_LIBRARY_ONEDNN, false, NULL},
+                 {"{\"cpu\":\"x\"}", BZ_LIBRARY_OTHER, false, NULL},
+                 {"{\"cpu\":\"x\"}", BZ_LIBRARY_CUBLASLT, true, "ran on a GPU, the bound is for a processor"},
+                 {"{\"gpu\":\"V100\"}", BZ_LIBRARY_CUDNN, true, NULL},
+                 {"{\"gpu\":\"V100\"}", BZ_LIBRARY_OTHER, false, NULL},
+                 {"{\"device\":\"gpu\"}", BZ_LIBRARY_CUDNN, true, NULL},
+                 {"{\"device\":\"gpu\"}", BZ_LIBRARY_BLAS, false, "ran on a processor, the bound is for a GPU"}};
+    world w;
+    (void)state;
+    bz_trace *t = trace_of();
+    bz_events *calls = &t->event[BZ_EVENT_CALL];
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_ladder l;
+        bool told = false;
+        set_up(&w, 1);
+        bz_bound b = bound(&w);
+        b.details = CASES[i].details;
+        for (size_t k = 0; k < calls->n; k++)
+            calls->library[k] = CASES[i].library;
+        bz_ladder_make(&b, t, "made up", &w.arena, &l);
+        for (int k = 0; k < l.n_warnings; k++)
+            told |= strstr(l.warning[k], "the bound is for") != NULL;
+        assert_true(l.on_device == CASES[i].on_device && told == (CASES[i].warning != NULL));
+        if (told)
+            assert_non_null(strstr(l.warning[0], CASES[i].warning));
+        tear_down(&w);
+    }
+    bz_trace_free(t);
+}
+
 /* Recorded in levels: measured is what the program alone took; the rest is of the iterations that were recorded. */
 static void test_ladder_of_levels(void **state)
 {
@@ -441,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_monotone),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_ladder),
+        cmocka_unit_test(test_ladder_of_machines),
         cmocka_unit_test(test_ladder_of_levels),
         cmocka_unit_test(test_roofline),
         cmocka_unit_test(test_verdicts),
