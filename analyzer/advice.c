@@ -83,7 +83,7 @@ static finding find_causes(making *m, const char *ids)
                 continue;
             bz_buf_printf(&m->evidence, "%s%g × %s per iteration, %s", f.holds ? "; " : "", c->count, c->name,
                           share(m, c->seconds, text));
-            if (c->example)
+            if (c->example && *c->example)
                 bz_buf_printf(&m->evidence, ", as %s", c->example);
             if (c->where)
                 bz_buf_printf(&m->evidence, ", most of it asked for by %s", c->where);
