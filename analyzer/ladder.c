@@ -78,6 +78,19 @@ static bool has_calls(const bz_trace *t, bool on_device)
     return false;
 }
 
+/* ONNX Runtime tells of each operator who did it. */
+static bool has_device_operators(const bz_trace *t)
+{
+    static const char *const PROVIDERS[] = {"provider=CUDA", "provider=Tensorrt", "provider=NvTensorRT",
+                                            "provider=ROCM", "provider=MIGraphX", "provider=Dml"};
+    const bz_events *ops = &t->event[BZ_EVENT_OP];
+    for (size_t i = 0; i < ops->n; i++)
+        for (size_t k = 0; k < sizeof PROVIDERS / sizeof *PROVIDERS; k++)
+            if (strstr(bz_string(t, ops->detail[i]), PROVIDERS[k]))
+                return true;
+    return false;
+}
+
 /* All of one iteration, so that what is said about it adds up; but for the latency, if another run tells it better. */
 static void measure(making *m)
 {
@@ -85,7 +98,7 @@ static void measure(making *m)
     bz_iteration_stats s = {0};
     uint32_t typical = bz_typical_iteration(t);
     m->l->device = t->event[BZ_EVENT_KERNEL].n > 0;
-    m->l->on_device = m->l->device || has_calls(t, true);
+    m->l->on_device = m->l->device || has_calls(t, true) || has_device_operators(t);
     for (uint32_t i = 0; i < t->n_iterations; i++)
         m->l->iterations += steady(t, i);
     if (typical != BZ_NONE)

@@ -419,16 +419,16 @@ static bool has_window(const bz_layer *l)
     return strstr(l->kind, "conv") || strstr(l->kind, "pool");
 }
 
-/* Is it a padding of nothing but convolutions and pools? */
+/* Is it a padding that convolutions and pools read, and nothing else? */
 static bool *find_pads(const making *m)
 {
     const bz_dag *dag = m->b->dag;
-    bool *pad = BZ_NEW(m->arena, bool, dag->n);
-    for (int i = 0; i < dag->n; i++)
-        pad[i] = m->step->pads && !strcmp(m->b->layers->layer[i].kind, "pad");
-    for (int i = 0; i < dag->n; i++)
+    bool *pad = BZ_NEW(m->arena, bool, dag->n), *elsewhere = BZ_NEW(m->arena, bool, dag->n);
+    for (int i = 0; i < dag->n && m->step->pads; i++)
         for (int k = dag->first[i]; k < dag->first[i + 1]; k++)
-            pad[dag->pred[k]] &= has_window(&m->b->layers->layer[i]);
+            (has_window(&m->b->layers->layer[i]) ? pad : elsewhere)[dag->pred[k]] = true;
+    for (int i = 0; i < dag->n; i++)
+        pad[i] &= !elsewhere[i] && !strcmp(m->b->layers->layer[i].kind, "pad");
     return pad;
 }
 
@@ -477,7 +477,7 @@ bool predict(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, co
 {
     making m = {.b = &a->bound, .l = l, .trace = trace, .step = step, .arena = arena, .out = out};
     *out = (prediction){0};
-    if (l->device || !l->alignment || !l->alignment->timeline || !isfinite(l->latency))
+    if (l->on_device || !l->alignment || !l->alignment->timeline || !isfinite(l->latency))
         return false;
     bool training = l->regret && l->regret->training;
     m.own = find_picks(a, BZ_UNDEFINED, training);

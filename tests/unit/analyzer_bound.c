@@ -231,8 +231,8 @@ static void test_order(void **state)
     bz_buf_free(&text[1]);
 }
 
-/* Five iterations of 20 ms, in each two calls of 4 ms. */
-static bz_trace *trace_of(void)
+/* Five iterations of 20 ms, in each two calls of 4 ms and an operator. */
+static bz_trace *trace_of(const char *operator)
 {
     bz_error err = {0};
     bz_trace *t = bz_trace_new();
@@ -246,6 +246,8 @@ static bz_trace *trace_of(void)
             t->event[BZ_EVENT_CALL].library[c] = BZ_LIBRARY_ONEDNN;
             t->event[BZ_EVENT_CALL].flags[c] = BZ_CALL_EXECUTES;
         }
+        size_t o = bz_trace_add(t, BZ_EVENT_OP, at + 1000000, at + 2000000, bz_trace_text(t, "Conv"), lane);
+        t->event[BZ_EVENT_OP].detail[o] = bz_trace_text(t, operator);
     }
     if (bz_trace_finish(t, NULL, &err))
         fail_msg("%s", err.text);
@@ -257,7 +259,7 @@ static void test_ladder(void **state)
     world w;
     bz_ladder l;
     (void)state;
-    bz_trace *t = trace_of();
+    bz_trace *t = trace_of("");
     for (uint64_t seed = 1; seed <= 5; seed++) {
         set_up(&w, seed);
         fill(&w);
@@ -274,28 +276,33 @@ static void test_ladder(void **state)
     bz_trace_free(t);
 }
 
+#define CPU    "{\"cpu\":\"x\"}"
+#define ON_GPU "ran on a GPU, the bound is for a processor"
+
 /* A program on a device is not held against a processor's bound without a word, nor the other way round. */
 static void test_ladder_of_machines(void **state)
 {
     static const struct {
         const char *details;
         bz_library library;
+        const char *operator;
         bool on_device;
         const char *warning; /* NULL: none */
-    } CASES[] = {{"", BZ_LIBRARY_CUDNN, true, NULL},
-                 {"{\"cpu\":\"x\"}", BZ_LIBRARY_ONEDNN, false, NULL},
-                 {"{\"cpu\":\"x\"}", BZ_LIBRARY_OTHER, false, NULL},
-                 {"{\"cpu\":\"x\"}", BZ_LIBRARY_CUBLASLT, true, "ran on a GPU, the bound is for a processor"},
-                 {"{\"gpu\":\"V100\"}", BZ_LIBRARY_CUDNN, true, NULL},
-                 {"{\"gpu\":\"V100\"}", BZ_LIBRARY_OTHER, false, NULL},
-                 {"{\"device\":\"gpu\"}", BZ_LIBRARY_CUDNN, true, NULL},
-                 {"{\"device\":\"gpu\"}", BZ_LIBRARY_BLAS, false, "ran on a processor, the bound is for a GPU"}};
+    } CASES[] = {{"", BZ_LIBRARY_CUDNN, "", true, NULL},
+                 {CPU, BZ_LIBRARY_ONEDNN, "", false, NULL},
+                 {CPU, BZ_LIBRARY_OTHER, "provider=CPUExecutionProvider", false, NULL},
+                 {CPU, BZ_LIBRARY_OTHER, "provider=CUDAExecutionProvider node=3", true, ON_GPU},
+                 {CPU, BZ_LIBRARY_CUBLASLT, "", true, ON_GPU},
+                 {"{\"gpu\":\"V100\"}", BZ_LIBRARY_CUDNN, "", true, NULL},
+                 {"{\"gpu\":\"V100\"}", BZ_LIBRARY_OTHER, "", false, NULL},
+                 {"{\"device\":\"gpu\"}", BZ_LIBRARY_CUDNN, "", true, NULL},
+                 {"{\"device\":\"gpu\"}", BZ_LIBRARY_BLAS, "", false, "ran on a processor, the bound is for a GPU"}};
     world w;
     (void)state;
-    bz_trace *t = trace_of();
-    bz_events *calls = &t->event[BZ_EVENT_CALL];
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         bz_ladder l;
+        bz_trace *t = trace_of(CASES[i].operator);
+        bz_events *calls = &t->event[BZ_EVENT_CALL];
         bool told = false;
         set_up(&w, 1);
         bz_bound b = bound(&w);
@@ -309,8 +316,8 @@ static void test_ladder_of_machines(void **state)
         if (told)
             assert_non_null(strstr(l.warning[0], CASES[i].warning));
         tear_down(&w);
+        bz_trace_free(t);
     }
-    bz_trace_free(t);
 }
 
 /* Recorded in levels: measured is what the program alone took; the rest is of the iterations that were recorded. */
@@ -320,7 +327,7 @@ static void test_ladder_of_levels(void **state)
     world w;
     bz_ladder l;
     bz_level_iteration alone[] = {{19000000, 0, false}, {18000000, 0, false}, {17500000, 0, false}};
-    bz_trace *t = trace_of();
+    bz_trace *t = trace_of("");
     bz_level levels[] = {{bz_trace_text(t, "program alone"), 1, alone, 3},
                          {bz_trace_text(t, "with calls"), 2, NULL, 0}};
     t->level = levels;

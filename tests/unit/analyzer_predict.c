@@ -298,8 +298,12 @@ static void test_unknown(void **state)
     m->a.n_picks = 1;
     assert_false(predict(&m->a, &m->l, m->trace, &step, &m->arena, &p));
     m->a.n_picks = 3;
-    m->alignment.timeline = false;
     assert_true(predict_read("library", &step));
+    m->l.on_device = true;
+    assert_false(predict(&m->a, &m->l, m->trace, &step, &m->arena, &p));
+    m->l.on_device = false;
+    assert_true(predict(&m->a, &m->l, m->trace, &step, &m->arena, &p));
+    m->alignment.timeline = false;
     assert_false(predict(&m->a, &m->l, m->trace, &step, &m->arena, &p));
 }
 
@@ -367,6 +371,9 @@ static void test_windows(void **state)
     p = of(m, "blocked pads");
     is_ms(p.part[PREDICT_LAYERS].after, 0.5 * 1.5);
     m->layer[ADD].kind = "add";
+    p = of(m, "pads");
+    is_ms(p.part[PREDICT_LAYERS].after, 3);
+    m->layer[ADD].kind = "pad"; /* which nothing reads */
     p = of(m, "pads");
     is_ms(p.part[PREDICT_LAYERS].after, 3);
 }
