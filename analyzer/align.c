@@ -433,19 +433,6 @@ static void finish_rows(making *m)
     }
 }
 
-/* Some logs tell when calls began, and of none how long it took. */
-static bool has_lengths(const bz_trace *t)
-{
-    static const bz_event_kind KINDS[] = {BZ_EVENT_KERNEL, BZ_EVENT_CALL, BZ_EVENT_OP};
-    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
-        const bz_events *e = &t->event[KINDS[k]];
-        for (size_t i = 0; i < e->n; i++)
-            if (e->end[i] > e->start[i])
-                return true;
-    }
-    return false;
-}
-
 void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bz_alignment *out)
 {
     making m = {.bound = bound, .trace = trace, .arena = arena, .out = out, .names = {.bound = bound}};
@@ -454,7 +441,7 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
     ask_for(&m);
     align_steps_take(&m.steps, trace, &m.names, &m.words, arena);
     sign_named(&m);
-    out->timeline = m.steps.timeline = m.steps.end > m.steps.begin && has_lengths(trace);
+    out->timeline = m.steps.timeline = m.steps.end > m.steps.begin && bz_trace_has_lengths(trace);
     bool *between = BZ_NEW(arena, bool, m.steps.n + 1);
     align(&m);
     put_rows(&m, between);

@@ -113,7 +113,7 @@ static void measure(making *m)
         m->l->latency = NAN;
         warn(m, t->n_iterations ? "has no timeline: a log tells what was called, not how long it took"
                                 : "no iterations were found in it: mark them, or name the range with --iterations");
-    } else if (isnan(m->l->busy)) {
+    } else if (!bz_trace_has_lengths(t)) {
         warn(m, "tells when calls began, not how long they took: all that lies between is one");
     }
     if (m->l->run && m->l->busy > m->l->latency)

@@ -220,6 +220,8 @@ int bz_stack(const bz_trace *t, uint32_t stack, const uint32_t **frames);
 
 const char *bz_event_kind_name(bz_event_kind kind); /* "kernel" */
 bool bz_event_on_device(bz_event_kind kind);        /* kernel, copy, memset */
+/* Does some kernel, call or operator take time? There are logs that tell when calls began, and nothing else. */
+bool bz_trace_has_lengths(const bz_trace *t);
 
 /* A parameter of a call: bz_call_parameter(t, i, "convDesc.padA") copies "[0,0]" into `out`; false where
  * the call has no such parameter. */

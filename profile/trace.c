@@ -252,6 +252,18 @@ bool bz_event_on_device(bz_event_kind kind)
     return kind == BZ_EVENT_KERNEL || kind == BZ_EVENT_COPY || kind == BZ_EVENT_MEMSET;
 }
 
+bool bz_trace_has_lengths(const bz_trace *t)
+{
+    static const bz_event_kind KINDS[] = {BZ_EVENT_KERNEL, BZ_EVENT_CALL, BZ_EVENT_OP};
+    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
+        const bz_events *e = &t->event[KINDS[k]];
+        for (size_t i = 0; i < e->n; i++)
+            if (e->end[i] > e->start[i])
+                return true;
+    }
+    return false;
+}
+
 const char *bz_library_name(bz_library library)
 {
     return (unsigned)library < BZ_LIBRARIES ? LIBRARY_NAMES[library] : "other";

@@ -211,6 +211,8 @@ static void check_sum(const bz_bound *b, const bz_trace *t, const bz_alignment *
         sum += a->cause[i].seconds;
     }
     assert_true(a->asked >= 0 && sum == ladder.latency);
+    for (int i = 0; i < ladder.n_warnings; i++)
+        assert_null(strstr(ladder.warning[i], "when calls began"));
     int rows = 0;
     for (int k = 0; k < BZ_ALIGNED_KINDS; k++)
         rows += a->count[k];
