@@ -208,7 +208,7 @@ static void check_system(making *m)
 {
     const char *gpu = fact(m->trace, "gpu"), *threads = fact(m->trace, "threads");
     const char *known = strstr(m->bound->details, "\"gpu\":\"");
-    bool device = known || strstr(m->bound->details, "\"device\":\"gpu\"");
+    bool device = bz_details_of_gpu(m->bound->details);
     if (*m->bound->details && device != m->l->on_device && (m->l->on_device || has_calls(m->trace, false)))
         warn(m, device ? "ran on a processor, the bound is for a GPU: --system names another"
                        : "ran on a GPU, the bound is for a processor: --system names another");

@@ -1,9 +1,18 @@
-/* What was measured of a system, as it stands in its details. These may come from a stranger's file. */
+/* What a system is and what was measured of it, as it stands in its details. These may come from a stranger's file. */
 #include "analyzer/analyzer.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
+
+bool bz_details_of_gpu(const char *details)
+{
+    cJSON *root = cJSON_Parse(details);
+    const char *device = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "device"));
+    bool is = (device && !strcmp(device, "gpu")) || cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "gpu"));
+    cJSON_Delete(root);
+    return is;
+}
 
 static double number(const cJSON *object, const char *name)
 {

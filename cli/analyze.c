@@ -105,14 +105,18 @@ static const char *profile_name(const char *list, bz_arena *arena)
 }
 
 /* For predictions of what programs on a processor gain: in the model's type, and in the one that its matrix units have, each as
- * inference and as training ask for them. */
+ * the profiles ask for them; and in the model's as training does, whoever asks. */
 static int find_picks(analyze_job *a, bz_analysis *item, const bz_system *system, bz_error *err)
 {
     static const bz_dtype TYPES[] = {BZ_UNDEFINED, BZ_BF16};
     bz_arena *arena = &a->analyses.arena;
     bz_picks *picks = BZ_NEW(arena, bz_picks, 4);
+    bool asked[2] = {false, false};
+    for (int k = 0; k < item->n_ladders; k++)
+        asked[item->ladder[k].regret->training] = true;
     for (int i = 0; i < 4; i++)
-        if (bz_picks_make(&item->bound, TYPES[i % 2], i / 2, a->db, system, arena, &picks[item->n_picks++], err))
+        if ((asked[i / 2] || (i / 2 && !TYPES[i % 2])) &&
+            bz_picks_make(&item->bound, TYPES[i % 2], i / 2, a->db, system, arena, &picks[item->n_picks++], err))
             return -1;
     item->picks = picks;
     return 0;

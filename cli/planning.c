@@ -1,8 +1,8 @@
 #include "cli/planning.h"
 
+#include "analyzer/bound.h"
 #include "cli/db.h"
 
-#include <cjson/cJSON.h>
 #include <string.h>
 
 int planning_dtype(const planning *p, bz_dtype *out, bz_error *err)
@@ -51,14 +51,9 @@ const char *planning_device(const planning *p)
     return NULL;
 }
 
-/* Measured ones say what they are, imported ones which GPU. */
 bool planning_is_gpu(const bz_system *system)
 {
-    cJSON *root = system && system->details ? cJSON_Parse(system->details) : NULL;
-    const char *device = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "device"));
-    bool is = (device && !strcmp(device, "gpu")) || cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "gpu"));
-    cJSON_Delete(root);
-    return is;
+    return system && bz_details_of_gpu(system->details);
 }
 
 bool planning_backends(planning *p, const bz_system *system)
