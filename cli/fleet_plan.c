@@ -9,12 +9,6 @@
 
 /* ---- models --------------------------------------------------------------------------------- */
 
-static void list_add(bz_list *list, const char *item)
-{
-    list->item = bz_realloc(list->item, (size_t)list->n + 1, sizeof *list->item);
-    list->item[list->n++] = item;
-}
-
 /* Paths of fleet.json are relative to its folder, and may be patterns. */
 static int expand(fleet_job *j, const bz_fleet_names *given, bool of_config, bz_list *out, bz_error *err)
 {
@@ -26,12 +20,12 @@ static int expand(fleet_job *j, const bz_fleet_names *given, bool of_config, bz_
             path = bz_arena_printf(&j->arena, "%.*s/%s", (int)(slash - j->config), j->config, path);
         int rc = of_config ? glob(path, 0, NULL, &found) : GLOB_NOMATCH;
         for (size_t k = 0; !rc && k < found.gl_pathc; k++)
-            list_add(out, bz_arena_str(&j->arena, found.gl_pathv[k]));
+            bz_list_add(out, bz_arena_str(&j->arena, found.gl_pathv[k]));
         globfree(&found);
         if (rc && of_config)
             return bz_fail(err, BZ_BAD_INPUT, "%s: there is no model '%s'", j->config, path);
         if (!of_config)
-            list_add(out, path);
+            bz_list_add(out, path);
     }
     return 0;
 }
@@ -66,9 +60,9 @@ static int load_models(fleet_job *j, const bz_list *paths, bz_error *err)
         if (rc)
             return -1;
         for (int i = 0; i < paths->n; i++)
-            list_add(&j->paths,
-                     n == 1 ? paths->item[i]
-                            : bz_arena_printf(&j->arena, "%s batch %d", paths->item[i], (int)j->fleet.batch[b]));
+            bz_list_add(&j->paths,
+                        n == 1 ? paths->item[i]
+                               : bz_arena_printf(&j->arena, "%s batch %d", paths->item[i], (int)j->fleet.batch[b]));
     }
     return 0;
 }
@@ -117,6 +111,9 @@ int fleet_load(fleet_job *j, const bz_fleet_names *models, bz_error *err)
 {
     bz_list paths = {0};
     bool of_config = !models || !models->n;
+    if (of_config && !j->config)
+        return bz_fail(err, BZ_USAGE,
+                       "name a model: benanza fleet plan MODEL..., because there is no fleet.json that names any");
     int rc = expand(j, of_config ? &j->fleet.models : models, of_config, &paths, err), n = j->fleet.n_systems;
     if (!rc && !paths.n)
         rc = bz_fail(err, BZ_USAGE, "name models, or have fleet.json name them: \"models\": [\"/models/*.onnx\"]");
