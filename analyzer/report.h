@@ -8,8 +8,11 @@
 void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out);
 void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j); /* a member of an open object */
 
-void report_steps_text(const bz_analysis *a, bz_buf *out); /* of each profile: the waterfall, then advice */
-void report_gains_text(const bz_analysis *a, bz_buf *out); /* fusion and matrix units */
+void report_answer_text(const bz_analysis *a,
+                        bz_buf *out); /* the first sentence: one for each profile, or for the model */
+void report_advice_text(const bz_analysis *a, bz_buf *out); /* of each profile */
+void report_steps_text(const bz_analysis *a, bz_buf *out);  /* of each profile: the waterfall */
+void report_gains_text(const bz_analysis *a, bz_buf *out);  /* fusion and matrix units */
 
 /* Members of an open object. */
 void report_ladder_json(const bz_ladder *l, bz_json *j); /* its numbers */

@@ -118,7 +118,7 @@ static void put_deviations(const bz_bound *b, const bz_alignment *a, bz_buf *out
 static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
 {
     static const char *const TITLES[] = {
-        "time that no layer asks for", "times", "time", "of latency", "example", "where"};
+        "time that belongs to no layer", "times", "time", "of latency", "example", "where"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
     for (int i = 0; i < 6; i++)
@@ -166,9 +166,9 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     const bz_alignment *a = l->alignment;
     if (!a || !a->made)
         return;
-    bz_buf_puts(out, "\nwhat ");
+    bz_buf_puts(out, "\ncalls of ");
     bz_buf_clean(out, l->profile);
-    bz_buf_printf(out, " did: %d calls%s where the layers ask for %d:", a->made, l->device ? " and kernels" : "",
+    bz_buf_printf(out, ": %d%s, where the model's layers need %d:", a->made, l->device ? " with kernels" : "",
                   a->expected);
     for (int k = 0, shown = 0; k < BZ_ALIGNED_KINDS; k++)
         if (a->count[k])
@@ -178,7 +178,7 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     bz_buf_putc(out, '\n');
     if (a->timeline) {
         bz_unit_text asked, rest, latency;
-        bz_buf_printf(out, "  the calls that layers ask for took %s, everything else %s of the iteration's %s\n",
+        bz_buf_printf(out, "  the calls of the model's layers took %s, everything else %s of the iteration's %s\n",
                       bz_units_time(asked, a->asked), bz_units_time(rest, l->recorded - a->asked),
                       bz_units_time(latency, l->recorded));
     }

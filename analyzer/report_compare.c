@@ -5,7 +5,7 @@
 
 static void put_counts(const bz_compare *c, bz_buf *out)
 {
-    bz_buf_printf(out, "  %d in common:", c->n);
+    bz_buf_printf(out, "  both know %d:", c->n);
     for (int v = 0; v < BZ_VERDICTS; v++)
         bz_buf_printf(out, "%s %d %s", v ? "," : "", c->count[v], bz_verdict_name((bz_verdict)v));
     bz_buf_printf(out, "; %d only in the first, %d only in the second", c->only_a, c->only_b);
@@ -13,7 +13,7 @@ static void put_counts(const bz_compare *c, bz_buf *out)
         bz_buf_printf(out, ", %d in neither", c->neither);
     bz_buf_putc(out, '\n');
     if (c->guessed)
-        bz_buf_printf(out, "  %d rest on records without an interval, taken to be off by 2.5 %%\n", c->guessed);
+        bz_buf_printf(out, "  %d have records without an interval: 2.5 %% to either side are assumed\n", c->guessed);
 }
 
 static void put_answer(const bz_compare *c, bz_buf *out)
@@ -26,7 +26,7 @@ static void put_answer(const bz_compare *c, bz_buf *out)
         bz_buf_puts(out, " know nothing in common\n");
     } else {
         bool slower = c->total_b > c->total_a;
-        bz_buf_printf(out, " takes %s where ", bz_units_time(b, c->total_b));
+        bz_buf_printf(out, " takes %s for what both know, where ", bz_units_time(b, c->total_b));
         bz_buf_clean(out, c->name_a);
         bz_buf_printf(out, " takes %s: ", bz_units_time(a, c->total_a));
         if (c->total_b == c->total_a)

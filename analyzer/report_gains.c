@@ -38,7 +38,7 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
     bz_buf_clean(out, l->profile);
     bz_buf_printf(out, ": from %s to %s, step by step\n", bz_units_time(from, w->from), bz_units_time(to, w->to));
     bz_table *t = bz_table_new(&arena);
-    columns(t, "without", TITLES, 3);
+    columns(t, "step", TITLES, 3);
     double rest = w->from;
     for (int i = 0; i < w->n; i++) {
         rest -= w->step[i].seconds;
@@ -72,15 +72,15 @@ static void put_advice(const bz_ladder *l, bz_buf *out)
         return;
     bz_buf_puts(out, "\nadvice for ");
     bz_buf_clean(out, l->profile);
-    bz_buf_printf(out, " (%s), greatest gain first; gains do not add up\n",
-                  l->framework ? l->framework : "nothing tells the framework");
+    bz_buf_printf(out, " (%s), greatest gain first; the gains do not add up\n",
+                  l->framework ? l->framework : "framework not known");
     for (int i = 0; i < l->n_advices; i++) {
         const bz_advice *a = &l->advice[i];
         bz_buf_printf(out, "%d. %s\n   gain: ", i + 1, a->what);
         if (!isfinite(a->gain))
             bz_buf_puts(out, "not known");
         else
-            bz_buf_printf(out, "%s, %s%s to %s", bz_units_time(gain, a->gain), a->low < 0 ? "-" : "",
+            bz_buf_printf(out, "%s, between %s%s and %s", bz_units_time(gain, a->gain), a->low < 0 ? "-" : "",
                           bz_units_time(low, fabs(a->low)), bz_units_time(high, a->high));
         if (isfinite(a->gain) && isfinite(l->latency))
             bz_buf_printf(out, " (%s)", bz_units_percent(share, a->gain / l->latency));
@@ -93,10 +93,14 @@ static void put_advice(const bz_ladder *l, bz_buf *out)
 
 void report_steps_text(const bz_analysis *a, bz_buf *out)
 {
-    for (int i = 0; i < a->n_ladders; i++) {
+    for (int i = 0; i < a->n_ladders; i++)
         put_waterfall(&a->ladder[i], out);
+}
+
+void report_advice_text(const bz_analysis *a, bz_buf *out)
+{
+    for (int i = 0; i < a->n_ladders; i++)
         put_advice(&a->ladder[i], out);
-    }
 }
 
 /* ---- fusion --------------------------------------------------------------------------------- */
@@ -110,10 +114,10 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
     bz_arena arena = {0};
     int modelled = 0, missing = 0;
     if (!f) {
-        bz_buf_puts(out, "\nfusion: --fuse tells what it would gain\n");
+        bz_buf_puts(out, "\nfusion: --fuse tells what it would save\n");
         return;
     }
-    bz_buf_printf(out, "\nfusion, by measured records: gains %s of %s, parallel %s%s\n",
+    bz_buf_printf(out, "\nfusion would save %s of %s, and %s%s where independent layers run at the same time\n",
                   bz_units_time(gain, f->sequential), bz_units_time(text, a->bound.sequential),
                   f->parallel < 0 ? "-" : "", bz_units_time(parallel, fabs(f->parallel)));
     for (int i = 0; i < f->n; i++) {
@@ -121,8 +125,8 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
         missing += f->row[i].missing;
     }
     if (modelled)
-        bz_buf_printf(out, "  %d place%s modelled: such fusion gains nothing here\n", modelled,
-                      modelled == 1 ? " is" : "s are");
+        bz_buf_printf(out, "  %d place%s only a modelled price: no gain is counted there\n", modelled,
+                      modelled == 1 ? " has" : "s have");
     if (missing)
         bz_buf_printf(out, "  %d place%s no record: 'benanza bound --fuse' measures what is missing\n", missing,
                       missing == 1 ? " has" : "s have");

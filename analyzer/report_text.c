@@ -46,19 +46,21 @@ static void put_coverage(const bz_bound *b, bz_buf *out)
     }
     bz_buf_printf(out, "%d free\n", c->free);
     if (b->benchmarks)
-        bz_buf_printf(out, "  measured now: %d of %d problems (%.0f %% saved), %d records\n", b->problems - b->known,
-                      b->problems, 100.0 * b->known / b->problems, b->benchmarks);
+        bz_buf_printf(out, "  measured now: %d of %d problems, with %d new records; the database had the others\n",
+                      b->problems - b->known, b->problems, b->benchmarks);
 }
 
 /* What a lower bound leaves out of graphs that run inside layers. */
 static void put_bodies(const bz_coverage_sum *c, bz_buf *out)
 {
     if (c->branches)
-        bz_buf_printf(out, "  %d If count%s the cheaper branch\n", c->branches, c->branches == 1 ? "s" : "");
+        bz_buf_printf(out, "  %d If%s as its cheaper branch\n", c->branches, c->branches == 1 ? " counts" : "s count");
     if (c->loops)
-        bz_buf_printf(out, "  %d loop%s by trip count", c->loops, c->loops == 1 ? "" : "s");
+        bz_buf_printf(out, "  %d loop%s as often as it runs", c->loops, c->loops == 1 ? " counts" : "s count, each");
     if (c->loops_open)
-        bz_buf_printf(out, ", %d of them unknown: as often as --trips says, else once", c->loops_open);
+        bz_buf_printf(out,
+                      "; for %d of them the model does not say how often: it counts once, or as often as --trips says",
+                      c->loops_open);
     bz_buf_puts(out, c->loops ? "\n" : "");
 }
 
@@ -113,9 +115,9 @@ static void put_above_roofline(const bz_bound *b, bz_buf *out)
     bz_buf_printf(out, "%s): measure the peaks again on a quiet machine\n", b->above_roofline > shown ? ", …" : "");
 }
 
-static const char *rest(char text[48], int layers)
+static const char *are(char text[48], int layers)
 {
-    snprintf(text, 48, layers == 1 ? "%d layer rests" : "%d layers rest", layers);
+    snprintf(text, 48, layers == 1 ? "%d layer is" : "%d layers are", layers);
     return text;
 }
 
@@ -124,36 +126,32 @@ static void put_caveats(const bz_bound *b, bz_buf *out)
     char text[48];
     const bz_coverage_sum *c = &b->coverage;
     if (c->noisy)
-        bz_buf_printf(out, "  %s on records marked noisy\n", rest(text, c->noisy));
+        bz_buf_printf(out, "  %s priced by records marked noisy\n", are(text, c->noisy));
     if (c->floor)
         bz_buf_printf(out,
-                      "  %s on records timed by event pairs: small ones carry a floor of several µs, so the bound may "
-                      "be too high\n",
-                      rest(text, c->floor));
+                      "  %s priced by records timed by event pairs: such a record of a small call is several µs too "
+                      "long, so the bound may be too high\n",
+                      are(text, c->floor));
     if (b->peaks->why)
         bz_buf_printf(out, "  no hardware bound: %s\n", b->peaks->why);
     put_above_roofline(b, out);
 }
 
-static void put_head(const bz_bound *b, bz_buf *out)
+static void put_setting(const bz_bound *b, bz_buf *out)
 {
-    bz_unit_text sequential, parallel, fused;
+    bz_buf_puts(out, "  ");
     bz_buf_clean(out, b->model);
-    bz_buf_printf(out, ": sequential bound as written %s%s, parallel %s%s", at_least(b),
-                  bz_units_time(sequential, b->sequential), at_least(b), bz_units_time(parallel, b->path.seconds));
-    if (b->fused.wanted)
-        bz_buf_printf(out, ", fused %s%s", b->fused.unpriced ? "≥ " : "", bz_units_time(fused, b->fused.sequential));
-    bz_buf_putc(out, '\n');
-    bz_buf_puts(out, "  on ");
+    bz_buf_puts(out, " on ");
     bz_buf_clean(out, b->system);
     if (b->layers->batch)
         bz_buf_printf(out, ", batch %lld", (long long)b->layers->batch);
     bz_buf_printf(out, ", %d thread%s, %s cache\n", b->setting.threads, b->setting.threads == 1 ? "" : "s",
                   bz_record_cache_name(b->setting.cache));
     if (b->rebuilt)
-        bz_buf_printf(out, "  no model: layers rebuilt from %d library calls, as they ran", b->rebuilt);
+        bz_buf_printf(out, "  no model was named: the %d library calls of the profile stand for its layers",
+                      b->rebuilt);
     if (b->rebuilt && *b->left_out) {
-        bz_buf_puts(out, "; calls that make no layer: ");
+        bz_buf_puts(out, "; calls left out, because they do no layer: ");
         bz_buf_clean(out, b->left_out);
     }
     bz_buf_puts(out, b->rebuilt ? "\n" : "");
@@ -182,23 +180,23 @@ static void put_bounds(const bz_bound *b, bz_buf *out)
     bool folds = f->wanted && isfinite(f->hardware);
     if (isfinite(b->hardware))
         rung(t, b, "hardware", folds ? f->hardware : b->hardware,
-             bz_arena_printf(&arena, "modelled: roofline of every %s in turn, peaks from the %s",
-                             folds ? "group and layer" : "layer",
-                             strcmp(b->peaks->source, "measured") ? b->peaks->source : "system's measurement"));
+             bz_arena_printf(&arena, "modelled: every %s at the peaks %s", folds ? "group and layer" : "layer",
+                             strcmp(b->peaks->source, "measured") ? "of the data sheet" : "measured on the system"));
     if (f->wanted) {
-        const char *groups = bz_arena_printf(&arena, "%d groups stand for %d layers", f->n, f->covered);
+        const char *groups = bz_arena_printf(&arena, "%d fused calls replace %d layers", f->n, f->covered);
         rung(t, b, "fused, parallel", f->parallel, groups);
         rung(t, b, "fused", f->sequential,
              f->missing ? bz_arena_printf(&arena, "%s; %d more have no record", groups, f->missing) : groups);
     }
     rung(t, b, "parallel", b->path.seconds,
-         bz_arena_printf(&arena, "longest path, %d of %d layers", b->path.n, b->dag->n));
+         bz_arena_printf(&arena, "independent layers at the same time: the longest path has %d of %d layers", b->path.n,
+                         b->dag->n));
     for (int i = b->streams.n - 1; i > 0; i--)
         rung(t, b, bz_arena_printf(&arena, "%d streams", b->streams.at[i].k), b->streams.at[i].seconds,
-             "list scheduling");
-    rung(t, b, "sequential", b->sequential, "every layer by itself, its cheapest alternative");
+             "the layers on so many streams, by list scheduling");
+    rung(t, b, "sequential", b->sequential, "one layer after the other, each in its fastest way");
     if (b->launch > 0)
-        rung(t, b, "launch overhead", b->launch, "starting its calls: in none of the bounds");
+        rung(t, b, "launch overhead", b->launch, "time to start the calls; the bounds above do not contain it");
     bz_buf_putc(out, '\n');
     bz_table_print(t, out);
     bz_arena_free(&arena);
@@ -228,9 +226,9 @@ static void put_runs(const bz_analysis *a, bz_buf *out)
             continue;
         bz_buf_puts(out, "  ");
         bz_buf_clean(out, l->profile);
-        bz_buf_printf(out, ": measured %s are of the run '", bz_units_time(latency, l->latency));
+        bz_buf_printf(out, ": the latency of %s is that of the run '", bz_units_time(latency, l->latency));
         bz_buf_clean(out, l->run);
-        bz_buf_printf(out, "'; all else is of the recorded one, whose iteration took %s\n",
+        bz_buf_printf(out, "'; all other figures are of the recorded run, whose iteration took %s\n",
                       bz_units_time(recorded, l->recorded));
     }
 }
@@ -316,7 +314,7 @@ static void put_regret(const bz_ladder *l, bz_buf *out)
         bz_buf_printf(out, ": the best variants would save %s of %s per iteration; %g of %g calls are known\n",
                       bz_units_time(loss, r->loss), bz_units_time(used, r->used), r->known, r->calls);
     else
-        bz_buf_printf(out, ": of none of its %g calls per iteration a record is known\n", r->calls);
+        bz_buf_printf(out, ": the database has no record of any of the %g calls of an iteration\n", r->calls);
     if (r->known > 0 && picks)
         bz_buf_printf(out, "  used %s, the library's own picks %s, the best %s\n", bz_units_time(used, r->used),
                       bz_units_time(chosen, r->chosen), bz_units_time(best, r->best));
@@ -400,7 +398,7 @@ static void put_modules(const bz_bound *b, bz_buf *out)
             order[n++] = &b->module[i];
     if (n)
         qsort(order, (size_t)n, sizeof *order, more_gain);
-    bz_table_column(t, "parallel module", BZ_LEFT);
+    bz_table_column(t, "parallel layers from", BZ_LEFT);
     bz_table_column(t, "to", BZ_LEFT);
     bz_table_column(t, "layers", BZ_RIGHT);
     bz_table_column(t, "at once", BZ_RIGHT);
@@ -430,22 +428,24 @@ static void put_modules(const bz_bound *b, bz_buf *out)
 void bz_report_text(const bz_analysis *a, bz_buf *out)
 {
     const bz_bound *b = &a->bound;
-    put_head(b, out);
-    put_warnings(a, out);
+    report_answer_text(a, out);
+    put_setting(b, out);
     put_coverage(b, out);
     put_bodies(&b->coverage, out);
     put_caveats(b, out);
     put_unpriced(b, out);
-    put_bounds(b, out);
+    put_warnings(a, out);
+    report_advice_text(a, out);
     put_ladders(a, out);
     report_steps_text(a, out);
     for (int i = 0; i < a->n_ladders; i++)
-        put_regret(&a->ladder[i], out);
-    for (int i = 0; i < a->n_ladders; i++)
         report_align_text(b, &a->ladder[i], out);
-    report_gains_text(a, out);
+    for (int i = 0; i < a->n_ladders; i++)
+        put_regret(&a->ladder[i], out);
+    put_bounds(b, out);
     put_slowest(b, out);
     put_modules(b, out);
+    report_gains_text(a, out);
 }
 
 /* ---- many ----------------------------------------------------------------------------------- */

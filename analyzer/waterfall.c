@@ -78,7 +78,9 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_fusion *f
     static const struct {
         int way;
         const char *name;
-    } CORES[] = {{BZ_WAY_FUSION, "fusion"}, {BZ_WAY_PRECISION, "lower precision"}, {BZ_WAY_PARALLEL, "in parallel"}};
+    } CORES[] = {{BZ_WAY_FUSION, "fusion"},
+                 {BZ_WAY_PRECISION, "lower precision"},
+                 {BZ_WAY_PARALLEL, "independent layers at the same time"}};
     double core[LAST];
     above a = split(b, l);
     int all = 0;
@@ -90,10 +92,10 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_fusion *f
             core[ways] + (ways & BZ_WAY_FRAMEWORK ? 0 : framework) + (ways & BZ_WAY_ALGORITHMS ? 0 : algorithms);
     if (!isfinite(l->latency))
         return;
-    add_step(out, a.aligned ? "between calls" : "between calls, other work, slow layers", a.between);
-    add_step(out, "work that no layer asks for", a.extra);
-    add_step(out, "better algorithms", a.algorithms);
-    add_step(out, "layers slower than their records", a.slower);
+    add_step(out, a.aligned ? "time between calls" : "time between calls, other work, slow calls", a.between);
+    add_step(out, "work that belongs to no layer", a.extra);
+    add_step(out, "faster algorithms", a.algorithms);
+    add_step(out, "calls that took longer than their records", a.slower);
     for (int i = 0; i < 3; i++) {
         if (!isfinite(core[all | CORES[i].way]))
             continue;

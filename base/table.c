@@ -114,7 +114,13 @@ static void put_padded(bz_buf *out, const bz_table *t, int column, const char *t
     bz_buf_puts(out, text);
     for (int i = 0; i < gap && t->align[column] == BZ_LEFT && !last; i++)
         bz_buf_putc(out, ' ');
-    bz_buf_puts(out, last ? "\n" : "  ");
+    if (!last) {
+        bz_buf_puts(out, "  ");
+        return;
+    }
+    while (out->data[out->len - 1] == ' ') /* no blanks at a line's end: people copy it */
+        out->len--;
+    bz_buf_putc(out, '\n');
 }
 
 void bz_table_print(const bz_table *t, bz_buf *out)

@@ -292,15 +292,18 @@ static void put_summary(bz_buf *out, const settings *s, const bz_layers *l)
     totals t = sum_up(s, l);
     bz_unit_text macs, params, share;
     bz_buf_clean(out, l->model->path);
-    bz_buf_printf(out, ": %d layer%s, %d unique (%s), %s MACs, %s parameters\n", t.layers, t.layers == 1 ? "" : "s",
-                  t.unique, bz_units_percent(share, t.layers ? (double)t.unique / t.layers : 0),
-                  bz_units_count(macs, (double)t.macs), bz_units_count(params, (double)t.params));
-    bz_buf_printf(out, "operator set %d, batch %lld: %d compute, %d memory, %d view, %d constant%s\n", l->model->opset,
-                  (long long)l->batch, t.per_class[BZ_COMPUTE], t.per_class[BZ_MEMORY], t.per_class[BZ_VIEW],
-                  t.per_class[BZ_CONSTANT], s->fold ? " (folded away)" : "");
+    bz_buf_printf(out,
+                  ": %d layer%s, %d of them unique (%s), with %s parameters; one run takes %s multiply-accumulates\n",
+                  t.layers, t.layers == 1 ? "" : "s", t.unique,
+                  bz_units_percent(share, t.layers ? (double)t.unique / t.layers : 0),
+                  bz_units_count(params, (double)t.params), bz_units_count(macs, (double)t.macs));
+    bz_buf_printf(out, "  operator set %d, batch %lld: %d compute, %d memory, %d view, %d constant%s\n",
+                  l->model->opset, (long long)l->batch, t.per_class[BZ_COMPUTE], t.per_class[BZ_MEMORY],
+                  t.per_class[BZ_VIEW], t.per_class[BZ_CONSTANT], s->fold ? " (folded away)" : "");
     if (t.open)
-        bz_buf_printf(out, "%d layer%s results whose shape depends on data (?): not priced\n", t.open,
-                      t.open == 1 ? " has" : "s have");
+        bz_buf_printf(
+            out, "  %d layer%s results whose shape depends on the input's values (shown as ?): they have no price\n",
+            t.open, t.open == 1 ? " has" : "s have");
 }
 
 static void put_fusion_rows(bz_buf *out, bz_arena *arena, bz_layers *l, const bz_patterns *patterns)

@@ -62,13 +62,16 @@ static void put_headline(const table *t, bz_buf *out)
         bz_buf_putc(out, '\n');
         return;
     }
+    bz_buf_puts(out, "one run took ");
     put_time(out, m->median);
-    bz_buf_printf(out, " back to back on %s ", *p->system ? p->system : "this machine");
+    bz_buf_printf(out, " on %s ", *p->system ? p->system : "this machine");
     put_setting(t, out);
-    if (isfinite(bound)) {
-        bz_buf_printf(out, ", %.3g x the %s bound of %s", m->median / bound,
-                      t->r->bound->fused.wanted ? "fused" : "as-written", is_complete(t->r) ? "" : "≥ ");
+    if (isfinite(bound) && is_complete(t->r)) {
+        bz_buf_printf(out, "; the %sbound is ", t->r->bound->fused.wanted ? "fused " : "");
         put_time(out, bound);
+        bz_buf_printf(out, ": %.3g × as long", m->median / bound);
+    } else if (t->r->bound) {
+        bz_buf_puts(out, "; the bound is not known, because layers have no record");
     }
     bz_buf_printf(out, "\n  95 %% interval ");
     put_time(out, m->low);

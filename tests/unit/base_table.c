@@ -125,7 +125,7 @@ static void table_is_aligned(void **state)
     assert_string_equal(bz_buf_text(&out), "name         time  note\n"
                                            "a,b       14.3 µs  say \"hi\"\n"
                                            "x\\x1b[1m       -5  two\\x0alines\n"
-                                           "日本        118 M  \n");
+                                           "日本        118 M\n");
     bz_buf_free(&out);
     bz_arena_free(&arena);
 }
