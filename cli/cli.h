@@ -14,10 +14,11 @@ typedef struct bz_command {
 } bz_command;
 
 typedef enum {
-    BZ_OPTION_FLAG, /* bool * */
-    BZ_OPTION_TEXT, /* const char ** */
-    BZ_OPTION_INT,  /* int64_t *; the value must be at least 0 */
-    BZ_OPTION_LIST, /* bz_list *; may be given several times */
+    BZ_OPTION_FLAG,  /* bool * */
+    BZ_OPTION_TEXT,  /* const char ** */
+    BZ_OPTION_INT,   /* int64_t *; the value must be at least 0 */
+    BZ_OPTION_COUNT, /* int64_t *; the value must be at least 1 */
+    BZ_OPTION_LIST,  /* bz_list *; may be given several times */
 } bz_option_kind;
 
 typedef struct bz_option {
@@ -56,8 +57,8 @@ const char *bz_did_you_mean(const char *typed, const char *const *names, int n);
 int bz_subcommands_run(const char *name, const char *about, const bz_command *const *commands, int n, int argc,
                        char **argv);
 
-extern const bz_command bz_command_analyze, bz_command_bound, bz_command_compare, bz_command_db, bz_command_fleet,
-    bz_command_gen, bz_command_layers, bz_command_profile, bz_command_replay, bz_command_run, bz_command_strip,
-    bz_command_system;
+extern const bz_command bz_command_analyze, bz_command_bench, bz_command_bound, bz_command_compare, bz_command_db,
+    bz_command_fleet, bz_command_gen, bz_command_layers, bz_command_profile, bz_command_replay, bz_command_run,
+    bz_command_strip, bz_command_system;
 
 #endif

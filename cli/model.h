@@ -14,13 +14,13 @@ typedef struct model_settings {
 #define MODEL_OPTIONS(m) MODEL_BATCH_OPTION(m), MODEL_SHAPE_OPTIONS(m)
 #define MODEL_BATCH_OPTION(m)                                                                                          \
     {                                                                                                                  \
-        "batch", BZ_OPTION_INT, &(m).batch, "N", "batch size: the leading dimension of the inputs"                     \
+        "batch", BZ_OPTION_COUNT, &(m).batch, "N", "batch size: the leading dimension of the inputs"                   \
     }
 #define MODEL_SHAPE_OPTIONS(m)                                                                                         \
     {"dim", BZ_OPTION_LIST, &(m).dims, "NAME=N",                                                                       \
      "bind a dynamic dimension; NAME is the dimension's name,\nINPUT:AXIS, or INPUT with a shape (--dim "              \
      "x=1x3x224x224)"},                                                                                                \
-        {"trips", BZ_OPTION_INT, &(m).trips, "N",                                                                      \
+        {"trips", BZ_OPTION_COUNT, &(m).trips, "N",                                                                    \
          "how often a loop runs whose trip count the model does not tell (1)"},                                        \
     {                                                                                                                  \
         "ignore-declared", BZ_OPTION_FLAG, &(m).ignore_declared, NULL,                                                 \

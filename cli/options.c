@@ -115,10 +115,12 @@ static int store(const bz_option *o, const char *value, bz_error *err)
         bz_list_add(o->target, value);
         return 0;
     case BZ_OPTION_INT:
+    case BZ_OPTION_COUNT:
         errno = 0;
         long long v = strtoll(value, &end, 10);
-        if (errno || end == value || *end || v < 0)
-            return bz_fail(err, BZ_USAGE, "--%s takes a whole number, not '%s'", long_name(o), value);
+        if (errno || end == value || *end || v < 0 || (!v && o->kind == BZ_OPTION_COUNT))
+            return bz_fail(err, BZ_USAGE, "--%s takes a whole number%s, not '%s'", long_name(o),
+                           o->kind == BZ_OPTION_COUNT ? " from 1 on" : "", value);
         *(int64_t *)o->target = v;
         return 0;
     }

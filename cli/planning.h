@@ -30,7 +30,7 @@ typedef struct planning {
         {"patterns", BZ_OPTION_TEXT, &(p).patterns, "FILE", "more fusion patterns; implies --fuse"},                   \
         {"math", BZ_OPTION_LIST, &(p).maths, "MODE",                                                                   \
          "f32 products on a GPU in this mode too: tf32, f16; may be repeated"},                                        \
-        {"threads", BZ_OPTION_INT, &(p).threads, "N", "threads (1)"},                                                  \
+        {"threads", BZ_OPTION_COUNT, &(p).threads, "N", "threads (1)"},                                                \
         {"cache", BZ_OPTION_TEXT, &(p).cache, "hot|cold", "whether operands are in the caches (hot)"},                 \
     {                                                                                                                  \
         "db", BZ_OPTION_TEXT, &(p).db, "DIR", "the database (else $BENANZA_DB, else\n$XDG_DATA_HOME/benanza/perfdb)"   \

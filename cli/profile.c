@@ -128,7 +128,7 @@ static int run(int argc, char **argv)
         {"backtrace", BZ_OPTION_FLAG, &s.backtrace, NULL, "record who called, natively and in Python"},
         {"levels", BZ_OPTION_FLAG, &s.levels, NULL,
          "run three times: alone, with calls, with back-traces; tell what recording costs"},
-        {"limit", BZ_OPTION_INT, &s.limit, "MB", "at most so much recording per process (256)"},
+        {"limit", BZ_OPTION_COUNT, &s.limit, "MB", "at most so much recording per process (256)"},
         {"logs", BZ_OPTION_FLAG, &s.logs, NULL, "switch the logs of cuDNN and cuBLAS on, and read them"},
         {"nsys", BZ_OPTION_FLAG, &s.nsys, NULL, "record with Nsight Systems"},
         {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON"},

@@ -228,7 +228,7 @@ static int run(int argc, char **argv)
         {"inputs", BZ_OPTION_TEXT, &r.inputs, "FILE", "the inputs' bytes, one behind the other (seeded numbers)"},
         {"outputs", BZ_OPTION_TEXT, &r.outputs, "FILE", "write the outputs' bytes there"},
         {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "seconds of measuring (5); 0: run once"},
-        {"streams", BZ_OPTION_INT, &r.streams, "K", "on a GPU: layers on so many streams (1)"},
+        {"streams", BZ_OPTION_COUNT, &r.streams, "K", "on a GPU: layers on so many streams (1)"},
         {"graph", BZ_OPTION_FLAG, &r.graph, NULL, "on a GPU: captured once as a graph, and launched as one"},
         PLANNING_OPTIONS(r.p),
         {0},

@@ -71,7 +71,7 @@ static int run(int argc, char **argv)
          "besides, on a GPU: kernels, flops, dram, occupancy, counters by name"},
         {"all", BZ_OPTION_FLAG, &r.all, NULL, "run also what the database has"},
         {"json", BZ_OPTION_FLAG, &json, NULL, "for programs: JSON"},
-        {"threads", BZ_OPTION_INT, &p.threads, "N", "threads (1)"},
+        {"threads", BZ_OPTION_COUNT, &p.threads, "N", "threads (1)"},
         {"cache", BZ_OPTION_TEXT, &p.cache, "hot|cold", "whether operands are in the caches (hot)"},
         {"db", BZ_OPTION_TEXT, &p.db, "DIR", DB_HELP},
         {0},

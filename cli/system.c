@@ -257,7 +257,7 @@ static int run(int argc, char **argv)
     const bz_option options[] = {
         {"measure", BZ_OPTION_FLAG, &s.measure, NULL,
          "measure peak rates, bandwidths and the cost of an\nempty call, and store them"},
-        {"threads", BZ_OPTION_INT, &s.threads, "N", "threads to measure with (1)"},
+        {"threads", BZ_OPTION_COUNT, &s.threads, "N", "threads to measure with (1)"},
         {"json", BZ_OPTION_FLAG, &s.json, NULL, "for programs: JSON"},
         {"db", BZ_OPTION_TEXT, &s.dir, "DIR", DB_HELP},
         {0},

@@ -549,7 +549,9 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
     case THREADS:
         if (number(name, value, &v, err))
             return -1;
-        p->options.setting.threads = v > 4096 ? 4096 : (int)v;
+        if (v > 4096 || v != floor(v))
+            return bz_fail(err, BZ_USAGE, "--threads takes a whole number from 1 to 4096, not '%s'", value);
+        p->options.setting.threads = (int)v;
         return 0;
     case CACHE:
         return set_cache(p, value, err);
@@ -643,8 +645,8 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
     bz_error err = {0};
     int c, which = 0, result = 0;
     opterr = 0;
-    while (!result && (c = getopt_long(argc, argv, "o:", OPTIONS, &which)) != -1) {
-        if (c == HELP) {
+    while (!result && (c = getopt_long(argc, argv, "ho:", OPTIONS, &which)) != -1) {
+        if (c == HELP || c == 'h') {
             printf(USAGE, argv[0]);
             return BZ_OK;
         }
