@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +105,9 @@ typedef enum { TREE_FREE, TREE_MAIN, TREE_DATA } tree_kind;
 
 typedef struct {
     const char *file;
-    size_t page_size, pages; /* pages: last_page + 1, all inside the file */
-    unsigned char *used;     /* by page number: walked once, so there is no cycle */
+    size_t page_size, pages; /* last_page + 1 */
+    size_t stored;       /* of them in the file: LMDB does not write last pages that one transaction took and freed */
+    unsigned char *used; /* by page number: walked once, so there is no cycle */
     size_t txn;
     const char *wrong;
 } walk;
@@ -122,10 +124,12 @@ static bool wrong(walk *w, const char *what)
     return false;
 }
 
-static bool take(walk *w, size_t page, size_t n)
+static bool take(walk *w, size_t page, size_t n, size_t pages)
 {
     if (page < 2 || n == 0 || page >= w->pages || n > w->pages - page)
         return wrong(w, "a page number points outside the file");
+    if (page >= pages || n > pages - page)
+        return wrong(w, "it is shorter than it should be: it was cut, or only half copied");
     for (size_t i = page; i < page + n; i++) {
         if (w->used[i])
             return wrong(w, "a page is used twice");
@@ -150,7 +154,7 @@ static bool check_free_list(walk *w, const char *key, size_t key_size, const cha
         memcpy(&page, data + (i + 1) * sizeof page, sizeof page);
         if (page >= last)
             return wrong(w, "the free list is not sorted");
-        if (!take(w, page, 1))
+        if (!take(w, page, 1, w->pages))
             return false;
     }
     return true;
@@ -170,13 +174,14 @@ static bool check_leaf_node(walk *w, const char *page, size_t offset, tree_kind 
         if (room - n.key_size < sizeof first)
             return wrong(w, "a value is longer than its page");
         memcpy(&first, data, sizeof first);
-        if (first >= w->pages)
-            return wrong(w, "a page number points outside the file");
+        if (!take(w, first, 1, w->stored))
+            return false;
         memcpy(&h, at(w, first), sizeof h);
+        /* a value that shrinks in the transaction that stored it keeps its longer run */
         size_t run = (size_t)h.lower | (size_t)h.upper << 16;
-        if (h.number != first || h.flags != PAGE_OVERFLOW || (size + sizeof h + w->page_size - 1) / w->page_size != run)
+        if (h.number != first || h.flags != PAGE_OVERFLOW || (size + sizeof h + w->page_size - 1) / w->page_size > run)
             return wrong(w, "a long value's pages are not what they should be");
-        if (!take(w, first, run))
+        if (run > 1 && !take(w, first + 1, run - 1, w->stored))
             return false;
         data = at(w, first) + sizeof h;
     } else if (room - n.key_size < size) {
@@ -230,7 +235,7 @@ static bool check_branch_node(walk *w, const char *page, size_t offset, bool fir
 static bool walk_page(walk *w, size_t number, int levels, tree_kind kind, size_t *entries)
 {
     page_header h;
-    if (!take(w, number, 1))
+    if (!take(w, number, 1, w->stored))
         return false;
     const char *page = at(w, number);
     memcpy(&h, page, sizeof h);
@@ -274,7 +279,7 @@ static bool walk_tree(walk *w, const tree_header *t, tree_kind kind)
 }
 
 /* What LMDB reads before anything else. The page size is that of the machine that wrote. */
-static const char *check_meta(const char *page, size_t number, uint64_t size, size_t page_size, meta_header *m)
+static const char *check_meta(const char *page, size_t number, size_t page_size, meta_header *m)
 {
     page_header h;
     memcpy(&h, page, sizeof h);
@@ -287,9 +292,20 @@ static const char *check_meta(const char *page, size_t number, uint64_t size, si
         return "a meta page is damaged";
     if (m->tree[0].pad != page_size)
         return "it was made with another page size: export it on the machine that made it";
-    if (m->last_page < 1 || m->last_page >= SIZE_MAX / page_size - 1 || (m->last_page + 1) * page_size > size)
-        return "it is shorter than it should be: it was cut, or only half copied";
-    if (m->map_size < (m->last_page + 1) * page_size || m->map_size > (size_t)1 << (sizeof(size_t) > 4 ? 46 : 31))
+    return NULL;
+}
+
+/* The state that `moment` names, else the newest. The other one may be half of a commit that failed: LMDB never reads it. */
+static const char *choose_meta(const meta_header meta[2], size_t moment, size_t page_size, const meta_header **chosen)
+{
+    const meta_header *m = &meta[moment ? meta[1].txn == moment : meta[1].txn > meta[0].txn];
+    if (moment && m->txn != moment) {
+        *chosen = NULL;
+        return NULL;
+    }
+    *chosen = m;
+    if (m->last_page < 1 || m->last_page >= SIZE_MAX / page_size - 1 ||
+        m->map_size > (size_t)1 << (sizeof(size_t) > 4 ? 46 : 31))
         return "a meta page is damaged";
     for (int i = 0; i < 2; i++)
         if (m->tree[i].depth > DEEPEST || (m->tree[i].root != NO_PAGE && m->tree[i].root > m->last_page))
@@ -297,21 +313,19 @@ static const char *check_meta(const char *page, size_t number, uint64_t size, si
     return NULL;
 }
 
-const char *bz_guard_bytes(const void *file, uint64_t size, bool pages)
+static bool is_whole(const meta_header *m, uint64_t size, size_t page_size)
 {
-    size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
-    meta_header meta[2];
-    if (size < 2 * page_size)
-        return "it is shorter than two pages";
-    for (size_t i = 0; i < 2; i++) {
-        const char *why = check_meta((const char *)file + i * page_size, i, size, page_size, &meta[i]);
-        if (why)
-            return why;
-    }
-    if (!pages)
-        return NULL;
-    const meta_header *m = &meta[meta[1].txn > meta[0].txn];
+    return (m->last_page + 1) * page_size <= size;
+}
+
+/* Every page that is missing at the end must be on the list of free pages, and that lies in the file: it cannot name more
+ * of them than there are bytes. */
+static const char *walk_pages(const void *file, uint64_t size, const meta_header *m, size_t page_size)
+{
     walk w = {.file = file, .page_size = page_size, .pages = m->last_page + 1, .txn = m->txn};
+    w.stored = size / page_size < w.pages ? (size_t)(size / page_size) : w.pages;
+    if (w.pages - w.stored > size / sizeof(size_t))
+        return "it is shorter than it should be: it was cut, or only half copied";
     w.used = calloc(w.pages, 1);
     if (!w.used)
         return "it is too large to be checked";
@@ -321,44 +335,81 @@ const char *bz_guard_bytes(const void *file, uint64_t size, bool pages)
     return w.wrong;
 }
 
-/* Somebody may write while we walk, and what we saw then never was one state: as long as the meta
- * pages change under us, a defect is no proof. */
-static const char *check_mapped(const char *map, uint64_t size, bool pages)
+const char *bz_guard_bytes(const void *file, uint64_t size, bz_guard_depth depth)
 {
-    size_t head = 2 * (size_t)sysconf(_SC_PAGESIZE);
-    char *before = malloc(head);
-    const char *why = NULL;
-    for (int i = 0; before && i < 5; i++) {
-        memcpy(before, map, head);
-        why = bz_guard_bytes(map, size, pages);
-        if (!why || !memcmp(before, map, head))
+    size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    meta_header meta[2];
+    const meta_header *m;
+    if (size < 2 * page_size)
+        return "it is shorter than two pages";
+    for (size_t i = 0; i < 2; i++) {
+        const char *why = check_meta((const char *)file + i * page_size, i, page_size, &meta[i]);
+        if (why)
+            return why;
+    }
+    const char *why = choose_meta(meta, 0, page_size, &m);
+    if (why || depth == GUARD_META || (depth == GUARD_LENGTH && is_whole(m, size, page_size)))
+        return why;
+    return walk_pages(file, size, m, page_size);
+}
+
+/* Both meta pages as they are at one moment: somebody may be writing one. */
+static const char *read_meta(int fd, size_t page_size, meta_header meta[2])
+{
+    char *page[2] = {malloc(2 * page_size), malloc(2 * page_size)};
+    const char *why = page[0] && page[1] ? NULL : "it is too large to be checked";
+    for (int i = 0; i < 1000 && !why; i++) {
+        if (pread(fd, page[i % 2], 2 * page_size, 0) != (ssize_t)(2 * page_size))
+            why = "it is shorter than two pages";
+        else if (i > 0 && !memcmp(page[0], page[1], 2 * page_size))
             break;
     }
-    free(before);
+    for (size_t i = 0; i < 2 && !why; i++)
+        why = check_meta(page[0] + i * page_size, i, page_size, &meta[i]);
+    free(page[0]);
+    free(page[1]);
     return why;
 }
 
-int bz_guard_file(const char *path, bool pages, bz_error *err)
+/* The size is asked for after the meta pages: a file that grows meanwhile has at least what they speak of. */
+static const char *check_file(int fd, size_t moment, bz_guard_depth depth, bool *over)
+{
+    size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    struct stat st;
+    meta_header meta[2];
+    const meta_header *m;
+    const char *why = read_meta(fd, page_size, meta);
+    if (!why)
+        why = choose_meta(meta, moment, page_size, &m);
+    if (why || (*over = !m) || depth == GUARD_META)
+        return why;
+    if (fstat(fd, &st))
+        return strerror(errno);
+    if (depth == GUARD_LENGTH && is_whole(m, (uint64_t)st.st_size, page_size))
+        return NULL;
+    void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return "it is too large to be checked";
+    why = walk_pages(map, (uint64_t)st.st_size, m, page_size);
+    munmap(map, (size_t)st.st_size);
+    return why;
+}
+
+int bz_guard_file(const char *path, size_t moment, bz_guard_depth depth, bz_error *err)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+    const char *why = NULL;
+    bool over = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : bz_fail(err, BZ_FAILED, "%s: cannot be opened: %s", path, strerror(errno));
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-        rc = bz_fail(err, BZ_BAD_INPUT, "%s: is no regular file", path);
-    } else if (st.st_size > 0) {
-        uint64_t size = (uint64_t)st.st_size;
-        const char *why = "it is shorter than two pages";
-        void *map = MAP_FAILED;
-        if (size >= 2 * (uint64_t)sysconf(_SC_PAGESIZE))
-            map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-        if (map != MAP_FAILED) {
-            why = check_mapped(map, size, pages);
-            munmap(map, size);
-        }
-        if (why)
-            rc = bz_fail(err, BZ_BAD_INPUT, "%s: not a database that can be opened: %s", path, why);
-    }
+    bool regular = !fstat(fd, &st) && S_ISREG(st.st_mode);
+    if (regular && st.st_size > 0)
+        why = check_file(fd, moment, depth, &over);
     close(fd);
-    return rc;
+    if (!regular)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: is no regular file", path);
+    if (why)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: not a database that can be opened: %s", path, why);
+    return over;
 }

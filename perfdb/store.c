@@ -387,6 +387,25 @@ static int open_env(bz_perfdb *db, size_t map_size, bz_error *err)
     }
 }
 
+/* Looks at the pages of one moment. So far, LMDB has read nothing but the meta pages. */
+static int guard_pages(bz_perfdb *db, const char *file, bz_guard_depth depth, bz_error *err)
+{
+    for (int i = 0; i < 1000; i++) {
+        MDB_txn *txn;
+        int code;
+        do
+            code = mdb_txn_begin(db->env, NULL, MDB_RDONLY, &txn);
+        while (code && mended(db, code));
+        if (code)
+            return bz_store_fail(db, "cannot be opened", code, err);
+        int rc = bz_guard_file(file, mdb_txn_id(txn), depth, err);
+        mdb_txn_abort(txn);
+        if (rc <= 0)
+            return rc;
+    }
+    return bz_fail(err, BZ_FAILED, "%s: others write faster than it can be looked at: try again", db->dir);
+}
+
 int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *options, bz_error *err)
 {
     *out = NULL;
@@ -408,8 +427,9 @@ int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *op
                 dir);
         goto out;
     }
-    if (bz_guard_file_system(dir, options->file_system, err) || bz_guard_file(file, options->untrusted, err) ||
-        open_env(db, options->map_size ? options->map_size : FIRST_MAP, err) || find_tables(db, err))
+    if (bz_guard_file_system(dir, options->file_system, err) || bz_guard_file(file, 0, GUARD_META, err) ||
+        open_env(db, options->map_size ? options->map_size : FIRST_MAP, err) ||
+        guard_pages(db, file, options->untrusted ? GUARD_PAGES : GUARD_LENGTH, err) || find_tables(db, err))
         goto out;
     free(file);
     *out = db;

@@ -44,10 +44,10 @@ static void test_good_file(void **state)
 {
     bz_buf file = {0};
     make_file(state, &file);
-    assert_null(bz_guard_bytes(file.data, file.len, true));
-    assert_non_null(bz_guard_bytes(file.data, file.len - PAGE, false));
+    assert_null(bz_guard_bytes(file.data, file.len, GUARD_PAGES));
+    assert_non_null(bz_guard_bytes(file.data, file.len - PAGE, GUARD_LENGTH));
     for (size_t n = 0; n < 2 * PAGE; n += 64)
-        assert_non_null(bz_guard_bytes(file.data, n, true));
+        assert_non_null(bz_guard_bytes(file.data, n, GUARD_PAGES));
     bz_buf_free(&file);
 }
 
