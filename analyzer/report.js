@@ -3,6 +3,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const state = { analysis: 0, ladder: 0 };
 const printers = []; /* what to do before (true) and after (false) printing */
 const FLAT = 300, ROW = 32; /* rows that are all put into the document; height of a row in longer tables */
+const MORE = 50; /* rows that a phone shows at first, and with each touch of "more" */
+const narrow = matchMedia("(max-width: 640px)"); /* tables are lists of cards then: report.css */
 
 /* ---- elements and numbers ---- */
 
@@ -43,30 +45,41 @@ const provenance = (p) => el("span", { class: "prov " + p }, p);
 const dash = (v) => (v === null || v === undefined || v === "" ? "–" : v);
 const sum = (list, f) => list.reduce((t, x) => t + (f(x) || 0), 0);
 
+/* A name in two halves: where a row has one line, the first half gives way, and the end stays. */
+function middle(v) {
+  const s = String(dash(v)), cut = Math.max(0, s.length - Math.min(18, s.length >> 1));
+  return el("span", { class: "middle" }, el("span", {}, s.slice(0, cut)), el("span", {}, s.slice(cut)));
+}
+
 /* ---- tables ---- */
 
 const collator = new Intl.Collator(undefined, { numeric: true });
 
 /* columns: {title, value(row) for sorting, cell(row), class, header}. Long tables keep only the rows in
- * sight in the document; spacers stand for the others, and aria-rowindex tells where they are. */
+ * sight in the document; spacers stand for the others, and aria-rowindex tells where they are. On a phone rows
+ * have no common height: there they come in portions. Roles are spelled out, since cards are no table to CSS. */
 function table(caption, columns, rows, options) {
-  const o = Object.assign({ sort: -1, down: true }, options);
-  const body = el("tbody"), scroll = el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": caption });
-  let order = rows.slice(), printing = false;
+  const o = Object.assign({ sort: -1, down: true, print: 30 }, options);
+  const body = el("tbody", { role: "rowgroup" }), scroll = el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": caption });
+  let order = rows.slice(), printing = false, portion = MORE;
   const heads = columns.map((c, k) => {
-    const th = el("th", { scope: "col", class: c.class === "num" ? "num" : null });
+    const th = el("th", { scope: "col", role: "columnheader", class: c.class === "num" ? "num" : null });
     if (o.fixed || !c.value) th.append(c.title);
     else th.append(el("button", { type: "button", onclick: () => sort(k, th.getAttribute("aria-sort") === "descending" ? false : th.getAttribute("aria-sort") === "ascending" ? true : c.class === "num") }, c.title));
     return th;
   });
-  const row = (r, i) => el("tr", { class: r.path ? "path" : null, "aria-rowindex": i + 2 },
-    columns.map((c, k) => el(k === 0 ? "th" : "td", { scope: k === 0 ? "row" : null, class: c.class, title: /cut|wide/.test(c.class || "") ? String(c.value(r) ?? "") : null }, c.cell(r))));
+  const row = (r, i) => el("tr", { class: r.path ? "path" : null, role: "row", "aria-rowindex": i + 2 },
+    columns.map((c, k) => el(k === 0 ? "th" : "td", { scope: k === 0 ? "row" : null, role: k === 0 ? "rowheader" : "cell", class: c.class, "data-label": c.title, title: /cut/.test(c.class || "") ? String(c.value(r) ?? "") : null }, c.cell(r))));
+  const aside = (...what) => el("tr", { role: "row" }, el("td", { colspan: columns.length, role: "cell" }, what));
   const spacer = (height) => { const td = el("td", { colspan: columns.length }); td.style.height = height + "px"; return el("tr", { class: "pad", "aria-hidden": "true" }, td); };
   function fill() {
-    if (order.length <= FLAT || printing) {
-      const shown = printing ? order.slice(0, 1000) : order;
+    scroll.classList.toggle("long", order.length > FLAT && !printing && !narrow.matches);
+    if (order.length <= FLAT || printing || narrow.matches) {
+      const shown = printing ? order.slice(0, o.print) : narrow.matches ? order.slice(0, portion) : order, left = order.length - shown.length;
       body.replaceChildren(...shown.map(row));
-      if (shown.length < order.length) body.append(el("tr", {}, el("td", { colspan: columns.length }, `and ${order.length - shown.length} more`)));
+      if (left && printing) body.append(aside(`and ${left} more: the page on a screen has them`));
+      else if (left) body.append(aside(el("button", { type: "button", class: "link", onclick: () => { portion += MORE; fill(); } }, `${left} more: show ${Math.min(left, MORE)}`)));
+      single();
       return;
     }
     const first = Math.max(0, Math.floor(scroll.scrollTop / ROW) - 15), last = Math.min(order.length, first + 60);
@@ -74,7 +87,19 @@ function table(caption, columns, rows, options) {
     body.dataset.first = first;
     body.dataset.stamp = stamp;
     body.replaceChildren(spacer(first * ROW), ...order.slice(first, last).map((r, i) => row(r, first + i)), spacer((order.length - last) * ROW));
+    single();
   }
+  /* The rows' buttons are one stop of the Tab key; arrow keys go from row to row. */
+  function single() { body.querySelectorAll("th button").forEach((b, i) => { b.tabIndex = i ? -1 : 0; }); }
+  body.addEventListener("keydown", (e) => {
+    const way = { ArrowDown: 1, ArrowUp: -1 }[e.key], all = [...body.querySelectorAll("th button")], at = all.indexOf(e.target);
+    if (!way || at < 0) return;
+    e.preventDefault();
+    const next = all[at + way];
+    if (!next) return;
+    all.forEach((b) => { b.tabIndex = b === next ? 0 : -1; });
+    next.focus();
+  });
   let stamp = 0, by = o.sort, down = o.down;
   function sort(k, descending) {
     by = k;
@@ -95,16 +120,16 @@ function table(caption, columns, rows, options) {
     stamp++;
     fill();
   }
-  scroll.addEventListener("scroll", fill, { passive: true });
+  scroll.addEventListener("scroll", () => { if (scroll.classList.contains("long")) fill(); }, { passive: true });
   printers.push((on) => { printing = on; stamp++; fill(); });
-  const whole = el("table", { "aria-rowcount": rows.length + 1 }, el("caption", {}, caption), el("thead", {}, el("tr", {}, heads)), body);
+  const whole = el("table", { role: "table", "aria-rowcount": rows.length + 1 }, el("caption", {}, caption), el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)), body);
   scroll.append(whole);
   if (by >= 0) sort(by, down); else arrange();
-  scroll.show = (list) => { order = list.slice(); whole.setAttribute("aria-rowcount", order.length + 1); scroll.scrollTop = 0; arrange(); };
+  scroll.show = (list) => { order = list.slice(); whole.setAttribute("aria-rowcount", order.length + 1); scroll.scrollTop = 0; portion = MORE; arrange(); };
   return scroll;
 }
 
-const text = (title, get, cls) => ({ title, value: get, cell: (r) => dash(get(r)), class: cls });
+const text = (title, get, cls) => ({ title, value: get, cell: (r) => (/cut/.test(cls || "") ? middle(get(r)) : dash(get(r))), class: cls });
 const number = (title, get, format) => ({ title, value: get, cell: (r) => format(get(r)), class: "num" });
 
 function section(id, title, ...content) {
@@ -185,7 +210,7 @@ function advice(l) {
   if (!l || !l.advice.length) return null;
   return section("advice", "What to do", el("p", { class: "note" }, "Greatest gain first; gains of several do not simply add up."),
     el("ol", { class: "advice" }, l.advice.map((x) => el("li", {}, el("strong", {}, x.what), " ",
-      el("span", { class: "gain" }, `saves ${time(x.gain)}` + (known(x.low) && known(x.high) ? ` (${time(x.low)} to ${time(x.high)})` : "")),
+      x.gain > 0 ? el("span", { class: "gain" }, `saves ${time(x.gain)}` + (known(x.low) && known(x.high) ? ` (${time(x.low)} to ${time(x.high)})` : "")) : null,
       x.evidence ? el("p", {}, x.evidence) : null, x.step ? el("pre", {}, x.step) : null))));
 }
 
@@ -207,13 +232,13 @@ function layers(a) {
   const status = el("p", { class: "note", role: "status" });
   const open = (r) => { detail.hidden = false; detail.replaceChildren(...layerDetail(r, a)); detail.scrollIntoView({ block: "nearest" }); };
   const columns = [
-    { title: "Layer", value: (r) => r.name, cell: (r) => el("button", { type: "button", class: "link", onclick: () => open(r) }, r.name), class: "cut" },
+    { title: "Layer", value: (r) => r.name, cell: (r) => el("button", { type: "button", class: "link", onclick: () => open(r) }, middle(r.name)), class: "cut" },
     text("Kind", (r) => r.kind), number("Time", (r) => r.s, time), number("Share", (r) => r.s / a.sequential, percent),
     { title: "Provenance", value: (r) => r.prov, cell: (r) => provenance(r.prov) },
     number("Of roofline", (r) => (known(r.hw) && r.s > 0 ? r.hw / r.s : NaN), percent),
     number("Next best", (r) => (known(r.second) ? r.second - r.s : NaN), (v) => (known(v) ? "+" + time(v) : "–")),
     number("Work", (r) => r.flops, count), number("Moves", (r) => r.bytes, bytes), text("Variant", (r) => r.variant, "cut")];
-  const t = table("Layers of the model; those of the critical path are marked in red", columns, a.layers, { sort: 2 });
+  const t = table("Layers of the model; those of the critical path are marked in red", columns, a.layers, { sort: 2, print: 80 });
   const search = el("input", { type: "search", oninput: filter, placeholder: "name, kind, key, variant" });
   const pick = (label, values) => { const s = el("select", { onchange: filter }, el("option", { value: "" }, "all"), [...new Set(values)].sort().map((v) => el("option", { value: v }, v))); return [s, el("label", {}, label, s)]; };
   const [kind, kindLabel] = pick("Kind", a.layers.map((r) => r.kind)), [prov, provLabel] = pick("Provenance", a.layers.map((r) => r.prov));
@@ -240,7 +265,7 @@ function algorithms(l) {
   return section("algorithms", "Algorithms", el("p", {}, lead), table("Calls of the profile by the variant they used, and the best known one", [
     text("Used", (x) => x.variant, "cut"), number("Calls", (x) => x.calls, count), number("Seen", (x) => x.seen, time), number("By record", (x) => x.used, time),
     number("Best", (x) => x.best, time), number("Loss", (x) => x.loss, (v) => (v > 0 ? time(v) : "–")), text("Best variant", (x) => x.best_variant, "cut"),
-    text("The library's pick", (x) => x.chosen_variant, "cut"), text("Problem", (x) => x.problem + (x.padded ? " (padded by the program)" : ""), "cut wide")], r.rows, { sort: 5 }));
+    text("The library's pick", (x) => x.chosen_variant, "cut"), text("Problem", (x) => x.problem + (x.padded ? " (padded by the program)" : ""), "cut")], r.rows, { sort: 5 }));
 }
 
 function deviations(l) {
@@ -271,7 +296,7 @@ function fusion(a) {
     const at = new Map(a.layers.map((x) => [x.i, x]));
     const rows = a.fused.groups.map((g) => ({ pattern: g.pattern, prov: g.prov, s: g.s, n: g.layers.length, written: sum(g.layers, (i) => at.get(i) && at.get(i).s), names: g.layers.map((i) => (at.get(i) ? at.get(i).name : "#" + i)).join(", ") }));
     s.append(table("Groups that the fused bound rests on", [text("Pattern", (x) => x.pattern), number("Layers", (x) => x.n, count), number("As written", (x) => x.written, time), number("Fused", (x) => x.s, time),
-      number("Gain", (x) => x.written - x.s, time), { title: "Provenance", value: (x) => x.prov, cell: (x) => provenance(x.prov) }, text("Which", (x) => x.names, "cut wide")], rows, { sort: 4 }));
+      number("Gain", (x) => x.written - x.s, time), { title: "Provenance", value: (x) => x.prov, cell: (x) => provenance(x.prov) }, text("Which", (x) => x.names, "cut")], rows, { sort: 4 }));
   }
   return s;
 }
@@ -312,22 +337,29 @@ function origins(a, l) {
     details.length ? el("details", {}, el("summary", {}, "What the database knows of the system"), facts(details)) : null);
 }
 
+/* One picture at a time: the whole, or a part of it. A box with a double frame opens its part; the list has them all. */
 function graph(number) {
   const template = document.getElementById("graph-" + number);
   if (!template || !template.content.childElementCount) return null;
-  const s = section("graph", "Graph", el("p", { class: "note" }, "The critical path is red. Boxes with a double frame are parts of the graph, parallel modules among them: select one to open it."));
-  s.append(template.content.cloneNode(true));
-  s.addEventListener("click", (e) => {
-    const link = e.target.closest && e.target.closest("a");
-    const id = link && (link.getAttribute("xlink:href") || link.getAttribute("href") || "").slice(1);
-    const target = id && document.getElementById(id);
-    if (!target) return;
+  const content = template.content.cloneNode(true), view = el("div", { "aria-live": "polite" }), parts = new Map();
+  const list = el("select", { onchange: () => show(list.value) });
+  (function collect(box, id, name, depth) {
+    const inner = [...box.children].filter((e) => e.tagName === "DETAILS");
+    parts.set(id, [...box.children].filter((e) => e.tagName !== "DETAILS" && e.tagName !== "SUMMARY"));
+    list.append(el("option", { value: id }, "\u2003".repeat(depth) + name));
+    inner.forEach((e) => collect(e, e.id, e.querySelector("summary").textContent, depth + 1));
+  })(content, "", "the whole graph", 0);
+  function show(id) { list.value = id; view.replaceChildren(...parts.get(id)); }
+  show("");
+  view.addEventListener("click", (e) => {
+    const link = e.target.closest("a"), id = link && (link.getAttribute("xlink:href") || link.getAttribute("href") || "").slice(1);
+    if (!id || !parts.has(id)) return;
     e.preventDefault();
-    target.open = true;
-    target.scrollIntoView({ block: "start" });
-    target.querySelector("summary").focus({ preventScroll: true });
+    show(id);
+    list.focus();
   });
-  return s;
+  return section("graph", "Graph", el("p", { class: "note" }, "The critical path is red. A box with a double frame is a part of the graph: select it to open it."),
+    parts.size > 1 ? el("div", { class: "controls" }, el("label", {}, "Shown", list)) : null, view);
 }
 
 /* ---- the page ---- */
@@ -351,7 +383,7 @@ function choices() {
 function render() {
   const a = data.analyses[state.analysis], l = a.ladders[state.ladder], main = document.getElementById("main");
   dropCharts();
-  const parts = [data.evaluation ? evaluation() : null, summary(a, l), ladderSection(a, l), advice(l), layers(a), roofline(a), timeline(l), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
+  const parts = [data.evaluation ? evaluation() : null, summary(a, l), advice(l), ladderSection(a, l), layers(a), roofline(a), timeline(l), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
   main.replaceChildren(...parts);
   document.getElementById("contents").replaceChildren(el("ul", {}, parts.filter((p) => p.id !== "summary").map((p) => el("li", {}, el("a", { href: "#" + p.id }, NAMES[p.id] || p.querySelector("h2").textContent)))));
   choices();

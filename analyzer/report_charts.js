@@ -27,6 +27,7 @@ function drawCharts() {
   timelines.forEach((t) => t.draw());
 }
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
+narrow.addEventListener("change", () => { printers.forEach((p) => p(false)); drawCharts(); });
 addEventListener("beforeprint", () => { printers.forEach((p) => p(true)); drawCharts(); });
 addEventListener("afterprint", () => { printers.forEach((p) => p(false)); drawCharts(); });
 
@@ -35,7 +36,16 @@ const paper = matchMedia("print");
 paper.addEventListener("change", drawCharts);
 
 const figure = (caption, box, more) => el("figure", {}, el("figcaption", {}, caption), box, more ? el("details", { class: "screen" }, el("summary", {}, "The same as a table"), more) : null);
-const tick = (format) => ({ callback: (v) => format(Number(v)) });
+const tick = (format) => ({ callback: (v) => format(Number(v)), maxTicksLimit: narrow.matches ? 4 : 11, maxRotation: 0 });
+/* The label of a bar, in lines that leave room for the bar on a phone. */
+function lines(s) {
+  const most = narrow.matches ? 20 : 44, out = [""];
+  for (const word of s.split(/(?<=[ /_])/)) {
+    if (out[out.length - 1] && (out[out.length - 1] + word).trimEnd().length > most) out.push("");
+    out[out.length - 1] += word;
+  }
+  return out.slice(0, 3).map((l, i) => short(l.trimEnd() + (i === 2 && out.length > 3 ? "…" : ""), most));
+}
 const short = (s, n) => (s.length > n ? s.slice(0, n - 1) + "…" : s);
 
 /* ---- from what was measured to the bound ---- */
@@ -57,7 +67,7 @@ function waterfall(a, l) {
   const color = (r) => (r.total ? css("--bar") : r.s < 0 ? css("--loss") : css("--gain"));
   const box = chart("Waterfall from the measured latency to the bound", 60 + 34 * rows.length, () => ({
     type: "bar",
-    data: { labels: rows.map((r) => short(r.name, 44)), datasets: [{ data: rows.map((r) => [r.from, r.to]), backgroundColor: rows.map(color), borderRadius: 3, maxBarThickness: 26, minBarLength: 2 }] },
+    data: { labels: rows.map((r) => lines(r.name)), datasets: [{ data: rows.map((r) => [r.from, r.to]), backgroundColor: rows.map(color), borderRadius: 3, maxBarThickness: 26, minBarLength: 2 }] },
     options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { title: (t) => rows[t[0].dataIndex].name, label: (t) => { const r = rows[t.dataIndex]; return r.total ? time(r.to) : (r.s < 0 ? "adds " : "saves ") + time(Math.abs(r.s)); } } } },
       scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
   const rest = table("From measured to the bound: the steps add up exactly", [text("Step", (r) => r.name), number("Saves", (r) => (r.total ? NaN : r.s), time), number("Of measured", (r) => (r.total ? r.to : r.s) / w.from, percent), number("Left", (r) => r.to, time)], rows, { fixed: true });
@@ -84,7 +94,7 @@ function bounds(a, l) {
   if (l) { add(l.device ? "device busy" : "library busy", l.busy, "profile"); add("measured", l.latency, "profile"); }
   const box = chart("The bounds, from the hardware to what was measured", 50 + 28 * rows.length, () => ({
     type: "bar",
-    data: { labels: rows.map((r) => r.name), datasets: [{ data: rows.map((r) => r.s), backgroundColor: rows.map((r) => (r.prov === "profile" ? css("--loss") : r.name === "hardware" ? css("--bar2") : css("--bar"))), borderRadius: 3, maxBarThickness: 22 }] },
+    data: { labels: rows.map((r) => lines(r.name)), datasets: [{ data: rows.map((r) => r.s), backgroundColor: rows.map((r) => (r.prov === "profile" ? css("--loss") : r.name === "hardware" ? css("--bar2") : css("--bar"))), borderRadius: 3, maxBarThickness: 22 }] },
     options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { label: (t) => time(t.raw) } } }, scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
   return figure("The ladder: what the hardware allows, what the libraries reach, what was measured.", box,
     table("The ladder", [text("Bound", (r) => r.name), number("Time", (r) => r.s, time), number("Of sequential", (r) => r.s / a.sequential, percent), text("From", (r) => r.prov)], rows, { fixed: true }));
@@ -97,7 +107,7 @@ function kinds(a) {
   if (rows.length < 2) return null;
   const box = chart("The bound's time by kind of layer", 50 + 26 * top.length, () => ({
     type: "bar",
-    data: { labels: top.map((r) => r.kind), datasets: [{ data: top.map((r) => r.s), backgroundColor: css("--bar"), borderRadius: 3, maxBarThickness: 20 }] },
+    data: { labels: top.map((r) => lines(r.kind)), datasets: [{ data: top.map((r) => r.s), backgroundColor: css("--bar"), borderRadius: 3, maxBarThickness: 20 }] },
     options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { label: (t) => `${time(t.raw)}, ${plural(top[t.dataIndex].n, "layer")}` } } }, scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
   return figure("Where the bound's time goes, by kind of layer.", box, table("Time by kind", [text("Kind", (r) => r.kind), number("Layers", (r) => r.n, count), number("Time", (r) => r.s, time), number("Share", (r) => r.s / a.sequential, percent)], rows, { sort: 2 }));
 }
@@ -123,14 +133,16 @@ function roofline(a) {
   const flops = p.flops.find((f) => f.dtype === (a.dtype || "f32")) || p.flops[0], memory = p.bandwidth[p.bandwidth.length - 1], cache = p.bandwidth[0];
   if (flops && memory) line(`${flops.dtype} peak ${count(flops.rate)}FLOP/s, memory ${count(memory.rate)}B/s`, (x) => Math.min(flops.rate, x * memory.rate));
   if (flops && cache && cache !== memory && cache.rate > 1.05 * memory.rate) line(`cache (${bytes(cache.bytes)}) ${count(cache.rate)}B/s`, (x) => Math.min(flops.rate, x * cache.rate), [5, 4]);
+  /* memory would limit it, were it not for a cache of which no rate is known */
+  const inside = (x) => flops && cache && !known(cache.rate) && x.bytes < memory.bytes && x.flops / x.bytes < flops.rate / memory.rate;
   const radius = (q) => 3 + 14 * Math.sqrt(q.s / a.sequential);
-  const sets = [["limited by arithmetic", (x) => x.memory === false, "--bar"], ["limited by memory", (x) => x.memory === true, "--warn"], ["roofline not known", (x) => x.memory === undefined, "--muted"]]
+  const sets = [["limited by arithmetic", (x) => x.memory === false && !inside(x), "--bar"], ["limited by memory", (x) => x.memory === true, "--warn"], ["fits the cache, whose rate the data sheet does not tell", (x) => x.memory === false && inside(x), "--gain"], ["roofline not known", (x) => x.memory === undefined, "--muted"]]
     .map(([label, take, color]) => ({ label, color, list: points.filter((q) => take(q.layer)) })).filter((s) => s.list.length);
   const box = chart("Roofline: operations per second over operations per byte, both logarithmic", 440, () => ({
     type: "scatter",
     data: { datasets: sets.map((s) => ({ label: s.label, data: s.list, backgroundColor: css(s.color) + "b0", borderColor: css("--page"), borderWidth: 1, pointRadius: s.list.map(radius), pointHoverRadius: s.list.map((q) => radius(q) + 2) }))
-      .concat(ceilings.map((c) => ({ label: c.name, data: c.points, type: "line", borderColor: css("--text"), borderWidth: 1.5, borderDash: c.dash, pointRadius: 0, pointHitRadius: 0, fill: false }))) },
-    options: { plugins: { legend: { position: "bottom", labels: { usePointStyle: true, boxHeight: 7 } }, tooltip: { callbacks: { label: (t) => (t.raw.layer ? `${short(t.raw.layer.name, 50)}${t.raw.n > 1 ? ` and ${t.raw.n - 1} like it` : ""}: ${time(t.raw.layer.s)} each, ${count(t.raw.y)}FLOP/s` : t.dataset.label) } } },
+      .concat(ceilings.map((c) => ({ label: c.name, data: c.points, type: "line", borderColor: css("--text"), borderWidth: 1.5, borderDash: c.dash, pointStyle: "line", pointRadius: 0, pointHitRadius: 0, fill: false }))) },
+    options: { plugins: { legend: { position: "bottom", labels: { usePointStyle: true, boxHeight: 8 } }, tooltip: { callbacks: { label: (t) => (t.raw.layer ? `${short(t.raw.layer.name, 50)}${t.raw.n > 1 ? ` and ${t.raw.n - 1} like it` : ""}: ${time(t.raw.layer.s)} each, ${count(t.raw.y)}FLOP/s` : t.dataset.label) } } },
       scales: { x: { type: "logarithmic", min: low, max: high, title: { display: true, text: "operations per byte" }, ticks: decades() }, y: { type: "logarithmic", min: 0.5 * Math.min(...points.map((q) => q.y)), max: 2 * Math.max(flops ? flops.rate : 0, ...points.map((q) => q.y)), title: { display: true, text: "operations per second" }, ticks: decades() } } } }));
   return section("roofline", "Roofline", figure("Each dot is a layer at its cheapest record, equal layers together; its size is its share of the bound. The line is what the hardware allows" + (p.why ? ": not known, " + p.why : ` (${p.source})`) + ". Winograd’s algorithm needs fewer multiplications than are counted here, so that convolutions can stand above it.", box));
 }

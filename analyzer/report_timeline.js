@@ -42,7 +42,7 @@ function timeline(l) {
     }
   }
   function axis(c, w) {
-    const step = Math.pow(10, Math.floor(Math.log10(width / 4))), by = [5, 2, 1].map((f) => f * step).find((s) => width / s >= 4) || step;
+    const least = (width / w) * 80, step = Math.pow(10, Math.floor(Math.log10(least))), by = [1, 2, 5, 10].map((f) => f * step).find((s) => s >= least);
     c.strokeStyle = css("--line");
     c.fillStyle = css("--muted");
     for (let x = Math.ceil(from / by) * by; x <= from + width; x += by) {
@@ -114,6 +114,6 @@ function timelineTable(t, rows) {
       x.n++; x.ns += e[1]; x.longest = Math.max(x.longest, e[1]);
       by.set(key, x);
     }
-  return el("details", { class: "screen" }, el("summary", {}, "The same as a table"), table("Events of this iteration by name", [text("Sort", (x) => x.kind), text("Name", (x) => x.name, "cut wide"), number("Count", (x) => x.n, count),
+  return el("details", { class: "screen" }, el("summary", {}, "The same as a table"), table("Events of this iteration by name", [text("Sort", (x) => x.kind), text("Name", (x) => x.name, "cut"), number("Count", (x) => x.n, count),
     number("Time", (x) => x.ns * 1e-9, time), number("Longest", (x) => x.longest * 1e-9, time), number("Of the iteration", (x) => x.ns / t.length, percent)], [...by.values()], { sort: 3 }));
 }
