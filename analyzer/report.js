@@ -349,7 +349,14 @@ function graph(number) {
     list.append(el("option", { value: id }, "\u2003".repeat(depth) + name));
     inner.forEach((e) => collect(e, e.id, e.querySelector("summary").textContent, depth + 1));
   })(content, "", "the whole graph", 0);
-  function show(id) { list.value = id; view.replaceChildren(...parts.get(id)); }
+  const note = el("p", { class: "print" }, "The graph is too long for paper: --svg draws it.");
+  function show(id) {
+    list.value = id;
+    view.replaceChildren(...parts.get(id));
+    const box = view.querySelector("svg"), size = box && box.viewBox.baseVal, long = size && size.height > 3 * size.width;
+    view.classList.toggle("screen", Boolean(long));
+    note.hidden = !long;
+  }
   show("");
   view.addEventListener("click", (e) => {
     const link = e.target.closest("a"), id = link && (link.getAttribute("xlink:href") || link.getAttribute("href") || "").slice(1);
@@ -359,7 +366,7 @@ function graph(number) {
     list.focus();
   });
   return section("graph", "Graph", el("p", { class: "note" }, "The critical path is red. A box with a double frame is a part of the graph: select it to open it."),
-    parts.size > 1 ? el("div", { class: "controls" }, el("label", {}, "Shown", list)) : null, view);
+    parts.size > 1 ? el("div", { class: "controls" }, el("label", {}, "Shown", list)) : null, view, note);
 }
 
 /* ---- the page ---- */
