@@ -2,12 +2,14 @@
 include(${CMAKE_CURRENT_LIST_DIR}/RuntimeLibraries.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/benanza-runtime-targets.cmake)
 
-# benanza_module(TARGET NAME): the backend NAME, which is loaded at run time, is put beside the program.
+# benanza_module(TARGET NAME): the backend NAME, which is loaded at run time, is put beside the program. $BENANZA_MODULES is a folder
+# that is looked in first, as the program does.
 function(benanza_module target name)
   set(file)
-  foreach(up .. ../../../libexec/benanza ../../../../libexec/benanza)
-    if(EXISTS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${up}/benanza-${name}.so)
-      set(file ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${up}/benanza-${name}.so)
+  set(here ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
+  foreach(folder $ENV{BENANZA_MODULES} ${here}/.. ${here}/../../../libexec/benanza ${here}/../../../../libexec/benanza)
+    if(NOT file AND EXISTS ${folder}/benanza-${name}.so)
+      set(file ${folder}/benanza-${name}.so)
     endif()
   endforeach()
   if(NOT file)
