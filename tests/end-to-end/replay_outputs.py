@@ -9,6 +9,7 @@ in other orders than ONNX Runtime does: 1e-4 in f32. In bf16, with 8 bits of man
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -74,8 +75,8 @@ def main():
     parser.add_argument("--dtype", default="f32")
     parser.add_argument("--db")
     args = parser.parse_args()
-    if subprocess.run(["node", "-e", "require('onnxruntime-node')"], capture_output=True).returncode:
-        print("skipped: NODE_PATH has no onnxruntime-node")
+    if not shutil.which("node") or subprocess.run(["node", "-e", "require('onnxruntime-node')"], capture_output=True).returncode:
+        print("skipped: there is no node, or NODE_PATH has no onnxruntime-node")
         sys.exit(77)
     folder = os.environ.get("BENANZA_WEIGHTS")
     models = args.models or sorted(str(p) for p in Path(folder).glob("*.onnx")) if folder or args.models else []
