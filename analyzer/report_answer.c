@@ -100,8 +100,10 @@ static void put_model(const bz_bound *b, bz_buf *out)
 
 void report_answer_text(const bz_analysis *a, bz_buf *out)
 {
+    bz_style_begin(out, BZ_STYLE_STRONG);
     for (int i = 0; i < a->n_ladders; i++)
         put_profile(&a->bound, &a->ladder[i], out);
     if (!a->n_ladders)
         put_model(&a->bound, out);
+    bz_style_end(out, BZ_STYLE_STRONG);
 }

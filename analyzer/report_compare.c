@@ -53,6 +53,9 @@ void bz_compare_rows_text(const bz_compare *c, int rows, bz_buf *out)
         const bz_compare_row *r = &c->row[i];
         bz_unit_text a, b;
         bz_table_cell(t, bz_verdict_name(r->verdict), NULL);
+        bz_table_style(t, r->verdict == BZ_FASTER   ? BZ_STYLE_GOOD
+                          : r->verdict == BZ_SLOWER ? BZ_STYLE_BAD
+                                                    : BZ_STYLE_NONE);
         bz_table_cell(t, bz_arena_printf(&arena, "%g", r->times), NULL);
         bz_table_cell(t, bz_units_time(a, r->a.seconds), NULL);
         bz_table_cell(t, bz_units_time(b, r->b.seconds), NULL);

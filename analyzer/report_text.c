@@ -208,7 +208,9 @@ static void put_warnings(const bz_analysis *a, bz_buf *out)
 {
     for (int i = 0; i < a->n_ladders; i++)
         for (int w = 0; w < a->ladder[i].n_warnings; w++) {
+            bz_style_begin(out, BZ_STYLE_WARNING);
             bz_buf_puts(out, "  warning: ");
+            bz_style_end(out, BZ_STYLE_WARNING);
             bz_buf_clean(out, a->ladder[i].profile);
             bz_buf_puts(out, ": ");
             bz_buf_clean(out, a->ladder[i].warning[w]);

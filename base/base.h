@@ -9,6 +9,7 @@
  *   json.h      JSON out
  *   units.h     numbers for people: 14.3 µs, 4.58 ms, 118 M
  *   table.h     aligned columns, the same table as CSV
+ *   screen.h    how wide tables may be on this terminal, and colours
  *   progress.h  one line on a terminal that says how far we are
  *   graphviz.h  DOT to SVG
  */
@@ -24,6 +25,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/progress.h"
+#include "base/screen.h"
 #include "base/table.h"
 #include "base/units.h"
 

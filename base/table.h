@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/screen.h"
 
 #include <stdint.h>
 
@@ -21,11 +22,19 @@ void bz_table_cell(bz_table *t, const char *text, const char *plain);
 void bz_table_int(bz_table *t, int64_t v);   /* the same digits in both */
 void bz_table_count(bz_table *t, int64_t v); /* 118 M; CSV has the digits */
 
+/* The style of the cell that was put last. */
+void bz_table_style(bz_table *t, bz_style style);
+
 int bz_table_rows(const bz_table *t);
+/* Where the screen is narrower than the table, columns of text become narrower, the widest first, and texts in them lose
+ * their middle: "features.denseb…conv2". */
 void bz_table_print(const bz_table *t, bz_buf *out);
 void bz_table_csv(const bz_table *t, bz_buf *out);
 
 /* Columns a piece of UTF-8 text takes on a terminal. */
 int bz_text_width(const char *s);
+
+/* Puts the text in at most `width` columns: where it is wider, "…" stands for its middle. */
+void bz_text_fit(bz_buf *out, const char *s, int width);
 
 #endif

@@ -23,14 +23,15 @@ typedef struct analysis_output {
 } analysis_output;
 
 #define ANALYSIS_OPTIONS(o)                                                                                            \
-    {"json", BZ_OPTION_FLAG, &(o).json, NULL, "for programs: JSON"},                                                   \
-        {"csv", BZ_OPTION_FLAG, &(o).csv, NULL, "for programs: a row per layer"},                                      \
-        {"models", BZ_OPTION_FLAG, &(o).models, NULL, "with --csv: a row per model, batch and system"},                \
+    {"json", BZ_OPTION_FLAG, &(o).json, NULL, "print JSON, for programs"},                                             \
+        {"csv", BZ_OPTION_FLAG, &(o).csv, NULL, "print comma-separated values: a row for each layer"},                 \
+        {"models", BZ_OPTION_FLAG, &(o).models, NULL, "with --csv: a row for each model, batch size and system"},      \
         {"html", BZ_OPTION_TEXT, &(o).html, "FILE",                                                                    \
-         "write a page: charts, tables, timeline, graph; needs nothing else"},                                         \
-        {"dot", BZ_OPTION_TEXT, &(o).dot, "FILE", "write the graph, the critical path in red, in the DOT language"},   \
+         "write a page for a browser: charts, tables, timeline and graph in one file"},                                \
+        {"dot", BZ_OPTION_TEXT, &(o).dot, "FILE",                                                                      \
+         "write the graph in the DOT language, with the longest path in red"},                                         \
     {                                                                                                                  \
-        "svg", BZ_OPTION_TEXT, &(o).svg, "FILE", "draw it"                                                             \
+        "svg", BZ_OPTION_TEXT, &(o).svg, "FILE", "draw the graph, with the longest path in red"                        \
     }
 
 /* Prices every model of the plan on the system. Models and plan must outlive the analyses. */

@@ -251,12 +251,12 @@ static int run(int argc, char **argv)
     bz_error err = {0};
     bz_buf out = {0};
     const bz_option options[] = {
-        {"system", BZ_OPTION_TEXT, &a.systems, "NAME,…", "systems to look up (this machine)"},
-        {"batch", BZ_OPTION_TEXT, &a.batches, "N,…", "batch sizes"},
+        {"system", BZ_OPTION_TEXT, &a.systems, "NAME,…", "the systems whose records count (this machine's)"},
+        {"batch", BZ_OPTION_TEXT, &a.batches, "N,…", "batch sizes, for example 1,4,16"},
         {"profile", BZ_OPTION_LIST, &a.profiles, "FILE,…",
-         "a profile to hold the bound against; files of one run, a timeline\nand its logs, with commas between; may be "
+         "compare the bound with this recording; a timeline and the logs of the same run have commas between; may be "
          "repeated"},
-        {"iterations", BZ_OPTION_TEXT, &a.iterations, "NAME", "the range of this name is an iteration of the profile"},
+        {"iterations", BZ_OPTION_TEXT, &a.iterations, "NAME", "ranges of this name are the iterations of the profile"},
         ANALYSIS_OPTIONS(a.output),
         PLANNING_SWEEP_OPTIONS(a.p),
         {0},
@@ -286,5 +286,6 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const bz_command bz_command_analyze = {"analyze", "[MODEL...] [OPTIONS]",
-                                       "how fast a model could run on a system, and how far a profile is from it", run};
+const bz_command bz_command_analyze = {
+    "analyze", "[MODEL...] [OPTIONS]",
+    "say how fast a model could run on a system, and what keeps a recorded program from it", run};

@@ -20,4 +20,4 @@ static int run_bench(int argc, char **argv)
 }
 
 const bz_command bz_command_bench = {"bench", "[OPTIONS] PROBLEM...",
-                                     "benchmark single problems, a JSON line for each variant", run_bench};
+                                     "benchmark single problems, and print a JSON line for each variant", run_bench};

@@ -121,8 +121,8 @@ static int run(int argc, char **argv)
     bz_buf out = {0};
     const bz_option options[] = {
         ANALYSIS_OPTIONS(b.output),
-        {"no-run", BZ_OPTION_FLAG, &b.no_run, NULL, "only what the database has"},
-        {"time-limit", BZ_OPTION_TEXT, &b.time_limit, "S", "seconds of measuring per variant (0.1)"},
+        {"no-run", BZ_OPTION_FLAG, &b.no_run, NULL, "measure nothing: use what the database has"},
+        {"time-limit", BZ_OPTION_TEXT, &b.time_limit, "S", "measure each variant for S seconds (0.1)"},
         PLANNING_OPTIONS(b.p),
         {0},
     };
@@ -146,4 +146,4 @@ static int run(int argc, char **argv)
 }
 
 const bz_command bz_command_bound = {"bound", "MODEL... [OPTIONS]",
-                                     "how fast a model could run: measure what is missing, then sum up", run};
+                                     "say how fast a model could run here: measure its layers, then add them up", run};

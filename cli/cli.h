@@ -37,6 +37,20 @@ typedef struct bz_list {
  * Returns 0 to go on; 1 when --help was asked for and printed; -1 on a usage error. */
 int bz_options_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
                      bz_error *err);
+/* Options that every command has: a table that ends with a row of zeros. */
+extern const bz_option bz_common_options[];
+const char *bz_option_long(const bz_option *o); /* "output" of "o|output" */
+
+/* ---- help.c --------------------------------------------------------------------------------- */
+
+/* What a command's --help prints. For shells: a line per option, "--output<TAB>FILE<TAB>first line of the help", which the
+ * scripts of 'benanza completion' ask for by this option. */
+#define BZ_HELP_FOR_SHELLS "--help=shell"
+void bz_help_options(const bz_command *command, const bz_option *options, bool shells, bz_buf *out);
+/* The same for what has commands: `name` is NULL for benanza itself. */
+void bz_help_commands(const char *name, const char *about, const bz_command *const *commands, int n, bool shells,
+                      bz_buf *out);
+
 void bz_list_add(bz_list *list, const char *item); /* kept, not copied */
 void bz_list_free(bz_list *list);
 
@@ -53,12 +67,14 @@ int bz_output(const char *path, const bz_buf *text, bz_error *err);
 /* The name in the table of `n` names at stride bytes that a typo most likely meant, or NULL. */
 const char *bz_did_you_mean(const char *typed, const char *const *names, int n);
 
-/* Runs the subcommand that argv[1] names; "db ls" is the command named so, `about` what all of them are for. */
+/* Runs the command that argv[1] names; "db ls" is the command named so where `name` is "db". `name` is NULL for the commands
+ * of benanza itself; `about` is what all of them are for. */
 int bz_subcommands_run(const char *name, const char *about, const bz_command *const *commands, int n, int argc,
                        char **argv);
+int bz_main(int argc, char **argv); /* the whole program: argv[1] is a command */
 
-extern const bz_command bz_command_analyze, bz_command_bench, bz_command_bound, bz_command_compare, bz_command_db,
-    bz_command_fleet, bz_command_gen, bz_command_layers, bz_command_profile, bz_command_replay, bz_command_run,
-    bz_command_strip, bz_command_system;
+extern const bz_command bz_command_analyze, bz_command_bench, bz_command_bound, bz_command_compare,
+    bz_command_completion, bz_command_db, bz_command_fleet, bz_command_gen, bz_command_help, bz_command_layers,
+    bz_command_profile, bz_command_replay, bz_command_run, bz_command_strip, bz_command_system;
 
 #endif

@@ -159,11 +159,11 @@ static int run(int argc, char **argv)
     bz_buf out = {0};
     *c = (compare_job){.top = 12};
     const bz_option options[] = {
-        {"json", BZ_OPTION_FLAG, &c->json, NULL, "for programs: JSON"},
-        {"csv", BZ_OPTION_FLAG, &c->csv, NULL, "for programs: a row per problem or layer"},
+        {"json", BZ_OPTION_FLAG, &c->json, NULL, "print JSON, for programs"},
+        {"csv", BZ_OPTION_FLAG, &c->csv, NULL, "print comma-separated values: a row for each problem or layer"},
         {"iterations", BZ_OPTION_TEXT, &c->iterations, "NAME",
-         "the range of this name is an iteration of the profiles"},
-        {"top", BZ_OPTION_INT, &c->top, "N", "rows to show (12)"},
+         "ranges of this name are the iterations of the profiles"},
+        {"top", BZ_OPTION_INT, &c->top, "N", "show at most N rows (12)"},
         MODEL_BATCH_OPTION(c->p.models),
         PLANNING_SWEEP_OPTIONS(c->p),
         {0},
@@ -181,4 +181,4 @@ static int run(int argc, char **argv)
 }
 
 const bz_command bz_command_compare = {"compare", "A B [MODEL...] [OPTIONS]",
-                                       "two systems, stacks, dates, exports, profiles or reports", run};
+                                       "compare two systems, library versions, dates, profiles or reports", run};

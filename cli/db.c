@@ -72,8 +72,10 @@ enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof(void *) };
 
 static int run_db(int argc, char **argv)
 {
-    return bz_subcommands_run("db", "The performance database.", SUBCOMMANDS, N_SUBCOMMANDS, argc, argv);
+    return bz_subcommands_run("db", "Keeps the database of measurements: which variant took how long on which system.",
+                              SUBCOMMANDS, N_SUBCOMMANDS, argc, argv);
 }
 
-const bz_command bz_command_db = {"db", "COMMAND [OPTIONS] ARGUMENTS",
-                                  "the performance database: ls, show, export, import, …", run_db};
+const bz_command bz_command_db = {
+    "db", "COMMAND [OPTIONS] ARGUMENTS",
+    "keep the database of measurements: ls, show, export, import, merge, check, compact, gc", run_db};

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "perfdb/perfdb.h"
 
-#define DB_HELP "the database (else $BENANZA_DB, else\n$XDG_DATA_HOME/benanza/perfdb)"
+#define DB_HELP "the database's folder (else $BENANZA_DB, else $XDG_DATA_HOME/benanza/perfdb)"
 
 /* Opens the database that --db names, or the usual one; its warnings go to stderr. */
 int bz_db_open(const bz_command *command, const char *dir, bool read_only, bool untrusted, bz_perfdb **db,

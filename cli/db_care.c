@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 static int run_check(int argc, char **argv);
-const bz_command bz_command_db_check = {"db check", "[OPTIONS]", "Reads every page and every entry.", run_check};
+const bz_command bz_command_db_check = {"db check", "[OPTIONS]",
+                                        "read every page and every entry, and say what is damaged", run_check};
 
 static void print_check(const bz_perfdb_check_report *r, const char *dir, bool json, bz_buf *out)
 {
@@ -47,8 +48,9 @@ static int run_check(int argc, char **argv)
 {
     const char *dir = NULL;
     bool json = false;
-    const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP}, {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON"}, {0}};
+    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
+                                 {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
+                                 {0}};
     bz_list arguments = {0};
     int status;
     if (bz_db_parse(&bz_command_db_check, options, argc, argv, &arguments, 0, 0, &status))
@@ -69,8 +71,8 @@ static int run_check(int argc, char **argv)
 }
 
 static int run_compact(int argc, char **argv);
-const bz_command bz_command_db_compact = {"db compact", "[OPTIONS]", "Rewrites the file without its free pages.",
-                                          run_compact};
+const bz_command bz_command_db_compact = {"db compact", "[OPTIONS]",
+                                          "write the database's file anew, without its free pages", run_compact};
 
 static int run_compact(int argc, char **argv)
 {
@@ -98,7 +100,7 @@ static int run_compact(int argc, char **argv)
 
 static int run_gc(int argc, char **argv);
 const bz_command bz_command_db_gc = {"db gc", "--keep N [OPTIONS]",
-                                     "Deletes all but the newest N measurements of each variant and setting.", run_gc};
+                                     "delete all but the newest N measurements of each variant and setting", run_gc};
 
 static int run_gc(int argc, char **argv)
 {
@@ -106,7 +108,7 @@ static int run_gc(int argc, char **argv)
     int64_t keep = 0;
     const bz_option options[] = {
         {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-        {"keep", BZ_OPTION_INT, &keep, "N", "how many to keep, 1 or more"},
+        {"keep", BZ_OPTION_INT, &keep, "N", "keep the N newest measurements, at least 1"},
         {0},
     };
     bz_list arguments = {0};

@@ -143,14 +143,14 @@ static int print_systems(bz_perfdb *db, bool json, bool csv, bz_buf *out, bz_err
 }
 
 static int run_ls(int argc, char **argv);
-const bz_command bz_command_db_ls = {"db ls", "[OPTIONS]", "The systems that the database knows.", run_ls};
+const bz_command bz_command_db_ls = {"db ls", "[OPTIONS]", "list the systems that the database knows", run_ls};
 
 static int run_ls(int argc, char **argv)
 {
     const char *dir = NULL;
     bool json = false, csv = false;
     const bz_option options[] = {{"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-                                 {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON"},
+                                 {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
                                  {"csv", BZ_OPTION_FLAG, &csv, NULL, "print comma-separated values"},
                                  {0}};
     bz_list arguments = {0};
@@ -319,7 +319,8 @@ static void show_for_programs(const selection *s, bool json, bz_buf *out)
 
 static int run_show(int argc, char **argv);
 const bz_command bz_command_db_show = {"db show", "[OPTIONS] [WORD...]",
-                                       "Records of problems that contain all the words, fastest first.", run_show};
+                                       "show the records of problems that contain all the words, fastest first",
+                                       run_show};
 
 static int run_show(int argc, char **argv)
 {
@@ -330,12 +331,13 @@ static int run_show(int argc, char **argv)
     selection s = {.words = &words};
     const bz_option options[] = {
         {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-        {"system", BZ_OPTION_TEXT, &system, "NAME", "only this system; a bare slug means its newest stack"},
+        {"system", BZ_OPTION_TEXT, &system, "NAME",
+         "only this system; a name without @ means its newest library version"},
         {"dtype", BZ_OPTION_TEXT, &filter.dtype, "TYPE", "only problems of this data type"},
         {"backend", BZ_OPTION_TEXT, &s.backend, "NAME", "only this backend"},
-        {"history", BZ_OPTION_FLAG, &filter.history, NULL, "every measurement, not only the newest"},
-        {"failed", BZ_OPTION_FLAG, &s.failed, NULL, "also what failed or was not supported"},
-        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON"},
+        {"history", BZ_OPTION_FLAG, &filter.history, NULL, "show every measurement, not only the newest"},
+        {"failed", BZ_OPTION_FLAG, &s.failed, NULL, "also show what failed or was not supported"},
+        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
         {"csv", BZ_OPTION_FLAG, &csv, NULL, "print comma-separated values"},
         {0},
     };

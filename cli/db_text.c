@@ -37,7 +37,7 @@ static int export_file(bz_perfdb *db, const bz_perfdb_filter *filter, const char
 }
 
 static int run_export(int argc, char **argv);
-const bz_command bz_command_db_export = {"db export", "[OPTIONS]", "Writes systems and records as JSON lines.",
+const bz_command bz_command_db_export = {"db export", "[OPTIONS]", "write systems and records as JSON lines",
                                          run_export};
 
 static int run_export(int argc, char **argv)
@@ -47,10 +47,11 @@ static int run_export(int argc, char **argv)
     bz_perfdb_filter filter = {0};
     const bz_option options[] = {
         {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-        {"o|output", BZ_OPTION_TEXT, &path, "FILE", "write there; with .zst at the end, packed"},
-        {"system", BZ_OPTION_TEXT, &system, "NAME", "only this system; a bare slug means its newest stack"},
+        {"o|output", BZ_OPTION_TEXT, &path, "FILE", "write to FILE; a name that ends in .zst is compressed"},
+        {"system", BZ_OPTION_TEXT, &system, "NAME",
+         "only this system; a name without @ means its newest library version"},
         {"dtype", BZ_OPTION_TEXT, &filter.dtype, "TYPE", "only problems of this data type"},
-        {"newest", BZ_OPTION_FLAG, &newest, NULL, "without the history"},
+        {"newest", BZ_OPTION_FLAG, &newest, NULL, "write only the newest measurement of each"},
         {0},
     };
     bz_list arguments = {0};
@@ -165,8 +166,9 @@ static int take_in(const bz_command *command, const char *dir, const char *syste
 static int run_import(int argc, char **argv);
 const bz_command bz_command_db_import = {
     "db import", "[OPTIONS] FILE...",
-    "Adds records from text files.\nJSON lines, or the original tool's Google Benchmark JSON; plain, zstd or "
-    "gzip.\n'-' is standard input. With --reference, the records of a machine that come with benanza.",
+    "add records from text files\nThe files hold JSON lines, or the original tool's Google Benchmark JSON; plain, zstd "
+    "or "
+    "gzip.\n'-' is standard input. With --reference, records that come with benanza are added.",
     run_import};
 
 static int run_import(int argc, char **argv)
@@ -176,9 +178,10 @@ static int run_import(int argc, char **argv)
     bool json = false;
     const bz_option options[] = {
         {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-        {"system", BZ_OPTION_TEXT, &system, "NAME", "the system of records that name none"},
-        {"reference", BZ_OPTION_TEXT, &reference, "NAME", "the records of this machine that come with benanza"},
-        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON"},
+        {"system", BZ_OPTION_TEXT, &system, "NAME", "give records that name no system this one"},
+        {"reference", BZ_OPTION_TEXT, &reference, "NAME",
+         "read records that come with benanza: those of the machine NAME"},
+        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
         {0},
     };
     bz_list files = {0};
@@ -205,17 +208,18 @@ static int run_import(int argc, char **argv)
 static int run_merge(int argc, char **argv);
 const bz_command bz_command_db_merge = {
     "db merge", "[OPTIONS] SOURCE...",
-    "Adds what other databases or exports have.\nFolders are databases, files exports. Of two "
-    "tellings of one measurement, measured wins over\nimported over modelled, then "
-    "ok over not, then more samples, then the narrower interval.",
+    "add what other databases or exports have\nFolders are databases, files are exports. Of two "
+    "versions of one measurement one stays: measured before\nimported before modelled, then "
+    "ok before failed, then more samples, then the narrower interval.",
     run_merge};
 
 static int run_merge(int argc, char **argv)
 {
     const char *dir = NULL;
     bool json = false;
-    const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP}, {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON"}, {0}};
+    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
+                                 {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
+                                 {0}};
     bz_list sources = {0};
     int status;
     if (bz_db_parse(&bz_command_db_merge, options, argc, argv, &sources, 1, 100000, &status))

@@ -21,12 +21,14 @@ enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof(void *) };
 
 static int run_fleet(int argc, char **argv)
 {
-    return bz_subcommands_run("fleet", "The database kept fresh by a Slurm cluster.", SUBCOMMANDS, N_SUBCOMMANDS, argc,
-                              argv);
+    return bz_subcommands_run(
+        "fleet", "Keeps the database fresh: the machines of a Slurm cluster measure what is missing or old.",
+        SUBCOMMANDS, N_SUBCOMMANDS, argc, argv);
 }
 
 const bz_command bz_command_fleet = {"fleet", "COMMAND [OPTIONS] ARGUMENTS",
-                                     "a cluster that keeps the database fresh: plan, nightly, report, …", run_fleet};
+                                     "keep the database fresh on the machines of a cluster: plan, nightly, report",
+                                     run_fleet};
 
 /* ---- what all subcommands do ---------------------------------------------------------------- */
 

@@ -41,11 +41,11 @@ typedef struct fleet_job {
 } fleet_job;
 
 #define FLEET_OPTIONS(j)                                                                                               \
-    {"config", BZ_OPTION_TEXT, &(j).config, "FILE", "the fleet (else $BENANZA_FLEET, else fleet.json)"},               \
+    {"config", BZ_OPTION_TEXT, &(j).config, "FILE", "the fleet's file (else $BENANZA_FLEET, else fleet.json)"},        \
         {"db", BZ_OPTION_TEXT, &(j).db_dir, "DIR",                                                                     \
-         "the database (else $BENANZA_DB, else\n$XDG_DATA_HOME/benanza/perfdb)"},                                      \
+         "the database's folder (else $BENANZA_DB, else $XDG_DATA_HOME/benanza/perfdb)"},                              \
     {                                                                                                                  \
-        "json", BZ_OPTION_FLAG, &(j).json, NULL, "for programs: JSON"                                                  \
+        "json", BZ_OPTION_FLAG, &(j).json, NULL, "print JSON, for programs"                                            \
     }
 
 /* Runs a subcommand: options, `body`, output, clean-up. `body` returns 0, or -1 with *err filled, and may set *status

@@ -190,14 +190,14 @@ static int run_collect(int argc, char **argv)
     fleet_job j = {.command = &bz_command_fleet_collect, .max_age = -1};
     const bz_option options[] = {
         FLEET_OPTIONS(j),
-        {"night", BZ_OPTION_TEXT, &j.night_name, "ID", "that night (the newest)"},
+        {"night", BZ_OPTION_TEXT, &j.night_name, "ID", "take this night (the newest)"},
         {0},
     };
     return fleet_run(&j, options, argc, argv, collect);
 }
 
-const bz_command bz_command_fleet_collect = {"fleet collect", "[OPTIONS]",
-                                             "merge into the database what the shards have so far", run_collect};
+const bz_command bz_command_fleet_collect = {
+    "fleet collect", "[OPTIONS]", "merge what the shards have measured so far into the database", run_collect};
 
 /* ---- status --------------------------------------------------------------------------------- */
 
@@ -242,10 +242,10 @@ static int run_status(int argc, char **argv)
     fleet_job j = {.command = &bz_command_fleet_status, .max_age = -1};
     const bz_option options[] = {
         FLEET_OPTIONS(j),
-        {"night", BZ_OPTION_TEXT, &j.night_name, "ID", "that night (the newest)"},
+        {"night", BZ_OPTION_TEXT, &j.night_name, "ID", "take this night (the newest)"},
         {0},
     };
     return fleet_run(&j, options, argc, argv, status);
 }
 
-const bz_command bz_command_fleet_status = {"fleet status", "[OPTIONS]", "how far a night is", run_status};
+const bz_command bz_command_fleet_status = {"fleet status", "[OPTIONS]", "say how far a night is", run_status};

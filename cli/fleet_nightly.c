@@ -71,15 +71,17 @@ static int run_submit(int argc, char **argv)
     fleet_job j = {.command = &bz_command_fleet_submit, .max_age = -1};
     const bz_option options[] = {
         FLEET_OPTIONS(j),
-        {"max-age", BZ_OPTION_INT, &j.max_age, "DAYS", "what is older is measured again (0: never; as the file says)"},
-        {"probe", BZ_OPTION_FLAG, &j.probe, NULL, "first ask a machine of each kind what it is"},
+        {"max-age", BZ_OPTION_INT, &j.max_age, "DAYS",
+         "measure again what is older than DAYS; 0: never (what the fleet's file says)"},
+        {"probe", BZ_OPTION_FLAG, &j.probe, NULL, "first ask one machine of each kind what it is"},
         {0},
     };
     return fleet_run(&j, options, argc, argv, submit_night);
 }
 
 const bz_command bz_command_fleet_submit = {"fleet submit", "[MODEL...] [OPTIONS]",
-                                            "one job array per kind of machine, and one that merges", run_submit};
+                                            "submit a job array for each kind of machine, and a job that merges",
+                                            run_submit};
 
 /* ---- nightly -------------------------------------------------------------------------------- */
 
@@ -117,7 +119,9 @@ static int run_round(fleet_job *j, int round, double deadline, bool *any, bz_err
 static int write_reports(fleet_job *j, const bz_fleet_report *report, bz_error *err)
 {
     static const char *const NAMES[] = {"report.txt", "report.html", "report.json"};
+    const bz_screen screen = bz_screen_now();
     int rc = 0;
+    bz_screen_set((bz_screen){0}); /* a file has room, and no colours */
     for (int i = 0; i < 3 && !rc; i++) {
         bz_buf text = {0};
         if (i == 0)
@@ -129,6 +133,7 @@ static int write_reports(fleet_job *j, const bz_fleet_report *report, bz_error *
         rc = bz_fleet_write(fleet_path(j, "%s/%s", j->night.id, NAMES[i]), &text, err);
         bz_buf_free(&text);
     }
+    bz_screen_set(screen);
     return rc;
 }
 
@@ -161,11 +166,13 @@ static int run_nightly(int argc, char **argv)
     fleet_job j = {.command = &bz_command_fleet_nightly, .max_age = -1};
     const bz_option options[] = {
         FLEET_OPTIONS(j),
-        {"max-age", BZ_OPTION_INT, &j.max_age, "DAYS", "what is older is measured again (0: never; as the file says)"},
+        {"max-age", BZ_OPTION_INT, &j.max_age, "DAYS",
+         "measure again what is older than DAYS; 0: never (what the fleet's file says)"},
         {0},
     };
     return fleet_run(&j, options, argc, argv, nightly);
 }
 
 const bz_command bz_command_fleet_nightly = {"fleet nightly", "[MODEL...] [OPTIONS]",
-                                             "probe, plan, submit, wait, merge and report: for a timer", run_nightly};
+                                             "plan, submit, wait, merge and report in one go, for a timer",
+                                             run_nightly};

@@ -340,11 +340,13 @@ static int run(int argc, char **argv)
     fleet_job j = {.command = &bz_command_fleet_plan, .max_age = -1};
     const bz_option options[] = {
         FLEET_OPTIONS(j),
-        {"max-age", BZ_OPTION_INT, &j.max_age, "DAYS", "what is older is measured again (0: never; as the file says)"},
+        {"max-age", BZ_OPTION_INT, &j.max_age, "DAYS",
+         "measure again what is older than DAYS; 0: never (what the fleet's file says)"},
         {0},
     };
     return fleet_run(&j, options, argc, argv, plan);
 }
 
 const bz_command bz_command_fleet_plan = {"fleet plan", "[MODEL...] [OPTIONS]",
-                                          "what is missing or stale on each system, and how long it takes", run};
+                                          "say what is missing or old on each system, and how long it takes to measure",
+                                          run};

@@ -307,15 +307,16 @@ static int run(int argc, char **argv)
     fleet_job j = {.command = &bz_command_fleet_report, .max_age = -1, .top = 12};
     const bz_option options[] = {
         FLEET_OPTIONS(j),
-        {"night", BZ_OPTION_TEXT, &j.night_name, "ID", "that night (the newest)"},
+        {"night", BZ_OPTION_TEXT, &j.night_name, "ID", "take this night (the newest)"},
         {"tolerance", BZ_OPTION_TEXT, &j.tolerance, "PERCENT",
-         "what is slower by more is a regression (as the file says: 5)"},
-        {"html", BZ_OPTION_TEXT, &j.html, "FILE", "write a page, too"},
-        {"top", BZ_OPTION_INT, &j.top, "N", "changes to show (12)"},
+         "call it a regression where something is slower by more than this (what the fleet's file says: 5)"},
+        {"html", BZ_OPTION_TEXT, &j.html, "FILE", "also write a page for a browser"},
+        {"top", BZ_OPTION_INT, &j.top, "N", "show at most N changes (12)"},
         {0},
     };
     return fleet_run(&j, options, argc, argv, report);
 }
 
-const bz_command bz_command_fleet_report = {"fleet report", "[OPTIONS]",
-                                            "what a night brought: regressions, failures, slow nodes", run};
+const bz_command bz_command_fleet_report = {
+    "fleet report", "[OPTIONS]", "say what a night brought: what became slower, what failed, which nodes are slow",
+    run};

@@ -391,9 +391,9 @@ static int run(int argc, char **argv)
     bz_error err = {0};
     const bz_option options[] = {
         {"scratch", BZ_OPTION_TEXT, &scratch, "DIR",
-         "a folder on this machine to build and run in ($SLURM_TMPDIR,\n$TMPDIR, /tmp)"},
-        {"probe", BZ_OPTION_TEXT, &file, "FILE", "instead: write what this machine is"},
-        {"backend", BZ_OPTION_TEXT, &backend, "NAME", "with --probe: the device that this backend runs on"},
+         "build and run in this folder of the node ($SLURM_TMPDIR, $TMPDIR, /tmp)"},
+        {"probe", BZ_OPTION_TEXT, &file, "FILE", "measure nothing, and write to FILE what this machine is"},
+        {"backend", BZ_OPTION_TEXT, &backend, "NAME", "with --probe: tell of the device that this backend runs on"},
         {0},
     };
     int parsed = bz_options_parse(&bz_command_fleet_work, options, argc, argv, &arguments, &err), status = BZ_OK;
@@ -405,5 +405,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const bz_command bz_command_fleet_work = {"fleet work", "SHARD [OPTIONS]", "what a job runs: one shard on its node",
-                                          run};
+const bz_command bz_command_fleet_work = {"fleet work", "SHARD [OPTIONS]",
+                                          "measure one shard on this node: what a job of the cluster runs", run};

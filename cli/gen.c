@@ -76,9 +76,9 @@ static int run(int argc, char **argv)
     bz_error err = {0};
     bz_buf out = {0};
     const bz_option options[] = {
-        {"o|output", BZ_OPTION_TEXT, &g.folder, "DIR", "the folder to write"},
-        {"all", BZ_OPTION_FLAG, &g.all, NULL, "also what the database has"},
-        {"json", BZ_OPTION_FLAG, &g.json, NULL, "for programs: JSON"},
+        {"o|output", BZ_OPTION_TEXT, &g.folder, "DIR", "write into this folder"},
+        {"all", BZ_OPTION_FLAG, &g.all, NULL, "also write what the database has already"},
+        {"json", BZ_OPTION_FLAG, &g.json, NULL, "print JSON, for programs"},
         PLANNING_OPTIONS(g.p),
         {0},
     };
@@ -91,5 +91,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const bz_command bz_command_gen = {"gen", "MODEL... -o DIR [OPTIONS]", "write benchmarks for what the database lacks",
-                                   run};
+const bz_command bz_command_gen = {"gen", "MODEL... -o DIR [OPTIONS]",
+                                   "write benchmarks of the layers that the database does not know", run};

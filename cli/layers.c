@@ -516,15 +516,16 @@ static int run(int argc, char **argv)
     bz_error err = {0};
     const bz_option options[] = {
         {"unique", BZ_OPTION_FLAG, &s.unique, NULL,
-         "every layer once, over all models, with how often and where it occurs"},
+         "show every layer once over all models, how often it occurs and where"},
         MODEL_OPTIONS(models),
-        {"fold", BZ_OPTION_FLAG, &s.fold, NULL, "leave layers out that do not depend on the model's inputs"},
-        {"fusions", BZ_OPTION_FLAG, &s.fusions, NULL, "show where fusion patterns fit, and parallel modules"},
-        {"patterns", BZ_OPTION_TEXT, &s.patterns, "FILE", "more fusion patterns; implies --fusions"},
-        {"dot", BZ_OPTION_TEXT, &s.dot, "FILE", "write the graph in the DOT language instead"},
-        {"svg", BZ_OPTION_TEXT, &s.svg, "FILE", "draw the graph instead"},
-        {"json", BZ_OPTION_FLAG, &s.json, NULL, "for programs: JSON"},
-        {"csv", BZ_OPTION_FLAG, &s.csv, NULL, "for programs: CSV, with keys"},
+        {"fold", BZ_OPTION_FLAG, &s.fold, NULL, "leave out layers that do not depend on the model's inputs"},
+        {"fusions", BZ_OPTION_FLAG, &s.fusions, NULL,
+         "also show where one call could compute several layers, and which layers could run at the same time"},
+        {"patterns", BZ_OPTION_TEXT, &s.patterns, "FILE", "read more fusion patterns from FILE; implies --fusions"},
+        {"dot", BZ_OPTION_TEXT, &s.dot, "FILE", "write the graph in the DOT language instead of the table"},
+        {"svg", BZ_OPTION_TEXT, &s.svg, "FILE", "draw the graph instead of the table"},
+        {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
+        {"csv", BZ_OPTION_FLAG, &s.csv, NULL, "print comma-separated values, with the keys"},
         {0},
     };
     int parsed = bz_options_parse(&bz_command_layers, options, argc, argv, &arguments, &err), status = BZ_OK;
@@ -540,6 +541,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const bz_command bz_command_layers = {
-    "layers", "MODEL... [OPTIONS]",
-    "Layers of ONNX models: shapes, keys, MACs, parameters, bytes; unique layers over all.", run};
+const bz_command bz_command_layers = {"layers", "MODEL... [OPTIONS]",
+                                      "list the layers of models: shapes, MACs, parameters, bytes, keys", run};

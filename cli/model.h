@@ -14,17 +14,18 @@ typedef struct model_settings {
 #define MODEL_OPTIONS(m) MODEL_BATCH_OPTION(m), MODEL_SHAPE_OPTIONS(m)
 #define MODEL_BATCH_OPTION(m)                                                                                          \
     {                                                                                                                  \
-        "batch", BZ_OPTION_COUNT, &(m).batch, "N", "batch size: the leading dimension of the inputs"                   \
+        "batch", BZ_OPTION_COUNT, &(m).batch, "N", "batch size: the first dimension of the inputs"                     \
     }
 #define MODEL_SHAPE_OPTIONS(m)                                                                                         \
     {"dim", BZ_OPTION_LIST, &(m).dims, "NAME=N",                                                                       \
-     "bind a dynamic dimension; NAME is the dimension's name,\nINPUT:AXIS, or INPUT with a shape (--dim "              \
-     "x=1x3x224x224)"},                                                                                                \
+     "give a dimension that the model leaves open its size; NAME is the dimension's name, INPUT:AXIS, or INPUT with "  \
+     "a "                                                                                                              \
+     "shape (--dim x=1x3x224x224); may be repeated"},                                                                  \
         {"trips", BZ_OPTION_COUNT, &(m).trips, "N",                                                                    \
-         "how often a loop runs whose trip count the model does not tell (1)"},                                        \
+         "let a loop run N times where the model does not say how often (1)"},                                         \
     {                                                                                                                  \
         "ignore-declared", BZ_OPTION_FLAG, &(m).ignore_declared, NULL,                                                 \
-            "infer shapes from the inputs alone, whatever the file declares"                                           \
+            "infer all shapes from those of the inputs, and ignore those that the file declares"                       \
     }
 
 typedef struct loaded_models {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Edit distance, for names short enough that the square table fits on the stack. */
 static int distance(const char *a, const char *b)
@@ -44,8 +45,7 @@ const char *bz_did_you_mean(const char *typed, const char *const *names, int n)
     return best;
 }
 
-/* "o|output": -o and --output. */
-static const char *long_name(const bz_option *o)
+const char *bz_option_long(const bz_option *o)
 {
     return o->name[1] == '|' ? o->name + 2 : o->name;
 }
@@ -54,43 +54,14 @@ static int unknown_option(const bz_option *options, const char *typed, bz_error 
 {
     const char *names[64];
     int n = 0;
-    for (const bz_option *o = options; o->name && n < 63; o++)
-        names[n++] = long_name(o);
-    names[n++] = "help";
+    for (const bz_option *o = options; o->name && n < 60; o++)
+        names[n++] = bz_option_long(o);
+    for (const bz_option *o = bz_common_options; o->name; o++)
+        names[n++] = bz_option_long(o);
     const char *meant = bz_did_you_mean(typed, names, n);
     if (meant)
         return bz_fail(err, BZ_USAGE, "there is no option --%s: did you mean --%s?", typed, meant);
     return bz_fail(err, BZ_USAGE, "there is no option --%s: see --help", typed);
-}
-
-static void print_help(const bz_command *command, const bz_option *options)
-{
-    bz_buf out = {0};
-    bz_buf_printf(&out, "usage: benanza %s %s\n%s\n\n", command->name, command->arguments, command->summary);
-    int width = (int)strlen("--help");
-    for (const bz_option *o = options; o->name; o++) {
-        int w = (int)strlen(long_name(o)) + 2 + (o->value ? (int)strlen(o->value) + 1 : 0);
-        width = w > width ? w : width;
-    }
-    for (const bz_option *o = options; o->name; o++) {
-        bz_buf left = {0};
-        bz_buf_printf(&left, "--%s%s%s", long_name(o), o->value ? " " : "", o->value ? o->value : "");
-        if (o->name[1] == '|')
-            bz_buf_printf(&out, "  -%c, %-*s  ", o->name[0], width, bz_buf_text(&left));
-        else
-            bz_buf_printf(&out, "      %-*s  ", width, bz_buf_text(&left));
-        /* further lines of a help text start below the first */
-        for (const char *p = o->help; *p; p++) {
-            bz_buf_putc(&out, *p);
-            if (*p == '\n')
-                bz_buf_printf(&out, "%*s", width + 8, "");
-        }
-        bz_buf_putc(&out, '\n');
-        bz_buf_free(&left);
-    }
-    bz_buf_printf(&out, "      %-*s  %s\n", width, "--help", "print this");
-    fputs(bz_buf_text(&out), stdout);
-    bz_buf_free(&out);
 }
 
 void bz_list_add(bz_list *list, const char *item)
@@ -105,7 +76,7 @@ static int store(const bz_option *o, const char *value, bz_error *err)
     switch (o->kind) {
     case BZ_OPTION_FLAG:
         if (value)
-            return bz_fail(err, BZ_USAGE, "--%s takes no value", long_name(o));
+            return bz_fail(err, BZ_USAGE, "--%s takes no value", bz_option_long(o));
         *(bool *)o->target = true;
         return 0;
     case BZ_OPTION_TEXT:
@@ -119,7 +90,7 @@ static int store(const bz_option *o, const char *value, bz_error *err)
         errno = 0;
         long long v = strtoll(value, &end, 10);
         if (errno || end == value || *end || v < 0 || (!v && o->kind == BZ_OPTION_COUNT))
-            return bz_fail(err, BZ_USAGE, "--%s takes a whole number%s, not '%s'", long_name(o),
+            return bz_fail(err, BZ_USAGE, "--%s takes a whole number%s, not '%s'", bz_option_long(o),
                            o->kind == BZ_OPTION_COUNT ? " from 1 on" : "", value);
         *(int64_t *)o->target = v;
         return 0;
@@ -145,7 +116,7 @@ static void put_word(bz_buf *out, const char *text)
 static const bz_option *find_long(const bz_option *options, const char *name, size_t n)
 {
     for (const bz_option *o = options; o->name; o++)
-        if (strlen(long_name(o)) == n && !memcmp(long_name(o), name, n))
+        if (strlen(bz_option_long(o)) == n && !memcmp(bz_option_long(o), name, n))
             return o;
     return NULL;
 }
@@ -180,30 +151,78 @@ static int parse_one(const bz_option *options, int argc, char **argv, int *i, bz
     }
     if (o->kind != BZ_OPTION_FLAG && !value) {
         if (*i + 1 == argc)
-            return bz_fail(err, BZ_USAGE, "--%s wants a value: %s", long_name(o), o->value);
+            return bz_fail(err, BZ_USAGE, "--%s wants a value: %s", bz_option_long(o), o->value);
         value = argv[++*i];
     }
     return store(o, value, err);
+}
+
+/* Options that every command has. Their targets are in `common`: what they ask for is done when all are read. */
+static struct {
+    bool help, wide;
+    const char *color;
+} common;
+const bz_option bz_common_options[] = {
+    {"color", BZ_OPTION_TEXT, &common.color, "auto|always|never",
+     "colours: on a terminal that has them (auto), always, or never; $NO_COLOR is never"},
+    {"wide", BZ_OPTION_FLAG, &common.wide, NULL, "print tables whole, however narrow the terminal is"},
+    {"h|help", BZ_OPTION_FLAG, &common.help, NULL, "print this"},
+    {0},
+};
+
+static int set_screen(bz_error *err)
+{
+    static const char *const WHEN[] = {"auto", "always", "never"};
+    const char *when = common.color ? common.color : "auto", *none = getenv("NO_COLOR");
+    int i = 0;
+    while (i < 3 && strcmp(when, WHEN[i]) != 0)
+        i++;
+    if (i == 3)
+        return bz_fail(err, BZ_USAGE, "--color takes auto, always or never, not '%s'", when);
+    bool automatic = i == 0 && !(none && *none) && isatty(STDOUT_FILENO) && bz_screen_has_colours();
+    bz_screen_set(
+        (bz_screen){.columns = common.wide ? 0 : bz_screen_columns(STDOUT_FILENO), .colour = i == 1 || automatic});
+    return 0;
+}
+
+/* The option at argv[*i] is the command's, or one that every command has. */
+static int parse_any(const bz_option *options, int argc, char **argv, int *i, bz_error *err)
+{
+    const char *arg = argv[*i];
+    bool is_common = arg[1] == '-' ? find_long(bz_common_options, arg + 2, strcspn(arg + 2, "=")) != NULL
+                                   : find_short(bz_common_options, arg[1]) != NULL;
+    return parse_one(is_common ? bz_common_options : options, argc, argv, i, err);
+}
+
+static int help(const bz_command *command, const bz_option *options, bool shells, bz_error *err)
+{
+    bz_buf out = {0};
+    bz_help_options(command, options, shells, &out);
+    int rc = bz_output(NULL, &out, err);
+    bz_buf_free(&out);
+    return rc ? -1 : 1;
 }
 
 int bz_options_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
                      bz_error *err)
 {
     bool options_end = false;
+    common.help = common.wide = false;
+    common.color = NULL;
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
-        if (options_end || arg[0] != '-' || !arg[1]) {
+        if (options_end || arg[0] != '-' || !arg[1])
             bz_list_add(arguments, arg);
-        } else if (!strcmp(arg, "--")) {
+        else if (!strcmp(arg, "--"))
             options_end = true;
-        } else if (!strcmp(arg, "--help")) {
-            print_help(command, options);
-            return 1;
-        } else if (parse_one(options, argc, argv, &i, err)) {
+        else if (!strcmp(arg, BZ_HELP_FOR_SHELLS))
+            return help(command, options, true, err);
+        else if (parse_any(options, argc, argv, &i, err))
             return -1;
-        }
+        if (common.help)
+            return help(command, options, false, err);
     }
-    return 0;
+    return set_screen(err);
 }
 
 static bool is_among(const char *const *names, const char *name)
@@ -222,7 +241,7 @@ void bz_options_again(const bz_option *options, int argc, char **argv, const cha
                              : arg[1] == '-' ? find_long(options, arg + 2, strcspn(arg + 2, "="))
                                              : find_short(options, arg[1]);
         bool value = o && o->kind != BZ_OPTION_FLAG && !(arg[1] == '-' ? strchr(arg, '=') != NULL : arg[2] != 0);
-        bool left_out = o && is_among(without, long_name(o));
+        bool left_out = o && is_among(without, bz_option_long(o));
         if (!left_out)
             put_word(out, arg);
         if (value && ++i < argc && !left_out)

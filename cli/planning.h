@@ -21,24 +21,27 @@ typedef struct planning {
 #define PLANNING_SWEEP_OPTIONS(p)                                                                                      \
     MODEL_SHAPE_OPTIONS((p).models),                                                                                   \
         {"dtype", BZ_OPTION_TEXT, &(p).dtype, "TYPE",                                                                  \
-         "type of floating-point layers: f32, bf16, f16, s8 (as the model has it)"},                                   \
+         "compute floating-point layers in this type: f32, bf16, f16 or s8 (the model's own)"},                        \
         {"backend", BZ_OPTION_LIST, &(p).backends, "NAME",                                                             \
-         "only this backend: onednn, cblas, memory; on a GPU cudnn, cublas; may be repeated"},                         \
+         "use only this backend: onednn, cblas or memory, on a GPU cudnn or cublas; may be repeated"},                 \
         {"layout", BZ_OPTION_LIST, &(p).layouts, "NAME",                                                               \
-         "only this layout: plain, packed, nhwc, any; may be repeated"},                                               \
-        {"fuse", BZ_OPTION_FLAG, &(p).fuse, NULL, "also groups of layers that fusion patterns find"},                  \
-        {"patterns", BZ_OPTION_TEXT, &(p).patterns, "FILE", "more fusion patterns; implies --fuse"},                   \
+         "use only this layout: plain, packed, nhwc or any; may be repeated"},                                         \
+        {"fuse", BZ_OPTION_FLAG, &(p).fuse, NULL,                                                                      \
+         "also take groups of layers that one call can compute, such as conv + bias + ReLU"},                          \
+        {"patterns", BZ_OPTION_TEXT, &(p).patterns, "FILE", "read more fusion patterns from FILE; implies --fuse"},    \
         {"math", BZ_OPTION_LIST, &(p).maths, "MODE",                                                                   \
-         "f32 products on a GPU in this mode too: tf32, f16; may be repeated"},                                        \
-        {"threads", BZ_OPTION_COUNT, &(p).threads, "N", "threads (1)"},                                                \
-        {"cache", BZ_OPTION_TEXT, &(p).cache, "hot|cold", "whether operands are in the caches (hot)"},                 \
+         "on a GPU, let f32 products run in this mode too: tf32 or f16; may be repeated"},                             \
+        {"threads", BZ_OPTION_COUNT, &(p).threads, "N", "use N threads (1)"},                                          \
+        {"cache", BZ_OPTION_TEXT, &(p).cache, "hot|cold",                                                              \
+         "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"},                    \
     {                                                                                                                  \
-        "db", BZ_OPTION_TEXT, &(p).db, "DIR", "the database (else $BENANZA_DB, else\n$XDG_DATA_HOME/benanza/perfdb)"   \
+        "db", BZ_OPTION_TEXT, &(p).db, "DIR",                                                                          \
+            "the database's folder (else $BENANZA_DB, else $XDG_DATA_HOME/benanza/perfdb)"                             \
     }
 
 #define PLANNING_SYSTEM_OPTION(p)                                                                                      \
     {                                                                                                                  \
-        "system", BZ_OPTION_TEXT, &(p).system, "NAME", "the system to look up (this machine)"                          \
+        "system", BZ_OPTION_TEXT, &(p).system, "NAME", "the system whose records count (this machine's)"               \
     }
 
 int planning_dtype(const planning *p, bz_dtype *out, bz_error *err);

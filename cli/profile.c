@@ -12,7 +12,7 @@
 
 static int run(int argc, char **argv);
 const bz_command bz_command_profile = {"profile", "show [OPTIONS] FILE... | -o FILE [OPTIONS] -- COMMAND...",
-                                       "record what a program really does; look at recordings of any tool", run};
+                                       "record what a program really does, or show recordings that any tool made", run};
 
 typedef struct {
     const char *output, *trace, *iterations;
@@ -120,18 +120,19 @@ static int run(int argc, char **argv)
 {
     settings s = {.top = 12, .limit = 256};
     const bz_option options[] = {
-        {"o|output", BZ_OPTION_TEXT, &s.output, "FILE", "write the trace: one SQLite file"},
-        {"trace", BZ_OPTION_TEXT, &s.trace, "FILE", "write a Chrome trace for Perfetto"},
+        {"o|output", BZ_OPTION_TEXT, &s.output, "FILE", "write the recording to FILE, an SQLite database"},
+        {"trace", BZ_OPTION_TEXT, &s.trace, "FILE", "write a Chrome trace, which https://ui.perfetto.dev shows"},
         {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME",
-         "the range of this name is an iteration (else: benanza_iteration, or detected)"},
-        {"top", BZ_OPTION_INT, &s.top, "N", "rows per table (12)"},
-        {"backtrace", BZ_OPTION_FLAG, &s.backtrace, NULL, "record who called, natively and in Python"},
+         "ranges of this name are the iterations (benanza_iteration, else found by what repeats)"},
+        {"top", BZ_OPTION_INT, &s.top, "N", "show at most N rows of each table (12)"},
+        {"backtrace", BZ_OPTION_FLAG, &s.backtrace, NULL,
+         "record which lines of the program, C or Python, made each call"},
         {"levels", BZ_OPTION_FLAG, &s.levels, NULL,
-         "run three times: alone, with calls, with back-traces; tell what recording costs"},
-        {"limit", BZ_OPTION_COUNT, &s.limit, "MB", "at most so much recording per process (256)"},
-        {"logs", BZ_OPTION_FLAG, &s.logs, NULL, "switch the logs of cuDNN and cuBLAS on, and read them"},
-        {"nsys", BZ_OPTION_FLAG, &s.nsys, NULL, "record with Nsight Systems"},
-        {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON"},
+         "run the program three times, alone, with calls, and with callers, and say what recording costs"},
+        {"limit", BZ_OPTION_COUNT, &s.limit, "MB", "record at most MB megabytes for each process (256)"},
+        {"logs", BZ_OPTION_FLAG, &s.logs, NULL, "switch the logs of cuDNN and cuBLAS on, and read them too"},
+        {"nsys", BZ_OPTION_FLAG, &s.nsys, NULL, "record with Nsight Systems, which must be installed"},
+        {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
         {0},
     };
     bz_list arguments = {0};

@@ -218,18 +218,20 @@ static int run(int argc, char **argv)
     bz_error err = {0};
     bz_buf out = {0};
     const bz_option options[] = {
-        {"json", BZ_OPTION_FLAG, &r.json, NULL, "for programs: JSON"},
-        {"plan", BZ_OPTION_TEXT, &r.plan_path, "FILE", "write the plan: which variant runs each layer"},
-        {"from", BZ_OPTION_TEXT, &r.from, "FILE", "follow this plan instead of making one"},
-        {"folder", BZ_OPTION_TEXT, &r.folder, "DIR", "write the program there and leave it"},
-        {"no-run", BZ_OPTION_FLAG, &r.no_run, NULL, "only the plan, and with --folder the program"},
-        {"o|output", BZ_OPTION_TEXT, &r.profile, "FILE", "store the run as a profile"},
-        {"check", BZ_OPTION_FLAG, &r.check, NULL, "compare each call with its definition in double precision"},
-        {"inputs", BZ_OPTION_TEXT, &r.inputs, "FILE", "the inputs' bytes, one behind the other (seeded numbers)"},
-        {"outputs", BZ_OPTION_TEXT, &r.outputs, "FILE", "write the outputs' bytes there"},
-        {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "seconds of measuring (5); 0: run once"},
-        {"streams", BZ_OPTION_COUNT, &r.streams, "K", "on a GPU: layers on so many streams (1)"},
-        {"graph", BZ_OPTION_FLAG, &r.graph, NULL, "on a GPU: captured once as a graph, and launched as one"},
+        {"json", BZ_OPTION_FLAG, &r.json, NULL, "print JSON, for programs"},
+        {"plan", BZ_OPTION_TEXT, &r.plan_path, "FILE", "write the plan to FILE: which variant runs each layer"},
+        {"from", BZ_OPTION_TEXT, &r.from, "FILE", "follow the plan in FILE instead of making one"},
+        {"folder", BZ_OPTION_TEXT, &r.folder, "DIR", "write the program into DIR, and leave it there"},
+        {"no-run", BZ_OPTION_FLAG, &r.no_run, NULL, "run nothing: make only the plan, and with --folder the program"},
+        {"o|output", BZ_OPTION_TEXT, &r.profile, "FILE", "store the run in FILE, as a profile"},
+        {"check", BZ_OPTION_FLAG, &r.check, NULL,
+         "compare the result of each call with its definition in double precision"},
+        {"inputs", BZ_OPTION_TEXT, &r.inputs, "FILE",
+         "read the bytes of all inputs from FILE, one after the other (random numbers, always the same)"},
+        {"outputs", BZ_OPTION_TEXT, &r.outputs, "FILE", "write the bytes of all outputs to FILE"},
+        {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "measure for S seconds (5); 0: run once"},
+        {"streams", BZ_OPTION_COUNT, &r.streams, "K", "on a GPU: run layers on K streams (1)"},
+        {"graph", BZ_OPTION_FLAG, &r.graph, NULL, "on a GPU: capture the run once as a graph, then launch the graph"},
         PLANNING_OPTIONS(r.p),
         {0},
     };
@@ -251,4 +253,4 @@ static int run(int argc, char **argv)
 }
 
 const bz_command bz_command_replay = {"replay", "MODEL [OPTIONS]",
-                                      "run the cheapest plan back to back, hold it against the bound", run};
+                                      "run a model in its fastest known way, and compare that with the bound", run};

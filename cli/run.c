@@ -65,14 +65,15 @@ static int run(int argc, char **argv)
     bz_error err = {0};
     bz_buf out = {0};
     const bz_option options[] = {
-        {"filter", BZ_OPTION_TEXT, &r.filter, "TEXT", "only problems whose text holds TEXT"},
-        {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "seconds of measuring per variant (0.1)"},
+        {"filter", BZ_OPTION_TEXT, &r.filter, "TEXT", "run only problems with TEXT in their text"},
+        {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "measure each variant for S seconds (0.1)"},
         {"metrics", BZ_OPTION_TEXT, &r.metrics, "LIST",
-         "besides, on a GPU: kernels, flops, dram, occupancy, counters by name"},
-        {"all", BZ_OPTION_FLAG, &r.all, NULL, "run also what the database has"},
-        {"json", BZ_OPTION_FLAG, &json, NULL, "for programs: JSON"},
-        {"threads", BZ_OPTION_COUNT, &p.threads, "N", "threads (1)"},
-        {"cache", BZ_OPTION_TEXT, &p.cache, "hot|cold", "whether operands are in the caches (hot)"},
+         "on a GPU, also count: kernels, flops, dram, occupancy, or counters by name"},
+        {"all", BZ_OPTION_FLAG, &r.all, NULL, "also run what the database has already"},
+        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
+        {"threads", BZ_OPTION_COUNT, &p.threads, "N", "use N threads (1)"},
+        {"cache", BZ_OPTION_TEXT, &p.cache, "hot|cold",
+         "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"},
         {"db", BZ_OPTION_TEXT, &p.db, "DIR", DB_HELP},
         {0},
     };
@@ -89,4 +90,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const bz_command bz_command_run = {"run", "[DIR] [OPTIONS]", "build and run benchmarks, store the records", run};
+const bz_command bz_command_run = {"run", "[DIR] [OPTIONS]",
+                                   "build and run the benchmarks of a folder, and store the records", run};

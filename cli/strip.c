@@ -41,8 +41,8 @@ static int run(int argc, char **argv)
     bz_error err = {0};
     const bz_option options[] = {
         {"keep", BZ_OPTION_INT, &keep, "BYTES",
-         "keep tensors up to this size (1024): shapes and axes live in small ones"},
-        {"json", BZ_OPTION_FLAG, &json, NULL, "for programs: JSON"},
+         "keep tensors of up to BYTES bytes (1024): shapes and axes are in small ones"},
+        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
         {0},
     };
     int parsed = bz_options_parse(&bz_command_strip, options, argc, argv, &arguments, &err), status = BZ_OK;
@@ -53,4 +53,4 @@ static int run(int argc, char **argv)
 }
 
 const bz_command bz_command_strip = {"strip", "IN OUT [OPTIONS]",
-                                     "A model without its weights: the same graph, valid ONNX, a few kB.", run};
+                                     "copy a model without its weights: the same graph in a few kB", run};

@@ -1,44 +1,56 @@
-/* Commands that have commands: benanza db ls, benanza fleet plan. */
+/* Commands that have commands: benanza itself, benanza db ls, benanza fleet plan. */
 #include "cli/cli.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST = 16 };
+enum { MOST = 32 };
 
-static void print_help(const char *name, const char *about, const bz_command *const *commands, int n, FILE *f)
+static int fail(const char *name, const bz_error *err)
 {
-    fprintf(f, "usage: benanza %s COMMAND [OPTIONS] ARGUMENTS\n%s\n\n", name, about);
-    for (int i = 0; i < n; i++)
-        fprintf(f, "  %-8s  %.*s\n", commands[i]->name + strlen(name) + 1, (int)strcspn(commands[i]->summary, "\n"),
-                commands[i]->summary);
-    fprintf(f, "\nbenanza %s COMMAND --help tells more.\n", name);
+    fprintf(stderr, "benanza%s%s: %s\n", name ? " " : "", name ? name : "", err->text);
+    return (int)err->code;
+}
+
+static bool is_help(const char *arg)
+{
+    return !strcmp(arg, "--help") || !strcmp(arg, "-h") || !strcmp(arg, BZ_HELP_FOR_SHELLS);
+}
+
+/* Without any argument, on stderr: nothing was asked for that could be a result. */
+static int print_help(const char *name, const char *about, const bz_command *const *commands, int n, const char *asked)
+{
+    bz_buf out = {0};
+    bz_error err;
+    int status = asked ? BZ_OK : BZ_USAGE;
+    bz_help_commands(name, about, commands, n, asked && !strcmp(asked, BZ_HELP_FOR_SHELLS), &out);
+    if (!asked)
+        fputs(bz_buf_text(&out), stderr);
+    else if (bz_output(NULL, &out, &err))
+        status = fail(name, &err);
+    bz_buf_free(&out);
+    return status;
 }
 
 int bz_subcommands_run(const char *name, const char *about, const bz_command *const *commands, int n, int argc,
                        char **argv)
 {
-    if (argc < 2) {
-        print_help(name, about, commands, n, stderr);
-        return BZ_USAGE;
-    }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
-        print_help(name, about, commands, n, stdout);
-        return BZ_OK;
-    }
-    const char *names[MOST];
+    bz_error err;
+    const char *names[MOST], *space = name ? " " : "", *of = name ? name : "";
+    size_t skip = name ? strlen(name) + 1 : 0;
     n = n < MOST ? n : MOST;
-    for (int i = 0; i < n; i++) {
-        names[i] = commands[i]->name + strlen(name) + 1;
+    for (int i = 0; i < n; i++)
+        names[i] = commands[i]->name + skip;
+    if (argc < 2 || is_help(argv[1]) || (name && !strcmp(argv[1], "help")))
+        return print_help(name, about, commands, n, argc < 2 ? NULL : argv[1]);
+    for (int i = 0; i < n; i++)
         if (!strcmp(argv[1], names[i]))
             return commands[i]->run(argc - 1, argv + 1);
-    }
-    bz_error err;
     const char *meant = bz_did_you_mean(argv[1], names, n);
     if (meant)
-        bz_fail(&err, BZ_USAGE, "there is no command '%s %s': did you mean %s %s", name, argv[1], name, meant);
+        bz_fail(&err, BZ_USAGE, "there is no command '%s%s%s': did you mean %s%s%s?", of, space, argv[1], of, space,
+                meant);
     else
-        bz_fail(&err, BZ_USAGE, "there is no command '%s %s': see benanza %s --help", name, argv[1], name);
-    fprintf(stderr, "benanza: %s\n", err.text);
-    return (int)err.code;
+        bz_fail(&err, BZ_USAGE, "there is no command '%s%s%s': see benanza %s%s--help", of, space, argv[1], of, space);
+    return fail(NULL, &err);
 }

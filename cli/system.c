@@ -256,9 +256,9 @@ static int run(int argc, char **argv)
     system_job s = {0};
     const bz_option options[] = {
         {"measure", BZ_OPTION_FLAG, &s.measure, NULL,
-         "measure peak rates, bandwidths and the cost of an\nempty call, and store them"},
-        {"threads", BZ_OPTION_COUNT, &s.threads, "N", "threads to measure with (1)"},
-        {"json", BZ_OPTION_FLAG, &s.json, NULL, "for programs: JSON"},
+         "measure the highest rates, the bandwidths and the cost of an empty call, and store them"},
+        {"threads", BZ_OPTION_COUNT, &s.threads, "N", "measure with N threads (1)"},
+        {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
         {"db", BZ_OPTION_TEXT, &s.dir, "DIR", DB_HELP},
         {0},
     };
@@ -278,5 +278,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const bz_command bz_command_system = {"system", "[OPTIONS]", "what this machine is; which systems the database knows",
-                                      run};
+const bz_command bz_command_system = {"system", "[OPTIONS]",
+                                      "say what this machine is, and which systems the database knows", run};

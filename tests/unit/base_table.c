@@ -130,6 +130,81 @@ static void table_is_aligned(void **state)
     bz_arena_free(&arena);
 }
 
+static void long_texts_lose_their_middle(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int width;
+        const char *fitted;
+    } CASES[] = {
+        {"short", 5, "short"},
+        {"features.denseblock4.conv2", 12, "featur…conv2"},
+        {"abcdef", 5, "ab…ef"},
+        {"日本日本日本", 7, "日…本"}, /* 2 + 1 + 2: another wide one would be too much */
+        {"e\xcc\x81"
+         "e\xcc\x81"
+         "e\xcc\x81"
+         "e\xcc\x81"
+         "e\xcc\x81",
+         3, "e\xcc\x81…e\xcc\x81"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_buf out = {0};
+        bz_text_fit(&out, CASES[i].text, CASES[i].width);
+        assert_string_equal(bz_buf_text(&out), CASES[i].fitted);
+        bz_buf_free(&out);
+    }
+}
+
+/* Every width from narrow to wide: no line is wider, but where numbers alone are. */
+static void table_fits_the_screen(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "layer", BZ_LEFT);
+    bz_table_column(t, "time", BZ_RIGHT);
+    bz_table_column(t, "key", BZ_LEFT);
+    bz_table_cell(t, "features.denseblock4.denselayer16.conv2", NULL);
+    bz_table_cell(t, "14.3 µs", NULL);
+    bz_table_cell(t, "conv x=1x3x32x32 w=16x3x3x3 stride=1x1 日本 pad=1x1x1x1 dilation=1x1 group=1", NULL);
+    for (int columns = 36; columns < 140; columns++) {
+        bz_buf out = {0};
+        bz_screen_set((bz_screen){.columns = columns});
+        bz_table_print(t, &out);
+        for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n"))
+            assert_in_range(bz_text_width(line), 1, columns);
+        bz_buf_free(&out);
+    }
+    bz_buf out = {0};
+    bz_screen_set((bz_screen){0});
+    bz_table_print(t, &out);
+    assert_non_null(
+        strstr(bz_buf_text(&out), "denselayer16.conv2  14.3 µs  conv x=1x3x32x32 w=16x3x3x3 stride=1x1 日本"));
+    bz_buf_free(&out);
+    bz_arena_free(&arena);
+}
+
+static void colours_stand_around_what_has_them(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_buf out = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "verdict", BZ_LEFT);
+    bz_table_column(t, "n", BZ_RIGHT);
+    bz_table_cell(t, "SLOWER", NULL);
+    bz_table_style(t, BZ_STYLE_BAD);
+    bz_table_int(t, 1);
+    bz_screen_set((bz_screen){.colour = true});
+    bz_table_print(t, &out);
+    bz_screen_set((bz_screen){0});
+    assert_string_equal(bz_buf_text(&out), "\033[1mverdict\033[0m  \033[1mn\033[0m\n\033[31mSLOWER\033[0m   1\n");
+    bz_buf_free(&out);
+    bz_arena_free(&arena);
+}
+
 static void table_as_csv(void **state)
 {
     (void)state;
@@ -172,10 +247,11 @@ static void big_table_keeps_its_cells(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(units_at_borders),          cmocka_unit_test(units_keep_three_digits),
-        cmocka_unit_test(enormous_numbers_fit),      cmocka_unit_test(width_counts_columns),
-        cmocka_unit_test(table_is_aligned),          cmocka_unit_test(table_as_csv),
-        cmocka_unit_test(big_table_keeps_its_cells),
+        cmocka_unit_test(units_at_borders),      cmocka_unit_test(units_keep_three_digits),
+        cmocka_unit_test(enormous_numbers_fit),  cmocka_unit_test(width_counts_columns),
+        cmocka_unit_test(table_is_aligned),      cmocka_unit_test(long_texts_lose_their_middle),
+        cmocka_unit_test(table_fits_the_screen), cmocka_unit_test(colours_stand_around_what_has_them),
+        cmocka_unit_test(table_as_csv),          cmocka_unit_test(big_table_keeps_its_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,186 @@
+/* Help: for people by --help, for shells by what completes, and the words that benanza uses. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 100 };
+
+/* Texts of options may have blanks or ends of lines between words: what is printed is filled to the width. */
+static void put_filled(const char *text, int indent, bz_buf *out)
+{
+    int at = indent;
+    while (*text) {
+        size_t n = strcspn(text, " \n");
+        char word[256];
+        snprintf(word, sizeof word, "%.*s", (int)n, text);
+        int width = bz_text_width(word);
+        if (at > indent && at + 1 + width > COLUMNS) {
+            bz_buf_printf(out, "\n%*s", indent, "");
+            at = indent;
+        } else if (at > indent) {
+            bz_buf_putc(out, ' ');
+            at++;
+        }
+        bz_buf_puts(out, word);
+        at += width;
+        text += n + strspn(text + n, " \n");
+    }
+    bz_buf_putc(out, '\n');
+}
+
+static int width_of(const bz_option *options, int least)
+{
+    for (const bz_option *o = options; o->name; o++) {
+        int w = bz_text_width(bz_option_long(o)) + 2 + (o->value ? bz_text_width(o->value) + 1 : 0);
+        least = w > least ? w : least;
+    }
+    return least;
+}
+
+static void put_options(const bz_option *options, int width, bz_buf *out)
+{
+    for (const bz_option *o = options; o->name; o++) {
+        bz_buf left = {0};
+        bz_buf_printf(&left, "--%s%s%s", bz_option_long(o), o->value ? " " : "", o->value ? o->value : "");
+        bz_buf_printf(out, o->name[1] == '|' ? "  -%c, " : "      ", o->name[0]);
+        bz_buf_printf(out, "%s%*s", bz_buf_text(&left), width + 2 - bz_text_width(bz_buf_text(&left)), "");
+        put_filled(o->help, width + 8, out);
+        bz_buf_free(&left);
+    }
+}
+
+/* A field ends at a tab and is never empty, as shells take tabs together; a help text ends with its first line. It stands beside the option in a list. */
+static void put_offer(const char *name, const char *value, const char *help, bz_buf *out)
+{
+    bz_buf_printf(out, "%s\t%s\t%.*s\n", name, value ? value : "-", (int)strcspn(help, "\n"), help);
+}
+
+static void put_offers(const bz_option *options, bz_buf *out)
+{
+    for (const bz_option *o = options; o->name; o++) {
+        char name[64];
+        snprintf(name, sizeof name, "--%s", bz_option_long(o));
+        put_offer(name, o->value, o->help, out);
+        snprintf(name, sizeof name, "-%c", o->name[0]);
+        if (o->name[1] == '|')
+            put_offer(name, o->value, o->help, out);
+    }
+}
+
+void bz_help_options(const bz_command *command, const bz_option *options, bool shells, bz_buf *out)
+{
+    if (shells) {
+        put_offers(options, out);
+        put_offers(bz_common_options, out);
+        return;
+    }
+    int width = width_of(bz_common_options, width_of(options, 0));
+    bz_buf_printf(out, "usage: benanza %s %s\n%s\n\n", command->name, command->arguments, command->summary);
+    put_options(options, width, out);
+    put_options(bz_common_options, width, out);
+    bz_buf_printf(out, "\n'man benanza-%.*s' has examples; 'benanza help words' explains the words.\n",
+                  (int)strcspn(command->name, " "), command->name);
+}
+
+void bz_help_commands(const char *name, const char *about, const bz_command *const *commands, int n, bool shells,
+                      bz_buf *out)
+{
+    size_t skip = name ? strlen(name) + 1 : 0, width = 0;
+    const char *of = name ? name : "", *space = name ? " " : "";
+    for (int i = 0; i < n; i++)
+        width = strlen(commands[i]->name + skip) > width ? strlen(commands[i]->name + skip) : width;
+    if (!shells)
+        bz_buf_printf(out, "usage: benanza %s%sCOMMAND [OPTIONS] ARGUMENTS\n%s\n\n", of, space, about);
+    for (int i = 0; i < n; i++)
+        if (shells)
+            put_offer(commands[i]->name + skip, NULL, commands[i]->summary, out);
+        else
+            bz_buf_printf(out, "  %-*s  %.*s\n", (int)width, commands[i]->name + skip,
+                          (int)strcspn(commands[i]->summary, "\n"), commands[i]->summary);
+    if (!shells)
+        bz_buf_printf(out, "\n'benanza %s%sCOMMAND --help' lists the options of a command.\n", of, space);
+    if (!shells && !name)
+        bz_buf_puts(out, "'benanza help words' explains the words that benanza uses.\n");
+}
+
+/* ---- benanza help --------------------------------------------------------------------------- */
+
+extern const char bz_words_text[]; /* docs/words.md */
+
+/* Titles and words are marked by signs in the file, by their style here. */
+static void put_words(bz_buf *out)
+{
+    bool strong = false;
+    for (const char *p = bz_words_text; *p; p++) {
+        bool begins = p == bz_words_text || p[-1] == '\n';
+        if (begins && *p == '#')
+            p += strspn(p, "# ");
+        if (!strncmp(p, "**", 2)) {
+            (strong ? bz_style_end : bz_style_begin)(out, BZ_STYLE_STRONG);
+            strong = !strong;
+            p++;
+        } else if (*p != '`' && *p != '*') {
+            bz_buf_putc(out, *p);
+        }
+    }
+}
+
+static int run_help(int argc, char **argv)
+{
+    const bz_option none[] = {{0}};
+    bz_list arguments = {0};
+    bz_error err = {0};
+    bz_buf out = {0};
+    int rc = bz_options_parse(&bz_command_help, none, argc, argv, &arguments, &err), status = BZ_OK;
+    if (!rc && arguments.n == 1 && !strcmp(arguments.item[0], "words")) {
+        put_words(&out);
+        rc = bz_output(NULL, &out, &err);
+    } else if (!rc) {
+        char *asked[4] = {(char *)"benanza"};
+        int n = 1;
+        for (int i = 0; i < arguments.n && i < 2; i++)
+            asked[n++] = (char *)arguments.item[i];
+        asked[n++] = (char *)"--help";
+        status = bz_main(n, asked);
+    }
+    if (rc < 0)
+        status = bz_report(&bz_command_help, &err);
+    bz_buf_free(&out);
+    bz_list_free(&arguments);
+    return status;
+}
+
+const bz_command bz_command_help = {"help", "[COMMAND | words]", "explain a command, or the words that benanza uses",
+                                    run_help};
+
+/* ---- benanza completion --------------------------------------------------------------------- */
+
+extern const char bz_completion_bash[], bz_completion_zsh[], bz_completion_fish[];
+
+static int run_completion(int argc, char **argv)
+{
+    static const struct {
+        const char *shell, *script;
+    } SCRIPTS[] = {{"bash", bz_completion_bash}, {"zsh", bz_completion_zsh}, {"fish", bz_completion_fish}};
+    const bz_option none[] = {{0}};
+    bz_list arguments = {0};
+    bz_error err = {0};
+    bz_buf out = {0};
+    int rc = bz_options_parse(&bz_command_completion, none, argc, argv, &arguments, &err);
+    for (size_t i = 0; !rc && i < sizeof SCRIPTS / sizeof *SCRIPTS; i++)
+        if (arguments.n == 1 && !strcmp(arguments.item[0], SCRIPTS[i].shell))
+            bz_buf_puts(&out, SCRIPTS[i].script);
+    if (!rc && !out.len)
+        rc = bz_fail(&err, BZ_USAGE, "name a shell: bash, zsh or fish");
+    if (!rc)
+        rc = bz_output(NULL, &out, &err);
+    int status = rc < 0 ? bz_report(&bz_command_completion, &err) : BZ_OK;
+    bz_buf_free(&out);
+    bz_list_free(&arguments);
+    return status;
+}
+
+const bz_command bz_command_completion = {
+    "completion", "bash|zsh|fish", "print the script that completes commands and options in a shell", run_completion};

@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+"""screen.py BENANZA CASE: what a terminal gets and what a pipe gets.
+
+CASE is a folder with a model, records and profiles. On a terminal tables are as wide as it is, names lose their middle, and
+there are colours where terminfo knows some; --wide, pipes and files have everything whole."""
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+import fcntl
+import struct
+import termios
+import unicodedata
+
+benanza, case = sys.argv[1:3]
+folder = tempfile.mkdtemp()
+db = os.path.join(folder, "db")
+subprocess.run([benanza, "db", "import", "--db", db, case + "/records.jsonl"], check=True, capture_output=True)
+ASK = [benanza, "analyze", case + "/branches.onnx", "--batch", "1", "--db", db, "--system", "testbox@onednn2.6.3"]
+COLOUR = re.compile("\033\\[[0-9]*m")
+
+
+def on_terminal(columns, *more, **env):
+    """What the command writes to a terminal of so many columns."""
+    main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
+    environment.update({"TERM": "xterm-256color"}, **env)
+    child = subprocess.Popen(ASK + list(more), stdout=other, stderr=subprocess.DEVNULL, env=environment)
+    os.close(other)
+    text = b""
+    while True:
+        try:
+            part = os.read(main, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        text += part
+    os.close(main)
+    assert child.wait() == 0, child.returncode
+    return text.decode().replace("\r\n", "\n")
+
+
+def width(line):
+    return sum(0 if unicodedata.combining(c) else 1 for c in line)
+
+
+def tables(text):
+    """Lines of the table of the slowest layers, whose last column is wide."""
+    part = COLOUR.sub("", text).split("\nslowest ", 1)[1]
+    return ["slowest " + part.split("\n")[0]] + part.split("\n\n")[0].split("\n")[1:]
+
+
+whole = subprocess.run(ASK, check=True, capture_output=True, text=True).stdout
+assert not COLOUR.search(whole) and "…" not in whole
+key = "conv x=1x16x32x32 w=16x16x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1"
+assert key in whole
+
+for columns in (100, 120, 140):
+    shown = tables(on_terminal(columns))
+    assert len(shown) == 7, shown
+    assert max(map(width, shown)) == columns, (columns, shown)
+    assert "…" in "".join(shown) and key not in "".join(shown)
+
+colours = on_terminal(100)
+assert colours.startswith("\033[1m"), colours[:40]
+assert COLOUR.sub("", on_terminal(100, "--wide")) == whole
+for plain in (on_terminal(100, NO_COLOR="1"), on_terminal(100, TERM="dumb"), on_terminal(100, "--color", "never")):
+    assert plain == COLOUR.sub("", colours)
+piped = subprocess.run(ASK + ["--color=always"], check=True, capture_output=True, text=True).stdout
+assert piped != whole and COLOUR.sub("", piped) == whole
+wrong = subprocess.run(ASK + ["--color", "red"], capture_output=True, text=True)
+assert wrong.returncode == 2 and "auto, always or never, not 'red'" in wrong.stderr, wrong
+subprocess.run(["rm", "-rf", folder], check=True)
