@@ -240,8 +240,9 @@ static finding find_way(making *m, const char *name)
         const bz_unit_way *w = &u->way[i];
         if (strcmp(w->name, name) != 0 || !(w->gain > 0))
             continue;
+        double bound = bz_bound_goal(m->b).sequential;
         bz_buf_printf(&m->evidence, "%d layers gain, the model's bound falls from %s to %s", w->layers,
-                      bz_units_time(before, m->b->sequential), bz_units_time(after, w->sequential));
+                      bz_units_time(before, bound), bz_units_time(after, bound - w->gain));
         const bz_unit_row *row = best_layer(m, w, &gain);
         if (row)
             bz_buf_printf(&m->evidence, ", most at %s: %s", m->b->layer[row->layer].layer->name,
@@ -256,7 +257,8 @@ static finding find_way(making *m, const char *name)
 
 static finding find_parallel(making *m, const char *words)
 {
-    double gain = m->b->sequential - m->b->path.seconds;
+    bz_goal goal = bz_bound_goal(m->b);
+    double gain = goal.enough ? goal.sequential - goal.parallel : 0;
     int outer = 0;
     (void)words;
     if (!(gain > 0))

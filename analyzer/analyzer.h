@@ -153,10 +153,10 @@ typedef struct bz_unit_way {
     bool layout;                  /* all data stay in one layout: told for comparison, however dear it is */
     bool calibrated;              /* other numbers: somebody has to choose scales first */
     double sequential, parallel;  /* the model's bounds that way, each layer at its cheaper type, conversions counted */
-    double fused, fused_parallel; /* with measured groups too; NAN where none were planned */
+    double fused, fused_parallel; /* with groups too; NAN where none were planned */
     double conversions;           /* seconds of them, within */
     int converted, modelled, open; /* conversions; of which modelled by their bytes; without any price */
-    double gain;                   /* sequential: as asked - this way */
+    double gain;                   /* of the bound's goal: as asked - this way; NAN where too little is priced */
     int layers;                    /* that gain */
     int unknown;                   /* without a record that way: as they were */
     double *seconds;               /* [bound->dag->n]: of each layer of the main graph that way; NAN unknown */
@@ -238,7 +238,7 @@ enum {
 
 typedef struct bz_step {
     const char *name;
-    double seconds; /* that it saves; below 0 where the next rung is above this one */
+    double seconds; /* that it saves; below 0 it is no saving but a contradiction: the next rung is above this one */
 } bz_step;
 
 /* From what was measured down to the bound: from - the steps = to, exactly. */
@@ -293,17 +293,21 @@ const bz_timeline *bz_timeline_make(const bz_trace *trace, bz_arena *arena);
  * in levels, the latency is that of the run that was recorded least; `recorded` has what recording made of it. */
 typedef struct bz_ladder {
     const char *profile;
-    int iterations;               /* steady ones */
-    bool device;                  /* kernels were recorded */
-    bool on_device;               /* it ran on one, whether or not that was recorded */
-    double busy, latency;         /* NAN where the profile has no timeline */
-    double recorded;              /* latency of the iteration that all the rest is of */
-    const char *run;              /* that the latency is of, "program alone"; NULL: of that iteration */
-    double idle, excess, overlap; /* latency - busy, busy - sequential bound, sequential - parallel bound: with the
-                                   * parallel bound they are the latency, exactly; below 0 where a rung is above the next */
-    double ratio;                 /* sequential bound / latency */
-    double speedup;               /* latency / sequential bound */
+    int iterations;       /* steady ones */
+    bool device;          /* kernels were recorded */
+    bool on_device;       /* it ran on one, whether or not that was recorded */
+    double busy, latency; /* NAN where the profile has no timeline */
+    double recorded;      /* latency of the iteration that all the rest is of */
+    const char *run;      /* that the latency is of, "program alone"; NULL: of that iteration */
+    bz_goal goal;         /* that it is held against. Where too little of it is priced, or it is above the latency
+                                   * and so no bound, all that follows but `idle` is NAN */
+    double idle, excess,
+        overlap;    /* latency - busy, busy - goal, goal - the parallel one: with the parallel one they are
+                                   * the latency, exactly; below 0 where a rung is above the next */
+    double ratio;   /* goal / latency */
+    double speedup; /* latency / goal */
     double speedup_parallel;
+    const char *defect;      /* the goal is above what was measured: which, and the layers to suspect; else NULL */
     const char *framework;   /* that ran it: "PyTorch"; NULL where nothing tells */
     const bz_regret *regret; /* this and the next: NULL where nobody asked */
     const bz_alignment *alignment;
@@ -323,10 +327,10 @@ void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *pr
  * is a lower one, takes them. The ladders (n may be 0) tell what programs fused already. */
 void bz_fusion_make(const bz_bound *bound, const bz_ladder *ladder, int n, bz_arena *arena, bz_fusion *out);
 
-/* Precision is the best way in floating point, each combination by its own best. `fusion` and `units` may be NULL, as may the
- * ladder's regret and alignment: what they would tell apart is one step then. Where the profile has no times there are no steps. */
-void bz_waterfall_make(const bz_bound *bound, const bz_ladder *ladder, const bz_fusion *fusion, const bz_units *units,
-                       bz_waterfall *out);
+/* Precision is the best way in floating point, each combination by its own best. `units` may be NULL, as may the ladder's
+ * regret and alignment: what they would tell apart is one step then. Where the profile has no times there are no steps; where
+ * too little is priced there is no combination either. */
+void bz_waterfall_make(const bz_bound *bound, const bz_ladder *ladder, const bz_units *units, bz_waterfall *out);
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
@@ -351,13 +355,14 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
 /* ---- evaluation ----------------------------------------------------------------------------- */
 
 /* Many analyses: models, batches, systems, side by side. Ratios are speed-ups, above 1 where there is
- * something to gain, NAN where it is not known. */
+ * something to gain, NAN where it is not known, and where too little of the bound is priced. The bound is the goal of each:
+ * the fused one where groups were planned. */
 typedef enum {
-    BZ_RATIO_MEASURED,   /* measured / sequential bound */
+    BZ_RATIO_MEASURED,   /* measured / bound */
     BZ_RATIO_ALGORITHMS, /* measured / measured with the best variants */
-    BZ_RATIO_FUSION,     /* sequential / fused bound */
-    BZ_RATIO_UNITS,      /* sequential bound / with matrix units in the best way */
-    BZ_RATIO_PARALLEL,   /* sequential / parallel bound */
+    BZ_RATIO_FUSION,     /* bound as written / fused bound */
+    BZ_RATIO_UNITS,      /* bound / with matrix units in the best way */
+    BZ_RATIO_PARALLEL,   /* bound / parallel bound */
     BZ_RATIO_JOINT,      /* measured / the lowest that any combination reaches */
 } bz_ratio;
 enum { BZ_RATIOS = BZ_RATIO_JOINT + 1 };
@@ -371,7 +376,8 @@ typedef struct bz_evaluation_model {
 } bz_evaluation_model;
 
 typedef struct bz_evaluation_row {
-    int model;       /* into `model` */
+    int model; /* into `model` */
+    bz_goal goal;
     double measured; /* of its first profile with a timeline; NAN */
     double ratio[BZ_RATIOS];
 } bz_evaluation_row;
@@ -380,10 +386,12 @@ typedef struct bz_evaluation_row {
 typedef struct bz_evaluation_group {
     const char *system;
     int64_t batch;
-    int models;
-    double sequential;          /* of the bounds */
+    int rows, models;           /* analyses; models of which enough is priced for a mean */
+    double sequential;          /* of their bounds */
     double by_batch, by_system; /* time per item against the first batch, time against the first system; NAN */
+    int by_batch_known, by_system_known;
     double ratio[BZ_RATIOS];
+    int known[BZ_RATIOS]; /* of how many */
 } bz_evaluation_group;
 
 /* What a library computes at the lowest price, over all analyses. */

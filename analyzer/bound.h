@@ -176,6 +176,7 @@ typedef struct bz_bound {
     bz_dtype dtype;       /* asked for; BZ_UNDEFINED: as the model has it */
     int benchmarks;       /* run for this: records made */
     int problems, known;  /* that the models need; of which the database had all. 0: nobody asked */
+    const char *measures; /* command that measures what has no record; NULL where nothing lacks or nobody knows */
     int rebuilt;          /* > 0: there is no model; layers were made from so many library calls of a profile */
     const char *left_out; /* its calls that made none: "40 reorder, 1 cudnnRNNForward"; "" */
     const bz_layers *layers;
@@ -222,5 +223,23 @@ typedef struct bz_bound_input {
  * totals are then lower ends, and coverage.unpriced says so. An If counts its cheaper branch; a layer
  * with bodies is one layer to the schedules, its bodies run one after the other. */
 void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out);
+
+/* The bound that a program is held against: the fused one where groups were planned, else the one as written; and how much
+ * of it is priced. Whoever prints, draws or exports a speed-up, ratio, ladder, gain or mean asks here first: where less than
+ * 99 % of the MACs or less than 95 % of the modelled time is priced, there is none. Where the peaks are not known the bytes
+ * that layers move stand for their time. Not for brief bounds. */
+typedef struct bz_goal {
+    const char *name; /* "fused", "as written" */
+    double sequential, parallel;
+    double hardware;      /* NAN: peaks not known */
+    int layers, unpriced; /* where a layer is unpriced the first two times are lower ends */
+    double macs, time;    /* shares that are priced, 0 to 1 */
+    bool modelled;        /* time: of the rooflines; else of the bytes */
+    bool enough;          /* for ratios */
+} bz_goal;
+bz_goal bz_bound_goal(const bz_bound *bound);
+bz_goal bz_bound_written(const bz_bound *bound); /* the same of the one as written, whatever was planned */
+/* "19 of 53 layers are priced, 10.9 % of the MACs and 4.2 % of the modelled time" */
+void bz_goal_print(const bz_goal *goal, bz_buf *out);
 
 #endif

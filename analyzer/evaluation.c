@@ -114,7 +114,7 @@ static void fill_row(bz_evaluation_row *row, const bz_analysis *a)
 {
     const bz_bound *b = &a->bound;
     const bz_ladder *l = NULL;
-    double sequential = b->coverage.unpriced ? NAN : b->sequential; /* a lower end makes no ratio */
+    bz_goal goal = bz_bound_goal(b), written = bz_bound_written(b);
     for (int i = 0; i < a->n_ladders && !l; i++)
         if (isfinite(a->ladder[i].latency))
             l = &a->ladder[i];
@@ -122,17 +122,22 @@ static void fill_row(bz_evaluation_row *row, const bz_analysis *a)
     for (int i = 0; i < BZ_RATIOS; i++)
         row->ratio[i] = NAN;
     row->measured = l ? l->latency : NAN;
-    row->ratio[BZ_RATIO_MEASURED] = ratio(row->measured, sequential);
-    row->ratio[BZ_RATIO_PARALLEL] = ratio(sequential, b->path.seconds);
-    if (b->fused.wanted && !b->fused.unpriced)
-        row->ratio[BZ_RATIO_FUSION] = ratio(sequential, b->fused.sequential);
+    row->goal = goal;
+    if (!goal.enough)
+        return;
+    row->ratio[BZ_RATIO_PARALLEL] = ratio(goal.sequential, goal.parallel);
+    if (b->fused.wanted && written.enough)
+        row->ratio[BZ_RATIO_FUSION] = ratio(b->sequential, b->fused.sequential);
     for (int i = 0; units && i < units->n_ways;
          i++) /* greatest gain first; layouts and what needs scales are no such way */
         if (!units->way[i].layout && !units->way[i].calibrated && isnan(row->ratio[BZ_RATIO_UNITS]))
-            row->ratio[BZ_RATIO_UNITS] = ratio(sequential, fmin(sequential, units->way[i].sequential));
-    if (l && l->regret && l->regret->known > 0)
+            row->ratio[BZ_RATIO_UNITS] = ratio(goal.sequential, goal.sequential - fmax(units->way[i].gain, 0));
+    if (!l || l->defect) /* a bound above what was measured is none */
+        return;
+    row->ratio[BZ_RATIO_MEASURED] = ratio(row->measured, goal.sequential);
+    if (l->regret && l->regret->known > 0)
         row->ratio[BZ_RATIO_ALGORITHMS] = ratio(l->latency, l->latency - l->regret->loss);
-    if (l && l->waterfall)
+    if (l->waterfall)
         row->ratio[BZ_RATIO_JOINT] = ratio(l->latency, lowest_joint(l->waterfall));
 }
 
@@ -149,8 +154,7 @@ static double mean_ratio(const bz_evaluation *e, const bz_analysis *a, bz_ratio 
         sum += log(r);
         n++;
     }
-    if (known)
-        *known = n;
+    *known = n;
     return n ? exp(sum / n) : NAN;
 }
 
@@ -161,14 +165,14 @@ static int find(const bz_evaluation *e, const bz_analysis *a, int model, const c
 {
     for (int i = 0; i < e->n; i++)
         if (e->row[i].model == model && !strcmp(a[i].bound.system, system) && a[i].bound.layers->batch == batch &&
-            !a[i].bound.coverage.unpriced && a[i].bound.sequential > 0)
+            e->row[i].goal.enough && e->row[i].goal.sequential > 0)
             return i;
     return -1;
 }
 
-/* Geometric mean of a group's bounds over those of another group, for the models that both have. */
+/* Geometric mean of a group's bounds over those of another group, for the models that both have: *known of them. */
 static double against(const bz_evaluation *e, const bz_analysis *a, const bz_evaluation_group *g, const char *system,
-                      int64_t batch, bool per_item)
+                      int64_t batch, bool per_item, int *known)
 {
     double sum = 0;
     int n = 0;
@@ -177,9 +181,10 @@ static double against(const bz_evaluation *e, const bz_analysis *a, const bz_eva
         if (own < 0 || other < 0)
             continue;
         double items = per_item && g->batch > 0 && batch > 0 ? (double)batch / (double)g->batch : 1;
-        sum += log(a[own].bound.sequential / a[other].bound.sequential * items);
+        sum += log(e->row[own].goal.sequential / e->row[other].goal.sequential * items);
         n++;
     }
+    *known = n;
     return n ? exp(sum / n) : NAN;
 }
 
@@ -190,18 +195,20 @@ static void fill_group(const bz_evaluation *e, const bz_analysis *a, bz_evaluati
         int i = find(e, a, m, g->system, g->batch);
         if (i < 0)
             continue;
-        sum += log(a[i].bound.sequential);
+        sum += log(e->row[i].goal.sequential);
         g->models++;
     }
+    for (int i = 0; i < e->n; i++)
+        g->rows += !strcmp(a[i].bound.system, g->system) && a[i].bound.layers->batch == g->batch;
     g->sequential = g->models ? exp(sum / g->models) : NAN;
     int64_t first = g->batch;
     for (int i = e->n - 1; i >= 0; i--) /* the first batch that this system has */
         if (!strcmp(a[i].bound.system, g->system))
             first = a[i].bound.layers->batch;
-    g->by_batch = against(e, a, g, g->system, first, true);
-    g->by_system = against(e, a, g, a[0].bound.system, g->batch, false);
+    g->by_batch = against(e, a, g, g->system, first, true, &g->by_batch_known);
+    g->by_system = against(e, a, g, a[0].bound.system, g->batch, false, &g->by_system_known);
     for (int r = 0; r < BZ_RATIOS; r++)
-        g->ratio[r] = mean_ratio(e, a, (bz_ratio)r, g->system, g->batch, NULL);
+        g->ratio[r] = mean_ratio(e, a, (bz_ratio)r, g->system, g->batch, &g->known[r]);
 }
 
 static void make_groups(bz_evaluation *e, const bz_analysis *a)

@@ -87,6 +87,14 @@ static void gain_alone(making *m)
     }
 }
 
+/* The difference of two sums that lack too much is no gain. */
+static void forget_gains(bz_fusion *f)
+{
+    f->sequential = f->parallel = NAN;
+    for (int r = 0; r < f->n; r++)
+        f->row[r].gain = f->row[r].alone = f->row[r].alone_parallel = NAN;
+}
+
 /* A place is fused where one call did all of its layers that cost anything. */
 static void look(making *m, const bz_alignment *a)
 {
@@ -113,9 +121,9 @@ static void look(making *m, const bz_alignment *a)
 static int more_gain(const void *x, const void *y)
 {
     const bz_fusion_row *a = x, *b = y;
-    if (a->gain != b->gain)
+    if (a->gain > b->gain || a->gain < b->gain)
         return a->gain > b->gain ? -1 : 1;
-    if (a->alone != b->alone)
+    if (a->alone > b->alone || a->alone < b->alone)
         return a->alone > b->alone ? -1 : 1;
     return strcmp(a->pattern, b->pattern);
 }
@@ -136,6 +144,8 @@ void bz_fusion_make(const bz_bound *bound, const bz_ladder *ladder, int n, bz_ar
     sort_places(&m);
     gain_together(&m);
     gain_alone(&m);
+    if (!bz_bound_goal(bound).enough || !bz_bound_written(bound).enough)
+        forget_gains(out);
     for (int i = 0; i < n; i++)
         if (ladder[i].alignment)
             look(&m, ladder[i].alignment);

@@ -121,13 +121,19 @@ static void measure(making *m)
              bz_arena_printf(
                  m->arena, "%s in the recorded run than an iteration of the run '%s': record again on a quiet machine",
                  m->l->device ? "kept the device busy for longer" : "was in library calls for longer", m->l->run));
-    double bound = m->bound->sequential;
     m->l->idle = m->l->latency - m->l->busy;
-    m->l->excess = m->l->busy - bound;
-    m->l->overlap = bound - m->bound->path.seconds;
-    m->l->ratio = bound / m->l->latency;
-    m->l->speedup = bound > 0 ? m->l->latency / bound : NAN;
-    m->l->speedup_parallel = bound > 0 ? m->l->latency / m->bound->path.seconds : NAN;
+}
+
+/* A sum that lacks too much, or that is above what was measured, makes no rung and no speed-up. */
+static void climb(bz_ladder *l)
+{
+    double bound = l->goal.sequential;
+    bool holds = l->goal.enough && !l->defect;
+    l->excess = holds ? l->busy - bound : NAN;
+    l->overlap = holds ? bound - l->goal.parallel : NAN;
+    l->ratio = holds ? bound / l->latency : NAN;
+    l->speedup = holds && bound > 0 ? l->latency / bound : NAN;
+    l->speedup_parallel = holds && bound > 0 ? l->latency / l->goal.parallel : NAN;
 }
 
 /* ---- settings ------------------------------------------------------------------------------- */
@@ -266,25 +272,29 @@ static const char *name_suspects(making *m)
 static void check_rungs(making *m)
 {
     const bz_bound *b = m->bound;
-    bool fused = b->fused.wanted && b->fused.n;
-    double lowest = fused ? b->fused.sequential : b->sequential;
+    const bz_goal *goal = &m->l->goal;
     const struct {
         const char *name;
         double seconds;
-    } rungs[] = {{m->l->device ? "the device was busy" : "its library calls took", m->l->busy},
-                 {"it took in all", m->l->latency}};
+    } rungs[] = {{"it took in all", m->l->latency},
+                 {m->l->device ? "the device was busy" : "its library calls took", m->l->busy}};
     for (int i = 0; i < 2; i++) {
         bz_unit_text bound, seen;
-        if (!(lowest > rungs[i].seconds))
+        if (!(goal->sequential > rungs[i].seconds))
             continue;
         const char *why = "it fuses layers, ran other work, or ran on more than the records did: look at ";
         if (b->coverage.floor)
             why = bz_arena_printf(
                 m->arena,
                 "%d of its layers rest on records timed by event pairs, which carry a floor: ", b->coverage.floor);
-        warn(m, bz_arena_printf(m->arena, "the %s bound, %s, is above what %s, %s; %s%s",
-                                fused ? "fused" : "sequential", bz_units_time(bound, lowest), rungs[i].name,
-                                bz_units_time(seen, rungs[i].seconds), why, name_suspects(m)));
+        const char *text =
+            bz_arena_printf(m->arena, "the %s bound, %s, is above what %s, %s; %s%s",
+                            b->fused.wanted ? "fused" : "sequential", bz_units_time(bound, goal->sequential),
+                            rungs[i].name, bz_units_time(seen, rungs[i].seconds), why, name_suspects(m));
+        if (i == 0)
+            m->l->defect = text;
+        else
+            warn(m, text);
         return;
     }
 }
@@ -292,9 +302,10 @@ static void check_rungs(making *m)
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out)
 {
     making m = {bound, trace, arena, out};
-    *out = (bz_ladder){.profile = profile};
+    *out = (bz_ladder){.profile = profile, .goal = bz_bound_goal(bound)};
     measure(&m);
     check_system(&m);
     check_calls(&m);
     check_rungs(&m);
+    climb(out);
 }

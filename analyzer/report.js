@@ -140,10 +140,14 @@ const facts = (pairs) => el("dl", { class: "facts" }, pairs.filter((p) => p && p
 
 /* ---- the answer ---- */
 
-const atLeast = (a) => (a.coverage.unpriced ? "≥ " : "");
+/* A time of the bound; a dash where too little is priced for one. `more`: layers that it lacks. */
+const bound = (a, s, more) => (a.goal.enough && known(s) ? (more ? "≥ " : "") + time(s) : "–");
+const share = (a, s) => (a.goal.enough && a.sequential > 0 ? s / a.sequential : NaN);
 
-function lowest(a) {
-  return a.fused ? { name: "fused bound", s: a.fused.sequential, more: a.fused.unpriced } : { name: "bound as written", s: a.sequential, more: a.coverage.unpriced };
+/* "10.9 % of the MACs and 4.2 % of the modelled time" */
+function priced(a) {
+  const g = a.goal;
+  return `${a.coverage.layers - g.unpriced} of ${plural(a.coverage.layers, "layer")}, ${percent(g.priced_macs)} of the MACs and ${known(g.priced_time) ? percent(g.priced_time) + " of the modelled time" : percent(g.priced_bytes) + " of the bytes"}`;
 }
 
 function reasons(a, l) {
@@ -154,37 +158,41 @@ function reasons(a, l) {
 
 function answer(a, l) {
   const p = el("p", { class: "answer" });
-  const low = lowest(a), strong = (t) => el("strong", {}, t);
-  if (!a.layers.some((x) => x.s > 0)) {
-    if (l && known(l.latency)) p.append("One iteration took ", strong(time(l.latency)), ". ");
-    p.append("There is no bound: the database has no record of this system for any layer of the model. ", el("code", {}, "benanza bound"), " on that machine makes them.");
+  const g = a.goal, strong = (t) => el("strong", {}, t);
+  if (l && known(l.latency)) p.append("One iteration took ", strong(time(l.latency)), g.enough && !l.defect ? "; " : ". ");
+  if (!g.enough) {
+    p.append(`Too little is measured for a bound: ${priced(a)} are priced. `);
+    if (g.measures) p.append("On ", el("code", {}, a.system), " this measures the rest: ", el("code", {}, g.measures), ". ");
+    if (known(g.hardware)) p.append("The hardware allows ", strong(time(g.hardware)), " at best (modelled).");
+  } else if (l && l.defect) {
+    p.append(`The bound does not hold: ${l.defect}.`);
   } else if (l && known(l.latency)) {
-    const factor = l.latency / low.s;
-    p.append("One iteration took ", strong(time(l.latency)), "; the libraries could do it in ", strong((low.more ? "≥ " : "") + time(low.s)), factor >= 1 ? ": " : ". ");
-    p.append(factor >= 1 ? strong(factor.toFixed(2) + " × faster") : "The bound does not hold here: the warnings say why", factor >= 1 ? " is possible. " : ". ");
+    p.append("the libraries could do it in ", strong(bound(a, g.sequential, g.unpriced)), ": ", strong((g.unpriced ? "up to " : "") + l.speedup.toFixed(2) + " × faster"), " is possible. ");
     const why = reasons(a, l).sort((x, y) => y.s - x.s).slice(0, 3);
     if (why.length) p.append("What keeps it: ", why.map((w) => `${w.name} (${time(w.s)})`).join(", "), ".");
     else if (l.idle > 0 || l.excess > 0) p.append(`What keeps it: ${time(Math.max(0, l.idle))} outside of ${l.device ? "the device's work" : "library calls"}, ${time(Math.max(0, l.excess))} more work than the bound.`);
   } else {
-    p.append("The model could run in ", strong((low.more ? "≥ " : "") + time(low.s)), ` (${low.name}), or `, strong(atLeast(a) + time(a.fused ? a.fused.parallel : a.parallel)), " with everything independent at once. ");
+    p.append("The model could run in ", strong(bound(a, g.sequential, g.unpriced)), ` (${g.bound === "fused" ? "fused bound" : "bound as written"}), or `, strong(bound(a, g.parallel, g.unpriced)), " with everything independent at once. ");
     const slow = a.layers.filter((x) => known(x.s)).sort((x, y) => y.s - x.s)[0];
-    if (slow && a.sequential > 0) p.append(`Its slowest layer, ${slow.name}, takes ${percent(slow.s / a.sequential)} of the bound.`);
+    if (slow && a.sequential > 0) p.append(`Its slowest layer, ${slow.name}, takes ${percent(share(a, slow.s))} of the bound as written.`);
   }
   return p;
 }
 
 function tiles(a, l) {
-  const c = a.coverage, list = [];
+  const c = a.coverage, g = a.goal, list = [];
   const add = (name, value, how) => list.push(el("div", {}, el("dt", {}, name), el("dd", {}, value), el("dd", { class: "how" }, how)));
+  const ratio = (which) => (l && known(l.ratio) && g.bound === which ? `${percent(l.ratio)} of measured` : null);
   if (l && known(l.latency)) {
     add("Measured", time(l.latency), `profile, median of ${plural(l.iterations, "iteration")}`);
     if (known(l.busy)) add(l.device ? "Device busy" : "Library busy", time(l.busy), `${percent(l.busy / l.latency)} of it`);
   }
-  add("Bound as written", atLeast(a) + time(a.sequential), l && known(l.ratio) ? `${percent(l.ratio)} of measured` : "every layer by itself, cheapest variant");
-  if (a.fused) add("Bound, fused", (a.fused.unpriced ? "≥ " : "") + time(a.fused.sequential), `${plural(a.fused.groups.length, "group")} stand for ${a.fused.covered} layers`);
-  add("All at once", atLeast(a) + time(a.parallel), "longest path through the graph");
-  const hw = a.fused && known(a.fused.hardware) ? a.fused.hardware : a.hardware;
-  if (known(hw)) add("Hardware", time(hw), `modelled: roofline, ${a.peaks.source} peaks`);
+  if (g.enough) {
+    add("Bound as written", bound(a, a.sequential, c.unpriced), ratio("as written") || "every layer by itself, cheapest variant");
+    if (a.fused) add("Bound, fused", bound(a, a.fused.sequential, a.fused.unpriced), ratio("fused") || `${plural(a.fused.groups.length, "group")} stand for ${a.fused.covered} layers`);
+    add("All at once", bound(a, g.parallel, g.unpriced), "longest path through the graph");
+  }
+  if (known(g.hardware)) add("Hardware", time(g.hardware), `modelled: roofline, ${a.peaks.source} peaks`);
   add("Coverage", `${c.layers - c.unpriced} of ${c.layers}`, [["measured", c.measured], ["imported", c.imported], ["modelled", c.modelled], ["unpriced", c.unpriced], ["free", c.free]].filter((x) => x[1]).map((x) => `${x[1]} ${x[0]}`).join(", "));
   return el("dl", { class: "tiles" }, list);
 }
@@ -220,7 +228,7 @@ function layerDetail(r, a) {
   return [el("h3", {}, r.name), facts([
     ["Time", [time(r.s), known(r.low) ? ` (${time(r.low)} to ${time(r.high)}) ` : " ", provenance(r.prov), r.noisy ? " marked noisy" : "", r.floor ? " timed by event pairs" : ""]],
     r.times ? ["Runs", r.times + " times, in a body"] : null,
-    ["Share of the bound", percent(r.s / a.sequential)],
+    ["Share of the bound", percent(share(a, r.s))],
     ["Variant", r.variant], ["Next best", known(r.second) ? `${time(r.second)}: ${r.second_variant}` : null],
     ["Roofline", known(r.hw) ? [`${time(r.hw)}, limited by ${r.memory ? "memory" : "arithmetic"} `, provenance("modelled")] : null],
     ["Why it has no price", r.why], ["Work", `${count(r.flops)} operations, ${bytes(r.bytes)}`],
@@ -233,7 +241,7 @@ function layers(a) {
   const open = (r) => { detail.hidden = false; detail.replaceChildren(...layerDetail(r, a)); detail.scrollIntoView({ block: "nearest" }); };
   const columns = [
     { title: "Layer", value: (r) => r.name, cell: (r) => el("button", { type: "button", class: "link", onclick: () => open(r) }, middle(r.name)), class: "cut" },
-    text("Kind", (r) => r.kind), number("Time", (r) => r.s, time), number("Share", (r) => r.s / a.sequential, percent),
+    text("Kind", (r) => r.kind), number("Time", (r) => r.s, time), number("Share", (r) => share(a, r.s), percent),
     { title: "Provenance", value: (r) => r.prov, cell: (r) => provenance(r.prov) },
     number("Of roofline", (r) => (known(r.hw) && r.s > 0 ? r.hw / r.s : NaN), percent),
     number("Next best", (r) => (known(r.second) ? r.second - r.s : NaN), (v) => (known(v) ? "+" + time(v) : "–")),
@@ -248,7 +256,7 @@ function layers(a) {
     const shown = a.layers.filter((r) => (!kind.value || r.kind === kind.value) && (!prov.value || r.prov === prov.value) && (!path.checked || r.path) &&
       words.every((w) => `${r.name} ${r.kind} ${r.key} ${r.variant || ""}`.toLowerCase().includes(w)));
     t.show(shown);
-    status.textContent = `${shown.length} of ${plural(a.layers.length, "layer")} that cost something, ${time(sum(shown, (r) => r.s))} of ${time(a.sequential)}`;
+    status.textContent = `${shown.length} of ${plural(a.layers.length, "layer")} that cost something, ${time(sum(shown, (r) => r.s))}` + (a.goal.enough ? ` of ${bound(a, a.sequential, a.coverage.unpriced)}` : "");
   }
   filter();
   const c = a.coverage;
@@ -287,8 +295,9 @@ function fusion(a) {
   const f = a.fusion;
   if (!a.fused && !f) return null;
   const s = section("fusion", "Fusion");
-  if (f) s.append(el("p", {}, `All patterns together save ${time(f.sequential)} of the sequential bound, ${time(f.parallel)} of the parallel one.`));
-  else s.append(el("p", {}, `The cheapest cover by layers and groups takes ${time(a.fused.sequential)}, ${time(a.sequential - a.fused.sequential)} less than every layer by itself.`));
+  if (f && !known(f.sequential)) s.append(el("p", {}, "Too little is priced to tell what fusion would gain."));
+  else if (f) s.append(el("p", {}, `All patterns together save ${time(f.sequential)} of the sequential bound, ${time(f.parallel)} of the parallel one.`));
+  else if (a.goal.enough) s.append(el("p", {}, `The cheapest cover by layers and groups takes ${time(a.fused.sequential)}, ${time(a.sequential - a.fused.sequential)} less than every layer by itself.`));
   if (f && f.rows.length)
     s.append(table("Fusion patterns, by measured records", [text("Pattern", (x) => x.pattern), number("Places", (x) => x.places, count), number("In the cover", (x) => x.covered, count), number("Fused by the program", (x) => x.fused, count),
       number("As written", (x) => x.written, time), number("Fused", (x) => x.together, time), number("Gain", (x) => x.gain, time), number("Gain alone", (x) => x.alone, time)], f.rows, { sort: 6 }));
@@ -305,7 +314,7 @@ function units(a, l) {
   const u = (l && l.units) || a.units;
   if (!u) return null;
   const s = section("units", u.unit || "Matrix units", el("p", {}, u.unit ? `${plural(u.used, "layer")} used them, ${u.could} could and did not.` : "The system has none."));
-  if (u.ways.length)
+  if (u.ways.some((x) => known(x.gain)))
     s.append(table("What lower precision would gain, conversions counted", [text("Way", (x) => x.name), number("Sequential", (x) => x.sequential, time), number("Parallel", (x) => x.parallel, time), number("Conversions", (x) => x.conversions, time),
       number("Gain", (x) => x.gain, time), number("Layers that gain", (x) => x.layers, count), number("Without a record", (x) => x.unknown, count)], u.ways, { sort: 4 }));
   if (u.rows.length)
@@ -329,7 +338,7 @@ function origins(a, l) {
   const rows = ["measured", "imported", "modelled", "unpriced"].map((p) => ({ p, n: c[p], macs: c["macs_" + p], s: sum(a.layers.filter((x) => x.prov === p), (x) => x.s) })).filter((x) => x.n);
   return section("provenance", "Where the numbers come from",
     el("p", { class: "note" }, "Measured: by benanza's benchmarks on this system. Imported: records made by others. Modelled: computed from bytes or peaks. What a profile tells was measured in the user's program."),
-    table("Layers by the provenance of their price", [{ title: "Provenance", value: (x) => x.p, cell: (x) => provenance(x.p) }, number("Layers", (x) => x.n, count), number("MACs", (x) => (c.macs ? x.macs / c.macs : NaN), percent), number("Time", (x) => x.s, time), number("Share of the bound", (x) => x.s / a.sequential, percent)], rows),
+    table("Layers by the provenance of their price", [{ title: "Provenance", value: (x) => x.p, cell: (x) => provenance(x.p) }, number("Layers", (x) => x.n, count), number("MACs", (x) => (c.macs ? x.macs / c.macs : NaN), percent), number("Time", (x) => x.s, time), number("Share of the bound", (x) => share(a, x.s), percent)], rows),
     facts([["Model", a.model], ["System", a.system], ["Setting", `${plural(a.threads, "thread")}, ${a.cache} cache${a.clock ? ", clock " + a.clock : ""}`], ["Noisy", c.noisy ? plural(c.noisy, "layer") + " rest on records marked noisy" : "no record is marked noisy"],
       ["Bounds", ["as written, fused, parallel: from the records above; hardware: ", provenance("modelled"), a.peaks.why ? ` (not known: ${a.peaks.why})` : ` from peaks: ${a.peaks.source}`]],
       ["Launch overhead", a.launch > 0 ? time(a.launch) + " for starting the calls, in none of the bounds" : null], a.problems ? ["Problems", `${a.problems} of the models, ${a.known} known before, ${a.benchmarks} records made now`] : null,
@@ -398,7 +407,7 @@ function render() {
 }
 
 function modules(a) {
-  if (!a.modules.length) return null;
+  if (!a.modules.length || !a.goal.enough) return null;
   return section("modules", "Parallel modules", el("p", { class: "note" }, "Places where layers need not wait for one another, outermost ones."), table("Parallel modules", [text("From", (m) => m.from, "cut"), text("To", (m) => m.to, "cut"), number("Layers", (m) => m.layers, count), number("At once", (m) => m.width, count),
     number("Sequential", (m) => m.sequential, time), number("Parallel", (m) => m.parallel, time), number("Gain", (m) => m.sequential - m.parallel, time)], a.modules, { sort: 6 }));
 }

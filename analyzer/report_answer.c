@@ -5,33 +5,31 @@
 #include <math.h>
 #include <string.h>
 
-/* The lowest bound of which every part is priced: fused where groups were planned, else layer by layer. */
-static double lowest(const bz_bound *b)
-{
-    const bz_bound_fused *f = &b->fused;
-    return f->wanted && f->sequential < b->sequential ? f->sequential : b->sequential;
-}
-
-/* A total in which layers are missing is no answer. */
-static bool is_complete(const bz_bound *b)
-{
-    return !b->coverage.unpriced && b->n;
-}
-
-static void put_hardware(const bz_bound *b, bz_buf *out)
+static void put_hardware(const bz_goal *goal, bz_buf *out)
 {
     bz_unit_text time;
-    double floor = b->fused.wanted && isfinite(b->fused.hardware) ? b->fused.hardware : b->hardware;
-    if (isfinite(floor))
-        bz_buf_printf(out, "; the hardware's peaks allow %s", bz_units_time(time, floor));
+    if (isfinite(goal->hardware))
+        bz_buf_printf(out, "; the hardware's peaks allow %s", bz_units_time(time, goal->hardware));
 }
 
-static void put_unknown(const bz_bound *b, bz_buf *out)
+/* A total in which too much is missing is no answer. */
+static void put_unknown(const bz_bound *b, const bz_goal *goal, bz_buf *out)
 {
-    int n = b->coverage.layers, lacking = b->coverage.unpriced;
-    bz_buf_printf(out, "how fast the libraries could run it is not known yet, because %d of %d layer%s no price",
-                  lacking, n, n == 1 ? " has" : "s have");
-    put_hardware(b, out);
+    bz_buf_puts(out, "how fast the libraries could run it is not known yet, because only ");
+    bz_goal_print(goal, out);
+    put_hardware(goal, out);
+    if (b->measures) {
+        bz_buf_puts(out, "\n  on ");
+        bz_buf_clean(out, b->system);
+        bz_buf_puts(out, " this measures the rest: ");
+        bz_buf_clean(out, b->measures);
+    }
+}
+
+/* "≥ " where layers are missing from the total. */
+static const char *at_least(const bz_goal *goal)
+{
+    return goal->unpriced ? "≥ " : "";
 }
 
 /* "torch.compile(model)", or the sentence of the advice without its capital and its full stop. */
@@ -56,26 +54,28 @@ static void put_change(const bz_ladder *l, const bz_advice *a, bz_buf *out)
 static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 {
     bz_unit_text latency, bound;
-    double low = lowest(b);
+    const bz_goal *goal = &l->goal;
     bz_buf_clean(out, l->profile);
     if (!isfinite(l->latency)) {
         bz_buf_puts(out, " has no times: ");
-        if (is_complete(b))
-            bz_buf_printf(out, "the libraries could do an iteration in %s", bz_units_time(bound, low));
+        if (goal->enough)
+            bz_buf_printf(out, "the libraries could do an iteration in %s%s", at_least(goal),
+                          bz_units_time(bound, goal->sequential));
         else
-            put_unknown(b, out);
-    } else if (!is_complete(b)) {
-        bz_buf_printf(out, ": one iteration took %s; ", bz_units_time(latency, l->latency));
-        put_unknown(b, out);
-    } else if (low > l->latency) {
+            put_unknown(b, goal, out);
+    } else if (l->defect) {
         bz_buf_printf(out,
                       ": one iteration took %s, less than the bound of %s: this bound is wrong, or the program did "
                       "other work; the warnings below say what is known",
-                      bz_units_time(latency, l->latency), bz_units_time(bound, low));
+                      bz_units_time(latency, l->latency), bz_units_time(bound, goal->sequential));
+    } else if (!goal->enough) {
+        bz_buf_printf(out, ": one iteration took %s; ", bz_units_time(latency, l->latency));
+        put_unknown(b, goal, out);
     } else {
-        bz_buf_printf(out, ": one iteration took %s; the libraries could do it in %s: %.3g × faster is possible",
-                      bz_units_time(latency, l->latency), bz_units_time(bound, low), l->latency / low);
-        if (l->n_advices && l->advice->gain > 0 && l->advice->gain <= l->latency - low)
+        bz_buf_printf(out, ": one iteration took %s; the libraries could do it in %s%s: %s%.3g × faster is possible",
+                      bz_units_time(latency, l->latency), at_least(goal), bz_units_time(bound, goal->sequential),
+                      goal->unpriced ? "up to " : "", l->speedup);
+        if (l->n_advices && l->advice->gain > 0 && l->advice->gain <= l->latency - goal->sequential)
             put_change(l, l->advice, out);
     }
     bz_buf_putc(out, '\n');
@@ -84,16 +84,16 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 static void put_model(const bz_bound *b, bz_buf *out)
 {
     bz_unit_text time, other;
-    double low = lowest(b);
+    const bz_goal goal = bz_bound_goal(b);
     bz_buf_clean(out, b->model);
     bz_buf_puts(out, ": ");
-    if (!is_complete(b)) {
-        put_unknown(b, out);
+    if (!goal.enough) {
+        put_unknown(b, &goal, out);
     } else {
-        bz_buf_printf(out, "the libraries could run it in %s", bz_units_time(time, low));
-        if (low < b->sequential)
+        bz_buf_printf(out, "the libraries could run it in %s%s", at_least(&goal), bz_units_time(time, goal.sequential));
+        if (goal.sequential < b->sequential && bz_bound_written(b).enough)
             bz_buf_printf(out, " where they fuse layers, in %s layer by layer", bz_units_time(other, b->sequential));
-        put_hardware(b, out);
+        put_hardware(&goal, out);
     }
     bz_buf_putc(out, '\n');
 }

@@ -50,11 +50,12 @@ const short = (s, n) => (s.length > n ? s.slice(0, n - 1) + "…" : s);
 
 /* ---- from what was measured to the bound ---- */
 
-/* Without a waterfall, the three numbers of the ladder: they add up to the latency, too. */
+/* Without a waterfall, the three numbers of the ladder: they add up to the latency, too. Nothing where there is no bound. */
 function steps(a, l) {
-  if (l.waterfall) return { from: l.waterfall.from, to: l.waterfall.to, name: "bound", list: l.waterfall.steps };
-  if (known(l.idle)) return { from: l.latency, to: a.parallel, name: "parallel bound", list: [{ name: l.device ? "device idle" : "outside of library calls", s: l.idle }, { name: "more work than the bound", s: l.excess }, { name: "one after the other", s: l.overlap }] };
-  return known(l.latency) ? { from: l.latency, to: a.sequential, name: "sequential bound", list: [{ name: "all that is above the bound", s: l.latency - a.sequential }] } : null;
+  if (!a.goal.enough || l.defect || !known(l.latency)) return null;
+  if (l.waterfall && l.waterfall.steps.length) return { from: l.waterfall.from, to: l.waterfall.to, name: "bound", list: l.waterfall.steps };
+  if (known(l.excess)) return { from: l.latency, to: a.goal.parallel, name: "parallel bound", list: [{ name: l.device ? "device idle" : "outside of library calls", s: l.idle }, { name: "more work than the bound", s: l.excess }, { name: "one after the other", s: l.overlap }] };
+  return { from: l.latency, to: a.goal.sequential, name: a.goal.bound + " bound", list: [{ name: "all that is above the bound", s: l.latency - a.goal.sequential }] };
 }
 
 function waterfall(a, l) {
@@ -62,15 +63,15 @@ function waterfall(a, l) {
   if (!w) return null;
   let at = w.from;
   const rows = [{ name: "measured", from: 0, to: w.from, total: true }];
-  for (const s of w.list) { rows.push({ name: s.name, from: at, to: at - s.s, s: s.s }); at -= s.s; }
+  for (const s of w.list) { rows.push({ name: (s.s < 0 ? "contradiction: " : "") + s.name, from: at, to: at - s.s, s: s.s }); at -= s.s; }
   rows.push({ name: w.name, from: 0, to: w.to, total: true });
   const color = (r) => (r.total ? css("--bar") : r.s < 0 ? css("--loss") : css("--gain"));
   const box = chart("Waterfall from the measured latency to the bound", 60 + 34 * rows.length, () => ({
     type: "bar",
     data: { labels: rows.map((r) => lines(r.name)), datasets: [{ data: rows.map((r) => [r.from, r.to]), backgroundColor: rows.map(color), borderRadius: 3, maxBarThickness: 26, minBarLength: 2 }] },
-    options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { title: (t) => rows[t[0].dataIndex].name, label: (t) => { const r = rows[t.dataIndex]; return r.total ? time(r.to) : (r.s < 0 ? "adds " : "saves ") + time(Math.abs(r.s)); } } } },
+    options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { title: (t) => rows[t[0].dataIndex].name, label: (t) => { const r = rows[t.dataIndex]; return r.total ? time(r.to) : r.s < 0 ? `the records are ${time(-r.s)} above what was measured` : "saves " + time(r.s); } } } },
       scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
-  const rest = table("From measured to the bound: the steps add up exactly", [text("Step", (r) => r.name), number("Saves", (r) => (r.total ? NaN : r.s), time), number("Of measured", (r) => (r.total ? r.to : r.s) / w.from, percent), number("Left", (r) => r.to, time)], rows, { fixed: true });
+  const rest = table("From measured to the bound: the steps add up exactly", [text("Step", (r) => r.name), number("Saves", (r) => (r.total || r.s < 0 ? NaN : r.s), time), number("Of measured", (r) => (r.total ? r.to : r.s < 0 ? NaN : r.s) / w.from, percent), number("Left", (r) => r.to, time)], rows, { fixed: true });
   return figure("From measured to the bound: each step is time that could be saved.", box, rest);
 }
 
@@ -85,31 +86,34 @@ function bounds(a, l) {
   const rows = [];
   const add = (name, s, prov) => known(s) && rows.push({ name, s, prov });
   const f = a.fused;
-  add("hardware", f && known(f.hardware) ? f.hardware : a.hardware, "modelled");
+  add("hardware", a.goal.hardware, "modelled");
   const records = ["measured", "imported", "modelled"].filter((p) => a.coverage[p]).join(", ");
-  if (f) { add("fused, parallel", f.parallel, records); add("fused", f.sequential, records); }
-  add("parallel", a.parallel, records);
-  for (const s of a.streams.slice(1).reverse()) add(s.k + " streams", s.s, records);
-  add("sequential", a.sequential, records);
+  if (a.goal.enough) {
+    if (f) { add("fused, parallel", f.parallel, records); add("fused", f.sequential, records); }
+    add("parallel", a.parallel, records);
+    for (const s of a.streams.slice(1).reverse()) add(s.k + " streams", s.s, records);
+    add("sequential", a.sequential, records);
+  }
   if (l) { add(l.device ? "device busy" : "library busy", l.busy, "profile"); add("measured", l.latency, "profile"); }
   const box = chart("The bounds, from the hardware to what was measured", 50 + 28 * rows.length, () => ({
     type: "bar",
     data: { labels: rows.map((r) => lines(r.name)), datasets: [{ data: rows.map((r) => r.s), backgroundColor: rows.map((r) => (r.prov === "profile" ? css("--loss") : r.name === "hardware" ? css("--bar2") : css("--bar"))), borderRadius: 3, maxBarThickness: 22 }] },
     options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { label: (t) => time(t.raw) } } }, scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
+  if (!rows.length) return null;
   return figure("The ladder: what the hardware allows, what the libraries reach, what was measured.", box,
-    table("The ladder", [text("Bound", (r) => r.name), number("Time", (r) => r.s, time), number("Of sequential", (r) => r.s / a.sequential, percent), text("From", (r) => r.prov)], rows, { fixed: true }));
+    table("The ladder", [text("Bound", (r) => r.name), number("Time", (r) => r.s, time), number("Of the " + a.goal.bound + " bound", (r) => (a.goal.enough ? r.s / a.goal.sequential : NaN), percent), text("From", (r) => r.prov)], rows, { fixed: true }));
 }
 
 function kinds(a) {
   const by = new Map();
   for (const x of a.layers) if (known(x.s)) { const k = by.get(x.kind) || { kind: x.kind, n: 0, s: 0 }; k.n++; k.s += x.s; by.set(x.kind, k); }
   const rows = [...by.values()].sort((x, y) => y.s - x.s), top = rows.slice(0, 10);
-  if (rows.length < 2) return null;
+  if (rows.length < 2 || !a.goal.enough) return null;
   const box = chart("The bound's time by kind of layer", 50 + 26 * top.length, () => ({
     type: "bar",
     data: { labels: top.map((r) => lines(r.kind)), datasets: [{ data: top.map((r) => r.s), backgroundColor: css("--bar"), borderRadius: 3, maxBarThickness: 20 }] },
     options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { label: (t) => `${time(t.raw)}, ${plural(top[t.dataIndex].n, "layer")}` } } }, scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
-  return figure("Where the bound's time goes, by kind of layer.", box, table("Time by kind", [text("Kind", (r) => r.kind), number("Layers", (r) => r.n, count), number("Time", (r) => r.s, time), number("Share", (r) => r.s / a.sequential, percent)], rows, { sort: 2 }));
+  return figure("Where the bound's time goes, by kind of layer.", box, table("Time by kind", [text("Kind", (r) => r.kind), number("Layers", (r) => r.n, count), number("Time", (r) => r.s, time), number("Share", (r) => share(a, r.s), percent)], rows, { sort: 2 }));
 }
 
 function ladderSection(a, l) {

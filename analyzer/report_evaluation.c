@@ -17,10 +17,26 @@ static void print(bz_table *t, bz_buf *out)
     bz_table_print(t, out);
 }
 
-/* What the hardware allows at best: for groups where the plan has them. */
-static double hardware_of(const bz_bound *b)
+/* A mean says over how many of how many: "1.37 × (2 of 16)". */
+static const char *mean(const char *value, int known, int n, bz_arena *arena)
 {
-    return b->fused.wanted ? b->fused.hardware : b->hardware;
+    return known ? bz_arena_printf(arena, "%s (%d of %d)", value, known, n) : "-";
+}
+
+/* The bound's time, fused too: none where too little is priced, which would draw a sum of what happens to be known. */
+static double fused_of(const bz_bound *b, const bz_goal *goal)
+{
+    return b->fused.wanted && goal->enough ? b->fused.sequential : NAN;
+}
+
+static double parallel_of(const bz_bound *b)
+{
+    return bz_bound_written(b).enough ? b->path.seconds : NAN;
+}
+
+static double sequential_of(const bz_bound *b)
+{
+    return bz_bound_written(b).enough ? b->sequential : NAN;
 }
 
 /* ---- text ----------------------------------------------------------------------------------- */
@@ -76,7 +92,7 @@ static void put_libraries(const bz_evaluation *e, bz_buf *out)
         bz_table_int(t, l->layers);
         bz_table_cell(t, bz_units_percent(share, (double)l->layers / layers), NULL);
         bz_table_cell(t, macs > 0 ? bz_units_percent(share, l->macs / macs) : "-", NULL);
-        bz_table_cell(t, seconds > 0 ? bz_units_percent(share, l->seconds / seconds) : "-", NULL);
+        bz_table_cell(t, l->seconds > 0 ? bz_units_percent(share, l->seconds / seconds) : "-", NULL);
     }
     print(t, out);
     bz_arena_free(&arena);
@@ -99,6 +115,14 @@ static void ratio_cells(bz_table *t, const bz_evaluation *e, const double *ratio
             bz_table_cell(t, factor(ratio[r], arena), NULL);
 }
 
+static void mean_cells(bz_table *t, const bz_evaluation *e, const double *ratio, const int *known, int n,
+                       bz_arena *arena)
+{
+    for (int r = 0; r < BZ_RATIOS; r++)
+        if (e->known[r])
+            bz_table_cell(t, mean(factor(ratio[r], arena), known[r], n, arena), NULL);
+}
+
 static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
 {
     bz_arena arena = {0};
@@ -119,7 +143,7 @@ static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_buf *out
     bz_table_cell(t, "geometric mean", NULL);
     for (int i = 0; i < 3; i++)
         bz_table_cell(t, "", NULL);
-    ratio_cells(t, e, e->mean, &arena);
+    mean_cells(t, e, e->mean, e->known, e->n, &arena);
     print(t, out);
     bz_arena_free(&arena);
 }
@@ -131,7 +155,7 @@ static void put_groups(const bz_evaluation *e, bz_buf *out)
     bz_table_column(t, "geometric means", BZ_LEFT);
     bz_table_column(t, "batch", BZ_RIGHT);
     bz_table_column(t, "models", BZ_RIGHT);
-    bz_table_column(t, "sequential", BZ_RIGHT);
+    bz_table_column(t, "bound", BZ_RIGHT);
     bz_table_column(t, "per item, of first batch", BZ_RIGHT);
     bz_table_column(t, "of first system", BZ_RIGHT);
     ratio_columns(t, e);
@@ -140,11 +164,11 @@ static void put_groups(const bz_evaluation *e, bz_buf *out)
         bz_unit_text time, share;
         bz_table_cell(t, g->system, NULL);
         bz_table_int(t, g->batch);
-        bz_table_int(t, g->models);
+        bz_table_cell(t, bz_arena_printf(&arena, "%d of %d", g->models, g->rows), NULL);
         bz_table_cell(t, g->models ? bz_units_time(time, g->sequential) : "-", NULL);
-        bz_table_cell(t, isfinite(g->by_batch) ? bz_units_percent(share, g->by_batch) : "-", NULL);
-        bz_table_cell(t, isfinite(g->by_system) ? bz_units_percent(share, g->by_system) : "-", NULL);
-        ratio_cells(t, e, g->ratio, &arena);
+        bz_table_cell(t, mean(bz_units_percent(share, g->by_batch), g->by_batch_known, g->rows, &arena), NULL);
+        bz_table_cell(t, mean(bz_units_percent(share, g->by_system), g->by_system_known, g->rows, &arena), NULL);
+        mean_cells(t, e, g->ratio, g->known, g->rows, &arena);
     }
     print(t, out);
     bz_arena_free(&arena);
@@ -160,13 +184,23 @@ void bz_report_evaluation_text(const bz_analysis *a, const bz_evaluation *e, bz_
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
+static const char *const KEYS[] = {"measured", "algorithms", "fusion", "units", "parallel", "joint"};
+
 static void json_ratios(bz_json *j, const char *key, const double *ratio)
 {
-    static const char *const KEYS[] = {"measured", "algorithms", "fusion", "units", "parallel", "joint"};
     bz_json_key(j, key);
     bz_json_object(j);
     for (int r = 0; r < BZ_RATIOS; r++)
         bz_json_key_num(j, KEYS[r], ratio[r]);
+    bz_json_object_end(j);
+}
+
+static void json_known(bz_json *j, const char *key, const int *known)
+{
+    bz_json_key(j, key);
+    bz_json_object(j);
+    for (int r = 0; r < BZ_RATIOS; r++)
+        bz_json_key_int(j, KEYS[r], known[r]);
     bz_json_object_end(j);
 }
 
@@ -196,11 +230,15 @@ static void json_groups(const bz_evaluation *e, bz_json *j)
         bz_json_object(j);
         bz_json_key_str(j, "system", g->system);
         bz_json_key_int(j, "batch", g->batch);
+        bz_json_key_int(j, "rows", g->rows);
         bz_json_key_int(j, "models", g->models);
         bz_json_key_num(j, "sequential", g->sequential);
         bz_json_key_num(j, "by_batch", g->by_batch);
+        bz_json_key_int(j, "by_batch_known", g->by_batch_known);
         bz_json_key_num(j, "by_system", g->by_system);
+        bz_json_key_int(j, "by_system_known", g->by_system_known);
         json_ratios(j, "ratios", g->ratio);
+        json_known(j, "known", g->known);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -232,10 +270,11 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
         bz_json_key_str(j, "system", b->system);
         bz_json_key_int(j, "batch", b->layers->batch);
         bz_json_key_bool(j, "complete", !b->coverage.unpriced);
-        bz_json_key_num(j, "hardware", hardware_of(b));
-        bz_json_key_num(j, "fused", b->fused.wanted ? b->fused.sequential : NAN);
-        bz_json_key_num(j, "parallel", b->path.seconds);
-        bz_json_key_num(j, "sequential", b->sequential);
+        bz_json_key_bool(j, "enough", e->row[i].goal.enough);
+        bz_json_key_num(j, "hardware", e->row[i].goal.hardware);
+        bz_json_key_num(j, "fused", fused_of(b, &e->row[i].goal));
+        bz_json_key_num(j, "parallel", parallel_of(b));
+        bz_json_key_num(j, "sequential", sequential_of(b));
         bz_json_key_num(j, "measured", e->row[i].measured);
         json_ratios(j, "ratios", e->row[i].ratio);
         bz_json_object_end(j);
@@ -243,6 +282,7 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
     bz_json_array_end(j);
     json_groups(e, j);
     json_ratios(j, "means", e->mean);
+    json_known(j, "means_known", e->known);
     bz_json_object_end(j);
 }
 
@@ -263,8 +303,7 @@ void bz_report_evaluation_csv(const bz_analysis *a, const bz_evaluation *e, bz_b
         const bz_bound *b = &a[i].bound;
         const bz_evaluation_row *r = &e->row[i];
         const bz_evaluation_model *m = &e->model[r->model];
-        const double times[] = {hardware_of(b), b->fused.wanted ? b->fused.sequential : NAN, b->path.seconds,
-                                b->sequential, r->measured};
+        const double times[] = {r->goal.hardware, fused_of(b, &r->goal), parallel_of(b), sequential_of(b), r->measured};
         bz_table_cell(t, b->model, NULL);
         bz_table_cell(t, m->task ? m->task : "", NULL);
         bz_table_cell(t, b->system, NULL);

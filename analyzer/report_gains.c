@@ -32,7 +32,7 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
     const bz_waterfall *w = l->waterfall;
     bz_arena arena = {0};
     bz_unit_text from, to, share, left;
-    if (!w || !isfinite(w->from) || !w->n)
+    if (!w || !isfinite(w->from) || !w->n || l->defect)
         return;
     bz_buf_putc(out, '\n');
     bz_buf_clean(out, l->profile);
@@ -41,11 +41,12 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
     columns(t, "step", TITLES, 3);
     double rest = w->from;
     for (int i = 0; i < w->n; i++) {
+        bool saves = w->step[i].seconds > 0;
         rest -= w->step[i].seconds;
-        bz_table_cell(t, w->step[i].name, NULL);
-        bz_table_cell(t, signed_time(&arena, w->step[i].seconds), NULL);
-        bz_table_cell(t, bz_units_percent(share, w->step[i].seconds / w->from), NULL);
-        bz_table_cell(t, bz_units_time(left, rest), NULL);
+        bz_table_cell(t, saves ? w->step[i].name : bz_arena_printf(&arena, "contradiction: %s", w->step[i].name), NULL);
+        bz_table_cell(t, saves ? bz_units_time(left, w->step[i].seconds) : "-", NULL);
+        bz_table_cell(t, saves ? bz_units_percent(share, w->step[i].seconds / w->from) : "-", NULL);
+        bz_table_cell(t, signed_time(&arena, rest), NULL);
     }
     bz_table_print(t, out);
     bz_arena_free(&arena);
@@ -117,9 +118,12 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
         bz_buf_puts(out, "\nfusion: --fuse tells what it would save\n");
         return;
     }
-    bz_buf_printf(out, "\nfusion would save %s of %s, and %s%s where independent layers run at the same time\n",
-                  bz_units_time(gain, f->sequential), bz_units_time(text, a->bound.sequential),
-                  f->parallel < 0 ? "-" : "", bz_units_time(parallel, fabs(f->parallel)));
+    if (isfinite(f->sequential))
+        bz_buf_printf(out, "\nfusion would save %s of %s, and %s%s where independent layers run at the same time\n",
+                      bz_units_time(gain, f->sequential), bz_units_time(text, a->bound.sequential),
+                      f->parallel < 0 ? "-" : "", bz_units_time(parallel, fabs(f->parallel)));
+    else
+        bz_buf_puts(out, "\nfusion: too little is priced to tell what it would save\n");
     for (int i = 0; i < f->n; i++) {
         modelled += f->row[i].modelled;
         missing += f->row[i].missing;
@@ -214,7 +218,7 @@ static void put_ways(const bz_analysis *a, bz_buf *out)
     columns(t, "another way", TITLES, 8);
     for (int i = 0; u && i < u->n_ways; i++) {
         const bz_unit_way *w = &u->way[i];
-        other |= !w->layout;
+        other |= !w->layout && isfinite(w->gain);
         bz_table_cell(t, bz_arena_printf(&arena, "%s%s", w->name, w->calibrated ? " (scales are to be chosen)" : ""),
                       NULL);
         bz_table_cell(t, bz_units_time(text, w->sequential), NULL);
@@ -238,7 +242,7 @@ static void put_ways(const bz_analysis *a, bz_buf *out)
 void report_gains_text(const bz_analysis *a, bz_buf *out)
 {
     put_fusion(a, out);
-    if (!a->n_ladders)
+    if (!a->n_ladders && bz_bound_goal(&a->bound).enough)
         put_use("the fastest variants", a->units, out);
     for (int i = 0; i < a->n_ladders; i++)
         put_use(a->ladder[i].profile, a->ladder[i].units, out);

@@ -110,6 +110,8 @@ static void put_waterfall(const bz_waterfall *w, bz_json *j)
         bz_json_object(j);
         bz_json_key_str(j, "name", w->step[i].name);
         bz_json_key_num(j, "seconds", w->step[i].seconds);
+        if (w->step[i].seconds < 0)
+            bz_json_key_bool(j, "contradiction", true);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);

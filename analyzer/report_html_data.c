@@ -199,6 +199,7 @@ static void put_bound(const bz_bound *b, bz_json *j)
     bz_json_key_num(j, "launch", b->launch);
     bz_json_key_int(j, "above_roofline", b->above_roofline);
     put_coverage(&b->coverage, j);
+    report_goal_json(b, j);
     put_peaks(b->peaks, j);
     put_schedules(b, j);
     if (b->fused.wanted)

@@ -136,6 +136,7 @@ void report_ladder_json(const bz_ladder *l, bz_json *j)
     bz_json_key_num(j, "ratio", l->ratio);
     bz_json_key_num(j, "speedup", l->speedup);
     bz_json_key_num(j, "speedup_parallel", l->speedup_parallel);
+    bz_json_key_str(j, "defect", l->defect);
 }
 
 static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
@@ -194,6 +195,24 @@ static void put_fused(const bz_bound *b, bz_json *j)
     bz_json_object_end(j);
 }
 
+/* What programs are held against, and whether enough of it is priced. */
+void report_goal_json(const bz_bound *b, bz_json *j)
+{
+    bz_goal goal = bz_bound_goal(b);
+    bz_json_key(j, "goal");
+    bz_json_object(j);
+    bz_json_key_str(j, "bound", goal.name);
+    bz_json_key_bool(j, "enough", goal.enough);
+    bz_json_key_num(j, "sequential", goal.enough ? goal.sequential : NAN);
+    bz_json_key_num(j, "parallel", goal.enough ? goal.parallel : NAN);
+    bz_json_key_num(j, "hardware", goal.hardware);
+    bz_json_key_int(j, "unpriced", goal.unpriced);
+    bz_json_key_num(j, "priced_macs", goal.macs);
+    bz_json_key_num(j, goal.modelled ? "priced_time" : "priced_bytes", goal.time);
+    bz_json_key_str(j, "measures", b->measures);
+    bz_json_object_end(j);
+}
+
 static void put_analysis(const bz_analysis *a, bz_json *j)
 {
     const bz_bound *b = &a->bound;
@@ -215,6 +234,7 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     bz_json_key_num(j, "launch", b->launch);
     bz_json_key_int(j, "above_roofline", b->above_roofline);
     put_coverage(&b->coverage, j);
+    report_goal_json(b, j);
     put_schedules(b, j);
     if (b->fused.wanted)
         put_fused(b, j);

@@ -16,12 +16,6 @@ static const char *reason(const bz_bound_layer *l)
     return l->price.why ? l->price.why : "?";
 }
 
-/* "≥ " where layers are missing from a total. */
-static const char *at_least(const bz_bound *b)
-{
-    return b->coverage.unpriced ? "≥ " : "";
-}
-
 /* ---- the answer ----------------------------------------------------------------------------- */
 
 static void put_coverage(const bz_bound *b, bz_buf *out)
@@ -159,44 +153,45 @@ static void put_setting(const bz_bound *b, bz_buf *out)
 
 /* ---- the bounds ----------------------------------------------------------------------------- */
 
-static void rung(bz_table *t, const bz_bound *b, const char *name, double seconds, const char *how)
+static void rung(bz_table *t, const bz_goal *goal, const char *name, double seconds, const char *how)
 {
     bz_unit_text time, share;
     bz_table_cell(t, name, NULL);
     bz_table_cell(t, bz_units_time(time, seconds), NULL);
-    bz_table_cell(t, b->sequential > 0 ? bz_units_percent(share, seconds / b->sequential) : "", NULL);
+    bz_table_cell(t, goal->sequential > 0 ? bz_units_percent(share, seconds / goal->sequential) : "", NULL);
     bz_table_cell(t, how, NULL);
 }
 
-static void put_bounds(const bz_bound *b, bz_buf *out)
+static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
+    const bz_bound_fused *f = &b->fused;
+    if (!goal->enough)
+        return;
     bz_table_column(t, "bound", BZ_LEFT);
     bz_table_column(t, "time", BZ_RIGHT);
-    bz_table_column(t, "of sequential", BZ_RIGHT);
+    bz_table_column(t, f->wanted ? "of fused" : "of sequential", BZ_RIGHT);
     bz_table_column(t, "how", BZ_LEFT);
-    const bz_bound_fused *f = &b->fused;
-    bool folds = f->wanted && isfinite(f->hardware);
-    if (isfinite(b->hardware))
-        rung(t, b, "hardware", folds ? f->hardware : b->hardware,
-             bz_arena_printf(&arena, "modelled: every %s at the peaks %s", folds ? "group and layer" : "layer",
+    if (isfinite(goal->hardware))
+        rung(t, goal, "hardware", goal->hardware,
+             bz_arena_printf(&arena, "modelled: every %s at the peaks %s", f->wanted ? "group and layer" : "layer",
                              strcmp(b->peaks->source, "measured") ? "of the data sheet" : "measured on the system"));
     if (f->wanted) {
         const char *groups = bz_arena_printf(&arena, "%d fused calls replace %d layers", f->n, f->covered);
-        rung(t, b, "fused, parallel", f->parallel, groups);
-        rung(t, b, "fused", f->sequential,
+        rung(t, goal, "fused, parallel", f->parallel, groups);
+        rung(t, goal, "fused", f->sequential,
              f->missing ? bz_arena_printf(&arena, "%s; %d more have no record", groups, f->missing) : groups);
     }
-    rung(t, b, "parallel", b->path.seconds,
+    rung(t, goal, "parallel", b->path.seconds,
          bz_arena_printf(&arena, "independent layers at the same time: the longest path has %d of %d layers", b->path.n,
                          b->dag->n));
     for (int i = b->streams.n - 1; i > 0; i--)
-        rung(t, b, bz_arena_printf(&arena, "%d streams", b->streams.at[i].k), b->streams.at[i].seconds,
+        rung(t, goal, bz_arena_printf(&arena, "%d streams", b->streams.at[i].k), b->streams.at[i].seconds,
              "the layers on so many streams, by list scheduling");
-    rung(t, b, "sequential", b->sequential, "one layer after the other, each in its fastest way");
+    rung(t, goal, "sequential", b->sequential, "one layer after the other, each in its fastest way");
     if (b->launch > 0)
-        rung(t, b, "launch overhead", b->launch, "time to start the calls; the bounds above do not contain it");
+        rung(t, goal, "launch overhead", b->launch, "time to start the calls; the bounds above do not contain it");
     bz_buf_putc(out, '\n');
     bz_table_print(t, out);
     bz_arena_free(&arena);
@@ -206,16 +201,18 @@ static void put_bounds(const bz_bound *b, bz_buf *out)
 
 static void put_warnings(const bz_analysis *a, bz_buf *out)
 {
-    for (int i = 0; i < a->n_ladders; i++)
-        for (int w = 0; w < a->ladder[i].n_warnings; w++) {
+    for (int i = 0; i < a->n_ladders; i++) {
+        const bz_ladder *l = &a->ladder[i];
+        for (int w = l->defect ? -1 : 0; w < l->n_warnings; w++) {
             bz_style_begin(out, BZ_STYLE_WARNING);
             bz_buf_puts(out, "  warning: ");
             bz_style_end(out, BZ_STYLE_WARNING);
-            bz_buf_clean(out, a->ladder[i].profile);
+            bz_buf_clean(out, l->profile);
             bz_buf_puts(out, ": ");
-            bz_buf_clean(out, a->ladder[i].warning[w]);
+            bz_buf_clean(out, w < 0 ? l->defect : l->warning[w]);
             bz_buf_putc(out, '\n');
         }
+    }
 }
 
 /* Where a figure is not of the run that the others are of. */
@@ -235,6 +232,12 @@ static void put_runs(const bz_analysis *a, bz_buf *out)
     }
 }
 
+/* What a lower end makes: at most so fast, at least such a share. "-" where there is no ratio. */
+static const char *bounded(const char *side, const bz_goal *goal, const char *value, bool known, bz_arena *arena)
+{
+    return !known ? "-" : goal->unpriced ? bz_arena_printf(arena, "%s %s", side, value) : value;
+}
+
 static void put_ladders(const bz_analysis *a, bz_buf *out)
 {
     static const char *const TITLES[] = {"bound", "device busy", "measured", "bound/measured", "speed-up", "parallel"};
@@ -242,19 +245,20 @@ static void put_ladders(const bz_analysis *a, bz_buf *out)
     bz_table *t = bz_table_new(&arena);
     bz_table_column(t, "profile", BZ_LEFT);
     for (int i = 0; i < 6; i++)
-        bz_table_column(t, TITLES[i], BZ_RIGHT);
+        bz_table_column(t, a->bound.fused.wanted && !i ? "fused bound" : TITLES[i], BZ_RIGHT);
     for (int i = 0; i < a->n_ladders; i++) {
         const bz_ladder *l = &a->ladder[i];
+        const bz_goal *goal = &l->goal;
         bz_unit_text bound, busy, latency, ratio;
-        bool timed = isfinite(l->latency);
+        bool known = isfinite(l->speedup);
         bz_table_cell(t, l->profile, NULL);
-        bz_table_cell(
-            t, bz_arena_printf(&arena, "%s%s", at_least(&a->bound), bz_units_time(bound, a->bound.sequential)), NULL);
+        bz_table_cell(t, bounded("≥", goal, bz_units_time(bound, goal->sequential), goal->enough, &arena), NULL);
         bz_table_cell(t, isfinite(l->busy) ? bz_units_time(busy, l->busy) : "-", NULL);
-        bz_table_cell(t, timed ? bz_units_time(latency, l->latency) : "-", NULL);
-        bz_table_cell(t, timed ? bz_units_percent(ratio, l->ratio) : "-", NULL);
-        bz_table_cell(t, timed ? bz_arena_printf(&arena, "%.2f ×", l->speedup) : "-", NULL);
-        bz_table_cell(t, timed ? bz_arena_printf(&arena, "%.2f ×", l->speedup_parallel) : "-", NULL);
+        bz_table_cell(t, isfinite(l->latency) ? bz_units_time(latency, l->latency) : "-", NULL);
+        bz_table_cell(t, bounded("≥", goal, bz_units_percent(ratio, l->ratio), known, &arena), NULL);
+        bz_table_cell(t, bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup), known, &arena), NULL);
+        bz_table_cell(t, bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup_parallel), known, &arena),
+                      NULL);
     }
     if (bz_table_rows(t)) {
         bz_buf_putc(out, '\n');
@@ -337,13 +341,13 @@ static int slower(const void *a, const void *b)
     return s > t ? -1 : s < t ? 1 : *x < *y ? -1 : 1;
 }
 
-static void slow_row(bz_table *t, const bz_bound *b, const bz_bound_layer *l, bz_arena *arena)
+static void slow_row(bz_table *t, const bz_bound *b, const bz_bound_layer *l, bool enough, bz_arena *arena)
 {
     bz_unit_text time, share, second, roof;
     double s = l->price.seconds * l->times;
     bz_table_cell(t, l->layer->name, NULL);
     bz_table_cell(t, bz_units_time(time, s), NULL);
-    bz_table_cell(t, bz_units_percent(share, s / b->sequential), NULL);
+    bz_table_cell(t, enough ? bz_units_percent(share, s / b->sequential) : "-", NULL);
     bz_table_cell(t, isfinite(l->hardware) ? bz_units_percent(roof, l->hardware / l->price.seconds) : "-", NULL);
     bz_table_cell(t, bz_arena_printf(arena, "%s%s", provenance(l), l->price.noisy ? ", noisy" : ""), NULL);
     bz_table_cell(t, l->variant, NULL);
@@ -373,7 +377,7 @@ static void put_slowest(const bz_bound *b, bz_buf *out)
     bz_table_column(t, "next best", BZ_RIGHT);
     bz_table_column(t, "layer", BZ_LEFT);
     for (int i = 0; i < b->n && i < 6 && order[i]->price.alternative; i++)
-        slow_row(t, b, order[i], &arena);
+        slow_row(t, b, order[i], bz_bound_written(b).enough, &arena);
     if (bz_table_rows(t)) {
         bz_buf_putc(out, '\n');
         bz_table_print(t, out);
@@ -430,6 +434,7 @@ static void put_modules(const bz_bound *b, bz_buf *out)
 void bz_report_text(const bz_analysis *a, bz_buf *out)
 {
     const bz_bound *b = &a->bound;
+    const bz_goal goal = bz_bound_goal(b);
     report_answer_text(a, out);
     put_setting(b, out);
     put_coverage(b, out);
@@ -444,19 +449,14 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
         report_align_text(b, &a->ladder[i], out);
     for (int i = 0; i < a->n_ladders; i++)
         put_regret(&a->ladder[i], out);
-    put_bounds(b, out);
+    put_bounds(b, &goal, out);
     put_slowest(b, out);
-    put_modules(b, out);
+    if (goal.enough)
+        put_modules(b, out);
     report_gains_text(a, out);
 }
 
 /* ---- many ----------------------------------------------------------------------------------- */
-
-/* What the hardware allows at best: for groups where the plan has them. */
-static double floor_of(const bz_bound *b)
-{
-    return b->fused.wanted ? b->fused.hardware : b->hardware;
-}
 
 void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
 {
@@ -475,24 +475,19 @@ void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
     bz_table_column(t, "priced", BZ_RIGHT);
     for (int i = 0; i < n; i++) {
         const bz_bound *b = &a[i].bound;
+        const bz_goal goal = bz_bound_goal(b), written = bz_bound_written(b);
         double batch = b->layers->batch > 0 ? (double)b->layers->batch : 1;
-        bz_unit_text hardware, groups, parallel, sequential, item;
+        bz_unit_text time;
         bz_table_cell(t, b->model, NULL);
         bz_table_cell(t, b->system, NULL);
         bz_table_int(t, b->layers->batch);
-        bz_table_cell(t, isfinite(floor_of(b)) ? bz_units_time(hardware, floor_of(b)) : "-", NULL);
+        bz_table_cell(t, isfinite(goal.hardware) ? bz_units_time(time, goal.hardware) : "-", NULL);
         if (fused)
-            bz_table_cell(t,
-                          bz_arena_printf(&arena, "%s%s", b->fused.unpriced ? "≥ " : "",
-                                          bz_units_time(groups, b->fused.sequential)),
-                          NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", at_least(b), bz_units_time(parallel, b->path.seconds)), NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", at_least(b), bz_units_time(sequential, b->sequential)), NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", at_least(b), bz_units_time(item, b->sequential / batch)),
-                      NULL);
-        bz_table_cell(
-            t, bz_arena_printf(&arena, "%d of %d", b->coverage.layers - b->coverage.unpriced, b->coverage.layers),
-            NULL);
+            bz_table_cell(t, bounded("≥", &goal, bz_units_time(time, goal.sequential), goal.enough, &arena), NULL);
+        bz_table_cell(t, bounded("≥", &written, bz_units_time(time, b->path.seconds), written.enough, &arena), NULL);
+        bz_table_cell(t, bounded("≥", &written, bz_units_time(time, b->sequential), written.enough, &arena), NULL);
+        bz_table_cell(t, bounded("≥", &goal, bz_units_time(time, goal.sequential / batch), goal.enough, &arena), NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%d of %d", goal.layers - goal.unpriced, goal.layers), NULL);
     }
     bz_table_print(t, out);
     bz_arena_free(&arena);

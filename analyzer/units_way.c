@@ -277,8 +277,7 @@ static void cover(const labelling *l, const double *seconds, const double *extra
             if (!(l->cost[0][p->layer[i]] == 0 && l->cost[1][p->layer[i]] == 0))
                 some[l->label[p->layer[i]]] = true;
         const bz_layer_price *price = &f[some[OTHER]]->place[g].price;
-        bool measured = price->alternative && price->provenance != BZ_PROVENANCE_MODELLED;
-        place[g] = measured && !(some[ASKED] && some[OTHER]) ? price->seconds : NAN;
+        place[g] = price->alternative && !(some[ASKED] && some[OTHER]) ? price->seconds : NAN;
     }
     w->fused = bound_cover(l->b, seconds, place, taken, at) + w->conversions;
     for (int i = 0; i < l->n; i++)
@@ -307,8 +306,9 @@ static void sum(labelling *l, bz_unit_way *w)
     w->sequential = bz_schedule_sequential(at, l->n);
     bz_schedule_parallel(l->b->dag, at, l->arena, &path);
     w->parallel = path.seconds;
-    w->gain = l->b->sequential - w->sequential;
     cover(l, seconds, extra, w);
+    bz_goal goal = bz_bound_goal(l->b);
+    w->gain = goal.enough ? goal.sequential - (isfinite(w->fused) ? w->fused : w->sequential) : NAN;
 }
 
 int unit_way(const bz_bound *bound, const bz_unit_try *other, bz_perfdb *db, const bz_system *system, bz_arena *arena,

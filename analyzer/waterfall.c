@@ -7,19 +7,19 @@
 enum { CORE = BZ_WAY_FUSION | BZ_WAY_PRECISION | BZ_WAY_PARALLEL, LAST = 1 << BZ_WAYS };
 
 /* The model's bound with exactly these ways; NAN where nobody knows. */
-static double alone(const bz_bound *b, const bz_fusion *f, const bz_units *u, int ways)
+static double alone(const bz_bound *b, const bz_units *u, int ways)
 {
     double best = NAN;
+    bool parallel = ways & BZ_WAY_PARALLEL;
     if (!(ways & BZ_WAY_PRECISION)) {
-        double s = ways & BZ_WAY_PARALLEL ? b->path.seconds : b->sequential;
         if (!(ways & BZ_WAY_FUSION))
-            return s;
-        return f ? s - (ways & BZ_WAY_PARALLEL ? f->parallel : f->sequential) : NAN;
+            return parallel ? b->path.seconds : b->sequential;
+        return !b->fused.wanted ? NAN : parallel ? b->fused.parallel : b->fused.sequential;
     }
     for (int i = 0; u && i < u->n_ways; i++) {
         const bz_unit_way *w = &u->way[i];
-        double s = ways & BZ_WAY_FUSION ? (ways & BZ_WAY_PARALLEL ? w->fused_parallel : w->fused)
-                                        : (ways & BZ_WAY_PARALLEL ? w->parallel : w->sequential);
+        double s =
+            ways & BZ_WAY_FUSION ? (parallel ? w->fused_parallel : w->fused) : (parallel ? w->parallel : w->sequential);
         if (!w->layout && !w->calibrated && !(best <= s))
             best = s;
     }
@@ -27,10 +27,10 @@ static double alone(const bz_bound *b, const bz_fusion *f, const bz_units *u, in
 }
 
 /* A way that may be taken need not be. */
-static void find_cores(const bz_bound *b, const bz_fusion *f, const bz_units *u, double core[LAST])
+static void find_cores(const bz_bound *b, const bz_units *u, double core[LAST])
 {
     for (int ways = 0; ways < LAST; ways++) {
-        core[ways] = alone(b, f, u, ways & CORE);
+        core[ways] = alone(b, u, ways & CORE);
         for (int fewer = 0; fewer < ways && isfinite(core[ways]); fewer++)
             if ((fewer & ways & CORE) == (fewer & CORE) && core[fewer] < core[ways])
                 core[ways] = core[fewer];
@@ -72,8 +72,15 @@ static above split(const bz_bound *b, const bz_ladder *l)
     return a;
 }
 
-void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_fusion *fusion, const bz_units *units,
-                       bz_waterfall *out)
+/* Calls that are faster than the layers' records did already what fusion would gain, as far as it goes. */
+static double take_fused(double *slower, double fusion)
+{
+    double fused = fmin(fmax(-*slower, 0), fmax(fusion, 0));
+    *slower += fused;
+    return fused;
+}
+
+void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_units *units, bz_waterfall *out)
 {
     static const struct {
         int way;
@@ -84,23 +91,28 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_fusion *f
     double core[LAST];
     above a = split(b, l);
     int all = 0;
-    *out = (bz_waterfall){.from = l->latency, .to = b->sequential};
-    find_cores(b, fusion, units, core);
+    bool enough = bz_bound_goal(b).enough;
+    *out = (bz_waterfall){.from = l->latency, .to = enough ? b->sequential : NAN};
+    find_cores(b, units, core);
     double framework = a.between + a.extra, algorithms = a.algorithms + a.slower;
     for (int ways = 0; ways < LAST; ways++)
-        out->joint[ways] =
-            core[ways] + (ways & BZ_WAY_FRAMEWORK ? 0 : framework) + (ways & BZ_WAY_ALGORITHMS ? 0 : algorithms);
-    if (!isfinite(l->latency))
+        out->joint[ways] = enough ? core[ways] + (ways & BZ_WAY_FRAMEWORK ? 0 : framework) +
+                                        (ways & BZ_WAY_ALGORITHMS ? 0 : algorithms)
+                                  : NAN;
+    if (!isfinite(l->latency) || !enough)
         return;
+    double fused = b->fused.wanted ? take_fused(&a.slower, core[0] - core[BZ_WAY_FUSION]) : 0;
     add_step(out, a.aligned ? "time between calls" : "time between calls, other work, slow calls", a.between);
     add_step(out, "work that belongs to no layer", a.extra);
     add_step(out, "faster algorithms", a.algorithms);
-    add_step(out, "calls that took longer than their records", a.slower);
+    add_step(out,
+             a.slower < 0 ? "calls that were faster than their records" : "calls that took longer than their records",
+             a.slower);
     for (int i = 0; i < 3; i++) {
         if (!isfinite(core[all | CORES[i].way]))
             continue;
         all |= CORES[i].way;
-        add_step(out, CORES[i].name, out->to - core[all]);
+        add_step(out, CORES[i].name, out->to - core[all] - (i ? 0 : fused));
         out->to = core[all];
     }
 }

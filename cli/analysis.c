@@ -86,7 +86,7 @@ void analysis_answer(bz_analysis *item, bz_trace *const *trace, bz_arena *arena)
         bz_waterfall *waterfall = BZ_NEW(arena, bz_waterfall, 1);
         bz_units_look(&item->bound, trace[k], l->alignment, item->units, arena, units);
         l->units = units;
-        bz_waterfall_make(&item->bound, l, item->fusion, item->units, waterfall);
+        bz_waterfall_make(&item->bound, l, item->units, waterfall);
         l->waterfall = waterfall;
         l->n_advices = bz_advice_make(item, l, trace[k], arena, &l->advice);
     }

@@ -156,9 +156,9 @@ static int hold_against_profiles(analyze_job *a, int models, bz_error *err)
     return 0;
 }
 
-/* A miss is named with the command that fills it. `batch` 0: none was asked for. `rebuilt`: the profile whose calls are the
- * layers, or NULL. */
-static void name_misses(const analyze_job *a, const bz_system *system, int64_t batch, const char *rebuilt)
+/* A miss of the analyses from `first` on is named with the command that fills it. `batch` 0: none was asked for. `rebuilt`:
+ * the profile whose calls are the layers, or NULL. */
+static void name_misses(analyze_job *a, int first, const bz_system *system, int64_t batch, const char *rebuilt)
 {
     bz_buf whom = {0}, measures = {0};
     bool gpu = planning_is_gpu(system) && !planning_device(&a->p);
@@ -172,6 +172,8 @@ static void name_misses(const analyze_job *a, const bz_system *system, int64_t b
     if (rebuilt)
         bz_buf_printf(&whom, " of %s. No command measures calls by themselves, but with the model that made them",
                       rebuilt);
+    for (int i = first; i < a->analyses.n && n; i++)
+        a->analyses.item[i].bound.measures = bz_arena_str(&a->analyses.arena, bz_buf_text(&measures));
     if (n)
         planning_lacks(&bz_command_analyze, n, bz_buf_text(&whom), bz_buf_text(&measures), a->systems != NULL);
     else if (a->analyses.unoffered)
@@ -193,9 +195,10 @@ static int price(analyze_job *a, const bz_list *paths, bz_error *err)
             planning_plan(&a->p, paths, &at->models, &at->plan, err))
             return -1;
         for (int s = 0; s < a->n_systems; s++) {
+            int first = a->analyses.n;
             if (analyses_add(&a->analyses, paths, &at->models, at->plan, &a->p, a->db, a->system[s], err))
                 return -1;
-            name_misses(a, a->system[s], a->batch[i], NULL);
+            name_misses(a, first, a->system[s], a->batch[i], NULL);
         }
     }
     return 0;
@@ -225,9 +228,10 @@ static int price_rebuilt(analyze_job *a, bz_error *err)
         bz_plan_add_problems(at->plan, layers, rebuilt->problem, name);
         a->analyses.rebuilt = rebuilt;
         for (int s = 0; s < a->n_systems; s++) {
+            int first = a->analyses.n;
             if (analyses_add(&a->analyses, &names, &models, at->plan, &a->p, a->db, a->system[s], err))
                 return -1;
-            name_misses(a, a->system[s], 0, name);
+            name_misses(a, first, a->system[s], 0, name);
         }
     }
     return 0;

@@ -22,6 +22,7 @@ typedef struct bound_job {
     const bz_system *system;
     analyses analyses;
     bz_buf again; /* this command as it measures, where it only looks up */
+    bool looked;  /* it only looked up, and something lacks */
 } bound_job;
 
 /* Generates, builds and runs in a folder that goes away, unless the build fails: then its log is wanted. */
@@ -69,6 +70,7 @@ static int fill(bound_job *b, bz_error *err)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
         planning_lacks(&bz_command_bound, n, "", bz_buf_text(&b->again), b->p.system != NULL);
+        b->looked = true;
         return 0;
     }
     return measure(b, err);
@@ -83,6 +85,7 @@ static int analyze(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *er
         bound->benchmarks = b->benchmarks;
         bound->problems = b->problems;
         bound->known = b->known;
+        bound->measures = b->looked ? bz_buf_text(&b->again) : NULL;
         analysis_answer(&b->analyses.item[i], NULL, &b->analyses.arena);
     }
     return analyses_print(&b->analyses, &b->output, out, err);

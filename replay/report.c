@@ -66,12 +66,16 @@ static void put_headline(const table *t, bz_buf *out)
     put_time(out, m->median);
     bz_buf_printf(out, " on %s ", *p->system ? p->system : "this machine");
     put_setting(t, out);
-    if (isfinite(bound) && is_complete(t->r)) {
-        bz_buf_printf(out, "; the %sbound is ", t->r->bound->fused.wanted ? "fused " : "");
+    if (m->median < bound) {
+        bz_buf_puts(out, ", less than the bound: this bound is wrong, it is ");
+        put_time(out, bound);
+    } else if (isfinite(bound)) {
+        bz_buf_printf(out, "; the %sbound is %s", t->r->bound->fused.wanted ? "fused " : "",
+                      bz_bound_goal(t->r->bound).unpriced ? "≥ " : "");
         put_time(out, bound);
         bz_buf_printf(out, ": %.3g × as long", m->median / bound);
     } else if (t->r->bound) {
-        bz_buf_puts(out, "; the bound is not known, because layers have no record");
+        bz_buf_puts(out, "; the bound is not known, because too many layers have no record");
     }
     bz_buf_printf(out, "\n  95 %% interval ");
     put_time(out, m->low);
@@ -291,7 +295,7 @@ static void put_result_json(const table *t, bz_json *j)
     bz_json_key_num(j, "min", m->min);
     bz_json_key_int(j, "samples", m->samples);
     bz_json_key_bool(j, "throttled", m->throttled);
-    bz_json_key_num(j, "ratio", m->median / table_bound(t->r));
+    bz_json_key_num(j, "ratio", m->median < table_bound(t->r) ? NAN : m->median / table_bound(t->r));
     bz_json_key_num(j, "calls", t->calls);
     bz_json_key_num(j, "conversions", t->conversions);
     bz_json_key_num(j, "loops", t->loops);

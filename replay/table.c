@@ -126,8 +126,8 @@ double table_bound(const bz_replay_report *r)
 {
     if (!r->bound)
         return NAN;
-    double v = r->bound->fused.wanted ? r->bound->fused.sequential : r->bound->sequential;
-    return v > 0 ? v : (double)NAN;
+    bz_goal goal = bz_bound_goal(r->bound);
+    return goal.enough && goal.sequential > 0 ? goal.sequential : (double)NAN;
 }
 
 double row_total(const row *w)

@@ -254,10 +254,25 @@ static bz_trace *trace_of(const char *operator)
     return t;
 }
 
+/* A bound above what was measured is none: its rungs and speed-ups are not there. */
+static void check_ladder(const bz_bound *b, const bz_ladder *l)
+{
+    if (b->sequential > l->latency) {
+        assert_non_null(strstr(l->defect, "is above what it took in all"));
+        assert_true(isnan(l->excess) && isnan(l->overlap) && isnan(l->ratio));
+        assert_true(isnan(l->speedup) && isnan(l->speedup_parallel));
+        return;
+    }
+    assert_null(l->defect);
+    assert_true(l->idle + l->excess + l->overlap + b->path.seconds == l->latency);
+    assert_true(l->ratio == b->sequential / l->latency && l->speedup == l->latency / b->sequential);
+}
+
 static void test_ladder(void **state)
 {
     world w;
     bz_ladder l;
+    int above = 0;
     (void)state;
     bz_trace *t = trace_of("");
     for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -266,13 +281,17 @@ static void test_ladder(void **state)
         bz_bound b = bound(&w);
         bz_ladder_make(&b, t, "made up", &w.arena, &l);
         assert_true(l.latency == bz_tick(0.02) && l.busy == bz_tick(0.008));
-        assert_true(l.idle + l.excess + l.overlap + b.path.seconds == l.latency);
-        assert_true(l.ratio == b.sequential / l.latency);
-        assert_int_equal(l.n_warnings, b.sequential > l.busy);
-        if (l.n_warnings)
-            assert_non_null(strstr(l.warning[0], "is above what its library calls took"));
+        check_ladder(&b, &l);
+        above += l.defect != NULL;
+        b.sequential = bz_tick(0.01), b.path.seconds = bz_tick(0.009); /* between busy and measured: a warning */
+        bz_ladder_make(&b, t, "made up", &w.arena, &l);
+        check_ladder(&b, &l);
+        assert_null(l.defect);
+        assert_int_equal(l.n_warnings, 1);
+        assert_non_null(strstr(l.warning[0], "is above what its library calls took"));
         tear_down(&w);
     }
+    assert_int_not_equal(above, 0);
     bz_trace_free(t);
 }
 
@@ -320,6 +339,63 @@ static void test_ladder_of_machines(void **state)
     }
 }
 
+/* Takes layers' prices away, dear ones first or last, until nothing is left: there are ratios as long as enough is priced. */
+static void take_prices(bz_bound *b, const bz_trace *t, bool from_end)
+{
+    double macs = 0, time = 0, bytes = 0, all_macs = 0, all_time = 0, all_bytes = 0;
+    bz_arena arena = {0};
+    for (int i = 0; i < b->n; i++) {
+        all_macs += (double)b->layer[i].layer->macs;
+        all_time += isfinite(b->layer[i].hardware) ? b->layer[i].hardware : 0;
+        all_bytes += bz_peaks_bytes(b->layer[i].layer, NULL, b->dtype);
+    }
+    for (int k = 0; k <= b->n; k++) {
+        double lacking = all_time > 0 ? time / all_time : bytes / all_bytes;
+        bool enough = macs <= 0.01 * all_macs && lacking <= 0.05;
+        bz_goal goal = bz_bound_goal(b);
+        bz_ladder l;
+        bz_waterfall steps;
+        bz_ladder_make(b, t, "made up", &arena, &l);
+        l.waterfall = &steps;
+        bz_waterfall_make(b, &l, NULL, &steps);
+        bz_analysis a = {.bound = *b, .ladder = &l, .n_ladders = 1};
+        bz_evaluation e;
+        bz_evaluation_make(&a, 1, &arena, &e);
+        assert_true(goal.enough == enough && goal.modelled == (all_time > 0));
+        assert_true(fabs(goal.time - (1 - lacking)) < 1e-9 && fabs(goal.macs - (1 - macs / all_macs)) < 1e-9);
+        assert_true(isfinite(l.speedup) == enough && isfinite(l.ratio) == enough && isfinite(l.excess) == enough);
+        assert_true((steps.n > 0) == enough && isfinite(steps.to) == enough);
+        assert_true(isfinite(e.mean[BZ_RATIO_MEASURED]) == enough && e.known[BZ_RATIO_PARALLEL] == enough);
+        assert_true(e.group[0].models == enough && e.group[0].rows == 1);
+        if (k == b->n)
+            break;
+        bz_bound_layer *next = &b->layer[from_end ? b->n - 1 - k : k];
+        next->price.alternative = NULL;
+        macs += (double)next->layer->macs;
+        time += isfinite(next->hardware) ? next->hardware : 0;
+        bytes += bz_peaks_bytes(next->layer, NULL, b->dtype);
+    }
+    bz_arena_free(&arena);
+}
+
+static void test_goal(void **state)
+{
+    (void)state;
+    bz_trace *t = trace_of("");
+    for (int turn = 0; turn < 4; turn++) {
+        world w;
+        set_up(&w, 11);
+        fill(&w);
+        bz_bound b = bound(&w);
+        b.sequential = bz_tick(0.005), b.path.seconds = bz_tick(0.004);
+        for (int i = 0; i < b.n && turn & 2; i++)
+            b.layer[i].hardware = NAN; /* without peaks the bytes stand for the time */
+        take_prices(&b, t, turn & 1);
+        tear_down(&w);
+    }
+    bz_trace_free(t);
+}
+
 /* Recorded in levels: measured is what the program alone took; the rest is of the iterations that were recorded. */
 static void test_ladder_of_levels(void **state)
 {
@@ -339,7 +415,7 @@ static void test_ladder_of_levels(void **state)
     bz_ladder_make(&b, t, "made up", &w.arena, &l);
     assert_string_equal(l.run, "program alone");
     assert_true(l.latency == bz_tick(0.018) && l.recorded == bz_tick(0.02) && l.busy == bz_tick(0.008));
-    assert_true(l.idle + l.excess + l.overlap + b.path.seconds == l.latency);
+    check_ladder(&b, &l);
     int before = l.n_warnings;
     for (int i = 0; i < 3; i++)
         alone[i].latency = 7000000;
@@ -487,6 +563,7 @@ int main(void)
         cmocka_unit_test(test_monotone),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_ladder),
+        cmocka_unit_test(test_goal),
         cmocka_unit_test(test_ladder_of_machines),
         cmocka_unit_test(test_ladder_of_levels),
         cmocka_unit_test(test_roofline),

@@ -224,10 +224,10 @@ static void test_fused_already(void **state)
 
 static void check_way(const bz_bound *b, const bz_unit_way *way, bool layout)
 {
-    assert_true(way->gain == b->sequential - way->sequential);
+    assert_true(way->gain == b->fused.sequential - way->fused);
     assert_true(way->parallel <= way->sequential && way->conversions <= way->sequential);
     assert_true(way->fused_parallel <= way->fused && way->fused <= way->sequential);
-    assert_true(layout || (way->gain >= 0 && way->sequential <= b->sequential));
+    assert_true(layout || way->sequential <= b->sequential);
     assert_true(way->modelled + way->open <= way->converted);
 }
 
@@ -336,7 +336,6 @@ static double ticks(uint64_t *dice, uint32_t most)
 typedef struct rungs {
     bz_bound b;
     bz_ladder l;
-    bz_fusion f;
     bz_units u;
     bz_unit_way way[3];
     bz_regret r;
@@ -349,8 +348,8 @@ static void throw_rungs(uint64_t *dice, rungs *g)
     *g = (rungs){0};
     double s = g->b.sequential = ticks(dice, 9000000) + bz_tick(1e-3);
     g->b.path.seconds = s - ticks(dice, 900000);
-    g->f.sequential = ticks(dice, 500000);
-    g->f.parallel = ticks(dice, 500000) - bz_tick(2e-4); /* may be below 0 */
+    g->b.fused.sequential = s - ticks(dice, 500000);
+    g->b.fused.parallel = g->b.path.seconds - ticks(dice, 500000) + bz_tick(2e-4); /* may be above it */
     for (int i = 0; i < 3; i++) {
         double w = s - ticks(dice, 900000);
         bool f = roll(dice, 2);
@@ -397,7 +396,8 @@ static void test_waterfall(void **state)
         bool fused = round & 1, units = round & 2;
         g.l.regret = round & 4 ? &g.r : NULL;
         g.l.alignment = round & 8 ? &g.a : NULL;
-        bz_waterfall_make(&g.b, &g.l, fused ? &g.f : NULL, units ? &g.u : NULL, &w);
+        g.b.fused.wanted = fused;
+        bz_waterfall_make(&g.b, &g.l, units ? &g.u : NULL, &w);
         check_waterfall(&w);
         int all = BZ_WAY_FRAMEWORK | BZ_WAY_ALGORITHMS | BZ_WAY_PARALLEL | (fused ? BZ_WAY_FUSION : 0) |
                   (units ? BZ_WAY_PRECISION : 0);
@@ -415,7 +415,7 @@ static void test_no_times(void **state)
     bz_ladder l = {.latency = NAN};
     bz_waterfall w;
     (void)state;
-    bz_waterfall_make(&b, &l, NULL, NULL, &w);
+    bz_waterfall_make(&b, &l, NULL, &w);
     assert_true(w.n == 0 && isnan(w.from) && isnan(w.joint[0]));
     assert_true(w.joint[BZ_WAY_FRAMEWORK | BZ_WAY_ALGORITHMS] == 1); /* the bound needs no profile */
 }
