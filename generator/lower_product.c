@@ -1,6 +1,11 @@
 /* Sums of products: convolutions and products of matrices. */
 #include "generator/lower.h"
 
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 void lower_product_types(const lowering *l, bz_problem *p)
 {
     const bz_layer *layer = l->layer;
@@ -24,21 +29,38 @@ static int check_weights(lowering *l, int w_at)
     return fit ? 0 : lower_no(l, "no library multiplies by u8 that is not constant");
 }
 
+/* "Relu" or, with numbers, "HardSigmoid:0.2:0.5"; numbers that are not there are those of the operator. */
 int lower_fused_activation(lowering *l, bz_problem *p)
 {
     static const struct {
         const char *name;
         bz_fn fn;
-    } ACTIVATIONS[] = {{"Relu", BZ_FN_RELU}, {"LeakyRelu", BZ_FN_LEAKY}, {"Sigmoid", BZ_FN_SIGMOID},
-                       {"Tanh", BZ_FN_TANH}, {"Clip", BZ_FN_CLIP},       {"HardSigmoid", BZ_FN_HARDSIGMOID}};
+        float alpha, beta;
+    } ACTIVATIONS[] = {{"Relu", BZ_FN_RELU, 0, 0},
+                       {"LeakyRelu", BZ_FN_LEAKY, 0.01F, 0},
+                       {"Sigmoid", BZ_FN_SIGMOID, 0, 0},
+                       {"Tanh", BZ_FN_TANH, 0, 0},
+                       {"Clip", BZ_FN_CLIP, -FLT_MAX, FLT_MAX},
+                       {"HardSwish", BZ_FN_HARDSWISH, 0, 0},
+                       {"HardSigmoid", BZ_FN_HARDSIGMOID, 0.2F, 0.5F}};
     const char *name = lower_word(l, "activation", "none");
-    if (!strcmp(name, "none") || !*name)
+    size_t length = strcspn(name, ":");
+    if (!strcmp(name, "none") || !length)
         return 0;
-    for (size_t i = 0; i < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; i++)
-        if (!strcmp(ACTIVATIONS[i].name, name)) {
-            lower_post(p, ACTIVATIONS[i].fn, 0, 0);
-            return 0;
-        }
+    for (size_t i = 0; i < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; i++) {
+        if (strlen(ACTIVATIONS[i].name) != length || memcmp(ACTIVATIONS[i].name, name, length) != 0)
+            continue;
+        float alpha = ACTIVATIONS[i].alpha, beta = ACTIVATIONS[i].beta;
+        char *end = (char *)name + length;
+        if (*end)
+            alpha = strtof(end + 1, &end);
+        if (*end)
+            beta = strtof(end + 1, &end);
+        if (*end || isnan(alpha) || isnan(beta))
+            return lower_no(l, "the numbers of its activation cannot be read");
+        lower_post(p, ACTIVATIONS[i].fn, alpha, beta);
+        return 0;
+    }
     return lower_no(l, "no library has its activation");
 }
 

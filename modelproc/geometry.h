@@ -8,10 +8,13 @@
 /* Convolution of x [N, C, …] with w [M, C / group, k…]: reads the node's attributes, fills
  * dims[x->rank], notes stride, pad, dilation, group. */
 int conv_shape(call *c, const bz_type *x, const bz_type *w, bz_dim *dims);
+int conv_grouped(call *c, const bz_type *x, const bz_type *w, int64_t group,
+                 bz_dim *dims); /* whatever the node says of groups */
 int64_t conv_macs(const bz_type *w, const bz_type *y);
 
 /* Pooling of x: likewise; notes kernel, stride, pad, dilation, and what else matters. */
 int pool_shape(call *c, const bz_type *x, bz_dim *dims);
+rule shape_pool, cost_pool, shape_global_pool;
 
 /* Numpy's matmul. */
 int matmul_shape(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *dims);

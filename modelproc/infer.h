@@ -33,7 +33,8 @@ struct infer {
     bz_type *types;      /* [cap] by value */
     const data **values; /* [cap] known values; &NO_DATA: tried and not to be had */
     bool *constant;      /* [cap] */
-    int cap;
+    bz_dim *reordered;   /* [n_reordered] by value: channels that com.microsoft.nchwc.ReorderOutput leaves of it */
+    int n_reordered, cap;
     op_memo ops;
     real_text reals[N_REALS];
     tensor_values tensors[N_TENSORS];

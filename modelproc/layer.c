@@ -125,7 +125,8 @@ static int64_t put_operands(infer *inf, const bz_type *types, const bz_value_id 
         if (!length || types[k].kind == BZ_TYPE_NONE)
             continue;
         const bz_tensor *init = ids[k] >= 0 ? inf->model->values[ids[k]].init : NULL;
-        bz_count_add(&constants, init ? init->n : 0);
+        int64_t elements = bz_type_elements(&types[k]); /* without filling, which a rule may have left out */
+        bz_count_add(&constants, !init ? 0 : elements >= 0 ? elements : init->n);
         bz_buf_putc(&inf->key, ' ');
         bz_buf_put(&inf->key, label, length);
         if (number)

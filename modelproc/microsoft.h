@@ -13,6 +13,7 @@ rule ms_attention_shape, ms_qattention_shape, ms_packed_attention_shape, ms_mult
     ms_remove_padding_shape, ms_restore_padding_shape, ms_moe_shape, ms_moe_cost;
 
 /* ops_microsoft_product.c */
+void ms_note_activation(call *c);
 rule ms_matmul_shape, ms_gemm_shape, ms_qgemm_shape, ms_nbits_shape, ms_integer_to_float_shape, ms_dynamic_matmul_shape,
     ms_conv_shape, ms_conv_cost, ms_nhwc_conv_shape, ms_nhwc_conv_cost, ms_nhwc_pool_shape, ms_dynamic_deconv_shape,
     ms_qlinear_conv_shape, ms_qlinear_conv_cost, ms_qlinear_pool_shape, ms_qlinear_global_pool_shape;

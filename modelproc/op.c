@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const op_table *const FAMILIES[] = {
-    &ops_elementwise, &ops_shape, &ops_constant, &ops_index,  &ops_reduce,    &ops_matmul,   &ops_conv,
-    &ops_norm,        &ops_rnn,   &ops_quant,    &ops_vision, &ops_signal,    &ops_sequence, &ops_control,
-    &ops_random,      &ops_loss,  &ops_text,     &ops_ml,     &ops_microsoft, &ops_training,
+    &ops_elementwise, &ops_shape, &ops_constant, &ops_index,  &ops_reduce,    &ops_matmul,          &ops_conv,
+    &ops_norm,        &ops_rnn,   &ops_quant,    &ops_vision, &ops_signal,    &ops_sequence,        &ops_control,
+    &ops_random,      &ops_loss,  &ops_text,     &ops_ml,     &ops_microsoft, &ops_microsoft_nchwc, &ops_training,
 };
 enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
 

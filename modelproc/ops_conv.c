@@ -118,8 +118,12 @@ static void note_window(call *c, const window *w, bool kernel)
 
 int conv_shape(call *c, const bz_type *x, const bz_type *w, bz_dim *dims)
 {
+    return conv_grouped(c, x, w, attr_int(c, "group", 1), dims);
+}
+
+int conv_grouped(call *c, const bz_type *x, const bz_type *w, int64_t group, bz_dim *dims)
+{
     window win = {0};
-    int64_t group = attr_int(c, "group", 1);
     if (w->rank != x->rank)
         return call_fail(c, "input and weights have %d and %d dimensions", x->rank, w->rank);
     if (read_window(c, x->rank, w->dims + 2, &win))
@@ -251,7 +255,7 @@ int pool_shape(call *c, const bz_type *x, bz_dim *dims)
     return 0;
 }
 
-static int shape_pool(call *c)
+int shape_pool(call *c)
 {
     const bz_type *x;
     bz_dim dims[BZ_MAX_RANK];
@@ -267,7 +271,7 @@ static int shape_pool(call *c)
 }
 
 /* One operation for every element of every window. */
-static int cost_pool(call *c)
+int cost_pool(call *c)
 {
     int64_t n = bz_type_elements(&c->out[0]);
     for (int i = 0; i < c->n_params; i++)
@@ -277,7 +281,7 @@ static int cost_pool(call *c)
     return 0;
 }
 
-static int shape_global_pool(call *c)
+int shape_global_pool(call *c)
 {
     const bz_type *x;
     bz_dim dims[BZ_MAX_RANK];

@@ -42,11 +42,19 @@ static int product(call *c, const bz_type *a, const bz_type *b, bz_dtype to)
     return 0;
 }
 
-static void note_activation(call *c)
+/* Its name, and behind colons its numbers: "Relu", "HardSigmoid:0.2:0.5". */
+void ms_note_activation(call *c)
 {
-    const char *activation = attr_text(c, "activation", "");
-    if (*activation)
-        param_text(c, "activation", activation);
+    static const char *const SINGLE[] = {"activation_alpha", "activation_beta"};
+    const char *text = attr_text(c, "activation", "");
+    const bz_attr *list = bz_node_attr(c->node, "activation_params");
+    if (!*text)
+        return;
+    for (int i = 0; list && list->kind == BZ_ATTR_FLOATS && i < list->n && i < 2; i++)
+        text = bz_arena_printf(c->arena, "%s:%g", text, list->floats[i]);
+    for (int i = 0; !list && i < 2 && bz_node_attr(c->node, SINGLE[i]); i++)
+        text = bz_arena_printf(c->arena, "%s:%g", text, attr_float(c, SINGLE[i], 0));
+    param_text(c, "activation", text);
 }
 
 int ms_matmul_shape(call *c)
@@ -65,7 +73,7 @@ int ms_matmul_shape(call *c)
         param_ints(c, "trans_batch", (int64_t[]){batch_a, batch_b}, 2);
     if (attr_float(c, "alpha", 1) != 1)
         param_real(c, "alpha", attr_float(c, "alpha", 1));
-    note_activation(c);
+    ms_note_activation(c);
     return 0;
 }
 
@@ -84,7 +92,7 @@ static int gemm(call *c, int b_at, bz_dtype to)
         param_real(c, "alpha", attr_float(c, "alpha", 1));
     if (attr_float(c, "beta", 1) != 1)
         param_real(c, "beta", attr_float(c, "beta", 1));
-    note_activation(c);
+    ms_note_activation(c);
     return 0;
 }
 
@@ -172,7 +180,7 @@ int ms_conv_shape(call *c)
     if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &w) || same_dtype(c, x, w) || conv_shape(c, x, w, dims))
         return -1;
     set_out(c, 0, x->dtype, x->rank, dims);
-    note_activation(c);
+    ms_note_activation(c);
     return 0;
 }
 
@@ -201,7 +209,7 @@ int ms_nhwc_conv_shape(call *c)
         return -1;
     channels_last(dims, x->rank);
     set_out(c, 0, x->dtype, x->rank, dims);
-    note_activation(c);
+    ms_note_activation(c);
     param_text(c, "layout", "nhwc");
     return 0;
 }

@@ -16,6 +16,7 @@ typedef struct {
 } op_case;
 
 #define MS    "com.microsoft."
+#define NCHWC "com.microsoft.nchwc."
 #define ML    "ai.onnx.ml."
 #define TRAIN "ai.onnx.preview.training."
 
