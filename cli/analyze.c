@@ -242,7 +242,7 @@ static int analyze(analyze_job *a, const bz_list *paths, bz_buf *out, bz_error *
     if (!paths->n && (!a->profiles.n || a->batches))
         return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME; or a profile of one");
     if ((paths->n && read_batches(a, err)) || read_profiles(a, err) ||
-        bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, false, &a->db, err) || find_systems(a, err) ||
+        bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, &a->db, err) || find_systems(a, err) ||
         (paths->n ? price(a, paths, err) : price_rebuilt(a, err)) || hold_against_profiles(a, paths->n, err))
         return -1;
     return analyses_print(&a->analyses, &a->output, out, err);

@@ -47,7 +47,7 @@ static int open_file(compare_job *c, int which, const char *path, const bz_syste
     size_t n;
     if (bz_folder_make(folder, err))
         return bz_fail_in(err, "%s", path);
-    int rc = bz_db_open(&bz_command_compare, folder, false, false, &c->file_db[which], err);
+    int rc = bz_db_open(&bz_command_compare, folder, false, &c->file_db[which], err);
     bz_folder_remove(folder);
     if (rc || bz_perfdb_import(c->file_db[which], path, NULL, &report, err) ||
         bz_perfdb_systems(c->file_db[which], &c->arena, &list, &n, err))
@@ -69,7 +69,7 @@ static int read_side(compare_job *c, int which, const char *name, bz_error *err)
             return -1;
         db = c->file_db[which];
     } else {
-        if (!c->db && bz_db_open(&bz_command_compare, c->p.db, true, false, &c->db, err))
+        if (!c->db && bz_db_open(&bz_command_compare, c->p.db, true, &c->db, err))
             return -1;
         db = c->db;
         if (bz_db_system(db, text, &system, err))

@@ -13,13 +13,11 @@ static void warn(void *user, const char *text)
     bz_warn(user, "%s", text);
 }
 
-int bz_db_open(const bz_command *command, const char *dir, bool read_only, bool untrusted, bz_perfdb **db,
-               bz_error *err)
+int bz_db_open(const bz_command *command, const char *dir, bool read_only, bz_perfdb **db, bz_error *err)
 {
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk */
     char *where = bz_perfdb_where(dir);
-    const bz_perfdb_options options = {
-        .read_only = read_only, .untrusted = untrusted, .warn = warn, .user = (void *)command};
+    const bz_perfdb_options options = {.read_only = read_only, .warn = warn, .user = (void *)command};
     int rc = bz_perfdb_open(db, where, &options, err);
     free(where);
     return rc;
@@ -67,7 +65,7 @@ const char *bz_db_day(char out[32], int64_t date)
 
 static const bz_command *const SUBCOMMANDS[] = {&bz_command_db_ls,      &bz_command_db_show,  &bz_command_db_export,
                                                 &bz_command_db_import,  &bz_command_db_merge, &bz_command_db_check,
-                                                &bz_command_db_compact, &bz_command_db_gc};
+                                                &bz_command_db_compact, &bz_command_db_gc,    &bz_command_db_salvage};
 enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof(void *) };
 
 static int run_db(int argc, char **argv)

@@ -8,8 +8,7 @@
 #define DB_HELP "the database's folder (else $BENANZA_DB, else $XDG_DATA_HOME/benanza/perfdb)"
 
 /* Opens the database that --db names, or the usual one; its warnings go to stderr. */
-int bz_db_open(const bz_command *command, const char *dir, bool read_only, bool untrusted, bz_perfdb **db,
-               bz_error *err);
+int bz_db_open(const bz_command *command, const char *dir, bool read_only, bz_perfdb **db, bz_error *err);
 
 /* The system that --system names; NULL for all. */
 int bz_db_system(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err);
@@ -46,6 +45,6 @@ int bz_db_reference(const char *name, char *path, size_t size, bz_error *err);
 const char *bz_db_day(char out[32], int64_t date);
 
 extern const bz_command bz_command_db_ls, bz_command_db_show, bz_command_db_export, bz_command_db_import,
-    bz_command_db_merge, bz_command_db_check, bz_command_db_compact, bz_command_db_gc;
+    bz_command_db_merge, bz_command_db_salvage, bz_command_db_check, bz_command_db_compact, bz_command_db_gc;
 
 #endif

@@ -41,7 +41,7 @@ static void print_check(const bz_perfdb_check_report *r, const char *dir, bool j
     if (r->unused)
         bz_buf_printf(out, "%zu problems have no records: 'benanza db gc' removes them\n", r->unused);
     if (defects)
-        bz_buf_puts(out, "save what is left: 'benanza db export -o FILE', then 'benanza db import --db NEW FILE'\n");
+        bz_buf_puts(out, "save what is left: 'benanza db salvage -o FILE', then 'benanza db import --db NEW FILE'\n");
 }
 
 static int run_check(int argc, char **argv)
@@ -59,7 +59,7 @@ static int run_check(int argc, char **argv)
     bz_perfdb_check_report report = {0};
     bz_buf out = {0};
     bz_error err;
-    int rc = bz_db_open(&bz_command_db_check, dir, true, true, &db, &err);
+    int rc = bz_db_open(&bz_command_db_check, dir, true, &db, &err);
     if (!rc)
         rc = bz_perfdb_check(db, &report, &err);
     if (!rc)
@@ -121,7 +121,7 @@ static int run_gc(int argc, char **argv)
     size_t deleted = 0;
     int rc = keep < 1 ? bz_fail(&err, BZ_USAGE, "--keep wants a number of 1 or more") : 0;
     if (!rc)
-        rc = bz_db_open(&bz_command_db_gc, dir, false, false, &db, &err);
+        rc = bz_db_open(&bz_command_db_gc, dir, false, &db, &err);
     if (!rc)
         rc = bz_perfdb_gc(db, (size_t)keep, &deleted, &err);
     if (!rc)

@@ -160,7 +160,7 @@ static int run_ls(int argc, char **argv)
     bz_perfdb *db = NULL;
     bz_buf out = {0};
     bz_error err;
-    int rc = bz_db_open(&bz_command_db_ls, dir, true, false, &db, &err);
+    int rc = bz_db_open(&bz_command_db_ls, dir, true, &db, &err);
     if (!rc)
         rc = print_systems(db, json, csv, &out, &err);
     status = bz_db_finish(&bz_command_db_ls, rc, &out, &err);
@@ -347,7 +347,7 @@ static int run_show(int argc, char **argv)
     bz_perfdb *db = NULL;
     bz_buf out = {0};
     bz_error err;
-    int rc = bz_db_open(&bz_command_db_show, dir, true, false, &db, &err);
+    int rc = bz_db_open(&bz_command_db_show, dir, true, &db, &err);
     if (!rc)
         rc = bz_db_system(db, system, &filter.system, &err);
     if (!rc)

@@ -1,4 +1,5 @@
 /* benanza db export, db import and db merge. */
+#include "base/whole.h"
 #include "cli/db.h"
 
 #include <errno.h>
@@ -17,23 +18,15 @@ static bool ends_in_zst(const char *path)
     return n >= 4 && !strcmp(path + n - 4, ".zst");
 }
 
-/* The file appears whole or not at all. */
 static int export_file(bz_perfdb *db, const bz_perfdb_filter *filter, const char *path, size_t *n, bz_error *err)
 {
-    bz_buf part = {0};
-    bz_buf_printf(&part, "%s.part", path);
-    int fd = open(part.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int rc = fd < 0 ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno)) : 0;
-    if (!rc && bz_perfdb_export(db, filter, fd, ends_in_zst(path), n, err))
-        rc = bz_fail_in(err, "%s", path);
-    if (fd >= 0 && close(fd) && !rc)
-        rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
-    if (!rc && rename(part.data, path))
-        rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
-    if (rc && fd >= 0)
-        unlink(part.data);
-    bz_buf_free(&part);
-    return rc;
+    bz_whole file;
+    if (bz_whole_open(&file, path, err))
+        return -1;
+    int rc = bz_perfdb_export(db, filter, file.fd, ends_in_zst(path), n, err);
+    if (rc)
+        bz_fail_in(err, "%s", path);
+    return bz_whole_close(&file, !rc, err);
 }
 
 static int run_export(int argc, char **argv);
@@ -62,7 +55,7 @@ static int run_export(int argc, char **argv)
     bz_error err;
     size_t n = 0;
     filter.history = !newest;
-    int rc = bz_db_open(&bz_command_db_export, dir, true, false, &db, &err);
+    int rc = bz_db_open(&bz_command_db_export, dir, true, &db, &err);
     if (!rc)
         rc = bz_db_system(db, system, &filter.system, &err);
     if (!rc)
@@ -72,6 +65,72 @@ static int run_export(int argc, char **argv)
     if (!rc && path)
         fprintf(stderr, "%zu record%s written to %s\n", n, n == 1 ? "" : "s", path);
     return rc ? bz_report(&bz_command_db_export, &err) : BZ_OK;
+}
+
+/* salvage */
+
+static int run_salvage(int argc, char **argv);
+const bz_command bz_command_db_salvage = {
+    "db salvage", "[OPTIONS]",
+    "Writes every intact system and record of a damaged database as JSON lines.\n'benanza db import --db NEW FILE' "
+    "makes a "
+    "new one of them. The database itself is not changed;\nnobody should write to it meanwhile.",
+    run_salvage};
+
+/* Whether all of it came out. */
+static bool print_salvage(const bz_perfdb_salvage_report *r)
+{
+    const struct {
+        size_t n;
+        const char *what;
+    } lost[] = {
+        {r->damaged, "damaged: left out"},
+        {r->newer, "written by a newer benanza: left out, salvage them with that one"},
+        {r->nameless, "intact, but the text of their problem is lost: left out"},
+        {r->lost_systems, "intact, but the name of their system is lost: written as of 'lost-NUMBER'"},
+    };
+    bool all = !r->old && !r->pages;
+    fprintf(stderr, "%zu system%s and %zu record%s written\n", r->systems, r->systems == 1 ? "" : "s", r->records,
+            r->records == 1 ? "" : "s");
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {
+        if (lost[i].n)
+            fprintf(stderr, "%zu record%s %s\n", lost[i].n, lost[i].n == 1 ? "" : "s", lost[i].what);
+        all &= !lost[i].n;
+    }
+    if (r->pages)
+        fprintf(stderr, "%zu page%s of the file %s damaged: what was on %s cannot be told\n", r->pages,
+                r->pages == 1 ? "" : "s", r->pages == 1 ? "is" : "are", r->pages == 1 ? "it" : "them");
+    if (r->old)
+        fputs("the list of free pages cannot be read: records that were replaced or deleted may be among them\n",
+              stderr);
+    return all;
+}
+
+static int run_salvage(int argc, char **argv)
+{
+    const char *dir = NULL, *path = NULL;
+    const bz_option options[] = {
+        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
+        {"o|output", BZ_OPTION_TEXT, &path, "FILE", "write there; with .zst at the end, packed"},
+        {0},
+    };
+    bz_list arguments = {0};
+    int status;
+    if (bz_db_parse(&bz_command_db_salvage, options, argc, argv, &arguments, 0, 0, &status))
+        return status;
+    bz_whole file = {.fd = STDOUT_FILENO};
+    bz_perfdb_salvage_report report;
+    bz_error err;
+    char *where = bz_perfdb_where(dir);
+    int rc = path ? bz_whole_open(&file, path, &err) : 0;
+    if (!rc) {
+        rc = bz_perfdb_salvage(where, file.fd, path && ends_in_zst(path), &report, &err);
+        rc = path ? bz_whole_close(&file, !rc, &err) : rc;
+    }
+    free(where);
+    if (rc)
+        return bz_report(&bz_command_db_salvage, &err);
+    return print_salvage(&report) ? BZ_OK : BZ_INCOMPLETE;
 }
 
 /* import and merge */
@@ -123,7 +182,7 @@ static int merge_one(const bz_command *command, bz_perfdb *db, const char *path,
     if (access(file, F_OK))
         return bz_fail(err, BZ_BAD_INPUT, "%s: is a folder that holds no database: name the files in it instead", path);
     bz_perfdb *from;
-    if (bz_db_open(command, path, true, true, &from, err))
+    if (bz_db_open(command, path, true, &from, err))
         return -1;
     int rc = bz_perfdb_merge(db, from, &r->count, err);
     r->records = r->lines = r->count.added + r->count.replaced + r->count.kept;
@@ -139,7 +198,7 @@ static int take_in(const bz_command *command, const char *dir, const char *syste
     bz_buf out = {0};
     bz_json j = bz_json_to(&out, true);
     size_t bad = 0;
-    int rc = bz_db_open(command, dir, false, false, &db, &err);
+    int rc = bz_db_open(command, dir, false, &db, &err);
     j.flat = 2;
     if (json)
         bz_json_array(&j);

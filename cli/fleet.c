@@ -84,7 +84,7 @@ int fleet_open(fleet_job *j, bool read_only, bz_error *err)
     char *whole = realpath(path, NULL);
     j->config = bz_arena_str(&j->arena, whole ? whole : path);
     free(whole);
-    return bz_db_open(j->command, j->db_dir, read_only, false, &j->db, err) || fleet_stacks_load(j, err) ? -1 : 0;
+    return bz_db_open(j->command, j->db_dir, read_only, &j->db, err) || fleet_stacks_load(j, err) ? -1 : 0;
 }
 
 /* Which backends made a system's records: the first thousands tell. */
@@ -135,7 +135,7 @@ int fleet_open_any(fleet_job *j, bz_error *err)
     if (j->config || getenv("BENANZA_FLEET") || !access("fleet.json", F_OK))
         return fleet_open(j, true, err);
     bz_fleet_defaults(&j->fleet);
-    return bz_db_open(j->command, j->db_dir, true, false, &j->db, err) || systems_of_database(j, err) ? -1 : 0;
+    return bz_db_open(j->command, j->db_dir, true, &j->db, err) || systems_of_database(j, err) ? -1 : 0;
 }
 
 /* The lock lies beside the database, which is on a local disk: locks are reliable there. */

@@ -333,7 +333,7 @@ static int work(work_job *w, const char *scratch, bz_error *err)
     const char *folder = bz_arena_printf(&w->arena, "%s/shard", w->scratch);
     const char *db = bz_arena_printf(&w->arena, "%s/db", w->scratch), *device = *w->work.device ? w->work.device : NULL;
     if (copy_sources(w, folder, err) || bz_bench_build(folder, err) ||
-        bz_db_open(&bz_command_fleet_work, db, false, false, &w->db, err) ||
+        bz_db_open(&bz_command_fleet_work, db, false, &w->db, err) ||
         bz_bench_system(w->db, NULL, device, &w->system, err) ||
         (w->work.peaks && bz_bench_peaks(w->db, w->work.threads, &w->system, err)))
         return -1;

@@ -68,7 +68,7 @@ bool planning_backends(planning *p, const bz_system *system)
 int planning_system(const bz_command *command, const planning *p, bool read_only, bz_perfdb **db,
                     const bz_system **system, bz_error *err)
 {
-    return bz_db_open(command, p->db, read_only, false, db, err) ||
+    return bz_db_open(command, p->db, read_only, db, err) ||
                    bz_bench_system(*db, p->system, planning_device(p), system, err)
                ? -1
                : 0;

@@ -201,7 +201,7 @@ static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_err
         return bz_fail(err, BZ_USAGE, "name one model: benanza replay MODEL");
     if (planning_setting(&r->p, &r->setting, err) || planning_dtype(&r->p, &r->dtype, err) ||
         models_load(&bz_command_replay, paths, &r->p.models, &r->models, err) ||
-        bz_db_open(&bz_command_replay, r->p.db, r->p.system != NULL, false, &r->db, err) || find_device(r, err) ||
+        bz_db_open(&bz_command_replay, r->p.db, r->p.system != NULL, &r->db, err) || find_device(r, err) ||
         planning_plan(&r->p, paths, &r->models, &r->plan, err) ||
         analyses_add(&r->analyses, paths, &r->models, r->plan, &r->p, r->db, r->system, err) ||
         make_plan(r, paths, err))

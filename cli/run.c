@@ -45,7 +45,7 @@ static void report(const bench_run *r, bool json, bz_buf *out)
 static int run_folder(const planning *p, const char *folder, bool json, bench_run *r, bz_buf *out, bz_error *err)
 {
     int rc = bz_bench_seconds("time-limit", r->time_limit, err) || planning_setting(p, &r->setting, err) ||
-             bz_db_open(&bz_command_run, p->db, false, false, &r->db, err) || bz_bench_build(folder, err) ||
+             bz_db_open(&bz_command_run, p->db, false, &r->db, err) || bz_bench_build(folder, err) ||
              bz_bench_system(r->db, NULL, folder_device(folder), &r->system, err) || bz_bench_run(folder, r, err);
     if (!rc && r->filter && !r->listed)
         rc = bz_fail(err, BZ_USAGE, "--filter: no problem's text holds '%s'; '%s/build/benchmarks --list' prints them",

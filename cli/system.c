@@ -38,7 +38,7 @@ static int open_db(system_job *s, bz_error *err)
     s->where = bz_perfdb_where(s->dir);
     if (!s->measure && access(bz_arena_printf(&s->arena, "%s/data.mdb", s->where), F_OK))
         return 0;
-    return bz_db_open(&bz_command_system, s->dir, !s->measure, false, &s->db, err);
+    return bz_db_open(&bz_command_system, s->dir, !s->measure, &s->db, err);
 }
 
 /* The line of this machine that is the system's; NULL where it is another one. */

@@ -1,4 +1,5 @@
 /* A model without its weights. */
+#include "base/whole.h"
 #include "onnx/file.h"
 #include "onnx/wire.h"
 
@@ -9,38 +10,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Written under another name and then renamed, so that nobody ever sees half a file. What stands
- * behind a link is replaced, not the link; what is no regular file (/dev/stdout) is left alone. */
+/* What is no regular file (/dev/stdout) is left alone. */
 static int write_whole(const char *path, const bz_buf *data, bz_error *err)
 {
     struct stat st;
+    bz_whole file;
     if (!stat(path, &st) && !S_ISREG(st.st_mode))
         return bz_fail(err, BZ_FAILED, "%s: is not a regular file: name a file to write the model to", path);
-    char *behind_links = realpath(path, NULL);
-    const char *target = behind_links ? behind_links : path;
-    bz_buf temporary = {0};
-    bz_buf_printf(&temporary, "%s.XXXXXX", target);
-    int fd = mkstemp(temporary.data);
-    bool bad = fd < 0;
+    if (bz_whole_open(&file, path, err))
+        return -1;
+    bool bad = false;
     for (size_t done = 0; !bad && done < data->len;) {
-        ssize_t n = write(fd, data->data + done, data->len - done);
+        ssize_t n = write(file.fd, data->data + done, data->len - done);
         bad = n < 0 && errno != EINTR;
         done += n > 0 ? (size_t)n : 0;
     }
-    int why = errno;
-    mode_t mask = umask(0);
-    umask(mask);
-    if (fd >= 0) {
-        bool unsafe = !bad && (fchmod(fd, 0666 & ~mask) || fsync(fd) || rename(temporary.data, target));
-        why = unsafe ? errno : why;
-        bad |= unsafe;
-        close(fd);
-        if (bad)
-            unlink(temporary.data);
-    }
-    bz_buf_free(&temporary);
-    free(behind_links);
-    return bad ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(why)) : 0;
+    if (bad)
+        bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+    return bz_whole_close(&file, !bad, err);
 }
 
 int bz_model_strip(const char *in, const char *out, uint64_t keep, bz_strip_result *result, bz_error *err)

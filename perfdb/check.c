@@ -178,7 +178,7 @@ int bz_perfdb_compact(const char *dir, const bz_perfdb_options *options, uint64_
         goto out;
     }
     if (bz_guard_file_system(dir, options->file_system, err) || lock_alone(dir, lock.data, &fd, err) ||
-        bz_guard_file(data.data, 0, GUARD_PAGES, err))
+        bz_guard_file(data.data, 0, true, err))
         goto out;
     *before = file_size(data.data);
     made = true;

@@ -78,6 +78,9 @@ bz_entry_state bz_problem_decode(const void *key, size_t key_len, const void *va
 /* As bz_record_check, without the system's name and the problem's text: those are not in the entry. */
 int bz_record_check_content(const bz_record *r, bz_error *err);
 
+/* The text form of a system, with the line's end. */
+void bz_system_line(bz_buf *out, const bz_system *s);
+
 /* "" for NULL */
 const char *bz_text_or_empty(const char *s);
 

@@ -1,5 +1,7 @@
 #include "perfdb/guard.h"
 
+#include "perfdb/page.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
@@ -59,47 +61,6 @@ int bz_guard_file_system(const char *dir, int64_t (*file_system)(const char *pat
                 dir, NETWORK[i].name);
     return 0;
 }
-
-/* LMDB's file format, as in its mdb.c (0.9): a page is a header, then offsets of nodes growing up,
- * then free space, then the nodes growing down from the page's end. */
-
-typedef struct {
-    size_t number;
-    uint16_t pad, flags;
-    uint16_t lower, upper; /* of an overflow run: its pages, as one number */
-} page_header;
-
-typedef struct {
-    uint16_t low, high, flags, key_size; /* branch: a page number in 48 bits; leaf: the data's size in 32 */
-} node_header;
-
-typedef struct {
-    uint32_t pad;
-    uint16_t flags, depth;
-    size_t branch_pages, leaf_pages, overflow_pages, entries, root;
-} tree_header;
-
-typedef struct {
-    uint32_t magic, version;
-    size_t address, map_size;
-    tree_header tree[2]; /* free pages; the main tree */
-    size_t last_page, txn;
-} meta_header;
-
-enum {
-    PAGE_BRANCH = 1,
-    PAGE_LEAF = 2,
-    PAGE_OVERFLOW = 4,
-    PAGE_META = 8,
-    NODE_BIG = 1, /* data lies on overflow pages */
-    NODE_TREE = 2,
-    LMDB_MAGIC = (int)0xbeefc0de,
-    LMDB_VERSION = 1,
-    TREE_INTEGER_KEYS = 8,
-    DEEPEST = 32, /* LMDB's own cursor stack */
-    LONGEST_KEY = 511,
-};
-static const size_t NO_PAGE = SIZE_MAX;
 
 typedef enum { TREE_FREE, TREE_MAIN, TREE_DATA } tree_kind;
 
@@ -197,42 +158,82 @@ static bool check_leaf_node(walk *w, const char *page, size_t offset, tree_kind 
     return n.flags == 0 || n.flags == NODE_BIG || wrong(w, "a value is of a kind that benanza never writes");
 }
 
-static bool key_order(walk *w, const char *page, size_t before, size_t after, tree_kind kind)
+/* Whether a node's key comes before that of another, maybe on another page. NULL is no key, and in order with all. */
+static bool in_order(walk *w, const char *before, const char *after, bool or_equal, tree_kind kind)
 {
+    if (!before || !after)
+        return true;
     node_header a, b;
-    memcpy(&a, page + before, sizeof a);
-    memcpy(&b, page + after, sizeof b);
-    const char *key_a = page + before + sizeof a, *key_b = page + after + sizeof b;
+    memcpy(&a, before, sizeof a);
+    memcpy(&b, after, sizeof b);
+    const char *key_a = before + sizeof a, *key_b = after + sizeof b;
     if (kind == TREE_FREE) {
         size_t x, y;
         if (a.key_size != sizeof x || b.key_size != sizeof y)
             return wrong(w, "an entry of the free list has a wrong size");
         memcpy(&x, key_a, sizeof x);
         memcpy(&y, key_b, sizeof y);
-        return x < y || wrong(w, "keys are not sorted");
+        return x < y || (or_equal && x == y) || wrong(w, "keys are not sorted");
     }
     int order = memcmp(key_a, key_b, a.key_size < b.key_size ? a.key_size : b.key_size);
-    return order < 0 || (order == 0 && a.key_size < b.key_size) || wrong(w, "keys are not sorted");
+    int longer = (a.key_size > b.key_size) - (a.key_size < b.key_size);
+    order = order ? order : longer;
+    return order < 0 || (or_equal && order == 0) || wrong(w, "keys are not sorted");
 }
 
-static bool walk_page(walk *w, size_t number, int levels, tree_kind kind, size_t *entries);
+/* The nodes of the pages above whose keys are the limits of what may stand below. */
+typedef struct {
+    const char *low, *high; /* low <= key < high; NULL: no limit */
+} limits;
 
-static bool check_branch_node(walk *w, const char *page, size_t offset, bool first, int levels, tree_kind kind,
-                              size_t *entries)
+static bool walk_page(walk *w, size_t number, int levels, tree_kind kind, limits in, size_t *entries);
+
+static bool check_branch_node(walk *w, const char *page, size_t offset, bool first)
 {
     node_header n;
     memcpy(&n, page + offset, sizeof n);
     if (n.key_size > LONGEST_KEY || n.key_size > w->page_size - offset - sizeof n || (!first && n.key_size == 0))
         return wrong(w, "a key is longer than its page");
+    return true;
+}
+
+static bool walk_child(walk *w, const char *node, int levels, tree_kind kind, limits in, size_t *entries)
+{
+    node_header n;
+    memcpy(&n, node, sizeof n);
     uint64_t child = (uint64_t)n.low | (uint64_t)n.high << 16;
     if (sizeof(size_t) > 4)
         child |= (uint64_t)n.flags << 32;
     if (child >= w->pages)
         return wrong(w, "a page number points outside the file");
-    return walk_page(w, (size_t)child, levels - 1, kind, entries);
+    return walk_page(w, (size_t)child, levels - 1, kind, in, entries);
 }
 
-static bool walk_page(walk *w, size_t number, int levels, tree_kind kind, size_t *entries)
+static const char *node_at(const char *page, size_t i)
+{
+    uint16_t offset;
+    memcpy(&offset, page + sizeof(page_header) + 2 * i, sizeof offset);
+    return page + offset;
+}
+
+/* The first key of a branch page is never looked at, and often empty. */
+static bool check_nodes(walk *w, const char *page, size_t n, size_t upper, bool leaf, tree_kind kind, limits in)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t offset = (size_t)(node_at(page, i) - page);
+        if (offset < upper || offset > w->page_size - sizeof(node_header) || offset % 2)
+            return wrong(w, "a node lies outside its page");
+        if (leaf ? !check_leaf_node(w, page, offset, kind) : !check_branch_node(w, page, offset, i == 0))
+            return false;
+        if (i > (leaf ? 0u : 1u) && !in_order(w, node_at(page, i - 1), page + offset, false, kind))
+            return false;
+    }
+    size_t first = leaf ? 0 : 1;
+    return in_order(w, in.low, node_at(page, first), true, kind) &&
+           in_order(w, node_at(page, n - 1), in.high, false, kind);
+}
+
+static bool walk_page(walk *w, size_t number, int levels, tree_kind kind, limits in, size_t *entries)
 {
     page_header h;
     if (!take(w, number, 1, w->stored))
@@ -244,21 +245,15 @@ static bool walk_page(walk *w, size_t number, int levels, tree_kind kind, size_t
         return wrong(w, "a page is not what its parent says");
     if (h.lower < sizeof h || h.lower > h.upper || h.upper > w->page_size || (h.lower - sizeof h) % 2)
         return wrong(w, "a page's bounds are wrong");
-    size_t n = (h.lower - sizeof h) / 2, before = 0;
+    size_t n = (h.lower - sizeof h) / 2;
     if (n < (leaf ? 1 : 2))
         return wrong(w, "a page is empty");
-    for (size_t i = 0; i < n; i++) {
-        uint16_t offset;
-        memcpy(&offset, page + sizeof h + 2 * i, sizeof offset);
-        if (offset < h.upper || offset > w->page_size - sizeof(node_header) || offset % 2)
-            return wrong(w, "a node lies outside its page");
-        if (leaf ? !check_leaf_node(w, page, offset, kind)
-                 : !check_branch_node(w, page, offset, i == 0, levels, kind, entries))
+    if (!check_nodes(w, page, n, h.upper, leaf, kind, in))
+        return false;
+    for (size_t i = 0; i < n && !leaf; i++) {
+        limits child = {i ? node_at(page, i) : in.low, i + 1 < n ? node_at(page, i + 1) : in.high};
+        if (!walk_child(w, node_at(page, i), levels, kind, child, entries))
             return false;
-        /* the first key of a branch page is never looked at, and often empty */
-        if (i > (leaf ? 0u : 1u) && !key_order(w, page, before, offset, kind))
-            return false;
-        before = offset;
     }
     *entries += leaf ? n : 0;
     return true;
@@ -273,7 +268,7 @@ static bool walk_tree(walk *w, const tree_header *t, tree_kind kind)
         return (t->depth == 0 && t->entries == 0) || wrong(w, "a table without pages has entries");
     if (t->depth == 0 || t->depth > DEEPEST)
         return wrong(w, "a table is deeper than any can be");
-    if (!walk_page(w, t->root, t->depth, kind, &entries))
+    if (!walk_page(w, t->root, t->depth, kind, (limits){0}, &entries))
         return false;
     return entries == t->entries || wrong(w, "a table has not the number of entries that it says");
 }
@@ -313,44 +308,64 @@ static const char *choose_meta(const meta_header meta[2], size_t moment, size_t 
     return NULL;
 }
 
-static bool is_whole(const meta_header *m, uint64_t size, size_t page_size)
-{
-    return (m->last_page + 1) * page_size <= size;
-}
-
 /* Every page that is missing at the end must be on the list of free pages, and that lies in the file: it cannot name more
  * of them than there are bytes. */
+static const char *start_walk(walk *w, const void *file, uint64_t size, const meta_header *m, size_t page_size)
+{
+    *w = (walk){.file = file, .page_size = page_size, .pages = m->last_page + 1, .txn = m->txn};
+    w->stored = size / page_size < w->pages ? (size_t)(size / page_size) : w->pages;
+    if (w->pages - w->stored > size / sizeof(size_t))
+        return "it is shorter than it should be: it was cut, or only half copied";
+    w->used = calloc(w->pages, 1);
+    return w->used ? NULL : "it is too large to be checked";
+}
+
 static const char *walk_pages(const void *file, uint64_t size, const meta_header *m, size_t page_size)
 {
-    walk w = {.file = file, .page_size = page_size, .pages = m->last_page + 1, .txn = m->txn};
-    w.stored = size / page_size < w.pages ? (size_t)(size / page_size) : w.pages;
-    if (w.pages - w.stored > size / sizeof(size_t))
-        return "it is shorter than it should be: it was cut, or only half copied";
-    w.used = calloc(w.pages, 1);
-    if (!w.used)
-        return "it is too large to be checked";
+    walk w;
+    const char *why = start_walk(&w, file, size, m, page_size);
+    if (why)
+        return why;
     if (walk_tree(&w, &m->tree[0], TREE_FREE))
         walk_tree(&w, &m->tree[1], TREE_MAIN);
     free(w.used);
     return w.wrong;
 }
 
-const char *bz_guard_bytes(const void *file, uint64_t size, bz_guard_depth depth)
+static const char *newest_meta(const char *file, uint64_t size, size_t page_size, meta_header *newest)
 {
-    size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
     meta_header meta[2];
     const meta_header *m;
-    if (size < 2 * page_size)
-        return "it is shorter than two pages";
-    for (size_t i = 0; i < 2; i++) {
-        const char *why = check_meta((const char *)file + i * page_size, i, page_size, &meta[i]);
-        if (why)
-            return why;
-    }
-    const char *why = choose_meta(meta, 0, page_size, &m);
-    if (why || depth == GUARD_META || (depth == GUARD_LENGTH && is_whole(m, size, page_size)))
-        return why;
-    return walk_pages(file, size, m, page_size);
+    const char *why = size < 2 * page_size ? "it is shorter than two pages" : NULL;
+    for (size_t i = 0; i < 2 && !why; i++)
+        why = check_meta(file + i * page_size, i, page_size, &meta[i]);
+    if (!why)
+        why = choose_meta(meta, 0, page_size, &m);
+    if (!why)
+        *newest = *m;
+    return why;
+}
+
+unsigned char *bz_guard_free_pages(const void *file, uint64_t size, size_t *n)
+{
+    size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    meta_header m;
+    walk w;
+    if (newest_meta(file, size, page_size, &m) || start_walk(&w, file, size, &m, page_size))
+        return NULL;
+    *n = w.pages;
+    if (walk_tree(&w, &m.tree[0], TREE_FREE))
+        return w.used;
+    free(w.used);
+    return NULL;
+}
+
+const char *bz_guard_bytes(const void *file, uint64_t size, bool pages)
+{
+    size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    meta_header m;
+    const char *why = newest_meta(file, size, page_size, &m);
+    return why || !pages ? why : walk_pages(file, size, &m, page_size);
 }
 
 /* Both meta pages as they are at one moment: somebody may be writing one. */
@@ -372,44 +387,50 @@ static const char *read_meta(int fd, size_t page_size, meta_header meta[2])
 }
 
 /* The size is asked for after the meta pages: a file that grows meanwhile has at least what they speak of. */
-static const char *check_file(int fd, size_t moment, bz_guard_depth depth, bool *over)
+static const char *check_file(int fd, size_t moment, bool pages, bool *ours, bool *over)
 {
     size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
     struct stat st;
     meta_header meta[2];
     const meta_header *m;
     const char *why = read_meta(fd, page_size, meta);
-    if (!why)
-        why = choose_meta(meta, moment, page_size, &m);
-    if (why || (*over = !m) || depth == GUARD_META)
+    if (why)
+        return why;
+    *ours = true;
+    why = choose_meta(meta, moment, page_size, &m);
+    if (why || (*over = !m) || !pages)
         return why;
     if (fstat(fd, &st))
         return strerror(errno);
-    if (depth == GUARD_LENGTH && is_whole(m, (uint64_t)st.st_size, page_size))
-        return NULL;
     void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
         return "it is too large to be checked";
-    why = walk_pages(map, (uint64_t)st.st_size, m, page_size);
+#ifdef MADV_POPULATE_READ /* a bad sector is an error here, and would be a SIGBUS below; EINVAL: a kernel before 5.14 */
+    if (madvise(map, (size_t)st.st_size, MADV_POPULATE_READ) && errno != EINVAL)
+        why = "the disk cannot read all of it";
+#endif
+    if (!why)
+        why = walk_pages(map, (uint64_t)st.st_size, m, page_size);
     munmap(map, (size_t)st.st_size);
     return why;
 }
 
-int bz_guard_file(const char *path, size_t moment, bz_guard_depth depth, bz_error *err)
+int bz_guard_file(const char *path, size_t moment, bool pages, bz_error *err)
 {
     struct stat st;
     const char *why = NULL;
-    bool over = false;
+    bool ours = false, over = false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : bz_fail(err, BZ_FAILED, "%s: cannot be opened: %s", path, strerror(errno));
     bool regular = !fstat(fd, &st) && S_ISREG(st.st_mode);
     if (regular && st.st_size > 0)
-        why = check_file(fd, moment, depth, &over);
+        why = check_file(fd, moment, pages, &ours, &over);
     close(fd);
     if (!regular)
         return bz_fail(err, BZ_BAD_INPUT, "%s: is no regular file", path);
     if (why)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: not a database that can be opened: %s", path, why);
+        return bz_fail(err, BZ_BAD_INPUT, "%s: not a database that can be opened: %s%s", path, why,
+                       ours ? "; 'benanza db salvage' gets out what is intact" : "");
     return over;
 }

@@ -139,7 +139,6 @@ int bz_line_parse(const char *text, size_t len, bz_arena *arena, bz_line *line, 
 
 typedef struct bz_perfdb_options {
     bool read_only;  /* works on read-only media too; the folder must exist. Else it is made */
-    bool untrusted;  /* a stranger's file: every page is checked before LMDB sees any */
     size_t map_size; /* bytes to map at first; 0 for 1 GiB. The file takes only what it holds, the map grows */
     void (*warn)(void *user, const char *text);
     void *user;
@@ -147,8 +146,7 @@ typedef struct bz_perfdb_options {
 } bz_perfdb_options;
 
 /* A network file system is refused: LMDB's locks and maps do not work there. So are files that
- * would crash LMDB: sizes and meta pages are always checked, the pages between only for
- * `untrusted` ones, as that reads the whole file. */
+ * would crash LMDB: every page is looked at first. */
 int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *options, bz_error *err);
 void bz_perfdb_close(bz_perfdb *db); /* NULL is fine */
 
@@ -269,9 +267,21 @@ typedef struct bz_perfdb_check_report {
     int stale_readers; /* slots of dead processes, cleared */
 } bz_perfdb_check_report;
 
-/* Reads every entry. Each defect is one warning. Open the database with `untrusted` to have the
- * pages checked as well. */
+/* Reads every entry. Each defect is one warning. The pages were looked at when the database was opened. */
 int bz_perfdb_check(bz_perfdb *db, bz_perfdb_check_report *report, bz_error *err);
+
+typedef struct bz_perfdb_salvage_report {
+    size_t systems, records; /* written */
+    size_t pages;            /* that are damaged: what was on them is not known */
+    size_t damaged, newer;   /* records whose checksum or content is wrong; that a newer benanza wrote */
+    size_t nameless;         /* intact records whose problem's text is lost: nothing tells what was measured */
+    size_t lost_systems;     /* of `records`: the system's name is lost, they are written as of "lost-ID" */
+    bool old;                /* the list of free pages cannot be read: what was replaced or deleted may be among them */
+} bz_perfdb_salvage_report;
+
+/* Writes every intact system and record of the database in `dir`, however broken it is, in the text form. Reads the file
+ * alone, without LMDB: nobody should write meanwhile. */
+int bz_perfdb_salvage(const char *dir, int fd, bool zstd, bz_perfdb_salvage_report *report, bz_error *err);
 
 /* Rewrites the file in `dir` without free pages; no process may have it open, this one included. */
 int bz_perfdb_compact(const char *dir, const bz_perfdb_options *options, uint64_t *before, uint64_t *after,

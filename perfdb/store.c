@@ -69,9 +69,8 @@ int bz_store_fail(const bz_perfdb *db, const char *doing, int code, bz_error *er
     if (code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND || code == MDB_INVALID || code == MDB_BAD_TXN ||
         code == MDB_INCOMPATIBLE)
         return bz_fail(err, BZ_BAD_INPUT,
-                       "%s: %s: the file is damaged (%s): run 'benanza db check', save what is left with 'benanza db "
-                       "export', and import that into a new folder",
-                       dir, doing, mdb_strerror(code));
+                       "%s: %s: the file is damaged (%s): 'benanza db salvage' gets out what is intact", dir, doing,
+                       mdb_strerror(code));
     if (code == MDB_VERSION_MISMATCH)
         return bz_fail(err, BZ_BAD_INPUT,
                        "%s: %s: another LMDB version wrote the file: export it there, import it here", dir, doing);
@@ -388,7 +387,7 @@ static int open_env(bz_perfdb *db, size_t map_size, bz_error *err)
 }
 
 /* Looks at the pages of one moment. So far, LMDB has read nothing but the meta pages. */
-static int guard_pages(bz_perfdb *db, const char *file, bz_guard_depth depth, bz_error *err)
+static int guard_pages(bz_perfdb *db, const char *file, bz_error *err)
 {
     for (int i = 0; i < 1000; i++) {
         MDB_txn *txn;
@@ -398,7 +397,7 @@ static int guard_pages(bz_perfdb *db, const char *file, bz_guard_depth depth, bz
         while (code && mended(db, code));
         if (code)
             return bz_store_fail(db, "cannot be opened", code, err);
-        int rc = bz_guard_file(file, mdb_txn_id(txn), depth, err);
+        int rc = bz_guard_file(file, mdb_txn_id(txn), true, err);
         mdb_txn_abort(txn);
         if (rc <= 0)
             return rc;
@@ -427,9 +426,9 @@ int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *op
                 dir);
         goto out;
     }
-    if (bz_guard_file_system(dir, options->file_system, err) || bz_guard_file(file, 0, GUARD_META, err) ||
-        open_env(db, options->map_size ? options->map_size : FIRST_MAP, err) ||
-        guard_pages(db, file, options->untrusted ? GUARD_PAGES : GUARD_LENGTH, err) || find_tables(db, err))
+    if (bz_guard_file_system(dir, options->file_system, err) || bz_guard_file(file, 0, false, err) ||
+        open_env(db, options->map_size ? options->map_size : FIRST_MAP, err) || guard_pages(db, file, err) ||
+        find_tables(db, err))
         goto out;
     free(file);
     *out = db;

@@ -169,7 +169,7 @@ typedef struct {
     int rc;
 } export;
 
-static void system_line(bz_buf *out, const bz_system *s)
+void bz_system_line(bz_buf *out, const bz_system *s)
 {
     bz_json j = bz_json_to(out, false);
     const char *at = strchr(s->name, '@');
@@ -212,7 +212,7 @@ int bz_perfdb_export(bz_perfdb *db, const bz_perfdb_filter *filter, int fd, bool
         if (filter->system && filter->system != db->system[i])
             continue;
         bz_buf_clear(&e.line);
-        system_line(&e.line, db->system[i]);
+        bz_system_line(&e.line, db->system[i]);
         e.rc = bz_sink_write(e.sink, e.line.data, e.line.len, err);
     }
     if (!e.rc && bz_perfdb_scan(db, filter, export_record, &e, err))

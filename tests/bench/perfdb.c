@@ -183,10 +183,6 @@ static void bench_all(size_t n, const char *text, const char *dir, const char *o
     need(bz_perfdb_open(&db, dir, &(bz_perfdb_options){.read_only = true}, &err));
     report("open", bz_now() - start, 1);
     bz_perfdb_close(db);
-    start = bz_now();
-    need(bz_perfdb_open(&db, dir, &(bz_perfdb_options){.read_only = true, .untrusted = true}, &err));
-    report("open, every page checked", bz_now() - start, 1);
-    bz_perfdb_close(db);
 }
 
 int main(int argc, char **argv)

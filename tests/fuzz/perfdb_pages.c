@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!exact)
         abort();
     memcpy(exact, file, pages * PAGE);
-    bz_guard_bytes(exact, pages * PAGE, GUARD_PAGES);
+    bz_guard_bytes(exact, pages * PAGE, true);
     free(exact);
     return 0;
 }

@@ -115,7 +115,7 @@ static void test_killed_writers(void **state)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status));
         total += last + 1;
-        bz_perfdb *db = open_with(dir, (bz_perfdb_options){.untrusted = true});
+        bz_perfdb *db = open_with(dir, (bz_perfdb_options){0});
         assert_clean(db);
         assert_true(count_records(db) >= (size_t)total); /* one more where it died before it could tell */
         for (int i = 0; i <= last; i++)
@@ -157,7 +157,7 @@ static void test_file_size_limit(void **state)
     assert_int_equal(read(out, &stored, sizeof stored), sizeof stored);
     close(out);
     assert_true(stored > 100);
-    bz_perfdb *db = open_with(dir, (bz_perfdb_options){.untrusted = true});
+    bz_perfdb *db = open_with(dir, (bz_perfdb_options){0});
     assert_int_equal(count_records(db), stored);
     assert_clean(db);
     put(db, sample_record()); /* without the limit it goes on */

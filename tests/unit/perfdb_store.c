@@ -608,7 +608,7 @@ static void test_compact(void **state)
     assert_ok(bz_perfdb_compact(dir, &(bz_perfdb_options){0}, &before, &after, &err));
     assert_true(after < before);
     assert_int_not_equal(access(below(state, "db/compact.mdb"), F_OK), 0);
-    db = open_with(dir, (bz_perfdb_options){.untrusted = true});
+    db = open_with(dir, (bz_perfdb_options){0});
     assert_int_equal(count_records(db), 2);
     put(db, sample_record());
     assert_int_equal(count_records(db), 3);

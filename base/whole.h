@@ -1,0 +1,25 @@
+/* whole: a file that appears whole or not at all.
+ *
+ * What is written goes into a new file next to the target, under a name that nobody can have laid a link at, and takes the
+ * target's place at the end. What stands behind a link is replaced, not the link. What is no regular file (a device, a pipe)
+ * is written to as it is. */
+#ifndef BZ_WHOLE_H
+#define BZ_WHOLE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+
+typedef struct bz_whole {
+    const char *path; /* as it was named; must live as long */
+    char *target;     /* behind links */
+    char *part;       /* the new file; NULL where `fd` is the target itself */
+    int fd;
+} bz_whole;
+
+int bz_whole_open(bz_whole *w, const char *path, bz_error *err);
+
+/* With `good`, puts the new file in its place; without, removes it, and *err stays. Returns 0 only where the file is there. */
+int bz_whole_close(bz_whole *w, bool good, bz_error *err);
+
+#endif
