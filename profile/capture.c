@@ -50,9 +50,8 @@ static void set_flag(const char *name, bool on)
 
 static int find_library(char *out, size_t size, bz_error *err)
 {
-    static const char *const PLACES[] = {
-        "/libbenanza-capture.so", "/../lib/libbenanza-capture.so", "/../lib64/libbenanza-capture.so",
-        "/../lib/x86_64-linux-gnu/libbenanza-capture.so", "/../lib/aarch64-linux-gnu/libbenanza-capture.so"};
+    static const char *const PLACES[] = {"/libbenanza-capture.so",
+                                         "/../" BENANZA_LIBDIR "/benanza/libbenanza-capture.so"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n > 0) {

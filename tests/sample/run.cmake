@@ -16,7 +16,7 @@ set(flags)
 if(SANITIZE)
   set(flags -DCMAKE_EXE_LINKER_FLAGS=-fsanitize=address,undefined)
 endif()
-run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+run(${CMAKE_COMMAND} --install ${BUILD} --component benanza --prefix ${prefix})
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SAMPLE} -B ${folder} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_C_COMPILER=${COMPILER} ${flags})
 run(${CMAKE_COMMAND} --build ${folder})
 

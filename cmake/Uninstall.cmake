@@ -1,0 +1,11 @@
+# cmake -DMANIFEST=FILE -P Uninstall.cmake: removes what `cmake --install` wrote down there.
+if(NOT EXISTS ${MANIFEST})
+  message(FATAL_ERROR "${MANIFEST} is not there: nothing was installed from this build")
+endif()
+file(STRINGS ${MANIFEST} files)
+foreach(file ${files})
+  if(EXISTS $ENV{DESTDIR}${file} OR IS_SYMLINK $ENV{DESTDIR}${file})
+    message(STATUS "Removing: $ENV{DESTDIR}${file}")
+    file(REMOVE $ENV{DESTDIR}${file})
+  endif()
+endforeach()
