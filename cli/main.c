@@ -1,7 +1,6 @@
 /* benanza COMMAND …: the table of commands. */
 #include "cli/cli.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,11 +35,5 @@ int bz_main(int argc, char **argv)
 int main(int argc, char **argv)
 {
     bz_keep_memory();
-    int status = bz_main(argc, argv), by = bz_ended_by();
-    if (by) {
-        fflush(NULL);
-        signal(by, SIG_DFL);
-        raise(by);
-    }
-    return status;
+    return bz_main(argc, argv);
 }
