@@ -121,41 +121,27 @@ int bz_perfdb_check(bz_perfdb *db, bz_perfdb_check_report *report, bz_error *err
     return code ? bz_store_fail(db, "cannot read", code, err) : 0;
 }
 
-/* Compaction. LMDB's users hold a shared lock on the first byte of lock.mdb as long as they have
- * the environment open, and take it before they look at the data file. Whoever gets the exclusive
- * lock is alone, and stays so while the new file takes the place of the old. */
-
-static int lock_alone(const char *dir, const char *path, int *fd, bz_error *err)
-{
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (*fd < 0)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be locked: %s", path, strerror(errno));
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-    if (!fcntl(*fd, F_SETLK, &lock))
-        return 0;
-    struct flock holder = lock;
-    if (!fcntl(*fd, F_GETLK, &holder) && holder.l_type != F_UNLCK)
-        return bz_fail(err, BZ_FAILED, "%s: process %ld has the database open: compact it when that is done", dir,
-                       (long)holder.l_pid);
-    return bz_fail(err, BZ_FAILED, "%s: another process has the database open: compact it when that is done", dir);
-}
+/* Compaction */
 
 static int copy_compact(const char *dir, const char *to, bz_error *err)
 {
-    const bz_perfdb named = {.dir = (char *)dir};
-    MDB_env *env = NULL;
-    int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int code = fd < 0 ? errno : mdb_env_create(&env);
+    bz_perfdb db = {.dir = (char *)dir, .read_only = true};
+    int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), rc = 0;
+    int code = fd < 0 ? errno : mdb_env_create(&db.env);
     if (!code)
-        code = mdb_env_open(env, dir, MDB_RDONLY | MDB_NOLOCK, 0666);
+        code = mdb_env_set_maxdbs(db.env, N_DATABASES);
     if (!code)
-        code = mdb_env_copyfd2(env, fd, MDB_CP_COMPACT);
-    if (!code && fsync(fd))
+        code = mdb_env_open(db.env, dir, MDB_RDONLY | MDB_NOLOCK, 0666);
+    if (!code)
+        rc = bz_store_find_tables(&db, err); /* what a newer benanza or another program wrote is not ours to rewrite */
+    if (!code && !rc)
+        code = mdb_env_copyfd2(db.env, fd, MDB_CP_COMPACT);
+    if (!code && !rc && fsync(fd))
         code = errno;
-    mdb_env_close(env);
+    mdb_env_close(db.env);
     if (fd >= 0)
         close(fd);
-    return code ? bz_store_fail(&named, "cannot be compacted", code, err) : 0;
+    return code ? bz_store_fail(&db, "cannot be compacted", code, err) : rc;
 }
 
 static uint64_t file_size(const char *path)
@@ -177,7 +163,7 @@ int bz_perfdb_compact(const char *dir, const bz_perfdb_options *options, uint64_
         bz_fail(err, BZ_FAILED, "%s: there is no database", dir);
         goto out;
     }
-    if (bz_guard_file_system(dir, options->file_system, err) || lock_alone(dir, lock.data, &fd, err) ||
+    if (bz_guard_file_system(dir, options->file_system, err) || bz_store_lock_alone(dir, lock.data, &fd, err) ||
         bz_guard_file(data.data, 0, true, err))
         goto out;
     *before = file_size(data.data);

@@ -415,6 +415,23 @@ static const char *check_file(int fd, size_t moment, bool pages, bool *ours, boo
     return why;
 }
 
+bool bz_guard_unfinished(const char *path)
+{
+    struct {
+        page_header page;
+        meta_header meta;
+    } first;
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool short_one = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size < 2 * sysconf(_SC_PAGESIZE);
+    bool has_meta = short_one && pread(fd, &first, sizeof first, 0) == sizeof first;
+    close(fd);
+    return has_meta && first.page.flags == PAGE_META && first.meta.magic == (uint32_t)LMDB_MAGIC &&
+           first.meta.txn == 0 && first.meta.tree[0].root == NO_PAGE && first.meta.tree[1].root == NO_PAGE;
+}
+
 int bz_guard_file(const char *path, size_t moment, bool pages, bz_error *err)
 {
     struct stat st;

@@ -26,6 +26,9 @@ int bz_guard_file(const char *path, size_t moment, bool pages, bz_error *err);
 /* As above on bytes in memory; NULL, or what is wrong. `size` counts whole bytes of the file. */
 const char *bz_guard_bytes(const void *file, uint64_t size, bool pages);
 
+/* Whether the file is but the first part of an empty database. */
+bool bz_guard_unfinished(const char *path);
+
 /* By page number, whether it is free or part of the list of free pages; NULL where that list cannot be read. */
 unsigned char *bz_guard_free_pages(const void *file, uint64_t size, size_t *n);
 

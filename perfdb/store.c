@@ -14,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { N_DATABASES = 4, MOST_READERS = 126, LOCK_FILE = 8 << 10 /* bytes, of so many readers */ };
+enum { MOST_READERS = 126, LOCK_FILE = 8 << 10 /* bytes, of so many readers */ };
 static const size_t FIRST_MAP = sizeof(void *) > 4 ? (size_t)1 << 30 : (size_t)1 << 28;
 static const char SCHEMA_KEY[] = "schema";
 
@@ -305,7 +305,7 @@ static bool has_tables(MDB_txn *txn)
     return !mdb_dbi_open(txn, NULL, 0, &unnamed) && !mdb_stat(txn, unnamed, &stat) && stat.ms_entries;
 }
 
-static int find_tables(bz_perfdb *db, bz_error *err)
+int bz_store_find_tables(bz_perfdb *db, bz_error *err)
 {
     uint32_t schema = SCHEMA_VERSION;
     MDB_txn *txn;
@@ -340,6 +340,15 @@ static int find_tables(bz_perfdb *db, bz_error *err)
     return code ? bz_store_fail(db, "cannot be opened", code, err) : 0;
 }
 
+/* A zero into bytes that LMDB has no use for, one in every sector: the readers' slots are 64 bytes apart and 24 long. */
+static int touch_sectors(int fd)
+{
+    for (off_t at = 511; at < LOCK_FILE; at += 512)
+        if (pwrite(fd, "", 1, at) != 1)
+            return errno;
+    return 0;
+}
+
 /* LMDB makes its lock file of nothing but a hole: without room on the disk, the first write there is a SIGBUS. What else may
  * be wrong with that file is for LMDB to say. */
 static int reserve_lock_file(const bz_perfdb *db)
@@ -348,6 +357,8 @@ static int reserve_lock_file(const bz_perfdb *db)
     snprintf(path, sizeof path, "%s/lock.mdb", db->dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     int code = fd >= 0 && fallocate(fd, 0, 0, LOCK_FILE) ? errno : 0;
+    if (code == EOPNOTSUPP || code == ENOSYS) /* ext2 and ext3 */
+        code = touch_sectors(fd);
     if (fd >= 0)
         close(fd);
     return code == ENOSPC || code == EDQUOT ? code : 0;
@@ -405,6 +416,44 @@ static int guard_pages(bz_perfdb *db, const char *file, bz_error *err)
     return bz_fail(err, BZ_FAILED, "%s: others write faster than it can be looked at: try again", db->dir);
 }
 
+int bz_store_lock_alone(const char *dir, const char *path, int *fd, bz_error *err)
+{
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (*fd < 0)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be locked: %s", path, strerror(errno));
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    if (!fcntl(*fd, F_SETLK, &lock))
+        return 0;
+    struct flock holder = lock;
+    if (!fcntl(*fd, F_GETLK, &holder) && holder.l_type != F_UNLCK)
+        return bz_fail(err, BZ_FAILED, "%s: process %ld has the database open: compact it when that is done", dir,
+                       (long)holder.l_pid);
+    return bz_fail(err, BZ_FAILED, "%s: another process has the database open: compact it when that is done", dir);
+}
+
+/* A disk that was full when LMDB made the file leaves an empty one. */
+static bool is_nothing(const char *file)
+{
+    struct stat st;
+    return stat(file, &st) || (S_ISREG(st.st_mode) && st.st_size == 0);
+}
+
+/* A disk that filled up while LMDB made the file has left the first part of an empty database, which nobody can open. */
+static void remove_unfinished(const bz_perfdb *db, const char *file)
+{
+    bz_buf lock = {0};
+    bz_error err;
+    int fd = -1;
+    if (!bz_guard_unfinished(file))
+        return;
+    bz_buf_printf(&lock, "%s/lock.mdb", db->dir);
+    if (!bz_store_lock_alone(db->dir, lock.data, &fd, &err) && bz_guard_unfinished(file))
+        unlink(file);
+    if (fd >= 0)
+        close(fd);
+    bz_buf_free(&lock);
+}
+
 int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *options, bz_error *err)
 {
     *out = NULL;
@@ -419,7 +468,9 @@ int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *op
         bz_store_fail(db, "cannot be made", code, err);
         goto out;
     }
-    if (db->read_only && access(file, F_OK)) {
+    if (!db->read_only)
+        remove_unfinished(db, file);
+    if (db->read_only && is_nothing(file)) {
         bz_fail(err, BZ_FAILED,
                 "%s: there is no database: 'benanza run' or 'benanza db import' makes one, --db or BENANZA_DB names "
                 "another folder",
@@ -428,12 +479,14 @@ int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *op
     }
     if (bz_guard_file_system(dir, options->file_system, err) || bz_guard_file(file, 0, false, err) ||
         open_env(db, options->map_size ? options->map_size : FIRST_MAP, err) || guard_pages(db, file, err) ||
-        find_tables(db, err))
+        bz_store_find_tables(db, err))
         goto out;
     free(file);
     *out = db;
     return 0;
 out:
+    if (!db->read_only)
+        remove_unfinished(db, file);
     free(file);
     bz_perfdb_close(db);
     return -1;

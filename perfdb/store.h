@@ -6,7 +6,7 @@
 
 #include <lmdb.h>
 
-enum { SCHEMA_VERSION = 1 };
+enum { SCHEMA_VERSION = 1, N_DATABASES = 4 };
 
 struct bz_perfdb {
     MDB_env *env;
@@ -43,6 +43,13 @@ void bz_store_warn(const bz_perfdb *db, const char *fmt, ...) __attribute__((for
 
 /* Warns that an entry of `what` cannot be read. */
 void bz_store_warn_entry(const bz_perfdb *db, const char *what, const MDB_val *key, bz_entry_state state);
+
+/* Opens the tables. Refuses another schema, and another program's database. */
+int bz_store_find_tables(bz_perfdb *db, bz_error *err);
+
+/* LMDB's users hold a shared lock on the first byte of lock.mdb as long as they have the environment open, and take it before
+ * they look at the data file. Whoever gets the exclusive lock is alone, and stays so until *fd is closed. */
+int bz_store_lock_alone(const char *dir, const char *path, int *fd, bz_error *err);
 
 const bz_system *bz_store_system_by_id(const bz_perfdb *db, uint32_t id); /* NULL where unknown */
 

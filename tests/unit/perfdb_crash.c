@@ -192,6 +192,78 @@ static void test_full_disk(void **state)
     bz_arena_free(&arena);
 }
 
+static void put_ten(const char *dir, int who, int pipe)
+{
+    bz_perfdb *db;
+    bz_arena arena = {0};
+    (void)pipe;
+    if (bz_perfdb_open(&db, dir, &(bz_perfdb_options){0}, &err))
+        _exit(strstr(err.text, "full") ? 0 : 1);
+    for (int i = 0; i < 10; i++) {
+        bz_record r = numbered(&arena, who, i);
+        if (bz_perfdb_put(db, &r, 1, NULL, &err))
+            _exit(strstr(err.text, "full") ? 0 : 1);
+    }
+}
+
+/* A disk with `pages` free, and nothing else. */
+static void fill(const char *disk, int pages)
+{
+    char command[9000];
+    snprintf(command, sizeof command,
+             "cd '%s' && rm -rf db fill && dd if=/dev/zero of=spare bs=4k count=%d && sync . && mkdir db fill && touch "
+             "db/.x && for i in 1 2 3; do dd if=/dev/zero of=fill/$i bs=1k; sync .; done; rm spare && sync .",
+             disk, pages);
+    char *quiet = bz_arena_printf(&(bz_arena){0}, "{ %s; } 2>/dev/null", command);
+    assert_int_equal(system(quiet), 0);
+}
+
+/* However little room there is when a database is made: an error that says so, no signal, and with room it goes on. */
+static void try_every_size(const char *disk, const char *dir)
+{
+    for (int pages = 0; pages < 8; pages++) {
+        int status;
+        fill(disk, pages);
+        assert_int_equal(waitpid(start(put_ten, dir, 0, NULL), &status, 0) > 0, 1);
+        assert_int_equal(status, 0);
+        assert_int_equal(system(bz_arena_printf(&(bz_arena){0}, "rm -r '%s/fill'", disk)), 0);
+        bz_perfdb *db;
+        /* who only reads finds a database, or none */
+        if (!bz_perfdb_open(&db, dir, &(bz_perfdb_options){.read_only = true}, &err))
+            bz_perfdb_close(db);
+        else
+            assert_non_null(strstr(err.text, "there is no database"));
+        db = open_with(dir, (bz_perfdb_options){0});
+        put(db, sample_record());
+        assert_clean(db);
+        bz_perfdb_close(db);
+    }
+}
+
+/* ext2 cannot reserve blocks: LMDB's lock file would be a hole. */
+static void test_disks_of_every_size(void **state)
+{
+    const char *disk = below(state, "disk"), *dir = below(state, "disk/db");
+    mkdir(disk, 0777);
+    if (mount("tmpfs", disk, "tmpfs", 0, "size=512k")) {
+        print_message("test_disks_of_every_size skipped: no small disk can be mounted (%s)\n", strerror(errno));
+        skip();
+    }
+    try_every_size(disk, dir);
+    umount2(disk, MNT_DETACH);
+    const char *image = below(state, "image");
+    char command[9000];
+    snprintf(command, sizeof command,
+             "{ truncate -s 2M '%s' && mkfs.ext2 -q -m 0 -b 4096 '%s' && mount -o loop '%s' '%s'; } 2>/dev/null", image,
+             image, image, disk);
+    if (system(command)) {
+        print_message("the part on ext2 skipped: it cannot be made or mounted\n");
+        return;
+    }
+    try_every_size(disk, dir);
+    umount2(disk, MNT_DETACH);
+}
+
 static void test_read_only_media(void **state)
 {
     const char *disk = below(state, "disk"), *dir = below(state, "disk/db");
@@ -286,8 +358,9 @@ static void test_stale_readers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_two_writers),    TEST(test_killed_writers),  TEST(test_file_size_limit), TEST(test_full_disk),
-        TEST(test_compact_in_use), TEST(test_read_only_media), TEST(test_stale_readers),
+        TEST(test_two_writers),   TEST(test_killed_writers),      TEST(test_file_size_limit),
+        TEST(test_full_disk),     TEST(test_compact_in_use),      TEST(test_read_only_media),
+        TEST(test_stale_readers), TEST(test_disks_of_every_size),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);

@@ -442,6 +442,9 @@ static void test_schemas(void **state)
     for (int read_only = 0; read_only < 2; read_only++)
         assert_fails(bz_perfdb_open(&db, dir, &(bz_perfdb_options){.read_only = read_only}, &err), BZ_BAD_INPUT,
                      "newer benanza (schema 2");
+    uint64_t before, after;
+    assert_fails(bz_perfdb_compact(dir, &(bz_perfdb_options){0}, &before, &after, &err), BZ_BAD_INPUT,
+                 "newer benanza (schema 2");
     edit(dir, "info", schema_0);
     assert_fails(bz_perfdb_open(&db, dir, &(bz_perfdb_options){0}, &err), BZ_BAD_INPUT, "schema 0 is older");
     assert_null(db);
