@@ -10,6 +10,7 @@
  *   units.h     numbers for people: 14.3 µs, 4.58 ms, 118 M
  *   table.h     aligned columns, the same table as CSV
  *   screen.h    how wide tables may be on this terminal, and colours
+ *   sheet.h     tables that say what their columns are: text and JSON of one description
  *   progress.h  one line on a terminal that says how far we are
  *   graphviz.h  DOT to SVG
  */
@@ -26,6 +27,7 @@
 #include "base/map.h"
 #include "base/progress.h"
 #include "base/screen.h"
+#include "base/sheet.h"
 #include "base/table.h"
 #include "base/units.h"
 

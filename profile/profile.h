@@ -231,6 +231,45 @@ bool bz_call_parameter(const bz_trace *t, size_t call, const char *name, char *o
  * (CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD), by its name; NULL where the name does not tell. */
 const char *bz_kernel_algorithm(const char *kernel_name);
 
+/* What a kernel does, by its full name; kernels.c has the table. */
+typedef enum {
+    BZ_KERNEL_OTHER,
+    BZ_KERNEL_CONV,
+    BZ_KERNEL_CONV_BACKWARD,
+    BZ_KERNEL_CONV_PART, /* what one convolution launches besides */
+    BZ_KERNEL_CONV_DEPTHWISE,
+    BZ_KERNEL_PRODUCT,
+    BZ_KERNEL_PRODUCT_PART,
+    BZ_KERNEL_VECTOR_PRODUCT,
+    BZ_KERNEL_ATTENTION,
+    BZ_KERNEL_RNN,
+    BZ_KERNEL_NORM,
+    BZ_KERNEL_SOFTMAX,
+    BZ_KERNEL_POOL,
+    BZ_KERNEL_ELEMENTWISE,
+    BZ_KERNEL_REDUCE,
+    BZ_KERNEL_LAYOUT,
+    BZ_KERNEL_PAD,
+    BZ_KERNEL_MOVE,
+    BZ_KERNEL_GATHER,
+    BZ_KERNEL_SORT,
+    BZ_KERNEL_RANDOM,
+    BZ_KERNEL_RESIZE,
+    BZ_KERNEL_LOSS,
+    BZ_KERNEL_OPTIMIZER,
+    BZ_KERNEL_QUANTIZE,
+    BZ_KERNEL_COMMUNICATION,
+} bz_kernel_does;
+enum { BZ_KERNEL_DOES = BZ_KERNEL_COMMUNICATION + 1 };
+bz_kernel_does bz_kernel_group(const char *kernel_name);
+const char *bz_kernel_does_name(bz_kernel_does does); /* "matrix product" */
+const char *bz_kernel_maker(const char *kernel_name); /* "cuDNN", "Triton"; NULL where the name does not tell */
+
+/* What kernels of a group are mostly limited by: arithmetic or the memory. A rule of thumb, not a measurement. */
+typedef enum { BZ_LIMIT_UNKNOWN, BZ_LIMIT_COMPUTE, BZ_LIMIT_MEMORY, BZ_LIMIT_NETWORK } bz_kernel_limit;
+bz_kernel_limit bz_kernel_limit_of(bz_kernel_does does);
+const char *bz_kernel_limit_name(bz_kernel_limit limit);
+
 /* Iteration that an event belongs to, or BZ_NONE. */
 uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i);
 
@@ -268,6 +307,48 @@ typedef struct bz_quantiles {
     double min, p50, p90, p99, max, mean;
 } bz_quantiles;
 bz_quantiles bz_quantiles_of(double *values, size_t n); /* sorts values */
+
+/* The quantities of an iteration, in the order of the tables. */
+typedef struct bz_quantity {
+    const char *name, *json;
+    size_t offset; /* in bz_iteration_stats */
+    bool count;    /* else nanoseconds */
+    int of;        /* bz_event_kind: told where there are such events; BZ_EVENT_KINDS: always */
+} bz_quantity;
+enum { BZ_QUANTITIES = 14 };
+extern const bz_quantity bz_quantities[BZ_QUANTITIES];
+int64_t bz_quantity_of(const bz_iteration_stats *s, int q);
+uint32_t bz_quantity_run(const bz_trace *t, int q); /* the run that it is of, as bz_trace_level */
+
+typedef struct bz_summary {
+    bz_iteration_stats *each;       /* [n_iterations] */
+    bz_quantiles of[BZ_QUANTITIES]; /* over the steady iterations */
+    uint32_t steady;
+} bz_summary;
+void bz_summary_make(const bz_trace *t, bz_arena *arena, bz_summary *out);
+
+/* A trace without iterations as one: `whole` is `t` with the single iteration `span`, all that it recorded. It shares the
+ * memory of `t` and is not freed. False where nothing has a time. */
+bool bz_trace_whole(const bz_trace *t, bz_iteration *span, bz_trace *whole);
+
+/* Why no device worked. Each gap belongs to the work that ends it: what came first of its launch on the host. */
+typedef enum {
+    BZ_IDLE_HOST,      /* its launch had not begun: the host did something else */
+    BZ_IDLE_LAUNCH,    /* the launch call ran */
+    BZ_IDLE_SUBMITTED, /* the launch call was over, the work had not begun, and nothing was before it */
+    BZ_IDLE_QUEUED,    /* it had been launched before the gap began */
+    BZ_IDLE_UNKNOWN,   /* no launch is on record */
+    BZ_IDLE_END,       /* behind the last work */
+} bz_idle_reason;
+enum { BZ_IDLE_REASONS = BZ_IDLE_END + 1 };
+const char *bz_idle_name(bz_idle_reason reason);
+typedef struct bz_idle {
+    int64_t busy, idle; /* nanoseconds in which some device, in which none worked: together the span, exactly */
+    struct {
+        int64_t count, time, longest;
+    } of[BZ_IDLE_REASONS]; /* together `idle` */
+} bz_idle;
+void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out);
 
 /* Name with count and time, largest first, over the steady iterations (all events where there are none). */
 typedef struct bz_top {

@@ -11,78 +11,9 @@ static const char *const ORIGINS[] = {"marked by the program", "marked by a rang
 static const char *const ORIGIN_NAMES[] = {"marked", "range", "detected"};
 static const char *const LEVELS[] = {"note", "missing", "broken"};
 
-/* The quantities of an iteration, in the order of the tables. The first and the fifth are figures of their own: quantity_level. */
-static const struct {
-    const char *name, *json;
-    size_t offset;
-    bool count;
-    int of; /* bz_event_kind: told where there are such events; BZ_EVENT_KINDS: always */
-} QUANTITIES[] = {
-    {"latency", "latency_ns", offsetof(bz_iteration_stats, latency), false, BZ_EVENT_KINDS},
-    {"device busy", "device_busy_ns", offsetof(bz_iteration_stats, device_busy), false, BZ_EVENT_KERNEL},
-    {"kernels, summed", "kernel_time_ns", offsetof(bz_iteration_stats, kernel_time), false, BZ_EVENT_KERNEL},
-    {"copies, summed", "copy_time_ns", offsetof(bz_iteration_stats, copy_time), false, BZ_EVENT_KERNEL},
-    {"library calls", "library_ns", offsetof(bz_iteration_stats, library), false, BZ_EVENT_CALL},
-    {"operators", "operators_ns", offsetof(bz_iteration_stats, operators), false, BZ_EVENT_OP},
-    {"launch calls", "launch_ns", offsetof(bz_iteration_stats, launch), false, BZ_EVENT_KERNEL},
-    {"waiting calls", "sync_ns", offsetof(bz_iteration_stats, sync), false, BZ_EVENT_KERNEL},
-    {"idle", "gap_ns", offsetof(bz_iteration_stats, gap), false, BZ_EVENT_KINDS},
-    {"kernels", "kernels", offsetof(bz_iteration_stats, kernels), true, BZ_EVENT_KERNEL},
-    {"copies", "copies", offsetof(bz_iteration_stats, copies), true, BZ_EVENT_KERNEL},
-    {"calls", "calls", offsetof(bz_iteration_stats, calls), true, BZ_EVENT_CALL},
-    {"launches", "launches", offsetof(bz_iteration_stats, launches), true, BZ_EVENT_KERNEL},
-    {"waits", "syncs", offsetof(bz_iteration_stats, syncs), true, BZ_EVENT_KERNEL},
-};
-enum { N_QUANTITIES = sizeof QUANTITIES / sizeof *QUANTITIES };
-
-static int64_t quantity(const bz_iteration_stats *s, int q)
-{
-    return *(const int64_t *)(const void *)((const char *)s + QUANTITIES[q].offset);
-}
-
-typedef struct {
-    bz_iteration_stats *each;
-    bz_quantiles of[N_QUANTITIES]; /* over the steady iterations */
-    uint32_t steady;
-} summary;
-
-/* Which run a quantity is of. BZ_NONE: the program ran once. */
-static uint32_t quantity_level(const bz_trace *t, int q)
-{
-    return QUANTITIES[q].offset == offsetof(bz_iteration_stats, latency)   ? bz_trace_level(t, BZ_FIGURE_LATENCY)
-           : QUANTITIES[q].offset == offsetof(bz_iteration_stats, library) ? bz_trace_level(t, BZ_FIGURE_LIBRARY)
-           : t->n_levels                                                   ? t->own_level
-                                                                           : BZ_NONE;
-}
-
 static const char *level_name(const bz_trace *t, uint32_t level)
 {
     return level == BZ_NONE ? "" : bz_string(t, t->level[level].name);
-}
-
-static summary summarize(const bz_trace *t, bz_arena *arena)
-{
-    summary s = {.each = BZ_NEW(arena, bz_iteration_stats, t->n_iterations)};
-    double *values = BZ_NEW(arena, double, t->n_iterations);
-    for (uint32_t i = 0; i < t->n_iterations; i++) {
-        bz_iteration_measure(t, i, &s.each[i]);
-        s.steady += !t->iteration[i].warm_up;
-    }
-    for (int q = 0; q < N_QUANTITIES; q++) {
-        size_t n = 0;
-        for (uint32_t i = 0; i < t->n_iterations; i++)
-            if (!t->iteration[i].warm_up)
-                values[n++] = (double)quantity(&s.each[i], q);
-        s.of[q] = bz_quantiles_of(values, n);
-    }
-    for (int q = 0; q < N_QUANTITIES; q++) {
-        double *figures;
-        if (quantity_level(t, q) == (t->n_levels ? t->own_level : BZ_NONE))
-            continue;
-        size_t n = bz_trace_figures(t, q ? BZ_FIGURE_LIBRARY : BZ_FIGURE_LATENCY, arena, &figures);
-        s.of[q] = bz_quantiles_of(figures, n);
-    }
-    return s;
 }
 
 static void put_time(bz_table *table, double ns)
@@ -110,7 +41,7 @@ static bz_quantiles level_latency(const bz_level *l, bz_arena *arena)
     return bz_quantiles_of(values, n);
 }
 
-static void print_answer(const bz_trace *t, const summary *s, bz_arena *arena, bz_buf *out)
+static void print_answer(const bz_trace *t, const bz_summary *s, bz_arena *arena, bz_buf *out)
 {
     bz_unit_text a, b, c;
     if (!t->n_iterations) {
@@ -122,7 +53,7 @@ static void print_answer(const bz_trace *t, const summary *s, bz_arena *arena, b
     int q = device ? 1 : calls ? 4 : 5;
     const bz_quantiles *latency = &s->of[0], *busy = &s->of[q];
     const char *what = device ? "device busy" : calls ? "in library calls" : "in operators";
-    uint32_t whose = quantity_level(t, 0), other = quantity_level(t, q);
+    uint32_t whose = bz_quantity_run(t, 0), other = bz_quantity_run(t, q);
     uint32_t warm = t->n_iterations - s->steady;
     bz_buf_printf(out, "%u iterations (%s), %u of them warm-up", t->n_iterations, ORIGINS[t->origin], warm);
     if (latency->max > 0) {
@@ -161,7 +92,7 @@ static void print_facts(const bz_trace *t, bz_buf *out)
     bz_buf_printf(out, "%s\n", none);
 }
 
-static void print_iterations(const bz_trace *t, const summary *s, bz_arena *arena, bz_buf *out)
+static void print_iterations(const bz_trace *t, const bz_summary *s, bz_arena *arena, bz_buf *out)
 {
     if (!t->n_iterations)
         return;
@@ -173,19 +104,19 @@ static void print_iterations(const bz_trace *t, const summary *s, bz_arena *aren
         bz_table_column(table, COLUMNS[i], BZ_RIGHT);
     if (t->n_levels)
         bz_table_column(table, "of the run", BZ_LEFT);
-    for (int q = 0; q < N_QUANTITIES; q++) {
-        if (QUANTITIES[q].of != BZ_EVENT_KINDS && !t->event[QUANTITIES[q].of].n)
+    for (int q = 0; q < BZ_QUANTITIES; q++) {
+        if (bz_quantities[q].of != BZ_EVENT_KINDS && !t->event[bz_quantities[q].of].n)
             continue;
         const bz_quantiles *v = &s->of[q];
         double cells[] = {v->p50, v->min, v->p90, v->p99, v->max, v->mean};
-        bz_table_cell(table, QUANTITIES[q].name, NULL);
+        bz_table_cell(table, bz_quantities[q].name, NULL);
         for (int i = 0; i < 6; i++)
-            if (QUANTITIES[q].count)
+            if (bz_quantities[q].count)
                 bz_table_int(table, (int64_t)(cells[i] + 0.5));
             else
                 put_time(table, cells[i]);
         if (t->n_levels)
-            bz_table_cell(table, level_name(t, quantity_level(t, q)), NULL);
+            bz_table_cell(table, level_name(t, bz_quantity_run(t, q)), NULL);
     }
     bz_buf_putc(out, '\n');
     bz_table_print(table, out);
@@ -235,7 +166,7 @@ static void print_levels(const bz_trace *t, bz_arena *arena, bz_buf *out)
 }
 
 /* Total of the steady iterations, for shares: of the run that the events are of. */
-static double total_latency(const bz_trace *t, const summary *s)
+static double total_latency(const bz_trace *t, const bz_summary *s)
 {
     double sum = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
@@ -244,7 +175,7 @@ static double total_latency(const bz_trace *t, const summary *s)
     return sum;
 }
 
-static void time_columns(bz_table *table, const summary *s)
+static void time_columns(bz_table *table, const bz_summary *s)
 {
     bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
     bz_table_column(table, s->steady ? "time per iteration" : "time", BZ_RIGHT);
@@ -259,7 +190,7 @@ static void put_rows(bz_table *table, size_t n, int top, bz_buf *out)
         bz_buf_printf(out, "… and %zu more: --top %zu\n", n - (size_t)top, n);
 }
 
-static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, const char *title, int top,
+static void print_top(const bz_trace *t, const bz_summary *s, bz_event_kind kind, const char *title, int top,
                       bz_arena *arena, bz_buf *out)
 {
     bz_top *rows;
@@ -290,7 +221,7 @@ static void print_top(const bz_trace *t, const summary *s, bz_event_kind kind, c
     put_rows(table, n, top, out);
 }
 
-static void print_callers(const bz_trace *t, const summary *s, int top, bz_arena *arena, bz_buf *out)
+static void print_callers(const bz_trace *t, const bz_summary *s, int top, bz_arena *arena, bz_buf *out)
 {
     bz_caller *rows;
     size_t n = bz_trace_callers(t, arena, &rows);
@@ -314,7 +245,7 @@ static void print_callers(const bz_trace *t, const summary *s, int top, bz_arena
     put_rows(table, n, top, out);
 }
 
-static void print_gaps(const bz_trace *t, const summary *s, int top, bz_arena *arena, bz_buf *out)
+static void print_gaps(const bz_trace *t, const bz_summary *s, int top, bz_arena *arena, bz_buf *out)
 {
     bz_gap *rows;
     size_t n = bz_trace_gaps(t, arena, &rows);
@@ -343,7 +274,8 @@ static void print_gaps(const bz_trace *t, const summary *s, int top, bz_arena *a
 void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
 {
     bz_arena arena = {0};
-    summary s = summarize(t, &arena);
+    bz_summary s;
+    bz_summary_make(t, &arena, &s);
     print_answer(t, &s, &arena, out);
     print_facts(t, out);
     print_levels(t, &arena, out);
@@ -443,7 +375,7 @@ static void json_callers(const bz_trace *t, bz_json *j, int top, bz_arena *arena
     bz_json_array_end(j);
 }
 
-static void json_iterations(const bz_trace *t, const summary *s, bz_json *j)
+static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
 {
     bz_json_key(j, "iterations");
     bz_json_object(j);
@@ -453,9 +385,9 @@ static void json_iterations(const bz_trace *t, const summary *s, bz_json *j)
     bz_json_key_int(j, "run_kernel_time_ns", bz_trace_kernel_time(t));
     bz_json_key(j, "steady");
     bz_json_object(j);
-    for (int q = 0; q < N_QUANTITIES; q++) {
-        bz_json_key(j, QUANTITIES[q].json);
-        json_quantiles(j, &s->of[q], quantity_level(t, q) == BZ_NONE ? NULL : level_name(t, quantity_level(t, q)));
+    for (int q = 0; q < BZ_QUANTITIES; q++) {
+        bz_json_key(j, bz_quantities[q].json);
+        json_quantiles(j, &s->of[q], bz_quantity_run(t, q) == BZ_NONE ? NULL : level_name(t, bz_quantity_run(t, q)));
     }
     bz_json_object_end(j);
     bz_json_key(j, "each");
@@ -464,8 +396,8 @@ static void json_iterations(const bz_trace *t, const summary *s, bz_json *j)
         bz_json_object(j);
         bz_json_key_int(j, "start_ns", t->iteration[i].start);
         bz_json_key_bool(j, "warm_up", t->iteration[i].warm_up);
-        for (int q = 0; q < N_QUANTITIES; q++)
-            bz_json_key_int(j, QUANTITIES[q].json, quantity(&s->each[i], q));
+        for (int q = 0; q < BZ_QUANTITIES; q++)
+            bz_json_key_int(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -475,7 +407,8 @@ static void json_iterations(const bz_trace *t, const summary *s, bz_json *j)
 void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
 {
     bz_arena arena = {0};
-    summary s = summarize(t, &arena);
+    bz_summary s;
+    bz_summary_make(t, &arena, &s);
     bz_json j = bz_json_to(out, true);
     bz_json_object(&j);
     bz_json_key(&j, "files");

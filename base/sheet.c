@@ -1,0 +1,118 @@
+#include "base/sheet.h"
+#include "base/table.h"
+#include "base/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const TYPES[] = {"text", "count", "seconds", "bytes", "bytes_per_second", "share"};
+
+bz_sheet *bz_sheet_new(bz_arena *arena, const char *id, const char *title, const bz_sheet_column *column, int n_columns)
+{
+    bz_sheet *s = BZ_NEW(arena, bz_sheet, 1);
+    *s = (bz_sheet){.id = id, .title = title, .column = column, .n_columns = n_columns, .arena = arena};
+    return s;
+}
+
+bz_sheet_cell *bz_sheet_row(bz_sheet *s)
+{
+    size_t width = (size_t)s->n_columns;
+    if (s->n == s->cap) {
+        int cap = s->cap ? 2 * s->cap : 16;
+        s->cell = bz_arena_grow(s->arena, s->cell, (size_t)s->cap * width, (size_t)cap * width, sizeof *s->cell);
+        s->cap = cap;
+    }
+    bz_sheet_cell *row = &s->cell[(size_t)s->n++ * width];
+    for (int k = 0; k < s->n_columns; k++)
+        if (s->column[k].type == BZ_SHEET_TEXT)
+            row[k].text = NULL;
+        else
+            row[k].number = NAN;
+    return row;
+}
+
+/* For people; `plain` gets the figure itself. */
+static const char *number_text(bz_sheet_type type, double v, bz_unit_text out, char plain[32])
+{
+    snprintf(plain, 32, "%.12g", v);
+    if (!isfinite(v)) {
+        *plain = 0;
+        return "-";
+    }
+    switch (type) {
+    case BZ_SHEET_SECONDS:
+        return bz_units_time(out, v);
+    case BZ_SHEET_BYTES:
+        return bz_units_bytes(out, v);
+    case BZ_SHEET_SHARE:
+        return bz_units_percent(out, v);
+    case BZ_SHEET_RATE:
+        bz_units_bytes(out, v);
+        snprintf(out + strlen(out), sizeof(bz_unit_text) - strlen(out), "/s");
+        return out;
+    default:
+        snprintf(out, sizeof(bz_unit_text), v == floor(v) || fabs(v) >= 1e5 ? "%.0f" : "%.1f", v);
+        return out;
+    }
+}
+
+void bz_sheet_text(const bz_sheet *s, int top, bz_buf *out)
+{
+    bz_table *table = bz_table_new(s->arena);
+    for (int k = 0; k < s->n_columns; k++)
+        bz_table_column(table, s->column[k].title, s->column[k].type == BZ_SHEET_TEXT ? BZ_LEFT : BZ_RIGHT);
+    for (int i = 0; i < s->n && i < top; i++)
+        for (int k = 0; k < s->n_columns; k++) {
+            const bz_sheet_cell *c = &s->cell[(size_t)i * (size_t)s->n_columns + (size_t)k];
+            bz_unit_text text;
+            char plain[32];
+            if (s->column[k].type == BZ_SHEET_TEXT)
+                bz_table_cell(table, c->text ? c->text : "-", c->text ? c->text : "");
+            else
+                bz_table_cell(table, number_text(s->column[k].type, c->number, text, plain), plain);
+        }
+    bz_table_print(table, out);
+    if (s->n > top)
+        bz_buf_printf(out, "… and %d more\n", s->n - top);
+    if (s->note)
+        bz_buf_printf(out, "%s\n", s->note);
+}
+
+static void put_columns(const bz_sheet *s, bz_json *j)
+{
+    bz_json_key(j, "columns");
+    bz_json_array(j);
+    for (int k = 0; k < s->n_columns; k++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "key", s->column[k].key);
+        bz_json_key_str(j, "title", s->column[k].title);
+        bz_json_key_str(j, "type", TYPES[s->column[k].type]);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+void bz_sheet_json(const bz_sheet *s, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "id", s->id);
+    bz_json_key_str(j, "title", s->title);
+    bz_json_key_str(j, "note", s->note);
+    put_columns(s, j);
+    bz_json_key(j, "rows");
+    bz_json_array(j);
+    for (int i = 0; i < s->n; i++) {
+        bz_json_object(j);
+        for (int k = 0; k < s->n_columns; k++) {
+            const bz_sheet_cell *c = &s->cell[(size_t)i * (size_t)s->n_columns + (size_t)k];
+            if (s->column[k].type == BZ_SHEET_TEXT)
+                bz_json_key_str(j, s->column[k].key, c->text);
+            else
+                bz_json_key_num(j, s->column[k].key, c->number);
+        }
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}

@@ -1,0 +1,59 @@
+/* Sheets: tables that say what their columns are. An analysis fills one; text for people, JSON for programs and the page's
+ * tables come from the same description.
+ *
+ *   static const bz_sheet_column COLUMNS[] = {{"name", "kernel", BZ_SHEET_TEXT}, {"time", "time", BZ_SHEET_SECONDS}};
+ *   bz_sheet *s = bz_sheet_new(arena, "kernels", "Kernels", COLUMNS, 2);
+ *   bz_sheet_cell *row = bz_sheet_row(s);
+ *   row[0].text = "sgemm";
+ *   row[1].number = 3e-6;
+ */
+#ifndef BZ_SHEET_H
+#define BZ_SHEET_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+
+typedef enum {
+    BZ_SHEET_TEXT,
+    BZ_SHEET_COUNT, /* a number of things; a mean may have one decimal */
+    BZ_SHEET_SECONDS,
+    BZ_SHEET_BYTES,
+    BZ_SHEET_RATE,  /* bytes per second */
+    BZ_SHEET_SHARE, /* 0 … 1 */
+} bz_sheet_type;
+
+typedef struct bz_sheet_column {
+    const char *key, *title; /* key: of the JSON's member */
+    bz_sheet_type type;
+} bz_sheet_column;
+
+/* A text that is NULL and a number that is NAN are not known. Texts are not copied. */
+typedef union bz_sheet_cell {
+    const char *text;
+    double number;
+} bz_sheet_cell;
+
+typedef struct bz_sheet {
+    const char *id, *title;
+    const char *note; /* a sentence below it; NULL */
+    const bz_sheet_column *column;
+    int n_columns, n, cap;
+    bz_sheet_cell *cell; /* [n * n_columns] */
+    bz_arena *arena;
+} bz_sheet;
+
+/* `column` must outlive the sheet, which lives in the arena. */
+bz_sheet *bz_sheet_new(bz_arena *arena, const char *id, const char *title, const bz_sheet_column *column,
+                       int n_columns);
+
+/* A new row, its texts NULL and its numbers NAN; valid until the next one is added. */
+bz_sheet_cell *bz_sheet_row(bz_sheet *s);
+
+/* The first `top` rows, and how many more there are; the note. */
+void bz_sheet_text(const bz_sheet *s, int top, bz_buf *out);
+
+/* {"id", "title", "note", "columns": [{"key", "title", "type"}], "rows": [{KEY: value}]}, with all rows. */
+void bz_sheet_json(const bz_sheet *s, bz_json *j);
+
+#endif

@@ -1,0 +1,177 @@
+/* The figures of a trace's iterations, and of a trace without any. */
+#include "profile/trace.h"
+
+#include <stdlib.h>
+
+const bz_quantity bz_quantities[BZ_QUANTITIES] = {
+    {"latency", "latency_ns", offsetof(bz_iteration_stats, latency), false, BZ_EVENT_KINDS},
+    {"device busy", "device_busy_ns", offsetof(bz_iteration_stats, device_busy), false, BZ_EVENT_KERNEL},
+    {"kernels, summed", "kernel_time_ns", offsetof(bz_iteration_stats, kernel_time), false, BZ_EVENT_KERNEL},
+    {"copies, summed", "copy_time_ns", offsetof(bz_iteration_stats, copy_time), false, BZ_EVENT_KERNEL},
+    {"library calls", "library_ns", offsetof(bz_iteration_stats, library), false, BZ_EVENT_CALL},
+    {"operators", "operators_ns", offsetof(bz_iteration_stats, operators), false, BZ_EVENT_OP},
+    {"launch calls", "launch_ns", offsetof(bz_iteration_stats, launch), false, BZ_EVENT_KERNEL},
+    {"waiting calls", "sync_ns", offsetof(bz_iteration_stats, sync), false, BZ_EVENT_KERNEL},
+    {"idle", "gap_ns", offsetof(bz_iteration_stats, gap), false, BZ_EVENT_KINDS},
+    {"kernels", "kernels", offsetof(bz_iteration_stats, kernels), true, BZ_EVENT_KERNEL},
+    {"copies", "copies", offsetof(bz_iteration_stats, copies), true, BZ_EVENT_KERNEL},
+    {"calls", "calls", offsetof(bz_iteration_stats, calls), true, BZ_EVENT_CALL},
+    {"launches", "launches", offsetof(bz_iteration_stats, launches), true, BZ_EVENT_KERNEL},
+    {"waits", "syncs", offsetof(bz_iteration_stats, syncs), true, BZ_EVENT_KERNEL},
+};
+
+int64_t bz_quantity_of(const bz_iteration_stats *s, int q)
+{
+    return *(const int64_t *)(const void *)((const char *)s + bz_quantities[q].offset);
+}
+
+uint32_t bz_quantity_run(const bz_trace *t, int q)
+{
+    size_t offset = bz_quantities[q].offset;
+    return offset == offsetof(bz_iteration_stats, latency)   ? bz_trace_level(t, BZ_FIGURE_LATENCY)
+           : offset == offsetof(bz_iteration_stats, library) ? bz_trace_level(t, BZ_FIGURE_LIBRARY)
+           : t->n_levels                                     ? t->own_level
+                                                             : BZ_NONE;
+}
+
+void bz_summary_make(const bz_trace *t, bz_arena *arena, bz_summary *s)
+{
+    double *values = BZ_NEW(arena, double, t->n_iterations);
+    *s = (bz_summary){.each = BZ_NEW(arena, bz_iteration_stats, t->n_iterations)};
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        bz_iteration_measure(t, i, &s->each[i]);
+        s->steady += !t->iteration[i].warm_up;
+    }
+    for (int q = 0; q < BZ_QUANTITIES; q++) {
+        size_t n = 0;
+        for (uint32_t i = 0; i < t->n_iterations; i++)
+            if (!t->iteration[i].warm_up)
+                values[n++] = (double)bz_quantity_of(&s->each[i], q);
+        s->of[q] = bz_quantiles_of(values, n);
+    }
+    for (int q = 0; q < BZ_QUANTITIES; q++) {
+        double *figures;
+        if (bz_quantity_run(t, q) == (t->n_levels ? t->own_level : BZ_NONE))
+            continue;
+        size_t n = bz_trace_figures(t, q ? BZ_FIGURE_LIBRARY : BZ_FIGURE_LATENCY, arena, &figures);
+        s->of[q] = bz_quantiles_of(figures, n);
+    }
+}
+
+/* Files that tell order and parameters alone have no place in time. */
+static bool in_time(const bz_trace *t, const bz_events *e, size_t i)
+{
+    return !t->source[t->lane[e->lane[i]].source].log && e->end[i] >= e->start[i];
+}
+
+bool bz_trace_whole(const bz_trace *t, bz_iteration *span, bz_trace *whole)
+{
+    *span = (bz_iteration){INT64_MAX, INT64_MIN, false};
+    for (int k = 0; k < BZ_EVENT_KINDS; k++) {
+        const bz_events *e = &t->event[k];
+        for (size_t i = 0; i < e->n; i++) {
+            if (!in_time(t, e, i))
+                continue;
+            span->start = e->start[i] < span->start ? e->start[i] : span->start;
+            span->end = e->end[i] > span->end ? e->end[i] : span->end;
+        }
+    }
+    if (span->start >= span->end)
+        return false;
+    *whole = *t;
+    whole->iteration = span;
+    whole->n_iterations = 1;
+    return true;
+}
+
+/* ---- idle ---- */
+
+typedef struct {
+    int64_t start, end;
+    uint32_t cause; /* api event, or BZ_NONE */
+} work;
+
+static int by_start(const void *a, const void *b)
+{
+    const work *p = a, *q = b;
+    return p->start != q->start ? (p->start < q->start ? -1 : 1) : (p->end > q->end) - (p->end < q->end);
+}
+
+/* All work of devices that overlaps the span, whoever asked for it: a device that works for another iteration is not idle. */
+static work *work_within(const bz_trace *t, const bz_iteration *span, size_t *n)
+{
+    size_t all = t->event[BZ_EVENT_KERNEL].n + t->event[BZ_EVENT_COPY].n + t->event[BZ_EVENT_MEMSET].n;
+    work *w = bz_alloc(all + 1, sizeof *w);
+    *n = 0;
+    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++) {
+        const bz_events *e = &t->event[k];
+        for (size_t i = 0; i < e->n && e->start[i] < span->end; i++) /* sorted by start */
+            if (e->end[i] > span->start)
+                w[(*n)++] = (work){e->start[i], e->end[i], e->cause ? e->cause[i] : BZ_NONE};
+    }
+    qsort(w, *n, sizeof *w, by_start);
+    return w;
+}
+
+static void add_idle(bz_idle *out, bz_idle_reason reason, int64_t from, int64_t to)
+{
+    if (to <= from)
+        return;
+    out->of[reason].time += to - from;
+    out->of[reason].count++;
+    if (to - from > out->of[reason].longest)
+        out->of[reason].longest = to - from;
+    out->idle += to - from;
+}
+
+static int64_t clamp(int64_t v, int64_t low, int64_t high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* [from, to): nothing runs, then the work does that `cause` asked for. */
+static void split_gap(const bz_trace *t, int64_t from, int64_t to, uint32_t cause, bz_idle *out)
+{
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    if (cause >= api->n) {
+        add_idle(out, BZ_IDLE_UNKNOWN, from, to);
+        return;
+    }
+    if (api->end[cause] <= from) {
+        add_idle(out, BZ_IDLE_QUEUED, from, to);
+        return;
+    }
+    int64_t asked = clamp(api->start[cause], from, to), returned = clamp(api->end[cause], from, to);
+    add_idle(out, BZ_IDLE_HOST, from, asked);
+    add_idle(out, BZ_IDLE_LAUNCH, asked, returned);
+    add_idle(out, BZ_IDLE_SUBMITTED, returned, to);
+}
+
+void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
+{
+    size_t n;
+    work *w = work_within(t, span, &n);
+    int64_t at = span->start;
+    *out = (bz_idle){0};
+    for (size_t i = 0; i < n; i++) {
+        if (w[i].start > at)
+            split_gap(t, at, w[i].start, w[i].cause, out);
+        at = w[i].end > at ? w[i].end : at;
+    }
+    add_idle(out, BZ_IDLE_END, at, span->end);
+    out->busy = span->end - span->start - out->idle;
+    free(w);
+}
+
+const char *bz_idle_name(bz_idle_reason reason)
+{
+    static const char *const NAMES[BZ_IDLE_REASONS] = {
+        [BZ_IDLE_HOST] = "the host had not asked for more",
+        [BZ_IDLE_LAUNCH] = "the host was in the launch call",
+        [BZ_IDLE_SUBMITTED] = "launched, on its way to the device",
+        [BZ_IDLE_QUEUED] = "queued on the device",
+        [BZ_IDLE_UNKNOWN] = "not known: no launch on record",
+        [BZ_IDLE_END] = "behind the last work",
+    };
+    return NAMES[reason];
+}
