@@ -10,6 +10,7 @@
  *   bz_align_make     the calls that the layers need against those of a profile, and who took the rest of the time
  *   bz_compare_*      two systems, stacks, exports, profiles or reports
  *   bz_timeline_make  one iteration of a profile, to be drawn
+ *   bz_recording_make  what a recording tells by itself, without a model
  *   bz_evaluation_make  many models, batches and systems side by side
  *   bz_report_*       the same analysis for people, as JSON, CSV, DOT and HTML
  *
@@ -352,6 +353,56 @@ typedef struct bz_analysis {
 int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena,
                    const bz_advice **out);
 
+/* ---- recordings ----------------------------------------------------------------------------- */
+
+/* A model that a recording may be of. */
+typedef struct bz_candidate {
+    const char *name, *from; /* from: "given", "bundled", "analysed before" */
+    const bz_layers *layers;
+} bz_candidate;
+
+/* How well a candidate's layers fit the sequence of what the typical iteration computed. */
+typedef struct bz_fit {
+    const bz_candidate *candidate;
+    double likeness;      /* 0 … 1: twice what both have in this order, over what both have */
+    bool equal;           /* to the best one */
+    const char *evidence; /* "recorded / in the model: convolutions 53 / 53, pools 2 / 2; …" */
+} bz_fit;
+
+/* All that a recording tells without a model and without the parameters of its calls. Times are those of the typical
+ * iteration; where none was found, of the whole recording. */
+typedef struct bz_recording {
+    const char *profile;
+    const char *answer; /* a sentence */
+    const char **fact;  /* sentences: how the iterations were found, what the kernels are, which model it may be */
+    int n_facts;
+    const char **warning; /* what is missing in it, or does not fit */
+    int n_warnings;
+    const char *found; /* how the iterations were found: "detected"; NULL: there are none */
+    int iterations, warm_up;
+    bool rebuilt;            /* set by who analyzes its calls as layers, too: the advice stands there */
+    bool device;             /* kernels are on record; else `busy` is that of library calls, else of operators */
+    double span, busy, idle; /* seconds; NAN where nothing has a time. busy + idle = span */
+    const bz_sheet **sheet;
+    int n_sheets;
+    const bz_fit *fit; /* most alike first: those that fit; none where no candidate does */
+    int n_fits, candidates;
+    const bz_analysis *analysis; /* of no layers, with one ladder: its timeline, and the advice that needs no model */
+} bz_recording;
+
+typedef struct bz_recording_input {
+    const bz_trace *trace; /* finished */
+    const char *profile;
+    const bz_candidate *candidate;
+    int n_candidates;
+    bool timeline; /* wanted */
+} bz_recording_input;
+
+void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recording *out);
+
+/* Its text: the answer, the facts, the advice, the tables. */
+void bz_report_recording_text(const bz_recording *r, bz_buf *out);
+
 /* ---- evaluation ----------------------------------------------------------------------------- */
 
 /* Many analyses: models, batches, systems, side by side. Ratios are speed-ups, above 1 where there is
@@ -419,6 +470,15 @@ void bz_evaluation_make(const bz_analysis *analysis, int n, bz_arena *arena, bz_
 
 /* ---- output --------------------------------------------------------------------------------- */
 
+/* All that one command found: recordings by themselves, models on systems. */
+typedef struct bz_findings {
+    const bz_analysis *analysis;
+    int n;
+    const bz_evaluation *evaluation; /* NULL: none was asked for */
+    const bz_recording *recording;
+    int n_recordings;
+} bz_findings;
+
 /* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. Where an evaluation may
  * be NULL, it is left out. */
 void bz_report_evaluation_text(const bz_analysis *analysis, const bz_evaluation *e, bz_buf *out);
@@ -426,7 +486,7 @@ void bz_report_evaluation_csv(const bz_analysis *analysis, const bz_evaluation *
 void bz_report_evaluation_json(const bz_analysis *analysis, const bz_evaluation *e, bz_json *j); /* an object */
 void bz_report_text(const bz_analysis *analysis, bz_buf *out);
 void bz_report_sweep(const bz_analysis *analysis, int n, bz_buf *out); /* a row each: models, batches, systems */
-void bz_report_json(const bz_analysis *analysis, int n, const bz_evaluation *e, bz_buf *out);
+void bz_report_json(const bz_findings *r, bz_buf *out);
 void bz_report_csv(const bz_analysis *analysis, int n, bz_buf *out);
 
 /* The graph in the DOT language with the critical path in red. */
@@ -434,7 +494,7 @@ void bz_report_dot(const bz_analysis *analysis, bz_buf *out);
 
 /* One page that needs nothing else: opened from a disk, sent by mail. What stands in models and profiles
  * is data in it, and neither markup nor script. */
-void bz_report_html(const bz_analysis *analysis, int n, const bz_evaluation *e, bz_buf *out);
+void bz_report_html(const bz_findings *r, bz_buf *out);
 
 /* The graph for that page, as HTML: a picture, or for big graphs a picture of parts and one of each part
  * that is opened. At most *budget nodes are drawn; what was drawn is taken off it. */

@@ -15,6 +15,7 @@ void report_steps_text(const bz_analysis *a, bz_buf *out);  /* of each profile: 
 void report_gains_text(const bz_analysis *a, bz_buf *out);  /* fusion and matrix units */
 
 /* Members of an open object. */
+void report_recordings_json(const bz_findings *r, bz_json *j); /* "recordings": [] */
 void report_goal_json(const bz_bound *b, bz_json *j);
 void report_ladder_json(const bz_ladder *l, bz_json *j); /* its numbers */
 void report_advice_json(const bz_ladder *l, bz_json *j);

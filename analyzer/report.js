@@ -1,6 +1,6 @@
 /* The page: state, text, tables. Nothing of the data is ever markup: everything goes through textContent. */
 const data = JSON.parse(document.getElementById("data").textContent);
-const state = { analysis: 0, ladder: 0 };
+const state = { analysis: 0, ladder: 0, recording: data.recordings.length ? 0 : -1 }; /* recording: the one that is shown; -1: an analysis */
 const printers = []; /* what to do before (true) and after (false) printing */
 const FLAT = 300, ROW = 32; /* rows that are all put into the document; height of a row in longer tables */
 const MORE = 50; /* rows that a phone shows at first, and with each touch of "more" */
@@ -389,21 +389,28 @@ function choices() {
     s.value = state[key];
     return el("label", {}, label, s);
   };
-  const ladders = data.analyses[state.analysis].ladders;
   box.replaceChildren();
+  if (data.recordings.length + data.analyses.length > 1 && data.recordings.length) box.append(views());
+  if (state.recording >= 0) { box.hidden = !box.childElementCount; return; }
+  const ladders = data.analyses[state.analysis].ladders;
   if (data.analyses.length > 1) box.append(select("Model, system, batch", data.analyses.map((a) => `${basename(a.model)} · ${a.system}` + (a.batch ? ` · batch ${a.batch}` : "")), "analysis"));
   if (ladders.length > 1) box.append(select("Profile", ladders.map((l) => l.profile), "ladder"));
   box.hidden = !box.childElementCount;
 }
 
 function render() {
-  const a = data.analyses[state.analysis], l = a.ladders[state.ladder], main = document.getElementById("main");
+  const main = document.getElementById("main");
   dropCharts();
-  const parts = [data.evaluation ? evaluation() : null, summary(a, l), advice(l), ladderSection(a, l), layers(a), roofline(a), timeline(l), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
+  const parts = state.recording < 0 ? analysisParts() : recording(data.recordings[state.recording], data.recorded[state.recording]);
   main.replaceChildren(...parts);
   document.getElementById("contents").replaceChildren(el("ul", {}, parts.filter((p) => p.id !== "summary").map((p) => el("li", {}, el("a", { href: "#" + p.id }, NAMES[p.id] || p.querySelector("h2").textContent)))));
   choices();
   drawCharts();
+}
+
+function analysisParts() {
+  const a = data.analyses[state.analysis], l = a.ladders[state.ladder];
+  return [data.evaluation ? evaluation() : null, summary(a, l), advice(l), ladderSection(a, l), layers(a), roofline(a), timeline(l), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
 }
 
 function modules(a) {

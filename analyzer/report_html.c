@@ -6,7 +6,7 @@
 
 /* Embedded when built: report.html, report.css, report*.js, and Chart.js from Debian's libjs-chart.js. */
 extern const char bz_page_html[], bz_page_css[], bz_page_js[], bz_page_charts_js[], bz_page_timeline_js[],
-    bz_page_evaluation_js[], bz_page_chart_library[];
+    bz_page_evaluation_js[], bz_page_recording_js[], bz_page_chart_library[];
 
 enum { NODES = 3000 }; /* that are drawn at most, over all analyses */
 
@@ -37,24 +37,34 @@ static void put_json(const bz_buf *json, bz_buf *out)
     }
 }
 
-static void put_title(const bz_analysis *a, int n, bz_buf *out)
+static void put_name(const char *path, bz_buf *out)
 {
-    if (n == 1) {
-        const char *slash = strrchr(a->bound.model, '/');
-        bz_html_text(slash ? slash + 1 : a->bound.model, out);
-    } else {
-        bz_buf_printf(out, "%d analyses", n);
-    }
+    const char *slash = strrchr(path, '/');
+    bz_html_text(slash ? slash + 1 : path, out);
+}
+
+static void put_title(const bz_findings *r, bz_buf *out)
+{
+    if (r->n + r->n_recordings != 1)
+        bz_buf_printf(out, "%d analyses", r->n + r->n_recordings);
+    else
+        put_name(r->n ? r->analysis->bound.model : r->recording->profile, out);
 }
 
 /* For those who read without scripts: what the terminal would show. */
-static void put_plain(const bz_analysis *a, int n, bz_buf *out)
+static void put_plain(const bz_findings *r, bz_buf *out)
 {
+    enum { MOST = 4 };
     bz_buf text = {0}, line = {0};
-    bz_report_sweep(a, n, &text);
-    for (int i = 0; i < n && n <= 4; i++) {
+    for (int i = 0; i < r->n_recordings && r->n_recordings <= MOST; i++) {
+        bz_report_recording_text(&r->recording[i], &text);
         bz_buf_putc(&text, '\n');
-        bz_report_text(&a[i], &text);
+    }
+    if (r->n)
+        bz_report_sweep(r->analysis, r->n, &text);
+    for (int i = 0; i < r->n && r->n <= MOST; i++) {
+        bz_buf_putc(&text, '\n');
+        bz_report_text(&r->analysis[i], &text);
     }
     for (const char *p = bz_buf_text(&text); *p;) {
         size_t len = strcspn(p, "\n");
@@ -78,7 +88,7 @@ static void put_graphs(const bz_analysis *a, int n, bz_buf *out)
     }
 }
 
-static void put_part(const char *name, size_t len, const bz_analysis *a, int n, const bz_buf *data, bz_buf *out)
+static void put_part(const char *name, size_t len, const bz_findings *r, const bz_buf *data, bz_buf *out)
 {
     static const struct {
         const char *name, *text;
@@ -87,7 +97,8 @@ static void put_part(const char *name, size_t len, const bz_analysis *a, int n, 
                  {"js", bz_page_js},
                  {"charts-js", bz_page_charts_js},
                  {"timeline-js", bz_page_timeline_js},
-                 {"evaluation-js", bz_page_evaluation_js}};
+                 {"evaluation-js", bz_page_evaluation_js},
+                 {"recording-js", bz_page_recording_js}};
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
         if (strlen(FILES[i].name) == len && !memcmp(FILES[i].name, name, len)) {
             bz_buf_puts(out, FILES[i].text);
@@ -99,20 +110,20 @@ static void put_part(const char *name, size_t len, const bz_analysis *a, int n, 
         bz_hash_hex(bz_hash_bytes(bz_buf_text(data), data->len), hex);
         bz_buf_puts(out, hex);
     } else if (!memcmp(name, "title", len)) {
-        put_title(a, n, out);
+        put_title(r, out);
     } else if (!memcmp(name, "plain", len)) {
-        put_plain(a, n, out);
+        put_plain(r, out);
     } else if (!memcmp(name, "graphs", len)) {
-        put_graphs(a, n, out);
+        put_graphs(r->analysis, r->n, out);
     } else if (!memcmp(name, "data", len)) {
         put_json(data, out);
     }
 }
 
-void bz_report_html(const bz_analysis *a, int n, const bz_evaluation *e, bz_buf *out)
+void bz_report_html(const bz_findings *r, bz_buf *out)
 {
     bz_buf data = {0};
-    bz_html_data(a, n, e, &data);
+    bz_html_data(r, &data);
     for (const char *p = bz_page_html; *p;) {
         const char *open = strstr(p, "{{"), *close = open ? strstr(open, "}}") : NULL;
         if (!close) {
@@ -120,7 +131,7 @@ void bz_report_html(const bz_analysis *a, int n, const bz_evaluation *e, bz_buf 
             break;
         }
         bz_buf_put(out, p, (size_t)(open - p));
-        put_part(open + 2, (size_t)(close - open - 2), a, n, &data, out);
+        put_part(open + 2, (size_t)(close - open - 2), r, &data, out);
         p = close + 2;
     }
     bz_buf_free(&data);

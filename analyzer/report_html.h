@@ -8,6 +8,6 @@
 void bz_html_text(const char *text, bz_buf *out);
 
 /* What the page's script reads: docs/formats.md does not describe it, it changes with the page. */
-void bz_html_data(const bz_analysis *analysis, int n, const bz_evaluation *e, bz_buf *out);
+void bz_html_data(const bz_findings *r, bz_buf *out);
 
 #endif

@@ -444,8 +444,20 @@ static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
     bz_json_object_end(j);
 }
 
-void bz_html_data(const bz_analysis *a, int n, const bz_evaluation *e, bz_buf *out)
+static void put_recordings(const bz_findings *r, bz_json *j)
 {
+    report_recordings_json(r, j);
+    key_array(j, "recorded"); /* the ladder of each: its timeline and advice */
+    for (int i = 0; i < r->n_recordings; i++)
+        put_ladder(&r->recording[i].analysis->bound, r->recording[i].analysis->ladder, j);
+    bz_json_array_end(j);
+}
+
+void bz_html_data(const bz_findings *r, bz_buf *out)
+{
+    const bz_analysis *a = r->analysis;
+    const bz_evaluation *e = r->evaluation;
+    int n = r->n;
     bz_json j = bz_json_to(out, false);
     bz_json_object(&j);
     bz_json_key_str(&j, "version", BENANZA_VERSION);
@@ -453,6 +465,7 @@ void bz_html_data(const bz_analysis *a, int n, const bz_evaluation *e, bz_buf *o
         bz_json_key(&j, "evaluation");
         bz_report_evaluation_json(a, e, &j);
     }
+    put_recordings(r, &j);
     key_array(&j, "analyses");
     for (int i = 0; i < n; i++) {
         bz_json_object(&j);

@@ -252,21 +252,23 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     bz_json_object_end(j);
 }
 
-void bz_report_json(const bz_analysis *a, int n, const bz_evaluation *e, bz_buf *out)
+void bz_report_json(const bz_findings *r, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     j.flat = 5;
     bz_json_object(&j);
     bz_json_key_str(&j, "record", "analysis");
     bz_json_key_int(&j, "v", VERSION);
-    if (e) {
+    if (r->evaluation) {
         bz_json_key(&j, "evaluation");
-        bz_report_evaluation_json(a, e, &j);
+        bz_report_evaluation_json(r->analysis, r->evaluation, &j);
     }
+    if (r->n_recordings)
+        report_recordings_json(r, &j);
     bz_json_key(&j, "models");
     bz_json_array(&j);
-    for (int i = 0; i < n; i++)
-        put_analysis(&a[i], &j);
+    for (int i = 0; i < r->n; i++)
+        put_analysis(&r->analysis[i], &j);
     bz_json_array_end(&j);
     bz_json_object_end(&j);
     bz_buf_putc(out, '\n');

@@ -104,46 +104,54 @@ static int draw(const bz_analysis *a, const analysis_output *o, bz_error *err)
     return failed;
 }
 
-static int write_page(const analyses *a, const bz_evaluation *e, const char *path, bz_error *err)
+static int write_page(const bz_findings *r, const char *path, bz_error *err)
 {
     bz_buf page = {0};
-    bz_report_html(a->item, a->n, e, &page);
+    bz_report_html(r, &page);
     int failed = bz_output(path, &page, err);
     bz_buf_free(&page);
     return failed;
 }
 
-static void put_text(const analyses *a, const bz_evaluation *e, bz_buf *out)
+static void put_text(const bz_findings *r, bz_buf *out)
 {
+    const bz_evaluation *e = r->evaluation;
     if (e) {
-        bz_report_sweep(a->item, a->n, out);
-        bz_report_evaluation_text(a->item, e, out);
+        bz_report_sweep(r->analysis, r->n, out);
+        bz_report_evaluation_text(r->analysis, e, out);
     }
-    for (int i = 0; i < a->n; i++) {
+    for (int i = 0; i < r->n; i++) {
         bz_buf_puts(out, i || e ? "\n" : "");
-        bz_report_text(&a->item[i], out);
+        bz_report_text(&r->analysis[i], out);
+    }
+    for (int i = 0; i < r->n_recordings; i++) {
+        bz_buf_puts(out, i || r->n || e ? "\n" : "");
+        bz_report_recording_text(&r->recording[i], out);
     }
 }
 
 int analyses_print(analyses *a, const analysis_output *o, bz_buf *out, bz_error *err)
 {
     bz_evaluation evaluation, *e = a->n > 1 || o->models ? &evaluation : NULL;
+    const bz_findings found = {a->item, a->n, e, a->recording, a->n_recordings};
     if ((o->dot || o->svg) && a->n != 1)
         return bz_fail(err, BZ_USAGE, "--dot and --svg draw one model on one system, not %d", a->n);
-    if ((o->dot || o->svg || o->html) && a->item->bound.rebuilt)
-        return bz_fail(err, BZ_USAGE, "--dot, --svg and --html draw a model's graph: name a model");
+    if ((o->dot || o->svg) && a->item->bound.rebuilt)
+        return bz_fail(err, BZ_USAGE, "--dot and --svg draw a model's graph: name a model");
+    if ((o->csv || o->models) && !a->n)
+        return bz_fail(err, BZ_USAGE, "--csv has a row per layer, and there is no model: name one, or take --json");
     if (e)
         bz_evaluation_make(a->item, a->n, &a->arena, e);
-    if (((o->dot || o->svg) && draw(a->item, o, err)) || (o->html && write_page(a, e, o->html, err)))
+    if (((o->dot || o->svg) && draw(a->item, o, err)) || (o->html && write_page(&found, o->html, err)))
         return -1;
     if (o->json)
-        bz_report_json(a->item, a->n, e, out);
+        bz_report_json(&found, out);
     else if (o->csv && o->models)
         bz_report_evaluation_csv(a->item, e, out);
     else if (o->csv)
         bz_report_csv(a->item, a->n, out);
     else
-        put_text(a, e, out);
+        put_text(&found, out);
     return 0;
 }
 

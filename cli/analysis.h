@@ -14,6 +14,8 @@ typedef struct analyses {
     const bz_rebuilt *rebuilt; /* what analyses_add gets now; NULL: a model */
     bool bound_only;           /* no other types, layouts and math modes: no units */
     const bz_prices *prices;   /* of the last plan that was added */
+    bz_recording *recording;   /* what profiles without a model tell by themselves; in the arena */
+    int n_recordings;
     bz_arena arena;
 } analyses;
 

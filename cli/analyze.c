@@ -1,5 +1,6 @@
 /* benanza analyze: what the database knows of models, held against profiles. Runs nothing. */
 #include "cli/analysis.h"
+#include "cli/candidates.h"
 #include "cli/db.h"
 
 #include <errno.h>
@@ -21,12 +22,16 @@ typedef struct analyze_job {
     bz_list profiles;
     int64_t batch[POINTS];
     int n_points, n_systems;
+    int of_point[POINTS]; /* without a model: the profile that it is of */
     point point[POINTS];
     const bz_system *system[POINTS];
     bz_trace **trace;
     bz_perfdb *db;
     analyses analyses;
-    bz_buf again; /* the arguments that 'bound' takes, too */
+    bz_rebuilt *rebuilt; /* [profiles], without a model */
+    bz_list candidates;
+    loaded_models loaded; /* the candidates */
+    bz_buf again;         /* the arguments that 'bound' takes, too */
 } analyze_job;
 
 /* The next of "a,b,c"; false behind the last. */
@@ -131,7 +136,7 @@ static int hold_against_profiles(analyze_job *a, int models, bz_error *err)
         bz_analysis *item = &a->analyses.item[i];
         const bz_system *system;
         /* layers of a profile are held against that one; the models of a batch and system follow one another */
-        int first = item->bound.rebuilt ? i / a->n_systems : own ? i % models : 0;
+        int first = item->bound.rebuilt ? a->of_point[i / a->n_systems] : own ? i % models : 0;
         item->n_ladders = item->bound.rebuilt || own ? 1 : a->profiles.n;
         item->ladder = BZ_NEW(arena, bz_ladder, item->n_ladders);
         if (bz_perfdb_system(a->db, item->bound.system, &system, err))
@@ -204,25 +209,22 @@ static int price(analyze_job *a, const bz_list *paths, bz_error *err)
     return 0;
 }
 
-/* Without a model: the layers of each profile are those that its library calls did. */
+/* Without a model: the layers of each profile are those that its library calls did. A profile whose calls have no
+ * parameters has none. */
 static int price_rebuilt(analyze_job *a, bz_error *err)
 {
     bz_arena *arena = &a->analyses.arena;
-    if (a->profiles.n > POINTS)
-        return bz_fail(err, BZ_USAGE, "without a model --profile takes at most %d", POINTS);
     for (int i = 0; i < a->profiles.n; i++) {
-        point *at = &a->point[a->n_points++];
-        bz_rebuilt *rebuilt = BZ_NEW(arena, bz_rebuilt, 1);
-        bz_layers *layers = &rebuilt->layers;
+        const bz_rebuilt *rebuilt = &a->rebuilt[i];
+        bz_layers *layers = (bz_layers *)&rebuilt->layers;
         const char *name = profile_name(a->profiles.item[i], arena);
         loaded_models models = {.layers = &layers, .n = 1};
         const bz_list names = {.item = &name, .n = 1};
-        bz_rebuild(a->trace[i], arena, rebuilt);
         if (!layers->n)
-            return bz_fail(err, BZ_USAGE,
-                           "%s: tells of no library call with its parameters, so name the model: benanza "
-                           "analyze MODEL --profile FILE",
-                           name);
+            continue;
+        point *at = &a->point[a->n_points];
+        a->analyses.recording[i].rebuilt = true;
+        a->of_point[a->n_points++] = i;
         if (planning_plan(&a->p, &names, &(loaded_models){0}, &at->plan, err))
             return -1;
         bz_plan_add_problems(at->plan, layers, rebuilt->problem, name);
@@ -237,14 +239,61 @@ static int price_rebuilt(analyze_job *a, bz_error *err)
     return 0;
 }
 
+/* What the profiles tell by themselves. Returns how many of them have library calls that layers can be rebuilt from. */
+static int tell_recordings(analyze_job *a)
+{
+    analyses *all = &a->analyses;
+    const bz_candidate *candidate;
+    int n = candidates_load(&a->candidates, a->p.db, &a->loaded, &all->arena, &candidate), rebuilt = 0;
+    all->recording = BZ_NEW(&all->arena, bz_recording, a->profiles.n);
+    a->rebuilt = BZ_NEW(&all->arena, bz_rebuilt, a->profiles.n);
+    for (int i = 0; i < a->profiles.n; i++) {
+        const bz_recording_input in = {.trace = a->trace[i],
+                                       .profile = profile_name(a->profiles.item[i], &all->arena),
+                                       .candidate = candidate,
+                                       .n_candidates = n,
+                                       .timeline = a->output.html != NULL};
+        bz_recording_make(&in, &all->arena, &all->recording[all->n_recordings++]);
+        bz_rebuild(a->trace[i], &all->arena, &a->rebuilt[i]);
+        rebuilt += a->rebuilt[i].layers.n > 0;
+    }
+    return rebuilt;
+}
+
+/* A profile tells a lot without records: that none are at hand is then no error. */
+static int analyze_profiles(analyze_job *a, bz_error *err)
+{
+    if (a->profiles.n > POINTS)
+        return bz_fail(err, BZ_USAGE, "without a model --profile takes at most %d", POINTS);
+    bool bounds = tell_recordings(a) > 0;
+    if (!bounds && !a->systems)
+        return 0;
+    if (bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, &a->db, err) || find_systems(a, err)) {
+        if (err->code == BZ_USAGE)
+            return -1;
+        bz_warn(&bz_command_analyze, "%s; what the recording tells by itself needs none", err->text);
+        return 0;
+    }
+    return price_rebuilt(a, err) || hold_against_profiles(a, 0, err) ? -1 : 0;
+}
+
+static int analyze_models(analyze_job *a, const bz_list *paths, bz_error *err)
+{
+    return bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, &a->db, err) || find_systems(a, err) ||
+                   price(a, paths, err) || hold_against_profiles(a, paths->n, err)
+               ? -1
+               : 0;
+}
+
 static int analyze(analyze_job *a, const bz_list *paths, bz_buf *out, bz_error *err)
 {
     if (!paths->n && (!a->profiles.n || a->batches))
         return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME; or a profile of one");
     if ((paths->n && read_batches(a, err)) || read_profiles(a, err) ||
-        bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, &a->db, err) || find_systems(a, err) ||
-        (paths->n ? price(a, paths, err) : price_rebuilt(a, err)) || hold_against_profiles(a, paths->n, err))
+        (paths->n ? analyze_models(a, paths, err) : analyze_profiles(a, err)))
         return -1;
+    if (paths->n)
+        candidates_remember(paths, a->p.db);
     return analyses_print(&a->analyses, &a->output, out, err);
 }
 
@@ -261,12 +310,14 @@ static int run(int argc, char **argv)
          "compare the bound with this recording; a timeline and the logs of the same run have commas between; may be "
          "repeated"},
         {"iterations", BZ_OPTION_TEXT, &a.iterations, "NAME", "ranges of this name are the iterations of the profile"},
+        {"candidate", BZ_OPTION_LIST, &a.candidates, "FILE",
+         "without a model: a model that the profile may be of, besides those known; may be repeated"},
         ANALYSIS_OPTIONS(a.output),
         PLANNING_SWEEP_OPTIONS(a.p),
         {0},
     };
-    static const char *const OWN[] = {"system", "batch", "profile", "iterations", "json", "csv",
-                                      "models", "html",  "dot",     "svg",        NULL};
+    static const char *const OWN[] = {"system", "batch",  "profile", "iterations", "candidate", "json",
+                                      "csv",    "models", "html",    "dot",        "svg",       NULL};
     bz_options_again(options, argc, argv, OWN, &a.again);
     int parsed = bz_options_parse(&bz_command_analyze, options, argc, argv, &arguments, &err), status = BZ_OK;
     if (parsed < 0 || (!parsed && (analyze(&a, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
@@ -284,6 +335,8 @@ static int run(int argc, char **argv)
     free(a.trace);
     bz_buf_free(&out);
     bz_buf_free(&a.again);
+    models_free(&a.loaded);
+    bz_list_free(&a.candidates);
     bz_list_free(&a.profiles);
     bz_list_free(&arguments);
     planning_free(&a.p);

@@ -1,5 +1,6 @@
 /* benanza bound: measure what the database lacks, then analyze models by it. */
 #include "cli/analysis.h"
+#include "cli/candidates.h"
 #include "cli/db.h"
 
 #include <errno.h>
@@ -113,7 +114,10 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
     if (bz_bench_seconds("time-limit", b->time_limit, err) || planning_setting(&b->p, &b->setting, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) || plan_models(b, paths, err))
         return -1;
-    return fill(b, err) || analyze(b, paths, out, err) ? -1 : 0;
+    if (fill(b, err) || analyze(b, paths, out, err))
+        return -1;
+    candidates_remember(paths, b->p.db);
+    return 0;
 }
 
 static int run(int argc, char **argv)

@@ -130,6 +130,7 @@ static const rule RULES[] = {
     {"inograd", BZ_KERNEL_CONV},
     {"fprop", BZ_KERNEL_CONV},
     {"convolve", BZ_KERNEL_CONV},
+    {"stridedB", BZ_KERNEL_CONV_BACKWARD}, /* of cuDNN's kernels: gradients of data */
     {"scudnn", BZ_KERNEL_CONV},
     {"hcudnn", BZ_KERNEL_CONV},
     {"icudnn", BZ_KERNEL_CONV},
@@ -370,16 +371,35 @@ static bool matches(const char *pattern, const char *name)
     return *pattern == '^' ? !strncmp(name, pattern + 1, strlen(pattern + 1)) : strstr(name, pattern) != NULL;
 }
 
-bz_kernel_does bz_kernel_group(const char *name)
+/* Without the types of its parameters: they say nothing about what it does. */
+static void head_of(const char *name, char *out, size_t size)
 {
+    static const char ANONYMOUS[] = "(anonymous namespace)";
+    int depth = 0;
+    size_t n = 0;
+    for (const char *p = name; *p && n + 1 < size; p++) {
+        depth += *p == '<' ? 1 : *p == '>' && depth && (p == name || p[-1] != '-') ? -1 : 0;
+        if (*p == '(' && !depth && strncmp(p, ANONYMOUS, sizeof ANONYMOUS - 1) != 0)
+            break;
+        out[n++] = *p;
+    }
+    out[n] = 0;
+}
+
+bz_kernel_does bz_kernel_group(const char *full)
+{
+    char name[4096];
+    head_of(full, name, sizeof name);
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
         if (matches(RULES[i].pattern, name))
             return (bz_kernel_does)RULES[i].meaning;
     return BZ_KERNEL_OTHER;
 }
 
-const char *bz_kernel_maker(const char *name)
+const char *bz_kernel_maker(const char *full)
 {
+    char name[4096];
+    head_of(full, name, sizeof name);
     for (size_t i = 0; i < sizeof MAKERS / sizeof *MAKERS; i++)
         if (matches(MAKERS[i].pattern, name))
             return MAKERS[i].maker;

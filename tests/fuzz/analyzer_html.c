@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .hardware = NAN},
                             .ladder = &ladder,
                             .n_ladders = 1};
-    bz_report_html(&analysis, 1, NULL, &page);
+    bz_report_html(&(bz_findings){.analysis = &analysis, .n = 1}, &page);
     promise_text(bz_buf_text(&page), "id=\"data\">", "</script>");
     promise_text(bz_buf_text(&page), "<title>", "</title>");
     promise_text(bz_buf_text(&page), "<pre>", "</pre>");

@@ -220,7 +220,7 @@ static void test_order(void **state)
             put(&w, &r, 1);
         }
         bz_analysis a = {.bound = bound(&w)};
-        bz_report_json(&a, 1, NULL, &text[turn]);
+        bz_report_json(&(bz_findings){.analysis = &a, .n = 1}, &text[turn]);
         bz_report_text(&a, &text[turn]);
         bz_report_csv(&a, 1, &text[turn]);
         bz_report_dot(&a, &text[turn]);

@@ -121,7 +121,7 @@ static void hostile_text_stays_text(void **state)
     size_t n;
     (void)state;
     set_up(&w);
-    bz_report_html(&w.analysis, 1, NULL, &page);
+    bz_report_html(&(bz_findings){.analysis = &w.analysis, .n = 1}, &page);
     const char *text = bz_buf_text(&page), *data = data_of(&page, &n);
     assert_int_equal(count(text, "<script"), 3);
     assert_int_equal(count(text, "</script"), 3);
@@ -150,7 +150,7 @@ static void what_is_not_there_is_left_out(void **state)
     bz_ladder ladder = {.profile = "p", .latency = NAN, .busy = NAN};
     w.analysis.ladder = &ladder;
     w.analysis.n_ladders = 1;
-    bz_report_html(&w.analysis, 1, NULL, &page);
+    bz_report_html(&(bz_findings){.analysis = &w.analysis, .n = 1}, &page);
     cJSON *json = parse(&page);
     const cJSON *a = cJSON_GetArrayItem(member(json, "analyses"), 0);
     const cJSON *l = cJSON_GetArrayItem(member(a, "ladders"), 0);
@@ -213,7 +213,7 @@ static void all_questions_are_answered(void **state)
     w.analysis.fusion = &fusion;
     w.analysis.ladder = &ladder;
     w.analysis.n_ladders = 1;
-    bz_report_html(&w.analysis, 1, NULL, &page);
+    bz_report_html(&(bz_findings){.analysis = &w.analysis, .n = 1}, &page);
     assert_int_equal(count(bz_buf_text(&page), "</script"), 3);
     cJSON *json = parse(&page);
     const cJSON *a = cJSON_GetArrayItem(member(json, "analyses"), 0);
@@ -241,8 +241,8 @@ static void same_input_same_bytes(void **state)
     bz_buf first = {0}, second = {0};
     (void)state;
     set_up(&w);
-    bz_report_html(&w.analysis, 1, NULL, &first);
-    bz_report_html(&w.analysis, 1, NULL, &second);
+    bz_report_html(&(bz_findings){.analysis = &w.analysis, .n = 1}, &first);
+    bz_report_html(&(bz_findings){.analysis = &w.analysis, .n = 1}, &second);
     assert_int_equal(first.len, second.len);
     assert_memory_equal(first.data, second.data, first.len);
     bz_buf_free(&first);

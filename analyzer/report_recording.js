@@ -1,0 +1,29 @@
+/* What a recording tells by itself: the answer, advice, tables, timeline. The tables say what their columns are. */
+const rate = (v) => (known(v) ? bytes(v) + "/s" : "–");
+const figureCount = (v) => (known(v) && !Number.isInteger(v) ? v.toFixed(1) : count(v));
+const SHEET_FORMATS = { count: figureCount, seconds: time, bytes, bytes_per_second: rate, share: percent };
+
+function sheet(s) {
+  const columns = s.columns.map((c) => (c.type === "text" ? text(c.title, (r) => r[c.key], "cut wide") : number(c.title, (r) => r[c.key], SHEET_FORMATS[c.type])));
+  return section("table-" + s.id, s.title, s.note && el("p", { class: "note" }, s.note), table(s.title, columns, s.rows));
+}
+
+function recording(r, l) {
+  const s = el("section", { id: "summary", "aria-labelledby": "summary-title" }, el("h1", { id: "summary-title" }, r.profile), el("p", { class: "answer" }, r.answer),
+    el("ul", { class: "note" }, r.facts.map((f) => el("li", {}, f))));
+  if (r.warnings.length) s.append(el("ul", { class: "warnings" }, r.warnings.map((w) => el("li", {}, w))));
+  return [s, advice(l), timeline(l), ...r.tables.map(sheet)].filter(Boolean);
+}
+
+/* Recordings, and behind them the analyses that rest on their calls. */
+function views() {
+  const names = data.recordings.map((r) => r.profile).concat(data.analyses.map((a) => `${a.model}: layers rebuilt from its calls, on ${a.system}`));
+  const s = el("select", { onchange: () => {
+    const i = Number(s.value), n = data.recordings.length;
+    state.recording = i < n ? i : -1;
+    if (i >= n) { state.analysis = i - n; state.ladder = 0; }
+    render();
+  } }, names.map((n, i) => el("option", { value: i }, n)));
+  s.value = state.recording < 0 ? data.recordings.length + state.analysis : state.recording;
+  return el("label", {}, "Show", s);
+}

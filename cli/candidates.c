@@ -1,0 +1,162 @@
+#include "cli/candidates.h"
+
+#include "perfdb/perfdb.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { REMEMBERED = 200, MOST = 600 };
+
+typedef struct loading {
+    loaded_models *models;
+    bz_candidate *out;
+    bz_arena *arena;
+    bz_map known; /* paths */
+} loading;
+
+/* A pipe or a device would keep us waiting. */
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+static void load(loading *l, const char *path, const char *name, const char *from, bool named)
+{
+    loaded_models *m = l->models;
+    bz_error err = {0};
+    char real[PATH_MAX];
+    if (m->n == MOST || (!named && !is_file(path)))
+        return;
+    const char *key = bz_arena_str(l->arena, realpath(path, real) ? real : path);
+    if (bz_map_add(&l->known, key, strlen(key), 1) != 1)
+        return;
+    const bz_infer_options options = {0};
+    if (bz_model_load(path, &m->model[m->n], &err)) {
+        if (named)
+            bz_warn(&bz_command_analyze, "%s; it is no candidate then", err.text);
+        return;
+    }
+    if (bz_layers_infer(m->model[m->n], &options, &m->layers[m->n], &err)) {
+        bz_model_free(m->model[m->n]);
+        if (named)
+            bz_warn(&bz_command_analyze, "%s; it is no candidate then", err.text);
+        return;
+    }
+    l->out[m->n] = (bz_candidate){bz_arena_str(l->arena, name), from, m->layers[m->n]};
+    m->n++;
+}
+
+/* ---- that come with benanza ----------------------------------------------------------------- */
+
+static int is_model(const struct dirent *e)
+{
+    size_t n = strlen(e->d_name);
+    return n > 5 && !strcmp(e->d_name + n - 5, ".onnx");
+}
+
+/* Installed beside the program, or in the tree that it was built in. */
+static void load_bundled(loading *l)
+{
+    static const char *const PLACES[] = {"../" BENANZA_DATADIR "/benanza/models", "../../models"};
+    char self[3000], path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = 0;
+    int n = 0;
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES && n <= 0; i++) {
+        struct dirent **files;
+        char folder[3100];
+        snprintf(folder, sizeof folder, "%s/%s", self, PLACES[i]);
+        n = scandir(folder, &files, is_model, alphasort);
+        for (int k = 0; k < n; k++) {
+            if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, files[k]->d_name) < sizeof path)
+                load(l, path, files[k]->d_name, "bundled", false);
+            free(files[k]);
+        }
+        if (n >= 0)
+            free(files);
+    }
+}
+
+/* ---- that were analysed before -------------------------------------------------------------- */
+
+static const char *memory_of(const char *db, bz_arena *arena)
+{
+    char *where = bz_perfdb_where(db);
+    const char *path = bz_arena_printf(arena, "%s/models.txt", where);
+    free(where);
+    return path;
+}
+
+/* The paths in the file, oldest first; at most REMEMBERED. */
+static int read_memory(const char *path, bz_arena *arena, const char *list[REMEMBERED])
+{
+    char line[PATH_MAX + 2];
+    int n = 0;
+    FILE *f = is_file(path) ? fopen(path, "r") : NULL;
+    while (f && n < REMEMBERED && fgets(line, sizeof line, f)) {
+        size_t length = strcspn(line, "\n");
+        line[length] = 0;
+        if (*line == '/')
+            list[n++] = bz_arena_str(arena, line);
+    }
+    if (f)
+        fclose(f);
+    return n;
+}
+
+void candidates_remember(const bz_list *paths, const char *db)
+{
+    bz_arena arena = {0};
+    const char *list[REMEMBERED], *file = memory_of(db, &arena);
+    const char *fresh = bz_arena_printf(&arena, "%s.%ld", file, (long)getpid());
+    int n = read_memory(file, &arena, list), before = n;
+    for (int i = 0; i < paths->n; i++) {
+        char real[PATH_MAX];
+        int known = 0;
+        if (!realpath(paths->item[i], real) || strchr(real, '\n'))
+            continue;
+        while (known < n && strcmp(list[known], real) != 0)
+            known++;
+        if (known < n)
+            continue;
+        if (n == REMEMBERED)
+            memmove(list, list + 1, (size_t)--n * sizeof *list);
+        list[n++] = bz_arena_str(&arena, real);
+        before = -1;
+    }
+    FILE *f = before == n ? NULL : fopen(fresh, "wx");
+    for (int i = 0; f && i < n; i++)
+        fprintf(f, "%s\n", list[i]);
+    if (f && (fclose(f) || rename(fresh, file)))
+        unlink(fresh);
+    bz_arena_free(&arena);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+int candidates_load(const bz_list *given, const char *db, loaded_models *models, bz_arena *arena,
+                    const bz_candidate **out)
+{
+    loading l = {.models = models, .out = BZ_NEW(arena, bz_candidate, MOST), .arena = arena};
+    const char *list[REMEMBERED];
+    models->model = bz_alloc(MOST, sizeof *models->model);
+    models->layers = bz_alloc(MOST, sizeof(bz_layers *));
+    for (int i = 0; i < given->n; i++)
+        load(&l, given->item[i], given->item[i], "given", true);
+    load_bundled(&l);
+    int n = read_memory(memory_of(db, arena), arena, list);
+    for (int i = 0; i < n; i++)
+        load(&l, list[i], list[i], "analysed before", false);
+    bz_map_free(&l.known);
+    *out = l.out;
+    return models->n;
+}
