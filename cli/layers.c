@@ -24,7 +24,7 @@ static bool listed(const settings *s, const bz_layer *layer)
 /* ---- totals ------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    int layers, unique, per_class[4], open;
+    int layers, inside, unique, per_class[4], open; /* inside: in bodies of loops and branches */
     int64_t macs, flops, bytes, params;
 } totals;
 
@@ -36,28 +36,85 @@ static bool has_open_result(const bz_layer *layer)
     return false;
 }
 
-/* Weights that several layers share count once. */
-static int64_t count_weights(const bz_model *m)
+/* By value: whether a folded layer makes it, and whether it was seen. */
+typedef struct {
+    bool *made, *seen;
+} weights;
+
+/* A constant that stands in the file: an initializer, or a node that says nothing else. */
+static bool is_source(const bz_layer *layer)
 {
-    int64_t n = 0;
-    for (int v = 0; v < m->n_values; v++)
-        if (m->values[v].init && bz_dtype_is_float(m->values[v].init->dtype))
-            bz_count_add(&n, m->values[v].init->n);
-    return n;
+    return strncmp(layer->node->op, "Constant", strlen("Constant")) == 0; /* or ConstantOfShape */
+}
+
+static void find_made(const bz_layer *layers, int n, weights *w)
+{
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < layers[i].n_out && !is_not_constant(&layers[i]) && !is_source(&layers[i]); k++)
+            if (layers[i].node->out[k] >= 0)
+                w->made[layers[i].node->out[k]] = true;
+        for (int b = 0; b < layers[i].n_bodies; b++)
+            find_made(layers[i].bodies[b].layers, layers[i].bodies[b].n, w);
+    }
+}
+
+static bool makes_seen(const bz_layer *layer, const weights *w)
+{
+    for (int k = 0; k < layer->n_out; k++)
+        if (layer->node->out[k] >= 0 && w->seen[layer->node->out[k]])
+            return true;
+    return false;
+}
+
+/* Weights are the constants that layers compute with, wherever the file keeps them, also behind layers that are folded.
+ * Shapes, indices and masks are none, nor are single numbers. Shared ones count once. */
+static void count_weights(const bz_layer *layer, weights *w, int64_t *sum)
+{
+    for (int k = 0; k < layer->n_in; k++) {
+        const bz_type *t = &layer->in[k];
+        bz_value_id v = layer->node->in[k];
+        if (v < 0 || !layer->in_constant[k] || w->seen[v])
+            continue;
+        bool number = bz_dtype_is_float(t->dtype) || (bz_dtype_is_int(t->dtype) && bz_dtype_bits(t->dtype) <= 8) ||
+                      (t->dtype == BZ_I32 && layer->class == BZ_COMPUTE);
+        w->seen[v] = true;
+        if (!w->made[v] && number && t->kind == BZ_TYPE_TENSOR && t->rank > 0 && bz_type_elements(t) > 0)
+            bz_count_add(sum, bz_type_elements(t));
+    }
+}
+
+/* From the last layer to the first: what is folded counts where something behind it uses it. */
+static void count_layers(const settings *s, const bz_layer *layers, int n, weights *w, totals *t)
+{
+    for (int i = n; i-- > 0;) {
+        const bz_layer *layer = &layers[i];
+        t->layers += listed(s, layer);
+        t->per_class[layer->class]++;
+        t->open += has_open_result(layer);
+        for (int b = 0; b < layer->n_bodies; b++)
+            count_layers(s, layer->bodies[b].layers, layer->bodies[b].n, w, t);
+        if (is_not_constant(layer) || (!is_source(layer) && makes_seen(layer, w)))
+            count_weights(layer, w, &t->params);
+    }
 }
 
 static totals sum_up(const settings *s, const bz_layers *l)
 {
-    totals t = {.params = count_weights(l->model)};
+    totals t = {0};
     bz_unique u = {0};
     bz_unique_add(&u, l, 0, s->fold ? is_not_constant : NULL);
     t.unique = u.n;
     bz_unique_free(&u);
+    size_t values = (size_t)l->model->n_values + 1;
+    weights w = {bz_zeroed(values, sizeof *w.made), bz_zeroed(values, sizeof *w.seen)};
+    find_made(l->layer, l->n, &w);
+    count_layers(s, l->layer, l->n, &w, &t);
+    free(w.seen);
+    free(w.made);
+    t.inside = t.layers;
     for (int i = 0; i < l->n; i++) {
         const bz_layer *layer = &l->layer[i];
-        t.layers += listed(s, layer);
-        t.per_class[layer->class]++;
-        t.open += has_open_result(layer);
+        t.inside -= listed(s, layer);
         bz_count_add(&t.macs, layer->macs);
         bz_count_add(&t.flops, layer->flops);
         bz_count_add(&t.bytes, layer->bytes);
@@ -291,10 +348,13 @@ static void put_summary(bz_buf *out, const settings *s, const bz_layers *l)
 {
     totals t = sum_up(s, l);
     bz_unit_text macs, params, share;
+    char inside[64] = "";
+    if (t.inside)
+        snprintf(inside, sizeof inside, " (%d of them in loops and branches)", t.inside);
     bz_buf_clean(out, l->model->path);
     bz_buf_printf(out,
-                  ": %d layer%s, %d of them unique (%s), with %s parameters; one run takes %s multiply-accumulates\n",
-                  t.layers, t.layers == 1 ? "" : "s", t.unique,
+                  ": %d layer%s%s, %d of them unique (%s), with %s parameters; one run takes %s multiply-accumulates\n",
+                  t.layers, t.layers == 1 ? "" : "s", inside, t.unique,
                   bz_units_percent(share, t.layers ? (double)t.unique / t.layers : 0),
                   bz_units_count(params, (double)t.params), bz_units_count(macs, (double)t.macs));
     bz_buf_printf(out, "  operator set %d, batch %lld: %d compute, %d memory, %d view, %d constant%s\n",

@@ -333,6 +333,8 @@ static int two_operands(lowering *l, const equation *e)
             return lower_no(l, "its operands are too large");
     }
     if (m == 1 && n == 1 && k == 1) {
+        if (l->dtype == BZ_F64)
+            return lower_no(l, "no library computes it in f64");
         bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
         p->binary.fn = BZ_FN_MUL;
         p->binary.a[0] = p->binary.b[0] = batch;

@@ -109,7 +109,7 @@ static void apply_batch(infer *inf, int64_t batch)
         if (t->kind != BZ_TYPE_TENSOR || t->rank < 1)
             continue;
         if (!found)
-            leading = t->dims[0];
+            leading = inf->written_batch = t->dims[0];
         found = true;
         if (t->dims[0] != leading && !bz_is_symbol(t->dims[0]))
             continue;

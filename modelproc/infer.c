@@ -135,8 +135,9 @@ static int run_rules(call *c)
     if (!c->node->n_out || (!(c->op->flags & OP_RANKLESS) && !ranks_known(c))) {
         rule_none(c);
         c->skipped = true;
-        if (c->op->flags & OP_KEEPS && c->node->n_out)
-            c->out[0].dtype = c->in[0].dtype;
+        int kept = c->op->flags & OP_KEEPS_ALL ? c->node->n_out : c->op->flags & OP_KEEPS && c->node->n_out;
+        for (int k = 0; k < kept; k++)
+            c->out[k].dtype = c->in[0].dtype;
         return 0;
     }
     if (c->op->shape(c))
@@ -278,6 +279,10 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
     l->constant = inf.constant;
     free(inf.values);
     bz_buf_free(&inf.key);
+    if (failed && options->batch && inf.rebound)
+        bz_fail(err, err->code,
+                "%s. The graph itself contains its batch of %lld as a number, so --batch %lld cannot be",
+                bz_arena_str(&l->arena, err->text), (long long)inf.written_batch, (long long)options->batch);
     if (failed) {
         bz_fail_in(err, "%s", model->path);
         bz_layers_free(l);

@@ -29,11 +29,12 @@ struct infer {
     bz_arena *arena;
     bz_error *err;
     const bz_infer_options *options;
-    bool rebound;        /* the command line changed a dimension: what the file declares may be stale */
-    bz_type *types;      /* [cap] by value */
-    const data **values; /* [cap] known values; &NO_DATA: tried and not to be had */
-    bool *constant;      /* [cap] */
-    bz_dim *reordered;   /* [n_reordered] by value: channels that com.microsoft.nchwc.ReorderOutput leaves of it */
+    bz_dim written_batch; /* what the file says before --batch */
+    bool rebound;         /* the command line changed a dimension: what the file declares may be stale */
+    bz_type *types;       /* [cap] by value */
+    const data **values;  /* [cap] known values; &NO_DATA: tried and not to be had */
+    bool *constant;       /* [cap] */
+    bz_dim *reordered;    /* [n_reordered] by value: channels that com.microsoft.nchwc.ReorderOutput leaves of it */
     int n_reordered, cap;
     op_memo ops;
     real_text reals[N_REALS];

@@ -23,10 +23,11 @@ typedef struct data {
 typedef int rule(call *c);
 
 enum {
-    OP_RANKLESS = 1, /* the rule copes with operands of unknown rank or that are no tensors */
-    OP_RANDOM = 2,   /* the result is not constant although the operands are */
-    OP_KEEPS = 4,    /* the result has the element type of operand 0, also where ranks are not known */
-    OP_UNPRICED = 8, /* what it does inside is not known: never priced, whatever its shapes */
+    OP_RANKLESS = 1,   /* the rule copes with operands of unknown rank or that are no tensors */
+    OP_RANDOM = 2,     /* the result is not constant although the operands are */
+    OP_KEEPS = 4,      /* the result has the element type of operand 0, also where ranks are not known */
+    OP_KEEPS_ALL = 16, /* so have all its results */
+    OP_UNPRICED = 8,   /* what it does inside is not known: never priced, whatever its shapes */
 };
 
 struct op {

@@ -161,7 +161,8 @@ static const op ROWS[] = {
     {"Constant", .kind = "constant", .class = BZ_CONSTANT, .shape = shape_constant, .labels = "> y"},
     {"ConstantOfShape", .kind = "fill", .class = BZ_MEMORY, .shape = shape_constantofshape,
      .eval = eval_constantofshape, .labels = "- > y"},
-    {"Range", .kind = "range", .class = BZ_MEMORY, .shape = shape_range, .eval = eval_range, .labels = "- - - > y"},
+    {"Range", .kind = "range", .class = BZ_MEMORY, .shape = shape_range, .eval = eval_range, .flags = OP_KEEPS,
+     .labels = "- - - > y"},
     {"EyeLike", .kind = "eye", .class = BZ_MEMORY, .shape = shape_eyelike, .labels = "- > y"},
 };
 

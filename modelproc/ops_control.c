@@ -54,6 +54,9 @@ static int shape_if(call *c)
 
 /* ---- Loop ------------------------------------------------------------------------------------------ */
 
+static const int64_t YES = 1;
+static const data TRUE_DATA = {.n = 1, .i = &YES};
+
 /* The condition that the body hands to the next trip: 1, 0, or -1 for not known. */
 static int goes_on(call *c, const bz_graph *g)
 {
@@ -89,9 +92,12 @@ static bz_type widen(call *c, const bz_type *before, const bz_type *after)
 static int settle_loop(call *c, const bz_graph *g, bz_type *in, bz_body *body)
 {
     int carried = c->node->n_in - 2;
+    const data **values = BZ_NEW(c->arena, const data *, g->n_inputs);
+    values[1] =
+        &TRUE_DATA; /* in the body the condition holds: so it is true, too, where it is handed on through others */
     for (int round = 0; round < 4; round++) {
         bool settled = true;
-        if (infer_body(c, g, in, NULL, g->n_inputs, body))
+        if (infer_body(c, g, in, values, g->n_inputs, body))
             return -1;
         for (int k = 0; k < carried; k++) {
             bz_type wide = widen(c, &in[k + 2], value_type(c, g->outputs[k + 1]));
@@ -119,8 +125,6 @@ enum { MAX_UNROLLED = 64 };
  * loop may end in a way that nobody knows. */
 static int unroll_loop(call *c, const bz_graph *g, int64_t trips, bz_type *in, const data **values, bz_type *collected)
 {
-    static const int64_t YES = 1;
-    static const data TRUE_DATA = {.n = 1, .i = &YES};
     int carried = c->node->n_in - 2, n_collected = g->n_outputs - 1 - carried;
     c->bodies = BZ_NEW(c->arena, bz_body, trips);
     c->n_bodies = 0;

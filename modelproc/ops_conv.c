@@ -300,19 +300,22 @@ int shape_global_pool(call *c)
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op ROWS[] = {
-    {"Conv", .kind = "conv", .class = BZ_COMPUTE, .shape = shape_conv, .cost = cost_conv, .labels = "x w b"},
-    {"ConvTranspose", .kind = "deconv", .class = BZ_COMPUTE, .shape = shape_deconv, .cost = cost_deconv,
+    {"Conv", .kind = "conv", .class = BZ_COMPUTE, .shape = shape_conv, .cost = cost_conv, .flags = OP_KEEPS,
      .labels = "x w b"},
-    {"MaxPool", .kind = "maxpool", .class = BZ_COMPUTE, .shape = shape_pool, .cost = cost_pool,
+    {"ConvTranspose", .kind = "deconv", .class = BZ_COMPUTE, .shape = shape_deconv, .cost = cost_deconv,
+     .flags = OP_KEEPS, .labels = "x w b"},
+    {"MaxPool", .kind = "maxpool", .class = BZ_COMPUTE, .shape = shape_pool, .cost = cost_pool, .flags = OP_KEEPS,
      .labels = "x > y indices"},
-    {"AveragePool", .kind = "avgpool", .class = BZ_COMPUTE, .shape = shape_pool, .cost = cost_pool, .labels = "x > y"},
-    {"LpPool", .kind = "lppool", .class = BZ_COMPUTE, .shape = shape_pool, .cost = cost_pool, .labels = "x > y"},
+    {"AveragePool", .kind = "avgpool", .class = BZ_COMPUTE, .shape = shape_pool, .cost = cost_pool, .flags = OP_KEEPS,
+     .labels = "x > y"},
+    {"LpPool", .kind = "lppool", .class = BZ_COMPUTE, .shape = shape_pool, .cost = cost_pool, .flags = OP_KEEPS,
+     .labels = "x > y"},
     {"GlobalAveragePool", .kind = "globalavgpool", .class = BZ_COMPUTE, .shape = shape_global_pool, .flops = 1,
-     .labels = "x"},
+     .flags = OP_KEEPS, .labels = "x"},
     {"GlobalMaxPool", .kind = "globalmaxpool", .class = BZ_COMPUTE, .shape = shape_global_pool, .flops = 1,
-     .labels = "x"},
+     .flags = OP_KEEPS, .labels = "x"},
     {"GlobalLpPool", .kind = "globallppool", .class = BZ_COMPUTE, .shape = shape_global_pool, .flops = 2,
-     .labels = "x"},
+     .flags = OP_KEEPS, .labels = "x"},
 };
 
 const op_table ops_conv = OP_TABLE(ROWS);

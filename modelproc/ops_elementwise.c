@@ -480,8 +480,8 @@ static int shape_cast(call *c)
 
 static int shape_cast_like(call *c)
 {
-    const bz_type *like;
-    return need_tensor(c, 1, -1, &like) ? -1 : cast_to(c, like->dtype);
+    const bz_type *like = in_type(c, 1);
+    return cast_to(c, like ? like->dtype : BZ_UNDEFINED);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -548,7 +548,7 @@ static const op ROWS[] = {
     ACTIVATION_ROW("Swish", "swish", 5, shape_activation),
     ACTIVATION_ROW("Gelu", "gelu", 5, shape_gelu),
     {"Clip", NULL, "clip", BZ_COMPUTE, shape_clip, NULL, NULL, 2, OP_RANKLESS, "x - -", 0, NULL, NULL},
-    {"PRelu", NULL, "prelu", BZ_COMPUTE, shape_prelu, NULL, NULL, 2, 0, "x slope", 0, NULL, NULL},
+    {"PRelu", NULL, "prelu", BZ_COMPUTE, shape_prelu, NULL, NULL, 2, OP_KEEPS, "x slope", 0, NULL, NULL},
     {"IsInf", NULL, "isinf", BZ_COMPUTE, shape_bool, NULL, NULL, 1, OP_RANKLESS, "x", 0, NULL, NULL},
     {"IsNaN", NULL, "isnan", BZ_COMPUTE, shape_bool, NULL, NULL, 1, OP_RANKLESS, "x", 0, NULL, NULL},
 
@@ -578,7 +578,7 @@ static const op ROWS[] = {
 
     {"Where", NULL, "where", BZ_COMPUTE, shape_where, eval_where, NULL, 1, 0, "cond a b", 0, NULL, NULL},
     {"Cast", NULL, "cast", BZ_MEMORY, shape_cast, eval_cast, NULL, 0, OP_RANKLESS, "x", 0, NULL, NULL},
-    {"CastLike", NULL, "cast", BZ_MEMORY, shape_cast_like, eval_cast, NULL, 0, 0, "x -", 0, NULL, NULL},
+    {"CastLike", NULL, "cast", BZ_MEMORY, shape_cast_like, eval_cast, NULL, 0, OP_RANKLESS, "x -", 0, NULL, NULL},
 };
 
 const op_table ops_elementwise = OP_TABLE(ROWS);

@@ -38,8 +38,9 @@ static int nll_cost(call *c)
 }
 
 static const op ROWS[] = {
-    {"NegativeLogLikelihoodLoss", NULL, "nllloss", BZ_COMPUTE, loss_shape, .cost = nll_cost,
+    {"NegativeLogLikelihoodLoss", NULL, "nllloss", BZ_COMPUTE, loss_shape, .cost = nll_cost, .flags = OP_KEEPS,
      .labels = "x target weight"},
-    {"SoftmaxCrossEntropyLoss", NULL, "crossentropy", BZ_COMPUTE, loss_shape, .flops = 5, .labels = "x target weight"},
+    {"SoftmaxCrossEntropyLoss", NULL, "crossentropy", BZ_COMPUTE, loss_shape, .flops = 5, .flags = OP_KEEPS,
+     .labels = "x target weight"},
 };
 const op_table ops_loss = OP_TABLE(ROWS);

@@ -201,6 +201,29 @@ static int read_einsum(call *c, einsum *e, const char **result)
     return 0;
 }
 
+/* The equation with letters in the order in which they appear, no blanks, and the result said: equal layers have
+ * one key, whatever their author called the dimensions. */
+static const char *canonical(call *c, const char *equation, const char *result)
+{
+    static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    char name[128] = {0};
+    size_t used = 0;
+    bz_buf out = {0};
+    const char *part[] = {equation, "->", result};
+    for (int i = 0; i < 3; i++)
+        for (const char *p = part[i]; *p && (i || *p != '-'); p++) {
+            unsigned char letter = (unsigned char)*p & 127;
+            if (strchr(" ", letter))
+                continue;
+            if (!strchr(".,->", letter) && !name[letter])
+                name[letter] = used < sizeof LETTERS - 1 ? LETTERS[used++] : (char)letter;
+            bz_buf_putc(&out, name[letter] ? name[letter] : (char)letter);
+        }
+    const char *text = bz_arena_str(c->arena, bz_buf_text(&out));
+    bz_buf_free(&out);
+    return used < sizeof LETTERS - 1 ? text : equation;
+}
+
 static int shape_einsum(call *c)
 {
     einsum e = {0};
@@ -223,7 +246,7 @@ static int shape_einsum(call *c)
     }
     if (put_result(c, &e, result, dims, &rank))
         return -1;
-    param_text(c, "equation", attr_text(c, "equation", ""));
+    param_text(c, "equation", canonical(c, attr_text(c, "equation", ""), result));
     set_out(c, 0, c->in[0].dtype, rank, dims);
     return 0;
 }
@@ -337,9 +360,12 @@ static int shape_rotary(call *c)
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op ROWS[] = {
-    {"Gemm", .kind = "gemm", .class = BZ_COMPUTE, .shape = shape_gemm, .cost = cost_gemm, .labels = "a b c"},
-    {"MatMul", .kind = "matmul", .class = BZ_COMPUTE, .shape = shape_matmul, .cost = cost_matmul, .labels = "a b"},
-    {"Einsum", .kind = "einsum", .class = BZ_COMPUTE, .shape = shape_einsum, .cost = cost_einsum, .labels = "x..."},
+    {"Gemm", .kind = "gemm", .class = BZ_COMPUTE, .shape = shape_gemm, .cost = cost_gemm, .flags = OP_KEEPS,
+     .labels = "a b c"},
+    {"MatMul", .kind = "matmul", .class = BZ_COMPUTE, .shape = shape_matmul, .cost = cost_matmul, .flags = OP_KEEPS,
+     .labels = "a b"},
+    {"Einsum", .kind = "einsum", .class = BZ_COMPUTE, .shape = shape_einsum, .cost = cost_einsum, .flags = OP_KEEPS,
+     .labels = "x..."},
     {"Attention", .kind = "attention", .class = BZ_COMPUTE, .shape = shape_attention, .cost = cost_attention,
      .labels = "q k v mask past_k past_v"},
     {"RotaryEmbedding", .kind = "rotary", .class = BZ_COMPUTE, .shape = shape_rotary, .flops = 3,

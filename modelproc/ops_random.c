@@ -95,6 +95,6 @@ static const op ROWS[] = {
      .arg = -1},
     {"Multinomial", NULL, "multinomial", BZ_COMPUTE, multinomial_shape, .flops = 4, .flags = OP_RANDOM,
      .labels = "x > y"},
-    {"Dropout", NULL, "dropout", BZ_VIEW, dropout_shape, .labels = "x"},
+    {"Dropout", NULL, "dropout", BZ_VIEW, dropout_shape, .flags = OP_KEEPS, .labels = "x"},
 };
 const op_table ops_random = OP_TABLE(ROWS);

@@ -178,7 +178,7 @@ static const op ROWS[] = {
     {"ArgMax", .kind = "argmax", .class = BZ_COMPUTE, .shape = shape_arg, .flops = 1, .labels = "x"},
     {"ArgMin", .kind = "argmin", .class = BZ_COMPUTE, .shape = shape_arg, .flops = 1, .labels = "x"},
     {"CumSum", .kind = "cumsum", .class = BZ_COMPUTE, .shape = shape_cumsum, .eval = eval_cumsum, .flops = 1,
-     .labels = "x -"},
+     .flags = OP_KEEPS, .labels = "x -"},
 };
 
 const op_table ops_reduce = OP_TABLE(ROWS);

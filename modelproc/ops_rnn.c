@@ -121,8 +121,8 @@ static int rnn_shape(call *c)
 }
 
 static const op ROWS[] = {
-    {"LSTM", NULL, "lstm", BZ_COMPUTE, rnn_shape, .labels = "x w r b - - - p", .arg = 4},
-    {"GRU", NULL, "gru", BZ_COMPUTE, rnn_shape, .labels = "x w r b", .arg = 3},
-    {"RNN", NULL, "rnn", BZ_COMPUTE, rnn_shape, .labels = "x w r b", .arg = 1},
+    {"LSTM", NULL, "lstm", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS, .labels = "x w r b - - - p", .arg = 4},
+    {"GRU", NULL, "gru", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS, .labels = "x w r b", .arg = 3},
+    {"RNN", NULL, "rnn", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS, .labels = "x w r b", .arg = 1},
 };
 const op_table ops_rnn = OP_TABLE(ROWS);

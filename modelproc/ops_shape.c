@@ -563,12 +563,14 @@ static const op ROWS[] = {
      .labels = "x - > y"},
     {"Concat", .kind = "concat", .class = BZ_MEMORY, .shape = shape_concat, .eval = eval_concat, .flags = OP_KEEPS,
      .labels = "x..."},
-    {"Split", .kind = "split", .class = BZ_MEMORY, .shape = shape_split, .eval = eval_split, .flags = OP_KEEPS,
+    {"Split", .kind = "split", .class = BZ_MEMORY, .shape = shape_split, .eval = eval_split, .flags = OP_KEEPS_ALL,
      .labels = "x - > y..."},
     {"Pad", .kind = "pad", .class = BZ_MEMORY, .shape = shape_pad, .flags = OP_KEEPS, .labels = "x - - -"},
-    {"DepthToSpace", .kind = "depthtospace", .class = BZ_MEMORY, .shape = shape_depth, .labels = "x"},
-    {"SpaceToDepth", .kind = "spacetodepth", .class = BZ_MEMORY, .shape = shape_depth, .labels = "x"},
-    {"Trilu", .kind = "trilu", .class = BZ_MEMORY, .shape = shape_trilu, .labels = "x -"},
+    {"DepthToSpace", .kind = "depthtospace", .class = BZ_MEMORY, .shape = shape_depth, .flags = OP_KEEPS,
+     .labels = "x"},
+    {"SpaceToDepth", .kind = "spacetodepth", .class = BZ_MEMORY, .shape = shape_depth, .flags = OP_KEEPS,
+     .labels = "x"},
+    {"Trilu", .kind = "trilu", .class = BZ_MEMORY, .shape = shape_trilu, .flags = OP_KEEPS, .labels = "x -"},
 };
 
 const op_table ops_shape = OP_TABLE(ROWS);

@@ -181,12 +181,12 @@ static int det_cost(call *c)
 }
 
 static const op ROWS[] = {
-    {"DFT", NULL, "dft", BZ_COMPUTE, dft_shape, .cost = dft_cost, .labels = "x"},
-    {"STFT", NULL, "stft", BZ_COMPUTE, stft_shape, .cost = stft_cost, .labels = "x"},
+    {"DFT", NULL, "dft", BZ_COMPUTE, dft_shape, .cost = dft_cost, .flags = OP_KEEPS, .labels = "x"},
+    {"STFT", NULL, "stft", BZ_COMPUTE, stft_shape, .cost = stft_cost, .flags = OP_KEEPS, .labels = "x"},
     {"MelWeightMatrix", NULL, "melweights", BZ_COMPUTE, mel_shape, .flops = 4, .labels = "- > y"},
     {"HannWindow", NULL, "hannwindow", BZ_COMPUTE, window_shape, .flops = 4, .labels = "- > y"},
     {"HammingWindow", NULL, "hammingwindow", BZ_COMPUTE, window_shape, .flops = 4, .labels = "- > y"},
     {"BlackmanWindow", NULL, "blackmanwindow", BZ_COMPUTE, window_shape, .flops = 7, .labels = "- > y"},
-    {"Det", NULL, "det", BZ_COMPUTE, det_shape, .cost = det_cost, .labels = "x"},
+    {"Det", NULL, "det", BZ_COMPUTE, det_shape, .cost = det_cost, .flags = OP_KEEPS, .labels = "x"},
 };
 const op_table ops_signal = OP_TABLE(ROWS);

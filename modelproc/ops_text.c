@@ -77,7 +77,7 @@ static int match_shape(call *c)
 }
 
 static const op ROWS[] = {
-    {"StringNormalizer", NULL, "stringnormalizer", BZ_MEMORY, normalizer_shape, .labels = "x"},
+    {"StringNormalizer", NULL, "stringnormalizer", BZ_MEMORY, normalizer_shape, .flags = OP_KEEPS, .labels = "x"},
     {"TfIdfVectorizer", NULL, "tfidf", BZ_COMPUTE, tfidf_shape, .flops = 1, .labels = "x > y"},
     {"StringConcat", NULL, "stringconcat", BZ_MEMORY, concat_shape, .labels = "a b"},
     {"StringSplit", NULL, "stringsplit", BZ_MEMORY, split_shape, .labels = "x"},

@@ -293,10 +293,12 @@ static int max_unpool_shape(call *c)
 }
 
 static const op ROWS[] = {
-    {"Resize", NULL, "resize", BZ_COMPUTE, resize_shape, .cost = resize_cost, .labels = "x > y"},
-    {"Upsample", NULL, "resize", BZ_COMPUTE, upsample_shape, .cost = resize_cost, .labels = "x > y"},
-    {"RoiAlign", NULL, "roialign", BZ_COMPUTE, roi_align_shape, .cost = roi_align_cost, .labels = "x rois > y"},
-    {"MaxRoiPool", NULL, "roipool", BZ_COMPUTE, max_roi_pool_shape, .flops = 1, .labels = "x rois > y"},
+    {"Resize", NULL, "resize", BZ_COMPUTE, resize_shape, .cost = resize_cost, .flags = OP_KEEPS, .labels = "x > y"},
+    {"Upsample", NULL, "resize", BZ_COMPUTE, upsample_shape, .cost = resize_cost, .flags = OP_KEEPS, .labels = "x > y"},
+    {"RoiAlign", NULL, "roialign", BZ_COMPUTE, roi_align_shape, .cost = roi_align_cost, .flags = OP_KEEPS,
+     .labels = "x rois > y"},
+    {"MaxRoiPool", NULL, "roipool", BZ_COMPUTE, max_roi_pool_shape, .flops = 1, .flags = OP_KEEPS,
+     .labels = "x rois > y"},
     {"NonMaxSuppression", NULL, "nms", BZ_COMPUTE, nms_shape, .labels = "boxes scores"},
     {"GridSample", NULL, "gridsample", BZ_COMPUTE, grid_sample_shape, .cost = grid_sample_cost, .labels = "x grid"},
     {"AffineGrid", NULL, "affinegrid", BZ_COMPUTE, affine_grid_shape, .cost = affine_grid_cost, .labels = "theta > y"},
@@ -305,7 +307,7 @@ static const op ROWS[] = {
     {"DeformConv", NULL, "deformconv", BZ_COMPUTE, deform_conv_shape, .cost = deform_conv_cost,
      .labels = "x w offset b mask"},
     {"ImageDecoder", NULL, "imagedecoder", BZ_COMPUTE, image_decoder_shape, .labels = "x > y"},
-    {"MaxUnpool", NULL, "maxunpool", BZ_MEMORY, max_unpool_shape, .labels = "x > y"},
+    {"MaxUnpool", NULL, "maxunpool", BZ_MEMORY, max_unpool_shape, .flags = OP_KEEPS, .labels = "x > y"},
     {"GridSample", "com.microsoft", "gridsample", BZ_COMPUTE, grid_sample_shape, .cost = grid_sample_cost,
      .labels = "x grid"},
 };
