@@ -265,3 +265,26 @@ void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, 
     }
     bz_compare_sort(out);
 }
+
+double bz_compare_slower(const bz_compare *c, bool *sure)
+{
+    double high = 0, low = 0;
+    for (int i = 0; i < c->n; i++) {
+        high += c->row[i].times * c->row[i].a.high;
+        low += c->row[i].times * c->row[i].b.low;
+    }
+    *sure = c->n && low > high;
+    return c->n ? c->total_b / c->total_a - 1 : (double)NAN;
+}
+
+/* Rows are by weight, and a part may have several: what is asked for first stands first in this list. */
+const bz_compare_row *bz_compare_answer(const bz_compare_set *set)
+{
+    static const char *const ASKED[] = {"latency", "sequential"};
+    const bz_compare *c = set->n_parts ? &set->part->compare : NULL;
+    for (int k = 0; c && k < 2; k++)
+        for (int i = 0; i < c->n; i++)
+            if (!strcmp(c->row[i].what, ASKED[k]))
+                return &c->row[i];
+    return c && c->n ? c->row : NULL;
+}

@@ -52,6 +52,10 @@ void bz_compare_problems(const bz_side *a, const bz_side *b, bz_arena *arena, bz
 void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, const bz_setting *setting,
                        bz_arena *arena, bz_compare *out);
 
+/* By how much the second side is slower over what both know, as a share: 0.05 is 5 %. NAN where they know nothing in common.
+ * *sure: the intervals do not allow that it is as fast. */
+double bz_compare_slower(const bz_compare *c, bool *sure);
+
 /* Two profiles, or two reports: several comparisons, and what else is different. */
 typedef struct bz_compare_part {
     const char *what; /* "library calls" */
@@ -72,6 +76,9 @@ typedef struct bz_compare_set {
     bz_difference *difference;
     int n_differences;
 } bz_compare_set;
+
+/* The row that answers the question: the latency of profiles, the sequential bound of reports. NULL where there is none. */
+const bz_compare_row *bz_compare_answer(const bz_compare_set *set);
 
 /* Per steady iteration: the latency, library calls by problem (else by name and parameters), outermost
  * operators, kernels by name. A call's time is its kernels' where both traces have kernels. The intervals

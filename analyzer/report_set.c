@@ -5,10 +5,7 @@
 
 static void put_answer(const bz_compare_set *s, bz_buf *out)
 {
-    const bz_compare_row *r = s->n_parts && s->part->compare.n ? &s->part->compare.row[0] : NULL;
-    for (int i = 1; r && i < s->part->compare.n; i++) /* the rows are by weight: the answer is the first thing asked */
-        if (!strcmp(s->part->compare.row[i].what, "latency"))
-            r = &s->part->compare.row[i];
+    const bz_compare_row *r = bz_compare_answer(s);
     bz_buf_clean(out, s->name_b);
     if (!r) {
         bz_buf_puts(out, " and ");

@@ -10,6 +10,7 @@ typedef enum {
     BZ_USAGE = 2,      /* the command line is wrong */
     BZ_BAD_INPUT = 3,  /* a file is not what it should be */
     BZ_INCOMPLETE = 4, /* done, but not all of it */
+    BZ_WORSE = 5,      /* done, and the result is worse than what was asked for */
 } bz_code;
 
 typedef struct bz_error {

@@ -581,6 +581,7 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
     sigaction(SIGINT, &old[0], NULL);
     sigaction(SIGTERM, &old[1], NULL);
     if ((!rc || !begun) && stopped && (stopped == SIGINT || !held)) {
+        bz_end_by(stopped);
         stopped = 0; /* and this is what we say of it */
         return bz_fail(err, BZ_FAILED, "stopped; %d records are stored, running again goes on behind them",
                        run->records);

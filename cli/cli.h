@@ -59,6 +59,10 @@ void bz_options_again(const bz_option *options, int argc, char **argv, const cha
 
 /* Prints "benanza COMMAND: text" to stderr and returns the exit status that belongs to it. */
 int bz_report(const bz_command *command, const bz_error *err);
+/* A command that was interrupted cleans up, says so, and ends with its status; the process then ends by the signal, so that
+ * a script around it stops, too. */
+void bz_end_by(int signal_number);
+int bz_ended_by(void); /* 0: none */
 void bz_warn(const bz_command *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Writes a result to stdout, or to `path` when it is not NULL; a full disk or closed pipe is an error. */

@@ -5,6 +5,7 @@
 
 #include "analyzer/analyzer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,10 @@ typedef struct compare_job {
     planning p;
     bool json, csv;
     bool incomplete; /* layers of the models that a side does not know */
+    const char *fail_if_slower;
+    double limit,
+        slower; /* limit: a share, NAN where none is asked for; slower: the second side, NAN where that is not known */
+    bool sure;  /* by the intervals */
     int64_t top;
     bz_perfdb *db, *file_db[2]; /* file_db: what a side that is a file was read into */
     bz_side *side[2];
@@ -78,6 +83,38 @@ static int read_side(compare_job *c, int which, const char *name, bz_error *err)
     return bz_side_read(db, system, until, &c->arena, &c->side[which], err);
 }
 
+static int read_limit(compare_job *c, bz_error *err)
+{
+    char *end;
+    c->limit = c->slower = NAN;
+    if (!c->fail_if_slower)
+        return 0;
+    double v = strtod(c->fail_if_slower, &end);
+    end += *end == '%';
+    if (end == c->fail_if_slower || *end || !(v >= 0) || v > 1e6)
+        return bz_fail(err, BZ_USAGE, "--fail-if-slower takes per cent, '5%%', not '%s'", c->fail_if_slower);
+    c->limit = v / 100;
+    return 0;
+}
+
+/* What the exit status is. */
+static int judge(const compare_job *c)
+{
+    if (isfinite(c->limit) && c->slower > c->limit && c->sure) {
+        fprintf(stderr, "benanza compare: slower by %.1f %%, which is more than %g %%\n", 100 * c->slower,
+                100 * c->limit);
+        return BZ_WORSE;
+    }
+    if (isfinite(c->limit) && !(c->slower <= c->limit)) {
+        if (isfinite(c->slower))
+            bz_warn(&bz_command_compare,
+                    "slower by %.1f %%, but that is not certain: the intervals overlap, or a total lacks layers",
+                    100 * c->slower);
+        return BZ_INCOMPLETE;
+    }
+    return c->incomplete ? BZ_INCOMPLETE : BZ_OK;
+}
+
 /* Both sides are profiles, or both are reports. */
 static int compare_files(compare_job *c, side_kind kind, const bz_list *arguments, bz_buf *out, bz_error *err)
 {
@@ -89,6 +126,9 @@ static int compare_files(compare_job *c, side_kind kind, const bz_list *argument
         return -1;
     set.name_a = arguments->item[0];
     set.name_b = arguments->item[1];
+    const bz_compare_row *answer = bz_compare_answer(&set);
+    c->slower = answer ? answer->b.seconds / answer->a.seconds - 1 : NAN;
+    c->sure = answer && answer->verdict == BZ_SLOWER;
     if (c->json)
         bz_report_set_json(&set, out);
     else if (c->csv)
@@ -103,6 +143,8 @@ static int compare(compare_job *c, const bz_list *arguments, bz_buf *out, bz_err
     bz_list models = {.item = arguments->item + 2, .n = arguments->n - 2};
     bz_compare result;
     bz_setting setting;
+    if (read_limit(c, err))
+        return -1;
     if (arguments->n < 2)
         return bz_fail(err, BZ_USAGE, "name two systems or files: benanza compare A B [MODEL...]");
     side_kind first = side_kind_of(arguments->item[0], &c->trace[0]);
@@ -126,6 +168,7 @@ static int compare(compare_job *c, const bz_list *arguments, bz_buf *out, bz_err
     } else {
         bz_compare_problems(c->side[0], c->side[1], &c->arena, &result);
     }
+    c->slower = bz_compare_slower(&result, &c->sure);
     result.name_a = arguments->item[0];
     result.name_b = arguments->item[1];
     if (c->json)
@@ -161,6 +204,8 @@ static int run(int argc, char **argv)
     const bz_option options[] = {
         {"json", BZ_OPTION_FLAG, &c->json, NULL, "print JSON, for programs"},
         {"csv", BZ_OPTION_FLAG, &c->csv, NULL, "print comma-separated values: a row for each problem or layer"},
+        {"fail-if-slower", BZ_OPTION_TEXT, &c->fail_if_slower, "PERCENT",
+         "end with status 5 where the second is slower by more than this, for example 5%"},
         {"iterations", BZ_OPTION_TEXT, &c->iterations, "NAME",
          "ranges of this name are the iterations of the profiles"},
         {"top", BZ_OPTION_INT, &c->top, "N", "show at most N rows (12)"},
@@ -171,8 +216,8 @@ static int run(int argc, char **argv)
     int parsed = bz_options_parse(&bz_command_compare, options, argc, argv, &arguments, &err), status = BZ_OK;
     if (parsed < 0 || (!parsed && (compare(c, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
         status = bz_report(&bz_command_compare, &err);
-    else if (c->incomplete)
-        status = BZ_INCOMPLETE;
+    else if (!parsed)
+        status = judge(c);
     clean_up(c);
     free(c);
     bz_buf_free(&out);

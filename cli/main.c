@@ -1,6 +1,7 @@
 /* benanza COMMAND …: the table of commands. */
 #include "cli/cli.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,5 +36,11 @@ int bz_main(int argc, char **argv)
 int main(int argc, char **argv)
 {
     bz_keep_memory();
-    return bz_main(argc, argv);
+    int status = bz_main(argc, argv), by = bz_ended_by();
+    if (by) {
+        fflush(NULL);
+        signal(by, SIG_DFL);
+        raise(by);
+    }
+    return status;
 }

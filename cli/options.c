@@ -261,6 +261,18 @@ int bz_report(const bz_command *command, const bz_error *err)
     return (int)err->code;
 }
 
+static int ended_by;
+
+void bz_end_by(int signal_number)
+{
+    ended_by = signal_number;
+}
+
+int bz_ended_by(void)
+{
+    return ended_by;
+}
+
 void bz_warn(const bz_command *command, const char *fmt, ...)
 {
     bz_buf text = {0};

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ const bz_command bz_command_profile = {"profile", "show [OPTIONS] FILE... | -o F
 typedef struct {
     const char *output, *trace, *iterations;
     int64_t top, limit;
-    bool json, backtrace, logs, nsys, levels;
+    bool json, backtrace, logs, nsys, levels, force;
 } settings;
 
 static int read_all(bz_trace *t, const bz_list *files, const settings *s, bz_error *err)
@@ -26,6 +27,24 @@ static int read_all(bz_trace *t, const bz_list *files, const settings *s, bz_err
         if (bz_profile_read(t, files->item[i], err))
             return -1;
     return bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, err);
+}
+
+/* Whether a recording may be written there, said before the program runs for an hour, not after. */
+static int check_output(const char *path, bool force, bz_error *err)
+{
+    char folder[PATH_MAX];
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash - path) + (slash == path) : 1;
+    if ((size_t)snprintf(folder, sizeof folder, "%.*s", n, slash ? path : ".") >= sizeof folder)
+        return bz_fail(err, BZ_USAGE, "%s: is too long a name", path);
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return bz_fail(err, BZ_USAGE, "%s: is there and is no file: the trace cannot be written to it", path);
+    if (!force && !access(path, F_OK))
+        return bz_fail(err, BZ_USAGE, "%s: is there already: name another file, or replace it with --force", path);
+    if (access(folder, W_OK | X_OK))
+        return bz_fail(err, BZ_FAILED, "%s: nothing can be written into %s: %s", path, folder, strerror(errno));
+    return 0;
 }
 
 static int show(const bz_list *arguments, const settings *s)
@@ -40,7 +59,7 @@ static int show(const bz_list *arguments, const settings *s)
         status = bz_report(&bz_command_profile, &err);
         goto done;
     }
-    if (read_all(t, arguments, s, &err))
+    if ((s->output && check_output(s->output, s->force, &err)) || read_all(t, arguments, s, &err))
         goto failed;
     if (s->json)
         bz_trace_json(t, (int)s->top, &out);
@@ -61,22 +80,6 @@ done:
     return status;
 }
 
-/* Told before the program runs for an hour, not after. */
-static int check_output(const char *path, bz_error *err)
-{
-    char folder[PATH_MAX];
-    struct stat st;
-    const char *slash = strrchr(path, '/');
-    int n = slash ? (int)(slash - path) + (slash == path) : 1;
-    if ((size_t)snprintf(folder, sizeof folder, "%.*s", n, slash ? path : ".") >= sizeof folder)
-        return bz_fail(err, BZ_USAGE, "%s: is too long a name", path);
-    if (!stat(path, &st) && !S_ISREG(st.st_mode))
-        return bz_fail(err, BZ_USAGE, "%s: is there and is no file: the trace cannot be written to it", path);
-    if (access(folder, W_OK | X_OK))
-        return bz_fail(err, BZ_FAILED, "%s: nothing can be written into %s: %s", path, folder, strerror(errno));
-    return 0;
-}
-
 /* The answer and the way to more, on stderr: stdout is the program's. */
 static int capture(bz_list *arguments, const settings *s)
 {
@@ -92,7 +95,7 @@ static int capture(bz_list *arguments, const settings *s)
                                   .nsys = s->nsys,
                                   .limit = s->limit << 20,
                                   .iterations = s->iterations};
-    int rc = check_output(s->output, &err);
+    int rc = check_output(s->output, s->force, &err);
     if (!rc && s->levels)
         rc = bz_profile_levels(t, argv, &options, &program, &err);
     else if (!rc)
@@ -105,10 +108,11 @@ static int capture(bz_list *arguments, const settings *s)
         const char *end = strchr(bz_buf_text(&out), '\n');
         fprintf(stderr, "benanza profile: %.*s\nbenanza profile: %s is written: benanza profile show %s\n",
                 (int)(end ? end - out.data : 0), bz_buf_text(&out), s->output, s->output);
-        if (program) {
+        if (program)
             fprintf(stderr, "benanza profile: warning: the program ended with status %d\n", program);
-            status = BZ_INCOMPLETE;
-        }
+        status = program; /* who starts a program through us sees what it would see of the program itself */
+        if (program == 128 + SIGINT || program == 128 + SIGQUIT || program == 128 + SIGTERM || program == 128 + SIGHUP)
+            bz_end_by(program - 128);
     }
     free(argv);
     bz_trace_free(t);
@@ -121,6 +125,7 @@ static int run(int argc, char **argv)
     settings s = {.top = 12, .limit = 256};
     const bz_option options[] = {
         {"o|output", BZ_OPTION_TEXT, &s.output, "FILE", "write the recording to FILE, an SQLite database"},
+        {"force", BZ_OPTION_FLAG, &s.force, NULL, "replace FILE where it is there already"},
         {"trace", BZ_OPTION_TEXT, &s.trace, "FILE", "write a Chrome trace, which https://ui.perfetto.dev shows"},
         {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME",
          "ranges of this name are the iterations (benanza_iteration, else found by what repeats)"},

@@ -109,7 +109,7 @@ def half_width(values):
 
 def measure(framework, command, arguments, folder):
     trace, joined = os.path.join(folder, "run.bz"), os.path.join(folder, "joined.bz")
-    profile = [arguments.benanza, "profile", "-o", trace, "--"]
+    profile = [arguments.benanza, "profile", "--force", "-o", trace, "--"]
     row = {"plain": [], "capture": [], "by capture": [], "by log": [], "counts": [], "detected": False}
     for _ in range(arguments.rounds):
         row["plain"] += latencies(run(command))
@@ -123,7 +123,7 @@ def measure(framework, command, arguments, folder):
     if framework != "PyTorch":  # its kernels are its own: joined with what it tells itself
         prefix = os.path.join(folder, "ort")
         run(profile + command + [prefix])
-        run([arguments.benanza, "profile", "show", "-o", joined, trace] + glob.glob(prefix + "*.json"))
+        run([arguments.benanza, "profile", "show", "--force", "-o", joined, trace] + glob.glob(prefix + "*.json"))
         row["counts"].append(len(captured(joined)[0]))
     return row
 
