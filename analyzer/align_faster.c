@@ -107,11 +107,11 @@ static const char *why(const bz_bound *b, const bz_aligned *row, bz_arena *arena
                                    row->change[i].found, row->change[i].expected);
     if (row->n_layers == 1 && is_variant(l->variant, row->variant))
         return bz_arena_printf(arena, "the same %s as its record%s: placement, clock or noise", row->variant,
-                               l->price.noisy ? ", which is marked noisy" : "");
+                               l->price.noisy ? ", which is marked noisy or busy" : "");
     const char *did = row->variant ? row->variant : row->call;
     const char *together = row->n_layers > 1 ? bz_arena_printf(arena, " with %d more layers", row->n_layers - 1) : "";
     return bz_arena_printf(arena, "%s did it%s, the best record is of %s%s", did, together,
-                           l->variant ? l->variant : "nothing", l->price.noisy ? ", marked noisy" : "");
+                           l->variant ? l->variant : "nothing", l->price.noisy ? ", marked noisy or busy" : "");
 }
 
 static int most(const void *x, const void *y)

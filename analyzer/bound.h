@@ -88,6 +88,9 @@ enum { BZ_PEAKS_THREADS = 16 };
 /* The thread counts, as they stand there. Returns how many. */
 int bz_peaks_threads(const char *details, int threads[BZ_PEAKS_THREADS]);
 bool bz_peaks_have(const char *details, int threads);
+/* Seconds that the system takes at its best for the piece of work that tells whether it is slow; NAN where nobody measured
+ * it. *busy: what was measured with so many threads was measured while others used the machine. `details` may be NULL. */
+double bz_peaks_yardstick(const char *details, int threads, bool *busy);
 /* The details `new`, measured with one thread count, with what `old` has of others, as JSON text, fewest threads first.
  * NULL where that adds nothing. */
 const char *bz_peaks_join(const char *old, const char *new, bz_arena *arena);
@@ -128,7 +131,7 @@ typedef struct bz_bound_layer {
 typedef struct bz_coverage_sum {
     int layers;                                       /* n */
     int free, measured, imported, modelled, unpriced; /* these add up to `layers` */
-    int noisy, floor, missing;       /* marked noisy; timed by event pairs; problems without a record */
+    int noisy, floor, missing;                        /* marked; timed by event pairs; problems without a record */
     int branches, loops, loops_open; /* If by their cheaper branch; loops; those of unknown length among them */
     double macs, macs_measured, macs_imported, macs_modelled, macs_unpriced;
 } bz_coverage_sum;

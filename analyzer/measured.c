@@ -62,6 +62,22 @@ bool bz_peaks_have(const char *details, int threads)
     return false;
 }
 
+double bz_peaks_yardstick(const char *details, int threads, bool *busy)
+{
+    const cJSON *found[BZ_PEAKS_THREADS];
+    cJSON *root = cJSON_Parse(details);
+    double best = NAN;
+    int n = list(root, found);
+    *busy = false;
+    for (int i = 0; i < n; i++) {
+        double yardstick = number(found[i], "yardstick");
+        best = yardstick > 0 ? fmin(best, yardstick) : best;
+        *busy |= threads_of(found[i]) == threads && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(found[i], "busy"));
+    }
+    cJSON_Delete(root);
+    return best;
+}
+
 /* Of two lists the measurement with the fewest threads above `least`; `own` before others of the same count. */
 static const cJSON *next_above(int least, const cJSON *own, const cJSON *const *others, int n)
 {
@@ -154,7 +170,9 @@ void bz_peaks_print(const char *details, bz_buf *out)
     for (int i = 0; i < n; i++) {
         int threads = threads_of(found[i]);
         print_rates(found[i], "flops", "peak", "flop/s", out);
-        bz_buf_printf(out, " (%d thread%s)\n", threads, threads == 1 ? "" : "s");
+        bool busy = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(found[i], "busy"));
+        bz_buf_printf(out, " (%d thread%s%s)\n", threads, threads == 1 ? "" : "s",
+                      busy ? "; the machine was busy" : "");
         print_rates(found[i], "launch", "empty call", NULL, out);
         bz_buf_putc(out, '\n');
         print_moves(found[i], "reorder", "reordered", out);

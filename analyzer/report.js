@@ -226,7 +226,7 @@ function advice(l) {
 
 function layerDetail(r, a) {
   return [el("h3", {}, r.name), facts([
-    ["Time", [time(r.s), known(r.low) ? ` (${time(r.low)} to ${time(r.high)}) ` : " ", provenance(r.prov), r.noisy ? " marked noisy" : "", r.floor ? " timed by event pairs" : ""]],
+    ["Time", [time(r.s), known(r.low) ? ` (${time(r.low)} to ${time(r.high)}) ` : " ", provenance(r.prov), r.noisy ? " marked noisy or busy" : "", r.floor ? " timed by event pairs" : ""]],
     r.times ? ["Runs", r.times + " times, in a body"] : null,
     ["Share of the bound", percent(share(a, r.s))],
     ["Variant", r.variant], ["Next best", known(r.second) ? `${time(r.second)}: ${r.second_variant}` : null],
@@ -339,7 +339,7 @@ function origins(a, l) {
   return section("provenance", "Where the numbers come from",
     el("p", { class: "note" }, "Measured: by benanza's benchmarks on this system. Imported: records made by others. Modelled: computed from bytes or peaks. What a profile tells was measured in the user's program."),
     table("Layers by the provenance of their price", [{ title: "Provenance", value: (x) => x.p, cell: (x) => provenance(x.p) }, number("Layers", (x) => x.n, count), number("MACs", (x) => (c.macs ? x.macs / c.macs : NaN), percent), number("Time", (x) => x.s, time), number("Share of the bound", (x) => share(a, x.s), percent)], rows),
-    facts([["Model", a.model], ["System", a.system], ["Setting", `${plural(a.threads, "thread")}, ${a.cache} cache${a.clock ? ", clock " + a.clock : ""}`], ["Noisy", c.noisy ? plural(c.noisy, "layer") + " rest on records marked noisy" : "no record is marked noisy"],
+    facts([["Model", a.model], ["System", a.system], ["Setting", `${plural(a.threads, "thread")}, ${a.cache} cache${a.clock ? ", clock " + a.clock : ""}`], ["Noisy", c.noisy ? plural(c.noisy, "layer") + " rest on records marked noisy or busy" : "no record is marked"],
       ["Bounds", ["as written, fused, parallel: from the records above; hardware: ", provenance("modelled"), a.peaks.why ? ` (not known: ${a.peaks.why})` : ` from peaks: ${a.peaks.source}`]],
       ["Launch overhead", a.launch > 0 ? time(a.launch) + " for starting the calls, in none of the bounds" : null], a.problems ? ["Problems", `${a.problems} of the models, ${a.known} known before, ${a.benchmarks} records made now`] : null,
       l ? ["Profile", [`${l.profile}: ${plural(l.iterations, "steady iteration")} `, provenance("measured")]] : null, ["Program", "benanza " + data.version]]),

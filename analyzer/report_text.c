@@ -120,7 +120,9 @@ static void put_caveats(const bz_bound *b, bz_buf *out)
     char text[48];
     const bz_coverage_sum *c = &b->coverage;
     if (c->noisy)
-        bz_buf_printf(out, "  %s priced by records marked noisy\n", are(text, c->noisy));
+        bz_buf_printf(
+            out, "  %s priced by records marked noisy or busy: 'benanza bound --remeasure noisy' measures them again\n",
+            are(text, c->noisy));
     if (c->floor)
         bz_buf_printf(out,
                       "  %s priced by records timed by event pairs: such a record of a small call is several µs too "

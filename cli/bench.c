@@ -259,10 +259,10 @@ int bz_bench_text(bz_buf *out, bz_error *err)
     return bz_bench_find(path, sizeof path, err) || bz_bench_output(argv, out, err) ? -1 : 0;
 }
 
-int bz_bench_measure(bz_perfdb *db, int threads, const bz_system **system, bz_error *err)
+int bz_bench_measure(bz_perfdb *db, int threads, const char *wait, const bz_system **system, bz_error *err)
 {
     char count[24];
-    const char *options[] = {"--measure", "--threads", count, NULL};
+    const char *options[] = {"--measure", "--threads", count, wait ? "--wait" : NULL, wait, NULL};
     snprintf(count, sizeof count, "%d", threads ? threads : 1);
     bz_progress progress = bz_progress_start("peak rates of this machine", 1);
     int rc = identify(db, options, NULL, true, system, err);
@@ -270,10 +270,13 @@ int bz_bench_measure(bz_perfdb *db, int threads, const bz_system **system, bz_er
     return rc;
 }
 
-int bz_bench_peaks(bz_perfdb *db, int threads, const bz_system **system, bz_error *err)
+int bz_bench_peaks(bz_perfdb *db, int threads, const char *wait, const bz_remeasure *again, const bz_system **system,
+                   bz_error *err)
 {
-    bool known = (*system)->details && bz_peaks_have((*system)->details, threads ? threads : 1);
-    return known ? 0 : bz_bench_measure(db, threads, system, err);
+    bool busy, known = (*system)->details && bz_peaks_have((*system)->details, threads ? threads : 1);
+    bz_peaks_yardstick((*system)->details, threads ? threads : 1, &busy);
+    bool wanted = again && (again->all || (again->marked && busy) || (*system)->date < again->before);
+    return known && !wanted ? 0 : bz_bench_measure(db, threads, wait, system, err);
 }
 
 /* ---- building ------------------------------------------------------------------------------- */
@@ -362,12 +365,13 @@ int bz_bench_build(const char *folder, bz_error *err)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-int bz_bench_seconds(const char *option, const char *text, bz_error *err)
+int bz_bench_seconds(const char *option, const char *text, bool zero, bz_error *err)
 {
     char *end;
     double v = text ? strtod(text, &end) : 1;
-    return text && (end == text || *end || !(v > 0) || v > 1e6)
-               ? bz_fail(err, BZ_USAGE, "--%s takes seconds, a number above 0, not '%s'", option, text)
+    return text && (end == text || *end || !(zero ? v >= 0 : v > 0) || v > 1e6)
+               ? bz_fail(err, BZ_USAGE, "--%s takes seconds, a number %s, not '%s'", option,
+                         zero ? "from 0 on" : "above 0", text)
                : 0;
 }
 
@@ -385,6 +389,7 @@ static int store(bench_run *run, const char *text, size_t n, bz_error *err)
         rc = bz_perfdb_put(run->db, &line.record, 1, NULL, err);
         run->records++;
         bz_record_status s = line.record.status;
+        run->busy += line.record.busy;
         run->failed += s == BZ_RECORD_FAILED || s == BZ_RECORD_CRASHED || s == BZ_RECORD_TIMEOUT;
     }
     bz_arena_free(&arena);
@@ -484,9 +489,12 @@ static int next_problem(missing *m, const char *text, bz_error *err)
     bz_buf_clear(&m->known);
     m->problem = !m->run->filter || strstr(text, m->run->filter) ? text : NULL;
     m->run->listed += m->problem != NULL;
-    return m->problem && !m->run->all
-               ? bz_perfdb_variants(m->run->db, m->run->system, text, &m->arena, &m->records, &m->n_records, err)
-               : 0;
+    if (!m->problem || m->run->all)
+        return 0;
+    if (bz_perfdb_variants(m->run->db, m->run->system, text, &m->arena, &m->records, &m->n_records, err))
+        return -1;
+    m->n_records = bz_records_keep(m->records, m->n_records, m->run->again);
+    return 0;
 }
 
 static void add_family(missing *m, const bz_variant *family)
@@ -533,7 +541,9 @@ static int list_missing(bench_run *run, char *program, bz_buf *only, int *n, bz_
 
 int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
 {
-    char program[3300], only_path[3300], threads[24];
+    char program[3300], only_path[3300], threads[24], yardstick[32];
+    bool busy;
+    double known = bz_peaks_yardstick(run->system->details, run->setting.threads, &busy);
     bz_buf only = {0};
     int out[2], progress[2], n = 0;
     pid_t child;
@@ -556,11 +566,21 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
                     "--only", only_path,    "--threads",
                     threads,  "--cache",    run->setting.cache == BZ_CACHE_COLD ? "cold" : "hot",
                     NULL,     NULL,         NULL,
-                    NULL,     NULL};
-    char **more = argv + sizeof argv / sizeof *argv - 5;
+                    NULL,     NULL,         NULL,
+                    NULL,     NULL,         NULL};
+    char **more = argv + sizeof argv / sizeof *argv - 9;
     if (run->time_limit) {
         *more++ = "--time-limit";
         *more++ = (char *)run->time_limit;
+    }
+    if (run->wait) {
+        *more++ = "--wait";
+        *more++ = (char *)run->wait;
+    }
+    if (known > 0) {
+        snprintf(yardstick, sizeof yardstick, "%.9g", known);
+        *more++ = "--yardstick";
+        *more++ = yardstick;
     }
     if (run->metrics) {
         *more++ = "--metrics";

@@ -25,10 +25,11 @@ int bz_bench_look(const char *backend, bz_arena *arena, bz_line *line, bz_error 
 /* The same for people, aligned lines. */
 int bz_bench_text(bz_buf *out, bz_error *err);
 /* Measures what the processor could do at best, some seconds, and stores it beside what was measured with other numbers
- * of threads. 0 threads: one. */
-int bz_bench_measure(bz_perfdb *db, int threads, const bz_system **system, bz_error *err);
-/* The same, where the database does not know it yet. */
-int bz_bench_peaks(bz_perfdb *db, int threads, const bz_system **system, bz_error *err);
+ * of threads. 0 threads: one. `wait` as in bench_run. */
+int bz_bench_measure(bz_perfdb *db, int threads, const char *wait, const bz_system **system, bz_error *err);
+/* The same, where the database does not know it yet, or what it knows is to be measured again (`again` may be NULL). */
+int bz_bench_peaks(bz_perfdb *db, int threads, const char *wait, const bz_remeasure *again, const bz_system **system,
+                   bz_error *err);
 
 /* Between hold and release SIGINT, SIGTERM and SIGHUP end the program that runs for us, and not us, so that there is
  * time to clean up. Release then lets the signal take its course, unless bz_bench_run reported it. */
@@ -44,7 +45,9 @@ typedef struct bench_run {
     const bz_system *system; /* this machine: what it has is not run again */
     bz_setting setting;
     const char *filter, *time_limit, *metrics; /* may be NULL */
-    bool all;                                  /* run also what the database has */
+    const char *wait;          /* seconds to wait for a quiet machine before each problem; NULL: as the program likes */
+    bool all;                  /* run also what the database has */
+    const bz_remeasure *again; /* run also these records; NULL: none */
     /* Sees each record before it is stored, and may change it. Returns 1 to have it left out; NULL: none */
     int (*each)(void *user, bz_record *record, bz_error *err);
     void *user;
@@ -52,11 +55,18 @@ typedef struct bench_run {
     int listed;           /* problems of the folder that pass the filter */
     int wanted, problems; /* to be run; finished */
     int records, failed;  /* stored; of them failed, crashed or hung */
+    int busy;             /* stored and marked: others used the machine */
     int bad;              /* lines that are no records */
 } bench_run;
 
-/* That the text of an option (NULL: not given) is a number of seconds: told before anything is built. */
-int bz_bench_seconds(const char *option, const char *text, bz_error *err);
+/* That the text of an option (NULL: not given) is a number of seconds, where `zero` also 0: told before anything is built. */
+int bz_bench_seconds(const char *option, const char *text, bool zero, bz_error *err);
+
+#define BENCH_WAIT_OPTION(target)                                                                                      \
+    {                                                                                                                  \
+        "wait", BZ_OPTION_TEXT, &(target), "S",                                                                        \
+            "wait at most S seconds for a quiet machine before a problem, twice that in all (30)"                      \
+    }
 
 /* Runs a built folder; each record is stored when it arrives. */
 int bz_bench_run(const char *folder, bench_run *run, bz_error *err);

@@ -13,7 +13,8 @@ typedef struct bound_job {
     planning p;
     analysis_output output;
     bool no_run;
-    const char *time_limit;
+    const char *time_limit, *wait, *remeasure;
+    bz_remeasure again_records; /* that are measured although the database has them */
     bz_setting setting;
     int benchmarks;      /* run for this: records made */
     int problems, known; /* that the models need; of which the database had all */
@@ -30,7 +31,8 @@ typedef struct bound_job {
 static int measure(bound_job *b, bz_error *err)
 {
     char folder[BZ_FOLDER_MAX];
-    bench_run run = {.db = b->db, .setting = b->setting, .time_limit = b->time_limit};
+    bench_run run = {
+        .db = b->db, .setting = b->setting, .time_limit = b->time_limit, .wait = b->wait, .again = &b->again_records};
     bz_bench_hold();
     if (bz_folder_make(folder, err)) {
         bz_bench_release();
@@ -38,7 +40,9 @@ static int measure(bound_job *b, bz_error *err)
     }
     int rc = bz_generate(b->plan, folder, err);
     bool unbuilt = !rc && bz_bench_build(folder, err);
-    rc = rc || unbuilt || (!planning_device(&b->p) && bz_bench_peaks(b->db, b->setting.threads, &b->system, err));
+    rc = rc || unbuilt ||
+         (!planning_device(&b->p) &&
+          bz_bench_peaks(b->db, b->setting.threads, b->wait, &b->again_records, &b->system, err));
     run.system = b->system;
     rc = rc || bz_bench_run(folder, &run, err) ? -1 : 0;
     if (!unbuilt || bz_bench_stopped())
@@ -61,7 +65,7 @@ static bool ask(int n)
 /* Another system's records can only be looked up; this machine's can be made. */
 static int fill(bound_job *b, bz_error *err)
 {
-    if (bz_plan_skip(b->plan, b->db, b->system, &b->setting, err))
+    if (bz_plan_skip(b->plan, b->db, b->system, &b->setting, &b->again_records, err))
         return -1;
     const bz_plan_problem *problems;
     int n = bz_plan_wanted(b->plan, NULL);
@@ -111,7 +115,10 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
 {
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
-    if (bz_bench_seconds("time-limit", b->time_limit, err) || planning_setting(&b->p, &b->setting, err) ||
+    if (b->remeasure && (b->no_run || b->p.system))
+        return bz_fail(err, BZ_USAGE, "--remeasure measures on this machine: it does not go with --no-run or --system");
+    if (bz_bench_seconds("time-limit", b->time_limit, false, err) || bz_bench_seconds("wait", b->wait, true, err) ||
+        planning_setting(&b->p, &b->setting, err) || planning_remeasure(b->remeasure, &b->again_records, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) || plan_models(b, paths, err))
         return -1;
     if (fill(b, err) || analyze(b, paths, out, err))
@@ -130,6 +137,8 @@ static int run(int argc, char **argv)
         ANALYSIS_OPTIONS(b.output),
         {"no-run", BZ_OPTION_FLAG, &b.no_run, NULL, "measure nothing: use what the database has"},
         {"time-limit", BZ_OPTION_TEXT, &b.time_limit, "S", "measure each variant for S seconds (0.1)"},
+        BENCH_WAIT_OPTION(b.wait),
+        PLANNING_REMEASURE_OPTION(b.remeasure),
         PLANNING_OPTIONS(b.p),
         {0},
     };

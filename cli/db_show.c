@@ -243,11 +243,11 @@ static void show_row(bz_table *t, const bz_record *r)
     time_cell(t, r->low);
     time_cell(t, r->high);
     bz_table_int(t, r->n);
-    snprintf(text, sizeof text, "%s%s%s%s", bz_record_status_name(r->status),
+    snprintf(text, sizeof text, "%s%s%s%s%s", bz_record_status_name(r->status),
              r->chosen            ? " chosen"
              : r->chosen_training ? " chosen in training"
                                   : "",
-             r->noisy ? " noisy" : "", r->throttled ? " throttled" : "");
+             r->noisy ? " noisy" : "", r->throttled ? " throttled" : "", r->busy ? " busy" : "");
     bz_table_cell(t, text, NULL);
     snprintf(text, sizeof text, "%s %s", bz_record_provenance_name(r->provenance), bz_record_timing_name(r->timing));
     bz_table_cell(t, text, NULL);

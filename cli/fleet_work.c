@@ -335,7 +335,7 @@ static int work(work_job *w, const char *scratch, bz_error *err)
     if (copy_sources(w, folder, err) || bz_bench_build(folder, err) ||
         bz_db_open(&bz_command_fleet_work, db, false, &w->db, err) ||
         bz_bench_system(w->db, NULL, device, &w->system, err) ||
-        (w->work.peaks && bz_bench_peaks(w->db, w->work.threads, &w->system, err)))
+        (w->work.peaks && bz_bench_peaks(w->db, w->work.threads, NULL, NULL, &w->system, err)))
         return -1;
     w->attempt.system = bz_arena_str(&w->arena, w->system->name);
     /* The database is new: what it exports is what this machine is, and no more. */

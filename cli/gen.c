@@ -8,6 +8,7 @@ typedef struct gen_job {
     planning p;
     const char *folder;
     bool all, json;
+    const char *remeasure;
 } gen_job;
 
 static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
@@ -49,9 +50,11 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
     bz_perfdb *db = NULL;
     const bz_system *system = NULL;
     bz_setting setting;
+    bz_remeasure again;
     if (!paths->n || !g->folder)
         return bz_fail(err, BZ_USAGE, "name models and a folder: benanza gen MODEL... -o DIR");
-    int rc = planning_setting(&g->p, &setting, err) || models_load(&bz_command_gen, paths, &g->p.models, &m, err) ||
+    int rc = planning_setting(&g->p, &setting, err) || planning_remeasure(g->remeasure, &again, err) ||
+             models_load(&bz_command_gen, paths, &g->p.models, &m, err) ||
              (g->p.system && planning_system(&bz_command_gen, &g->p, false, &db, &system, err));
     if (!rc) {
         planning_backends(&g->p, system);
@@ -59,7 +62,7 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
     }
     if (!rc && !g->all)
         rc = (!db && planning_system(&bz_command_gen, &g->p, false, &db, &system, err)) ||
-             bz_plan_skip(plan, db, system, &setting, err);
+             bz_plan_skip(plan, db, system, &setting, &again, err);
     rc = rc || bz_generate(plan, g->folder, err);
     if (!rc)
         report(g, plan, out);
@@ -79,6 +82,7 @@ static int run(int argc, char **argv)
         {"o|output", BZ_OPTION_TEXT, &g.folder, "DIR", "write into this folder"},
         {"all", BZ_OPTION_FLAG, &g.all, NULL, "also write what the database has already"},
         {"json", BZ_OPTION_FLAG, &g.json, NULL, "print JSON, for programs"},
+        PLANNING_REMEASURE_OPTION(g.remeasure),
         PLANNING_OPTIONS(g.p),
         {0},
     };

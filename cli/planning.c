@@ -3,7 +3,10 @@
 #include "analyzer/bound.h"
 #include "cli/db.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 int planning_dtype(const planning *p, bz_dtype *out, bz_error *err)
 {
@@ -40,6 +43,41 @@ int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
         return bz_fail(err, BZ_USAGE, "--threads: at most 4096");
     *setting = (bz_setting){p->threads ? (int)p->threads : 1, cold ? BZ_CACHE_COLD : BZ_CACHE_HOT, ""};
     return 0;
+}
+
+/* A day in UTC, or how long ago: 7d, 12h, 30min. */
+static bool read_moment(const char *text, int64_t *out)
+{
+    static const struct {
+        const char *unit;
+        int64_t seconds;
+    } UNITS[] = {{"min", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}};
+    struct tm tm = {0};
+    char *end = strptime(text, "%Y-%m-%d", &tm);
+    if (end && !*end) {
+        *out = (int64_t)timegm(&tm);
+        return true;
+    }
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && !errno && end != text && n > 0 && n < 1000000; i++)
+        if (!strcmp(end, UNITS[i].unit)) {
+            *out = (int64_t)time(NULL) - n * UNITS[i].seconds;
+            return true;
+        }
+    return false;
+}
+
+int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err)
+{
+    static const char OLDER[] = "older-than=";
+    *out = (bz_remeasure){.all = text && !strcmp(text, "all"), .marked = text && !strcmp(text, "noisy")};
+    if (!text || out->all || out->marked ||
+        (!strncmp(text, OLDER, strlen(OLDER)) && read_moment(text + strlen(OLDER), &out->before)))
+        return 0;
+    return bz_fail(err, BZ_USAGE,
+                   "--remeasure takes noisy, all, or older-than= with a day (2026-11-22) or a time (7d, 12h), not '%s'",
+                   text);
 }
 
 const char *planning_device(const planning *p)

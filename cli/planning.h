@@ -52,6 +52,15 @@ const char *planning_device(const planning *p);
 bool planning_is_gpu(const bz_system *system);
 /* Where the system is a GPU and no backend is named, those of GPUs are meant: true. */
 bool planning_backends(planning *p, const bz_system *system);
+/* Reads the value of --remeasure; NULL stands for nothing. */
+int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err);
+#define PLANNING_REMEASURE_OPTION(target)                                                                              \
+    {                                                                                                                  \
+        "remeasure", BZ_OPTION_TEXT, &(target), "WHICH",                                                               \
+            "measure again, although the database has them: noisy (all "                                               \
+            "marked records), all, older-than=2026-11-22 or older-than=7d"                                             \
+    }
+
 #define PLANNING_GPU " --backend cudnn --backend cublas"
 /* Opens the database and finds the system: the one that is named, or this machine. */
 int planning_system(const bz_command *command, const planning *p, bool read_only, bz_perfdb **db,

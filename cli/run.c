@@ -26,6 +26,7 @@ static void report(const bench_run *r, bool json, bz_buf *out)
         bz_json_key_int(&j, "problems", r->wanted);
         bz_json_key_int(&j, "records", r->records);
         bz_json_key_int(&j, "failed", r->failed);
+        bz_json_key_int(&j, "busy", r->busy);
         bz_json_key_int(&j, "unreadable", r->bad);
         bz_json_object_end(&j);
         bz_buf_putc(out, '\n');
@@ -39,12 +40,18 @@ static void report(const bench_run *r, bool json, bz_buf *out)
     bz_buf_clean(out, r->system->name);
     if (r->failed)
         bz_buf_printf(out, "; %d of them failed: 'benanza db show --failed' has the reasons", r->failed);
+    if (r->busy)
+        bz_buf_printf(out,
+                      "; %d of them are marked busy, other programs used the machine: "
+                      "'benanza run --remeasure noisy' measures them again",
+                      r->busy);
     bz_buf_putc(out, '\n');
 }
 
 static int run_folder(const planning *p, const char *folder, bool json, bench_run *r, bz_buf *out, bz_error *err)
 {
-    int rc = bz_bench_seconds("time-limit", r->time_limit, err) || planning_setting(p, &r->setting, err) ||
+    int rc = bz_bench_seconds("time-limit", r->time_limit, false, err) ||
+             bz_bench_seconds("wait", r->wait, true, err) || planning_setting(p, &r->setting, err) ||
              bz_db_open(&bz_command_run, p->db, false, &r->db, err) || bz_bench_build(folder, err) ||
              bz_bench_system(r->db, NULL, folder_device(folder), &r->system, err) || bz_bench_run(folder, r, err);
     if (!rc && r->filter && !r->listed)
@@ -61,12 +68,16 @@ static int run(int argc, char **argv)
     planning p = {0};
     bench_run r = {0};
     bool json = false;
+    const char *remeasure = NULL;
+    bz_remeasure again;
     bz_list arguments = {0};
     bz_error err = {0};
     bz_buf out = {0};
     const bz_option options[] = {
         {"filter", BZ_OPTION_TEXT, &r.filter, "TEXT", "run only problems with TEXT in their text"},
         {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "measure each variant for S seconds (0.1)"},
+        BENCH_WAIT_OPTION(r.wait),
+        PLANNING_REMEASURE_OPTION(remeasure),
         {"metrics", BZ_OPTION_TEXT, &r.metrics, "LIST",
          "on a GPU, also count: kernels, flops, dram, occupancy, or counters by name"},
         {"all", BZ_OPTION_FLAG, &r.all, NULL, "also run what the database has already"},
@@ -80,7 +91,9 @@ static int run(int argc, char **argv)
     int parsed = bz_options_parse(&bz_command_run, options, argc, argv, &arguments, &err), status = BZ_OK;
     if (!parsed && arguments.n > 1)
         parsed = bz_fail(&err, BZ_USAGE, "takes one folder");
-    if (parsed < 0 || (!parsed && (run_folder(&p, arguments.n ? arguments.item[0] : ".", json, &r, &out, &err) ||
+    r.again = &again;
+    if (parsed < 0 || (!parsed && (planning_remeasure(remeasure, &again, &err) ||
+                                   run_folder(&p, arguments.n ? arguments.item[0] : ".", json, &r, &out, &err) ||
                                    bz_output(NULL, &out, &err))))
         status = bz_report(&bz_command_run, &err);
     else if (r.failed)

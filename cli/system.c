@@ -246,7 +246,8 @@ static int report(system_job *s, bz_buf *out, bz_error *err)
     const bz_system *system;
     if (s->threads > 4096)
         return bz_fail(err, BZ_USAGE, "--threads takes a number up to 4096, not %lld", (long long)s->threads);
-    if (open_db(s, err) || (s->measure && bz_bench_measure(s->db, (int)s->threads, &system, err)) || look_here(s, err))
+    if (open_db(s, err) || (s->measure && bz_bench_measure(s->db, (int)s->threads, NULL, &system, err)) ||
+        look_here(s, err))
         return -1;
     return (s->json ? print_json : print_text)(s, out, err);
 }

@@ -71,7 +71,7 @@ typedef struct wanting {
 
 static bool doubtful(const bz_record *r)
 {
-    return r->noisy || r->throttled || bz_want_passing(r);
+    return bz_record_marked(r) || bz_want_passing(r);
 }
 
 /* Whether the newest measurements of this identity were all doubtful, as many as are allowed. */

@@ -163,7 +163,8 @@ const bz_plan_layer *bz_plan_find(const bz_plan *plan, const bz_layer *layer);
 
 /* Marks the families that the database has whole for this system and setting, failed ones included, as
  * not wanted. Returns 0, or -1 with *err filled. */
-int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_error *err);
+int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                 const bz_remeasure *again, bz_error *err);
 
 /* From now on is wanted what `wanted` says: of a problem and a family of it, by their numbers in the plan. */
 void bz_plan_choose(bz_plan *plan, bool (*wanted)(void *user, int problem, int family), void *user);
@@ -204,7 +205,7 @@ typedef struct bz_layer_price {
     double launch;                     /* cost of starting its calls, not part of `seconds` */
     const bz_alternative *alternative; /* the cheapest; NULL where unpriced or free */
     bz_record_provenance provenance;
-    bool noisy;      /* a record in it is marked noisy */
+    bool noisy;      /* a record in it is marked: noisy, throttled or busy */
     const char *why; /* where unpriced */
     int missing;     /* problems without any record, over all alternatives */
 } bz_layer_price;

@@ -425,7 +425,8 @@ bool plan_same_setting(const bz_record *r, const bz_setting *s)
            !strcmp(r->setting.clock, s->clock ? s->clock : "");
 }
 
-int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_error *err)
+int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                 const bz_remeasure *again, bz_error *err)
 {
     bz_arena arena = {0};
     int rc = 0;
@@ -434,6 +435,7 @@ int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz
         bz_record *records;
         size_t n;
         rc = bz_perfdb_variants(db, system, p->text, &arena, &records, &n, err);
+        n = rc ? 0 : bz_records_keep(records, n, again);
         for (int f = 0; f < p->n_families && !rc; f++) {
             const bz_variant family = {p->family[f].backend, "", p->family[f].layout, p->family[f].math};
             p->family[f].wanted &= !bz_records_complete(records, n, &family, setting);

@@ -138,7 +138,7 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
         price.low += known ? r->low : r->median * (1 - UNSURE);
         price.high += known ? r->high : r->median * (1 + UNSURE);
         price.launch += isfinite(r->launch) ? r->launch : 0;
-        price.noisy |= r->noisy;
+        price.noisy |= bz_record_marked(r);
         if (r->provenance > price.provenance)
             price.provenance = r->provenance;
     }

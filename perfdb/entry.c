@@ -123,7 +123,7 @@ uint32_t bz_key_system_of(const void *key)
 
 /* Records */
 
-enum { FLAG_CHOSEN = 1, FLAG_NOISY = 2, FLAG_THROTTLED = 4, FLAG_CHOSEN_TRAINING = 8 };
+enum { FLAG_CHOSEN = 1, FLAG_NOISY = 2, FLAG_THROTTLED = 4, FLAG_CHOSEN_TRAINING = 8, FLAG_BUSY = 16 };
 
 typedef struct {
     double median, q25, q75, min, max, low, high, launch, bytes, flops;
@@ -165,8 +165,9 @@ void bz_record_encode(const bz_record_key *key, const bz_record *r, bz_buf *out)
         .status = (uint8_t)r->status,
         .timing = (uint8_t)r->timing,
         .provenance = (uint8_t)r->provenance,
-        .flags = (uint8_t)((r->chosen ? FLAG_CHOSEN : 0) | (r->chosen_training ? FLAG_CHOSEN_TRAINING : 0) |
-                           (r->noisy ? FLAG_NOISY : 0) | (r->throttled ? FLAG_THROTTLED : 0)),
+        .flags =
+            (uint8_t)((r->chosen ? FLAG_CHOSEN : 0) | (r->chosen_training ? FLAG_CHOSEN_TRAINING : 0) |
+                      (r->noisy ? FLAG_NOISY : 0) | (r->throttled ? FLAG_THROTTLED : 0) | (r->busy ? FLAG_BUSY : 0)),
         .variants = (uint32_t)r->variants,
     };
     const char *string[N_STRINGS] = {r->variant.backend, r->variant.algorithm,
@@ -240,6 +241,7 @@ bz_entry_state bz_record_decode(const void *key, size_t key_len, const void *val
         .chosen_training = f.flags & FLAG_CHOSEN_TRAINING,
         .noisy = f.flags & FLAG_NOISY,
         .throttled = f.flags & FLAG_THROTTLED,
+        .busy = f.flags & FLAG_BUSY,
         .timing = (bz_record_timing)f.timing,
         .provenance = (bz_record_provenance)f.provenance,
         .date = f.date,

@@ -78,6 +78,7 @@ static const member MEMBERS[] = {
     {"chosen_training", AT(chosen_training), NULL, 0, MEMBER_BOOL},
     {"noisy", AT(noisy), NULL, 0, MEMBER_BOOL},
     {"throttled", AT(throttled), NULL, 0, MEMBER_BOOL},
+    {"busy", AT(busy), NULL, 0, MEMBER_BOOL},
     {"checked", AT(checked), NULL, 0, MEMBER_STRING},
     {"timing", AT(timing), timing_word, BZ_TIMING_WALL + 1, MEMBER_WORD},
     {"provenance", AT(provenance), provenance_word, BZ_PROVENANCE_IMPORTED + 1, MEMBER_WORD},

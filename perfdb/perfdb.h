@@ -90,6 +90,7 @@ typedef struct bz_record {
     bool chosen;          /* the library's own first pick for this problem and layout */
     bool chosen_training; /* what it picks where it is asked as for training; of no record where nobody looked */
     bool noisy, throttled;
+    bool busy;          /* others used the machine meanwhile */
     const char *reason; /* for everything but ok */
     double median, q25, q75, min, max;
     double low, high; /* 95 % interval of the median */
@@ -107,6 +108,18 @@ typedef struct bz_record {
 
 /* Whether a record may be stored: says what is wrong with it if not. */
 int bz_record_check(const bz_record *r, bz_error *err);
+
+/* Whether it was marked while it was measured: noisy, throttled or busy. Another time its figures may well be others. */
+bool bz_record_marked(const bz_record *r);
+
+/* Which records count as absent, so that they are measured again. */
+typedef struct bz_remeasure {
+    bool all;
+    bool marked;    /* those with a mark; of dropped ones only where the machine was busy */
+    int64_t before; /* those with an earlier date */
+} bz_remeasure;
+/* Removes them from a list and returns how many stay, in their order. NULL removes nothing. */
+size_t bz_records_keep(bz_record *records, size_t n, const bz_remeasure *again);
 
 bool bz_record_same_identity(const bz_record *a, const bz_record *b);
 

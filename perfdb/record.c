@@ -157,6 +157,23 @@ static bool same(const char *a, const char *b)
     return !strcmp(bz_text_or_empty(a), bz_text_or_empty(b));
 }
 
+bool bz_record_marked(const bz_record *r)
+{
+    return r->noisy || r->throttled || r->busy;
+}
+
+size_t bz_records_keep(bz_record *records, size_t n, const bz_remeasure *again)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        const bz_record *r = &records[i];
+        bool marked = r->status == BZ_RECORD_DROPPED ? r->busy : bz_record_marked(r);
+        if (!again || (!again->all && !(again->marked && marked) && r->date >= again->before))
+            records[kept++] = *r;
+    }
+    return kept;
+}
+
 bool bz_record_same_identity(const bz_record *a, const bz_record *b)
 {
     const bz_variant *v = &a->variant, *w = &b->variant;

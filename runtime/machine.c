@@ -279,9 +279,10 @@ static int measure_bandwidth(bz_machine *s, bz_run_options *o, bz_error *err)
     return 0;
 }
 
-int bz_machine_measure(bz_machine *s, int threads, bz_error *err)
+int bz_machine_measure(bz_machine *s, const bz_run_options *options, bz_error *err)
 {
-    bz_run_options o = {.setting.threads = threads, .time_limit = 0.1};
+    int threads = options->setting.threads;
+    bz_run_options o = {.setting.threads = threads, .time_limit = 0.1, .yardstick = options->yardstick};
     for (const bz_backend *const *b = bz_builtin_backends; *b && s->n_launch < BZ_MAX_RATES; b++) {
         snprintf(s->launch[s->n_launch].what, sizeof s->launch->what, "%s", (*b)->name);
         s->launch[s->n_launch++].value = bz_launch_cost((*b)->name, &o);
@@ -306,6 +307,8 @@ static void put_measured(bz_json *j, const bz_machine *s)
     bz_json_key(j, "measured");
     bz_json_object(j);
     bz_json_key_int(j, "threads", s->measured_threads);
+    bz_json_key_bool(j, "busy", s->busy);
+    bz_json_key_num(j, "yardstick", s->yardstick);
     put_rates(j, "flops", s->flops, s->n_flops);
     put_rates(j, "launch", s->launch, s->n_launch);
     put_rates(j, "reorder", s->reorder, s->n_reorder);
@@ -387,7 +390,8 @@ static void print_measured(const bz_machine *s, bz_buf *out)
 {
     bz_unit_text a, b, c, d;
     print_rates(s->flops, s->n_flops, "peak", "flop/s", out);
-    bz_buf_printf(out, " (%d thread%s)\n", s->measured_threads, s->measured_threads > 1 ? "s" : "");
+    bz_buf_printf(out, " (%d thread%s%s)\n", s->measured_threads, s->measured_threads > 1 ? "s" : "",
+                  s->busy ? "; the machine was busy" : "");
     print_rates(s->launch, s->n_launch, "empty call", NULL, out);
     bz_buf_putc(out, '\n');
     print_rates(s->reorder, s->n_reorder, "reordered", "element/s", out);

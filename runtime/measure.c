@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "runtime/counters.h"
 #include "runtime/gbench.h"
+#include "runtime/quiet.h"
 #include "runtime/values.h"
 
 #include <math.h>
@@ -19,6 +20,7 @@ enum { MAX_SAMPLES = 2000, FEWEST_SAMPLES = 6, MAX_COPIES = 4096, MAX_SESSIONS =
 #define FAR_OFF      8.0  /* times the best: beyond the doubt of one sample */
 #define LONG_CALL    0.02 /* seconds; from here on a call needs no warm-up before each sample */
 #define CLOCK_CHANGE 1.05
+#define LOST         0.01 /* share of a sample: well within the spread from which on a record is noisy */
 
 typedef struct session {
     const bz_backend *backend;
@@ -41,6 +43,7 @@ typedef struct trial {
     char *evict; /* cold: as large as it takes to empty the caches, where copies alone do not */
     size_t evict_size;
     bz_counters counters;
+    double yardstick[2], measured_at; /* at the beginning, and the last one with its time */
 } trial;
 
 /* A variant under measurement. */
@@ -52,7 +55,7 @@ typedef struct runner {
     int n, discarded;
     int64_t iterations; /* per sample */
     int next_copy;
-    double spent;
+    double spent, lost; /* `lost`: seconds of the last sample in which the thread had no processor */
     int64_t throttles;
     bool finished;
 } runner;
@@ -67,6 +70,7 @@ bz_outcome bz_outcome_of(const bz_problem *p, const char *backend, const char *a
     snprintf(r.math, sizeof r.math, "%s", math);
     snprintf(r.checked, sizeof r.checked, "skipped");
     snprintf(r.timing, sizeof r.timing, "wall");
+    r.yardstick[0] = r.yardstick[1] = NAN;
     for (int i = 0; i < BZ_N_COUNTERS; i++)
         r.counter[i] = NAN;
     return r;
@@ -403,9 +407,17 @@ static void evict(trial *t)
         t->evict[i]++;
 }
 
-static double wall(bz_variant *v, int64_t n, int *copy, int copies)
+static double processor_time(void)
 {
-    double start = bz_now();
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Adds to *lost how long this thread had no processor meanwhile. */
+static double wall(bz_variant *v, int64_t n, int *copy, int copies, double *lost)
+{
+    double used = processor_time(), start = bz_now();
     for (int64_t i = 0; i < n; i++) {
         if (v->backend->execute(v, *copy))
             return -1;
@@ -413,7 +425,9 @@ static double wall(bz_variant *v, int64_t n, int *copy, int copies)
     }
     if (v->backend->wait && v->backend->wait(v))
         return -1;
-    return bz_now() - start;
+    double seconds = bz_now() - start;
+    *lost += fmax(seconds - (processor_time() - used), 0);
+    return seconds;
 }
 
 /* The body of the benchmark: n calls. Hot: one more before, since another variant ran in between. */
@@ -424,6 +438,7 @@ static double run_calls(void *context, int64_t n)
     bz_variant *v = r->variant;
     int copies = t->job.copies;
     double total = 0;
+    r->lost = 0;
     t->task->blame->beat = bz_now();
     if (copies == 1 && (r->n == 0 || r->sample[r->n - 1] < LONG_CALL) && v->backend->execute(v, 0))
         return -1;
@@ -437,7 +452,7 @@ static double run_calls(void *context, int64_t n)
                 return -1;
             r->next_copy = (int)((r->next_copy + some) % copies);
         } else {
-            seconds = wall(v, some, &r->next_copy, copies);
+            seconds = wall(v, some, &r->next_copy, copies, &r->lost);
         }
         if (seconds < 0)
             return -1;
@@ -454,29 +469,74 @@ static long count_interruptions(void)
     return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_nivcsw;
 }
 
+/* Whether somebody else ran during the sample. A call of one thread on the processor tells it by its own clock, which
+ * stands still meanwhile; threads that wait for each other do not, and there the kernel's count decides. */
+static bool was_interrupted(const runner *r, double seconds, long interruptions)
+{
+    const bz_run_options *o = r->trial->task->options;
+    bool own_clock = o->setting.threads <= 1 && !r->variant->backend->device;
+    return own_clock ? r->lost > LOST * seconds * (double)r->iterations : count_interruptions() > interruptions;
+}
+
+/* Lets others have the processor for a moment: who slept gets a whole slice of time when it wakes. */
+static void give_way(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 /* On a busy machine samples in which somebody else ran are taken again; but where it never is quiet, as with
- * calls that take long, about every other one is kept. */
+ * calls that take long, about every other one is kept, as long as its thread had a processor. A first sample was also to
+ * tell how many calls make one: a scheduler's slice of 8 ms looks like a call of 8 ms, so that it is taken anew. */
 static int take_sample(runner *r)
 {
     trial *t = r->trial;
     blame_variant(t, r->variant, "measuring");
-    double start = bz_now();
+    double start = bz_now(), sample_time = t->task->options->sample_time;
     long interruptions = count_interruptions();
     r->probe[r->n] = bz_clock_probe();
-    double seconds = bz_gbench_sample(run_calls, r, t->task->options->sample_time, &r->iterations);
+    double seconds = bz_gbench_sample(run_calls, r, sample_time, &r->iterations);
     if (seconds < 0) {
         r->record.status = BZ_STATUS_FAILED;
         snprintf(r->record.reason, sizeof r->record.reason, "the library failed while it was measured");
         return -1;
     }
     r->spent += bz_now() - start;
-    if (r->n && count_interruptions() > interruptions && r->discarded <= r->n + 4) {
-        r->discarded++;
-        return 0;
+    if (was_interrupted(r, seconds, interruptions)) {
+        if (r->discarded <= r->n + 4) {
+            r->discarded++;
+            r->iterations = r->n ? r->iterations : 0;
+            give_way();
+            return r->n ? 0 : take_sample(r);
+        }
+        seconds -= r->lost / (double)r->iterations;
+        r->record.interrupted++;
     }
-    r->sample[r->n++] = seconds;
     r->record.iterations += r->iterations;
+    if (!r->n && (double)r->iterations * seconds < sample_time / 2)
+        r->iterations = (int64_t)ceil(sample_time / seconds);
+    r->sample[r->n++] = seconds;
     return 0;
+}
+
+/* At most every 50 ms: what it says holds for so long. */
+static double take_yardstick(trial *t)
+{
+    if (bz_now() - t->measured_at > 0.05) {
+        t->yardstick[1] = bz_yardstick();
+        t->measured_at = bz_now();
+    }
+    return t->yardstick[1];
+}
+
+/* The samples may agree well with each other while all of them are too long. */
+static bool was_busy(const runner *r)
+{
+    const bz_run_options *o = r->trial->task->options;
+    const double *y = r->record.yardstick;
+    double best = fmin(y[0], y[1]);
+    if (o->yardstick > 0)
+        best = fmin(best, o->yardstick);
+    return o->busy || fmax(y[0], y[1]) > BZ_SLOW_PHASE * best || 4 * r->record.interrupted > r->n;
 }
 
 static bz_stats stats_of(const runner *r)
@@ -526,6 +586,11 @@ static void finish(runner *r)
     if (r->n) {
         r->record.stats = stats_of(r);
         r->record.noisy = bz_stats_noisy(&r->record.stats);
+        if (!r->variant->backend->device) {
+            r->record.yardstick[0] = t->yardstick[0];
+            r->record.yardstick[1] = take_yardstick(t);
+            r->record.busy = was_busy(r);
+        }
         r->record.throttled =
             was_throttled(r) || (r->variant->backend->throttled && r->variant->backend->throttled(r->variant->session));
         if (r->variant->timing)
@@ -638,6 +703,7 @@ static void run_variants(trial *t)
         r->probe = r->sample + MAX_SAMPLES;
         n++;
     }
+    t->yardstick[0] = take_yardstick(t);
     all_rounds(runners, n);
     for (int i = 0; i < n; i++)
         free(runners[i].sample);

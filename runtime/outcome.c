@@ -79,6 +79,14 @@ static void put_meta(bz_json *j, const bz_outcome *r, bool cold)
     bz_json_object(j);
     if (r->stats.n)
         bz_json_key_num(j, "spread", bz_stats_spread(&r->stats));
+    if (!isnan(r->yardstick[0])) {
+        bz_json_key(j, "yardstick");
+        bz_json_array(j);
+        bz_json_num(j, r->yardstick[0]);
+        bz_json_num(j, r->yardstick[1]);
+        bz_json_array_end(j);
+        bz_json_key_int(j, "interrupted", r->interrupted);
+    }
     for (int i = 0; i < BZ_N_COUNTERS; i++)
         if (!isnan(r->counter[i]))
             bz_json_key_num(j, bz_counter_names[i], r->counter[i]);
@@ -113,6 +121,7 @@ void bz_outcome_json(const bz_outcome *r, const bz_run_setting *setting, const c
     bz_json_key_bool(&j, "chosen_training", r->chosen_training);
     bz_json_key_bool(&j, "noisy", r->noisy);
     bz_json_key_bool(&j, "throttled", r->throttled);
+    bz_json_key_bool(&j, "busy", r->busy);
     bz_json_key_str(&j, "checked", r->checked);
     bz_json_key_str(&j, "timing", r->timing);
     bz_json_key_str(&j, "provenance", "measured");

@@ -7,6 +7,7 @@
 #include "runtime/gbench.h"
 #include "runtime/measure.h"
 #include "runtime/metrics.h"
+#include "runtime/quiet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,6 +48,10 @@ typedef struct program {
     } device[BZ_MAX_RATES]; /* of backends that do not run on the processor */
     int n_devices;
     bz_buf systems; /* lines that say what these devices are */
+    double wait;    /* seconds for which to wait for a quiet machine; below 0: the default */
+    bz_quiet quiet;
+    int n_done, n_busy; /* problems that were run; of them while the machine was busy */
+    char busy_why[160]; /* what was seen then */
 } program;
 
 static const char USAGE[] =
@@ -67,6 +72,11 @@ static const char USAGE[] =
     "      --time-limit S      seconds of measuring per variant (0.1)\n"
     "      --sample-time S     seconds per sample (0.002)\n"
     "      --precision SHARE   wanted half-width of the median's interval (0.005)\n"
+    "      --wait S            seconds to wait for a quiet machine before each problem, and at most twice as long in "
+    "all\n"
+    "                          (30; else what $BENANZA_WAIT says); what is measured without is marked busy\n"
+    "      --yardstick S       the shortest time that this system is known to take for the piece of work that tells\n"
+    "                          whether it is slow now\n"
     "      --hang-limit S      seconds after which a silent variant is killed (60)\n"
     "      --memory-limit GB   memory of a benchmark process (nine tenths of what is free)\n"
     "      --check-only        run and check each variant once, measure nothing\n"
@@ -111,6 +121,8 @@ static void emit(void *context, const bz_outcome *r)
         fprintf(stderr, "benanza: no kernels: %s\n", r->trace.reason);
     if (r->counted.reason[0] && !p->uncounted)
         fprintf(stderr, "benanza: no counters: %s\n", r->counted.reason);
+    if (r->yardstick[0] > 0)
+        p->quiet.yardstick = fmin(p->quiet.yardstick, fmin(r->yardstick[0], r->yardstick[1]));
     p->untraced |= r->trace.reason[0];
     p->uncounted |= r->counted.reason[0];
     bz_outcome_json(r, &p->options.setting, system, &line);
@@ -325,12 +337,47 @@ static bool runs_on_processor(const program *p)
     return false;
 }
 
+/* Who watches the progress shows it there; else it is said once. */
+static void say_waiting(void *context, const char *why)
+{
+    program *p = context;
+    if (p->progress >= 0)
+        dprintf(p->progress, "%d %d waiting for a quiet machine: %s\n", p->n_done, p->n_work, why);
+    else if (!p->quiet.waited)
+        fprintf(stderr, "benanza: the machine is busy: %s; waiting for at most %g s (--wait)\n", why, p->quiet.limit);
+}
+
+static void wait_until_quiet(program *p)
+{
+    p->options.busy = bz_quiet_wait(&p->quiet, p->busy_why);
+    p->options.yardstick = p->quiet.yardstick;
+}
+
+static void begin_quiet(program *p)
+{
+    bz_quiet_begin(&p->quiet, p->wait, p->options.yardstick, p->options.setting.threads);
+    p->quiet.tell = say_waiting;
+    p->quiet.context = p;
+}
+
+/* Peaks that were measured on a busy machine are no peaks: it waits for longer than for one problem. */
+static int measure_machine(program *p, bz_machine *s, bz_error *err)
+{
+    wait_until_quiet(p);
+    s->busy = p->options.busy;
+    if (bz_machine_measure(s, &p->options, err))
+        return -1;
+    s->busy |= bz_quiet_look(&p->quiet, p->busy_why);
+    s->yardstick = p->quiet.yardstick;
+    return 0;
+}
+
 /* The result begins with what its records were measured on: where it is read, nobody may know that machine. */
 static int write_systems(program *p, bz_machine *s, bz_error *err)
 {
     bz_buf lines = {0};
     bool processor = runs_on_processor(p);
-    if (processor && p->measure && bz_machine_measure(s, p->options.setting.threads, err))
+    if (processor && p->measure && measure_machine(p, s, err))
         return -1;
     if (processor)
         bz_machine_json(s, &lines);
@@ -375,6 +422,7 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
     if (strcmp(why, "ok") != 0)
         fprintf(stderr, "benanza: no hardware counters: %s\n", why);
     bz_gbench_sample(idle, NULL, 1e-9, &once); /* the library looks at the machine once, before the first fork */
+    begin_quiet(p);
     if (write_systems(p, s, err))
         return -1;
     if (!p->options.check_only)
@@ -382,6 +430,10 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
     p->options.emit = emit;
     p->options.context = p;
     for (int i = 0; i < p->n_work && !p->broken; i++) {
+        p->n_done = i;
+        if (!p->options.check_only)
+            wait_until_quiet(p);
+        p->n_busy += p->options.busy;
         report_progress(p, i, p->work[i].text);
         p->options.known = p->work[i].known;
         p->options.n_known = p->work[i].n_known;
@@ -389,6 +441,9 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
             return -1;
     }
     report_progress(p, p->n_work, "");
+    if (p->n_busy && p->progress < 0)
+        fprintf(stderr, "benanza: %d of %d problems were measured while the machine was busy, and are marked so: %s\n",
+                p->n_busy, p->n_work, p->busy_why);
     return p->broken ? bz_fail(err, BZ_FAILED, "the result file cannot be written") : 0;
 }
 
@@ -406,7 +461,7 @@ static int add_device(const char *name, bool named, bool table, bz_buf *out, bz_
     return 0;
 }
 
-static int run_system(const program *p, bz_error *err)
+static int run_system(program *p, bz_error *err)
 {
     bz_machine s;
     bz_buf out = {0};
@@ -417,7 +472,9 @@ static int run_system(const program *p, bz_error *err)
         return result;
     }
     bz_machine_identify(&s);
-    if (p->measure && bz_machine_measure(&s, p->options.setting.threads, err))
+    if (p->measure)
+        begin_quiet(p);
+    if (p->measure && measure_machine(p, &s, err))
         return -1;
     if (p->table) {
         bz_machine_print(&s, &out);
@@ -478,6 +535,8 @@ enum {
     PRECISION,
     HANG_LIMIT,
     MEMORY_LIMIT,
+    WAIT,
+    YARDSTICK,
     WORKSPACE,
     METRICS,
     CHECK_ONLY,
@@ -504,6 +563,8 @@ static const struct option OPTIONS[] = {
     {"precision", required_argument, NULL, PRECISION},
     {"hang-limit", required_argument, NULL, HANG_LIMIT},
     {"memory-limit", required_argument, NULL, MEMORY_LIMIT},
+    {"wait", required_argument, NULL, WAIT},
+    {"yardstick", required_argument, NULL, YARDSTICK},
     {"workspace", required_argument, NULL, WORKSPACE},
     {"metrics", required_argument, NULL, METRICS},
     {"check-only", no_argument, NULL, CHECK_ONLY},
@@ -571,6 +632,11 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
             return -1;
         p->options.memory_limit *= 1e9;
         return 0;
+    case WAIT:
+        p->wait = 0;
+        return strcmp(value, "0") ? number(name, value, &p->wait, err) : 0;
+    case YARDSTICK:
+        return number(name, value, &p->options.yardstick, err);
     case WORKSPACE:
         if (number(name, value, &v, err))
             return -1;
@@ -641,7 +707,7 @@ static int run_program(program *p, int argc, char **argv, const bz_benchmark *co
 
 int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks)
 {
-    program p = {.out = STDOUT_FILENO, .progress = -1, .options.setting.threads = 1};
+    program p = {.out = STDOUT_FILENO, .progress = -1, .wait = -1, .options.setting.threads = 1};
     bz_error err = {0};
     int c, which = 0, result = 0;
     opterr = 0;

@@ -130,8 +130,11 @@ typedef struct bz_outcome {
     bool chosen;          /* the library's own first pick for this problem and layout */
     bool chosen_training; /* what it picks where it is asked as for training */
     bool noisy, throttled;
-    char checked[200];             /* "ok", "skipped", or a sentence */
-    char timing[12];               /* "wall", "event-pair", "device", "cupti" */
+    bool busy;           /* others used the machine: it was slow, had no processor free, or took ours away */
+    double yardstick[2]; /* seconds of a fixed piece of work before and after; NaN where nothing was measured */
+    int interrupted;     /* samples that were kept although another program took the processor meanwhile */
+    char checked[200];   /* "ok", "skipped", or a sentence */
+    char timing[12];     /* "wall", "event-pair", "device", "cupti" */
     double counter[BZ_N_COUNTERS]; /* per call, NaN where the machine has none: see bz_counter_names */
     int64_t date;                  /* unix seconds */
     bz_trace trace;
@@ -171,6 +174,8 @@ typedef struct bz_run_options {
     const char *counters;  /* besides, what it makes a device count: a list of --metrics; NULL: nothing */
     const bz_known *known; /* [n_known] */
     int n_known;
+    double yardstick;                         /* the shortest that this system is known to take for it; 0: not known */
+    bool busy;                                /* the machine is not quiet: what is measured now is marked */
     bool wall;                                /* by the wall clock, whatever clock the backend has */
     bool check_only;                          /* run and check each variant once, measure nothing */
     const struct bz_backend *const *backends; /* ends with NULL; NULL: those built in */
@@ -224,6 +229,8 @@ typedef struct bz_machine {
     char counters[160]; /* "ok", or why there are none */
     /* measured, where asked for */
     int measured_threads; /* 0: not measured */
+    bool busy;            /* others used the machine meanwhile: it can do more than was measured */
+    double yardstick;     /* seconds of a fixed piece of work, the best seen */
     int n_flops, n_launch, n_reorder, n_convert, n_bandwidth;
     bz_rate flops[BZ_MAX_RATES];   /* by data type */
     bz_rate launch[BZ_MAX_RATES];  /* by backend */
@@ -255,8 +262,9 @@ void bz_device_print(const bz_device *d, bz_buf *out);
 /* What this machine is. Runs no library's parallel code, so bz_run may follow. */
 void bz_machine_identify(bz_machine *s);
 
-/* Measures peak rates, bandwidths and the cost of an empty call, a few seconds in child processes. */
-int bz_machine_measure(bz_machine *s, int threads, bz_error *err);
+/* Measures peak rates, bandwidths and the cost of an empty call, a few seconds in child processes. Of the options it takes
+ * threads and what is known of the load. */
+int bz_machine_measure(bz_machine *s, const bz_run_options *options, bz_error *err);
 
 /* {"v":1,"record":"system",…} on one line. */
 void bz_machine_json(const bz_machine *s, bz_buf *out);

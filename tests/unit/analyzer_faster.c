@@ -178,9 +178,9 @@ static void test_why(void **state)
     row->variant = "jit:avx512_core";
     because(p, "the same jit:avx512_core as its record: placement, clock or noise");
     l->price.noisy = true;
-    because(p, "the same jit:avx512_core as its record, which is marked noisy: placement, clock or noise");
+    because(p, "the same jit:avx512_core as its record, which is marked noisy or busy: placement, clock or noise");
     row->variant = "jit:avx512"; /* is not its beginning */
-    because(p, "jit:avx512 did it, the best record is of onednn jit:avx512_core any, marked noisy");
+    because(p, "jit:avx512 did it, the best record is of onednn jit:avx512_core any, marked noisy or busy");
     l->price.noisy = false;
     l->variant = "onednn_gemm"; /* algorithms that begin with the library's name have it once */
     row->variant = "onednn_gemm";

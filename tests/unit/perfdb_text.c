@@ -53,6 +53,37 @@ static void test_line_round_trip(void **state)
     bz_arena_free(&arena);
 }
 
+/* What is measured again counts as absent; the others keep their order. */
+static void test_remeasure(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    const bz_remeasure marked = {.marked = true}, old = {.before = 200}, all = {.all = true};
+    bz_record r[N], list[N];
+    for (int i = 0; i < N; i++) {
+        r[i] = sample_record();
+        r[i].noisy = r[i].throttled = r[i].busy = false;
+        r[i].date = 100 * i;
+    }
+    r[1].noisy = true;
+    r[2].busy = true;
+    r[3].status = BZ_RECORD_DROPPED; /* hopeless, and of few samples: it stays */
+    r[3].noisy = true;
+    assert_true(bz_record_marked(&r[1]) && bz_record_marked(&r[2]) && !bz_record_marked(&r[0]));
+    memcpy(list, r, sizeof r);
+    assert_int_equal(bz_records_keep(list, N, NULL), N);
+    assert_int_equal(bz_records_keep(list, N, &(bz_remeasure){0}), N);
+    assert_int_equal(bz_records_keep(list, N, &marked), 3);
+    assert_true(list[0].date == 0 && list[1].date == 300 && list[2].date == 400);
+    memcpy(list, r, sizeof r);
+    assert_int_equal(bz_records_keep(list, N, &old), 3);
+    assert_int_equal(list[0].date, 200);
+    r[3].busy = true; /* it may have been hopeless because another program ran */
+    memcpy(list, r, sizeof r);
+    assert_int_equal(bz_records_keep(list, N, &marked), 2);
+    assert_int_equal(bz_records_keep(list, N - 3, &all), 0);
+}
+
 /* A run that was killed leaves a part of a family: that is not all of it. */
 static void test_complete(void **state)
 {
@@ -287,8 +318,8 @@ static void test_merge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_line_round_trip), TEST(test_complete), TEST(test_lines), TEST(test_system_line),
-        TEST(test_bad_lines),       TEST(test_export),   TEST(test_merge),
+        TEST(test_line_round_trip), TEST(test_remeasure), TEST(test_complete), TEST(test_lines),
+        TEST(test_system_line),     TEST(test_bad_lines), TEST(test_export),   TEST(test_merge),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);

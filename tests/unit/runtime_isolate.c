@@ -86,6 +86,8 @@ static int fake_execute(bz_variant *v, int copy)
         puts("this must not get between the records");
     if (!strcmp(how, "unwritten"))
         return 0;
+    if (!strcmp(how, "preempted"))
+        usleep(8000); /* a scheduler's slice in which another program has the processor */
     for (int i = 0; i < 64; i++)
         result[i] = job->value[0][i] > 0 ? job->value[0][i] : 0;
     if (!strcmp(how, "wrong"))
@@ -303,6 +305,27 @@ static void test_noise_flag(void **unused)
     fake.measure = NULL;
 }
 
+/* Every sample of the one holds a scheduler's slice of 8 ms: the record must not tell 8 ms, and says that it was disturbed. */
+static void test_busy(void **unused)
+{
+    (void)unused;
+    kept k = run_one("preempted", (bz_run_options){0});
+    assert_int_equal(k.record[0].status, BZ_STATUS_OK);
+    assert_true(k.record[0].busy);
+    assert_true(k.record[0].interrupted > 0);
+    assert_true(k.record[0].stats.median < 0.004);
+    fake.measure = fake_measure;
+    k = run_one("good", (bz_run_options){.busy = true});
+    assert_true(k.record[0].busy);
+    assert_false(k.record[0].noisy);
+    k = run_one("good", (bz_run_options){.yardstick = 1e-9}); /* the machine was faster once */
+    assert_true(k.record[0].busy);
+    assert_true(k.record[0].yardstick[0] > 0 && k.record[0].yardstick[1] > 0);
+    k = run_one("good", (bz_run_options){0});
+    assert_int_equal(k.record[0].interrupted, 0);
+    fake.measure = NULL;
+}
+
 static void test_launch(void **unused)
 {
     (void)unused;
@@ -331,7 +354,7 @@ static void test_record_line(void **unused)
         "\"status\":\"unsupported\",\"reason\":\"it does not feel like it\",\"median\":null,\"q25\":null,\"q75\":null,"
         "\"min\":null,\"max\":null,\"low\":null,\"high\":null,\"n\":0,\"iterations\":0,\"launch\":null,"
         "\"workspace\":0,\"variants\":0,\"bytes\":512,\"flops\":64,\"chosen\":false,\"chosen_training\":false,"
-        "\"noisy\":false,\"throttled\":"
+        "\"noisy\":false,\"throttled\":false,\"busy\":"
         "false,"
         "\"checked\":\"skipped\",\"timing\":\"wall\",\"provenance\":\"measured\",\"date\":7,\"system\":\"v@w\","
         "\"meta\":{}}\n");
@@ -343,7 +366,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_crashes), cmocka_unit_test(test_wrong_results), cmocka_unit_test(test_hang),
         cmocka_unit_test(test_memory),  cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_noise_flag),
-        cmocka_unit_test(test_launch),  cmocka_unit_test(test_record_line),
+        cmocka_unit_test(test_busy),    cmocka_unit_test(test_launch),        cmocka_unit_test(test_record_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
