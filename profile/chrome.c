@@ -15,7 +15,7 @@ static const struct {
 } FIELDS[] = {{"ph", F_PH},   {"cat", F_CAT}, {"name", F_NAME}, {"pid", F_PID},
               {"tid", F_TID}, {"ts", F_TS},   {"dur", F_DUR},   {"args", F_ARGS}};
 
-typedef enum { A_NONE, A_NUMBER, A_GRID, A_BLOCK, A_NAME, A_OPERATOR, A_DETAIL } argument;
+typedef enum { A_NONE, A_NUMBER, A_GRID, A_BLOCK, A_NAME, A_OPERATOR, A_THREADS, A_DETAIL } argument;
 static const struct {
     const char *name;
     argument argument;
@@ -36,6 +36,7 @@ static const struct {
     {"block", A_BLOCK, NULL, 0},
     {"name", A_NAME, NULL, 0},
     {"op_name", A_OPERATOR, NULL, 0},
+    {"thread_scheduling_stats", A_THREADS, NULL, 0}, /* "" or {"main_thread": {…}, "sub_threads": {"140…": {…}, …}} */
     {"Input Dims", A_DETAIL, "inputs", 0},
     {"Input dims", A_DETAIL, "inputs", 0},
     {"Input type", A_DETAIL, "types", 0},
@@ -52,7 +53,7 @@ enum { DEEPEST = 512 };
 typedef struct {
     bz_chrome_events events;
     int depth, events_depth; /* events_depth: depth of the array of events; 0 unknown yet, -1 passed */
-    bool key_is_events, key_is_devices;
+    bool key_is_events, key_is_devices, key_is_workers;
     int devices_depth;
     field field;
     argument argument;
@@ -178,6 +179,11 @@ static int on_key(void *context, const unsigned char *s, size_t n)
                 }
                 break;
             }
+    } else if (r->argument == A_THREADS && r->events_depth > 0 && r->depth == r->events_depth + 3) {
+        r->key_is_workers = same("sub_threads", s, n);
+        r->events.e.threads = r->events.e.threads ? r->events.e.threads : 1;
+    } else if (r->argument == A_THREADS && r->events_depth > 0 && r->depth == r->events_depth + 4) {
+        r->events.e.threads += r->key_is_workers;
     } else if (r->depth == 1) {
         r->key_is_events = same("traceEvents", s, n);
         r->key_is_devices = same("deviceProperties", s, n);
@@ -267,6 +273,8 @@ static int on_string(void *context, const unsigned char *text, size_t n)
             e->label = bz_trace_intern(r->events.t, s, n);
         else if (r->argument == A_OPERATOR)
             e->operator= bz_trace_intern(r->events.t, s, n);
+        else if (r->argument == A_THREADS)
+            e->threads = n == 0; /* ONNX Runtime without a pool of threads */
         else
             argument_number(r, s, n);
     } else if (r->devices_depth && r->depth == r->devices_depth + 1 && r->field == F_NAME) {

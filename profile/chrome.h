@@ -17,6 +17,7 @@ typedef struct {
         graph; /* device, stream: or BZ_CHROME_ABSENT */
     uint32_t grid[3], block[3];
     uint32_t label, operator; /* args.name, args.op_name */
+    int threads;              /* that ONNX Runtime had for the node; 0 unknown */
     bool has_start;
 } bz_chrome_event;
 
@@ -37,6 +38,7 @@ typedef struct bz_chrome_events {
     int64_t skipped[128]; /* by phase */
     int64_t unnamed_time; /* complete events without ts */
     int64_t fences;
+    int threads; /* the most of any event; 0 unknown */
 } bz_chrome_events;
 
 void bz_chrome_event_begin(bz_chrome_events *r);

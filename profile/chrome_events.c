@@ -4,6 +4,7 @@
 
 #include "profile/reader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,6 +169,7 @@ static bool is_fence(const char *name)
 static void event_complete(bz_chrome_events *r)
 {
     bz_chrome_event *e = &r->e;
+    r->threads = e->threads > r->threads ? e->threads : r->threads;
     bz_event_kind kind = e->category < 0 ? BZ_EVENT_RANGE : CATEGORIES[e->category].kind;
     if (!e->has_start) {
         r->unnamed_time++;
@@ -248,6 +250,10 @@ void bz_chrome_event_end(bz_chrome_events *r)
 
 void bz_chrome_events_end(bz_chrome_events *r)
 {
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", r->threads);
+    if (r->threads)
+        bz_trace_fact(r->t, "threads", threads);
     for (int c = 33; c < 127; c++)
         if (r->skipped[c] && c != 's' && c != 'f' && c != 't')
             bz_trace_cover(

@@ -315,6 +315,31 @@ static void chrome_of_onnx_runtime(void **state)
     bz_trace_free(t);
 }
 
+/* ONNX Runtime tells its threads with every node: nothing where one thread does all, else each worker. */
+static void chrome_tells_threads(void **state)
+{
+    static const struct {
+        const char *stats, *threads;
+    } CASES[] = {
+        {"\"\"", "1"},
+        {"{\"main_thread\":{\"core\":0},\"sub_threads\":{\"14\":{\"num_run\":1},\"15\":{\"num_run\":1}}}", "3"},
+        {"{\"main_thread\":{\"core\":0}}", "1"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "[{\"cat\":\"Node\",\"pid\":1,\"tid\":2,\"dur\":100,\"ts\":20,\"ph\":\"X\",\"name\":\"n\","
+                 "\"args\":{\"thread_scheduling_stats\":%s,\"op_name\":\"Conv\"}}]",
+                 CASES[i].stats);
+        bz_trace *t = read_text(text);
+        assert_int_equal(t->n_facts, 1);
+        assert_string_equal(bz_string(t, t->fact[0].key), "threads");
+        assert_string_equal(bz_string(t, t->fact[0].value), CASES[i].threads);
+        assert_string_equal(bz_string(t, t->event[BZ_EVENT_OP].name[0]), "Conv");
+        bz_trace_free(t);
+    }
+}
+
 static void chrome_of_others(void **state)
 {
     (void)state;
@@ -642,6 +667,7 @@ int main(void)
         cmocka_unit_test(chrome_of_pytorch),
         cmocka_unit_test(chrome_of_pytorch_without_kineto),
         cmocka_unit_test(chrome_of_onnx_runtime),
+        cmocka_unit_test(chrome_tells_threads),
         cmocka_unit_test(chrome_of_others),
         cmocka_unit_test(chrome_cut_off),
         cmocka_unit_test(nsys_versions_and_gaps),
