@@ -1,4 +1,4 @@
-/* advice.txt, and which framework a profile shows. */
+/* advice.txt and advice_state.txt as tables, and which framework a profile shows. */
 #include "analyzer/advice.h"
 
 #include <string.h>
@@ -67,11 +67,11 @@ bool advice_word(const char **words, char out[64])
     return n > 0;
 }
 
-static bool has_word(const char *text, const char *words)
+bool advice_named(const char *name, const char *words)
 {
     char word[64];
     while (advice_word(&words, word))
-        if (strstr(text, word))
+        if (*word == '^' ? strstr(name, word + 1) == name : strstr(name, word) != NULL)
             return true;
     return false;
 }
@@ -92,7 +92,7 @@ const char *advice_framework_of(const advice_table *table, const bz_trace *trace
     uint32_t n = bz_strings(trace);
     for (int i = 0; i < table->n_frameworks; i++)
         for (uint32_t k = 1; k < n && k < STRINGS; k++)
-            if (has_word(bz_string(trace, k), table->framework[i].words) && !is_path(trace, k))
+            if (advice_named(bz_string(trace, k), table->framework[i].words) && !is_path(trace, k))
                 return table->framework[i].name;
     return NULL;
 }

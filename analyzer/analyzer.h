@@ -237,7 +237,19 @@ enum {
     BZ_WAYS = 5
 };
 
+typedef enum {
+    BZ_RUNG_BETWEEN,    /* the time between calls; without an alignment all of these four */
+    BZ_RUNG_EXTRA,      /* work that belongs to no layer */
+    BZ_RUNG_ALGORITHMS, /* what the best variants would save */
+    BZ_RUNG_SLOWER,     /* calls that took longer than their records, layers that no call did */
+    BZ_RUNG_FUSION,
+    BZ_RUNG_PRECISION,
+    BZ_RUNG_PARALLEL,
+    BZ_RUNGS,
+} bz_rung_kind;
+
 typedef struct bz_step {
+    bz_rung_kind kind;
     const char *name;
     double seconds; /* that it saves; below 0 it is no saving but a contradiction: the next rung is above this one */
 } bz_step;
@@ -245,7 +257,7 @@ typedef struct bz_step {
 /* From what was measured down to the bound: from - the steps = to, exactly. */
 typedef struct bz_waterfall {
     double from, to;
-    bz_step step[BZ_WAYS + 2];
+    bz_step step[BZ_RUNGS];
     int n;
     double joint[1 << BZ_WAYS]; /* latency with each combination; [0] is `from`; NAN where not known */
 } bz_waterfall;
@@ -256,8 +268,24 @@ typedef struct bz_advice {
     const char *evidence; /* likewise */
     const char *step;     /* a line or two of code, or an environment variable */
     bool predicted;       /* gain of this program, by what it did and the library's picks; else what the bound gains */
-    double gain, low, high; /* seconds per iteration */
+    double gain, low, high; /* seconds per iteration; NAN: not known */
 } bz_advice;
+
+/* What a program does already, or does not: states are in advice_state.txt. */
+typedef struct bz_state {
+    const char *id;       /* "prepared" */
+    const char *what;     /* of the program: "prepares its weights …" */
+    const char *evidence; /* what in the profile tells; NULL where nothing does */
+    bool known, holds;
+} bz_state;
+
+/* Something that makes up over 5 % of the latency, and what to do about it. */
+typedef struct bz_answer {
+    const char *item; /* a step of the waterfall, or a cause */
+    double seconds;
+    const char *advice; /* the id of one; NULL: none is known */
+    const char *why;    /* a sentence: why none is known; NULL where one is */
+} bz_answer;
 
 /* ---- timeline ------------------------------------------------------------------------------- */
 
@@ -317,6 +345,10 @@ typedef struct bz_ladder {
     const bz_timeline *timeline; /* NULL where nobody asked */
     const bz_advice *advice;     /* greatest gain first */
     int n_advices;
+    const bz_state *state;
+    int n_states;
+    const bz_answer *answer; /* greatest first */
+    int n_answers;
     const char **warning; /* settings that do not match; what does not hold */
     int n_warnings;
 } bz_ladder;
@@ -348,10 +380,10 @@ typedef struct bz_analysis {
 
 /* What to change in the program of a profile: rules and steps are in advice.txt. Gains are each by itself: they do not
  * add up. low and high say how far records' intervals and iterations leave it open; where a program's calls take longer
- * than their records, high is that much more. A gain that nobody knows is NAN, and last. Fills the ladder's framework
- * where the profile tells. Returns how many. */
-int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena,
-                   const bz_advice **out);
+ * than their records, high is that much more. A gain that nobody knows is NAN, and last. What the program does already, by the
+ * profile, is not advised; where nothing tells, the advice says "if", and promises nothing by the model's bound. Fills the ladder's
+ * advice, states and answers, and its framework where the profile tells. Returns how many. */
+int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena);
 
 /* ---- recordings ----------------------------------------------------------------------------- */
 

@@ -215,11 +215,13 @@ function summary(a, l) {
 }
 
 function advice(l) {
-  if (!l || !l.advice.length) return null;
-  return section("advice", "What to do", el("p", { class: "note" }, "Greatest gain first; gains of several do not simply add up."),
+  const none = l ? l.answers.filter((x) => x.why) : [];
+  if (!l || (!l.advice.length && !none.length)) return null;
+  return section("advice", "What to do", el("p", { class: "note" }, l.advice.length ? "Greatest gain first; gains of several do not simply add up." : "No advice is known."),
     el("ol", { class: "advice" }, l.advice.map((x) => el("li", {}, el("strong", {}, x.what), " ",
-      x.gain > 0 ? el("span", { class: "gain" }, `saves ${time(x.gain)}` + (known(x.low) && known(x.high) ? ` (${time(x.low)} to ${time(x.high)})` : "")) : null,
-      x.evidence ? el("p", {}, x.evidence) : null, x.step ? el("pre", {}, x.step) : null))));
+      el("span", { class: "gain" }, x.gain > 0 ? `saves ${time(x.gain)}` + (known(x.low) && known(x.high) ? ` (${time(x.low)} to ${time(x.high)})` : "") : "gain not known"),
+      x.evidence ? el("p", {}, x.evidence) : null, x.step ? el("pre", {}, x.step) : null))),
+    none.length ? el("ul", { class: "none" }, none.map((x) => el("li", {}, `${x.item}, ${time(x.seconds)}: ${x.why}`))) : null);
 }
 
 /* ---- layers ---- */

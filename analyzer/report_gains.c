@@ -66,15 +66,38 @@ static void put_step(const char *step, bz_buf *out)
     }
 }
 
+/* What is not advised, because it is done; and what is left without an advice. */
+static void put_answers(const bz_ladder *l, bz_buf *out)
+{
+    bz_unit_text time, share;
+    for (int i = 0; i < l->n_answers; i++) {
+        const bz_answer *a = &l->answer[i];
+        if (a->advice)
+            continue;
+        bz_buf_printf(out, "-  %s, %s (%s): ", a->item, bz_units_time(time, a->seconds),
+                      bz_units_percent(share, a->seconds / l->latency));
+        bz_buf_clean(out, a->why);
+        bz_buf_putc(out, '\n');
+    }
+}
+
+static bool has_unanswered(const bz_ladder *l)
+{
+    for (int i = 0; i < l->n_answers; i++)
+        if (!l->answer[i].advice)
+            return true;
+    return false;
+}
+
 static void put_advice(const bz_ladder *l, bz_buf *out)
 {
     bz_unit_text gain, low, high, share;
-    if (!l->n_advices)
+    if (!l->n_advices && !has_unanswered(l))
         return;
     bz_buf_puts(out, "\nadvice for ");
     bz_buf_clean(out, l->profile);
-    bz_buf_printf(out, " (%s), greatest gain first; the gains do not add up\n",
-                  l->framework ? l->framework : "framework not known");
+    bz_buf_printf(out, " (%s)%s\n", l->framework ? l->framework : "framework not known",
+                  l->n_advices ? ", greatest gain first; the gains do not add up" : ": none");
     for (int i = 0; i < l->n_advices; i++) {
         const bz_advice *a = &l->advice[i];
         bz_buf_printf(out, "%d. %s\n   gain: ", i + 1, a->what);
@@ -90,6 +113,7 @@ static void put_advice(const bz_ladder *l, bz_buf *out)
         bz_buf_putc(out, '\n');
         put_step(a->step, out);
     }
+    put_answers(l, out);
 }
 
 void report_steps_text(const bz_analysis *a, bz_buf *out)

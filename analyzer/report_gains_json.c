@@ -132,6 +132,42 @@ static void put_waterfall(const bz_waterfall *w, bz_json *j)
     bz_json_object_end(j);
 }
 
+/* What the program does already: null where nothing tells. */
+static void put_states(const bz_ladder *l, bz_json *j)
+{
+    bz_json_key(j, "states");
+    bz_json_array(j);
+    for (int i = 0; i < l->n_states; i++) {
+        const bz_state *s = &l->state[i];
+        bz_json_object(j);
+        bz_json_key_str(j, "id", s->id);
+        bz_json_key_str(j, "what", s->what);
+        if (s->known)
+            bz_json_key_bool(j, "holds", s->holds);
+        else
+            bz_json_key_str(j, "holds", NULL);
+        bz_json_key_str(j, "evidence", s->evidence);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_answers(const bz_ladder *l, bz_json *j)
+{
+    bz_json_key(j, "answers");
+    bz_json_array(j);
+    for (int i = 0; i < l->n_answers; i++) {
+        const bz_answer *a = &l->answer[i];
+        bz_json_object(j);
+        bz_json_key_str(j, "item", a->item);
+        bz_json_key_num(j, "seconds", a->seconds);
+        bz_json_key_str(j, "advice", a->advice);
+        bz_json_key_str(j, "why", a->why);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
 void report_advice_json(const bz_ladder *l, bz_json *j)
 {
     bz_json_key(j, "advice");
@@ -150,6 +186,8 @@ void report_advice_json(const bz_ladder *l, bz_json *j)
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
+    put_answers(l, j);
+    put_states(l, j);
 }
 
 void report_steps_json(const bz_bound *b, const bz_ladder *l, bz_json *j)

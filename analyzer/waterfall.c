@@ -37,10 +37,10 @@ static void find_cores(const bz_bound *b, const bz_units *u, double core[LAST])
     }
 }
 
-static void add_step(bz_waterfall *w, const char *name, double seconds)
+static void add_step(bz_waterfall *w, bz_rung_kind kind, const char *name, double seconds)
 {
     if (isfinite(seconds) && seconds != 0)
-        w->step[w->n++] = (bz_step){name, seconds};
+        w->step[w->n++] = (bz_step){kind, name, seconds};
 }
 
 /* What is measured above the bound: what no layer asks for, between the calls and in them, and calls that took
@@ -84,10 +84,11 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_units *un
 {
     static const struct {
         int way;
+        bz_rung_kind kind;
         const char *name;
-    } CORES[] = {{BZ_WAY_FUSION, "fusion"},
-                 {BZ_WAY_PRECISION, "lower precision"},
-                 {BZ_WAY_PARALLEL, "independent layers at the same time"}};
+    } CORES[] = {{BZ_WAY_FUSION, BZ_RUNG_FUSION, "fusion"},
+                 {BZ_WAY_PRECISION, BZ_RUNG_PRECISION, "lower precision"},
+                 {BZ_WAY_PARALLEL, BZ_RUNG_PARALLEL, "independent layers at the same time"}};
     double core[LAST];
     above a = split(b, l);
     int all = 0;
@@ -102,17 +103,18 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_units *un
     if (!isfinite(l->latency) || !enough)
         return;
     double fused = b->fused.wanted ? take_fused(&a.slower, core[0] - core[BZ_WAY_FUSION]) : 0;
-    add_step(out, a.aligned ? "time between calls" : "time between calls, other work, slow calls", a.between);
-    add_step(out, "work that belongs to no layer", a.extra);
-    add_step(out, "faster algorithms", a.algorithms);
-    add_step(out,
+    add_step(out, BZ_RUNG_BETWEEN, a.aligned ? "time between calls" : "time between calls, other work, slow calls",
+             a.between);
+    add_step(out, BZ_RUNG_EXTRA, "work that belongs to no layer", a.extra);
+    add_step(out, BZ_RUNG_ALGORITHMS, "faster algorithms", a.algorithms);
+    add_step(out, BZ_RUNG_SLOWER,
              a.slower < 0 ? "calls that were faster than their records" : "calls that took longer than their records",
              a.slower);
     for (int i = 0; i < 3; i++) {
         if (!isfinite(core[all | CORES[i].way]))
             continue;
         all |= CORES[i].way;
-        add_step(out, CORES[i].name, out->to - core[all] - (i ? 0 : fused));
+        add_step(out, CORES[i].kind, CORES[i].name, out->to - core[all] - (i ? 0 : fused));
         out->to = core[all];
     }
 }

@@ -88,7 +88,7 @@ void analysis_answer(bz_analysis *item, bz_trace *const *trace, bz_arena *arena)
         l->units = units;
         bz_waterfall_make(&item->bound, l, item->units, waterfall);
         l->waterfall = waterfall;
-        l->n_advices = bz_advice_make(item, l, trace[k], arena, &l->advice);
+        bz_advice_make(item, l, trace[k], arena);
     }
 }
 
