@@ -315,7 +315,7 @@ static void advise(recording_making *m, const char *profile, bz_ladder *ladder)
     m->out->analysis = a;
     if (!m->out->found || !(m->out->busy > 0)) /* gains are per iteration, and of what is known of it */
         return;
-    ladder->n_advices = bz_advice_make(a, ladder, m->trace, m->arena, &ladder->advice);
+    bz_advice_make(a, ladder, m->trace, m->arena);
 }
 
 static void tell_coverage(recording_making *m, const bz_trace *t)
