@@ -134,7 +134,6 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         ev->detail[i] = bz_trace_intern(t, bz_buf_text(&r->detail), r->detail.len);
         break;
     case BZ_EVENT_KERNEL:
-        ev->short_name[i] = bz_trace_short_name(t, name);
         memcpy(ev->grid + 3 * i, e->grid, sizeof e->grid);
         memcpy(ev->block + 3 * i, e->block, sizeof e->block);
         ev->registers[i] = bz_chrome_id(e->registers);

@@ -10,6 +10,7 @@ int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err
                            bz_event_kind_name((bz_event_kind)k));
         bz_events_sort(&t->event[k], (bz_event_kind)k, NULL);
     }
+    bz_trace_name_kernels(t);
     bz_trace_merge_logs(t);
     t->private->concluded = t->n_coverage;
     bz_trace_link(t);

@@ -2,6 +2,7 @@
 #include "profile/trace.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,13 +34,194 @@ uint32_t bz_trace_demangled(bz_trace *t, uint32_t name)
     return id;
 }
 
+/* ---- short names ---- */
+
+static const char ANONYMOUS[] = "(anonymous namespace)";
+
+/* Bytes of a piece that is passed over as one: the name of a namespace without one has a blank and brackets. */
+static size_t piece(const char *p)
+{
+    return *p == '(' && !strncmp(p, ANONYMOUS, sizeof ANONYMOUS - 1) ? sizeof ANONYMOUS - 1 : 1;
+}
+
+/* How deep in <> we are behind this character. */
+static int depth_behind(const char *name, const char *p, int depth)
+{
+    bool arrow = p > name && p[-1] == '-';
+    return *p == '<' ? depth + 1 : *p == '>' && depth && !arrow ? depth - 1 : depth;
+}
+
+size_t bz_kernel_head(const char *name)
+{
+    int depth = 0;
+    for (const char *p = name; *p; p += piece(p)) {
+        depth = depth_behind(name, p, depth);
+        if (*p == '(' && !depth && piece(p) == 1)
+            return (size_t)(p - name);
+    }
+    return strlen(name);
+}
+
+/* Templates that do whatever their argument says: without that, kernels that have nothing in common get one name. */
+static const char *const TEMPLATES[] = {
+    "elementwise_kernel",
+    "reduce_kernel",
+    "mxnet_generic_kernel",
+    "mxnet_generic_kernel_ex",
+    "MapPlanKernel",
+    "MapReduceKeepLowestKernel",
+    "EigenMetaKernel",
+    "multi_tensor_apply_kernel",
+    "distribution_elementwise_grid_stride_kernel",
+    "_kernel_agent",
+    "Kernel",
+    "Kernel2",
+    "device_kernel",
+    "globalKernel",
+    "for_each_kernel",
+    "transform_kernel",
+};
+
+/* Words of the arguments that tell nothing: types, wrappers. What stands before "::" is not looked at. */
+static const char *const SILENT[] = {
+    "int",
+    "float",
+    "double",
+    "long",
+    "char",
+    "bool",
+    "short",
+    "unsigned",
+    "signed",
+    "void",
+    "const",
+    "half",
+    "half_t",
+    "half2_t",
+    "__half",
+    "__nv_bfloat16",
+    "Half",
+    "BFloat16",
+    "array",
+    "Array",
+    "tuple",
+    "gpu",
+    "cpu",
+    "saveto",
+    "plusto",
+    "Plan",
+    "Tensor",
+    "op_with_req",
+    "TensorMap",
+    "TensorEvaluator",
+    "BinaryFunctor",
+    "AUnaryFunctor",
+    "BUnaryFunctor",
+    "ReduceOp",
+    "func_wrapper_t",
+    "TensorListMetadata",
+    "unnamed",
+    "TensorAssignOp",
+    "gpu_kernel_impl",
+    "TensorCwiseUnaryOp",
+    "TensorCwiseBinaryOp",
+    "gpu_kernel_impl_nocast",
+    "gpu_index_kernel",
+    "binary_broadcast_kernel",
+    "TensorIteratorBase",
+    "TensorIterator",
+    "opmath_gpu_kernel_with_scalars",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+};
+
+static bool is_one_of(const char *const *list, size_t n, const char *s, size_t length)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strlen(list[i]) == length && !memcmp(list[i], s, length))
+            return true;
+    return false;
+}
+
+static bool ends_like(const char *const *list, size_t n, const char *s, size_t length)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t m = strlen(list[i]);
+        if (length >= m && !memcmp(s + length - m, list[i], m) && (length == m || s[length - m - 1] == '_'))
+            return true;
+    }
+    return false;
+}
+
+/* The first word in the arguments that says what is done: "MulFunctor". Returns its length. */
+static size_t telling(const char *from, const char *end, const char **word)
+{
+    static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    enum { LEAST = 3 };
+    while (from < end) {
+        size_t n = strspn(from, LETTERS);
+        if (!n) {
+            from += piece(from);
+            continue;
+        }
+        bool of_template = n > 1 && *from == 'T' && strspn(from + 1, "0123456789") == n - 1;
+        if (n >= LEAST && !(*from >= '0' && *from <= '9') && strncmp(from + n, "::", 2) != 0 && !of_template &&
+            !is_one_of(SILENT, sizeof SILENT / sizeof *SILENT, from, n)) {
+            *word = from;
+            return from + n <= end ? n : (size_t)(end - from);
+        }
+        from += n;
+    }
+    return 0;
+}
+
 uint32_t bz_trace_short_name(bz_trace *t, uint32_t name)
 {
-    const char *s = bz_string(t, name), *start = s;
-    size_t n = strcspn(s, "<(");
-    for (size_t i = 0; i < n; i++)
-        if (s[i] == ' ' || (s[i] == ':' && i + 1 < n))
-            start = s + i + 1;
-    n -= (size_t)(start - s);
-    return n ? bz_trace_intern(t, start, n) : name;
+    enum { LONGEST = 96 };
+    const char *s = bz_string(t, name), *start = s, *end = s + bz_kernel_head(s), *open = NULL, *word;
+    int depth = 0;
+    if (!*end && !strchr(s, '<'))
+        return name; /* no signature: "CUDA graph 5" */
+    for (const char *p = s; p < end; p += piece(p)) {
+        depth = depth_behind(s, p, depth);
+        if (!depth && (*p == ' ' || (*p == ':' && p[1] == ':')) && p + 1 < end) {
+            start = p + (*p == ' ' ? 1 : 2); /* behind the type of the result, behind a namespace */
+            open = NULL;
+        } else if (depth == 1 && *p == '<' && !open) {
+            open = p;
+        }
+    }
+    if (open == start || start >= end)
+        return name;
+    size_t n = (size_t)((open ? open : end) - start);
+    if (!open || !ends_like(TEMPLATES, sizeof TEMPLATES / sizeof *TEMPLATES, start, n))
+        return bz_trace_intern(t, start, n);
+    size_t m = telling(open, end, &word);
+    char text[2 * LONGEST];
+    if (!m)
+        return bz_trace_intern(t, start, n);
+    int length = snprintf(text, sizeof text, "%.*s<%.*s>", (int)(n < LONGEST ? n : LONGEST), start,
+                          (int)(m < LONGEST - 3 ? m : LONGEST - 3), word);
+    return bz_trace_intern(t, text, (size_t)length);
+}
+
+void bz_trace_name_kernels(bz_trace *t)
+{
+    bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    uint32_t n = bz_strings(t), *known = k->n ? bz_alloc(n, sizeof *known) : NULL; /* new names have higher numbers */
+    if (known)
+        memset(known, 0xff, n * sizeof *known);
+    for (size_t i = 0; i < k->n; i++) {
+        uint32_t name = k->name[i];
+        if (known[name] == BZ_NONE)
+            known[name] = bz_trace_short_name(t, name);
+        k->short_name[i] = known[name];
+    }
+    free(known);
 }

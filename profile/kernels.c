@@ -1,6 +1,6 @@
 /* What kernels do and who made them, by their full names: one table for all that today's programs run. Rules are rows; the first
  * that matches counts. "^x": at the start; "x": anywhere. A new sort of kernels is a row. */
-#include "profile/profile.h"
+#include "profile/trace.h"
 
 #include <string.h>
 
@@ -346,6 +346,7 @@ static const struct {
     {"bn_bw_", "cuDNN"},
     {"pooling_fw", "cuDNN"},
     {"lrnForward_", "cuDNN"},
+    {"cutlass", "CUTLASS"},
     {"xmma_gemm", "cuBLAS"},
     {"splitKreduce", "cuBLAS"},
     {"sgemm", "cuBLAS"},
@@ -357,7 +358,6 @@ static const struct {
     {"884gemm", "cuBLAS"},
     {"1688gemm", "cuBLAS"},
     {"16816gemm", "cuBLAS"},
-    {"cutlass", "CUTLASS"},
     {"at::native", "PyTorch"},
     {"at_cuda_detail", "PyTorch"},
     {"c10::", "PyTorch"},
@@ -374,15 +374,9 @@ static bool matches(const char *pattern, const char *name)
 /* Without the types of its parameters: they say nothing about what it does. */
 static void head_of(const char *name, char *out, size_t size)
 {
-    static const char ANONYMOUS[] = "(anonymous namespace)";
-    int depth = 0;
-    size_t n = 0;
-    for (const char *p = name; *p && n + 1 < size; p++) {
-        depth += *p == '<' ? 1 : *p == '>' && depth && (p == name || p[-1] != '-') ? -1 : 0;
-        if (*p == '(' && !depth && strncmp(p, ANONYMOUS, sizeof ANONYMOUS - 1) != 0)
-            break;
-        out[n++] = *p;
-    }
+    size_t n = bz_kernel_head(name);
+    n = n < size ? n : size - 1;
+    memcpy(out, name, n);
     out[n] = 0;
 }
 

@@ -84,7 +84,7 @@ typedef struct bz_events {
     uint32_t *operands;     /* call: its addresses, "xData=0x7f… …" */
     uint32_t *variant;      /* call: algorithm or implementation, as the library spells it; 0 unknown */
     uint32_t *stack;        /* call, api: back-trace for bz_stack; 0 none */
-    uint32_t *short_name;   /* kernel: name without arguments and templates */
+    uint32_t *short_name;   /* kernel: name without parameters and templates; set by bz_trace_finish */
     uint32_t *grid, *block; /* kernel: three numbers per row */
     uint32_t *registers, *shared_static, *shared_dynamic; /* kernel */
     uint32_t *graph;                                      /* device kinds: CUDA graph it ran in; 0 none */

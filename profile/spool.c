@@ -177,7 +177,6 @@ static void read_kernel(reader *r, const void *record, size_t size)
     size_t i = bz_trace_add(r->t, BZ_EVENT_KERNEL, wall(r, v->start), wall(r, v->end), name,
                             stream_of(r, v->device, v->context, v->stream));
     bz_events *e = &r->t->event[BZ_EVENT_KERNEL];
-    e->short_name[i] = bz_trace_short_name(r->t, name);
     e->correlation[i] = v->correlation;
     e->graph[i] = v->graph;
     memcpy(e->grid + 3 * i, v->grid, sizeof v->grid);

@@ -48,8 +48,11 @@ bz_kernel_owner bz_kernel_owner_of(const char *kernel_name);
 typedef enum { BZ_PRODUCT_NONE, BZ_PRODUCT, BZ_PRODUCT_REST } bz_product;
 bz_product bz_kernel_product(const char *kernel_name);
 
-/* Names of kernels, as strings: without arguments and templates; as a person wrote it: kernel_name.c. */
+/* Names of kernels, as strings: without parameters and templates, but with what tells kernels of one template apart; as a person
+ * wrote it: kernel_name.c. */
 uint32_t bz_trace_short_name(bz_trace *t, uint32_t name);
+void bz_trace_name_kernels(bz_trace *t); /* gives all kernels their short names */
+size_t bz_kernel_head(const char *name); /* bytes before the list of parameters */
 uint32_t bz_trace_demangled(bz_trace *t, uint32_t name);
 
 /* Adds a time, at least 0. The times of a file that lies may sum up to more than there is: they stay there. */
