@@ -104,4 +104,7 @@ static int run(int argc, char **argv)
 }
 
 const bz_command bz_command_run = {"run", "[DIR] [OPTIONS]",
-                                   "build and run the benchmarks of a folder, and store the records", run};
+                                   "build and run the benchmarks of a folder, and store the records\nThe folder's "
+                                   "CMakeLists.txt and sources are run as "
+                                   "programs: trust whoever wrote them.",
+                                   run};

@@ -1,8 +1,6 @@
 /* The folder of benchmarks: sources to be read by people, and what it takes to build them. */
 #include "generator/plan.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,50 +213,6 @@ static void put_manifest(const bz_plan *plan, bz_buf *out)
 }
 
 /* ---- the folder ----------------------------------------------------------------------------- */
-
-int bz_generate_file(const char *folder, const char *name, const bz_buf *text, bz_error *err)
-{
-    char path[4200];
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        return bz_fail(err, BZ_FAILED, "%s: the path is too long", folder);
-    unlink(path); /* a link that lies there is replaced, not followed */
-    FILE *f = fopen(path, "wx");
-    if (!f)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
-    bool bad = fwrite(bz_buf_text(text), 1, text->len, f) != text->len;
-    bad |= fclose(f) != 0;
-    return bad ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno)) : 0;
-}
-
-/* kind_0123456789abcdef.c */
-static bool is_source(const char *name)
-{
-    size_t n = strlen(name);
-    return n > 19 && !strcmp(name + n - 2, ".c") && name[n - 19] == '_' &&
-           strspn(name + n - 18, "0123456789abcdef") == 16;
-}
-
-/* Takes away what an earlier generation left. A folder with other things in it is somebody's own. */
-int bz_generate_folder(const char *folder, bz_error *err)
-{
-    char path[4200];
-    if (mkdir(folder, 0777) && errno != EEXIST)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
-    DIR *d = opendir(folder);
-    if (!d)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be read: %s", folder, strerror(errno));
-    snprintf(path, sizeof path, "%s/manifest.json", folder);
-    bool ours = !access(path, F_OK), empty = true;
-    for (struct dirent *e; (e = readdir(d));) {
-        empty &= e->d_name[0] == '.';
-        if (ours && is_source(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) && errno != ENOENT)
-            continue;
-    }
-    closedir(d);
-    return ours || empty ? 0
-                         : bz_fail(err, BZ_USAGE,
-                                   "%s: holds other things than benchmarks; name an empty or a new folder", folder);
-}
 
 int bz_generate(const bz_plan *plan, const char *folder, bz_error *err)
 {

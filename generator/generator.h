@@ -176,12 +176,15 @@ int bz_plan_wanted(const bz_plan *plan, int *families);
 
 /* Writes what is wanted into `folder`, which is made if need be: a C file per layer and group,
  * benchmarks.c,
- * CMakeLists.txt, manifest.json. Sources of an earlier generation that are no longer wanted are
- * removed. The same plan gives the same bytes. Fails where the folder holds other things. */
+ * CMakeLists.txt, manifest.json. What an earlier generation wrote is removed first: the folder's file .benanza lists it with
+ * hashes. The same plan gives the same bytes. Fails where the folder holds other things without that list, or where a file on
+ * it was changed since. */
 int bz_generate(const bz_plan *plan, const char *folder, bz_error *err);
 
-/* What other generated folders are made with: a folder that is new, empty or an earlier generation's; a file in it; text
- * of a stranger's inside a comment. */
+/* What other generated folders are made with: a folder that is new, empty or an earlier generation's; a file in it; its
+ * weights, open to be written; text of a stranger's inside a comment. */
+#define BZ_GENERATED_WEIGHTS "weights.bin"
+int bz_generate_weights(const char *folder, bz_error *err); /* a descriptor, or -1 */
 int bz_generate_folder(const char *folder, bz_error *err);
 int bz_generate_file(const char *folder, const char *name, const bz_buf *text, bz_error *err);
 void bz_generate_comment(bz_buf *out, const char *s);

@@ -1,4 +1,5 @@
 /* Writes a trace as one SQLite file. */
+#include "base/whole.h"
 #include "profile/sqlite_levels.h"
 #include "profile/tables.h"
 #include "profile/trace.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct {
@@ -243,12 +245,15 @@ static int save_rest(saver *s)
 
 int bz_trace_save(const bz_trace *t, const char *path, bz_error *err)
 {
-    bz_buf temporary = {0};
-    bz_buf_printf(&temporary, "%s.part", path);
     saver s = {.t = t, .path = path, .err = err};
-    unlink(bz_buf_text(&temporary));
+    bz_whole file;
+    struct stat st;
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return bz_fail(err, BZ_FAILED, "%s: is not a regular file: name a file to write the recording to", path);
+    if (bz_whole_open(&file, path, err))
+        return -1;
     int rc = -1;
-    if (sqlite3_open(bz_buf_text(&temporary), &s.db) != SQLITE_OK) {
+    if (sqlite3_open(file.part, &s.db) != SQLITE_OK) {
         bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, sqlite3_errmsg(s.db));
         goto out;
     }
@@ -271,10 +276,5 @@ int bz_trace_save(const bz_trace *t, const char *path, bz_error *err)
         rc = run(&s, "COMMIT");
 out:
     sqlite3_close(s.db);
-    if (!rc && rename(bz_buf_text(&temporary), path))
-        rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
-    if (rc)
-        unlink(bz_buf_text(&temporary));
-    bz_buf_free(&temporary);
-    return rc;
+    return bz_whole_close(&file, !rc, err);
 }

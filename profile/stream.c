@@ -44,6 +44,7 @@ static size_t inflate_some(bz_stream *s, char *to, size_t n)
         if (p->input_at == p->input_n) {
             p->input_at = 0;
             p->input_n = read_some(p->fd, p->input, INPUT);
+            s->packed += (int64_t)p->input_n;
             if (!p->input_n) {
                 s->broken = p->member_open;
                 return 0;
@@ -128,6 +129,7 @@ bz_stream *bz_stream_open(const char *path, bz_error *err)
     else if (p->input_n >= 4 && !memcmp(p->input, "\x28\xb5\x2f\xfd", 4) && (p->zstd = ZSTD_createDStream()))
         p->packing = ZSTD;
     s->compressed = p->packing != PLAIN;
+    s->packed = (int64_t)p->input_n;
     s->data = p->buffer;
     if (p->packing == PLAIN) {
         memcpy(p->buffer, p->input, p->input_n);

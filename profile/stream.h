@@ -18,6 +18,7 @@ typedef struct bz_stream {
     bool broken;             /* the compressed data is damaged or cut off */
     bool open_line;          /* the last line that came has no end */
     int64_t passed;          /* bytes consumed, decompressed */
+    int64_t packed;          /* bytes of the file that were read, where it is compressed */
     struct bz_stream_private *private;
 } bz_stream;
 

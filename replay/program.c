@@ -309,12 +309,9 @@ static int read_constant(const bz_replay_plan *p, int i, char *to, bz_error *err
 
 static int write_weights(const bz_replay_plan *p, const char *folder, bz_error *err)
 {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/weights.bin", folder);
-    unlink(path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), rc = 0;
+    int fd = bz_generate_weights(folder, err), rc = 0;
     if (fd < 0)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+        return -1;
     for (int i = 0; i < p->n_values && !rc; i++) {
         if (p->value[i].source != BZ_VALUE_STORED)
             continue;
@@ -325,7 +322,8 @@ static int write_weights(const bz_replay_plan *p, const char *folder, bz_error *
         for (size_t done = 0; done < size && !rc;) {
             ssize_t k = write(fd, bytes + done, size - done);
             if (k < 0 && errno != EINTR)
-                rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+                rc = bz_fail(err, BZ_FAILED, "%s/" BZ_GENERATED_WEIGHTS ": cannot be written: %s", folder,
+                             strerror(errno));
             done += k > 0 ? (size_t)k : 0;
         }
         free(bytes);
