@@ -41,7 +41,7 @@ typedef struct bz_regret_row {
     double seen;  /* what it took in the profile, median; NAN where that has no times */
     double used, best, chosen; /* by the records: its variant, the best one, the library's own pick; NAN unknown */
     const char *best_variant, *chosen_variant;
-    double loss; /* calls × (used - best); 0 where either is not known */
+    double loss; /* calls × (used, or seen where that is less, - best); 0 where used or best is not known */
 } bz_regret_row;
 
 typedef struct bz_regret {

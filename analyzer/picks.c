@@ -58,8 +58,8 @@ static bool is_better(const making *m, const bz_record *r, const bz_record *than
     return taken != taken_than ? taken > taken_than : r->median < than->median;
 }
 
-/* What was given up as hopeless was slow, and its first round tells how slow. */
-static bool is_time(const making *m, const bz_record *r)
+/* What was given up as hopeless may be the library's pick all the same. */
+static bool may_be_picked(const making *m, const bz_record *r)
 {
     return (r->status == BZ_RECORD_OK || (r->status == BZ_RECORD_DROPPED && r->provenance == BZ_PROVENANCE_MEASURED)) &&
            r->median > 0 && r->setting.threads == m->b->setting.threads;
@@ -75,12 +75,13 @@ static bz_pick pick_record(const making *m, const bz_record *r, size_t n, bool p
 {
     const bz_record *best = NULL, *cold = NULL;
     for (size_t i = 0; i < n; i++)
-        if (is_time(m, &r[i]) && r[i].setting.cache == BZ_CACHE_HOT && is_better(m, &r[i], best, plain))
+        if (may_be_picked(m, &r[i]) && r[i].setting.cache == BZ_CACHE_HOT && is_better(m, &r[i], best, plain))
             best = &r[i];
-    if (!best)
+    if (!best || !bz_record_is_time(best)) /* its one round is no time; and another record is not its pick's */
         return (bz_pick){.seconds = NAN, .low = NAN, .high = NAN, .cold = NAN};
     for (size_t i = 0; i < n; i++)
-        if (is_time(m, &r[i]) && r[i].setting.cache == BZ_CACHE_COLD && same_variant(&r[i].variant, &best->variant))
+        if (bz_record_is_time(&r[i]) && r[i].setting.threads == m->b->setting.threads &&
+            r[i].setting.cache == BZ_CACHE_COLD && same_variant(&r[i].variant, &best->variant))
             cold = &r[i];
     bool told = best->low > 0 && best->high >= best->low;
     return (bz_pick){.seconds = best->median,

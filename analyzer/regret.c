@@ -122,11 +122,9 @@ static bool same_variant(const char *used, const char *algorithm)
     return mark ? !strcmp(mark + strlen("_ALGO_"), last ? last + 1 : algorithm) : !strcmp(used, algorithm);
 }
 
-/* What was given up as hopeless was slow, and its first round tells how slow: enough for what was used or picked. */
 static bool usable(const making *m, const bz_record *r)
 {
-    return (r->status == BZ_RECORD_OK || (r->status == BZ_RECORD_DROPPED && r->provenance == BZ_PROVENANCE_MEASURED)) &&
-           r->median > 0 && r->setting.threads == m->setting->threads && r->setting.cache == m->setting->cache;
+    return bz_record_is_time(r) && r->setting.threads == m->setting->threads && r->setting.cache == m->setting->cache;
 }
 
 /* Whether the database knows the problem; then the row's times are filled. */
@@ -144,10 +142,12 @@ static int look_up(making *m, const char *problem, bool training, bz_regret_row 
             continue;
         *known = true;
         double s = bz_tick(r[i].median);
-        if (r[i].status == BZ_RECORD_OK && !(row->best <= s)) {
+        if (!(row->best <= s)) {
             row->best = s;
             row->best_variant = r[i].variant.algorithm;
         }
+        if (bz_record_marked(&r[i])) /* what another process slowed down says nothing about what was used */
+            continue;
         int taken = bz_pick_rank(&r[i], training);
         if (taken > rank || (taken == rank && !(row->chosen <= s))) {
             rank = taken;
@@ -159,6 +159,15 @@ static int look_up(making *m, const char *problem, bool training, bz_regret_row 
     }
     row->problem = *known ? problem : row->problem;
     return 0;
+}
+
+/* Where the call took less than the record of its variant says, no more than what it took can be lost. */
+static double lost(const bz_regret_row *row)
+{
+    if (!isfinite(row->used) || !isfinite(row->best))
+        return 0;
+    double took = row->seen < row->used ? row->seen : row->used;
+    return took > row->best ? row->calls * (took - row->best) : 0;
 }
 
 static int price_group(making *m, call_group *g, bz_regret_row *row, bz_error *err)
@@ -182,7 +191,7 @@ static int price_group(making *m, call_group *g, bz_regret_row *row, bz_error *e
             return -1;
         row->padded = known ? pad : 0;
     }
-    row->loss = isfinite(row->used) && isfinite(row->best) ? row->calls * (row->used - row->best) : 0;
+    row->loss = lost(row);
     return 0;
 }
 

@@ -121,6 +121,10 @@ typedef struct bz_remeasure {
 /* Removes them from a list and returns how many stay, in their order. NULL removes nothing. */
 size_t bz_records_keep(bz_record *records, size_t n, const bz_remeasure *again);
 
+/* Whether a record tells what a call takes: it ran well, was not given up early, and is no single sample. An imported one may
+ * be the mean of a run, which counts as one sample. */
+bool bz_record_is_time(const bz_record *r);
+
 bool bz_record_same_identity(const bz_record *a, const bz_record *b);
 
 /* A family is a backend, layout and math mode. Whether r is of it, in this setting. */

@@ -174,6 +174,12 @@ size_t bz_records_keep(bz_record *records, size_t n, const bz_remeasure *again)
     return kept;
 }
 
+bool bz_record_is_time(const bz_record *r)
+{
+    bool several = r->n > 1 || (r->provenance == BZ_PROVENANCE_IMPORTED && r->iterations > 1);
+    return r->status == BZ_RECORD_OK && r->median > 0 && several;
+}
+
 bool bz_record_same_identity(const bz_record *a, const bz_record *b)
 {
     const bz_variant *v = &a->variant, *w = &b->variant;

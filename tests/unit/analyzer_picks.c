@@ -89,7 +89,7 @@ static bz_record record_of(const char *problem, const char *backend, const char 
                        .launch = NAN,
                        .bytes = NAN,
                        .flops = NAN,
-                       .n = 1,
+                       .n = 3,
                        .iterations = 1,
                        .chosen = chosen,
                        .date = 1000};
@@ -152,7 +152,7 @@ static void test_training(void **state)
     is(&p->picks.free[1], "taken", 3);
 }
 
-/* A BLAS where nothing else is known; what was given up as hopeless had a time; what failed had none. */
+/* A BLAS where nothing else is known; what failed, and what runs with other threads, is not looked at. */
 static void test_status(void **state)
 {
     program *p = *state;
@@ -161,8 +161,6 @@ static void test_status(void **state)
     is(&p->picks.free[0], "sgemm", 1);
     assert_true(isnan(p->picks.free[1].seconds));
     bz_record r = record_of(PRODUCT, "onednn", "slow", "packed", 50, false);
-    r.status = BZ_RECORD_DROPPED;
-    r.reason = "slower than twice the best";
     store(p, r);
     look(p);
     is(&p->picks.free[0], "slow", 50);
@@ -176,6 +174,26 @@ static void test_status(void **state)
     look(p);
     is(&p->picks.free[0], "slow", 50);
     is(&p->picks.place[0], "slow", 50);
+}
+
+/* What was given up as hopeless, and a single sample, are no times; that another variant has one does not make it the pick. */
+static void test_given_up(void **state)
+{
+    program *p = *state;
+    store(p, record_of(RELU, "onednn", "good", "any", 3, false));
+    for (int single = 0; single < 2; single++) {
+        bz_record r = record_of(RELU, "onednn", "hopeless", "any", 50, true);
+        r.date += single;
+        r.n = 1;
+        if (!single) {
+            r.n = 3;
+            r.status = BZ_RECORD_DROPPED;
+            r.reason = "slower than twice the best";
+        }
+        store(p, r);
+        look(p);
+        assert_true(isnan(p->picks.free[1].seconds));
+    }
 }
 
 /* The interval where it is known; cold is that of the variant that was picked, and never below hot. */
@@ -259,6 +277,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_order, make, drop),
         cmocka_unit_test_setup_teardown(test_training, make, drop),
         cmocka_unit_test_setup_teardown(test_status, make, drop),
+        cmocka_unit_test_setup_teardown(test_given_up, make, drop),
         cmocka_unit_test_setup_teardown(test_cold, make, drop),
         cmocka_unit_test_setup_teardown(test_bytes, make, drop),
         cmocka_unit_test_setup_teardown(test_several, make, drop),

@@ -157,27 +157,32 @@ static void test_problems(void **state)
     }
 }
 
+static bz_record record_of(const char *problem, const char *algorithm, double seconds, bool chosen)
+{
+    return (bz_record){.system = "v100@cudnn7.6.3",
+                       .problem = problem,
+                       .variant = {"cudnn", algorithm, "plain", "default"},
+                       .setting = {1, BZ_CACHE_HOT, ""},
+                       .median = seconds,
+                       .q25 = NAN,
+                       .q75 = NAN,
+                       .min = NAN,
+                       .max = NAN,
+                       .low = NAN,
+                       .high = NAN,
+                       .launch = NAN,
+                       .bytes = NAN,
+                       .flops = NAN,
+                       .n = 3,
+                       .iterations = 30,
+                       .chosen = chosen,
+                       .date = 1000};
+}
+
 static void put(bz_perfdb *db, const char *problem, const char *algorithm, double seconds, bool chosen)
 {
     bz_error err = {0};
-    bz_record r = {.system = "v100@cudnn7.6.3",
-                   .problem = problem,
-                   .variant = {"cudnn", algorithm, "plain", "default"},
-                   .setting = {1, BZ_CACHE_HOT, ""},
-                   .median = seconds,
-                   .q25 = NAN,
-                   .q75 = NAN,
-                   .min = NAN,
-                   .max = NAN,
-                   .low = NAN,
-                   .high = NAN,
-                   .launch = NAN,
-                   .bytes = NAN,
-                   .flops = NAN,
-                   .n = 1,
-                   .iterations = 1,
-                   .chosen = chosen,
-                   .date = 1000};
+    bz_record r = record_of(problem, algorithm, seconds, chosen);
     if (bz_perfdb_put(db, &r, 1, NULL, &err))
         fail_msg("%s", err.text);
 }
@@ -246,8 +251,57 @@ static void test_regret(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* What was given up, is noisy or a single sample does not price what was used; and no more is lost than a call took. */
+static void test_no_measurement(void **state)
+{
+    static const char FFT[] = "conv x=1x8x50x50 w=4x8x3x3 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 dtype=f32";
+    static const struct {
+        bz_record_status status;
+        bool noisy;
+        int64_t n;
+        double seconds, used, loss; /* of the variant that took 10 µs in the profile, where the best takes 8 */
+    } CASES[] = {
+        {BZ_RECORD_DROPPED, false, 3, 336e-6, NAN, 0},  {BZ_RECORD_FAILED, false, 3, 9e-6, NAN, 0},
+        {BZ_RECORD_OK, true, 3, 336e-6, NAN, 0},        {BZ_RECORD_OK, false, 1, 336e-6, NAN, 0},
+        {BZ_RECORD_OK, false, 3, 336e-6, 336e-6, 2e-6}, {BZ_RECORD_OK, false, 3, 9e-6, 9e-6, 1e-6},
+        {BZ_RECORD_OK, false, 3, 7e-6, 7e-6, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char folder[] = "/tmp/benanza-test-XXXXXX", command[64];
+        bz_perfdb *db;
+        bz_error err = {0};
+        bz_arena arena = {0};
+        bz_regret r;
+        const bz_system *system_;
+        bz_record used = record_of(FFT, "cudnn algo 4 FFT", CASES[i].seconds, true);
+        used.status = CASES[i].status, used.noisy = CASES[i].noisy, used.n = CASES[i].n;
+        used.reason = used.status == BZ_RECORD_OK ? "" : "slower than twice the best";
+        assert_non_null(mkdtemp(folder));
+        assert_int_equal(bz_perfdb_open(&db, folder, &(bz_perfdb_options){0}, &err), 0);
+        put(db, FFT, "cudnn algo 6 WINOGRAD", 8e-6, false);
+        assert_int_equal(bz_perfdb_put(db, &used, 1, NULL, &err), 0);
+        assert_int_equal(bz_perfdb_system(db, "v100", &system_, &err), 0);
+        bz_trace *t = trace_of();
+        assert_int_equal(bz_regret_make(t, db, system_, &(bz_setting){1, BZ_CACHE_HOT, ""}, &arena, &r, &err), 0);
+        const bz_regret_row *row = &r.row[0];
+        for (int k = 0; k < r.n; k++)
+            row = !strcmp(r.row[k].problem, FFT) ? &r.row[k] : row;
+        assert_true(isnan(CASES[i].used) ? isnan(row->used) && isnan(row->chosen)
+                                         : row->used == bz_tick(CASES[i].used));
+        assert_true(fabs(row->loss - CASES[i].loss) < 1e-12 && row->loss <= row->calls * row->seen &&
+                    r.loss == row->loss);
+        bz_trace_free(t);
+        bz_perfdb_close(db);
+        bz_arena_free(&arena);
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_problems), cmocka_unit_test(test_regret)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_problems), cmocka_unit_test(test_regret),
+                                       cmocka_unit_test(test_no_measurement)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
