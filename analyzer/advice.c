@@ -16,7 +16,7 @@ static double spread(advice_making *m)
     double *v = BZ_NEW(m->arena, double, t->n_iterations);
     size_t n = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
-        if (!t->iteration[i].warm_up || t->n_iterations == 1)
+        if (bz_iteration_is_steady(t, i))
             v[n++] = (double)(t->iteration[i].end - t->iteration[i].start);
     m->steady = n ? (int64_t)n : 1;
     if (n < 2)

@@ -66,11 +66,10 @@ static advice_finding find_names(advice_making *m, bz_event_kind kind, const cha
     char *fits = BZ_NEW(m->arena, char, n), text[64]; /* 1: no, 2: yes */
     int64_t time = 0, count = 0, longest = 0;
     for (size_t i = 0; i < e->n; i++) {
-        uint32_t name = e->name[i], at;
+        uint32_t name = e->name[i];
         if (!fits[name])
             fits[name] = (char)(1 + advice_named(bz_string(m->trace, name), words));
-        if (fits[name] == 1 || (at = bz_event_iteration(m->trace, kind, i)) == BZ_NONE ||
-            (m->trace->iteration[at].warm_up && m->trace->n_iterations > 1))
+        if (fits[name] == 1 || !bz_event_is_steady(m->trace, kind, i))
             continue;
         count++;
         time += e->end[i] - e->start[i];

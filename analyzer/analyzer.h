@@ -122,10 +122,6 @@ typedef struct bz_alignment {
 /* `trace` is finished; `bound` has its plan still. Of the trace's typical iteration. */
 void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bz_alignment *out);
 
-/* The iteration that stands for all: of the steady ones that of median latency (of an even number the faster one of the
- * two). BZ_NONE where none were found. */
-uint32_t bz_typical_iteration(const bz_trace *trace);
-
 /* ---- fusion --------------------------------------------------------------------------------- */
 
 /* A fusion pattern by measured records: what its places cost as written and fused. */
@@ -194,7 +190,7 @@ typedef struct bz_unit_try {
 int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_perfdb *db, const bz_system *system,
                   bz_arena *arena, bz_units *out, bz_error *err);
 
-/* What a profile used, in its first steady iteration. The ways are those of the model; `model` and `alignment` may be NULL. */
+/* What a profile used, in its typical iteration, which the alignment is of. The ways are those of the model; `model` and `alignment` may be NULL. */
 void bz_units_look(const bz_bound *bound, const bz_trace *trace, const bz_alignment *alignment, const bz_units *model,
                    bz_arena *arena, bz_units *out);
 

@@ -31,7 +31,7 @@ static void find_steady(side *s)
     const bz_trace *t = s->trace;
     s->number = BZ_NEW(s->arena, int, t->n_iterations);
     for (uint32_t i = 0; i < t->n_iterations; i++) {
-        bool steady = (!t->iteration[i].warm_up || t->n_iterations == 1) && s->iterations < ITERATIONS;
+        bool steady = bz_iteration_is_steady(t, i) && s->iterations < ITERATIONS;
         s->number[i] = steady ? s->iterations++ : -1;
     }
 }

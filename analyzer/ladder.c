@@ -22,38 +22,6 @@ static void warn(making *m, const char *text)
 
 /* ---- times ---------------------------------------------------------------------------------- */
 
-typedef struct timed {
-    int64_t latency;
-    uint32_t iteration;
-} timed;
-
-static int by_latency(const void *a, const void *b)
-{
-    const timed *x = a, *y = b;
-    if (x->latency != y->latency)
-        return x->latency < y->latency ? -1 : 1;
-    return x->iteration < y->iteration ? -1 : 1;
-}
-
-static bool steady(const bz_trace *t, uint32_t i)
-{
-    return !t->iteration[i].warm_up || t->n_iterations == 1;
-}
-
-uint32_t bz_typical_iteration(const bz_trace *t)
-{
-    timed *list = bz_alloc((size_t)t->n_iterations + 1, sizeof *list);
-    size_t n = 0;
-    for (uint32_t i = 0; i < t->n_iterations; i++)
-        if (steady(t, i))
-            list[n++] = (timed){t->iteration[i].end - t->iteration[i].start, i};
-    if (n)
-        qsort(list, n, sizeof *list, by_latency);
-    uint32_t typical = n ? list[(n - 1) / 2].iteration : t->n_iterations ? 0 : BZ_NONE;
-    free(list);
-    return typical;
-}
-
 /* Of a run in which less was recorded than in the trace's own; NAN: nothing tells. */
 static double undisturbed(making *m)
 {
@@ -99,8 +67,7 @@ static void measure(making *m)
     uint32_t typical = bz_typical_iteration(t);
     m->l->device = t->event[BZ_EVENT_KERNEL].n > 0;
     m->l->on_device = m->l->device || has_calls(t, true) || has_device_operators(t);
-    for (uint32_t i = 0; i < t->n_iterations; i++)
-        m->l->iterations += steady(t, i);
+    m->l->iterations = (int)bz_steady_iterations(t);
     if (typical != BZ_NONE)
         bz_iteration_measure(t, typical, &s);
     double alone = undisturbed(m);

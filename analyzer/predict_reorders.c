@@ -73,9 +73,8 @@ void predict_reorders_find(const bz_trace *t, bz_arena *arena, predict_reorders 
                               .fresh_from = INFINITY};
     for (size_t i = 0; i < c->n; i++) {
         char format[128];
-        uint32_t at = bz_event_iteration(t, BZ_EVENT_CALL, i);
         bz_dtype dtype;
-        if (!(c->flags[i] & BZ_CALL_EXECUTES) || at == BZ_NONE || (t->iteration[at].warm_up && t->n_iterations > 1) ||
+        if (!(c->flags[i] & BZ_CALL_EXECUTES) || !bz_event_is_steady(t, BZ_EVENT_CALL, i) ||
             strcmp(bz_string(t, c->name[i]), "reorder") != 0 ||
             !bz_call_parameter(t, i, "dst", format, sizeof format) || !call_dtype(t, i, "src", &dtype))
             continue;

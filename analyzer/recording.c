@@ -27,10 +27,7 @@ static void add_warning(recording_making *m, const char *text)
 bool recording_counts(const recording_making *m, bz_event_kind kind, size_t i)
 {
     const bz_trace *t = m->trace;
-    if (!t->n_iterations)
-        return true;
-    uint32_t at = bz_event_iteration(t, kind, i);
-    return at != BZ_NONE && (!t->iteration[at].warm_up || t->n_iterations == 1);
+    return !t->n_iterations || bz_event_is_steady(t, kind, i);
 }
 
 const kernel_name *recording_kernel(const recording_making *m, size_t kernel)
@@ -337,8 +334,7 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
                           .iterations = (int)t->n_iterations,
                           .found = t->n_iterations ? FOUND[t->origin] : NULL,
                           .device = t->event[BZ_EVENT_KERNEL].n > 0};
-    for (uint32_t i = 0; i < t->n_iterations; i++)
-        out->warm_up += t->iteration[i].warm_up;
+    out->warm_up = out->iterations - (int)bz_steady_iterations(t);
     if (out->iterations > out->warm_up)
         m.steady = out->iterations - out->warm_up;
     if (!t->n_iterations && bz_trace_whole(t, span, whole))

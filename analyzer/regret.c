@@ -97,11 +97,9 @@ static void gather(making *m)
     const bz_trace *t = m->trace;
     const bz_events *calls = &t->event[BZ_EVENT_CALL];
     bz_problem p;
-    for (uint32_t i = 0; i < t->n_iterations; i++)
-        m->steady += !t->iteration[i].warm_up || t->n_iterations == 1;
+    m->steady = bz_steady_iterations(t);
     for (size_t i = 0; i < calls->n; i++) {
-        uint32_t at = bz_event_iteration(t, BZ_EVENT_CALL, i);
-        if (at == BZ_NONE || (t->iteration[at].warm_up && t->n_iterations > 1) ||
+        if (!bz_event_is_steady(t, BZ_EVENT_CALL, i) ||
             (calls->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES || !bz_call_problem(t, i, &p))
             continue;
         if (!calls->variant[i] && p.kind != BZ_PROBLEM_CONV)

@@ -23,32 +23,6 @@ typedef struct drawing {
     int cap;
 } drawing;
 
-typedef struct rank {
-    int64_t latency;
-    uint32_t iteration;
-} rank;
-
-static int by_latency(const void *a, const void *b)
-{
-    const rank *x = a, *y = b;
-    if (x->latency != y->latency)
-        return x->latency < y->latency ? -1 : 1;
-    return x->iteration < y->iteration ? -1 : 1;
-}
-
-static uint32_t typical(const bz_trace *t, bz_arena *arena)
-{
-    rank *list = BZ_NEW(arena, rank, t->n_iterations);
-    int n = 0;
-    for (uint32_t i = 0; i < t->n_iterations; i++)
-        if (!t->iteration[i].warm_up || t->n_iterations == 1)
-            list[n++] = (rank){t->iteration[i].end - t->iteration[i].start, i};
-    if (!n)
-        return BZ_NONE;
-    qsort(list, (size_t)n, sizeof *list, by_latency);
-    return list[(n - 1) / 2].iteration;
-}
-
 static int name_number(drawing *d, uint32_t string)
 {
     int *number = &d->name_of[string];
@@ -127,7 +101,7 @@ static void thin_out(drawing *d)
 const bz_timeline *bz_timeline_make(const bz_trace *trace, bz_arena *arena)
 {
     bz_arena scratch = {0};
-    uint32_t iteration = typical(trace, &scratch), *index[N_KINDS];
+    uint32_t iteration = bz_typical_iteration(trace), *index[N_KINDS];
     bz_timeline *out = BZ_NEW(arena, bz_timeline, 1);
     size_t n[N_KINDS] = {0}, total = 0;
     drawing d = {.trace = trace, .arena = arena, .out = out};

@@ -187,14 +187,6 @@ int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_per
 
 /* ---- profiles ------------------------------------------------------------------------------- */
 
-static uint32_t steady(const bz_trace *t)
-{
-    for (uint32_t i = 0; i < t->n_iterations; i++)
-        if (!t->iteration[i].warm_up)
-            return i;
-    return t->n_iterations ? 0 : BZ_NONE;
-}
-
 static unit_product product_of_call(const making *m, size_t call, const bz_problem *p)
 {
     const bz_trace *t = m->trace;
@@ -266,7 +258,7 @@ void bz_units_look(const bz_bound *bound, const bz_trace *trace, const bz_alignm
 {
     making m = {.b = bound, .trace = trace, .arena = arena, .u = out};
     const bz_events *c = &trace->event[BZ_EVENT_CALL];
-    uint32_t iteration = steady(trace);
+    uint32_t iteration = bz_typical_iteration(trace);
     begin(&m);
     out->way = model ? model->way : NULL;
     out->n_ways = model ? model->n_ways : 0;

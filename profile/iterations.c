@@ -380,8 +380,10 @@ static void forget_levels(bz_trace *t)
 
 void bz_trace_find_iterations(bz_trace *t, const char *range_name)
 {
-    if (t->n_iterations && !range_name)
-        return; /* a file of ours brought them along */
+    if (t->n_iterations && !range_name) {                  /* a file of ours brought them along */
+        t->iteration[t->n_iterations - 1].warm_up = false; /* warm-up of what? */
+        return;
+    }
     t->n_iterations = 0;
     if (range_name) {
         t->origin = BZ_ITERATION_RANGE;

@@ -273,6 +273,14 @@ const char *bz_kernel_limit_name(bz_kernel_limit limit);
 /* Iteration that an event belongs to, or BZ_NONE. */
 uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i);
 
+/* Steady iterations are those behind the warm-up: where there are iterations, one of a finished trace is. The typical one
+ * stands for all: of the steady ones that of median latency, of an even number the faster one of the two. BZ_NONE is no
+ * iteration, so it is not steady, and it is the typical one where there are none. */
+bool bz_iteration_is_steady(const bz_trace *t, uint32_t iteration);
+bool bz_event_is_steady(const bz_trace *t, bz_event_kind kind, size_t i); /* it belongs to one */
+uint32_t bz_steady_iterations(const bz_trace *t);                         /* how many */
+uint32_t bz_typical_iteration(const bz_trace *t);
+
 /* ---- statistics --------------------------------------------------------------------------- */
 
 /* Times in nanoseconds. */

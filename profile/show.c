@@ -170,7 +170,7 @@ static double total_latency(const bz_trace *t, const bz_summary *s)
 {
     double sum = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
-        if (!t->iteration[i].warm_up)
+        if (bz_iteration_is_steady(t, i))
             sum += (double)s->each[i].latency;
     return sum;
 }

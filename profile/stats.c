@@ -236,7 +236,7 @@ size_t bz_trace_figures(const bz_trace *t, bz_figure figure, bz_arena *arena, do
     *values = BZ_NEW(arena, double, all);
     for (uint32_t i = 0; i < all; i++) {
         bz_iteration_stats s;
-        if (own ? t->iteration[i].warm_up : t->level[k].iteration[i].warm_up)
+        if (own ? !bz_iteration_is_steady(t, i) : t->level[k].iteration[i].warm_up)
             continue;
         if (own)
             bz_iteration_measure(t, i, &s);
@@ -259,7 +259,7 @@ static bool counts(const bz_trace *t, bz_event_kind kind, size_t i, uint32_t *it
     uint32_t it = t->n_iterations ? iteration_at(t, asked_at(t, e, i), *iteration) : BZ_NONE;
     if (it != BZ_NONE)
         *iteration = it;
-    return !t->n_iterations || (it != BZ_NONE && !t->iteration[it].warm_up);
+    return !t->n_iterations || bz_iteration_is_steady(t, it);
 }
 
 /* Numbers for pairs of strings, in order of appearance. Most pairs are the last one that began with the same string. */

@@ -38,14 +38,13 @@ void bz_summary_make(const bz_trace *t, bz_arena *arena, bz_summary *s)
 {
     double *values = BZ_NEW(arena, double, t->n_iterations);
     *s = (bz_summary){.each = BZ_NEW(arena, bz_iteration_stats, t->n_iterations)};
-    for (uint32_t i = 0; i < t->n_iterations; i++) {
+    s->steady = bz_steady_iterations(t);
+    for (uint32_t i = 0; i < t->n_iterations; i++)
         bz_iteration_measure(t, i, &s->each[i]);
-        s->steady += !t->iteration[i].warm_up;
-    }
     for (int q = 0; q < BZ_QUANTITIES; q++) {
         size_t n = 0;
         for (uint32_t i = 0; i < t->n_iterations; i++)
-            if (!t->iteration[i].warm_up)
+            if (bz_iteration_is_steady(t, i))
                 values[n++] = (double)bz_quantity_of(&s->each[i], q);
         s->of[q] = bz_quantiles_of(values, n);
     }

@@ -196,6 +196,30 @@ static void operators_may_mark_iterations(void **state)
     }
 }
 
+/* Behind the warm-up the one of median latency stands for all; where a file says that all were warm-up, the last was not. */
+static void one_iteration_is_typical(void **state)
+{
+    static const int64_t LENGTHS[] = {9000, 3000, 1000, 2000, 4000};
+    (void)state;
+    bz_error err;
+    bz_trace *t = program(4);
+    uint32_t lane = t->event[BZ_EVENT_CALL].lane[0];
+    for (int k = 0; k < 5; k++)
+        add(t, BZ_EVENT_RANGE, k * 12000, k * 12000 + LENGTHS[k], "benanza_iteration", lane);
+    assert_int_equal(bz_typical_iteration(t), BZ_NONE);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(t->n_iterations, 5);
+    assert_int_equal(bz_steady_iterations(t), 4);
+    assert_false(bz_iteration_is_steady(t, 0) || bz_iteration_is_steady(t, 5) || bz_iteration_is_steady(t, BZ_NONE));
+    assert_int_equal(bz_typical_iteration(t), 3);
+    for (uint32_t i = 0; i < 5; i++)
+        t->iteration[i].warm_up = true;
+    assert_int_equal(bz_typical_iteration(t), BZ_NONE);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(bz_typical_iteration(t), 4);
+    bz_trace_free(t);
+}
+
 /* A program that marks iterations without waiting for the device: its work is told in full, but idle is only what the iteration
  * lasted. */
 static void work_may_outlast_the_iteration(void **state)
@@ -518,6 +542,7 @@ int main(void)
         cmocka_unit_test(iterations_are_found_and_measured),
         cmocka_unit_test(ranges_of_the_program_win),
         cmocka_unit_test(operators_may_mark_iterations),
+        cmocka_unit_test(one_iteration_is_typical),
         cmocka_unit_test(work_may_outlast_the_iteration),
         cmocka_unit_test(what_is_saved_comes_back),
         cmocka_unit_test(figures_are_of_the_run_that_was_recorded_least),
