@@ -19,6 +19,8 @@ ladder     bound <= time in the library <= measured
 reorders   calls that bring weights and activations into other layouts, and what they cost
 faster     layers that the program did faster than the bound has them, and why
 advice     gain predicted, gain achieved (medians over all rounds); they differ by at most 15 % of what was achieved
+second     the program with an advice taken, recorded and analyzed anew: what it is told then is nothing that it does already, and
+           the first of it that can be carried out makes it no slower (by the median of the rounds' ratios, within 2 %)
 """
 
 import argparse
@@ -34,10 +36,11 @@ import tempfile
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 MODELS = os.path.join(TESTS, "..", "models")
 NETWORKS = "resnet50,mobilenet_v2,inception_v3,bert_base"
+BENCHMARKS = ["--fuse"], ["--fuse", "--cache", "cold"], ["--fuse", "--dtype", "bf16"]
 ITERATIONS, WARM_UP = 12, 3
 RECORDINGS = 6   # at most, for one that is mostly undisturbed
 DISTURBED = 1.25 # times the least time of the copy
-SLOWER = 1.02    # by the median, where the copy says anything
+SLOWER = 1.02    # by the median, where the copy says anything; and what an advice may cost that gains nothing
 
 
 def run(command, accept=(0,), **environment):
@@ -78,25 +81,29 @@ class Quiet:
 
 
 class PyTorch:
-    """tests/programs/advised.py, which knows two changes."""
+    """tests/programs/advised.py, which knows the changes."""
     name = "PyTorch"
     changes = {"best-implementations": "freeze", "prepack-weights": "freeze", "keep-blocked": "freeze", "fusion": "freeze",
-               "bf16": "bf16"}
+               "bf16": "bf16", "framework-overhead": "trace", "constants": "trace"}
     program = ["/usr/bin/python3", os.path.join(TESTS, "programs", "advised.py")]
 
     def __init__(self, network, arguments):
-        self.command, self.benanza = self.program + [network, str(ITERATIONS)], arguments.benanza
+        self.command, self.benanza, self.network = self.program + [network, str(ITERATIONS)], arguments.benanza, network
 
-    def record(self, path):
+    def record(self, path, change=None):
         if os.path.exists(path):
             os.unlink(path)
-        return path, numbers(run([self.benanza, "profile", "-o", path, "--"] + self.command))
+        return path, numbers(run([self.benanza, "profile", "-o", path, "--"] + self.command + (change or "").split()))
 
     def change(self, advice):
         return self.changes[advice["id"]]
 
+    def both(self, first, second):
+        """Nothing where the second changes nothing any more."""
+        return None if second in first.split() else first + " " + second
+
     def measure(self, change):
-        return numbers(run(self.command + ([change] if change else [])))
+        return numbers(run(self.command + (change or "").split()))
 
 
 class OnnxRuntime:
@@ -105,22 +112,29 @@ class OnnxRuntime:
     changes = {"keep-blocked": "all", "fusion": "all", "constants": "all"}
 
     def __init__(self, network, arguments):
+        self.network = network
         self.command = ["node", os.path.join(TESTS, "programs", "ort.js"),
                         os.path.join(arguments.models, network + ".onnx"), str(ITERATIONS)]
 
-    def record(self, path):
+    def record(self, path, change=None):
         for old in glob.glob(path + "*.json"):
             os.unlink(old)
-        iterations = numbers(run(self.command + [path], LEVEL="disabled"))
+        iterations = numbers(run(self.command + [path], **self.environment(change)))
         return glob.glob(path + "*.json")[0], iterations
 
     def change(self, advice):
         without = re.search(r'disable_specified_optimizers", "([^"]+)"', advice["step"])
         return self.changes[advice["id"]] + (" without " + without[1] if without else "")
 
-    def measure(self, change):
+    def both(self, first, second):
+        return None if second == first else second
+
+    def environment(self, change):
         level, _, without = (change or "disabled").partition(" without ")
-        return numbers(run(self.command, LEVEL=level, WITHOUT=without))
+        return {"LEVEL": level, "WITHOUT": without}
+
+    def measure(self, change):
+        return numbers(run(self.command, **self.environment(change)))
 
 
 def analyze(network, trace, arguments):
@@ -173,6 +187,32 @@ class Report:
         self.line("why", predictions[0]["evidence"])
 
 
+def second(program, framework, report, change, stem, arguments):
+    """The program with a change, recorded and analyzed, told what to do next, and measured with that."""
+    trace, _ = program.record("%s-second-%s" % (stem, change.replace(" ", "-")), change)
+    profile = analyze(program.network, trace, arguments)["profiles"][0]
+    told = [a for a in profile["advice"] if a["id"] in framework.changes]
+    name = "after %s: " % change
+    if not told:
+        others = ", ".join(a["id"] for a in profile["advice"]) or "nothing"
+        for answer in profile["answers"]:
+            if not answer["advice"]:
+                report.line("second", "%s%s, %.2f ms: %s" % (name, answer["item"], answer["seconds"] * 1e3, answer["why"]))
+        return report.line("second", name + "nothing to carry out; told: " + others, True)
+    both = program.both(change, program.change(told[0]))
+    if both is None:
+        return report.line("second", "%s%s: is told what it does" % (name, told[0]["id"]), False)
+    ratios, before, after = [], [], []
+    for _ in range(arguments.rounds):
+        a, b = ([latency for latency, _ in program.measure(x)] for x in (change, both))
+        before.append(statistics.median(a))
+        after.append(statistics.median(b))
+        ratios.append(after[-1] / before[-1])
+    report.line("second", "%s%s: from %.2f to %.2f ms, ratios %s" %
+                (name, told[0]["id"], statistics.median(before), statistics.median(after), " ".join("%.2f" % r for r in ratios)),
+                statistics.median(ratios) <= SLOWER)
+
+
 def tell(network, framework, arguments, folder):
     program, report, taken = framework(network, arguments), Report(network, framework.name), None
     took, predictions, quiet = {None: []}, {}, Quiet()
@@ -198,6 +238,8 @@ def tell(network, framework, arguments, folder):
     tells = quiet.tells(took.values())
     for a in taken:
         report.advice(a, predictions[a], took[None], took[taken[a]], quiet, tells)
+    for change in dict.fromkeys(taken.values()):
+        second(program, framework, report, change, stem, arguments)
     return report.good
 
 
@@ -207,15 +249,19 @@ def main():
     parser.add_argument("--db", default=os.path.join(TESTS, "..", "build", "advice-db"), metavar="DIR")
     parser.add_argument("--networks", default=NETWORKS, metavar="NAME,NAME…")
     parser.add_argument("--models", metavar="DIR", help="models with weights, for ONNX Runtime")
+    parser.add_argument("--no-bench", action="store_true", help="the database has what is needed, or as much as there shall be")
+    parser.add_argument("--cpu-time", action="store_true", help="latencies by the processor's time: where others run on the machine, too")
     parser.add_argument("--keep", metavar="DIR", help="where the recordings stay, and what each round gave")
     parser.add_argument("benanza")
     arguments = parser.parse_args()
     good = True
+    if arguments.cpu_time:
+        os.environ["CLOCK"] = "cpu"
     if arguments.keep:
         os.makedirs(arguments.keep, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for network in arguments.networks.split(","):
-            for extra in (["--fuse"], ["--fuse", "--cache", "cold"], ["--fuse", "--dtype", "bf16"]):
+            for extra in () if arguments.no_bench else BENCHMARKS:
                 run([arguments.benanza, "bound", "--db", arguments.db, "--json", os.path.join(MODELS, network + ".onnx")] + extra,
                     (0, 4))
             good &= tell(network, PyTorch, arguments, arguments.keep or folder)

@@ -1,7 +1,7 @@
 """A bundled network in PyTorch, as it is or with what an advice says done to it: advised.py NETWORK N [CHANGE…]
 
-CHANGE: freeze, channels-last, bf16. Prints the latency of every iteration in milliseconds, one a line, on stderr. In the
-environment: THREADS, how many (1); NEIGHBOUR: behind each latency the milliseconds that copying within the first-level cache
+CHANGE: freeze, trace, channels-last, bf16. Prints the latency of every iteration in milliseconds, one a line, on stderr. In the
+environment: THREADS, how many (1); CLOCK=cpu: the processor's time instead of the clock's, where others run, too; NEIGHBOUR: behind each latency the milliseconds that copying within the first-level cache
 took around it, which is longer while somebody else works on the same core."""
 
 import contextlib
@@ -51,17 +51,20 @@ def main():
         network = network.to(memory_format=torch.channels_last)
         inputs = [x.to(memory_format=torch.channels_last) if x.dim() == 4 else x for x in inputs]
     low = "bf16" in changes
-    with torch.inference_mode() if "freeze" not in changes else torch.no_grad():
+    with torch.no_grad() if "freeze" in changes or "trace" in changes else torch.inference_mode():
         with torch.autocast("cpu", dtype=torch.bfloat16) if low else contextlib.nullcontext():
             if "freeze" in changes:
                 network = torch.jit.trace(network, tuple(inputs), check_trace=False, strict=False)
                 network = torch.jit.optimize_for_inference(torch.jit.freeze(network))
+            elif "trace" in changes:
+                network = torch.jit.freeze(torch.jit.trace(network, tuple(inputs), check_trace=False, strict=False))
+            clock = time.process_time if os.environ.get("CLOCK") == "cpu" else time.perf_counter
             look = neighbour if "NEIGHBOUR" in os.environ else lambda: 0
             before = look()
             for _ in range(iterations):
-                t = time.perf_counter()
+                t = clock()
                 network(*inputs)
-                took, after = (time.perf_counter() - t) * 1e3, look()
+                took, after = (clock() - t) * 1e3, look()
                 print("%.4f" % took + (" %.4f" % max(before, after) if after else ""), file=sys.stderr)
                 before = after
 
