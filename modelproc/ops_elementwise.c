@@ -481,7 +481,40 @@ static int shape_cast(call *c)
 static int shape_cast_like(call *c)
 {
     const bz_type *like = in_type(c, 1);
-    return cast_to(c, like ? like->dtype : BZ_UNDEFINED);
+    if (like && like->dtype)
+        return cast_to(c, like->dtype);
+    bz_type open = c->in[0];
+    open.dtype = BZ_UNDEFINED;
+    set_type(c, 0, &open);
+    return 0;
+}
+
+/* The same bits under another type: nothing is moved. */
+static int shape_bit_cast(call *c)
+{
+    int64_t to = attr_int(c, "to", BZ_UNDEFINED);
+    const bz_type *x = in_type(c, 0);
+    if (to <= 0 || to >= BZ_N_DTYPES)
+        return call_fail(c, "attribute to is %lld, which is no data type", (long long)to);
+    if (x && x->dtype && bz_dtype_bits(x->dtype) != bz_dtype_bits((bz_dtype)to))
+        return call_fail(c, "%s and %s have not the same number of bits", bz_dtype_name(x->dtype),
+                         bz_dtype_name((bz_dtype)to));
+    return cast_to(c, (bz_dtype)to);
+}
+
+/* swish(a) times b, both of one shape. */
+static int shape_swiglu(call *c)
+{
+    const bz_type *a, *b;
+    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, a->rank, &b) || same_dtype(c, a, b))
+        return -1;
+    for (int i = 0; i < a->rank; i++)
+        if (!dims_fit(a->dims[i], b->dims[i]))
+            return call_fail(c, "its operands differ in dimension %d: %lld and %lld", i, (long long)a->dims[i],
+                             (long long)b->dims[i]);
+    set_type(c, 0, a);
+    param_real(c, "alpha", attr_float(c, "alpha", 1));
+    return 0;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -578,6 +611,8 @@ static const op ROWS[] = {
 
     {"Where", NULL, "where", BZ_COMPUTE, shape_where, eval_where, NULL, 1, 0, "cond a b", 0, NULL, NULL},
     {"Cast", NULL, "cast", BZ_MEMORY, shape_cast, eval_cast, NULL, 0, OP_RANKLESS, "x", 0, NULL, NULL},
+    {"BitCast", NULL, "bitcast", BZ_VIEW, shape_bit_cast, NULL, NULL, 0, OP_RANKLESS, "x", 0, NULL, NULL},
+    {"SwiGLU", NULL, "swiglu", BZ_COMPUTE, shape_swiglu, NULL, NULL, 6, OP_KEEPS, "a b", 0, NULL, NULL},
     {"CastLike", NULL, "cast", BZ_MEMORY, shape_cast_like, eval_cast, NULL, 0, OP_RANKLESS, "x -", 0, NULL, NULL},
 };
 

@@ -179,6 +179,8 @@ static const op ROWS[] = {
     {"ArgMin", .kind = "argmin", .class = BZ_COMPUTE, .shape = shape_arg, .flops = 1, .labels = "x"},
     {"CumSum", .kind = "cumsum", .class = BZ_COMPUTE, .shape = shape_cumsum, .eval = eval_cumsum, .flops = 1,
      .flags = OP_KEEPS, .labels = "x -"},
+    {"CumProd", .kind = "cumprod", .class = BZ_COMPUTE, .shape = shape_cumsum, .flops = 1, .flags = OP_KEEPS,
+     .labels = "x -"},
 };
 
 const op_table ops_reduce = OP_TABLE(ROWS);

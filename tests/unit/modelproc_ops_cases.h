@@ -1,6 +1,25 @@
 /* The table of modelproc_ops.c: operator, its set, operands, attributes, results, MACs. */
 
 static const op_case standard[] = {
+    /* operator sets 26 to 28 */
+    {"BitCast", 26, "f32:2x3", "to=i:6", "i32:2x3", 0},
+    {"BitCast", 26, "f32:2x3", "to=i:7", "!not the same number of bits", -1},
+    {"BitCast", 26, "f32:2x3", "to=i:99", "!no data type", -1},
+    {"CumProd", 26, "f64:2x3 i32:=1", "", "f64:2x3", 0},
+    {"CausalConvWithState", 27, "f16:2x8x5 f16:8x1x4 f16:8 f16:2x8x3", "activation=s:silu", "f16:2x8x5 f16:2x8x3", 320},
+    {"CausalConvWithState", 27, "f16:2x8x5 f16:6x1x4", "", "!8 channels", -1},
+    {"CausalConvWithState", 27, "f16:2x8x5 f16:8x1x0", "", "!empty", -1},
+    {MS "CausalConvWithState", 1, "f32:2x8x1 f32:8x1x4", "", "f32:2x8x1 f32:2x8x3", 64},
+    {"LinearAttention", 27, "f16:2x5x64 f16:2x5x32 f16:2x5x48 f32:2x2x16x24 f16:2x5x2 f16:2x5x2",
+     "q_num_heads=i:4 kv_num_heads=i:2", "f16:2x5x96 f32:2x2x16x24", 10 * 16 * 24 * (4 + 2 * 2)},
+    {"LinearAttention", 27, "f16:2x5x64 f16:2x5x32 f16:2x5x48", "q_num_heads=i:4 kv_num_heads=i:2 update_rule=s:linear",
+     "f16:2x5x96 f16:2x2x16x24", 10 * 16 * 24 * (4 + 2)},
+    {"LinearAttention", 27, "f16:2x5x64 f16:2x5x32 f16:2x5x48", "", "!are needed", -1},
+    {"SwiGLU", 28, "bf16:2x3 bf16:2x3", "alpha=f:0.5", "bf16:2x3", 0},
+    {"SwiGLU", 28, "bf16:2x3 bf16:1x3", "", "!differ in dimension 0", -1},
+    {"ai.onnx.preview.FlexAttention", 1, "f32:2x8x5x16 f32:2x2x7x16 f32:2x2x7x24", "", "f32:2x8x5x24",
+     2 * 8 * 5 * 7 * (16 + 24)},
+    {"CastLike", 21, "f32:2x3 i64:4", "", "i64:2x3", 0},
     /* recurrent */
     {"LSTM", 22, "f32:5x2x8 f32:1x64x8 f32:1x64x16", "hidden_size=i:16", "f32:5x1x2x16 f32:1x2x16 f32:1x2x16",
      10 * 64 * (8 + 16)},

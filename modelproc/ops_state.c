@@ -1,0 +1,121 @@
+/* Attention in other forms, and layers that carry a state from call to call: operator sets 27 and 28, the preview of
+ * FlexAttention, and com.microsoft's operators of the same names and operands. */
+#include "modelproc/rule.h"
+
+#define MICROSOFT "com.microsoft"
+#define PREVIEW   "ai.onnx.preview"
+
+/* ---- CausalConvWithState ------------------------------------------------------------------------- */
+
+/* x [batch, channels, length], w [channels, 1, k]; the state is the last k - 1 positions. */
+static int causal_conv_shape(call *c)
+{
+    const bz_type *x, *w;
+    if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 3, &w) || same_dtype(c, x, w))
+        return -1;
+    if (!dims_fit(x->dims[1], w->dims[0]) || !dims_fit(w->dims[1], 1))
+        return call_fail(c, "its input has %lld channels, its weights are %lld x %lld", (long long)x->dims[1],
+                         (long long)w->dims[0], (long long)w->dims[1]);
+    if (!bz_is_symbol(w->dims[2]) && w->dims[2] < 1)
+        return call_fail(c, "its window is empty");
+    bz_dim state[3] = {x->dims[0], dim_same(x->dims[1], w->dims[0]), dim_sub(c, w->dims[2], 1)};
+    set_type(c, 0, x);
+    set_out(c, 1, x->dtype, 3, state);
+    param_text(c, "activation", attr_text(c, "activation", "none"));
+    return 0;
+}
+
+static int causal_conv_cost(call *c)
+{
+    c->macs = count_mul(bz_type_elements(&c->in[0]), c->in[1].dims[2]);
+    return 0;
+}
+
+/* ---- LinearAttention ----------------------------------------------------------------------------- */
+
+typedef struct {
+    bz_dim batch, length, q_heads, kv_heads, size, v_size;
+} linear;
+
+static int read_linear(call *c, linear *a)
+{
+    const bz_type *q, *k, *v;
+    if (need_tensor(c, 0, 3, &q) || need_tensor(c, 1, 3, &k) || need_tensor(c, 2, 3, &v) || same_dtype(c, q, k) ||
+        same_dtype(c, q, v))
+        return -1;
+    a->q_heads = attr_int(c, "q_num_heads", 0);
+    a->kv_heads = attr_int(c, "kv_num_heads", 0);
+    if (a->q_heads < 1 || a->kv_heads < 1 || a->q_heads > INT32_MAX || a->kv_heads > INT32_MAX)
+        return call_fail(c, "q_num_heads and kv_num_heads are needed");
+    a->batch = q->dims[0];
+    a->length = dim_same(q->dims[1], k->dims[1]);
+    a->size = dim_div(c, q->dims[2], a->q_heads);
+    a->v_size = dim_div(c, v->dims[2], a->kv_heads);
+    return 0;
+}
+
+static int linear_attention_shape(call *c)
+{
+    linear a;
+    if (read_linear(c, &a))
+        return -1;
+    const bz_type *past = in_type(c, 3);
+    bz_dim y[3] = {a.batch, a.length, dim_mul(c, a.q_heads, a.v_size)};
+    bz_dim state[4] = {a.batch, a.kv_heads, a.size, a.v_size};
+    set_out(c, 0, c->in[0].dtype, 3, y);
+    set_out(c, 1, past ? past->dtype : c->in[0].dtype, 4, state);
+    param_int(c, "q_heads", a.q_heads);
+    param_int(c, "kv_heads", a.kv_heads);
+    param_text(c, "rule", attr_text(c, "update_rule", "gated_delta"));
+    return 0;
+}
+
+/* For each position: the state takes k times v, and gives q times the state; a delta rule first asks it for k, too. */
+static int linear_attention_cost(call *c)
+{
+    linear a;
+    if (read_linear(c, &a))
+        return 0;
+    int64_t cell = count_mul(count_mul(a.batch, a.length), count_mul(a.size, a.v_size));
+    bool delta = strstr(attr_text(c, "update_rule", "gated_delta"), "delta") != NULL;
+    c->macs = count_mul(cell, count_add(a.q_heads, count_mul(a.kv_heads, delta ? 2 : 1)));
+    return 0;
+}
+
+/* ---- FlexAttention ------------------------------------------------------------------------------- */
+
+/* q, k, v [batch, heads, length, size]; graphs of its own may change scores and probabilities. */
+static int flex_shape(call *c)
+{
+    const bz_type *q, *k, *v;
+    if (need_tensor(c, 0, 4, &q) || need_tensor(c, 1, 4, &k) || need_tensor(c, 2, 4, &v) || same_dtype(c, q, k))
+        return -1;
+    bz_dim y[4] = {q->dims[0], q->dims[1], q->dims[2], v->dims[3]};
+    set_out(c, 0, q->dtype, 4, y);
+    param_int(c, "modified", bz_node_attr(c->node, "score_mod") || bz_node_attr(c->node, "prob_mod"));
+    return 0;
+}
+
+static int flex_cost(call *c)
+{
+    const bz_type *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
+    int64_t scores = count_mul(count_mul(q->dims[0], q->dims[1]), count_mul(q->dims[2], k->dims[2]));
+    c->macs = count_add(count_mul(scores, q->dims[3]), count_mul(scores, v->dims[3]));
+    c->flops = count_mul(scores, 5);
+    return 0;
+}
+
+static const op ROWS[] = {
+    {"CausalConvWithState", NULL, "causalconv", BZ_COMPUTE, causal_conv_shape, .cost = causal_conv_cost,
+     .flags = OP_KEEPS, .labels = "x w b past"},
+    {"CausalConvWithState", MICROSOFT, "causalconv", BZ_COMPUTE, causal_conv_shape, .cost = causal_conv_cost,
+     .flags = OP_KEEPS, .labels = "x w b past"},
+    {"LinearAttention", NULL, "linearattention", BZ_COMPUTE, linear_attention_shape, .cost = linear_attention_cost,
+     .flags = OP_KEEPS, .labels = "q k v past decay beta"},
+    {"LinearAttention", MICROSOFT, "linearattention", BZ_COMPUTE, linear_attention_shape, .cost = linear_attention_cost,
+     .flags = OP_KEEPS, .labels = "q k v past decay beta"},
+    {"FlexAttention", PREVIEW, "flexattention", BZ_COMPUTE, flex_shape, .cost = flex_cost, .flags = OP_KEEPS,
+     .labels = "q k v"},
+};
+
+const op_table ops_state = OP_TABLE(ROWS);
