@@ -1,51 +1,144 @@
 #include "base/progress.h"
 
 #include "base/buf.h"
+#include "base/screen.h"
+#include "base/table.h"
 #include "base/units.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-double bz_now(void)
+enum { LEVELS = 8, SHOWN_AFTER = 1 };
+
+/* There is one terminal, so there is one line. */
+static struct {
+    pthread_mutex_t lock;
+    bool drawing; /* the thread runs */
+    bool held, shown;
+    int n;
+    struct {
+        const char *what;
+        int64_t done, total;
+        double started; /* on the monotonic clock */
+        char item[256];
+    } level[LEVELS];
+} line = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void wipe(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    if (line.shown)
+        fputs("\r\033[K", stderr);
+    fflush(stderr);
+    line.shown = false;
+}
+
+/* The innermost piece of work, in the width of the terminal: a longer line could not be wiped. */
+static void draw(void)
+{
+    int at = line.n - 1, columns = bz_screen_columns(STDERR_FILENO);
+    columns = columns > 1 ? columns : 80;
+    double passed = at < 0 ? 0 : bz_now() - line.level[at].started;
+    bz_buf text = {0}, item = {0}, fitting = {0};
+    bz_unit_text left;
+    if (line.held || at < 0 || at >= LEVELS || passed < SHOWN_AFTER)
+        return;
+    int64_t done = line.level[at].done, total = line.level[at].total;
+    bz_buf_printf(&text, "benanza: %s", line.level[at].what);
+    if (total > 1)
+        bz_buf_printf(&text, " %lld/%lld", (long long)done, (long long)total);
+    if (total > done && done > 0)
+        bz_buf_printf(&text, ", %s left", bz_units_time(left, passed / (double)done * (double)(total - done)));
+    else
+        bz_buf_printf(&text, ", %.0f s", passed);
+    bz_buf_clean(&item, line.level[at].item);
+    int room = columns - 1 - bz_text_width(bz_buf_text(&text)) - 2; /* the item gives way */
+    if (item.len && room >= 8) {
+        bz_buf_puts(&text, "  ");
+        bz_text_fit(&text, bz_buf_text(&item), room);
+    }
+    bz_text_fit(&fitting, bz_buf_text(&text), columns - 1);
+    fprintf(stderr, "\r\033[K%s", bz_buf_text(&fitting));
+    fflush(stderr);
+    line.shown = true;
+    bz_buf_free(&text);
+    bz_buf_free(&item);
+    bz_buf_free(&fitting);
+}
+
+static void *keep_drawing(void *unused)
+{
+    for (;;) {
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+        pthread_mutex_lock(&line.lock);
+        draw();
+        pthread_mutex_unlock(&line.lock);
+    }
+    return unused;
+}
+
+/* Signals are for the thread that works. */
+static void start_drawing(void)
+{
+    pthread_t thread;
+    sigset_t all, old;
+    if (line.drawing || !isatty(STDERR_FILENO))
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    line.drawing = !pthread_create(&thread, NULL, keep_drawing, NULL) && !pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 bz_progress bz_progress_start(const char *what, int64_t total)
 {
-    return (bz_progress){.what = what, .total = total, .started = bz_now(), .terminal = isatty(STDERR_FILENO)};
+    pthread_mutex_lock(&line.lock);
+    start_drawing();
+    int level = line.n++;
+    if (level < LEVELS) {
+        line.level[level].what = what;
+        line.level[level].done = 0;
+        line.level[level].total = total;
+        line.level[level].started = bz_now();
+        line.level[level].item[0] = 0;
+    }
+    pthread_mutex_unlock(&line.lock);
+    return (bz_progress){.total = total, .level = level};
 }
 
 void bz_progress_at(bz_progress *p, int64_t done, const char *item)
 {
-    if (!p->terminal)
+    if (!line.drawing || p->level >= LEVELS)
         return;
-    double now = bz_now();
-    if (now - p->started < 0.5 || now - p->drawn < 0.1)
-        return;
-    bz_buf line = {0};
-    bz_unit_text left;
-    bz_buf_printf(&line, "\r\033[K%s %lld/%lld", p->what, (long long)done, (long long)p->total);
-    if (done > 0 && p->total > done)
-        bz_buf_printf(&line, ", %s left",
-                      bz_units_time(left, (now - p->started) / (double)done * (double)(p->total - done)));
-    if (item) {
-        bz_buf_puts(&line, "  ");
-        bz_buf_clean(&line, item);
-    }
-    fputs(bz_buf_text(&line), stderr);
-    fflush(stderr);
-    bz_buf_free(&line);
-    p->drawn = now;
-    p->shown = true;
+    pthread_mutex_lock(&line.lock);
+    line.level[p->level].done = done;
+    line.level[p->level].total = p->total;
+    snprintf(line.level[p->level].item, sizeof line.level->item, "%s", item ? item : "");
+    pthread_mutex_unlock(&line.lock);
 }
 
 void bz_progress_end(bz_progress *p)
 {
-    if (p->shown)
-        fputs("\r\033[K", stderr);
-    p->shown = false;
+    pthread_mutex_lock(&line.lock);
+    line.n = p->level;
+    wipe();
+    pthread_mutex_unlock(&line.lock);
+}
+
+void bz_progress_wipe(void)
+{
+    pthread_mutex_lock(&line.lock);
+    wipe();
+    pthread_mutex_unlock(&line.lock);
+}
+
+void bz_progress_hold(bool held)
+{
+    pthread_mutex_lock(&line.lock);
+    line.held = held;
+    wipe();
+    pthread_mutex_unlock(&line.lock);
 }

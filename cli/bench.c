@@ -264,7 +264,7 @@ int bz_bench_measure(bz_perfdb *db, int threads, const char *wait, const bz_syst
     char count[24];
     const char *options[] = {"--measure", "--threads", count, wait ? "--wait" : NULL, wait, NULL};
     snprintf(count, sizeof count, "%d", threads ? threads : 1);
-    bz_progress progress = bz_progress_start("peak rates of this machine", 1);
+    bz_progress progress = bz_progress_start("measuring the peak rates of this machine", 0);
     int rc = identify(db, options, NULL, true, system, err);
     bz_progress_end(&progress);
     return rc;
@@ -358,7 +358,9 @@ int bz_bench_build(const char *folder, bz_error *err)
     char *configure[] = {"cmake", "-S",       (char *)folder,           "-B", build,
                          package, "-Wno-dev", ninja ? "-GNinja" : NULL, NULL};
     char *make[] = {"cmake", "--build", build, "--parallel", NULL};
+    bz_progress progress = bz_progress_start("building the benchmarks", 0);
     int bad = run_logged(configure, log) || run_logged(make, log);
+    bz_progress_end(&progress);
     close(log);
     return bad ? bz_fail(err, BZ_FAILED, "%s: the benchmarks cannot be built; %s says why", folder, log_path) : 0;
 }
@@ -423,7 +425,7 @@ static int read_both(int fd[2], bench_run *run, pid_t child, bz_error *err)
 {
     bz_buf buf[2] = {{0}, {0}};
     struct pollfd p[2] = {{fd[0], POLLIN, 0}, {fd[1], POLLIN, 0}};
-    bz_progress progress = bz_progress_start("benchmarks", 1);
+    bz_progress progress = bz_progress_start("running benchmarks", 0);
     int rc = 0;
     while (!rc && (p[0].fd >= 0 || p[1].fd >= 0)) {
         if (poll(p, 2, -1) < 0)

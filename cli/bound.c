@@ -4,6 +4,7 @@
 #include "cli/db.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@ typedef struct bound_job {
     planning p;
     analysis_output output;
     bool no_run;
-    const char *time_limit, *wait, *remeasure;
+    const char *time_limit, *wait, *remeasure, *max;
+    double limit;               /* seconds; INFINITY for none */
     bz_remeasure again_records; /* that are measured although the database has them */
     bz_setting setting;
     int benchmarks;      /* run for this: records made */
@@ -57,8 +59,10 @@ static bool ask(int n)
     int c;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return false;
+    bz_progress_hold(true);
     fprintf(stderr, "The database lacks %d problems. Measure them now? [y/N] ", n);
     c = getchar();
+    bz_progress_hold(false);
     return c == 'y' || c == 'Y';
 }
 
@@ -111,6 +115,33 @@ static int plan_models(bound_job *b, const bz_list *paths, bz_error *err)
     return planning_plan(&b->p, paths, &b->models, &b->plan, err) || (!b->p.system && find_system(b, err)) ? -1 : 0;
 }
 
+static int read_limit(bound_job *b, bz_error *err)
+{
+    char *end;
+    double v = b->max ? strtod(b->max, &end) : INFINITY;
+    if (b->max && (end == b->max || *end || !(v > 0 && isfinite(v))))
+        return bz_fail(err, BZ_USAGE, "--max takes milliseconds, a number above 0, not '%s'", b->max);
+    b->limit = v / 1e3;
+    return 0;
+}
+
+/* What the exit status is. A total that lacks layers is neither above the limit nor within it. */
+static int judge(const bound_job *b)
+{
+    int status = BZ_OK;
+    for (int i = 0; i < b->analyses.n && !b->analyses.incomplete; i++) {
+        const bz_bound *bound = &b->analyses.item[i].bound;
+        const bz_goal goal = bz_bound_goal(bound);
+        bz_unit_text is, most;
+        if (!(goal.sequential > b->limit))
+            continue;
+        fprintf(stderr, "benanza bound: %s: the bound %s, %s, is above %s\n", bound->model, goal.name,
+                bz_units_time(is, goal.sequential), bz_units_time(most, b->limit));
+        status = BZ_WORSE;
+    }
+    return b->analyses.incomplete ? BZ_INCOMPLETE : status;
+}
+
 static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
 {
     if (!paths->n)
@@ -118,7 +149,8 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
     if (b->remeasure && (b->no_run || b->p.system))
         return bz_fail(err, BZ_USAGE, "--remeasure measures on this machine: it does not go with --no-run or --system");
     if (bz_bench_seconds("time-limit", b->time_limit, false, err) || bz_bench_seconds("wait", b->wait, true, err) ||
-        planning_setting(&b->p, &b->setting, err) || planning_remeasure(b->remeasure, &b->again_records, err) ||
+        planning_setting(&b->p, &b->setting, err) || read_limit(b, err) ||
+        planning_remeasure(b->remeasure, &b->again_records, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) || plan_models(b, paths, err))
         return -1;
     if (fill(b, err) || analyze(b, paths, out, err))
@@ -136,6 +168,7 @@ static int run(int argc, char **argv)
     const bz_option options[] = {
         ANALYSIS_OPTIONS(b.output),
         {"no-run", BZ_OPTION_FLAG, &b.no_run, NULL, "measure nothing: use what the database has"},
+        {"max", BZ_OPTION_TEXT, &b.max, "MS", "end with status 5 where a bound is above MS milliseconds"},
         {"time-limit", BZ_OPTION_TEXT, &b.time_limit, "S", "measure each variant for S seconds (0.1)"},
         BENCH_WAIT_OPTION(b.wait),
         PLANNING_REMEASURE_OPTION(b.remeasure),
@@ -148,8 +181,8 @@ static int run(int argc, char **argv)
     int parsed = bz_options_parse(&bz_command_bound, options, argc, argv, &arguments, &err), status = BZ_OK;
     if (parsed < 0 || (!parsed && (bound_models(&b, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
         status = bz_report(&bz_command_bound, &err);
-    else if (b.analyses.incomplete)
-        status = BZ_INCOMPLETE;
+    else if (!parsed)
+        status = judge(&b);
     analyses_free(&b.analyses);
     bz_buf_free(&b.again);
     bz_perfdb_close(b.db);

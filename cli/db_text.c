@@ -58,10 +58,13 @@ static int run_export(int argc, char **argv)
     int rc = bz_db_open(&bz_command_db_export, dir, true, &db, &err);
     if (!rc)
         rc = bz_db_system(db, system, &filter.system, &err);
+    if (!path && isatty(STDOUT_FILENO))
+        bz_progress_hold(true); /* the lines themselves show how far it is */
     if (!rc)
         rc = path ? export_file(db, &filter, path, &n, &err)
                   : bz_perfdb_export(db, &filter, STDOUT_FILENO, false, &n, &err);
     bz_perfdb_close(db);
+    bz_progress_hold(true);
     if (!rc && path)
         fprintf(stderr, "%zu record%s written to %s\n", n, n == 1 ? "" : "s", path);
     return rc ? bz_report(&bz_command_db_export, &err) : BZ_OK;
@@ -90,6 +93,7 @@ static bool print_salvage(const bz_perfdb_salvage_report *r)
         {r->lost_systems, "intact, but the name of their system is lost: written as of 'lost-NUMBER'"},
     };
     bool all = !r->old && !r->pages;
+    bz_progress_hold(true);
     fprintf(stderr, "%zu system%s and %zu record%s written\n", r->systems, r->systems == 1 ? "" : "s", r->records,
             r->records == 1 ? "" : "s");
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {
@@ -123,6 +127,8 @@ static int run_salvage(int argc, char **argv)
     bz_error err;
     char *where = bz_perfdb_where(dir);
     int rc = path ? bz_whole_open(&file, path, &err) : 0;
+    if (!path && isatty(STDOUT_FILENO))
+        bz_progress_hold(true);
     if (!rc) {
         rc = bz_perfdb_salvage(where, file.fd, path && ends_in_zst(path), &report, &err);
         rc = path ? bz_whole_close(&file, !rc, &err) : rc;

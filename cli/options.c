@@ -1,6 +1,8 @@
 /* Command lines: a table of options in, their targets filled out. */
 #include "cli/cli.h"
 
+#include "base/progress.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -222,6 +224,7 @@ int bz_options_parse(const bz_command *command, const bz_option *options, int ar
         if (common.help)
             return help(command, options, false, err);
     }
+    bz_progress_start(command->name, 0); /* whatever takes long says at least whose work it is; the output ends it */
     return set_screen(err);
 }
 
@@ -257,6 +260,7 @@ void bz_list_free(bz_list *list)
 
 int bz_report(const bz_command *command, const bz_error *err)
 {
+    bz_progress_hold(true);
     fprintf(stderr, "benanza %s: %s\n", command->name, err->text);
     return (int)err->code;
 }
@@ -282,6 +286,7 @@ void bz_warn(const bz_command *command, const char *fmt, ...)
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     bz_buf_clean(&text, line);
+    bz_progress_wipe();
     fprintf(stderr, "benanza %s: warning: %s\n", command->name, bz_buf_text(&text));
     bz_buf_free(&text);
 }
@@ -291,6 +296,8 @@ int bz_output(const char *path, const bz_buf *text, bz_error *err)
     FILE *f = path ? fopen(path, "w") : stdout;
     if (!f)
         return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+    if (!path)
+        bz_progress_hold(true);
     bool bad = fwrite(bz_buf_text(text), 1, text->len, f) != text->len || fflush(f);
     int why = errno;
     if (path && fclose(f) && !bad) {

@@ -96,6 +96,7 @@ static int capture(bz_list *arguments, const settings *s)
                                   .limit = s->limit << 20,
                                   .iterations = s->iterations};
     int rc = check_output(s->output, s->force, &err);
+    bz_progress_hold(true); /* the terminal is the program's */
     if (!rc && s->levels)
         rc = bz_profile_levels(t, argv, &options, &program, &err);
     else if (!rc)

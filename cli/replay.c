@@ -123,7 +123,7 @@ static int run_program(replay_job *r, const char *folder, bz_error *err)
     if (r->graph)
         argv[n++] = (char *)"--graph";
     bz_buf text = {0};
-    bz_progress progress = bz_progress_start("replay", 1);
+    bz_progress progress = bz_progress_start("running the replay", 0);
     int rc = bz_bench_output(argv, &text, err);
     bz_progress_end(&progress);
     if (rc)
