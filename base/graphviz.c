@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <graphviz/gvc.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,22 +76,37 @@ int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
     return failed;
 }
 
+enum { LONGEST_STRING = 4000 };
+
 void bz_graphviz_quote(bz_buf *dot, const char *s)
 {
     bz_buf_putc(dot, '"');
+    size_t begin = dot->len;
     while (*s) { /* line by line: cleaning would turn the breaks into text */
         size_t n = strcspn(s, "\n");
-        char *line = strndup(s, n);
+        size_t whole = n < LONGEST_STRING ? n : LONGEST_STRING;
+        while (whole && whole < n && ((unsigned char)s[whole] & 0xc0) == 0x80)
+            whole--; /* not within a character */
+        char *line = strndup(s, whole);
         bz_buf clean = {0};
         bz_buf_clean(&clean, line ? line : "");
-        for (const char *p = bz_buf_text(&clean); *p; p++) {
+        const char *p = bz_buf_text(&clean);
+        for (; *p; p++) {
+            bool inside = ((unsigned char)*p & 0xc0) == 0x80;
+            if (!inside && dot->len - begin >= LONGEST_STRING)
+                break;
             if (*p == '"' || *p == '\\')
                 bz_buf_putc(dot, '\\');
             bz_buf_putc(dot, *p);
         }
+        bool cut = *p || n > LONGEST_STRING;
         bz_buf_free(&clean);
         free(line);
         s += n;
+        if (cut) {
+            bz_buf_puts(dot, "…");
+            break;
+        }
         if (*s) {
             bz_buf_puts(dot, "\\n");
             s++;

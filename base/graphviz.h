@@ -9,7 +9,8 @@
 /* Lays `dot` out and appends the SVG document to `svg`. */
 int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err);
 
-/* Appends `s` as a quoted DOT string: escaped and cleaned; line breaks stay. */
+/* Appends `s` as a quoted DOT string: escaped and cleaned; line breaks stay. Graphviz refuses strings over 16 kB, and nobody
+ * reads them: they are cut. */
 void bz_graphviz_quote(bz_buf *dot, const char *s);
 
 #endif

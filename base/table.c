@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_COLUMNS = 32 };
@@ -188,13 +189,24 @@ void bz_table_print(const bz_table *t, bz_buf *out)
         put_padded(out, t, width, (int)(i % (size_t)t->n_columns), t->cells[i].text, t->cells[i].style);
 }
 
+/* What a spreadsheet would take for a formula, and run: a number is none. Tabs and line ends are no longer in a cell. */
+static bool is_formula(const char *s)
+{
+    char *end;
+    if (!*s || !strchr("=+-@", *s) || !s[1])
+        return false;
+    strtod(s, &end);
+    return *end;
+}
+
 static void put_csv(bz_buf *out, const char *s)
 {
-    if (!strpbrk(s, ",\"\r\n")) {
+    bool formula = is_formula(s);
+    if (!formula && !strpbrk(s, ",\"\r\n")) {
         bz_buf_puts(out, s);
         return;
     }
-    bz_buf_putc(out, '"');
+    bz_buf_puts(out, formula ? "\"'" : "\""); /* the apostrophe makes it text */
     for (; *s; s++) {
         if (*s == '"')
             bz_buf_putc(out, '"');

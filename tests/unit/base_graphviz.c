@@ -54,6 +54,32 @@ static void draws_one_after_the_other(void **state)
     bz_buf_free(&second);
 }
 
+/* A name of ten million characters, and one in letters of two bytes and quotes: drawn, cut, and still UTF-8. */
+static void long_strings_are_cut(void **state)
+{
+    (void)state;
+    static const char *const UNITS[] = {"x", "\xc3\xa4", "\"", "a\n"};
+    for (size_t u = 0; u < sizeof UNITS / sizeof *UNITS; u++) {
+        bz_buf name = {0}, dot = {0}, svg = {0};
+        bz_error err = {0};
+        for (int i = 0; i < (u ? 20000 : 10000000); i++)
+            bz_buf_puts(&name, UNITS[u]);
+        bz_buf_puts(&dot, "digraph { a [label=");
+        bz_graphviz_quote(&dot, bz_buf_text(&name));
+        assert_true(dot.len < 8100);
+        assert_non_null(strstr(bz_buf_text(&dot), "…\""));
+        assert_null(strstr(bz_buf_text(&dot), "\\xc3"));
+        bz_buf_puts(&dot, "] }");
+        if (!bz_graphviz_svg(bz_buf_text(&dot), &svg, &err))
+            assert_non_null(strstr(bz_buf_text(&svg), "</svg>"));
+        else
+            assert_non_null(strstr(err.text, "libgvc6"));
+        bz_buf_free(&name);
+        bz_buf_free(&dot);
+        bz_buf_free(&svg);
+    }
+}
+
 static void broken_dot_is_an_error(void **state)
 {
     (void)state;
@@ -70,6 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_svg),
         cmocka_unit_test(draws_one_after_the_other),
+        cmocka_unit_test(long_strings_are_cut),
         cmocka_unit_test(broken_dot_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,6 +205,40 @@ static void colours_stand_around_what_has_them(void **state)
     bz_arena_free(&arena);
 }
 
+/* Names from files that a spreadsheet would run become text; numbers stay numbers. */
+static void no_formulas_in_csv(void **state)
+{
+    (void)state;
+    static const char *const CELLS[][2] = {
+        {"=1+1", "\"'=1+1\""},
+        {"+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""},
+        {"-2+3", "\"'-2+3\""},
+        {"@SUM(A1)", "\"'@SUM(A1)\""},
+        {"\t=1", "\\x09=1"},
+        {"\r=1", "\\x0d=1"},
+        {"=\"a\"", "\"'=\"\"a\"\"\""},
+        {"-1.5e-7", "-1.5e-7"},
+        {"+3", "+3"},
+        {"-", "-"},
+        {"-inf", "-inf"},
+        {"a=b", "a=b"},
+        {"-\t", "\"\'-\\x09\""},
+    };
+    for (size_t i = 0; i < sizeof CELLS / sizeof *CELLS; i++) {
+        bz_arena arena = {0};
+        bz_buf out = {0}, expected = {0};
+        bz_table *t = bz_table_new(&arena);
+        bz_table_column(t, "n", BZ_LEFT);
+        bz_table_cell(t, "shown", CELLS[i][0]);
+        bz_table_csv(t, &out);
+        bz_buf_printf(&expected, "n\n%s\n", CELLS[i][1]);
+        assert_string_equal(bz_buf_text(&out), bz_buf_text(&expected));
+        bz_buf_free(&out);
+        bz_buf_free(&expected);
+        bz_arena_free(&arena);
+    }
+}
+
 static void table_as_csv(void **state)
 {
     (void)state;
@@ -247,11 +281,12 @@ static void big_table_keeps_its_cells(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(units_at_borders),      cmocka_unit_test(units_keep_three_digits),
-        cmocka_unit_test(enormous_numbers_fit),  cmocka_unit_test(width_counts_columns),
-        cmocka_unit_test(table_is_aligned),      cmocka_unit_test(long_texts_lose_their_middle),
-        cmocka_unit_test(table_fits_the_screen), cmocka_unit_test(colours_stand_around_what_has_them),
-        cmocka_unit_test(table_as_csv),          cmocka_unit_test(big_table_keeps_its_cells),
+        cmocka_unit_test(units_at_borders),          cmocka_unit_test(units_keep_three_digits),
+        cmocka_unit_test(enormous_numbers_fit),      cmocka_unit_test(width_counts_columns),
+        cmocka_unit_test(table_is_aligned),          cmocka_unit_test(long_texts_lose_their_middle),
+        cmocka_unit_test(table_fits_the_screen),     cmocka_unit_test(colours_stand_around_what_has_them),
+        cmocka_unit_test(no_formulas_in_csv),        cmocka_unit_test(table_as_csv),
+        cmocka_unit_test(big_table_keeps_its_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
