@@ -48,6 +48,7 @@ set(CPACK_DEBIAN_BENANZA_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_BENANZA_PACKAGE_DEPENDS
     "g++, cmake, ninja-build | make, libdnnl-dev, libopenblas-dev, libbenchmark-dev, libhwloc-dev")
 set(CPACK_DEBIAN_BENANZA_PACKAGE_RECOMMENDS "libgvc6, python3")
+set(CPACK_DEBIAN_BENANZA_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/cmake/prerm)
 
 # Its libraries may come from packages of NVIDIA or from an installer that dpkg knows nothing of: none is a dependency.
 if(TARGET benanza-cudnn)
