@@ -17,7 +17,7 @@ static double spread(advice_making *m)
     size_t n = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
         if (bz_iteration_is_steady(t, i))
-            v[n++] = (double)(t->iteration[i].end - t->iteration[i].start);
+            v[n++] = (double)bz_iteration_latency(t, i);
     m->steady = n ? (int64_t)n : 1;
     if (n < 2)
         return 0.1;

@@ -281,7 +281,7 @@ void align_steps_take(align_steps *s, const bz_trace *trace, align_names *names,
     uint32_t iteration = bz_typical_iteration(trace);
     *s = (align_steps){.trace = trace, .names = names, .iteration = iteration};
     if (iteration != BZ_NONE) {
-        s->begin = trace->iteration[iteration].start;
+        s->begin = bz_iteration_begin(trace, iteration);
         s->end = trace->iteration[iteration].end;
     }
     take_calls(s);

@@ -206,6 +206,14 @@ static void answer(recording_making *m)
 /* Several devices are one in what was said before. */
 static void tell_devices(recording_making *m)
 {
+    bz_summary s;
+    bz_unit_text step;
+    bz_summary_make(m->trace, m->arena, &s);
+    if (s.behind && s.device_step.n && m->out->found)
+        add_fact(m, bz_arena_printf(m->arena,
+                                    "the device works behind the host, which does not wait for it: the device's own "
+                                    "step takes %s (median, from the end of one iteration's work to the next)",
+                                    bz_units_time(step, 1e-9 * s.device_step.p50)));
     enum { MOST = 64 };
     int64_t id[MOST];
     int n = 0;
@@ -327,7 +335,7 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     static const char *const FOUND[] = {"marked", "range", "detected"};
     const bz_trace *t = in->trace;
     bz_trace *whole = BZ_NEW(arena, bz_trace, 1);
-    bz_iteration *span = BZ_NEW(arena, bz_iteration, 1);
+    bz_iteration *span = BZ_NEW(arena, bz_iteration, 1), *one = BZ_NEW(arena, bz_iteration, 1);
     bz_ladder *ladder = BZ_NEW(arena, bz_ladder, 1);
     recording_making m = {.trace = t, .arena = arena, .steady = 1, .out = out};
     *out = (bz_recording){.profile = in->profile,
@@ -340,8 +348,9 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     if (!t->n_iterations && bz_trace_whole(t, span, whole))
         m.trace = whole;
     uint32_t typical = bz_typical_iteration(m.trace);
-    if (typical != BZ_NONE && m.trace->iteration[typical].end > m.trace->iteration[typical].start) {
-        m.one = &m.trace->iteration[typical];
+    if (typical != BZ_NONE && bz_iteration_latency(m.trace, typical) > 0) {
+        *one = (bz_iteration){bz_iteration_begin(m.trace, typical), m.trace->iteration[typical].end, false};
+        m.one = one;
         bz_trace_idle(m.trace, m.one, &m.idle);
     }
     name_kernels(&m);

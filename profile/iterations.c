@@ -355,11 +355,11 @@ static void tell_warm_up(bz_trace *t)
         return;
     int64_t *latency = bz_alloc(n, sizeof *latency);
     for (uint32_t i = 0; i < n; i++)
-        latency[i] = t->iteration[i].end - t->iteration[i].start;
+        latency[i] = bz_iteration_latency(t, i);
     int64_t typical = median(latency + 1, n - 1);
     free(latency);
     for (uint32_t i = 0; i + 1 < n; i++) {
-        int64_t took = t->iteration[i].end - t->iteration[i].start;
+        int64_t took = bz_iteration_latency(t, i);
         if ((double)took < (double)typical * (i ? 1.3 : 1.15) && (has_timeline(t) || i))
             break;
         t->iteration[i].warm_up = true;

@@ -270,6 +270,11 @@ typedef enum { BZ_LIMIT_UNKNOWN, BZ_LIMIT_COMPUTE, BZ_LIMIT_MEMORY, BZ_LIMIT_NET
 bz_kernel_limit bz_kernel_limit_of(bz_kernel_does does);
 const char *bz_kernel_limit_name(bz_kernel_limit limit);
 
+/* Where the latency of an iteration begins, which ends with it: with its first call; where its work queued behind that of the
+ * iteration before, when that was done. Only iterations that were found overlap so: others are as long as their marks. */
+int64_t bz_iteration_begin(const bz_trace *t, uint32_t iteration);
+int64_t bz_iteration_latency(const bz_trace *t, uint32_t iteration); /* from there to its end */
+
 /* Iteration that an event belongs to, or BZ_NONE. */
 uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i);
 
@@ -285,16 +290,17 @@ uint32_t bz_typical_iteration(const bz_trace *t);
 
 /* Times in nanoseconds. */
 typedef struct bz_iteration_stats {
-    int64_t latency;     /* end - start */
-    int64_t device_busy; /* union of kernels, copies and memsets over all streams */
+    int64_t latency;     /* end - bz_iteration_begin */
+    int64_t device_busy; /* of that, the time in which some device worked, also for other iterations: never more */
+    int64_t device_work; /* union of its own kernels, copies and memsets, wherever they lie */
+    int64_t device_end;  /* when the last of them ended; INT64_MIN: it has none */
     int64_t kernel_time; /* sum of kernels: more than busy where streams overlap */
     int64_t copy_time;
     int64_t library;   /* union of library calls (host time; on a CPU that is the work itself) */
     int64_t operators; /* union of framework operators, where they were recorded */
     int64_t launch;    /* sum of launch calls */
     int64_t sync;      /* sum of waiting calls */
-    int64_t gap; /* latency less what of device_busy lies in it (work may outlast a marked iteration); without device
-                        * work: of library; without calls: of operators */
+    int64_t gap; /* latency less device_busy; without work of a device less library, without calls less operators */
     int64_t kernels, copies, calls, launches, syncs;
 } bz_iteration_stats;
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s);
@@ -332,6 +338,9 @@ typedef struct bz_summary {
     bz_iteration_stats *each;       /* [n_iterations] */
     bz_quantiles of[BZ_QUANTITIES]; /* over the steady iterations */
     uint32_t steady;
+    bool behind; /* the device works behind the host: in most steady iterations its work ends after the iteration */
+    bz_quantiles
+        device_step; /* from the end of one iteration's work to that of the next: what a step takes the device */
 } bz_summary;
 void bz_summary_make(const bz_trace *t, bz_arena *arena, bz_summary *out);
 

@@ -65,6 +65,9 @@ static void print_answer(const bz_trace *t, const bz_summary *s, bz_arena *arena
         bz_buf_printf(out, ", %s %s, %s", what, bz_units_time(b, busy->p50 / 1e9),
                       bz_units_percent(c, within > 0 ? busy->p50 / within : 0));
     }
+    if (s->behind && s->device_step.n)
+        bz_buf_printf(out, "; the device works behind the host, its own step takes %s (median)",
+                      bz_units_time(a, s->device_step.p50 / 1e9));
     bz_buf_puts(out, ".\n");
 }
 
@@ -395,6 +398,7 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     for (uint32_t i = 0; i < t->n_iterations; i++) {
         bz_json_object(j);
         bz_json_key_int(j, "start_ns", t->iteration[i].start);
+        bz_json_key_int(j, "begin_ns", bz_iteration_begin(t, i)); /* of the latency: later where work queued */
         bz_json_key_bool(j, "warm_up", t->iteration[i].warm_up);
         for (int q = 0; q < BZ_QUANTITIES; q++)
             bz_json_key_int(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));

@@ -74,20 +74,105 @@ uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
     return iteration_at(t, asked_at(t, &t->event[kind], i), BZ_NONE);
 }
 
-void bz_trace_find_lag(bz_trace *t)
+int64_t bz_iteration_begin(const bz_trace *t, uint32_t iteration)
+{
+    const bz_iteration *it = &t->iteration[iteration];
+    if (!iteration || t->origin != BZ_ITERATION_DETECTED)
+        return it->start;
+    int64_t before = it[-1].end;
+    return before > it->start && before < it->end ? before : it->start;
+}
+
+int64_t bz_iteration_latency(const bz_trace *t, uint32_t iteration)
+{
+    return t->iteration[iteration].end - bz_iteration_begin(t, iteration);
+}
+
+/* How far from its launch a device's work begins: late where it queued, early where the clocks differ. */
+static void find_lag(bz_trace *t)
 {
     enum { ITERATIONS = 64 }; /* no queue is longer; and a file that lies must not make every look one at all events */
-    int64_t lag = 0;
-    if (!t->n_iterations || t->origin == BZ_ITERATION_DETECTED) /* these end with their work */
-        return;
+    int64_t late = 0, early = 0;
+    size_t before = 0;
     for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_SYNC; k++) {
         const bz_events *e = &t->event[k];
-        for (size_t i = 0; i < e->n; i++)
-            if (e->start[i] - asked_at(t, e, i) > lag)
-                lag = e->start[i] - asked_at(t, e, i);
+        for (size_t i = 0; i < e->n; i++) {
+            int64_t after = e->start[i] - asked_at(t, e, i);
+            late = after > late ? after : late;
+            early = -after > early ? -after : early;
+            before += after < 0;
+        }
     }
+    if (before)
+        bz_trace_cover(
+            t, BZ_NONE, BZ_COVERAGE_NOTE,
+            "%zu kernels, copies and waits of a device are stamped before their launch, by %.3g us at most: its "
+            "clock differs from the host's. They count for the iteration that launched them",
+            before, (double)early / 1e3);
+    if (!t->n_iterations)
+        return;
     int64_t each = (t->iteration[t->n_iterations - 1].end - t->iteration[0].start) / t->n_iterations + 1;
-    t->private->lag = lag / ITERATIONS < each ? lag : each * ITERATIONS;
+    int64_t most = each < INT64_MAX / ITERATIONS ? each * ITERATIONS : INT64_MAX / 4;
+    t->private->early = early < most ? early : most;
+    if (t->origin != BZ_ITERATION_DETECTED) /* those end with their work */
+        t->private->lag = late < most ? late : most;
+}
+
+/* The times in which some device worked, apart from one another and ascending. */
+static void find_busy(bz_trace *t)
+{
+    struct bz_trace_private *p = t->private;
+    size_t at[3] = {0}, cap = 0;
+    p->n_busy = 0;
+    for (;;) {
+        int next = -1;
+        for (int k = 0; k < 3; k++) {
+            const bz_events *e = &t->event[BZ_EVENT_KERNEL + k];
+            if (at[k] < e->n && (next < 0 || e->start[at[k]] < t->event[BZ_EVENT_KERNEL + next].start[at[next]]))
+                next = k;
+        }
+        if (next < 0)
+            return;
+        const bz_events *e = &t->event[BZ_EVENT_KERNEL + next];
+        int64_t start = e->start[at[next]], end = e->end[at[next]++];
+        if (end <= start)
+            continue;
+        if (p->n_busy && start <= p->busy[p->n_busy - 1].end) {
+            p->busy[p->n_busy - 1].end = end > p->busy[p->n_busy - 1].end ? end : p->busy[p->n_busy - 1].end;
+            continue;
+        }
+        if (p->n_busy == cap) {
+            p->busy = bz_arena_grow(&t->arena, p->busy, cap, cap ? 2 * cap : 64, sizeof *p->busy);
+            cap = cap ? 2 * cap : 64;
+        }
+        p->busy[p->n_busy++] = (bz_span){start, end};
+    }
+}
+
+void bz_trace_find_busy(bz_trace *t)
+{
+    find_lag(t);
+    find_busy(t);
+}
+
+/* How long some device worked in [from, to), whoever asked for it. */
+static int64_t busy_within(const bz_trace *t, int64_t from, int64_t to)
+{
+    const struct bz_trace_private *p = t->private;
+    size_t low = 0, high = p->n_busy;
+    int64_t sum = 0;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (p->busy[mid].end <= from)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < p->n_busy && p->busy[low].start < to; low++) {
+        int64_t start = p->busy[low].start > from ? p->busy[low].start : from;
+        sum += (p->busy[low].end < to ? p->busy[low].end : to) - start;
+    }
+    return sum;
 }
 
 /* Appends the intervals of the events of a kind that belong to the iteration; returns their sum. */
@@ -96,7 +181,9 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
     const bz_events *e = &t->event[kind];
     const bz_iteration *it = &t->iteration[iteration];
     int64_t sum = 0, until = it->end + (e->cause ? t->private->lag : 0);
-    for (size_t i = bz_events_from(e, it->start); i < e->n && e->start[i] < until; i++) {
+    int64_t from = it->start, early = e->cause ? t->private->early : 0;
+    from = from < INT64_MIN + early ? INT64_MIN : from - early;
+    for (size_t i = bz_events_from(e, from); i < e->n && e->start[i] < until; i++) {
         if (iteration_at(t, asked_at(t, e, i), iteration) != iteration)
             continue;
         if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
@@ -130,6 +217,14 @@ static call_class class_of(const bz_trace *t, uint32_t name, known_class *known)
     return k->class;
 }
 
+static int64_t last_of(const interval *v, size_t n)
+{
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < n; i++)
+        last = v[i].end > last ? v[i].end : last;
+    return last;
+}
+
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s)
 {
     *s = (bz_iteration_stats){0};
@@ -138,15 +233,18 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     const bz_iteration *it = &t->iteration[iteration];
     interval *v = NULL;
     size_t n = 0, cap = 0;
-    int64_t device_behind, library_behind, operators_behind;
-    s->latency = it->end - it->start;
+    int64_t behind, library_behind, operators_behind;
+    int64_t begin = bz_iteration_begin(t, iteration);
+    s->latency = it->end - begin;
     s->kernel_time = gather(t, BZ_EVENT_KERNEL, iteration, &v, &n, &cap);
     s->kernels = (int64_t)n;
     s->copy_time = gather(t, BZ_EVENT_COPY, iteration, &v, &n, &cap);
     s->copies = (int64_t)n - s->kernels;
     gather(t, BZ_EVENT_MEMSET, iteration, &v, &n, &cap);
-    s->device_busy = union_of(v, n, it->end, &device_behind);
-    bool device = n > 0;
+    s->device_work = union_of(v, n, it->end, &behind);
+    s->device_end = last_of(v, n);
+    s->device_busy = busy_within(t, begin, it->end);
+    bool device = n > 0 || s->device_busy > 0;
     n = 0;
     gather(t, BZ_EVENT_CALL, iteration, &v, &n, &cap);
     s->calls = (int64_t)n;
@@ -169,7 +267,7 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
             bz_time_add(&s->sync, api->end[i] - api->start[i]);
         }
     }
-    s->gap = s->latency - (device     ? s->device_busy - device_behind
+    s->gap = s->latency - (device     ? s->device_busy
                            : s->calls ? s->library - library_behind
                                       : s->operators - operators_behind);
 }

@@ -40,7 +40,7 @@ uint32_t bz_typical_iteration(const bz_trace *t)
     size_t n = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
         if (bz_iteration_is_steady(t, i))
-            list[n++] = (timed){t->iteration[i].end - t->iteration[i].start, i};
+            list[n++] = (timed){bz_iteration_latency(t, i), i};
     if (n)
         qsort(list, n, sizeof *list, by_latency);
     uint32_t typical = n ? list[(n - 1) / 2].iteration : BZ_NONE;

@@ -34,6 +34,23 @@ uint32_t bz_quantity_run(const bz_trace *t, int q)
                                                              : BZ_NONE;
 }
 
+/* The device's own view: where the host does not wait, its iterations are as long as asking takes, not as the work. */
+static void measure_steps(const bz_trace *t, double *values, bz_summary *s)
+{
+    size_t n = 0;
+    uint32_t behind = 0;
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        int64_t end = s->each[i].device_end, before = i ? s->each[i - 1].device_end : INT64_MIN;
+        if (!bz_iteration_is_steady(t, i) || end == INT64_MIN)
+            continue;
+        behind += end > t->iteration[i].end;
+        if (before != INT64_MIN && end > before)
+            values[n++] = (double)(end - before);
+    }
+    s->behind = 2 * behind > s->steady;
+    s->device_step = bz_quantiles_of(values, n);
+}
+
 void bz_summary_make(const bz_trace *t, bz_arena *arena, bz_summary *s)
 {
     double *values = BZ_NEW(arena, double, t->n_iterations);
@@ -55,6 +72,7 @@ void bz_summary_make(const bz_trace *t, bz_arena *arena, bz_summary *s)
         size_t n = bz_trace_figures(t, q ? BZ_FIGURE_LIBRARY : BZ_FIGURE_LATENCY, arena, &figures);
         s->of[q] = bz_quantiles_of(figures, n);
     }
+    measure_steps(t, values, s);
 }
 
 /* Files that tell order and parameters alone have no place in time. */

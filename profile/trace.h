@@ -4,6 +4,10 @@
 
 #include "profile/profile.h"
 
+typedef struct bz_span {
+    int64_t start, end;
+} bz_span;
+
 struct bz_trace_private {
     const char **strings; /* [n_strings], in the arena */
     uint32_t n_strings, cap_strings;
@@ -19,7 +23,9 @@ struct bz_trace_private {
     uint32_t n_stacks;
     bz_map stack_ids;
 
-    int64_t lag;  /* at most so long after its launch did a device's work begin: bz_trace_find_lag */
+    int64_t lag, early; /* at most so long behind, before its launch did a device's work begin; early: clocks differ */
+    bz_span *busy;      /* [n_busy] in which some device worked, ascending, apart from one another */
+    size_t n_busy;
     int64_t wall; /* of the captured program, nanoseconds; 0 unknown */
 
     uint32_t concluded, concluded_end; /* rows of the coverage that bz_trace_finish finds again in what was saved */
@@ -70,7 +76,7 @@ void bz_trace_link(bz_trace *t);       /* link.c */
 void bz_trace_find_causes(bz_trace *t);                             /* link.c */
 bool bz_trace_tie_log(bz_trace *t, bz_library library);             /* tie.c */
 void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iterations.c */
-void bz_trace_find_lag(bz_trace *t); /* stats.c; how far behind an iteration its work is looked for */
+void bz_trace_find_busy(bz_trace *t); /* stats.c; when devices worked, and how far from its launch */
 
 /* Fills the repeating part of a sequence: period.c. Iteration i of the result is
  * symbol[first[i]] … symbol[first[i + 1] - 1]. Returns how many there are, 0 where nothing repeats.

@@ -322,7 +322,7 @@ def nsys(path):
         close(name + ": busy of all", r["busy"], busy * 1e-9, 1e-9)
         return
     it = typical(shown)
-    start, end = it["start_ns"], it["start_ns"] + it["latency_ns"]
+    start, end = it["begin_ns"], it["begin_ns"] + it["latency_ns"]
     busy = union(intervals, start, end)
     close(name + ": span", r["span"], (end - start) * 1e-9, 1e-9)
     close(name + ": busy", r["busy"], busy * 1e-9, 1e-9)
@@ -335,7 +335,9 @@ def nsys(path):
     asked = {(p, c): s for p, c, s in db.execute(
         f"select {of}, correlationId, start from CUPTI_ACTIVITY_KIND_RUNTIME order by start desc")}
     kernel = db.execute(f"select start, end, {process}, correlationId from CUPTI_ACTIVITY_KIND_KERNEL").fetchall()
-    steady = [(e["start_ns"], e["start_ns"] + e["latency_ns"]) for e in shown["each"] if not e["warm_up"]]
+    starts = [e["start_ns"] for e in shown["each"]][1:] + [1 << 62]
+    steady = [(e["start_ns"], min(e["begin_ns"] + e["latency_ns"], after)) for e, after in zip(shown["each"], starts)
+              if not e["warm_up"]]
     kernels = [b - a for a, b, p, c in kernel if any(s <= asked.get((p, c), a) < e for s, e in steady)]
     groups = table(r, "groups")
     close(name + ": kernels", sum(row["times"] for row in groups), len(kernels) / len(steady), 1e-6)
@@ -359,7 +361,7 @@ def kineto(path):
         close(name + ": busy of all", r["busy"], busy * 1e-9, 1e-6)
         return
     it = typical(shown)
-    close(name + ": busy", r["busy"], union(intervals, it["start_ns"], it["start_ns"] + it["latency_ns"]) * 1e-9, 2e-6)
+    close(name + ": busy", r["busy"], union(intervals, it["begin_ns"], it["begin_ns"] + it["latency_ns"]) * 1e-9, 2e-6)
 
 
 GUESSES = {"mxnet/17_b1": "resnet50.onnx", "mxnet/27_b1": "vgg16.onnx", "mxnet/24_b1": "squeezenet1_1.onnx",

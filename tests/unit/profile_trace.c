@@ -220,6 +220,11 @@ static void one_iteration_is_typical(void **state)
     bz_trace_free(t);
 }
 
+static void tie(bz_trace *t, bz_event_kind kind, uint32_t row, uint32_t correlation)
+{
+    t->event[kind].correlation[row] = correlation;
+}
+
 /* A program that marks iterations without waiting for the device: its work is told in full, but idle is only what the iteration
  * lasted. */
 static void work_may_outlast_the_iteration(void **state)
@@ -236,18 +241,127 @@ static void work_may_outlast_the_iteration(void **state)
     add(t, BZ_EVENT_KERNEL, 970, 6000, "c", stream);
     /* begins when the next iteration has begun, and a queue's length later */
     add(t, BZ_EVENT_RANGE, 1000, 2000, "benanza_iteration", host);
-    t->event[BZ_EVENT_API].correlation[add(t, BZ_EVENT_API, 300, 400, "cudaLaunchKernel", host)] = 9;
-    t->event[BZ_EVENT_KERNEL].correlation[add(t, BZ_EVENT_KERNEL, 7000, 7500, "d", stream)] = 9;
+    tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, 300, 400, "cudaLaunchKernel", host), 9);
+    tie(t, BZ_EVENT_KERNEL, add(t, BZ_EVENT_KERNEL, 7000, 7500, "d", stream), 9);
     assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
     bz_iteration_stats s;
     bz_iteration_measure(t, 0, &s);
     assert_int_equal(s.latency, 1000);
-    assert_int_equal(s.device_busy, 600 + 5050 + 500);
+    assert_int_equal(s.device_work, 600 + 5050 + 500);
+    assert_int_equal(s.device_busy, 600 + 50); /* within the iteration */
+    assert_int_equal(s.device_end, 7500);
     assert_int_equal(s.kernels, 4);
     assert_int_equal(s.gap, 300 + 50);
     bz_iteration_measure(t, 1, &s);
     assert_int_equal(s.kernels, 0);
+    assert_int_equal(s.device_busy, 1000); /* for the iteration before, but it is not idle */
+    assert_int_equal(s.gap, 0);
     bz_trace_free(t);
+}
+
+/* Six steps of 27 ms that the host asks for within 1 ms each: each takes what the device takes. */
+static void steps_may_queue(void **state)
+{
+    (void)state;
+    enum { STEPS = 6, KERNELS = 9, EACH = 3000000, HOST = 100000 };
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 1, 1),
+             stream = bz_trace_stream(t, source, 1, 0, 1, 7), c = 0;
+    t->source[source].events = 1;
+    for (int i = 0; i < STEPS; i++)
+        for (int k = 0; k < KERNELS; k++) {
+            char name[32];
+            int64_t asked = (int64_t)(i * KERNELS + k) * HOST, from = 1000 + (int64_t)(i * KERNELS + k) * EACH;
+            snprintf(name, sizeof name, "kernel %d", k);
+            tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, asked, asked + 500, "cudaLaunchKernel", host), ++c);
+            tie(t, BZ_EVENT_KERNEL, add(t, BZ_EVENT_KERNEL, from, from + EACH, name, stream), c);
+        }
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(t->n_iterations, STEPS);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        bz_iteration_stats s;
+        bz_iteration_measure(t, i, &s);
+        assert_int_equal(s.kernels, KERNELS);
+        assert_int_equal(s.latency, (int64_t)KERNELS * EACH + (i ? 0 : 1000));
+        assert_int_equal(s.device_busy, (int64_t)KERNELS * EACH);
+        assert_int_equal(s.gap, i ? 0 : 1000);
+    }
+    bz_trace_free(t);
+}
+
+/* The host marks steps of 1 ms and never waits; the device takes 4 ms for each. */
+static void two_views_of_a_step(void **state)
+{
+    (void)state;
+    enum { STEPS = 8, STEP = 1000000, WORK = 4000000 };
+    bz_error err;
+    bz_arena arena = {0};
+    bz_summary s;
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 1, 1),
+             stream = bz_trace_stream(t, source, 1, 0, 1, 7);
+    for (int i = 0; i < STEPS; i++) {
+        int64_t at = (int64_t)i * STEP, from = 500 + (int64_t)i * WORK;
+        add(t, BZ_EVENT_RANGE, at, at + STEP, "benanza_iteration", host);
+        tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, at + 100, at + 200, "cudaLaunchKernel", host), (uint32_t)i + 1);
+        tie(t, BZ_EVENT_KERNEL, add(t, BZ_EVENT_KERNEL, from, from + WORK, "kernel", stream), (uint32_t)i + 1);
+    }
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    bz_summary_make(t, &arena, &s);
+    for (int i = 0; i < STEPS; i++) {
+        assert_int_equal(s.each[i].latency, STEP);
+        assert_int_equal(s.each[i].kernels, 1);
+        assert_int_equal(s.each[i].device_work, WORK);
+        assert_int_equal(s.each[i].device_busy + s.each[i].gap, STEP);
+        assert_int_equal(s.each[i].gap, i ? 0 : 500);
+    }
+    assert_true(s.behind);
+    assert_int_equal((int64_t)s.device_step.p50, WORK);
+    bz_arena_free(&arena);
+    bz_trace_free(t);
+}
+
+/* The device's clock is behind the host's: kernels are stamped before they were launched. */
+static void clocks_may_differ(void **state)
+{
+    (void)state;
+    enum { STEPS = 5, KERNELS = 4, SKEW = 700 };
+    bz_error err;
+    for (int marked = 0; marked < 2; marked++) {
+        bz_trace *t = bz_trace_new();
+        uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 1, 1),
+                 stream = bz_trace_stream(t, source, 1, 0, 1, 7), c = 0, notes = 0;
+        t->source[source].events = 1;
+        for (int i = 0; i < STEPS; i++) {
+            if (marked)
+                add(t, BZ_EVENT_RANGE, i * 100000, i * 100000 + 50000, "benanza_iteration", host);
+            for (int k = 0; k < KERNELS; k++) {
+                int64_t at = i * 100000 + k * 1000;
+                char name[32];
+                snprintf(name, sizeof name, "kernel %d", k);
+                tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, at, at + 100, "cudaLaunchKernel", host), ++c);
+                uint32_t row = add(t, BZ_EVENT_KERNEL, at + 200 - SKEW, at + 500 - SKEW, name, stream);
+                tie(t, BZ_EVENT_KERNEL, row, c);
+            }
+        }
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        assert_int_equal(t->n_iterations, STEPS);
+        for (uint32_t i = 0; i < STEPS; i++) {
+            bz_iteration_stats s;
+            bz_iteration_measure(t, i, &s);
+            assert_int_equal(s.kernels, KERNELS);
+            assert_int_equal(s.kernel_time, KERNELS * 300);
+            assert_int_equal(s.device_work, KERNELS * 300);
+            assert_int_equal(s.device_busy + s.gap, s.latency);
+        }
+        for (uint32_t i = 0; i < t->n_coverage; i++)
+            notes +=
+                strstr(bz_string(t, t->coverage[i].text), "20 kernels, copies and waits of a device are stamped before "
+                                                          "their launch, by 0.5 us at most") != NULL;
+        assert_int_equal(notes, 1);
+        bz_trace_free(t);
+    }
 }
 
 static void what_is_saved_comes_back(void **state)
@@ -544,6 +658,9 @@ int main(void)
         cmocka_unit_test(operators_may_mark_iterations),
         cmocka_unit_test(one_iteration_is_typical),
         cmocka_unit_test(work_may_outlast_the_iteration),
+        cmocka_unit_test(steps_may_queue),
+        cmocka_unit_test(two_views_of_a_step),
+        cmocka_unit_test(clocks_may_differ),
         cmocka_unit_test(what_is_saved_comes_back),
         cmocka_unit_test(figures_are_of_the_run_that_was_recorded_least),
         cmocka_unit_test(conclusions_are_not_saved),
