@@ -166,11 +166,11 @@ static void rung(bz_table *t, const bz_goal *goal, const char *name, double seco
 
 static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_buf *out)
 {
-    bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
     const bz_bound_fused *f = &b->fused;
+    bz_arena arena = {0};
     if (!goal->enough)
         return;
+    bz_table *t = bz_table_new(&arena);
     bz_table_column(t, "bound", BZ_LEFT);
     bz_table_column(t, "time", BZ_RIGHT);
     bz_table_column(t, f->wanted ? "of fused" : "of sequential", BZ_RIGHT);
