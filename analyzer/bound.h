@@ -94,8 +94,6 @@ double bz_peaks_yardstick(const char *details, int threads, bool *busy);
 /* The details `new`, measured with one thread count, with what `old` has of others, as JSON text, fewest threads first.
  * NULL where that adds nothing. */
 const char *bz_peaks_join(const char *old, const char *new, bz_arena *arena);
-/* Measured systems say what they are, imported ones which GPU. `details` may be NULL. */
-bool bz_details_of_gpu(const char *details);
 /* For people: aligned lines, as those of benanza-bench --system --text. */
 void bz_peaks_print(const char *details, bz_buf *out);
 

@@ -5,15 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-bool bz_details_of_gpu(const char *details)
-{
-    cJSON *root = cJSON_Parse(details);
-    const char *device = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "device"));
-    bool is = (device && !strcmp(device, "gpu")) || cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "gpu"));
-    cJSON_Delete(root);
-    return is;
-}
-
 static double number(const cJSON *object, const char *name)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);

@@ -1,21 +1,19 @@
 /* What the hardware could do at best: rates that were measured on it, else those of its data sheet. */
 #include "analyzer/analyzer.h"
+#include "runtime/gpus.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
 
-/* Data sheets, at boost clock: f32 and f16 (matrix units where there are any) in Tflop/s, memory in
- * GB/s, last cache in bytes. The cache's own rate stands in no data sheet: what fits into it is not
- * held against the memory. The K80 and M60 are two GPUs on a board; the figures are for one. */
+/* The last cache of GPUs whose systems were imported, in bytes. Its rate stands in no data sheet: what fits into it is not held
+ * against the memory. The K80 and M60 are two GPUs on a board; the figures are for one. */
 static const struct {
     const char *name; /* as the driver calls it, or how that begins */
-    double f32, f16, bandwidth, cache;
-} SHEETS[] = {
-    {"Tesla V100-SXM2", 15.7, 125, 900, 6 << 20}, {"Tesla V100-PCIE", 14, 112, 900, 6 << 20},
-    {"Tesla T4", 8.1, 65, 320, 4 << 20},          {"TITAN V", 14.9, 119, 653, 4.5 * (1 << 20)},
-    {"TITAN Xp", 12.15, 12.15, 548, 3 << 20},     {"Tesla K80", 4.37, 4.37, 240, 1.5 * (1 << 20)},
-    {"Tesla M60", 4.83, 4.83, 160, 2 << 20},      {"Quadro RTX 6000", 16.3, 130.5, 672, 6 << 20},
+    double bytes;
+} CACHES[] = {
+    {"Tesla V100", 6 << 20},  {"Tesla T4", 4 << 20},  {"TITAN V", 4.5 * (1 << 20)}, {"TITAN Xp", 3 << 20},
+    {"Tesla K80", 1572864.0}, {"Tesla M60", 2 << 20}, {"Quadro RTX 6000", 6 << 20},
 };
 
 static double number(const cJSON *object, const char *name)
@@ -104,20 +102,38 @@ static void read_measured(const cJSON *list, const bz_setting *setting, bz_arena
         p->why = "the system's peaks were measured in part only";
 }
 
-static void read_sheet(const char *gpu, const bz_setting *setting, bz_peaks *p)
+/* A cache that nobody told of is taken for a large one: a bound too low is still a bound. */
+static double cache_of(const bz_system_facts *facts)
 {
-    for (size_t i = 0; i < sizeof SHEETS / sizeof *SHEETS; i++) {
-        if (strncmp(gpu, SHEETS[i].name, strlen(SHEETS[i].name)) != 0)
-            continue;
-        add_flops(p, BZ_F32, SHEETS[i].f32 * 1e12);
-        add_flops(p, BZ_F16, SHEETS[i].f16 * 1e12);
-        if (setting->cache == BZ_CACHE_HOT)
-            add_bandwidth(p, 0, INFINITY);
-        add_bandwidth(p, setting->cache == BZ_CACHE_HOT ? SHEETS[i].cache : 0, SHEETS[i].bandwidth * 1e9);
-        p->source = "data sheet";
-        p->why = NULL;
+    for (size_t i = 0; i < sizeof CACHES / sizeof *CACHES && !(facts->l2 > 0); i++)
+        if (!strncmp(facts->name, CACHES[i].name, strlen(CACHES[i].name)))
+            return CACHES[i].bytes;
+    return facts->l2 > 0 ? facts->l2 : 128 << 20;
+}
+
+/* The rates of the data sheet; a card that may clock higher does more. A type that no unit makes faster goes as f32. */
+static void read_sheet(const bz_system_facts *facts, const bz_setting *setting, bz_arena *arena, bz_peaks *p)
+{
+    static const struct {
+        const char *rate;
+        bz_dtype dtype;
+    } TYPES[] = {{"f32", BZ_F32}, {"f16", BZ_F16}, {"bf16", BZ_BF16},
+                 {"f64", BZ_F64}, {"i8", BZ_I8},   {"f8", BZ_F8E4M3}};
+    bz_gpu row;
+    if (!bz_gpu_find(facts->name, &row)) {
+        p->why = bz_arena_printf(arena, "no data sheet of '%s' is known", facts->name);
         return;
     }
+    double faster = facts->clock > row.clock && row.clock > 0 ? facts->clock / row.clock : 1;
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        for (int k = 0; k < BZ_GPU_RATES; k++)
+            if (!strcmp(TYPES[i].rate, bz_gpu_rate_names[k]))
+                add_flops(p, TYPES[i].dtype, faster * (row.rate[k] > 0 || i > 2 ? row.rate[k] : p->flops[0].rate));
+    if (setting->cache == BZ_CACHE_HOT)
+        add_bandwidth(p, 0, INFINITY);
+    add_bandwidth(p, setting->cache == BZ_CACHE_HOT ? cache_of(facts) : 0, fmax(facts->bandwidth, row.bandwidth));
+    p->source = "data sheet";
+    p->why = NULL;
 }
 
 void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out)
@@ -125,12 +141,13 @@ void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *are
     *out = (bz_peaks){.why = "nobody measured the system's peaks: 'benanza system --measure' on it does"};
     cJSON *root = details && *details ? cJSON_Parse(details) : NULL;
     const cJSON *measured = cJSON_GetObjectItemCaseSensitive(root, "measured");
-    const cJSON *gpu = cJSON_GetObjectItemCaseSensitive(root, "gpu");
+    bz_system_facts facts;
+    bz_system_facts_read(details, arena, &facts);
     if (cJSON_IsObject(measured) || (cJSON_IsArray(measured) && measured->child)) {
         out->why = NULL;
         read_measured(measured, setting, arena, out);
-    } else if (cJSON_IsString(gpu)) {
-        read_sheet(gpu->valuestring, setting, out);
+    } else if (facts.gpu) {
+        read_sheet(&facts, setting, arena, out);
     }
     cJSON_Delete(root);
 }

@@ -1,7 +1,6 @@
 /* Matrix units: who used them, who could, and what they would gain. */
 #include "analyzer/units.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +32,14 @@ static const char *fact(const bz_trace *t, const char *key)
 static void find_system(making *m)
 {
     const char *ran = fact(m->trace, "gpu");
-    cJSON *root = cJSON_Parse(m->b->details);
-    const cJSON *isa = cJSON_GetObjectItemCaseSensitive(root, "isa");
-    const cJSON *gpu = cJSON_GetObjectItemCaseSensitive(root, "gpu");
-    m->system = unit_of_system(&m->rules, cJSON_IsString(isa) ? isa->valuestring : NULL,
-                               ran                   ? ran
-                               : cJSON_IsString(gpu) ? gpu->valuestring
-                                                     : NULL);
+    bz_system_facts facts;
+    bz_system_facts_read(m->b->details, m->arena, &facts);
+    m->system = unit_of_system(&m->rules, facts.isa,
+                               ran         ? ran
+                               : facts.gpu ? facts.name
+                                           : NULL,
+                               ran && strcmp(ran, facts.name) != 0 ? 0 : facts.capability);
     m->u->unit = m->system.unit;
-    cJSON_Delete(root);
 }
 
 static const char *unit_name(making *m, const char *name)

@@ -26,13 +26,14 @@ const char *unit_of_name(const unit_rules *rules, const char *name);
 /* The unit of a log's math mode and algorithm, likewise. */
 const char *unit_of_log(const unit_rules *rules, const char *math, const char *algorithm);
 
-/* What a system has. capability: of a GPU, "7.0", else NULL. */
+/* What a system has. */
 typedef struct unit_system {
     const char *unit; /* the best; NULL for none */
     double capability;
 } unit_system;
 
-unit_system unit_of_system(const unit_rules *rules, const char *isa, const char *gpu);
+/* Of a processor its instruction sets; of a GPU its name, and its compute capability (0: as the table of GPUs has it). */
+unit_system unit_of_system(const unit_rules *rules, const char *isa, const char *gpu, double capability);
 
 /* What its inputs and outputs must be multiples of for a type; 0: it does not multiply that. */
 int unit_multiple(const unit_rules *rules, const unit_system *system, const char *dtype);

@@ -77,11 +77,11 @@ const char *unit_of_log(const unit_rules *rules, const char *math, const char *a
     return NULL;
 }
 
-unit_system unit_of_system(const unit_rules *rules, const char *isa, const char *gpu)
+unit_system unit_of_system(const unit_rules *rules, const char *isa, const char *gpu, double capability)
 {
-    unit_system s = {0};
+    unit_system s = {.capability = gpu ? capability : 0};
     bz_gpu known;
-    if (gpu && bz_gpu_find(gpu, &known))
+    if (gpu && !(capability > 0) && bz_gpu_find(gpu, &known))
         s.capability = known.major + known.minor / 10.0;
     for (int i = 0; i < rules->n; i++) {
         const unit_rule *r = &rules->rule[i];

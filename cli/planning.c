@@ -91,7 +91,11 @@ const char *planning_device(const planning *p)
 
 bool planning_is_gpu(const bz_system *system)
 {
-    return system && bz_details_of_gpu(system->details);
+    bz_arena arena = {0};
+    bz_system_facts facts;
+    bz_system_facts_read(system ? system->details : NULL, &arena, &facts);
+    bz_arena_free(&arena);
+    return facts.gpu;
 }
 
 bool planning_backends(planning *p, const bz_system *system)

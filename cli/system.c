@@ -4,7 +4,6 @@
 #include "cli/bench.h"
 #include "cli/db.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,21 +76,13 @@ typedef struct known {
     int threads[BZ_PEAKS_THREADS], n_threads;
 } known;
 
-static const char *member(const cJSON *root, const char *name, bz_arena *arena)
-{
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, name);
-    return cJSON_IsString(v) ? bz_arena_str(arena, v->valuestring) : "";
-}
-
-/* Systems of the original tool's results have a `gpu` and no more. */
 static void read_details(known *k, bz_arena *arena)
 {
     bz_peaks peaks;
-    cJSON *root = cJSON_Parse(k->details);
-    const char *gpu = member(root, "gpu", arena);
-    k->device = *gpu ? "gpu" : member(root, "device", arena);
-    k->name = *gpu ? gpu : member(root, "name", arena);
-    cJSON_Delete(root);
+    bz_system_facts facts;
+    bz_system_facts_read(k->details, arena, &facts);
+    k->device = facts.device;
+    k->name = facts.name;
     k->n_threads = bz_peaks_threads(k->details, k->threads);
     bz_peaks_read(k->details, &(bz_setting){k->n_threads ? k->threads[0] : 1, BZ_CACHE_HOT, ""}, arena, &peaks);
     k->peaks = k->n_threads ? "measured" : peaks.why ? NULL : peaks.source;

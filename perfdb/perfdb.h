@@ -182,6 +182,18 @@ typedef struct bz_system {
     int64_t date;        /* of the details */
 } bz_system;
 
+/* The details as facts, read here and nowhere else. Imported systems name a `gpu` and no more; what benanza found itself has a
+ * `device` and its `name`. Strings are "" and numbers 0 where nobody said. */
+typedef struct bz_system_facts {
+    bool gpu;
+    const char *device;          /* "cpu", "gpu" */
+    const char *name;            /* as its maker calls it: "Tesla V100-SXM2-16GB" */
+    const char *isa;             /* of a processor: "AVX2 AVX512_CORE …" */
+    double capability;           /* of a GPU: 9.0 */
+    double l2, clock, bandwidth; /* of a GPU: bytes, Hz at most, bytes per second of its memory */
+} bz_system_facts;
+void bz_system_facts_read(const char *details, bz_arena *arena, bz_system_facts *out); /* details may be NULL */
+
 /* Sorted by slug, the oldest stack of each first. Valid until the handle is closed. */
 int bz_perfdb_systems(bz_perfdb *db, bz_arena *arena, const bz_system ***list, size_t *n, bz_error *err);
 

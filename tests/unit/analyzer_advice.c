@@ -140,7 +140,7 @@ static void test_why(void **state)
     (void)state;
     unit_rules_read(bz_units_text, &arena, &rules);
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        unit_system s = unit_of_system(&rules, CASES[i].isa, CASES[i].gpu);
+        unit_system s = unit_of_system(&rules, CASES[i].isa, CASES[i].gpu, 0);
         const char *why = unit_why(&rules, &s, &CASES[i].p, &arena);
         if (!s.unit != !CASES[i].unit || (s.unit && strcmp(s.unit, CASES[i].unit) != 0))
             fail_msg("case %zu: unit %s", i, s.unit ? s.unit : "none");
@@ -159,6 +159,10 @@ static void test_kernels(void **state)
     bz_units u;
     bz_bound b = {.details = "{\"gpu\":\"Tesla V100-SXM2-16GB\"}"};
     (void)state;
+    b.details = "{\"device\":\"gpu\",\"name\":\"A GPU of tomorrow\",\"capability\":\"12.0\"}";
+    bz_units_look(&b, t, NULL, NULL, &arena, &u);
+    assert_string_equal(u.unit, "Tensor Cores"); /* by its capability: no table has it */
+    b.details = "{\"gpu\":\"Tesla V100-SXM2-16GB\"}";
     bz_units_look(&b, t, NULL, NULL, &arena, &u);
     assert_true(u.n == 1 && u.used == 1 && u.could == 0);
     assert_string_equal(u.row[0].evidence, "volta_fp16_s884cudnn_fp16_128x128");

@@ -299,6 +299,8 @@ static void test_ladder(void **state)
 #define ON_GPU "ran on a GPU, the bound is for a processor"
 
 /* A program on a device is not held against a processor's bound without a word, nor the other way round. */
+static const char H200[] = "{\"device\":\"gpu\",\"name\":\"NVIDIA H200\"}";
+
 static void test_ladder_of_machines(void **state)
 {
     static const struct {
@@ -307,15 +309,19 @@ static void test_ladder_of_machines(void **state)
         const char *operator;
         bool on_device;
         const char *warning; /* NULL: none */
-    } CASES[] = {{"", BZ_LIBRARY_CUDNN, "", true, NULL},
-                 {CPU, BZ_LIBRARY_ONEDNN, "", false, NULL},
-                 {CPU, BZ_LIBRARY_OTHER, "provider=CPUExecutionProvider", false, NULL},
-                 {CPU, BZ_LIBRARY_OTHER, "provider=CUDAExecutionProvider node=3", true, ON_GPU},
-                 {CPU, BZ_LIBRARY_CUBLASLT, "", true, ON_GPU},
-                 {"{\"gpu\":\"V100\"}", BZ_LIBRARY_CUDNN, "", true, NULL},
-                 {"{\"gpu\":\"V100\"}", BZ_LIBRARY_OTHER, "", false, NULL},
-                 {"{\"device\":\"gpu\"}", BZ_LIBRARY_CUDNN, "", true, NULL},
-                 {"{\"device\":\"gpu\"}", BZ_LIBRARY_BLAS, "", false, "ran on a processor, the bound is for a GPU"}};
+        const char *gpu;     /* that the recording names */
+    } CASES[] = {
+        {"", BZ_LIBRARY_CUDNN, "", true, NULL, NULL},
+        {CPU, BZ_LIBRARY_ONEDNN, "", false, NULL, NULL},
+        {CPU, BZ_LIBRARY_OTHER, "provider=CPUExecutionProvider", false, NULL, NULL},
+        {CPU, BZ_LIBRARY_OTHER, "provider=CUDAExecutionProvider node=3", true, ON_GPU, NULL},
+        {CPU, BZ_LIBRARY_CUBLASLT, "", true, ON_GPU, NULL},
+        {"{\"gpu\":\"V100\"}", BZ_LIBRARY_CUDNN, "", true, NULL, NULL},
+        {"{\"gpu\":\"V100\"}", BZ_LIBRARY_OTHER, "", false, NULL, NULL},
+        {"{\"device\":\"gpu\"}", BZ_LIBRARY_CUDNN, "", true, NULL, NULL},
+        {"{\"device\":\"gpu\"}", BZ_LIBRARY_BLAS, "", false, "ran on a processor, the bound is for a GPU", NULL},
+        {H200, BZ_LIBRARY_CUDNN, "", true, NULL, "NVIDIA H200"},
+        {H200, BZ_LIBRARY_CUDNN, "", true, "ran on NVIDIA A100, the bound is for NVIDIA H200", "NVIDIA A100"}};
     world w;
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
@@ -326,6 +332,8 @@ static void test_ladder_of_machines(void **state)
         set_up(&w, 1);
         bz_bound b = bound(&w);
         b.details = CASES[i].details;
+        if (CASES[i].gpu)
+            bz_trace_fact(t, "gpu", CASES[i].gpu);
         for (size_t k = 0; k < calls->n; k++)
             calls->library[k] = CASES[i].library;
         bz_ladder_make(&b, t, "made up", &w.arena, &l);
@@ -494,7 +502,17 @@ static void test_roofline(void **state)
     layer.priced = false;
     assert_true(isnan(bz_peaks_roofline(&p, &layer, BZ_UNDEFINED, &memory)));
     bz_peaks_read("{\"gpu\":\"nobody knows\"}", &one, &arena, &p);
-    assert_non_null(p.why);
+    assert_non_null(strstr(p.why, "no data sheet of 'nobody knows'"));
+    /* a device of this machine, as benanza itself writes it: its own cache, its own clock */
+    bz_peaks_read(
+        "{\"device\":\"gpu\",\"name\":\"NVIDIA H200\",\"capability\":\"9.0\",\"l2\":62914560,\"bandwidth\":4.8e12}",
+        &one, &arena, &p);
+    assert_null(p.why);
+    assert_true(p.bandwidth[1].bytes == 62914560 && p.bandwidth[1].rate == 4.8e12);
+    double own = p.flops[0].rate;
+    assert_true(p.flops[0].dtype == BZ_F32 && own > 50e12 && own < 100e12);
+    bz_peaks_read("{\"device\":\"gpu\",\"name\":\"NVIDIA H200\",\"clock\":1e10}", &one, &arena, &p);
+    assert_true(p.flops[0].rate > 2 * own);
     bz_peaks_read(DETAILS, &two, &arena, &p);
     assert_non_null(strstr(p.why, "measured with 1 thread, not 2: 'benanza system --measure --threads 2'"));
     bz_peaks_read(DETAILS, &cold, &arena, &p);
