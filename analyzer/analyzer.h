@@ -127,8 +127,11 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
 /* A fusion pattern by measured records: what its places cost as written and fused. */
 typedef struct bz_fusion_row {
     const char *pattern;
-    int places, covered;            /* in the model; of the cheapest cover */
-    int modelled, missing, refused; /* places that gain nothing: modelled; without a record; no fewer calls */
+    int places, covered; /* in the model; of the cheapest cover */
+    int modelled, missing, refused,
+        failed;                     /* places that gain nothing: modelled; without a record; no fewer calls; failed */
+    int tried;                      /* of the refused and failed ones those that the records tell of; */
+    const char *why;                /* the reason of the first; NULL */
     int fused;                      /* that a profile's program fused already; -1 where nobody looked */
     double written, together, gain; /* seconds of the covered places; gain: written - together */
     double alone, alone_parallel;   /* gain of the model's bounds if this were the only pattern */

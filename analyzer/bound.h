@@ -153,7 +153,7 @@ typedef struct bz_bound_place {
     const char *pattern;
     const int *layer; /* [n], as in a group */
     int n;
-    bool refused; /* cannot be fewer calls */
+    bool refused; /* cannot be fewer calls, or no backend supports the one */
     bz_layer_price price;
 } bz_bound_place;
 
@@ -163,10 +163,11 @@ typedef struct bz_bound_fused {
     double sequential, parallel;
     double hardware; /* the cover by rooflines: what stays inside of a group need not move. NAN: peaks not known */
     bz_bound_group *group;
-    int n, covered;       /* groups; layers that they stand for */
-    int modelled;         /* of these groups */
-    int unpriced;         /* layers without a price that no group covers either */
-    int refused, missing; /* places that cannot be fewer calls; without a record */
+    int n, covered; /* groups; layers that they stand for */
+    int modelled;   /* of these groups */
+    int unpriced;   /* layers without a price that no group covers either */
+    int refused, missing,
+        failed; /* places that cannot be fewer calls; without a record; with records of failures only */
     bz_bound_place *place;
     int n_places;
 } bz_bound_fused;

@@ -57,9 +57,10 @@ static void price_places(const covering *c)
         *p = (bz_bound_place){.pattern = item->pattern, .layer = place[g].layer, .n = place[g].n};
         bz_prices_layer(c->in->prices, item, &p->price);
         p->price.seconds = bz_tick(p->price.seconds);
-        p->refused = !item->lowering.n;
+        p->refused = !item->lowering.n || p->price.refused;
         f->refused += p->refused;
         f->missing += !p->refused && !p->price.alternative && p->price.missing;
+        f->failed += !p->refused && !p->price.alternative && !p->price.missing;
     }
 }
 

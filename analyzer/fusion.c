@@ -36,7 +36,12 @@ static void sort_places(making *m)
         row->places++;
         row->refused += p->refused;
         row->modelled += modelled;
-        row->missing += !p->refused && !priced;
+        row->missing += !p->refused && !priced && p->price.missing;
+        row->failed += !p->refused && !priced && !p->price.missing;
+        if (!priced && (p->price.refused || (!p->refused && !p->price.missing))) {
+            row->why = row->why ? row->why : p->price.why;
+            row->tried++;
+        }
         m->place[g] = priced && !modelled ? p->price.seconds : NAN;
     }
 }

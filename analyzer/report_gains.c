@@ -155,9 +155,20 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
     if (modelled)
         bz_buf_printf(out, "  %d place%s only a modelled price: no gain is counted there\n", modelled,
                       modelled == 1 ? " has" : "s have");
-    if (missing)
-        bz_buf_printf(out, "  %d place%s no record: 'benanza bound --fuse' measures what is missing\n", missing,
-                      missing == 1 ? " has" : "s have");
+    if (missing) {
+        bz_buf_printf(out, "  %d place%s no record: ", missing, missing == 1 ? " has" : "s have");
+        if (a->bound.measures)
+            bz_buf_printf(out, "'%s' measures %s\n", a->bound.measures, missing == 1 ? "it" : "them");
+        else
+            bz_buf_puts(out, "their benchmarks ended without one; the warnings above say why\n");
+    }
+    for (int i = 0; i < f->n; i++)
+        if (f->row[i].tried) {
+            bz_buf_printf(out, "  not fused: %s in %d place%s: ", f->row[i].pattern, f->row[i].tried,
+                          f->row[i].tried == 1 ? "" : "s");
+            bz_buf_clean(out, f->row[i].why);
+            bz_buf_putc(out, '\n');
+        }
     bz_table *t = bz_table_new(&arena);
     columns(t, "pattern", TITLES, 8);
     for (int i = 0; i < f->n && i < 12; i++) {

@@ -18,6 +18,8 @@ static void put_fusion(const bz_fusion *f, bz_json *j)
         bz_json_key_int(j, "modelled", r->modelled);
         bz_json_key_int(j, "missing", r->missing);
         bz_json_key_int(j, "refused", r->refused);
+        bz_json_key_int(j, "failed", r->failed);
+        bz_json_key_str(j, "why", r->why);
         bz_json_key(j, "fused");
         if (r->fused < 0)
             bz_json_null(j);

@@ -187,6 +187,7 @@ static void put_fused(const bz_bound *b, bz_json *j)
     bz_json_key_bool(j, "complete", !f->unpriced);
     bz_json_key_int(j, "missing", f->missing);
     bz_json_key_int(j, "refused", f->refused);
+    bz_json_key_int(j, "failed", f->failed);
     bz_json_key(j, "groups");
     bz_json_array(j);
     for (int g = 0; g < f->n; g++)

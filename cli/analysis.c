@@ -12,7 +12,7 @@ static void count_lacking(analyses *a, int first, const bz_plan *plan, const bz_
     a->lacking = a->unoffered = 0;
     for (int i = first; i < a->n; i++) {
         const bz_bound *b = &a->item[i].bound;
-        incomplete |= b->coverage.unpriced > 0 || b->fused.missing > 0;
+        incomplete |= b->coverage.unpriced > 0 || b->fused.missing > 0 || b->fused.failed > 0;
         for (int k = 0; k < b->n; k++)
             unrecorded += !b->layer[k].price.alternative && b->layer[k].price.missing > 0;
     }

@@ -211,6 +211,8 @@ typedef struct bz_layer_price {
     bool noisy;      /* a record in it is marked: noisy, throttled or busy */
     const char *why; /* where unpriced */
     int missing;     /* problems without any record, over all alternatives */
+    bool
+        refused; /* unpriced, and nothing to measure: no backend has such calls, or all said that they do not support them */
 } bz_layer_price;
 
 /* Prices are looked up once per problem of the plan. Lives in the arena. */

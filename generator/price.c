@@ -182,6 +182,10 @@ void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_lay
         complaint = complaint ? complaint : p->complaint;
     }
     out->missing = missing;
+    out->refused = low->n && !out->alternative && !any;
     if (!out->alternative && low->n)
-        out->why = missing ? "the database has no record of it" : complaint ? complaint : "no variant ran well";
+        out->why = missing        ? "the database has no record of it"
+                   : complaint    ? complaint
+                   : out->refused ? "no backend that was asked for has such a call"
+                                  : "no variant ran well";
 }

@@ -167,6 +167,7 @@ static void test_fusion_by_records_only(void **state)
 {
     world w;
     bz_fusion f;
+    int failing = 0;
     (void)state;
     set_up(&w, 4711);
     fill(&w, 0, 1e-3, true, 0);
@@ -176,17 +177,21 @@ static void test_fusion_by_records_only(void **state)
         if (g % 2)
             p->provenance = BZ_PROVENANCE_MODELLED;
         else
-            *p = (bz_layer_price){.seconds = NAN};
+            *p = (bz_layer_price){.seconds = NAN, .missing = g % 4 ? 0 : 1, .why = "SIGSEGV while running"};
+        failing += g % 4 == 2 && !b.fused.place[g].refused;
     }
-    int modelled = 0, missing = 0, refused = 0;
+    int modelled = 0, missing = 0, refused = 0, failed = 0;
     bz_fusion_make(&b, NULL, 0, &w.arena, &f);
     assert_true(f.sequential == 0 && f.parallel == 0);
     for (int i = 0; i < f.n; i++) {
         modelled += f.row[i].modelled;
         missing += f.row[i].missing;
         refused += f.row[i].refused;
+        failed += f.row[i].failed;
+        assert_true((f.row[i].why != NULL) == (f.row[i].tried > 0) && f.row[i].tried == f.row[i].failed);
     }
-    assert_int_equal(modelled + missing + refused, b.fused.n_places);
+    assert_int_equal(modelled + missing + refused + failed, b.fused.n_places);
+    assert_int_equal(failed, failing);
     tear_down(&w);
 }
 
