@@ -113,6 +113,7 @@ static void add(sums *t, const sums *o, double times)
     t->above += o->above;
     c->layers += d->layers, c->free += d->free, c->measured += d->measured, c->imported += d->imported;
     c->modelled += d->modelled, c->unpriced += d->unpriced, c->noisy += d->noisy, c->floor += d->floor;
+    c->reference += d->reference;
     c->missing += d->missing, c->branches += d->branches, c->loops += d->loops, c->loops_open += d->loops_open;
     c->macs += times * d->macs, c->macs_measured += times * d->macs_measured;
     c->macs_imported += times * d->macs_imported, c->macs_modelled += times * d->macs_modelled;
@@ -137,6 +138,7 @@ static void count_layer(sums *t, const bz_bound_layer *l)
     t->launch += p->launch;
     t->above += l->hardware > p->seconds;
     c->noisy += p->noisy;
+    c->reference += p->reference;
     c->floor += l->floor;
 }
 

@@ -130,6 +130,7 @@ typedef struct bz_coverage_sum {
     int layers;                                       /* n */
     int free, measured, imported, modelled, unpriced; /* these add up to `layers` */
     int noisy, floor, missing;                        /* marked; timed by event pairs; problems without a record */
+    int reference;                                    /* that nothing but an implementation by the definition runs */
     int branches, loops, loops_open; /* If by their cheaper branch; loops; those of unknown length among them */
     double macs, macs_measured, macs_imported, macs_modelled, macs_unpriced;
 } bz_coverage_sum;

@@ -18,6 +18,7 @@ static void put_layer(const bz_bound_layer *l, bz_json *j)
     bz_json_key_num(j, "times", l->times);
     bz_json_key_str(j, "provenance", p->alternative ? bz_record_provenance_name(p->provenance) : "unpriced");
     bz_json_key_bool(j, "noisy", p->noisy);
+    bz_json_key_bool(j, "reference", p->reference);
     bz_json_key_bool(j, "floor", l->floor);
     bz_json_key_str(j, "variant", l->variant);
     bz_json_key_num(j, "runner_up", l->runner_up);
@@ -76,6 +77,7 @@ static void put_coverage(const bz_coverage_sum *c, bz_json *j)
     bz_json_key_int(j, "unpriced", c->unpriced);
     bz_json_key_int(j, "free", c->free);
     bz_json_key_int(j, "noisy", c->noisy);
+    bz_json_key_int(j, "reference", c->reference);
     bz_json_key_int(j, "floor", c->floor);
     bz_json_key_int(j, "branches", c->branches);
     bz_json_key_int(j, "loops", c->loops);

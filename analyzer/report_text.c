@@ -115,6 +115,21 @@ static const char *are(char text[48], int layers)
     return text;
 }
 
+/* Nothing but an implementation by the definition runs these: the bound of a good one would be lower. */
+static void put_reference(const bz_bound *b, bz_buf *out)
+{
+    char text[48];
+    int shown = 0;
+    bz_buf_printf(out,
+                  "  %s priced by reference code, because nothing else runs them: ", are(text, b->coverage.reference));
+    for (int i = 0; i < b->n && shown < 5; i++)
+        if (b->layer[i].price.reference) {
+            bz_buf_puts(out, shown++ ? ", " : "");
+            bz_buf_clean(out, b->layer[i].layer->name);
+        }
+    bz_buf_puts(out, b->coverage.reference > shown ? ", …\n" : "\n");
+}
+
 static void put_caveats(const bz_bound *b, bz_buf *out)
 {
     char text[48];
@@ -123,6 +138,8 @@ static void put_caveats(const bz_bound *b, bz_buf *out)
         bz_buf_printf(
             out, "  %s priced by records marked noisy or busy: 'benanza bound --remeasure noisy' measures them again\n",
             are(text, c->noisy));
+    if (c->reference)
+        put_reference(b, out);
     if (c->floor)
         bz_buf_printf(out,
                       "  %s priced by records timed by event pairs: such a record of a small call is several µs too "

@@ -118,7 +118,7 @@ int planning_system(const bz_command *command, const planning *p, bool read_only
 
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err)
 {
-    static const char *const BACKENDS[] = {"onednn", "cblas", "memory", "cudnn", "cublas", NULL};
+    static const char *const BACKENDS[] = {"onednn", "cblas", "memory", "loops", "cudnn", "cublas", NULL};
     static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any", NULL};
     static const char *const MATHS[] = {"tf32", "f16", NULL};
     bz_plan_options o = {0};

@@ -88,6 +88,7 @@ bool bz_lower_scalar(const bz_layers *layers, bz_value_id v, int before, double 
 
 /* The backends that run on a device of their own, as modules beside the program; ends with NULL. */
 extern const char *const bz_device_backends[];
+extern const char *const bz_processor_backends[]; /* those that run on the processor */
 
 enum { BZ_PLAN_NAMES = 8 };
 
@@ -151,6 +152,9 @@ void bz_plan_add(bz_plan *plan, bz_layers *layers, const char *name); /* `name` 
 void bz_plan_add_problems(bz_plan *plan, const bz_layers *layers, const bz_problem *const *problem, const char *name);
 void bz_plan_free(bz_plan *plan);
 
+/* Whether there is a backend for each call of the alternative, on what the plan is for. */
+bool bz_plan_offers(const bz_plan *plan, const bz_alternative *a);
+
 int bz_plan_layers(const bz_plan *plan, const bz_plan_layer **layer); /* and groups */
 int bz_plan_problems(const bz_plan *plan, const bz_plan_problem **problem);
 int bz_plan_models(const bz_plan *plan, const char *const **name);
@@ -196,7 +200,7 @@ void bz_generate_source(const bz_plan *plan, const bz_plan_layer *layer, bz_buf 
 
 /* A problem's cheapest variant that ran well, of all backends; `record` NULL where there is none. */
 typedef struct bz_problem_price {
-    const bz_record *record;
+    const bz_record *record; /* of an implementation by the definition only where nothing else ran well */
     const bz_record *second; /* the next best variant that ran well, or NULL */
     int n_records;           /* that the database has in this setting, failed ones included */
     const char *complaint;   /* of the first that failed, where none ran well */
@@ -209,6 +213,7 @@ typedef struct bz_layer_price {
     const bz_alternative *alternative; /* the cheapest; NULL where unpriced or free */
     bz_record_provenance provenance;
     bool noisy;      /* a record in it is marked: noisy, throttled or busy */
+    bool reference;  /* a record in it is of an implementation by the definition: nothing else can run */
     const char *why; /* where unpriced */
     int missing;     /* problems without any record, over all alternatives */
     bool

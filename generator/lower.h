@@ -43,6 +43,9 @@ int lower_no(lowering *l, const char *why);
 #define ONE_PASS "a framework does it in one pass, libraries only in several calls"
 
 int lower_copy(lowering *l); /* a copy of the layer's bytes, modelled */
+/* Adds a copy that stands in where no backend has the calls of the alternatives so far; `done_or_copy` closes one first. */
+int lower_or_copy(lowering *l);
+int lower_done_or_copy(lowering *l);
 
 /* Adds the function that the layer takes over its result (its `activation`), if any. */
 int lower_fused_activation(lowering *l, bz_problem *p);
@@ -75,5 +78,6 @@ lower_function lower_unary, lower_clip, lower_gelu, lower_binary, lower_qbinary,
 lower_function lower_pool, lower_global_pool, lower_global_lppool, lower_batchnorm, lower_layernorm, lower_rmsnorm,
     lower_skip_layernorm, lower_groupnorm, lower_softmax, lower_lrn, lower_reduce, lower_dropout;
 lower_function lower_resize, lower_concat, lower_transpose, lower_cast, lower_quantize, lower_rnn;
+lower_function lower_slice, lower_split, lower_pad, lower_gather, lower_where, lower_expand, lower_tile, lower_blocks;
 
 #endif

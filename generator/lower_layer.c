@@ -1,4 +1,4 @@
-/* Pooling, normalization, reduction; data movement; recurrent layers. */
+/* Pooling, normalization, reduction; recurrent layers. */
 #include "generator/lower.h"
 
 /* ---- pooling -------------------------------------------------------------------------------- */
@@ -95,16 +95,6 @@ int lower_layernorm(lowering *l, int arg)
     return lower_done(l);
 }
 
-/* A call on some devices, and on others none: a copy stands in there. */
-static int done_or_copy(lowering *l)
-{
-    if (lower_done(l) || lower_copy(l))
-        return -1;
-    l->alternative[l->n - 1].fallback = true;
-    l->why = ONE_PASS;
-    return 0;
-}
-
 int lower_rmsnorm(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
@@ -113,7 +103,7 @@ int lower_rmsnorm(lowering *l, int arg)
     if (!x || lower_extent(x, 0, p->rmsnorm.x))
         return lower_no(l, "it has too many dimensions");
     p->rmsnorm.axis = lower_int(l, "axis", x->rank - 1);
-    return done_or_copy(l);
+    return lower_done_or_copy(l);
 }
 
 /* One that trains: at inference it is a view, and nothing comes here. Its time does not depend on how much it drops. */
@@ -122,7 +112,7 @@ int lower_dropout(lowering *l, int arg)
     const bz_type *x = lower_in(l, 0);
     (void)arg;
     bz_problem *p = lower_step(l, BZ_PROBLEM_DROPOUT);
-    return !x || lower_extent(x, 0, p->dropout.x) ? lower_no(l, "it has too many dimensions") : done_or_copy(l);
+    return !x || lower_extent(x, 0, p->dropout.x) ? lower_no(l, "it has too many dimensions") : lower_done_or_copy(l);
 }
 
 int lower_skip_layernorm(lowering *l, int arg)
@@ -207,104 +197,6 @@ int lower_reduce(lowering *l, int arg)
     if (!memcmp(p->reduce.x, p->reduce.y, sizeof p->reduce.x))
         return lower_no(l, "it reduces dimensions of 1: there is nothing to sum up");
     return lower_done(l);
-}
-
-/* ---- data movement -------------------------------------------------------------------------- */
-
-/* Libraries sample at half pixels and take the nearest; making each pixel so many pixels is the same in any
- * convention that starts at the first. */
-int lower_resize(lowering *l, int arg)
-{
-    const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
-    const char *mode = lower_word(l, "mode", "nearest"), *from = lower_word(l, "coordinates", "half_pixel"),
-               *rounding = lower_word(l, "round", "round_prefer_floor");
-    bool nearest = !strcmp(mode, "nearest"), whole = true;
-    bool half = !strcmp(from, "half_pixel") || !strcmp(from, "pytorch_half_pixel");
-    bz_problem *p = lower_step(l, BZ_PROBLEM_RESAMPLE);
-    (void)arg;
-    if (!nearest && strcmp(mode, "linear") != 0)
-        return lower_no(l, "libraries resize by the nearest pixel and linearly only");
-    if (bz_layer_param(l->layer, "antialias") || bz_layer_param(l->layer, "exclude_outside"))
-        return lower_no(l, "no library resizes with antialiasing or without what lies outside");
-    if (!x || lower_extent(x, 0, p->resample.x) || lower_extent(y, 0, p->resample.y))
-        return lower_no(l, "it has too many dimensions");
-    for (int i = 0; i < x->rank && i < y->rank; i++)
-        whole &= y->dims[i] % x->dims[i] == 0;
-    bool copies = nearest && whole && !strcmp(from, "asymmetric") && !strcmp(rounding, "floor");
-    if (!half && !copies)
-        return lower_no(l, "libraries sample at half pixels only");
-    if (half && nearest && strncmp(rounding, "round", 5) != 0)
-        return lower_no(l, "libraries round to the nearest pixel only");
-    p->resample.mode = nearest ? BZ_RESAMPLE_NEAREST : BZ_RESAMPLE_LINEAR;
-    p->resample.coord = half ? BZ_COORD_HALF_PIXEL : BZ_COORD_ASYMMETRIC;
-    return lower_done(l);
-}
-
-/* Quantized ones have the result's scale and zero point first, and those of each part behind it. */
-int lower_concat(lowering *l, int first)
-{
-    const bz_layer *layer = l->layer;
-    int64_t axis = lower_int(l, "axis", 0);
-    bz_problem *p = lower_step(l, BZ_PROBLEM_CONCAT);
-    int n = 0, step = first ? 3 : 1;
-    if ((layer->n_in - first + step - 1) / step > BZ_PROBLEM_PARTS || lower_extent(&layer->out[0], 0, p->concat.y))
-        return lower_no(l, "it has too many parts");
-    for (int k = first; k < layer->n_in; k += step) {
-        const bz_type *x = lower_in(l, k);
-        if (!x || axis >= x->rank)
-            return lower_no(l, "its parts are no tensors");
-        if (x->dims[axis] > 0)
-            p->concat.sizes[n++] = x->dims[axis];
-    }
-    p->concat.axis = axis;
-    if (first)
-        p->dtype = p->dtype_w = p->dtype_y = layer->out[0].dtype;
-    return lower_done(l);
-}
-
-int lower_transpose(lowering *l, int arg)
-{
-    const bz_type *x = lower_in(l, 0);
-    bz_problem *p = lower_step(l, BZ_PROBLEM_TRANSPOSE);
-    (void)arg;
-    if (!x || lower_extent(x, 0, p->transpose.x) || lower_ints(l, "perm", p->transpose.perm, x->rank))
-        return lower_no(l, "it has too many dimensions");
-    return lower_done(l);
-}
-
-static int reorder(lowering *l, bz_dtype from, bz_dtype to, float scale)
-{
-    const bz_type *x = lower_in(l, 0);
-    bz_problem *p = lower_step(l, BZ_PROBLEM_REORDER);
-    if (!x || lower_extent(x, 0, p->reorder.x))
-        return lower_no(l, "it has too many dimensions");
-    p->dtype = p->dtype_w = from;
-    p->dtype_y = to;
-    p->reorder.scale = scale;
-    return lower_done(l);
-}
-
-static bool is_library_type(bz_dtype t)
-{
-    return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_I8 || t == BZ_U8 || t == BZ_I32;
-}
-
-int lower_cast(lowering *l, int arg)
-{
-    bz_dtype from = l->layer->in[0].dtype, to = l->layer->out[0].dtype;
-    (void)arg;
-    if (!is_library_type(from) || !is_library_type(to) || from == to)
-        return lower_no(l, "no library casts between these types");
-    return reorder(l, from, to, 1);
-}
-
-/* The scale's value does not matter to the time, but that there is one does. */
-int lower_quantize(lowering *l, int quantizes)
-{
-    bz_dtype from = l->layer->in[0].dtype, to = l->layer->out[0].dtype;
-    if (!is_library_type(from) || !is_library_type(to))
-        return lower_no(l, "no library casts between these types");
-    return reorder(l, from, to, quantizes ? 16.0f : 0.0625f);
 }
 
 /* ---- recurrent layers ----------------------------------------------------------------------- */

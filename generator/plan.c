@@ -39,6 +39,9 @@ static const struct {
     {" groupnorm ", "onednn", "plain nhwc", "", false},
     {" lstm gru rnn ", "onednn", "plain packed", "", false},
     {" copy concat ", "memory", "plain", "", false},
+    {" activation prelu binary where reduce softmax logsoftmax batchnorm layernorm rmsnorm groupnorm ", "loops",
+     "plain", "", false},
+    {" transpose concat pad slice expand gather reorder ", "loops", "plain", "", false},
     {" conv deconv ", "cudnn", "plain nhwc", "tf32 f16", true},
     {" pool batchnorm softmax logsoftmax lrn activation binary reduce concat ", "cudnn", "plain nhwc", "", true},
     {" rmsnorm transpose reorder copy ", "cudnn", "plain", "", true},
@@ -50,6 +53,7 @@ static const struct {
 };
 
 const char *const bz_device_backends[] = {"cudnn", "cublas", NULL};
+const char *const bz_processor_backends[] = {"onednn", "cblas", "memory", "loops", NULL};
 
 static bool takes(const char *const *list, int n, const char *name)
 {
@@ -150,10 +154,12 @@ static int add_problem(bz_plan *plan, const bz_problem *problem, const char *tex
 
 /* Whether there is a library for each call, on the processor or on the device, wherever the plan is for. Where one call has
  * none, nobody runs the others for this. */
-static bool is_offered(const bz_plan *plan, const bz_alternative *a)
+bool bz_plan_offers(const bz_plan *plan, const bz_alternative *a)
 {
     const bz_plan_options *o = &plan->options;
     bool processor = !o->n_backends || names_backend(o, false), device = names_backend(o, true), offered = true;
+    if (!device && a->n > 1 && a->problem[0].kind == BZ_PROBLEM_PAD)
+        return false; /* libraries of the processor take any padding in the call behind it */
     for (int i = 0; i < a->n && offered; i++) {
         offered = false;
         for (size_t k = 0; k < sizeof FAMILIES / sizeof *FAMILIES; k++)
@@ -161,6 +167,19 @@ static bool is_offered(const bz_plan *plan, const bz_alternative *a)
                        has_word(FAMILIES[k].kinds, bz_problem_kind_name(a->problem[i].kind));
     }
     return offered;
+}
+
+/* On the processor our loops run whatever there is an alternative for: a copy need not stand in. */
+static bool runs_anyway(const bz_plan *plan, const bz_lowering *low)
+{
+    const bz_plan_options *o = &plan->options;
+    if (o->n_backends)
+        return false;
+    for (int a = 0; a < low->n; a++)
+        if (!low->alternative[a].fallback && bz_plan_offers(plan, &low->alternative[a]) &&
+            low->alternative[a].problem[0].dtype != BZ_F8E4M3)
+            return true;
+    return false;
 }
 
 static void add_problems(bz_plan *plan, bz_plan_layer *item, int number)
@@ -172,7 +191,7 @@ static void add_problems(bz_plan *plan, bz_plan_layer *item, int number)
     int *list = BZ_NEW(&plan->arena, int, most);
     for (int a = 0; a < low->n; a++) {
         const bz_alternative *alternative = &low->alternative[a];
-        bool offered = is_offered(plan, alternative);
+        bool offered = bz_plan_offers(plan, alternative) && !(alternative->fallback && runs_anyway(plan, low));
         for (int i = 0; i < alternative->n; i++) {
             int k = add_problem(plan, &alternative->problem[i], alternative->text[i], number, offered), j = 0;
             while (j < n && list[j] != k)

@@ -38,6 +38,15 @@ static bool is_time(const bz_record *r, bool one_layout)
     return (r->status == BZ_RECORD_OK || hopeless) && r->median > 0;
 }
 
+/* An implementation by the definition comes behind all others. */
+static bool is_better(const bz_record *r, const bz_record *than)
+{
+    bool reference = bz_algorithm_is_reference(r->variant.algorithm);
+    if (than && reference != bz_algorithm_is_reference(than->variant.algorithm))
+        return !reference;
+    return !than || r->median < than->median;
+}
+
 static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_problem_price *price,
                           const bz_record *records, size_t n, const bz_setting *setting, const bz_prices_view *view)
 {
@@ -50,10 +59,10 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
             continue;
         price->n_records++;
         if (is_time(r, one_layout)) {
-            if (!price->record || r->median < price->record->median) {
+            if (is_better(r, price->record)) {
                 price->second = price->record;
                 price->record = r;
-            } else if (!price->second || r->median < price->second->median) {
+            } else if (is_better(r, price->second)) {
                 price->second = r;
             }
         } else if (!price->complaint && *r->reason) {
@@ -139,6 +148,7 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
         price.high += known ? r->high : r->median * (1 + UNSURE);
         price.launch += isfinite(r->launch) ? r->launch : 0;
         price.noisy |= bz_record_marked(r);
+        price.reference |= bz_algorithm_is_reference(r->variant.algorithm);
         if (r->provenance > price.provenance)
             price.provenance = r->provenance;
     }
@@ -173,6 +183,9 @@ void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_lay
     }
     for (int a = 0; a < low->n; a++)
         if (!low->alternative[a].fallback || !others)
+            try_alternative(prices, &low->alternative[a], out);
+    for (int a = 0; a < low->n && !out->alternative; a++) /* as long as there is no record of the calls */
+        if (low->alternative[a].modelled)
             try_alternative(prices, &low->alternative[a], out);
     for (int i = 0; i < layer->n_problems; i++) {
         const bz_problem_price *p = &prices->problem[layer->problem[i]];

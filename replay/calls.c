@@ -251,12 +251,21 @@ static bool is_offered(const bz_problem *p)
     return p->kind != BZ_PROBLEM_BINARY || list[0].count == list[n - 1].count;
 }
 
+/* The same loop runs as a step of its own, whose operands loops.c knows. */
+static bool is_loop(const bz_problem *p)
+{
+    return p->kind >= BZ_PROBLEM_PAD && p->kind <= BZ_PROBLEM_WHERE;
+}
+
 int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
 {
     bool border = has_border(a->problem, a->n);
     call c = {.problem = &a->problem[border]};
     if (a->modelled)
         return bind_no(l, err, "no library call computes it");
+    for (int i = 0; i < a->n; i++)
+        if (is_loop(&a->problem[i]) && !border)
+            return bind_no(l, err, "a loop of ours computes it");
     if (is_rnn(a->problem))
         return bind_rnn(b, l, a->problem, err);
     if (!only_first_output(b, l))

@@ -53,8 +53,7 @@ static void add_option(bz_replay_choice *c, const bz_replay_option *o)
 /* A program runs on the processor or on one device. */
 static bool runs_there(const bz_replay_input *in, const char *backend)
 {
-    static const char *const PROCESSOR[] = {"onednn", "cblas", "memory", NULL};
-    for (const char *const *b = in->device ? bz_device_backends : PROCESSOR; *b; b++)
+    for (const char *const *b = in->device ? bz_device_backends : bz_processor_backends; *b; b++)
         if (!strcmp(*b, backend))
             return true;
     return false;
@@ -68,6 +67,19 @@ static bool can_replay(const bz_record *r, const bz_replay_input *in)
            r->setting.cache == setting->cache && !strcmp(r->setting.clock, setting->clock ? setting->clock : "");
 }
 
+/* What no library of the processor has, but our loops do. */
+static bool is_ours(const bz_replay_input *in, const char *text)
+{
+    const bz_plan_problem *planned = bz_plan_find_problem(in->plan, text);
+    bool ours = false;
+    for (int f = 0; planned && f < planned->n_families; f++) {
+        if (strcmp(planned->family[f].backend, "loops") != 0)
+            return false;
+        ours = true;
+    }
+    return ours;
+}
+
 /* Without a record: the library's own choice in each layout, priced by what it must move and compute. Blocks before
  * rows, as libraries would have it. */
 static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_replay_choice *c)
@@ -76,6 +88,8 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
         const char *backend, *layout;
         double factor;
     } GUESSES[] = {{"onednn", "any", 1}, {"onednn", "nhwc", 1.2}, {"onednn", "plain", 1.5}, {"memory", "plain", 1.5}};
+    static const bz_replay_option LOOPS = {"loops",       "", "plain", "default",
+                                           BZ_LAID_PLAIN, 0,  0,       BZ_PROVENANCE_MODELLED};
     double seconds = 1e-6 + bz_problem_bytes(p) / 1e10 + bz_problem_flops(p) / 5e10;
     bool blocks = p->kind == BZ_PROBLEM_CONV || p->kind == BZ_PROBLEM_DECONV, copy = p->kind == BZ_PROBLEM_COPY;
     bool spatial = laid_of(p, "nhwc", "") == BZ_LAID_NHWC;
@@ -100,6 +114,10 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
     if (!c->n && !copy)
         c->option[c->n++] =
             (bz_replay_option){"onednn", "", "plain", "default", BZ_LAID_PLAIN, seconds, 0, BZ_PROVENANCE_MODELLED};
+    if (is_ours(in, c->text)) {
+        c->option[0] = LOOPS, c->n = 1;
+        c->option[0].seconds = seconds * 1.5;
+    }
 }
 
 /* Whether cuBLASLt does all that follows the product. */

@@ -101,8 +101,7 @@ static bool is_one_of(const char *s, const char *const *list, int n)
 
 static int follow_call(bz_replay_plan *p, int i, const cJSON *step, bz_error *err)
 {
-    static const char *const PROCESSOR[] = {"onednn", "cblas", "memory", NULL};
-    const char *const *backends = p->device ? bz_device_backends : PROCESSOR;
+    const char *const *backends = p->device ? bz_device_backends : bz_processor_backends;
     int n_backends = 0;
     while (backends[n_backends])
         n_backends++;

@@ -54,7 +54,7 @@ typedef struct bz_variant {
     char algorithm[160], layout[16], math[16];
     bool chosen;          /* the library's own first pick for this problem and layout */
     bool chosen_training; /* what it picks where it is asked as for training */
-    bool reference;       /* the library's reference implementation: skipped while there is another */
+    bool reference;       /* an implementation by the definition: skipped while there is another */
     double workspace;     /* bytes; known after prepare */
     const char *timing;   /* where `measure` had to time in another way than the backend says; else NULL */
     void *state;          /* the backend's, of prepare */
@@ -144,7 +144,7 @@ void bz_unplace(void *at); /* NULL is fine */
 
 /* The backends built in, ends with NULL. */
 extern const bz_backend *const bz_builtin_backends[];
-extern const bz_backend bz_backend_onednn, bz_backend_cblas, bz_backend_memory;
+extern const bz_backend bz_backend_onednn, bz_backend_cblas, bz_backend_memory, bz_backend_loops;
 
 /* The instruction sets that oneDNN will use, and those of the processor that matter to it. */
 void bz_onednn_isa(char *out, size_t size);

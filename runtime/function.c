@@ -43,6 +43,10 @@ static const struct {
     [BZ_FN_ABS] = {"abs", 0, POST | ACTIVATION},
     [BZ_FN_SQUARE] = {"square", 0, POST | ACTIVATION},
     [BZ_FN_ROUND] = {"round", 0, ACTIVATION},
+    [BZ_FN_FLOOR] = {"floor", 0, ACTIVATION},
+    [BZ_FN_CEIL] = {"ceil", 0, ACTIVATION},
+    [BZ_FN_SIGN] = {"sign", 0, ACTIVATION},
+    [BZ_FN_ERF] = {"erf", 0, ACTIVATION},
     [BZ_FN_LINEAR] = {"linear", 2, POST | ACTIVATION},
     [BZ_FN_POW] = {"pow", 2, ACTIVATION},
     [BZ_FN_SUM] = {"sum", 0, REDUCTION},
@@ -99,6 +103,14 @@ bool bz_fn_is_reduction(bz_fn fn)
 bool bz_fn_is_comparison(bz_fn fn)
 {
     return fn >= BZ_FN_EQ && fn <= BZ_FN_LE;
+}
+
+bool bz_algorithm_is_reference(const char *algorithm)
+{
+    for (const char *at = algorithm; at && (at = strstr(at, "ref")); at++)
+        if ((at == algorithm || strchr("_ ", at[-1])) && (!at[3] || strchr(":_ ", at[3])))
+            return true;
+    return false;
 }
 
 static double sigmoid(double x)
@@ -158,6 +170,14 @@ double bz_fn_value(bz_fn fn, double x, double alpha, double beta)
         return x * x;
     case BZ_FN_ROUND:
         return nearbyint(x);
+    case BZ_FN_FLOOR:
+        return floor(x);
+    case BZ_FN_CEIL:
+        return ceil(x);
+    case BZ_FN_SIGN:
+        return (x > 0) - (x < 0);
+    case BZ_FN_ERF:
+        return erf(x);
     case BZ_FN_LINEAR:
         return alpha * x + beta;
     case BZ_FN_POW:

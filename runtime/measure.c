@@ -274,19 +274,19 @@ static void enumerate_family(trial *t, const bz_family *f)
     bz_variant_tell_apart(&t->variants, first);
 }
 
-/* Whether the backend of v has a variant that is no reference implementation; in v's family, or in any. */
+/* Whether there is a variant that is no reference implementation; in v's family, or in any. */
 static bool has_other(const trial *t, const bz_variant *v, bool in_family)
 {
     for (int i = 0; i < t->variants.n; i++) {
         const bz_variant *w = &t->variants.item[i];
-        if (w->backend == v->backend && !w->reference &&
-            (!in_family || (!strcmp(w->layout, v->layout) && !strcmp(w->math, v->math))))
+        bool same = w->backend == v->backend && !strcmp(w->layout, v->layout) && !strcmp(w->math, v->math);
+        if (!w->reference && (!in_family || same))
             return true;
     }
     return false;
 }
 
-/* Reference implementations are left out where the same library has another for the problem. A family
+/* Reference implementations are left out where this library or another has something else for the problem. A family
  * that has nothing else says so. */
 static void drop_references(trial *t)
 {

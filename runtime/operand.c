@@ -221,6 +221,29 @@ static void add_inputs(const bz_problem *p, operand_list *l, int64_t *y)
             y[2 + i] += p->pad.pad[i] + p->pad.pad[n + i];
         break;
     }
+    case BZ_PROBLEM_SLICE:
+        add_extent(l, BZ_ROLE_X, p->dtype, p->slice.x);
+        memcpy(y, p->slice.y, sizeof(bz_extent));
+        break;
+    case BZ_PROBLEM_EXPAND:
+        add_extent(l, BZ_ROLE_X, p->dtype, p->expand.x);
+        memcpy(y, p->expand.y, sizeof(bz_extent));
+        break;
+    case BZ_PROBLEM_GATHER:
+        add_extent(l, BZ_ROLE_X, p->dtype, p->gather.x);
+        add(l, BZ_ROLE_INDEX, p->dtype_w, 1, &p->gather.n);
+        memcpy(y, p->gather.x, sizeof(bz_extent));
+        y[p->gather.axis] = p->gather.n;
+        break;
+    case BZ_PROBLEM_WHERE: {
+        bz_extent both = {0};
+        add_extent(l, BZ_ROLE_MASK, BZ_BOOL, p->where.c);
+        add_extent(l, BZ_ROLE_X, p->dtype, p->where.a);
+        add_extent(l, BZ_ROLE_B, p->dtype_w, p->where.b);
+        broadcast(p->where.a, p->where.b, both);
+        broadcast(both, p->where.c, y);
+        break;
+    }
     case BZ_PROBLEM_REORDER:
         add_extent(l, BZ_ROLE_X, p->dtype, p->reorder.x);
         memcpy(y, p->reorder.x, sizeof(bz_extent));
@@ -274,7 +297,10 @@ double bz_problem_bytes(const bz_problem *p)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
     double bytes = 0;
-    for (int n = bz_problem_operands(p, list); n--;)
+    int n = bz_problem_operands(p, list);
+    if (p->kind == BZ_PROBLEM_GATHER || p->kind == BZ_PROBLEM_SLICE) /* what is not taken is not read */
+        list[0].count = list[n - 1].count < list[0].count ? list[n - 1].count : list[0].count;
+    while (n--)
         bytes += (double)list[n].count * bz_dtype_bits(list[n].dtype) / 8;
     return bytes;
 }
@@ -338,6 +364,7 @@ double bz_problem_flops(const bz_problem *p)
         break;
     case BZ_PROBLEM_ACTIVATION:
     case BZ_PROBLEM_BINARY:
+    case BZ_PROBLEM_WHERE:
         flops = y;
         break;
     case BZ_PROBLEM_REDUCE:

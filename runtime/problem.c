@@ -86,6 +86,15 @@ const bz_kind bz_kinds[BZ_PROBLEM_N_KINDS] = {
         REQUIRED("x", EXTENT, transpose.x), REQUIRED("perm", PERM, transpose.perm)}},
     [BZ_PROBLEM_PAD] = {"pad", "BZ_PROBLEM_PAD", "pad", false, {
         REQUIRED("x", EXTENT, pad.x), USUAL("pad", PADS, pad.pad, 0)}},
+    [BZ_PROBLEM_SLICE] = {"slice", "BZ_PROBLEM_SLICE", "slice", false, {
+        REQUIRED("x", EXTENT, slice.x), REQUIRED("y", EXTENT, slice.y), REQUIRED("start", PERM, slice.start),
+        REQUIRED("step", PERM, slice.step)}},
+    [BZ_PROBLEM_EXPAND] = {"expand", "BZ_PROBLEM_EXPAND", "expand", false, {
+        REQUIRED("x", EXTENT, expand.x), REQUIRED("y", EXTENT, expand.y)}},
+    [BZ_PROBLEM_GATHER] = {"gather", "BZ_PROBLEM_GATHER", "gather", false, {
+        REQUIRED("x", EXTENT, gather.x), REQUIRED("n", INT, gather.n), REQUIRED("axis", INT, gather.axis)}},
+    [BZ_PROBLEM_WHERE] = {"where", "BZ_PROBLEM_WHERE", "where", false, {
+        REQUIRED("c", EXTENT, where.c), REQUIRED("a", EXTENT, where.a), REQUIRED("b", EXTENT, where.b)}},
     [BZ_PROBLEM_REORDER] = {"reorder", "BZ_PROBLEM_REORDER", "reorder", false, {
         REQUIRED("x", EXTENT, reorder.x), NAMED("from", reorder.from, LAYOUT), NAMED("to", reorder.to, LAYOUT),
         OPTIONAL("scale", REAL, reorder.scale, 1)}},

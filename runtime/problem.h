@@ -56,6 +56,10 @@ typedef enum {
     BZ_PROBLEM_CONCAT,     /* concat: y is the result, sizes are the inputs' extents along the axis */
     BZ_PROBLEM_TRANSPOSE,  /* transpose: dimension i of the result is dimension perm[i] of x */
     BZ_PROBLEM_PAD,        /* pad: x in a border of zeros, for libraries that pad both ends of a dimension alike */
+    BZ_PROBLEM_SLICE,      /* slice: element i of each dimension of y is element start + i · step of x */
+    BZ_PROBLEM_EXPAND,     /* expand: x broadcast to the shape y */
+    BZ_PROBLEM_GATHER,     /* gather: n elements of dimension `axis`, where indices of the type of w say */
+    BZ_PROBLEM_WHERE,      /* where: c ? a : b, all three broadcast to each other */
     BZ_PROBLEM_REORDER,    /* reorder: same values in another layout or data type; scale for quantization */
     BZ_PROBLEM_COPY,       /* copy: so many bytes read, so many written; prices what only moves data */
     BZ_PROBLEM_ATTENTION,  /* attention: softmax(q kᵀ / √size + mask) v; `causal`: query i sees keys 0 to i */
@@ -100,6 +104,10 @@ typedef enum {
     BZ_FN_ABS,
     BZ_FN_SQUARE,
     BZ_FN_ROUND,
+    BZ_FN_FLOOR,
+    BZ_FN_CEIL,
+    BZ_FN_SIGN,
+    BZ_FN_ERF,
     BZ_FN_LINEAR, /* alpha, beta: alpha x + beta */
     BZ_FN_POW,    /* alpha, beta: alpha x^beta */
     BZ_FN_SUM,    /* reduce only, from here on */
@@ -199,6 +207,20 @@ typedef struct bz_problem {
             int64_t pad[2 * BZ_PROBLEM_SPATIAL];
         } pad;
         struct {
+            bz_extent x, y;
+            int64_t start[BZ_PROBLEM_RANK], step[BZ_PROBLEM_RANK];
+        } slice;
+        struct {
+            bz_extent x, y;
+        } expand;
+        struct {
+            bz_extent x;
+            int64_t n, axis;
+        } gather;
+        struct {
+            bz_extent c, a, b;
+        } where;
+        struct {
             bz_extent x;
             bz_layout from, to;
             float scale; /* the result is x · scale; 0 stands for 1 */
@@ -258,6 +280,10 @@ bool bz_fn_is_comparison(bz_fn fn);
 double bz_fn_value(bz_fn fn, double x, double alpha, double beta);
 double bz_fn_binary(bz_fn fn, double a, double b);
 
+/* Whether an algorithm is an implementation by the definition, written for testing: "ref:any", "lnorm_ref:any", and what
+ * has one of them among its parts. Such a record is no bound while anything else can run. */
+bool bz_algorithm_is_reference(const char *algorithm);
+
 /* ---- tensors -------------------------------------------------------------------------------- */
 
 typedef enum {
@@ -275,7 +301,8 @@ typedef enum {
     BZ_ROLE_H,     /* rnn: first hidden state [directions, batch, hidden] */
     BZ_ROLE_C,     /* lstm: first cell state */
     BZ_ROLE_V,     /* attention: values; queries are X, keys B */
-    BZ_ROLE_MASK,  /* attention: what is added to the scores */
+    BZ_ROLE_MASK,  /* attention: what is added to the scores; where: which of the two it is */
+    BZ_ROLE_INDEX, /* gather: which elements */
     BZ_ROLE_OTHER, /* of a post add, sub, mul …: the other tensor, of the result's shape */
     BZ_ROLE_Y,
 } bz_role;

@@ -117,6 +117,52 @@ static int check_attention(const bz_problem *p, bz_error *err)
     return 0;
 }
 
+/* Elements of y may lie as far apart as they like, as long as all are elements of x. */
+static int check_slice(const bz_problem *p, bz_error *err)
+{
+    const int64_t *x = p->slice.x, *y = p->slice.y, *start = p->slice.start, *step = p->slice.step;
+    int n = bz_extent_rank(x);
+    if (n != bz_extent_rank(y))
+        return refuse(p, "x and y have the same number of dimensions", err);
+    for (int i = 0; i < n; i++)
+        if (step[i] < 1 || start[i] >= x[i] || y[i] - 1 > (x[i] - 1 - start[i]) / step[i])
+            return refuse(p, "steps are at least 1, and y ends inside of x", err);
+    return 0;
+}
+
+static int check_expand(const bz_problem *p, bz_error *err)
+{
+    const int64_t *x = p->expand.x, *y = p->expand.y;
+    if (bz_extent_rank(x) != bz_extent_rank(y))
+        return refuse(p, "x and y have the same number of dimensions", err);
+    for (int i = 0; x[i]; i++)
+        if (x[i] != y[i] && x[i] != 1)
+            return refuse(p, "a dimension of x is 1 or that of y", err);
+    return 0;
+}
+
+/* Indices are counted in f32 where results are checked. */
+static int check_gather(const bz_problem *p, bz_error *err)
+{
+    if (p->gather.axis >= bz_extent_rank(p->gather.x) || p->gather.n < 1)
+        return refuse(p, "x has such an axis, and n is at least 1", err);
+    if (p->gather.x[p->gather.axis] > 1 << 24)
+        return refuse(p, "there is too much to choose from", err);
+    if (p->dtype_w != BZ_I64 && p->dtype_w != BZ_I32)
+        return refuse(p, "its indices are i64 or i32: dtype=f32:i64:f32", err);
+    return 0;
+}
+
+static int check_where(const bz_problem *p, bz_error *err)
+{
+    const int64_t *a = p->where.a, *b = p->where.b, *c = p->where.c;
+    int n = bz_extent_rank(c);
+    if (bz_extent_rank(a) != n || bz_extent_rank(b) != n || !broadcasts(a, b, 0) || !broadcasts(a, c, 0) ||
+        !broadcasts(b, c, 0))
+        return refuse(p, "c, a and b have the same number of dimensions and fit", err);
+    return 0;
+}
+
 static int check_shapes(const bz_problem *p, bz_error *err)
 {
     const int64_t *a, *b;
@@ -208,6 +254,14 @@ static int check_shapes(const bz_problem *p, bz_error *err)
         return !sum
                    ? refuse(p, "x has batch, channels and one to three spatial dimensions, one of which is padded", err)
                    : 0;
+    case BZ_PROBLEM_SLICE:
+        return check_slice(p, err);
+    case BZ_PROBLEM_EXPAND:
+        return check_expand(p, err);
+    case BZ_PROBLEM_GATHER:
+        return check_gather(p, err);
+    case BZ_PROBLEM_WHERE:
+        return check_where(p, err);
     case BZ_PROBLEM_COPY:
         return p->copy.read + p->copy.write < 1 ? refuse(p, "something is read or written", err) : 0;
     case BZ_PROBLEM_ATTENTION:

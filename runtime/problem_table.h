@@ -9,7 +9,7 @@ typedef enum {
     BZ_FORM_EXTENT,  /* shape, ends with 0 */
     BZ_FORM_SPATIAL, /* a number for each spatial dimension */
     BZ_FORM_PADS,    /* two for each */
-    BZ_FORM_PERM,    /* a number for each dimension */
+    BZ_FORM_PERM,    /* a number for each dimension of the first shape */
     BZ_FORM_SIZES,   /* as a shape, longer */
     BZ_FORM_INT,
     BZ_FORM_FLAG,

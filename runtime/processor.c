@@ -6,10 +6,7 @@
 #include <unistd.h>
 
 const bz_backend *const bz_builtin_backends[] = {
-    &bz_backend_onednn,
-    &bz_backend_cblas,
-    &bz_backend_memory,
-    NULL,
+    &bz_backend_onednn, &bz_backend_cblas, &bz_backend_memory, &bz_backend_loops, NULL,
 };
 
 static void look_at_topology(bz_machine *s)

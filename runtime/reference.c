@@ -369,6 +369,32 @@ static double padded_at(const bz_reference *r, const int64_t *y)
     return r->value[0][ravel(at, x, rank)];
 }
 
+static double sliced_at(const bz_reference *r, const int64_t *y)
+{
+    const bz_problem *p = r->problem;
+    int64_t index = 0;
+    for (int d = 0; p->slice.x[d]; d++)
+        index = index * p->slice.x[d] + p->slice.start[d] + y[d] * p->slice.step[d];
+    return r->value[0][index];
+}
+
+static double gathered_at(const bz_reference *r, const int64_t *y)
+{
+    const bz_problem *p = r->problem;
+    int64_t index = 0;
+    for (int d = 0; p->gather.x[d]; d++)
+        index = index * p->gather.x[d] + (d == p->gather.axis ? (int64_t)r->value[1][y[d]] : y[d]);
+    return r->value[0][index];
+}
+
+static double chosen_at(const bz_reference *r, const int64_t *y)
+{
+    const bz_problem *p = r->problem;
+    int rank = result(r)->rank;
+    return r->value[0][ravel(y, p->where.c, rank)] != 0 ? r->value[1][ravel(y, p->where.a, rank)]
+                                                        : r->value[2][ravel(y, p->where.b, rank)];
+}
+
 static double moved_at(const bz_reference *r, int64_t index, int64_t *y)
 {
     const bz_problem *p = r->problem;
@@ -381,6 +407,14 @@ static double moved_at(const bz_reference *r, int64_t index, int64_t *y)
     }
     if (p->kind == BZ_PROBLEM_PAD)
         return padded_at(r, y);
+    if (p->kind == BZ_PROBLEM_SLICE)
+        return sliced_at(r, y);
+    if (p->kind == BZ_PROBLEM_EXPAND)
+        return r->value[0][ravel(y, p->expand.x, rank)];
+    if (p->kind == BZ_PROBLEM_GATHER)
+        return gathered_at(r, y);
+    if (p->kind == BZ_PROBLEM_WHERE)
+        return chosen_at(r, y);
     if (p->kind == BZ_PROBLEM_CONCAT) {
         for (; y[p->concat.axis] >= p->concat.sizes[i]; i++)
             y[p->concat.axis] -= p->concat.sizes[i];

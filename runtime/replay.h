@@ -19,7 +19,7 @@
  *     }
  *
  * A step is a library call (a variant of a problem, as in a record), a view (another shape of the same bytes), or
- * one of the loops in replay_loop.c, which are our own: they are right, and not fast. Libraries say when they are made
+ * one of the loops in loops/walk.c, which are our own. Libraries say when they are made
  * ready how they want their operands to lie. Where a tensor lies in another way it is converted, once for all who
  * want it so; each conversion is timed by itself. Constants are brought into their layout ahead of time. All that lives
  * between two steps shares one piece of memory, by liveness.
@@ -91,6 +91,7 @@ typedef enum {
 typedef struct bz_replay_loop {
     bz_loop_kind kind;
     const char *function;
+    bz_fn fn; /* the same, where it is a problem's: it is looked up by its name else */
     float alpha, beta;
     double value;
     int rank;

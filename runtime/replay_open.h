@@ -3,6 +3,7 @@
 #define BZ_REPLAY_OPEN_H
 
 #include "runtime/backend.h"
+#include "runtime/loops/loops.h"
 #include "runtime/replay.h"
 #include "runtime/values.h"
 
@@ -18,11 +19,6 @@ typedef struct bz_lifetime {
 /* Gives each its offset: in several orders, each into the smallest gap that holds it; the order with the lowest peak
  * stays. Returns the peak; *least (may be NULL) is what must live at once at the least, whatever the offsets. */
 size_t bz_lifetimes_place(bz_lifetime *list, int n, size_t *least);
-
-/* Runs a loop on row-major operands. `given` are their types, the result's last. -1 where there is no such function. */
-int bz_loop_run(const bz_replay_loop *loop, void *const *operand, const bz_dtype *dtype, const int64_t *count, int n,
-                int threads);
-bool bz_loop_knows(const bz_replay_loop *loop);
 
 typedef enum { BZ_ACTION_CALL, BZ_ACTION_LOOP, BZ_ACTION_CONVERT, BZ_ACTION_COPY } bz_action_kind;
 

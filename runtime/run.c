@@ -182,7 +182,7 @@ static int add_benchmark(program *p, const bz_benchmark *b, bz_error *err)
     return 0;
 }
 
-static const char *const ALL_BACKENDS[] = {"onednn", "cblas", "memory"};
+static const char *const ALL_BACKENDS[] = {"onednn", "cblas", "memory", "loops"};
 static const char *const ALL_LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
 
 static int add_text(program *p, const char *text, bz_error *err)
@@ -192,7 +192,8 @@ static int add_text(program *p, const char *text, bz_error *err)
         return -1;
     const char *const *backends = p->n_backends ? p->backends : ALL_BACKENDS;
     const char *const *layouts = p->n_layouts ? p->layouts : ALL_LAYOUTS;
-    int n_backends = p->n_backends ? p->n_backends : 3, n_layouts = p->n_layouts ? p->n_layouts : 4, n = 0;
+    int n_backends = p->n_backends ? p->n_backends : (int)(sizeof ALL_BACKENDS / sizeof *ALL_BACKENDS),
+        n_layouts = p->n_layouts ? p->n_layouts : 4, n = 0;
     bz_family *families = start_work(p, problem, n_backends * n_layouts);
     for (int b = 0; b < n_backends; b++)
         for (int l = 0; l < n_layouts; l++) {

@@ -277,10 +277,20 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
     return (shape){1, 0, false};
 }
 
+static void fill_indices(int64_t below, int64_t n, uint64_t seed, float *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (float)(next_random(&seed) % (uint64_t)below);
+}
+
 void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *out)
 {
     shape s = shape_of(p, o);
     uint64_t seed = (uint64_t)index + 1;
+    if (o->role == BZ_ROLE_INDEX) {
+        fill_indices(p->gather.x[p->gather.axis], o->count, seed, out);
+        return;
+    }
     int at = (int)(next_random(&seed) % BLOCK);
     const float *normal = normal_block();
     bool whole = bz_dtype_is_int(o->dtype), plain = o->dtype == BZ_F32 && s.scale == 1 && s.offset == 0 && !s.positive;
@@ -290,7 +300,7 @@ void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *
             v = v > 63 ? 63 : v < -64 ? -64 : fabs(v) < 1 ? (v < 0 ? -1 : 1) : v;
         if (o->dtype == BZ_F8E4M3 && fabs(v) < 0x1p-6) /* below are zero and denormals */
             v = copysign(0x1p-6, v);
-        out[i] = plain ? normal[at] : bz_round_to(o->dtype, v);
+        out[i] = plain ? normal[at] : o->dtype == BZ_BOOL ? v > 0 : bz_round_to(o->dtype, v);
     }
     for (int64_t i = BLOCK; i < o->count; i += BLOCK)
         memcpy(out + i, out, (size_t)(o->count - i < BLOCK ? o->count - i : BLOCK) * sizeof *out);

@@ -114,12 +114,6 @@ static void close_session(void *of)
 
 /* ---- variants ------------------------------------------------------------------------------- */
 
-/* What oneDNN calls its implementations by the definition, written for testing. */
-static bool is_reference(const char *name)
-{
-    return !strncmp(name, "ref", 3) || !strncmp(name, "simple:any", 10);
-}
-
 enum { INDEX_STEP = 64 }; /* index: alternative · 64 + implementation */
 
 static void add_variant(session *s, int alternative_index, int impl, const char *layout, const char *math,
@@ -128,14 +122,14 @@ static void add_variant(session *s, int alternative_index, int impl, const char 
     const alternative *a = s->alternatives[alternative_index];
     bz_variant *v = bz_variant_add(list, &bz_backend_onednn, s, layout, math);
     v->index = alternative_index * INDEX_STEP + impl;
-    v->reference = true;
     size_t n = 0;
     for (int k = 0; k < a->n_stages && n < sizeof v->algorithm; k++) {
         const char *name = bz_onednn_impl_name(a->stages[k].impls.pd[impl]);
         n += (size_t)snprintf(v->algorithm + n, sizeof v->algorithm - n, "%s%s%s", k ? " + " : a->prefix, name,
                               k == a->n_stages - 1 ? a->suffix : "");
-        v->reference &= is_reference(name);
     }
+    /* a reorder that is no vector code either, for all pairs of types */
+    v->reference = bz_algorithm_is_reference(v->algorithm) || strstr(v->algorithm, "simple:any");
 }
 
 static bool is_complete(const alternative *a)

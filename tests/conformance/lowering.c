@@ -58,6 +58,7 @@ typedef struct survey {
     bool exact; /* models that the list must fit exactly */
     int models, unread, wrong;
     FILE *problems;
+    bz_plan *processor;
 } survey;
 
 static void note(survey *s, const char *model, const bz_layer *layer)
@@ -69,10 +70,8 @@ static void note(survey *s, const char *model, const bz_layer *layer)
     if (!low.free && layer->priced) {
         int price = low.n ? COPY : UNPRICED;
         for (int i = 0; i < low.n; i++)
-            if (!low.alternative[i].modelled)
+            if (!low.alternative[i].modelled && bz_plan_offers(s->processor, &low.alternative[i]))
                 price = LIBRARY;
-        if (low.n && low.alternative[low.n - 1].fallback) /* a library on some device, not on the processor */
-            price = COPY;
         for (int i = 0; s->problems && s->exact && price == LIBRARY && i < low.n; i++)
             for (int k = 0; k < low.alternative[i].n; k++)
                 fprintf(s->problems, "%s\n", low.alternative[i].text[k]);
@@ -175,7 +174,7 @@ static int read_list(table *reasons, const char *path)
 
 int main(int argc, char **argv)
 {
-    survey s = {.exact = true};
+    survey s = {.exact = true, .processor = bz_plan_new(&(bz_plan_options){0})};
     if (argc > 2 && !strcmp(argv[1], "-p")) {
         s.problems = fopen(argv[2], "w");
         if (!s.problems)
@@ -199,6 +198,7 @@ int main(int argc, char **argv)
             printf("skipped: nothing is named %s (Debian package libonnx-testdata)\n", argv[i]);
             free_table(&s.operators);
             free_table(&s.reasons);
+            bz_plan_free(s.processor);
             return 77;
         }
     }
@@ -212,5 +212,6 @@ int main(int argc, char **argv)
         fclose(s.problems);
     free_table(&s.operators);
     free_table(&s.reasons);
+    bz_plan_free(s.processor);
     return s.wrong ? 1 : 0;
 }

@@ -252,7 +252,7 @@ static void attention(void **state)
          " mask=1x2x5x5 dtype=f32"},
         {"attention", HEADS, /* a choice has no call: a copy stands in, as it does by itself */
          "Greater F,M g; MatMul Q,K a; Div a,r b; Where g,b,F c; Softmax c d; MatMul d,V y",
-         SCALED " dtype=f32; copy read=450 write=200 dtype=u8; " REST},
+         SCALED " dtype=f32; where c=1x2x5x5 a=1x2x5x5 b=1x2x5x5 dtype=f32; " REST},
         {"attention", HEADS, "MatMul Q,K a; Softmax a b; MatMul b,V y", WHOLE " dtype=f32"},
         {"attention", "Q=6x5x4 K=6x4x7 V=6x7x3 M=5x7 ", "MatMul Q,K a; Add M,a b; Softmax b c; MatMul c,V y",
          "attention q=6x1x5x4 k=6x1x7x4 v=6x1x7x3 mask=1x1x5x7 dtype=f32"},

@@ -381,15 +381,21 @@ static void test_never_zero(void **state)
     bz_arena arena = {0};
     bz_lowering low;
     const bz_type x[] = {TENSOR(2, 2, 3)};
-    bz_layer l = a_layer("erf", x, 1, x, NULL, 0); /* no library: a copy stands in */
+    bz_layer l = a_layer("isnan", x, 1, x, NULL, 0); /* no library: a copy stands in */
     bz_lower(&l, BZ_UNDEFINED, &arena, &low);
     assert_int_equal(low.n, 1);
     assert_true(low.alternative[0].modelled);
     /* of a layer's bytes only floating-point ones change with the type that the user wants */
     const bz_type choice[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_BOOL, .rank = 2, .dims = DIMS(2, 3)}, x[0], x[0]};
-    l = a_layer("where", choice, 3, x, NULL, 0);
+    l = a_layer("compress", choice, 3, x, NULL, 0);
     expect(&l, BZ_UNDEFINED, 0, 0, "copy read=976 write=24 dtype=u8");
     expect(&l, BZ_BF16, 0, 0, "copy read=488 write=12 dtype=u8");
+    /* where our loops run it, devices have a copy */
+    l = a_layer("where", choice, 3, x, NULL, 0);
+    expect(&l, BZ_UNDEFINED, 0, 0, "where c=2x3 a=2x3 b=2x3 dtype=f32");
+    expect(&l, BZ_BF16, 1, 0, "copy read=488 write=12 dtype=u8");
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_true(low.n == 2 && !low.alternative[0].fallback && low.alternative[1].fallback);
     l = a_layer("einsum", x, 1, x, NULL, 0); /* arithmetic that nothing stands in for */
     l.macs = 100;
     bz_lower(&l, BZ_UNDEFINED, &arena, &low);

@@ -129,6 +129,69 @@ static const char *const PROBLEMS[] = {
     "activation fn=linear x=1x20x5x5 dtype=f32",
     "activation fn=pow x=1x20x5x5 dtype=f32",
     "activation fn=gelu_erf x=3x77 dtype=bf16",
+    "activation fn=erf x=1x20x5x5 dtype=f32",
+    "activation fn=floor x=1x20x5x5 dtype=f32",
+    "activation fn=ceil x=1x20x5x5 dtype=f32",
+    "activation fn=sign x=1x20x5x5 dtype=f16",
+    "pad x=1x3x7x9 pad=1x2x0x3 dtype=f32",
+    "pad x=1x1x5x6x7 pad=1x0x0x2x3x0 dtype=u8",
+    "slice x=4x9x10 y=2x3x10 start=1x2x0 step=2x3x1 dtype=f32",
+    "slice x=4x9x10 y=4x9x4 start=0x0x3 step=1x1x2 dtype=i64",
+    "expand x=3x1x7 y=3x5x7 dtype=f32",
+    "expand x=3x4x1 y=3x4x9 dtype=f16",
+    "gather x=50x3x7 n=20 axis=0 dtype=f32:i64:f32",
+    "gather x=3x50x7 n=20 axis=1 dtype=bf16:i32:bf16",
+    "where c=1x5x7 a=3x5x7 b=1x1x1 dtype=f32",
+    "where c=3x5x7 a=1x1x7 b=3x5x7 dtype=f32",
+    "where c=3x5x1 a=3x1x7 b=1x5x7 dtype=i64",
+};
+
+/* Shapes that our loops go about in several ways: rows and columns, long and short ones, of all types, more than one
+ * thread's share. */
+static const char *const OURS[] = {
+    "binary fn=div a=2x37x1031 b=2x37x1 dtype=f32",
+    "binary fn=sub a=2x37x1031 b=2x37x1 dtype=f16",
+    "binary fn=mul a=1x37x1 b=2x1x1031 dtype=bf16",
+    "binary fn=add a=300x3 b=300x1 dtype=f32",
+    "binary fn=add a=5x600 b=1x600 post=gelu_erf,add dtype=f16",
+    "binary fn=eq a=40x50 b=40x50 dtype=i64:i64:u8",
+    "binary fn=add a=40x50 b=1x50 dtype=i64",
+    "binary fn=max a=40x50 b=1x50 dtype=i32",
+    "binary fn=div a=40x50 b=40x1 dtype=f64",
+    "reduce fn=mean x=3x7x1000 y=3x7x1 dtype=f16",
+    "reduce fn=sum x=5x300x700 y=5x1x700 dtype=f32",
+    "reduce fn=mean x=4x5x6x7 y=1x5x1x7 dtype=f32",
+    "reduce fn=max x=4x5x6x7 y=4x1x6x1 dtype=f32",
+    "reduce fn=min x=40x50x3 y=40x1x3 dtype=bf16",
+    "reduce fn=prod x=6x20x30 y=6x1x30 dtype=f32",
+    "reduce fn=l2 x=6x20x30 y=1x1x1 dtype=f32",
+    "reduce fn=sumsquare x=60x700 y=1x700 dtype=f32",
+    "softmax x=3x50257 axis=1 dtype=f32",
+    "softmax x=30x41x1100 axis=1 dtype=f32",
+    "logsoftmax x=30x41x11 axis=1 dtype=f16",
+    "layernorm x=20x1500 axis=1 dtype=f32",
+    "layernorm x=20x15x10 axis=1 dtype=f16",
+    "rmsnorm x=20x1500 axis=1 dtype=f32",
+    "groupnorm x=2x12x50x50 group=3 dtype=f32",
+    "batchnorm x=2x100 post=relu dtype=f16",
+    "batchnorm x=2x10x50x50 post=relu dtype=f32",
+    "prelu x=20x100 dtype=f16",
+    "prelu x=2x100x3 dtype=bf16",
+    "transpose x=3x65x77 perm=0x2x1 dtype=f32",
+    "transpose x=40x3x64x16 perm=2x1x3x0 dtype=f16",
+    "transpose x=65x40 perm=1x0 dtype=u8",
+    "transpose x=64x40x2 perm=1x0x2 dtype=f64",
+    "concat y=30x700 axis=1 sizes=100x600 dtype=f32",
+    "reorder x=70x300 from=plain to=plain dtype=f32:f32:f16",
+    "reorder x=70x300 from=plain to=plain dtype=bf16:bf16:f32",
+    "reorder x=70x300 from=plain to=plain scale=16 dtype=f32:f32:i8",
+    "reorder x=70x300 from=plain to=plain dtype=i64:i64:f32",
+    "reorder x=70x300 from=plain to=plain dtype=f32:f32:bool",
+    "reorder x=70x300 from=plain to=plain dtype=f32:f32:i32",
+    "activation fn=pow alpha=1 beta=3 x=70x300 dtype=f32",
+    "activation fn=pow alpha=2 beta=-1.5 x=70x300 dtype=f32",
+    "activation fn=tanh x=70x300 dtype=f16",
+    "pad x=1x3x100x90 pad=3x3x3x3 dtype=f32",
 };
 /* clang-format on */
 
@@ -168,6 +231,7 @@ static tally run(const char *text, bool cold, int threads)
         families[n++] = (bz_family){&p, "onednn", LAYOUTS[i], "default"};
     families[n++] = (bz_family){&p, "cblas", "plain", "default"};
     families[n++] = (bz_family){&p, "memory", "plain", "default"};
+    families[n++] = (bz_family){&p, "loops", "plain", "default"};
     bz_run_options o = {
         .setting = {.threads = threads, .cold = cold}, .check_only = true, .emit = count, .context = &t};
     assert_int_equal(bz_run(families, n, &o, &err), 0);
@@ -189,6 +253,24 @@ static void test_all_kinds(void **unused)
             fail_msg("%s: %d right, %d wrong, %d crashed; %s", PROBLEMS[i], t.right, t.wrong, t.crashed, t.last);
         if (t.wrong && !strstr(PROBLEMS[i], "i8") && !strstr(PROBLEMS[i], "add"))
             fail_msg("%s: %s", PROBLEMS[i], t.last);
+    }
+}
+
+/* All that our loops take they get right, by one thread and by more. */
+static void test_loops(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < 2 * (sizeof OURS / sizeof *OURS); i++) {
+        bz_problem p;
+        bz_error err;
+        tally t = {0};
+        if (bz_problem_parse(OURS[i / 2], &p, &err))
+            fail_msg("%s: %s", OURS[i / 2], err.text);
+        bz_family family = {&p, "loops", "plain", "default"};
+        bz_run_options o = {.setting = {.threads = 1 + (int)(i % 2)}, .check_only = true, .emit = count, .context = &t};
+        assert_int_equal(bz_run(&family, 1, &o, &err), 0);
+        if (t.right != 1 || t.wrong || t.crashed)
+            fail_msg("%s: %d right, %d wrong, %d crashed; %s", OURS[i / 2], t.right, t.wrong, t.crashed, t.last);
     }
 }
 
@@ -313,10 +395,9 @@ static void test_cached_primitive(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_kinds),   cmocka_unit_test(test_cached_primitive),
-        cmocka_unit_test(test_layouts),     cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_cold),        cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_cached_primitive), cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_layouts),   cmocka_unit_test(test_threads),          cmocka_unit_test(test_cold),
+        cmocka_unit_test(test_variants),  cmocka_unit_test(test_unsupported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

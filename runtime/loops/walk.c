@@ -1,8 +1,8 @@
-/* Loops of our own over row-major tensors: what moves data and no library call does, functions that no library has, and
- * integers. Dimensions that all operands walk through as one are made one, so that rows are long; rows of f32 that are
- * copied, chosen from or joined by the usual operations run in loops that a compiler makes vectors of. All else is
- * computed in double precision, a block at a time. */
-#include "runtime/replay_open.h"
+/* Loops of our own over row-major tensors: what moves data, and functions of one or two values with any broadcast.
+ * Dimensions that all operands walk through as one are made one, so that rows are long; a row is a kernel's work. Integers
+ * of more than eight bits, f64 and functions that have no kernel are computed in double precision, a block at a time. */
+#include "runtime/loops/kernels.h"
+#include "runtime/loops/loops.h"
 #include "runtime/values.h"
 
 #include <math.h>
@@ -100,11 +100,6 @@ static double not_of(double v)
     return v == 0;
 }
 
-static double sign_of(double v)
-{
-    return (v > 0) - (v < 0);
-}
-
 static double negative(double v)
 {
     return -v;
@@ -120,10 +115,10 @@ static const struct {
     const char *name;
     double (*of)(double v);
 } UNARY[] = {
-    {"erf", erf},         {"not", not_of}, {"sign", sign_of}, {"neg", negative}, {"reciprocal", reciprocal},
-    {"sin", sin},         {"cos", cos},    {"tan", tan},      {"asin", asin},    {"acos", acos},
-    {"atan", atan},       {"sinh", sinh},  {"cosh", cosh},    {"floor", floor},  {"ceil", ceil},
-    {"round", nearbyint},
+    {"not", not_of}, {"neg", negative}, {"reciprocal", reciprocal},
+    {"sin", sin},    {"cos", cos},      {"tan", tan},
+    {"asin", asin},  {"acos", acos},    {"atan", atan},
+    {"sinh", sinh},  {"cosh", cosh},
 };
 
 static double power(double a, double b)
@@ -160,7 +155,7 @@ typedef struct function {
 
 static function function_of(const bz_replay_loop *l)
 {
-    const char *name = l->function ? l->function : "";
+    const char *name = l->function && !l->fn ? l->function : "";
     function f = {.alpha = (double)l->alpha, .beta = (double)l->beta};
     for (size_t i = 0; l->kind == BZ_LOOP_UNARY && i < sizeof UNARY / sizeof *UNARY; i++)
         if (!strcmp(UNARY[i].name, name))
@@ -169,7 +164,7 @@ static function function_of(const bz_replay_loop *l)
         if (!strcmp(BINARY[i].name, name))
             f.two = BINARY[i].of;
     if (!f.one && !f.two)
-        f.fn = bz_fn_find(name, strlen(name));
+        f.fn = l->fn ? l->fn : bz_fn_find(name, strlen(name));
     return f;
 }
 
@@ -218,6 +213,7 @@ typedef struct walk {
     void *const *operand;
     const bz_dtype *dtype;
     function f;
+    const bz_kernels *kernels;
     int64_t rows, n, pieces; /* n: of the last dimension, which is worked off in `pieces` */
 } walk;
 
@@ -246,19 +242,49 @@ static void copy_elements(const char *x, int64_t sx, char *y, int64_t sy, int64_
 #undef EACH
 }
 
-static void convert_elements(bz_dtype from, const void *x, int64_t at_x, int64_t sx, bz_dtype to, void *y, int64_t at_y,
-                             int64_t sy, int64_t n)
+/* By way of f32 where both types fit in it. */
+static void convert_elements(const bz_kernels *kernels, bz_dtype from, const void *x, int64_t at_x, int64_t sx,
+                             bz_dtype to, void *y, int64_t at_y, int64_t sy, int64_t n)
 {
     double block[BLOCK];
-    if (from == BZ_F32 && bz_dtype_is_float(to) && sx == 1 && sy == 1) {
-        bz_values_encode(to, (const float *)x + at_x, (char *)y + at_y * bz_dtype_bits(to) / 8, n);
-        return;
-    }
+    float some[BLOCK];
+    bool floats = sx == 1 && sy == 1 && bz_kernels_take(from) && bz_kernels_take(to);
+    const char *in = (const char *)x + at_x * bz_dtype_bits(from) / 8;
+    char *out = (char *)y + at_y * bz_dtype_bits(to) / 8;
     for (int64_t i = 0; i < n; i += BLOCK) {
         int64_t k = n - i < BLOCK ? n - i : BLOCK;
-        read_block(from, x, at_x + i * sx, sx, k, block);
-        write_block(to, y, at_y + i * sy, sy, k, block);
+        if (!floats) {
+            read_block(from, x, at_x + i * sx, sx, k, block);
+            write_block(to, y, at_y + i * sy, sy, k, block);
+            continue;
+        }
+        const float *v = from == BZ_F32 ? (const float *)(const void *)in + i : some;
+        float *w = to == BZ_F32 ? (float *)(void *)out + i : some;
+        if (from != BZ_F32)
+            kernels->widen(from, in + i * bz_dtype_bits(from) / 8, w, k);
+        if (to != BZ_F32)
+            kernels->narrow(to, v, out + i * bz_dtype_bits(to) / 8, k);
     }
+}
+
+/* One element again and again. */
+static void repeat_element(const char *x, char *y, int64_t n, int64_t size)
+{
+#define EACH(type)                                                                                                     \
+    for (int64_t i = 0; i < n; i++)                                                                                    \
+        ((type *)(void *)y)[i] = *(const type *)(const void *)x;                                                       \
+    break
+    switch (size) {
+    case 1:
+        EACH(uint8_t);
+    case 2:
+        EACH(uint16_t);
+    case 4:
+        EACH(uint32_t);
+    default:
+        EACH(uint64_t);
+    }
+#undef EACH
 }
 
 static void copy_span(const walk *w, const span *s)
@@ -268,77 +294,77 @@ static void copy_span(const walk *w, const span *s)
     const char *x = (const char *)w->operand[0] + s->at[0] * size;
     char *y = (char *)w->operand[1] + s->at[1] * size;
     if (from != to)
-        convert_elements(from, w->operand[0], s->at[0], sx, to, w->operand[1], s->at[1], sy, s->n);
+        convert_elements(w->kernels, from, w->operand[0], s->at[0], sx, to, w->operand[1], s->at[1], sy, s->n);
     else if (sx == 1 && sy == 1)
         memcpy(y, x, (size_t)(s->n * size));
+    else if (sx == 0 && sy == 1)
+        repeat_element(x, y, s->n, size);
     else
         copy_elements(x, sx, y, sy, s->n, size);
 }
 
-/* y[i] = an expression of u = a[i] and v = b[i], where of each operand the elements lie one behind the other or there is but
- * one: loops that a compiler makes vectors of. Other strides get the last one. */
-#define ROW_F32(value, j, k)                                                                                           \
-    for (int64_t i = 0; i < n; i++) {                                                                                  \
-        float u = a[j], v = b[k];                                                                                      \
-        y[i] = value;                                                                                                  \
-    }
-#define EACH_F32(value)                                                                                                \
-    if (sa == 1 && sb == 1)                                                                                            \
-        ROW_F32(value, i, i)                                                                                           \
-    else if (sa == 1 && sb == 0)                                                                                       \
-        ROW_F32(value, i, 0)                                                                                           \
-    else if (sa == 0 && sb == 1)                                                                                       \
-        ROW_F32(value, 0, i)                                                                                           \
-    else                                                                                                               \
-        ROW_F32(value, i *sa, i *sb)                                                                                   \
-    return true
+enum { FLOATS = 1024 };
 
-static bool all_f32(const bz_dtype *t, int n)
+/* Elements i to i + n of an operand as f32: where they lie, or widened into `room`. *step tells whether there is but one.
+ * NULL where they neither lie one behind the other nor are one, or do not fit in f32. */
+static const float *floats_of(const walk *w, const span *s, int k, int64_t i, int64_t n, float *room, int64_t *step)
 {
-    for (int i = 0; i < n; i++)
-        if (t[i] != BZ_F32)
+    bz_dtype t = w->dtype[k];
+    const char *from = (const char *)w->operand[k] + (s->at[k] + i * s->stride[k]) * bz_dtype_bits(t) / 8;
+    *step = s->stride[k];
+    if ((*step != 0 && *step != 1) || !bz_kernels_take(t))
+        return NULL;
+    if (t == BZ_F32)
+        return (const float *)(const void *)from;
+    w->kernels->widen(t, from, room, *step ? n : 1);
+    return room;
+}
+
+/* Elements that a kernel takes at once: a whole span where nothing is widened. */
+static int64_t most_at_once(const walk *w, const span *s, int n)
+{
+    bool wide = true;
+    for (int k = 0; k < n; k++)
+        wide = wide && w->dtype[k] == BZ_F32;
+    return wide ? s->n : FLOATS;
+}
+
+/* False where no kernel does it. */
+static bool binary_floats(const walk *w, const span *s)
+{
+    float a[FLOATS], b[FLOATS], y[FLOATS];
+    int64_t most = most_at_once(w, s, 3), sa, sb;
+    bz_dtype t = w->dtype[2];
+    bool compares = bz_fn_is_comparison(w->f.fn) || bz_dtype_is_float(t);
+    if (!compares || !bz_kernels_take(t))
+        return false;
+    for (int64_t i = 0; i < s->n; i += most) {
+        int64_t n = s->n - i < most ? s->n - i : most;
+        const float *u = floats_of(w, s, 0, i, n, a, &sa), *v = floats_of(w, s, 1, i, n, b, &sb);
+        float *to = t == BZ_F32 ? (float *)w->operand[2] + s->y + i : y;
+        if (!u || !v || !w->kernels->binary(w->f.fn, u, sa, v, sb, to, n))
             return false;
+        if (t != BZ_F32)
+            w->kernels->narrow(t, to, (char *)w->operand[2] + (s->y + i) * bz_dtype_bits(t) / 8, n);
+    }
     return true;
 }
 
-/* False where it is no usual operation on f32. */
-static bool binary_f32(const walk *w, const span *s)
-{
-    int64_t sa = s->stride[0], sb = s->stride[1], n = s->n;
-    const float *a = (const float *)w->operand[0] + s->at[0], *b = (const float *)w->operand[1] + s->at[1];
-    float *restrict y = (float *)w->operand[2] + s->y;
-    if (!all_f32(w->dtype, 3))
-        return false;
-    switch (w->f.fn) {
-    case BZ_FN_ADD:
-        EACH_F32(u + v);
-    case BZ_FN_SUB:
-        EACH_F32(u - v);
-    case BZ_FN_MUL:
-        EACH_F32(u * v);
-    case BZ_FN_DIV:
-        EACH_F32(u / v);
-    default:
-        return false;
-    }
-}
-
 /* False where it is no choice among f32 by a row of conditions. */
-static bool select_f32(const walk *w, const span *s)
+static bool select_floats(const walk *w, const span *s)
 {
-    int64_t sa = s->stride[1], sb = s->stride[2], n = s->n;
-    const uint8_t *c = (const uint8_t *)w->operand[0] + s->at[0];
-    const float *a = (const float *)w->operand[1] + s->at[1], *b = (const float *)w->operand[2] + s->at[2];
-    float *restrict y = (float *)w->operand[3] + s->y;
-    if (s->stride[0] != 1 || !all_f32(w->dtype + 1, 3))
+    bool steps = s->stride[1] >= 0 && s->stride[1] <= 1 && s->stride[2] >= 0 && s->stride[2] <= 1;
+    if (s->stride[0] != 1 || !steps || w->dtype[1] != BZ_F32 || w->dtype[2] != BZ_F32 || w->dtype[3] != BZ_F32)
         return false;
-    EACH_F32(c[i] ? u : v);
+    w->kernels->select((const uint8_t *)w->operand[0] + s->at[0], (const float *)w->operand[1] + s->at[1], s->stride[1],
+                       (const float *)w->operand[2] + s->at[2], s->stride[2], (float *)w->operand[3] + s->y, s->n);
+    return true;
 }
 
 static void binary_span(const walk *w, const span *s)
 {
     double a[BLOCK], b[BLOCK];
-    if (binary_f32(w, s))
+    if (binary_floats(w, s))
         return;
     for (int64_t i = 0; i < s->n; i += BLOCK) {
         int64_t n = s->n - i < BLOCK ? s->n - i : BLOCK;
@@ -353,7 +379,7 @@ static void select_span(const walk *w, const span *s)
 {
     const uint8_t *c = (const uint8_t *)w->operand[0] + s->at[0];
     int64_t size = bz_dtype_bits(w->dtype[3]) / 8;
-    if (select_f32(w, s))
+    if (select_floats(w, s))
         return;
     for (int64_t i = 0; i < s->n; i++) {
         int k = c[i * s->stride[0]] ? 1 : 2;
@@ -365,9 +391,32 @@ static void select_span(const walk *w, const span *s)
     }
 }
 
+/* False where no kernel does it. */
+static bool unary_floats(const walk *w, const span *s)
+{
+    float x[FLOATS];
+    int64_t most = most_at_once(w, s, 2), step;
+    const span in = {.at = {s->y}, .stride = {1}};
+    bz_dtype t = w->dtype[1];
+    if (!bz_dtype_is_float(t) || !bz_kernels_take(t))
+        return false;
+    for (int64_t i = 0; i < s->n; i += most) {
+        int64_t n = s->n - i < most ? s->n - i : most;
+        const float *v = floats_of(w, &in, 0, i, n, x, &step);
+        float *to = t == BZ_F32 ? (float *)w->operand[1] + s->y + i : x;
+        if (!v || !w->kernels->unary(w->f.fn, (float)w->f.alpha, (float)w->f.beta, v, to, n))
+            return false;
+        if (t != BZ_F32)
+            w->kernels->narrow(t, to, (char *)w->operand[1] + (s->y + i) * bz_dtype_bits(t) / 8, n);
+    }
+    return true;
+}
+
 static void unary_span(const walk *w, const span *s)
 {
     double v[BLOCK];
+    if (unary_floats(w, s))
+        return;
     for (int64_t i = 0; i < s->n; i += BLOCK) {
         int64_t n = s->n - i < BLOCK ? s->n - i : BLOCK;
         read_block(w->dtype[0], w->operand[0], s->y + i, 1, n, v);
@@ -493,26 +542,101 @@ static void fill(const bz_replay_loop *l, void *const *operand, const bz_dtype *
     }
 }
 
-/* An index out of range leaves zeros: it would be an error of the model's. */
-static void gather(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype)
+/* Rows first to end of the result, counted over outer and indices. An index out of range leaves zeros: it would be an
+ * error of the model's. */
+static void gather_rows(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, int64_t first,
+                        int64_t end)
 {
-    int64_t outer = l->dim[0], extent = l->dim[1], indices = l->dim[2], inner = l->dim[3];
-    size_t from_size = (size_t)bz_dtype_bits(dtype[0]) / 8, size = (size_t)bz_dtype_bits(dtype[2]) / 8;
-    const char *x = operand[0];
-    char *y = operand[2];
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t i = 0; i < indices; i++, y += (size_t)inner * size) {
-            int64_t k = (int64_t)load(dtype[1], operand[1], i);
-            k += k < 0 ? extent : 0;
-            const char *row = x + (size_t)((o * extent + k) * inner) * from_size;
-            if (k < 0 || k >= extent)
-                memset(y, 0, (size_t)inner * size);
-            else if (dtype[0] == dtype[2])
-                memcpy(y, row, (size_t)inner * size);
-            else
-                convert_elements(dtype[0], row, 0, 1, dtype[2], y, 0, 1, inner);
-        }
+    int64_t extent = l->dim[1], indices = l->dim[2], inner = l->dim[3];
+    size_t from_size = (size_t)bz_dtype_bits(dtype[0]) / 8, bytes = (size_t)inner * (size_t)bz_dtype_bits(dtype[2]) / 8;
+    for (int64_t r = first; r < end; r++) {
+        int64_t k = (int64_t)load(dtype[1], operand[1], r % indices);
+        char *y = (char *)operand[2] + (size_t)r * bytes;
+        k += k < 0 ? extent : 0;
+        const char *row = (const char *)operand[0] + (size_t)((r / indices * extent + k) * inner) * from_size;
+        if (k < 0 || k >= extent)
+            memset(y, 0, bytes);
+        else if (dtype[0] == dtype[2])
+            memcpy(y, row, bytes);
+        else
+            convert_elements(bz_kernels_best(), dtype[0], row, 0, 1, dtype[2], y, 0, 1, inner);
+    }
 }
+
+static void gather(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, int threads)
+{
+    int64_t rows = l->dim[0] * l->dim[2];
+    if (threads <= 1 || rows * l->dim[3] < PIECE) {
+        gather_rows(l, operand, dtype, 0, rows);
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads) schedule(static)
+#endif
+    for (int t = 0; t < threads; t++)
+        gather_rows(l, operand, dtype, rows * t / threads, rows * (t + 1) / threads);
+}
+
+/* ---- transposition -------------------------------------------------------------------------- */
+
+/* A copy whose source and result run fastest along different dimensions: planes of these two, tile by tile. */
+typedef struct planes {
+    bz_replay_loop l; /* of the others */
+    const char *x;
+    char *y;
+    int64_t rows, columns, ldx, ldy, n, bands; /* n planes, each in so many bands of rows */
+    int size;
+    const bz_kernels *kernels;
+} planes;
+
+enum { BAND = 64 };
+
+static bool as_planes(const walk *w, planes *p)
+{
+    const bz_replay_loop *l = &w->l;
+    int last = l->rank - 1, row = -1;
+    if (l->kind != BZ_LOOP_COPY || w->dtype[0] != w->dtype[1] || l->stride[0][last] == 1 || l->stride[1][last] != 1)
+        return false;
+    for (int i = 0; i < last; i++)
+        row = l->stride[0][i] == 1 && l->dim[i] > 1 ? i : row;
+    int size = bz_dtype_bits(w->dtype[0]) / 8;
+    if (row < 0 || l->dim[row] < 4 || l->dim[last] < 4)
+        return false;
+    *p = (planes){.l = *l, .x = w->operand[0], .y = w->operand[1], .n = 1, .size = size, .kernels = w->kernels};
+    p->rows = l->dim[row], p->columns = l->dim[last], p->ldx = l->stride[0][last], p->ldy = l->stride[1][row];
+    p->bands = (p->rows + BAND - 1) / BAND;
+    p->l.dim[row] = p->l.dim[last] = 1;
+    for (int i = 0; i < l->rank; i++)
+        p->n *= p->l.dim[i];
+    return true;
+}
+
+static void run_bands(const planes *p, int64_t first, int64_t end)
+{
+    int64_t at[3], number[BZ_PROBLEM_RANK];
+    for (int64_t i = first; i < end; i++) {
+        int64_t r = i % p->bands * BAND, m = p->rows - r < BAND ? p->rows - r : BAND;
+        place_row(&p->l, i / p->bands, at, number);
+        p->kernels->transpose(p->x + (at[0] + r) * p->size, p->ldx, p->y + (at[1] + r * p->ldy) * p->size, p->ldy, m,
+                              p->columns, p->size);
+    }
+}
+
+static void run_planes(const planes *p, int threads)
+{
+    int64_t n = p->n * p->bands;
+    if (threads <= 1 || p->n * p->rows * p->columns < PIECE) {
+        run_bands(p, 0, n);
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads) schedule(static)
+#endif
+    for (int t = 0; t < threads; t++)
+        run_bands(p, n * t / threads, n * (t + 1) / threads);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
 
 /* Operands are the indices and the updates; what is not hit stays. A tuple that leaves the result is left out. */
 static void scatter(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype)
@@ -536,6 +660,8 @@ int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *d
                 int threads)
 {
     walk w = {.l = *l, .operand = operand, .dtype = dtype, .f = function_of(l), .rows = 1};
+    planes p;
+    w.kernels = bz_kernels_best();
     if (!bz_loop_knows(l))
         return -1;
     if (l->kind == BZ_LOOP_FILL) {
@@ -543,7 +669,7 @@ int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *d
         return 0;
     }
     if (l->kind == BZ_LOOP_GATHER) {
-        gather(l, operand, dtype);
+        gather(l, operand, dtype, threads);
         return 0;
     }
     if (l->kind == BZ_LOOP_SCATTER) {
@@ -551,6 +677,10 @@ int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *d
         return 0;
     }
     merge(&w.l);
+    if (as_planes(&w, &p)) {
+        run_planes(&p, threads);
+        return 0;
+    }
     for (int i = 0; i < w.l.rank - 1; i++)
         w.rows *= w.l.dim[i];
     w.n = w.l.dim[w.l.rank - 1];

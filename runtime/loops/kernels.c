@@ -1,0 +1,560 @@
+/* Kernels for one instruction set: compiled with -DBZ_ISA=… and that set's options. */
+#include "runtime/loops/kernels.h"
+
+#include "runtime/values.h"
+
+#include <math.h>
+#include <string.h>
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b)  JOIN_(a, b)
+#define TEXT_(a)    #a
+#define TEXT(a)     TEXT_(a)
+
+/* ---- functions that become vectors ----------------------------------------------------------
+ * Polynomials as in Cephes (S. Moshier), without branches: about one unit in the last place of f32. */
+
+static inline uint32_t bits_of(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+static inline float float_of(uint32_t bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* x = n ln 2 + r. n comes out of the adder: added to 1.5 · 2^23, a number's last bits are its integer part. 2^n is
+ * multiplied in two halves, since n itself may be out of the range of exponents. */
+static inline float exp_of(float x)
+{
+    const float whole = 12582912.0f;
+    x = x < -104.0f ? -104.0f : x;
+    x = x > 89.0f ? 89.0f : x;
+    float t = x * 1.44269504f + whole, n = t - whole;
+    float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    int32_t k = (int32_t)(bits_of(t) - bits_of(whole)), half = k >> 1;
+    return p * float_of((uint32_t)(half + 127) << 23) * float_of((uint32_t)(k - half + 127) << 23);
+}
+
+static inline float log_of(float x)
+{
+    float y = x < 1.17549435e-38f ? x * 16777216.0f : x; /* denormal numbers have no exponent of their own */
+    uint32_t bits = bits_of(y);
+    float e = (float)((int32_t)(bits >> 23) - 127) - (x < 1.17549435e-38f ? 24.0f : 0.0f);
+    float m = float_of((bits & 0x7fffffU) | 0x3f800000U);
+    bool big = m > 1.41421356f;
+    e = big ? e + 1.0f : e;
+    m = (big ? m * 0.5f : m) - 1.0f;
+    float z = m * m, p = 7.0376836292e-2f;
+    p = p * m - 1.1514610310e-1f;
+    p = p * m + 1.1676998740e-1f;
+    p = p * m - 1.2420140846e-1f;
+    p = p * m + 1.4249322787e-1f;
+    p = p * m - 1.6668057665e-1f;
+    p = p * m + 2.0000714765e-1f;
+    p = p * m - 2.4999993993e-1f;
+    p = p * m + 3.3333331174e-1f;
+    p = p * m * z - e * 2.12194440e-4f - 0.5f * z + m + e * 0.693359375f;
+    p = x == 0.0f ? -INFINITY : p;
+    p = x == INFINITY ? INFINITY : p;
+    return x < 0.0f || x != x ? NAN : p;
+}
+
+static inline float sigmoid_of(float x)
+{
+    return 1.0f / (1.0f + exp_of(-x));
+}
+
+static inline float tanh_of(float x)
+{
+    float a = fabsf(x), z = x * x, p = -5.70498872745e-3f;
+    p = p * z + 2.06390887954e-2f;
+    p = p * z - 5.37397155531e-2f;
+    p = p * z + 1.33314422036e-1f;
+    p = p * z - 3.33332819422e-1f;
+    p = p * z * x + x;
+    float far = 1.0f - 2.0f / (exp_of(2.0f * a) + 1.0f);
+    return a < 0.625f ? p : copysignf(far, x);
+}
+
+/* Near 0 by its own polynomial; from 1 on by Abramowitz and Stegun 7.1.26, which is off by less than 1.5e-7. */
+static inline float erf_of(float x)
+{
+    float a = fabsf(x), z = x * x, p = 7.853861353153693e-5f;
+    p = p * z - 8.010193625184903e-4f;
+    p = p * z + 5.188327685732524e-3f;
+    p = p * z - 2.685381193529856e-2f;
+    p = p * z + 1.128358514861418e-1f;
+    p = p * z - 3.761262582423300e-1f;
+    p = (p * z + 1.128379165726710f) * x;
+    float t = 1.0f / (1.0f + 0.3275911f * a), q = 1.061405429f;
+    q = q * t - 1.453152027f;
+    q = q * t + 1.421413741f;
+    q = q * t - 0.284496736f;
+    q = q * t + 0.254829592f;
+    float far = 1.0f - q * t * exp_of(-z);
+    return a < 1.0f ? p : copysignf(far, x);
+}
+
+static inline float softplus_of(float x)
+{
+    return (x > 0.0f ? x : 0.0f) + log_of(1.0f + exp_of(-fabsf(x)));
+}
+
+/* tanh(softplus(x)) is a ratio of polynomials in e^x; beyond 20 it is 1. */
+static inline float mish_of(float x)
+{
+    float e = exp_of(x > 20.0f ? 20.0f : x), n = e * (e + 2.0f);
+    return x * (n / (n + 2.0f));
+}
+
+static inline float clip_of(float x, float low, float high)
+{
+    x = x < low ? low : x;
+    return x > high ? high : x;
+}
+
+/* A power by squares where the exponent is a small integer, as most are. */
+static void pow_row(float alpha, float beta, const float *x, float *y, int64_t n)
+{
+    bool whole = beta == rintf(beta) && fabsf(beta) < 16.0f;
+    unsigned k = whole ? (unsigned)fabsf(beta) : 0;
+    for (int64_t i = 0; !whole && i < n; i++)
+        y[i] = alpha * powf(x[i], beta);
+    if (!whole)
+        return;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        float v = x[i], p = k & 1 ? v : 1.0f;
+        v *= v, p *= k & 2 ? v : 1.0f;
+        v *= v, p *= k & 4 ? v : 1.0f;
+        v *= v, p *= k & 8 ? v : 1.0f;
+        y[i] = alpha * (beta < 0 ? 1.0f / p : p);
+    }
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+#define EACH(value)                                                                                                    \
+    {                                                                                                                  \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                                            \
+        {                                                                                                              \
+            float v = x[i];                                                                                            \
+            y[i] = value;                                                                                              \
+        }                                                                                                              \
+        return true;                                                                                                   \
+    }
+
+static bool unary(bz_fn fn, float alpha, float beta, const float *x, float *y, int64_t n)
+{
+    switch (fn) {
+    case BZ_FN_RELU:
+        EACH(v > 0.0f ? v : 0.0f)
+    case BZ_FN_LEAKY:
+        EACH(v > 0.0f ? v : alpha * v)
+    case BZ_FN_ELU:
+        EACH(v > 0.0f ? v : alpha * (exp_of(v) - 1.0f))
+    case BZ_FN_CLIP:
+        EACH(clip_of(v, alpha, beta))
+    case BZ_FN_SIGMOID:
+        EACH(sigmoid_of(v))
+    case BZ_FN_TANH:
+        EACH(tanh_of(v))
+    case BZ_FN_ERF:
+        EACH(erf_of(v))
+    case BZ_FN_GELU_ERF:
+        EACH(0.5f * v * (1.0f + erf_of(v * 0.70710678f)))
+    case BZ_FN_GELU_TANH:
+        EACH(0.5f * v * (1.0f + tanh_of(0.79788456f * (v + 0.044715f * v * v * v))))
+    case BZ_FN_SWISH:
+        EACH(v * sigmoid_of(alpha * v))
+    case BZ_FN_HARDSWISH:
+        EACH(v * clip_of(v + 3.0f, 0.0f, 6.0f) / 6.0f)
+    case BZ_FN_HARDSIGMOID:
+        EACH(clip_of(alpha * v + beta, 0.0f, 1.0f))
+    case BZ_FN_MISH:
+        EACH(mish_of(v))
+    case BZ_FN_SOFTPLUS:
+        EACH(softplus_of(v))
+    case BZ_FN_EXP:
+        EACH(exp_of(v))
+    case BZ_FN_LOG:
+        EACH(log_of(v))
+    case BZ_FN_SQRT:
+        EACH(sqrtf(v))
+    case BZ_FN_ABS:
+        EACH(fabsf(v))
+    case BZ_FN_SQUARE:
+        EACH(v * v)
+    case BZ_FN_ROUND:
+        EACH(rintf(v))
+    case BZ_FN_FLOOR:
+        EACH(floorf(v))
+    case BZ_FN_CEIL:
+        EACH(ceilf(v))
+    case BZ_FN_SIGN:
+        EACH((v > 0.0f ? 1.0f : 0.0f) - (v < 0.0f ? 1.0f : 0.0f))
+    case BZ_FN_LINEAR:
+        EACH(alpha * v + beta)
+    case BZ_FN_POW:
+        pow_row(alpha, beta, x, y, n);
+        return true;
+    default:
+        return false;
+    }
+}
+
+#undef EACH
+#define ROW(value, j, k)                                                                                               \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                                                \
+    {                                                                                                                  \
+        float u = a[j], v = b[k];                                                                                      \
+        y[i] = value;                                                                                                  \
+    }
+#define EACH(value)                                                                                                    \
+    {                                                                                                                  \
+        if (sa && sb)                                                                                                  \
+            ROW(value, i, i)                                                                                           \
+        else if (sa)                                                                                                   \
+            ROW(value, i, 0)                                                                                           \
+        else                                                                                                           \
+            ROW(value, 0, i *sb)                                                                                       \
+        return true;                                                                                                   \
+    }
+
+static bool binary(bz_fn fn, const float *a, int64_t sa, const float *b, int64_t sb, float *y, int64_t n)
+{
+    switch (fn) {
+    case BZ_FN_ADD:
+        EACH(u + v)
+    case BZ_FN_SUB:
+        EACH(u - v)
+    case BZ_FN_MUL:
+        EACH(u * v)
+    case BZ_FN_DIV:
+        EACH(u / v)
+    case BZ_FN_MAX:
+        EACH(u > v ? u : v)
+    case BZ_FN_MIN:
+        EACH(u < v ? u : v)
+    case BZ_FN_EQ:
+        EACH(u == v ? 1.0f : 0.0f)
+    case BZ_FN_NE:
+        EACH(u != v ? 1.0f : 0.0f)
+    case BZ_FN_GT:
+        EACH(u > v ? 1.0f : 0.0f)
+    case BZ_FN_GE:
+        EACH(u >= v ? 1.0f : 0.0f)
+    case BZ_FN_LT:
+        EACH(u < v ? 1.0f : 0.0f)
+    case BZ_FN_LE:
+        EACH(u <= v ? 1.0f : 0.0f)
+    default:
+        return false;
+    }
+}
+
+static void select_row(const uint8_t *c, const float *a, int64_t sa, const float *b, int64_t sb, float *y, int64_t n)
+{
+    if (sa && sb)
+        ROW(c[i] ? u : v, i, i)
+    else if (sa)
+        ROW(c[i] ? u : v, i, 0)
+    else
+        ROW(c[i] ? u : v, 0, i * sb)
+}
+
+/* ---- reductions and normalizations ---------------------------------------------------------- */
+
+#define SUM(operation, first, step)                                                                                    \
+    {                                                                                                                  \
+        float s = first;                                                                                               \
+        _Pragma(TEXT(omp simd reduction(operation : s))) for (int64_t i = 0; i < n; i++)                               \
+        {                                                                                                              \
+            float v = x[i];                                                                                            \
+            step;                                                                                                      \
+        }                                                                                                              \
+        return s;                                                                                                      \
+    }
+
+static float reduce(bz_fn fn, const float *x, int64_t n)
+{
+    switch (fn) {
+    case BZ_FN_L1:
+        SUM(+, 0, s += fabsf(v))
+    case BZ_FN_L2:
+    case BZ_FN_SUMSQUARE:
+        SUM(+, 0, s += v * v)
+    case BZ_FN_PROD:
+        SUM(*, 1, s *= v)
+    case BZ_FN_MAX:
+        SUM(max, -INFINITY, s = v > s ? v : s)
+    case BZ_FN_MIN:
+        SUM(min, INFINITY, s = v < s ? v : s)
+    default:
+        SUM(+, 0, s += v)
+    }
+}
+
+#undef EACH
+#define EACH(step)                                                                                                     \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                                                \
+    {                                                                                                                  \
+        float v = x[i], s = y[i];                                                                                      \
+        y[i] = step;                                                                                                   \
+    }                                                                                                                  \
+    break
+
+static void reduce_into(bz_fn fn, const float *x, float *y, int64_t n)
+{
+    switch (fn) {
+    case BZ_FN_L1:
+        EACH(s + fabsf(v));
+    case BZ_FN_L2:
+    case BZ_FN_SUMSQUARE:
+        EACH(s + v * v);
+    case BZ_FN_PROD:
+        EACH(s * v);
+    case BZ_FN_MAX:
+        EACH(v > s ? v : s);
+    case BZ_FN_MIN:
+        EACH(v < s ? v : s);
+    default:
+        EACH(s + v);
+    }
+}
+
+static float deviation(const float *x, float mean, int64_t n)
+{
+    SUM(+, 0, s += (v - mean) * (v - mean))
+}
+
+#define NORMALIZE(value)                                                                                               \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                                                \
+    {                                                                                                                  \
+        float v = (x[i] - mean) * factor;                                                                              \
+        y[i] = value;                                                                                                  \
+    }
+
+static void normalize(const float *x, float mean, float factor, const float *scale, const float *shift, float *y,
+                      int64_t n)
+{
+    if (scale && shift)
+        NORMALIZE(v * scale[i] + shift[i])
+    else if (scale)
+        NORMALIZE(v * scale[i])
+    else
+        NORMALIZE(v)
+}
+
+static float exp_minus(const float *x, float most, float *y, int64_t n)
+{
+    float s = 0;
+    if (!y) {
+#pragma omp simd reduction(+ : s)
+        for (int64_t i = 0; i < n; i++)
+            s += exp_of(x[i] - most);
+        return s;
+    }
+#pragma omp simd reduction(+ : s)
+    for (int64_t i = 0; i < n; i++) {
+        float v = exp_of(x[i] - most);
+        y[i] = v;
+        s += v;
+    }
+    return s;
+}
+
+static void slope_row(const float *x, const float *slope, float *y, int64_t n)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] > 0.0f ? x[i] : slope[i] * x[i];
+}
+
+/* ---- transposition -------------------------------------------------------------------------- */
+
+typedef float row8 __attribute__((vector_size(32), aligned(4), may_alias));
+
+#define PAIR(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, (i) + 8, j, (j) + 8, k, (k) + 8, l, (l) + 8)
+
+/* Eight rows of eight, in registers: pairs of elements, pairs of pairs, halves. */
+static inline void transpose_8x8(const float *x, int64_t ldx, float *y, int64_t ldy)
+{
+    row8 a[8], t[8];
+    for (int i = 0; i < 8; i++)
+        a[i] = *(const row8 *)(const void *)(x + i * ldx);
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = PAIR(a[i], a[i + 1], 0, 1, 4, 5);
+        t[i + 1] = PAIR(a[i], a[i + 1], 2, 3, 6, 7);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        a[i] = __builtin_shufflevector(t[i], t[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        a[i + 1] = __builtin_shufflevector(t[i], t[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        a[i + 2] = __builtin_shufflevector(t[i + 1], t[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+        a[i + 3] = __builtin_shufflevector(t[i + 1], t[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    for (int i = 0; i < 4; i++) {
+        *(row8 *)(void *)(y + i * ldy) = __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        *(row8 *)(void *)(y + (i + 4) * ldy) = __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+/* What is no whole block, and elements that are not of four bytes. */
+static void transpose_rest(const char *x, int64_t ldx, char *y, int64_t ldy, int64_t rows, int64_t columns, int size)
+{
+#define EACH_SIZE(size)                                                                                                \
+    for (int64_t r = 0; r < rows; r++)                                                                                 \
+        for (int64_t c = 0; c < columns; c++)                                                                          \
+            memcpy(y + (r * ldy + c) * (size), x + (c * ldx + r) * (size), size);                                      \
+    break
+    switch (size) {
+    case 1:
+        EACH_SIZE(1);
+    case 2:
+        EACH_SIZE(2);
+    case 4:
+        EACH_SIZE(4);
+    default:
+        EACH_SIZE(8);
+    }
+#undef EACH_SIZE
+}
+
+static void transpose(const void *from, int64_t ldx, void *to, int64_t ldy, int64_t rows, int64_t columns, int size)
+{
+    enum { TILE = 16 };
+    const char *x = from;
+    char *y = to;
+    for (int64_t r = 0; r < rows; r += TILE)
+        for (int64_t c = 0; c < columns; c += TILE) {
+            int64_t m = rows - r < TILE ? rows - r : TILE, n = columns - c < TILE ? columns - c : TILE;
+            const char *tile = x + (c * ldx + r) * size;
+            char *out = y + (r * ldy + c) * size;
+            if (size != 4 || m % 8 || n % 8) {
+                transpose_rest(tile, ldx, out, ldy, m, n, size);
+                continue;
+            }
+            for (int64_t i = 0; i < m; i += 8)
+                for (int64_t k = 0; k < n; k += 8)
+                    transpose_8x8((const float *)(const void *)tile + k * ldx + i, ldx,
+                                  (float *)(void *)out + i * ldy + k, ldy);
+        }
+}
+
+/* ---- types ---------------------------------------------------------------------------------- */
+
+static int64_t f16_to_f32(const uint16_t *h, float *to, int64_t n)
+{
+    int64_t i = 0;
+#ifdef __F16C__
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(h + i))));
+#else
+    (void)h, (void)to, (void)n;
+#endif
+    return i;
+}
+
+static int64_t f32_to_f16(const float *from, uint16_t *h, int64_t n)
+{
+    int64_t i = 0;
+#ifdef __F16C__
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(void *)(h + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), 0));
+#else
+    (void)from, (void)h, (void)n;
+#endif
+    return i;
+}
+
+static bool widen(bz_dtype t, const void *from, float *to, int64_t n)
+{
+    const uint16_t *h = from;
+    int64_t done;
+    switch (t) {
+    case BZ_BF16:
+        for (int64_t i = 0; i < n; i++)
+            to[i] = float_of((uint32_t)h[i] << 16);
+        return true;
+    case BZ_F16:
+        done = f16_to_f32(h, to, n);
+        bz_values_decode(t, h + done, to + done, n - done);
+        return true;
+    case BZ_U8:
+    case BZ_BOOL:
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (float)((const uint8_t *)from)[i];
+        return true;
+    case BZ_I8:
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (float)((const int8_t *)from)[i];
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool narrow(bz_dtype t, const float *from, void *to, int64_t n)
+{
+    uint16_t *h = to;
+    int64_t done;
+    switch (t) {
+    case BZ_BF16:
+        for (int64_t i = 0; i < n; i++) {
+            uint32_t bits = bits_of(from[i]);
+            h[i] = (uint16_t)(from[i] != from[i] ? 0x7fc0U : (bits + 0x7fffU + (bits >> 16 & 1)) >> 16);
+        }
+        return true;
+    case BZ_F16:
+        done = f32_to_f16(from, h, n);
+        bz_values_encode(t, from + done, h + done, n - done);
+        return true;
+    case BZ_U8:
+        for (int64_t i = 0; i < n; i++)
+            ((uint8_t *)to)[i] = (uint8_t)(int32_t)clip_of(from[i] == from[i] ? from[i] : 0.0f, 0.0f, 255.0f);
+        return true;
+    case BZ_I8:
+        for (int64_t i = 0; i < n; i++)
+            ((int8_t *)to)[i] = (int8_t)(int32_t)clip_of(from[i] == from[i] ? from[i] : 0.0f, -128.0f, 127.0f);
+        return true;
+    case BZ_BOOL:
+        for (int64_t i = 0; i < n; i++)
+            ((uint8_t *)to)[i] = from[i] != 0.0f;
+        return true;
+    default:
+        return false;
+    }
+}
+
+extern const bz_kernels JOIN(bz_kernels_, BZ_ISA);
+const bz_kernels JOIN(bz_kernels_, BZ_ISA) = {
+    .name = TEXT(BZ_ISA),
+    .unary = unary,
+    .binary = binary,
+    .select = select_row,
+    .reduce = reduce,
+    .reduce_into = reduce_into,
+    .deviation = deviation,
+    .normalize = normalize,
+    .exp_minus = exp_minus,
+    .slope = slope_row,
+    .transpose = transpose,
+    .widen = widen,
+    .narrow = narrow,
+};

@@ -1,0 +1,39 @@
+/* loops: loops of our own over row-major tensors. A replay runs them where no library call computes a layer, and the
+ * backend `loops` offers them as variants of problems. Private to runtime/. */
+#ifndef BZ_LOOPS_H
+#define BZ_LOOPS_H
+
+#include "runtime/plain.h"
+#include "runtime/replay.h"
+
+/* Runs a loop on row-major operands. `dtype` are their types, the result's last. -1 where there is no such function. */
+int bz_loop_run(const bz_replay_loop *loop, void *const *operand, const bz_dtype *dtype, const int64_t *count, int n,
+                int threads);
+bool bz_loop_knows(const bz_replay_loop *loop);
+
+/* What a problem is as loops of walk.c: one, or a concat's one for each part. */
+enum { BZ_LOOPS_MOST = BZ_PROBLEM_PARTS };
+typedef struct bz_problem_loop {
+    bz_replay_loop loop;
+    int operand[3], n; /* inputs by their number in the problem; the result is the problem's */
+} bz_problem_loop;
+
+/* Fills `list` (room for BZ_LOOPS_MOST); returns how many, 0 where the problem is none. */
+int bz_problem_loops(const bz_problem *p, bz_problem_loop *list);
+
+/* Problems whose results are made row by row: normalizations, softmax, reductions, casts, padding. NULL where the problem
+ * is none, or not in these types. The job outlives it. */
+typedef struct bz_rows bz_rows;
+bz_rows *bz_rows_open(const bz_job *job);
+void bz_rows_run(bz_rows *r, const bz_plain *plain, int copy);
+void bz_rows_close(bz_rows *r); /* NULL is fine */
+
+/* The problem's post-operations, over the whole result; bz_posts_known: whether all of them have a kernel. */
+bool bz_posts_known(const bz_problem *p);
+void bz_posts_run(const bz_plain *plain, int copy);
+
+/* Calls `share` for each of `threads` parts of n, in as many threads where that pays: `work` elements are computed. */
+void bz_share_out(void (*share)(void *context, int64_t first, int64_t end, int thread), void *context, int64_t n,
+                  int64_t work, int threads);
+
+#endif

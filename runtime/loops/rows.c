@@ -1,0 +1,487 @@
+/* Problems whose results are made row by row: normalizations, softmax, reductions, casts, padding. A row is f32 while it is
+ * worked on: where it lies, or widened into the thread's room. */
+#include "runtime/loops/kernels.h"
+#include "runtime/loops/loops.h"
+
+#include "base/arena.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 4096, COLUMNS = 512 }; /* f32 added up at once; columns that are worked off together */
+
+typedef void row_function(bz_rows *r, int64_t row, float *room);
+
+struct bz_rows {
+    const bz_job *job;
+    const bz_kernels *kernels;
+    row_function *one;
+    int64_t n, length; /* rows; elements of x in each, as far as they lie one behind the other */
+    int64_t inner;     /* softmax, batchnorm, prelu: elements behind the axis; others 1 */
+    float epsilon;
+    float *room; /* [threads][2 · length]; NULL where all is f32 */
+    const bz_plain *plain;
+    int copy;
+    /* reduce: dimensions of x that are kept and those that are not, neighbours made one */
+    int n_kept, n_gone;
+    int64_t kept[BZ_PROBLEM_RANK], kept_step[BZ_PROBLEM_RANK], gone[BZ_PROBLEM_RANK], gone_step[BZ_PROBLEM_RANK];
+    int64_t count, pieces; /* of values for each result; of a row of results */
+    bool last_kept;
+    /* pad: x and y without the dimensions that nothing is added to at the end; in elements */
+    int rank;
+    int64_t x[BZ_PROBLEM_RANK], y[BZ_PROBLEM_RANK], before[BZ_PROBLEM_RANK];
+};
+
+/* ---- rows as f32 ---------------------------------------------------------------------------- */
+
+static int size_of(bz_dtype t)
+{
+    return bz_dtype_bits(t) / 8;
+}
+
+static const float *row_in(const bz_rows *r, int operand, int64_t at, int64_t n, float *room)
+{
+    bz_dtype t = r->job->operand[operand].dtype;
+    const char *x = (const char *)bz_plain_at(r->plain, operand, r->copy) + at * size_of(t);
+    if (t == BZ_F32)
+        return (const float *)(const void *)x;
+    r->kernels->widen(t, x, room, n);
+    return room;
+}
+
+/* Where to write a row of the result; row_done brings it there. */
+static float *row_out(const bz_rows *r, int64_t at, float *room)
+{
+    int y = r->job->n_operands - 1;
+    return r->job->operand[y].dtype == BZ_F32 ? (float *)bz_plain_at(r->plain, y, r->copy) + at : room;
+}
+
+static void row_done(const bz_rows *r, int64_t at, const float *row, int64_t n)
+{
+    int y = r->job->n_operands - 1;
+    bz_dtype t = r->job->operand[y].dtype;
+    if (t != BZ_F32)
+        r->kernels->narrow(t, row, (char *)bz_plain_at(r->plain, y, r->copy) + at * size_of(t), n);
+}
+
+/* The first operand of the role; NULL where there is none. Parameters are f32. */
+static const float *parameter(const bz_rows *r, bz_role role)
+{
+    for (int i = 0; i < r->job->n_operands; i++)
+        if (r->job->operand[i].role == role)
+            return bz_plain_at(r->plain, i, r->copy);
+    return NULL;
+}
+
+/* ---- normalizations ------------------------------------------------------------------------- */
+
+static double sum_of(const bz_rows *r, bz_fn fn, const float *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += BLOCK)
+        sum += (double)r->kernels->reduce(fn, x + i, n - i < BLOCK ? n - i : BLOCK);
+    return sum;
+}
+
+/* Of n values the mean, and 1 over the root of the variance. */
+static float spread_of(const bz_rows *r, const float *x, int64_t n, float *mean)
+{
+    double squares = 0;
+    *mean = (float)(sum_of(r, BZ_FN_SUM, x, n) / (double)n);
+    for (int64_t i = 0; i < n; i += BLOCK)
+        squares += (double)r->kernels->deviation(x + i, *mean, n - i < BLOCK ? n - i : BLOCK);
+    return (float)(1 / sqrt(squares / (double)n + (double)r->epsilon));
+}
+
+static void layernorm_row(bz_rows *r, int64_t row, float *room)
+{
+    int64_t n = r->length;
+    const float *x = row_in(r, 0, row * n, n, room), *scale = parameter(r, BZ_ROLE_SCALE);
+    float *y = row_out(r, row * n, room), mean = 0, factor;
+    if (r->job->problem->kind == BZ_PROBLEM_RMSNORM)
+        factor = (float)(1 / sqrt(sum_of(r, BZ_FN_SUMSQUARE, x, n) / (double)n + (double)r->epsilon));
+    else
+        factor = spread_of(r, x, n, &mean);
+    r->kernels->normalize(x, mean, factor, scale, parameter(r, BZ_ROLE_SHIFT), y, n);
+    row_done(r, row * n, y, n);
+}
+
+/* A row is a group of channels, each of which has a scale and a shift. */
+static void groupnorm_row(bz_rows *r, int64_t row, float *room)
+{
+    const bz_problem *p = r->job->problem;
+    int64_t n = r->length, channels = p->groupnorm.x[1] / p->groupnorm.group, plane = n / channels;
+    int64_t first = row % p->groupnorm.group * channels;
+    const float *x = row_in(r, 0, row * n, n, room), *scale = parameter(r, BZ_ROLE_SCALE),
+                *shift = parameter(r, BZ_ROLE_SHIFT);
+    float *y = row_out(r, row * n, room), mean, factor = spread_of(r, x, n, &mean);
+    for (int64_t c = 0; c < channels; c++) {
+        float by = factor * scale[first + c];
+        r->kernels->unary(BZ_FN_LINEAR, by, shift[first + c] - mean * by, x + c * plane, y + c * plane, plane);
+    }
+    row_done(r, row * n, y, n);
+}
+
+/* A row is a channel's plane; where planes have one element, all channels of one of the batch. */
+static void batchnorm_row(bz_rows *r, int64_t row, float *room)
+{
+    int64_t n = r->length, channels = r->job->problem->batchnorm.x[1], c = r->inner == 1 ? 0 : row % channels;
+    const float *x = row_in(r, 0, row * n, n, room), *mean = parameter(r, BZ_ROLE_MEAN) + c,
+                *variance = parameter(r, BZ_ROLE_VARIANCE) + c, *scale = parameter(r, BZ_ROLE_SCALE) + c,
+                *shift = parameter(r, BZ_ROLE_SHIFT) + c;
+    float *y = row_out(r, row * n, room);
+    if (r->inner == 1) {
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (x[i] - mean[i]) / sqrtf(variance[i] + r->epsilon) * scale[i] + shift[i];
+    } else {
+        float by = *scale / sqrtf(*variance + r->epsilon);
+        r->kernels->unary(BZ_FN_LINEAR, by, *shift - *mean * by, x, y, n);
+    }
+    row_done(r, row * n, y, n);
+}
+
+static void prelu_row(bz_rows *r, int64_t row, float *room)
+{
+    int64_t n = r->length, channels = r->job->problem->prelu.x[1];
+    const float *x = row_in(r, 0, row * n, n, room);
+    float *y = row_out(r, row * n, room), one;
+    if (r->inner == 1)
+        r->kernels->slope(x, row_in(r, 1, 0, channels, room + n), y, n);
+    else
+        r->kernels->unary(BZ_FN_LEAKY, *row_in(r, 1, row % channels, 1, &one), 0, x, y, n);
+    row_done(r, row * n, y, n);
+}
+
+/* ---- softmax -------------------------------------------------------------------------------- */
+
+static void softmax_row(bz_rows *r, int64_t row, float *room)
+{
+    int64_t n = r->length;
+    bool log_of = r->job->problem->kind == BZ_PROBLEM_LOGSOFTMAX;
+    const float *x = row_in(r, 0, row * n, n, room);
+    float *y = row_out(r, row * n, room), most = r->kernels->reduce(BZ_FN_MAX, x, n);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += BLOCK)
+        sum += (double)r->kernels->exp_minus(x + i, most, log_of ? NULL : y + i, n - i < BLOCK ? n - i : BLOCK);
+    if (log_of)
+        r->kernels->unary(BZ_FN_LINEAR, 1, -most - (float)log(sum), x, y, n);
+    else
+        r->kernels->unary(BZ_FN_LINEAR, (float)(1 / sum), 0, y, y, n);
+    row_done(r, row * n, y, n);
+}
+
+/* Along an axis that is not the last: some columns side by side, once for the largest, once for the sum, once for the
+ * result. A row is what stands before the axis, and a piece of what stands behind it. */
+static void softmax_columns(bz_rows *r, int64_t row, float *room)
+{
+    float most[COLUMNS], sum[COLUMNS], wide[COLUMNS], value[COLUMNS];
+    int64_t from = row % r->pieces * COLUMNS, n = r->inner - from < COLUMNS ? r->inner - from : COLUMNS;
+    int64_t at = row / r->pieces * r->length * r->inner + from;
+    const bz_kernels *k = r->kernels;
+    bool log_of = r->job->problem->kind == BZ_PROBLEM_LOGSOFTMAX;
+    (void)room;
+    for (int64_t i = 0; i < n; i++)
+        most[i] = -INFINITY, sum[i] = 0;
+    for (int64_t i = 0; i < r->length; i++)
+        k->reduce_into(BZ_FN_MAX, row_in(r, 0, at + i * r->inner, n, wide), most, n);
+    for (int64_t i = 0; i < r->length; i++) {
+        k->binary(BZ_FN_SUB, row_in(r, 0, at + i * r->inner, n, wide), 1, most, 1, value, n);
+        k->unary(BZ_FN_EXP, 0, 0, value, value, n);
+        k->reduce_into(BZ_FN_SUM, value, sum, n);
+    }
+    k->unary(log_of ? BZ_FN_LOG : BZ_FN_POW, 1, -1, sum, sum, n);
+    for (int64_t i = 0; i < r->length; i++) {
+        float *y = row_out(r, at + i * r->inner, value);
+        k->binary(BZ_FN_SUB, row_in(r, 0, at + i * r->inner, n, wide), 1, most, 1, y, n);
+        if (!log_of)
+            k->unary(BZ_FN_EXP, 0, 0, y, y, n);
+        k->binary(log_of ? BZ_FN_SUB : BZ_FN_MUL, y, 1, sum, 1, y, n);
+        row_done(r, at + i * r->inner, y, n);
+    }
+}
+
+/* ---- reductions ----------------------------------------------------------------------------- */
+
+/* Dimensions of x, outermost first; what is kept and what is not, each with its step in x. */
+static void split_dimensions(bz_rows *r, const bz_problem *p)
+{
+    int rank = bz_extent_rank(p->reduce.x), before = -1;
+    int64_t step = bz_extent_count(p->reduce.x);
+    r->count = 1;
+    for (int i = 0; i < rank; i++) {
+        int64_t dim = p->reduce.x[i];
+        step /= dim;
+        if (dim == 1)
+            continue;
+        bool keeps = p->reduce.y[i] != 1, joins = before == (int)keeps;
+        int *n = keeps ? &r->n_kept : &r->n_gone;
+        int64_t *dims = keeps ? r->kept : r->gone, *steps = keeps ? r->kept_step : r->gone_step;
+        dims[*n - joins] = joins ? dims[*n - joins] * dim : dim;
+        steps[*n - joins] = step;
+        *n += !joins;
+        r->count *= keeps ? 1 : dim;
+        before = keeps;
+    }
+    r->last_kept = before == 1;
+}
+
+/* Where combination number i of all but the last `skip` dimensions begins. */
+static int64_t offset_of(int64_t i, const int64_t *dim, const int64_t *step, int n)
+{
+    int64_t at = 0;
+    for (; n-- > 0; i /= dim[n])
+        at += i % dim[n] * step[n];
+    return at;
+}
+
+static bool is_sum(bz_fn fn)
+{
+    return fn != BZ_FN_MAX && fn != BZ_FN_MIN && fn != BZ_FN_PROD;
+}
+
+static void finish_reduction(const bz_rows *r, float *y, int64_t n)
+{
+    bz_fn fn = r->job->problem->reduce.fn;
+    if (fn == BZ_FN_MEAN)
+        r->kernels->unary(BZ_FN_LINEAR, (float)(1 / (double)r->count), 0, y, y, n);
+    else if (fn == BZ_FN_L2)
+        r->kernels->unary(BZ_FN_SQRT, 0, 0, y, y, n);
+}
+
+/* One result, whose values end with a row of neighbours. */
+static void reduce_row(bz_rows *r, int64_t row, float *room)
+{
+    bz_fn fn = r->job->problem->reduce.fn;
+    int64_t n = r->length, rows = r->count / n, from = offset_of(row, r->kept, r->kept_step, r->n_kept);
+    double sum = fn == BZ_FN_MAX ? -INFINITY : fn == BZ_FN_MIN ? INFINITY : fn == BZ_FN_PROD;
+    for (int64_t k = 0; k < rows; k++) {
+        const float *x = row_in(r, 0, from + offset_of(k, r->gone, r->gone_step, r->n_gone - 1), n, room);
+        double v = is_sum(fn) ? sum_of(r, fn, x, n) : (double)r->kernels->reduce(fn, x, n);
+        sum = is_sum(fn) ? sum + v : fn == BZ_FN_PROD ? sum * v : (fn == BZ_FN_MAX) == (v > sum) ? v : sum;
+    }
+    float y = (float)sum;
+    finish_reduction(r, &y, 1);
+    *row_out(r, row, &y) = y;
+    row_done(r, row, &y, 1);
+}
+
+/* Neighbouring results, each a column of values. Sums start anew after some: f32 holds few of equal size. */
+static void reduce_columns(bz_rows *r, int64_t row, float *room)
+{
+    enum { FEW = 256 };
+    float total[COLUMNS], part[COLUMNS], wide[COLUMNS];
+    bz_fn fn = r->job->problem->reduce.fn;
+    int64_t width = r->kept[r->n_kept - 1], from = row % r->pieces * COLUMNS,
+            n = width - from < COLUMNS ? width - from : COLUMNS;
+    int64_t at = from + offset_of(row / r->pieces, r->kept, r->kept_step, r->n_kept - 1);
+    float first = fn == BZ_FN_MAX ? -INFINITY : fn == BZ_FN_MIN ? INFINITY : fn == BZ_FN_PROD;
+    (void)room;
+    for (int64_t i = 0; i < n; i++)
+        total[i] = part[i] = first;
+    for (int64_t k = 0; k < r->count; k++) {
+        const float *x = row_in(r, 0, at + offset_of(k, r->gone, r->gone_step, r->n_gone), n, wide);
+        r->kernels->reduce_into(fn, x, part, n);
+        if (!is_sum(fn) || (k % FEW != FEW - 1 && k != r->count - 1))
+            continue;
+        r->kernels->binary(BZ_FN_ADD, total, 1, part, 1, total, n);
+        memset(part, 0, sizeof part);
+    }
+    float *sum = is_sum(fn) ? total : part;
+    int64_t to = row / r->pieces * width + from;
+    finish_reduction(r, sum, n);
+    float *y = row_out(r, to, sum);
+    if (y != sum)
+        memcpy(y, sum, (size_t)n * sizeof *y);
+    row_done(r, to, sum, n);
+}
+
+/* ---- moves ---------------------------------------------------------------------------------- */
+
+/* A cast, with a factor where numbers are quantized: integers are rounded. */
+static void reorder_row(bz_rows *r, int64_t row, float *room)
+{
+    const bz_problem *p = r->job->problem;
+    int64_t at = row * BLOCK, all = bz_extent_count(p->reorder.x), n = all - at < BLOCK ? all - at : BLOCK;
+    const float *x = row_in(r, 0, at, n, room);
+    float *y = row_out(r, at, room + BLOCK);
+    r->kernels->unary(BZ_FN_LINEAR, p->reorder.scale, 0, x, y, n);
+    if (bz_dtype_is_int(p->dtype_y))
+        r->kernels->unary(BZ_FN_ROUND, 0, 0, y, y, n);
+    row_done(r, at, y, n);
+}
+
+static void pad_row(bz_rows *r, int64_t row, float *room)
+{
+    int last = r->rank - 1, size = size_of(r->job->problem->dtype);
+    int64_t from = 0, step = r->x[last], number = row;
+    bool inside = true;
+    char *y = (char *)bz_plain_at(r->plain, 1, r->copy) + row * r->y[last] * size;
+    (void)room;
+    for (int i = last - 1; i >= 0; step *= r->x[i], number /= r->y[i--]) {
+        int64_t at = number % r->y[i] - r->before[i];
+        inside &= at >= 0 && at < r->x[i];
+        from += at * step;
+    }
+    if (!inside) {
+        memset(y, 0, (size_t)(r->y[last] * size));
+        return;
+    }
+    int64_t before = r->before[last] * size, n = r->x[last] * size;
+    memset(y, 0, (size_t)before);
+    memcpy(y + before, (const char *)bz_plain_at(r->plain, 0, r->copy) + from * size, (size_t)n);
+    memset(y + before + n, 0, (size_t)(r->y[last] * size - before - n));
+}
+
+/* ---- kinds ---------------------------------------------------------------------------------- */
+
+static int64_t rows_of(int64_t all, int64_t length)
+{
+    return (all + length - 1) / length;
+}
+
+static void open_softmax(bz_rows *r, const bz_problem *p)
+{
+    r->inner = bz_extent_count(p->softmax.x + p->softmax.axis + 1);
+    r->length = p->softmax.x[p->softmax.axis];
+    r->n = bz_extent_count(p->softmax.x) / r->length / r->inner;
+    if (r->inner > 1) {
+        r->pieces = rows_of(r->inner, COLUMNS);
+        r->n *= r->pieces;
+        r->one = softmax_columns;
+    }
+}
+
+static void open_norm(bz_rows *r, const bz_problem *p)
+{
+    r->length = p->kind == BZ_PROBLEM_GROUPNORM ? bz_extent_count(p->groupnorm.x + 1) / p->groupnorm.group
+                                                : bz_extent_count(p->layernorm.x + p->layernorm.axis);
+    r->n = bz_extent_count(p->layernorm.x) / r->length;
+}
+
+static void open_channels(bz_rows *r, const bz_problem *p)
+{
+    r->inner = bz_extent_count(p->batchnorm.x + 2);
+    r->length = r->inner == 1 ? p->batchnorm.x[1] : r->inner;
+    r->n = bz_extent_count(p->batchnorm.x) / r->length;
+}
+
+static void open_reduce(bz_rows *r, const bz_problem *p)
+{
+    split_dimensions(r, p);
+    int64_t results = bz_extent_count(p->reduce.y);
+    if (r->last_kept) {
+        int64_t width = r->kept[r->n_kept - 1];
+        r->pieces = rows_of(width, COLUMNS);
+        r->n = results / width * r->pieces;
+        r->length = COLUMNS;
+        r->one = reduce_columns;
+    } else {
+        r->length = r->n_gone ? r->gone[r->n_gone - 1] : 1;
+        r->n = results;
+    }
+}
+
+static void open_reorder(bz_rows *r, const bz_problem *p)
+{
+    r->length = BLOCK;
+    r->n = rows_of(bz_extent_count(p->reorder.x), BLOCK);
+    if (p->reorder.from != BZ_LAYOUT_PLAIN || p->reorder.to != BZ_LAYOUT_PLAIN)
+        r->one = NULL;
+}
+
+static void open_pad(bz_rows *r, const bz_problem *p)
+{
+    int n = bz_extent_rank(p->pad.x);
+    int64_t behind = 1;
+    r->rank = n;
+    for (int i = n; i-- > 0;) {
+        int64_t begin = i < 2 ? 0 : p->pad.pad[i - 2], end = i < 2 ? 0 : p->pad.pad[n - 2 + i - 2];
+        if (!begin && !end && i == r->rank - 1 && i > 0) { /* a row may as well hold all of it */
+            behind *= p->pad.x[i];
+            r->rank--;
+            continue;
+        }
+        r->x[i] = p->pad.x[i] * behind, r->before[i] = begin * behind;
+        r->y[i] = (p->pad.x[i] + begin + end) * behind;
+        behind = 1;
+    }
+    r->length = r->y[r->rank - 1];
+    r->n = 1;
+    for (int i = 0; i < r->rank - 1; i++)
+        r->n *= r->y[i];
+}
+
+static const struct {
+    bz_problem_kind kind;
+    void (*open)(bz_rows *r, const bz_problem *p);
+    row_function *one;
+    bool bytes; /* moves bytes of any type */
+} KINDS[] = {
+    {BZ_PROBLEM_SOFTMAX, open_softmax, softmax_row, false},
+    {BZ_PROBLEM_LOGSOFTMAX, open_softmax, softmax_row, false},
+    {BZ_PROBLEM_LAYERNORM, open_norm, layernorm_row, false},
+    {BZ_PROBLEM_RMSNORM, open_norm, layernorm_row, false},
+    {BZ_PROBLEM_GROUPNORM, open_norm, groupnorm_row, false},
+    {BZ_PROBLEM_BATCHNORM, open_channels, batchnorm_row, false},
+    {BZ_PROBLEM_PRELU, open_channels, prelu_row, false},
+    {BZ_PROBLEM_REDUCE, open_reduce, reduce_row, false},
+    {BZ_PROBLEM_REORDER, open_reorder, reorder_row, false},
+    {BZ_PROBLEM_PAD, open_pad, pad_row, true},
+};
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+/* Rows of some types need room beside their f32. */
+static bool takes_types(const bz_job *job, bool casts, bool *room)
+{
+    *room = false;
+    for (int i = 0; i < job->n_operands; i++) {
+        bz_dtype t = job->operand[i].dtype;
+        *room |= t != BZ_F32;
+        if (!bz_kernels_take(t) || (!casts && !bz_dtype_is_float(t)))
+            return false;
+    }
+    return true;
+}
+
+bz_rows *bz_rows_open(const bz_job *job)
+{
+    bz_rows r = {.job = job, .kernels = bz_kernels_best(), .inner = 1, .pieces = 1};
+    bool room = false, bytes = false;
+    r.epsilon = job->epsilon > 0 ? job->epsilon : 1e-5f;
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (KINDS[i].kind == job->problem->kind) {
+            r.one = KINDS[i].one, bytes = KINDS[i].bytes;
+            KINDS[i].open(&r, job->problem);
+        }
+    if (!r.one || (!bytes && !takes_types(job, job->problem->kind == BZ_PROBLEM_REORDER, &room)) ||
+        !bz_posts_known(job->problem))
+        return NULL;
+    if (room)
+        r.room = bz_alloc((size_t)job->setting->threads * (size_t)r.length, 2 * sizeof *r.room);
+    return memcpy(bz_alloc(1, sizeof r), &r, sizeof r);
+}
+
+static void run_rows(void *of, int64_t first, int64_t end, int thread)
+{
+    bz_rows *r = of;
+    float *room = r->room ? r->room + 2 * thread * r->length : NULL;
+    for (int64_t i = first; i < end; i++)
+        r->one(r, i, room);
+}
+
+void bz_rows_run(bz_rows *r, const bz_plain *plain, int copy)
+{
+    r->plain = plain, r->copy = copy;
+    bz_share_out(run_rows, r, r->n, r->job->operand[0].count, r->job->setting->threads);
+    if (r->job->problem->post[0].fn)
+        bz_posts_run(plain, copy);
+}
+
+void bz_rows_close(bz_rows *r)
+{
+    if (r)
+        free(r->room);
+    free(r);
+}
