@@ -1,5 +1,7 @@
 #include "base/folder.h"
 
+#include "base/keeper.h"
+
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -10,8 +12,10 @@ int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err)
 {
     const char *base = getenv("TMPDIR");
     int n = snprintf(path, BZ_FOLDER_MAX, "%s/benanza-XXXXXX", base && *base ? base : "/tmp");
-    if (n < BZ_FOLDER_MAX && mkdtemp(path))
+    if (n < BZ_FOLDER_MAX && mkdtemp(path)) {
+        bz_keeper_path(path);
         return 0;
+    }
     return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s (TMPDIR names another place)", path,
                    strerror(n < BZ_FOLDER_MAX ? errno : ENAMETOOLONG));
 }
@@ -25,4 +29,5 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 void bz_folder_remove(const char *path)
 {
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    bz_keeper_forget_path(path);
 }

@@ -3,6 +3,7 @@
 #include "cli/bench.h"
 
 #include "analyzer/analyzer.h"
+#include "base/keeper.h"
 #include "cli/db.h"
 
 #include <errno.h>
@@ -99,6 +100,7 @@ static int spawn(pid_t *child, char *const *argv, bool group, const posix_spawn_
     if (why)
         return why;
     running = group && held ? -*child : *child;
+    bz_keeper_program(running);
     if (stopped) /* before we knew whom to tell */
         kill(running, SIGTERM);
     return 0;
@@ -118,6 +120,7 @@ static int wait_for(pid_t child)
             break;
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
+    bz_keeper_forget_program(running);
     running = 0;
     return status;
 }
@@ -588,9 +591,10 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
         *more++ = "--metrics";
         *more++ = (char *)run->metrics;
     }
-    struct sigaction old[2], action = {.sa_handler = stop};
-    sigaction(SIGINT, &action, &old[0]);
-    sigaction(SIGTERM, &action, &old[1]);
+    struct sigaction old[N_STOPPING], action = {.sa_handler = stop};
+    for (int i = 0; i < N_STOPPING; i++)
+        if (!sigaction(STOPPING[i], NULL, &old[i]) && old[i].sa_handler != SIG_IGN) /* nohup */
+            sigaction(STOPPING[i], &action, NULL);
     rc = spawn_program(argv, out, progress, &child, err);
     bool begun = !rc;
     int status = 0;
@@ -600,8 +604,8 @@ int bz_bench_run(const char *folder, bench_run *run, bz_error *err)
         close(progress[0]);
         status = wait_for(child);
     }
-    sigaction(SIGINT, &old[0], NULL);
-    sigaction(SIGTERM, &old[1], NULL);
+    for (int i = 0; i < N_STOPPING; i++)
+        sigaction(STOPPING[i], &old[i], NULL);
     if ((!rc || !begun) && stopped && (stopped == SIGINT || !held)) {
         bz_end_by(stopped);
         stopped = 0; /* and this is what we say of it */

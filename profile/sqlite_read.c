@@ -1,6 +1,8 @@
 /* Reads Nsight Systems' SQLite exports of all generations, and our own files, which follow them.
  * Tables and columns differ from version to version: what is there is asked for, what is missing is
  * told. The file is hostile: only plain tables are read, never views or virtual tables. */
+#include "base/folder.h"
+#include "base/keeper.h"
 #include "profile/columns.h"
 #include "profile/reader.h"
 #include "profile/scan.h"
@@ -471,6 +473,8 @@ static int unpack(bz_stream *in, uint64_t claimed, bz_buf *path, bz_error *err)
     bool bad = fd < 0;
     if (bad)
         bz_buf_clear(path);
+    else
+        bz_keeper_path(path->data);
     bool bomb = false;
     while (in->len && !bad && !(bomb = is_bomb(in))) {
         for (size_t done = 0; done < in->len && !bad;) {
@@ -541,7 +545,7 @@ static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
 out:
     bz_database_close(&r.db);
     if (temporary.len)
-        unlink(temporary.data);
+        bz_folder_remove(temporary.data);
     bz_buf_free(&temporary);
     bz_string_ids_free(&r.strings);
     free(r.lane_of);
