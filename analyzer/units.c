@@ -267,8 +267,9 @@ void bz_units_look(const bz_bound *bound, const bz_trace *trace, const bz_alignm
         if ((c->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES ||
             bz_event_iteration(trace, BZ_EVENT_CALL, i) != iteration)
             continue;
-        bool product = bz_call_problem(trace, i, &p) && (p.kind == BZ_PROBLEM_CONV || p.kind == BZ_PROBLEM_GEMM);
-        if (!product && !kernel[i] && !layer[i])
+        bool known = bz_call_problem(trace, i, &p),
+             product = known && (p.kind == BZ_PROBLEM_CONV || p.kind == BZ_PROBLEM_GEMM);
+        if (!product && !kernel[i] && (known || !layer[i])) /* a layer's other calls add its bias */
             continue;
         bz_unit_row *row = add_row(&m, layer[i] - 1, bz_string(trace, c->name[i]));
         unit_product what = product           ? product_of_call(&m, i, &p)

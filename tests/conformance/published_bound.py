@@ -13,6 +13,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from complete import complete
+
 PADS, PAD_SHARE = 53, 0.058  # of the time that the device was busy
 ALGORITHMS = {"IMPLICIT_GEMM": 27, "IMPLICIT_PRECOMP_GEMM": 10, "WINOGRAD": 16}
 BUSY, TOLERANCE = 3.777e-3, 0.05
@@ -65,6 +67,8 @@ def main():
         analyze = [benanza, "analyze", *db, "--system", "v100", "--json", "--profile", ",".join(map(str, profile))]
         run = subprocess.run([*analyze, model], stdout=subprocess.PIPE, check=False)
         alone = subprocess.run(analyze, stdout=subprocess.PIPE, check=False)
+        complete(benanza, db, str(model))
+        whole = subprocess.run([*analyze, model], stdout=subprocess.PIPE, check=False)
     assert run.returncode == 4, run.returncode  # batch normalizations have no record by channel
     a = json.loads(run.stdout)["models"][0]
     layers = {l["name"]: l for l in a["layers"]}
@@ -82,7 +86,11 @@ def main():
     p = a["profiles"][0]
     assert abs(p["busy"] - BUSY) <= TOLERANCE * BUSY, p["busy"]
     assert a["sequential"] > p["busy"] and any("is above what the device was busy" in w for w in p["warnings"])
-    assert p["idle"] + p["excess"] + p["overlap"] + a["parallel"] == p["latency"]
+    # a tenth of the modelled time has no record: nothing is derived from the total; with all priced, the parts add up
+    assert p["excess"] is None and p["overlap"] is None and p["idle"] > 0
+    b = json.loads(whole.stdout)["models"][0]
+    q = b["profiles"][0]
+    assert whole.returncode == 0 and b["complete"] and q["idle"] + q["excess"] + q["overlap"] + b["parallel"] == q["latency"]
     # the algorithms that the log names, all known, with what they lose; paddings of the program are seen through
     r = p["algorithms"]
     used = Counter()
@@ -90,7 +98,9 @@ def main():
         used[row["variant"].partition("_ALGO_")[2]] += row["calls"]
     assert used == ALGORITHMS, used
     assert r["calls"] == r["known"] == 53 and sum(row["calls"] for row in r["rows"] if row["padded"]) == 17, r["known"]
-    assert r["best"] <= r["chosen"] and r["used"] - r["best"] == r["loss"] > 0 and r["faster"] > 0
+    assert r["best"] <= r["chosen"] <= r["used"] and r["faster"] > 0
+    # all calls were faster than the best of their records, which carry the floor of an event pair: nothing can be said to be lost
+    assert r["loss"] == 0 < r["used"] - r["best"], (r["loss"], r["used"] - r["best"])
     pads = check_alignment(p["alignment"], p)
     check_rebuilt(json.loads(alone.stdout)["models"][0], alone.returncode)
     print(f"published_bound: {pads['count']:g} inputs padded by the program: {pads['seconds'] * 1e6:.0f} µs, "
