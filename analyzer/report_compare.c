@@ -109,9 +109,7 @@ void bz_report_compare_json(const bz_compare *c, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     j.flat = 3;
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "comparison");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "comparison", 1);
     bz_json_key_str(&j, "first", c->name_a);
     bz_json_key_str(&j, "second", c->name_b);
     bz_json_key_num(&j, "total_first", c->total_a);

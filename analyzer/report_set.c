@@ -123,9 +123,7 @@ void bz_report_set_json(const bz_compare_set *s, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     j.flat = 5;
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "comparison");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "comparison", 1);
     bz_json_key_str(&j, "of", s->kind);
     bz_json_key_str(&j, "first", s->name_a);
     bz_json_key_str(&j, "second", s->name_b);

@@ -186,3 +186,10 @@ void bz_json_key_bool(bz_json *j, const char *key, bool v)
     bz_json_key(j, key);
     bz_json_bool(j, v);
 }
+
+void bz_json_document(bz_json *j, const char *record, int version)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "record", record);
+    bz_json_key_int(j, "v", version);
+}

@@ -14,7 +14,7 @@ static void print_check(const bz_perfdb_check_report *r, const char *dir, bool j
     bz_unit_text bytes;
     if (json) {
         bz_json j = bz_json_to(out, true);
-        bz_json_object(&j);
+        bz_json_document(&j, "database-check", 1);
         bz_json_key_bool(&j, "clean", defects == 0);
         bz_json_key_int(&j, "systems", (int64_t)r->systems);
         bz_json_key_int(&j, "problems", (int64_t)r->problems);

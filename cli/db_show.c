@@ -114,12 +114,16 @@ static int print_systems(bz_perfdb *db, bool json, bool csv, bz_buf *out, bz_err
     int rc = bz_perfdb_systems(db, &arena, &list, &n, err);
     bz_table *t = bz_table_new(&arena);
     bz_json j = bz_json_to(out, true);
-    j.flat = 2;
+    j.flat = 3;
     static const char *const TITLES[] = {"system", "problems", "variants", "ok", "records", "newest", "provenance"};
     for (int i = 0; i < 7; i++)
         bz_table_column(t, TITLES[i], i >= 1 && i <= 4 ? BZ_RIGHT : BZ_LEFT);
-    if (json)
+    if (json) {
+        bz_json_document(&j, "database", 1);
+        bz_json_key_str(&j, "folder", bz_perfdb_dir(db));
+        bz_json_key(&j, "systems");
         bz_json_array(&j);
+    }
     for (size_t i = 0; i < n && !rc; i++) {
         db_count c;
         rc = db_count_system(db, list[i], &c, err);
@@ -130,6 +134,7 @@ static int print_systems(bz_perfdb *db, bool json, bool csv, bz_buf *out, bz_err
     }
     if (json) {
         bz_json_array_end(&j);
+        bz_json_object_end(&j);
         bz_buf_putc(out, '\n');
     } else if (csv) {
         bz_table_csv(t, out);
@@ -298,11 +303,14 @@ static void show_for_programs(const selection *s, bool json, bz_buf *out)
 {
     if (json) {
         bz_json j = bz_json_to(out, true);
-        j.flat = 2;
+        j.flat = 3;
+        bz_json_document(&j, "records", 1);
+        bz_json_key(&j, "records");
         bz_json_array(&j);
         for (size_t i = 0; i < s->n; i++)
             bz_record_json(&j, &s->list[i]);
         bz_json_array_end(&j);
+        bz_json_object_end(&j);
         bz_buf_putc(out, '\n');
         return;
     }

@@ -205,9 +205,12 @@ static int take_in(const bz_command *command, const char *dir, const char *syste
     bz_json j = bz_json_to(&out, true);
     size_t bad = 0;
     int rc = bz_db_open(command, dir, false, &db, &err);
-    j.flat = 2;
-    if (json)
+    j.flat = 3;
+    if (json) {
+        bz_json_document(&j, "import", 1);
+        bz_json_key(&j, "sources");
         bz_json_array(&j);
+    }
     for (int i = 0; i < from->n && !rc; i++) {
         bz_perfdb_import_report r;
         rc = system ? bz_perfdb_import(db, from->item[i], system, &r, &err)
@@ -218,6 +221,7 @@ static int take_in(const bz_command *command, const char *dir, const char *syste
     }
     if (json) {
         bz_json_array_end(&j);
+        bz_json_object_end(&j);
         bz_buf_putc(&out, '\n');
     }
     bz_error output_err;

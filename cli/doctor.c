@@ -503,9 +503,7 @@ static void print_text(const finding *f, const int *count, bz_buf *out)
 static void print_json(const finding *f, const int *count, bz_buf *out)
 {
     bz_json j = bz_json_to(out, false);
-    bz_json_object(&j);
-    bz_json_key_int(&j, "v", 1);
-    bz_json_key_str(&j, "record", "doctor");
+    bz_json_document(&j, "doctor", 1);
     bz_json_key_int(&j, "bad", count[BAD]);
     bz_json_key_int(&j, "warnings", count[WARNING]);
     bz_json_key(&j, "checks");

@@ -240,9 +240,7 @@ static void print_json(const fleet_job *j, bz_arena *arena, bz_buf *out)
 {
     bz_json w = bz_json_to(out, true);
     w.flat = 3;
-    bz_json_object(&w);
-    bz_json_key_str(&w, "record", "fleet-plan");
-    bz_json_key_int(&w, "v", 1);
+    bz_json_document(&w, "fleet-plan", 1);
     bz_json_key_int(&w, "models", j->models.n);
     bz_json_key(&w, "systems");
     bz_json_array(&w);

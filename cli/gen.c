@@ -19,7 +19,7 @@ static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
         n += problems[i].n_families > 0;
     if (g->json) {
         bz_json j = bz_json_to(out, false);
-        bz_json_object(&j);
+        bz_json_document(&j, "gen", 1);
         bz_json_key_str(&j, "folder", g->folder);
         bz_json_key_int(&j, "problems", n);
         bz_json_key_int(&j, "written", wanted);

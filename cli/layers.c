@@ -254,7 +254,7 @@ static void put_fusions(bz_json *j, bz_layers *l, const bz_patterns *patterns)
 static void put_model(bz_json *j, const settings *s, bz_layers *l, const bz_patterns *patterns)
 {
     totals t = sum_up(s, l);
-    bz_json_object(j);
+    bz_json_document(j, "layers", 1);
     bz_json_key_str(j, "model", l->model->path);
     bz_json_key_int(j, "opset", l->model->opset);
     bz_json_key_int(j, "nodes", l->model->graph->n_nodes);
@@ -399,7 +399,7 @@ static int by_count(const void *a, const void *b)
 
 static void unique_json(bz_json *j, const bz_unique *u, const loaded_models *m)
 {
-    bz_json_object(j);
+    bz_json_document(j, "unique-layers", 1);
     bz_json_key_int(j, "models", m->n);
     bz_json_key_int(j, "layers", u->n_layers);
     bz_json_key_int(j, "unique", u->n);

@@ -21,7 +21,7 @@ static void report(const bench_run *r, bool json, bz_buf *out)
 {
     if (json) {
         bz_json j = bz_json_to(out, false);
-        bz_json_object(&j);
+        bz_json_document(&j, "run", 1);
         bz_json_key_str(&j, "system", r->system->name);
         bz_json_key_int(&j, "problems", r->wanted);
         bz_json_key_int(&j, "records", r->records);

@@ -15,7 +15,7 @@ static int strip(const bz_list *arguments, int64_t keep, bool json, bz_error *er
     bz_buf out = {0};
     if (json) {
         bz_json j = bz_json_to(&out, false);
-        bz_json_object(&j);
+        bz_json_document(&j, "strip", 1);
         bz_json_key_int(&j, "stripped", r.tensors);
         bz_json_key_int(&j, "kept", r.kept);
         bz_json_key_int(&j, "in_bytes", (int64_t)r.in_bytes);

@@ -181,7 +181,7 @@ static int print_json(system_job *s, bz_buf *out, bz_error *err)
     size_t n;
     bz_json j = bz_json_to(out, true);
     j.flat = 3;
-    bz_json_object(&j);
+    bz_json_document(&j, "systems", 1);
     bz_json_key(&j, "here");
     bz_json_array(&j);
     for (int i = 0; i < s->n_here; i++) {

@@ -88,9 +88,7 @@ void bz_night_print(const bz_night *night, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     j.flat = 5;
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "night");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "night", 1);
     bz_json_key_str(&j, "id", night->id);
     bz_json_key_int(&j, "begin", night->begin);
     bz_json_key_str(&j, "fleet", night->fleet);
@@ -171,9 +169,7 @@ int bz_night_parse(const char *text, const char *path, bz_arena *arena, bz_night
 void bz_merged_print(const bz_merged *m, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "merge");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "merge", 1);
     bz_json_key_int(&j, "files", m->files);
     bz_json_key_int(&j, "added", m->added);
     bz_json_key_int(&j, "known", m->known);
@@ -204,9 +200,7 @@ void bz_fleet_stacks_print(const bz_fleet_stacks *stacks, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     j.flat = 3;
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "stacks");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "stacks", 1);
     bz_json_key(&j, "stacks");
     bz_json_array(&j);
     for (int i = 0; i < stacks->n; i++) {
@@ -276,9 +270,7 @@ const int bz_n_yardsticks = BZ_YARDSTICKS;
 void bz_work_print(const bz_work *w, bz_buf *out)
 {
     bz_json j = bz_json_to(out, false);
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "shard");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "shard", 1);
     bz_json_key_int(&j, "threads", w->threads);
     bz_json_key_bool(&j, "cold", w->cold);
     bz_json_key_bool(&j, "peaks", w->peaks);
@@ -318,9 +310,7 @@ static const char *const STATES[] = {"running", "done", "failed"};
 void bz_attempt_print(const bz_attempt *a, bz_buf *out)
 {
     bz_json j = bz_json_to(out, false);
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "attempt");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "attempt", 1);
     bz_json_key_str(&j, "id", a->id);
     bz_json_key_str(&j, "state", STATES[a->state]);
     bz_json_key_str(&j, "reason", a->reason);

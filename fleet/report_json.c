@@ -80,9 +80,7 @@ void bz_fleet_report_json(const bz_fleet_report *r, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     j.flat = 3;
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "fleet-report");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "fleet-report", 1);
     bz_json_key_str(&j, "night", r->night->id);
     bz_json_key_num(&j, "tolerance", r->tolerance);
     bz_json_key_int(&j, "regressions", r->regressions);

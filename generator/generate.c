@@ -194,9 +194,7 @@ static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int 
 static void put_manifest(const bz_plan *plan, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "manifest");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "manifest", 1);
     bz_json_key(&j, "models");
     bz_json_array(&j);
     for (int i = 0; i < plan->n_models; i++)

@@ -303,16 +303,23 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
     bz_arena_free(&arena);
 }
 
-/* `run`: which one they are of; NULL: the program ran once. */
-static void json_quantiles(bz_json *j, const bz_quantiles *q, const char *run)
+/* Traces count nanoseconds, documents seconds. */
+static void key_seconds(bz_json *j, const char *key, int64_t nanoseconds)
 {
+    bz_json_key_num(j, key, (double)nanoseconds / 1e9);
+}
+
+/* `run`: which one they are of; NULL: the program ran once. `count`: they are numbers, no times. */
+static void json_quantiles(bz_json *j, const bz_quantiles *q, bool count, const char *run)
+{
+    const struct {
+        const char *key;
+        double v;
+    } MEMBERS[] = {{"p50", q->p50}, {"min", q->min}, {"p90", q->p90},
+                   {"p99", q->p99}, {"max", q->max}, {"mean", q->mean}};
     bz_json_object(j);
-    bz_json_key_num(j, "p50", q->p50);
-    bz_json_key_num(j, "min", q->min);
-    bz_json_key_num(j, "p90", q->p90);
-    bz_json_key_num(j, "p99", q->p99);
-    bz_json_key_num(j, "max", q->max);
-    bz_json_key_num(j, "mean", q->mean);
+    for (size_t i = 0; i < sizeof MEMBERS / sizeof *MEMBERS; i++)
+        bz_json_key_num(j, MEMBERS[i].key, count ? MEMBERS[i].v : MEMBERS[i].v / 1e9);
     if (run)
         bz_json_key_str(j, "run", run);
     bz_json_object_end(j);
@@ -329,12 +336,12 @@ static void json_levels(const bz_trace *t, bz_json *j, bz_arena *arena)
         bz_json_object(j);
         bz_json_key_str(j, "name", bz_string(t, l->name));
         bz_json_key_bool(j, "own", k == t->own_level);
-        bz_json_key_int(j, "wall_ns", l->wall);
+        key_seconds(j, "wall", l->wall);
         bz_json_key_num(j, "wall_overhead", overhead((double)l->wall, (double)t->level[0].wall));
         bz_json_key_int(j, "iterations", l->n_iterations);
-        bz_json_key(j, "latency_ns");
+        bz_json_key(j, "latency");
         if (latency.n)
-            json_quantiles(j, &latency, NULL);
+            json_quantiles(j, &latency, false, NULL);
         else
             bz_json_null(j);
         bz_json_key_num(j, "latency_overhead", overhead(latency.p50, alone.p50));
@@ -355,7 +362,7 @@ static void json_top(const bz_trace *t, bz_json *j, const char *key, bz_event_ki
         if (rows[i].variant)
             bz_json_key_str(j, "variant", bz_string(t, rows[i].variant));
         bz_json_key_int(j, "count", rows[i].count);
-        bz_json_key_int(j, "time_ns", rows[i].time);
+        key_seconds(j, "seconds", rows[i].time);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -372,7 +379,7 @@ static void json_callers(const bz_trace *t, bz_json *j, int top, bz_arena *arena
         bz_json_key_str(j, "caller", bz_string(t, rows[i].caller));
         bz_json_key_str(j, "name", bz_string(t, rows[i].name));
         bz_json_key_int(j, "count", rows[i].count);
-        bz_json_key_int(j, "time_ns", rows[i].time);
+        key_seconds(j, "seconds", rows[i].time);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -385,23 +392,27 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     bz_json_key_int(j, "count", t->n_iterations);
     bz_json_key_int(j, "warm_up", t->n_iterations - s->steady);
     bz_json_key_str(j, "origin", t->n_iterations ? ORIGIN_NAMES[t->origin] : NULL);
-    bz_json_key_int(j, "run_kernel_time_ns", bz_trace_kernel_time(t));
+    key_seconds(j, "run_kernel_time", bz_trace_kernel_time(t));
     bz_json_key(j, "steady");
     bz_json_object(j);
     for (int q = 0; q < BZ_QUANTITIES; q++) {
         bz_json_key(j, bz_quantities[q].json);
-        json_quantiles(j, &s->of[q], bz_quantity_run(t, q) == BZ_NONE ? NULL : level_name(t, bz_quantity_run(t, q)));
+        json_quantiles(j, &s->of[q], bz_quantities[q].count,
+                       bz_quantity_run(t, q) == BZ_NONE ? NULL : level_name(t, bz_quantity_run(t, q)));
     }
     bz_json_object_end(j);
     bz_json_key(j, "each");
     bz_json_array(j);
     for (uint32_t i = 0; i < t->n_iterations; i++) {
         bz_json_object(j);
-        bz_json_key_int(j, "start_ns", t->iteration[i].start);
-        bz_json_key_int(j, "begin_ns", bz_iteration_begin(t, i)); /* of the latency: later where work queued */
+        key_seconds(j, "start", t->iteration[i].start);
+        key_seconds(j, "begin", bz_iteration_begin(t, i)); /* of the latency: later where work queued */
         bz_json_key_bool(j, "warm_up", t->iteration[i].warm_up);
         for (int q = 0; q < BZ_QUANTITIES; q++)
-            bz_json_key_int(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));
+            if (bz_quantities[q].count)
+                bz_json_key_int(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));
+            else
+                key_seconds(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -414,7 +425,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     bz_summary s;
     bz_summary_make(t, &arena, &s);
     bz_json j = bz_json_to(out, true);
-    bz_json_object(&j);
+    bz_json_document(&j, "profile", 1);
     bz_json_key(&j, "files");
     bz_json_array(&j);
     for (uint32_t i = 0; i < t->n_sources; i++) {
@@ -455,7 +466,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
         bz_json_key_str(&j, "after", bz_string(t, gaps[i].before));
         bz_json_key_str(&j, "before", bz_string(t, gaps[i].after));
         bz_json_key_int(&j, "count", gaps[i].count);
-        bz_json_key_int(&j, "time_ns", gaps[i].time);
+        key_seconds(&j, "seconds", gaps[i].time);
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);

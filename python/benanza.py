@@ -1,15 +1,141 @@
-"""Marks iterations for `benanza profile`.
+"""benanza from Python: what its commands say, and marks for iterations. Needs the standard library only.
 
     import benanza
-    for batch in batches:
-        with benanza.iteration():
-            model(batch)
 
-Without `benanza profile` around the program the marks do nothing.
+    bound = benanza.bound("resnet50.onnx", threads=4)
+    print(bound.sequential, [layer.variant for layer in bound.layers])
+
+Each function runs the command of its name with --json and returns the document, whose members are attributes: docs/formats.md
+lists them. Options of the command are keyword arguments: time_limit=0.5 is --time-limit 0.5, fuse=True is --fuse, a list is an
+option that is repeated; where an option's name is a word of Python, as `from`, an underscore follows it. A document says by
+`incomplete` whether something is missing in it (status 4), by `worse` whether a limit was passed (status 5), and has in `messages`
+what the command wrote to stderr. Every other status raises `benanza.Error` with the command's message. The program is
+$BENANZA_PROGRAM, else `benanza` of the PATH.
+
+A program that is recorded marks its iterations with `with benanza.iteration():`. Without `benanza profile` around it the marks
+do nothing.
 """
 
 import contextlib
 import ctypes
+import json
+import os
+import subprocess
+
+INCOMPLETE, WORSE = 4, 5
+
+
+class Error(Exception):
+    """A command that failed: `status` is its exit status, the text its message."""
+
+    def __init__(self, message, status):
+        super().__init__(message)
+        self.status = status
+
+
+class Document(dict):
+    """A JSON object whose members are attributes, too: d.layers is d["layers"]."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no member '{name}', but {', '.join(self)}") from None
+
+
+class Outcome(Document):
+    """The document of a command, with what its status says. These are no members of it."""
+    incomplete = worse = False
+    messages = ""
+
+
+def _arguments(options):
+    for name, value in options.items():
+        option = "--" + name.rstrip("_").replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                yield option
+            elif one is not None and one is not False:
+                yield f"{option}={os.fspath(one) if isinstance(one, os.PathLike) else one}"
+
+
+def _program():
+    return os.environ.get("BENANZA_PROGRAM", "benanza")
+
+
+def _tell(document, done):
+    document.__class__ = Outcome
+    document.__dict__.update(incomplete=done.returncode == INCOMPLETE, worse=done.returncode == WORSE, messages=done.stderr)
+
+
+def call(command, *arguments, **options):
+    """Runs a command, "bound" or "db ls", and returns what it prints: a document, or a list of them."""
+    line = [_program(), *command.split(), *_arguments(options), "--json", "--", *map(os.fspath, arguments)]
+    done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                          errors="replace", check=False)
+    if done.returncode not in (0, INCOMPLETE, WORSE) or not done.stdout:
+        raise Error(done.stderr.strip() or f"benanza {command} ended with status {done.returncode}", done.returncode)
+    found = json.loads(done.stdout, object_hook=Document)
+    for document in found if isinstance(found, list) else [found]:
+        _tell(document, done)
+    return found[0] if isinstance(found, list) and len(found) == 1 else found
+
+
+def _one(document):
+    """The analysis of one model, where there is one: else the document of all."""
+    if len(document.models) != 1:
+        return document
+    model = document.models[0]
+    model.__class__ = Outcome
+    model.__dict__.update(document.__dict__)
+    return model
+
+
+def bound(*models, **options):
+    """How fast models could run here. Of one model its analysis, else a document with `models`."""
+    return _one(call("bound", *models, **options))
+
+
+def analyze(*models, **options):
+    """How fast models could run on a system, and what keeps a program from it: profile="run.bz". As bound."""
+    return _one(call("analyze", *models, **options))
+
+
+def profile(command, output, **options):
+    """Records a program, ["python3", "infer.py"], into the file `output`; returns its exit status."""
+    line = [_program(), "profile", f"--output={os.fspath(output)}", *_arguments(options), "--", *map(os.fspath, command)]
+    return subprocess.run(line, check=False).returncode
+
+
+def _command(name, about):
+    def function(*arguments, **options):
+        return call(name, *arguments, **options)
+    function.__name__ = function.__qualname__ = name.replace(" ", "_")
+    function.__doc__ = f"{about} As `benanza {name} --json` with these arguments."
+    return function
+
+
+layers = _command("layers", "The layers of models: of one model a document, of several a list of them.")
+compare = _command("compare", "Two systems, library versions, dates, profiles or reports.")
+replay = _command("replay", "A model run in its fastest known way, compared with the bound.")
+gen = _command("gen", "Benchmarks that the database lacks, written into a folder: output=DIR.")
+run = _command("run", "The benchmarks of a folder, run and stored.")
+strip = _command("strip", "A copy of a model without its weights.")
+system = _command("system", "What this machine is, and which systems the database knows.")
+doctor = _command("doctor", "What is wrong with this machine for measuring.")
+profile_show = _command("profile show", "What recordings tell.")
+db_ls = _command("db ls", "The systems that the database knows.")
+db_show = _command("db show", "Records of problems that contain all the words.")
+db_check = _command("db check", "What is damaged in the database.")
+db_import = _command("db import", "Records added from text files.")
+db_merge = _command("db merge", "Records added from other databases or exports.")
+fleet_plan = _command("fleet plan", "What is missing or old on each system of a fleet.")
+fleet_status = _command("fleet status", "How far a night is.")
+fleet_collect = _command("fleet collect", "What the shards measured so far, merged.")
+fleet_report = _command("fleet report", "What a night brought.")
+
+
+# ---- marks ----------------------------------------------------------------------------------------------------------
 
 
 def _function(name):

@@ -56,9 +56,7 @@ void bz_replay_json(const bz_replay_plan *p, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     j.flat = 4;
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "replay-plan");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "replay-plan", 1);
     bz_json_key_str(&j, "model", p->model);
     bz_json_key_str(&j, "dtype", p->dtype ? bz_dtype_name(p->dtype) : "");
     bz_json_key_str(&j, "system", p->system);

@@ -321,7 +321,7 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
     table_make(r, &t);
     bz_json j = bz_json_to(out, true);
     j.flat = 3;
-    bz_json_object(&j);
+    bz_json_document(&j, "replay-report", 1);
     bz_json_key_str(&j, "model", r->plan->model);
     bz_json_key_str(&j, "system", r->plan->system);
     bz_json_key_int(&j, "threads", r->plan->setting.threads);

@@ -255,9 +255,7 @@ static void put_result(const program *p, double opened, bz_buf *out)
 {
     bz_replay_memory m = bz_replay_memory_of(p->replay);
     bz_json j = bz_json_to(out, false);
-    bz_json_object(&j);
-    bz_json_key_str(&j, "record", "replay");
-    bz_json_key_int(&j, "v", 1);
+    bz_json_document(&j, "replay", 1);
     bz_json_key_str(&j, "model", p->model->name);
     bz_json_key_int(&j, "threads", p->setting.threads);
     bz_json_key_str(&j, "device", bz_replay_device(p->replay));

@@ -485,7 +485,7 @@ static int run_system(program *p, bz_error *err)
     }
     fputs(bz_buf_text(&out), stdout);
     bz_buf_free(&out);
-    return fflush(stdout) ? bz_fail(err, BZ_FAILED, "standard output cannot be written") : 0;
+    return 0;
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -706,6 +706,12 @@ static int run_program(program *p, int argc, char **argv, const bz_benchmark *co
     return run_all(p, &s, err);
 }
 
+/* What a closed pipe or a full disk did not take is an error, however small it was. */
+static int flush(bz_error *err)
+{
+    return fflush(stdout) || ferror(stdout) ? bz_fail(err, BZ_FAILED, "standard output cannot be written") : 0;
+}
+
 int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks)
 {
     program p = {.out = STDOUT_FILENO, .progress = -1, .wait = -1, .options.setting.threads = 1};
@@ -715,7 +721,8 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
     while (!result && (c = getopt_long(argc, argv, "ho:", OPTIONS, &which)) != -1) {
         if (c == HELP || c == 'h') {
             printf(USAGE, argv[0]);
-            return BZ_OK;
+            result = flush(&err);
+            goto out;
         }
         if (c == '?')
             result = bz_fail(&err, BZ_USAGE, "'%s' is no option, or wants a value: see --help", argv[optind - 1]);
@@ -725,7 +732,8 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
     if (!result && !p.list && (!p.system_only || p.measure))
         bz_fix_addresses(argv);
     if (!result)
-        result = run_program(&p, argc - optind, argv + optind, benchmarks, &err);
+        result = run_program(&p, argc - optind, argv + optind, benchmarks, &err) || flush(&err) ? -1 : 0;
+out:
     if (result)
         fprintf(stderr, "benanza: %s\n", err.text);
     bz_arena_free(&p.arena);

@@ -150,7 +150,7 @@ def compare(benanza, path, runs):
         for name, summary in peers.items():
             (top, busy), wall, cpu = timed(summary, path)
             times[name].append((wall, cpu))
-            if [i["kernel_time_ns"] for i in result["iterations"]["each"]] != busy:
+            if [round(i["kernel_time"] * 1e9) for i in result["iterations"]["each"]] != busy:
                 sys.exit("%s finds other iterations" % name)
             steady = {k["name"]: k["count"] for k in result["kernels"]}
             warm = result["iterations"]["warm_up"]

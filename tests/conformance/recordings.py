@@ -302,13 +302,21 @@ def typical(shown):
     return shown["each"][list_[(len(list_) - 1) // 2][1]]
 
 
+def iterations(path):
+    """What `profile show` tells of them, with the times of each in nanoseconds, as recordings have them."""
+    shown = json.loads(run("profile", "show", "--json", path).stdout)["iterations"]
+    for each in shown["each"]:
+        each.update({name + "_ns": round(each[name] * 1e9) for name in ("start", "begin", "latency")})
+    return shown
+
+
 def nsys(path):
     name = path[len(shared) + 1:]
     plain = work + "/plain.sqlite"
     with gzip.open(path) as f, open(plain, "wb") as out:
         shutil.copyfileobj(f, out)
     r = analyze(path)
-    shown = json.loads(run("profile", "show", "--json", path).stdout)["iterations"]
+    shown = iterations(path)
     db = sqlite3.connect(plain)
     have = {row[0] for row in db.execute("select name from sqlite_master where type = 'table'")}
     work_of = {t: db.execute(f"select start, end, correlationId from {t}").fetchall() if t in have else []
@@ -355,7 +363,7 @@ def kineto(path):
     if not intervals:
         check(name + ": no device", r["device"], False)
         return
-    shown = json.loads(run("profile", "show", "--json", path).stdout)["iterations"]
+    shown = iterations(path)
     if not r["found"]:
         busy = union(intervals, min(a for a, _ in intervals), max(b for _, b in intervals))
         close(name + ": busy of all", r["busy"], busy * 1e-9, 1e-6)

@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+"""python.py BENANZA SOURCE: the module benanza says what the commands say, for each way in which a command can end."""
+import os
+import subprocess
+import sys
+import tempfile
+
+program, source = map(os.path.abspath, sys.argv[1:3])
+os.environ["BENANZA_PROGRAM"] = program
+sys.path.insert(0, source + "/python")
+import benanza  # noqa: E402
+
+cases = source + "/tests/cases"
+model = cases + "/analyze/branches.onnx"
+with tempfile.TemporaryDirectory() as folder:
+    os.environ["BENANZA_DB"] = folder + "/db"
+    added = benanza.db_import(cases + "/analyze/records.jsonl")
+    assert added.record == "import" and added.sources[0].added == 75 and not added.incomplete, added
+
+    one = benanza.bound(model, batch=1, system="testbox@onednn2.6.3")
+    assert not one.incomplete and one.layers[0].node >= 0 and one["model"] == model, one
+    lacking = benanza.analyze(model, batch=1, system="testbox")
+    assert lacking.incomplete and "lacks 1 problem" in lacking.messages and lacking.unpriced == 1, lacking.messages
+    both = benanza.analyze(model, batch=1, system="testbox,testbox@onednn2.6.3")
+    assert [m.unpriced for m in both.models] == [1, 0] and both.incomplete, both
+
+    listed = benanza.layers(model, batch=1)
+    assert listed.record == "layers" and listed.totals.layers == 11, listed.totals
+    assert [d.v for d in benanza.layers(model, cases + "/layers-json/small.onnx", batch=1)] == [1, 1]
+    assert len(benanza.db_ls().systems) == 2 and benanza.db_check().clean
+    assert benanza.db_show("conv", dtype="f32").records
+    assert benanza.system().here
+    slower = benanza.compare("testbox", "testbox@onednn2.6.3", model, batch=1, fail_if_slower="5%")
+    assert slower.worse and not slower.incomplete and slower.verdicts.SLOWER == 4, slower.verdicts
+    planned = benanza.replay(model, batch=1, system="testbox@onednn2.6.3", no_run=True)
+    assert planned.record == "replay-report" and planned.planned > 0, planned
+    small = os.path.join(folder, "-small.onnx")  # a name that looks like an option
+    assert benanza.strip(model, small).out_bytes == os.path.getsize(small)
+    assert benanza.gen(model, batch=1, all=True, output=folder + "/bench", backend=["onednn", "cblas"]).written > 3
+    recorded = folder + "/run.bz"
+    assert benanza.profile(["sh", "-c", "exit 7"], recorded) in (1, 7)
+    assert benanza.profile_show(cases + "/analyze-profile/slow.log").iterations.count > 0
+
+    for call, text, status in [(lambda: benanza.bound("nowhere.onnx"), "nowhere.onnx", 3),
+                               (lambda: benanza.layers(model, bath=1), "did you mean --batch?", 2),
+                               (lambda: benanza.call("nonsense"), "no command 'nonsense'", 2)]:
+        try:
+            call()
+        except benanza.Error as error:
+            assert text in str(error) and error.status == status, (str(error), error.status)
+        else:
+            raise AssertionError(f"no error: {text}")
+    try:
+        one.layerz
+    except AttributeError as error:
+        assert "no member 'layerz'" in str(error)
+    else:
+        raise AssertionError("a member that does not exist has a value")
+    os.environ["BENANZA_PROGRAM"] = folder + "/none"
+    try:
+        benanza.system()
+    except OSError:
+        pass
+
+with benanza.iteration():  # outside of a recording: nothing
+    pass
+
+# a function for every command that prints JSON
+commands = subprocess.run([program, "--help=shell"], check=True, capture_output=True, text=True).stdout
+for line in commands.splitlines():
+    name = line.split("\t")[0]
+    assert hasattr(benanza, name) or name in ("bench", "completion", "db", "fleet", "help"), f"benanza.{name} is missing"
+# its manual's example, word by word
+example = open(source + "/docs/python.md").read().split("```python\n")[1].split("```")[0]
+compile(example, "docs/python.md", "exec")
+for word in ("bound", "profile", "analyze", "compare"):
+    assert f"benanza.{word}(" in example, word
