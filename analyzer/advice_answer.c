@@ -29,11 +29,13 @@ void advice_items(advice_making *m)
     const bz_waterfall *w = m->l->waterfall;
     const bz_alignment *a = m->l->alignment && m->l->alignment->timeline ? m->l->alignment : NULL;
     m->item = BZ_NEW(m->arena, advice_item, (w ? w->n : 0) + (a ? a->n_causes : 0));
-    for (int i = 0; a && i < a->n_causes; i++)
-        m->item[m->n_items++] = (advice_item){.name = a->cause[i].name,
-                                              .cause = a->cause[i].id,
-                                              .step = step_of_cause(&a->cause[i]),
-                                              .seconds = a->cause[i].seconds};
+    for (int i = 0; a && i < a->n_causes; i++) {
+        bz_rung_kind step = step_of_cause(&a->cause[i]);
+        if (step == BZ_RUNG_BETWEEN ||
+            m->b->layers->n) /* without a model nothing says which work belongs to no layer */
+            m->item[m->n_items++] = (advice_item){
+                .name = a->cause[i].name, .cause = a->cause[i].id, .step = step, .seconds = a->cause[i].seconds};
+    }
     for (int i = 0; w && i < w->n; i++)
         m->item[m->n_items++] =
             (advice_item){.name = w->step[i].name, .step = w->step[i].kind, .seconds = w->step[i].seconds};
