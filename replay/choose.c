@@ -306,8 +306,14 @@ static void count_conversions(bz_replay_plan *p, const bz_layout_step *step, con
             c->conversion += best;
             p->n_conversions++;
         }
-        if (step[i].out >= 0)
+        if (step[i].out >= 0) {
             have[step[i].out] = 1U << laid;
+            if (p->value[step[i].out].output && laid != BZ_LAID_PLAIN) { /* outputs go as rows */
+                have[step[i].out] |= 1U << BZ_LAID_PLAIN;
+                c->conversion += tensor[step[i].out].convert[laid][BZ_LAID_PLAIN];
+                p->n_conversions++;
+            }
+        }
         p->conversions += c->conversion;
         p->seconds += c->n ? c->option[c->taken].seconds : 0;
         p->modelled += c->n && c->option[c->taken].provenance == BZ_PROVENANCE_MODELLED;

@@ -98,8 +98,9 @@ static void put_plan(const table *t, bz_buf *out)
     put_time(out, p->seconds);
     if (p->modelled)
         bz_buf_printf(out, " (%d of them guessed: no record)", p->modelled);
-    bz_buf_printf(out, ", %d conversions ", p->n_conversions);
-    put_time(out, p->conversions);
+    bz_buf_printf(out, ", %d conversion%s%s ", t->planned_n, t->planned_n == 1 ? "" : "s",
+                  t->r->result ? "" : " foreseen");
+    put_time(out, t->planned);
     if (p->streams > 1) {
         bz_buf_printf(out, "; on %d streams ", p->streams);
         put_time(out, p->scheduled);
@@ -334,7 +335,8 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
     bz_json_key_num(&j, "bound", table_bound(r));
     bz_json_key_bool(&j, "complete", is_complete(r));
     bz_json_key_num(&j, "planned", r->plan->seconds);
-    bz_json_key_num(&j, "planned_conversions", r->plan->conversions);
+    bz_json_key_num(&j, "planned_conversions", t.planned);
+    bz_json_key_int(&j, "n_conversions", t.planned_n);
     bz_json_key_int(&j, "guessed", r->plan->modelled);
     if (r->result)
         put_result_json(&t, &j);

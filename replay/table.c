@@ -31,12 +31,17 @@ static void plan_row(const bz_replay_report *r, row *w)
     }
 }
 
+static bool is_conversion(const bz_replay_action *a)
+{
+    return a->kind == BZ_REPLAY_CONVERT || a->kind == BZ_REPLAY_COPY;
+}
+
 static void add_action(table *t, const bz_replay_action *a)
 {
     int u = unit_of(t->r->plan, a->step);
     row *w = u < 0 ? &t->outputs : &t->row[u];
     double seconds = isfinite(a->seconds) ? a->seconds : 0;
-    bool converts = a->kind == BZ_REPLAY_CONVERT || a->kind == BZ_REPLAY_COPY, loops = a->kind == BZ_REPLAY_LOOP;
+    bool converts = is_conversion(a), loops = a->kind == BZ_REPLAY_LOOP;
     t->n_calls += a->kind == BZ_REPLAY_CALL, t->n_loops += loops, t->n_conversions += converts;
     *(converts ? &t->conversions : loops ? &t->loops : &t->calls) += seconds;
     *(converts ? &w->conversions : loops ? &w->loops : &w->calls) += seconds;
@@ -106,6 +111,19 @@ static void split_all(table *t)
     t->excess[EXCESS_BETWEEN] = t->r->result->median - sum;
 }
 
+/* A conversion that was not measured by itself counts as it was in sequence; the plan's own sum stays where neither was. */
+static void plan_conversions(const bz_replay_report *r, table *t)
+{
+    double sum = 0;
+    t->planned_n = 0;
+    for (int i = 0; i < r->result->n; i++) {
+        const bz_replay_action *a = &r->result->action[i];
+        t->planned_n += is_conversion(a);
+        sum += is_conversion(a) ? isfinite(a->hot) ? a->hot : a->seconds : 0;
+    }
+    t->planned = isfinite(sum) ? sum : t->planned;
+}
+
 void table_make(const bz_replay_report *r, table *t)
 {
     *t = (table){.r = r, .n = r->plan->n_units, .drift = 1};
@@ -114,10 +132,12 @@ void table_make(const bz_replay_report *r, table *t)
         t->row[i].unit = &r->plan->unit[i];
         plan_row(r, &t->row[i]);
     }
+    t->planned_n = r->plan->n_conversions, t->planned = r->plan->conversions;
     for (int i = 0; r->result && i < r->result->n; i++)
         add_action(t, &r->result->action[i]);
     if (!r->result)
         return;
+    plan_conversions(r, t);
     find_drift(t);
     split_all(t);
 }

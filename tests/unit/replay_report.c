@@ -1,0 +1,43 @@
+/* What a replay says about its plan. */
+#include "replay/replay.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <math.h>
+
+#include <cmocka.h>
+
+/* The plan foresaw one conversion; the program, made ready, has three. */
+static void test_conversions(void **state)
+{
+    (void)state;
+    bz_replay_action action[] = {
+        {.step = 0, .kind = BZ_REPLAY_CONVERT, .seconds = 3e-5, .hot = 2e-5, .flushed = 4e-5},
+        {.step = 0, .kind = BZ_REPLAY_CALL, .seconds = 1e-3, .hot = 1e-3, .flushed = 1e-3},
+        {.step = 0, .kind = BZ_REPLAY_COPY, .seconds = 1e-5, .hot = NAN, .flushed = NAN},
+        {.step = -1, .kind = BZ_REPLAY_CONVERT, .seconds = 5e-5, .hot = 4e-5, .flushed = 6e-5},
+    };
+    bz_replay_result result = {.action = action, .n = 4, .median = 2e-3, .low = 2e-3, .high = 2e-3, .min = 2e-3};
+    bz_replay_plan plan = {.model = "m.onnx", .system = "", .n_conversions = 1, .conversions = 1e-6};
+    const bz_replay_report planned = {.plan = &plan}, run = {.plan = &plan, .result = &result};
+    bz_buf out = {0};
+    bz_replay_print(&planned, &out);
+    assert_non_null(strstr(bz_buf_text(&out), "1 conversion foreseen 1.00 µs"));
+    bz_buf_clear(&out);
+    bz_replay_print(&run, &out);
+    assert_non_null(strstr(bz_buf_text(&out), ", 3 conversions 70.0 µs\n"));
+    bz_buf_clear(&out);
+    bz_replay_print_json(&run, &out);
+    assert_non_null(strstr(bz_buf_text(&out), "\"n_conversions\": 3"));
+    bz_buf_free(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conversions)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
