@@ -142,6 +142,12 @@ static int add_border(binder *b, const bz_problem *pad, call *c, bz_error *err)
     return 0;
 }
 
+/* The same loop runs as a step of its own, whose operands loops.c knows. */
+static bool is_loop(const bz_problem *p)
+{
+    return p->kind >= BZ_PROBLEM_PAD && p->kind <= BZ_PROBLEM_WHERE;
+}
+
 /* ---- recurrent layers ----------------------------------------------------------------------- */
 
 /* ONNX has [seq, dirs, batch, hidden]; problems have directions side by side. The last states are those of the last
@@ -251,12 +257,6 @@ static bool is_offered(const bz_problem *p)
     return p->kind != BZ_PROBLEM_BINARY || list[0].count == list[n - 1].count;
 }
 
-/* The same loop runs as a step of its own, whose operands loops.c knows. */
-static bool is_loop(const bz_problem *p)
-{
-    return p->kind >= BZ_PROBLEM_PAD && p->kind <= BZ_PROBLEM_WHERE;
-}
-
 int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
 {
     bool border = has_border(a->problem, a->n);
@@ -355,7 +355,7 @@ static int bind_taken(binder *b, const bz_plan_place *place, const bz_alternativ
     bool border = t->how == BZ_TAKEN_CALL && has_border(problem, t->calls);
     call c = {.problem = &problem[border]};
     int n = 1;
-    if (t->how == BZ_TAKEN_VIEW) {
+    if (t->how == BZ_TAKEN_VIEW || (t->how == BZ_TAKEN_CALL && !border && is_loop(problem))) {
         return bind_loops(b, l, err) ? -1 : 1;
     } else if (t->how == BZ_TAKEN_WRITTEN) {
         if (written_call(b, t, &c, err))

@@ -297,6 +297,13 @@ static void refuse(maker *m, const bz_error *err)
         bz_buf_printf(&m->refused, "%s%s", m->refused.len ? "; " : "", err->text);
 }
 
+/* Of our loops only: a copy stands in for it on devices. What such a loop takes as a step is what it takes as a call. */
+static bool is_loop(const bz_lowering *low)
+{
+    const bz_alternative *last = low->n ? &low->alternative[low->n - 1] : NULL;
+    return last && last->modelled && last->fallback && low->alternative[0].problem[0].kind != BZ_PROBLEM_DROPOUT;
+}
+
 static int bind_layer(maker *m, const bz_layer *l, bz_error *err)
 {
     mark before = {m->b.plan->n_steps, m->b.plan->n_values};
@@ -306,6 +313,11 @@ static int bind_layer(maker *m, const bz_layer *l, bz_error *err)
     const bz_plan_layer *item = bz_plan_find(m->in->plan, l);
     if (!item || item->lowering.free)
         return bind_loops(&m->b, l, err);
+    if (is_loop(&item->lowering)) {
+        if (!bind_loops(&m->b, l, err))
+            return 0;
+        take_back(m, before);
+    }
     if (!bind_cheapest(m, &item->lowering, l, NULL, &first))
         return 0;
     take_back(m, before);
