@@ -344,7 +344,7 @@ static void say_waiting(void *context, const char *why)
     program *p = context;
     if (p->progress >= 0)
         dprintf(p->progress, "%d %d waiting for a quiet machine: %s\n", p->n_done, p->n_work, why);
-    else if (!p->quiet.waited)
+    else if (!(p->quiet.waited > 0))
         fprintf(stderr, "benanza: the machine is busy: %s; waiting for at most %g s (--wait)\n", why, p->quiet.limit);
 }
 
