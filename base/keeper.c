@@ -129,9 +129,10 @@ static void start(void)
 static void say(int what, pid_t program, const char *path)
 {
     message m = {.what = what, .program = program};
-    if (strlen(path) >= sizeof m.path)
+    size_t n = strlen(path);
+    if (n >= sizeof m.path)
         return;
-    strcpy(m.path, path);
+    memcpy(m.path, path, n + 1);
     if (what == KEEP && owner != getpid())
         start();
     if (owner == getpid() && to_keeper >= 0)

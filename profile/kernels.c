@@ -368,7 +368,8 @@ static const struct {
 
 static bool matches(const char *pattern, const char *name)
 {
-    return *pattern == '^' ? !strncmp(name, pattern + 1, strlen(pattern + 1)) : strstr(name, pattern) != NULL;
+    const char *found = strstr(name, pattern + (*pattern == '^'));
+    return *pattern == '^' ? found == name : found != NULL;
 }
 
 /* Without the types of its parameters: they say nothing about what it does. */

@@ -261,9 +261,10 @@ typedef enum {
     BZ_KERNEL_COMMUNICATION,
 } bz_kernel_does;
 enum { BZ_KERNEL_DOES = BZ_KERNEL_COMMUNICATION + 1 };
-bz_kernel_does bz_kernel_group(const char *kernel_name);
+/* `full` is a kernel's name as recorded. */
+bz_kernel_does bz_kernel_group(const char *full);
 const char *bz_kernel_does_name(bz_kernel_does does); /* "matrix product" */
-const char *bz_kernel_maker(const char *kernel_name); /* "cuDNN", "Triton"; NULL where the name does not tell */
+const char *bz_kernel_maker(const char *full);        /* "cuDNN", "Triton"; NULL where the name does not tell */
 
 /* What kernels of a group are mostly limited by: arithmetic or the memory. A rule of thumb, not a measurement. */
 typedef enum { BZ_LIMIT_UNKNOWN, BZ_LIMIT_COMPUTE, BZ_LIMIT_MEMORY, BZ_LIMIT_NETWORK } bz_kernel_limit;
