@@ -343,7 +343,7 @@ typedef struct bz_summary {
     bz_quantiles
         device_step; /* from the end of one iteration's work to that of the next: what a step takes the device */
 } bz_summary;
-void bz_summary_make(const bz_trace *t, bz_arena *arena, bz_summary *out);
+void bz_summary_make(const bz_trace *t, bz_arena *arena, bz_summary *s);
 
 /* A trace without iterations as one: `whole` is `t` with the single iteration `span`, all that it recorded. It shares the
  * memory of `t` and is not freed. False where nothing has a time. */

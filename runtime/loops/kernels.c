@@ -281,9 +281,10 @@ static void select_row(const uint8_t *c, const float *a, int64_t sa, const float
 
 /* ---- reductions and normalizations ---------------------------------------------------------- */
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a pragma takes none */
 #define SUM(operation, first, step)                                                                                    \
     {                                                                                                                  \
-        float s = first;                                                                                               \
+        float s = (first);                                                                                             \
         _Pragma(TEXT(omp simd reduction(operation : s))) for (int64_t i = 0; i < n; i++)                               \
         {                                                                                                              \
             float v = x[i];                                                                                            \
@@ -291,6 +292,7 @@ static void select_row(const uint8_t *c, const float *a, int64_t sa, const float
         }                                                                                                              \
         return s;                                                                                                      \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static float reduce(bz_fn fn, const float *x, int64_t n)
 {

@@ -413,21 +413,21 @@ static void open_pad(bz_rows *r, const bz_problem *p)
 }
 
 static const struct {
-    bz_problem_kind kind;
     void (*open)(bz_rows *r, const bz_problem *p);
     row_function *one;
+    bz_problem_kind kind;
     bool bytes; /* moves bytes of any type */
 } KINDS[] = {
-    {BZ_PROBLEM_SOFTMAX, open_softmax, softmax_row, false},
-    {BZ_PROBLEM_LOGSOFTMAX, open_softmax, softmax_row, false},
-    {BZ_PROBLEM_LAYERNORM, open_norm, layernorm_row, false},
-    {BZ_PROBLEM_RMSNORM, open_norm, layernorm_row, false},
-    {BZ_PROBLEM_GROUPNORM, open_norm, groupnorm_row, false},
-    {BZ_PROBLEM_BATCHNORM, open_channels, batchnorm_row, false},
-    {BZ_PROBLEM_PRELU, open_channels, prelu_row, false},
-    {BZ_PROBLEM_REDUCE, open_reduce, reduce_row, false},
-    {BZ_PROBLEM_REORDER, open_reorder, reorder_row, false},
-    {BZ_PROBLEM_PAD, open_pad, pad_row, true},
+    {open_softmax, softmax_row, BZ_PROBLEM_SOFTMAX, false},
+    {open_softmax, softmax_row, BZ_PROBLEM_LOGSOFTMAX, false},
+    {open_norm, layernorm_row, BZ_PROBLEM_LAYERNORM, false},
+    {open_norm, layernorm_row, BZ_PROBLEM_RMSNORM, false},
+    {open_norm, groupnorm_row, BZ_PROBLEM_GROUPNORM, false},
+    {open_channels, batchnorm_row, BZ_PROBLEM_BATCHNORM, false},
+    {open_channels, prelu_row, BZ_PROBLEM_PRELU, false},
+    {open_reduce, reduce_row, BZ_PROBLEM_REDUCE, false},
+    {open_reorder, reorder_row, BZ_PROBLEM_REORDER, false},
+    {open_pad, pad_row, BZ_PROBLEM_PAD, true},
 };
 
 /* ---- all ------------------------------------------------------------------------------------ */
