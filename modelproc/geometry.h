@@ -14,7 +14,7 @@ int64_t conv_macs(const bz_type *w, const bz_type *y);
 
 /* Pooling of x: likewise; notes kernel, stride, pad, dilation, and what else matters. */
 int pool_shape(call *c, const bz_type *x, bz_dim *dims);
-rule shape_pool, cost_pool, shape_global_pool;
+rule cost_conv, shape_pool, cost_pool, shape_global_pool;
 
 /* Numpy's matmul. */
 int matmul_shape(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *dims);

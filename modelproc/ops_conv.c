@@ -164,7 +164,7 @@ static int shape_conv(call *c)
     return 0;
 }
 
-static int cost_conv(call *c)
+int cost_conv(call *c)
 {
     c->macs = conv_macs(&c->in[1], &c->out[0]);
     if (in_type(c, 2))

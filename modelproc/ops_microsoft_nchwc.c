@@ -102,14 +102,6 @@ static int conv(call *c)
     return 0;
 }
 
-static int conv_cost(call *c)
-{
-    c->macs = conv_macs(&c->in[1], &c->out[0]);
-    if (in_type(c, 2))
-        c->flops = bz_type_elements(&c->out[0]);
-    return 0;
-}
-
 /* [n, c, height, width] from or to [n, height, width, c], or the same in another order of its bytes. */
 static int reorder(call *c)
 {
@@ -153,7 +145,7 @@ static int upsample(call *c)
 }
 
 static const op ROWS[] = {
-    {"Conv", NCHWC, "conv", BZ_COMPUTE, conv, .cost = conv_cost, .labels = "x w b z"},
+    {"Conv", NCHWC, "conv", BZ_COMPUTE, conv, .cost = cost_conv, .labels = "x w b z"},
     {"MaxPool", NCHWC, "maxpool", BZ_COMPUTE, shape_pool, .cost = cost_pool, .labels = "x > y"},
     {"AveragePool", NCHWC, "avgpool", BZ_COMPUTE, shape_pool, .cost = cost_pool, .labels = "x > y"},
     {"GlobalMaxPool", NCHWC, "globalmaxpool", BZ_COMPUTE, shape_global_pool, .flops = 1, .labels = "x"},

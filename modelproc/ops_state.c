@@ -1,9 +1,8 @@
 /* Attention in other forms, and layers that carry a state from call to call: operator sets 27 and 28, the preview of
  * FlexAttention, and com.microsoft's operators of the same names and operands. */
-#include "modelproc/rule.h"
+#include "modelproc/microsoft.h"
 
-#define MICROSOFT "com.microsoft"
-#define PREVIEW   "ai.onnx.preview"
+#define PREVIEW "ai.onnx.preview"
 
 /* ---- CausalConvWithState ------------------------------------------------------------------------- */
 

@@ -26,4 +26,9 @@ int bz_plain_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *e
 int bz_plain_bind(bz_variant *v, int operand, void *at);
 int bz_plain_residual(const bz_variant *v);
 
+/* All of them, as members of a bz_backend. */
+#define BZ_PLAIN_OPERANDS                                                                                              \
+    .prepare = bz_plain_prepare, .poison = bz_plain_poison, .read = bz_plain_read, .release = bz_plain_release,        \
+    .wants = bz_plain_wants, .bind = bz_plain_bind, .residual = bz_plain_residual
+
 #endif

@@ -8,7 +8,7 @@
  * clock does, and so does somebody else on the same core. */
 double bz_yardstick(void);
 
-/* A quiet machine's yardstick differs by 4 % from one second to the next (Zen 4, a virtual machine, 2026-11); 12 % were lost
+/* The yardstick differed by 4 % from one second to the next (a virtual machine that others used too, 2026-11); 12 % were lost
  * while a neighbour worked. What is measured while it is this much longer than the best is marked. */
 #define BZ_SLOW_PHASE 1.08
 
