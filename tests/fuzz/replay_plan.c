@@ -10,25 +10,26 @@
 
 const size_t fuzz_header_size = 2;
 
-static double count_of(const bz_replay_plan *p, int value)
+static long double count_of(const bz_replay_plan *p, int value)
 {
-    return (double)bz_extent_count(p->value[value].dim);
+    return (long double)bz_extent_count(p->value[value].dim);
 }
 
-/* What a loop reaches of a value, in numbers that do not overflow. */
+/* What a loop reaches of a value, in numbers that do not overflow. A double holds 53 bits: of 2^54 elements it takes the last for the
+ * one behind it. */
 static void check_reach(const bz_replay_plan *p, int value, const bz_replay_loop *l, const int64_t *stride,
                         int64_t from)
 {
-    double first = (double)from, last = first;
+    long double first = (long double)from, last = first;
     for (int i = 0; i < l->rank; i++)
-        *(stride[i] < 0 ? &first : &last) += (double)(l->dim[i] - 1) * (double)stride[i];
+        *(stride[i] < 0 ? &first : &last) += (long double)(l->dim[i] - 1) * (long double)stride[i];
     PROMISE(first >= 0 && last < count_of(p, value));
 }
 
 static void check_gather(const bz_replay_plan *p, const bz_replay_step *s)
 {
-    double outer = (double)s->loop->dim[0], extent = (double)s->loop->dim[1], n = (double)s->loop->dim[2],
-           inner = (double)s->loop->dim[3];
+    long double outer = (long double)s->loop->dim[0], extent = (long double)s->loop->dim[1],
+                n = (long double)s->loop->dim[2], inner = (long double)s->loop->dim[3];
     PROMISE(outer * extent * inner <= count_of(p, s->in[0]));
     PROMISE(n <= count_of(p, s->in[1]));
     PROMISE(outer * n * inner <= count_of(p, s->out));
@@ -37,25 +38,25 @@ static void check_gather(const bz_replay_plan *p, const bz_replay_step *s)
 static void check_scatter(const bz_replay_plan *p, const bz_replay_step *s)
 {
     const bz_replay_loop *l = s->loop;
-    double end = (double)l->dim[2];
+    long double end = (long double)l->dim[2];
     for (int64_t j = 0; j < l->dim[1]; j++)
-        end += (double)(l->dim[3 + j] - 1) * (double)l->stride[0][j];
-    PROMISE((double)l->dim[0] * (double)l->dim[1] <= count_of(p, s->in[0]));
-    PROMISE((double)l->dim[0] * (double)l->dim[2] <= count_of(p, s->in[1]));
+        end += (long double)(l->dim[3 + j] - 1) * (long double)l->stride[0][j];
+    PROMISE((long double)l->dim[0] * (long double)l->dim[1] <= count_of(p, s->in[0]));
+    PROMISE((long double)l->dim[0] * (long double)l->dim[2] <= count_of(p, s->in[1]));
     PROMISE(end <= count_of(p, s->out));
 }
 
 static void check_loop(const bz_replay_plan *p, const bz_replay_step *s)
 {
     const bz_replay_loop *l = s->loop;
-    double all = 1;
+    long double all = 1;
     PROMISE(l && l->rank > 0 && l->rank <= BZ_PROBLEM_RANK);
     if (l->kind == BZ_LOOP_GATHER || l->kind == BZ_LOOP_SCATTER) {
         (l->kind == BZ_LOOP_GATHER ? check_gather : check_scatter)(p, s);
         return;
     }
     for (int i = 0; i < l->rank; i++)
-        all *= (double)l->dim[i];
+        all *= (long double)l->dim[i];
     if (l->kind == BZ_LOOP_COPY)
         check_reach(p, s->out, l, l->stride[1], l->to);
     else
