@@ -1,5 +1,5 @@
 /* cuda N MODE: what a CUDA program looks like to the library that CUDA loads into it, on a machine without a device. Loads
- * CUDA_INJECTION64_PATH as the driver does in cuInit, lets the stand-in for CUPTI (tests/stand-in/cupti.c) pretend N
+ * CUDA_INJECTION64_PATH as the driver does in cuInit, lets the stand-in for CUPTI (tests/standin/cupti_activity.c) pretend N
  * iterations, each inside of an NVTX range, and ends as MODE says: "ok", "crash", "exit" from inside of a range. With
  * "cudnn" the real cuDNN is called before each iteration, which logs the call and fails; 77 where it is not installed. NVTX is
  * the real one. */

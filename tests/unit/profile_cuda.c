@@ -1,4 +1,4 @@
-/* What CUDA loads into a program, driven as the driver would, by a stand-in for CUPTI: tests/stand-in/cupti.c. What
+/* What CUDA loads into a program, driven as the driver would, by a stand-in for CUPTI: tests/standin/cupti_activity.c. What
  * the real CUPTI delivers on a device is not tested here. */
 #include "profile/profile.h"
 
