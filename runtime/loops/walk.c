@@ -1,97 +1,12 @@
 /* Loops of our own over row-major tensors: what moves data, and functions of one or two values with any broadcast.
  * Dimensions that all operands walk through as one are made one, so that rows are long; a row is a kernel's work. Integers
  * of more than eight bits, f64 and functions that have no kernel are computed in double precision, a block at a time. */
+#include "runtime/loops/elements.h"
 #include "runtime/loops/kernels.h"
 #include "runtime/loops/loops.h"
-#include "runtime/values.h"
 
 #include <math.h>
 #include <string.h>
-
-/* ---- elements ------------------------------------------------------------------------------- */
-
-enum { BLOCK = 256 };
-
-/* n <= BLOCK elements from number `at` on, `stride` apart. */
-static void read_block(bz_dtype t, const void *from, int64_t at, int64_t stride, int64_t n, double *out)
-{
-#define EACH(type)                                                                                                     \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-        out[i] = (double)((const type *)from)[at + i * stride];                                                        \
-    break
-    float some[BLOCK];
-    int64_t size = bz_dtype_bits(t) / 8;
-    switch (t) {
-    case BZ_F32:
-        EACH(float);
-    case BZ_F64:
-        EACH(double);
-    case BZ_I64:
-        EACH(int64_t);
-    case BZ_I32:
-        EACH(int32_t);
-    case BZ_I16:
-        EACH(int16_t);
-    case BZ_I8:
-        EACH(int8_t);
-    case BZ_U8:
-    case BZ_BOOL:
-        EACH(uint8_t);
-    default:
-        if (stride == 1)
-            bz_values_decode(t, (const char *)from + at * size, some, n);
-        for (int64_t i = 0; i < n && stride != 1; i++)
-            bz_values_decode(t, (const char *)from + (at + i * stride) * size, &some[i], 1);
-        for (int64_t i = 0; i < n; i++)
-            out[i] = (double)some[i];
-    }
-#undef EACH
-}
-
-static int64_t whole(double v)
-{
-    return v >= 0x1p63 ? INT64_MAX : v <= -0x1p63 ? INT64_MIN : v == v ? (int64_t)v : 0;
-}
-
-/* Integers lose their fraction, as ONNX's Cast has it. */
-static void write_block(bz_dtype t, void *to, int64_t at, int64_t stride, int64_t n, const double *v)
-{
-#define EACH(type, value)                                                                                              \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-        ((type *)to)[at + i * stride] = (type)(value);                                                                 \
-    break
-    float some[BLOCK];
-    int64_t size = bz_dtype_bits(t) / 8;
-    switch (t) {
-    case BZ_F32:
-        EACH(float, v[i]);
-    case BZ_F64:
-        EACH(double, v[i]);
-    case BZ_I64:
-        EACH(int64_t, whole(v[i]));
-    case BZ_BOOL:
-        EACH(uint8_t, v[i] != 0);
-    default:
-        for (int64_t i = 0; i < n; i++)
-            some[i] = (float)(bz_dtype_is_int(t) ? trunc(v[i]) : v[i]);
-        if (stride == 1)
-            bz_values_encode(t, some, (char *)to + at * size, n);
-        for (int64_t i = 0; i < n && stride != 1; i++)
-            bz_values_encode(t, &some[i], (char *)to + (at + i * stride) * size, 1);
-    }
-#undef EACH
-}
-
-static double load(bz_dtype t, const void *from, int64_t i)
-{
-    double v;
-    read_block(t, from, i, 1, 1, &v);
-    return v;
-}
-static void store(bz_dtype t, void *to, int64_t i, double v)
-{
-    write_block(t, to, i, 1, 1, &v);
-}
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
@@ -223,70 +138,6 @@ typedef struct span {
     int64_t at[3], y, n, stride[3];
 } span;
 
-static void copy_elements(const char *x, int64_t sx, char *y, int64_t sy, int64_t n, int64_t size)
-{
-#define EACH(size)                                                                                                     \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-        memcpy(y + i * sy * (size), x + i * sx * (size), size);                                                        \
-    break
-    switch (size) {
-    case 1:
-        EACH(1);
-    case 2:
-        EACH(2);
-    case 4:
-        EACH(4);
-    default:
-        EACH(8);
-    }
-#undef EACH
-}
-
-/* By way of f32 where both types fit in it. */
-static void convert_elements(const bz_kernels *kernels, bz_dtype from, const void *x, int64_t at_x, int64_t sx,
-                             bz_dtype to, void *y, int64_t at_y, int64_t sy, int64_t n)
-{
-    double block[BLOCK];
-    float some[BLOCK];
-    bool floats = sx == 1 && sy == 1 && bz_kernels_take(from) && bz_kernels_take(to);
-    const char *in = (const char *)x + at_x * bz_dtype_bits(from) / 8;
-    char *out = (char *)y + at_y * bz_dtype_bits(to) / 8;
-    for (int64_t i = 0; i < n; i += BLOCK) {
-        int64_t k = n - i < BLOCK ? n - i : BLOCK;
-        if (!floats) {
-            read_block(from, x, at_x + i * sx, sx, k, block);
-            write_block(to, y, at_y + i * sy, sy, k, block);
-            continue;
-        }
-        const float *v = from == BZ_F32 ? (const float *)(const void *)in + i : some;
-        float *w = to == BZ_F32 ? (float *)(void *)out + i : some;
-        if (from != BZ_F32)
-            kernels->widen(from, in + i * bz_dtype_bits(from) / 8, w, k);
-        if (to != BZ_F32)
-            kernels->narrow(to, v, out + i * bz_dtype_bits(to) / 8, k);
-    }
-}
-
-/* One element again and again. */
-static void repeat_element(const char *x, char *y, int64_t n, int64_t size)
-{
-#define EACH(type)                                                                                                     \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-        ((type *)(void *)y)[i] = *(const type *)(const void *)x;                                                       \
-    break
-    switch (size) {
-    case 1:
-        EACH(uint8_t);
-    case 2:
-        EACH(uint16_t);
-    case 4:
-        EACH(uint32_t);
-    default:
-        EACH(uint64_t);
-    }
-#undef EACH
-}
-
 static void copy_span(const walk *w, const span *s)
 {
     bz_dtype from = w->dtype[0], to = w->dtype[1];
@@ -294,13 +145,13 @@ static void copy_span(const walk *w, const span *s)
     const char *x = (const char *)w->operand[0] + s->at[0] * size;
     char *y = (char *)w->operand[1] + s->at[1] * size;
     if (from != to)
-        convert_elements(w->kernels, from, w->operand[0], s->at[0], sx, to, w->operand[1], s->at[1], sy, s->n);
+        bz_elements_convert(w->kernels, from, w->operand[0], s->at[0], sx, to, w->operand[1], s->at[1], sy, s->n);
     else if (sx == 1 && sy == 1)
         memcpy(y, x, (size_t)(s->n * size));
     else if (sx == 0 && sy == 1)
-        repeat_element(x, y, s->n, size);
+        bz_elements_repeat(x, y, s->n, size);
     else
-        copy_elements(x, sx, y, sy, s->n, size);
+        bz_elements_copy(x, sx, y, sy, s->n, size);
 }
 
 enum { FLOATS = 1024 };
@@ -363,15 +214,15 @@ static bool select_floats(const walk *w, const span *s)
 
 static void binary_span(const walk *w, const span *s)
 {
-    double a[BLOCK], b[BLOCK];
+    double a[BZ_ELEMENTS_BLOCK], b[BZ_ELEMENTS_BLOCK];
     if (binary_floats(w, s))
         return;
-    for (int64_t i = 0; i < s->n; i += BLOCK) {
-        int64_t n = s->n - i < BLOCK ? s->n - i : BLOCK;
-        read_block(w->dtype[0], w->operand[0], s->at[0] + i * s->stride[0], s->stride[0], n, a);
-        read_block(w->dtype[1], w->operand[1], s->at[1] + i * s->stride[1], s->stride[1], n, b);
+    for (int64_t i = 0; i < s->n; i += BZ_ELEMENTS_BLOCK) {
+        int64_t n = s->n - i < BZ_ELEMENTS_BLOCK ? s->n - i : BZ_ELEMENTS_BLOCK;
+        bz_elements_read(w->dtype[0], w->operand[0], s->at[0] + i * s->stride[0], s->stride[0], n, a);
+        bz_elements_read(w->dtype[1], w->operand[1], s->at[1] + i * s->stride[1], s->stride[1], n, b);
         apply_two(&w->f, a, b, a, n);
-        write_block(w->dtype[2], w->operand[2], s->y + i, 1, n, a);
+        bz_elements_write(w->dtype[2], w->operand[2], s->y + i, 1, n, a);
     }
 }
 
@@ -387,7 +238,7 @@ static void select_span(const walk *w, const span *s)
         if (w->dtype[k] == w->dtype[3])
             memcpy((char *)w->operand[3] + (s->y + i) * size, (const char *)w->operand[k] + from * size, (size_t)size);
         else
-            store(w->dtype[3], w->operand[3], s->y + i, load(w->dtype[k], w->operand[k], from));
+            bz_element_store(w->dtype[3], w->operand[3], s->y + i, bz_element_load(w->dtype[k], w->operand[k], from));
     }
 }
 
@@ -414,14 +265,14 @@ static bool unary_floats(const walk *w, const span *s)
 
 static void unary_span(const walk *w, const span *s)
 {
-    double v[BLOCK];
+    double v[BZ_ELEMENTS_BLOCK];
     if (unary_floats(w, s))
         return;
-    for (int64_t i = 0; i < s->n; i += BLOCK) {
-        int64_t n = s->n - i < BLOCK ? s->n - i : BLOCK;
-        read_block(w->dtype[0], w->operand[0], s->y + i, 1, n, v);
+    for (int64_t i = 0; i < s->n; i += BZ_ELEMENTS_BLOCK) {
+        int64_t n = s->n - i < BZ_ELEMENTS_BLOCK ? s->n - i : BZ_ELEMENTS_BLOCK;
+        bz_elements_read(w->dtype[0], w->operand[0], s->y + i, 1, n, v);
         apply_one(&w->f, v, n);
-        write_block(w->dtype[1], w->operand[1], s->y + i, 1, n, v);
+        bz_elements_write(w->dtype[1], w->operand[1], s->y + i, 1, n, v);
     }
 }
 
@@ -531,11 +382,11 @@ static void run_walk(const walk *w, int threads)
 /* The first element by its type, the others as its bytes, twice as many each time. */
 static void fill(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, int64_t count, int n)
 {
-    double v = n > 1 ? load(dtype[0], operand[0], 0) : l->value;
+    double v = n > 1 ? bz_element_load(dtype[0], operand[0], 0) : l->value;
     char *y = operand[n - 1];
     size_t size = (size_t)bz_dtype_bits(dtype[n - 1]) / 8, all = (size_t)count * size;
     if (count > 0)
-        store(dtype[n - 1], y, 0, v);
+        bz_element_store(dtype[n - 1], y, 0, v);
     for (size_t done = size, more; done < all; done += more) {
         more = done < all - done ? done : all - done;
         memcpy(y + done, y, more);
@@ -550,7 +401,7 @@ static void gather_rows(const bz_replay_loop *l, void *const *operand, const bz_
     int64_t extent = l->dim[1], indices = l->dim[2], inner = l->dim[3];
     size_t from_size = (size_t)bz_dtype_bits(dtype[0]) / 8, bytes = (size_t)inner * (size_t)bz_dtype_bits(dtype[2]) / 8;
     for (int64_t r = first; r < end; r++) {
-        int64_t k = (int64_t)load(dtype[1], operand[1], r % indices);
+        int64_t k = (int64_t)bz_element_load(dtype[1], operand[1], r % indices);
         char *y = (char *)operand[2] + (size_t)r * bytes;
         k += k < 0 ? extent : 0;
         const char *row = (const char *)operand[0] + (size_t)((r / indices * extent + k) * inner) * from_size;
@@ -559,7 +410,7 @@ static void gather_rows(const bz_replay_loop *l, void *const *operand, const bz_
         else if (dtype[0] == dtype[2])
             memcpy(y, row, bytes);
         else
-            convert_elements(bz_kernels_best(), dtype[0], row, 0, 1, dtype[2], y, 0, 1, inner);
+            bz_elements_convert(bz_kernels_best(), dtype[0], row, 0, 1, dtype[2], y, 0, 1, inner);
     }
 }
 
@@ -646,13 +497,13 @@ static void scatter(const bz_replay_loop *l, void *const *operand, const bz_dtyp
         int64_t to = 0;
         bool inside = true;
         for (int64_t j = 0; j < length; j++) {
-            int64_t k = (int64_t)load(dtype[0], operand[0], t * length + j), extent = l->dim[3 + j];
+            int64_t k = (int64_t)bz_element_load(dtype[0], operand[0], t * length + j), extent = l->dim[3 + j];
             k += k < 0 ? extent : 0;
             inside &= k >= 0 && k < extent;
             to += k * l->stride[0][j];
         }
         for (int64_t i = 0; i < n && inside; i++)
-            store(dtype[2], operand[2], to + i, load(dtype[1], operand[1], t * n + i));
+            bz_element_store(dtype[2], operand[2], to + i, bz_element_load(dtype[1], operand[1], t * n + i));
     }
 }
 
