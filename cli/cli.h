@@ -59,6 +59,7 @@ void bz_options_again(const bz_option *options, int argc, char **argv, const cha
 
 /* Prints "benanza COMMAND: text" to stderr and returns the exit status that belongs to it. */
 int bz_report(const bz_command *command, const bz_error *err);
+int bz_report_as(const char *name, const bz_error *err); /* the same by the command's name; NULL: benanza itself */
 /* A command that was interrupted cleans up, says so, and ends with its status; the process then ends by the signal, so that
  * a script around it stops, too. */
 void bz_end_by(int signal_number);

@@ -18,11 +18,9 @@ static int print_version(void)
     bz_buf out = {0};
     bz_error err;
     bz_buf_puts(&out, "benanza " BENANZA_VERSION "\n");
-    int rc = bz_output(NULL, &out, &err);
-    if (rc)
-        fprintf(stderr, "benanza: %s\n", err.text);
+    int status = bz_output(NULL, &out, &err) ? bz_report_as(NULL, &err) : BZ_OK;
     bz_buf_free(&out);
-    return rc ? (int)err.code : BZ_OK;
+    return status;
 }
 
 int bz_main(int argc, char **argv)

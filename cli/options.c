@@ -172,18 +172,22 @@ const bz_option bz_common_options[] = {
     {0},
 };
 
+/* Whether what goes to `fd` has colours. A message may come before all options are read: then those count that were. */
+static bool has_colours(int fd)
+{
+    const char *none = getenv("NO_COLOR");
+    if (common.color && strcmp(common.color, "auto") != 0)
+        return !strcmp(common.color, "always");
+    return !(none && *none) && isatty(fd) && bz_screen_has_colours();
+}
+
 static int set_screen(bz_error *err)
 {
-    static const char *const WHEN[] = {"auto", "always", "never"};
-    const char *when = common.color ? common.color : "auto", *none = getenv("NO_COLOR");
-    int i = 0;
-    while (i < 3 && strcmp(when, WHEN[i]) != 0)
-        i++;
-    if (i == 3)
+    const char *when = common.color;
+    if (when && strcmp(when, "auto") != 0 && strcmp(when, "always") != 0 && strcmp(when, "never") != 0)
         return bz_fail(err, BZ_USAGE, "--color takes auto, always or never, not '%s'", when);
-    bool automatic = i == 0 && !(none && *none) && isatty(STDOUT_FILENO) && bz_screen_has_colours();
-    bz_screen_set(
-        (bz_screen){.columns = common.wide ? 0 : bz_screen_columns(STDOUT_FILENO), .colour = i == 1 || automatic});
+    bz_screen_set((bz_screen){.columns = common.wide ? 0 : bz_screen_columns(STDOUT_FILENO),
+                              .colour = has_colours(STDOUT_FILENO)});
     return 0;
 }
 
@@ -258,11 +262,32 @@ void bz_list_free(bz_list *list)
     *list = (bz_list){0};
 }
 
+/* The label says in its colour whether something failed or is in doubt; the sentence stays plain, to be read. */
+static void put_message(const char *label, bz_style style, const char *text)
+{
+    bz_buf line = {0};
+    bz_screen results = bz_screen_now();
+    bz_screen_set((bz_screen){.colour = has_colours(STDERR_FILENO)});
+    bz_style_begin(&line, style);
+    bz_buf_printf(&line, "%s:", label);
+    bz_style_end(&line, style);
+    bz_screen_set(results);
+    fprintf(stderr, "%s %s\n", bz_buf_text(&line), text);
+    bz_buf_free(&line);
+}
+
+int bz_report_as(const char *name, const bz_error *err)
+{
+    char label[64];
+    snprintf(label, sizeof label, "benanza%s%s", name ? " " : "", name ? name : "");
+    bz_progress_hold(true);
+    put_message(label, BZ_STYLE_BAD, err->text);
+    return (int)err->code;
+}
+
 int bz_report(const bz_command *command, const bz_error *err)
 {
-    bz_progress_hold(true);
-    fprintf(stderr, "benanza %s: %s\n", command->name, err->text);
-    return (int)err->code;
+    return bz_report_as(command->name, err);
 }
 
 static int ended_by;
@@ -280,14 +305,15 @@ int bz_ended_by(void)
 void bz_warn(const bz_command *command, const char *fmt, ...)
 {
     bz_buf text = {0};
-    char line[2048];
+    char line[2048], label[64];
     va_list args;
     va_start(args, fmt);
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     bz_buf_clean(&text, line);
     bz_progress_wipe();
-    fprintf(stderr, "benanza %s: warning: %s\n", command->name, bz_buf_text(&text));
+    snprintf(label, sizeof label, "benanza %s: warning", command->name);
+    put_message(label, BZ_STYLE_WARNING, bz_buf_text(&text));
     bz_buf_free(&text);
 }
 

@@ -110,7 +110,7 @@ static int capture(bz_list *arguments, const settings *s)
         fprintf(stderr, "benanza profile: %.*s\nbenanza profile: %s is written: benanza profile show %s\n",
                 (int)(end ? end - out.data : 0), bz_buf_text(&out), s->output, s->output);
         if (program)
-            fprintf(stderr, "benanza profile: warning: the program ended with status %d\n", program);
+            bz_warn(&bz_command_profile, "the program ended with status %d", program);
         status = program; /* who starts a program through us sees what it would see of the program itself */
         if (program == 128 + SIGINT || program == 128 + SIGQUIT || program == 128 + SIGTERM || program == 128 + SIGHUP)
             bz_end_by(program - 128);

@@ -6,12 +6,6 @@
 
 enum { MOST = 32 };
 
-static int fail(const char *name, const bz_error *err)
-{
-    fprintf(stderr, "benanza%s%s: %s\n", name ? " " : "", name ? name : "", err->text);
-    return (int)err->code;
-}
-
 static bool is_help(const char *arg)
 {
     return !strcmp(arg, "--help") || !strcmp(arg, "-h") || !strcmp(arg, BZ_HELP_FOR_SHELLS);
@@ -27,7 +21,7 @@ static int print_help(const char *name, const char *about, const bz_command *con
     if (!asked)
         fputs(bz_buf_text(&out), stderr);
     else if (bz_output(NULL, &out, &err))
-        status = fail(name, &err);
+        status = bz_report_as(name, &err);
     bz_buf_free(&out);
     return status;
 }
@@ -52,5 +46,5 @@ int bz_subcommands_run(const char *name, const char *about, const bz_command *co
                 meant);
     else
         bz_fail(&err, BZ_USAGE, "there is no command '%s%s%s': see benanza %s%s--help", of, space, argv[1], of, space);
-    return fail(NULL, &err);
+    return bz_report_as(NULL, &err);
 }

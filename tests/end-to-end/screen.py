@@ -72,6 +72,32 @@ for plain in (on_terminal(100, NO_COLOR="1"), on_terminal(100, TERM="dumb"), on_
     assert plain == COLOUR.sub("", colours)
 piped = subprocess.run(ASK + ["--color=always"], check=True, capture_output=True, text=True).stdout
 assert piped != whole and COLOUR.sub("", piped) == whole
+
+
+def told_on_terminal(*arguments, **env):
+    """What the command writes to a terminal on stderr, while results go to a pipe."""
+    main, other = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+    environment.update({"TERM": "xterm-256color"}, **env)
+    child = subprocess.Popen([benanza, *arguments], stdout=subprocess.DEVNULL, stderr=other, env=environment)
+    child.wait()
+    os.close(other)
+    text = os.read(main, 65536).decode().replace("\r\n", "\n")
+    os.close(main)
+    return re.sub("\r\033\\[K", "", text)
+
+
+# The label of a message has a colour, where stderr is the terminal; the sentence is plain.
+LACKS = ["analyze", case + "/branches.onnx", "--batch", "9", "--db", db, "--system", "testbox@onednn2.6.3"]
+warned = told_on_terminal(*LACKS)
+assert "\033[33mbenanza analyze: warning:\033[0m the database lacks" in warned, warned
+failed = told_on_terminal("layers", "nowhere.onnx")
+assert "\033[31mbenanza layers:\033[0m nowhere.onnx" in failed, failed
+assert told_on_terminal("laiers").startswith("\033[31mbenanza:\033[0m there is no command"), told_on_terminal("laiers")
+for plain in (told_on_terminal(*LACKS, NO_COLOR="1"), told_on_terminal(*LACKS, "--color=never"), told_on_terminal(*LACKS, TERM="dumb")):
+    assert "warning: the database lacks" in plain and not COLOUR.search(plain), plain
+assert not COLOUR.search(subprocess.run([benanza, *LACKS], capture_output=True, text=True).stderr)
+assert COLOUR.search(subprocess.run([benanza, *LACKS, "--color=always"], capture_output=True, text=True).stderr)
 wrong = subprocess.run(ASK + ["--color", "red"], capture_output=True, text=True)
 assert wrong.returncode == 2 and "auto, always or never, not 'red'" in wrong.stderr, wrong
 subprocess.run(["rm", "-rf", folder], check=True)
