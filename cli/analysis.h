@@ -2,8 +2,8 @@
 #ifndef BZ_CLI_ANALYSIS_H
 #define BZ_CLI_ANALYSIS_H
 
-#include "analyzer/analyzer.h"
 #include "cli/planning.h"
+#include "report/report.h"
 
 typedef struct analyses {
     bz_analysis *item;

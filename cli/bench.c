@@ -2,9 +2,9 @@
  * run here. Both live outside of benanza, so that it stays light and a crash stays theirs. */
 #include "cli/bench.h"
 
-#include "analyzer/analyzer.h"
 #include "base/keeper.h"
 #include "cli/db.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #ifndef BZ_CLI_CANDIDATES_H
 #define BZ_CLI_CANDIDATES_H
 
-#include "analyzer/analyzer.h"
 #include "cli/model.h"
+#include "report/report.h"
 
 /* Returns how many; what cannot be read is left out, with a warning where it was named. `models`, empty before, holds them until
  * models_free. `db` is what --db says, or NULL. */

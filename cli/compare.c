@@ -3,7 +3,7 @@
 #include "cli/db.h"
 #include "cli/planning.h"
 
-#include "analyzer/analyzer.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef BZ_CLI_COMPARE_H
 #define BZ_CLI_COMPARE_H
 
-#include "analyzer/analyzer.h"
 #include "cli/cli.h"
+#include "report/report.h"
 
 typedef enum { SIDE_RECORDS, SIDE_PROFILE, SIDE_REPORT } side_kind;
 

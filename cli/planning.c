@@ -1,6 +1,6 @@
 #include "cli/planning.h"
 
-#include "analyzer/bound.h"
+#include "bound/bound.h"
 #include "cli/db.h"
 
 #include <errno.h>

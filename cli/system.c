@@ -1,8 +1,8 @@
 /* benanza system: what this machine is, and which systems the database knows. The libraries that know the machine live
  * in the program benanza-bench, which is run for it: benanza itself stays light. */
-#include "analyzer/analyzer.h"
 #include "cli/bench.h"
 #include "cli/db.h"
+#include "report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef BZ_CLI_UNIT_WAYS_H
 #define BZ_CLI_UNIT_WAYS_H
 
-#include "analyzer/analyzer.h"
 #include "cli/planning.h"
+#include "report/report.h"
 
 enum { UNIT_WAYS = 16, UNIT_PLANS = 4 };
 

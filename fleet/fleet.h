@@ -26,9 +26,7 @@
 #ifndef BZ_FLEET_H
 #define BZ_FLEET_H
 
-#include "analyzer/analyzer.h"
-#include "generator/generator.h"
-#include "perfdb/perfdb.h"
+#include "compare/compare.h"
 
 /* ---- fleet.json ----------------------------------------------------------------------------- */
 

@@ -14,8 +14,9 @@
 #ifndef BZ_REPLAY_PLAN_H
 #define BZ_REPLAY_PLAN_H
 
-#include "analyzer/analyzer.h"
+#include "bound/bound.h"
 #include "generator/generator.h"
+#include "profile/profile.h"
 #include "runtime/replay.h"
 
 /* Where the bytes of a constant are. */

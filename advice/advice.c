@@ -1,0 +1,281 @@
+/* What to change in a program, by what an analysis found: greatest gain first. */
+#include "advice/predict.h"
+#include "advice/rules.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- uncertainty ---------------------------------------------------------------------------- */
+
+/* Half the 95 % interval of the median, as boxplots draw it; a tenth where there is one iteration only. */
+static double spread(advice_making *m)
+{
+    const bz_trace *t = m->trace;
+    double *v = BZ_NEW(m->arena, double, t->n_iterations);
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        if (bz_iteration_is_steady(t, i))
+            v[n++] = (double)bz_iteration_latency(t, i);
+    m->steady = n ? (int64_t)n : 1;
+    if (n < 2)
+        return 0.1;
+    double median = bz_quantiles_of(v, n).p50; /* sorts */
+    return median > 0 ? 1.57 * (v[3 * n / 4] - v[n / 4]) / sqrt((double)n) / median : 0.1;
+}
+
+static double interval(const bz_bound *b)
+{
+    double half = 0, sum = 0;
+    for (int i = 0; i < b->n; i++) {
+        const bz_layer_price *p = &b->layer[i].price;
+        if (!p->alternative)
+            continue;
+        sum += p->seconds * b->layer[i].times;
+        half += (p->high - p->low) / 2 * b->layer[i].times;
+    }
+    return sum > 0 ? half / sum : 0;
+}
+
+static bool has_kind(const advice_making *m, const char *kind)
+{
+    for (int i = 0; i < m->b->layers->n; i++)
+        if (!strcmp(m->b->layers->layer[i].kind, kind))
+            return true;
+    return false;
+}
+
+/* "PyTorch does: …" of the framework at hand; NULL where there is none. */
+static const char *own_line(const advice_making *m, const advice_rule *rule, const char *what)
+{
+    char key[80];
+    snprintf(key, sizeof key, "%s %s", m->l->framework ? m->l->framework : "", what);
+    return advice_line(rule, key, 0);
+}
+
+/* With "PyTorch besides KIND: …" where that holds. */
+static const char *own_step(advice_making *m, const advice_rule *rule, const char *step)
+{
+    const char *besides = bz_arena_printf(m->arena, "%s besides ", m->l->framework);
+    size_t n = strlen(besides);
+    for (int i = 0; i < rule->n && !m->l->on_device; i++)
+        if (!strncmp(rule->key[i], besides, n) && has_kind(m, rule->key[i] + n))
+            step = bz_arena_printf(m->arena, "%s\n%s", step, rule->value[i]);
+    return step;
+}
+
+/* Has the program done already what the step in this framework does? */
+static bool is_moot(const advice_making *m, const advice_rule *rule, const char *framework)
+{
+    char key[80];
+    bool open;
+    snprintf(key, sizeof key, "%s moot", framework);
+    return advice_moot(m->state, m->n_states, advice_line(rule, key, 0), &open) != NULL;
+}
+
+/* For the framework at hand; where nothing tells which that is, for each in which there is something left to do. */
+static const char *step_of(advice_making *m, const advice_table *table, const advice_rule *rule)
+{
+    const char *own = m->l->framework ? advice_line(rule, m->l->framework, 0) : NULL;
+    if (own || m->l->framework)
+        return own ? own_step(m, rule, own) : advice_line(rule, "any", 0);
+    bz_buf text = {0};
+    for (int i = 0; i < table->n_frameworks; i++) {
+        const char *line = advice_line(rule, table->framework[i].name, 0);
+        if (line && !is_moot(m, rule, table->framework[i].name))
+            bz_buf_printf(&text, "%s%s: %s", text.len ? "\n" : "", table->framework[i].name, line);
+    }
+    const char *copy = text.len ? bz_arena_str(m->arena, bz_buf_text(&text)) : advice_line(rule, "any", 0);
+    bz_buf_free(&text);
+    return copy;
+}
+
+static int more_gain(const void *x, const void *y)
+{
+    const bz_advice *a = x, *b = y;
+    if (isfinite(a->gain) != isfinite(b->gain))
+        return isfinite(a->gain) ? -1 : 1;
+    return a->gain > b->gain ? -1 : a->gain < b->gain ? 1 : strcmp(a->id, b->id);
+}
+
+/* Who takes one step has all that comes with it: its advices are one. */
+static bz_advice *known_step(bz_advice *list, int n, const char *step)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i].step, step))
+            return &list[i];
+    return NULL;
+}
+
+/* A gain that nobody knows leaves the other's. */
+static void join_gains(bz_advice *known, const bz_advice *new)
+{
+    if (known->predicted || isnan(new->gain))
+        return;
+    bool first = isnan(known->gain);
+    known->gain = (first ? 0 : known->gain) + new->gain;
+    known->low = (first ? 0 : known->low) + new->low;
+    known->high = (first ? 0 : known->high) + new->high;
+}
+
+static int add(advice_making *m, bz_advice *list, int n, const bz_advice *new)
+{
+    bz_advice *known = known_step(list, n, new->step);
+    if (!known) {
+        list[n] = *new;
+        return n + 1;
+    }
+    known->what = bz_arena_printf(m->arena, "%s %s", known->what, new->what);
+    const char *first = known->predicted ? new->evidence : known->evidence; /* what it comes to is told last */
+    const char *last = known->predicted ? known->evidence : new->evidence;
+    known->evidence = bz_arena_printf(m->arena, "%s; %s", first, last);
+    join_gains(known, new);
+    return n;
+}
+
+static void tell_part(advice_making *m, const char *what, const predict_part *p)
+{
+    bz_unit_text before, after;
+    if (p->before > 0 || p->after > 0)
+        bz_buf_printf(&m->evidence, "%s %s to %s", what, bz_units_time(before, p->before),
+                      bz_units_time(after, p->after));
+}
+
+/* Where the table says what the framework's step changes, the gain is that of this program, not of the bound. */
+static void predict_gain(advice_making *m, const advice_rule *rule, bz_advice *out)
+{
+    static const char *const PARTS[] = {"products ", ", other layers", ", conversions", ", work on constants",
+                                        ", the rest"};
+    static const bz_rung_kind STEPS[] = {BZ_RUNG_SLOWER, BZ_RUNG_SLOWER, BZ_RUNG_EXTRA, BZ_RUNG_EXTRA, BZ_RUNG_BETWEEN};
+    predict_step step;
+    prediction p;
+    const char *words = own_line(m, rule, "does");
+    if (!words || !bz_bound_goal(m->b).enough || !predict_read(words, &step) ||
+        !predict(m->a, m->l, m->trace, &step, m->arena, &p))
+        return;
+    double noise = m->iterations * m->l->latency;
+    out->predicted = true;
+    out->gain = p.all.before - p.all.after;
+    out->low = p.all.before - p.all.high - noise;
+    out->high = p.all.before - p.all.low + noise;
+    bz_buf_puts(&m->evidence, "; predicted of this program: ");
+    for (int i = 0; i < PREDICT_PARTS; i++) {
+        tell_part(m, PARTS[i], &p.part[i]);
+        if (p.part[i].after < p.part[i].before)
+            advice_mark(m, STEPS[i]);
+    }
+    if (p.unknown)
+        bz_buf_printf(&m->evidence, "; %d of %d products without a record, as they are", p.unknown, p.products);
+}
+
+/* Has the model a layer without which the framework's step does nothing? */
+static bool has_needed(const advice_making *m, const advice_rule *rule)
+{
+    const char *words = own_line(m, rule, "needs");
+    char kind[64];
+    if (!words)
+        return true;
+    while (advice_word(&words, kind))
+        if (has_kind(m, kind))
+            return true;
+    return false;
+}
+
+/* The states that make the rule's step moot: those of the framework at hand, else those of the rule. */
+static const char *moot_line(const advice_making *m, const advice_rule *rule)
+{
+    const char *own = own_line(m, rule, "moot");
+    return own ? own : advice_line(rule, "moot", 0);
+}
+
+/* Items that the rule found get its advice, or what makes it moot. The first one stays. */
+static void answer(advice_making *m, const char *id, const bz_state *moot)
+{
+    for (int i = 0; i < m->n_items; i++) {
+        advice_item *item = &m->item[i];
+        if (!item->found)
+            continue;
+        if (id && !item->id)
+            item->id = id;
+        if (moot && !item->why)
+            item->why = bz_arena_printf(m->arena, "the program %s (%s)", moot->what, moot->evidence);
+    }
+}
+
+/* "If the program does not do so yet: compute in bf16." */
+static const char *conditional(advice_making *m, const char *what)
+{
+    bool word = what[0] >= 'A' && what[0] <= 'Z' && !(what[1] >= 'A' && what[1] <= 'Z');
+    return bz_arena_printf(m->arena, "If the program does not do so yet: %c%s", word ? what[0] - 'A' + 'a' : what[0],
+                           what + 1);
+}
+
+/* Where nothing tells whether the program does it already, the model's bound promises nothing of this program. */
+static bz_advice make(advice_making *m, const advice_rule *rule, const char *step, advice_finding f, bool open,
+                      bool predicts)
+{
+    const char *what = advice_line(rule, "what", 0);
+    double more = f.priced ? m->slower : 1;
+    const char *unsure = own_line(m, rule, "unsure");
+    bz_advice new = {.id = rule->id, .what = open ? conditional(m, what) : what, .step = step};
+    new.gain = open &&f.assumed ? NAN : f.gain;
+    new.low = new.gain - f.half;
+    new.high = new.gain *more + f.half;
+    if (predicts && !open)
+        predict_gain(m, rule, &new);
+    if (unsure)
+        bz_buf_printf(&m->evidence, "; %s", unsure);
+    new.evidence = bz_arena_str(m->arena, bz_buf_text(&m->evidence));
+    return new;
+}
+
+/* What a rule of the table comes to: added to the list, where it comes to anything. */
+static int consider(advice_making *m, const advice_table *table, const advice_rule *rule, bz_advice *list, int n)
+{
+    static const double LEAST = 0.005; /* of the latency */
+    const char *on = advice_line(rule, "on", 0);
+    bool open = false;
+    if (on && strcmp(on, m->l->on_device ? "device" : "cpu") != 0)
+        return n;
+    advice_finding f = advice_find(m, rule);
+    if (!f.holds)
+        return n;
+    const bz_state *moot = advice_moot(m->state, m->n_states, moot_line(m, rule), &open);
+    const char *step = moot ? NULL : step_of(m, table, rule);
+    if (moot)
+        answer(m, NULL, moot);
+    if (!step || !has_needed(m, rule))
+        return n;
+    bz_advice new = make(m, rule, step, f, open, !known_step(list, n, step));
+    if (new.gain < LEAST * m->l->latency)
+        return n;
+    n = add(m, list, n, &new);
+    answer(m, known_step(list, n, step)->id, NULL);
+    return n;
+}
+
+int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena)
+{
+    advice_making m = {.a = analysis, .b = &analysis->bound, .l = ladder, .trace = trace, .arena = arena};
+    advice_table table;
+    int n = 0;
+    advice_read(bz_advice_text, arena, &table);
+    bz_advice *list = BZ_NEW(arena, bz_advice, table.n);
+    if (!ladder->framework)
+        ladder->framework = advice_framework_of(&table, trace);
+    ladder->n_states = m.n_states = advice_states(analysis, ladder, trace, arena, &m.state);
+    ladder->state = m.state;
+    m.iterations = spread(&m);
+    m.records = interval(m.b);
+    m.slower = ladder->busy > m.b->sequential && m.b->sequential > 0 ? ladder->busy / m.b->sequential : 1;
+    advice_items(&m);
+    for (int i = 0; i < table.n; i++)
+        n = consider(&m, &table, &table.rule[i], list, n);
+    if (n)
+        qsort(list, (size_t)n, sizeof *list, more_gain);
+    ladder->n_answers = advice_answers(&m, list, n, &ladder->answer);
+    bz_buf_free(&m.evidence);
+    ladder->advice = list;
+    return ladder->n_advices = n;
+}

@@ -1,0 +1,334 @@
+/* What the lines "gain: …" of advice.txt find in an analysis: time that an advice would save, and the evidence for it. */
+#include "advice/rules.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- evidence ------------------------------------------------------------------------------- */
+
+static const char *share(const advice_making *m, double seconds, char out[64])
+{
+    bz_unit_text time, percent;
+    bz_units_time(time, seconds);
+    if (isfinite(m->l->latency) && m->l->latency > 0)
+        snprintf(out, 64, "%s (%s of the latency)", time, bz_units_percent(percent, seconds / m->l->latency));
+    else
+        snprintf(out, 64, "%s", time);
+    return out;
+}
+
+void advice_mark(advice_making *m, bz_rung_kind step)
+{
+    for (int i = 0; i < m->n_items; i++)
+        m->item[i].found |= !m->item[i].cause && m->item[i].step == step;
+}
+
+/* And the step that the cause is a part of. */
+static void mark_cause(advice_making *m, const bz_cause *cause)
+{
+    for (int i = 0; i < m->n_items; i++)
+        if (m->item[i].cause && !strcmp(m->item[i].cause, cause->id) && !strcmp(m->item[i].name, cause->name)) {
+            m->item[i].found = true;
+            advice_mark(m, m->item[i].step);
+        }
+}
+
+static advice_finding find_causes(advice_making *m, const char *ids)
+{
+    advice_finding f = {0};
+    char id[64], text[64];
+    const bz_alignment *a = m->l->alignment;
+    while (advice_word(&ids, id))
+        for (int i = 0; a && a->timeline && i < a->n_causes; i++) {
+            const bz_cause *c = &a->cause[i];
+            if (strcmp(c->id, id) != 0 || !(c->seconds > 0))
+                continue;
+            bz_buf_printf(&m->evidence, "%s%g × %s per iteration, %s", f.holds ? "; " : "", c->count, c->name,
+                          share(m, c->seconds, text));
+            if (c->example && *c->example)
+                bz_buf_printf(&m->evidence, ", as %s", c->example);
+            if (c->where)
+                bz_buf_printf(&m->evidence, ", most of it asked for by %s", c->where);
+            f.holds = true;
+            f.gain += c->seconds;
+            mark_cause(m, c);
+        }
+    f.half = f.gain * m->iterations;
+    return f;
+}
+
+/* Time of kernels or calls by their names: of the steady iterations. */
+static advice_finding find_names(advice_making *m, bz_event_kind kind, const char *words)
+{
+    const bz_events *e = &m->trace->event[kind];
+    uint32_t n = bz_strings(m->trace), most = 0;
+    char *fits = BZ_NEW(m->arena, char, n), text[64]; /* 1: no, 2: yes */
+    int64_t time = 0, count = 0, longest = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        uint32_t name = e->name[i];
+        if (!fits[name])
+            fits[name] = (char)(1 + advice_named(bz_string(m->trace, name), words));
+        if (fits[name] == 1 || !bz_event_is_steady(m->trace, kind, i))
+            continue;
+        count++;
+        time += e->end[i] - e->start[i];
+        if (e->end[i] - e->start[i] > longest) {
+            longest = e->end[i] - e->start[i];
+            most = kind == BZ_EVENT_KERNEL && e->short_name[i] ? e->short_name[i] : name;
+        }
+    }
+    advice_finding f = {.holds = count > 0, .gain = bz_tick(1e-9 * (double)time / (double)m->steady)};
+    f.half = f.gain * m->iterations;
+    if (count)
+        bz_buf_printf(&m->evidence, "%g × %s and the like per iteration, %s", (double)count / (double)m->steady,
+                      bz_string(m->trace, most), share(m, f.gain, text));
+    return f;
+}
+
+static const char *variant_name(const char *variant)
+{
+    const char *mark = strstr(variant, "_ALGO_");
+    return mark ? mark + strlen("_ALGO_") : variant;
+}
+
+static advice_finding find_algorithms(advice_making *m, const char *words)
+{
+    const bz_regret *r = m->l->regret;
+    bz_unit_text used, best;
+    double calls = 0;
+    (void)words;
+    if (!r || !(r->loss > 0) || !r->n)
+        return (advice_finding){0};
+    for (int i = 0; i < r->n; i++)
+        calls += r->row[i].loss > 0 ? r->row[i].calls : 0;
+    const bz_regret_row *row = &r->row[0];
+    bz_buf_printf(&m->evidence, "%g of %g calls did not use the best variant: %g × %s (%s), where %s takes %s, for %s",
+                  calls, r->calls, row->calls, variant_name(row->variant), bz_units_time(used, row->used),
+                  row->best_variant, bz_units_time(best, row->best), row->problem);
+    return (advice_finding){true, r->loss, m->records * (r->used + r->best), .priced = true};
+}
+
+/* Layers that were done without the library, between its calls, and those that another call did than the one that
+ * the library has for them: what they took above their records. */
+static advice_finding find_elsewhere(advice_making *m, const char *words)
+{
+    const bz_alignment *a = m->l->alignment;
+    double changed = 0, took = 0, missing = 0, outside = 0;
+    int calls = 0, layers = 0;
+    const char *first = NULL;
+    bz_unit_text time, record;
+    (void)words;
+    for (int i = 0; a && a->timeline && i < a->n; i++) {
+        const bz_aligned *r = &a->row[i];
+        bool priced = isfinite(r->bound), other = r->kind == BZ_ALIGNED_CHANGED && isfinite(r->seconds) && priced &&
+                                                  r->n_changes && !strcmp(r->change[0].parameter, "call");
+        changed += other ? r->seconds - r->bound : 0;
+        took += other ? r->seconds : 0;
+        calls += other;
+        first = other && !first ? r->call : first;
+        missing += r->kind == BZ_ALIGNED_MISSING && priced ? r->bound : 0;
+        layers += r->kind == BZ_ALIGNED_MISSING;
+    }
+    for (int i = 0; a && a->timeline && i < a->n_causes; i++)
+        if (!strcmp(a->cause[i].id, "layers-outside")) {
+            outside += a->cause[i].seconds;
+            mark_cause(m, &a->cause[i]);
+        }
+    if (calls)
+        bz_buf_printf(&m->evidence, "%d layer%s done by %s and the like in %s, where the library takes %s", calls,
+                      calls == 1 ? " is" : "s are", first, bz_units_time(time, took),
+                      bz_units_time(record, took - changed));
+    if (outside > missing)
+        bz_buf_printf(&m->evidence, "%s%d layer%s done without the library in %s, where it takes %s", calls ? "; " : "",
+                      layers, layers == 1 ? " is" : "s are", bz_units_time(time, outside),
+                      bz_units_time(record, missing));
+    double gain = changed + (outside > missing ? outside - missing : 0);
+    return (advice_finding){gain > 0, gain,
+                            .half = m->iterations * (took + outside) + m->records * (took - changed + missing)};
+}
+
+/* Layers that the program has in one call with others: by node of the main graph. */
+static bool *fused_nodes(const advice_making *m)
+{
+    const bz_alignment *a = m->l->alignment;
+    bool *fused = BZ_NEW(m->arena, bool, m->b->dag->n);
+    for (int i = 0; a && i < a->n; i++)
+        for (int k = 0; k < a->row[i].n_layers && a->row[i].kind == BZ_ALIGNED_FUSED; k++)
+            fused[m->b->layer[a->row[i].layer[k]].node] = true;
+    return fused;
+}
+
+/* Places of a pattern of which the program fuses all or a part. */
+static int fused_places(const advice_making *m, const char *pattern, const bool *fused)
+{
+    int n = 0;
+    for (int g = 0; g < m->b->fused.n_places; g++) {
+        const bz_bound_place *p = &m->b->fused.place[g];
+        bool any = false;
+        for (int k = 0; k < p->n && !strcmp(p->pattern, pattern); k++)
+            any |= fused[p->layer[k]];
+        n += any;
+    }
+    return n;
+}
+
+/* What the records say of a pattern is what a program gains that fuses none of its places; of others nobody knows what is left
+ * to gain. */
+static advice_finding find_fusion(advice_making *m, const char *words)
+{
+    const bz_fusion *f = m->a->fusion;
+    bz_unit_text time;
+    double sums = 0, gain = 0;
+    int shown = 0;
+    (void)words;
+    if (!f || !(f->sequential > 0))
+        return (advice_finding){0};
+    bool *fused = fused_nodes(m);
+    for (int i = 0; i < f->n; i++) {
+        const bz_fusion_row *row = &f->row[i];
+        int done = row->gain > 0 ? fused_places(m, row->pattern, fused) : 0;
+        if (!(row->gain > 0))
+            continue;
+        gain += done ? 0 : row->gain;
+        sums += done ? 0 : row->written + row->together;
+        if (shown++ < 3)
+            bz_buf_printf(&m->evidence, "%s%s in %d place%s, %s", shown > 1 ? "; " : "", row->pattern, row->covered,
+                          row->covered == 1 ? "" : "s", bz_units_time(time, row->gain));
+        if (shown <= 3 && done)
+            bz_buf_printf(&m->evidence, " (not counted: the program fuses %d of them, or parts of them)", done);
+    }
+    if (shown > 3)
+        bz_buf_printf(&m->evidence, "; and %d more patterns", shown - 3);
+    if (gain > 0)
+        return (advice_finding){true, gain, m->records * sums, .priced = true, .assumed = true};
+    return (advice_finding){shown > 0, NAN, NAN, .assumed = true};
+}
+
+/* The layer that gains most. */
+static const bz_unit_row *best_layer(const advice_making *m, const bz_unit_way *w, double *gain)
+{
+    const bz_unit_row *best = NULL;
+    *gain = 0;
+    for (int i = 0; m->a->units && i < m->a->units->n; i++) {
+        const bz_unit_row *row = &m->a->units->row[i];
+        double s = row->layer >= 0 ? row->seconds - w->seconds[m->b->layer[row->layer].node] : NAN;
+        if (s > *gain) {
+            *gain = s;
+            best = row;
+        }
+    }
+    return best;
+}
+
+static advice_finding find_way(advice_making *m, const char *name)
+{
+    const bz_units *u = m->a->units;
+    bz_unit_text before, after, conversions;
+    double gain;
+    for (int i = 0; u && i < u->n_ways; i++) {
+        const bz_unit_way *w = &u->way[i];
+        if (strcmp(w->name, name) != 0 || !(w->gain > 0))
+            continue;
+        double bound = bz_bound_goal(m->b).sequential;
+        bz_buf_printf(&m->evidence, "%d layers gain, the model's bound falls from %s to %s", w->layers,
+                      bz_units_time(before, bound), bz_units_time(after, bound - w->gain));
+        const bz_unit_row *row = best_layer(m, w, &gain);
+        if (row)
+            bz_buf_printf(&m->evidence, ", most at %s: %s", m->b->layer[row->layer].layer->name,
+                          bz_units_time(after, gain));
+        if (w->converted)
+            bz_buf_printf(&m->evidence, "; %d conversion%s (%d modelled) take %s", w->converted,
+                          w->converted == 1 ? "" : "s", w->modelled, bz_units_time(conversions, w->conversions));
+        return (advice_finding){true, w->gain, m->records * (m->b->sequential + w->sequential), true, true};
+    }
+    return (advice_finding){0};
+}
+
+static advice_finding find_parallel(advice_making *m, const char *words)
+{
+    bz_goal goal = bz_bound_goal(m->b);
+    double gain = goal.enough ? goal.sequential - goal.parallel : 0;
+    int outer = 0;
+    (void)words;
+    if (!(gain > 0))
+        return (advice_finding){0};
+    for (int i = 0; i < m->b->n_modules; i++)
+        outer += m->b->module[i].within < 0;
+    bz_buf_printf(&m->evidence, "%d parallel module%s; the longest path has %d of %d layers", outer,
+                  outer == 1 ? "" : "s", m->b->path.n, m->b->dag->n);
+    return (advice_finding){true, gain, m->records * m->b->sequential, true, true};
+}
+
+static advice_finding find_idle(advice_making *m, const char *words)
+{
+    char text[64];
+    (void)words;
+    if (!isfinite(m->l->idle) || !(m->l->idle > 0) || (m->l->alignment && m->l->alignment->timeline))
+        return (advice_finding){0};
+    bz_buf_printf(&m->evidence, "%s of every iteration %s", share(m, m->l->idle, text),
+                  m->l->device ? "the device has nothing to do"
+                               : "no library call runs: layers that the framework "
+                                 "computes itself are part of that");
+    return (advice_finding){true, m->l->idle, .half = m->iterations * m->l->latency};
+}
+
+static advice_finding find_channels(advice_making *m, const char *words)
+{
+    const bz_units *u = m->l->units && m->l->units->n ? m->l->units : m->a->units;
+    int n = 0, first = -1;
+    (void)words;
+    for (int i = 0; u && i < u->n; i++)
+        if (u->row[i].why && strstr(u->row[i].why, "no multiple of")) {
+            first = first < 0 ? i : first;
+            n++;
+        }
+    if (!n)
+        return (advice_finding){0};
+    const bz_unit_row *row = &u->row[first];
+    bz_buf_printf(&m->evidence, "%d product%s: %s: %s", n, n == 1 ? "" : "s",
+                  row->layer >= 0 ? m->b->layer[row->layer].layer->name : row->call, row->why);
+    return (advice_finding){true, NAN, .half = NAN};
+}
+
+static advice_finding find_kernels(advice_making *m, const char *words)
+{
+    return find_names(m, BZ_EVENT_KERNEL, words);
+}
+
+static advice_finding find_calls(advice_making *m, const char *words)
+{
+    return find_names(m, BZ_EVENT_CALL, words);
+}
+
+/* step: of the waterfall, that becomes smaller; BZ_RUNGS: that of a cause, or none. */
+static const struct {
+    const char *what;
+    bz_rung_kind step;
+    advice_finding (*find)(advice_making *m, const char *words);
+} FINDERS[] = {{"cause", BZ_RUNGS, find_causes},        {"kernels", BZ_RUNG_EXTRA, find_kernels},
+               {"calls", BZ_RUNG_EXTRA, find_calls},    {"algorithms", BZ_RUNG_ALGORITHMS, find_algorithms},
+               {"fusion", BZ_RUNG_FUSION, find_fusion}, {"elsewhere", BZ_RUNG_SLOWER, find_elsewhere},
+               {"way", BZ_RUNG_PRECISION, find_way},    {"parallel", BZ_RUNG_PARALLEL, find_parallel},
+               {"idle", BZ_RUNG_BETWEEN, find_idle},    {"channels", BZ_RUNGS, find_channels}};
+
+advice_finding advice_find(advice_making *m, const advice_rule *rule)
+{
+    const char *line;
+    advice_finding f = {0};
+    for (int i = 0; i < m->n_items; i++)
+        m->item[i].found = false;
+    for (int k = 0; !f.holds && (line = advice_line(rule, "gain", k)); k++) {
+        char what[64];
+        advice_word(&line, what);
+        line += strspn(line, " ");
+        bz_buf_clear(&m->evidence);
+        for (size_t i = 0; i < sizeof FINDERS / sizeof *FINDERS; i++)
+            if (!strcmp(FINDERS[i].what, what)) {
+                f = FINDERS[i].find(m, line);
+                if (f.holds)
+                    advice_mark(m, FINDERS[i].step);
+            }
+    }
+    return f;
+}

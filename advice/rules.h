@@ -1,0 +1,95 @@
+/* The tables of advice: what would help, and what a program does already. Private to advice/. */
+#ifndef BZ_ADVICE_RULES_H
+#define BZ_ADVICE_RULES_H
+
+#include "advice/advice.h"
+
+enum { ADVICE_LINES = 16 };
+
+/* An entry of advice.txt or state.txt: its lines, "gain" -> "cause waits". Lines that go on are joined by '\n'. */
+typedef struct advice_rule {
+    const char *id;
+    const char *key[ADVICE_LINES], *value[ADVICE_LINES];
+    int n;
+} advice_rule;
+
+typedef struct advice_framework {
+    const char *name, *words; /* words: with blanks between */
+} advice_framework;
+
+typedef struct advice_table {
+    advice_rule *rule;
+    advice_framework *framework;
+    int n, n_frameworks;
+} advice_table;
+
+extern const char bz_advice_text[], bz_state_text[];
+void advice_read(const char *text, bz_arena *arena, advice_table *out);
+const char *advice_line(const advice_rule *rule, const char *key, int nth); /* NULL where there is none */
+
+/* The next of the words with blanks between; false behind the last. *words moves on. */
+bool advice_word(const char **words, char out[64]);
+
+/* Has the name one of the words in it? "^sgemm" must be how it begins. */
+bool advice_named(const char *name, const char *words);
+
+const char *advice_framework_of(const advice_table *table, const bz_trace *trace);
+
+/* ---- states --------------------------------------------------------------------------------- */
+
+/* What the program of a profile does already, by the evidence of the profile: all states of state.txt, in its order. */
+int advice_states(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, bz_arena *arena,
+                  const bz_state **out);
+
+/* The states named in `words`: one that holds makes an advice moot and is returned. *open: nothing tells of any of them. */
+const bz_state *advice_moot(const bz_state *state, int n, const char *words, bool *open);
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+/* What the latency is above the bound by: steps of the waterfall, and causes of the alignment. */
+typedef struct advice_item {
+    const char *name;
+    double seconds;
+    bz_rung_kind step; /* itself, or the one that it is a part of */
+    const char *cause; /* its id; NULL: it is a step */
+    bool found;        /* by the rule that is looked at now */
+    const char *id;    /* of the advice for it; NULL: none yet */
+    const char *why;   /* no advice: what the program does already, by what evidence; NULL */
+} advice_item;
+
+typedef struct advice_making {
+    const bz_analysis *a;
+    const bz_bound *b;
+    const bz_ladder *l;
+    const bz_trace *trace;
+    bz_arena *arena;
+    double iterations,
+        records;   /* how far off a time is, as a share: by the iterations' spread, by the records' intervals */
+    double slower; /* how much longer the program's calls take than their records */
+    int64_t steady;
+    const bz_state *state;
+    int n_states;
+    advice_item *item;
+    int n_items;
+    bz_buf evidence;
+} advice_making;
+
+/* What a line of the table found: a gain and how far it may be off. */
+typedef struct advice_finding {
+    bool holds;
+    double gain, half;
+    bool priced;  /* by records: grows with what the program's calls take longer */
+    bool assumed; /* the model's bound has it: whether the program does it already, a state must tell */
+} advice_finding;
+
+/* Of several lines "gain: …" the first that finds something. Marks the items that it would make smaller. */
+advice_finding advice_find(advice_making *m, const advice_rule *rule);
+void advice_mark(advice_making *m, bz_rung_kind step);
+
+/* ---- items ---------------------------------------------------------------------------------- */
+
+void advice_items(advice_making *m);
+/* Each item over 5 % of the latency with its advice of the sorted list, or with the sentence that none is known. */
+int advice_answers(const advice_making *m, const bz_advice *list, int n, const bz_answer **out);
+
+#endif

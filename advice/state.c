@@ -1,0 +1,332 @@
+/* What the program of a profile does already: the states of state.txt, by the evidence that a recording has of them. */
+#include "advice/rules.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct looking {
+    const bz_analysis *a;
+    const bz_bound *b;
+    const bz_alignment *align; /* NULL where nobody looked */
+    const bz_trace *t;
+    uint32_t typical;
+    bz_arena *arena;
+} looking;
+
+/* Who does so, of all that tell; all 0: nothing tells. */
+typedef struct evidence {
+    int does, all;
+    const char *text;
+} evidence;
+
+/* A single layer that is not done so, as the first one is often, leaves a program what it is. */
+static const double MOST = 0.9;
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* Has the model a layer of this operator? */
+static bool in_model(const looking *l, const char *op)
+{
+    for (int i = 0; i < l->b->n; i++) {
+        const bz_node *node = l->b->layer[i].layer->node;
+        if (node && node->op && !strcmp(node->op, op))
+            return true;
+    }
+    return false;
+}
+
+/* " with _nchwc": the word of them that is in an operator's arguments. */
+static const char *in_detail(const looking *l, const char *detail, const char *words)
+{
+    char word[64];
+    while (advice_word(&words, word))
+        if (advice_named(detail, word))
+            return bz_arena_printf(l->arena, " with %s", word);
+    return "";
+}
+
+/* Each string once. Arguments of operators tell as their names do. */
+static evidence names(const looking *l, bz_event_kind kind, const char *what, const char *words, bool made)
+{
+    const bz_events *e = &l->t->event[kind];
+    bool *seen = BZ_NEW(l->arena, bool, bz_strings(l->t) + 1);
+    for (size_t i = 0; i < e->n; i++) {
+        const uint32_t text[] = {e->name[i], e->detail && !made ? e->detail[i] : 0};
+        for (int k = 0; k < 2; k++) {
+            const char *name = bz_string(l->t, text[k]);
+            if (seen[text[k]] || !text[k])
+                continue;
+            seen[text[k]] = true;
+            if (advice_named(name, words) && !(made && in_model(l, name)))
+                return (evidence){1, 1,
+                                  bz_arena_printf(l->arena, "%s %.60s%s", what, bz_string(l->t, e->name[i]),
+                                                  k ? in_detail(l, name, words) : "")};
+        }
+    }
+    return (evidence){0};
+}
+
+static evidence see_op(const looking *l, const char *words)
+{
+    return names(l, BZ_EVENT_OP, "operator", words, false);
+}
+
+static evidence see_made(const looking *l, const char *words)
+{
+    return names(l, BZ_EVENT_OP, "operator, not in the model,", words, true);
+}
+
+static evidence see_api(const looking *l, const char *words)
+{
+    return names(l, BZ_EVENT_API, "call", words, false);
+}
+
+static evidence see_kernel(const looking *l, const char *words)
+{
+    return names(l, BZ_EVENT_KERNEL, "kernel", words, false);
+}
+
+static evidence see_call(const looking *l, const char *words)
+{
+    return names(l, BZ_EVENT_CALL, "call", words, false);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static bool is_typical(const looking *l, bz_event_kind kind, size_t i)
+{
+    return bz_event_iteration(l->t, kind, i) == l->typical &&
+           (kind != BZ_EVENT_CALL || (l->t->event[kind].flags[i] & BZ_CALL_EXECUTES));
+}
+
+/* "f32::blocked:ABcd16b16a:f0": a capital letter is a dimension in blocks, which no framework keeps weights in by itself. */
+static bool is_blocked(const char *format)
+{
+    const char *at = strstr(format, "blocked:");
+    if (!at)
+        return false;
+    at += strlen("blocked:");
+    return strcspn(at, "ABCDEFGHIJKL") < strcspn(at, ":");
+}
+
+static bool has_format(const char *const *list, int n, const char *format)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i], format))
+            return true;
+    return false;
+}
+
+/* Weights that are brought into a layout in the iteration are brought there in every one. */
+static evidence see_weights(const looking *l, const char *words)
+{
+    const bz_events *c = &l->t->event[BZ_EVENT_CALL];
+    const char **format = BZ_NEW(l->arena, const char *, c->n + 1);
+    char text[128];
+    int n = 0, all = 0, blocked = 0, brought = 0;
+    (void)words;
+    for (size_t i = 0; i < c->n; i++)
+        if (is_typical(l, BZ_EVENT_CALL, i) && bz_call_parameter(l->t, i, "wei", text, sizeof text)) {
+            all++;
+            blocked += is_blocked(text);
+            if (is_blocked(text) && !has_format(format, n, text))
+                format[n++] = bz_arena_str(l->arena, text);
+        }
+    for (size_t i = 0; i < c->n; i++)
+        brought += is_typical(l, BZ_EVENT_CALL, i) && !strcmp(bz_string(l->t, c->name[i]), "reorder") &&
+                   bz_call_parameter(l->t, i, "dst", text, sizeof text) && has_format(format, n, text);
+    int ahead = blocked > brought ? blocked - brought : 0;
+    return (evidence){
+        ahead, all,
+        bz_arena_printf(l->arena, "%d of %d calls have weights in a layout that was made before", ahead, all)};
+}
+
+static evidence see_parameter(const looking *l, const char *words)
+{
+    const bz_events *c = &l->t->event[BZ_EVENT_CALL];
+    char name[64], text[256];
+    int all = 0, does = 0;
+    advice_word(&words, name);
+    for (size_t i = 0; i < c->n; i++)
+        if (is_typical(l, BZ_EVENT_CALL, i) && bz_call_parameter(l->t, i, name, text, sizeof text)) {
+            all++;
+            does += advice_named(text, words);
+        }
+    return (evidence){does, all, bz_arena_printf(l->arena, "%d of %d calls tell so by '%s'", does, all, name)};
+}
+
+static evidence see_streams(const looking *l, const char *words)
+{
+    const bz_events *k = &l->t->event[BZ_EVENT_KERNEL];
+    bool *seen = BZ_NEW(l->arena, bool, l->t->n_lanes + 1);
+    int n = 0;
+    (void)words;
+    for (size_t i = 0; i < k->n; i++)
+        if (is_typical(l, BZ_EVENT_KERNEL, i) && k->lane[i] < l->t->n_lanes && !seen[k->lane[i]]) {
+            seen[k->lane[i]] = true;
+            n++;
+        }
+    return (evidence){n > 1, n > 0, bz_arena_printf(l->arena, "kernels on %d streams", n)};
+}
+
+static evidence see_threads(const looking *l, const char *words)
+{
+    for (uint32_t i = 0; i < l->t->n_facts; i++) {
+        const char *value = bz_string(l->t, l->t->fact[i].value);
+        if (!strcmp(bz_string(l->t, l->t->fact[i].key), "threads") && atoi(value) > 0)
+            return (evidence){atoi(value) == atoi(words), 1,
+                              bz_arena_printf(l->arena, "the recording tells %d", atoi(value))};
+    }
+    return (evidence){0};
+}
+
+/* ---- layers --------------------------------------------------------------------------------- */
+
+/* The row of the alignment that has each layer of the main graph, or -1. */
+static int *rows(const looking *l)
+{
+    int *row = BZ_NEW(l->arena, int, l->b->dag->n);
+    for (int i = 0; i < l->b->dag->n; i++)
+        row[i] = -1;
+    for (int i = 0; i < l->align->n; i++)
+        for (int k = 0; k < l->align->row[i].n_layers; k++)
+            row[l->b->layer[l->align->row[i].layer[k]].node] = i;
+    return row;
+}
+
+static bool is_own(const looking *l, int row)
+{
+    return row >= 0 && (l->align->row[row].kind == BZ_ALIGNED_SAME || l->align->row[row].kind == BZ_ALIGNED_CHANGED ||
+                        l->align->row[row].kind == BZ_ALIGNED_SPLIT);
+}
+
+/* Did a call whose parameters are known do a layer before this one, and not this one with it? */
+static bool behind_own(const looking *l, const int *row, int node)
+{
+    const bz_dag *dag = l->b->dag;
+    for (int k = dag->first[node]; k < dag->first[node + 1]; k++)
+        if (is_own(l, row[dag->pred[k]]) && l->align->row[row[dag->pred[k]]].problem)
+            return true;
+    return false;
+}
+
+static evidence see_layers(const looking *l, const char *words)
+{
+    int does = 0, all = 0, *row;
+    if (!l->align)
+        return (evidence){0};
+    row = rows(l);
+    for (int i = 0; i < l->b->n; i++) {
+        int node = l->b->layer[i].node;
+        const char *kind = l->b->layer[i].layer->kind, *rest = words;
+        char word[64];
+        bool wanted = false;
+        while (advice_word(&rest, word))
+            wanted |= !strcmp(word, kind);
+        if (!wanted)
+            continue;
+        bool fused = row[node] >= 0 && l->align->row[row[node]].kind == BZ_ALIGNED_FUSED;
+        does += fused;
+        all += fused || is_own(l, row[node]) || behind_own(l, row, node);
+    }
+    return (evidence){
+        does, all,
+        bz_arena_printf(l->arena, "%d of %d layers of kind%s are done by the call of another", does, all, words)};
+}
+
+static evidence see_apart(const looking *l, const char *words)
+{
+    const bz_bound_fused *f = &l->b->fused;
+    int n = 0, *row;
+    if (!l->align || !f->n_places)
+        return (evidence){0};
+    row = rows(l);
+    for (int g = 0; g < f->n_places; g++) {
+        const char *rest = words;
+        char word[64];
+        bool apart = false;
+        while (advice_word(&rest, word))
+            apart |= !strcmp(word, f->place[g].pattern);
+        for (int k = 0; k < f->place[g].n; k++)
+            apart &= is_own(l, row[f->place[g].layer[k]]);
+        n += apart;
+    }
+    return (evidence){n, n, bz_arena_printf(l->arena, "layers apart in %d places of%s", n, words)};
+}
+
+static evidence see_cause(const looking *l, const char *words)
+{
+    for (int i = 0; l->align && i < l->align->n_causes; i++)
+        if (l->align->cause[i].seconds > 0 && advice_named(l->align->cause[i].id, words))
+            return (evidence){1, 1, l->align->cause[i].name};
+    return (evidence){0};
+}
+
+static const struct {
+    const char *name;
+    evidence (*see)(const looking *l, const char *words);
+} EVIDENCE[] = {{"op", see_op},           {"made", see_made},       {"api", see_api},
+                {"kernel", see_kernel},   {"call", see_call},       {"weights", see_weights},
+                {"layers", see_layers},   {"apart", see_apart},     {"parameter", see_parameter},
+                {"streams", see_streams}, {"threads", see_threads}, {"cause", see_cause}};
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+static evidence see(const looking *l, const char *line)
+{
+    char name[64];
+    advice_word(&line, name);
+    for (size_t i = 0; i < sizeof EVIDENCE / sizeof *EVIDENCE; i++)
+        if (!strcmp(EVIDENCE[i].name, name))
+            return EVIDENCE[i].see(l, line);
+    return (evidence){0};
+}
+
+static bz_state look(const looking *l, const advice_rule *rule)
+{
+    bz_state state = {.id = rule->id, .what = advice_line(rule, "is", 0)};
+    for (int i = 0; i < rule->n && !state.known; i++) {
+        bool tells = !strcmp(rule->key[i], "tells"), yes = !strcmp(rule->key[i], "yes");
+        if (!tells && !yes && strcmp(rule->key[i], "no") != 0)
+            continue;
+        evidence e = see(l, rule->value[i]);
+        state.known = e.all > 0 && (tells || e.does > 0);
+        if (!state.known)
+            continue;
+        state.holds = yes || (tells && e.does >= MOST * e.all);
+        state.evidence = e.text;
+    }
+    return state;
+}
+
+int advice_states(const bz_analysis *a, const bz_ladder *ladder, const bz_trace *trace, bz_arena *arena,
+                  const bz_state **out)
+{
+    looking l = {.a = a, .b = &a->bound, .align = ladder->alignment, .t = trace, .arena = arena};
+    advice_table table;
+    advice_read(bz_state_text, arena, &table);
+    bz_state *state = BZ_NEW(arena, bz_state, table.n);
+    l.typical = bz_typical_iteration(trace);
+    for (int i = 0; i < table.n; i++)
+        state[i] = look(&l, &table.rule[i]);
+    *out = state;
+    return table.n;
+}
+
+const bz_state *advice_moot(const bz_state *state, int n, const char *words, bool *open)
+{
+    char word[64];
+    bool named = false, denied = false;
+    while (words && advice_word(&words, word))
+        for (int i = 0; i < n; i++) {
+            if (strcmp(state[i].id, word) != 0)
+                continue;
+            if (state[i].known && state[i].holds)
+                return &state[i];
+            named = true;
+            denied |= state[i].known;
+        }
+    *open = named && !denied;
+    return NULL;
+}

@@ -1,0 +1,98 @@
+/* advice.txt and state.txt as tables, and which framework a profile shows. */
+#include "advice/rules.h"
+
+#include <string.h>
+
+static int count(const char *text, const char *mark)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, mark)); p++)
+        n++;
+    return n;
+}
+
+static void add_line(advice_rule *r, char *line, bz_arena *arena)
+{
+    char *colon = strstr(line, ": ");
+    if (*line == ' ' && r->n) {
+        r->value[r->n - 1] = bz_arena_printf(arena, "%s\n%s", r->value[r->n - 1], line + strspn(line, " "));
+    } else if (colon && r->n < ADVICE_LINES) {
+        *colon = 0;
+        r->key[r->n] = line;
+        r->value[r->n++] = colon + 2;
+    }
+}
+
+void advice_read(const char *text, bz_arena *arena, advice_table *out)
+{
+    char *copy = bz_arena_str(arena, text), *save = NULL;
+    int lines = count(text, "\n") + 1;
+    *out =
+        (advice_table){.rule = BZ_NEW(arena, advice_rule, lines), .framework = BZ_NEW(arena, advice_framework, lines)};
+    for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        if (*line == '#')
+            continue;
+        if (*line == '[') {
+            line[strcspn(line, "]")] = 0;
+            out->rule[out->n++].id = line + 1;
+        } else if (out->n) {
+            add_line(&out->rule[out->n - 1], line, arena);
+        } else if (!strncmp(line, "framework ", 10)) {
+            char *name = line + 10, *words = strchr(name, ' ');
+            if (!words)
+                continue;
+            *words = 0;
+            for (char *c = name; (c = strchr(c, '_'));)
+                *c = ' ';
+            out->framework[out->n_frameworks++] = (advice_framework){name, words + 1};
+        }
+    }
+}
+
+const char *advice_line(const advice_rule *rule, const char *key, int nth)
+{
+    for (int i = 0; i < rule->n; i++)
+        if (!strcmp(rule->key[i], key) && !nth--)
+            return rule->value[i];
+    return NULL;
+}
+
+bool advice_word(const char **words, char out[64])
+{
+    *words += strspn(*words, " \n");
+    size_t n = strcspn(*words, " \n"), take = n < 63 ? n : 63;
+    memcpy(out, *words, take);
+    out[take] = 0;
+    *words += n;
+    return n > 0;
+}
+
+bool advice_named(const char *name, const char *words)
+{
+    char word[64];
+    while (advice_word(&words, word))
+        if (*word == '^' ? strstr(name, word + 1) == name : strstr(name, word) != NULL)
+            return true;
+    return false;
+}
+
+/* The names of the files that were read say nothing of what they hold. */
+static bool is_path(const bz_trace *trace, uint32_t string)
+{
+    for (uint32_t i = 0; i < trace->n_sources; i++)
+        if (trace->source[i].path == string)
+            return true;
+    return false;
+}
+
+/* Names of operators, kernels and frames: each string once. */
+const char *advice_framework_of(const advice_table *table, const bz_trace *trace)
+{
+    enum { STRINGS = 20000 };
+    uint32_t n = bz_strings(trace);
+    for (int i = 0; i < table->n_frameworks; i++)
+        for (uint32_t k = 1; k < n && k < STRINGS; k++)
+            if (advice_named(bz_string(trace, k), table->framework[i].words) && !is_path(trace, k))
+                return table->framework[i].name;
+    return NULL;
+}

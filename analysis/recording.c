@@ -1,0 +1,367 @@
+/* What a recording tells by itself: no model, no records, no parameters of calls are needed. */
+#include "analysis/recording.h"
+
+#include "explain/units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_text(recording_making *m, const char ***list, int *n, const char *text)
+{
+    *list = bz_arena_grow(m->arena, *list, (size_t)*n, (size_t)*n + 1, sizeof **list);
+    (*list)[(*n)++] = text;
+}
+
+static void add_fact(recording_making *m, const char *text)
+{
+    add_text(m, &m->out->fact, &m->out->n_facts, text);
+}
+
+static void add_warning(recording_making *m, const char *text)
+{
+    add_text(m, &m->out->warning, &m->out->n_warnings, text);
+}
+
+bool recording_counts(const recording_making *m, bz_event_kind kind, size_t i)
+{
+    const bz_trace *t = m->trace;
+    return !t->n_iterations || bz_event_is_steady(t, kind, i);
+}
+
+const kernel_name *recording_kernel(const recording_making *m, size_t kernel)
+{
+    return &m->kernel[m->trace->event[BZ_EVENT_KERNEL].name[kernel]];
+}
+
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+static bool multiplies(bz_kernel_does does)
+{
+    return bz_kernel_limit_of(does) == BZ_LIMIT_COMPUTE;
+}
+
+/* Each name is looked at once. */
+static void name_kernels(recording_making *m)
+{
+    const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL];
+    unit_rules rules;
+    unit_rules_read(bz_units_text, m->arena, &rules);
+    m->kernel = BZ_NEW(m->arena, kernel_name, bz_strings(m->trace));
+    for (size_t i = 0; i < k->n; i++) {
+        kernel_name *n = &m->kernel[k->name[i]];
+        const char *name = bz_string(m->trace, k->name[i]);
+        if (!n->known)
+            *n = (kernel_name){bz_kernel_group(name), bz_kernel_maker(name), unit_of_name(&rules, name), true};
+        if (!recording_counts(m, BZ_EVENT_KERNEL, i) || k->end[i] <= k->start[i])
+            continue;
+        double seconds = 1e-9 * (double)(k->end[i] - k->start[i]) / m->steady;
+        m->kernel_time += seconds;
+        m->does_time[n->does] += seconds;
+        m->limit_time[bz_kernel_limit_of(n->does)] += seconds;
+        m->unit_time += n->unit ? seconds : 0;
+        m->product_time += n->unit || multiplies(n->does) ? seconds : 0;
+        m->unit = n->unit ? n->unit : m->unit;
+    }
+}
+
+static double share_of(double part, double all)
+{
+    return all > 0 ? part / all : 0;
+}
+
+/* "By the sorts of kernels, 61.2 % of their time is limited by arithmetic …" */
+static void tell_kernels(recording_making *m)
+{
+    bz_unit_text compute, memory, network, unknown, unit;
+    if (!(m->kernel_time > 0))
+        return;
+    const double *time = m->limit_time, all = m->kernel_time;
+    const char *others = "";
+    if (time[BZ_LIMIT_NETWORK] > 0)
+        others = bz_arena_printf(m->arena, ", %s by communication",
+                                 bz_units_percent(network, share_of(time[BZ_LIMIT_NETWORK], all)));
+    if (time[BZ_LIMIT_UNKNOWN] > 0)
+        others = bz_arena_printf(m->arena, "%s; %s is of kernels whose names tell nothing", others,
+                                 bz_units_percent(unknown, share_of(time[BZ_LIMIT_UNKNOWN], all)));
+    add_fact(m, bz_arena_printf(
+                    m->arena, "by the names of its kernels, %s of their time is limited by arithmetic, %s by memory%s",
+                    bz_units_percent(compute, share_of(time[BZ_LIMIT_COMPUTE], all)),
+                    bz_units_percent(memory, share_of(time[BZ_LIMIT_MEMORY], all)), others));
+    if (!(m->product_time > 0))
+        return;
+    add_fact(m, m->unit ? bz_arena_printf(m->arena,
+                                          "by their names, %s of the time of convolutions, products and "
+                                          "attention ran on %s",
+                                          bz_units_percent(unit, share_of(m->unit_time, m->product_time)), m->unit)
+                        : "by their names, no convolution, product or attention ran on a matrix unit (Tensor Cores)");
+}
+
+/* ---- the answer ----------------------------------------------------------------------------- */
+
+/* "most of it waiting for the host" */
+static const char *main_reason(const recording_making *m)
+{
+    static const struct {
+        bz_idle_reason reason[2];
+        const char *text;
+    } REASONS[] = {
+        {{BZ_IDLE_HOST, BZ_IDLE_LAUNCH}, "waiting for the host"},
+        {{BZ_IDLE_SUBMITTED, BZ_IDLE_SUBMITTED}, "launched work on its way to the device"},
+        {{BZ_IDLE_QUEUED, BZ_IDLE_QUEUED}, "between kernels that were queued"},
+        {{BZ_IDLE_END, BZ_IDLE_END}, "behind the last work of the device"},
+    };
+    for (size_t i = 0; i < sizeof REASONS / sizeof *REASONS; i++) {
+        bz_idle_reason a = REASONS[i].reason[0], b = REASONS[i].reason[1];
+        int64_t time = m->idle.of[a].time + (a == b ? 0 : m->idle.of[b].time);
+        if (time > m->idle.idle / 2)
+            return REASONS[i].text;
+    }
+    return NULL;
+}
+
+static const char *one_of(const recording_making *m)
+{
+    return m->out->found ? "One iteration" : "The whole recording, in which no iteration was found,";
+}
+
+static void answer_device(recording_making *m)
+{
+    bz_recording *r = m->out;
+    bz_unit_text span, busy, share, idle;
+    const char *reason = r->idle > 0 ? main_reason(m) : NULL;
+    r->answer = bz_arena_printf(m->arena, "%s took %s; the device was busy %s (%s)%s%s%s%s.", one_of(m),
+                                bz_units_time(span, r->span), bz_units_time(busy, r->busy),
+                                bz_units_percent(share, share_of(r->busy, r->span)), r->idle > 0 ? "; " : "",
+                                r->idle > 0 ? bz_units_time(idle, r->idle) : "", r->idle > 0 ? " is gaps" : "",
+                                reason ? bz_arena_printf(m->arena, ", most of it %s", reason) : "");
+}
+
+static void answer_host(recording_making *m, const char *what)
+{
+    bz_recording *r = m->out;
+    bz_unit_text span, busy, share, idle;
+    r->answer = bz_arena_printf(m->arena, "%s took %s; %s took %s of it (%s); %s lies between them.", one_of(m),
+                                bz_units_time(span, r->span), what, bz_units_time(busy, r->busy),
+                                bz_units_percent(share, share_of(r->busy, r->span)), bz_units_time(idle, r->idle));
+}
+
+/* A log: what was called, not how long it took. "One iteration made 53 × cudnnConvolutionForward, …" */
+static void answer_untimed(recording_making *m)
+{
+    enum { NAMES = 4 };
+    bz_top *top;
+    bz_event_kind kind = m->trace->event[BZ_EVENT_CALL].n ? BZ_EVENT_CALL : BZ_EVENT_OP;
+    size_t n = bz_trace_top(m->trace, m->arena, kind, &top), names = 0;
+    bz_buf text = {0};
+    for (size_t i = 0; i < n; i++) { /* of one name there may be several variants */
+        for (size_t k = i + 1; top[i].count && k < n; k++)
+            if (top[k].name == top[i].name) {
+                top[i].count += top[k].count;
+                top[k].count = 0;
+            }
+        if (top[i].count && names++ < NAMES)
+            bz_buf_printf(&text, "%s%.4g × %s", names > 1 ? ", " : "", (double)top[i].count / m->steady,
+                          bz_string(m->trace, top[i].name));
+    }
+    if (names > NAMES)
+        bz_buf_printf(&text, " and calls of %zu more names", names - NAMES);
+    m->out->answer = n ? bz_arena_printf(m->arena, "%s made %s; how long it took is not recorded.",
+                                         m->out->found ? "One iteration" : "The program", bz_buf_text(&text))
+                       : "The recording holds no work: no kernel, no library call that executes and no operator.";
+    bz_buf_free(&text);
+}
+
+/* Without a device the work is that of library calls, else that of operators. */
+static void answer(recording_making *m)
+{
+    bz_recording *r = m->out;
+    bz_iteration_stats s = {0};
+    bz_unit_text span;
+    uint32_t typical = bz_typical_iteration(m->trace);
+    r->span = r->busy = r->idle = NAN;
+    if (typical != BZ_NONE)
+        bz_iteration_measure(m->trace, typical, &s);
+    if (!m->one || !bz_trace_has_lengths(m->trace)) {
+        answer_untimed(m);
+        return;
+    }
+    r->span = 1e-9 * (double)(m->one->end - m->one->start);
+    if (r->device) {
+        r->busy = 1e-9 * (double)m->idle.busy;
+        r->idle = 1e-9 * (double)m->idle.idle;
+        answer_device(m);
+        return;
+    }
+    r->busy = 1e-9 * (double)(s.latency - s.gap);
+    r->idle = 1e-9 * (double)s.gap;
+    if (r->busy > 0)
+        answer_host(m, s.calls ? "library calls" : "operators");
+    else
+        r->answer = bz_arena_printf(m->arena, "%s took %s; what it did is not recorded.", one_of(m),
+                                    bz_units_time(span, r->span));
+}
+
+/* Several devices are one in what was said before. */
+static void tell_devices(recording_making *m)
+{
+    bz_summary s;
+    bz_unit_text step;
+    bz_summary_make(m->trace, m->arena, &s);
+    if (s.behind && s.device_step.n && m->out->found)
+        add_fact(m, bz_arena_printf(m->arena,
+                                    "the device works behind the host, which does not wait for it: the device's own "
+                                    "step takes %s (median, from the end of one iteration's work to the next)",
+                                    bz_units_time(step, 1e-9 * s.device_step.p50)));
+    enum { MOST = 64 };
+    int64_t id[MOST];
+    int n = 0;
+    for (uint32_t i = 0; i < m->trace->n_lanes; i++) {
+        int k = 0;
+        while (k < n && id[k] != m->trace->lane[i].device_id)
+            k++;
+        if (m->trace->lane[i].device && k == n && n < MOST)
+            id[n++] = m->trace->lane[i].device_id;
+    }
+    if (n > 1)
+        add_fact(m, bz_arena_printf(m->arena,
+                                    "%d devices worked: busy is the time in which any of them did; the table of "
+                                    "streams tells them apart",
+                                    n));
+}
+
+static void tell_iterations(recording_making *m, const bz_trace *t)
+{
+    static const char *const HOW[] = {"marked by the program", "marked by a range", "detected by what repeats"};
+    bz_recording *r = m->out;
+    if (!r->found) {
+        add_fact(m, "no iteration was found: figures are of all that was recorded, set-up and warm-up included. Mark "
+                    "iterations, or name a range with --iterations");
+        return;
+    }
+    add_fact(m, bz_arena_printf(m->arena, "%d iteration%s, %s, %d of them warm-up%s", r->iterations,
+                                r->iterations == 1 ? "" : "s", HOW[t->origin], r->warm_up,
+                                m->one && isfinite(r->span)
+                                    ? "; times are measured, of the iteration of median latency; tables are means over "
+                                      "the steady ones"
+                                    : ""));
+}
+
+static void tell_place(recording_making *m, const bz_trace *t)
+{
+    static const char *const KEYS[] = {"gpu", "cpu", "nsys", "cudnn", "cublas", "onednn", "program"};
+    bz_buf text = {0};
+    for (size_t k = 0; k < sizeof KEYS / sizeof *KEYS; k++)
+        for (uint32_t i = 0; i < t->n_facts; i++)
+            if (!strcmp(bz_string(t, t->fact[i].key), KEYS[k]))
+                bz_buf_printf(&text, "%s%s %s", text.len ? ", " : "", KEYS[k], bz_string(t, t->fact[i].value));
+    for (uint32_t i = 0; i < t->n_sources; i++)
+        bz_buf_printf(&text, "%s%s, %lld events", text.len ? "; " : "", bz_string(t, t->source[i].format),
+                      (long long)t->source[i].events);
+    add_fact(m, bz_arena_printf(m->arena, "recorded: %s", bz_buf_text(&text)));
+    bz_buf_free(&text);
+}
+
+/* ---- the model ------------------------------------------------------------------------------ */
+
+static void tell_fits(recording_making *m)
+{
+    bz_recording *r = m->out;
+    int equal = 0;
+    bz_buf names = {0};
+    if (!r->candidates)
+        return;
+    for (int i = 0; i < r->n_fits && r->fit[i].equal; i++, equal++)
+        bz_buf_printf(&names, "%s%s (%s)", i ? ", " : "", r->fit[i].candidate->name, r->fit[i].candidate->from);
+    if (!equal)
+        add_fact(m, "none of the models that are known fits the sequence of its work: --candidate names others");
+    else
+        add_fact(m, bz_arena_printf(m->arena, "a guess, by the sequence of its work: %s%s: %s",
+                                    equal > 1 ? "one of these, which fit equally: " : "the model may be ",
+                                    bz_buf_text(&names), r->fit[0].evidence));
+    bz_buf_free(&names);
+}
+
+static void recognize(recording_making *m, const bz_recording_input *in)
+{
+    bz_fit *fit = BZ_NEW(m->arena, bz_fit, in->n_candidates);
+    m->out->candidates = in->n_candidates;
+    m->out->n_fits = recording_recognize(m->trace, in->candidate, in->n_candidates, m->arena, fit);
+    m->out->fit = fit;
+    tell_fits(m);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+/* Advice wants an analysis: one of no layers. What needs a model finds nothing there. */
+static void advise(recording_making *m, const char *profile, bz_ladder *ladder)
+{
+    bz_analysis *a = BZ_NEW(m->arena, bz_analysis, 1);
+    bz_layers *layers = BZ_NEW(m->arena, bz_layers, 1);
+    bz_dag *dag = BZ_NEW(m->arena, bz_dag, 1);
+    bz_peaks *peaks = BZ_NEW(m->arena, bz_peaks, 1);
+    bz_alignment *alignment = BZ_NEW(m->arena, bz_alignment, 1);
+    peaks->why = "no system was asked for";
+    a->bound = (bz_bound){.model = profile,
+                          .system = "",
+                          .details = "",
+                          .left_out = "",
+                          .layers = layers,
+                          .dag = dag,
+                          .peaks = peaks,
+                          .hardware = NAN};
+    bz_ladder_make(&a->bound, m->trace, profile, m->arena, ladder);
+    ladder->n_warnings = 0; /* they are about a bound */
+    bz_align_make(&a->bound, m->trace, m->arena, alignment);
+    ladder->alignment = m->alignment = alignment;
+    a->ladder = ladder;
+    a->n_ladders = 1;
+    m->out->analysis = a;
+    if (!m->out->found || !(m->out->busy > 0)) /* gains are per iteration, and of what is known of it */
+        return;
+    bz_advice_make(a, ladder, m->trace, m->arena);
+}
+
+static void tell_coverage(recording_making *m, const bz_trace *t)
+{
+    for (uint32_t i = 0; i < t->n_coverage; i++)
+        if (t->coverage[i].level != BZ_COVERAGE_NOTE)
+            add_warning(m, bz_string(t, t->coverage[i].text));
+}
+
+void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recording *out)
+{
+    static const char *const FOUND[] = {"marked", "range", "detected"};
+    const bz_trace *t = in->trace;
+    bz_trace *whole = BZ_NEW(arena, bz_trace, 1);
+    bz_iteration *span = BZ_NEW(arena, bz_iteration, 1), *one = BZ_NEW(arena, bz_iteration, 1);
+    bz_ladder *ladder = BZ_NEW(arena, bz_ladder, 1);
+    recording_making m = {.trace = t, .arena = arena, .steady = 1, .out = out};
+    *out = (bz_recording){.profile = in->profile,
+                          .iterations = (int)t->n_iterations,
+                          .found = t->n_iterations ? FOUND[t->origin] : NULL,
+                          .device = t->event[BZ_EVENT_KERNEL].n > 0};
+    out->warm_up = out->iterations - (int)bz_steady_iterations(t);
+    if (out->iterations > out->warm_up)
+        m.steady = out->iterations - out->warm_up;
+    if (!t->n_iterations && bz_trace_whole(t, span, whole))
+        m.trace = whole;
+    uint32_t typical = bz_typical_iteration(m.trace);
+    if (typical != BZ_NONE && bz_iteration_latency(m.trace, typical) > 0) {
+        *one = (bz_iteration){bz_iteration_begin(m.trace, typical), m.trace->iteration[typical].end, false};
+        m.one = one;
+        bz_trace_idle(m.trace, m.one, &m.idle);
+    }
+    name_kernels(&m);
+    answer(&m);
+    tell_place(&m, t);
+    tell_iterations(&m, t);
+    tell_devices(&m);
+    tell_kernels(&m);
+    recognize(&m, in);
+    advise(&m, in->profile, ladder);
+    tell_coverage(&m, t);
+    recording_sheets(&m);
+    ladder->timeline = in->timeline ? bz_timeline_make(m.trace, arena) : NULL;
+}

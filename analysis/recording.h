@@ -1,0 +1,43 @@
+/* The parts of what a recording tells by itself. Private to analysis/.
+ *
+ *   recording.c         the answer, the facts, all together
+ *   recording_sheets.c  the tables: a new one is a function there and a row in its list
+ *   recognize.c         which model it may be
+ */
+#ifndef BZ_ANALYSIS_RECORDING_H
+#define BZ_ANALYSIS_RECORDING_H
+
+#include "analysis/analysis.h"
+
+/* What is known of a kernel by its full name. */
+typedef struct kernel_name {
+    bz_kernel_does does;
+    const char *maker, *unit; /* unit: the matrix unit that it ran on; NULL */
+    bool known;
+} kernel_name;
+
+typedef struct recording_making {
+    const bz_trace *trace;   /* with its iterations; where it has none, all of it as one */
+    const bz_iteration *one; /* the typical one; NULL: nothing has a time */
+    bz_idle idle;            /* of `one`; of devices */
+    double steady;           /* how many iterations figures are divided by */
+    bz_arena *arena;
+    const bz_alignment *alignment; /* of no layers: who had the host while no device worked */
+    kernel_name *kernel;           /* [strings], by full name */
+    double kernel_time, does_time[BZ_KERNEL_DOES], limit_time[BZ_LIMIT_NETWORK + 1]; /* seconds per iteration */
+    double unit_time, product_time; /* of kernels on a matrix unit; of all that could be products */
+    const char *unit;
+    bz_recording *out;
+} recording_making;
+
+/* Does an event count: is it of a steady iteration? */
+bool recording_counts(const recording_making *m, bz_event_kind kind, size_t i);
+const kernel_name *recording_kernel(const recording_making *m, size_t kernel);
+
+/* Fills the sheets. */
+void recording_sheets(recording_making *m);
+
+/* Which of the candidates fit the typical iteration. Returns how many of them do; they come first in `fit`, which has all. */
+int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, int n, bz_arena *arena, bz_fit *fit);
+
+#endif

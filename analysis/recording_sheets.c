@@ -1,0 +1,475 @@
+/* The tables of a recording. Each is a function that fills a sheet; ANALYSES lists them in the order in which they are shown. */
+#include "analysis/recording.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS(list) (list), (int)(sizeof(list) / sizeof *(list))
+
+static double seconds(int64_t ns)
+{
+    return 1e-9 * (double)ns;
+}
+
+static double length_of(const bz_events *e, size_t i)
+{
+    return e->end[i] > e->start[i] ? seconds(e->end[i] - e->start[i]) : 0;
+}
+
+static double share_of(double part, double all)
+{
+    return all > 0 ? part / all : NAN;
+}
+
+static int by_number(const void *a, const void *b, void *column)
+{
+    const bz_sheet_cell *x = a, *y = b;
+    int k = *(const int *)column;
+    return x[k].number > y[k].number ? -1 : x[k].number < y[k].number;
+}
+
+static int by_double(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Greatest first. Rows that are equal keep no order of their own, so ties are by the order in which they were added. */
+static void sort_by(bz_sheet *s, int column)
+{
+    size_t width = (size_t)s->n_columns * sizeof *s->cell;
+    for (int i = 1; i < s->n; i++) { /* few rows, and nearly sorted */
+        bz_sheet_cell *at = &s->cell[(size_t)i * (size_t)s->n_columns];
+        for (int k = i; k > 0 && by_number(at - s->n_columns, at, &column) > 0; k--, at -= s->n_columns)
+            for (size_t b = 0; b < width / sizeof *s->cell; b++) {
+                bz_sheet_cell swap = at[b];
+                at[b] = at[(ptrdiff_t)b - s->n_columns];
+                at[(ptrdiff_t)b - s->n_columns] = swap;
+            }
+    }
+}
+
+/* ---- the iteration -------------------------------------------------------------------------- */
+
+static bz_sheet *iteration_sheet(recording_making *m)
+{
+    static const bz_sheet_column TIMES[] = {{"quantity", "per iteration", BZ_SHEET_TEXT},
+                                            {"median", "median", BZ_SHEET_SECONDS},
+                                            {"min", "min", BZ_SHEET_SECONDS},
+                                            {"p90", "p90", BZ_SHEET_SECONDS},
+                                            {"max", "max", BZ_SHEET_SECONDS},
+                                            {"mean", "mean", BZ_SHEET_SECONDS}};
+    bz_summary s;
+    bz_sheet *sheet = bz_sheet_new(m->arena, "iteration", "Times per iteration", COLUMNS(TIMES));
+    bz_summary_make(m->trace, m->arena, &s);
+    for (int q = 0; q < BZ_QUANTITIES && m->one; q++) {
+        const bz_quantity *of = &bz_quantities[q];
+        if (of->count || (of->of != BZ_EVENT_KINDS && !m->trace->event[of->of].n) || !(s.of[q].max > 0))
+            continue;
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        const double v[] = {s.of[q].p50, s.of[q].min, s.of[q].p90, s.of[q].max, s.of[q].mean};
+        row[0].text = of->name;
+        for (int k = 0; k < 5; k++)
+            row[k + 1].number = 1e-9 * v[k];
+    }
+    return sheet;
+}
+
+/* ---- idle ----------------------------------------------------------------------------------- */
+
+static bz_sheet *idle_sheet(recording_making *m)
+{
+    static const bz_sheet_column IDLE[] = {{"why", "no device worked, because", BZ_SHEET_TEXT},
+                                           {"times", "times", BZ_SHEET_COUNT},
+                                           {"time", "time", BZ_SHEET_SECONDS},
+                                           {"share", "of the idle time", BZ_SHEET_SHARE},
+                                           {"longest", "longest", BZ_SHEET_SECONDS}};
+    bz_sheet *sheet = bz_sheet_new(m->arena, "idle", "Why no device worked", COLUMNS(IDLE));
+    for (int r = 0; r < BZ_IDLE_REASONS && m->out->device; r++) {
+        if (!m->idle.of[r].count)
+            continue;
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        row[0].text = bz_idle_name((bz_idle_reason)r);
+        row[1].number = (double)m->idle.of[r].count;
+        row[2].number = seconds(m->idle.of[r].time);
+        row[3].number = share_of(row[2].number, m->out->idle);
+        row[4].number = seconds(m->idle.of[r].longest);
+    }
+    sort_by(sheet, 2);
+    return sheet;
+}
+
+/* Who had the host in that time, by the waterfall of the iteration. */
+static bz_sheet *host_sheet(recording_making *m)
+{
+    static const bz_sheet_column HOST[] = {{"what", "meanwhile on the host", BZ_SHEET_TEXT},
+                                           {"times", "times", BZ_SHEET_COUNT},
+                                           {"time", "time", BZ_SHEET_SECONDS},
+                                           {"share", "of the idle time", BZ_SHEET_SHARE},
+                                           {"example", "such as", BZ_SHEET_TEXT}};
+    const bz_alignment *a = m->alignment;
+    bz_sheet *sheet = bz_sheet_new(m->arena, "host", "What the host did meanwhile", COLUMNS(HOST));
+    for (int i = 0; i < a->n_causes && a->timeline && m->out->device; i++) {
+        if (a->cause[i].busy)
+            continue;
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        row[0].text = a->cause[i].name;
+        row[1].number = a->cause[i].count;
+        row[2].number = a->cause[i].seconds;
+        row[3].number = share_of(a->cause[i].seconds, m->out->idle);
+        row[4].text = a->cause[i].example;
+    }
+    return sheet;
+}
+
+/* ---- kernels -------------------------------------------------------------------------------- */
+
+typedef struct tally {
+    double count, time, unit;
+} tally;
+
+static void add_kernel(tally *t, const recording_making *m, size_t kernel)
+{
+    double s = length_of(&m->trace->event[BZ_EVENT_KERNEL], kernel) / m->steady;
+    t->count++;
+    t->time += s;
+    t->unit += recording_kernel(m, kernel)->unit ? s : 0;
+}
+
+static bz_sheet *group_sheet(recording_making *m)
+{
+    static const bz_sheet_column GROUPS[] = {
+        {"group", "kernels of", BZ_SHEET_TEXT},           {"times", "times per iteration", BZ_SHEET_COUNT},
+        {"time", "time per iteration", BZ_SHEET_SECONDS}, {"share", "of kernel time", BZ_SHEET_SHARE},
+        {"limit", "limited by", BZ_SHEET_TEXT},           {"units", "on matrix units", BZ_SHEET_SHARE}};
+    const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL];
+    bz_sheet *sheet = bz_sheet_new(m->arena, "groups", "Kernels by what they do", COLUMNS(GROUPS));
+    tally of[BZ_KERNEL_DOES] = {0};
+    for (size_t i = 0; i < k->n; i++)
+        if (recording_counts(m, BZ_EVENT_KERNEL, i))
+            add_kernel(&of[recording_kernel(m, i)->does], m, i);
+    for (int d = 0; d < BZ_KERNEL_DOES; d++) {
+        if (!(of[d].count > 0))
+            continue;
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        bz_kernel_limit limit = bz_kernel_limit_of((bz_kernel_does)d);
+        row[0].text = bz_kernel_does_name((bz_kernel_does)d);
+        row[1].number = of[d].count / m->steady;
+        row[2].number = of[d].time;
+        row[3].number = share_of(of[d].time, m->kernel_time);
+        row[4].text = bz_kernel_limit_name(limit);
+        row[5].number = limit == BZ_LIMIT_COMPUTE || of[d].unit > 0 ? share_of(of[d].unit, of[d].time) : NAN;
+    }
+    sheet->note = "Groups, limits and units are told by the kernels' names.";
+    sort_by(sheet, 2);
+    return sheet;
+}
+
+static bz_sheet *maker_sheet(recording_making *m)
+{
+    static const bz_sheet_column MAKERS[] = {{"maker", "kernels made by", BZ_SHEET_TEXT},
+                                             {"times", "times per iteration", BZ_SHEET_COUNT},
+                                             {"time", "time per iteration", BZ_SHEET_SECONDS},
+                                             {"share", "of kernel time", BZ_SHEET_SHARE}};
+    enum { MOST = 48 };
+    const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL];
+    bz_sheet *sheet = bz_sheet_new(m->arena, "makers", "Kernels by who made them", COLUMNS(MAKERS));
+    const char *maker[MOST];
+    tally of[MOST] = {0};
+    int n = 0;
+    for (size_t i = 0; i < k->n; i++) {
+        if (!recording_counts(m, BZ_EVENT_KERNEL, i))
+            continue;
+        const char *by = recording_kernel(m, i)->maker;
+        int at = 0;
+        by = by ? by : "others";
+        while (at < n && strcmp(maker[at], by) != 0)
+            at++;
+        if (at == n && n < MOST)
+            maker[n++] = by;
+        if (at < MOST)
+            add_kernel(&of[at], m, i);
+    }
+    for (int i = 0; i < n; i++) {
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        row[0].text = maker[i];
+        row[1].number = of[i].count / m->steady;
+        row[2].number = of[i].time;
+        row[3].number = share_of(of[i].time, m->kernel_time);
+    }
+    sort_by(sheet, 2);
+    return sheet;
+}
+
+static bz_sheet *kernel_sheet(recording_making *m)
+{
+    static const bz_sheet_column KERNELS[] = {{"name", "kernel", BZ_SHEET_TEXT},
+                                              {"group", "does", BZ_SHEET_TEXT},
+                                              {"unit", "on", BZ_SHEET_TEXT},
+                                              {"times", "times per iteration", BZ_SHEET_COUNT},
+                                              {"time", "time per iteration", BZ_SHEET_SECONDS},
+                                              {"share", "of kernel time", BZ_SHEET_SHARE}};
+    const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL];
+    bz_sheet *sheet = bz_sheet_new(m->arena, "kernels", "Kernels", COLUMNS(KERNELS));
+    uint32_t *full = BZ_NEW(m->arena, uint32_t, bz_strings(m->trace)); /* by the name that is shown */
+    bz_top *top;
+    for (size_t i = 0; i < k->n; i++)
+        full[k->short_name && k->short_name[i] ? k->short_name[i] : k->name[i]] = k->name[i];
+    size_t n = bz_trace_top(m->trace, m->arena, BZ_EVENT_KERNEL, &top);
+    for (size_t i = 0; i < n; i++) {
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        const kernel_name *of = &m->kernel[full[top[i].name]];
+        row[0].text = bz_string(m->trace, top[i].name);
+        row[1].text = bz_kernel_does_name(of->does);
+        row[2].text = of->unit;
+        row[3].number = (double)top[i].count / m->steady;
+        row[4].number = seconds(top[i].time) / m->steady;
+        row[5].number = share_of(row[4].number, m->kernel_time);
+    }
+    return sheet;
+}
+
+/* ---- copies, launches, streams -------------------------------------------------------------- */
+
+static const char *direction(uint32_t kind)
+{
+    static const char *const NAMES[] = {NULL,
+                                        "host to device",
+                                        "device to host",
+                                        "host to array",
+                                        "array to host",
+                                        "array to array",
+                                        "array to device",
+                                        "device to array",
+                                        "on the device",
+                                        "on the host",
+                                        "device to device"};
+    return kind < sizeof NAMES / sizeof *NAMES && NAMES[kind] ? NAMES[kind] : "direction not recorded";
+}
+
+static bz_sheet *copy_sheet(recording_making *m)
+{
+    static const bz_sheet_column COPIES[] = {
+        {"direction", "copies", BZ_SHEET_TEXT},
+        {"times", "times per iteration", BZ_SHEET_COUNT},
+        {"bytes", "bytes per iteration", BZ_SHEET_BYTES},
+        {"time", "time per iteration", BZ_SHEET_SECONDS},
+        {"rate", "rate", BZ_SHEET_RATE},
+    };
+    enum { KINDS = 12 };
+    const bz_events *c = &m->trace->event[BZ_EVENT_COPY];
+    bz_sheet *sheet = bz_sheet_new(m->arena, "copies", "Copies by direction", COLUMNS(COPIES));
+    struct {
+        double count, bytes, time;
+    } of[KINDS] = {0};
+    size_t outside = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        uint32_t kind = c->value[i] < KINDS ? c->value[i] : 0;
+        if (!recording_counts(m, BZ_EVENT_COPY, i)) {
+            outside++;
+            continue;
+        }
+        of[kind].count++;
+        of[kind].bytes += c->bytes[i] > 0 ? (double)c->bytes[i] / m->steady : 0;
+        of[kind].time += length_of(c, i) / m->steady;
+    }
+    for (uint32_t d = 0; d < KINDS; d++) {
+        if (!(of[d].count > 0))
+            continue;
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        row[0].text = direction(d);
+        row[1].number = of[d].count / m->steady;
+        row[2].number = of[d].bytes;
+        row[3].number = of[d].time;
+        row[4].number = share_of(of[d].bytes, of[d].time);
+    }
+    if (sheet->n && outside)
+        sheet->note = bz_arena_printf(m->arena, "%zu more copies lie outside of the steady iterations.", outside);
+    sort_by(sheet, 3);
+    return sheet;
+}
+
+static bz_sheet *launch_sheet(recording_making *m)
+{
+    static const bz_sheet_column CALLS[] = {{"name", "call of the runtime", BZ_SHEET_TEXT},
+                                            {"times", "times per iteration", BZ_SHEET_COUNT},
+                                            {"time", "time per iteration", BZ_SHEET_SECONDS},
+                                            {"mean", "each (mean)", BZ_SHEET_SECONDS}};
+    bz_sheet *sheet =
+        bz_sheet_new(m->arena, "launches", "Launches, waits and other calls of the runtime", COLUMNS(CALLS));
+    const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL], *api = &m->trace->event[BZ_EVENT_API];
+    bz_top *top;
+    size_t n = bz_trace_top(m->trace, m->arena, BZ_EVENT_API, &top), n_delays = 0, brief = 0, all = 0;
+    for (size_t i = 0; i < n; i++) {
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        row[0].text = bz_string(m->trace, top[i].name);
+        row[1].number = (double)top[i].count / m->steady;
+        row[2].number = seconds(top[i].time) / m->steady;
+        row[3].number = seconds(top[i].time) / (double)top[i].count;
+    }
+    double *delay = bz_alloc(k->n + 1, sizeof *delay);
+    for (size_t i = 0; i < k->n; i++) {
+        if (!recording_counts(m, BZ_EVENT_KERNEL, i))
+            continue;
+        all++;
+        brief += length_of(k, i) < 10e-6;
+        if (k->cause[i] < api->n && k->start[i] >= api->start[k->cause[i]])
+            delay[n_delays++] = seconds(k->start[i] - api->start[k->cause[i]]);
+    }
+    bz_unit_text median, share;
+    if (n_delays) {
+        qsort(delay, n_delays, sizeof *delay, by_double);
+        sheet->note = bz_arena_printf(
+            m->arena,
+            "From its launch to its start a kernel took %s (median); %s of the kernels are shorter than 10 µs.",
+            bz_units_time(median, delay[n_delays / 2]), bz_units_percent(share, (double)brief / (double)all));
+    }
+    free(delay);
+    return sheet;
+}
+
+typedef struct span {
+    int64_t start, end;
+} span;
+
+static int by_start(const void *a, const void *b)
+{
+    const span *x = a, *y = b;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static double union_of(span *v, size_t n)
+{
+    int64_t end = INT64_MIN;
+    double sum = 0;
+    qsort(v, n, sizeof *v, by_start);
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].end <= end)
+            continue;
+        sum += seconds(v[i].end - (v[i].start > end ? v[i].start : end));
+        end = v[i].end;
+    }
+    return sum;
+}
+
+/* What ran on a lane within the typical iteration, whoever asked for it. */
+static size_t spans_of(const recording_making *m, bz_event_kind kind, uint32_t lane, span *out)
+{
+    const bz_events *e = &m->trace->event[kind];
+    size_t n = 0;
+    for (size_t i = 0; i < e->n && e->start[i] < m->one->end; i++)
+        if (e->lane[i] == lane && e->end[i] > m->one->start)
+            out[n++] = (span){e->start[i] > m->one->start ? e->start[i] : m->one->start,
+                              e->end[i] < m->one->end ? e->end[i] : m->one->end};
+    return n;
+}
+
+static bz_sheet *stream_sheet(recording_making *m)
+{
+    static const bz_sheet_column STREAMS[] = {
+        {"device", "device", BZ_SHEET_COUNT},   {"stream", "stream", BZ_SHEET_COUNT},
+        {"kernels", "kernels", BZ_SHEET_COUNT}, {"copies", "copies and fills", BZ_SHEET_COUNT},
+        {"busy", "busy", BZ_SHEET_SECONDS},     {"share", "of the iteration", BZ_SHEET_SHARE}};
+    bz_sheet *sheet = bz_sheet_new(m->arena, "streams", "Streams", COLUMNS(STREAMS));
+    const bz_trace *t = m->trace;
+    size_t most = t->event[BZ_EVENT_KERNEL].n + t->event[BZ_EVENT_COPY].n + t->event[BZ_EVENT_MEMSET].n;
+    span *list = bz_alloc(most + 1, sizeof *list);
+    for (uint32_t lane = 0; lane < t->n_lanes && m->one; lane++) {
+        if (!t->lane[lane].device)
+            continue;
+        size_t kernels = spans_of(m, BZ_EVENT_KERNEL, lane, list), n = kernels;
+        n += spans_of(m, BZ_EVENT_COPY, lane, list + n);
+        n += spans_of(m, BZ_EVENT_MEMSET, lane, list + n);
+        if (!n)
+            continue;
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        row[0].number = (double)t->lane[lane].device_id;
+        row[1].number = (double)t->lane[lane].stream;
+        row[2].number = (double)kernels;
+        row[3].number = (double)(n - kernels);
+        row[4].number = union_of(list, n);
+        row[5].number = share_of(row[4].number, m->out->span);
+    }
+    free(list);
+    sort_by(sheet, 4);
+    return sheet;
+}
+
+/* ---- calls and operators -------------------------------------------------------------------- */
+
+static bz_sheet *named_sheet(recording_making *m, bz_event_kind kind, const char *id, const char *title,
+                             const bz_sheet_column *columns)
+{
+    bool timed = bz_trace_has_lengths(m->trace);
+    bz_sheet *sheet = bz_sheet_new(m->arena, id, title, columns, timed ? 5 : 3); /* a log tells no times */
+    bz_top *top;
+    size_t n = bz_trace_top(m->trace, m->arena, kind, &top);
+    for (size_t i = 0; i < n; i++) {
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        row[0].text = bz_string(m->trace, top[i].name);
+        row[1].text = top[i].variant ? bz_string(m->trace, top[i].variant) : NULL;
+        row[2].number = (double)top[i].count / m->steady;
+        if (timed && top[i].time > 0) {
+            row[3].number = seconds(top[i].time) / m->steady;
+            row[4].number = seconds(top[i].time) / (double)top[i].count;
+        }
+    }
+    return sheet;
+}
+
+static bz_sheet *call_sheet(recording_making *m)
+{
+    static const bz_sheet_column CALLS[] = {{"name", "library call", BZ_SHEET_TEXT},
+                                            {"variant", "variant", BZ_SHEET_TEXT},
+                                            {"times", "times per iteration", BZ_SHEET_COUNT},
+                                            {"time", "host time per iteration", BZ_SHEET_SECONDS},
+                                            {"mean", "each (mean)", BZ_SHEET_SECONDS}};
+    return named_sheet(m, BZ_EVENT_CALL, "calls", "Library calls", CALLS);
+}
+
+static bz_sheet *operator_sheet(recording_making *m)
+{
+    static const bz_sheet_column OPERATORS[] = {{"name", "operator", BZ_SHEET_TEXT},
+                                                {"variant", "variant", BZ_SHEET_TEXT},
+                                                {"times", "times per iteration", BZ_SHEET_COUNT},
+                                                {"time", "host time, with what it contains", BZ_SHEET_SECONDS},
+                                                {"mean", "each (mean)", BZ_SHEET_SECONDS}};
+    return named_sheet(m, BZ_EVENT_OP, "operators", "Operators", OPERATORS);
+}
+
+/* ---- models --------------------------------------------------------------------------------- */
+
+static bz_sheet *model_sheet(recording_making *m)
+{
+    static const bz_sheet_column MODELS[] = {{"model", "model that it may be", BZ_SHEET_TEXT},
+                                             {"from", "known because", BZ_SHEET_TEXT},
+                                             {"likeness", "sequence alike", BZ_SHEET_SHARE},
+                                             {"evidence", "by kernels, calls or operators", BZ_SHEET_TEXT}};
+    bz_sheet *sheet = bz_sheet_new(m->arena, "models", "Models that fit the sequence: a guess", COLUMNS(MODELS));
+    for (int i = 0; i < m->out->n_fits; i++) {
+        const bz_fit *f = &m->out->fit[i];
+        bz_sheet_cell *row = bz_sheet_row(sheet);
+        row[0].text = f->candidate->name;
+        row[1].text = f->candidate->from;
+        row[2].number = f->likeness;
+        row[3].text = f->evidence;
+    }
+    return sheet;
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+void recording_sheets(recording_making *m)
+{
+    static bz_sheet *(*const ANALYSES[])(recording_making *) = {
+        group_sheet,  idle_sheet,   host_sheet, kernel_sheet,   maker_sheet, copy_sheet,
+        launch_sheet, stream_sheet, call_sheet, operator_sheet, model_sheet, iteration_sheet};
+    enum { N = sizeof ANALYSES / sizeof *ANALYSES };
+    m->out->sheet = BZ_NEW(m->arena, const bz_sheet *, N);
+    for (size_t i = 0; i < N; i++) {
+        const bz_sheet *s = ANALYSES[i](m);
+        if (s->n)
+            m->out->sheet[m->out->n_sheets++] = s;
+    }
+}

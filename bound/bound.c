@@ -1,0 +1,304 @@
+/* The bound of a model as written: the prices of its layers, summed up along the graph. */
+#include "bound/cover.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct making {
+    const bz_bound_input *in;
+    bz_arena *arena;
+    bz_bound *b;
+    int cap, node;
+    const bz_plan_layer *items; /* of the plan */
+    int *priced;                /* [plan layers]: the layer of `b` that has its price already, plus one */
+} making;
+
+/* ---- one layer ------------------------------------------------------------------------------ */
+
+static void put_variant(const bz_record *r, bz_buf *out)
+{
+    bz_buf_puts(out, out->len ? " + " : "");
+    if (strncmp(r->variant.algorithm, r->variant.backend, strlen(r->variant.backend)) != 0)
+        bz_buf_printf(out, "%s ", r->variant.backend);
+    bz_buf_puts(out, r->variant.algorithm);
+    if (strcmp(r->variant.layout, "plain") != 0)
+        bz_buf_printf(out, " %s", r->variant.layout);
+    if (strcmp(r->variant.math, "default") != 0)
+        bz_buf_printf(out, " %s", r->variant.math);
+}
+
+/* What an alternative costs with its cheapest variants, but the next best one for step `second` (-1: for
+ * none). NAN where a step has no record. */
+static double cost(const bz_prices *prices, const bz_alternative *a, int second)
+{
+    double sum = 0;
+    for (int i = 0; i < a->n; i++) {
+        const bz_problem_price *p = bz_prices_find(prices, a->text[i]);
+        const bz_record *r = i == second ? p->second : p->record;
+        if (!r)
+            return NAN;
+        sum += r->median;
+    }
+    return sum;
+}
+
+static const char *variant(const making *m, const bz_alternative *a, int second)
+{
+    bz_buf text = {0};
+    for (int i = 0; i < a->n; i++) {
+        const bz_problem_price *p = bz_prices_find(m->in->prices, a->text[i]);
+        put_variant(i == second ? p->second : p->record, &text);
+    }
+    const char *copy = bz_arena_str(m->arena, bz_buf_text(&text));
+    bz_buf_free(&text);
+    return copy;
+}
+
+/* The next best way: another alternative, or the cheapest one with one other variant in it. */
+static void find_runner_up(const making *m, const bz_lowering *low, bz_bound_layer *l)
+{
+    const bz_alternative *best = NULL, *first = l->price.alternative;
+    int second = -1;
+    double least = INFINITY;
+    for (int a = 0; a < low->n; a++) {
+        const bz_alternative *other = &low->alternative[a];
+        for (int step = other == first ? 0 : -1; step < (other == first ? other->n : 0); step++) {
+            double s = cost(m->in->prices, other, step);
+            if (s < least) {
+                least = s;
+                best = other;
+                second = step;
+            }
+        }
+    }
+    l->runner_up = best ? bz_tick(least) : NAN;
+    l->runner_up_variant = best ? variant(m, best, second) : NULL;
+}
+
+static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_layer *l)
+{
+    bz_prices_layer(m->in->prices, item, &l->price);
+    l->price.seconds = bz_tick(l->price.seconds);
+    l->price.launch = bz_tick(l->price.launch);
+    l->lowering = &item->lowering;
+    l->runner_up = NAN;
+    l->hardware = bz_peaks_roofline(m->in->peaks, l->layer, m->in->dtype, &l->memory);
+    const bz_alternative *a = l->price.alternative;
+    if (!a)
+        return;
+    l->variant = variant(m, a, -1);
+    for (int i = 0; i < a->n; i++)
+        l->floor |= bz_prices_find(m->in->prices, a->text[i])->record->timing == BZ_TIMING_EVENT_PAIR;
+    if (!m->in->brief)
+        find_runner_up(m, &item->lowering, l);
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+typedef struct sums {
+    bz_coverage_sum coverage;
+    double seconds, hardware, launch;
+    int above;
+} sums;
+
+/* A layer inside a loop counts once as a layer, and its work as often as it runs. */
+static void add(sums *t, const sums *o, double times)
+{
+    bz_coverage_sum *c = &t->coverage;
+    const bz_coverage_sum *d = &o->coverage;
+    t->seconds += times * o->seconds;
+    t->hardware += times * o->hardware;
+    t->launch += times * o->launch;
+    t->above += o->above;
+    c->layers += d->layers, c->free += d->free, c->measured += d->measured, c->imported += d->imported;
+    c->modelled += d->modelled, c->unpriced += d->unpriced, c->noisy += d->noisy, c->floor += d->floor;
+    c->reference += d->reference;
+    c->missing += d->missing, c->branches += d->branches, c->loops += d->loops, c->loops_open += d->loops_open;
+    c->macs += times * d->macs, c->macs_measured += times * d->macs_measured;
+    c->macs_imported += times * d->macs_imported, c->macs_modelled += times * d->macs_modelled;
+    c->macs_unpriced += times * d->macs_unpriced;
+}
+
+static void count_layer(sums *t, const bz_bound_layer *l)
+{
+    bz_coverage_sum *c = &t->coverage;
+    int *const layers[] = {&c->measured, &c->modelled, &c->imported}; /* as bz_record_provenance */
+    double *const macs[] = {&c->macs_measured, &c->macs_modelled, &c->macs_imported};
+    const bz_layer_price *p = &l->price;
+    bool priced = p->alternative != NULL;
+    c->macs += (double)l->layer->macs;
+    c->missing += p->missing;
+    ++*(priced ? layers[p->provenance] : &c->unpriced);
+    *(priced ? macs[p->provenance] : &c->macs_unpriced) += (double)l->layer->macs;
+    t->hardware += isfinite(l->hardware) ? l->hardware : 0;
+    if (!priced)
+        return;
+    t->seconds += p->seconds;
+    t->launch += p->launch;
+    t->above += l->hardware > p->seconds;
+    c->noisy += p->noisy;
+    c->reference += p->reference;
+    c->floor += l->floor;
+}
+
+static bz_bound_layer *keep(making *m)
+{
+    bz_bound *b = m->b;
+    if (b->n == m->cap) {
+        m->cap = m->cap ? 2 * m->cap : 64;
+        b->layer = bz_realloc(b->layer, (size_t)m->cap, sizeof *b->layer);
+    }
+    return &b->layer[b->n++];
+}
+
+static sums sum_graph(making *m, const bz_layer *layers, int n, double times);
+
+/* The cheapest branch of an If; every other body as often as it runs. */
+static sums sum_bodies(making *m, const bz_layer *layer, double times)
+{
+    sums sum = {0}, least = {.seconds = INFINITY};
+    bool branches = !strcmp(layer->kind, "if");
+    int kept = m->b->n, best = -1;
+    for (int k = 0; k < layer->n_bodies; k++) {
+        const bz_body *body = &layer->bodies[k];
+        if (!body->trips)
+            continue;
+        sums t = sum_graph(m, body->layers, body->n, times * (double)body->trips);
+        if (!branches)
+            add(&sum, &t, (double)body->trips);
+        else if (t.seconds < least.seconds)
+            least = t, best = k;
+    }
+    if (best < 0) {
+        bool loop = layer->n_bodies && (!strcmp(layer->kind, "loop") || !strcmp(layer->kind, "scan"));
+        sum.coverage.loops += loop;
+        sum.coverage.loops_open += loop && !layer->bodies[0].trips_known;
+        return sum;
+    }
+    m->b->n = kept; /* only the layers of the branch that counts */
+    memset(m->priced, 0, (size_t)bz_plan_layers(m->in->plan, &m->items) * sizeof *m->priced);
+    least = sum_graph(m, layer->bodies[best].layers, layer->bodies[best].n, times);
+    least.coverage.branches++;
+    return least;
+}
+
+static void sum_layer(making *m, const bz_layer *layer, double times, sums *t)
+{
+    bool nothing = layer->class == BZ_VIEW || layer->class == BZ_CONSTANT;
+    const bz_plan_layer *item = nothing ? NULL : bz_plan_find(m->in->plan, layer);
+    t->coverage.layers++;
+    if (!item || item->lowering.free) {
+        t->coverage.free++;
+        return;
+    }
+    int *known = &m->priced[item - m->items];
+    if (*known && m->in->brief) {
+        count_layer(t, &m->b->layer[*known - 1]);
+        return;
+    }
+    bz_bound_layer *l = keep(m);
+    *l = *known ? m->b->layer[*known - 1] : (bz_bound_layer){0};
+    l->layer = layer;
+    l->node = m->node;
+    l->times = times;
+    if (!*known) {
+        price_layer(m, item, l);
+        *known = m->b->n;
+    }
+    count_layer(t, l);
+}
+
+static sums sum_graph(making *m, const bz_layer *layers, int n, double times)
+{
+    sums t = {0};
+    for (int i = 0; i < n; i++) {
+        if (layers[i].n_bodies) {
+            sums inner = sum_bodies(m, &layers[i], times);
+            add(&t, &inner, 1);
+        } else {
+            sum_layer(m, &layers[i], times, &t);
+        }
+    }
+    return t;
+}
+
+/* ---- modules -------------------------------------------------------------------------------- */
+
+/* Modules come in the order of their fork, so what encloses one stands before it. */
+static void find_modules(bz_bound *b, bz_arena *arena)
+{
+    const bz_dag *dag = b->dag;
+    b->module = BZ_NEW(arena, bz_bound_module, dag->n_modules);
+    for (int i = 0; i < dag->n_modules; i++) {
+        const bz_module *module = &dag->modules[i];
+        bz_module_cost cost_of = bz_schedule_module(dag, b->seconds, module);
+        if (!(cost_of.sequential > cost_of.parallel))
+            continue;
+        int within = b->n_modules - 1;
+        while (within >= 0 && b->module[within].module->end < module->end)
+            within = b->module[within].within;
+        b->module[b->n_modules++] = (bz_bound_module){module, cost_of, within};
+    }
+}
+
+/* Layers of a profile ran one after the other; what they really waited for nobody recorded. */
+static const bz_dag *chain(int n, bz_arena *arena)
+{
+    bz_dag *dag = BZ_NEW(arena, bz_dag, 1);
+    int *first = BZ_NEW(arena, int, n + 1), *pred = BZ_NEW(arena, int, n);
+    for (int i = 0; i < n; i++) {
+        first[i] = i ? i - 1 : 0;
+        pred[i] = i;
+    }
+    first[n] = n ? n - 1 : 0;
+    *dag = (bz_dag){.n = n, .first = first, .pred = pred};
+    return dag;
+}
+
+void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
+{
+    making m = {.in = in, .arena = arena, .b = out};
+    sums all = {0};
+    *out = (bz_bound){.model = in->model,
+
+                      .system = in->system,
+                      .details = in->details,
+                      .dtype = in->dtype,
+                      .setting = in->setting,
+                      .layers = in->layers,
+                      .dag = in->dag       ? in->dag
+                             : in->rebuilt ? chain(in->layers->n, arena)
+                                           : bz_dag_build(in->layers),
+                      .rebuilt = in->rebuilt ? in->rebuilt->layers.n : 0,
+                      .left_out = in->rebuilt ? in->rebuilt->left_out : "",
+                      .peaks = in->peaks,
+                      .seconds = BZ_NEW(arena, double, in->layers->n)};
+    bool *unpriced = BZ_NEW(arena, bool, in->layers->n);
+    out->unpriced = unpriced;
+    m.priced = BZ_NEW(arena, int, bz_plan_layers(in->plan, &m.items));
+    for (int i = 0; i < in->layers->n; i++) {
+        m.node = i;
+        sums one = sum_graph(&m, &in->layers->layer[i], 1, 1);
+        out->seconds[i] = one.seconds;
+        unpriced[i] = one.coverage.unpriced > 0;
+        add(&all, &one, 1);
+    }
+    bz_bound_layer *list = BZ_NEW(arena, bz_bound_layer, out->n);
+    if (out->n)
+        memcpy(list, out->layer, (size_t)out->n * sizeof *list);
+    free(out->layer);
+    out->layer = list;
+    out->coverage = all.coverage;
+    out->hardware = in->peaks->why ? NAN : all.hardware;
+    out->launch = all.launch;
+    out->above_roofline = all.above;
+    out->sequential = bz_schedule_sequential(out->seconds, in->layers->n);
+    bz_schedule_parallel(out->dag, out->seconds, arena, &out->path);
+    if (!in->brief) {
+        bz_schedule_streams(out->dag, out->seconds, &out->streams);
+        find_modules(out, arena);
+    }
+    if (in->fused)
+        bound_fuse(in, arena, out);
+}

@@ -1,0 +1,285 @@
+/* bound: how fast a model could run on a system.
+ *
+ *   bz_schedule_*     layers with costs -> one after the other, on k streams, all at once
+ *   bz_peaks_*        what the hardware could do at best
+ *   bz_bound_make     a model's bound: prices summed up, with coverage and provenance; and the fused one
+ *   bz_picks_make     what the library takes by itself, where a program leaves it the choice
+ *
+ * Analyses, here and in the rooms below, are plain structs that live in the arena they were made in; making them prints
+ * nothing, printing them computes nothing. The same input gives the same bytes.
+ *
+ * Seconds. Every price is rounded to a multiple of 2^-44 s (0.06 ps) when it enters. Sums of such
+ * numbers are exact in a double up to 512 s, in whatever order they are added: that a chain's
+ * parallel bound equals its sequential one, or that a waterfall adds up, holds exactly and not up to
+ * an epsilon. */
+#ifndef BZ_BOUND_H
+#define BZ_BOUND_H
+
+#include "generator/generator.h"
+#include "modelproc/modelproc.h"
+#include "perfdb/perfdb.h"
+
+double bz_tick(double seconds); /* rounded as said above; what is not finite stays */
+
+/* ---- schedules ------------------------------------------------------------------------------ */
+
+/* The costs are one per layer of the dag, at least 0, ticked. */
+
+double bz_schedule_sequential(const double *seconds, int n);
+
+/* The longest path: the latency if every independent layer ran at once. `layer` are the layers on
+ * it, first to last; of several longest ones the one whose layers have the smallest numbers. */
+typedef struct bz_path {
+    double seconds;
+    const int *layer;
+    int n;
+} bz_path;
+
+void bz_schedule_parallel(const bz_dag *dag, const double *seconds, bz_arena *arena, bz_path *out);
+
+/* Latency on k streams, k = 1, 2, 4, … until it is the longest path's or BZ_STREAMS are tried.
+ *
+ * By list scheduling: a stream that becomes free takes, of the layers that are ready, the one with
+ * the longest way to the end. No stream idles while a layer is ready, so parallel <= k streams <=
+ * sequential holds for every k, and k = 1 is sequential exactly. More streams can make a list
+ * schedule longer (Graham's anomaly); what fits on fewer streams fits on more, so each k tells the
+ * best schedule found up to it. It is a schedule, and no lower bound over all of them: a cheaper
+ * layer may lengthen it, and layers that tie in everything are taken in the order of the model. */
+enum { BZ_STREAMS = 7 };
+typedef struct bz_streams {
+    int n;
+    struct {
+        int k;
+        double seconds;
+    } at[BZ_STREAMS];
+} bz_streams;
+
+void bz_schedule_streams(const bz_dag *dag, const double *seconds, bz_streams *out);
+
+/* One such schedule: when each layer starts, and on which of the k streams: on that of the layer that it waited for last
+ * where this one is free, else on the free one with the smallest number. What costs nothing has stream -1. Returns its latency. */
+double bz_schedule_list(const bz_dag *dag, const double *seconds, int k, double *start, int *stream);
+
+/* What a parallel module costs one after the other and at once. Only layers behind its fork count. */
+typedef struct bz_module_cost {
+    int layers;
+    double sequential, parallel;
+} bz_module_cost;
+
+bz_module_cost bz_schedule_module(const bz_dag *dag, const double *seconds, const bz_module *module);
+
+/* ---- hardware ------------------------------------------------------------------------------- */
+
+enum { BZ_PEAKS = 16 };
+
+typedef struct bz_peak_rate {
+    bz_dtype dtype;
+    double rate; /* per second */
+} bz_peak_rate;
+
+/* What a system can do at best, from what 'benanza system --measure' found, else from the table of
+ * data sheets (peaks.c). Where neither is there `why` is a sentence, else NULL. */
+typedef struct bz_peaks {
+    const char *why, *source; /* source: "measured", "data sheet" */
+    int n_flops, n_reorder, n_convert, n_bandwidth;
+    bz_peak_rate flops[BZ_PEAKS];
+    bz_peak_rate reorder[BZ_PEAKS]; /* of elements: what the library brings from row-major order into blocks, */
+    bz_peak_rate convert[BZ_PEAKS]; /* and from f32 into the type or back */
+    struct {
+        double bytes, rate; /* of the buffer; bytes per second */
+    } bandwidth[BZ_PEAKS];  /* ascending */
+} bz_peaks;
+
+/* `details` is a system's JSON object. Rates that were measured with other threads are not used. */
+void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out);
+
+/* In the details `measured` is an object with the thread count it was measured with; or a list of such objects, where
+ * it was measured with several. At most so many are looked at: */
+enum { BZ_PEAKS_THREADS = 16 };
+/* The thread counts, as they stand there. Returns how many. */
+int bz_peaks_threads(const char *details, int threads[BZ_PEAKS_THREADS]);
+bool bz_peaks_have(const char *details, int threads);
+/* Seconds that the system takes at its best for the piece of work that tells whether it is slow; NAN where nobody measured
+ * it. *busy: what was measured with so many threads was measured while others used the machine. `details` may be NULL. */
+double bz_peaks_yardstick(const char *details, int threads, bool *busy);
+/* The details `new`, measured with one thread count, with what `old` has of others, as JSON text, fewest threads first.
+ * NULL where that adds nothing. */
+const char *bz_peaks_join(const char *old, const char *new, bz_arena *arena);
+/* For people: aligned lines, as those of benanza-bench --system --text. */
+void bz_peaks_print(const char *details, bz_buf *out);
+
+/* A layer's roofline: the longer of its arithmetic and its traffic. Convolutions whose shape allows
+ * Winograd's algorithm are taken to need as few multiplications as F(4) leaves them; the bandwidth is
+ * that of the next smaller buffer measured, which is the faster one. *memory: traffic is the longer. */
+double bz_peaks_arithmetic(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype);
+double bz_peaks_traffic(const bz_peaks *peaks, double bytes);
+/* Seconds for so many elements; 0 where nobody measured it. peaks may be NULL. */
+double bz_peaks_reorder(const bz_peaks *peaks, double elements, bz_dtype dtype);
+double bz_peaks_convert(const bz_peaks *peaks, double elements, bz_dtype dtype);
+double bz_peaks_bytes(const bz_layer *layer, const bz_type *type,
+                      bz_dtype dtype); /* of a tensor; NULL: that it moves */
+double bz_peaks_roofline(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype, bool *memory);
+
+/* ---- bound ---------------------------------------------------------------------------------- */
+
+/* A layer that costs something, or that nobody could price. */
+typedef struct bz_bound_layer {
+    const bz_layer *layer;
+    int node;     /* of the main graph: itself, or the one whose body it is in */
+    double times; /* how often it runs: trips of the loops around it */
+    bz_layer_price price;
+    const bz_lowering *lowering;   /* all its alternatives; the plan's */
+    const char *variant;           /* of the cheapest alternative: "onednn jit:avx512_core any"; NULL unpriced */
+    double runner_up;              /* the next best way; NAN where there is no other */
+    const char *runner_up_variant; /* NULL likewise */
+    double hardware;               /* roofline; NAN where the peaks are not known */
+    bool memory;                   /* the roofline is the memory's */
+    bool floor;                    /* a record in it was timed by event pairs: small calls carry some µs */
+} bz_bound_layer;
+
+typedef struct bz_coverage_sum {
+    int layers;                                       /* n */
+    int free, measured, imported, modelled, unpriced; /* these add up to `layers` */
+    int noisy, floor, missing;                        /* marked; timed by event pairs; problems without a record */
+    int reference;                                    /* that nothing but an implementation by the definition runs */
+    int branches, loops, loops_open; /* If by their cheaper branch; loops; those of unknown length among them */
+    double macs, macs_measured, macs_imported, macs_modelled, macs_unpriced;
+} bz_coverage_sum;
+
+typedef struct bz_bound_module {
+    const bz_module *module;
+    bz_module_cost cost;
+    int within; /* the module of this list that it lies in, or -1 */
+} bz_bound_module;
+
+/* A group of layers that a fusion pattern found, and that the fused bound rests on. */
+typedef struct bz_bound_group {
+    const char *pattern;
+    const int *layer; /* [n], of the main graph, ascending; the last one makes the result */
+    int n;
+    bz_layer_price price;
+} bz_bound_group;
+
+/* A place where a pattern fits, in the cover or not. */
+typedef struct bz_bound_place {
+    const char *pattern;
+    const int *layer; /* [n], as in a group */
+    int n;
+    bool refused; /* cannot be fewer calls, or no backend supports the one */
+    bz_layer_price price;
+} bz_bound_place;
+
+/* The cheapest cover of the main graph by layers and groups. */
+typedef struct bz_bound_fused {
+    bool wanted; /* the plan looked for groups; else nothing below holds */
+    double sequential, parallel;
+    double hardware; /* the cover by rooflines: what stays inside of a group need not move. NAN: peaks not known */
+    bz_bound_group *group;
+    int n, covered; /* groups; layers that they stand for */
+    int modelled;   /* of these groups */
+    int unpriced;   /* layers without a price that no group covers either */
+    int refused, missing,
+        failed; /* places that cannot be fewer calls; without a record; with records of failures only */
+    bz_bound_place *place;
+    int n_places;
+} bz_bound_fused;
+
+typedef struct bz_bound {
+    const char *model, *system, *details; /* details: what the database knows of the system, JSON or "" */
+    bz_setting setting;
+    bz_dtype dtype;       /* asked for; BZ_UNDEFINED: as the model has it */
+    int benchmarks;       /* run for this: records made */
+    int problems, known;  /* that the models need; of which the database had all. 0: nobody asked */
+    const char *measures; /* command that measures what has no record; NULL where nothing lacks or nobody knows */
+    int rebuilt;          /* > 0: there is no model; layers were made from so many library calls of a profile */
+    const char *left_out; /* its calls that made none: "40 reorder, 1 cudnnRNNForward"; "" */
+    const bz_layers *layers;
+    const bz_dag *dag;
+    const bz_peaks *peaks;
+    bz_bound_layer *layer;
+    int n;
+    double *seconds;      /* [dag->n]: of each layer of the main graph, bodies included; unpriced 0 */
+    const bool *unpriced; /* [dag->n]: it, or a layer in its bodies, has no price */
+    bz_coverage_sum coverage;
+    double sequential, hardware, launch; /* hardware: NAN where not known; launch: not in the others */
+    bz_bound_fused fused;
+    bz_streams streams;
+    bz_path path;            /* parallel: path.seconds */
+    bz_bound_module *module; /* with a gain */
+    int n_modules;
+    int above_roofline; /* layers whose record is faster than their roofline */
+} bz_bound;
+
+/* Layers made from the library calls of a profile's typical iteration: a chain, as they ran. */
+typedef struct bz_rebuilt {
+    bz_layers layers;                 /* no model, no nodes; lives in the arena it was made in */
+    const bz_problem *const *problem; /* [layers.n] */
+    const char *left_out;             /* as in bz_bound */
+} bz_rebuilt;
+
+typedef struct bz_bound_input {
+    const char *model, *system, *details;
+    bz_setting setting;
+    bz_dtype dtype; /* as in the plan's options */
+    bz_layers *layers;
+    const bz_plan *plan;
+    int number;                /* of the model in the plan */
+    bool fused;                /* the plan has groups */
+    const bz_rebuilt *rebuilt; /* what `layers` and the plan are of; NULL: of a model */
+    const bz_dag *dag;         /* of the layers; NULL: to be built */
+    bool brief; /* of equal layers only the first is listed; no streams, modules, next best ways, fused rooflines */
+    const bz_prices *prices;
+    const bz_peaks *peaks;
+} bz_bound_input;
+
+/* As written: every layer by itself, at its cheapest alternative. Unpriced layers add nothing: the
+ * totals are then lower ends, and coverage.unpriced says so. An If counts its cheaper branch; a layer
+ * with bodies is one layer to the schedules, its bodies run one after the other. */
+void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out);
+
+/* The bound that a program is held against: the fused one where groups were planned, else the one as written; and how much
+ * of it is priced. Whoever prints, draws or exports a speed-up, ratio, ladder, gain or mean asks here first: where less than
+ * 99 % of the MACs or less than 95 % of the modelled time is priced, there is none. Where the peaks are not known the bytes
+ * that layers move stand for their time. Not for brief bounds. */
+typedef struct bz_goal {
+    const char *name; /* "fused", "as written" */
+    double sequential, parallel;
+    double hardware;      /* NAN: peaks not known */
+    int layers, unpriced; /* where a layer is unpriced the first two times are lower ends */
+    double macs, time;    /* shares that are priced, 0 to 1 */
+    bool modelled;        /* time: of the rooflines; else of the bytes */
+    bool enough;          /* for ratios */
+} bz_goal;
+bz_goal bz_bound_goal(const bz_bound *bound);
+bz_goal bz_bound_written(const bz_bound *bound); /* the same of the one as written, whatever was planned */
+/* "19 of 53 layers are priced, 10.9 % of the MACs and 4.2 % of the modelled time" */
+void bz_goal_print(const bz_goal *goal, bz_buf *out);
+
+/* ---- picks ---------------------------------------------------------------------------------- */
+
+/* What the library takes by itself for a layer, hot, as its own heuristic has it: what a program gets that leaves the
+ * choice to it. NAN: not known. */
+typedef struct bz_pick {
+    double seconds, low, high; /* all calls of the layer together; low, high: of the medians */
+    double cold;               /* the same with nothing in the caches; NAN where nobody measured that */
+    double weights, data;      /* bytes of its operands: constant ones, others */
+    int calls;
+    const char *variant; /* of the first call */
+} bz_pick;
+
+/* How sure it is that the library takes the variant of a record where it is asked so; 0: it does not. Records of which nobody
+ * noted what it takes in training stand for what it takes in inference. */
+int bz_pick_rank(const bz_record *r, bool training);
+
+typedef struct bz_picks {
+    bz_dtype dtype; /* that the layers compute in; BZ_UNDEFINED: as asked */
+    bool training;  /* the library is asked as for training */
+    bz_pick *free;  /* [bound->n]: in the layouts that the library wants */
+    bz_pick *plain; /* [bound->n]: in row-major order, where it has calls for that */
+    bz_pick *place; /* [bound->fused.n_places]: as free; none where a type was given */
+} bz_picks;
+
+int bz_picks_make(const bz_bound *bound, bz_dtype dtype, bool training, bz_perfdb *db, const bz_system *system,
+                  bz_arena *arena, bz_picks *out, bz_error *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* Which bound a program is held against, and whether enough of it is priced for a ratio. */
+#include "bound/bound.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A sum that lacks more than this says how little was measured, not how fast the model could be. */
+static const double LEAST_MACS = 0.99, LEAST_TIME = 0.95;
+
+/* What layers do, in all that counts. */
+typedef struct work {
+    double macs, time, bytes;
+} work;
+
+static void add(work *sum, const bz_bound_layer *l, bz_dtype dtype)
+{
+    double bytes = bz_peaks_bytes(l->layer, NULL, dtype);
+    sum->macs += l->times * (double)l->layer->macs;
+    sum->time += isfinite(l->hardware) ? l->times * l->hardware : 0;
+    sum->bytes += bytes > 0 ? l->times * bytes : 0;
+}
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : 1;
+}
+
+/* An unpriced layer counts as priced where a group with a price stands for it. */
+static void sum_work(const bz_bound *b, int groups, work *all, work *priced)
+{
+    bool *covered = bz_zeroed((size_t)b->layers->n + 1, sizeof *covered);
+    for (int g = 0; g < groups; g++)
+        for (int i = 0; i < b->fused.group[g].n; i++)
+            covered[b->fused.group[g].layer[i]] = true;
+    for (int i = 0; i < b->n; i++) {
+        const bz_bound_layer *l = &b->layer[i];
+        add(all, l, b->dtype);
+        if (l->price.alternative || covered[l->node])
+            add(priced, l, b->dtype);
+    }
+    free(covered);
+}
+
+static bz_goal judge(const bz_bound *b, int groups, bz_goal goal)
+{
+    work all = {0}, priced = {0};
+    if (b->n)
+        sum_work(b, groups, &all, &priced);
+    goal.layers = b->coverage.layers;
+    goal.modelled = all.time > 0;
+    goal.macs = share(priced.macs, all.macs);
+    goal.time = goal.modelled ? share(priced.time, all.time) : share(priced.bytes, all.bytes);
+    goal.enough = goal.macs >= LEAST_MACS && goal.time >= LEAST_TIME;
+    return goal;
+}
+
+bz_goal bz_bound_written(const bz_bound *b)
+{
+    return judge(b, 0,
+                 (bz_goal){.name = "as written",
+                           .sequential = b->sequential,
+                           .parallel = b->path.seconds,
+                           .hardware = b->hardware,
+                           .unpriced = b->coverage.unpriced});
+}
+
+bz_goal bz_bound_goal(const bz_bound *b)
+{
+    const bz_bound_fused *f = &b->fused;
+    if (!f->wanted)
+        return bz_bound_written(b);
+    return judge(b, f->n,
+                 (bz_goal){.name = "fused",
+                           .sequential = f->sequential,
+                           .parallel = f->parallel,
+                           .hardware = f->hardware,
+                           .unpriced = f->unpriced});
+}
+
+void bz_goal_print(const bz_goal *goal, bz_buf *out)
+{
+    bz_buf_printf(out, "%d of %d layers are priced, %.1f %% of the MACs and %.1f %% of the %s",
+                  goal->layers - goal->unpriced, goal->layers, 100 * goal->macs, 100 * goal->time,
+                  goal->modelled ? "modelled time" : "bytes");
+}

@@ -1,0 +1,247 @@
+/* What the hardware could do at best: rates that were measured on it, else those of its data sheet. */
+#include "bound/bound.h"
+#include "runtime/gpus.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+/* The last cache of GPUs whose systems were imported, in bytes. Its rate stands in no data sheet: what fits into it is not held
+ * against the memory. The K80 and M60 are two GPUs on a board; the figures are for one. */
+static const struct {
+    const char *name; /* as the driver calls it, or how that begins */
+    double bytes;
+} CACHES[] = {
+    {"Tesla V100", 6 << 20},  {"Tesla T4", 4 << 20},  {"TITAN V", 4.5 * (1 << 20)}, {"TITAN Xp", 3 << 20},
+    {"Tesla K80", 1572864.0}, {"Tesla M60", 2 << 20}, {"Quadro RTX 6000", 6 << 20},
+};
+
+static double number(const cJSON *object, const char *name)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(v) && v->valuedouble > 0 && v->valuedouble < 1e30 ? v->valuedouble : NAN;
+}
+
+static void add_rate(bz_peak_rate *list, int *n, bz_dtype dtype, double rate)
+{
+    if (*n < BZ_PEAKS && rate > 0)
+        list[(*n)++] = (bz_peak_rate){dtype, rate};
+}
+
+static void add_flops(bz_peaks *p, bz_dtype dtype, double rate)
+{
+    add_rate(p->flops, &p->n_flops, dtype, rate);
+}
+
+/* {"f32": rate, …} */
+static void read_rates(const cJSON *object, bz_peak_rate *list, int *n)
+{
+    for (int t = BZ_F32; cJSON_IsObject(object) && t < BZ_N_DTYPES; t++)
+        add_rate(list, n, (bz_dtype)t, number(object, bz_dtype_name((bz_dtype)t)));
+}
+
+static void add_bandwidth(bz_peaks *p, double bytes, double rate)
+{
+    if (p->n_bandwidth == BZ_PEAKS || !(bytes >= 0) || !(rate > 0))
+        return;
+    int at = p->n_bandwidth++;
+    for (; at && p->bandwidth[at - 1].bytes > bytes; at--)
+        p->bandwidth[at] = p->bandwidth[at - 1];
+    p->bandwidth[at].bytes = bytes;
+    p->bandwidth[at].rate = rate;
+}
+
+/* Operands in the caches may be read at the rate of a buffer of their size, which reading or copying
+ * reaches, whichever is faster. Operands that are not are copied as cold buffers were; or read as the
+ * largest buffer was, which no cache holds. */
+static void read_bandwidth(const cJSON *list, bool cold, bz_peaks *p)
+{
+    const cJSON *row;
+    double largest = 0, memory = 0;
+    cJSON_ArrayForEach(row, list)
+    {
+        double bytes = number(row, "bytes"), read = number(row, "read");
+        if (bytes > largest && read > 0) {
+            largest = bytes;
+            memory = read;
+        }
+    }
+    cJSON_ArrayForEach(row, list)
+    {
+        double hot = fmax(number(row, "read"), number(row, "copy"));
+        add_bandwidth(p, number(row, "bytes"), cold ? fmax(number(row, "copy_cold"), memory) : hot);
+    }
+}
+
+/* `measured` is an object of one thread count, or a list of such. */
+static void read_measured(const cJSON *list, const bz_setting *setting, bz_arena *arena, bz_peaks *p)
+{
+    enum { NAMED = 8 };
+    const char *others = "";
+    const cJSON *measured = cJSON_IsArray(list) ? list->child : list;
+    double threads = number(measured, "threads");
+    for (int i = 0; measured && threads != setting->threads; i++) {
+        if (i < NAMED)
+            others = bz_arena_printf(arena, "%s%s%g", others, i ? ", " : "", threads);
+        measured = measured == list ? NULL : measured->next;
+        threads = measured ? number(measured, "threads") : threads;
+    }
+    if (!measured) {
+        p->why = bz_arena_printf(arena,
+                                 "the system's peaks were measured with %s thread%s, not %d: 'benanza system "
+                                 "--measure --threads %d' on it adds them",
+                                 others, strcmp(others, "1") != 0 ? "s" : "", setting->threads, setting->threads);
+        return;
+    }
+    read_rates(cJSON_GetObjectItemCaseSensitive(measured, "flops"), p->flops, &p->n_flops);
+    read_rates(cJSON_GetObjectItemCaseSensitive(measured, "reorder"), p->reorder, &p->n_reorder);
+    read_rates(cJSON_GetObjectItemCaseSensitive(measured, "convert"), p->convert, &p->n_convert);
+    read_bandwidth(cJSON_GetObjectItemCaseSensitive(measured, "bandwidth"), setting->cache == BZ_CACHE_COLD, p);
+    p->source = "measured";
+    if (!p->n_flops || !p->n_bandwidth)
+        p->why = "the system's peaks were measured in part only";
+}
+
+/* A cache that nobody told of is taken for a large one: a bound too low is still a bound. */
+static double cache_of(const bz_system_facts *facts)
+{
+    for (size_t i = 0; i < sizeof CACHES / sizeof *CACHES && !(facts->l2 > 0); i++)
+        if (!strncmp(facts->name, CACHES[i].name, strlen(CACHES[i].name)))
+            return CACHES[i].bytes;
+    return facts->l2 > 0 ? facts->l2 : 128 << 20;
+}
+
+/* The rates of the data sheet; a card that may clock higher does more. A type that no unit makes faster goes as f32. */
+static void read_sheet(const bz_system_facts *facts, const bz_setting *setting, bz_arena *arena, bz_peaks *p)
+{
+    static const struct {
+        const char *rate;
+        bz_dtype dtype;
+    } TYPES[] = {{"f32", BZ_F32}, {"f16", BZ_F16}, {"bf16", BZ_BF16},
+                 {"f64", BZ_F64}, {"i8", BZ_I8},   {"f8", BZ_F8E4M3}};
+    bz_gpu row;
+    if (!bz_gpu_find(facts->name, &row)) {
+        p->why = bz_arena_printf(arena, "no data sheet of '%s' is known", facts->name);
+        return;
+    }
+    double faster = facts->clock > row.clock && row.clock > 0 ? facts->clock / row.clock : 1;
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        for (int k = 0; k < BZ_GPU_RATES; k++)
+            if (!strcmp(TYPES[i].rate, bz_gpu_rate_names[k]))
+                add_flops(p, TYPES[i].dtype, faster * (row.rate[k] > 0 || i > 2 ? row.rate[k] : p->flops[0].rate));
+    if (setting->cache == BZ_CACHE_HOT)
+        add_bandwidth(p, 0, INFINITY);
+    add_bandwidth(p, setting->cache == BZ_CACHE_HOT ? cache_of(facts) : 0, fmax(facts->bandwidth, row.bandwidth));
+    p->source = "data sheet";
+    p->why = NULL;
+}
+
+void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out)
+{
+    *out = (bz_peaks){.why = "nobody measured the system's peaks: 'benanza system --measure' on it does"};
+    cJSON *root = details && *details ? cJSON_Parse(details) : NULL;
+    const cJSON *measured = cJSON_GetObjectItemCaseSensitive(root, "measured");
+    bz_system_facts facts;
+    bz_system_facts_read(details, arena, &facts);
+    if (cJSON_IsObject(measured) || (cJSON_IsArray(measured) && measured->child)) {
+        out->why = NULL;
+        read_measured(measured, setting, arena, out);
+    } else if (facts.gpu) {
+        read_sheet(&facts, setting, arena, out);
+    }
+    cJSON_Delete(root);
+}
+
+/* The rate for a data type; where it was not measured the highest there is, which keeps the bound low. */
+static double flops_rate(const bz_peaks *p, bz_dtype dtype)
+{
+    double most = 0;
+    for (int i = 0; i < p->n_flops; i++) {
+        if (p->flops[i].dtype == dtype)
+            return p->flops[i].rate;
+        most = fmax(most, p->flops[i].rate);
+    }
+    return most;
+}
+
+static double move_time(const bz_peak_rate *list, int n, double elements, bz_dtype dtype)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i].dtype == dtype)
+            return elements / list[i].rate;
+    return 0;
+}
+
+double bz_peaks_reorder(const bz_peaks *p, double elements, bz_dtype dtype)
+{
+    return p ? move_time(p->reorder, p->n_reorder, elements, dtype) : 0;
+}
+
+double bz_peaks_convert(const bz_peaks *p, double elements, bz_dtype dtype)
+{
+    return p ? move_time(p->convert, p->n_convert, elements, dtype) : 0;
+}
+
+static double bandwidth(const bz_peaks *p, double bytes)
+{
+    int at = 0;
+    while (at + 1 < p->n_bandwidth && p->bandwidth[at + 1].bytes <= bytes)
+        at++;
+    return p->bandwidth[at].rate;
+}
+
+/* Multiplications that Winograd's F(4) leaves: (4 + r - 1) / 4r along each axis of a kernel of r, where
+ * it steps by one. Libraries use no larger tiles: their rounding would show. */
+static double winograd(const bz_layer *layer)
+{
+    enum { TILE = 4 };
+    const bz_param *stride = bz_layer_param(layer, "stride"), *dilation = bz_layer_param(layer, "dilation");
+    double left = 1;
+    if (strcmp(layer->kind, "conv") != 0 || layer->n_in < 2 || layer->in[1].rank < 3)
+        return 1;
+    for (int a = 2; a < layer->in[1].rank; a++) {
+        bz_dim r = layer->in[1].dims[a];
+        int k = a - 2;
+        if (r <= 1 || (stride && k < stride->n && stride->v[k] != 1) ||
+            (dilation && k < dilation->n && dilation->v[k] != 1))
+            continue;
+        left *= (TILE + (double)r - 1) / (TILE * (double)r);
+    }
+    return left;
+}
+
+static bool real(bz_dtype t)
+{
+    return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_F64;
+}
+
+double bz_peaks_arithmetic(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype)
+{
+    bz_dtype own = layer->n_in ? layer->in[0].dtype : BZ_F32;
+    own = dtype && real(own) ? dtype : own;
+    return (double)layer->flops * winograd(layer) / flops_rate(peaks, own);
+}
+
+double bz_peaks_bytes(const bz_layer *layer, const bz_type *type, bz_dtype dtype)
+{
+    bz_dtype own = type ? type->dtype : layer->n_in ? layer->in[0].dtype : BZ_UNDEFINED;
+    int64_t bytes = type ? bz_type_bytes(type) : layer->bytes;
+    double scale = dtype && real(own) ? (double)bz_dtype_bits(dtype) / bz_dtype_bits(own) : 1;
+    return bytes > 0 ? (double)bytes * scale : 0;
+}
+
+double bz_peaks_traffic(const bz_peaks *peaks, double bytes)
+{
+    return bytes / bandwidth(peaks, bytes);
+}
+
+double bz_peaks_roofline(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype, bool *memory)
+{
+    *memory = false;
+    if (peaks->why || !layer->priced)
+        return NAN;
+    double arithmetic = bz_peaks_arithmetic(peaks, layer, dtype);
+    double traffic = bz_peaks_traffic(peaks, bz_peaks_bytes(layer, NULL, dtype));
+    *memory = traffic > arithmetic;
+    return bz_tick(fmax(arithmetic, traffic));
+}

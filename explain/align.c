@@ -1,0 +1,458 @@
+/* What the layers ask for beside what a typical iteration did. */
+#include "explain/align.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_EXPECTED = 1 << 20 }; /* atoms: loops that run longer are cut */
+
+/* A layer, each time that it runs. */
+typedef struct ask {
+    int layer, first, n; /* of the bound; its atoms */
+    int steps;           /* that did something of it */
+    int next;            /* another one of the same signature that is missing, or -1 */
+} ask;
+
+typedef struct making {
+    const bz_bound *bound;
+    const bz_trace *trace;
+    bz_arena *arena;
+    bz_alignment *out;
+    align_words words;
+    align_names names;
+    align_steps steps;
+    ask *ask;
+    int *named; /* [layers of the main graph]: ask, or -1 */
+    int n_asks, cap_asks;
+    align_atom *atom; /* of all asks */
+    int n_atoms, cap_atoms;
+    int *to;     /* [steps.n_atoms]: atom of `atom`, or -1 */
+    int *from;   /* [n_atoms]: the other way round */
+    bool *moved; /* [steps.n] */
+} making;
+
+/* ---- what is asked for ---------------------------------------------------------------------- */
+
+typedef struct layer_atoms {
+    align_atom atom[ALIGN_ATOMS];
+    int n;
+} layer_atoms;
+
+static void add_ask(making *m, int layer, const layer_atoms *of)
+{
+    if (m->n_asks == m->cap_asks) {
+        m->cap_asks = m->cap_asks ? 2 * m->cap_asks : 256;
+        m->ask = bz_realloc(m->ask, (size_t)m->cap_asks, sizeof *m->ask);
+    }
+    while (m->n_atoms + of->n > m->cap_atoms) {
+        m->cap_atoms = m->cap_atoms ? 2 * m->cap_atoms : 512;
+        m->atom = bz_realloc(m->atom, (size_t)m->cap_atoms, sizeof *m->atom);
+    }
+    m->ask[m->n_asks] = (ask){.layer = layer, .first = m->n_atoms, .n = of->n, .next = -1};
+    for (int i = 0; i < of->n; i++) {
+        m->atom[m->n_atoms] = of->atom[i];
+        m->atom[m->n_atoms++].owner = m->n_asks;
+    }
+    const bz_bound_layer *l = &m->bound->layer[layer];
+    m->out->expected += l->price.alternative ? l->price.alternative->n : 1;
+    m->n_asks++;
+}
+
+/* Layers of one plan item have the same atoms. */
+static void ask_for(making *m)
+{
+    const bz_bound *b = m->bound;
+    bz_map known = {0};
+    layer_atoms *of = NULL;
+    uint32_t n = 0, cap = 0, *number = BZ_NEW(m->arena, uint32_t, b->n);
+    for (int i = 0; i < b->n; i++) {
+        const bz_lowering *const *key = &b->layer[i].lowering;
+        uint32_t at = bz_map_get(&known, key, sizeof *key);
+        if (at == BZ_MAP_NONE) {
+            if (n == cap) {
+                cap = cap ? 2 * cap : 64;
+                of = bz_realloc(of, cap, sizeof *of);
+            }
+            of[n].n = align_layer_atoms(&m->words, &b->layer[i], of[n].atom);
+            at = bz_map_add(&known, key, sizeof *key, n++);
+        }
+        number[i] = at;
+    }
+    for (int i = 0, end; i < b->n; i = end) {
+        for (end = i + 1; end < b->n && b->layer[end].node == b->layer[i].node; end++)
+            ;
+        for (int run = 0; run < b->layer[i].times && m->n_atoms < MOST_EXPECTED; run++)
+            for (int k = i; k < end; k++)
+                if (b->layer[k].times > run)
+                    add_ask(m, k, &of[number[k]]);
+    }
+    bz_map_free(&known);
+    free(of);
+}
+
+/* The ask of each layer of the main graph, or -1. */
+static int *asks_by_layer(const making *m)
+{
+    int n = m->bound->layers->n, *of = BZ_NEW(m->arena, int, n);
+    memset(of, 0xff, (size_t)n * sizeof *of);
+    for (int i = 0; i < m->n_asks; i++) {
+        const bz_bound_layer *l = &m->bound->layer[m->ask[i].layer];
+        bool own = l->layer == &m->bound->layers->layer[l->node] && l->times == 1; /* not in a body */
+        if (own)
+            of[l->node] = i;
+    }
+    return of;
+}
+
+/* Where a recording names the node that an atom is, the two have a signature that nothing else has. */
+static void sign_named(making *m)
+{
+    bz_buf text = {0};
+    m->named = asks_by_layer(m);
+    for (int i = 0; i < m->steps.n_atoms; i++) {
+        align_atom *found = &m->steps.atom[i];
+        int layer = found->node - 1, by = layer < 0 ? -1 : m->named[layer];
+        align_atom *asked = by < 0 ? NULL : &m->atom[m->ask[by].first];
+        if (!asked || asked->node) { /* nobody asks for it, or another step was it already */
+            found->node = 0;
+            continue;
+        }
+        bz_buf_clear(&text);
+        bz_buf_printf(&text, "node %d", layer);
+        found->id = asked->id = align_word(&m->words, bz_buf_text(&text));
+        asked->node = found->node;
+    }
+    bz_buf_free(&text);
+}
+
+/* ---- who did it ----------------------------------------------------------------------------- */
+
+static bool touched(const making *m, const align_step *step)
+{
+    for (int k = step->first; k < step->first + step->n; k++)
+        if (m->to[k] >= 0)
+            return true;
+    return false;
+}
+
+static void count_steps(making *m)
+{
+    for (int i = 0; i < m->n_asks; i++)
+        m->ask[i].steps = 0;
+    for (int i = 0; i < m->steps.n; i++) {
+        const align_step *step = &m->steps.step[i];
+        int last = -1;
+        for (int k = step->first; k < step->first + step->n; k++)
+            if (m->to[k] >= 0 && m->atom[m->to[k]].owner != last) {
+                last = m->atom[m->to[k]].owner;
+                m->ask[last].steps++;
+            }
+    }
+}
+
+/* A pair of one kind whose parameters are known to differ. */
+static bool differs(const align_atom *a, const align_atom *b)
+{
+    return a->id && b->id && a->kind == b->kind && !align_same(a, b);
+}
+
+static void pair(making *m, int step, int layer)
+{
+    int b = m->steps.step[step].first, a = m->ask[layer].first;
+    if (m->from[a] >= 0)
+        m->to[m->from[a]] = -1;
+    if (m->to[b] >= 0)
+        m->from[m->to[b]] = -1;
+    m->to[b] = a;
+    m->from[a] = b;
+    m->moved[step] = true;
+    for (int k = b + 1; k < b + m->steps.step[step].n; k++) { /* what it did besides moves along */
+        int node = m->steps.atom[k].node - 1, with = node >= 0 ? m->ask[m->named[node]].first : -1;
+        if (with < 0 || m->to[k] >= 0 || m->from[with] >= 0)
+            continue;
+        m->to[k] = with;
+        m->from[with] = k;
+    }
+}
+
+/* What is missing in one place and extra in another was moved. Those of one signature in their order; a call that stands
+ * for a layer with other parameters is free to stand for one with its own. */
+static void find_moved(making *m)
+{
+    enum { HEAD, TAIL };
+    int(*list)[2] = bz_alloc((size_t)m->words.n + 1, sizeof *list);
+    memset(list, 0xff, ((size_t)m->words.n + 1) * sizeof *list);
+    for (int i = 0; i < m->n_asks; i++) {
+        const align_atom *mine = &m->atom[m->ask[i].first];
+        int by = m->from[m->ask[i].first];
+        if (!mine->id || (by >= 0 && !differs(mine, &m->steps.atom[by])))
+            continue;
+        if (list[mine->id][HEAD] < 0)
+            list[mine->id][HEAD] = i;
+        else
+            m->ask[list[mine->id][TAIL]].next = i;
+        list[mine->id][TAIL] = i;
+    }
+    for (int i = 0; i < m->steps.n; i++) {
+        const align_step *step = &m->steps.step[i];
+        const align_atom *mine = step->n ? &m->steps.atom[step->first] : NULL;
+        if (!mine || !mine->id || list[mine->id][HEAD] < 0)
+            continue;
+        int to = m->to[step->first];
+        if (to >= 0 ? !differs(&m->atom[to], mine) : !mine->node && touched(m, step))
+            continue;
+        int at = list[mine->id][HEAD];
+        list[mine->id][HEAD] = m->ask[at].next;
+        pair(m, i, at);
+    }
+    free(list);
+}
+
+/* What is left on both sides then, once more. */
+static void pair_leftovers(making *m)
+{
+    align_atom *a = bz_alloc((size_t)m->n_asks + 1, sizeof *a), *b = bz_alloc((size_t)m->steps.n + 1, sizeof *b);
+    int *to = bz_alloc((size_t)m->steps.n + 1, sizeof *to), n = 0, k = 0;
+    for (int i = 0; i < m->n_asks; i++)
+        if (!m->ask[i].steps)
+            a[n++] = m->atom[m->ask[i].first];
+    for (int i = 0; i < m->steps.n; i++)
+        if (m->steps.step[i].n && !touched(m, &m->steps.step[i]))
+            b[k++] = m->steps.atom[m->steps.step[i].first];
+    align_sequences(&m->words, a, n, b, k, ALIGN_CELLS, to);
+    for (int i = 0; i < k; i++)
+        if (to[i] >= 0)
+            pair(m, b[i].owner, a[to[i]].owner);
+    free(a);
+    free(b);
+    free(to);
+}
+
+/* A layer as several calls that are all the same: a product per image or group of a convolution, or kernels of which no
+ * more is known than their kind. */
+static bool repeats(const making *m, const align_step *last, const align_step *step)
+{
+    const align_atom *a = &m->steps.atom[last->first], *b = &m->steps.atom[step->first];
+    int to = m->to[last->first];
+    if (to < 0 || a->id != b->id)
+        return false;
+    return b->id ? m->atom[to].id != b->id
+                 : a->kind == b->kind && last->kind == ALIGN_KERNEL && step->kind == ALIGN_KERNEL;
+}
+
+static void find_repeated(making *m, int begin, int end, int way)
+{
+    const align_step *last = NULL;
+    for (int i = begin; i != end; i += way) {
+        const align_step *step = &m->steps.step[i];
+        if (!step->n)
+            continue;
+        if (touched(m, step))
+            last = step;
+        else if (last && repeats(m, last, step))
+            m->to[step->first] = m->to[last->first];
+        else
+            last = NULL;
+    }
+}
+
+static void align(making *m)
+{
+    int n = m->steps.n_atoms;
+    m->to = BZ_NEW(m->arena, int, n);
+    m->from = BZ_NEW(m->arena, int, m->n_atoms);
+    m->moved = BZ_NEW(m->arena, bool, m->steps.n);
+    align_sequences(&m->words, m->atom, m->n_atoms, m->steps.atom, n, ALIGN_CELLS, m->to);
+    memset(m->from, 0xff, (size_t)m->n_atoms * sizeof *m->from);
+    for (int i = 0; i < n; i++)
+        if (m->to[i] >= 0)
+            m->from[m->to[i]] = i;
+    find_repeated(m, 0, m->steps.n, 1);
+    find_repeated(m, m->steps.n - 1, -1, -1);
+    find_moved(m);
+    count_steps(m);
+    pair_leftovers(m);
+    count_steps(m);
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static bz_aligned *add_row(making *m, bz_aligned_kind kind)
+{
+    bz_alignment *out = m->out;
+    if (!(out->n & (out->n - 1)))
+        out->row = bz_arena_grow(m->arena, out->row, (size_t)out->n, out->n ? 2 * (size_t)out->n : 1, sizeof *out->row);
+    bz_aligned *row = &out->row[out->n++];
+    *row = (bz_aligned){.kind = kind, .at = SIZE_MAX, .seconds = NAN, .bound = NAN};
+    return row;
+}
+
+static void set_layers(making *m, bz_aligned *row, const int *asks, int n)
+{
+    int *layer = BZ_NEW(m->arena, int, n);
+    row->bound = n ? 0 : NAN;
+    for (int i = 0; i < n; i++) {
+        layer[i] = m->ask[asks[i]].layer;
+        row->bound += m->bound->layer[layer[i]].price.seconds;
+    }
+    row->layer = layer;
+    row->n_layers = n;
+}
+
+static void set_call(making *m, bz_aligned *row, const align_step *step)
+{
+    const bz_events *c = &m->trace->event[BZ_EVENT_CALL];
+    row->call = step->name;
+    if (step->kind == ALIGN_CALL) {
+        row->at = step->at;
+        row->variant = c->variant[step->at] ? bz_string(m->trace, c->variant[step->at]) : NULL;
+    }
+    row->problem = step->text;
+    uint32_t caller = step->stack ? bz_stack_caller(m->trace, step->stack) : 0;
+    row->where = caller ? bz_string(m->trace, caller) : NULL;
+    row->seconds = m->steps.timeline ? bz_tick(1e-9 * (double)step->time) : NAN;
+}
+
+/* Does the call's own work differ from that of the layer beside it? */
+static void set_changes(making *m, bz_aligned *row, const align_step *step)
+{
+    const align_atom *found = &m->steps.atom[step->first];
+    int to = m->to[step->first];
+    if (to < 0 || !found->id || !m->atom[to].id || (m->atom[to].kind == found->kind && align_same(&m->atom[to], found)))
+        return;
+    if (step->problem && m->atom[to].kind != m->words.batchnorm)
+        row->n_changes =
+            align_changes(&m->bound->layer[m->ask[m->atom[to].owner].layer], step->problem, m->arena, &row->change);
+    if (row->n_changes)
+        row->kind = BZ_ALIGNED_CHANGED;
+}
+
+static void put_step(making *m, int i)
+{
+    align_step *step = &m->steps.step[i];
+    int asks[ALIGN_ATOMS], n = 0;
+    if (!step->n)
+        return;
+    for (int k = step->first; k < step->first + step->n; k++) {
+        int owner = m->to[k] >= 0 ? m->atom[m->to[k]].owner : -1;
+        if (owner >= 0 && (!n || asks[n - 1] != owner))
+            asks[n++] = owner;
+    }
+    bz_aligned *row = add_row(m, !n                          ? BZ_ALIGNED_EXTRA
+                                 : n > 1                     ? BZ_ALIGNED_FUSED
+                                 : m->ask[asks[0]].steps > 1 ? BZ_ALIGNED_SPLIT
+                                                             : BZ_ALIGNED_SAME);
+    step->asked = n > 0;
+    row->moved = m->moved[i];
+    set_layers(m, row, asks, n);
+    set_changes(m, row, step);
+}
+
+static void put_missing(making *m, int *next, int until)
+{
+    for (; *next < until; ++*next)
+        if (!m->ask[*next].steps)
+            set_layers(m, add_row(m, BZ_ALIGNED_MISSING), next, 1);
+}
+
+/* The calls in their order; what is missing comes before the next call of a layer behind it. */
+static void put_rows(making *m, bool *between)
+{
+    int next = 0, from = 0;
+    for (int i = 0; i < m->steps.n; i++) {
+        const align_step *step = &m->steps.step[i];
+        int first = -1, rows = m->out->n;
+        for (int k = step->first; k < step->first + step->n && first < 0 && !m->moved[i]; k++)
+            first = m->to[k] >= 0 ? m->atom[m->to[k]].owner : -1;
+        if (first >= 0) {
+            put_missing(m, &next, first);
+            for (int at = from; at <= i && m->out->n > rows; at++)
+                between[at] = true;
+            from = i + 1;
+        }
+        put_step(m, i);
+    }
+    int rows = m->out->n;
+    put_missing(m, &next, m->n_asks);
+    for (int at = from; at <= m->steps.n && m->out->n > rows; at++)
+        between[at] = true;
+}
+
+/* "53 batchnorm, 49 relu": what is missing, by kind in the order of the model. */
+static const char *missing_kinds(const making *m)
+{
+    enum { KINDS = 6 };
+    const char *kind[KINDS];
+    int count[KINDS], n = 0;
+    bool more = false;
+    bz_buf text = {0};
+    for (int i = 0; i < m->n_asks; i++) {
+        const char *mine = m->bound->layer[m->ask[i].layer].layer->kind;
+        int k = 0;
+        if (m->ask[i].steps)
+            continue;
+        while (k < n && strcmp(kind[k], mine) != 0)
+            k++;
+        more |= k == KINDS;
+        if (k == n && n < KINDS)
+            kind[n] = mine, count[n++] = 0;
+        if (k < KINDS)
+            count[k]++;
+    }
+    for (int k = 0; k < n; k++)
+        bz_buf_printf(&text, "%s%d %s", k ? ", " : "", count[k], kind[k]);
+    bz_buf_puts(&text, more ? ", …" : "");
+    const char *copy = bz_arena_str(m->arena, bz_buf_text(&text));
+    bz_buf_free(&text);
+    return copy;
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+const char *bz_aligned_name(bz_aligned_kind kind)
+{
+    static const char *const NAMES[] = {"same", "changed", "fused", "split", "missing", "extra"};
+    return NAMES[kind];
+}
+
+static void finish_rows(making *m)
+{
+    int row = 0;
+    for (int i = 0; i < m->steps.n; i++) {
+        if (!m->steps.step[i].n)
+            continue;
+        while (m->out->row[row].kind == BZ_ALIGNED_MISSING)
+            row++;
+        set_call(m, &m->out->row[row++], &m->steps.step[i]);
+        m->out->made++;
+    }
+    for (int i = 0; i < m->out->n; i++) {
+        m->out->count[m->out->row[i].kind]++;
+        m->out->moved += m->out->row[i].moved;
+    }
+}
+
+void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bz_alignment *out)
+{
+    making m = {.bound = bound, .trace = trace, .arena = arena, .out = out, .names = {.bound = bound}};
+    *out = (bz_alignment){0};
+    align_words_begin(&m.words, arena);
+    ask_for(&m);
+    align_steps_take(&m.steps, trace, &m.names, &m.words, arena);
+    sign_named(&m);
+    out->timeline = m.steps.timeline = m.steps.end > m.steps.begin && bz_trace_has_lengths(trace);
+    bool *between = BZ_NEW(arena, bool, m.steps.n + 1);
+    align(&m);
+    put_rows(&m, between);
+    align_time(&m.steps, between, missing_kinds(&m), arena, out);
+    finish_rows(&m);
+    align_faster(bound, arena, out);
+    if (!out->timeline)
+        out->asked = NAN;
+    align_steps_free(&m.steps);
+    align_names_end(&m.names);
+    align_words_end(&m.words);
+    free(m.ask);
+    free(m.atom);
+}

@@ -1,0 +1,353 @@
+/* Layers and calls as atoms, with signatures that do not depend on how something is spelled. */
+#include "explain/align.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- words ---------------------------------------------------------------------------------- */
+
+static uint32_t number_of(align_words *w, const char *s, size_t n)
+{
+    uint32_t at = bz_map_get(&w->map, s, n);
+    if (at != BZ_MAP_NONE)
+        return at;
+    return bz_map_add(&w->map, bz_arena_strn(w->arena, s, n), n, ++w->n);
+}
+
+uint32_t align_word(align_words *w, const char *s)
+{
+    return number_of(w, s, strlen(s));
+}
+
+void align_words_begin(align_words *w, bz_arena *arena)
+{
+    *w = (align_words){.arena = arena};
+    w->bias = align_word(w, "bias");
+    w->batchnorm = align_word(w, "batchnorm");
+}
+
+void align_words_end(align_words *w)
+{
+    bz_map_free(&w->map);
+    bz_buf_free(&w->text);
+}
+
+/* ---- signatures ----------------------------------------------------------------------------- */
+
+/* Padding that no window reaches makes no difference: libraries spell it, or not. */
+static void trim_pad(bz_problem *p)
+{
+    bool conv = p->kind == BZ_PROBLEM_CONV, pool = p->kind == BZ_PROBLEM_POOL;
+    if (!conv && !pool)
+        return;
+    const int64_t *x = conv ? p->conv.x : p->pool.x, *kernel = conv ? p->conv.w + 2 : p->pool.kernel;
+    const int64_t *stride = conv ? p->conv.stride : p->pool.stride;
+    const int64_t *dilation = conv ? p->conv.dilation : p->pool.dilation;
+    int64_t *pad = conv ? p->conv.pad : p->pool.pad;
+    int spatial = bz_extent_rank(x) - 2;
+    for (int a = 0; a < spatial; a++) {
+        int64_t window = (kernel[a] - 1) * dilation[a] + 1, free = x[2 + a] + pad[a] + pad[spatial + a] - window;
+        int64_t unused = stride[a] > 0 && free > 0 ? free % stride[a] : 0;
+        pad[spatial + a] -= unused < pad[spatial + a] ? unused : pad[spatial + a];
+    }
+}
+
+static void result_of(const bz_problem *p, bz_extent y)
+{
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(p, list);
+    memcpy(y, list[n - 1].dim, sizeof(bz_extent));
+}
+
+static uint32_t close_text(align_words *w)
+{
+    uint32_t id = number_of(w, bz_buf_text(&w->text), w->text.len);
+    bz_buf_clear(&w->text);
+    return id;
+}
+
+/* op(A)[m,k] op(B)[k,n]: the same for the transposed product, which row-major and column-major libraries mix. */
+static uint32_t product_id(align_words *w, int64_t m, int64_t n, int64_t k, int64_t batch, bz_dtype dtype)
+{
+    bz_buf_printf(&w->text, "product %lld %lld %lld %lld %s", (long long)(m < n ? m : n), (long long)(m < n ? n : m),
+                  (long long)k, (long long)batch, bz_dtype_name(dtype));
+    return close_text(w);
+}
+
+/* Of all its products together, or of one; 0 where it is one. */
+static uint32_t matmul_id(align_words *w, const bz_problem *p, bool one)
+{
+    bz_extent y;
+    result_of(p, y);
+    int rank = bz_extent_rank(p->matmul.a), out = bz_extent_rank(y);
+    int64_t n = out ? y[out - 1] : 1, k = rank ? p->matmul.a[rank - 1] : 1, rows = 1, batch = 1;
+    for (int i = 0; i < out - 1; i++)
+        *(i == out - 2 ? &rows : &batch) *= y[i];
+    int b = bz_extent_rank(p->matmul.b);
+    bool shared = bz_extent_count(p->matmul.b) == (b > 1 ? p->matmul.b[b - 1] * p->matmul.b[b - 2] : 0);
+    if (one)
+        return shared || batch == 1 ? 0 : product_id(w, rows, n, k, 1, p->dtype);
+    return product_id(w, shared ? rows * batch : rows, n, k, shared ? 1 : batch, p->dtype);
+}
+
+/* By elements: what works on each alone does not care for the shape. */
+static uint32_t element_id(align_words *w, bz_fn fn, float alpha, float beta, const int64_t *x, bz_dtype dtype)
+{
+    bz_buf_printf(&w->text, "%s %g %g %lld %s", bz_fn_name(fn), (double)alpha, (double)beta,
+                  (long long)bz_extent_count(x), bz_dtype_name(dtype));
+    return close_text(w);
+}
+
+/* A convolution is a product of its weights and its input, unfolded: of one image and group at a time, or of all. */
+static void conv_also(align_words *w, const bz_problem *p, align_atom *atom)
+{
+    bz_extent y;
+    result_of(p, y);
+    int64_t places = 1, taps = p->conv.w[1], group = p->conv.group > 0 ? p->conv.group : 1;
+    for (int i = 2; y[i]; i++) {
+        places *= y[i];
+        taps *= p->conv.w[i];
+    }
+    atom->also[0] = product_id(w, p->conv.w[0] / group, places, taps, 1, p->dtype);
+    atom->also[1] = product_id(w, p->conv.w[0] / group, places, taps, p->conv.x[0] * group, p->dtype);
+}
+
+static uint32_t near_id(align_words *w, const bz_problem *p)
+{
+    if (p->kind != BZ_PROBLEM_CONV)
+        return 0;
+    bz_buf_printf(&w->text, "conv %lld", (long long)p->conv.group);
+    for (int i = 0; p->conv.w[i]; i++)
+        bz_buf_printf(&w->text, " %lld", (long long)p->conv.w[i]);
+    return close_text(w);
+}
+
+static bool by_channel(const bz_problem *p)
+{
+    const int64_t *a = p->binary.a, *b = p->binary.b;
+    int rank = bz_extent_rank(a), n = bz_extent_rank(b), wide = 0;
+    for (int i = 0; i < n; i++)
+        wide += b[i] != 1;
+    return p->kind == BZ_PROBLEM_BINARY && p->binary.fn == BZ_FN_ADD && wide == 1 && n <= rank &&
+           bz_extent_count(b) < bz_extent_count(a);
+}
+
+static align_atom core_atom(align_words *w, bz_problem p)
+{
+    align_atom atom = {0};
+    bz_extent y;
+    p.post[0].fn = BZ_FN_NONE;
+    trim_pad(&p);
+    result_of(&p, y);
+    switch (p.kind) {
+    case BZ_PROBLEM_GEMM:
+        atom.kind = align_word(w, "product");
+        atom.id = product_id(w, p.gemm.m, p.gemm.n, p.gemm.k, p.gemm.batch, p.dtype);
+        break;
+    case BZ_PROBLEM_GEMV:
+        atom.kind = align_word(w, "product");
+        atom.id = product_id(w, p.gemv.m, 1, p.gemv.k, 1, p.dtype);
+        break;
+    case BZ_PROBLEM_MATMUL:
+        atom.kind = align_word(w, "product");
+        atom.id = matmul_id(w, &p, false);
+        break;
+    case BZ_PROBLEM_ACTIVATION:
+        atom.kind = align_word(w, bz_fn_name(p.activation.fn));
+        atom.id = element_id(w, p.activation.fn, p.activation.alpha, p.activation.beta, p.activation.x, p.dtype);
+        break;
+    case BZ_PROBLEM_BINARY:
+        atom.optional = by_channel(&p);
+        atom.kind = atom.optional ? w->bias : align_word(w, bz_fn_name(p.binary.fn));
+        atom.id = element_id(w, atom.optional ? BZ_FN_BIAS : p.binary.fn, 0, 0, y, p.dtype);
+        break;
+    default:
+        atom.kind = align_word(w, bz_problem_kind_name(p.kind));
+        bz_problem_print(&p, &w->text);
+        atom.id = close_text(w);
+        atom.near = near_id(w, &p);
+    }
+    return atom;
+}
+
+int align_problem_atoms(align_words *w, const bz_problem *p, align_atom *out)
+{
+    int n = 0;
+    bz_extent y;
+    result_of(p, y);
+    out[n++] = core_atom(w, *p);
+    for (int i = 0; p->post[i].fn && n < ALIGN_ATOMS; i++) {
+        const bz_post *post = &p->post[i];
+        out[n++] = (align_atom){.kind = align_word(w, bz_fn_name(post->fn)),
+                                .id = element_id(w, post->fn, post->alpha, post->beta, y, p->dtype),
+                                .optional = post->fn == BZ_FN_BIAS};
+    }
+    return n;
+}
+
+align_atom align_named_atom(align_words *w, const char *kind)
+{
+    uint32_t word = align_word(w, kind);
+    return (align_atom){.kind = word, .optional = word == w->bias};
+}
+
+/* The next "[64,3,7,7]" in the text that is nothing but numbers; where it ends, or NULL. */
+static const char *next_shape(const char *p, int64_t *v, int *rank)
+{
+    while ((p = strchr(p, '['))) {
+        char *end = (char *)++p;
+        for (*rank = 0; *rank < BZ_PROBLEM_RANK; p = end + 1) {
+            long long x = strtoll(p, &end, 10);
+            if (end == p || x < 1)
+                break;
+            v[(*rank)++] = x;
+            if (*end != ',')
+                break;
+        }
+        if (*rank && *end == ']')
+            return end + 1;
+        p = end;
+    }
+    return NULL;
+}
+
+int align_operator_atoms(align_words *w, const char *kind, const char *detail, align_atom *out)
+{
+    int64_t x[BZ_PROBLEM_RANK] = {0}, weights[BZ_PROBLEM_RANK], bias[BZ_PROBLEM_RANK];
+    int rank, n;
+    const char *p = strstr(detail, "inputs=");
+    out[0] = align_named_atom(w, kind);
+    if (strcmp(kind, "conv") != 0 || !p || !(p = next_shape(p, x, &rank)) || !(p = next_shape(p, weights, &n)) ||
+        n < 3 || rank < 2)
+        return 1;
+    bz_buf_printf(&w->text, "conv %lld", (long long)(x[1] / weights[1]));
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(&w->text, " %lld", (long long)weights[i]);
+    out[0].near = close_text(w);
+    if (!next_shape(p, bias, &rank) || rank != 1 || bias[0] != weights[0])
+        return 1;
+    out[1] = align_named_atom(w, "bias");
+    return 2;
+}
+
+/* ---- layers --------------------------------------------------------------------------------- */
+
+static const bz_alternative *first_real(const bz_lowering *low)
+{
+    for (int i = 0; i < low->n; i++)
+        if (!low->alternative[i].modelled && !low->alternative[i].fallback)
+            return &low->alternative[i];
+    return low->n ? &low->alternative[0] : NULL;
+}
+
+static void add_also(align_atom *atom, uint32_t id)
+{
+    int k = 0;
+    while (k < ALIGN_ALSO && atom->also[k] && atom->also[k] != id)
+        k++;
+    if (k < ALIGN_ALSO && id && id != atom->id)
+        atom->also[k] = id;
+}
+
+int align_layer_atoms(align_words *w, const bz_bound_layer *l, align_atom *out)
+{
+    const bz_lowering *low = l->lowering;
+    const bz_alternative *a = low ? first_real(low) : NULL;
+    int n = 0;
+    if (!a || a->problem[0].kind == BZ_PROBLEM_COPY) {
+        out[0] = align_named_atom(w, l->layer->kind);
+        return 1;
+    }
+    for (int i = 0; i < a->n; i++) {
+        align_atom part[ALIGN_ATOMS];
+        int parts = align_problem_atoms(w, &a->problem[i], part);
+        for (int k = 0; k < parts && n < ALIGN_ATOMS; k++)
+            out[n++] = part[k];
+    }
+    out[0].optional = false; /* a layer that is nothing but a bias is one all the same */
+    if (a->problem[0].kind == BZ_PROBLEM_CONV)
+        conv_also(w, &a->problem[0], &out[0]);
+    if (a->problem[0].kind == BZ_PROBLEM_MATMUL)
+        add_also(&out[0], matmul_id(w, &a->problem[0], true));
+    for (int i = 0; i < low->n; i++)
+        if (&low->alternative[i] != a && low->alternative[i].problem[0].kind != BZ_PROBLEM_COPY)
+            add_also(&out[0], core_atom(w, low->alternative[i].problem[0]).id);
+    return n;
+}
+
+/* ---- changes -------------------------------------------------------------------------------- */
+
+enum { CHANGES = 16 };
+
+static const char *next_member(const char *text, size_t *n)
+{
+    text += strspn(text, " ");
+    *n = strcspn(text, " ");
+    return *n ? text : NULL;
+}
+
+/* The value of a member "name=value". */
+static const char *member(const char *text, const char *name, size_t n_name, size_t *n)
+{
+    size_t m;
+    for (const char *p = text; (p = next_member(p, &m)); p += m)
+        if (m > n_name && p[n_name] == '=' && !memcmp(p, name, n_name)) {
+            *n = m - n_name - 1;
+            return p + n_name + 1;
+        }
+    return NULL;
+}
+
+/* Canonical texts of one kind, with the padding trimmed: members that differ. What is told is the text as it was. */
+static int compare(const char *expected, const char *found, const char *spelled, bz_arena *arena, bz_change *out)
+{
+    int changes = 0;
+    size_t n, n_found, n_value;
+    for (const char *p = expected; (p = next_member(p, &n)) && changes < CHANGES; p += n) {
+        const char *equal = memchr(p, '=', n);
+        size_t name = equal ? (size_t)(equal - p) : 0;
+        const char *other = equal ? member(found, p, name, &n_found) : NULL;
+        if (!other || (n_found == n - name - 1 && !memcmp(other, equal + 1, n_found)))
+            continue;
+        const char *value = member(spelled, p, name, &n_value);
+        out[changes++] = (bz_change){bz_arena_strn(arena, p, name), bz_arena_strn(arena, value, n_value),
+                                     bz_arena_strn(arena, other, n_found)};
+    }
+    return changes;
+}
+
+static const char *text_of(bz_problem p, bool trim, bz_arena *arena)
+{
+    bz_buf text = {0};
+    p.post[0].fn = BZ_FN_NONE;
+    if (trim)
+        trim_pad(&p);
+    bz_problem_print(&p, &text);
+    const char *copy = bz_arena_str(arena, bz_buf_text(&text));
+    bz_buf_free(&text);
+    return copy;
+}
+
+int align_changes(const bz_bound_layer *l, const bz_problem *found, bz_arena *arena, const bz_change **out)
+{
+    bz_change least[CHANGES], now[CHANGES];
+    int best = -1;
+    const bz_alternative *first = l->lowering ? first_real(l->lowering) : NULL;
+    const char *text = text_of(*found, true, arena);
+    *out = NULL;
+    for (int i = 0; first && i < l->lowering->n; i++) {
+        const bz_problem *p = &l->lowering->alternative[i].problem[0];
+        if (p->kind != found->kind)
+            continue;
+        int n = compare(text_of(*p, true, arena), text, text_of(*p, false, arena), arena, now);
+        if (best < 0 || n < best)
+            memcpy(least, now, sizeof least), best = n;
+    }
+    if (best < 0 && first && first->problem[0].kind != BZ_PROBLEM_COPY) {
+        least[0] = (bz_change){"call", bz_problem_kind_name(first->problem[0].kind), bz_problem_kind_name(found->kind)};
+        best = 1;
+    }
+    if (best > 0)
+        *out = bz_arena_dup(arena, least, (size_t)best * sizeof *least);
+    return best > 0 ? best : 0;
+}

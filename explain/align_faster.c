@@ -1,0 +1,142 @@
+/* Calls that were faster than the bound of their layers: which, and why that can be. A bound is as low as the records that
+ * it rests on, and no lower. */
+#include "explain/align.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct search {
+    const bz_bound *b;
+    int *first, *next; /* places by their last layer's node, as chains: number + 1; 0 ends one. NULL: there are none */
+} search;
+
+static void index_places(search *s, bz_arena *arena)
+{
+    const bz_bound_fused *f = &s->b->fused;
+    if (!f->n_places) /* as in layers that a profile shows: they have no graph */
+        return;
+    s->first = BZ_NEW(arena, int, s->b->dag->n);
+    s->next = BZ_NEW(arena, int, f->n_places);
+    for (int g = 0; g < f->n_places; g++) {
+        int *first = &s->first[f->place[g].layer[f->place[g].n - 1]];
+        s->next[g] = *first;
+        *first = g + 1;
+    }
+}
+
+/* ---- the least that records allow ----------------------------------------------------------- */
+
+/* Bits of the row's layers that the place has; 0 where it has others, too. */
+static unsigned layers_of(const bz_bound *b, const bz_aligned *row, const bz_bound_place *p)
+{
+    unsigned mask = 0;
+    for (int i = 0; i < p->n; i++) {
+        int k = 0;
+        while (k < row->n_layers && b->layer[row->layer[k]].node != p->layer[i])
+            k++;
+        if (k == row->n_layers)
+            return 0;
+        mask |= 1U << k;
+    }
+    return mask;
+}
+
+/* least[set of layers that are done]: on to those with layer k, by itself or in a place that ends with it. */
+static void take_layer(const search *s, const bz_aligned *row, int k, double *least)
+{
+    const bz_bound *b = s->b;
+    const bz_bound_layer *l = &b->layer[row->layer[k]];
+    unsigned all = 1U << row->n_layers;
+    double own = l->price.alternative ? l->price.low : l->price.seconds;
+    for (unsigned done = 0; done < all && isfinite(own); done++)
+        if (!(done >> k & 1))
+            least[done | 1U << k] = fmin(least[done | 1U << k], least[done] + own);
+    for (int g = s->first && row->n_layers > 1 ? s->first[l->node] : 0; g; g = s->next[g - 1]) {
+        const bz_bound_place *p = &b->fused.place[g - 1];
+        unsigned mask = p->price.alternative ? layers_of(b, row, p) : 0;
+        for (unsigned done = 0; done < all && mask; done++)
+            if (!(done & mask))
+                least[done | mask] = fmin(least[done | mask], least[done] + p->price.low);
+    }
+}
+
+/* Of the row's layers, each by itself or in places of patterns that have none but these; NAN where one has no price in
+ * either way. A row has at most ALIGN_ATOMS layers, and mostly one. */
+static double lowest(const search *s, const bz_aligned *row)
+{
+    unsigned all = 1U << row->n_layers;
+    double *least = bz_alloc(all, sizeof *least);
+    for (unsigned done = 0; done < all; done++)
+        least[done] = done ? INFINITY : 0;
+    for (int k = 0; k < row->n_layers; k++)
+        take_layer(s, row, k, least);
+    double sum = least[all - 1];
+    free(least);
+    return isfinite(sum) ? sum : NAN;
+}
+
+/* ---- why ------------------------------------------------------------------------------------ */
+
+static bool begins_with(const char *text, const char *variant)
+{
+    size_t n = strlen(variant);
+    return n && !strncmp(text, variant, n) && strchr(" ", text[n]);
+}
+
+/* "onednn jit:avx512_core any", "cublas_gemm": the record's variant is the one that the call used. What begins with the
+ * library's name does not have it twice. */
+static bool is_variant(const char *record, const char *used)
+{
+    const char *at = record ? strchr(record, ' ') : NULL;
+    return used && record && (begins_with(record, used) || (at && begins_with(at + 1, used)));
+}
+
+static const char *why(const bz_bound *b, const bz_aligned *row, bz_arena *arena)
+{
+    const bz_bound_layer *l = &b->layer[row->layer[0]];
+    for (int k = 0; k < row->n_layers; k++)
+        if (b->layer[row->layer[k]].price.provenance == BZ_PROVENANCE_MODELLED)
+            return "the library has no call for it: its price is that of a copy of as many bytes";
+    for (int k = 0; k < row->n_layers; k++)
+        if (b->layer[row->layer[k]].floor)
+            return "its record was timed by event pairs, which carry a floor";
+    for (int i = 0; i < row->n_changes; i++)
+        if (strcmp(row->change[i].parameter, "call") != 0)
+            return bz_arena_printf(arena, "it is other work: %s is %s, the layer's %s", row->change[i].parameter,
+                                   row->change[i].found, row->change[i].expected);
+    if (row->n_layers == 1 && is_variant(l->variant, row->variant))
+        return bz_arena_printf(arena, "the same %s as its record%s: placement, clock or noise", row->variant,
+                               l->price.noisy ? ", which is marked noisy or busy" : "");
+    const char *did = row->variant ? row->variant : row->call;
+    const char *together = row->n_layers > 1 ? bz_arena_printf(arena, " with %d more layers", row->n_layers - 1) : "";
+    return bz_arena_printf(arena, "%s did it%s, the best record is of %s%s", did, together,
+                           l->variant ? l->variant : "nothing", l->price.noisy ? ", marked noisy or busy" : "");
+}
+
+static int most(const void *x, const void *y)
+{
+    const bz_faster *a = x, *b = y;
+    double s = a->lowest - a->row->seconds, t = b->lowest - b->row->seconds;
+    if (s != t)
+        return s > t ? -1 : 1;
+    return a->row < b->row ? -1 : a->row > b->row;
+}
+
+void align_faster(const bz_bound *bound, bz_arena *arena, bz_alignment *out)
+{
+    bz_faster *list = BZ_NEW(arena, bz_faster, out->n);
+    search s = {.b = bound};
+    index_places(&s, arena);
+    for (int i = 0; i < out->n; i++) {
+        const bz_aligned *row = &out->row[i];
+        if (!row->n_layers || row->kind == BZ_ALIGNED_SPLIT || !(row->seconds > 0))
+            continue;
+        double least = lowest(&s, row);
+        if (row->seconds < least)
+            list[out->n_faster++] = (bz_faster){row, least, why(bound, row, arena)};
+    }
+    if (out->n_faster)
+        qsort(list, (size_t)out->n_faster, sizeof *list, most);
+    out->faster = list;
+}

@@ -1,0 +1,102 @@
+/* Layers by the nodes that a recording names: ONNX Runtime writes beside each operator which node of the model it was. Its
+ * optimizer makes new nodes, whose names begin with that of an old one, or with that of the tensor that they make. */
+#include "explain/align.h"
+
+#include <string.h>
+
+enum { CUTS = 4 };                             /* of a name, from its end */
+static const uint32_t TWICE = BZ_MAP_NONE - 1; /* what two layers have */
+
+static void add_name(bz_map *map, const char *name, int layer)
+{
+    size_t n = strlen(name);
+    uint32_t at = n ? bz_map_add(map, name, n, (uint32_t)layer) : (uint32_t)layer;
+    if (at != (uint32_t)layer)
+        bz_map_set(map, name, n, TWICE);
+}
+
+static void read_names(align_names *names)
+{
+    const bz_layers *layers = names->bound->layers;
+    for (int i = 0; i < layers->n; i++) {
+        const bz_layer *l = &layers->layer[i];
+        add_name(&names->node, l->name, i);
+        for (int k = 0; l->node && k < l->node->n_out; k++)
+            if (l->node->out[k] >= 0)
+                add_name(&names->tensor, layers->model->values[l->node->out[k]].name, i);
+    }
+    names->read = true;
+}
+
+void align_names_end(align_names *names)
+{
+    bz_map_free(&names->node);
+    bz_map_free(&names->tensor);
+}
+
+static int find(const bz_map *map, const char *name, size_t n)
+{
+    uint32_t at = bz_map_get(map, name, n);
+    return at < TWICE ? (int)at : -1;
+}
+
+static size_t without(const char *name, size_t n, const char *end)
+{
+    size_t m = strlen(end);
+    return n > m && !memcmp(name + n - m, end, m) ? n - m : n;
+}
+
+align_name align_name_of(align_names *names, const char *detail)
+{
+    const char *name = names ? strstr(detail, "name=") : NULL;
+    if (!name)
+        return (align_name){-1, false};
+    if (!names->read)
+        read_names(names);
+    name += strlen("name=");
+    size_t n = without(name, strlen(name), "_kernel_time"), m = without(name, n, "_nchwc");
+    align_name found = {find(&names->node, name, n), true};
+    if (found.layer >= 0)
+        return found;
+    found = (align_name){m < n ? find(&names->tensor, name, m) : -1, false};
+    for (int cuts = 0; found.layer < 0 && n && cuts < CUTS;)
+        if (name[--n] == '/') {
+            found.layer = find(&names->node, name, n);
+            cuts++;
+        }
+    return found;
+}
+
+/* The layer whose result this one alone reads: what goes into one operator with it comes before it. */
+static int layer_before(const align_names *names, int layer)
+{
+    const bz_dag *dag = names->bound->dag;
+    return dag && dag->first[layer + 1] == dag->first[layer] + 1 ? dag->pred[dag->first[layer]] : -1;
+}
+
+static bool does(const bz_layer *l, const char *kind)
+{
+    return !strcmp(kind, "product") ? l->macs > 0 : strstr(l->kind, kind) != NULL;
+}
+
+int align_name_atoms(const align_names *names, align_words *w, align_name name, const char *kind, align_atom *atom,
+                     int n)
+{
+    int chain[ALIGN_ATOMS], layer = name.layer, more = 0;
+    if (!n || layer < 0)
+        return n;
+    while (layer >= 0 && !name.exact && more < ALIGN_ATOMS - 1 && !does(&names->bound->layers->layer[layer], kind)) {
+        chain[more++] = layer;
+        layer = layer_before(names, layer);
+    }
+    if (layer < 0)
+        return n;
+    atom[0].node = layer + 1;
+    if (more) /* and no bias besides: that is among them */
+        n = 1;
+    while (more) {
+        atom[n] = align_named_atom(w, names->bound->layers->layer[chain[--more]].kind);
+        atom[n++].node = chain[more] + 1;
+    }
+    return n;
+}

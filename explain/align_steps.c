@@ -1,0 +1,304 @@
+/* What an iteration did, step by step: its library calls, the kernels that none of them asked for, and where neither
+ * was recorded, its operators. */
+#include "explain/align.h"
+#include "explain/calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool align_in(const align_steps *s, bz_event_kind kind, size_t event)
+{
+    return s->iteration == BZ_NONE || bz_event_iteration(s->trace, kind, event) == s->iteration;
+}
+
+static align_step *add_step(align_steps *s, align_step_kind kind, size_t at, int64_t start)
+{
+    if (s->n == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 256;
+        s->step = bz_realloc(s->step, (size_t)s->cap, sizeof *s->step);
+    }
+    s->step[s->n] = (align_step){.kind = kind, .at = at, .start = start, .node = {-1, false}};
+    return &s->step[s->n++];
+}
+
+static void add_atom(align_steps *s, align_atom atom)
+{
+    if (s->n_atoms == s->cap_atoms) {
+        s->cap_atoms = s->cap_atoms ? 2 * s->cap_atoms : 256;
+        s->atom = bz_realloc(s->atom, (size_t)s->cap_atoms, sizeof *s->atom);
+    }
+    s->atom[s->n_atoms++] = atom;
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static size_t outermost(const bz_events *calls, size_t call)
+{
+    size_t steps = 0;
+    while (calls->call[call] < calls->n && steps++ < calls->n)
+        call = calls->call[call];
+    return call;
+}
+
+static void take_calls(align_steps *s)
+{
+    const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
+    for (size_t i = 0; i < c->n; i++)
+        if ((c->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) == BZ_CALL_EXECUTES && outermost(c, i) == i &&
+            align_in(s, BZ_EVENT_CALL, i)) {
+            align_step *step = add_step(s, ALIGN_CALL, i, c->start[i]);
+            step->name = bz_string(s->trace, c->name[i]);
+            step->stack = c->stack[i];
+        }
+}
+
+static bool known_operator(const bz_trace *t, size_t op)
+{
+    align_rule rule = align_operator_rule(bz_string(t, t->event[BZ_EVENT_OP].name[op]));
+    return rule.kind || rule.cause;
+}
+
+/* The outermost operator around this one, itself counted, that the rules know; BZ_NONE. */
+static uint32_t operator_around(const bz_trace *t, uint32_t op)
+{
+    const bz_events *o = &t->event[BZ_EVENT_OP];
+    uint32_t found = BZ_NONE;
+    for (size_t steps = 0; op < o->n && steps < o->n; op = o->op[op], steps++)
+        if (known_operator(t, op))
+            found = op;
+    return found;
+}
+
+static void take_operator(align_steps *s, uint32_t op)
+{
+    const bz_events *o = &s->trace->event[BZ_EVENT_OP];
+    align_step *step = add_step(s, ALIGN_OPERATOR, op, o->start[op]);
+    step->name = bz_string(s->trace, o->name[op]);
+    step->node = align_name_of(s->names, bz_string(s->trace, o->detail[op]));
+}
+
+/* Kernels and calls are both in the host's order: a kernel counts from when it was launched. What an operator that is known
+ * launched is one step. */
+static void take_kernels(align_steps *s, bz_arena *arena)
+{
+    const bz_events *k = &s->trace->event[BZ_EVENT_KERNEL], *api = &s->trace->event[BZ_EVENT_API];
+    const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
+    s->of_op = BZ_NEW(arena, uint32_t, s->trace->event[BZ_EVENT_OP].n);
+    for (size_t i = 0; i < k->n; i++) {
+        if (k->call[i] < c->n || !align_in(s, BZ_EVENT_KERNEL, i))
+            continue;
+        uint32_t by = k->cause[i], op = operator_around(s->trace, k->op[i]);
+        if (op != BZ_NONE) {
+            if (!s->of_op[op]++)
+                take_operator(s, op);
+            continue;
+        }
+        align_step *step = add_step(s, ALIGN_KERNEL, i, by < api->n ? api->start[by] : k->start[i]);
+        step->name = bz_string(s->trace, k->short_name[i] ? k->short_name[i] : k->name[i]);
+        step->stack = by < api->n ? api->stack[by] : 0;
+    }
+}
+
+static const bz_layer *layer_of(const align_steps *s, const align_name *name)
+{
+    return name->exact && name->layer >= 0 ? &s->names->bound->layers->layer[name->layer] : NULL;
+}
+
+/* By its node an operator is known as well, where that is more than a view. */
+static bool known_node(const align_steps *s, size_t op)
+{
+    align_name name = align_name_of(s->names, bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[op]));
+    const bz_layer *l = layer_of(s, &name);
+    return l && l->class != BZ_VIEW && !l->n_bodies;
+}
+
+static void take_operators(align_steps *s)
+{
+    const bz_events *o = &s->trace->event[BZ_EVENT_OP];
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (!align_in(s, BZ_EVENT_OP, i))
+            continue;
+        uint32_t known = operator_around(s->trace, i);
+        if (known == i || (known == BZ_NONE && known_node(s, i)))
+            take_operator(s, i);
+    }
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const align_step *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* ---- reorders ------------------------------------------------------------------------------- */
+
+/* A tensor of a oneDNN call: "f32::blocked:Acdb16a:f0" is of this format, or not. */
+static bool same_format(const bz_trace *t, size_t a, const char *name_a, size_t b, const char *name_b)
+{
+    char x[128], y[128];
+    return bz_call_parameter(t, a, name_a, x, sizeof x) && bz_call_parameter(t, b, name_b, y, sizeof y) &&
+           !strcmp(x, y);
+}
+
+static int64_t weights_of(const bz_problem *p)
+{
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(p, list);
+    for (int i = 0; i < n; i++)
+        if (list[i].role == BZ_ROLE_W || (list[i].role == BZ_ROLE_B && list[i].constant))
+            return list[i].count;
+    return -1;
+}
+
+/* A reorder in front of a call that takes weights in its format and of its size made those weights. */
+static bool makes_weights(const align_steps *s, int at)
+{
+    enum { LOOK_AHEAD = 4 };
+    const bz_trace *t = s->trace;
+    int64_t elements = call_elements(t, s->step[at].at);
+    if (elements < 0)
+        return false;
+    for (int i = at + 1; i < s->n && i <= at + LOOK_AHEAD; i++) {
+        const align_step *next = &s->step[i];
+        if (next->kind != ALIGN_CALL || !next->problem)
+            continue;
+        return same_format(t, s->step[at].at, "dst", next->at, "wei") && elements == weights_of(next->problem);
+    }
+    return false;
+}
+
+/* ---- atoms ---------------------------------------------------------------------------------- */
+
+/* By the full name: what a kernel of a template does is often told by its arguments alone. */
+static align_rule rule_of(const align_steps *s, const align_step *step)
+{
+    const bz_events *k = &s->trace->event[BZ_EVENT_KERNEL];
+    return step->kind == ALIGN_CALL     ? align_call_rule(step->name)
+           : step->kind == ALIGN_KERNEL ? align_kernel_rule(bz_string(s->trace, k->name[step->at]))
+                                        : align_operator_rule(step->name);
+}
+
+/* Calls of the same name and parameters are read once. */
+static void read_problems(align_steps *s, bz_arena *arena)
+{
+    const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
+    bz_map map = {0};
+    bz_buf text = {0};
+    int *first = bz_alloc((size_t)s->n + 1, sizeof *first); /* step that was read, by number in the map */
+    uint32_t n = 0;
+    for (int i = 0; i < s->n; i++) {
+        align_step *step = &s->step[i];
+        bz_problem p;
+        if (step->kind != ALIGN_CALL)
+            continue;
+        uint32_t key[2] = {c->name[step->at], c->detail[step->at]}, at = bz_map_get(&map, key, sizeof key);
+        if (at != BZ_MAP_NONE) {
+            step->problem = s->step[first[at]].problem;
+            step->text = s->step[first[at]].text;
+            continue;
+        }
+        first[n] = i;
+        bz_map_add(&map, bz_arena_dup(arena, key, sizeof key), sizeof key, n++);
+        if (!bz_call_problem(s->trace, step->at, &p))
+            continue;
+        bz_buf_clear(&text);
+        bz_problem_print(&p, &text);
+        step->problem = bz_arena_dup(arena, &p, sizeof p);
+        step->text = bz_arena_str(arena, bz_buf_text(&text));
+    }
+    bz_map_free(&map);
+    bz_buf_free(&text);
+    free(first);
+}
+
+static void take_atoms(align_steps *s, align_words *w)
+{
+    for (int i = 0; i < s->n; i++) {
+        align_step *step = &s->step[i];
+        align_rule rule = rule_of(s, step);
+        align_atom atom[ALIGN_ATOMS];
+        int n = 0;
+        const bz_layer *node = layer_of(s, &step->node);
+        step->first = s->n_atoms;
+        if (node && node->class == BZ_CONSTANT)
+            step->cause = "constants-computed";
+        else if (rule.cause)
+            step->cause =
+                !strcmp(rule.cause, "activations-reordered") && step->kind == ALIGN_CALL && makes_weights(s, i)
+                    ? "weights-reordered"
+                    : rule.cause;
+        else if (step->problem)
+            n = align_problem_atoms(w, step->problem, atom);
+        else if (rule.kind && step->kind == ALIGN_OPERATOR)
+            n = align_operator_atoms(w, rule.kind, bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[step->at]),
+                                     atom);
+        else if (rule.kind || step->kind == ALIGN_CALL || node)
+            atom[n++] = align_named_atom(w, rule.kind ? rule.kind : node ? node->kind : step->name);
+        if (step->kind == ALIGN_OPERATOR)
+            n = align_name_atoms(s->names, w, step->node, rule.kind ? rule.kind : "", atom, n);
+        for (int k = 0; k < n; k++) {
+            atom[k].owner = i;
+            add_atom(s, atom[k]);
+        }
+        step->n = n;
+        if (!n && !step->cause)
+            step->cause = "kernels-extra";
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+static void number_events(align_steps *s, bz_arena *arena)
+{
+    const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
+    s->of_call = BZ_NEW(arena, uint32_t, c->n);
+    s->of_kernel = BZ_NEW(arena, uint32_t, s->trace->event[BZ_EVENT_KERNEL].n);
+    for (int i = 0; i < s->n; i++) {
+        if (s->step[i].kind == ALIGN_CALL)
+            s->of_call[s->step[i].at] = (uint32_t)i + 1;
+        else if (s->step[i].kind == ALIGN_KERNEL)
+            s->of_kernel[s->step[i].at] = (uint32_t)i + 1;
+        else
+            s->of_op[s->step[i].at] = (uint32_t)i + 1;
+    }
+    const bz_events *k = &s->trace->event[BZ_EVENT_KERNEL];
+    for (size_t i = 0; i < k->n; i++) {
+        uint32_t op = s->of_kernel[i] || k->call[i] < c->n ? BZ_NONE : operator_around(s->trace, k->op[i]);
+        if (op != BZ_NONE)
+            s->of_kernel[i] = s->of_op[op];
+    }
+    for (size_t i = 0; i < c->n; i++)
+        if (!s->of_call[i])
+            s->of_call[i] = s->of_call[outermost(c, i)];
+}
+
+void align_steps_take(align_steps *s, const bz_trace *trace, align_names *names, align_words *w, bz_arena *arena)
+{
+    uint32_t iteration = bz_typical_iteration(trace);
+    *s = (align_steps){.trace = trace, .names = names, .iteration = iteration};
+    if (iteration != BZ_NONE) {
+        s->begin = bz_iteration_begin(trace, iteration);
+        s->end = trace->iteration[iteration].end;
+    }
+    take_calls(s);
+    take_kernels(s, arena);
+    s->device |= trace->event[BZ_EVENT_KERNEL].n > 0;
+    s->operators = !s->n;
+    if (s->operators)
+        take_operators(s);
+    if (s->n)
+        qsort(s->step, (size_t)s->n, sizeof *s->step, by_start);
+    read_problems(s, arena);
+    take_atoms(s, w);
+    number_events(s, arena);
+}
+
+void align_steps_free(align_steps *s)
+{
+    free(s->step);
+    free(s->atom);
+}

@@ -1,0 +1,326 @@
+/* Whose each nanosecond of an iteration is. Who comes first may claim all of it; who comes later what is left: first the
+ * device's work, or on a CPU the library's; then what the host did meanwhile; the rest is not explained. */
+#include "explain/align.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct claim {
+    int64_t start, end;
+    int step; /* or -1 */
+    bool busy;
+    const char *cause; /* id, where it is no step */
+    const char *name;  /* of the event */
+    uint32_t stack;
+} claim;
+
+typedef struct span {
+    int64_t start, end;
+} span;
+
+typedef struct tally {
+    const char *id, *name, *example, *where;
+    bool busy;
+    int64_t time, longest, most; /* nanoseconds; of the example; of `where` */
+    int count;
+} tally;
+
+typedef struct ledger {
+    align_steps *s;
+    bz_arena *arena;
+    span *free, *left; /* ascending; what was before the claims of now, and what they leave */
+    int n_free, n_left, cap_free, cap_left;
+    claim *claim;
+    int n, cap;
+    tally *tally;
+    int n_tallies, cap_tallies;
+    bz_map ids, places;
+    int64_t *place; /* by places */
+    uint32_t n_places, cap_places;
+} ledger;
+
+/* ---- who gets it ---------------------------------------------------------------------------- */
+
+static tally *find_tally(ledger *l, const char *id, const char *name, bool busy)
+{
+    uint32_t at = bz_map_get(&l->ids, id, strlen(id));
+    if (at == BZ_MAP_NONE) {
+        if (l->n_tallies == l->cap_tallies) {
+            l->cap_tallies = l->cap_tallies ? 2 * l->cap_tallies : 32;
+            l->tally = bz_realloc(l->tally, (size_t)l->cap_tallies, sizeof *l->tally);
+        }
+        id = bz_arena_str(l->arena, id);
+        l->tally[l->n_tallies] = (tally){.id = id, .name = name, .busy = busy, .longest = -1};
+        at = bz_map_add(&l->ids, id, strlen(id), (uint32_t)l->n_tallies++);
+    }
+    return &l->tally[at];
+}
+
+/* The line that most of a cause comes from. */
+static void add_place(ledger *l, tally *t, uint32_t stack, int64_t time)
+{
+    uint32_t caller = stack ? bz_stack_caller(l->s->trace, stack) : 0;
+    if (!caller)
+        return;
+    uint32_t key[2] = {(uint32_t)(t - l->tally), caller}, at = bz_map_get(&l->places, key, sizeof key);
+    if (at == BZ_MAP_NONE) {
+        if (l->n_places == l->cap_places) {
+            l->cap_places = l->cap_places ? 2 * l->cap_places : 64;
+            l->place = bz_realloc(l->place, l->cap_places, sizeof *l->place);
+        }
+        l->place[l->n_places] = 0;
+        at = bz_map_add(&l->places, bz_arena_dup(l->arena, key, sizeof key), sizeof key, l->n_places++);
+    }
+    l->place[at] += time;
+    if (l->place[at] > t->most) {
+        t->most = l->place[at];
+        t->where = bz_string(l->s->trace, caller);
+    }
+}
+
+static void charge(ledger *l, tally *t, const char *example, uint32_t stack, int64_t time, int count)
+{
+    t->time += time;
+    t->count += count;
+    if (example && time > t->longest) {
+        t->longest = time;
+        t->example = example;
+    }
+    add_place(l, t, stack, time);
+}
+
+static void give(ledger *l, const claim *c, int64_t time)
+{
+    if (c->step >= 0)
+        l->s->step[c->step].time += time;
+    else
+        charge(l, find_tally(l, c->cause, align_cause_name(c->cause), c->busy), c->name, c->stack, time, 1);
+}
+
+/* ---- claims --------------------------------------------------------------------------------- */
+
+static void push(span **list, int *n, int *cap, int64_t start, int64_t end)
+{
+    if (start >= end)
+        return;
+    if (*n == *cap) {
+        *cap = *cap ? 2 * *cap : 256;
+        *list = bz_realloc(*list, (size_t)*cap, sizeof **list);
+    }
+    (*list)[(*n)++] = (span){start, end};
+}
+
+static void add_claim(ledger *l, claim c)
+{
+    if (c.start >= c.end || c.end <= l->s->begin || c.start >= l->s->end)
+        return;
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 256;
+        l->claim = bz_realloc(l->claim, (size_t)l->cap, sizeof *l->claim);
+    }
+    l->claim[l->n++] = c;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const claim *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->end != y->end)
+        return x->end > y->end ? -1 : 1;
+    return x->step < y->step ? -1 : x->step > y->step;
+}
+
+/* All claims made so far get what is free; of two at once the one that began first. */
+static void settle(ledger *l)
+{
+    int i = 0;
+    if (l->n)
+        qsort(l->claim, (size_t)l->n, sizeof *l->claim, by_start);
+    l->n_left = 0;
+    for (int f = 0; f < l->n_free; f++) {
+        int64_t at = l->free[f].start, end = l->free[f].end;
+        while (i < l->n && l->claim[i].start < end) {
+            const claim *c = &l->claim[i];
+            int64_t from = c->start > at ? c->start : at, to = c->end < end ? c->end : end;
+            if (to > from) {
+                push(&l->left, &l->n_left, &l->cap_left, at, from);
+                give(l, c, to - from);
+                at = to;
+            }
+            if (c->end > end)
+                break;
+            i++;
+        }
+        push(&l->left, &l->n_left, &l->cap_left, at, end);
+    }
+    span *swap = l->free;
+    int cap = l->cap_free;
+    l->free = l->left;
+    l->n_free = l->n_left;
+    l->cap_free = l->cap_left;
+    l->left = swap;
+    l->cap_left = cap;
+    l->n = 0;
+}
+
+/* ---- what was recorded ---------------------------------------------------------------------- */
+
+static const char *copy_cause(uint32_t direction)
+{
+    static const char *const NAMES[] = {[1] = "copied-to-device", [2] = "copied-from-device", [8] = "copied-on-device"};
+    const char *name = direction < sizeof NAMES / sizeof *NAMES ? NAMES[direction] : NULL;
+    return name ? name : "copied";
+}
+
+static void claim_device(ledger *l, bool own)
+{
+    const align_steps *s = l->s;
+    for (int kind = BZ_EVENT_KERNEL; kind <= BZ_EVENT_MEMSET; kind++) {
+        const bz_events *e = &s->trace->event[kind];
+        for (size_t i = 0; i < e->n; i++) {
+            if (e->end[i] <= s->begin || e->start[i] >= s->end || align_in(s, (bz_event_kind)kind, i) != own)
+                continue;
+            uint32_t step = !own                                            ? 0
+                            : e->call[i] < s->trace->event[BZ_EVENT_CALL].n ? s->of_call[e->call[i]]
+                            : kind == BZ_EVENT_KERNEL                       ? s->of_kernel[i]
+                                                                            : 0;
+            const char *cause = !own                      ? "other-iteration"
+                                : kind == BZ_EVENT_MEMSET ? "filled"
+                                : kind == BZ_EVENT_COPY   ? copy_cause(e->value[i])
+                                                          : "kernels-extra";
+            uint32_t name = e->short_name && e->short_name[i] ? e->short_name[i] : e->name[i];
+            add_claim(l, (claim){e->start[i], e->end[i], (int)step - 1, true, cause, bz_string(s->trace, name), 0});
+        }
+    }
+    settle(l);
+}
+
+static void claim_steps(ledger *l)
+{
+    const align_steps *s = l->s;
+    const bz_events *e = &s->trace->event[s->operators ? BZ_EVENT_OP : BZ_EVENT_CALL];
+    for (int i = 0; i < s->n; i++)
+        add_claim(l, (claim){e->start[s->step[i].at], e->end[s->step[i].at], i, true, NULL, NULL, 0});
+    settle(l);
+}
+
+static void claim_api(ledger *l, const char *cause)
+{
+    const bz_trace *t = l->s->trace;
+    const bz_events *e = &t->event[BZ_EVENT_API];
+    for (size_t i = 0; i < e->n; i++) {
+        if (e->end[i] <= l->s->begin || e->start[i] >= l->s->end)
+            continue;
+        const char *name = bz_string(t, e->name[i]);
+        if (!strcmp(align_api_cause(name), cause))
+            add_claim(l, (claim){e->start[i], e->end[i], -1, false, cause, name, e->stack[i]});
+    }
+    settle(l);
+}
+
+static void claim_library(ledger *l)
+{
+    const align_steps *s = l->s;
+    const bz_events *e = &s->trace->event[BZ_EVENT_CALL];
+    for (int i = 0; i < s->n; i++)
+        if (s->step[i].kind == ALIGN_CALL) {
+            size_t at = s->step[i].at;
+            add_claim(l, (claim){e->start[at], e->end[at], -1, false, "library", s->step[i].name, e->stack[at]});
+        }
+    settle(l);
+}
+
+/* Operators lie in one another: the innermost one counts, so the deepest come first. */
+static void claim_operators(ledger *l)
+{
+    const bz_trace *t = l->s->trace;
+    const bz_events *o = &t->event[BZ_EVENT_OP];
+    int *depth = BZ_NEW(l->arena, int, o->n), deepest = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        depth[i] = o->op[i] < i ? depth[o->op[i]] + 1 : 0;
+        if (o->end[i] > l->s->begin && o->start[i] < l->s->end && depth[i] > deepest)
+            deepest = depth[i];
+    }
+    for (int d = deepest; d >= 0; d--) {
+        for (size_t i = 0; i < o->n; i++)
+            if (depth[i] == d && o->end[i] > l->s->begin && o->start[i] < l->s->end) {
+                const char *name = bz_string(t, o->name[i]);
+                add_claim(l, (claim){o->start[i], o->end[i], -1, false, bz_arena_printf(l->arena, "operator %s", name),
+                                     name, 0});
+            }
+        settle(l);
+    }
+}
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+static void charge_rest(ledger *l, const bool *between, const char *layers)
+{
+    const align_steps *s = l->s;
+    int next = 0; /* the first step that begins behind the gap */
+    for (int f = 0; f < l->n_free; f++) {
+        while (next < s->n && s->step[next].start < l->free[f].end)
+            next++;
+        bool outside = !s->device && between[next];
+        const char *id = outside ? "layers-outside" : !next ? "start" : next == s->n ? "end" : "gaps";
+        const char *example = outside ? layers : NULL;
+        if (!outside && next && next < s->n)
+            example = bz_arena_printf(l->arena, "%s, then %s", s->step[next - 1].name, s->step[next].name);
+        charge(l, find_tally(l, id, align_cause_name(id), false), example, 0, l->free[f].end - l->free[f].start, 1);
+    }
+}
+
+static void charge_steps(ledger *l)
+{
+    static const char *const EXTRA[] = {"calls-extra", "kernels-extra", "operators-extra"};
+    for (int i = 0; i < l->s->n; i++) {
+        const align_step *step = &l->s->step[i];
+        const char *id = step->cause ? step->cause : EXTRA[step->kind];
+        if (!step->asked)
+            charge(l, find_tally(l, id, align_cause_name(id), true), step->name, step->stack, step->time, 1);
+    }
+}
+
+static int greatest(const void *a, const void *b)
+{
+    const tally *x = a, *y = b;
+    return x->time != y->time ? (x->time > y->time ? -1 : 1) : strcmp(x->id, y->id);
+}
+
+void align_time(align_steps *s, const bool *between, const char *layers, bz_arena *arena, bz_alignment *out)
+{
+    ledger l = {.s = s, .arena = arena};
+    push(&l.free, &l.n_free, &l.cap_free, s->begin, s->end);
+    if (s->device) {
+        claim_device(&l, true);
+        claim_device(&l, false);
+        claim_api(&l, "waits");
+        claim_api(&l, "launches");
+        claim_api(&l, "runtime");
+        claim_library(&l);
+    } else {
+        claim_steps(&l);
+    }
+    claim_operators(&l);
+    charge_rest(&l, between, layers);
+    charge_steps(&l);
+    if (l.n_tallies)
+        qsort(l.tally, (size_t)l.n_tallies, sizeof *l.tally, greatest);
+    out->cause = BZ_NEW(arena, bz_cause, l.n_tallies);
+    out->n_causes = l.n_tallies;
+    out->asked = bz_tick(1e-9 * (double)(s->end - s->begin));
+    for (int i = 0; i < l.n_tallies; i++) {
+        const tally *t = &l.tally[i];
+        out->cause[i] =
+            (bz_cause){t->name, t->id, t->busy, t->count, bz_tick(1e-9 * (double)t->time), t->example, t->where};
+        out->asked -= out->cause[i].seconds;
+    }
+    free(l.free);
+    free(l.left);
+    free(l.claim);
+    free(l.tally);
+    free(l.place);
+    bz_map_free(&l.ids);
+    bz_map_free(&l.places);
+}

@@ -1,0 +1,277 @@
+/* The bound against a profile: what the device did, what the user waited for, and what does not fit. */
+#include "explain/explain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct making {
+    const bz_bound *bound;
+    const bz_trace *trace;
+    bz_arena *arena;
+    bz_ladder *l;
+} making;
+
+static void warn(making *m, const char *text)
+{
+    m->l->warning =
+        bz_arena_grow(m->arena, m->l->warning, (size_t)m->l->n_warnings, (size_t)m->l->n_warnings + 1, sizeof(char *));
+    m->l->warning[m->l->n_warnings++] = text;
+}
+
+/* ---- times ---------------------------------------------------------------------------------- */
+
+/* Of a run in which less was recorded than in the trace's own; NAN: nothing tells. */
+static double undisturbed(making *m)
+{
+    const bz_trace *t = m->trace;
+    uint32_t run = bz_trace_level(t, BZ_FIGURE_LATENCY);
+    double *v;
+    if (run == BZ_NONE || run == t->own_level)
+        return NAN;
+    m->l->run = bz_arena_str(m->arena, bz_string(t, t->level[run].name));
+    size_t n = bz_trace_figures(t, BZ_FIGURE_LATENCY, m->arena, &v);
+    bz_quantiles_of(v, n); /* sorts */
+    return v[(n - 1) / 2] / 1e9;
+}
+
+/* Calls of a library that works on a device; or of one that does not. */
+static bool has_calls(const bz_trace *t, bool on_device)
+{
+    const bz_events *calls = &t->event[BZ_EVENT_CALL];
+    for (size_t i = 0; i < calls->n; i++)
+        if (calls->library[i] != BZ_LIBRARY_OTHER && bz_library_on_device(calls->library[i]) == on_device)
+            return true;
+    return false;
+}
+
+/* ONNX Runtime tells of each operator who did it. */
+static bool has_device_operators(const bz_trace *t)
+{
+    static const char *const PROVIDERS[] = {"provider=CUDA", "provider=Tensorrt", "provider=NvTensorRT",
+                                            "provider=ROCM", "provider=MIGraphX", "provider=Dml"};
+    const bz_events *ops = &t->event[BZ_EVENT_OP];
+    for (size_t i = 0; i < ops->n; i++)
+        for (size_t k = 0; k < sizeof PROVIDERS / sizeof *PROVIDERS; k++)
+            if (strstr(bz_string(t, ops->detail[i]), PROVIDERS[k]))
+                return true;
+    return false;
+}
+
+/* All of one iteration, so that what is said about it adds up; but for the latency, if another run tells it better. */
+static void measure(making *m)
+{
+    const bz_trace *t = m->trace;
+    bz_iteration_stats s = {0};
+    uint32_t typical = bz_typical_iteration(t);
+    m->l->device = t->event[BZ_EVENT_KERNEL].n > 0;
+    m->l->on_device = m->l->device || has_calls(t, true) || has_device_operators(t);
+    m->l->iterations = (int)bz_steady_iterations(t);
+    if (typical != BZ_NONE)
+        bz_iteration_measure(t, typical, &s);
+    double alone = undisturbed(m);
+    m->l->recorded = bz_tick(1e-9 * (double)s.latency);
+    m->l->latency = isfinite(alone) ? bz_tick(alone) : m->l->recorded;
+    m->l->busy = bz_tick(1e-9 * (double)(m->l->device ? s.device_busy : s.library));
+    if (!(m->l->busy > 0))
+        m->l->busy = NAN;
+    if (!(m->l->latency > 0)) {
+        m->l->latency = NAN;
+        warn(m, t->n_iterations ? "has no timeline: a log tells what was called, not how long it took"
+                                : "no iterations were found in it: mark them, or name the range with --iterations");
+    } else if (!bz_trace_has_lengths(t)) {
+        warn(m, "tells when calls began, not how long they took: all that lies between is one");
+    }
+    if (m->l->run && m->l->busy > m->l->latency)
+        warn(m,
+             bz_arena_printf(
+                 m->arena, "%s in the recorded run than an iteration of the run '%s': record again on a quiet machine",
+                 m->l->device ? "kept the device busy for longer" : "was in library calls for longer", m->l->run));
+    m->l->idle = m->l->latency - m->l->busy;
+}
+
+/* A sum that lacks too much, or that is above what was measured, makes no rung and no speed-up. */
+static void climb(bz_ladder *l)
+{
+    double bound = l->goal.sequential;
+    bool holds = l->goal.enough && !l->defect;
+    l->excess = holds ? l->busy - bound : NAN;
+    l->overlap = holds ? bound - l->goal.parallel : NAN;
+    l->ratio = holds ? bound / l->latency : NAN;
+    l->speedup = holds && bound > 0 ? l->latency / bound : NAN;
+    l->speedup_parallel = holds && bound > 0 ? l->latency / l->goal.parallel : NAN;
+}
+
+/* ---- settings ------------------------------------------------------------------------------- */
+
+static const char *fact(const bz_trace *t, const char *key)
+{
+    for (uint32_t i = 0; i < t->n_facts; i++)
+        if (!strcmp(bz_string(t, t->fact[i].key), key))
+            return bz_string(t, t->fact[i].value);
+    return NULL;
+}
+
+/* Batch and data type as the library's convolutions and products spell them. */
+static const struct {
+    const char *parameter, *value; /* value: how it begins, for data types */
+    bz_dtype dtype;
+} DTYPES[] = {
+    {"xDesc.dataType", "CUDNN_DATA_FLOAT", BZ_F32},
+    {"xDesc.dataType", "CUDNN_DATA_HALF", BZ_F16},
+    {"xDesc.dataType", "CUDNN_DATA_BFLOAT16", BZ_BF16},
+    {"xDesc.dataType", "CUDNN_DATA_DOUBLE", BZ_F64},
+    {"src", "f32::", BZ_F32},
+    {"src", "bf16::", BZ_BF16},
+    {"src", "f16::", BZ_F16},
+};
+
+static bz_dtype call_dtype(const bz_trace *t, size_t call)
+{
+    char text[128];
+    for (size_t i = 0; i < sizeof DTYPES / sizeof *DTYPES; i++)
+        if (bz_call_parameter(t, call, DTYPES[i].parameter, text, sizeof text) &&
+            !strncmp(text, DTYPES[i].value, strlen(DTYPES[i].value)))
+            return DTYPES[i].dtype;
+    return BZ_UNDEFINED;
+}
+
+static long call_batch(const bz_trace *t, size_t call)
+{
+    char text[128];
+    if (bz_call_parameter(t, call, "xDesc.dimA", text, sizeof text) && *text == '[')
+        return strtol(text + 1, NULL, 10);
+    if (bz_call_parameter(t, call, "problem", text, sizeof text) && !strncmp(text, "mb", 2))
+        return strtol(text + 2, NULL, 10);
+    return 0;
+}
+
+static bz_dtype model_dtype(const bz_bound *b)
+{
+    if (b->dtype)
+        return b->dtype;
+    for (int i = 0; i < b->n; i++)
+        if (b->layer[i].layer->macs && b->layer[i].layer->n_in)
+            return b->layer[i].layer->in[0].dtype;
+    return BZ_UNDEFINED;
+}
+
+/* The first steady call that tells. */
+static void check_calls(making *m)
+{
+    const bz_events *c = &m->trace->event[BZ_EVENT_CALL];
+    bz_dtype dtype = BZ_UNDEFINED, own = model_dtype(m->bound);
+    long batch = 0;
+    for (size_t i = 0; i < c->n && (!dtype || !batch); i++) {
+        if (!(c->flags[i] & BZ_CALL_EXECUTES))
+            continue;
+        dtype = dtype ? dtype : call_dtype(m->trace, i);
+        batch = batch ? batch : call_batch(m->trace, i);
+    }
+    if (batch && m->bound->layers->batch && batch != m->bound->layers->batch)
+        warn(m, bz_arena_printf(m->arena, "ran batch %ld, the bound is for %lld: --batch %ld", batch,
+                                (long long)m->bound->layers->batch, batch));
+    if (dtype && own && dtype != own)
+        warn(m, bz_arena_printf(m->arena, "computed in %s, the bound is for %s: --dtype %s", bz_dtype_name(dtype),
+                                bz_dtype_name(own), bz_dtype_name(dtype)));
+}
+
+static void check_system(making *m)
+{
+    const char *gpu = fact(m->trace, "gpu"), *threads = fact(m->trace, "threads");
+    bz_system_facts facts;
+    bz_system_facts_read(m->bound->details, m->arena, &facts);
+    if (*m->bound->details && facts.gpu != m->l->on_device && (m->l->on_device || has_calls(m->trace, false)))
+        warn(m, facts.gpu ? "ran on a processor, the bound is for a GPU: --system names another"
+                          : "ran on a GPU, the bound is for a processor: --system names another");
+    if (gpu && facts.gpu && *facts.name && strncmp(facts.name, gpu, strlen(gpu)) != 0)
+        warn(m, bz_arena_printf(m->arena, "ran on %s, the bound is for %s", gpu, facts.name));
+    if (threads && atoi(threads) > 0 && atoi(threads) != m->bound->setting.threads)
+        warn(m, bz_arena_printf(m->arena, "ran with %d threads, the bound is for %d: --threads %d", atoi(threads),
+                                m->bound->setting.threads, atoi(threads)));
+    static const char *const LIBRARIES[] = {"cudnn", "onednn"};
+    for (int i = 0; i < 2; i++) {
+        const char *version = fact(m->trace, LIBRARIES[i]);
+        const char *at = version ? strstr(m->bound->system, LIBRARIES[i]) : NULL;
+        size_t n = at ? strcspn(at += strlen(LIBRARIES[i]), "+@") : 0;
+        if (at && n && (strlen(version) != n || strncmp(at, version, n) != 0))
+            warn(m, bz_arena_printf(m->arena, "ran %s %s, the bound rests on %.*s", LIBRARIES[i], version, (int)n, at));
+    }
+}
+
+/* ---- what does not hold --------------------------------------------------------------------- */
+
+/* The layers to suspect: those with a floor, which weighs most where little is done; all where none has. */
+static int suspect(const void *a, const void *b)
+{
+    const bz_bound_layer *const *x = a, *const *y = b;
+    double s = ((*x)->price.seconds - fmax((*x)->hardware, 0)) * (*x)->times;
+    double t = ((*y)->price.seconds - fmax((*y)->hardware, 0)) * (*y)->times;
+    if ((*x)->floor != (*y)->floor)
+        return (*x)->floor ? -1 : 1;
+    return s > t ? -1 : s < t ? 1 : *x < *y ? -1 : 1;
+}
+
+static const char *name_suspects(making *m)
+{
+    const bz_bound *b = m->bound;
+    const bz_bound_layer **list = BZ_NEW(m->arena, const bz_bound_layer *, b->n);
+    bz_buf text = {0};
+    int n = 0;
+    for (int i = 0; i < b->n; i++)
+        if (b->layer[i].price.alternative)
+            list[n++] = &b->layer[i];
+    if (n)
+        qsort(list, (size_t)n, sizeof *list, suspect);
+    for (int i = 0; i < n && i < 5; i++) {
+        bz_unit_text time;
+        bz_buf_printf(&text, "%s%s (%s)", i ? ", " : "", list[i]->layer->name,
+                      bz_units_time(time, list[i]->price.seconds * list[i]->times));
+    }
+    const char *copy = bz_arena_str(m->arena, bz_buf_text(&text));
+    bz_buf_free(&text);
+    return copy;
+}
+
+/* A program that fuses is held against the fused bound, where there is one. */
+static void check_rungs(making *m)
+{
+    const bz_bound *b = m->bound;
+    const bz_goal *goal = &m->l->goal;
+    const struct {
+        const char *name;
+        double seconds;
+    } rungs[] = {{"it took in all", m->l->latency},
+                 {m->l->device ? "the device was busy" : "its library calls took", m->l->busy}};
+    for (int i = 0; i < 2; i++) {
+        bz_unit_text bound, seen;
+        if (!(goal->sequential > rungs[i].seconds))
+            continue;
+        const char *why = "it fuses layers, ran other work, or ran on more than the records did: look at ";
+        if (b->coverage.floor)
+            why = bz_arena_printf(
+                m->arena,
+                "%d of its layers rest on records timed by event pairs, which carry a floor: ", b->coverage.floor);
+        const char *text =
+            bz_arena_printf(m->arena, "the %s bound, %s, is above what %s, %s; %s%s",
+                            b->fused.wanted ? "fused" : "sequential", bz_units_time(bound, goal->sequential),
+                            rungs[i].name, bz_units_time(seen, rungs[i].seconds), why, name_suspects(m));
+        if (i == 0)
+            m->l->defect = text;
+        else
+            warn(m, text);
+        return;
+    }
+}
+
+void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out)
+{
+    making m = {bound, trace, arena, out};
+    *out = (bz_ladder){.profile = profile, .goal = bz_bound_goal(bound)};
+    measure(&m);
+    check_system(&m);
+    check_calls(&m);
+    check_rungs(&m);
+    climb(out);
+}

@@ -1,0 +1,247 @@
+/* The variants that a profile's calls used, against the best that the database knows. */
+#include "explain/calls.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* For what the library was asked: it may come to another variant. */
+typedef enum { ASKED_FOR_NOTHING, ASKED_FOR_INFERENCE, ASKED_FOR_TRAINING } asked_for;
+
+typedef struct call_group {
+    bz_problem problem;
+    const char *text, *variant;
+    int64_t calls;
+    asked_for asked;
+    double *seen; /* [n_seen], room for a power of two */
+    int n_seen;
+} call_group;
+
+typedef struct making {
+    const bz_trace *trace;
+    bz_perfdb *db;
+    const bz_system *system;
+    const bz_setting *setting;
+    bz_arena *arena;
+    double *device; /* [calls]: device time of each call, seconds */
+    call_group *group;
+    int n, cap;
+    int64_t steady;
+    bz_map map;
+    bz_buf key;
+} making;
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static void time_calls(making *m)
+{
+    const bz_events *calls = &m->trace->event[BZ_EVENT_CALL];
+    bool device = m->trace->event[BZ_EVENT_KERNEL].n > 0;
+    m->device = BZ_NEW(m->arena, double, calls->n);
+    for (size_t i = 0; i < calls->n && !device; i++)
+        m->device[i] = 1e-9 * (double)(calls->end[i] - calls->start[i]);
+    for (int kind = BZ_EVENT_KERNEL; kind <= BZ_EVENT_MEMSET && device; kind++) {
+        const bz_events *e = &m->trace->event[kind];
+        for (size_t i = 0; i < e->n; i++)
+            if (e->call && e->call[i] < calls->n)
+                m->device[e->call[i]] += 1e-9 * (double)(e->end[i] - e->start[i]);
+    }
+}
+
+static call_group *find_group(making *m, const bz_problem *p, const char *variant, asked_for why)
+{
+    bz_buf_clear(&m->key);
+    bz_problem_print(p, &m->key);
+    size_t text = m->key.len;
+    bz_buf_putc(&m->key, '\n');
+    bz_buf_puts(&m->key, variant);
+    uint32_t at = bz_map_get(&m->map, m->key.data, m->key.len);
+    if (at != BZ_MAP_NONE)
+        return &m->group[at];
+    if (m->n == m->cap) {
+        m->cap = m->cap ? 2 * m->cap : 64;
+        m->group = bz_realloc(m->group, (size_t)m->cap, sizeof *m->group);
+    }
+    call_group *g = &m->group[m->n];
+    const char *key = bz_arena_strn(m->arena, m->key.data, m->key.len);
+    *g = (call_group){
+        .problem = *p,
+        .text = bz_arena_strn(m->arena, m->key.data, text),
+        .variant = bz_arena_str(m->arena, variant),
+        .asked = why,
+    };
+    bz_map_add(&m->map, key, m->key.len, (uint32_t)m->n++);
+    return g;
+}
+
+static void add_seen(making *m, call_group *g, double seconds)
+{
+    int n = g->n_seen++;
+    if (!(n & (n - 1)))
+        g->seen = bz_arena_grow(m->arena, g->seen, (size_t)n, n ? 2 * (size_t)n : 1, sizeof *g->seen);
+    g->seen[n] = seconds;
+}
+
+static asked_for what_for(const bz_trace *t, size_t call)
+{
+    char text[32];
+    if (!bz_call_parameter(t, call, "prop", text, sizeof text))
+        return ASKED_FOR_NOTHING;
+    return !strcmp(text, "forward_training")    ? ASKED_FOR_TRAINING
+           : !strcmp(text, "forward_inference") ? ASKED_FOR_INFERENCE
+                                                : ASKED_FOR_NOTHING;
+}
+
+static void gather(making *m)
+{
+    const bz_trace *t = m->trace;
+    const bz_events *calls = &t->event[BZ_EVENT_CALL];
+    bz_problem p;
+    m->steady = bz_steady_iterations(t);
+    for (size_t i = 0; i < calls->n; i++) {
+        if (!bz_event_is_steady(t, BZ_EVENT_CALL, i) ||
+            (calls->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES || !bz_call_problem(t, i, &p))
+            continue;
+        if (!calls->variant[i] && p.kind != BZ_PROBLEM_CONV)
+            continue; /* where the library has no choice, or tells of none */
+        call_group *g = find_group(m, &p, bz_string(t, calls->variant[i]), what_for(t, i));
+        g->calls++;
+        if (m->device[i] > 0)
+            add_seen(m, g, m->device[i]);
+    }
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+/* CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD is "cudnn algo 6 WINOGRAD" in records; oneDNN's names are the same. */
+static bool same_variant(const char *used, const char *algorithm)
+{
+    const char *mark = strstr(used, "_ALGO_"), *last = strrchr(algorithm, ' ');
+    return mark ? !strcmp(mark + strlen("_ALGO_"), last ? last + 1 : algorithm) : !strcmp(used, algorithm);
+}
+
+static bool usable(const making *m, const bz_record *r)
+{
+    return bz_record_is_time(r) && r->setting.threads == m->setting->threads && r->setting.cache == m->setting->cache;
+}
+
+/* Whether the database knows the problem; then the row's times are filled. */
+static int look_up(making *m, const char *problem, bool training, bz_regret_row *row, bool *known, bz_error *err)
+{
+    bz_record *r;
+    size_t n;
+    int rank = 1;
+    *known = false;
+    if (bz_perfdb_variants(m->db, m->system, problem, m->arena, &r, &n, err))
+        return -1;
+    row->used = row->best = row->chosen = NAN;
+    for (size_t i = 0; i < n; i++) {
+        if (!usable(m, &r[i]))
+            continue;
+        *known = true;
+        double s = bz_tick(r[i].median);
+        if (!(row->best <= s)) {
+            row->best = s;
+            row->best_variant = r[i].variant.algorithm;
+        }
+        if (bz_record_marked(&r[i])) /* what another process slowed down says nothing about what was used */
+            continue;
+        int taken = bz_pick_rank(&r[i], training);
+        if (taken > rank || (taken == rank && !(row->chosen <= s))) {
+            rank = taken;
+            row->chosen = s;
+            row->chosen_variant = r[i].variant.algorithm;
+        }
+        if (same_variant(row->variant, r[i].variant.algorithm) && !(row->used <= s))
+            row->used = s;
+    }
+    row->problem = *known ? problem : row->problem;
+    return 0;
+}
+
+/* Where the call took less than the record of its variant says, no more than what it took can be lost. */
+static double lost(const bz_regret_row *row)
+{
+    if (!isfinite(row->used) || !isfinite(row->best))
+        return 0;
+    double took = row->seen < row->used ? row->seen : row->used;
+    return took > row->best ? row->calls * (took - row->best) : 0;
+}
+
+static int price_group(making *m, call_group *g, bz_regret_row *row, bz_error *err)
+{
+    bool known;
+    bz_problem inside;
+    *row = (bz_regret_row){.problem = g->text, .variant = g->variant, .seen = NAN};
+    row->calls = (double)g->calls / (double)m->steady;
+    if (g->n_seen)
+        row->seen = bz_tick(bz_quantiles_of(g->seen, (size_t)g->n_seen).p50);
+    if (look_up(m, g->text, g->asked == ASKED_FOR_TRAINING, row, &known, err))
+        return -1;
+    int pad = known ? 0 : call_unpad(&g->problem, &inside);
+    if (pad) {
+        bz_buf text = {0};
+        bz_problem_print(&inside, &text);
+        int rc =
+            look_up(m, bz_arena_str(m->arena, bz_buf_text(&text)), g->asked == ASKED_FOR_TRAINING, row, &known, err);
+        bz_buf_free(&text);
+        if (rc)
+            return -1;
+        row->padded = known ? pad : 0;
+    }
+    row->loss = lost(row);
+    return 0;
+}
+
+static int more_loss(const void *x, const void *y)
+{
+    const bz_regret_row *a = x, *b = y;
+    double s = a->calls * (isfinite(a->seen) ? a->seen : 0), t = b->calls * (isfinite(b->seen) ? b->seen : 0);
+    if (a->loss != b->loss)
+        return a->loss > b->loss ? -1 : 1;
+    if (s != t)
+        return s > t ? -1 : 1;
+    int order = strcmp(a->problem, b->problem);
+    return order ? order : strcmp(a->variant, b->variant);
+}
+
+static void sum(const making *m, bz_regret *out)
+{
+    double flops[3] = {0, 0, 0};
+    for (int i = 0; i < m->n; i++)
+        flops[m->group[i].asked] += (double)m->group[i].calls * bz_problem_flops(&m->group[i].problem);
+    out->training = flops[ASKED_FOR_TRAINING] > flops[ASKED_FOR_INFERENCE];
+    for (int i = 0; i < out->n; i++) {
+        const bz_regret_row *r = &out->row[i];
+        out->calls += r->calls;
+        if (isfinite(r->best) && r->seen < r->best)
+            out->faster += r->calls * (r->best - r->seen);
+        if (!isfinite(r->used) || !isfinite(r->best))
+            continue;
+        out->known += r->calls;
+        out->used += r->calls * r->used;
+        out->best += r->calls * r->best;
+        out->chosen += r->calls * (isfinite(r->chosen) ? r->chosen : r->used);
+        out->loss += r->loss;
+    }
+    if (out->n)
+        qsort(out->row, (size_t)out->n, sizeof *out->row, more_loss);
+}
+
+int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
+                   bz_arena *arena, bz_regret *out, bz_error *err)
+{
+    making m = {.trace = trace, .db = db, .system = system, .setting = setting, .arena = arena};
+    int rc = 0;
+    time_calls(&m);
+    gather(&m);
+    *out = (bz_regret){.row = BZ_NEW(arena, bz_regret_row, m.n), .n = m.n};
+    for (int i = 0; i < m.n && !rc; i++)
+        rc = price_group(&m, &m.group[i], &out->row[i], err);
+    if (!rc)
+        sum(&m, out);
+    free(m.group);
+    bz_map_free(&m.map);
+    bz_buf_free(&m.key);
+    return rc;
+}

@@ -1,0 +1,284 @@
+/* Matrix units: who used them, who could, and what they would gain. */
+#include "explain/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct making {
+    const bz_bound *b;
+    const bz_trace *trace;
+    bz_arena *arena;
+    bz_units *u;
+    unit_rules rules;
+    unit_system system;
+    int cap;
+    bz_map names; /* by pointer: names are shared */
+    const char **unit;
+    int n_names;
+} making;
+
+/* ---- the system ----------------------------------------------------------------------------- */
+
+static const char *fact(const bz_trace *t, const char *key)
+{
+    for (uint32_t i = 0; t && i < t->n_facts; i++)
+        if (!strcmp(bz_string(t, t->fact[i].key), key))
+            return bz_string(t, t->fact[i].value);
+    return NULL;
+}
+
+/* The device that the profile ran on; else the one that the records are from. */
+static void find_system(making *m)
+{
+    const char *ran = fact(m->trace, "gpu");
+    bz_system_facts facts;
+    bz_system_facts_read(m->b->details, m->arena, &facts);
+    m->system = unit_of_system(&m->rules, facts.isa,
+                               ran         ? ran
+                               : facts.gpu ? facts.name
+                                           : NULL,
+                               ran && strcmp(ran, facts.name) != 0 ? 0 : facts.capability);
+    m->u->unit = m->system.unit;
+}
+
+static const char *unit_name(making *m, const char *name)
+{
+    uint32_t at = bz_map_get(&m->names, &name, sizeof name);
+    if (at != BZ_MAP_NONE)
+        return m->unit[at];
+    at = (uint32_t)m->n_names++;
+    const char **key = BZ_NEW(m->arena, const char *, 1);
+    *key = name;
+    bz_map_add(&m->names, key, sizeof *key, at);
+    if (!(at & (at - 1)))
+        m->unit = bz_arena_grow(m->arena, m->unit, at, at ? 2 * (size_t)at : 1, sizeof *m->unit);
+    return m->unit[at] = unit_of_name(&m->rules, name);
+}
+
+static void begin(making *m)
+{
+    *m->u = (bz_units){0};
+    unit_rules_read(bz_units_text, m->arena, &m->rules);
+    find_system(m);
+}
+
+static bz_unit_row *add_row(making *m, int layer, const char *call)
+{
+    if (m->u->n == m->cap) {
+        m->u->row =
+            bz_arena_grow(m->arena, m->u->row, (size_t)m->cap, m->cap ? 2 * (size_t)m->cap : 64, sizeof *m->u->row);
+        m->cap = m->cap ? 2 * m->cap : 64;
+    }
+    bz_unit_row *row = &m->u->row[m->u->n++];
+    *row = (bz_unit_row){.layer = layer, .call = call, .seconds = NAN, .best = NAN};
+    return row;
+}
+
+static void settle(making *m, bz_unit_row *row, const char *evidence, const char *why)
+{
+    row->used = evidence != NULL;
+    row->evidence = evidence;
+    row->why = row->used ? NULL : why;
+    row->could = row->used || row->why;
+    m->u->used += row->used;
+    m->u->could += row->could && !row->used;
+}
+
+/* ---- layers --------------------------------------------------------------------------------- */
+
+static int64_t dim(const bz_type *t, int from_end)
+{
+    int i = from_end < 0 ? -1 - from_end : t->rank - from_end;
+    return t->kind == BZ_TYPE_TENSOR && i >= 0 && i < t->rank ? t->dims[i] : 0;
+}
+
+/* What a layer multiplies: weights [out, in, …] of convolutions, matrices of products, gates of recurrent ones. */
+static unit_product product_of(const making *m, const bz_layer *l)
+{
+    const bz_param *group = bz_layer_param(l, "group"), *trans = bz_layer_param(l, "transB");
+    bz_dtype own = l->n_in ? l->in[0].dtype : BZ_UNDEFINED;
+    bool real = own == BZ_F32 || own == BZ_F16 || own == BZ_BF16 || own == BZ_F64;
+    unit_product p = {.dtype = bz_dtype_name(m->b->dtype && real ? m->b->dtype : own), .group = 1};
+    const bz_type *w = l->n_in > 1 ? &l->in[1] : NULL;
+    if (!w)
+        return p;
+    p.group = group && group->n ? group->v[0] : 1;
+    if (strstr(l->kind, "conv")) {
+        p.in = dim(w, -2);
+        p.out = p.group > 0 ? dim(w, -1) / p.group : 0;
+    } else if (!strcmp(l->kind, "gemm") || !strcmp(l->kind, "matmul")) {
+        bool turned = trans && trans->n && trans->v[0];
+        p.in = dim(w, turned ? 1 : 2);
+        p.out = dim(w, turned ? 2 : 1);
+    }
+    return p;
+}
+
+/* The best way of a layer of the main graph, conversions left out. */
+static void find_best(making *m, const bz_units *ways, bz_unit_row *row)
+{
+    const bz_bound_layer *l = &m->b->layer[row->layer];
+    row->seconds = row->best = l->price.alternative ? l->price.seconds * l->times : NAN;
+    for (int i = 0; ways && i < ways->n_ways; i++) {
+        double s = ways->way[i].seconds[l->node];
+        if (!ways->way[i].layout && l->layer == &m->b->layers->layer[l->node] && s < row->best) {
+            row->best = s;
+            row->best_way = ways->way[i].name;
+        }
+    }
+}
+
+/* What rules look at, besides the variant: equal layers have equal answers. */
+typedef struct alike {
+    bz_hash hash;
+    const char *variant;
+    uintptr_t dtype;
+} alike;
+
+static void add_layers(making *m)
+{
+    bz_map known = {0};
+    for (int i = 0; i < m->b->n; i++) {
+        const bz_bound_layer *l = &m->b->layer[i];
+        if (!l->layer->macs)
+            continue;
+        alike *key = BZ_NEW(m->arena, alike, 1);
+        *key = (alike){l->layer->hash, l->variant, l->layer->n_in ? l->layer->in[0].dtype : 0};
+        uint32_t first = bz_map_add(&known, key, sizeof *key, (uint32_t)m->u->n);
+        bz_unit_row *row = add_row(m, i, NULL);
+        if (first + 1 < (uint32_t)m->u->n) {
+            settle(m, row, m->u->row[first].evidence, m->u->row[first].why);
+        } else {
+            unit_product p = product_of(m, l->layer);
+            bool used = l->variant && unit_name(m, l->variant);
+            settle(m, row, used ? l->variant : NULL, unit_why(&m->rules, &m->system, &p, m->arena));
+        }
+        find_best(m, m->u, row);
+    }
+    bz_map_free(&known);
+}
+
+static int more_gain(const void *x, const void *y)
+{
+    const bz_unit_way *a = x, *b = y;
+    return a->gain > b->gain ? -1 : a->gain < b->gain ? 1 : strcmp(a->name, b->name);
+}
+
+int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_perfdb *db, const bz_system *system,
+                  bz_arena *arena, bz_units *out, bz_error *err)
+{
+    making m = {.b = bound, .arena = arena, .u = out};
+    begin(&m);
+    bz_unit_way *way = BZ_NEW(arena, bz_unit_way, n);
+    for (int i = 0; i < n; i++)
+        if (unit_way(bound, &tries[i], db, system, arena, &way[i], err))
+            return -1;
+    if (n)
+        qsort(way, (size_t)n, sizeof *way, more_gain);
+    out->way = way;
+    out->n_ways = n;
+    add_layers(&m);
+    bz_map_free(&m.names);
+    return 0;
+}
+
+/* ---- profiles ------------------------------------------------------------------------------- */
+
+static unit_product product_of_call(const making *m, size_t call, const bz_problem *p)
+{
+    const bz_trace *t = m->trace;
+    char text[128];
+    unit_product out = {.dtype = bz_dtype_name(p->dtype), .group = 1};
+    if (p->kind == BZ_PROBLEM_CONV) {
+        out.group = p->conv.group;
+        out.in = p->conv.w[1];
+        out.out = p->conv.w[0] / (out.group > 0 ? out.group : 1);
+    } else if (p->kind == BZ_PROBLEM_GEMM) {
+        out.in = p->gemm.k;
+        out.out = p->gemm.n;
+    }
+    if (bz_call_parameter(t, call, "convDesc.mathType", text, sizeof text))
+        out.math = bz_arena_str(m->arena, text);
+    if (bz_call_parameter(t, call, "xDesc.strideA", text, sizeof text)) {
+        size_t n = strlen(text);
+        out.packed = p->conv.x[1] > 1 && n > 3 && !strcmp(text + n - 3, ",1]");
+    }
+    return out;
+}
+
+/* [calls]: a kernel that the call launched and that ran on a unit; NULL. Kernels of no recorded call are rows. */
+static const char **find_kernels(making *m, uint32_t iteration)
+{
+    const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL], *c = &m->trace->event[BZ_EVENT_CALL];
+    const char **by = BZ_NEW(m->arena, const char *, c->n);
+    for (size_t i = 0; i < k->n; i++) {
+        const char *name = bz_string(m->trace, k->name[i]);
+        bool inside = bz_event_iteration(m->trace, BZ_EVENT_KERNEL, i) == iteration;
+        if (!inside || !unit_name(m, name))
+            continue;
+        const char *shown = k->short_name && k->short_name[i] ? bz_string(m->trace, k->short_name[i]) : name;
+        if (k->call && k->call[i] < c->n)
+            by[k->call[i]] = shown;
+        else
+            settle(m, add_row(m, -1, shown), shown, NULL);
+    }
+    return by;
+}
+
+static const char *evidence_of(making *m, size_t call, const char *kernel, const unit_product *p)
+{
+    const char *variant = bz_string(m->trace, m->trace->event[BZ_EVENT_CALL].variant[call]);
+    bool seen = m->trace->event[BZ_EVENT_KERNEL].n > 0;
+    if (kernel)
+        return kernel;
+    if (*variant && unit_name(m, variant))
+        return variant;
+    return !seen && p->math && unit_multiple(&m->rules, &m->system, p->dtype) &&
+                   unit_of_log(&m->rules, p->math, variant)
+               ? bz_arena_printf(m->arena, "%s, %s", p->math, variant)
+               : NULL;
+}
+
+static const int *find_layers(const making *m, const bz_alignment *a)
+{
+    size_t n = m->trace->event[BZ_EVENT_CALL].n;
+    int *layer = BZ_NEW(m->arena, int, n);
+    for (int i = 0; a && i < a->n; i++)
+        for (int k = 0; k < a->row[i].n_layers && a->row[i].at < n; k++)
+            if (m->b->layer[a->row[i].layer[k]].layer->macs && !layer[a->row[i].at])
+                layer[a->row[i].at] = a->row[i].layer[k] + 1;
+    return layer;
+}
+
+void bz_units_look(const bz_bound *bound, const bz_trace *trace, const bz_alignment *alignment, const bz_units *model,
+                   bz_arena *arena, bz_units *out)
+{
+    making m = {.b = bound, .trace = trace, .arena = arena, .u = out};
+    const bz_events *c = &trace->event[BZ_EVENT_CALL];
+    uint32_t iteration = bz_typical_iteration(trace);
+    begin(&m);
+    out->way = model ? model->way : NULL;
+    out->n_ways = model ? model->n_ways : 0;
+    const char **kernel = find_kernels(&m, iteration);
+    const int *layer = find_layers(&m, alignment);
+    for (size_t i = 0; i < c->n && iteration != BZ_NONE; i++) {
+        bz_problem p = {0};
+        if ((c->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES ||
+            bz_event_iteration(trace, BZ_EVENT_CALL, i) != iteration)
+            continue;
+        bool known = bz_call_problem(trace, i, &p),
+             product = known && (p.kind == BZ_PROBLEM_CONV || p.kind == BZ_PROBLEM_GEMM);
+        if (!product && !kernel[i] && (known || !layer[i])) /* a layer's other calls add its bias */
+            continue;
+        bz_unit_row *row = add_row(&m, layer[i] - 1, bz_string(trace, c->name[i]));
+        unit_product what = product           ? product_of_call(&m, i, &p)
+                            : row->layer >= 0 ? product_of(&m, bound->layer[row->layer].layer)
+                                              : (unit_product){.dtype = "?"};
+        const char *evidence = evidence_of(&m, i, kernel[i], &what);
+        settle(&m, row, evidence, product || row->layer >= 0 ? unit_why(&m.rules, &m.system, &what, arena) : NULL);
+        if (row->layer >= 0)
+            find_best(&m, model, row);
+    }
+    bz_map_free(&m.names);
+}

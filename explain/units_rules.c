@@ -1,0 +1,153 @@
+/* The rules of units.txt. */
+#include "explain/units.h"
+
+#include "runtime/gpus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void unit_rules_read(const char *text, bz_arena *arena, unit_rules *out)
+{
+    char *copy = bz_arena_str(arena, text), *save = NULL;
+    int lines = 1;
+    for (const char *p = copy; (p = strchr(p, '\n')); p++)
+        lines++;
+    *out = (unit_rules){.rule = BZ_NEW(arena, unit_rule, lines)};
+    for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        unit_rule *r = &out->rule[out->n];
+        char *inner = NULL;
+        for (char *word = strtok_r(line, " ", &inner); word && *word != '#' && r->n < UNIT_WORDS;
+             word = strtok_r(NULL, " ", &inner))
+            r->word[r->n++] = word;
+        out->n += r->n > 1;
+        if (r->n > 1 && strcmp(r->word[0], "not") != 0)
+            for (char *c = (char *)r->word[1]; (c = strchr(c, '_'));)
+                *c = ' ';
+    }
+}
+
+static bool has_word(const unit_rule *r, int from, const char *name)
+{
+    for (int i = from; i < r->n; i++)
+        if (strstr(name, r->word[i]))
+            return true;
+    return false;
+}
+
+static bool is_a(const unit_rule *r, const char *what)
+{
+    return !strcmp(r->word[0], what);
+}
+
+const char *unit_of_name(const unit_rules *rules, const char *name)
+{
+    const char *unit = NULL;
+    for (int i = 0; i < rules->n; i++) {
+        const unit_rule *r = &rules->rule[i];
+        if (is_a(r, "not") && has_word(r, 1, name))
+            return NULL;
+        if (!unit && is_a(r, "used") && has_word(r, 2, name))
+            unit = r->word[1];
+    }
+    return unit;
+}
+
+/* One of a rule's words is the whole of the name, or its end behind an underscore. */
+static bool names(const unit_rules *rules, const char *what, const char *unit, const char *name)
+{
+    for (int i = 0; i < rules->n; i++) {
+        const unit_rule *r = &rules->rule[i];
+        for (int k = 2; is_a(r, what) && !strcmp(r->word[1], unit) && k < r->n; k++) {
+            size_t n = strlen(name), w = strlen(r->word[k]);
+            const char *end = n >= w ? name + n - w : name;
+            if (!strcmp(end, r->word[k]) && (end == name || (n - w > 5 && !strncmp(end - 6, "_ALGO_", 6))))
+                return true;
+        }
+    }
+    return false;
+}
+
+const char *unit_of_log(const unit_rules *rules, const char *math, const char *algorithm)
+{
+    for (int i = 0; i < rules->n; i++)
+        if (is_a(&rules->rule[i], "math") && names(rules, "math", rules->rule[i].word[1], math) &&
+            names(rules, "algorithm", rules->rule[i].word[1], algorithm))
+            return rules->rule[i].word[1];
+    return NULL;
+}
+
+unit_system unit_of_system(const unit_rules *rules, const char *isa, const char *gpu, double capability)
+{
+    unit_system s = {.capability = gpu ? capability : 0};
+    bz_gpu known;
+    if (gpu && !(capability > 0) && bz_gpu_find(gpu, &known))
+        s.capability = known.major + known.minor / 10.0;
+    for (int i = 0; i < rules->n; i++) {
+        const unit_rule *r = &rules->rule[i];
+        if (!is_a(r, "has") || r->n < 4)
+            continue;
+        bool device = !strcmp(r->word[2], "cc");
+        if (device ? s.capability >= strtod(r->word[3], NULL) : !gpu && isa && strstr(isa, r->word[3]))
+            s.unit = r->word[1];
+    }
+    return s;
+}
+
+static bool is_type(const unit_rule *r, const unit_system *s)
+{
+    return is_a(r, "type") && r->n == 5 && s->unit && !strcmp(r->word[1], s->unit) &&
+           strtod(r->word[4], NULL) <= s->capability;
+}
+
+int unit_multiple(const unit_rules *rules, const unit_system *system, const char *dtype)
+{
+    for (int i = 0; i < rules->n; i++)
+        if (is_type(&rules->rule[i], system) && !strcmp(rules->rule[i].word[2], dtype))
+            return atoi(rules->rule[i].word[3]);
+    return 0;
+}
+
+/* "f16, bf16 or tf32": what the unit multiplies in floating point. */
+static void put_types(const unit_rules *rules, const unit_system *system, bz_buf *out)
+{
+    int n = 0;
+    for (int i = 0; i < rules->n; i++)
+        if (is_type(&rules->rule[i], system) && !strstr("u8", rules->rule[i].word[2]))
+            bz_buf_printf(out, "%s%s", n++ ? ", " : "", rules->rule[i].word[2]);
+}
+
+static void put_channels(const char *what, int64_t n, int multiple, bz_buf *out)
+{
+    if (n > 0 && multiple > 1 && n % multiple)
+        bz_buf_printf(out, "%s%lld %s channel%s: no multiple of %d", out->len ? "; " : "", (long long)n, what,
+                      n == 1 ? "" : "s", multiple);
+}
+
+const char *unit_why(const unit_rules *rules, const unit_system *system, const unit_product *p, bz_arena *arena)
+{
+    bz_buf out = {0};
+    if (!system->unit || (p->group > 1 && p->in == 1))
+        return NULL; /* a channel by itself is no product of matrices */
+    int multiple = unit_multiple(rules, system, p->dtype), wanted = multiple ? multiple : 8;
+    for (int i = 0; i < rules->n && !multiple; i++)
+        if (is_type(&rules->rule[i], system)) {
+            wanted = atoi(rules->rule[i].word[3]);
+            break;
+        }
+    if (!multiple) {
+        bz_buf_printf(&out, "computes in %s, not in ", p->dtype);
+        put_types(rules, system, &out);
+    }
+    put_channels("input", p->in, wanted, &out);
+    put_channels("output", p->out, wanted, &out);
+    if (p->math && *p->math && multiple && !names(rules, "math", system->unit, p->math))
+        bz_buf_printf(&out, "%smath mode %s", out.len ? "; " : "", p->math);
+    if (!out.len && p->packed)
+        bz_buf_puts(&out, "data in NCHW: it wants channels last");
+    if (!out.len)
+        bz_buf_puts(&out, "the library took another implementation");
+    const char *copy = bz_arena_str(arena, bz_buf_text(&out));
+    bz_buf_free(&out);
+    return copy;
+}

@@ -1,0 +1,265 @@
+/* Deviations: what was called beside what the layers ask for, and who took the rest of the time. */
+#include "report/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAUSES = 10, DEVIATIONS = 10, FASTER = 5 };
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static const char *layer_names(const bz_bound *b, const bz_aligned *row, bz_arena *arena)
+{
+    if (!row->n_layers)
+        return "-";
+    const char *name = b->layer[row->layer[0]].layer->name;
+    return row->n_layers == 1 ? name : bz_arena_printf(arena, "%s + %d", name, row->n_layers - 1);
+}
+
+static const char *changes(const bz_aligned *row, bz_arena *arena)
+{
+    const char *text = row->moved ? "moved" : "";
+    for (int i = 0; i < row->n_changes; i++) {
+        const bz_change *c = &row->change[i];
+        text = bz_arena_printf(arena, "%s%s%s %s, expected %s", text, *text ? "; " : "", c->parameter, c->found,
+                               c->expected);
+    }
+    return text;
+}
+
+/* Rows that deviate in the same way are one line. */
+typedef struct deviation {
+    const bz_aligned *first;
+    const char *what;
+    int count;
+    double seconds;
+} deviation;
+
+static int most(const void *a, const void *b)
+{
+    const deviation *x = a, *y = b;
+    if (x->seconds != y->seconds)
+        return x->seconds > y->seconds ? -1 : 1;
+    return x->count != y->count ? y->count - x->count : x->first < y->first ? -1 : x->first > y->first;
+}
+
+static bool deviates(const bz_aligned *row)
+{
+    return row->moved || row->kind == BZ_ALIGNED_CHANGED || row->kind == BZ_ALIGNED_FUSED ||
+           row->kind == BZ_ALIGNED_EXTRA || row->kind == BZ_ALIGNED_MISSING;
+}
+
+/* What a deviation is told by: a kind of layer that is missing, a call with its changes. */
+static const char *what_of(const bz_bound *b, const bz_aligned *row, bz_arena *arena)
+{
+    if (row->kind == BZ_ALIGNED_MISSING)
+        return b->layer[row->layer[0]].layer->kind;
+    const char *text = changes(row, arena);
+    if (row->kind != BZ_ALIGNED_FUSED)
+        return bz_arena_printf(arena, "%s%s%s", row->call, *text ? ": " : "", text);
+    for (int i = 0; i < row->n_layers; i++)
+        text = bz_arena_printf(arena, "%s%s%s", text,
+                               i       ? " + "
+                               : *text ? "; "
+                                       : "",
+                               b->layer[row->layer[i]].layer->kind);
+    return bz_arena_printf(arena, "%s: %s", row->call, text);
+}
+
+static int gather(const bz_bound *b, const bz_alignment *a, bz_arena *arena, deviation *list)
+{
+    bz_map map = {0};
+    int n = 0;
+    for (int i = 0; i < a->n; i++) {
+        const bz_aligned *row = &a->row[i];
+        if (!deviates(row))
+            continue;
+        const char *what = what_of(b, row, arena);
+        const char *key = bz_arena_printf(arena, "%d %d %s", row->kind, row->moved, what);
+        uint32_t at = bz_map_add(&map, key, strlen(key), (uint32_t)n);
+        if (at == (uint32_t)n)
+            list[n++] = (deviation){row, what, 0, 0};
+        list[at].count++;
+        list[at].seconds += isfinite(row->seconds) ? row->seconds : 0;
+    }
+    bz_map_free(&map);
+    if (n)
+        qsort(list, (size_t)n, sizeof *list, most);
+    return n;
+}
+
+static void put_deviations(const bz_bound *b, const bz_alignment *a, bz_buf *out)
+{
+    static const char *const TITLES[] = {"deviation", "calls", "time", "what", "first layer", "where"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    deviation *list = BZ_NEW(&arena, deviation, a->n);
+    int n = gather(b, a, &arena, list);
+    for (int i = 0; i < 6; i++)
+        bz_table_column(t, TITLES[i], i == 1 || i == 2 ? BZ_RIGHT : BZ_LEFT);
+    for (int i = 0; i < n && i < DEVIATIONS; i++) {
+        bz_unit_text time;
+        const bz_aligned *row = list[i].first;
+        bz_table_cell(t, bz_aligned_name(row->kind), NULL);
+        bz_table_int(t, list[i].count);
+        bz_table_cell(t, list[i].seconds > 0 ? bz_units_time(time, list[i].seconds) : "-", NULL);
+        bz_table_cell(t, list[i].what, NULL);
+        bz_table_cell(t, layer_names(b, row, &arena), NULL);
+        bz_table_cell(t, row->where ? row->where : "", NULL);
+    }
+    if (n)
+        bz_table_print(t, out);
+    if (n > DEVIATIONS)
+        bz_buf_printf(out, "and %d more deviations: --json has them\n", n - DEVIATIONS);
+    bz_arena_free(&arena);
+}
+
+static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
+{
+    static const char *const TITLES[] = {
+        "time that belongs to no layer", "times", "time", "of latency", "example", "where"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    for (int i = 0; i < 6; i++)
+        bz_table_column(t, TITLES[i], i > 0 && i < 4 ? BZ_RIGHT : BZ_LEFT);
+    for (int i = 0; i < a->n_causes && i < CAUSES; i++) {
+        const bz_cause *c = &a->cause[i];
+        bz_unit_text time, share;
+        bz_table_cell(t, c->name, NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%g", c->count), NULL);
+        bz_table_cell(t, a->timeline ? bz_units_time(time, c->seconds) : "-", NULL);
+        bz_table_cell(t, a->timeline ? bz_units_percent(share, c->seconds / l->latency) : "-", NULL);
+        bz_table_cell(t, c->example ? c->example : "", NULL);
+        bz_table_cell(t, c->where ? c->where : "", NULL);
+    }
+    if (bz_table_rows(t))
+        bz_table_print(t, out);
+    if (a->n_causes > CAUSES)
+        bz_buf_printf(out, "and %d more causes: --json has them\n", a->n_causes - CAUSES);
+    bz_arena_free(&arena);
+}
+
+static void put_faster(const bz_bound *b, const bz_alignment *a, bz_buf *out)
+{
+    static const char *const TITLES[] = {"faster than its records", "took", "records", "why"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    for (int i = 0; i < 4; i++)
+        bz_table_column(t, TITLES[i], i == 1 || i == 2 ? BZ_RIGHT : BZ_LEFT);
+    for (int i = 0; i < a->n_faster && i < FASTER; i++) {
+        bz_unit_text time;
+        bz_table_cell(t, layer_names(b, a->faster[i].row, &arena), NULL);
+        bz_table_cell(t, bz_units_time(time, a->faster[i].row->seconds), NULL);
+        bz_table_cell(t, bz_units_time(time, a->faster[i].lowest), NULL);
+        bz_table_cell(t, a->faster[i].why, NULL);
+    }
+    if (a->n_faster)
+        bz_table_print(t, out);
+    if (a->n_faster > FASTER)
+        bz_buf_printf(out, "and %d more that are faster: --json has them\n", a->n_faster - FASTER);
+    bz_arena_free(&arena);
+}
+
+void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
+{
+    const bz_alignment *a = l->alignment;
+    if (!a || !a->made)
+        return;
+    bz_buf_puts(out, "\ncalls of ");
+    bz_buf_clean(out, l->profile);
+    bz_buf_printf(out, ": %d%s, where the model's layers need %d:", a->made, l->device ? " with kernels" : "",
+                  a->expected);
+    for (int k = 0, shown = 0; k < BZ_ALIGNED_KINDS; k++)
+        if (a->count[k])
+            bz_buf_printf(out, "%s %d %s", shown++ ? "," : "", a->count[k], bz_aligned_name((bz_aligned_kind)k));
+    if (a->moved)
+        bz_buf_printf(out, "; %d moved", a->moved);
+    bz_buf_putc(out, '\n');
+    if (a->timeline) {
+        bz_unit_text asked, rest, latency;
+        bz_buf_printf(out, "  the calls of the model's layers took %s, everything else %s of the iteration's %s\n",
+                      bz_units_time(asked, a->asked), bz_units_time(rest, l->recorded - a->asked),
+                      bz_units_time(latency, l->recorded));
+    }
+    put_causes(l, a, out);
+    put_deviations(b, a, out);
+    put_faster(b, a, out);
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static void put_row(const bz_bound *b, const bz_aligned *row, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "kind", bz_aligned_name(row->kind));
+    bz_json_key_bool(j, "moved", row->moved);
+    bz_json_key(j, "layers");
+    bz_json_array(j);
+    for (int i = 0; i < row->n_layers; i++)
+        bz_json_str(j, b->layer[row->layer[i]].layer->name);
+    bz_json_array_end(j);
+    bz_json_key_str(j, "call", row->call);
+    bz_json_key_str(j, "problem", row->problem);
+    bz_json_key_str(j, "variant", row->variant);
+    bz_json_key_str(j, "where", row->where);
+    bz_json_key_num(j, "seconds", row->seconds);
+    bz_json_key_num(j, "bound", row->bound);
+    bz_json_key(j, "changes");
+    bz_json_array(j);
+    for (int i = 0; i < row->n_changes; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "parameter", row->change[i].parameter);
+        bz_json_key_str(j, "expected", row->change[i].expected);
+        bz_json_key_str(j, "found", row->change[i].found);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void put_cause(const bz_cause *c, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "id", c->id);
+    bz_json_key_str(j, "name", c->name);
+    bz_json_key_bool(j, "busy", c->busy);
+    bz_json_key_num(j, "count", c->count);
+    bz_json_key_num(j, "seconds", c->seconds);
+    bz_json_key_str(j, "example", c->example);
+    bz_json_key_str(j, "where", c->where);
+    bz_json_object_end(j);
+}
+
+void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
+{
+    bz_json_key(j, "alignment");
+    bz_json_object(j);
+    bz_json_key_int(j, "expected", a->expected);
+    bz_json_key_int(j, "made", a->made);
+    for (int k = 0; k < BZ_ALIGNED_KINDS; k++)
+        bz_json_key_int(j, bz_aligned_name((bz_aligned_kind)k), a->count[k]);
+    bz_json_key_int(j, "moved", a->moved);
+    bz_json_key_num(j, "asked", a->asked);
+    bz_json_key(j, "causes");
+    bz_json_array(j);
+    for (int i = 0; i < a->n_causes; i++)
+        put_cause(&a->cause[i], j);
+    bz_json_array_end(j);
+    bz_json_key(j, "faster");
+    bz_json_array(j);
+    for (int i = 0; i < a->n_faster; i++) {
+        bz_json_object(j);
+        bz_json_key_int(j, "row", a->faster[i].row - a->row);
+        bz_json_key_num(j, "lowest", a->faster[i].lowest);
+        bz_json_key_str(j, "why", a->faster[i].why);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_key(j, "rows");
+    bz_json_array(j);
+    for (int i = 0; i < a->n; i++)
+        put_row(b, &a->row[i], j);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}

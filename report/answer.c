@@ -1,0 +1,109 @@
+/* The first sentence of a report: what was asked, answered with one number, then what to do about it. */
+#include "report/parts.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+static void put_hardware(const bz_goal *goal, bz_buf *out)
+{
+    bz_unit_text time;
+    if (isfinite(goal->hardware))
+        bz_buf_printf(out, "; the hardware's peaks allow %s", bz_units_time(time, goal->hardware));
+}
+
+/* A total in which too much is missing is no answer. */
+static void put_unknown(const bz_bound *b, const bz_goal *goal, bz_buf *out)
+{
+    bz_buf_puts(out, "how fast the libraries could run it is not known yet, because only ");
+    bz_goal_print(goal, out);
+    put_hardware(goal, out);
+    if (b->measures) {
+        bz_buf_puts(out, "\n  on ");
+        bz_buf_clean(out, b->system);
+        bz_buf_puts(out, " this measures the rest: ");
+        bz_buf_clean(out, b->measures);
+    }
+}
+
+/* "≥ " where layers are missing from the total. */
+static const char *at_least(const bz_goal *goal)
+{
+    return goal->unpriced ? "≥ " : "";
+}
+
+/* "torch.compile(model)", or the sentence of the advice without its capital and its full stop. */
+static void put_change(const bz_ladder *l, const bz_advice *a, bz_buf *out)
+{
+    bz_unit_text gain;
+    bool line = l->framework && *a->step && !strchr(a->step, '\n');
+    const char *text = line ? a->step : a->what;
+    size_t n = strlen(text);
+    bz_buf clean = {0};
+    bz_buf_clean(&clean, text);
+    bz_buf_printf(out, "; %s of it by one %s: ", bz_units_time(gain, a->gain), line ? "line" : "change");
+    if (!line && clean.len) {
+        clean.data[0] = (char)tolower((unsigned char)clean.data[0]);
+        clean.len -= text[n - 1] == '.';
+        clean.data[clean.len] = 0;
+    }
+    bz_buf_puts(out, bz_buf_text(&clean));
+    bz_buf_free(&clean);
+}
+
+static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
+{
+    bz_unit_text latency, bound;
+    const bz_goal *goal = &l->goal;
+    bz_buf_clean(out, l->profile);
+    if (!isfinite(l->latency)) {
+        bz_buf_puts(out, " has no times: ");
+        if (goal->enough)
+            bz_buf_printf(out, "the libraries could do an iteration in %s%s", at_least(goal),
+                          bz_units_time(bound, goal->sequential));
+        else
+            put_unknown(b, goal, out);
+    } else if (l->defect) {
+        bz_buf_printf(out,
+                      ": one iteration took %s, less than the bound of %s: this bound is wrong, or the program did "
+                      "other work; the warnings below say what is known",
+                      bz_units_time(latency, l->latency), bz_units_time(bound, goal->sequential));
+    } else if (!goal->enough) {
+        bz_buf_printf(out, ": one iteration took %s; ", bz_units_time(latency, l->latency));
+        put_unknown(b, goal, out);
+    } else {
+        bz_buf_printf(out, ": one iteration took %s; the libraries could do it in %s%s: %s%.3g × faster is possible",
+                      bz_units_time(latency, l->latency), at_least(goal), bz_units_time(bound, goal->sequential),
+                      goal->unpriced ? "up to " : "", l->speedup);
+        if (l->n_advices && l->advice->gain > 0 && l->advice->gain <= l->latency - goal->sequential)
+            put_change(l, l->advice, out);
+    }
+    bz_buf_putc(out, '\n');
+}
+
+static void put_model(const bz_bound *b, bz_buf *out)
+{
+    bz_unit_text time, other;
+    const bz_goal goal = bz_bound_goal(b);
+    bz_buf_clean(out, b->model);
+    bz_buf_puts(out, ": ");
+    if (!goal.enough) {
+        put_unknown(b, &goal, out);
+    } else {
+        bz_buf_printf(out, "the libraries could run it in %s%s", at_least(&goal), bz_units_time(time, goal.sequential));
+        if (goal.sequential < b->sequential && bz_bound_written(b).enough)
+            bz_buf_printf(out, " where they fuse layers, in %s layer by layer", bz_units_time(other, b->sequential));
+        put_hardware(&goal, out);
+    }
+    bz_buf_putc(out, '\n');
+}
+
+void report_answer_text(const bz_analysis *a, bz_buf *out)
+{
+    bz_style_begin(out, BZ_STYLE_STRONG);
+    for (int i = 0; i < a->n_ladders; i++)
+        put_profile(&a->bound, &a->ladder[i], out);
+    if (!a->n_ladders)
+        put_model(&a->bound, out);
+    bz_style_end(out, BZ_STYLE_STRONG);
+}

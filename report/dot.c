@@ -1,0 +1,20 @@
+/* The graph with its critical path. */
+#include "report/report.h"
+
+#include <stdlib.h>
+
+void bz_report_dot(const bz_analysis *a, bz_buf *out)
+{
+    const bz_bound *b = &a->bound;
+    bz_arena arena = {0};
+    bz_unit_text time;
+    const char **note = BZ_NEW(&arena, const char *, b->dag->n);
+    for (int i = 0; i < b->n; i++)
+        if (!b->layer[i].price.alternative)
+            note[b->layer[i].node] = "unpriced";
+    for (int i = 0; i < b->dag->n; i++)
+        if (b->seconds[i] > 0)
+            note[i] = bz_arena_printf(&arena, "%s%s", note[i] ? "≥ " : "", bz_units_time(time, b->seconds[i]));
+    bz_dot_layers(b->layers, b->dag, &(bz_dot_marks){.path = b->path.layer, .n = b->path.n, .note = note}, out);
+    bz_arena_free(&arena);
+}

@@ -1,0 +1,322 @@
+/* An evaluation: for people, as JSON, as CSV. */
+#include "report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *factor(double v, bz_arena *arena)
+{
+    return isfinite(v) ? bz_arena_printf(arena, "%.2f ×", v) : "-";
+}
+
+static void print(bz_table *t, bz_buf *out)
+{
+    if (!bz_table_rows(t))
+        return;
+    bz_buf_putc(out, '\n');
+    bz_table_print(t, out);
+}
+
+/* A mean says over how many of how many: "1.37 × (2 of 16)". */
+static const char *mean(const char *value, int known, int n, bz_arena *arena)
+{
+    return known ? bz_arena_printf(arena, "%s (%d of %d)", value, known, n) : "-";
+}
+
+/* The bound's time, fused too: none where too little is priced, which would draw a sum of what happens to be known. */
+static double fused_of(const bz_bound *b, const bz_goal *goal)
+{
+    return b->fused.wanted && goal->enough ? b->fused.sequential : NAN;
+}
+
+static double parallel_of(const bz_bound *b)
+{
+    return bz_bound_written(b).enough ? b->path.seconds : NAN;
+}
+
+static double sequential_of(const bz_bound *b)
+{
+    return bz_bound_written(b).enough ? b->sequential : NAN;
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static void put_models(const bz_evaluation *e, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_unit_text share;
+    bz_table_column(t, "model", BZ_LEFT);
+    bz_table_column(t, "task", BZ_LEFT);
+    bz_table_column(t, "MACs", BZ_RIGHT);
+    bz_table_column(t, "layers", BZ_RIGHT);
+    bz_table_column(t, "unique", BZ_RIGHT);
+    bz_table_column(t, "share", BZ_RIGHT);
+    for (int i = 0; i < e->n_models; i++) {
+        const bz_evaluation_model *m = &e->model[i];
+        bz_table_cell(t, m->path, NULL);
+        bz_table_cell(t, m->task ? m->task : "-", NULL);
+        bz_table_count(t, (int64_t)m->macs);
+        bz_table_int(t, m->layers);
+        bz_table_int(t, m->unique);
+        bz_table_cell(t, m->layers ? bz_units_percent(share, (double)m->unique / m->layers) : "-", NULL);
+    }
+    print(t, out);
+    if (e->n_models > 1)
+        bz_buf_printf(out, "together %lld layers, %lld of them unique (%s)\n", (long long)e->layers,
+                      (long long)e->unique,
+                      bz_units_percent(share, e->layers ? (double)e->unique / (double)e->layers : 0));
+    bz_arena_free(&arena);
+}
+
+static void put_libraries(const bz_evaluation *e, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    double macs = 0, seconds = 0;
+    int layers = 0;
+    bz_table_column(t, "computed by", BZ_LEFT);
+    bz_table_column(t, "layers", BZ_RIGHT);
+    bz_table_column(t, "of layers", BZ_RIGHT);
+    bz_table_column(t, "of MACs", BZ_RIGHT);
+    bz_table_column(t, "of time", BZ_RIGHT);
+    for (int i = 0; i < e->n_libraries; i++) {
+        layers += e->library[i].layers;
+        macs += e->library[i].macs;
+        seconds += e->library[i].seconds;
+    }
+    for (int i = 0; i < e->n_libraries; i++) {
+        const bz_evaluation_library *l = &e->library[i];
+        bz_unit_text share;
+        bz_table_cell(t, l->name, NULL);
+        bz_table_int(t, l->layers);
+        bz_table_cell(t, bz_units_percent(share, (double)l->layers / layers), NULL);
+        bz_table_cell(t, macs > 0 ? bz_units_percent(share, l->macs / macs) : "-", NULL);
+        bz_table_cell(t, l->seconds > 0 ? bz_units_percent(share, l->seconds / seconds) : "-", NULL);
+    }
+    print(t, out);
+    bz_arena_free(&arena);
+}
+
+/* As bz_ratio. */
+static const char *const GAINS[] = {"measured/bound", "algorithms", "fusion", "matrix units", "parallel", "jointly"};
+
+static void ratio_columns(bz_table *t, const bz_evaluation *e)
+{
+    for (int r = 0; r < BZ_RATIOS; r++)
+        if (e->known[r])
+            bz_table_column(t, GAINS[r], BZ_RIGHT);
+}
+
+static void ratio_cells(bz_table *t, const bz_evaluation *e, const double *ratio, bz_arena *arena)
+{
+    for (int r = 0; r < BZ_RATIOS; r++)
+        if (e->known[r])
+            bz_table_cell(t, factor(ratio[r], arena), NULL);
+}
+
+static void mean_cells(bz_table *t, const bz_evaluation *e, const double *ratio, const int *known, int n,
+                       bz_arena *arena)
+{
+    for (int r = 0; r < BZ_RATIOS; r++)
+        if (e->known[r])
+            bz_table_cell(t, mean(factor(ratio[r], arena), known[r], n, arena), NULL);
+}
+
+static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "speed-up by", BZ_LEFT);
+    bz_table_column(t, "system", BZ_LEFT);
+    bz_table_column(t, "batch", BZ_RIGHT);
+    bz_table_column(t, "measured", BZ_RIGHT);
+    ratio_columns(t, e);
+    for (int i = 0; i < e->n; i++) {
+        bz_unit_text time;
+        bz_table_cell(t, a[i].bound.model, NULL);
+        bz_table_cell(t, a[i].bound.system, NULL);
+        bz_table_int(t, a[i].bound.layers->batch);
+        bz_table_cell(t, isfinite(e->row[i].measured) ? bz_units_time(time, e->row[i].measured) : "-", NULL);
+        ratio_cells(t, e, e->row[i].ratio, &arena);
+    }
+    bz_table_cell(t, "geometric mean", NULL);
+    for (int i = 0; i < 3; i++)
+        bz_table_cell(t, "", NULL);
+    mean_cells(t, e, e->mean, e->known, e->n, &arena);
+    print(t, out);
+    bz_arena_free(&arena);
+}
+
+static void put_groups(const bz_evaluation *e, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "geometric means", BZ_LEFT);
+    bz_table_column(t, "batch", BZ_RIGHT);
+    bz_table_column(t, "models", BZ_RIGHT);
+    bz_table_column(t, "bound", BZ_RIGHT);
+    bz_table_column(t, "per item, of first batch", BZ_RIGHT);
+    bz_table_column(t, "of first system", BZ_RIGHT);
+    ratio_columns(t, e);
+    for (int i = 0; i < e->n_groups && e->n_groups > 1; i++) {
+        const bz_evaluation_group *g = &e->group[i];
+        bz_unit_text time, share;
+        bz_table_cell(t, g->system, NULL);
+        bz_table_int(t, g->batch);
+        bz_table_cell(t, bz_arena_printf(&arena, "%d of %d", g->models, g->rows), NULL);
+        bz_table_cell(t, g->models ? bz_units_time(time, g->sequential) : "-", NULL);
+        bz_table_cell(t, mean(bz_units_percent(share, g->by_batch), g->by_batch_known, g->rows, &arena), NULL);
+        bz_table_cell(t, mean(bz_units_percent(share, g->by_system), g->by_system_known, g->rows, &arena), NULL);
+        mean_cells(t, e, g->ratio, g->known, g->rows, &arena);
+    }
+    print(t, out);
+    bz_arena_free(&arena);
+}
+
+void bz_report_evaluation_text(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
+{
+    put_models(e, out);
+    put_libraries(e, out);
+    put_ratios(a, e, out);
+    put_groups(e, out);
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static const char *const KEYS[] = {"measured", "algorithms", "fusion", "units", "parallel", "joint"};
+
+static void json_ratios(bz_json *j, const char *key, const double *ratio)
+{
+    bz_json_key(j, key);
+    bz_json_object(j);
+    for (int r = 0; r < BZ_RATIOS; r++)
+        bz_json_key_num(j, KEYS[r], ratio[r]);
+    bz_json_object_end(j);
+}
+
+static void json_known(bz_json *j, const char *key, const int *known)
+{
+    bz_json_key(j, key);
+    bz_json_object(j);
+    for (int r = 0; r < BZ_RATIOS; r++)
+        bz_json_key_int(j, KEYS[r], known[r]);
+    bz_json_object_end(j);
+}
+
+static void json_models(const bz_evaluation *e, bz_json *j)
+{
+    bz_json_key(j, "models");
+    bz_json_array(j);
+    for (int i = 0; i < e->n_models; i++) {
+        const bz_evaluation_model *m = &e->model[i];
+        bz_json_object(j);
+        bz_json_key_str(j, "model", m->path);
+        bz_json_key_str(j, "task", m->task);
+        bz_json_key_num(j, "macs", m->macs);
+        bz_json_key_int(j, "layers", m->layers);
+        bz_json_key_int(j, "unique", m->unique);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void json_groups(const bz_evaluation *e, bz_json *j)
+{
+    bz_json_key(j, "groups");
+    bz_json_array(j);
+    for (int i = 0; i < e->n_groups; i++) {
+        const bz_evaluation_group *g = &e->group[i];
+        bz_json_object(j);
+        bz_json_key_str(j, "system", g->system);
+        bz_json_key_int(j, "batch", g->batch);
+        bz_json_key_int(j, "rows", g->rows);
+        bz_json_key_int(j, "models", g->models);
+        bz_json_key_num(j, "sequential", g->sequential);
+        bz_json_key_num(j, "by_batch", g->by_batch);
+        bz_json_key_int(j, "by_batch_known", g->by_batch_known);
+        bz_json_key_num(j, "by_system", g->by_system);
+        bz_json_key_int(j, "by_system_known", g->by_system_known);
+        json_ratios(j, "ratios", g->ratio);
+        json_known(j, "known", g->known);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_key(j, "libraries");
+    bz_json_array(j);
+    for (int i = 0; i < e->n_libraries; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "name", e->library[i].name);
+        bz_json_key_int(j, "layers", e->library[i].layers);
+        bz_json_key_num(j, "macs", e->library[i].macs);
+        bz_json_key_num(j, "seconds", e->library[i].seconds);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_int(j, "layers", e->layers);
+    bz_json_key_int(j, "unique", e->unique);
+    json_models(e, j);
+    bz_json_key(j, "rows");
+    bz_json_array(j);
+    for (int i = 0; i < e->n; i++) {
+        const bz_bound *b = &a[i].bound;
+        bz_json_object(j);
+        bz_json_key_str(j, "model", b->model);
+        bz_json_key_str(j, "system", b->system);
+        bz_json_key_int(j, "batch", b->layers->batch);
+        bz_json_key_bool(j, "complete", !b->coverage.unpriced);
+        bz_json_key_bool(j, "enough", e->row[i].goal.enough);
+        bz_json_key_num(j, "hardware", e->row[i].goal.hardware);
+        bz_json_key_num(j, "fused", fused_of(b, &e->row[i].goal));
+        bz_json_key_num(j, "parallel", parallel_of(b));
+        bz_json_key_num(j, "sequential", sequential_of(b));
+        bz_json_key_num(j, "measured", e->row[i].measured);
+        json_ratios(j, "ratios", e->row[i].ratio);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    json_groups(e, j);
+    json_ratios(j, "means", e->mean);
+    json_known(j, "means_known", e->known);
+    bz_json_object_end(j);
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------ */
+
+void bz_report_evaluation_csv(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
+{
+    static const char *const TITLES[] = {"model",       "task",           "system",           "batch",
+                                         "macs",        "layers",         "unique",           "unpriced",
+                                         "hardware",    "fused",          "parallel",         "sequential",
+                                         "measured",    "ratio_measured", "ratio_algorithms", "ratio_fusion",
+                                         "ratio_units", "ratio_parallel", "ratio_joint"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++)
+        bz_table_column(t, TITLES[i], BZ_LEFT);
+    for (int i = 0; i < e->n; i++) {
+        const bz_bound *b = &a[i].bound;
+        const bz_evaluation_row *r = &e->row[i];
+        const bz_evaluation_model *m = &e->model[r->model];
+        const double times[] = {r->goal.hardware, fused_of(b, &r->goal), parallel_of(b), sequential_of(b), r->measured};
+        bz_table_cell(t, b->model, NULL);
+        bz_table_cell(t, m->task ? m->task : "", NULL);
+        bz_table_cell(t, b->system, NULL);
+        bz_table_int(t, b->layers->batch);
+        bz_table_cell(t, bz_arena_printf(&arena, "%.0f", b->coverage.macs), NULL);
+        bz_table_int(t, m->layers);
+        bz_table_int(t, m->unique);
+        bz_table_int(t, b->coverage.unpriced);
+        for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+            bz_table_cell(t, isfinite(times[k]) ? bz_arena_printf(&arena, "%.9g", times[k]) : "", NULL);
+        for (int k = 0; k < BZ_RATIOS; k++)
+            bz_table_cell(t, isfinite(r->ratio[k]) ? bz_arena_printf(&arena, "%.6g", r->ratio[k]) : "", NULL);
+    }
+    bz_table_csv(t, out);
+    bz_arena_free(&arena);
+}

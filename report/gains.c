@@ -1,0 +1,285 @@
+/* What could be gained, for people: waterfall, advice, fusion, matrix units. */
+#include "report/parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *time_or_dash(double seconds, bz_unit_text out)
+{
+    return isfinite(seconds) ? bz_units_time(out, seconds) : "-";
+}
+
+/* "-1.2 ms" too. */
+static const char *signed_time(bz_arena *arena, double seconds)
+{
+    bz_unit_text text;
+    return bz_arena_printf(arena, "%s%s", seconds < 0 ? "-" : "", bz_units_time(text, fabs(seconds)));
+}
+
+static void columns(bz_table *t, const char *first, const char *const *titles, int n)
+{
+    bz_table_column(t, first, BZ_LEFT);
+    for (int i = 0; i < n; i++)
+        bz_table_column(t, titles[i], BZ_RIGHT);
+}
+
+/* ---- jointly -------------------------------------------------------------------------------- */
+
+static void put_waterfall(const bz_ladder *l, bz_buf *out)
+{
+    static const char *const TITLES[] = {"saves", "of measured", "leaves"};
+    const bz_waterfall *w = l->waterfall;
+    bz_arena arena = {0};
+    bz_unit_text from, to, share, left;
+    if (!w || !isfinite(w->from) || !w->n || l->defect)
+        return;
+    bz_buf_putc(out, '\n');
+    bz_buf_clean(out, l->profile);
+    bz_buf_printf(out, ": from %s to %s, step by step\n", bz_units_time(from, w->from), bz_units_time(to, w->to));
+    bz_table *t = bz_table_new(&arena);
+    columns(t, "step", TITLES, 3);
+    double rest = w->from;
+    for (int i = 0; i < w->n; i++) {
+        bool saves = w->step[i].seconds > 0;
+        rest -= w->step[i].seconds;
+        bz_table_cell(t, saves ? w->step[i].name : bz_arena_printf(&arena, "contradiction: %s", w->step[i].name), NULL);
+        bz_table_cell(t, saves ? bz_units_time(left, w->step[i].seconds) : "-", NULL);
+        bz_table_cell(t, saves ? bz_units_percent(share, w->step[i].seconds / w->from) : "-", NULL);
+        bz_table_cell(t, signed_time(&arena, rest), NULL);
+    }
+    bz_table_print(t, out);
+    bz_arena_free(&arena);
+}
+
+/* Further lines of a step stand under its first. */
+static void put_step(const char *step, bz_buf *out)
+{
+    for (bool first = true; *step; first = false) {
+        size_t n = strcspn(step, "\n");
+        char line[512];
+        snprintf(line, sizeof line, "%.*s", (int)(n < 500 ? n : 500), step);
+        bz_buf_puts(out, first ? "   do:  " : "        ");
+        bz_buf_clean(out, line);
+        bz_buf_putc(out, '\n');
+        step += n + (step[n] == '\n');
+    }
+}
+
+/* What is not advised, because it is done; and what is left without an advice. */
+static void put_answers(const bz_ladder *l, bz_buf *out)
+{
+    bz_unit_text time, share;
+    for (int i = 0; i < l->n_answers; i++) {
+        const bz_answer *a = &l->answer[i];
+        if (a->advice)
+            continue;
+        bz_buf_printf(out, "-  %s, %s (%s): ", a->item, bz_units_time(time, a->seconds),
+                      bz_units_percent(share, a->seconds / l->latency));
+        bz_buf_clean(out, a->why);
+        bz_buf_putc(out, '\n');
+    }
+}
+
+static bool has_unanswered(const bz_ladder *l)
+{
+    for (int i = 0; i < l->n_answers; i++)
+        if (!l->answer[i].advice)
+            return true;
+    return false;
+}
+
+static void put_advice(const bz_ladder *l, bz_buf *out)
+{
+    bz_unit_text gain, low, high, share;
+    if (!l->n_advices && !has_unanswered(l))
+        return;
+    bz_buf_puts(out, "\nadvice for ");
+    bz_buf_clean(out, l->profile);
+    bz_buf_printf(out, " (%s)%s\n", l->framework ? l->framework : "framework not known",
+                  l->n_advices ? ", greatest gain first; the gains do not add up" : ": none");
+    for (int i = 0; i < l->n_advices; i++) {
+        const bz_advice *a = &l->advice[i];
+        bz_buf_printf(out, "%d. %s\n   gain: ", i + 1, a->what);
+        if (!isfinite(a->gain))
+            bz_buf_puts(out, "not known");
+        else
+            bz_buf_printf(out, "%s, between %s%s and %s", bz_units_time(gain, a->gain), a->low < 0 ? "-" : "",
+                          bz_units_time(low, fabs(a->low)), bz_units_time(high, a->high));
+        if (isfinite(a->gain) && isfinite(l->latency))
+            bz_buf_printf(out, " (%s)", bz_units_percent(share, a->gain / l->latency));
+        bz_buf_puts(out, "\n   why: ");
+        bz_buf_clean(out, a->evidence);
+        bz_buf_putc(out, '\n');
+        put_step(a->step, out);
+    }
+    put_answers(l, out);
+}
+
+void report_steps_text(const bz_analysis *a, bz_buf *out)
+{
+    for (int i = 0; i < a->n_ladders; i++)
+        put_waterfall(&a->ladder[i], out);
+}
+
+void report_advice_text(const bz_analysis *a, bz_buf *out)
+{
+    for (int i = 0; i < a->n_ladders; i++)
+        put_advice(&a->ladder[i], out);
+}
+
+/* ---- fusion --------------------------------------------------------------------------------- */
+
+static void put_fusion(const bz_analysis *a, bz_buf *out)
+{
+    static const char *const TITLES[] = {"places", "in the cover", "fused already", "as written",
+                                         "fused",  "gain",         "alone",         "alone, parallel"};
+    const bz_fusion *f = a->fusion;
+    bz_unit_text gain, parallel, text;
+    bz_arena arena = {0};
+    int modelled = 0, missing = 0;
+    if (!f) {
+        bz_buf_puts(out, "\nfusion: --fuse tells what it would save\n");
+        return;
+    }
+    if (isfinite(f->sequential))
+        bz_buf_printf(out, "\nfusion would save %s of %s, and %s%s where independent layers run at the same time\n",
+                      bz_units_time(gain, f->sequential), bz_units_time(text, a->bound.sequential),
+                      f->parallel < 0 ? "-" : "", bz_units_time(parallel, fabs(f->parallel)));
+    else
+        bz_buf_puts(out, "\nfusion: too little is priced to tell what it would save\n");
+    for (int i = 0; i < f->n; i++) {
+        modelled += f->row[i].modelled;
+        missing += f->row[i].missing;
+    }
+    if (modelled)
+        bz_buf_printf(out, "  %d place%s only a modelled price: no gain is counted there\n", modelled,
+                      modelled == 1 ? " has" : "s have");
+    if (missing) {
+        bz_buf_printf(out, "  %d place%s no record: ", missing, missing == 1 ? " has" : "s have");
+        if (a->bound.measures)
+            bz_buf_printf(out, "'%s' measures %s\n", a->bound.measures, missing == 1 ? "it" : "them");
+        else
+            bz_buf_puts(out, "their benchmarks ended without one; the warnings above say why\n");
+    }
+    for (int i = 0; i < f->n; i++)
+        if (f->row[i].tried) {
+            bz_buf_printf(out, "  not fused: %s in %d place%s: ", f->row[i].pattern, f->row[i].tried,
+                          f->row[i].tried == 1 ? "" : "s");
+            bz_buf_clean(out, f->row[i].why);
+            bz_buf_putc(out, '\n');
+        }
+    bz_table *t = bz_table_new(&arena);
+    columns(t, "pattern", TITLES, 8);
+    for (int i = 0; i < f->n && i < 12; i++) {
+        const bz_fusion_row *r = &f->row[i];
+        if (!(r->gain > 0) && !(r->alone > 0) && r->fused <= 0)
+            continue;
+        bz_table_cell(t, r->pattern, NULL);
+        bz_table_int(t, r->places);
+        bz_table_int(t, r->covered);
+        bz_table_cell(t, r->fused < 0 ? "?" : bz_arena_printf(&arena, "%d", r->fused), NULL);
+        bz_table_cell(t, bz_units_time(text, r->written), NULL);
+        bz_table_cell(t, bz_units_time(text, r->together), NULL);
+        bz_table_cell(t, signed_time(&arena, r->gain), NULL);
+        bz_table_cell(t, signed_time(&arena, r->alone), NULL);
+        bz_table_cell(t, signed_time(&arena, r->alone_parallel), NULL);
+    }
+    if (bz_table_rows(t))
+        bz_table_print(t, out);
+    bz_arena_free(&arena);
+}
+
+/* ---- matrix units --------------------------------------------------------------------------- */
+
+/* Why products could use units and did not, by reason. */
+static void put_reasons(const bz_units *u, bz_buf *out)
+{
+    enum { REASONS = 6 };
+    const char *why[REASONS];
+    int count[REASONS], n = 0, others = 0;
+    for (int i = 0; i < u->n; i++) {
+        int k = 0;
+        if (!u->row[i].why)
+            continue;
+        while (k < n && strcmp(why[k], u->row[i].why) != 0)
+            k++;
+        if (k == REASONS) {
+            others++;
+            continue;
+        }
+        if (k == n) {
+            why[n] = u->row[i].why;
+            count[n++] = 0;
+        }
+        count[k]++;
+    }
+    for (int k = 0; k < n; k++) {
+        bz_buf_printf(out, "  %d could: ", count[k]);
+        bz_buf_clean(out, why[k]);
+        bz_buf_putc(out, '\n');
+    }
+    if (others)
+        bz_buf_printf(out, "  and %d more could: --json has the reasons\n", others);
+}
+
+static void put_use(const char *of, const bz_units *u, bz_buf *out)
+{
+    const char *evidence = NULL;
+    if (!u || !u->n || (!u->unit && !u->used))
+        return;
+    for (int i = 0; i < u->n && !evidence; i++)
+        evidence = u->row[i].evidence;
+    bz_buf_printf(out, "\n%s in ", u->unit ? u->unit : "matrix units");
+    bz_buf_clean(out, of);
+    bz_buf_printf(out, ": %d of %d product%s used them", u->used, u->n, u->n == 1 ? "" : "s");
+    if (evidence) {
+        bz_buf_puts(out, ", as ");
+        bz_buf_clean(out, evidence);
+    }
+    bz_buf_putc(out, '\n');
+    put_reasons(u, out);
+}
+
+static void put_ways(const bz_analysis *a, bz_buf *out)
+{
+    static const char *const TITLES[] = {"sequential", "parallel",    "fused", "gain",
+                                         "layers",     "conversions", "take",  "without a record"};
+    const bz_units *u = a->units;
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_unit_text text;
+    bool other = false;
+    columns(t, "another way", TITLES, 8);
+    for (int i = 0; u && i < u->n_ways; i++) {
+        const bz_unit_way *w = &u->way[i];
+        other |= !w->layout && isfinite(w->gain);
+        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", w->name, w->calibrated ? " (scales are to be chosen)" : ""),
+                      NULL);
+        bz_table_cell(t, bz_units_time(text, w->sequential), NULL);
+        bz_table_cell(t, bz_units_time(text, w->parallel), NULL);
+        bz_table_cell(t, time_or_dash(w->fused, text), NULL);
+        bz_table_cell(t, signed_time(&arena, w->gain), NULL);
+        bz_table_int(t, w->layers);
+        bz_table_cell(t, bz_arena_printf(&arena, w->modelled ? "%d, %d modelled" : "%d", w->converted, w->modelled),
+                      NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", w->open ? "≥ " : "", bz_units_time(text, w->conversions)),
+                      NULL);
+        bz_table_int(t, w->unknown);
+    }
+    if (other) {
+        bz_buf_putc(out, '\n');
+        bz_table_print(t, out);
+    }
+    bz_arena_free(&arena);
+}
+
+void report_gains_text(const bz_analysis *a, bz_buf *out)
+{
+    put_fusion(a, out);
+    if (!a->n_ladders && bz_bound_goal(&a->bound).enough)
+        put_use("the fastest variants", a->units, out);
+    for (int i = 0; i < a->n_ladders; i++)
+        put_use(a->ladder[i].profile, a->ladder[i].units, out);
+    put_ways(a, out);
+}

@@ -1,0 +1,138 @@
+/* The page: its template with style, scripts, data and pictures put in. */
+#include "report/html.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Embedded when built: report.html, report.css, report*.js, and Chart.js from Debian's libjs-chart.js. */
+extern const char bz_page_html[], bz_page_css[], bz_page_js[], bz_page_charts_js[], bz_page_timeline_js[],
+    bz_page_evaluation_js[], bz_page_recording_js[], bz_page_chart_library[];
+
+enum { NODES = 3000 }; /* that are drawn at most, over all analyses */
+
+void bz_html_text(const char *text, bz_buf *out)
+{
+    static const char SPECIAL[] = "&<>\"'", *const SPELLED[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    bz_buf clean = {0};
+    bz_buf_clean(&clean, text);
+    for (const char *p = bz_buf_text(&clean); *p; p++) {
+        const char *at = strchr(SPECIAL, *p);
+        if (at)
+            bz_buf_puts(out, SPELLED[at - SPECIAL]);
+        else
+            bz_buf_putc(out, *p);
+    }
+    bz_buf_free(&clean);
+}
+
+/* JSON that cannot end the element it stands in, nor open a comment: these characters occur in strings only. */
+static void put_json(const bz_buf *json, bz_buf *out)
+{
+    const char *text = bz_buf_text(json);
+    for (size_t i = 0; i < json->len; i++) {
+        if (strchr("<>&", text[i]))
+            bz_buf_printf(out, "\\u%04x", (unsigned)text[i]);
+        else
+            bz_buf_putc(out, text[i]);
+    }
+}
+
+static void put_name(const char *path, bz_buf *out)
+{
+    const char *slash = strrchr(path, '/');
+    bz_html_text(slash ? slash + 1 : path, out);
+}
+
+static void put_title(const bz_findings *r, bz_buf *out)
+{
+    if (r->n + r->n_recordings != 1)
+        bz_buf_printf(out, "%d analyses", r->n + r->n_recordings);
+    else
+        put_name(r->n ? r->analysis->bound.model : r->recording->profile, out);
+}
+
+/* For those who read without scripts: what the terminal would show. */
+static void put_plain(const bz_findings *r, bz_buf *out)
+{
+    enum { MOST = 4 };
+    bz_buf text = {0}, line = {0};
+    for (int i = 0; i < r->n_recordings && r->n_recordings <= MOST; i++) {
+        bz_report_recording_text(&r->recording[i], &text);
+        bz_buf_putc(&text, '\n');
+    }
+    if (r->n)
+        bz_report_sweep(r->analysis, r->n, &text);
+    for (int i = 0; i < r->n && r->n <= MOST; i++) {
+        bz_buf_putc(&text, '\n');
+        bz_report_text(&r->analysis[i], &text);
+    }
+    for (const char *p = bz_buf_text(&text); *p;) {
+        size_t len = strcspn(p, "\n");
+        bz_buf_clear(&line);
+        bz_buf_put(&line, p, len);
+        bz_html_text(bz_buf_text(&line), out);
+        bz_buf_putc(out, '\n');
+        p += len + (p[len] == '\n');
+    }
+    bz_buf_free(&text);
+    bz_buf_free(&line);
+}
+
+static void put_graphs(const bz_analysis *a, int n, bz_buf *out)
+{
+    int budget = NODES;
+    for (int i = 0; i < n; i++) {
+        bz_buf_printf(out, "<template id=\"graph-%d\">", i);
+        bz_report_graph(&a[i], i, &budget, out);
+        bz_buf_puts(out, "</template>\n");
+    }
+}
+
+static void put_part(const char *name, size_t len, const bz_findings *r, const bz_buf *data, bz_buf *out)
+{
+    static const struct {
+        const char *name, *text;
+    } FILES[] = {{"css", bz_page_css},
+                 {"chart-library", bz_page_chart_library},
+                 {"js", bz_page_js},
+                 {"charts-js", bz_page_charts_js},
+                 {"timeline-js", bz_page_timeline_js},
+                 {"evaluation-js", bz_page_evaluation_js},
+                 {"recording-js", bz_page_recording_js}};
+    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
+        if (strlen(FILES[i].name) == len && !memcmp(FILES[i].name, name, len)) {
+            bz_buf_puts(out, FILES[i].text);
+            return;
+        }
+    if (!memcmp(name, "nonce",
+                len)) { /* scripts that are not ours would have to know the hash of the data they are in */
+        char hex[33];
+        bz_hash_hex(bz_hash_bytes(bz_buf_text(data), data->len), hex);
+        bz_buf_puts(out, hex);
+    } else if (!memcmp(name, "title", len)) {
+        put_title(r, out);
+    } else if (!memcmp(name, "plain", len)) {
+        put_plain(r, out);
+    } else if (!memcmp(name, "graphs", len)) {
+        put_graphs(r->analysis, r->n, out);
+    } else if (!memcmp(name, "data", len)) {
+        put_json(data, out);
+    }
+}
+
+void bz_report_html(const bz_findings *r, bz_buf *out)
+{
+    bz_buf data = {0};
+    bz_html_data(r, &data);
+    for (const char *p = bz_page_html; *p;) {
+        const char *open = strstr(p, "{{"), *close = open ? strstr(open, "}}") : NULL;
+        if (!close) {
+            bz_buf_puts(out, p);
+            break;
+        }
+        bz_buf_put(out, p, (size_t)(open - p));
+        put_part(open + 2, (size_t)(close - open - 2), r, &data, out);
+        p = close + 2;
+    }
+    bz_buf_free(&data);
+}

@@ -1,0 +1,13 @@
+/* The parts of the page. Private to the room. */
+#ifndef BZ_REPORT_HTML_H
+#define BZ_REPORT_HTML_H
+
+#include "report/report.h"
+
+/* Text as HTML has it, in an element or in a quoted attribute; what a terminal would act on is spelled out. */
+void bz_html_text(const char *text, bz_buf *out);
+
+/* What the page's script reads: docs/formats.md does not describe it, it changes with the page. */
+void bz_html_data(const bz_findings *r, bz_buf *out);
+
+#endif

@@ -1,0 +1,278 @@
+/* An analysis for programs: docs/formats.md tells what the members mean. */
+#include "report/parts.h"
+
+#include <math.h>
+
+enum { VERSION = 1 };
+
+static void put_layer(const bz_bound_layer *l, bz_json *j)
+{
+    const bz_layer_price *p = &l->price;
+    bz_json_object(j);
+    bz_json_key_str(j, "name", l->layer->name);
+    bz_json_key_int(j, "node", l->node);
+    bz_json_key_str(j, "key", l->layer->key);
+    bz_json_key_num(j, "seconds", p->alternative ? p->seconds : NAN);
+    bz_json_key_num(j, "low", l->price.alternative ? l->price.low : NAN);
+    bz_json_key_num(j, "high", l->price.alternative ? l->price.high : NAN);
+    bz_json_key_num(j, "times", l->times);
+    bz_json_key_str(j, "provenance", p->alternative ? bz_record_provenance_name(p->provenance) : "unpriced");
+    bz_json_key_bool(j, "noisy", p->noisy);
+    bz_json_key_bool(j, "reference", p->reference);
+    bz_json_key_bool(j, "floor", l->floor);
+    bz_json_key_str(j, "variant", l->variant);
+    bz_json_key_num(j, "runner_up", l->runner_up);
+    bz_json_key_str(j, "runner_up_variant", l->runner_up_variant);
+    bz_json_key_num(j, "hardware", l->hardware);
+    bz_json_key_str(j, "limit", !isfinite(l->hardware) ? NULL : l->memory ? "memory" : "arithmetic");
+    if (!p->alternative)
+        bz_json_key_str(j, "why", p->why);
+    bz_json_key(j, "problems");
+    bz_json_array(j);
+    for (int i = 0; p->alternative && i < p->alternative->n; i++)
+        bz_json_str(j, p->alternative->text[i]);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void put_schedules(const bz_bound *b, bz_json *j)
+{
+    bz_json_key(j, "streams");
+    bz_json_array(j);
+    for (int i = 0; i < b->streams.n; i++) {
+        bz_json_object(j);
+        bz_json_key_int(j, "k", b->streams.at[i].k);
+        bz_json_key_num(j, "seconds", b->streams.at[i].seconds);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_key(j, "path");
+    bz_json_array(j);
+    for (int i = 0; i < b->path.n; i++)
+        bz_json_int(j, b->path.layer[i]);
+    bz_json_array_end(j);
+    bz_json_key(j, "modules");
+    bz_json_array(j);
+    for (int i = 0; i < b->n_modules; i++) {
+        const bz_bound_module *m = &b->module[i];
+        bz_json_object(j);
+        bz_json_key_int(j, "begin", m->module->begin);
+        bz_json_key_int(j, "end", m->module->end);
+        bz_json_key_int(j, "width", m->module->width);
+        bz_json_key_int(j, "within", m->within);
+        bz_json_key_num(j, "sequential", m->cost.sequential);
+        bz_json_key_num(j, "parallel", m->cost.parallel);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_coverage(const bz_coverage_sum *c, bz_json *j)
+{
+    bz_json_key_bool(j, "complete", !c->unpriced);
+    bz_json_key_int(j, "n_layers", c->layers);
+    bz_json_key_int(j, "measured", c->measured);
+    bz_json_key_int(j, "imported", c->imported);
+    bz_json_key_int(j, "modelled", c->modelled);
+    bz_json_key_int(j, "unpriced", c->unpriced);
+    bz_json_key_int(j, "free", c->free);
+    bz_json_key_int(j, "noisy", c->noisy);
+    bz_json_key_int(j, "reference", c->reference);
+    bz_json_key_int(j, "floor", c->floor);
+    bz_json_key_int(j, "branches", c->branches);
+    bz_json_key_int(j, "loops", c->loops);
+    bz_json_key_int(j, "loops_open", c->loops_open);
+    bz_json_key_num(j, "macs", c->macs);
+    bz_json_key_num(j, "macs_measured", c->macs_measured);
+    bz_json_key_num(j, "macs_imported", c->macs_imported);
+    bz_json_key_num(j, "macs_modelled", c->macs_modelled);
+    bz_json_key_num(j, "macs_unpriced", c->macs_unpriced);
+}
+
+static void put_regret(const bz_regret *r, bz_json *j)
+{
+    bz_json_key(j, "algorithms");
+    bz_json_object(j);
+    bz_json_key_num(j, "calls", r->calls);
+    bz_json_key_num(j, "known", r->known);
+    bz_json_key_num(j, "used", r->used);
+    bz_json_key_num(j, "best", r->best);
+    bz_json_key_num(j, "chosen", r->chosen);
+    bz_json_key_num(j, "loss", r->loss);
+    bz_json_key_num(j, "faster", r->faster);
+    bz_json_key(j, "rows");
+    bz_json_array(j);
+    for (int i = 0; i < r->n; i++) {
+        const bz_regret_row *row = &r->row[i];
+        bz_json_object(j);
+        bz_json_key_str(j, "problem", row->problem);
+        bz_json_key_int(j, "padded", row->padded);
+        bz_json_key_num(j, "calls", row->calls);
+        bz_json_key_num(j, "seen", row->seen);
+        bz_json_key_str(j, "variant", row->variant);
+        bz_json_key_num(j, "used", row->used);
+        bz_json_key_str(j, "best_variant", row->best_variant);
+        bz_json_key_num(j, "best", row->best);
+        bz_json_key_str(j, "chosen_variant", row->chosen_variant);
+        bz_json_key_num(j, "chosen", row->chosen);
+        bz_json_key_num(j, "loss", row->loss);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+void report_ladder_json(const bz_ladder *l, bz_json *j)
+{
+    bz_json_key_int(j, "iterations", l->iterations);
+    bz_json_key_bool(j, "device", l->device);
+    bz_json_key_num(j, "busy", l->busy);
+    bz_json_key_num(j, "latency", l->latency);
+    if (l->run) {
+        bz_json_key_str(j, "latency_run", l->run);
+        bz_json_key_num(j, "recorded", l->recorded);
+    }
+    bz_json_key_num(j, "idle", l->idle);
+    bz_json_key_num(j, "excess", l->excess);
+    bz_json_key_num(j, "overlap", l->overlap);
+    bz_json_key_num(j, "ratio", l->ratio);
+    bz_json_key_num(j, "speedup", l->speedup);
+    bz_json_key_num(j, "speedup_parallel", l->speedup_parallel);
+    bz_json_key_str(j, "defect", l->defect);
+}
+
+static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "profile", l->profile);
+    report_ladder_json(l, j);
+    if (l->regret)
+        put_regret(l->regret, j);
+    if (l->alignment)
+        report_align_json(b, l->alignment, j);
+    report_steps_json(b, l, j);
+    bz_json_key(j, "warnings");
+    bz_json_array(j);
+    for (int i = 0; i < l->n_warnings; i++)
+        bz_json_str(j, l->warning[i]);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void put_group(const bz_bound *b, const bz_bound_group *g, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "pattern", g->pattern);
+    bz_json_key_num(j, "seconds", g->price.seconds);
+    bz_json_key_str(j, "provenance", bz_record_provenance_name(g->price.provenance));
+    bz_json_key(j, "layers");
+    bz_json_array(j);
+    for (int i = 0; i < g->n; i++)
+        bz_json_str(j, b->layers->layer[g->layer[i]].name);
+    bz_json_array_end(j);
+    bz_json_key(j, "problems");
+    bz_json_array(j);
+    for (int i = 0; i < g->price.alternative->n; i++)
+        bz_json_str(j, g->price.alternative->text[i]);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void put_fused(const bz_bound *b, bz_json *j)
+{
+    const bz_bound_fused *f = &b->fused;
+    bz_json_key(j, "fused");
+    bz_json_object(j);
+    bz_json_key_num(j, "sequential", f->sequential);
+    bz_json_key_num(j, "parallel", f->parallel);
+    bz_json_key_num(j, "hardware", f->hardware);
+    bz_json_key_bool(j, "complete", !f->unpriced);
+    bz_json_key_int(j, "missing", f->missing);
+    bz_json_key_int(j, "refused", f->refused);
+    bz_json_key_int(j, "failed", f->failed);
+    bz_json_key(j, "groups");
+    bz_json_array(j);
+    for (int g = 0; g < f->n; g++)
+        put_group(b, &f->group[g], j);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+/* What programs are held against, and whether enough of it is priced. */
+void report_goal_json(const bz_bound *b, bz_json *j)
+{
+    bz_goal goal = bz_bound_goal(b);
+    bz_json_key(j, "goal");
+    bz_json_object(j);
+    bz_json_key_str(j, "bound", goal.name);
+    bz_json_key_bool(j, "enough", goal.enough);
+    bz_json_key_num(j, "sequential", goal.enough ? goal.sequential : NAN);
+    bz_json_key_num(j, "parallel", goal.enough ? goal.parallel : NAN);
+    bz_json_key_num(j, "hardware", goal.hardware);
+    bz_json_key_int(j, "unpriced", goal.unpriced);
+    bz_json_key_num(j, "priced_macs", goal.macs);
+    bz_json_key_num(j, goal.modelled ? "priced_time" : "priced_bytes", goal.time);
+    bz_json_key_str(j, "measures", b->measures);
+    bz_json_object_end(j);
+}
+
+static void put_analysis(const bz_analysis *a, bz_json *j)
+{
+    const bz_bound *b = &a->bound;
+    bz_json_object(j);
+    bz_json_key_str(j, "model", b->model);
+    bz_json_key_str(j, "system", b->system);
+    bz_json_key_int(j, "batch", b->layers->batch);
+    bz_json_key_int(j, "threads", b->setting.threads);
+    bz_json_key_str(j, "cache", bz_record_cache_name(b->setting.cache));
+    bz_json_key_int(j, "rebuilt", b->rebuilt);
+    bz_json_key_str(j, "left_out", b->left_out);
+    bz_json_key_int(j, "benchmarks", b->benchmarks);
+    bz_json_key_int(j, "problems", b->problems);
+    bz_json_key_int(j, "problems_known", b->known);
+    bz_json_key_num(j, "hardware", b->hardware);
+    bz_json_key_str(j, "peaks", b->peaks->why ? NULL : b->peaks->source);
+    bz_json_key_num(j, "parallel", b->path.seconds);
+    bz_json_key_num(j, "sequential", b->sequential);
+    bz_json_key_num(j, "launch", b->launch);
+    bz_json_key_int(j, "above_roofline", b->above_roofline);
+    put_coverage(&b->coverage, j);
+    report_goal_json(b, j);
+    put_schedules(b, j);
+    if (b->fused.wanted)
+        put_fused(b, j);
+    report_gains_json(a, j);
+    bz_json_key(j, "profiles");
+    bz_json_array(j);
+    for (int i = 0; i < a->n_ladders; i++)
+        put_ladder(b, &a->ladder[i], j);
+    bz_json_array_end(j);
+    bz_json_key(j, "layers");
+    bz_json_array(j);
+    for (int i = 0; i < b->n; i++)
+        put_layer(&b->layer[i], j);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+void bz_report_json(const bz_findings *r, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, true);
+    j.flat = 5;
+    bz_json_object(&j);
+    bz_json_key_str(&j, "record", "analysis");
+    bz_json_key_int(&j, "v", VERSION);
+    if (r->evaluation) {
+        bz_json_key(&j, "evaluation");
+        bz_report_evaluation_json(r->analysis, r->evaluation, &j);
+    }
+    if (r->n_recordings)
+        report_recordings_json(r, &j);
+    bz_json_key(&j, "models");
+    bz_json_array(&j);
+    for (int i = 0; i < r->n; i++)
+        put_analysis(&r->analysis[i], &j);
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}

@@ -1,0 +1,25 @@
+/* The parts of the reports that have files of their own. Private to report/. */
+#ifndef BZ_REPORT_PARTS_H
+#define BZ_REPORT_PARTS_H
+
+#include "report/report.h"
+
+/* Nothing where the ladder has no alignment. */
+void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out);
+void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j); /* a member of an open object */
+
+void report_answer_text(const bz_analysis *a,
+                        bz_buf *out); /* the first sentence: one for each profile, or for the model */
+void report_advice_text(const bz_analysis *a, bz_buf *out); /* of each profile */
+void report_steps_text(const bz_analysis *a, bz_buf *out);  /* of each profile: the waterfall */
+void report_gains_text(const bz_analysis *a, bz_buf *out);  /* fusion and matrix units */
+
+/* Members of an open object. */
+void report_recordings_json(const bz_findings *r, bz_json *j); /* "recordings": [] */
+void report_goal_json(const bz_bound *b, bz_json *j);
+void report_ladder_json(const bz_ladder *l, bz_json *j); /* its numbers */
+void report_advice_json(const bz_ladder *l, bz_json *j);
+void report_gains_json(const bz_analysis *a, bz_json *j);
+void report_steps_json(const bz_bound *b, const bz_ladder *l, bz_json *j);
+
+#endif

@@ -1,0 +1,88 @@
+/* What a recording tells by itself, for people and as JSON. */
+#include "report/parts.h"
+
+enum { ROWS = 12 }; /* of a table, for people */
+
+void bz_report_recording_text(const bz_recording *r, bz_buf *out)
+{
+    bz_buf_clean(out, r->profile);
+    bz_buf_puts(out, ": ");
+    bz_buf_clean(out, r->answer);
+    bz_buf_putc(out, '\n');
+    for (int i = 0; i < r->n_facts; i++) {
+        bz_buf_puts(out, "  ");
+        bz_buf_clean(out, r->fact[i]);
+        bz_buf_putc(out, '\n');
+    }
+    for (int i = 0; i < r->n_warnings; i++) {
+        bz_buf_puts(out, "  warning: ");
+        bz_buf_clean(out, r->warning[i]);
+        bz_buf_putc(out, '\n');
+    }
+    if (!r->rebuilt)
+        report_advice_text(r->analysis, out);
+    for (int i = 0; i < r->n_sheets; i++) {
+        bz_buf_putc(out, '\n');
+        bz_sheet_text(r->sheet[i], ROWS, out);
+    }
+}
+
+static void put_strings(const char *key, const char *const *list, int n, bz_json *j)
+{
+    bz_json_key(j, key);
+    bz_json_array(j);
+    for (int i = 0; i < n; i++)
+        bz_json_str(j, list[i]);
+    bz_json_array_end(j);
+}
+
+static void put_fits(const bz_recording *r, bz_json *j)
+{
+    bz_json_key_int(j, "candidates", r->candidates);
+    bz_json_key(j, "fits");
+    bz_json_array(j);
+    for (int i = 0; i < r->n_fits; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "model", r->fit[i].candidate->name);
+        bz_json_key_str(j, "from", r->fit[i].candidate->from);
+        bz_json_key_num(j, "likeness", r->fit[i].likeness);
+        bz_json_key_bool(j, "equal", r->fit[i].equal);
+        bz_json_key_str(j, "evidence", r->fit[i].evidence);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_recording(const bz_recording *r, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "profile", r->profile);
+    bz_json_key_str(j, "answer", r->answer);
+    bz_json_key_str(j, "found", r->found);
+    bz_json_key_int(j, "iterations", r->iterations);
+    bz_json_key_int(j, "warm_up", r->warm_up);
+    bz_json_key_bool(j, "device", r->device);
+    bz_json_key_num(j, "span", r->span);
+    bz_json_key_num(j, "busy", r->busy);
+    bz_json_key_num(j, "idle", r->idle);
+    put_strings("facts", r->fact, r->n_facts, j);
+    put_strings("warnings", r->warning, r->n_warnings, j);
+    put_fits(r, j);
+    bz_json_key_str(j, "framework", r->analysis->ladder->framework);
+    report_advice_json(r->analysis->ladder, j);
+    bz_json_key(j, "tables");
+    bz_json_array(j);
+    for (int i = 0; i < r->n_sheets; i++)
+        bz_sheet_json(r->sheet[i], j);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+void report_recordings_json(const bz_findings *r, bz_json *j)
+{
+    bz_json_key(j, "recordings");
+    bz_json_array(j);
+    for (int i = 0; i < r->n_recordings; i++)
+        put_recording(&r->recording[i], j);
+    bz_json_array_end(j);
+}

@@ -1,0 +1,39 @@
+/* report: analyses for people, as JSON, CSV, DOT and HTML. */
+#ifndef BZ_REPORT_H
+#define BZ_REPORT_H
+
+#include "analysis/analysis.h"
+#include "compare/compare.h"
+
+/* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. Where an evaluation may
+ * be NULL, it is left out. */
+void bz_report_evaluation_text(const bz_analysis *analysis, const bz_evaluation *e, bz_buf *out);
+void bz_report_evaluation_csv(const bz_analysis *analysis, const bz_evaluation *e, bz_buf *out); /* a row each */
+void bz_report_evaluation_json(const bz_analysis *analysis, const bz_evaluation *e, bz_json *j); /* an object */
+void bz_report_text(const bz_analysis *analysis, bz_buf *out);
+void bz_report_sweep(const bz_analysis *analysis, int n, bz_buf *out); /* a row each: models, batches, systems */
+void bz_report_json(const bz_findings *r, bz_buf *out);
+void bz_report_csv(const bz_analysis *analysis, int n, bz_buf *out);
+
+/* The graph in the DOT language with the critical path in red. */
+void bz_report_dot(const bz_analysis *analysis, bz_buf *out);
+
+/* One page that needs nothing else: opened from a disk, sent by mail. What stands in models and profiles
+ * is data in it, and neither markup nor script. */
+void bz_report_html(const bz_findings *r, bz_buf *out);
+
+/* The graph for that page, as HTML: a picture, or for big graphs a picture of parts and one of each part
+ * that is opened. At most *budget nodes are drawn; what was drawn is taken off it. */
+void bz_report_graph(const bz_analysis *analysis, int number, int *budget, bz_buf *out);
+
+void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out);
+void bz_report_compare_json(const bz_compare *c, bz_buf *out);
+void bz_report_compare_csv(const bz_compare *c, bz_buf *out);
+void bz_report_set_text(const bz_compare_set *s, int rows, bz_buf *out);
+void bz_report_set_json(const bz_compare_set *s, bz_buf *out);
+void bz_report_set_csv(const bz_compare_set *s, bz_buf *out);
+
+/* Its text: the answer, the facts, the advice, the tables. */
+void bz_report_recording_text(const bz_recording *r, bz_buf *out);
+
+#endif

@@ -1,0 +1,513 @@
+/* An analysis for people: the answer, what it rests on, where the time is. */
+#include "report/parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *provenance(const bz_bound_layer *l)
+{
+    return l->price.alternative ? bz_record_provenance_name(l->price.provenance) : "unpriced";
+}
+
+static const char *reason(const bz_bound_layer *l)
+{
+    return l->price.why ? l->price.why : "?";
+}
+
+/* ---- the answer ----------------------------------------------------------------------------- */
+
+static void put_coverage(const bz_bound *b, bz_buf *out)
+{
+    const bz_coverage_sum *c = &b->coverage;
+    const struct {
+        const char *what;
+        int layers;
+        double macs;
+    } parts[] = {{"measured", c->measured, c->macs_measured},
+                 {"imported", c->imported, c->macs_imported},
+                 {"modelled", c->modelled, c->macs_modelled},
+                 {"unpriced", c->unpriced, c->macs_unpriced}};
+    bz_buf_printf(out, "  coverage: %d of %d layer%s: ", c->layers - c->unpriced, c->layers, c->layers == 1 ? "" : "s");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!parts[i].layers)
+            continue;
+        bz_buf_printf(out, "%d %s", parts[i].layers, parts[i].what);
+        if (parts[i].macs > 0)
+            bz_buf_printf(out, " (%.1f %% of MACs)", 100 * parts[i].macs / c->macs);
+        bz_buf_puts(out, ", ");
+    }
+    bz_buf_printf(out, "%d free\n", c->free);
+    if (b->benchmarks)
+        bz_buf_printf(out, "  measured now: %d of %d problems, with %d new records; the database had the others\n",
+                      b->problems - b->known, b->problems, b->benchmarks);
+}
+
+/* What a lower bound leaves out of graphs that run inside layers. */
+static void put_bodies(const bz_coverage_sum *c, bz_buf *out)
+{
+    if (c->branches)
+        bz_buf_printf(out, "  %d If%s as its cheaper branch\n", c->branches, c->branches == 1 ? " counts" : "s count");
+    if (c->loops)
+        bz_buf_printf(out, "  %d loop%s as often as it runs", c->loops, c->loops == 1 ? " counts" : "s count, each");
+    if (c->loops_open)
+        bz_buf_printf(out,
+                      "; for %d of them the model does not say how often: it counts once, or as often as --trips says",
+                      c->loops_open);
+    bz_buf_puts(out, c->loops ? "\n" : "");
+}
+
+/* Grouped by kind and reason, in the order of the model. */
+static void put_unpriced(const bz_bound *b, bz_buf *out)
+{
+    enum { GROUPS = 8 };
+    const bz_bound_layer *first[GROUPS];
+    int count[GROUPS], n = 0, left = 0;
+    for (int i = 0; i < b->n; i++) {
+        const bz_bound_layer *l = &b->layer[i];
+        int g = 0;
+        if (l->price.alternative)
+            continue;
+        while (g < n &&
+               (strcmp(first[g]->layer->kind, l->layer->kind) != 0 || strcmp(reason(first[g]), reason(l)) != 0))
+            g++;
+        if (g == GROUPS) {
+            left++;
+            continue;
+        }
+        if (g == n) {
+            first[n] = l;
+            count[n++] = 0;
+        }
+        count[g]++;
+    }
+    for (int g = 0; g < n; g++) {
+        bz_buf_printf(out, "  unpriced: %d %s (", count[g], first[g]->layer->kind);
+        bz_buf_clean(out, first[g]->layer->name);
+        bz_buf_printf(out, "%s): ", count[g] > 1 ? ", …" : "");
+        bz_buf_clean(out, reason(first[g]));
+        bz_buf_putc(out, '\n');
+    }
+    if (left)
+        bz_buf_printf(out, "  and %d more: --json names them\n", left);
+}
+
+/* Nothing is faster than the hardware: where a record is, it or the peaks are wrong. */
+static void put_above_roofline(const bz_bound *b, bz_buf *out)
+{
+    int shown = 0;
+    if (!b->above_roofline)
+        return;
+    bz_buf_printf(out, "  the hardware bound does not hold: %d layer%s faster than the peaks allow (",
+                  b->above_roofline, b->above_roofline == 1 ? " is" : "s are");
+    for (int i = 0; i < b->n && shown < 3; i++)
+        if (b->layer[i].price.alternative && b->layer[i].hardware > b->layer[i].price.seconds) {
+            bz_buf_puts(out, shown++ ? ", " : "");
+            bz_buf_clean(out, b->layer[i].layer->name);
+        }
+    bz_buf_printf(out, "%s): measure the peaks again on a quiet machine\n", b->above_roofline > shown ? ", …" : "");
+}
+
+static const char *are(char text[48], int layers)
+{
+    snprintf(text, 48, layers == 1 ? "%d layer is" : "%d layers are", layers);
+    return text;
+}
+
+/* Nothing but an implementation by the definition runs these: the bound of a good one would be lower. */
+static void put_reference(const bz_bound *b, bz_buf *out)
+{
+    char text[48];
+    int shown = 0;
+    bz_buf_printf(out,
+                  "  %s priced by reference code, because nothing else runs them: ", are(text, b->coverage.reference));
+    for (int i = 0; i < b->n && shown < 5; i++)
+        if (b->layer[i].price.reference) {
+            bz_buf_puts(out, shown++ ? ", " : "");
+            bz_buf_clean(out, b->layer[i].layer->name);
+        }
+    bz_buf_puts(out, b->coverage.reference > shown ? ", …\n" : "\n");
+}
+
+static void put_caveats(const bz_bound *b, bz_buf *out)
+{
+    char text[48];
+    const bz_coverage_sum *c = &b->coverage;
+    if (c->noisy)
+        bz_buf_printf(
+            out, "  %s priced by records marked noisy or busy: 'benanza bound --remeasure noisy' measures them again\n",
+            are(text, c->noisy));
+    if (c->reference)
+        put_reference(b, out);
+    if (c->floor)
+        bz_buf_printf(out,
+                      "  %s priced by records timed by event pairs: such a record of a small call is several µs too "
+                      "long, so the bound may be too high\n",
+                      are(text, c->floor));
+    if (b->peaks->why)
+        bz_buf_printf(out, "  no hardware bound: %s\n", b->peaks->why);
+    put_above_roofline(b, out);
+}
+
+static void put_setting(const bz_bound *b, bz_buf *out)
+{
+    bz_buf_puts(out, "  ");
+    bz_buf_clean(out, b->model);
+    bz_buf_puts(out, " on ");
+    bz_buf_clean(out, b->system);
+    if (b->layers->batch)
+        bz_buf_printf(out, ", batch %lld", (long long)b->layers->batch);
+    bz_buf_printf(out, ", %d thread%s, %s cache\n", b->setting.threads, b->setting.threads == 1 ? "" : "s",
+                  bz_record_cache_name(b->setting.cache));
+    if (b->rebuilt)
+        bz_buf_printf(out, "  no model was named: the %d library calls of the profile stand for its layers",
+                      b->rebuilt);
+    if (b->rebuilt && *b->left_out) {
+        bz_buf_puts(out, "; calls left out, because they do no layer: ");
+        bz_buf_clean(out, b->left_out);
+    }
+    bz_buf_puts(out, b->rebuilt ? "\n" : "");
+}
+
+/* ---- the bounds ----------------------------------------------------------------------------- */
+
+static void rung(bz_table *t, const bz_goal *goal, const char *name, double seconds, const char *how)
+{
+    bz_unit_text time, share;
+    bz_table_cell(t, name, NULL);
+    bz_table_cell(t, bz_units_time(time, seconds), NULL);
+    bz_table_cell(t, goal->sequential > 0 ? bz_units_percent(share, seconds / goal->sequential) : "", NULL);
+    bz_table_cell(t, how, NULL);
+}
+
+static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_buf *out)
+{
+    const bz_bound_fused *f = &b->fused;
+    bz_arena arena = {0};
+    if (!goal->enough)
+        return;
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "bound", BZ_LEFT);
+    bz_table_column(t, "time", BZ_RIGHT);
+    bz_table_column(t, f->wanted ? "of fused" : "of sequential", BZ_RIGHT);
+    bz_table_column(t, "how", BZ_LEFT);
+    if (isfinite(goal->hardware))
+        rung(t, goal, "hardware", goal->hardware,
+             bz_arena_printf(&arena, "modelled: every %s at the peaks %s", f->wanted ? "group and layer" : "layer",
+                             strcmp(b->peaks->source, "measured") ? "of the data sheet" : "measured on the system"));
+    if (f->wanted) {
+        const char *groups = bz_arena_printf(&arena, "%d fused calls replace %d layers", f->n, f->covered);
+        rung(t, goal, "fused, parallel", f->parallel, groups);
+        rung(t, goal, "fused", f->sequential,
+             f->missing ? bz_arena_printf(&arena, "%s; %d more have no record", groups, f->missing) : groups);
+    }
+    rung(t, goal, "parallel", b->path.seconds,
+         bz_arena_printf(&arena, "independent layers at the same time: the longest path has %d of %d layers", b->path.n,
+                         b->dag->n));
+    for (int i = b->streams.n - 1; i > 0; i--)
+        rung(t, goal, bz_arena_printf(&arena, "%d streams", b->streams.at[i].k), b->streams.at[i].seconds,
+             "the layers on so many streams, by list scheduling");
+    rung(t, goal, "sequential", b->sequential, "one layer after the other, each in its fastest way");
+    if (b->launch > 0)
+        rung(t, goal, "launch overhead", b->launch, "time to start the calls; the bounds above do not contain it");
+    bz_buf_putc(out, '\n');
+    bz_table_print(t, out);
+    bz_arena_free(&arena);
+}
+
+/* ---- the ladder ----------------------------------------------------------------------------- */
+
+static void put_warnings(const bz_analysis *a, bz_buf *out)
+{
+    for (int i = 0; i < a->n_ladders; i++) {
+        const bz_ladder *l = &a->ladder[i];
+        for (int w = l->defect ? -1 : 0; w < l->n_warnings; w++) {
+            bz_style_begin(out, BZ_STYLE_WARNING);
+            bz_buf_puts(out, "  warning: ");
+            bz_style_end(out, BZ_STYLE_WARNING);
+            bz_buf_clean(out, l->profile);
+            bz_buf_puts(out, ": ");
+            bz_buf_clean(out, w < 0 ? l->defect : l->warning[w]);
+            bz_buf_putc(out, '\n');
+        }
+    }
+}
+
+/* Where a figure is not of the run that the others are of. */
+static void put_runs(const bz_analysis *a, bz_buf *out)
+{
+    for (int i = 0; i < a->n_ladders; i++) {
+        const bz_ladder *l = &a->ladder[i];
+        bz_unit_text latency, recorded;
+        if (!l->run)
+            continue;
+        bz_buf_puts(out, "  ");
+        bz_buf_clean(out, l->profile);
+        bz_buf_printf(out, ": the latency of %s is that of the run '", bz_units_time(latency, l->latency));
+        bz_buf_clean(out, l->run);
+        bz_buf_printf(out, "'; all other figures are of the recorded run, whose iteration took %s\n",
+                      bz_units_time(recorded, l->recorded));
+    }
+}
+
+/* What a lower end makes: at most so fast, at least such a share. "-" where there is no ratio. */
+static const char *bounded(const char *side, const bz_goal *goal, const char *value, bool known, bz_arena *arena)
+{
+    return !known ? "-" : goal->unpriced ? bz_arena_printf(arena, "%s %s", side, value) : value;
+}
+
+static void put_ladders(const bz_analysis *a, bz_buf *out)
+{
+    static const char *const TITLES[] = {"bound", "device busy", "measured", "bound/measured", "speed-up", "parallel"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "profile", BZ_LEFT);
+    for (int i = 0; i < 6; i++)
+        bz_table_column(t, a->bound.fused.wanted && !i ? "fused bound" : TITLES[i], BZ_RIGHT);
+    for (int i = 0; i < a->n_ladders; i++) {
+        const bz_ladder *l = &a->ladder[i];
+        const bz_goal *goal = &l->goal;
+        bz_unit_text bound, busy, latency, ratio;
+        bool known = isfinite(l->speedup);
+        bz_table_cell(t, l->profile, NULL);
+        bz_table_cell(t, bounded("≥", goal, bz_units_time(bound, goal->sequential), goal->enough, &arena), NULL);
+        bz_table_cell(t, isfinite(l->busy) ? bz_units_time(busy, l->busy) : "-", NULL);
+        bz_table_cell(t, isfinite(l->latency) ? bz_units_time(latency, l->latency) : "-", NULL);
+        bz_table_cell(t, bounded("≥", goal, bz_units_percent(ratio, l->ratio), known, &arena), NULL);
+        bz_table_cell(t, bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup), known, &arena), NULL);
+        bz_table_cell(t, bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup_parallel), known, &arena),
+                      NULL);
+    }
+    if (bz_table_rows(t)) {
+        bz_buf_putc(out, '\n');
+        bz_table_print(t, out);
+    }
+    put_runs(a, out);
+    bz_arena_free(&arena);
+}
+
+/* ---- algorithms ----------------------------------------------------------------------------- */
+
+static const char *time_or_dash(double seconds, bz_unit_text out)
+{
+    return isfinite(seconds) ? bz_units_time(out, seconds) : "-";
+}
+
+static void regret_rows(const bz_regret *r, bz_buf *out)
+{
+    static const char *const TITLES[] = {"calls", "seen", "by record", "best", "loss"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_unit_text text;
+    bz_table_column(t, "used", BZ_LEFT);
+    for (int i = 0; i < 5; i++)
+        bz_table_column(t, TITLES[i], BZ_RIGHT);
+    bz_table_column(t, "best variant", BZ_LEFT);
+    bz_table_column(t, "problem", BZ_LEFT);
+    for (int i = 0; i < r->n && i < 12; i++) {
+        const bz_regret_row *row = &r->row[i];
+        const char *mark = strstr(row->variant, "_ALGO_");
+        bz_table_cell(t, mark ? mark + strlen("_ALGO_") : *row->variant ? row->variant : "?", NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%g", row->calls), NULL);
+        bz_table_cell(t, time_or_dash(row->seen, text), NULL);
+        bz_table_cell(t, time_or_dash(row->used, text), NULL);
+        bz_table_cell(t, time_or_dash(row->best, text), NULL);
+        bz_table_cell(t, row->loss > 0 ? bz_units_time(text, row->loss) : "-", NULL);
+        bz_table_cell(t, row->best_variant ? row->best_variant : "no record", NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", row->problem, row->padded ? " (padded by the program)" : ""),
+                      NULL);
+    }
+    bz_table_print(t, out);
+    if (r->n > 12)
+        bz_buf_printf(out, "and %d more: --json has them\n", r->n - 12);
+    bz_arena_free(&arena);
+}
+
+static void put_regret(const bz_ladder *l, bz_buf *out)
+{
+    const bz_regret *r = l->regret;
+    bz_unit_text loss, used, best, chosen, faster;
+    bool picks = false;
+    if (!r || !r->n)
+        return;
+    for (int i = 0; i < r->n; i++)
+        picks |= r->row[i].chosen_variant != NULL;
+    bz_buf_puts(out, "\nalgorithms of ");
+    bz_buf_clean(out, l->profile);
+    if (r->known > 0)
+        bz_buf_printf(out, ": the best variants would save %s of %s per iteration; %g of %g calls are known\n",
+                      bz_units_time(loss, r->loss), bz_units_time(used, r->used), r->known, r->calls);
+    else
+        bz_buf_printf(out, ": the database has no record of any of the %g calls of an iteration\n", r->calls);
+    if (r->known > 0 && picks)
+        bz_buf_printf(out, "  used %s, the library's own picks %s, the best %s\n", bz_units_time(used, r->used),
+                      bz_units_time(chosen, r->chosen), bz_units_time(best, r->best));
+    if (r->faster > 0)
+        bz_buf_printf(out,
+                      "  some calls were faster than their best record, by %s in all: those records are too slow\n",
+                      bz_units_time(faster, r->faster));
+    regret_rows(r, out);
+}
+
+/* ---- where the time is ---------------------------------------------------------------------- */
+
+static int slower(const void *a, const void *b)
+{
+    const bz_bound_layer *const *x = a, *const *y = b;
+    double s = (*x)->price.alternative ? (*x)->price.seconds * (*x)->times : 0;
+    double t = (*y)->price.alternative ? (*y)->price.seconds * (*y)->times : 0;
+    return s > t ? -1 : s < t ? 1 : *x < *y ? -1 : 1;
+}
+
+static void slow_row(bz_table *t, const bz_bound *b, const bz_bound_layer *l, bool enough, bz_arena *arena)
+{
+    bz_unit_text time, share, second, roof;
+    double s = l->price.seconds * l->times;
+    bz_table_cell(t, l->layer->name, NULL);
+    bz_table_cell(t, bz_units_time(time, s), NULL);
+    bz_table_cell(t, enough ? bz_units_percent(share, s / b->sequential) : "-", NULL);
+    bz_table_cell(t, isfinite(l->hardware) ? bz_units_percent(roof, l->hardware / l->price.seconds) : "-", NULL);
+    bz_table_cell(t, bz_arena_printf(arena, "%s%s", provenance(l), l->price.noisy ? ", noisy" : ""), NULL);
+    bz_table_cell(t, l->variant, NULL);
+    bz_table_cell(t,
+                  isfinite(l->runner_up)
+                      ? bz_arena_printf(arena, "+%s", bz_units_time(second, l->runner_up - l->price.seconds))
+                      : "-",
+                  NULL);
+    bz_table_cell(t, l->layer->key, NULL);
+}
+
+static void put_slowest(const bz_bound *b, bz_buf *out)
+{
+    bz_arena arena = {0};
+    const bz_bound_layer **order = BZ_NEW(&arena, const bz_bound_layer *, b->n);
+    bz_table *t = bz_table_new(&arena);
+    for (int i = 0; i < b->n; i++)
+        order[i] = &b->layer[i];
+    if (b->n)
+        qsort(order, (size_t)b->n, sizeof *order, slower);
+    bz_table_column(t, "slowest", BZ_LEFT);
+    bz_table_column(t, "time", BZ_RIGHT);
+    bz_table_column(t, "share", BZ_RIGHT);
+    bz_table_column(t, "roofline", BZ_RIGHT);
+    bz_table_column(t, "how", BZ_LEFT);
+    bz_table_column(t, "variant", BZ_LEFT);
+    bz_table_column(t, "next best", BZ_RIGHT);
+    bz_table_column(t, "layer", BZ_LEFT);
+    for (int i = 0; i < b->n && i < 6 && order[i]->price.alternative; i++)
+        slow_row(t, b, order[i], bz_bound_written(b).enough, &arena);
+    if (bz_table_rows(t)) {
+        bz_buf_putc(out, '\n');
+        bz_table_print(t, out);
+    }
+    bz_arena_free(&arena);
+}
+
+static int more_gain(const void *a, const void *b)
+{
+    const bz_bound_module *const *x = a, *const *y = b;
+    double s = (*x)->cost.sequential - (*x)->cost.parallel, t = (*y)->cost.sequential - (*y)->cost.parallel;
+    return s > t ? -1 : s < t ? 1 : *x < *y ? -1 : 1;
+}
+
+/* The outermost modules: what lies within them gains nothing on its own. */
+static void put_modules(const bz_bound *b, bz_buf *out)
+{
+    bz_arena arena = {0};
+    const bz_bound_module **order = BZ_NEW(&arena, const bz_bound_module *, b->n_modules);
+    bz_table *t = bz_table_new(&arena);
+    int n = 0;
+    for (int i = 0; i < b->n_modules; i++)
+        if (b->module[i].within < 0)
+            order[n++] = &b->module[i];
+    if (n)
+        qsort(order, (size_t)n, sizeof *order, more_gain);
+    bz_table_column(t, "parallel layers from", BZ_LEFT);
+    bz_table_column(t, "to", BZ_LEFT);
+    bz_table_column(t, "layers", BZ_RIGHT);
+    bz_table_column(t, "at once", BZ_RIGHT);
+    bz_table_column(t, "sequential", BZ_RIGHT);
+    bz_table_column(t, "parallel", BZ_RIGHT);
+    bz_table_column(t, "gain", BZ_RIGHT);
+    for (int i = 0; i < n && i < 6; i++) {
+        const bz_bound_module *m = order[i];
+        bz_unit_text sequential, parallel, gain;
+        bz_table_cell(t, b->layers->layer[m->module->begin].name, NULL);
+        bz_table_cell(t, b->layers->layer[m->module->end - 1].name, NULL);
+        bz_table_int(t, m->cost.layers);
+        bz_table_int(t, m->module->width);
+        bz_table_cell(t, bz_units_time(sequential, m->cost.sequential), NULL);
+        bz_table_cell(t, bz_units_time(parallel, m->cost.parallel), NULL);
+        bz_table_cell(t, bz_units_time(gain, m->cost.sequential - m->cost.parallel), NULL);
+    }
+    if (n) {
+        bz_buf_putc(out, '\n');
+        bz_table_print(t, out);
+    }
+    if (n > 6)
+        bz_buf_printf(out, "and %d more modules\n", n - 6);
+    bz_arena_free(&arena);
+}
+
+void bz_report_text(const bz_analysis *a, bz_buf *out)
+{
+    const bz_bound *b = &a->bound;
+    const bz_goal goal = bz_bound_goal(b);
+    report_answer_text(a, out);
+    put_setting(b, out);
+    put_coverage(b, out);
+    put_bodies(&b->coverage, out);
+    put_caveats(b, out);
+    put_unpriced(b, out);
+    put_warnings(a, out);
+    report_advice_text(a, out);
+    put_ladders(a, out);
+    report_steps_text(a, out);
+    for (int i = 0; i < a->n_ladders; i++)
+        report_align_text(b, &a->ladder[i], out);
+    for (int i = 0; i < a->n_ladders; i++)
+        put_regret(&a->ladder[i], out);
+    put_bounds(b, &goal, out);
+    put_slowest(b, out);
+    if (goal.enough)
+        put_modules(b, out);
+    report_gains_text(a, out);
+}
+
+/* ---- many ----------------------------------------------------------------------------------- */
+
+void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bool fused = n && a[0].bound.fused.wanted;
+    bz_table_column(t, "model", BZ_LEFT);
+    bz_table_column(t, "system", BZ_LEFT);
+    bz_table_column(t, "batch", BZ_RIGHT);
+    bz_table_column(t, "hardware", BZ_RIGHT);
+    if (fused)
+        bz_table_column(t, "fused", BZ_RIGHT);
+    bz_table_column(t, "parallel", BZ_RIGHT);
+    bz_table_column(t, "sequential", BZ_RIGHT);
+    bz_table_column(t, "per item", BZ_RIGHT);
+    bz_table_column(t, "priced", BZ_RIGHT);
+    for (int i = 0; i < n; i++) {
+        const bz_bound *b = &a[i].bound;
+        const bz_goal goal = bz_bound_goal(b), written = bz_bound_written(b);
+        double batch = b->layers->batch > 0 ? (double)b->layers->batch : 1;
+        bz_unit_text time;
+        bz_table_cell(t, b->model, NULL);
+        bz_table_cell(t, b->system, NULL);
+        bz_table_int(t, b->layers->batch);
+        bz_table_cell(t, isfinite(goal.hardware) ? bz_units_time(time, goal.hardware) : "-", NULL);
+        if (fused)
+            bz_table_cell(t, bounded("≥", &goal, bz_units_time(time, goal.sequential), goal.enough, &arena), NULL);
+        bz_table_cell(t, bounded("≥", &written, bz_units_time(time, b->path.seconds), written.enough, &arena), NULL);
+        bz_table_cell(t, bounded("≥", &written, bz_units_time(time, b->sequential), written.enough, &arena), NULL);
+        bz_table_cell(t, bounded("≥", &goal, bz_units_time(time, goal.sequential / batch), goal.enough, &arena), NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%d of %d", goal.layers - goal.unpriced, goal.layers), NULL);
+    }
+    bz_table_print(t, out);
+    bz_arena_free(&arena);
+}

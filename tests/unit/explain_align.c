@@ -1,0 +1,623 @@
+/* Alignments: the sequences against brute force, whole ones on traces made up for the purpose, and that no nanosecond of
+ * an iteration is lost or counted twice. */
+#include "explain/align.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint32_t state_of_random = 1;
+
+static uint32_t below(uint32_t n)
+{
+    state_of_random = state_of_random * 1664525 + 1013904223;
+    return (state_of_random >> 8) % n;
+}
+
+/* ---- sequences ------------------------------------------------------------------------------ */
+
+enum { LONG = 600 };
+
+static align_atom random_atom(const align_words *w)
+{
+    align_atom a = {.kind = 10 + below(3), .id = below(5) ? 20 + below(4) : 0, .near = below(3)};
+    if (!below(5))
+        a.kind = below(2) ? w->bias : w->batchnorm;
+    if (!below(4))
+        a.also[0] = 20 + below(4);
+    a.optional = a.kind == w->bias;
+    return a;
+}
+
+static int least(const align_words *w, const align_atom *a, int n, const align_atom *b, int m)
+{
+    if (!n && !m)
+        return 0;
+    int best = INT32_MAX, pair = n && m ? align_pair_cost(w, a, b) : -1, cost;
+    if (pair >= 0)
+        best = pair + least(w, a + 1, n - 1, b + 1, m - 1);
+    if (n && (cost = align_gap_cost(a) + least(w, a + 1, n - 1, b, m)) < best)
+        best = cost;
+    if (m && (cost = align_gap_cost(b) + least(w, a, n, b + 1, m - 1)) < best)
+        best = cost;
+    return best;
+}
+
+/* What an alignment costs; fails where it is none. */
+static int cost_of(const align_words *w, const align_atom *a, int n, const align_atom *b, int m, const int *to)
+{
+    int cost = 0, next = 0;
+    for (int j = 0; j < m; j++) {
+        if (to[j] < 0) {
+            cost += align_gap_cost(&b[j]);
+            continue;
+        }
+        assert_true(to[j] >= next && to[j] < n);
+        for (; next < to[j]; next++)
+            cost += align_gap_cost(&a[next]);
+        int pair = align_pair_cost(w, &a[next++], &b[j]);
+        assert_true(pair >= 0);
+        cost += pair;
+    }
+    for (; next < n; next++)
+        cost += align_gap_cost(&a[next]);
+    return cost;
+}
+
+static void test_brute_force(void **state)
+{
+    bz_arena arena = {0};
+    align_words w;
+    (void)state;
+    align_words_begin(&w, &arena);
+    for (int round = 0; round < 3000; round++) {
+        align_atom a[6], b[6];
+        int n = (int)below(7), m = (int)below(7), to[6];
+        for (int i = 0; i < n; i++)
+            a[i] = random_atom(&w);
+        for (int j = 0; j < m; j++)
+            b[j] = random_atom(&w);
+        align_sequences(&w, a, n, b, m, ALIGN_CELLS, to);
+        assert_int_equal(cost_of(&w, a, n, b, m, to), least(&w, a, n, b, m));
+    }
+    align_words_end(&w);
+    bz_arena_free(&arena);
+}
+
+/* Cut into pieces, an alignment is still one, and finds what is the same around each edit. */
+static void test_pieces(void **state)
+{
+    static align_atom a[LONG], b[2 * LONG];
+    static int to[2 * LONG];
+    bz_arena arena = {0};
+    align_words w;
+    (void)state;
+    align_words_begin(&w, &arena);
+    for (int round = 0; round < 60; round++) {
+        int m = 0, kept = 0, found = 0;
+        uint32_t kinds = round % 2 ? 1000 : 6; /* with anchors, and without */
+        for (int i = 0; i < LONG; i++) {
+            uint32_t id = 20 + below(kinds);
+            a[i] = (align_atom){.kind = id, .id = id, .owner = i};
+            uint32_t edit = below(20);
+            if (edit != 0) {
+                b[m] = a[i];
+                b[m++].owner = i;
+                kept++;
+            }
+            if (edit == 1)
+                b[m++] = (align_atom){.kind = 5, .id = 5, .owner = -2};
+        }
+        align_sequences(&w, a, LONG, b, m, 64 * 64, to);
+        cost_of(&w, a, LONG, b, m, to);
+        for (int j = 0; j < m; j++)
+            found += to[j] >= 0;
+        if (found != kept)
+            fail_msg("round %d: %d of %d found", round, found, kept);
+    }
+    align_words_end(&w);
+    bz_arena_free(&arena);
+}
+
+/* ---- a model and a program made up ---------------------------------------------------------- */
+
+enum { LAYERS = 24, MICROSECOND = 1000 };
+
+typedef struct model {
+    bz_layer layer[LAYERS];
+    bz_problem problem[LAYERS][2];
+    const char *text[LAYERS][2];
+    bz_alternative alternative[LAYERS];
+    bz_lowering lowering[LAYERS];
+    bz_bound_layer bound_layer[LAYERS];
+    bz_layers layers;
+    bz_bound bound;
+} model;
+
+/* Layers of one problem each, by their texts. */
+static void make_model(model *m, const char *const *problem, int n)
+{
+    bz_error err = {0};
+    memset(m, 0, sizeof *m);
+    for (int i = 0; i < n; i++) {
+        if (bz_problem_parse(problem[i], &m->problem[i][0], &err))
+            fail_msg("%s", err.text);
+        m->text[i][0] = problem[i];
+        m->layer[i] = (bz_layer){.index = i, .name = problem[i], .kind = "layer", .key = problem[i]};
+        m->alternative[i] = (bz_alternative){.n = 1, .problem = m->problem[i], .text = m->text[i]};
+        m->lowering[i] = (bz_lowering){.alternative = &m->alternative[i], .n = 1};
+        m->bound_layer[i] = (bz_bound_layer){.layer = &m->layer[i],
+                                             .node = i,
+                                             .times = 1,
+                                             .lowering = &m->lowering[i],
+                                             .price = {.seconds = bz_tick(1e-6), .alternative = &m->alternative[i]}};
+    }
+    m->layers = (bz_layers){.layer = m->layer, .n = n};
+    m->bound = (bz_bound){.system = "", .details = "", .layers = &m->layers, .layer = m->bound_layer, .n = n};
+}
+
+typedef struct call {
+    const char *name, *detail;
+} call;
+
+#define ONEDNN_CONV(sizes)                                                                                             \
+    "src=f32::blocked:abcd:f0 wei=f32::blocked:Acdb16a:f0 bia=undef::undef::f0 dst=f32::a:f0 " sizes
+#define CONV(c) ONEDNN_CONV("problem=mb1_ic8oc" #c "_ih8oh8kh3sh1dh0ph1_iw8ow8kw3sw1dw0pw1")
+#define RELU(c) "src=f32::a:f0 dst=f32::a:f0 aux=alg:eltwise_relu problem=1x" #c "x8x8"
+static const char CONV_16[] = "conv x=1x8x8x8 w=16x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32";
+static const char CONV_32[] = "conv x=1x8x8x8 w=32x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32";
+static const char CONV_BIAS[] =
+    "conv x=1x8x8x8 w=16x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 post=bias dtype=f32";
+static const char RELU_16[] = "activation fn=relu x=1x16x8x8 dtype=f32";
+static const char POOL_16[] = "pool mode=max x=1x16x8x8 kernel=2x2 stride=2x2 pad=0x0x0x0 dilation=1x1 dtype=f32";
+
+/* Iterations of 1 ms, the calls at random times in them; the second one is as long as the typical one. */
+static bz_trace *make_trace(const call *calls, int n)
+{
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t at = i * 2000 * MICROSECOND, end = at + 1000 * MICROSECOND + i;
+        bz_trace_add(t, BZ_EVENT_RANGE, at, end, bz_trace_text(t, "benanza_iteration"), lane);
+        for (int k = 0; k < n; k++) {
+            int64_t slot = 1000 * MICROSECOND / n, start = at + k * slot + (int64_t)below((uint32_t)slot / 2);
+            size_t c = bz_trace_add(t, BZ_EVENT_CALL, start, start + 1 + (int64_t)below((uint32_t)slot / 2),
+                                    bz_trace_text(t, calls[k].name), lane);
+            t->event[BZ_EVENT_CALL].detail[c] = bz_trace_text(t, calls[k].detail);
+            t->event[BZ_EVENT_CALL].flags[c] = BZ_CALL_EXECUTES;
+        }
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+/* The calls that layers ask for and the causes are the latency, exactly. */
+static void check_sum(const bz_bound *b, const bz_trace *t, const bz_alignment *a, bz_arena *arena)
+{
+    bz_ladder ladder;
+    double sum = a->asked;
+    bz_ladder_make(b, t, "test", arena, &ladder);
+    for (int i = 0; i < a->n_causes; i++) {
+        assert_true(a->cause[i].seconds >= 0);
+        sum += a->cause[i].seconds;
+    }
+    assert_true(a->asked >= 0 && sum == ladder.latency);
+    for (int i = 0; i < ladder.n_warnings; i++)
+        assert_null(strstr(ladder.warning[i], "when calls began"));
+    int rows = 0;
+    for (int k = 0; k < BZ_ALIGNED_KINDS; k++)
+        rows += a->count[k];
+    assert_int_equal(rows, a->n);
+}
+
+static void align_calls(const char *const *problem, int n_layers, const call *calls, int n, bz_arena *arena,
+                        bz_alignment *out)
+{
+    static model m;
+    make_model(&m, problem, n_layers);
+    bz_trace *t = make_trace(calls, n);
+    bz_align_make(&m.bound, t, arena, out);
+    check_sum(&m.bound, t, out, arena);
+    for (int i = 0; i < out->n; i++) { /* strings of the trace go with it */
+        out->row[i].call = out->row[i].call ? bz_arena_str(arena, out->row[i].call) : NULL;
+        for (int k = 0; k < out->row[i].n_changes; k++)
+            assert_non_null(out->row[i].change[k].found);
+    }
+    bz_trace_free(t);
+}
+
+static void expect(const bz_alignment *a, const char *kinds)
+{
+    bz_buf text = {0};
+    for (int i = 0; i < a->n; i++)
+        bz_buf_printf(&text, "%s%s%s", i ? " " : "", bz_aligned_name(a->row[i].kind), a->row[i].moved ? "*" : "");
+    assert_string_equal(bz_buf_text(&text), kinds);
+    bz_buf_free(&text);
+}
+
+static double cause(const bz_alignment *a, const char *id)
+{
+    for (int i = 0; i < a->n_causes; i++)
+        if (!strcmp(a->cause[i].id, id))
+            return a->cause[i].count;
+    return 0;
+}
+
+/* Of calls that nobody knows the lengths of, nothing is said but what they were. */
+static void test_lengths(void **state)
+{
+    static const char *const plain[] = {CONV_16, RELU_16};
+    static const call convolution = {"convolution", CONV(16)};
+    static model m;
+    bz_arena arena = {0};
+    bz_alignment a;
+    bz_ladder l;
+    (void)state;
+    make_model(&m, plain, 2);
+    bz_trace *t = make_trace(&convolution, 1);
+    bz_events *calls = &t->event[BZ_EVENT_CALL];
+    bz_align_make(&m.bound, t, &arena, &a);
+    bz_ladder_make(&m.bound, t, "timed", &arena, &l);
+    assert_true(a.timeline && a.row[0].seconds > 0 && cause(&a, "layers-outside") > 0);
+    assert_true(l.busy > 0 && !l.n_warnings);
+    memcpy(calls->end, calls->start, calls->n * sizeof *calls->end);
+    bz_align_make(&m.bound, t, &arena, &a);
+    expect(&a, "same missing");
+    assert_true(!a.timeline && isnan(a.row[0].seconds) && isnan(a.asked));
+    bz_ladder_make(&m.bound, t, "begun", &arena, &l);
+    assert_true(isnan(l.busy) && l.latency > 0 && l.n_warnings == 1);
+    assert_non_null(strstr(l.warning[0], "when calls began"));
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
+static void test_kinds(void **state)
+{
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    const char *const plain[] = {CONV_16, RELU_16, CONV_32, POOL_16};
+    const call conv16 = {"convolution", CONV(16)}, conv32 = {"convolution", CONV(32)}, relu = {"eltwise", RELU(16)};
+    const call fused = {"convolution", CONV(16) " attr=attr-post-ops:eltwise_relu"};
+    const call pool = {"pooling_v2", "src=f32::a:f0 dst=f32::a:f0 aux=alg:pooling_max "
+                                     "problem=mb1ic16_ih8oh4kh2sh2dh0ph0_iw8ow4kw2sw2dw0pw0"};
+    const call gemm = {"sgemm", "transa=N transb=N m=64 n=16 k=72"};
+    const call add = {"cudnnAddTensor", "biasDesc.dataType=CUDNN_DATA_FLOAT biasDesc.dimA=[1,16,1,1] "
+                                        "srcDestDesc.dataType=CUDNN_DATA_FLOAT srcDestDesc.dimA=[1,16,8,8]"};
+    const call padded = {"convolution", ONEDNN_CONV("problem=mb1_ic8oc16_ih10oh8kh3sh1dh0ph0_iw10ow8kw3sw1dw0pw0")};
+    const call unread = {"convolution", "problem=?"};
+
+    align_calls(plain, 4, (const call[]){conv16, relu, conv32, pool}, 4, &arena, &a);
+    expect(&a, "same same same same");
+    assert_true(a.expected == 4 && a.made == 4 && !a.moved);
+
+    align_calls(plain, 4, (const call[]){conv16, conv32, pool}, 3, &arena, &a);
+    expect(&a, "same missing same same");
+    assert_int_equal(a.row[1].layer[0], 1);
+    assert_true(isnan(a.row[1].seconds) && a.row[1].at == SIZE_MAX && cause(&a, "layers-outside") > 0);
+
+    align_calls(plain, 4, (const call[]){conv16, relu, relu, conv32, pool}, 5, &arena, &a);
+    assert_true(a.count[BZ_ALIGNED_EXTRA] == 1 && a.count[BZ_ALIGNED_SAME] == 4 && cause(&a, "calls-extra") == 1);
+
+    align_calls(plain, 4, (const call[]){fused, conv32, pool}, 3, &arena, &a);
+    expect(&a, "fused same same");
+    assert_true(a.row[0].n_layers == 2 && a.row[0].bound == 2 * bz_tick(1e-6));
+
+    align_calls(plain, 4, (const call[]){pool, conv16, relu, conv32}, 4, &arena, &a);
+    expect(&a, "same* same same same");
+    assert_true(a.moved == 1 && a.row[0].layer[0] == 3);
+
+    align_calls(plain, 4, (const call[]){padded, relu, conv32, pool}, 4, &arena, &a);
+    expect(&a, "changed same same same");
+    assert_int_equal(a.row[0].n_changes, 2);
+    assert_string_equal(a.row[0].change[1].parameter, "pad");
+    assert_string_equal(a.row[0].change[1].expected, "1x1x1x1");
+    assert_string_equal(a.row[0].change[1].found, "0x0x0x0");
+
+    align_calls(plain, 4, (const call[]){gemm, relu, conv32, pool}, 4, &arena, &a);
+    expect(&a, "changed same same same");
+    assert_string_equal(a.row[0].change[0].parameter, "call");
+
+    align_calls(plain, 4, (const call[]){unread, relu, conv32, pool}, 4, &arena, &a);
+    expect(&a, "same same same same"); /* as far as is known */
+    assert_null(a.row[0].problem);
+
+    const char *const bias[] = {CONV_BIAS, RELU_16};
+    align_calls(bias, 2, (const call[]){conv16, add, relu}, 3, &arena, &a);
+    expect(&a, "split split same");
+    align_calls(bias, 2, (const call[]){conv16, relu}, 2, &arena, &a);
+    expect(&a, "same same"); /* the bias may have gone elsewhere */
+    bz_arena_free(&arena);
+}
+
+/* A folded batch normalization leaves a bias in the convolution. */
+static void test_folded(void **state)
+{
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    const char *const network[] = {CONV_16, "batchnorm x=1x16x8x8 dtype=f32", RELU_16};
+    const call folded = {"convolution", "src=f32::a:f0 wei=f32::a:f0 bia=f32::a:f0 dst=f32::a:f0 "
+                                        "attr=attr-post-ops:eltwise_relu "
+                                        "problem=mb1_ic8oc16_ih8oh8kh3sh1dh0ph1_iw8ow8kw3sw1dw0pw1"};
+    align_calls(network, 3, &folded, 1, &arena, &a);
+    expect(&a, "fused");
+    assert_int_equal(a.row[0].n_layers, 3);
+    bz_arena_free(&arena);
+}
+
+/* A convolution of four images as a product for each. */
+static void test_repeated(void **state)
+{
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    const char *const network[] = {"conv x=4x8x8x8 w=16x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
+                                   RELU_16};
+    const call gemm = {"sgemm", "transa=N transb=N m=64 n=16 k=72"};
+    align_calls(network, 2, (const call[]){gemm, gemm, gemm, gemm, {"eltwise", RELU(16)}}, 5, &arena, &a);
+    assert_true(!a.count[BZ_ALIGNED_EXTRA] && !a.count[BZ_ALIGNED_MISSING] && a.row[4].kind == BZ_ALIGNED_SAME);
+    for (int i = 0; i < 4; i++)
+        assert_true(a.row[i].n_layers == 1 && a.row[i].layer[0] == 0);
+    bz_arena_free(&arena);
+}
+
+static void test_reorders(void **state)
+{
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    const char *const network[] = {CONV_16};
+    const call calls[] = {{"reorder", "src=f32::abcd dst=f32::aBcd problem=1x8x8x8"},
+                          {"reorder", "src=f32::abcd dst=f32::blocked:Acdb16a:f0 problem=16x8x3x3"},
+                          {"convolution", CONV(16)},
+                          {"reorder", "src=f32::aBcd dst=f32::abcd problem=1x16x8x8"}};
+    align_calls(network, 1, calls, 4, &arena, &a);
+    expect(&a, "same");
+    assert_true(cause(&a, "weights-reordered") == 1 && cause(&a, "activations-reordered") == 2);
+    bz_arena_free(&arena);
+}
+
+/* However the calls are permuted, none is missing or extra. */
+static void test_permutations(void **state)
+{
+    enum { CALLS = 12 };
+    static const char *const SIZES[CALLS] = {"1", "2", "3", "4", "5", "6", "7", "8", "1", "2", "3", "4"};
+    bz_arena arena = {0};
+    const char *problem[CALLS];
+    call calls[CALLS];
+    (void)state;
+    for (int i = 0; i < CALLS; i++) {
+        problem[i] = bz_arena_printf(&arena,
+                                     "conv x=1x8x8x8 w=%sx8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 "
+                                     "dtype=f32",
+                                     SIZES[i]);
+        calls[i] = (call){"convolution", bz_arena_printf(&arena,
+                                                         ONEDNN_CONV("problem=mb1_ic8oc%s_ih8oh8kh3sh1dh0ph1_"
+                                                                     "iw8ow8kw3sw1dw0pw1"),
+                                                         SIZES[i])};
+    }
+    for (int round = 0; round < 40; round++) {
+        bz_alignment a;
+        for (int i = CALLS - 1; i > 0; i--) {
+            int k = (int)below((uint32_t)i + 1);
+            call swap = calls[i];
+            calls[i] = calls[k];
+            calls[k] = swap;
+        }
+        align_calls(problem, CALLS, calls, CALLS, &arena, &a);
+        /* convolutions in exchange for others are changed ones: no layer is left without a call */
+        assert_true(a.n == CALLS && !a.count[BZ_ALIGNED_MISSING] && !a.count[BZ_ALIGNED_EXTRA]);
+    }
+    bz_arena_free(&arena);
+}
+
+/* On a device: kernels of calls, of nobody, copies; the host behind each gap. */
+static void test_device(void **state)
+{
+    static model m;
+    const char *const problem[] = {CONV_16, RELU_16};
+    bz_arena arena = {0};
+    bz_error err = {0};
+    (void)state;
+    make_model(&m, problem, 2);
+    for (int round = 0; round < 50; round++) {
+        bz_trace *t = bz_trace_new();
+        uint32_t source = bz_trace_source(t, "made up", "test"), lane = bz_trace_thread(t, source, 1, 1);
+        uint32_t stream = bz_trace_stream(t, source, 1, 0, 1, 7);
+        static const char *const KERNELS[] = {"implicit_convolve_sgemm", "image_2d_pad_constant_kernel",
+                                              "mxnet_op::mshadow_op::relu", "nobody_knows"};
+        for (int64_t i = 0; i < 3; i++) {
+            int64_t at = i * 2000 * MICROSECOND, device = at;
+            bz_trace_add(t, BZ_EVENT_RANGE, at, at + 1000 * MICROSECOND, bz_trace_text(t, "benanza_iteration"), lane);
+            for (uint32_t k = 0; k < 4; k++) {
+                int64_t host = at + k * 150 * MICROSECOND + below(50 * MICROSECOND), took = below(90 * MICROSECOND);
+                uint32_t correlation = (uint32_t)(10 * i + k + 1);
+                if (!k) {
+                    size_t c = bz_trace_add(t, BZ_EVENT_CALL, host - 1, host + took + 1,
+                                            bz_trace_text(t, "cudnnConvolutionForward"), lane);
+                    t->event[BZ_EVENT_CALL].flags[c] = BZ_CALL_EXECUTES;
+                }
+                size_t api =
+                    bz_trace_add(t, BZ_EVENT_API, host, host + took, bz_trace_text(t, "cudaLaunchKernel"), lane);
+                device = (device > host ? device : host) + below(100 * MICROSECOND);
+                bz_event_kind kind = k == 3 && round % 2 ? BZ_EVENT_COPY : BZ_EVENT_KERNEL;
+                size_t e = bz_trace_add(t, kind, device, device + below(200 * MICROSECOND),
+                                        bz_trace_text(t, KERNELS[k]), stream);
+                t->event[BZ_EVENT_API].correlation[api] = t->event[kind].correlation[e] = correlation;
+                device = t->event[kind].end[e];
+            }
+        }
+        if (bz_trace_finish(t, NULL, &err))
+            fail_msg("%s", err.text);
+        bz_alignment a;
+        bz_align_make(&m.bound, t, &arena, &a);
+        check_sum(&m.bound, t, &a, &arena);
+        assert_true(a.count[BZ_ALIGNED_SAME] == 2 && a.n == 2);
+        assert_true(cause(&a, "input-padded") == 1 && cause(&a, round % 2 ? "copied" : "kernels-extra") <= 1);
+        bz_trace_free(t);
+    }
+    bz_arena_free(&arena);
+}
+
+/* Operators where nothing else was recorded: the weights tell which one is missing, a bias that batch normalization was
+ * folded. */
+static void test_operators(void **state)
+{
+    static model m;
+    const char *const problem[] = {CONV_16, "batchnorm x=1x16x8x8 dtype=f32", CONV_32, RELU_16};
+    static const char *const NAMES[] = {"Conv", "Flatten", "Relu"};
+    static const char *const DETAILS[2][3] = {
+        {"inputs=[{float:[1,8,8,8]},{float:[32,8,3,3]}]", "", ""},
+        {"inputs=[{float:[1,8,8,8]},{float:[16,8,3,3]},{float:[16]}] name=a", "", ""}};
+    bz_arena arena = {0};
+    bz_error err = {0};
+    (void)state;
+    make_model(&m, problem, 4);
+    for (int round = 0; round < 2; round++) {
+        bz_alignment a;
+        bz_trace *t = bz_trace_new();
+        uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+        for (int64_t i = 0; i < 3; i++) {
+            int64_t at = i * 2000 * MICROSECOND;
+            bz_trace_add(t, BZ_EVENT_RANGE, at, at + 1000 * MICROSECOND, bz_trace_text(t, "benanza_iteration"), lane);
+            for (int k = 0; k < 3; k++) {
+                size_t op = bz_trace_add(t, BZ_EVENT_OP, at + k * 300 * MICROSECOND, at + (k * 300 + 250) * MICROSECOND,
+                                         bz_trace_text(t, NAMES[k]), lane);
+                t->event[BZ_EVENT_OP].detail[op] = bz_trace_text(t, DETAILS[round][k]);
+            }
+        }
+        if (bz_trace_finish(t, NULL, &err))
+            fail_msg("%s", err.text);
+        bz_align_make(&m.bound, t, &arena, &a);
+        check_sum(&m.bound, t, &a, &arena);
+        expect(&a, round ? "fused missing same" : "missing missing same same");
+        assert_true(cause(&a, "operator Flatten") == 1);
+        bz_trace_free(t);
+    }
+    bz_arena_free(&arena);
+}
+
+/* Three iterations of operators that say which nodes they were. */
+static bz_trace *named_trace(const char *const (*op)[2], int n)
+{
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t at = i * 2000 * MICROSECOND;
+        bz_trace_add(t, BZ_EVENT_RANGE, at, at + 1000 * MICROSECOND, bz_trace_text(t, "benanza_iteration"), lane);
+        for (int k = 0; k < n; k++) {
+            size_t e = bz_trace_add(t, BZ_EVENT_OP, at + k * 100 * MICROSECOND, at + (k * 100 + 90) * MICROSECOND,
+                                    bz_trace_text(t, op[k][0]), lane);
+            t->event[BZ_EVENT_OP].detail[e] = bz_trace_text(t, op[k][1]);
+        }
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+/* Layers that nothing but their names tell apart, in another order; an operator that no rule knows; work on constants; and
+ * what an optimizer makes of nodes. */
+static void test_named(void **state)
+{
+    static model m;
+    enum { A, A_RELU, B, B_RELU, WEIGHTS, SHAPE, ALL };
+    static const char *const NODES[ALL] = {"/a/conv", "/a/relu", "/b/conv", "/b/relu", "/w/T", "/a/shape"};
+    static const char *const KINDS[ALL] = {"conv", "relu", "conv", "relu", "transpose", "reshape"};
+    static const int FIRST[] = {0, 0, 1, 1, 2, 2, 2}, PRED[] = {A, B};
+    static const char *const PLAIN[][2] = {
+        {"Transpose", "node=9 name=/w/T_kernel_time"}, {"Conv", "name=/b/conv_kernel_time"},
+        {"Unheard", "name=/b/relu_kernel_time"},       {"Conv", "name=/a/conv_kernel_time"},
+        {"Relu", "name=/a/relu_kernel_time"},          {"Reshape", "name=/a/shape_kernel_time"},
+        {"Unheard", "name=/nobody/knows_kernel_time"}};
+    static const char *const OPTIMIZED[][2] = {{"Conv", "name=/b/relu_out_nchwc_kernel_time"},
+                                               {"FusedConv", "name=/a/conv/Fused/_kernel_time"}};
+    const char *const problem[] = {CONV_16, RELU_16, CONV_16, RELU_16};
+    static const int ORDER[] = {B, B_RELU, A, A_RELU};
+    bz_arena arena = {0};
+    bz_alignment a;
+    bz_value value = {.name = "/b/relu_out"};
+    bz_value_id out = 0;
+    bz_node node = {.n_out = 1, .out = &out};
+    bz_model file = {.values = &value, .n_values = 1};
+    bz_dag dag = {.n = ALL, .first = FIRST, .pred = PRED};
+    (void)state;
+    make_model(&m, problem, 4);
+    for (int i = 0; i < ALL; i++)
+        m.layer[i].name = NODES[i], m.layer[i].kind = KINDS[i];
+    m.layer[WEIGHTS].class = BZ_CONSTANT;
+    m.layer[SHAPE].class = BZ_VIEW;
+    m.layer[B_RELU].node = &node;
+    m.layers.model = &file;
+    m.layers.n = ALL;
+    m.bound.dag = &dag;
+    bz_trace *t = named_trace(PLAIN, 7);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    assert_true(a.n == 4 && a.count[BZ_ALIGNED_SAME] == 4 && a.moved == 2);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(a.row[i].layer[0], ORDER[i]);
+    assert_true(cause(&a, "constants-computed") == 1 && cause(&a, "operator Reshape") == 1);
+    assert_true(cause(&a, "operator Unheard") == 1 && cause(&a, "operators-extra") == 0);
+    bz_trace_free(t);
+
+    t = named_trace(OPTIMIZED, 2);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    for (int i = 0; i < a.n; i++)
+        assert_int_equal(a.row[i].layer[0], a.row[i].kind == BZ_ALIGNED_FUSED  ? B
+                                            : a.row[i].kind == BZ_ALIGNED_SAME ? A
+                                                                               : A_RELU);
+    assert_true(a.n == 3 && a.count[BZ_ALIGNED_FUSED] == 1 && a.count[BZ_ALIGNED_SAME] == 1 && a.moved == 1);
+    for (int i = 0; i < a.n; i++)
+        assert_true(a.row[i].kind != BZ_ALIGNED_FUSED || (a.row[i].n_layers == 2 && a.row[i].layer[1] == B_RELU));
+    bz_trace_free(t);
+
+    m.layer[B].name = NODES[A]; /* a name that two nodes have says nothing */
+    t = named_trace(
+        (const char *const[][2]){{"Relu", "name=/a/relu_kernel_time"}, {"Conv", "name=/a/conv_kernel_time"}}, 2);
+    bz_align_make(&m.bound, t, &arena, &a);
+    expect(&a, "missing same same missing");
+    assert_true(a.row[1].layer[0] == A_RELU && a.row[2].layer[0] == B);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
+/* A product of many as one call for each of them, between others that are alike. */
+static void test_batched(void **state)
+{
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    const char *const network[] = {"matmul a=1x3x8x4 b=1x3x4x8 dtype=f32", "softmax x=1x3x8x8 axis=3 dtype=f32",
+                                   "matmul a=1x3x8x8 b=1x3x8x4 dtype=f32"};
+    const call scores = {"sgemm", "transa=N transb=N m=8 n=8 k=4"}, values = {"sgemm", "transa=N transb=N m=4 n=8 k=8"};
+    align_calls(network, 3, (const call[]){scores, scores, scores, values, values, values}, 6, &arena, &a);
+    assert_true(!a.count[BZ_ALIGNED_EXTRA] && a.count[BZ_ALIGNED_SPLIT] == 6 && a.count[BZ_ALIGNED_MISSING] == 1);
+    for (int i = 0, k = 0; i < a.n; i++)
+        if (a.row[i].kind == BZ_ALIGNED_SPLIT)
+            assert_int_equal(a.row[i].layer[0], k++ < 3 ? 0 : 2);
+    bz_arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_brute_force), cmocka_unit_test(test_pieces),       cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_lengths),     cmocka_unit_test(test_folded),       cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_reorders),    cmocka_unit_test(test_permutations), cmocka_unit_test(test_device),
+        cmocka_unit_test(test_operators),   cmocka_unit_test(test_named),        cmocka_unit_test(test_batched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
