@@ -203,9 +203,8 @@ static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_p
 
 /* ---- conversions ---------------------------------------------------------------------------- */
 
-/* By the record of the reorder where there is one, else as many bytes over the bandwidth: *modelled. */
-static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const bz_replay_value *v, int from, int to,
-                            bool *modelled)
+/* By the record of the reorder where there is one, else by the bytes that it moves over the bandwidth. */
+static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const bz_replay_value *v, int from, int to)
 {
     static const bz_layout LAYOUTS[] = {BZ_LAYOUT_PLAIN, BZ_LAYOUT_NHWC, BZ_LAYOUT_BLOCKED};
     bz_problem r = {.kind = BZ_PROBLEM_REORDER,
@@ -225,15 +224,13 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
                     best = fmin(best, records[i].median);
         bz_buf_free(&text);
     }
-    *modelled = isnan(best);
     double bytes = 2 * (double)bz_extent_count(v->dim) * bz_dtype_bits(v->dtype) / 8;
-    return *modelled ? 1e-6 + bytes / bandwidth : best;
+    return isnan(best) ? 1e-6 + bytes / bandwidth : best;
 }
 
 typedef struct reorders {
     bz_map map; /* shape and type -> row */
     bz_layout_tensor *row;
-    bool *modelled;
     int n, cap;
     bz_arena arena;
 } reorders;
@@ -254,10 +251,8 @@ static const bz_layout_tensor *price_tensor(reorders *all, bz_replay_plan *p, co
     bz_layout_tensor *t = &all->row[all->n];
     *t = (bz_layout_tensor){0};
     for (int from = 0; from < BZ_LAID_N && v->rank >= 3 && v->rank <= 5; from++)
-        for (int to = 0; to < BZ_LAID_N; to++) {
-            bool modelled = false;
-            t->convert[from][to] = from == to ? 0 : price_reorder(p, in, v, from, to, &modelled);
-        }
+        for (int to = 0; to < BZ_LAID_N; to++)
+            t->convert[from][to] = from == to ? 0 : price_reorder(p, in, v, from, to);
     bz_map_add(&all->map, bz_arena_dup(&all->arena, key, sizeof key), sizeof key, (uint32_t)all->n);
     return &all->row[all->n++];
 }
@@ -284,12 +279,12 @@ static void describe_step(bz_replay_plan *p, const bool *once, int i, bz_layout_
         laid[o] = c->option[o].laid, seconds[o] = c->option[o].seconds;
 }
 
-/* What was planned: the conversions that the taken options ask for. */
-static void count_conversions(bz_replay_plan *p, const bz_layout_step *step, const bz_layout_tensor *tensor)
+/* By the layouts that laid_of() takes the calls to have. The program may convert others. */
+static void price_plan(bz_replay_plan *p, const bz_layout_step *step, const bz_layout_tensor *tensor)
 {
     unsigned *have = BZ_NEW(&p->arena, unsigned, p->n_values + 1);
     p->seconds = p->conversions = 0;
-    p->n_conversions = p->modelled = 0;
+    p->modelled = 0;
     for (int i = 0; i < p->n_steps; i++) {
         bz_replay_choice *c = &p->choice[i];
         bz_laid laid = c->n ? c->option[c->taken].laid : BZ_LAID_PLAIN;
@@ -304,14 +299,12 @@ static void count_conversions(bz_replay_plan *p, const bz_layout_step *step, con
                 continue;
             *h |= 1U << laid;
             c->conversion += best;
-            p->n_conversions++;
         }
         if (step[i].out >= 0) {
             have[step[i].out] = 1U << laid;
             if (p->value[step[i].out].output && laid != BZ_LAID_PLAIN) { /* outputs go as rows */
                 have[step[i].out] |= 1U << BZ_LAID_PLAIN;
                 c->conversion += tensor[step[i].out].convert[laid][BZ_LAID_PLAIN];
-                p->n_conversions++;
             }
         }
         p->conversions += c->conversion;
@@ -356,7 +349,7 @@ int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err)
         bz_layouts_choose(step, p->n_steps, tensor, p->n_values, taken, &p->followed, &p->beam);
         for (int i = 0; i < p->n_steps; i++)
             p->choice[i].taken = taken[i];
-        count_conversions(p, step, tensor);
+        price_plan(p, step, tensor);
         replay_take(p);
     }
     bz_map_free(&all.map);

@@ -29,7 +29,6 @@ static void put_step(const bz_replay_plan *p, int i, bz_json *j)
         put_seconds(j, "seconds", o->seconds);
         bz_json_key_str(j, "provenance", bz_record_provenance_name(o->provenance));
     }
-    put_seconds(j, "conversion", c->conversion);
     bz_json_object_end(j);
 }
 
@@ -56,13 +55,12 @@ void bz_replay_json(const bz_replay_plan *p, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     j.flat = 4;
-    bz_json_document(&j, "replay-plan", 1);
+    bz_json_document(&j, "replay-plan", 2);
     bz_json_key_str(&j, "model", p->model);
     bz_json_key_str(&j, "dtype", p->dtype ? bz_dtype_name(p->dtype) : "");
     bz_json_key_str(&j, "system", p->system);
     bz_json_key_int(&j, "threads", p->setting.threads);
     bz_json_key_num(&j, "seconds", p->seconds);
-    bz_json_key_num(&j, "conversions", p->conversions);
     bz_json_key_int(&j, "modelled", p->modelled);
     bz_json_key(&j, "units");
     bz_json_array(&j);
@@ -181,7 +179,7 @@ int bz_replay_follow(bz_replay_plan *p, const char *text, size_t n, bz_error *er
     if (rc)
         return -1;
     p->seconds = p->conversions = 0;
-    p->n_conversions = p->modelled = p->followed = 0;
+    p->modelled = p->followed = 0;
     for (int i = 0; i < p->n_steps; i++) {
         p->choice[i].conversion = 0;
         p->seconds += p->choice[i].n ? p->choice[i].option[0].seconds : 0;

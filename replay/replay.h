@@ -42,8 +42,7 @@ typedef struct bz_replay_choice {
     const char *text; /* of a call's problem */
     bz_replay_option option[BZ_REPLAY_OPTIONS];
     int n, taken;
-    double conversion; /* planned, before the step */
-    bool conversion_modelled;
+    double conversion; /* that the choice counted on, before the step */
 } bz_replay_choice;
 
 /* A layer of the model, or the layers of a group, that run together. */
@@ -72,13 +71,16 @@ typedef struct bz_replay_plan {
     bz_replay_source *source;
     int n_values;
     int streams;
-    int *order;                  /* [n_steps]: in which the program has the steps */
-    const char *device;          /* the backend on whose device it runs; NULL: the processor */
-    double scheduled;            /* planned: the whole, on these streams */
-    double seconds, conversions; /* planned: calls; conversions between them */
-    int n_conversions, modelled; /* calls without a record */
-    int followed;                /* states at most at once, while choosing; 0: from a file */
-    bool beam;                   /* there were more than were followed */
+    int *order;         /* [n_steps]: in which the program has the steps */
+    const char *device; /* the backend on whose device it runs; NULL: the processor */
+    double scheduled;   /* planned: the whole, on these streams */
+    double seconds;     /* planned: calls */
+    double
+        conversions; /* that the choice counted on. Never shown: only libraries know how their calls want operands to lie,
+                         * and they tell when the program prepares the calls */
+    int modelled;    /* calls without a record */
+    int followed;    /* states at most at once, while choosing; 0: from a file */
+    bool beam;       /* there were more than were followed */
     bz_arena arena;
 } bz_replay_plan;
 

@@ -98,13 +98,12 @@ static void put_plan(const table *t, bz_buf *out)
     put_time(out, p->seconds);
     if (p->modelled)
         bz_buf_printf(out, " (%d of them guessed: no record)", p->modelled);
-    bz_buf_printf(out, ", %d conversion%s%s ", t->planned_n, t->planned_n == 1 ? "" : "s",
-                  t->r->result ? "" : " foreseen");
-    put_time(out, t->planned);
     if (p->streams > 1) {
         bz_buf_printf(out, "; on %d streams ", p->streams);
         put_time(out, p->scheduled);
     }
+    if (!t->r->result)
+        bz_buf_puts(out, "; conversions are known when the program has been built");
     bz_buf_puts(out, p->beam ? "; not all combinations of layouts were followed\n" : "\n");
 }
 
@@ -299,6 +298,7 @@ static void put_result_json(const table *t, bz_json *j)
     bz_json_key_num(j, "ratio", m->median < table_bound(t->r) ? NAN : m->median / table_bound(t->r));
     bz_json_key_num(j, "calls", t->calls);
     bz_json_key_num(j, "conversions", t->conversions);
+    bz_json_key_int(j, "n_conversions", t->n_conversions);
     bz_json_key_num(j, "loops", t->loops);
     bz_json_key_num(j, "cold", cold_sum(t));
     bz_json_key_num(j, "hot", t->hot);
@@ -322,7 +322,7 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
     table_make(r, &t);
     bz_json j = bz_json_to(out, true);
     j.flat = 3;
-    bz_json_document(&j, "replay-report", 1);
+    bz_json_document(&j, "replay-report", 2);
     bz_json_key_str(&j, "model", r->plan->model);
     bz_json_key_str(&j, "system", r->plan->system);
     bz_json_key_int(&j, "threads", r->plan->setting.threads);
@@ -335,8 +335,6 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
     bz_json_key_num(&j, "bound", table_bound(r));
     bz_json_key_bool(&j, "complete", is_complete(r));
     bz_json_key_num(&j, "planned", r->plan->seconds);
-    bz_json_key_num(&j, "planned_conversions", t.planned);
-    bz_json_key_int(&j, "n_conversions", t.planned_n);
     bz_json_key_int(&j, "guessed", r->plan->modelled);
     if (r->result)
         put_result_json(&t, &j);

@@ -111,19 +111,6 @@ static void split_all(table *t)
     t->excess[EXCESS_BETWEEN] = t->r->result->median - sum;
 }
 
-/* A conversion that was not measured by itself counts as it was in sequence; the plan's own sum stays where neither was. */
-static void plan_conversions(const bz_replay_report *r, table *t)
-{
-    double sum = 0;
-    t->planned_n = 0;
-    for (int i = 0; i < r->result->n; i++) {
-        const bz_replay_action *a = &r->result->action[i];
-        t->planned_n += is_conversion(a);
-        sum += is_conversion(a) ? isfinite(a->hot) ? a->hot : a->seconds : 0;
-    }
-    t->planned = isfinite(sum) ? sum : t->planned;
-}
-
 void table_make(const bz_replay_report *r, table *t)
 {
     *t = (table){.r = r, .n = r->plan->n_units, .drift = 1};
@@ -132,12 +119,10 @@ void table_make(const bz_replay_report *r, table *t)
         t->row[i].unit = &r->plan->unit[i];
         plan_row(r, &t->row[i]);
     }
-    t->planned_n = r->plan->n_conversions, t->planned = r->plan->conversions;
     for (int i = 0; r->result && i < r->result->n; i++)
         add_action(t, &r->result->action[i]);
     if (!r->result)
         return;
-    plan_conversions(r, t);
     find_drift(t);
     split_all(t);
 }

@@ -40,10 +40,6 @@ typedef struct table {
     double excess[N_EXCESS]; /* NAN where there is no bound */
     double drift;            /* middle ratio of hot calls to their records: what hits all alike */
     int n_calls, n_loops, n_conversions;
-    /* What the plan announces. Which operands are converted only the program knows, when libraries have told it how they
-     * want them: then it is its count, and their times each by itself. Before, those that the plan foresees. */
-    int planned_n;
-    double planned;
     bz_arena arena;
 } table;
 

@@ -94,7 +94,7 @@ def main():
         replay = run([a.benanza, "replay", file, "--db", os.path.join(folder, "all"), "--threads", "1", "--json",
                       "--time-limit", "3"])
         result = {"blocks": a.blocks, "onednn": without, "bound": bound,
-                  "replay": {k: replay[k] for k in ("latency", "planned", "planned_conversions", "conversions", "loops")},
+                  "replay": {k: replay[k] for k in ("latency", "planned", "conversions", "loops")},
                   "pytorch": pytorch(model, x)}
     print(json.dumps(result, indent=2))
     if bound["sequential"] is None or bound["sequential"] > min(replay["latency"], result["pytorch"]):
