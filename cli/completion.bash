@@ -8,10 +8,14 @@ _benanza()
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
         --) return ;; # what follows is another program's
-        -*) ;;
+        -* | =) ;;
         *) [ ${#command[@]} -ge 2 ] || command+=("$word") ;;
         esac
     done
+    # --option=value: for bash these are three words
+    [ "$cur" != = ] || { prev+== cur=; }
+    [ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD - 2]}
+    prev=${prev%=}
     while IFS=$'\t' read -r name value help; do
         if [ "$name" = "$prev" ] && [ "$value" != - ]; then
             case $value in *'|'*) mapfile -t COMPREPLY < <(compgen -W "${value//|/ }" -- "$cur") ;; esac

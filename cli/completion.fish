@@ -3,20 +3,40 @@
 function __benanza_offers
     set -l words (commandline -opc)
     set -l current (commandline -ct)
+    set -l previous $words[-1]
+    set -l before # what stands before the value in --option=value
     set -l command
-    contains -- -- $words; and return # what follows is another program's
+    if contains -- -- $words # what follows is another program's
+        __fish_complete_path $current
+        return
+    end
     for word in $words[2..-1]
         string match -q -- '-*' $word; or test (count $command) -ge 2; or set -a command $word
     end
+    if string match -q -- '--*=*' $current
+        set previous (string replace -r '=.*' '' -- $current)
+        set before $previous=
+        set current (string replace -r '^[^=]*=' '' -- $current)
+    end
+    set -l offered
     for line in ($words[1] $command --help=shell 2>/dev/null)
         set -l field (string split \t -- $line)
-        if test "$field[1]" = "$words[-1]" -a "$field[2]" != -
-            string match -q '*|*' -- $field[2]; and string split '|' -- $field[2]
+        if string match -q -- "$field[1]" $previous; and not string match -q -- - $field[2]
+            if string match -q '*|*' -- $field[2]
+                printf '%s\n' "$before"(string split '|' -- $field[2])
+            else
+                printf '%s\n' "$before"(__fish_complete_path $current)
+            end
             return
         end
         if string match -q -- '-*' $current; or not string match -q -- '-*' $field[1]
-            printf '%s\t%s\n' $field[1] $field[3]
+            set -a offered $field[1]\t$field[3]
         end
     end
+    if set -q offered[1]
+        printf '%s\n' $offered
+    else
+        __fish_complete_path $current
+    end
 end
-complete -c benanza -a '(__benanza_offers)'
+complete -c benanza -f -a '(__benanza_offers)'

@@ -7,11 +7,15 @@ _benanza()
     local -a command offers
     for word in ${words[2,CURRENT-1]}; do
         case $word in
-        --) _normal; return ;; # what follows is another program's
+        --) _files; return ;; # what follows is another program's
         -*) ;;
         *) (( $#command < 2 )) && command+=($word) ;;
         esac
     done
+    if [[ $PREFIX == --*=* ]]; then
+        previous=${PREFIX%%=*}
+        compset -P 1 '*='
+    fi
     while IFS=$'\t' read -r name value help; do
         if [[ $name == $previous && $value != - ]]; then
             if [[ $value == *'|'* ]]; then compadd -- ${(s:|:)value}; else _files; fi

@@ -69,9 +69,24 @@ static void put_offers(const bz_option *options, bz_buf *out)
     }
 }
 
+/* A command whose argument is one of some words, "bash|zsh|fish", offers them. */
+static void put_words_of(const bz_command *command, bz_buf *out)
+{
+    const char *arguments = command->arguments;
+    if (!strchr(arguments, '|') || strpbrk(arguments, " []"))
+        return;
+    for (size_t n; *arguments; arguments += n + (arguments[n] == '|')) {
+        char word[64];
+        n = strcspn(arguments, "|");
+        snprintf(word, sizeof word, "%.*s", (int)n, arguments);
+        put_offer(word, NULL, command->summary, out);
+    }
+}
+
 void bz_help_options(const bz_command *command, const bz_option *options, bool shells, bz_buf *out)
 {
     if (shells) {
+        put_words_of(command, out);
         put_offers(options, out);
         put_offers(bz_common_options, out);
         return;
@@ -93,6 +108,10 @@ void bz_help_commands(const char *name, const char *about, const bz_command *con
         width = strlen(commands[i]->name + skip) > width ? strlen(commands[i]->name + skip) : width;
     if (!shells)
         bz_buf_printf(out, "usage: benanza %s%sCOMMAND [OPTIONS] ARGUMENTS\n%s\n\n", of, space, about);
+    if (shells && !name)
+        bz_buf_puts(out, "--version\t-\tprint the version\n");
+    if (shells)
+        bz_buf_puts(out, "--help\t-\tlist the commands\n");
     for (int i = 0; i < n; i++)
         if (shells)
             put_offer(commands[i]->name + skip, NULL, commands[i]->summary, out);
@@ -133,6 +152,13 @@ static int run_help(int argc, char **argv)
     bz_list arguments = {0};
     bz_error err = {0};
     bz_buf out = {0};
+    if (argc > 1 && !strcmp(argv[argc - 1], BZ_HELP_FOR_SHELLS)) {
+        if (argc > 2 && !strcmp(argv[1], "words"))
+            return BZ_OK;
+        if (argc == 2)
+            puts("words\t-\twhat the words mean that benanza uses");
+        return bz_main(argc, argv); /* what it explains is what benanza itself offers */
+    }
     int rc = bz_options_parse(&bz_command_help, none, argc, argv, &arguments, &err), status = BZ_OK;
     if (!rc && arguments.n == 1 && !strcmp(arguments.item[0], "words")) {
         put_words(&out);
