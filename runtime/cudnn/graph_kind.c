@@ -4,6 +4,7 @@
 #include "base/arena.h"
 
 #include <math.h>
+#include <string.h>
 
 static bool is_f8(bz_dtype t)
 {
@@ -47,8 +48,9 @@ static int finish(const call *c, cudnnStatus_t status, bz_error *why)
 
 /* What becomes of an operand that has fewer dimensions than the library wants: ones stand behind it, or in front of
  * it (products); or, where elements are by themselves, the last dimension becomes the channels, and what lies row by
- * row lies channels last: engines for that know no other order. */
-typedef enum { ONES_BEHIND, ONES_IN_FRONT, ROWS } place;
+ * row lies channels last: engines for that know no other order. ONE_BATCH: all dimensions of a product's batch are
+ * one, since hardly an engine knows two: a=1x12x384x64 has none, a=12x384x64 has three. */
+typedef enum { ONES_BEHIND, ONES_IN_FRONT, ROWS, ONE_BATCH } place;
 
 typedef struct shape {
     int rank;
@@ -70,12 +72,20 @@ static shape rows_of(const call *c, const bz_operand *o)
     return s;
 }
 
+static shape one_batch_of(const bz_operand *o)
+{
+    int64_t rows = o->dim[o->rank - 2], columns = o->dim[o->rank - 1], each = rows * columns;
+    return (shape){.rank = 3, .dim = {o->count / each, rows, columns}, .stride = {each, columns, 1}};
+}
+
 static shape shape_of(const call *c, int operand, int least, place at)
 {
     const bz_operand *o = &c->operand[operand];
     tensor t = cudnn_tensor(c, operand);
     if (at == ROWS)
         return rows_of(c, o);
+    if (at == ONE_BATCH)
+        return one_batch_of(o);
     shape s = {.rank = o->rank < least ? least : o->rank};
     int first = at == ONES_IN_FRONT ? s.rank - o->rank : 0;
     for (int i = 0; i < s.rank; i++) {
@@ -298,37 +308,50 @@ int cudnn_describe_pool_graph(call *c, bz_error *why)
 }
 
 /* A product's operand, its last two dimensions exchanged where it is transposed. */
-static cudnnStatus_t add_factor(call *c, int operand, bool turned, int *out)
+static cudnnStatus_t add_factor(call *c, int operand, bool turned, place at, int *out)
 {
-    const bz_operand *o = &c->operand[operand];
-    bz_cuda_layout layout = bz_cuda_plain(o);
-    int more = o->rank < 3 ? 3 - o->rank : 0, rank = o->rank + more;
-    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
-    for (int i = 0; i < rank; i++) {
-        dim[i] = i < more ? 1 : o->dim[i - more];
-        stride[i] = i < more ? o->count : layout.stride[i - more];
-    }
+    bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
+    shape s = shape_of(c, operand, 3, at), t = s;
+    int last = s.rank - 1;
     if (turned) {
-        int64_t d = dim[rank - 1], t = stride[rank - 1];
-        dim[rank - 1] = dim[rank - 2];
-        stride[rank - 1] = stride[rank - 2];
-        dim[rank - 2] = d;
-        stride[rank - 2] = t;
+        s.dim[last] = t.dim[last - 1];
+        s.dim[last - 1] = t.dim[last];
+        s.stride[last] = t.stride[last - 1];
+        s.stride[last - 1] = t.stride[last];
     }
-    return graph_tensor_add(c, operand, &layout, rank, dim, stride, out);
+    return graph_tensor_add(c, operand, &layout, s.rank, s.dim, s.stride, out);
+}
+
+/* Whether each operand has all matrices of the result's batch, or one for all of them. */
+static bool has_one_batch(const call *c)
+{
+    const bz_operand *y = &c->operand[c->n_operands - 1];
+    for (int i = 0; i < c->n_operands; i++) {
+        const bz_operand *o = &c->operand[i];
+        if (o->role == BZ_ROLE_BIAS)
+            continue;
+        if (o->rank < 2)
+            return false;
+        int64_t matrices = o->count / (o->dim[o->rank - 2] * o->dim[o->rank - 1]);
+        bool same = o->rank == y->rank && !memcmp(o->dim, y->dim, (size_t)(y->rank - 2) * sizeof *y->dim);
+        if (matrices != 1 && !same)
+            return false;
+    }
+    return y->rank > 3;
 }
 
 static cudnnStatus_t build_product(call *c)
 {
     const bz_problem *p = c->problem;
     bool gemm = p->kind == BZ_PROBLEM_GEMM;
+    place at = has_one_batch(c) ? ONE_BATCH : ONES_IN_FRONT;
     int a, b, y, first;
-    shape s = shape_of_result(c, 3, ONES_IN_FRONT);
-    TRY(add_factor(c, 0, gemm && p->gemm.transa, &a));
-    TRY(add_factor(c, 1, gemm && p->gemm.transb, &b));
-    TRY(add_results(c, &s, ONES_IN_FRONT, &y, &first));
+    shape s = shape_of_result(c, 3, at);
+    TRY(add_factor(c, 0, gemm && p->gemm.transa, at, &a));
+    TRY(add_factor(c, 1, gemm && p->gemm.transb, at, &b));
+    TRY(add_results(c, &s, at, &y, &first));
     TRY(graph_matmul_add(c, a, b, first));
-    return add_steps(c, &s, s.rank - 1, ONES_IN_FRONT, first, y);
+    return add_steps(c, &s, s.rank - 1, at, first, y);
 }
 
 int cudnn_describe_product_graph(call *c, bz_error *why)
@@ -391,7 +414,7 @@ int cudnn_describe_elementwise_graph(call *c, bz_error *why)
 /* The operand as it lies, [batch, heads, length, size]; turned, its last two dimensions exchanged. */
 static cudnnStatus_t add_heads(call *c, bz_role role, bool turned, int *out)
 {
-    return add_factor(c, cudnn_find(c, role), turned, out);
+    return add_factor(c, cudnn_find(c, role), turned, ONES_IN_FRONT, out);
 }
 
 /* One operation since cuDNN 9.13. */

@@ -101,6 +101,10 @@ int cudnn_describe_rnn(call *c, bz_error *why)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN runs sequences forwards or both ways");
     if (p->kind == BZ_PROBLEM_GRU && !p->rnn.lbr)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN's GRU resets behind the product (lbr=1)");
+    if (p->rnn.peephole)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN's LSTM has no peepholes: its gates do not see the cell");
+    if (p->kind == BZ_PROBLEM_RNN && p->rnn.fn && p->rnn.fn != BZ_FN_TANH && p->rnn.fn != BZ_FN_RELU)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN's plain RNN has tanh and relu, not %s", bz_fn_name(p->rnn.fn));
     if (p->dtype_w != p->dtype || p->dtype_y != p->dtype || !bz_dtype_is_float(p->dtype))
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN wants one floating-point type for data and weights");
     c->x = cudnn_tensor(c, 0);
