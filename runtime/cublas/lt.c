@@ -40,8 +40,8 @@ static cublasStatus_t make_desc(lt_plan *plan, const product *p, const types *t,
         return CUBLAS_STATUS_SUCCESS;
     /* the heuristic looks at the pointer's alignment */
     TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
-    return cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &t->result,
-                                          sizeof t->result);
+    cudaDataType_t type = t->result == CUDA_R_8I ? t->scale : t->result;
+    return cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type);
 }
 
 /* op(m) is rows × columns; the layout is that of m as it lies. */

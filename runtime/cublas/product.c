@@ -155,6 +155,21 @@ static int read_problem(const bz_problem *p, product *out, bool *transa, bool *t
     }
 }
 
+/* A bias is of the result's type, with the exceptions that cublasLt.h names. It is added when the sum is multiplied by
+ * alpha already, while ours belongs to the sum: it brings the factor along. */
+static int describe_bias(const bz_problem *p, const bz_operand *operand, product *out, bz_error *why)
+{
+    if (out->bias.operand < 0)
+        return 0;
+    if (bz_dtype_bits(p->dtype) == 8 && bz_dtype_is_float(p->dtype) && p->dtype_y == BZ_F32)
+        return bz_fail(why, BZ_INCOMPLETE, "cuBLASLt adds a bias of bf16 to f8 products in f32: another result");
+    out->bias.layout = bz_cuda_plain(&operand[out->bias.operand]);
+    out->bias.layout.dtype = p->dtype_y == BZ_I8 ? BZ_F32 : p->dtype_y;
+    if (bz_problem_scale(p) != 1)
+        out->bias.layout.factor = (float)bz_problem_scale(p);
+    return 0;
+}
+
 static void fold(product *p)
 {
     p->columns *= p->batch;
@@ -185,10 +200,8 @@ int cublas_describe(const bz_problem *p, const bz_operand *operand, int n, bool 
     if (out->other.operand >= 0)
         out->other = matrix_of(&operand[out->other.operand], out->other.operand, false, false, out->rows, out->columns);
     out->bias = (matrix){.operand = find(operand, n, BZ_ROLE_BIAS)};
-    if (out->bias.operand >= 0) {
-        out->bias.layout = bz_cuda_plain(&operand[out->bias.operand]);
-        out->bias.layout.dtype = p->dtype_y; /* the only type of a bias that goes with every result */
-    }
+    if (describe_bias(p, operand, out, why))
+        return -1;
     if (p->kind == BZ_PROBLEM_MATMUL) {
         out->batch = y->count / (out->rows * out->columns);
         bool even = place_batch(&out->left, y, p->matmul.b, out->batch);

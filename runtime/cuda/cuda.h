@@ -49,6 +49,9 @@ void bz_cuda_close(bz_cuda *c);
  * ends the process instead: the parent then knows whom to blame, and goes on behind it. */
 int bz_cuda_failed(bz_error *err, const char *what, cudaError_t status);
 
+/* Waits for what a call that failed has left behind: else the next variant would report it as its own. */
+void bz_cuda_settle(bz_cuda *c);
+
 /* Memory of the device. -1 where there is not enough: nothing else is lost then. */
 int bz_cuda_alloc(size_t size, void **out, bz_error *err);
 void bz_cuda_free(void *memory);
@@ -108,6 +111,7 @@ typedef struct bz_cuda_layout {
     int64_t stride[BZ_PROBLEM_RANK];
     int64_t offset, elements;
     float fill;
+    float factor; /* the values are multiplied by it; 0 stands for 1 */
 } bz_cuda_layout;
 
 typedef struct bz_cuda_operand {
@@ -147,8 +151,7 @@ void bz_nvml_describe(const bz_nvml *n, bz_device *out); /* clocks, driver */
 
 /* ---- identify.c ----------------------------------------------------------------------------- */
 
-/* The whole of it. The stack has all libraries that backends here use, so that it is the same whichever asks:
- * "cuda13.0+cudnn9.19.0+cublas13.1.0". */
+/* The whole of it. Of the stack this says the first part ("cuda13.0"); bz_device_find adds the backends' libraries. */
 int bz_cuda_identify(bz_device *out, bz_error *err);
 
 /* ---- cupti.c -------------------------------------------------------------------------------- */
@@ -164,6 +167,11 @@ typedef struct bz_cupti_symbol {
 } bz_cupti_symbol;
 
 int bz_cupti_find(const bz_cupti_symbol *symbols, size_t n, bz_error *err);
+
+/* The i-th place where libcupti may be: on the loader's path; beside the runtime, whose folder that is (with the slash; "":
+ * nobody knows), as in the toolkit and in Python's wheels; where CUDA_HOME says (may be NULL); the usual place. "" where
+ * there is none; false behind the last. */
+bool bz_cupti_place(size_t i, const char *runtime, const char *home, char *out, size_t size);
 
 /* Fills err with what to do about a status of CUPTI's, or with "what: CUPTI's text". Returns -1. */
 int bz_cupti_failed(bz_error *err, const char *what, int status);

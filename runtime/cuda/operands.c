@@ -64,6 +64,8 @@ static int upload(const bz_operand *o, const bz_cuda_layout *l, const float *val
         laid[i] = l->fill;
     if (value)
         place(o, l, laid, (float *)value, false);
+    for (int64_t i = 0; i < l->elements && l->factor != 0; i++)
+        laid[i] *= l->factor;
     bz_values_encode(l->dtype, laid, encoded, l->elements);
     cudaError_t status = cudaMemcpy(data, encoded, bytes_of(l), cudaMemcpyHostToDevice);
     result = status == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing an operand to the device", status);
@@ -76,7 +78,7 @@ out:
 static bool same_layout(const bz_cuda_layout *a, const bz_cuda_layout *b)
 {
     return a->dtype == b->dtype && a->offset == b->offset && a->elements == b->elements && a->fill == b->fill &&
-           !memcmp(a->stride, b->stride, sizeof a->stride);
+           a->factor == b->factor && !memcmp(a->stride, b->stride, sizeof a->stride);
 }
 
 int bz_cuda_operand_get(bz_cuda_operands *set, int operand, const bz_cuda_layout *layout, void **data, bz_error *err)

@@ -225,6 +225,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
                    standin_name(cl), standin_name(c), standin_name(yl), standin_name(y));
     standin_record("    algo=%llu workspace=%s,%zu %s", (unsigned long long)algo->data[0],
                    standin_name(size ? space : NULL), size, standin_name(stream));
+    cudaDataType_t bias = ly->type == CUDA_R_8I                                       ? CUDA_R_32F
+                          : standin_bytes_of(la->type) == 1 && ly->type == CUDA_R_32F ? CUDA_R_16BF
+                                                                                      : ly->type;
+    if (own->bias && own->bias_type != bias) /* as cublasLt.h says */
+        return CUBLAS_STATUS_INVALID_VALUE;
     int64_t depth = own->turn_a ? la->rows : la->columns;
     if (depth != (own->turn_b ? lb->columns : lb->rows) || (own->turn_a ? la->columns : la->rows) != ly->rows ||
         (own->turn_b ? lb->rows : lb->columns) != ly->columns)
