@@ -221,8 +221,10 @@ static int prepare(bz_variant *v, bz_error *err)
     if ((c->way->prepare && c->way->prepare(c, err)) || bz_cuda_workspace(&s->cuda, c->workspace, err))
         return -1;
     cublasStatus_t status = run(c);
-    if (status != CUBLAS_STATUS_SUCCESS)
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        bz_cuda_settle(&s->cuda);
         return cublas_failed(err, "the first call", status);
+    }
     if (bz_cuda_wait(&s->cuda))
         return bz_fail(err, BZ_FAILED, "the device failed in the first call");
     v->timing = bz_cuda_timing(&s->cuda, &c->pace);
@@ -237,8 +239,12 @@ static int run_call(void *context)
 
 static int execute(bz_variant *v, int copy)
 {
+    session *s = v->session;
     (void)copy; /* one copy: cold means that the device's cache is flushed */
-    return run_call(v->state);
+    if (!run_call(v->state))
+        return 0;
+    bz_cuda_settle(&s->cuda);
+    return -1;
 }
 
 static int wait_for_all(bz_variant *v)

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After one of these every further call of the process fails with it. */
+/* After one of these every further call of the process fails with it. There are others, and new ones with each driver: what
+ * fails twice in the same way, with nothing in between, is one as well. */
 static bool is_fatal(cudaError_t status)
 {
     static const cudaError_t FATAL[] = {
@@ -20,14 +21,29 @@ static bool is_fatal(cudaError_t status)
     return false;
 }
 
+static bool is_stuck(void)
+{
+    cudaError_t first = cudaDeviceSynchronize(), again = cudaDeviceSynchronize();
+    bool captures = again == cudaErrorStreamCaptureUnsupported || again == cudaErrorStreamCaptureImplicit;
+    return first != cudaSuccess && first == again && !captures;
+}
+
 int bz_cuda_failed(bz_error *err, const char *what, cudaError_t status)
 {
-    if (is_fatal(status)) {
+    cudaGetLastError(); /* the next call must not report it again */
+    if (is_fatal(status) || is_stuck()) {
         fprintf(stderr, "benanza: %s: %s\n", what, cudaGetErrorString(status));
         abort();
     }
-    cudaGetLastError(); /* the next call must not report it again */
+    cudaGetLastError();
     return bz_fail(err, BZ_FAILED, "%s: %s", what, cudaGetErrorString(status));
+}
+
+void bz_cuda_settle(bz_cuda *c)
+{
+    cudaError_t status = cudaStreamSynchronize(c->stream);
+    if (status != cudaSuccess)
+        bz_cuda_failed(NULL, "a call that the library refused", status);
 }
 
 static int find_device(bz_error *err)

@@ -6,10 +6,13 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -256,6 +259,31 @@ static void measures_a_copy(void **state)
     assert_true(isnan(bz_cuda_copy_bandwidth(&c)));
 }
 
+/* How a process ends that the error is reported in: by a signal, where the device is lost to it. */
+static int signal_of(cudaError_t status, int sticky)
+{
+    int how = 0;
+    pid_t child = fork();
+    if (!child) {
+        bz_error err = {0};
+        standin_sticky = sticky;
+        close(STDERR_FILENO);
+        _exit(bz_cuda_failed(&err, "running", status) == -1 && err.code == BZ_FAILED ? 0 : 1);
+    }
+    assert_true(child > 0 && waitpid(child, &how, 0) == child);
+    return WIFSIGNALED(how) ? WTERMSIG(how) : -WEXITSTATUS(how);
+}
+
+static void ends_where_an_error_stays(void **state)
+{
+    (void)state;
+    assert_int_equal(signal_of(cudaErrorInvalidValue, 0), 0);
+    assert_int_equal(signal_of(cudaErrorIllegalAddress, 0), SIGABRT);         /* known to stay */
+    assert_int_equal(signal_of(cudaErrorInvalidValue, 700), SIGABRT);         /* something before it did */
+    assert_int_equal(signal_of(cudaErrorUnknown, cudaErrorUnknown), SIGABRT); /* nobody knows, but it stays */
+    assert_int_equal(signal_of(cudaErrorInvalidValue, cudaErrorStreamCaptureUnsupported), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,7 +291,7 @@ int main(void)
         cmocka_unit_test(takes_names),     cmocka_unit_test(flushes_when_cold),
         cmocka_unit_test(chips_differ),    cmocka_unit_test(ends_what_it_began),
         cmocka_unit_test(says_what_to_do), cmocka_unit_test(refuses_what_says_nothing),
-        cmocka_unit_test(measures_a_copy),
+        cmocka_unit_test(measures_a_copy), cmocka_unit_test(ends_where_an_error_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

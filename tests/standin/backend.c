@@ -4,7 +4,7 @@
  *
  * A line of CASES is `NAME LAYOUT MATH CACHE ALGORITHM PROBLEM`; EXPECTED/NAME is the text. CACHE may be hot or cold; or hot, and
  * `stuck`: the queue cannot be held back; `full`: the device's memory is; `tight`: the workspace is limited to 1024 bytes;
- * `mute`: heuristics propose nothing. Of the problem all variants are listed; the one named by ALGORITHM is prepared, run, measured twice and read. `-` is the one that the
+ * `mute`: heuristics propose nothing; `ill`: what runs something fails. Of the problem all variants are listed; the one named by ALGORITHM is prepared, run, measured twice and read. `-` is the one that the
  * library would choose. */
 #include "runtime/backend.h"
 
@@ -198,6 +198,7 @@ int main(int argc, char **argv)
         standin_stuck = !strcmp(cache, "stuck");
         standin_full = !strcmp(cache, "full");
         standin_mute = !strcmp(cache, "mute");
+        standin_ill = !strcmp(cache, "ill");
         standin_record("-- %s", line + at);
         run_problem(&p, layout, math, cache, algorithm);
         bad += compare(argv[2], name, update);

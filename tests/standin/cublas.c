@@ -86,6 +86,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperat
     standin_record("    %s:%s,ld=%d %s:%s,ld=%d -> %s:%s,ld=%d", standin_name(a), standin_type_name(at_), lda,
                    standin_name(b), standin_type_name(bt), ldb, standin_name(c), standin_type_name(ct), ldc);
     record_end(&e, compute, algo, 0);
+    if (standin_ill)
+        return CUBLAS_STATUS_INTERNAL_ERROR;
     standin_product(m, n, k, (factor){a, at_, ta == CUBLAS_OP_T, lda}, (factor){b, bt, tb == CUBLAS_OP_T, ldb}, c, ct,
                     ldc, e);
     return CUBLAS_STATUS_SUCCESS;

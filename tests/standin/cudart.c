@@ -36,6 +36,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceSynchronize(void)
+{
+    standin_record("cudaDeviceSynchronize");
+    return (cudaError_t)standin_sticky;
+}
+
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     standin_record("cudaStreamSynchronize %s", standin_name(stream));

@@ -261,5 +261,5 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBa
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack)
 {
     standin_record("cudnnBackendExecute %s %s %s", standin_name(h), standin_name(plan), standin_name(pack));
-    return CUDNN_STATUS_SUCCESS;
+    return standin_ill ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
 }

@@ -9,7 +9,8 @@ enum { MOST = 4096 };
 
 bz_buf standin_text;
 int standin_silent;
-bool standin_computed, standin_stuck, standin_full, standin_mute;
+bool standin_computed, standin_stuck, standin_full, standin_mute, standin_ill;
+int standin_sticky;
 
 static struct object {
     char name[32];
@@ -26,7 +27,8 @@ void standin_reset(void)
     memset(objects, 0, sizeof objects);
     bz_buf_clear(&standin_text);
     standin_silent = 0;
-    standin_computed = standin_stuck = standin_full = standin_mute = false;
+    standin_computed = standin_stuck = standin_full = standin_mute = standin_ill = false;
+    standin_sticky = 0;
 }
 
 void standin_record(const char *fmt, ...)
