@@ -53,20 +53,61 @@ static const bz_cupti_symbol SYMBOLS[] = {
 
 /* ---- loading -------------------------------------------------------------------------------- */
 
+/* The folder of a file that is loaded, with the slash; "" where nobody knows. */
+static void folder_of(const void *address, char *out, size_t size)
+{
+    Dl_info at;
+    const char *end = dladdr(address, &at) && at.dli_fname ? strrchr(at.dli_fname, '/') : NULL;
+    snprintf(out, size, "%.*s", end ? (int)(end + 1 - at.dli_fname) : 0, end ? at.dli_fname : "");
+}
+
+/* Counters are scheduled by libraries that lie beside libcupti, and that it looks for on the loader's path alone: once they
+ * are open, that finds them. */
+static void open_companions(void *library)
+{
+    static const char *const NAMES[] = {"libnvperf_host.so", "libnvperf_target.so"};
+    char folder[400], path[512];
+    folder_of(dlsym(library, "cuptiActivityEnable"), folder, sizeof folder);
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && *folder; i++) {
+        snprintf(path, sizeof path, "%s%s", folder, NAMES[i]);
+        dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    }
+}
+
+bool bz_cupti_place(size_t i, const char *runtime, const char *home, char *out, size_t size)
+{
+    static const struct {
+        enum { ANYWHERE, RUNTIME, HOME } from;
+        const char *folder;
+    } PLACES[] = {
+        {ANYWHERE, ""},
+        {RUNTIME, ""},
+        {RUNTIME, "../extras/CUPTI/lib64/"},
+        {RUNTIME, "../../../extras/CUPTI/lib64/"}, /* from targets/x86_64-linux/lib */
+        {RUNTIME, "../../cuda_cupti/lib/"},        /* nvidia/cuda_runtime/lib of a wheel */
+        {HOME, "/extras/CUPTI/lib64/"},
+        {HOME, "/lib64/"},
+        {ANYWHERE, "/usr/local/cuda/extras/CUPTI/lib64/"},
+        {ANYWHERE, "/usr/local/cuda/lib64/"},
+    };
+    if (i >= sizeof PLACES / sizeof *PLACES)
+        return false;
+    const char *base = PLACES[i].from == RUNTIME ? runtime : PLACES[i].from == HOME ? home : "";
+    *out = 0;
+    if (base && (PLACES[i].from == ANYWHERE || *base))
+        snprintf(out, size, "%.400s%slibcupti.so.%d", base, PLACES[i].folder, CUDART_VERSION / 1000);
+    return true;
+}
+
 static void *open_library(void)
 {
-    static const char *const FOLDERS[] = {"", "/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib64/"};
-    char path[512];
+    char runtime[400], path[512];
     void *library = NULL;
-    const char *home = getenv("CUDA_HOME");
-    for (size_t i = 0; !library && i < sizeof FOLDERS / sizeof *FOLDERS; i++) {
-        snprintf(path, sizeof path, "%slibcupti.so.%d", FOLDERS[i], CUDART_VERSION / 1000);
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    if (!library && home) {
-        snprintf(path, sizeof path, "%.400s/extras/CUPTI/lib64/libcupti.so.%d", home, CUDART_VERSION / 1000);
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
+    folder_of((const void *)(uintptr_t)cudaGetDeviceCount, runtime, sizeof runtime);
+    for (size_t i = 0; !library && bz_cupti_place(i, runtime, getenv("CUDA_HOME"), path, sizeof path); i++)
+        library = *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (library)
+        open_companions(library);
     return library;
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/cuda/cuda.h"
 #include "tests/standin/cupti.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,6 +123,37 @@ static void says_what_to_do_without_permission(void **state)
     unsetenv("STANDIN_CUPTI");
 }
 
+static bool is_place(const char *runtime, const char *home, const char *wanted)
+{
+    char path[512];
+    bool found = false;
+    for (size_t i = 0; bz_cupti_place(i, runtime, home, path, sizeof path); i++)
+        found |= !strncmp(path, wanted, strlen(wanted)) && strstr(path, "libcupti.so.") == path + strlen(wanted);
+    return found;
+}
+
+static void looks_beside_the_runtime(void **state)
+{
+    const char *const wheel = "/v/nvidia/cuda_runtime/lib/", *const toolkit = "/opt/cuda/targets/x86_64-linux/lib/";
+    (void)state;
+    assert_true(is_place("", NULL, "") && is_place("", NULL, "/usr/local/cuda/extras/CUPTI/lib64/"));
+    assert_true(is_place(wheel, NULL, "/v/nvidia/cuda_runtime/lib/../../cuda_cupti/lib/"));
+    assert_true(is_place("/v/nvidia/cu13/lib/", NULL, "/v/nvidia/cu13/lib/"));
+    assert_true(is_place(toolkit, NULL, "/opt/cuda/targets/x86_64-linux/lib/../../../extras/CUPTI/lib64/"));
+    assert_true(is_place("", "/home/cuda", "/home/cuda/extras/CUPTI/lib64/"));
+    assert_false(is_place("", NULL, "../extras/CUPTI/lib64/"));
+}
+
+/* CUPTI schedules counters with a library that it looks for on the loader's path, where it need not be. */
+static void opens_what_lies_beside(void **state)
+{
+    bz_trace t;
+    bz_error err = {0};
+    (void)state;
+    assert_int_equal(trace(1, &t, &err), 0);
+    assert_non_null(dlopen("libnvperf_host.so", RTLD_NOW | RTLD_NOLOAD));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +162,8 @@ int main(void)
         cmocka_unit_test(takes_calls_without_kernels),
         cmocka_unit_test(refuses_what_says_nothing),
         cmocka_unit_test(says_what_to_do_without_permission),
+        cmocka_unit_test(looks_beside_the_runtime),
+        cmocka_unit_test(opens_what_lies_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
