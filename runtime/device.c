@@ -29,11 +29,31 @@ static int read_whole(int fd, void *data, size_t size)
     return 0;
 }
 
+/* All backends of devices that there are, whichever was asked for: "cuda13.0+cudnn9.19.0+cublas13.1.0". One that knew its own
+ * library alone would give the same device another name than the next does. */
+static void add_versions(const bz_backend *asked, bz_device *d)
+{
+    static const char *const MODULES[] = {"cudnn", "cublas"};
+    bz_buf stack = {0};
+    bz_buf_puts(&stack, d->stack);
+    for (size_t i = 0; i < sizeof MODULES / sizeof *MODULES; i++) {
+        const bz_backend *b = strcmp(asked->name, MODULES[i]) ? bz_backend_find(NULL, MODULES[i], NULL) : asked;
+        if (b && b->device)
+            bz_buf_putc(&stack, '+');
+        if (b && b->device)
+            b->version(&stack);
+    }
+    snprintf(d->stack, sizeof d->stack, "%.*s", (int)sizeof d->stack - 1, bz_buf_text(&stack));
+    bz_buf_free(&stack);
+}
+
 static _Noreturn void look(const bz_backend *backend, int fd)
 {
     answer a = {.device = {.copied = NAN, .event_pair = NAN}};
     dup2(STDERR_FILENO, STDOUT_FILENO);
     a.result = backend->device(&a.device, &a.err);
+    if (!a.result)
+        add_versions(backend, &a.device);
     ssize_t n = write(fd, &a, sizeof a); /* less than a pipe takes at once */
     _exit(n != (ssize_t)sizeof a);
 }

@@ -4,7 +4,6 @@
 #include "runtime/gpus.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,31 +51,6 @@ static void describe(bz_device *d, int device)
     }
 }
 
-/* Libraries that are not there have no version. Their names have the major version of what this was built with. */
-static void add_versions(bz_device *d)
-{
-    size_t (*cudnn)(void) = NULL;
-    int (*cublas)(int property, int *value) = NULL;
-    char name[32];
-    size_t n = strlen(d->stack);
-    void *library = dlopen("libcudnn.so.9", RTLD_LAZY | RTLD_LOCAL), *symbol = NULL;
-    if (library && (symbol = dlsym(library, "cudnnGetVersion"))) {
-        memcpy(&cudnn, &symbol, sizeof symbol);
-        size_t v = cudnn();
-        n +=
-            (size_t)snprintf(d->stack + n, sizeof d->stack - n, "+cudnn%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
-    }
-    snprintf(name, sizeof name, "libcublas.so.%d", CUDART_VERSION / 1000);
-    library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    if (library && (symbol = dlsym(library, "cublasGetProperty"))) {
-        int v[3] = {0};
-        memcpy(&cublas, &symbol, sizeof symbol);
-        for (int i = 0; i < 3; i++) /* libraryPropertyType: major, minor, patch */
-            cublas(i, &v[i]);
-        snprintf(d->stack + n, sizeof d->stack - n, "+cublas%d.%d.%d", v[0], v[1], v[2]);
-    }
-}
-
 int bz_cuda_identify(bz_device *out, bz_error *err)
 {
     bz_cuda c;
@@ -102,7 +76,6 @@ int bz_cuda_identify(bz_device *out, bz_error *err)
     cudaRuntimeGetVersion(&version);
     snprintf(out->stack, sizeof out->stack, "cuda%d.%d", version / 1000, version % 1000 / 10);
     describe(out, c.device);
-    add_versions(out);
     out->copied = bz_cuda_copy_bandwidth(&c);
     out->event_pair = c.hold ? bz_cuda_event_pair(&c) : NAN;
     bz_cuda_close(&c);
