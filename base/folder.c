@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err)
 {
@@ -30,4 +31,14 @@ void bz_folder_remove(const char *path)
 {
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     bz_keeper_forget_path(path);
+}
+
+const char *bz_folder_program(char path[BZ_FOLDER_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", path, BZ_FOLDER_MAX - 1);
+    path[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = 0;
+    return path;
 }

@@ -1,4 +1,4 @@
-/* Folders that go away. */
+/* Folders that go away, and the one that the program lies in. */
 #ifndef BZ_FOLDER_H
 #define BZ_FOLDER_H
 
@@ -11,5 +11,8 @@ int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err);
 
 /* With all that is in it, as far as that can be removed. Links are not followed. */
 void bz_folder_remove(const char *path);
+
+/* The folder that our program lies in, without a slash at the end: what comes with it is found from there. */
+const char *bz_folder_program(char path[BZ_FOLDER_MAX]);
 
 #endif

@@ -93,21 +93,6 @@ typedef struct bz_peaks {
 /* `details` is a system's JSON object. Rates that were measured with other threads are not used. */
 void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out);
 
-/* In the details `measured` is an object with the thread count it was measured with; or a list of such objects, where
- * it was measured with several. At most so many are looked at: */
-enum { BZ_PEAKS_THREADS = 16 };
-/* The thread counts, as they stand there. Returns how many. */
-int bz_peaks_threads(const char *details, int threads[BZ_PEAKS_THREADS]);
-bool bz_peaks_have(const char *details, int threads);
-/* Seconds that the system takes at its best for the piece of work that tells whether it is slow; NAN where nobody measured
- * it. *busy: what was measured with so many threads was measured while others used the machine. `details` may be NULL. */
-double bz_peaks_yardstick(const char *details, int threads, bool *busy);
-/* The details `new`, measured with one thread count, with what `old` has of others, as JSON text, fewest threads first.
- * NULL where that adds nothing. */
-const char *bz_peaks_join(const char *old, const char *new, bz_arena *arena);
-/* For people: aligned lines, as those of benanza-bench --system --text. */
-void bz_peaks_print(const char *details, bz_buf *out);
-
 /* A layer's roofline: the longer of its arithmetic and its traffic. Convolutions whose shape allows
  * Winograd's algorithm are taken to need as few multiplications as F(4) leaves them; the bandwidth is
  * that of the next smaller buffer measured, which is the faster one. *memory: traffic is the longer. */

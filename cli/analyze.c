@@ -70,7 +70,7 @@ static int find_systems(analyze_job *a, bz_error *err)
     while (next_word(&list, word)) {
         if (a->n_systems == POINTS)
             return bz_fail(err, BZ_USAGE, "--system takes at most %d systems", POINTS);
-        if (bz_db_system(a->db, word, &a->system[a->n_systems++], err))
+        if (bz_perfdb_known(a->db, word, &a->system[a->n_systems++], err))
             return -1;
     }
     return *list || !a->n_systems ? bz_fail(err, BZ_USAGE, "--system takes names, 'a,b', not '%s'", a->systems) : 0;

@@ -29,31 +29,6 @@ typedef struct bound_job {
     bool looked;  /* it only looked up, and something lacks */
 } bound_job;
 
-/* Generates, builds and runs in a folder that goes away, unless the build fails: then its log is wanted. */
-static int measure(bound_job *b, bz_error *err)
-{
-    char folder[BZ_FOLDER_MAX];
-    bench_run run = {
-        .db = b->db, .setting = b->setting, .time_limit = b->time_limit, .wait = b->wait, .again = &b->again_records};
-    bz_bench_hold();
-    if (bz_folder_make(folder, err)) {
-        bz_bench_release();
-        return -1;
-    }
-    int rc = bz_generate(b->plan, folder, err);
-    bool unbuilt = !rc && bz_bench_build(folder, err);
-    rc = rc || unbuilt ||
-         (!planning_device(&b->p) &&
-          bz_bench_peaks(b->db, b->setting.threads, b->wait, &b->again_records, &b->system, err));
-    run.system = b->system;
-    rc = rc || bz_bench_run(folder, &run, err) ? -1 : 0;
-    if (!unbuilt || bz_bench_stopped())
-        bz_folder_remove(folder);
-    bz_bench_release();
-    b->benchmarks = run.records;
-    return rc;
-}
-
 static bool ask(int n)
 {
     int c;
@@ -82,7 +57,14 @@ static int fill(bound_job *b, bz_error *err)
         b->looked = true;
         return 0;
     }
-    return measure(b, err);
+    bz_bench run = {
+        .db = b->db, .setting = b->setting, .time_limit = b->time_limit, .wait = b->wait, .again = &b->again_records};
+    run.system = b->system;
+    int rc = bz_bench_plan(b->plan, &run, !planning_device(&b->p), err);
+    bz_end_by(run.stopped_by);
+    b->system = run.system;
+    b->benchmarks = run.records;
+    return rc;
 }
 
 static int analyze(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
@@ -148,7 +130,7 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
     if (b->remeasure && (b->no_run || b->p.system))
         return bz_fail(err, BZ_USAGE, "--remeasure measures on this machine: it does not go with --no-run or --system");
-    if (bz_bench_seconds("time-limit", b->time_limit, false, err) || bz_bench_seconds("wait", b->wait, true, err) ||
+    if (planning_seconds("time-limit", b->time_limit, false, err) || planning_seconds("wait", b->wait, true, err) ||
         planning_setting(&b->p, &b->setting, err) || read_limit(b, err) ||
         planning_remeasure(b->remeasure, &b->again_records, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) || plan_models(b, paths, err))
@@ -170,7 +152,7 @@ static int run(int argc, char **argv)
         {"no-run", BZ_OPTION_FLAG, &b.no_run, NULL, "measure nothing: use what the database has"},
         {"max", BZ_OPTION_TEXT, &b.max, "MS", "end with status 5 where a bound is above MS milliseconds"},
         {"time-limit", BZ_OPTION_TEXT, &b.time_limit, "S", "measure each variant for S seconds (0.1)"},
-        BENCH_WAIT_OPTION(b.wait),
+        PLANNING_WAIT_OPTION(b.wait),
         PLANNING_REMEASURE_OPTION(b.remeasure),
         PLANNING_OPTIONS(b.p),
         {0},

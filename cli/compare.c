@@ -77,7 +77,7 @@ static int read_side(compare_job *c, int which, const char *name, bz_error *err)
         if (!c->db && bz_db_open(&bz_command_compare, c->p.db, true, &c->db, err))
             return -1;
         db = c->db;
-        if (bz_db_system(db, text, &system, err))
+        if (bz_perfdb_known(db, text, &system, err))
             return -1;
     }
     return bz_side_read(db, system, until, &c->arena, &c->side[which], err);

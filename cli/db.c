@@ -23,16 +23,6 @@ int bz_db_open(const bz_command *command, const char *dir, bool read_only, bz_pe
     return rc;
 }
 
-int bz_db_system(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err)
-{
-    *system = NULL;
-    if (!name || bz_perfdb_system(db, name, system, err))
-        return name ? -1 : 0;
-    return *system ? 0
-                   : bz_fail(err, BZ_BAD_INPUT, "%s: knows no system '%s': 'benanza db ls' lists those it knows",
-                             bz_perfdb_dir(db), name);
-}
-
 int bz_db_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
                 int least, int most, int *status)
 {

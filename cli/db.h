@@ -10,9 +10,6 @@
 /* Opens the database that --db names, or the usual one; its warnings go to stderr. */
 int bz_db_open(const bz_command *command, const char *dir, bool read_only, bz_perfdb **db, bz_error *err);
 
-/* The system that --system names; NULL for all. */
-int bz_db_system(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err);
-
 /* Parses the command line of a subcommand with `least` to `most` arguments. Returns 0 to go on; else
  * *status is what to exit with. */
 int bz_db_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,

@@ -357,7 +357,7 @@ static int run_show(int argc, char **argv)
     bz_error err;
     int rc = bz_db_open(&bz_command_db_show, dir, true, &db, &err);
     if (!rc)
-        rc = bz_db_system(db, system, &filter.system, &err);
+        rc = bz_perfdb_known(db, system, &filter.system, &err);
     if (!rc)
         rc = bz_perfdb_scan(db, &filter, select_record, &s, &err);
     if (!rc && s.n)

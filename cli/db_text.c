@@ -57,7 +57,7 @@ static int run_export(int argc, char **argv)
     filter.history = !newest;
     int rc = bz_db_open(&bz_command_db_export, dir, true, &db, &err);
     if (!rc)
-        rc = bz_db_system(db, system, &filter.system, &err);
+        rc = bz_perfdb_known(db, system, &filter.system, &err);
     if (!path && isatty(STDOUT_FILENO))
         bz_progress_hold(true); /* the lines themselves show how far it is */
     if (!rc)

@@ -1,6 +1,6 @@
 /* benanza doctor: what is wrong with this machine for measuring, and what to do. A check is a function and a row of CHECKS; it
  * looks below `root`, so that tests, and people with a copy of another machine's /proc and /sys, can ask about that. */
-#include "cli/bench.h"
+#include "bench/bench.h"
 #include "cli/db.h"
 
 #include "base/load.h"

@@ -315,13 +315,14 @@ static int measure(work_job *w, const char *folder, bz_error *err)
 {
     char limit[40];
     snprintf(limit, sizeof limit, "%.9g", w->work.time_limit);
-    bench_run run = {.db = w->db,
-                     .system = w->system,
-                     .setting = {w->work.threads, w->work.cold ? BZ_CACHE_COLD : BZ_CACHE_HOT, ""},
-                     .time_limit = w->work.time_limit > 0 ? limit : NULL,
-                     .each = see_record,
-                     .user = w};
+    bz_bench run = {.db = w->db,
+                    .system = w->system,
+                    .setting = {w->work.threads, w->work.cold ? BZ_CACHE_COLD : BZ_CACHE_HOT, ""},
+                    .time_limit = w->work.time_limit > 0 ? limit : NULL,
+                    .each = see_record,
+                    .user = w};
     int rc = bz_bench_run(folder, &run, err);
+    bz_end_by(run.stopped_by);
     w->attempt.bad = run.bad;
     return rc;
 }

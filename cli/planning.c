@@ -80,6 +80,16 @@ int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err)
                    text);
 }
 
+int planning_seconds(const char *option, const char *text, bool zero, bz_error *err)
+{
+    char *end;
+    double v = text ? strtod(text, &end) : 1;
+    return text && (end == text || *end || !(zero ? v >= 0 : v > 0) || v > 1e6)
+               ? bz_fail(err, BZ_USAGE, "--%s takes seconds, a number %s, not '%s'", option,
+                         zero ? "from 0 on" : "above 0", text)
+               : 0;
+}
+
 const char *planning_device(const planning *p)
 {
     for (int i = 0; i < p->backends.n; i++)

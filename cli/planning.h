@@ -2,7 +2,8 @@
 #ifndef BZ_CLI_PLANNING_H
 #define BZ_CLI_PLANNING_H
 
-#include "cli/bench.h"
+#include "bench/bench.h"
+#include "cli/cli.h"
 #include "cli/model.h"
 #include "generator/generator.h"
 
@@ -59,6 +60,14 @@ int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err);
         "remeasure", BZ_OPTION_TEXT, &(target), "WHICH",                                                               \
             "measure again, although the database has them: noisy (all "                                               \
             "marked records), all, older-than=2026-11-22 or older-than=7d"                                             \
+    }
+
+/* That the text of an option (NULL: not given) is a number of seconds, where `zero` also 0: told before anything is built. */
+int planning_seconds(const char *option, const char *text, bool zero, bz_error *err);
+#define PLANNING_WAIT_OPTION(target)                                                                                   \
+    {                                                                                                                  \
+        "wait", BZ_OPTION_TEXT, &(target), "S",                                                                        \
+            "wait at most S seconds for a quiet machine before a problem, twice that in all (30)"                      \
     }
 
 #define PLANNING_GPU " --backend cudnn --backend cublas"

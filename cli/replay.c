@@ -1,7 +1,7 @@
 /* benanza replay: the cheapest plan of a model as one program, run here and held against the bound. */
 #include "replay/replay.h"
+#include "bench/bench.h"
 #include "cli/analysis.h"
-#include "cli/bench.h"
 #include "cli/db.h"
 
 #include <errno.h>

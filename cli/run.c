@@ -5,19 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* The backend in a built folder that has a device of its own: it lies beside the program. NULL for none. */
-static const char *folder_device(const char *folder)
-{
-    char path[4200];
-    for (const char *const *device = bz_device_backends; *device; device++) {
-        snprintf(path, sizeof path, "%s/build/benanza-%s.so", folder, *device);
-        if (!access(path, F_OK))
-            return *device;
-    }
-    return NULL;
-}
-
-static void report(const bench_run *r, bool json, bz_buf *out)
+static void report(const bz_bench *r, bool json, bz_buf *out)
 {
     if (json) {
         bz_json j = bz_json_to(out, false);
@@ -48,12 +36,14 @@ static void report(const bench_run *r, bool json, bz_buf *out)
     bz_buf_putc(out, '\n');
 }
 
-static int run_folder(const planning *p, const char *folder, bool json, bench_run *r, bz_buf *out, bz_error *err)
+static int run_folder(const planning *p, const char *folder, bool json, bz_bench *r, bz_buf *out, bz_error *err)
 {
-    int rc = bz_bench_seconds("time-limit", r->time_limit, false, err) ||
-             bz_bench_seconds("wait", r->wait, true, err) || planning_setting(p, &r->setting, err) ||
+    int rc = planning_seconds("time-limit", r->time_limit, false, err) ||
+             planning_seconds("wait", r->wait, true, err) || planning_setting(p, &r->setting, err) ||
              bz_db_open(&bz_command_run, p->db, false, &r->db, err) || bz_bench_build(folder, err) ||
-             bz_bench_system(r->db, NULL, folder_device(folder), &r->system, err) || bz_bench_run(folder, r, err);
+             bz_bench_system(r->db, NULL, bz_bench_folder_device(folder), &r->system, err) ||
+             bz_bench_run(folder, r, err);
+    bz_end_by(r->stopped_by);
     if (!rc && r->filter && !r->listed)
         rc = bz_fail(err, BZ_USAGE, "--filter: no problem's text holds '%s'; '%s/build/benchmarks --list' prints them",
                      r->filter, folder);
@@ -66,7 +56,7 @@ static int run_folder(const planning *p, const char *folder, bool json, bench_ru
 static int run(int argc, char **argv)
 {
     planning p = {0};
-    bench_run r = {0};
+    bz_bench r = {0};
     bool json = false;
     const char *remeasure = NULL;
     bz_remeasure again;
@@ -76,7 +66,7 @@ static int run(int argc, char **argv)
     const bz_option options[] = {
         {"filter", BZ_OPTION_TEXT, &r.filter, "TEXT", "run only problems with TEXT in their text"},
         {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "measure each variant for S seconds (0.1)"},
-        BENCH_WAIT_OPTION(r.wait),
+        PLANNING_WAIT_OPTION(r.wait),
         PLANNING_REMEASURE_OPTION(remeasure),
         {"metrics", BZ_OPTION_TEXT, &r.metrics, "LIST",
          "on a GPU, also count: kernels, flops, dram, occupancy, or counters by name"},

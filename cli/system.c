@@ -1,7 +1,8 @@
 /* benanza system: what this machine is, and which systems the database knows. The libraries that know the machine live
  * in the program benanza-bench, which is run for it: benanza itself stays light. */
-#include "cli/bench.h"
+#include "bench/bench.h"
 #include "cli/db.h"
+#include "cli/planning.h"
 #include "report/report.h"
 
 #include <stdio.h>
@@ -239,7 +240,7 @@ static int report(system_job *s, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "--threads takes a number up to 4096, not %lld", (long long)s->threads);
     if (!s->measure && (s->wait || s->threads))
         return bz_fail(err, BZ_USAGE, "--%s is for measuring: it goes with --measure", s->wait ? "wait" : "threads");
-    if (bz_bench_seconds("wait", s->wait, true, err) || open_db(s, err) ||
+    if (planning_seconds("wait", s->wait, true, err) || open_db(s, err) ||
         (s->measure && bz_bench_measure(s->db, (int)s->threads, s->wait, &system, err)) || look_here(s, err))
         return -1;
     return (s->json ? print_json : print_text)(s, out, err);
@@ -252,7 +253,7 @@ static int run(int argc, char **argv)
         {"measure", BZ_OPTION_FLAG, &s.measure, NULL,
          "measure the highest rates, the bandwidths and the cost of an empty call, and store them"},
         {"threads", BZ_OPTION_COUNT, &s.threads, "N", "measure with N threads (1)"},
-        BENCH_WAIT_OPTION(s.wait),
+        PLANNING_WAIT_OPTION(s.wait),
         {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
         {"db", BZ_OPTION_TEXT, &s.dir, "DIR", DB_HELP},
         {0},

@@ -194,12 +194,29 @@ typedef struct bz_system_facts {
 } bz_system_facts;
 void bz_system_facts_read(const char *details, bz_arena *arena, bz_system_facts *out); /* details may be NULL */
 
+/* In the details `measured` is an object with the thread count it was measured with; or a list of such objects, where
+ * it was measured with several. At most so many are looked at: */
+enum { BZ_PEAKS_THREADS = 16 };
+/* The thread counts, as they stand there. Returns how many. */
+int bz_peaks_threads(const char *details, int threads[BZ_PEAKS_THREADS]);
+bool bz_peaks_have(const char *details, int threads);
+/* Seconds that the system takes at its best for the piece of work that tells whether it is slow; NAN where nobody measured
+ * it. *busy: what was measured with so many threads was measured while others used the machine. `details` may be NULL. */
+double bz_peaks_yardstick(const char *details, int threads, bool *busy);
+/* The details `new`, measured with one thread count, with what `old` has of others, as JSON text, fewest threads first.
+ * NULL where that adds nothing. */
+const char *bz_peaks_join(const char *old, const char *new, bz_arena *arena);
+/* For people: aligned lines, as those of benanza-bench --system --text. */
+void bz_peaks_print(const char *details, bz_buf *out);
+
 /* Sorted by slug, the oldest stack of each first. Valid until the handle is closed. */
 int bz_perfdb_systems(bz_perfdb *db, bz_arena *arena, const bz_system ***list, size_t *n, bz_error *err);
 
 /* `name` in full, or a bare slug, which means its newest stack: the one whose version numbers are
  * greatest, read as numbers (cudnn7.10 is newer than cudnn7.6). *system is NULL where there is none. */
 int bz_perfdb_system(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err);
+/* The same for a name that the user gave: one that is not known is an error. NULL: *system is NULL. */
+int bz_perfdb_known(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err);
 
 /* Adds a system or replaces what is known about it, unless the database knows something newer.
  * Putting a record adds its system too, without details. */

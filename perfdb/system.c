@@ -30,6 +30,16 @@ int bz_perfdb_system(bz_perfdb *db, const char *name, const bz_system **system, 
     return 0;
 }
 
+int bz_perfdb_known(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err)
+{
+    *system = NULL;
+    if (!name || bz_perfdb_system(db, name, system, err))
+        return name ? -1 : 0;
+    return *system ? 0
+                   : bz_fail(err, BZ_BAD_INPUT, "%s: knows no system '%s': 'benanza db ls' lists those it knows",
+                             bz_perfdb_dir(db), name);
+}
+
 const bz_system *bz_store_system_by_id(const bz_perfdb *db, uint32_t id)
 {
     for (size_t i = 0; i < db->n_systems; i++)

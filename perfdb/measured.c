@@ -1,5 +1,6 @@
 /* What a system is and what was measured of it, as it stands in its details. These may come from a stranger's file. */
-#include "bound/bound.h"
+#include "base/units.h"
+#include "perfdb/perfdb.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -1,9 +1,16 @@
-/* Programs that measure: benanza-bench and generated folders. Private to cli/. */
-#ifndef BZ_CLI_BENCH_H
-#define BZ_CLI_BENCH_H
+/* bench: what the database lacks is measured on this machine, and stored.
+ *
+ *   bz_bench_system   what this machine is: asked of the program benanza-bench, which knows the libraries
+ *   bz_bench_peaks    what it could do at best, where nobody measured that yet
+ *   bz_bench_build    a generated folder is configured and built
+ *   bz_bench_run      its problems that the database lacks are run; each record is stored when it arrives
+ *
+ * What measures are programs of their own, so that benanza stays light and a crash stays theirs. They wait for a quiet machine
+ * and have it for themselves while they measure. All functions return 0, or -1 with *err filled. */
+#ifndef BZ_BENCH_H
+#define BZ_BENCH_H
 
-#include "cli/cli.h"
-#include "perfdb/perfdb.h"
+#include "generator/generator.h"
 
 /* benanza-bench: $BENANZA_BENCH, beside benanza (build tree), or in libexec (installed). */
 int bz_bench_find(char *out, size_t size, bz_error *err);
@@ -25,7 +32,7 @@ int bz_bench_look(const char *backend, bz_arena *arena, bz_line *line, bz_error 
 /* The same for people, aligned lines. */
 int bz_bench_text(bz_buf *out, bz_error *err);
 /* Measures what the processor could do at best, some seconds, and stores it beside what was measured with other numbers
- * of threads. 0 threads: one. `wait` as in bench_run. */
+ * of threads. 0 threads: one. `wait` as in bz_bench. */
 int bz_bench_measure(bz_perfdb *db, int threads, const char *wait, const bz_system **system, bz_error *err);
 /* The same, where the database does not know it yet, or what it knows is to be measured again (`again` may be NULL). */
 int bz_bench_peaks(bz_perfdb *db, int threads, const char *wait, const bz_remeasure *again, const bz_system **system,
@@ -39,8 +46,10 @@ void bz_bench_release(void);
 
 /* Configures and builds a generated folder, quietly; the log is build.log in it. */
 int bz_bench_build(const char *folder, bz_error *err);
+/* The backend in a built folder that has a device of its own: it lies beside the program. NULL for none. */
+const char *bz_bench_folder_device(const char *folder);
 
-typedef struct bench_run {
+typedef struct bz_bench {
     bz_perfdb *db;
     const bz_system *system; /* this machine: what it has is not run again */
     bz_setting setting;
@@ -57,18 +66,14 @@ typedef struct bench_run {
     int records, failed;  /* stored; of them failed, crashed or hung */
     int busy;             /* stored and marked: others used the machine */
     int bad;              /* lines that are no records */
-} bench_run;
-
-/* That the text of an option (NULL: not given) is a number of seconds, where `zero` also 0: told before anything is built. */
-int bz_bench_seconds(const char *option, const char *text, bool zero, bz_error *err);
-
-#define BENCH_WAIT_OPTION(target)                                                                                      \
-    {                                                                                                                  \
-        "wait", BZ_OPTION_TEXT, &(target), "S",                                                                        \
-            "wait at most S seconds for a quiet machine before a problem, twice that in all (30)"                      \
-    }
+    int stopped_by;       /* the signal that ended it all; 0: none */
+} bz_bench;
 
 /* Runs a built folder; each record is stored when it arrives. */
-int bz_bench_run(const char *folder, bench_run *run, bz_error *err);
+int bz_bench_run(const char *folder, bz_bench *run, bz_error *err);
+
+/* All of it for what a plan wants: generates, builds and runs in a folder that goes away, unless the build fails: then its log
+ * is wanted. `peaks`: as bz_bench_peaks, too; it may find run->system anew. */
+int bz_bench_plan(const bz_plan *plan, bz_bench *run, bool peaks, bz_error *err);
 
 #endif

@@ -1,0 +1,105 @@
+/* Generated folders are built with CMake, quietly. */
+#include "bench/bench.h"
+#include "bench/child.h"
+
+#include "generator/generator.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The folder with the runtime's package: in the build tree, installed beside the program, or where it
+ * was when this was compiled. */
+static void find_runtime(char *out, size_t size)
+{
+    static const char *const PLACES[] = {"benanza-runtime", "../" BENANZA_LIBDIR "/cmake/benanza-runtime"};
+    char folder[BZ_FOLDER_MAX], file[3200];
+    bz_folder_program(folder);
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
+        snprintf(out, size, "%s/%s", folder, PLACES[i]);
+        snprintf(file, sizeof file, "%s/benanza-runtime-config.cmake", out);
+        if (!access(file, R_OK))
+            return;
+    }
+    snprintf(out, size, "%s", BENANZA_RUNTIME_DIR);
+}
+
+/* Runs a program with its output in the log. Returns its status, -1 where it could not run. */
+static int run_logged(char *const *argv, int log)
+{
+    pid_t child;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, log, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
+    int why = bz_child_start(&child, argv, true, &actions);
+    posix_spawn_file_actions_destroy(&actions);
+    if (why)
+        return -1;
+    int status = bz_child_wait(child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A folder that was copied with what had been built in it: CMake refuses to go on in another place, so it begins anew. */
+static void forget_other_place(const char *folder, const char *build)
+{
+    static const char HOME[] = "CMAKE_HOME_DIRECTORY:INTERNAL=";
+    char path[3400], here[PATH_MAX], *line = NULL;
+    size_t cap = 0;
+    bool same = true;
+    snprintf(path, sizeof path, "%s/CMakeCache.txt", build);
+    FILE *f = realpath(folder, here) ? fopen(path, "r") : NULL;
+    while (f && getline(&line, &cap, f) > 0) {
+        line[strcspn(line, "\r\n")] = 0;
+        if (!strncmp(line, HOME, sizeof HOME - 1))
+            same = !strcmp(line + sizeof HOME - 1, here);
+    }
+    free(line);
+    if (f)
+        fclose(f);
+    if (!same)
+        unlink(path);
+}
+
+int bz_bench_build(const char *folder, bz_error *err)
+{
+    char build[3300], log_path[3400], runtime[3100], package[3200], file[3300];
+    snprintf(file, sizeof file, "%s/manifest.json", folder);
+    if (access(file, R_OK))
+        return bz_fail(err, BZ_BAD_INPUT, "%s: is no folder of benchmarks; 'benanza gen MODEL -o %s' makes one", folder,
+                       folder);
+    snprintf(build, sizeof build, "%s/build", folder);
+    snprintf(log_path, sizeof log_path, "%s/build.log", folder);
+    find_runtime(runtime, sizeof runtime);
+    snprintf(package, sizeof package, "-Dbenanza-runtime_DIR=%s", runtime);
+    forget_other_place(folder, build);
+    int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (log < 0)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", log_path, strerror(errno));
+    char *version[] = {"ninja", "--version", NULL};
+    bool ninja = run_logged(version, log) == 0;
+    char *configure[] = {"cmake", "-S",       (char *)folder,           "-B", build,
+                         package, "-Wno-dev", ninja ? "-GNinja" : NULL, NULL};
+    char *make[] = {"cmake", "--build", build, "--parallel", NULL};
+    bz_progress progress = bz_progress_start("building the benchmarks", 0);
+    int bad = run_logged(configure, log) || run_logged(make, log);
+    bz_progress_end(&progress);
+    close(log);
+    return bad ? bz_fail(err, BZ_FAILED, "%s: the benchmarks cannot be built; %s says why", folder, log_path) : 0;
+}
+
+const char *bz_bench_folder_device(const char *folder)
+{
+    char path[4200];
+    for (const char *const *device = bz_device_backends; *device; device++) {
+        snprintf(path, sizeof path, "%s/build/benanza-%s.so", folder, *device);
+        if (!access(path, F_OK))
+            return *device;
+    }
+    return NULL;
+}

@@ -1,0 +1,155 @@
+/* Programs that run for us: started, told to end, waited for. */
+#include "bench/child.h"
+
+#include "base/keeper.h"
+#include "bench/bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- being stopped -------------------------------------------------------------------------- */
+
+static const int STOPPING[BZ_CHILD_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+static struct sigaction released[BZ_CHILD_SIGNALS];
+static bool held;
+static volatile sig_atomic_t stopped; /* the signal that came, or 0 */
+static volatile sig_atomic_t running; /* what it is passed on to: a process, a group where negative, or 0 */
+
+static void stop(int signal_number)
+{
+    int why = errno;
+    stopped = signal_number;
+    if (running)
+        kill(running, SIGTERM);
+    errno = why;
+}
+
+void bz_child_catch(struct sigaction old[BZ_CHILD_SIGNALS])
+{
+    struct sigaction action = {.sa_handler = stop};
+    for (int i = 0; i < BZ_CHILD_SIGNALS; i++)
+        if (!sigaction(STOPPING[i], NULL, &old[i]) && old[i].sa_handler != SIG_IGN) /* nohup */
+            sigaction(STOPPING[i], &action, NULL);
+}
+
+void bz_child_uncatch(const struct sigaction old[BZ_CHILD_SIGNALS])
+{
+    for (int i = 0; i < BZ_CHILD_SIGNALS; i++)
+        sigaction(STOPPING[i], &old[i], NULL);
+}
+
+void bz_bench_hold(void)
+{
+    bz_child_catch(released);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that bz_child_wait can wait for all of a group */
+    held = true;
+}
+
+bool bz_bench_stopped(void)
+{
+    return stopped;
+}
+
+void bz_bench_release(void)
+{
+    bz_child_uncatch(released);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    held = false;
+    if (stopped)
+        raise(stopped);
+}
+
+int bz_child_stopped(void)
+{
+    int by = stopped == SIGINT || !held ? stopped : 0;
+    if (by)
+        stopped = 0;
+    return by;
+}
+
+int bz_child_start(pid_t *child, char *const *argv, bool group, const posix_spawn_file_actions_t *actions)
+{
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    if (group && held)
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    int why = stopped ? EINTR : posix_spawnp(child, argv[0], actions, &attributes, argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    if (why)
+        return why;
+    running = group && held ? -*child : *child;
+    bz_keeper_program(running);
+    if (stopped) /* before we knew whom to tell */
+        kill(running, SIGTERM);
+    return 0;
+}
+
+int bz_child_wait(pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    /* What it started has been told, too, in groups of its own where ninja built: for two seconds, that it writes no more. */
+    for (int i = 0; stopped && running < 0 && i < 200; i++) {
+        pid_t ended;
+        while ((ended = waitpid(-1, NULL, WNOHANG)) > 0)
+            ;
+        if (ended < 0 && errno == ECHILD)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    bz_keeper_forget_program(running);
+    running = 0;
+    return status;
+}
+
+/* ---- output ------------------------------------------------------------------------------------ */
+
+static int read_all(int fd, bz_buf *out)
+{
+    char chunk[4096];
+    ssize_t n;
+    while ((n = read(fd, chunk, sizeof chunk)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        bz_buf_put(out, chunk, (size_t)n);
+    }
+    return 0;
+}
+
+int bz_bench_program(char *const *argv, bool complaints, bz_buf *out, bz_error *err)
+{
+    int ends[2];
+    pid_t child;
+    posix_spawn_file_actions_t actions;
+    if (pipe(ends))
+        return bz_fail(err, BZ_FAILED, "no pipe: %s", strerror(errno));
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    if (complaints)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    int why = bz_child_start(&child, argv, false, &actions);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    bool bad = !why && read_all(ends[0], out);
+    close(ends[0]);
+    if (why)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be run: %s", argv[0], strerror(why));
+    int status = bz_child_wait(child);
+    return bad || !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err)
+{
+    int result = bz_bench_program(argv, false, out, err);
+    return result > 0 ? bz_fail(err, BZ_FAILED, "%s did not say what the machine is", argv[0]) : result;
+}
