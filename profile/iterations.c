@@ -272,11 +272,10 @@ static int64_t last_end(const bz_trace *t, int64_t start, int64_t limit, int64_t
             if (e->end[i] > end && !(timeline && of_log(t, e->lane[i])))
                 end = e->end[i];
     }
-    const bz_events *api = &t->event[BZ_EVENT_API];
     for (size_t k = 0; k < 3; k++) {
         const bz_events *e = &t->event[DEVICE[k]];
         for (size_t i = bz_events_from(e, start); i < e->n; i++) {
-            int64_t at = e->cause[i] == BZ_NONE ? e->start[i] : api->start[e->cause[i]];
+            int64_t at = bz_asked_at(t, e, i);
             if (at >= start && at < limit && e->end[i] > end)
                 end = e->end[i];
             if (e->start[i] > limit && at >= limit)
@@ -284,6 +283,99 @@ static int64_t last_end(const bz_trace *t, int64_t start, int64_t limit, int64_t
         }
     }
     return end;
+}
+
+/* ---- copies of inputs ---- */
+
+/* When the host asked for each copy to the device, ascending. */
+typedef struct {
+    int64_t *at;
+    size_t n;
+} inputs;
+
+enum { TO_DEVICE = 1, TO_HOST = 2 }; /* directions, as CUPTI numbers them */
+
+static inputs find_inputs(const bz_trace *t, uint32_t lane, bz_arena *arena)
+{
+    const bz_events *e = &t->event[BZ_EVENT_COPY];
+    inputs in = {BZ_NEW(arena, int64_t, e->n + 1), 0};
+    for (size_t i = 0; i < e->n; i++)
+        if (e->value[i] == TO_DEVICE && same_process(t, e->lane[i], lane))
+            in.at[in.n++] = bz_asked_at(t, e, i);
+    qsort(in.at, in.n, sizeof *in.at, by_value);
+    return in;
+}
+
+/* Index of the first input that was asked for at `time` or later. */
+static size_t inputs_from(const inputs *in, int64_t time)
+{
+    size_t low = 0, high = in->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (in->at[middle] < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The last kernel and the last copy of a result that were asked for in [from, to): when, and when the device was done. */
+static void last_work(const bz_trace *t, uint32_t lane, int64_t from, int64_t to, int64_t *at, int64_t *done)
+{
+    static const bz_event_kind KINDS[] = {BZ_EVENT_KERNEL, BZ_EVENT_COPY};
+    for (size_t k = 0; k < 2; k++) {
+        const bz_events *e = &t->event[KINDS[k]];
+        for (size_t i = bz_events_from(e, from); i < e->n; i++) {
+            int64_t asked = bz_asked_at(t, e, i);
+            if (e->start[i] > to && asked >= to)
+                break;
+            if (asked >= to || !same_process(t, e->lane[i], lane) ||
+                (KINDS[k] == BZ_EVENT_COPY && e->value[i] != TO_HOST))
+                continue;
+            *at = asked > *at ? asked : *at;
+            *done = e->end[i] > *done ? e->end[i] : *done;
+        }
+    }
+}
+
+/* An iteration's inputs are copied before its first launch, at `to`. They are the copies to the device behind the last
+ * kernel, the last result and the last wait of the iteration before. A wait for a copy, as a program does it whose memory is
+ * pageable, is no such wait: when that copy was asked for, the device had nothing else to do. Returns the first input. */
+static size_t first_input(const bz_trace *t, uint32_t lane, const inputs *in, int64_t from, int64_t to)
+{
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    int64_t behind = from, done = from;
+    last_work(t, lane, from, to, &behind, &done);
+    size_t first = inputs_from(in, behind);
+    for (size_t i = bz_events_from(api, behind); i < api->n && api->start[i] < to; i++) {
+        bool for_copy = first < in->n && in->at[first] < api->start[i] && in->at[first] >= done;
+        if (!for_copy && bz_api_waits(bz_string(t, api->name[i])) && same_process(t, api->lane[i], lane))
+            first = inputs_from(in, api->end[i]);
+    }
+    return first;
+}
+
+/* Lets iterations begin with their inputs. In front of the first one lie the weights, too: it has as many inputs as others. */
+static void begin_with_inputs(const bz_trace *t, const sequence *s, const uint32_t *first, uint32_t n, int64_t *start,
+                              bz_arena *arena)
+{
+    uint32_t lane = t->event[s->kind].lane[s->row[0]];
+    inputs in = find_inputs(t, lane, arena);
+    int64_t *count = BZ_NEW(arena, int64_t, n);
+    size_t n_counts = 0;
+    for (uint32_t i = n; in.n && i-- > 0;) {
+        size_t to = inputs_from(&in, start[i]), from = to;
+        if (first[i]) {
+            from = first_input(t, lane, &in, end_of(s, first[i] - 1), start[i]);
+            count[n_counts++] = from < to ? (int64_t)(to - from) : 0;
+        } else if (n_counts) {
+            size_t usual = (size_t)median(count, n_counts);
+            from = usual < to ? to - usual : 0;
+        }
+        if (from < to)
+            start[i] = in.at[from];
+    }
 }
 
 static void windows(bz_trace *t, const sequence *s, const uint32_t *first, uint32_t n, bz_arena *arena)
@@ -300,6 +392,7 @@ static void windows(bz_trace *t, const sequence *s, const uint32_t *first, uint3
         int64_t from = first[i] ? end_of(s, first[i] - 1) : INT64_MIN;
         start[i] = start_of_launch(t, lane, from, start_of(s, first[i]), launches);
     }
+    begin_with_inputs(t, s, first, n, start, arena);
     /* what comes behind the last call of the last iteration: as much as behind the others */
     int64_t last = end_of(s, first[n] - 1), behind;
     n_votes = 0;

@@ -40,7 +40,7 @@ static int64_t union_of(interval *v, size_t n, int64_t limit, int64_t *behind)
 }
 
 /* Device work belongs to the iteration that launched it. */
-static int64_t asked_at(const bz_trace *t, const bz_events *e, size_t i)
+int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t i)
 {
     return e->cause && e->cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[e->cause[i]] : e->start[i];
 }
@@ -71,7 +71,7 @@ static inline uint32_t iteration_at(const bz_trace *t, int64_t at, uint32_t near
 
 uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
 {
-    return iteration_at(t, asked_at(t, &t->event[kind], i), BZ_NONE);
+    return iteration_at(t, bz_asked_at(t, &t->event[kind], i), BZ_NONE);
 }
 
 int64_t bz_iteration_begin(const bz_trace *t, uint32_t iteration)
@@ -97,7 +97,7 @@ static void find_lag(bz_trace *t)
     for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_SYNC; k++) {
         const bz_events *e = &t->event[k];
         for (size_t i = 0; i < e->n; i++) {
-            int64_t after = e->start[i] - asked_at(t, e, i);
+            int64_t after = e->start[i] - bz_asked_at(t, e, i);
             late = after > late ? after : late;
             early = -after > early ? -after : early;
             before += after < 0;
@@ -184,7 +184,7 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
     int64_t from = it->start, early = e->cause ? t->private->early : 0;
     from = from < INT64_MIN + early ? INT64_MIN : from - early;
     for (size_t i = bz_events_from(e, from); i < e->n && e->start[i] < until; i++) {
-        if (iteration_at(t, asked_at(t, e, i), iteration) != iteration)
+        if (iteration_at(t, bz_asked_at(t, e, i), iteration) != iteration)
             continue;
         if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
             continue;
@@ -354,7 +354,7 @@ static bool counts(const bz_trace *t, bz_event_kind kind, size_t i, uint32_t *it
     const bz_events *e = &t->event[kind];
     if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
         return false;
-    uint32_t it = t->n_iterations ? iteration_at(t, asked_at(t, e, i), *iteration) : BZ_NONE;
+    uint32_t it = t->n_iterations ? iteration_at(t, bz_asked_at(t, e, i), *iteration) : BZ_NONE;
     if (it != BZ_NONE)
         *iteration = it;
     return !t->n_iterations || bz_iteration_is_steady(t, it);

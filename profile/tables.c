@@ -54,7 +54,7 @@ static const bz_field COPY[] = {
     TIMES,
     INT32("correlationId", correlation),
     INT64("bytes", bytes),
-    DETAIL("copyKind", value, 1, 0),
+    INT32("copyKind", value),
     INT32("graphNodeId", graph),
     END,
 };

@@ -259,6 +259,63 @@ static void work_may_outlast_the_iteration(void **state)
     bz_trace_free(t);
 }
 
+static void ask(bz_trace *t, int64_t at, const char *api, bz_event_kind kind, int64_t start, int64_t end,
+                uint32_t value, const uint32_t lane[2])
+{
+    uint32_t id = (uint32_t)at + 1, row = add(t, kind, start, end, kind == BZ_EVENT_KERNEL ? "k" : "copy", lane[1]);
+    tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, at, at + 10, api, lane[0]), id);
+    tie(t, kind, row, id);
+    if (kind == BZ_EVENT_COPY)
+        t->event[kind].value[row] = value;
+}
+
+/* A program copies weights; then each iteration copies its input, and waits for that where `waits`; runs two kernels, the first of
+ * which is called "first"; copies the result, waits, and rests for 1000 ns. Returns when its second iteration begins. */
+static int64_t second_begins(bool waits, uint32_t *copies)
+{
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "x", "test");
+    const uint32_t lane[2] = {bz_trace_thread(t, source, 1, 1), bz_trace_stream(t, source, 1, 0, 1, 7)};
+    for (int64_t at = 0; at < 500; at += 100)
+        ask(t, at, "cudaMemcpyAsync", BZ_EVENT_COPY, at + 20, at + 60, 1, lane);
+    for (int64_t at = 1000; at < 11000; at += 2000) {
+        ask(t, at, "cudaMemcpyAsync", BZ_EVENT_COPY, at + 20, at + 120, 1, lane);
+        if (waits)
+            add(t, BZ_EVENT_API, at + 15, at + 130, "cudaStreamSynchronize", lane[0]);
+        for (int64_t k = 0; k < 4; k++)
+            ask(t, at + 150 + 100 * k, "cudaLaunchKernel", BZ_EVENT_KERNEL, at + 180 + 100 * k, at + 250 + 100 * k, 0,
+                lane);
+        ask(t, at + 600, "cudaMemcpyAsync", BZ_EVENT_COPY, at + 620, at + 700, 2, lane);
+        add(t, BZ_EVENT_API, at + 620, at + 710, "cudaDeviceSynchronize", lane[0]);
+    }
+    for (size_t i = 0; i < t->event[BZ_EVENT_KERNEL].n; i += 4)
+        t->event[BZ_EVENT_KERNEL].name[i] = bz_trace_text(t, "first");
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(t->n_iterations, 5);
+    assert_int_equal(t->iteration[0].start, 1000); /* the weights are nobody's input */
+    assert_int_equal(t->iteration[4].end, 9710);
+    *copies = 0;
+    for (size_t i = 0; i < t->event[BZ_EVENT_COPY].n; i++)
+        *copies += bz_event_iteration(t, BZ_EVENT_COPY, i) == 1;
+    bz_iteration_stats s;
+    bz_iteration_measure(t, 1, &s);
+    assert_int_equal(s.latency, s.device_busy + s.gap);
+    int64_t start = t->iteration[1].start;
+    bz_trace_free(t);
+    return start;
+}
+
+static void inputs_are_of_the_iteration_behind_them(void **state)
+{
+    (void)state;
+    uint32_t copies;
+    assert_int_equal(second_begins(false, &copies), 3000);
+    assert_int_equal(copies, 2);
+    assert_int_equal(second_begins(true, &copies), 3000);
+    assert_int_equal(copies, 2);
+}
+
 /* Six steps of 27 ms that the host asks for within 1 ms each: each takes what the device takes. */
 static void steps_may_queue(void **state)
 {
@@ -658,6 +715,7 @@ int main(void)
         cmocka_unit_test(operators_may_mark_iterations),
         cmocka_unit_test(one_iteration_is_typical),
         cmocka_unit_test(work_may_outlast_the_iteration),
+        cmocka_unit_test(inputs_are_of_the_iteration_behind_them),
         cmocka_unit_test(steps_may_queue),
         cmocka_unit_test(two_views_of_a_step),
         cmocka_unit_test(clocks_may_differ),
