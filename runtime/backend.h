@@ -9,7 +9,8 @@
  *   measure    n calls by the device's own clock; NULL: the wall clock around execute and wait
  *   trace      which kernels a call runs; NULL: it has none, or nobody can tell
  *   count      what a call makes the device's counters count; NULL: it has none
- *   throttled  whether the device lowered its clock while the session measured; NULL: nobody knows
+ *   clock      whether the device had lowered its clock when the session measured last, and which clock it had (Hz; left
+ *              as it is where nobody knows); NULL: nobody knows either
  *   device     what it runs on, where that is not the processor; the one function that is called in a
  *              process of its own, so that the parent can still fork
  *   poison     results are filled with what no correct variant leaves behind
@@ -115,7 +116,7 @@ struct bz_backend {
     int (*measure)(bz_variant *v, int64_t n, int first_copy, double *seconds);
     int (*trace)(bz_variant *v, bz_trace *out, bz_error *err);
     int (*count)(bz_variant *v, const char *list, bz_counted *out, bz_error *err);
-    bool (*throttled)(void *session);
+    bool (*clock)(void *session, double *hz);
     int (*device)(bz_device *out, bz_error *err);
     int (*poison)(bz_variant *v);
     int (*read)(bz_variant *v, float *values, bz_error *err);

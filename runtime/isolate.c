@@ -141,20 +141,45 @@ static int start_child(watch *w, bz_error *err)
     return 0;
 }
 
+static bool is_of(const bz_outcome *r, const char *backend, const char *algorithm, const char *layout, const char *math)
+{
+    return !strcmp(r->backend, backend) && !strcmp(r->algorithm, algorithm) && !strcmp(r->layout, layout) &&
+           !strcmp(r->math, math);
+}
+
+/* A record of which more is to follow waits for that. */
 static void take(watch *w, const bz_outcome *r)
 {
-    if (w->n_finished == w->cap) {
+    bz_outcome *own = NULL;
+    for (int i = 0; i < w->n_finished && !own; i++)
+        if (w->finished[i].more && is_of(&w->finished[i], r->backend, r->algorithm, r->layout, r->math))
+            own = &w->finished[i];
+    if (!own && w->n_finished == w->cap) {
         w->cap = w->cap ? 2 * w->cap : 16;
         w->finished = bz_realloc(w->finished, (size_t)w->cap, sizeof *w->finished);
     }
-    w->finished[w->n_finished] = *r;
-    w->finished[w->n_finished].problem = w->families[0].problem;
+    if (!own)
+        own = &w->finished[w->n_finished++];
+    *own = *r;
+    own->problem = w->families[0].problem;
     for (int i = 0; i < w->options.n_launch; i++)
         if (!strcmp(w->options.launch[i].what, r->backend))
-            w->finished[w->n_finished].launch = w->options.launch[i].value;
-    w->n_finished++;
-    if (w->options.emit)
-        w->options.emit(w->options.context, &w->finished[w->n_finished - 1]);
+            own->launch = w->options.launch[i].value;
+    if (w->options.emit && !own->more)
+        w->options.emit(w->options.context, own);
+}
+
+/* The child ended while it traced: what it had measured stands. */
+static void take_untraced(watch *w, const char *how)
+{
+    for (int i = 0; i < w->n_finished; i++) {
+        bz_outcome r = w->finished[i];
+        if (!r.more)
+            continue;
+        r.more = false;
+        snprintf(r.trace.reason, sizeof r.trace.reason, "the process %s while the profiler looked at a call", how);
+        take(w, &r);
+    }
 }
 
 /* Takes records until the child closes its end. Returns 1 when it had to be killed for hanging. */
@@ -183,12 +208,9 @@ static int listen_to_child(watch *w)
 
 static bool has_record(const watch *w, const bz_blame *b)
 {
-    for (int i = 0; i < w->n_finished; i++) {
-        const bz_outcome *r = &w->finished[i];
-        if (!strcmp(r->backend, b->backend) && !strcmp(r->algorithm, b->algorithm) && !strcmp(r->layout, b->layout) &&
-            !strcmp(r->math, b->math))
+    for (int i = 0; i < w->n_finished; i++)
+        if (is_of(&w->finished[i], b->backend, b->algorithm, b->layout, b->math))
             return true;
-    }
     return false;
 }
 
@@ -243,6 +265,7 @@ int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_e
         if (!hung && WIFEXITED(status) && WEXITSTATUS(status) == 0)
             break;
         blame_somebody(&w, status, hung);
+        take_untraced(&w, hung ? "hung" : "ended");
         if (!w.blame->backend[0] || w.n_finished == before)
             break; /* nothing will come of another child */
     }

@@ -51,19 +51,20 @@ typedef struct runner {
     trial *trial;
     bz_variant *variant;
     bz_outcome record;
-    double *sample, *probe; /* [MAX_SAMPLES]; seconds per call; the clock probe before each sample */
+    /* [MAX_SAMPLES]: seconds per call; the clock probe before each sample, or a device's clock during it */
+    double *sample, *probe;
     int n, discarded;
     int64_t iterations; /* per sample */
     int next_copy;
     double spent, lost; /* `lost`: seconds of the last sample in which the thread had no processor */
     int64_t throttles;
-    bool finished;
+    bool finished, traced; /* traced: behind all measuring, so that nothing of the profiler is in the times */
 } runner;
 
 bz_outcome bz_outcome_of(const bz_problem *p, const char *backend, const char *algorithm, const char *layout,
                          const char *math)
 {
-    bz_outcome r = {.problem = p, .launch = NAN, .date = time(NULL)};
+    bz_outcome r = {.problem = p, .launch = NAN, .device_clock = NAN, .date = time(NULL)};
     snprintf(r.backend, sizeof r.backend, "%s", backend);
     snprintf(r.algorithm, sizeof r.algorithm, "%s", algorithm);
     snprintf(r.layout, sizeof r.layout, "%s", layout);
@@ -493,7 +494,7 @@ static int take_sample(runner *r)
     blame_variant(t, r->variant, "measuring");
     double start = bz_now(), sample_time = t->task->options->sample_time;
     long interruptions = count_interruptions();
-    r->probe[r->n] = bz_clock_probe();
+    r->probe[r->n] = r->variant->backend->device ? NAN : bz_clock_probe();
     double seconds = bz_gbench_sample(run_calls, r, sample_time, &r->iterations);
     if (seconds < 0) {
         r->record.status = BZ_STATUS_FAILED;
@@ -514,6 +515,8 @@ static int take_sample(runner *r)
     r->record.iterations += r->iterations;
     if (!r->n && (double)r->iterations * seconds < sample_time / 2)
         r->iterations = (int64_t)ceil(sample_time / seconds);
+    if (r->variant->backend->clock)
+        r->record.throttled |= r->variant->backend->clock(r->variant->session, &r->probe[r->n]);
     r->sample[r->n++] = seconds;
     return 0;
 }
@@ -546,10 +549,13 @@ static bz_stats stats_of(const runner *r)
     return bz_stats_of(sorted, r->n);
 }
 
-/* The clock went down: the kernel counted it, or the probe was slower in the last third than in the first. */
+/* The clock went down: the kernel counted it, or the probe was slower in the last third than in the first. A device has said
+ * it with each sample. */
 static bool was_throttled(const runner *r)
 {
     int third = r->n / 3;
+    if (r->variant->backend->device)
+        return r->record.throttled;
     if (r->throttles >= 0 && bz_throttle_count() > r->throttles)
         return true;
     if (third < 3)
@@ -560,14 +566,30 @@ static bool was_throttled(const runner *r)
     return bz_stats_of(copy + r->n - third, third).median > CLOCK_CHANGE * before;
 }
 
-/* After measuring, so that nothing of the profiler is in the times. */
+/* Of a device's clock during the samples; NaN where it does not say. */
+static double clock_of(const runner *r)
+{
+    double known[MAX_SAMPLES];
+    int n = 0;
+    for (int i = 0; i < r->n; i++)
+        if (r->probe[i] > 0)
+            known[n++] = r->probe[i];
+    return n && r->variant->backend->device ? bz_stats_of(known, n).median : NAN;
+}
+
+static bool wants_profiler(const trial *t, const runner *r)
+{
+    const bz_run_options *o = t->task->options;
+    const bz_backend *b = r->variant->backend;
+    return r->variant->state && (r->record.status == BZ_STATUS_OK || r->record.status == BZ_STATUS_DROPPED) &&
+           ((o->trace && b->trace) || (o->counters && b->count));
+}
+
 static void ask_profiler(const trial *t, runner *r)
 {
     const bz_run_options *o = t->task->options;
     const bz_backend *b = r->variant->backend;
     bz_error err = {0};
-    if (!r->variant->state || (r->record.status != BZ_STATUS_OK && r->record.status != BZ_STATUS_DROPPED))
-        return;
     if (o->trace && b->trace) {
         blame_variant(t, r->variant, "tracing");
         if (b->trace(r->variant, &r->record.trace, &err))
@@ -578,6 +600,13 @@ static void ask_profiler(const trial *t, runner *r)
         if (b->count(r->variant, o->counters, &r->record.counted, &err))
             snprintf(r->record.counted.reason, sizeof r->record.counted.reason, "%s", err.text);
     }
+}
+
+static void release(runner *r)
+{
+    if (r->variant->state)
+        r->variant->backend->release(r->variant);
+    r->variant->state = NULL;
 }
 
 static void finish(runner *r)
@@ -591,8 +620,8 @@ static void finish(runner *r)
             r->record.yardstick[1] = take_yardstick(t);
             r->record.busy = was_busy(r);
         }
-        r->record.throttled =
-            was_throttled(r) || (r->variant->backend->throttled && r->variant->backend->throttled(r->variant->session));
+        r->record.throttled = was_throttled(r);
+        r->record.device_clock = clock_of(r);
         if (r->variant->timing)
             snprintf(r->record.timing, sizeof r->record.timing, "%s", r->variant->timing);
         if (r->record.status == BZ_STATUS_OK && t->counters.fd[0] >= 0) {
@@ -601,13 +630,25 @@ static void finish(runner *r)
             bz_counters_stop(&t->counters, (double)(r->iterations + (t->job.copies == 1)), r->record.counter);
         }
     }
-    ask_profiler(t, r);
     r->record.date = time(NULL);
-    emit(t, &r->record);
     r->finished = true;
-    if (r->variant->state)
-        r->variant->backend->release(r->variant);
-    r->variant->state = NULL;
+    r->traced = r->record.more = wants_profiler(t, r);
+    emit(t, &r->record);
+    if (!r->traced)
+        release(r);
+}
+
+static void trace_all(runner *runners, int n)
+{
+    for (int i = 0; i < n; i++) {
+        runner *r = &runners[i];
+        if (!r->traced)
+            continue;
+        ask_profiler(r->trial, r);
+        r->record.more = false;
+        emit(r->trial, &r->record);
+        release(r);
+    }
 }
 
 static double fastest(const runner *r)
@@ -705,6 +746,7 @@ static void run_variants(trial *t)
     }
     t->yardstick[0] = take_yardstick(t);
     all_rounds(runners, n);
+    trace_all(runners, n);
     for (int i = 0; i < n; i++)
         free(runners[i].sample);
     free(runners);

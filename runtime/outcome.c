@@ -90,6 +90,8 @@ static void put_meta(bz_json *j, const bz_outcome *r, bool cold)
     for (int i = 0; i < BZ_N_COUNTERS; i++)
         if (!isnan(r->counter[i]))
             bz_json_key_num(j, bz_counter_names[i], r->counter[i]);
+    if (r->device_clock > 0)
+        bz_json_key_num(j, "sm_clock", r->device_clock);
     put_trace(j, &r->trace, cold);
     put_counted(j, &r->counted);
     bz_json_object_end(j);

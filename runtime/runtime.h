@@ -134,6 +134,8 @@ typedef struct bz_outcome {
     double yardstick[2]; /* seconds of a fixed piece of work before and after; NaN where nothing was measured */
     int interrupted;     /* samples that were kept although another program took the processor meanwhile */
     char checked[200];   /* "ok", "skipped", or a sentence */
+    bool more;           /* a record of the same follows, with what the profiler saw besides */
+    double device_clock; /* Hz of a device while it measured, median; NaN where it does not say */
     char timing[12];     /* "wall", "event-pair", "device", "cupti" */
     double counter[BZ_N_COUNTERS]; /* per call, NaN where the machine has none: see bz_counter_names */
     int64_t date;                  /* unix seconds */

@@ -269,10 +269,10 @@ static int count(bz_variant *v, const char *list, bz_counted *out, bz_error *err
     return bz_cuda_count(&s->cuda, v, list, out, err);
 }
 
-static bool throttled(void *of)
+static bool clock_of(void *of, double *hz)
 {
     session *s = of;
-    return bz_cuda_throttled(&s->cuda);
+    return bz_cuda_state(&s->cuda, hz);
 }
 
 static int poison(bz_variant *v)
@@ -307,7 +307,7 @@ const bz_backend bz_backend_module = {
     .measure = measure,
     .trace = bz_cuda_trace,
     .count = count,
-    .throttled = throttled,
+    .clock = clock_of,
     .device = bz_cuda_identify,
     .poison = poison,
     .read = read_result,

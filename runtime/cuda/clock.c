@@ -127,7 +127,11 @@ static int run_batch(bz_cuda *c, const bz_cuda_pace *pace, bz_cuda_call *call, v
                      double *seconds)
 {
     int bad = queue(c, pace, call, context, n);
-    c->throttled |= !bad && bz_nvml_throttled(c->nvml); /* now, while the device works */
+    if (!bad && !c->watched) { /* once: a query takes as long as many a call; and now, while the device works */
+        c->throttled = bz_nvml_throttled(c->nvml);
+        c->sm_clock = bz_nvml_clock(c->nvml);
+        c->watched = true;
+    }
     if (bz_cuda_wait(c) || bad)
         return -1;
     if (!pace->unheld && bz_cuda_gave_up(c))
@@ -138,6 +142,7 @@ static int run_batch(bz_cuda *c, const bz_cuda_pace *pace, bz_cuda_call *call, v
 int bz_cuda_measure(bz_cuda *c, bz_cuda_pace *pace, bz_cuda_call *call, void *context, int64_t n, double *seconds)
 {
     double total = 0, some;
+    c->watched = false;
     if (!pace->batch)
         pace->batch = c->cold ? MOST_COLD : MOST_CALLS;
     while (n) {
@@ -163,11 +168,11 @@ const char *bz_cuda_timing(const bz_cuda *c, const bz_cuda_pace *pace)
     return c->cold || !c->hold || pace->unheld ? "event-pair" : "device";
 }
 
-bool bz_cuda_throttled(bz_cuda *c)
+bool bz_cuda_state(bz_cuda *c, double *hz)
 {
-    bool seen = c->throttled;
-    c->throttled = false;
-    return seen;
+    if (c->sm_clock > 0)
+        *hz = c->sm_clock;
+    return c->throttled;
 }
 
 static int compare(const void *a, const void *b)

@@ -35,7 +35,8 @@ typedef struct bz_cuda {
     void *workspace; /* variants run one after the other: they share it */
     size_t workspace_size, workspace_limit;
     bz_nvml *nvml;
-    bool throttled; /* seen while measuring, since it was last asked */
+    bool watched, throttled; /* NVML was asked in this measurement; and what it said */
+    double sm_clock;         /* Hz */
     bool borrowed;  /* all of it is a replay's, but for the workspace */
 } bz_cuda;
 
@@ -92,8 +93,8 @@ cudaError_t bz_cuda_hold(bz_cuda *c);
 void bz_cuda_let_go(bz_cuda *c);
 bool bz_cuda_gave_up(const bz_cuda *c);
 
-/* Whether the device was throttled while measuring, since this was last asked. */
-bool bz_cuda_throttled(bz_cuda *c);
+/* Whether the device was throttled in the last measurement, and its clock (Hz; left as it is where NVML does not say). */
+bool bz_cuda_state(bz_cuda *c, double *hz);
 
 /* Seconds between two events of a held queue with nothing between them; NaN where that fails. */
 double bz_cuda_event_pair(bz_cuda *c);
@@ -147,6 +148,7 @@ void bz_cuda_operands_free(bz_cuda_operands *set);
 bz_nvml *bz_nvml_open(int device);
 void bz_nvml_close(bz_nvml *n);
 bool bz_nvml_throttled(const bz_nvml *n);
+double bz_nvml_clock(const bz_nvml *n); /* of the multiprocessors now, Hz; 0 where it does not say */
 void bz_nvml_describe(const bz_nvml *n, bz_device *out); /* clocks, driver */
 
 /* ---- identify.c ----------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@ struct bz_nvml {
     nvml_device device;
     int (*shutdown)(void);
     int (*reasons)(nvml_device device, unsigned long long *reasons);
+    int (*clock)(nvml_device device, int type, unsigned *mhz);
     int (*max_clock)(nvml_device device, int type, unsigned *mhz);
     int (*driver)(char *text, unsigned size);
 };
@@ -44,6 +45,7 @@ bz_nvml *bz_nvml_open(int device)
     bool whole = find(&n, "nvmlInit_v2", &init) && find(&n, "nvmlDeviceGetHandleByPciBusId_v2", &by_bus) &&
                  find(&n, "nvmlShutdown", &n.shutdown);
     find(&n, "nvmlDeviceGetCurrentClocksThrottleReasons", &n.reasons);
+    find(&n, "nvmlDeviceGetClockInfo", &n.clock);
     find(&n, "nvmlDeviceGetMaxClockInfo", &n.max_clock);
     find(&n, "nvmlSystemGetDriverVersion", &n.driver);
     if (!whole || init()) {
@@ -73,6 +75,12 @@ bool bz_nvml_throttled(const bz_nvml *n)
 {
     unsigned long long reasons = 0;
     return n && n->reasons && !n->reasons(n->device, &reasons) && (reasons & SLOWED);
+}
+
+double bz_nvml_clock(const bz_nvml *n)
+{
+    unsigned mhz = 0;
+    return n && n->clock && !n->clock(n->device, CLOCK_SM, &mhz) ? 1e6 * mhz : 0;
 }
 
 void bz_nvml_describe(const bz_nvml *n, bz_device *out)

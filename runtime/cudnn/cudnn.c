@@ -352,10 +352,10 @@ static int count(bz_variant *v, const char *list, bz_counted *out, bz_error *err
     return bz_cuda_count(&s->cuda, v, list, out, err);
 }
 
-static bool throttled(void *of)
+static bool clock_of(void *of, double *hz)
 {
     session *s = of;
-    return bz_cuda_throttled(&s->cuda);
+    return bz_cuda_state(&s->cuda, hz);
 }
 
 static int poison(bz_variant *v)
@@ -388,7 +388,7 @@ const bz_backend bz_backend_module = {
     .execute = execute,
     .wait = wait_for_all,
     .measure = measure,
-    .throttled = throttled,
+    .clock = clock_of,
     .trace = bz_cuda_trace,
     .count = count,
     .device = bz_cuda_identify,
