@@ -37,7 +37,7 @@ typedef struct bz_cuda {
     bz_nvml *nvml;
     bool watched, throttled; /* NVML was asked in this measurement; and what it said */
     double sm_clock;         /* Hz */
-    bool borrowed;  /* all of it is a replay's, but for the workspace */
+    bool borrowed;           /* all of it is a replay's, but for the workspace */
 } bz_cuda;
 
 /* ---- device.c ------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ void bz_cuda_operands_free(bz_cuda_operands *set);
 bz_nvml *bz_nvml_open(int device);
 void bz_nvml_close(bz_nvml *n);
 bool bz_nvml_throttled(const bz_nvml *n);
-double bz_nvml_clock(const bz_nvml *n); /* of the multiprocessors now, Hz; 0 where it does not say */
+double bz_nvml_clock(const bz_nvml *n);                  /* of the multiprocessors now, Hz; 0 where it does not say */
 void bz_nvml_describe(const bz_nvml *n, bz_device *out); /* clocks, driver */
 
 /* ---- identify.c ----------------------------------------------------------------------------- */
