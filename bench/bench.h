@@ -4,6 +4,7 @@
  *   bz_bench_peaks    what it could do at best, where nobody measured that yet
  *   bz_bench_build    a generated folder is configured and built
  *   bz_bench_run      its problems that the database lacks are run; each record is stored when it arrives
+ *   bz_doctor_look    what is wrong with this machine for measuring
  *
  * What measures are programs of their own, so that benanza stays light and a crash stays theirs. They wait for a quiet machine
  * and have it for themselves while they measure. All functions return 0, or -1 with *err filled. */
@@ -75,5 +76,26 @@ int bz_bench_run(const char *folder, bz_bench *run, bz_error *err);
 /* All of it for what a plan wants: generates, builds and runs in a folder that goes away, unless the build fails: then its log
  * is wanted. `peaks`: as bz_bench_peaks, too; it may find run->system anew. */
 int bz_bench_plan(const bz_plan *plan, bz_bench *run, bool peaks, bz_error *err);
+
+/* ---- doctor --------------------------------------------------------------------------------- */
+
+typedef enum { BZ_HEALTH_GOOD, BZ_HEALTH_UNKNOWN, BZ_HEALTH_WARNING, BZ_HEALTH_BAD, BZ_HEALTHS } bz_health;
+
+typedef struct bz_finding {
+    const char *check; /* "governor" */
+    bz_health health;
+    char found[400];    /* what was seen */
+    const char *advice; /* what it does to measuring, and what to do; NULL where all is well */
+} bz_finding;
+
+enum { BZ_DOCTOR_CHECKS = 14 };
+
+typedef struct bz_doctor {
+    bz_finding finding[BZ_DOCTOR_CHECKS];
+    int count[BZ_HEALTHS];
+} bz_doctor;
+
+/* Looks at /proc and /sys below `root` ("" for this machine, where it also looks at what runs), and at the database's folder. */
+void bz_doctor_look(const char *root, const char *db, bz_doctor *out);
 
 #endif

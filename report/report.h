@@ -3,6 +3,7 @@
 #define BZ_REPORT_H
 
 #include "analysis/analysis.h"
+#include "bench/bench.h"
 #include "compare/compare.h"
 
 /* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. Where an evaluation may
@@ -35,5 +36,9 @@ void bz_report_set_csv(const bz_compare_set *s, bz_buf *out);
 
 /* Its text: the answer, the facts, the advice, the tables. */
 void bz_report_recording_text(const bz_recording *r, bz_buf *out);
+
+/* What is wrong with a machine for measuring. */
+void bz_report_doctor_text(const bz_doctor *d, bz_buf *out);
+void bz_report_doctor_json(const bz_doctor *d, bz_buf *out);
 
 #endif

@@ -1,0 +1,60 @@
+/* What is said of machines: the doctor's findings. */
+#include "report/report.h"
+
+static const struct {
+    const char *name;
+    bz_style style;
+} HEALTH[BZ_HEALTHS] = {
+    {"good", BZ_STYLE_GOOD}, {"unknown", BZ_STYLE_NONE}, {"warning", BZ_STYLE_WARNING}, {"bad", BZ_STYLE_BAD}};
+
+void bz_report_doctor_text(const bz_doctor *d, bz_buf *out)
+{
+    const int *count = d->count;
+    bz_style_begin(out, BZ_STYLE_STRONG);
+    if (count[BZ_HEALTH_BAD])
+        bz_buf_printf(out, "This machine cannot measure well now: %d of %d checks %s bad", count[BZ_HEALTH_BAD],
+                      BZ_DOCTOR_CHECKS, count[BZ_HEALTH_BAD] == 1 ? "is" : "are");
+    else if (count[BZ_HEALTH_WARNING])
+        bz_buf_printf(out, "This machine can measure; %d of %d checks give%s a warning", count[BZ_HEALTH_WARNING],
+                      BZ_DOCTOR_CHECKS, count[BZ_HEALTH_WARNING] == 1 ? "s" : "");
+    else
+        bz_buf_puts(out, "This machine is ready to measure");
+    bz_style_end(out, BZ_STYLE_STRONG);
+    bz_buf_puts(out, "\n\n");
+    for (int v = BZ_HEALTH_BAD; v >= BZ_HEALTH_GOOD; v--)
+        for (int i = 0; i < BZ_DOCTOR_CHECKS; i++) {
+            const bz_finding *f = &d->finding[i];
+            if ((int)f->health != v)
+                continue;
+            bz_style_begin(out, HEALTH[v].style);
+            bz_buf_printf(out, "%-7s", HEALTH[v].name);
+            bz_style_end(out, HEALTH[v].style);
+            bz_buf_printf(out, "  %-13s  ", f->check);
+            bz_buf_clean(out, f->found);
+            bz_buf_putc(out, '\n');
+            if (f->advice)
+                bz_buf_printf(out, "%24s%s\n", "", f->advice);
+        }
+}
+
+void bz_report_doctor_json(const bz_doctor *d, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, false);
+    bz_json_document(&j, "doctor", 1);
+    bz_json_key_int(&j, "bad", d->count[BZ_HEALTH_BAD]);
+    bz_json_key_int(&j, "warnings", d->count[BZ_HEALTH_WARNING]);
+    bz_json_key(&j, "checks");
+    bz_json_array(&j);
+    for (int i = 0; i < BZ_DOCTOR_CHECKS; i++) {
+        const bz_finding *f = &d->finding[i];
+        bz_json_object(&j);
+        bz_json_key_str(&j, "check", f->check);
+        bz_json_key_str(&j, "verdict", HEALTH[f->health].name);
+        bz_json_key_str(&j, "found", f->found);
+        bz_json_key_str(&j, "advice", f->advice);
+        bz_json_object_end(&j);
+    }
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}
