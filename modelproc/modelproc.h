@@ -4,6 +4,7 @@
  *   bz_layers_infer     every node's output shapes and types, values of small integer tensors, and
  *                       from these the layers
  *   bz_unique_add       the same layer only once, over many models
+ *   bz_totals_make      what a model costs as a whole
  *   bz_dag_build        predecessors, parallel modules
  *   bz_patterns_*       which layers could run as one
  *   bz_dot_*            the graph as a picture
@@ -140,6 +141,19 @@ typedef struct bz_unique {
  * bodies too. `layers` must outlive the bz_unique. */
 void bz_unique_add(bz_unique *u, const bz_layers *layers, int model, bool (*take)(const bz_layer *));
 void bz_unique_free(bz_unique *u);
+
+/* For `take`: whether a layer depends on the model's inputs. */
+bool bz_layer_is_not_constant(const bz_layer *layer);
+
+/* A model as a whole. The counts go through bodies; what it costs is that of the main graph. */
+typedef struct bz_totals {
+    int layers, inside, unique, per_class[4]; /* inside: in bodies of loops and branches */
+    int open;                                 /* have results whose shape depends on the input's values */
+    int64_t macs, flops, bytes;
+    int64_t params; /* elements of weights, shared ones once */
+} bz_totals;
+
+void bz_totals_make(const bz_layers *layers, bool fold, bz_totals *out); /* `fold`: constants are no layers */
 
 /* ---- graph --------------------------------------------------------------------------------- */
 

@@ -37,6 +37,15 @@ void bz_report_set_csv(const bz_compare_set *s, bz_buf *out);
 /* Its text: the answer, the facts, the advice, the tables. */
 void bz_report_recording_text(const bz_recording *r, bz_buf *out);
 
+/* The layers of models, or each unique one of all of them once: tables, JSON or CSV. */
+typedef struct bz_layers_view {
+    bool json, csv;
+    bool fold;                   /* without those that do not depend on the model's inputs */
+    const bz_patterns *patterns; /* also where they fit; NULL: without */
+} bz_layers_view;
+void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *view, bz_buf *out);
+void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_view *view, bz_buf *out);
+
 /* What is wrong with a machine for measuring. */
 void bz_report_doctor_text(const bz_doctor *d, bz_buf *out);
 void bz_report_doctor_json(const bz_doctor *d, bz_buf *out);

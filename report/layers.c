@@ -1,0 +1,416 @@
+/* What models consist of: their layers, and the unique ones over all of them. */
+#include "report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool listed(const bz_layers_view *s, const bz_layer *layer)
+{
+    return !s->fold || bz_layer_is_not_constant(layer);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------------- */
+
+static void put_shape(bz_json *j, const bz_model *m, const bz_type *t)
+{
+    char name[64];
+    if (t->kind != BZ_TYPE_TENSOR && t->kind != BZ_TYPE_SPARSE) {
+        bz_json_null(j);
+        return;
+    }
+    if (t->rank < 0) {
+        bz_json_null(j);
+        return;
+    }
+    bz_json_array(j);
+    for (int i = 0; i < t->rank; i++) {
+        if (bz_is_symbol(t->dims[i]))
+            bz_json_str(j, bz_symbol_text(m, t->dims[i], name));
+        else
+            bz_json_int(j, t->dims[i]);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_value(bz_json *j, const bz_model *m, bz_value_id v, const bz_type *t, const bool *constant)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "name", v >= 0 ? m->values[v].name : NULL);
+    bool plain = t->kind == BZ_TYPE_TENSOR || t->kind == BZ_TYPE_SPARSE || t->kind == BZ_TYPE_NONE;
+    bz_json_key_str(j, "dtype", plain && t->dtype ? bz_dtype_name(t->dtype) : NULL);
+    if (!plain) {
+        bz_buf text = {0};
+        bz_type_text(m, t, &text);
+        bz_json_key_str(j, "type", bz_buf_text(&text));
+        bz_buf_free(&text);
+    }
+    bz_json_key(j, "shape");
+    put_shape(j, m, t);
+    if (constant)
+        bz_json_key_bool(j, "constant", *constant);
+    bz_json_object_end(j);
+}
+
+static void put_layers(bz_json *j, const bz_layers_view *s, const bz_model *m, const bz_layer *layers, int n);
+
+static void put_bodies(bz_json *j, const bz_layers_view *s, const bz_model *m, const bz_layer *layer)
+{
+    bz_json_key(j, "bodies");
+    bz_json_array(j);
+    for (int b = 0; b < layer->n_bodies; b++) {
+        const bz_body *body = &layer->bodies[b];
+        bz_json_object(j);
+        bz_json_key_str(j, "name", body->name);
+        bz_json_key_int(j, "trips", body->trips);
+        bz_json_key_bool(j, "trips_known", body->trips_known);
+        bz_json_key(j, "layers");
+        put_layers(j, s, m, body->layers, body->n);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_layer(bz_json *j, const bz_layers_view *s, const bz_model *m, const bz_layer *layer)
+{
+    bz_json_object(j);
+    bz_json_key_int(j, "index", layer->index);
+    bz_json_key_str(j, "name", layer->name);
+    bz_json_key_str(j, "op", layer->node->op);
+    bz_json_key_str(j, "kind", layer->kind);
+    bz_json_key_str(j, "class", bz_class_name(layer->class));
+    bz_json_key(j, "inputs");
+    bz_json_array(j);
+    for (int k = 0; k < layer->n_in; k++)
+        put_value(j, m, layer->node->in[k], &layer->in[k], &layer->in_constant[k]);
+    bz_json_array_end(j);
+    bz_json_key(j, "outputs");
+    bz_json_array(j);
+    for (int k = 0; k < layer->n_out; k++)
+        put_value(j, m, layer->node->out[k], &layer->out[k], NULL);
+    bz_json_array_end(j);
+    bz_json_key_str(j, "key", layer->key);
+    bz_json_key_int(j, "macs", layer->macs);
+    bz_json_key_int(j, "flops", layer->flops);
+    bz_json_key_int(j, "params", layer->params_count);
+    bz_json_key_int(j, "bytes", layer->bytes);
+    bz_json_key_bool(j, "priced", layer->priced);
+    if (layer->n_bodies)
+        put_bodies(j, s, m, layer);
+    bz_json_object_end(j);
+}
+
+static void put_layers(bz_json *j, const bz_layers_view *s, const bz_model *m, const bz_layer *layers, int n)
+{
+    bz_json_array(j);
+    for (int i = 0; i < n; i++)
+        if (listed(s, &layers[i]))
+            put_layer(j, s, m, &layers[i]);
+    bz_json_array_end(j);
+}
+
+static void put_fusions(bz_json *j, const bz_layers_view *s, bz_layers *l)
+{
+    const bz_match *matches;
+    int n = bz_patterns_find(s->patterns, l, &matches);
+    const bz_dag *dag = bz_dag_build(l);
+    bz_json_key(j, "fusions");
+    bz_json_array(j);
+    for (int i = 0; i < n; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "pattern", matches[i].pattern);
+        bz_json_key(j, "layers");
+        bz_json_array(j);
+        for (int k = 0; k < matches[i].n; k++)
+            bz_json_int(j, matches[i].layer[k]);
+        bz_json_array_end(j);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_key(j, "modules");
+    bz_json_array(j);
+    for (int i = 0; i < dag->n_modules; i++) {
+        bz_json_object(j);
+        bz_json_key_int(j, "begin", dag->modules[i].begin);
+        bz_json_key_int(j, "end", dag->modules[i].end);
+        bz_json_key_int(j, "width", dag->modules[i].width);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_model(bz_json *j, const bz_layers_view *s, bz_layers *l)
+{
+    bz_totals t;
+    bz_totals_make(l, s->fold, &t);
+    bz_json_document(j, "layers", 1);
+    bz_json_key_str(j, "model", l->model->path);
+    bz_json_key_int(j, "opset", l->model->opset);
+    bz_json_key_int(j, "nodes", l->model->graph->n_nodes);
+    bz_json_key_int(j, "batch", l->batch);
+    bz_json_key(j, "layers");
+    put_layers(j, s, l->model, l->layer, l->n);
+    if (s->patterns)
+        put_fusions(j, s, l);
+    bz_json_key(j, "totals");
+    bz_json_object(j);
+    bz_json_key_int(j, "layers", t.layers);
+    bz_json_key_int(j, "unique", t.unique);
+    bz_json_key_int(j, "macs", t.macs);
+    bz_json_key_int(j, "flops", t.flops);
+    bz_json_key_int(j, "params", t.params);
+    bz_json_key_int(j, "bytes", t.bytes);
+    bz_json_key_int(j, "open", t.open);
+    bz_json_object_end(j);
+    bz_json_key(j, "warnings");
+    bz_json_array(j);
+    for (int i = 0; i < l->n_warnings; i++)
+        bz_json_str(j, l->warnings[i]);
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------ */
+
+static void cell_type(bz_table *table, const bz_model *m, const bz_type *types, int n)
+{
+    bz_buf text = {0};
+    for (int k = 0; k < n && !text.len; k++) /* the first operand that is there */
+        if (types[k].kind != BZ_TYPE_NONE)
+            bz_type_text(m, &types[k], &text);
+    bz_table_cell(table, text.len ? bz_buf_text(&text) : "-", NULL);
+    bz_buf_free(&text);
+}
+
+static void add_rows(bz_table *table, const bz_layers_view *s, const bz_model *m, const bz_layer *layers, int n,
+                     int depth)
+{
+    for (int i = 0; i < n; i++) {
+        const bz_layer *l = &layers[i];
+        if (!listed(s, l))
+            continue;
+        char indent[64];
+        bz_buf name = {0};
+        snprintf(indent, sizeof indent, "%*s", depth * 2 < 60 ? depth * 2 : 60, "");
+        bz_buf_printf(&name, "%s%s", indent, l->name);
+        if (s->csv)
+            bz_table_cell(table, m->path, NULL);
+        bz_table_int(table, l->index);
+        bz_table_cell(table, bz_buf_text(&name), l->name);
+        bz_table_cell(table, l->kind, NULL);
+        bz_table_cell(table, bz_class_name(l->class), NULL);
+        cell_type(table, m, l->in, l->n_in);
+        cell_type(table, m, l->out, l->n_out);
+        bz_table_count(table, l->macs);
+        bz_table_count(table, l->params_count);
+        bz_unit_text bytes;
+        char digits[24];
+        snprintf(digits, sizeof digits, "%lld", (long long)l->bytes);
+        bz_table_cell(table, l->bytes ? bz_units_bytes(bytes, (double)l->bytes) : "-", digits);
+        if (s->csv)
+            bz_table_cell(table, l->key, NULL);
+        bz_buf_free(&name);
+        for (int b = 0; b < l->n_bodies; b++)
+            add_rows(table, s, m, l->bodies[b].layers, l->bodies[b].n, depth + 1);
+    }
+}
+
+static bz_table *layer_table(bz_arena *arena, const bz_layers_view *s)
+{
+    bz_table *t = bz_table_new(arena);
+    if (s->csv)
+        bz_table_column(t, "model", BZ_LEFT);
+    bz_table_column(t, s->csv ? "index" : "#", BZ_RIGHT);
+    bz_table_column(t, "name", BZ_LEFT);
+    bz_table_column(t, "kind", BZ_LEFT);
+    bz_table_column(t, "class", BZ_LEFT);
+    bz_table_column(t, "input", BZ_LEFT);
+    bz_table_column(t, "output", BZ_LEFT);
+    bz_table_column(t, s->csv ? "macs" : "MACs", BZ_RIGHT);
+    bz_table_column(t, "params", BZ_RIGHT);
+    bz_table_column(t, "bytes", BZ_RIGHT);
+    if (s->csv)
+        bz_table_column(t, "key", BZ_LEFT);
+    return t;
+}
+
+static void put_summary(bz_buf *out, const bz_layers_view *s, const bz_layers *l)
+{
+    bz_totals t;
+    bz_totals_make(l, s->fold, &t);
+    bz_unit_text macs, params, share;
+    char inside[64] = "";
+    if (t.inside)
+        snprintf(inside, sizeof inside, " (%d of them in loops and branches)", t.inside);
+    bz_buf_clean(out, l->model->path);
+    bz_buf_printf(out,
+                  ": %d layer%s%s, %d of them unique (%s), with %s parameters; one run takes %s multiply-accumulates\n",
+                  t.layers, t.layers == 1 ? "" : "s", inside, t.unique,
+                  bz_units_percent(share, t.layers ? (double)t.unique / t.layers : 0),
+                  bz_units_count(params, (double)t.params), bz_units_count(macs, (double)t.macs));
+    bz_buf_printf(out, "  operator set %d, batch %lld: %d compute, %d memory, %d view, %d constant%s\n",
+                  l->model->opset, (long long)l->batch, t.per_class[BZ_COMPUTE], t.per_class[BZ_MEMORY],
+                  t.per_class[BZ_VIEW], t.per_class[BZ_CONSTANT], s->fold ? " (folded away)" : "");
+    if (t.open)
+        bz_buf_printf(
+            out, "  %d layer%s results whose shape depends on the input's values (shown as ?): they have no price\n",
+            t.open, t.open == 1 ? " has" : "s have");
+}
+
+static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *s, bz_layers *l)
+{
+    const bz_match *matches;
+    int n = bz_patterns_find(s->patterns, l, &matches);
+    bz_table *t = bz_table_new(arena);
+    bz_table_column(t, "pattern", BZ_LEFT);
+    bz_table_column(t, "layers", BZ_LEFT);
+    for (int i = 0; i < n; i++) {
+        bz_buf names = {0};
+        for (int k = 0; k < matches[i].n; k++)
+            bz_buf_printf(&names, "%s%d %s", k ? ", " : "", matches[i].layer[k], l->layer[matches[i].layer[k]].name);
+        bz_table_cell(t, matches[i].pattern, NULL);
+        bz_table_cell(t, bz_buf_text(&names), NULL);
+        bz_buf_free(&names);
+    }
+    const bz_dag *dag = bz_dag_build(l);
+    bz_buf_printf(out, "\n%d places where a fusion pattern fits, %d parallel modules\n", n, dag->n_modules);
+    if (n)
+        bz_table_print(t, out);
+}
+
+/* ---- unique layers over all models --------------------------------------------------------------------- */
+
+static int by_count(const void *a, const void *b)
+{
+    const bz_unique_layer *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count < y->count ? 1 : -1;
+    return strcmp(x->layer->key, y->layer->key);
+}
+
+static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers, int n)
+{
+    bz_json_document(j, "unique-layers", 1);
+    bz_json_key_int(j, "models", n);
+    bz_json_key_int(j, "layers", u->n_layers);
+    bz_json_key_int(j, "unique", u->n);
+    bz_json_key(j, "items");
+    bz_json_array(j);
+    for (int i = 0; i < u->n; i++) {
+        const bz_unique_layer *item = &u->item[i];
+        bz_json_object(j);
+        bz_json_key_str(j, "key", item->layer->key);
+        bz_json_key_str(j, "kind", item->layer->kind);
+        bz_json_key_str(j, "class", bz_class_name(item->layer->class));
+        bz_json_key_int(j, "count", item->count);
+        bz_json_key_int(j, "macs", item->layer->macs);
+        bz_json_key_int(j, "bytes", item->layer->bytes);
+        bz_json_key(j, "in");
+        bz_json_array(j);
+        for (int k = 0; k < item->n_models; k++) {
+            bz_json_object(j);
+            bz_json_key_str(j, "model", layers[item->models[k]]->model->path);
+            bz_json_key_int(j, "count", item->per_model[k]);
+            bz_json_object_end(j);
+        }
+        bz_json_array_end(j);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+/* "resnet50" of "models/resnet50.onnx" */
+static void put_model_name(bz_buf *out, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t n = strlen(name);
+    bz_buf_put(out, name, n > 5 && !strcmp(name + n - 5, ".onnx") ? n - 5 : n);
+}
+
+static void unique_table(bz_table *t, const bz_unique *u, bz_layers *const *layers, bool csv)
+{
+    bz_table_column(t, "count", BZ_RIGHT);
+    bz_table_column(t, "models", BZ_RIGHT);
+    bz_table_column(t, csv ? "macs" : "MACs", BZ_RIGHT);
+    bz_table_column(t, "in", BZ_LEFT);
+    bz_table_column(t, "key", BZ_LEFT);
+    for (int i = 0; i < u->n; i++) {
+        const bz_unique_layer *item = &u->item[i];
+        bz_buf in = {0};
+        for (int k = 0; k < item->n_models && (csv || k < 3); k++) {
+            bz_buf_puts(&in, k ? " " : "");
+            put_model_name(&in, layers[item->models[k]]->model->path);
+        }
+        if (item->n_models > 3 && !csv)
+            bz_buf_printf(&in, " +%d", item->n_models - 3);
+        bz_table_int(t, item->count);
+        bz_table_int(t, item->n_models);
+        bz_table_count(t, item->layer->macs);
+        bz_table_cell(t, bz_buf_text(&in), NULL);
+        bz_table_cell(t, item->layer->key, NULL);
+        bz_buf_free(&in);
+    }
+}
+
+void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out)
+{
+    bz_unique u = {0};
+    bz_arena arena = {0};
+    for (int i = 0; i < n; i++)
+        bz_unique_add(&u, layers[i], i, s->fold ? bz_layer_is_not_constant : NULL);
+    if (u.n)
+        qsort(u.item, (size_t)u.n, sizeof *u.item, by_count);
+    if (s->json) {
+        bz_json j = bz_json_to(out, false);
+        unique_json(&j, &u, layers, n);
+        bz_buf_putc(out, '\n');
+    } else {
+        bz_table *t = bz_table_new(&arena);
+        unique_table(t, &u, layers, s->csv);
+        if (s->csv) {
+            bz_table_csv(t, out);
+        } else {
+            bz_unit_text share;
+            bz_buf_printf(out, "%d model%s, %lld layer%s, %d unique (%s)\n", n, n == 1 ? "" : "s",
+                          (long long)u.n_layers, u.n_layers == 1 ? "" : "s", u.n,
+                          bz_units_percent(share, u.n_layers ? (double)u.n / (double)u.n_layers : 0));
+            bz_table_print(t, out);
+        }
+    }
+    bz_arena_free(&arena);
+    bz_unique_free(&u);
+}
+
+void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_json j = bz_json_to(out, false);
+    bz_table *all = s->csv ? layer_table(&arena, s) : NULL;
+    if (s->json)
+        bz_json_array(&j);
+    for (int i = 0; i < n; i++) {
+        bz_layers *l = layers[i];
+        if (s->json) {
+            put_model(&j, s, l);
+            continue;
+        }
+        bz_table *t = all ? all : layer_table(&arena, s);
+        add_rows(t, s, l->model, l->layer, l->n, 0);
+        if (s->csv)
+            continue;
+        if (i)
+            bz_buf_putc(out, '\n');
+        put_summary(out, s, l);
+        bz_table_print(t, out);
+        if (s->patterns)
+            put_fusion_rows(out, &arena, s, l);
+    }
+    if (s->json) {
+        bz_json_array_end(&j);
+        bz_buf_putc(out, '\n');
+    }
+    if (all)
+        bz_table_csv(all, out);
+    bz_arena_free(&arena);
+}
