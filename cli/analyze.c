@@ -239,6 +239,44 @@ static int price_rebuilt(analyze_job *a, bz_error *err)
     return 0;
 }
 
+/* " --system v100@cudnn9, or --system v100@cudnn7": systems of the database that are this GPU (NULL: any). */
+static void put_fitting(const analyze_job *a, const char *gpu, bz_buf *out)
+{
+    bz_error none;
+    bz_arena arena = {0};
+    bz_perfdb *db = NULL;
+    const bz_system **list;
+    size_t n = 0;
+    if (bz_db_open(&bz_command_analyze, a->p.db, true, &db, &none) || bz_perfdb_systems(db, &arena, &list, &n, &none))
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
+        bz_system_facts facts;
+        bz_system_facts_read(list[i]->details, &arena, &facts);
+        if (facts.gpu && (!gpu || !*facts.name || !strncmp(facts.name, gpu, strlen(gpu))))
+            bz_buf_printf(out, "%s --system %s", out->len ? ", or" : "", list[i]->name);
+    }
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+/* Records of a processor say nothing about calls that ran on a GPU: those are priced where a system is named. */
+static void leave_unpriced(analyze_job *a, int i)
+{
+    const char *gpu = bz_trace_told(a->trace[i], "gpu"), *name = a->analyses.recording[i].profile;
+    bz_buf fitting = {0};
+    put_fitting(a, gpu, &fitting);
+    if (fitting.len)
+        bz_warn(&bz_command_analyze, "%s ran on %s: records of this machine's processor do not price its calls.%s does",
+                name, gpu ? gpu : "a GPU", bz_buf_text(&fitting));
+    else
+        bz_warn(&bz_command_analyze,
+                "%s ran on %s: records of this machine's processor do not price its calls, and the database knows no "
+                "system of that GPU. On a machine that has it, 'benanza bound MODEL" PLANNING_GPU "' measures",
+                name, gpu ? gpu : "a GPU");
+    bz_buf_free(&fitting);
+    a->rebuilt[i].layers.n = 0;
+}
+
 /* What the profiles tell by themselves. Returns how many of them have library calls that layers can be rebuilt from. */
 static int tell_recordings(analyze_job *a)
 {
@@ -255,6 +293,9 @@ static int tell_recordings(analyze_job *a)
                                        .timeline = a->output.html != NULL};
         bz_recording_make(&in, &all->arena, &all->recording[all->n_recordings++]);
         bz_rebuild(a->trace[i], &all->arena, &a->rebuilt[i]);
+        if (a->rebuilt[i].layers.n && !a->systems && !planning_device(&a->p) &&
+            all->recording[i].analysis->ladder->on_device)
+            leave_unpriced(a, i);
         rebuilt += a->rebuilt[i].layers.n > 0;
     }
     return rebuilt;

@@ -105,14 +105,6 @@ static void climb(bz_ladder *l)
 
 /* ---- settings ------------------------------------------------------------------------------- */
 
-static const char *fact(const bz_trace *t, const char *key)
-{
-    for (uint32_t i = 0; i < t->n_facts; i++)
-        if (!strcmp(bz_string(t, t->fact[i].key), key))
-            return bz_string(t, t->fact[i].value);
-    return NULL;
-}
-
 /* Batch and data type as the library's convolutions and products spell them. */
 static const struct {
     const char *parameter, *value; /* value: how it begins, for data types */
@@ -179,7 +171,7 @@ static void check_calls(making *m)
 
 static void check_system(making *m)
 {
-    const char *gpu = fact(m->trace, "gpu"), *threads = fact(m->trace, "threads");
+    const char *gpu = bz_trace_told(m->trace, "gpu"), *threads = bz_trace_told(m->trace, "threads");
     bz_system_facts facts;
     bz_system_facts_read(m->bound->details, m->arena, &facts);
     if (*m->bound->details && facts.gpu != m->l->on_device && (m->l->on_device || has_calls(m->trace, false)))
@@ -192,7 +184,7 @@ static void check_system(making *m)
                                 m->bound->setting.threads, atoi(threads)));
     static const char *const LIBRARIES[] = {"cudnn", "onednn"};
     for (int i = 0; i < 2; i++) {
-        const char *version = fact(m->trace, LIBRARIES[i]);
+        const char *version = bz_trace_told(m->trace, LIBRARIES[i]);
         const char *at = version ? strstr(m->bound->system, LIBRARIES[i]) : NULL;
         size_t n = at ? strcspn(at += strlen(LIBRARIES[i]), "+@") : 0;
         if (at && n && (strlen(version) != n || strncmp(at, version, n) != 0))

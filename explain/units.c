@@ -20,18 +20,10 @@ typedef struct making {
 
 /* ---- the system ----------------------------------------------------------------------------- */
 
-static const char *fact(const bz_trace *t, const char *key)
-{
-    for (uint32_t i = 0; t && i < t->n_facts; i++)
-        if (!strcmp(bz_string(t, t->fact[i].key), key))
-            return bz_string(t, t->fact[i].value);
-    return NULL;
-}
-
 /* The device that the profile ran on; else the one that the records are from. */
 static void find_system(making *m)
 {
-    const char *ran = fact(m->trace, "gpu");
+    const char *ran = m->trace ? bz_trace_told(m->trace, "gpu") : NULL;
     bz_system_facts facts;
     bz_system_facts_read(m->b->details, m->arena, &facts);
     m->system = unit_of_system(&m->rules, facts.isa,

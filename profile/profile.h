@@ -413,6 +413,7 @@ uint32_t bz_trace_stream(bz_trace *t, uint32_t source, int64_t process, int64_t 
                          int64_t stream);
 uint32_t bz_trace_stack(bz_trace *t, const uint32_t *frames, int n);
 void bz_trace_fact(bz_trace *t, const char *key, const char *value); /* the same key and value once */
+const char *bz_trace_told(const bz_trace *t, const char *key);       /* the first value of a fact; NULL: none */
 void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

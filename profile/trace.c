@@ -188,6 +188,14 @@ void bz_trace_fact(bz_trace *t, const char *key, const char *value)
     t->fact[t->n_facts++] = f;
 }
 
+const char *bz_trace_told(const bz_trace *t, const char *key)
+{
+    for (uint32_t i = 0; i < t->n_facts; i++)
+        if (!strcmp(bz_string(t, t->fact[i].key), key))
+            return bz_string(t, t->fact[i].value);
+    return NULL;
+}
+
 void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const char *fmt, ...)
 {
     char text[1024];
