@@ -147,8 +147,8 @@ static bool is_finished(const trial *t, const char *backend, const char *algorit
 static void choose_positions(trial *t)
 {
     const bz_operand *y = &t->operand[t->job.n_operands - 1];
-    bool rnn = t->problem->kind >= BZ_PROBLEM_LSTM && t->problem->kind <= BZ_PROBLEM_RNN;
-    double affordable = rnn ? 256 : 1e6 / bz_reference_cost(t->problem, t->operand);
+    bool rnn = bz_problem_has(t->problem, BZ_TRAIT_RECURRENT);
+    double affordable = rnn ? 256 : 1e6 / bz_reference_cost(t->problem);
     int64_t n = affordable < 16 ? 16 : affordable > 4096 ? 4096 : (int64_t)affordable;
     uint64_t random = 88172645463325252U;
     n = n > y->count ? y->count : n;

@@ -5,7 +5,7 @@
  *   conv x=1x3x224x224 w=64x3x7x7 stride=2x2 pad=3x3x3x3 dilation=1x1 group=1 post=bias,relu dtype=f32
  *
  * The text is printed from the descriptor, and the descriptor can be read back from the text: both
- * follow the one table in problem.c, so a text never says anything else than what ran.
+ * follow the kind's row (runtime/kind.h), so a text never says anything else than what ran.
  *
  * This header and its .c files know no library: the generator uses them too. */
 #ifndef BZ_PROBLEM_H
@@ -30,44 +30,59 @@ enum {
 /* A shape ends with its first 0; there is always one. */
 typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
 
-/* In the order of the comment: what the text calls it, then what it is. Spatial dimensions are
- * those from the third on; `pad` has all begins, then all ends. */
+/* Kinds: enumerator (BZ_PROBLEM_CONV), and what the text calls it. Spatial dimensions are those from the third on; `pad`
+ * has all begins, then all ends. Everything else about a kind stands in its row: runtime/kind.h. */
+#define BZ_KINDS(KIND)                                                                                                 \
+    KIND(CONV, conv)     /* convolution in one to three dimensions, grouped, depthwise, dilated */                     \
+    KIND(DECONV, deconv) /* transposed convolution; w=CxM/GxKxK as ONNX has it */                                      \
+    KIND(GEMM, gemm)     /* Y[m,n] = op(A)[m,k] op(B)[k,n]; B is constant and may be packed ahead */                   \
+    KIND(MATMUL, matmul) /* over the last two dimensions, the others broadcast */                                      \
+    KIND(GEMV, gemv)     /* y[m] = op(A)[m,k] x[k]; A is constant */                                                   \
+    KIND(POOL, pool)                                                                                                   \
+    KIND(BATCHNORM, batchnorm) /* inference, by channel */                                                             \
+    KIND(LAYERNORM, layernorm) /* over the dimensions from `axis` on, with scale and shift */                          \
+    KIND(RMSNORM, rmsnorm)     /* as layernorm, by the root of the mean square, with scale alone */                    \
+    KIND(GROUPNORM, groupnorm) /* group=C is instance normalization */                                                 \
+    KIND(SOFTMAX, softmax)                                                                                             \
+    KIND(LOGSOFTMAX, logsoftmax)                                                                                       \
+    KIND(LRN, lrn)               /* across channels */                                                                 \
+    KIND(ACTIVATION, activation) /* each function is a problem of its own */                                           \
+    KIND(PRELU, prelu)           /* slope by channel */                                                                \
+    KIND(DROPOUT, dropout)       /* each element becomes 0 or twice itself, by chance */                               \
+    KIND(BINARY, binary)         /* b is broadcast to a, or both to each other */                                      \
+    KIND(REDUCE, reduce)         /* to the shape y, whose reduced dimensions are 1 */                                  \
+    KIND(RESAMPLE, resample)                                                                                           \
+    KIND(CONCAT, concat)       /* y is the result, sizes are the inputs' extents along the axis */                     \
+    KIND(TRANSPOSE, transpose) /* dimension i of the result is dimension perm[i] of x */                               \
+    KIND(PAD, pad)             /* x in a border of zeros, for libraries that pad both ends of a dimension alike */     \
+    KIND(SLICE, slice)         /* element i of each dimension of y is element start + i · step of x */                \
+    KIND(EXPAND, expand)       /* x broadcast to the shape y */                                                        \
+    KIND(GATHER, gather)       /* n elements of dimension `axis`, where indices of the type of w say */                \
+    KIND(WHERE, where)         /* c ? a : b, all three broadcast to each other */                                      \
+    KIND(REORDER, reorder)     /* same values in another layout or data type; scale for quantization */                \
+    KIND(COPY, copy)           /* so many bytes read, so many written; prices what only moves data */                  \
+    KIND(ATTENTION, attention) /* softmax(q kᵀ / √size + mask) v; `causal`: query i sees keys 0 to i */            \
+    KIND(LSTM, lstm)           /* lstm, gru, rnn: one layer over a sequence */                                         \
+    KIND(GRU, gru)                                                                                                     \
+    KIND(RNN, rnn)
+
+#define BZ_PROBLEM_ENUMERATOR(NAME, name) BZ_PROBLEM_##NAME,
+typedef enum { BZ_PROBLEM_NONE, BZ_KINDS(BZ_PROBLEM_ENUMERATOR) BZ_PROBLEM_N_KINDS } bz_problem_kind;
+#undef BZ_PROBLEM_ENUMERATOR
+
+/* What kinds have in common: who wants to know asks for these, so that the next kind need not be named there. */
 typedef enum {
-    BZ_PROBLEM_NONE,
-    BZ_PROBLEM_CONV,       /* conv: convolution in one to three dimensions, grouped, depthwise, dilated */
-    BZ_PROBLEM_DECONV,     /* deconv: transposed convolution; w=CxM/GxKxK as ONNX has it */
-    BZ_PROBLEM_GEMM,       /* gemm: Y[m,n] = op(A)[m,k] op(B)[k,n]; B is constant and may be packed ahead */
-    BZ_PROBLEM_MATMUL,     /* matmul: over the last two dimensions, the others broadcast */
-    BZ_PROBLEM_GEMV,       /* gemv: y[m] = op(A)[m,k] x[k]; A is constant */
-    BZ_PROBLEM_POOL,       /* pool */
-    BZ_PROBLEM_BATCHNORM,  /* batchnorm: inference, by channel */
-    BZ_PROBLEM_LAYERNORM,  /* layernorm: over the dimensions from `axis` on, with scale and shift */
-    BZ_PROBLEM_RMSNORM,    /* rmsnorm: as layernorm, by the root of the mean square, with scale alone */
-    BZ_PROBLEM_GROUPNORM,  /* groupnorm: group=C is instance normalization */
-    BZ_PROBLEM_SOFTMAX,    /* softmax */
-    BZ_PROBLEM_LOGSOFTMAX, /* logsoftmax */
-    BZ_PROBLEM_LRN,        /* lrn: across channels */
-    BZ_PROBLEM_ACTIVATION, /* activation: each function is a problem of its own */
-    BZ_PROBLEM_PRELU,      /* prelu: slope by channel */
-    BZ_PROBLEM_DROPOUT,    /* dropout: each element becomes 0 or twice itself, by chance */
-    BZ_PROBLEM_BINARY,     /* binary: b is broadcast to a, or both to each other */
-    BZ_PROBLEM_REDUCE,     /* reduce: to the shape y, whose reduced dimensions are 1 */
-    BZ_PROBLEM_RESAMPLE,   /* resample */
-    BZ_PROBLEM_CONCAT,     /* concat: y is the result, sizes are the inputs' extents along the axis */
-    BZ_PROBLEM_TRANSPOSE,  /* transpose: dimension i of the result is dimension perm[i] of x */
-    BZ_PROBLEM_PAD,        /* pad: x in a border of zeros, for libraries that pad both ends of a dimension alike */
-    BZ_PROBLEM_SLICE,      /* slice: element i of each dimension of y is element start + i · step of x */
-    BZ_PROBLEM_EXPAND,     /* expand: x broadcast to the shape y */
-    BZ_PROBLEM_GATHER,     /* gather: n elements of dimension `axis`, where indices of the type of w say */
-    BZ_PROBLEM_WHERE,      /* where: c ? a : b, all three broadcast to each other */
-    BZ_PROBLEM_REORDER,    /* reorder: same values in another layout or data type; scale for quantization */
-    BZ_PROBLEM_COPY,       /* copy: so many bytes read, so many written; prices what only moves data */
-    BZ_PROBLEM_ATTENTION,  /* attention: softmax(q kᵀ / √size + mask) v; `causal`: query i sees keys 0 to i */
-    BZ_PROBLEM_LSTM,       /* lstm, gru, rnn: one layer over a sequence */
-    BZ_PROBLEM_GRU,
-    BZ_PROBLEM_RNN,
-    BZ_PROBLEM_N_KINDS,
-} bz_problem_kind;
+    BZ_TRAIT_PRODUCT = 1,            /* sums of products: conv, deconv, gemm, matmul, gemv */
+    BZ_TRAIT_WINDOW = 2,             /* go over x window by window: conv, deconv, pool */
+    BZ_TRAIT_WEIGHTS_BY_CHANNEL = 4, /* conv, deconv: a bias goes along dimension 1, not along the last */
+    BZ_TRAIT_NORMALIZATION = 8,      /* batchnorm, layernorm, rmsnorm, groupnorm */
+    BZ_TRAIT_RECURRENT = 16,         /* lstm, gru, rnn: members are those of `rnn` */
+    BZ_TRAIT_MOVE = 32,              /* values are put elsewhere unchanged: pad, slice, expand, gather, where */
+    BZ_TRAIT_PARTIAL = 64,           /* what is not taken of x is not read: slice, gather */
+    BZ_TRAIT_BYTES = 128,            /* copy: no tensors, but bytes, which have no type and no layout */
+    BZ_TRAIT_POST = 256,             /* takes post-operations */
+    BZ_TRAIT_ROUNDED_BETWEEN = 512,  /* some libraries compute it in two calls, and round between them */
+} bz_trait;
 
 /* Functions of one or two values. Which of them may stand where is in the table in function.c. */
 typedef enum {
@@ -267,6 +282,7 @@ int bz_problem_normalize(bz_problem *p, bz_error *err);
 void bz_problem_print_c(const bz_problem *p, int indent, bz_buf *out);
 
 const char *bz_problem_kind_name(bz_problem_kind kind);
+bool bz_problem_has(const bz_problem *p, bz_trait trait);
 const char *bz_fn_name(bz_fn fn);
 bz_fn bz_fn_find(const char *name, size_t n); /* BZ_FN_NONE where there is no such function */
 int bz_fn_parameters(bz_fn fn);               /* 0 to 2 */
@@ -325,6 +341,9 @@ int bz_problem_operands(const bz_problem *p, bz_operand *list);
 
 int bz_extent_rank(const int64_t *extent);
 int64_t bz_extent_count(const int64_t *extent);
+
+/* The dimension of a result of this rank that a bias goes along. */
+int bz_problem_bias_axis(const bz_problem *p, int rank);
 
 /* Whether a convolution's or pooling's windows lie as they should where both ends of each dimension are padded as its begin
  * is: then the padding can be given as one number for both. */

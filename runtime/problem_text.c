@@ -1,5 +1,5 @@
 /* Problem texts: printing, reading, writing as C. */
-#include "runtime/problem_table.h"
+#include "runtime/kind.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -61,8 +61,8 @@ static bool is_printed(const bz_problem *p, const bz_member *m)
 
 void bz_problem_print(const bz_problem *p, bz_buf *out)
 {
-    bz_buf_puts(out, bz_kinds[p->kind].name);
-    for (const bz_member *m = bz_kinds[p->kind].member; m->form; m++) {
+    bz_buf_puts(out, bz_kinds[p->kind]->name);
+    for (const bz_member *m = bz_kinds[p->kind]->member; m->form; m++) {
         if (!is_printed(p, m))
             continue;
         bz_buf_putc(out, ' ');
@@ -125,13 +125,14 @@ static void put_c_post(const bz_problem *p, int indent, bz_buf *out)
 
 void bz_problem_print_c(const bz_problem *p, int indent, bz_buf *out)
 {
-    bz_buf_printf(out, "%*s.kind = %s,\n", indent, "", bz_kinds[p->kind].c_name);
-    bz_buf_printf(out, "%*s.%s = {\n", indent, "", bz_kinds[p->kind].c_field);
-    for (const bz_member *m = bz_kinds[p->kind].member; m->form; m++) {
+    const bz_kind *kind = bz_kinds[p->kind];
+    bz_buf_printf(out, "%*s.kind = ", indent, "");
+    put_upper(out, "BZ_PROBLEM_", kind->name);
+    bz_buf_printf(out, ",\n%*s.%s = {\n", indent, "", kind->field ? kind->field : kind->name);
+    for (const bz_member *m = kind->member; m->form; m++) {
         if (!is_printed(p, m))
             continue;
-        const char *field = m->name;
-        bz_buf_printf(out, "%*s.%s = ", indent + 4, "", field);
+        bz_buf_printf(out, "%*s.%s = ", indent + 4, "", m->name);
         if (m->form == BZ_FORM_INT) {
             bz_buf_int(out, *bz_member_numbers(p, m));
         } else if (m->form == BZ_FORM_FLAG) {
@@ -141,7 +142,7 @@ void bz_problem_print_c(const bz_problem *p, int indent, bz_buf *out)
         } else if (m->form == BZ_FORM_FN) {
             put_upper(out, "BZ_FN_", bz_fn_name(BZ_CONST_FIELD(bz_fn, p, m)));
         } else if (m->form == BZ_FORM_NAME) {
-            bz_buf_puts(out, m->c_name[BZ_CONST_FIELD(unsigned, p, m)]);
+            put_upper(out, m->prefix, m->names[BZ_CONST_FIELD(unsigned, p, m)]);
         } else {
             bz_buf_putc(out, '{');
             put_numbers(out, bz_member_numbers(p, m), bz_member_given(p, m), ", ");
@@ -312,14 +313,14 @@ static int read_pass(piece rest, bz_problem *p, bool shapes, unsigned *seen, bz_
             *seen |= bit;
             continue;
         }
-        const bz_member *m = bz_kinds[p->kind].member;
+        const bz_member *m = bz_kinds[p->kind]->member;
         while (m->form && !piece_is(name, m->name))
             m++;
         if (!m->form)
-            return bz_fail(err, BZ_BAD_INPUT, "problem: a %s has no '%.*s'", bz_kinds[p->kind].name, name.n, name.s);
+            return bz_fail(err, BZ_BAD_INPUT, "problem: a %s has no '%.*s'", bz_kinds[p->kind]->name, name.n, name.s);
         if ((m->form == BZ_FORM_EXTENT) != shapes)
             continue;
-        unsigned bit = 1U << (m - bz_kinds[p->kind].member);
+        unsigned bit = 1U << (m - bz_kinds[p->kind]->member);
         if ((*seen & bit) || read_member(value, m, p))
             return bz_fail(err, BZ_BAD_INPUT, "problem: '%.*s' cannot be read%s", whole.n, whole.s,
                            *seen & bit ? ": it is there twice" : "");
@@ -361,7 +362,7 @@ int bz_problem_parse(const char *text, bz_problem *p, bz_error *err)
     piece name = piece_until(&rest, ' ');
     *p = (bz_problem){0};
     for (bz_problem_kind k = BZ_PROBLEM_NONE + 1; k < BZ_PROBLEM_N_KINDS; k++)
-        if (piece_is(name, bz_kinds[k].name))
+        if (piece_is(name, bz_kinds[k]->name))
             p->kind = k;
     if (!p->kind)
         return bz_fail(err, BZ_BAD_INPUT, "problem: there is no kind '%.*s'", name.n, name.s);
@@ -369,18 +370,18 @@ int bz_problem_parse(const char *text, bz_problem *p, bz_error *err)
     if (read_pass(rest, p, true, &seen, err))
         return -1;
     if (bz_problem_rank(p) > 2 + BZ_PROBLEM_SPATIAL)
-        for (const bz_member *m = bz_kinds[p->kind].member; m->form; m++)
+        for (const bz_member *m = bz_kinds[p->kind]->member; m->form; m++)
             if (m->form == BZ_FORM_SPATIAL || m->form == BZ_FORM_PADS)
                 return bz_fail(err, BZ_BAD_INPUT, "problem: a %s has at most three spatial dimensions",
-                               bz_kinds[p->kind].name);
-    for (const bz_member *m = bz_kinds[p->kind].member; m->form; m++)
+                               bz_kinds[p->kind]->name);
+    for (const bz_member *m = bz_kinds[p->kind]->member; m->form; m++)
         if (m->form != BZ_FORM_EXTENT && !isnan(m->usual))
             set_usual(p, m);
     if (read_pass(rest, p, false, &seen, err))
         return -1;
-    for (const bz_member *m = bz_kinds[p->kind].member; m->form; m++)
-        if (isnan(m->usual) && !(seen & 1U << (m - bz_kinds[p->kind].member)))
-            return bz_fail(err, BZ_BAD_INPUT, "problem: a %s needs '%s='", bz_kinds[p->kind].name, m->name);
+    for (const bz_member *m = bz_kinds[p->kind]->member; m->form; m++)
+        if (isnan(m->usual) && !(seen & 1U << (m - bz_kinds[p->kind]->member)))
+            return bz_fail(err, BZ_BAD_INPUT, "problem: a %s needs '%s='", bz_kinds[p->kind]->name, m->name);
     if (!p->dtype)
         return bz_fail(err, BZ_BAD_INPUT, "problem: 'dtype=' is missing");
     return bz_problem_normalize(p, err);

@@ -274,7 +274,7 @@ static float *read_operand(const bz_replay *r, const replay_call *c, int k, bz_e
 static void choose_positions(replay_call *c)
 {
     const bz_operand *y = &c->operand[c->n - 1];
-    double affordable = 4e6 / bz_reference_cost(&c->problem, c->operand);
+    double affordable = 4e6 / bz_reference_cost(&c->problem);
     int64_t n = affordable < 16 ? 16 : affordable > 1024 ? 1024 : (int64_t)affordable;
     n = n < y->count ? n : y->count;
     c->position = bz_alloc((size_t)n, sizeof *c->position);

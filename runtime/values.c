@@ -245,7 +245,7 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
 {
     if (bz_dtype_is_int(o->dtype))
         return (shape){20, 0, o->dtype == BZ_U8};
-    if (bz_dtype_is_int(p->dtype) && o->role == BZ_ROLE_BIAS && p->kind < BZ_PROBLEM_LSTM)
+    if (bz_dtype_is_int(p->dtype) && o->role == BZ_ROLE_BIAS && !bz_problem_has(p, BZ_TRAIT_RECURRENT))
         return (shape){100, 0, false};
     if (p->kind == BZ_PROBLEM_REORDER && bz_dtype_is_int(p->dtype_y))
         return (shape){20, 0, p->dtype_y == BZ_U8};
@@ -254,7 +254,7 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
         return (shape){1, 0.5, true};
     case BZ_ROLE_W:
     case BZ_ROLE_R:
-        if (p->kind >= BZ_PROBLEM_LSTM)
+        if (bz_problem_has(p, BZ_TRAIT_RECURRENT))
             return (shape){1 / sqrt((double)(p->rnn.input + p->rnn.hidden)), 0, false};
         break;
     case BZ_ROLE_X:

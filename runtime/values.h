@@ -27,8 +27,9 @@ typedef struct bz_reference {
     int n_operands;
     const bz_operand *operand;
     const float *const *value;
-    double *sequence; /* rnn: results of one row of the batch in one direction, [seq][hidden] */
-    int64_t row;      /* which; -1 for none */
+    int64_t index, y[BZ_PROBLEM_RANK]; /* the element that is asked for, and its coordinates */
+    double *sequence;                  /* rnn: results of one row of the batch in one direction, [seq][hidden] */
+    int64_t row;                       /* which; -1 for none */
     int direction;
     float epsilon; /* of normalizations; 0: the usual 1e-5 */
 } bz_reference;
@@ -39,7 +40,7 @@ void bz_reference_free(bz_reference *r);
 bool bz_reference_exists(const bz_problem *p); /* a copy has none: nobody defined what it moves */
 
 /* Multiply-adds that one element costs. */
-double bz_reference_cost(const bz_problem *p, const bz_operand *operand);
+double bz_reference_cost(const bz_problem *p);
 
 /* How far a result may be off. */
 double bz_tolerance(const bz_problem *p, bz_expected e, const char *math);

@@ -1,0 +1,213 @@
+/* Kinds that are products of matrices, and attention, which is two with a softmax between them. */
+#include "runtime/kind.h"
+
+#include <string.h>
+
+/* ---- gemm ----------------------------------------------------------------------------------- */
+
+static void gemm_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    int64_t b = p->gemm.batch, m = p->gemm.m, n = p->gemm.n, k = p->gemm.k;
+    bz_operand_add(l, BZ_ROLE_X, p->dtype, 3, p->gemm.transa ? (int64_t[]){b, k, m} : (int64_t[]){b, m, k});
+    bz_operand_add(l, BZ_ROLE_B, p->dtype_w, 3, p->gemm.transb ? (int64_t[]){b, n, k} : (int64_t[]){b, k, n})
+        ->constant = true;
+    memcpy(y, (int64_t[]){b, m, n}, 3 * sizeof *y);
+}
+
+static int check_gemm(const bz_problem *p, bz_error *err)
+{
+    if (p->gemm.m < 1 || p->gemm.n < 1 || p->gemm.k < 1 || p->gemm.batch < 1)
+        return bz_problem_refuse(p, "m, n, k and batch are at least 1", err);
+    if ((double)p->gemm.batch * (double)(p->gemm.m + p->gemm.n) * (double)p->gemm.k > 1e12 ||
+        (double)p->gemm.batch * (double)p->gemm.m * (double)p->gemm.n > 1e12)
+        return bz_problem_refuse(p, "the matrices are too large", err);
+    return 0;
+}
+
+static double gemm_depth(const bz_problem *p)
+{
+    return (double)p->gemm.k;
+}
+
+static bz_expected gemm_at(bz_reference *r)
+{
+    const int64_t *y = r->y;
+    int64_t m = r->problem->gemm.m, n = r->problem->gemm.n, k = r->problem->gemm.k;
+    bool ta = r->problem->gemm.transa, tb = r->problem->gemm.transb;
+    const float *a = bz_reference_values(r, BZ_ROLE_X) + y[0] * m * k,
+                *b = bz_reference_values(r, BZ_ROLE_B) + y[0] * k * n;
+    return bz_expected_dot(a + (ta ? y[1] : y[1] * k), ta ? m : 1, b + (tb ? y[2] * k : y[2]), tb ? 1 : n, k);
+}
+
+/* ---- matmul --------------------------------------------------------------------------------- */
+
+static void matmul_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    int n = bz_extent_rank(p->matmul.a);
+    bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->matmul.a);
+    bz_operand_add_shape(l, BZ_ROLE_B, p->dtype_w, p->matmul.b);
+    l->item[l->n - 1].constant = p->matmul.constant;
+    bz_extent_broadcast(p->matmul.a, p->matmul.b, y);
+    y[n - 2] = p->matmul.a[n - 2];
+    y[n - 1] = p->matmul.b[n - 1];
+}
+
+static int check_matmul(const bz_problem *p, bz_error *err)
+{
+    const int64_t *a = p->matmul.a, *b = p->matmul.b;
+    int n = bz_extent_rank(a);
+    if (n < 2 || n != bz_extent_rank(b))
+        return bz_problem_refuse(p, "a and b have the same number of dimensions, at least two", err);
+    if (a[n - 1] != b[n - 2] || !bz_extent_broadcasts(a, b, 2))
+        return bz_problem_refuse(p, "a and b do not fit each other", err);
+    return 0;
+}
+
+static double matmul_depth(const bz_problem *p)
+{
+    return (double)p->matmul.a[bz_extent_rank(p->matmul.a) - 1];
+}
+
+static bz_expected matmul_at(bz_reference *r)
+{
+    const int64_t *y = r->y;
+    const int64_t *a = r->problem->matmul.a, *b = r->problem->matmul.b;
+    int n = bz_extent_rank(a);
+    int64_t k = a[n - 1], at_a = bz_ravel(y, a, n - 2) * a[n - 2] + y[n - 2], at_b = bz_ravel(y, b, n - 2) * k;
+    return bz_expected_dot(bz_reference_values(r, BZ_ROLE_X) + at_a * k, 1,
+                           bz_reference_values(r, BZ_ROLE_B) + at_b * b[n - 1] + y[n - 1], b[n - 1], k);
+}
+
+/* ---- gemv ----------------------------------------------------------------------------------- */
+
+static void gemv_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    int64_t m = p->gemv.m, k = p->gemv.k;
+    bz_operand_add(l, BZ_ROLE_X, p->dtype, 1, &k);
+    bz_operand_add(l, BZ_ROLE_W, p->dtype_w, 2, p->gemv.trans ? (int64_t[]){k, m} : (int64_t[]){m, k});
+    y[0] = m;
+}
+
+static int check_gemv(const bz_problem *p, bz_error *err)
+{
+    if (p->gemv.m < 1 || p->gemv.k < 1 || (double)p->gemv.m * (double)p->gemv.k > 1e12)
+        return bz_problem_refuse(p, "m and k are at least 1, and the matrix is not too large", err);
+    return 0;
+}
+
+static double gemv_depth(const bz_problem *p)
+{
+    return (double)p->gemv.k;
+}
+
+static bz_expected gemv_at(bz_reference *r)
+{
+    const int64_t *y = r->y;
+    int64_t m = r->problem->gemv.m, k = r->problem->gemv.k;
+    bool trans = r->problem->gemv.trans;
+    return bz_expected_dot(bz_reference_values(r, BZ_ROLE_W) + (trans ? y[0] : y[0] * k), trans ? m : 1,
+                           bz_reference_values(r, BZ_ROLE_X), 1, k);
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+static void attention_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->attention.q);
+    bz_operand_add_shape(l, BZ_ROLE_B, p->dtype_w, p->attention.k);
+    bz_operand_add_shape(l, BZ_ROLE_V, p->dtype_w, p->attention.v);
+    if (p->attention.mask[0])
+        bz_operand_add_shape(l, BZ_ROLE_MASK, bz_dtype_bits(p->dtype_y) < 16 ? BZ_F16 : p->dtype_y, p->attention.mask);
+    memcpy(y, p->attention.q, 3 * sizeof *y);
+    y[3] = p->attention.v[3];
+}
+
+static int check_attention(const bz_problem *p, bz_error *err)
+{
+    const int64_t *q = p->attention.q, *k = p->attention.k, *v = p->attention.v, *mask = p->attention.mask;
+    if (bz_extent_rank(q) != 4 || bz_extent_rank(k) != 4 || bz_extent_rank(v) != 4)
+        return bz_problem_refuse(p, "q, k and v have batch, heads, length and size", err);
+    if (q[0] != k[0] || k[0] != v[0] || q[3] != k[3] || k[1] != v[1] || k[2] != v[2] || q[1] % k[1])
+        return bz_problem_refuse(p, "q, k and v do not fit each other", err);
+    if (p->attention.causal && q[2] != k[2]) /* which end of the keys the queries stand at would be open */
+        return bz_problem_refuse(p, "causal, there are as many keys as queries", err);
+    if ((double)q[0] * (double)q[1] * (double)q[2] * (double)k[2] > 0x1p40)
+        return bz_problem_refuse(p, "there are too many scores", err);
+    const int64_t scores[] = {q[0], q[1], q[2], k[2]};
+    for (int i = 0; i < 4 && mask[0]; i++)
+        if (bz_extent_rank(mask) != 4 || (mask[i] != 1 && mask[i] != scores[i]))
+            return bz_problem_refuse(p, "the mask does not fit the scores", err);
+    return 0;
+}
+
+/* Two products and five operations of softmax for each score; half of the scores are never seen where it is
+ * causal. */
+static double attention_flops(const bz_problem *p, const bz_operand *list, double y)
+{
+    const int64_t *q = p->attention.q, *k = p->attention.k;
+    double row = p->attention.causal ? ((double)k[2] + 1) / 2 : (double)k[2];
+    (void)list, (void)y;
+    return (double)(q[0] * q[1]) * (double)q[2] * row * (2 * (double)(q[3] + p->attention.v[3]) + 5);
+}
+
+/* The score of one key for the query at `q`. */
+static double score_at(const bz_reference *r, const float *q, const float *k, const int64_t *y, int64_t key)
+{
+    const bz_problem *p = r->problem;
+    int64_t size = p->attention.q[3];
+    const float *mask = bz_reference_values(r, BZ_ROLE_MASK);
+    double score = bz_expected_dot(q, 1, k + key * size, 1, size).value / sqrt((double)size);
+    return mask ? score + mask[bz_ravel((int64_t[]){y[0], y[1], y[2], key}, p->attention.mask, 4)] : score;
+}
+
+static bz_expected attention_at(bz_reference *r)
+{
+    const int64_t *y = r->y;
+    const bz_problem *p = r->problem;
+    const int64_t *q = p->attention.q, *k = p->attention.k, *v = p->attention.v;
+    int64_t head = y[0] * k[1] + y[1] / (q[1] / k[1]), seen = p->attention.causal ? y[2] + 1 : k[2];
+    const float *query = bz_reference_values(r, BZ_ROLE_X) + ((y[0] * q[1] + y[1]) * q[2] + y[2]) * q[3];
+    const float *key = bz_reference_values(r, BZ_ROLE_B) + head * k[2] * k[3],
+                *value = bz_reference_values(r, BZ_ROLE_V) + head * v[2] * v[3];
+    double most = -INFINITY, sum = 0;
+    bz_expected e = {0};
+    for (int64_t i = 0; i < seen; i++)
+        most = fmax(most, score_at(r, query, key, y, i));
+    for (int64_t i = 0; i < seen; i++) {
+        double weight = exp(score_at(r, query, key, y, i) - most);
+        sum += weight;
+        bz_expected_add(&e, weight * value[i * v[3] + y[3]]);
+    }
+    return (bz_expected){e.value / sum, e.magnitude / sum};
+}
+
+static double attention_cost(const bz_problem *p)
+{
+    return 2 * (double)p->attention.k[2] * (double)(p->attention.k[3] + 10);
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/* clang-format off */
+const bz_kind bz_kind_gemm = {.name = "gemm", .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_POST, .operands = gemm_operands,
+    .check = check_gemm, .depth = gemm_depth, .at = gemm_at, .member = {
+    BZ_REQUIRED("m", INT, gemm.m), BZ_REQUIRED("n", INT, gemm.n), BZ_REQUIRED("k", INT, gemm.k),
+    BZ_USUAL("batch", INT, gemm.batch, 1), BZ_USUAL("transa", FLAG, gemm.transa, 0),
+    BZ_USUAL("transb", FLAG, gemm.transb, 0)}};
+
+const bz_kind bz_kind_matmul = {.name = "matmul", .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_POST,
+    .operands = matmul_operands, .check = check_matmul, .depth = matmul_depth, .at = matmul_at, .member = {
+    BZ_REQUIRED("a", EXTENT, matmul.a), BZ_REQUIRED("b", EXTENT, matmul.b),
+    BZ_USUAL("constant", FLAG, matmul.constant, 0)}};
+
+const bz_kind bz_kind_gemv = {.name = "gemv", .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_POST, .operands = gemv_operands,
+    .check = check_gemv, .depth = gemv_depth, .at = gemv_at, .member = {
+    BZ_REQUIRED("m", INT, gemv.m), BZ_REQUIRED("k", INT, gemv.k), BZ_USUAL("trans", FLAG, gemv.trans, 0)}};
+
+const bz_kind bz_kind_attention = {.name = "attention", .traits = BZ_TRAIT_ROUNDED_BETWEEN,
+    .operands = attention_operands, .check = check_attention, .flops = attention_flops, .at = attention_at,
+    .cost = attention_cost, .member = {
+    BZ_REQUIRED("q", EXTENT, attention.q), BZ_REQUIRED("k", EXTENT, attention.k),
+    BZ_REQUIRED("v", EXTENT, attention.v), BZ_OPTIONAL("mask", EXTENT, attention.mask, 0),
+    BZ_OPTIONAL("causal", FLAG, attention.causal, 0)}};
+/* clang-format on */
