@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+double bz_tick(double seconds)
+{
+    return isfinite(seconds) ? ldexp(nearbyint(ldexp(seconds, 44)), -44) : seconds;
+}
+
 typedef struct making {
     const bz_bound_input *in;
     bz_arena *arena;

@@ -1,6 +1,5 @@
 /* bound: how fast a model could run on a system.
  *
- *   bz_schedule_*     layers with costs -> one after the other, on k streams, all at once
  *   bz_peaks_*        what the hardware could do at best
  *   bz_bound_make     a model's bound: prices summed up, with coverage and provenance; and the fused one
  *   bz_picks_make     what the library takes by itself, where a program leaves it the choice
@@ -20,53 +19,6 @@
 #include "perfdb/perfdb.h"
 
 double bz_tick(double seconds); /* rounded as said above; what is not finite stays */
-
-/* ---- schedules ------------------------------------------------------------------------------ */
-
-/* The costs are one per layer of the dag, at least 0, ticked. */
-
-double bz_schedule_sequential(const double *seconds, int n);
-
-/* The longest path: the latency if every independent layer ran at once. `layer` are the layers on
- * it, first to last; of several longest ones the one whose layers have the smallest numbers. */
-typedef struct bz_path {
-    double seconds;
-    const int *layer;
-    int n;
-} bz_path;
-
-void bz_schedule_parallel(const bz_dag *dag, const double *seconds, bz_arena *arena, bz_path *out);
-
-/* Latency on k streams, k = 1, 2, 4, … until it is the longest path's or BZ_STREAMS are tried.
- *
- * By list scheduling: a stream that becomes free takes, of the layers that are ready, the one with
- * the longest way to the end. No stream idles while a layer is ready, so parallel <= k streams <=
- * sequential holds for every k, and k = 1 is sequential exactly. More streams can make a list
- * schedule longer (Graham's anomaly); what fits on fewer streams fits on more, so each k tells the
- * best schedule found up to it. It is a schedule, and no lower bound over all of them: a cheaper
- * layer may lengthen it, and layers that tie in everything are taken in the order of the model. */
-enum { BZ_STREAMS = 7 };
-typedef struct bz_streams {
-    int n;
-    struct {
-        int k;
-        double seconds;
-    } at[BZ_STREAMS];
-} bz_streams;
-
-void bz_schedule_streams(const bz_dag *dag, const double *seconds, bz_streams *out);
-
-/* One such schedule: when each layer starts, and on which of the k streams: on that of the layer that it waited for last
- * where this one is free, else on the free one with the smallest number. What costs nothing has stream -1. Returns its latency. */
-double bz_schedule_list(const bz_dag *dag, const double *seconds, int k, double *start, int *stream);
-
-/* What a parallel module costs one after the other and at once. Only layers behind its fork count. */
-typedef struct bz_module_cost {
-    int layers;
-    double sequential, parallel;
-} bz_module_cost;
-
-bz_module_cost bz_schedule_module(const bz_dag *dag, const double *seconds, const bz_module *module);
 
 /* ---- hardware ------------------------------------------------------------------------------- */
 

@@ -1,8 +1,6 @@
 /* The fused bound: the cheapest cover of a model by layers and groups of layers. */
 #include "bound/cover.h"
 
-#include "generator/cover.h"
-
 #include <math.h>
 #include <string.h>
 

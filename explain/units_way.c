@@ -24,12 +24,12 @@ typedef struct labelling {
     const bz_system *system;
     bz_arena *arena;
     int n;
-    const double *cost[2];     /* [n]: as asked, the other way; NAN unknown */
-    conversion *out[2], *in;   /* [n]: of a layer's result, from the label; of the model's input that it reads */
-    int *first, *reader, *deg; /* readers of i: reader[first[i]] … */
-    unsigned char *label;      /* [n] */
-    int *differ;               /* [n]: readers labelled otherwise */
-    bz_map known;              /* conversions looked up */
+    const double *cost[2];   /* [n]: as asked, the other way; NAN unknown */
+    conversion *out[2], *in; /* [n]: of a layer's result, from the label; of the model's input that it reads */
+    bz_edges reader;
+    unsigned char *label; /* [n] */
+    int *differ;          /* [n]: readers labelled otherwise */
+    bz_map known;         /* conversions looked up */
     conversion *price;
     int n_prices;
 } labelling;
@@ -131,20 +131,9 @@ static int price_conversions(labelling *l, bz_error *err)
 
 /* ---- labels --------------------------------------------------------------------------------- */
 
-static void find_readers(labelling *l)
+static int readers(const labelling *l, int i)
 {
-    const bz_dag *dag = l->b->dag;
-    l->deg = BZ_NEW(l->arena, int, l->n);
-    l->first = BZ_NEW(l->arena, int, l->n + 1);
-    l->reader = BZ_NEW(l->arena, int, dag->first[l->n]);
-    for (int p = 0; p < dag->first[l->n]; p++)
-        l->deg[dag->pred[p]]++;
-    for (int i = 0; i < l->n; i++)
-        l->first[i + 1] = l->first[i] + l->deg[i];
-    int *at = bz_arena_dup(l->arena, l->first, (size_t)l->n * sizeof *at);
-    for (int i = 0; i < l->n; i++)
-        for (int p = dag->first[i]; p < dag->first[i + 1]; p++)
-            l->reader[at[dag->pred[p]]++] = i;
+    return l->reader.first[i + 1] - l->reader.first[i];
 }
 
 static double known(conversion c)
@@ -155,7 +144,7 @@ static double known(conversion c)
 /* What is spent on a layer's result and input, with this label and so many readers labelled otherwise. */
 static double spent(const labelling *l, int i, int label, int differ)
 {
-    bool leaves = l->deg[i] ? differ > 0 : label == OTHER;
+    bool leaves = readers(l, i) ? differ > 0 : label == OTHER;
     return (leaves ? known(l->out[label][i]) : 0) + (label == OTHER ? known(l->in[i]) : 0);
 }
 
@@ -169,7 +158,7 @@ static double turned(const labelling *l, int i)
 {
     const bz_dag *dag = l->b->dag;
     int from = l->label[i], to = !from;
-    double change = cost_of(l, i, to) - cost_of(l, i, from) + spent(l, i, to, l->deg[i] - l->differ[i]) -
+    double change = cost_of(l, i, to) - cost_of(l, i, from) + spent(l, i, to, readers(l, i) - l->differ[i]) -
                     spent(l, i, from, l->differ[i]);
     for (int p = dag->first[i]; p < dag->first[i + 1]; p++) {
         int q = dag->pred[p], label = l->label[q];
@@ -182,7 +171,7 @@ static void turn(labelling *l, int i)
 {
     const bz_dag *dag = l->b->dag;
     l->label[i] = !l->label[i];
-    l->differ[i] = l->deg[i] - l->differ[i];
+    l->differ[i] = readers(l, i) - l->differ[i];
     for (int p = dag->first[i]; p < dag->first[i + 1]; p++)
         l->differ[dag->pred[p]] += l->label[dag->pred[p]] == l->label[i] ? -1 : 1;
 }
@@ -197,8 +186,8 @@ static void count_differing(labelling *l)
 {
     for (int i = 0; i < l->n; i++) {
         l->differ[i] = 0;
-        for (int r = l->first[i]; r < l->first[i + 1]; r++)
-            l->differ[i] += l->label[l->reader[r]] != l->label[i];
+        for (int r = l->reader.first[i]; r < l->reader.first[i + 1]; r++)
+            l->differ[i] += l->label[l->reader.to[r]] != l->label[i];
     }
 }
 
@@ -298,7 +287,7 @@ static void sum(labelling *l, bz_unit_way *w)
         at[i] = seconds[i] + extra[i];
         w->unknown += !is_open(l, i);
         w->layers += label == OTHER && l->cost[OTHER][i] < l->cost[ASKED][i];
-        if (l->deg[i] ? l->differ[i] > 0 : label == OTHER)
+        if (readers(l, i) ? l->differ[i] > 0 : label == OTHER)
             count_conversion(&l->out[label][i], w);
         if (label == OTHER)
             count_conversion(&l->in[i], w);
@@ -330,7 +319,7 @@ int unit_way(const bz_bound *bound, const bz_unit_try *other, bz_perfdb *db, con
     l.differ = BZ_NEW(&work, int, n);
     int rc = price_conversions(&l, err);
     if (!rc) {
-        find_readers(&l);
+        l.reader = bz_dag_successors(bound->dag, &work);
         choose_labels(&l);
         sum(&l, out);
     }

@@ -14,6 +14,7 @@
 #ifndef BZ_MODELPROC_H
 #define BZ_MODELPROC_H
 
+#include "graph/graph.h"
 #include "onnx/onnx.h"
 
 /* ---- layers -------------------------------------------------------------------------------- */
@@ -157,24 +158,8 @@ void bz_totals_make(const bz_layers *layers, bool fold, bz_totals *out); /* `fol
 
 /* ---- graph --------------------------------------------------------------------------------- */
 
-/* Who waits for whom among the layers of one graph. Layers are topologically ordered: every
- * predecessor has a smaller number. */
-typedef struct bz_dag {
-    int n;
-    const int *first; /* [n + 1]: predecessors of i are pred[first[i]] … pred[first[i + 1] - 1] */
-    const int *pred;
-    int n_modules;
-    const struct bz_module *modules;
-} bz_dag;
-
-/* Layers between a fork and the join where all its ways meet again, with at least two among them that
- * need not wait for one another. Modules may lie in one another; in order of the fork. */
-typedef struct bz_module {
-    int begin, end; /* behind the fork (0 where the model's inputs are it), up to the join (or n) */
-    int width;      /* most layers that could run at once, by depth */
-} bz_module;
-
-/* Of the main graph; lives in layers->arena. */
+/* Who waits for whom among the layers of the main graph, which are topologically ordered, and its parallel modules. Constants
+ * are there before anything runs: nobody waits for them. Lives in layers->arena. */
 const bz_dag *bz_dag_build(bz_layers *layers);
 
 /* ---- fusion patterns ----------------------------------------------------------------------- */

@@ -1,6 +1,8 @@
 /* Graphs: names become numbers, nodes get into topological order. */
 #include "onnx/build.h"
 
+#include "graph/graph.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -370,16 +372,6 @@ bz_value_id bz_node_reads(const bz_node *node, int k)
     return BZ_READS_END;
 }
 
-/* Depth-first from each node in the file's order, with an own stack: a hostile chain must not
- * overflow ours. A graph that is ordered already keeps its order. */
-typedef struct {
-    const bz_node *nodes;
-    const int32_t *producer; /* of result first + i */
-    bz_value_id first, last;
-    int32_t *stack, *next_input; /* next_input[node]: how many of its inputs were looked at */
-    uint8_t *state;              /* 0 new, 1 on the stack, 2 placed */
-} sorter;
-
 /* Results are numbered in the file's order: does every node read only what stands before it? */
 static bool is_sorted(const bz_graph *g, bz_value_id first, bz_value_id last)
 {
@@ -398,58 +390,36 @@ static bool is_sorted(const bz_graph *g, bz_value_id first, bz_value_id last)
     return true;
 }
 
-/* Appends `root` and all it needs to order[]; returns the new length, or -1 on a cycle. */
-static int place(sorter *s, int root, bz_node *order, int n)
-{
-    int depth = 0;
-    if (s->state[root])
-        return n;
-    s->stack[depth++] = root;
-    s->state[root] = 1;
-    while (depth) {
-        int i = s->stack[depth - 1];
-        bz_value_id v = bz_node_reads(&s->nodes[i], s->next_input[i]++);
-        if (v == BZ_READS_END) {
-            order[n++] = s->nodes[i];
-            s->state[i] = 2;
-            depth--;
-        } else if (v >= s->first && v < s->last) {
-            int p = s->producer[v - s->first];
-            if (s->state[p] == 1)
-                return -1;
-            if (s->state[p] == 0) {
-                s->state[p] = 1;
-                s->stack[depth++] = p;
-            }
-        }
-    }
-    return n;
-}
-
-/* The results of the nodes are values first .. last - 1. */
+/* The results of the nodes are values first .. last - 1. A graph that is ordered already keeps its order. */
 static int sort_nodes(builder *b, bz_graph *g, bz_value_id first, bz_value_id last)
 {
     if (is_sorted(g, first, last))
         return 0;
-    size_t n = (size_t)g->n_nodes;
-    int32_t *producer = BZ_NEW(b->arena, int32_t, last - first);
-    for (int i = 0; i < g->n_nodes; i++)
+    bz_arena work = {0};
+    bz_value_id v;
+    int n = g->n_nodes, edges = 0, *begin = BZ_NEW(&work, int, n + 1), *order = BZ_NEW(&work, int, n);
+    int *producer = BZ_NEW(&work, int, last - first);
+    for (int i = 0; i < n; i++) {
         for (int k = 0; k < g->nodes[i].n_out; k++)
             if (g->nodes[i].out[k] >= 0)
                 producer[g->nodes[i].out[k] - first] = i;
-    sorter s = {.nodes = g->nodes, .producer = producer, .first = first, .last = last};
-    s.stack = BZ_NEW(b->arena, int32_t, n);
-    s.next_input = BZ_NEW(b->arena, int32_t, n);
-    s.state = BZ_NEW(b->arena, uint8_t, n);
-    bz_node *order = BZ_NEW(b->arena, bz_node, n);
-    int placed = 0;
-    for (int i = 0; i < g->n_nodes; i++) {
-        placed = place(&s, i, order, placed);
-        if (placed < 0)
-            return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) needs its own result: the graph has a cycle",
-                           g->nodes[i].name, g->nodes[i].op);
+        for (int k = 0; (v = bz_node_reads(&g->nodes[i], k)) != BZ_READS_END; k++)
+            edges += v >= first && v < last;
     }
-    g->nodes = order;
+    int *pred = BZ_NEW(&work, int, edges);
+    for (int i = edges = 0; i < n; begin[++i] = edges)
+        for (int k = 0; (v = bz_node_reads(&g->nodes[i], k)) != BZ_READS_END; k++)
+            if (v >= first && v < last)
+                pred[edges++] = producer[v - first];
+    int circle = bz_dag_order(n, begin, pred, order);
+    bz_node *sorted = BZ_NEW(b->arena, bz_node, n);
+    for (int i = 0; i < n && circle < 0; i++)
+        sorted[i] = g->nodes[order[i]];
+    bz_arena_free(&work);
+    if (circle >= 0)
+        return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) needs its own result: the graph has a cycle",
+                       g->nodes[circle].name, g->nodes[circle].op);
+    g->nodes = sorted;
     return 0;
 }
 

@@ -1,8 +1,6 @@
 /* A model as units (layers and groups) and their steps. */
 #include "replay/bind.h"
 
-#include "generator/cover.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

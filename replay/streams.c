@@ -121,7 +121,9 @@ void bz_replay_schedule(bz_replay_plan *p, int streams)
     find_predecessors(&g);
     for (int u = 0; u < p->n_units; u++)
         g.seconds[u] = expected(p, &p->unit[u]);
-    p->scheduled = bz_schedule_list(&g.dag, g.seconds, streams, g.start, g.stream);
+    bz_tasks tasks = {
+        .dag = &g.dag, .seconds = g.seconds, .resources = &(bz_resource){.lanes = streams}, .n_resources = 1};
+    p->scheduled = bz_schedule_list(&tasks, g.start, g.stream);
     settle_streams(&g);
     order_steps(p, &g);
     free((int *)g.dag.first);

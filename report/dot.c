@@ -15,6 +15,6 @@ void bz_report_dot(const bz_analysis *a, bz_buf *out)
     for (int i = 0; i < b->dag->n; i++)
         if (b->seconds[i] > 0)
             note[i] = bz_arena_printf(&arena, "%s%s", note[i] ? "≥ " : "", bz_units_time(time, b->seconds[i]));
-    bz_dot_layers(b->layers, b->dag, &(bz_dot_marks){.path = b->path.layer, .n = b->path.n, .note = note}, out);
+    bz_dot_layers(b->layers, b->dag, &(bz_dot_marks){.path = b->path.node, .n = b->path.n, .note = note}, out);
     bz_arena_free(&arena);
 }

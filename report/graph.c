@@ -203,7 +203,7 @@ void bz_report_graph(const bz_analysis *a, int number, int *budget, bz_buf *out)
     for (int i = 0; i < b->n; i++)
         if (!b->layer[i].price.alternative)
             note[b->layer[i].node] = "unpriced";
-    g.marks = (bz_dot_marks){.path = b->path.layer, .n = b->path.n, .note = note};
+    g.marks = (bz_dot_marks){.path = b->path.node, .n = b->path.n, .note = note};
     g.place = BZ_NEW(&g.arena, int, b->dag->n);
     if (b->dag->n)
         draw(&g, 0, b->dag->n, bz_arena_printf(&g.arena, "g%dp0", number), "The model's graph");

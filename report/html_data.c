@@ -66,7 +66,7 @@ static void put_layers(const bz_bound *b, bz_json *j)
 {
     bool *path = bz_zeroed((size_t)b->dag->n + 1, sizeof *path);
     for (int i = 0; i < b->path.n; i++)
-        path[b->path.layer[i]] = true;
+        path[b->path.node[i]] = true;
     key_array(j, "layers");
     for (int i = 0; i < b->n; i++)
         put_layer(b, &b->layer[i], path[b->layer[i].node], j);
@@ -143,7 +143,7 @@ static void put_schedules(const bz_bound *b, bz_json *j)
         bz_json_object(j);
         bz_json_key_str(j, "from", b->layers->layer[m->module->begin].name);
         bz_json_key_str(j, "to", b->layers->layer[m->module->end - 1].name);
-        bz_json_key_int(j, "layers", m->cost.layers);
+        bz_json_key_int(j, "layers", m->cost.nodes);
         bz_json_key_int(j, "width", m->module->width);
         bz_json_key_num(j, "sequential", m->cost.sequential);
         bz_json_key_num(j, "parallel", m->cost.parallel);

@@ -49,7 +49,7 @@ static void put_schedules(const bz_bound *b, bz_json *j)
     bz_json_key(j, "path");
     bz_json_array(j);
     for (int i = 0; i < b->path.n; i++)
-        bz_json_int(j, b->path.layer[i]);
+        bz_json_int(j, b->path.node[i]);
     bz_json_array_end(j);
     bz_json_key(j, "modules");
     bz_json_array(j);

@@ -435,7 +435,7 @@ static void put_modules(const bz_bound *b, bz_buf *out)
         bz_unit_text sequential, parallel, gain;
         bz_table_cell(t, b->layers->layer[m->module->begin].name, NULL);
         bz_table_cell(t, b->layers->layer[m->module->end - 1].name, NULL);
-        bz_table_int(t, m->cost.layers);
+        bz_table_int(t, m->cost.nodes);
         bz_table_int(t, m->module->width);
         bz_table_cell(t, bz_units_time(sequential, m->cost.sequential), NULL);
         bz_table_cell(t, bz_units_time(parallel, m->cost.parallel), NULL);

@@ -2,7 +2,6 @@
  * Promised: a layer or group has alternatives, or is free, or says why not; what is planned are valid
  * problems whose text is canonical; places are in
  * range; a source's first comment ends before its first include; the cover is a legal one. */
-#include "generator/cover.h"
 #include "generator/generator.h"
 
 #include "fuzz.h"
@@ -43,8 +42,8 @@ static void check_cover(const bz_layers *l, const bz_plan_place *place, int n)
     PROMISE(bz_cover(l->n, seconds, n, group, taken, &arena) <= l->n);
     for (int g = 0; g < n; g++)
         for (int i = 0; taken[g] && i < group[g].n; i++) {
-            PROMISE(!covered[group[g].layer[i]]);
-            covered[group[g].layer[i]] = true;
+            PROMISE(!covered[group[g].node[i]]);
+            covered[group[g].node[i]] = true;
         }
     bz_arena_free(&arena);
 }

@@ -1,6 +1,5 @@
 /* What matches of fusion patterns become: every pattern of the built-in table, parameters that must be
  * kept, patterns of one's own, and what must not be fused. */
-#include "generator/cover.h"
 #include "generator/generator.h"
 #include "writer.h"
 

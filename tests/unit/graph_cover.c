@@ -1,5 +1,5 @@
 /* The cover against every choice there is, on small random graphs; and its promises on large ones. */
-#include "generator/cover.h"
+#include "graph/graph.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -11,12 +11,12 @@
 
 #include <cmocka.h>
 
-enum { LAYERS = 12, GROUPS = 12 };
+enum { NODES = 12, GROUPS = 12 };
 
 typedef struct {
-    int n_layers, n_groups;
-    double seconds[LAYERS];
-    int layer[GROUPS][LAYERS];
+    int n_nodes, n_groups;
+    double seconds[NODES];
+    int node[GROUPS][NODES];
     bz_cover_group group[GROUPS];
     bool taken[GROUPS];
 } instance;
@@ -29,27 +29,27 @@ static unsigned draw(unsigned n)
     return (unsigned)(state_of_random >> 33) % n;
 }
 
-/* Whole numbers add up without rounding. Some layers cost nothing or are unpriced, some groups are
- * dearer than their layers, some are unpriced, some are equal. */
+/* Whole numbers add up without rounding. Some nodes cost nothing or are unpriced, some groups are
+ * dearer than their nodes, some are unpriced, some are equal. */
 static void make(instance *t)
 {
-    t->n_layers = 1 + (int)draw(LAYERS);
+    t->n_nodes = 1 + (int)draw(NODES);
     t->n_groups = (int)draw(GROUPS + 1);
-    for (int i = 0; i < t->n_layers; i++)
+    for (int i = 0; i < t->n_nodes; i++)
         t->seconds[i] = draw(8) ? (double)draw(20) : NAN;
     for (int g = 0; g < t->n_groups; g++) {
-        int n = 0, from = (int)draw((unsigned)t->n_layers), sparse = 1 + (int)draw(3);
-        for (int i = from; i < t->n_layers && n < 5; i++)
+        int n = 0, from = (int)draw((unsigned)t->n_nodes), sparse = 1 + (int)draw(3);
+        for (int i = from; i < t->n_nodes && n < 5; i++)
             if (n == 0 || !draw((unsigned)sparse))
-                t->layer[g][n++] = i;
-        t->group[g] = (bz_cover_group){t->layer[g], n, draw(10) ? (double)draw(30) : NAN};
+                t->node[g][n++] = i;
+        t->group[g] = (bz_cover_group){t->node[g], n, draw(10) ? (double)draw(30) : NAN};
     }
 }
 
 /* INFINITY where the choice is none: groups overlap, or one has no price. */
 static double price_of(const instance *t, unsigned choice)
 {
-    bool covered[LAYERS] = {false};
+    bool covered[NODES] = {false};
     double sum = 0;
     for (int g = 0; g < t->n_groups; g++) {
         if (!(choice >> g & 1))
@@ -58,12 +58,12 @@ static double price_of(const instance *t, unsigned choice)
             return INFINITY;
         sum += t->group[g].seconds;
         for (int i = 0; i < t->group[g].n; i++) {
-            if (covered[t->layer[g][i]])
+            if (covered[t->node[g][i]])
                 return INFINITY;
-            covered[t->layer[g][i]] = true;
+            covered[t->node[g][i]] = true;
         }
     }
-    for (int i = 0; i < t->n_layers; i++)
+    for (int i = 0; i < t->n_nodes; i++)
         sum += covered[i] || isnan(t->seconds[i]) ? 0 : t->seconds[i];
     return sum;
 }
@@ -77,7 +77,7 @@ static void every_choice(void **state)
         unsigned chosen = 0;
         double best = INFINITY;
         make(&t);
-        double found = bz_cover(t.n_layers, t.seconds, t.n_groups, t.group, t.taken, &arena);
+        double found = bz_cover(t.n_nodes, t.seconds, t.n_groups, t.group, t.taken, &arena);
         for (int g = 0; g < t.n_groups; g++)
             chosen |= (unsigned)t.taken[g] << g;
         for (unsigned choice = 0; choice < 1u << t.n_groups; choice++) {
@@ -97,14 +97,14 @@ static void long_chain(void **state)
     (void)state;
     enum { N = 5001 };
     static double seconds[N];
-    static int layer[N][2];
+    static int node[N][2];
     static bz_cover_group group[N];
     static bool taken[N];
     bz_arena arena = {0};
     for (int i = 0; i < N; i++) {
         seconds[i] = 2;
-        layer[i][0] = i, layer[i][1] = i + 1;
-        group[i] = (bz_cover_group){layer[i], 2, 3};
+        node[i][0] = i, node[i][1] = i + 1;
+        group[i] = (bz_cover_group){node[i], 2, 3};
     }
     assert_true(bz_cover(N, seconds, N - 1, group, taken, &arena) == 2 * N - (N - 1) / 2);
     bz_arena_free(&arena);
@@ -117,7 +117,7 @@ static void hard_tangle(void **state)
     (void)state;
     enum { N = 60, M = 200 };
     double seconds[N];
-    static int layer[M][3];
+    static int node[M][3];
     static bz_cover_group group[M];
     static bool taken[M], again[M];
     bool covered[N] = {false};
@@ -125,10 +125,10 @@ static void hard_tangle(void **state)
     for (int i = 0; i < N; i++)
         seconds[i] = 10;
     for (int g = 0; g < M; g++) {
-        layer[g][0] = (int)draw(N / 3);
-        layer[g][1] = N / 3 + (int)draw(N / 3);
-        layer[g][2] = 2 * N / 3 + (int)draw(N / 3);
-        group[g] = (bz_cover_group){layer[g], 3, 10 + draw(25)};
+        node[g][0] = (int)draw(N / 3);
+        node[g][1] = N / 3 + (int)draw(N / 3);
+        node[g][2] = 2 * N / 3 + (int)draw(N / 3);
+        group[g] = (bz_cover_group){node[g], 3, 10 + draw(25)};
     }
     double found = bz_cover(N, seconds, M, group, taken, &arena), sum = 10 * N;
     assert_true(found < 10 * N);
@@ -136,8 +136,8 @@ static void hard_tangle(void **state)
     assert_memory_equal(taken, again, sizeof taken);
     for (int g = 0; g < M; g++)
         for (int i = 0; taken[g] && i < 3; i++) {
-            assert_false(covered[layer[g][i]]);
-            covered[layer[g][i]] = true;
+            assert_false(covered[node[g][i]]);
+            covered[node[g][i]] = true;
             sum += (i ? 0 : group[g].seconds) - 10;
         }
     assert_true(sum == found);

@@ -1,14 +1,14 @@
 /* Cover: overlapping groups form components, which do not touch each other. Each is solved by a dynamic
- * programme over its layers in order: what matters of the past is only which later layers are covered
+ * programme over its nodes in order: what matters of the past is only which later nodes are covered
  * already, and groups being local, few such sets are open at once. */
-#include "generator/cover.h"
+#include "graph/graph.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One way to get here. `covered` has a bit for each layer of the component that is not yet passed. */
+/* One way to get here. `covered` has a bit for each node of the component that is not yet passed. */
 typedef struct way {
     double seconds;
     uint64_t *covered;
@@ -21,11 +21,11 @@ typedef struct cover {
     const bz_cover_group *group;
     bool *taken;
     bz_arena *arena;
-    int *layer, n_layers;   /* of the component, ascending */
-    int *place;             /* [all layers]: number in the component */
-    int *member, n_members; /* groups of the component, by first layer */
+    int *node, n_nodes;     /* of the component, ascending */
+    int *place;             /* [all nodes]: number in the component */
+    int *member, n_members; /* groups of the component, by first node */
     size_t words;
-    way *open, *next; /* ways up to the current layer, and past it */
+    way *open, *next; /* ways up to the current node, and past it */
     int n_open, n_next, cap_open, cap_next;
     struct {
         int before, group;
@@ -33,16 +33,16 @@ typedef struct cover {
     int n_record, cap_record;
 } cover;
 
-static double cost(const double *seconds, int layer)
+static double cost(const double *seconds, int node)
 {
-    return isnan(seconds[layer]) ? 0 : seconds[layer];
+    return isnan(seconds[node]) ? 0 : seconds[node];
 }
 
 static double gain(const double *seconds, const bz_cover_group *g)
 {
     double sum = 0;
     for (int i = 0; i < g->n; i++)
-        sum += cost(seconds, g->layer[i]);
+        sum += cost(seconds, g->node[i]);
     return sum - g->seconds;
 }
 
@@ -56,16 +56,16 @@ static int root(int *parent, int g)
 }
 
 /* The smallest group number stands for the component; -1 for groups that gain nothing. */
-static int *components(int n_layers, const double *seconds, int n_groups, const bz_cover_group *group, bz_arena *arena)
+static int *components(int n_nodes, const double *seconds, int n_groups, const bz_cover_group *group, bz_arena *arena)
 {
-    int *parent = BZ_NEW(arena, int, n_groups), *owner = BZ_NEW(arena, int, n_layers);
-    memset(owner, 0xff, (size_t)n_layers * sizeof *owner);
+    int *parent = BZ_NEW(arena, int, n_groups), *owner = BZ_NEW(arena, int, n_nodes);
+    memset(owner, 0xff, (size_t)n_nodes * sizeof *owner);
     for (int g = 0; g < n_groups; g++) {
         parent[g] = g;
         if (!(gain(seconds, &group[g]) > 0))
             continue;
         for (int i = 0; i < group[g].n; i++) {
-            int *o = &owner[group[g].layer[i]];
+            int *o = &owner[group[g].node[i]];
             int a = root(parent, g), b = *o < 0 ? a : root(parent, *o);
             parent[a > b ? a : b] = a < b ? a : b;
             *o = g;
@@ -81,31 +81,31 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-static int by_first_layer(const void *a, const void *b, void *context)
+static int by_first_node(const void *a, const void *b, void *context)
 {
     const bz_cover_group *group = context;
     int x = *(const int *)a, y = *(const int *)b;
-    int d = group[x].layer[0] - group[y].layer[0];
+    int d = group[x].node[0] - group[y].node[0];
     return d ? d : x - y;
 }
 
-static void collect_layers(cover *c)
+static void collect_nodes(cover *c)
 {
     int n = 0, kept = 0;
     for (int m = 0; m < c->n_members; m++)
         n += c->group[c->member[m]].n;
-    c->layer = BZ_NEW(c->arena, int, n);
+    c->node = BZ_NEW(c->arena, int, n);
     n = 0;
     for (int m = 0; m < c->n_members; m++)
         for (int i = 0; i < c->group[c->member[m]].n; i++)
-            c->layer[n++] = c->group[c->member[m]].layer[i];
-    qsort(c->layer, (size_t)n, sizeof *c->layer, by_number);
+            c->node[n++] = c->group[c->member[m]].node[i];
+    qsort(c->node, (size_t)n, sizeof *c->node, by_number);
     for (int i = 0; i < n; i++)
-        if (!i || c->layer[i] != c->layer[i - 1])
-            c->layer[kept++] = c->layer[i];
+        if (!i || c->node[i] != c->node[i - 1])
+            c->node[kept++] = c->node[i];
     for (int i = 0; i < kept; i++)
-        c->place[c->layer[i]] = i;
-    c->n_layers = kept;
+        c->place[c->node[i]] = i;
+    c->n_nodes = kept;
     c->words = ((size_t)kept + 63) / 64;
 }
 
@@ -119,12 +119,12 @@ static bool has(const uint64_t *set, int i)
 static bool clashes(const cover *c, const uint64_t *covered, const bz_cover_group *g)
 {
     for (int i = 0; i < g->n; i++)
-        if (has(covered, c->place[g->layer[i]]))
+        if (has(covered, c->place[g->node[i]]))
             return true;
     return false;
 }
 
-/* The way continues past layer `at`, by itself or as the first of a group. */
+/* The way continues past node `at`, by itself or as the first of a group. */
 static void go_on(cover *c, const way *from, int at, int group)
 {
     if (c->n_next == c->cap_next) {
@@ -139,9 +139,9 @@ static void go_on(cover *c, const way *from, int at, int group)
         const bz_cover_group *g = &c->group[group];
         w->seconds += g->seconds;
         for (int i = 0; i < g->n; i++)
-            w->covered[c->place[g->layer[i]] / 64] |= (uint64_t)1 << c->place[g->layer[i]] % 64;
+            w->covered[c->place[g->node[i]] / 64] |= (uint64_t)1 << c->place[g->node[i]] % 64;
     } else if (!has(w->covered, at)) {
-        w->seconds += cost(c->seconds, c->layer[at]);
+        w->seconds += cost(c->seconds, c->node[at]);
     }
     w->covered[at / 64] &= ~((uint64_t)1 << at % 64);
 }
@@ -200,9 +200,9 @@ static void solve(cover *c)
     c->open = start, c->n_open = 1, c->cap_open = 1;
     c->next = NULL, c->n_next = c->cap_next = 0;
     c->record = NULL, c->n_record = c->cap_record = 0;
-    for (int at = 0, m = 0; at < c->n_layers; at++) {
+    for (int at = 0, m = 0; at < c->n_nodes; at++) {
         int end = m;
-        while (end < c->n_members && c->group[c->member[end]].layer[0] == c->layer[at])
+        while (end < c->n_members && c->group[c->member[end]].node[0] == c->node[at])
             end++;
         for (int w = 0; w < c->n_open; w++) {
             way from = c->open[w];
@@ -213,7 +213,7 @@ static void solve(cover *c)
         }
         thin_out(c);
         m = end;
-        alone += cost(c->seconds, c->layer[at]);
+        alone += cost(c->seconds, c->node[at]);
     }
     int best = 0;
     for (int w = 1; w < c->n_open; w++)
@@ -225,29 +225,29 @@ static void solve(cover *c)
                 c->taken[c->record[w].group] = true;
 }
 
-/* Summed anew in the order of layers and groups, so that rounding does not depend on the components. */
-static double sum(int n_layers, const double *seconds, int n_groups, const bz_cover_group *group, const bool *taken,
+/* Summed anew in the order of nodes and groups, so that rounding does not depend on the components. */
+static double sum(int n_nodes, const double *seconds, int n_groups, const bz_cover_group *group, const bool *taken,
                   bz_arena *arena)
 {
-    bool *covered = BZ_NEW(arena, bool, n_layers);
+    bool *covered = BZ_NEW(arena, bool, n_nodes);
     double total = 0;
     for (int g = 0; g < n_groups; g++)
         for (int i = 0; taken[g] && i < group[g].n; i++)
-            covered[group[g].layer[i]] = true;
-    for (int i = 0; i < n_layers; i++)
+            covered[group[g].node[i]] = true;
+    for (int i = 0; i < n_nodes; i++)
         total += covered[i] ? 0 : cost(seconds, i);
     for (int g = 0; g < n_groups; g++)
         total += taken[g] ? group[g].seconds : 0;
     return total;
 }
 
-double bz_cover(int n_layers, const double *seconds, int n_groups, const bz_cover_group *group, bool *taken,
+double bz_cover(int n_nodes, const double *seconds, int n_groups, const bz_cover_group *group, bool *taken,
                 bz_arena *arena)
 {
     cover c = {.seconds = seconds, .group = group, .taken = taken, .arena = arena};
     memset(taken, 0, (size_t)n_groups * sizeof *taken);
-    int *component = components(n_layers, seconds, n_groups, group, arena);
-    c.place = BZ_NEW(arena, int, n_layers);
+    int *component = components(n_nodes, seconds, n_groups, group, arena);
+    c.place = BZ_NEW(arena, int, n_nodes);
     c.member = BZ_NEW(arena, int, n_groups);
     /* groups of a component side by side, without looking at all pairs */
     int *first = BZ_NEW(arena, int, n_groups), *next = BZ_NEW(arena, int, n_groups);
@@ -263,12 +263,12 @@ double bz_cover(int n_layers, const double *seconds, int n_groups, const bz_cove
         c.n_members = 0;
         for (int g = first[k]; g >= 0; g = next[g])
             c.member[c.n_members++] = g;
-        qsort_r(c.member, (size_t)c.n_members, sizeof *c.member, by_first_layer, (void *)group);
-        collect_layers(&c);
+        qsort_r(c.member, (size_t)c.n_members, sizeof *c.member, by_first_node, (void *)group);
+        collect_nodes(&c);
         solve(&c);
     }
-    double total = sum(n_layers, seconds, n_groups, group, taken, arena), alone = 0;
-    for (int i = 0; i < n_layers; i++)
+    double total = sum(n_nodes, seconds, n_groups, group, taken, arena), alone = 0;
+    for (int i = 0; i < n_nodes; i++)
         alone += cost(seconds, i);
     if (total > alone) { /* a gain so small that it was lost in rounding */
         memset(taken, 0, (size_t)n_groups * sizeof *taken);
