@@ -45,9 +45,10 @@ typedef struct bz_peaks {
 /* `details` is a system's JSON object. Rates that were measured with other threads are not used. */
 void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out);
 
-/* A layer's roofline: the longer of its arithmetic and its traffic. Convolutions whose shape allows
- * Winograd's algorithm are taken to need as few multiplications as F(4) leaves them; the bandwidth is
- * that of the next smaller buffer measured, which is the faster one. *memory: traffic is the longer. */
+/* A layer's roofline: the longer of its arithmetic and its traffic. Products with padding do not count.
+ * Convolutions whose shape allows Winograd's algorithm are taken to need as few multiplications as F(4)
+ * leaves them. The bandwidth is that of the next smaller buffer measured, which is the faster one.
+ * *memory: traffic is the longer. */
 double bz_peaks_arithmetic(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype);
 double bz_peaks_traffic(const bz_peaks *peaks, double bytes);
 /* Seconds for so many elements; 0 where nobody measured it. peaks may be NULL. */

@@ -190,22 +190,46 @@ static double bandwidth(const bz_peaks *p, double bytes)
     return p->bandwidth[at].rate;
 }
 
-/* Multiplications that Winograd's F(4) leaves: (4 + r - 1) / 4r along each axis of a kernel of r, where
- * it steps by one. Libraries use no larger tiles: their rounding would show. */
-static double winograd(const bz_layer *layer)
+/* Parameter `name` of a layer along an axis; `otherwise` where it has none. */
+static int64_t along(const bz_layer *layer, const char *name, int axis, int64_t otherwise)
+{
+    const bz_param *p = bz_layer_param(layer, name);
+    return p && axis < p->n ? p->v[axis] : otherwise;
+}
+
+/* The share of the products of an axis that meet an element, and no padding: 20 of 21 where a kernel of 3 with a padding
+ * of 1 steps by 2 over 14. `n` positions of the kernel, `size` elements. Libraries leave the others out. */
+static double inside(const bz_layer *layer, int axis, int64_t n, int64_t size, int64_t r)
+{
+    enum { WIDEST = 4096 }; /* of kernels that anybody has */
+    int64_t step = along(layer, "stride", axis, 1), far = along(layer, "dilation", axis, 1), met = 0;
+    if (n < 1 || r < 1 || r > WIDEST || step < 1)
+        return 1;
+    for (int64_t k = 0; k < r; k++) {
+        int64_t at = k * far - along(layer, "pad", axis, 0); /* of the kernel's element k, at its first position */
+        int64_t first = at < 0 ? (-at + step - 1) / step : 0, end = size > at ? (size - at + step - 1) / step : 0;
+        end = end < n ? end : n;
+        met += end > first ? end - first : 0;
+    }
+    return (double)met / ((double)n * (double)r);
+}
+
+/* The share of a convolution's multiplications that its best algorithm has to do, axis by axis: those that meet no padding;
+ * or, where the kernel of r steps by one, the (4 + r - 1) / 4r that Winograd's F(4) leaves. Libraries use no larger tiles:
+ * their rounding would show. */
+static double least_products(const bz_layer *layer)
 {
     enum { TILE = 4 };
-    const bz_param *stride = bz_layer_param(layer, "stride"), *dilation = bz_layer_param(layer, "dilation");
+    bool conv = !strcmp(layer->kind, "conv"), deconv = !strcmp(layer->kind, "deconv");
     double left = 1;
-    if (strcmp(layer->kind, "conv") != 0 || layer->n_in < 2 || layer->in[1].rank < 3)
+    if ((!conv && !deconv) || layer->n_in < 2 || !layer->n_out)
         return 1;
-    for (int a = 2; a < layer->in[1].rank; a++) {
-        bz_dim r = layer->in[1].dims[a];
-        int k = a - 2;
-        if (r <= 1 || (stride && k < stride->n && stride->v[k] != 1) ||
-            (dilation && k < dilation->n && dilation->v[k] != 1))
-            continue;
-        left *= (TILE + (double)r - 1) / (TILE * (double)r);
+    for (int a = 2; a < layer->in[1].rank && a < layer->in[0].rank && a < layer->out[0].rank; a++) {
+        bz_dim r = layer->in[1].dims[a], x = layer->in[0].dims[a], y = layer->out[0].dims[a];
+        double share = conv ? inside(layer, a - 2, y, x, r) : inside(layer, a - 2, x, y, r);
+        if (conv && r > 1 && along(layer, "stride", a - 2, 1) == 1 && along(layer, "dilation", a - 2, 1) == 1)
+            share = fmin(share, (TILE + (double)r - 1) / (TILE * (double)r));
+        left *= share;
     }
     return left;
 }
@@ -219,7 +243,7 @@ double bz_peaks_arithmetic(const bz_peaks *peaks, const bz_layer *layer, bz_dtyp
 {
     bz_dtype own = layer->n_in ? layer->in[0].dtype : BZ_F32;
     own = dtype && real(own) ? dtype : own;
-    return (double)layer->flops * winograd(layer) / flops_rate(peaks, own);
+    return (double)layer->flops * least_products(layer) / flops_rate(peaks, own);
 }
 
 double bz_peaks_bytes(const bz_layer *layer, const bz_type *type, bz_dtype dtype)

@@ -75,12 +75,11 @@ typedef struct bz_replay_plan {
     const char *device; /* the backend on whose device it runs; NULL: the processor */
     double scheduled;   /* planned: the whole, on these streams */
     double seconds;     /* planned: calls */
-    double
-        conversions; /* that the choice counted on. Never shown: only libraries know how their calls want operands to lie,
-                         * and they tell when the program prepares the calls */
-    int modelled;    /* calls without a record */
-    int followed;    /* states at most at once, while choosing; 0: from a file */
-    bool beam;       /* there were more than were followed */
+    /* That the choice counted on; never shown: only libraries know how their calls want operands to lie. */
+    double conversions;
+    int modelled; /* calls without a record */
+    int followed; /* states at most at once, while choosing; 0: from a file */
+    bool beam;    /* there were more than were followed */
     bz_arena arena;
 } bz_replay_plan;
 

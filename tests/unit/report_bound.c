@@ -520,6 +520,61 @@ static void test_roofline(void **state)
     bz_arena_free(&arena);
 }
 
+/* The products of a kernel of r with a padding and a step that meet one of `size` elements: one by one. */
+static double brute_inside(int n, int size, int r, int step, int pad, int far)
+{
+    int met = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < r; k++)
+            met += i * step - pad + k * far >= 0 && i * step - pad + k * far < size;
+    return (double)met / (n * r);
+}
+
+/* Libraries leave out what meets padding, and Winograd's algorithm three of four products: neither may be faster than the
+ * hardware. Rows and columns have different sizes, steps and paddings. */
+static void test_least_products(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind;
+        int x[2], r, step[2], pad[2], far, y[2];
+        double winograd;
+    } CASES[] = {
+        {"conv", {14, 28}, 3, {2, 2}, {1, 1}, 1, {7, 14}, 1},    {"conv", {9, 5}, 5, {2, 3}, {2, 0}, 1, {5, 1}, 1},
+        {"conv", {12, 12}, 3, {1, 1}, {0, 1}, 1, {10, 12}, 0.5}, {"conv", {7, 9}, 3, {1, 2}, {4, 4}, 4, {7, 5}, 1},
+        {"conv", {2, 2}, 3, {1, 1}, {1, 1}, 1, {2, 2}, 0.5},     {"deconv", {4, 6}, 4, {2, 2}, {1, 1}, 1, {8, 12}, 1},
+        {"pool", {14, 14}, 3, {2, 2}, {1, 1}, 1, {7, 7}, 1},
+    };
+    bz_peaks p = {.n_flops = 1, .flops = {{BZ_F32, 1e9}}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        int64_t stride[2] = {CASES[i].step[0], CASES[i].step[1]}, dilation[2] = {CASES[i].far, CASES[i].far};
+        int64_t pad[4] = {CASES[i].pad[0], CASES[i].pad[1], CASES[i].pad[0], CASES[i].pad[1]};
+        bz_param params[] = {{"stride", NULL, stride, 2}, {"pad", NULL, pad, 4}, {"dilation", NULL, dilation, 2}};
+        bz_dim x[] = {1, 8, CASES[i].x[0], CASES[i].x[1]}, w[] = {8, 8, CASES[i].r, CASES[i].r},
+               y[] = {1, 8, CASES[i].y[0], CASES[i].y[1]};
+        bz_type in[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = x},
+                        {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = w}},
+                out = {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = y};
+        bz_layer layer = {.kind = CASES[i].kind,
+                          .in = in,
+                          .n_in = 2,
+                          .out = &out,
+                          .n_out = 1,
+                          .flops = 1000000000,
+                          .params = params,
+                          .n_params = 3};
+        double share = 1;
+        bool deconv = !strcmp(layer.kind, "deconv");
+        for (int a = 0; a < 2 && strcmp(layer.kind, "pool") != 0; a++) {
+            int n = deconv ? CASES[i].x[a] : CASES[i].y[a], size = deconv ? CASES[i].y[a] : CASES[i].x[a];
+            share *= fmin(CASES[i].winograd,
+                          brute_inside(n, size, CASES[i].r, CASES[i].step[a], CASES[i].pad[a], CASES[i].far));
+        }
+        assert_true(fabs(bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) - share) < 1e-9);
+        assert_true(share <= 1 && (share < 1) == (strcmp(layer.kind, "pool") != 0));
+    }
+}
+
 /* Peaks belong to a thread count: a new measurement takes the place of the last one with as many, and no other's. */
 static void test_peaks_by_threads(void **state)
 {
@@ -585,6 +640,7 @@ int main(void)
         cmocka_unit_test(test_ladder_of_machines),
         cmocka_unit_test(test_ladder_of_levels),
         cmocka_unit_test(test_roofline),
+        cmocka_unit_test(test_least_products),
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_fused),
         cmocka_unit_test(test_peaks_by_threads),
