@@ -135,6 +135,12 @@ bool bz_prices_records(const bz_prices *prices, const char *text, const bz_recor
 
 static const double UNSURE = 0.025; /* how far off a record without an interval is taken to be */
 
+/* Calls of which one is by the definition come behind all others, too. */
+static bool is_cheaper(const bz_layer_price *p, const bz_layer_price *than)
+{
+    return p->reference != than->reference ? !p->reference : p->seconds < than->seconds;
+}
+
 static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz_layer_price *best)
 {
     bz_layer_price price = {.alternative = a};
@@ -154,7 +160,7 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
     }
     if (a->modelled)
         price.provenance = BZ_PROVENANCE_MODELLED;
-    if (!best->alternative || price.seconds < best->seconds)
+    if (!best->alternative || is_cheaper(&price, best))
         *best = price;
 }
 

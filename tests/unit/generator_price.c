@@ -17,14 +17,14 @@ static bz_perfdb *db;
 static int64_t date = 1;
 
 /* A newer record of one variant; above 0 s it ran. */
-static void put(const char *system, const char *problem, double seconds)
+static void put_variant(const char *system, const char *problem, const char *algorithm, double seconds)
 {
     bz_error err = {0};
     bool ok = seconds > 0;
     bz_record r = {
         .system = system,
         .problem = problem,
-        .variant = {.backend = "cudnn", .algorithm = ok ? "a" : "", .layout = "plain", .math = "default"},
+        .variant = {.backend = "cudnn", .algorithm = ok ? algorithm : "", .layout = "plain", .math = "default"},
         .setting = SETTING,
         .status = ok ? BZ_RECORD_OK : BZ_RECORD_UNSUPPORTED,
         .reason = ok ? "" : "not here",
@@ -46,6 +46,11 @@ static void put(const char *system, const char *problem, double seconds)
     };
     if (bz_perfdb_put(db, &r, 1, NULL, &err))
         fail_msg("%s", err.text);
+}
+
+static void put(const char *system, const char *problem, double seconds)
+{
+    put_variant(system, problem, "a", seconds);
 }
 
 /* Of the layer, or of the last of its alternatives as if a fusion pattern had found it. */
@@ -151,6 +156,26 @@ static void copy_stands_in(void **state)
     close_db(folder);
 }
 
+/* An implementation by the definition prices nothing where another one ran, even if it was faster: not a problem, and not
+ * a layer that other calls can compute. Alone it prices, and the price says so. */
+static void definition_comes_last(void **state)
+{
+    char folder[] = "/tmp/benanza_price_XXXXXX";
+    (void)state;
+    open_db(folder);
+    put_variant("cpu@1", RMSNORM, "ref:any", 4);
+    bz_layer_price p = price("cpu@1", NULL);
+    assert_true(p.seconds == 4 && p.reference);
+    put_variant("cpu@1", RMSNORM, "loops avx512", 5);
+    p = price("cpu@1", NULL);
+    assert_true(p.seconds == 5 && !p.reference);
+    put_variant("cpu@1", RMSNORM, "gemm_ref", 1);
+    put_variant("cpu@1", RMSNORM, "jit:avx2", 6);
+    p = price("cpu@1", NULL);
+    assert_true(p.seconds == 5 && !p.reference);
+    close_db(folder);
+}
+
 /* Attention in one call: no backend of the processor has it, and nobody there misses it. */
 static void nobody_misses_it(void **state)
 {
@@ -202,6 +227,12 @@ static void nobody_misses_it(void **state)
     assert_true(p.seconds == 2 && !p.missing);
     p = price_of(&layer, "gpu@1", NULL, true); /* records count, whichever backends the plan names */
     assert_true(p.seconds == 2 && !p.missing);
+    put("cpu@2", STEPS[0], 1);
+    put("cpu@2", STEPS[1], 1);
+    put("cpu@2", STEPS[2], 1);
+    put_variant("cpu@2", ATTENTION, "ref:any", 2);
+    p = price_of(&layer, "cpu@2", "cudnn", false);
+    assert_true(p.seconds == 3 && !p.reference);
     close_db(folder);
 }
 
@@ -276,6 +307,6 @@ static void pads_have_a_price(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(copy_stands_in), cmocka_unit_test(pads_have_a_price),
-                                       cmocka_unit_test(nobody_misses_it)};
+                                       cmocka_unit_test(definition_comes_last), cmocka_unit_test(nobody_misses_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
