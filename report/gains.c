@@ -130,6 +130,20 @@ void report_advice_text(const bz_analysis *a, bz_buf *out)
 
 /* ---- fusion --------------------------------------------------------------------------------- */
 
+/* What no library supports is missing from no bound. What failed is: the call may be faster than its layers. */
+static void put_not_fused(const bz_fusion_row *row, bz_buf *out)
+{
+    bool one = row->tried == 1;
+    bz_buf_printf(out, "  not fused: %s in %d place%s, because ", row->pattern, row->tried, one ? "" : "s");
+    if (row->failed)
+        bz_buf_printf(out, "%s benchmarks failed: ", one ? "its" : "their");
+    else
+        bz_buf_puts(out, "no library supports it: ");
+    bz_buf_clean(out, row->why);
+    bz_buf_puts(out, row->failed ? "; the fused bound may be too high\n"
+                                 : "; the prices of the single layers count there, and nothing is missing\n");
+}
+
 static void put_fusion(const bz_analysis *a, bz_buf *out)
 {
     static const char *const TITLES[] = {"places", "in the cover", "fused already", "as written",
@@ -163,12 +177,8 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
             bz_buf_puts(out, "their benchmarks ended without one; the warnings above say why\n");
     }
     for (int i = 0; i < f->n; i++)
-        if (f->row[i].tried) {
-            bz_buf_printf(out, "  not fused: %s in %d place%s: ", f->row[i].pattern, f->row[i].tried,
-                          f->row[i].tried == 1 ? "" : "s");
-            bz_buf_clean(out, f->row[i].why);
-            bz_buf_putc(out, '\n');
-        }
+        if (f->row[i].tried)
+            put_not_fused(&f->row[i], out);
     bz_table *t = bz_table_new(&arena);
     columns(t, "pattern", TITLES, 8);
     for (int i = 0; i < f->n && i < 12; i++) {
