@@ -1,7 +1,5 @@
 #include "base/whole.h"
 
-#include "base/buf.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,4 +56,40 @@ int bz_whole_close(bz_whole *w, bool good, bz_error *err)
     free(w->part);
     free(w->target);
     return rc;
+}
+
+int bz_whole_write(const char *path, const bz_buf *text, bz_error *err)
+{
+    bz_whole w;
+    if (bz_whole_open(&w, path, err))
+        return -1;
+    const char *data = bz_buf_text(text);
+    for (size_t done = 0; done < text->len;) {
+        ssize_t n = write(w.fd, data + done, text->len - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            fail(&w, err);
+            return bz_whole_close(&w, false, err);
+        }
+        done += (size_t)n;
+    }
+    return bz_whole_close(&w, true, err);
+}
+
+int bz_whole_read(const char *path, size_t limit, const char *too_long, bz_buf *out, bz_error *err)
+{
+    FILE *f = fopen(path, "re");
+    char block[16384];
+    size_t n, before = out->len;
+    if (!f)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    while (out->len - before <= limit && (n = fread(block, 1, sizeof block, f)) > 0)
+        bz_buf_put(out, block, n);
+    bool bad = ferror(f) != 0;
+    int why = errno;
+    fclose(f);
+    if (bad)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(why));
+    return out->len - before > limit ? bz_fail(err, BZ_BAD_INPUT, "%s: %s", path, too_long) : 0;
 }

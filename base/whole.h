@@ -1,4 +1,4 @@
-/* whole: a file that appears whole or not at all.
+/* whole: a file that appears whole or not at all, and one that is read as a whole.
  *
  * What is written goes into a new file next to the target, under a name that nobody can have laid a link at, and takes the
  * target's place at the end. What stands behind a link is replaced, not the link. What is no regular file (a device, a pipe)
@@ -6,6 +6,7 @@
 #ifndef BZ_WHOLE_H
 #define BZ_WHOLE_H
 
+#include "base/buf.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -21,5 +22,11 @@ int bz_whole_open(bz_whole *w, const char *path, bz_error *err);
 
 /* With `good`, puts the new file in its place; without, removes it, and *err stays. Returns 0 only where the file is there. */
 int bz_whole_close(bz_whole *w, bool good, bz_error *err);
+
+/* All of it in one call. */
+int bz_whole_write(const char *path, const bz_buf *text, bz_error *err);
+
+/* Appends what a small file holds. One that is longer than `limit` is the wrong one: "PATH: TOO_LONG". */
+int bz_whole_read(const char *path, size_t limit, const char *too_long, bz_buf *out, bz_error *err);
 
 #endif

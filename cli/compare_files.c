@@ -1,3 +1,4 @@
+#include "base/whole.h"
 #include "cli/compare.h"
 
 #include <errno.h>
@@ -59,29 +60,13 @@ int compare_profiles(bz_trace *const trace[2], const char *iterations, bz_arena 
     return bz_compare_profiles(trace[0], trace[1], arena, out, err);
 }
 
-static int read_whole(const char *path, bz_buf *out, bz_error *err)
-{
-    FILE *f = fopen(path, "r");
-    char block[1 << 16];
-    size_t n;
-    if (!f)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
-    while (out->len <= LIMIT && (n = fread(block, 1, sizeof block, f)) > 0)
-        bz_buf_put(out, block, n);
-    bool bad = ferror(f) != 0;
-    fclose(f);
-    if (bad)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read", path);
-    return out->len > LIMIT ? bz_fail(err, BZ_BAD_INPUT, "%s: is longer than %d MB: no report", path, LIMIT >> 20) : 0;
-}
-
 int compare_reports(const char *const path[2], bz_arena *arena, bz_compare_set *out, bz_error *err)
 {
     bz_report_file *file[2] = {NULL, NULL};
     int failed = 0;
     for (int i = 0; i < 2 && !failed; i++) {
         bz_buf text = {0};
-        failed = read_whole(path[i], &text, err) ||
+        failed = bz_whole_read(path[i], LIMIT, "is longer than 256 MB: no report", &text, err) ||
                  bz_report_read(bz_buf_text(&text), text.len, path[i], arena, &file[i], err);
         bz_buf_free(&text);
     }

@@ -184,7 +184,7 @@ int fleet_stacks_load(fleet_job *j, bz_error *err)
     int rc = 0;
     if (access(path, F_OK))
         return 0;
-    if (bz_fleet_slurp(path, 4 << 20, &text, err) ||
+    if (bz_whole_read(path, 4 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
         bz_fleet_stacks_parse(bz_buf_text(&text), path, &j->arena, &j->stacks, err))
         rc = -1;
     bz_buf_free(&text);
@@ -195,7 +195,7 @@ int fleet_stacks_save(fleet_job *j, bz_error *err)
 {
     bz_buf text = {0};
     bz_fleet_stacks_print(&j->stacks, &text);
-    int rc = bz_fleet_write(fleet_path(j, "stacks.json"), &text, err);
+    int rc = bz_whole_write(fleet_path(j, "stacks.json"), &text, err);
     bz_buf_free(&text);
     return rc;
 }
@@ -233,7 +233,7 @@ int fleet_night_load(fleet_job *j, bz_error *err)
         return bz_fail(err, BZ_BAD_INPUT, "%s: there was no night yet: 'benanza fleet nightly' makes one",
                        j->fleet.folder);
     const char *path = fleet_path(j, "%s/night.json", id);
-    int rc = bz_fleet_slurp(path, 64 << 20, &text, err) ||
+    int rc = bz_whole_read(path, 64 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
              bz_night_parse(bz_buf_text(&text), path, &j->arena, &j->night, err);
     if (!rc && strcmp(j->night.id, id) != 0)
         rc = bz_fail(err, BZ_BAD_INPUT, "%s: is of another night: %s", path, j->night.id);
@@ -245,7 +245,7 @@ int fleet_night_save(fleet_job *j, bz_error *err)
 {
     bz_buf text = {0};
     bz_night_print(&j->night, &text);
-    int rc = bz_fleet_write(fleet_path(j, "%s/night.json", j->night.id), &text, err);
+    int rc = bz_whole_write(fleet_path(j, "%s/night.json", j->night.id), &text, err);
     bz_buf_free(&text);
     return rc;
 }

@@ -24,7 +24,7 @@ static void load_attempt(fleet_job *j, const char *folder, const char *name, int
     bz_attempt *a = &out->attempt[out->n];
     bz_buf text = {0};
     bz_error err;
-    if (bz_fleet_slurp(status, 1 << 20, &text, &err) ||
+    if (bz_whole_read(status, 1 << 20, BZ_FLEET_TOO_LONG, &text, &err) ||
         bz_attempt_parse(bz_buf_text(&text), status, &j->arena, a, &err)) {
         *a = (bz_attempt){.node = "?", .system = "", .program = "", .state = BZ_ATTEMPT_FAILED};
         a->reason = bz_arena_str(&j->arena, err.text);
@@ -157,7 +157,7 @@ int fleet_collect(fleet_job *j, bz_error *err)
     j->merged.added += (int64_t)(rest.added + rest.replaced);
     j->merged.known += (int64_t)rest.kept;
     bz_merged_print(&j->merged, &text);
-    rc = bz_fleet_write(fleet_path(j, "%s/merge.json", n->id), &text, err) || fleet_stacks_save(j, err);
+    rc = bz_whole_write(fleet_path(j, "%s/merge.json", n->id), &text, err) || fleet_stacks_save(j, err);
     bz_buf_free(&text);
     return rc ? -1 : 0;
 }

@@ -130,7 +130,7 @@ static int write_reports(fleet_job *j, const bz_fleet_report *report, bz_error *
             bz_fleet_report_html(report, 1000, &text);
         else
             bz_fleet_report_json(report, &text); /* the last one: it tells that the night is over */
-        rc = bz_fleet_write(fleet_path(j, "%s/%s", j->night.id, NAMES[i]), &text, err);
+        rc = bz_whole_write(fleet_path(j, "%s/%s", j->night.id, NAMES[i]), &text, err);
         bz_buf_free(&text);
     }
     bz_screen_set(screen);

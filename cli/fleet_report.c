@@ -242,7 +242,7 @@ static void load_merged(making *m)
     const char *path = fleet_path(j, "%s/merge.json", j->night.id);
     bz_buf text = {0};
     bz_error ignored;
-    if (!access(path, F_OK) && (bz_fleet_slurp(path, 1 << 22, &text, &ignored) ||
+    if (!access(path, F_OK) && (bz_whole_read(path, 1 << 22, BZ_FLEET_TOO_LONG, &text, &ignored) ||
                                 bz_merged_parse(bz_buf_text(&text), path, &j->arena, &j->merged, &ignored)))
         warn(m, bz_arena_str(&j->arena, ignored.text));
     bz_buf_free(&text);

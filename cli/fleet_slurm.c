@@ -76,7 +76,7 @@ int fleet_sbatch(fleet_job *j, const bz_fleet_system *s, const bz_fleet_names *m
 
 int fleet_write_script(const char *path, bz_buf *text, bz_error *err)
 {
-    int rc = bz_fleet_write(path, text, err);
+    int rc = bz_whole_write(path, text, err);
     bz_buf_free(text);
     if (!rc && chmod(path, 0755))
         rc = bz_fail(err, BZ_FAILED, "%s: cannot be made a program: %s", path, strerror(errno));
@@ -141,7 +141,7 @@ static bool read_answer(fleet_job *j, const bz_fleet_system *s, bz_line *line)
     const char *file = fleet_path(j, "probes/%s.json", s->name);
     bz_buf text = {0};
     bz_error ignored;
-    bool good = !bz_fleet_slurp(file, 1 << 20, &text, &ignored);
+    bool good = !bz_whole_read(file, 1 << 20, BZ_FLEET_TOO_LONG, &text, &ignored);
     size_t n = text.len;
     while (n && text.data[n - 1] == '\n')
         n--;

@@ -76,8 +76,8 @@ static int write_shard(fleet_job *j, int kind, const bz_shards *shards, int inde
     bz_plan_choose(plan, chosen, &c);
     bz_work_print(&work, &text);
     int rc = bz_generate(plan, folder, err) || put_known(j, kind, shards, index, &known, err) ||
-             bz_fleet_write(bz_arena_printf(&j->arena, "%s/shard.json", folder), &text, err) ||
-             bz_fleet_write(bz_arena_printf(&j->arena, "%s/known.jsonl", folder), &known, err) ||
+             bz_whole_write(bz_arena_printf(&j->arena, "%s/shard.json", folder), &text, err) ||
+             bz_whole_write(bz_arena_printf(&j->arena, "%s/known.jsonl", folder), &known, err) ||
              fleet_make_folder(bz_arena_printf(&j->arena, "%s/attempts", folder), err);
     bz_buf_free(&text);
     bz_buf_free(&known);

@@ -41,7 +41,7 @@ static int write_attempt(work_job *w, bz_error *err)
     bz_buf text = {0};
     w->attempt.seconds = bz_now() - w->started;
     bz_attempt_print(&w->attempt, &text);
-    int rc = bz_fleet_write(bz_arena_printf(&w->arena, "%s.json", w->stem), &text, err);
+    int rc = bz_whole_write(bz_arena_printf(&w->arena, "%s.json", w->stem), &text, err);
     bz_buf_free(&text);
     return rc;
 }
@@ -217,7 +217,7 @@ static int make_scratch(work_job *w, const char *given, bz_error *err)
 static int copy_file(const char *from, const char *to, bz_error *err)
 {
     bz_buf text = {0};
-    int rc = bz_fleet_slurp(from, 256 << 20, &text, err) || bz_fleet_write(to, &text, err);
+    int rc = bz_whole_read(from, 256 << 20, BZ_FLEET_TOO_LONG, &text, err) || bz_whole_write(to, &text, err);
     bz_buf_free(&text);
     return rc ? -1 : 0;
 }
@@ -305,8 +305,8 @@ static int read_work(work_job *w, bz_error *err)
 {
     const char *path = bz_arena_printf(&w->arena, "%s/shard.json", w->shard);
     bz_buf text = {0};
-    int rc =
-        bz_fleet_slurp(path, 1 << 20, &text, err) || bz_work_parse(bz_buf_text(&text), path, &w->arena, &w->work, err);
+    int rc = bz_whole_read(path, 1 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
+             bz_work_parse(bz_buf_text(&text), path, &w->arena, &w->work, err);
     bz_buf_free(&text);
     return rc ? -1 : 0;
 }
@@ -380,7 +380,7 @@ static int probe(const char *file, const char *backend, bz_error *err)
     char *argv[] = {path, "--system", backend ? "--backend" : NULL, (char *)backend, NULL};
     bz_buf out = {0};
     int rc =
-        bz_bench_find(path, sizeof path, err) || bz_bench_output(argv, &out, err) || bz_fleet_write(file, &out, err);
+        bz_bench_find(path, sizeof path, err) || bz_bench_output(argv, &out, err) || bz_whole_write(file, &out, err);
     bz_buf_free(&out);
     return rc ? -1 : 0;
 }

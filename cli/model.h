@@ -5,6 +5,10 @@
 #include "cli/cli.h"
 #include "modelproc/modelproc.h"
 
+typedef bz_models loaded_models;
+#define models_free   bz_models_free
+#define patterns_load bz_patterns_load
+
 typedef struct model_settings {
     int64_t batch, trips;
     bz_list dims;
@@ -28,19 +32,7 @@ typedef struct model_settings {
             "infer all shapes from those of the inputs, and ignore those that the file declares"                       \
     }
 
-typedef struct loaded_models {
-    bz_model **model;
-    bz_layers **layers;
-    int n;
-} loaded_models;
-
-/* Loads and infers all; warnings go to stderr. What was loaded is freed with models_free, also after
- * a failure. */
-int models_load(const bz_command *command, const bz_list *paths, const model_settings *s, loaded_models *m,
-                bz_error *err);
-void models_free(loaded_models *m);
-
-/* The built-in fusion patterns and, behind them, those of the user's file (path may be NULL). */
-int patterns_load(const char *path, bz_patterns **patterns, bz_error *err);
+/* Loads and infers all; warnings go to stderr. */
+int models_load(const bz_command *command, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err);
 
 #endif

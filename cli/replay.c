@@ -1,5 +1,6 @@
 /* benanza replay: the cheapest plan of a model as one program, run here and held against the bound. */
 #include "replay/replay.h"
+#include "base/whole.h"
 #include "bench/bench.h"
 #include "cli/analysis.h"
 #include "cli/db.h"
@@ -31,24 +32,10 @@ typedef struct replay_job {
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
-static int read_file(const char *path, bz_buf *out, bz_error *err)
-{
-    char chunk[65536];
-    size_t n;
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0 && out->len < (size_t)64 << 20)
-        bz_buf_put(out, chunk, n);
-    bool bad = ferror(f) || !feof(f);
-    fclose(f);
-    return bad ? bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read, or is no plan", path) : 0;
-}
-
 static int follow(replay_job *r, bz_error *err)
 {
     bz_buf text = {0};
-    int rc = read_file(r->from, &text, err);
+    int rc = bz_whole_read(r->from, 64 << 20, "is no plan", &text, err);
     if (!rc && bz_replay_follow(r->replay, bz_buf_text(&text), text.len, err))
         rc = bz_fail_in(err, "%s", r->from);
     bz_buf_free(&text);

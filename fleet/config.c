@@ -270,49 +270,12 @@ int bz_fleet_parse(const char *text, const char *path, bz_fleet *out, bz_error *
     return rc;
 }
 
-int bz_fleet_slurp(const char *path, size_t limit, bz_buf *out, bz_error *err)
-{
-    FILE *f = fopen(path, "re");
-    char block[16384];
-    size_t n;
-    if (!f)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
-    while (out->len <= limit && (n = fread(block, 1, sizeof block, f)) > 0)
-        bz_buf_put(out, block, n);
-    bool bad = ferror(f) != 0;
-    int why = errno;
-    fclose(f);
-    if (bad)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(why));
-    return out->len > limit ? bz_fail(err, BZ_BAD_INPUT, "%s: is longer than any file of this kind", path) : 0;
-}
-
-int bz_fleet_write(const char *path, const bz_buf *text, bz_error *err)
-{
-    bz_buf part = {0};
-    bz_buf_printf(&part, "%s.%ld.part", path, (long)getpid());
-    FILE *f = fopen(part.data, "we");
-    bool bad = !f || fwrite(bz_buf_text(text), 1, text->len, f) != text->len || fflush(f) || fsync(fileno(f));
-    int why = errno;
-    if (f && fclose(f) && !bad) {
-        bad = true;
-        why = errno;
-    }
-    if (!bad && rename(part.data, path)) {
-        bad = true;
-        why = errno;
-    }
-    if (bad && f)
-        unlink(part.data);
-    bz_buf_free(&part);
-    return bad ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(why)) : 0;
-}
-
 int bz_fleet_read(const char *path, bz_fleet *out, bz_error *err)
 {
     bz_buf text = {0};
     bz_fleet_defaults(out);
-    int rc = bz_fleet_slurp(path, 4 << 20, &text, err) || bz_fleet_parse(bz_buf_text(&text), path, out, err);
+    int rc = bz_whole_read(path, 4 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
+             bz_fleet_parse(bz_buf_text(&text), path, out, err);
     bz_buf_free(&text);
     return rc ? -1 : 0;
 }

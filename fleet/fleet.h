@@ -26,7 +26,10 @@
 #ifndef BZ_FLEET_H
 #define BZ_FLEET_H
 
+#include "base/whole.h"
 #include "compare/compare.h"
+
+#define BZ_FLEET_TOO_LONG "is longer than any file of this kind"
 
 /* ---- fleet.json ----------------------------------------------------------------------------- */
 
@@ -76,11 +79,6 @@ void bz_fleet_defaults(bz_fleet *out);
 
 /* Letters, digits, '-', '_' and '.', not at the beginning; at most 63 of them. */
 bool bz_fleet_is_name(const char *text);
-
-/* A small file, with a limit in case it is the wrong one. -1 where it cannot be read. */
-int bz_fleet_slurp(const char *path, size_t limit, bz_buf *out, bz_error *err);
-/* The file appears whole or not at all. */
-int bz_fleet_write(const char *path, const bz_buf *text, bz_error *err);
 
 /* ---- what is wanted ------------------------------------------------------------------------- */
 

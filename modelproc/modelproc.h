@@ -110,6 +110,20 @@ typedef struct bz_layers {
 int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers **layers, bz_error *err);
 void bz_layers_free(bz_layers *layers);
 
+/* Binds by their texts, "N=8". */
+int bz_binds_parse(const char *const *dims, int n, bz_arena *arena, const bz_bind **binds, bz_error *err);
+
+/* Loads and infers all, and adds them to those that are there; a zeroed one is empty. What was loaded is freed with
+ * bz_models_free, also after a failure. */
+typedef struct bz_models {
+    bz_model **model;
+    bz_layers **layers;
+    int n;
+} bz_models;
+
+int bz_models_load(const char *const *path, int n, const bz_infer_options *options, bz_models *m, bz_error *err);
+void bz_models_free(bz_models *m);
+
 /* "1x3x224x224"; "scalar"; "?" for an unknown rank; "seq(...)". Appends. */
 void bz_type_text(const bz_model *model, const bz_type *type, bz_buf *out);
 
@@ -180,6 +194,8 @@ extern const char bz_patterns_text[]; /* the table that comes with the program: 
  * made when it is NULL. Later tables may use what earlier ones define. `name` is for messages. On
  * failure *patterns is freed and NULL. */
 int bz_patterns_parse(const char *text, const char *name, bz_patterns **patterns, bz_error *err);
+/* The built-in ones and, behind them, those of the user's file (path may be NULL). */
+int bz_patterns_load(const char *path, bz_patterns **patterns, bz_error *err);
 void bz_patterns_free(bz_patterns *patterns);
 
 /* All places where any of the patterns fits, by pattern and then by layer; they may overlap.

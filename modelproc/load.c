@@ -1,0 +1,76 @@
+/* Models from their files to their layers; options that people give, and tables of patterns. */
+#include "base/whole.h"
+#include "modelproc/modelproc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+int bz_binds_parse(const char *const *dims, int n, bz_arena *arena, const bz_bind **out, bz_error *err)
+{
+    bz_bind *binds = BZ_NEW(arena, bz_bind, n);
+    *out = binds;
+    for (int i = 0; i < n; i++) {
+        char *name = bz_arena_str(arena, dims[i]), *equals = strrchr(name, '=');
+        if (!equals || equals == name || !equals[1])
+            return bz_fail(err, BZ_USAGE, "--dim takes NAME=N, not '%s'", dims[i]);
+        *equals = 0;
+        binds[i] = (bz_bind){name, equals + 1};
+    }
+    return 0;
+}
+
+/* Models with weights stay open, each of them; the usual limit is 1,024. */
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int bz_models_load(const char *const *path, int n, const bz_infer_options *options, bz_models *m, bz_error *err)
+{
+    m->model = bz_realloc(m->model, (size_t)(m->n + n), sizeof *m->model);
+    m->layers = bz_realloc(m->layers, (size_t)(m->n + n), sizeof(bz_layers *));
+    allow_many_files();
+    for (int i = 0; i < n; i++) {
+        if (bz_model_load(path[i], &m->model[m->n], err))
+            return -1;
+        if (bz_layers_infer(m->model[m->n], options, &m->layers[m->n], err)) {
+            bz_model_free(m->model[m->n]);
+            return -1;
+        }
+        m->n++;
+    }
+    return 0;
+}
+
+void bz_models_free(bz_models *m)
+{
+    for (int i = 0; i < m->n; i++) {
+        bz_layers_free(m->layers[i]);
+        bz_model_free(m->model[i]);
+    }
+    free(m->layers);
+    free(m->model);
+    *m = (bz_models){0};
+}
+
+int bz_patterns_load(const char *path, bz_patterns **patterns, bz_error *err)
+{
+    bz_buf text = {0};
+    *patterns = NULL;
+    if (bz_patterns_parse(bz_patterns_text, "the built-in patterns", patterns, err))
+        return -1;
+    int failed = path ? bz_whole_read(path, 1 << 20, "is too long for a table of patterns", &text, err) ||
+                            bz_patterns_parse(bz_buf_text(&text), path, patterns, err)
+                      : 0;
+    bz_buf_free(&text);
+    if (failed) {
+        bz_patterns_free(*patterns);
+        *patterns = NULL;
+    }
+    return failed ? -1 : 0;
+}
