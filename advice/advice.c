@@ -99,7 +99,7 @@ static int more_gain(const void *x, const void *y)
     return a->gain > b->gain ? -1 : a->gain < b->gain ? 1 : strcmp(a->id, b->id);
 }
 
-/* Who takes one step has all that comes with it: its advices are one. */
+/* One step brings all that comes with it, so the advices with the same step are one. */
 static bz_advice *known_step(bz_advice *list, int n, const char *step)
 {
     for (int i = 0; i < n; i++)

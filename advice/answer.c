@@ -46,7 +46,7 @@ static bool is_large(const advice_making *m, const advice_item *item)
     return item->seconds > LEAST * m->l->latency;
 }
 
-/* Of a step what its causes, told one by one, leave. */
+/* What is left of a step without those of its causes that are items of their own. */
 static advice_item without_causes(const advice_making *m, const advice_item *step)
 {
     advice_item rest = *step;

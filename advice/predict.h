@@ -59,9 +59,9 @@ void predict_fit(predict_point *p, int n, double *per_x, double *per_y);
  * done in: what such a stretch takes longer than others of as many layers and bytes. */
 double predict_left(const bz_bound *b, const bz_alignment *a, const bz_trace *t, const bool *left, bz_arena *arena);
 
-/* Stretches that take more than twice as long as most of the same layers do by their bytes: their results come to lie in
- * memory that the system hands out anew. Seconds of that which tensors of `smaller` times the bytes spare: all of it where
- * the largest is smaller then than any that had it, else between what they have less of it and all. */
+/* Some stretches take more than twice as long as most of the same layers do by their bytes: their results lie in memory that
+ * the system hands out anew. Returns the seconds of this that tensors of `smaller` times the bytes save: all of them where the
+ * largest tensor is then smaller than any that had such memory, else between their share and all. */
 double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t, double smaller, bz_arena *arena);
 
 /* ---- reorders ------------------------------------------------------------------------------- */
@@ -70,8 +70,8 @@ typedef struct predict_reorder {
     double bytes, seconds;
 } predict_reorder;
 
-/* Of steady iterations: [0] of data, [1] of weights; by bytes. Tensors of `fresh_from` bytes and more are in memory that the
- * system hands out in every iteration, page by page, which takes `fresh` seconds for each byte; INFINITY and 0: there are none. */
+/* Reorders of steady iterations, by bytes: [0] of data, [1] of weights. Tensors of `fresh_from` bytes and more lie in memory that
+ * the system hands out in every iteration, page by page, which takes `fresh` seconds for each byte; INFINITY and 0: there are none. */
 typedef struct predict_reorders {
     predict_reorder *list[2];
     int n[2];

@@ -82,7 +82,7 @@ typedef struct advice_finding {
     bool assumed; /* the model's bound has it: whether the program does it already, a state must tell */
 } advice_finding;
 
-/* Of several lines "gain: …" the first that finds something. Marks the items that it would make smaller. */
+/* A rule may have several lines "gain: …": the first that finds something counts. Marks the items that it would make smaller. */
 advice_finding advice_find(advice_making *m, const advice_rule *rule);
 void advice_mark(advice_making *m, bz_rung_kind step);
 

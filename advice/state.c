@@ -14,7 +14,7 @@ typedef struct looking {
     bz_arena *arena;
 } looking;
 
-/* Who does so, of all that tell; all 0: nothing tells. */
+/* How many parts of the recording show it, out of `all` that tell; all is 0 where none tells. */
 typedef struct evidence {
     int does, all;
     const char *text;

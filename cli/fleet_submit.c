@@ -29,7 +29,7 @@ static bool knows_peaks(const fleet_job *j, int kind)
            (system && system->details && strstr(system->details, "\"measured\":"));
 }
 
-/* Families of which a part is known go on behind it, as in a shard that was killed. */
+/* Gives a shard the records of families that are known in part: its run goes on behind them, as after a kill. */
 static int put_known(fleet_job *j, int kind, const bz_shards *shards, int index, bz_buf *out, bz_error *err)
 {
     const bz_want *want = &j->want[kind];

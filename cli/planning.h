@@ -62,7 +62,7 @@ int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err);
             "marked records), all, older-than=2026-11-22 or older-than=7d"                                             \
     }
 
-/* That the text of an option (NULL: not given) is a number of seconds, where `zero` also 0: told before anything is built. */
+/* Checks that the text of an option is a number of seconds (NULL: not given); 0 is one where `zero`. It is checked before anything is built. */
 int planning_seconds(const char *option, const char *text, bool zero, bz_error *err);
 #define PLANNING_WAIT_OPTION(target)                                                                                   \
     {                                                                                                                  \

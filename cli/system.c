@@ -154,7 +154,7 @@ static void known_row(bz_table *t, const known *k, bz_arena *arena)
     bz_table_cell(t, peaks, NULL);
 }
 
-/* Of the database there is; rows or members, whichever is wanted. */
+/* Adds the systems of the database, if there is one: as members of the JSON, or as rows of the table. */
 static int add_known(system_job *s, bz_json *j, bz_table *t, size_t *n, bz_error *err)
 {
     const bz_system **list;

@@ -229,8 +229,8 @@ static void pair_leftovers(making *m)
     free(to);
 }
 
-/* A layer as several calls that are all the same: a product per image or group of a convolution, or kernels of which no
- * more is known than their kind. */
+/* One layer may be several equal calls: a product for each image or group of a convolution, or kernels of one kind whose
+ * sizes are not known. */
 static bool repeats(const making *m, const align_step *last, const align_step *step)
 {
     const align_atom *a = &m->steps.atom[last->first], *b = &m->steps.atom[step->first];

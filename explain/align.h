@@ -42,7 +42,7 @@ uint32_t align_word(align_words *w, const char *s);
 
 /* Atoms of a problem, at most ALIGN_ATOMS; how many. */
 int align_problem_atoms(align_words *w, const bz_problem *p, align_atom *out);
-/* Of a layer; and of a call, kernel or operator that is known by its name alone. */
+/* Atoms of a layer; the atom of a call, kernel or operator of which only the name is known. */
 int align_layer_atoms(align_words *w, const bz_bound_layer *l, align_atom *out);
 align_atom align_named_atom(align_words *w, const char *kind);
 /* An operator by its name and what its shapes tell: "inputs=[[1,3,224,224],[64,3,7,7],[64],…" and the like. */
@@ -135,7 +135,7 @@ bool align_in(const align_steps *s, bz_event_kind kind, size_t event); /* belong
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-/* Whose each nanosecond of the iteration is: fills the times of the steps, and the causes with what no layer asked for.
+/* Assigns every nanosecond of the iteration: to a step, or to a cause where no layer asked for it.
  * between[i]: layers that nothing recorded did stand before step i; as many as steps, and one more. */
 void align_time(align_steps *s, const bool *between, const char *layers, bz_arena *arena, bz_alignment *out);
 

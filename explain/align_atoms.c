@@ -74,7 +74,7 @@ static uint32_t product_id(align_words *w, int64_t m, int64_t n, int64_t k, int6
     return close_text(w);
 }
 
-/* Of all its products together, or of one; 0 where it is one. */
+/* The atom of all products of a matmul together, or of one of them; 0 where it has only one. */
 static uint32_t matmul_id(align_words *w, const bz_problem *p, bool one)
 {
     bz_extent y;

@@ -61,8 +61,8 @@ static void take_layer(const search *s, const bz_aligned *row, int k, double *le
     }
 }
 
-/* Of the row's layers, each by itself or in places of patterns that have none but these; NAN where one has no price in
- * either way. A row has at most ALIGN_ATOMS layers, and mostly one. */
+/* The lowest price of the row's layers, single or in places of patterns that contain no other layer; NAN where a layer has no
+ * price in either way. A row has at most ALIGN_ATOMS layers, and mostly one. */
 static double lowest(const search *s, const bz_aligned *row)
 {
     unsigned all = 1U << row->n_layers;

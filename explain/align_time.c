@@ -1,5 +1,5 @@
-/* Whose each nanosecond of an iteration is. Who comes first may claim all of it; who comes later what is left: first the
- * device's work, or on a CPU the library's; then what the host did meanwhile; the rest is not explained. */
+/* Assigns every nanosecond of an iteration to one step or cause. Claims are made in turn, and each gets what is left: first
+ * the work of the device (on a CPU: of the library), then what the host did meanwhile. The rest is not explained. */
 #include "explain/align.h"
 
 #include <stdlib.h>

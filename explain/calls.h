@@ -13,10 +13,10 @@ bool call_int(const bz_trace *t, size_t call, const char *name, int64_t *v); /* 
 bool call_real(const bz_trace *t, size_t call, const char *name, double *v);
 bool call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out);
 
-/* That a reorder moves, by its "problem"; -1 where it tells none. */
+/* Elements that the reorder moves, from its "problem"; -1 where the log has no shape. */
 int64_t call_elements(const bz_trace *t, size_t call);
 
-/* Padding at the end, of which the sizes tell as much as windows reach: that at the beginning where it does the same. */
+/* Padding at the end. The sizes only tell how far the windows reach: where the padding of the beginning gives the same size, it is that. */
 int64_t call_pad_end(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad);
 
 /* The convolution with the padding inside that a program put around its input itself; how much it is, or 0. */

@@ -357,7 +357,7 @@ bool call_onednn_binary(const bz_trace *t, size_t call, bz_problem *p)
     return bz_fn_is_binary(p->binary.fn);
 }
 
-/* Of two tensors, which is an addition. The log tells their one shape, and a "src" for each. */
+/* A sum of two tensors, which is an addition. The log has one shape for both, and a "src" for each. */
 bool call_onednn_sum(const bz_trace *t, size_t call, bz_problem *p)
 {
     bz_extent v[3];
@@ -388,7 +388,7 @@ bool call_onednn_softmax(const bz_trace *t, size_t call, bz_problem *p)
     return true;
 }
 
-/* Of "1x64x8x8:1x32x8x8" the axis is where they differ; of equal ones it must be told. */
+/* Inputs "1x64x8x8:1x32x8x8" are joined along the axis where they differ. For equal shapes the log must tell the axis. */
 bool call_onednn_concat(const bz_trace *t, size_t call, bz_problem *p)
 {
     char aux[64] = "";

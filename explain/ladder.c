@@ -22,7 +22,7 @@ static void warn(making *m, const char *text)
 
 /* ---- times ---------------------------------------------------------------------------------- */
 
-/* Of a run in which less was recorded than in the trace's own; NAN: nothing tells. */
+/* The latency in a run in which less was recorded than in the trace's own run; NAN where there was no such run. */
 static double undisturbed(making *m)
 {
     const bz_trace *t = m->trace;

@@ -77,7 +77,7 @@ bool bz_fleet_is_name(const char *text)
     return n && n < 64 && strspn(text, LETTERS) == n && text[0] != '-' && text[0] != '.';
 }
 
-/* Of a shell: what `export` takes. */
+/* Names of variables, as the `export` of a shell takes them. */
 static bool is_variable(const char *text)
 {
     size_t n = strlen(text);

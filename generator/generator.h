@@ -237,7 +237,7 @@ const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem);
 const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text); /* of a problem of the plan */
 /* All records of a problem; false where it is none of the plan: then ask the database. */
 bool bz_prices_records(const bz_prices *prices, const char *text, const bz_record **records, size_t *n);
-/* Of a layer or a group. */
+/* The price of a layer or a group. */
 void bz_prices_layer(const bz_prices *prices, const bz_plan_layer *layer, bz_layer_price *out);
 
 #endif

@@ -164,7 +164,7 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
         *best = price;
 }
 
-/* Nobody knows yet counts as yes. No: no backend of the plan has such calls, or all refused. */
+/* False where no backend of the plan has such calls, or all of them refused. Where no record tells yet, the answer is yes. */
 static bool can_run(const bz_prices *prices, const bz_alternative *a)
 {
     for (int i = 0; i < a->n; i++) {

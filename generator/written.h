@@ -15,8 +15,8 @@ typedef struct written {
     bz_value_id scale, shift;
 } written;
 
-/* What these layers, of which the last one makes the result, compute together of the value x. It is found
- * out by computing it: however a GELU is written, it is one if it has the values of one, and with other
+/* The function of x that these layers compute together; the last one makes the result. It is found
+ * by computing it: however a GELU is written, it is one if it has the values of one, and with other
  * constants it is none. False where it is no function that a problem has, or where a constant is not
  * to be had. */
 bool written_identify(bz_lowered *lowered, const int *layer, int n, bz_value_id x, written *out);

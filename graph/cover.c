@@ -164,7 +164,7 @@ static int by_seconds(const void *a, const void *b, void *context)
     return x->seconds != y->seconds ? (x->seconds < y->seconds ? -1 : 1) : by_set(a, b, context);
 }
 
-/* Of ways that cover the same, the cheapest; of too many, the cheapest. */
+/* Among ways that cover the same layers only the cheapest stays. Where too many are left, the cheapest stay. */
 static void thin_out(cover *c)
 {
     int kept = 0;

@@ -84,7 +84,7 @@ static bool match_step(const matcher *m, int s, int layer, state *st)
     return match_operands(m, want, l, true, st);
 }
 
-/* Nobody outside may read what is made inside, but for the result. */
+/* Layers outside of the match may read its result, and nothing else that is made inside. */
 static bool is_closed(const matcher *m, const state *st)
 {
     int n = m->pattern->n_steps, root = st->layer[n - 1];

@@ -190,7 +190,7 @@ bz_value_id bz_node_reads(const bz_node *node, int k);
  * to be had. */
 int bz_tensor_ints(const bz_model *model, const bz_tensor *t, int64_t *out, bz_error *err);
 int bz_tensor_reals(const bz_model *model, const bz_tensor *t, double *out, bz_error *err);
-/* Of any type of whole bytes, as elements lie in memory; for large ones too. Not of a sparse tensor. */
+/* Bytes of a tensor of any type of whole bytes, as its elements lie in memory, however large it is. A sparse tensor is an error. */
 int bz_tensor_bytes(const bz_model *model, const bz_tensor *t, void *out, bz_error *err);
 
 /* ---- back to a file ------------------------------------------------------------------------ */

@@ -70,7 +70,7 @@ double bz_peaks_yardstick(const char *details, int threads, bool *busy)
     return best;
 }
 
-/* Of two lists the measurement with the fewest threads above `least`; `own` before others of the same count. */
+/* The measurement with the fewest threads above `least`, from two lists; `own` wins over others of the same count. */
 static const cJSON *next_above(int least, const cJSON *own, const cJSON *const *others, int n)
 {
     const cJSON *best = threads_of(own) > least ? own : NULL;

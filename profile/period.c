@@ -132,7 +132,7 @@ static size_t reach(const period *p)
     return p->covered + p->length;
 }
 
-/* Of marks that occur equally often one finds what the other finds: two of each count are tried. */
+/* Marks that occur equally often find the same stretch, so only two marks of each count are tried. */
 static void try_marks(const sequence *s, period *best, uint32_t *at, uint32_t *count)
 {
     uint32_t tried[CANDIDATES_MAX], n_tried = 0;

@@ -169,7 +169,7 @@ const char *bz_kernel_algorithm(const char *kernel_name)
     return a == NO_ALGORITHM ? NULL : ALGORITHMS[a];
 }
 
-/* Whose kernel a name means. A framework's comes first: it may be named for the library that it stands in for. */
+/* Who made a kernel, by its name. Rules of frameworks come first: their kernels may be named after the library that they replace. */
 static const rule OWNERS[] = {
     {"at::native", BZ_KERNEL_OF_FRAMEWORK},
     {"at_cuda_detail", BZ_KERNEL_OF_FRAMEWORK},

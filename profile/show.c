@@ -30,7 +30,7 @@ static void put_percent(bz_table *table, double share)
     bz_table_cell(table, bz_units_percent(text, share), NULL);
 }
 
-/* Of the steady iterations of a run of the program; n 0 where it tells none. */
+/* Latencies of the steady iterations of one run of the program; n is 0 where the run has none. */
 static bz_quantiles level_latency(const bz_level *l, bz_arena *arena)
 {
     double *values = BZ_NEW(arena, double, l->n_iterations);

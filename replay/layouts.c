@@ -99,7 +99,7 @@ static size_t hash(const search *s, const state *x)
     return (size_t)h;
 }
 
-/* Of equal states the cheapest stays, of equally cheap ones the first. */
+/* Among equal states the cheapest stays; among equally cheap ones the first. */
 static void keep_cheapest(search *s)
 {
     int kept = 0;
@@ -120,7 +120,7 @@ static void keep_cheapest(search *s)
     s->n_next = kept;
 }
 
-/* Of too many states the cheapest stay. Their order tells which of two equally cheap ways is taken. */
+/* Where there are too many states, the cheapest stay. Their order decides which of two equally cheap ways is taken. */
 static bool thin_out(search *s)
 {
     keep_cheapest(s);

@@ -295,7 +295,7 @@ static void refuse(maker *m, const bz_error *err)
         bz_buf_printf(&m->refused, "%s%s", m->refused.len ? "; " : "", err->text);
 }
 
-/* Of our loops only: a copy stands in for it on devices. What such a loop takes as a step is what it takes as a call. */
+/* Only our loops have a copy that replaces them on devices. Such a loop takes as a step as long as it takes as a call. */
 static bool is_loop(const bz_lowering *low)
 {
     const bz_alternative *last = low->n ? &low->alternative[low->n - 1] : NULL;

@@ -75,7 +75,7 @@ typedef struct bz_replay_plan {
     const char *device; /* the backend on whose device it runs; NULL: the processor */
     double scheduled;   /* planned: the whole, on these streams */
     double seconds;     /* planned: calls */
-    /* That the choice counted on; never shown: only libraries know how their calls want operands to lie. */
+    /* Conversions as the choice expected them. They are never shown: only libraries know how their calls want operands to lie. */
     double conversions;
     int modelled; /* calls without a record */
     int followed; /* states at most at once, while choosing; 0: from a file */
@@ -180,7 +180,7 @@ typedef struct bz_replay_report {
     double *cold; /* [plan->n_steps]: cold record of the variant taken; NAN where there is none. NULL: not looked for */
 } bz_replay_report;
 
-/* Of the variants taken, with operands that come from memory. Lives in the plan's arena. */
+/* Seconds of the variants taken, with operands that come from memory. Lives in the plan's arena. */
 int bz_replay_cold(bz_replay_plan *p, bz_perfdb *db, const bz_system *system, double **out, bz_error *err);
 
 void bz_replay_print(const bz_replay_report *r, bz_buf *out);

@@ -102,7 +102,7 @@ static void put_rows(const char *key, const bz_compare_row *row, int n, bz_json 
     bz_json_array_end(j);
 }
 
-/* Of what one side has alone. */
+/* Layers that only one side has. */
 static void put_single(const char *key, const bz_compare_part *p, int which, bz_json *j)
 {
     bz_json_key(j, key);

@@ -566,7 +566,7 @@ static bool was_throttled(const runner *r)
     return bz_stats_of(copy + r->n - third, third).median > CLOCK_CHANGE * before;
 }
 
-/* Of a device's clock during the samples; NaN where it does not say. */
+/* The median of the device's clock during the samples; NaN where the device does not tell its clock. */
 static double clock_of(const runner *r)
 {
     double known[MAX_SAMPLES];

@@ -236,7 +236,7 @@ static void put_action(const program *p, int i, bz_json *j)
     bz_json_object_end(j);
 }
 
-/* Of the last passes what each action took, or when it began. */
+/* For each of the last passes: how long each action took, or when it began. */
 static void put_passes(const program *p, const char *key, bool starts, bz_json *j)
 {
     bz_json_key(j, key);

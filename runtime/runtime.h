@@ -61,7 +61,7 @@ typedef struct bz_stats {
     double low, high; /* 95 % interval of the median; -inf and inf below six samples */
 } bz_stats;
 
-/* Of n ≥ 1 samples in any order; sorts them. The interval is that of order statistics, so it holds
+/* Statistics of n ≥ 1 samples in any order; sorts them. The interval is that of order statistics, so it holds
  * whatever the distribution: P(the r smallest lie above the median) follows the binomial. */
 bz_stats bz_stats_of(double *samples, int n);
 

@@ -212,7 +212,7 @@ static void put_flags(text *t, unsigned flags)
             put(t, "%c", letters[i]);
 }
 
-/* That of a concat cannot be asked for in version 2; but there the result is longer than its first part. */
+/* Version 2 does not tell the axis of a concat. It is the axis along which the result is longer than its first part. */
 static int axis_of(const bzi_facts *f)
 {
     const bzi_tensor *x = find(f, "src"), *y = find(f, "dst");

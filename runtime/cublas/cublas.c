@@ -70,7 +70,7 @@ static void close_lt(void *handle)
     cublasLtDestroy(handle);
 }
 
-/* Of the session alone, or shared by all of a replay's stream. */
+/* A session has handles of its own; in a replay, all sessions of a stream share them. */
 static cublasStatus_t open_handles(session *s)
 {
     static const char LT = 0; /* whose address tells one from the other */

@@ -229,7 +229,7 @@ static double length(const seen *s)
     return 1e-9 * (double)(s->end - s->start);
 }
 
-/* Of each kernel of a call the median over all calls, and that of their sum. */
+/* The median time of each kernel over all calls, and the median of the sum of a call's kernels. */
 static void sum_up(bz_trace *out)
 {
     double time[CALLS], sum[CALLS] = {0};

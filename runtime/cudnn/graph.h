@@ -60,7 +60,7 @@ cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y);
 /* `shift` is -1 where there is none. */
 cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, int x, int scale, int shift, int epsilon, int y);
 
-/* Of each element of x its coordinate along the axis; whether a ≥ b; x where that holds, else `otherwise`. */
+/* For each element of x: its coordinate along the axis. For each element: whether a ≥ b; x where `where` holds, else `otherwise`. */
 cudnnStatus_t graph_index_add(call *c, int64_t axis, int x, int y);
 cudnnStatus_t graph_compare_add(call *c, int a, int b, int y);
 cudnnStatus_t graph_select_add(call *c, int x, int otherwise, int where, int y);

@@ -84,7 +84,7 @@ static double sum_of(const bz_rows *r, bz_fn fn, const float *x, int64_t n)
     return sum;
 }
 
-/* Of n values the mean, and 1 over the root of the variance. */
+/* Returns 1 over the root of the variance of n values, and their mean. */
 static float spread_of(const bz_rows *r, const float *x, int64_t n, float *mean)
 {
     double squares = 0;
