@@ -186,7 +186,7 @@ static int keep_results(infer *inf, call *c, bz_layer *layer)
         inf->constant[v] = constant || fully_known(inf->values[v]);
         all &= inf->constant[v];
     }
-    layer->class = all && (c->node->n_out || constant) ? BZ_CONSTANT : c->op->class;
+    layer->class = all && (c->node->n_out || constant) ? BZ_CONSTANT : c->view ? BZ_VIEW : c->op->class;
     return 0;
 }
 

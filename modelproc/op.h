@@ -61,6 +61,7 @@ struct call {
     bz_type *out; /* [node->n_out]; to be set by the rule */
     const data **out_data;
     int n_params;
+    bool view;    /* set by the shape rule: with these parameters the result is operand 0 as it lies */
     bool skipped; /* the shape rule did not run: no results, or an operand's rank is not known */
     int64_t macs, flops;
     int64_t bytes; /* -1: operands and results, each once */

@@ -490,8 +490,10 @@ static int shape_pad(call *c)
         return call_fail(c, "pads has %lld numbers for %d dimensions", (long long)n, n_axes);
     for (int i = 0; i < x->rank; i++)
         dims[i] = v && n_axes >= 0 ? x->dims[i] : new_symbol(c);
+    c->view = v && n_axes >= 0;
     for (int k = 0; v && k < n_axes; k++) {
         int i = axes[k];
+        c->view &= !v[k] && !v[n_axes + k];
         pads[i] = v[k];
         pads[x->rank + i] = v[n_axes + k];
         dims[i] = dim_add(c, x->dims[i], dim_add(c, v[k], v[n_axes + k]));

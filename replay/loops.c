@@ -344,12 +344,12 @@ int bind_loops(binder *b, const bz_layer *l, bz_error *err)
     size_t n = strlen(l->kind);
     if (!is_known(l->in, l->n_in) || !is_known(l->out, l->n_out))
         return bind_no(l, err, "an operand or its result is no tensor of a known size");
+    if (l->class == BZ_VIEW && l->n_in && l->n_out)
+        return loop_view(b, l, err);
     for (size_t i = 0; i < sizeof LOOPS / sizeof *LOOPS; i++)
         for (const char *at = LOOPS[i].kinds; (at = strstr(at, l->kind)); at += n)
             if (at[-1] == ' ' && at[n] == ' ')
                 return l->n_out && l->n_in ? LOOPS[i].bind(b, l, err) : bind_no(l, err, "it has no operand");
-    if (l->class == BZ_VIEW && l->n_in && l->n_out)
-        return loop_view(b, l, err);
     return bind_no(l, err, "no call and no loop computes it");
 }
 
