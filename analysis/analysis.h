@@ -1,4 +1,5 @@
-/* analysis: all that is known of a recording by itself, and many models side by side. */
+/* analysis: bz_analyze makes all that is told of models on systems and of recordings: bounds, explanations, advice; of a
+ * recording also what it tells by itself; and many models side by side. */
 #ifndef BZ_ANALYSIS_H
 #define BZ_ANALYSIS_H
 
@@ -12,6 +13,18 @@ typedef struct bz_candidate {
     const char *name, *from; /* from: "given", "bundled", "analysed before" */
     const bz_layers *layers;
 } bz_candidate;
+
+typedef struct bz_candidates {
+    const bz_candidate *item;
+    int n;
+    const char **complaint; /* [given]: why it is none; NULL where it is one */
+} bz_candidates;
+
+/* The models given, those that come with benanza, and those that were analysed before. All live in the arena. `db` is the
+ * database's folder; NULL for the usual one. */
+void bz_candidates_load(const char *const *given, int n_given, const char *db, bz_arena *arena, bz_candidates *out);
+/* Notes models beside the database, for later. Where that cannot be written nothing is noted. */
+void bz_candidates_remember(const char *const *model, int n_models, const char *db);
 
 /* How well a candidate's layers fit the sequence of what the typical iteration computed. */
 typedef struct bz_fit {
@@ -32,9 +45,10 @@ typedef struct bz_recording {
     int n_warnings;
     const char *found; /* how the iterations were found: "detected"; NULL: there are none */
     int iterations, warm_up;
-    bool rebuilt;            /* set by who analyzes its calls as layers, too: the advice stands there */
-    bool device;             /* kernels are on record; else `busy` is that of library calls, else of operators */
-    double span, busy, idle; /* seconds; NAN where nothing has a time. busy + idle = span */
+    const bz_rebuilt *layers; /* those that its library calls did; NULL where they have no parameters */
+    bool rebuilt;             /* these are analyzed, too: the advice stands there */
+    bool device;              /* kernels are on record; else `busy` is that of library calls, else of operators */
+    double span, busy, idle;  /* seconds; NAN where nothing has a time. busy + idle = span */
     const bz_sheet **sheet;
     int n_sheets;
     const bz_fit *fit; /* most alike first: those that fit; none where no candidate does */
@@ -117,15 +131,63 @@ typedef struct bz_evaluation {
 
 void bz_evaluation_make(const bz_analysis *analysis, int n, bz_arena *arena, bz_evaluation *out);
 
-/* ---- findings ------------------------------------------------------------------------------- */
+/* ---- an analysis ---------------------------------------------------------------------------- */
 
-/* All that one command found: recordings by themselves, models on systems. */
-typedef struct bz_findings {
-    const bz_analysis *analysis;
+/* Parts of an analysis: bits. Who wants one gets those that it needs as well. */
+enum {
+    BZ_PART_PRICES = 1,
+    BZ_PART_BOUND = 2,
+    BZ_PART_UNITS = 4, /* of the model: what other types, layouts and math modes would gain */
+    BZ_PART_FUSION = 8,
+    BZ_PART_PICKS = 16,
+    /* of each recording that it is held against */
+    BZ_PART_LADDER = 32,
+    BZ_PART_ALGORITHMS = 64,
+    BZ_PART_ALIGNMENT = 128,
+    BZ_PART_USED = 256, /* matrix units that it used */
+    BZ_PART_WATERFALL = 512,
+    BZ_PART_ADVICE = 1024,
+    BZ_PARTS = 2 * BZ_PART_ADVICE - 1, /* all of these */
+    BZ_PART_TIMELINE = 2048,           /* to be drawn */
+};
+
+typedef struct bz_recorded {
+    const char *name;
+    const bz_trace *trace; /* finished */
+} bz_recorded;
+
+/* What is asked: models on systems, each held against recordings. As many recordings as models, and more than one: each model
+ * has its own; else all are held against all. Without models the recordings tell what they do by themselves, and the layers
+ * that their library calls did take the place of models. */
+typedef struct bz_request {
+    const char *const *model; /* [n]: names */
+    bz_layers *const *layers; /* [n] */
     int n;
+    bz_plan_options options;
+    const bz_plan *plan; /* of these models by these options; NULL: it is made */
+    bz_perfdb *db;       /* NULL, where there are no models: what the recordings tell by themselves is all */
+    const bz_system *const *system;
+    int n_systems;
+    bz_setting setting;
+    const bz_recorded *profile;
+    int n_profiles;
+    const bz_candidate *candidate; /* models that they may be of */
+    int n_candidates;
+    unsigned parts;
+} bz_request;
+
+/* All that is found: recordings by themselves, models on systems. */
+typedef struct bz_findings {
+    bz_analysis *analysis; /* by system and then by model */
+    int n;
+    bool incomplete;                 /* one of them lacks a price */
     const bz_evaluation *evaluation; /* NULL: none was asked for */
-    const bz_recording *recording;
+    bz_recording *recording;
     int n_recordings;
 } bz_findings;
+
+/* Adds to `out` what is asked; the recordings by themselves only once. All lives in the arena; layers, traces, database and the
+ * plan given must outlive it. */
+int bz_analyze(const bz_request *request, bz_arena *arena, bz_findings *out, bz_error *err);
 
 #endif

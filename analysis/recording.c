@@ -1,5 +1,6 @@
 /* What a recording tells by itself: no model, no records, no parameters of calls are needed. */
 #include "analysis/recording.h"
+#include "analysis/steps.h"
 
 #include "explain/units.h"
 
@@ -295,13 +296,13 @@ static void recognize(recording_making *m, const bz_recording_input *in)
 /* ---- all ------------------------------------------------------------------------------------ */
 
 /* Advice wants an analysis: one of no layers. What needs a model finds nothing there. */
-static void advise(recording_making *m, const char *profile, bz_ladder *ladder)
+static void advise(recording_making *m, const char *profile, unsigned timeline)
 {
     bz_analysis *a = BZ_NEW(m->arena, bz_analysis, 1);
     bz_layers *layers = BZ_NEW(m->arena, bz_layers, 1);
     bz_dag *dag = BZ_NEW(m->arena, bz_dag, 1);
     bz_peaks *peaks = BZ_NEW(m->arena, bz_peaks, 1);
-    bz_alignment *alignment = BZ_NEW(m->arena, bz_alignment, 1);
+    bz_ladder *ladder = BZ_NEW(m->arena, bz_ladder, 1);
     peaks->why = "no system was asked for";
     a->bound = (bz_bound){.model = profile,
                           .system = "",
@@ -311,16 +312,16 @@ static void advise(recording_making *m, const char *profile, bz_ladder *ladder)
                           .dag = dag,
                           .peaks = peaks,
                           .hardware = NAN};
-    bz_ladder_make(&a->bound, m->trace, profile, m->arena, ladder);
-    ladder->n_warnings = 0; /* they are about a bound */
-    bz_align_make(&a->bound, m->trace, m->arena, alignment);
-    ladder->alignment = m->alignment = alignment;
     a->ladder = ladder;
     a->n_ladders = 1;
     m->out->analysis = a;
-    if (!m->out->found || !(m->out->busy > 0)) /* gains are per iteration, and of what is known of it */
-        return;
-    bz_advice_make(a, ladder, m->trace, m->arena);
+    analyze_work work = {
+        .arena = m->arena, .made = BZ_PART_BOUND, .profile = &(bz_recorded){profile, m->trace}, .item = a, .n = 1};
+    /* gains are per iteration, and of what is known of it */
+    bool known = m->out->found && m->out->busy > 0;
+    analyze_make(&work, BZ_PART_ALIGNMENT | (known ? BZ_PART_ADVICE : 0) | timeline, NULL);
+    ladder->n_warnings = 0; /* they are about a bound */
+    m->alignment = ladder->alignment;
 }
 
 static void tell_coverage(recording_making *m, const bz_trace *t)
@@ -336,7 +337,7 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     const bz_trace *t = in->trace;
     bz_trace *whole = BZ_NEW(arena, bz_trace, 1);
     bz_iteration *span = BZ_NEW(arena, bz_iteration, 1), *one = BZ_NEW(arena, bz_iteration, 1);
-    bz_ladder *ladder = BZ_NEW(arena, bz_ladder, 1);
+    bz_rebuilt *layers = BZ_NEW(arena, bz_rebuilt, 1);
     recording_making m = {.trace = t, .arena = arena, .steady = 1, .out = out};
     *out = (bz_recording){.profile = in->profile,
                           .iterations = (int)t->n_iterations,
@@ -360,8 +361,9 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     tell_devices(&m);
     tell_kernels(&m);
     recognize(&m, in);
-    advise(&m, in->profile, ladder);
+    advise(&m, in->profile, in->timeline ? BZ_PART_TIMELINE : 0);
     tell_coverage(&m, t);
     recording_sheets(&m);
-    ladder->timeline = in->timeline ? bz_timeline_make(m.trace, arena) : NULL;
+    bz_rebuild(t, arena, layers);
+    out->layers = layers->layers.n ? layers : NULL;
 }

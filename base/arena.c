@@ -103,8 +103,23 @@ void *bz_arena_grow(bz_arena *a, const void *old, size_t n, size_t n_new, size_t
     return p;
 }
 
+struct bz_arena_guest {
+    struct bz_arena_guest *older;
+    void *thing;
+    void (*end)(void *thing);
+};
+
+void bz_arena_keep(bz_arena *a, void *thing, void (*end)(void *thing))
+{
+    struct bz_arena_guest *g = bz_arena_take(a, sizeof *g);
+    *g = (struct bz_arena_guest){a->guest, thing, end};
+    a->guest = g;
+}
+
 void bz_arena_free(bz_arena *a)
 {
+    for (const struct bz_arena_guest *g = a->guest; g; g = g->older)
+        g->end(g->thing);
     for (bz_arena_block *b = a->block, *older; b; b = older) {
         older = b->older;
         free(b);

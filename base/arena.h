@@ -12,9 +12,10 @@
 typedef struct bz_arena_block bz_arena_block;
 
 typedef struct bz_arena {
-    bz_arena_block *block; /* newest first */
-    char *next, *end;      /* free part of the newest block */
-    size_t used;           /* bytes handed out */
+    bz_arena_block *block;        /* newest first */
+    char *next, *end;             /* free part of the newest block */
+    size_t used;                  /* bytes handed out */
+    struct bz_arena_guest *guest; /* newest first */
 } bz_arena;
 
 /* As bz_arena_take, for what does not fit into the newest block. */
@@ -67,6 +68,9 @@ char *bz_arena_printf(bz_arena *a, const char *fmt, ...) __attribute__((format(p
 
 /* A grown copy of an array of `n` elements, room for `n_new`; the old one stays where it is. */
 void *bz_arena_grow(bz_arena *a, const void *old, size_t n, size_t n_new, size_t size);
+
+/* `end(thing)` is called when the arena is freed, before its memory goes: for what has memory of its own. */
+void bz_arena_keep(bz_arena *a, void *thing, void (*end)(void *thing));
 
 /* Frees everything; the arena is empty again and may be used anew. */
 void bz_arena_free(bz_arena *a);

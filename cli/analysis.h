@@ -6,16 +6,10 @@
 #include "report/report.h"
 
 typedef struct analyses {
-    bz_analysis *item;
-    int n, cap;
-    bool incomplete; /* a layer of them is unpriced */
-    int lacking; /* of what was added last: problems without a record that a benchmark could measure; 0 where all is priced */
-    int unoffered;             /* and unpriced layers that no benchmark of the backends named measures */
-    const bz_rebuilt *rebuilt; /* what analyses_add gets now; NULL: a model */
-    bool bound_only;           /* no other types, layouts and math modes: no units */
-    const bz_prices *prices;   /* of the last plan that was added */
-    bz_recording *recording;   /* what profiles without a model tell by themselves; in the arena */
-    int n_recordings;
+    bz_request request;
+    bz_patterns *patterns; /* of its options */
+    bz_plan *plan;         /* of the models asked for last */
+    bz_findings found;
     bz_arena arena;
 } analyses;
 
@@ -36,11 +30,10 @@ typedef struct analysis_output {
         "svg", BZ_OPTION_TEXT, &(o).svg, "FILE", "draw the graph, with the longest path in red"                        \
     }
 
-/* Prices every model of the plan on the system. Models and plan must outlive the analyses. */
-int analyses_add(analyses *a, const bz_list *paths, const loaded_models *m, const bz_plan *plan, const planning *p,
-                 bz_perfdb *db, const bz_system *system, bz_error *err);
-/* Fusion, matrix units, waterfall and advice of a model; trace[k] is that of its ladder k. */
-void analysis_answer(bz_analysis *item, bz_trace *const *trace, bz_arena *arena);
+/* Asks for models, as the options say; the request's plan is made. It is freed with the analyses. */
+int analyses_ask(analyses *a, const planning *p, const bz_list *paths, const loaded_models *m, bz_error *err);
+int analyses_make(analyses *a, bz_perfdb *db, const bz_system *const *system, int n_systems, unsigned parts,
+                  bz_error *err);
 int analyses_print(analyses *a, const analysis_output *o, bz_buf *out, bz_error *err);
 void analyses_free(analyses *a);
 

@@ -1,6 +1,5 @@
 /* benanza bound: measure what the database lacks, then analyze models by it. */
 #include "cli/analysis.h"
-#include "cli/candidates.h"
 #include "cli/db.h"
 
 #include <errno.h>
@@ -21,7 +20,6 @@ typedef struct bound_job {
     int benchmarks;      /* run for this: records made */
     int problems, known; /* that the models need; of which the database had all */
     loaded_models models;
-    bz_plan *plan;
     bz_perfdb *db;
     const bz_system *system;
     analyses analyses;
@@ -44,11 +42,11 @@ static bool ask(int n)
 /* Another system's records can only be looked up; this machine's can be made. */
 static int fill(bound_job *b, bz_error *err)
 {
-    if (bz_plan_skip(b->plan, b->db, b->system, &b->setting, &b->again_records, err))
+    if (bz_plan_skip(b->analyses.plan, b->db, b->system, &b->setting, &b->again_records, err))
         return -1;
     const bz_plan_problem *problems;
-    int n = bz_plan_wanted(b->plan, NULL);
-    b->problems = bz_plan_problems(b->plan, &problems);
+    int n = bz_plan_wanted(b->analyses.plan, NULL);
+    b->problems = bz_plan_problems(b->analyses.plan, &problems);
     b->known = b->problems - n;
     if (!n)
         return 0;
@@ -60,24 +58,24 @@ static int fill(bound_job *b, bz_error *err)
     bz_bench run = {
         .db = b->db, .setting = b->setting, .time_limit = b->time_limit, .wait = b->wait, .again = &b->again_records};
     run.system = b->system;
-    int rc = bz_bench_plan(b->plan, &run, !planning_device(&b->p), err);
+    int rc = bz_bench_plan(b->analyses.plan, &run, !planning_device(&b->p), err);
     bz_end_by(run.stopped_by);
     b->system = run.system;
     b->benchmarks = run.records;
     return rc;
 }
 
-static int analyze(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
+static int analyze(bound_job *b, bz_buf *out, bz_error *err)
 {
-    if (analyses_add(&b->analyses, paths, &b->models, b->plan, &b->p, b->db, b->system, err))
+    bz_findings *found = &b->analyses.found;
+    if (analyses_make(&b->analyses, b->db, &b->system, 1, BZ_PARTS, err))
         return -1;
-    for (int i = 0; i < b->analyses.n; i++) {
-        bz_bound *bound = &b->analyses.item[i].bound;
+    for (int i = 0; i < found->n; i++) {
+        bz_bound *bound = &found->analysis[i].bound;
         bound->benchmarks = b->benchmarks;
         bound->problems = b->problems;
         bound->known = b->known;
         bound->measures = b->looked ? bz_buf_text(&b->again) : NULL;
-        analysis_answer(&b->analyses.item[i], NULL, &b->analyses.arena);
     }
     return analyses_print(&b->analyses, &b->output, out, err);
 }
@@ -94,7 +92,7 @@ static int plan_models(bound_job *b, const bz_list *paths, bz_error *err)
         return -1;
     if (planning_backends(&b->p, b->system))
         bz_buf_puts(&b->again, PLANNING_GPU);
-    return planning_plan(&b->p, paths, &b->models, &b->plan, err) || (!b->p.system && find_system(b, err)) ? -1 : 0;
+    return analyses_ask(&b->analyses, &b->p, paths, &b->models, err) || (!b->p.system && find_system(b, err)) ? -1 : 0;
 }
 
 static int read_limit(bound_job *b, bz_error *err)
@@ -111,8 +109,8 @@ static int read_limit(bound_job *b, bz_error *err)
 static int judge(const bound_job *b)
 {
     int status = BZ_OK;
-    for (int i = 0; i < b->analyses.n && !b->analyses.incomplete; i++) {
-        const bz_bound *bound = &b->analyses.item[i].bound;
+    for (int i = 0; i < b->analyses.found.n && !b->analyses.found.incomplete; i++) {
+        const bz_bound *bound = &b->analyses.found.analysis[i].bound;
         const bz_goal goal = bz_bound_goal(bound);
         bz_unit_text is, most;
         if (!(goal.sequential > b->limit))
@@ -121,7 +119,7 @@ static int judge(const bound_job *b)
                 bz_units_time(is, goal.sequential), bz_units_time(most, b->limit));
         status = BZ_WORSE;
     }
-    return b->analyses.incomplete ? BZ_INCOMPLETE : status;
+    return b->analyses.found.incomplete ? BZ_INCOMPLETE : status;
 }
 
 static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
@@ -135,9 +133,9 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
         planning_remeasure(b->remeasure, &b->again_records, err) ||
         models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) || plan_models(b, paths, err))
         return -1;
-    if (fill(b, err) || analyze(b, paths, out, err))
+    if (fill(b, err) || analyze(b, out, err))
         return -1;
-    candidates_remember(paths, b->p.db);
+    bz_candidates_remember(paths->item, paths->n, b->p.db);
     return 0;
 }
 
@@ -168,7 +166,6 @@ static int run(int argc, char **argv)
     analyses_free(&b.analyses);
     bz_buf_free(&b.again);
     bz_perfdb_close(b.db);
-    bz_plan_free(b.plan);
     models_free(&b.models);
     bz_buf_free(&out);
     bz_list_free(&arguments);

@@ -10,28 +10,7 @@
 
 int planning_dtype(const planning *p, bz_dtype *out, bz_error *err)
 {
-    const char *name = p->dtype;
-    static const bz_dtype TYPES[] = {BZ_F32, BZ_BF16, BZ_F16, BZ_F64, BZ_I8, BZ_F8E4M3};
-    *out = BZ_UNDEFINED;
-    for (size_t i = 0; name && i < sizeof TYPES / sizeof *TYPES; i++)
-        if (!strcmp(name, bz_dtype_name(TYPES[i])) || (TYPES[i] == BZ_I8 && !strcmp(name, "s8")))
-            *out = TYPES[i];
-    return name && !*out ? bz_fail(err, BZ_USAGE, "--dtype takes f32, bf16, f16, f64, s8 or f8e4m3, not '%s'", name)
-                         : 0;
-}
-
-static int take_names(const char *option, const bz_list *list, const char *const *known, const char **out, int *n,
-                      bz_error *err)
-{
-    for (int i = 0; i < list->n; i++) {
-        int k = 0;
-        while (known[k] && strcmp(known[k], list->item[i]) != 0)
-            k++;
-        if (!known[k] || *n == BZ_PLAN_NAMES)
-            return bz_fail(err, BZ_USAGE, "--%s: there is no '%s'; see --help", option, list->item[i]);
-        out[(*n)++] = known[k];
-    }
-    return 0;
+    return bz_plan_dtype(p->dtype, out, err);
 }
 
 int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
@@ -126,26 +105,33 @@ int planning_system(const bz_command *command, const planning *p, bool read_only
                : 0;
 }
 
+int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patterns, bz_error *err)
+{
+    const struct {
+        const char *option;
+        const bz_list *list;
+    } LISTS[] = {{"backend", &p->backends}, {"layout", &p->layouts}, {"math", &p->maths}};
+    *o = (bz_plan_options){0};
+    *patterns = NULL;
+    if (planning_dtype(p, &o->dtype, err))
+        return -1;
+    for (size_t k = 0; k < sizeof LISTS / sizeof *LISTS; k++)
+        for (int i = 0; i < LISTS[k].list->n; i++)
+            if (bz_plan_option(o, LISTS[k].option, LISTS[k].list->item[i], err))
+                return -1;
+    if ((p->fuse || p->patterns) && patterns_load(p->patterns, patterns, err))
+        return -1;
+    o->patterns = *patterns;
+    return 0;
+}
+
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err)
 {
-    static const char *const BACKENDS[] = {"onednn", "cblas", "memory", "loops", "cudnn", "cublas", NULL};
-    static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any", NULL};
-    static const char *const MATHS[] = {"tf32", "f16", NULL};
-    bz_plan_options o = {0};
-    bz_patterns *patterns = NULL;
-    if (planning_dtype(p, &o.dtype, err) ||
-        take_names("backend", &p->backends, BACKENDS, o.backend, &o.n_backends, err) ||
-        take_names("layout", &p->layouts, LAYOUTS, o.layout, &o.n_layouts, err) ||
-        take_names("math", &p->maths, MATHS, o.math, &o.n_maths, err))
+    bz_plan_options o;
+    bz_patterns *patterns;
+    if (planning_options(p, &o, &patterns, err))
         return -1;
-    if ((p->fuse || p->patterns) && patterns_load(p->patterns, &patterns, err))
-        return -1;
-    o.patterns = patterns;
-    *plan = bz_plan_new(&o);
-    for (int i = 0; i < m->n; i++) {
-        const char *slash = strrchr(paths->item[i], '/');
-        bz_plan_add(*plan, m->layers[i], slash ? slash + 1 : paths->item[i]);
-    }
+    *plan = bz_plan_of(&o, m->layers, paths->item, m->n);
     bz_patterns_free(patterns);
     return 0;
 }

@@ -74,6 +74,8 @@ int planning_seconds(const char *option, const char *text, bool zero, bz_error *
 /* Opens the database and finds the system: the one that is named, or this machine. */
 int planning_system(const bz_command *command, const planning *p, bool read_only, bz_perfdb **db,
                     const bz_system **system, bz_error *err);
+/* The same for plans; *patterns, which may be NULL, must outlive their making. */
+int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patterns, bz_error *err);
 int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err);
 /* How many groups of layers the plan has, and why others are none; nothing without patterns. */
 void planning_groups(const bz_plan *plan, bz_buf *out);

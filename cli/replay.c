@@ -21,7 +21,6 @@ typedef struct replay_job {
     bz_setting setting;
     bz_dtype dtype;
     loaded_models models;
-    bz_plan *plan;
     bz_perfdb *db;
     const bz_system *system;
     analyses analyses;
@@ -59,12 +58,12 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
     bz_replay_input in = {
         .model = slash ? slash + 1 : paths->item[0],
         .layers = r->models.layers[0],
-        .plan = r->plan,
+        .plan = r->analyses.plan,
         .fuse = r->p.fuse || r->p.patterns,
         .dtype = r->dtype,
         .db = r->db,
         .system = r->system,
-        .prices = r->analyses.prices,
+        .prices = r->analyses.found.analysis->prices,
         .setting = r->setting,
         .device = r->device,
         .bandwidth = bandwidth_of(r, &arena),
@@ -144,8 +143,8 @@ static int replay_program(replay_job *r, bz_error *err)
 static int report(replay_job *r, bz_buf *out, bz_error *err)
 {
     bz_replay_report report = {.plan = r->replay, .result = r->no_run ? NULL : &r->result};
-    if (r->analyses.n)
-        report.bound = &r->analyses.item[0].bound;
+    if (r->analyses.found.n)
+        report.bound = &r->analyses.found.analysis->bound;
     if (!r->no_run && r->system && bz_replay_cold(r->replay, r->db, r->system, &report.cold, err))
         return -1;
     (r->json ? bz_replay_print_json : bz_replay_print)(&report, out);
@@ -189,9 +188,8 @@ static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_err
     if (planning_setting(&r->p, &r->setting, err) || planning_dtype(&r->p, &r->dtype, err) ||
         models_load(&bz_command_replay, paths, &r->p.models, &r->models, err) ||
         bz_db_open(&bz_command_replay, r->p.db, r->p.system != NULL, &r->db, err) || find_device(r, err) ||
-        planning_plan(&r->p, paths, &r->models, &r->plan, err) ||
-        analyses_add(&r->analyses, paths, &r->models, r->plan, &r->p, r->db, r->system, err) ||
-        make_plan(r, paths, err))
+        analyses_ask(&r->analyses, &r->p, paths, &r->models, err) ||
+        analyses_make(&r->analyses, r->db, &r->system, 1, BZ_PART_BOUND, err) || make_plan(r, paths, err))
         return -1;
     if ((!r->no_run || r->folder) && replay_program(r, err))
         return -1;
@@ -200,7 +198,7 @@ static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_err
 
 static int run(int argc, char **argv)
 {
-    replay_job r = {.analyses.bound_only = true};
+    replay_job r = {0};
     bz_list arguments = {0};
     bz_error err = {0};
     bz_buf out = {0};
@@ -231,7 +229,6 @@ static int run(int argc, char **argv)
     bz_replay_free(r.replay);
     analyses_free(&r.analyses);
     bz_perfdb_close(r.db);
-    bz_plan_free(r.plan);
     models_free(&r.models);
     bz_buf_free(&out);
     bz_list_free(&arguments);

@@ -319,6 +319,9 @@ typedef struct bz_analysis {
     int n_ladders;
     const bz_picks *picks; /* for predictions of what a program gains; NULL where nobody asked */
     int n_picks;
+    const bz_prices *prices; /* what it was priced by */
+    int lacking; /* of its plan on its system: problems without a record that a benchmark could measure; 0 where all is priced */
+    int unoffered; /* and unpriced layers that no benchmark of the backends named measures */
 } bz_analysis;
 
 #endif

@@ -101,6 +101,12 @@ typedef struct bz_plan_options {
     const bz_patterns *patterns; /* the groups of layers that they find are planned too; NULL: none */
 } bz_plan_options;
 
+/* By the names that people give: of a data type ("s8" too; NULL: the model's own); a "backend", "layout" or "math" more. */
+int bz_plan_dtype(const char *name, bz_dtype *out, bz_error *err);
+int bz_plan_option(bz_plan_options *o, const char *option, const char *name, bz_error *err);
+const char *
+bz_plan_device(const bz_plan_options *o); /* the backend with a device of its own; NULL: all on the processor */
+
 /* Backend, layout and math mode. `wanted` is false where the database has it. */
 typedef struct bz_plan_family {
     const char *backend, *layout, *math;
@@ -148,6 +154,7 @@ typedef struct bz_plan bz_plan;
  * last bz_plan_add. Groups are looked for in main graphs only, not in bodies. */
 bz_plan *bz_plan_new(const bz_plan_options *options);
 void bz_plan_add(bz_plan *plan, bz_layers *layers, const char *name); /* `name` of the model; copied */
+bz_plan *bz_plan_of(const bz_plan_options *o, bz_layers *const *layers, const char *const *path, int n); /* of all */
 /* The same for layers that are one problem each: *problem[i], normalized, is what layer i of them is. */
 void bz_plan_add_problems(bz_plan *plan, const bz_layers *layers, const bz_problem *const *problem, const char *name);
 void bz_plan_free(bz_plan *plan);

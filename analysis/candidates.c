@@ -1,6 +1,5 @@
-#include "cli/candidates.h"
-
-#include "perfdb/perfdb.h"
+/* Models that a recording may be of. */
+#include "analysis/analysis.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -13,8 +12,8 @@
 enum { REMEMBERED = 200, MOST = 600 };
 
 typedef struct loading {
-    loaded_models *models;
-    bz_candidate *out;
+    bz_candidates *out;
+    bz_candidate *item; /* [MOST] */
     bz_arena *arena;
     bz_map known; /* paths */
 } loading;
@@ -26,30 +25,43 @@ static bool is_file(const char *path)
     return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-static void load(loading *l, const char *path, const char *name, const char *from, bool named)
+static void free_model(void *model)
 {
-    loaded_models *m = l->models;
+    bz_model_free(model);
+}
+
+static void free_layers(void *layers)
+{
+    bz_layers_free(layers);
+}
+
+static int read_model(loading *l, const char *path, bz_layers **layers, bz_error *err)
+{
+    const bz_infer_options options = {0};
+    bz_model *model;
+    if (bz_model_load(path, &model, err))
+        return -1;
+    bz_arena_keep(l->arena, model, free_model);
+    if (bz_layers_infer(model, &options, layers, err))
+        return -1;
+    bz_arena_keep(l->arena, *layers, free_layers);
+    return 0;
+}
+
+static void load(loading *l, const char *path, const char *name, const char *from, const char **complaint)
+{
+    bz_layers *layers;
     bz_error err = {0};
     char real[PATH_MAX];
-    if (m->n == MOST || (!named && !is_file(path)))
+    if (l->out->n == MOST || (!complaint && !is_file(path)))
         return;
     const char *key = bz_arena_str(l->arena, realpath(path, real) ? real : path);
     if (bz_map_add(&l->known, key, strlen(key), 1) != 1)
         return;
-    const bz_infer_options options = {0};
-    if (bz_model_load(path, &m->model[m->n], &err)) {
-        if (named)
-            bz_warn(&bz_command_analyze, "%s; it is no candidate then", err.text);
-        return;
-    }
-    if (bz_layers_infer(m->model[m->n], &options, &m->layers[m->n], &err)) {
-        bz_model_free(m->model[m->n]);
-        if (named)
-            bz_warn(&bz_command_analyze, "%s; it is no candidate then", err.text);
-        return;
-    }
-    l->out[m->n] = (bz_candidate){bz_arena_str(l->arena, name), from, m->layers[m->n]};
-    m->n++;
+    if (!read_model(l, path, &layers, &err))
+        l->item[l->out->n++] = (bz_candidate){bz_arena_str(l->arena, name), from, layers};
+    else if (complaint)
+        *complaint = bz_arena_str(l->arena, err.text);
 }
 
 /* ---- that come with benanza ----------------------------------------------------------------- */
@@ -78,7 +90,7 @@ static void load_bundled(loading *l)
         n = scandir(folder, &files, is_model, alphasort);
         for (int k = 0; k < n; k++) {
             if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, files[k]->d_name) < sizeof path)
-                load(l, path, files[k]->d_name, "bundled", false);
+                load(l, path, files[k]->d_name, "bundled", NULL);
             free(files[k]);
         }
         if (n >= 0)
@@ -113,16 +125,16 @@ static int read_memory(const char *path, bz_arena *arena, const char *list[REMEM
     return n;
 }
 
-void candidates_remember(const bz_list *paths, const char *db)
+void bz_candidates_remember(const char *const *model, int n_models, const char *db)
 {
     bz_arena arena = {0};
     const char *list[REMEMBERED], *file = memory_of(db, &arena);
     const char *fresh = bz_arena_printf(&arena, "%s.%ld", file, (long)getpid());
     int n = read_memory(file, &arena, list), before = n;
-    for (int i = 0; i < paths->n; i++) {
+    for (int i = 0; i < n_models; i++) {
         char real[PATH_MAX];
         int known = 0;
-        if (!realpath(paths->item[i], real) || strchr(real, '\n'))
+        if (!realpath(model[i], real) || strchr(real, '\n'))
             continue;
         while (known < n && strcmp(list[known], real) != 0)
             known++;
@@ -143,20 +155,17 @@ void candidates_remember(const bz_list *paths, const char *db)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-int candidates_load(const bz_list *given, const char *db, loaded_models *models, bz_arena *arena,
-                    const bz_candidate **out)
+void bz_candidates_load(const char *const *given, int n_given, const char *db, bz_arena *arena, bz_candidates *out)
 {
-    loading l = {.models = models, .out = BZ_NEW(arena, bz_candidate, MOST), .arena = arena};
     const char *list[REMEMBERED];
-    models->model = bz_alloc(MOST, sizeof *models->model);
-    models->layers = bz_alloc(MOST, sizeof(bz_layers *));
-    for (int i = 0; i < given->n; i++)
-        load(&l, given->item[i], given->item[i], "given", true);
+    *out = (bz_candidates){.complaint = BZ_NEW(arena, const char *, n_given)};
+    loading l = {.out = out, .item = BZ_NEW(arena, bz_candidate, MOST), .arena = arena};
+    for (int i = 0; i < n_given; i++)
+        load(&l, given[i], given[i], "given", &out->complaint[i]);
     load_bundled(&l);
     int n = read_memory(memory_of(db, arena), arena, list);
     for (int i = 0; i < n; i++)
-        load(&l, list[i], list[i], "analysed before", false);
+        load(&l, list[i], list[i], "analysed before", NULL);
     bz_map_free(&l.known);
-    *out = l.out;
-    return models->n;
+    out->item = l.item;
 }
