@@ -24,3 +24,18 @@ function(bz_embed target file symbol)
     DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake VERBATIM)
   target_sources(${target} PRIVATE ${out})
 endfunction()
+
+# bz_schema(ROOM/NAME.proto): the room, and what includes "ROOM/NAME.pb-c.h", gets the messages that the file describes.
+function(bz_schema file)
+  find_program(PROTOC_C protoc-c REQUIRED) # Debian: protobuf-c-compiler
+  cmake_path(GET file PARENT_PATH room)
+  cmake_path(REPLACE_EXTENSION file LAST_ONLY pb-c OUTPUT_VARIABLE name)
+  set(folder ${CMAKE_BINARY_DIR}/schema)
+  file(MAKE_DIRECTORY ${folder})
+  add_custom_command(OUTPUT ${folder}/${name}.c ${folder}/${name}.h
+    COMMAND ${PROTOC_C} --c_out=${folder} --proto_path=${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${file}
+    DEPENDS ${CMAKE_SOURCE_DIR}/${file} VERBATIM)
+  target_sources(benanza_${room} PRIVATE ${folder}/${name}.c ${folder}/${name}.h)
+  set_source_files_properties(${folder}/${name}.c PROPERTIES COMPILE_OPTIONS -w)
+  target_include_directories(benanza_${room} SYSTEM PUBLIC ${folder})
+endfunction()

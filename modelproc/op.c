@@ -1,7 +1,6 @@
 /* The register of operator families. */
 #include "modelproc/op.h"
 
-#include <stdint.h>
 #include <string.h>
 
 static const op_table *const FAMILIES[] = {
@@ -26,13 +25,13 @@ static const op *search(const char *domain, const char *name)
     return NULL;
 }
 
-/* A model uses a handful of operators, and their names are shared by all its nodes: the pointers tell
- * whether an operator was met before. */
+/* A model uses a handful of operators: mostly it was met before. */
 const op *op_find(op_memo *memo, const char *domain, const char *name)
 {
-    uintptr_t mixed = ((uintptr_t)name >> 4) * 31 + ((uintptr_t)domain >> 4);
+    size_t n = strlen(name);
+    unsigned mixed = n ? (unsigned char)name[0] * 5u + (unsigned char)name[n - 1] * 3u + (unsigned)n : 0;
     op_memo_entry *e = &memo->entry[mixed % MEMO];
-    if (e->name != name || e->domain != domain)
+    if (!e->name || strcmp(e->name, name) != 0 || (e->domain != domain && strcmp(e->domain, domain) != 0))
         *e = (op_memo_entry){name, domain, search(domain, name)};
     return e->op;
 }

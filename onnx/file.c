@@ -49,11 +49,11 @@ static int open_folder(const char *path)
     return fd;
 }
 
-/* Payloads of more than a kilobyte are hardly ever looked at, and shorter ones cost less to read than to
+/* Payloads of more than a kilobyte (WIRE_SMALL) are hardly ever looked at, and shorter ones cost less to read than to
  * pass. A file that is small altogether is read whole, which is faster. */
 static int read_bytes(int fd, bz_model_file *file, bz_error *err)
 {
-    enum { SMALL = 512 << 10, KEEP = 1024, BEGINNING = 64 << 10 }; /* where all nodes of many a model lie */
+    enum { SMALL = 512 << 10, BEGINNING = 64 << 10 }; /* where all nodes of many a model lie */
     size_t size = file->size <= SMALL ? (size_t)file->size : BEGINNING;
     bz_buf read = {0};
     ssize_t n = pread(fd, bz_buf_extend(&read, size), size, 0);
@@ -63,7 +63,7 @@ static int read_bytes(int fd, bz_model_file *file, bz_error *err)
         return bz_fail(err, BZ_BAD_INPUT, "cannot be read: %s", strerror(errno));
     if (check_beginning(file->bytes.data, file->bytes.size, err))
         return -1;
-    return file->size <= SMALL ? 0 : structure_read(fd, file->size, KEEP, &read, &file->bytes, err);
+    return file->size <= SMALL ? 0 : structure_read(fd, file->size, WIRE_SMALL, &read, &file->bytes, err);
 }
 
 static int read_file(int fd, bz_model_file *file, bz_error *err)
@@ -171,7 +171,7 @@ static int open_external(const bz_model_file *file, const char *path, bz_error *
 
 int file_external(bz_model_file *file, const char *path, bz_error *err)
 {
-    if (path == file->external)
+    if (file->external && !strcmp(path, file->external))
         return file->external_fd;
     if (file->path && file->folder < 0)
         file->folder = open_folder(file->path);

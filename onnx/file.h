@@ -5,37 +5,34 @@
 #include "onnx/onnx.h"
 #include "onnx/wire.h"
 
-/* Bytes in the file. */
-typedef struct slice {
-    const uint8_t *data; /* NULL: not there */
-    size_t size;
-} slice;
+/* Memory for messages: they are small and many, and lie close together in pieces of the model's arena. */
+typedef struct {
+    bz_arena *arena;
+    char *next;
+    size_t room, left; /* in the piece; altogether, for the message that is unpacked now */
+} unpack_memory;
 
 enum { RECENT = 64 };
 
 typedef struct {
-    slice bytes;
-    bz_attr attr;
-} recent_attr;
+    ProtobufCBinaryData bytes;
+    const Onnx__AttributeProto *attribute;
+} recent_attribute;
 
 typedef struct bz_model_file {
-    wire_bytes bytes;     /* its structure */
-    uint64_t size;        /* of the file */
-    bool owned;           /* bytes are the model's, not the caller's */
-    const char *path;     /* NULL: not from a file */
-    int folder;           /* descriptor of the folder that external data is looked up in, or -1 until there is any */
-    const char *external; /* the last external file that was asked for: many tensors lie in one */
-    int external_fd;      /* its descriptor, or -2 */
+    wire_bytes bytes;        /* its structure */
+    Onnx__ModelProto *proto; /* the same, unpacked into the model's arena */
+    uint64_t size;           /* of the file */
+    bool owned;              /* bytes are the model's, not the caller's */
+    const char *path;        /* NULL: not from a file */
+    int folder;              /* descriptor of the folder that external data is looked up in, or -1 until there is any */
+    const char *external;    /* the last external file that was asked for: many tensors lie in one */
+    int external_fd;         /* its descriptor, or -2 */
     int values_cap, symbols_cap;
-    bz_map symbols; /* named dimensions */
-    bz_map words;   /* operator types, domains, attribute names -> word[] */
-    const char **word;
-    int words_cap;
-    bz_str recent[RECENT];            /* words that were met last, found without the map */
-    recent_attr recent_attrs[RECENT]; /* the same of attributes that hold no graphs */
-    slice *functions;                 /* FunctionProtos */
-    int n_functions;
-    bz_map function_names; /* "domain\0name\0overload" -> index */
+    unpack_memory memory;
+    recent_attribute recent[RECENT]; /* those that were met last */
+    bz_map symbols;                  /* named dimensions */
+    bz_map function_names;           /* "domain\0name\0overload" -> index in proto->functions */
 } bz_model_file;
 
 /* Opens a regular file and reads its structure. An empty file, a folder, or what is plainly something else
@@ -43,9 +40,27 @@ typedef struct bz_model_file {
 int file_open(const char *path, bz_model_file *file, bz_error *err);
 void file_close(bz_model_file *file);
 
+/* ---- unpack.c: messages, which live as long as the arena ------------------------------------------ */
+
+/* Unpacks file->bytes into file->proto. */
+int unpack_model(bz_model_file *file, bz_arena *arena, bz_error *err);
+
+/* An attribute of a node. Equal bytes may give the same message, which nobody may change. */
+const Onnx__AttributeProto *unpack_attribute(bz_model_file *file, ProtobufCBinaryData bytes, bz_error *err);
+
+/* One of its own, for who changes it. */
+Onnx__AttributeProto *unpack_new_attribute(bz_model_file *file, ProtobufCBinaryData bytes, bz_error *err);
+
+/* A tensor that has its payload: `t` itself, or one made in the arena of what was left out. */
+int unpack_payload(const bz_model_file *file, const Onnx__TensorProto *t, bz_arena *arena,
+                   const Onnx__TensorProto **payload, bz_error *err);
+
 /* Opens external data below the model's folder, without following any link. Returns a descriptor, which
  * stays the file's; -1 with err filled when the path leaves the folder, -2 when the file is just not
- * there. Equal paths are the same pointer. */
+ * there. */
 int file_external(bz_model_file *file, const char *path, bz_error *err);
+
+/* Packs file->proto without its weights (strip.c). The model is of no other use then. */
+int strip_model(bz_model *model, uint64_t keep, bz_buf *out, bz_strip_result *result, bz_error *err);
 
 #endif

@@ -22,23 +22,11 @@ static bz_value_id new_value(builder *b, const char *name)
     return m->n_values++;
 }
 
-static void add_slice(slices *list, slice item)
-{
-    if (list->n == list->cap) {
-        list->cap = list->cap * 2 + 64;
-        list->at = bz_realloc(list->at, list->cap, sizeof *list->at);
-    }
-    list->at[list->n++] = item;
-}
-
 /* A new value in this scope. Returns BZ_NO_VALUE when the name is taken. */
-static bz_value_id define(builder *b, scope *s, slice name, const char *text)
+static bz_value_id define(builder *b, scope *s, const char *name)
 {
     uint32_t id = (uint32_t)b->model->n_values;
-    if (bz_map_add(&s->names, name.data, name.size, id) != id)
-        return BZ_NO_VALUE;
-    add_slice(&s->defined, name);
-    return new_value(b, text ? text : decode_text(b, name));
+    return bz_map_add(&s->names, name, strlen(name), id) == id ? new_value(b, name) : BZ_NO_VALUE;
 }
 
 static void capture(builder *b, scope *s, bz_value_id id)
@@ -56,157 +44,87 @@ static void capture(builder *b, scope *s, bz_value_id id)
 
 /* Nodes mostly read results and initializers in the order in which these stand there: is it the one behind
  * the one that was read last? */
-static bz_value_id guess(scope *s, slice name)
+static bz_value_id guess(const builder *b, scope *s, const char *name)
 {
-    for (int k = 0; k < 2; k++) {
-        size_t next = (size_t)s->next[k];
-        if (next < s->defined.n && s->defined.at[next].size == name.size &&
-            !memcmp(s->defined.at[next].data, name.data, name.size))
-            return s->first + s->next[k]++;
-    }
+    for (int k = 0; k < 2; k++)
+        if (s->next[k] < s->names.n && !strcmp(b->model->values[s->first + (bz_value_id)s->next[k]].name, name))
+            return s->first + (bz_value_id)s->next[k]++;
     return BZ_NO_VALUE;
 }
 
 /* Looks a name up from the inside out; every scope that is passed on the way captures the value. */
-static bz_value_id resolve(builder *b, scope *s, slice name)
+static bz_value_id resolve(builder *b, scope *s, const char *name)
 {
-    bz_value_id guessed = guess(s, name);
+    bz_value_id guessed = guess(b, s, name);
     if (guessed != BZ_NO_VALUE)
         return guessed;
     scope *found = s;
     uint32_t id = BZ_MAP_NONE;
+    size_t length = strlen(name);
     for (; found; found = found->outer)
-        if ((id = bz_map_get(&found->names, name.data, name.size)) != BZ_MAP_NONE)
+        if ((id = bz_map_get(&found->names, name, length)) != BZ_MAP_NONE)
             break;
     if (id == BZ_MAP_NONE)
         return BZ_NO_VALUE;
     for (scope *inner = s; inner != found; inner = inner->outer)
         capture(b, inner, (bz_value_id)id);
     if (found == s) {
-        int32_t at = (bz_value_id)id - s->first;
+        uint32_t at = id - (uint32_t)s->first;
         bool result = (bz_value_id)id >= s->results;
         s->next[result] = result && at < s->next[1] ? s->next[1] : at + 1;
     }
     return (bz_value_id)id;
 }
 
-/* ---- the parts of a graph -------------------------------------------------------------------- */
-
-typedef enum { NO_PART, NAME, NODES, INITIALIZERS, SPARSE, INPUTS, OUTPUTS, VALUES, N_PARTS } part;
-
-/* Where the repeated fields of a GraphProto or FunctionProto lie, in the order of the file. */
-typedef struct {
-    slices of[N_PARTS];
-    slice name;
-} parts;
-
-/* By field. */
-enum { N_FIELDS = 16, F_NAME = 1, F_DOMAIN = 10, F_OVERLOAD = 13 };
-static const uint8_t GRAPH_PART[N_FIELDS] =
-    {[1] = NODES, [2] = NAME, [5] = INITIALIZERS, [11] = INPUTS, [12] = OUTPUTS, [13] = VALUES, [15] = SPARSE},
-                     FUNCTION_PART[N_FIELDS] = {[F_NAME] = NAME, [4] = INPUTS, [5] = OUTPUTS, [7] = NODES};
-
-static int find_parts(builder *b, slice m, const uint8_t part_of[N_FIELDS], parts *p)
-{
-    wire_reader r = read_message(b, m);
-    wire_field f;
-    int more;
-    while ((more = wire_next(&r, &f, b->err)) > 0) {
-        if (f.type != 2 || f.number >= N_FIELDS || !part_of[f.number])
-            continue;
-        slice item = {f.data, (size_t)f.size};
-        if (part_of[f.number] == NAME)
-            p->name = item;
-        else
-            add_slice(&p->of[part_of[f.number]], item);
-    }
-    return more;
-}
-
-static void free_scope(scope *s)
-{
-    bz_map_free(&s->names);
-    free(s->reads.at);
-    free(s->attrs.at);
-    free(s->defined.at);
-}
-
-static void free_parts(parts *p)
-{
-    for (int k = 0; k < N_PARTS; k++)
-        free(p->of[k].at);
-}
-
 /* ---- what a graph declares ----------------------------------------------------------------- */
 
-/* ValueInfoProto */
-static int split_value(builder *b, slice m, slice *name, slice *type)
+static int define_input(builder *b, scope *s, const char *name, const Onnx__TypeProto *type, bz_value_id *id)
 {
-    wire_reader r = read_message(b, m);
-    wire_field f;
-    int more;
-    *name = *type = (slice){0};
-    while ((more = wire_next(&r, &f, b->err)) > 0) {
-        if (f.number == 1 && f.type == 2)
-            *name = (slice){f.data, (size_t)f.size};
-        else if (f.number == 2 && f.type == 2)
-            *type = (slice){f.data, (size_t)f.size};
-    }
-    return more;
-}
-
-static int define_input(builder *b, scope *s, slice name, slice type, bz_value_id *id)
-{
-    if (!name.size)
-        return bz_fail(b->err, BZ_BAD_INPUT, "a graph input has no name");
-    const char *text = decode_text(b, name);
-    *id = define(b, s, name, text);
-    if (*id == BZ_NO_VALUE)
-        return bz_fail(b->err, BZ_BAD_INPUT, "two graph inputs are named '%s'", text);
     const bz_type *declared;
-    if (!type.data)
+    if (!*name)
+        return bz_fail(b->err, BZ_BAD_INPUT, "a graph input has no name");
+    *id = define(b, s, name);
+    if (*id == BZ_NO_VALUE)
+        return bz_fail(b->err, BZ_BAD_INPUT, "two graph inputs are named '%s'", name);
+    if (!type)
         return 0;
     if (decode_type(b, type, &declared))
-        return bz_fail_in(b->err, "input '%s'", text);
+        return bz_fail_in(b->err, "input '%s'", name);
     b->model->values[*id].declared = declared;
     return 0;
 }
 
-static int define_inputs(builder *b, scope *s, const parts *p, bz_graph *g, bool functions)
+static int define_inputs(builder *b, scope *s, const Onnx__GraphProto *p, bz_graph *g)
 {
-    g->inputs = BZ_NEW(b->arena, bz_value_id, p->of[INPUTS].n);
-    for (size_t i = 0; i < p->of[INPUTS].n; i++) {
-        slice name = p->of[INPUTS].at[i], type = {0};
-        if ((!functions && split_value(b, p->of[INPUTS].at[i], &name, &type)) ||
-            define_input(b, s, name, type, &g->inputs[i]))
+    g->inputs = BZ_NEW(b->arena, bz_value_id, p->n_input);
+    g->n_inputs = (int)p->n_input;
+    for (size_t i = 0; i < p->n_input; i++)
+        if (define_input(b, s, text_of(p->input[i]->name), p->input[i]->type, &g->inputs[i]))
             return -1;
-    }
-    g->n_inputs = (int)p->of[INPUTS].n;
     return 0;
 }
 
 static int define_initializer(builder *b, scope *s, bz_tensor *t)
 {
-    slice name = {(const uint8_t *)t->name, strlen(t->name)};
-    if (!name.size)
+    if (!*t->name)
         return bz_fail(b->err, BZ_BAD_INPUT, "an initializer has no name");
-    bz_value_id id = define(b, s, name, t->name);
+    bz_value_id id = define(b, s, t->name);
     if (id == BZ_NO_VALUE) /* before IR version 4 initializers were listed as inputs, too */
-        id = (bz_value_id)bz_map_get(&s->names, name.data, name.size);
+        id = (bz_value_id)bz_map_get(&s->names, t->name, strlen(t->name));
     if (b->model->values[id].init)
         return bz_fail(b->err, BZ_BAD_INPUT, "two initializers are named '%s'", t->name);
     b->model->values[id].init = t;
     return 0;
 }
 
-static int define_initializers(builder *b, scope *s, const parts *p, bz_graph *g)
+static int define_initializers(builder *b, scope *s, const Onnx__GraphProto *p, bz_graph *g)
 {
-    bz_tensor *t = BZ_NEW(b->arena, bz_tensor, p->of[INITIALIZERS].n + p->of[SPARSE].n);
-    for (size_t i = 0; i < p->of[INITIALIZERS].n; i++, t++)
-        if (decode_tensor(b, p->of[INITIALIZERS].at[i], t) || define_initializer(b, s, t))
+    bz_tensor *t = BZ_NEW(b->arena, bz_tensor, p->n_initializer + p->n_sparse_initializer);
+    for (size_t i = 0; i < p->n_initializer; i++, t++)
+        if (decode_tensor(b, p->initializer[i], t) || define_initializer(b, s, t))
             return -1;
-    for (size_t i = 0; i < p->of[SPARSE].n; i++, t++)
-        if (decode_sparse(b, p->of[SPARSE].at[i], t) || define_initializer(b, s, t))
+    for (size_t i = 0; i < p->n_sparse_initializer; i++, t++)
+        if (decode_sparse(b, p->sparse_initializer[i], t) || define_initializer(b, s, t))
             return -1;
     int n = g->n_inputs;
     g->n_inputs = 0;
@@ -216,26 +134,22 @@ static int define_initializers(builder *b, scope *s, const parts *p, bz_graph *g
     return 0;
 }
 
-static int declare_types(builder *b, scope *s, const slices *infos)
+static int declare_types(builder *b, scope *s, size_t n, Onnx__ValueInfoProto *const *infos)
 {
-    for (size_t i = 0; i < infos->n; i++) {
-        slice name, type;
-        if (split_value(b, infos->at[i], &name, &type))
-            return -1;
-        uint32_t id = name.size && type.data ? bz_map_get(&s->names, name.data, name.size) : BZ_MAP_NONE;
+    for (size_t i = 0; i < n; i++) {
+        const char *name = text_of(infos[i]->name);
+        uint32_t id = *name && infos[i]->type ? bz_map_get(&s->names, name, strlen(name)) : BZ_MAP_NONE;
         if (id == BZ_MAP_NONE || b->model->values[id].declared)
             continue;
         const bz_type *declared;
-        if (decode_type(b, type, &declared))
-            return bz_fail_in(b->err, "value '%s'", b->model->values[id].name);
+        if (decode_type(b, infos[i]->type, &declared))
+            return bz_fail_in(b->err, "value '%s'", name);
         b->model->values[id].declared = declared;
     }
     return 0;
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
-
-enum { N_INPUT = 1, N_OUTPUT = 2, N_NAME = 3, N_OP = 4, N_ATTRIBUTE = 5, N_DOMAIN = 7, N_OVERLOAD = 8 };
 
 static int opset_of(const builder *b, const char *domain)
 {
@@ -246,16 +160,16 @@ static int opset_of(const builder *b, const char *domain)
 }
 
 /* "domain\0name\0overload": what calls and functions find one another by. */
-static void function_key(const char *domain, const char *name, slice overload, bz_buf *key)
+static void function_key(const char *domain, const char *name, const char *overload, bz_buf *key)
 {
     bz_buf_put(key, domain, strlen(domain) + 1);
     bz_buf_put(key, name, strlen(name) + 1);
-    bz_buf_put(key, overload.data, overload.size);
+    bz_buf_puts(key, overload);
 }
 
-static int find_function(const builder *b, const bz_node *node, slice overload)
+static int find_function(const builder *b, const bz_node *node, const char *overload)
 {
-    if (!b->model->file->n_functions)
+    if (!b->model->file->function_names.n)
         return -1;
     bz_buf key = {0};
     function_key(node->domain, node->op, overload, &key);
@@ -264,87 +178,47 @@ static int find_function(const builder *b, const bz_node *node, slice overload)
     return k == BZ_MAP_NONE ? -1 : (int)k;
 }
 
-static int define_result(builder *b, scope *s, slice name, const bz_node *node, bz_value_id *id)
-{
-    *id = name.size ? define(b, s, name, NULL) : BZ_NO_VALUE;
-    if (name.size && *id == BZ_NO_VALUE)
-        return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) makes '%s', which is made elsewhere already", node->name,
-                       node->op, decode_text(b, name));
-    return 0;
-}
-
 /* Who a node is, how much of everything it has, and what it makes. */
-static int name_node(builder *b, scope *s, slice m, bz_node *node)
+static int name_node(builder *b, scope *s, const Onnx__NodeProto *p, bz_node *node)
 {
-    wire_reader r = read_message(b, m);
-    wire_field f;
-    enum { FEW = 8 };
-    slice overload = {0}, results[FEW];
-    size_t n_in = s->reads.n, n_out = 0, n_attrs = s->attrs.n;
-    int more;
-    node->name = node->op = node->domain = "";
-    while ((more = wire_next(&r, &f, b->err)) > 0) {
-        slice bytes = {f.data, (size_t)f.size};
-        if (f.type != 2)
-            continue;
-        if (f.number == N_INPUT)
-            add_slice(&s->reads, bytes);
-        else if (f.number == N_ATTRIBUTE)
-            add_slice(&s->attrs, bytes);
-        else if (f.number == N_OUTPUT && n_out++ < FEW)
-            results[n_out - 1] = bytes;
-        else if (f.number == N_NAME)
-            node->name = decode_text(b, bytes);
-        else if (f.number == N_OP)
-            node->op = decode_word(b, bytes);
-        else if (f.number == N_DOMAIN)
-            node->domain = is_text(bytes, "ai.onnx") ? "" : decode_word(b, bytes);
-        else if (f.number == N_OVERLOAD)
-            overload = bytes;
-    }
-    if (more < 0)
-        return -1;
-    n_in = s->reads.n - n_in;
-    n_attrs = s->attrs.n - n_attrs;
+    *node = (bz_node){.name = text_of(p->name), .op = text_of(p->op_type), .domain = domain_of(p->domain)};
     if (!*node->op)
         return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' has no operator type", node->name);
-    if (n_in > INT16_MAX || n_out > INT16_MAX || n_attrs > INT16_MAX)
+    if (p->n_input > INT16_MAX || p->n_output > INT16_MAX || p->n_attribute > INT16_MAX)
         return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) has more than %d operands or attributes", node->name,
                        node->op, INT16_MAX);
     node->opset = opset_of(b, node->domain);
-    node->function = find_function(b, node, overload);
-    bz_value_id *ids = bz_arena_take(b->arena, (n_in + n_out) * sizeof *ids); /* filled in below, and by link_node() */
-    node->in = ids;
-    node->n_in = (int)n_in;
-    node->attrs = bz_arena_take(b->arena, n_attrs * sizeof *node->attrs);
-    node->n_attrs = (int)n_attrs;
-    node->out = ids += n_in;
-    for (size_t i = 0; i < n_out && n_out <= FEW; i++)
-        if (define_result(b, s, results[i], node, &ids[i]))
-            return -1;
-    for (r = read_message(b, m); n_out > FEW && wire_next(&r, &f, b->err) > 0;)
-        if (f.number == N_OUTPUT && f.type == 2 && define_result(b, s, (slice){f.data, (size_t)f.size}, node, ids++))
-            return -1;
-    node->n_out = (int)n_out;
+    node->function = find_function(b, node, text_of(p->overload));
+    bz_value_id *ids = bz_arena_take(b->arena, (p->n_input + p->n_output) * sizeof *ids);
+    node->in = ids; /* filled in by link_node(), as the attributes are */
+    node->n_in = (int)p->n_input;
+    node->attrs = bz_arena_take(b->arena, p->n_attribute * sizeof *node->attrs);
+    node->out = ids += p->n_input;
+    node->n_out = (int)p->n_output;
+    for (size_t i = 0; i < p->n_output; i++) {
+        const char *name = p->output[i];
+        ids[i] = *name ? define(b, s, name) : BZ_NO_VALUE;
+        if (*name && ids[i] == BZ_NO_VALUE)
+            return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) makes '%s', which is made elsewhere already",
+                           node->name, node->op, name);
+    }
     return 0;
 }
 
-/* When all names are known: what it reads, and its attributes, which are the next ones in the lists. */
-static int link_node(builder *b, scope *s, size_t *read, size_t *attr, bz_node *node)
+/* When all names are known: what it reads, and its attributes. */
+static int link_node(builder *b, scope *s, const Onnx__NodeProto *p, bz_node *node)
 {
     bz_value_id *in = (bz_value_id *)node->in;
-    for (int k = 0; k < node->n_in; k++) {
-        slice name = s->reads.at[(*read)++];
-        in[k] = name.size ? resolve(b, s, name) : BZ_NO_VALUE;
-        if (name.size && in[k] == BZ_NO_VALUE)
+    for (size_t k = 0; k < p->n_input; k++) {
+        const char *name = p->input[k];
+        in[k] = *name ? resolve(b, s, name) : BZ_NO_VALUE;
+        if (*name && in[k] == BZ_NO_VALUE)
             return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) reads '%s', which nothing makes", node->name, node->op,
-                           decode_text(b, name));
+                           name);
     }
     bz_attr *attrs = (bz_attr *)node->attrs;
-    int n_attrs = node->n_attrs;
-    node->n_attrs = 0;
-    for (int k = 0; k < n_attrs; k++) {
-        int result = decode_attr(b, s, s->attrs.at[(*attr)++], &attrs[node->n_attrs]);
+    for (size_t k = 0; k < p->n_attribute; k++) {
+        int result = decode_attr(b, s, p->attribute[k], &attrs[node->n_attrs]);
         if (result < 0) /* deep down the way there would be longer than the reason */
             return b->depth > 3 ? -1 : bz_fail_in(b->err, "node '%s' (%s)", node->name, node->op);
         node->n_attrs += result == 0;
@@ -425,60 +299,60 @@ static int sort_nodes(builder *b, bz_graph *g, bz_value_id first, bz_value_id la
 
 /* ---- graphs -------------------------------------------------------------------------------- */
 
-static int build_nodes(builder *b, scope *s, bz_graph *g, const parts *p)
+/* Names are all defined before the first is looked up, so nodes may stand in any order. */
+static int build_nodes(builder *b, scope *s, bz_graph *g, size_t n, Onnx__NodeProto *const *nodes)
 {
-    if (p->of[NODES].n > INT32_MAX / 4 || b->model->n_values > MAX_VALUES)
+    if (n > INT32_MAX / 4 || b->model->n_values > MAX_VALUES)
         return bz_fail(b->err, BZ_BAD_INPUT, "the model has too many nodes");
     s->results = b->model->n_values;
-    s->next[1] = s->results - s->first;
-    g->nodes = BZ_NEW(b->arena, bz_node, p->of[NODES].n);
-    g->n_nodes = (int)p->of[NODES].n;
-    for (int i = 0; i < g->n_nodes; i++)
-        if (name_node(b, s, p->of[NODES].at[i], &g->nodes[i]))
+    s->next[1] = (uint32_t)(s->results - s->first);
+    g->nodes = bz_arena_take(b->arena, n * sizeof *g->nodes);
+    g->n_nodes = (int)n;
+    for (size_t i = 0; i < n; i++)
+        if (name_node(b, s, nodes[i], &g->nodes[i]))
             return -1;
     return 0;
 }
 
-/* Names are all defined by now, so nodes may stand in any order. */
-static int link_nodes(builder *b, scope *s, bz_graph *g)
+static int link_nodes(builder *b, scope *s, bz_graph *g, Onnx__NodeProto *const *nodes)
 {
-    size_t read = 0, attr = 0;
     bz_value_id last = b->model->n_values; /* bodies bring more */
     for (int i = 0; i < g->n_nodes; i++)
-        if (link_node(b, s, &read, &attr, &g->nodes[i]))
+        if (link_node(b, s, nodes[i], &g->nodes[i]))
             return -1;
     return sort_nodes(b, g, s->results, last);
 }
 
-static int link_outputs(builder *b, scope *s, bz_graph *g, const parts *p, bool functions)
+static int link_output(builder *b, scope *s, const char *name, bz_value_id *id)
 {
-    g->outputs = BZ_NEW(b->arena, bz_value_id, p->of[OUTPUTS].n);
-    g->n_outputs = (int)p->of[OUTPUTS].n;
-    for (size_t i = 0; i < p->of[OUTPUTS].n; i++) {
-        slice name = p->of[OUTPUTS].at[i], type;
-        if (!functions && split_value(b, p->of[OUTPUTS].at[i], &name, &type))
-            return -1;
-        g->outputs[i] = name.size ? resolve(b, s, name) : BZ_NO_VALUE;
-        if (g->outputs[i] == BZ_NO_VALUE && name.size)
-            return bz_fail(b->err, BZ_BAD_INPUT, "graph output '%s' is made by nothing", decode_text(b, name));
-    }
+    *id = *name ? resolve(b, s, name) : BZ_NO_VALUE;
+    if (*id == BZ_NO_VALUE && *name)
+        return bz_fail(b->err, BZ_BAD_INPUT, "graph output '%s' is made by nothing", name);
     return 0;
 }
 
-static int fill_graph(builder *b, scope *s, bz_graph *g, slice m)
+static int link_outputs(builder *b, scope *s, const Onnx__GraphProto *p, bz_graph *g)
 {
-    parts p = {0};
-    int failed = find_parts(b, m, GRAPH_PART, &p);
-    g->name = decode_text(b, p.name);
-    bz_map_reserve(&s->names, (uint32_t)(p.of[INPUTS].n + p.of[INITIALIZERS].n + p.of[SPARSE].n + p.of[NODES].n));
-    failed = failed || define_inputs(b, s, &p, g, false) || define_initializers(b, s, &p, g) ||
-             build_nodes(b, s, g, &p) || declare_types(b, s, &p.of[VALUES]) || declare_types(b, s, &p.of[OUTPUTS]) ||
-             link_nodes(b, s, g) || link_outputs(b, s, g, &p, false);
-    free_parts(&p);
-    return failed ? -1 : 0;
+    g->outputs = BZ_NEW(b->arena, bz_value_id, p->n_output);
+    g->n_outputs = (int)p->n_output;
+    for (size_t i = 0; i < p->n_output; i++)
+        if (link_output(b, s, text_of(p->output[i]->name), &g->outputs[i]))
+            return -1;
+    return 0;
 }
 
-bz_graph *build_graph(builder *b, scope *outer, slice m)
+static int fill_graph(builder *b, scope *s, bz_graph *g, const Onnx__GraphProto *p)
+{
+    g->name = text_of(p->name);
+    bz_map_reserve(&s->names, (uint32_t)(p->n_input + p->n_initializer + p->n_sparse_initializer + p->n_node));
+    return define_inputs(b, s, p, g) || define_initializers(b, s, p, g) || build_nodes(b, s, g, p->n_node, p->node) ||
+                   declare_types(b, s, p->n_value_info, p->value_info) || declare_types(b, s, p->n_output, p->output) ||
+                   link_nodes(b, s, g, p->node) || link_outputs(b, s, p, g)
+               ? -1
+               : 0;
+}
+
+bz_graph *build_graph(builder *b, scope *outer, const Onnx__GraphProto *p)
 {
     if (b->depth >= MAX_DEPTH) {
         bz_fail(b->err, BZ_BAD_INPUT, "graphs are nested more than %d deep", MAX_DEPTH);
@@ -487,65 +361,52 @@ bz_graph *build_graph(builder *b, scope *outer, slice m)
     b->depth++;
     bz_graph *g = BZ_NEW(b->arena, bz_graph, 1);
     scope s = {.outer = outer, .first = b->model->n_values};
-    int failed = fill_graph(b, &s, g, m);
+    int failed = fill_graph(b, &s, g, p);
     g->captures = s.captures;
     g->n_captures = s.n_captures;
-    free_scope(&s);
+    bz_map_free(&s.names);
     b->depth--;
     return failed ? NULL : g;
 }
 
-static int fill_function(builder *b, scope *s, bz_graph *g, slice m)
+static int fill_function(builder *b, scope *s, bz_graph *g, const Onnx__FunctionProto *p)
 {
-    parts p = {0};
-    int failed = find_parts(b, m, FUNCTION_PART, &p);
-    g->name = decode_text(b, p.name);
-    failed = failed || define_inputs(b, s, &p, g, true) || build_nodes(b, s, g, &p) || link_nodes(b, s, g) ||
-             link_outputs(b, s, g, &p, true);
-    free_parts(&p);
-    return failed ? -1 : 0;
+    g->name = text_of(p->name);
+    g->inputs = BZ_NEW(b->arena, bz_value_id, p->n_input);
+    g->outputs = BZ_NEW(b->arena, bz_value_id, p->n_output);
+    for (g->n_inputs = 0; (size_t)g->n_inputs < p->n_input; g->n_inputs++)
+        if (define_input(b, s, p->input[g->n_inputs], NULL, &g->inputs[g->n_inputs]))
+            return -1;
+    if (build_nodes(b, s, g, p->n_node, p->node) || link_nodes(b, s, g, p->node))
+        return -1;
+    for (g->n_outputs = 0; (size_t)g->n_outputs < p->n_output; g->n_outputs++)
+        if (link_output(b, s, p->output[g->n_outputs], &g->outputs[g->n_outputs]))
+            return -1;
+    return 0;
 }
 
 int bz_model_inline(bz_model *model, const bz_node *call, bz_graph **body, bz_error *err)
 {
-    enum { F_OPSETS = 9 };
-    slice f = model->file->functions[call->function];
+    const Onnx__FunctionProto *f = model->file->proto->functions[call->function];
     builder b = {.model = model, .arena = &model->arena, .err = err, .call = call, .function = f};
     bz_graph *g = BZ_NEW(b.arena, bz_graph, 1);
     scope s = {.first = model->n_values};
-    int failed = decode_opsets(&b, f, F_OPSETS) || fill_function(&b, &s, g, f);
-    free_scope(&s);
+    decode_opsets(&b, f->n_opset_import, f->opset_import);
+    int failed = fill_function(&b, &s, g, f);
+    bz_map_free(&s.names);
     *body = failed ? NULL : g;
     return failed ? bz_fail_in(err, "function '%s'", call->op) : 0;
 }
 
-int add_function(builder *b, slice m)
+int add_function(builder *b, const Onnx__FunctionProto *p, uint32_t index)
 {
-    bz_model_file *file = b->model->file;
-    wire_reader r = read_message(b, m);
-    wire_field f;
-    slice name = {0}, domain = {0}, overload = {0};
-    int more;
-    while ((more = wire_next(&r, &f, b->err)) > 0) {
-        slice bytes = {f.data, (size_t)f.size};
-        if (f.type == 2 && f.number == F_NAME)
-            name = bytes;
-        else if (f.type == 2 && f.number == F_DOMAIN)
-            domain = bytes;
-        else if (f.type == 2 && f.number == F_OVERLOAD)
-            overload = bytes;
-    }
-    if (more < 0)
-        return -1;
-    const char *name_text = decode_word(b, name),
-               *domain_text = is_text(domain, "ai.onnx") ? "" : decode_word(b, domain);
+    const char *name = text_of(p->name), *domain = domain_of(p->domain);
     bz_buf key = {0};
-    function_key(domain_text, name_text, overload, &key);
+    function_key(domain, name, text_of(p->overload), &key);
     const char *kept = bz_arena_dup(b->arena, key.data, key.len);
-    uint32_t k = bz_map_add(&file->function_names, kept, key.len, (uint32_t)file->n_functions);
+    uint32_t k = bz_map_add(&b->model->file->function_names, kept, key.len, index);
     bz_buf_free(&key);
-    if (k != (uint32_t)file->n_functions)
-        return bz_fail(b->err, BZ_BAD_INPUT, "two functions are named '%s' (domain '%s')", name_text, domain_text);
-    file->functions[file->n_functions++] = m;
+    if (k != index)
+        return bz_fail(b->err, BZ_BAD_INPUT, "two functions are named '%s' (domain '%s')", name, domain);
     return 0;
 }

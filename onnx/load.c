@@ -1,4 +1,4 @@
-/* The way in: read the structure, find the graph, build. */
+/* The way in: read the structure, unpack it, build. */
 #include "onnx/build.h"
 #include "onnx/structure.h"
 
@@ -27,14 +27,11 @@ const char *bz_symbol_text(const bz_model *model, bz_dim symbol, char *out)
     return out;
 }
 
-enum { M_IR_VERSION = 1, M_PRODUCER = 2, M_GRAPH = 7, M_OPSETS = 8, M_FUNCTION = 25 };
-
-static int set_opsets(builder *b, slice m)
+static int set_opsets(builder *b, const Onnx__ModelProto *p)
 {
     static const bz_opset FIRST = {"", 1};
-    if (decode_opsets(b, m, M_OPSETS))
-        return -1;
-    if (!b->n_opsets && b->model->ir_version >= 3)
+    decode_opsets(b, p->n_opset_import, p->opset_import);
+    if (!b->n_opsets && p->ir_version >= 3)
         return bz_fail(b->err, BZ_BAD_INPUT, "the file does not say which operator set it uses (no opset_import)");
     if (!b->n_opsets) {
         b->opsets = &FIRST;
@@ -46,35 +43,23 @@ static int set_opsets(builder *b, slice m)
     return 0;
 }
 
-/* Functions first: nodes look them up. Operator sets may stand behind the graph in the file. */
-static int build_model(builder *b, slice m)
+/* Functions first: nodes look them up. */
+static int build_model(builder *b)
 {
-    wire_reader r = read_message(b, m);
-    wire_field f;
-    slice graph = {0};
-    size_t n_functions = 0;
-    int more;
-    b->model->producer = "";
-    while ((more = wire_next(&r, &f, b->err)) > 0) {
-        if (f.number == M_IR_VERSION && f.type == 0)
-            b->model->ir_version = (int64_t)f.value;
-        else if (f.number == M_PRODUCER && f.type == 2)
-            b->model->producer = decode_text(b, (slice){f.data, (size_t)f.size});
-        else if (f.number == M_GRAPH && f.type == 2)
-            graph = (slice){f.data, (size_t)f.size};
-        n_functions += f.number == M_FUNCTION && f.type == 2;
-    }
-    if (more < 0)
+    bz_model_file *file = b->model->file;
+    if (unpack_model(file, b->arena, b->err))
         return -1;
-    if (!graph.data)
+    const Onnx__ModelProto *p = file->proto;
+    b->model->ir_version = p->ir_version;
+    b->model->producer = text_of(p->producer_name);
+    if (!p->graph)
         return bz_fail(b->err, BZ_BAD_INPUT, "there is no graph in it: this is no ONNX model");
-    b->model->file->functions = BZ_NEW(b->arena, slice, n_functions);
-    for (r = read_message(b, m); n_functions && wire_next(&r, &f, b->err) > 0;)
-        if (f.number == M_FUNCTION && f.type == 2 && add_function(b, (slice){f.data, (size_t)f.size}))
+    for (size_t i = 0; i < p->n_functions; i++)
+        if (add_function(b, p->functions[i], (uint32_t)i))
             return -1;
-    if (set_opsets(b, m))
+    if (set_opsets(b, p))
         return -1;
-    b->model->graph = build_graph(b, NULL, graph);
+    b->model->graph = build_graph(b, NULL, p->graph);
     return b->model->graph ? 0 : -1;
 }
 
@@ -97,7 +82,7 @@ static int parse(bz_model_file *file, const char *path, bz_model **model, bz_err
     m->path = bz_arena_str(&m->arena, path);
     file->path = file->path ? m->path : NULL;
     builder b = {.model = m, .arena = &m->arena, .err = err};
-    int failed = build_model(&b, (slice){file->bytes.data, file->bytes.size}) || check_external(m, err);
+    int failed = build_model(&b) || check_external(m, err);
     if (failed) {
         bz_fail_in(err, "%s", path);
         bz_model_free(m);
@@ -136,8 +121,6 @@ void bz_model_free(bz_model *m)
         return;
     file_close(m->file);
     bz_map_free(&m->file->symbols);
-    bz_map_free(&m->file->words);
-    free((void *)m->file->word);
     bz_map_free(&m->file->function_names);
     free(m->file);
     free(m->values);

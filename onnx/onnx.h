@@ -68,7 +68,7 @@ typedef struct bz_tensor {
     int rank;
     const int64_t *dims;                      /* [rank], all >= 0; not NULL for a scalar, either */
     int64_t n;                                /* elements */
-    uint64_t at, size;                        /* where the TensorProto lies in the file's structure */
+    const struct Onnx__TensorProto *proto;    /* private: what the file says of it */
     const struct bz_tensor *values, *indices; /* of a sparse tensor; else NULL */
     const char *external; /* file that holds the payload, relative to the model's folder; else NULL */
     int64_t external_offset, external_size;

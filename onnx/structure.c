@@ -15,7 +15,8 @@ enum {
     SLACK = 1 << 10,
     PERIOD = 4, /* tensors with big payloads in a layer, at most */
     N_GAPS = PERIOD + 2,
-    HEAD = 20, /* a tag and a length, at their longest */
+    HEAD = 20,   /* a tag and a length, at their longest */
+    INSTEAD = 6, /* bytes of left_out: a tag of two, and a number */
 };
 
 typedef struct {
@@ -33,7 +34,8 @@ typedef struct {
     uint64_t left_out;         /* bytes so far */
     wire_cut *cuts;
     size_t n_cuts, cap;
-    wire_cut origin; /* what error messages need to tell a place: */
+    const ProtobufCFieldDescriptor *mark; /* TensorProto.left_out */
+    wire_cut origin;                      /* what error messages need to tell a place: */
     wire_bytes window;
     bz_error *err;
 } walker;
@@ -80,9 +82,7 @@ static int look(walker *w, uint64_t n)
         w->ahead = w->ahead * 2 < MOST_AHEAD ? w->ahead * 2 : MOST_AHEAD;
     }
     wanted = w->size - w->to < wanted ? w->size - w->to : wanted;
-    wire_bytes file = {.fd = w->fd};
-    if (wire_read_cut(&file, &(wire_cut){0, w->to, wanted}, bz_buf_extend(&w->read, (size_t)wanted), (size_t)wanted,
-                      w->err))
+    if (wire_read(w->fd, w->to, bz_buf_extend(&w->read, (size_t)wanted), (size_t)wanted, w->err))
         return -1;
     w->to += wanted;
     set_window(w);
@@ -124,27 +124,33 @@ static void expect(walker *w, uint64_t n)
 }
 
 /* The payload of n bytes that begins here. */
-static void leave_out(walker *w, uint64_t n)
+static void leave_out(walker *w, uint32_t field, uint64_t n)
 {
     place(w, w->at);
     size_t here = w->at - w->gap, had = w->read.len - w->at;
+    uint32_t tag = w->mark->id << 3 | 5, number = (uint32_t)w->n_cuts;
+    const uint8_t mark[INSTEAD] = {(uint8_t)(tag | 0x80),  (uint8_t)(tag >> 7),     (uint8_t)number,
+                                   (uint8_t)(number >> 8), (uint8_t)(number >> 16), (uint8_t)(number >> 24)};
     wire_set_varint((uint8_t *)w->read.data + here, 0);
     if (w->n_cuts == w->cap) {
         w->cap = w->cap * 2 + 64;
         w->cuts = bz_realloc(w->cuts, w->cap, sizeof *w->cuts);
     }
-    w->cuts[w->n_cuts++] = (wire_cut){here, position(w), n};
-    w->left_out += n;
+    w->cuts[w->n_cuts++] = (wire_cut){.at = here, .instead = INSTEAD, .from = position(w), .size = n, .field = field};
+    w->left_out += n - INSTEAD;
     if (n >= AHEAD)
         expect(w, n);
     if (n <= had) {
+        memcpy(w->read.data + here, mark, INSTEAD);
         w->placed = w->at += (size_t)n;
-        w->gap += (size_t)n;
+        w->gap += (size_t)n - INSTEAD;
         return;
     }
     w->to += n - had;
     w->ahead = AHEAD;
-    w->read.len = w->at = here;
+    w->read.len = here;
+    bz_buf_put(&w->read, mark, INSTEAD);
+    w->at = w->read.len;
     w->gap = 0;
     set_window(w);
 }
@@ -199,9 +205,13 @@ static int walk(walker *w, wire_message kind, uint64_t end, int depth)
             continue;
         if (f.size > end - position(w))
             return wire_bad(&w->window, start, WIRE_TOO_LONG, w->err);
-        wire_message child = f.size > w->keep && depth < WIRE_MAX_DEPTH ? wire_child(kind, &f) : WIRE_LEAF;
-        if (kind == WIRE_TENSOR && f.type == 2 && f.size > w->keep && wire_is_payload(f.number))
-            leave_out(w, f.size);
+        const ProtobufCFieldDescriptor *field = wire_known(kind, f.number);
+        if (field == w->mark)
+            return wire_bad(&w->window, start, "a tensor has a field that is no file's", w->err);
+        bool big = field && f.type == 2 && f.size > w->keep;
+        wire_message child = big && depth < WIRE_MAX_DEPTH ? wire_child(kind, field) : NULL;
+        if (big && kind == &onnx__tensor_proto__descriptor && wire_is_payload(field))
+            leave_out(w, f.number, f.size);
         else if (child ? walk_child(w, child, f.size, depth + 1) : pass(w, f.size))
             return -1;
     }
@@ -210,12 +220,13 @@ static int walk(walker *w, wire_message kind, uint64_t end, int depth)
 
 int structure_read(int fd, uint64_t size, uint64_t keep, bz_buf *beginning, wire_bytes *out, bz_error *err)
 {
-    walker w = {.fd = fd, .size = size, .keep = keep, .read = *beginning, .err = err};
+    walker w = {.fd = fd, .size = size, .keep = keep > HEAD ? keep : HEAD, .read = *beginning, .err = err};
+    w.mark = protobuf_c_message_descriptor_get_field_by_name(&onnx__tensor_proto__descriptor, "left_out");
     bz_buf_extend(&w.read, 0); /* never NULL */
     w.to = w.read.len;
     w.ahead = w.to > AHEAD ? w.to : AHEAD;
     set_window(&w);
-    int failed = walk(&w, WIRE_MODEL, size, 0);
+    int failed = walk(&w, &onnx__model_proto__descriptor, size, 0);
     close_gap(&w);
     *out =
         (wire_bytes){.data = (uint8_t *)w.read.data, .size = w.read.len, .cuts = w.cuts, .n_cuts = w.n_cuts, .fd = fd};

@@ -5,8 +5,8 @@
 #include "onnx/onnx.h"
 #include "onnx/wire.h"
 
-/* Reads a file of `size` bytes; payloads of more than `keep` bytes are passed over and become cuts, and
- * the lengths of what holds them shrink. `beginning` is what was read of it already, which is taken over, or
+/* Reads a file of `size` bytes; payloads of more than `keep` bytes (and some twenty) are passed over and become cuts,
+ * and the lengths of what holds them shrink. `beginning` is what was read of it already, which is taken over, or
  * empty. out->data and out->cuts are the caller's to free, also on failure; out->fd is `fd`. */
 int structure_read(int fd, uint64_t size, uint64_t keep, bz_buf *beginning, wire_bytes *out, bz_error *err);
 

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { T_FLOATS = 4, T_INT32S = 5, T_INT64S = 7, T_RAW = 9, T_DOUBLES = 10, T_UINT64S = 11 };
-
 static double half_to_double(uint16_t h)
 {
     int exponent = h >> 10 & 31, fraction = h & 1023;
@@ -120,64 +118,40 @@ static void put_raw(sink *s, const uint8_t *p, uint64_t size)
         s->filled++;
 }
 
-/* A typed field, packed or one element at a time. Half precision hides in int32_data as bits. */
-static void put_field(sink *s, const wire_field *f)
+/* All that stands in the message itself. Half precision hides in int32_data as bits. */
+static void put_payload(sink *s, const Onnx__TensorProto *p)
 {
-    int fixed = f->number == T_FLOATS ? 4 : f->number == T_DOUBLES ? 8 : 0;
-    if (fixed) {
-        for (uint64_t i = 0; i + (uint64_t)fixed <= f->size && s->filled <= s->n; i += (uint64_t)fixed)
-            put_bits(s, load_bits(f->data + i, fixed));
-    } else if (f->type == 0) {
-        put_bits(s, f->value);
-    } else {
-        uint64_t v;
-        for (const uint8_t *p = f->data; p < f->data + f->size && s->filled <= s->n;) {
-            if (wire_varint(&p, f->data + f->size, &v))
-                break;
-            put_bits(s, v);
-        }
-    }
-}
-
-static void put_payload(sink *s, const wire_field *f)
-{
-    if (f->number == T_RAW && f->type == 2)
-        put_raw(s, f->data, f->size);
-    else if (f->number == T_FLOATS || f->number == T_INT32S || f->number == T_INT64S || f->number == T_DOUBLES ||
-             f->number == T_UINT64S)
-        put_field(s, f);
-}
-
-/* A payload that was left on disk. Of one that is too long so much is read that this shows. */
-static int put_cut(const wire_bytes *in, const wire_cut *cut, const wire_field *field, sink *s, bz_error *err)
-{
-    enum { LONGEST = 10 }; /* of an element, as a varint */
-    uint64_t most = (uint64_t)(s->n + 1) * LONGEST, size = cut->size < most ? cut->size : most;
-    uint8_t *data = bz_alloc((size_t)size, 1);
-    wire_field f = *field;
-    f.data = data;
-    f.size = size;
-    int failed = wire_read_cut(in, cut, data, (size_t)size, err);
-    if (!failed)
-        put_payload(s, &f);
-    free(data);
-    return failed;
+    const struct {
+        size_t n;
+        const void *data;
+        int bytes;
+    } lists[] = {{p->n_float_data, p->float_data, 4},
+                 {p->n_int32_data, p->int32_data, 4},
+                 {p->n_int64_data, p->int64_data, 8},
+                 {p->n_double_data, p->double_data, 8},
+                 {p->n_uint64_data, p->uint64_data, 8}};
+    if (p->raw_data.len)
+        put_raw(s, p->raw_data.data, p->raw_data.len);
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+        for (size_t i = 0; i < lists[k].n && s->filled <= s->n; i++)
+            put_bits(s, load_bits((const uint8_t *)lists[k].data + i * (size_t)lists[k].bytes, lists[k].bytes));
 }
 
 static int read_inline(const bz_model *model, const bz_tensor *t, sink *s, bz_error *err)
 {
-    const wire_bytes *in = &model->file->bytes;
-    wire_reader r = {in, in->data + t->at, in->data + t->at + t->size};
-    wire_field f;
-    int more;
-    while ((more = wire_next(&r, &f, err)) > 0) {
-        const wire_cut *cut = wire_is_payload(f.number) ? wire_cut_of(in, &f) : NULL;
-        if (cut && put_cut(in, cut, &f, s, err))
-            return bz_fail_in(err, "tensor '%s'", t->name);
-        if (!cut)
-            put_payload(s, &f);
+    enum { LONGEST = 10 }; /* of an element, as a varint */
+    const wire_cut *cut = t->proto->n_left_out ? &model->file->bytes.cuts[t->proto->left_out[0]] : NULL;
+    bz_arena arena = {0};
+    const Onnx__TensorProto *payload;
+    if (cut && cut->size > (uint64_t)(s->n + 1) * LONGEST) {
+        s->filled = s->n + 1;
+        return 0;
     }
-    return more;
+    int failed = unpack_payload(model->file, t->proto, &arena, &payload, err);
+    if (!failed)
+        put_payload(s, payload);
+    bz_arena_free(&arena);
+    return failed ? bz_fail_in(err, "tensor '%s'", t->name) : 0;
 }
 
 static int read_external(const bz_model *model, const bz_tensor *t, sink *s, bz_error *err)

@@ -1,9 +1,10 @@
-/* The protobuf wire format, as far as it takes to walk an ONNX file without reading its weights.
- * Private to onnx/. */
+/* The protobuf wire format, as far as it takes to walk an ONNX file without reading its weights, and to bound what
+ * protobuf-c is given. Which fields there are says onnx.proto. Private to onnx/. */
 #ifndef BZ_WIRE_H
 #define BZ_WIRE_H
 
 #include "base/base.h"
+#include "onnx/onnx.pb-c.h"
 
 /* One field of a message. Number and type stand apart: side by side a compiler compares both with one load,
  * which waits for the two stores before it. */
@@ -16,17 +17,21 @@ typedef struct {
     uint8_t type;         /* 0 varint, 1 eight bytes, 2 length-delimited, 5 four bytes */
 } wire_field;
 
-/* A payload that was left out: its field is there, but empty. */
+/* A payload that was left out. Its field is there, but empty; the field left_out of the tensor, which says the number
+ * of the cut, stands behind it. */
 typedef struct {
-    size_t at;           /* in the bytes: where the payload would begin */
-    uint64_t from, size; /* where it lies in the file */
+    size_t at;                       /* in the bytes: where the payload would begin */
+    size_t instead;                  /* how many bytes stand there now */
+    uint64_t from, size;             /* where it lies in the file */
+    uint32_t field;                  /* number of the field */
+    const Onnx__TensorProto *tensor; /* whose payload it is, when that is known (decode.c) */
 } wire_cut;
 
 /* A file in memory, whole (no cuts) or but for big payloads (onnx/structure.h). */
 typedef struct {
     const uint8_t *data;
     size_t size;
-    const wire_cut *cuts; /* ordered */
+    wire_cut *cuts; /* ordered */
     size_t n_cuts;
     int fd; /* where there are cuts: the file */
 } wire_bytes;
@@ -39,14 +44,8 @@ typedef struct {
 /* Where in the file a byte lies. */
 uint64_t wire_position(const wire_bytes *in, const uint8_t *at);
 
-/* Nothing between these places was left out. */
-bool wire_is_whole(const wire_bytes *in, const uint8_t *from, const uint8_t *to);
-
-/* The cut that a field of a tensor stands for, or NULL. */
-const wire_cut *wire_cut_of(const wire_bytes *in, const wire_field *f);
-
-/* Its first n bytes, from the file. */
-int wire_read_cut(const wire_bytes *in, const wire_cut *cut, void *out, size_t n, bz_error *err);
+/* Reads n bytes of the file, from there on. */
+int wire_read(int fd, uint64_t from, void *out, size_t n, bz_error *err);
 
 /* A varint of any length. Returns -1 when it is cut off, or longer than 64 bits; `at` goes on in any case. */
 int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value);
@@ -153,34 +152,22 @@ void wire_set_varint(uint8_t *end, uint64_t v); /* of the varint before `end`: n
 
 /* ---- what holds what -------------------------------------------------------------------------- */
 
-typedef enum {
-    WIRE_LEAF,
-    WIRE_MODEL,
-    WIRE_GRAPH,
-    WIRE_NODE,
-    WIRE_ATTRIBUTE,
-    WIRE_TENSOR,
-    WIRE_SPARSE,
-    WIRE_VALUE_INFO,
-    WIRE_TYPE,
-    WIRE_TYPE_ELEM,
-    WIRE_TYPE_MAP,
-    WIRE_FUNCTION,
-    WIRE_TRAINING,
-    WIRE_N_MESSAGES,
-} wire_message;
+typedef const ProtobufCMessageDescriptor *wire_message;
 
-enum { WIRE_MAX_DEPTH = 96 };
+enum { WIRE_MAX_DEPTH = 320, WIRE_SMALL = 1024 };
 
-/* The message that a field holds, WIRE_LEAF where it holds none that matters to us. */
-wire_message wire_child(wire_message parent, const wire_field *f);
+/* What the schema says of a field of such a message; NULL where it knows none of that number. */
+const ProtobufCFieldDescriptor *wire_known(wire_message kind, uint32_t number);
 
-/* Does this field of a tensor hold its elements? */
-bool wire_is_payload(uint32_t field);
+/* The message that a field of such a message holds, or NULL. */
+wire_message wire_child(wire_message kind, const ProtobufCFieldDescriptor *field);
 
-/* ---- without weights ----------------------------------------------------------------------------- */
+/* Does this field of a tensor hold its elements, all in one piece? Texts come one by one. */
+bool wire_is_payload(const ProtobufCFieldDescriptor *field);
 
-/* Copies a ModelProto; payloads of more than `keep` bytes become all-zero sparse tensors. */
-int wire_strip(const wire_bytes *in, uint64_t keep, bz_buf *out, int64_t *stripped, int64_t *kept, bz_error *err);
+/* Looks into all messages of more than `small` bytes: fails where fields do not fit into what holds them, have another
+ * type than the schema says, or are nested too deep. With WIRE_SMALL what passes is nested at most
+ * WIRE_MAX_DEPTH + WIRE_SMALL / 2 deep, which a reader that recurses can bear. */
+int wire_check(const wire_bytes *in, wire_message kind, uint64_t small, bz_error *err);
 
 #endif

@@ -224,12 +224,12 @@ static void put_padded_varint(bz_buf *b, uint64_t v, int bytes)
 static void put_padded(bz_buf *b, uint32_t field, bz_buf message)
 {
     put_padded_varint(b, field * 8 + 2, 4);
-    put_padded_varint(b, message.len, 7);
+    put_padded_varint(b, message.len, 5);
     bz_buf_put(b, message.data, message.len);
     bz_buf_free(&message);
 }
 
-/* Lengths and tags may be written longer than they need to be. */
+/* Lengths and tags may be written longer than they need to be, up to five bytes. */
 static void padded_model_loads(void **state)
 {
     (void)state;
@@ -256,6 +256,88 @@ static void padded_model_loads(void **state)
     bz_buf_free(&model);
 }
 
+/* ---- what protobuf-c must not get ------------------------------------------------------------- */
+
+static void is_refused(bz_buf model, const char *why)
+{
+    bz_model *m;
+    bz_error err = {0};
+    assert_int_equal(bz_model_parse(model.data, model.len, "test", &m, &err), -1);
+    assert_null(m);
+    if (!strstr(err.text, why))
+        fail_msg("'%s' does not say '%s'", err.text, why);
+    bz_buf_free(&model);
+}
+
+/* Fields written from the last to the first, so that a message's length is known when it begins. */
+static size_t wrap_backwards(uint8_t *data, size_t at, size_t end, uint32_t field)
+{
+    bz_buf head = {0};
+    put_varint(&head, field * 8 + 2);
+    put_varint(&head, end - at);
+    at -= head.len;
+    memcpy(data + at, head.data, head.len);
+    bz_buf_free(&head);
+    return at;
+}
+
+/* It recurses, and also into what is never looked at: functions that nobody calls, training. */
+static void nesting_is_bounded(void **state)
+{
+    (void)state;
+    enum { LEVELS = 200000, SIZE = 16 * LEVELS };
+    static const uint32_t TYPES[] = {1, 4}, GRAPHS[] = {ATTR_G, NODE_ATTR, GRAPH_NODE}; /* cycles, from inside out */
+    uint8_t *data = bz_alloc(SIZE, 1);
+    for (int graphs = 0; graphs < 2; graphs++) {
+        bz_buf model = {0};
+        size_t at = SIZE;
+        for (int i = 0; i < LEVELS; i++)
+            at = wrap_backwards(data, at, SIZE, graphs ? GRAPHS[i % 3] : TYPES[i % 2]);
+        if (!graphs)
+            at = wrap_backwards(data, at, SIZE, 2);                       /* type of a value */
+        at = wrap_backwards(data, at, SIZE, graphs ? FUNCTION_NODE : 12); /* value_info */
+        at = wrap_backwards(data, at, SIZE, MODEL_FUNCTION);
+        bz_buf_put(&model, data + at, SIZE - at);
+        is_refused(model, "nested more than");
+    }
+    free(data);
+}
+
+/* Merging what stands there again and again copies its lists each time. */
+static void memory_is_bounded(void **state)
+{
+    (void)state;
+    bz_buf model = {0};
+    for (int i = 0; i < 20000; i++) {
+        bz_buf graph = {0};
+        put_message(&graph, GRAPH_NODE, a_node("Op", "", "", ""));
+        put_message(&model, MODEL_GRAPH, graph);
+    }
+    is_refused(model, "takes too much memory");
+}
+
+static void marks_of_others_are_refused(void **state)
+{
+    (void)state;
+    bz_buf t = a_tensor("w", BZ_F32, "1"), graph = {0};
+    put_varint(&t, 1000 * 8 + 5);
+    bz_buf_put(&t, "\0\0\0\0", 4);
+    put_message(&graph, GRAPH_INIT, t);
+    is_refused(a_model(8, 17, graph), "tensor 'w' has a field that is no file's");
+}
+
+static void types_of_fields(void **state)
+{
+    (void)state;
+    bz_buf graph = {0}, packed = {0};
+    put_int(&graph, GRAPH_NAME, 7); /* a text */
+    is_refused(a_model(8, 17, graph), "byte 10: a field is not of its type");
+    graph = (bz_buf){0};
+    put_bytes(&packed, TENSOR_FLOATS, "\0\0\0\0\0", 5);
+    put_message(&graph, GRAPH_INIT, packed);
+    is_refused(a_model(8, 17, graph), "a field is not of its type");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +347,10 @@ int main(void)
         cmocka_unit_test(cut_off_at_every_byte),
         cmocka_unit_test(garbled_at_every_byte),
         cmocka_unit_test(padded_model_loads),
+        cmocka_unit_test(nesting_is_bounded),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(marks_of_others_are_refused),
+        cmocka_unit_test(types_of_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
