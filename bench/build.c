@@ -96,10 +96,10 @@ int bz_bench_build(const char *folder, bz_error *err)
 const char *bz_bench_folder_device(const char *folder)
 {
     char path[4200];
-    for (const char *const *device = bz_device_backends; *device; device++) {
-        snprintf(path, sizeof path, "%s/build/benanza-%s.so", folder, *device);
-        if (!access(path, F_OK))
-            return *device;
+    for (const bz_backend_row *b = bz_backends; b->name; b++) {
+        snprintf(path, sizeof path, "%s/build/benanza-%s.so", folder, b->name);
+        if (b->device && !access(path, F_OK))
+            return b->name;
     }
     return NULL;
 }

@@ -72,9 +72,8 @@ int planning_seconds(const char *option, const char *text, bool zero, bz_error *
 const char *planning_device(const planning *p)
 {
     for (int i = 0; i < p->backends.n; i++)
-        for (const char *const *device = bz_device_backends; *device; device++)
-            if (!strcmp(p->backends.item[i], *device))
-                return *device;
+        if (bz_backend_is_on(p->backends.item[i], true))
+            return p->backends.item[i];
     return NULL;
 }
 
@@ -91,8 +90,9 @@ bool planning_backends(planning *p, const bz_system *system)
 {
     if (p->backends.n || !planning_is_gpu(system))
         return false;
-    for (const char *const *b = bz_device_backends; *b; b++)
-        bz_list_add(&p->backends, *b);
+    for (const bz_backend_row *b = bz_backends; b->name; b++)
+        if (b->device)
+            bz_list_add(&p->backends, b->name);
     return true;
 }
 

@@ -161,10 +161,7 @@ static int find_device(replay_job *r, bz_error *err)
 {
     r->device = planning_device(&r->p);
     for (int i = 0; i < r->p.backends.n && r->device; i++) {
-        bool there = false;
-        for (const char *const *b = bz_device_backends; *b; b++)
-            there |= !strcmp(r->p.backends.item[i], *b);
-        if (!there)
+        if (!bz_backend_is_on(r->p.backends.item[i], true))
             return bz_fail(err, BZ_USAGE,
                            "--backend %s runs on the processor, %s on a GPU: a replay runs on one of them",
                            r->p.backends.item[i], r->device);

@@ -27,7 +27,7 @@ static int look_here(system_job *s, bz_error *err)
     if (bz_bench_look(NULL, &s->arena, &s->here[0], err))
         return -1;
     s->n_here = 1;
-    if (!bz_bench_look("cudnn", &s->arena, &s->here[1], &none))
+    if (!bz_bench_look(bz_backend_of_device(), &s->arena, &s->here[1], &none))
         s->n_here = 2;
     return 0;
 }

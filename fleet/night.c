@@ -294,9 +294,8 @@ int bz_work_parse(const char *text, const char *path, bz_arena *arena, bz_work *
                      .device = "",
                      .system = document_text(root, "system", arena)};
     int rc = 0;
-    for (const char *const *d = bz_device_backends; *d; d++)
-        if (!strcmp(*d, device))
-            out->device = *d;
+    if (bz_backend_is_on(device, true))
+        out->device = bz_backend_named(device)->name;
     if (strcmp(out->device, device) != 0)
         rc = bz_fail(err, BZ_BAD_INPUT, "%s: knows a device backend that this benanza has not", path);
     cJSON_Delete(root);

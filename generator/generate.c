@@ -145,9 +145,9 @@ static void put_build(const bz_plan *plan, bz_buf *out)
         if (has_file(plan, i))
             bz_buf_printf(out, "  %s.c\n", plan->layer[i].file);
     bz_buf_puts(out, ")\ntarget_link_libraries(benchmarks PRIVATE benanza::benanza_runtime)\n");
-    for (const char *const *module = bz_device_backends; *module; module++)
-        if (uses(plan, *module))
-            bz_buf_printf(out, "benanza_module(benchmarks %s)\n", *module);
+    for (const bz_backend_row *b = bz_backends; b->name; b++)
+        if (b->device && uses(plan, b->name))
+            bz_buf_printf(out, "benanza_module(benchmarks %s)\n", b->name);
 }
 
 static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int number, bz_json *j)

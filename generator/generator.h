@@ -21,6 +21,7 @@
 
 #include "modelproc/modelproc.h"
 #include "perfdb/perfdb.h"
+#include "runtime/backends.h"
 #include "runtime/problem.h"
 
 /* ---- lowering ------------------------------------------------------------------------------- */
@@ -85,10 +86,6 @@ void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena,
 bool bz_lower_scalar(const bz_layers *layers, bz_value_id v, int before, double *out);
 
 /* ---- plans ---------------------------------------------------------------------------------- */
-
-/* The backends that run on a device of their own, as modules beside the program; ends with NULL. */
-extern const char *const bz_device_backends[];
-extern const char *const bz_processor_backends[]; /* those that run on the processor */
 
 enum { BZ_PLAN_NAMES = 8 };
 

@@ -14,29 +14,29 @@ int bz_plan_dtype(const char *name, bz_dtype *out, bz_error *err)
                          : 0;
 }
 
-static const char *find(const char *const *known, const char *name)
+static const char *backend_named(const char *name)
 {
-    while (*known && strcmp(*known, name) != 0)
-        known++;
-    return *known;
+    const bz_backend_row *b = bz_backend_named(name);
+    return b ? b->name : NULL;
+}
+
+static const char *math_named(const char *name)
+{
+    return !strcmp(name, "tf32") ? "tf32" : !strcmp(name, "f16") ? "f16" : NULL;
 }
 
 int bz_plan_option(bz_plan_options *o, const char *option, const char *name, bz_error *err)
 {
-    static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any", NULL}, *const MATHS[] = {"tf32", "f16",
-                                                                                                     NULL};
     const struct {
-        const char *option, *const *known, *const *more;
-        const char **list;
+        const char *option, *(*named)(const char *name), **list;
         int *n;
-    } LISTS[] = {{"backend", bz_processor_backends, bz_device_backends, o->backend, &o->n_backends},
-                 {"layout", LAYOUTS, LAYOUTS, o->layout, &o->n_layouts},
-                 {"math", MATHS, MATHS, o->math, &o->n_maths}};
+    } LISTS[] = {{"backend", backend_named, o->backend, &o->n_backends},
+                 {"layout", bz_layout_named, o->layout, &o->n_layouts},
+                 {"math", math_named, o->math, &o->n_maths}};
     size_t i = 0;
     while (strcmp(LISTS[i].option, option) != 0)
         i++;
-    const char *known = find(LISTS[i].known, name);
-    known = known ? known : find(LISTS[i].more, name);
+    const char *known = LISTS[i].named(name);
     if (!known || *LISTS[i].n == BZ_PLAN_NAMES)
         return bz_fail(err, BZ_USAGE, "--%s: there is no '%s'; see --help", option, name);
     LISTS[i].list[(*LISTS[i].n)++] = known;
@@ -46,7 +46,7 @@ int bz_plan_option(bz_plan_options *o, const char *option, const char *name, bz_
 const char *bz_plan_device(const bz_plan_options *o)
 {
     for (int i = 0; i < o->n_backends; i++)
-        if (find(bz_device_backends, o->backend[i]))
+        if (bz_backend_is_on(o->backend[i], true))
             return o->backend[i];
     return NULL;
 }

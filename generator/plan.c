@@ -20,56 +20,12 @@ void bz_plan_free(bz_plan *p)
     free(p);
 }
 
-/* A row for each kind of problem and backend: the layouts that make sense, and the math modes. What a library
- * cannot do is recorded as unsupported when it runs. Backends on devices are planned for where somebody names
- * them: another machine than this one may run them. */
-static const struct {
-    const char *kinds, *backend, *layouts;
-    const char *maths; /* of f32, besides `default` */
-    bool named;        /* only where named */
-} FAMILIES[] = {
-    {" conv deconv ", "onednn", "plain packed nhwc any", "", false},
-    {" gemm gemv ", "onednn", "plain packed", "", false},
-    {" gemm gemv ", "cblas", "plain", "", false},
-    {" matmul ", "onednn", "plain packed any", "", false},
-    {" matmul ", "cblas", "plain", "", false},
-    {" pool batchnorm softmax logsoftmax lrn activation prelu binary reduce resample concat ", "onednn",
-     "plain nhwc any", "", false},
-    {" layernorm transpose reorder ", "onednn", "plain", "", false},
-    {" groupnorm ", "onednn", "plain nhwc", "", false},
-    {" lstm gru rnn ", "onednn", "plain packed", "", false},
-    {" copy concat ", "memory", "plain", "", false},
-    {" activation prelu binary where reduce softmax logsoftmax batchnorm layernorm rmsnorm groupnorm ", "loops",
-     "plain", "", false},
-    {" transpose concat pad slice expand gather reorder ", "loops", "plain", "", false},
-    {" conv deconv ", "cudnn", "plain nhwc", "tf32 f16", true},
-    {" pool batchnorm softmax logsoftmax lrn activation binary reduce concat ", "cudnn", "plain nhwc", "", true},
-    {" rmsnorm transpose reorder copy ", "cudnn", "plain", "", true},
-    {" pad ", "cudnn", "plain nhwc", "", true},
-    {" gemm matmul ", "cudnn", "plain", "tf32 f16", true},
-    {" layernorm attention dropout ", "cudnn", "plain", "", true},
-    {" gemm matmul gemv ", "cublas", "plain packed", "tf32 f16", true},
-    {" lstm gru rnn ", "cudnn", "plain", "tf32 f16", true},
-};
-
-const char *const bz_device_backends[] = {"cudnn", "cublas", NULL};
-const char *const bz_processor_backends[] = {"onednn", "cblas", "memory", "loops", NULL};
-
 static bool takes(const char *const *list, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
         if (!strcmp(list[i], name))
             return true;
     return !n;
-}
-
-static bool has_word(const char *words, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *p = words; (p = strstr(p, word)); p += n)
-        if ((p == words || p[-1] == ' ') && (!p[n] || p[n] == ' '))
-            return true;
-    return false;
 }
 
 bool plan_has_space(const bz_problem *p)
@@ -83,12 +39,8 @@ bool plan_has_space(const bz_problem *p)
 static bool names_backend(const bz_plan_options *o, bool device)
 {
     bool found = false;
-    for (int i = 0; i < o->n_backends; i++) {
-        bool own = false;
-        for (const char *const *d = bz_device_backends; *d; d++)
-            own |= !strcmp(o->backend[i], *d);
-        found |= own == device;
-    }
+    for (int i = 0; i < o->n_backends; i++)
+        found |= bz_backend_is_on(o->backend[i], device);
     return found;
 }
 
@@ -107,29 +59,35 @@ static void add_family(bz_plan_problem *p, const char *backend, const char *layo
         p->family[p->n_families++] = (bz_plan_family){backend, layout, math, true};
 }
 
+/* The families that a backend has of a kind; NULL: it is not asked for that kind. */
+static const bz_backend_family *family_of(const bz_backend_row *b, const char *kind)
+{
+    for (const bz_backend_family *f = b->family; f->kinds; f++)
+        if (bz_has_word(f->kinds, kind))
+            return f;
+    return NULL;
+}
+
 static void choose_families(const bz_plan *plan, bz_plan_problem *p)
 {
-    static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
     const bz_plan_options *o = &plan->options;
     const char *kind = bz_problem_kind_name(p->problem->kind);
-    bool space = plan_has_space(p->problem), product = p->problem->kind <= BZ_PROBLEM_GEMV;
-    for (size_t i = 0; i < sizeof FAMILIES / sizeof *FAMILIES; i++) {
-        const char *backend = FAMILIES[i].backend;
-        if (!has_word(FAMILIES[i].kinds, kind) || !takes(o->backend, o->n_backends, backend) ||
-            (FAMILIES[i].named && !o->n_backends))
+    bool space = plan_has_space(p->problem), product = bz_problem_has(p->problem, BZ_TRAIT_PRODUCT);
+    for (const bz_backend_row *b = bz_backends; b->name; b++) {
+        const bz_backend_family *f = family_of(b, kind);
+        if (!f || !takes(o->backend, o->n_backends, b->name) || (b->device && !o->n_backends))
             continue;
-        for (int k = 0; k < 4; k++) {
-            if (!has_word(FAMILIES[i].layouts, LAYOUTS[k]) || (!product && k >= 2 && !space) ||
+        for (int k = 0; k < BZ_N_LAYOUTS; k++) {
+            if (!bz_has_word(f->layouts, bz_layouts[k]) || (!product && k >= 2 && !space) ||
                 (p->problem->kind == BZ_PROBLEM_MATMUL && k == 1 && !p->problem->matmul.constant))
                 continue;
-            /* bytes have no layout: whatever the user wants, they are copied */
-            if (p->problem->kind != BZ_PROBLEM_COPY && strcmp(backend, "memory") != 0 &&
-                !takes(o->layout, o->n_layouts, LAYOUTS[k]))
+            if (!bz_problem_has(p->problem, BZ_TRAIT_BYTES) && !b->bytes &&
+                !takes(o->layout, o->n_layouts, bz_layouts[k]))
                 continue;
-            add_family(p, backend, LAYOUTS[k], "default");
+            add_family(p, b->name, bz_layouts[k], "default");
             for (int m = 0; m < o->n_maths && p->problem->dtype == BZ_F32; m++)
-                if (has_word(FAMILIES[i].maths, o->math[m]))
-                    add_family(p, backend, LAYOUTS[k], o->math[m]);
+                if (bz_has_word(f->maths, o->math[m]))
+                    add_family(p, b->name, bz_layouts[k], o->math[m]);
         }
     }
 }
@@ -162,9 +120,8 @@ bool bz_plan_offers(const bz_plan *plan, const bz_alternative *a)
         return false; /* libraries of the processor take any padding in the call behind it */
     for (int i = 0; i < a->n && offered; i++) {
         offered = false;
-        for (size_t k = 0; k < sizeof FAMILIES / sizeof *FAMILIES; k++)
-            offered |= (FAMILIES[k].named ? device : processor) &&
-                       has_word(FAMILIES[k].kinds, bz_problem_kind_name(a->problem[i].kind));
+        for (const bz_backend_row *b = bz_backends; b->name && !offered; b++)
+            offered = (b->device ? device : processor) && family_of(b, bz_problem_kind_name(a->problem[i].kind));
     }
     return offered;
 }

@@ -53,10 +53,7 @@ static void add_option(bz_replay_choice *c, const bz_replay_option *o)
 /* A program runs on the processor or on one device. */
 static bool runs_there(const bz_replay_input *in, const char *backend)
 {
-    for (const char *const *b = in->device ? bz_device_backends : bz_processor_backends; *b; b++)
-        if (!strcmp(*b, backend))
-            return true;
-    return false;
+    return bz_backend_is_on(backend, in->device);
 }
 
 static bool can_replay(const bz_record *r, const bz_replay_input *in)

@@ -87,22 +87,8 @@ static const char *word(const cJSON *object, const char *key, size_t most)
     return s;
 }
 
-static bool is_one_of(const char *s, const char *const *list, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!strcmp(list[i], s))
-            return true;
-    return false;
-}
-
 static int follow_call(bz_replay_plan *p, int i, const cJSON *step, bz_error *err)
 {
-    const char *const *backends = p->device ? bz_device_backends : bz_processor_backends;
-    int n_backends = 0;
-    while (backends[n_backends])
-        n_backends++;
-    static const char *const LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
-    static const char *const MATHS[] = {"default", "bf16", "f16", "tf32"};
     bz_replay_choice *c = &p->choice[i];
     const char *name = p->step[i].name;
     const cJSON *problem = cJSON_GetObjectItemCaseSensitive(step, "problem");
@@ -112,8 +98,8 @@ static int follow_call(bz_replay_plan *p, int i, const cJSON *step, bz_error *er
     if (!text || strcmp(text, c->text) != 0)
         return bz_fail(err, BZ_BAD_INPUT, "the plan has another problem at '%s' than the model; expected '%s'", name,
                        c->text);
-    if (!backend || !algorithm || !layout || !math || !is_one_of(backend, backends, n_backends) ||
-        !is_one_of(layout, LAYOUTS, 4) || !is_one_of(math, MATHS, 4))
+    if (!backend || !algorithm || !layout || !math || !bz_backend_is_on(backend, p->device) ||
+        !bz_layout_named(layout) || !bz_has_word("default bf16 f16 tf32", math))
         return bz_fail(err, BZ_BAD_INPUT,
                        "the plan names no variant at '%s': it takes backend, algorithm, layout, math", name);
     const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(step, "seconds");

@@ -355,9 +355,9 @@ int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *er
                        "find_package(benanza-runtime REQUIRED)\n"
                        "add_executable(replay replay.c)\n"
                        "target_link_libraries(replay PRIVATE benanza::benanza_runtime)\n");
-    for (const char *const *module = bz_device_backends; *module; module++)
-        if (uses(p, *module))
-            bz_buf_printf(&text, "benanza_module(replay %s)\n", *module);
+    for (const bz_backend_row *b = bz_backends; b->name; b++)
+        if (b->device && uses(p, b->name))
+            bz_buf_printf(&text, "benanza_module(replay %s)\n", b->name);
     rc = rc || bz_generate_file(folder, "CMakeLists.txt", &text, err) || write_weights(p, folder, err) ? -1 : 0;
     bz_buf_clear(&text);
     bz_replay_json(p, &text);

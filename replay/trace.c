@@ -6,11 +6,11 @@
 
 static bz_library library_of(const char *backend)
 {
-    return !strcmp(backend, "onednn")   ? BZ_LIBRARY_ONEDNN
-           : !strcmp(backend, "cblas")  ? BZ_LIBRARY_BLAS
-           : !strcmp(backend, "cudnn")  ? BZ_LIBRARY_CUDNN
-           : !strcmp(backend, "cublas") ? BZ_LIBRARY_CUBLAS
-                                        : BZ_LIBRARY_OTHER;
+    const bz_backend_row *b = bz_backend_named(backend);
+    bz_library library = BZ_LIBRARIES - 1;
+    while (library && (!b || !b->library || strcmp(bz_library_name(library), b->library) != 0))
+        library--;
+    return library;
 }
 
 static void add_event(bz_trace *trace, const bz_replay_plan *p, const bz_replay_action *a, int64_t start, int64_t end,

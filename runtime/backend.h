@@ -145,7 +145,6 @@ void bz_unplace(void *at); /* NULL is fine */
 
 /* The backends built in, ends with NULL. */
 extern const bz_backend *const bz_builtin_backends[];
-extern const bz_backend bz_backend_onednn, bz_backend_cblas, bz_backend_memory, bz_backend_loops;
 
 /* The instruction sets that oneDNN will use, and those of the processor that matter to it. */
 void bz_onednn_isa(char *out, size_t size);

@@ -5,9 +5,12 @@
 #include <hwloc.h>
 #include <unistd.h>
 
-const bz_backend *const bz_builtin_backends[] = {
-    &bz_backend_onednn, &bz_backend_cblas, &bz_backend_memory, &bz_backend_loops, NULL,
-};
+/* BZ_BUILT_IN: BUILT_IN(NAME) for each, from runtime/CMakeLists.txt. */
+#define BUILT_IN(name) extern const bz_backend bz_backend_##name;
+BZ_BUILT_IN
+#undef BUILT_IN
+#define BUILT_IN(name) &bz_backend_##name,
+const bz_backend *const bz_builtin_backends[] = {BZ_BUILT_IN NULL};
 
 static void look_at_topology(bz_machine *s)
 {

@@ -1,5 +1,6 @@
 /* What a generated program does: options, then benchmark after benchmark, a line for each record. */
 #include "runtime/backend.h"
+#include "runtime/backends.h"
 
 #include "base/arena.h"
 #include "base/progress.h"
@@ -7,6 +8,7 @@
 #include "runtime/gbench.h"
 #include "runtime/measure.h"
 #include "runtime/metrics.h"
+#include "runtime/pending.h"
 #include "runtime/quiet.h"
 
 #include <errno.h>
@@ -20,28 +22,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* One problem with its families, from a generated file or from a text. */
-typedef struct work {
-    const char *text;
-    const bz_family *families;
-    int n;
-    bool wanted; /* --only names it */
-    bz_known *known;
-    int n_known;
-} work;
-
 typedef struct program {
     bz_run_options options;
     char system[176];
     int out; /* descriptor of the result file */
     int progress;
     const char *filter, *only;
-    const char *backends[8], *layouts[8];
-    int n_backends, n_layouts;
     bool list, table, untraced, uncounted, system_only, measure, broken;
-    bz_arena arena; /* of what the work consists of */
-    work *work;
-    int n_work, cap;
+    bz_pending pending;
     bz_rate launch[BZ_MAX_RATES];
     struct {
         char backend[16], system[176];
@@ -133,162 +121,7 @@ static void emit(void *context, const bz_outcome *r)
 static void report_progress(const program *p, int done, const char *text)
 {
     if (p->progress >= 0)
-        dprintf(p->progress, "%d %d %s\n", done, p->n_work, text);
-}
-
-/* ---- work ----------------------------------------------------------------------------------- */
-
-static work *add_work(program *p)
-{
-    if (p->n_work == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 64;
-        p->work = bz_realloc(p->work, (size_t)p->cap, sizeof *p->work);
-    }
-    work *w = &p->work[p->n_work++];
-    *w = (work){0};
-    return w;
-}
-
-/* A piece of work for the problem, with room for n families. */
-static bz_family *start_work(program *p, const bz_problem *problem, int n)
-{
-    bz_buf text = {0};
-    work *w = add_work(p);
-    bz_problem_print(problem, &text);
-    w->text = bz_arena_str(&p->arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    bz_family *families = BZ_NEW(&p->arena, bz_family, n);
-    w->families = families;
-    return families;
-}
-
-/* Families of a generated file that stand together and have the same problem are one piece of work. The
- * descriptors are constant; what they leave out is filled in in a copy. */
-static int add_benchmark(program *p, const bz_benchmark *b, bz_error *err)
-{
-    for (int i = 0, n; i < b->n; i += n) {
-        bz_problem *problem = bz_arena_dup(&p->arena, b->families[i].problem, sizeof *problem);
-        if (bz_problem_normalize(problem, err))
-            return bz_fail_in(err, "%s", b->name);
-        for (n = 1; i + n < b->n && b->families[i + n].problem == b->families[i].problem;)
-            n++;
-        bz_family *families = start_work(p, problem, n);
-        for (int k = 0; k < n; k++) {
-            families[k] = b->families[i + k];
-            families[k].problem = problem;
-        }
-        p->work[p->n_work - 1].n = n;
-    }
-    return 0;
-}
-
-static const char *const ALL_BACKENDS[] = {"onednn", "cblas", "memory", "loops"};
-static const char *const ALL_LAYOUTS[] = {"plain", "packed", "nhwc", "any"};
-
-static int add_text(program *p, const char *text, bz_error *err)
-{
-    bz_problem *problem = BZ_NEW(&p->arena, bz_problem, 1);
-    if (bz_problem_parse(text, problem, err))
-        return -1;
-    const char *const *backends = p->n_backends ? p->backends : ALL_BACKENDS;
-    const char *const *layouts = p->n_layouts ? p->layouts : ALL_LAYOUTS;
-    int n_backends = p->n_backends ? p->n_backends : (int)(sizeof ALL_BACKENDS / sizeof *ALL_BACKENDS),
-        n_layouts = p->n_layouts ? p->n_layouts : 4, n = 0;
-    bz_family *families = start_work(p, problem, n_backends * n_layouts);
-    for (int b = 0; b < n_backends; b++)
-        for (int l = 0; l < n_layouts; l++) {
-            /* of backends that nobody named, only oneDNN knows more than one layout */
-            bool many = p->n_backends || !strcmp(backends[b], "onednn");
-            if (many || !strcmp(layouts[l], "plain"))
-                families[n++] = (bz_family){problem, backends[b], layouts[l], "default"};
-        }
-    p->work[p->n_work - 1].n = n;
-    return 0;
-}
-
-static int add_lines(program *p, FILE *f, bz_error *err)
-{
-    char *line = NULL;
-    size_t cap = 0;
-    int result = 0;
-    while (!result && getline(&line, &cap, f) > 0) {
-        line[strcspn(line, "\r\n")] = 0;
-        if (line[0] && line[0] != '#')
-            result = add_text(p, line, err);
-    }
-    free(line);
-    return result;
-}
-
-/* `BACKEND LAYOUT MATH [ALGORITHM]`; an algorithm's name may hold blanks. */
-static void add_known(program *p, work *w, const char *line)
-{
-    char backend[16], layout[16], math[16];
-    int at = 0;
-    if (sscanf(line, " %15s %15s %15s %n", backend, layout, math, &at) != 3 || !at)
-        return;
-    if (!(w->n_known & (w->n_known - 1))) {
-        size_t room = w->n_known ? 2 * (size_t)w->n_known : 1;
-        w->known = bz_arena_grow(&p->arena, w->known, (size_t)w->n_known, room, sizeof *w->known);
-    }
-    w->known[w->n_known++] = (bz_known){
-        .backend = bz_arena_str(&p->arena, backend),
-        .layout = bz_arena_str(&p->arena, layout),
-        .math = bz_arena_str(&p->arena, math),
-        .algorithm = line[at] ? bz_arena_str(&p->arena, line + at) : NULL,
-    };
-}
-
-/* Keeps the work whose text is a line of the file; what stands behind such a line, indented, is known. */
-static int keep_only(program *p, bz_error *err)
-{
-    char *line = NULL;
-    size_t cap = 0;
-    work *w = NULL;
-    FILE *f = fopen(p->only, "r");
-    if (!f)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", p->only, strerror(errno));
-    while (getline(&line, &cap, f) > 0) {
-        line[strcspn(line, "\r\n")] = 0;
-        if (*line == ' ') {
-            if (w)
-                add_known(p, w, line);
-            continue;
-        }
-        w = NULL;
-        for (int i = 0; i < p->n_work && !w; i++)
-            if (!strcmp(p->work[i].text, line))
-                w = &p->work[i];
-        if (w)
-            w->wanted = true;
-    }
-    free(line);
-    fclose(f);
-    int kept = 0;
-    for (int i = 0; i < p->n_work; i++)
-        if (p->work[i].wanted)
-            p->work[kept++] = p->work[i];
-    p->n_work = kept;
-    return 0;
-}
-
-static void keep_filtered(program *p)
-{
-    int kept = 0;
-    for (int i = 0; i < p->n_work; i++)
-        if (strstr(p->work[i].text, p->filter))
-            p->work[kept++] = p->work[i];
-    p->n_work = kept;
-}
-
-static void print_list(const program *p)
-{
-    for (int i = 0; i < p->n_work; i++) {
-        puts(p->work[i].text);
-        for (int k = 0; k < p->work[i].n; k++)
-            printf("    %s %s %s\n", p->work[i].families[k].backend, p->work[i].families[k].layout,
-                   p->work[i].families[k].math);
-    }
+        dprintf(p->progress, "%d %d %s\n", done, p->pending.n, text);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -318,19 +151,19 @@ static int find_device(program *p, const char *name, bz_error *err)
 
 static int find_devices(program *p, bz_error *err)
 {
-    for (int i = 0; i < p->n_work; i++)
-        for (int k = 0; k < p->work[i].n; k++)
-            if (find_device(p, p->work[i].families[k].backend, err))
+    for (int i = 0; i < p->pending.n; i++)
+        for (int k = 0; k < p->pending.item[i].n; k++)
+            if (find_device(p, p->pending.item[i].families[k].backend, err))
                 return -1;
     return 0;
 }
 
 static bool runs_on_processor(const program *p)
 {
-    for (int i = 0; i < p->n_work; i++)
-        for (int k = 0; k < p->work[i].n; k++) {
+    for (int i = 0; i < p->pending.n; i++)
+        for (int k = 0; k < p->pending.item[i].n; k++) {
             int d = 0;
-            while (d < p->n_devices && strcmp(p->device[d].backend, p->work[i].families[k].backend) != 0)
+            while (d < p->n_devices && strcmp(p->device[d].backend, p->pending.item[i].families[k].backend) != 0)
                 d++;
             if (d == p->n_devices)
                 return true;
@@ -343,7 +176,7 @@ static void say_waiting(void *context, const char *why)
 {
     program *p = context;
     if (p->progress >= 0)
-        dprintf(p->progress, "%d %d waiting for a quiet machine: %s\n", p->n_done, p->n_work, why);
+        dprintf(p->progress, "%d %d waiting for a quiet machine: %s\n", p->n_done, p->pending.n, why);
     else if (!(p->quiet.waited > 0))
         fprintf(stderr, "benanza: the machine is busy: %s; waiting for at most %g s (--wait)\n", why, p->quiet.limit);
 }
@@ -391,9 +224,9 @@ static int write_systems(program *p, bz_machine *s, bz_error *err)
 /* What an empty call costs, once for each backend in use. */
 static void measure_launch(program *p)
 {
-    for (int i = 0; i < p->n_work; i++)
-        for (int k = 0; k < p->work[i].n; k++) {
-            const char *name = p->work[i].families[k].backend;
+    for (int i = 0; i < p->pending.n; i++)
+        for (int k = 0; k < p->pending.item[i].n; k++) {
+            const char *name = p->pending.item[i].families[k].backend;
             int known = 0;
             while (known < p->options.n_launch && strcmp(p->launch[known].what, name) != 0)
                 known++;
@@ -430,31 +263,30 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
         measure_launch(p);
     p->options.emit = emit;
     p->options.context = p;
-    for (int i = 0; i < p->n_work && !p->broken; i++) {
+    for (int i = 0; i < p->pending.n && !p->broken; i++) {
         p->n_done = i;
         if (!p->options.check_only)
             wait_until_quiet(p);
         p->n_busy += p->options.busy;
-        report_progress(p, i, p->work[i].text);
-        p->options.known = p->work[i].known;
-        p->options.n_known = p->work[i].n_known;
-        if (bz_run(p->work[i].families, p->work[i].n, &p->options, err))
+        report_progress(p, i, p->pending.item[i].text);
+        p->options.known = p->pending.item[i].known;
+        p->options.n_known = p->pending.item[i].n_known;
+        if (bz_run(p->pending.item[i].families, p->pending.item[i].n, &p->options, err))
             return -1;
     }
-    report_progress(p, p->n_work, "");
+    report_progress(p, p->pending.n, "");
     if (p->n_busy && p->progress < 0)
         fprintf(stderr, "benanza: %d of %d problems were measured while the machine was busy, and are marked so: %s\n",
-                p->n_busy, p->n_work, p->busy_why);
+                p->n_busy, p->pending.n, p->busy_why);
     return p->broken ? bz_fail(err, BZ_FAILED, "the result file cannot be written") : 0;
 }
 
-/* The device of a backend. Of a backend that nobody named it is no error that it has none. */
-static int add_device(const char *name, bool named, bool table, bz_buf *out, bz_error *err)
+static int add_device(const char *name, bool table, bz_buf *out, bz_error *err)
 {
     bz_device d;
     const bz_backend *backend = bz_backend_find(NULL, name, err);
     if (!backend || bz_device_find(backend, &d, err))
-        return named ? -1 : 0;
+        return -1;
     if (table)
         bz_device_print(&d, out);
     else
@@ -466,8 +298,8 @@ static int run_system(program *p, bz_error *err)
 {
     bz_machine s;
     bz_buf out = {0};
-    if (p->n_backends) { /* the device of that backend is asked for */
-        int result = add_device(p->backends[0], true, p->table, &out, err);
+    if (p->pending.n_backends) { /* the device of that backend is asked for */
+        int result = add_device(p->pending.backend[0], p->table, &out, err);
         fputs(bz_buf_text(&out), stdout);
         bz_buf_free(&out);
         return result;
@@ -479,7 +311,7 @@ static int run_system(program *p, bz_error *err)
         return -1;
     if (p->table) {
         bz_machine_print(&s, &out);
-        add_device("cudnn", false, true, &out, err);
+        add_device(bz_backend_of_device(), true, &out, err); /* if there is one */
     } else {
         bz_machine_json(&s, &out);
     }
@@ -599,14 +431,14 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
         p->only = value;
         return 0;
     case BACKEND:
-        if (p->n_backends == 8)
+        if (p->pending.n_backends == 8)
             return bz_fail(err, BZ_USAGE, "--backend: at most eight");
-        p->backends[p->n_backends++] = value;
+        p->pending.backend[p->pending.n_backends++] = value;
         return 0;
     case LAYOUT:
-        if (p->n_layouts == 8)
+        if (p->pending.n_layouts == 8)
             return bz_fail(err, BZ_USAGE, "--layout: at most eight");
-        p->layouts[p->n_layouts++] = value;
+        p->pending.layout[p->pending.n_layouts++] = value;
         return 0;
     case THREADS:
         if (number(name, value, &v, err))
@@ -663,14 +495,15 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
 static int collect(program *p, int argc, char **argv, const bz_benchmark *const *benchmarks, bz_error *err)
 {
     for (; *benchmarks; benchmarks++)
-        if (add_benchmark(p, *benchmarks, err))
+        if (bz_pending_add(&p->pending, *benchmarks, err))
             return -1;
     for (int i = 0; i < argc; i++)
-        if (!strcmp(argv[i], "-") ? add_lines(p, stdin, err) : add_text(p, argv[i], err))
+        if (!strcmp(argv[i], "-") ? bz_pending_read(&p->pending, stdin, err)
+                                  : bz_pending_add_text(&p->pending, argv[i], err))
             return -1;
     if (p->filter)
-        keep_filtered(p);
-    return p->only ? keep_only(p, err) : 0;
+        bz_pending_filter(&p->pending, p->filter);
+    return p->only ? bz_pending_keep(&p->pending, p->only, err) : 0;
 }
 
 /* Addresses that the kernel picks by chance make the same code several percent faster in one run than in the
@@ -696,10 +529,10 @@ static int run_program(program *p, int argc, char **argv, const bz_benchmark *co
     if (collect(p, argc, argv, benchmarks, err))
         return -1;
     if (p->list) {
-        print_list(p);
+        bz_pending_print(&p->pending);
         return 0;
     }
-    if (!p->n_work)
+    if (!p->pending.n)
         return bz_fail(err, BZ_USAGE, "there is nothing to run: name a problem, or see --help");
     bz_machine_identify(&s);
     snprintf(p->system, sizeof p->system, "%s@%s", s.slug, s.stack);
@@ -736,8 +569,7 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
 out:
     if (result)
         fprintf(stderr, "benanza: %s\n", err.text);
-    bz_arena_free(&p.arena);
     bz_buf_free(&p.systems);
-    free(p.work);
+    bz_pending_free(&p.pending);
     return result ? (int)err.code : BZ_OK;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+extern const bz_backend bz_backend_cblas;
+
 /* A call of gemm for each matrix of the batch; gemv for a vector. */
 typedef struct session {
     bz_plain plain;

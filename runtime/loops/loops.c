@@ -12,6 +12,8 @@
 #include <omp.h>
 #endif
 
+extern const bz_backend bz_backend_loops;
+
 /* ---- instruction sets ----------------------------------------------------------------------- */
 
 extern const bz_kernels bz_kernels_base, bz_kernels_avx2, bz_kernels_avx512;

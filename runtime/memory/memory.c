@@ -10,6 +10,8 @@
 #include <emmintrin.h>
 #endif
 
+extern const bz_backend bz_backend_memory;
+
 typedef struct session {
     bz_plain plain;
 } session;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+extern const bz_backend bz_backend_onednn;
+
 static int library_failed(bz_error *err, const char *what, dnnl_status_t status)
 {
     return bz_fail(err, status == dnnl_unimplemented ? BZ_INCOMPLETE : BZ_FAILED, "%s: %s", what,

@@ -1,0 +1,75 @@
+/* The backends: a row each. Order is that of families in generated files. */
+#include "runtime/backends.h"
+
+#include <string.h>
+
+/* clang-format off */
+const bz_backend_row bz_backends[] = {
+    {"onednn", .library = "onednn", .family = {
+        {"conv deconv", "plain packed nhwc any", ""},
+        {"gemm gemv", "plain packed", ""},
+        {"matmul", "plain packed any", ""},
+        {"pool batchnorm softmax logsoftmax lrn activation prelu binary reduce resample concat", "plain nhwc any", ""},
+        {"layernorm transpose reorder", "plain", ""},
+        {"groupnorm", "plain nhwc", ""},
+        {"lstm gru rnn", "plain packed", ""}}},
+    {"cblas", .library = "blas", .family = {
+        {"gemm gemv matmul", "plain", ""}}},
+    {"memory", .bytes = true, .family = {
+        {"copy concat", "plain", ""}}},
+    {"loops", .family = {
+        {"activation prelu binary where reduce softmax logsoftmax batchnorm layernorm rmsnorm groupnorm", "plain", ""},
+        {"transpose concat pad slice expand gather reorder", "plain", ""}}},
+    {"cudnn", .library = "cudnn", .device = true, .family = {
+        {"conv deconv", "plain nhwc", "tf32 f16"},
+        {"pool batchnorm softmax logsoftmax lrn activation binary reduce concat pad", "plain nhwc", ""},
+        {"gemm matmul lstm gru rnn", "plain", "tf32 f16"},
+        {"rmsnorm transpose reorder copy layernorm attention dropout", "plain", ""}}},
+    {"cublas", .library = "cublas", .device = true, .family = {
+        {"gemm matmul gemv", "plain packed", "tf32 f16"}}},
+    {0},
+};
+/* clang-format on */
+
+const bz_backend_row *bz_backend_named(const char *name)
+{
+    const bz_backend_row *b = bz_backends;
+    while (b->name && strcmp(b->name, name) != 0)
+        b++;
+    return b->name ? b : NULL;
+}
+
+bool bz_backend_is_on(const char *name, bool device)
+{
+    const bz_backend_row *b = bz_backend_named(name);
+    return b && b->device == device;
+}
+
+const char *const bz_layouts[BZ_N_LAYOUTS] = {"plain", "packed", "nhwc", "any"};
+
+const char *bz_layout_named(const char *name)
+{
+    int i = 0;
+    while (i < BZ_N_LAYOUTS && strcmp(bz_layouts[i], name) != 0)
+        i++;
+    return i < BZ_N_LAYOUTS ? bz_layouts[i] : NULL;
+}
+
+const char *bz_backend_of_device(void)
+{
+    const bz_backend_row *b = bz_backends;
+    while (b->name && !b->device)
+        b++;
+    return b->name;
+}
+
+bool bz_has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    if (!n || strchr(word, ' '))
+        return false;
+    for (const char *p = words; (p = strstr(p, word)); p += n)
+        if ((p == words || p[-1] == ' ') && (!p[n] || p[n] == ' '))
+            return true;
+    return false;
+}
