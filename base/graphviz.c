@@ -1,5 +1,7 @@
 #include "base/graphviz.h"
 
+#include "base/arena.h"
+
 #include <dlfcn.h>
 #include <graphviz/gvc.h>
 #include <stdbool.h>
@@ -50,16 +52,80 @@ static int load(library *lib, bz_error *err)
     return 0;
 }
 
+/* How much Graphviz has to lay out: the nodes, and the rows that edges cross, for it puts a node of its own where an edge crosses a row.
+ * Its time grows with the square of that and faster: 60 nodes, each with an edge to all later ones, have 36,000 and took minutes. */
+enum { WHOLE = 5000, HASTY = 40000 };
+
+/* The next line that names a node: NULL where there is none. An edge ("  n3 -> n7") ends at a later node; for a node both are its number. */
+static const char *next_line(const char *at, long *from, long *to)
+{
+    static const char NODE[] = "\n  n";
+    char *end;
+    if (!(at = strstr(at, NODE)))
+        return NULL;
+    *from = *to = strtol(at + strlen(NODE), &end, 10);
+    if (!strncmp(end, " -> n", 5))
+        *to = strtol(end + 5, NULL, 10);
+    return end;
+}
+
+static double effort(const char *dot)
+{
+    long from, to, n = 0;
+    double sum = 0;
+    for (const char *at = dot; (at = next_line(at, &from, &to));)
+        n = to >= n && to < 1 << 24 ? to + 1 : n;
+    int *row =
+        bz_zeroed((size_t)n + 1, sizeof *row); /* edges are written by the node that they end at, first to last */
+    for (int pass = 0; pass < 2; pass++)
+        for (const char *at = dot; (at = next_line(at, &from, &to));) {
+            if (from < 0 || from > to || to >= n)
+                continue;
+            if (from < to && row[to] <= row[from])
+                row[to] = row[from] + 1;
+            sum += pass ? 1.0 * (from == to) + row[to] - row[from] : 0;
+        }
+    free(row);
+    return sum;
+}
+
+/* The bytes up to the graph's first brace, and with it: names before it are quoted. */
+static size_t head_of(const char *dot)
+{
+    bool quoted = false;
+    for (size_t i = 0; dot[i]; i++) {
+        if (dot[i] == '"' && (!i || dot[i - 1] != '\\'))
+            quoted = !quoted;
+        if (dot[i] == '{' && !quoted)
+            return i + 1;
+    }
+    return 0;
+}
+
 int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
 {
     library lib = {0};
+    double much = effort(dot);
+    if (much > HASTY)
+        return bz_fail(err, BZ_FAILED,
+                       "the graph is too big to be drawn: %.0f nodes and rows that edges cross, %d can be; 'benanza "
+                       "analyze --html' draws "
+                       "it in parts, --dot writes it for other tools",
+                       much, HASTY);
     if (load(&lib, err))
         return -1;
     int failed = 0;
     char *data = NULL;
     unsigned n = 0;
     GVC_t *context = context_of(&lib);
-    Agraph_t *graph = lib.read(dot);
+    bz_buf text = {0};
+    size_t head = much > WHOLE ? head_of(dot) : 0;
+    bz_buf_put(&text, dot, head);
+    bz_buf_puts(&text, head ? " graph [mclimit=0.1 nslimit=1 nslimit1=1 splines=line] "
+                            : ""); /* fewer rounds, straight lines */
+    bz_buf_puts(&text, dot + head);
+    Agraph_t *graph = lib.read(bz_buf_text(&text));
+    bz_buf_free(&text);
     if (!graph || lib.layout(context, graph, "dot"))
         failed = bz_fail(err, BZ_FAILED, "Graphviz could not lay out the graph: write --dot and look at it");
     else if (lib.render(context, graph, "svg", &data, &n))

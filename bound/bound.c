@@ -159,33 +159,71 @@ static bz_bound_layer *keep(making *m)
 
 static sums sum_graph(making *m, const bz_layer *layers, int n, double times);
 
-/* The cheapest branch of an If; every other body as often as it runs. */
-static sums sum_bodies(making *m, const bz_layer *layer, double times)
+static int *known_row(making *m, int row)
 {
-    sums sum = {0}, least = {.seconds = INFINITY};
-    bool branches = !strcmp(layer->kind, "if");
-    int kept = m->b->n, best = -1;
+    return &m->priced[bz_plan_find(m->in->plan, m->b->layer[row].layer) - m->items];
+}
+
+/* Takes the rows from `row` on off the list, and lists the `n` ones in `rows` instead. */
+static void list_again(making *m, int row, const bz_bound_layer *rows, int n)
+{
+    for (int i = row; i < m->b->n; i++)
+        if (*known_row(m, i) > row)
+            *known_row(m, i) = 0;
+    m->b->n = row;
+    for (int i = 0; i < n; i++) {
+        *keep(m) = rows[i];
+        int *known = known_row(m, m->b->n - 1);
+        *known = *known ? *known : m->b->n;
+    }
+}
+
+/* The cheapest branch of an If. Each branch is summed once: to sum the chosen one again is twice the work with each level of nesting,
+ * 2^60 times for Ifs that are 60 deep. */
+static sums sum_branches(making *m, const bz_layer *layer, double times)
+{
+    sums least = {.seconds = INFINITY};
+    int kept = m->b->n, n = 0;
+    bz_bound_layer *rows = NULL; /* of the cheapest branch so far */
     for (int k = 0; k < layer->n_bodies; k++) {
         const bz_body *body = &layer->bodies[k];
         if (!body->trips)
             continue;
         sums t = sum_graph(m, body->layers, body->n, times * (double)body->trips);
-        if (!branches)
-            add(&sum, &t, (double)body->trips);
-        else if (t.seconds < least.seconds)
-            least = t, best = k;
+        if (t.seconds < least.seconds) {
+            least = t;
+            n = m->b->n - kept;
+            rows = bz_realloc(rows, (size_t)n + 1, sizeof *rows);
+            if (n)
+                memcpy(rows, m->b->layer + kept, (size_t)n * sizeof *rows);
+        }
+        list_again(m, kept, NULL, 0);
     }
-    if (best < 0) {
-        bool loop = layer->n_bodies && (!strcmp(layer->kind, "loop") || !strcmp(layer->kind, "scan"));
-        sum.coverage.loops += loop;
-        sum.coverage.loops_open += loop && !layer->bodies[0].trips_known;
-        return sum;
-    }
-    m->b->n = kept; /* only the layers of the branch that counts */
-    memset(m->priced, 0, (size_t)bz_plan_layers(m->in->plan, &m->items) * sizeof *m->priced);
-    least = sum_graph(m, layer->bodies[best].layers, layer->bodies[best].n, times);
+    list_again(m, kept, rows, n);
+    free(rows);
+    if (!isfinite(least.seconds))
+        return (sums){0};
     least.coverage.branches++;
     return least;
+}
+
+/* Every body of a loop as often as it runs. */
+static sums sum_bodies(making *m, const bz_layer *layer, double times)
+{
+    sums sum = {0};
+    bool loop = !strcmp(layer->kind, "loop") || !strcmp(layer->kind, "scan");
+    if (!strcmp(layer->kind, "if"))
+        return sum_branches(m, layer, times);
+    for (int k = 0; k < layer->n_bodies; k++) {
+        const bz_body *body = &layer->bodies[k];
+        if (!body->trips)
+            continue;
+        sums t = sum_graph(m, body->layers, body->n, times * (double)body->trips);
+        add(&sum, &t, (double)body->trips);
+    }
+    sum.coverage.loops += loop;
+    sum.coverage.loops_open += loop && !layer->bodies[0].trips_known;
+    return sum;
 }
 
 static void sum_layer(making *m, const bz_layer *layer, double times, sums *t)

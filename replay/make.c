@@ -455,11 +455,18 @@ static int make(maker *m, bz_error *err)
     return replay_choose(p, m->in, err);
 }
 
+/* A program of so many layers is 100 MB of C; no compiler that we know gets through it, and the plan alone takes gigabytes. */
+enum { MOST_LAYERS = 200000 };
+
 int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *err)
 {
+    *out = NULL;
+    if (in->layers->n > MOST_LAYERS)
+        return bz_fail(err, BZ_USAGE,
+                       "%s: a replay of %d layers is too long to be compiled: at most %d can be replayed", in->model,
+                       in->layers->n, MOST_LAYERS);
     bz_replay_plan *p = bz_zeroed(1, sizeof *p);
     maker m = {.in = in, .b = {.plan = p, .layers = in->layers, .dtype = in->dtype, .arena = &p->arena}};
-    *out = NULL;
     p->model = bz_arena_str(&p->arena, in->model);
     p->dtype = in->dtype;
     p->setting = in->setting;

@@ -80,6 +80,36 @@ static void long_strings_are_cut(void **state)
     }
 }
 
+static void put_dense(int n, bz_buf *dot)
+{
+    bz_buf_puts(dot, "digraph {\n");
+    for (int i = 0; i < n; i++) {
+        bz_buf_printf(dot, "  n%d [label=x]\n", i);
+        for (int k = 0; k < i; k++)
+            bz_buf_printf(dot, "  n%d -> n%d\n", k, i);
+    }
+    bz_buf_puts(dot, "}\n");
+}
+
+/* Each node has edges to all later ones: 60 of them took minutes, 700 take for ever. */
+static void crowded_graphs_are_drawn_hastily_or_not_at_all(void **state)
+{
+    (void)state;
+    for (int n = 40; n <= 700; n += 660) {
+        bz_buf dot = {0}, svg = {0};
+        bz_error err = {0};
+        put_dense(n, &dot);
+        if (n == 700 || bz_graphviz_svg(bz_buf_text(&dot), &svg, &err)) {
+            assert_int_equal(bz_graphviz_svg(bz_buf_text(&dot), &svg, &err), -1);
+            assert_non_null(strstr(err.text, n == 700 ? "too big to be drawn" : "libgvc6"));
+        } else {
+            assert_non_null(strstr(bz_buf_text(&svg), "</svg>"));
+        }
+        bz_buf_free(&dot);
+        bz_buf_free(&svg);
+    }
+}
+
 static void broken_dot_is_an_error(void **state)
 {
     (void)state;
@@ -97,6 +127,7 @@ int main(void)
         cmocka_unit_test(draws_svg),
         cmocka_unit_test(draws_one_after_the_other),
         cmocka_unit_test(long_strings_are_cut),
+        cmocka_unit_test(crowded_graphs_are_drawn_hastily_or_not_at_all),
         cmocka_unit_test(broken_dot_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
