@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-static void warn(void *user, const char *text)
+void bz_db_warn(void *user, const char *text)
 {
     bz_warn(user, "%s", text);
 }
@@ -17,7 +17,7 @@ int bz_db_open(const bz_command *command, const char *dir, bool read_only, bz_pe
 {
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk */
     char *where = bz_perfdb_where(dir);
-    const bz_perfdb_options options = {.read_only = read_only, .warn = warn, .user = (void *)command};
+    const bz_perfdb_options options = {.read_only = read_only, .warn = bz_db_warn, .user = (void *)command};
     int rc = bz_perfdb_open(db, where, &options, err);
     free(where);
     return rc;

@@ -7,6 +7,8 @@
 
 #define DB_HELP "the database's folder (else $BENANZA_DB, else $XDG_DATA_HOME/benanza/perfdb)"
 
+void bz_db_warn(void *command, const char *text); /* for what warns through a pointer: `command` is a bz_command */
+
 /* Opens the database that --db names, or the usual one; its warnings go to stderr. */
 int bz_db_open(const bz_command *command, const char *dir, bool read_only, bz_perfdb **db, bz_error *err);
 

@@ -1,22 +1,284 @@
-/* benanza fleet …: the database kept fresh by a Slurm cluster. fleet_*.c have the subcommands. */
-#include "cli/fleet.h"
-
+/* benanza fleet …: the database kept fresh by a Slurm cluster. */
 #include "cli/db.h"
+#include "fleet/job.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <math.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <time.h>
 
-static const bz_command *const SUBCOMMANDS[] = {
-    &bz_command_fleet_plan,   &bz_command_fleet_submit,  &bz_command_fleet_status, &bz_command_fleet_collect,
-    &bz_command_fleet_report, &bz_command_fleet_nightly, &bz_command_fleet_work};
+typedef struct fleet_call {
+    const bz_command *command;
+    bz_fleet_job job;
+    bool json;
+    bool probe;                   /* submit: first ask the machines what they are */
+    const char *tolerance, *html; /* report: per cent; a page */
+    int64_t top;                  /* report: changes to show */
+    bz_list arguments;
+    bz_fleet_names models; /* the same */
+    int status;            /* what to exit with where all went well */
+} fleet_call;
+
+#define FLEET_OPTIONS(c)                                                                                               \
+    {"config", BZ_OPTION_TEXT, &(c).job.config, "FILE", "the fleet's file (else $BENANZA_FLEET, else fleet.json)"},    \
+        {"db", BZ_OPTION_TEXT, &(c).job.db_dir, "DIR", DB_HELP},                                                       \
+    {                                                                                                                  \
+        "json", BZ_OPTION_FLAG, &(c).json, NULL, "print JSON, for programs"                                            \
+    }
+#define FLEET_AGE_OPTION(c)                                                                                            \
+    {                                                                                                                  \
+        "max-age", BZ_OPTION_INT, &(c).job.max_age, "DAYS",                                                            \
+            "measure again what is older than DAYS; 0: never (what the fleet's file says)"                             \
+    }
+#define FLEET_NIGHT_OPTION(c)                                                                                          \
+    {                                                                                                                  \
+        "night", BZ_OPTION_TEXT, &(c).job.night_name, "ID", "take this night (the newest)"                             \
+    }
+
+static fleet_call call_of(const bz_command *command)
+{
+    return (fleet_call){
+        .command = command, .job = {.max_age = -1, .warn = bz_db_warn, .user = (void *)command}, .top = 12};
+}
+
+/* Runs a subcommand: options, `body`, output, clean-up. */
+static int run_call(fleet_call *c, const bz_option *options, int argc, char **argv,
+                    int (*body)(fleet_call *c, bz_buf *out, bz_error *err))
+{
+    bz_error err = {0};
+    bz_buf out = {0};
+    int status = BZ_OK, rc = bz_options_parse(c->command, options, argc, argv, &c->arguments, &err);
+    signal(SIGXFSZ, SIG_IGN); /* as in bz_db_open */
+    c->models = (bz_fleet_names){c->arguments.item, c->arguments.n};
+    if (!rc)
+        rc = body(c, &out, &err);
+    if (!rc && out.len)
+        rc = bz_output(NULL, &out, &err);
+    status = rc < 0 ? bz_report(c->command, &err) : c->status;
+    bz_buf_free(&out);
+    bz_fleet_end(&c->job);
+    bz_list_free(&c->arguments);
+    return status;
+}
+
+static void print_plan(const fleet_call *c, bz_buf *out)
+{
+    (c->json ? bz_fleet_plan_json : bz_fleet_plan_text)(&c->job, out);
+}
+
+static void print_report(fleet_call *c, const bz_fleet_report *r, int rows, bz_buf *out)
+{
+    if (c->json)
+        bz_fleet_report_json(r, out);
+    else
+        bz_fleet_report_text(r, rows, out);
+    c->status = r->regressions || r->left ? BZ_INCOMPLETE : BZ_OK;
+}
+
+/* ---- plan ----------------------------------------------------------------------------------- */
+
+static int plan(fleet_call *c, bz_buf *out, bz_error *err)
+{
+    if (bz_fleet_open_any(&c->job, err) || bz_fleet_load(&c->job, &c->models, err) ||
+        bz_fleet_want(&c->job, false, err))
+        return -1;
+    print_plan(c, out);
+    return 0;
+}
+
+static int run_plan(int argc, char **argv);
+static const bz_command command_plan = {"fleet plan", "[MODEL...] [OPTIONS]",
+                                        "say what is missing or old on each system, and how long it takes to measure",
+                                        run_plan};
+
+static int run_plan(int argc, char **argv)
+{
+    fleet_call c = call_of(&command_plan);
+    const bz_option options[] = {FLEET_OPTIONS(c), FLEET_AGE_OPTION(c), {0}};
+    return run_call(&c, options, argc, argv, plan);
+}
+
+/* ---- submit and nightly --------------------------------------------------------------------- */
+
+static int submit(fleet_call *c, bz_buf *out, bz_error *err)
+{
+    const bz_night *n = &c->job.night;
+    if (bz_fleet_prepare(&c->job, &c->models, c->probe, err))
+        return -1;
+    print_plan(c, out);
+    if (bz_fleet_submit(&c->job, 1, (int64_t)time(NULL), err))
+        return -1;
+    for (int i = 0; !c->json && i < n->n_systems; i++)
+        for (int k = 0; k < n->system[i].n_jobs; k++)
+            bz_buf_printf(out, "%s: job %lld, %d shards\n", n->system[i].name, (long long)n->system[i].job[k].id,
+                          n->system[i].n_shards);
+    return 0;
+}
+
+static int run_submit(int argc, char **argv);
+static const bz_command command_submit = {"fleet submit", "[MODEL...] [OPTIONS]",
+                                          "submit a job array for each kind of machine, and a job that merges",
+                                          run_submit};
+
+static int run_submit(int argc, char **argv)
+{
+    fleet_call c = call_of(&command_submit);
+    const bz_option options[] = {
+        FLEET_OPTIONS(c),
+        FLEET_AGE_OPTION(c),
+        {"probe", BZ_OPTION_FLAG, &c.probe, NULL, "first ask one machine of each kind what it is"},
+        {0},
+    };
+    return run_call(&c, options, argc, argv, submit);
+}
+
+static int nightly(fleet_call *c, bz_buf *out, bz_error *err)
+{
+    bz_fleet_report report;
+    if (bz_fleet_nightly(&c->job, &c->models, &report, err))
+        return -1;
+    if (c->job.night.id)
+        print_report(c, &report, 12, out);
+    else
+        print_plan(c, out);
+    return 0;
+}
+
+static int run_nightly(int argc, char **argv);
+static const bz_command command_nightly = {"fleet nightly", "[MODEL...] [OPTIONS]",
+                                           "plan, submit, wait, merge and report in one go, for a timer", run_nightly};
+
+static int run_nightly(int argc, char **argv)
+{
+    fleet_call c = call_of(&command_nightly);
+    const bz_option options[] = {FLEET_OPTIONS(c), FLEET_AGE_OPTION(c), {0}};
+    return run_call(&c, options, argc, argv, nightly);
+}
+
+/* ---- collect, status and report ------------------------------------------------------------- */
+
+static int collect(fleet_call *c, bz_buf *out, bz_error *err)
+{
+    const bz_merged *m = &c->job.merged;
+    if (bz_fleet_open(&c->job, false, err) || bz_fleet_night_load(&c->job, err) || bz_fleet_collect(&c->job, err))
+        return -1;
+    c->status = m->note.n ? BZ_INCOMPLETE : BZ_OK;
+    if (c->json)
+        bz_merged_print(m, out);
+    else
+        bz_merged_text(m, c->job.night.id, out);
+    return 0;
+}
+
+static int run_collect(int argc, char **argv);
+static const bz_command command_collect = {"fleet collect", "[OPTIONS]",
+                                           "merge what the shards have measured so far into the database", run_collect};
+
+static int run_collect(int argc, char **argv)
+{
+    fleet_call c = call_of(&command_collect);
+    const bz_option options[] = {FLEET_OPTIONS(c), FLEET_NIGHT_OPTION(c), {0}};
+    return run_call(&c, options, argc, argv, collect);
+}
+
+static int status(fleet_call *c, bz_buf *out, bz_error *err)
+{
+    bz_fleet_report r;
+    if (bz_fleet_open(&c->job, true, err) || bz_fleet_night_load(&c->job, err) ||
+        bz_fleet_report_make(&c->job, -1, &r, err))
+        return -1;
+    (c->json ? bz_fleet_report_json : bz_fleet_status_text)(&r, out);
+    return 0;
+}
+
+static int run_status(int argc, char **argv);
+static const bz_command command_status = {"fleet status", "[OPTIONS]", "say how far a night is", run_status};
+
+static int run_status(int argc, char **argv)
+{
+    fleet_call c = call_of(&command_status);
+    const bz_option options[] = {FLEET_OPTIONS(c), FLEET_NIGHT_OPTION(c), {0}};
+    return run_call(&c, options, argc, argv, status);
+}
+
+static int report(fleet_call *c, bz_buf *out, bz_error *err)
+{
+    bz_fleet_report r;
+    char *end = NULL;
+    if (bz_fleet_open(&c->job, true, err) || bz_fleet_night_load(&c->job, err))
+        return -1;
+    double tolerance = c->tolerance ? strtod(c->tolerance, &end) / 100 : c->job.fleet.tolerance;
+    if (c->tolerance && (end == c->tolerance || *end || !(tolerance >= 0 && tolerance < 100)))
+        return bz_fail(err, BZ_USAGE, "--tolerance takes per cent, not '%s'", c->tolerance);
+    if (bz_fleet_load(&c->job, &c->job.night.models, err) || bz_fleet_report_make(&c->job, tolerance, &r, err))
+        return -1;
+    if (c->html) {
+        bz_buf page = {0};
+        bz_fleet_report_html(&r, 1000, &page);
+        int rc = bz_output(c->html, &page, err);
+        bz_buf_free(&page);
+        if (rc)
+            return -1;
+    }
+    print_report(c, &r, c->top > 1000000 ? 1000000 : (int)c->top, out);
+    return 0;
+}
+
+static int run_report(int argc, char **argv);
+static const bz_command command_report = {
+    "fleet report", "[OPTIONS]", "say what a night brought: what became slower, what failed, which nodes are slow",
+    run_report};
+
+static int run_report(int argc, char **argv)
+{
+    fleet_call c = call_of(&command_report);
+    const bz_option options[] = {
+        FLEET_OPTIONS(c),
+        FLEET_NIGHT_OPTION(c),
+        {"tolerance", BZ_OPTION_TEXT, &c.tolerance, "PERCENT",
+         "call it a regression where something is slower by more than this (what the fleet's file says: 5)"},
+        {"html", BZ_OPTION_TEXT, &c.html, "FILE", "also write a page for a browser"},
+        {"top", BZ_OPTION_INT, &c.top, "N", "show at most N changes (12)"},
+        {0},
+    };
+    return run_call(&c, options, argc, argv, report);
+}
+
+/* ---- work: what jobs run; people seldom do -------------------------------------------------- */
+
+static int run_work(int argc, char **argv);
+static const bz_command command_work = {"fleet work", "SHARD [OPTIONS]",
+                                        "measure one shard on this node: what a job of the cluster runs", run_work};
+
+static int run_work(int argc, char **argv)
+{
+    const char *scratch = NULL, *file = NULL, *backend = NULL;
+    bz_list arguments = {0};
+    bz_error err = {0};
+    const bz_option options[] = {
+        {"scratch", BZ_OPTION_TEXT, &scratch, "DIR",
+         "build and run in this folder of the node ($SLURM_TMPDIR, $TMPDIR, /tmp)"},
+        {"probe", BZ_OPTION_TEXT, &file, "FILE", "measure nothing, and write to FILE what this machine is"},
+        {"backend", BZ_OPTION_TEXT, &backend, "NAME", "with --probe: tell of the device that this backend runs on"},
+        {0},
+    };
+    int rc = bz_options_parse(&command_work, options, argc, argv, &arguments, &err), stopped_by = 0;
+    signal(SIGXFSZ, SIG_IGN); /* as in bz_db_open */
+    if (!rc && arguments.n != !file)
+        rc = bz_fail(&err, BZ_USAGE, "takes one shard, or --probe FILE");
+    if (!rc && file)
+        rc = bz_fleet_tell(file, backend, &err);
+    else if (!rc)
+        rc = bz_fleet_work(arguments.item[0], scratch, bz_db_warn, (void *)&command_work, &stopped_by, &err);
+    bz_end_by(stopped_by);
+    bz_list_free(&arguments);
+    return rc < 0 ? bz_report(&command_work, &err) : BZ_OK;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static const bz_command *const SUBCOMMANDS[] = {&command_plan,   &command_submit,  &command_status, &command_collect,
+                                                &command_report, &command_nightly, &command_work};
 enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof(void *) };
 
 static int run_fleet(int argc, char **argv)
@@ -29,223 +291,3 @@ static int run_fleet(int argc, char **argv)
 const bz_command bz_command_fleet = {"fleet", "COMMAND [OPTIONS] ARGUMENTS",
                                      "keep the database fresh on the machines of a cluster: plan, nightly, report",
                                      run_fleet};
-
-/* ---- what all subcommands do ---------------------------------------------------------------- */
-
-static void clean_up(fleet_job *j)
-{
-    bz_perfdb_close(j->db);
-    for (int i = 0; i < j->n_plans; i++) {
-        bz_plan_free(j->plan[i].plan);
-        free(j->plan[i].key);
-        free(j->plan[i].elsewhere);
-    }
-    free(j->plan);
-    models_free(&j->models);
-    bz_list_free(&j->paths);
-    bz_list_free(&j->arguments);
-    bz_fleet_free(&j->fleet);
-    bz_arena_free(&j->arena);
-    if (j->lock >= 0)
-        close(j->lock);
-}
-
-int fleet_run(fleet_job *j, const bz_option *options, int argc, char **argv,
-              int (*body)(fleet_job *j, bz_buf *out, int *status, bz_error *err))
-{
-    bz_error err = {0};
-    bz_buf out = {0};
-    int status = BZ_OK, rc = bz_options_parse(j->command, options, argc, argv, &j->arguments, &err);
-    j->lock = -1;
-    if (!rc)
-        rc = body(j, &out, &status, &err);
-    if (!rc && out.len)
-        rc = bz_output(NULL, &out, &err);
-    if (rc < 0)
-        status = bz_report(j->command, &err);
-    bz_buf_free(&out);
-    clean_up(j);
-    return status;
-}
-
-static const char *config_path(const fleet_job *j)
-{
-    const char *given = j->config ? j->config : getenv("BENANZA_FLEET");
-    return given && *given ? given : "fleet.json";
-}
-
-int fleet_open(fleet_job *j, bool read_only, bz_error *err)
-{
-    const char *path = config_path(j);
-    if (bz_fleet_read(path, &j->fleet, err))
-        return -1;
-    if (!j->fleet.folder)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: names no \"folder\" that all machines see", path);
-    char *whole = realpath(path, NULL);
-    j->config = bz_arena_str(&j->arena, whole ? whole : path);
-    free(whole);
-    return bz_db_open(j->command, j->db_dir, read_only, &j->db, err) || fleet_stacks_load(j, err) ? -1 : 0;
-}
-
-/* Which backends made a system's records: the first thousands tell. */
-typedef struct seen_backends {
-    bz_fleet_names names;
-    bz_arena *arena;
-    int left;
-} seen_backends;
-
-static int see_backend(void *user, const bz_record *r)
-{
-    seen_backends *s = user;
-    int i = 0;
-    while (i < s->names.n && strcmp(s->names.item[i], r->variant.backend) != 0)
-        i++;
-    if (i == s->names.n && i < BZ_PLAN_NAMES)
-        s->names.item[s->names.n++] = bz_arena_str(s->arena, r->variant.backend);
-    return --s->left <= 0;
-}
-
-/* The newest stack of each slug. */
-static int systems_of_database(fleet_job *j, bz_error *err)
-{
-    const bz_system **list;
-    size_t n;
-    if (bz_perfdb_systems(j->db, &j->arena, &list, &n, err))
-        return -1;
-    j->fleet.system = BZ_NEW(&j->arena, bz_fleet_system, n);
-    for (size_t i = 0; i < n; i++) {
-        size_t slug = strcspn(list[i]->name, "@");
-        if (i + 1 < n && strcspn(list[i + 1]->name, "@") == slug && !strncmp(list[i]->name, list[i + 1]->name, slug))
-            continue; /* they are sorted: a newer stack follows */
-        seen_backends seen = {{BZ_NEW(&j->arena, const char *, BZ_PLAN_NAMES), 0}, &j->arena, 20000};
-        if (bz_perfdb_scan(j->db, &(bz_perfdb_filter){.system = list[i]}, see_backend, &seen, err))
-            return -1;
-        bz_fleet_system *s = &j->fleet.system[j->fleet.n_systems++];
-        *s = (bz_fleet_system){
-            .name = bz_arena_strn(&j->arena, list[i]->name, slug), .shards = 8, .backends = seen.names};
-    }
-    return j->fleet.n_systems ? 0
-                              : bz_fail(err, BZ_USAGE,
-                                        "there is neither a fleet.json nor a system in the database: name a fleet "
-                                        "with --config FILE");
-}
-
-int fleet_open_any(fleet_job *j, bz_error *err)
-{
-    if (j->config || getenv("BENANZA_FLEET") || !access("fleet.json", F_OK))
-        return fleet_open(j, true, err);
-    bz_fleet_defaults(&j->fleet);
-    return bz_db_open(j->command, j->db_dir, true, &j->db, err) || systems_of_database(j, err) ? -1 : 0;
-}
-
-/* The lock lies beside the database, which is on a local disk: locks are reliable there. */
-int fleet_lock(fleet_job *j, bz_error *err)
-{
-    bz_buf path = {0};
-    bz_buf_printf(&path, "%s/fleet.lock", bz_perfdb_dir(j->db));
-    int rc = 0;
-    j->lock = open(path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (j->lock < 0)
-        rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path.data, strerror(errno));
-    else if (flock(j->lock, LOCK_EX | LOCK_NB))
-        rc = bz_fail(err, BZ_FAILED, "%s: another night is under way: 'benanza fleet status' tells how far it is",
-                     path.data);
-    bz_buf_free(&path);
-    return rc;
-}
-
-/* ---- files ---------------------------------------------------------------------------------- */
-
-const char *fleet_path(fleet_job *j, const char *fmt, ...)
-{
-    bz_buf path = {0};
-    char rest[3000];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(rest, sizeof rest, fmt, args);
-    va_end(args);
-    bz_buf_printf(&path, "%s/%s", j->fleet.folder, rest);
-    const char *copy = bz_arena_str(&j->arena, bz_buf_text(&path));
-    bz_buf_free(&path);
-    return copy;
-}
-
-int fleet_make_folder(const char *path, bz_error *err)
-{
-    if (!mkdir(path, 0777) || errno == EEXIST)
-        return 0;
-    return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", path, strerror(errno));
-}
-
-int fleet_stacks_load(fleet_job *j, bz_error *err)
-{
-    const char *path = fleet_path(j, "stacks.json");
-    bz_buf text = {0};
-    int rc = 0;
-    if (access(path, F_OK))
-        return 0;
-    if (bz_whole_read(path, 4 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
-        bz_fleet_stacks_parse(bz_buf_text(&text), path, &j->arena, &j->stacks, err))
-        rc = -1;
-    bz_buf_free(&text);
-    return rc;
-}
-
-int fleet_stacks_save(fleet_job *j, bz_error *err)
-{
-    bz_buf text = {0};
-    bz_fleet_stacks_print(&j->stacks, &text);
-    int rc = bz_whole_write(fleet_path(j, "stacks.json"), &text, err);
-    bz_buf_free(&text);
-    return rc;
-}
-
-/* ---- nights --------------------------------------------------------------------------------- */
-
-static int later(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*b)->d_name, (*a)->d_name);
-}
-
-static int is_night(const struct dirent *e)
-{
-    return bz_night_is_id(e->d_name);
-}
-
-int fleet_night_load(fleet_job *j, bz_error *err)
-{
-    struct dirent **list;
-    bz_buf text = {0};
-    const char *id = j->night_name;
-    if (id && !bz_night_is_id(id))
-        return bz_fail(err, BZ_USAGE, "'%s' is no night: 20261121T020000Z is", id);
-    if (!id) {
-        int n = scandir(j->fleet.folder, &list, is_night, later);
-        for (int i = 0; i < n; i++) {
-            if (!id && !access(fleet_path(j, "%s/night.json", list[i]->d_name), F_OK))
-                id = bz_arena_str(&j->arena, list[i]->d_name);
-            free(list[i]);
-        }
-        if (n >= 0)
-            free(list);
-    }
-    if (!id)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: there was no night yet: 'benanza fleet nightly' makes one",
-                       j->fleet.folder);
-    const char *path = fleet_path(j, "%s/night.json", id);
-    int rc = bz_whole_read(path, 64 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
-             bz_night_parse(bz_buf_text(&text), path, &j->arena, &j->night, err);
-    if (!rc && strcmp(j->night.id, id) != 0)
-        rc = bz_fail(err, BZ_BAD_INPUT, "%s: is of another night: %s", path, j->night.id);
-    bz_buf_free(&text);
-    return rc ? -1 : 0;
-}
-
-int fleet_night_save(fleet_job *j, bz_error *err)
-{
-    bz_buf text = {0};
-    bz_night_print(&j->night, &text);
-    int rc = bz_whole_write(fleet_path(j, "%s/night.json", j->night.id), &text, err);
-    bz_buf_free(&text);
-    return rc;
-}

@@ -336,6 +336,8 @@ bool bz_change_regressed(const bz_change_row *row, double tolerance);
 bool bz_change_improved(const bz_change_row *row, double tolerance);
 
 void bz_fleet_report_text(const bz_fleet_report *report, int rows, bz_buf *out);
+void bz_fleet_status_text(const bz_fleet_report *report, bz_buf *out); /* how far it is */
+void bz_merged_text(const bz_merged *merged, const char *night, bz_buf *out);
 void bz_fleet_report_json(const bz_fleet_report *report, bz_buf *out);
 void bz_fleet_report_html(const bz_fleet_report *report, int rows, bz_buf *out);
 

@@ -131,3 +131,46 @@ void bz_fleet_report_text(const bz_fleet_report *r, int rows, bz_buf *out)
     put_troubles(r, out);
     bz_arena_free(&arena);
 }
+
+void bz_fleet_status_text(const bz_fleet_report *r, bz_buf *out)
+{
+    static const char *const TITLES[] = {"shards", "done", "running", "waiting", "died", "failed", "records"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    int shards = 0, done = 0;
+    bz_table_column(t, "kind", BZ_LEFT);
+    bz_table_column(t, "system", BZ_LEFT);
+    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++)
+        bz_table_column(t, TITLES[i], BZ_RIGHT);
+    for (int i = 0; i < r->night->n_systems; i++) {
+        const bz_night_result *x = &r->result[i];
+        const int counts[] = {x->shards, x->done, x->running, x->waiting, x->died, x->failed, x->records};
+        shards += x->shards;
+        done += x->done;
+        bz_table_cell(t, x->planned->name, NULL);
+        bz_table_cell(t, x->system, NULL);
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+            bz_table_int(t, counts[k]);
+    }
+    bz_buf_printf(out, "night %s: %d of %d shards are done\n\n", r->night->id, done, shards);
+    bz_table_print(t, out);
+    for (int i = 0; i < r->warning.n; i++) {
+        bz_buf_clean(out, r->warning.item[i]);
+        bz_buf_putc(out, '\n');
+    }
+    bz_arena_free(&arena);
+}
+
+void bz_merged_text(const bz_merged *m, const char *night, bz_buf *out)
+{
+    bz_buf_printf(out, "night %s: %lld result files, %lld records added, %lld known already", night,
+                  (long long)m->files, (long long)m->added, (long long)m->known);
+    if (m->bad)
+        bz_buf_printf(out, ", %lld lines left out", (long long)m->bad);
+    bz_buf_putc(out, '\n');
+    for (int i = 0; i < m->note.n; i++) {
+        bz_buf_puts(out, "  ");
+        bz_buf_clean(out, m->note.item[i]);
+        bz_buf_putc(out, '\n');
+    }
+}

@@ -1,5 +1,5 @@
-/* benanza fleet report: what a night brought. */
-#include "cli/fleet.h"
+/* What a night brought: shards, attempts, records held against those before. */
+#include "fleet/steps.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 typedef struct making {
-    fleet_job *j;
+    bz_fleet_job *j;
     bz_fleet_report *out;
     int cap_changes, cap_deviations;
     const bz_queued *queued;
@@ -17,9 +17,7 @@ typedef struct making {
 
 static void warn(making *m, const char *text)
 {
-    bz_fleet_names *w = &m->out->warning;
-    w->item = bz_arena_grow(&m->j->arena, w->item, (size_t)w->n, (size_t)w->n + 1, sizeof *w->item);
-    w->item[w->n++] = text;
+    bz_fleet_names_add(&m->out->warning, text, &m->j->arena);
 }
 
 /* ---- shards --------------------------------------------------------------------------------- */
@@ -34,7 +32,7 @@ static const bz_queued *queued_shard(const making *m, const bz_night_system *s, 
 }
 
 /* What became of a shard: the best of its attempts, else what Slurm knows. */
-static void count_shard(making *m, const fleet_attempts *a, const bz_night_system *s, int shard, bz_night_result *x)
+static void count_shard(making *m, const bz_fleet_attempts *a, const bz_night_system *s, int shard, bz_night_result *x)
 {
     bool done = false, failed = false, any = false;
     for (int i = 0; i < a->n; i++) {
@@ -121,12 +119,12 @@ static void add_changes(making *m, const bz_change_row *rows, int n)
 
 static int compare(making *m, int kind, const bz_system *now, bz_night_result *x, bz_error *err)
 {
-    fleet_job *j = m->j;
+    bz_fleet_job *j = m->j;
     const bz_night_system *s = x->planned;
     bool moved = *s->system && strcmp(s->system, now->name) != 0;
     const char *name = moved ? s->system : s->before;
     int64_t until = moved || !s->until ? INT64_MAX : s->until;
-    const bz_setting setting = fleet_setting(&j->fleet.system[kind]);
+    const bz_setting setting = bz_fleet_setting(&j->fleet.system[kind]);
     const bz_system *before = NULL;
     bz_side *a = NULL, *b = NULL;
     bz_change_row *rows;
@@ -139,7 +137,7 @@ static int compare(making *m, int kind, const bz_system *now, bz_night_result *x
              bz_side_read(j->db, now, INT64_MAX, &j->arena, &b, err);
     if (!rc) {
         x->before = before == now ? "itself before tonight" : before->name;
-        bz_changes_make(s->name, a, b, j->plan[j->plan_of[kind]].plan, &setting, &j->arena, &rows, &n, x);
+        bz_changes_make(s->name, a, b, bz_fleet_plan_of(j, kind)->plan, &setting, &j->arena, &rows, &n, x);
         add_changes(m, rows, n);
     }
     bz_side_free(a);
@@ -154,7 +152,7 @@ static int count_left(making *m, int kind, const bz_system *now, bz_night_result
     bz_want want;
     if (!x->wanted)
         return 0;
-    if (fleet_want_one(m->j, kind, true, now, &want, err))
+    if (bz_fleet_want_one(m->j, kind, true, now, &want, err))
         return -1;
     for (size_t i = 0; i < sizeof LACKS / sizeof *LACKS; i++)
         x->left += want.count[LACKS[i]];
@@ -164,7 +162,7 @@ static int count_left(making *m, int kind, const bz_system *now, bz_night_result
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
-static int kind_of(const fleet_job *j, const char *name)
+static int kind_of(const bz_fleet_job *j, const char *name)
 {
     for (int i = 0; i < j->fleet.n_systems; i++)
         if (!strcmp(j->fleet.system[i].name, name))
@@ -174,7 +172,7 @@ static int kind_of(const fleet_job *j, const char *name)
 
 static int make_records(making *m, int kind, bz_night_result *x, bz_error *err)
 {
-    fleet_job *j = m->j;
+    bz_fleet_job *j = m->j;
     const bz_system *now = NULL;
     if (*x->system && bz_perfdb_system(j->db, x->system, &now, err))
         return -1;
@@ -191,11 +189,11 @@ static int make_records(making *m, int kind, bz_night_result *x, bz_error *err)
 
 static int make_kind(making *m, const bz_night_system *s, bool records, bz_night_result *x, bz_error *err)
 {
-    fleet_job *j = m->j;
-    fleet_attempts a;
+    bz_fleet_job *j = m->j;
+    bz_fleet_attempts a;
     const bz_attempt *newest = NULL;
     int kind = kind_of(j, s->name);
-    fleet_attempts_load(j, s, &a);
+    bz_fleet_attempts_load(j, s, &a);
     *x = (bz_night_result){.planned = s, .system = s->system, .before = "", .shards = s->n_shards, .attempts = a.n};
     for (int w = BZ_WANT_NOT + 1; w < BZ_WANTS; w++)
         x->wanted += s->families[w];
@@ -238,8 +236,8 @@ static int by_ratio(const void *x, const void *y)
 
 static void load_merged(making *m)
 {
-    fleet_job *j = m->j;
-    const char *path = fleet_path(j, "%s/merge.json", j->night.id);
+    bz_fleet_job *j = m->j;
+    const char *path = bz_fleet_path(j, "%s/merge.json", j->night.id);
     bz_buf text = {0};
     bz_error ignored;
     if (!access(path, F_OK) && (bz_whole_read(path, 1 << 22, BZ_FLEET_TOO_LONG, &text, &ignored) ||
@@ -251,7 +249,7 @@ static void load_merged(making *m)
 }
 
 /* A tolerance below 0: how far it is, without looking at records. */
-int fleet_report_make(fleet_job *j, double tolerance, bz_fleet_report *out, bz_error *err)
+int bz_fleet_report_make(bz_fleet_job *j, double tolerance, bz_fleet_report *out, bz_error *err)
 {
     making m = {.j = j, .out = out};
     bz_error no_slurm;
@@ -259,7 +257,7 @@ int fleet_report_make(fleet_job *j, double tolerance, bz_fleet_report *out, bz_e
                              .result = BZ_NEW(&j->arena, bz_night_result, j->night.n_systems),
                              .failure = BZ_NEW(&j->arena, bz_failure, FAILURES),
                              .tolerance = tolerance};
-    if (fleet_queue(j, &m.queued, &m.n_queued, &no_slurm)) {
+    if (bz_fleet_queue(j, &m.queued, &m.n_queued, &no_slurm)) {
         m.n_queued = 0;
         warn(&m, bz_arena_str(&j->arena, no_slurm.text));
     }
@@ -271,52 +269,3 @@ int fleet_report_make(fleet_job *j, double tolerance, bz_fleet_report *out, bz_e
         qsort(out->change, (size_t)out->n_changes, sizeof *out->change, by_ratio);
     return 0;
 }
-
-/* ---- command -------------------------------------------------------------------------------- */
-
-static int report(fleet_job *j, bz_buf *out, int *status, bz_error *err)
-{
-    bz_fleet_report r;
-    char *end = NULL;
-    int top = j->top > 1000000 ? 1000000 : (int)j->top;
-    if (fleet_open(j, true, err) || fleet_night_load(j, err))
-        return -1;
-    double tolerance = j->tolerance ? strtod(j->tolerance, &end) / 100 : j->fleet.tolerance;
-    if (j->tolerance && (end == j->tolerance || *end || !(tolerance >= 0 && tolerance < 100)))
-        return bz_fail(err, BZ_USAGE, "--tolerance takes per cent, not '%s'", j->tolerance);
-    if (fleet_load(j, &j->night.models, err) || fleet_report_make(j, tolerance, &r, err))
-        return -1;
-    if (j->html) {
-        bz_buf page = {0};
-        bz_fleet_report_html(&r, 1000, &page);
-        int rc = bz_output(j->html, &page, err);
-        bz_buf_free(&page);
-        if (rc)
-            return -1;
-    }
-    if (j->json)
-        bz_fleet_report_json(&r, out);
-    else
-        bz_fleet_report_text(&r, top, out);
-    *status = r.regressions || r.left ? BZ_INCOMPLETE : BZ_OK;
-    return 0;
-}
-
-static int run(int argc, char **argv)
-{
-    fleet_job j = {.command = &bz_command_fleet_report, .max_age = -1, .top = 12};
-    const bz_option options[] = {
-        FLEET_OPTIONS(j),
-        {"night", BZ_OPTION_TEXT, &j.night_name, "ID", "take this night (the newest)"},
-        {"tolerance", BZ_OPTION_TEXT, &j.tolerance, "PERCENT",
-         "call it a regression where something is slower by more than this (what the fleet's file says: 5)"},
-        {"html", BZ_OPTION_TEXT, &j.html, "FILE", "also write a page for a browser"},
-        {"top", BZ_OPTION_INT, &j.top, "N", "show at most N changes (12)"},
-        {0},
-    };
-    return fleet_run(&j, options, argc, argv, report);
-}
-
-const bz_command bz_command_fleet_report = {
-    "fleet report", "[OPTIONS]", "say what a night brought: what became slower, what failed, which nodes are slow",
-    run};

@@ -1,5 +1,6 @@
-/* benanza fleet: Slurm's programs, which the subcommands run, and the question what a machine is. */
-#include "cli/fleet.h"
+/* Slurm's programs, which are run for jobs, and the question what a machine is. */
+#include "bench/bench.h"
+#include "fleet/steps.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 /* The program that jobs run. */
-const char *fleet_program(fleet_job *j)
+const char *bz_fleet_program(bz_fleet_job *j)
 {
     char path[3000];
     if (j->fleet.benanza)
@@ -39,7 +40,7 @@ static int slurm(const char *const *argv, bz_buf *out, bz_error *err)
     return rc;
 }
 
-int fleet_queue(fleet_job *j, const bz_queued **list, int *n, bz_error *err)
+int bz_fleet_queue(bz_fleet_job *j, const bz_queued **list, int *n, bz_error *err)
 {
     const char *const argv[] = {"squeue", "-h", "-r", "--me", "-o", "%F %K %t %N", NULL};
     bz_buf out = {0};
@@ -50,8 +51,8 @@ int fleet_queue(fleet_job *j, const bz_queued **list, int *n, bz_error *err)
 }
 
 /* Submits a script that was written to `path`. `more` are options that differ. */
-int fleet_sbatch(fleet_job *j, const bz_fleet_system *s, const bz_fleet_names *more, const char *path, int64_t *id,
-                 bz_error *err)
+int bz_fleet_sbatch(bz_fleet_job *j, const bz_fleet_system *s, const bz_fleet_names *more, const char *path,
+                    int64_t *id, bz_error *err)
 {
     bz_fleet_names argv = {BZ_NEW(&j->arena, const char *, more->n + s->options.n + 24), 0};
     bz_buf out = {0};
@@ -74,7 +75,7 @@ int fleet_sbatch(fleet_job *j, const bz_fleet_system *s, const bz_fleet_names *m
     return rc ? bz_fail_in(err, "system %s", s->name) : 0;
 }
 
-int fleet_write_script(const char *path, bz_buf *text, bz_error *err)
+int bz_fleet_write_script(const char *path, bz_buf *text, bz_error *err)
 {
     int rc = bz_whole_write(path, text, err);
     bz_buf_free(text);
@@ -83,7 +84,7 @@ int fleet_write_script(const char *path, bz_buf *text, bz_error *err)
     return rc;
 }
 
-void fleet_cancel(const int64_t *id, int n)
+void bz_fleet_cancel(const int64_t *id, int n)
 {
     char text[24];
     bz_error ignored;
@@ -96,13 +97,13 @@ void fleet_cancel(const int64_t *id, int n)
 }
 
 /* Until none of the jobs is queued. A controller that does not answer is asked again. -1: too late. */
-int fleet_wait_for(fleet_job *j, const int64_t *id, int n, double deadline)
+int bz_fleet_wait_for(bz_fleet_job *j, const int64_t *id, int n, double deadline)
 {
     bz_error ignored;
     for (;;) {
         const bz_queued *list;
         int queued, left = 0;
-        if (fleet_queue(j, &list, &queued, &ignored))
+        if (bz_fleet_queue(j, &list, &queued, &ignored))
             left = 1;
         else
             for (int i = 0; i < queued; i++)
@@ -121,24 +122,25 @@ int fleet_wait_for(fleet_job *j, const int64_t *id, int n, double deadline)
 /* Longest time that a machine is given to say what it is: it may be busy. */
 enum { PROBE_SECONDS = 900 };
 
-static int send_probe(fleet_job *j, int kind, int64_t *id, bz_error *err)
+static int send_probe(bz_fleet_job *j, int kind, int64_t *id, bz_error *err)
 {
     const bz_fleet_system *s = &j->fleet.system[kind];
-    const char *file = fleet_path(j, "probes/%s.json", s->name), *script = fleet_path(j, "probes/%s.sh", s->name);
+    const char *file = bz_fleet_path(j, "probes/%s.json", s->name), *script = bz_fleet_path(j, "probes/%s.sh", s->name);
     const char *items[] = {bz_arena_printf(&j->arena, "--job-name=benanza-probe-%s", s->name), "--time=10",
-                           bz_arena_printf(&j->arena, "--output=%s", fleet_path(j, "probes/%s.out", s->name))};
+                           bz_arena_printf(&j->arena, "--output=%s", bz_fleet_path(j, "probes/%s.out", s->name))};
     bz_buf text = {0};
     if (unlink(file) && errno != ENOENT)
         return bz_fail(err, BZ_FAILED, "%s: cannot be removed: %s", file, strerror(errno));
-    bz_slurm_probe(s, fleet_program(j), fleet_device(j, kind), file, &text);
-    return fleet_write_script(script, &text, err) || fleet_sbatch(j, s, &(bz_fleet_names){items, 3}, script, id, err)
+    bz_slurm_probe(s, bz_fleet_program(j), bz_fleet_plan_of(j, kind)->device, file, &text);
+    return bz_fleet_write_script(script, &text, err) ||
+                   bz_fleet_sbatch(j, s, &(bz_fleet_names){items, 3}, script, id, err)
                ? -1
                : 0;
 }
 
-static bool read_answer(fleet_job *j, const bz_fleet_system *s, bz_line *line)
+static bool read_answer(bz_fleet_job *j, const bz_fleet_system *s, bz_line *line)
 {
-    const char *file = fleet_path(j, "probes/%s.json", s->name);
+    const char *file = bz_fleet_path(j, "probes/%s.json", s->name);
     bz_buf text = {0};
     bz_error ignored;
     bool good = !bz_whole_read(file, 1 << 20, BZ_FLEET_TOO_LONG, &text, &ignored);
@@ -150,13 +152,13 @@ static bool read_answer(fleet_job *j, const bz_fleet_system *s, bz_line *line)
     return good;
 }
 
-static void take_answer(fleet_job *j, int kind)
+static void take_answer(bz_fleet_job *j, int kind)
 {
     const bz_fleet_system *s = &j->fleet.system[kind];
     bz_line line;
     if (!read_answer(j, s, &line)) {
-        bz_warn(j->command, "%s: no machine said what it is (see %s); planned for what was last seen", s->name,
-                fleet_path(j, "probes/%s.out", s->name));
+        bz_fleet_warn(j, "%s: no machine said what it is (see %s); planned for what was last seen", s->name,
+                      bz_fleet_path(j, "probes/%s.out", s->name));
         return;
     }
     bz_fleet_stack *stack = bz_fleet_stacks_add(&j->stacks, s->name, &j->arena);
@@ -166,24 +168,24 @@ static void take_answer(fleet_job *j, int kind)
     stack->seen = (int64_t)time(NULL);
 }
 
-int fleet_probe(fleet_job *j, bz_error *err)
+int bz_fleet_probe(bz_fleet_job *j, bz_error *err)
 {
     int n = j->fleet.n_systems, sent = 0;
     int64_t *id = BZ_NEW(&j->arena, int64_t, n);
-    if (fleet_make_folder(fleet_path(j, "probes"), err))
+    if (bz_fleet_make_folder(bz_fleet_path(j, "probes"), err))
         return -1;
     for (int i = 0; i < n; i++) {
         bz_error why;
         if (send_probe(j, i, &id[sent], &why))
-            bz_warn(j->command, "%s", why.text);
+            bz_fleet_warn(j, "%s", why.text);
         else
             sent++;
     }
     if (n && !sent)
         return bz_fail(err, BZ_FAILED, "no kind of machine can be asked what it is: is Slurm up? 'sinfo' tells");
-    if (fleet_wait_for(j, id, sent, bz_now() + fmin(PROBE_SECONDS, j->fleet.hours * 900)))
-        fleet_cancel(id, sent);
+    if (bz_fleet_wait_for(j, id, sent, bz_now() + fmin(PROBE_SECONDS, j->fleet.hours * 900)))
+        bz_fleet_cancel(id, sent);
     for (int i = 0; i < n; i++)
         take_answer(j, i);
-    return fleet_stacks_save(j, err);
+    return bz_fleet_stacks_save(j, err);
 }

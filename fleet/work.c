@@ -1,13 +1,10 @@
-/* benanza fleet work: one shard, on the node that was given to it. Jobs run it; people seldom do. */
-#include "cli/fleet.h"
+/* One shard, on the node that was given to it. */
+#include "bench/bench.h"
+#include "fleet/steps.h"
 
-#include "cli/db.h"
-
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +24,8 @@ typedef struct work_job {
     bz_work work;
     bz_attempt attempt;
     bz_perfdb *db;
+    bz_perfdb_options options;
+    int stopped_by;
     const bz_system *system;
     bz_arena arena;
     bz_buf text;
@@ -247,12 +246,6 @@ static int copy_sources(work_job *w, const char *folder, bz_error *err)
 
 /* ---- earlier attempts ----------------------------------------------------------------------- */
 
-static int is_lines(const struct dirent *e)
-{
-    size_t n = strlen(e->d_name);
-    return n > 6 && !strcmp(e->d_name + n - 6, ".jsonl");
-}
-
 static int take(work_job *w, const char *path, bz_error *err)
 {
     bz_perfdb_import_report r;
@@ -263,7 +256,7 @@ static int take(work_job *w, const char *path, bz_error *err)
 static int take_earlier(work_job *w, bz_error *err)
 {
     struct dirent **list;
-    int n = scandir(bz_arena_printf(&w->arena, "%s/attempts", w->shard), &list, is_lines, alphasort);
+    int n = scandir(bz_arena_printf(&w->arena, "%s/attempts", w->shard), &list, bz_fleet_is_lines, alphasort);
     int rc = take(w, bz_arena_printf(&w->arena, "%s/known.jsonl", w->shard), err);
     for (int i = 0; i < n; i++) {
         rc = rc || take(w, bz_arena_printf(&w->arena, "%s/attempts/%s", w->shard, list[i]->d_name), err);
@@ -322,7 +315,7 @@ static int measure(work_job *w, const char *folder, bz_error *err)
                     .each = see_record,
                     .user = w};
     int rc = bz_bench_run(folder, &run, err);
-    bz_end_by(run.stopped_by);
+    w->stopped_by = run.stopped_by;
     w->attempt.bad = run.bad;
     return rc;
 }
@@ -333,8 +326,7 @@ static int work(work_job *w, const char *scratch, bz_error *err)
         return -1;
     const char *folder = bz_arena_printf(&w->arena, "%s/shard", w->scratch);
     const char *db = bz_arena_printf(&w->arena, "%s/db", w->scratch), *device = *w->work.device ? w->work.device : NULL;
-    if (copy_sources(w, folder, err) || bz_bench_build(folder, err) ||
-        bz_db_open(&bz_command_fleet_work, db, false, &w->db, err) ||
+    if (copy_sources(w, folder, err) || bz_bench_build(folder, err) || bz_perfdb_open(&w->db, db, &w->options, err) ||
         bz_bench_system(w->db, NULL, device, &w->system, err) ||
         (w->work.peaks && bz_bench_peaks(w->db, w->work.threads, NULL, NULL, &w->system, err)))
         return -1;
@@ -348,11 +340,12 @@ static int work(work_job *w, const char *scratch, bz_error *err)
     return write_attempt(w, err) || measure(w, folder, err) ? -1 : 0;
 }
 
-static int run_shard(const char *folder, const char *scratch, bz_error *err)
+int bz_fleet_work(const char *folder, const char *scratch, void (*warn)(void *user, const char *text), void *user,
+                  int *stopped_by, bz_error *err)
 {
-    work_job w = {.shard = folder, .lines = -1, .hold = -1, .started = bz_now()};
+    work_job w = {
+        .shard = folder, .lines = -1, .hold = -1, .started = bz_now(), .options = {.warn = warn, .user = user}};
     bz_error why;
-    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk */
     int rc = read_work(&w, err) || begin_attempt(&w, err);
     if (!rc) {
         rc = work(&w, scratch, err);
@@ -364,6 +357,7 @@ static int run_shard(const char *folder, const char *scratch, bz_error *err)
         bz_perfdb_close(w.db);
         clear_scratch(&w);
     }
+    *stopped_by = w.stopped_by;
     if (w.lines >= 0)
         close(w.lines);
     bz_buf_free(&w.text);
@@ -374,7 +368,7 @@ static int run_shard(const char *folder, const char *scratch, bz_error *err)
 
 /* ---- what is this machine ------------------------------------------------------------------- */
 
-static int probe(const char *file, const char *backend, bz_error *err)
+int bz_fleet_tell(const char *file, const char *backend, bz_error *err)
 {
     char path[3100];
     char *argv[] = {path, "--system", backend ? "--backend" : NULL, (char *)backend, NULL};
@@ -384,27 +378,3 @@ static int probe(const char *file, const char *backend, bz_error *err)
     bz_buf_free(&out);
     return rc ? -1 : 0;
 }
-
-static int run(int argc, char **argv)
-{
-    const char *scratch = NULL, *file = NULL, *backend = NULL;
-    bz_list arguments = {0};
-    bz_error err = {0};
-    const bz_option options[] = {
-        {"scratch", BZ_OPTION_TEXT, &scratch, "DIR",
-         "build and run in this folder of the node ($SLURM_TMPDIR, $TMPDIR, /tmp)"},
-        {"probe", BZ_OPTION_TEXT, &file, "FILE", "measure nothing, and write to FILE what this machine is"},
-        {"backend", BZ_OPTION_TEXT, &backend, "NAME", "with --probe: tell of the device that this backend runs on"},
-        {0},
-    };
-    int parsed = bz_options_parse(&bz_command_fleet_work, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (!parsed && arguments.n != !file)
-        parsed = bz_fail(&err, BZ_USAGE, "takes one shard, or --probe FILE");
-    if (parsed < 0 || (!parsed && (file ? probe(file, backend, &err) : run_shard(arguments.item[0], scratch, &err))))
-        status = bz_report(&bz_command_fleet_work, &err);
-    bz_list_free(&arguments);
-    return status;
-}
-
-const bz_command bz_command_fleet_work = {"fleet work", "SHARD [OPTIONS]",
-                                          "measure one shard on this node: what a job of the cluster runs", run};

@@ -1,5 +1,5 @@
-/* benanza fleet: shards as folders, and jobs for them. */
-#include "cli/fleet.h"
+/* Shards as folders, and jobs for them. */
+#include "fleet/steps.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,20 +22,20 @@ static bool chosen(void *user, int problem, int family)
            c->want->why[(size_t)problem * BZ_PLAN_FAMILIES + (size_t)family] != BZ_WANT_NOT;
 }
 
-static bool knows_peaks(const fleet_job *j, int kind)
+static bool knows_peaks(const bz_fleet_job *j, int kind)
 {
     const bz_system *system = j->want[kind].system;
-    return !j->fleet.system[kind].peaks || fleet_device(j, kind) ||
-           (system && system->details && strstr(system->details, "\"measured\":"));
+    return !j->fleet.system[kind].peaks || bz_fleet_plan_of(j, kind)->device ||
+           (system && system->details && bz_peaks_threads(system->details, (int[BZ_PEAKS_THREADS]){0}));
 }
 
 /* Gives a shard the records of families that are known in part: its run goes on behind them, as after a kill. */
-static int put_known(fleet_job *j, int kind, const bz_shards *shards, int index, bz_buf *out, bz_error *err)
+static int put_known(bz_fleet_job *j, int kind, const bz_shards *shards, int index, bz_buf *out, bz_error *err)
 {
     const bz_want *want = &j->want[kind];
-    const bz_setting setting = fleet_setting(&j->fleet.system[kind]);
+    const bz_setting setting = bz_fleet_setting(&j->fleet.system[kind]);
     const bz_plan_problem *problem;
-    int n = bz_plan_problems(j->plan[j->plan_of[kind]].plan, &problem);
+    int n = bz_plan_problems(bz_fleet_plan_of(j, kind)->plan, &problem);
     for (int i = 0; i < n; i++)
         for (int f = 0; shards->of[i] == index && f < problem[i].n_families; f++) {
             const bz_plan_family *p = &problem[i].family[f];
@@ -57,20 +57,20 @@ static int put_known(fleet_job *j, int kind, const bz_shards *shards, int index,
     return 0;
 }
 
-static int write_shard(fleet_job *j, int kind, const bz_shards *shards, int index, int round, bz_error *err)
+static int write_shard(bz_fleet_job *j, int kind, const bz_shards *shards, int index, int round, bz_error *err)
 {
     const bz_fleet_system *s = &j->fleet.system[kind];
-    const bz_setting setting = fleet_setting(s);
+    const bz_setting setting = bz_fleet_setting(s);
     const bz_fleet_stack *stack = bz_fleet_stacks_find(&j->stacks, s->name);
-    const char *device = fleet_device(j, kind);
-    const char *folder = fleet_path(j, "%s/%s/%d-%03d", j->night.id, s->name, round, index);
+    const char *device = bz_fleet_plan_of(j, kind)->device;
+    const char *folder = bz_fleet_path(j, "%s/%s/%d-%03d", j->night.id, s->name, round, index);
     const bz_work work = {.threads = setting.threads,
                           .cold = setting.cache == BZ_CACHE_COLD,
                           .peaks = index == 0 && !knows_peaks(j, kind),
                           .time_limit = s->time_limit,
                           .device = device ? device : "",
                           .system = stack ? stack->system : ""};
-    bz_plan *plan = j->plan[j->plan_of[kind]].plan;
+    bz_plan *plan = bz_fleet_plan_of(j, kind)->plan;
     choice c = {&j->want[kind], shards, index};
     bz_buf text = {0}, known = {0};
     bz_plan_choose(plan, chosen, &c);
@@ -78,7 +78,7 @@ static int write_shard(fleet_job *j, int kind, const bz_shards *shards, int inde
     int rc = bz_generate(plan, folder, err) || put_known(j, kind, shards, index, &known, err) ||
              bz_whole_write(bz_arena_printf(&j->arena, "%s/shard.json", folder), &text, err) ||
              bz_whole_write(bz_arena_printf(&j->arena, "%s/known.jsonl", folder), &known, err) ||
-             fleet_make_folder(bz_arena_printf(&j->arena, "%s/attempts", folder), err);
+             bz_fleet_make_folder(bz_arena_printf(&j->arena, "%s/attempts", folder), err);
     bz_buf_free(&text);
     bz_buf_free(&known);
     return rc ? -1 : 0;
@@ -93,7 +93,7 @@ static int limit_of(const bz_fleet_system *s, const bz_shards *shards)
     return (int)(s->minutes > 0 ? s->minutes : ceil(3 * longest / 60) + 10);
 }
 
-static void add_shards(fleet_job *j, bz_night_system *n, const bz_shards *shards, int round)
+static void add_shards(bz_fleet_job *j, bz_night_system *n, const bz_shards *shards, int round)
 {
     n->shard = bz_arena_grow(&j->arena, n->shard, (size_t)n->n_shards, (size_t)n->n_shards + (size_t)shards->n,
                              sizeof *n->shard);
@@ -102,33 +102,31 @@ static void add_shards(fleet_job *j, bz_night_system *n, const bz_shards *shards
             (bz_night_shard){round, i, shards->shard[i].problems, shards->shard[i].families, shards->shard[i].seconds};
 }
 
-static int submit_kind(fleet_job *j, int kind, int round, int64_t now, bz_error *err)
+static int submit_kind(bz_fleet_job *j, int kind, int round, int64_t now, bz_error *err)
 {
     const bz_fleet_system *s = &j->fleet.system[kind];
     bz_night_system *n = &j->night.system[kind];
-    const char *folder = fleet_path(j, "%s/%s", j->night.id, s->name);
-    const char *script = fleet_path(j, "%s/%s/round-%d.sh", j->night.id, s->name, round);
-    bz_shards shards;
+    const char *folder = bz_fleet_path(j, "%s/%s", j->night.id, s->name);
+    const char *script = bz_fleet_path(j, "%s/%s/round-%d.sh", j->night.id, s->name, round);
+    const bz_shards shards = bz_fleet_shards(j, kind, &j->arena);
     bz_buf text = {0};
     int64_t id;
-    bz_shards_make(j->plan[j->plan_of[kind]].plan, &j->want[kind], 60 * j->fleet.shard_minutes, (int)s->shards,
-                   &j->arena, &shards);
     if (!shards.n)
         return 0;
-    if (fleet_make_folder(folder, err))
+    if (bz_fleet_make_folder(folder, err))
         return -1;
     for (int i = 0; i < shards.n; i++)
         if (write_shard(j, kind, &shards, i, round, err))
             return -1;
-    bz_slurm_script(s, fleet_program(j), folder, round, &text);
+    bz_slurm_script(s, bz_fleet_program(j), folder, round, &text);
     const char *items[] = {bz_arena_printf(&j->arena, "--job-name=benanza-%s", s->name),
                            bz_arena_printf(&j->arena, "--array=0-%d", shards.n - 1),
                            bz_arena_printf(&j->arena, "--time=%d", limit_of(s, &shards)),
                            bz_arena_printf(&j->arena, "--output=%s/slurm-%%A_%%a.out", folder),
                            "--requeue",
                            "--open-mode=append"};
-    if (fleet_write_script(script, &text, err) ||
-        fleet_sbatch(j, s, &(bz_fleet_names){items, (int)(sizeof items / sizeof *items)}, script, &id, err))
+    if (bz_fleet_write_script(script, &text, err) ||
+        bz_fleet_sbatch(j, s, &(bz_fleet_names){items, (int)(sizeof items / sizeof *items)}, script, &id, err))
         return -1;
     n->job = bz_arena_grow(&j->arena, n->job, (size_t)n->n_jobs, (size_t)n->n_jobs + 1, sizeof *n->job);
     n->job[n->n_jobs++] = (bz_night_job){round, id, now};
@@ -137,9 +135,9 @@ static int submit_kind(fleet_job *j, int kind, int round, int64_t now, bz_error 
 }
 
 /* The job that merges, behind all others of the round. */
-static int submit_merge(fleet_job *j, int round, bz_error *err)
+static int submit_merge(bz_fleet_job *j, int round, bz_error *err)
 {
-    const char *script = fleet_path(j, "%s/merge-%d.sh", j->night.id, round);
+    const char *script = bz_fleet_path(j, "%s/merge-%d.sh", j->night.id, round);
     bz_buf text = {0}, after = {0};
     for (int i = 0; i < j->night.n_systems; i++)
         for (int k = 0; k < j->night.system[i].n_jobs; k++)
@@ -150,25 +148,25 @@ static int submit_merge(fleet_job *j, int round, bz_error *err)
         return 0;
     }
     char *db = realpath(bz_perfdb_dir(j->db), NULL);
-    bz_slurm_merge(fleet_program(j), j->config, db ? db : bz_perfdb_dir(j->db), j->night.id, &text);
+    bz_slurm_merge(bz_fleet_program(j), j->config, db ? db : bz_perfdb_dir(j->db), j->night.id, &text);
     free(db);
-    const char *items[] = {"--job-name=benanza-merge",
-                           bz_arena_printf(&j->arena, "--dependency=afterany%s", after.data),
-                           bz_arena_printf(&j->arena, "--output=%s/slurm-merge.out", fleet_path(j, "%s", j->night.id)),
-                           "--open-mode=append", "--time=60"};
+    const char *items[] = {
+        "--job-name=benanza-merge", bz_arena_printf(&j->arena, "--dependency=afterany%s", after.data),
+        bz_arena_printf(&j->arena, "--output=%s/slurm-merge.out", bz_fleet_path(j, "%s", j->night.id)),
+        "--open-mode=append", "--time=60"};
     bz_fleet_system how = j->fleet.merge;
     how.shared = true;
     bz_buf_free(&after);
-    return fleet_write_script(script, &text, err) ||
-                   fleet_sbatch(j, &how, &(bz_fleet_names){items, (int)(sizeof items / sizeof *items)}, script,
-                                &j->night.merge_job, err)
+    return bz_fleet_write_script(script, &text, err) ||
+                   bz_fleet_sbatch(j, &how, &(bz_fleet_names){items, (int)(sizeof items / sizeof *items)}, script,
+                                   &j->night.merge_job, err)
                ? -1
                : 0;
 }
 
 /* What the report will hold tonight's records against: where the software changed, the stack before; else this
  * stack as it was until now. */
-static int compare_with(fleet_job *j, int kind, bz_night_system *n, bz_error *err)
+static int compare_with(bz_fleet_job *j, int kind, bz_night_system *n, bz_error *err)
 {
     const bz_want *want = &j->want[kind];
     const bz_fleet_stack *stack = bz_fleet_stacks_find(&j->stacks, n->name);
@@ -192,7 +190,7 @@ static int compare_with(fleet_job *j, int kind, bz_night_system *n, bz_error *er
     return 0;
 }
 
-static int new_night(fleet_job *j, int64_t now, bz_error *err)
+static int new_night(bz_fleet_job *j, int64_t now, bz_error *err)
 {
     char id[32];
     bz_night *n = &j->night;
@@ -218,14 +216,14 @@ static int new_night(fleet_job *j, int64_t now, bz_error *err)
         if (compare_with(j, i, s, err))
             return -1;
     }
-    const char *folder = fleet_path(j, "%s", id);
+    const char *folder = bz_fleet_path(j, "%s", id);
     if (mkdir(folder, 0777))
         return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
     return 0;
 }
 
 /* A kind that Slurm refuses (a partition that is gone) does not hold up the others. */
-static int submit_kinds(fleet_job *j, int round, int64_t now, bz_error *err)
+static int submit_kinds(bz_fleet_job *j, int round, int64_t now, bz_error *err)
 {
     int tried = 0, refused = 0;
     for (int i = 0; i < j->fleet.n_systems; i++) {
@@ -234,7 +232,7 @@ static int submit_kinds(fleet_job *j, int round, int64_t now, bz_error *err)
         tried++;
         if (submit_kind(j, i, round, now, err)) {
             refused++;
-            bz_warn(j->command, "%s: not submitted: %s", j->fleet.system[i].name, err->text);
+            bz_fleet_warn(j, "%s: not submitted: %s", j->fleet.system[i].name, err->text);
             j->night.system[i].note = bz_arena_str(&j->arena, err->text);
         }
     }
@@ -242,17 +240,17 @@ static int submit_kinds(fleet_job *j, int round, int64_t now, bz_error *err)
 }
 
 /* Jobs that are not written down cannot be collected. */
-static void cancel_round(fleet_job *j, int round)
+static void cancel_round(bz_fleet_job *j, int round)
 {
     for (int i = 0; i < j->night.n_systems; i++)
         for (int k = 0; k < j->night.system[i].n_jobs; k++)
             if (j->night.system[i].job[k].round == round)
-                fleet_cancel(&j->night.system[i].job[k].id, 1);
+                bz_fleet_cancel(&j->night.system[i].job[k].id, 1);
     if (j->night.merge_job)
-        fleet_cancel(&j->night.merge_job, 1);
+        bz_fleet_cancel(&j->night.merge_job, 1);
 }
 
-int fleet_submit(fleet_job *j, int round, int64_t now, bz_error *err)
+int bz_fleet_submit(bz_fleet_job *j, int round, int64_t now, bz_error *err)
 {
     int wanted = 0;
     bz_error why;
@@ -262,7 +260,7 @@ int fleet_submit(fleet_job *j, int round, int64_t now, bz_error *err)
         return wanted ? -1 : 0;
     int rc = submit_kinds(j, round, now, err) || submit_merge(j, round, err);
     /* What was submitted before an error is written down, too: it runs. */
-    if (fleet_night_save(j, rc ? &why : err)) {
+    if (bz_fleet_night_save(j, rc ? &why : err)) {
         cancel_round(j, round);
         return -1;
     }

@@ -1,0 +1,101 @@
+/* What is missing or stale on each kind of machine, and how long it takes to measure. */
+#include "fleet/steps.h"
+
+static int wanted_of(const bz_want *w)
+{
+    int n = 0;
+    for (int k = BZ_WANT_NOT + 1; k < BZ_WANTS; k++)
+        n += w->count[k];
+    return n;
+}
+
+static const char *name_of(const bz_fleet_job *j, int kind)
+{
+    const bz_fleet_stack *stack = bz_fleet_stacks_find(&j->stacks, j->fleet.system[kind].name);
+    const bz_system *system = j->want[kind].system;
+    return stack && *stack->system ? stack->system : system ? system->name : "";
+}
+
+void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_json w = bz_json_to(out, true);
+    w.flat = 3;
+    bz_json_document(&w, "fleet-plan", 1);
+    bz_json_key_int(&w, "models", j->models.n);
+    bz_json_key(&w, "systems");
+    bz_json_array(&w);
+    for (int i = 0; i < j->fleet.n_systems; i++) {
+        const bz_want *x = &j->want[i];
+        bz_shards shards = bz_fleet_shards(j, i, &arena);
+        bz_json_object(&w);
+        bz_json_key_str(&w, "name", j->fleet.system[i].name);
+        bz_json_key_str(&w, "system", name_of(j, i));
+        bz_json_key_str(&w, "note", j->note[i] ? j->note[i] : "");
+        bz_json_key_int(&w, "problems", x->n);
+        bz_json_key_int(&w, "problems_wanted", x->problems);
+        for (int k = 0; k < BZ_WANTS; k++)
+            bz_json_key_int(&w, bz_want_id((bz_want_why)k), x->count[k]);
+        bz_json_key_num(&w, "seconds", x->total);
+        bz_json_key_int(&w, "guessed", x->guessed);
+        bz_json_key(&w, "shards");
+        bz_json_array(&w);
+        for (int k = 0; k < shards.n; k++)
+            bz_json_num(&w, shards.shard[k].seconds);
+        bz_json_array_end(&w);
+        bz_json_object_end(&w);
+    }
+    bz_json_array_end(&w);
+    bz_json_object_end(&w);
+    bz_buf_putc(out, '\n');
+    bz_arena_free(&arena);
+}
+
+static void print_table(const bz_fleet_job *j, bz_arena *arena, bz_buf *out)
+{
+    bz_table *t = bz_table_new(arena);
+    bz_unit_text text;
+    bz_table_column(t, "kind", BZ_LEFT);
+    bz_table_column(t, "system", BZ_LEFT);
+    for (int k = 0; k < BZ_WANTS; k++)
+        bz_table_column(t, bz_want_name((bz_want_why)k), BZ_RIGHT);
+    bz_table_column(t, "device time", BZ_RIGHT);
+    bz_table_column(t, "shards", BZ_RIGHT);
+    for (int i = 0; i < j->fleet.n_systems; i++) {
+        const bz_want *x = &j->want[i];
+        const char *name = name_of(j, i);
+        bz_table_cell(t, j->fleet.system[i].name, NULL);
+        bz_table_cell(t, *name ? name : "(never seen)", NULL);
+        for (int k = 0; k < BZ_WANTS; k++)
+            bz_table_int(t, x->count[k]);
+        bz_table_cell(t, bz_units_time(text, x->total), NULL);
+        bz_table_int(t, bz_fleet_shards(j, i, arena).n);
+    }
+    bz_table_print(t, out);
+}
+
+void bz_fleet_plan_text(const bz_fleet_job *j, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_unit_text text;
+    int wanted = 0, guessed = 0;
+    double total = 0;
+    for (int i = 0; i < j->fleet.n_systems; i++) {
+        wanted += wanted_of(&j->want[i]);
+        guessed += j->note[i] ? 0 : j->want[i].guessed;
+        total += j->want[i].total;
+    }
+    if (!wanted)
+        bz_buf_puts(out, "nothing to do: the database has all of it, and fresh\n\n");
+    else
+        bz_buf_printf(out, "%s of device time: %d %s of variants on %d kind%s of machines\n\n",
+                      bz_units_time(text, total), wanted, wanted == 1 ? "family" : "families", j->fleet.n_systems,
+                      j->fleet.n_systems == 1 ? "" : "s");
+    print_table(j, &arena, out);
+    for (int i = 0; i < j->fleet.n_systems; i++)
+        if (j->note[i])
+            bz_buf_printf(out, "%s: %s\n", j->fleet.system[i].name, j->note[i]);
+    if (guessed)
+        bz_buf_printf(out, "%d families were measured nowhere yet: their time is guessed\n", guessed);
+    bz_arena_free(&arena);
+}
