@@ -5,7 +5,7 @@ static void free_plan(void *plan)
     bz_plan_free(plan);
 }
 
-int analyses_ask(analyses *a, const planning *p, const bz_list *paths, const loaded_models *m, bz_error *err)
+int analyses_ask(analyses *a, const planning *p, const bz_list *paths, const bz_models *m, bz_error *err)
 {
     bz_request *r = &a->request;
     bz_patterns_free(a->patterns);

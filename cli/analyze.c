@@ -15,7 +15,7 @@ typedef struct analyze_job {
     bz_list profiles;
     int64_t batch[POINTS];
     int n_points, n_systems;
-    loaded_models models[POINTS]; /* of each batch */
+    bz_models models[POINTS]; /* of each batch */
     const bz_system *system[POINTS];
     bz_trace **trace;
     bz_perfdb *db;
@@ -230,7 +230,7 @@ static int analyze_profiles(analyze_job *a, bz_error *err)
         bz_warn(&bz_command_analyze, "%s; what the recording tells by itself needs none", err->text);
         return 0;
     }
-    return analyses_ask(&a->analyses, &a->p, &none, &(loaded_models){0}, err) || make(a, 1, 0, err) ? -1 : 0;
+    return analyses_ask(&a->analyses, &a->p, &none, &(bz_models){0}, err) || make(a, 1, 0, err) ? -1 : 0;
 }
 
 static int analyze(analyze_job *a, const bz_list *paths, bz_buf *out, bz_error *err)
@@ -275,7 +275,7 @@ static int run(int argc, char **argv)
     analyses_free(&a.analyses);
     bz_perfdb_close(a.db);
     for (int i = 0; i < a.n_points; i++)
-        models_free(&a.models[i]);
+        bz_models_free(&a.models[i]);
     bz_buf_free(&out);
     bz_buf_free(&a.again);
     bz_list_free(&a.candidates);

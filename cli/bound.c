@@ -19,7 +19,7 @@ typedef struct bound_job {
     bz_setting setting;
     int benchmarks;      /* run for this: records made */
     int problems, known; /* that the models need; of which the database had all */
-    loaded_models models;
+    bz_models models;
     bz_perfdb *db;
     const bz_system *system;
     analyses analyses;
@@ -166,7 +166,7 @@ static int run(int argc, char **argv)
     analyses_free(&b.analyses);
     bz_buf_free(&b.again);
     bz_perfdb_close(b.db);
-    models_free(&b.models);
+    bz_models_free(&b.models);
     bz_buf_free(&out);
     bz_list_free(&arguments);
     planning_free(&b.p);

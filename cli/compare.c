@@ -26,7 +26,7 @@ typedef struct compare_job {
     const char *iterations;
     bz_trace *trace[2]; /* a side that is a profile */
     bz_arena arena;
-    loaded_models models;
+    bz_models models;
     bz_plan *plan;
 } compare_job;
 
@@ -189,7 +189,7 @@ static void clean_up(compare_job *c)
     }
     bz_perfdb_close(c->db);
     bz_plan_free(c->plan);
-    models_free(&c->models);
+    bz_models_free(&c->models);
     planning_free(&c->p);
     bz_arena_free(&c->arena);
 }

@@ -45,7 +45,7 @@ static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
 
 static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err)
 {
-    loaded_models m = {0};
+    bz_models m = {0};
     bz_plan *plan = NULL;
     bz_perfdb *db = NULL;
     const bz_system *system = NULL;
@@ -68,7 +68,7 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
         report(g, plan, out);
     bz_perfdb_close(db);
     bz_plan_free(plan);
-    models_free(&m);
+    bz_models_free(&m);
     return rc ? -1 : 0;
 }
 

@@ -20,11 +20,11 @@ static int draw(const settings *s, bz_layers *l, bz_error *err)
     return failed ? -1 : 0;
 }
 
-static int show(const settings *s, const loaded_models *m, bz_error *err)
+static int show(const settings *s, const bz_models *m, bz_error *err)
 {
     bz_buf out = {0};
     bz_patterns *patterns = NULL;
-    int failed = s->fusions ? patterns_load(s->patterns, &patterns, err) : 0;
+    int failed = s->fusions ? bz_patterns_load(s->patterns, &patterns, err) : 0;
     if (!failed && (s->dot || s->svg))
         failed = draw(s, m->layers[0], err);
     else if (!failed)
@@ -68,13 +68,13 @@ static int run(int argc, char **argv)
         {0},
     };
     int parsed = bz_options_parse(&bz_command_layers, options, argc, argv, &arguments, &err), status = BZ_OK;
-    loaded_models m = {0};
+    bz_models m = {0};
     s.fusions |= s.patterns != NULL;
     if (parsed < 0 ||
         (!parsed && (check(&s, arguments.n, &err) || models_load(&bz_command_layers, &arguments, &models, &m, &err) ||
                      show(&s, &m, &err))))
         status = bz_report(&bz_command_layers, &err);
-    models_free(&m);
+    bz_models_free(&m);
     bz_list_free(&arguments);
     bz_list_free(&models.dims);
     return status;

@@ -5,10 +5,6 @@
 #include "cli/cli.h"
 #include "modelproc/modelproc.h"
 
-typedef bz_models loaded_models;
-#define models_free   bz_models_free
-#define patterns_load bz_patterns_load
-
 typedef struct model_settings {
     int64_t batch, trips;
     bz_list dims;

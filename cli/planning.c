@@ -119,13 +119,13 @@ int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patter
         for (int i = 0; i < LISTS[k].list->n; i++)
             if (bz_plan_option(o, LISTS[k].option, LISTS[k].list->item[i], err))
                 return -1;
-    if ((p->fuse || p->patterns) && patterns_load(p->patterns, patterns, err))
+    if ((p->fuse || p->patterns) && bz_patterns_load(p->patterns, patterns, err))
         return -1;
     o->patterns = *patterns;
     return 0;
 }
 
-int planning_plan(const planning *p, const bz_list *paths, const loaded_models *m, bz_plan **plan, bz_error *err)
+int planning_plan(const planning *p, const bz_list *paths, const bz_models *m, bz_plan **plan, bz_error *err)
 {
     bz_plan_options o;
     bz_patterns *patterns;

@@ -20,7 +20,7 @@ typedef struct replay_job {
     const char *device; /* the backend on whose device it runs; NULL: the processor */
     bz_setting setting;
     bz_dtype dtype;
-    loaded_models models;
+    bz_models models;
     bz_perfdb *db;
     const bz_system *system;
     analyses analyses;
@@ -226,7 +226,7 @@ static int run(int argc, char **argv)
     bz_replay_free(r.replay);
     analyses_free(&r.analyses);
     bz_perfdb_close(r.db);
-    models_free(&r.models);
+    bz_models_free(&r.models);
     bz_buf_free(&out);
     bz_list_free(&arguments);
     planning_free(&r.p);
