@@ -45,6 +45,7 @@ the libraries of this machine have, sums up how fast the model could run,
 and tells what keeps a program from running that fast. It also records what
 a program really does, and keeps measurements of many machines.")
 set(CPACK_DEBIAN_BENANZA_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 # `benanza bound` compiles the benchmarks that it runs, and their runtime has a part in C++.
 set(CPACK_DEBIAN_BENANZA_PACKAGE_DEPENDS
     "g++, cmake, ninja-build | make, libdnnl-dev, libopenblas-dev, libbenchmark-dev, libhwloc-dev")
