@@ -5,11 +5,10 @@
 #include "onnx/onnx.h"
 #include "onnx/wire.h"
 
-/* Memory for messages: they are small and many, and lie close together in pieces of the model's arena. */
+/* Memory for messages. */
 typedef struct {
     bz_arena *arena;
-    char *next;
-    size_t room, left; /* in the piece; altogether, for the message that is unpacked now */
+    size_t left; /* for the message that is unpacked now */
 } unpack_memory;
 
 enum { RECENT = 64 };

@@ -5,25 +5,15 @@
 
 /* A hostile file asks for far more memory than it has bytes: two bytes are an empty tensor of 250, and a message that
  * stands in the file again and again is merged, list by list. No real model comes to a tenth of this. */
-enum { MOST_PER_BYTE = 256, PIECE = 32 << 10, ALIGNMENT = 8 };
+enum { MOST_PER_BYTE = 256 };
 
 static void *take(void *data, size_t size)
 {
     unpack_memory *m = data;
-    size_t padded = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (size > m->left)
         return NULL;
     m->left -= size;
-    if (padded > PIECE / 8)
-        return bz_arena_take(m->arena, padded);
-    if (padded > m->room) {
-        m->next = bz_arena_take(m->arena, PIECE);
-        m->room = PIECE;
-    }
-    char *p = m->next;
-    m->next += padded;
-    m->room -= padded;
-    return p;
+    return bz_arena_take(m->arena, size);
 }
 
 static void leave(void *data, void *p)

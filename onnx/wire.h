@@ -146,7 +146,6 @@ static inline int wire_next(wire_reader *r, wire_field *f, bz_error *err)
 }
 
 void wire_put_varint(bz_buf *out, uint64_t v);
-void wire_put_tag(bz_buf *out, uint32_t number, uint8_t type);
 
 void wire_set_varint(uint8_t *end, uint64_t v); /* of the varint before `end`: no longer than what is there */
 
