@@ -60,7 +60,7 @@ int bz_store_fail(const bz_perfdb *db, const char *doing, int code, bz_error *er
                        "%s: %s: the disk, the quota or the file size limit is full: the database is as "
                        "it was before; make room and run again",
                        dir, doing);
-    if (code == EROFS || code == EACCES || code == EPERM)
+    if (code == EROFS || code == EACCES || code == EPERM || code == ENOENT || code == ENOTDIR)
         return bz_fail(err, BZ_FAILED, "%s: %s: %s: name another folder with --db or BENANZA_DB", dir, doing,
                        strerror(code));
     if (code == MDB_READERS_FULL)
