@@ -8,7 +8,7 @@ void analyze_bound_input(const analyze_work *w, int number, bz_bound_input *in)
     const bz_request *r = w->request;
     *in = (bz_bound_input){.model = w->name[number],
                            .system = w->system->name,
-                           .details = w->system->details ? w->system->details : "",
+                           .facts = w->facts,
                            .setting = r->setting,
                            .dtype = r->options.dtype,
                            .layers = w->layers[number],

@@ -306,7 +306,7 @@ static void advise(recording_making *m, const char *profile, unsigned timeline)
     peaks->why = "no system was asked for";
     a->bound = (bz_bound){.model = profile,
                           .system = "",
-                          .details = "",
+                          .facts = &bz_system_unknown,
                           .left_out = "",
                           .layers = layers,
                           .dag = dag,

@@ -32,6 +32,7 @@ typedef struct analyze_work {
     bz_layers *const *layers;
     const bz_rebuilt *rebuilt; /* NULL: they are models */
     const bz_system *system;
+    const bz_system_facts *facts;
     const bz_peaks *peaks;
     bz_prices *prices;
     analyze_way way[ANALYZE_WAYS];

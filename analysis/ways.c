@@ -95,7 +95,8 @@ int analyze_prices(analyze_work *w, const analyze_place *at, bz_error *err)
     (void)at;
     const bz_request *r = w->request;
     bz_peaks *peaks = BZ_NEW(w->arena, bz_peaks, 1);
-    bz_peaks_read(w->system->details, &r->setting, w->arena, peaks);
+    w->facts = bz_system_facts_read(w->system->details, w->arena);
+    bz_peaks_read(w->facts, &r->setting, w->arena, peaks);
     w->peaks = peaks;
     if (!(w->parts & BZ_PART_UNITS))
         return bz_prices_load(w->plan, r->db, w->system, &r->setting, w->arena, &w->prices, err);

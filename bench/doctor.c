@@ -3,7 +3,6 @@
 #include "base/load.h"
 #include "bench/bench.h"
 
-#include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -108,13 +107,10 @@ static void check_libraries(doctor *d, bz_finding *f)
             "the program benanza-bench does not run, so nothing can be measured: install benanza anew", "%s", err.text);
         return;
     }
-    cJSON *root = cJSON_Parse(line.details);
-    const char *versions = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "versions"));
-    say(f, BZ_HEALTH_GOOD, NULL, "%s", versions ? versions : line.system);
-    const char *counters = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "counters"));
-    if (counters && strcmp(counters, "ok") != 0 && !*d->root)
-        d->no_counters = bz_arena_str(&d->arena, counters);
-    cJSON_Delete(root);
+    const bz_system_facts *facts = bz_system_facts_read(line.details, &d->arena);
+    say(f, BZ_HEALTH_GOOD, NULL, "%s", *facts->versions ? facts->versions : line.system);
+    if (*facts->counters && strcmp(facts->counters, "ok") != 0 && !*d->root)
+        d->no_counters = facts->counters;
 }
 
 /* ---- the processor -------------------------------------------------------------------------- */

@@ -69,7 +69,7 @@ static int ask_line(const char *const *options, const char *backend, bz_arena *a
  * spelled as an import would. What was measured just now is the newest, whatever other clocks said. */
 static int keep_peaks(const bz_system *known, bz_line *line, bz_arena *arena, bz_error *err)
 {
-    const char *joined = bz_peaks_join(known->details, line->details, arena);
+    const char *joined = bz_system_join(known->details, line->details, arena);
     bz_line again;
     if (line->date <= known->date && known->date < INT64_MAX)
         line->date = known->date + 1;
@@ -129,8 +129,11 @@ int bz_bench_measure(bz_perfdb *db, int threads, const char *wait, const bz_syst
 int bz_bench_peaks(bz_perfdb *db, int threads, const char *wait, const bz_remeasure *again, const bz_system **system,
                    bz_error *err)
 {
-    bool busy, known = (*system)->details && bz_peaks_have((*system)->details, threads ? threads : 1);
-    bz_peaks_yardstick((*system)->details, threads ? threads : 1, &busy);
+    bz_arena arena = {0};
+    const bz_measured *known =
+        bz_system_measured(bz_system_facts_read((*system)->details, &arena), threads ? threads : 1);
+    bool busy = known && known->busy, measured = known;
     bool wanted = again && (again->all || (again->marked && busy) || (*system)->date < again->before);
-    return known && !wanted ? 0 : bz_bench_measure(db, threads, wait, system, err);
+    bz_arena_free(&arena);
+    return measured && !wanted ? 0 : bz_bench_measure(db, threads, wait, system, err);
 }

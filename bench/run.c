@@ -212,13 +212,14 @@ static int supervise(bz_bench *run, char *const *argv, bz_error *err)
 int bz_bench_run(const char *folder, bz_bench *run, bz_error *err)
 {
     char program[3300], only_path[3300], threads[24], yardstick[32];
-    bool busy;
-    double known = bz_peaks_yardstick(run->system->details, run->setting.threads, &busy);
+    bz_arena arena = {0};
+    double known = bz_system_facts_read(run->system->details, &arena)->yardstick;
     bz_buf only = {0};
     snprintf(program, sizeof program, "%s/build/benchmarks", folder);
     snprintf(only_path, sizeof only_path, "%s/build/only", folder);
     snprintf(threads, sizeof threads, "%d", run->setting.threads);
     snprintf(yardstick, sizeof yardstick, "%.9g", known);
+    bz_arena_free(&arena);
     int rc = list_missing(run, program, &only, &run->wanted, err);
     if (!rc && run->wanted)
         rc = write_only(only_path, &only, err);

@@ -306,7 +306,7 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
     *out = (bz_bound){.model = in->model,
 
                       .system = in->system,
-                      .details = in->details,
+                      .facts = in->facts,
                       .dtype = in->dtype,
                       .setting = in->setting,
                       .layers = in->layers,

@@ -42,8 +42,8 @@ typedef struct bz_peaks {
     } bandwidth[BZ_PEAKS];  /* ascending */
 } bz_peaks;
 
-/* `details` is a system's JSON object. Rates that were measured with other threads are not used. */
-void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out);
+/* Rates that were measured with other threads are not used. */
+void bz_peaks_read(const bz_system_facts *facts, const bz_setting *setting, bz_arena *arena, bz_peaks *out);
 
 /* A layer's roofline: the longer of its arithmetic and its traffic. Products with padding do not count.
  * Convolutions whose shape allows Winograd's algorithm are taken to need as few multiplications as F(4)
@@ -123,7 +123,8 @@ typedef struct bz_bound_fused {
 } bz_bound_fused;
 
 typedef struct bz_bound {
-    const char *model, *system, *details; /* details: what the database knows of the system, JSON or "" */
+    const char *model, *system;
+    const bz_system_facts *facts; /* what the database knows of the system */
     bz_setting setting;
     bz_dtype dtype;       /* asked for; BZ_UNDEFINED: as the model has it */
     int benchmarks;       /* run for this: records made */
@@ -156,7 +157,8 @@ typedef struct bz_rebuilt {
 } bz_rebuilt;
 
 typedef struct bz_bound_input {
-    const char *model, *system, *details;
+    const char *model, *system;
+    const bz_system_facts *facts;
     bz_setting setting;
     bz_dtype dtype; /* as in the plan's options */
     bz_layers *layers;

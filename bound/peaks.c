@@ -2,25 +2,8 @@
 #include "bound/bound.h"
 #include "runtime/gpus.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
-
-/* The last cache of GPUs whose systems were imported, in bytes. Its rate stands in no data sheet: what fits into it is not held
- * against the memory. The K80 and M60 are two GPUs on a board; the figures are for one. */
-static const struct {
-    const char *name; /* as the driver calls it, or how that begins */
-    double bytes;
-} CACHES[] = {
-    {"Tesla V100", 6 << 20},  {"Tesla T4", 4 << 20},  {"TITAN V", 4.5 * (1 << 20)}, {"TITAN Xp", 3 << 20},
-    {"Tesla K80", 1572864.0}, {"Tesla M60", 2 << 20}, {"Quadro RTX 6000", 6 << 20},
-};
-
-static double number(const cJSON *object, const char *name)
-{
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(v) && v->valuedouble > 0 && v->valuedouble < 1e30 ? v->valuedouble : NAN;
-}
 
 static void add_rate(bz_peak_rate *list, int *n, bz_dtype dtype, double rate)
 {
@@ -33,11 +16,12 @@ static void add_flops(bz_peaks *p, bz_dtype dtype, double rate)
     add_rate(p->flops, &p->n_flops, dtype, rate);
 }
 
-/* {"f32": rate, …} */
-static void read_rates(const cJSON *object, bz_peak_rate *list, int *n)
+static void read_rates(const bz_rates *rates, bz_peak_rate *list, int *n)
 {
-    for (int t = BZ_F32; cJSON_IsObject(object) && t < BZ_N_DTYPES; t++)
-        add_rate(list, n, (bz_dtype)t, number(object, bz_dtype_name((bz_dtype)t)));
+    for (int t = BZ_F32; t < BZ_N_DTYPES; t++)
+        for (int i = 0; i < rates->n; i++)
+            if (!strcmp(rates->at[i].name, bz_dtype_name((bz_dtype)t)))
+                add_rate(list, n, (bz_dtype)t, rates->at[i].rate);
 }
 
 static void add_bandwidth(bz_peaks *p, double bytes, double rate)
@@ -54,38 +38,28 @@ static void add_bandwidth(bz_peaks *p, double bytes, double rate)
 /* Operands in the caches may be read at the rate of a buffer of their size, which reading or copying
  * reaches, whichever is faster. Operands that are not are copied as cold buffers were; or read as the
  * largest buffer was, which no cache holds. */
-static void read_bandwidth(const cJSON *list, bool cold, bz_peaks *p)
+static void read_bandwidth(const bz_measured *m, bool cold, bz_peaks *p)
 {
-    const cJSON *row;
     double largest = 0, memory = 0;
-    cJSON_ArrayForEach(row, list)
-    {
-        double bytes = number(row, "bytes"), read = number(row, "read");
-        if (bytes > largest && read > 0) {
-            largest = bytes;
-            memory = read;
+    for (int i = 0; i < m->n_buffers; i++)
+        if (m->buffer[i].bytes > largest && m->buffer[i].read > 0) {
+            largest = m->buffer[i].bytes;
+            memory = m->buffer[i].read;
         }
-    }
-    cJSON_ArrayForEach(row, list)
-    {
-        double hot = fmax(number(row, "read"), number(row, "copy"));
-        add_bandwidth(p, number(row, "bytes"), cold ? fmax(number(row, "copy_cold"), memory) : hot);
+    for (int i = 0; i < m->n_buffers; i++) {
+        const bz_buffer_rates *b = &m->buffer[i];
+        add_bandwidth(p, b->bytes, cold ? fmax(b->copy_cold, memory) : fmax(b->read, b->copy));
     }
 }
 
-/* `measured` is an object of one thread count, or a list of such. */
-static void read_measured(const cJSON *list, const bz_setting *setting, bz_arena *arena, bz_peaks *p)
+static void read_measured(const bz_system_facts *facts, const bz_setting *setting, bz_arena *arena, bz_peaks *p)
 {
     enum { NAMED = 8 };
+    const bz_measured *measured = bz_system_measured(facts, setting->threads);
     const char *others = "";
-    const cJSON *measured = cJSON_IsArray(list) ? list->child : list;
-    double threads = number(measured, "threads");
-    for (int i = 0; measured && threads != setting->threads; i++) {
-        if (i < NAMED)
-            others = bz_arena_printf(arena, "%s%s%g", others, i ? ", " : "", threads);
-        measured = measured == list ? NULL : measured->next;
-        threads = measured ? number(measured, "threads") : threads;
-    }
+    int last = facts->n_measured < NAMED ? facts->n_measured : NAMED;
+    for (int i = 0; i < last && !measured; i++)
+        others = bz_arena_printf(arena, "%s%s%d", others, i ? ", " : "", facts->measured[i].threads);
     if (!measured) {
         p->why = bz_arena_printf(arena,
                                  "the system's peaks were measured with %s thread%s, not %d: 'benanza system "
@@ -93,22 +67,19 @@ static void read_measured(const cJSON *list, const bz_setting *setting, bz_arena
                                  others, strcmp(others, "1") != 0 ? "s" : "", setting->threads, setting->threads);
         return;
     }
-    read_rates(cJSON_GetObjectItemCaseSensitive(measured, "flops"), p->flops, &p->n_flops);
-    read_rates(cJSON_GetObjectItemCaseSensitive(measured, "reorder"), p->reorder, &p->n_reorder);
-    read_rates(cJSON_GetObjectItemCaseSensitive(measured, "convert"), p->convert, &p->n_convert);
-    read_bandwidth(cJSON_GetObjectItemCaseSensitive(measured, "bandwidth"), setting->cache == BZ_CACHE_COLD, p);
+    read_rates(&measured->flops, p->flops, &p->n_flops);
+    read_rates(&measured->reorder, p->reorder, &p->n_reorder);
+    read_rates(&measured->convert, p->convert, &p->n_convert);
+    read_bandwidth(measured, setting->cache == BZ_CACHE_COLD, p);
     p->source = "measured";
-    if (!p->n_flops || !p->n_bandwidth)
-        p->why = "the system's peaks were measured in part only";
+    p->why = p->n_flops && p->n_bandwidth ? NULL : "the system's peaks were measured in part only";
 }
 
-/* A cache that nobody told of is taken for a large one: a bound too low is still a bound. */
-static double cache_of(const bz_system_facts *facts)
+/* A cache that nobody told of is taken for a large one: a bound too low is still a bound. Its rate stands in no data sheet: what
+ * fits into it is not held against the memory. */
+static double cache_of(const bz_system_facts *facts, const bz_gpu *row)
 {
-    for (size_t i = 0; i < sizeof CACHES / sizeof *CACHES && !(facts->l2 > 0); i++)
-        if (!strncmp(facts->name, CACHES[i].name, strlen(CACHES[i].name)))
-            return CACHES[i].bytes;
-    return facts->l2 > 0 ? facts->l2 : 128 << 20;
+    return facts->l2 > 0 ? facts->l2 : row->l2 > 0 ? row->l2 : 128 << 20;
 }
 
 /* The rates of the data sheet; a card that may clock higher does more. A type that no unit makes faster goes as f32. */
@@ -131,25 +102,18 @@ static void read_sheet(const bz_system_facts *facts, const bz_setting *setting, 
                 add_flops(p, TYPES[i].dtype, faster * (row.rate[k] > 0 || i > 2 ? row.rate[k] : p->flops[0].rate));
     if (setting->cache == BZ_CACHE_HOT)
         add_bandwidth(p, 0, INFINITY);
-    add_bandwidth(p, setting->cache == BZ_CACHE_HOT ? cache_of(facts) : 0, fmax(facts->bandwidth, row.bandwidth));
+    add_bandwidth(p, setting->cache == BZ_CACHE_HOT ? cache_of(facts, &row) : 0, fmax(facts->bandwidth, row.bandwidth));
     p->source = "data sheet";
     p->why = NULL;
 }
 
-void bz_peaks_read(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out)
+void bz_peaks_read(const bz_system_facts *facts, const bz_setting *setting, bz_arena *arena, bz_peaks *out)
 {
     *out = (bz_peaks){.why = "nobody measured the system's peaks: 'benanza system --measure' on it does"};
-    cJSON *root = details && *details ? cJSON_Parse(details) : NULL;
-    const cJSON *measured = cJSON_GetObjectItemCaseSensitive(root, "measured");
-    bz_system_facts facts;
-    bz_system_facts_read(details, arena, &facts);
-    if (cJSON_IsObject(measured) || (cJSON_IsArray(measured) && measured->child)) {
-        out->why = NULL;
-        read_measured(measured, setting, arena, out);
-    } else if (facts.gpu) {
-        read_sheet(&facts, setting, arena, out);
-    }
-    cJSON_Delete(root);
+    if (facts->n_measured)
+        read_measured(facts, setting, arena, out);
+    else if (facts->gpu)
+        read_sheet(facts, setting, arena, out);
 }
 
 /* The rate for a data type; where it was not measured the highest there is, which keeps the bound low. */

@@ -168,9 +168,8 @@ static void put_fitting(const analyze_job *a, const char *gpu, bz_buf *out)
     if (bz_db_open(&bz_command_analyze, a->p.db, true, &db, &none) || bz_perfdb_systems(db, &arena, &list, &n, &none))
         n = 0;
     for (size_t i = 0; i < n; i++) {
-        bz_system_facts facts;
-        bz_system_facts_read(list[i]->details, &arena, &facts);
-        if (facts.gpu && (!gpu || !*facts.name || !strncmp(facts.name, gpu, strlen(gpu))))
+        const bz_system_facts *facts = bz_system_facts_read(list[i]->details, &arena);
+        if (facts->gpu && (!gpu || !*facts->name || !strncmp(facts->name, gpu, strlen(gpu))))
             bz_buf_printf(out, "%s --system %s", out->len ? ", or" : "", list[i]->name);
     }
     bz_perfdb_close(db);

@@ -80,10 +80,9 @@ const char *planning_device(const planning *p)
 bool planning_is_gpu(const bz_system *system)
 {
     bz_arena arena = {0};
-    bz_system_facts facts;
-    bz_system_facts_read(system ? system->details : NULL, &arena, &facts);
+    bool gpu = bz_system_facts_read(system ? system->details : NULL, &arena)->gpu;
     bz_arena_free(&arena);
-    return facts.gpu;
+    return gpu;
 }
 
 bool planning_backends(planning *p, const bz_system *system)

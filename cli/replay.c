@@ -47,7 +47,7 @@ static double bandwidth_of(const replay_job *r, bz_arena *arena)
     bz_peaks peaks;
     if (!r->system)
         return 0;
-    bz_peaks_read(r->system->details, &r->setting, arena, &peaks);
+    bz_peaks_read(bz_system_facts_read(r->system->details, arena), &r->setting, arena, &peaks);
     return peaks.n_bandwidth ? peaks.bandwidth[peaks.n_bandwidth / 2].rate : 0;
 }
 

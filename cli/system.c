@@ -72,21 +72,19 @@ typedef struct known {
     const char *details;
     bool here;
     db_count count;
-    const char *device, *name; /* "cpu" or "gpu", and what its maker calls it; "" where nobody said */
-    const char *peaks;         /* "measured", "data sheet", NULL */
-    int threads[BZ_PEAKS_THREADS], n_threads;
+    const bz_system_facts *facts;
+    const char *peaks; /* "measured", "data sheet", NULL */
+    int threads[BZ_MEASURED];
 } known;
 
 static void read_details(known *k, bz_arena *arena)
 {
     bz_peaks peaks;
-    bz_system_facts facts;
-    bz_system_facts_read(k->details, arena, &facts);
-    k->device = facts.device;
-    k->name = facts.name;
-    k->n_threads = bz_peaks_threads(k->details, k->threads);
-    bz_peaks_read(k->details, &(bz_setting){k->n_threads ? k->threads[0] : 1, BZ_CACHE_HOT, ""}, arena, &peaks);
-    k->peaks = k->n_threads ? "measured" : peaks.why ? NULL : peaks.source;
+    k->facts = bz_system_facts_read(k->details, arena);
+    for (int i = 0; i < k->facts->n_measured; i++)
+        k->threads[i] = k->facts->measured[i].threads;
+    bz_peaks_read(k->facts, &(bz_setting){k->facts->n_measured ? k->threads[0] : 1, BZ_CACHE_HOT, ""}, arena, &peaks);
+    k->peaks = k->facts->n_measured ? "measured" : peaks.why ? NULL : peaks.source;
 }
 
 static void put_threads(bz_json *j, const int *threads, int n)
@@ -106,15 +104,15 @@ static void known_json(bz_json *j, const known *k, bz_arena *arena)
     bz_json_key_str(j, "slug", at ? bz_arena_strn(arena, name, (size_t)(at - name)) : name);
     bz_json_key_str(j, "stack", at ? at + 1 : "");
     bz_json_key_bool(j, "here", k->here);
-    bz_json_key_str(j, "device", *k->device ? k->device : NULL);
-    bz_json_key_str(j, "name", *k->name ? k->name : NULL);
+    bz_json_key_str(j, "device", *k->facts->device ? k->facts->device : NULL);
+    bz_json_key_str(j, "name", *k->facts->name ? k->facts->name : NULL);
     db_count_json(j, &k->count);
     put_threads(j, k->count.threads, k->count.n_threads);
     bz_json_key(j, "peaks");
     if (k->peaks) {
         bz_json_object(j);
         bz_json_key_str(j, "source", k->peaks);
-        put_threads(j, k->threads, k->n_threads);
+        put_threads(j, k->threads, k->facts->n_measured);
         bz_json_object_end(j);
     } else {
         bz_json_null(j);
@@ -141,12 +139,13 @@ static void known_row(bz_table *t, const known *k, bz_arena *arena)
 {
     char day[32];
     const char *peaks = k->peaks ? k->peaks : "none";
-    if (k->n_threads)
-        peaks = bz_arena_printf(arena, "measured with %s thread%s", threads_text(k->threads, k->n_threads, arena),
-                                k->n_threads == 1 && k->threads[0] == 1 ? "" : "s");
+    if (k->facts->n_measured)
+        peaks =
+            bz_arena_printf(arena, "measured with %s thread%s", threads_text(k->threads, k->facts->n_measured, arena),
+                            k->facts->n_measured == 1 && k->threads[0] == 1 ? "" : "s");
     bz_table_cell(t, k->system->name, NULL);
     bz_table_cell(t, k->here ? "yes" : "", NULL);
-    bz_table_cell(t, *k->name ? k->name : k->device, NULL);
+    bz_table_cell(t, *k->facts->name ? k->facts->name : k->facts->device, NULL);
     bz_table_count(t, (int64_t)k->count.records);
     bz_table_cell(t, threads_text(k->count.threads, k->count.n_threads, arena), NULL);
     bz_table_cell(t, bz_db_day(day, k->count.newest), NULL);
@@ -214,10 +213,10 @@ static int print_text(system_job *s, bz_buf *out, bz_error *err)
     bz_table *t = bz_table_new(&s->arena);
     if (find_details(s, 0, &details, err) || bz_bench_text(out, err))
         return -1;
-    int threads[BZ_PEAKS_THREADS];
-    if (bz_peaks_threads(details, threads))
-        bz_peaks_print(details, out);
-    else
+    const bz_system_facts *facts = bz_system_facts_read(details, &s->arena);
+    for (int i = 0; i < facts->n_measured; i++)
+        bz_measured_print(&facts->measured[i], out);
+    if (!facts->n_measured)
         bz_buf_puts(out, "peaks         not measured: 'benanza system --measure' does, and stores them\n");
     for (int i = 0; i < N_TITLES; i++)
         bz_table_column(t, TITLES[i], i == RECORDS ? BZ_RIGHT : BZ_LEFT);

@@ -172,13 +172,12 @@ static void check_calls(making *m)
 static void check_system(making *m)
 {
     const char *gpu = bz_trace_told(m->trace, "gpu"), *threads = bz_trace_told(m->trace, "threads");
-    bz_system_facts facts;
-    bz_system_facts_read(m->bound->details, m->arena, &facts);
-    if (*m->bound->details && facts.gpu != m->l->on_device && (m->l->on_device || has_calls(m->trace, false)))
-        warn(m, facts.gpu ? "ran on a processor, the bound is for a GPU: --system names another"
-                          : "ran on a GPU, the bound is for a processor: --system names another");
-    if (gpu && facts.gpu && *facts.name && strncmp(facts.name, gpu, strlen(gpu)) != 0)
-        warn(m, bz_arena_printf(m->arena, "ran on %s, the bound is for %s", gpu, facts.name));
+    const bz_system_facts *facts = m->bound->facts;
+    if (*facts->text && facts->gpu != m->l->on_device && (m->l->on_device || has_calls(m->trace, false)))
+        warn(m, facts->gpu ? "ran on a processor, the bound is for a GPU: --system names another"
+                           : "ran on a GPU, the bound is for a processor: --system names another");
+    if (gpu && facts->gpu && *facts->name && strncmp(facts->name, gpu, strlen(gpu)) != 0)
+        warn(m, bz_arena_printf(m->arena, "ran on %s, the bound is for %s", gpu, facts->name));
     if (threads && atoi(threads) > 0 && atoi(threads) != m->bound->setting.threads)
         warn(m, bz_arena_printf(m->arena, "ran with %d threads, the bound is for %d: --threads %d", atoi(threads),
                                 m->bound->setting.threads, atoi(threads)));

@@ -24,13 +24,12 @@ typedef struct making {
 static void find_system(making *m)
 {
     const char *ran = m->trace ? bz_trace_told(m->trace, "gpu") : NULL;
-    bz_system_facts facts;
-    bz_system_facts_read(m->b->details, m->arena, &facts);
-    m->system = unit_of_system(&m->rules, facts.isa,
-                               ran         ? ran
-                               : facts.gpu ? facts.name
-                                           : NULL,
-                               ran && strcmp(ran, facts.name) != 0 ? 0 : facts.capability);
+    const bz_system_facts *facts = m->b->facts;
+    m->system = unit_of_system(&m->rules, facts->isa,
+                               ran          ? ran
+                               : facts->gpu ? facts->name
+                                            : NULL,
+                               ran && strcmp(ran, facts->name) != 0 ? 0 : facts->capability);
     m->u->unit = m->system.unit;
 }
 

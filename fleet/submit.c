@@ -25,8 +25,10 @@ static bool chosen(void *user, int problem, int family)
 static bool knows_peaks(const bz_fleet_job *j, int kind)
 {
     const bz_system *system = j->want[kind].system;
-    return !j->fleet.system[kind].peaks || bz_fleet_plan_of(j, kind)->device ||
-           (system && system->details && bz_peaks_threads(system->details, (int[BZ_PEAKS_THREADS]){0}));
+    bz_arena arena = {0};
+    bool measured = bz_system_facts_read(system ? system->details : NULL, &arena)->n_measured;
+    bz_arena_free(&arena);
+    return !j->fleet.system[kind].peaks || bz_fleet_plan_of(j, kind)->device || measured;
 }
 
 /* Gives a shard the records of families that are known in part: its run goes on behind them, as after a kill. */

@@ -182,32 +182,59 @@ typedef struct bz_system {
     int64_t date;        /* of the details */
 } bz_system;
 
+/* Rates by the name of what has them: a data type, a library. */
+typedef struct bz_named_rate {
+    const char *name;
+    double rate;
+} bz_named_rate;
+
+typedef struct bz_rates {
+    const bz_named_rate *at;
+    int n;
+} bz_rates;
+
+/* Bytes per second of a buffer of so many bytes; a copy counts both directions. NAN: nobody said. */
+typedef struct bz_buffer_rates {
+    double bytes, read, copy, copy_cold;
+} bz_buffer_rates;
+
+/* What 'benanza system --measure' found with one thread count. */
+typedef struct bz_measured {
+    int threads;
+    bool busy; /* others used the machine meanwhile */
+    bz_rates flops, reorder,
+        convert;     /* per second, by data type: operations; elements brought into blocks, or converted */
+    bz_rates launch; /* seconds of an empty call, by library */
+    const bz_buffer_rates *buffer;
+    int n_buffers;
+} bz_measured;
+
 /* The details as facts, read here and nowhere else. Imported systems name a `gpu` and no more; what benanza found itself has a
  * `device` and its `name`. Strings are "" and numbers 0 where nobody said. */
 typedef struct bz_system_facts {
+    const char *text; /* all details, as JSON */
     bool gpu;
     const char *device;          /* "cpu", "gpu" */
     const char *name;            /* as its maker calls it: "Tesla V100-SXM2-16GB" */
     const char *isa;             /* of a processor: "AVX2 AVX512_CORE …" */
+    const char *versions;        /* of the libraries, for people */
+    const char *counters;        /* "ok", or why there are none */
     double capability;           /* of a GPU: 9.0 */
     double l2, clock, bandwidth; /* of a GPU: bytes, Hz at most, bytes per second of its memory */
+    const bz_measured *measured; /* as they stand there, each thread count once; at most BZ_MEASURED */
+    int n_measured;
+    double yardstick; /* seconds that it takes at its best for the piece of work that tells whether it is slow; NAN */
 } bz_system_facts;
-void bz_system_facts_read(const char *details, bz_arena *arena, bz_system_facts *out); /* details may be NULL */
+enum { BZ_MEASURED = 16 };
+extern const bz_system_facts bz_system_unknown;
 
-/* In the details `measured` is an object with the thread count it was measured with; or a list of such objects, where
- * it was measured with several. At most so many are looked at: */
-enum { BZ_PEAKS_THREADS = 16 };
-/* The thread counts, as they stand there. Returns how many. */
-int bz_peaks_threads(const char *details, int threads[BZ_PEAKS_THREADS]);
-bool bz_peaks_have(const char *details, int threads);
-/* Seconds that the system takes at its best for the piece of work that tells whether it is slow; NAN where nobody measured
- * it. *busy: what was measured with so many threads was measured while others used the machine. `details` may be NULL. */
-double bz_peaks_yardstick(const char *details, int threads, bool *busy);
+const bz_system_facts *bz_system_facts_read(const char *details, bz_arena *arena); /* details may be NULL */
+const bz_measured *bz_system_measured(const bz_system_facts *facts, int threads);  /* NULL: not with so many */
 /* The details `new`, measured with one thread count, with what `old` has of others, as JSON text, fewest threads first.
  * NULL where that adds nothing. */
-const char *bz_peaks_join(const char *old, const char *new, bz_arena *arena);
+const char *bz_system_join(const char *old, const char *new, bz_arena *arena);
 /* For people: aligned lines, as those of benanza-bench --system --text. */
-void bz_peaks_print(const char *details, bz_buf *out);
+void bz_measured_print(const bz_measured *measured, bz_buf *out);
 
 /* Sorted by slug, the oldest stack of each first. Valid until the handle is closed. */
 int bz_perfdb_systems(bz_perfdb *db, bz_arena *arena, const bz_system ***list, size_t *n, bz_error *err);

@@ -183,7 +183,7 @@ static void put_bound(const bz_bound *b, bz_json *j)
 {
     bz_json_key_str(j, "model", b->model);
     bz_json_key_str(j, "system", b->system);
-    bz_json_key_str(j, "details", b->details);
+    bz_json_key_str(j, "details", b->facts->text);
     bz_json_key_int(j, "batch", b->layers->batch);
     bz_json_key_int(j, "threads", b->setting.threads);
     bz_json_key_str(j, "cache", bz_record_cache_name(b->setting.cache));

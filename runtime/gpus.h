@@ -11,6 +11,7 @@ typedef struct bz_gpu {
     int major, minor, multiprocessors;
     double clock;              /* Hz, the boost clock of its data sheet */
     double memory, bandwidth;  /* bytes, bytes per second */
+    double l2;                 /* bytes of its last cache; 0 where nobody looked */
     double rate[BZ_GPU_RATES]; /* operations per second by bz_gpu_rate_names; 0 where it has no such unit */
 } bz_gpu;
 

@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bz_layers layers = {.model = &model, .layer = &layer, .n = 1};
     bz_dag dag = {0}; /* no graph: Graphviz has tests of its own */
     bz_peaks peaks = {.why = text};
+    bz_system_facts facts = {.text = text};
     bz_bound_layer row = {.layer = &layer,
                           .times = 1,
                           .price = {.seconds = 1, .alternative = &alternative},
@@ -35,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bz_ladder ladder = {.profile = text, .latency = 1, .advice = &advice, .n_advices = 1};
     bz_analysis analysis = {.bound = {.model = text,
                                       .system = text,
-                                      .details = text,
+                                      .facts = &facts,
                                       .setting = {1, BZ_CACHE_HOT, text},
                                       .layers = &layers,
                                       .dag = &dag,

@@ -157,12 +157,12 @@ static void test_kernels(void **state)
     bz_trace *t = trace_of(EVENTS, 2);
     bz_arena arena = {0};
     bz_units u;
-    bz_bound b = {.details = "{\"gpu\":\"Tesla V100-SXM2-16GB\"}"};
+    bz_bound b = {.facts = bz_system_facts_read(
+                      "{\"device\":\"gpu\",\"name\":\"A GPU of tomorrow\",\"capability\":\"12.0\"}", &arena)};
     (void)state;
-    b.details = "{\"device\":\"gpu\",\"name\":\"A GPU of tomorrow\",\"capability\":\"12.0\"}";
     bz_units_look(&b, t, NULL, NULL, &arena, &u);
     assert_string_equal(u.unit, "Tensor Cores"); /* by its capability: no table has it */
-    b.details = "{\"gpu\":\"Tesla V100-SXM2-16GB\"}";
+    b.facts = bz_system_facts_read("{\"gpu\":\"Tesla V100-SXM2-16GB\"}", &arena);
     bz_units_look(&b, t, NULL, NULL, &arena, &u);
     assert_true(u.n == 1 && u.used == 1 && u.could == 0);
     assert_string_equal(u.row[0].evidence, "volta_fp16_s884cudnn_fp16_128x128");
@@ -284,7 +284,7 @@ static void test_advice(void **state)
                          .loss = 6e-5};
     bz_regret regret = {.row = &row, .n = 1, .calls = 4, .known = 4, .used = 9e-5, .best = 3e-5, .loss = 6e-5};
     bz_analysis a = {.bound = {.system = "",
-                               .details = "",
+                               .facts = &bz_system_unknown,
                                .layers = &layers,
                                .dag = &dag,
                                .sequential = bz_tick(3e-4),
@@ -350,9 +350,12 @@ static void test_elsewhere(void **state)
         {.kind = BZ_ALIGNED_MISSING, .seconds = NAN, .bound = 5e-5}};
     bz_cause cause = {.id = "layers-outside", .name = "between library calls", .count = 1, .seconds = 2e-4};
     bz_alignment alignment = {.timeline = true, .row = rows, .n = 4, .cause = &cause, .n_causes = 1};
-    bz_analysis a = {
-        .bound = {
-            .system = "", .details = "", .layers = &layers, .dag = &dag, .sequential = 3e-4, .path.seconds = 3e-4}};
+    bz_analysis a = {.bound = {.system = "",
+                               .facts = &bz_system_unknown,
+                               .layers = &layers,
+                               .dag = &dag,
+                               .sequential = 3e-4,
+                               .path.seconds = 3e-4}};
     bz_ladder l;
     const bz_advice *list;
     (void)state;
@@ -410,9 +413,12 @@ static void test_besides(void **state)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         bz_layer layer = {.name = "first", .kind = CASES[i].kind};
         bz_layers layers = {.layer = &layer, .n = 1};
-        bz_analysis a = {
-            .bound = {
-                .system = "", .details = "", .layers = &layers, .dag = &dag, .sequential = 3e-4, .path.seconds = 3e-4}};
+        bz_analysis a = {.bound = {.system = "",
+                                   .facts = &bz_system_unknown,
+                                   .layers = &layers,
+                                   .dag = &dag,
+                                   .sequential = 3e-4,
+                                   .path.seconds = 3e-4}};
         bz_ladder l;
         const bz_advice *list;
         bz_ladder_make(&a.bound, t, "made up", &arena, &l);

@@ -57,7 +57,7 @@ static int holds(const event *events, size_t n, const char *fact, const char *id
     bz_arena arena = {0};
     bz_dag dag = {0};
     bz_layers layers = {0};
-    bz_analysis a = {.bound = {.system = "", .details = "", .layers = &layers, .dag = &dag}};
+    bz_analysis a = {.bound = {.system = "", .facts = &bz_system_unknown, .layers = &layers, .dag = &dag}};
     bz_ladder l = {0};
     const bz_state *list;
     int answer = -2;
@@ -168,7 +168,7 @@ static const char *advice_of(const program *p, bz_arena *arena, const bz_answer 
     bz_alignment alignment = {.timeline = true, .row = p->folds ? folded : alone, .n = p->folds ? 1 : 2};
     bz_waterfall waterfall = {.from = 1e-3, .to = 6e-4, .step = {{BZ_RUNG_FUSION, "fusion", 4e-4}}, .n = 1};
     bz_analysis a = {.bound = {.system = "",
-                               .details = "",
+                               .facts = &bz_system_unknown,
                                .layers = &layers,
                                .dag = &dag,
                                .layer = bound,
@@ -280,9 +280,12 @@ static void test_answers(void **state)
                                        {BZ_RUNG_SLOWER, "slower", 3e-4},
                                        {BZ_RUNG_FUSION, "fusion", -2e-4}},
                               .n = 4};
-    bz_analysis a = {
-        .bound = {
-            .system = "", .details = "", .layers = &layers, .dag = &dag, .sequential = 3e-4, .path.seconds = 3e-4}};
+    bz_analysis a = {.bound = {.system = "",
+                               .facts = &bz_system_unknown,
+                               .layers = &layers,
+                               .dag = &dag,
+                               .sequential = 3e-4,
+                               .path.seconds = 3e-4}};
     bz_trace *t = trace_of(EVENTS, 2);
     bz_ladder l;
     (void)state;

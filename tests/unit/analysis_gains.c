@@ -57,7 +57,7 @@ static void set_up(world *w, uint64_t seed)
         bz_plan_add(w->plan[i], w->layers, "branches");
     }
     bz_patterns_free(patterns);
-    bz_peaks_read(DETAILS, &w->setting, &w->arena, &w->peaks);
+    bz_peaks_read(bz_system_facts_read(DETAILS, &w->arena), &w->setting, &w->arena, &w->peaks);
 }
 
 static void tear_down(world *w)
@@ -118,7 +118,7 @@ static bz_bound bound(world *w, int plan)
         fail_msg("%s", err.text);
     bz_bound_input in = {.model = "branches",
                          .system = SYSTEM,
-                         .details = DETAILS,
+                         .facts = bz_system_facts_read(DETAILS, &w->arena),
                          .setting = w->setting,
                          .dtype = plan ? BZ_BF16 : BZ_UNDEFINED,
                          .layers = w->layers,

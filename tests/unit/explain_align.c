@@ -160,7 +160,8 @@ static void make_model(model *m, const char *const *problem, int n)
                                              .price = {.seconds = bz_tick(1e-6), .alternative = &m->alternative[i]}};
     }
     m->layers = (bz_layers){.layer = m->layer, .n = n};
-    m->bound = (bz_bound){.system = "", .details = "", .layers = &m->layers, .layer = m->bound_layer, .n = n};
+    m->bound =
+        (bz_bound){.system = "", .facts = &bz_system_unknown, .layers = &m->layers, .layer = m->bound_layer, .n = n};
 }
 
 typedef struct call {

@@ -118,10 +118,10 @@ static bz_bound bound(world *w)
     if (bz_perfdb_system(w->db, SYSTEM, &system, &err) ||
         bz_prices_load(w->plan, w->db, system, &w->setting, &w->arena, &prices, &err))
         fail_msg("%s", err.text);
-    bz_peaks_read(system->details, &w->setting, &w->arena, peaks);
+    bz_peaks_read(bz_system_facts_read(system->details, &w->arena), &w->setting, &w->arena, peaks);
     bz_bound_input in = {.model = "branches",
                          .system = SYSTEM,
-                         .details = system->details,
+                         .facts = bz_system_facts_read(system->details, &w->arena),
                          .setting = w->setting,
                          .layers = w->layers,
                          .plan = w->plan,
@@ -331,7 +331,7 @@ static void test_ladder_of_machines(void **state)
         bool told = false;
         set_up(&w, 1);
         bz_bound b = bound(&w);
-        b.details = CASES[i].details;
+        b.facts = bz_system_facts_read(CASES[i].details, &w.arena);
         if (CASES[i].gpu)
             bz_trace_fact(t, "gpu", CASES[i].gpu);
         for (size_t k = 0; k < calls->n; k++)
@@ -486,6 +486,11 @@ static void test_fused(void **state)
     }
 }
 
+static void read_peaks(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out)
+{
+    bz_peaks_read(bz_system_facts_read(details, arena), setting, arena, out);
+}
+
 static void test_roofline(void **state)
 {
     (void)state;
@@ -494,28 +499,28 @@ static void test_roofline(void **state)
     bool memory;
     bz_setting one = {1, BZ_CACHE_HOT, ""}, two = {2, BZ_CACHE_HOT, ""}, cold = {1, BZ_CACHE_COLD, ""};
     bz_layer layer = {.kind = "gemm", .flops = 2000000000, .bytes = 1000000000, .priced = true};
-    bz_peaks_read("{\"gpu\":\"Tesla V100-SXM2-16GB\"}", &one, &arena, &p);
+    read_peaks("{\"gpu\":\"Tesla V100-SXM2-16GB\"}", &one, &arena, &p);
     assert_string_equal(p.source, "data sheet");
     assert_true(fabs(bz_peaks_roofline(&p, &layer, BZ_UNDEFINED, &memory) - 1e9 / 900e9) < 1e-9 && memory);
     layer.bytes = 1000; /* lies in the cache, whose rate nobody knows */
     assert_true(fabs(bz_peaks_roofline(&p, &layer, BZ_UNDEFINED, &memory) - 2e9 / 15.7e12) < 1e-9 && !memory);
     layer.priced = false;
     assert_true(isnan(bz_peaks_roofline(&p, &layer, BZ_UNDEFINED, &memory)));
-    bz_peaks_read("{\"gpu\":\"nobody knows\"}", &one, &arena, &p);
+    read_peaks("{\"gpu\":\"nobody knows\"}", &one, &arena, &p);
     assert_non_null(strstr(p.why, "no data sheet of 'nobody knows'"));
     /* a device of this machine, as benanza itself writes it: its own cache, its own clock */
-    bz_peaks_read(
+    read_peaks(
         "{\"device\":\"gpu\",\"name\":\"NVIDIA H200\",\"capability\":\"9.0\",\"l2\":62914560,\"bandwidth\":4.8e12}",
         &one, &arena, &p);
     assert_null(p.why);
     assert_true(p.bandwidth[1].bytes == 62914560 && p.bandwidth[1].rate == 4.8e12);
     double own = p.flops[0].rate;
     assert_true(p.flops[0].dtype == BZ_F32 && own > 50e12 && own < 100e12);
-    bz_peaks_read("{\"device\":\"gpu\",\"name\":\"NVIDIA H200\",\"clock\":1e10}", &one, &arena, &p);
+    read_peaks("{\"device\":\"gpu\",\"name\":\"NVIDIA H200\",\"clock\":1e10}", &one, &arena, &p);
     assert_true(p.flops[0].rate > 2 * own);
-    bz_peaks_read(DETAILS, &two, &arena, &p);
+    read_peaks(DETAILS, &two, &arena, &p);
     assert_non_null(strstr(p.why, "measured with 1 thread, not 2: 'benanza system --measure --threads 2'"));
-    bz_peaks_read(DETAILS, &cold, &arena, &p);
+    read_peaks(DETAILS, &cold, &arena, &p);
     assert_null(p.why);
     bz_arena_free(&arena);
 }
@@ -588,25 +593,26 @@ static void test_peaks_by_threads(void **state)
     bz_arena arena = {0};
     bz_setting one = {1, BZ_CACHE_HOT, ""}, two = {2, BZ_CACHE_HOT, ""}, four = {4, BZ_CACHE_HOT, ""};
     bz_peaks p;
-    int threads[BZ_PEAKS_THREADS];
-    assert_null(bz_peaks_join("{}", FOUR, &arena));
-    assert_null(bz_peaks_join(FOUR, AGAIN, &arena));
-    assert_null(bz_peaks_join(DETAILS, "{\"cores\":1}", &arena));
-    assert_null(bz_peaks_join("not JSON", FOUR, &arena));
-    const char *both = bz_peaks_join(DETAILS, FOUR, &arena);
+    assert_null(bz_system_join("{}", FOUR, &arena));
+    assert_null(bz_system_join(FOUR, AGAIN, &arena));
+    assert_null(bz_system_join(DETAILS, "{\"cores\":1}", &arena));
+    assert_null(bz_system_join("not JSON", FOUR, &arena));
+    const char *both = bz_system_join(DETAILS, FOUR, &arena);
     assert_non_null(both);
-    both = bz_peaks_join(both, AGAIN, &arena);
+    both = bz_system_join(both, AGAIN, &arena);
     assert_non_null(both);
-    assert_int_equal(bz_peaks_threads(both, threads), 2);
-    assert_true(threads[0] == 1 && threads[1] == 4 && bz_peaks_have(both, 4) && !bz_peaks_have(both, 2));
+    const bz_system_facts *facts = bz_system_facts_read(both, &arena);
+    assert_int_equal(facts->n_measured, 2);
+    assert_true(facts->measured[0].threads == 1 && facts->measured[1].threads == 4);
+    assert_true(bz_system_measured(facts, 4) == &facts->measured[1] && !bz_system_measured(facts, 2));
     assert_non_null(strstr(both, "\"cores\":9"));
-    bz_peaks_read(both, &one, &arena, &p);
+    read_peaks(both, &one, &arena, &p);
     assert_true(!p.why && p.n_flops == 1 && p.flops[0].rate == 1e11);
-    bz_peaks_read(both, &four, &arena, &p);
+    read_peaks(both, &four, &arena, &p);
     assert_true(!p.why && p.n_flops == 1 && p.flops[0].rate == 5e11);
-    bz_peaks_read(both, &two, &arena, &p);
+    read_peaks(both, &two, &arena, &p);
     assert_non_null(strstr(p.why, "measured with 1, 4 threads, not 2"));
-    bz_peaks_read("{\"measured\":[]}", &one, &arena, &p);
+    read_peaks("{\"measured\":[]}", &one, &arena, &p);
     assert_non_null(strstr(p.why, "nobody measured"));
     bz_arena_free(&arena);
 }

@@ -30,6 +30,7 @@ typedef struct world {
     bz_analysis analysis;
 } world;
 
+static const bz_system_facts FACTS = {.text = "{\"cpu\":\"" HOSTILE};
 static const char *const PROBLEM[] = {HOSTILE};
 static const bz_alternative ALTERNATIVE = {.text = PROBLEM, .n = 1};
 
@@ -45,7 +46,7 @@ static void set_up(world *w)
     int n = w->layers->n, *path = BZ_NEW(&w->arena, int, 1);
     *b = (bz_bound){.model = HOSTILE,
                     .system = HOSTILE,
-                    .details = "{\"cpu\":\"" HOSTILE,
+                    .facts = &FACTS,
                     .setting = {1, BZ_CACHE_HOT, ""},
                     .layers = w->layers,
                     .dag = bz_dag_build(w->layers),

@@ -1,5 +1,6 @@
 /* Devices: looked at in a child process, described in one line. */
 #include "runtime/backend.h"
+#include "tests/unit/device_lines.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -98,9 +99,29 @@ static void a_line_describes(void **state)
     bz_buf_free(&out);
 }
 
+static void lines_that_others_read(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_DEVICE_LINES; i++) {
+        bz_device d = {.stack = "cudnn9.1",
+                       .major = DEVICE_LINES[i].major,
+                       .minor = DEVICE_LINES[i].minor,
+                       .l2 = DEVICE_LINES[i].l2,
+                       .clock = DEVICE_LINES[i].clock,
+                       .copied = NAN,
+                       .event_pair = NAN};
+        bz_buf out = {0};
+        strcpy(d.slug, DEVICE_LINES[i].slug);
+        strcpy(d.name, DEVICE_LINES[i].name);
+        bz_device_json(&d, &out);
+        assert_string_equal(bz_buf_text(&out), DEVICE_LINES[i].line);
+        bz_buf_free(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_looks), cmocka_unit_test(what_is_not_there_is_said),
-                                       cmocka_unit_test(a_line_describes)};
+                                       cmocka_unit_test(a_line_describes), cmocka_unit_test(lines_that_others_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
