@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 
 typedef struct {
     double factor;
@@ -46,5 +47,14 @@ const char *bz_units_count(bz_unit_text out, double n)
 const char *bz_units_percent(bz_unit_text out, double share)
 {
     snprintf(out, sizeof(bz_unit_text), "%.1f %%", share * 100);
+    return out;
+}
+
+const char *bz_units_date(char out[32], int64_t date)
+{
+    time_t t = (time_t)date;
+    struct tm tm;
+    if (!date || !gmtime_r(&t, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M", &tm))
+        return "";
     return out;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void bz_db_warn(void *user, const char *text)
 {
@@ -42,15 +41,6 @@ int bz_db_finish(const bz_command *command, int rc, const bz_buf *out, bz_error 
     if (!rc && out->len)
         rc = bz_output(NULL, out, err);
     return rc ? bz_report(command, err) : BZ_OK;
-}
-
-const char *bz_db_day(char out[32], int64_t date)
-{
-    time_t t = (time_t)date;
-    struct tm tm;
-    if (!date || !gmtime_r(&t, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M", &tm))
-        return "";
-    return out;
 }
 
 static const bz_command *const SUBCOMMANDS[] = {&bz_command_db_ls,      &bz_command_db_show,  &bz_command_db_export,

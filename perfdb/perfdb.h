@@ -293,6 +293,32 @@ typedef struct bz_perfdb_filter {
 int bz_perfdb_scan(bz_perfdb *db, const bz_perfdb_filter *filter, int (*each)(void *user, const bz_record *record),
                    void *user, bz_error *err);
 
+/* What a database has of one system. */
+enum { BZ_STOCK_THREADS = 16 };
+typedef struct bz_stock {
+    const bz_system *system;
+    size_t records; /* with their history; the others count the newest of each identity */
+    size_t variants, problems, ok;
+    int64_t newest;
+    bool from[BZ_PROVENANCE_IMPORTED + 1];
+    int threads[BZ_STOCK_THREADS], n_threads; /* of the settings, fewest first; some of them where there are more */
+} bz_stock;
+
+/* Of all systems, in the order of bz_perfdb_systems. */
+int bz_perfdb_stocks(bz_perfdb *db, bz_arena *arena, bz_stock **list, size_t *n, bz_error *err);
+
+typedef struct bz_perfdb_choice {
+    bz_perfdb_filter filter;
+    const char *backend; /* NULL: all */
+    const char *const *word;
+    int n_words; /* all stand in the problem's text */
+    bool failed; /* also those that are not ok */
+} bz_perfdb_choice;
+
+/* By problem, then system, the fastest first and the failed last. Their systems' names are the handle's. */
+int bz_perfdb_pick(bz_perfdb *db, const bz_perfdb_choice *choice, bz_arena *arena, bz_record **list, size_t *n,
+                   bz_error *err);
+
 /* Text and other databases */
 
 typedef struct bz_perfdb_import_report {

@@ -8,6 +8,8 @@
 void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out);
 void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j); /* a member of an open object */
 
+const char *report_provenance(const bz_stock *stock, bz_arena *arena); /* "measured, imported" */
+
 void report_answer_text(const bz_analysis *a,
                         bz_buf *out); /* the first sentence: one for each profile, or for the model */
 void report_advice_text(const bz_analysis *a, bz_buf *out); /* of each profile */
@@ -15,6 +17,7 @@ void report_steps_text(const bz_analysis *a, bz_buf *out);  /* of each profile: 
 void report_gains_text(const bz_analysis *a, bz_buf *out);  /* fusion and matrix units */
 
 /* Members of an open object. */
+void report_stock_json(bz_json *j, const bz_stock *stock);     /* `problems` to `provenance` */
 void report_recordings_json(const bz_findings *r, bz_json *j); /* "recordings": [] */
 void report_goal_json(const bz_bound *b, bz_json *j);
 void report_ladder_json(const bz_ladder *l, bz_json *j); /* its numbers */

@@ -46,6 +46,29 @@ typedef struct bz_layers_view {
 void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *view, bz_buf *out);
 void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_view *view, bz_buf *out);
 
+typedef enum { BZ_FORM_TEXT, BZ_FORM_JSON, BZ_FORM_CSV } bz_form;
+
+static inline bz_form bz_form_of(bool json, bool csv)
+{
+    return json ? BZ_FORM_JSON : csv ? BZ_FORM_CSV : BZ_FORM_TEXT;
+}
+
+/* The systems that a database in the folder `dir` knows; records of it, in the order of bz_perfdb_pick. */
+void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form form, bz_buf *out);
+void bz_report_records(const char *dir, const bz_record *list, size_t n, bz_form form, bz_buf *out);
+
+/* The machine at hand, and the systems that a database knows. */
+typedef struct bz_systems {
+    const bz_line *here; /* its processor, and its GPU where there is one */
+    int n_here;
+    const char *where; /* the database's folder */
+    bool database;     /* it is there */
+    const bz_stock *stock;
+    size_t n;
+} bz_systems;
+void bz_report_systems_text(const bz_systems *s, bz_buf *out); /* goes on behind bz_bench_text */
+void bz_report_systems_json(const bz_systems *s, bz_buf *out);
+
 /* What is wrong with a machine for measuring. */
 void bz_report_doctor_text(const bz_doctor *d, bz_buf *out);
 void bz_report_doctor_json(const bz_doctor *d, bz_buf *out);

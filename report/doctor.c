@@ -1,4 +1,4 @@
-/* What is said of machines: the doctor's findings. */
+/* The doctor's findings. */
 #include "report/report.h"
 
 static const struct {

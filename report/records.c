@@ -1,0 +1,197 @@
+/* What a database has: its systems, and records. */
+#include "report/parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- systems -------------------------------------------------------------------------------- */
+
+const char *report_provenance(const bz_stock *c, bz_arena *arena)
+{
+    const char *text = "";
+    for (int p = 0; p <= BZ_PROVENANCE_IMPORTED; p++)
+        if (c->from[p])
+            text = bz_arena_printf(arena, "%s%s%s", text, *text ? ", " : "",
+                                   bz_record_provenance_name((bz_record_provenance)p));
+    return text;
+}
+
+void report_stock_json(bz_json *j, const bz_stock *c)
+{
+    bz_json_key_int(j, "problems", (int64_t)c->problems);
+    bz_json_key_int(j, "variants", (int64_t)c->variants);
+    bz_json_key_int(j, "ok", (int64_t)c->ok);
+    bz_json_key_int(j, "records", (int64_t)c->records);
+    bz_json_key_int(j, "newest", c->newest);
+    bz_json_key(j, "provenance");
+    bz_json_array(j);
+    for (int p = 0; p <= BZ_PROVENANCE_IMPORTED; p++)
+        if (c->from[p])
+            bz_json_str(j, bz_record_provenance_name((bz_record_provenance)p));
+    bz_json_array_end(j);
+}
+
+static void ls_json(bz_json *j, const bz_stock *c)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "system", c->system->name);
+    report_stock_json(j, c);
+    bz_json_key(j, "details");
+    bz_json_raw(j, c->system->details);
+    bz_json_object_end(j);
+}
+
+static void ls_row(bz_table *t, const bz_stock *c, bz_arena *arena)
+{
+    char text[32], seconds[32];
+    snprintf(seconds, sizeof seconds, "%lld", (long long)c->newest);
+    bz_table_cell(t, c->system->name, NULL);
+    bz_table_count(t, (int64_t)c->problems);
+    bz_table_count(t, (int64_t)c->variants);
+    bz_table_count(t, (int64_t)c->ok);
+    bz_table_count(t, (int64_t)c->records);
+    bz_table_cell(t, bz_units_date(text, c->newest), seconds);
+    bz_table_cell(t, report_provenance(c, arena), NULL);
+}
+
+void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form form, bz_buf *out)
+{
+    static const char *const TITLES[] = {"system", "problems", "variants", "ok", "records", "newest", "provenance"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    for (int i = 0; i < 7; i++)
+        bz_table_column(t, TITLES[i], i >= 1 && i <= 4 ? BZ_RIGHT : BZ_LEFT);
+    for (size_t i = 0; i < n; i++)
+        ls_row(t, &list[i], &arena);
+    if (form == BZ_FORM_JSON) {
+        bz_json j = bz_json_to(out, true);
+        j.flat = 3;
+        bz_json_document(&j, "database", 1);
+        bz_json_key_str(&j, "folder", dir);
+        bz_json_key(&j, "systems");
+        bz_json_array(&j);
+        for (size_t i = 0; i < n; i++)
+            ls_json(&j, &list[i]);
+        bz_json_array_end(&j);
+        bz_json_object_end(&j);
+        bz_buf_putc(out, '\n');
+    } else if (form == BZ_FORM_CSV) {
+        bz_table_csv(t, out);
+    } else {
+        bz_buf_printf(out, "%zu system%s in %s\n", n, n == 1 ? "" : "s", dir);
+        if (n)
+            bz_table_print(t, out);
+    }
+    bz_arena_free(&arena);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static void time_cell(bz_table *t, double seconds)
+{
+    bz_unit_text text;
+    char plain[32];
+    snprintf(plain, sizeof plain, "%.9g", seconds);
+    if (isnan(seconds))
+        bz_table_cell(t, "", NULL);
+    else
+        bz_table_cell(t, bz_units_time(text, seconds), plain);
+}
+
+static void show_row(bz_table *t, const bz_record *r)
+{
+    char text[64], seconds[32];
+    bz_table_cell(t, r->variant.backend, NULL);
+    bz_table_cell(t, r->variant.algorithm, NULL);
+    bz_table_cell(t, r->variant.layout, NULL);
+    bz_table_cell(t, r->variant.math, NULL);
+    bz_table_int(t, r->setting.threads);
+    bz_table_cell(t, bz_record_cache_name(r->setting.cache), NULL);
+    time_cell(t, r->median);
+    time_cell(t, r->low);
+    time_cell(t, r->high);
+    bz_table_int(t, r->n);
+    snprintf(text, sizeof text, "%s%s%s%s%s", bz_record_status_name(r->status),
+             r->chosen            ? " chosen"
+             : r->chosen_training ? " chosen in training"
+                                  : "",
+             r->noisy ? " noisy" : "", r->throttled ? " throttled" : "", r->busy ? " busy" : "");
+    bz_table_cell(t, text, NULL);
+    snprintf(text, sizeof text, "%s %s", bz_record_provenance_name(r->provenance), bz_record_timing_name(r->timing));
+    bz_table_cell(t, text, NULL);
+    snprintf(seconds, sizeof seconds, "%lld", (long long)r->date);
+    bz_table_cell(t, bz_units_date(text, r->date), seconds);
+    bz_table_cell(t, r->reason, NULL);
+}
+
+static const char *const SHOW_TITLES[] = {"backend", "algorithm", "layout", "math",   "threads", "cache", "median",
+                                          "low",     "high",      "n",      "status", "source",  "date",  "reason"};
+
+static bz_table *show_table(bz_arena *arena, bool csv)
+{
+    bz_table *t = bz_table_new(arena);
+    if (csv) {
+        bz_table_column(t, "system", BZ_LEFT);
+        bz_table_column(t, "problem", BZ_LEFT);
+    }
+    for (int i = 0; i < (int)(sizeof SHOW_TITLES / sizeof *SHOW_TITLES); i++)
+        bz_table_column(t, SHOW_TITLES[i], i == 4 || (i >= 6 && i <= 9) ? BZ_RIGHT : BZ_LEFT);
+    return t;
+}
+
+static void show_for_people(const char *dir, const bz_record *list, size_t n, bz_buf *out)
+{
+    bz_arena arena = {0};
+    size_t problems = 0;
+    for (size_t i = 0; i < n; i++)
+        problems += i == 0 || strcmp(list[i].problem, list[i - 1].problem) != 0;
+    bz_buf_printf(out, "%zu record%s of %zu problem%s in %s\n", n, n == 1 ? "" : "s", problems,
+                  problems == 1 ? "" : "s", dir);
+    for (size_t i = 0, end; i < n; i = end) {
+        const bz_record *first = &list[i];
+        bz_table *t = show_table(&arena, false);
+        for (end = i; end < n && !strcmp(list[end].problem, first->problem) && !strcmp(list[end].system, first->system);
+             end++)
+            show_row(t, &list[end]);
+        bz_buf_putc(out, '\n');
+        bz_buf_clean(out, first->problem);
+        bz_buf_printf(out, "\non %s\n", first->system);
+        bz_table_print(t, out);
+    }
+    bz_arena_free(&arena);
+}
+
+static void show_for_programs(const bz_record *list, size_t n, bool json, bz_buf *out)
+{
+    if (json) {
+        bz_json j = bz_json_to(out, true);
+        j.flat = 3;
+        bz_json_document(&j, "records", 1);
+        bz_json_key(&j, "records");
+        bz_json_array(&j);
+        for (size_t i = 0; i < n; i++)
+            bz_record_json(&j, &list[i]);
+        bz_json_array_end(&j);
+        bz_json_object_end(&j);
+        bz_buf_putc(out, '\n');
+        return;
+    }
+    bz_arena arena = {0};
+    bz_table *t = show_table(&arena, true);
+    for (size_t i = 0; i < n; i++) {
+        bz_table_cell(t, list[i].system, NULL);
+        bz_table_cell(t, list[i].problem, NULL);
+        show_row(t, &list[i]);
+    }
+    bz_table_csv(t, out);
+    bz_arena_free(&arena);
+}
+
+void bz_report_records(const char *dir, const bz_record *list, size_t n, bz_form form, bz_buf *out)
+{
+    if (form == BZ_FORM_TEXT)
+        show_for_people(dir, list, n, out);
+    else
+        show_for_programs(list, n, form == BZ_FORM_JSON, out);
+}
