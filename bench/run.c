@@ -24,9 +24,8 @@ static int store(bz_bench *run, const char *text, size_t n, bz_error *err)
     } else if (!(rc = run->each ? run->each(run->user, &line.record, err) : 0)) {
         rc = bz_perfdb_put(run->db, &line.record, 1, NULL, err);
         run->records++;
-        bz_record_status s = line.record.status;
         run->busy += line.record.busy;
-        run->failed += s == BZ_RECORD_FAILED || s == BZ_RECORD_CRASHED || s == BZ_RECORD_TIMEOUT;
+        run->failed += bz_record_failed(&line.record);
     }
     bz_arena_free(&arena);
     return rc < 0 ? -1 : 0;

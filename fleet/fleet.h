@@ -123,9 +123,6 @@ typedef struct bz_want {
 int bz_want_make(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const char *slug,
                  const bz_want_options *options, bz_arena *arena, bz_want *out, bz_error *err);
 
-/* Whether a record failed for a reason that another run may not meet. */
-bool bz_want_passing(const bz_record *r);
-
 /* ---- shards --------------------------------------------------------------------------------- */
 
 typedef struct bz_shard {

@@ -92,8 +92,7 @@ static int see_failure(void *user, const bz_record *r)
     failures *f = user;
     bz_fleet_report *out = f->m->out;
     bz_arena *arena = &f->m->j->arena;
-    if (r->date < f->since ||
-        (r->status != BZ_RECORD_FAILED && r->status != BZ_RECORD_CRASHED && r->status != BZ_RECORD_TIMEOUT))
+    if (r->date < f->since || !bz_record_failed(r))
         return 0;
     if (out->n_failures == FAILURES) {
         out->more_failures++;

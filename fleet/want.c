@@ -26,37 +26,6 @@ const char *bz_want_id(bz_want_why why)
     return WHY[why].id;
 }
 
-/* What may be otherwise the next time: memory that others had, signals from outside, machines in trouble. */
-static const char *const PASSING[] = {
-    "SIGKILL",
-    "SIGTERM",
-    "SIGINT",
-    "SIGHUP",
-    "SIGXCPU",
-    "out of memory",
-    "no memory",
-    "sign of life",
-    "No space",
-    "ECC",
-    "unavailable",
-    "device lost",
-    "CUDA_ERROR_UNKNOWN",
-    "busy",
-    "OUT_OF_MEMORY",
-    "ALLOC_FAILED",
-    "unspecified launch failure",
-};
-
-bool bz_want_passing(const bz_record *r)
-{
-    if (r->status != BZ_RECORD_FAILED && r->status != BZ_RECORD_CRASHED && r->status != BZ_RECORD_TIMEOUT)
-        return false;
-    for (size_t i = 0; i < sizeof PASSING / sizeof *PASSING; i++)
-        if (strstr(r->reason, PASSING[i]))
-            return true;
-    return false;
-}
-
 /* ---- decisions ------------------------------------------------------------------------------ */
 
 typedef struct wanting {
@@ -71,7 +40,7 @@ typedef struct wanting {
 
 static bool doubtful(const bz_record *r)
 {
-    return bz_record_marked(r) || bz_want_passing(r);
+    return bz_record_marked(r) || bz_record_cause_of(r) != BZ_CAUSE_LASTING;
 }
 
 /* Whether the newest measurements of this identity were all doubtful, as many as are allowed. */
@@ -124,7 +93,7 @@ static int judge(const wanting *w, const bz_record *records, size_t n, const bz_
         if (tried_enough(w, &records[i], &enough))
             return -1;
         if (!enough)
-            *why = bz_want_passing(&records[i]) ? BZ_WANT_PASSING : BZ_WANT_NOISY;
+            *why = bz_record_cause_of(&records[i]) != BZ_CAUSE_LASTING ? BZ_WANT_PASSING : BZ_WANT_NOISY;
     }
     return 0;
 }

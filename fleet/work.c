@@ -108,7 +108,7 @@ static int append(work_job *w, const char *data, size_t n, bz_error *err)
 static int see_record(void *user, bz_record *r, bz_error *err)
 {
     work_job *w = user;
-    if (r->status == BZ_RECORD_CRASHED && (strstr(r->reason, "SIGTERM") || strstr(r->reason, "SIGINT")))
+    if (r->status == BZ_RECORD_CRASHED && bz_record_cause_of(r) == BZ_CAUSE_STOPPED)
         return 1;
     bz_buf_clear(&w->meta);
     bz_json j = bz_json_to(&w->meta, false);
@@ -126,8 +126,7 @@ static int see_record(void *user, bz_record *r, bz_error *err)
     bz_record_json(&j, r);
     bz_buf_putc(&w->text, '\n');
     w->attempt.records++;
-    w->attempt.failed +=
-        r->status == BZ_RECORD_FAILED || r->status == BZ_RECORD_CRASHED || r->status == BZ_RECORD_TIMEOUT;
+    w->attempt.failed += bz_record_failed(r);
     w->attempt.noisy += r->noisy;
     w->attempt.throttled += r->throttled;
     return append(w, w->text.data, w->text.len, err);

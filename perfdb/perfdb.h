@@ -112,6 +112,16 @@ int bz_record_check(const bz_record *r, bz_error *err);
 /* Whether it was marked while it was measured: noisy, throttled or busy. Another time its figures may well be others. */
 bool bz_record_marked(const bz_record *r);
 
+bool bz_record_failed(const bz_record *r); /* failed, crashed or hung */
+
+/* Why it failed, as far as that decides what is done next. */
+typedef enum {
+    BZ_CAUSE_LASTING, /* it will fail again; or it did not fail */
+    BZ_CAUSE_PASSING, /* another run may not meet it: memory that others had, machines in trouble */
+    BZ_CAUSE_STOPPED, /* somebody asked the program to end: as passing, and nothing was measured */
+} bz_record_cause;
+bz_record_cause bz_record_cause_of(const bz_record *r);
+
 /* Which records count as absent, so that they are measured again. */
 typedef struct bz_remeasure {
     bool all;

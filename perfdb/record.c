@@ -162,6 +162,43 @@ bool bz_record_marked(const bz_record *r)
     return r->noisy || r->throttled || r->busy;
 }
 
+bool bz_record_failed(const bz_record *r)
+{
+    return r->status == BZ_RECORD_FAILED || r->status == BZ_RECORD_CRASHED || r->status == BZ_RECORD_TIMEOUT;
+}
+
+/* Libraries and systems say why in words: they are read here, and nowhere else. */
+static const struct {
+    const char *word;
+    bz_record_cause cause;
+} CAUSES[] = {
+    {"SIGTERM", BZ_CAUSE_STOPPED},
+    {"SIGINT", BZ_CAUSE_STOPPED},
+    {"SIGHUP", BZ_CAUSE_PASSING},
+    {"SIGKILL", BZ_CAUSE_PASSING},
+    {"SIGXCPU", BZ_CAUSE_PASSING},
+    {"sign of life", BZ_CAUSE_PASSING},
+    {"out of memory", BZ_CAUSE_PASSING}, /* others had it */
+    {"no memory", BZ_CAUSE_PASSING},
+    {"OUT_OF_MEMORY", BZ_CAUSE_PASSING},
+    {"ALLOC_FAILED", BZ_CAUSE_PASSING},
+    {"No space", BZ_CAUSE_PASSING},
+    {"busy", BZ_CAUSE_PASSING},
+    {"unavailable", BZ_CAUSE_PASSING},
+    {"ECC", BZ_CAUSE_PASSING}, /* a device in trouble */
+    {"device lost", BZ_CAUSE_PASSING},
+    {"CUDA_ERROR_UNKNOWN", BZ_CAUSE_PASSING},
+    {"unspecified launch failure", BZ_CAUSE_PASSING},
+};
+
+bz_record_cause bz_record_cause_of(const bz_record *r)
+{
+    for (size_t i = 0; i < sizeof CAUSES / sizeof *CAUSES && bz_record_failed(r); i++)
+        if (strstr(r->reason, CAUSES[i].word))
+            return CAUSES[i].cause;
+    return BZ_CAUSE_LASTING;
+}
+
 size_t bz_records_keep(bz_record *records, size_t n, const bz_remeasure *again)
 {
     size_t kept = 0;

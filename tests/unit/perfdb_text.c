@@ -85,6 +85,26 @@ static void test_remeasure(void **state)
 }
 
 /* A run that was killed leaves a part of a family: that is not all of it. */
+/* What a record failed of decides whether it is measured again: by its status first, then by what was said. */
+static void test_causes(void **state)
+{
+    (void)state;
+    static const struct {
+        bz_record_status status;
+        const char *reason;
+        bz_record_cause cause;
+    } CASES[] = {{BZ_RECORD_CRASHED, "SIGTERM while it was measured", BZ_CAUSE_STOPPED},
+                 {BZ_RECORD_CRASHED, "SIGKILL while it was measured", BZ_CAUSE_PASSING},
+                 {BZ_RECORD_TIMEOUT, "gave no sign of life for 60 s while it was prepared", BZ_CAUSE_PASSING},
+                 {BZ_RECORD_FAILED, "CUBLAS_STATUS_ALLOC_FAILED", BZ_CAUSE_PASSING},
+                 {BZ_RECORD_CRASHED, "SIGSEGV while it was measured", BZ_CAUSE_LASTING},
+                 {BZ_RECORD_UNSUPPORTED, "out of memory", BZ_CAUSE_LASTING},
+                 {BZ_RECORD_OK, "", BZ_CAUSE_LASTING}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        assert_int_equal(bz_record_cause_of(&(bz_record){.status = CASES[i].status, .reason = CASES[i].reason}),
+                         CASES[i].cause);
+}
+
 static void test_complete(void **state)
 {
     (void)state;
@@ -318,8 +338,9 @@ static void test_merge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_line_round_trip), TEST(test_remeasure), TEST(test_complete), TEST(test_lines),
-        TEST(test_system_line),     TEST(test_bad_lines), TEST(test_export),   TEST(test_merge),
+        cmocka_unit_test(test_causes), TEST(test_line_round_trip), TEST(test_remeasure),
+        TEST(test_complete),           TEST(test_lines),           TEST(test_system_line),
+        TEST(test_bad_lines),          TEST(test_export),          TEST(test_merge),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
