@@ -162,26 +162,16 @@ static int decode_external(builder *b, const Onnx__TensorProto *p, bz_tensor *t)
     return 0;
 }
 
-/* Marks that the file itself brings are refused: each payload that was left out has one tensor. */
-static int claim_payload(builder *b, const Onnx__TensorProto *p)
-{
-    const wire_bytes *in = &b->model->file->bytes;
-    for (size_t i = 0; i < p->n_left_out; i++) {
-        wire_cut *cut = p->left_out[i] < in->n_cuts ? &in->cuts[p->left_out[i]] : NULL;
-        if (!cut || (cut->tensor && cut->tensor != p))
-            return bz_fail(b->err, BZ_BAD_INPUT, "tensor '%s' has a field that is no file's", text_of(p->name));
-        cut->tensor = p;
-    }
-    return 0;
-}
-
 int decode_tensor(builder *b, const Onnx__TensorProto *p, bz_tensor *t)
 {
+    for (size_t i = 0; i < p->n_left_out; i++)
+        if (!wire_left_out(&b->model->file->bytes, p, i))
+            return bz_fail(b->err, BZ_BAD_INPUT, "tensor '%s' has a field that is no file's", text_of(p->name));
     t->name = text_of(p->name);
     t->proto = p;
     t->dtype = to_dtype(p->data_type);
     t->external_size = -1;
-    return set_dims(b, t, p->n_dims, p->dims) || decode_external(b, p, t) || claim_payload(b, p) ? -1 : 0;
+    return set_dims(b, t, p->n_dims, p->dims) || decode_external(b, p, t) ? -1 : 0;
 }
 
 int decode_sparse(builder *b, const Onnx__SparseTensorProto *p, bz_tensor *t)

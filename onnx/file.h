@@ -11,7 +11,7 @@ typedef struct {
     size_t left; /* for the message that is unpacked now */
 } unpack_memory;
 
-enum { RECENT = 64 };
+enum { RECENT_BITS = 6, RECENT = 1 << RECENT_BITS };
 
 typedef struct {
     ProtobufCBinaryData bytes;

@@ -39,8 +39,10 @@ static uint64_t payload_size(const stripper *s, const Onnx__TensorProto *t)
         size += varint_bytes(t->uint64_data[i]);
     for (size_t i = 0; i < t->n_string_data; i++)
         size += t->string_data[i].len;
-    for (size_t i = 0; i < t->n_left_out; i++)
-        size += s->file->bytes.cuts[t->left_out[i]].size;
+    for (size_t i = 0; i < t->n_left_out; i++) {
+        const wire_cut *cut = wire_left_out(&s->file->bytes, t, i);
+        size += cut ? cut->size : 0;
+    }
     return size;
 }
 

@@ -140,7 +140,7 @@ static void put_payload(sink *s, const Onnx__TensorProto *p)
 static int read_inline(const bz_model *model, const bz_tensor *t, sink *s, bz_error *err)
 {
     enum { LONGEST = 10 }; /* of an element, as a varint */
-    const wire_cut *cut = t->proto->n_left_out ? &model->file->bytes.cuts[t->proto->left_out[0]] : NULL;
+    const wire_cut *cut = wire_left_out(&model->file->bytes, t->proto, 0);
     bz_arena arena = {0};
     const Onnx__TensorProto *payload;
     if (cut && cut->size > (uint64_t)(s->n + 1) * LONGEST) {

@@ -67,7 +67,7 @@ const Onnx__AttributeProto *unpack_attribute(bz_model_file *file, ProtobufCBinar
         return unpack_new_attribute(file, bytes, err);
     memcpy(&begin, bytes.data, sizeof begin);                      /* the name */
     memcpy(&end, bytes.data + bytes.len - sizeof end, sizeof end); /* the value */
-    recent_attribute *recent = &file->recent[((begin * 31 + end) * 0x9e3779b97f4a7c15u >> 32) % RECENT];
+    recent_attribute *recent = &file->recent[(begin * 31 + end) * 0x9e3779b97f4a7c15u >> (64 - RECENT_BITS)];
     if (recent->bytes.len != bytes.len || memcmp(recent->bytes.data, bytes.data, bytes.len) != 0) {
         const Onnx__AttributeProto *attribute = unpack_new_attribute(file, bytes, err);
         if (!attribute)
@@ -112,10 +112,13 @@ static int read_payload(const bz_model_file *file, const wire_cut *cut, bz_arena
 int unpack_payload(const bz_model_file *file, const Onnx__TensorProto *t, bz_arena *arena,
                    const Onnx__TensorProto **payload, bz_error *err)
 {
+    const wire_cut *cut = wire_left_out(&file->bytes, t, 0);
     *payload = t;
     if (!t->n_left_out)
         return 0;
     if (t->n_left_out > 1 || has_payload(t))
         return bz_fail(err, BZ_BAD_INPUT, "its elements come in pieces: write the model anew");
-    return read_payload(file, &file->bytes.cuts[t->left_out[0]], arena, payload, err);
+    if (!cut)
+        return bz_fail(err, BZ_BAD_INPUT, "it has a field that is no file's");
+    return read_payload(file, cut, arena, payload, err);
 }

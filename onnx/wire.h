@@ -20,18 +20,17 @@ typedef struct {
 /* A payload that was left out. Its field is there, but empty; the field left_out of the tensor, which says the number
  * of the cut, stands behind it. */
 typedef struct {
-    size_t at;                       /* in the bytes: where the payload would begin */
-    size_t instead;                  /* how many bytes stand there now */
-    uint64_t from, size;             /* where it lies in the file */
-    uint32_t field;                  /* number of the field */
-    const Onnx__TensorProto *tensor; /* whose payload it is, when that is known (decode.c) */
+    size_t at;           /* in the bytes: where the payload would begin */
+    size_t instead;      /* how many bytes stand there now */
+    uint64_t from, size; /* where it lies in the file */
+    uint32_t field;      /* number of the field */
 } wire_cut;
 
 /* A file in memory, whole (no cuts) or but for big payloads (onnx/structure.h). */
 typedef struct {
     const uint8_t *data;
     size_t size;
-    wire_cut *cuts; /* ordered */
+    const wire_cut *cuts; /* ordered */
     size_t n_cuts;
     int fd; /* where there are cuts: the file */
 } wire_bytes;
@@ -40,6 +39,12 @@ typedef struct {
     const wire_bytes *in;
     const uint8_t *at, *end;
 } wire_reader;
+
+/* The k-th payload that was left out of a tensor, or NULL: a mark that the file itself brought leads nowhere. */
+static inline const wire_cut *wire_left_out(const wire_bytes *in, const Onnx__TensorProto *t, size_t k)
+{
+    return k < t->n_left_out && t->left_out[k] < in->n_cuts ? &in->cuts[t->left_out[k]] : NULL;
+}
 
 /* Where in the file a byte lies. */
 uint64_t wire_position(const wire_bytes *in, const uint8_t *at);

@@ -122,7 +122,7 @@ static void check_structure(const uint8_t *data, size_t size, uint64_t keep, con
         bz_buf_free(&out);
     }
     free((void *)part.data);
-    free(part.cuts);
+    free((void *)part.cuts);
     close(fd);
 }
 

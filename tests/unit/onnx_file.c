@@ -182,6 +182,50 @@ static void constants_of_big_files(void **state)
     bz_buf_free(&bytes);
 }
 
+/* A body is built for each call, from attributes that were forgotten meanwhile. */
+static void functions_of_big_files(void **state)
+{
+    (void)state;
+    static int64_t v[MANY], numbers[300] = {1, 2, 3};
+    bz_buf graph = {0}, function = {0}, model = {0}, big = a_tensor("big", BZ_I64, "80000");
+    put_text(&function, FUNCTION_NAME, "F");
+    put_text(&function, FUNCTION_OUTPUT, "k");
+    put_opset(&function, FUNCTION_OPSET, "", 17);
+    bz_buf constant = {0};
+    put_constant(&constant, "k", "300", numbers, 300);
+    bz_buf_put(&function, "\x3a", 1); /* FUNCTION_NODE, for the tag of GRAPH_NODE */
+    bz_buf_put(&function, constant.data + 1, constant.len - 1);
+    bz_buf_free(&constant);
+    for (int i = 0; i < 500; i++) {
+        char out[16];
+        snprintf(out, sizeof out, "o%d", i);
+        bz_buf node = a_node("Op", "", "", out);
+        put_message(&node, NODE_ATTR, an_int_attr("number", i * 1000));
+        put_message(&function, FUNCTION_NODE, node);
+    }
+    put_bytes(&big, TENSOR_RAW, v, sizeof v);
+    put_message(&graph, GRAPH_INIT, big);
+    put_message(&graph, GRAPH_NODE, a_node("F", "", "", "a"));
+    put_int(&model, MODEL_IR, 8);
+    put_opset(&model, MODEL_OPSET, "", 17);
+    put_message(&model, MODEL_FUNCTION, function);
+    put_message(&model, MODEL_GRAPH, graph);
+    write_file("model/functions.onnx", model.data, model.len);
+    bz_model *m;
+    bz_error err = {0};
+    assert_int_equal(bz_model_load("model/functions.onnx", &m, &err), 0);
+    for (int call = 0; call < 2; call++) {
+        bz_graph *body;
+        if (bz_model_inline(m, &m->graph->nodes[0], &body, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(bz_tensor_ints(m, body->nodes[0].attrs[0].tensor, v, &err), 0);
+        assert_memory_equal(v, numbers, sizeof numbers);
+        assert_int_equal(body->nodes[500].attrs[0].i, 499000);
+    }
+    bz_model_free(m);
+    bz_buf_free(&model);
+}
+
 /* A list may come in several pieces; where one of them was left out, nobody knows their order. */
 static void pieces_of_big_files(void **state)
 {
@@ -534,6 +578,7 @@ int main(void)
         cmocka_unit_test(descriptors_are_closed),
         cmocka_unit_test(payloads_of_big_files),
         cmocka_unit_test(constants_of_big_files),
+        cmocka_unit_test(functions_of_big_files),
         cmocka_unit_test(pieces_of_big_files),
         cmocka_unit_test(layers_of_big_files),
         cmocka_unit_test(big_file_is_cut_meanwhile),
