@@ -165,8 +165,7 @@ static void find_call(making *m)
     int64_t last = INT64_MAX;
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++) {
-        if ((c->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES ||
-            bz_event_iteration(m->trace, BZ_EVENT_CALL, i) != typical)
+        if (!bz_call_works(m->trace, i) || bz_event_iteration(m->trace, BZ_EVENT_CALL, i) != typical)
             continue;
         m->calls++;
         if (c->start[i] > last)

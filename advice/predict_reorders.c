@@ -74,7 +74,7 @@ void predict_reorders_find(const bz_trace *t, bz_arena *arena, predict_reorders 
     for (size_t i = 0; i < c->n; i++) {
         char format[128];
         bz_dtype dtype;
-        if (!(c->flags[i] & BZ_CALL_EXECUTES) || !bz_event_is_steady(t, BZ_EVENT_CALL, i) ||
+        if (!bz_call_works(t, i) || !bz_event_is_steady(t, BZ_EVENT_CALL, i) ||
             strcmp(bz_string(t, c->name[i]), "reorder") != 0 ||
             !bz_call_parameter(t, i, "dst", format, sizeof format) || !call_dtype(t, i, "src", &dtype))
             continue;

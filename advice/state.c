@@ -96,8 +96,7 @@ static evidence see_call(const looking *l, const char *words)
 
 static bool is_typical(const looking *l, bz_event_kind kind, size_t i)
 {
-    return bz_event_iteration(l->t, kind, i) == l->typical &&
-           (kind != BZ_EVENT_CALL || (l->t->event[kind].flags[i] & BZ_CALL_EXECUTES));
+    return bz_event_iteration(l->t, kind, i) == l->typical && (kind != BZ_EVENT_CALL || bz_call_works(l->t, i));
 }
 
 /* "f32::blocked:ABcd16b16a:f0": a capital letter is a dimension in blocks, which no framework keeps weights in by itself. */

@@ -25,12 +25,6 @@ static void add_warning(recording_making *m, const char *text)
     add_text(m, &m->out->warning, &m->out->n_warnings, text);
 }
 
-bool recording_counts(const recording_making *m, bz_event_kind kind, size_t i)
-{
-    const bz_trace *t = m->trace;
-    return !t->n_iterations || bz_event_is_steady(t, kind, i);
-}
-
 const kernel_name *recording_kernel(const recording_making *m, size_t kernel)
 {
     return &m->kernel[m->trace->event[BZ_EVENT_KERNEL].name[kernel]];
@@ -55,7 +49,7 @@ static void name_kernels(recording_making *m)
         const char *name = bz_string(m->trace, k->name[i]);
         if (!n->known)
             *n = (kernel_name){bz_kernel_group(name), bz_kernel_maker(name), unit_of_name(&rules, name), true};
-        if (!recording_counts(m, BZ_EVENT_KERNEL, i) || k->end[i] <= k->start[i])
+        if (!bz_event_counts(m->trace, BZ_EVENT_KERNEL, i) || k->end[i] <= k->start[i])
             continue;
         double seconds = 1e-9 * (double)(k->end[i] - k->start[i]) / m->steady;
         m->kernel_time += seconds;

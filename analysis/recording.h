@@ -30,8 +30,6 @@ typedef struct recording_making {
     bz_recording *out;
 } recording_making;
 
-/* Does an event count: is it of a steady iteration? */
-bool recording_counts(const recording_making *m, bz_event_kind kind, size_t i);
 const kernel_name *recording_kernel(const recording_making *m, size_t kernel);
 
 /* Fills the sheets. */

@@ -147,7 +147,7 @@ static bz_sheet *group_sheet(recording_making *m)
     bz_sheet *sheet = bz_sheet_new(m->arena, "groups", "Kernels by what they do", COLUMNS(GROUPS));
     tally of[BZ_KERNEL_DOES] = {0};
     for (size_t i = 0; i < k->n; i++)
-        if (recording_counts(m, BZ_EVENT_KERNEL, i))
+        if (bz_event_counts(m->trace, BZ_EVENT_KERNEL, i))
             add_kernel(&of[recording_kernel(m, i)->does], m, i);
     for (int d = 0; d < BZ_KERNEL_DOES; d++) {
         if (!(of[d].count > 0))
@@ -179,7 +179,7 @@ static bz_sheet *maker_sheet(recording_making *m)
     tally of[MOST] = {0};
     int n = 0;
     for (size_t i = 0; i < k->n; i++) {
-        if (!recording_counts(m, BZ_EVENT_KERNEL, i))
+        if (!bz_event_counts(m->trace, BZ_EVENT_KERNEL, i))
             continue;
         const char *by = recording_kernel(m, i)->maker;
         int at = 0;
@@ -266,7 +266,7 @@ static bz_sheet *copy_sheet(recording_making *m)
     size_t outside = 0;
     for (size_t i = 0; i < c->n; i++) {
         uint32_t kind = c->value[i] < KINDS ? c->value[i] : 0;
-        if (!recording_counts(m, BZ_EVENT_COPY, i)) {
+        if (!bz_event_counts(m->trace, BZ_EVENT_COPY, i)) {
             outside++;
             continue;
         }
@@ -310,7 +310,7 @@ static bz_sheet *launch_sheet(recording_making *m)
     }
     double *delay = bz_alloc(k->n + 1, sizeof *delay);
     for (size_t i = 0; i < k->n; i++) {
-        if (!recording_counts(m, BZ_EVENT_KERNEL, i))
+        if (!bz_event_counts(m->trace, BZ_EVENT_KERNEL, i))
             continue;
         all++;
         brief += length_of(k, i) < 10e-6;

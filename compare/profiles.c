@@ -21,7 +21,7 @@ typedef struct side {
     int iterations, n, cap;
     group *item;
     bz_map map;
-    double *device; /* [calls]: seconds of its kernels; NULL where calls are timed by themselves */
+    double *device; /* [calls]: seconds of its work; NULL where calls are timed by themselves */
 } side;
 
 /* ---- gathering ------------------------------------------------------------------------------ */
@@ -33,19 +33,6 @@ static void find_steady(side *s)
     for (uint32_t i = 0; i < t->n_iterations; i++) {
         bool steady = bz_iteration_is_steady(t, i) && s->iterations < ITERATIONS;
         s->number[i] = steady ? s->iterations++ : -1;
-    }
-}
-
-static void time_calls(side *s)
-{
-    const bz_events *k = &s->trace->event[BZ_EVENT_KERNEL], *c = &s->trace->event[BZ_EVENT_CALL];
-    s->device = BZ_NEW(s->arena, double, c->n);
-    for (size_t i = 0; i < k->n; i++) {
-        uint32_t call = k->call[i];
-        for (int depth = 0; depth < 8 && call != BZ_NONE && c->call[call] != BZ_NONE; depth++)
-            call = c->call[call];
-        if (call != BZ_NONE)
-            s->device[call] += (double)(k->end[i] - k->start[i]) * 1e-9;
     }
 }
 
@@ -70,7 +57,7 @@ static bool call_key(const side *s, size_t i, bz_buf *key)
 {
     const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
     bz_problem p;
-    if ((c->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED | BZ_CALL_FAILED)) != BZ_CALL_EXECUTES)
+    if (!bz_call_works(s->trace, i) || c->flags[i] & BZ_CALL_FAILED)
         return false;
     if (bz_call_problem(s->trace, i, &p))
         bz_problem_print(&p, key);
@@ -310,8 +297,8 @@ int bz_compare_profiles(const bz_trace *a, const bz_trace *b, bz_arena *arena, b
                        "no iteration was found in the %s profile: mark them, or name their range with --iterations",
                        x.iterations ? "second" : "first");
     if (a->event[BZ_EVENT_KERNEL].n && b->event[BZ_EVENT_KERNEL].n) {
-        time_calls(&x);
-        time_calls(&y);
+        x.device = bz_call_seconds(x.trace, x.arena);
+        y.device = bz_call_seconds(y.trace, y.arena);
     }
     compare_iterations(&x, &y, out);
     for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++)

@@ -32,20 +32,11 @@ static void add_atom(align_steps *s, align_atom atom)
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-static size_t outermost(const bz_events *calls, size_t call)
-{
-    size_t steps = 0;
-    while (calls->call[call] < calls->n && steps++ < calls->n)
-        call = calls->call[call];
-    return call;
-}
-
 static void take_calls(align_steps *s)
 {
     const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
     for (size_t i = 0; i < c->n; i++)
-        if ((c->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) == BZ_CALL_EXECUTES && outermost(c, i) == i &&
-            align_in(s, BZ_EVENT_CALL, i)) {
+        if (bz_call_works(s->trace, i) && bz_call_outermost(s->trace, i) == i && align_in(s, BZ_EVENT_CALL, i)) {
             align_step *step = add_step(s, ALIGN_CALL, i, c->start[i]);
             step->name = bz_string(s->trace, c->name[i]);
             step->stack = c->stack[i];
@@ -273,7 +264,7 @@ static void number_events(align_steps *s, bz_arena *arena)
     }
     for (size_t i = 0; i < c->n; i++)
         if (!s->of_call[i])
-            s->of_call[i] = s->of_call[outermost(c, i)];
+            s->of_call[i] = s->of_call[bz_call_outermost(s->trace, i)];
 }
 
 void align_steps_take(align_steps *s, const bz_trace *trace, align_names *names, align_words *w, bz_arena *arena)

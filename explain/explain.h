@@ -232,7 +232,7 @@ typedef struct bz_waterfall {
 
 /* ---- timeline ------------------------------------------------------------------------------- */
 
-/* One iteration of a profile, to be looked at: of the steady ones the one whose latency is the median. */
+/* One iteration of a profile, to be looked at: its typical one. */
 typedef struct bz_timeline_row {
     const char *name; /* "thread 17: library calls", "stream 7: kernels" */
     bz_event_kind kind;

@@ -156,7 +156,7 @@ static void check_calls(making *m)
     bz_dtype dtype = BZ_UNDEFINED, own = model_dtype(m->bound);
     long batch = 0;
     for (size_t i = 0; i < c->n && (!dtype || !batch); i++) {
-        if (!(c->flags[i] & BZ_CALL_EXECUTES))
+        if (!(c->flags[i] & BZ_CALL_EXECUTES) || !bz_event_counts(m->trace, BZ_EVENT_CALL, i))
             continue;
         dtype = dtype ? dtype : call_dtype(m->trace, i);
         batch = batch ? batch : call_batch(m->trace, i);

@@ -23,7 +23,6 @@ typedef struct making {
     const bz_system *system;
     const bz_setting *setting;
     bz_arena *arena;
-    double *device; /* [calls]: device time of each call, seconds */
     call_group *group;
     int n, cap;
     int64_t steady;
@@ -32,21 +31,6 @@ typedef struct making {
 } making;
 
 /* ---- calls ---------------------------------------------------------------------------------- */
-
-static void time_calls(making *m)
-{
-    const bz_events *calls = &m->trace->event[BZ_EVENT_CALL];
-    bool device = m->trace->event[BZ_EVENT_KERNEL].n > 0;
-    m->device = BZ_NEW(m->arena, double, calls->n);
-    for (size_t i = 0; i < calls->n && !device; i++)
-        m->device[i] = 1e-9 * (double)(calls->end[i] - calls->start[i]);
-    for (int kind = BZ_EVENT_KERNEL; kind <= BZ_EVENT_MEMSET && device; kind++) {
-        const bz_events *e = &m->trace->event[kind];
-        for (size_t i = 0; i < e->n; i++)
-            if (e->call && e->call[i] < calls->n)
-                m->device[e->call[i]] += 1e-9 * (double)(e->end[i] - e->start[i]);
-    }
-}
 
 static call_group *find_group(making *m, const bz_problem *p, const char *variant, asked_for why)
 {
@@ -98,16 +82,16 @@ static void gather(making *m)
     const bz_events *calls = &t->event[BZ_EVENT_CALL];
     bz_problem p;
     m->steady = bz_steady_iterations(t);
+    const double *seconds = bz_call_seconds(t, m->arena);
     for (size_t i = 0; i < calls->n; i++) {
-        if (!bz_event_is_steady(t, BZ_EVENT_CALL, i) ||
-            (calls->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES || !bz_call_problem(t, i, &p))
+        if (!bz_event_is_steady(t, BZ_EVENT_CALL, i) || !bz_call_works(t, i) || !bz_call_problem(t, i, &p))
             continue;
         if (!calls->variant[i] && p.kind != BZ_PROBLEM_CONV)
             continue; /* where the library has no choice, or tells of none */
         call_group *g = find_group(m, &p, bz_string(t, calls->variant[i]), what_for(t, i));
         g->calls++;
-        if (m->device[i] > 0)
-            add_seen(m, g, m->device[i]);
+        if (seconds[i] > 0)
+            add_seen(m, g, seconds[i]);
     }
 }
 
@@ -233,7 +217,6 @@ int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system
 {
     making m = {.trace = trace, .db = db, .system = system, .setting = setting, .arena = arena};
     int rc = 0;
-    time_calls(&m);
     gather(&m);
     *out = (bz_regret){.row = BZ_NEW(arena, bz_regret_row, m.n), .n = m.n};
     for (int i = 0; i < m.n && !rc; i++)

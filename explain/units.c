@@ -210,7 +210,7 @@ static const char **find_kernels(making *m, uint32_t iteration)
             continue;
         const char *shown = k->short_name && k->short_name[i] ? bz_string(m->trace, k->short_name[i]) : name;
         if (k->call && k->call[i] < c->n)
-            by[k->call[i]] = shown;
+            by[bz_call_outermost(m->trace, k->call[i])] = shown;
         else
             settle(m, add_row(m, -1, shown), shown, NULL);
     }
@@ -255,8 +255,7 @@ void bz_units_look(const bz_bound *bound, const bz_trace *trace, const bz_alignm
     const int *layer = find_layers(&m, alignment);
     for (size_t i = 0; i < c->n && iteration != BZ_NONE; i++) {
         bz_problem p = {0};
-        if ((c->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) != BZ_CALL_EXECUTES ||
-            bz_event_iteration(trace, BZ_EVENT_CALL, i) != iteration)
+        if (!bz_call_works(trace, i) || bz_event_iteration(trace, BZ_EVENT_CALL, i) != iteration)
             continue;
         bool known = bz_call_problem(trace, i, &p),
              product = known && (p.kind == BZ_PROBLEM_CONV || p.kind == BZ_PROBLEM_GEMM);

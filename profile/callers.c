@@ -60,7 +60,7 @@ size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_caller **callers)
     bz_caller *rows = *callers = BZ_NEW(arena, bz_caller, call->n);
     size_t n = 0, kept = 0;
     for (size_t i = 0; i < call->n; i++) {
-        if (!call->stack[i] || (t->n_iterations && !bz_event_is_steady(t, BZ_EVENT_CALL, i)))
+        if (!call->stack[i] || !bz_event_counts(t, BZ_EVENT_CALL, i))
             continue;
         rows[n++] = (bz_caller){call->name[i], of[call->stack[i]], 1, call->end[i] - call->start[i]};
     }

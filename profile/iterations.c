@@ -96,8 +96,7 @@ static bool wanted(const bz_trace *t, bz_event_kind kind, size_t i, bool timelin
 {
     const bz_events *e = &t->event[kind];
     if (kind == BZ_EVENT_CALL)
-        return (e->flags[i] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) == BZ_CALL_EXECUTES &&
-               !(timeline && of_log(t, e->lane[i]));
+        return bz_call_works(t, i) && !(timeline && of_log(t, e->lane[i]));
     if (kind == BZ_EVENT_OP)
         return e->op[i] == BZ_NONE;
     return true;

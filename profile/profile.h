@@ -284,8 +284,15 @@ uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i);
  * iteration, so it is not steady, and it is the typical one where there are none. */
 bool bz_iteration_is_steady(const bz_trace *t, uint32_t iteration);
 bool bz_event_is_steady(const bz_trace *t, bz_event_kind kind, size_t i); /* it belongs to one */
+bool bz_event_counts(const bz_trace *t, bz_event_kind kind, size_t i);    /* likewise; where none were found, all do */
 uint32_t bz_steady_iterations(const bz_trace *t);                         /* how many */
 uint32_t bz_typical_iteration(const bz_trace *t);
+
+/* Library calls as work: those that do something and that no other library call made. The others belong to the outermost
+ * call around them. Its time is that of its kernels, copies and fills; where the trace has no kernels, that of the call. */
+bool bz_call_works(const bz_trace *t, size_t call);
+size_t bz_call_outermost(const bz_trace *t, size_t call);
+double *bz_call_seconds(const bz_trace *t, bz_arena *arena); /* [calls]; 0 for a call that another one made */
 
 /* ---- statistics --------------------------------------------------------------------------- */
 
@@ -312,6 +319,7 @@ typedef enum { BZ_FIGURE_LATENCY, BZ_FIGURE_LIBRARY } bz_figure;
 uint32_t bz_trace_level(const bz_trace *t, bz_figure figure);
 /* The figure of the steady iterations in that run, else in the trace: nanoseconds, in the arena. Returns how many. */
 size_t bz_trace_figures(const bz_trace *t, bz_figure figure, bz_arena *arena, double **values);
+size_t bz_level_figures(const bz_level *l, bz_figure figure, bz_arena *arena, double **values); /* of that run */
 
 /* All kernels of the run together, those of warm-up and set-up included, in nanoseconds. Divided by the number of iterations
  * it is what others publish as device time per iteration; it is more than what a steady iteration takes. */

@@ -33,11 +33,8 @@ static void put_percent(bz_table *table, double share)
 /* Latencies of the steady iterations of one run of the program; n is 0 where the run has none. */
 static bz_quantiles level_latency(const bz_level *l, bz_arena *arena)
 {
-    double *values = BZ_NEW(arena, double, l->n_iterations);
-    size_t n = 0;
-    for (uint32_t i = 0; i < l->n_iterations; i++)
-        if (!l->iteration[i].warm_up)
-            values[n++] = (double)l->iteration[i].latency;
+    double *values;
+    size_t n = bz_level_figures(l, BZ_FIGURE_LATENCY, arena, &values);
     return bz_quantiles_of(values, n);
 }
 

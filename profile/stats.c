@@ -326,21 +326,29 @@ uint32_t bz_trace_level(const bz_trace *t, bz_figure figure)
     return t->n_levels ? t->own_level : BZ_NONE;
 }
 
+size_t bz_level_figures(const bz_level *l, bz_figure figure, bz_arena *arena, double **values)
+{
+    size_t n = 0;
+    *values = BZ_NEW(arena, double, l->n_iterations);
+    for (uint32_t i = 0; i < l->n_iterations; i++)
+        if (!l->iteration[i].warm_up)
+            (*values)[n++] = (double)figure_of(&l->iteration[i], figure);
+    return n;
+}
+
 size_t bz_trace_figures(const bz_trace *t, bz_figure figure, bz_arena *arena, double **values)
 {
     uint32_t k = bz_trace_level(t, figure);
-    bool own = k == BZ_NONE || k == t->own_level;
-    size_t n = 0, all = own ? t->n_iterations : t->level[k].n_iterations;
-    *values = BZ_NEW(arena, double, all);
-    for (uint32_t i = 0; i < all; i++) {
+    size_t n = 0;
+    if (k != BZ_NONE && k != t->own_level)
+        return bz_level_figures(&t->level[k], figure, arena, values);
+    *values = BZ_NEW(arena, double, t->n_iterations);
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
         bz_iteration_stats s;
-        if (own ? !bz_iteration_is_steady(t, i) : t->level[k].iteration[i].warm_up)
+        if (!bz_iteration_is_steady(t, i))
             continue;
-        if (own)
-            bz_iteration_measure(t, i, &s);
-        (*values)[n++] = (double)(!own                          ? figure_of(&t->level[k].iteration[i], figure)
-                                  : figure == BZ_FIGURE_LATENCY ? s.latency
-                                                                : s.library);
+        bz_iteration_measure(t, i, &s);
+        (*values)[n++] = (double)(figure == BZ_FIGURE_LATENCY ? s.latency : s.library);
     }
     return n;
 }

@@ -1,4 +1,4 @@
-/* Which iterations of a trace count, and which one stands for all. Nobody else decides that. */
+/* Which iterations of a trace count, which one stands for all, and what a library call took. Nobody else decides that. */
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -11,6 +11,11 @@ bool bz_iteration_is_steady(const bz_trace *t, uint32_t iteration)
 bool bz_event_is_steady(const bz_trace *t, bz_event_kind kind, size_t i)
 {
     return bz_iteration_is_steady(t, bz_event_iteration(t, kind, i));
+}
+
+bool bz_event_counts(const bz_trace *t, bz_event_kind kind, size_t i)
+{
+    return !t->n_iterations || bz_event_is_steady(t, kind, i);
 }
 
 uint32_t bz_steady_iterations(const bz_trace *t)
@@ -46,4 +51,40 @@ uint32_t bz_typical_iteration(const bz_trace *t)
     uint32_t typical = n ? list[(n - 1) / 2].iteration : BZ_NONE;
     free(list);
     return typical;
+}
+
+bool bz_call_works(const bz_trace *t, size_t call)
+{
+    return (t->event[BZ_EVENT_CALL].flags[call] & (BZ_CALL_EXECUTES | BZ_CALL_NESTED)) == BZ_CALL_EXECUTES;
+}
+
+/* A file that lies may have calls around each other in a circle. */
+size_t bz_call_outermost(const bz_trace *t, size_t call)
+{
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    for (size_t steps = 0; c->call[call] < c->n && steps < c->n; steps++)
+        call = c->call[call];
+    return call;
+}
+
+double *bz_call_seconds(const bz_trace *t, bz_arena *arena)
+{
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    bool device = t->event[BZ_EVENT_KERNEL].n > 0;
+    double *seconds = BZ_NEW(arena, double, c->n);
+    for (size_t i = 0; i < c->n && !device; i++)
+        if (!(c->flags[i] & BZ_CALL_NESTED))
+            seconds[i] = 1e-9 * (double)(c->end[i] - c->start[i]);
+    for (int kind = BZ_EVENT_KERNEL; kind <= BZ_EVENT_MEMSET && device; kind++) {
+        const bz_events *e = &t->event[kind];
+        for (size_t i = 0; i < e->n; i++)
+            if (e->call && e->call[i] < c->n)
+                seconds[e->call[i]] += 1e-9 * (double)(e->end[i] - e->start[i]);
+    }
+    for (size_t i = c->n; device && i--;) /* the call around another one began before it */
+        if (c->call[i] < i) {
+            seconds[c->call[i]] += seconds[i];
+            seconds[i] = 0;
+        }
+    return seconds;
 }

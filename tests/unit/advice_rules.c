@@ -171,6 +171,33 @@ static void test_kernels(void **state)
     bz_arena_free(&arena);
 }
 
+/* Units are those of the typical iteration, as the alignment is: not of the first steady one, which is the longest here. */
+static void test_units_of_the_typical_iteration(void **state)
+{
+    static const char *const KERNELS[] = {"volta_scudnn_128x64", "volta_scudnn_128x64", "volta_fp16_s884cudnn_fp16",
+                                          "volta_scudnn_128x64"};
+    static const int64_t LENGTHS[] = {9000, 1400, 1200, 1000};
+    bz_trace *t = bz_trace_new();
+    bz_arena arena = {0};
+    bz_units u;
+    bz_error err;
+    bz_bound b = {.facts = bz_system_facts_read("{\"gpu\":\"Tesla V100-SXM2-16GB\"}", &arena)};
+    (void)state;
+    uint32_t source = bz_trace_source(t, "made by hand", "test"), host = bz_trace_thread(t, source, 1, 1);
+    uint32_t stream = bz_trace_stream(t, source, 1, 0, 1, 1);
+    for (int i = 0; i < 4; i++) {
+        int64_t at = i * 10000;
+        bz_trace_add(t, BZ_EVENT_RANGE, at, at + LENGTHS[i], bz_trace_text(t, "benanza_iteration"), host);
+        bz_trace_add(t, BZ_EVENT_KERNEL, at + 100, at + 300, bz_trace_text(t, KERNELS[i]), stream);
+    }
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(bz_typical_iteration(t), 2);
+    bz_units_look(&b, t, NULL, NULL, &arena, &u);
+    assert_true(u.n == 1 && u.used == 1);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* ---- advice --------------------------------------------------------------------------------- */
 
 static void test_table_of_advice(void **state)
@@ -437,9 +464,16 @@ static void test_besides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_table_of_units),  cmocka_unit_test(test_why),
-        cmocka_unit_test(test_kernels), cmocka_unit_test(test_table_of_advice), cmocka_unit_test(test_framework),
-        cmocka_unit_test(test_advice),  cmocka_unit_test(test_elsewhere),       cmocka_unit_test(test_besides),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_table_of_units),
+        cmocka_unit_test(test_why),
+        cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_units_of_the_typical_iteration),
+        cmocka_unit_test(test_table_of_advice),
+        cmocka_unit_test(test_framework),
+        cmocka_unit_test(test_advice),
+        cmocka_unit_test(test_elsewhere),
+        cmocka_unit_test(test_besides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "profile/columns.h"
 #include "profile/trace.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -223,6 +224,34 @@ static void one_iteration_is_typical(void **state)
 static void tie(bz_trace *t, bz_event_kind kind, uint32_t row, uint32_t correlation)
 {
     t->event[kind].correlation[row] = correlation;
+}
+
+/* What a call asks of another library's, and what runs on the device besides kernels, is its own; all events count where no
+ * iteration was found. */
+static void calls_take_what_their_work_takes(void **state)
+{
+    (void)state;
+    bz_error err;
+    bz_arena arena = {0};
+    bz_trace *t = program(1);
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    uint32_t host = c->lane[0], stream = t->event[BZ_EVENT_KERNEL].lane[0];
+    assert_true(bz_event_counts(t, BZ_EVENT_CALL, 0) && !bz_event_is_steady(t, BZ_EVENT_CALL, 0));
+    uint32_t inner = add(t, BZ_EVENT_CALL, 350, 700, "cublasSgemm_v2", host);
+    t->event[BZ_EVENT_CALL].flags[inner] = BZ_CALL_EXECUTES;
+    tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, 400, 450, "cudaLaunchKernel", host), 99);
+    tie(t, BZ_EVENT_KERNEL, add(t, BZ_EVENT_KERNEL, 5000, 5040, "gemm", stream), 99);
+    tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, 460, 470, "cudaMemsetAsync", host), 100);
+    tie(t, BZ_EVENT_MEMSET, add(t, BZ_EVENT_MEMSET, 6000, 6007, "memset", stream), 100);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    double *seconds = bz_call_seconds(t, &arena);
+    assert_true(bz_call_works(t, 0) && !bz_call_works(t, 1) && bz_call_works(t, 2));
+    assert_int_equal(bz_call_outermost(t, 1), 0);
+    assert_int_equal(llround(1e9 * seconds[0]), 1647);
+    assert_true(seconds[1] == 0);
+    assert_int_equal(llround(1e9 * seconds[2]), 1600);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
 }
 
 /* A program that marks iterations without waiting for the device: its work is told in full, but idle is only what the iteration
@@ -714,6 +743,7 @@ int main(void)
         cmocka_unit_test(ranges_of_the_program_win),
         cmocka_unit_test(operators_may_mark_iterations),
         cmocka_unit_test(one_iteration_is_typical),
+        cmocka_unit_test(calls_take_what_their_work_takes),
         cmocka_unit_test(work_may_outlast_the_iteration),
         cmocka_unit_test(inputs_are_of_the_iteration_behind_them),
         cmocka_unit_test(steps_may_queue),
