@@ -60,7 +60,7 @@ static void make_layer(bz_layer *layer, int index, const bz_problem *p, bz_arena
         constant[i] = list[i].constant;
         layer->params_count += list[i].constant ? list[i].count : 0;
     }
-    if (p->kind <= BZ_PROBLEM_GEMV) {
+    if (bz_problem_has(p, BZ_TRAIT_PRODUCT)) {
         bz_problem core = *p;
         core.post[0].fn = BZ_FN_NONE;
         layer->macs = (int64_t)(bz_problem_flops(&core) / 2);

@@ -48,7 +48,7 @@ static bz_problem *last_call(walk *w)
 
 static bool is_product(const bz_problem *p)
 {
-    return p->kind >= BZ_PROBLEM_CONV && p->kind <= BZ_PROBLEM_GEMV;
+    return bz_problem_has(p, BZ_TRAIT_PRODUCT);
 }
 
 /* Adds a post-operation if the call takes it. */
@@ -123,8 +123,7 @@ static bool same_shape(const bz_type *a, const bz_type *b)
 /* A value for each channel of y, or one for all. */
 static bool is_by_channel(const walk *w, const bz_type *t, const bz_type *y)
 {
-    bz_problem_kind kind = w->l.step[w->l.n_steps - 1].kind;
-    int axis = kind == BZ_PROBLEM_CONV || kind == BZ_PROBLEM_DECONV ? 1 : y->rank - 1;
+    int axis = bz_problem_bias_axis(&w->l.step[w->l.n_steps - 1], y->rank);
     if (t->kind != BZ_TYPE_TENSOR || t->rank < 0 || t->rank > y->rank)
         return false;
     bool one = bz_type_elements(t) == 1;
@@ -141,7 +140,7 @@ static bool take_batchnorm(walk *w, const bz_layer *l)
 {
     const bz_type *y = &l->out[0];
     bz_problem *call = last_call(w);
-    int axis = call->kind == BZ_PROBLEM_CONV || call->kind == BZ_PROBLEM_DECONV ? 1 : y->rank - 1;
+    int axis = bz_problem_bias_axis(call, y->rank);
     for (int k = 1; k < 5; k++)
         if (k >= l->n_in || !l->in_constant[k])
             return false;

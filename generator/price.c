@@ -50,7 +50,7 @@ static bool is_better(const bz_record *r, const bz_record *than)
 static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_problem_price *price,
                           const bz_record *records, size_t n, const bz_setting *setting, const bz_prices_view *view)
 {
-    bool one_layout = view->layout && problem->kind != BZ_PROBLEM_COPY && plan_has_space(problem);
+    bool one_layout = view->layout && !bz_problem_has(problem, BZ_TRAIT_BYTES) && plan_has_space(problem);
     *price = (bz_problem_price){0};
     for (size_t i = 0; i < n; i++) {
         const bz_record *r = &records[i];

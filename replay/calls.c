@@ -15,7 +15,7 @@ static const struct {
 
 static bool is_rnn(const bz_problem *p)
 {
-    return p->kind == BZ_PROBLEM_LSTM || p->kind == BZ_PROBLEM_GRU || p->kind == BZ_PROBLEM_RNN;
+    return bz_problem_has(p, BZ_TRAIT_RECURRENT);
 }
 
 static int input_of(const bz_problem *p, bz_role role)
@@ -145,7 +145,7 @@ static int add_border(binder *b, const bz_problem *pad, call *c, bz_error *err)
 /* The same loop runs as a step of its own, whose operands loops.c knows. */
 static bool is_loop(const bz_problem *p)
 {
-    return p->kind >= BZ_PROBLEM_PAD && p->kind <= BZ_PROBLEM_WHERE;
+    return bz_problem_has(p, BZ_TRAIT_MOVE);
 }
 
 /* ---- recurrent layers ----------------------------------------------------------------------- */

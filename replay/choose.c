@@ -15,14 +15,13 @@ static bz_laid laid_of(const bz_problem *p, const char *layout, const char *algo
     } IMPLEMENTATIONS[] = {{"brg", BZ_LAID_NHWC}, {"gemm", BZ_LAID_PLAIN}, {"ref", BZ_LAID_PLAIN}};
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     int n = bz_problem_operands(p, operand), rank = operand[n - 1].rank;
-    bool product = p->kind == BZ_PROBLEM_GEMM || p->kind == BZ_PROBLEM_GEMV || p->kind == BZ_PROBLEM_MATMUL;
-    if (product || rank < 3 || rank > 5 || p->kind >= BZ_PROBLEM_LSTM)
+    if (bz_problem_is_matrix(p) || rank < 3 || rank > 5 || bz_problem_has(p, BZ_TRAIT_RECURRENT))
         return BZ_LAID_PLAIN;
     if (!strcmp(layout, "nhwc"))
         return BZ_LAID_NHWC;
     if (strcmp(layout, "any") != 0)
         return BZ_LAID_PLAIN;
-    bool chooses = p->kind == BZ_PROBLEM_CONV || p->kind == BZ_PROBLEM_DECONV;
+    bool chooses = bz_problem_has(p, BZ_TRAIT_CONVOLUTION);
     for (size_t i = 0; chooses && i < sizeof IMPLEMENTATIONS / sizeof *IMPLEMENTATIONS; i++)
         if (!strncmp(algorithm, IMPLEMENTATIONS[i].algorithm, strlen(IMPLEMENTATIONS[i].algorithm)))
             return IMPLEMENTATIONS[i].laid;
@@ -88,7 +87,7 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
     static const bz_replay_option LOOPS = {"loops",       "", "plain", "default",
                                            BZ_LAID_PLAIN, 0,  0,       BZ_PROVENANCE_MODELLED};
     double seconds = 1e-6 + bz_problem_bytes(p) / 1e10 + bz_problem_flops(p) / 5e10;
-    bool blocks = p->kind == BZ_PROBLEM_CONV || p->kind == BZ_PROBLEM_DECONV, copy = p->kind == BZ_PROBLEM_COPY;
+    bool blocks = bz_problem_has(p, BZ_TRAIT_CONVOLUTION), copy = bz_problem_has(p, BZ_TRAIT_BYTES);
     bool spatial = laid_of(p, "nhwc", "") == BZ_LAID_NHWC;
     bool broadcasts = p->kind == BZ_PROBLEM_BINARY && bz_extent_count(p->binary.a) != bz_extent_count(p->binary.b);
     bool fixed = p->kind == BZ_PROBLEM_LAYERNORM || p->kind == BZ_PROBLEM_TRANSPOSE || p->kind == BZ_PROBLEM_REORDER ||
@@ -134,8 +133,7 @@ static void add_device_guesses(const bz_replay_input *in, const bz_problem *p, b
     double seconds = 1e-6 + bz_problem_bytes(p) / 1e12 + bz_problem_flops(p) / 1e13;
     for (int f = 0; planned && f < planned->n_families; f++) {
         const bz_plan_family *family = &planned->family[f];
-        bool product = p->kind <= BZ_PROBLEM_GEMV && p->kind >= BZ_PROBLEM_GEMM,
-             blas = !strcmp(family->backend, "cublas");
+        bool product = bz_problem_is_matrix(p), blas = !strcmp(family->backend, "cublas");
         if (strcmp(family->math, "default") != 0 || !allows(in, family->backend, family->layout) ||
             !runs_there(in, family->backend))
             continue;

@@ -177,14 +177,14 @@ static bz_expected pool_at(bz_reference *r)
 
 /* clang-format off */
 const bz_kind bz_kind_conv = {.name = "conv",
-    .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_WEIGHTS_BY_CHANNEL | BZ_TRAIT_POST,
+    .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION | BZ_TRAIT_POST,
     .operands = conv_operands, .check = check_conv, .depth = conv_depth, .at = conv_at, .member = {
     BZ_REQUIRED("x", EXTENT, conv.x), BZ_REQUIRED("w", EXTENT, conv.w), BZ_USUAL("stride", SPATIAL, conv.stride, 1),
     BZ_USUAL("pad", PADS, conv.pad, 0), BZ_USUAL("dilation", SPATIAL, conv.dilation, 1),
     BZ_USUAL("group", INT, conv.group, 1)}};
 
 const bz_kind bz_kind_deconv = {.name = "deconv",
-    .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_WEIGHTS_BY_CHANNEL | BZ_TRAIT_POST,
+    .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION | BZ_TRAIT_POST,
     .operands = conv_operands, .check = check_conv, .depth = deconv_depth, .flops = deconv_flops, .at = deconv_at, .member = {
     BZ_REQUIRED("x", EXTENT, deconv.x), BZ_REQUIRED("w", EXTENT, deconv.w),
     BZ_USUAL("stride", SPATIAL, deconv.stride, 1), BZ_USUAL("pad", PADS, deconv.pad, 0),

@@ -77,7 +77,7 @@ static void add_inputs(const bz_problem *p, bz_operand_list *l, int64_t *y)
 
 int bz_problem_bias_axis(const bz_problem *p, int rank)
 {
-    return bz_problem_has(p, BZ_TRAIT_WEIGHTS_BY_CHANNEL) ? 1 : rank - 1;
+    return bz_problem_has(p, BZ_TRAIT_CONVOLUTION) ? 1 : rank - 1;
 }
 
 int bz_problem_operands(const bz_problem *p, bz_operand *list)

@@ -9,9 +9,14 @@ const char *bz_problem_kind_name(bz_problem_kind kind)
     return kind > BZ_PROBLEM_NONE && kind < BZ_PROBLEM_N_KINDS ? bz_kinds[kind]->name : "?";
 }
 
-bool bz_problem_has(const bz_problem *p, bz_trait trait)
+bool bz_problem_has(const bz_problem *p, unsigned traits)
 {
-    return bz_kinds[p->kind] && bz_kinds[p->kind]->traits & trait;
+    return bz_kinds[p->kind] && bz_kinds[p->kind]->traits & traits;
+}
+
+bool bz_problem_is_matrix(const bz_problem *p)
+{
+    return bz_problem_has(p, BZ_TRAIT_PRODUCT) && !bz_problem_has(p, BZ_TRAIT_WINDOW);
 }
 
 int bz_extent_rank(const int64_t *extent)

@@ -72,16 +72,16 @@ typedef enum { BZ_PROBLEM_NONE, BZ_KINDS(BZ_PROBLEM_ENUMERATOR) BZ_PROBLEM_N_KIN
 
 /* What kinds have in common: who wants to know asks for these, so that the next kind need not be named there. */
 typedef enum {
-    BZ_TRAIT_PRODUCT = 1,            /* sums of products: conv, deconv, gemm, matmul, gemv */
-    BZ_TRAIT_WINDOW = 2,             /* go over x window by window: conv, deconv, pool */
-    BZ_TRAIT_WEIGHTS_BY_CHANNEL = 4, /* conv, deconv: a bias goes along dimension 1, not along the last */
-    BZ_TRAIT_NORMALIZATION = 8,      /* batchnorm, layernorm, rmsnorm, groupnorm */
-    BZ_TRAIT_RECURRENT = 16,         /* lstm, gru, rnn: members are those of `rnn` */
-    BZ_TRAIT_MOVE = 32,              /* values are put elsewhere unchanged: pad, slice, expand, gather, where */
-    BZ_TRAIT_PARTIAL = 64,           /* what is not taken of x is not read: slice, gather */
-    BZ_TRAIT_BYTES = 128,            /* copy: no tensors, but bytes, which have no type and no layout */
-    BZ_TRAIT_POST = 256,             /* takes post-operations */
-    BZ_TRAIT_ROUNDED_BETWEEN = 512,  /* some libraries compute it in two calls, and round between them */
+    BZ_TRAIT_PRODUCT = 1,           /* sums of products: conv, deconv, gemm, matmul, gemv */
+    BZ_TRAIT_WINDOW = 2,            /* go over x window by window: conv, deconv, pool */
+    BZ_TRAIT_CONVOLUTION = 4,       /* conv, deconv: channels are dimension 1, and a bias goes along them */
+    BZ_TRAIT_NORMALIZATION = 8,     /* batchnorm, layernorm, rmsnorm, groupnorm */
+    BZ_TRAIT_RECURRENT = 16,        /* lstm, gru, rnn: members are those of `rnn` */
+    BZ_TRAIT_MOVE = 32,             /* values are put elsewhere unchanged: pad, slice, expand, gather, where */
+    BZ_TRAIT_PARTIAL = 64,          /* what is not taken of x is not read: slice, gather */
+    BZ_TRAIT_BYTES = 128,           /* copy: no tensors, but bytes, which have no type and no layout */
+    BZ_TRAIT_POST = 256,            /* takes post-operations */
+    BZ_TRAIT_ROUNDED_BETWEEN = 512, /* some libraries compute it in two calls, and round between them */
 } bz_trait;
 
 /* Functions of one or two values. Which of them may stand where is in the table in function.c. */
@@ -282,7 +282,8 @@ int bz_problem_normalize(bz_problem *p, bz_error *err);
 void bz_problem_print_c(const bz_problem *p, int indent, bz_buf *out);
 
 const char *bz_problem_kind_name(bz_problem_kind kind);
-bool bz_problem_has(const bz_problem *p, bz_trait trait);
+bool bz_problem_has(const bz_problem *p, unsigned traits); /* one of these bz_trait */
+bool bz_problem_is_matrix(const bz_problem *p);            /* a product without windows: gemm, matmul, gemv */
 const char *bz_fn_name(bz_fn fn);
 bz_fn bz_fn_find(const char *name, size_t n); /* BZ_FN_NONE where there is no such function */
 int bz_fn_parameters(bz_fn fn);               /* 0 to 2 */
@@ -291,6 +292,9 @@ bool bz_fn_is_activation(bz_fn fn);
 bool bz_fn_is_binary(bz_fn fn);
 bool bz_fn_is_reduction(bz_fn fn);
 bool bz_fn_is_comparison(bz_fn fn);
+
+/* Sets both parameters to the usual ones where both are 0, and those to 0 that the function does not have. */
+void bz_fn_normalize(bz_fn fn, float *alpha, float *beta);
 
 /* The function's value for x, in double precision. */
 double bz_fn_value(bz_fn fn, double x, double alpha, double beta);

@@ -1,29 +1,6 @@
 /* What a valid problem is. */
 #include "runtime/kind.h"
 
-/* What the function's parameters are where none are given: ONNX's defaults. */
-static const struct {
-    bz_fn fn;
-    float alpha, beta;
-} PARAMETERS[] = {
-    {BZ_FN_LEAKY, 0.01f, 0},         {BZ_FN_ELU, 1, 0},    {BZ_FN_CLIP, 0, 6}, {BZ_FN_SWISH, 1, 0},
-    {BZ_FN_HARDSIGMOID, 0.2f, 0.5f}, {BZ_FN_LINEAR, 1, 0}, {BZ_FN_POW, 1, 2},
-};
-
-static void normalize_parameters(bz_fn fn, float *alpha, float *beta)
-{
-    if (*alpha == 0 && *beta == 0)
-        for (size_t i = 0; i < sizeof PARAMETERS / sizeof *PARAMETERS; i++)
-            if (PARAMETERS[i].fn == fn) {
-                *alpha = PARAMETERS[i].alpha;
-                *beta = PARAMETERS[i].beta;
-            }
-    if (bz_fn_parameters(fn) < 2)
-        *beta = 0;
-    if (bz_fn_parameters(fn) < 1)
-        *alpha = 0;
-}
-
 int bz_problem_refuse(const bz_problem *p, const char *why, bz_error *err)
 {
     return bz_fail(err, BZ_BAD_INPUT, "problem: %s: %s", bz_kinds[p->kind]->name, why);
@@ -121,7 +98,7 @@ int bz_problem_normalize(bz_problem *p, bz_error *err)
             BZ_FIELD(bz_fn, p, m) = (bz_fn)m->usual;
     }
     if (p->kind == BZ_PROBLEM_ACTIVATION)
-        normalize_parameters(p->activation.fn, &p->activation.alpha, &p->activation.beta);
+        bz_fn_normalize(p->activation.fn, &p->activation.alpha, &p->activation.beta);
     for (int i = 0; i < BZ_PROBLEM_POST && p->post[i].fn; i++) {
         if (!bz_problem_has(p, BZ_TRAIT_POST))
             return bz_problem_refuse(p, "takes no post-operations", err);
@@ -131,7 +108,7 @@ int bz_problem_normalize(bz_problem *p, bz_error *err)
             return bz_problem_refuse(p, "a bias comes first, and only after a product", err);
         if (!isfinite(p->post[i].alpha) || !isfinite(p->post[i].beta))
             return bz_problem_refuse(p, "a post-operation's parameter is not finite", err);
-        normalize_parameters(p->post[i].fn, &p->post[i].alpha, &p->post[i].beta);
+        bz_fn_normalize(p->post[i].fn, &p->post[i].alpha, &p->post[i].beta);
     }
     if (check_numbers(p, err) || (bz_kinds[p->kind]->check && bz_kinds[p->kind]->check(p, err)))
         return -1;

@@ -79,9 +79,9 @@ static int set_math(call *c, const char *math, bz_error *why)
 }
 
 /* Whether a math mode makes a difference: everything else would be measured twice. */
-static bool has_math(bz_problem_kind kind)
+static bool has_math(const bz_problem *p)
 {
-    return kind <= BZ_PROBLEM_GEMV || kind >= BZ_PROBLEM_LSTM;
+    return bz_problem_has(p, BZ_TRAIT_PRODUCT | BZ_TRAIT_RECURRENT);
 }
 
 static int set_layout(call *c, const char *layout, bz_error *why)
@@ -107,7 +107,7 @@ call *bz_cudnn_describe(const cudnn_kind *kind, const bz_problem *p, const bz_op
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         absent[i]->operand = -1;
     bool bad = set_math(c, math, why) || set_layout(c, layout, why);
-    if (!bad && strcmp(math, "default") != 0 && !has_math(p->kind))
+    if (!bad && strcmp(math, "default") != 0 && !has_math(p))
         bad = bz_fail(why, BZ_INCOMPLETE, "a math mode makes no difference here");
     if (!bad && !kind->describe(c, why))
         return c;

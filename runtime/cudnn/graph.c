@@ -85,7 +85,7 @@ static bool is_allowed(const call *c, notes n)
 {
     if (c->problem->dtype != BZ_F32)
         return true;
-    if (c->problem->kind > BZ_PROBLEM_GEMV)
+    if (!bz_problem_has(c->problem, BZ_TRAIT_PRODUCT))
         return !n.converts;
     if (c->math == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION)
         return n.converts;

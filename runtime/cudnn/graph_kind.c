@@ -24,8 +24,8 @@ static bool has_types(const bz_problem *p)
     if (p->kind == BZ_PROBLEM_CONV && is_byte(x))
         return w == BZ_I8 && (is_byte(y) || y == BZ_I32 || y == BZ_F32);
     bool result = y == BZ_F32 || y == BZ_F16 || y == BZ_BF16 || (p->kind == BZ_PROBLEM_ATTENTION && is_f8(y));
-    return result && ((x == y && w == y) ||
-                      ((p->kind <= BZ_PROBLEM_GEMV || p->kind == BZ_PROBLEM_ATTENTION) && is_f8(x) && is_f8(w)));
+    return result && ((x == y && w == y) || ((bz_problem_has(p, BZ_TRAIT_PRODUCT) || p->kind == BZ_PROBLEM_ATTENTION) &&
+                                             is_f8(x) && is_f8(w)));
 }
 
 static int begin(call *c, bz_error *why)
