@@ -3,151 +3,8 @@
 
 #include <stdlib.h>
 
-/* Types that libraries compute in, and our loops. Bools are bytes of 0 and 1; strings are moved at most. */
-enum {
-    FLOATS = 1, /* f32, f16, bf16 */
-    DOUBLE = 2,
-    BYTES = 4, /* i8, u8 */
-    BOOLS = 8,
-    WORDS = 16,  /* i32 */
-    LONGS = 32,  /* i64 */
-    OTHERS = 64, /* integers of 16 bits, unsigned ones */
-    NUMBERS = WORDS | LONGS | DOUBLE,
-    ALL = FLOATS | BYTES | BOOLS | NUMBERS | OTHERS,
-};
-
-static const struct {
-    const char *kind;
-    lower_function *lower;
-    int arg, types; /* of a library */
-    int ours;       /* that only loops of ours take, which devices have not: a copy stands in there */
-} KINDS[] = {
-    {"conv", lower_conv, 0, FLOATS | BYTES, 0},
-    {"qconv", lower_qconv, 0, BYTES, 0},
-    {"deconv", lower_deconv, 0, FLOATS | BYTES, 0},
-    {"gemm", lower_gemm, 0, FLOATS | DOUBLE | BYTES, 0},
-    {"gemmfastgelu", lower_gemm, BZ_FN_GELU_TANH, FLOATS, 0},
-    {"qgemm", lower_qgemm, 0, BYTES, 0},
-    {"matmul", lower_matmul, 0, FLOATS | DOUBLE | BYTES, 0},
-    {"matmulscaled", lower_matmul, 0, BYTES, 0},
-    {"matmuldynamic", lower_dynamic_matmul, 0, FLOATS, 0},
-    {"qmatmul", lower_qmatmul, 0, BYTES, 0},
-    {"attention", lower_attention, 0, FLOATS, 0},
-    {"packedattention", lower_attention, 0, FLOATS, 0},
-    {"qattention", lower_attention, 0, BYTES, 0},
-    {"einsum", lower_einsum, 0, FLOATS | DOUBLE, 0},
-    {"linearclassifier", lower_linear, 0, FLOATS, 0},
-    {"linearregressor", lower_linear, 0, FLOATS, 0},
-
-    {"relu", lower_unary, BZ_FN_RELU, FLOATS | BYTES | WORDS, 0},
-    {"leakyrelu", lower_unary, BZ_FN_LEAKY, FLOATS | BYTES, 0},
-    {"qleakyrelu", lower_unary, BZ_FN_LEAKY, BYTES, 0},
-    {"elu", lower_unary, BZ_FN_ELU, FLOATS, 0},
-    {"sigmoid", lower_unary, BZ_FN_SIGMOID, FLOATS, 0},
-    {"tanh", lower_unary, BZ_FN_TANH, FLOATS, 0},
-    {"swish", lower_unary, BZ_FN_SWISH, FLOATS, 0},
-    {"quickgelu", lower_unary, BZ_FN_SWISH, FLOATS, 0},
-    {"hardswish", lower_unary, BZ_FN_HARDSWISH, FLOATS, 0},
-    {"hardsigmoid", lower_unary, BZ_FN_HARDSIGMOID, FLOATS, 0},
-    {"mish", lower_unary, BZ_FN_MISH, FLOATS, 0},
-    {"softplus", lower_unary, BZ_FN_SOFTPLUS, FLOATS, 0},
-    {"exp", lower_unary, BZ_FN_EXP, FLOATS, 0},
-    {"log", lower_unary, BZ_FN_LOG, FLOATS, 0},
-    {"sqrt", lower_unary, BZ_FN_SQRT, FLOATS, 0},
-    {"abs", lower_unary, BZ_FN_ABS, FLOATS, 0},
-    {"round", lower_unary, BZ_FN_ROUND, FLOATS, 0},
-    {"neg", lower_unary, BZ_FN_LINEAR, FLOATS, 0},
-    {"erf", lower_unary, BZ_FN_ERF, 0, FLOATS},
-    {"floor", lower_unary, BZ_FN_FLOOR, 0, FLOATS},
-    {"ceil", lower_unary, BZ_FN_CEIL, 0, FLOATS},
-    {"sign", lower_unary, BZ_FN_SIGN, 0, FLOATS},
-    {"reciprocal", lower_unary, BZ_FN_POW, FLOATS, 0},
-    {"selu", lower_scaled_elu, 0, FLOATS, 0},
-    {"celu", lower_scaled_elu, 1, FLOATS, 0},
-    {"pow", lower_pow, 0, FLOATS, 0},
-    {"clip", lower_clip, 0, FLOATS, 0},
-    {"gelu", lower_gelu, 0, FLOATS, 0},
-    {"prelu", lower_prelu, 0, FLOATS, 0},
-    {"fastgelu", lower_bias_function, BZ_FN_GELU_TANH, FLOATS, 0},
-    {"biasgelu", lower_bias_function, BZ_FN_GELU_ERF, FLOATS, 0},
-    {"biasadd", lower_bias_add, 0, FLOATS, 0},
-
-    {"add", lower_binary, BZ_FN_ADD, FLOATS | BYTES, NUMBERS},
-    {"sub", lower_binary, BZ_FN_SUB, FLOATS | BYTES, NUMBERS},
-    {"mul", lower_binary, BZ_FN_MUL, FLOATS | BYTES, NUMBERS},
-    {"div", lower_binary, BZ_FN_DIV, FLOATS, NUMBERS},
-    {"qadd", lower_qbinary, BZ_FN_ADD, BYTES, 0},
-    {"qmul", lower_qbinary, BZ_FN_MUL, BYTES, 0},
-    {"max", lower_variadic, BZ_FN_MAX, FLOATS | BYTES, NUMBERS},
-    {"min", lower_variadic, BZ_FN_MIN, FLOATS | BYTES, NUMBERS},
-    {"sum", lower_variadic, BZ_FN_ADD, FLOATS, 0},
-    {"mean", lower_variadic, BZ_FN_MEAN, FLOATS, 0},
-    {"equal", lower_compare, BZ_FN_EQ, FLOATS | BYTES | BOOLS, NUMBERS},
-    {"greater", lower_compare, BZ_FN_GT, FLOATS | BYTES, NUMBERS},
-    {"greaterequal", lower_compare, BZ_FN_GE, FLOATS | BYTES, NUMBERS},
-    {"less", lower_compare, BZ_FN_LT, FLOATS | BYTES, NUMBERS},
-    {"lessequal", lower_compare, BZ_FN_LE, FLOATS | BYTES, NUMBERS},
-    {"and", lower_compare, BZ_FN_MIN, BOOLS, 0},
-    {"or", lower_compare, BZ_FN_MAX, BOOLS, 0},
-    {"xor", lower_compare, BZ_FN_NE, BOOLS, 0},
-    {"not", lower_not, 0, BOOLS, 0},
-
-    {"maxpool", lower_pool, BZ_POOL_MAX, FLOATS | BYTES, 0},
-    {"avgpool", lower_pool, BZ_POOL_AVG, FLOATS | BYTES, 0},
-    {"globalmaxpool", lower_global_pool, BZ_POOL_MAX, FLOATS | BYTES, 0},
-    {"globalavgpool", lower_global_pool, BZ_POOL_AVG, FLOATS | BYTES, 0},
-    {"globallppool", lower_global_lppool, 0, FLOATS, 0},
-    {"batchnorm", lower_batchnorm, 0, FLOATS, 0},
-    {"layernorm", lower_layernorm, 0, FLOATS, 0},
-    {"rmsnorm", lower_rmsnorm, 0, FLOATS, 0},
-    {"skiplayernorm", lower_skip_layernorm, 0, FLOATS, 0},
-    {"dropout", lower_dropout, 0, FLOATS, 0},
-    {"groupnorm", lower_groupnorm, 0, FLOATS, 0},
-    {"instancenorm", lower_groupnorm, 1, FLOATS, 0},
-    {"softmax", lower_softmax, BZ_PROBLEM_SOFTMAX, FLOATS | BYTES, 0},
-    {"qsoftmax", lower_softmax, BZ_PROBLEM_SOFTMAX, BYTES, 0},
-    {"logsoftmax", lower_softmax, BZ_PROBLEM_LOGSOFTMAX, FLOATS, 0},
-    {"lrn", lower_lrn, 0, FLOATS, 0},
-    {"reducesum", lower_reduce, BZ_FN_SUM, FLOATS, 0},
-    {"reducemean", lower_reduce, BZ_FN_MEAN, FLOATS, 0},
-    {"qreducemean", lower_reduce, BZ_FN_MEAN, BYTES, 0},
-    {"reducemax", lower_reduce, BZ_FN_MAX, FLOATS | BYTES | WORDS, 0},
-    {"reducemin", lower_reduce, BZ_FN_MIN, FLOATS | BYTES | WORDS, 0},
-    {"reduceprod", lower_reduce, BZ_FN_PROD, FLOATS, 0},
-    {"reducel1", lower_reduce, BZ_FN_L1, FLOATS, 0},
-    {"reducel2", lower_reduce, BZ_FN_L2, FLOATS, 0},
-    {"reducesumsquare", lower_reduce, BZ_FN_SUMSQUARE, FLOATS, 0},
-    {"reducelogsum", lower_reduce, BZ_FN_LOG, FLOATS, 0},
-
-    {"resize", lower_resize, 0, FLOATS | BYTES, 0},
-    {"concat", lower_concat, 0, FLOATS | BYTES | BOOLS | WORDS, ALL},
-    {"qconcat", lower_concat, 2, FLOATS, 0},
-    {"transpose", lower_transpose, 0, FLOATS | BYTES | BOOLS | WORDS, ALL},
-    {"cast", lower_cast, 0, FLOATS | BYTES | WORDS, ALL},
-    {"slice", lower_slice, 0, 0, ALL},
-    {"split", lower_split, 0, 0, ALL},
-    {"pad", lower_pad, 0, 0, ALL},
-    {"gather", lower_gather, 0, 0, ALL},
-    {"where", lower_where, 0, 0, BOOLS},
-    {"expand", lower_expand, 0, 0, ALL},
-    {"tile", lower_tile, 0, 0, ALL},
-    {"depthtospace", lower_blocks, 1, 0, ALL},
-    {"spacetodepth", lower_blocks, 0, 0, ALL},
-    {"quantize", lower_quantize, 1, FLOATS | WORDS, 0},
-    {"dequantize", lower_quantize, 0, BYTES | WORDS, 0},
-    {"lstm", lower_rnn, BZ_PROBLEM_LSTM, FLOATS | BYTES, 0},
-    {"gru", lower_rnn, BZ_PROBLEM_GRU, FLOATS | BYTES, 0},
-    {"rnn", lower_rnn, BZ_PROBLEM_RNN, FLOATS, 0},
-};
-
-/* Kinds that no library call computes, with what stands in the way. */
-static const struct {
-    const char *kinds, *why;
-} NOT_OFFERED[] = {
-    {" matmulnbits matmulbnb4 ", "no library multiplies by weights of a few bits"},
-    {" moe qmoe ", "which experts run depends on data"},
-    {" skiprmsnorm biassoftmax mvn lpnorm skipgroupnorm dynamicquantize reducelogsumexp embedlayernorm ", ONE_PASS},
-};
+static const lower_row *const ROWS[] = {lower_product_rows, lower_attention_rows, lower_elementwise_rows,
+                                        lower_layer_rows, lower_move_rows};
 
 /* ---- what the functions are made of --------------------------------------------------------- */
 
@@ -349,14 +206,13 @@ static void choose_types(lowering *l)
     l->quantize = bz_dtype_is_float(has) && class_of(l->dtype) == BYTES;
 }
 
-static const char *why_not_offered(const char *kind)
+static const lower_row *find_row(const char *kind)
 {
-    size_t n = strlen(kind);
-    for (size_t i = 0; i < sizeof NOT_OFFERED / sizeof *NOT_OFFERED; i++)
-        for (const char *at = NOT_OFFERED[i].kinds; (at = strstr(at, kind)); at += n)
-            if (at[-1] == ' ' && at[n] == ' ')
-                return NOT_OFFERED[i].why;
-    return "no library call computes it";
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        for (const lower_row *row = ROWS[i]; row->kind; row++)
+            if (!strcmp(row->kind, kind))
+                return row;
+    return NULL;
 }
 
 /* A layer that multiplies is never priced by its bytes alone. */
@@ -364,17 +220,15 @@ static int lower_one(lowering *l)
 {
     const bz_layer *layer = l->layer;
     bz_dtype given = l->dtype;
-    size_t i = 0, n = sizeof KINDS / sizeof *KINDS;
-    while (i < n && strcmp(KINDS[i].kind, layer->kind) != 0)
-        i++;
-    if (i == n) {
-        l->why = why_not_offered(layer->kind);
-    } else if (!((KINDS[i].types | KINDS[i].ours) & class_of(given))) {
+    const lower_row *row = find_row(layer->kind);
+    if (!row || !row->lower) {
+        l->why = row ? row->why : "no library call computes it";
+    } else if (!((row->types | row->ours) & class_of(given))) {
         l->why = bz_arena_printf(l->arena, "no library computes it in %s", bz_dtype_name(given));
     } else {
         l->dtype = given == BZ_BOOL ? BZ_U8 : given;
-        if (layer->n_out && !KINDS[i].lower(l, KINDS[i].arg))
-            return KINDS[i].types & class_of(given) || l->alternative[l->n - 1].modelled ? 0 : lower_or_copy(l);
+        if (layer->n_out && !row->lower(l, row->arg))
+            return row->types & class_of(given) || l->alternative[l->n - 1].modelled ? 0 : lower_or_copy(l);
         l->dtype = given;
     }
     if (l->n)

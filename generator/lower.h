@@ -66,18 +66,34 @@ bool lower_real(const lowering *l, const char *name, float *v); /* false where a
 int lower_ints(const lowering *l, const char *name, int64_t *v,
                int n); /* -1 unless there are exactly n, none negative */
 
-lower_function lower_conv, lower_qconv, lower_deconv, lower_gemm, lower_qgemm, lower_matmul, lower_qmatmul,
-    lower_dynamic_matmul, lower_linear, lower_attention, lower_einsum;
+/* Types that libraries compute in, and our loops. Bools are bytes of 0 and 1; strings are moved at most. */
+enum {
+    FLOATS = 1, /* f32, f16, bf16 */
+    DOUBLE = 2,
+    BYTES = 4, /* i8, u8 */
+    BOOLS = 8,
+    WORDS = 16,  /* i32 */
+    LONGS = 32,  /* i64 */
+    OTHERS = 64, /* integers of 16 bits, unsigned ones */
+    NUMBERS = WORDS | LONGS | DOUBLE,
+    ALL = FLOATS | BYTES | BOOLS | NUMBERS | OTHERS,
+};
+
+/* A kind of layer, with the function that turns it into problems. */
+typedef struct lower_row {
+    const char *kind;
+    lower_function *lower; /* NULL: no library call computes it, and `why` says what stands in the way */
+    int arg, types;        /* of a library */
+    int ours;              /* that only loops of ours take, which devices have not: a copy stands in there */
+    const char *why;
+} lower_row;
+
+/* Each at the end of its file, and ends with a row without kind. */
+extern const lower_row lower_product_rows[], lower_attention_rows[], lower_elementwise_rows[], lower_layer_rows[],
+    lower_move_rows[];
 
 /* The layers as attention in one call, where together they are one: two products, between them a softmax, numbers and
  * at most one mask. -1, and nothing is said, where they are not. */
 int lower_attention_group(lowering *l, const bz_layers *layers, const int *layer, int n);
-
-lower_function lower_unary, lower_clip, lower_gelu, lower_binary, lower_qbinary, lower_compare, lower_not, lower_pow,
-    lower_variadic, lower_prelu, lower_bias_function, lower_bias_add, lower_scaled_elu;
-lower_function lower_pool, lower_global_pool, lower_global_lppool, lower_batchnorm, lower_layernorm, lower_rmsnorm,
-    lower_skip_layernorm, lower_groupnorm, lower_softmax, lower_lrn, lower_reduce, lower_dropout;
-lower_function lower_resize, lower_concat, lower_transpose, lower_cast, lower_quantize, lower_rnn;
-lower_function lower_slice, lower_split, lower_pad, lower_gather, lower_where, lower_expand, lower_tile, lower_blocks;
 
 #endif

@@ -123,7 +123,7 @@ static int fused_alternative(lowering *l, const heads *h, bool runtime, bool eig
 }
 
 /* Where the shape rule counted other products than these, the layer is something else and stays unpriced. */
-int lower_attention(lowering *l, int arg)
+static int lower_attention(lowering *l, int arg)
 {
     heads h = {0};
     bool runtime = bz_layer_param(l->layer, "qk");
@@ -349,7 +349,7 @@ static int two_operands(lowering *l, const equation *e)
 }
 
 /* How the operands lie is for the library to choose. */
-int lower_einsum(lowering *l, int arg)
+static int lower_einsum(lowering *l, int arg)
 {
     equation e;
     (void)arg;
@@ -357,3 +357,11 @@ int lower_einsum(lowering *l, int arg)
         return lower_no(l, "its equation is no product of matrices");
     return e.n_terms == 1 ? one_operand(l, &e) : two_operands(l, &e);
 }
+
+const lower_row lower_attention_rows[] = {
+    {"attention", lower_attention, .types = FLOATS},
+    {"packedattention", lower_attention, .types = FLOATS},
+    {"qattention", lower_attention, .types = BYTES},
+    {"einsum", lower_einsum, .types = FLOATS | DOUBLE},
+    {0},
+};

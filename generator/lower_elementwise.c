@@ -12,7 +12,7 @@ static int activation(lowering *l, const bz_type *x, bz_fn fn, float alpha, floa
     return lower_extent(x, 0, p->activation.x) ? lower_no(l, "it has too many dimensions") : 0;
 }
 
-int lower_unary(lowering *l, int arg)
+static int lower_unary(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     bz_fn fn = (bz_fn)arg;
@@ -33,7 +33,7 @@ int lower_unary(lowering *l, int arg)
     return activation(l, x, fn, alpha, beta) || lower_done(l) ? -1 : 0;
 }
 
-int lower_clip(lowering *l, int arg)
+static int lower_clip(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     float low = -FLT_MAX, high = FLT_MAX;
@@ -51,7 +51,7 @@ int lower_clip(lowering *l, int arg)
 
 /* Scaled elu is elu and a line; with beta the operand is divided first. Both are one call: a product with a
  * number, functions behind it. */
-int lower_scaled_elu(lowering *l, int divides)
+static int lower_scaled_elu(lowering *l, int divides)
 {
     const bz_type *x = lower_in(l, 0);
     float alpha = 1, gamma = 1;
@@ -69,7 +69,7 @@ int lower_scaled_elu(lowering *l, int divides)
 }
 
 /* A power whose exponent is a number. */
-int lower_pow(lowering *l, int arg)
+static int lower_pow(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     float exponent;
@@ -80,7 +80,7 @@ int lower_pow(lowering *l, int arg)
     return activation(l, x, fn, 1, exponent) || lower_done(l) ? -1 : 0;
 }
 
-int lower_gelu(lowering *l, int arg)
+static int lower_gelu(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     bool by_tanh = !strcmp(lower_word(l, "approximate", "none"), "tanh");
@@ -88,7 +88,7 @@ int lower_gelu(lowering *l, int arg)
     return !x || activation(l, x, by_tanh ? BZ_FN_GELU_TANH : BZ_FN_GELU_ERF, 0, 0) || lower_done(l) ? -1 : 0;
 }
 
-int lower_prelu(lowering *l, int arg)
+static int lower_prelu(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *slope = lower_in(l, 1);
     (void)arg;
@@ -130,7 +130,7 @@ static int binary(lowering *l, bz_fn fn, const bz_type *a, const bz_type *b)
     return 0;
 }
 
-int lower_binary(lowering *l, int arg)
+static int lower_binary(lowering *l, int arg)
 {
     const bz_type *a = lower_in(l, 0), *b = lower_in(l, 1);
     bz_dim dims[BZ_PROBLEM_RANK];
@@ -150,7 +150,7 @@ int lower_binary(lowering *l, int arg)
 }
 
 /* The scales do not matter to the time. */
-int lower_qbinary(lowering *l, int arg)
+static int lower_qbinary(lowering *l, int arg)
 {
     const bz_type *a = lower_in(l, 0), *b = lower_in(l, 3);
     if (!a || !b || a->dtype != b->dtype)
@@ -159,7 +159,7 @@ int lower_qbinary(lowering *l, int arg)
 }
 
 /* The result is a byte for each element. */
-int lower_compare(lowering *l, int arg)
+static int lower_compare(lowering *l, int arg)
 {
     const bz_type *a = lower_in(l, 0), *b = lower_in(l, 1);
     if (!a || !b || binary(l, (bz_fn)arg, a, b))
@@ -169,7 +169,7 @@ int lower_compare(lowering *l, int arg)
 }
 
 /* x = 0 */
-int lower_not(lowering *l, int arg)
+static int lower_not(lowering *l, int arg)
 {
     static const bz_dim ONE[] = {1};
     const bz_type *x = lower_in(l, 0), zero = {.kind = BZ_TYPE_TENSOR, .rank = 1, .dims = ONE};
@@ -180,7 +180,7 @@ int lower_not(lowering *l, int arg)
 }
 
 /* One operand after the other; the mean divides at the end. */
-int lower_variadic(lowering *l, int arg)
+static int lower_variadic(lowering *l, int arg)
 {
     const bz_type *a = lower_in(l, 0), *y = &l->layer->out[0];
     int n = l->layer->n_in;
@@ -200,7 +200,7 @@ int lower_variadic(lowering *l, int arg)
 }
 
 /* The sum and the function in one call, and in two. Without a bias the function is all. */
-int lower_bias_function(lowering *l, int arg)
+static int lower_bias_function(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *b = lower_in(l, 1);
     if (!x)
@@ -219,7 +219,7 @@ int lower_bias_function(lowering *l, int arg)
 }
 
 /* x + bias + skip */
-int lower_bias_add(lowering *l, int arg)
+static int lower_bias_add(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *b = lower_in(l, 1), *skip = lower_in(l, 2);
     (void)arg;
@@ -228,3 +228,58 @@ int lower_bias_add(lowering *l, int arg)
     lower_post(&l->step[l->n_steps - 1], BZ_FN_ADD, 0, 0);
     return lower_done(l);
 }
+
+const lower_row lower_elementwise_rows[] = {
+    {"relu", lower_unary, BZ_FN_RELU, .types = FLOATS | BYTES | WORDS},
+    {"leakyrelu", lower_unary, BZ_FN_LEAKY, .types = FLOATS | BYTES},
+    {"qleakyrelu", lower_unary, BZ_FN_LEAKY, .types = BYTES},
+    {"elu", lower_unary, BZ_FN_ELU, .types = FLOATS},
+    {"sigmoid", lower_unary, BZ_FN_SIGMOID, .types = FLOATS},
+    {"tanh", lower_unary, BZ_FN_TANH, .types = FLOATS},
+    {"swish", lower_unary, BZ_FN_SWISH, .types = FLOATS},
+    {"quickgelu", lower_unary, BZ_FN_SWISH, .types = FLOATS},
+    {"hardswish", lower_unary, BZ_FN_HARDSWISH, .types = FLOATS},
+    {"hardsigmoid", lower_unary, BZ_FN_HARDSIGMOID, .types = FLOATS},
+    {"mish", lower_unary, BZ_FN_MISH, .types = FLOATS},
+    {"softplus", lower_unary, BZ_FN_SOFTPLUS, .types = FLOATS},
+    {"exp", lower_unary, BZ_FN_EXP, .types = FLOATS},
+    {"log", lower_unary, BZ_FN_LOG, .types = FLOATS},
+    {"sqrt", lower_unary, BZ_FN_SQRT, .types = FLOATS},
+    {"abs", lower_unary, BZ_FN_ABS, .types = FLOATS},
+    {"round", lower_unary, BZ_FN_ROUND, .types = FLOATS},
+    {"neg", lower_unary, BZ_FN_LINEAR, .types = FLOATS},
+    {"erf", lower_unary, BZ_FN_ERF, .ours = FLOATS},
+    {"floor", lower_unary, BZ_FN_FLOOR, .ours = FLOATS},
+    {"ceil", lower_unary, BZ_FN_CEIL, .ours = FLOATS},
+    {"sign", lower_unary, BZ_FN_SIGN, .ours = FLOATS},
+    {"reciprocal", lower_unary, BZ_FN_POW, .types = FLOATS},
+    {"selu", lower_scaled_elu, .types = FLOATS},
+    {"celu", lower_scaled_elu, 1, .types = FLOATS},
+    {"pow", lower_pow, .types = FLOATS},
+    {"clip", lower_clip, .types = FLOATS},
+    {"gelu", lower_gelu, .types = FLOATS},
+    {"prelu", lower_prelu, .types = FLOATS},
+    {"fastgelu", lower_bias_function, BZ_FN_GELU_TANH, .types = FLOATS},
+    {"biasgelu", lower_bias_function, BZ_FN_GELU_ERF, .types = FLOATS},
+    {"biasadd", lower_bias_add, .types = FLOATS},
+    {"add", lower_binary, BZ_FN_ADD, .types = FLOATS | BYTES, .ours = NUMBERS},
+    {"sub", lower_binary, BZ_FN_SUB, .types = FLOATS | BYTES, .ours = NUMBERS},
+    {"mul", lower_binary, BZ_FN_MUL, .types = FLOATS | BYTES, .ours = NUMBERS},
+    {"div", lower_binary, BZ_FN_DIV, .types = FLOATS, .ours = NUMBERS},
+    {"qadd", lower_qbinary, BZ_FN_ADD, .types = BYTES},
+    {"qmul", lower_qbinary, BZ_FN_MUL, .types = BYTES},
+    {"max", lower_variadic, BZ_FN_MAX, .types = FLOATS | BYTES, .ours = NUMBERS},
+    {"min", lower_variadic, BZ_FN_MIN, .types = FLOATS | BYTES, .ours = NUMBERS},
+    {"sum", lower_variadic, BZ_FN_ADD, .types = FLOATS},
+    {"mean", lower_variadic, BZ_FN_MEAN, .types = FLOATS},
+    {"equal", lower_compare, BZ_FN_EQ, .types = FLOATS | BYTES | BOOLS, .ours = NUMBERS},
+    {"greater", lower_compare, BZ_FN_GT, .types = FLOATS | BYTES, .ours = NUMBERS},
+    {"greaterequal", lower_compare, BZ_FN_GE, .types = FLOATS | BYTES, .ours = NUMBERS},
+    {"less", lower_compare, BZ_FN_LT, .types = FLOATS | BYTES, .ours = NUMBERS},
+    {"lessequal", lower_compare, BZ_FN_LE, .types = FLOATS | BYTES, .ours = NUMBERS},
+    {"and", lower_compare, BZ_FN_MIN, .types = BOOLS},
+    {"or", lower_compare, BZ_FN_MAX, .types = BOOLS},
+    {"xor", lower_compare, BZ_FN_NE, .types = BOOLS},
+    {"not", lower_not, .types = BOOLS},
+    {0},
+};

@@ -14,7 +14,7 @@ static void pad_to(const bz_type *y, bz_problem *p, int n)
     }
 }
 
-int lower_pool(lowering *l, int arg)
+static int lower_pool(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *y = lower_channels(l, &l->layer->out[0]);
     int n = x ? x->rank - 2 : 0;
@@ -32,7 +32,7 @@ int lower_pool(lowering *l, int arg)
 }
 
 /* A window over everything, or a reduction. */
-int lower_global_pool(lowering *l, int arg)
+static int lower_global_pool(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     int n = x ? x->rank - 2 : 0;
@@ -58,7 +58,7 @@ int lower_global_pool(lowering *l, int arg)
 }
 
 /* A norm over all of space; libraries reduce to the first and the second. */
-int lower_global_lppool(lowering *l, int arg)
+static int lower_global_lppool(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t power = lower_int(l, "p", 2);
@@ -74,7 +74,7 @@ int lower_global_lppool(lowering *l, int arg)
 
 /* ---- normalization -------------------------------------------------------------------------- */
 
-int lower_batchnorm(lowering *l, int arg)
+static int lower_batchnorm(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     (void)arg;
@@ -84,7 +84,7 @@ int lower_batchnorm(lowering *l, int arg)
     return lower_extent(x, 0, p->batchnorm.x) ? lower_no(l, "it has too many dimensions") : lower_done(l);
 }
 
-int lower_layernorm(lowering *l, int arg)
+static int lower_layernorm(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     (void)arg;
@@ -95,7 +95,7 @@ int lower_layernorm(lowering *l, int arg)
     return lower_done(l);
 }
 
-int lower_rmsnorm(lowering *l, int arg)
+static int lower_rmsnorm(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     (void)arg;
@@ -107,7 +107,7 @@ int lower_rmsnorm(lowering *l, int arg)
 }
 
 /* One that trains: at inference it is a view, and nothing comes here. Its time does not depend on how much it drops. */
-int lower_dropout(lowering *l, int arg)
+static int lower_dropout(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     (void)arg;
@@ -115,7 +115,7 @@ int lower_dropout(lowering *l, int arg)
     return !x || lower_extent(x, 0, p->dropout.x) ? lower_no(l, "it has too many dimensions") : lower_done_or_copy(l);
 }
 
-int lower_skip_layernorm(lowering *l, int arg)
+static int lower_skip_layernorm(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
@@ -125,7 +125,7 @@ int lower_skip_layernorm(lowering *l, int arg)
     return lower_layernorm(l, arg);
 }
 
-int lower_groupnorm(lowering *l, int arg)
+static int lower_groupnorm(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     bool silu = strcmp(lower_word(l, "activation", "none"), "none") != 0;
@@ -140,7 +140,7 @@ int lower_groupnorm(lowering *l, int arg)
 }
 
 /* Before operator set 13 everything from an axis on was one dimension: the shape says so. */
-int lower_softmax(lowering *l, int arg)
+static int lower_softmax(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t from = lower_int(l, "from", -1), axis = lower_int(l, "axis", -1);
@@ -166,7 +166,7 @@ static float attribute(const lowering *l, const char *name, float otherwise)
     return a && a->kind == BZ_ATTR_FLOAT ? a->f : otherwise;
 }
 
-int lower_lrn(lowering *l, int arg)
+static int lower_lrn(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_LRN);
@@ -180,7 +180,7 @@ int lower_lrn(lowering *l, int arg)
     return lower_done(l);
 }
 
-int lower_reduce(lowering *l, int arg)
+static int lower_reduce(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     const bz_param *axes = bz_layer_param(l->layer, "axes");
@@ -212,7 +212,7 @@ static int64_t least_length(const lowering *l, int64_t steps)
     return p->n ? steps : 0;
 }
 
-int lower_rnn(lowering *l, int arg)
+static int lower_rnn(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     const char *direction = lower_word(l, "direction", "forward"), *f = lower_word(l, "activations", "");
@@ -245,3 +245,44 @@ int lower_rnn(lowering *l, int arg)
         p->rnn.fn = *f == 'r' ? BZ_FN_RELU : *f == 's' ? BZ_FN_SIGMOID : BZ_FN_TANH;
     return lower_done(l);
 }
+
+const lower_row lower_layer_rows[] = {
+    {"maxpool", lower_pool, BZ_POOL_MAX, .types = FLOATS | BYTES},
+    {"avgpool", lower_pool, BZ_POOL_AVG, .types = FLOATS | BYTES},
+    {"globalmaxpool", lower_global_pool, BZ_POOL_MAX, .types = FLOATS | BYTES},
+    {"globalavgpool", lower_global_pool, BZ_POOL_AVG, .types = FLOATS | BYTES},
+    {"globallppool", lower_global_lppool, .types = FLOATS},
+    {"batchnorm", lower_batchnorm, .types = FLOATS},
+    {"layernorm", lower_layernorm, .types = FLOATS},
+    {"rmsnorm", lower_rmsnorm, .types = FLOATS},
+    {"skiplayernorm", lower_skip_layernorm, .types = FLOATS},
+    {"dropout", lower_dropout, .types = FLOATS},
+    {"groupnorm", lower_groupnorm, .types = FLOATS},
+    {"instancenorm", lower_groupnorm, 1, .types = FLOATS},
+    {"softmax", lower_softmax, BZ_PROBLEM_SOFTMAX, .types = FLOATS | BYTES},
+    {"qsoftmax", lower_softmax, BZ_PROBLEM_SOFTMAX, .types = BYTES},
+    {"logsoftmax", lower_softmax, BZ_PROBLEM_LOGSOFTMAX, .types = FLOATS},
+    {"lrn", lower_lrn, .types = FLOATS},
+    {"reducesum", lower_reduce, BZ_FN_SUM, .types = FLOATS},
+    {"reducemean", lower_reduce, BZ_FN_MEAN, .types = FLOATS},
+    {"qreducemean", lower_reduce, BZ_FN_MEAN, .types = BYTES},
+    {"reducemax", lower_reduce, BZ_FN_MAX, .types = FLOATS | BYTES | WORDS},
+    {"reducemin", lower_reduce, BZ_FN_MIN, .types = FLOATS | BYTES | WORDS},
+    {"reduceprod", lower_reduce, BZ_FN_PROD, .types = FLOATS},
+    {"reducel1", lower_reduce, BZ_FN_L1, .types = FLOATS},
+    {"reducel2", lower_reduce, BZ_FN_L2, .types = FLOATS},
+    {"reducesumsquare", lower_reduce, BZ_FN_SUMSQUARE, .types = FLOATS},
+    {"reducelogsum", lower_reduce, BZ_FN_LOG, .types = FLOATS},
+    {"lstm", lower_rnn, BZ_PROBLEM_LSTM, .types = FLOATS | BYTES},
+    {"gru", lower_rnn, BZ_PROBLEM_GRU, .types = FLOATS | BYTES},
+    {"rnn", lower_rnn, BZ_PROBLEM_RNN, .types = FLOATS},
+    {"skiprmsnorm", .why = ONE_PASS},
+    {"biassoftmax", .why = ONE_PASS},
+    {"mvn", .why = ONE_PASS},
+    {"lpnorm", .why = ONE_PASS},
+    {"skipgroupnorm", .why = ONE_PASS},
+    {"dynamicquantize", .why = ONE_PASS},
+    {"reducelogsumexp", .why = ONE_PASS},
+    {"embedlayernorm", .why = ONE_PASS},
+    {0},
+};

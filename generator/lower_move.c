@@ -3,7 +3,7 @@
 
 /* Libraries sample at half pixels and take the nearest; making each pixel so many pixels is the same in any
  * convention that starts at the first. */
-int lower_resize(lowering *l, int arg)
+static int lower_resize(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
     const char *mode = lower_word(l, "mode", "nearest"), *from = lower_word(l, "coordinates", "half_pixel"),
@@ -31,7 +31,7 @@ int lower_resize(lowering *l, int arg)
 }
 
 /* Quantized ones have the result's scale and zero point first, and those of each part behind it. */
-int lower_concat(lowering *l, int first)
+static int lower_concat(lowering *l, int first)
 {
     const bz_layer *layer = l->layer;
     int64_t axis = lower_int(l, "axis", 0);
@@ -52,7 +52,7 @@ int lower_concat(lowering *l, int first)
     return lower_done(l);
 }
 
-int lower_transpose(lowering *l, int arg)
+static int lower_transpose(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_TRANSPOSE);
@@ -81,7 +81,7 @@ static bz_problem *move_step(lowering *l, bz_problem_kind kind)
     return lower_step(l, kind);
 }
 
-int lower_slice(lowering *l, int arg)
+static int lower_slice(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
     (void)arg;
@@ -98,7 +98,7 @@ int lower_slice(lowering *l, int arg)
 }
 
 /* A slice for each result. */
-int lower_split(lowering *l, int arg)
+static int lower_split(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t axis = lower_int(l, "axis", 0), at = 0;
@@ -123,7 +123,7 @@ int lower_split(lowering *l, int arg)
 }
 
 /* Dimensions before the first that is padded are one, and so are those behind the last: a problem pads three at most. */
-int lower_pad(lowering *l, int arg)
+static int lower_pad(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t pad[2 * BZ_PROBLEM_RANK];
@@ -150,7 +150,7 @@ int lower_pad(lowering *l, int arg)
     return lower_done(l);
 }
 
-int lower_gather(lowering *l, int arg)
+static int lower_gather(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *index = lower_in(l, 1);
     int64_t axis = lower_int(l, "axis", 0);
@@ -164,7 +164,7 @@ int lower_gather(lowering *l, int arg)
     return lower_extent(x, 0, p->gather.x) ? lower_no(l, "it has too many dimensions") : lower_done(l);
 }
 
-int lower_where(lowering *l, int arg)
+static int lower_where(lowering *l, int arg)
 {
     const bz_type *c = lower_in(l, 0), *a = lower_in(l, 1), *b = lower_in(l, 2);
     int rank = l->layer->out[0].rank;
@@ -180,7 +180,7 @@ int lower_where(lowering *l, int arg)
 
 /* ---- dimensions ----------------------------------------------------------------------------- */
 
-int lower_expand(lowering *l, int arg)
+static int lower_expand(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
     (void)arg;
@@ -193,7 +193,7 @@ int lower_expand(lowering *l, int arg)
 }
 
 /* A dimension that is repeated is one of 1 that is broadcast, and the dimension itself. */
-int lower_tile(lowering *l, int arg)
+static int lower_tile(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
     bz_problem *p = move_step(l, BZ_PROBLEM_EXPAND);
@@ -214,7 +214,7 @@ int lower_tile(lowering *l, int arg)
 }
 
 /* Blocks are dimensions of their own: the rest is a transposition. */
-int lower_blocks(lowering *l, int to_space)
+static int lower_blocks(lowering *l, int to_space)
 {
     static const int64_t APART[] = {0, 3, 5, 1, 2, 4}, DEPTH_FIRST[] = {0, 3, 4, 1, 5, 2},
                          COLUMNS[] = {0, 1, 4, 2, 5, 3};
@@ -257,7 +257,7 @@ static bool is_library_type(bz_dtype t)
 }
 
 /* Casts are loops of ours where a library does not know one of the types. */
-int lower_cast(lowering *l, int arg)
+static int lower_cast(lowering *l, int arg)
 {
     bz_dtype from = l->layer->in[0].dtype, to = l->layer->out[0].dtype;
     (void)arg;
@@ -269,10 +269,30 @@ int lower_cast(lowering *l, int arg)
 }
 
 /* The scale's value does not matter to the time, but that there is one does. */
-int lower_quantize(lowering *l, int quantizes)
+static int lower_quantize(lowering *l, int quantizes)
 {
     bz_dtype from = l->layer->in[0].dtype, to = l->layer->out[0].dtype;
     if (!is_library_type(from) || !is_library_type(to))
         return lower_no(l, "no library casts between these types");
     return reorder(l, from, to, quantizes ? 16.0f : 0.0625f);
 }
+
+const lower_row lower_move_rows[] = {
+    {"resize", lower_resize, .types = FLOATS | BYTES},
+    {"concat", lower_concat, .types = FLOATS | BYTES | BOOLS | WORDS, .ours = ALL},
+    {"qconcat", lower_concat, 2, .types = FLOATS},
+    {"transpose", lower_transpose, .types = FLOATS | BYTES | BOOLS | WORDS, .ours = ALL},
+    {"cast", lower_cast, .types = FLOATS | BYTES | WORDS, .ours = ALL},
+    {"slice", lower_slice, .ours = ALL},
+    {"split", lower_split, .ours = ALL},
+    {"pad", lower_pad, .ours = ALL},
+    {"gather", lower_gather, .ours = ALL},
+    {"where", lower_where, .ours = BOOLS},
+    {"expand", lower_expand, .ours = ALL},
+    {"tile", lower_tile, .ours = ALL},
+    {"depthtospace", lower_blocks, 1, .ours = ALL},
+    {"spacetodepth", lower_blocks, .ours = ALL},
+    {"quantize", lower_quantize, 1, .types = FLOATS | WORDS},
+    {"dequantize", lower_quantize, .types = BYTES | WORDS},
+    {0},
+};

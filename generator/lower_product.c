@@ -191,19 +191,19 @@ static int conv_alternatives(lowering *l, bz_problem_kind kind, int w_at, int b_
     return kind == BZ_PROBLEM_CONV && !bz_problem_pads_evenly(whole) ? pad_first(l, whole) : 0;
 }
 
-int lower_conv(lowering *l, int arg)
+static int lower_conv(lowering *l, int arg)
 {
     (void)arg;
     return conv_alternatives(l, BZ_PROBLEM_CONV, 1, bz_dtype_is_float(l->dtype) || l->quantize ? 2 : -1);
 }
 
-int lower_qconv(lowering *l, int arg)
+static int lower_qconv(lowering *l, int arg)
 {
     (void)arg;
     return conv_alternatives(l, BZ_PROBLEM_CONV, 3, 8);
 }
 
-int lower_deconv(lowering *l, int arg)
+static int lower_deconv(lowering *l, int arg)
 {
     (void)arg;
     return conv_alternatives(l, BZ_PROBLEM_DECONV, 1, 2);
@@ -293,13 +293,13 @@ static int gemm_alternatives(lowering *l, int b_at, int c_at, bz_fn behind)
     return 0;
 }
 
-int lower_gemm(lowering *l, int behind)
+static int lower_gemm(lowering *l, int behind)
 {
     return gemm_alternatives(l, 1, 2, (bz_fn)behind);
 }
 
 /* Scores: the last result is a row of them for each row of features. */
-int lower_linear(lowering *l, int arg)
+static int lower_linear(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[l->layer->n_out - 1];
     (void)arg;
@@ -311,7 +311,7 @@ int lower_linear(lowering *l, int arg)
     return lower_done(l);
 }
 
-int lower_qgemm(lowering *l, int arg)
+static int lower_qgemm(lowering *l, int arg)
 {
     (void)arg;
     return gemm_alternatives(l, 3, 6, BZ_FN_NONE);
@@ -406,20 +406,20 @@ static int matmul_alternatives(lowering *l, int b_at)
     return 0;
 }
 
-int lower_matmul(lowering *l, int arg)
+static int lower_matmul(lowering *l, int arg)
 {
     (void)arg;
     return matmul_alternatives(l, 1);
 }
 
-int lower_qmatmul(lowering *l, int arg)
+static int lower_qmatmul(lowering *l, int arg)
 {
     (void)arg;
     return matmul_alternatives(l, 3);
 }
 
 /* The left operand is brought to u8 first: a call of its own. */
-int lower_dynamic_matmul(lowering *l, int arg)
+static int lower_dynamic_matmul(lowering *l, int arg)
 {
     const bz_type *a = lower_in(l, 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_REORDER);
@@ -432,3 +432,23 @@ int lower_dynamic_matmul(lowering *l, int arg)
     l->dtype = BZ_U8;
     return matmul_alternatives(l, 1);
 }
+
+const lower_row lower_product_rows[] = {
+    {"conv", lower_conv, .types = FLOATS | BYTES},
+    {"qconv", lower_qconv, .types = BYTES},
+    {"deconv", lower_deconv, .types = FLOATS | BYTES},
+    {"gemm", lower_gemm, .types = FLOATS | DOUBLE | BYTES},
+    {"gemmfastgelu", lower_gemm, BZ_FN_GELU_TANH, .types = FLOATS},
+    {"qgemm", lower_qgemm, .types = BYTES},
+    {"matmul", lower_matmul, .types = FLOATS | DOUBLE | BYTES},
+    {"matmulscaled", lower_matmul, .types = BYTES},
+    {"matmuldynamic", lower_dynamic_matmul, .types = FLOATS},
+    {"qmatmul", lower_qmatmul, .types = BYTES},
+    {"linearclassifier", lower_linear, .types = FLOATS},
+    {"linearregressor", lower_linear, .types = FLOATS},
+    {"matmulnbits", .why = "no library multiplies by weights of a few bits"},
+    {"matmulbnb4", .why = "no library multiplies by weights of a few bits"},
+    {"moe", .why = "which experts run depends on data"},
+    {"qmoe", .why = "which experts run depends on data"},
+    {0},
+};
