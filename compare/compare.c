@@ -31,8 +31,8 @@ static void make_key(bz_buf *key, const char *problem, const bz_setting *s)
 {
     bz_buf_clear(key);
     bz_buf_puts(key, problem);
-    bz_buf_printf(key, "\n%d %d ", s->threads, (int)s->cache);
-    bz_buf_puts(key, s->clock ? s->clock : "");
+    bz_buf_putc(key, '\n');
+    bz_setting_print(s, key);
 }
 
 static bz_record copy_record(const bz_record *r, bz_arena *arena)

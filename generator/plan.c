@@ -395,12 +395,6 @@ const bz_plan_layer *bz_plan_find(const bz_plan *plan, const bz_layer *layer)
     return k == BZ_MAP_NONE ? NULL : &plan->layer[k];
 }
 
-bool plan_same_setting(const bz_record *r, const bz_setting *s)
-{
-    return r->setting.threads == s->threads && r->setting.cache == s->cache &&
-           !strcmp(r->setting.clock, s->clock ? s->clock : "");
-}
-
 int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                  const bz_remeasure *again, bz_error *err)
 {

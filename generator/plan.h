@@ -24,6 +24,5 @@ struct bz_plan {
 
 /* Channels last and blocks of channels exist for such problems only. */
 bool plan_has_space(const bz_problem *p);
-bool plan_same_setting(const bz_record *r, const bz_setting *s);
 
 #endif

@@ -54,7 +54,7 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
     *price = (bz_problem_price){0};
     for (size_t i = 0; i < n; i++) {
         const bz_record *r = &records[i];
-        if (!plan_same_setting(r, setting) || !is_allowed(plan, problem, r->variant.math, view) ||
+        if (!bz_setting_same(&r->setting, setting) || !is_allowed(plan, problem, r->variant.math, view) ||
             (one_layout && strcmp(r->variant.layout, view->layout) != 0))
             continue;
         price->n_records++;
@@ -75,7 +75,7 @@ static bool are_refused(const bz_record *records, size_t n, const bz_setting *se
 {
     bool any = false;
     for (size_t i = 0; i < n; i++) {
-        if (!plan_same_setting(&records[i], setting))
+        if (!bz_setting_same(&records[i].setting, setting))
             continue;
         if (records[i].status != BZ_RECORD_UNSUPPORTED)
             return false;

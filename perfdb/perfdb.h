@@ -79,6 +79,12 @@ typedef struct bz_setting {
     const char *clock; /* policy in words; "" where nobody set one */
 } bz_setting;
 
+/* The setting's text, as a problem has one: "threads=4 cache=cold clock=fixed at 2 GHz". The clock stands last and is left
+ * out where nobody set one. What a text leaves out is one thread, hot caches. */
+void bz_setting_print(const bz_setting *s, bz_buf *out);
+int bz_setting_parse(const char *text, bz_arena *arena, bz_setting *out, bz_error *err);
+bool bz_setting_same(const bz_setting *a, const bz_setting *b);
+
 /* Times are seconds. A number that is not known is NAN. No string is NULL in what the database
  * hands out; in what it is given, NULL means "" (clock, reason, checked, meta). */
 typedef struct bz_record {

@@ -222,15 +222,13 @@ bool bz_record_same_identity(const bz_record *a, const bz_record *b)
     const bz_variant *v = &a->variant, *w = &b->variant;
     return same(a->system, b->system) && same(a->problem, b->problem) && same(v->backend, w->backend) &&
            same(v->algorithm, w->algorithm) && same(v->layout, w->layout) && same(v->math, w->math) &&
-           a->setting.threads == b->setting.threads && a->setting.cache == b->setting.cache &&
-           same(a->setting.clock, b->setting.clock);
+           bz_setting_same(&a->setting, &b->setting);
 }
 
 bool bz_record_in_family(const bz_record *r, const bz_variant *family, const bz_setting *setting)
 {
     return same(r->variant.backend, family->backend) && same(r->variant.layout, family->layout) &&
-           same(r->variant.math, family->math) && r->setting.threads == setting->threads &&
-           r->setting.cache == setting->cache && same(r->setting.clock, setting->clock);
+           same(r->variant.math, family->math) && bz_setting_same(&r->setting, setting);
 }
 
 bool bz_records_complete(const bz_record *records, size_t n, const bz_variant *family, const bz_setting *setting)

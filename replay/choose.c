@@ -57,10 +57,8 @@ static bool runs_there(const bz_replay_input *in, const char *backend)
 
 static bool can_replay(const bz_record *r, const bz_replay_input *in)
 {
-    const bz_setting *setting = &in->setting;
     return runs_there(in, r->variant.backend) && r->status == BZ_RECORD_OK && r->median > 0 &&
-           !strcmp(r->variant.math, "default") && r->setting.threads == setting->threads &&
-           r->setting.cache == setting->cache && !strcmp(r->setting.clock, setting->clock ? setting->clock : "");
+           !strcmp(r->variant.math, "default") && bz_setting_same(&r->setting, &in->setting);
 }
 
 /* What no library of the processor has, but our loops do. */
