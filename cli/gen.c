@@ -9,6 +9,7 @@ typedef struct gen_job {
     const char *folder;
     bool all, json;
     const char *remeasure;
+    bz_list problems; /* texts */
 } gen_job;
 
 static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
@@ -51,7 +52,7 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
     const bz_system *system = NULL;
     bz_setting setting;
     bz_remeasure again;
-    if (!paths->n || !g->folder)
+    if ((!paths->n && !g->problems.n) || !g->folder)
         return bz_fail(err, BZ_USAGE, "name models and a folder: benanza gen MODEL... -o DIR");
     int rc = planning_setting(&g->p, &setting, err) || planning_remeasure(g->remeasure, &again, err) ||
              models_load(&bz_command_gen, paths, &g->p.models, &m, err) ||
@@ -60,6 +61,8 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
         planning_backends(&g->p, system);
         rc = planning_plan(&g->p, paths, &m, &plan, err);
     }
+    for (int i = 0; i < g->problems.n && !rc; i++)
+        rc = bz_plan_add_text(plan, g->problems.item[i], err);
     if (!rc && !g->all)
         rc = (!db && planning_system(&bz_command_gen, &g->p, false, &db, &system, err)) ||
              bz_plan_skip(plan, db, system, &setting, &again, err);
@@ -81,6 +84,10 @@ static int run(int argc, char **argv)
     const bz_option options[] = {
         {"o|output", BZ_OPTION_TEXT, &g.folder, "DIR", "write into this folder"},
         {"all", BZ_OPTION_FLAG, &g.all, NULL, "also write what the database has already"},
+        {"problem", BZ_OPTION_LIST, &g.problems, "TEXT",
+         "also benchmark this problem, which no layer needs to have: 'copy read=1048576 write=1048576 dtype=u8'; may "
+         "be "
+         "repeated"},
         {"json", BZ_OPTION_FLAG, &g.json, NULL, "print JSON, for programs"},
         PLANNING_REMEASURE_OPTION(g.remeasure),
         PLANNING_OPTIONS(g.p),
@@ -91,9 +98,10 @@ static int run(int argc, char **argv)
         status = bz_report(&bz_command_gen, &err);
     bz_buf_free(&out);
     bz_list_free(&arguments);
+    bz_list_free(&g.problems);
     planning_free(&g.p);
     return status;
 }
 
-const bz_command bz_command_gen = {"gen", "MODEL... -o DIR [OPTIONS]",
+const bz_command bz_command_gen = {"gen", "[MODEL...] -o DIR [OPTIONS]",
                                    "write benchmarks of the layers that the database does not know", run};

@@ -249,7 +249,7 @@ void bz_compare_layers(const bz_side *a, const bz_side *b, const bz_plan *plan, 
     int n = bz_plan_layers(plan, &layer);
     *out = (bz_compare){.row = BZ_NEW(arena, bz_compare_row, n)};
     for (int i = 0; i < n; i++) {
-        bz_compare_row row = {.what = layer[i].layer->key, .layer = i, .times = (double)layer[i].count};
+        bz_compare_row row = {.what = layer[i].key, .layer = i, .times = (double)layer[i].count};
         if (layer[i].lowering.free || layer[i].pattern)
             continue;
         bool in_a = price(a, &layer[i].lowering, setting, &row.a, &row.variant_a, arena);

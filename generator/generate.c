@@ -70,7 +70,7 @@ static void put_heading(const bz_plan *plan, const bz_plan_layer *l, bz_buf *out
         bz_generate_comment(out, l->key);
         bz_buf_putc(out, '\n');
     }
-    bz_buf_puts(out, " *\n");
+    bz_buf_puts(out, l->layer ? " *\n" : " *\n * given by its text\n");
     for (int i = 0; i < l->n_models; i++) {
         bz_buf_puts(out, " * ");
         bz_generate_comment(out, plan->model[l->models[i]]);

@@ -120,11 +120,11 @@ typedef struct bz_plan_problem {
     int layer; /* of the plan: the first that needs it, whose file holds it */
 } bz_plan_problem;
 
-/* A unique layer, or a unique group of layers. */
+/* A unique layer, a unique group of layers, or a problem that was given by its text. */
 typedef struct bz_plan_layer {
-    const bz_layer *layer; /* the first one met; of a group the one that makes its result */
+    const bz_layer *layer; /* the first one met; of a group the one that makes its result; NULL: bz_plan_add_text */
     const char *pattern;   /* that found the group; NULL for a layer */
-    const char *key;       /* the layer's; of a group the keys of its layers */
+    const char *key;       /* the layer's; of a group the keys of its layers; else the problem's text */
     bz_lowering lowering;
     char file[64];          /* "conv_1f2e3d4c5b6a7988": kind and hash, safe as file and C name */
     int64_t count;          /* in all models, bodies too */
@@ -154,6 +154,9 @@ void bz_plan_add(bz_plan *plan, bz_layers *layers, const char *name); /* `name` 
 bz_plan *bz_plan_of(const bz_plan_options *o, bz_layers *const *layers, const char *const *path, int n); /* of all */
 /* The same for layers that are one problem each: *problem[i], normalized, is what layer i of them is. */
 void bz_plan_add_problems(bz_plan *plan, const bz_layers *layers, const bz_problem *const *problem, const char *name);
+/* A benchmark that belongs to no layer, as a copy or a product of some size: a problem by its text. -1 where it cannot be
+ * read, or no backend takes it. */
+int bz_plan_add_text(bz_plan *plan, const char *text, bz_error *err);
 void bz_plan_free(bz_plan *plan);
 
 /* Whether there is a backend for each call of the alternative, on what the plan is for. */

@@ -230,7 +230,9 @@ static uint32_t add_item(bz_plan *plan, const bz_layer *layer, const char *what,
         plan->layer = bz_realloc(plan->layer, (size_t)plan->layer_cap, sizeof *plan->layer);
     }
     bz_plan_layer *item = &plan->layer[plan->n_layers++];
-    *item = (bz_plan_layer){.layer = layer, .key = layer->key, .first_name = layer->name};
+    *item = (bz_plan_layer){.layer = layer};
+    if (layer)
+        item->key = layer->key, item->first_name = layer->name;
     name_file(what, &plan->key, item->file);
     return k;
 }
@@ -349,6 +351,26 @@ void bz_plan_add(bz_plan *plan, bz_layers *layers, const char *name)
     add_graph(plan, layers->layer, layers->n, model, plan->places[model].lowered);
     if (plan->options.patterns)
         add_groups(plan, layers, model);
+}
+
+int bz_plan_add_text(bz_plan *plan, const char *text, bz_error *err)
+{
+    bz_problem problem;
+    bool made;
+    if (bz_problem_parse(text, &problem, err))
+        return -1;
+    bz_lowering low = lower_to(plan, &problem); /* its canonical text is in plan->key */
+    uint32_t k = add_item(plan, NULL, bz_problem_kind_name(problem.kind), &made);
+    bz_plan_layer *item = &plan->layer[k];
+    if (made) {
+        item->key = item->first_name = low.alternative->text[0];
+        item->lowering = low;
+        add_problems(plan, item, (int)k);
+        if (!plan->problem[item->problem[0]].n_families)
+            return bz_fail(err, BZ_USAGE, "no backend is asked for '%s': name one that has it", item->key);
+    }
+    item->count++;
+    return 0;
 }
 
 int bz_plan_places(const bz_plan *plan, int model, const bz_plan_place **place)
