@@ -251,6 +251,7 @@ const lower_row lower_elementwise_rows[] = {
     {"erf", lower_unary, BZ_FN_ERF, .ours = FLOATS},
     {"floor", lower_unary, BZ_FN_FLOOR, .ours = FLOATS},
     {"ceil", lower_unary, BZ_FN_CEIL, .ours = FLOATS},
+    {"softsign", lower_unary, BZ_FN_SOFTSIGN, .ours = FLOATS},
     {"sign", lower_unary, BZ_FN_SIGN, .ours = FLOATS},
     {"reciprocal", lower_unary, BZ_FN_POW, .types = FLOATS},
     {"selu", lower_scaled_elu, .types = FLOATS},

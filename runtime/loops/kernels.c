@@ -209,6 +209,8 @@ static bool unary(bz_fn fn, float alpha, float beta, const float *x, float *y, i
         EACH(ceilf(v))
     case BZ_FN_SIGN:
         EACH((v > 0.0f ? 1.0f : 0.0f) - (v < 0.0f ? 1.0f : 0.0f))
+    case BZ_FN_SOFTSIGN:
+        EACH(v / (1.0f + fabsf(v)))
     case BZ_FN_LINEAR:
         EACH(alpha * v + beta)
     case BZ_FN_POW:

@@ -133,6 +133,7 @@ static const char *const PROBLEMS[] = {
     "activation fn=floor x=1x20x5x5 dtype=f32",
     "activation fn=ceil x=1x20x5x5 dtype=f32",
     "activation fn=sign x=1x20x5x5 dtype=f16",
+    "activation fn=softsign x=1x20x5x5 dtype=f32",
     "pad x=1x3x7x9 pad=1x2x0x3 dtype=f32",
     "pad x=1x1x5x6x7 pad=1x0x0x2x3x0 dtype=u8",
     "slice x=4x9x10 y=2x3x10 start=1x2x0 step=2x3x1 dtype=f32",
