@@ -106,6 +106,17 @@ static int lower_rmsnorm(lowering *l, int arg)
     return lower_done_or_copy(l);
 }
 
+static int lower_lpnorm(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 0);
+    (void)arg;
+    bz_problem *p = lower_step(l, BZ_PROBLEM_LPNORM);
+    if (!x || lower_extent(x, 0, p->lpnorm.x) || lower_int(l, "axis", x->rank - 1) != x->rank - 1)
+        return lower_no(l, "our loops normalize the last dimension only");
+    p->lpnorm.p = lower_int(l, "p", 2);
+    return lower_done(l);
+}
+
 /* One that trains: at inference it is a view, and nothing comes here. Its time does not depend on how much it drops. */
 static int lower_dropout(lowering *l, int arg)
 {
@@ -255,6 +266,7 @@ const lower_row lower_layer_rows[] = {
     {"batchnorm", lower_batchnorm, .types = FLOATS},
     {"layernorm", lower_layernorm, .types = FLOATS},
     {"rmsnorm", lower_rmsnorm, .types = FLOATS},
+    {"lpnorm", lower_lpnorm, .ours = FLOATS},
     {"skiplayernorm", lower_skip_layernorm, .types = FLOATS},
     {"dropout", lower_dropout, .types = FLOATS},
     {"groupnorm", lower_groupnorm, .types = FLOATS},
@@ -279,7 +291,6 @@ const lower_row lower_layer_rows[] = {
     {"skiprmsnorm", .why = ONE_PASS},
     {"biassoftmax", .why = ONE_PASS},
     {"mvn", .why = ONE_PASS},
-    {"lpnorm", .why = ONE_PASS},
     {"skipgroupnorm", .why = ONE_PASS},
     {"dynamicquantize", .why = ONE_PASS},
     {"reducelogsumexp", .why = ONE_PASS},

@@ -18,7 +18,7 @@ const bz_backend_row bz_backends[] = {
     {"memory", .bytes = true, .family = {
         {"copy concat", "plain", ""}}},
     {"loops", .family = {
-        {"activation prelu binary where reduce softmax logsoftmax batchnorm layernorm rmsnorm groupnorm", "plain", ""},
+        {"activation prelu binary where reduce softmax logsoftmax batchnorm layernorm rmsnorm lpnorm groupnorm", "plain", ""},
         {"transpose concat pad slice expand gather reorder", "plain", ""}}},
     {"cudnn", .library = "cudnn", .device = true, .family = {
         {"conv deconv", "plain nhwc", "tf32 f16"},

@@ -111,6 +111,34 @@ static bz_expected rmsnorm_at(bz_reference *r)
     return normalized(r, 0, variance + mean * mean, r->index % n);
 }
 
+/* ---- lpnorm --------------------------------------------------------------------------------- */
+
+static int64_t last_of(const bz_problem *p)
+{
+    return p->lpnorm.x[bz_extent_rank(p->lpnorm.x) - 1];
+}
+
+static int check_lpnorm(const bz_problem *p, bz_error *err)
+{
+    return p->lpnorm.p < 1 || p->lpnorm.p > 2 ? bz_problem_refuse(p, "p is 1 or 2", err) : 0;
+}
+
+static bz_expected lpnorm_at(bz_reference *r)
+{
+    int64_t n = last_of(r->problem);
+    const float *row = r->value[0] + r->index / n * n;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += r->problem->lpnorm.p == 1 ? fabs((double)row[i]) : (double)row[i] * (double)row[i];
+    double v = (double)r->value[0][r->index] / (r->problem->lpnorm.p == 1 ? sum : sqrt(sum));
+    return (bz_expected){v, fabs(v)};
+}
+
+static double lpnorm_cost(const bz_problem *p)
+{
+    return (double)last_of(p);
+}
+
 /* ---- groupnorm ------------------------------------------------------------------------------ */
 
 static int64_t group_of(const bz_problem *p)
@@ -208,6 +236,10 @@ const bz_kind bz_kind_layernorm = {.name = "layernorm", .traits = BZ_TRAIT_NORMA
 const bz_kind bz_kind_rmsnorm = {.name = "rmsnorm", .traits = BZ_TRAIT_NORMALIZATION, .operands = rmsnorm_operands,
     .check = check_axis, .each = 4, .at = rmsnorm_at, .cost = row_cost, .member = {
     BZ_REQUIRED("x", EXTENT, rmsnorm.x), BZ_REQUIRED("axis", INT, rmsnorm.axis)}};
+
+const bz_kind bz_kind_lpnorm = {.name = "lpnorm", .check = check_lpnorm, .each = 3, .at = lpnorm_at, .cost = lpnorm_cost,
+    .member = {
+    BZ_REQUIRED("x", EXTENT, lpnorm.x), BZ_USUAL("p", INT, lpnorm.p, 2)}};
 
 const bz_kind bz_kind_groupnorm = {.name = "groupnorm", .traits = BZ_TRAIT_NORMALIZATION | BZ_TRAIT_ROUNDED_BETWEEN,
     .operands = groupnorm_operands, .check = check_groupnorm, .each = 8, .at = groupnorm_at, .cost = groupnorm_cost, .member = {

@@ -42,6 +42,8 @@ typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
     KIND(BATCHNORM, batchnorm) /* inference, by channel */                                                             \
     KIND(LAYERNORM, layernorm) /* over the dimensions from `axis` on, with scale and shift */                          \
     KIND(RMSNORM, rmsnorm)     /* as layernorm, by the root of the mean square, with scale alone */                    \
+    KIND(LPNORM,                                                                                                       \
+         lpnorm) /* divided by the sum of the last dimension's magnitudes (p=1), or the root of their squares */       \
     KIND(GROUPNORM, groupnorm) /* group=C is instance normalization */                                                 \
     KIND(SOFTMAX, softmax)                                                                                             \
     KIND(LOGSOFTMAX, logsoftmax)                                                                                       \
@@ -179,6 +181,10 @@ typedef struct bz_problem {
             bz_extent x;
             int64_t axis;
         } layernorm, rmsnorm, softmax, logsoftmax;
+        struct {
+            bz_extent x;
+            int64_t p; /* 1 or 2 */
+        } lpnorm;
         struct {
             bz_extent x;
             int64_t group;

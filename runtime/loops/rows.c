@@ -123,6 +123,16 @@ static void groupnorm_row(bz_rows *r, int64_t row, float *room)
     row_done(r, row * n, y, n);
 }
 
+static void lpnorm_row(bz_rows *r, int64_t row, float *room)
+{
+    int64_t n = r->length, p = r->job->problem->lpnorm.p;
+    const float *x = row_in(r, 0, row * n, n, room);
+    float *y = row_out(r, row * n, room);
+    double sum = sum_of(r, p == 1 ? BZ_FN_L1 : BZ_FN_SUMSQUARE, x, n);
+    r->kernels->unary(BZ_FN_LINEAR, (float)(1 / (p == 1 ? sum : sqrt(sum))), 0, x, y, n);
+    row_done(r, row * n, y, n);
+}
+
 /* A row is a channel's plane; where planes have one element, all channels of one of the batch. */
 static void batchnorm_row(bz_rows *r, int64_t row, float *room)
 {
@@ -359,6 +369,12 @@ static void open_norm(bz_rows *r, const bz_problem *p)
     r->n = bz_extent_count(p->layernorm.x) / r->length;
 }
 
+static void open_lpnorm(bz_rows *r, const bz_problem *p)
+{
+    r->length = p->lpnorm.x[bz_extent_rank(p->lpnorm.x) - 1];
+    r->n = bz_extent_count(p->lpnorm.x) / r->length;
+}
+
 static void open_channels(bz_rows *r, const bz_problem *p)
 {
     r->inner = bz_extent_count(p->batchnorm.x + 2);
@@ -422,6 +438,7 @@ static const struct {
     {open_softmax, softmax_row, BZ_PROBLEM_LOGSOFTMAX, false},
     {open_norm, layernorm_row, BZ_PROBLEM_LAYERNORM, false},
     {open_norm, layernorm_row, BZ_PROBLEM_RMSNORM, false},
+    {open_lpnorm, lpnorm_row, BZ_PROBLEM_LPNORM, false},
     {open_norm, groupnorm_row, BZ_PROBLEM_GROUPNORM, false},
     {open_channels, batchnorm_row, BZ_PROBLEM_BATCHNORM, false},
     {open_channels, prelu_row, BZ_PROBLEM_PRELU, false},

@@ -173,6 +173,8 @@ static const char *const OURS[] = {
     "layernorm x=20x1500 axis=1 dtype=f32",
     "layernorm x=20x15x10 axis=1 dtype=f16",
     "rmsnorm x=20x1500 axis=1 dtype=f32",
+    "lpnorm x=20x1500 p=1 dtype=f32",
+    "lpnorm x=3x20x15 dtype=f16",
     "groupnorm x=2x12x50x50 group=3 dtype=f32",
     "batchnorm x=2x100 post=relu dtype=f16",
     "batchnorm x=2x10x50x50 post=relu dtype=f32",
