@@ -140,7 +140,7 @@ static int follow(bz_replay_plan *p, const cJSON *root, bz_error *err)
     const char *record = word(root, "record", 16);
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, "v"),
                 *units = cJSON_GetObjectItemCaseSensitive(root, "units");
-    if (!record || strcmp(record, "replay-plan") != 0 || !cJSON_IsNumber(v) || v->valueint != 1 ||
+    if (!record || strcmp(record, "replay-plan") != 0 || !cJSON_IsNumber(v) || v->valueint < 1 || v->valueint > 2 ||
         !cJSON_IsArray(units))
         return bz_fail(err, BZ_BAD_INPUT, "it is no plan; 'benanza replay MODEL --plan FILE' writes one");
     const cJSON *unit = units->child;
