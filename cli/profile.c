@@ -112,9 +112,9 @@ static int capture(bz_list *arguments, const settings *s)
         if (program)
             bz_warn(&bz_command_profile, "the program ended with status %d", program);
         status = program; /* who starts a program through us sees what it would see of the program itself */
-        if (program == 128 + SIGINT || program == 128 + SIGQUIT || program == 128 + SIGTERM || program == 128 + SIGHUP)
-            bz_end_by(program - 128);
     }
+    if (program == 128 + SIGINT || program == 128 + SIGQUIT || program == 128 + SIGTERM || program == 128 + SIGHUP)
+        bz_end_by(program - 128);
     free(argv);
     bz_trace_free(t);
     bz_buf_free(&out);

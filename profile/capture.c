@@ -1,6 +1,7 @@
 /* Runs a program with the capture library in front of its libraries, or under Nsight Systems, and reads what came
  * out. Everything lands in one temporary folder first, so that a crash of the program or of ourselves loses
  * nothing but the folder. */
+#include "base/keeper.h"
 #include "profile/trace.h"
 
 #include <dirent.h>
@@ -99,12 +100,16 @@ static void set_environment(const char *folder, const char *library, const bz_ca
     }
 }
 
-/* Who is told to end, as by a batch system or `timeout`, passes it on and still reads what the program did. */
+/* Who is told to end, as by a batch system or `timeout`, passes it on and still reads what the program did. Keys that interrupt the
+ * program reach it by themselves: what the terminal sends is not passed on, for twice would end it before it has cleaned up. */
 static volatile sig_atomic_t told, told_to; /* a signal that came before there was a program; the program */
 
-static void pass_on(int signal_number)
+static void pass_on(int signal_number, siginfo_t *info, void *context)
 {
     int why = errno;
+    (void)context;
+    if (info->si_code == SI_KERNEL)
+        return;
     told = signal_number;
     if (told_to > 0)
         kill(told_to, signal_number);
@@ -114,13 +119,12 @@ static void pass_on(int signal_number)
 static const int SIGNALS[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 enum { N_SIGNALS = sizeof SIGNALS / sizeof *SIGNALS };
 
-/* Keys that interrupt the program reach it by themselves: they must not end us before we have read what it did. */
 static void hold_signals(struct sigaction before[N_SIGNALS])
 {
     for (int i = 0; i < N_SIGNALS; i++) {
-        struct sigaction action = {.sa_handler = i < 2 ? SIG_IGN : pass_on, .sa_flags = SA_RESTART};
+        struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO};
         sigaction(SIGNALS[i], NULL, &before[i]);
-        if (i < 2 || before[i].sa_handler != SIG_IGN) /* nohup */
+        if (before[i].sa_handler != SIG_IGN) /* nohup */
             sigaction(SIGNALS[i], &action, NULL);
     }
 }
@@ -152,6 +156,8 @@ static int run(const char *folder, const char *library, char *const argv[], cons
         _exit(127);
     }
     told_to = child;
+    if (child > 0)
+        bz_keeper_program(child); /* nobody else would read what it records */
     if (child > 0 && told)
         kill(child, told);
     close(channel[1]);
@@ -162,6 +168,8 @@ static int run(const char *folder, const char *library, char *const argv[], cons
     close(channel[0]);
     while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
         ;
+    if (child > 0)
+        bz_keeper_forget_program(child);
     told_to = told = 0;
     release_signals(before);
     return failed ? bz_fail(err, BZ_FAILED, "%s: cannot be started: %s", argv[0], strerror(why)) : 0;
