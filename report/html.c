@@ -1,5 +1,6 @@
 /* The page: its template with style, scripts, data and pictures put in. */
 #include "report/html.h"
+#include "report/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +27,9 @@ void bz_html_text(const char *text, bz_buf *out)
 }
 
 /* JSON that cannot end the element it stands in, nor open a comment: these characters occur in strings only. */
-static void put_json(const bz_buf *json, bz_buf *out)
+static void put_json(const char *text, size_t n, bz_buf *out)
 {
-    const char *text = bz_buf_text(json);
-    for (size_t i = 0; i < json->len; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (strchr("<>&", text[i]))
             bz_buf_printf(out, "\\u%04x", (unsigned)text[i]);
         else
@@ -88,7 +88,9 @@ static void put_graphs(const bz_analysis *a, int n, bz_buf *out)
     }
 }
 
-static void put_part(const char *name, size_t len, const bz_findings *r, const bz_buf *data, bz_buf *out)
+/* `data`: the report, and behind its first n_report bytes what is drawn. */
+static void put_part(const char *name, size_t len, const bz_findings *r, const bz_buf *data, size_t n_report,
+                     bz_buf *out)
 {
     static const struct {
         const char *name, *text;
@@ -104,8 +106,7 @@ static void put_part(const char *name, size_t len, const bz_findings *r, const b
             bz_buf_puts(out, FILES[i].text);
             return;
         }
-    if (!memcmp(name, "nonce",
-                len)) { /* scripts that are not ours would have to know the hash of the data they are in */
+    if (!memcmp(name, "nonce", len)) { /* a script that is not ours would have to know the hash of the data it is in */
         char hex[33];
         bz_hash_hex(bz_hash_bytes(bz_buf_text(data), data->len), hex);
         bz_buf_puts(out, hex);
@@ -116,14 +117,18 @@ static void put_part(const char *name, size_t len, const bz_findings *r, const b
     } else if (!memcmp(name, "graphs", len)) {
         put_graphs(r->analysis, r->n, out);
     } else if (!memcmp(name, "data", len)) {
-        put_json(data, out);
+        put_json(bz_buf_text(data), n_report, out);
+    } else if (!memcmp(name, "drawing", len)) {
+        put_json(bz_buf_text(data) + n_report, data->len - n_report, out);
     }
 }
 
 void bz_report_html(const bz_findings *r, bz_buf *out)
 {
     bz_buf data = {0};
-    bz_html_data(r, &data);
+    report_document(r, false, &data);
+    size_t n_report = data.len;
+    bz_html_drawing(r, &data);
     for (const char *p = bz_page_html; *p;) {
         const char *open = strstr(p, "{{"), *close = open ? strstr(open, "}}") : NULL;
         if (!close) {
@@ -131,7 +136,7 @@ void bz_report_html(const bz_findings *r, bz_buf *out)
             break;
         }
         bz_buf_put(out, p, (size_t)(open - p));
-        put_part(open + 2, (size_t)(close - open - 2), r, &data, out);
+        put_part(open + 2, (size_t)(close - open - 2), r, &data, n_report, out);
         p = close + 2;
     }
     bz_buf_free(&data);

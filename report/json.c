@@ -122,7 +122,7 @@ static void put_regret(const bz_regret *r, bz_json *j)
     bz_json_object_end(j);
 }
 
-void report_ladder_json(const bz_ladder *l, bz_json *j)
+static void put_rungs(const bz_ladder *l, bz_json *j)
 {
     bz_json_key_int(j, "iterations", l->iterations);
     bz_json_key_bool(j, "device", l->device);
@@ -145,7 +145,7 @@ static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
 {
     bz_json_object(j);
     bz_json_key_str(j, "profile", l->profile);
-    report_ladder_json(l, j);
+    put_rungs(l, j);
     if (l->regret)
         put_regret(l->regret, j);
     if (l->alignment)
@@ -199,7 +199,7 @@ static void put_fused(const bz_bound *b, bz_json *j)
 }
 
 /* What programs are held against, and whether enough of it is priced. */
-void report_goal_json(const bz_bound *b, bz_json *j)
+static void put_goal(const bz_bound *b, bz_json *j)
 {
     bz_goal goal = bz_bound_goal(b);
     bz_json_key(j, "goal");
@@ -237,7 +237,7 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     bz_json_key_num(j, "launch", b->launch);
     bz_json_key_int(j, "above_roofline", b->above_roofline);
     put_coverage(&b->coverage, j);
-    report_goal_json(b, j);
+    put_goal(b, j);
     put_schedules(b, j);
     if (b->fused.wanted)
         put_fused(b, j);
@@ -255,9 +255,9 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     bz_json_object_end(j);
 }
 
-void bz_report_json(const bz_findings *r, bz_buf *out)
+void report_document(const bz_findings *r, bool indent, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, true);
+    bz_json j = bz_json_to(out, indent);
     j.flat = 5;
     bz_json_object(&j);
     bz_json_key_str(&j, "record", "analysis");
@@ -274,5 +274,10 @@ void bz_report_json(const bz_findings *r, bz_buf *out)
         put_analysis(&r->analysis[i], &j);
     bz_json_array_end(&j);
     bz_json_object_end(&j);
+}
+
+void bz_report_json(const bz_findings *r, bz_buf *out)
+{
+    report_document(r, true, out);
     bz_buf_putc(out, '\n');
 }

@@ -1,6 +1,8 @@
 /* The page: state, text, tables. Nothing of the data is ever markup: everything goes through textContent. */
-const data = JSON.parse(document.getElementById("data").textContent);
-const state = { analysis: 0, ladder: 0, recording: data.recordings.length ? 0 : -1 }; /* recording: the one that is shown; -1: an analysis */
+const read = (id) => JSON.parse(document.getElementById(id).textContent);
+const data = read("data"), drawing = read("drawing"); /* what --json prints, and what it does not tell: see join() */
+const recordings = data.recordings || [];
+const state = { analysis: 0, ladder: 0, recording: recordings.length ? 0 : -1 }; /* recording: the one that is shown; -1: an analysis */
 const printers = []; /* what to do before (true) and after (false) printing */
 const FLAT = 300, ROW = 32; /* rows that are all put into the document; height of a row in longer tables */
 const MORE = 50; /* rows that a phone shows at first, and with each touch of "more" */
@@ -138,6 +140,24 @@ function section(id, title, ...content) {
 
 const facts = (pairs) => el("dl", { class: "facts" }, pairs.filter((p) => p && p[1] !== null && p[1] !== undefined && p[1] !== "").map(([k, v]) => [el("dt", {}, k), el("dd", {}, v)]));
 
+/* ---- the data ---- */
+
+/* A model's report and what is drawn of it list layers, modules, groups and profiles in the same order. Times of a layer
+ * become those of all its runs. */
+function join(a, d) {
+  const path = new Set(a.path);
+  a.layers.forEach((x, i) => {
+    [x.kind, x.flops, x.bytes] = d.layers[i];
+    x.path = path.has(x.node);
+    for (const k of ["seconds", "low", "high", "runner_up", "hardware"]) if (known(x[k])) x[k] *= x.times;
+  });
+  a.modules.forEach((m, i) => { [m.from, m.to, m.layers] = d.modules[i]; });
+  if (a.fused) a.fused.groups.forEach((g, i) => { g.nodes = d.groups[i]; });
+  a.profiles.forEach((l, i) => { l.timeline = d.timelines[i]; });
+  Object.assign(a, { details: d.details, clock: d.clock, dtype: d.dtype, no_peaks: d.no_peaks,
+    flops: d.flops.map(([dtype, rate]) => ({ dtype, rate })), bandwidth: d.bandwidth.map(([bytes, rate]) => ({ bytes, rate })) });
+}
+
 /* ---- the answer ---- */
 
 /* A time of the bound; a dash where too little is priced for one. `more`: layers that it lacks. */
@@ -147,12 +167,12 @@ const share = (a, s) => (a.goal.enough && a.sequential > 0 ? s / a.sequential : 
 /* "10.9 % of the MACs and 4.2 % of the modelled time" */
 function priced(a) {
   const g = a.goal;
-  return `${a.coverage.layers - g.unpriced} of ${plural(a.coverage.layers, "layer")}, ${percent(g.priced_macs)} of the MACs and ${known(g.priced_time) ? percent(g.priced_time) + " of the modelled time" : percent(g.priced_bytes) + " of the bytes"}`;
+  return `${a.n_layers - g.unpriced} of ${plural(a.n_layers, "layer")}, ${percent(g.priced_macs)} of the MACs and ${known(g.priced_time) ? percent(g.priced_time) + " of the modelled time" : percent(g.priced_bytes) + " of the bytes"}`;
 }
 
 function reasons(a, l) {
-  if (l && l.waterfall) return l.waterfall.steps.filter((s) => s.s > 0).map((s) => ({ name: s.name, s: s.s }));
-  if (l && l.alignment) return l.alignment.causes.map((c) => ({ name: c.name, s: c.s }));
+  if (l && l.waterfall) return l.waterfall.steps.filter((s) => s.seconds > 0);
+  if (l && l.alignment) return l.alignment.causes.slice();
   return [];
 }
 
@@ -168,19 +188,19 @@ function answer(a, l) {
     p.append(`The bound does not hold: ${l.defect}.`);
   } else if (l && known(l.latency)) {
     p.append("the libraries could do it in ", strong(bound(a, g.sequential, g.unpriced)), ": ", strong((g.unpriced ? "up to " : "") + l.speedup.toFixed(2) + " × faster"), " is possible. ");
-    const why = reasons(a, l).sort((x, y) => y.s - x.s).slice(0, 3);
-    if (why.length) p.append("What keeps it: ", why.map((w) => `${w.name} (${time(w.s)})`).join(", "), ".");
+    const why = reasons(a, l).sort((x, y) => y.seconds - x.seconds).slice(0, 3);
+    if (why.length) p.append("What keeps it: ", why.map((w) => `${w.name} (${time(w.seconds)})`).join(", "), ".");
     else if (l.idle > 0 || l.excess > 0) p.append(`What keeps it: ${time(Math.max(0, l.idle))} outside of ${l.device ? "the device's work" : "library calls"}, ${time(Math.max(0, l.excess))} more work than the bound.`);
   } else {
     p.append("The model could run in ", strong(bound(a, g.sequential, g.unpriced)), ` (${g.bound === "fused" ? "fused bound" : "bound as written"}), or `, strong(bound(a, g.parallel, g.unpriced)), " with everything independent at once. ");
-    const slow = a.layers.filter((x) => known(x.s)).sort((x, y) => y.s - x.s)[0];
-    if (slow && a.sequential > 0) p.append(`Its slowest layer, ${slow.name}, takes ${percent(share(a, slow.s))} of the bound as written.`);
+    const slow = a.layers.filter((x) => known(x.seconds)).sort((x, y) => y.seconds - x.seconds)[0];
+    if (slow && a.sequential > 0) p.append(`Its slowest layer, ${slow.name}, takes ${percent(share(a, slow.seconds))} of the bound as written.`);
   }
   return p;
 }
 
 function tiles(a, l) {
-  const c = a.coverage, g = a.goal, list = [];
+  const g = a.goal, list = [];
   const add = (name, value, how) => list.push(el("div", {}, el("dt", {}, name), el("dd", {}, value), el("dd", { class: "how" }, how)));
   const ratio = (which) => (l && known(l.ratio) && g.bound === which ? `${percent(l.ratio)} of measured` : null);
   if (l && known(l.latency)) {
@@ -188,22 +208,22 @@ function tiles(a, l) {
     if (known(l.busy)) add(l.device ? "Device busy" : "Library busy", time(l.busy), `${percent(l.busy / l.latency)} of it`);
   }
   if (g.enough) {
-    add("Bound as written", bound(a, a.sequential, c.unpriced), ratio("as written") || "every layer by itself, cheapest variant");
-    if (a.fused) add("Bound, fused", bound(a, a.fused.sequential, a.fused.unpriced), ratio("fused") || `${plural(a.fused.groups.length, "group")} stand for ${a.fused.covered} layers`);
+    add("Bound as written", bound(a, a.sequential, a.unpriced), ratio("as written") || "every layer by itself, cheapest variant");
+    if (a.fused) add("Bound, fused", bound(a, a.fused.sequential, !a.fused.complete), ratio("fused") || `${plural(a.fused.groups.length, "group")} stand for ${sum(a.fused.groups, (f) => f.nodes.length)} layers`);
     add("All at once", bound(a, g.parallel, g.unpriced), "longest path through the graph");
   }
-  if (known(g.hardware)) add("Hardware", time(g.hardware), `modelled: roofline, ${a.peaks.source} peaks`);
-  add("Coverage", `${c.layers - c.unpriced} of ${c.layers}`, [["measured", c.measured], ["imported", c.imported], ["modelled", c.modelled], ["unpriced", c.unpriced], ["free", c.free]].filter((x) => x[1]).map((x) => `${x[1]} ${x[0]}`).join(", "));
+  if (known(g.hardware)) add("Hardware", time(g.hardware), `modelled: roofline, ${a.peaks} peaks`);
+  add("Coverage", `${a.n_layers - a.unpriced} of ${a.n_layers}`, ["measured", "imported", "modelled", "unpriced", "free"].filter((p) => a[p]).map((p) => `${a[p]} ${p}`).join(", "));
   return el("dl", { class: "tiles" }, list);
 }
 
 function caveats(a, l) {
-  const c = a.coverage, list = (l ? l.warnings : []).slice();
-  if (c.unpriced) list.push(`${plural(c.unpriced, "layer")} could not be priced: totals are lower ends. The table of layers says why.`);
+  const list = (l ? l.warnings : []).slice();
+  if (a.unpriced) list.push(`${plural(a.unpriced, "layer")} could not be priced: totals are lower ends. The table of layers says why.`);
   if (a.fused && a.fused.missing) list.push(`${plural(a.fused.missing, "fusion group")} without a record: the fused bound may be too high.`);
-  if (c.floor) list.push(`${plural(c.floor, "layer")} rest on records timed by event pairs, which carry a floor of several µs.`);
+  if (a.floor) list.push(`${plural(a.floor, "layer")} rest on records timed by event pairs, which carry a floor of several µs.`);
   if (a.above_roofline) list.push(`The hardware bound does not hold for ${plural(a.above_roofline, "layer")} faster than the peaks allow: measure the peaks again on a quiet machine.`);
-  if (c.loops_open) list.push(`${plural(c.loops_open, "loop")} of unknown length counted once, or as often as --trips says.`);
+  if (a.loops_open) list.push(`${plural(a.loops_open, "loop")} of unknown length counted once, or as often as --trips says.`);
   return list.map((t) => el("p", { class: "warning", role: "note" }, t));
 }
 
@@ -228,11 +248,11 @@ function advice(l) {
 
 function layerDetail(r, a) {
   return [el("h3", {}, r.name), facts([
-    ["Time", [time(r.s), known(r.low) ? ` (${time(r.low)} to ${time(r.high)}) ` : " ", provenance(r.prov), r.noisy ? " marked noisy or busy" : "", r.floor ? " timed by event pairs" : ""]],
-    r.times ? ["Runs", r.times + " times, in a body"] : null,
-    ["Share of the bound", percent(share(a, r.s))],
-    ["Variant", r.variant], ["Next best", known(r.second) ? `${time(r.second)}: ${r.second_variant}` : null],
-    ["Roofline", known(r.hw) ? [`${time(r.hw)}, limited by ${r.memory ? "memory" : "arithmetic"} `, provenance("modelled")] : null],
+    ["Time", [time(r.seconds), known(r.low) ? ` (${time(r.low)} to ${time(r.high)}) ` : " ", provenance(r.provenance), r.noisy ? " marked noisy or busy" : "", r.floor ? " timed by event pairs" : ""]],
+    r.times !== 1 ? ["Runs", r.times + " times, in a body"] : null,
+    ["Share of the bound", percent(share(a, r.seconds))],
+    ["Variant", r.variant], ["Next best", known(r.runner_up) ? `${time(r.runner_up)}: ${r.runner_up_variant}` : null],
+    ["Roofline", known(r.hardware) ? [`${time(r.hardware)}, limited by ${r.limit} `, provenance("modelled")] : null],
     ["Why it has no price", r.why], ["Work", `${count(r.flops)} operations, ${bytes(r.bytes)}`],
     ["Key", el("code", {}, r.key)], ["Problems", r.problems.length ? el("code", {}, r.problems.join("\n")) : null]])];
 }
@@ -243,26 +263,25 @@ function layers(a) {
   const open = (r) => { detail.hidden = false; detail.replaceChildren(...layerDetail(r, a)); detail.scrollIntoView({ block: "nearest" }); };
   const columns = [
     { title: "Layer", value: (r) => r.name, cell: (r) => el("button", { type: "button", class: "link", onclick: () => open(r) }, middle(r.name)), class: "cut" },
-    text("Kind", (r) => r.kind), number("Time", (r) => r.s, time), number("Share", (r) => share(a, r.s), percent),
-    { title: "Provenance", value: (r) => r.prov, cell: (r) => provenance(r.prov) },
-    number("Of roofline", (r) => (known(r.hw) && r.s > 0 ? r.hw / r.s : NaN), percent),
-    number("Next best", (r) => (known(r.second) ? r.second - r.s : NaN), (v) => (known(v) ? "+" + time(v) : "–")),
+    text("Kind", (r) => r.kind), number("Time", (r) => r.seconds, time), number("Share", (r) => share(a, r.seconds), percent),
+    { title: "Provenance", value: (r) => r.provenance, cell: (r) => provenance(r.provenance) },
+    number("Of roofline", (r) => (known(r.hardware) && r.seconds > 0 ? r.hardware / r.seconds : NaN), percent),
+    number("Next best", (r) => (known(r.runner_up) ? r.runner_up - r.seconds : NaN), (v) => (known(v) ? "+" + time(v) : "–")),
     number("Work", (r) => r.flops, count), number("Moves", (r) => r.bytes, bytes), text("Variant", (r) => r.variant, "cut")];
   const t = table("Layers of the model; those of the critical path are marked in red", columns, a.layers, { sort: 2, print: 80 });
   const search = el("input", { type: "search", oninput: filter, placeholder: "name, kind, key, variant" });
   const pick = (label, values) => { const s = el("select", { onchange: filter }, el("option", { value: "" }, "all"), [...new Set(values)].sort().map((v) => el("option", { value: v }, v))); return [s, el("label", {}, label, s)]; };
-  const [kind, kindLabel] = pick("Kind", a.layers.map((r) => r.kind)), [prov, provLabel] = pick("Provenance", a.layers.map((r) => r.prov));
+  const [kind, kindLabel] = pick("Kind", a.layers.map((r) => r.kind)), [prov, provLabel] = pick("Provenance", a.layers.map((r) => r.provenance));
   const path = el("input", { type: "checkbox", onchange: filter });
   function filter() {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const shown = a.layers.filter((r) => (!kind.value || r.kind === kind.value) && (!prov.value || r.prov === prov.value) && (!path.checked || r.path) &&
+    const shown = a.layers.filter((r) => (!kind.value || r.kind === kind.value) && (!prov.value || r.provenance === prov.value) && (!path.checked || r.path) &&
       words.every((w) => `${r.name} ${r.kind} ${r.key} ${r.variant || ""}`.toLowerCase().includes(w)));
     t.show(shown);
-    status.textContent = `${shown.length} of ${plural(a.layers.length, "layer")} that cost something, ${time(sum(shown, (r) => r.s))}` + (a.goal.enough ? ` of ${bound(a, a.sequential, a.coverage.unpriced)}` : "");
+    status.textContent = `${shown.length} of ${plural(a.layers.length, "layer")} that cost something, ${time(sum(shown, (r) => r.seconds))}` + (a.goal.enough ? ` of ${bound(a, a.sequential, a.unpriced)}` : "");
   }
   filter();
-  const c = a.coverage;
-  return section("layers", "Layers", el("p", { class: "note" }, `${c.layers} layers, ${c.free} of them free (views, constants). Select a name for its key, problems and variants.`),
+  return section("layers", "Layers", el("p", { class: "note" }, `${a.n_layers} layers, ${a.free} of them free (views, constants). Select a name for its key, problems and variants.`),
     el("div", { class: "controls" }, el("label", {}, "Find", search), kindLabel, provLabel, el("label", { class: "check" }, path, "critical path only")), status, t, detail);
 }
 
@@ -281,14 +300,14 @@ function algorithms(l) {
 function deviations(l) {
   const d = l && l.alignment;
   if (!d) return null;
-  const s = section("deviations", "What the program did besides", el("p", {}, `The layers ask for ${d.expected} calls, the program made ${d.made}: ` + Object.entries(d.count).filter(([, n]) => n).map(([k, n]) => `${n} ${k}`).join(", ") + (d.moved ? `, ${d.moved} in another order` : "") + "."));
+  const s = section("deviations", "What the program did besides", el("p", {}, `The layers ask for ${d.expected} calls, the program made ${d.made}: ` + ["same", "changed", "fused", "split", "missing", "extra"].filter((k) => d[k]).map((k) => `${d[k]} ${k}`).join(", ") + (d.moved ? `, ${d.moved} in another order` : "") + "."));
   if (d.causes.length)
-    s.append(table("Time that no layer asks for, per iteration", [text("Cause", (x) => x.name), number("Count", (x) => x.count, count), number("Time", (x) => x.s, time),
-      number("Share of the latency", (x) => x.s / l.latency, percent), text("When", (x) => (x.busy ? "busy" : "in between")), text("Example", (x) => x.example, "cut"), text("Where", (x) => x.where, "wrap mono")], d.causes, { sort: 2 }));
+    s.append(table("Time that no layer asks for, per iteration", [text("Cause", (x) => x.name), number("Count", (x) => x.count, count), number("Time", (x) => x.seconds, time),
+      number("Share of the latency", (x) => x.seconds / l.latency, percent), text("When", (x) => (x.busy ? "busy" : "in between")), text("Example", (x) => x.example, "cut"), text("Where", (x) => x.where, "wrap mono")], d.causes, { sort: 2 }));
   const rows = d.rows.filter((x) => x.kind !== "same" || x.moved);
   if (rows.length)
     s.append(table("Calls that differ from what the layers ask for", [text("What", (x) => x.kind + (x.moved ? ", moved" : "")), text("Layers", (x) => x.layers.join(", "), "cut"), text("Call", (x) => x.call, "cut"),
-      text("Changed: expected → found", (x) => x.changes.map((c) => `${c[0]}: ${c[1]} → ${c[2]}`).join("; "), "wrap"), number("Time", (x) => x.s, time), number("Bound", (x) => x.bound, time),
+      text("Changed: expected → found", (x) => x.changes.map((c) => `${c.parameter}: ${c.expected} → ${c.found}`).join("; "), "wrap"), number("Time", (x) => x.seconds, time), number("Bound", (x) => x.bound, time),
       text("Problem", (x) => x.problem, "cut"), text("Where", (x) => x.where, "wrap mono")], rows));
   return s;
 }
@@ -300,28 +319,28 @@ function fusion(a) {
   if (f && !known(f.sequential)) s.append(el("p", {}, "Too little is priced to tell what fusion would gain."));
   else if (f) s.append(el("p", {}, `All patterns together save ${time(f.sequential)} of the sequential bound, ${time(f.parallel)} of the parallel one.`));
   else if (a.goal.enough) s.append(el("p", {}, `The cheapest cover by layers and groups takes ${time(a.fused.sequential)}, ${time(a.sequential - a.fused.sequential)} less than every layer by itself.`));
-  if (f && f.rows.length)
+  if (f && f.patterns.length)
     s.append(table("Fusion patterns, by measured records", [text("Pattern", (x) => x.pattern), number("Places", (x) => x.places, count), number("In the cover", (x) => x.covered, count), number("Fused by the program", (x) => x.fused, count),
-      number("As written", (x) => x.written, time), number("Fused", (x) => x.together, time), number("Gain", (x) => x.gain, time), number("Gain alone", (x) => x.alone, time)], f.rows, { sort: 6 }));
+      number("As written", (x) => x.written, time), number("Fused", (x) => x.together, time), number("Gain", (x) => x.gain, time), number("Gain alone", (x) => x.alone, time)], f.patterns, { sort: 6 }));
   if (a.fused && a.fused.groups.length) {
-    const at = new Map(a.layers.map((x) => [x.i, x]));
-    const rows = a.fused.groups.map((g) => ({ pattern: g.pattern, prov: g.prov, s: g.s, n: g.layers.length, written: sum(g.layers, (i) => at.get(i) && at.get(i).s), names: g.layers.map((i) => (at.get(i) ? at.get(i).name : "#" + i)).join(", ") }));
-    s.append(table("Groups that the fused bound rests on", [text("Pattern", (x) => x.pattern), number("Layers", (x) => x.n, count), number("As written", (x) => x.written, time), number("Fused", (x) => x.s, time),
-      number("Gain", (x) => x.written - x.s, time), { title: "Provenance", value: (x) => x.prov, cell: (x) => provenance(x.prov) }, text("Which", (x) => x.names, "cut")], rows, { sort: 4 }));
+    const at = new Map(a.layers.map((x) => [x.node, x]));
+    const rows = a.fused.groups.map((g) => ({ ...g, written: sum(g.nodes, (i) => at.get(i) && at.get(i).seconds) }));
+    s.append(table("Groups that the fused bound rests on", [text("Pattern", (x) => x.pattern), number("Layers", (x) => x.nodes.length, count), number("As written", (x) => x.written, time), number("Fused", (x) => x.seconds, time),
+      number("Gain", (x) => x.written - x.seconds, time), { title: "Provenance", value: (x) => x.provenance, cell: (x) => provenance(x.provenance) }, text("Which", (x) => x.layers.join(", "), "cut")], rows, { sort: 4 }));
   }
   return s;
 }
 
 function units(a, l) {
-  const u = (l && l.units) || a.units;
+  const u = (l && l.units) || a.units, ways = a.units ? a.units.ways : [];
   if (!u) return null;
   const s = section("units", u.unit || "Matrix units", el("p", {}, u.unit ? `${plural(u.used, "layer")} used them, ${u.could} could and did not.` : "The system has none."));
-  if (u.ways.some((x) => known(x.gain)))
+  if (ways.some((x) => known(x.gain)))
     s.append(table("What lower precision would gain, conversions counted", [text("Way", (x) => x.name), number("Sequential", (x) => x.sequential, time), number("Parallel", (x) => x.parallel, time), number("Conversions", (x) => x.conversions, time),
-      number("Gain", (x) => x.gain, time), number("Layers that gain", (x) => x.layers, count), number("Without a record", (x) => x.unknown, count)], u.ways, { sort: 4 }));
+      number("Gain", (x) => x.gain, time), number("Layers that gain", (x) => x.layers, count), number("Without a record", (x) => x.unknown, count)], ways, { sort: 4 }));
   if (u.rows.length)
     s.append(table("Layers that could use them", [text("Layer", (x) => x.layer || x.call, "cut"), text("Used", (x) => (x.used ? "yes" : "no")), text("What tells", (x) => x.evidence, "cut"), text("Why not", (x) => x.why, "wrap"),
-      number("Now", (x) => x.s, time), number("Best", (x) => x.best, time), text("Way", (x) => x.best_way)], u.rows));
+      number("Now", (x) => x.seconds, time), number("Best", (x) => x.best, time), text("Way", (x) => x.best_way)], u.rows));
   return s;
 }
 
@@ -334,17 +353,16 @@ function flatten(o, prefix, out) {
 }
 
 function origins(a, l) {
-  const c = a.coverage;
   let details = [];
   try { details = flatten(JSON.parse(a.details), "", []); } catch (e) { details = []; }
-  const rows = ["measured", "imported", "modelled", "unpriced"].map((p) => ({ p, n: c[p], macs: c["macs_" + p], s: sum(a.layers.filter((x) => x.prov === p), (x) => x.s) })).filter((x) => x.n);
+  const rows = ["measured", "imported", "modelled", "unpriced"].map((p) => ({ p, n: a[p], macs: a["macs_" + p], s: sum(a.layers.filter((x) => x.provenance === p), (x) => x.seconds) })).filter((x) => x.n);
   return section("provenance", "Where the numbers come from",
     el("p", { class: "note" }, "Measured: by benanza's benchmarks on this system. Imported: records made by others. Modelled: computed from bytes or peaks. What a profile tells was measured in the user's program."),
-    table("Layers by the provenance of their price", [{ title: "Provenance", value: (x) => x.p, cell: (x) => provenance(x.p) }, number("Layers", (x) => x.n, count), number("MACs", (x) => (c.macs ? x.macs / c.macs : NaN), percent), number("Time", (x) => x.s, time), number("Share of the bound", (x) => share(a, x.s), percent)], rows),
-    facts([["Model", a.model], ["System", a.system], ["Setting", `${plural(a.threads, "thread")}, ${a.cache} cache${a.clock ? ", clock " + a.clock : ""}`], ["Noisy", c.noisy ? plural(c.noisy, "layer") + " rest on records marked noisy or busy" : "no record is marked"],
-      ["Bounds", ["as written, fused, parallel: from the records above; hardware: ", provenance("modelled"), a.peaks.why ? ` (not known: ${a.peaks.why})` : ` from peaks: ${a.peaks.source}`]],
-      ["Launch overhead", a.launch > 0 ? time(a.launch) + " for starting the calls, in none of the bounds" : null], a.problems ? ["Problems", `${a.problems} of the models, ${a.known} known before, ${a.benchmarks} records made now`] : null,
-      l ? ["Profile", [`${l.profile}: ${plural(l.iterations, "steady iteration")} `, provenance("measured")]] : null, ["Program", "benanza " + data.version]]),
+    table("Layers by the provenance of their price", [{ title: "Provenance", value: (x) => x.p, cell: (x) => provenance(x.p) }, number("Layers", (x) => x.n, count), number("MACs", (x) => (a.macs ? x.macs / a.macs : NaN), percent), number("Time", (x) => x.s, time), number("Share of the bound", (x) => share(a, x.s), percent)], rows),
+    facts([["Model", a.model], ["System", a.system], ["Setting", `${plural(a.threads, "thread")}, ${a.cache} cache${a.clock ? ", clock " + a.clock : ""}`], ["Noisy", a.noisy ? plural(a.noisy, "layer") + " rest on records marked noisy or busy" : "no record is marked"],
+      ["Bounds", ["as written, fused, parallel: from the records above; hardware: ", provenance("modelled"), a.no_peaks ? ` (not known: ${a.no_peaks})` : ` from peaks: ${a.peaks}`]],
+      ["Launch overhead", a.launch > 0 ? time(a.launch) + " for starting the calls, in none of the bounds" : null], a.problems ? ["Problems", `${a.problems} of the models, ${a.problems_known} known before, ${a.benchmarks} records made now`] : null,
+      l ? ["Profile", [`${l.profile}: ${plural(l.iterations, "steady iteration")} `, provenance("measured")]] : null, ["Program", "benanza " + drawing.version]]),
     details.length ? el("details", {}, el("summary", {}, "What the database knows of the system"), facts(details)) : null);
 }
 
@@ -392,18 +410,18 @@ function choices() {
     return el("label", {}, label, s);
   };
   box.replaceChildren();
-  if (data.recordings.length + data.analyses.length > 1 && data.recordings.length) box.append(views());
+  if (recordings.length + data.models.length > 1 && recordings.length) box.append(views());
   if (state.recording >= 0) { box.hidden = !box.childElementCount; return; }
-  const ladders = data.analyses[state.analysis].ladders;
-  if (data.analyses.length > 1) box.append(select("Model, system, batch", data.analyses.map((a) => `${basename(a.model)} · ${a.system}` + (a.batch ? ` · batch ${a.batch}` : "")), "analysis"));
-  if (ladders.length > 1) box.append(select("Profile", ladders.map((l) => l.profile), "ladder"));
+  const { profiles } = data.models[state.analysis];
+  if (data.models.length > 1) box.append(select("Model, system, batch", data.models.map((a) => `${basename(a.model)} · ${a.system}` + (a.batch ? ` · batch ${a.batch}` : "")), "analysis"));
+  if (profiles.length > 1) box.append(select("Profile", profiles.map((l) => l.profile), "ladder"));
   box.hidden = !box.childElementCount;
 }
 
 function render() {
   const main = document.getElementById("main");
   dropCharts();
-  const parts = state.recording < 0 ? analysisParts() : recording(data.recordings[state.recording], data.recorded[state.recording]);
+  const parts = state.recording < 0 ? analysisParts() : recording(recordings[state.recording], drawing.recordings[state.recording]);
   main.replaceChildren(...parts);
   document.getElementById("contents").replaceChildren(el("ul", {}, parts.filter((p) => p.id !== "summary").map((p) => el("li", {}, el("a", { href: "#" + p.id }, NAMES[p.id] || p.querySelector("h2").textContent)))));
   choices();
@@ -411,17 +429,19 @@ function render() {
 }
 
 function analysisParts() {
-  const a = data.analyses[state.analysis], l = a.ladders[state.ladder];
-  return [data.evaluation ? evaluation() : null, summary(a, l), advice(l), ladderSection(a, l), layers(a), roofline(a), timeline(l), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
+  const a = data.models[state.analysis], l = a.profiles[state.ladder];
+  return [data.evaluation ? evaluation() : null, summary(a, l), advice(l), ladderSection(a, l), layers(a), roofline(a), timeline(l && l.timeline), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
 }
 
 function modules(a) {
-  if (!a.modules.length || !a.goal.enough) return null;
+  const outer = a.modules.filter((m) => m.within < 0);
+  if (!outer.length || !a.goal.enough) return null;
   return section("modules", "Parallel modules", el("p", { class: "note" }, "Places where layers need not wait for one another, outermost ones."), table("Parallel modules", [text("From", (m) => m.from, "cut"), text("To", (m) => m.to, "cut"), number("Layers", (m) => m.layers, count), number("At once", (m) => m.width, count),
-    number("Sequential", (m) => m.sequential, time), number("Parallel", (m) => m.parallel, time), number("Gain", (m) => m.sequential - m.parallel, time)], a.modules, { sort: 6 }));
+    number("Sequential", (m) => m.sequential, time), number("Parallel", (m) => m.parallel, time), number("Gain", (m) => m.sequential - m.parallel, time)], outer, { sort: 6 }));
 }
 
 function start() {
-  document.getElementById("footer").textContent = `benanza ${data.version} · charts by Chart.js 3.9.1, MIT licence · nothing on this page is loaded from elsewhere`;
+  data.models.forEach((a, i) => join(a, drawing.models[i]));
+  document.getElementById("footer").textContent = `benanza ${drawing.version} · charts by Chart.js 3.9.1, MIT licence · nothing on this page is loaded from elsewhere`;
   render();
 }

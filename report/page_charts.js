@@ -54,8 +54,8 @@ const short = (s, n) => (s.length > n ? s.slice(0, n - 1) + "…" : s);
 function steps(a, l) {
   if (!a.goal.enough || l.defect || !known(l.latency)) return null;
   if (l.waterfall && l.waterfall.steps.length) return { from: l.waterfall.from, to: l.waterfall.to, name: "bound", list: l.waterfall.steps };
-  if (known(l.excess)) return { from: l.latency, to: a.goal.parallel, name: "parallel bound", list: [{ name: l.device ? "device idle" : "outside of library calls", s: l.idle }, { name: "more work than the bound", s: l.excess }, { name: "one after the other", s: l.overlap }] };
-  return { from: l.latency, to: a.goal.sequential, name: a.goal.bound + " bound", list: [{ name: "all that is above the bound", s: l.latency - a.goal.sequential }] };
+  if (known(l.excess)) return { from: l.latency, to: a.goal.parallel, name: "parallel bound", list: [{ name: l.device ? "device idle" : "outside of library calls", seconds: l.idle }, { name: "more work than the bound", seconds: l.excess }, { name: "one after the other", seconds: l.overlap }] };
+  return { from: l.latency, to: a.goal.sequential, name: a.goal.bound + " bound", list: [{ name: "all that is above the bound", seconds: l.latency - a.goal.sequential }] };
 }
 
 function waterfall(a, l) {
@@ -63,7 +63,7 @@ function waterfall(a, l) {
   if (!w) return null;
   let at = w.from;
   const rows = [{ name: "measured", from: 0, to: w.from, total: true }];
-  for (const s of w.list) { rows.push({ name: (s.s < 0 ? "contradiction: " : "") + s.name, from: at, to: at - s.s, s: s.s }); at -= s.s; }
+  for (const s of w.list) { rows.push({ name: (s.seconds < 0 ? "contradiction: " : "") + s.name, from: at, to: at - s.seconds, s: s.seconds }); at -= s.seconds; }
   rows.push({ name: w.name, from: 0, to: w.to, total: true });
   const color = (r) => (r.total ? css("--bar") : r.s < 0 ? css("--loss") : css("--gain"));
   const box = chart("Waterfall from the measured latency to the bound", 60 + 34 * rows.length, () => ({
@@ -76,9 +76,9 @@ function waterfall(a, l) {
 }
 
 function joint(l) {
-  if (!l || !l.waterfall || !l.waterfall.joint.some((x, i) => i && known(x))) return null;
-  const ways = ["no framework overhead", "best algorithms", "fusion", "lower precision", "parallel"];
-  const rows = l.waterfall.joint.map((s, i) => ({ s, n: i.toString(2).replace(/0/g, "").length, name: i ? ways.filter((_, k) => (i >> k) & 1).join(" + ") : "as measured" })).filter((r) => known(r.s));
+  if (!l || !l.waterfall || !l.waterfall.joint.some((x) => x.ways.length && known(x.seconds))) return null;
+  const names = { framework: "no framework overhead", algorithms: "best algorithms", precision: "lower precision" };
+  const rows = l.waterfall.joint.filter((x) => known(x.seconds)).map((x) => ({ s: x.seconds, n: x.ways.length, name: x.ways.map((w) => names[w] || w).join(" + ") || "as measured" }));
   return el("details", {}, el("summary", {}, "Any combination of these ways"), table("Latency with each combination", [text("With", (r) => r.name, "wrap"), number("Ways", (r) => r.n, count), number("Latency", (r) => r.s, time), number("Speed-up", (r) => l.waterfall.from / r.s, times)], rows, { sort: 2, down: false }));
 }
 
@@ -87,11 +87,11 @@ function bounds(a, l) {
   const add = (name, s, prov) => known(s) && rows.push({ name, s, prov });
   const f = a.fused;
   add("hardware", a.goal.hardware, "modelled");
-  const records = ["measured", "imported", "modelled"].filter((p) => a.coverage[p]).join(", ");
+  const records = ["measured", "imported", "modelled"].filter((p) => a[p]).join(", ");
   if (a.goal.enough) {
     if (f) { add("fused, parallel", f.parallel, records); add("fused", f.sequential, records); }
     add("parallel", a.parallel, records);
-    for (const s of a.streams.slice(1).reverse()) add(s.k + " streams", s.s, records);
+    for (const s of a.streams.slice(1).reverse()) add(s.k + " streams", s.seconds, records);
     add("sequential", a.sequential, records);
   }
   if (l) { add(l.device ? "device busy" : "library busy", l.busy, "profile"); add("measured", l.latency, "profile"); }
@@ -106,7 +106,7 @@ function bounds(a, l) {
 
 function kinds(a) {
   const by = new Map();
-  for (const x of a.layers) if (known(x.s)) { const k = by.get(x.kind) || { kind: x.kind, n: 0, s: 0 }; k.n++; k.s += x.s; by.set(x.kind, k); }
+  for (const x of a.layers) if (known(x.seconds)) { const k = by.get(x.kind) || { kind: x.kind, n: 0, s: 0 }; k.n++; k.s += x.seconds; by.set(x.kind, k); }
   const rows = [...by.values()].sort((x, y) => y.s - x.s), top = rows.slice(0, 10);
   if (rows.length < 2 || !a.goal.enough) return null;
   const box = chart("The bound's time by kind of layer", 50 + 26 * top.length, () => ({
@@ -123,32 +123,32 @@ function ladderSection(a, l) {
 /* ---- roofline ---- */
 
 function roofline(a) {
-  const p = a.peaks, same = new Map(); /* equal layers are one dot */
+  const same = new Map(); /* equal layers are one dot */
   for (const x of a.layers) {
-    if (!(x.s > 0 && x.flops > 0 && x.bytes > 0)) continue;
-    const runs = x.times || 1, q = same.get(x.key) || { x: x.flops / x.bytes, y: (x.flops * runs) / x.s, layer: x, n: 0, s: 0 };
-    q.n++; q.s += x.s;
+    if (!(x.seconds > 0 && x.flops > 0 && x.bytes > 0)) continue;
+    const q = same.get(x.key) || { x: x.flops / x.bytes, y: (x.flops * x.times) / x.seconds, layer: x, n: 0, s: 0 };
+    q.n++; q.s += x.seconds;
     same.set(x.key, q);
   }
   const points = [...same.values()];
   if (!points.length) return null;
   const xs = points.map((q) => q.x), low = Math.pow(10, Math.floor(Math.log10(Math.min(...xs) * 0.7))), high = Math.pow(10, Math.ceil(Math.log10(Math.max(...xs, 10) * 1.4)));
   const ceilings = [], line = (name, get, dash) => ceilings.push({ name, dash, points: Array.from({ length: 81 }, (_, i) => { const x = low * Math.pow(high / low, i / 80); return { x, y: get(x) }; }) });
-  const flops = p.flops.find((f) => f.dtype === (a.dtype || "f32")) || p.flops[0], memory = p.bandwidth[p.bandwidth.length - 1], cache = p.bandwidth[0];
+  const flops = a.flops.find((f) => f.dtype === (a.dtype || "f32")) || a.flops[0], memory = a.bandwidth[a.bandwidth.length - 1], cache = a.bandwidth[0];
   if (flops && memory) line(`${flops.dtype} peak ${count(flops.rate)}FLOP/s, memory ${count(memory.rate)}B/s`, (x) => Math.min(flops.rate, x * memory.rate));
   if (flops && cache && cache !== memory && cache.rate > 1.05 * memory.rate) line(`cache (${bytes(cache.bytes)}) ${count(cache.rate)}B/s`, (x) => Math.min(flops.rate, x * cache.rate), [5, 4]);
   /* memory would limit it, were it not for a cache of which no rate is known */
   const inside = (x) => flops && cache && !known(cache.rate) && x.bytes < memory.bytes && x.flops / x.bytes < flops.rate / memory.rate;
   const radius = (q) => 3 + 14 * Math.sqrt(q.s / a.sequential);
-  const sets = [["limited by arithmetic", (x) => x.memory === false && !inside(x), "--bar"], ["limited by memory", (x) => x.memory === true, "--warn"], ["fits the cache, whose rate the data sheet does not tell", (x) => x.memory === false && inside(x), "--gain"], ["roofline not known", (x) => x.memory === undefined, "--muted"]]
+  const sets = [["limited by arithmetic", (x) => x.limit === "arithmetic" && !inside(x), "--bar"], ["limited by memory", (x) => x.limit === "memory", "--warn"], ["fits the cache, whose rate the data sheet does not tell", (x) => x.limit === "arithmetic" && inside(x), "--gain"], ["roofline not known", (x) => x.limit === null, "--muted"]]
     .map(([label, take, color]) => ({ label, color, list: points.filter((q) => take(q.layer)) })).filter((s) => s.list.length);
   const box = chart("Roofline: operations per second over operations per byte, both logarithmic", 440, () => ({
     type: "scatter",
     data: { datasets: sets.map((s) => ({ label: s.label, data: s.list, backgroundColor: css(s.color) + "b0", borderColor: css("--page"), borderWidth: 1, pointRadius: s.list.map(radius), pointHoverRadius: s.list.map((q) => radius(q) + 2) }))
       .concat(ceilings.map((c) => ({ label: c.name, data: c.points, type: "line", borderColor: css("--text"), borderWidth: 1.5, borderDash: c.dash, pointStyle: "line", pointRadius: 0, pointHitRadius: 0, fill: false }))) },
-    options: { plugins: { legend: { position: "bottom", labels: { usePointStyle: true, boxHeight: 8 } }, tooltip: { callbacks: { label: (t) => (t.raw.layer ? `${short(t.raw.layer.name, 50)}${t.raw.n > 1 ? ` and ${t.raw.n - 1} like it` : ""}: ${time(t.raw.layer.s)} each, ${count(t.raw.y)}FLOP/s` : t.dataset.label) } } },
+    options: { plugins: { legend: { position: "bottom", labels: { usePointStyle: true, boxHeight: 8 } }, tooltip: { callbacks: { label: (t) => (t.raw.layer ? `${short(t.raw.layer.name, 50)}${t.raw.n > 1 ? ` and ${t.raw.n - 1} like it` : ""}: ${time(t.raw.layer.seconds)} each, ${count(t.raw.y)}FLOP/s` : t.dataset.label) } } },
       scales: { x: { type: "logarithmic", min: low, max: high, title: { display: true, text: "operations per byte" }, ticks: decades() }, y: { type: "logarithmic", min: 0.5 * Math.min(...points.map((q) => q.y)), max: 2 * Math.max(flops ? flops.rate : 0, ...points.map((q) => q.y)), title: { display: true, text: "operations per second" }, ticks: decades() } } } }));
-  return section("roofline", "Roofline", figure("Each dot is a layer at its cheapest record, equal layers together; its size is its share of the bound. The line is what the hardware allows" + (p.why ? ": not known, " + p.why : ` (${p.source})`) + ". Winograd’s algorithm needs fewer multiplications than are counted here, so that convolutions can stand above it.", box));
+  return section("roofline", "Roofline", figure("Each dot is a layer at its cheapest record, equal layers together; its size is its share of the bound. The line is what the hardware allows" + (a.no_peaks ? ": not known, " + a.no_peaks : ` (${a.peaks})`) + ". Winograd’s algorithm needs fewer multiplications than are counted here, so that convolutions can stand above it.", box));
 }
 function decades() {
   return { callback: (v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? (v < 1 ? String(Number(v.toPrecision(1))) : count(v)) : null), autoSkip: false, maxRotation: 0 };

@@ -8,22 +8,22 @@ function sheet(s) {
   return section("table-" + s.id, s.title, s.note && el("p", { class: "note" }, s.note), table(s.title, columns, s.rows));
 }
 
-function recording(r, l) {
+function recording(r, drawn) {
   const s = el("section", { id: "summary", "aria-labelledby": "summary-title" }, el("h1", { id: "summary-title" }, r.profile), el("p", { class: "answer" }, r.answer),
     el("ul", { class: "note" }, r.facts.map((f) => el("li", {}, f))));
   if (r.warnings.length) s.append(el("ul", { class: "warnings" }, r.warnings.map((w) => el("li", {}, w))));
-  return [s, advice(l), timeline(l), ...r.tables.map(sheet)].filter(Boolean);
+  return [s, advice(r), timeline(drawn), ...r.tables.map(sheet)].filter(Boolean);
 }
 
 /* Recordings, and behind them the analyses that rest on their calls. */
 function views() {
-  const names = data.recordings.map((r) => r.profile).concat(data.analyses.map((a) => `${a.model}: layers rebuilt from its calls, on ${a.system}`));
+  const names = recordings.map((r) => r.profile).concat(data.models.map((a) => `${a.model}: layers rebuilt from its calls, on ${a.system}`));
   const s = el("select", { onchange: () => {
-    const i = Number(s.value), n = data.recordings.length;
+    const i = Number(s.value), n = recordings.length;
     state.recording = i < n ? i : -1;
     if (i >= n) { state.analysis = i - n; state.ladder = 0; }
     render();
   } }, names.map((n, i) => el("option", { value: i }, n)));
-  s.value = state.recording < 0 ? data.recordings.length + state.analysis : state.recording;
+  s.value = state.recording < 0 ? recordings.length + state.analysis : state.recording;
   return el("label", {}, "Show", s);
 }

@@ -14,9 +14,8 @@ function gaps(t) {
   return { sort, list: out };
 }
 
-function timeline(l) {
+function timeline(t) {
   timelines.length = 0;
-  const t = l && l.timeline;
   if (!t) return null;
   const idle = gaps(t), canvas = el("canvas", { tabindex: "0", role: "application", "aria-label": "Timeline of one iteration. Arrow keys move, plus and minus zoom, 0 shows all." });
   const status = el("p", { class: "note", role: "status" }), span = Math.max(t.length, ...t.rows.flatMap((r) => r.events.slice(-1).map((e) => e[0] + e[1])));

@@ -16,11 +16,12 @@ void report_advice_text(const bz_analysis *a, bz_buf *out); /* of each profile *
 void report_steps_text(const bz_analysis *a, bz_buf *out);  /* of each profile: the waterfall */
 void report_gains_text(const bz_analysis *a, bz_buf *out);  /* fusion and matrix units */
 
+/* What --json prints, with a line per member or on one line. */
+void report_document(const bz_findings *r, bool indent, bz_buf *out);
+
 /* Members of an open object. */
 void report_stock_json(bz_json *j, const bz_stock *stock);     /* `problems` to `provenance` */
 void report_recordings_json(const bz_findings *r, bz_json *j); /* "recordings": [] */
-void report_goal_json(const bz_bound *b, bz_json *j);
-void report_ladder_json(const bz_ladder *l, bz_json *j); /* its numbers */
 void report_advice_json(const bz_ladder *l, bz_json *j);
 void report_gains_json(const bz_analysis *a, bz_json *j);
 void report_steps_json(const bz_bound *b, const bz_ladder *l, bz_json *j);

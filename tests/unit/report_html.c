@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,22 +87,24 @@ static int count(const char *text, const char *needle)
     return n;
 }
 
-/* Where a page's data begins and how long it is. */
-static const char *data_of(const bz_buf *page, size_t *n)
+/* Where a page's data begins and how long it is: the report, "data", and what is drawn besides, "drawing". */
+static const char *data_of(const bz_buf *page, const char *id, size_t *n)
 {
-    const char *begin = strstr(bz_buf_text(page), "id=\"data\">"), *end;
+    char mark[32];
+    snprintf(mark, sizeof mark, "id=\"%s\">", id);
+    const char *begin = strstr(bz_buf_text(page), mark), *end;
     assert_non_null(begin);
-    begin += strlen("id=\"data\">");
+    begin += strlen(mark);
     end = strstr(begin, "</script>");
     assert_non_null(end);
     *n = (size_t)(end - begin);
     return begin;
 }
 
-static cJSON *parse(const bz_buf *page)
+static cJSON *parse(const bz_buf *page, const char *id)
 {
     size_t n;
-    const char *text = data_of(page, &n);
+    const char *text = data_of(page, id, &n);
     cJSON *json = cJSON_ParseWithLength(text, n);
     assert_non_null(json);
     return json;
@@ -123,16 +126,18 @@ static void hostile_text_stays_text(void **state)
     (void)state;
     set_up(&w);
     bz_report_html(&(bz_findings){.analysis = &w.analysis, .n = 1}, &page);
-    const char *text = bz_buf_text(&page), *data = data_of(&page, &n);
-    assert_int_equal(count(text, "<script"), 3);
-    assert_int_equal(count(text, "</script"), 3);
+    const char *text = bz_buf_text(&page), *data = data_of(&page, "data", &n);
+    assert_int_equal(count(text, "<script"), 4);
+    assert_int_equal(count(text, "</script"), 4);
     assert_int_equal(count(text, "<!--"), 1); /* the licence */
     assert_null(strstr(text, "<script>alert"));
     assert_null(memchr(data, '<', n));
+    data = data_of(&page, "drawing", &n);
+    assert_null(memchr(data, '<', n));
     assert_null(strstr(text, "src="));
     assert_non_null(strstr(text, "default-src 'none'"));
-    cJSON *json = parse(&page);
-    const cJSON *a = cJSON_GetArrayItem(member(json, "analyses"), 0);
+    cJSON *json = parse(&page, "data");
+    const cJSON *a = cJSON_GetArrayItem(member(json, "models"), 0);
     assert_string_equal(member(a, "model")->valuestring, HOSTILE);
     const cJSON *layer = cJSON_GetArrayItem(member(a, "layers"), 0);
     assert_string_equal(member(layer, "name")->valuestring, HOSTILE);
@@ -152,12 +157,16 @@ static void what_is_not_there_is_left_out(void **state)
     w.analysis.ladder = &ladder;
     w.analysis.n_ladders = 1;
     bz_report_html(&(bz_findings){.analysis = &w.analysis, .n = 1}, &page);
-    cJSON *json = parse(&page);
-    const cJSON *a = cJSON_GetArrayItem(member(json, "analyses"), 0);
-    const cJSON *l = cJSON_GetArrayItem(member(a, "ladders"), 0);
-    static const char *const LADDER[] = {"waterfall", "algorithms", "alignment", "units", "timeline"};
+    cJSON *json = parse(&page, "data");
+    const cJSON *a = cJSON_GetArrayItem(member(json, "models"), 0);
+    const cJSON *l = cJSON_GetArrayItem(member(a, "profiles"), 0);
+    static const char *const LADDER[] = {"waterfall", "algorithms", "alignment", "units"};
     for (size_t i = 0; i < sizeof LADDER / sizeof *LADDER; i++)
         assert_null(cJSON_GetObjectItem(l, LADDER[i]));
+    cJSON *drawing = parse(&page, "drawing");
+    const cJSON *drawn = cJSON_GetArrayItem(member(drawing, "models"), 0);
+    assert_true(cJSON_IsNull(cJSON_GetArrayItem(member(drawn, "timelines"), 0)));
+    cJSON_Delete(drawing);
     assert_null(cJSON_GetObjectItem(a, "fusion"));
     assert_null(cJSON_GetObjectItem(a, "fused"));
     assert_true(cJSON_IsNull(member(a, "hardware")));
@@ -216,22 +225,24 @@ static void all_questions_are_answered(void **state)
     w.analysis.ladder = &ladder;
     w.analysis.n_ladders = 1;
     bz_report_html(&(bz_findings){.analysis = &w.analysis, .n = 1}, &page);
-    assert_int_equal(count(bz_buf_text(&page), "</script"), 3);
-    cJSON *json = parse(&page);
-    const cJSON *a = cJSON_GetArrayItem(member(json, "analyses"), 0);
-    const cJSON *l = cJSON_GetArrayItem(member(a, "ladders"), 0);
+    assert_int_equal(count(bz_buf_text(&page), "</script"), 4);
+    cJSON *json = parse(&page, "data");
+    const cJSON *a = cJSON_GetArrayItem(member(json, "models"), 0);
+    const cJSON *l = cJSON_GetArrayItem(member(a, "profiles"), 0);
     const cJSON *r = cJSON_GetArrayItem(member(member(l, "alignment"), "rows"), 0);
     assert_string_equal(member(r, "kind")->valuestring, "changed");
-    assert_string_equal(cJSON_GetArrayItem(cJSON_GetArrayItem(member(r, "changes"), 0), 2)->valuestring, HOSTILE);
+    assert_string_equal(member(cJSON_GetArrayItem(member(r, "changes"), 0), "found")->valuestring, HOSTILE);
     assert_int_equal(member(cJSON_GetArrayItem(member(member(l, "alignment"), "causes"), 0), "count")->valueint, 53);
     assert_int_equal(cJSON_GetArraySize(member(member(l, "waterfall"), "steps")), 2);
     assert_string_equal(member(cJSON_GetArrayItem(member(l, "advice"), 0), "evidence")->valuestring, HOSTILE);
     assert_string_equal(member(cJSON_GetArrayItem(member(member(l, "units"), "rows"), 0), "why")->valuestring, HOSTILE);
-    const cJSON *at =
-        cJSON_GetArrayItem(member(cJSON_GetArrayItem(member(member(l, "timeline"), "rows"), 0), "events"), 0);
+    cJSON *drawing = parse(&page, "drawing");
+    const cJSON *drawn = cJSON_GetArrayItem(member(cJSON_GetArrayItem(member(drawing, "models"), 0), "timelines"), 0);
+    const cJSON *at = cJSON_GetArrayItem(member(cJSON_GetArrayItem(member(drawn, "rows"), 0), "events"), 0);
     assert_int_equal(cJSON_GetArrayItem(at, 1)->valueint, 200);
-    const cJSON *p = cJSON_GetArrayItem(member(member(a, "fusion"), "rows"), 0);
+    const cJSON *p = cJSON_GetArrayItem(member(member(a, "fusion"), "patterns"), 0);
     assert_true(cJSON_IsNull(member(p, "fused")));
+    cJSON_Delete(drawing);
     cJSON_Delete(json);
     bz_buf_free(&page);
     tear_down(&w);
