@@ -1,4 +1,5 @@
 /* Deviations: what was called beside what the layers ask for, and who took the rest of the time. */
+#include "base/member.h"
 #include "report/parts.h"
 
 #include <math.h>
@@ -189,6 +190,12 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
+static const bz_member CHANGE[] = {
+    BZ_MEMBER(bz_change, parameter),
+    BZ_MEMBER(bz_change, expected),
+    BZ_MEMBER(bz_change, found),
+};
+
 static void put_row(const bz_bound *b, const bz_aligned *row, bz_json *j)
 {
     bz_json_object(j);
@@ -205,31 +212,14 @@ static void put_row(const bz_bound *b, const bz_aligned *row, bz_json *j)
     bz_json_key_str(j, "where", row->where);
     bz_json_key_num(j, "seconds", row->seconds);
     bz_json_key_num(j, "bound", row->bound);
-    bz_json_key(j, "changes");
-    bz_json_array(j);
-    for (int i = 0; i < row->n_changes; i++) {
-        bz_json_object(j);
-        bz_json_key_str(j, "parameter", row->change[i].parameter);
-        bz_json_key_str(j, "expected", row->change[i].expected);
-        bz_json_key_str(j, "found", row->change[i].found);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    bz_members_rows("changes", BZ_MEMBERS(CHANGE), row->change, sizeof *row->change, row->n_changes, j);
     bz_json_object_end(j);
 }
 
-static void put_cause(const bz_cause *c, bz_json *j)
-{
-    bz_json_object(j);
-    bz_json_key_str(j, "id", c->id);
-    bz_json_key_str(j, "name", c->name);
-    bz_json_key_bool(j, "busy", c->busy);
-    bz_json_key_num(j, "count", c->count);
-    bz_json_key_num(j, "seconds", c->seconds);
-    bz_json_key_str(j, "example", c->example);
-    bz_json_key_str(j, "where", c->where);
-    bz_json_object_end(j);
-}
+static const bz_member CAUSE[] = {
+    BZ_MEMBER(bz_cause, id),      BZ_MEMBER(bz_cause, name),    BZ_MEMBER(bz_cause, busy),  BZ_MEMBER(bz_cause, count),
+    BZ_MEMBER(bz_cause, seconds), BZ_MEMBER(bz_cause, example), BZ_MEMBER(bz_cause, where),
+};
 
 void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
 {
@@ -241,11 +231,7 @@ void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
         bz_json_key_int(j, bz_aligned_name((bz_aligned_kind)k), a->count[k]);
     bz_json_key_int(j, "moved", a->moved);
     bz_json_key_num(j, "asked", a->asked);
-    bz_json_key(j, "causes");
-    bz_json_array(j);
-    for (int i = 0; i < a->n_causes; i++)
-        put_cause(&a->cause[i], j);
-    bz_json_array_end(j);
+    bz_members_rows("causes", BZ_MEMBERS(CAUSE), a->cause, sizeof *a->cause, a->n_causes, j);
     bz_json_key(j, "faster");
     bz_json_array(j);
     for (int i = 0; i < a->n_faster; i++) {

@@ -1,4 +1,5 @@
 /* An evaluation: for people, as JSON, as CSV. */
+#include "base/member.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -204,22 +205,37 @@ static void json_known(bz_json *j, const char *key, const int *known)
     bz_json_object_end(j);
 }
 
+static const bz_member MODEL[] = {
+    BZ_MEMBER_AS(bz_evaluation_model, path, "model"),
+    BZ_MEMBER(bz_evaluation_model, task),
+    BZ_MEMBER(bz_evaluation_model, macs),
+    BZ_MEMBER(bz_evaluation_model, layers),
+    BZ_MEMBER(bz_evaluation_model, unique),
+};
+
 static void json_models(const bz_evaluation *e, bz_json *j)
 {
-    bz_json_key(j, "models");
-    bz_json_array(j);
-    for (int i = 0; i < e->n_models; i++) {
-        const bz_evaluation_model *m = &e->model[i];
-        bz_json_object(j);
-        bz_json_key_str(j, "model", m->path);
-        bz_json_key_str(j, "task", m->task);
-        bz_json_key_num(j, "macs", m->macs);
-        bz_json_key_int(j, "layers", m->layers);
-        bz_json_key_int(j, "unique", m->unique);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    bz_members_rows("models", BZ_MEMBERS(MODEL), e->model, sizeof *e->model, e->n_models, j);
 }
+
+static const bz_member LIBRARY[] = {
+    BZ_MEMBER(bz_evaluation_library, name),
+    BZ_MEMBER(bz_evaluation_library, layers),
+    BZ_MEMBER(bz_evaluation_library, macs),
+    BZ_MEMBER(bz_evaluation_library, seconds),
+};
+
+static const bz_member GROUP[] = {
+    BZ_MEMBER(bz_evaluation_group, system),
+    BZ_MEMBER(bz_evaluation_group, batch),
+    BZ_MEMBER(bz_evaluation_group, rows),
+    BZ_MEMBER(bz_evaluation_group, models),
+    BZ_MEMBER(bz_evaluation_group, sequential),
+    BZ_MEMBER(bz_evaluation_group, by_batch),
+    BZ_MEMBER(bz_evaluation_group, by_batch_known),
+    BZ_MEMBER(bz_evaluation_group, by_system),
+    BZ_MEMBER(bz_evaluation_group, by_system_known),
+};
 
 static void json_groups(const bz_evaluation *e, bz_json *j)
 {
@@ -228,31 +244,13 @@ static void json_groups(const bz_evaluation *e, bz_json *j)
     for (int i = 0; i < e->n_groups; i++) {
         const bz_evaluation_group *g = &e->group[i];
         bz_json_object(j);
-        bz_json_key_str(j, "system", g->system);
-        bz_json_key_int(j, "batch", g->batch);
-        bz_json_key_int(j, "rows", g->rows);
-        bz_json_key_int(j, "models", g->models);
-        bz_json_key_num(j, "sequential", g->sequential);
-        bz_json_key_num(j, "by_batch", g->by_batch);
-        bz_json_key_int(j, "by_batch_known", g->by_batch_known);
-        bz_json_key_num(j, "by_system", g->by_system);
-        bz_json_key_int(j, "by_system_known", g->by_system_known);
+        bz_members_json(BZ_MEMBERS(GROUP), g, j);
         json_ratios(j, "ratios", g->ratio);
         json_known(j, "known", g->known);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
-    bz_json_key(j, "libraries");
-    bz_json_array(j);
-    for (int i = 0; i < e->n_libraries; i++) {
-        bz_json_object(j);
-        bz_json_key_str(j, "name", e->library[i].name);
-        bz_json_key_int(j, "layers", e->library[i].layers);
-        bz_json_key_num(j, "macs", e->library[i].macs);
-        bz_json_key_num(j, "seconds", e->library[i].seconds);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    bz_members_rows("libraries", BZ_MEMBERS(LIBRARY), e->library, sizeof *e->library, e->n_libraries, j);
 }
 
 void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_json *j)

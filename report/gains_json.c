@@ -1,5 +1,16 @@
 /* What could be gained, for programs: docs/formats.md tells what the members mean. */
+#include "base/member.h"
 #include "report/parts.h"
+
+static const bz_member PATTERN[] = {
+    BZ_MEMBER(bz_fusion_row, pattern),        BZ_MEMBER(bz_fusion_row, places),
+    BZ_MEMBER(bz_fusion_row, covered),        BZ_MEMBER(bz_fusion_row, modelled),
+    BZ_MEMBER(bz_fusion_row, missing),        BZ_MEMBER(bz_fusion_row, refused),
+    BZ_MEMBER(bz_fusion_row, failed),         BZ_MEMBER(bz_fusion_row, why),
+    BZ_MEMBER_IF_KNOWN(bz_fusion_row, fused), BZ_MEMBER(bz_fusion_row, written),
+    BZ_MEMBER(bz_fusion_row, together),       BZ_MEMBER(bz_fusion_row, gain),
+    BZ_MEMBER(bz_fusion_row, alone),          BZ_MEMBER(bz_fusion_row, alone_parallel),
+};
 
 static void put_fusion(const bz_fusion *f, bz_json *j)
 {
@@ -7,54 +18,23 @@ static void put_fusion(const bz_fusion *f, bz_json *j)
     bz_json_object(j);
     bz_json_key_num(j, "sequential", f->sequential);
     bz_json_key_num(j, "parallel", f->parallel);
-    bz_json_key(j, "patterns");
-    bz_json_array(j);
-    for (int i = 0; i < f->n; i++) {
-        const bz_fusion_row *r = &f->row[i];
-        bz_json_object(j);
-        bz_json_key_str(j, "pattern", r->pattern);
-        bz_json_key_int(j, "places", r->places);
-        bz_json_key_int(j, "covered", r->covered);
-        bz_json_key_int(j, "modelled", r->modelled);
-        bz_json_key_int(j, "missing", r->missing);
-        bz_json_key_int(j, "refused", r->refused);
-        bz_json_key_int(j, "failed", r->failed);
-        bz_json_key_str(j, "why", r->why);
-        bz_json_key(j, "fused");
-        if (r->fused < 0)
-            bz_json_null(j);
-        else
-            bz_json_int(j, r->fused);
-        bz_json_key_num(j, "written", r->written);
-        bz_json_key_num(j, "together", r->together);
-        bz_json_key_num(j, "gain", r->gain);
-        bz_json_key_num(j, "alone", r->alone);
-        bz_json_key_num(j, "alone_parallel", r->alone_parallel);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    bz_members_rows("patterns", BZ_MEMBERS(PATTERN), f->row, sizeof *f->row, f->n, j);
     bz_json_object_end(j);
 }
 
-static void put_way(const bz_unit_way *w, bz_json *j)
-{
-    bz_json_object(j);
-    bz_json_key_str(j, "name", w->name);
-    bz_json_key_bool(j, "layout", w->layout);
-    bz_json_key_bool(j, "calibrated", w->calibrated);
-    bz_json_key_num(j, "sequential", w->sequential);
-    bz_json_key_num(j, "parallel", w->parallel);
-    bz_json_key_num(j, "fused", w->fused);
-    bz_json_key_num(j, "fused_parallel", w->fused_parallel);
-    bz_json_key_num(j, "gain", w->gain);
-    bz_json_key_int(j, "layers", w->layers);
-    bz_json_key_int(j, "unknown", w->unknown);
-    bz_json_key_num(j, "conversions", w->conversions);
-    bz_json_key_int(j, "converted", w->converted);
-    bz_json_key_int(j, "modelled", w->modelled);
-    bz_json_key_int(j, "open", w->open);
-    bz_json_object_end(j);
-}
+static const bz_member WAY[] = {
+    BZ_MEMBER(bz_unit_way, name),           BZ_MEMBER(bz_unit_way, layout),      BZ_MEMBER(bz_unit_way, calibrated),
+    BZ_MEMBER(bz_unit_way, sequential),     BZ_MEMBER(bz_unit_way, parallel),    BZ_MEMBER(bz_unit_way, fused),
+    BZ_MEMBER(bz_unit_way, fused_parallel), BZ_MEMBER(bz_unit_way, gain),        BZ_MEMBER(bz_unit_way, layers),
+    BZ_MEMBER(bz_unit_way, unknown),        BZ_MEMBER(bz_unit_way, conversions), BZ_MEMBER(bz_unit_way, converted),
+    BZ_MEMBER(bz_unit_way, modelled),       BZ_MEMBER(bz_unit_way, open),
+};
+
+static const bz_member UNIT[] = {
+    BZ_MEMBER(bz_unit_row, used),     BZ_MEMBER(bz_unit_row, could),   BZ_MEMBER(bz_unit_row, evidence),
+    BZ_MEMBER(bz_unit_row, why),      BZ_MEMBER(bz_unit_row, seconds), BZ_MEMBER(bz_unit_row, best),
+    BZ_MEMBER(bz_unit_row, best_way),
+};
 
 static void put_units(const bz_bound *b, const bz_units *u, bool ways, bz_json *j)
 {
@@ -71,23 +51,12 @@ static void put_units(const bz_bound *b, const bz_units *u, bool ways, bz_json *
         bz_json_key_str(j, "layer", r->layer < 0 ? NULL : b->layer[r->layer].layer->name);
         if (r->call)
             bz_json_key_str(j, "call", r->call);
-        bz_json_key_bool(j, "used", r->used);
-        bz_json_key_bool(j, "could", r->could);
-        bz_json_key_str(j, "evidence", r->evidence);
-        bz_json_key_str(j, "why", r->why);
-        bz_json_key_num(j, "seconds", r->seconds);
-        bz_json_key_num(j, "best", r->best);
-        bz_json_key_str(j, "best_way", r->best_way);
+        bz_members_json(BZ_MEMBERS(UNIT), r, j);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
-    if (ways) {
-        bz_json_key(j, "ways");
-        bz_json_array(j);
-        for (int i = 0; i < u->n_ways; i++)
-            put_way(&u->way[i], j);
-        bz_json_array_end(j);
-    }
+    if (ways)
+        bz_members_rows("ways", BZ_MEMBERS(WAY), u->way, sizeof *u->way, u->n_ways, j);
     bz_json_object_end(j);
 }
 
@@ -154,41 +123,23 @@ static void put_states(const bz_ladder *l, bz_json *j)
     bz_json_array_end(j);
 }
 
-static void put_answers(const bz_ladder *l, bz_json *j)
-{
-    bz_json_key(j, "answers");
-    bz_json_array(j);
-    for (int i = 0; i < l->n_answers; i++) {
-        const bz_answer *a = &l->answer[i];
-        bz_json_object(j);
-        bz_json_key_str(j, "item", a->item);
-        bz_json_key_num(j, "seconds", a->seconds);
-        bz_json_key_str(j, "advice", a->advice);
-        bz_json_key_str(j, "why", a->why);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
-}
+static const bz_member ANSWER[] = {
+    BZ_MEMBER(bz_answer, item),
+    BZ_MEMBER(bz_answer, seconds),
+    BZ_MEMBER(bz_answer, advice),
+    BZ_MEMBER(bz_answer, why),
+};
+
+static const bz_member ADVICE[] = {
+    BZ_MEMBER(bz_advice, id),   BZ_MEMBER(bz_advice, what),      BZ_MEMBER(bz_advice, evidence),
+    BZ_MEMBER(bz_advice, step), BZ_MEMBER(bz_advice, gain),      BZ_MEMBER(bz_advice, low),
+    BZ_MEMBER(bz_advice, high), BZ_MEMBER(bz_advice, predicted),
+};
 
 void report_advice_json(const bz_ladder *l, bz_json *j)
 {
-    bz_json_key(j, "advice");
-    bz_json_array(j);
-    for (int i = 0; i < l->n_advices; i++) {
-        const bz_advice *a = &l->advice[i];
-        bz_json_object(j);
-        bz_json_key_str(j, "id", a->id);
-        bz_json_key_str(j, "what", a->what);
-        bz_json_key_str(j, "evidence", a->evidence);
-        bz_json_key_str(j, "step", a->step);
-        bz_json_key_num(j, "gain", a->gain);
-        bz_json_key_num(j, "low", a->low);
-        bz_json_key_num(j, "high", a->high);
-        bz_json_key_bool(j, "predicted", a->predicted);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
-    put_answers(l, j);
+    bz_members_rows("advice", BZ_MEMBERS(ADVICE), l->advice, sizeof *l->advice, l->n_advices, j);
+    bz_members_rows("answers", BZ_MEMBERS(ANSWER), l->answer, sizeof *l->answer, l->n_answers, j);
     put_states(l, j);
 }
 

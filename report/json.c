@@ -1,4 +1,5 @@
 /* An analysis for programs: docs/formats.md tells what the members mean. */
+#include "base/member.h"
 #include "report/parts.h"
 
 #include <math.h>
@@ -67,58 +68,50 @@ static void put_schedules(const bz_bound *b, bz_json *j)
     bz_json_array_end(j);
 }
 
+static const bz_member COVERAGE[] = {
+    BZ_MEMBER_AS(bz_coverage_sum, layers, "n_layers"),
+    BZ_MEMBER(bz_coverage_sum, measured),
+    BZ_MEMBER(bz_coverage_sum, imported),
+    BZ_MEMBER(bz_coverage_sum, modelled),
+    BZ_MEMBER(bz_coverage_sum, unpriced),
+    BZ_MEMBER(bz_coverage_sum, free),
+    BZ_MEMBER(bz_coverage_sum, noisy),
+    BZ_MEMBER(bz_coverage_sum, reference),
+    BZ_MEMBER(bz_coverage_sum, floor),
+    BZ_MEMBER(bz_coverage_sum, branches),
+    BZ_MEMBER(bz_coverage_sum, loops),
+    BZ_MEMBER(bz_coverage_sum, loops_open),
+    BZ_MEMBER(bz_coverage_sum, macs),
+    BZ_MEMBER(bz_coverage_sum, macs_measured),
+    BZ_MEMBER(bz_coverage_sum, macs_imported),
+    BZ_MEMBER(bz_coverage_sum, macs_modelled),
+    BZ_MEMBER(bz_coverage_sum, macs_unpriced),
+};
+
 static void put_coverage(const bz_coverage_sum *c, bz_json *j)
 {
     bz_json_key_bool(j, "complete", !c->unpriced);
-    bz_json_key_int(j, "n_layers", c->layers);
-    bz_json_key_int(j, "measured", c->measured);
-    bz_json_key_int(j, "imported", c->imported);
-    bz_json_key_int(j, "modelled", c->modelled);
-    bz_json_key_int(j, "unpriced", c->unpriced);
-    bz_json_key_int(j, "free", c->free);
-    bz_json_key_int(j, "noisy", c->noisy);
-    bz_json_key_int(j, "reference", c->reference);
-    bz_json_key_int(j, "floor", c->floor);
-    bz_json_key_int(j, "branches", c->branches);
-    bz_json_key_int(j, "loops", c->loops);
-    bz_json_key_int(j, "loops_open", c->loops_open);
-    bz_json_key_num(j, "macs", c->macs);
-    bz_json_key_num(j, "macs_measured", c->macs_measured);
-    bz_json_key_num(j, "macs_imported", c->macs_imported);
-    bz_json_key_num(j, "macs_modelled", c->macs_modelled);
-    bz_json_key_num(j, "macs_unpriced", c->macs_unpriced);
+    bz_members_json(BZ_MEMBERS(COVERAGE), c, j);
 }
+
+static const bz_member REGRET[] = {
+    BZ_MEMBER(bz_regret, calls),  BZ_MEMBER(bz_regret, known), BZ_MEMBER(bz_regret, used),   BZ_MEMBER(bz_regret, best),
+    BZ_MEMBER(bz_regret, chosen), BZ_MEMBER(bz_regret, loss),  BZ_MEMBER(bz_regret, faster),
+};
+
+static const bz_member REGRET_ROW[] = {
+    BZ_MEMBER(bz_regret_row, problem),      BZ_MEMBER(bz_regret_row, padded),  BZ_MEMBER(bz_regret_row, calls),
+    BZ_MEMBER(bz_regret_row, seen),         BZ_MEMBER(bz_regret_row, variant), BZ_MEMBER(bz_regret_row, used),
+    BZ_MEMBER(bz_regret_row, best_variant), BZ_MEMBER(bz_regret_row, best),    BZ_MEMBER(bz_regret_row, chosen_variant),
+    BZ_MEMBER(bz_regret_row, chosen),       BZ_MEMBER(bz_regret_row, loss),
+};
 
 static void put_regret(const bz_regret *r, bz_json *j)
 {
     bz_json_key(j, "algorithms");
     bz_json_object(j);
-    bz_json_key_num(j, "calls", r->calls);
-    bz_json_key_num(j, "known", r->known);
-    bz_json_key_num(j, "used", r->used);
-    bz_json_key_num(j, "best", r->best);
-    bz_json_key_num(j, "chosen", r->chosen);
-    bz_json_key_num(j, "loss", r->loss);
-    bz_json_key_num(j, "faster", r->faster);
-    bz_json_key(j, "rows");
-    bz_json_array(j);
-    for (int i = 0; i < r->n; i++) {
-        const bz_regret_row *row = &r->row[i];
-        bz_json_object(j);
-        bz_json_key_str(j, "problem", row->problem);
-        bz_json_key_int(j, "padded", row->padded);
-        bz_json_key_num(j, "calls", row->calls);
-        bz_json_key_num(j, "seen", row->seen);
-        bz_json_key_str(j, "variant", row->variant);
-        bz_json_key_num(j, "used", row->used);
-        bz_json_key_str(j, "best_variant", row->best_variant);
-        bz_json_key_num(j, "best", row->best);
-        bz_json_key_str(j, "chosen_variant", row->chosen_variant);
-        bz_json_key_num(j, "chosen", row->chosen);
-        bz_json_key_num(j, "loss", row->loss);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    bz_members_json(BZ_MEMBERS(REGRET), r, j);
+    bz_members_rows("rows", BZ_MEMBERS(REGRET_ROW), r->row, sizeof *r->row, r->n, j);
     bz_json_object_end(j);
 }
 

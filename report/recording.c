@@ -1,4 +1,5 @@
 /* What a recording tells by itself, for people and as JSON. */
+#include "base/member.h"
 #include "report/parts.h"
 
 enum { ROWS = 12 }; /* of a table, for people */
@@ -53,18 +54,16 @@ static void put_fits(const bz_recording *r, bz_json *j)
     bz_json_array_end(j);
 }
 
+static const bz_member RECORDING[] = {
+    BZ_MEMBER(bz_recording, profile),    BZ_MEMBER(bz_recording, answer),  BZ_MEMBER(bz_recording, found),
+    BZ_MEMBER(bz_recording, iterations), BZ_MEMBER(bz_recording, warm_up), BZ_MEMBER(bz_recording, device),
+    BZ_MEMBER(bz_recording, span),       BZ_MEMBER(bz_recording, busy),    BZ_MEMBER(bz_recording, idle),
+};
+
 static void put_recording(const bz_recording *r, bz_json *j)
 {
     bz_json_object(j);
-    bz_json_key_str(j, "profile", r->profile);
-    bz_json_key_str(j, "answer", r->answer);
-    bz_json_key_str(j, "found", r->found);
-    bz_json_key_int(j, "iterations", r->iterations);
-    bz_json_key_int(j, "warm_up", r->warm_up);
-    bz_json_key_bool(j, "device", r->device);
-    bz_json_key_num(j, "span", r->span);
-    bz_json_key_num(j, "busy", r->busy);
-    bz_json_key_num(j, "idle", r->idle);
+    bz_members_json(BZ_MEMBERS(RECORDING), r, j);
     put_strings("facts", r->fact, r->n_facts, j);
     put_strings("warnings", r->warning, r->n_warnings, j);
     put_fits(r, j);
