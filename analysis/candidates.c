@@ -76,12 +76,8 @@ static int is_model(const struct dirent *e)
 static void load_bundled(loading *l)
 {
     static const char *const PLACES[] = {"../" BENANZA_DATADIR "/benanza/models", "../../models"};
-    char self[3000], path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[length > 0 ? length : 0] = 0;
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = 0;
+    char self[BZ_FOLDER_MAX], path[PATH_MAX];
+    bz_folder_program(self);
     int n = 0;
     for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES && n <= 0; i++) {
         struct dirent **files;

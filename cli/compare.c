@@ -1,11 +1,11 @@
 /* benanza compare: two systems, stacks, dates, exports, profiles or reports. */
-#include "cli/compare.h"
 #include "cli/db.h"
 #include "cli/planning.h"
 
 #include "report/report.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,27 +42,6 @@ static int64_t split_date(char *name)
     return (int64_t)timegm(&tm) + 86399;
 }
 
-/* An export, read into a database of its own, which has no name from the moment on that it is open: however this
- * ends, nothing stays. */
-static int open_file(compare_job *c, int which, const char *path, const bz_system **system, bz_error *err)
-{
-    char folder[BZ_FOLDER_MAX];
-    bz_perfdb_import_report report;
-    const bz_system **list;
-    size_t n;
-    if (bz_folder_make(folder, err))
-        return bz_fail_in(err, "%s", path);
-    int rc = bz_db_open(&bz_command_compare, folder, false, &c->file_db[which], err);
-    bz_folder_remove(folder);
-    if (rc || bz_perfdb_import(c->file_db[which], path, NULL, &report, err) ||
-        bz_perfdb_systems(c->file_db[which], &c->arena, &list, &n, err))
-        return -1;
-    if (n != 1)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: holds records of %zu systems, where one is wanted", path, n);
-    *system = list[0];
-    return 0;
-}
-
 static int read_side(compare_job *c, int which, const char *name, bz_error *err)
 {
     char *text = bz_arena_str(&c->arena, name);
@@ -70,7 +49,9 @@ static int read_side(compare_job *c, int which, const char *name, bz_error *err)
     const bz_system *system = NULL;
     bz_perfdb *db;
     if (!access(text, R_OK)) {
-        if (open_file(c, which, text, &system, err))
+        const bz_perfdb_options options = {.warn = bz_db_warn, .user = (void *)&bz_command_compare};
+        signal(SIGXFSZ, SIG_IGN); /* as in bz_db_open */
+        if (bz_side_import(text, &options, &c->arena, &c->file_db[which], &system, err))
             return -1;
         db = c->file_db[which];
     } else {
@@ -116,16 +97,13 @@ static int judge(const compare_job *c)
 }
 
 /* Both sides are profiles, or both are reports. */
-static int compare_files(compare_job *c, side_kind kind, const bz_list *arguments, bz_buf *out, bz_error *err)
+static int compare_files(compare_job *c, const bz_list *arguments, bz_buf *out, bz_error *err)
 {
     bz_compare_set set;
     if (arguments->n > 2)
         return bz_fail(err, BZ_USAGE, "models are compared on two systems: profiles and reports stand alone");
-    if (kind == SIDE_PROFILE ? compare_profiles(c->trace, c->iterations, &c->arena, &set, err)
-                             : compare_reports(arguments->item, &c->arena, &set, err))
+    if (bz_compare_files(arguments->item, c->trace, c->iterations, &c->arena, &set, err))
         return -1;
-    set.name_a = arguments->item[0];
-    set.name_b = arguments->item[1];
     const bz_compare_row *answer = bz_compare_answer(&set);
     c->slower = answer ? answer->b.seconds / answer->a.seconds - 1 : NAN;
     c->sure = answer && answer->verdict == BZ_SLOWER;
@@ -147,15 +125,15 @@ static int compare(compare_job *c, const bz_list *arguments, bz_buf *out, bz_err
         return -1;
     if (arguments->n < 2)
         return bz_fail(err, BZ_USAGE, "name two systems or files: benanza compare A B [MODEL...]");
-    side_kind first = side_kind_of(arguments->item[0], &c->trace[0]);
-    side_kind second = side_kind_of(arguments->item[1], &c->trace[1]);
+    bz_side_kind first = bz_side_kind_of(arguments->item[0], &c->trace[0]);
+    bz_side_kind second = bz_side_kind_of(arguments->item[1], &c->trace[1]);
     if (first != second) {
         static const char *const KINDS[] = {"records", "a profile", "a report"};
         return bz_fail(err, BZ_USAGE, "%s is %s and %s is %s: compare like with like", arguments->item[0], KINDS[first],
                        arguments->item[1], KINDS[second]);
     }
-    if (first != SIDE_RECORDS)
-        return compare_files(c, first, arguments, out, err);
+    if (first != BZ_SIDE_RECORDS)
+        return compare_files(c, arguments, out, err);
     if (planning_setting(&c->p, &setting, err) || read_side(c, 0, arguments->item[0], err) ||
         read_side(c, 1, arguments->item[1], err))
         return -1;

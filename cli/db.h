@@ -20,9 +20,6 @@ int bz_db_parse(const bz_command *command, const bz_option *options, int argc, c
 /* Prints the result if there is one, else the error; returns the exit status. */
 int bz_db_finish(const bz_command *command, int rc, const bz_buf *out, bz_error *err);
 
-/* The file with the records of a machine that come with benanza. -1 with the names of those that there are. */
-int bz_db_reference(const char *name, char *path, size_t size, bz_error *err);
-
 extern const bz_command bz_command_db_ls, bz_command_db_show, bz_command_db_export, bz_command_db_import,
     bz_command_db_merge, bz_command_db_salvage, bz_command_db_check, bz_command_db_compact, bz_command_db_gc;
 

@@ -260,7 +260,7 @@ static int run_import(int argc, char **argv)
     bz_error err;
     int rc = !reference && !files.n ? bz_fail(&err, BZ_USAGE, "arguments are missing: see --help") : 0;
     if (!rc && reference)
-        rc = bz_db_reference(reference, path, sizeof path, &err);
+        rc = bz_perfdb_reference(reference, path, sizeof path, &err);
     const char **item = bz_alloc((size_t)files.n + 1, sizeof *item);
     bz_list all = {item, files.n};
     if (reference)

@@ -90,4 +90,20 @@ int bz_report_read(const char *json, size_t n, const char *name, bz_arena *arena
 int bz_compare_reports(const bz_report_file *a, const bz_report_file *b, bz_arena *arena, bz_compare_set *out,
                        bz_error *err);
 
+/* ---- sides that are files ------------------------------------------------------------------- */
+
+/* What a side is, told by its content: a profile, a report of analyze --json, or (also where it is no file) something that has
+ * records. A profile comes read, but not finished; free it with bz_trace_free. */
+typedef enum { BZ_SIDE_RECORDS, BZ_SIDE_PROFILE, BZ_SIDE_REPORT } bz_side_kind;
+bz_side_kind bz_side_kind_of(const char *name, bz_trace **trace);
+
+/* Two profiles, as they were told apart (`iterations` may be NULL); or two reports, where `trace` has NULL. */
+int bz_compare_files(const char *const path[2], bz_trace *const trace[2], const char *iterations, bz_arena *arena,
+                     bz_compare_set *out, bz_error *err);
+
+/* An export, read into a database of its own, which has no name from the moment on that it is open: however this ends, nothing
+ * stays. Close *db, also after a failure. */
+int bz_side_import(const char *path, const bz_perfdb_options *options, bz_arena *arena, bz_perfdb **db,
+                   const bz_system **system, bz_error *err);
+
 #endif

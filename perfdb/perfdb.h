@@ -189,6 +189,9 @@ const char *bz_perfdb_dir(const bz_perfdb *db);
  * $XDG_DATA_HOME/benanza/perfdb, else ~/.local/share/benanza/perfdb. Free the result. */
 char *bz_perfdb_where(const char *option);
 
+/* The file with the records of a machine that come with benanza. -1 with the names of those that there are. */
+int bz_perfdb_reference(const char *name, char *path, size_t size, bz_error *err);
+
 /* Systems */
 
 typedef struct bz_system {

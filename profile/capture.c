@@ -53,17 +53,11 @@ static int find_library(char *out, size_t size, bz_error *err)
 {
     static const char *const PLACES[] = {"/libbenanza-capture.so",
                                          "/../" BENANZA_LIBDIR "/benanza/libbenanza-capture.so"};
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n > 0) {
-        self[n] = 0;
-        char *slash = strrchr(self, '/');
-        if (slash)
-            *slash = 0;
-        for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++)
-            if ((size_t)snprintf(out, size, "%s%s", self, PLACES[i]) < size && !access(out, R_OK))
-                return 0;
-    }
+    char self[BZ_FOLDER_MAX];
+    bz_folder_program(self);
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++)
+        if ((size_t)snprintf(out, size, "%s%s", self, PLACES[i]) < size && !access(out, R_OK))
+            return 0;
     return bz_fail(err, BZ_FAILED,
                    "libbenanza-capture.so was not found next to benanza or in its lib folder: install benanza whole");
 }

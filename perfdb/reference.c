@@ -1,11 +1,11 @@
 /* Records of machines that come with benanza: perfdb/reference/NAME.jsonl[.zst]. */
-#include "cli/db.h"
+#include "base/folder.h"
+#include "perfdb/perfdb.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The length of NAME in NAME.jsonl or NAME.jsonl.zst; 0 for other files. */
 static size_t name_length(const char *file)
@@ -29,12 +29,8 @@ static int is_reference(const struct dirent *e)
 static int list_references(char *folder, size_t size, struct dirent ***files)
 {
     static const char *const PLACES[] = {"../" BENANZA_DATADIR "/benanza/reference", "../../perfdb/reference"};
-    char self[3000];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = 0;
+    char self[BZ_FOLDER_MAX];
+    bz_folder_program(self);
     for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
         snprintf(folder, size, "%s/%s", self, PLACES[i]);
         int found = scandir(folder, files, is_reference, alphasort);
@@ -48,7 +44,7 @@ static int list_references(char *folder, size_t size, struct dirent ***files)
 }
 
 /* A name selects among the files that are there; it never becomes a path. */
-int bz_db_reference(const char *name, char *path, size_t size, bz_error *err)
+int bz_perfdb_reference(const char *name, char *path, size_t size, bz_error *err)
 {
     char folder[3100];
     struct dirent **files;

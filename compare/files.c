@@ -1,5 +1,6 @@
+/* Sides of a comparison that are files: told apart by their content, and read. */
 #include "base/whole.h"
-#include "cli/compare.h"
+#include "compare/compare.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,27 +33,27 @@ static bool begins_with_record(const char *head, const char *record)
     return *head == '"' && !strncmp(head + 1, record, strlen(record));
 }
 
-side_kind side_kind_of(const char *name, bz_trace **trace)
+bz_side_kind bz_side_kind_of(const char *name, bz_trace **trace)
 {
     char head[HEAD + 1];
     bz_error ignored = {0};
     *trace = NULL;
     if (access(name, R_OK) || !read_head(name, head))
-        return SIDE_RECORDS;
+        return BZ_SIDE_RECORDS;
     if (begins_with_record(head, "analysis\""))
-        return SIDE_REPORT;
+        return BZ_SIDE_REPORT;
     if (begins_with_record(head, "")) /* an export */
-        return SIDE_RECORDS;
+        return BZ_SIDE_RECORDS;
     *trace = bz_trace_new();
     if (!bz_profile_read(*trace, name, &ignored))
-        return SIDE_PROFILE;
+        return BZ_SIDE_PROFILE;
     bz_trace_free(*trace);
     *trace = NULL;
-    return SIDE_RECORDS;
+    return BZ_SIDE_RECORDS;
 }
 
-int compare_profiles(bz_trace *const trace[2], const char *iterations, bz_arena *arena, bz_compare_set *out,
-                     bz_error *err)
+static int compare_profiles(bz_trace *const trace[2], const char *iterations, bz_arena *arena, bz_compare_set *out,
+                            bz_error *err)
 {
     for (int i = 0; i < 2; i++)
         if (bz_trace_finish(trace[i], &(bz_finish_options){.iterations = iterations}, err))
@@ -60,7 +61,7 @@ int compare_profiles(bz_trace *const trace[2], const char *iterations, bz_arena 
     return bz_compare_profiles(trace[0], trace[1], arena, out, err);
 }
 
-int compare_reports(const char *const path[2], bz_arena *arena, bz_compare_set *out, bz_error *err)
+static int compare_reports(const char *const path[2], bz_arena *arena, bz_compare_set *out, bz_error *err)
 {
     bz_report_file *file[2] = {NULL, NULL};
     int failed = 0;
@@ -71,4 +72,33 @@ int compare_reports(const char *const path[2], bz_arena *arena, bz_compare_set *
         bz_buf_free(&text);
     }
     return failed ? -1 : bz_compare_reports(file[0], file[1], arena, out, err);
+}
+
+int bz_compare_files(const char *const path[2], bz_trace *const trace[2], const char *iterations, bz_arena *arena,
+                     bz_compare_set *out, bz_error *err)
+{
+    if (trace[0] ? compare_profiles(trace, iterations, arena, out, err) : compare_reports(path, arena, out, err))
+        return -1;
+    out->name_a = path[0];
+    out->name_b = path[1];
+    return 0;
+}
+
+int bz_side_import(const char *path, const bz_perfdb_options *options, bz_arena *arena, bz_perfdb **db,
+                   const bz_system **system, bz_error *err)
+{
+    char folder[BZ_FOLDER_MAX];
+    bz_perfdb_import_report report;
+    const bz_system **list;
+    size_t n;
+    if (bz_folder_make(folder, err))
+        return bz_fail_in(err, "%s", path);
+    int rc = bz_perfdb_open(db, folder, options, err);
+    bz_folder_remove(folder);
+    if (rc || bz_perfdb_import(*db, path, NULL, &report, err) || bz_perfdb_systems(*db, arena, &list, &n, err))
+        return -1;
+    if (n != 1)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: holds records of %zu systems, where one is wanted", path, n);
+    *system = list[0];
+    return 0;
 }
