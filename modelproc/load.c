@@ -6,16 +6,16 @@
 #include <string.h>
 #include <sys/resource.h>
 
-int bz_binds_parse(const char *const *dims, int n, bz_arena *arena, const bz_bind **out, bz_error *err)
+int bz_binds_parse(const char *const *dims, int n, bz_arena *arena, const bz_bind **binds, bz_error *err)
 {
-    bz_bind *binds = BZ_NEW(arena, bz_bind, n);
-    *out = binds;
+    bz_bind *list = BZ_NEW(arena, bz_bind, n);
+    *binds = list;
     for (int i = 0; i < n; i++) {
         char *name = bz_arena_str(arena, dims[i]), *equals = strrchr(name, '=');
         if (!equals || equals == name || !equals[1])
             return bz_fail(err, BZ_USAGE, "--dim takes NAME=N, not '%s'", dims[i]);
         *equals = 0;
-        binds[i] = (bz_bind){name, equals + 1};
+        list[i] = (bz_bind){name, equals + 1};
     }
     return 0;
 }
@@ -32,8 +32,9 @@ static void allow_many_files(void)
 
 int bz_models_load(const char *const *path, int n, const bz_infer_options *options, bz_models *m, bz_error *err)
 {
-    m->model = bz_realloc(m->model, (size_t)(m->n + n), sizeof *m->model);
-    m->layers = bz_realloc(m->layers, (size_t)(m->n + n), sizeof(bz_layers *));
+    size_t room = (size_t)m->n + (size_t)n;
+    m->model = bz_realloc(m->model, room, sizeof *m->model);
+    m->layers = bz_realloc(m->layers, room, sizeof(bz_layers *));
     allow_many_files();
     for (int i = 0; i < n; i++) {
         if (bz_model_load(path[i], &m->model[m->n], err))

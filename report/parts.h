@@ -8,7 +8,7 @@
 void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out);
 void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j); /* a member of an open object */
 
-const char *report_provenance(const bz_stock *stock, bz_arena *arena); /* "measured, imported" */
+const char *report_provenance(const bz_stock *c, bz_arena *arena); /* "measured, imported" */
 
 void report_answer_text(const bz_analysis *a,
                         bz_buf *out); /* the first sentence: one for each profile, or for the model */
@@ -20,7 +20,7 @@ void report_gains_text(const bz_analysis *a, bz_buf *out);  /* fusion and matrix
 void report_document(const bz_findings *r, bool indent, bz_buf *out);
 
 /* Members of an open object. */
-void report_stock_json(bz_json *j, const bz_stock *stock);     /* `problems` to `provenance` */
+void report_stock_json(bz_json *j, const bz_stock *c);         /* `problems` to `provenance` */
 void report_recordings_json(const bz_findings *r, bz_json *j); /* "recordings": [] */
 void report_advice_json(const bz_ladder *l, bz_json *j);
 void report_gains_json(const bz_analysis *a, bz_json *j);

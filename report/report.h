@@ -43,8 +43,8 @@ typedef struct bz_layers_view {
     bool fold;                   /* without those that do not depend on the model's inputs */
     const bz_patterns *patterns; /* also where they fit; NULL: without */
 } bz_layers_view;
-void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *view, bz_buf *out);
-void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_view *view, bz_buf *out);
+void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out);
+void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out);
 
 typedef enum { BZ_FORM_TEXT, BZ_FORM_JSON, BZ_FORM_CSV } bz_form;
 
