@@ -88,6 +88,11 @@ static void put_graphs(const bz_analysis *a, int n, bz_buf *out)
     }
 }
 
+static bool is(const char *name, size_t len, const char *word)
+{
+    return strlen(word) == len && !memcmp(word, name, len);
+}
+
 /* `data`: the report, and behind its first n_report bytes what is drawn. */
 static void put_part(const char *name, size_t len, const bz_findings *r, const bz_buf *data, size_t n_report,
                      bz_buf *out)
@@ -102,23 +107,23 @@ static void put_part(const char *name, size_t len, const bz_findings *r, const b
                  {"evaluation-js", bz_page_evaluation_js},
                  {"recording-js", bz_page_recording_js}};
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
-        if (strlen(FILES[i].name) == len && !memcmp(FILES[i].name, name, len)) {
+        if (is(name, len, FILES[i].name)) {
             bz_buf_puts(out, FILES[i].text);
             return;
         }
-    if (!memcmp(name, "nonce", len)) { /* a script that is not ours would have to know the hash of the data it is in */
+    if (is(name, len, "nonce")) { /* a script that is not ours would have to know the hash of the data it is in */
         char hex[33];
         bz_hash_hex(bz_hash_bytes(bz_buf_text(data), data->len), hex);
         bz_buf_puts(out, hex);
-    } else if (!memcmp(name, "title", len)) {
+    } else if (is(name, len, "title")) {
         put_title(r, out);
-    } else if (!memcmp(name, "plain", len)) {
+    } else if (is(name, len, "plain")) {
         put_plain(r, out);
-    } else if (!memcmp(name, "graphs", len)) {
+    } else if (is(name, len, "graphs")) {
         put_graphs(r->analysis, r->n, out);
-    } else if (!memcmp(name, "data", len)) {
+    } else if (is(name, len, "data")) {
         put_json(bz_buf_text(data), n_report, out);
-    } else if (!memcmp(name, "drawing", len)) {
+    } else if (is(name, len, "drawing")) {
         put_json(bz_buf_text(data) + n_report, data->len - n_report, out);
     }
 }
