@@ -71,7 +71,7 @@ bool advice_named(const char *name, const char *words)
 {
     char word[64];
     while (advice_word(&words, word))
-        if (*word == '^' ? strstr(name, word + 1) == name : strstr(name, word) != NULL)
+        if (bz_name_matches(word, name))
             return true;
     return false;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 typedef struct row {
-    const char *text; /* "^x": at the start; "x$": all of the rest; else anywhere */
+    const char *text; /* as for bz_name_matches */
     align_rule rule;
 } row;
 
@@ -216,21 +216,10 @@ static const struct {
     {"gaps", "time between calls that nothing explains"},
 };
 
-static bool matches(const char *text, const char *name)
-{
-    bool start = *text == '^';
-    size_t n = strlen(text += start);
-    bool end = n && text[n - 1] == '$';
-    if (!start)
-        return strstr(name, text) != NULL;
-    n -= end;
-    return !strncmp(name, text, n) && (!end || !name[n]);
-}
-
 static align_rule find(const row *rows, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        if (matches(rows[i].text, name))
+        if (bz_name_matches(rows[i].text, name))
             return rows[i].rule;
     return (align_rule){NULL, NULL};
 }

@@ -1,5 +1,5 @@
 /* What kernels do and who made them, by their full names: one table for all that today's programs run. Rules are rows; the first
- * that matches counts. "^x": at the start; "x": anywhere. A new sort of kernels is a row. */
+ * that matches counts. Patterns are as for bz_name_matches. A new sort of kernels is a row. */
 #include "profile/trace.h"
 
 #include <string.h>
@@ -366,12 +366,6 @@ static const struct {
     {"thrust::", "Thrust"},
 };
 
-static bool matches(const char *pattern, const char *name)
-{
-    const char *found = strstr(name, pattern + (*pattern == '^'));
-    return *pattern == '^' ? found == name : found != NULL;
-}
-
 /* Without the types of its parameters: they say nothing about what it does. */
 static void head_of(const char *name, char *out, size_t size)
 {
@@ -386,7 +380,7 @@ bz_kernel_does bz_kernel_group(const char *full)
     char name[4096];
     head_of(full, name, sizeof name);
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
-        if (matches(RULES[i].pattern, name))
+        if (bz_name_matches(RULES[i].pattern, name))
             return (bz_kernel_does)RULES[i].meaning;
     return BZ_KERNEL_OTHER;
 }
@@ -396,7 +390,7 @@ const char *bz_kernel_maker(const char *full)
     char name[4096];
     head_of(full, name, sizeof name);
     for (size_t i = 0; i < sizeof MAKERS / sizeof *MAKERS; i++)
-        if (matches(MAKERS[i].pattern, name))
+        if (bz_name_matches(MAKERS[i].pattern, name))
             return MAKERS[i].maker;
     return NULL;
 }

@@ -231,6 +231,10 @@ bool bz_call_parameter(const bz_trace *t, size_t call, const char *name, char *o
  * (CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD), by its name; NULL where the name does not tell. */
 const char *bz_kernel_algorithm(const char *kernel_name);
 
+/* The one dialect of all tables of names: "x" stands anywhere in the name, "^x" at its start, "x$" at its end, and "^x$" is all
+ * of it. */
+bool bz_name_matches(const char *pattern, const char *name);
+
 /* What a kernel does, by its full name; kernels.c has the table. */
 typedef enum {
     BZ_KERNEL_OTHER,

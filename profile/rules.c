@@ -5,24 +5,25 @@
 #include <string.h>
 
 typedef struct {
-    const char *pattern; /* "^x": at the start; "x": anywhere; "x$": at the end */
+    const char *pattern;
     int meaning;
 } rule;
 
-static bool matches(const char *pattern, const char *name)
+bool bz_name_matches(const char *pattern, const char *name)
 {
-    size_t n = strlen(pattern), m = strlen(name);
-    if (pattern[0] == '^')
-        return !strncmp(name, pattern + 1, n - 1);
-    if (pattern[n - 1] == '$')
-        return m >= n - 1 && !memcmp(name + m - (n - 1), pattern, n - 1);
-    return strstr(name, pattern) != NULL;
+    bool start = *pattern == '^';
+    size_t n = strlen(pattern += start), m = strlen(name);
+    bool end = n && pattern[n - 1] == '$';
+    n -= end;
+    if (end)
+        return start ? m == n && !memcmp(name, pattern, n) : m >= n && !memcmp(name + m - n, pattern, n);
+    return start ? !strncmp(name, pattern, n) : strstr(name, pattern) != NULL;
 }
 
 static int lookup(const rule *rules, size_t n, const char *name, int otherwise)
 {
     for (size_t i = 0; i < n; i++)
-        if (matches(rules[i].pattern, name))
+        if (bz_name_matches(rules[i].pattern, name))
             return rules[i].meaning;
     return otherwise;
 }

@@ -221,6 +221,34 @@ static void one_iteration_is_typical(void **state)
     bz_trace_free(t);
 }
 
+/* Tables of kernels, calls, operators and advice have one dialect. */
+static void names_match_patterns(void **state)
+{
+    static const struct {
+        const char *pattern, *name;
+        bool matches;
+    } CASES[] = {
+        {"gemm", "volta_sgemm_nn", true},
+        {"gemm", "gem", false},
+        {"^gemm", "gemm_nn", true},
+        {"^gemm", "sgemm", false},
+        {"_nn$", "gemm_nn", true},
+        {"_nn$", "gemm_nn_v2", false},
+        {"^Conv$", "Conv", true},
+        {"^Conv$", "Conv2", false},
+        {"^Conv$", "FusedConv", false},
+        {"^Conv$", "ConvConv", false},
+        {"$", "x", true},
+        {"^", "x", true},
+        {"nn$", "n", false},
+        {"", "x", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        if (bz_name_matches(CASES[i].pattern, CASES[i].name) != CASES[i].matches)
+            fail_msg("%s: %s", CASES[i].pattern, CASES[i].name);
+}
+
 static void tie(bz_trace *t, bz_event_kind kind, uint32_t row, uint32_t correlation)
 {
     t->event[kind].correlation[row] = correlation;
@@ -743,6 +771,7 @@ int main(void)
         cmocka_unit_test(ranges_of_the_program_win),
         cmocka_unit_test(operators_may_mark_iterations),
         cmocka_unit_test(one_iteration_is_typical),
+        cmocka_unit_test(names_match_patterns),
         cmocka_unit_test(calls_take_what_their_work_takes),
         cmocka_unit_test(work_may_outlast_the_iteration),
         cmocka_unit_test(inputs_are_of_the_iteration_behind_them),
