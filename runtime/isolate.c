@@ -1,5 +1,5 @@
-/* Isolation: a child process per problem. What crashes, hangs or eats the memory there costs one
- * variant; the next child goes on behind it. */
+/* Isolation: a child process per problem, or for many where opening a device takes long. What crashes, hangs or eats the
+ * memory there costs one variant; the next child goes on behind it. */
 #include "base/arena.h"
 #include "base/progress.h"
 #include "runtime/measure.h"
@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,15 +21,20 @@
 /* More children than this for one problem, and something else is wrong. */
 enum { MAX_CHILDREN = 64 };
 
+/* What the child is told to do. Its pointers lead to what was there before the child was. */
+typedef struct order {
+    bz_run_options options;
+    const bz_family *families;
+    int n;
+} order;
+
 typedef struct watch {
     bz_run_options options;
     const bz_family *families;
     int n;
-    bz_blame *blame; /* shared with the child */
+    bz_worker *worker;
     bz_outcome *finished;
     int n_finished, cap;
-    pid_t child;
-    int pipe;
 } watch;
 
 static double free_memory(void)
@@ -89,7 +95,25 @@ static bool has_device(const watch *w)
     return false;
 }
 
-static _Noreturn void run_child(const watch *w, int pipe, pid_t parent)
+static void do_order(const order *o, const watch *w, bz_blame *blame, int pipe)
+{
+    bz_measure_task task = {
+        .families = o->families,
+        .n = o->n,
+        .options = &o->options,
+        .finished = w ? w->finished : NULL,
+        .n_finished = w ? w->n_finished : 0,
+        .blame = blame,
+        .cache_bytes = bz_last_level_cache(),
+        .pipe = pipe,
+    };
+    static const bz_outcome END = {.problem = NULL};
+    bz_measure(&task);
+    if (write(pipe, &END, sizeof END) != (ssize_t)sizeof END)
+        _exit(1); /* the parent is gone */
+}
+
+static _Noreturn void run_child(const watch *w, int orders, int pipe, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -103,42 +127,67 @@ static _Noreturn void run_child(const watch *w, int pipe, pid_t parent)
     }
     /* Records go through the pipe; what a library prints must not get between the parent's lines. */
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    bz_measure_task task = {
-        .families = w->families,
-        .n = w->n,
-        .options = &w->options,
-        .finished = w->finished,
-        .n_finished = w->n_finished,
-        .blame = w->blame,
-        .cache_bytes = bz_last_level_cache(),
-        .pipe = pipe,
-    };
-    bz_measure(&task);
+    order o = {w->options, w->families, w->n};
+    do_order(&o, w, w->worker->blame, pipe);
+    while (read(orders, &o, sizeof o) == (ssize_t)sizeof o)
+        do_order(&o, NULL, w->worker->blame, pipe);
     _exit(0); /* the libraries' own clean-up would take time and could crash */
 }
 
 static int start_child(watch *w, bz_error *err)
 {
-    int ends[2];
+    bz_worker *k = w->worker;
+    int ends[2], orders[2];
     if (pipe(ends))
         return bz_fail(err, BZ_FAILED, "no pipe for a benchmark process: %s", strerror(errno));
-    memset(w->blame, 0, sizeof *w->blame);
-    w->blame->beat = bz_now();
-    fflush(NULL);
     pid_t parent = getpid();
-    w->child = fork();
-    if (w->child < 0) {
+    k->child = socketpair(AF_UNIX, SOCK_STREAM, 0, orders) ? -1 : fork();
+    if (k->child < 0) {
+        bz_fail(err, BZ_FAILED, "no benchmark process could be started: %s", strerror(errno));
         close(ends[0]);
         close(ends[1]);
-        return bz_fail(err, BZ_FAILED, "no benchmark process could be started: %s", strerror(errno));
+        k->child = 0;
+        return -1;
     }
-    if (!w->child) {
+    if (!k->child) {
         close(ends[0]);
-        run_child(w, ends[1], parent);
+        close(orders[1]);
+        run_child(w, orders[0], ends[1], parent);
     }
     close(ends[1]);
-    w->pipe = ends[0];
+    close(orders[0]);
+    k->records = ends[0];
+    k->orders = orders[1];
     return 0;
+}
+
+/* Lets the child end, and waits for that. Returns its status. */
+static int end_child(bz_worker *k)
+{
+    int status = 0;
+    if (k->child) {
+        close(k->orders);
+        close(k->records);
+        while (waitpid(k->child, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    k->child = 0;
+    return status;
+}
+
+/* Tells the child that there is, or a new one, what is to be done. */
+static int give_order(watch *w, bz_error *err)
+{
+    bz_worker *k = w->worker;
+    order o = {w->options, w->families, w->n};
+    memset(k->blame, 0, sizeof *k->blame);
+    k->blame->beat = bz_now();
+    fflush(NULL);
+    if (k->child && send(k->orders, &o, sizeof o, MSG_NOSIGNAL) == (ssize_t)sizeof o)
+        return 0;
+    if (k->child)
+        end_child(k);
+    return start_child(w, err);
 }
 
 static bool is_of(const bz_outcome *r, const char *backend, const char *algorithm, const char *layout, const char *math)
@@ -182,26 +231,31 @@ static void take_untraced(watch *w, const char *how)
     }
 }
 
-/* Takes records until the child closes its end. Returns 1 when it had to be killed for hanging. */
+enum { DONE, ENDED, HUNG };
+
+/* Takes records until the child says that it is done, or closes its end. */
 static int listen_to_child(watch *w)
 {
+    const bz_worker *k = w->worker;
     bz_outcome r;
     size_t got = 0;
     for (;;) {
-        struct pollfd p = {.fd = w->pipe, .events = POLLIN};
+        struct pollfd p = {.fd = k->records, .events = POLLIN};
         int ready = poll(&p, 1, 50);
         if (ready > 0) {
-            ssize_t n = read(w->pipe, (char *)&r + got, sizeof r - got);
+            ssize_t n = read(k->records, (char *)&r + got, sizeof r - got);
             if (n <= 0)
-                return 0;
+                return ENDED;
             got += (size_t)n;
-            if (got == sizeof r) {
-                take(w, &r);
-                got = 0;
-            }
-        } else if (bz_now() - w->blame->beat > w->options.hang_limit) {
-            kill(w->child, SIGKILL);
-            return 1;
+            if (got < sizeof r)
+                continue;
+            if (!r.problem)
+                return DONE;
+            take(w, &r);
+            got = 0;
+        } else if (bz_now() - k->blame->beat > w->options.hang_limit) {
+            kill(k->child, SIGKILL);
+            return HUNG;
         }
     }
 }
@@ -218,7 +272,7 @@ static bool has_record(const watch *w, const bz_blame *b)
  * released: that does not unmake its figures. */
 static void blame_somebody(watch *w, int status, bool hung)
 {
-    const bz_blame *b = w->blame;
+    const bz_blame *b = w->worker->blame;
     if (b->backend[0] && has_record(w, b))
         return;
     bz_outcome r = bz_outcome_of(w->families[0].problem, b->backend, b->algorithm, b->layout, b->math);
@@ -244,33 +298,50 @@ static void blame_somebody(watch *w, int status, bool hung)
     }
 }
 
-int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_error *err)
+int bz_worker_run(bz_worker *k, const bz_family *families, int n, const bz_run_options *options, bz_error *err)
 {
-    watch w = {.options = filled_in(options), .families = families, .n = n};
+    watch w = {.options = filled_in(options), .families = families, .n = n, .worker = k};
     int result = 0;
-    w.blame = mmap(NULL, sizeof *w.blame, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (w.blame == MAP_FAILED)
+    if (!k->blame)
+        k->blame = mmap(NULL, sizeof *k->blame, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (k->blame == MAP_FAILED) {
+        k->blame = NULL;
         return bz_fail(err, BZ_FAILED, "no memory to share with a benchmark process: %s", strerror(errno));
+    }
     for (int children = 0; children < MAX_CHILDREN; children++) {
-        int status = 0;
-        if (start_child(&w, err)) {
+        bool new = !k->child;
+        if (give_order(&w, err)) {
             result = -1;
             break;
         }
-        int before = w.n_finished;
-        bool hung = listen_to_child(&w);
-        close(w.pipe);
-        while (waitpid(w.child, &status, 0) < 0 && errno == EINTR)
-            ;
-        if (!hung && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        int before = w.n_finished, how = listen_to_child(&w);
+        int status = how == DONE && has_device(&w) ? 0 : end_child(k);
+        if (how == DONE)
             break;
-        blame_somebody(&w, status, hung);
-        take_untraced(&w, hung ? "hung" : "ended");
-        if (!w.blame->backend[0] || w.n_finished == before)
+        if (!new && !*k->blame->stage)
+            continue; /* it had ended behind its last record */
+        blame_somebody(&w, status, how == HUNG);
+        take_untraced(&w, how == HUNG ? "hung" : "ended");
+        if (!k->blame->backend[0] || w.n_finished == before)
             break; /* nothing will come of another child */
     }
     free(w.finished);
-    munmap(w.blame, sizeof *w.blame);
+    return result;
+}
+
+void bz_worker_close(bz_worker *k)
+{
+    end_child(k);
+    if (k->blame)
+        munmap(k->blame, sizeof *k->blame);
+    *k = (bz_worker){0};
+}
+
+int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_error *err)
+{
+    bz_worker own = {0};
+    int result = bz_worker_run(&own, families, n, options, err);
+    bz_worker_close(&own);
     return result;
 }
 

@@ -248,6 +248,8 @@ static double idle(void *context, int64_t n)
 
 static int run_all(program *p, bz_machine *s, bz_error *err)
 {
+    bz_worker worker = {0};
+    int bad = 0;
     char why[160];
     int64_t once = 1;
     if (find_devices(p, err))
@@ -263,7 +265,7 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
         measure_launch(p);
     p->options.emit = emit;
     p->options.context = p;
-    for (int i = 0; i < p->pending.n && !p->broken; i++) {
+    for (int i = 0; i < p->pending.n && !p->broken && !bad; i++) {
         p->n_done = i;
         if (!p->options.check_only)
             wait_until_quiet(p);
@@ -271,9 +273,12 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
         report_progress(p, i, p->pending.item[i].text);
         p->options.known = p->pending.item[i].known;
         p->options.n_known = p->pending.item[i].n_known;
-        if (bz_run(p->pending.item[i].families, p->pending.item[i].n, &p->options, err))
-            return -1;
+        if (bz_worker_run(&worker, p->pending.item[i].families, p->pending.item[i].n, &p->options, err))
+            bad = -1;
     }
+    bz_worker_close(&worker);
+    if (bad)
+        return -1;
     report_progress(p, p->pending.n, "");
     if (p->n_busy && p->progress < 0)
         fprintf(stderr, "benanza: %d of %d problems were measured while the machine was busy, and are marked so: %s\n",

@@ -37,6 +37,7 @@
 #include "runtime/problem.h"
 
 #include <stdio.h>
+#include <sys/types.h>
 
 /* ---- what generated files say --------------------------------------------------------------- */
 
@@ -190,6 +191,17 @@ typedef struct bz_run_options {
  * happens there, each family ends with at least one record. The caller must not have run any
  * library's code itself: threads do not survive a fork. Returns -1 only where no child can be made. */
 int bz_run(const bz_family *families, int n, const bz_run_options *options, bz_error *err);
+
+/* The same with a process that may measure many problems, one after the other: opening a GPU takes a second. It is begun
+ * anew behind a crash, and for each problem that runs on the processor. Families, and what options point to, must exist
+ * when the first problem is run, and stay. Begins as zeros. */
+typedef struct bz_worker {
+    pid_t child;            /* 0: there is none */
+    int orders, records;    /* pipes to it and from it */
+    struct bz_blame *blame; /* shared with it */
+} bz_worker;
+int bz_worker_run(bz_worker *k, const bz_family *families, int n, const bz_run_options *options, bz_error *err);
+void bz_worker_close(bz_worker *k);
 
 /* Seconds that a call of the backend takes which has nothing to do; NaN where that cannot be measured.
  * Wall clock: on a device that is what starting a call costs the program when calls follow each other. */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -39,6 +40,7 @@ static int fake_prepare(bz_variant *v, bz_error *err)
 {
     (void)err;
     v->state = result;
+    v->workspace = (double)getpid();
     return 0;
 }
 
@@ -208,12 +210,51 @@ static void keeps_what_was_measured(void **state)
     assert_true(find(&k, "second")->stats.median > 0);
 }
 
+/* The process that measured the variant; 0 where there is no such record. */
+static double run_in(bz_worker *k, const bz_family *family)
+{
+    static const bz_backend *const backends[] = {&fake, NULL};
+    kept all = {0};
+    bz_error err = {0};
+    bz_run_options o = {.backends = backends, .time_limit = 0.001, .emit = keep, .context = &all};
+    assert_int_equal(bz_worker_run(k, family, 1, &o, &err), 0);
+    for (int i = 0; i < all.n; i++)
+        if (all.item[i].status == BZ_STATUS_OK)
+            return all.item[i].workspace;
+    return 0;
+}
+
+static void measures_many_problems_in_one_process(void **state)
+{
+    static bz_problem p[2];
+    static bz_family family[2];
+    bz_worker k = {0};
+    bz_error err = {0};
+    (void)state;
+    fake.enumerate = enumerate_and_own;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            bz_problem_parse(i ? "activation fn=relu x=2x32 dtype=f32" : "activation fn=relu x=64 dtype=f32", &p[i],
+                             &err),
+            0);
+        family[i] = (bz_family){&p[i], "fake", "plain", "default"};
+    }
+    double first = run_in(&k, &family[0]), second = run_in(&k, &family[1]);
+    assert_true(first > 1 && first == second && first != (double)getpid());
+    assert_int_equal(kill(k.child, SIGKILL), 0); /* whatever ended it, the next one goes on */
+    double third = run_in(&k, &family[0]);
+    assert_true(third > 1 && third != first);
+    assert_true(run_in(&k, &family[1]) == third);
+    bz_worker_close(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(traces_behind_all_measuring),
         cmocka_unit_test(flags_whose_sample_it_was),
         cmocka_unit_test(keeps_what_was_measured),
+        cmocka_unit_test(measures_many_problems_in_one_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
