@@ -150,21 +150,49 @@ static int need_plain(bz_replay *r, int step, int value, int *slot, const void *
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-static int choose_variant(const bz_backend *backend, void *session, const bz_replay_step *step, bz_variant *out,
-                          bz_error *err)
+/* The variant of that name; or, where nobody has measured and the library is to choose, what it would take last (a more special
+ * way), what it proposes behind that, and then, from the first on, all others: a plan may fail that was proposed. */
+static int variant_in_turn(const bz_variant_list *list, const char *algorithm, int turn)
+{
+    int first = 0;
+    for (int i = 0; i < list->n; i++) {
+        if (*algorithm && !strcmp(list->item[i].algorithm, algorithm))
+            return turn ? -1 : i;
+        if (list->item[i].chosen)
+            first = i;
+    }
+    if (*algorithm || turn >= list->n)
+        return -1;
+    return turn < list->n - first ? first + turn : turn - (list->n - first);
+}
+
+enum { MOST_TURNS = 16 };
+
+/* Made ready; out->backend stays NULL where none could be. */
+static int prepare_variant(const bz_backend *backend, void *session, const bz_replay_step *step, bz_variant *out,
+                           bz_error *err)
 {
     bz_variant_list list = {0};
+    bz_error first = {0};
     int rc = backend->enumerate(session, step->layout, step->math, &list, err), found = -1;
     if (!rc)
         bz_variant_tell_apart(&list, 0);
-    for (int i = 0; i < list.n && !rc; i++)
-        if (*step->algorithm ? !strcmp(list.item[i].algorithm, step->algorithm) : list.item[i].chosen || found < 0)
-            found = found < 0 || !*step->algorithm ? i : found;
-    if (!rc && found < 0)
-        rc = bz_fail(err, BZ_INCOMPLETE, "%s has no variant '%s' in layout %s here: plan anew", step->backend,
-                     step->algorithm, step->layout);
-    if (!rc)
+    for (int turn = 0; !rc && turn < MOST_TURNS && (found = variant_in_turn(&list, step->algorithm, turn)) >= 0;
+         turn++) {
+        bz_error own = {0};
         *out = list.item[found];
+        if (!backend->prepare(out, &own))
+            break;
+        if (!turn)
+            first = own;
+        found = -1;
+    }
+    if (!rc && found < 0) {
+        *out = (bz_variant){0};
+        rc = first.code ? bz_fail(err, first.code, "%s", first.text)
+                        : bz_fail(err, BZ_INCOMPLETE, "%s has no variant '%s' in layout %s here: plan anew",
+                                  step->backend, step->algorithm, step->layout);
+    }
     free(list.item);
     return rc;
 }
@@ -199,11 +227,10 @@ static int open_variant(bz_replay *r, int number, replay_call *c, bz_error *err)
     };
     if (backend->open(&c->job, &session, err))
         return -1;
-    if (choose_variant(backend, session, step, &c->variant, err)) {
-        backend->close(session);
-        return -1;
-    }
-    return backend->prepare(&c->variant, err);
+    if (!prepare_variant(backend, session, step, &c->variant, err))
+        return 0;
+    backend->close(session);
+    return -1;
 }
 
 /* The slot of the residual if the result may be made in it: nobody else wants it any more. */

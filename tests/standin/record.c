@@ -10,7 +10,9 @@ enum { MOST = 4096 };
 bz_buf standin_text;
 int standin_silent;
 bool standin_computed, standin_stuck, standin_full, standin_mute, standin_ill;
-int standin_sticky;
+int standin_sticky, standin_no_plans;
+void (*standin_launched)(void);
+float standin_launch_ms;
 
 static struct object {
     char name[32];
@@ -28,7 +30,7 @@ void standin_reset(void)
     bz_buf_clear(&standin_text);
     standin_silent = 0;
     standin_computed = standin_stuck = standin_full = standin_mute = standin_ill = false;
-    standin_sticky = 0;
+    standin_sticky = standin_no_plans = 0;
 }
 
 void standin_record(const char *fmt, ...)

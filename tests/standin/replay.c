@@ -299,9 +299,42 @@ static int compare(const char *folder, const char *name, bool update)
     return different;
 }
 
+/* Which variant a convolution that nobody has measured gets where so many plans fail. */
+static int falls_back(int plans, const char *expected)
+{
+    const bz_replay_step ONE[] = {{.name = "conv", CALL("cudnn", "nhwc", ""), IN(0, 1), .out = 3}};
+    const example CONV = {"conv",
+                          false,
+                          false,
+                          IMAGE,
+                          4,
+                          ONE,
+                          {"conv x=1x4x6x6 w=4x4x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32"},
+                          1};
+    bz_replay_model m;
+    bz_replay_step step[MOST_STEPS];
+    bz_problem problem[MOST_STEPS];
+    const char *got = "none";
+    current = &CONV;
+    standin_no_plans = plans;
+    bz_replay *r = open_example(&CONV, false, NULL, &m, step, problem);
+    for (int i = 0; i < r->n_actions; i++)
+        if (r->action[i].kind == BZ_ACTION_CALL)
+            got = ((const replay_call *)r->action[i].state)->variant.algorithm;
+    int bad = strcmp(got, expected) != 0;
+    if (bad)
+        printf("where %d plans fail, the convolution is %s, not %s\n", plans, got, expected);
+    bz_replay_close(r);
+    standin_reset();
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
     int bad = 0;
+    bad += falls_back(0, "graph engine 0 k2=0");
+    bad += falls_back(1, "graph engine 2 k2=2"); /* the next best */
+    bad += falls_back(9, "implicit_gemm");       /* then the calls that are no graphs */
     for (size_t i = 0; i < sizeof EXAMPLES / sizeof *EXAMPLES && argc > 1; i++)
         for (int streams = 0; streams < 2; streams++) {
             char name[64];
