@@ -43,7 +43,7 @@ static double cost(const bz_prices *prices, const bz_alternative *a, int second)
         const bz_record *r = i == second ? p->second : p->record;
         if (!r)
             return NAN;
-        sum += r->median;
+        sum += bz_record_busy(r);
     }
     return sum;
 }

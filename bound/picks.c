@@ -55,7 +55,7 @@ static bool is_better(const making *m, const bz_record *r, const bz_record *than
     if (rank != rank_than)
         return rank < rank_than;
     int taken = bz_pick_rank(r, m->training), taken_than = bz_pick_rank(than, m->training);
-    return taken != taken_than ? taken > taken_than : r->median < than->median;
+    return taken != taken_than ? taken > taken_than : bz_record_busy(r) < bz_record_busy(than);
 }
 
 /* What was given up as hopeless may be the library's pick all the same. */
@@ -84,10 +84,11 @@ static bz_pick pick_record(const making *m, const bz_record *r, size_t n, bool p
             r[i].setting.cache == BZ_CACHE_COLD && same_variant(&r[i].variant, &best->variant))
             cold = &r[i];
     bool told = best->low > 0 && best->high >= best->low;
-    return (bz_pick){.seconds = best->median,
-                     .low = told ? best->low : best->median,
-                     .high = told ? best->high : best->median,
-                     .cold = cold ? fmax(cold->median, best->median) : NAN,
+    double busy = bz_record_busy(best), share = busy / best->median;
+    return (bz_pick){.seconds = busy,
+                     .low = told ? best->low * share : busy,
+                     .high = told ? best->high * share : busy,
+                     .cold = cold ? fmax(cold->median, busy) : NAN,
                      .calls = 1,
                      .variant = best->variant.algorithm};
 }

@@ -123,7 +123,7 @@ static int look_up(making *m, const char *problem, bool training, bz_regret_row 
         if (!usable(m, &r[i]))
             continue;
         *known = true;
-        double s = bz_tick(r[i].median);
+        double s = bz_tick(bz_record_busy(&r[i]));
         if (!(row->best <= s)) {
             row->best = s;
             row->best_variant = r[i].variant.algorithm;

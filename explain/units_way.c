@@ -78,8 +78,8 @@ static int look_up(labelling *l, const char *text, const bz_problem *p, conversi
         return -1;
     for (size_t i = 0; l->db && i < n; i++)
         if (r[i].status == BZ_RECORD_OK && r[i].median > 0 && r[i].setting.threads == l->b->setting.threads &&
-            r[i].setting.cache == l->b->setting.cache && !(out->seconds <= r[i].median))
-            out->seconds = r[i].median;
+            r[i].setting.cache == l->b->setting.cache && !(out->seconds <= bz_record_busy(&r[i])))
+            out->seconds = bz_record_busy(&r[i]);
     if (!isfinite(out->seconds) && !l->b->peaks->why) {
         out->seconds = copy_time(l->b->peaks, bz_problem_bytes(p));
         out->modelled = true;

@@ -44,7 +44,7 @@ static bool is_better(const bz_record *r, const bz_record *than)
     bool reference = bz_algorithm_is_reference(r->variant.algorithm);
     if (than && reference != bz_algorithm_is_reference(than->variant.algorithm))
         return !reference;
-    return !than || r->median < than->median;
+    return !than || bz_record_busy(r) < bz_record_busy(than);
 }
 
 static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_problem_price *price,
@@ -149,9 +149,10 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
         if (!r)
             return;
         bool known = r->low > 0 && r->high >= r->low;
-        price.seconds += r->median;
-        price.low += known ? r->low : r->median * (1 - UNSURE);
-        price.high += known ? r->high : r->median * (1 + UNSURE);
+        double busy = bz_record_busy(r), share = busy / r->median; /* the interval is that of the median */
+        price.seconds += busy;
+        price.low += known ? r->low * share : busy * (1 - UNSURE);
+        price.high += known ? r->high * share : busy * (1 + UNSURE);
         price.launch += isfinite(r->launch) ? r->launch : 0;
         price.noisy |= bz_record_marked(r);
         price.reference |= bz_algorithm_is_reference(r->variant.algorithm);

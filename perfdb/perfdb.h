@@ -128,6 +128,10 @@ typedef enum {
 } bz_record_cause;
 bz_record_cause bz_record_cause_of(const bz_record *r);
 
+/* Seconds that the device is busy with one call: the kernels' time where its profiler saw them ("kernel_time" in meta) and it is
+ * less than the median, which on a GPU has the pauses between kernels in it (0.7 to 1 µs each). Else the median. */
+double bz_record_busy(const bz_record *r);
+
 /* Which records count as absent, so that they are measured again. */
 typedef struct bz_remeasure {
     bool all;

@@ -2,6 +2,7 @@
 #include "perfdb/entry.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const STATUS[] = {"ok", "failed", "unsupported", "crashed", "timeout", "dropped"};
@@ -197,6 +198,14 @@ bz_record_cause bz_record_cause_of(const bz_record *r)
         if (strstr(r->reason, CAUSES[i].word))
             return CAUSES[i].cause;
     return BZ_CAUSE_LASTING;
+}
+
+/* Inside a string the name would stand between other quotes: meta is as bz_json writes it. */
+double bz_record_busy(const bz_record *r)
+{
+    const char *name = "\"kernel_time\":", *at = r->meta ? strstr(r->meta, name) : NULL;
+    double kernels = at ? strtod(at + strlen(name), NULL) : 0;
+    return kernels > 0 && kernels < r->median ? kernels : r->median;
 }
 
 size_t bz_records_keep(bz_record *records, size_t n, const bz_remeasure *again)

@@ -261,6 +261,20 @@ static void drop_references(bz_trial *t)
     free(skip);
 }
 
+/* Where one variant is asked for, the others are not looked at. */
+static void keep_wanted(trial *t)
+{
+    const char *wanted = t->task->options->variant;
+    int kept = 0;
+    for (int i = 0; i < t->variants.n && *wanted; i++) {
+        const bz_variant *v = &t->variants.item[i];
+        if (strcmp(wanted, "-") ? !strcmp(wanted, v->algorithm) : v->chosen)
+            t->variants.item[kept++] = *v;
+    }
+    if (*wanted)
+        t->variants.n = kept;
+}
+
 /* ---- checking ------------------------------------------------------------------------------- */
 
 /* What a dropout dropped is right as 0, so how much that is has to be looked at, too. */
@@ -359,6 +373,7 @@ void bz_measure(const bz_measure_task *task)
         for (int i = 0; i < task->n; i++)
             enumerate_family(t, &task->families[i]);
         drop_references(t);
+        keep_wanted(t);
         bz_trial_run(t);
         for (int i = 0; i < t->n_sessions; i++)
             t->sessions[i].backend->close(t->sessions[i].of);

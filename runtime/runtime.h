@@ -156,6 +156,7 @@ typedef struct bz_run_setting {
     bool cold;   /* operands come from memory, not from a cache */
     const char *clock;
     double workspace; /* bytes that a variant may have besides its operands; 0: what the device has free */
+    int engines;      /* that each way of asking a library for them may bring; 0: ten, below 0: all that there are */
 } bz_run_setting;
 
 /* What is known already and not to be measured again: a variant, or a whole family. */
@@ -177,10 +178,11 @@ typedef struct bz_run_options {
     const char *counters;  /* besides, what it makes a device count: a list of --metrics; NULL: nothing */
     const bz_known *known; /* [n_known] */
     int n_known;
-    double yardstick;                         /* the shortest that this system is known to take for it; 0: not known */
-    bool busy;                                /* the machine is not quiet: what is measured now is marked */
-    bool wall;                                /* by the wall clock, whatever clock the backend has */
-    bool check_only;                          /* run and check each variant once, measure nothing */
+    double yardstick;  /* the shortest that this system is known to take for it; 0: not known */
+    bool busy;         /* the machine is not quiet: what is measured now is marked */
+    bool wall;         /* by the wall clock, whatever clock the backend has */
+    char variant[160]; /* of all variants the one of this name, "-" those that libraries would choose; "": all */
+    bool check_only;   /* run and check each variant once, measure nothing */
     const struct bz_backend *const *backends; /* ends with NULL; NULL: those built in */
     /* Called in the parent as soon as a variant is finished. */
     void (*emit)(void *context, const bz_outcome *record);
@@ -264,6 +266,7 @@ typedef struct bz_device {
     int bus;                    /* bits */
     double bandwidth;           /* bytes per second, by the table of known devices or clock and bus; 0 where unknown */
     double copied;     /* bytes per second of a copy within the memory, both directions; NaN where not measured */
+    double kernel_gap; /* seconds for which it stands still between two kernels; NaN where not measured */
     double event_pair; /* seconds between two events with nothing between them; NaN where not measured */
 } bz_device;
 

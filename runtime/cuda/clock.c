@@ -32,6 +32,10 @@ static const char HOLD[] = ".version 6.0\n"
                            "  st.volatile.global.u32 [%flag+4], %v;\n"
                            "done:\n"
                            "  ret;\n"
+                           "}\n"
+                           ".visible .entry bz_empty()\n"
+                           "{\n"
+                           "  ret;\n"
                            "}\n";
 
 enum { MOST_CALLS = 64, MOST_COLD = 16 };
@@ -43,8 +47,9 @@ void bz_cuda_clock_open(bz_cuda *c)
     if (cudaHostAlloc(&word, 2 * sizeof(unsigned), cudaHostAllocMapped) != cudaSuccess ||
         cudaHostGetDevicePointer(&c->word_on_device, word, 0) != cudaSuccess ||
         cudaLibraryLoadData(&c->library, HOLD, NULL, NULL, 0, NULL, NULL, 0) != cudaSuccess ||
-        cudaLibraryGetKernel(&c->hold, c->library, "bz_hold") != cudaSuccess) {
-        c->hold = NULL;
+        cudaLibraryGetKernel(&c->hold, c->library, "bz_hold") != cudaSuccess ||
+        cudaLibraryGetKernel(&c->empty, c->library, "bz_empty") != cudaSuccess) {
+        c->hold = c->empty = NULL;
         cudaGetLastError();
     }
     c->word = word;
@@ -195,6 +200,32 @@ double bz_cuda_event_pair(bz_cuda *c)
         return NAN;
     qsort(sample, 32, sizeof *sample, compare);
     return sample[16];
+}
+
+static int run_empty(void *context)
+{
+    bz_cuda *c = context;
+    return cudaLaunchKernel((const void *)c->empty, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, c->stream) == cudaSuccess
+               ? 0
+               : -1;
+}
+
+/* The pair of events around the batch has its own price, which is not the kernels'. */
+double bz_cuda_gap(bz_cuda *c)
+{
+    double least = INFINITY, seconds, pair = bz_cuda_event_pair(c);
+    bz_cuda_pace pace = {0};
+    bz_trace seen;
+    bool cold = c->cold;
+    int bad = !c->empty;
+    c->cold = false;
+    for (int i = 0; i < 8 && !bad; i++) {
+        bad = bz_cuda_measure(c, &pace, run_empty, c, MOST_CALLS, &seconds);
+        least = i && seconds < least ? seconds : least; /* the first one warms up */
+    }
+    bad = bad || bz_cuda_trace_call(c, run_empty, &seen, NULL) || !(seen.seconds > 0);
+    c->cold = cold;
+    return bad ? NAN : fmax((least - pair) / MOST_CALLS - seen.seconds, 0);
 }
 
 typedef struct copy {

@@ -27,8 +27,8 @@ typedef struct bz_cuda {
     bool cold;
     /* The kernel that holds the queue back until all of a batch is in it; NULL where it cannot be had. */
     cudaLibrary_t library;
-    cudaKernel_t hold;
-    volatile unsigned *word; /* host memory that the device sees: [0] go, [1] it gave up waiting */
+    cudaKernel_t hold, empty; /* `empty` does nothing */
+    volatile unsigned *word;  /* host memory that the device sees: [0] go, [1] it gave up waiting */
     void *word_on_device;
     void *flush; /* twice the L2 cache */
     size_t flush_size;
@@ -99,6 +99,10 @@ bool bz_cuda_state(bz_cuda *c, double *hz);
 /* Seconds between two events of a held queue with nothing between them; NaN where that fails. */
 double bz_cuda_event_pair(bz_cuda *c);
 
+/* Seconds that the device stands still between two kernels that wait in its queue: the time from one empty kernel to the next
+ * without the time that CUPTI sees in it; NaN where one of them cannot be had. */
+double bz_cuda_gap(bz_cuda *c);
+
 /* Bytes per second of a copy within the device's memory, read and written bytes; NaN where there is no room for one
  * that no cache holds. */
 double bz_cuda_copy_bandwidth(bz_cuda *c);
@@ -161,6 +165,8 @@ int bz_cuda_identify(bz_device *out, bz_error *err);
 /* Runs a prepared variant a fixed number of times under CUPTI's eyes. -1 with a sentence that says what to do where
  * CUPTI is missing or not permitted. What is not traced is not touched: variants can be measured after it. */
 int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err);
+/* The same of a function, whose context is the device. */
+int bz_cuda_trace_call(bz_cuda *c, bz_cuda_call *call, bz_trace *out, bz_error *err);
 
 /* Functions of libcupti, which is loaded when it is asked for; -1 where there is none, or it lacks one. */
 typedef struct bz_cupti_symbol {

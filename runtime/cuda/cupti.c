@@ -20,6 +20,12 @@ typedef CUpti_ActivityKernel10 record;
 #else
 typedef CUpti_ActivityKernel9 record;
 #endif
+typedef CUpti_ActivityMemset4 memset_record;
+#if CUPTI_API_VERSION >= 130000
+typedef CUpti_ActivityMemcpy6 memcpy_record;
+#else
+typedef CUpti_ActivityMemcpy5 memcpy_record;
+#endif
 
 enum { BUFFER = 1 << 20, WARM = 3, CALLS = 10 };
 
@@ -166,18 +172,35 @@ static void give_buffer(uint8_t **buffer, size_t *size, size_t *most)
     *most = 0; /* as many records as fit */
 }
 
-static void keep(const record *r)
+static void keep(seen s)
+{
+    if (collected.n == collected.cap)
+        collected.item =
+            bz_realloc(collected.item, collected.cap = collected.cap ? 2 * collected.cap : 64, sizeof *collected.item);
+    collected.item[collected.n++] = s;
+}
+
+static seen of_kernel(const record *r)
 {
     seen s = {r->start, r->end, {.registers = r->registersPerThread}};
     snprintf(s.kernel.name, sizeof s.kernel.name, "%.*s", (int)sizeof s.kernel.name - 1, r->name ? r->name : "?");
     memcpy(s.kernel.grid, (int32_t[]){r->gridX, r->gridY, r->gridZ}, sizeof s.kernel.grid);
     memcpy(s.kernel.block, (int32_t[]){r->blockX, r->blockY, r->blockZ}, sizeof s.kernel.block);
     s.kernel.shared = r->staticSharedMemory + r->dynamicSharedMemory;
-    if (collected.n == collected.cap)
-        collected.item =
-            bz_realloc(collected.item, collected.cap = collected.cap ? 2 * collected.cap : 64, sizeof *collected.item);
-    collected.item[collected.n++] = s;
+    return s;
 }
+
+/* Calls also set and copy memory: the device is busy with it as with a kernel. */
+static seen of_memory(uint64_t start, uint64_t end, const char *what)
+{
+    seen s = {.start = start, .end = end};
+    snprintf(s.kernel.name, sizeof s.kernel.name, "%s", what);
+    return s;
+}
+
+static const CUpti_ActivityKind KINDS[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMSET,
+                                           CUPTI_ACTIVITY_KIND_MEMCPY};
+enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
 static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
@@ -187,19 +210,31 @@ static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, siz
     collected.failed |= !buffer;
     while (buffer && valid && cupti.next(buffer, valid, &a) == CUPTI_SUCCESS)
         if (a->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
-            keep((const record *)a);
+            keep(of_kernel((const record *)a));
+        else if (a->kind == CUPTI_ACTIVITY_KIND_MEMSET)
+            keep(of_memory(((const memset_record *)a)->start, ((const memset_record *)a)->end, "memset"));
+        else if (a->kind == CUPTI_ACTIVITY_KIND_MEMCPY)
+            keep(of_memory(((const memcpy_record *)a)->start, ((const memcpy_record *)a)->end, "memcpy"));
     pthread_mutex_unlock(&collected.lock);
     free(buffer);
 }
 
+/* What is traced: calls of a variant, or of a function. */
+typedef struct traced {
+    bz_variant *variant;
+    bz_cuda *cuda;
+    bz_cuda_call *call;
+} traced;
+
 /* Kernels of n calls. Everything that came before is forgotten first. */
-static int run_traced(bz_variant *v, int n)
+static int run_traced(const traced *t, int n)
 {
+    bz_variant *v = t->variant;
     int bad = 0;
     collected.n = 0;
     for (int i = 0; i < n && !bad; i++)
-        bad = v->backend->execute(v, 0);
-    bad |= v->backend->wait ? v->backend->wait(v) : 0;
+        bad = v ? v->backend->execute(v, 0) : t->call(t->cuda);
+    bad |= !v ? bz_cuda_wait(t->cuda) : v->backend->wait ? v->backend->wait(v) : 0;
     bad |= cupti.flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != CUPTI_SUCCESS;
     return bad ? -1 : 0;
 }
@@ -249,18 +284,26 @@ static void sum_up(bz_trace *out)
     out->seconds = median(sum, CALLS);
 }
 
-int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err)
+static void disable_all(void)
+{
+    for (int i = 0; i < N_KINDS; i++)
+        cupti.disable(KINDS[i]);
+}
+
+static int trace(const traced *t, bz_trace *out, bz_error *err)
 {
     *out = (bz_trace){0};
     if (bz_cupti_find(SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, err))
         return -1;
     CUptiResult status = cupti.callbacks(give_buffer, take_buffer);
-    if (status == CUPTI_SUCCESS)
-        status = cupti.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-    if (status != CUPTI_SUCCESS)
+    for (int i = 0; i < N_KINDS && status == CUPTI_SUCCESS; i++)
+        status = cupti.enable(KINDS[i]);
+    if (status != CUPTI_SUCCESS) {
+        disable_all();
         return bz_cupti_failed(err, "CUPTI does not trace", (int)status);
-    int bad = run_traced(v, WARM) || run_traced(v, CALLS);
-    cupti.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); /* others are measured after this */
+    }
+    int bad = run_traced(t, WARM) || run_traced(t, CALLS);
+    disable_all(); /* others are measured after this */
     if (bad || collected.failed)
         bad = bz_fail(err, BZ_FAILED, "the library failed while it was traced");
     else if (collected.n % CALLS)
@@ -273,7 +316,23 @@ int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err)
     return bad;
 }
 
+int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err)
+{
+    return trace(&(traced){.variant = v}, out, err);
+}
+
+int bz_cuda_trace_call(bz_cuda *c, bz_cuda_call *call, bz_trace *out, bz_error *err)
+{
+    return trace(&(traced){.cuda = c, .call = call}, out, err);
+}
+
 #else
+
+int bz_cuda_trace_call(bz_cuda *c, bz_cuda_call *call, bz_trace *out, bz_error *err)
+{
+    (void)c, (void)call;
+    return bz_cuda_trace(NULL, out, err);
+}
 
 int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err)
 {

@@ -77,6 +77,7 @@ int bz_cuda_identify(bz_device *out, bz_error *err)
     snprintf(out->stack, sizeof out->stack, "cuda%d.%d", version / 1000, version % 1000 / 10);
     describe(out, c.device);
     out->copied = bz_cuda_copy_bandwidth(&c);
+    out->kernel_gap = c.hold ? bz_cuda_gap(&c) : NAN;
     out->event_pair = c.hold ? bz_cuda_event_pair(&c) : NAN;
     bz_cuda_close(&c);
     return 0;

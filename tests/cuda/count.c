@@ -259,6 +259,31 @@ static void measures_a_copy(void **state)
     assert_true(isnan(bz_cuda_copy_bandwidth(&c)));
 }
 
+static void run_kernel(void)
+{
+    standin_kernel("bz_empty", 1200, 1, 1);
+}
+
+/* From one kernel to the next 2 µs pass, of which CUPTI sees 1.2 in the kernel. The pair of events has 1 ms of its own. */
+static void measures_the_gap_between_kernels(void **state)
+{
+    bz_run_setting setting = {.threads = 1};
+    bz_cuda c;
+    bz_error err = {0};
+    (void)state;
+    standin_reset();
+    assert_int_equal(bz_cuda_open(&c, &setting, &err), 0);
+    assert_true(isnan(bz_cuda_gap(&c))); /* CUPTI sees no kernel: what it takes itself is not known */
+    standin_launched = run_kernel;
+    standin_launch_ms = 0.002f;
+    assert_int_equal(lround(bz_cuda_gap(&c) * 1e9), 800);
+    standin_launched = NULL;
+    standin_launch_ms = 0;
+    bz_cuda_close(&c);
+    c = (bz_cuda){0};
+    assert_true(isnan(bz_cuda_gap(&c))); /* there is no empty kernel */
+}
+
 /* How a process ends that the error is reported in: by a signal, where the device is lost to it. */
 static int signal_of(cudaError_t status, int sticky)
 {
@@ -287,11 +312,17 @@ static void ends_where_an_error_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_in_order),  cmocka_unit_test(sums_with_weights),
-        cmocka_unit_test(takes_names),     cmocka_unit_test(flushes_when_cold),
-        cmocka_unit_test(chips_differ),    cmocka_unit_test(ends_what_it_began),
-        cmocka_unit_test(says_what_to_do), cmocka_unit_test(refuses_what_says_nothing),
-        cmocka_unit_test(measures_a_copy), cmocka_unit_test(ends_where_an_error_stays),
+        cmocka_unit_test(calls_in_order),
+        cmocka_unit_test(sums_with_weights),
+        cmocka_unit_test(takes_names),
+        cmocka_unit_test(flushes_when_cold),
+        cmocka_unit_test(chips_differ),
+        cmocka_unit_test(ends_what_it_began),
+        cmocka_unit_test(says_what_to_do),
+        cmocka_unit_test(refuses_what_says_nothing),
+        cmocka_unit_test(measures_a_copy),
+        cmocka_unit_test(ends_where_an_error_stays),
+        cmocka_unit_test(measures_the_gap_between_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 /* Call i runs `per_call` kernels; the first takes 1000 + 10·(i % 3) ns, number k of them k µs more. */
-static int per_call, calls, uneven, broken;
+static int per_call, calls, uneven, broken, sets;
 
 static int execute(bz_variant *v, int copy)
 {
@@ -23,6 +23,8 @@ static int execute(bz_variant *v, int copy)
     int n = per_call + (uneven && calls == 5);
     for (int k = 0; k < n; k++)
         standin_kernel(NAMES[k > 0], (uint64_t)(1000 + 10 * (calls % 3) + 1000 * k), 7, 128);
+    for (int k = 0; k < sets; k++)
+        standin_set(500);
     calls++;
     return broken;
 }
@@ -80,6 +82,20 @@ static void keeps_the_first_of_many(void **state)
     assert_int_equal(t.n_kernels, 12);
     assert_int_equal(ns(t.kernel[BZ_MAX_KERNELS - 1].seconds), 1000 * BZ_MAX_KERNELS + 10);
     assert_int_equal(ns(t.seconds), 12 * 1010 + 66000);
+}
+
+/* The device is busy with it: a time without it is too short. */
+static void counts_what_is_done_to_memory(void **state)
+{
+    bz_trace t;
+    bz_error err = {0};
+    (void)state;
+    sets = 1;
+    assert_int_equal(trace(1, &t, &err), 0);
+    sets = 0;
+    assert_int_equal(t.n_kernels, 2);
+    assert_string_equal(t.kernel[1].name, "memset");
+    assert_int_equal(ns(t.seconds), 1510);
 }
 
 static void takes_calls_without_kernels(void **state)
@@ -159,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_up),
         cmocka_unit_test(keeps_the_first_of_many),
+        cmocka_unit_test(counts_what_is_done_to_memory),
         cmocka_unit_test(takes_calls_without_kernels),
         cmocka_unit_test(refuses_what_says_nothing),
         cmocka_unit_test(says_what_to_do_without_permission),

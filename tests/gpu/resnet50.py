@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """ResNet-50 in PyTorch: how long the device is busy in one iteration.
 
-    resnet50.py [--device cuda|cpu] [--iterations N] OUT NAME BATCH TYPE MATH ...
+    resnet50.py [--device cuda|cpu] [--iterations N] [--plain] OUT NAME BATCH TYPE MATH ...
 
 For each NAME BATCH TYPE MATH (f32 or f16; default or tf32) a line `NAME SECONDS` on standard output, the mean of
 the iterations, and the profile OUT/pytorch-NAME.json. Exit status 77 where there is no PyTorch, or it finds no such
-device. The weights are random: they change no time. Inputs are channels first, and last where the type is f16,
+device. --plain: without PyTorch's profiler, so that another one can look; the time is then that of the clock. The weights are random: they change no time. Inputs are channels first, and last where the type is f16,
 as cuDNN likes them.
 """
 import json
 import sys
+import time
 
 try:
     import torch
@@ -62,7 +63,7 @@ def busy(events, iterations):
     return 1e-6 * total / iterations
 
 
-def profile(device, iterations, path, batch, dtype, math):
+def profile(device, iterations, path, batch, dtype, math, plain=False):
     tf32 = math == "tf32"
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = tf32
@@ -81,6 +82,12 @@ def profile(device, iterations, path, batch, dtype, math):
         for _ in range(WARM):
             model(x)
         wait()
+        if plain:
+            start = time.perf_counter()
+            for _ in range(iterations):
+                model(x)
+                wait()
+            return (time.perf_counter() - start) / iterations
         with torch.profiler.profile(activities=activities) as p:
             for _ in range(iterations):
                 with torch.profiler.record_function("iteration"):
@@ -93,8 +100,12 @@ def profile(device, iterations, path, batch, dtype, math):
 
 
 def main(arguments):
-    device, iterations = "cuda", 10
+    device, iterations, plain = "cuda", 10, False
     while arguments and arguments[0].startswith("--"):
+        if arguments[0] == "--plain":
+            plain = True
+            arguments = arguments[1:]
+            continue
         if arguments[0] == "--device":
             device = arguments[1]
         elif arguments[0] == "--iterations":
@@ -108,7 +119,7 @@ def main(arguments):
     out, rest = arguments[0], arguments[1:]
     for i in range(0, len(rest), 4):
         name, batch, dtype, math = rest[i:i + 4]
-        seconds = profile(device, iterations, f"{out}/pytorch-{name}.json", int(batch), dtype, math)
+        seconds = profile(device, iterations, f"{out}/pytorch-{name}.json", int(batch), dtype, math, plain)
         print(name, seconds, flush=True)
 
 

@@ -87,6 +87,15 @@ void standin_kernel(const char *name, uint64_t ns, int32_t grid, int32_t block)
     now += ns + 100;
 }
 
+void standin_set(uint64_t ns)
+{
+    CUpti_ActivityMemset4 m = {.kind = CUPTI_ACTIVITY_KIND_MEMSET, .start = now, .end = now + ns};
+    expect(sizeof m <= sizeof *pending && n_pending < 256, "there is no room for a record of memory");
+    if (traces & 1 << CUPTI_ACTIVITY_KIND_MEMSET)
+        memcpy(&pending[n_pending++], &m, sizeof m);
+    now += ns + 100;
+}
+
 /* ---- what benanza calls --------------------------------------------------------------------- */
 
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc r, CUpti_BuffersCallbackCompleteFunc c)
@@ -100,17 +109,18 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
     const char *mode = getenv("STANDIN_CUPTI");
     expect(request && complete, "a kind is enabled before the callbacks are there");
-    expect(kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels are to be traced, nothing else");
+    expect(kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || kind == CUPTI_ACTIVITY_KIND_MEMSET ||
+               kind == CUPTI_ACTIVITY_KIND_MEMCPY,
+           "kernels and what is done to memory are to be traced, nothing else");
     if (mode)
         return strcmp(mode, "refuse") ? CUPTI_ERROR_NOT_INITIALIZED : CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-    traces = 1;
+    traces |= 1 << kind;
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
-    expect(traces && kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "what is disabled was not enabled");
-    traces = 0;
+    traces &= ~(1 << kind);
     return CUPTI_SUCCESS;
 }
 

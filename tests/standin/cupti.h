@@ -7,6 +7,8 @@
 
 /* The device runs a kernel of so many ns; CUPTI sees it where kernels are traced. */
 void standin_kernel(const char *name, uint64_t ns, int32_t grid, int32_t block);
+/* It sets memory for so many ns. */
+void standin_set(uint64_t ns);
 /* From the next kernel on buffers have room for so few records; 0: as many as fit. */
 void standin_cupti_room(int records);
 /* Whether kernels are traced now. */

@@ -15,6 +15,7 @@ static const char RMSNORM[] = "rmsnorm x=2x8 axis=1 dtype=f32", COPY[] = "copy r
 static const bz_setting SETTING = {1, BZ_CACHE_HOT, ""};
 static bz_perfdb *db;
 static int64_t date = 1;
+static const char *meta = "";
 
 /* A newer record of one variant; above 0 s it ran. */
 static void put_variant(const char *system, const char *problem, const char *algorithm, double seconds)
@@ -29,7 +30,7 @@ static void put_variant(const char *system, const char *problem, const char *alg
         .status = ok ? BZ_RECORD_OK : BZ_RECORD_UNSUPPORTED,
         .reason = ok ? "" : "not here",
         .checked = "ok",
-        .meta = "",
+        .meta = meta,
         .median = seconds,
         .q25 = seconds,
         .q75 = seconds,
@@ -119,6 +120,28 @@ static void close_db(const char *folder)
     bz_perfdb_close(db);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     assert_int_equal(system(command), 0);
+}
+
+/* The time between events has the pauses between kernels in it: a bound from that could exceed what a program is busy with. */
+static void kernels_price_small_layers(void **state)
+{
+    char folder[] = "/tmp/benanza_price_XXXXXX";
+    (void)state;
+    open_db(folder);
+    meta = "{\"sm_clock\":1.8e9,\"kernel_time\":1.5,\"n_kernels\":1}";
+    put("gpu@1", RMSNORM, 2);
+    bz_layer_price p = price("gpu@1", "cudnn");
+    assert_true(p.seconds == 1.5 && p.low == 1.5 && p.high == 1.5);
+    meta = "{\"kernel_time\":2.5}"; /* CUPTI's times are no exact ones either: the lower is the bound */
+    put("gpu@1", RMSNORM, 2);
+    p = price("gpu@1", "cudnn");
+    assert_true(p.seconds == 2);
+    meta = "{\"kernels\":[{\"name\":\"\\\"kernel_time\\\":1\"}]}"; /* a name is no member */
+    put("gpu@1", RMSNORM, 2);
+    p = price("gpu@1", "cudnn");
+    assert_true(p.seconds == 2);
+    meta = "";
+    close_db(folder);
 }
 
 static void copy_stands_in(void **state)
@@ -306,7 +329,8 @@ static void pads_have_a_price(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(copy_stands_in), cmocka_unit_test(pads_have_a_price),
-                                       cmocka_unit_test(definition_comes_last), cmocka_unit_test(nobody_misses_it)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(copy_stands_in), cmocka_unit_test(kernels_price_small_layers),
+                                       cmocka_unit_test(pads_have_a_price), cmocka_unit_test(definition_comes_last),
+                                       cmocka_unit_test(nobody_misses_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
