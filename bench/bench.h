@@ -54,7 +54,7 @@ typedef struct bz_bench {
     bz_perfdb *db;
     const bz_system *system; /* this machine: what it has is not run again */
     bz_setting setting;
-    const char *filter, *time_limit, *metrics; /* may be NULL */
+    const char *filter, *time_limit, *metrics, *engines; /* may be NULL */
     const char *wait;          /* seconds to wait for a quiet machine before each problem; NULL: as the program likes */
     bool all;                  /* run also what the database has */
     const bz_remeasure *again; /* run also these records; NULL: none */

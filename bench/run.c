@@ -234,6 +234,7 @@ int bz_bench_run(const char *folder, bz_bench *run, bz_error *err)
                    {"--time-limit", run->time_limit},
                    {"--wait", run->wait},
                    {"--yardstick", known > 0 ? yardstick : NULL},
+                   {"--engines", run->engines},
                    {"--metrics", run->metrics}};
     enum { N_OPTIONS = sizeof options / sizeof *options };
     char *argv[2 + 2 * N_OPTIONS] = {program}, **more = argv + 1;

@@ -68,6 +68,8 @@ static int run(int argc, char **argv)
         {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "measure each variant for S seconds (0.1)"},
         PLANNING_WAIT_OPTION(r.wait),
         PLANNING_REMEASURE_OPTION(remeasure),
+        {"engines", BZ_OPTION_TEXT, &r.engines, "heuristic|all",
+         "on a GPU, of which implementations: those that heuristics propose, or all that there are (heuristic)"},
         {"metrics", BZ_OPTION_TEXT, &r.metrics, "LIST",
          "on a GPU, also count: kernels, flops, dram, occupancy, or counters by name"},
         {"all", BZ_OPTION_FLAG, &r.all, NULL, "also run what the database has already"},

@@ -68,6 +68,9 @@ static const char USAGE[] =
     "      --hang-limit S      seconds after which a silent variant is killed (60)\n"
     "      --memory-limit GB   memory of a benchmark process (nine tenths of what is free)\n"
     "      --check-only        run and check each variant once, measure nothing\n"
+    "      --engines WHICH     on a GPU: heuristic, the ten best that a library's heuristics propose, each way they "
+    "are\n"
+    "                          asked; all: all of those, and every engine that there is (heuristic)\n"
     "      --metrics LIST      besides, on a GPU: kernels (which ones each variant runs, and for how long), flops,\n"
     "                          dram, occupancy, or counters by their names\n"
     "      --workspace GB      memory that a variant may have besides its operands (what the device has free)\n"
@@ -376,6 +379,7 @@ enum {
     WAIT,
     YARDSTICK,
     WORKSPACE,
+    ENGINES,
     METRICS,
     CHECK_ONLY,
     SYSTEM,
@@ -404,6 +408,7 @@ static const struct option OPTIONS[] = {
     {"wait", required_argument, NULL, WAIT},
     {"yardstick", required_argument, NULL, YARDSTICK},
     {"workspace", required_argument, NULL, WORKSPACE},
+    {"engines", required_argument, NULL, ENGINES},
     {"metrics", required_argument, NULL, METRICS},
     {"check-only", no_argument, NULL, CHECK_ONLY},
     {"system", no_argument, NULL, SYSTEM},
@@ -479,6 +484,11 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
         if (number(name, value, &v, err))
             return -1;
         p->options.setting.workspace = v * 1e9;
+        return 0;
+    case ENGINES:
+        p->options.setting.engines = strcmp(value, "all") ? 0 : -1;
+        if (strcmp(value, "all") != 0 && strcmp(value, "heuristic") != 0)
+            return bz_fail(err, BZ_USAGE, "--engines takes heuristic or all, not '%s'", value);
         return 0;
     case METRICS:
         return set_metrics(p, value, err);

@@ -16,7 +16,7 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
-enum { CUBLAS_MOST_ALGORITHMS = 32, CUBLAS_MOST_PRODUCTS = 4 };
+enum { CUBLAS_MOST_ALGORITHMS = 128, CUBLAS_USUAL_ALGORITHMS = 10, CUBLAS_MOST_PRODUCTS = 4 };
 
 /* A matrix as the library sees it: columns one behind the other, `ld` elements apart. */
 typedef struct matrix {

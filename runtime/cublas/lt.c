@@ -101,13 +101,15 @@ static cublasStatus_t ask(session *s, lt_plan *plan)
 {
     cublasLtMatmulPreference_t preference;
     size_t limit = s->cuda.workspace_limit;
+    int engines = s->job->setting->engines;
+    int most = engines > 0 ? engines : engines < 0 ? CUBLAS_MOST_ALGORITHMS : CUBLAS_USUAL_ALGORITHMS;
     cublasLtMatrixLayout_t added = plan->other ? plan->other : plan->result;
     TRY(cublasLtMatmulPreferenceCreate(&preference));
     cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                                  &limit, sizeof limit);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasLtMatmulAlgoGetHeuristic(s->lt, plan->desc, plan->left, plan->right, added, plan->result,
-                                                preference, CUBLAS_MOST_ALGORITHMS, plan->algorithm, &plan->n);
+                                                preference, most, plan->algorithm, &plan->n);
     cublasLtMatmulPreferenceDestroy(preference);
     return status == CUBLAS_STATUS_SUCCESS && !plan->n ? CUBLAS_STATUS_NOT_SUPPORTED : status;
 }

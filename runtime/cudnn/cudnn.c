@@ -233,6 +233,7 @@ static call *new_call(session *s, const cudnn_kind *kind, const char *layout, co
     if (!c)
         return NULL;
     c->handle = s->handle;
+    c->engines = s->job->setting->engines;
     c->cuda = &s->cuda;
     set_epsilon(c, s->job->epsilon);
     s->calls[s->n_calls++] = c;

@@ -74,6 +74,7 @@ typedef struct call {
     size_t reserve_size;
     struct rnn_call *rnn;
     struct graph_call *graph;
+    int engines;        /* graph: as bz_run_setting has it */
     void *device;       /* graph: a descriptor of a device that need not be there, instead of the handle */
     struct call *first; /* of the variants of one row: it has what was found out for all */
     void *packed_for;   /* graph: the workspace that the last call was packed with */

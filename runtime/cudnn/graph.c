@@ -92,6 +92,14 @@ static bool is_allowed(const call *c, notes n)
     return !n.converts && n.tensor == (c->math == CUDNN_TENSOR_OP_MATH);
 }
 
+enum { USUAL_ENGINES = 10, MOST_WALKED = 96 };
+
+/* How many configurations a mode may bring. */
+static int most_of(const call *c)
+{
+    return c->engines > 0 ? c->engines : c->engines < 0 ? GRAPH_CONFIGS : USUAL_ENGINES;
+}
+
 /* Modes propose the same configuration again: each counts once, at its first place. */
 static void keep_config(call *c, cudnnBackendDescriptor_t config)
 {
@@ -131,13 +139,43 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
     if (status == CUDNN_STATUS_SUCCESS && n)
         status = cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n,
                                           &n, result);
+    int before = c->graph->n_configs;
     for (int64_t i = 0; i < made; i++)
-        if (i < n && status == CUDNN_STATUS_SUCCESS)
+        if (i < n && status == CUDNN_STATUS_SUCCESS && c->graph->n_configs - before < most_of(c))
             keep_config(c, result[i]);
         else if (result[i])
             cudnnBackendDestroyDescriptor(result[i]);
     cudnnBackendDestroyDescriptor(heuristic);
     return status;
+}
+
+/* Each engine that the library has for the graph, with its usual knobs: heuristics leave out what they take for slow. */
+static void walk_engines(call *c)
+{
+    int64_t n = 0, one = 0;
+    if (cudnnBackendGetAttribute(c->graph->graph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, CUDNN_TYPE_INT64, 1,
+                                 &one, &n) != CUDNN_STATUS_SUCCESS)
+        return;
+    n = n > MOST_WALKED ? MOST_WALKED : n;
+    for (int64_t i = 0; i < n; i++) {
+        cudnnBackendDescriptor_t engine = NULL, config = NULL;
+        bool made =
+            graph_make(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) == CUDNN_STATUS_SUCCESS &&
+            graph_set_desc(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, c->graph->graph) == CUDNN_STATUS_SUCCESS &&
+            graph_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &i) == CUDNN_STATUS_SUCCESS;
+        if (made && c->device)
+            made = graph_set_desc(engine, CUDNN_ATTR_ENGINE_DEVICEPROP, c->device) == CUDNN_STATUS_SUCCESS;
+        made = made && cudnnBackendFinalize(engine) == CUDNN_STATUS_SUCCESS &&
+               graph_make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &config) == CUDNN_STATUS_SUCCESS &&
+               graph_set_desc(config, CUDNN_ATTR_ENGINECFG_ENGINE, engine) == CUDNN_STATUS_SUCCESS &&
+               cudnnBackendFinalize(config) == CUDNN_STATUS_SUCCESS;
+        if (made)
+            keep_config(c, config);
+        else if (config)
+            cudnnBackendDestroyDescriptor(config);
+        if (engine)
+            cudnnBackendDestroyDescriptor(engine);
+    }
 }
 
 /* A mode that refuses proposes nothing; that all of them do is what the library has to say. */
@@ -153,6 +191,8 @@ static void ask(call *c)
         if (!i && c->graph->n_configs)
             c->graph->chosen = 0;
     }
+    if (c->engines < 0)
+        walk_engines(c);
 }
 
 const char *cudnn_graph_algorithm(const call *c, int i, char *out, size_t size)

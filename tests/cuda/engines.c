@@ -78,6 +78,33 @@ static found ask(const bz_problem *p, const char *layout, const char *math, cudn
     return f;
 }
 
+/* Of one convolution: a walk finds engines that no heuristic proposes, and few are asked for where few are wanted. */
+static int check_walk(cudnnBackendDescriptor_t device)
+{
+    bz_problem p;
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    bz_error err = {0};
+    char name[200];
+    int n[3] = {0}, wanted[3] = {2, 0, -1};
+    if (bz_problem_parse("conv x=1x64x28x28 w=64x64x3x3 pad=1x1x1x1 dtype=f16", &p, &err))
+        return 1;
+    for (int i = 0; i < 3; i++) {
+        const cudnn_kind *kind = bz_cudnn_kinds;
+        while (kind->kind != p.kind || kind->release != cudnn_release_graph)
+            kind++;
+        call *c = bz_cudnn_describe(kind, &p, operand, bz_problem_operands(&p, operand), "nhwc", "default", &err);
+        if (!c)
+            return 1;
+        c->device = device;
+        c->engines = wanted[i];
+        while (cudnn_graph_algorithm(c, n[i], name, sizeof name))
+            n[i]++;
+        bz_cudnn_free(c);
+    }
+    printf("engine configurations of a convolution: %d where few are wanted, %d, %d where all are\n", n[0], n[1], n[2]);
+    return !(n[0] <= 6 && n[0] < n[1] && n[1] <= 30 && n[1] < n[2]);
+}
+
 static bool is_as(const char *wanted, found f, int version)
 {
     char word[16];
@@ -132,6 +159,7 @@ int main(int argc, char **argv)
     }
     if (cases)
         fclose(cases);
+    bad += check_walk(device[1]);
     for (int i = 0; i < N_DEVICES; i++)
         cudnnBackendDestroyDescriptor(device[i]);
     printf("%d graphs on %d devices that are not there, %d bad\n", n, N_DEVICES, bad);
