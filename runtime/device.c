@@ -1,5 +1,6 @@
 /* Devices that backends bring along. Whoever has looked at a device cannot fork any more, so a child looks. */
 #include "runtime/backend.h"
+#include "runtime/backends.h"
 
 #include "base/json.h"
 #include "base/units.h"
@@ -33,11 +34,12 @@ static int read_whole(int fd, void *data, size_t size)
  * library alone would give the same device another name than the next does. */
 static void add_versions(const bz_backend *asked, bz_device *d)
 {
-    static const char *const MODULES[] = {"cudnn", "cublas"};
     bz_buf stack = {0};
     bz_buf_puts(&stack, d->stack);
-    for (size_t i = 0; i < sizeof MODULES / sizeof *MODULES; i++) {
-        const bz_backend *b = strcmp(asked->name, MODULES[i]) ? bz_backend_find(NULL, MODULES[i], NULL) : asked;
+    for (const bz_backend_row *row = bz_backends; row->name; row++) {
+        if (!row->device)
+            continue;
+        const bz_backend *b = strcmp(asked->name, row->name) ? bz_backend_find(NULL, row->name, NULL) : asked;
         if (b && b->device)
             bz_buf_putc(&stack, '+');
         if (b && b->device)
