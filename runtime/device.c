@@ -109,7 +109,8 @@ void bz_device_json(const bz_device *d, bz_buf *out)
     bz_json_key_int(&j, "bus", d->bus);
     bz_json_key_num(&j, "bandwidth", d->bandwidth);
     bz_json_key_num(&j, "copy_bandwidth", d->copied > 0 ? d->copied : NAN);
-    bz_json_key_num(&j, "kernel_gap", d->kernel_gap);
+    if (d->kernel_gap > 0) /* older ones have none */
+        bz_json_key_num(&j, "kernel_gap", d->kernel_gap);
     bz_json_key_num(&j, "event_pair", d->event_pair);
     bz_json_key_str(&j, "driver", d->driver);
     bz_json_object_end(&j);
@@ -131,7 +132,7 @@ void bz_device_print(const bz_device *d, bz_buf *out)
     if (d->copied > 0)
         bz_buf_printf(out, ", %s/s by a copy", bz_units_bytes(a, d->copied));
     bz_buf_printf(out, "\n%-14s%s\n", "driver", d->driver);
-    if (d->kernel_gap == d->kernel_gap)
+    if (d->kernel_gap > 0)
         bz_buf_printf(out, "%-14s%s\n", "kernel gap", bz_units_time(a, d->kernel_gap));
     if (d->event_pair == d->event_pair)
         bz_buf_printf(out, "%-14s%s\n", "event pair", bz_units_time(a, d->event_pair));
