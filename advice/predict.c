@@ -8,6 +8,7 @@
  *   - weights that have to come from memory in every iteration (records are hot) take between nothing more, where the
  *     arithmetic hides it, and what the memory takes for them. Where there are cold records, they tell. */
 #include "advice/predict.h"
+#include "advice/constants.h"
 #include "advice/rules.h"
 
 #include <math.h>
@@ -293,7 +294,6 @@ static void add_reorder(making *m, const bz_layer *l, const bz_type *type, bool 
 static void change_type(making *m)
 {
     predict_part *part = m->out->part;
-    enum { WITH_REORDERS = 4 }; /* of both tensors and the weights, and the call */
     double ratio = (double)bz_dtype_bits(m->step->dtype) / 32, calls = 0;
     double layers = part[PREDICT_LAYERS].before;
     double spared = fmin(layers, predict_fresh(m->b, m->l->alignment, m->trace, ratio, m->arena));
@@ -322,7 +322,7 @@ static void change_type(making *m)
             add_reorder(m, l->layer, &l->layer->in[1], true, l->times);
             add_reorder(m, l->layer, &l->layer->out[0], false, l->times);
         }
-        calls += l->times * (conv && m->reorders.n[0] ? WITH_REORDERS : p->calls);
+        calls += l->times * (conv && m->reorders.n[0] ? PREDICT_REORDER_CALLS : p->calls);
     }
     if (calls > m->calls)
         add_calls(m, calls - m->calls);
@@ -456,7 +456,7 @@ static void change_groups(making *m)
             continue;
         for (int k = 0; k < l->n_in; k++)
             tensors += !l->in_constant[k];
-        double left = joined && tensors > 1 ? m->seen[i] / 3 : 0;
+        double left = joined && tensors > 1 ? m->seen[i] / PREDICT_PASSES : 0;
         add(&part[PREDICT_LAYERS], -m->seen[i], left - m->seen[i], left - m->seen[i]);
     }
 }

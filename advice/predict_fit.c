@@ -1,10 +1,9 @@
 /* Two unknowns that fit points best: by least absolute deviations, so that single points far off do not count. */
+#include "advice/constants.h"
 #include "advice/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-enum { MOST = 64 }; /* points that are looked at: those that weigh most */
 
 static int heavier(const void *x, const void *y)
 {
@@ -35,7 +34,7 @@ void predict_fit(predict_point *p, int n, double *per_x, double *per_y)
 {
     if (n > 1)
         qsort(p, (size_t)n, sizeof *p, heavier);
-    fit f = {.p = p, .n = n < MOST ? n : MOST, .off = INFINITY};
+    fit f = {.p = p, .n = n < PREDICT_FIT_POINTS ? n : PREDICT_FIT_POINTS, .off = INFINITY};
     for (int i = 0; i < f.n; i++)
         consider(&f, p[i].seconds / p[i].x, 0);
     for (int i = 0; i < f.n; i++)

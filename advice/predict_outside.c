@@ -1,5 +1,6 @@
 /* Layers that the framework does itself, between the library's calls. Nothing tells what each of them took, but stretches
  * between calls have many of them in other numbers and sizes. */
+#include "advice/constants.h"
 #include "advice/predict.h"
 
 #include <math.h>
@@ -87,7 +88,6 @@ static int by_kinds(const void *x, const void *y)
 
 double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t, double smaller, bz_arena *arena)
 {
-    enum { LEAST = 4 }; /* of the same layers: fewer do not tell what is usual */
     stretch *s = BZ_NEW(arena, stretch, a->n);
     int n = find_stretches(b, a, t, NULL, s);
     double spared = 0, from = INFINITY;
@@ -96,16 +96,16 @@ double predict_fresh(const bz_bound *b, const bz_alignment *a, const bz_trace *t
     for (int i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && s[end].kinds == s[i].kinds; end++)
             ;
-        if (end - i < LEAST)
+        if (end - i < PREDICT_SAME_LAYERS)
             continue; /* their excess is 0 */
         find_excess(s + i, end - i, arena);
         for (int k = i; k < end; k++)
-            if (s[k].excess > s[k].seconds / 2)
+            if (s[k].excess > PREDICT_FRESH_SHARE * s[k].seconds)
                 from = fmin(from, s[k].largest);
             else
                 s[k].excess = 0;
     }
     for (int i = 0; i < n; i++)
-        spared += s[i].excess * (smaller * s[i].largest < from ? 1 : 1 - smaller / 2);
+        spared += s[i].excess * (smaller * s[i].largest < from ? 1 : 1 - PREDICT_FRESH_KEPT * smaller);
     return spared;
 }

@@ -1,5 +1,6 @@
 /* What reorders took in a program, by how many bytes they moved. Small tensors stay in caches and in memory that the program
  * has; large ones cost more by the byte: a reorder takes what those of about its size took. */
+#include "advice/constants.h"
 #include "advice/predict.h"
 #include "explain/calls.h"
 
@@ -42,7 +43,6 @@ static int by_rate(const void *x, const void *y)
 /* New memory shows: reorders of a size take several times as long by the byte as those that half of all bytes are in. */
 static void find_fresh(predict_reorders *r, bz_arena *arena)
 {
-    enum { LEAST = 128 << 10, FAR = 4 }; /* bytes that allocators ask for anew; times as long */
     const predict_reorder *list = r->list[0];
     same_size *size = BZ_NEW(arena, same_size, r->n[0]);
     double all = 0, sum = 0, bytes = 0, seconds = 0;
@@ -58,7 +58,7 @@ static void find_fresh(predict_reorders *r, bz_arena *arena)
     while (usual < n - 1 && (sum += size[usual].bytes * size[usual].n) < all / 2)
         usual++;
     for (int i = usual; i < n; i++)
-        if (size[i].bytes >= LEAST && size[i].rate > FAR * size[usual].rate) {
+        if (size[i].bytes >= PREDICT_FRESH_LEAST && size[i].rate > PREDICT_FRESH_FAR * size[usual].rate) {
             r->fresh_from = fmin(r->fresh_from, size[i].bytes);
             bytes += size[i].bytes * size[i].n;
             seconds += size[i].bytes * size[i].n * (size[i].rate - size[usual].rate);
@@ -99,7 +99,7 @@ double predict_reorder_time(const predict_reorders *r, bool weights, double byte
 {
     const predict_reorder *list = r->list[weights];
     int n = r->n[weights], kept = 0;
-    double within = 1.5, *rate = BZ_NEW(arena, double, n);
+    double within = PREDICT_SAME_SIZE, *rate = BZ_NEW(arena, double, n);
     if (!n || !(bytes > 0))
         return 0;
     double nearest = further(list[0].bytes, bytes);

@@ -1,4 +1,5 @@
 /* What the shards have done so far: merged into the database. */
+#include "fleet/constants.h"
 #include "fleet/steps.h"
 
 #include <math.h>
@@ -64,9 +65,6 @@ void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_
 
 /* ---- collecting ----------------------------------------------------------------------------- */
 
-/* A clock may be so far ahead of ours, or behind without being corrected: seconds. */
-enum { AHEAD = 3600, CLOSE = 120 };
-
 static void add_note(bz_fleet_job *j, const char *text)
 {
     bz_fleet_names *n = &j->merged.note;
@@ -120,7 +118,7 @@ static void learn(bz_fleet_job *j, const bz_night_system *s, const bz_fleet_atte
         seconds += alone ? x->seconds : 0;
     }
     /* An earlier night may be collected when the machines have since been asked again; clocks may differ a little. */
-    bool news = newest && newest->begin - newest->skew + CLOSE >= stack->seen;
+    bool news = newest && newest->begin - newest->skew + CLOSE_CLOCKS >= stack->seen;
     if (news && strcmp(newest->system, stack->system) != 0) {
         if (*stack->system)
             stack->before = stack->system;
@@ -128,7 +126,7 @@ static void learn(bz_fleet_job *j, const bz_night_system *s, const bz_fleet_atte
         stack->seen = (int64_t)time(NULL);
     }
     if (estimate > 0 && seconds > 0)
-        stack->pace = fmin(10, fmax(0.1, s->pace * seconds / estimate));
+        stack->pace = fmin(SLOWEST_PACE, fmax(FASTEST_PACE, s->pace * seconds / estimate));
 }
 
 int bz_fleet_collect(bz_fleet_job *j, bz_error *err)
@@ -136,7 +134,7 @@ int bz_fleet_collect(bz_fleet_job *j, bz_error *err)
     bz_night *n = &j->night;
     bz_buf text = {0};
     j->merged = (bz_merged){0};
-    bz_perfdb_bulk *bulk = bz_perfdb_bulk_new(j->db, (int64_t)time(NULL) + AHEAD);
+    bz_perfdb_bulk *bulk = bz_perfdb_bulk_new(j->db, (int64_t)time(NULL) + CLOCK_AHEAD);
     bz_perfdb_count rest = {0};
     bz_error ignored;
     int rc = 0;

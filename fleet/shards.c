@@ -1,11 +1,9 @@
 /* Work cut into shards of about the same length. */
+#include "fleet/constants.h"
 #include "fleet/fleet.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* Starting, reading what is known, the yardsticks; and compiling, by source file. */
-static const double PER_SHARD = 4, PER_FILE = 0.03;
 
 typedef struct piece {
     int problem;
@@ -51,18 +49,18 @@ void bz_shards_make(const bz_plan *plan, const bz_want *want, double target, int
         out->of[i] = -1;
         if (!families_of(want, i))
             continue;
-        list[wanted] = (piece){i, want->seconds[i] + PER_FILE};
+        list[wanted] = (piece){i, want->seconds[i] + SECONDS_PER_FILE};
         total += list[wanted++].seconds;
     }
     qsort(list, (size_t)wanted, sizeof *list, longest_first);
-    double room = fmax(target - PER_SHARD, target / 4), shards = ceil(total / room);
+    double room = fmax(target - SECONDS_PER_SHARD, target / 4), shards = ceil(total / room);
     out->n = !wanted ? 0 : shards > most ? most : shards < 1 ? 1 : (int)shards;
     out->n = out->n > wanted ? wanted : out->n;
     out->shard = BZ_NEW(arena, bz_shard, out->n);
     int *heap = BZ_NEW(arena, int, out->n);
     for (int i = 0; i < out->n; i++) {
         heap[i] = i;
-        out->shard[i].seconds = PER_SHARD;
+        out->shard[i].seconds = SECONDS_PER_SHARD;
     }
     for (int i = 0; i < wanted; i++) {
         bz_shard *s = &out->shard[heap[0]];

@@ -1,4 +1,5 @@
 /* What is missing or doubtful in a database, and how long it will take to measure. */
+#include "fleet/constants.h"
 #include "fleet/fleet.h"
 
 #include <math.h>
@@ -100,20 +101,16 @@ static int judge(const wanting *w, const bz_record *records, size_t n, const bz_
 
 /* ---- estimates ------------------------------------------------------------------------------ */
 
-/* Besides its calls: a process, the check against the reference, finding out how many calls make a sample. */
-static const double PER_VARIANT = 0.012, PER_REFUSAL = 0.003, PER_HANG = 60, LEAST_ROUNDS = 2;
-static const double UNKNOWN_VARIANTS = 3;
-
 /* How long measuring took that made this record: its calls, and as much again to get there. */
 static double cost(const wanting *w, const bz_record *r)
 {
-    double limit = w->o->time_limit > 0 ? w->o->time_limit : 0.1;
+    double limit = w->o->time_limit > 0 ? w->o->time_limit : TIME_LIMIT;
     if (r->status == BZ_RECORD_TIMEOUT)
-        return PER_HANG;
+        return SECONDS_PER_HANG;
     if (!(r->median > 0) || r->status == BZ_RECORD_FAILED || r->status == BZ_RECORD_UNSUPPORTED)
-        return PER_REFUSAL;
-    double calls = r->median * (double)r->iterations, most = fmax(4 * limit, LEAST_ROUNDS * r->median);
-    return PER_VARIANT + LEAST_ROUNDS * r->median + fmin(calls, most);
+        return SECONDS_PER_REFUSAL;
+    double calls = r->median * (double)r->iterations, most = fmax(MOST_LIMITS * limit, LEAST_ROUNDS * r->median);
+    return SECONDS_PER_VARIANT + LEAST_ROUNDS * r->median + fmin(calls, most);
 }
 
 static bool family_seconds(const wanting *w, const bz_record *records, size_t n, const bz_variant *family,
@@ -173,7 +170,7 @@ static int estimate(const wanting *w, const bz_record *own, size_t n_own, elsewh
     if (*seconds > 0)
         return 0;
     ++*guessed;
-    *seconds = UNKNOWN_VARIANTS * (PER_VARIANT + (w->o->time_limit > 0 ? w->o->time_limit : 0.1));
+    *seconds = UNKNOWN_VARIANTS * (SECONDS_PER_VARIANT + (w->o->time_limit > 0 ? w->o->time_limit : TIME_LIMIT));
     return 0;
 }
 
@@ -215,21 +212,18 @@ static bool has_slug(const char *name, const char *slug)
     return !strncmp(name, slug, n) && (!name[n] || name[n] == '@');
 }
 
-/* Estimates look into at most so many other stacks. */
-enum { OTHERS = 4 };
-
 static int find_others(wanting *w, const char *slug, bz_arena *arena)
 {
     const bz_system **list;
     size_t n;
     if (bz_perfdb_systems(w->db, arena, &list, &n, w->err))
         return -1;
-    w->others = BZ_NEW(arena, const bz_system *, OTHERS);
-    for (size_t i = n; i-- > 0 && slug && w->n_others < OTHERS;)
+    w->others = BZ_NEW(arena, const bz_system *, OTHER_STACKS);
+    for (size_t i = n; i-- > 0 && slug && w->n_others < OTHER_STACKS;)
         if (list[i] != w->system && has_slug(list[i]->name, slug))
             w->others[w->n_others++] = list[i];
     w->n_same = w->n_others;
-    for (size_t i = n; i-- > 0 && w->n_others < OTHERS;)
+    for (size_t i = n; i-- > 0 && w->n_others < OTHER_STACKS;)
         if (list[i] != w->system && !(slug && has_slug(list[i]->name, slug)))
             w->others[w->n_others++] = list[i];
     return 0;

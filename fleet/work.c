@@ -1,5 +1,6 @@
 /* One shard, on the node that was given to it. */
 #include "bench/bench.h"
+#include "fleet/constants.h"
 #include "fleet/steps.h"
 
 #include <errno.h>
@@ -12,9 +13,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-/* A skew that is worth correcting: seconds. */
-enum { SKEW = 120 };
 
 typedef struct work_job {
     const char *shard; /* folder that all machines see */
@@ -90,7 +88,7 @@ static int begin_attempt(work_job *w, bz_error *err)
     struct stat st;
     if (!fstat(w->lines, &st))
         w->attempt.skew = (int64_t)time(NULL) - (int64_t)st.st_mtime;
-    w->attempt.skew = llabs(w->attempt.skew) > SKEW ? w->attempt.skew : 0;
+    w->attempt.skew = llabs(w->attempt.skew) > CLOSE_CLOCKS ? w->attempt.skew : 0;
     return write_attempt(w, err);
 }
 

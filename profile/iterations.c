@@ -1,5 +1,6 @@
 /* Iterations: marked by the program, named by a range, or found in the repeating sequence of calls. */
 #include "profile/columns.h"
+#include "profile/constants.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -438,8 +439,8 @@ static bool detect(bz_trace *t, bz_event_kind kind)
     return found;
 }
 
-/* A first iteration that took 1.15 times as long as the typical one is warm-up, and those after it that took 1.3 times; where nothing has a
- * duration (a log), the first is. */
+/* A first iteration that took longer than the typical one is warm-up, and those after it that took longer still; where nothing
+ * has a duration (a log), the first is. */
 static void tell_warm_up(bz_trace *t)
 {
     uint32_t n = t->n_iterations;
@@ -452,7 +453,7 @@ static void tell_warm_up(bz_trace *t)
     free(latency);
     for (uint32_t i = 0; i + 1 < n; i++) {
         int64_t took = bz_iteration_latency(t, i);
-        if ((double)took < (double)typical * (i ? 1.3 : 1.15) && (has_timeline(t) || i))
+        if ((double)took < (double)typical * (i ? NEXT_IS_WARM_UP : FIRST_IS_WARM_UP) && (has_timeline(t) || i))
             break;
         t->iteration[i].warm_up = true;
     }

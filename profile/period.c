@@ -3,12 +3,11 @@
  * nothing but two functions), are tried as the mark of an iteration; the one whose segments resemble their
  * successors over the longest stretch wins. Segments are compared as multisets, because calls on two threads
  * may change places. */
+#include "profile/constants.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { CANDIDATES_MAX = 96 };
 
 typedef struct {
     const uint32_t *symbol; /* dense */
@@ -135,11 +134,11 @@ static size_t reach(const period *p)
 /* Marks that occur equally often find the same stretch, so only two marks of each count are tried. */
 static void try_marks(const sequence *s, period *best, uint32_t *at, uint32_t *count)
 {
-    uint32_t tried[CANDIDATES_MAX], n_tried = 0;
+    uint32_t tried[MARKS_TRIED], n_tried = 0;
     memset(count, 0, s->n_grams * sizeof *count);
     for (size_t i = 0; i < s->n; i++)
         count[s->gram[i]]++;
-    for (uint32_t id = 0; id < s->n_grams && n_tried < CANDIDATES_MAX; id++) {
+    for (uint32_t id = 0; id < s->n_grams && n_tried < MARKS_TRIED; id++) {
         int equals = 0;
         for (uint32_t i = 0; i < n_tried && count[id] >= 2; i++)
             equals += count[tried[i]] == count[id];
@@ -149,8 +148,8 @@ static void try_marks(const sequence *s, period *best, uint32_t *at, uint32_t *c
         period p = stretch(s, id, at);
         /* About the same stretch in more segments: the other one took two iterations for one; unless the segments
          * are less alike: then they are layers, and what begins or ends an iteration lies between them. */
-        bool as_long = reach(&p) + p.covered / 50 >= best->covered,
-             longer = p.covered > reach(best) + best->covered / 50;
+        bool as_long = reach(&p) + p.covered / EVENTS_PER_LENGTH >= best->covered,
+             longer = p.covered > reach(best) + best->covered / EVENTS_PER_LENGTH;
         bool better = p.mismatches != best->mismatches ? p.mismatches < best->mismatches : p.segments > best->segments;
         if (p.segments >= 2 && (longer || (as_long && better)))
             *best = p;
@@ -170,13 +169,12 @@ static uint32_t widen(uint32_t *gram, size_t n, size_t width, uint64_t *hash)
 
 static period best_period(sequence *s, uint64_t *hash, bz_arena *scratch)
 {
-    enum { WIDEST = 64 };
     /* the hashes are done with when the marks are tried: the same memory holds positions and counts */
     uint32_t *gram = NULL, *at = (uint32_t *)hash, *count = at + s->n;
     period best = {0};
     s->gram = s->symbol;
     s->n_grams = s->n_symbols;
-    for (size_t width = 1; width <= WIDEST && width <= s->n / 2; width *= 4) {
+    for (size_t width = 1; width <= LONGEST_MARK && width <= s->n / 2; width *= 4) {
         if (width > 1) {
             if (!gram)
                 s->gram = gram = bz_arena_dup(scratch, s->symbol, s->n * sizeof *gram);
@@ -214,7 +212,7 @@ static size_t begins(const sequence *s, const period *p, bz_pauses *pauses, cons
             second = sum;
         }
     }
-    if (most > second + second / 2)
+    if (most > second + second / PAUSE_LONGER_BY)
         return at;
     /* the first event of the sequence that the segment has exactly as often as others have iterations */
     for (size_t i = 0; i < s->n && i <= p->begin; i++)
@@ -292,16 +290,15 @@ uint32_t bz_find_period(uint64_t *symbol, size_t n, bz_pauses *pauses, const voi
     sequence s = {.symbol = dense, .n = n, .n_symbols = number(symbol, n, dense)};
     s.balance = BZ_NEW(&scratch, int32_t, s.n_symbols);
     uint32_t found = 0;
-    /* alike but for one event in twenty; a single iteration behind a warm-up may differ in one of four */
-    s.tolerance = 20;
+    s.tolerance = EVENTS_PER_DIFFERENCE;
     period p = best_period(&s, symbol, &scratch);
-    if (p.covered * 3 < n) {
-        s.tolerance = 4;
+    if (p.covered * LEAST_COVERED < n) {
+        s.tolerance = EVENTS_PER_DIFFERENCE_AGAIN;
         p = best_period(&s, symbol, &scratch);
         if (p.segments > 2)
             p.segments = 0;
     }
-    if (p.segments >= 2 && p.covered * 3 >= n)
+    if (p.segments >= 2 && p.covered * LEAST_COVERED >= n)
         found = boundaries(&s, &p, begins(&s, &p, pauses, context, &scratch), first, arena);
     bz_arena_free(&scratch);
     return found >= 2 ? found : 0;

@@ -1,6 +1,7 @@
 #include "runtime/quiet.h"
 
 #include "base/progress.h"
+#include "runtime/constants.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { CHAIN = 131072, PRODUCTS = 12288, LOOKS = 5 };
+enum { CHAIN = 131072, PRODUCTS = 12288 };
 
 /* Integer work in which each step waits for the one before, then eight independent chains of floating-point work: the
  * first tells the clock, the second whether another thread uses the same core's units. About 150 µs. */
@@ -49,7 +50,7 @@ void bz_quiet_begin(bz_quiet *q, double limit, double yardstick, int threads)
     char *end;
     double v = given ? strtod(given, &end) : -1;
     bool usable = given && end != given && !*end && v >= 0 && v <= 1e6;
-    q->limit = limit >= 0 ? limit : usable ? v : 30;
+    q->limit = limit >= 0 ? limit : usable ? v : WAIT;
     q->threads = threads > 0 ? threads : 1;
     q->yardstick = yardstick > 0 ? yardstick : INFINITY;
     for (int i = 0; i < 8; i++)
@@ -81,9 +82,9 @@ bool bz_quiet_look(bz_quiet *q, char why[160])
     if (crowded)
         snprintf(why, 160, "%d other task%s want%s its %d processor%s", now.runnable, now.runnable == 1 ? "" : "s",
                  now.runnable == 1 ? "s" : "", now.processors, now.processors == 1 ? "" : "s");
-    else if (stolen > BZ_STOLEN)
+    else if (stolen > STOLEN)
         snprintf(why, 160, "the hypervisor gives %.0f %% of its time to other machines", 100 * stolen);
-    else if (yardstick > BZ_SLOW_PHASE * q->yardstick)
+    else if (yardstick > SLOW_PHASE * q->yardstick)
         snprintf(why, 160, "it computes %.0f %% slower than at its best", 100 * (yardstick / q->yardstick - 1));
     else
         return false;
@@ -98,7 +99,7 @@ bool bz_quiet_wait(bz_quiet *q, char why[160])
         if (!told && q->tell)
             q->tell(q->context, why);
         told = true;
-        pause_for(0.2);
+        pause_for(WAIT_STEP);
         q->waited = before + (bz_now() - begin);
     }
     return busy;

@@ -8,13 +8,6 @@
  * clock does, and so does somebody else on the same core. */
 double bz_yardstick(void);
 
-/* The yardstick differed by 4 % from one second to the next (a virtual machine that others used too, 2026-11); 12 % were lost
- * while a neighbour worked. What is measured while it is this much longer than the best is marked. */
-#define BZ_SLOW_PHASE 1.08
-
-/* Share of the time that the hypervisor gives to other machines, from which on a machine is busy. */
-#define BZ_STOLEN 0.02
-
 typedef struct bz_quiet {
     double limit;     /* seconds to wait before one problem; twice that in all */
     double waited;    /* in all, so far */

@@ -1,4 +1,5 @@
 /* Interleaved rounds of samples: all variants of a problem, until each is known well enough or hopeless. */
+#include "runtime/constants.h"
 #include "runtime/trial.h"
 
 #include "base/arena.h"
@@ -12,12 +13,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { MAX_SAMPLES = 2000, FEWEST_SAMPLES = 6 };
-#define HOPELESS     2.0  /* times the best */
-#define FAR_OFF      8.0  /* times the best: beyond the doubt of one sample */
-#define LONG_CALL    0.02 /* seconds; from here on a call needs no warm-up before each sample */
-#define CLOCK_CHANGE 1.05
-#define LOST         0.01 /* share of a sample: well within the spread from which on a record is noisy */
+enum { MAX_SAMPLES = 2000 };
 
 /* A variant under measurement. */
 typedef struct runner {
@@ -154,10 +150,9 @@ static int take_sample(runner *r)
     return 0;
 }
 
-/* At most every 50 ms: what it says holds for so long. */
 static double take_yardstick(bz_trial *t)
 {
-    if (bz_now() - t->measured_at > 0.05) {
+    if (bz_now() - t->measured_at > YARDSTICK_HOLDS) {
         t->yardstick[1] = bz_yardstick();
         t->measured_at = bz_now();
     }
@@ -172,7 +167,7 @@ static bool was_busy(const runner *r)
     double best = fmin(y[0], y[1]);
     if (o->yardstick > 0)
         best = fmin(best, o->yardstick);
-    return o->busy || fmax(y[0], y[1]) > BZ_SLOW_PHASE * best || 4 * r->record.interrupted > r->n;
+    return o->busy || fmax(y[0], y[1]) > SLOW_PHASE * best || 4 * r->record.interrupted > r->n;
 }
 
 static bz_stats stats_of(const runner *r)

@@ -1,0 +1,40 @@
+/* Every number by which iterations are found that the recording does not tell: what it stands for, where it is from, and what a
+ * value twice as large would change. Private to profile/. All are chosen, not measured:
+ * the recordings of tests/unit/profile_*.c are cut right with them, and what is said of other values is reasoned. */
+#ifndef BZ_PROFILE_CONSTANTS_H
+#define BZ_PROFILE_CONSTANTS_H
+
+/* Times as long as the typical iteration from which on the first one is warm-up, and those after it: a first
+ * iteration initializes something nearly always, so little is asked of it; later ones vary by a fifth on a machine that others
+ * use. Twice as much above 1 (1.3, 1.6): first iterations of programs that compile little count as steady. */
+static const double FIRST_IS_WARM_UP = 1.15, NEXT_IS_WARM_UP = 1.3;
+
+enum {
+    /* One event in so many may differ between two iterations; and where no period is found so, in a second try for a
+     * single iteration behind a warm-up. Twice as strict: programs whose branches depend on data have no period. Half: a
+     * network of four equal blocks has four iterations. */
+    EVENTS_PER_DIFFERENCE = 20,
+    EVENTS_PER_DIFFERENCE_AGAIN = 4,
+
+    /* Marks of an iteration that are tried at each width, in the order in which they are met; each costs a walk over all calls. Twice: twice the time for
+     * recordings without a period. */
+    MARKS_TRIED = 96,
+
+    /* Runs of up to so many calls are tried as a mark, four times as many each time: a network of two functions has runs
+     * of dozens of equal calls. */
+    LONGEST_MARK = 64,
+
+    /* Stretches whose lengths differ by one event in so many are as long as each other, and the one in more pieces wins. Half: a
+     * mark that occurs once behind the last iteration decides. */
+    EVENTS_PER_LENGTH = 50,
+
+    /* Iterations cover at least a third of all calls; else there are none. Half: a stretch that repeats while weights
+     * are loaded counts as iterations. */
+    LEAST_COVERED = 3,
+
+    /* A pause stands out if it is longer than the next one by half of that. Half as strict:
+     * sequences are cut in the middle of what a person calls an iteration. */
+    PAUSE_LONGER_BY = 2
+};
+
+#endif
