@@ -3,6 +3,7 @@
  *   bz_dag_*        who waits for whom: successors, order, parallel modules
  *   bz_schedule_*   nodes with costs -> one after the other, at once, on lanes of different resources
  *   bz_cover        the cheapest way to run a graph by nodes and groups of nodes
+ *   bz_labels_*     the cheapest labels of nodes, with conversions between them
  *
  * The same input gives the same result. Costs are doubles; where all are multiples of one power of two (or whole numbers, such
  * as nanoseconds) and the sums stay below 2^53 of it, sums are exact, and so are the equalities that are promised below. */
@@ -148,5 +149,30 @@ enum { BZ_COVER_WIDTH = 4096 };
 
 double bz_cover(int n_nodes, const double *seconds, int n_groups, const bz_cover_group *group, bool *taken,
                 bz_arena *arena);
+
+/* ---- labels --------------------------------------------------------------------------------- */
+
+/* Each step reads values and makes one in a label of its choice (a layout, a data type); a value is converted once into each
+ * label that somebody wants it in, from the cheapest that it has by then. Exact as long as no more than BZ_LABELS_WIDTH different
+ * states (in which labels are the values that somebody still wants) are open at once, which holds on chains and on most graphs;
+ * then the cheapest so many are followed. */
+enum { BZ_LABELS = 3, BZ_LABELS_WIDTH = 512 };
+
+typedef struct bz_label_step {
+    const int *in;         /* [n_in]: values */
+    int n_in, out;         /* -1: none */
+    int n;                 /* options; 0: it works in label 0, for nothing */
+    const int *label;      /* [n] */
+    const double *seconds; /* [n] */
+} bz_label_step;
+
+typedef struct bz_label_value {
+    double convert[BZ_LABELS][BZ_LABELS]; /* seconds: from, to */
+    bool outside;                         /* given from outside in label 0, or wanted there */
+} bz_label_value;
+
+/* taken[i]: option of step i. Returns the sum. *states (may be NULL): most states at once; *beam (likewise): some were dropped. */
+double bz_labels_choose(const bz_label_step *step, int n, const bz_label_value *value, int n_values, int *taken,
+                        int *states, bool *beam);
 
 #endif

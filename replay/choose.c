@@ -223,14 +223,14 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
 
 typedef struct reorders {
     bz_map map; /* shape and type -> row */
-    bz_layout_tensor *row;
+    bz_label_value *row;
     int n, cap;
     bz_arena arena;
 } reorders;
 
 /* Tensors of one shape have one row: models have few shapes. */
-static const bz_layout_tensor *price_tensor(reorders *all, bz_replay_plan *p, const bz_replay_input *in,
-                                            const bz_replay_value *v)
+static const bz_label_value *price_tensor(reorders *all, bz_replay_plan *p, const bz_replay_input *in,
+                                          const bz_replay_value *v)
 {
     int64_t key[BZ_PROBLEM_RANK + 2] = {v->dtype, v->rank};
     memcpy(key + 2, v->dim, (size_t)v->rank * sizeof *v->dim);
@@ -241,8 +241,8 @@ static const bz_layout_tensor *price_tensor(reorders *all, bz_replay_plan *p, co
         all->cap = all->cap ? 2 * all->cap : 64;
         all->row = bz_realloc(all->row, (size_t)all->cap, sizeof *all->row);
     }
-    bz_layout_tensor *t = &all->row[all->n];
-    *t = (bz_layout_tensor){0};
+    bz_label_value *t = &all->row[all->n];
+    *t = (bz_label_value){0};
     for (int from = 0; from < BZ_LAID_N && v->rank >= 3 && v->rank <= 5; from++)
         for (int to = 0; to < BZ_LAID_N; to++)
             t->convert[from][to] = from == to ? 0 : price_reorder(p, in, v, from, to);
@@ -257,14 +257,14 @@ static bool is_constant(const bz_replay_plan *p, const bool *once, int v)
     return v < 0 || p->value[v].source == BZ_VALUE_STORED || p->value[v].source == BZ_VALUE_SEEDED || once[v];
 }
 
-static void describe_step(bz_replay_plan *p, const bool *once, int i, bz_layout_step *t)
+static void describe_step(bz_replay_plan *p, const bool *once, int i, bz_label_step *t)
 {
     const bz_replay_step *s = &p->step[i];
     const bz_replay_choice *c = &p->choice[i];
     int *in = BZ_NEW(&p->arena, int, s->n_in + 1);
-    bz_laid *laid = BZ_NEW(&p->arena, bz_laid, c->n + 1);
+    int *laid = BZ_NEW(&p->arena, int, c->n + 1);
     double *seconds = BZ_NEW(&p->arena, double, c->n + 1);
-    *t = (bz_layout_step){in, 0, s->once ? -1 : s->out, c->n, laid, seconds};
+    *t = (bz_label_step){in, 0, s->once ? -1 : s->out, c->n, laid, seconds};
     for (int k = 0; k < s->n_in && !s->once; k++)
         if (!is_constant(p, once, s->in[k]))
             in[t->n_in++] = s->in[k];
@@ -273,7 +273,7 @@ static void describe_step(bz_replay_plan *p, const bool *once, int i, bz_layout_
 }
 
 /* By the layouts that laid_of() takes the calls to have. The program may convert others. */
-static void price_plan(bz_replay_plan *p, const bz_layout_step *step, const bz_layout_tensor *tensor)
+static void price_plan(bz_replay_plan *p, const bz_label_step *step, const bz_label_value *tensor)
 {
     unsigned *have = BZ_NEW(&p->arena, unsigned, p->n_values + 1);
     p->seconds = p->conversions = 0;
@@ -321,8 +321,8 @@ void replay_take(bz_replay_plan *p)
 int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err)
 {
     reorders all = {0};
-    bz_layout_step *step = BZ_NEW(&p->arena, bz_layout_step, p->n_steps + 1);
-    bz_layout_tensor *tensor = BZ_NEW(&p->arena, bz_layout_tensor, p->n_values + 1);
+    bz_label_step *step = BZ_NEW(&p->arena, bz_label_step, p->n_steps + 1);
+    bz_label_value *tensor = BZ_NEW(&p->arena, bz_label_value, p->n_values + 1);
     bool *once = BZ_NEW(&p->arena, bool, p->n_values + 1);
     int *taken = BZ_NEW(&p->arena, int, p->n_steps + 1), rc = 0;
     p->choice = BZ_NEW(&p->arena, bz_replay_choice, p->n_steps + 1);
@@ -336,10 +336,10 @@ int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err)
     }
     for (int i = 0; i < p->n_values && !rc; i++) {
         tensor[i] = *price_tensor(&all, p, in, &p->value[i]);
-        tensor[i].row_major = p->value[i].output || p->value[i].source == BZ_VALUE_INPUT;
+        tensor[i].outside = p->value[i].output || p->value[i].source == BZ_VALUE_INPUT;
     }
     if (!rc) {
-        bz_layouts_choose(step, p->n_steps, tensor, p->n_values, taken, &p->followed, &p->beam);
+        bz_labels_choose(step, p->n_steps, tensor, p->n_values, taken, &p->followed, &p->beam);
         for (int i = 0; i < p->n_steps; i++)
             p->choice[i].taken = taken[i];
         price_plan(p, step, tensor);

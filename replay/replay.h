@@ -26,7 +26,8 @@ typedef struct bz_replay_source {
 } bz_replay_source;
 
 /* A way to run a call: the cheapest variant among those that take and give tensors in this layout. */
-typedef enum { BZ_LAID_PLAIN, BZ_LAID_NHWC, BZ_LAID_BLOCKED, BZ_LAID_N } bz_laid;
+typedef enum { BZ_LAID_PLAIN, BZ_LAID_NHWC, BZ_LAID_BLOCKED, BZ_LAID_N } bz_laid; /* labels of graph/ */
+_Static_assert((int)BZ_LAID_N == BZ_LABELS, "a label for each layout");
 
 typedef struct bz_replay_option {
     const char *backend, *algorithm, *layout, *math;
@@ -104,28 +105,6 @@ typedef struct bz_replay_input {
  * pointers into the layers. */
 int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *err);
 void bz_replay_free(bz_replay_plan *p);
-
-/* The layouts. Exact as long as no more than BZ_REPLAY_WIDTH different states (in which layouts are the tensors that
- * somebody still wants) are open at once, which holds on chains and on most graphs; then the cheapest so many are
- * followed. Knows nothing of models: tested against all combinations. */
-enum { BZ_REPLAY_WIDTH = 512 };
-
-typedef struct bz_layout_step {
-    const int *in;         /* [n_in]: tensors */
-    int n_in, out;         /* -1: none */
-    int n;                 /* options */
-    const bz_laid *laid;   /* [n] */
-    const double *seconds; /* [n] */
-} bz_layout_step;
-
-typedef struct bz_layout_tensor {
-    double convert[BZ_LAID_N][BZ_LAID_N]; /* seconds */
-    bool row_major;                       /* given from outside, or wanted there */
-} bz_layout_tensor;
-
-/* taken[i]: option of step i. Returns the sum. *states: most states at once; *beam: some were dropped. */
-double bz_layouts_choose(const bz_layout_step *step, int n, const bz_layout_tensor *tensor, int n_tensors, int *taken,
-                         int *states, bool *beam);
 
 void bz_replay_json(const bz_replay_plan *p, bz_buf *out);
 /* Takes over the choices of a plan's text. Fails where it is none, or is one of another model. */

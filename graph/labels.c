@@ -1,18 +1,19 @@
-/* Which layout each step works in, so that steps and conversions cost least together.
+/* In which label each step works, so that steps and conversions cost least together.
  *
- * One pass over the steps in their order. A state says of every tensor that somebody still wants in which layouts it
- * lies by now; of the ways that lead to the same state only the cheapest goes on. On a chain one tensor is open at a time:
+ * One pass over the steps in their order. A state says of every value that somebody still wants in which labels it
+ * is there by now; of the ways that lead to the same state only the cheapest goes on. On a chain one value is open at a time:
  * this is the shortest path. */
-#include "replay/replay.h"
+#include "graph/graph.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BITS = BZ_LAID_N, PER_WORD = 64 / BITS, WORDS = 8, MOST_OPEN = PER_WORD * WORDS };
+enum { OUTSIDE };
+enum { BITS = BZ_LABELS, PER_WORD = 64 / BITS, WORDS = 8, MOST_OPEN = PER_WORD * WORDS };
 
 typedef struct state {
-    uint64_t key[WORDS]; /* BITS for each place: the layouts of the tensor that has it */
+    uint64_t key[WORDS]; /* BITS for each place: the labels of the value that has it */
     double cost;
     int from, option; /* of the step before: state, and what was taken */
 } state;
@@ -22,15 +23,15 @@ typedef struct step_back {
     int from, option;
 } step_back;
 
-/* What a tensor costs in a layout, by the layouts that it has. */
-typedef double conversion[1 << BITS][BZ_LAID_N];
+/* What a value costs in a label, by the labels that it has. */
+typedef double conversion[1 << BITS][BZ_LABELS];
 
 typedef struct search {
-    const bz_layout_step *step;
-    const bz_layout_tensor *tensor;
+    const bz_label_step *step;
+    const bz_label_value *value;
     int n;
-    int *last;  /* of a tensor: the last step that reads it; n: wanted outside; -1: nobody */
-    int *place; /* of a tensor in the key; -1: it has none now, and then is taken to be row-major */
+    int *last;  /* of a value: the last step that reads it; n: wanted outside; -1: nobody */
+    int *place; /* of a value in the key; -1: it has none now, and then is there in label 0 */
     bool used[MOST_OPEN];
     size_t words; /* of the keys that places were ever in: the others are zero */
     state *open, *next;
@@ -39,39 +40,39 @@ typedef struct search {
     bz_arena *arena;
 } search;
 
-static unsigned layouts_at(const state *s, int place)
+static unsigned labels_at(const state *s, int place)
 {
     return (unsigned)(s->key[place / PER_WORD] >> (place % PER_WORD * BITS)) & ((1U << BITS) - 1);
 }
 
-static void set_layouts(state *s, int place, unsigned layouts)
+static void set_labels(state *s, int place, unsigned labels)
 {
     int shift = place % PER_WORD * BITS;
     uint64_t mask = ((UINT64_C(1) << BITS) - 1) << shift;
-    s->key[place / PER_WORD] = (s->key[place / PER_WORD] & ~mask) | (uint64_t)layouts << shift;
+    s->key[place / PER_WORD] = (s->key[place / PER_WORD] & ~mask) | (uint64_t)labels << shift;
 }
 
 /* From the cheapest of those that it has. */
-static void price_conversions(const bz_layout_tensor *t, conversion c)
+static void price_conversions(const bz_label_value *t, conversion c)
 {
     for (unsigned have = 0; have < 1U << BITS; have++)
-        for (int to = 0; to < BZ_LAID_N; to++) {
+        for (int to = 0; to < BZ_LABELS; to++) {
             double best = INFINITY;
-            for (int from = 0; from < BZ_LAID_N; from++)
+            for (int from = 0; from < BZ_LABELS; from++)
                 if (have & 1U << from)
                     best = fmin(best, t->convert[from][to]);
             c[have][to] = have & 1U << to || !isfinite(best) ? 0 : best;
         }
 }
 
-/* Brings a tensor into the layout. */
-static double convert(const search *s, state *at, int tensor, conversion c, bz_laid to)
+/* Brings a value into the label. */
+static double convert(const search *s, state *at, int value, conversion c, int to)
 {
-    int place = s->place[tensor];
+    int place = s->place[value];
     if (place < 0)
-        return c[1U << BZ_LAID_PLAIN][to];
-    unsigned have = layouts_at(at, place);
-    set_layouts(at, place, have | 1U << to);
+        return c[1U << OUTSIDE][to];
+    unsigned have = labels_at(at, place);
+    set_labels(at, place, have | 1U << to);
     return c[have][to];
 }
 
@@ -124,10 +125,10 @@ static void keep_cheapest(search *s)
 static bool thin_out(search *s)
 {
     keep_cheapest(s);
-    bool many = s->n_next > BZ_REPLAY_WIDTH;
+    bool many = s->n_next > BZ_LABELS_WIDTH;
     qsort(s->next, (size_t)s->n_next, sizeof *s->next, many ? by_cost : by_key);
     if (many)
-        s->n_next = BZ_REPLAY_WIDTH;
+        s->n_next = BZ_LABELS_WIDTH;
     return many;
 }
 
@@ -143,17 +144,17 @@ static int find_place(search *s)
 }
 
 /* What no later step reads gives its place away. */
-static void close_tensors(search *s, int step)
+static void close_values(search *s, int step)
 {
-    const bz_layout_step *t = &s->step[step];
+    const bz_label_step *t = &s->step[step];
     for (int k = -1; k < t->n_in; k++) {
-        int tensor = k < 0 ? t->out : t->in[k];
-        if (tensor < 0 || s->place[tensor] < 0 || s->last[tensor] > step)
+        int value = k < 0 ? t->out : t->in[k];
+        if (value < 0 || s->place[value] < 0 || s->last[value] > step)
             continue;
         for (int i = 0; i < s->n_next; i++)
-            set_layouts(&s->next[i], s->place[tensor], 0);
-        s->used[s->place[tensor]] = false;
-        s->place[tensor] = -1;
+            set_labels(&s->next[i], s->place[value], 0);
+        s->used[s->place[value]] = false;
+        s->place[value] = -1;
     }
 }
 
@@ -171,65 +172,65 @@ static void make_room(search *s, int options)
 
 static void take_step(search *s, int step)
 {
-    const bz_layout_step *t = &s->step[step];
+    const bz_label_step *t = &s->step[step];
     s->n_next = 0;
     int options = t->n > 0 ? t->n : 1;
     make_room(s, options);
     conversion *in = bz_alloc((size_t)t->n_in + 1, sizeof *in), *out = in + t->n_in;
     for (int k = 0; k < t->n_in; k++)
-        price_conversions(&s->tensor[t->in[k]], in[k]);
+        price_conversions(&s->value[t->in[k]], in[k]);
     if (t->out >= 0) {
         s->place[t->out] = find_place(s);
-        price_conversions(&s->tensor[t->out], *out);
+        price_conversions(&s->value[t->out], *out);
     }
     for (int i = 0; i < s->n_open; i++)
         for (int o = 0; o < options; o++) {
             state *y = &s->next[s->n_next++];
-            bz_laid laid = t->n ? t->laid[o] : BZ_LAID_PLAIN;
+            int label = t->n ? t->label[o] : OUTSIDE;
             *y = s->open[i];
             y->from = i;
             y->option = o;
             for (int k = 0; k < t->n_in; k++)
-                y->cost += convert(s, y, t->in[k], in[k], laid);
+                y->cost += convert(s, y, t->in[k], in[k], label);
             y->cost += t->n ? t->seconds[o] : 0;
             if (t->out < 0 || s->place[t->out] < 0)
                 continue;
-            set_layouts(y, s->place[t->out], 1U << laid);
-            if (s->tensor[t->out].row_major)
-                y->cost += convert(s, y, t->out, *out, BZ_LAID_PLAIN);
+            set_labels(y, s->place[t->out], 1U << label);
+            if (s->value[t->out].outside)
+                y->cost += convert(s, y, t->out, *out, OUTSIDE);
         }
     free(in);
-    close_tensors(s, step);
+    close_values(s, step);
 }
 
-static void find_last(search *s, int n_tensors)
+static void find_last(search *s, int n_values)
 {
-    for (int i = 0; i < n_tensors; i++)
+    for (int i = 0; i < n_values; i++)
         s->last[i] = s->place[i] = -1;
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < s->step[i].n_in; k++)
             s->last[s->step[i].in[k]] = i;
 }
 
-double bz_layouts_choose(const bz_layout_step *step, int n, const bz_layout_tensor *tensor, int n_tensors, int *taken,
-                         int *states, bool *beam)
+double bz_labels_choose(const bz_label_step *step, int n, const bz_label_value *value, int n_values, int *taken,
+                        int *states, bool *beam)
 {
     bz_arena arena = {0};
-    search s = {.step = step, .tensor = tensor, .n = n, .arena = &arena};
+    search s = {.step = step, .value = value, .n = n, .arena = &arena};
     state begin = {.from = -1};
     bool dropped = false;
     int most = 1;
-    s.last = BZ_NEW(&arena, int, (unsigned)n_tensors + 1);
-    s.place = BZ_NEW(&arena, int, (unsigned)n_tensors + 1);
+    s.last = BZ_NEW(&arena, int, (unsigned)n_values + 1);
+    s.place = BZ_NEW(&arena, int, (unsigned)n_values + 1);
     step_back **history = BZ_NEW(&arena, step_back *, (unsigned)n + 1);
-    find_last(&s, n_tensors);
-    for (int i = 0; i < n_tensors; i++)
-        if (tensor[i].row_major && s.last[i] >= 0) { /* from outside, unless a step makes it: then that step sets it */
+    find_last(&s, n_values);
+    for (int i = 0; i < n_values; i++)
+        if (value[i].outside && s.last[i] >= 0) { /* from outside, unless a step makes it: then that step sets it */
             bool made = false;
             for (int k = 0; k < n && !made; k++)
                 made = step[k].out == i;
             if (!made && (s.place[i] = find_place(&s)) >= 0)
-                set_layouts(&begin, s.place[i], 1U << BZ_LAID_PLAIN);
+                set_labels(&begin, s.place[i], 1U << OUTSIDE);
         }
     s.n_open = 1;
     make_room(&s, 1);

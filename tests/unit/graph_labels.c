@@ -1,5 +1,5 @@
-/* The choice of layouts against every choice there is, on small random graphs; on a chain; and with too many tensors. */
-#include "replay/replay.h"
+/* The choice of labels against every choice there is, on small random graphs; on a chain; and with too many tensors. */
+#include "graph/graph.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,10 +14,10 @@ enum { STEPS = 7, MOST = 400 };
 
 typedef struct {
     int n, in[MOST][2];
-    bz_laid laid[MOST][BZ_LAID_N];
-    double seconds[MOST][BZ_LAID_N];
-    bz_layout_step step[MOST];
-    bz_layout_tensor tensor[MOST + 1]; /* number 0 comes from outside; step i makes i + 1 */
+    int laid[MOST][BZ_LABELS];
+    double seconds[MOST][BZ_LABELS];
+    bz_label_step step[MOST];
+    bz_label_value tensor[MOST + 1]; /* number 0 comes from outside; step i makes i + 1 */
     int taken[MOST];
 } graph;
 
@@ -34,43 +34,43 @@ static void make_graph(graph *g, int n, bool chain)
     memset(g, 0, sizeof *g);
     g->n = n;
     for (int t = 0; t <= n; t++)
-        for (int a = 0; a < BZ_LAID_N; a++)
-            for (int b = 0; b < BZ_LAID_N; b++)
+        for (int a = 0; a < BZ_LABELS; a++)
+            for (int b = 0; b < BZ_LABELS; b++)
                 g->tensor[t].convert[a][b] = a == b ? 0 : 1 + draw(8);
-    g->tensor[0].row_major = g->tensor[n].row_major = true;
+    g->tensor[0].outside = g->tensor[n].outside = true;
     for (int i = 0; i < n; i++) {
-        int options = 1 + (int)draw(BZ_LAID_N);
+        int options = 1 + (int)draw(BZ_LABELS);
         for (int o = 0; o < options; o++)
-            g->laid[i][o] = (bz_laid)((o + i) % BZ_LAID_N), g->seconds[i][o] = 1 + draw(12);
+            g->laid[i][o] = ((o + i) % BZ_LABELS), g->seconds[i][o] = 1 + draw(12);
         g->in[i][0] = chain ? i : (int)draw((unsigned)i + 1);
         g->in[i][1] = (int)draw((unsigned)i + 1);
         bool two = !chain && g->in[i][1] != g->in[i][0];
-        g->step[i] = (bz_layout_step){g->in[i], 1 + two, i + 1, options, g->laid[i], g->seconds[i]};
+        g->step[i] = (bz_label_step){g->in[i], 1 + two, i + 1, options, g->laid[i], g->seconds[i]};
     }
 }
 
 /* What a choice costs: each tensor is converted once into each layout that somebody wants, from the cheapest there is. */
 static double cost_of(const graph *g, const int *taken)
 {
-    unsigned have[MOST + 1] = {1U << BZ_LAID_PLAIN};
+    unsigned have[MOST + 1] = {1U << 0};
     double sum = 0;
     for (int i = 0; i < g->n; i++) {
-        bz_laid laid = g->laid[i][taken[i]];
+        int laid = g->laid[i][taken[i]];
         sum += g->seconds[i][taken[i]];
         for (int k = 0; k < g->step[i].n_in; k++) {
             int t = g->in[i][k];
             double best = INFINITY;
             if (have[t] & 1U << laid)
                 continue;
-            for (int from = 0; from < BZ_LAID_N; from++)
+            for (int from = 0; from < BZ_LABELS; from++)
                 best = have[t] & 1U << from ? fmin(best, g->tensor[t].convert[from][laid]) : best;
             sum += best;
             have[t] |= 1U << laid;
         }
         have[i + 1] = 1U << laid;
-        if (g->tensor[i + 1].row_major && laid != BZ_LAID_PLAIN) {
-            sum += g->tensor[i + 1].convert[laid][BZ_LAID_PLAIN];
-            have[i + 1] |= 1U << BZ_LAID_PLAIN;
+        if (g->tensor[i + 1].outside && laid != 0) {
+            sum += g->tensor[i + 1].convert[laid][0];
+            have[i + 1] |= 1U << 0;
         }
     }
     return sum;
@@ -95,7 +95,7 @@ static void test_against_all(void **unused)
         int all[STEPS], states;
         bool beam;
         make_graph(&one, 1 + (int)draw(STEPS), round % 2);
-        double found = bz_layouts_choose(one.step, one.n, one.tensor, one.n + 1, one.taken, &states, &beam);
+        double found = bz_labels_choose(one.step, one.n, one.tensor, one.n + 1, one.taken, &states, &beam);
         assert_false(beam);
         assert_float_equal(found, cost_of(&one, one.taken), 1e-9);
         assert_float_equal(found, try_all(&one, all, 0), 1e-9);
@@ -109,9 +109,9 @@ static void test_chain(void **unused)
     bool beam;
     (void)unused;
     make_graph(&one, MOST, true);
-    double found = bz_layouts_choose(one.step, one.n, one.tensor, one.n + 1, one.taken, &states, &beam);
+    double found = bz_labels_choose(one.step, one.n, one.tensor, one.n + 1, one.taken, &states, &beam);
     assert_float_equal(found, cost_of(&one, one.taken), 1e-6);
-    assert_true(states <= BZ_LAID_N);
+    assert_true(states <= BZ_LABELS);
 }
 
 /* More open tensors than can be followed: still what it says, and not dearer than the first options. */
@@ -123,8 +123,8 @@ static void test_many_open(void **unused)
     (void)unused;
     for (int round = 0; round < 5; round++) {
         make_graph(&one, 150, false);
-        double found = bz_layouts_choose(one.step, one.n, one.tensor, one.n + 1, one.taken, &states, &beam);
-        assert_true(beam && states <= BZ_REPLAY_WIDTH * BZ_LAID_N);
+        double found = bz_labels_choose(one.step, one.n, one.tensor, one.n + 1, one.taken, &states, &beam);
+        assert_true(beam && states <= BZ_LABELS_WIDTH * BZ_LABELS);
         assert_float_equal(found, cost_of(&one, one.taken), 1e-6);
         assert_true(found <= cost_of(&one, none));
     }
