@@ -262,7 +262,7 @@ static void drop_references(bz_trial *t)
 }
 
 /* Where one variant is asked for, the others are not looked at. */
-static void keep_wanted(trial *t)
+static void keep_wanted(bz_trial *t)
 {
     const char *wanted = t->task->options->variant;
     int kept = 0;
