@@ -147,8 +147,9 @@ enum {
     BZ_PART_USED = 256, /* matrix units that it used */
     BZ_PART_WATERFALL = 512,
     BZ_PART_ADVICE = 1024,
-    BZ_PARTS = 2 * BZ_PART_ADVICE - 1, /* all of these */
-    BZ_PART_TIMELINE = 2048,           /* to be drawn */
+    BZ_PART_TABLES = 2048,             /* analyses that are no more than a table, and that nothing rests on */
+    BZ_PARTS = 2 * BZ_PART_TABLES - 1, /* all of these */
+    BZ_PART_TIMELINE = 4096,           /* to be drawn */
 };
 
 typedef struct bz_recorded {

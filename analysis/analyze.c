@@ -118,6 +118,15 @@ static int make_advice(analyze_work *w, const analyze_place *at, bz_error *err)
     return 0;
 }
 
+bz_sheet *analyze_sheet(const analyze_work *w, const analyze_place *at, const char *id, const char *title,
+                        const bz_sheet_column *column, int n_columns)
+{
+    bz_sheet *sheet = bz_sheet_new(w->arena, id, title, column, n_columns);
+    if (at->item->n_sheets < BZ_SHEETS)
+        at->item->sheet[at->item->n_sheets++] = sheet;
+    return sheet;
+}
+
 /* ---- the steps ------------------------------------------------------------------------------ */
 
 typedef enum { OF_ALL, OF_MODEL, OF_RECORDING } step_of;
@@ -170,6 +179,7 @@ static int make_part(analyze_work *w, int step, bz_error *err)
 
 int analyze_make(analyze_work *w, unsigned wanted, bz_error *err)
 {
+    unsigned done = 0; /* bits: steps */
     w->parts |= wanted;
     for (unsigned before = 0; before != w->parts;) {
         before = w->parts;
@@ -177,12 +187,15 @@ int analyze_make(analyze_work *w, unsigned wanted, bz_error *err)
             w->parts |= w->parts & ~w->made & STEPS[i].part ? STEPS[i].needs : 0;
     }
     for (int i = 0; i < N_STEPS; i++) {
-        unsigned waits = (STEPS[i].needs | STEPS[i].uses) & w->parts & ~w->made;
-        if (waits || !(STEPS[i].part & w->parts & ~w->made))
+        unsigned waits = (STEPS[i].needs | STEPS[i].uses) & w->parts & ~w->made, open = 0;
+        if (done >> i & 1 || waits || !(STEPS[i].part & w->parts & ~w->made))
             continue;
         if (make_part(w, i, err))
             return -1;
-        w->made |= STEPS[i].part;
+        done |= 1U << i;
+        for (int k = 0; k < N_STEPS; k++)
+            open |= done >> k & 1 ? 0 : STEPS[k].part; /* several steps may make a part */
+        w->made |= STEPS[i].part & ~open;
         i = -1; /* what waited for it may stand before it */
     }
     return 0;

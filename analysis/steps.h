@@ -3,7 +3,8 @@
  *   analyze.c   the table of the steps, their order, and small ones
  *   ways.c      other data types, layouts and math modes
  *
- * A new step is a row in that table and a file with its function. */
+ * A new step is a row in that table and a file with its function. What it finds it notes in the model's analysis or in the
+ * recording's ladder; where that is a table, analyze_sheet is all that text, JSON and page need. */
 #ifndef BZ_ANALYSIS_STEPS_H
 #define BZ_ANALYSIS_STEPS_H
 
@@ -59,6 +60,10 @@ int analyze_make(analyze_work *w, unsigned wanted, bz_error *err);
 void analyze_bound_input(const analyze_work *w, int number, bz_bound_input *in);
 
 const bz_plan *analyze_keep_plan(bz_plan *plan, bz_arena *arena); /* as long as the arena */
+
+/* A table of the model's, which text, JSON and page show: a step adds rows to it. */
+bz_sheet *analyze_sheet(const analyze_work *w, const analyze_place *at, const char *id, const char *title,
+                        const bz_sheet_column *column, int n_columns);
 
 /* The prices; and those of other ways, where units are wanted. */
 analyze_step analyze_prices, analyze_units;

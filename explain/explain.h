@@ -11,6 +11,7 @@
 #ifndef BZ_EXPLAIN_H
 #define BZ_EXPLAIN_H
 
+#include "base/sheet.h"
 #include "bound/bound.h"
 #include "profile/profile.h"
 
@@ -310,6 +311,8 @@ void bz_waterfall_make(const bz_bound *bound, const bz_ladder *ladder, const bz_
 
 /* ---- all together --------------------------------------------------------------------------- */
 
+enum { BZ_SHEETS = 8 };
+
 /* What is printed of one model on one system. */
 typedef struct bz_analysis {
     bz_bound bound;
@@ -320,6 +323,9 @@ typedef struct bz_analysis {
     const bz_picks *picks; /* for predictions of what a program gains; NULL where nobody asked */
     int n_picks;
     const bz_prices *prices; /* what it was priced by */
+    const bz_sheet
+        *sheet[BZ_SHEETS]; /* tables of analyses that are no more than a table; one without rows is left out */
+    int n_sheets;
     int lacking; /* of its plan on its system: problems without a record that a benchmark could measure; 0 where all is priced */
     int unoffered; /* and unpriced layers that no benchmark of the backends named measures */
 } bz_analysis;

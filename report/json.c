@@ -235,6 +235,8 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     if (b->fused.wanted)
         put_fused(b, j);
     report_gains_json(a, j);
+    if (a->n_sheets)
+        report_sheets_json(a->sheet, a->n_sheets, j);
     bz_json_key(j, "profiles");
     bz_json_array(j);
     for (int i = 0; i < a->n_ladders; i++)

@@ -430,7 +430,7 @@ function render() {
 
 function analysisParts() {
   const a = data.models[state.analysis], l = a.profiles[state.ladder];
-  return [data.evaluation ? evaluation() : null, summary(a, l), advice(l), ladderSection(a, l), layers(a), roofline(a), timeline(l && l.timeline), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l)].filter(Boolean);
+  return [data.evaluation ? evaluation() : null, summary(a, l), advice(l), ladderSection(a, l), layers(a), roofline(a), timeline(l && l.timeline), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l), ...(a.tables || []).map(sheet)].filter(Boolean);
 }
 
 function modules(a) {

@@ -16,6 +16,10 @@ void report_advice_text(const bz_analysis *a, bz_buf *out); /* of each profile *
 void report_steps_text(const bz_analysis *a, bz_buf *out);  /* of each profile: the waterfall */
 void report_gains_text(const bz_analysis *a, bz_buf *out);  /* fusion and matrix units */
 
+/* Tables that say what their columns are: of recordings and of analyses. */
+void report_sheets_text(const bz_sheet *const *sheet, int n, bz_buf *out);
+void report_sheets_json(const bz_sheet *const *sheet, int n, bz_json *j); /* "tables": [] of an open object */
+
 /* What --json prints, with a line per member or on one line. */
 void report_document(const bz_findings *r, bool indent, bz_buf *out);
 

@@ -4,6 +4,25 @@
 
 enum { ROWS = 12 }; /* of a table, for people */
 
+void report_sheets_text(const bz_sheet *const *sheet, int n, bz_buf *out)
+{
+    for (int i = 0; i < n; i++)
+        if (sheet[i]->n) {
+            bz_buf_putc(out, '\n');
+            bz_sheet_text(sheet[i], ROWS, out);
+        }
+}
+
+void report_sheets_json(const bz_sheet *const *sheet, int n, bz_json *j)
+{
+    bz_json_key(j, "tables");
+    bz_json_array(j);
+    for (int i = 0; i < n; i++)
+        if (sheet[i]->n)
+            bz_sheet_json(sheet[i], j);
+    bz_json_array_end(j);
+}
+
 void bz_report_recording_text(const bz_recording *r, bz_buf *out)
 {
     bz_buf_clean(out, r->profile);
@@ -22,10 +41,7 @@ void bz_report_recording_text(const bz_recording *r, bz_buf *out)
     }
     if (!r->rebuilt)
         report_advice_text(r->analysis, out);
-    for (int i = 0; i < r->n_sheets; i++) {
-        bz_buf_putc(out, '\n');
-        bz_sheet_text(r->sheet[i], ROWS, out);
-    }
+    report_sheets_text(r->sheet, r->n_sheets, out);
 }
 
 static void put_strings(const char *key, const char *const *list, int n, bz_json *j)
@@ -69,11 +85,7 @@ static void put_recording(const bz_recording *r, bz_json *j)
     put_fits(r, j);
     bz_json_key_str(j, "framework", r->analysis->ladder->framework);
     report_advice_json(r->analysis->ladder, j);
-    bz_json_key(j, "tables");
-    bz_json_array(j);
-    for (int i = 0; i < r->n_sheets; i++)
-        bz_sheet_json(r->sheet[i], j);
-    bz_json_array_end(j);
+    report_sheets_json(r->sheet, r->n_sheets, j);
     bz_json_object_end(j);
 }
 

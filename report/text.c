@@ -473,6 +473,7 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
     if (goal.enough)
         put_modules(b, out);
     report_gains_text(a, out);
+    report_sheets_text(a->sheet, a->n_sheets, out);
 }
 
 /* ---- many ----------------------------------------------------------------------------------- */
