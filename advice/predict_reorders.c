@@ -76,10 +76,10 @@ void predict_reorders_find(const bz_trace *t, bz_arena *arena, predict_reorders 
         bz_dtype dtype;
         if (!bz_call_works(t, i) || !bz_event_is_steady(t, BZ_EVENT_CALL, i) ||
             strcmp(bz_string(t, c->name[i]), "reorder") != 0 ||
-            !bz_call_parameter(t, i, "dst", format, sizeof format) || !call_dtype(t, i, "src", &dtype))
+            !bz_call_parameter(t, i, "dst", format, sizeof format) || !bz_call_dtype(t, i, "src", &dtype))
             continue;
         int weights = is_weights(format);
-        double bytes = (double)call_elements(t, i) * bz_dtype_bits(dtype) / 8;
+        double bytes = (double)bz_call_elements(t, i) * bz_dtype_bits(dtype) / 8;
         if (bytes > 0)
             out->list[weights][out->n[weights]++] = (predict_reorder){bytes, 1e-9 * (double)(c->end[i] - c->start[i])};
     }

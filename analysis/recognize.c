@@ -100,29 +100,29 @@ static void add_kernel(sequence *s, const char *name, within *state)
 }
 
 /* Work of a training's way back: autograd's operators are around it. */
-static bool in_backward(const bz_trace *t, const align_step *step)
+static bool in_backward(const bz_trace *t, const bz_align_step *step)
 {
     enum { DEEPEST = 256 };
     const bz_events *o = &t->event[BZ_EVENT_OP];
-    uint32_t op = step->kind == ALIGN_OPERATOR ? (uint32_t)step->at
-                  : step->kind == ALIGN_KERNEL ? t->event[BZ_EVENT_KERNEL].op[step->at]
-                                               : BZ_NONE;
+    uint32_t op = step->kind == BZ_ALIGN_OPERATOR ? (uint32_t)step->at
+                  : step->kind == BZ_ALIGN_KERNEL ? t->event[BZ_EVENT_KERNEL].op[step->at]
+                                                  : BZ_NONE;
     for (int i = 0; op < o->n && i < DEEPEST; i++, op = o->op[op])
         if (strstr(bz_string(t, o->name[op]), "ackward"))
             return true;
     return false;
 }
 
-static void add_step(sequence *s, const bz_trace *t, const align_step *step, within *state)
+static void add_step(sequence *s, const bz_trace *t, const bz_align_step *step, within *state)
 {
     if (in_backward(t, step))
         return;
-    if (step->kind == ALIGN_KERNEL) {
+    if (step->kind == BZ_ALIGN_KERNEL) {
         add_kernel(s, bz_string(t, t->event[BZ_EVENT_KERNEL].name[step->at]), state);
         return;
     }
-    int v = symbol_of_kind(step->kind == ALIGN_CALL ? align_call_rule(step->name).kind
-                                                    : align_operator_rule(step->name).kind);
+    int v = symbol_of_kind(step->kind == BZ_ALIGN_CALL ? bz_align_call_rule(step->name).kind
+                                                       : bz_align_operator_rule(step->name).kind);
     if (v >= 0)
         add(s, (symbol)v);
 }
@@ -130,15 +130,15 @@ static void add_step(sequence *s, const bz_trace *t, const align_step *step, wit
 /* What the typical iteration did: library calls, kernels that none of them asked for, operators. */
 static void take_recording(const bz_trace *t, bz_arena *arena, sequence *s)
 {
-    align_words words;
-    align_steps steps;
+    bz_align_words words;
+    bz_align_steps steps;
     within state = ALONE;
-    align_words_begin(&words, arena);
-    align_steps_take(&steps, t, NULL, &words, arena);
+    bz_align_words_begin(&words, arena);
+    bz_align_steps_take(&steps, t, NULL, &words, arena);
     for (int i = 0; i < steps.n && s->n < LONGEST; i++)
         add_step(s, t, &steps.step[i], &state);
-    align_steps_free(&steps);
-    align_words_end(&words);
+    bz_align_steps_free(&steps);
+    bz_align_words_end(&words);
 }
 
 static void take_model(const bz_layers *l, sequence *s)

@@ -41,14 +41,14 @@ static bool multiplies(bz_kernel_does does)
 static void name_kernels(recording_making *m)
 {
     const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL];
-    unit_rules rules;
-    unit_rules_read(bz_units_text, m->arena, &rules);
+    bz_unit_rules rules;
+    bz_unit_rules_read(bz_units_text, m->arena, &rules);
     m->kernel = BZ_NEW(m->arena, kernel_name, bz_strings(m->trace));
     for (size_t i = 0; i < k->n; i++) {
         kernel_name *n = &m->kernel[k->name[i]];
         const char *name = bz_string(m->trace, k->name[i]);
         if (!n->known)
-            *n = (kernel_name){bz_kernel_group(name), bz_kernel_maker(name), unit_of_name(&rules, name), true};
+            *n = (kernel_name){bz_kernel_group(name), bz_kernel_maker(name), bz_unit_of_name(&rules, name), true};
         if (!bz_event_counts(m->trace, BZ_EVENT_KERNEL, i) || k->end[i] <= k->start[i])
             continue;
         double seconds = 1e-9 * (double)(k->end[i] - k->start[i]) / m->steady;

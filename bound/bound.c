@@ -343,5 +343,5 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
         find_modules(out, arena);
     }
     if (in->fused)
-        bound_fuse(in, arena, out);
+        bz_bound_fuse(in, arena, out);
 }

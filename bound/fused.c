@@ -12,7 +12,7 @@ typedef struct covering {
 
 /* ---- covers --------------------------------------------------------------------------------- */
 
-double *bound_seconds(const bz_bound *b, bz_arena *arena)
+double *bz_bound_seconds(const bz_bound *b, bz_arena *arena)
 {
     double *seconds = bz_arena_dup(arena, b->seconds, (size_t)b->dag->n * sizeof *seconds);
     for (int i = 0; i < b->dag->n; i++)
@@ -20,7 +20,7 @@ double *bound_seconds(const bz_bound *b, bz_arena *arena)
     return seconds;
 }
 
-double bound_cover(const bz_bound *b, const double *layer, const double *place, bool *taken, double *at)
+double bz_bound_cover(const bz_bound *b, const double *layer, const double *place, bool *taken, double *at)
 {
     const bz_bound_fused *f = &b->fused;
     bz_arena work = {0};
@@ -71,7 +71,7 @@ static void cover_records(const covering *c)
     bz_path path;
     for (int g = 0; g < f->n_places; g++)
         place[g] = f->place[g].price.seconds;
-    f->sequential = bound_cover(c->b, bound_seconds(c->b, c->arena), place, taken, at);
+    f->sequential = bz_bound_cover(c->b, bz_bound_seconds(c->b, c->arena), place, taken, at);
     f->group = BZ_NEW(c->arena, bz_bound_group, f->n_places);
     for (int g = 0; g < f->n_places; g++) {
         const bz_bound_place *p = &f->place[g];
@@ -137,10 +137,10 @@ static void cover_rooflines(const covering *c)
         }
     for (int g = 0; g < b->fused.n_places; g++)
         place[g] = group_roofline(c, &b->fused.place[g]);
-    b->fused.hardware = rest + bound_cover(b, seconds, place, taken, NULL);
+    b->fused.hardware = rest + bz_bound_cover(b, seconds, place, taken, NULL);
 }
 
-void bound_fuse(const bz_bound_input *in, bz_arena *arena, bz_bound *b)
+void bz_bound_fuse(const bz_bound_input *in, bz_arena *arena, bz_bound *b)
 {
     covering c = {in, b, arena};
     b->fused = (bz_bound_fused){.wanted = true, .hardware = NAN};

@@ -19,13 +19,13 @@ typedef struct making {
     const bz_trace *trace;
     bz_arena *arena;
     bz_alignment *out;
-    align_words words;
-    align_names names;
-    align_steps steps;
+    bz_align_words words;
+    bz_align_names names;
+    bz_align_steps steps;
     ask *ask;
     int *named; /* [layers of the main graph]: ask, or -1 */
     int n_asks, cap_asks;
-    align_atom *atom; /* of all asks */
+    bz_align_atom *atom; /* of all asks */
     int n_atoms, cap_atoms;
     int *to;     /* [steps.n_atoms]: atom of `atom`, or -1 */
     int *from;   /* [n_atoms]: the other way round */
@@ -35,7 +35,7 @@ typedef struct making {
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
 typedef struct layer_atoms {
-    align_atom atom[ALIGN_ATOMS];
+    bz_align_atom atom[BZ_ALIGN_ATOMS];
     int n;
 } layer_atoms;
 
@@ -74,7 +74,7 @@ static void ask_for(making *m)
                 cap = cap ? 2 * cap : 64;
                 of = bz_realloc(of, cap, sizeof *of);
             }
-            of[n].n = align_layer_atoms(&m->words, &b->layer[i], of[n].atom);
+            of[n].n = bz_align_layer_atoms(&m->words, &b->layer[i], of[n].atom);
             at = bz_map_add(&known, key, sizeof *key, n++);
         }
         number[i] = at;
@@ -111,16 +111,16 @@ static void sign_named(making *m)
     bz_buf text = {0};
     m->named = asks_by_layer(m);
     for (int i = 0; i < m->steps.n_atoms; i++) {
-        align_atom *found = &m->steps.atom[i];
+        bz_align_atom *found = &m->steps.atom[i];
         int layer = found->node - 1, by = layer < 0 ? -1 : m->named[layer];
-        align_atom *asked = by < 0 ? NULL : &m->atom[m->ask[by].first];
+        bz_align_atom *asked = by < 0 ? NULL : &m->atom[m->ask[by].first];
         if (!asked || asked->node) { /* nobody asks for it, or another step was it already */
             found->node = 0;
             continue;
         }
         bz_buf_clear(&text);
         bz_buf_printf(&text, "node %d", layer);
-        found->id = asked->id = align_word(&m->words, bz_buf_text(&text));
+        found->id = asked->id = bz_align_word(&m->words, bz_buf_text(&text));
         asked->node = found->node;
     }
     bz_buf_free(&text);
@@ -128,7 +128,7 @@ static void sign_named(making *m)
 
 /* ---- who did it ----------------------------------------------------------------------------- */
 
-static bool touched(const making *m, const align_step *step)
+static bool touched(const making *m, const bz_align_step *step)
 {
     for (int k = step->first; k < step->first + step->n; k++)
         if (m->to[k] >= 0)
@@ -141,7 +141,7 @@ static void count_steps(making *m)
     for (int i = 0; i < m->n_asks; i++)
         m->ask[i].steps = 0;
     for (int i = 0; i < m->steps.n; i++) {
-        const align_step *step = &m->steps.step[i];
+        const bz_align_step *step = &m->steps.step[i];
         int last = -1;
         for (int k = step->first; k < step->first + step->n; k++)
             if (m->to[k] >= 0 && m->atom[m->to[k]].owner != last) {
@@ -152,9 +152,9 @@ static void count_steps(making *m)
 }
 
 /* A pair of one kind whose parameters are known to differ. */
-static bool differs(const align_atom *a, const align_atom *b)
+static bool differs(const bz_align_atom *a, const bz_align_atom *b)
 {
-    return a->id && b->id && a->kind == b->kind && !align_same(a, b);
+    return a->id && b->id && a->kind == b->kind && !bz_align_same(a, b);
 }
 
 static void pair(making *m, int step, int layer)
@@ -184,7 +184,7 @@ static void find_moved(making *m)
     int(*list)[2] = bz_alloc((size_t)m->words.n + 1, sizeof *list);
     memset(list, 0xff, ((size_t)m->words.n + 1) * sizeof *list);
     for (int i = 0; i < m->n_asks; i++) {
-        const align_atom *mine = &m->atom[m->ask[i].first];
+        const bz_align_atom *mine = &m->atom[m->ask[i].first];
         int by = m->from[m->ask[i].first];
         if (!mine->id || (by >= 0 && !differs(mine, &m->steps.atom[by])))
             continue;
@@ -195,8 +195,8 @@ static void find_moved(making *m)
         list[mine->id][TAIL] = i;
     }
     for (int i = 0; i < m->steps.n; i++) {
-        const align_step *step = &m->steps.step[i];
-        const align_atom *mine = step->n ? &m->steps.atom[step->first] : NULL;
+        const bz_align_step *step = &m->steps.step[i];
+        const bz_align_atom *mine = step->n ? &m->steps.atom[step->first] : NULL;
         if (!mine || !mine->id || list[mine->id][HEAD] < 0)
             continue;
         int to = m->to[step->first];
@@ -212,7 +212,7 @@ static void find_moved(making *m)
 /* What is left on both sides then, once more. */
 static void pair_leftovers(making *m)
 {
-    align_atom *a = bz_alloc((size_t)m->n_asks + 1, sizeof *a), *b = bz_alloc((size_t)m->steps.n + 1, sizeof *b);
+    bz_align_atom *a = bz_alloc((size_t)m->n_asks + 1, sizeof *a), *b = bz_alloc((size_t)m->steps.n + 1, sizeof *b);
     int *to = bz_alloc((size_t)m->steps.n + 1, sizeof *to), n = 0, k = 0;
     for (int i = 0; i < m->n_asks; i++)
         if (!m->ask[i].steps)
@@ -220,7 +220,7 @@ static void pair_leftovers(making *m)
     for (int i = 0; i < m->steps.n; i++)
         if (m->steps.step[i].n && !touched(m, &m->steps.step[i]))
             b[k++] = m->steps.atom[m->steps.step[i].first];
-    align_sequences(&m->words, a, n, b, k, ALIGN_CELLS, to);
+    bz_align_sequences(&m->words, a, n, b, k, BZ_ALIGN_CELLS, to);
     for (int i = 0; i < k; i++)
         if (to[i] >= 0)
             pair(m, b[i].owner, a[to[i]].owner);
@@ -231,21 +231,21 @@ static void pair_leftovers(making *m)
 
 /* One layer may be several equal calls: a product for each image or group of a convolution, or kernels of one kind whose
  * sizes are not known. */
-static bool repeats(const making *m, const align_step *last, const align_step *step)
+static bool repeats(const making *m, const bz_align_step *last, const bz_align_step *step)
 {
-    const align_atom *a = &m->steps.atom[last->first], *b = &m->steps.atom[step->first];
+    const bz_align_atom *a = &m->steps.atom[last->first], *b = &m->steps.atom[step->first];
     int to = m->to[last->first];
     if (to < 0 || a->id != b->id)
         return false;
     return b->id ? m->atom[to].id != b->id
-                 : a->kind == b->kind && last->kind == ALIGN_KERNEL && step->kind == ALIGN_KERNEL;
+                 : a->kind == b->kind && last->kind == BZ_ALIGN_KERNEL && step->kind == BZ_ALIGN_KERNEL;
 }
 
 static void find_repeated(making *m, int begin, int end, int way)
 {
-    const align_step *last = NULL;
+    const bz_align_step *last = NULL;
     for (int i = begin; i != end; i += way) {
-        const align_step *step = &m->steps.step[i];
+        const bz_align_step *step = &m->steps.step[i];
         if (!step->n)
             continue;
         if (touched(m, step))
@@ -263,7 +263,7 @@ static void align(making *m)
     m->to = BZ_NEW(m->arena, int, n);
     m->from = BZ_NEW(m->arena, int, m->n_atoms);
     m->moved = BZ_NEW(m->arena, bool, m->steps.n);
-    align_sequences(&m->words, m->atom, m->n_atoms, m->steps.atom, n, ALIGN_CELLS, m->to);
+    bz_align_sequences(&m->words, m->atom, m->n_atoms, m->steps.atom, n, BZ_ALIGN_CELLS, m->to);
     memset(m->from, 0xff, (size_t)m->n_atoms * sizeof *m->from);
     for (int i = 0; i < n; i++)
         if (m->to[i] >= 0)
@@ -300,11 +300,11 @@ static void set_layers(making *m, bz_aligned *row, const int *asks, int n)
     row->n_layers = n;
 }
 
-static void set_call(making *m, bz_aligned *row, const align_step *step)
+static void set_call(making *m, bz_aligned *row, const bz_align_step *step)
 {
     const bz_events *c = &m->trace->event[BZ_EVENT_CALL];
     row->call = step->name;
-    if (step->kind == ALIGN_CALL) {
+    if (step->kind == BZ_ALIGN_CALL) {
         row->at = step->at;
         row->variant = c->variant[step->at] ? bz_string(m->trace, c->variant[step->at]) : NULL;
     }
@@ -315,23 +315,24 @@ static void set_call(making *m, bz_aligned *row, const align_step *step)
 }
 
 /* Does the call's own work differ from that of the layer beside it? */
-static void set_changes(making *m, bz_aligned *row, const align_step *step)
+static void set_changes(making *m, bz_aligned *row, const bz_align_step *step)
 {
-    const align_atom *found = &m->steps.atom[step->first];
+    const bz_align_atom *found = &m->steps.atom[step->first];
     int to = m->to[step->first];
-    if (to < 0 || !found->id || !m->atom[to].id || (m->atom[to].kind == found->kind && align_same(&m->atom[to], found)))
+    if (to < 0 || !found->id || !m->atom[to].id ||
+        (m->atom[to].kind == found->kind && bz_align_same(&m->atom[to], found)))
         return;
     if (step->problem && m->atom[to].kind != m->words.batchnorm)
         row->n_changes =
-            align_changes(&m->bound->layer[m->ask[m->atom[to].owner].layer], step->problem, m->arena, &row->change);
+            bz_align_changes(&m->bound->layer[m->ask[m->atom[to].owner].layer], step->problem, m->arena, &row->change);
     if (row->n_changes)
         row->kind = BZ_ALIGNED_CHANGED;
 }
 
 static void put_step(making *m, int i)
 {
-    align_step *step = &m->steps.step[i];
-    int asks[ALIGN_ATOMS], n = 0;
+    bz_align_step *step = &m->steps.step[i];
+    int asks[BZ_ALIGN_ATOMS], n = 0;
     if (!step->n)
         return;
     for (int k = step->first; k < step->first + step->n; k++) {
@@ -361,7 +362,7 @@ static void put_rows(making *m, bool *between)
 {
     int next = 0, from = 0;
     for (int i = 0; i < m->steps.n; i++) {
-        const align_step *step = &m->steps.step[i];
+        const bz_align_step *step = &m->steps.step[i];
         int first = -1, rows = m->out->n;
         for (int k = step->first; k < step->first + step->n && first < 0 && !m->moved[i]; k++)
             first = m->to[k] >= 0 ? m->atom[m->to[k]].owner : -1;
@@ -437,22 +438,22 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
 {
     making m = {.bound = bound, .trace = trace, .arena = arena, .out = out, .names = {.bound = bound}};
     *out = (bz_alignment){0};
-    align_words_begin(&m.words, arena);
+    bz_align_words_begin(&m.words, arena);
     ask_for(&m);
-    align_steps_take(&m.steps, trace, &m.names, &m.words, arena);
+    bz_align_steps_take(&m.steps, trace, &m.names, &m.words, arena);
     sign_named(&m);
     out->timeline = m.steps.timeline = m.steps.end > m.steps.begin && bz_trace_has_lengths(trace);
     bool *between = BZ_NEW(arena, bool, m.steps.n + 1);
     align(&m);
     put_rows(&m, between);
-    align_time(&m.steps, between, missing_kinds(&m), arena, out);
+    bz_align_time(&m.steps, between, missing_kinds(&m), arena, out);
     finish_rows(&m);
-    align_faster(bound, arena, out);
+    bz_align_faster(bound, arena, out);
     if (!out->timeline)
         out->asked = NAN;
-    align_steps_free(&m.steps);
-    align_names_end(&m.names);
-    align_words_end(&m.words);
+    bz_align_steps_free(&m.steps);
+    bz_align_names_end(&m.names);
+    bz_align_words_end(&m.words);
     free(m.ask);
     free(m.atom);
 }

@@ -6,7 +6,7 @@
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
-static uint32_t number_of(align_words *w, const char *s, size_t n)
+static uint32_t number_of(bz_align_words *w, const char *s, size_t n)
 {
     uint32_t at = bz_map_get(&w->map, s, n);
     if (at != BZ_MAP_NONE)
@@ -14,19 +14,19 @@ static uint32_t number_of(align_words *w, const char *s, size_t n)
     return bz_map_add(&w->map, bz_arena_strn(w->arena, s, n), n, ++w->n);
 }
 
-uint32_t align_word(align_words *w, const char *s)
+uint32_t bz_align_word(bz_align_words *w, const char *s)
 {
     return number_of(w, s, strlen(s));
 }
 
-void align_words_begin(align_words *w, bz_arena *arena)
+void bz_align_words_begin(bz_align_words *w, bz_arena *arena)
 {
-    *w = (align_words){.arena = arena};
-    w->bias = align_word(w, "bias");
-    w->batchnorm = align_word(w, "batchnorm");
+    *w = (bz_align_words){.arena = arena};
+    w->bias = bz_align_word(w, "bias");
+    w->batchnorm = bz_align_word(w, "batchnorm");
 }
 
-void align_words_end(align_words *w)
+void bz_align_words_end(bz_align_words *w)
 {
     bz_map_free(&w->map);
     bz_buf_free(&w->text);
@@ -59,7 +59,7 @@ static void result_of(const bz_problem *p, bz_extent y)
     memcpy(y, list[n - 1].dim, sizeof(bz_extent));
 }
 
-static uint32_t close_text(align_words *w)
+static uint32_t close_text(bz_align_words *w)
 {
     uint32_t id = number_of(w, bz_buf_text(&w->text), w->text.len);
     bz_buf_clear(&w->text);
@@ -67,7 +67,7 @@ static uint32_t close_text(align_words *w)
 }
 
 /* op(A)[m,k] op(B)[k,n]: the same for the transposed product, which row-major and column-major libraries mix. */
-static uint32_t product_id(align_words *w, int64_t m, int64_t n, int64_t k, int64_t batch, bz_dtype dtype)
+static uint32_t product_id(bz_align_words *w, int64_t m, int64_t n, int64_t k, int64_t batch, bz_dtype dtype)
 {
     bz_buf_printf(&w->text, "product %lld %lld %lld %lld %s", (long long)(m < n ? m : n), (long long)(m < n ? n : m),
                   (long long)k, (long long)batch, bz_dtype_name(dtype));
@@ -75,7 +75,7 @@ static uint32_t product_id(align_words *w, int64_t m, int64_t n, int64_t k, int6
 }
 
 /* The atom of all products of a matmul together, or of one of them; 0 where it has only one. */
-static uint32_t matmul_id(align_words *w, const bz_problem *p, bool one)
+static uint32_t matmul_id(bz_align_words *w, const bz_problem *p, bool one)
 {
     bz_extent y;
     result_of(p, y);
@@ -91,7 +91,7 @@ static uint32_t matmul_id(align_words *w, const bz_problem *p, bool one)
 }
 
 /* By elements: what works on each alone does not care for the shape. */
-static uint32_t element_id(align_words *w, bz_fn fn, float alpha, float beta, const int64_t *x, bz_dtype dtype)
+static uint32_t element_id(bz_align_words *w, bz_fn fn, float alpha, float beta, const int64_t *x, bz_dtype dtype)
 {
     bz_buf_printf(&w->text, "%s %g %g %lld %s", bz_fn_name(fn), (double)alpha, (double)beta,
                   (long long)bz_extent_count(x), bz_dtype_name(dtype));
@@ -99,7 +99,7 @@ static uint32_t element_id(align_words *w, bz_fn fn, float alpha, float beta, co
 }
 
 /* A convolution is a product of its weights and its input, unfolded: of one image and group at a time, or of all. */
-static void conv_also(align_words *w, const bz_problem *p, align_atom *atom)
+static void conv_also(bz_align_words *w, const bz_problem *p, bz_align_atom *atom)
 {
     bz_extent y;
     result_of(p, y);
@@ -112,7 +112,7 @@ static void conv_also(align_words *w, const bz_problem *p, align_atom *atom)
     atom->also[1] = product_id(w, p->conv.w[0] / group, places, taps, p->conv.x[0] * group, p->dtype);
 }
 
-static uint32_t near_id(align_words *w, const bz_problem *p)
+static uint32_t near_id(bz_align_words *w, const bz_problem *p)
 {
     if (p->kind != BZ_PROBLEM_CONV)
         return 0;
@@ -132,37 +132,37 @@ static bool by_channel(const bz_problem *p)
            bz_extent_count(b) < bz_extent_count(a);
 }
 
-static align_atom core_atom(align_words *w, bz_problem p)
+static bz_align_atom core_atom(bz_align_words *w, bz_problem p)
 {
-    align_atom atom = {0};
+    bz_align_atom atom = {0};
     bz_extent y;
     p.post[0].fn = BZ_FN_NONE;
     trim_pad(&p);
     result_of(&p, y);
     switch (p.kind) {
     case BZ_PROBLEM_GEMM:
-        atom.kind = align_word(w, "product");
+        atom.kind = bz_align_word(w, "product");
         atom.id = product_id(w, p.gemm.m, p.gemm.n, p.gemm.k, p.gemm.batch, p.dtype);
         break;
     case BZ_PROBLEM_GEMV:
-        atom.kind = align_word(w, "product");
+        atom.kind = bz_align_word(w, "product");
         atom.id = product_id(w, p.gemv.m, 1, p.gemv.k, 1, p.dtype);
         break;
     case BZ_PROBLEM_MATMUL:
-        atom.kind = align_word(w, "product");
+        atom.kind = bz_align_word(w, "product");
         atom.id = matmul_id(w, &p, false);
         break;
     case BZ_PROBLEM_ACTIVATION:
-        atom.kind = align_word(w, bz_fn_name(p.activation.fn));
+        atom.kind = bz_align_word(w, bz_fn_name(p.activation.fn));
         atom.id = element_id(w, p.activation.fn, p.activation.alpha, p.activation.beta, p.activation.x, p.dtype);
         break;
     case BZ_PROBLEM_BINARY:
         atom.optional = by_channel(&p);
-        atom.kind = atom.optional ? w->bias : align_word(w, bz_fn_name(p.binary.fn));
+        atom.kind = atom.optional ? w->bias : bz_align_word(w, bz_fn_name(p.binary.fn));
         atom.id = element_id(w, atom.optional ? BZ_FN_BIAS : p.binary.fn, 0, 0, y, p.dtype);
         break;
     default:
-        atom.kind = align_word(w, bz_problem_kind_name(p.kind));
+        atom.kind = bz_align_word(w, bz_problem_kind_name(p.kind));
         bz_problem_print(&p, &w->text);
         atom.id = close_text(w);
         atom.near = near_id(w, &p);
@@ -170,25 +170,25 @@ static align_atom core_atom(align_words *w, bz_problem p)
     return atom;
 }
 
-int align_problem_atoms(align_words *w, const bz_problem *p, align_atom *out)
+int bz_align_problem_atoms(bz_align_words *w, const bz_problem *p, bz_align_atom *out)
 {
     int n = 0;
     bz_extent y;
     result_of(p, y);
     out[n++] = core_atom(w, *p);
-    for (int i = 0; p->post[i].fn && n < ALIGN_ATOMS; i++) {
+    for (int i = 0; p->post[i].fn && n < BZ_ALIGN_ATOMS; i++) {
         const bz_post *post = &p->post[i];
-        out[n++] = (align_atom){.kind = align_word(w, bz_fn_name(post->fn)),
-                                .id = element_id(w, post->fn, post->alpha, post->beta, y, p->dtype),
-                                .optional = post->fn == BZ_FN_BIAS};
+        out[n++] = (bz_align_atom){.kind = bz_align_word(w, bz_fn_name(post->fn)),
+                                   .id = element_id(w, post->fn, post->alpha, post->beta, y, p->dtype),
+                                   .optional = post->fn == BZ_FN_BIAS};
     }
     return n;
 }
 
-align_atom align_named_atom(align_words *w, const char *kind)
+bz_align_atom bz_align_named_atom(bz_align_words *w, const char *kind)
 {
-    uint32_t word = align_word(w, kind);
-    return (align_atom){.kind = word, .optional = word == w->bias};
+    uint32_t word = bz_align_word(w, kind);
+    return (bz_align_atom){.kind = word, .optional = word == w->bias};
 }
 
 /* The next "[64,3,7,7]" in the text that is nothing but numbers; where it ends, or NULL. */
@@ -211,12 +211,12 @@ static const char *next_shape(const char *p, int64_t *v, int *rank)
     return NULL;
 }
 
-int align_operator_atoms(align_words *w, const char *kind, const char *detail, align_atom *out)
+int bz_align_operator_atoms(bz_align_words *w, const char *kind, const char *detail, bz_align_atom *out)
 {
     int64_t x[BZ_PROBLEM_RANK] = {0}, weights[BZ_PROBLEM_RANK], bias[BZ_PROBLEM_RANK];
     int rank, n;
     const char *p = strstr(detail, "inputs=");
-    out[0] = align_named_atom(w, kind);
+    out[0] = bz_align_named_atom(w, kind);
     if (strcmp(kind, "conv") != 0 || !p || !(p = next_shape(p, x, &rank)) || !(p = next_shape(p, weights, &n)) ||
         n < 3 || rank < 2)
         return 1;
@@ -226,7 +226,7 @@ int align_operator_atoms(align_words *w, const char *kind, const char *detail, a
     out[0].near = close_text(w);
     if (!next_shape(p, bias, &rank) || rank != 1 || bias[0] != weights[0])
         return 1;
-    out[1] = align_named_atom(w, "bias");
+    out[1] = bz_align_named_atom(w, "bias");
     return 2;
 }
 
@@ -240,28 +240,28 @@ static const bz_alternative *first_real(const bz_lowering *low)
     return low->n ? &low->alternative[0] : NULL;
 }
 
-static void add_also(align_atom *atom, uint32_t id)
+static void add_also(bz_align_atom *atom, uint32_t id)
 {
     int k = 0;
-    while (k < ALIGN_ALSO && atom->also[k] && atom->also[k] != id)
+    while (k < BZ_ALIGN_ALSO && atom->also[k] && atom->also[k] != id)
         k++;
-    if (k < ALIGN_ALSO && id && id != atom->id)
+    if (k < BZ_ALIGN_ALSO && id && id != atom->id)
         atom->also[k] = id;
 }
 
-int align_layer_atoms(align_words *w, const bz_bound_layer *l, align_atom *out)
+int bz_align_layer_atoms(bz_align_words *w, const bz_bound_layer *l, bz_align_atom *out)
 {
     const bz_lowering *low = l->lowering;
     const bz_alternative *a = low ? first_real(low) : NULL;
     int n = 0;
     if (!a || a->problem[0].kind == BZ_PROBLEM_COPY) {
-        out[0] = align_named_atom(w, l->layer->kind);
+        out[0] = bz_align_named_atom(w, l->layer->kind);
         return 1;
     }
     for (int i = 0; i < a->n; i++) {
-        align_atom part[ALIGN_ATOMS];
-        int parts = align_problem_atoms(w, &a->problem[i], part);
-        for (int k = 0; k < parts && n < ALIGN_ATOMS; k++)
+        bz_align_atom part[BZ_ALIGN_ATOMS];
+        int parts = bz_align_problem_atoms(w, &a->problem[i], part);
+        for (int k = 0; k < parts && n < BZ_ALIGN_ATOMS; k++)
             out[n++] = part[k];
     }
     out[0].optional = false; /* a layer that is nothing but a bias is one all the same */
@@ -328,7 +328,7 @@ static const char *text_of(bz_problem p, bool trim, bz_arena *arena)
     return copy;
 }
 
-int align_changes(const bz_bound_layer *l, const bz_problem *found, bz_arena *arena, const bz_change **out)
+int bz_align_changes(const bz_bound_layer *l, const bz_problem *found, bz_arena *arena, const bz_change **out)
 {
     bz_change least[CHANGES], now[CHANGES];
     int best = -1;

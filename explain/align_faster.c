@@ -62,7 +62,7 @@ static void take_layer(const search *s, const bz_aligned *row, int k, double *le
 }
 
 /* The lowest price of the row's layers, single or in places of patterns that contain no other layer; NAN where a layer has no
- * price in either way. A row has at most ALIGN_ATOMS layers, and mostly one. */
+ * price in either way. A row has at most BZ_ALIGN_ATOMS layers, and mostly one. */
 static double lowest(const search *s, const bz_aligned *row)
 {
     unsigned all = 1U << row->n_layers;
@@ -123,7 +123,7 @@ static int most(const void *x, const void *y)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
-void align_faster(const bz_bound *bound, bz_arena *arena, bz_alignment *out)
+void bz_align_faster(const bz_bound *bound, bz_arena *arena, bz_alignment *out)
 {
     bz_faster *list = BZ_NEW(arena, bz_faster, out->n);
     search s = {.b = bound};

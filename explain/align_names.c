@@ -15,7 +15,7 @@ static void add_name(bz_map *map, const char *name, int layer)
         bz_map_set(map, name, n, TWICE);
 }
 
-static void read_names(align_names *names)
+static void read_names(bz_align_names *names)
 {
     const bz_layers *layers = names->bound->layers;
     for (int i = 0; i < layers->n; i++) {
@@ -28,7 +28,7 @@ static void read_names(align_names *names)
     names->read = true;
 }
 
-void align_names_end(align_names *names)
+void bz_align_names_end(bz_align_names *names)
 {
     bz_map_free(&names->node);
     bz_map_free(&names->tensor);
@@ -46,19 +46,19 @@ static size_t without(const char *name, size_t n, const char *end)
     return n > m && !memcmp(name + n - m, end, m) ? n - m : n;
 }
 
-align_name align_name_of(align_names *names, const char *detail)
+bz_align_name bz_align_name_of(bz_align_names *names, const char *detail)
 {
     const char *name = names ? strstr(detail, "name=") : NULL;
     if (!name)
-        return (align_name){-1, false};
+        return (bz_align_name){-1, false};
     if (!names->read)
         read_names(names);
     name += strlen("name=");
     size_t n = without(name, strlen(name), "_kernel_time"), m = without(name, n, "_nchwc");
-    align_name found = {find(&names->node, name, n), true};
+    bz_align_name found = {find(&names->node, name, n), true};
     if (found.layer >= 0)
         return found;
-    found = (align_name){m < n ? find(&names->tensor, name, m) : -1, false};
+    found = (bz_align_name){m < n ? find(&names->tensor, name, m) : -1, false};
     for (int cuts = 0; found.layer < 0 && n && cuts < CUTS;)
         if (name[--n] == '/') {
             found.layer = find(&names->node, name, n);
@@ -68,7 +68,7 @@ align_name align_name_of(align_names *names, const char *detail)
 }
 
 /* The layer whose result this one alone reads: what goes into one operator with it comes before it. */
-static int layer_before(const align_names *names, int layer)
+static int layer_before(const bz_align_names *names, int layer)
 {
     const bz_dag *dag = names->bound->dag;
     return dag && dag->first[layer + 1] == dag->first[layer] + 1 ? dag->pred[dag->first[layer]] : -1;
@@ -79,13 +79,13 @@ static bool does(const bz_layer *l, const char *kind)
     return !strcmp(kind, "product") ? l->macs > 0 : strstr(l->kind, kind) != NULL;
 }
 
-int align_name_atoms(const align_names *names, align_words *w, align_name name, const char *kind, align_atom *atom,
-                     int n)
+int bz_align_name_atoms(const bz_align_names *names, bz_align_words *w, bz_align_name name, const char *kind,
+                        bz_align_atom *atom, int n)
 {
-    int chain[ALIGN_ATOMS], layer = name.layer, more = 0;
+    int chain[BZ_ALIGN_ATOMS], layer = name.layer, more = 0;
     if (!n || layer < 0)
         return n;
-    while (layer >= 0 && !name.exact && more < ALIGN_ATOMS - 1 && !does(&names->bound->layers->layer[layer], kind)) {
+    while (layer >= 0 && !name.exact && more < BZ_ALIGN_ATOMS - 1 && !does(&names->bound->layers->layer[layer], kind)) {
         chain[more++] = layer;
         layer = layer_before(names, layer);
     }
@@ -95,7 +95,7 @@ int align_name_atoms(const align_names *names, align_words *w, align_name name, 
     if (more) /* and no bias besides: that is among them */
         n = 1;
     while (more) {
-        atom[n] = align_named_atom(w, names->bound->layers->layer[chain[--more]].kind);
+        atom[n] = bz_align_named_atom(w, names->bound->layers->layer[chain[--more]].kind);
         atom[n++].node = chain[more] + 1;
     }
     return n;

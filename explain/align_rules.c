@@ -5,7 +5,7 @@
 
 typedef struct row {
     const char *text; /* as for bz_name_matches */
-    align_rule rule;
+    bz_align_rule rule;
 } row;
 
 /* Kernels that no library call asked for, by their full names. */
@@ -216,36 +216,36 @@ static const struct {
     {"gaps", "time between calls that nothing explains"},
 };
 
-static align_rule find(const row *rows, size_t n, const char *name)
+static bz_align_rule find(const row *rows, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (bz_name_matches(rows[i].text, name))
             return rows[i].rule;
-    return (align_rule){NULL, NULL};
+    return (bz_align_rule){NULL, NULL};
 }
 
-align_rule align_kernel_rule(const char *name)
+bz_align_rule bz_align_kernel_rule(const char *name)
 {
     return find(KERNELS, sizeof KERNELS / sizeof *KERNELS, name);
 }
 
-align_rule align_call_rule(const char *name)
+bz_align_rule bz_align_call_rule(const char *name)
 {
     return find(CALLS, sizeof CALLS / sizeof *CALLS, name);
 }
 
-align_rule align_operator_rule(const char *name)
+bz_align_rule bz_align_operator_rule(const char *name)
 {
     return find(OPERATORS, sizeof OPERATORS / sizeof *OPERATORS, name);
 }
 
-const char *align_api_cause(const char *name)
+const char *bz_align_api_cause(const char *name)
 {
-    align_rule rule = find(APIS, sizeof APIS / sizeof *APIS, name);
+    bz_align_rule rule = find(APIS, sizeof APIS / sizeof *APIS, name);
     return rule.cause ? rule.cause : "runtime";
 }
 
-const char *align_cause_name(const char *id)
+const char *bz_align_cause_name(const char *id)
 {
     for (size_t i = 0; i < sizeof CAUSES / sizeof *CAUSES; i++)
         if (!strcmp(CAUSES[i].id, id))

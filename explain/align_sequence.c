@@ -9,19 +9,19 @@
 enum { SAME = 0, UNKNOWN = 1, NEAR = 2, FOLDED = 2, CHANGED = 6, GAP = 4, OPTIONAL_GAP = 1 };
 
 /* Only layers have other ways. */
-bool align_same(const align_atom *a, const align_atom *b)
+bool bz_align_same(const bz_align_atom *a, const bz_align_atom *b)
 {
     if (!a->id || !b->id)
         return false;
     if (a->id == b->id)
         return true;
-    for (int i = 0; i < ALIGN_ALSO && a->also[i]; i++)
+    for (int i = 0; i < BZ_ALIGN_ALSO && a->also[i]; i++)
         if (a->also[i] == b->id)
             return true;
     return false;
 }
 
-int align_pair_cost(const align_words *w, const align_atom *a, const align_atom *b)
+int bz_align_pair_cost(const bz_align_words *w, const bz_align_atom *a, const bz_align_atom *b)
 {
     if (a->id && a->id == b->id)
         return SAME;
@@ -29,7 +29,7 @@ int align_pair_cost(const align_words *w, const align_atom *a, const align_atom 
         return -1;
     if (a->kind == b->kind && (!a->id || !b->id))
         return a->near && b->near && a->near != b->near ? CHANGED : UNKNOWN;
-    if (align_same(a, b))
+    if (bz_align_same(a, b))
         return SAME;
     if (a->kind == b->kind)
         return a->near && a->near == b->near ? NEAR : CHANGED;
@@ -37,14 +37,14 @@ int align_pair_cost(const align_words *w, const align_atom *a, const align_atom 
     return a->kind == w->batchnorm && b->kind == w->bias ? FOLDED : -1;
 }
 
-int align_gap_cost(const align_atom *a)
+int bz_align_gap_cost(const bz_align_atom *a)
 {
     return a->optional ? OPTIONAL_GAP : GAP;
 }
 
 typedef struct piece {
-    const align_words *w;
-    const align_atom *a, *b;
+    const bz_align_words *w;
+    const bz_align_atom *a, *b;
     int cells;
     int *cost;          /* [m + 1]: a row */
     unsigned char *way; /* [n + 1][m + 1] */
@@ -75,19 +75,19 @@ static void table(piece *p, int a0, int n, int b0, int m)
 {
     p->cost[0] = 0;
     for (int j = 1; j <= m; j++) {
-        p->cost[j] = p->cost[j - 1] + align_gap_cost(&p->b[b0 + j - 1]);
+        p->cost[j] = p->cost[j - 1] + bz_align_gap_cost(&p->b[b0 + j - 1]);
         p->way[j] = SKIP_B;
     }
     for (int i = 1; i <= n; i++) {
-        const align_atom *x = &p->a[a0 + i - 1];
-        int diagonal = p->cost[0], gap = align_gap_cost(x);
+        const bz_align_atom *x = &p->a[a0 + i - 1];
+        int diagonal = p->cost[0], gap = bz_align_gap_cost(x);
         unsigned char *row = p->way + (size_t)i * (size_t)(m + 1);
         p->cost[0] += gap;
         row[0] = SKIP_A;
         for (int j = 1; j <= m; j++) {
-            const align_atom *y = &p->b[b0 + j - 1];
-            int left = p->cost[j - 1] + align_gap_cost(y), up = p->cost[j] + gap;
-            int pair = align_pair_cost(p->w, x, y), best = left;
+            const bz_align_atom *y = &p->b[b0 + j - 1];
+            int left = p->cost[j - 1] + bz_align_gap_cost(y), up = p->cost[j] + gap;
+            int pair = bz_align_pair_cost(p->w, x, y), best = left;
             unsigned char choice = SKIP_B; /* of calls that are as good the first one */
             if (pair >= 0 && diagonal + pair < best)
                 best = diagonal + pair, choice = PAIR;
@@ -170,7 +170,8 @@ static int find_anchors(const piece *p, int a0, int a1, int b0, int b1, int (*an
     return length;
 }
 
-void align_sequences(const align_words *w, const align_atom *a, int n, const align_atom *b, int m, int cells, int *to)
+void bz_align_sequences(const bz_align_words *w, const bz_align_atom *a, int n, const bz_align_atom *b, int m,
+                        int cells, int *to)
 {
     piece p = {.w = w, .a = a, .b = b, .cells = cells < 9 ? 9 : cells};
     for (int j = 0; j < m; j++)

@@ -6,22 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool align_in(const align_steps *s, bz_event_kind kind, size_t event)
+bool bz_align_in(const bz_align_steps *s, bz_event_kind kind, size_t event)
 {
     return s->iteration == BZ_NONE || bz_event_iteration(s->trace, kind, event) == s->iteration;
 }
 
-static align_step *add_step(align_steps *s, align_step_kind kind, size_t at, int64_t start)
+static bz_align_step *add_step(bz_align_steps *s, bz_align_step_kind kind, size_t at, int64_t start)
 {
     if (s->n == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 256;
         s->step = bz_realloc(s->step, (size_t)s->cap, sizeof *s->step);
     }
-    s->step[s->n] = (align_step){.kind = kind, .at = at, .start = start, .node = {-1, false}};
+    s->step[s->n] = (bz_align_step){.kind = kind, .at = at, .start = start, .node = {-1, false}};
     return &s->step[s->n++];
 }
 
-static void add_atom(align_steps *s, align_atom atom)
+static void add_atom(bz_align_steps *s, bz_align_atom atom)
 {
     if (s->n_atoms == s->cap_atoms) {
         s->cap_atoms = s->cap_atoms ? 2 * s->cap_atoms : 256;
@@ -32,12 +32,12 @@ static void add_atom(align_steps *s, align_atom atom)
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-static void take_calls(align_steps *s)
+static void take_calls(bz_align_steps *s)
 {
     const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
     for (size_t i = 0; i < c->n; i++)
-        if (bz_call_works(s->trace, i) && bz_call_outermost(s->trace, i) == i && align_in(s, BZ_EVENT_CALL, i)) {
-            align_step *step = add_step(s, ALIGN_CALL, i, c->start[i]);
+        if (bz_call_works(s->trace, i) && bz_call_outermost(s->trace, i) == i && bz_align_in(s, BZ_EVENT_CALL, i)) {
+            bz_align_step *step = add_step(s, BZ_ALIGN_CALL, i, c->start[i]);
             step->name = bz_string(s->trace, c->name[i]);
             step->stack = c->stack[i];
         }
@@ -45,7 +45,7 @@ static void take_calls(align_steps *s)
 
 static bool known_operator(const bz_trace *t, size_t op)
 {
-    align_rule rule = align_operator_rule(bz_string(t, t->event[BZ_EVENT_OP].name[op]));
+    bz_align_rule rule = bz_align_operator_rule(bz_string(t, t->event[BZ_EVENT_OP].name[op]));
     return rule.kind || rule.cause;
 }
 
@@ -60,23 +60,23 @@ static uint32_t operator_around(const bz_trace *t, uint32_t op)
     return found;
 }
 
-static void take_operator(align_steps *s, uint32_t op)
+static void take_operator(bz_align_steps *s, uint32_t op)
 {
     const bz_events *o = &s->trace->event[BZ_EVENT_OP];
-    align_step *step = add_step(s, ALIGN_OPERATOR, op, o->start[op]);
+    bz_align_step *step = add_step(s, BZ_ALIGN_OPERATOR, op, o->start[op]);
     step->name = bz_string(s->trace, o->name[op]);
-    step->node = align_name_of(s->names, bz_string(s->trace, o->detail[op]));
+    step->node = bz_align_name_of(s->names, bz_string(s->trace, o->detail[op]));
 }
 
 /* Kernels and calls are both in the host's order: a kernel counts from when it was launched. What an operator that is known
  * launched is one step. */
-static void take_kernels(align_steps *s, bz_arena *arena)
+static void take_kernels(bz_align_steps *s, bz_arena *arena)
 {
     const bz_events *k = &s->trace->event[BZ_EVENT_KERNEL], *api = &s->trace->event[BZ_EVENT_API];
     const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
     s->of_op = BZ_NEW(arena, uint32_t, s->trace->event[BZ_EVENT_OP].n);
     for (size_t i = 0; i < k->n; i++) {
-        if (k->call[i] < c->n || !align_in(s, BZ_EVENT_KERNEL, i))
+        if (k->call[i] < c->n || !bz_align_in(s, BZ_EVENT_KERNEL, i))
             continue;
         uint32_t by = k->cause[i], op = operator_around(s->trace, k->op[i]);
         if (op != BZ_NONE) {
@@ -84,30 +84,30 @@ static void take_kernels(align_steps *s, bz_arena *arena)
                 take_operator(s, op);
             continue;
         }
-        align_step *step = add_step(s, ALIGN_KERNEL, i, by < api->n ? api->start[by] : k->start[i]);
+        bz_align_step *step = add_step(s, BZ_ALIGN_KERNEL, i, by < api->n ? api->start[by] : k->start[i]);
         step->name = bz_string(s->trace, k->short_name[i] ? k->short_name[i] : k->name[i]);
         step->stack = by < api->n ? api->stack[by] : 0;
     }
 }
 
-static const bz_layer *layer_of(const align_steps *s, const align_name *name)
+static const bz_layer *layer_of(const bz_align_steps *s, const bz_align_name *name)
 {
     return name->exact && name->layer >= 0 ? &s->names->bound->layers->layer[name->layer] : NULL;
 }
 
 /* By its node an operator is known as well, where that is more than a view. */
-static bool known_node(const align_steps *s, size_t op)
+static bool known_node(const bz_align_steps *s, size_t op)
 {
-    align_name name = align_name_of(s->names, bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[op]));
+    bz_align_name name = bz_align_name_of(s->names, bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[op]));
     const bz_layer *l = layer_of(s, &name);
     return l && l->class != BZ_VIEW && !l->n_bodies;
 }
 
-static void take_operators(align_steps *s)
+static void take_operators(bz_align_steps *s)
 {
     const bz_events *o = &s->trace->event[BZ_EVENT_OP];
     for (uint32_t i = 0; i < o->n; i++) {
-        if (!align_in(s, BZ_EVENT_OP, i))
+        if (!bz_align_in(s, BZ_EVENT_OP, i))
             continue;
         uint32_t known = operator_around(s->trace, i);
         if (known == i || (known == BZ_NONE && known_node(s, i)))
@@ -117,7 +117,7 @@ static void take_operators(align_steps *s)
 
 static int by_start(const void *a, const void *b)
 {
-    const align_step *x = a, *y = b;
+    const bz_align_step *x = a, *y = b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     if (x->kind != y->kind)
@@ -146,16 +146,16 @@ static int64_t weights_of(const bz_problem *p)
 }
 
 /* A reorder in front of a call that takes weights in its format and of its size made those weights. */
-static bool makes_weights(const align_steps *s, int at)
+static bool makes_weights(const bz_align_steps *s, int at)
 {
     enum { LOOK_AHEAD = 4 };
     const bz_trace *t = s->trace;
-    int64_t elements = call_elements(t, s->step[at].at);
+    int64_t elements = bz_call_elements(t, s->step[at].at);
     if (elements < 0)
         return false;
     for (int i = at + 1; i < s->n && i <= at + LOOK_AHEAD; i++) {
-        const align_step *next = &s->step[i];
-        if (next->kind != ALIGN_CALL || !next->problem)
+        const bz_align_step *next = &s->step[i];
+        if (next->kind != BZ_ALIGN_CALL || !next->problem)
             continue;
         return same_format(t, s->step[at].at, "dst", next->at, "wei") && elements == weights_of(next->problem);
     }
@@ -165,16 +165,16 @@ static bool makes_weights(const align_steps *s, int at)
 /* ---- atoms ---------------------------------------------------------------------------------- */
 
 /* By the full name: what a kernel of a template does is often told by its arguments alone. */
-static align_rule rule_of(const align_steps *s, const align_step *step)
+static bz_align_rule rule_of(const bz_align_steps *s, const bz_align_step *step)
 {
     const bz_events *k = &s->trace->event[BZ_EVENT_KERNEL];
-    return step->kind == ALIGN_CALL     ? align_call_rule(step->name)
-           : step->kind == ALIGN_KERNEL ? align_kernel_rule(bz_string(s->trace, k->name[step->at]))
-                                        : align_operator_rule(step->name);
+    return step->kind == BZ_ALIGN_CALL     ? bz_align_call_rule(step->name)
+           : step->kind == BZ_ALIGN_KERNEL ? bz_align_kernel_rule(bz_string(s->trace, k->name[step->at]))
+                                           : bz_align_operator_rule(step->name);
 }
 
 /* Calls of the same name and parameters are read once. */
-static void read_problems(align_steps *s, bz_arena *arena)
+static void read_problems(bz_align_steps *s, bz_arena *arena)
 {
     const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
     bz_map map = {0};
@@ -182,9 +182,9 @@ static void read_problems(align_steps *s, bz_arena *arena)
     int *first = bz_alloc((size_t)s->n + 1, sizeof *first); /* step that was read, by number in the map */
     uint32_t n = 0;
     for (int i = 0; i < s->n; i++) {
-        align_step *step = &s->step[i];
+        bz_align_step *step = &s->step[i];
         bz_problem p;
-        if (step->kind != ALIGN_CALL)
+        if (step->kind != BZ_ALIGN_CALL)
             continue;
         uint32_t key[2] = {c->name[step->at], c->detail[step->at]}, at = bz_map_get(&map, key, sizeof key);
         if (at != BZ_MAP_NONE) {
@@ -206,12 +206,12 @@ static void read_problems(align_steps *s, bz_arena *arena)
     free(first);
 }
 
-static void take_atoms(align_steps *s, align_words *w)
+static void take_atoms(bz_align_steps *s, bz_align_words *w)
 {
     for (int i = 0; i < s->n; i++) {
-        align_step *step = &s->step[i];
-        align_rule rule = rule_of(s, step);
-        align_atom atom[ALIGN_ATOMS];
+        bz_align_step *step = &s->step[i];
+        bz_align_rule rule = rule_of(s, step);
+        bz_align_atom atom[BZ_ALIGN_ATOMS];
         int n = 0;
         const bz_layer *node = layer_of(s, &step->node);
         step->first = s->n_atoms;
@@ -219,18 +219,18 @@ static void take_atoms(align_steps *s, align_words *w)
             step->cause = "constants-computed";
         else if (rule.cause)
             step->cause =
-                !strcmp(rule.cause, "activations-reordered") && step->kind == ALIGN_CALL && makes_weights(s, i)
+                !strcmp(rule.cause, "activations-reordered") && step->kind == BZ_ALIGN_CALL && makes_weights(s, i)
                     ? "weights-reordered"
                     : rule.cause;
         else if (step->problem)
-            n = align_problem_atoms(w, step->problem, atom);
-        else if (rule.kind && step->kind == ALIGN_OPERATOR)
-            n = align_operator_atoms(w, rule.kind, bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[step->at]),
-                                     atom);
-        else if (rule.kind || step->kind == ALIGN_CALL || node)
-            atom[n++] = align_named_atom(w, rule.kind ? rule.kind : node ? node->kind : step->name);
-        if (step->kind == ALIGN_OPERATOR)
-            n = align_name_atoms(s->names, w, step->node, rule.kind ? rule.kind : "", atom, n);
+            n = bz_align_problem_atoms(w, step->problem, atom);
+        else if (rule.kind && step->kind == BZ_ALIGN_OPERATOR)
+            n = bz_align_operator_atoms(w, rule.kind,
+                                        bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[step->at]), atom);
+        else if (rule.kind || step->kind == BZ_ALIGN_CALL || node)
+            atom[n++] = bz_align_named_atom(w, rule.kind ? rule.kind : node ? node->kind : step->name);
+        if (step->kind == BZ_ALIGN_OPERATOR)
+            n = bz_align_name_atoms(s->names, w, step->node, rule.kind ? rule.kind : "", atom, n);
         for (int k = 0; k < n; k++) {
             atom[k].owner = i;
             add_atom(s, atom[k]);
@@ -243,15 +243,15 @@ static void take_atoms(align_steps *s, align_words *w)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-static void number_events(align_steps *s, bz_arena *arena)
+static void number_events(bz_align_steps *s, bz_arena *arena)
 {
     const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
     s->of_call = BZ_NEW(arena, uint32_t, c->n);
     s->of_kernel = BZ_NEW(arena, uint32_t, s->trace->event[BZ_EVENT_KERNEL].n);
     for (int i = 0; i < s->n; i++) {
-        if (s->step[i].kind == ALIGN_CALL)
+        if (s->step[i].kind == BZ_ALIGN_CALL)
             s->of_call[s->step[i].at] = (uint32_t)i + 1;
-        else if (s->step[i].kind == ALIGN_KERNEL)
+        else if (s->step[i].kind == BZ_ALIGN_KERNEL)
             s->of_kernel[s->step[i].at] = (uint32_t)i + 1;
         else
             s->of_op[s->step[i].at] = (uint32_t)i + 1;
@@ -267,10 +267,11 @@ static void number_events(align_steps *s, bz_arena *arena)
             s->of_call[i] = s->of_call[bz_call_outermost(s->trace, i)];
 }
 
-void align_steps_take(align_steps *s, const bz_trace *trace, align_names *names, align_words *w, bz_arena *arena)
+void bz_align_steps_take(bz_align_steps *s, const bz_trace *trace, bz_align_names *names, bz_align_words *w,
+                         bz_arena *arena)
 {
     uint32_t iteration = bz_typical_iteration(trace);
-    *s = (align_steps){.trace = trace, .names = names, .iteration = iteration};
+    *s = (bz_align_steps){.trace = trace, .names = names, .iteration = iteration};
     if (iteration != BZ_NONE) {
         s->begin = bz_iteration_begin(trace, iteration);
         s->end = trace->iteration[iteration].end;
@@ -288,7 +289,7 @@ void align_steps_take(align_steps *s, const bz_trace *trace, align_names *names,
     number_events(s, arena);
 }
 
-void align_steps_free(align_steps *s)
+void bz_align_steps_free(bz_align_steps *s)
 {
     free(s->step);
     free(s->atom);

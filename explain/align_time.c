@@ -26,7 +26,7 @@ typedef struct tally {
 } tally;
 
 typedef struct ledger {
-    align_steps *s;
+    bz_align_steps *s;
     bz_arena *arena;
     span *free, *left; /* ascending; what was before the claims of now, and what they leave */
     int n_free, n_left, cap_free, cap_left;
@@ -94,7 +94,7 @@ static void give(ledger *l, const claim *c, int64_t time)
     if (c->step >= 0)
         l->s->step[c->step].time += time;
     else
-        charge(l, find_tally(l, c->cause, align_cause_name(c->cause), c->busy), c->name, c->stack, time, 1);
+        charge(l, find_tally(l, c->cause, bz_align_cause_name(c->cause), c->busy), c->name, c->stack, time, 1);
 }
 
 /* ---- claims --------------------------------------------------------------------------------- */
@@ -175,11 +175,11 @@ static const char *copy_cause(uint32_t direction)
 
 static void claim_device(ledger *l, bool own)
 {
-    const align_steps *s = l->s;
+    const bz_align_steps *s = l->s;
     for (int kind = BZ_EVENT_KERNEL; kind <= BZ_EVENT_MEMSET; kind++) {
         const bz_events *e = &s->trace->event[kind];
         for (size_t i = 0; i < e->n; i++) {
-            if (e->end[i] <= s->begin || e->start[i] >= s->end || align_in(s, (bz_event_kind)kind, i) != own)
+            if (e->end[i] <= s->begin || e->start[i] >= s->end || bz_align_in(s, (bz_event_kind)kind, i) != own)
                 continue;
             uint32_t step = !own                                            ? 0
                             : e->call[i] < s->trace->event[BZ_EVENT_CALL].n ? s->of_call[e->call[i]]
@@ -198,7 +198,7 @@ static void claim_device(ledger *l, bool own)
 
 static void claim_steps(ledger *l)
 {
-    const align_steps *s = l->s;
+    const bz_align_steps *s = l->s;
     const bz_events *e = &s->trace->event[s->operators ? BZ_EVENT_OP : BZ_EVENT_CALL];
     for (int i = 0; i < s->n; i++)
         add_claim(l, (claim){e->start[s->step[i].at], e->end[s->step[i].at], i, true, NULL, NULL, 0});
@@ -213,7 +213,7 @@ static void claim_api(ledger *l, const char *cause)
         if (e->end[i] <= l->s->begin || e->start[i] >= l->s->end)
             continue;
         const char *name = bz_string(t, e->name[i]);
-        if (!strcmp(align_api_cause(name), cause))
+        if (!strcmp(bz_align_api_cause(name), cause))
             add_claim(l, (claim){e->start[i], e->end[i], -1, false, cause, name, e->stack[i]});
     }
     settle(l);
@@ -221,10 +221,10 @@ static void claim_api(ledger *l, const char *cause)
 
 static void claim_library(ledger *l)
 {
-    const align_steps *s = l->s;
+    const bz_align_steps *s = l->s;
     const bz_events *e = &s->trace->event[BZ_EVENT_CALL];
     for (int i = 0; i < s->n; i++)
-        if (s->step[i].kind == ALIGN_CALL) {
+        if (s->step[i].kind == BZ_ALIGN_CALL) {
             size_t at = s->step[i].at;
             add_claim(l, (claim){e->start[at], e->end[at], -1, false, "library", s->step[i].name, e->stack[at]});
         }
@@ -257,7 +257,7 @@ static void claim_operators(ledger *l)
 
 static void charge_rest(ledger *l, const bool *between, const char *layers)
 {
-    const align_steps *s = l->s;
+    const bz_align_steps *s = l->s;
     int next = 0; /* the first step that begins behind the gap */
     for (int f = 0; f < l->n_free; f++) {
         while (next < s->n && s->step[next].start < l->free[f].end)
@@ -267,7 +267,7 @@ static void charge_rest(ledger *l, const bool *between, const char *layers)
         const char *example = outside ? layers : NULL;
         if (!outside && next && next < s->n)
             example = bz_arena_printf(l->arena, "%s, then %s", s->step[next - 1].name, s->step[next].name);
-        charge(l, find_tally(l, id, align_cause_name(id), false), example, 0, l->free[f].end - l->free[f].start, 1);
+        charge(l, find_tally(l, id, bz_align_cause_name(id), false), example, 0, l->free[f].end - l->free[f].start, 1);
     }
 }
 
@@ -275,10 +275,10 @@ static void charge_steps(ledger *l)
 {
     static const char *const EXTRA[] = {"calls-extra", "kernels-extra", "operators-extra"};
     for (int i = 0; i < l->s->n; i++) {
-        const align_step *step = &l->s->step[i];
+        const bz_align_step *step = &l->s->step[i];
         const char *id = step->cause ? step->cause : EXTRA[step->kind];
         if (!step->asked)
-            charge(l, find_tally(l, id, align_cause_name(id), true), step->name, step->stack, step->time, 1);
+            charge(l, find_tally(l, id, bz_align_cause_name(id), true), step->name, step->stack, step->time, 1);
     }
 }
 
@@ -288,7 +288,7 @@ static int greatest(const void *a, const void *b)
     return x->time != y->time ? (x->time > y->time ? -1 : 1) : strcmp(x->id, y->id);
 }
 
-void align_time(align_steps *s, const bool *between, const char *layers, bz_arena *arena, bz_alignment *out)
+void bz_align_time(bz_align_steps *s, const bool *between, const char *layers, bz_arena *arena, bz_alignment *out)
 {
     ledger l = {.s = s, .arena = arena};
     push(&l.free, &l.n_free, &l.cap_free, s->begin, s->end);

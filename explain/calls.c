@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int call_list(const bz_trace *t, size_t call, const char *name, int64_t *v, int most)
+int bz_call_list(const bz_trace *t, size_t call, const char *name, int64_t *v, int most)
 {
     char text[256];
     const char *p = text;
@@ -23,7 +23,7 @@ int call_list(const bz_trace *t, size_t call, const char *name, int64_t *v, int 
     return n;
 }
 
-bool call_int(const bz_trace *t, size_t call, const char *name, int64_t *v)
+bool bz_call_int(const bz_trace *t, size_t call, const char *name, int64_t *v)
 {
     char text[64], *end;
     if (!bz_call_parameter(t, call, name, text, sizeof text))
@@ -32,7 +32,7 @@ bool call_int(const bz_trace *t, size_t call, const char *name, int64_t *v)
     return end != text && !*end && *v >= 0 && *v <= INT32_MAX;
 }
 
-bool call_real(const bz_trace *t, size_t call, const char *name, double *v)
+bool bz_call_real(const bz_trace *t, size_t call, const char *name, double *v)
 {
     char text[64], *end;
     if (!bz_call_parameter(t, call, name, text, sizeof text))
@@ -41,7 +41,7 @@ bool call_real(const bz_trace *t, size_t call, const char *name, double *v)
     return end != text && !*end && isfinite(*v);
 }
 
-int64_t call_elements(const bz_trace *t, size_t call)
+int64_t bz_call_elements(const bz_trace *t, size_t call)
 {
     char text[128];
     int64_t n = 1;
@@ -56,7 +56,7 @@ int64_t call_elements(const bz_trace *t, size_t call)
     return n;
 }
 
-bool call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out)
+bool bz_call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out)
 {
     static const struct {
         const char *begins;
@@ -88,7 +88,7 @@ bool call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out)
     return false;
 }
 
-int64_t call_pad_end(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad)
+int64_t bz_call_pad_end(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad)
 {
     int64_t window = (kernel - 1) * dilation + 1, reached = (out - 1) * stride + window - in - pad;
     if (reached < 0)
@@ -99,7 +99,7 @@ int64_t call_pad_end(int64_t in, int64_t out, int64_t kernel, int64_t stride, in
 
 /* A framework may pad the input by itself and convolve what it padded: the problem with that padding
  * inside, by half the kernel, has the same result. */
-int call_unpad(const bz_problem *from, bz_problem *to)
+int bz_call_unpad(const bz_problem *from, bz_problem *to)
 {
     int spatial = bz_extent_rank(from->conv.x) - 2, most = 0;
     bz_error err;
@@ -119,45 +119,45 @@ int call_unpad(const bz_problem *from, bz_problem *to)
 
 static const struct {
     const char *call; /* the name; "_v2" behind it makes no difference */
-    call_reader *read;
+    bz_call_reader *read;
 } CALLS[] = {
-    {"cudnnConvolutionForward", call_cudnn_conv},
-    {"cudnnConvolutionBiasActivationForward", call_cudnn_conv_bias},
-    {"cudnnPoolingForward", call_cudnn_pool},
-    {"cudnnActivationForward", call_cudnn_activation},
-    {"cudnnBatchNormalizationForwardInference", call_cudnn_batchnorm},
-    {"cudnnSoftmaxForward", call_cudnn_softmax},
-    {"cudnnLRNCrossChannelForward", call_cudnn_lrn},
-    {"cudnnAddTensor", call_cudnn_add},
-    {"cudnnOpTensor", call_cudnn_op},
-    {"convolution", call_onednn_conv},
-    {"inner_product", call_onednn_inner_product},
-    {"matmul", call_onednn_matmul},
-    {"pooling", call_onednn_pool},
-    {"batch_normalization", call_onednn_batchnorm},
-    {"layer_normalization", call_onednn_layernorm},
-    {"eltwise", call_onednn_eltwise},
-    {"binary", call_onednn_binary},
-    {"sum", call_onednn_sum},
-    {"softmax", call_onednn_softmax},
-    {"concat", call_onednn_concat},
-    {"sgemm", call_blas_gemm},
-    {"dgemm", call_blas_gemm},
-    {"cblas_sgemm", call_blas_gemm},
-    {"cblas_dgemm", call_blas_gemm},
-    {"cublasSgemm", call_blas_gemm},
-    {"cublasDgemm", call_blas_gemm},
-    {"cublasHgemm", call_blas_gemm},
-    {"cublasSgemmEx", call_blas_gemm},
-    {"cublasGemmEx", call_blas_gemm},
-    {"cublasSgemmStridedBatched", call_blas_gemm},
-    {"cublasHgemmStridedBatched", call_blas_gemm},
-    {"cublasGemmStridedBatchedEx", call_blas_gemm},
-    {"sgemv", call_blas_gemv},
-    {"dgemv", call_blas_gemv},
-    {"cblas_sgemv", call_blas_gemv},
-    {"cblas_dgemv", call_blas_gemv},
-    {"cublasSgemv", call_blas_gemv},
+    {"cudnnConvolutionForward", bz_call_cudnn_conv},
+    {"cudnnConvolutionBiasActivationForward", bz_call_cudnn_conv_bias},
+    {"cudnnPoolingForward", bz_call_cudnn_pool},
+    {"cudnnActivationForward", bz_call_cudnn_activation},
+    {"cudnnBatchNormalizationForwardInference", bz_call_cudnn_batchnorm},
+    {"cudnnSoftmaxForward", bz_call_cudnn_softmax},
+    {"cudnnLRNCrossChannelForward", bz_call_cudnn_lrn},
+    {"cudnnAddTensor", bz_call_cudnn_add},
+    {"cudnnOpTensor", bz_call_cudnn_op},
+    {"convolution", bz_call_onednn_conv},
+    {"inner_product", bz_call_onednn_inner_product},
+    {"matmul", bz_call_onednn_matmul},
+    {"pooling", bz_call_onednn_pool},
+    {"batch_normalization", bz_call_onednn_batchnorm},
+    {"layer_normalization", bz_call_onednn_layernorm},
+    {"eltwise", bz_call_onednn_eltwise},
+    {"binary", bz_call_onednn_binary},
+    {"sum", bz_call_onednn_sum},
+    {"softmax", bz_call_onednn_softmax},
+    {"concat", bz_call_onednn_concat},
+    {"sgemm", bz_call_blas_gemm},
+    {"dgemm", bz_call_blas_gemm},
+    {"cblas_sgemm", bz_call_blas_gemm},
+    {"cblas_dgemm", bz_call_blas_gemm},
+    {"cublasSgemm", bz_call_blas_gemm},
+    {"cublasDgemm", bz_call_blas_gemm},
+    {"cublasHgemm", bz_call_blas_gemm},
+    {"cublasSgemmEx", bz_call_blas_gemm},
+    {"cublasGemmEx", bz_call_blas_gemm},
+    {"cublasSgemmStridedBatched", bz_call_blas_gemm},
+    {"cublasHgemmStridedBatched", bz_call_blas_gemm},
+    {"cublasGemmStridedBatchedEx", bz_call_blas_gemm},
+    {"sgemv", bz_call_blas_gemv},
+    {"dgemv", bz_call_blas_gemv},
+    {"cblas_sgemv", bz_call_blas_gemv},
+    {"cblas_dgemv", bz_call_blas_gemv},
+    {"cublasSgemv", bz_call_blas_gemv},
 };
 
 bool bz_call_problem(const bz_trace *trace, size_t call, bz_problem *out)

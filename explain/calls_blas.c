@@ -30,7 +30,7 @@ static bool type_of(const bz_trace *t, size_t call, bz_dtype *out)
     } LETTERS[] = {{"cblas_s", BZ_F32}, {"cblas_d", BZ_F64}, {"cublasS", BZ_F32}, {"cublasD", BZ_F64},
                    {"cublasH", BZ_F16}, {"sge", BZ_F32},     {"dge", BZ_F64}};
     const char *name = bz_string(t, t->event[BZ_EVENT_CALL].name[call]);
-    if (call_dtype(t, call, "Atype", out) || call_dtype(t, call, "aType", out))
+    if (bz_call_dtype(t, call, "Atype", out) || bz_call_dtype(t, call, "aType", out))
         return true;
     for (size_t i = 0; i < sizeof LETTERS / sizeof *LETTERS; i++)
         if (!strncmp(name, LETTERS[i].text, strlen(LETTERS[i].text))) {
@@ -40,15 +40,15 @@ static bool type_of(const bz_trace *t, size_t call, bz_dtype *out)
     return false;
 }
 
-bool call_blas_gemm(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_blas_gemm(const bz_trace *t, size_t call, bz_problem *p)
 {
     int64_t m, n, k, batch = 1;
     bool a, b, rows = by_rows(t, call);
     p->kind = BZ_PROBLEM_GEMM;
-    if (!transposed(t, call, "transa", &a) || !transposed(t, call, "transb", &b) || !call_int(t, call, "m", &m) ||
-        !call_int(t, call, "n", &n) || !call_int(t, call, "k", &k) || !type_of(t, call, &p->dtype))
+    if (!transposed(t, call, "transa", &a) || !transposed(t, call, "transb", &b) || !bz_call_int(t, call, "m", &m) ||
+        !bz_call_int(t, call, "n", &n) || !bz_call_int(t, call, "k", &k) || !type_of(t, call, &p->dtype))
         return false;
-    if (!call_int(t, call, "batchSize", &batch) && !call_int(t, call, "batchCount", &batch))
+    if (!bz_call_int(t, call, "batchSize", &batch) && !bz_call_int(t, call, "batchCount", &batch))
         batch = 1;
     p->gemm.m = rows ? m : n;
     p->gemm.n = rows ? n : m;
@@ -60,13 +60,13 @@ bool call_blas_gemm(const bz_trace *t, size_t call, bz_problem *p)
 }
 
 /* The matrix of m rows and n columns; the result has as many values as op(A) has rows. */
-bool call_blas_gemv(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_blas_gemv(const bz_trace *t, size_t call, bz_problem *p)
 {
     int64_t m, n;
     bool trans;
     p->kind = BZ_PROBLEM_GEMV;
     if ((!transposed(t, call, "trans", &trans) && !transposed(t, call, "transa", &trans)) ||
-        !call_int(t, call, "m", &m) || !call_int(t, call, "n", &n) || !type_of(t, call, &p->dtype))
+        !bz_call_int(t, call, "m", &m) || !bz_call_int(t, call, "n", &n) || !type_of(t, call, &p->dtype))
         return false;
     p->gemv.m = trans ? n : m;
     p->gemv.k = trans ? m : n;

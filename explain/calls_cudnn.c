@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool call_cudnn_conv(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_cudnn_conv(const bz_trace *t, size_t call, bz_problem *p)
 {
     int64_t pad[BZ_PROBLEM_SPATIAL], group = 1;
     char text[64];
     p->kind = BZ_PROBLEM_CONV;
-    int rank = call_list(t, call, "xDesc.dimA", p->conv.x, BZ_PROBLEM_SPATIAL + 2), spatial = rank - 2;
-    if (rank < 3 || call_list(t, call, "wDesc.dimA", p->conv.w, rank) != rank ||
-        call_list(t, call, "convDesc.padA", pad, BZ_PROBLEM_SPATIAL) != spatial ||
-        call_list(t, call, "convDesc.strideA", p->conv.stride, BZ_PROBLEM_SPATIAL) != spatial ||
-        call_list(t, call, "convDesc.dilationA", p->conv.dilation, BZ_PROBLEM_SPATIAL) != spatial ||
-        !call_dtype(t, call, "xDesc.dataType", &p->dtype))
+    int rank = bz_call_list(t, call, "xDesc.dimA", p->conv.x, BZ_PROBLEM_SPATIAL + 2), spatial = rank - 2;
+    if (rank < 3 || bz_call_list(t, call, "wDesc.dimA", p->conv.w, rank) != rank ||
+        bz_call_list(t, call, "convDesc.padA", pad, BZ_PROBLEM_SPATIAL) != spatial ||
+        bz_call_list(t, call, "convDesc.strideA", p->conv.stride, BZ_PROBLEM_SPATIAL) != spatial ||
+        bz_call_list(t, call, "convDesc.dilationA", p->conv.dilation, BZ_PROBLEM_SPATIAL) != spatial ||
+        !bz_call_dtype(t, call, "xDesc.dataType", &p->dtype))
         return false;
     if (bz_call_parameter(t, call, "convDesc.groupCount", text, sizeof text))
         group = strtoll(text, NULL, 10);
@@ -24,10 +24,10 @@ bool call_cudnn_conv(const bz_trace *t, size_t call, bz_problem *p)
     return true;
 }
 
-bool call_cudnn_conv_bias(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_cudnn_conv_bias(const bz_trace *t, size_t call, bz_problem *p)
 {
     char text[64];
-    if (!call_cudnn_conv(t, call, p) || !bz_call_parameter(t, call, "activationDesc.mode", text, sizeof text))
+    if (!bz_call_cudnn_conv(t, call, p) || !bz_call_parameter(t, call, "activationDesc.mode", text, sizeof text))
         return false;
     p->post[0].fn = BZ_FN_BIAS;
     if (!strcmp(text, "CUDNN_ACTIVATION_RELU"))
@@ -38,11 +38,11 @@ bool call_cudnn_conv_bias(const bz_trace *t, size_t call, bz_problem *p)
 /* Version 7 says srcDesc and destDesc where later ones say xDesc and yDesc. */
 static int input(const bz_trace *t, size_t call, int64_t *x, bz_dtype *dtype)
 {
-    int rank = call_list(t, call, "xDesc.dimA", x, BZ_PROBLEM_RANK);
+    int rank = bz_call_list(t, call, "xDesc.dimA", x, BZ_PROBLEM_RANK);
     const char *type = rank ? "xDesc.dataType" : "srcDesc.dataType";
     if (!rank)
-        rank = call_list(t, call, "srcDesc.dimA", x, BZ_PROBLEM_RANK);
-    return call_dtype(t, call, type, dtype) ? rank : 0;
+        rank = bz_call_list(t, call, "srcDesc.dimA", x, BZ_PROBLEM_RANK);
+    return bz_call_dtype(t, call, type, dtype) ? rank : 0;
 }
 
 static int find(const char *const *names, int n, const char *text)
@@ -52,7 +52,7 @@ static int find(const char *const *names, int n, const char *text)
     return n;
 }
 
-bool call_cudnn_pool(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_cudnn_pool(const bz_trace *t, size_t call, bz_problem *p)
 {
     static const char *const MODES[] = {[BZ_POOL_MAX] = "CUDNN_POOLING_MAX",
                                         [BZ_POOL_AVG] = "CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING",
@@ -63,23 +63,24 @@ bool call_cudnn_pool(const bz_trace *t, size_t call, bz_problem *p)
     int rank = input(t, call, p->pool.x, &p->dtype), spatial = rank - 2, mode;
     if (rank < 3 || spatial > BZ_PROBLEM_SPATIAL ||
         !bz_call_parameter(t, call, "poolingDesc.mode", text, sizeof text) ||
-        call_list(t, call, "poolingDesc.windowDimA", p->pool.kernel, BZ_PROBLEM_SPATIAL) != spatial ||
-        call_list(t, call, "poolingDesc.strideA", p->pool.stride, BZ_PROBLEM_SPATIAL) != spatial ||
-        call_list(t, call, "poolingDesc.paddingA", pad, BZ_PROBLEM_SPATIAL) != spatial)
+        bz_call_list(t, call, "poolingDesc.windowDimA", p->pool.kernel, BZ_PROBLEM_SPATIAL) != spatial ||
+        bz_call_list(t, call, "poolingDesc.strideA", p->pool.stride, BZ_PROBLEM_SPATIAL) != spatial ||
+        bz_call_list(t, call, "poolingDesc.paddingA", pad, BZ_PROBLEM_SPATIAL) != spatial)
         return false;
     mode = !strcmp(text, "CUDNN_POOLING_MAX_DETERMINISTIC") ? BZ_POOL_MAX : find(MODES, 3, text);
-    bool sized = call_list(t, call, "destDesc.dimA", y, BZ_PROBLEM_RANK) == rank ||
-                 call_list(t, call, "yDesc.dimA", y, BZ_PROBLEM_RANK) == rank;
+    bool sized = bz_call_list(t, call, "destDesc.dimA", y, BZ_PROBLEM_RANK) == rank ||
+                 bz_call_list(t, call, "yDesc.dimA", y, BZ_PROBLEM_RANK) == rank;
     for (int a = 0; a < spatial; a++) {
         p->pool.pad[a] = pad[a];
         p->pool.pad[spatial + a] =
-            sized ? call_pad_end(p->pool.x[2 + a], y[2 + a], p->pool.kernel[a], p->pool.stride[a], 1, pad[a]) : pad[a];
+            sized ? bz_call_pad_end(p->pool.x[2 + a], y[2 + a], p->pool.kernel[a], p->pool.stride[a], 1, pad[a])
+                  : pad[a];
     }
     p->pool.mode = (bz_pool_mode)mode;
     return mode >= 0;
 }
 
-bool call_cudnn_activation(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_cudnn_activation(const bz_trace *t, size_t call, bz_problem *p)
 {
     static const char *const MODES[] = {"CUDNN_ACTIVATION_RELU", "CUDNN_ACTIVATION_SIGMOID", "CUDNN_ACTIVATION_TANH",
                                         "CUDNN_ACTIVATION_ELU", "CUDNN_ACTIVATION_CLIPPED_RELU"};
@@ -92,20 +93,20 @@ bool call_cudnn_activation(const bz_trace *t, size_t call, bz_problem *p)
         return false;
     p->activation.fn = FUNCTIONS[mode];
     if (p->activation.fn == BZ_FN_ELU || p->activation.fn == BZ_FN_CLIP) {
-        if (!call_real(t, call, "activationDesc.coef", &coefficient))
+        if (!bz_call_real(t, call, "activationDesc.coef", &coefficient))
             return false;
         *(p->activation.fn == BZ_FN_ELU ? &p->activation.alpha : &p->activation.beta) = (float)coefficient;
     }
     return true;
 }
 
-bool call_cudnn_batchnorm(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_cudnn_batchnorm(const bz_trace *t, size_t call, bz_problem *p)
 {
     p->kind = BZ_PROBLEM_BATCHNORM;
     return input(t, call, p->batchnorm.x, &p->dtype) > 0;
 }
 
-bool call_cudnn_softmax(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_cudnn_softmax(const bz_trace *t, size_t call, bz_problem *p)
 {
     char mode[64], algorithm[64];
     bool log =
@@ -122,13 +123,13 @@ bool call_cudnn_softmax(const bz_trace *t, size_t call, bz_problem *p)
     return true;
 }
 
-bool call_cudnn_lrn(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_cudnn_lrn(const bz_trace *t, size_t call, bz_problem *p)
 {
     double alpha, beta, bias;
     p->kind = BZ_PROBLEM_LRN;
-    if (!input(t, call, p->lrn.x, &p->dtype) || !call_int(t, call, "normDesc.lrnN", &p->lrn.size) ||
-        !call_real(t, call, "normDesc.lrnAlpha", &alpha) || !call_real(t, call, "normDesc.lrnBeta", &beta) ||
-        !call_real(t, call, "normDesc.lrnK", &bias))
+    if (!input(t, call, p->lrn.x, &p->dtype) || !bz_call_int(t, call, "normDesc.lrnN", &p->lrn.size) ||
+        !bz_call_real(t, call, "normDesc.lrnAlpha", &alpha) || !bz_call_real(t, call, "normDesc.lrnBeta", &beta) ||
+        !bz_call_real(t, call, "normDesc.lrnK", &bias))
         return false;
     p->lrn.alpha = (float)alpha;
     p->lrn.beta = (float)beta;
@@ -137,18 +138,18 @@ bool call_cudnn_lrn(const bz_trace *t, size_t call, bz_problem *p)
 }
 
 /* What is added is broadcast to the result. */
-bool call_cudnn_add(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_cudnn_add(const bz_trace *t, size_t call, bz_problem *p)
 {
-    bool old = call_list(t, call, "srcDestDesc.dimA", p->binary.a, BZ_PROBLEM_RANK) > 0;
+    bool old = bz_call_list(t, call, "srcDestDesc.dimA", p->binary.a, BZ_PROBLEM_RANK) > 0;
     p->kind = BZ_PROBLEM_BINARY;
     p->binary.fn = BZ_FN_ADD;
-    return (old || call_list(t, call, "cDesc.dimA", p->binary.a, BZ_PROBLEM_RANK)) &&
-           (call_list(t, call, "biasDesc.dimA", p->binary.b, BZ_PROBLEM_RANK) ||
-            call_list(t, call, "aDesc.dimA", p->binary.b, BZ_PROBLEM_RANK)) &&
-           call_dtype(t, call, old ? "srcDestDesc.dataType" : "cDesc.dataType", &p->dtype);
+    return (old || bz_call_list(t, call, "cDesc.dimA", p->binary.a, BZ_PROBLEM_RANK)) &&
+           (bz_call_list(t, call, "biasDesc.dimA", p->binary.b, BZ_PROBLEM_RANK) ||
+            bz_call_list(t, call, "aDesc.dimA", p->binary.b, BZ_PROBLEM_RANK)) &&
+           bz_call_dtype(t, call, old ? "srcDestDesc.dataType" : "cDesc.dataType", &p->dtype);
 }
 
-bool call_cudnn_op(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_cudnn_op(const bz_trace *t, size_t call, bz_problem *p)
 {
     static const char *const OPS[] = {"CUDNN_OP_TENSOR_ADD", "CUDNN_OP_TENSOR_MUL", "CUDNN_OP_TENSOR_MIN",
                                       "CUDNN_OP_TENSOR_MAX"};
@@ -157,7 +158,7 @@ bool call_cudnn_op(const bz_trace *t, size_t call, bz_problem *p)
     p->kind = BZ_PROBLEM_BINARY;
     int op = bz_call_parameter(t, call, "opTensorDesc.opTensorOp", text, sizeof text) ? find(OPS, 4, text) : -1;
     p->binary.fn = op < 0 ? BZ_FN_NONE : FUNCTIONS[op];
-    return op >= 0 && call_list(t, call, "aDesc.dimA", p->binary.a, BZ_PROBLEM_RANK) &&
-           call_list(t, call, "bDesc.dimA", p->binary.b, BZ_PROBLEM_RANK) &&
-           call_dtype(t, call, "aDesc.dataType", &p->dtype);
+    return op >= 0 && bz_call_list(t, call, "aDesc.dimA", p->binary.a, BZ_PROBLEM_RANK) &&
+           bz_call_list(t, call, "bDesc.dimA", p->binary.b, BZ_PROBLEM_RANK) &&
+           bz_call_dtype(t, call, "aDesc.dataType", &p->dtype);
 }

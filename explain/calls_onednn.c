@@ -160,8 +160,8 @@ static bool types(const bz_trace *t, size_t call, bz_problem *p)
 {
     char text[512];
     int n = 0;
-    if (!call_dtype(t, call, "src", &p->dtype) || !call_dtype(t, call, "wei", &p->dtype_w) ||
-        !call_dtype(t, call, "dst", &p->dtype_y))
+    if (!bz_call_dtype(t, call, "src", &p->dtype) || !bz_call_dtype(t, call, "wei", &p->dtype_w) ||
+        !bz_call_dtype(t, call, "dst", &p->dtype_y))
         return false;
     if (bz_call_parameter(t, call, "bia", text, sizeof text) && strncmp(text, "undef", 5) != 0)
         p->post[n++].fn = BZ_FN_BIAS;
@@ -169,7 +169,7 @@ static bool types(const bz_trace *t, size_t call, bz_problem *p)
     return !posts || read_posts(posts + strlen("post-ops:"), &p->post[n], BZ_PROBLEM_POST - n);
 }
 
-bool call_onednn_conv(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_conv(const bz_trace *t, size_t call, bz_problem *p)
 {
     static const char *const AXES[] = {"d", "h", "w"};
     numbers v;
@@ -205,12 +205,12 @@ bool call_onednn_conv(const bz_trace *t, size_t call, bz_problem *p)
         p->conv.pad[a] = pad;
         if (in <= 0 || out <= 0 || kernel <= 0 || stride <= 0 || dilation <= 0 || pad < 0)
             return false;
-        p->conv.pad[spatial + a] = call_pad_end(in, out, kernel, stride, dilation, pad);
+        p->conv.pad[spatial + a] = bz_call_pad_end(in, out, kernel, stride, dilation, pad);
     }
     return true;
 }
 
-bool call_onednn_inner_product(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_inner_product(const bz_trace *t, size_t call, bz_problem *p)
 {
     numbers v;
     p->kind = BZ_PROBLEM_GEMM;
@@ -223,7 +223,7 @@ bool call_onednn_inner_product(const bz_trace *t, size_t call, bz_problem *p)
     return true;
 }
 
-bool call_onednn_matmul(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_matmul(const bz_trace *t, size_t call, bz_problem *p)
 {
     bz_extent v[3];
     int n = read_tensors(t, call, v, 3);
@@ -240,10 +240,10 @@ bool call_onednn_matmul(const bz_trace *t, size_t call, bz_problem *p)
 /* The data type: older versions call the tensor "data". */
 static bool data_type(const bz_trace *t, size_t call, bz_dtype *out)
 {
-    return call_dtype(t, call, "src", out) || call_dtype(t, call, "data", out);
+    return bz_call_dtype(t, call, "src", out) || bz_call_dtype(t, call, "data", out);
 }
 
-bool call_onednn_pool(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_pool(const bz_trace *t, size_t call, bz_problem *p)
 {
     static const char *const AXES[] = {"d", "h", "w"}, *const WHAT[] = {"i", "o", "k", "s", "d", "p"};
     static const char *const MODES[] = {[BZ_POOL_MAX] = "alg:pooling_max",
@@ -277,12 +277,12 @@ bool call_onednn_pool(const bz_trace *t, size_t call, bz_problem *p)
         p->pool.stride[a] = at[a][3];
         p->pool.dilation[a] = at[a][4] + 1;
         p->pool.pad[a] = at[a][5];
-        p->pool.pad[spatial + a] = call_pad_end(at[a][0], at[a][1], at[a][2], at[a][3], at[a][4] + 1, at[a][5]);
+        p->pool.pad[spatial + a] = bz_call_pad_end(at[a][0], at[a][1], at[a][2], at[a][3], at[a][4] + 1, at[a][5]);
     }
     return spatial && mode >= 0;
 }
 
-bool call_onednn_batchnorm(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_batchnorm(const bz_trace *t, size_t call, bz_problem *p)
 {
     static const char *const SIZES[] = {"mb", "ic", "id", "ih", "iw"};
     numbers v;
@@ -305,7 +305,7 @@ static bool one_tensor(const bz_trace *t, size_t call, bz_extent x, bz_dtype *dt
     return true;
 }
 
-bool call_onednn_layernorm(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_layernorm(const bz_trace *t, size_t call, bz_problem *p)
 {
     p->kind = BZ_PROBLEM_LAYERNORM;
     if (!one_tensor(t, call, p->layernorm.x, &p->dtype))
@@ -325,7 +325,7 @@ static bool aux_number(const char *aux, const char *name, double *v)
     return end != p + strlen(name);
 }
 
-bool call_onednn_eltwise(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_eltwise(const bz_trace *t, size_t call, bz_problem *p)
 {
     char aux[256];
     double v[2] = {0, 0};
@@ -343,7 +343,7 @@ bool call_onednn_eltwise(const bz_trace *t, size_t call, bz_problem *p)
     return true;
 }
 
-bool call_onednn_binary(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_binary(const bz_trace *t, size_t call, bz_problem *p)
 {
     char aux[64];
     bz_extent v[3];
@@ -358,7 +358,7 @@ bool call_onednn_binary(const bz_trace *t, size_t call, bz_problem *p)
 }
 
 /* A sum of two tensors, which is an addition. The log has one shape for both, and a "src" for each. */
-bool call_onednn_sum(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_sum(const bz_trace *t, size_t call, bz_problem *p)
 {
     bz_extent v[3];
     const char *detail = bz_string(t, t->event[BZ_EVENT_CALL].detail[call]);
@@ -374,7 +374,7 @@ bool call_onednn_sum(const bz_trace *t, size_t call, bz_problem *p)
     return true;
 }
 
-bool call_onednn_softmax(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_softmax(const bz_trace *t, size_t call, bz_problem *p)
 {
     char aux[128] = "";
     double axis;
@@ -389,7 +389,7 @@ bool call_onednn_softmax(const bz_trace *t, size_t call, bz_problem *p)
 }
 
 /* Inputs "1x64x8x8:1x32x8x8" are joined along the axis where they differ. For equal shapes the log must tell the axis. */
-bool call_onednn_concat(const bz_trace *t, size_t call, bz_problem *p)
+bool bz_call_onednn_concat(const bz_trace *t, size_t call, bz_problem *p)
 {
     char aux[64] = "";
     bz_extent v[BZ_PROBLEM_PARTS];

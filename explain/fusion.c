@@ -52,7 +52,7 @@ static double cover(making *m, const double *place, double *parallel)
 {
     bz_path path;
     bz_arena work = {0};
-    double sum = bound_cover(m->b, m->layer, place, m->taken, m->at);
+    double sum = bz_bound_cover(m->b, m->layer, place, m->taken, m->at);
     bz_schedule_parallel(m->b->dag, m->at, &work, &path);
     bz_arena_free(&work);
     *parallel = path.seconds;
@@ -141,7 +141,7 @@ void bz_fusion_make(const bz_bound *bound, const bz_ladder *ladder, int n, bz_ar
                 .arena = arena,
                 .f = out,
                 .row = BZ_NEW(arena, int, places),
-                .layer = bound_seconds(bound, arena),
+                .layer = bz_bound_seconds(bound, arena),
                 .place = BZ_NEW(arena, double, places),
                 .one = BZ_NEW(arena, double, places),
                 .at = BZ_NEW(arena, double, bound->dag->n),

@@ -119,7 +119,7 @@ static const struct {
     {"src", "f16::", BZ_F16},
 };
 
-static bz_dtype call_dtype(const bz_trace *t, size_t call)
+static bz_dtype bz_call_dtype(const bz_trace *t, size_t call)
 {
     char text[128];
     for (size_t i = 0; i < sizeof DTYPES / sizeof *DTYPES; i++)
@@ -158,7 +158,7 @@ static void check_calls(making *m)
     for (size_t i = 0; i < c->n && (!dtype || !batch); i++) {
         if (!(c->flags[i] & BZ_CALL_EXECUTES) || !bz_event_counts(m->trace, BZ_EVENT_CALL, i))
             continue;
-        dtype = dtype ? dtype : call_dtype(m->trace, i);
+        dtype = dtype ? dtype : bz_call_dtype(m->trace, i);
         batch = batch ? batch : call_batch(m->trace, i);
     }
     if (batch && m->bound->layers->batch && batch != m->bound->layers->batch)

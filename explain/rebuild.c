@@ -70,7 +70,7 @@ static void make_layer(bz_layer *layer, int index, const bz_problem *p, bz_arena
 }
 
 /* "40 reorder, 1 cudnnRNNForward", by first occurrence. */
-static const char *name_others(const align_steps *s, bz_arena *arena)
+static const char *name_others(const bz_align_steps *s, bz_arena *arena)
 {
     enum { NAMES = 8 };
     const char *name[NAMES];
@@ -78,7 +78,7 @@ static const char *name_others(const align_steps *s, bz_arena *arena)
     bz_buf text = {0};
     for (int i = 0; i < s->n; i++) {
         int k = 0;
-        if (s->step[i].kind != ALIGN_CALL || (s->step[i].problem && !s->step[i].cause))
+        if (s->step[i].kind != BZ_ALIGN_CALL || (s->step[i].problem && !s->step[i].cause))
             continue;
         while (k < n && strcmp(name[k], s->step[i].name) != 0)
             k++;
@@ -100,24 +100,24 @@ static const char *name_others(const align_steps *s, bz_arena *arena)
 }
 
 /* A kernel padded its input right before: the layer then has that padding. */
-static bool padded(const align_steps *s, int i)
+static bool padded(const bz_align_steps *s, int i)
 {
     return i && s->step[i - 1].cause && !strcmp(s->step[i - 1].cause, "input-padded");
 }
 
 void bz_rebuild(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out)
 {
-    align_words words;
-    align_steps steps;
+    bz_align_words words;
+    bz_align_steps steps;
     int n = 0;
-    align_words_begin(&words, arena);
-    align_steps_take(&steps, trace, NULL, &words, arena);
+    bz_align_words_begin(&words, arena);
+    bz_align_steps_take(&steps, trace, NULL, &words, arena);
     bz_layer *layer = BZ_NEW(arena, bz_layer, steps.n);
     const bz_problem **problem = BZ_NEW(arena, const bz_problem *, steps.n);
     for (int i = 0; i < steps.n; i++)
-        if (steps.step[i].kind == ALIGN_CALL && steps.step[i].problem && !steps.step[i].cause) {
+        if (steps.step[i].kind == BZ_ALIGN_CALL && steps.step[i].problem && !steps.step[i].cause) {
             bz_problem inside;
-            bool unpad = padded(&steps, i) && call_unpad(steps.step[i].problem, &inside);
+            bool unpad = padded(&steps, i) && bz_call_unpad(steps.step[i].problem, &inside);
             problem[n] = unpad ? bz_arena_dup(arena, &inside, sizeof inside) : steps.step[i].problem;
             make_layer(&layer[n], n, problem[n], arena);
             n++;
@@ -128,6 +128,6 @@ void bz_rebuild(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out)
                         .left_out = name_others(&steps, arena)};
     if (image && problem[0]->kind == BZ_PROBLEM_POOL)
         out->layers.batch = problem[0]->pool.x[0];
-    align_steps_free(&steps);
-    align_words_end(&words);
+    bz_align_steps_free(&steps);
+    bz_align_words_end(&words);
 }

@@ -162,7 +162,7 @@ static int price_group(making *m, call_group *g, bz_regret_row *row, bz_error *e
         row->seen = bz_tick(bz_quantiles_of(g->seen, (size_t)g->n_seen).p50);
     if (look_up(m, g->text, g->asked == ASKED_FOR_TRAINING, row, &known, err))
         return -1;
-    int pad = known ? 0 : call_unpad(&g->problem, &inside);
+    int pad = known ? 0 : bz_call_unpad(&g->problem, &inside);
     if (pad) {
         bz_buf text = {0};
         bz_problem_print(&inside, &text);

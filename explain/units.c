@@ -10,8 +10,8 @@ typedef struct making {
     const bz_trace *trace;
     bz_arena *arena;
     bz_units *u;
-    unit_rules rules;
-    unit_system system;
+    bz_unit_rules rules;
+    bz_unit_system system;
     int cap;
     bz_map names; /* by pointer: names are shared */
     const char **unit;
@@ -25,11 +25,11 @@ static void find_system(making *m)
 {
     const char *ran = m->trace ? bz_trace_told(m->trace, "gpu") : NULL;
     const bz_system_facts *facts = m->b->facts;
-    m->system = unit_of_system(&m->rules, facts->isa,
-                               ran          ? ran
-                               : facts->gpu ? facts->name
-                                            : NULL,
-                               ran && strcmp(ran, facts->name) != 0 ? 0 : facts->capability);
+    m->system = bz_unit_of_system(&m->rules, facts->isa,
+                                  ran          ? ran
+                                  : facts->gpu ? facts->name
+                                               : NULL,
+                                  ran && strcmp(ran, facts->name) != 0 ? 0 : facts->capability);
     m->u->unit = m->system.unit;
 }
 
@@ -44,13 +44,13 @@ static const char *unit_name(making *m, const char *name)
     bz_map_add(&m->names, key, sizeof *key, at);
     if (!(at & (at - 1)))
         m->unit = bz_arena_grow(m->arena, m->unit, at, at ? 2 * (size_t)at : 1, sizeof *m->unit);
-    return m->unit[at] = unit_of_name(&m->rules, name);
+    return m->unit[at] = bz_unit_of_name(&m->rules, name);
 }
 
 static void begin(making *m)
 {
     *m->u = (bz_units){0};
-    unit_rules_read(bz_units_text, m->arena, &m->rules);
+    bz_unit_rules_read(bz_units_text, m->arena, &m->rules);
     find_system(m);
 }
 
@@ -85,12 +85,12 @@ static int64_t dim(const bz_type *t, int from_end)
 }
 
 /* What a layer multiplies: weights [out, in, …] of convolutions, matrices of products, gates of recurrent ones. */
-static unit_product product_of(const making *m, const bz_layer *l)
+static bz_unit_product product_of(const making *m, const bz_layer *l)
 {
     const bz_param *group = bz_layer_param(l, "group"), *trans = bz_layer_param(l, "transB");
     bz_dtype own = l->n_in ? l->in[0].dtype : BZ_UNDEFINED;
     bool real = own == BZ_F32 || own == BZ_F16 || own == BZ_BF16 || own == BZ_F64;
-    unit_product p = {.dtype = bz_dtype_name(m->b->dtype && real ? m->b->dtype : own), .group = 1};
+    bz_unit_product p = {.dtype = bz_dtype_name(m->b->dtype && real ? m->b->dtype : own), .group = 1};
     const bz_type *w = l->n_in > 1 ? &l->in[1] : NULL;
     if (!w)
         return p;
@@ -141,9 +141,9 @@ static void add_layers(making *m)
         if (first + 1 < (uint32_t)m->u->n) {
             settle(m, row, m->u->row[first].evidence, m->u->row[first].why);
         } else {
-            unit_product p = product_of(m, l->layer);
+            bz_unit_product p = product_of(m, l->layer);
             bool used = l->variant && unit_name(m, l->variant);
-            settle(m, row, used ? l->variant : NULL, unit_why(&m->rules, &m->system, &p, m->arena));
+            settle(m, row, used ? l->variant : NULL, bz_unit_why(&m->rules, &m->system, &p, m->arena));
         }
         find_best(m, m->u, row);
     }
@@ -163,7 +163,7 @@ int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_per
     begin(&m);
     bz_unit_way *way = BZ_NEW(arena, bz_unit_way, n);
     for (int i = 0; i < n; i++)
-        if (unit_way(bound, &tries[i], db, system, arena, &way[i], err))
+        if (bz_unit_way_make(bound, &tries[i], db, system, arena, &way[i], err))
             return -1;
     if (n)
         qsort(way, (size_t)n, sizeof *way, more_gain);
@@ -176,11 +176,11 @@ int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_per
 
 /* ---- profiles ------------------------------------------------------------------------------- */
 
-static unit_product product_of_call(const making *m, size_t call, const bz_problem *p)
+static bz_unit_product product_of_call(const making *m, size_t call, const bz_problem *p)
 {
     const bz_trace *t = m->trace;
     char text[128];
-    unit_product out = {.dtype = bz_dtype_name(p->dtype), .group = 1};
+    bz_unit_product out = {.dtype = bz_dtype_name(p->dtype), .group = 1};
     if (p->kind == BZ_PROBLEM_CONV) {
         out.group = p->conv.group;
         out.in = p->conv.w[1];
@@ -217,7 +217,7 @@ static const char **find_kernels(making *m, uint32_t iteration)
     return by;
 }
 
-static const char *evidence_of(making *m, size_t call, const char *kernel, const unit_product *p)
+static const char *evidence_of(making *m, size_t call, const char *kernel, const bz_unit_product *p)
 {
     const char *variant = bz_string(m->trace, m->trace->event[BZ_EVENT_CALL].variant[call]);
     bool seen = m->trace->event[BZ_EVENT_KERNEL].n > 0;
@@ -225,8 +225,8 @@ static const char *evidence_of(making *m, size_t call, const char *kernel, const
         return kernel;
     if (*variant && unit_name(m, variant))
         return variant;
-    return !seen && p->math && unit_multiple(&m->rules, &m->system, p->dtype) &&
-                   unit_of_log(&m->rules, p->math, variant)
+    return !seen && p->math && bz_unit_multiple(&m->rules, &m->system, p->dtype) &&
+                   bz_unit_of_log(&m->rules, p->math, variant)
                ? bz_arena_printf(m->arena, "%s, %s", p->math, variant)
                : NULL;
 }
@@ -262,11 +262,11 @@ void bz_units_look(const bz_bound *bound, const bz_trace *trace, const bz_alignm
         if (!product && !kernel[i] && (known || !layer[i])) /* a layer's other calls add its bias */
             continue;
         bz_unit_row *row = add_row(&m, layer[i] - 1, bz_string(trace, c->name[i]));
-        unit_product what = product           ? product_of_call(&m, i, &p)
-                            : row->layer >= 0 ? product_of(&m, bound->layer[row->layer].layer)
-                                              : (unit_product){.dtype = "?"};
+        bz_unit_product what = product           ? product_of_call(&m, i, &p)
+                               : row->layer >= 0 ? product_of(&m, bound->layer[row->layer].layer)
+                                                 : (bz_unit_product){.dtype = "?"};
         const char *evidence = evidence_of(&m, i, kernel[i], &what);
-        settle(&m, row, evidence, product || row->layer >= 0 ? unit_why(&m.rules, &m.system, &what, arena) : NULL);
+        settle(&m, row, evidence, product || row->layer >= 0 ? bz_unit_why(&m.rules, &m.system, &what, arena) : NULL);
         if (row->layer >= 0)
             find_best(&m, model, row);
     }

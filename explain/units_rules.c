@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-void unit_rules_read(const char *text, bz_arena *arena, unit_rules *out)
+void bz_unit_rules_read(const char *text, bz_arena *arena, bz_unit_rules *out)
 {
     char *copy = bz_arena_str(arena, text), *save = NULL;
     int lines = 1;
     for (const char *p = copy; (p = strchr(p, '\n')); p++)
         lines++;
-    *out = (unit_rules){.rule = BZ_NEW(arena, unit_rule, lines)};
+    *out = (bz_unit_rules){.rule = BZ_NEW(arena, bz_unit_rule, lines)};
     for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        unit_rule *r = &out->rule[out->n];
+        bz_unit_rule *r = &out->rule[out->n];
         char *inner = NULL;
-        for (char *word = strtok_r(line, " ", &inner); word && *word != '#' && r->n < UNIT_WORDS;
+        for (char *word = strtok_r(line, " ", &inner); word && *word != '#' && r->n < BZ_UNIT_WORDS;
              word = strtok_r(NULL, " ", &inner))
             r->word[r->n++] = word;
         out->n += r->n > 1;
@@ -27,7 +27,7 @@ void unit_rules_read(const char *text, bz_arena *arena, unit_rules *out)
     }
 }
 
-static bool has_word(const unit_rule *r, int from, const char *name)
+static bool has_word(const bz_unit_rule *r, int from, const char *name)
 {
     for (int i = from; i < r->n; i++)
         if (strstr(name, r->word[i]))
@@ -35,16 +35,16 @@ static bool has_word(const unit_rule *r, int from, const char *name)
     return false;
 }
 
-static bool is_a(const unit_rule *r, const char *what)
+static bool is_a(const bz_unit_rule *r, const char *what)
 {
     return !strcmp(r->word[0], what);
 }
 
-const char *unit_of_name(const unit_rules *rules, const char *name)
+const char *bz_unit_of_name(const bz_unit_rules *rules, const char *name)
 {
     const char *unit = NULL;
     for (int i = 0; i < rules->n; i++) {
-        const unit_rule *r = &rules->rule[i];
+        const bz_unit_rule *r = &rules->rule[i];
         if (is_a(r, "not") && has_word(r, 1, name))
             return NULL;
         if (!unit && is_a(r, "used") && has_word(r, 2, name))
@@ -54,10 +54,10 @@ const char *unit_of_name(const unit_rules *rules, const char *name)
 }
 
 /* One of a rule's words is the whole of the name, or its end behind an underscore. */
-static bool names(const unit_rules *rules, const char *what, const char *unit, const char *name)
+static bool names(const bz_unit_rules *rules, const char *what, const char *unit, const char *name)
 {
     for (int i = 0; i < rules->n; i++) {
-        const unit_rule *r = &rules->rule[i];
+        const bz_unit_rule *r = &rules->rule[i];
         for (int k = 2; is_a(r, what) && !strcmp(r->word[1], unit) && k < r->n; k++) {
             size_t n = strlen(name), w = strlen(r->word[k]);
             const char *end = n >= w ? name + n - w : name;
@@ -68,7 +68,7 @@ static bool names(const unit_rules *rules, const char *what, const char *unit, c
     return false;
 }
 
-const char *unit_of_log(const unit_rules *rules, const char *math, const char *algorithm)
+const char *bz_unit_of_log(const bz_unit_rules *rules, const char *math, const char *algorithm)
 {
     for (int i = 0; i < rules->n; i++)
         if (is_a(&rules->rule[i], "math") && names(rules, "math", rules->rule[i].word[1], math) &&
@@ -77,14 +77,14 @@ const char *unit_of_log(const unit_rules *rules, const char *math, const char *a
     return NULL;
 }
 
-unit_system unit_of_system(const unit_rules *rules, const char *isa, const char *gpu, double capability)
+bz_unit_system bz_unit_of_system(const bz_unit_rules *rules, const char *isa, const char *gpu, double capability)
 {
-    unit_system s = {.capability = gpu ? capability : 0};
+    bz_unit_system s = {.capability = gpu ? capability : 0};
     bz_gpu known;
     if (gpu && !(capability > 0) && bz_gpu_find(gpu, &known))
         s.capability = known.major + known.minor / 10.0;
     for (int i = 0; i < rules->n; i++) {
-        const unit_rule *r = &rules->rule[i];
+        const bz_unit_rule *r = &rules->rule[i];
         if (!is_a(r, "has") || r->n < 4)
             continue;
         bool device = !strcmp(r->word[2], "cc");
@@ -94,13 +94,13 @@ unit_system unit_of_system(const unit_rules *rules, const char *isa, const char 
     return s;
 }
 
-static bool is_type(const unit_rule *r, const unit_system *s)
+static bool is_type(const bz_unit_rule *r, const bz_unit_system *s)
 {
     return is_a(r, "type") && r->n == 5 && s->unit && !strcmp(r->word[1], s->unit) &&
            strtod(r->word[4], NULL) <= s->capability;
 }
 
-int unit_multiple(const unit_rules *rules, const unit_system *system, const char *dtype)
+int bz_unit_multiple(const bz_unit_rules *rules, const bz_unit_system *system, const char *dtype)
 {
     for (int i = 0; i < rules->n; i++)
         if (is_type(&rules->rule[i], system) && !strcmp(rules->rule[i].word[2], dtype))
@@ -109,7 +109,7 @@ int unit_multiple(const unit_rules *rules, const unit_system *system, const char
 }
 
 /* "f16, bf16 or tf32": what the unit multiplies in floating point. */
-static void put_types(const unit_rules *rules, const unit_system *system, bz_buf *out)
+static void put_types(const bz_unit_rules *rules, const bz_unit_system *system, bz_buf *out)
 {
     int n = 0;
     for (int i = 0; i < rules->n; i++)
@@ -124,12 +124,13 @@ static void put_channels(const char *what, int64_t n, int multiple, bz_buf *out)
                       n == 1 ? "" : "s", multiple);
 }
 
-const char *unit_why(const unit_rules *rules, const unit_system *system, const unit_product *p, bz_arena *arena)
+const char *bz_unit_why(const bz_unit_rules *rules, const bz_unit_system *system, const bz_unit_product *p,
+                        bz_arena *arena)
 {
     bz_buf out = {0};
     if (!system->unit || (p->group > 1 && p->in == 1))
         return NULL; /* a channel by itself is no product of matrices */
-    int multiple = unit_multiple(rules, system, p->dtype), wanted = multiple ? multiple : 8;
+    int multiple = bz_unit_multiple(rules, system, p->dtype), wanted = multiple ? multiple : 8;
     for (int i = 0; i < rules->n && !multiple; i++)
         if (is_type(&rules->rule[i], system)) {
             wanted = atoi(rules->rule[i].word[3]);

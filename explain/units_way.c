@@ -268,7 +268,7 @@ static void cover(const labelling *l, const double *seconds, const double *extra
         const bz_layer_price *price = &f[some[OTHER]]->place[g].price;
         place[g] = price->alternative && !(some[ASKED] && some[OTHER]) ? price->seconds : NAN;
     }
-    w->fused = bound_cover(l->b, seconds, place, taken, at) + w->conversions;
+    w->fused = bz_bound_cover(l->b, seconds, place, taken, at) + w->conversions;
     for (int i = 0; i < l->n; i++)
         at[i] += extra[i];
     bz_schedule_parallel(l->b->dag, at, l->arena, &path);
@@ -300,8 +300,8 @@ static void sum(labelling *l, bz_unit_way *w)
     w->gain = goal.enough ? goal.sequential - (isfinite(w->fused) ? w->fused : w->sequential) : NAN;
 }
 
-int unit_way(const bz_bound *bound, const bz_unit_try *other, bz_perfdb *db, const bz_system *system, bz_arena *arena,
-             bz_unit_way *out, bz_error *err)
+int bz_unit_way_make(const bz_bound *bound, const bz_unit_try *other, bz_perfdb *db, const bz_system *system,
+                     bz_arena *arena, bz_unit_way *out, bz_error *err)
 {
     int n = bound->dag->n;
     bz_arena work = {0};
@@ -309,8 +309,8 @@ int unit_way(const bz_bound *bound, const bz_unit_try *other, bz_perfdb *db, con
     *out = (bz_unit_way){.name = bz_arena_str(arena, other->name),
                          .layout = other->layout,
                          .calibrated = other->calibrated,
-                         .seconds = bound_seconds(other->bound, arena)};
-    l.cost[ASKED] = bound_seconds(bound, &work);
+                         .seconds = bz_bound_seconds(other->bound, arena)};
+    l.cost[ASKED] = bz_bound_seconds(bound, &work);
     l.cost[OTHER] = out->seconds;
     l.out[ASKED] = BZ_NEW(&work, conversion, n);
     l.out[OTHER] = BZ_NEW(&work, conversion, n);

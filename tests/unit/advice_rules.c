@@ -39,18 +39,19 @@ static void test_names(void **state)
         {"", NULL},
     };
     bz_arena arena = {0};
-    unit_rules rules;
+    bz_unit_rules rules;
     (void)state;
-    unit_rules_read(bz_units_text, &arena, &rules);
+    bz_unit_rules_read(bz_units_text, &arena, &rules);
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        const char *unit = unit_of_name(&rules, CASES[i].name);
+        const char *unit = bz_unit_of_name(&rules, CASES[i].name);
         if (!unit != !CASES[i].unit || (unit && strcmp(unit, CASES[i].unit) != 0))
             fail_msg("%s: %s", CASES[i].name, unit ? unit : "no unit");
     }
-    assert_string_equal(unit_of_log(&rules, "CUDNN_TENSOR_OP_MATH", "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM"),
-                        "Tensor Cores");
-    assert_null(unit_of_log(&rules, "CUDNN_TENSOR_OP_MATH", "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM"));
-    assert_null(unit_of_log(&rules, "CUDNN_DEFAULT_MATH", "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM"));
+    assert_string_equal(
+        bz_unit_of_log(&rules, "CUDNN_TENSOR_OP_MATH", "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM"),
+        "Tensor Cores");
+    assert_null(bz_unit_of_log(&rules, "CUDNN_TENSOR_OP_MATH", "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM"));
+    assert_null(bz_unit_of_log(&rules, "CUDNN_DEFAULT_MATH", "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM"));
     bz_arena_free(&arena);
 }
 
@@ -60,12 +61,12 @@ static void test_table_of_units(void **state)
     static const struct {
         const char *what;
         int least, most;
-    } WHAT[] = {{"used", 3, UNIT_WORDS}, {"not", 2, UNIT_WORDS},  {"has", 4, 4},
-                {"type", 5, 5},          {"math", 3, UNIT_WORDS}, {"algorithm", 3, UNIT_WORDS}};
+    } WHAT[] = {{"used", 3, BZ_UNIT_WORDS}, {"not", 2, BZ_UNIT_WORDS},      {"has", 4, 4}, {"type", 5, 5},
+                {"math", 3, BZ_UNIT_WORDS}, {"algorithm", 3, BZ_UNIT_WORDS}};
     bz_arena arena = {0};
-    unit_rules rules;
+    bz_unit_rules rules;
     (void)state;
-    unit_rules_read(bz_units_text, &arena, &rules);
+    bz_unit_rules_read(bz_units_text, &arena, &rules);
     for (int i = 0; i < rules.n; i++) {
         bool known = false;
         for (size_t k = 0; k < sizeof WHAT / sizeof *WHAT; k++)
@@ -82,7 +83,7 @@ static void test_why(void **state)
 {
     static const struct {
         const char *isa, *gpu;
-        unit_product p;
+        bz_unit_product p;
         const char *unit, *why; /* NULL: it has none; could not */
     } CASES[] = {
         {NULL, "Tesla V100-SXM2-16GB", {"f32", NULL, 64, 64, 1, false}, "Tensor Cores", "computes in f32, not in f16"},
@@ -136,12 +137,12 @@ static void test_why(void **state)
         {"AVX2", NULL, {"f32", NULL, 64, 64, 1, false}, NULL, NULL},
     };
     bz_arena arena = {0};
-    unit_rules rules;
+    bz_unit_rules rules;
     (void)state;
-    unit_rules_read(bz_units_text, &arena, &rules);
+    bz_unit_rules_read(bz_units_text, &arena, &rules);
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        unit_system s = unit_of_system(&rules, CASES[i].isa, CASES[i].gpu, 0);
-        const char *why = unit_why(&rules, &s, &CASES[i].p, &arena);
+        bz_unit_system s = bz_unit_of_system(&rules, CASES[i].isa, CASES[i].gpu, 0);
+        const char *why = bz_unit_why(&rules, &s, &CASES[i].p, &arena);
         if (!s.unit != !CASES[i].unit || (s.unit && strcmp(s.unit, CASES[i].unit) != 0))
             fail_msg("case %zu: unit %s", i, s.unit ? s.unit : "none");
         if (!why != !CASES[i].why || (why && strcmp(why, CASES[i].why) != 0))

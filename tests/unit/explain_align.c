@@ -25,9 +25,9 @@ static uint32_t below(uint32_t n)
 
 enum { LONG = 600 };
 
-static align_atom random_atom(const align_words *w)
+static bz_align_atom random_atom(const bz_align_words *w)
 {
-    align_atom a = {.kind = 10 + below(3), .id = below(5) ? 20 + below(4) : 0, .near = below(3)};
+    bz_align_atom a = {.kind = 10 + below(3), .id = below(5) ? 20 + below(4) : 0, .near = below(3)};
     if (!below(5))
         a.kind = below(2) ? w->bias : w->batchnorm;
     if (!below(4))
@@ -36,76 +36,76 @@ static align_atom random_atom(const align_words *w)
     return a;
 }
 
-static int least(const align_words *w, const align_atom *a, int n, const align_atom *b, int m)
+static int least(const bz_align_words *w, const bz_align_atom *a, int n, const bz_align_atom *b, int m)
 {
     if (!n && !m)
         return 0;
-    int best = INT32_MAX, pair = n && m ? align_pair_cost(w, a, b) : -1, cost;
+    int best = INT32_MAX, pair = n && m ? bz_align_pair_cost(w, a, b) : -1, cost;
     if (pair >= 0)
         best = pair + least(w, a + 1, n - 1, b + 1, m - 1);
-    if (n && (cost = align_gap_cost(a) + least(w, a + 1, n - 1, b, m)) < best)
+    if (n && (cost = bz_align_gap_cost(a) + least(w, a + 1, n - 1, b, m)) < best)
         best = cost;
-    if (m && (cost = align_gap_cost(b) + least(w, a, n, b + 1, m - 1)) < best)
+    if (m && (cost = bz_align_gap_cost(b) + least(w, a, n, b + 1, m - 1)) < best)
         best = cost;
     return best;
 }
 
 /* What an alignment costs; fails where it is none. */
-static int cost_of(const align_words *w, const align_atom *a, int n, const align_atom *b, int m, const int *to)
+static int cost_of(const bz_align_words *w, const bz_align_atom *a, int n, const bz_align_atom *b, int m, const int *to)
 {
     int cost = 0, next = 0;
     for (int j = 0; j < m; j++) {
         if (to[j] < 0) {
-            cost += align_gap_cost(&b[j]);
+            cost += bz_align_gap_cost(&b[j]);
             continue;
         }
         assert_true(to[j] >= next && to[j] < n);
         for (; next < to[j]; next++)
-            cost += align_gap_cost(&a[next]);
-        int pair = align_pair_cost(w, &a[next++], &b[j]);
+            cost += bz_align_gap_cost(&a[next]);
+        int pair = bz_align_pair_cost(w, &a[next++], &b[j]);
         assert_true(pair >= 0);
         cost += pair;
     }
     for (; next < n; next++)
-        cost += align_gap_cost(&a[next]);
+        cost += bz_align_gap_cost(&a[next]);
     return cost;
 }
 
 static void test_brute_force(void **state)
 {
     bz_arena arena = {0};
-    align_words w;
+    bz_align_words w;
     (void)state;
-    align_words_begin(&w, &arena);
+    bz_align_words_begin(&w, &arena);
     for (int round = 0; round < 3000; round++) {
-        align_atom a[6], b[6];
+        bz_align_atom a[6], b[6];
         int n = (int)below(7), m = (int)below(7), to[6];
         for (int i = 0; i < n; i++)
             a[i] = random_atom(&w);
         for (int j = 0; j < m; j++)
             b[j] = random_atom(&w);
-        align_sequences(&w, a, n, b, m, ALIGN_CELLS, to);
+        bz_align_sequences(&w, a, n, b, m, BZ_ALIGN_CELLS, to);
         assert_int_equal(cost_of(&w, a, n, b, m, to), least(&w, a, n, b, m));
     }
-    align_words_end(&w);
+    bz_align_words_end(&w);
     bz_arena_free(&arena);
 }
 
 /* Cut into pieces, an alignment is still one, and finds what is the same around each edit. */
 static void test_pieces(void **state)
 {
-    static align_atom a[LONG], b[2 * LONG];
+    static bz_align_atom a[LONG], b[2 * LONG];
     static int to[2 * LONG];
     bz_arena arena = {0};
-    align_words w;
+    bz_align_words w;
     (void)state;
-    align_words_begin(&w, &arena);
+    bz_align_words_begin(&w, &arena);
     for (int round = 0; round < 60; round++) {
         int m = 0, kept = 0, found = 0;
         uint32_t kinds = round % 2 ? 1000 : 6; /* with anchors, and without */
         for (int i = 0; i < LONG; i++) {
             uint32_t id = 20 + below(kinds);
-            a[i] = (align_atom){.kind = id, .id = id, .owner = i};
+            a[i] = (bz_align_atom){.kind = id, .id = id, .owner = i};
             uint32_t edit = below(20);
             if (edit != 0) {
                 b[m] = a[i];
@@ -113,16 +113,16 @@ static void test_pieces(void **state)
                 kept++;
             }
             if (edit == 1)
-                b[m++] = (align_atom){.kind = 5, .id = 5, .owner = -2};
+                b[m++] = (bz_align_atom){.kind = 5, .id = 5, .owner = -2};
         }
-        align_sequences(&w, a, LONG, b, m, 64 * 64, to);
+        bz_align_sequences(&w, a, LONG, b, m, 64 * 64, to);
         cost_of(&w, a, LONG, b, m, to);
         for (int j = 0; j < m; j++)
             found += to[j] >= 0;
         if (found != kept)
             fail_msg("round %d: %d of %d found", round, found, kept);
     }
-    align_words_end(&w);
+    bz_align_words_end(&w);
     bz_arena_free(&arena);
 }
 

@@ -69,7 +69,7 @@ static void place(program *p, const int *layer, int n, double us)
 static void look(program *p)
 {
     p->out.n_faster = 0;
-    align_faster(&p->b, &p->arena, &p->out);
+    bz_align_faster(&p->b, &p->arena, &p->out);
 }
 
 /* The one row that there is took next to nothing: what do its records allow? NAN: nothing is known to be faster. */
