@@ -232,8 +232,8 @@ static int analyze_plan(analyze_work *w, bz_findings *out, bz_error *err)
     for (int s = 0; s < r->n_systems; s++) {
         analyze_work on = *w;
         on.system = r->system[s];
-        out->analysis =
-            bz_arena_grow(w->arena, out->analysis, (size_t)out->n, (size_t)(out->n + w->n), sizeof *out->analysis);
+        out->analysis = bz_arena_grow(w->arena, out->analysis, (size_t)out->n, (size_t)out->n + (size_t)w->n,
+                                      sizeof *out->analysis);
         on.item = &out->analysis[out->n];
         for (int i = 0; i < w->n; i++) {
             on.item[i].n_ladders = n_ladders;

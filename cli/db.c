@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void bz_db_warn(void *user, const char *text)
+void bz_db_warn(void *command, const char *text)
 {
-    bz_warn(user, "%s", text);
+    bz_warn(command, "%s", text);
 }
 
 int bz_db_open(const bz_command *command, const char *dir, bool read_only, bz_perfdb **db, bz_error *err)

@@ -108,8 +108,10 @@ bool bz_cupti_place(size_t i, const char *runtime, const char *home, char *out, 
 static void *open_library(void)
 {
     char runtime[400], path[512];
-    void *library = NULL;
-    folder_of((const void *)(uintptr_t)cudaGetDeviceCount, runtime, sizeof runtime);
+    void *library = NULL, *count = NULL;
+    cudaError_t (*function)(int *) = cudaGetDeviceCount;
+    memcpy(&count, &function, sizeof count); /* ISO C has no cast from a function's address to that of data */
+    folder_of(count, runtime, sizeof runtime);
     for (size_t i = 0; !library && bz_cupti_place(i, runtime, getenv("CUDA_HOME"), path, sizeof path); i++)
         library = *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (library)
