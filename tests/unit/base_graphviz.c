@@ -9,13 +9,7 @@
 
 #include <cmocka.h>
 
-/* What the libraries behind it never free is not ours to mend. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libgvc\nleak:libcgraph\nleak:libfontconfig\nleak:libpango\nleak:libglib\nleak:libgobject\n"
-           "leak:libcairo\nleak:libcdt\nleak:libexpat\nleak:libgvplugin\n";
-}
+#include "tests/unit/drawing.h"
 
 static void draws_svg(void **state)
 {

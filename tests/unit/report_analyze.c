@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/drawing.h"
+
 typedef struct world {
     char folder[64];
     bz_models models;

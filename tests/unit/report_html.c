@@ -13,13 +13,7 @@
 #include <cJSON.h>
 #include <cmocka.h>
 
-/* What the libraries behind Graphviz never free is not ours to mend. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libgvc\nleak:libcgraph\nleak:libfontconfig\nleak:libpango\nleak:libglib\nleak:libgobject\n"
-           "leak:libcairo\nleak:libcdt\nleak:libexpat\nleak:libgvplugin\n";
-}
+#include "tests/unit/drawing.h"
 
 #define HOSTILE "</script><script>alert(1)</script><!--\"'&\\ {{css}}"
 
