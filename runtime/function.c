@@ -71,7 +71,7 @@ static const struct {
     double (*one)(double x, double alpha, double beta);
     double (*two)(double a, double b);
 } FUNCTIONS[BZ_FN_N] = {
-    [BZ_FN_NONE] = {"none", 0, 0},
+    [BZ_FN_NONE] = {"none", .where = 0},
     [BZ_FN_BIAS] = {"bias", 0, POST, .two = add_of},
     [BZ_FN_ADD] = {"add", 0, POST | BINARY, .two = add_of},
     [BZ_FN_SUB] = {"sub", 0, POST | BINARY, .two = sub_of},
@@ -111,12 +111,12 @@ static const struct {
     [BZ_FN_SOFTSIGN] = {"softsign", 0, ACTIVATION, .one = softsign_of},
     [BZ_FN_LINEAR] = {"linear", 2, POST | ACTIVATION, {1, 0}, .one = linear_of},
     [BZ_FN_POW] = {"pow", 2, ACTIVATION, {1, 2}, .one = pow_of},
-    [BZ_FN_SUM] = {"sum", 0, REDUCTION},
-    [BZ_FN_MEAN] = {"mean", 0, REDUCTION},
-    [BZ_FN_PROD] = {"prod", 0, REDUCTION},
-    [BZ_FN_L1] = {"l1", 0, REDUCTION},
-    [BZ_FN_L2] = {"l2", 0, REDUCTION},
-    [BZ_FN_SUMSQUARE] = {"sumsquare", 0, REDUCTION},
+    [BZ_FN_SUM] = {"sum", .where = REDUCTION},
+    [BZ_FN_MEAN] = {"mean", .where = REDUCTION},
+    [BZ_FN_PROD] = {"prod", .where = REDUCTION},
+    [BZ_FN_L1] = {"l1", .where = REDUCTION},
+    [BZ_FN_L2] = {"l2", .where = REDUCTION},
+    [BZ_FN_SUMSQUARE] = {"sumsquare", .where = REDUCTION},
 };
 /* clang-format on */
 
