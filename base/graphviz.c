@@ -61,7 +61,9 @@ static const char *next_line(const char *at, long *from, long *to)
 {
     static const char NODE[] = "\n  n";
     char *end;
-    if (!(at = strstr(at, NODE)))
+    while ((at = strchr(at, '\n')) && strncmp(at, NODE, strlen(NODE)) != 0)
+        at++;
+    if (!at)
         return NULL;
     *from = *to = strtol(at + strlen(NODE), &end, 10);
     if (!strncmp(end, " -> n", 5))
