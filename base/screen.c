@@ -20,7 +20,7 @@ void bz_screen_set(bz_screen screen)
 
 /* terminfo is asked where its library is: it comes with Debian's shell, but a system may do without. Where it is not
  * there, every terminal but a dumb one is taken to have colours. */
-bool bz_screen_has_colours(void)
+static bool ask_terminfo(void)
 {
     const char *term = getenv("TERM");
     if (!term || !*term || !strcmp(term, "dumb"))
@@ -32,6 +32,13 @@ bool bz_screen_has_colours(void)
     *(void **)&setup = dlsym(library, "setupterm");
     *(void **)&number = dlsym(library, "tigetnum");
     return setup && number && setup(NULL, STDOUT_FILENO, &error) == 0 && number("colors") >= 8;
+}
+
+bool bz_screen_has_colours(void)
+{
+    static int known; /* 1: it has, -1: it has not. Asked once, for stdout and stderr: each answer stays in memory */
+    known = known ? known : ask_terminfo() ? 1 : -1;
+    return known > 0;
 }
 
 int bz_screen_columns(int fd)
