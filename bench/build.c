@@ -83,9 +83,13 @@ int bz_bench_build(const char *folder, bz_error *err)
         return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", log_path, strerror(errno));
     char *version[] = {"ninja", "--version", NULL};
     bool ninja = run_logged(version, log) == 0;
-    char *configure[] = {"cmake", "-S",       (char *)folder,           "-B", build,
-                         package, "-Wno-dev", ninja ? "-GNinja" : NULL, NULL};
-    char *make[] = {"cmake", "--build", build, "--parallel", NULL};
+    /* A compiler that is killed leaves its files in our folder, which goes with us. */
+    char place[PATH_MAX], temporary[PATH_MAX + 32];
+    snprintf(temporary, sizeof temporary, "TMPDIR=%s/build", realpath(folder, place) ? place : folder);
+    char *configure[] = {"env", temporary, "cmake", "-S",       (char *)folder,
+                         "-B",  build,     package, "-Wno-dev", ninja ? "-GNinja" : NULL,
+                         NULL};
+    char *make[] = {"env", temporary, "cmake", "--build", build, "--parallel", NULL};
     bz_progress progress = bz_progress_start("building the benchmarks", 0);
     int bad = run_logged(configure, log) || run_logged(make, log);
     bz_progress_end(&progress);
