@@ -61,7 +61,7 @@ const char *bz_ratio_name(bz_ratio ratio)
 
 static const char *task_of(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = bz_file_name(path);
     for (size_t i = 0; i < sizeof TASKS / sizeof *TASKS; i++)
         if (!strncasecmp(name, TASKS[i].name, strlen(TASKS[i].name)))
             return TASKS[i].task;

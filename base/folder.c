@@ -33,6 +33,12 @@ void bz_folder_remove(const char *path)
     bz_keeper_forget_path(path);
 }
 
+const char *bz_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 const char *bz_folder_program(char path[BZ_FOLDER_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", path, BZ_FOLDER_MAX - 1);

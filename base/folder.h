@@ -12,6 +12,9 @@ int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err);
 /* With all that is in it, as far as that can be removed. Links are not followed. */
 void bz_folder_remove(const char *path);
 
+/* What stands behind the last slash of a path; all of it where there is none. */
+const char *bz_file_name(const char *path);
+
 /* The folder that our program lies in, without a slash at the end: what comes with it is found from there. */
 const char *bz_folder_program(char path[BZ_FOLDER_MAX]);
 

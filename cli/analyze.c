@@ -71,10 +71,8 @@ static const char *profile_name(const char *list, bz_arena *arena)
 {
     char word[256];
     const char *name = "";
-    while (next_word(&list, word)) {
-        const char *slash = strrchr(word, '/');
-        name = bz_arena_printf(arena, "%s%s%s", name, *name ? " + " : "", slash ? slash + 1 : word);
-    }
+    while (next_word(&list, word))
+        name = bz_arena_printf(arena, "%s%s%s", name, *name ? " + " : "", bz_file_name(word));
     return name;
 }
 

@@ -54,9 +54,8 @@ static double bandwidth_of(const replay_job *r, bz_arena *arena)
 static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
 {
     bz_arena arena = {0};
-    const char *slash = strrchr(paths->item[0], '/');
     bz_replay_input in = {
-        .model = slash ? slash + 1 : paths->item[0],
+        .model = bz_file_name(paths->item[0]),
         .layers = r->models.layers[0],
         .plan = r->analyses.plan,
         .fuse = r->p.fuse || r->p.patterns,

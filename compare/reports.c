@@ -83,8 +83,7 @@ static int read_analysis(const cJSON *model, const char *name, bz_arena *arena, 
 {
     const cJSON *layers = cJSON_GetObjectItemCaseSensitive(model, "layers"), *layer;
     a->path_of_model = text(model, "model", arena);
-    const char *slash = strrchr(a->path_of_model, '/');
-    a->model = slash ? slash + 1 : a->path_of_model;
+    a->model = bz_file_name(a->path_of_model);
     if (!cJSON_IsObject(model) || !*a->model || !cJSON_IsArray(layers))
         return bz_fail(err, BZ_BAD_INPUT, "%s: a model in it has no name or no layers: write it anew with --json",
                        name);

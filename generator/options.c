@@ -54,9 +54,7 @@ const char *bz_plan_device(const bz_plan_options *o)
 bz_plan *bz_plan_of(const bz_plan_options *o, bz_layers *const *layers, const char *const *path, int n)
 {
     bz_plan *plan = bz_plan_new(o);
-    for (int i = 0; i < n; i++) {
-        const char *slash = strrchr(path[i], '/');
-        bz_plan_add(plan, layers[i], slash ? slash + 1 : path[i]);
-    }
+    for (int i = 0; i < n; i++)
+        bz_plan_add(plan, layers[i], bz_file_name(path[i]));
     return plan;
 }

@@ -73,9 +73,8 @@ static int find_system(bz_perfdb *db, const char *name, const bz_system **out, b
 
 static int read_recording(benanza_analysis *a, const char *path, bz_error *err)
 {
-    const char *slash = strrchr(path, '/');
     a->trace = bz_trace_new();
-    a->recorded = (bz_recorded){bz_arena_str(&a->arena, slash ? slash + 1 : path), a->trace};
+    a->recorded = (bz_recorded){bz_arena_str(&a->arena, bz_file_name(path)), a->trace};
     return bz_profile_read(a->trace, path, err) || bz_trace_finish(a->trace, &(bz_finish_options){0}, err) ? -1 : 0;
 }
 

@@ -39,8 +39,7 @@ static void put_json(const char *text, size_t n, bz_buf *out)
 
 static void put_name(const char *path, bz_buf *out)
 {
-    const char *slash = strrchr(path, '/');
-    bz_html_text(slash ? slash + 1 : path, out);
+    bz_html_text(bz_file_name(path), out);
 }
 
 static void put_title(const bz_findings *r, bz_buf *out)

@@ -323,7 +323,7 @@ static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers
 /* "resnet50" of "models/resnet50.onnx" */
 static void put_model_name(bz_buf *out, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = bz_file_name(path);
     size_t n = strlen(name);
     bz_buf_put(out, name, n > 5 && !strcmp(name + n - 5, ".onnx") ? n - 5 : n);
 }
