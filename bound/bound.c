@@ -24,11 +24,7 @@ typedef struct making {
 static void put_variant(const bz_record *r, bz_buf *out)
 {
     bz_buf_puts(out, out->len ? " + " : "");
-    if (strncmp(r->variant.algorithm, r->variant.backend, strlen(r->variant.backend)) != 0)
-        bz_buf_printf(out, "%s ", r->variant.backend);
-    bz_buf_puts(out, r->variant.algorithm);
-    if (strcmp(r->variant.layout, "plain") != 0)
-        bz_buf_printf(out, " %s", r->variant.layout);
+    bz_record_variant(r, out);
     if (strcmp(r->variant.math, "default") != 0)
         bz_buf_printf(out, " %s", r->variant.math);
 }

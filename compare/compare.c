@@ -35,17 +35,12 @@ static void make_key(bz_buf *key, const char *problem, const bz_setting *s)
     bz_setting_print(s, key);
 }
 
+/* What is compared of it. */
 static bz_record copy_record(const bz_record *r, bz_arena *arena)
 {
     bz_record c = *r;
     c.system = c.reason = c.checked = c.meta = "";
-    c.problem = bz_arena_str(arena, r->problem);
-    c.variant.backend = bz_arena_str(arena, r->variant.backend);
-    c.variant.algorithm = bz_arena_str(arena, r->variant.algorithm);
-    c.variant.layout = bz_arena_str(arena, r->variant.layout);
-    c.variant.math = bz_arena_str(arena, r->variant.math);
-    c.setting.clock = bz_arena_str(arena, r->setting.clock);
-    return c;
+    return bz_record_copy(&c, arena);
 }
 
 static void keep(bz_side *side, const bz_record *r)
@@ -136,11 +131,7 @@ static void add_record(bz_span *s, const bz_record *r)
 static void put_variant(const bz_record *r, bz_buf *out)
 {
     bz_buf_puts(out, out->len ? " + " : "");
-    if (strncmp(r->variant.algorithm, r->variant.backend, strlen(r->variant.backend)) != 0)
-        bz_buf_printf(out, "%s ", r->variant.backend);
-    bz_buf_puts(out, r->variant.algorithm);
-    if (strcmp(r->variant.layout, "plain") != 0)
-        bz_buf_printf(out, " %s", r->variant.layout);
+    bz_record_variant(r, out);
 }
 
 void bz_compare_add(bz_compare *c, const bz_compare_row *row)

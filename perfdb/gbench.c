@@ -307,20 +307,12 @@ static const char *benchmark_meta(bz_arena *arena, const char *name)
 /* What a row alone says; -1 where nothing can be made of it. */
 static int row_record(const row *w, bz_arena *arena, bz_record *r, bz_error *err)
 {
-    *r = (bz_record){.median = NAN,
-                     .q25 = NAN,
-                     .q75 = NAN,
-                     .min = NAN,
-                     .max = NAN,
-                     .low = NAN,
-                     .high = NAN,
-                     .launch = NAN,
-                     .bytes = NAN,
-                     .checked = "skipped",
-                     .timing = BZ_TIMING_EVENT_PAIR,
-                     .provenance = BZ_PROVENANCE_IMPORTED,
-                     .setting = {.threads = 1},
-                     .status = BZ_RECORD_FAILED};
+    *r = bz_record_blank();
+    r->checked = "skipped";
+    r->timing = BZ_TIMING_EVENT_PAIR;
+    r->provenance = BZ_PROVENANCE_IMPORTED;
+    r->setting.threads = 1;
+    r->status = BZ_RECORD_FAILED;
     if (!w->name)
         return bz_fail(err, BZ_BAD_INPUT, "a benchmark without a name");
     if (bz_gbench_name(w->name, arena, r, err))

@@ -482,16 +482,7 @@ int bz_line_parse(const char *text, size_t len, bz_arena *arena, bz_line *line, 
     bz_error scratch;
     bz_buf copy = {0};
     parse p = {.line = line, .arena = arena, .err = err ? err : &scratch, .expected = MEMBERS};
-    *line = (bz_line){.record = {.median = NAN,
-                                 .q25 = NAN,
-                                 .q75 = NAN,
-                                 .min = NAN,
-                                 .max = NAN,
-                                 .low = NAN,
-                                 .high = NAN,
-                                 .launch = NAN,
-                                 .bytes = NAN,
-                                 .flops = NAN}};
+    *line = (bz_line){.record = bz_record_blank()};
     p.copy = bz_json_to(&copy, false);
     int rc = run(&p, text, len);
     line->newer = p.version > LINE_VERSION;

@@ -112,6 +112,14 @@ typedef struct bz_record {
     const char *meta; /* a JSON object on one line as bz_json writes it, or "" */
 } bz_record;
 
+/* A record with no number known. */
+bz_record bz_record_blank(void);
+/* One whose strings live in the arena; `system` is the same. */
+bz_record bz_record_copy(const bz_record *r, bz_arena *arena);
+
+/* Appends what people call its variant, without the math mode: "onednn jit:avx512_core nhwc". */
+void bz_record_variant(const bz_record *r, bz_buf *out);
+
 /* Whether a record may be stored: says what is wrong with it if not. */
 int bz_record_check(const bz_record *r, bz_error *err);
 

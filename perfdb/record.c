@@ -132,6 +132,40 @@ static int check_numbers(const bz_record *r, bz_error *err)
     return 0;
 }
 
+bz_record bz_record_blank(void)
+{
+    return (bz_record){.median = NAN,
+                       .q25 = NAN,
+                       .q75 = NAN,
+                       .min = NAN,
+                       .max = NAN,
+                       .low = NAN,
+                       .high = NAN,
+                       .launch = NAN,
+                       .bytes = NAN,
+                       .flops = NAN};
+}
+
+void bz_record_variant(const bz_record *r, bz_buf *out)
+{
+    if (strncmp(r->variant.algorithm, r->variant.backend, strlen(r->variant.backend)) != 0)
+        bz_buf_printf(out, "%s ", r->variant.backend);
+    bz_buf_puts(out, r->variant.algorithm);
+    if (strcmp(r->variant.layout, "plain") != 0)
+        bz_buf_printf(out, " %s", r->variant.layout);
+}
+
+bz_record bz_record_copy(const bz_record *r, bz_arena *arena)
+{
+    bz_record copy = *r;
+    const char **string[] = {&copy.problem,        &copy.variant.backend, &copy.variant.algorithm,
+                             &copy.variant.layout, &copy.variant.math,    &copy.setting.clock,
+                             &copy.reason,         &copy.checked,         &copy.meta};
+    for (size_t i = 0; i < sizeof string / sizeof *string; i++)
+        *string[i] = **string[i] ? bz_arena_str(arena, *string[i]) : "";
+    return copy;
+}
+
 int bz_record_check(const bz_record *r, bz_error *err)
 {
     const char *problem = bz_text_or_empty(r->problem);

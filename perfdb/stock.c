@@ -89,13 +89,7 @@ static int pick_record(void *user, const bz_record *r)
         p->cap = p->cap ? p->cap * 2 : 256;
         p->list = bz_arena_grow(p->arena, p->list, p->n, p->cap, sizeof *p->list);
     }
-    bz_record *copy = &p->list[p->n++];
-    *copy = *r;
-    const char **string[] = {&copy->problem,        &copy->variant.backend, &copy->variant.algorithm,
-                             &copy->variant.layout, &copy->variant.math,    &copy->setting.clock,
-                             &copy->reason,         &copy->checked,         &copy->meta};
-    for (size_t i = 0; i < sizeof string / sizeof *string; i++)
-        *string[i] = bz_arena_str(p->arena, *string[i]);
+    p->list[p->n++] = bz_record_copy(r, p->arena);
     return 0;
 }
 

@@ -256,13 +256,7 @@ static int merge_record(void *user, const bz_record *r)
         m->cap = m->cap ? m->cap * 2 : 1024;
         m->records = bz_realloc(m->records, m->cap, sizeof *m->records);
     }
-    bz_record *copy = &m->records[m->n++];
-    *copy = *r;
-    const char **string[] = {&copy->problem,        &copy->variant.backend, &copy->variant.algorithm,
-                             &copy->variant.layout, &copy->variant.math,    &copy->setting.clock,
-                             &copy->reason,         &copy->checked,         &copy->meta};
-    for (size_t i = 0; i < sizeof string / sizeof *string; i++)
-        *string[i] = bz_arena_str(&m->arena, *string[i]);
+    m->records[m->n++] = bz_record_copy(r, &m->arena);
     return m->n == BATCH || m->arena.used > BATCH_BYTES ? flush_merge(m) : 0;
 }
 

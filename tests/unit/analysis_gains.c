@@ -76,23 +76,17 @@ static void tear_down(world *w)
 static void put(world *w, const char *problem, const char *layout, double seconds)
 {
     bz_error err = {0};
-    bz_record r = {.system = SYSTEM,
-                   .problem = problem,
-                   .variant = {"onednn", "jit:avx512_core", layout, "default"},
-                   .setting = w->setting,
-                   .median = seconds,
-                   .q25 = NAN,
-                   .q75 = NAN,
-                   .min = NAN,
-                   .max = NAN,
-                   .low = seconds * 0.99,
-                   .high = seconds * 1.02,
-                   .launch = NAN,
-                   .bytes = NAN,
-                   .flops = NAN,
-                   .n = 3,
-                   .iterations = 30,
-                   .date = 1000};
+    bz_record r = bz_record_blank();
+    r.system = SYSTEM;
+    r.problem = problem;
+    r.variant = (bz_variant){"onednn", "jit:avx512_core", layout, "default"};
+    r.setting = w->setting;
+    r.median = seconds;
+    r.low = seconds * 0.99;
+    r.high = seconds * 1.02;
+    r.n = 3;
+    r.iterations = 30;
+    r.date = 1000;
     if (bz_perfdb_put(w->db, &r, 1, NULL, &err))
         fail_msg("%s", err.text);
 }

@@ -75,24 +75,17 @@ static int drop(void **state)
 static bz_record record_of(const char *problem, const char *backend, const char *algorithm, const char *layout,
                            double us, bool chosen)
 {
-    return (bz_record){.system = SYSTEM,
-                       .problem = problem,
-                       .variant = {backend, algorithm, layout, "default"},
-                       .setting = {1, BZ_CACHE_HOT, ""},
-                       .median = us * US,
-                       .q25 = NAN,
-                       .q75 = NAN,
-                       .min = NAN,
-                       .max = NAN,
-                       .low = NAN,
-                       .high = NAN,
-                       .launch = NAN,
-                       .bytes = NAN,
-                       .flops = NAN,
-                       .n = 3,
-                       .iterations = 1,
-                       .chosen = chosen,
-                       .date = 1000};
+    bz_record r = bz_record_blank();
+    r.system = SYSTEM;
+    r.problem = problem;
+    r.variant = (bz_variant){backend, algorithm, layout, "default"};
+    r.setting = (bz_setting){1, BZ_CACHE_HOT, ""};
+    r.median = us * US;
+    r.n = 3;
+    r.iterations = 1;
+    r.chosen = chosen;
+    r.date = 1000;
+    return r;
 }
 
 static void store(program *p, bz_record r)

@@ -159,24 +159,17 @@ static void test_problems(void **state)
 
 static bz_record record_of(const char *problem, const char *algorithm, double seconds, bool chosen)
 {
-    return (bz_record){.system = "v100@cudnn7.6.3",
-                       .problem = problem,
-                       .variant = {"cudnn", algorithm, "plain", "default"},
-                       .setting = {1, BZ_CACHE_HOT, ""},
-                       .median = seconds,
-                       .q25 = NAN,
-                       .q75 = NAN,
-                       .min = NAN,
-                       .max = NAN,
-                       .low = NAN,
-                       .high = NAN,
-                       .launch = NAN,
-                       .bytes = NAN,
-                       .flops = NAN,
-                       .n = 3,
-                       .iterations = 30,
-                       .chosen = chosen,
-                       .date = 1000};
+    bz_record r = bz_record_blank();
+    r.system = "v100@cudnn7.6.3";
+    r.problem = problem;
+    r.variant = (bz_variant){"cudnn", algorithm, "plain", "default"};
+    r.setting = (bz_setting){1, BZ_CACHE_HOT, ""};
+    r.median = seconds;
+    r.n = 3;
+    r.iterations = 30;
+    r.chosen = chosen;
+    r.date = 1000;
+    return r;
 }
 
 static void put(bz_perfdb *db, const char *problem, const char *algorithm, double seconds, bool chosen)

@@ -68,25 +68,19 @@ static void tear_down(world *w)
 
 static bz_record record_of(world *w, const char *problem, const char *algorithm, double seconds)
 {
-    return (bz_record){.system = SYSTEM,
-                       .problem = problem,
-                       .variant = {"onednn", algorithm, "plain", "default"},
-                       .setting = w->setting,
-                       .reason = "",
-                       .median = seconds,
-                       .q25 = NAN,
-                       .q75 = NAN,
-                       .min = NAN,
-                       .max = NAN,
-                       .low = NAN,
-                       .high = NAN,
-                       .launch = 1e-7,
-                       .bytes = NAN,
-                       .flops = NAN,
-                       .n = 3,
-                       .iterations = 30,
-                       .checked = "ok",
-                       .date = w->date};
+    bz_record r = bz_record_blank();
+    r.system = SYSTEM;
+    r.problem = problem;
+    r.variant = (bz_variant){"onednn", algorithm, "plain", "default"};
+    r.setting = w->setting;
+    r.reason = "";
+    r.median = seconds;
+    r.launch = 1e-7;
+    r.n = 3;
+    r.iterations = 30;
+    r.checked = "ok";
+    r.date = w->date;
+    return r;
 }
 
 static void put(world *w, const bz_record *r, size_t n)
