@@ -249,17 +249,6 @@ static int analyze_plan(analyze_work *w, bz_findings *out, bz_error *err)
     return 0;
 }
 
-static void free_plan(void *plan)
-{
-    bz_plan_free(plan);
-}
-
-const bz_plan *analyze_keep_plan(bz_plan *plan, bz_arena *arena)
-{
-    bz_arena_keep(arena, plan, free_plan);
-    return plan;
-}
-
 /* The layers that the library calls of a recording did. One whose calls have no parameters has none. */
 static int analyze_rebuilt(const bz_request *r, int i, bz_arena *arena, bz_findings *out, bz_error *err)
 {
@@ -273,7 +262,7 @@ static int analyze_rebuilt(const bz_request *r, int i, bz_arena *arena, bz_findi
     bz_plan_add_problems(plan, layers, rebuilt->problem, r->profile[i].name);
     return analyze_plan(&(analyze_work){.request = r,
                                         .arena = arena,
-                                        .plan = analyze_keep_plan(plan, arena),
+                                        .plan = bz_plan_keep(plan, arena),
                                         .name = &r->profile[i].name,
                                         .layers = &layers,
                                         .rebuilt = rebuilt,
@@ -313,6 +302,6 @@ int bz_analyze(const bz_request *r, bz_arena *arena, bz_findings *out, bz_error 
                       .own = r->n > 1 && r->n_profiles == r->n,
                       .n = r->n};
     if (!w.plan)
-        w.plan = analyze_keep_plan(bz_plan_of(&r->options, r->layers, r->model, r->n), arena);
+        w.plan = bz_plan_keep(bz_plan_of(&r->options, r->layers, r->model, r->n), arena);
     return analyze_plan(&w, out, err);
 }

@@ -59,8 +59,6 @@ typedef int analyze_step(analyze_work *w, const analyze_place *at, bz_error *err
 int analyze_make(analyze_work *w, unsigned wanted, bz_error *err);
 void analyze_bound_input(const analyze_work *w, int number, bz_bound_input *in);
 
-const bz_plan *analyze_keep_plan(bz_plan *plan, bz_arena *arena); /* as long as the arena */
-
 /* A table of the model's, which text, JSON and page show: a step adds rows to it. */
 bz_sheet *analyze_sheet(const analyze_work *w, const analyze_place *at, const char *id, const char *title,
                         const bz_sheet_column *column, int n_columns);

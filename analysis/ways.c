@@ -74,7 +74,7 @@ static int add_type(analyze_work *w, size_t type, bz_error *err)
     bz_prices_view views[3];
     bz_prices *prices[3];
     other.dtype = TYPES[type].dtype;
-    const bz_plan *plan = analyze_keep_plan(bz_plan_of(&other, w->layers, w->name, w->n), w->arena);
+    const bz_plan *plan = bz_plan_keep(bz_plan_of(&other, w->layers, w->name, w->n), w->arena);
     for (int v = 0; v < 3; v++)
         views[v] = OWN[v].view;
     if (bz_prices_load_views(plan, r->db, w->system, &r->setting, views, 3, w->arena, prices, err))

@@ -1,10 +1,5 @@
 #include "cli/analysis.h"
 
-static void free_plan(void *plan)
-{
-    bz_plan_free(plan);
-}
-
 int analyses_ask(analyses *a, const planning *p, const bz_list *paths, const bz_models *m, bz_error *err)
 {
     bz_request *r = &a->request;
@@ -14,8 +9,7 @@ int analyses_ask(analyses *a, const planning *p, const bz_list *paths, const bz_
     r->model = paths->item;
     r->layers = m->layers;
     r->n = m->n;
-    r->plan = a->plan = bz_plan_of(&r->options, m->layers, paths->item, m->n);
-    bz_arena_keep(&a->arena, a->plan, free_plan);
+    r->plan = a->plan = bz_plan_keep(bz_plan_of(&r->options, m->layers, paths->item, m->n), &a->arena);
     return 0;
 }
 

@@ -158,6 +158,7 @@ void bz_plan_add_problems(bz_plan *plan, const bz_layers *layers, const bz_probl
  * read, or no backend takes it. */
 int bz_plan_add_text(bz_plan *plan, const char *text, bz_error *err);
 void bz_plan_free(bz_plan *plan);
+bz_plan *bz_plan_keep(bz_plan *plan, bz_arena *arena); /* frees it with the arena */
 
 /* Whether there is a backend for each call of the alternative, on what the plan is for. */
 bool bz_plan_offers(const bz_plan *plan, const bz_alternative *a);

@@ -20,6 +20,17 @@ void bz_plan_free(bz_plan *p)
     free(p);
 }
 
+static void free_plan(void *plan)
+{
+    bz_plan_free(plan);
+}
+
+bz_plan *bz_plan_keep(bz_plan *plan, bz_arena *arena)
+{
+    bz_arena_keep(arena, plan, free_plan);
+    return plan;
+}
+
 static bool takes(const char *const *list, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
