@@ -46,14 +46,14 @@ static int run_logged(char *const *argv, int log)
 }
 
 /* A folder that was copied with what had been built in it: CMake refuses to go on in another place, so it begins anew. */
-static void forget_other_place(const char *folder, const char *build)
+static void forget_other_place(const char *here, const char *build)
 {
     static const char HOME[] = "CMAKE_HOME_DIRECTORY:INTERNAL=";
-    char path[3400], here[PATH_MAX], *line = NULL;
+    char path[3400], *line = NULL;
     size_t cap = 0;
     bool same = true;
     snprintf(path, sizeof path, "%s/CMakeCache.txt", build);
-    FILE *f = realpath(folder, here) ? fopen(path, "r") : NULL;
+    FILE *f = fopen(path, "r");
     while (f && getline(&line, &cap, f) > 0) {
         line[strcspn(line, "\r\n")] = 0;
         if (!strncmp(line, HOME, sizeof HOME - 1))
@@ -68,7 +68,8 @@ static void forget_other_place(const char *folder, const char *build)
 
 int bz_bench_build(const char *folder, bz_error *err)
 {
-    char build[3300], log_path[3400], runtime[3100], package[3200], file[3300];
+    char build[3300], log_path[3400], runtime[3100], package[3200], file[3300], place[PATH_MAX],
+        temporary[PATH_MAX + 32];
     snprintf(file, sizeof file, "%s/manifest.json", folder);
     if (access(file, R_OK))
         return bz_fail(err, BZ_BAD_INPUT, "%s: is no folder of benchmarks; 'benanza gen MODEL -o %s' makes one", folder,
@@ -77,15 +78,15 @@ int bz_bench_build(const char *folder, bz_error *err)
     snprintf(log_path, sizeof log_path, "%s/build.log", folder);
     find_runtime(runtime, sizeof runtime);
     snprintf(package, sizeof package, "-Dbenanza-runtime_DIR=%s", runtime);
-    forget_other_place(folder, build);
+    const char *here = realpath(folder, place) ? place : folder;
+    forget_other_place(here, build);
     int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (log < 0)
         return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", log_path, strerror(errno));
     char *version[] = {"ninja", "--version", NULL};
     bool ninja = run_logged(version, log) == 0;
     /* A compiler that is killed leaves its files in our folder, which goes with us. */
-    char place[PATH_MAX], temporary[PATH_MAX + 32];
-    snprintf(temporary, sizeof temporary, "TMPDIR=%s/build", realpath(folder, place) ? place : folder);
+    snprintf(temporary, sizeof temporary, "TMPDIR=%s/build", here);
     char *configure[] = {"env", temporary, "cmake", "-S",       (char *)folder,
                          "-B",  build,     package, "-Wno-dev", ninja ? "-GNinja" : NULL,
                          NULL};

@@ -1,4 +1,5 @@
 /* Runs a built folder of benchmarks, and stores what it finds as it comes. */
+#include "base/whole.h"
 #include "bench/bench.h"
 #include "bench/child.h"
 
@@ -174,16 +175,6 @@ static int list_missing(bz_bench *run, char *program, bz_buf *only, int *n, bz_e
     return rc;
 }
 
-static int write_only(const char *path, const bz_buf *only, bz_error *err)
-{
-    FILE *f = fopen(path, "w");
-    if (!f)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
-    fwrite(only->data, 1, only->len, f);
-    fclose(f);
-    return 0;
-}
-
 /* Starts the program and takes what it says until it ends. */
 static int supervise(bz_bench *run, char *const *argv, bz_error *err)
 {
@@ -221,7 +212,7 @@ int bz_bench_run(const char *folder, bz_bench *run, bz_error *err)
     bz_arena_free(&arena);
     int rc = list_missing(run, program, &only, &run->wanted, err);
     if (!rc && run->wanted)
-        rc = write_only(only_path, &only, err);
+        rc = bz_whole_write(only_path, &only, err);
     bz_buf_free(&only);
     if (rc || !run->wanted)
         return rc;
