@@ -137,7 +137,7 @@ static _Noreturn void run_child(const watch *w, int orders, int pipe, pid_t pare
 static int start_child(watch *w, bz_error *err)
 {
     bz_worker *k = w->worker;
-    int ends[2], orders[2];
+    int ends[2], orders[2] = {-1, -1};
     if (pipe(ends))
         return bz_fail(err, BZ_FAILED, "no pipe for a benchmark process: %s", strerror(errno));
     pid_t parent = getpid();
@@ -146,6 +146,8 @@ static int start_child(watch *w, bz_error *err)
         bz_fail(err, BZ_FAILED, "no benchmark process could be started: %s", strerror(errno));
         close(ends[0]);
         close(ends[1]);
+        for (int i = 0; i < 2 && orders[i] >= 0; i++)
+            close(orders[i]);
         k->child = 0;
         return -1;
     }
