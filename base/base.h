@@ -2,6 +2,7 @@
  *
  *   arena.h     memory that is freed all at once
  *   buf.h       a growable byte string
+ *   choice.h    a value that must be one of a few names
  *   dtype.h     data types of tensor elements
  *   error.h     how a function says what went wrong
  *   folder.h    temporary folders
@@ -19,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/choice.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/folder.h"

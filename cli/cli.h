@@ -14,11 +14,12 @@ typedef struct bz_command {
 } bz_command;
 
 typedef enum {
-    BZ_OPTION_FLAG,  /* bool * */
-    BZ_OPTION_TEXT,  /* const char ** */
-    BZ_OPTION_INT,   /* int64_t *; the value must be at least 0 */
-    BZ_OPTION_COUNT, /* int64_t *; the value must be at least 1 */
-    BZ_OPTION_LIST,  /* bz_list *; may be given several times */
+    BZ_OPTION_FLAG,   /* bool * */
+    BZ_OPTION_TEXT,   /* const char ** */
+    BZ_OPTION_CHOICE, /* const char **; `value` lists what it takes: "hot|cold" */
+    BZ_OPTION_INT,    /* int64_t *; the value must be at least 0 */
+    BZ_OPTION_COUNT,  /* int64_t *; the value must be at least 1 */
+    BZ_OPTION_LIST,   /* bz_list *; may be given several times */
 } bz_option_kind;
 
 typedef struct bz_option {
@@ -68,9 +69,6 @@ void bz_warn(const bz_command *command, const char *fmt, ...) __attribute__((for
 
 /* Writes a result to stdout, or to `path` when it is not NULL; a full disk or closed pipe is an error. */
 int bz_output(const char *path, const bz_buf *text, bz_error *err);
-
-/* The name in the table of `n` names at stride bytes that a typo most likely meant, or NULL. */
-const char *bz_did_you_mean(const char *typed, const char *const *names, int n);
 
 /* Runs the command that argv[1] names; "db ls" is the command named so where `name` is "db". `name` is NULL for the commands
  * of benanza itself; `about` is what all of them are for. */

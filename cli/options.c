@@ -10,43 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Edit distance, for names short enough that the square table fits on the stack. */
-static int distance(const char *a, const char *b)
-{
-    enum { MAX = 32 };
-    int n = (int)strlen(a), m = (int)strlen(b), row[MAX + 1];
-    if (n > MAX || m > MAX)
-        return MAX;
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
-    for (int i = 1; i <= n; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[m];
-}
-
-const char *bz_did_you_mean(const char *typed, const char *const *names, int n)
-{
-    const char *best = NULL;
-    int least = (int)strlen(typed) / 3 + 1;
-    for (int i = 0; i < n; i++) {
-        int d = distance(typed, names[i]);
-        if (d <= least && d < (int)strlen(names[i])) {
-            least = d - 1;
-            best = names[i];
-        }
-    }
-    return best;
-}
-
 const char *bz_option_long(const bz_option *o)
 {
     return o->name[1] == '|' ? o->name + 2 : o->name;
@@ -60,7 +23,7 @@ static int unknown_option(const bz_option *options, const char *typed, bz_error 
         names[n++] = bz_option_long(o);
     for (const bz_option *o = bz_common_options; o->name; o++)
         names[n++] = bz_option_long(o);
-    const char *meant = bz_did_you_mean(typed, names, n);
+    const char *meant = bz_choice_meant(typed, names, n);
     if (meant)
         return bz_fail(err, BZ_USAGE, "there is no option --%s: did you mean --%s?", typed, meant);
     return bz_fail(err, BZ_USAGE, "there is no option --%s: see --help", typed);
@@ -70,6 +33,22 @@ void bz_list_add(bz_list *list, const char *item)
 {
     list->item = bz_realloc(list->item, (size_t)list->n + 1, sizeof *list->item);
     list->item[list->n++] = item;
+}
+
+/* The value's name in --help lists what the option takes: "hot|cold". */
+static int check_choice(const bz_option *o, const char *value, bz_error *err)
+{
+    const char *names[8];
+    char list[64], option[64], *rest = list;
+    int n = 0;
+    snprintf(list, sizeof list, "%s", o->value);
+    for (char *name; n < 8 && (name = strsep(&rest, "|")); n++) {
+        names[n] = name;
+        if (!strcmp(name, value))
+            return 0;
+    }
+    snprintf(option, sizeof option, "--%s", bz_option_long(o));
+    return bz_choice_fail(err, option, value, names, n);
 }
 
 static int store(const bz_option *o, const char *value, bz_error *err)
@@ -84,6 +63,9 @@ static int store(const bz_option *o, const char *value, bz_error *err)
     case BZ_OPTION_TEXT:
         *(const char **)o->target = value;
         return 0;
+    case BZ_OPTION_CHOICE:
+        *(const char **)o->target = value;
+        return check_choice(o, value, err);
     case BZ_OPTION_LIST:
         bz_list_add(o->target, value);
         return 0;
@@ -165,7 +147,7 @@ static struct {
     const char *color;
 } common;
 const bz_option bz_common_options[] = {
-    {"color", BZ_OPTION_TEXT, &common.color, "auto|always|never",
+    {"color", BZ_OPTION_CHOICE, &common.color, "auto|always|never",
      "colours: on a terminal that has them (auto), always, or never; $NO_COLOR is never"},
     {"wide", BZ_OPTION_FLAG, &common.wide, NULL, "print tables whole, however narrow the terminal is"},
     {"h|help", BZ_OPTION_FLAG, &common.help, NULL, "print this"},
@@ -181,14 +163,10 @@ static bool has_colours(int fd)
     return !(none && *none) && isatty(fd) && bz_screen_has_colours();
 }
 
-static int set_screen(bz_error *err)
+static void set_screen(void)
 {
-    const char *when = common.color;
-    if (when && strcmp(when, "auto") != 0 && strcmp(when, "always") != 0 && strcmp(when, "never") != 0)
-        return bz_fail(err, BZ_USAGE, "--color takes auto, always or never, not '%s'", when);
     bz_screen_set((bz_screen){.columns = common.wide ? 0 : bz_screen_columns(STDOUT_FILENO),
                               .colour = has_colours(STDOUT_FILENO)});
-    return 0;
 }
 
 /* The option at argv[*i] is the command's, or one that every command has. */
@@ -229,7 +207,8 @@ int bz_options_parse(const bz_command *command, const bz_option *options, int ar
             return help(command, options, false, err);
     }
     bz_progress_start(command->name, 0); /* whatever takes long says at least whose work it is; the output ends it */
-    return set_screen(err);
+    set_screen();
+    return 0;
 }
 
 static bool is_among(const char *const *names, const char *name)

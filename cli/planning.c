@@ -16,10 +16,8 @@ int planning_dtype(const planning *p, bz_dtype *out, bz_error *err)
 int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
 {
     bool cold = p->cache && !strcmp(p->cache, "cold");
-    if (p->cache && !cold && strcmp(p->cache, "hot") != 0)
-        return bz_fail(err, BZ_USAGE, "--cache takes hot or cold, not '%s'", p->cache);
     if (p->threads > 4096)
-        return bz_fail(err, BZ_USAGE, "--threads: at most 4096");
+        return bz_fail(err, BZ_USAGE, "--threads takes a number up to 4096, not %lld", (long long)p->threads);
     *setting = (bz_setting){p->threads ? (int)p->threads : 1, cold ? BZ_CACHE_COLD : BZ_CACHE_HOT, ""};
     return 0;
 }

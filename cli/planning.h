@@ -33,7 +33,7 @@ typedef struct planning {
         {"math", BZ_OPTION_LIST, &(p).maths, "MODE",                                                                   \
          "on a GPU, let f32 products run in this mode too: tf32 or f16; may be repeated"},                             \
         {"threads", BZ_OPTION_COUNT, &(p).threads, "N", "use N threads (1)"},                                          \
-        {"cache", BZ_OPTION_TEXT, &(p).cache, "hot|cold",                                                              \
+        {"cache", BZ_OPTION_CHOICE, &(p).cache, "hot|cold",                                                            \
          "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"},                    \
     {                                                                                                                  \
         "db", BZ_OPTION_TEXT, &(p).db, "DIR",                                                                          \

@@ -6,39 +6,52 @@
 int bz_plan_dtype(const char *name, bz_dtype *out, bz_error *err)
 {
     static const bz_dtype TYPES[] = {BZ_F32, BZ_BF16, BZ_F16, BZ_F64, BZ_I8, BZ_F8E4M3};
+    static const char *const NAMES[] = {"f32", "bf16", "f16", "f64", "s8", "f8e4m3"};
+    enum { N = sizeof TYPES / sizeof *TYPES };
     *out = BZ_UNDEFINED;
-    for (size_t i = 0; name && i < sizeof TYPES / sizeof *TYPES; i++)
-        if (!strcmp(name, bz_dtype_name(TYPES[i])) || (TYPES[i] == BZ_I8 && !strcmp(name, "s8")))
+    for (int i = 0; name && i < N; i++)
+        if (!strcmp(name, NAMES[i]) || !strcmp(name, bz_dtype_name(TYPES[i]))) /* i8 is s8 */
             *out = TYPES[i];
-    return name && !*out ? bz_fail(err, BZ_USAGE, "--dtype takes f32, bf16, f16, f64, s8 or f8e4m3, not '%s'", name)
-                         : 0;
+    return name && !*out ? bz_choice_fail(err, "--dtype", name, NAMES, N) : 0;
 }
 
-static const char *backend_named(const char *name)
+static const char *backend(int i)
 {
-    const bz_backend_row *b = bz_backend_named(name);
-    return b ? b->name : NULL;
+    return bz_backends[i].name;
 }
 
-static const char *math_named(const char *name)
+static const char *layout(int i)
 {
-    return !strcmp(name, "tf32") ? "tf32" : !strcmp(name, "f16") ? "f16" : NULL;
+    return i < BZ_N_LAYOUTS ? bz_layouts[i] : NULL;
+}
+
+static const char *math(int i)
+{
+    static const char *const MODES[] = {"tf32", "f16", NULL};
+    return MODES[i];
 }
 
 int bz_plan_option(bz_plan_options *o, const char *option, const char *name, bz_error *err)
 {
     const struct {
-        const char *option, *(*named)(const char *name), **list;
+        const char *option, *(*name)(int i), **list; /* name: of each value there is, and NULL behind the last */
         int *n;
-    } LISTS[] = {{"backend", backend_named, o->backend, &o->n_backends},
-                 {"layout", bz_layout_named, o->layout, &o->n_layouts},
-                 {"math", math_named, o->math, &o->n_maths}};
+    } LISTS[] = {{"--backend", backend, o->backend, &o->n_backends},
+                 {"--layout", layout, o->layout, &o->n_layouts},
+                 {"--math", math, o->math, &o->n_maths}};
+    const char *names[BZ_PLAN_NAMES], *known = NULL;
     size_t i = 0;
-    while (strcmp(LISTS[i].option, option) != 0)
+    int n = 0;
+    while (strcmp(LISTS[i].option + 2, option) != 0)
         i++;
-    const char *known = LISTS[i].named(name);
-    if (!known || *LISTS[i].n == BZ_PLAN_NAMES)
-        return bz_fail(err, BZ_USAGE, "--%s: there is no '%s'; see --help", option, name);
+    for (; n < BZ_PLAN_NAMES && LISTS[i].name(n); n++) {
+        names[n] = LISTS[i].name(n);
+        known = strcmp(name, names[n]) ? known : names[n];
+    }
+    if (!known)
+        return bz_choice_fail(err, LISTS[i].option, name, names, n);
+    if (*LISTS[i].n == BZ_PLAN_NAMES)
+        return bz_fail(err, BZ_USAGE, "%s may be given at most %d times", LISTS[i].option, BZ_PLAN_NAMES);
     LISTS[i].list[(*LISTS[i].n)++] = known;
     return 0;
 }

@@ -1,4 +1,5 @@
 /* Systems: names to ids and back. */
+#include "base/choice.h"
 #include "perfdb/store.h"
 
 #include <string.h>
@@ -30,14 +31,32 @@ int bz_perfdb_system(bz_perfdb *db, const char *name, const bz_system **system, 
     return 0;
 }
 
+/* Both ways in which a system may be named: "v100@cudnn7.6.3" and "v100". */
+static const char *meant(const bz_perfdb *db, const char *name, bz_arena *arena)
+{
+    const char **names = BZ_NEW(arena, const char *, 2 * db->n_systems);
+    int n = 0;
+    for (size_t i = 0; i < db->n_systems; i++) {
+        const char *full = db->system[i]->name;
+        names[n++] = full;
+        names[n++] = bz_arena_strn(arena, full, strcspn(full, "@"));
+    }
+    return bz_choice_meant(name, names, n);
+}
+
 int bz_perfdb_known(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err)
 {
+    bz_arena arena = {0};
     *system = NULL;
     if (!name || bz_perfdb_system(db, name, system, err))
         return name ? -1 : 0;
-    return *system ? 0
-                   : bz_fail(err, BZ_BAD_INPUT, "%s: knows no system '%s': 'benanza db ls' lists those it knows",
-                             bz_perfdb_dir(db), name);
+    if (*system)
+        return 0;
+    const char *other = meant(db, name, &arena);
+    bz_fail(err, BZ_BAD_INPUT, "%s: knows no system '%s': %s%s%s'benanza db ls' lists those it knows",
+            bz_perfdb_dir(db), name, other ? "did you mean " : "", other ? other : "", other ? "? " : "");
+    bz_arena_free(&arena);
+    return -1;
 }
 
 const bz_system *bz_store_system_by_id(const bz_perfdb *db, uint32_t id)
@@ -130,6 +149,21 @@ static int put_system(bz_perfdb *db, MDB_txn *txn, void *arg)
     bz_system merged = *new;
     merged.id = old.id;
     return store_system(db, txn, &merged);
+}
+
+const bz_system *bz_perfdb_guest(bz_perfdb *db, const char *name, const char *details, int64_t date)
+{
+    bz_system *guest = BZ_NEW(&db->names, bz_system, 1);
+    *guest = (bz_system){.id = LAST_SYSTEM,
+                         .name = bz_arena_str(&db->names, name),
+                         .details = bz_arena_str(&db->names, details),
+                         .date = date};
+    return guest;
+}
+
+bool bz_perfdb_can_write(const bz_perfdb *db)
+{
+    return !db->read_only;
 }
 
 int bz_perfdb_put_system(bz_perfdb *db, const char *name, const char *details, int64_t date, bz_error *err)

@@ -1,0 +1,57 @@
+#include "base/choice.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+/* Edit distance, for names short enough that a row of the table fits on the stack. */
+static int distance(const char *a, const char *b)
+{
+    enum { MAX = 32 };
+    int n = (int)strnlen(a, MAX + 1), m = (int)strnlen(b, MAX + 1), row[MAX + 1];
+    if (n > MAX || m > MAX)
+        return MAX;
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+const char *bz_choice_meant(const char *typed, const char *const *names, int n)
+{
+    const char *best = NULL;
+    int least = (int)strnlen(typed, 100) / 3 + 1;
+    for (int i = 0; i < n; i++) {
+        int d = distance(typed, names[i]);
+        if (d <= least && d < (int)strlen(names[i])) {
+            least = d - 1;
+            best = names[i];
+        }
+    }
+    return best;
+}
+
+int bz_choice_fail(bz_error *err, const char *what, const char *typed, const char *const *names, int n)
+{
+    bz_buf text = {0};
+    const char *meant = bz_choice_meant(typed, names, n);
+    bz_buf_printf(&text, "%s takes ", what);
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(&text, "%s%s", !i ? "" : i + 1 == n ? " or " : ", ", names[i]);
+    bz_buf_printf(&text, ", not '%.60s'", typed);
+    if (meant)
+        bz_buf_printf(&text, ": did you mean %s?", meant);
+    int rc = bz_fail(err, BZ_USAGE, "%s", bz_buf_text(&text));
+    bz_buf_free(&text);
+    return rc;
+}
