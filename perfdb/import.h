@@ -2,6 +2,7 @@
 #ifndef BZ_PERFDB_IMPORT_H
 #define BZ_PERFDB_IMPORT_H
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "perfdb/perfdb.h"
 
@@ -14,7 +15,10 @@ typedef struct bz_import {
     bz_arena arena; /* strings of the waiting records; emptied by a flush */
     bz_record *records;
     size_t n, cap;
-    size_t named; /* bad lines that were told one by one, or would have been */
+    size_t named;    /* bad lines that were told one by one, or would have been */
+    size_t not_json; /* of this file */
+    bool waits;      /* no line was good so far: what is wrong with the others waits */
+    bz_buf waiting;
 } bz_import;
 
 /* Takes a record, which may be flushed with all before it; one that may not be stored is counted

@@ -16,11 +16,26 @@ enum {
 
 /* Import */
 
+/* Says what was wrong with the lines before the first good one. */
+static void tell_waiting(bz_import *in)
+{
+    for (size_t at = 0; at < in->waiting.len; at += strlen(in->waiting.data + at) + 1)
+        bz_store_warn(in->db, "%s", in->waiting.data + at);
+    bz_buf_free(&in->waiting);
+    in->waits = false;
+}
+
 void bz_import_bad(bz_import *in, size_t number, const char *why)
 {
     in->report->bad++;
-    if (++in->named <= BAD_NAMED)
-        bz_store_warn(in->db, "%s:%zu: left out: %s", in->path, number, why);
+    if (++in->named > BAD_NAMED)
+        return;
+    if (in->waits) {
+        bz_buf_printf(&in->waiting, "%s:%zu: left out: %s", in->path, number, why);
+        bz_buf_putc(&in->waiting, 0);
+        return;
+    }
+    bz_store_warn(in->db, "%s:%zu: left out: %s", in->path, number, why);
 }
 
 int bz_import_flush(bz_import *in, bz_error *err)
@@ -53,6 +68,19 @@ int bz_import_record(bz_import *in, size_t number, bz_record *r, bz_error *err)
     return in->n == BATCH || in->arena.used > BATCH_BYTES ? bz_import_flush(in, err) : 0;
 }
 
+/* A file of which no line is JSON is another file: one sentence instead of one for each line. */
+static int end_waiting(bz_import *in, bz_error *err)
+{
+    if (in->waits && in->report->lines && in->not_json == in->report->lines) {
+        bz_buf_free(&in->waiting);
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "%s: holds no records: they are JSON lines, or Google Benchmark's JSON; plain, zstd or gzip",
+                       in->path);
+    }
+    tell_waiting(in);
+    return 0;
+}
+
 static int import_line(bz_import *in, size_t number, const char *text, size_t len, bz_error *err)
 {
     bz_line line;
@@ -60,9 +88,12 @@ static int import_line(bz_import *in, size_t number, const char *text, size_t le
     if (bz_line_parse(text, len, &in->arena, &line, &why) ||
         (line.is_system && bz_system_check(bz_text_or_empty(line.system), &why))) {
         in->report->newer += line.newer;
+        in->not_json += !strncmp(why.text, "not JSON", 8);
         bz_import_bad(in, number, why.text);
         return 0;
     }
+    if (in->waits)
+        tell_waiting(in);
     in->report->unknown += line.unknown;
     if (!line.is_system)
         return bz_import_record(in, number, &line.record, err);
@@ -75,18 +106,22 @@ static int import_lines(bz_import *in, bz_source *source, bz_error *err)
     const char *text;
     size_t len;
     bool too_long;
+    in->waits = true;
+    in->not_json = 0;
     for (size_t number = 1;; number++) {
         if (bz_source_line(source, LONGEST_LINE, &text, &len, &too_long, err))
             return -1;
         if (!text)
-            return 0;
+            return end_waiting(in, err);
         if (!too_long && strspn(text, " \t\r") >= len)
             continue;
         in->report->lines++;
-        if (too_long)
+        if (too_long) {
+            in->not_json++;
             bz_import_bad(in, number, "longer than 1 MiB");
-        else if (import_line(in, number, text, len, err))
+        } else if (import_line(in, number, text, len, err)) {
             return -1;
+        }
     }
 }
 
@@ -103,6 +138,7 @@ static int import_file(bz_import *in, bz_error *err)
     int rc = bz_source_peek(source, 4096, &head, &n, err);
     if (!rc)
         rc = bz_gbench_is(head, n) ? bz_gbench_import(in, source, err) : import_lines(in, source, err);
+    tell_waiting(in);
     if (!rc && in->named > BAD_NAMED)
         bz_store_warn(in->db, "%s: %zu more lines were left out", in->path, in->named - BAD_NAMED);
     in->named = named;

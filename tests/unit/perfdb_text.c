@@ -259,6 +259,24 @@ static void test_bad_lines(void **state)
     assert_int_equal(warnings_with("left out: longer than 1 MiB"), 1);
     assert_int_equal(warnings_with("\n"), 21);
     assert_int_equal(warnings_with("11 more lines"), 1);
+
+    /* a file of which no line is JSON is another file: one sentence */
+    bz_buf_clear(&text);
+    for (int i = 0; i < 30; i++)
+        bz_buf_printf(&text, "%c\177ELF, or a poem\n", i);
+    bz_buf_clear(&warnings);
+    int fd = open(path, O_WRONLY | O_TRUNC);
+    assert_int_equal(write(fd, text.data, text.len), text.len);
+    close(fd);
+    assert_fails(bz_perfdb_import(db, path, NULL, &r, &err), BZ_BAD_INPUT, "in.jsonl: holds no records");
+    assert_int_equal(warnings.len, 0);
+    bz_buf_puts(&text, "{\"v\":99}\n"); /* but this one is from a newer benanza */
+    fd = open(path, O_WRONLY | O_TRUNC);
+    assert_int_equal(write(fd, text.data, text.len), text.len);
+    close(fd);
+    assert_ok(bz_perfdb_import(db, path, NULL, &r, &err));
+    assert_int_equal(r.bad, 31);
+    assert_int_equal(warnings_with("\n"), 21);
     bz_perfdb_close(db);
     bz_buf_free(&text);
 }
