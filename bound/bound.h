@@ -33,6 +33,7 @@ typedef struct bz_peak_rate {
  * data sheets (peaks.c). Where neither is there `why` is a sentence, else NULL. */
 typedef struct bz_peaks {
     const char *why, *source; /* source: "measured", "data sheet" */
+    bool busy;                /* others used the machine while it was measured: it can do more */
     int n_flops, n_reorder, n_convert, n_bandwidth;
     bz_peak_rate flops[BZ_PEAKS];
     bz_peak_rate reorder[BZ_PEAKS]; /* of elements: what the library brings from row-major order into blocks, */
@@ -74,6 +75,9 @@ typedef struct bz_bound_layer {
     bool memory;                   /* the roofline is the memory's */
     bool floor;                    /* a record in it was timed by event pairs: small calls carry some µs */
 } bz_bound_layer;
+
+/* Whether its record is faster than its roofline by more than the noise of both: one of them is wrong. */
+bool bz_bound_contradicts(const bz_bound_layer *l);
 
 typedef struct bz_coverage_sum {
     int layers;                                       /* n */
@@ -146,7 +150,7 @@ typedef struct bz_bound {
     bz_path path;            /* parallel: path.seconds */
     bz_bound_module *module; /* with a gain */
     int n_modules;
-    int above_roofline; /* layers whose record is faster than their roofline */
+    int above_roofline; /* layers whose record contradicts their roofline, by more than both are certain */
 } bz_bound;
 
 /* Layers made from the library calls of a profile's typical iteration: a chain, as they ran. */

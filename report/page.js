@@ -222,7 +222,7 @@ function caveats(a, l) {
   if (a.unpriced) list.push(`${plural(a.unpriced, "layer")} could not be priced: totals are lower ends. The table of layers says why.`);
   if (a.fused && a.fused.missing) list.push(`${plural(a.fused.missing, "fusion group")} without a record: the fused bound may be too high.`);
   if (a.floor) list.push(`${plural(a.floor, "layer")} rest on records timed by event pairs, which carry a floor of several µs.`);
-  if (a.above_roofline) list.push(`The hardware bound does not hold for ${plural(a.above_roofline, "layer")} faster than the peaks allow: measure the peaks again on a quiet machine.`);
+  if (a.above_roofline) list.push(`The hardware bound does not hold for ${plural(a.above_roofline, "layer")} faster than the peaks allow: 'benanza system --measure' on a quiet machine measures the peaks again.`);
   if (a.loops_open) list.push(`${plural(a.loops_open, "loop")} of unknown length counted once, or as often as --trips says.`);
   return list.map((t) => el("p", { class: "warning", role: "note" }, t));
 }

@@ -99,14 +99,16 @@ static void put_above_roofline(const bz_bound *b, bz_buf *out)
     int shown = 0;
     if (!b->above_roofline)
         return;
-    bz_buf_printf(out, "  the hardware bound does not hold: %d layer%s faster than the peaks allow (",
-                  b->above_roofline, b->above_roofline == 1 ? " is" : "s are");
+    bz_buf_printf(out, "  the hardware bound does not hold: %d layer%s faster than the peaks allow%s (",
+                  b->above_roofline, b->above_roofline == 1 ? " is" : "s are",
+                  b->peaks->busy ? ", which were measured on a busy machine" : "");
     for (int i = 0; i < b->n && shown < 3; i++)
-        if (b->layer[i].price.alternative && b->layer[i].hardware > b->layer[i].price.seconds) {
+        if (bz_bound_contradicts(&b->layer[i])) {
             bz_buf_puts(out, shown++ ? ", " : "");
             bz_buf_clean(out, b->layer[i].layer->name);
         }
-    bz_buf_printf(out, "%s): measure the peaks again on a quiet machine\n", b->above_roofline > shown ? ", …" : "");
+    bz_buf_printf(out, "%s): 'benanza system --measure' on a quiet machine measures the peaks again\n",
+                  b->above_roofline > shown ? ", …" : "");
 }
 
 static const char *are(char text[48], int layers)
