@@ -82,7 +82,7 @@ static int keep_peaks(const bz_system *known, bz_line *line, bz_arena *arena, bz
     return 0;
 }
 
-/* Stores what the machine is where `again`, or where the database knows nothing of the system. */
+/* Stores what the machine is, if the database may be written to, where `again`, or where the database knows nothing of the system. */
 static int identify(bz_perfdb *db, const char *const *options, const char *backend, bool again,
                     const bz_system **system, bz_error *err)
 {
@@ -90,7 +90,10 @@ static int identify(bz_perfdb *db, const char *const *options, const char *backe
     bz_line line;
     int rc = ask_line(options, backend, &arena, &line, err) || bz_perfdb_system(db, line.system, system, err) ||
              (again && *system && keep_peaks(*system, &line, &arena, err));
-    if (!rc && (again || !*system || !(*system)->details || !strcmp((*system)->details, "{}")))
+    if (!rc && !*system && !bz_perfdb_can_write(db))
+        *system = bz_perfdb_guest(db, line.system, line.details, line.date);
+    else if (!rc && bz_perfdb_can_write(db) &&
+             (again || !*system || !(*system)->details || !strcmp((*system)->details, "{}")))
         rc = bz_perfdb_put_system(db, line.system, line.details, line.date, err) ||
              bz_perfdb_system(db, line.system, system, err);
     bz_arena_free(&arena);

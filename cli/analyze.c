@@ -24,6 +24,13 @@ typedef struct analyze_job {
     bz_buf again; /* the arguments that 'bound' takes, too */
 } analyze_job;
 
+/* Nothing is measured, so nothing is stored. Who names a system wants the database that knows it. */
+static int open_db(analyze_job *a, bz_error *err)
+{
+    return a->systems ? bz_db_open(&bz_command_analyze, a->p.db, true, &a->db, err)
+                      : bz_db_look(&bz_command_analyze, a->p.db, &a->db, err);
+}
+
 /* The next of "a,b,c"; false behind the last. */
 static bool next_word(const char **list, char out[256])
 {
@@ -143,7 +150,7 @@ static int make(analyze_job *a, int n, int64_t batch, bz_error *err)
 
 static int analyze_models(analyze_job *a, const bz_list *paths, bz_error *err)
 {
-    if (bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, &a->db, err) || find_systems(a, err))
+    if (open_db(a, err) || find_systems(a, err))
         return -1;
     for (int i = 0; i < a->n_points; i++) {
         a->p.models.batch = a->batch[i];
@@ -221,7 +228,7 @@ static int analyze_profiles(analyze_job *a, bz_error *err)
     }
     if (!bounds)
         return 0;
-    if (bz_db_open(&bz_command_analyze, a->p.db, a->systems != NULL, &a->db, err) || find_systems(a, err)) {
+    if (open_db(a, err) || find_systems(a, err)) {
         if (err->code == BZ_USAGE)
             return -1;
         bz_warn(&bz_command_analyze, "%s; what the recording tells by itself needs none", err->text);

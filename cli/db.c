@@ -12,14 +12,26 @@ void bz_db_warn(void *command, const char *text)
     bz_warn(command, "%s", text);
 }
 
-int bz_db_open(const bz_command *command, const char *dir, bool read_only, bz_perfdb **db, bz_error *err)
+static int open_as(const char *dir, const bz_perfdb_options *options, bz_perfdb **db, bz_error *err)
 {
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk */
     char *where = bz_perfdb_where(dir);
-    const bz_perfdb_options options = {.read_only = read_only, .warn = bz_db_warn, .user = (void *)command};
-    int rc = bz_perfdb_open(db, where, &options, err);
+    int rc = bz_perfdb_open(db, where, options, err);
     free(where);
     return rc;
+}
+
+int bz_db_open(const bz_command *command, const char *dir, bool read_only, bz_perfdb **db, bz_error *err)
+{
+    const bz_perfdb_options options = {.read_only = read_only, .warn = bz_db_warn, .user = (void *)command};
+    return open_as(dir, &options, db, err);
+}
+
+int bz_db_look(const bz_command *command, const char *dir, bz_perfdb **db, bz_error *err)
+{
+    const bz_perfdb_options options = {
+        .read_only = true, .or_nothing = true, .warn = bz_db_warn, .user = (void *)command};
+    return open_as(dir, &options, db, err);
 }
 
 int bz_db_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,

@@ -12,6 +12,9 @@ void bz_db_warn(void *command, const char *text); /* for what warns through a po
 /* Opens the database that --db names, or the usual one; its warnings go to stderr. */
 int bz_db_open(const bz_command *command, const char *dir, bool read_only, bz_perfdb **db, bz_error *err);
 
+/* To look only: where there is no database, one that knows nothing, and none is made. */
+int bz_db_look(const bz_command *command, const char *dir, bz_perfdb **db, bz_error *err);
+
 /* Parses the command line of a subcommand with `least` to `most` arguments. Returns 0 to go on; else
  * *status is what to exit with. */
 int bz_db_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,

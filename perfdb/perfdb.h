@@ -183,7 +183,8 @@ int bz_line_parse(const char *text, size_t len, bz_arena *arena, bz_line *line, 
 /* Opening */
 
 typedef struct bz_perfdb_options {
-    bool read_only;  /* works on read-only media too; the folder must exist. Else it is made */
+    bool read_only;  /* works on read-only media too; there must be a database. Else it is made */
+    bool or_nothing; /* read-only where there is none: it knows nothing, and nothing is made */
     size_t map_size; /* bytes to map at first; 0 for 1 GiB. The file takes only what it holds, the map grows */
     void (*warn)(void *user, const char *text);
     void *user;
@@ -275,6 +276,10 @@ int bz_perfdb_systems(bz_perfdb *db, bz_arena *arena, const bz_system ***list, s
 int bz_perfdb_system(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err);
 /* The same for a name that the user gave: one that is not known is an error. NULL: *system is NULL. */
 int bz_perfdb_known(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err);
+
+/* A system for the time that the database is open: nothing is stored, and no record is of it. */
+const bz_system *bz_perfdb_guest(bz_perfdb *db, const char *name, const char *details, int64_t date);
+bool bz_perfdb_can_write(const bz_perfdb *db);
 
 /* Adds a system or replaces what is known about it, unless the database knows something newer.
  * Putting a record adds its system too, without details. */

@@ -176,7 +176,7 @@ static int load_systems(bz_perfdb *db)
 
 int bz_store_read(bz_perfdb *db, bz_error *err)
 {
-    if (db->reading++)
+    if (db->reading++ || !db->env)
         return 0;
     int code = start_reader(db);
     if (!code) {
@@ -193,7 +193,7 @@ int bz_store_read(bz_perfdb *db, bz_error *err)
 
 void bz_store_read_end(bz_perfdb *db)
 {
-    if (--db->reading == 0)
+    if (--db->reading == 0 && db->env)
         mdb_txn_reset(db->reader);
 }
 
@@ -470,6 +470,12 @@ int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *op
     }
     if (!db->read_only)
         remove_unfinished(db, file);
+    if (options->or_nothing && is_nothing(file)) {
+        db->no_databases = true;
+        free(file);
+        *out = db;
+        return 0;
+    }
     if (db->read_only && is_nothing(file)) {
         bz_fail(err, BZ_FAILED,
                 "%s: there is no database: 'benanza run' or 'benanza db import' makes one, --db or BENANZA_DB names "
