@@ -16,7 +16,8 @@
 
 typedef enum {
     BZ_SHEET_TEXT,
-    BZ_SHEET_COUNT, /* a number of things; a mean may have one decimal */
+    BZ_SHEET_DETAIL, /* a text that programs read: left out where people do */
+    BZ_SHEET_COUNT,  /* a number of things; a mean may have one decimal */
     BZ_SHEET_SECONDS,
     BZ_SHEET_BYTES,
     BZ_SHEET_RATE,  /* bytes per second */
@@ -50,8 +51,31 @@ bz_sheet *bz_sheet_new(bz_arena *arena, const char *id, const char *title, const
 /* A new row, its texts NULL and its numbers NAN; valid until the next one is added. */
 bz_sheet_cell *bz_sheet_row(bz_sheet *s);
 
+/* A new row of so many cells, which must be as many as there are columns:
+ *
+ *     BZ_SHEET_ADD(s, BZ_TEXT("sgemm"), BZ_NUMBER(3e-6)); */
+void bz_sheet_add(bz_sheet *s, const bz_sheet_cell *cell, size_t n);
+#define BZ_TEXT(t)                                                                                                     \
+    {                                                                                                                  \
+        .text = (t)                                                                                                    \
+    }
+#define BZ_NUMBER(v)                                                                                                   \
+    {                                                                                                                  \
+        .number = (double)(v)                                                                                          \
+    }
+#define BZ_SHEET_ADD(sheet, ...)                                                                                       \
+    bz_sheet_add((sheet), (const bz_sheet_cell[]){__VA_ARGS__},                                                        \
+                 sizeof(const bz_sheet_cell[]){__VA_ARGS__} / sizeof(bz_sheet_cell))
+
+/* Rows in the order of a column: numbers descending, unknown ones last; texts ascending. Rows that are equal in it stay as
+ * they came. */
+void bz_sheet_sort(bz_sheet *s, int column);
+
 /* The first `top` rows, and how many more there are; the note. */
 void bz_sheet_text(const bz_sheet *s, int top, bz_buf *out);
+
+/* All rows, the columns named by their keys; numbers as in the JSON. */
+void bz_sheet_csv(const bz_sheet *s, bz_buf *out);
 
 /* {"id", "title", "note", "columns": [{"key", "title", "type"}], "rows": [{KEY: value}]}, with all rows. */
 void bz_sheet_json(const bz_sheet *s, bz_json *j);

@@ -1,6 +1,6 @@
 /* benanza profile: capture a run, look at what was captured or recorded by others. */
 #include "profile/profile.h"
-#include "cli/cli.h"
+#include "cli/profile.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,13 +12,13 @@
 #include <unistd.h>
 
 static int run(int argc, char **argv);
-const bz_command bz_command_profile = {"profile", "show [OPTIONS] FILE... | -o FILE [OPTIONS] -- COMMAND...",
+const bz_command bz_command_profile = {"profile", "show|tables [OPTIONS] FILE... | -o FILE [OPTIONS] -- COMMAND...",
                                        "record what a program really does, or show recordings that any tool made", run};
 
 typedef struct {
-    const char *output, *trace, *iterations;
+    const char *output, *trace, *iterations, *table, *range, *against;
     int64_t top, limit;
-    bool json, backtrace, logs, nsys, levels, force;
+    bool json, csv, backtrace, logs, nsys, levels, force;
 } settings;
 
 static int read_all(bz_trace *t, const bz_list *files, const settings *s, bz_error *err)
@@ -121,16 +121,23 @@ static int capture(bz_list *arguments, const settings *s)
     return status;
 }
 
+enum { ROWS = 12 }; /* of each table, unless --top says otherwise */
+
 static int run(int argc, char **argv)
 {
-    settings s = {.top = 12, .limit = 256};
+    settings s = {.top = -1, .limit = 256};
     const bz_option options[] = {
         {"o|output", BZ_OPTION_TEXT, &s.output, "FILE", "write the recording to FILE, an SQLite database"},
         {"force", BZ_OPTION_FLAG, &s.force, NULL, "replace FILE where it is there already"},
         {"trace", BZ_OPTION_TEXT, &s.trace, "FILE", "write a Chrome trace, which https://ui.perfetto.dev shows"},
         {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME",
          "ranges of this name are the iterations (benanza_iteration, else found by what repeats)"},
-        {"top", BZ_OPTION_INT, &s.top, "N", "show at most N rows of each table (12)"},
+        {"top", BZ_OPTION_INT, &s.top, "N",
+         "show at most N rows of each table (12; one of 'tables' 40, all of them 4)"},
+        {"table", BZ_OPTION_TEXT, &s.table, "NAME", "of 'tables', this one with all its rows; 'help' lists them"},
+        {"range", BZ_OPTION_TEXT, &s.range, "NAME[:K]",
+         "of 'tables', only what was asked for in the first (or K-th, from 0) range whose name contains NAME"},
+        {"against", BZ_OPTION_TEXT, &s.against, "FILE", "of 'tables', what to compare with: the table 'difference'"},
         {"backtrace", BZ_OPTION_FLAG, &s.backtrace, NULL,
          "record which lines of the program, C or Python, made each call"},
         {"levels", BZ_OPTION_FLAG, &s.levels, NULL,
@@ -139,11 +146,14 @@ static int run(int argc, char **argv)
         {"logs", BZ_OPTION_FLAG, &s.logs, NULL, "switch the logs of cuDNN and cuBLAS on, and read them too"},
         {"nsys", BZ_OPTION_FLAG, &s.nsys, NULL, "record with Nsight Systems, which must be installed"},
         {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
+        {"csv", BZ_OPTION_FLAG, &s.csv, NULL, "print a table of 'tables' as comma-separated values"},
         {0},
     };
     bz_list arguments = {0};
     bz_error err;
     int rc = bz_options_parse(&bz_command_profile, options, argc, argv, &arguments, &err), status = BZ_OK;
+    bool top_given = s.top >= 0;
+    s.top = top_given ? s.top : ROWS;
     if (rc < 0) {
         status = bz_report(&bz_command_profile, &err);
     } else if (!rc && s.top > 100000000) {
@@ -154,6 +164,14 @@ static int run(int argc, char **argv)
         status = bz_report(&bz_command_profile, &err);
     } else if (!rc && arguments.n && !strcmp(arguments.item[0], "show")) {
         status = show(&arguments, &s);
+    } else if (!rc && arguments.n && !strcmp(arguments.item[0], "tables")) {
+        status = profile_tables_run(&arguments, &(profile_tables){.table = s.table,
+                                                                  .range = s.range,
+                                                                  .against = s.against,
+                                                                  .iterations = s.iterations,
+                                                                  .top = top_given ? s.top : 0,
+                                                                  .json = s.json,
+                                                                  .csv = s.csv});
     } else if (!rc && arguments.n && s.output) {
         status = capture(&arguments, &s);
     } else if (!rc) {

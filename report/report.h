@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "bench/bench.h"
 #include "compare/compare.h"
+#include "tables/tables.h"
 
 /* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. Where an evaluation may
  * be NULL, it is left out. */
@@ -72,5 +73,14 @@ void bz_report_systems_json(const bz_systems *s, bz_buf *out);
 /* What is wrong with a machine for measuring. */
 void bz_report_doctor_text(const bz_doctor *d, bz_buf *out);
 void bz_report_doctor_json(const bz_doctor *d, bz_buf *out);
+
+/* The tables of a recording: one with its first `top` rows, or the first ones of all that are telling; which there are. The JSON
+ * has all rows, and where `kind` is NULL all tables that have some. */
+void bz_report_tables_text(bz_tables *m, const bz_table_kind *kind, int top, bz_buf *out);
+void bz_report_tables_overview(bz_tables *m, int top, bz_buf *out);
+void bz_report_tables_json(bz_tables *m, const bz_table_kind *kind, const char *file, bz_buf *out);
+void bz_report_tables_csv(bz_tables *m, const bz_table_kind *kind, bz_buf *out);
+void bz_report_tables_names(bz_buf *out);
+void bz_report_tables_names_json(bz_buf *out);
 
 #endif

@@ -41,6 +41,9 @@ with tempfile.TemporaryDirectory() as folder:
     assert benanza.profile(["sh", "-c", "exit 7"], recorded) in (1, 7)
     assert benanza.profile_show(cases + "/analyze-profile/slow.log").iterations.count > 0
 
+    idle = benanza.profile_tables(cases + "/profile-tables/run.json", table="idle").tables[0]
+    assert idle.id == "idle" and idle.rows[0].cause == "host wait", idle
+
     for call, text, status in [(lambda: benanza.bound("nowhere.onnx"), "nowhere.onnx", 3),
                                (lambda: benanza.layers(model, bath=1), "did you mean --batch?", 2),
                                (lambda: benanza.call("nonsense"), "no command 'nonsense'", 2)]:

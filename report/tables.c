@@ -1,0 +1,105 @@
+/* The tables of a recording: an overview or one of them, as text, JSON and CSV. */
+#include "report/parts.h"
+
+static void put_head(const bz_sheet *s, const bz_table_kind *kind, bz_buf *out)
+{
+    bz_buf_printf(out, "%s (%s)\n", s->title, kind->name);
+}
+
+void bz_report_tables_text(bz_tables *m, const bz_table_kind *kind, int top, bz_buf *out)
+{
+    const bz_sheet *s = bz_tables_fill(m, kind);
+    put_head(s, kind, out);
+    bz_buf_printf(out, "%s\n\n", kind->tells);
+    if (s->n)
+        bz_sheet_text(s, top, out);
+    else
+        bz_buf_puts(out, "The recording has nothing of that.\n");
+}
+
+void bz_report_tables_overview(bz_tables *m, int top, bz_buf *out)
+{
+    bz_buf others = {0}, empty = {0};
+    for (int i = 0; i < bz_n_tables; i++) {
+        const bz_table_kind *kind = &bz_table_list[i];
+        const bz_sheet *s = bz_tables_fill(m, kind);
+        if (s->n && kind->telling) {
+            put_head(s, kind, out);
+            bz_sheet_text(s, top, out);
+            bz_buf_putc(out, '\n');
+        } else {
+            bz_buf *list = s->n ? &others : &empty;
+            bz_buf_printf(list, "%s%s", list->len ? ", " : "", kind->name);
+        }
+    }
+    if (others.len)
+        bz_buf_printf(out, "More tables: %s\n", bz_buf_text(&others));
+    if (empty.len)
+        bz_buf_printf(out, "Of these the recording has nothing: %s\n", bz_buf_text(&empty));
+    bz_buf_free(&others);
+    bz_buf_free(&empty);
+}
+
+void bz_report_tables_names(bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "table", BZ_LEFT);
+    bz_table_column(t, "what it tells", BZ_LEFT);
+    bz_table_column(t, "as", BZ_LEFT);
+    for (int i = 0; i < bz_n_tables; i++) {
+        bz_table_cell(t, bz_table_list[i].name, NULL);
+        bz_table_cell(t, bz_table_list[i].title, NULL);
+        bz_table_cell(t, bz_table_list[i].like ? bz_table_list[i].like : "", NULL);
+    }
+    bz_table_print(t, out);
+    bz_arena_free(&arena);
+}
+
+void bz_report_tables_names_json(bz_buf *out)
+{
+    bz_json j = bz_json_to(out, true);
+    bz_json_document(&j, "tables", 1);
+    bz_json_key(&j, "kinds");
+    bz_json_array(&j);
+    for (int i = 0; i < bz_n_tables; i++) {
+        const bz_table_kind *kind = &bz_table_list[i];
+        bz_json_object(&j);
+        bz_json_key_str(&j, "id", kind->name);
+        bz_json_key_str(&j, "title", kind->title);
+        bz_json_key_str(&j, "tells", kind->tells);
+        bz_json_key_str(&j, "like", kind->like);
+        bz_json_key(&j, "columns");
+        bz_json_array(&j);
+        for (int k = 0; kind->column[k].key; k++)
+            bz_json_str(&j, kind->column[k].key);
+        bz_json_array_end(&j);
+        bz_json_object_end(&j);
+    }
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}
+
+void bz_report_tables_json(bz_tables *m, const bz_table_kind *kind, const char *file, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, true);
+    bz_json_document(&j, "tables", 1);
+    bz_json_key_str(&j, "file", file);
+    bz_json_key(&j, "tables");
+    bz_json_array(&j);
+    for (int i = 0; i < bz_n_tables; i++)
+        if (!kind || kind == &bz_table_list[i]) {
+            const bz_sheet *s = bz_tables_fill(m, &bz_table_list[i]);
+            if (s->n || kind)
+                bz_sheet_json(s, &j);
+        }
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}
+
+void bz_report_tables_csv(bz_tables *m, const bz_table_kind *kind, bz_buf *out)
+{
+    bz_sheet_csv(bz_tables_fill(m, kind), out);
+}

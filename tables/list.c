@@ -1,0 +1,225 @@
+/* The tables. A new one is a row here, with its columns above, and the function that fills it. */
+#include "tables/parts.h"
+
+#include <string.h>
+
+#define END                                                                                                            \
+    {                                                                                                                  \
+        NULL, NULL, BZ_SHEET_TEXT                                                                                      \
+    }
+#define STREAM                                                                                                         \
+    {"device", "device", BZ_SHEET_TEXT},                                                                               \
+    {                                                                                                                  \
+        "stream", "stream", BZ_SHEET_TEXT                                                                              \
+    }
+
+static const bz_sheet_column TEMPORAL[] = {{"device", "device", BZ_SHEET_TEXT},
+                                           {"span", "first to last work", BZ_SHEET_SECONDS},
+                                           {"busy", "busy", BZ_SHEET_SECONDS},
+                                           {"idle", "idle", BZ_SHEET_SECONDS},
+                                           {"compute", "compute", BZ_SHEET_SECONDS},
+                                           {"other", "not compute", BZ_SHEET_SECONDS},
+                                           {"idle_share", "idle", BZ_SHEET_SHARE},
+                                           {"compute_share", "compute", BZ_SHEET_SHARE},
+                                           {"other_share", "not compute", BZ_SHEET_SHARE},
+                                           END};
+static const bz_sheet_column OVERLAP[] = {{"device", "device", BZ_SHEET_TEXT},
+                                          {"compute", "compute", BZ_SHEET_SECONDS},
+                                          {"communication", "communication", BZ_SHEET_SECONDS},
+                                          {"memory", "memory", BZ_SHEET_SECONDS},
+                                          {"compute_communication", "compute and communication", BZ_SHEET_SECONDS},
+                                          {"compute_memory", "compute and memory", BZ_SHEET_SECONDS},
+                                          {"communication_memory", "communication and memory", BZ_SHEET_SECONDS},
+                                          {"communication_hidden", "communication hidden", BZ_SHEET_SHARE},
+                                          {"memory_hidden", "memory hidden", BZ_SHEET_SHARE},
+                                          END};
+static const bz_sheet_column TYPES[] = {{"type", "the device worked on", BZ_SHEET_TEXT},
+                                        {"time", "time", BZ_SHEET_SECONDS},
+                                        {"share", "of busy time", BZ_SHEET_SHARE},
+                                        END};
+static const bz_sheet_column IDLE[] = {STREAM,
+                                       {"cause", "idle because of", BZ_SHEET_TEXT},
+                                       {"count", "gaps", BZ_SHEET_COUNT},
+                                       {"time", "time", BZ_SHEET_SECONDS},
+                                       {"share", "of the stream's idle time", BZ_SHEET_SHARE},
+                                       {"mean", "mean", BZ_SHEET_SECONDS},
+                                       {"median", "median", BZ_SHEET_SECONDS},
+                                       {"max", "longest", BZ_SHEET_SECONDS},
+                                       END};
+
+#define FIGURES(count, sum, share, type)                                                                               \
+    {"count", count, BZ_SHEET_COUNT}, {"sum", sum, type}, {"share", share, BZ_SHEET_SHARE}, {"mean", "mean", type},    \
+        {"median", "median", type}, {"min", "min", type}, {"max", "max", type},                                        \
+    {                                                                                                                  \
+        "deviation", "deviation", type                                                                                 \
+    }
+
+static const bz_sheet_column KERNELS[] = {{"name", "kernel", BZ_SHEET_TEXT},
+                                          {"group", "does", BZ_SHEET_TEXT},
+                                          FIGURES("times", "time", "of kernel time", BZ_SHEET_SECONDS),
+                                          {"full_name", "full name", BZ_SHEET_DETAIL},
+                                          END};
+static const bz_sheet_column API[] = {{"name", "call", BZ_SHEET_TEXT},
+                                      {"variant", "variant", BZ_SHEET_DETAIL},
+                                      FIGURES("times", "time", "of all calls", BZ_SHEET_SECONDS),
+                                      END};
+static const bz_sheet_column CALLS[] = {{"name", "call", BZ_SHEET_TEXT},
+                                        {"variant", "variant", BZ_SHEET_TEXT},
+                                        FIGURES("times", "time", "of all calls", BZ_SHEET_SECONDS),
+                                        END};
+static const bz_sheet_column COPIES[] = {{"direction", "copies", BZ_SHEET_TEXT},
+                                         {"variant", "variant", BZ_SHEET_DETAIL},
+                                         FIGURES("times", "time", "of all copies", BZ_SHEET_SECONDS),
+                                         END};
+static const bz_sheet_column SIZES[] = {{"direction", "copies", BZ_SHEET_TEXT},
+                                        {"variant", "variant", BZ_SHEET_DETAIL},
+                                        FIGURES("times", "bytes", "of all bytes", BZ_SHEET_BYTES),
+                                        END};
+static const bz_sheet_column BANDWIDTH[] = {{"direction", "copies", BZ_SHEET_TEXT},
+                                            {"copies", "times", BZ_SHEET_COUNT},
+                                            {"count", "changes", BZ_SHEET_COUNT},
+                                            {"mean", "mean", BZ_SHEET_RATE},
+                                            {"deviation", "deviation", BZ_SHEET_RATE},
+                                            {"min", "min", BZ_SHEET_RATE},
+                                            {"quarter", "25 %", BZ_SHEET_RATE},
+                                            {"median", "median", BZ_SHEET_RATE},
+                                            {"three_quarters", "75 %", BZ_SHEET_RATE},
+                                            {"max", "max", BZ_SHEET_RATE},
+                                            END};
+static const bz_sheet_column BANDWIDTH_SERIES[] = {{"direction", "copies", BZ_SHEET_TEXT},
+                                                   {"from", "from", BZ_SHEET_SECONDS},
+                                                   {"bytes", "bytes", BZ_SHEET_BYTES},
+                                                   {"rate", "rate", BZ_SHEET_RATE},
+                                                   END};
+static const bz_sheet_column QUEUE[] = {STREAM,
+                                        {"count", "changes", BZ_SHEET_COUNT},
+                                        {"mean", "mean", BZ_SHEET_COUNT},
+                                        {"deviation", "deviation", BZ_SHEET_COUNT},
+                                        {"min", "min", BZ_SHEET_COUNT},
+                                        {"quarter", "25 %", BZ_SHEET_COUNT},
+                                        {"median", "median", BZ_SHEET_COUNT},
+                                        {"three_quarters", "75 %", BZ_SHEET_COUNT},
+                                        {"max", "max", BZ_SHEET_COUNT},
+                                        {"over_time", "mean over the time", BZ_SHEET_COUNT},
+                                        END};
+static const bz_sheet_column QUEUE_SERIES[] = {STREAM,
+                                               {"from", "from", BZ_SHEET_SECONDS},
+                                               {"mean", "mean length", BZ_SHEET_COUNT},
+                                               {"max", "greatest length", BZ_SHEET_COUNT},
+                                               END};
+static const bz_sheet_column LAUNCHES[] = {{"name", "launched by", BZ_SHEET_TEXT},
+                                           {"count", "times", BZ_SHEET_COUNT},
+                                           {"call_time", "time in the calls", BZ_SHEET_SECONDS},
+                                           {"work_time", "time of the work", BZ_SHEET_SECONDS},
+                                           {"delay", "delay (mean)", BZ_SHEET_SECONDS},
+                                           {"delay_median", "median", BZ_SHEET_SECONDS},
+                                           {"delay_three_quarters", "75 %", BZ_SHEET_SECONDS},
+                                           {"delay_max", "max", BZ_SHEET_SECONDS},
+                                           {"brief", "work shorter than its call", BZ_SHEET_COUNT},
+                                           {"slow", "calls over 50 µs", BZ_SHEET_COUNT},
+                                           {"late", "delays over 100 µs", BZ_SHEET_COUNT},
+                                           END};
+
+#define NESTED                                                                                                         \
+    {"exclusive", "without what lies in it", BZ_SHEET_SECONDS}, {"device", "device work", BZ_SHEET_SECONDS},           \
+        {"device_own", "of it asked for directly", BZ_SHEET_SECONDS},                                                  \
+    {                                                                                                                  \
+        "projected", "on the device", BZ_SHEET_SECONDS                                                                 \
+    }
+#define BY_NAME(title)                                                                                                 \
+    {"name", title, BZ_SHEET_TEXT}, {"count", "times", BZ_SHEET_COUNT}, {"sum", "time", BZ_SHEET_SECONDS},             \
+        {"share", "of all", BZ_SHEET_SHARE}, NESTED, {"mean", "mean", BZ_SHEET_SECONDS},                               \
+        {"median", "median", BZ_SHEET_SECONDS}, {"min", "min", BZ_SHEET_SECONDS}, {"max", "max", BZ_SHEET_SECONDS},    \
+    {                                                                                                                  \
+        "deviation", "deviation", BZ_SHEET_SECONDS                                                                     \
+    }
+static const bz_sheet_column OPERATORS[] = {BY_NAME("operator"), END};
+static const bz_sheet_column RANGES[] = {BY_NAME("range"), END};
+static const bz_sheet_column RANGE_TREE[] = {{"name", "range", BZ_SHEET_TEXT},
+                                             {"depth", "depth", BZ_SHEET_COUNT},
+                                             {"count", "times", BZ_SHEET_COUNT},
+                                             {"sum", "time", BZ_SHEET_SECONDS},
+                                             NESTED,
+                                             END};
+
+const bz_table_kind bz_table_list[] = {
+    {"temporal", "Time of each device",
+     "A row for each device: idle and busy time, from its first work to the end of its last; busy is compute, where "
+     "some kernel "
+     "computes, and the rest: communication, copies, fills.",
+     "HTA: temporal breakdown", TEMPORAL, fill_temporal, true},
+    {"overlap", "Compute, communication, memory, and their overlap",
+     "A row for each device: for how long kernels computed, kernels communicated, copies and fills ran, and for how "
+     "long two of "
+     "these ran at once. Hidden is the share of communication, or of copies and fills, while a kernel computes.",
+     "HTA: communication computation overlap", OVERLAP, fill_overlap, false},
+    {"types", "What devices worked on",
+     "Each moment in which a device works belongs to one row, by all that runs then.", "HTA: kernel type breakdown",
+     TYPES, fill_types, true},
+    {"idle", "Idle time of each stream",
+     "Gaps between the work of a stream: host wait where the next work was launched after the gap began, kernel wait "
+     "where the gap "
+     "is shorter than 30 µs, else other.",
+     "HTA: idle time breakdown", IDLE, fill_idle, true},
+    {"kernels", "Kernels", "A row for each kernel, by its full name.",
+     "nsys stats: cuda_gpu_kern_sum; HTA: kernel breakdown", KERNELS, fill_kernels, true},
+    {"api", "Calls of the runtime and driver",
+     "A row for each function of CUDA's runtime and driver: time of the host.", "nsys stats: cuda_api_sum", API,
+     fill_api, true},
+    {"calls", "Library calls", "A row for each function of a library, and the variant that it took: time of the host.",
+     NULL, CALLS, fill_calls, true},
+    {"copies", "Copies and fills: time", "A row for each direction of copies, and one for fills: time on the device.",
+     "nsys stats: cuda_gpu_mem_time_sum", COPIES, fill_copies, true},
+    {"sizes", "Copies and fills: bytes", "A row for each direction of copies, and one for fills: bytes.",
+     "nsys stats: cuda_gpu_mem_size_sum", SIZES, fill_sizes, false},
+    {"bandwidth", "Rate of copies and fills",
+     "By direction, the rate of all copies that run at once: figures over its values other than 0, one for each copy "
+     "that begins "
+     "or ends.",
+     "HTA: memory bandwidth summary", BANDWIDTH, fill_bandwidth, false},
+    {"bandwidth-series", "Rate of copies and fills over the time",
+     "By direction, in hundred equal parts of the time in which devices worked: bytes moved, and the rate.",
+     "HTA: memory bandwidth time series", BANDWIDTH_SERIES, fill_bandwidth_series, false},
+    {"queue", "Length of the queue of each stream",
+     "Work that was launched and has not begun: figures over the lengths, one for each launch and each start.",
+     "HTA: queue length summary", QUEUE, fill_queue, true},
+    {"queue-series", "Length of the queue of each stream over the time",
+     "In equal parts of the time from the first launch to the last start: mean and greatest length.",
+     "HTA: queue length time series", QUEUE_SERIES, fill_queue_series, false},
+    {"launches", "Launches",
+     "By the function that launched work: the delay from its return to the work's start (0 where the work begins "
+     "earlier), work that "
+     "is shorter than its launch, and what took long.",
+     "HTA: CUDA kernel launch statistics", LAUNCHES, fill_launches, true},
+    {"operators", "Operators",
+     "A row for each operator of the framework: time of the host with and without operators in it, and the work of "
+     "devices that it "
+     "asked for.",
+     NULL, OPERATORS, fill_operators, true},
+    {"ranges", "Ranges",
+     "A row for each range that the program names (NVTX, record_function): time of the host with and without ranges in "
+     "it, the work "
+     "of devices that was launched in it, and the time from the start of that work to its end.",
+     "nsys stats: nvtx_sum, nvtx_gpu_proj_sum", RANGES, fill_ranges, false},
+    {"range-tree", "Ranges by where they lie", "As ranges, a row for each range by the ranges around it.", NULL,
+     RANGE_TREE, fill_range_tree, true},
+};
+const int bz_n_tables = sizeof bz_table_list / sizeof *bz_table_list;
+
+const bz_table_kind *bz_table_find(const char *name)
+{
+    for (int i = 0; i < bz_n_tables; i++)
+        if (!strcmp(bz_table_list[i].name, name))
+            return &bz_table_list[i];
+    return NULL;
+}
+
+bz_sheet *bz_tables_fill(bz_tables *m, const bz_table_kind *kind)
+{
+    int n = 0;
+    while (kind->column[n].key)
+        n++;
+    bz_sheet *s = bz_sheet_new(m->arena, kind->name, kind->title, kind->column, n);
+    kind->fill(m, s);
+    return s;
+}

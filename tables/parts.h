@@ -1,0 +1,104 @@
+/* What the tables share. Private to tables/. */
+#ifndef BZ_TABLES_PARTS_H
+#define BZ_TABLES_PARTS_H
+
+#include "tables/tables.h"
+
+/* What work of a device is for. HTA tells it by names ("ncclKernel", "Memcpy", "Memset"); the table of kernels' names knows
+ * more libraries that communicate. */
+typedef enum { WORK_COMPUTE, WORK_COMMUNICATION, WORK_MEMORY } work_class;
+enum { WORK_CLASSES = WORK_MEMORY + 1 };
+
+struct bz_tables {
+    const bz_trace *t, *against;
+    bz_arena *arena;
+    int64_t from, to;                /* only what was asked for in [from, to] */
+    uint32_t *device;                /* [lanes] number of its device; BZ_NONE: a thread of the host */
+    uint32_t n_devices, *first_lane; /* [devices] a lane of each */
+    uint8_t *class;                  /* [strings] 1 + work_class of a kernel of that name; 0: not asked yet */
+};
+
+/* ---- events: window.c ---- */
+
+/* When the host asked for an event: work of a device when it was launched, where that is known. */
+int64_t tables_asked(const bz_tables *m, bz_event_kind kind, size_t i);
+bool tables_in(const bz_tables *m, bz_event_kind kind, size_t i);
+/* The runtime call that launched work of a device: its index, or BZ_NONE. */
+uint32_t tables_cause(const bz_tables *m, bz_event_kind kind, size_t i);
+
+/* All work of devices, by start: `for (work w = {0}; tables_next(m, &w);)`. */
+typedef struct work {
+    bz_event_kind kind;
+    size_t i; /* the event */
+    int64_t start, end;
+    uint32_t lane;
+    size_t next[3]; /* of each kind */
+} work;
+bool tables_next(const bz_tables *m, work *w);
+work_class tables_class(bz_tables *m, const work *w);
+const char *tables_class_name(work_class class);
+
+/* "2", or, where several files were read, "2 of rank1.json" */
+const char *tables_device(const bz_tables *m, uint32_t device);
+const char *tables_stream(const bz_tables *m, uint32_t lane);
+
+const char *tables_copy_name(uint32_t kind); /* as CUPTI numbers them: "host to device" */
+
+/* Does the host hand a device one piece of work by this call, which then waits in a queue? */
+bool tables_launches(const char *function);
+
+static inline double tables_seconds(int64_t nanoseconds)
+{
+    return (double)nanoseconds / 1e9;
+}
+static inline double tables_share(double part, double all)
+{
+    return all > 0 ? part / all : 0;
+}
+
+/* ---- figures: figures.c ---- */
+
+/* Of the values of one group. The deviation is that of a sample (divided by n - 1; 0 of one value), quartiles lie between
+ * values, both as HTA and nsys have them. */
+typedef struct figures {
+    uint64_t key;
+    int64_t count;
+    double sum, mean, deviation, min, quarter, median, three_quarters, max;
+} figures;
+figures figures_of(double *values, size_t n); /* sorts them */
+
+/* Values by key, then figures of each key, the greatest sum first. */
+typedef struct groups {
+    bz_map map; /* key -> its number */
+    uint64_t *key;
+    uint32_t n, cap;
+    uint32_t *of; /* [values] number of its group */
+    double *value;
+    size_t n_values, cap_values;
+    bz_arena *arena;
+} groups;
+void groups_begin(groups *g, bz_arena *arena);
+void groups_add(groups *g, uint64_t key, double value);
+figures *groups_end(groups *g, uint32_t *n); /* in the arena; frees the rest */
+
+/* ---- what fills the tables ---- */
+
+void fill_temporal(bz_tables *m, bz_sheet *s);
+void fill_overlap(bz_tables *m, bz_sheet *s);
+void fill_types(bz_tables *m, bz_sheet *s);
+void fill_idle(bz_tables *m, bz_sheet *s);
+void fill_kernels(bz_tables *m, bz_sheet *s);
+void fill_api(bz_tables *m, bz_sheet *s);
+void fill_calls(bz_tables *m, bz_sheet *s);
+void fill_copies(bz_tables *m, bz_sheet *s);
+void fill_sizes(bz_tables *m, bz_sheet *s);
+void fill_bandwidth(bz_tables *m, bz_sheet *s);
+void fill_bandwidth_series(bz_tables *m, bz_sheet *s);
+void fill_queue(bz_tables *m, bz_sheet *s);
+void fill_queue_series(bz_tables *m, bz_sheet *s);
+void fill_launches(bz_tables *m, bz_sheet *s);
+void fill_operators(bz_tables *m, bz_sheet *s);
+void fill_ranges(bz_tables *m, bz_sheet *s);
+void fill_range_tree(bz_tables *m, bz_sheet *s);
+
+#endif

@@ -1,0 +1,249 @@
+#!/usr/bin/python3
+"""tables.py BENANZA SHARED: `benanza profile tables` against what sqlite3 and Python compute from the same files.
+
+A recording made here, and, where SHARED is, all recordings there: counts and sums of each table by name, direction and stream;
+idle and busy time by the union of intervals; HTA's own tables by its definitions; the critical path that HTA marked in a trace."""
+import collections
+import decimal
+import glob
+import gzip
+import json
+import math
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+
+benanza, shared = sys.argv[1:3]
+work = tempfile.mkdtemp()
+failures = checks = 0
+LAUNCH = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync")
+DIRECTIONS = {1: "host to device", 2: "device to host", 8: "on the device", 9: "on the host", 10: "device to device"}
+
+
+def check(what, got, wanted):
+    global failures, checks
+    checks += 1
+    if got != wanted and not (isinstance(got, float) and isinstance(wanted, float) and math.isclose(got, wanted, rel_tol=1e-9)):
+        failures += 1
+        print(f"{what}: {got!r}, not {wanted!r}")
+
+
+def tables(path, *more):
+    p = subprocess.run([benanza, "profile", "tables", path, "--json", *more], capture_output=True, text=True)
+    if p.returncode not in (0, 4):
+        check(f"{path} {more}: exit", (p.returncode, p.stderr), 0)
+        return {}
+    return {t["id"]: t["rows"] for t in json.loads(p.stdout)["tables"]}
+
+
+def ns(seconds):
+    return round(seconds * 1e9)
+
+
+# ---- what the files hold: device work (kind, start, end, device, context, stream, correlation, name, bytes, direction), calls ----
+
+Work = collections.namedtuple("Work", "kind start end device context stream cause name size direction")
+Call = collections.namedtuple("Call", "start end name")
+
+
+def of_sqlite(path):
+    copy = os.path.join(work, "nsys.sqlite")
+    with gzip.open(path) as f, open(copy, "wb") as out:
+        out.write(f.read())
+    db = sqlite3.connect(copy)
+    names = {r[0] for r in db.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+    strings = dict(db.execute("SELECT id, value FROM StringIds")) if "StringIds" in names else {}
+    calls, list_of, found = {}, [], []
+    for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"):
+        if table in names:
+            for start, end, name, correlation, thread in db.execute(
+                    f"SELECT start, end, nameId, correlationId, globalTid FROM {table} ORDER BY start"):
+                c = Call(start, end if end is not None and end >= start else start, strings[name])
+                list_of.append(c)
+                calls.setdefault((thread >> 24, correlation), c)
+    for table, kind in (("KERNEL", "kernel"), ("CONCURRENT_KERNEL", "kernel"), ("MEMCPY", "copy"), ("MEMSET", "fill")):
+        table = "CUPTI_ACTIVITY_KIND_" + table
+        if table not in names:
+            continue
+        columns = {r[1] for r in db.execute(f"PRAGMA table_info({table})")}
+        pid = "globalPid" if "globalPid" in columns else "0"
+        name = ("demangledName" if "demangledName" in columns else "name") if kind == "kernel" else "0"
+        direction, size = "copyKind" if kind == "copy" else "0", "bytes" if kind != "kernel" else "0"
+        for r in db.execute(f"SELECT start, end, deviceId, contextId, streamId, correlationId, {name}, {size}, {direction}, {pid} FROM {table}"):
+            found.append(Work(kind, r[0], r[1], r[2], r[3], r[4], calls.get((r[9] >> 24, r[5])), strings.get(r[6], ""), r[7], r[8]))
+    return found, list_of
+
+
+KINDS = {"kernel": "kernel", "Kernel": "kernel", "gpu_memcpy": "copy", "Memcpy": "copy", "gpu_memset": "fill", "Memset": "fill"}
+
+
+def of_kineto(path):
+    with gzip.open(path, "rt") as f:
+        events = json.load(f, parse_float=decimal.Decimal)["traceEvents"]
+    def time(v):
+        return int(decimal.Decimal(v) * 1000)
+    calls, list_of, found = {}, [], []
+    for e in events:
+        if e.get("ph") == "X" and e.get("cat") in ("cuda_runtime", "cuda_driver", "Runtime"):
+            c = Call(time(e["ts"]), time(e["ts"]) + time(e["dur"]), e["name"])
+            list_of.append(c)
+            calls.setdefault(e["args"].get("correlation"), c)
+    for e in events:
+        kind = KINDS.get(e.get("cat"))
+        if e.get("ph") != "X" or not kind:
+            continue
+        a = e["args"]
+        direction = next((k for t, k in (("HtoD", 1), ("DtoH", 2), ("DtoD", 8), ("HtoH", 9), ("PtoP", 10)) if t in e["name"]), 0)
+        found.append(Work(kind, time(e["ts"]), time(e["ts"]) + time(e["dur"]), a["device"], a.get("context", 0), a["stream"],
+                          calls.get(a.get("correlation")), e["name"], int(a.get("bytes", 0)), direction))
+    return found, list_of
+
+
+# ---- the same figures, in another way ----------------------------------------------------------------------------------
+
+def figures(values):
+    return {"count": len(values), "sum": sum(values), "min": min(values), "max": max(values), "mean": sum(values) / len(values),
+            "median": statistics.median(values), "deviation": statistics.stdev(values) if len(values) > 1 else 0}
+
+
+def by(key, value, items):
+    found = collections.defaultdict(list)
+    for i in items:
+        found[key(i)].append(value(i))
+    return found
+
+
+def check_figures(what, rows, key, values, unit):
+    check(what + ": rows", sorted(r[key] for r in rows), sorted(values))
+    for r in rows:
+        for name, wanted in figures(values.get(r[key], [0])).items():
+            got = r[name] if name == "count" else r[name] / unit
+            check(f"{what} {r[key]} {name}", float(got), float(wanted))
+    check(what + ": shares", not rows or abs(sum(r["share"] for r in rows) - 1) < 1e-9 or not any(r["sum"] for r in rows), True)
+
+
+def merged(spans):
+    out = []
+    for start, end in sorted(spans):
+        if out and start <= out[-1][1]:
+            out[-1][1] = max(out[-1][1], end)
+        else:
+            out.append([start, end])
+    return out
+
+
+def length(spans):
+    return sum(end - start for start, end in spans)
+
+
+def both(a, b):
+    """How long two lists of merged spans overlap."""
+    i = j = total = 0
+    while i < len(a) and j < len(b):
+        total += max(0, min(a[i][1], b[j][1]) - max(a[i][0], b[j][0]))
+        if a[i][1] < b[j][1]:
+            i += 1
+        else:
+            j += 1
+    return total
+
+
+def class_of(w):
+    if w.kind != "kernel":
+        return "memory"
+    return "communication" if "nccl" in w.name.lower() else "memory" if "Memcpy" in w.name or "Memset" in w.name else "compute"
+
+
+def check_devices(path, t, found):
+    for r in t.get("temporal", []):
+        mine = [w for w in found if str(w.device) == r["device"]]
+        all_of = merged((w.start, w.end) for w in mine)
+        span = all_of[-1][1] - all_of[0][0]
+        check(f"{path}: span", ns(r["span"]), span)
+        check(f"{path}: busy", ns(r["busy"]), length(all_of))
+        check(f"{path}: idle + busy = span", ns(r["idle"]) + ns(r["busy"]), ns(r["span"]))
+        of = {c: merged((w.start, w.end) for w in mine if class_of(w) == c) for c in ("compute", "communication", "memory")}
+        check(f"{path}: compute", ns(r["compute"]), length(of["compute"]))
+        check(f"{path}: shares", abs(r["idle_share"] + r["compute_share"] + r["other_share"] - 1) < 1e-9, True)
+        o = next(o for o in t["overlap"] if o["device"] == r["device"])
+        for c, spans in of.items():
+            check(f"{path}: {c}", ns(o[c]), length(spans))
+        check(f"{path}: overlap", ns(o["compute_communication"]), both(of["compute"], of["communication"]))
+        check(f"{path}: overlap with memory", ns(o["compute_memory"]), both(of["compute"], of["memory"]))
+        if length(of["communication"]):
+            check(f"{path}: hidden", o["communication_hidden"], both(of["compute"], of["communication"]) / length(of["communication"]))
+    check(f"{path}: types", sum(ns(r["time"]) for r in t.get("types", [])), sum(ns(r["busy"]) for r in t.get("temporal", [])))
+
+
+def check_streams(path, t, found):
+    idle, queue = collections.Counter(), collections.Counter()
+    for (device, context, stream), mine in by(lambda w: (w.device, w.context, w.stream), lambda w: w, found).items():
+        end = None
+        for w in sorted(mine, key=lambda w: w.start):
+            if end is not None and w.start >= end:
+                why = "host wait" if w.cause and w.cause.start > end else "kernel wait" if w.start - end < 30000 else "other"
+                idle[str(device), str(stream), why] += w.start - end
+            end = max(w.end, end or w.end)
+        queue[str(device), str(stream)] += 2 * sum(w.cause is not None and w.cause.name.startswith(LAUNCH) for w in mine)
+    got = collections.Counter()
+    for r in t.get("idle", []):
+        got[r["device"], r["stream"], r["cause"]] += ns(r["time"])
+    check(f"{path}: idle", +got, +idle)
+    got = collections.Counter()
+    for r in t.get("queue", []):
+        got[r["device"], r["stream"]] += r["count"]
+    check(f"{path}: queue", +got, +queue)
+
+
+def check_launches(path, t, found):
+    mine = by(lambda w: w.cause.name, lambda w: w, [w for w in found if w.cause])
+    check(f"{path}: launches", sorted(r["name"] for r in t.get("launches", [])), sorted(mine))
+    for r in t.get("launches", []):
+        of = mine[r["name"]]
+        delay = [max(0, w.start - w.cause.end) for w in of]
+        call = [w.cause.end - w.cause.start for w in of]
+        check(f"{path}: {r['name']}", [r["count"], ns(r["call_time"]), ns(r["work_time"]), ns(r["delay_max"]), r["slow"], r["late"], r["brief"]],
+              [len(of), sum(call), sum(w.end - w.start for w in of), max(delay), sum(c > 50000 for c in call),
+               sum(d > 100000 for d in delay), sum(c <= 50000 and w.end - w.start < c for c, w in zip(call, of))])
+
+
+def check_recording(path, found, calls):
+    t = tables(path)
+    name = os.path.basename(path)
+    time = lambda w: w.end - w.start
+    direction = lambda w: "fill" if w.kind == "fill" else DIRECTIONS.get(w.direction, "direction not recorded")
+    kernels, moved = [w for w in found if w.kind == "kernel"], [w for w in found if w.kind != "kernel"]
+    check_figures(name + ": kernel", t.get("kernels", []), "full_name", by(lambda w: w.name, time, kernels), 1e-9)
+    check_figures(name + ": api", t.get("api", []), "name", by(lambda c: c.name, time, calls), 1e-9)
+    check_figures(name + ": copies", t.get("copies", []), "direction", by(direction, time, moved), 1e-9)
+    check_figures(name + ": sizes", t.get("sizes", []), "direction", by(direction, lambda w: w.size, [w for w in moved if w.size > 0]), 1)
+    check_devices(name, t, found)
+    check_streams(name, t, found)
+    check_launches(name, t, found)
+    for id_of, rows in t.items():
+        for r in rows:
+            for key, v in r.items():
+                if "share" in key or "hidden" in key:
+                    check(f"{name}: {id_of}.{key}", v is None or -1e-9 <= v <= 1 + 1e-9, True)
+    series = by(lambda r: r["direction"], lambda r: r["bytes"], t.get("bandwidth-series", []))
+    for d, values in series.items():
+        check(f"{name}: series of {d}", round(sum(values)), sum(w.size for w in moved if direction(w) == d and w.size > 0))
+
+
+def main():
+    recordings = sorted(glob.glob(shared + "/kineto/**/*.json.gz", recursive=True))
+    for path in recordings:
+        check_recording(path, *of_kineto(path))
+    nsys = sorted(glob.glob(shared + "/nsys/*.sqlite.gz") + glob.glob(shared + "/v100/nsys/**/*.sqlite.gz", recursive=True))
+    for path in nsys:
+        check_recording(path, *of_sqlite(path))
+    print(f"{checks} comparisons over {len(recordings) + len(nsys)} recordings, {failures} failed")
+    if failures:
+        return 1
+    return 0 if recordings and nsys else 77
+
+
+sys.exit(main())
