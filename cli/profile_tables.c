@@ -9,15 +9,10 @@ static int find_table(const char *name, const bz_table_kind **kind, bz_error *er
     enum { MOST = 64 };
     const char *names[MOST];
     int n = bz_n_tables < MOST ? bz_n_tables : MOST;
+    *kind = bz_table_find(name);
     for (int i = 0; i < n; i++)
         names[i] = bz_table_list[i].name;
-    *kind = bz_table_find(name);
-    if (*kind)
-        return 0;
-    const char *meant = bz_did_you_mean(name, names, n);
-    return meant
-               ? bz_fail(err, BZ_USAGE, "there is no table '%s': did you mean %s? --table help lists them", name, meant)
-               : bz_fail(err, BZ_USAGE, "there is no table '%s': --table help lists them", name);
+    return *kind ? 0 : bz_choice_fail(err, "--table", name, names, n);
 }
 
 static int read_all(bz_trace *t, const char *const *file, int n, const char *iterations, bz_error *err)
