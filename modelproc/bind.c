@@ -1,4 +1,5 @@
 /* Shapes that come from outside: inputs bound on the command line, and what the file declares. */
+#include "modelproc/dimension.h"
 #include "modelproc/infer.h"
 
 #include <stdlib.h>
@@ -23,6 +24,21 @@ static int bad_value(infer *inf, const bz_bind *b)
                    b->value);
 }
 
+/* The name of a dimension, or NULL where it has none. */
+static const char *name_of(const infer *inf, bz_dim d)
+{
+    int64_t k = bz_is_symbol(d) ? d - INT64_MIN : INT64_MAX;
+    return k < inf->model->n_symbols ? inf->model->symbols[k] : NULL;
+}
+
+/* The same name in another place is the same number. Where two were given the first one stays. */
+static void tie(infer *inf, bz_dim symbol, bz_dim d)
+{
+    int64_t k = bz_is_symbol(symbol) ? symbol - INT64_MIN : INT64_MAX;
+    if (k < inf->n_tied && bz_is_symbol(inf->tied[k]))
+        inf->tied[k] = d;
+}
+
 /* --dim x=1x3x224x224 */
 static int bind_shape(infer *inf, const bz_bind *b, bz_type *t)
 {
@@ -37,6 +53,8 @@ static int bind_shape(infer *inf, const bz_bind *b, bz_type *t)
         return bad_value(inf, b);
     if (t->rank >= 0 && t->rank != rank)
         return bz_fail(inf->err, BZ_USAGE, "--dim %s=%s: the input has %d dimensions", b->name, b->value, t->rank);
+    for (int d = 0; d < t->rank; d++)
+        tie(inf, t->dims[d], dims[d]);
     t->rank = rank;
     t->dims = bz_arena_dup(inf->arena, dims, (size_t)rank * sizeof *dims);
     return 0;
@@ -46,6 +64,7 @@ static int bind_shape(infer *inf, const bz_bind *b, bz_type *t)
 static void set_dim(infer *inf, bz_type *t, int axis, bz_dim d)
 {
     bz_dim *dims = bz_arena_dup(inf->arena, t->dims, (size_t)t->rank * sizeof *dims);
+    tie(inf, dims[axis], d);
     dims[axis] = d;
     t->dims = dims;
 }
@@ -62,13 +81,61 @@ static bool names_axis(const char *bind, const char *input, int rank, int *axis)
     return k >= 0 && !*end && k < rank;
 }
 
+/* Every dimension of that name; false where there is none. */
+static bool bind_name(infer *inf, const char *name, bz_dim n)
+{
+    bool used = false;
+    for (int k = 0; k < inf->model->graph->n_inputs; k++) {
+        bz_type *t = &inf->types[inf->model->graph->inputs[k]];
+        for (int d = 0; d < t->rank; d++) {
+            const char *has = name_of(inf, t->dims[d]);
+            if (!has || strcmp(has, name) != 0)
+                continue;
+            set_dim(inf, t, d, n);
+            used = true;
+        }
+    }
+    return used;
+}
+
+/* "past" for "past_sequence_length": the one name that goes on behind a mark. NULL where there is none, or several. */
+static const char *whole_name(const infer *inf, const char *beginning)
+{
+    size_t n = strlen(beginning);
+    const char *found = NULL;
+    for (int k = 0; k < inf->model->graph->n_inputs; k++) {
+        const bz_type *t = &inf->types[inf->model->graph->inputs[k]];
+        for (int d = 0; d < t->rank; d++) {
+            const char *has = name_of(inf, t->dims[d]);
+            if (!has || strncmp(has, beginning, n) != 0 || !strchr("_.-", has[n]) || has[dimension_name(has)] ||
+                (found && !strcmp(found, has)))
+                continue;
+            if (found)
+                return NULL;
+            found = has;
+        }
+    }
+    return found;
+}
+
+/* Whether the name of a dimension is computed from this one: "n" in "2*n". */
+static bool is_part(const infer *inf, const char *name)
+{
+    for (int k = 0; k < inf->n_tied; k++) {
+        const char *at = inf->model->symbols[k];
+        for (size_t n; at && *at; at += n ? n : 1)
+            if ((n = dimension_name(at)) == strlen(name) && !strncmp(at, name, n))
+                return true;
+    }
+    return false;
+}
+
 static int apply_bind(infer *inf, const bz_bind *b)
 {
     const bz_graph *g = inf->model->graph;
     bool used = false;
     const char *end = "";
     int64_t n = parse_number(b->value, &end);
-    char name[64];
     for (int k = 0; k < g->n_inputs; k++) {
         bz_type *t = &inf->types[g->inputs[k]];
         int axis;
@@ -82,19 +149,62 @@ static int apply_bind(infer *inf, const bz_bind *b)
             set_dim(inf, t, axis, n);
             inf->rebound = used = true;
         }
-        for (int d = 0; d < t->rank; d++) {
-            if (!bz_is_symbol(t->dims[d]) || strcmp(bz_symbol_text(inf->model, t->dims[d], name), b->name) != 0)
-                continue;
-            if (n < 0 || *end)
-                return bad_value(inf, b);
-            set_dim(inf, t, d, n);
-            used = true;
-        }
     }
-    if (!used)
-        return bz_fail(inf->err, BZ_USAGE, "--dim %s=%s: neither a dimension nor an input has that name", b->name,
-                       b->value);
-    return 0;
+    bool number = n >= 0 && !*end;
+    const char *whole = used ? NULL : whole_name(inf, b->name);
+    if (!bind_name(inf, b->name, n) && !(whole && bind_name(inf, whole, n)) && !is_part(inf, b->name))
+        return used ? 0
+                    : bz_fail(inf->err, BZ_USAGE, "--dim %s=%s: neither a dimension nor an input has that name",
+                              b->name, b->value);
+    return number ? 0 : bad_value(inf, b);
+}
+
+static bool tied_name(void *context, const char *name, size_t length, int64_t *number)
+{
+    const infer *inf = context;
+    for (int k = 0; k < inf->n_tied; k++) {
+        const char *has = inf->model->symbols[k];
+        if (!has || bz_is_symbol(inf->tied[k]) || strncmp(has, name, length) != 0 || has[length])
+            continue;
+        *number = inf->tied[k];
+        return true;
+    }
+    for (int i = 0; i < inf->options->n_binds; i++) { /* a name that is nowhere by itself */
+        const bz_bind *b = &inf->options->binds[i];
+        const char *end = "";
+        if (!strncmp(b->name, name, length) && !b->name[length] && (*number = parse_number(b->value, &end)) >= 0 &&
+            !*end)
+            return true;
+    }
+    return false;
+}
+
+/* What runtimes mean by names that the file does not explain. */
+static const struct {
+    const char *name, *means;
+} USUAL[] = {
+    {"total_sequence_length", "past_sequence_length + sequence_length"},
+};
+
+/* A number for a dimension that was given one, or follows from others by its name; else as it is. */
+static bz_dim resolve(infer *inf, bz_dim d)
+{
+    const char *name = name_of(inf, d);
+    int64_t number, k = d - INT64_MIN;
+    if (!name)
+        return d;
+    if (k < inf->n_tied && !bz_is_symbol(inf->tied[k]))
+        return inf->tied[k];
+    if (dimension_compute(name, tied_name, inf, &number, NULL))
+        return tie(inf, d, number), number;
+    for (size_t i = 0; i < sizeof USUAL / sizeof *USUAL; i++)
+        if (!strcmp(name, USUAL[i].name) && dimension_compute(USUAL[i].means, tied_name, inf, &number, NULL)) {
+            tie(inf, d, number);
+            infer_warn(inf, bz_arena_printf(inf->arena, "%s is taken as %s, %lld: --dim %s=SIZE says otherwise", name,
+                                            USUAL[i].means, (long long)number, name));
+            return number;
+        }
+    return d;
 }
 
 /* --batch: the leading dimension of every input that shares the first input's, whether the file
@@ -115,22 +225,50 @@ static void apply_batch(infer *inf, int64_t batch)
             continue;
         if (!bz_is_symbol(t->dims[0]) && t->dims[0] != batch)
             inf->rebound = true;
-        set_dim(inf, t, 0, batch);
+        bz_dim follows = resolve(inf, t->dims[0]); /* "2*N" */
+        set_dim(inf, t, 0, bz_is_symbol(follows) || !bz_is_symbol(t->dims[0]) ? batch : follows);
     }
-    /* the same name in another place is the same number */
-    for (int k = 0; found && bz_is_symbol(leading) && k < g->n_inputs; k++) {
-        bz_type *t = &inf->types[g->inputs[k]];
-        for (int d = 0; d < t->rank; d++)
-            if (t->dims[d] == leading)
-                set_dim(inf, t, d, batch);
+}
+
+static void resolve_all(infer *inf, bz_type *t)
+{
+    for (int d = 0; d < t->rank; d++) {
+        bz_dim is = resolve(inf, t->dims[d]);
+        if (is != t->dims[d])
+            set_dim(inf, t, d, is);
     }
+}
+
+/* Whether the file has a dimension of that name; "batch-size" is no difference where there is no "batch". */
+static bool is_dimension(const infer *inf, const char *name, size_t length)
+{
+    for (int k = 0; k < inf->n_tied; k++) {
+        const char *has = inf->model->symbols[k];
+        if (has && !strncmp(has, name, length) && !has[length])
+            return true;
+    }
+    return false;
+}
+
+/* "past + sequence" is bound by its parts: names the first that is not. */
+static int unbound(infer *inf, const char *input, const char *name, bool first)
+{
+    const char *missing = NULL;
+    int64_t number;
+    dimension_compute(name, tied_name, inf, &number, &missing);
+    size_t n = missing ? dimension_name(missing) : 0, all = strlen(name);
+    if (n && n < all && is_dimension(inf, missing, n))
+        return bz_fail(inf->err, BZ_BAD_INPUT,
+                       "dimension '%s' of input '%s' is dynamic: bind what it is made of, first --dim %s=SIZE", name,
+                       input, bz_arena_strn(inf->arena, missing, n));
+    return bz_fail(inf->err, BZ_BAD_INPUT, "dimension '%s' of input '%s' is dynamic: bind it with --dim %s=SIZE%s",
+                   name, input, name, first ? ", or with --batch SIZE" : "");
 }
 
 static int check_bound(infer *inf, bz_value_id v)
 {
     const bz_type *t = &inf->types[v];
     const char *input = inf->model->values[v].name;
-    char text[64];
     if (bz_dims_check(t->dims, t->rank, inf->err))
         return bz_fail_in(inf->err, "input '%s'", input);
     if (inf->options->open_inputs)
@@ -141,13 +279,11 @@ static int check_bound(infer *inf, bz_value_id v)
     for (int d = 0; d < t->rank && t->kind == BZ_TYPE_TENSOR; d++) {
         if (!bz_is_symbol(t->dims[d]))
             continue;
-        const char *name = bz_symbol_text(inf->model, t->dims[d], text);
-        if (*name == '?')
-            return bz_fail(inf->err, BZ_BAD_INPUT,
-                           "dimension %d of input '%s' is dynamic: bind it with --dim %s:%d=SIZE%s", d, input, input, d,
-                           d ? "" : ", or with --batch SIZE");
-        return bz_fail(inf->err, BZ_BAD_INPUT, "dimension '%s' of input '%s' is dynamic: bind it with --dim %s=SIZE%s",
-                       name, input, name, d ? "" : ", or with --batch SIZE");
+        const char *name = name_of(inf, t->dims[d]);
+        if (name)
+            return unbound(inf, input, name, d == 0);
+        return bz_fail(inf->err, BZ_BAD_INPUT, "dimension %d of input '%s' is dynamic: bind it with --dim %s:%d=SIZE%s",
+                       d, input, input, d, d ? "" : ", or with --batch SIZE");
     }
     return 0;
 }
@@ -159,11 +295,17 @@ int bind_inputs(infer *inf)
         const bz_type *declared = inf->model->values[g->inputs[k]].declared;
         inf->types[g->inputs[k]] = declared ? *declared : (bz_type){.kind = BZ_TYPE_TENSOR, .rank = -1};
     }
+    inf->n_tied = inf->model->n_symbols;
+    inf->tied = bz_arena_take(inf->arena, (size_t)inf->n_tied * sizeof *inf->tied);
+    for (int i = 0; i < inf->n_tied; i++)
+        inf->tied[i] = INT64_MIN;
     for (int i = 0; i < inf->options->n_binds; i++)
         if (apply_bind(inf, &inf->options->binds[i]))
             return -1;
     if (inf->options->batch)
         apply_batch(inf, inf->options->batch);
+    for (int k = 0; k < g->n_inputs; k++)
+        resolve_all(inf, &inf->types[g->inputs[k]]);
     for (int k = 0; k < g->n_inputs; k++)
         if (check_bound(inf, g->inputs[k]))
             return -1;
@@ -186,13 +328,14 @@ static void fill_dims(infer *inf, bz_value_id v, const bz_type *declared, bz_typ
 {
     bz_dim *dims = NULL;
     for (int d = 0; d < t->rank; d++) {
-        if (bz_is_symbol(declared->dims[d]))
+        bz_dim says = resolve(inf, declared->dims[d]);
+        if (bz_is_symbol(says))
             continue;
         if (bz_is_symbol(t->dims[d])) {
             if (!dims)
                 t->dims = dims = bz_arena_dup(inf->arena, t->dims, (size_t)t->rank * sizeof *dims);
-            dims[d] = declared->dims[d];
-        } else if (t->dims[d] != declared->dims[d]) {
+            dims[d] = says;
+        } else if (!bz_is_symbol(declared->dims[d]) && t->dims[d] != says) {
             bz_buf text = {0};
             bz_buf_printf(&text, "'%s': the file declares dimension %d as %lld, but it is %lld",
                           inf->model->values[v].name, d, (long long)declared->dims[d], (long long)t->dims[d]);

@@ -19,10 +19,14 @@ static void cover_values(infer *inf)
     inf->types = bz_realloc(inf->types, (size_t)cap, sizeof *inf->types);
     inf->values = bz_realloc(inf->values, (size_t)cap, sizeof *inf->values);
     inf->constant = bz_realloc(inf->constant, (size_t)cap, sizeof *inf->constant);
+    inf->source = bz_realloc(inf->source, (size_t)cap, sizeof *inf->source);
+    inf->stored = bz_realloc(inf->stored, (size_t)cap, sizeof *inf->stored);
     for (int i = inf->cap; i < cap; i++) {
         inf->types[i] = (bz_type){.rank = -1};
         inf->values[i] = NULL;
         inf->constant[i] = false;
+        inf->source[i] = i;
+        inf->stored[i] = 0;
     }
     inf->cap = cap;
 }
@@ -91,6 +95,13 @@ static int call_function(call *c)
     *body = (bz_body){.name = c->node->op, .trips = 1, .trips_known = true};
     c->bodies = body;
     c->n_bodies = 1;
+    for (int k = 0; k < c->node->n_in; k++) { /* its weights are weights inside, too */
+        bz_value_id outside = c->node->in[k], inside = g->inputs[k];
+        if (outside < 0 || inside < 0)
+            continue;
+        c->inf->source[inside] = c->inf->source[outside];
+        c->inf->stored[inside] = c->inf->stored[outside];
+    }
     if (infer_body(c, g, c->in, values, c->node->n_in, body))
         return -1;
     for (int k = 0; k < c->node->n_out; k++) {
@@ -171,6 +182,23 @@ static int keep_value(call *c, bz_value_id v, bz_type *t, const data *d)
     return 0;
 }
 
+/* A runtime multiplies by weights as they are stored, whatever the file says to do with them before: bytes of the constant
+ * that `v` is after a dequantization, and after that is turned or cast; 0: its own. */
+static int64_t stored_bytes(const infer *inf, const call *c)
+{
+    static const char *const PASS[] = {"Transpose", "Reshape", "Cast", "Identity", "Unsqueeze", "Squeeze"};
+    int64_t sum = 0;
+    if (!strcmp(c->op->kind, "dequantize")) {
+        for (int k = 0; k < c->node->n_in; k++)
+            bz_count_add(&sum, c->node->in[k] >= 0 ? bz_type_bytes(&c->in[k]) : 0);
+        return sum;
+    }
+    for (size_t i = 0; i < sizeof PASS / sizeof *PASS && c->node->n_in && c->node->in[0] >= 0; i++)
+        if (!strcmp(c->node->op, PASS[i]) && inf->stored[c->node->in[0]])
+            return inf->stored[c->node->in[0]];
+    return 0;
+}
+
 /* Types, values and constness of the results become those of their values. */
 static int keep_results(infer *inf, call *c, bz_layer *layer)
 {
@@ -186,6 +214,8 @@ static int keep_results(infer *inf, call *c, bz_layer *layer)
         inf->constant[v] = constant || fully_known(inf->values[v]);
         all &= inf->constant[v];
     }
+    if (constant && c->node->n_out == 1 && c->node->out[0] >= 0)
+        inf->stored[c->node->out[0]] = stored_bytes(inf, c);
     layer->class = all && (c->node->n_out || constant) ? BZ_CONSTANT : c->view ? BZ_VIEW : c->op->class;
     return 0;
 }
@@ -242,7 +272,8 @@ int infer_body(call *c, const bz_graph *g, const bz_type *in, const data *const 
         bz_type t = k < n_in ? in[k] : (bz_type){.rank = -1};
         if (keep_value(c, v, &t, k < n_in && values ? values[k] : NULL))
             return -1;
-        inf->constant[v] = fully_known(inf->values[v]);
+        bz_value_id from = inf->source[v];
+        inf->constant[v] = fully_known(inf->values[v]) || (from != v && inf->constant[from]);
     }
     bz_layer *layers;
     inf->depth++;
@@ -277,6 +308,8 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
     int failed = infer_model(&inf);
     l->types = inf.types;
     l->constant = inf.constant;
+    l->source = inf.source;
+    free(inf.stored);
     free(inf.values);
     bz_buf_free(&inf.key);
     if (failed && options->batch && inf.rebound)
@@ -298,6 +331,7 @@ void bz_layers_free(bz_layers *l)
         return;
     free((void *)l->types);
     free((void *)l->constant);
+    free((void *)l->source);
     bz_arena_free(&l->arena);
     free(l);
 }

@@ -33,8 +33,12 @@ struct infer {
     bool rebound;         /* the command line changed a dimension: what the file declares may be stale */
     bz_type *types;       /* [cap] by value */
     const data **values;  /* [cap] known values; &NO_DATA: tried and not to be had */
-    bool *constant;       /* [cap] */
-    bz_dim *reordered;    /* [n_reordered] by value: channels that com.microsoft.nchwc.ReorderOutput leaves of it */
+    bz_dim *tied;         /* [n_tied] by named symbol of the file: its number, or INT64_MIN where nobody gave one */
+    int n_tied;
+    bool *constant;      /* [cap] */
+    bz_value_id *source; /* [cap] what a function's operand is in its caller; else itself */
+    int64_t *stored;     /* [cap] bytes in the file of a constant that was dequantized from them; 0: its own */
+    bz_dim *reordered;   /* [n_reordered] by value: channels that com.microsoft.nchwc.ReorderOutput leaves of it */
     int n_reordered, cap;
     op_memo ops;
     real_text reals[N_REALS];

@@ -113,8 +113,9 @@ static size_t next_label(labels *l, const char **label, int *number)
     return *l->at == '>' || **label == '-' || **label == '>' ? 0 : n;
 }
 
-/* Returns how many of their elements are constants. */
-static int64_t put_operands(infer *inf, const bz_type *types, const bz_value_id *ids, int n, const char *spec)
+/* Returns how many of their elements are constants. setting[k] (may be NULL): the row says "-" of operand k. */
+static int64_t put_operands(infer *inf, const bz_type *types, const bz_value_id *ids, int n, const char *spec,
+                            bool *setting)
 {
     labels l = {.at = spec};
     const char *label;
@@ -122,9 +123,11 @@ static int64_t put_operands(infer *inf, const bz_type *types, const bz_value_id 
     int64_t constants = 0;
     for (int k = 0; k < n; k++) {
         size_t length = next_label(&l, &label, &number);
+        if (setting)
+            setting[k] = !length && *label == '-';
         if (!length || types[k].kind == BZ_TYPE_NONE)
             continue;
-        const bz_tensor *init = ids[k] >= 0 ? inf->model->values[ids[k]].init : NULL;
+        const bz_tensor *init = ids[k] >= 0 ? inf->model->values[inf->source[ids[k]]].init : NULL;
         int64_t elements = bz_type_elements(&types[k]); /* without filling, which a rule may have left out */
         bz_count_add(&constants, !init ? 0 : elements >= 0 ? elements : init->n);
         bz_buf_putc(&inf->key, ' ');
@@ -186,17 +189,36 @@ static void put_custom(infer *inf, const call *c)
     put_word(&inf->key, c->node->op);
 }
 
+/* Weights that are stored narrower than they are computed with: the work is the same, the bytes are not. */
+static void put_stored(infer *inf, const call *c)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < c->node->n_in; k++)
+        if (c->node->in[k] >= 0 && inf->stored[c->node->in[k]])
+            bz_count_add(&sum, inf->stored[c->node->in[k]]);
+    if (!sum)
+        return;
+    bz_buf_puts(&inf->key, " stored=");
+    bz_buf_int(&inf->key, sum);
+}
+
 static void make_key(infer *inf, const call *c, bz_layer *layer)
 {
     const char *spec = c->op->labels ? c->op->labels : "x...", *results = strchr(spec, '>');
     bz_buf_clear(&inf->key);
     bz_buf_puts(&inf->key, c->op->kind);
     put_custom(inf, c);
-    layer->params_count = put_operands(inf, c->in, c->node->in, c->node->n_in, spec);
+    layer->params_count = put_operands(inf, c->in, c->node->in, c->node->n_in, spec, (bool *)layer->in_setting);
+    for (int b = 0; c->node->function >= 0 && b < c->n_bodies; b++) { /* inside of it is said what a weight is */
+        layer->params_count = 0;
+        for (int i = 0; i < c->bodies[b].n; i++)
+            bz_count_add(&layer->params_count, c->bodies[b].layers[i].params_count);
+    }
     if (results)
-        put_operands(inf, c->out, c->node->out, c->node->n_out, results + 1);
+        put_operands(inf, c->out, c->node->out, c->node->n_out, results + 1, NULL);
     put_params(inf, c);
     put_type(inf, c);
+    put_stored(inf, c);
     layer->key = bz_arena_strn(inf->arena, inf->key.data, inf->key.len);
     layer->hash = bz_hash_bytes(inf->key.data, inf->key.len);
 }
@@ -213,6 +235,7 @@ static int64_t saturated_product(int64_t a, int64_t b)
  * and first result. */
 static int64_t operand_bytes(const call *c, int64_t *most)
 {
+    const int64_t *stored = c->inf->stored;
     int64_t total = 0;
     *most = 0;
     for (int k = 0; k < c->node->n_in + c->node->n_out; k++) {
@@ -225,7 +248,9 @@ static int64_t operand_bytes(const call *c, int64_t *most)
         int64_t n = bz_type_elements(t);
         if (n < 0)
             return -1;
-        bz_count_add(&total, (n * bz_dtype_bits(t->dtype) + 7) / 8);
+        bz_value_id v = k < c->node->n_in ? c->node->in[k] : BZ_NO_VALUE;
+        int64_t bytes = (n * bz_dtype_bits(t->dtype) + 7) / 8;
+        bz_count_add(&total, v >= 0 && stored[v] && stored[v] < bytes ? stored[v] : bytes);
         if ((k == 0 || k == c->node->n_in) && n > *most)
             *most = n;
     }
@@ -306,10 +331,11 @@ void layer_finish(infer *inf, call *c, bz_layer *layer)
     layer->n_out = node->n_out;
     layer->in = c->in;
     layer->out = c->out;
-    bool *constant = BZ_NEW(inf->arena, bool, node->n_in);
+    bool *constant = BZ_NEW(inf->arena, bool, 2 * node->n_in);
     for (int k = 0; k < node->n_in; k++)
         constant[k] = node->in[k] >= 0 && inf->constant[node->in[k]];
     layer->in_constant = constant;
+    layer->in_setting = constant + node->n_in;
     layer->params = bz_arena_dup(inf->arena, c->params, (size_t)c->n_params * sizeof *c->params);
     layer->n_params = c->n_params;
     layer->bodies = c->bodies;

@@ -9,11 +9,13 @@
 
 /* ops_microsoft_attention.c */
 rule ms_attention_shape, ms_qattention_shape, ms_packed_attention_shape, ms_multihead_shape, ms_decoder_multihead_shape,
-    ms_group_query_shape, ms_attention_cost, ms_rotary_shape, ms_relative_bias_shape, ms_gated_bias_shape,
-    ms_remove_padding_shape, ms_restore_padding_shape, ms_moe_shape, ms_moe_cost;
+    ms_group_query_shape, ms_attention_cost, ms_stacked_cost, ms_qattention_cost, ms_multihead_cost,
+    ms_decoder_multihead_cost, ms_group_query_cost, ms_rotary_cost, ms_rotary_shape, ms_relative_bias_shape,
+    ms_gated_bias_shape, ms_remove_padding_shape, ms_restore_padding_shape, ms_moe_shape, ms_moe_cost;
 
 /* ops_microsoft_product.c */
 void ms_note_activation(call *c);
+void ms_unpack(call *c, int k, int64_t bits, int rank, const bz_dim *dims);
 rule ms_matmul_shape, ms_gemm_shape, ms_qgemm_shape, ms_nbits_shape, ms_integer_to_float_shape, ms_dynamic_matmul_shape,
     ms_conv_shape, ms_conv_cost, ms_nhwc_conv_shape, ms_nhwc_conv_cost, ms_nhwc_pool_shape, ms_dynamic_deconv_shape,
     ms_qlinear_conv_shape, ms_qlinear_conv_cost, ms_qlinear_pool_shape, ms_qlinear_global_pool_shape;

@@ -55,6 +55,7 @@ struct bz_layer {
     int n_in, n_out;
     const bz_type *in, *out; /* [n_in], [n_out]; kind BZ_TYPE_NONE where an operand was left out */
     const bool *in_constant; /* [n_in]: an initializer, or computed from nothing else */
+    const bool *in_setting;  /* [n_in]: how to compute and not what: scales, zero points, axes */
     const bz_param *params;
     int n_params;
     const char *key;
@@ -97,8 +98,9 @@ typedef struct bz_layers {
     bz_model *model;
     bz_layer *layer; /* of the main graph */
     int n;
-    const bz_type *types; /* [model->n_values] */
-    const bool *constant; /* [model->n_values] */
+    const bz_type *types;      /* [model->n_values] */
+    const bool *constant;      /* [model->n_values] */
+    const bz_value_id *source; /* [model->n_values]: what an operand of a function is in its caller; else itself */
     const char **warnings;
     int n_warnings;
     int64_t batch; /* leading dimension of the first input, 0 where there is none */

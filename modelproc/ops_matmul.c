@@ -1,4 +1,5 @@
 /* Products of matrices: Gemm, MatMul, Einsum, and attention, which is made of them. */
+#include "modelproc/cache.h"
 #include "modelproc/geometry.h"
 #include "modelproc/rule.h"
 
@@ -342,6 +343,16 @@ static int cost_attention(call *c)
     int64_t scores = count_mul(count_mul(a.batch, a.q_heads), count_mul(a.q_length, a.kv_length));
     c->macs = count_add(count_mul(scores, a.size), count_mul(scores, a.v_size));
     c->flops = count_mul(scores, 5);
+    bz_dim fresh = a.flat ? c->in[1].dims[1] : c->in[1].dims[2];
+    cache_bytes(c, &(cache_use){.past = 4, .n = 2, .keys = a.kv_length, .fresh = fresh});
+    return 0;
+}
+
+/* Positions pick rows of both tables. */
+static int cost_rotary(call *c)
+{
+    if (in_type(c, 3))
+        cache_bytes(c, &(cache_use){.table = 1, .tables = 2, .rows = token_rows(&c->in[0])});
     return 0;
 }
 
@@ -368,7 +379,7 @@ static const op ROWS[] = {
      .labels = "x..."},
     {"Attention", .kind = "attention", .class = BZ_COMPUTE, .shape = shape_attention, .cost = cost_attention,
      .labels = "q k v mask past_k past_v"},
-    {"RotaryEmbedding", .kind = "rotary", .class = BZ_COMPUTE, .shape = shape_rotary, .flops = 3,
+    {"RotaryEmbedding", .kind = "rotary", .class = BZ_COMPUTE, .shape = shape_rotary, .cost = cost_rotary, .flops = 3,
      .labels = "x cos sin ids"},
 };
 

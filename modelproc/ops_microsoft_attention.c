@@ -1,5 +1,6 @@
 /* Attention as ONNX Runtime fuses it, with what comes along: rotary embeddings, position biases,
  * padding, experts. Layouts: hidden states are [batch, tokens, hidden], caches [batch, heads, tokens, head]. */
+#include "modelproc/cache.h"
 #include "modelproc/microsoft.h"
 
 static int head_count(call *c, const char *name, int64_t *heads)
@@ -28,6 +29,41 @@ int ms_attention_cost(call *c)
     if (c->op->arg)
         c->macs = count_add(c->macs, count_mul(elements(x), last_dim(&c->in[1], 1)));
     return 0;
+}
+
+/* The same where keys and values are kept, from operand `past` on in n tensors; `table`: cosines and sines. */
+static int cached_cost(call *c, int past, int n, int table)
+{
+    const bz_type *q = &c->in[0];
+    ms_attention_cost(c);
+    bz_dim fresh = q->rank > 1 ? q->dims[1] : 0;
+    cache_bytes(c, &(cache_use){past, n, noted(c, "kv"), fresh, table, table ? 2 : 0, count_mul(q->dims[0], fresh)});
+    return 0;
+}
+
+int ms_stacked_cost(call *c)
+{
+    return cached_cost(c, 4, 1, 0);
+}
+
+int ms_qattention_cost(call *c)
+{
+    return cached_cost(c, 8, 1, 0);
+}
+
+int ms_multihead_cost(call *c)
+{
+    return cached_cost(c, 6, 2, 0);
+}
+
+int ms_decoder_multihead_cost(call *c)
+{
+    return cached_cost(c, 5, 2, 0);
+}
+
+int ms_group_query_cost(call *c)
+{
+    return cached_cost(c, 3, 2, 7);
 }
 
 /* Width of Q, K and V, from the attribute or a third of the projection's width each. */
@@ -235,6 +271,12 @@ int ms_rotary_shape(call *c)
     param_int(c, "interleaved", attr_int(c, "interleaved", 0) != 0);
     param_int(c, "heads", attr_int(c, "num_heads", 0));
     param_int(c, "rotary", attr_int(c, "rotary_embedding_dim", 0));
+    return 0;
+}
+
+int ms_rotary_cost(call *c)
+{
+    cache_bytes(c, &(cache_use){.table = 2, .tables = 2, .rows = token_rows(&c->in[0])});
     return 0;
 }
 

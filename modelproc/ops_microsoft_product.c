@@ -111,6 +111,19 @@ int ms_qgemm_shape(call *c)
     return gemm(c, 3, zero ? zero->dtype : BZ_F32);
 }
 
+/* What bytes of packed weights hold is told as it is, so that its elements are the weights: [n, k] of u4, not [n, k / 32, 16]
+ * of u8. Widths that are no type stay as they are. */
+void ms_unpack(call *c, int k, int64_t bits, int rank, const bz_dim *dims)
+{
+    const bz_type *stored = in_type(c, k);
+    bz_dtype dtype = bits == 4 ? BZ_U4 : bits == 2 ? BZ_U2 : bits == 8 ? BZ_U8 : BZ_UNDEFINED;
+    if (!stored || stored->dtype != BZ_U8 || !dtype)
+        return;
+    c->in[k].dtype = dtype;
+    c->in[k].rank = rank;
+    c->in[k].dims = bz_arena_dup(c->arena, dims, (size_t)rank * sizeof *dims);
+}
+
 /* Weights of a few bits, packed; attributes say what they were. */
 int ms_nbits_shape(call *c)
 {
@@ -126,6 +139,7 @@ int ms_nbits_shape(call *c)
     dims[a->rank - 1] = n;
     set_out(c, 0, a->dtype, a->rank, dims);
     add_product(c, a->rank, dims, k);
+    ms_unpack(c, 1, attr_int(c, "bits", 4), 2, (bz_dim[]){n, k});
     param_int(c, "n", n);
     param_int(c, "bits", attr_int(c, "bits", 4));
     param_int(c, "block", attr_int(c, "block_size", 0));

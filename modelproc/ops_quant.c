@@ -129,16 +129,16 @@ static int matmul_cost(call *c)
 }
 
 static const op ROWS[] = {
-    {"QuantizeLinear", NULL, "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x"},
-    {"DequantizeLinear", NULL, "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x"},
+    {"QuantizeLinear", NULL, "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x - -"},
+    {"DequantizeLinear", NULL, "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
     {"DynamicQuantizeLinear", NULL, "dynamicquantize", BZ_COMPUTE, dynamic_quantize_shape, .flops = 5, .labels = "x"},
     {"QLinearConv", NULL, "qconv", BZ_COMPUTE, qlinear_conv_shape, .cost = conv_cost, .labels = "x - - w - - - - b",
      .arg = 3},
     {"ConvInteger", NULL, "conv", BZ_COMPUTE, conv_integer_shape, .cost = conv_cost, .labels = "x w", .arg = 1},
     {"QLinearMatMul", NULL, "qmatmul", BZ_COMPUTE, qlinear_matmul_shape, .cost = matmul_cost, .labels = "a - - b"},
     {"MatMulInteger", NULL, "matmul", BZ_COMPUTE, matmul_integer_shape, .cost = matmul_cost, .labels = "a b"},
-    {"QuantizeLinear", "com.microsoft", "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x"},
-    {"DequantizeLinear", "com.microsoft", "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x"},
+    {"QuantizeLinear", "com.microsoft", "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x - -"},
+    {"DequantizeLinear", "com.microsoft", "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
     {"MatMulInteger16", "com.microsoft", "matmul", BZ_COMPUTE, matmul_integer_shape, .cost = matmul_cost,
      .labels = "a b"},
 };

@@ -53,13 +53,16 @@ static bool makes_seen(const bz_layer *layer, const weights *w)
 }
 
 /* Weights are the constants that layers compute with, wherever the file keeps them, also behind layers that are folded.
- * Shapes, indices and masks are none, nor are single numbers. Shared ones count once. */
-static void count_weights(const bz_layer *layer, weights *w, int64_t *sum)
+ * Shapes, indices and masks are none, nor are single numbers, nor scales of quantized weights. Shared ones count once. What a
+ * function is given counts where it computes with it. */
+static void count_weights(const bz_layers *l, const bz_layer *layer, weights *w, int64_t *sum)
 {
+    if (layer->node->function >= 0 && layer->n_bodies)
+        return;
     for (int k = 0; k < layer->n_in; k++) {
         const bz_type *t = &layer->in[k];
-        bz_value_id v = layer->node->in[k];
-        if (v < 0 || !layer->in_constant[k] || w->seen[v])
+        bz_value_id v = layer->node->in[k] < 0 ? BZ_NO_VALUE : l->source[layer->node->in[k]];
+        if (v < 0 || !layer->in_constant[k] || layer->in_setting[k] || w->seen[v])
             continue;
         bool number = bz_dtype_is_float(t->dtype) || (bz_dtype_is_int(t->dtype) && bz_dtype_bits(t->dtype) <= 8) ||
                       (t->dtype == BZ_I32 && layer->class == BZ_COMPUTE);
@@ -70,7 +73,7 @@ static void count_weights(const bz_layer *layer, weights *w, int64_t *sum)
 }
 
 /* From the last layer to the first: what is folded counts where something behind it uses it. */
-static void count_layers(bool fold, const bz_layer *layers, int n, weights *w, bz_totals *t)
+static void count_layers(const bz_layers *l, bool fold, const bz_layer *layers, int n, weights *w, bz_totals *t)
 {
     for (int i = n; i-- > 0;) {
         const bz_layer *layer = &layers[i];
@@ -78,9 +81,9 @@ static void count_layers(bool fold, const bz_layer *layers, int n, weights *w, b
         t->per_class[layer->class]++;
         t->open += has_open_result(layer);
         for (int b = 0; b < layer->n_bodies; b++)
-            count_layers(fold, layer->bodies[b].layers, layer->bodies[b].n, w, t);
+            count_layers(l, fold, layer->bodies[b].layers, layer->bodies[b].n, w, t);
         if (bz_layer_is_not_constant(layer) || (!is_source(layer) && makes_seen(layer, w)))
-            count_weights(layer, w, &t->params);
+            count_weights(l, layer, w, &t->params);
     }
 }
 
@@ -94,7 +97,7 @@ void bz_totals_make(const bz_layers *l, bool fold, bz_totals *out)
     size_t values = (size_t)l->model->n_values + 1;
     weights w = {bz_zeroed(values, sizeof *w.made), bz_zeroed(values, sizeof *w.seen)};
     find_made(l->layer, l->n, &w);
-    count_layers(fold, l->layer, l->n, &w, &t);
+    count_layers(l, fold, l->layer, l->n, &w, &t);
     free(w.seen);
     free(w.made);
     t.inside = t.layers;

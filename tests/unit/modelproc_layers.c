@@ -85,6 +85,48 @@ static void dimensions_are_bound(void **state)
     expect_key(relu_of("NxMxK"), &o, "relu x=2x3x4");
 }
 
+/* Two inputs; the key of an Add of both, or the error. */
+static bz_buf add_of(const char *a, const char *b)
+{
+    bz_buf g = {0};
+    put_message(&g, GRAPH_INPUT, a_value("a", BZ_F32, a));
+    put_message(&g, GRAPH_INPUT, a_value("b", BZ_F32, b));
+    put_message(&g, GRAPH_NODE, a_node("Add", "n", "a b", "y"));
+    return g;
+}
+
+static void dimensions_are_tied_by_their_names(void **state)
+{
+    (void)state;
+    bz_bind name[2] = {{"past_length", "5"}, {"s", "2"}}, shape = {"a", "4x3"}, either = {"p", "5"};
+    bz_infer_options o = {.binds = name, .n_binds = 2};
+    expect_key(add_of("past_lengthxs", "past_lengthxs"), &o, "add a=5x2 b=5x2");
+    expect_key(add_of("past_length + sxs", "s"), &o, "add a=7x2 b=2");
+    name[0].name = "past"; /* its beginning is enough where nothing else begins so */
+    expect_key(add_of("past_lengthxs", "past_length - 4xs"), &o, "add a=5x2 b=1x2");
+    o = (bz_infer_options){.binds = &shape, .n_binds = 1};
+    expect_key(add_of("NxM", "M"), &o, "add a=4x3 b=3");
+    o.binds = &either;
+    expect_error(add_of("p_axp_b", "1"), &o, BZ_USAGE, "--dim p=5: neither");
+    expect_error(add_of("Nxpast + s", "1xpast"), &(bz_infer_options){.batch = 1}, BZ_BAD_INPUT,
+                 "first --dim past=SIZE");
+    expect_error(add_of("Nxbatch-size", "1"), &(bz_infer_options){.batch = 1}, BZ_BAD_INPUT,
+                 "bind it with --dim batch-size=");
+    o = (bz_infer_options){.batch = 6};
+    expect_key(add_of("Nx1", "2*N"), &o, "add a=6x1 b=12");
+}
+
+static void names_that_runtimes_use_are_taken_for_what_they_mean(void **state)
+{
+    (void)state;
+    bz_bind name[3] = {{"past_sequence_length", "3"}, {"sequence_length", "2"}, {"total_sequence_length", "9"}};
+    const char *a = "past_sequence_lengthxsequence_lengthx1", *b = "total_sequence_length";
+    bz_infer_options o = {.binds = name, .n_binds = 2};
+    expect_key(add_of(a, b), &o, "add a=3x2x1 b=5");
+    o.n_binds = 3;
+    expect_key(add_of(a, b), &o, "add a=3x2x1 b=9");
+}
+
 static void unbound_dimensions_name_the_option(void **state)
 {
     (void)state;
@@ -316,6 +358,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dimensions_are_bound),
+        cmocka_unit_test(dimensions_are_tied_by_their_names),
+        cmocka_unit_test(names_that_runtimes_use_are_taken_for_what_they_mean),
         cmocka_unit_test(unbound_dimensions_name_the_option),
         cmocka_unit_test(open_inputs_stay_symbols),
         cmocka_unit_test(convolution_is_keyed_and_priced),

@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+"""tests/conformance/language.py BENANZA: language models as three exporters write them (language_models.py) have the parameters that
+their makers state, and the work of closed formulas, in prefill and decode, in f16 and 4 bits; dimensions that have names need
+their lengths once."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from language_models import BLOCK, CONFIGS, NAMES, OPSETS, make, save
+
+POINTS = [('prefill', 2, 0, 512), ('decode', 1, 1024, 1), ('decode of many', 16, 3000, 1), ('chunk', 1, 512, 128)]
+TABLE = 4096  # rows of the tables of cosines and sines
+
+
+def layers(benanza, path, style, batch, past, tokens):
+    names = NAMES[style]
+    dims = [f'--dim={name}={n}' for name, n in zip(names, (batch, tokens, past))]
+    done = subprocess.run([benanza, 'layers', '--json', path] + dims, capture_output=True, text=True)
+    assert done.returncode == 0, (path, done.stderr)
+    taken = f'total_sequence_length is taken as past_sequence_length + sequence_length, {past + tokens}'
+    warned = [line for line in done.stderr.splitlines() if taken not in line]
+    assert not warned and (style != 'genai' or taken in done.stderr), (path, done.stderr)
+    found = json.loads(done.stdout)
+    return (found if isinstance(found, list) else found['models'])[0]
+
+
+def stored(c, weights):
+    """Bytes of the matrices that every token needs: blocks and head."""
+    elements = c.layers * c.weights() + c.vocab * c.hidden
+    if weights != 'int4':
+        return 2 * elements
+    packed = c.layers * c.weights() + (0 if c.tied else c.vocab * c.hidden)
+    return packed // 2 + packed // BLOCK * 2 + packed // BLOCK // 2 + 2 * (elements - packed)
+
+
+def check(benanza, path, name, style, weights):
+    c = CONFIGS[name]
+    beside = c.head // 2 if style == 'optimum' else TABLE * c.head
+    for what, batch, past, tokens in POINTS:
+        m = layers(benanza, path, style, batch, past, tokens)
+        where = (name, style, weights, what)
+        outputs = {o['name']: o['shape'] for layer in m['layers'] for o in layer['outputs']}
+        assert outputs['logits'] == [batch, tokens, c.vocab], (where, outputs['logits'])
+        for i in (0, c.layers - 1):
+            got = outputs[f'present.{i}.value']
+            assert got == [batch, c.kv, past + tokens, c.head], (where, got)
+        assert m['totals']['params'] == c.parameters() + beside, (where, m['totals']['params'], c.parameters())
+        angles = c.head // 2 * tokens * batch if style == 'optimum' else 0
+        assert m['totals']['macs'] == c.macs(past, tokens, batch) + angles, (where, m['totals']['macs'], c.macs(past, tokens, batch))
+        if tokens == 1 and batch == 1 and style != 'optimum':
+            cache = 2 * c.layers * c.kv * c.head * (past + 1) * 2
+            least = stored(c, weights) + cache
+            assert least <= m['totals']['bytes'] <= 1.02 * least, (where, m['totals']['bytes'], least)
+
+
+def main():
+    count = 0
+    for name, c in CONFIGS.items():
+        assert c.parameters() == c.published, (name, c.parameters(), c.published)
+        for style in OPSETS:
+            for weights in ('f16', 'int4', 'bf16') if name == 'llama-3-8b' else ('f16', 'int4'):
+                with tempfile.TemporaryDirectory() as folder:
+                    path = os.path.join(folder, 'model.onnx')
+                    save(make(name, style, weights), path)
+                    check(sys.argv[1], path, name, style, weights)
+                count += 1
+    print(f'{count} graphs of {len(CONFIGS)} language models have the parameters, work and bytes of their configurations')
+
+
+main()
