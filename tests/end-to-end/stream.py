@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+"""stream.py STREAM BENANZA: what the emulated device records is what a GPU's recording looks like, and its changes change what they
+say. Nothing here asks how long something took."""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+STREAM, BENANZA = sys.argv[1:]
+STEPS = 3
+
+
+def record(folder, *changes):
+    path = os.path.join(folder, "-".join(("stream",) + changes) + ".json")
+    command = [STREAM, "tiny", "--iterations", str(STEPS), "--launch", "1", "--framework", "1", "--load", "100", "--record", path]
+    done = subprocess.run(command + list(changes), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"^[0-9.]+$", done.stderr, re.M)) == STEPS, done.stderr
+    with open(path) as f:
+        return path, json.load(f)["traceEvents"]
+
+
+def of(events, *categories):
+    return [e for e in events if e["cat"] in categories]
+
+
+def check_structure(events):
+    """Every piece of work was launched by the one call with its number, not before that call; streams run in order, one at a time."""
+    calls = {e["args"]["correlation"]: e for e in of(events, "cuda_runtime")}
+    assert len(calls) == len(of(events, "cuda_runtime"))
+    end, order = collections.defaultdict(float), collections.defaultdict(int)
+    for e in of(events, "kernel", "gpu_memcpy", "gpu_memset"):
+        call, stream = calls[e["args"]["correlation"]], e["args"]["stream"]
+        assert e["ts"] >= call["ts"], (e, call)
+        assert e["ts"] >= end[stream] - 0.002 and e["args"]["correlation"] >= order[stream], e
+        end[stream], order[stream] = e["ts"] + e["dur"], e["args"]["correlation"]
+    for call in calls.values():
+        if call["name"] == "cudaMemcpy":
+            copy, = [e for e in of(events, "gpu_memcpy") if e["args"]["correlation"] == call["args"]["correlation"]]
+            assert copy["ts"] + copy["dur"] <= call["ts"] + call["dur"] + 0.002, (copy, call)
+
+
+def counts(events):
+    """Kernels of each name: the same in every step."""
+    steps = [e for e in events if e["name"].startswith("ProfilerStep#")]
+    assert len(steps) == STEPS
+    number = collections.Counter(e["name"] for e in of(events, "kernel"))
+    assert all(n % STEPS == 0 for n in number.values()), number
+    return {name: n // STEPS for name, n in number.items()}
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        path, plain = record(folder)
+        check_structure(plain)
+        kernels = counts(plain)
+        phases = collections.Counter(e["name"] for e in of(plain, "user_annotation"))
+        assert all(phases[p] == STEPS for p in ("forward", "backward", "optimizer", "load")), phases
+        layers = collections.Counter(e["name"] for e in of(plain, "cpu_op"))
+        assert layers["conv1"] == 3 * STEPS, layers  # once in each phase
+
+        update = sum(n for name, n in kernels.items() if re.match(r"elementwise_(mul|addcmul|sqrt|div|addcdiv|add) \d+$", name))
+        fused = counts(record(folder, "--fused-optimizer")[1])
+        assert update % 7 == 0 and sum(fused.values()) == sum(kernels.values()) - update + 1
+
+        fused = counts(record(folder, "--fuse")[1])
+        gone = collections.Counter(kernels) - collections.Counter(fused)
+        assert any("elementwise_bias" in name for name in gone) and any("conv_fprop_bias_relu" in name for name in fused)
+
+        fused = counts(record(folder, "--fuse-norm")[1])
+        assert sum(fused.values()) < sum(kernels.values())
+
+        events = record(folder, "--graph")[1]
+        assert counts(events) == kernels
+        assert sum(e["name"] == "cudaGraphLaunch" for e in events) == STEPS
+        assert not any(e["name"] == "cudaLaunchKernel" for e in events)
+
+        events = record(folder, "--prefetch")[1]
+        check_structure(events)
+        assert counts(events) == kernels and len({e["args"]["stream"] for e in of(events, "gpu_memcpy")}) == 2
+
+        told = subprocess.run([BENANZA, "analyze", "--profile", path, "--json"], capture_output=True, text=True)
+        assert told.returncode in (0, 4), told.stderr
+        assert '"iterations"' in told.stdout, told.stdout[:400]
+    print("ok: %d kernels in a step" % sum(kernels.values()))
+
+
+main()

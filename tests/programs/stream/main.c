@@ -1,0 +1,304 @@
+/* stream NETWORK [OPTION…]: trains a network on a device made of a processor core (device.h), as it is or changed.
+ *
+ *     --iterations N     measured steps; three more warm up (10)
+ *     --record FILE      the recording, as PyTorch's profiler writes it
+ *     --launch US        what a launch costs the host (6)
+ *     --framework US     what the host does besides before each launch (4)
+ *     --link MBS         megabytes per second between host and device (200)
+ *     --load US          what the host does to make the next batch (500)
+ *     --one-core CORE    host and device share this core: for several workers on few cores
+ *   changes:
+ *     --bf16             all tensors
+ *     --fuse             convolution, bias and ReLU as one call
+ *     --fuse-norm        batch normalization and ReLU as one call
+ *     --fused-optimizer  the update of all parameters as one call
+ *     --graph            forward, backward and update as one launch
+ *     --prefetch         the next batch is copied while this one is computed
+ *   instead of training:
+ *     --time             each kernel alone: name, calls in a step, seconds of one
+ *     --gradients        each layer: name, bytes of its gradients
+ *     --list             the networks
+ *
+ * Each measured step is a line on stderr: milliseconds. */
+#include "net.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WARM_UP = 3, HOST = 0, DEVICE = 1, INPUT = 0 };
+
+typedef struct program {
+    const char *network, *record;
+    int iterations, core; /* core: -1, or the one for all */
+    int64_t framework, load;
+    int graph, prefetch, time, gradients, list, bf16, fuse, fuse_norm, fused_optimizer;
+    device_options device;
+    /* while it runs */
+    net *net;
+    int stream, link, captured;
+    void *batch, *buffer[2]; /* of the host; of the device: the input of this step and of the next */
+} program;
+
+static const char *const PHASES[] = {"forward", "backward", "optimizer"};
+
+static void work(program *p, const call *c)
+{
+    if (p->framework && !p->graph)
+        busy_until(now() + p->framework);
+    if (c->run)
+        device_launch(p->stream, c->name, c->run, c->argument);
+    else
+        device_fill(p->stream, c->argument, c->bytes);
+}
+
+/* All calls, in ranges for phases and layers. */
+static void launch_all(program *p)
+{
+    const net *n = p->net;
+    for (int i = 0; i < n->n; i++) {
+        const call *c = &n->call[i], *before = i ? c - 1 : NULL;
+        bool turn = !before || before->phase != c->phase, layer = turn || before->layer != c->layer;
+        if (before && layer)
+            range_end();
+        if (before && turn)
+            range_end();
+        if (turn)
+            range_begin(PHASES[c->phase]);
+        if (layer)
+            layer_begin(n->layer[c->layer]);
+        work(p, c);
+    }
+    range_end();
+    range_end();
+}
+
+static void load_batch(const program *p)
+{
+    range_begin("load");
+    busy_until(now() + p->load);
+    range_end();
+}
+
+static void input_is(const program *p, void *at)
+{
+    check(dnnl_memory_set_data_handle(p->net->input->memory, at), "an input");
+}
+
+/* One step. With prefetching the batch of this one is there, and the next one comes meanwhile. */
+static void step(program *p, int i)
+{
+    size_t bytes = net_bytes(p->net->input);
+    if (p->prefetch) {
+        input_is(p, p->buffer[i % 2]);
+        device_follow(p->stream, INPUT);
+        load_batch(p);
+        device_copy(p->link, COPY_TO_DEVICE, p->buffer[(i + 1) % 2], p->batch, bytes);
+        device_mark(p->link, INPUT);
+    } else {
+        load_batch(p);
+        device_copy_and_wait(p->stream, COPY_TO_DEVICE, p->net->input->data, p->batch, bytes);
+    }
+    if (p->graph)
+        graph_launch(p->stream, p->captured);
+    else
+        launch_all(p);
+    float value;
+    device_copy_and_wait(p->stream, COPY_TO_HOST, &value, p->net->loss, sizeof value);
+}
+
+static void train(program *p)
+{
+    size_t bytes = net_bytes(p->net->input);
+    p->batch = calloc(1, bytes);
+    p->buffer[0] = p->net->input->data;
+    p->buffer[1] = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (!p->batch || !p->buffer[1])
+        abort();
+    memcpy(p->batch, p->net->input->data, bytes);
+    memcpy(p->buffer[1], p->batch, bytes);
+    if (p->graph) {
+        graph_begin();
+        for (int i = 0; i < p->net->n; i++)
+            work(p, &p->net->call[i]);
+        p->captured = graph_end();
+    }
+    for (int i = 0; i < WARM_UP + p->iterations; i++) {
+        if (i == WARM_UP)
+            device_record(p->record != NULL);
+        char *name = NULL;
+        if (asprintf(&name, "ProfilerStep#%d", i) < 0)
+            abort();
+        int64_t start = now();
+        range_begin(name);
+        step(p, i);
+        range_end();
+        int64_t end = now();
+        if (i >= WARM_UP)
+            fprintf(stderr, "%.6f\n", (double)(end - start) / 1e6);
+    }
+    device_record(false);
+}
+
+/* ---- what is known of the kernels ---------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+typedef struct {
+    const call *call;
+    int64_t median;
+} timed;
+
+/* On the device's thread: alone, again and again. */
+static void time_kernel(void *argument)
+{
+    enum { TIMES = 15 };
+    timed *t = argument;
+    int64_t times[TIMES];
+    for (int i = -2; i < TIMES; i++) {
+        int64_t start = now();
+        t->call->run(t->call->argument);
+        if (i >= 0)
+            times[i] = now() - start;
+    }
+    qsort(times, TIMES, sizeof *times, compare);
+    t->median = times[TIMES / 2];
+}
+
+static void time_all(program *p)
+{
+    const net *n = p->net;
+    for (int i = 0; i < n->n; i++) {
+        int calls = 0, first = i;
+        for (int k = 0; k < n->n; k++)
+            if (!strcmp(n->call[k].name, n->call[i].name)) {
+                first = k < first ? k : first;
+                calls++;
+            }
+        if (first < i || !n->call[i].run)
+            continue;
+        timed t = {&n->call[i], 0};
+        device_launch(p->stream, "time", time_kernel, &t);
+        device_synchronize();
+        printf("%s\t%d\t%.9f\n", n->call[i].name, calls, (double)t.median / 1e9);
+    }
+}
+
+static void print_gradients(const net *n)
+{
+    for (int i = 0; i < n->n_layers; i++) {
+        size_t bytes = 0;
+        for (int k = 0; k < n->n_parameters; k++)
+            bytes += n->parameter[k].layer == i ? net_bytes(n->parameter[k].grad) : 0;
+        if (bytes)
+            printf("%s\t%zu\n", n->layer[i], bytes);
+    }
+}
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+static program p = {.iterations = 10,
+                    .core = -1,
+                    .framework = 4000,
+                    .load = 500000,
+                    .device = {.launch = 6000, .spin = 200000, .link = 200e6}};
+
+static void read_options(int argc, char **argv)
+{
+    enum { NETWORK = 1, ITERATIONS, RECORD, LAUNCH, FRAMEWORK, LINK, LOAD, CORE, FLAG };
+    static const struct option OPTIONS[] = {{"iterations", 1, NULL, ITERATIONS},
+                                            {"record", 1, NULL, RECORD},
+                                            {"launch", 1, NULL, LAUNCH},
+                                            {"framework", 1, NULL, FRAMEWORK},
+                                            {"link", 1, NULL, LINK},
+                                            {"load", 1, NULL, LOAD},
+                                            {"one-core", 1, NULL, CORE},
+                                            {"bf16", 0, &p.bf16, 1},
+                                            {"fuse", 0, &p.fuse, 1},
+                                            {"fuse-norm", 0, &p.fuse_norm, 1},
+                                            {"fused-optimizer", 0, &p.fused_optimizer, 1},
+                                            {"graph", 0, &p.graph, 1},
+                                            {"prefetch", 0, &p.prefetch, 1},
+                                            {"time", 0, &p.time, 1},
+                                            {"gradients", 0, &p.gradients, 1},
+                                            {"list", 0, &p.list, 1},
+                                            {0}};
+    for (int c; (c = getopt_long(argc, argv, "-", OPTIONS, NULL)) >= 0;)
+        switch (c) {
+        case ITERATIONS:
+            p.iterations = atoi(optarg);
+            break;
+        case RECORD:
+            p.record = optarg;
+            break;
+        case LAUNCH:
+            p.device.launch = (int64_t)(atof(optarg) * 1e3);
+            break;
+        case FRAMEWORK:
+            p.framework = (int64_t)(atof(optarg) * 1e3);
+            break;
+        case LINK:
+            p.device.link = atof(optarg) * 1e6;
+            break;
+        case LOAD:
+            p.load = (int64_t)(atof(optarg) * 1e3);
+            break;
+        case CORE:
+            p.core = atoi(optarg);
+            break;
+        case NETWORK:
+            p.network = optarg;
+            break;
+        case '?':
+            exit(2);
+        default:
+            break;
+        }
+}
+
+int main(int argc, char **argv)
+{
+    if (!getenv("OMP_NUM_THREADS")) { /* the library's threads are made before main */
+        setenv("OMP_NUM_THREADS", "1", 1);
+        execv("/proc/self/exe", argv);
+    }
+    read_options(argc, argv);
+    if (p.list) {
+        zoo_list();
+        return 0;
+    }
+    p.net = net_new(&(net_options){.type = p.bf16 ? dnnl_bf16 : dnnl_f32,
+                                   .fuse = p.fuse,
+                                   .fuse_norm = p.fuse_norm,
+                                   .fuse_optimizer = p.fused_optimizer});
+    if (!p.network || !zoo_build(p.net, p.network)) {
+        fprintf(stderr, "stream: name a network: --list has them\n");
+        return 2;
+    }
+    net_backward(p.net);
+    net_update(p.net);
+    if (p.core >= 0)
+        p.device.spin = 0;
+    pin(p.core >= 0 ? p.core : HOST);
+    device_open(&p.device);
+    p.stream = device_stream(p.core >= 0 ? p.core : DEVICE, p.core >= 0);
+    p.link = p.prefetch ? device_stream(p.core >= 0 ? p.core : HOST, true) : p.stream;
+    if (p.gradients)
+        print_gradients(p.net);
+    else if (p.time)
+        time_all(&p);
+    else
+        train(&p);
+    device_close();
+    if (p.record && device_save(p.record)) {
+        perror(p.record);
+        return 1;
+    }
+    return 0;
+}
