@@ -2,7 +2,6 @@
  * has; large ones cost more by the byte: a reorder takes what those of about its size took. */
 #include "advice/constants.h"
 #include "advice/predict.h"
-#include "explain/calls.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,13 +11,6 @@ static int by_bytes(const void *x, const void *y)
 {
     const predict_reorder *a = x, *b = y;
     return (a->bytes > b->bytes) - (a->bytes < b->bytes);
-}
-
-/* "f32::blocked:Acdb16a:f0": blocks of output channels are what only weights have. */
-static bool is_weights(const char *format)
-{
-    const char *at = strstr(format, ":blocked:");
-    return at && memchr(at + 9, 'A', strcspn(at + 9, ":"));
 }
 
 static double rate_of(const predict_reorder *list, int n, bz_arena *arena)
@@ -72,14 +64,12 @@ void predict_reorders_find(const bz_trace *t, bz_arena *arena, predict_reorders 
     *out = (predict_reorders){{BZ_NEW(arena, predict_reorder, c->n), BZ_NEW(arena, predict_reorder, c->n)},
                               .fresh_from = INFINITY};
     for (size_t i = 0; i < c->n; i++) {
-        char format[128];
-        bz_dtype dtype;
+        const bz_call *call = bz_call_of(t, i);
         if (!bz_call_works(t, i) || !bz_event_is_steady(t, BZ_EVENT_CALL, i) ||
-            strcmp(bz_string(t, c->name[i]), "reorder") != 0 ||
-            !bz_call_parameter(t, i, "dst", format, sizeof format) || !bz_call_dtype(t, i, "src", &dtype))
+            strcmp(bz_string(t, c->name[i]), "reorder") != 0 || !call->x.dtype || !call->y.type)
             continue;
-        int weights = is_weights(format);
-        double bytes = (double)bz_call_elements(t, i) * bz_dtype_bits(dtype) / 8;
+        int weights = call->y.by_output;
+        double bytes = (double)call->elements * bz_dtype_bits(call->x.dtype) / 8;
         if (bytes > 0)
             out->list[weights][out->n[weights]++] = (predict_reorder){bytes, 1e-9 * (double)(c->end[i] - c->start[i])};
     }

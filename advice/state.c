@@ -99,16 +99,6 @@ static bool is_typical(const looking *l, bz_event_kind kind, size_t i)
     return bz_event_iteration(l->t, kind, i) == l->typical && (kind != BZ_EVENT_CALL || bz_call_works(l->t, i));
 }
 
-/* "f32::blocked:ABcd16b16a:f0": a capital letter is a dimension in blocks, which no framework keeps weights in by itself. */
-static bool is_blocked(const char *format)
-{
-    const char *at = strstr(format, "blocked:");
-    if (!at)
-        return false;
-    at += strlen("blocked:");
-    return strcspn(at, "ABCDEFGHIJKL") < strcspn(at, ":");
-}
-
 static bool has_format(const char *const *list, int n, const char *format)
 {
     for (int i = 0; i < n; i++)
@@ -122,37 +112,46 @@ static evidence see_weights(const looking *l, const char *words)
 {
     const bz_events *c = &l->t->event[BZ_EVENT_CALL];
     const char **format = BZ_NEW(l->arena, const char *, c->n + 1);
-    char text[128];
     int n = 0, all = 0, blocked = 0, brought = 0;
     (void)words;
-    for (size_t i = 0; i < c->n; i++)
-        if (is_typical(l, BZ_EVENT_CALL, i) && bz_call_parameter(l->t, i, "wei", text, sizeof text)) {
-            all++;
-            blocked += is_blocked(text);
-            if (is_blocked(text) && !has_format(format, n, text))
-                format[n++] = bz_arena_str(l->arena, text);
-        }
-    for (size_t i = 0; i < c->n; i++)
-        brought += is_typical(l, BZ_EVENT_CALL, i) && !strcmp(bz_string(l->t, c->name[i]), "reorder") &&
-                   bz_call_parameter(l->t, i, "dst", text, sizeof text) && has_format(format, n, text);
+    for (size_t i = 0; i < c->n; i++) {
+        const bz_call_tensor *w = is_typical(l, BZ_EVENT_CALL, i) ? &bz_call_of(l->t, i)->w : NULL;
+        if (!w || !w->format)
+            continue;
+        all++;
+        blocked += w->blocked;
+        if (w->blocked && !has_format(format, n, w->format))
+            format[n++] = w->format;
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        const char *y = is_typical(l, BZ_EVENT_CALL, i) ? bz_call_of(l->t, i)->y.format : NULL;
+        brought += y && !strcmp(bz_string(l->t, c->name[i]), "reorder") && has_format(format, n, y);
+    }
     int ahead = blocked > brought ? blocked - brought : 0;
     return (evidence){
         ahead, all,
         bz_arena_printf(l->arena, "%d of %d calls have weights in a layout that was made before", ahead, all)};
 }
 
-static evidence see_parameter(const looking *l, const char *words)
+/* The type of weights, or of inputs, where calls tell it. */
+static evidence see_type(const looking *l, const char *words)
 {
     const bz_events *c = &l->t->event[BZ_EVENT_CALL];
-    char name[64], text[256];
+    char operand[64], type[64];
+    const char *told = "";
     int all = 0, does = 0;
-    advice_word(&words, name);
-    for (size_t i = 0; i < c->n; i++)
-        if (is_typical(l, BZ_EVENT_CALL, i) && bz_call_parameter(l->t, i, name, text, sizeof text)) {
-            all++;
-            does += advice_named(text, words);
-        }
-    return (evidence){does, all, bz_arena_printf(l->arena, "%d of %d calls tell so by '%s'", does, all, name)};
+    advice_word(&words, operand);
+    advice_word(&words, type);
+    for (size_t i = 0; i < c->n; i++) {
+        const bz_call *call = is_typical(l, BZ_EVENT_CALL, i) ? bz_call_of(l->t, i) : NULL;
+        const bz_call_tensor *v = !call ? NULL : !strcmp(operand, "weights") ? &call->w : &call->x;
+        if (!v || !v->dtype)
+            continue;
+        all++;
+        does += !strcmp(bz_dtype_name(v->dtype), type);
+        told = v->type;
+    }
+    return (evidence){does, all, bz_arena_printf(l->arena, "%d of %d calls tell so by '%s'", does, all, told)};
 }
 
 static evidence see_streams(const looking *l, const char *words)
@@ -265,10 +264,9 @@ static evidence see_cause(const looking *l, const char *words)
 static const struct {
     const char *name;
     evidence (*see)(const looking *l, const char *words);
-} EVIDENCE[] = {{"op", see_op},           {"made", see_made},       {"api", see_api},
-                {"kernel", see_kernel},   {"call", see_call},       {"weights", see_weights},
-                {"layers", see_layers},   {"apart", see_apart},     {"parameter", see_parameter},
-                {"streams", see_streams}, {"threads", see_threads}, {"cause", see_cause}};
+} EVIDENCE[] = {{"op", see_op},     {"made", see_made},       {"api", see_api},         {"kernel", see_kernel},
+                {"call", see_call}, {"weights", see_weights}, {"layers", see_layers},   {"apart", see_apart},
+                {"type", see_type}, {"streams", see_streams}, {"threads", see_threads}, {"cause", see_cause}};
 
 /* ---- all ------------------------------------------------------------------------------------ */
 

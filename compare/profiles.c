@@ -56,11 +56,11 @@ static group *find_group(side *s, const char *key)
 static bool call_key(const side *s, size_t i, bz_buf *key)
 {
     const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
-    bz_problem p;
     if (!bz_call_works(s->trace, i) || c->flags[i] & BZ_CALL_FAILED)
         return false;
-    if (bz_call_problem(s->trace, i, &p))
-        bz_problem_print(&p, key);
+    const char *problem = bz_call_of(s->trace, i)->text;
+    if (problem)
+        bz_buf_puts(key, problem);
     else
         bz_buf_printf(key, "%s %s", bz_string(s->trace, c->name[i]), bz_string(s->trace, c->detail[i]));
     return true;

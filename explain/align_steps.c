@@ -1,7 +1,6 @@
 /* What an iteration did, step by step: its library calls, the kernels that none of them asked for, and where neither
  * was recorded, its operators. */
 #include "explain/align.h"
-#include "explain/calls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +39,8 @@ static void take_calls(bz_align_steps *s)
             bz_align_step *step = add_step(s, BZ_ALIGN_CALL, i, c->start[i]);
             step->name = bz_string(s->trace, c->name[i]);
             step->stack = c->stack[i];
+            step->problem = bz_call_of(s->trace, i)->problem;
+            step->text = bz_call_of(s->trace, i)->text;
         }
 }
 
@@ -127,14 +128,6 @@ static int by_start(const void *a, const void *b)
 
 /* ---- reorders ------------------------------------------------------------------------------- */
 
-/* A tensor of a oneDNN call: "f32::blocked:Acdb16a:f0" is of this format, or not. */
-static bool same_format(const bz_trace *t, size_t a, const char *name_a, size_t b, const char *name_b)
-{
-    char x[128], y[128];
-    return bz_call_parameter(t, a, name_a, x, sizeof x) && bz_call_parameter(t, b, name_b, y, sizeof y) &&
-           !strcmp(x, y);
-}
-
 static int64_t weights_of(const bz_problem *p)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
@@ -149,15 +142,15 @@ static int64_t weights_of(const bz_problem *p)
 static bool makes_weights(const bz_align_steps *s, int at)
 {
     enum { LOOK_AHEAD = 4 };
-    const bz_trace *t = s->trace;
-    int64_t elements = bz_call_elements(t, s->step[at].at);
-    if (elements < 0)
+    const bz_call *reorder = bz_call_of(s->trace, s->step[at].at);
+    if (reorder->elements < 0 || !reorder->y.format)
         return false;
     for (int i = at + 1; i < s->n && i <= at + LOOK_AHEAD; i++) {
         const bz_align_step *next = &s->step[i];
         if (next->kind != BZ_ALIGN_CALL || !next->problem)
             continue;
-        return same_format(t, s->step[at].at, "dst", next->at, "wei") && elements == weights_of(next->problem);
+        const char *wanted = bz_call_of(s->trace, next->at)->w.format;
+        return wanted && !strcmp(reorder->y.format, wanted) && reorder->elements == weights_of(next->problem);
     }
     return false;
 }
@@ -171,39 +164,6 @@ static bz_align_rule rule_of(const bz_align_steps *s, const bz_align_step *step)
     return step->kind == BZ_ALIGN_CALL     ? bz_align_call_rule(step->name)
            : step->kind == BZ_ALIGN_KERNEL ? bz_align_kernel_rule(bz_string(s->trace, k->name[step->at]))
                                            : bz_align_operator_rule(step->name);
-}
-
-/* Calls of the same name and parameters are read once. */
-static void read_problems(bz_align_steps *s, bz_arena *arena)
-{
-    const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
-    bz_map map = {0};
-    bz_buf text = {0};
-    int *first = bz_alloc((size_t)s->n + 1, sizeof *first); /* step that was read, by number in the map */
-    uint32_t n = 0;
-    for (int i = 0; i < s->n; i++) {
-        bz_align_step *step = &s->step[i];
-        bz_problem p;
-        if (step->kind != BZ_ALIGN_CALL)
-            continue;
-        uint32_t key[2] = {c->name[step->at], c->detail[step->at]}, at = bz_map_get(&map, key, sizeof key);
-        if (at != BZ_MAP_NONE) {
-            step->problem = s->step[first[at]].problem;
-            step->text = s->step[first[at]].text;
-            continue;
-        }
-        first[n] = i;
-        bz_map_add(&map, bz_arena_dup(arena, key, sizeof key), sizeof key, n++);
-        if (!bz_call_problem(s->trace, step->at, &p))
-            continue;
-        bz_buf_clear(&text);
-        bz_problem_print(&p, &text);
-        step->problem = bz_arena_dup(arena, &p, sizeof p);
-        step->text = bz_arena_str(arena, bz_buf_text(&text));
-    }
-    bz_map_free(&map);
-    bz_buf_free(&text);
-    free(first);
 }
 
 static void take_atoms(bz_align_steps *s, bz_align_words *w)
@@ -284,7 +244,6 @@ void bz_align_steps_take(bz_align_steps *s, const bz_trace *trace, bz_align_name
         take_operators(s);
     if (s->n)
         qsort(s->step, (size_t)s->n, sizeof *s->step, by_start);
-    read_problems(s, arena);
     take_atoms(s, w);
     number_events(s, arena);
 }

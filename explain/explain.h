@@ -26,10 +26,6 @@ void bz_rebuild(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out);
 
 /* ---- algorithms ----------------------------------------------------------------------------- */
 
-/* The problem that a library call of a trace solved; false where the call is none that this knows
- * (calls.c has the table), or its parameters were not recorded. */
-bool bz_call_problem(const bz_trace *trace, size_t call, bz_problem *out);
-
 /* Calls of one problem by one variant. Times are seconds of one call. */
 typedef struct bz_regret_row {
     const char *problem, *variant; /* variant: as the library spells it */

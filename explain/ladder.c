@@ -105,40 +105,6 @@ static void climb(bz_ladder *l)
 
 /* ---- settings ------------------------------------------------------------------------------- */
 
-/* Batch and data type as the library's convolutions and products spell them. */
-static const struct {
-    const char *parameter, *value; /* value: how it begins, for data types */
-    bz_dtype dtype;
-} DTYPES[] = {
-    {"xDesc.dataType", "CUDNN_DATA_FLOAT", BZ_F32},
-    {"xDesc.dataType", "CUDNN_DATA_HALF", BZ_F16},
-    {"xDesc.dataType", "CUDNN_DATA_BFLOAT16", BZ_BF16},
-    {"xDesc.dataType", "CUDNN_DATA_DOUBLE", BZ_F64},
-    {"src", "f32::", BZ_F32},
-    {"src", "bf16::", BZ_BF16},
-    {"src", "f16::", BZ_F16},
-};
-
-static bz_dtype bz_call_dtype(const bz_trace *t, size_t call)
-{
-    char text[128];
-    for (size_t i = 0; i < sizeof DTYPES / sizeof *DTYPES; i++)
-        if (bz_call_parameter(t, call, DTYPES[i].parameter, text, sizeof text) &&
-            !strncmp(text, DTYPES[i].value, strlen(DTYPES[i].value)))
-            return DTYPES[i].dtype;
-    return BZ_UNDEFINED;
-}
-
-static long call_batch(const bz_trace *t, size_t call)
-{
-    char text[128];
-    if (bz_call_parameter(t, call, "xDesc.dimA", text, sizeof text) && *text == '[')
-        return strtol(text + 1, NULL, 10);
-    if (bz_call_parameter(t, call, "problem", text, sizeof text) && !strncmp(text, "mb", 2))
-        return strtol(text + 2, NULL, 10);
-    return 0;
-}
-
 static bz_dtype model_dtype(const bz_bound *b)
 {
     if (b->dtype)
@@ -158,8 +124,9 @@ static void check_calls(making *m)
     for (size_t i = 0; i < c->n && (!dtype || !batch); i++) {
         if (!(c->flags[i] & BZ_CALL_EXECUTES) || !bz_event_counts(m->trace, BZ_EVENT_CALL, i))
             continue;
-        dtype = dtype ? dtype : bz_call_dtype(m->trace, i);
-        batch = batch ? batch : call_batch(m->trace, i);
+        const bz_call *call = bz_call_of(m->trace, i);
+        dtype = dtype ? dtype : call->dtype;
+        batch = batch ? batch : (long)call->batch;
     }
     if (batch && m->bound->layers->batch && batch != m->bound->layers->batch)
         warn(m, bz_arena_printf(m->arena, "ran batch %ld, the bound is for %lld: --batch %ld", batch,

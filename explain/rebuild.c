@@ -1,6 +1,5 @@
 /* Layers without a model: each library call of a profile that is a problem was one. */
 #include "explain/align.h"
-#include "explain/calls.h"
 
 #include <string.h>
 

@@ -1,18 +1,14 @@
 /* The variants that a profile's calls used, against the best that the database knows. */
-#include "explain/calls.h"
+#include "explain/explain.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* For what the library was asked: it may come to another variant. */
-typedef enum { ASKED_FOR_NOTHING, ASKED_FOR_INFERENCE, ASKED_FOR_TRAINING } asked_for;
-
 typedef struct call_group {
-    bz_problem problem;
-    const char *text, *variant;
+    const bz_call *call; /* the first one */
+    const char *variant;
     int64_t calls;
-    asked_for asked;
     double *seen; /* [n_seen], room for a power of two */
     int n_seen;
 } call_group;
@@ -32,13 +28,10 @@ typedef struct making {
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-static call_group *find_group(making *m, const bz_problem *p, const char *variant, asked_for why)
+static call_group *find_group(making *m, const bz_call *call, const char *variant)
 {
     bz_buf_clear(&m->key);
-    bz_problem_print(p, &m->key);
-    size_t text = m->key.len;
-    bz_buf_putc(&m->key, '\n');
-    bz_buf_puts(&m->key, variant);
+    bz_buf_printf(&m->key, "%s\n%s", call->text, variant);
     uint32_t at = bz_map_get(&m->map, m->key.data, m->key.len);
     if (at != BZ_MAP_NONE)
         return &m->group[at];
@@ -48,12 +41,7 @@ static call_group *find_group(making *m, const bz_problem *p, const char *varian
     }
     call_group *g = &m->group[m->n];
     const char *key = bz_arena_strn(m->arena, m->key.data, m->key.len);
-    *g = (call_group){
-        .problem = *p,
-        .text = bz_arena_strn(m->arena, m->key.data, text),
-        .variant = bz_arena_str(m->arena, variant),
-        .asked = why,
-    };
+    *g = (call_group){.call = call, .variant = bz_arena_str(m->arena, variant)};
     bz_map_add(&m->map, key, m->key.len, (uint32_t)m->n++);
     return g;
 }
@@ -66,29 +54,21 @@ static void add_seen(making *m, call_group *g, double seconds)
     g->seen[n] = seconds;
 }
 
-static asked_for what_for(const bz_trace *t, size_t call)
-{
-    char text[32];
-    if (!bz_call_parameter(t, call, "prop", text, sizeof text))
-        return ASKED_FOR_NOTHING;
-    return !strcmp(text, "forward_training")    ? ASKED_FOR_TRAINING
-           : !strcmp(text, "forward_inference") ? ASKED_FOR_INFERENCE
-                                                : ASKED_FOR_NOTHING;
-}
-
 static void gather(making *m)
 {
     const bz_trace *t = m->trace;
     const bz_events *calls = &t->event[BZ_EVENT_CALL];
-    bz_problem p;
     m->steady = bz_steady_iterations(t);
     const double *seconds = bz_call_seconds(t, m->arena);
     for (size_t i = 0; i < calls->n; i++) {
-        if (!bz_event_is_steady(t, BZ_EVENT_CALL, i) || !bz_call_works(t, i) || !bz_call_problem(t, i, &p))
+        if (!bz_event_is_steady(t, BZ_EVENT_CALL, i) || !bz_call_works(t, i))
             continue;
-        if (!calls->variant[i] && p.kind != BZ_PROBLEM_CONV)
+        const bz_call *call = bz_call_of(t, i);
+        if (!call->problem)
+            continue;
+        if (!calls->variant[i] && call->problem->kind != BZ_PROBLEM_CONV)
             continue; /* where the library has no choice, or tells of none */
-        call_group *g = find_group(m, &p, bz_string(t, calls->variant[i]), what_for(t, i));
+        call_group *g = find_group(m, call, bz_string(t, calls->variant[i]));
         g->calls++;
         if (seconds[i] > 0)
             add_seen(m, g, seconds[i]);
@@ -156,18 +136,18 @@ static int price_group(making *m, call_group *g, bz_regret_row *row, bz_error *e
 {
     bool known;
     bz_problem inside;
-    *row = (bz_regret_row){.problem = g->text, .variant = g->variant, .seen = NAN};
+    bool training = g->call->purpose == BZ_FOR_TRAINING;
+    *row = (bz_regret_row){.problem = g->call->text, .variant = g->variant, .seen = NAN};
     row->calls = (double)g->calls / (double)m->steady;
     if (g->n_seen)
         row->seen = bz_tick(bz_quantiles_of(g->seen, (size_t)g->n_seen).p50);
-    if (look_up(m, g->text, g->asked == ASKED_FOR_TRAINING, row, &known, err))
+    if (look_up(m, g->call->text, training, row, &known, err))
         return -1;
-    int pad = known ? 0 : bz_call_unpad(&g->problem, &inside);
+    int pad = known ? 0 : bz_call_unpad(g->call->problem, &inside);
     if (pad) {
         bz_buf text = {0};
         bz_problem_print(&inside, &text);
-        int rc =
-            look_up(m, bz_arena_str(m->arena, bz_buf_text(&text)), g->asked == ASKED_FOR_TRAINING, row, &known, err);
+        int rc = look_up(m, bz_arena_str(m->arena, bz_buf_text(&text)), training, row, &known, err);
         bz_buf_free(&text);
         if (rc)
             return -1;
@@ -193,8 +173,8 @@ static void sum(const making *m, bz_regret *out)
 {
     double flops[3] = {0, 0, 0};
     for (int i = 0; i < m->n; i++)
-        flops[m->group[i].asked] += (double)m->group[i].calls * bz_problem_flops(&m->group[i].problem);
-    out->training = flops[ASKED_FOR_TRAINING] > flops[ASKED_FOR_INFERENCE];
+        flops[m->group[i].call->purpose] += (double)m->group[i].calls * bz_problem_flops(m->group[i].call->problem);
+    out->training = flops[BZ_FOR_TRAINING] > flops[BZ_FOR_INFERENCE];
     for (int i = 0; i < out->n; i++) {
         const bz_regret_row *r = &out->row[i];
         out->calls += r->calls;

@@ -176,11 +176,10 @@ int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_per
 
 /* ---- profiles ------------------------------------------------------------------------------- */
 
-static bz_unit_product product_of_call(const making *m, size_t call, const bz_problem *p)
+static bz_unit_product product_of_call(const bz_call *call)
 {
-    const bz_trace *t = m->trace;
-    char text[128];
-    bz_unit_product out = {.dtype = bz_dtype_name(p->dtype), .group = 1};
+    const bz_problem *p = call->problem;
+    bz_unit_product out = {.dtype = bz_dtype_name(p->dtype), .group = 1, .math = call->math, .packed = call->x.packed};
     if (p->kind == BZ_PROBLEM_CONV) {
         out.group = p->conv.group;
         out.in = p->conv.w[1];
@@ -188,12 +187,6 @@ static bz_unit_product product_of_call(const making *m, size_t call, const bz_pr
     } else if (p->kind == BZ_PROBLEM_GEMM) {
         out.in = p->gemm.k;
         out.out = p->gemm.n;
-    }
-    if (bz_call_parameter(t, call, "convDesc.mathType", text, sizeof text))
-        out.math = bz_arena_str(m->arena, text);
-    if (bz_call_parameter(t, call, "xDesc.strideA", text, sizeof text)) {
-        size_t n = strlen(text);
-        out.packed = p->conv.x[1] > 1 && n > 3 && !strcmp(text + n - 3, ",1]");
     }
     return out;
 }
@@ -254,15 +247,15 @@ void bz_units_look(const bz_bound *bound, const bz_trace *trace, const bz_alignm
     const char **kernel = find_kernels(&m, iteration);
     const int *layer = find_layers(&m, alignment);
     for (size_t i = 0; i < c->n && iteration != BZ_NONE; i++) {
-        bz_problem p = {0};
         if (!bz_call_works(trace, i) || bz_event_iteration(trace, BZ_EVENT_CALL, i) != iteration)
             continue;
-        bool known = bz_call_problem(trace, i, &p),
-             product = known && (p.kind == BZ_PROBLEM_CONV || p.kind == BZ_PROBLEM_GEMM);
-        if (!product && !kernel[i] && (known || !layer[i])) /* a layer's other calls add its bias */
+        const bz_call *call = bz_call_of(trace, i);
+        const bz_problem *p = call->problem;
+        bool product = p && (p->kind == BZ_PROBLEM_CONV || p->kind == BZ_PROBLEM_GEMM);
+        if (!product && !kernel[i] && (p || !layer[i])) /* a layer's other calls add its bias */
             continue;
         bz_unit_row *row = add_row(&m, layer[i] - 1, bz_string(trace, c->name[i]));
-        bz_unit_product what = product           ? product_of_call(&m, i, &p)
+        bz_unit_product what = product           ? product_of_call(call)
                                : row->layer >= 0 ? product_of(&m, bound->layer[row->layer].layer)
                                                  : (bz_unit_product){.dtype = "?"};
         const char *evidence = evidence_of(&m, i, kernel[i], &what);

@@ -21,6 +21,7 @@
 #define BZ_PROFILE_H
 
 #include "base/base.h"
+#include "runtime/problem.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -223,9 +224,39 @@ bool bz_event_on_device(bz_event_kind kind);        /* kernel, copy, memset */
 /* Does some kernel, call or operator take time? There are logs that tell when calls began, and nothing else. */
 bool bz_trace_has_lengths(const bz_trace *t);
 
-/* A parameter of a call: bz_call_parameter(t, i, "convDesc.padA") copies "[0,0]" into `out`; false where
- * the call has no such parameter. */
-bool bz_call_parameter(const bz_trace *t, size_t call, const char *name, char *out, size_t size);
+/* ---- what a library call computes --------------------------------------------------------- */
+
+/* A tensor of a call, as far as the library told. */
+typedef struct bz_call_tensor {
+    const char *type; /* the parameter that has its type: "wei", "xDesc.dataType"; NULL: the call has no such tensor */
+    const char *format; /* type and layout as oneDNN spells them, "f32::blocked:Acdb16a:f0": equal text, equal layout */
+    bz_dtype dtype;     /* BZ_UNDEFINED: not known */
+    bool blocked;       /* some dimension lies in blocks: no framework keeps weights so by itself */
+    bool by_output;     /* the first one does, which only that of weights does */
+    bool packed;        /* several channels, the last dimension at stride 1: NCHW */
+} bz_call_tensor;
+
+typedef enum { BZ_FOR_UNKNOWN, BZ_FOR_INFERENCE, BZ_FOR_TRAINING } bz_call_purpose;
+
+typedef struct bz_call {
+    const bz_problem *problem; /* kind, operands, parameters, type; NULL: none that is known, or not recorded */
+    const char *text;          /* the problem's, in canonical form; NULL */
+    bz_dtype dtype;            /* that it computes with; BZ_UNDEFINED */
+    int64_t batch;             /* 0: not told */
+    int64_t elements;          /* that a reorder moves; -1 */
+    bz_call_tensor x, w, y;    /* input, weights, result */
+    const char *math;          /* math mode, as the library spells it; NULL */
+    bz_call_purpose purpose;   /* that the library was told: it may choose another variant */
+} bz_call;
+
+/* Never NULL. Calls of one name with the same parameters are read once, and are one bz_call. It lives as long as the trace. */
+const bz_call *bz_call_of(const bz_trace *t, size_t call);
+
+/* A program may pad an input by itself and convolve what it padded: the convolution with that padding inside, which has the
+ * same result. How much it is, or 0. */
+int bz_call_unpad(const bz_problem *from, bz_problem *to);
+
+/* ---- names -------------------------------------------------------------------------------- */
 
 /* The convolution algorithm that a kernel implements, in cuDNN's spelling
  * (CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD), by its name; NULL where the name does not tell. */
@@ -424,6 +455,9 @@ uint32_t bz_trace_thread(bz_trace *t, uint32_t source, int64_t process, int64_t 
 uint32_t bz_trace_stream(bz_trace *t, uint32_t source, int64_t process, int64_t device, int64_t context,
                          int64_t stream);
 uint32_t bz_trace_stack(bz_trace *t, const uint32_t *frames, int n);
+/* A parameter as it was written: bz_call_parameter(t, i, "convDesc.padA") copies "[0,0]" into `out`; false where the call has
+ * no such parameter. What a call computes is for bz_call_of. */
+bool bz_call_parameter(const bz_trace *t, size_t call, const char *name, char *out, size_t size);
 void bz_trace_fact(bz_trace *t, const char *key, const char *value); /* the same key and value once */
 const char *bz_trace_told(const bz_trace *t, const char *key);       /* the first value of a fact; NULL: none */
 void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const char *fmt, ...)

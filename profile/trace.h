@@ -28,6 +28,10 @@ struct bz_trace_private {
     size_t n_busy;
     int64_t wall; /* of the captured program, nanoseconds; 0 unknown */
 
+    bz_map call_ids; /* name and detail -> call */
+    bz_call **calls; /* in the order they were asked for */
+    bz_arena calls_arena;
+
     uint32_t concluded, concluded_end; /* rows of the coverage that bz_trace_finish finds again in what was saved */
 };
 

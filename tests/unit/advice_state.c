@@ -8,8 +8,8 @@
 /* Every line of the table of states names evidence that there is, and every advice names states that there are. */
 static void test_table_of_states(void **state)
 {
-    static const char *const EVIDENCE[] = {"op",     "made",  "api",       "kernel", "call",    "weights",
-                                           "layers", "apart", "parameter", "cause",  "threads", "streams"};
+    static const char *const EVIDENCE[] = {"op",     "made",  "api",  "kernel", "call",    "weights",
+                                           "layers", "apart", "type", "cause",  "threads", "streams"};
     bz_arena arena = {0};
     advice_table states, advice;
     (void)state;

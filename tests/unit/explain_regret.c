@@ -142,17 +142,12 @@ static void test_problems(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         bz_trace *t = bz_trace_new();
-        bz_problem p;
-        bz_buf text = {0};
-        size_t c = add_call(t, CASES[i].call, CASES[i].detail, "", 0, 1);
-        bool is = bz_call_problem(t, c, &p);
-        if (is != (CASES[i].problem != NULL))
-            fail_msg("%s %s: is %s problem", CASES[i].call, CASES[i].detail, is ? "a" : "no");
-        if (is) {
-            bz_problem_print(&p, &text);
-            assert_string_equal(bz_buf_text(&text), CASES[i].problem);
-        }
-        bz_buf_free(&text);
+        const bz_call *call = bz_call_of(t, add_call(t, CASES[i].call, CASES[i].detail, "", 0, 1));
+        if (!call->text != !CASES[i].problem)
+            fail_msg("%s %s: is %s problem", CASES[i].call, CASES[i].detail, call->text ? "a" : "no");
+        if (call->text)
+            assert_string_equal(call->text, CASES[i].problem);
+        assert_ptr_equal(bz_call_of(t, add_call(t, CASES[i].call, CASES[i].detail, "other", 5, 9)), call);
         bz_trace_free(t);
     }
 }

@@ -1,6 +1,6 @@
 /* The parameters of a call as a profile tells them: the first byte chooses the call. What becomes of them
  * must be a problem that prints, and reads back as the same. */
-#include "explain/explain.h"
+#include "profile/profile.h"
 
 #include <string.h>
 
@@ -31,9 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                         "sgemm",
                                         "cublasGemmEx",
                                         "cblas_sgemv"};
-    bz_problem p, again;
+    bz_problem again;
     bz_error err;
-    bz_buf text = {0}, second = {0};
+    bz_buf second = {0};
     if (!size)
         return 0;
     bz_trace *t = bz_trace_new();
@@ -41,13 +41,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t c =
         bz_trace_add(t, BZ_EVENT_CALL, 0, 1, bz_trace_text(t, CALLS[data[0] % (sizeof CALLS / sizeof *CALLS)]), lane);
     t->event[BZ_EVENT_CALL].detail[c] = bz_trace_intern(t, (const char *)data + 1, size - 1);
-    if (bz_call_problem(t, c, &p)) {
-        bz_problem_print(&p, &text);
-        PROMISE(!bz_problem_parse(bz_buf_text(&text), &again, &err));
+    const bz_call *call = bz_call_of(t, c);
+    if (call->problem) {
+        PROMISE(!bz_problem_parse(call->text, &again, &err));
         bz_problem_print(&again, &second);
-        PROMISE(!strcmp(bz_buf_text(&text), bz_buf_text(&second)));
+        PROMISE(!strcmp(call->text, bz_buf_text(&second)));
     }
-    bz_buf_free(&text);
     bz_buf_free(&second);
     bz_trace_free(t);
     return 0;

@@ -1,5 +1,6 @@
-/* Library calls as problems: a row for each call that is known, with what reads its parameters. */
-#include "explain/calls.h"
+/* Library calls as data: a row for each call that is known, with what reads its parameters as a problem, and rows for what
+ * calls tell besides. */
+#include "profile/calls.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,21 +40,6 @@ bool bz_call_real(const bz_trace *t, size_t call, const char *name, double *v)
         return false;
     *v = strtod(text, &end);
     return end != text && !*end && isfinite(*v);
-}
-
-int64_t bz_call_elements(const bz_trace *t, size_t call)
-{
-    char text[128];
-    int64_t n = 1;
-    if (!bz_call_parameter(t, call, "problem", text, sizeof text))
-        return -1;
-    for (const char *p = text; *p;) {
-        char *end;
-        if (*p < '0' || *p > '9' || __builtin_mul_overflow(n, strtoll(p, &end, 10), &n))
-            return -1;
-        p = *end == 'x' ? end + 1 : end;
-    }
-    return n;
 }
 
 bool bz_call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out)
@@ -97,8 +83,7 @@ int64_t bz_call_pad_end(int64_t in, int64_t out, int64_t kernel, int64_t stride,
     return same ? pad : reached;
 }
 
-/* A framework may pad the input by itself and convolve what it padded: the problem with that padding
- * inside, by half the kernel, has the same result. */
+/* The padding is taken to be half the kernel. */
 int bz_call_unpad(const bz_problem *from, bz_problem *to)
 {
     int spatial = bz_extent_rank(from->conv.x) - 2, most = 0;
@@ -160,9 +145,9 @@ static const struct {
     {"cublasSgemv", bz_call_blas_gemv},
 };
 
-bool bz_call_problem(const bz_trace *trace, size_t call, bz_problem *out)
+static bool read_problem(const bz_trace *t, size_t call, bz_problem *out)
 {
-    const char *name = bz_string(trace, trace->event[BZ_EVENT_CALL].name[call]);
+    const char *name = bz_string(t, t->event[BZ_EVENT_CALL].name[call]);
     size_t n = strlen(name);
     bz_error err;
     if (n > 3 && !strcmp(name + n - 3, "_v2"))
@@ -170,7 +155,117 @@ bool bz_call_problem(const bz_trace *trace, size_t call, bz_problem *out)
     for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
         if (strlen(CALLS[i].call) == n && !memcmp(name, CALLS[i].call, n)) {
             *out = (bz_problem){0};
-            return CALLS[i].read(trace, call, out) && !bz_problem_normalize(out, &err);
+            return CALLS[i].read(t, call, out) && !bz_problem_normalize(out, &err);
         }
     return false;
+}
+
+/* ---- what calls tell besides ---------------------------------------------------------------- */
+
+/* "f32::blocked:ABcd16b16a:f0": a capital letter is a dimension in blocks. */
+static void read_blocks(const char *format, bz_call_tensor *out)
+{
+    const char *at = strstr(format, "blocked:");
+    size_t n = at ? strcspn(at += strlen("blocked:"), ":") : 0;
+    out->blocked = at && strcspn(at, "ABCDEFGHIJKL") < n;
+    out->by_output = at && memchr(at, 'A', n);
+}
+
+static void read_tensors(const bz_trace *t, size_t call, bz_arena *arena, bz_call *out)
+{
+    const struct {
+        const char *type, *strides, *sizes;
+        bz_call_tensor *tensor;
+    } TENSORS[] = {{"src", NULL, NULL, &out->x},
+                   {"xDesc.dataType", "xDesc.strideA", "xDesc.dimA", &out->x},
+                   {"wei", NULL, NULL, &out->w},
+                   {"dst", NULL, NULL, &out->y}};
+    for (size_t i = 0; i < sizeof TENSORS / sizeof *TENSORS; i++) {
+        bz_call_tensor *v = TENSORS[i].tensor;
+        char text[128];
+        if (!bz_call_parameter(t, call, TENSORS[i].type, text, sizeof text))
+            continue;
+        *v = (bz_call_tensor){.type = TENSORS[i].type, .format = bz_arena_str(arena, text)};
+        bz_call_dtype(t, call, TENSORS[i].type, &v->dtype);
+        read_blocks(text, v);
+        int64_t size[BZ_PROBLEM_RANK] = {0};
+        if (TENSORS[i].strides && bz_call_parameter(t, call, TENSORS[i].strides, text, sizeof text) &&
+            bz_call_list(t, call, TENSORS[i].sizes, size, BZ_PROBLEM_RANK) > 2) {
+            size_t n = strlen(text);
+            v->packed = size[1] > 1 && n > 3 && !strcmp(text + n - 3, ",1]");
+        }
+    }
+}
+
+/* "64x3x7x7": how many elements; -1 where that is no shape. */
+static int64_t count_elements(const char *shape)
+{
+    int64_t n = 1;
+    for (const char *p = shape; *p;) {
+        char *end;
+        if (*p < '0' || *p > '9' || __builtin_mul_overflow(n, strtoll(p, &end, 10), &n))
+            return -1;
+        p = *end == 'x' ? end + 1 : end;
+    }
+    return n;
+}
+
+static void read_sizes(const bz_trace *t, size_t call, bz_call *out)
+{
+    char text[128];
+    out->elements = -1;
+    if (bz_call_parameter(t, call, "xDesc.dimA", text, sizeof text) && *text == '[')
+        out->batch = strtol(text + 1, NULL, 10);
+    if (!bz_call_parameter(t, call, "problem", text, sizeof text))
+        return;
+    if (!strncmp(text, "mb", 2))
+        out->batch = strtol(text + 2, NULL, 10);
+    else
+        out->elements = count_elements(text);
+}
+
+static bz_call_purpose purpose_of(const bz_trace *t, size_t call)
+{
+    char text[32];
+    if (!bz_call_parameter(t, call, "prop", text, sizeof text))
+        return BZ_FOR_UNKNOWN;
+    return !strcmp(text, "forward_training")    ? BZ_FOR_TRAINING
+           : !strcmp(text, "forward_inference") ? BZ_FOR_INFERENCE
+                                                : BZ_FOR_UNKNOWN;
+}
+
+static void read_call(const bz_trace *t, size_t call, bz_arena *arena, bz_call *out)
+{
+    bz_problem p;
+    char text[128];
+    read_tensors(t, call, arena, out);
+    read_sizes(t, call, out);
+    out->dtype = out->x.dtype;
+    out->purpose = purpose_of(t, call);
+    if (bz_call_parameter(t, call, "convDesc.mathType", text, sizeof text))
+        out->math = bz_arena_str(arena, text);
+    if (!read_problem(t, call, &p))
+        return;
+    bz_buf canonical = {0};
+    bz_problem_print(&p, &canonical);
+    out->problem = bz_arena_dup(arena, &p, sizeof p);
+    out->text = bz_arena_str(arena, bz_buf_text(&canonical));
+    out->dtype = p.dtype;
+    bz_buf_free(&canonical);
+}
+
+const bz_call *bz_call_of(const bz_trace *t, size_t call)
+{
+    struct bz_trace_private *p = t->private;
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    uint32_t key[2] = {c->name[call], c->detail[call]}, at = bz_map_get(&p->call_ids, key, sizeof key);
+    if (at != BZ_MAP_NONE)
+        return p->calls[at];
+    bz_call *new = BZ_NEW(&p->calls_arena, bz_call, 1);
+    at = p->call_ids.n;
+    if (!(at & (at - 1)))
+        p->calls = bz_arena_grow(&p->calls_arena, p->calls, at, at ? 2 * (size_t)at : 1, sizeof(bz_call *));
+    read_call(t, call, &p->calls_arena, new);
+    bz_map_add(&p->call_ids, bz_arena_dup(&p->calls_arena, key, sizeof key), sizeof key, at);
+    return p->calls[at] = new;
 }

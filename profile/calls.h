@@ -1,11 +1,11 @@
-/* Calls of the libraries as problems. For explain/ and advice/.
+/* Calls of the libraries as data. Private to profile/.
  *
- *   calls.c          the table, and how parameters are read
+ *   calls.c          the tables, and how parameters are read
  *   calls_cudnn.c, calls_onednn.c, calls_blas.c   a function for each call that makes a problem */
-#ifndef BZ_EXPLAIN_CALLS_H
-#define BZ_EXPLAIN_CALLS_H
+#ifndef BZ_PROFILE_CALLS_H
+#define BZ_PROFILE_CALLS_H
 
-#include "explain/explain.h"
+#include "profile/trace.h"
 
 /* "[1,3,224,224]" -> numbers; how many, or 0 where they are too many or no sizes. */
 int bz_call_list(const bz_trace *t, size_t call, const char *name, int64_t *v, int most);
@@ -13,14 +13,8 @@ bool bz_call_int(const bz_trace *t, size_t call, const char *name, int64_t *v); 
 bool bz_call_real(const bz_trace *t, size_t call, const char *name, double *v);
 bool bz_call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out);
 
-/* Elements that the reorder moves, from its "problem"; -1 where the log has no shape. */
-int64_t bz_call_elements(const bz_trace *t, size_t call);
-
 /* Padding at the end. The sizes only tell how far the windows reach: where the padding of the beginning gives the same size, it is that. */
 int64_t bz_call_pad_end(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad);
-
-/* The convolution with the padding inside that a program put around its input itself; how much it is, or 0. */
-int bz_call_unpad(const bz_problem *from, bz_problem *to);
 
 typedef bool bz_call_reader(const bz_trace *t, size_t call, bz_problem *p);
 bz_call_reader bz_call_cudnn_conv, bz_call_cudnn_conv_bias, bz_call_cudnn_pool, bz_call_cudnn_activation,

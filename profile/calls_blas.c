@@ -1,6 +1,6 @@
 /* Products of matrices by BLAS and cuBLAS as problems. Both count columns first, unless told otherwise: a product of
  * theirs is the transposed one, with its factors exchanged, to who counts rows first. */
-#include "explain/calls.h"
+#include "profile/calls.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* cuDNN's calls as problems, by the parameters that its log tells. */
-#include "explain/calls.h"
+#include "profile/calls.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* oneDNN's primitives as problems, by what its verbose lines tell. */
-#include "explain/calls.h"
+#include "profile/calls.h"
 
 #include <stdlib.h>
 #include <string.h>
