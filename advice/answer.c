@@ -10,7 +10,7 @@ static const double LEAST = 0.05; /* of the latency: what is smaller needs no an
 /* Layers that the framework does between two library calls take longer than their records, as others do. */
 static bz_rung_kind step_of_cause(const bz_cause *c)
 {
-    return !strcmp(c->id, "layers-outside") ? BZ_RUNG_SLOWER : c->busy ? BZ_RUNG_EXTRA : BZ_RUNG_BETWEEN;
+    return c->kind == BZ_CAUSE_LAYERS_OUTSIDE ? BZ_RUNG_SLOWER : c->busy ? BZ_RUNG_EXTRA : BZ_RUNG_BETWEEN;
 }
 
 /* Why no advice is known. What the program does already comes before that. */
@@ -34,7 +34,7 @@ void advice_items(advice_making *m)
         if (step == BZ_RUNG_BETWEEN ||
             m->b->layers->n) /* without a model nothing says which work belongs to no layer */
             m->item[m->n_items++] = (advice_item){
-                .name = a->cause[i].name, .cause = a->cause[i].id, .step = step, .seconds = a->cause[i].seconds};
+                .name = a->cause[i].name, .cause = &a->cause[i], .step = step, .seconds = a->cause[i].seconds};
     }
     for (int i = 0; w && i < w->n; i++)
         m->item[m->n_items++] =

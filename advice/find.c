@@ -28,7 +28,7 @@ void advice_mark(advice_making *m, bz_rung_kind step)
 static void mark_cause(advice_making *m, const bz_cause *cause)
 {
     for (int i = 0; i < m->n_items; i++)
-        if (m->item[i].cause && !strcmp(m->item[i].cause, cause->id) && !strcmp(m->item[i].name, cause->name)) {
+        if (m->item[i].cause == cause) {
             m->item[i].found = true;
             advice_mark(m, m->item[i].step);
         }
@@ -131,7 +131,7 @@ static advice_finding find_elsewhere(advice_making *m, const char *words)
         layers += r->kind == BZ_ALIGNED_MISSING;
     }
     for (int i = 0; a && a->timeline && i < a->n_causes; i++)
-        if (!strcmp(a->cause[i].id, "layers-outside")) {
+        if (a->cause[i].kind == BZ_CAUSE_LAYERS_OUTSIDE) {
             outside += a->cause[i].seconds;
             mark_cause(m, &a->cause[i]);
         }

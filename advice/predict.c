@@ -84,16 +84,21 @@ static bool is_product(const making *m, const bz_aligned *row)
     return false;
 }
 
-static int part_of_cause(const char *id)
+static int part_of_cause(bz_cause_kind cause)
 {
-    static const char *const CONVERSIONS[] = {"weights-reordered", "activations-reordered", "layout-changed",
-                                              "converted"};
-    for (size_t i = 0; i < sizeof CONVERSIONS / sizeof *CONVERSIONS; i++)
-        if (!strcmp(CONVERSIONS[i], id))
-            return PREDICT_CONVERSIONS;
-    return !strcmp(id, "layers-outside")       ? PREDICT_LAYERS
-           : !strcmp(id, "constants-computed") ? PREDICT_CONSTANTS
-                                               : PREDICT_REST;
+    switch (cause) {
+    case BZ_CAUSE_WEIGHTS_REORDERED:
+    case BZ_CAUSE_ACTIVATIONS_REORDERED:
+    case BZ_CAUSE_LAYOUT_CHANGED:
+    case BZ_CAUSE_CONVERTED:
+        return PREDICT_CONVERSIONS;
+    case BZ_CAUSE_LAYERS_OUTSIDE:
+        return PREDICT_LAYERS;
+    case BZ_CAUSE_CONSTANTS_COMPUTED:
+        return PREDICT_CONSTANTS;
+    default:
+        return PREDICT_REST;
+    }
 }
 
 static void see(making *m)
@@ -109,7 +114,7 @@ static void see(making *m)
         m->seen[row->layer[0]] += row->seconds;
     }
     for (int i = 0; i < a->n_causes; i++)
-        part[part_of_cause(a->cause[i].id)].before += a->cause[i].seconds;
+        part[part_of_cause(a->cause[i].kind)].before += a->cause[i].seconds;
     for (int i = 0; i < PREDICT_REST; i++)
         known += part[i].before;
     part[PREDICT_REST].before = m->l->latency - known;

@@ -50,11 +50,11 @@ const bz_state *advice_moot(const bz_state *state, int n, const char *words, boo
 typedef struct advice_item {
     const char *name;
     double seconds;
-    bz_rung_kind step; /* itself, or the one that it is a part of */
-    const char *cause; /* its id; NULL: it is a step */
-    bool found;        /* by the rule that is looked at now */
-    const char *id;    /* of the advice for it; NULL: none yet */
-    const char *why;   /* no advice: what the program does already, by what evidence; NULL */
+    bz_rung_kind step;     /* itself, or the one that it is a part of */
+    const bz_cause *cause; /* NULL: it is a step */
+    bool found;            /* by the rule that is looked at now */
+    const char *id;        /* of the advice for it; NULL: none yet */
+    const char *why;       /* no advice: what the program does already, by what evidence; NULL */
 } advice_item;
 
 typedef struct advice_making {

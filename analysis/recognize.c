@@ -53,21 +53,12 @@ static int symbol_of_kind(const char *kind)
     return -1;
 }
 
-/* A convolution may launch several kernels: transforms before it, products in the middle, the result at last. */
-typedef enum { ALONE, TRANSFORMED, UNFOLDED } within;
-
-static within begins(const char *name)
+/* A convolution may launch several kernels: what prepares it, products in the middle, the result at last. */
+static void add_kernel(sequence *s, const bz_kernel *k, bz_kernel_part *state)
 {
-    return strstr(name, "im2col") || strstr(name, "Im2Col")                                            ? UNFOLDED
-           : strstr(name, "winogradForward") || strstr(name, "fft1d_r2c") || strstr(name, "fft2d_r2c") ? TRANSFORMED
-                                                                                                       : ALONE;
-}
-
-static void add_kernel(sequence *s, const char *name, within *state)
-{
-    switch (bz_kernel_group(name)) {
+    switch (k->does) {
     case BZ_KERNEL_CONV_PART:
-        *state = begins(name) != ALONE ? begins(name) : *state;
+        *state = k->begins ? k->begins : *state;
         return;
     case BZ_KERNEL_CONV:
     case BZ_KERNEL_CONV_DEPTHWISE:
@@ -75,9 +66,9 @@ static void add_kernel(sequence *s, const char *name, within *state)
         break;
     case BZ_KERNEL_PRODUCT:
     case BZ_KERNEL_VECTOR_PRODUCT:
-        if (*state == TRANSFORMED)
+        if (*state == BZ_KERNEL_TRANSFORMS)
             return; /* the convolution is counted by the kernel that ends it */
-        add(s, *state == UNFOLDED ? CONV : PRODUCT);
+        add(s, *state == BZ_KERNEL_UNFOLDS ? CONV : PRODUCT);
         break;
     case BZ_KERNEL_ATTENTION:
         add(s, PRODUCT);
@@ -96,7 +87,7 @@ static void add_kernel(sequence *s, const char *name, within *state)
     default:
         return;
     }
-    *state = ALONE;
+    *state = BZ_KERNEL_ALONE;
 }
 
 /* Work of a training's way back: autograd's operators are around it. */
@@ -113,12 +104,12 @@ static bool in_backward(const bz_trace *t, const bz_align_step *step)
     return false;
 }
 
-static void add_step(sequence *s, const bz_trace *t, const bz_align_step *step, within *state)
+static void add_step(sequence *s, const bz_trace *t, const bz_align_step *step, bz_kernel_part *state)
 {
     if (in_backward(t, step))
         return;
     if (step->kind == BZ_ALIGN_KERNEL) {
-        add_kernel(s, bz_string(t, t->event[BZ_EVENT_KERNEL].name[step->at]), state);
+        add_kernel(s, bz_kernel_of(t, step->at), state);
         return;
     }
     int v = symbol_of_kind(step->kind == BZ_ALIGN_CALL ? bz_align_call_rule(step->name).kind
@@ -132,7 +123,7 @@ static void take_recording(const bz_trace *t, bz_arena *arena, sequence *s)
 {
     bz_align_words words;
     bz_align_steps steps;
-    within state = ALONE;
+    bz_kernel_part state = BZ_KERNEL_ALONE;
     bz_align_words_begin(&words, arena);
     bz_align_steps_take(&steps, t, NULL, &words, arena);
     for (int i = 0; i < steps.n && s->n < LONGEST; i++)

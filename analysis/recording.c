@@ -2,8 +2,6 @@
 #include "analysis/recording.h"
 #include "analysis/steps.h"
 
-#include "explain/units.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +23,6 @@ static void add_warning(recording_making *m, const char *text)
     add_text(m, &m->out->warning, &m->out->n_warnings, text);
 }
 
-const kernel_name *recording_kernel(const recording_making *m, size_t kernel)
-{
-    return &m->kernel[m->trace->event[BZ_EVENT_KERNEL].name[kernel]];
-}
-
 /* ---- kernels -------------------------------------------------------------------------------- */
 
 static bool multiplies(bz_kernel_does does)
@@ -37,18 +30,11 @@ static bool multiplies(bz_kernel_does does)
     return bz_kernel_limit_of(does) == BZ_LIMIT_COMPUTE;
 }
 
-/* Each name is looked at once. */
-static void name_kernels(recording_making *m)
+static void sum_kernels(recording_making *m)
 {
     const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL];
-    bz_unit_rules rules;
-    bz_unit_rules_read(bz_units_text, m->arena, &rules);
-    m->kernel = BZ_NEW(m->arena, kernel_name, bz_strings(m->trace));
     for (size_t i = 0; i < k->n; i++) {
-        kernel_name *n = &m->kernel[k->name[i]];
-        const char *name = bz_string(m->trace, k->name[i]);
-        if (!n->known)
-            *n = (kernel_name){bz_kernel_group(name), bz_kernel_maker(name), bz_unit_of_name(&rules, name), true};
+        const bz_kernel *n = bz_kernel_of(m->trace, i);
         if (!bz_event_counts(m->trace, BZ_EVENT_KERNEL, i) || k->end[i] <= k->start[i])
             continue;
         double seconds = 1e-9 * (double)(k->end[i] - k->start[i]) / m->steady;
@@ -348,7 +334,7 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
         m.one = one;
         bz_trace_idle(m.trace, m.one, &m.idle);
     }
-    name_kernels(&m);
+    sum_kernels(&m);
     answer(&m);
     tell_place(&m, t);
     tell_iterations(&m, t);

@@ -9,13 +9,6 @@
 
 #include "analysis/analysis.h"
 
-/* What is known of a kernel by its full name. */
-typedef struct kernel_name {
-    bz_kernel_does does;
-    const char *maker, *unit; /* unit: the matrix unit that it ran on; NULL */
-    bool known;
-} kernel_name;
-
 typedef struct recording_making {
     const bz_trace *trace;   /* with its iterations; where it has none, all of it as one */
     const bz_iteration *one; /* the typical one; NULL: nothing has a time */
@@ -23,14 +16,11 @@ typedef struct recording_making {
     double steady;           /* how many iterations figures are divided by */
     bz_arena *arena;
     const bz_alignment *alignment; /* of no layers: who had the host while no device worked */
-    kernel_name *kernel;           /* [strings], by full name */
     double kernel_time, does_time[BZ_KERNEL_DOES], limit_time[BZ_LIMIT_NETWORK + 1]; /* seconds per iteration */
     double unit_time, product_time; /* of kernels on a matrix unit; of all that could be products */
     const char *unit;
     bz_recording *out;
 } recording_making;
-
-const kernel_name *recording_kernel(const recording_making *m, size_t kernel);
 
 /* Fills the sheets. */
 void recording_sheets(recording_making *m);

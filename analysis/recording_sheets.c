@@ -134,7 +134,7 @@ static void add_kernel(tally *t, const recording_making *m, size_t kernel)
     double s = length_of(&m->trace->event[BZ_EVENT_KERNEL], kernel) / m->steady;
     t->count++;
     t->time += s;
-    t->unit += recording_kernel(m, kernel)->unit ? s : 0;
+    t->unit += bz_kernel_of(m->trace, kernel)->unit ? s : 0;
 }
 
 static bz_sheet *group_sheet(recording_making *m)
@@ -148,7 +148,7 @@ static bz_sheet *group_sheet(recording_making *m)
     tally of[BZ_KERNEL_DOES] = {0};
     for (size_t i = 0; i < k->n; i++)
         if (bz_event_counts(m->trace, BZ_EVENT_KERNEL, i))
-            add_kernel(&of[recording_kernel(m, i)->does], m, i);
+            add_kernel(&of[bz_kernel_of(m->trace, i)->does], m, i);
     for (int d = 0; d < BZ_KERNEL_DOES; d++) {
         if (!(of[d].count > 0))
             continue;
@@ -181,7 +181,7 @@ static bz_sheet *maker_sheet(recording_making *m)
     for (size_t i = 0; i < k->n; i++) {
         if (!bz_event_counts(m->trace, BZ_EVENT_KERNEL, i))
             continue;
-        const char *by = recording_kernel(m, i)->maker;
+        const char *by = bz_kernel_of(m->trace, i)->maker;
         int at = 0;
         by = by ? by : "others";
         while (at < n && strcmp(maker[at], by) != 0)
@@ -219,7 +219,7 @@ static bz_sheet *kernel_sheet(recording_making *m)
     size_t n = bz_trace_top(m->trace, m->arena, BZ_EVENT_KERNEL, &top);
     for (size_t i = 0; i < n; i++) {
         bz_sheet_cell *row = bz_sheet_row(sheet);
-        const kernel_name *of = &m->kernel[full[top[i].name]];
+        const bz_kernel *of = bz_kernel_named(m->trace, full[top[i].name]);
         row[0].text = bz_string(m->trace, top[i].name);
         row[1].text = bz_kernel_does_name(of->does);
         row[2].text = of->unit;

@@ -66,15 +66,14 @@ bool bz_align_same(const bz_align_atom *a, const bz_align_atom *b); /* by signat
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
-/* Either a kind of layer that a thing of this name does, or a cause of time; both NULL: nothing is known. */
+/* Either a kind of layer that a thing of this name does, or a cause of time; neither: nothing is known. */
 typedef struct bz_align_rule {
-    const char *kind, *cause;
+    const char *kind;
+    bz_cause_kind cause;
 } bz_align_rule;
-bz_align_rule bz_align_kernel_rule(const char *name);
 bz_align_rule bz_align_call_rule(const char *name);
 bz_align_rule bz_align_operator_rule(const char *name);
-const char *bz_align_api_cause(const char *name); /* what a call of CUDA's keeps the device waiting for */
-const char *bz_align_cause_name(const char *id);  /* "input-padded" -> "inputs padded by kernels of the framework" */
+bz_cause_kind bz_align_api_cause(const char *name); /* what a call of CUDA's keeps the device waiting for */
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -108,9 +107,9 @@ typedef struct bz_align_step {
     int64_t time;              /* nanoseconds that are its own, filled by bz_align_time */
     const bz_problem *problem; /* and its text; NULL where it is not known */
     const char *text;
-    const char *cause;  /* what no layer asks for, by name: the id; NULL */
-    const char *name;   /* for people */
-    bz_align_name node; /* that the recording names */
+    bz_cause_kind cause; /* what no layer asks for, by name */
+    const char *name;    /* for people */
+    bz_align_name node;  /* that the recording names */
     uint32_t stack;
     bool asked;   /* a layer asks for it */
     int first, n; /* its atoms */

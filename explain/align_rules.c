@@ -1,4 +1,4 @@
-/* What names of kernels, calls and operators mean. The first row whose text occurs counts. */
+/* What names of calls and operators mean; profile/kernels.c has the kernels. The first row whose text occurs counts. */
 #include "explain/align.h"
 
 #include <string.h>
@@ -8,212 +8,144 @@ typedef struct row {
     bz_align_rule rule;
 } row;
 
-/* Kernels that no library call asked for, by their full names. */
-static const row KERNELS[] = {
-    {"pad_constant_kernel", {NULL, "input-padded"}},
-    {"pad_edge_kernel", {NULL, "edges-repeated"}},
-    {"constant_pad", {NULL, "input-padded"}},
-    {"reflection_pad", {"pad", NULL}},
-    {"replication_pad", {"pad", NULL}},
-    {"nchwToNhwc", {NULL, "layout-changed"}},
-    {"nhwcToNchw", {NULL, "layout-changed"}},
-    {"NCHW2NHWC", {NULL, "layout-changed"}},
-    {"NHWC2NCHW", {NULL, "layout-changed"}},
-    {"set_to_int", {NULL, "filled"}},
-    {"FillFunctor", {NULL, "filled"}},
-    {"OP_Relu", {"relu", NULL}},
-    {"mshadow::expr::Typecast", {NULL, "converted"}},
-    {"Typecast", {NULL, "converted"}},
-    {"SliceExp", {"concat", NULL}}, /* mshadow writes each input into a slice of the result */
-    {"BatchNormalization", {"batchnorm", NULL}},
-    {"batch_norm", {"batchnorm", NULL}},
-    {"bn_fw_inf", {"batchnorm", NULL}},
-    {"layer_norm", {"layernorm", NULL}},
-    {"LayerNorm", {"layernorm", NULL}},
-    {"mshadow_op::relu", {"relu", NULL}},
-    {"ReluCUDAKernel", {"relu", NULL}},
-    {"ReluFunctor", {"relu", NULL}},
-    {"clamp", {"clip", NULL}},
-    {"mshadow_op::sigmoid", {"sigmoid", NULL}},
-    {"sigmoid", {"sigmoid", NULL}},
-    {"tanh", {"tanh", NULL}},
-    {"GeluCUDAKernel", {"gelu_erf", NULL}},
-    {"binary_broadcast_kernel<2, float, mxnet::op::mshadow_op::plus", {"bias", NULL}},
-    {"mshadow_op::plus", {"add", NULL}},
-    {"mshadow_op::mul", {"mul", NULL}},
-    {"CUDAFunctor_add", {"add", NULL}},
-    {"AddFunctor", {"add", NULL}},
-    {"OP_Add", {"add", NULL}},
-    {"MulFunctor", {"mul", NULL}},
-    {"OP_Mul", {"mul", NULL}},
-    {"axPool", {"pool", NULL}},
-    {"max_pool", {"pool", NULL}},
-    {"avg_pool", {"pool", NULL}},
-    {"pooling_fw", {"pool", NULL}},
-    {"AveragePool", {"pool", NULL}},
-    {"oftmax", {"softmax", NULL}},
-    {"softmax", {"softmax", NULL}},
-    {"oncat", {"concat", NULL}},
-    {"CatArrayBatchedCopy", {"concat", NULL}},
-    {"lrnForward", {"lrn", NULL}},
-    {"ranspose", {"transpose", NULL}},
-    {"mbeddingGather", {"gather", NULL}},
-    {"gather", {"gather", NULL}},
-    {"(cudnnGenericOp_t)0", {"bias", NULL}},
-    {"(cudnnGenericOp_t)8", {"relu", NULL}},
-    {"convolve", {"conv", NULL}},
-    {"inograd", {"conv", NULL}},
-    {"flip_filter", {"conv", NULL}},
-    {"fft1d_", {"conv", NULL}},
-    {"fft2d_", {"conv", NULL}},
-    {"im2col", {"conv", NULL}},
-    {"gcgemm", {"conv", NULL}},
-    {"computeOffsetsKernel", {"conv", NULL}},
-    {"compute_gemm_pointers", {"conv", NULL}},
-    {"cudnn", {"conv", NULL}},
-    {"gemm", {"product", NULL}},
-    {"gemv", {"product", NULL}},
-    {"nvjet_", {"product", NULL}},
-};
-
 /* Library calls, where their parameters are not known or make no problem. */
 static const row CALLS[] = {
-    {"^reorder$", {NULL, "activations-reordered"}}, /* or weights: align_steps.c tells them apart */
-    {"^cudnnTransform", {NULL, "layout-changed"}},
-    {"^cudnnSetTensor", {NULL, "filled"}},
-    {"^cudnnIm2Col", {NULL, "layout-changed"}},
-    {"^cudnnConvolutionBackwardData", {"deconv", NULL}},
-    {"^cudnnConvolution", {"conv", NULL}},
-    {"^cudnnBackendExecute", {"conv", NULL}},
-    {"^cudnnAddTensor", {"bias", NULL}},
-    {"^cudnnPooling", {"pool", NULL}},
-    {"^cudnnActivation", {"relu", NULL}},
-    {"^cudnnBatchNormalization", {"batchnorm", NULL}},
-    {"^cudnnNormalization", {"batchnorm", NULL}},
-    {"^cudnnSoftmax", {"softmax", NULL}},
-    {"^cudnnLRN", {"lrn", NULL}},
-    {"^cudnnOpTensor", {"add", NULL}},
-    {"^cudnnReduce", {"reduce", NULL}},
-    {"^cudnnRNN", {"lstm", NULL}},
-    {"^cublas", {"product", NULL}},
-    {"gemm", {"product", NULL}},
-    {"gemv", {"product", NULL}},
-    {"^matmul$", {"product", NULL}},
-    {"^inner_product$", {"product", NULL}},
-    {"^convolution$", {"conv", NULL}},
-    {"^deconvolution$", {"deconv", NULL}},
-    {"^batch_normalization", {"batchnorm", NULL}},
-    {"^layer_normalization", {"layernorm", NULL}},
-    {"^pooling", {"pool", NULL}},
-    {"^softmax", {"softmax", NULL}},
-    {"^logsoftmax", {"logsoftmax", NULL}},
-    {"^lrn$", {"lrn", NULL}},
-    {"^concat$", {"concat", NULL}},
-    {"^sum$", {"add", NULL}},
-    {"^prelu$", {"prelu", NULL}},
-    {"^resampling", {"resample", NULL}},
-    {"^reduction$", {"reduce", NULL}},
-    {"^rnn$", {"lstm", NULL}},
+    {"^reorder$", {NULL, BZ_CAUSE_ACTIVATIONS_REORDERED}}, /* or weights: align_steps.c tells them apart */
+    {"^cudnnTransform", {NULL, BZ_CAUSE_LAYOUT_CHANGED}},
+    {"^cudnnSetTensor", {NULL, BZ_CAUSE_FILLED}},
+    {"^cudnnIm2Col", {NULL, BZ_CAUSE_LAYOUT_CHANGED}},
+    {"^cudnnConvolutionBackwardData", {"deconv", BZ_CAUSE_NONE}},
+    {"^cudnnConvolution", {"conv", BZ_CAUSE_NONE}},
+    {"^cudnnBackendExecute", {"conv", BZ_CAUSE_NONE}},
+    {"^cudnnAddTensor", {"bias", BZ_CAUSE_NONE}},
+    {"^cudnnPooling", {"pool", BZ_CAUSE_NONE}},
+    {"^cudnnActivation", {"relu", BZ_CAUSE_NONE}},
+    {"^cudnnBatchNormalization", {"batchnorm", BZ_CAUSE_NONE}},
+    {"^cudnnNormalization", {"batchnorm", BZ_CAUSE_NONE}},
+    {"^cudnnSoftmax", {"softmax", BZ_CAUSE_NONE}},
+    {"^cudnnLRN", {"lrn", BZ_CAUSE_NONE}},
+    {"^cudnnOpTensor", {"add", BZ_CAUSE_NONE}},
+    {"^cudnnReduce", {"reduce", BZ_CAUSE_NONE}},
+    {"^cudnnRNN", {"lstm", BZ_CAUSE_NONE}},
+    {"^cublas", {"product", BZ_CAUSE_NONE}},
+    {"gemm", {"product", BZ_CAUSE_NONE}},
+    {"gemv", {"product", BZ_CAUSE_NONE}},
+    {"^matmul$", {"product", BZ_CAUSE_NONE}},
+    {"^inner_product$", {"product", BZ_CAUSE_NONE}},
+    {"^convolution$", {"conv", BZ_CAUSE_NONE}},
+    {"^deconvolution$", {"deconv", BZ_CAUSE_NONE}},
+    {"^batch_normalization", {"batchnorm", BZ_CAUSE_NONE}},
+    {"^layer_normalization", {"layernorm", BZ_CAUSE_NONE}},
+    {"^pooling", {"pool", BZ_CAUSE_NONE}},
+    {"^softmax", {"softmax", BZ_CAUSE_NONE}},
+    {"^logsoftmax", {"logsoftmax", BZ_CAUSE_NONE}},
+    {"^lrn$", {"lrn", BZ_CAUSE_NONE}},
+    {"^concat$", {"concat", BZ_CAUSE_NONE}},
+    {"^sum$", {"add", BZ_CAUSE_NONE}},
+    {"^prelu$", {"prelu", BZ_CAUSE_NONE}},
+    {"^resampling", {"resample", BZ_CAUSE_NONE}},
+    {"^reduction$", {"reduce", BZ_CAUSE_NONE}},
+    {"^rnn$", {"lstm", BZ_CAUSE_NONE}},
 };
 
 /* Operators of PyTorch and of ONNX Runtime that compute, where neither calls nor kernels were recorded. The outermost one
  * that is known counts. */
 static const row OPERATORS[] = {
-    {"ReorderInput", {NULL, "activations-reordered"}},
-    {"ReorderOutput", {NULL, "activations-reordered"}},
-    {"^aten::conv", {"conv", NULL}},
-    {"^aten::_convolution", {"conv", NULL}},
-    {"^aten::linear$", {"product", NULL}},
-    {"^aten::addmm$", {"product", NULL}},
-    {"^aten::matmul$", {"product", NULL}},
-    {"^aten::mm$", {"product", NULL}},
-    {"^aten::bmm$", {"product", NULL}},
-    {"^aten::batch_norm", {"batchnorm", NULL}},
-    {"^aten::layer_norm", {"layernorm", NULL}},
-    {"^aten::relu", {"relu", NULL}},
-    {"^aten::hardtanh", {"clip", NULL}},
-    {"^aten::clamp", {"clip", NULL}},
-    {"^aten::gelu", {"gelu_erf", NULL}},
-    {"^aten::sigmoid", {"sigmoid", NULL}},
-    {"^aten::tanh", {"tanh", NULL}},
-    {"^aten::add_$", {"add", NULL}},
-    {"^aten::add$", {"add", NULL}},
-    {"^aten::mul", {"mul", NULL}},
-    {"^aten::max_pool", {"pool", NULL}},
-    {"^aten::avg_pool", {"pool", NULL}},
-    {"^aten::adaptive_avg_pool", {"pool", NULL}},
-    {"^aten::softmax", {"softmax", NULL}},
-    {"^aten::cat$", {"concat", NULL}},
-    {"^aten::pad", {NULL, "input-padded"}},
-    {"^aten::constant_pad", {NULL, "input-padded"}},
-    {"^aten::to$", {NULL, "converted"}},
-    {"^aten::contiguous$", {NULL, "layout-changed"}},
-    {"^aten::copy_$", {NULL, "copied"}},
-    {"^FusedConv$", {"conv", NULL}},
-    {"^Conv$", {"conv", NULL}},
-    {"^ConvTranspose$", {"deconv", NULL}},
-    {"^FusedGemm$", {"product", NULL}},
-    {"^Gemm$", {"product", NULL}},
-    {"^FusedMatMul$", {"product", NULL}},
-    {"^MatMul$", {"product", NULL}},
-    {"^BatchNormalization$", {"batchnorm", NULL}},
-    {"^LayerNormalization$", {"layernorm", NULL}},
-    {"^Relu$", {"relu", NULL}},
-    {"^Clip$", {"clip", NULL}},
-    {"^Sigmoid$", {"sigmoid", NULL}},
-    {"^Tanh$", {"tanh", NULL}},
-    {"^Gelu$", {"gelu_erf", NULL}},
-    {"^Add$", {"add", NULL}},
-    {"^Sum$", {"add", NULL}},
-    {"^Mul$", {"mul", NULL}},
-    {"^Sub$", {"sub", NULL}},
-    {"^Div$", {"div", NULL}},
-    {"^MaxPool$", {"pool", NULL}},
-    {"^AveragePool$", {"pool", NULL}},
-    {"^GlobalAveragePool$", {"pool", NULL}},
-    {"^GlobalMaxPool$", {"pool", NULL}},
-    {"^Softmax$", {"softmax", NULL}},
-    {"^Concat$", {"concat", NULL}},
-    {"^LRN$", {"lrn", NULL}},
-    {"^Transpose$", {"transpose", NULL}},
-    {"^Gather$", {"gather", NULL}},
+    {"ReorderInput", {NULL, BZ_CAUSE_ACTIVATIONS_REORDERED}},
+    {"ReorderOutput", {NULL, BZ_CAUSE_ACTIVATIONS_REORDERED}},
+    {"^aten::conv", {"conv", BZ_CAUSE_NONE}},
+    {"^aten::_convolution", {"conv", BZ_CAUSE_NONE}},
+    {"^aten::linear$", {"product", BZ_CAUSE_NONE}},
+    {"^aten::addmm$", {"product", BZ_CAUSE_NONE}},
+    {"^aten::matmul$", {"product", BZ_CAUSE_NONE}},
+    {"^aten::mm$", {"product", BZ_CAUSE_NONE}},
+    {"^aten::bmm$", {"product", BZ_CAUSE_NONE}},
+    {"^aten::batch_norm", {"batchnorm", BZ_CAUSE_NONE}},
+    {"^aten::layer_norm", {"layernorm", BZ_CAUSE_NONE}},
+    {"^aten::relu", {"relu", BZ_CAUSE_NONE}},
+    {"^aten::hardtanh", {"clip", BZ_CAUSE_NONE}},
+    {"^aten::clamp", {"clip", BZ_CAUSE_NONE}},
+    {"^aten::gelu", {"gelu_erf", BZ_CAUSE_NONE}},
+    {"^aten::sigmoid", {"sigmoid", BZ_CAUSE_NONE}},
+    {"^aten::tanh", {"tanh", BZ_CAUSE_NONE}},
+    {"^aten::add_$", {"add", BZ_CAUSE_NONE}},
+    {"^aten::add$", {"add", BZ_CAUSE_NONE}},
+    {"^aten::mul", {"mul", BZ_CAUSE_NONE}},
+    {"^aten::max_pool", {"pool", BZ_CAUSE_NONE}},
+    {"^aten::avg_pool", {"pool", BZ_CAUSE_NONE}},
+    {"^aten::adaptive_avg_pool", {"pool", BZ_CAUSE_NONE}},
+    {"^aten::softmax", {"softmax", BZ_CAUSE_NONE}},
+    {"^aten::cat$", {"concat", BZ_CAUSE_NONE}},
+    {"^aten::pad", {NULL, BZ_CAUSE_INPUT_PADDED}},
+    {"^aten::constant_pad", {NULL, BZ_CAUSE_INPUT_PADDED}},
+    {"^aten::to$", {NULL, BZ_CAUSE_CONVERTED}},
+    {"^aten::contiguous$", {NULL, BZ_CAUSE_LAYOUT_CHANGED}},
+    {"^aten::copy_$", {NULL, BZ_CAUSE_COPIED}},
+    {"^FusedConv$", {"conv", BZ_CAUSE_NONE}},
+    {"^Conv$", {"conv", BZ_CAUSE_NONE}},
+    {"^ConvTranspose$", {"deconv", BZ_CAUSE_NONE}},
+    {"^FusedGemm$", {"product", BZ_CAUSE_NONE}},
+    {"^Gemm$", {"product", BZ_CAUSE_NONE}},
+    {"^FusedMatMul$", {"product", BZ_CAUSE_NONE}},
+    {"^MatMul$", {"product", BZ_CAUSE_NONE}},
+    {"^BatchNormalization$", {"batchnorm", BZ_CAUSE_NONE}},
+    {"^LayerNormalization$", {"layernorm", BZ_CAUSE_NONE}},
+    {"^Relu$", {"relu", BZ_CAUSE_NONE}},
+    {"^Clip$", {"clip", BZ_CAUSE_NONE}},
+    {"^Sigmoid$", {"sigmoid", BZ_CAUSE_NONE}},
+    {"^Tanh$", {"tanh", BZ_CAUSE_NONE}},
+    {"^Gelu$", {"gelu_erf", BZ_CAUSE_NONE}},
+    {"^Add$", {"add", BZ_CAUSE_NONE}},
+    {"^Sum$", {"add", BZ_CAUSE_NONE}},
+    {"^Mul$", {"mul", BZ_CAUSE_NONE}},
+    {"^Sub$", {"sub", BZ_CAUSE_NONE}},
+    {"^Div$", {"div", BZ_CAUSE_NONE}},
+    {"^MaxPool$", {"pool", BZ_CAUSE_NONE}},
+    {"^AveragePool$", {"pool", BZ_CAUSE_NONE}},
+    {"^GlobalAveragePool$", {"pool", BZ_CAUSE_NONE}},
+    {"^GlobalMaxPool$", {"pool", BZ_CAUSE_NONE}},
+    {"^Softmax$", {"softmax", BZ_CAUSE_NONE}},
+    {"^Concat$", {"concat", BZ_CAUSE_NONE}},
+    {"^LRN$", {"lrn", BZ_CAUSE_NONE}},
+    {"^Transpose$", {"transpose", BZ_CAUSE_NONE}},
+    {"^Gather$", {"gather", BZ_CAUSE_NONE}},
 };
 
 /* Calls of CUDA's runtime and driver; other ones are "runtime". */
 static const row APIS[] = {
-    {"Synchronize", {NULL, "waits"}},
-    {"EventQuery", {NULL, "waits"}},
-    {"StreamQuery", {NULL, "waits"}},
-    {"Launch", {NULL, "launches"}},
+    {"Synchronize", {NULL, BZ_CAUSE_WAITS}},
+    {"EventQuery", {NULL, BZ_CAUSE_WAITS}},
+    {"StreamQuery", {NULL, BZ_CAUSE_WAITS}},
+    {"Launch", {NULL, BZ_CAUSE_LAUNCHES}},
 };
 
 static const struct {
     const char *id, *name;
-} CAUSES[] = {
-    {"weights-reordered", "weights brought into another layout"},
-    {"activations-reordered", "activations brought into another layout"},
-    {"layout-changed", "data brought into another layout"},
-    {"input-padded", "inputs padded by the program"},
-    {"edges-repeated", "inputs padded by the program with their edges"},
-    {"constants-computed", "work on constants alone"},
-    {"converted", "data converted to another type"},
-    {"filled", "buffers filled"},
-    {"copied", "copies"},
-    {"copied-to-device", "copies to the device"},
-    {"copied-from-device", "copies from the device"},
-    {"copied-on-device", "copies on the device"},
-    {"calls-extra", "library calls that belong to no layer"},
-    {"kernels-extra", "kernels that belong to no layer"},
-    {"operators-extra", "operators that belong to no layer"},
-    {"waits", "the device is done, and the host still waits for it"},
-    {"launches", "the device waits for launches"},
-    {"runtime", "the device waits for other calls of its runtime"},
-    {"library", "the device waits while a library call works on the host"},
-    {"layers-outside", "layers that the framework does between two library calls"},
-    {"other-iteration", "work of another iteration"},
-    {"start", "before the first call"},
-    {"end", "behind the last call"},
-    {"gaps", "time between calls that nothing explains"},
+} CAUSES[BZ_CAUSES] = {
+    [BZ_CAUSE_WEIGHTS_REORDERED] = {"weights-reordered", "weights brought into another layout"},
+    [BZ_CAUSE_ACTIVATIONS_REORDERED] = {"activations-reordered", "activations brought into another layout"},
+    [BZ_CAUSE_LAYOUT_CHANGED] = {"layout-changed", "data brought into another layout"},
+    [BZ_CAUSE_INPUT_PADDED] = {"input-padded", "inputs padded by the program"},
+    [BZ_CAUSE_EDGES_REPEATED] = {"edges-repeated", "inputs padded by the program with their edges"},
+    [BZ_CAUSE_CONSTANTS_COMPUTED] = {"constants-computed", "work on constants alone"},
+    [BZ_CAUSE_CONVERTED] = {"converted", "data converted to another type"},
+    [BZ_CAUSE_FILLED] = {"filled", "buffers filled"},
+    [BZ_CAUSE_COPIED] = {"copied", "copies"},
+    [BZ_CAUSE_COPIED_TO_DEVICE] = {"copied-to-device", "copies to the device"},
+    [BZ_CAUSE_COPIED_FROM_DEVICE] = {"copied-from-device", "copies from the device"},
+    [BZ_CAUSE_COPIED_ON_DEVICE] = {"copied-on-device", "copies on the device"},
+    [BZ_CAUSE_CALLS_EXTRA] = {"calls-extra", "library calls that belong to no layer"},
+    [BZ_CAUSE_KERNELS_EXTRA] = {"kernels-extra", "kernels that belong to no layer"},
+    [BZ_CAUSE_OPERATORS_EXTRA] = {"operators-extra", "operators that belong to no layer"},
+    [BZ_CAUSE_WAITS] = {"waits", "the device is done, and the host still waits for it"},
+    [BZ_CAUSE_LAUNCHES] = {"launches", "the device waits for launches"},
+    [BZ_CAUSE_RUNTIME] = {"runtime", "the device waits for other calls of its runtime"},
+    [BZ_CAUSE_LIBRARY] = {"library", "the device waits while a library call works on the host"},
+    [BZ_CAUSE_LAYERS_OUTSIDE] = {"layers-outside", "layers that the framework does between two library calls"},
+    [BZ_CAUSE_OTHER_ITERATION] = {"other-iteration", "work of another iteration"},
+    [BZ_CAUSE_START] = {"start", "before the first call"},
+    [BZ_CAUSE_END] = {"end", "behind the last call"},
+    [BZ_CAUSE_GAPS] = {"gaps", "time between calls that nothing explains"},
 };
 
 static bz_align_rule find(const row *rows, size_t n, const char *name)
@@ -221,12 +153,7 @@ static bz_align_rule find(const row *rows, size_t n, const char *name)
     for (size_t i = 0; i < n; i++)
         if (bz_name_matches(rows[i].text, name))
             return rows[i].rule;
-    return (bz_align_rule){NULL, NULL};
-}
-
-bz_align_rule bz_align_kernel_rule(const char *name)
-{
-    return find(KERNELS, sizeof KERNELS / sizeof *KERNELS, name);
+    return (bz_align_rule){NULL, BZ_CAUSE_NONE};
 }
 
 bz_align_rule bz_align_call_rule(const char *name)
@@ -239,16 +166,18 @@ bz_align_rule bz_align_operator_rule(const char *name)
     return find(OPERATORS, sizeof OPERATORS / sizeof *OPERATORS, name);
 }
 
-const char *bz_align_api_cause(const char *name)
+bz_cause_kind bz_align_api_cause(const char *name)
 {
     bz_align_rule rule = find(APIS, sizeof APIS / sizeof *APIS, name);
-    return rule.cause ? rule.cause : "runtime";
+    return rule.cause ? rule.cause : BZ_CAUSE_RUNTIME;
 }
 
-const char *bz_align_cause_name(const char *id)
+const char *bz_cause_id(bz_cause_kind cause)
 {
-    for (size_t i = 0; i < sizeof CAUSES / sizeof *CAUSES; i++)
-        if (!strcmp(CAUSES[i].id, id))
-            return CAUSES[i].name;
-    return id;
+    return CAUSES[cause].id;
+}
+
+const char *bz_cause_name(bz_cause_kind cause)
+{
+    return CAUSES[cause].name;
 }

@@ -157,13 +157,12 @@ static bool makes_weights(const bz_align_steps *s, int at)
 
 /* ---- atoms ---------------------------------------------------------------------------------- */
 
-/* By the full name: what a kernel of a template does is often told by its arguments alone. */
 static bz_align_rule rule_of(const bz_align_steps *s, const bz_align_step *step)
 {
-    const bz_events *k = &s->trace->event[BZ_EVENT_KERNEL];
-    return step->kind == BZ_ALIGN_CALL     ? bz_align_call_rule(step->name)
-           : step->kind == BZ_ALIGN_KERNEL ? bz_align_kernel_rule(bz_string(s->trace, k->name[step->at]))
-                                           : bz_align_operator_rule(step->name);
+    if (step->kind != BZ_ALIGN_KERNEL)
+        return step->kind == BZ_ALIGN_CALL ? bz_align_call_rule(step->name) : bz_align_operator_rule(step->name);
+    const bz_kernel *k = bz_kernel_of(s->trace, step->at);
+    return (bz_align_rule){k->layer, k->cause};
 }
 
 static void take_atoms(bz_align_steps *s, bz_align_words *w)
@@ -176,11 +175,11 @@ static void take_atoms(bz_align_steps *s, bz_align_words *w)
         const bz_layer *node = layer_of(s, &step->node);
         step->first = s->n_atoms;
         if (node && node->class == BZ_CONSTANT)
-            step->cause = "constants-computed";
+            step->cause = BZ_CAUSE_CONSTANTS_COMPUTED;
         else if (rule.cause)
             step->cause =
-                !strcmp(rule.cause, "activations-reordered") && step->kind == BZ_ALIGN_CALL && makes_weights(s, i)
-                    ? "weights-reordered"
+                rule.cause == BZ_CAUSE_ACTIVATIONS_REORDERED && step->kind == BZ_ALIGN_CALL && makes_weights(s, i)
+                    ? BZ_CAUSE_WEIGHTS_REORDERED
                     : rule.cause;
         else if (step->problem)
             n = bz_align_problem_atoms(w, step->problem, atom);
@@ -197,7 +196,7 @@ static void take_atoms(bz_align_steps *s, bz_align_words *w)
         }
         step->n = n;
         if (!n && !step->cause)
-            step->cause = "kernels-extra";
+            step->cause = BZ_CAUSE_KERNELS_EXTRA;
     }
 }
 

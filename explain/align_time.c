@@ -9,8 +9,8 @@ typedef struct claim {
     int64_t start, end;
     int step; /* or -1 */
     bool busy;
-    const char *cause; /* id, where it is no step */
-    const char *name;  /* of the event */
+    bz_cause_kind cause; /* where it is no step */
+    const char *name;    /* of the event */
     uint32_t stack;
 } claim;
 
@@ -19,6 +19,7 @@ typedef struct span {
 } span;
 
 typedef struct tally {
+    bz_cause_kind cause;
     const char *id, *name, *example, *where;
     bool busy;
     int64_t time, longest, most; /* nanoseconds; of the example; of `where` */
@@ -41,19 +42,21 @@ typedef struct ledger {
 
 /* ---- who gets it ---------------------------------------------------------------------------- */
 
-static tally *find_tally(ledger *l, const char *id, const char *name, bool busy)
+/* An operator is a cause of its own. */
+static tally *find_tally(ledger *l, bz_cause_kind cause, const char *operator, bool busy)
 {
-    uint32_t at = bz_map_get(&l->ids, id, strlen(id));
-    if (at == BZ_MAP_NONE) {
-        if (l->n_tallies == l->cap_tallies) {
-            l->cap_tallies = l->cap_tallies ? 2 * l->cap_tallies : 32;
-            l->tally = bz_realloc(l->tally, (size_t)l->cap_tallies, sizeof *l->tally);
-        }
-        id = bz_arena_str(l->arena, id);
-        l->tally[l->n_tallies] = (tally){.id = id, .name = name, .busy = busy, .longest = -1};
-        at = bz_map_add(&l->ids, id, strlen(id), (uint32_t)l->n_tallies++);
+    bool own = cause == BZ_CAUSE_OPERATOR;
+    const char *id = own ? bz_arena_printf(l->arena, "operator %s", operator) : bz_cause_id(cause);
+    uint32_t at = bz_map_add(&l->ids, id, strlen(id), (uint32_t)l->n_tallies);
+    if (at < (uint32_t)l->n_tallies)
+        return &l->tally[at];
+    if (l->n_tallies == l->cap_tallies) {
+        l->cap_tallies = l->cap_tallies ? 2 * l->cap_tallies : 32;
+        l->tally = bz_realloc(l->tally, (size_t)l->cap_tallies, sizeof *l->tally);
     }
-    return &l->tally[at];
+    l->tally[l->n_tallies] =
+        (tally){.cause = cause, .id = id, .name = own ? id : bz_cause_name(cause), .busy = busy, .longest = -1};
+    return &l->tally[l->n_tallies++];
 }
 
 /* The line that most of a cause comes from. */
@@ -94,7 +97,7 @@ static void give(ledger *l, const claim *c, int64_t time)
     if (c->step >= 0)
         l->s->step[c->step].time += time;
     else
-        charge(l, find_tally(l, c->cause, bz_align_cause_name(c->cause), c->busy), c->name, c->stack, time, 1);
+        charge(l, find_tally(l, c->cause, c->name, c->busy), c->name, c->stack, time, 1);
 }
 
 /* ---- claims --------------------------------------------------------------------------------- */
@@ -166,11 +169,12 @@ static void settle(ledger *l)
 
 /* ---- what was recorded ---------------------------------------------------------------------- */
 
-static const char *copy_cause(uint32_t direction)
+static bz_cause_kind copy_cause(uint32_t direction)
 {
-    static const char *const NAMES[] = {[1] = "copied-to-device", [2] = "copied-from-device", [8] = "copied-on-device"};
-    const char *name = direction < sizeof NAMES / sizeof *NAMES ? NAMES[direction] : NULL;
-    return name ? name : "copied";
+    return direction == 1   ? BZ_CAUSE_COPIED_TO_DEVICE
+           : direction == 2 ? BZ_CAUSE_COPIED_FROM_DEVICE
+           : direction == 8 ? BZ_CAUSE_COPIED_ON_DEVICE
+                            : BZ_CAUSE_COPIED;
 }
 
 static void claim_device(ledger *l, bool own)
@@ -185,10 +189,10 @@ static void claim_device(ledger *l, bool own)
                             : e->call[i] < s->trace->event[BZ_EVENT_CALL].n ? s->of_call[e->call[i]]
                             : kind == BZ_EVENT_KERNEL                       ? s->of_kernel[i]
                                                                             : 0;
-            const char *cause = !own                      ? "other-iteration"
-                                : kind == BZ_EVENT_MEMSET ? "filled"
-                                : kind == BZ_EVENT_COPY   ? copy_cause(e->value[i])
-                                                          : "kernels-extra";
+            bz_cause_kind cause = !own                      ? BZ_CAUSE_OTHER_ITERATION
+                                  : kind == BZ_EVENT_MEMSET ? BZ_CAUSE_FILLED
+                                  : kind == BZ_EVENT_COPY   ? copy_cause(e->value[i])
+                                                            : BZ_CAUSE_KERNELS_EXTRA;
             uint32_t name = e->short_name && e->short_name[i] ? e->short_name[i] : e->name[i];
             add_claim(l, (claim){e->start[i], e->end[i], (int)step - 1, true, cause, bz_string(s->trace, name), 0});
         }
@@ -201,11 +205,11 @@ static void claim_steps(ledger *l)
     const bz_align_steps *s = l->s;
     const bz_events *e = &s->trace->event[s->operators ? BZ_EVENT_OP : BZ_EVENT_CALL];
     for (int i = 0; i < s->n; i++)
-        add_claim(l, (claim){e->start[s->step[i].at], e->end[s->step[i].at], i, true, NULL, NULL, 0});
+        add_claim(l, (claim){e->start[s->step[i].at], e->end[s->step[i].at], i, true, BZ_CAUSE_NONE, NULL, 0});
     settle(l);
 }
 
-static void claim_api(ledger *l, const char *cause)
+static void claim_api(ledger *l, bz_cause_kind cause)
 {
     const bz_trace *t = l->s->trace;
     const bz_events *e = &t->event[BZ_EVENT_API];
@@ -213,7 +217,7 @@ static void claim_api(ledger *l, const char *cause)
         if (e->end[i] <= l->s->begin || e->start[i] >= l->s->end)
             continue;
         const char *name = bz_string(t, e->name[i]);
-        if (!strcmp(bz_align_api_cause(name), cause))
+        if (bz_align_api_cause(name) == cause)
             add_claim(l, (claim){e->start[i], e->end[i], -1, false, cause, name, e->stack[i]});
     }
     settle(l);
@@ -226,7 +230,7 @@ static void claim_library(ledger *l)
     for (int i = 0; i < s->n; i++)
         if (s->step[i].kind == BZ_ALIGN_CALL) {
             size_t at = s->step[i].at;
-            add_claim(l, (claim){e->start[at], e->end[at], -1, false, "library", s->step[i].name, e->stack[at]});
+            add_claim(l, (claim){e->start[at], e->end[at], -1, false, BZ_CAUSE_LIBRARY, s->step[i].name, e->stack[at]});
         }
     settle(l);
 }
@@ -246,8 +250,7 @@ static void claim_operators(ledger *l)
         for (size_t i = 0; i < o->n; i++)
             if (depth[i] == d && o->end[i] > l->s->begin && o->start[i] < l->s->end) {
                 const char *name = bz_string(t, o->name[i]);
-                add_claim(l, (claim){o->start[i], o->end[i], -1, false, bz_arena_printf(l->arena, "operator %s", name),
-                                     name, 0});
+                add_claim(l, (claim){o->start[i], o->end[i], -1, false, BZ_CAUSE_OPERATOR, name, 0});
             }
         settle(l);
     }
@@ -263,22 +266,27 @@ static void charge_rest(ledger *l, const bool *between, const char *layers)
         while (next < s->n && s->step[next].start < l->free[f].end)
             next++;
         bool outside = !s->device && between[next];
-        const char *id = outside ? "layers-outside" : !next ? "start" : next == s->n ? "end" : "gaps";
+        bz_cause_kind cause = outside        ? BZ_CAUSE_LAYERS_OUTSIDE
+                              : !next        ? BZ_CAUSE_START
+                              : next == s->n ? BZ_CAUSE_END
+                                             : BZ_CAUSE_GAPS;
         const char *example = outside ? layers : NULL;
         if (!outside && next && next < s->n)
             example = bz_arena_printf(l->arena, "%s, then %s", s->step[next - 1].name, s->step[next].name);
-        charge(l, find_tally(l, id, bz_align_cause_name(id), false), example, 0, l->free[f].end - l->free[f].start, 1);
+        charge(l, find_tally(l, cause, NULL, false), example, 0, l->free[f].end - l->free[f].start, 1);
     }
 }
 
 static void charge_steps(ledger *l)
 {
-    static const char *const EXTRA[] = {"calls-extra", "kernels-extra", "operators-extra"};
+    static const bz_cause_kind EXTRA[] = {[BZ_ALIGN_CALL] = BZ_CAUSE_CALLS_EXTRA,
+                                          [BZ_ALIGN_KERNEL] = BZ_CAUSE_KERNELS_EXTRA,
+                                          [BZ_ALIGN_OPERATOR] = BZ_CAUSE_OPERATORS_EXTRA};
     for (int i = 0; i < l->s->n; i++) {
         const bz_align_step *step = &l->s->step[i];
-        const char *id = step->cause ? step->cause : EXTRA[step->kind];
+        bz_cause_kind cause = step->cause ? step->cause : EXTRA[step->kind];
         if (!step->asked)
-            charge(l, find_tally(l, id, bz_align_cause_name(id), true), step->name, step->stack, step->time, 1);
+            charge(l, find_tally(l, cause, NULL, true), step->name, step->stack, step->time, 1);
     }
 }
 
@@ -295,9 +303,9 @@ void bz_align_time(bz_align_steps *s, const bool *between, const char *layers, b
     if (s->device) {
         claim_device(&l, true);
         claim_device(&l, false);
-        claim_api(&l, "waits");
-        claim_api(&l, "launches");
-        claim_api(&l, "runtime");
+        claim_api(&l, BZ_CAUSE_WAITS);
+        claim_api(&l, BZ_CAUSE_LAUNCHES);
+        claim_api(&l, BZ_CAUSE_RUNTIME);
         claim_library(&l);
     } else {
         claim_steps(&l);
@@ -312,8 +320,8 @@ void bz_align_time(bz_align_steps *s, const bool *between, const char *layers, b
     out->asked = bz_tick(1e-9 * (double)(s->end - s->begin));
     for (int i = 0; i < l.n_tallies; i++) {
         const tally *t = &l.tally[i];
-        out->cause[i] =
-            (bz_cause){t->name, t->id, t->busy, t->count, bz_tick(1e-9 * (double)t->time), t->example, t->where};
+        out->cause[i] = (bz_cause){t->cause,   t->name, t->id, t->busy, t->count, bz_tick(1e-9 * (double)t->time),
+                                   t->example, t->where};
         out->asked -= out->cause[i].seconds;
     }
     free(l.free);

@@ -82,9 +82,12 @@ typedef struct bz_aligned {
 } bz_aligned;
 
 /* Time that no layer asks for. */
+const char *bz_cause_id(bz_cause_kind cause);   /* "input-padded"; NULL for an operator, which has its own */
+const char *bz_cause_name(bz_cause_kind cause); /* "inputs padded by the program" */
 typedef struct bz_cause {
-    const char *name;    /* "weights reordered", "input padded", "waits for the device" */
-    const char *id;      /* the same for programs: "reorder-weights" */
+    bz_cause_kind kind;
+    const char *name;    /* for people */
+    const char *id;      /* for programs */
     bool busy;           /* the device, or on a CPU the library, was busy with it; else it is time between */
     double count;        /* per iteration */
     double seconds;      /* per iteration */

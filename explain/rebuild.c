@@ -101,7 +101,7 @@ static const char *name_others(const bz_align_steps *s, bz_arena *arena)
 /* A kernel padded its input right before: the layer then has that padding. */
 static bool padded(const bz_align_steps *s, int i)
 {
-    return i && s->step[i - 1].cause && !strcmp(s->step[i - 1].cause, "input-padded");
+    return i && s->step[i - 1].cause == BZ_CAUSE_INPUT_PADDED;
 }
 
 void bz_rebuild(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out)

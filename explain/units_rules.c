@@ -21,7 +21,7 @@ void bz_unit_rules_read(const char *text, bz_arena *arena, bz_unit_rules *out)
              word = strtok_r(NULL, " ", &inner))
             r->word[r->n++] = word;
         out->n += r->n > 1;
-        if (r->n > 1 && strcmp(r->word[0], "not") != 0)
+        if (r->n > 1)
             for (char *c = (char *)r->word[1]; (c = strchr(c, '_'));)
                 *c = ' ';
     }
@@ -42,15 +42,12 @@ static bool is_a(const bz_unit_rule *r, const char *what)
 
 const char *bz_unit_of_name(const bz_unit_rules *rules, const char *name)
 {
-    const char *unit = NULL;
-    for (int i = 0; i < rules->n; i++) {
-        const bz_unit_rule *r = &rules->rule[i];
-        if (is_a(r, "not") && has_word(r, 1, name))
-            return NULL;
-        if (!unit && is_a(r, "used") && has_word(r, 2, name))
-            unit = r->word[1];
-    }
-    return unit;
+    bz_kernel kernel;
+    for (int i = 0; i < rules->n; i++)
+        if (is_a(&rules->rule[i], "used") && has_word(&rules->rule[i], 2, name))
+            return rules->rule[i].word[1];
+    bz_kernel_read(name, &kernel);
+    return kernel.unit;
 }
 
 /* One of a rule's words is the whole of the name, or its end behind an underscore. */

@@ -2,7 +2,6 @@
 #include "explain/explain.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { CORE = BZ_WAY_FUSION | BZ_WAY_PRECISION | BZ_WAY_PARALLEL, LAST = 1 << BZ_WAYS };
 
@@ -50,9 +49,6 @@ typedef struct above {
     bool aligned;
 } above;
 
-/* Time between library calls in which the framework does layers itself: the bound has these layers, too. */
-static const char LAYERS[] = "layers-outside";
-
 static above split(const bz_bound *b, const bz_ladder *l)
 {
     above a = {0};
@@ -65,7 +61,7 @@ static above split(const bz_bound *b, const bz_ladder *l)
     a.aligned = true;
     for (int i = 0; i < l->alignment->n_causes; i++) {
         const bz_cause *c = &l->alignment->cause[i];
-        if (strcmp(c->id, LAYERS) != 0)
+        if (c->kind != BZ_CAUSE_LAYERS_OUTSIDE) /* layers that the framework does itself: the bound has them, too */
             *(c->busy ? &a.extra : &a.between) += c->seconds;
     }
     a.slower = l->latency - a.between - a.extra - b->sequential - loss;

@@ -261,11 +261,11 @@ const bz_call *bz_call_of(const bz_trace *t, size_t call)
     uint32_t key[2] = {c->name[call], c->detail[call]}, at = bz_map_get(&p->call_ids, key, sizeof key);
     if (at != BZ_MAP_NONE)
         return p->calls[at];
-    bz_call *new = BZ_NEW(&p->calls_arena, bz_call, 1);
+    bz_call *new = BZ_NEW(&p->read_arena, bz_call, 1);
     at = p->call_ids.n;
     if (!(at & (at - 1)))
-        p->calls = bz_arena_grow(&p->calls_arena, p->calls, at, at ? 2 * (size_t)at : 1, sizeof(bz_call *));
-    read_call(t, call, &p->calls_arena, new);
-    bz_map_add(&p->call_ids, bz_arena_dup(&p->calls_arena, key, sizeof key), sizeof key, at);
+        p->calls = bz_arena_grow(&p->read_arena, p->calls, at, at ? 2 * (size_t)at : 1, sizeof(bz_call *));
+    read_call(t, call, &p->read_arena, new);
+    bz_map_add(&p->call_ids, bz_arena_dup(&p->read_arena, key, sizeof key), sizeof key, at);
     return p->calls[at] = new;
 }

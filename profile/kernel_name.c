@@ -44,6 +44,20 @@ static size_t piece(const char *p)
     return *p == '(' && !strncmp(p, ANONYMOUS, sizeof ANONYMOUS - 1) ? sizeof ANONYMOUS - 1 : 1;
 }
 
+/* The same among the arguments of a template, where all in brackets is passed over: in "<((8) > (0))>" the sign in the middle
+ * closes nothing. */
+static size_t argument(const char *p, int depth)
+{
+    const char *start = p;
+    int open = 0;
+    if (!depth || *p != '(' || piece(p) > 1)
+        return piece(p);
+    do
+        open += *p == '(' ? 1 : *p == ')' ? -1 : 0;
+    while (*++p && open);
+    return (size_t)(p - start);
+}
+
 /* How deep in <> we are behind this character. */
 static int depth_behind(const char *name, const char *p, int depth)
 {
@@ -54,7 +68,7 @@ static int depth_behind(const char *name, const char *p, int depth)
 size_t bz_kernel_head(const char *name)
 {
     int depth = 0;
-    for (const char *p = name; *p; p += piece(p)) {
+    for (const char *p = name; *p; p += argument(p, depth)) {
         depth = depth_behind(name, p, depth);
         if (*p == '(' && !depth && piece(p) == 1)
             return (size_t)(p - name);
@@ -188,7 +202,7 @@ uint32_t bz_trace_short_name(bz_trace *t, uint32_t name)
     int depth = 0;
     if (!*end && !strchr(s, '<'))
         return name; /* no signature: "CUDA graph 5" */
-    for (const char *p = s; p < end; p += piece(p)) {
+    for (const char *p = s; p < end; p += argument(p, depth)) {
         depth = depth_behind(s, p, depth);
         if (!depth && (*p == ' ' || (*p == ':' && p[1] == ':')) && p + 1 < end) {
             start = p + (*p == ' ' ? 1 : 2); /* behind the type of the result, behind a namespace */

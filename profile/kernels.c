@@ -1,398 +1,339 @@
-/* What kernels do and who made them, by their full names: one table for all that today's programs run. Rules are rows; the first
- * that matches counts. Patterns are as for bz_name_matches. A new sort of kernels is a row. */
+/* What the full name of a kernel tells: one table for all that today's programs run. A row is an attribute, its value, and the
+ * patterns of names that have it, as for bz_name_matches and with blanks between them. Of each attribute the first row that
+ * matches counts; a new sort of kernels is a row, or a word in one. */
 #include "profile/trace.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
     const char *name;
     bz_kernel_limit limit;
+    const char *layer; /* that a kernel of the group does by itself, where no row says more */
 } DOES[BZ_KERNEL_DOES] = {
-    [BZ_KERNEL_OTHER] = {"other", BZ_LIMIT_UNKNOWN},
-    [BZ_KERNEL_CONV] = {"convolution", BZ_LIMIT_COMPUTE},
-    [BZ_KERNEL_CONV_BACKWARD] = {"convolution, backward", BZ_LIMIT_COMPUTE},
-    [BZ_KERNEL_CONV_PART] = {"convolution, preparation", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_CONV_DEPTHWISE] = {"depthwise convolution", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_PRODUCT] = {"matrix product", BZ_LIMIT_COMPUTE},
-    [BZ_KERNEL_PRODUCT_PART] = {"matrix product, sum of parts", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_VECTOR_PRODUCT] = {"matrix times vector", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_ATTENTION] = {"attention", BZ_LIMIT_COMPUTE},
-    [BZ_KERNEL_RNN] = {"recurrent", BZ_LIMIT_COMPUTE},
-    [BZ_KERNEL_NORM] = {"normalization", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_SOFTMAX] = {"softmax", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_POOL] = {"pooling", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_ELEMENTWISE] = {"element-wise", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_REDUCE] = {"reduction", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_LAYOUT] = {"layout and type", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_PAD] = {"padding", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_MOVE] = {"copy, concat, fill", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_GATHER] = {"gather and scatter", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_SORT] = {"sort and scan", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_RANDOM] = {"random numbers", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_RESIZE] = {"resize", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_LOSS] = {"loss", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_OPTIMIZER] = {"optimizer", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_QUANTIZE] = {"quantization", BZ_LIMIT_MEMORY},
-    [BZ_KERNEL_COMMUNICATION] = {"communication", BZ_LIMIT_NETWORK},
+    [BZ_KERNEL_OTHER] = {"other", BZ_LIMIT_UNKNOWN, NULL},
+    [BZ_KERNEL_CONV] = {"convolution", BZ_LIMIT_COMPUTE, "conv"},
+    [BZ_KERNEL_CONV_BACKWARD] = {"convolution, backward", BZ_LIMIT_COMPUTE, "conv"}, /* or a transposed one */
+    [BZ_KERNEL_CONV_PART] = {"convolution, preparation", BZ_LIMIT_MEMORY, "conv"},
+    [BZ_KERNEL_CONV_DEPTHWISE] = {"depthwise convolution", BZ_LIMIT_MEMORY, "conv"},
+    [BZ_KERNEL_PRODUCT] = {"matrix product", BZ_LIMIT_COMPUTE, "product"},
+    [BZ_KERNEL_PRODUCT_PART] = {"matrix product, sum of parts", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_VECTOR_PRODUCT] = {"matrix times vector", BZ_LIMIT_MEMORY, "product"},
+    [BZ_KERNEL_ATTENTION] = {"attention", BZ_LIMIT_COMPUTE, NULL},
+    [BZ_KERNEL_RNN] = {"recurrent", BZ_LIMIT_COMPUTE, NULL},
+    [BZ_KERNEL_NORM] = {"normalization", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_SOFTMAX] = {"softmax", BZ_LIMIT_MEMORY, "softmax"},
+    [BZ_KERNEL_POOL] = {"pooling", BZ_LIMIT_MEMORY, "pool"},
+    [BZ_KERNEL_ELEMENTWISE] = {"element-wise", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_REDUCE] = {"reduction", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_LAYOUT] = {"layout and type", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_PAD] = {"padding", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_MOVE] = {"copy, concat, fill", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_GATHER] = {"gather and scatter", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_SORT] = {"sort and scan", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_RANDOM] = {"random numbers", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_RESIZE] = {"resize", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_LOSS] = {"loss", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_OPTIMIZER] = {"optimizer", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_QUANTIZE] = {"quantization", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_COMMUNICATION] = {"communication", BZ_LIMIT_NETWORK, NULL},
 };
 
 static const char *const LIMITS[] = {"unknown", "compute", "memory", "network"};
 
-typedef struct {
-    const char *pattern;
-    int meaning;
+typedef enum { GROUP, MAKER, UNIT, ALGORITHM, BEGINS, LAYER, ATTRIBUTES } attribute;
+
+typedef struct rule {
+    attribute of;
+    int value; /* group: bz_kernel_does; maker: bz_kernel_owner; begins: bz_kernel_part; layer: bz_cause_kind, or none */
+    const char *text; /* maker, unit, algorithm, layer */
+    const char *names;
 } rule;
 
 static const rule RULES[] = {
-    /* communication: NCCL, RCCL, NVSHMEM, and what servers of language models bring along */
-    {"nccl", BZ_KERNEL_COMMUNICATION},
-    {"rccl", BZ_KERNEL_COMMUNICATION},
-    {"nvshmem", BZ_KERNEL_COMMUNICATION},
-    {"deep_ep::", BZ_KERNEL_COMMUNICATION},
-    {"cross_device_reduce", BZ_KERNEL_COMMUNICATION},
-    {"AllReduce", BZ_KERNEL_COMMUNICATION},
-    {"all_reduce", BZ_KERNEL_COMMUNICATION},
-    {"allreduce", BZ_KERNEL_COMMUNICATION},
-    {"AllGather", BZ_KERNEL_COMMUNICATION},
-    {"ReduceScatter", BZ_KERNEL_COMMUNICATION},
+    /* ---- groups. Communication: NCCL, RCCL, NVSHMEM, and what servers of language models bring along */
+    {GROUP, BZ_KERNEL_COMMUNICATION, NULL,
+     "nccl rccl nvshmem deep_ep:: cross_device_reduce AllReduce all_reduce allreduce AllGather all_gather "
+     "ReduceScatter "
+     "reduce_scatter"},
+    {GROUP, BZ_KERNEL_GATHER, NULL, "reshape_and_cache"}, /* of keys and values */
+    {GROUP, BZ_KERNEL_SOFTMAX, NULL, "attn_softmax"},
+    /* FlashAttention, xFormers, cuDNN, TensorRT, vLLM, FlashInfer, Composable Kernel */
+    {GROUP, BZ_KERNEL_NORM, NULL, "flashinfer::norm::"},
+    {GROUP, BZ_KERNEL_SORT, NULL, "flashinfer::sampling::"},
+    {GROUP, BZ_KERNEL_ELEMENTWISE, NULL, "flashinfer::*Rotary flashinfer::activation"},
+    {GROUP, BZ_KERNEL_ATTENTION, NULL,
+     "flash_fwd flash_bwd flash:: flash_attn flash_attention flashinfer:: FlashAttn FlashAttention fmha FMHA Fmha sdpa "
+     "MemEffAttention AttentionKernel attention_kernel paged_attention unified_attention multihead_attention "
+     "flex_attention "
+     "_attn_fwd _attn_bwd attn_ PagedKVCache"},
+    {GROUP, BZ_KERNEL_RNN, NULL, "RNN_block RNNcell elemWiseRNN LSTM_ lstm_cell GRU_ gru_cell persistRNN"},
 
-    /* attention: FlashAttention, xFormers, cuDNN, TensorRT, vLLM, FlashInfer, Composable Kernel */
-    {"flash_fwd", BZ_KERNEL_ATTENTION},
-    {"flash_bwd", BZ_KERNEL_ATTENTION},
-    {"flash::", BZ_KERNEL_ATTENTION},
-    {"flash_attn", BZ_KERNEL_ATTENTION},
-    {"flash_attention", BZ_KERNEL_ATTENTION},
-    {"flashinfer::", BZ_KERNEL_ATTENTION},
-    {"FlashAttn", BZ_KERNEL_ATTENTION},
-    {"fmha", BZ_KERNEL_ATTENTION},
-    {"FMHA", BZ_KERNEL_ATTENTION},
-    {"Fmha", BZ_KERNEL_ATTENTION},
-    {"sdpa", BZ_KERNEL_ATTENTION},
-    {"MemEffAttention", BZ_KERNEL_ATTENTION},
-    {"AttentionKernel", BZ_KERNEL_ATTENTION},
-    {"attention_kernel", BZ_KERNEL_ATTENTION},
-    {"paged_attention", BZ_KERNEL_ATTENTION},
-    {"multihead_attention", BZ_KERNEL_ATTENTION},
-    {"_attn_fwd", BZ_KERNEL_ATTENTION},
-    {"_attn_bwd", BZ_KERNEL_ATTENTION},
-    {"attn_", BZ_KERNEL_ATTENTION},
-    {"PagedKVCache", BZ_KERNEL_ATTENTION},
-    {"reshape_and_cache", BZ_KERNEL_GATHER}, /* of keys and values */
+    /* Triton, as PyTorch's compiler names what it makes: the word behind triton_ says the sort, the others the operators */
+    {GROUP, BZ_KERNEL_CONV, NULL, "triton_tem_fused_convolution triton_tem_*_convolution"},
+    {GROUP, BZ_KERNEL_PRODUCT, NULL, "triton_tem_ triton_mm triton_bmm"},
+    {GROUP, BZ_KERNEL_POOL, NULL, "triton_poi_*max_pool triton_poi_*avg_pool"},
+    {GROUP, BZ_KERNEL_MOVE, NULL, "triton_poi_fused_cat_ triton_poi_fused_clone_"},
+    {GROUP, BZ_KERNEL_GATHER, NULL, "triton_poi_fused_embedding"},
+    {GROUP, BZ_KERNEL_ELEMENTWISE, NULL, "triton_poi_ triton_for_"},
+    {GROUP, BZ_KERNEL_SORT, NULL, "triton_spl_"}, /* scans */
+    {GROUP, BZ_KERNEL_SOFTMAX, NULL, "triton_*softmax"},
+    {GROUP, BZ_KERNEL_LOSS, NULL, "triton_*nll_loss"},
+    {GROUP, BZ_KERNEL_NORM, NULL, "layer_norm rms_norm batch_norm group_norm triton_*mean*rsqrt"},
+    {GROUP, BZ_KERNEL_REDUCE, NULL, "triton_red_ triton_per_"},
 
-    /* recurrent */
-    {"RNN_block", BZ_KERNEL_RNN},
-    {"RNNcell", BZ_KERNEL_RNN},
-    {"elemWiseRNN", BZ_KERNEL_RNN},
-    {"LSTM_", BZ_KERNEL_RNN},
-    {"lstm_cell", BZ_KERNEL_RNN},
-    {"GRU_", BZ_KERNEL_RNN},
-    {"gru_cell", BZ_KERNEL_RNN},
-    {"persistRNN", BZ_KERNEL_RNN},
-
-    /* Triton, as PyTorch's compiler names what it makes: the word behind triton_ says the sort */
-    {"triton_poi_", BZ_KERNEL_ELEMENTWISE},
-    {"triton_red_fused__softmax", BZ_KERNEL_SOFTMAX},
-    {"triton_per_fused__softmax", BZ_KERNEL_SOFTMAX},
-    {"layer_norm", BZ_KERNEL_NORM},
-    {"rms_norm", BZ_KERNEL_NORM},
-    {"batch_norm", BZ_KERNEL_NORM},
-    {"group_norm", BZ_KERNEL_NORM},
-    {"triton_tem_fused_convolution", BZ_KERNEL_CONV},
-    {"triton_tem_", BZ_KERNEL_PRODUCT},
-    {"triton_mm", BZ_KERNEL_PRODUCT},
-    {"triton_red_", BZ_KERNEL_REDUCE},
-    {"triton_per_", BZ_KERNEL_REDUCE},
+    /* TensorRT's compiler: the first letters of its operators one behind the other */
+    {GROUP, BZ_KERNEL_PRODUCT, NULL, "__myl_*Fc"},
+    {GROUP, BZ_KERNEL_SOFTMAX, NULL, "__myl_*ExpSum"},
+    {GROUP, BZ_KERNEL_NORM, NULL, "__myl_*Mea*Sqr"},
+    {GROUP, BZ_KERNEL_MOVE, NULL, "__myl_Move __myl_Conc __myl_Repl"},
+    {GROUP, BZ_KERNEL_ELEMENTWISE, NULL, "__myl_"},
 
     /* convolutions: cuDNN, CUTLASS in it, TensorRT, MIOpen, Composable Kernel, frameworks */
-    {"epthwise", BZ_KERNEL_CONV_DEPTHWISE},
-    {"conv2d_grouped_direct", BZ_KERNEL_CONV_DEPTHWISE},
-    {"dgrad", BZ_KERNEL_CONV_BACKWARD},
-    {"winogradWgrad", BZ_KERNEL_CONV_BACKWARD},
-    {"wgrad", BZ_KERNEL_CONV_BACKWARD},
-    {"conv_bwd", BZ_KERNEL_CONV_BACKWARD},
-    {"igemm_bwd", BZ_KERNEL_CONV_BACKWARD},
-    {"igemm_wrw", BZ_KERNEL_CONV_BACKWARD},
-    {"OffsetsKernel", BZ_KERNEL_CONV_PART},
-    {"compute_gemm_pointers", BZ_KERNEL_CONV_PART},
-    {"generateWinogradTiles", BZ_KERNEL_CONV_PART},
-    {"winogradForwardData", BZ_KERNEL_CONV_PART},
-    {"winogradForwardFilter", BZ_KERNEL_CONV_PART},
-    {"winogradForwardOutput", BZ_KERNEL_CONV},
-    {"flip_filter", BZ_KERNEL_CONV_PART},
-    {"fft2d_r2c", BZ_KERNEL_CONV_PART},
-    {"fft1d_r2c", BZ_KERNEL_CONV_PART},
-    {"fft2d_c2r", BZ_KERNEL_CONV},
-    {"fft1d_c2r", BZ_KERNEL_CONV},
-    {"gcgemm", BZ_KERNEL_CONV_PART},
-    {"cgemm_32x32", BZ_KERNEL_CONV_PART},
-    {"im2col", BZ_KERNEL_CONV_PART},
-    {"Im2Col", BZ_KERNEL_CONV_PART},
-    {"inograd", BZ_KERNEL_CONV},
-    {"fprop", BZ_KERNEL_CONV},
-    {"convolve", BZ_KERNEL_CONV},
-    {"stridedB", BZ_KERNEL_CONV_BACKWARD}, /* of cuDNN's kernels: gradients of data */
-    {"scudnn", BZ_KERNEL_CONV},
-    {"hcudnn", BZ_KERNEL_CONV},
-    {"icudnn", BZ_KERNEL_CONV},
-    {"884cudnn", BZ_KERNEL_CONV},
-    {"1688cudnn", BZ_KERNEL_CONV},
-    {"16816cudnn", BZ_KERNEL_CONV},
-    {"8816cudnn", BZ_KERNEL_CONV},
-    {"cutlass::conv", BZ_KERNEL_CONV},
-    {"conv2d_c1_k1", BZ_KERNEL_CONV},
-    {"conv_fwd", BZ_KERNEL_CONV},
-    {"igemm_fwd", BZ_KERNEL_CONV},
-    {"gridwise_convolution", BZ_KERNEL_CONV},
-    {"AsmConv", BZ_KERNEL_CONV},
-    {"MIOpenConv", BZ_KERNEL_CONV},
-    {"naive_conv", BZ_KERNEL_CONV},
-    {"ImplicitGemm", BZ_KERNEL_CONV},
+    {GROUP, BZ_KERNEL_CONV_DEPTHWISE, NULL, "epthwise conv2d_grouped_direct causal_conv1d"},
+    {GROUP, BZ_KERNEL_CONV_BACKWARD, NULL,
+     "dgrad Dgrad winogradWgrad wgrad Wgrad conv_bwd igemm_bwd igemm_wrw onvolutionBackward convolution_backward "
+     "conv2d_grad"},
+    {GROUP, BZ_KERNEL_CONV_PART, NULL,
+     "OffsetsKernel compute_gemm_pointers kern_precompute_indices generateWinogradTiles winogradForwardData "
+     "winogradForwardFilter"},
+    {GROUP, BZ_KERNEL_CONV, NULL, "winogradForwardOutput"},
+    {GROUP, BZ_KERNEL_CONV_PART, NULL, "flip_filter fft2d_r2c fft1d_r2c"},
+    {GROUP, BZ_KERNEL_CONV, NULL, "fft2d_c2r fft1d_c2r"},
+    {GROUP, BZ_KERNEL_CONV_PART, NULL, "gcgemm cgemm_32x32 im2col Im2Col Im2d2Col Im3d2Col vol2col"},
+    {GROUP, BZ_KERNEL_CONV, NULL, "inograd fprop convolve"},
+    {GROUP, BZ_KERNEL_CONV_BACKWARD, NULL, "stridedB"}, /* of cuDNN's kernels: gradients of data */
+    {GROUP, BZ_KERNEL_CONV, NULL,
+     "scudnn hcudnn icudnn 884cudnn 1688cudnn 16816cudnn 8816cudnn 16832cudnn cutlass::conv conv2d_c1_k1 conv_fwd "
+     "convFwd "
+     "igemm_fwd first_layer_fwd gridwise_convolution convolution_forward onvolutionForward AsmConv MIOpenConv "
+     "naive_conv "
+     "ImplicitGemm _conv_act"},
 
-    /* products: cuBLAS, cuBLASLt, CUTLASS, rocBLAS (Cijk: Tensile), Composable Kernel, CUTE, Marlin */
-    {"splitKreduce", BZ_KERNEL_PRODUCT_PART},
-    {"splitk_reduce", BZ_KERNEL_PRODUCT_PART},
-    {"reduce_1Block", BZ_KERNEL_PRODUCT_PART},
-    {"Cijk_S_GA", BZ_KERNEL_PRODUCT_PART},
-    {"gemv", BZ_KERNEL_VECTOR_PRODUCT},
-    {"dot_kernel", BZ_KERNEL_VECTOR_PRODUCT},
-    {"Cijk_", BZ_KERNEL_PRODUCT},
-    {"nvjet_", BZ_KERNEL_PRODUCT},
-    {"gemm", BZ_KERNEL_PRODUCT},
-    {"Gemm", BZ_KERNEL_PRODUCT},
-    {"GEMM", BZ_KERNEL_PRODUCT},
-    {"matmul", BZ_KERNEL_PRODUCT},
-    {"Marlin", BZ_KERNEL_PRODUCT},
-    {"marlin", BZ_KERNEL_PRODUCT},
-    {"cutlass", BZ_KERNEL_PRODUCT},
+    /* products: cuBLAS, cuBLASLt, CUTLASS, rocBLAS (Cijk: Tensile), Composable Kernel, CUTE, Marlin, ggml */
+    {GROUP, BZ_KERNEL_PRODUCT_PART, NULL, "splitKreduce splitk_reduce reduce_1Block Cijk_S_GA Cijk_*PostGSU"},
+    {GROUP, BZ_KERNEL_VECTOR_PRODUCT, NULL, "gemv dot_kernel mul_mat_vec"},
+    {GROUP, BZ_KERNEL_QUANTIZE, NULL, "dequant"}, /* even what a product needs */
+    {GROUP, BZ_KERNEL_PRODUCT, NULL,
+     "Cijk_ nvjet_ gemm Gemm GEMM matmul MatMul mul_mat fused_moe Marlin marlin machete cutlass"},
 
     /* what moves data */
-    {"NormalizeKernel", BZ_KERNEL_NORM},
-    {"Normalization", BZ_KERNEL_NORM},
-    {"LayerNorm", BZ_KERNEL_NORM},
-    {"RMSNorm", BZ_KERNEL_NORM},
-    {"GroupNorm", BZ_KERNEL_NORM},
-    {"BatchNorm", BZ_KERNEL_NORM},
-    {"RowwiseMoments", BZ_KERNEL_NORM},
-    {"GammaBeta", BZ_KERNEL_NORM},
-    {"bn_fw_", BZ_KERNEL_NORM},
-    {"bn_bw_", BZ_KERNEL_NORM},
-    {"bnorm", BZ_KERNEL_NORM},
-    {"lrnForward", BZ_KERNEL_NORM},
-    {"LRN", BZ_KERNEL_NORM},
-    {"oftmax", BZ_KERNEL_SOFTMAX},
-    {"oftMax", BZ_KERNEL_SOFTMAX},
-    {"nll_loss", BZ_KERNEL_LOSS},
-    {"ClassNLLCriterion", BZ_KERNEL_LOSS},
-    {"cross_entropy", BZ_KERNEL_LOSS},
-    {"ctc_loss", BZ_KERNEL_LOSS},
-    {"axPool", BZ_KERNEL_POOL},
-    {"max_pool", BZ_KERNEL_POOL},
-    {"avg_pool", BZ_KERNEL_POOL},
-    {"pool_max", BZ_KERNEL_POOL},
-    {"pool_sum", BZ_KERNEL_POOL},
-    {"pooling", BZ_KERNEL_POOL},
-    {"Pooling", BZ_KERNEL_POOL},
-    {"AveragePool", BZ_KERNEL_POOL},
-    {"average_pool", BZ_KERNEL_POOL},
-    {"adaptive_average", BZ_KERNEL_POOL},
-    {"upsample", BZ_KERNEL_RESIZE},
-    {"Resize", BZ_KERNEL_RESIZE},
-    {"interpolate", BZ_KERNEL_RESIZE},
-    {"pad_constant_kernel", BZ_KERNEL_PAD},
-    {"pad_edge_kernel", BZ_KERNEL_PAD},
-    {"constant_pad", BZ_KERNEL_PAD},
-    {"reflection_pad", BZ_KERNEL_PAD},
-    {"replication_pad", BZ_KERNEL_PAD},
-    {"multi_tensor_apply", BZ_KERNEL_OPTIMIZER},
-    {"adam", BZ_KERNEL_OPTIMIZER},
-    {"Adam", BZ_KERNEL_OPTIMIZER},
-    {"sgd_", BZ_KERNEL_OPTIMIZER},
-    {"lamb_", BZ_KERNEL_OPTIMIZER},
-    {"uantiz", BZ_KERNEL_QUANTIZE},
-    {"quant_", BZ_KERNEL_QUANTIZE},
-    {"ropout", BZ_KERNEL_RANDOM},
-    {"distribution_", BZ_KERNEL_RANDOM},
-    {"curand", BZ_KERNEL_RANDOM},
-    {"rand_generator", BZ_KERNEL_RANDOM},
-    {"philox", BZ_KERNEL_RANDOM},
-    {"RadixSort", BZ_KERNEL_SORT},
-    {"radixSort", BZ_KERNEL_SORT},
-    {"bitonicSort", BZ_KERNEL_SORT},
-    {"MergeSort", BZ_KERNEL_SORT},
-    {"DeviceScan", BZ_KERNEL_SORT},
-    {"tensor_kernel_scan", BZ_KERNEL_SORT},
-    {"topk", BZ_KERNEL_SORT},
-    {"TopK", BZ_KERNEL_SORT},
-    {"DeviceSelect", BZ_KERNEL_SORT},
-    {"mbedding", BZ_KERNEL_GATHER},
-    {"gather", BZ_KERNEL_GATHER},
-    {"Gather", BZ_KERNEL_GATHER},
-    {"scatter", BZ_KERNEL_GATHER},
-    {"Scatter", BZ_KERNEL_GATHER},
-    {"index_", BZ_KERNEL_GATHER},
-    {"indexSelect", BZ_KERNEL_GATHER},
-    {"krn_partial", BZ_KERNEL_GATHER}, /* gradients of embeddings */
-    {"nchwToNhwc", BZ_KERNEL_LAYOUT},
-    {"nhwcToNchw", BZ_KERNEL_LAYOUT},
-    {"NCHW2NHWC", BZ_KERNEL_LAYOUT},
-    {"NHWC2NCHW", BZ_KERNEL_LAYOUT},
-    {"ToNhwc", BZ_KERNEL_LAYOUT},
-    {"ToNchw", BZ_KERNEL_LAYOUT},
-    {"ranspose", BZ_KERNEL_LAYOUT},
-    {"ermute", BZ_KERNEL_LAYOUT},
-    {"Reformat", BZ_KERNEL_LAYOUT},
-    {"ShuffleInTensor", BZ_KERNEL_LAYOUT},
-    {"SwapDimension", BZ_KERNEL_LAYOUT},
-    {"Typecast", BZ_KERNEL_LAYOUT},
-    {"float_to_", BZ_KERNEL_LAYOUT},
-    {"_to_float", BZ_KERNEL_LAYOUT},
-    {"_copy_kernel_cuda", BZ_KERNEL_LAYOUT}, /* PyTorch's copies to another type */
-    {"direct_copy_kernel", BZ_KERNEL_MOVE},
-    {"CatArray", BZ_KERNEL_MOVE},
-    {"oncat", BZ_KERNEL_MOVE},
-    {"SliceExp", BZ_KERNEL_MOVE},
-    {"copyBuffer", BZ_KERNEL_MOVE},
-    {"fillBuffer", BZ_KERNEL_MOVE},
-    {"FillFunctor", BZ_KERNEL_MOVE},
-    {"set_to_int", BZ_KERNEL_MOVE},
-    {"set_zero", BZ_KERNEL_MOVE},
-    {"fill::functor", BZ_KERNEL_MOVE},
-    {"ClearTensor", BZ_KERNEL_MOVE},
-    {"memset", BZ_KERNEL_MOVE},
-    {"memcpy", BZ_KERNEL_MOVE},
-    {"reduce_kernel", BZ_KERNEL_REDUCE},
-    {"educe", BZ_KERNEL_REDUCE},
-    {"argmax", BZ_KERNEL_REDUCE},
-    {"rotary", BZ_KERNEL_ELEMENTWISE},
-    {"and_mul", BZ_KERNEL_ELEMENTWISE},
-    {"elementwise", BZ_KERNEL_ELEMENTWISE},
-    {"ElementWise", BZ_KERNEL_ELEMENTWISE},
-    {"Elementwise", BZ_KERNEL_ELEMENTWISE},
-    {"lementWise", BZ_KERNEL_ELEMENTWISE},
-    {"op_generic_tensor_kernel", BZ_KERNEL_ELEMENTWISE},
-    {"OpTensor", BZ_KERNEL_ELEMENTWISE},
-    {"scalePackedTensor", BZ_KERNEL_ELEMENTWISE},
-    {"epilogue::", BZ_KERNEL_ELEMENTWISE},
-    {"broadcast", BZ_KERNEL_ELEMENTWISE},
-    {"mshadow::", BZ_KERNEL_ELEMENTWISE},
-    {"mxnet_generic_kernel", BZ_KERNEL_ELEMENTWISE},
-    {"EigenMetaKernel", BZ_KERNEL_ELEMENTWISE},
-    {"activation", BZ_KERNEL_ELEMENTWISE},
-    {"Relu", BZ_KERNEL_ELEMENTWISE},
-    {"relu", BZ_KERNEL_ELEMENTWISE},
-    {"Gelu", BZ_KERNEL_ELEMENTWISE},
-    {"sigmoid", BZ_KERNEL_ELEMENTWISE},
-    {"Bias", BZ_KERNEL_ELEMENTWISE},
-    {"bias", BZ_KERNEL_ELEMENTWISE},
-    {"caffe2::math", BZ_KERNEL_ELEMENTWISE},
-    {"ointwise", BZ_KERNEL_ELEMENTWISE},
-    {"triton_", BZ_KERNEL_ELEMENTWISE},
+    {GROUP, BZ_KERNEL_NORM, NULL,
+     "NormalizeKernel Normalization LayerNorm RMSNorm GroupNorm BatchNorm InstanceNorm RowwiseMoments "
+     "ComputeFusedParams "
+     "GammaBeta AffineChannel ChannelPooling bn_fw_ bn_bw_ bnorm lrnForward LRN layernorm rmsnorm"},
+    {GROUP, BZ_KERNEL_SOFTMAX, NULL, "oftmax oftMax soft_max"},
+    {GROUP, BZ_KERNEL_LOSS, NULL, "nll_loss ClassNLLCriterion cross_entropy CrossEntropy ctc_loss"},
+    {GROUP, BZ_KERNEL_POOL, NULL,
+     "axPool max_pool avg_pool pool_max pool_sum pool_avg pooling Pooling AveragePool average_pool adaptive_average"},
+    {GROUP, BZ_KERNEL_RESIZE, NULL, "upsample Upsample Resize interpolate"},
+    {GROUP, BZ_KERNEL_PAD, NULL,
+     "pad_constant_kernel pad_edge_kernel constant_pad reflection_pad replication_pad AddPadding cuPad _PadKernel"},
+    {GROUP, BZ_KERNEL_OPTIMIZER, NULL, "multi_tensor_apply adam Adam sgd_ lamb_"},
+    {GROUP, BZ_KERNEL_QUANTIZE, NULL, "uantiz quant_"},
+    {GROUP, BZ_KERNEL_RANDOM, NULL,
+     "ropout distribution_ curand rand_generator philox Philox SampleUniform SampleNormal"},
+    {GROUP, BZ_KERNEL_SORT, NULL,
+     "RadixSort radixSort bitonicSort MergeSort DeviceScan tensor_kernel_scan topk TopK top_k argsort moe_align "
+     "DeviceSelect"},
+    {GROUP, BZ_KERNEL_ELEMENTWISE, NULL, "rotary Rotary rope_"},
+    {GROUP, BZ_KERNEL_GATHER, NULL,
+     "mbedding gather Gather scatter Scatter index_ indexSelect get_rows krn_partial"}, /* the last: gradients */
+    {GROUP, BZ_KERNEL_LAYOUT, NULL,
+     "nchwTo nhwcTo NCHW2 NHWC2 ToNhwc ToNchw ranspose ermut Reformat ShuffleInTensor SwapDimension tensorTransform "
+     "transform_0 transform4d Typecast float_to_ _to_float _copy_kernel_cuda"}, /* the last: PyTorch's copies to another type */
+    {GROUP, BZ_KERNEL_MOVE, NULL,
+     "CatArray oncat SliceExp Slice slice_forward Expand copyBuffer fillBuffer FillFunctor FillFrom "
+     "set_to_int set_zero fill::functor ClearTensor memset memcpy Memcpy Memset split_with_sizes cpy_ roll_cuda "
+     "flip_cuda"},
+    {GROUP, BZ_KERNEL_REDUCE, NULL, "educe argmax ArgMax nrm2 asum bias_diff"},
+    {GROUP, BZ_KERNEL_ELEMENTWISE, NULL,
+     "and_mul elementwise lementWise Elementwise ltwise op_generic_tensor_kernel op_tensor_kernel OpTensor "
+     "TensorOpWith "
+     "TensorGeneric TensorLite add_tensor scalePackedTensor epilogue:: broadcast bin_bcast unary_op mshadow:: "
+     "mxnet_generic_kernel EigenMetaKernel activation Relu relu Gelu gelu silu Silu sigmoid axpy scal_kernel cuScale "
+     "Bias bias "
+     "caffe2::math ointwise triton_ wrapped_ loop_*fusion ^fusion"},
+
+    /* ---- makers. A framework's own comes before the library that it is built with, but after what it took from another project */
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "RCCL", "rccl nccl*.kd"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "NCCL", "nccl"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "NVSHMEM", "nvshmem"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "FlashInfer", "flashinfer"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "cuDNN", "cudnn_generated"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "FlashAttention", "flash_fwd flash_bwd flash:: flash_attn"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "xFormers", "fmha_cutlass MemEffAttention"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "Triton", "triton_"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "ROCm (rocBLAS, hipBLASLt)", "Cijk_ rocblas"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "ROCm (Composable Kernel)", "ck:: ck_tile::"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "ROCm (MIOpen)",
+     "iopen MIOpen igemm_fwd igemm_bwd igemm_wrw gridwise_convolution ^mlo"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "ROCm", "rocclr rocprim hipcub"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "vLLM", "vllm::"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "SGLang", "sglang:: sgl_"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "DeepGEMM", "deep_gemm::"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "TensorRT-LLM", "tensorrt_llm"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "ONNX Runtime", "onnxruntime::"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "TensorFlow", "tensorflow:: Eigen::"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "Caffe2", "caffe2::"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "MXNet", "mxnet mshadow::"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "Paddle", "phi::"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "PyTorch", "at::native at_cuda_detail c10:: at::cuda"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "TensorRT", "^trt_ _trt$ nvinfer genericReformat __myl_"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "cuBLASLt", "cublasLt nvjet_"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "cuBLAS", "cublas"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "cuDNN",
+     "cudnn fprop dgrad wgrad convolve inograd fft1d_ fft2d_ flip_filter im2col4d conv2d_grouped conv2d_c1_k1 "
+     "op_generic_tensor_kernel op_tensor_kernel RNN_blockPersist elemWiseRNN LSTM_elementWise GRU_elementWise bn_fw_ "
+     "bn_bw_ pooling_fw lrnForward_ softmax_fw_kernel"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "CUTLASS", "cutlass"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "cuBLAS",
+     "xmma_gemm splitKreduce sgemm gemmSN gemv2 gemvx gemvN gemmk1 884gemm 1688gemm 16816gemm"},
+    {MAKER, BZ_KERNEL_OF_ANYONE, "CUB", "cub::"},
+    {MAKER, BZ_KERNEL_OF_FRAMEWORK, "Thrust", "thrust::"},
+
+    /* ---- matrix units. Volta, Turing: volta_fp16_s884cudnn, turing_h1688gemm; Ampere: ampere_bf16_s16816gemm,
+     * cutlass_80_tensorop_s1688; Hopper: sm90_xmma_gemm_…_gmma, nvjet; cuDNN's and TensorRT's xmma names a unit but where it says
+     * ffma. volta_scudnn_ and _sgemm_ are plain arithmetic. AMD's: MI is Tensile's word for matrix instructions. */
+    {UNIT, 0, NULL,
+     "ffma simt _fp32_fp32_fp32_ sm50_ sm60_ sm61_ flash_*combine flash_*convert_dq flash_*dot_do_o fmha*_f32_*_sm70 "
+     "fmha*_f32_*_sm75 fmha*_bf16_*_sm70 fmha*_bf16_*_sm75"},
+    {UNIT, 0, "Tensor Cores",
+     "_h884 _s884 _i884 _h1688 _s1688 _h16816 _s16816 _i8816 _i16832 _i8832 tensorop tensor16x8x hmma imma xmma gmma "
+     "wgmma wmma "
+     "nvjet_ m16n8k16 deep_gemm:: marlin Marlin pytorch_flash:: flash_fwd flash_bwd flash:: fmha_cutlass*_sm70 "
+     "fmha_cutlass*_sm75 fmha_cutlass*_sm80"},
+    {UNIT, 0, "Matrix Cores", "Cijk_*_MI16x Cijk_*_MI32x Cijk_*_MI4x xdl mfma igemm_*_gtc"},
+
+    /* ---- algorithms of cuDNN, Volta to Hopper. Winograd comes first: its kernels carry scudnn in their names as well. Backward
+     * passes have algorithms of their own, and what prepares the filter for the next kernel tells none. */
+    {ALGORITHM, 0, NULL, "dgrad wgrad"},
+    {ALGORITHM, 0, "CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD", "winograd3x3Kernel"},
+    {ALGORITHM, 0, NULL, "generateWinogradTilesKernel"},
+    {ALGORITHM, 0, "CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED",
+     "winogradForwardData winogradForwardFilter winogradForwardOutput winograd_nonfused"},
+    {ALGORITHM, 0, "CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD", "_winograd_"},
+    {ALGORITHM, 0, "CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING", "fft2d_r2c_16x16 fft2d_r2c_32x32"},
+    {ALGORITHM, 0, "CUDNN_CONVOLUTION_FWD_ALGO_FFT", "fft2d_r2c"},
+    {ALGORITHM, 0, "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM", "implicit_convolve_ conv2d_c1_k1"},
+    {ALGORITHM, 0, "CUDNN_CONVOLUTION_FWD_ALGO_GEMM", "explicit_convolve_ im2col4d"},
+    {ALGORITHM, 0, "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM",
+     "precomputed_convolve_ _scudnn_ _s884cudnn_ _h884cudnn_ _s1688cudnn_ _h1688cudnn_ _fprop_implicit_gemm_ _hcudnn_"},
+
+    /* ---- what a convolution of several kernels begins with */
+    {BEGINS, BZ_KERNEL_UNFOLDS, NULL, "im2col Im2Col Im2d2Col"},
+    {BEGINS, BZ_KERNEL_TRANSFORMS, NULL, "winogradForward fft1d_r2c fft2d_r2c"},
+
+    /* ---- layers that a kernel does which no library call asked for; and what it does that no layer asks for */
+    {LAYER, BZ_CAUSE_INPUT_PADDED, NULL, "pad_constant_kernel constant_pad"},
+    {LAYER, BZ_CAUSE_EDGES_REPEATED, NULL, "pad_edge_kernel"},
+    {LAYER, 0, "pad", "reflection_pad replication_pad"},
+    {LAYER, BZ_CAUSE_LAYOUT_CHANGED, NULL, "nchwToNhwc nhwcToNchw NCHW2NHWC NHWC2NCHW"},
+    {LAYER, BZ_CAUSE_FILLED, NULL, "set_to_int FillFunctor"},
+    {LAYER, 0, "relu", "OP_Relu"},
+    {LAYER, BZ_CAUSE_CONVERTED, NULL, "Typecast"},
+    {LAYER, 0, "concat", "SliceExp"}, /* mshadow writes each input into a slice of the result */
+    {LAYER, 0, "batchnorm", "BatchNormalization batch_norm bn_fw_inf"},
+    {LAYER, 0, "layernorm", "layer_norm LayerNorm"},
+    {LAYER, 0, "relu", "mshadow_op::relu ReluCUDAKernel ReluFunctor"},
+    {LAYER, 0, "clip", "clamp"},
+    {LAYER, 0, "sigmoid", "mshadow_op::sigmoid sigmoid"},
+    {LAYER, 0, "tanh", "tanh"},
+    {LAYER, 0, "gelu_erf", "GeluCUDAKernel"},
+    {LAYER, 0, "bias", "binary_broadcast_kernel<*mshadow_op::plus"},
+    {LAYER, 0, "add", "mshadow_op::plus"},
+    {LAYER, 0, "mul", "mshadow_op::mul"},
+    {LAYER, 0, "add", "CUDAFunctor_add AddFunctor OP_Add"},
+    {LAYER, 0, "mul", "MulFunctor OP_Mul"},
+    {LAYER, 0, "pool", "axPool max_pool avg_pool pooling_fw AveragePool"},
+    {LAYER, 0, "softmax", "oftmax"},
+    {LAYER, 0, "concat", "oncat CatArrayBatchedCopy"},
+    {LAYER, 0, "lrn", "lrnForward ChannelPooling"},
+    {LAYER, 0, "transpose", "ranspose"},
+    {LAYER, 0, "gather", "mbeddingGather gather"},
+    {LAYER, 0, "bias", "(cudnnGenericOp_t)0"},
+    {LAYER, 0, "relu", "(cudnnGenericOp_t)8"},
 };
 
-/* A framework's own comes before the library that it is built with, but after what it took from another project. */
-static const struct {
-    const char *pattern, *maker;
-} MAKERS[] = {
-    {"rccl", "RCCL"},
-    {"nccl", "NCCL"},
-    {"nvshmem", "NVSHMEM"},
-    {"flashinfer", "FlashInfer"},
-    {"flash_fwd", "FlashAttention"},
-    {"flash_bwd", "FlashAttention"},
-    {"flash::", "FlashAttention"},
-    {"flash_attn", "FlashAttention"},
-    {"fmha_cutlass", "xFormers"},
-    {"MemEffAttention", "xFormers"},
-    {"triton_", "Triton"},
-    {"^Cijk_", "ROCm (rocBLAS, hipBLASLt)"},
-    {"ck::", "ROCm (Composable Kernel)"},
-    {"ck_tile::", "ROCm (Composable Kernel)"},
-    {"iopen", "ROCm (MIOpen)"},
-    {"MIOpen", "ROCm (MIOpen)"},
-    {"igemm_fwd", "ROCm (MIOpen)"},
-    {"igemm_bwd", "ROCm (MIOpen)"},
-    {"igemm_wrw", "ROCm (MIOpen)"},
-    {"rocclr", "ROCm"},
-    {"rocprim", "ROCm"},
-    {"hipcub", "ROCm"},
-    {"vllm::", "vLLM"},
-    {"tensorrt_llm", "TensorRT-LLM"},
-    {"onnxruntime::", "ONNX Runtime"},
-    {"tensorflow::", "TensorFlow"},
-    {"Eigen::", "TensorFlow"},
-    {"caffe2::", "Caffe2"},
-    {"mxnet", "MXNet"},
-    {"mshadow::", "MXNet"},
-    {"phi::", "Paddle"},
-    {"^trt_", "TensorRT"},
-    {"nvinfer", "TensorRT"},
-    {"genericReformat", "TensorRT"},
-    {"__myl_", "TensorRT"},
-    {"cublasLt", "cuBLASLt"},
-    {"nvjet_", "cuBLASLt"},
-    {"cublas", "cuBLAS"},
-    {"cudnn", "cuDNN"},
-    {"fprop", "cuDNN"},
-    {"dgrad", "cuDNN"},
-    {"wgrad", "cuDNN"},
-    {"convolve", "cuDNN"},
-    {"inograd", "cuDNN"},
-    {"fft1d_", "cuDNN"},
-    {"fft2d_", "cuDNN"},
-    {"flip_filter", "cuDNN"},
-    {"im2col4d", "cuDNN"},
-    {"op_generic_tensor_kernel", "cuDNN"},
-    {"bn_fw_", "cuDNN"},
-    {"bn_bw_", "cuDNN"},
-    {"pooling_fw", "cuDNN"},
-    {"lrnForward_", "cuDNN"},
-    {"cutlass", "CUTLASS"},
-    {"xmma_gemm", "cuBLAS"},
-    {"splitKreduce", "cuBLAS"},
-    {"sgemm", "cuBLAS"},
-    {"gemmSN", "cuBLAS"},
-    {"gemv2", "cuBLAS"},
-    {"gemvx", "cuBLAS"},
-    {"gemvN", "cuBLAS"},
-    {"gemmk1", "cuBLAS"},
-    {"884gemm", "cuBLAS"},
-    {"1688gemm", "cuBLAS"},
-    {"16816gemm", "cuBLAS"},
-    {"at::native", "PyTorch"},
-    {"at_cuda_detail", "PyTorch"},
-    {"c10::", "PyTorch"},
-    {"at::cuda", "PyTorch"},
-    {"cub::", "CUB"},
-    {"thrust::", "Thrust"},
-};
-
-/* Without the types of its parameters: they say nothing about what it does. */
+/* Without its parameters, whose types say nothing about what it does; what stands behind them stays: " [clone .kd]". */
 static void head_of(const char *name, char *out, size_t size)
 {
     size_t n = bz_kernel_head(name);
-    n = n < size ? n : size - 1;
-    memcpy(out, name, n);
-    out[n] = 0;
+    const char *rest = strrchr(name + n, ')');
+    snprintf(out, size, "%.*s%s", (int)(n < size ? n : size - 1), name, rest ? rest + 1 : "");
 }
 
-bz_kernel_does bz_kernel_group(const char *full)
+static bool one_of(const char *names, const char *name)
 {
-    char name[4096];
-    head_of(full, name, sizeof name);
+    for (size_t n; *(names += strspn(names, " ")); names += n) {
+        n = strcspn(names, " ");
+        if (bz_pattern_matches(names, n, name))
+            return true;
+    }
+    return false;
+}
+
+static const rule *find(attribute of, const char *name)
+{
+    static const rule NONE = {ATTRIBUTES, 0, NULL, NULL};
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
-        if (bz_name_matches(RULES[i].pattern, name))
-            return (bz_kernel_does)RULES[i].meaning;
-    return BZ_KERNEL_OTHER;
+        if (RULES[i].of == of && one_of(RULES[i].names, name))
+            return &RULES[i];
+    return &NONE;
 }
 
-const char *bz_kernel_maker(const char *full)
+/* Products of matrices and vectors as cuBLAS computes them: not those within a convolution, nor a framework's. */
+static bz_product product_of(const bz_kernel *k)
 {
-    char name[4096];
-    head_of(full, name, sizeof name);
-    for (size_t i = 0; i < sizeof MAKERS / sizeof *MAKERS; i++)
-        if (bz_name_matches(MAKERS[i].pattern, name))
-            return MAKERS[i].maker;
-    return NULL;
+    if (k->owner == BZ_KERNEL_OF_FRAMEWORK)
+        return BZ_PRODUCT_NONE;
+    return k->does == BZ_KERNEL_PRODUCT || k->does == BZ_KERNEL_VECTOR_PRODUCT ? BZ_PRODUCT
+           : k->does == BZ_KERNEL_PRODUCT_PART                                 ? BZ_PRODUCT_REST
+                                                                               : BZ_PRODUCT_NONE;
+}
+
+static bool computes(bz_kernel_does does)
+{
+    return does >= BZ_KERNEL_CONV && does <= BZ_KERNEL_RNN;
+}
+
+void bz_kernel_read(const char *full, bz_kernel *out)
+{
+    char head[4096];
+    head_of(full, head, sizeof head);
+    const rule *maker = find(MAKER, head), *layer = find(LAYER, full), *unit;
+    if (maker->of == ATTRIBUTES)
+        maker = find(MAKER, full);
+    *out = (bz_kernel){.does = (bz_kernel_does)find(GROUP, head)->value, .maker = maker->text};
+    bool product = computes(out->does);
+    unit = product || !out->does ? find(UNIT, head) : NULL;
+    out->unit = unit ? unit->text : NULL;
+    out->owner = out->maker ? (bz_kernel_owner)maker->value : product ? BZ_KERNEL_OF_LIBRARY : BZ_KERNEL_OF_ANYONE;
+    out->algorithm = find(ALGORITHM, full)->text;
+    out->begins = (bz_kernel_part)find(BEGINS, full)->value;
+    out->product = product_of(out);
+    out->layer = layer->of == ATTRIBUTES ? DOES[out->does].layer : layer->text;
+    out->cause = (bz_cause_kind)layer->value;
+}
+
+const bz_kernel *bz_kernel_named(const bz_trace *t, uint32_t name)
+{
+    struct bz_trace_private *p = t->private;
+    if (name >= p->cap_kernels) {
+        uint32_t cap = p->n_strings > name ? p->n_strings : name + 1;
+        p->kernels = bz_arena_grow(&p->read_arena, p->kernels, p->cap_kernels, cap, sizeof(bz_kernel *));
+        p->cap_kernels = cap;
+    }
+    if (!p->kernels[name]) {
+        p->kernels[name] = BZ_NEW(&p->read_arena, bz_kernel, 1);
+        bz_kernel_read(bz_string(t, name), p->kernels[name]);
+    }
+    return p->kernels[name];
+}
+
+const bz_kernel *bz_kernel_of(const bz_trace *t, size_t kernel)
+{
+    return bz_kernel_named(t, t->event[BZ_EVENT_KERNEL].name[kernel]);
 }
 
 const char *bz_kernel_does_name(bz_kernel_does does)

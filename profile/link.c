@@ -207,24 +207,17 @@ static void infer_variants(bz_trace *t)
 {
     bz_events *call = &t->event[BZ_EVENT_CALL];
     const bz_events *kernel = &t->event[BZ_EVENT_KERNEL];
-    uint32_t n = bz_strings(t), *algorithm = bz_alloc(n, sizeof *algorithm);
-    memset(algorithm, 0xff, n * sizeof *algorithm);
     for (size_t i = 0; i < kernel->n; i++) {
         uint32_t c = kernel->call[i];
         if (c == BZ_NONE || call->variant[c] || call->library[c] != BZ_LIBRARY_CUDNN ||
-            !strstr(bz_string(t, call->name[c]), "Convolution"))
+            !bz_name_matches("Convolution", bz_string(t, call->name[c])))
             continue;
-        uint32_t *known = &algorithm[kernel->name[i]];
-        if (*known == BZ_NONE) {
-            const char *a = bz_kernel_algorithm(bz_string(t, kernel->name[i]));
-            *known = bz_trace_text(t, a);
-        }
-        if (*known) {
-            call->variant[c] = *known;
+        const char *algorithm = bz_kernel_of(t, i)->algorithm;
+        if (algorithm) {
+            call->variant[c] = bz_trace_text(t, algorithm);
             call->flags[c] |= BZ_CALL_INFERRED;
         }
     }
-    free(algorithm);
 }
 
 void bz_trace_link(bz_trace *t)

@@ -1,5 +1,5 @@
-/* What names mean: library functions, CUDA API functions, kernel names. Rules are rows; the first
- * that matches counts. */
+/* What names mean: library functions and CUDA API functions; kernels.c has the kernels. Rules are rows; the first that
+ * matches counts. */
 #include "profile/trace.h"
 
 #include <string.h>
@@ -9,15 +9,39 @@ typedef struct {
     int meaning;
 } rule;
 
+/* The parts between stars, one behind the other. */
+static bool parts_match(const char *pattern, const char *end, const char *name, bool start, bool at_end)
+{
+    for (;;) {
+        const char *star = memchr(pattern, '*', (size_t)(end - pattern)), *stop = star ? star : end;
+        size_t n = (size_t)(stop - pattern), m = strlen(name);
+        if (n > m)
+            return false;
+        if (start && memcmp(name, pattern, n) != 0)
+            return false;
+        if (!star && at_end)
+            return (!start || m == n) && !memcmp(name + m - n, pattern, n);
+        const char *found = start ? name : memmem(name, m, pattern, n);
+        if (!star || !found)
+            return found != NULL;
+        name = found + n;
+        pattern = star + 1;
+        start = false;
+    }
+}
+
+bool bz_pattern_matches(const char *pattern, size_t n, const char *name)
+{
+    bool start = n && *pattern == '^';
+    pattern += start;
+    n -= start;
+    bool end = n && pattern[n - 1] == '$';
+    return parts_match(pattern, pattern + n - end, name, start, end);
+}
+
 bool bz_name_matches(const char *pattern, const char *name)
 {
-    bool start = *pattern == '^';
-    size_t n = strlen(pattern += start), m = strlen(name);
-    bool end = n && pattern[n - 1] == '$';
-    n -= end;
-    if (end)
-        return start ? m == n && !memcmp(name, pattern, n) : m >= n && !memcmp(name + m - n, pattern, n);
-    return start ? !strncmp(name, pattern, n) : strstr(name, pattern) != NULL;
+    return bz_pattern_matches(pattern, strlen(pattern), name);
 }
 
 static int lookup(const rule *rules, size_t n, const char *name, int otherwise)
@@ -125,110 +149,4 @@ bool bz_api_launches(const char *function)
 bool bz_api_waits(const char *function)
 {
     return LOOKUP(APIS, function, 0) == 2;
-}
-
-enum { IMPLICIT_GEMM, PRECOMP_GEMM, GEMM, DIRECT, FFT, FFT_TILING, WINOGRAD, WINOGRAD_NONFUSED, NO_ALGORITHM };
-static const char *const ALGORITHMS[] = {
-    "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM", "CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM",
-    "CUDNN_CONVOLUTION_FWD_ALGO_GEMM",          "CUDNN_CONVOLUTION_FWD_ALGO_DIRECT",
-    "CUDNN_CONVOLUTION_FWD_ALGO_FFT",           "CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING",
-    "CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD",      "CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED",
-};
-
-/* Kernel names of cuDNN, Volta to Hopper. Winograd comes first: its kernels carry scudnn in their
- * names as well. Backward passes (dgrad, wgrad) have algorithms of their own and are left out. */
-static const rule KERNELS[] = {
-    {"dgrad", NO_ALGORITHM},
-    {"wgrad", NO_ALGORITHM},
-    {"winograd3x3Kernel", WINOGRAD},
-    {"generateWinogradTilesKernel", NO_ALGORITHM}, /* prepares the filter for the next kernel */
-    {"winogradForwardData", WINOGRAD_NONFUSED},
-    {"winogradForwardFilter", WINOGRAD_NONFUSED},
-    {"winogradForwardOutput", WINOGRAD_NONFUSED},
-    {"winograd_nonfused", WINOGRAD_NONFUSED},
-    {"_winograd_", WINOGRAD},
-    {"fft2d_r2c_16x16", FFT_TILING},
-    {"fft2d_r2c_32x32", FFT_TILING},
-    {"fft2d_r2c", FFT},
-    {"implicit_convolve_", IMPLICIT_GEMM},
-    {"conv2d_c1_k1", IMPLICIT_GEMM},
-    {"explicit_convolve_", GEMM},
-    {"im2col4d", GEMM},
-    {"precomputed_convolve_", PRECOMP_GEMM},
-    {"_scudnn_", PRECOMP_GEMM},
-    {"_s884cudnn_", PRECOMP_GEMM},
-    {"_h884cudnn_", PRECOMP_GEMM},
-    {"_s1688cudnn_", PRECOMP_GEMM},
-    {"_h1688cudnn_", PRECOMP_GEMM},
-    {"_fprop_implicit_gemm_", PRECOMP_GEMM},
-    {"_hcudnn_", PRECOMP_GEMM},
-};
-
-const char *bz_kernel_algorithm(const char *kernel_name)
-{
-    int a = LOOKUP(KERNELS, kernel_name, NO_ALGORITHM);
-    return a == NO_ALGORITHM ? NULL : ALGORITHMS[a];
-}
-
-/* Who made a kernel, by its name. Rules of frameworks come first: their kernels may be named after the library that they replace. */
-static const rule OWNERS[] = {
-    {"at::native", BZ_KERNEL_OF_FRAMEWORK},
-    {"at_cuda_detail", BZ_KERNEL_OF_FRAMEWORK},
-    {"c10::", BZ_KERNEL_OF_FRAMEWORK},
-    {"caffe2::", BZ_KERNEL_OF_FRAMEWORK},
-    {"mxnet", BZ_KERNEL_OF_FRAMEWORK},
-    {"mshadow::", BZ_KERNEL_OF_FRAMEWORK},
-    {"onnxruntime::", BZ_KERNEL_OF_FRAMEWORK},
-    {"tensorflow::", BZ_KERNEL_OF_FRAMEWORK},
-    {"Eigen::", BZ_KERNEL_OF_FRAMEWORK},
-    {"phi::", BZ_KERNEL_OF_FRAMEWORK},
-    {"^triton_", BZ_KERNEL_OF_FRAMEWORK},
-    {"thrust::", BZ_KERNEL_OF_FRAMEWORK},
-    {"cudnn", BZ_KERNEL_OF_LIBRARY},
-    {"cublas", BZ_KERNEL_OF_LIBRARY},
-    {"cutlass", BZ_KERNEL_OF_LIBRARY},
-    {"xmma_", BZ_KERNEL_OF_LIBRARY},
-    {"nvjet_", BZ_KERNEL_OF_LIBRARY}, /* cuBLAS from Hopper on */
-    {"inograd", BZ_KERNEL_OF_LIBRARY},
-    {"implicit_convolve_", BZ_KERNEL_OF_LIBRARY},
-    {"explicit_convolve_", BZ_KERNEL_OF_LIBRARY},
-    {"precomputed_convolve_", BZ_KERNEL_OF_LIBRARY},
-    {"im2col4d", BZ_KERNEL_OF_LIBRARY},
-    {"conv2d_", BZ_KERNEL_OF_LIBRARY},
-    {"fft1d_", BZ_KERNEL_OF_LIBRARY},
-    {"fft2d_", BZ_KERNEL_OF_LIBRARY},
-    {"flip_filter", BZ_KERNEL_OF_LIBRARY},
-    {"dgrad", BZ_KERNEL_OF_LIBRARY},
-    {"wgrad", BZ_KERNEL_OF_LIBRARY},
-    {"op_generic_tensor_kernel", BZ_KERNEL_OF_LIBRARY},
-    {"lrnForward_", BZ_KERNEL_OF_LIBRARY},
-    {"softmax_fw_kernel", BZ_KERNEL_OF_LIBRARY},
-    {"gemm", BZ_KERNEL_OF_LIBRARY},
-    {"gemv", BZ_KERNEL_OF_LIBRARY},
-    {"splitKreduce", BZ_KERNEL_OF_LIBRARY},
-};
-
-bz_kernel_owner bz_kernel_owner_of(const char *kernel_name)
-{
-    return (bz_kernel_owner)LOOKUP(OWNERS, kernel_name, BZ_KERNEL_OF_ANYONE);
-}
-
-/* Products of matrices and vectors as cuBLAS computes them, and what it launches behind some of them. */
-static const rule PRODUCTS[] = {
-    {"compute_gemm_pointers", BZ_PRODUCT_NONE},
-    {"splitKreduce", BZ_PRODUCT_REST},
-    {"reduce_1Block", BZ_PRODUCT_REST},
-    {"dot_kernel", BZ_PRODUCT},
-    {"nvjet_", BZ_PRODUCT},
-    {"gemm", BZ_PRODUCT},
-    {"gemv", BZ_PRODUCT},
-    {"cutlass", BZ_PRODUCT},
-};
-
-bz_product bz_kernel_product(const char *kernel_name)
-{
-    if (bz_kernel_owner_of(kernel_name) == BZ_KERNEL_OF_FRAMEWORK || strstr(kernel_name, "cudnn") ||
-        strstr(kernel_name, "convolve"))
-        return BZ_PRODUCT_NONE;
-    return (bz_product)LOOKUP(PRODUCTS, kernel_name, BZ_PRODUCT_NONE);
 }

@@ -66,9 +66,9 @@ static void collect_launches(tying *k, bz_arena *arena)
     for (size_t i = 0; i < api->n; i++)
         if (launched[i] != BZ_NONE) {
             launches *l = &k->lane[api->lane[i]];
-            const char *name = bz_string(k->t, kernel->name[launched[i]]);
-            l->owner[l->n] = (uint8_t)bz_kernel_owner_of(name);
-            l->product[l->n] = (uint8_t)bz_kernel_product(name);
+            const bz_kernel *name = bz_kernel_of(k->t, launched[i]);
+            l->owner[l->n] = (uint8_t)name->owner;
+            l->product[l->n] = (uint8_t)name->product;
             l->api[l->n++] = (uint32_t)i;
         }
     free(launched);

@@ -28,9 +28,11 @@ struct bz_trace_private {
     size_t n_busy;
     int64_t wall; /* of the captured program, nanoseconds; 0 unknown */
 
-    bz_map call_ids; /* name and detail -> call */
-    bz_call **calls; /* in the order they were asked for */
-    bz_arena calls_arena;
+    bz_map call_ids;     /* name and detail -> call */
+    bz_call **calls;     /* in the order they were asked for */
+    bz_kernel **kernels; /* [cap_kernels] by name */
+    uint32_t cap_kernels;
+    bz_arena read_arena; /* of these */
 
     uint32_t concluded, concluded_end; /* rows of the coverage that bz_trace_finish finds again in what was saved */
 };
@@ -45,18 +47,15 @@ size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, 
 void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows);
 void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
 
-/* Which algorithm or library function a name means: rules.c. */
+/* As bz_name_matches, for a pattern of n bytes. */
+bool bz_pattern_matches(const char *pattern, size_t n, const char *name);
+
+/* Which library function a name means: rules.c. */
 bool bz_call_executes(const char *function);
 bool bz_call_multiplies(const char *function);
 bool bz_api_launches(const char *function);
 bool bz_api_waits(const char *function);
 bz_library bz_library_of(const char *function);
-
-/* What the name of a kernel tells: rules.c. The product of one call may be several kernels. */
-typedef enum { BZ_KERNEL_OF_ANYONE, BZ_KERNEL_OF_LIBRARY, BZ_KERNEL_OF_FRAMEWORK } bz_kernel_owner;
-bz_kernel_owner bz_kernel_owner_of(const char *kernel_name);
-typedef enum { BZ_PRODUCT_NONE, BZ_PRODUCT, BZ_PRODUCT_REST } bz_product;
-bz_product bz_kernel_product(const char *kernel_name);
 
 /* Names of kernels, as strings: without parameters and templates, but with what tells kernels of one template apart; as a person
  * wrote it: kernel_name.c. */

@@ -114,9 +114,9 @@ static int make(void **state)
     p->layers = (bz_layers){.layer = p->layer, .n = LAYERS};
     p->dag = (bz_dag){.n = LAYERS, .first = FIRST, .pred = PRED};
     p->peaks.why = "nobody measured them";
-    p->cause[0] = (bz_cause){.id = "weights-reordered", .seconds = 1 * MS};
-    p->cause[1] = (bz_cause){.id = "activations-reordered", .seconds = 2 * MS};
-    p->cause[2] = (bz_cause){.id = "layers-outside", .seconds = 3 * MS};
+    p->cause[0] = (bz_cause){.kind = BZ_CAUSE_WEIGHTS_REORDERED, .id = "weights-reordered", .seconds = 1 * MS};
+    p->cause[1] = (bz_cause){.kind = BZ_CAUSE_ACTIVATIONS_REORDERED, .id = "activations-reordered", .seconds = 2 * MS};
+    p->cause[2] = (bz_cause){.kind = BZ_CAUSE_LAYERS_OUTSIDE, .id = "layers-outside", .seconds = 3 * MS};
     p->alignment = (bz_alignment){.timeline = true, .row = p->row, .n = LAYERS, .cause = p->cause, .n_causes = 3};
     p->call = (bz_regret_row){.calls = 1, .seen = 4 * MS, .used = 2 * MS, .problem = GEMM("1")};
     p->regret = (bz_regret){.row = &p->call, .n = 1};
@@ -389,7 +389,8 @@ static void test_constants(void **state)
     bz_model model = {.values = values, .n_values = 2};
     bz_node node = {.name = "conv", .n_in = 2, .in = IN};
     static const char INITIALIZER;
-    m->cause[0] = (bz_cause){.id = "constants-computed", .count = 3, .seconds = 1 * MS};
+    m->cause[0] =
+        (bz_cause){.kind = BZ_CAUSE_CONSTANTS_COMPUTED, .id = "constants-computed", .count = 3, .seconds = 1 * MS};
     m->picks[0].plain = plain;
     m->own[CONV].cold = 1 * MS; /* it may be slower code, whatever the caches hold */
     m->layers.model = &model;

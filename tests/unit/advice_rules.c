@@ -341,14 +341,16 @@ static void test_advice(void **state)
     assert_true(find(list, n, "f16")->gain == way.gain);
     assert_null(find(list, n, "bf16"));
     assert_null(find(list, n, "framework-overhead")); /* for processors */
-    bz_cause causes[] = {{.id = "input-padded",
-                          .name = "inputs padded by the program",
-                          .busy = true,
-                          .count = 2,
-                          .seconds = bz_tick(7e-5),
-                          .example = "pad",
-                          .where = "model.py:12"},
-                         {.id = "waits", .name = "the host waits", .count = 1, .seconds = bz_tick(1e-6)}};
+    bz_cause causes[] = {
+        {.kind = BZ_CAUSE_INPUT_PADDED,
+         .id = "input-padded",
+         .name = "inputs padded by the program",
+         .busy = true,
+         .count = 2,
+         .seconds = bz_tick(7e-5),
+         .example = "pad",
+         .where = "model.py:12"},
+        {.kind = BZ_CAUSE_WAITS, .id = "waits", .name = "the host waits", .count = 1, .seconds = bz_tick(1e-6)}};
     bz_alignment alignment = {.timeline = true, .cause = causes, .n_causes = 2};
     l.alignment = &alignment; /* knows better than names do */
     l.framework = NULL;
@@ -376,7 +378,11 @@ static void test_elsewhere(void **state)
         {.kind = BZ_ALIGNED_CHANGED, .call = "conv", .change = &pad, .n_changes = 1, .seconds = 9e-4, .bound = 1e-4},
         {.kind = BZ_ALIGNED_SAME, .call = "conv", .seconds = 9e-4, .bound = 1e-4},
         {.kind = BZ_ALIGNED_MISSING, .seconds = NAN, .bound = 5e-5}};
-    bz_cause cause = {.id = "layers-outside", .name = "between library calls", .count = 1, .seconds = 2e-4};
+    bz_cause cause = {.kind = BZ_CAUSE_LAYERS_OUTSIDE,
+                      .id = "layers-outside",
+                      .name = "between library calls",
+                      .count = 1,
+                      .seconds = 2e-4};
     bz_alignment alignment = {.timeline = true, .row = rows, .n = 4, .cause = &cause, .n_causes = 1};
     bz_analysis a = {.bound = {.system = "",
                                .facts = &bz_system_unknown,
@@ -399,7 +405,12 @@ static void test_elsewhere(void **state)
     assert_non_null(strstr(best->step, "ONNX Runtime: "));
     assert_null(find(list, n, "best-algorithms"));
     l.framework = "PyTorch";
-    bz_cause both[] = {cause, {.id = "weights-reordered", .name = "weights reordered", .count = 1, .seconds = 1e-4}};
+    bz_cause both[] = {cause,
+                       {.kind = BZ_CAUSE_WEIGHTS_REORDERED,
+                        .id = "weights-reordered",
+                        .name = "weights reordered",
+                        .count = 1,
+                        .seconds = 1e-4}};
     alignment.cause = both;
     alignment.n_causes = 2;
     n = advise(&a, &l, t, &arena, &list); /* one step does both */
@@ -434,7 +445,11 @@ static void test_besides(void **state)
     } CASES[] = {{"conv", false, false}, {"layernorm", false, true}, {"layernorm", true, false}};
     bz_arena arena = {0};
     bz_dag dag = {.n = 1};
-    bz_cause cause = {.id = "constants-computed", .name = "work on constants", .count = 1, .seconds = 2e-4};
+    bz_cause cause = {.kind = BZ_CAUSE_CONSTANTS_COMPUTED,
+                      .id = "constants-computed",
+                      .name = "work on constants",
+                      .count = 1,
+                      .seconds = 2e-4};
     bz_alignment alignment = {.timeline = true, .cause = &cause, .n_causes = 1};
     bz_trace *t = trace_of(EVENTS, 2);
     (void)state;

@@ -268,10 +268,23 @@ static void test_answers(void **state)
     bz_dag dag = {.n = 1};
     bz_layer layer = {.name = "first", .kind = "conv"};
     bz_layers layers = {.layer = &layer, .n = 1};
-    bz_cause causes[] = {
-        {.id = "constants-computed", .name = "work on constants", .busy = true, .count = 1, .seconds = 2e-4},
-        {.id = "filled", .name = "buffers filled", .busy = true, .count = 1, .seconds = 1.5e-4},
-        {.id = "gaps", .name = "time between calls that nothing explains", .count = 1, .seconds = 4e-5}};
+    bz_cause causes[] = {{.kind = BZ_CAUSE_CONSTANTS_COMPUTED,
+                          .id = "constants-computed",
+                          .name = "work on constants",
+                          .busy = true,
+                          .count = 1,
+                          .seconds = 2e-4},
+                         {.kind = BZ_CAUSE_FILLED,
+                          .id = "filled",
+                          .name = "buffers filled",
+                          .busy = true,
+                          .count = 1,
+                          .seconds = 1.5e-4},
+                         {.kind = BZ_CAUSE_GAPS,
+                          .id = "gaps",
+                          .name = "time between calls that nothing explains",
+                          .count = 1,
+                          .seconds = 4e-5}};
     bz_alignment alignment = {.timeline = true, .cause = causes, .n_causes = 3};
     bz_waterfall waterfall = {.from = 1e-3,
                               .to = 1e-4,

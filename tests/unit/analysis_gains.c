@@ -365,7 +365,10 @@ static void throw_rungs(uint64_t *dice, rungs *g)
     double asked = g->l.latency + ticks(dice, 1000000);
     g->l.latency = asked;
     for (int i = 0; i < 4; i++) {
-        g->cause[i] = (bz_cause){.id = i == 3 ? "layers-outside" : "x", .busy = i % 2, .seconds = ticks(dice, 100000)};
+        g->cause[i] = (bz_cause){.kind = i == 3 ? BZ_CAUSE_LAYERS_OUTSIDE : BZ_CAUSE_GAPS,
+                                 .id = i == 3 ? "layers-outside" : "x",
+                                 .busy = i % 2,
+                                 .seconds = ticks(dice, 100000)};
         g->l.latency += g->cause[i].seconds;
     }
     g->a = (bz_alignment){.timeline = true, .asked = asked, .cause = g->cause, .n_causes = 4};

@@ -8,6 +8,8 @@
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
+#include "tests/unit/profile_kernels.h"
+
 static void short_names(void **state)
 {
     (void)state;
@@ -55,52 +57,45 @@ static void short_names(void **state)
     bz_trace_free(t);
 }
 
-static void groups(void **state)
+static bool same(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
+static void kernels(void **state)
+{
+    int wrong = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof KERNELS / sizeof *KERNELS; i++) {
+        bz_kernel k;
+        bz_kernel_read(KERNELS[i].name, &k);
+        if (k.does == KERNELS[i].does && same(k.maker, KERNELS[i].maker) && same(k.unit, KERNELS[i].unit))
+            continue;
+        print_error("%.100s: %s, by %s, on %s\n", KERNELS[i].name, bz_kernel_does_name(k.does),
+                    k.maker ? k.maker : "nobody", k.unit ? k.unit : "no unit");
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* A name is read once, and stays what it was when more names come. */
+static void kept(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        bz_kernel_does does;
-        const char *maker;
-    } KERNELS[] = {
-        {"triton_poi_fused_add_relu_0", BZ_KERNEL_ELEMENTWISE, "Triton"},
-        {"triton_red_fused_native_layer_norm_3", BZ_KERNEL_NORM, "Triton"},
-        {"triton_per_fused__softmax_7", BZ_KERNEL_SOFTMAX, "Triton"},
-        {"triton_tem_fused_mm_1", BZ_KERNEL_PRODUCT, "Triton"},
-        {"void cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_128x2_tn_align8>(Params)",
-         BZ_KERNEL_PRODUCT, "CUTLASS"},
-        {"cutlass_80_simt_sgemm_128x64_8x5_nt_align1", BZ_KERNEL_PRODUCT, "CUTLASS"},
-        {"void cublasLt::splitKreduce_kernel<32, 16, int>(cublasLt::cublasSplitKParams<float>)", BZ_KERNEL_PRODUCT_PART,
-         "cuBLASLt"},
-        {"nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_NNT", BZ_KERNEL_PRODUCT, "cuBLASLt"},
-        {"void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4> >(Params)",
-         BZ_KERNEL_ATTENTION, "FlashAttention"},
-        {"fmha_cutlassF_f16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::Params)", BZ_KERNEL_ATTENTION, "xFormers"},
-        {"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1_kernel0_0",
-         BZ_KERNEL_ATTENTION, "cuDNN"},
-        {"ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)", BZ_KERNEL_COMMUNICATION, "NCCL"},
-        {"Cijk_Ailk_Bljk_HB_MT128x128x32_MI32x32x8x1_SE_1LDSB0", BZ_KERNEL_PRODUCT, "ROCm (rocBLAS, hipBLASLt)"},
-        {"miopenSp3AsmConv_v30_3_1_gfx9_fp16_dot2_edc_stride1", BZ_KERNEL_CONV, "ROCm (MIOpen)"},
-        {"void ck::kernel_gemm_xdl_cshuffle_v1<ck::GridwiseGemm>(Args)", BZ_KERNEL_PRODUCT, "ROCm (Composable Kernel)"},
-        {"void cudnn::detail::dgrad_engine<float, 512, 6, 5>(int)", BZ_KERNEL_CONV_BACKWARD, "cuDNN"},
-        {"void op_generic_tensor_kernel<2, float>(cudnnTensorStruct, cudnn::reduced_divisor)", BZ_KERNEL_ELEMENTWISE,
-         "cuDNN"},
-        {"sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc", BZ_KERNEL_CONV, "cuDNN"},
-        {"void at::native::(anonymous namespace)::adaptive_average_pool<float>(float const*)", BZ_KERNEL_POOL,
-         "PyTorch"},
-        {"my_kernel", BZ_KERNEL_OTHER, NULL},
-    };
-    for (size_t i = 0; i < sizeof KERNELS / sizeof *KERNELS; i++) {
-        const char *maker = bz_kernel_maker(KERNELS[i].name);
-        if (bz_kernel_group(KERNELS[i].name) != KERNELS[i].does)
-            fail_msg("%s: %s", KERNELS[i].name, bz_kernel_does_name(bz_kernel_group(KERNELS[i].name)));
-        if (!maker != !KERNELS[i].maker || (maker && strcmp(maker, KERNELS[i].maker) != 0))
-            fail_msg("%s: by %s", KERNELS[i].name, maker ? maker : "nobody");
-    }
+    bz_trace *t = bz_trace_new();
+    uint32_t first = bz_trace_text(t, "volta_sgemm_128x64_nn");
+    const bz_kernel *k = bz_kernel_named(t, first);
+    assert_int_equal(k->product, BZ_PRODUCT);
+    assert_int_equal(k->owner, BZ_KERNEL_OF_LIBRARY);
+    for (size_t i = 0; i < sizeof KERNELS / sizeof *KERNELS; i++)
+        assert_int_equal(bz_kernel_named(t, bz_trace_text(t, KERNELS[i].name))->does, KERNELS[i].does);
+    assert_ptr_equal(bz_kernel_named(t, first), k);
+    bz_trace_free(t);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(short_names), cmocka_unit_test(groups)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(short_names), cmocka_unit_test(kernels),
+                                       cmocka_unit_test(kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

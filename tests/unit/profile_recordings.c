@@ -142,7 +142,7 @@ static void algorithms(void **state)
         for (size_t k = 0; k < kernel->n; k++) {
             if (bz_event_iteration(t, BZ_EVENT_KERNEL, k) != i)
                 continue;
-            const char *name = bz_string(t, kernel->short_name[k]), *algorithm = bz_kernel_algorithm(name);
+            const char *name = bz_string(t, kernel->short_name[k]), *algorithm = bz_kernel_of(t, k)->algorithm;
             pads += !strcmp(name, "image_2d_pad_constant_kernel");
             for (int a = 0; algorithm && a < 3; a++)
                 if (!strcmp(algorithm, NAMES[a])) {
