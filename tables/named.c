@@ -33,11 +33,12 @@ void fill_kernels(bz_tables *m, bz_sheet *s)
     const figures *f = groups_end(&g, &n);
     double all = sum_of(f, n);
     for (uint32_t i = 0; i < n; i++) {
-        const char *full = bz_string(m->t, (uint32_t)f[i].key);
-        BZ_SHEET_ADD(s, BZ_TEXT(bz_string(m->t, shown[f[i].key])), BZ_TEXT(bz_kernel_does_name(bz_kernel_group(full))),
-                     BZ_NUMBER(f[i].count), BZ_NUMBER(f[i].sum / 1e9), BZ_NUMBER(tables_share(f[i].sum, all)),
-                     BZ_NUMBER(f[i].mean / 1e9), BZ_NUMBER(f[i].median / 1e9), BZ_NUMBER(f[i].min / 1e9),
-                     BZ_NUMBER(f[i].max / 1e9), BZ_NUMBER(f[i].deviation / 1e9), BZ_TEXT(full));
+        uint32_t full = (uint32_t)f[i].key;
+        BZ_SHEET_ADD(s, BZ_TEXT(bz_string(m->t, shown[f[i].key])),
+                     BZ_TEXT(bz_kernel_does_name(bz_kernel_named(m->t, full)->does)), BZ_NUMBER(f[i].count),
+                     BZ_NUMBER(f[i].sum / 1e9), BZ_NUMBER(tables_share(f[i].sum, all)), BZ_NUMBER(f[i].mean / 1e9),
+                     BZ_NUMBER(f[i].median / 1e9), BZ_NUMBER(f[i].min / 1e9), BZ_NUMBER(f[i].max / 1e9),
+                     BZ_NUMBER(f[i].deviation / 1e9), BZ_TEXT(bz_string(m->t, full)));
     }
 }
 

@@ -60,9 +60,9 @@ work_class tables_class(bz_tables *m, const work *w)
     uint32_t name = m->t->event[BZ_EVENT_KERNEL].name[w->i];
     if (!m->class[name]) {
         const char *text = bz_string(m->t, name);
-        work_class class = bz_kernel_group(text) == BZ_KERNEL_COMMUNICATION   ? WORK_COMMUNICATION
-                           : strstr(text, "Memcpy") || strstr(text, "Memset") ? WORK_MEMORY
-                                                                              : WORK_COMPUTE;
+        work_class class = bz_kernel_named(m->t, name)->does == BZ_KERNEL_COMMUNICATION ? WORK_COMMUNICATION
+                           : strstr(text, "Memcpy") || strstr(text, "Memset")           ? WORK_MEMORY
+                                                                                        : WORK_COMPUTE;
         m->class[name] = (uint8_t)(1 + class);
     }
     return (work_class)(m->class[name] - 1);
