@@ -16,7 +16,7 @@ const bz_backend_row bz_backends[] = {
     {"cblas", .library = "blas", .family = {
         {"gemm gemv matmul", "plain", ""}}},
     {"memory", .bytes = true, .family = {
-        {"copy concat", "plain", ""}}},
+        {"copy concat transfer", "plain", ""}}},
     {"loops", .family = {
         {"activation prelu binary where reduce softmax logsoftmax batchnorm layernorm rmsnorm lpnorm groupnorm", "plain", ""},
         {"transpose concat pad slice expand gather reorder", "plain", ""}}},

@@ -63,6 +63,7 @@ typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
     KIND(WHERE, where)         /* c ? a : b, all three broadcast to each other */                                      \
     KIND(REORDER, reorder)     /* same values in another layout or data type; scale for quantization */                \
     KIND(COPY, copy)           /* so many bytes read, so many written; prices what only moves data */                  \
+    KIND(TRANSFER, transfer) /* bytes brought from one place to another in a way that is named; belongs to no layer */ \
     KIND(ATTENTION, attention) /* softmax(q kᵀ / √size + mask) v; `causal`: query i sees keys 0 to i */            \
     KIND(LSTM, lstm)           /* lstm, gru, rnn: one layer over a sequence */                                         \
     KIND(GRU, gru)                                                                                                     \
@@ -147,6 +148,28 @@ typedef enum { BZ_RESAMPLE_NEAREST, BZ_RESAMPLE_LINEAR } bz_resample_mode;
 typedef enum { BZ_COORD_HALF_PIXEL, BZ_COORD_ASYMMETRIC, BZ_COORD_ALIGN_CORNERS } bz_coord;
 typedef enum { BZ_LAYOUT_PLAIN, BZ_LAYOUT_NHWC, BZ_LAYOUT_BLOCKED } bz_layout;
 typedef enum { BZ_FORWARD, BZ_REVERSE, BZ_BIDIRECTIONAL } bz_direction;
+
+typedef enum {
+    BZ_TRANSFER_READ,
+    BZ_TRANSFER_WRITE,
+    BZ_TRANSFER_COPY,
+    BZ_TRANSFER_SCALE,
+    BZ_TRANSFER_ADD,
+    BZ_TRANSFER_TRIAD,
+    BZ_TRANSFER_STRIDED,
+    BZ_TRANSFER_SCATTERED,
+    BZ_TRANSFER_CHASE,
+    BZ_TRANSFER_TOUCH,
+    BZ_TRANSFER_SHARED,
+    BZ_TRANSFER_PIPE,
+    BZ_TRANSFER_SOCKET,
+    BZ_TRANSFER_TCP,
+    BZ_TRANSFER_FILE,
+    BZ_TRANSFER_FILE_COLD,
+    BZ_TRANSFER_MAPPED,
+    BZ_TRANSFERS
+} bz_transfer_way;             /* what each does: runtime/kind_transfer.c */
+#define BZ_SCATTER 2654435761U /* odd, so that its multiples modulo a power of two meet every element once */
 
 typedef struct bz_problem {
     bz_problem_kind kind;
@@ -250,6 +273,10 @@ typedef struct bz_problem {
         struct {
             int64_t read, write;
         } copy;
+        struct {
+            bz_transfer_way way;
+            bz_extent x; /* elements; of a chase and of a touch bytes */
+        } transfer;
         struct {
             /* [batch, heads, rows, size], [batch, kv heads, keys, size], [batch, kv heads, keys, values]; heads
              * that share keys lie one behind the other. The mask is added, and broadcast to
@@ -364,6 +391,8 @@ bool bz_problem_pads_evenly(const bz_problem *p);
 double bz_problem_flops(const bz_problem *p);
 /* Bytes that must be moved at the least: every operand once. */
 double bz_problem_bytes(const bz_problem *p);
+/* Loads that a call of a transfer by `chase` does: once to each line, up to 32,768. */
+int64_t bz_problem_hops(const bz_problem *p);
 
 /* Integer results are the exact sum times this power of two, rounded, so that they use their range
  * without saturating; 1 where the result is wide enough. */

@@ -1,6 +1,6 @@
 /* The memory backend: copies. It prices layers that only move bytes, by the fastest way to move as many:
- * the C library's memcpy, and stores that go around the caches. */
-#include "runtime/plain.h"
+ * the C library's memcpy, and stores that go around the caches. Problems of the kind `transfer` are transfer.c's. */
+#include "runtime/memory/transfer.h"
 
 #include "base/arena.h"
 
@@ -98,7 +98,7 @@ static int open_session(const bz_job *job, void **of, bz_error *err)
 {
     const bz_problem *p = job->problem;
     bool outermost = true;
-    if (!moves_only(p))
+    if (!moves_only(p) && p->kind != BZ_PROBLEM_TRANSFER)
         return bz_fail(err, BZ_INCOMPLETE, "memory copies bytes and computes nothing");
     if (p->kind == BZ_PROBLEM_CONCAT)
         for (int64_t i = 0; i < p->concat.axis; i++)
@@ -118,16 +118,33 @@ static void close_session(void *of)
     free(s);
 }
 
+static void add_variant(bz_variant_list *list, void *of, int index, const char *name, bool chosen)
+{
+    bz_variant *v = bz_variant_add(list, &bz_backend_memory, of, "plain", "default");
+    v->index = index;
+    v->chosen = chosen;
+    snprintf(v->algorithm, sizeof v->algorithm, "%s", name);
+}
+
+static int enumerate_transfers(void *of, bz_variant_list *list, bz_error *why)
+{
+    const bz_job *job = ((const session *)of)->plain.job;
+    int before = list->n;
+    for (int i = 0; transfer_rows[i].name; i++)
+        if (transfer_rows[i].way == job->problem->transfer.way &&
+            (transfer_rows[i].threads || job->setting->threads == 1))
+            add_variant(list, of, i, transfer_rows[i].name, list->n == before);
+    return list->n > before ? 0 : bz_fail(why, BZ_INCOMPLETE, "this way of transfer is one thread's");
+}
+
 static int enumerate(void *of, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
 {
     if (strcmp(layout, "plain") != 0 || strcmp(math, "default") != 0)
         return bz_fail(why, BZ_INCOMPLETE, "bytes have no layout and no math mode");
-    for (int i = 0; i < N_VARIANTS; i++) {
-        bz_variant *v = bz_variant_add(list, &bz_backend_memory, of, layout, math);
-        v->index = i;
-        v->chosen = i == CACHED;
-        snprintf(v->algorithm, sizeof v->algorithm, "%s", NAMES[i]);
-    }
+    if (((session *)of)->plain.job->problem->kind == BZ_PROBLEM_TRANSFER)
+        return enumerate_transfers(of, list, why);
+    for (int i = 0; i < N_VARIANTS; i++)
+        add_variant(list, of, i, NAMES[i], i == CACHED);
     return 0;
 }
 
@@ -178,10 +195,38 @@ static void move_all(const move *m, int threads)
         move_share(m, i, threads);
 }
 
+static int prepare(bz_variant *v, bz_error *err)
+{
+    const bz_plain *p = v->session;
+    if (bz_plain_prepare(v, err))
+        return -1;
+    if (p->job->problem->kind != BZ_PROBLEM_TRANSFER)
+        return 0;
+    const transfer_row *row = &transfer_rows[v->index];
+    transfer *t = bz_alloc(1, sizeof *t);
+    *t = (transfer){.row = row, .plain = p, .threads = p->job->setting->threads};
+    v->state = t;
+    return row->open ? row->open(t, err) : 0;
+}
+
+static void release(bz_variant *v)
+{
+    const session *s = v->session;
+    if (s->plain.job->problem->kind == BZ_PROBLEM_TRANSFER && v->state) {
+        transfer *t = v->state;
+        if (t->row->close)
+            t->row->close(t);
+        free(t);
+    }
+    bz_plain_release(v);
+}
+
 static int execute(bz_variant *v, int copy)
 {
     const session *s = v->session;
     const bz_plain *p = &s->plain;
+    if (p->job->problem->kind == BZ_PROBLEM_TRANSFER)
+        return transfer_rows[v->index].run(v->state, copy);
     int n = p->job->n_operands - 1, threads = p->job->setting->threads;
     char *to = bz_plain_at(p, n, copy);
     if (p->job->problem->kind == BZ_PROBLEM_COPY) {
@@ -200,7 +245,13 @@ const bz_backend bz_backend_memory = {
     .version = version,
     .open = open_session,
     .enumerate = enumerate,
+    .prepare = prepare,
     .execute = execute,
+    .poison = bz_plain_poison,
+    .read = bz_plain_read,
+    .release = release,
     .close = close_session,
-    BZ_PLAIN_OPERANDS,
+    .wants = bz_plain_wants,
+    .bind = bz_plain_bind,
+    .residual = bz_plain_residual,
 };

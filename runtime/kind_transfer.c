@@ -1,0 +1,111 @@
+/* Ways to bring bytes from one place to another. Those over arrays are counted as STREAM counts: each array that is read or
+ * written once. Every way has a result that can be checked. */
+#include "runtime/kind.h"
+
+enum { LINE = 64, MOST_HOPS = 1 << 15 };
+
+int64_t bz_problem_hops(const bz_problem *p)
+{
+    int64_t lines = p->transfer.x[0] / LINE;
+    return lines < MOST_HOPS ? lines : MOST_HOPS;
+}
+
+enum { STRIDE = 8 }; /* elements of 8 bytes: one in each cache line */
+
+static const char *const WAYS[] = {
+    [BZ_TRANSFER_READ] = "read",           /* y = the sum of x, the only element */
+    [BZ_TRANSFER_WRITE] = "write",         /* y = 1 */
+    [BZ_TRANSFER_COPY] = "copy",           /* y = x */
+    [BZ_TRANSFER_SCALE] = "scale",         /* y = 3 x */
+    [BZ_TRANSFER_ADD] = "add",             /* y = x + b */
+    [BZ_TRANSFER_TRIAD] = "triad",         /* y = x + 3 b */
+    [BZ_TRANSFER_STRIDED] = "strided",     /* y[i] = x[8 i] */
+    [BZ_TRANSFER_SCATTERED] = "scattered", /* y[i] = x[i · 2654435761 mod its length], which is a power of two */
+    [BZ_TRANSFER_CHASE] = "chase",         /* loads that wait for each other, from line to line by chance; y = 1 */
+    [BZ_TRANSFER_TOUCH] = "touch",         /* memory is asked for, each page of it written, and given back; y = 1 */
+    [BZ_TRANSFER_SHARED] = "shared",       /* another thread copies x to y as soon as it is told, and tells back */
+    [BZ_TRANSFER_PIPE] = "pipe",     /* x goes through a pipe to another thread, a byte comes back; so the next two */
+    [BZ_TRANSFER_SOCKET] = "socket", /* a pair of local sockets */
+    [BZ_TRANSFER_TCP] = "tcp",       /* TCP to this machine itself */
+    [BZ_TRANSFER_FILE] = "file",     /* a file that the kernel has in its cache is read into y */
+    [BZ_TRANSFER_FILE_COLD] = "file_cold", /* one that it has not */
+    [BZ_TRANSFER_MAPPED] = "mapped",       /* a file in the cache is mapped and copied to y */
+    NULL};
+
+/* Ways without an x measure memory that is their own. */
+static bool has_input(const bz_problem *p)
+{
+    return p->transfer.way != BZ_TRANSFER_WRITE && p->transfer.way != BZ_TRANSFER_CHASE &&
+           p->transfer.way != BZ_TRANSFER_TOUCH;
+}
+
+static void transfer_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_transfer_way way = p->transfer.way;
+    bool one = way == BZ_TRANSFER_READ || way == BZ_TRANSFER_CHASE || way == BZ_TRANSFER_TOUCH;
+    if (has_input(p))
+        bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->transfer.x);
+    if (way == BZ_TRANSFER_ADD || way == BZ_TRANSFER_TRIAD)
+        bz_operand_add_shape(l, BZ_ROLE_B, p->dtype, p->transfer.x);
+    y[0] = one ? 1 : p->transfer.x[0] / (way == BZ_TRANSFER_STRIDED ? STRIDE : 1);
+}
+
+static int check_transfer(const bz_problem *p, bz_error *err)
+{
+    int64_t n = p->transfer.x[0];
+    bool bytes = p->transfer.way >= BZ_TRANSFER_CHASE;
+    if (p->transfer.x[1])
+        return bz_problem_refuse(p, "x has one dimension", err);
+    if (p->dtype != (bytes ? BZ_U8 : BZ_F64) || p->dtype_y != p->dtype)
+        return bz_problem_refuse(p, bytes ? "this way takes bytes: dtype=u8" : "this way takes dtype=f64", err);
+    if (p->transfer.way == BZ_TRANSFER_STRIDED && n % STRIDE)
+        return bz_problem_refuse(p, "x is a multiple of 8", err);
+    if (p->transfer.way == BZ_TRANSFER_SCATTERED && (n & (n - 1)))
+        return bz_problem_refuse(p, "x is a power of two", err);
+    if (p->transfer.way == BZ_TRANSFER_CHASE && n < 128)
+        return bz_problem_refuse(p, "x is at least two lines, 128", err);
+    return 0;
+}
+
+static double transfer_flops(const bz_problem *p, const bz_operand *list, double y)
+{
+    static const double EACH[BZ_TRANSFERS] = {[BZ_TRANSFER_SCALE] = 1, [BZ_TRANSFER_ADD] = 1, [BZ_TRANSFER_TRIAD] = 2};
+    return p->transfer.way == BZ_TRANSFER_READ ? (double)list[0].count : EACH[p->transfer.way] * y;
+}
+
+static bz_expected sum_of(const float *x, int64_t n)
+{
+    bz_expected e = {0};
+    for (int64_t i = 0; i < n; i++)
+        bz_expected_add(&e, (double)x[i]);
+    return e;
+}
+
+static bz_expected transfer_at(bz_reference *r)
+{
+    const bz_problem *p = r->problem;
+    const float *x = has_input(p) ? r->value[0] : NULL;
+    int64_t n = p->transfer.x[0], i = r->index;
+    bz_expected e = {0};
+    if (p->transfer.way == BZ_TRANSFER_READ)
+        return sum_of(x, n);
+    if (p->transfer.way == BZ_TRANSFER_STRIDED)
+        i *= STRIDE;
+    if (p->transfer.way == BZ_TRANSFER_SCATTERED)
+        i = (int64_t)((uint64_t)i * BZ_SCATTER & (uint64_t)(n - 1));
+    bz_expected_add(&e, !x ? 1 : (p->transfer.way == BZ_TRANSFER_SCALE ? 3 : 1) * (double)x[i]);
+    if (p->transfer.way == BZ_TRANSFER_ADD || p->transfer.way == BZ_TRANSFER_TRIAD)
+        bz_expected_add(&e, (p->transfer.way == BZ_TRANSFER_TRIAD ? 3 : 1) * (double)r->value[1][i]);
+    return e;
+}
+
+static double transfer_cost(const bz_problem *p)
+{
+    return p->transfer.way == BZ_TRANSFER_READ ? (double)p->transfer.x[0] : 1;
+}
+
+/* clang-format off */
+const bz_kind bz_kind_transfer = {.name = "transfer", .operands = transfer_operands, .check = check_transfer,
+    .flops = transfer_flops, .at = transfer_at, .cost = transfer_cost, .member = {
+    BZ_NAMED("way", transfer.way, WAYS, "BZ_TRANSFER_"), BZ_REQUIRED("x", EXTENT, transfer.x)}};
+/* clang-format on */

@@ -1,0 +1,200 @@
+/* Ways over arrays of doubles. Each thread has its share, in whole cache lines. Those that go "around" the caches store with
+ * instructions that do not read the line first: the bytes that move are those that STREAM counts, and no others. */
+#include "runtime/memory/transfer.h"
+
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* As wide as the processor has them. */
+typedef double wide __attribute__((vector_size(64), aligned(8), may_alias));
+#if defined __x86_64__ && defined __has_attribute
+#if __has_attribute(target_clones)
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#endif
+#ifndef WIDEST
+#define WIDEST
+#endif
+
+enum { IN_LINE = 8 };
+
+/* Elements from … to of the arrays; x and b may be NULL. */
+typedef void array_function(double *y, const double *x, const double *b, size_t from, size_t to);
+
+#define WIDE(pointer)       (*(wide *)(void *)(pointer))
+#define CONST_WIDE(pointer) (*(const wide *)(const void *)(pointer))
+
+/* A loop of whole vectors, and what is left over. */
+#define ARRAY(name, expression, element)                                                                               \
+    WIDEST static void name(double *y, const double *x, const double *b, size_t from, size_t to)                       \
+    {                                                                                                                  \
+        size_t i = from;                                                                                               \
+        (void)x, (void)b;                                                                                              \
+        for (; i + IN_LINE <= to; i += IN_LINE)                                                                        \
+            WIDE(y + i) = (expression);                                                                                \
+        for (; i < to; i++)                                                                                            \
+            y[i] = (element);                                                                                          \
+    }
+ARRAY(scale_some, 3.0 * CONST_WIDE(x + i), 3.0 * x[i])
+ARRAY(add_some, CONST_WIDE(x + i) + CONST_WIDE(b + i), x[i] + b[i])
+ARRAY(triad_some, CONST_WIDE(x + i) + 3.0 * CONST_WIDE(b + i), x[i] + 3.0 * b[i])
+ARRAY(write_some, (wide){0} + 1.0, 1.0)
+
+static void copy_some(double *y, const double *x, const double *b, size_t from, size_t to)
+{
+    (void)b;
+    memcpy(y + from, x + from, (to - from) * sizeof *y);
+}
+
+static void copy_string(double *y, const double *x, const double *b, size_t from, size_t to)
+{
+#ifdef __x86_64__
+    void *out = y + from;
+    const void *in = x + from;
+    size_t n = (to - from) * sizeof *y;
+    (void)b;
+    __asm__ volatile("rep movsb" : "+D"(out), "+S"(in), "+c"(n) : : "memory");
+#else
+    copy_some(y, x, b, from, to);
+#endif
+}
+
+/* Shares begin at a line of y, as such stores want. */
+#ifdef __SSE2__
+#define AROUND(name, usual, expression)                                                                                \
+    static void name(double *y, const double *x, const double *b, size_t from, size_t to)                              \
+    {                                                                                                                  \
+        const __m128d three = _mm_set1_pd(3);                                                                          \
+        size_t i = from;                                                                                               \
+        (void)three;                                                                                                   \
+        for (; i + 2 <= to && (uintptr_t)(y + i) % 16 == 0; i += 2)                                                    \
+            _mm_stream_pd(y + i, expression);                                                                          \
+        _mm_sfence();                                                                                                  \
+        usual(y, x, b, i, to);                                                                                         \
+    }
+#else
+#define AROUND(name, usual, expression)                                                                                \
+    static void name(double *y, const double *x, const double *b, size_t from, size_t to)                              \
+    {                                                                                                                  \
+        usual(y, x, b, from, to);                                                                                      \
+    }
+#endif
+#define LOADED(array) _mm_loadu_pd((array) + i)
+AROUND(write_around, write_some, _mm_set1_pd(1))
+AROUND(copy_around, copy_some, LOADED(x))
+AROUND(scale_around, scale_some, _mm_mul_pd(three, LOADED(x)))
+AROUND(add_around, add_some, _mm_add_pd(LOADED(x), LOADED(b)))
+AROUND(triad_around, triad_some, _mm_add_pd(LOADED(x), _mm_mul_pd(three, LOADED(b))))
+
+static void strided_some(double *y, const double *x, const double *b, size_t from, size_t to)
+{
+    (void)b;
+    for (size_t i = from; i < to; i++)
+        y[i] = x[IN_LINE * i];
+}
+
+static void share(size_t n, int i, int threads, size_t *from, size_t *to)
+{
+    size_t lines = (n + IN_LINE - 1) / IN_LINE, begin = lines * (size_t)i / (size_t)threads * IN_LINE,
+           end = lines * (size_t)(i + 1) / (size_t)threads * IN_LINE;
+    *from = begin < n ? begin : n;
+    *to = end < n ? end : n;
+}
+
+/* Without a team where there is one thread: starting one costs more than a small copy. */
+static int all(const transfer *t, int copy, array_function *some)
+{
+    const bz_plain *p = t->plain;
+    int n = p->job->n_operands - 1;
+    size_t count = (size_t)p->job->operand[n].count;
+    double *y = bz_plain_at(p, n, copy);
+    const double *x = n > 0 ? bz_plain_at(p, 0, copy) : NULL, *b = n > 1 ? bz_plain_at(p, 1, copy) : NULL;
+    if (t->threads == 1) {
+        some(y, x, b, 0, count);
+        return 0;
+    }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(t->threads) schedule(static, 1)
+#endif
+    for (int i = 0; i < t->threads; i++) {
+        size_t from, to;
+        share(count, i, t->threads, &from, &to);
+        some(y, x, b, from, to);
+    }
+    return 0;
+}
+
+/* ---- reading, scattered reading --------------------------------------------------------------- */
+
+WIDEST static double sum_of(const double *x, size_t from, size_t to)
+{
+    wide a = {0}, b = {0}, c = {0}, d = {0};
+    size_t i = from;
+    for (; i + 4 * IN_LINE <= to; i += 4 * IN_LINE) {
+        a += CONST_WIDE(x + i);
+        b += CONST_WIDE(x + i + IN_LINE);
+        c += CONST_WIDE(x + i + 2 * IN_LINE);
+        d += CONST_WIDE(x + i + 3 * IN_LINE);
+    }
+    a += b + c + d;
+    double sum = a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6] + a[7];
+    for (; i < to; i++)
+        sum += x[i];
+    return sum;
+}
+
+int transfer_read(transfer *t, int copy)
+{
+    const bz_plain *p = t->plain;
+    const double *x = bz_plain_at(p, 0, copy);
+    double *y = bz_plain_at(p, 1, copy), sum = 0;
+    size_t n = (size_t)p->job->operand[0].count;
+    if (t->threads == 1) {
+        *y = sum_of(x, 0, n);
+        return 0;
+    }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(t->threads) schedule(static, 1) reduction(+ : sum)
+#endif
+    for (int i = 0; i < t->threads; i++) {
+        size_t from, to;
+        share(n, i, t->threads, &from, &to);
+        sum += sum_of(x, from, to);
+    }
+    *y = sum;
+    return 0;
+}
+
+int transfer_scattered(transfer *t, int copy)
+{
+    const bz_plain *p = t->plain;
+    const double *x = bz_plain_at(p, 0, copy);
+    double *y = bz_plain_at(p, 1, copy);
+    size_t n = (size_t)p->job->operand[0].count, mask = n - 1;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (t->threads > 1)
+#endif
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i * BZ_SCATTER & mask];
+    return 0;
+}
+
+#define RUNS(function, some)                                                                                           \
+    int function(transfer *t, int copy)                                                                                \
+    {                                                                                                                  \
+        return all(t, copy, some);                                                                                     \
+    }
+RUNS(transfer_write, write_some)
+RUNS(transfer_write_around, write_around)
+RUNS(transfer_copy, copy_some)
+RUNS(transfer_copy_around, copy_around)
+RUNS(transfer_copy_string, copy_string)
+RUNS(transfer_scale, scale_some)
+RUNS(transfer_scale_around, scale_around)
+RUNS(transfer_add, add_some)
+RUNS(transfer_add_around, add_around)
+RUNS(transfer_triad, triad_some)
+RUNS(transfer_triad_around, triad_around)
+RUNS(transfer_strided, strided_some)

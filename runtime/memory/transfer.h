@@ -1,0 +1,63 @@
+/* transfer: ways to bring bytes from one place to another, for problems of the kind `transfer`. A row is one implementation
+ * of a way; the rows of a way are its variants, and the fastest of them is what the way takes. Private to the backend. */
+#ifndef BZ_TRANSFER_H
+#define BZ_TRANSFER_H
+
+#include "runtime/plain.h"
+
+typedef struct transfer transfer;
+
+typedef struct transfer_row {
+    bz_transfer_way way;
+    const char *name;
+    bool threads;                            /* several may share the work */
+    int (*open)(transfer *t, bz_error *err); /* what run needs beside the operands; NULL: nothing */
+    int (*run)(transfer *t, int copy);       /* 0, or -1 */
+    void (*close)(transfer *t);              /* also after an open that failed */
+} transfer_row;
+
+/* One variant that was prepared. */
+struct transfer {
+    const transfer_row *row;
+    const bz_plain *plain;
+    int threads;
+    void *own; /* of open */
+};
+
+extern const transfer_row transfer_rows[]; /* ends with a name that is NULL */
+
+/* arrays.c: over arrays of doubles, each thread its share. */
+int transfer_read(transfer *t, int copy);
+int transfer_write(transfer *t, int copy), transfer_write_around(transfer *t, int copy);
+int transfer_copy(transfer *t, int copy), transfer_copy_around(transfer *t, int copy);
+int transfer_copy_string(transfer *t, int copy);
+int transfer_scale(transfer *t, int copy), transfer_scale_around(transfer *t, int copy);
+int transfer_add(transfer *t, int copy), transfer_add_around(transfer *t, int copy);
+int transfer_triad(transfer *t, int copy), transfer_triad_around(transfer *t, int copy);
+int transfer_strided(transfer *t, int copy), transfer_scattered(transfer *t, int copy);
+
+/* pages.c: loads that wait for each other, and memory asked for anew, on ordinary pages and on huge ones. */
+enum { TRANSFER_LINE = 64 };
+int transfer_chase_open(transfer *t, bz_error *err), transfer_chase_open_huge(transfer *t, bz_error *err);
+int transfer_chase(transfer *t, int copy);
+void transfer_chase_close(transfer *t);
+int transfer_touch(transfer *t, int copy), transfer_touch_huge(transfer *t, int copy);
+int transfer_touch_populate(transfer *t, int copy);
+
+/* Makes each line of the memory point to another, all in one ring, in an order of chance. */
+void transfer_ring(void *memory, size_t size);
+
+/* exchange.c: to another thread, and a byte back. */
+int transfer_spin_open(transfer *t, bz_error *err), transfer_sleep_open(transfer *t, bz_error *err);
+int transfer_pipe_open(transfer *t, bz_error *err), transfer_socket_open(transfer *t, bz_error *err);
+int transfer_tcp_open(transfer *t, bz_error *err);
+int transfer_exchange(transfer *t, int copy);
+void transfer_exchange_close(transfer *t);
+
+/* files.c: in the folder for temporary files that is not in memory. */
+int transfer_file_open(transfer *t, bz_error *err), transfer_file_open_direct(transfer *t, bz_error *err);
+int transfer_file(transfer *t, int copy), transfer_file_dropped(transfer *t, int copy);
+int transfer_mapped(transfer *t, int copy), transfer_mapped_populate(transfer *t, int copy);
+void transfer_file_close(transfer *t);
+
+#endif
