@@ -87,6 +87,21 @@ const bz_measured *bz_system_measured(const bz_system_facts *facts, int threads)
     return NULL;
 }
 
+static void read_caches(const cJSON *root, bz_system_facts *f)
+{
+    const cJSON *row;
+    cJSON_ArrayForEach(row, member(root, "caches"))
+    {
+        double level = number(row, "level"), count = number(row, "count"), bytes = number(row, "bytes");
+        double least = f->n_caches ? f->cache[f->n_caches - 1].bytes : 0;
+        if (!(bytes > least) || !(bytes <= 1e12) || !(level <= 9) || f->n_caches == 4)
+            continue;
+        f->cache[f->n_caches].level = (int)level;
+        f->cache[f->n_caches].count = count >= 1 && count <= 4096 ? (int)count : 1;
+        f->cache[f->n_caches++].bytes = bytes;
+    }
+}
+
 const bz_system_facts *bz_system_facts_read(const char *details, bz_arena *arena)
 {
     if (!details || !*details)
@@ -108,6 +123,7 @@ const bz_system_facts *bz_system_facts_read(const char *details, bz_arena *arena
                            .clock = fmax(0, number(root, "clock")),
                            .bandwidth = fmax(0, number(root, "bandwidth")),
                            .yardstick = NAN};
+    read_caches(root, f);
     f->n_measured = list_measured(root, found);
     bz_measured *measured = BZ_NEW(arena, bz_measured, f->n_measured);
     f->measured = measured;

@@ -255,6 +255,11 @@ typedef struct bz_system_facts {
     double l2, clock, bandwidth; /* of a GPU: bytes, Hz at most, bytes per second of its memory */
     const bz_measured *measured; /* as they stand there, each thread count once; at most BZ_MEASURED */
     int n_measured;
+    struct {
+        int level, count; /* that many of them */
+        double bytes;     /* each */
+    } cache[4];           /* of a processor, the smallest first */
+    int n_caches;
     double yardstick; /* seconds that it takes at its best for the piece of work that tells whether it is slow; NAN */
 } bz_system_facts;
 enum { BZ_MEASURED = 16 };

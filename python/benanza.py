@@ -122,6 +122,7 @@ gen = _command("gen", "Benchmarks that the database lacks, written into a folder
 run = _command("run", "The benchmarks of a folder, run and stored.")
 strip = _command("strip", "A copy of a model without its weights.")
 system = _command("system", "What this machine is, and which systems the database knows.")
+transfer = _command("transfer", "What moving data costs: lines and the points that they go through.")
 doctor = _command("doctor", "What is wrong with this machine for measuring.")
 profile_show = _command("profile show", "What recordings tell.")
 profile_tables = _command("profile tables", "A recording's tables, as other analyzers have them: table=NAME for one of them.")

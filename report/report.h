@@ -6,6 +6,7 @@
 #include "bench/bench.h"
 #include "compare/compare.h"
 #include "tables/tables.h"
+#include "transfer/transfer.h"
 
 /* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. Where an evaluation may
  * be NULL, it is left out. */
@@ -82,5 +83,10 @@ void bz_report_tables_json(bz_tables *m, const bz_table_kind *kind, const char *
 void bz_report_tables_csv(bz_tables *m, const bz_table_kind *kind, bz_buf *out);
 void bz_report_tables_names(bz_buf *out);
 void bz_report_tables_names_json(bz_buf *out);
+
+/* What moving data costs: the lines, or each point, or what `bytes` take where these are given (else 0). What they make of it
+ * lives in the arena. */
+void bz_report_transfers_text(const bz_transfers *t, bool points, double bytes, bz_arena *arena, bz_buf *out);
+void bz_report_transfers_json(const bz_transfers *t, double bytes, bz_arena *arena, bz_buf *out);
 
 #endif

@@ -56,6 +56,7 @@ typedef struct bz_variant {
     bool chosen;          /* the library's own first pick for this problem and layout */
     bool chosen_training; /* what it picks where it is asked as for training */
     bool reference;       /* an implementation by the definition: skipped while there is another */
+    bool waits;           /* its calls wait for another thread or a disk: time without a processor is theirs */
     double workspace;     /* bytes; known after prepare */
     const char *timing;   /* where `measure` had to time in another way than the backend says; else NULL */
     void *state;          /* the backend's, of prepare */

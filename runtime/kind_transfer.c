@@ -21,9 +21,13 @@ static const char *const WAYS[] = {
     [BZ_TRANSFER_TRIAD] = "triad",         /* y = x + 3 b */
     [BZ_TRANSFER_STRIDED] = "strided",     /* y[i] = x[8 i] */
     [BZ_TRANSFER_SCATTERED] = "scattered", /* y[i] = x[i · 2654435761 mod its length], which is a power of two */
-    [BZ_TRANSFER_CHASE] = "chase",         /* loads that wait for each other, from line to line by chance; y = 1 */
-    [BZ_TRANSFER_TOUCH] = "touch",         /* memory is asked for, each page of it written, and given back; y = 1 */
-    [BZ_TRANSFER_SHARED] = "shared",       /* another thread copies x to y as soon as it is told, and tells back */
+    [BZ_TRANSFER_CHASE] =
+        "chase", /* loads that wait for each other, from line to line by chance, on ordinary pages; y = 1 */
+    [BZ_TRANSFER_CHASE_HUGE] = "chase_huge", /* and on huge ones */
+    [BZ_TRANSFER_TOUCH] = "touch",           /* memory is asked for, each page of it written, and given back; y = 1 */
+    [BZ_TRANSFER_TOUCH_HUGE] = "touch_huge", /* and on huge pages */
+    [BZ_TRANSFER_SHARED] = "shared", /* another thread, which turns until it is told, copies x to y and tells back */
+    [BZ_TRANSFER_WAKE] = "wake",     /* the same, and both sleep while they wait */
     [BZ_TRANSFER_PIPE] = "pipe",     /* x goes through a pipe to another thread, a byte comes back; so the next two */
     [BZ_TRANSFER_SOCKET] = "socket", /* a pair of local sockets */
     [BZ_TRANSFER_TCP] = "tcp",       /* TCP to this machine itself */
@@ -32,17 +36,21 @@ static const char *const WAYS[] = {
     [BZ_TRANSFER_MAPPED] = "mapped",       /* a file in the cache is mapped and copied to y */
     NULL};
 
-/* Ways without an x measure memory that is their own. */
+/* These measure memory that is their own: x is its size, and the result is one byte. */
+static bool is_own(const bz_problem *p)
+{
+    return p->transfer.way >= BZ_TRANSFER_CHASE && p->transfer.way <= BZ_TRANSFER_TOUCH_HUGE;
+}
+
 static bool has_input(const bz_problem *p)
 {
-    return p->transfer.way != BZ_TRANSFER_WRITE && p->transfer.way != BZ_TRANSFER_CHASE &&
-           p->transfer.way != BZ_TRANSFER_TOUCH;
+    return p->transfer.way != BZ_TRANSFER_WRITE && !is_own(p);
 }
 
 static void transfer_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     bz_transfer_way way = p->transfer.way;
-    bool one = way == BZ_TRANSFER_READ || way == BZ_TRANSFER_CHASE || way == BZ_TRANSFER_TOUCH;
+    bool one = way == BZ_TRANSFER_READ || is_own(p);
     if (has_input(p))
         bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->transfer.x);
     if (way == BZ_TRANSFER_ADD || way == BZ_TRANSFER_TRIAD)
@@ -62,7 +70,7 @@ static int check_transfer(const bz_problem *p, bz_error *err)
         return bz_problem_refuse(p, "x is a multiple of 8", err);
     if (p->transfer.way == BZ_TRANSFER_SCATTERED && (n & (n - 1)))
         return bz_problem_refuse(p, "x is a power of two", err);
-    if (p->transfer.way == BZ_TRANSFER_CHASE && n < 128)
+    if (is_own(p) && n < 2 * LINE)
         return bz_problem_refuse(p, "x is at least two lines, 128", err);
     return 0;
 }

@@ -18,6 +18,7 @@ static void look_at_topology(bz_machine *s)
                                                            HWLOC_OBJ_L4CACHE};
     hwloc_topology_t t;
     s->cores = s->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    s->memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE); /* nodes do not tell what was plugged in later */
     if (hwloc_topology_init(&t))
         return;
     if (!hwloc_topology_load(t)) {
@@ -25,7 +26,6 @@ static void look_at_topology(bz_machine *s)
         s->cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
         s->threads = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU);
         s->numa_nodes = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
-        s->memory = (int64_t)hwloc_get_root_obj(t)->total_memory;
         for (int i = 0; i < BZ_MAX_CACHES; i++) {
             int n = hwloc_get_nbobjs_by_type(t, CACHES[i]);
             hwloc_obj_t o = n > 0 ? hwloc_get_obj_by_type(t, CACHES[i], 0) : NULL;

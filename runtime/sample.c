@@ -56,7 +56,8 @@ static double wall(bz_variant *v, int64_t n, int *copy, int copies, double *lost
     if (v->backend->wait && v->backend->wait(v))
         return -1;
     double seconds = bz_now() - start;
-    *lost += fmax(seconds - (processor_time() - used), 0);
+    if (!v->waits)
+        *lost += fmax(seconds - (processor_time() - used), 0);
     return seconds;
 }
 
@@ -104,7 +105,7 @@ static long count_interruptions(void)
 static bool was_interrupted(const runner *r, double seconds, long interruptions)
 {
     const bz_run_options *o = r->trial->task->options;
-    bool own_clock = o->setting.threads <= 1 && !r->variant->backend->device;
+    bool own_clock = o->setting.threads <= 1 && !r->variant->backend->device && !r->variant->waits;
     return own_clock ? r->lost > LOST * seconds * (double)r->iterations : count_interruptions() > interruptions;
 }
 

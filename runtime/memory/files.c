@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,11 +32,21 @@ static int fill(int at, const char *x, size_t size)
     return fsync(at);
 }
 
+static int open_nameless(const char *folder)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/benanza.XXXXXX", folder);
+    int at = mkostemp(path, O_CLOEXEC);
+    if (at >= 0)
+        unlink(path);
+    return at;
+}
+
 int transfer_file_open(transfer *t, bz_error *err)
 {
     const char *given = getenv("TMPDIR"), *folder = given && *given ? given : "/var/tmp";
     file *f = bz_alloc(1, sizeof *f);
-    *f = (file){.at = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), .size = t->plain->size[0]};
+    *f = (file){.at = open_nameless(folder), .size = t->plain->size[0]};
     t->own = f;
     if (f->at < 0 || fill(f->at, bz_plain_at(t->plain, 0, 0), f->size))
         return bz_fail(err, BZ_INCOMPLETE, "no file of %.3g MB in %s: %s", (double)f->size / 1e6, folder,

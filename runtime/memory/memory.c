@@ -118,12 +118,13 @@ static void close_session(void *of)
     free(s);
 }
 
-static void add_variant(bz_variant_list *list, void *of, int index, const char *name, bool chosen)
+static bz_variant *add_variant(bz_variant_list *list, void *of, int index, const char *name, bool chosen)
 {
     bz_variant *v = bz_variant_add(list, &bz_backend_memory, of, "plain", "default");
     v->index = index;
     v->chosen = chosen;
     snprintf(v->algorithm, sizeof v->algorithm, "%s", name);
+    return v;
 }
 
 static int enumerate_transfers(void *of, bz_variant_list *list, bz_error *why)
@@ -133,7 +134,7 @@ static int enumerate_transfers(void *of, bz_variant_list *list, bz_error *why)
     for (int i = 0; transfer_rows[i].name; i++)
         if (transfer_rows[i].way == job->problem->transfer.way &&
             (transfer_rows[i].threads || job->setting->threads == 1))
-            add_variant(list, of, i, transfer_rows[i].name, list->n == before);
+            add_variant(list, of, i, transfer_rows[i].name, list->n == before)->waits = transfer_rows[i].waits;
     return list->n > before ? 0 : bz_fail(why, BZ_INCOMPLETE, "this way of transfer is one thread's");
 }
 

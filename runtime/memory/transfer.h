@@ -10,6 +10,7 @@ typedef struct transfer transfer;
 typedef struct transfer_row {
     bz_transfer_way way;
     const char *name;
+    bool waits;                              /* for another thread or a disk */
     bool threads;                            /* several may share the work */
     int (*open)(transfer *t, bz_error *err); /* what run needs beside the operands; NULL: nothing */
     int (*run)(transfer *t, int copy);       /* 0, or -1 */

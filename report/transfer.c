@@ -1,0 +1,81 @@
+/* What moving data costs. */
+#include "report/report.h"
+
+#include "base/units.h"
+
+#include <math.h>
+
+/* "One thread reads memory at 25 GB/s and copies it at 12 GB/s; …": the first things that people ask. */
+static void answer(const bz_transfers *t, bz_buf *out)
+{
+    static const struct {
+        const char *way, *level, *words;
+    } ASKED[] = {{"read", "memory", "reads memory at %s/s"},
+                 {"copy", "memory", "copies it at %s/s, read and written bytes together"},
+                 {"chase", "L1", "waits %s for a load from L1"},
+                 {"chase", "memory", "%s for one from memory"}};
+    bz_unit_text text;
+    int said = 0;
+    bz_style_begin(out, BZ_STYLE_STRONG);
+    for (size_t i = 0; i < sizeof ASKED / sizeof *ASKED; i++) {
+        const bz_transfer_fit *f = bz_transfer_level(bz_transfer_find(t, ASKED[i].way), ASKED[i].level);
+        if (!f)
+            continue;
+        if (said++)
+            bz_buf_puts(out, i == 3 ? " and " : ", ");
+        else
+            bz_buf_printf(out, t->setting.threads == 1 ? "One thread " : "%d threads ", t->setting.threads);
+        /* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): one of the four above */
+        bz_buf_printf(out, ASKED[i].words,
+                      isnan(f->rate) ? bz_units_time(text, f->start) : bz_units_bytes(text, f->rate));
+    }
+    bz_buf_puts(out, said ? "." : "Nothing of this is measured yet.");
+    bz_style_end(out, BZ_STYLE_STRONG);
+    bz_buf_puts(out, "\n\n");
+}
+
+void bz_report_transfers_text(const bz_transfers *t, bool points, double bytes, bz_arena *arena, bz_buf *out)
+{
+    int marked = 0;
+    answer(t, out);
+    for (int i = 0; i < t->n; i++)
+        for (int k = 0; k < t->curve[i].n; k++)
+            marked += t->curve[i].point[k].marked;
+    const bz_sheet *sheet = bytes > 0 ? bz_transfers_asked(t, bytes, arena)
+                            : points  ? bz_transfers_points(t, arena)
+                                      : bz_transfers_fits(t, arena);
+    bz_sheet_text(sheet, sheet->n, out);
+    bz_buf_printf(out, "\n%s, %d thread%s, %s caches: %d transfers measured", t->system ? t->system->name : "?",
+                  t->setting.threads, t->setting.threads > 1 ? "s" : "", bz_record_cache_name(t->setting.cache),
+                  t->points);
+    if (marked)
+        bz_buf_printf(out, ", %d of them noisy or on a busy machine (--points says which)", marked);
+    if (t->missing)
+        bz_buf_printf(out, ", %d not measured", t->missing);
+    if (t->failed) {
+        bz_buf_printf(out, ", %d that failed here: ", t->failed);
+        bz_buf_clean(out, t->why);
+    }
+    bz_buf_puts(out, ".\n");
+}
+
+void bz_report_transfers_json(const bz_transfers *t, double bytes, bz_arena *arena, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, false);
+    bz_json_document(&j, "transfer", 1);
+    bz_json_key_str(&j, "system", t->system ? t->system->name : NULL);
+    bz_json_key_int(&j, "threads", t->setting.threads);
+    bz_json_key_str(&j, "cache", bz_record_cache_name(t->setting.cache));
+    bz_json_key_int(&j, "measured", t->points);
+    bz_json_key_int(&j, "missing", t->missing);
+    bz_json_key_int(&j, "failed", t->failed);
+    bz_json_key(&j, "sheets");
+    bz_json_array(&j);
+    bz_sheet_json(bz_transfers_fits(t, arena), &j);
+    bz_sheet_json(bz_transfers_points(t, arena), &j);
+    if (bytes > 0)
+        bz_sheet_json(bz_transfers_asked(t, bytes, arena), &j);
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}

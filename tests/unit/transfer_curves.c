@@ -1,0 +1,171 @@
+/* Curves and lines from records whose truth is known. */
+#include "transfer/transfer.h"
+
+#include "perfdb_test.h"
+#include "transfer/ways.h"
+
+static const char DETAILS[] =
+    "{\"device\":\"cpu\",\"caches\":[{\"level\":1,\"count\":2,\"bytes\":32768},{\"level\":2,\"count\":2,"
+    "\"bytes\":1048576},{\"level\":3,\"count\":1,\"bytes\":16777216}]}";
+
+/* Every size of every way takes start + bytes / rate, with another rate in each level. */
+static double truth(const transfer_way *w, double size, const way_level *level, int n)
+{
+    int at = 0;
+    while (at + 1 < n && size > level[at].to)
+        at++;
+    if (w->sizes == WAY_RING)
+        return 1e-9 * pow(4, at);
+    return w->sizes == WAY_LEVELS ? 20e-9 + size / (400e9 / pow(3, at)) : 5e-6 + size / 10e9;
+}
+
+static void store(bz_perfdb *db, const char *problem, double seconds, const char *algorithm, bz_record_status status,
+                  int threads)
+{
+    bz_record r = bz_record_blank();
+    r.system = "here@onednn1";
+    r.problem = problem;
+    r.variant = (bz_variant){"memory", algorithm, "plain", "default"};
+    r.setting = (bz_setting){threads, BZ_CACHE_HOT, ""};
+    r.status = status;
+    r.reason = status == BZ_RECORD_OK ? "" : "no such thing here";
+    if (status == BZ_RECORD_OK)
+        r.median = r.q25 = r.q75 = r.min = r.max = r.low = r.high = seconds;
+    r.n = r.iterations = 10;
+    r.timing = BZ_TIMING_WALL;
+    r.date = 1700000000;
+    assert_ok(bz_perfdb_put(db, &r, 1, NULL, &err));
+}
+
+static void fill(bz_perfdb *db, const bz_system_facts *facts, const char *without)
+{
+    way_level level[WAY_LEVELS_MOST];
+    int n_levels = transfer_levels(facts, 1, level);
+    for (const transfer_way *w = transfer_ways; w->name; w++) {
+        int64_t x[WAY_MOST_SIZES];
+        int n = transfer_sizes(w, facts, 1, x);
+        assert_true(n >= 5);
+        for (int i = 0; i < n; i++) {
+            bz_buf text = {0};
+            bz_problem p;
+            transfer_text(w, x[i], &text);
+            assert_ok(bz_problem_parse(bz_buf_text(&text), &p, &err));
+            double seconds = truth(w, transfer_size(w, x[i]), level, n_levels);
+            double loads = w->arrays ? 1 : (double)bz_problem_hops(&p);
+            if (strcmp(w->name, without) != 0) {
+                store(db, bz_buf_text(&text), seconds * loads, "fast", BZ_RECORD_OK, 1);
+                store(db, bz_buf_text(&text), 3 * seconds * loads, "slow", BZ_RECORD_OK, 1);
+                store(db, bz_buf_text(&text), seconds * loads / 9, "of others", BZ_RECORD_OK, 2);
+            } else if (i) {
+                store(db, bz_buf_text(&text), NAN, "fast", BZ_RECORD_FAILED, 1);
+            }
+            bz_buf_free(&text);
+        }
+    }
+}
+
+static void close_to(double a, double b)
+{
+    if (!(fabs(a - b) <= 1e-6 * fabs(b)))
+        fail_msg("%g is not %g", a, b);
+}
+
+static void test_lines(void **state)
+{
+    bz_perfdb *db;
+    bz_arena arena = {0};
+    bz_transfers t;
+    const bz_system *system;
+    const bz_setting setting = {1, BZ_CACHE_HOT, ""};
+    const bz_system_facts *facts = bz_system_facts_read(DETAILS, &arena);
+    way_level level[WAY_LEVELS_MOST];
+    int n = transfer_levels(facts, 1, level);
+    assert_int_equal(facts->n_caches, 3);
+    assert_int_equal(n, 4);
+    assert_ok(bz_perfdb_open(&db, *state, &(bz_perfdb_options){0}, &err));
+    assert_ok(bz_perfdb_put_system(db, "here@onednn1", DETAILS, 1700000000, &err));
+    fill(db, facts, "tcp");
+    assert_ok(bz_perfdb_known(db, "here", &system, &err));
+    assert_ok(bz_transfers_read(db, system, facts, &setting, &arena, &t, &err));
+
+    assert_null(bz_transfer_find(&t, "tcp")); /* all failed, but the first, which nobody tried */
+    assert_int_equal(t.missing, 1);
+    assert_true(t.failed > 3);
+    assert_string_equal(t.why, "no such thing here");
+    for (int i = 0; i < n; i++) {
+        const bz_transfer_fit *read = bz_transfer_level(bz_transfer_find(&t, "read"), level[i].name);
+        const bz_transfer_fit *chase = bz_transfer_level(bz_transfer_find(&t, "chase"), level[i].name);
+        assert_non_null(read);
+        assert_non_null(chase);
+        assert_int_equal(read->n, 3);
+        assert_string_equal(read->variant, "fast");
+        assert_true(fabs(read->start - 20e-9) < 1e-9);
+        close_to(read->rate, 400e9 / pow(3, i));
+        assert_true(fabs(read->half - read->start * read->rate) < 1);
+        assert_true(read->furthest < 1e-6 && chase->furthest < 1e-6);
+        close_to(chase->start, 1e-9 * pow(4, i));
+        assert_true(isnan(chase->rate));
+    }
+    const bz_transfer_curve *pipe = bz_transfer_find(&t, "pipe");
+    close_to(bz_transfer_level(pipe, "small")->start, 5e-6);
+    close_to(bz_transfer_level(pipe, "large")->rate, 10e9);
+
+    /* at a point it is the point, between two it lies between them, below the first and beyond the last it goes on */
+    for (int i = 0; i < pipe->n; i++)
+        close_to(bz_transfer_seconds(pipe, pipe->point[i].size), pipe->point[i].seconds);
+    for (int i = 1; i < pipe->n; i++) {
+        double between = bz_transfer_seconds(pipe, sqrt(pipe->point[i - 1].size * pipe->point[i].size));
+        close_to(between, sqrt(pipe->point[i - 1].seconds * pipe->point[i].seconds));
+    }
+    close_to(bz_transfer_seconds(pipe, 0), pipe->point->seconds);
+    const bz_transfer_point *last = &pipe->point[pipe->n - 1];
+    close_to(bz_transfer_seconds(pipe, 10 * last->size), 10 * last->seconds);
+    const bz_transfer_curve *chase = bz_transfer_find(&t, "chase");
+    const bz_transfer_curve *file = bz_transfer_find(&t, "file");
+    close_to(bz_transfer_seconds(file, file->point->size / 4), file->point->seconds);
+    assert_true(isnan(bz_transfer_seconds(file, file->point->size / 5)));
+    close_to(bz_transfer_seconds(chase, 1e12), chase->point[chase->n - 1].seconds);
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
+/* Caches of all shapes, and none: sizes ascend, and are sizes that the problems take. */
+static void test_sizes(void **unused)
+{
+    static const char *const CACHES[] = {
+        "{}",
+        "{\"caches\":[]}",
+        "{\"caches\":[{\"level\":1,\"count\":1,\"bytes\":1}]}",
+        "{\"caches\":[{\"level\":1,\"count\":64,\"bytes\":49152},{\"level\":2,\"count\":64,\"bytes\":2097152},{"
+        "\"level\":3,"
+        "\"count\":1,\"bytes\":1207959552}]}",
+        "{\"caches\":[{\"level\":2,\"count\":1e300,\"bytes\":1e29},{\"level\":-1,\"bytes\":5}, 7, {\"bytes\":null}]}",
+        "{\"caches\":{\"level\":1}}",
+    };
+    (void)unused;
+    for (size_t c = 0; c < sizeof CACHES / sizeof *CACHES; c++)
+        for (int threads = 1; threads < 300; threads *= 7) {
+            bz_arena arena = {0};
+            bz_plan_options options = {0};
+            const bz_system_facts *facts = bz_system_facts_read(CACHES[c], &arena);
+            bz_plan *plan = bz_plan_new(&options);
+            assert_ok(bz_transfers_plan(facts, threads, plan, &err));
+            for (const transfer_way *w = transfer_ways; w->name; w++) {
+                int64_t x[WAY_MOST_SIZES];
+                int n = transfer_sizes(w, facts, threads, x);
+                for (int i = 1; i < n; i++)
+                    assert_true(x[i] > x[i - 1]);
+                for (int i = 0; i < n; i++)
+                    assert_true(transfer_size(w, x[i]) < 4e9);
+            }
+            bz_plan_free(plan);
+            bz_arena_free(&arena);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_lines, make_folder, remove_folder),
+                                       cmocka_unit_test(test_sizes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* Curves through what was measured, and a straight line for each level of memory. */
+#include "runtime/problem.h"
+#include "transfer/ways.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct reading {
+    bz_perfdb *db;
+    const bz_system_facts *facts;
+    bz_arena *arena;
+    bz_transfers *out;
+} reading;
+
+/* Of the variants measured in the setting the fastest; NULL: none. *why: what one that failed said. */
+static const bz_record *fastest(const reading *r, const char *problem, const char **why, bz_error *err)
+{
+    bz_record *record;
+    const bz_record *best = NULL;
+    size_t n;
+    *why = NULL;
+    if (bz_perfdb_variants(r->db, r->out->system, problem, r->arena, &record, &n, err))
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (!bz_setting_same(&record[i].setting, &r->out->setting))
+            continue;
+        if (record[i].status == BZ_RECORD_OK && (!best || record[i].median < best->median))
+            best = &record[i];
+        else if (record[i].status != BZ_RECORD_OK && record[i].status != BZ_RECORD_DROPPED)
+            *why = record[i].reason;
+    }
+    return best;
+}
+
+static int read_point(reading *r, const transfer_way *w, int64_t x, bz_transfer_curve *c, bz_error *err)
+{
+    bz_buf text = {0};
+    bz_problem p;
+    const char *why;
+    bz_error none = {0};
+    transfer_text(w, x, &text);
+    int rc = bz_problem_parse(bz_buf_text(&text), &p, err);
+    const bz_record *best = rc ? NULL : fastest(r, bz_buf_text(&text), &why, &none);
+    bz_buf_free(&text);
+    if (rc || none.code) {
+        if (none.code)
+            *err = none;
+        return -1;
+    }
+    if (!best && why) {
+        r->out->failed++;
+        r->out->why = why;
+    } else if (!best) {
+        r->out->missing++;
+    } else {
+        double size = transfer_size(w, x), loads = w->arrays ? 1 : (double)bz_problem_hops(&p);
+        c->point[c->n++] = (bz_transfer_point){.size = size,
+                                               .bytes = w->arrays ? size : 0,
+                                               .seconds = best->median / loads,
+                                               .variant = best->variant.algorithm,
+                                               .marked = bz_record_marked(best)};
+    }
+    return 0;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+/* Least squares of the shares by which the line misses the points, so that small transfers count as much as large ones.
+ * With u = 1 / seconds and v = bytes / seconds the line is start · u + v / rate = 1. Neither can be negative. */
+static void fit_line(const bz_transfer_point *p, int n, bz_transfer_fit *out)
+{
+    double uu = 0, uv = 0, vv = 0, u1 = 0, v1 = 0, start = 0, slope;
+    for (int i = 0; i < n; i++) {
+        double u = 1 / p[i].seconds, v = p[i].bytes / p[i].seconds;
+        uu += u * u;
+        uv += u * v;
+        vv += v * v;
+        u1 += u;
+        v1 += v;
+    }
+    double determinant = uu * vv - uv * uv;
+    if (n > 1 && determinant > 1e-9 * uu * vv)
+        start = (u1 * vv - v1 * uv) / determinant;
+    if (!(start > 0))
+        start = 0;
+    slope = (v1 - start * uv) / vv;
+    if (!(slope > 0)) { /* more bytes take no longer */
+        slope = 0;
+        start = u1 / uu;
+    }
+    out->start = start;
+    out->rate = slope > 0 ? 1 / slope : INFINITY;
+    out->half = start * out->rate;
+    out->furthest = n > 2 ? 0 : (double)NAN;
+    for (int i = 0; i < n; i++)
+        out->furthest = fmax(out->furthest, fabs(1 - (start + p[i].bytes * slope) / p[i].seconds));
+    if (n <= 2)
+        out->furthest = NAN;
+}
+
+static void fit_loads(const bz_transfer_point *p, int n, bz_transfer_fit *out)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += p[i].seconds;
+    out->start = sum / n;
+    out->rate = out->half = NAN;
+    out->furthest = n > 2 ? 0 : (double)NAN;
+    for (int i = 0; i < n && n > 2; i++)
+        out->furthest = fmax(out->furthest, fabs(p[i].seconds / out->start - 1));
+}
+
+static void fit(bz_transfer_curve *c, const char *level, double from, double to)
+{
+    int first = 0, n = 0;
+    while (first < c->n && c->point[first].size < from)
+        first++;
+    while (first + n < c->n && c->point[first + n].size <= to)
+        n++;
+    if (!n || c->n_fits == BZ_TRANSFER_FITS)
+        return;
+    bz_transfer_fit *f = &c->fit[c->n_fits++];
+    const bz_transfer_point *p = &c->point[first];
+    *f = (bz_transfer_fit){.level = level, .variant = p[n - 1].variant, .n = n};
+    (p->bytes > 0 ? fit_line : fit_loads)(p, n, f);
+}
+
+static void fit_all(const reading *r, const transfer_way *w, bz_transfer_curve *c)
+{
+    way_level level[WAY_LEVELS_MOST];
+    int n = transfer_levels(r->facts, r->out->setting.threads, level);
+    bool levels = w->sizes == WAY_LEVELS || w->sizes == WAY_RING;
+    if (!levels) {
+        fit(c, "small", 0, WAY_SMALL);
+        fit(c, "large", WAY_SMALL + 1, INFINITY);
+    }
+    for (int i = 0; i < n && levels; i++)
+        fit(c, bz_arena_str(r->arena, level[i].name), level[i].from, level[i].to);
+}
+
+int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts, const bz_setting *setting,
+                      bz_arena *arena, bz_transfers *out, bz_error *err)
+{
+    reading r = {db, facts, arena, out};
+    int n_ways = 0;
+    while (transfer_ways[n_ways].name)
+        n_ways++;
+    *out = (bz_transfers){.system = system, .setting = *setting, .why = ""};
+    out->curve = BZ_NEW(arena, bz_transfer_curve, n_ways);
+    for (const transfer_way *w = transfer_ways; w->name; w++) {
+        int64_t x[WAY_MOST_SIZES];
+        int n = setting->threads == 1 || w->threads ? transfer_sizes(w, facts, setting->threads, x) : 0;
+        bz_transfer_curve *c = &out->curve[out->n];
+        *c = (bz_transfer_curve){.way = w->name, .tells = w->tells, .point = BZ_NEW(arena, bz_transfer_point, n)};
+        for (int i = 0; i < n; i++)
+            if (read_point(&r, w, x[i], c, err))
+                return -1;
+        fit_all(&r, w, c);
+        out->points += c->n;
+        out->n += c->n > 0;
+    }
+    return 0;
+}
+
+/* ---- asking ----------------------------------------------------------------------------------- */
+
+const bz_transfer_curve *bz_transfer_find(const bz_transfers *t, const char *way)
+{
+    for (int i = 0; i < t->n; i++)
+        if (!strcmp(t->curve[i].way, way))
+            return &t->curve[i];
+    return NULL;
+}
+
+const bz_transfer_fit *bz_transfer_level(const bz_transfer_curve *c, const char *level)
+{
+    for (int i = 0; c && i < c->n_fits; i++)
+        if (!strcmp(c->fit[i].level, level))
+            return &c->fit[i];
+    return NULL;
+}
+
+double bz_transfer_seconds(const bz_transfer_curve *c, double size)
+{
+    int above = 0;
+    if (!c->n || !(size >= 0))
+        return NAN;
+    while (above < c->n && c->point[above].size < size)
+        above++;
+    const bz_transfer_point *b = &c->point[above < c->n ? above : c->n - 1], *a = above ? &c->point[above - 1] : b;
+    if (!above) /* far below, it is not known how much of the time is the bytes' */
+        return 4 * size >= b->size || b->size <= 1 ? b->seconds : (double)NAN;
+    if (above == c->n) /* a load that waits takes as long in memory of any size */
+        return b->bytes > 0 ? b->seconds * size / b->size : b->seconds;
+    double share = log(size / a->size) / log(b->size / a->size);
+    return a->seconds * pow(b->seconds / a->seconds, share);
+}
+
+/* ---- sheets ----------------------------------------------------------------------------------- */
+
+const bz_sheet *bz_transfers_fits(const bz_transfers *t, bz_arena *arena)
+{
+    static const bz_sheet_column COLUMNS[] = {{"way", "way", BZ_SHEET_TEXT},
+                                              {"level", "where", BZ_SHEET_TEXT},
+                                              {"start", "start", BZ_SHEET_SECONDS},
+                                              {"rate", "rate", BZ_SHEET_RATE},
+                                              {"half", "half rate at", BZ_SHEET_BYTES},
+                                              {"furthest", "off by at most", BZ_SHEET_SHARE},
+                                              {"variant", "fastest", BZ_SHEET_TEXT},
+                                              {"points", "sizes", BZ_SHEET_COUNT},
+                                              {"tells", "what it is", BZ_SHEET_TEXT}};
+    bz_sheet *s = bz_sheet_new(arena, "fits", "What it costs: start + bytes / rate", COLUMNS, 9);
+    for (int i = 0; i < t->n; i++)
+        for (int k = 0; k < t->curve[i].n_fits; k++) {
+            const bz_transfer_fit *f = &t->curve[i].fit[k];
+            bz_sheet_cell *row = bz_sheet_row(s);
+            row[0].text = t->curve[i].way;
+            row[1].text = f->level;
+            row[2].number = f->start;
+            row[3].number = f->rate;
+            row[4].number = f->half;
+            row[5].number = f->furthest;
+            row[6].text = f->variant;
+            row[7].number = f->n;
+            row[8].text = t->curve[i].tells;
+        }
+    return s;
+}
+
+const bz_sheet *bz_transfers_points(const bz_transfers *t, bz_arena *arena)
+{
+    static const bz_sheet_column COLUMNS[] = {{"way", "way", BZ_SHEET_TEXT},         {"size", "size", BZ_SHEET_BYTES},
+                                              {"time", "time", BZ_SHEET_SECONDS},    {"rate", "rate", BZ_SHEET_RATE},
+                                              {"variant", "fastest", BZ_SHEET_TEXT}, {"mark", "mark", BZ_SHEET_TEXT}};
+    bz_sheet *s = bz_sheet_new(arena, "points", "What was measured", COLUMNS, 6);
+    for (int i = 0; i < t->n; i++)
+        for (int k = 0; k < t->curve[i].n; k++) {
+            const bz_transfer_point *p = &t->curve[i].point[k];
+            bz_sheet_cell *row = bz_sheet_row(s);
+            row[0].text = t->curve[i].way;
+            row[1].number = p->size;
+            row[2].number = p->seconds;
+            row[3].number = p->bytes > 0 ? p->bytes / p->seconds : (double)NAN;
+            row[4].text = p->variant;
+            row[5].text = p->marked ? "noisy" : "";
+        }
+    return s;
+}
+
+const bz_sheet *bz_transfers_asked(const bz_transfers *t, double size, bz_arena *arena)
+{
+    static const bz_sheet_column COLUMNS[] = {{"way", "way", BZ_SHEET_TEXT},
+                                              {"time", "time", BZ_SHEET_SECONDS},
+                                              {"rate", "rate", BZ_SHEET_RATE},
+                                              {"tells", "what it is", BZ_SHEET_TEXT}};
+    bz_sheet *s = bz_sheet_new(arena, "asked", "What so many bytes take, by the sizes measured", COLUMNS, 4);
+    for (int i = 0; i < t->n; i++) {
+        double seconds = bz_transfer_seconds(&t->curve[i], size);
+        bz_sheet_cell *row = bz_sheet_row(s);
+        row[0].text = t->curve[i].way;
+        row[1].number = seconds;
+        row[2].number = t->curve[i].point->bytes > 0 ? size / seconds : (double)NAN;
+        row[3].text = t->curve[i].tells;
+    }
+    return s;
+}

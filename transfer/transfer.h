@@ -1,0 +1,64 @@
+/* transfer: what moving data costs on a system, by records of problems of the kind `transfer`, which belong to no layer.
+ *
+ *   bz_transfers_plan     the problems, by the sizes of the system's caches
+ *   bz_transfers_read     curves through what the database has of them, and a straight line for each level of memory
+ *   bz_transfer_seconds   what a transfer of any size takes, by its curve
+ *
+ * A line is that of Hockney: seconds = start + bytes / rate. Half of the rate is reached at start · rate bytes. */
+#ifndef BZ_TRANSFER_ROOM_H
+#define BZ_TRANSFER_ROOM_H
+
+#include "base/sheet.h"
+#include "bench/bench.h"
+
+typedef struct bz_transfer_point {
+    double size; /* bytes that lie in the caches, or are sent */
+    double
+        bytes; /* that a call moves, as STREAM counts them; 0: loads that wait for each other move none to speak of */
+    double seconds; /* of a call of the fastest variant; of one such load */
+    const char *variant;
+    bool marked; /* noisy, throttled, or measured on a busy machine */
+} bz_transfer_point;
+
+typedef struct bz_transfer_fit {
+    const char *level;     /* "L1", "memory"; of what no cache bounds "small" (to 128 KiB) and "large" */
+    const char *variant;   /* the fastest at the largest of the sizes */
+    int n;                 /* points */
+    double start, rate;    /* seconds; bytes per second. Where no bytes are counted `start` is the mean, and rate NAN */
+    double half, furthest; /* bytes; how far the line is from a point at most, as a share. NAN: too few points */
+} bz_transfer_fit;
+
+enum { BZ_TRANSFER_FITS = 6 };
+
+typedef struct bz_transfer_curve {
+    const char *way, *tells;  /* "copy"; what that is, in words */
+    bz_transfer_point *point; /* by size */
+    int n, n_fits;
+    bz_transfer_fit fit[BZ_TRANSFER_FITS];
+} bz_transfer_curve;
+
+typedef struct bz_transfers {
+    const bz_system *system;
+    bz_setting setting;
+    bz_transfer_curve *curve;       /* those with a point */
+    int n, points, missing, failed; /* failed: problems that no variant can do here */
+    const char *why;                /* one reason of these; "" */
+} bz_transfers;
+
+/* `threads`: ways that several threads share the work of; with one all of them. */
+int bz_transfers_plan(const bz_system_facts *facts, int threads, bz_plan *plan, bz_error *err);
+int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts, const bz_setting *setting,
+                      bz_arena *arena, bz_transfers *out, bz_error *err);
+
+const bz_transfer_curve *bz_transfer_find(const bz_transfers *t, const char *way); /* NULL: nothing is known of it */
+const bz_transfer_fit *bz_transfer_level(const bz_transfer_curve *c, const char *level); /* c may be NULL; likewise */
+/* Between two points as a straight line of logarithms; beyond the last at its rate; down to a quarter of the first as long as
+ * that takes, and below NAN. */
+double bz_transfer_seconds(const bz_transfer_curve *c, double size);
+
+/* The lines; all points; and what so many bytes take in each way, between points by their curve. */
+const bz_sheet *bz_transfers_fits(const bz_transfers *t, bz_arena *arena);
+const bz_sheet *bz_transfers_points(const bz_transfers *t, bz_arena *arena);
+const bz_sheet *bz_transfers_asked(const bz_transfers *t, double size, bz_arena *arena);
+
+#endif

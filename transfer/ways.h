@@ -1,0 +1,37 @@
+/* ways: what is measured, and at which sizes. Private to transfer/. */
+#ifndef BZ_TRANSFER_WAYS_H
+#define BZ_TRANSFER_WAYS_H
+
+#include "transfer/transfer.h"
+
+typedef enum {
+    WAY_LEVELS, /* arrays of doubles: some sizes in each level of memory */
+    WAY_RING,   /* bytes: each power of two, from below the first level to beyond the last */
+    WAY_PAGES,  /* bytes, in steps from many pages on */
+    WAY_BLOCKS, /* and from one byte on */
+} way_sizes;
+
+typedef struct transfer_way {
+    const char *name, *tells;
+    way_sizes sizes;
+    int arrays; /* that the bytes of a call are the size of; 0: none are counted */
+    bool threads;
+} transfer_way;
+
+extern const transfer_way transfer_ways[]; /* ends with a name that is NULL */
+
+/* What goes through the kernel has one line for small sizes, where its calls count, and one for large ones. */
+enum { WAY_SMALL = 128 << 10, WAY_MOST_SIZES = 24, WAY_LEVELS_MOST = BZ_TRANSFER_FITS };
+
+typedef struct way_level {
+    char name[8];
+    double from, to; /* sizes that lie in it for sure */
+} way_level;
+
+int transfer_levels(const bz_system_facts *facts, int threads, way_level out[WAY_LEVELS_MOST]);
+/* What x is of each problem, ascending. */
+int transfer_sizes(const transfer_way *w, const bz_system_facts *facts, int threads, int64_t out[WAY_MOST_SIZES]);
+void transfer_text(const transfer_way *w, int64_t x, bz_buf *out); /* the problem's text */
+double transfer_size(const transfer_way *w, int64_t x);            /* bytes */
+
+#endif
