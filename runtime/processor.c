@@ -18,7 +18,8 @@ static void look_at_topology(bz_machine *s)
                                                            HWLOC_OBJ_L4CACHE};
     hwloc_topology_t t;
     s->cores = s->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    s->memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE); /* nodes do not tell what was plugged in later */
+    s->memory =
+        (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE); /* nodes do not tell what was plugged in later */
     if (hwloc_topology_init(&t))
         return;
     if (!hwloc_topology_load(t)) {
