@@ -14,7 +14,7 @@ STEPS = 3
 
 
 def record(folder, *changes):
-    path = os.path.join(folder, "-".join(("stream",) + changes) + ".json")
+    path = os.path.join(folder, "-".join(("stream",) + changes).replace("/", "_") + ".json")
     command = [STREAM, "tiny", "--iterations", str(STEPS), "--launch", "1", "--framework", "1", "--load", "100", "--record", path]
     done = subprocess.run(command + list(changes), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -52,6 +52,27 @@ def counts(events):
     return {name: n // STEPS for name, n in number.items()}
 
 
+def exchange(folder, events):
+    """Several workers: each exchanges every region once in a step, and all have the sum (the program looks)."""
+    work = sorted(of(events, "kernel", "gpu_memset"), key=lambda e: e["args"]["correlation"])
+    times = os.path.join(folder, "times")
+    with open(times, "w") as f:
+        f.writelines("20000\n" for _ in range(len(work) // STEPS))
+    for workers, regions in ((2, 1), (3, 1)):
+        several = record(folder, "--timed", times, "--workers", str(workers), "--gbps", "8")[1]
+        check_structure(several)
+        assert counts(several) == counts(events)
+        assert sum(e["name"] == "all_reduce" for e in several) == regions * STEPS
+    update = sum(n for name, n in counts(events).items() if UPDATE.match(name))
+    for option in ((), ("--priority",)):
+        pieces = record(folder, "--timed", times, "--workers", "2", "--gbps", "8", "--slice", "0.01", *option)[1]
+        assert sum(counts(pieces).values()) == sum(counts(events).values()) - update
+        assert sum(e["name"] == "all_reduce" for e in pieces) > 5 * STEPS
+
+
+UPDATE = re.compile(r"elementwise_(mul|addcmul|sqrt|div|addcdiv|add) \d+$")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path, plain = record(folder)
@@ -62,7 +83,7 @@ def main():
         layers = collections.Counter(e["name"] for e in of(plain, "cpu_op"))
         assert layers["conv1"] == 3 * STEPS, layers  # once in each phase
 
-        update = sum(n for name, n in kernels.items() if re.match(r"elementwise_(mul|addcmul|sqrt|div|addcdiv|add) \d+$", name))
+        update = sum(n for name, n in kernels.items() if UPDATE.match(name))
         fused = counts(record(folder, "--fused-optimizer")[1])
         assert update % 7 == 0 and sum(fused.values()) == sum(kernels.values()) - update + 1
 
@@ -81,6 +102,8 @@ def main():
         events = record(folder, "--prefetch")[1]
         check_structure(events)
         assert counts(events) == kernels and len({e["args"]["stream"] for e in of(events, "gpu_memcpy")}) == 2
+
+        exchange(folder, plain)
 
         told = subprocess.run([BENANZA, "analyze", "--profile", path, "--json"], capture_output=True, text=True)
         assert told.returncode in (0, 4), told.stderr

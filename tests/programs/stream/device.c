@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-typedef enum { WORK_KERNEL, WORK_COPY, WORK_FILL, WORK_MARK, WORK_FOLLOW, WORK_END } work_kind;
+typedef enum { WORK_KERNEL, WORK_PRETEND, WORK_COPY, WORK_FILL, WORK_MARK, WORK_FOLLOW, WORK_END } work_kind;
 
 typedef struct work {
     work_kind kind;
@@ -19,6 +19,7 @@ typedef struct work {
     void *argument, *to;
     const void *from;
     size_t bytes;
+    int64_t pretended, asked; /* ns; when it was queued */
     int event;
     int64_t ticket;
     uint32_t correlation;
@@ -29,6 +30,7 @@ typedef struct stream {
     pthread_t thread;
     int number, core;
     bool sleeps;
+    int64_t until; /* pretended work ends then, maybe later than now */
     work queue[DEVICE_QUEUE];
     atomic_long in, out;
 } stream;
@@ -161,9 +163,14 @@ int64_t device_expect(int number)
     return ++device.event[number].asked;
 }
 
-void device_await(int number)
+int64_t device_asked(int number)
 {
-    await(number, device.event[number].asked);
+    return device.event[number].asked;
+}
+
+bool device_is_done(int number, int64_t ticket)
+{
+    return atomic_load(&device.event[number].reached) >= ticket;
 }
 
 /* ---- a stream ------------------------------------------------------------------------------ */
@@ -179,10 +186,32 @@ static void copy(const stream *s, const work *w, int64_t start)
     busy_until(end);
 }
 
-static void work_run(const stream *s, const work *w)
+/* Sleeping is exact to some ten µs: less than that is made up for by what comes next. */
+static void catch_up(const stream *s)
+{
+    enum { EXACT = 100000 };
+    if (s->until - now() > EXACT)
+        sleep_until(s->until);
+}
+
+/* It begins when it was asked for and what was before it is over, however late the thread is. */
+static void pretend(stream *s, const work *w)
+{
+    int64_t start = s->until > w->asked ? s->until : w->asked;
+    s->until = start + w->pretended;
+    catch_up(s);
+    record_add(RECORD_KERNEL, s->number, w->name, start, s->until, w->correlation, 0);
+}
+
+static void work_run(stream *s, const work *w)
 {
     int64_t start = now();
+    if (w->kind != WORK_PRETEND && s->until > start)
+        sleep_until(s->until);
     switch (w->kind) {
+    case WORK_PRETEND:
+        pretend(s, w);
+        return;
     case WORK_KERNEL:
         w->run(w->argument);
         break;
@@ -193,7 +222,10 @@ static void work_run(const stream *s, const work *w)
         memset(w->to, 0, w->bytes);
         break;
     case WORK_FOLLOW:
-        await(w->event, w->ticket);
+        if (!device_is_done(w->event, w->ticket)) {
+            await(w->event, w->ticket);
+            s->until = now();
+        }
         return;
     case WORK_MARK:
         device_done(w->event, w->ticket);
@@ -207,7 +239,8 @@ static void work_run(const stream *s, const work *w)
                        : w->kind == WORK_FILL           ? "Memset (Device)"
                        : w->direction == COPY_TO_DEVICE ? "Memcpy HtoD (Pageable -> Device)"
                                                         : "Memcpy DtoH (Device -> Pageable)";
-    record_add(RECORDS[w->kind], s->number, name, start, now(), w->correlation, (int64_t)w->bytes);
+    s->until = now();
+    record_add(RECORDS[w->kind], s->number, name, start, s->until, w->correlation, (int64_t)w->bytes);
 }
 
 static void *stream_main(void *argument)
@@ -234,7 +267,9 @@ static void push(stream *s, const work *w)
         return;
     }
     wait_for(has_room, s);
-    s->queue[atomic_load(&s->in) % DEVICE_QUEUE] = *w;
+    work *to = &s->queue[atomic_load(&s->in) % DEVICE_QUEUE];
+    *to = *w;
+    to->asked = now();
     atomic_fetch_add(&s->in, 1);
     tell();
 }
@@ -292,6 +327,12 @@ void device_launch(int number, const char *name, device_kernel *run, void *argum
 {
     call(number, "cudaLaunchKernel", device.options.launch,
          &(work){.kind = WORK_KERNEL, .name = name, .run = run, .argument = argument});
+}
+
+void device_pretend(int number, const char *name, int64_t ns)
+{
+    call(number, "cudaLaunchKernel", device.options.launch,
+         &(work){.kind = WORK_PRETEND, .name = name, .pretended = ns});
 }
 
 void device_fill(int number, void *at, size_t bytes)

@@ -23,7 +23,7 @@ typedef struct device_options {
     bool record;    /* from device_record(true) on */
 } device_options;
 
-enum { DEVICE_CALLS = 1 << 16, DEVICE_QUEUE = 1024, DEVICE_STREAMS = 8, DEVICE_EVENTS = 4096 };
+enum { DEVICE_CALLS = 1 << 16, DEVICE_QUEUE = 8192, DEVICE_STREAMS = 8, DEVICE_EVENTS = 4096 };
 
 typedef void device_kernel(void *argument);
 typedef enum { COPY_TO_DEVICE = 1, COPY_TO_HOST = 2 } device_direction; /* CUPTI's numbers */
@@ -37,6 +37,8 @@ void device_close(void);
 int device_stream(int core, bool sleeps); /* its number; sleeps: it waits for the link without keeping its core busy */
 
 void device_launch(int stream, const char *name, device_kernel *run, void *argument);
+/* A kernel that takes so long without keeping a core busy, as one on a device of its own does. */
+void device_pretend(int stream, const char *name, int64_t ns);
 void device_fill(int stream, void *at, size_t bytes);
 void device_copy(int stream, device_direction direction, void *to, const void *from, size_t bytes);
 void device_copy_and_wait(int stream, device_direction direction, void *to, const void *from, size_t bytes);
@@ -45,7 +47,8 @@ void device_copy_and_wait(int stream, device_direction direction, void *to, cons
  * device_mark has run, or when the host said so. */
 void device_mark(int stream, int event);
 void device_follow(int stream, int event);
-void device_await(int event);     /* the calling thread; not recorded */
+int64_t device_asked(int event); /* the ticket of the latest mark */
+bool device_is_done(int event, int64_t ticket);
 int64_t device_expect(int event); /* a host thread will call device_done with what this returned */
 void device_done(int event, int64_t ticket);
 

@@ -14,12 +14,19 @@
  *     --fused-optimizer  the update of all parameters as one call
  *     --graph            forward, backward and update as one launch
  *     --prefetch         the next batch is copied while this one is computed
+ *     --timed FILE       kernels take as long as FILE says, a line of nanoseconds for each call, without keeping a core busy
+ *     --workers N        so many processes train together, --timed: they exchange gradients over a ring
+ *     --gbps B           gigabits per second of the link from each to the next (1)
+ *     --bucket MB        layers are exchanged together up to so many megabytes (25)
+ *     --slice MB         there is no update; layers are exchanged by themselves, in pieces, and awaited by the next forward pass
+ *     --priority         with --slice: what the forward pass needs first goes first
  *   instead of training:
  *     --time             each kernel alone: name, calls in a step, seconds of one
  *     --gradients        each layer: name, bytes of its gradients
  *     --list             the networks
  *
  * Each measured step is a line on stderr: milliseconds. */
+#include "exchange.h"
 #include "net.h"
 
 #include <getopt.h>
@@ -28,17 +35,23 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WARM_UP = 3, HOST = 0, DEVICE = 1, INPUT = 0 };
+enum { WARM_UP = 3, HOST = 0, DEVICE = 1, INPUT = 0, READY = 1, DONE = READY + EXCHANGE_REGIONS };
 
 typedef struct program {
-    const char *network, *record;
+    const char *network, *record, *timed;
     int iterations, core; /* core: -1, or the one for all */
+    int workers, priority, self;
+    double gbps, bucket, slice; /* megabytes; slice 0: none */
     int64_t framework, load;
     int graph, prefetch, time, gradients, list, bf16, fuse, fuse_norm, fused_optimizer;
     device_options device;
     /* while it runs */
     net *net;
     int stream, link, captured;
+    int64_t *takes; /* of each call, where pretended */
+    int region_layer[EXCHANGE_REGIONS], region_last[EXCHANGE_REGIONS],
+        n_regions;           /* its lowest layer; the call behind which it is ready */
+    int started;             /* steps */
     void *batch, *buffer[2]; /* of the host; of the device: the input of this step and of the next */
 } program;
 
@@ -48,11 +61,79 @@ static void work(program *p, const call *c)
 {
     if (p->framework && !p->graph)
         busy_until(now() + p->framework);
-    if (c->run)
+    if (p->takes)
+        device_pretend(p->stream, c->name, p->takes[c - p->net->call]);
+    else if (c->run)
         device_launch(p->stream, c->name, c->run, c->argument);
     else
         device_fill(p->stream, c->argument, c->bytes);
 }
+
+/* ---- with other workers --------------------------------------------------------------------- */
+
+static void follow_regions(const program *p, int layer)
+{
+    for (int r = 0; r < p->n_regions; r++)
+        if (layer < 0 || p->region_layer[r] == layer)
+            device_follow(p->stream, DONE + r);
+}
+
+/* Before call i: what it needs of other workers. Behind it: what they need. */
+static void exchange_before(program *p, int i)
+{
+    const call *c = &p->net->call[i], *before = i ? c - 1 : NULL;
+    bool turn = !before || before->phase != c->phase;
+    if (p->slice > 0 && c->phase == FORWARD && p->started && (turn || before->layer != c->layer))
+        follow_regions(p, c->layer);
+    else if (!(p->slice > 0) && c->phase == UPDATE && turn)
+        follow_regions(p, -1);
+}
+
+static void exchange_behind(program *p, int i)
+{
+    for (int r = 0; r < p->n_regions; r++)
+        if (p->region_last[r] == i) {
+            device_mark(p->stream, READY + r);
+            exchange_start(r);
+        }
+}
+
+static void add_region(program *p, size_t floats, int layer, int last)
+{
+    int r = exchange_add(floats, p->priority ? NET_LAYERS - layer : 0, READY + p->n_regions, DONE + p->n_regions);
+    p->region_layer[r] = layer;
+    p->region_last[r] = last;
+    p->n_regions++;
+}
+
+static size_t layer_floats(const net *n, int layer)
+{
+    size_t floats = 0;
+    for (int k = 0; k < n->n_parameters; k++)
+        floats += n->parameter[k].layer == layer ? net_elements(n->parameter[k].grad) : 0;
+    return floats;
+}
+
+static void plan_exchange(program *p)
+{
+    const net *n = p->net;
+    size_t waiting = 0, most = (size_t)((p->slice > 0 ? p->slice : p->bucket) * 1e6 / sizeof(float));
+    for (int layer = n->n_layers; layer-- > 0;) { /* as the way back goes */
+        size_t floats = layer_floats(n, layer);
+        int last = 0;
+        for (int i = 0; i < n->n; i++)
+            last = n->call[i].phase == BACKWARD && n->call[i].layer == layer ? i : last;
+        for (; p->slice > 0 && floats; floats -= floats < most ? floats : most)
+            add_region(p, floats < most ? floats : most, layer, last);
+        waiting += floats;
+        if (waiting && (waiting >= most || !layer)) {
+            add_region(p, waiting, layer, last);
+            waiting = 0;
+        }
+    }
+}
+
+/* ---- a step -------------------------------------------------------------------------------- */
 
 /* All calls, in ranges for phases and layers. */
 static void launch_all(program *p)
@@ -69,10 +150,13 @@ static void launch_all(program *p)
             range_begin(PHASES[c->phase]);
         if (layer)
             layer_begin(n->layer[c->layer]);
+        exchange_before(p, i);
         work(p, c);
+        exchange_behind(p, i);
     }
     range_end();
     range_end();
+    p->started++;
 }
 
 static void load_batch(const program *p)
@@ -126,8 +210,10 @@ static void train(program *p)
         p->captured = graph_end();
     }
     for (int i = 0; i < WARM_UP + p->iterations; i++) {
-        if (i == WARM_UP)
+        if (i == WARM_UP) {
+            device_synchronize();
             device_record(p->record != NULL);
+        }
         char *name = NULL;
         if (asprintf(&name, "ProfilerStep#%d", i) < 0)
             abort();
@@ -136,9 +222,12 @@ static void train(program *p)
         step(p, i);
         range_end();
         int64_t end = now();
-        if (i >= WARM_UP)
+        if (i >= WARM_UP && !p->self)
             fprintf(stderr, "%.6f\n", (double)(end - start) / 1e6);
     }
+    if (p->n_regions)
+        exchange_drain();
+    device_synchronize();
     device_record(false);
 }
 
@@ -201,17 +290,54 @@ static void print_gradients(const net *n)
     }
 }
 
+static void read_times(program *p)
+{
+    FILE *f = fopen(p->timed, "r");
+    p->takes = calloc((size_t)p->net->n, sizeof *p->takes);
+    if (!f || !p->takes) {
+        perror(p->timed);
+        exit(1);
+    }
+    for (int i = 0; i < p->net->n; i++) {
+        long long ns;
+        if (fscanf(f, "%lld", &ns) != 1) {
+            fprintf(stderr, "%s: has less than %d lines\n", p->timed, p->net->n);
+            exit(1);
+        }
+        p->takes[i] = ns;
+    }
+    fclose(f);
+}
+
 /* ---- options ------------------------------------------------------------------------------- */
 
 static program p = {.iterations = 10,
                     .core = -1,
+                    .workers = 1,
+                    .gbps = 1,
+                    .bucket = 25,
                     .framework = 4000,
                     .load = 500000,
                     .device = {.launch = 6000, .spin = 200000, .link = 200e6}};
 
 static void read_options(int argc, char **argv)
 {
-    enum { NETWORK = 1, ITERATIONS, RECORD, LAUNCH, FRAMEWORK, LINK, LOAD, CORE, FLAG };
+    enum {
+        NETWORK = 1,
+        ITERATIONS,
+        RECORD,
+        LAUNCH,
+        FRAMEWORK,
+        LINK,
+        LOAD,
+        CORE,
+        TIMED,
+        WORKERS,
+        GBPS,
+        BUCKET,
+        SLICE,
+        FLAG
+    };
     static const struct option OPTIONS[] = {{"iterations", 1, NULL, ITERATIONS},
                                             {"record", 1, NULL, RECORD},
                                             {"launch", 1, NULL, LAUNCH},
@@ -219,6 +345,12 @@ static void read_options(int argc, char **argv)
                                             {"link", 1, NULL, LINK},
                                             {"load", 1, NULL, LOAD},
                                             {"one-core", 1, NULL, CORE},
+                                            {"timed", 1, NULL, TIMED},
+                                            {"workers", 1, NULL, WORKERS},
+                                            {"gbps", 1, NULL, GBPS},
+                                            {"bucket", 1, NULL, BUCKET},
+                                            {"slice", 1, NULL, SLICE},
+                                            {"priority", 0, &p.priority, 1},
                                             {"bf16", 0, &p.bf16, 1},
                                             {"fuse", 0, &p.fuse, 1},
                                             {"fuse-norm", 0, &p.fuse_norm, 1},
@@ -252,6 +384,21 @@ static void read_options(int argc, char **argv)
         case CORE:
             p.core = atoi(optarg);
             break;
+        case TIMED:
+            p.timed = optarg;
+            break;
+        case WORKERS:
+            p.workers = atoi(optarg);
+            break;
+        case GBPS:
+            p.gbps = atof(optarg);
+            break;
+        case BUCKET:
+            p.bucket = atof(optarg);
+            break;
+        case SLICE:
+            p.slice = atof(optarg);
+            break;
         case NETWORK:
             p.network = optarg;
             break;
@@ -273,6 +420,11 @@ int main(int argc, char **argv)
         zoo_list();
         return 0;
     }
+    if (p.workers > 1 && !p.timed) {
+        fprintf(stderr, "stream: --workers needs --timed: there is no core for the device of each\n");
+        return 2;
+    }
+    p.self = exchange_fork(p.workers);
     p.net = net_new(&(net_options){.type = p.bf16 ? dnnl_bf16 : dnnl_f32,
                                    .fuse = p.fuse,
                                    .fuse_norm = p.fuse_norm,
@@ -282,23 +434,33 @@ int main(int argc, char **argv)
         return 2;
     }
     net_backward(p.net);
-    net_update(p.net);
+    if (!(p.slice > 0))
+        net_update(p.net);
+    if (p.timed)
+        read_times(&p);
+    if (p.workers > 1) {
+        plan_exchange(&p);
+        p.core = p.self % 2;
+    }
     if (p.core >= 0)
         p.device.spin = 0;
     pin(p.core >= 0 ? p.core : HOST);
     device_open(&p.device);
     p.stream = device_stream(p.core >= 0 ? p.core : DEVICE, p.core >= 0);
     p.link = p.prefetch ? device_stream(p.core >= 0 ? p.core : HOST, true) : p.stream;
+    if (p.workers > 1)
+        exchange_open(p.gbps * 1e9 / 8, p.core);
     if (p.gradients)
         print_gradients(p.net);
     else if (p.time)
         time_all(&p);
     else
         train(&p);
+    int bad = p.workers > 1 ? exchange_close() : 0;
     device_close();
-    if (p.record && device_save(p.record)) {
+    if (p.record && !p.self && device_save(p.record)) {
         perror(p.record);
         return 1;
     }
-    return 0;
+    return bad;
 }
