@@ -259,7 +259,8 @@ static int run(int argc, char **argv)
         {"profile", BZ_OPTION_LIST, &a.profiles, "FILE,…",
          "compare the bound with this recording; a timeline and the logs of the same run have commas between; may be "
          "repeated"},
-        {"iterations", BZ_OPTION_TEXT, &a.iterations, "NAME", "ranges of this name are the iterations of the profile"},
+        {"iterations", BZ_OPTION_TEXT, &a.iterations, "NAME",
+         "ranges of this name or pattern are the iterations of the profile, or so many that repeat"},
         {"candidate", BZ_OPTION_LIST, &a.candidates, "FILE",
          "without a model: a model that the profile may be of, besides those known; may be repeated"},
         ANALYSIS_OPTIONS(a.output),

@@ -131,7 +131,7 @@ static int run(int argc, char **argv)
         {"force", BZ_OPTION_FLAG, &s.force, NULL, "replace FILE where it is there already"},
         {"trace", BZ_OPTION_TEXT, &s.trace, "FILE", "write a Chrome trace, which https://ui.perfetto.dev shows"},
         {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME",
-         "ranges of this name are the iterations (benanza_iteration, else found by what repeats)"},
+         "ranges of this name (step*: a pattern) are the iterations, or so many (a number) that repeat"},
         {"top", BZ_OPTION_INT, &s.top, "N",
          "show at most N rows of each table (12; one of 'tables' 40, all of them 4)"},
         {"table", BZ_OPTION_TEXT, &s.table, "NAME", "of 'tables', this one with all its rows; 'help' lists them"},

@@ -23,6 +23,7 @@ static const struct {
     {"gpu_memset", BZ_EVENT_MEMSET, "PyTorch trace", NULL},
     {"cuda_sync", BZ_EVENT_SYNC, "PyTorch trace", NULL},
     {"user_annotation", BZ_EVENT_RANGE, "PyTorch trace", NULL},
+    {"gpu_user_annotation", BZ_EVENT_RANGE, "PyTorch trace", NULL}, /* when the device worked for one */
     {"overhead", BZ_EVENT_OVERHEAD, "PyTorch trace", NULL},
     {"Operator", BZ_EVENT_OP, "PyTorch trace", NULL},
     {"Runtime", BZ_EVENT_API, NULL, NULL},
@@ -84,7 +85,8 @@ int64_t bz_chrome_number(bz_chrome_events *r, const char *s, size_t n, uint32_t 
 static uint32_t lane_of(bz_chrome_events *r, bz_event_kind kind)
 {
     const bz_chrome_event *e = &r->e;
-    if (bz_event_on_device(kind) || kind == BZ_EVENT_SYNC) {
+    bool copied = e->category >= 0 && !strcmp(CATEGORIES[e->category].name, "gpu_user_annotation");
+    if (bz_event_on_device(kind) || kind == BZ_EVENT_SYNC || copied) {
         int64_t device = e->device != BZ_CHROME_ABSENT ? e->device : e->process,
                 stream = e->stream != BZ_CHROME_ABSENT ? e->stream : e->thread;
         return bz_trace_stream(r->t, r->source, 0, device, e->context, stream);

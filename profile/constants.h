@@ -34,7 +34,22 @@ enum {
 
     /* A pause stands out if it is longer than the next one by half of that. Half as strict:
      * sequences are cut in the middle of what a person calls an iteration. */
-    PAUSE_LONGER_BY = 2
+    PAUSE_LONGER_BY = 2,
+
+    /* What stands between the pieces of a level is a frame, and no noise, from one event in so many of a piece on: an embedding and a
+     * head between layers of up to 75 kernels. Twice: a metric of two kernels behind fifty makes an epoch the iteration. */
+    FRAME_OF_LAYERS = 25,
+
+    /* Where the host waits for nearly every kernel, waits tell nothing: iterations have more events for each. Twice: small networks
+     * that wait for their results count as such. */
+    EVENTS_PER_WAIT = 3,
+
+    /* A pass of a network has at least so many events. Twice: the prompt of a network of one layer is taken for its frame. */
+    SHORTEST_PASS = 8,
+
+    /* A pause of so many usual ones and so many nanoseconds ends a pass of a network. Half: a host that is disturbed does. */
+    PAUSES_OF_A_REST = 10,
+    SHORTEST_REST = 50000
 };
 
 #endif

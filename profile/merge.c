@@ -32,7 +32,7 @@ static void find_iterations(const bz_trace *t, sequence *s, bool parameters, bz_
     for (size_t i = 0; i < s->n; i++)
         symbol[i] = s->name[i] << 32 | (parameters ? t->event[BZ_EVENT_CALL].detail[s->row[i]] : 0);
     uint32_t *first;
-    s->iterations = bz_find_period(symbol, s->n, NULL, NULL, &first, arena);
+    s->iterations = bz_find_period(symbol, s->n, NULL, &first, arena);
     s->period = s->iterations ? first[s->iterations] - first[s->iterations - 1] : 0;
 }
 

@@ -175,7 +175,8 @@ void bz_trace_free(bz_trace *t); /* NULL is fine */
 int bz_profile_read(bz_trace *t, const char *path, bz_error *err);
 
 typedef struct bz_finish_options {
-    const char *iterations; /* name of the range that marks an iteration; NULL: benanza_iteration, else detected */
+    /* name or pattern of the ranges that are iterations, or how many there are; NULL: known marks, else found */
+    const char *iterations;
 } bz_finish_options;
 
 /* Sorts, aligns logs with timelines, sets links, finds iterations. Once, after the last read. */

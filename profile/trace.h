@@ -83,12 +83,9 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iteration
 int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t i);
 void bz_trace_find_busy(bz_trace *t); /* stats.c; when devices worked, and how far from its launch */
 
-/* Fills the repeating part of a sequence: period.c. Iteration i of the result is
- * symbol[first[i]] … symbol[first[i + 1] - 1]. Returns how many there are, 0 where nothing repeats.
- * `symbol` is used up: its memory serves the search. `pauses` (may be NULL) is called where symbols alone do not tell where
- * an iteration begins: it returns the pause before each event, in the arena. */
-typedef int64_t *bz_pauses(const void *context, bz_arena *arena);
-uint32_t bz_find_period(uint64_t *symbol, size_t n, bz_pauses *pauses, const void *context, uint32_t **first,
-                        bz_arena *arena);
+/* The repeating part of a sequence of which nothing but symbols is known: choose.c. Iteration i of the result is
+ * symbol[first[i]] … symbol[first[i + 1] - 1]. Returns how many there are, 0 where nothing repeats. `pause` (may be NULL): how long
+ * nothing happened before each event. */
+uint32_t bz_find_period(const uint64_t *symbol, size_t n, const int64_t *pause, uint32_t **first, bz_arena *arena);
 
 #endif

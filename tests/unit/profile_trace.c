@@ -682,7 +682,7 @@ static void expect_period(const char *symbols, uint32_t iterations, uint32_t len
     uint64_t *s = BZ_NEW(&arena, uint64_t, n);
     for (size_t i = 0; i < n; i++)
         s[i] = (uint64_t)symbols[i];
-    uint32_t *first, found = bz_find_period(s, n, NULL, NULL, &first, &arena);
+    uint32_t *first, found = bz_find_period(s, n, NULL, &first, &arena);
     if (found != iterations)
         fail_msg("%s: %u iterations, not %u", symbols, found, iterations);
     if (found)
@@ -713,11 +713,6 @@ static void periods(void **state)
                   4, 40);
 }
 
-static int64_t *given(const void *gaps, bz_arena *arena)
-{
-    return bz_arena_dup(arena, gaps, 23 * sizeof(int64_t));
-}
-
 static void the_longest_pause_begins_an_iteration(void **state)
 {
     (void)state;
@@ -729,7 +724,7 @@ static void the_longest_pause_begins_an_iteration(void **state)
         s[i] = (uint64_t)(i % 5);
         gap[i] = i % 5 == 2 ? 1000 : 1;
     }
-    uint32_t *first, n = bz_find_period(s, 23, given, gap, &first, &arena);
+    uint32_t *first, n = bz_find_period(s, 23, gap, &first, &arena);
     assert_int_equal(n, 4);
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(first[i], 2 + 5 * i);

@@ -1,0 +1,306 @@
+/* Which of the levels at which a recording repeats are its iterations. */
+#include "profile/constants.h"
+#include "profile/cuts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double NEARLY_ALL = 0.9;
+static const size_t ANY = SIZE_MAX; /* no share is asked for */
+
+/* What a piece of a coarser level has besides the pieces of a finer one in it. */
+typedef struct {
+    size_t n;        /* events */
+    uint32_t pieces; /* of the finer level */
+    bool special;    /* some of them look up embeddings or update weights */
+    bool pass;       /* they are a whole piece more, of other kernels that do the same: a prompt before its tokens */
+} frame;
+
+/* Are these events work of the same sorts as a piece of the level, in about the same amount, but by other kernels or of other
+ * shapes? */
+static bool is_pass(const bz_work *w, const uint32_t *event, size_t n, const bz_cut *level)
+{
+    size_t length = level->length, longer = n > length ? n : length, sorts = 0, known = 0;
+    const uint32_t from = level->first[level->typical];
+    if (longer < SHORTEST_PASS || 2 * n < length || n > 2 * length)
+        return false;
+    uint32_t *left = bz_alloc((size_t)w->n_sort + 1, sizeof *left);
+    bool *has = bz_alloc((size_t)w->n_exact + 1, sizeof *has);
+    memset(left, 0, ((size_t)w->n_sort + 1) * sizeof *left);
+    memset(has, 0, ((size_t)w->n_exact + 1) * sizeof *has);
+    for (size_t i = from; i < from + length; i++) {
+        left[w->sort[i]]++;
+        has[w->exact[i]] = true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        known += has[w->exact[event[i]]];
+        if (left[w->sort[event[i]]]) {
+            left[w->sort[event[i]]]--;
+            sorts++;
+        }
+    }
+    free(has);
+    free(left);
+    return 10 * sorts >= 6 * longer && 2 * known < n;
+}
+
+static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
+{
+    uint32_t a = coarse->first[coarse->typical], b = coarse->first[coarse->typical + 1];
+    const uint32_t *t = w->name + fine->first[fine->typical];
+    int32_t *left = bz_alloc((size_t)w->n_name + 1, sizeof *left);
+    uint32_t *rest = bz_alloc((size_t)(b - a) + 1, sizeof *rest);
+    frame f = {0};
+    memset(left, 0, ((size_t)w->n_name + 1) * sizeof *left);
+    for (uint32_t i = 0; i < fine->n; i++)
+        f.pieces += fine->first[i] >= a && fine->first[i] < b;
+    for (uint32_t i = 0; i < fine->length; i++)
+        left[t[i]] += (int32_t)f.pieces;
+    for (uint32_t i = a; i < b; i++)
+        if (left[w->name[i]]-- <= 0) {
+            rest[f.n++] = i;
+            f.special |= (w->does[i] & (BZ_DOES_LOOK_UP | BZ_DOES_OPTIMIZE)) != 0;
+        }
+    f.pass = is_pass(w, rest, f.n, fine);
+    free(rest);
+    free(left);
+    return f;
+}
+
+/* Does the coarser level do something once for several pieces of the finer one that is no noise? Layers have an embedding
+ * before and a head behind them; a metric of two kernels behind a hundred steps is nothing. */
+static bool frames(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
+{
+    size_t behind = w->n - coarse->end, rest = behind < coarse->length ? behind : coarse->length; /* cut off */
+    if ((coarse->covered + rest) * 10 < fine->covered * 9 || coarse->alike * 10 < coarse->n * 8)
+        return false;
+    frame f = frame_of(w, coarse, fine);
+    return f.pieces > 1 && f.n && !f.pass && (f.special || f.n * FRAME_OF_LAYERS >= fine->length);
+}
+
+/* The same of what the host does: layers whose weights are copied when they are needed have inputs, too, but the step has one more. */
+static bool feeds_more(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
+{
+    return coarse->inputs_each > frame_of(w, coarse, fine).pieces * fine->inputs_each;
+}
+
+/* The level of which nearly each piece has a share of at least NEARLY_ALL: the finest; of levels with nearly as many pieces, the
+ * one whose pieces are most alike. -1: none. */
+static int finest(const bz_cut *c, int n, size_t share, double cover)
+{
+    size_t most = 0;
+    int best = -1;
+    for (int i = 0; i < n; i++)
+        most = c[i].covered > most ? c[i].covered : most;
+    for (int i = 0; i < n; i++) {
+        if ((share != ANY && *(const double *)(const void *)((const char *)&c[i] + share) < NEARLY_ALL) ||
+            (double)c[i].covered < cover * (double)most)
+            continue;
+        bool as_many = best >= 0 && 4 * c[best].n >= 3 * c[i].n,
+             worse = best >= 0 && (c[i].origin < c[best].origin ||
+                                   (c[i].origin == c[best].origin && c[i].first[0] >= c[best].first[0] &&
+                                    (uint64_t)c[i].alike * c[best].n < (uint64_t)c[best].alike * c[i].n));
+        if (!as_many || !worse)
+            best = i;
+    }
+    return best;
+}
+
+/* An input for each prompt, and none for the tokens behind it: steps are those of the tokens, and the prompt is one. */
+static int passes(const bz_work *w, const bz_cut *c, int n, int at)
+{
+    for (int i = at + 1; i < n && at >= 0; i++)
+        if (c[i].covered * 10 >= c[at].covered * 7 && frame_of(w, &c[at], &c[i]).pass)
+            return i;
+    return at;
+}
+
+/* By what the host does: -1 where it does nothing that recurs. */
+static int by_host(const bz_work *w, const bz_cut *c, int n)
+{
+    int at = finest(c, n, offsetof(bz_cut, inputs), 0.6);
+    for (int i = at - 1; i >= 0 && at >= 0; i--)
+        if (frames(w, &c[i], &c[at]) && feeds_more(w, &c[i], &c[at]))
+            at = i;
+    int steps = finest(c, n, offsetof(bz_cut, optimizes), 0.6);
+    if (steps >= 0 && (at < 0 || c[at].optimizes < NEARLY_ALL))
+        at = steps;
+    if (at < 0)
+        at = finest(c, n, offsetof(bz_cut, results), 0.6);
+    if (at < 0)
+        at = finest(c, n, offsetof(bz_cut, waits), 0.8);
+    if (at >= 0 && c[at].waits >= NEARLY_ALL && c[at].inputs < NEARLY_ALL && c[at].results < NEARLY_ALL &&
+        c[at].length < EVENTS_PER_WAIT * c[at].waits_each)
+        at = -1; /* a program that waits for each kernel */
+    return passes(w, c, n, at);
+}
+
+static bool by_itself(const bz_cut *c)
+{
+    return c->inputs < 0.5 && c->results < 0.5 && c->waits < 0.5 && c->optimizes < 0.5;
+}
+
+/* Levels by what stands between their pieces alone: from the finest one on, to each one that frames it. */
+static int by_frames(const bz_work *w, const bz_cut *c, int n)
+{
+    int at = finest(c, n, ANY, 0.8);
+    for (int i = at - 1; i >= 0; i--)
+        if (frames(w, &c[i], &c[at]))
+            at = i;
+    return at;
+}
+
+static bool rests_before(const bz_work *w, size_t i, int64_t rest)
+{
+    return w->inputs[i] || w->between[i] & (BZ_BETWEEN_WAIT | BZ_BETWEEN_RESULT) ||
+           (w->pause && i < w->n && w->pause[i] > rest);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const int64_t *p = a, *q = b;
+    return *p < *q ? -1 : *p > *q;
+}
+
+/* A pause of the host that is no pause between two layers. */
+static int64_t long_rest(const bz_work *w, const bz_cut *c)
+{
+    uint32_t from = c->first[0], n = c->end - from;
+    if (!w->pause || n < 2)
+        return INT64_MAX;
+    int64_t *list = bz_alloc(n, sizeof *list);
+    memcpy(list, w->pause + from, n * sizeof *list);
+    qsort(list, n, sizeof *list, by_time);
+    int64_t usual = list[n / 2];
+    free(list);
+    return usual < INT64_MAX / PAUSES_OF_A_REST ? usual * PAUSES_OF_A_REST + SHORTEST_REST : INT64_MAX;
+}
+
+/* Layers that ran once: the host did nothing between them, and before or behind them stands what no loop of whole networks has: an
+ * embedding, or, without a wait, the head of a network. What is behind them and begins like one of them, is the rest of a
+ * recording that was cut off. */
+static bool one_pass(const bz_work *w, const bz_cut *c, uint32_t span[2])
+{
+    int64_t rest = long_rest(w, c);
+    size_t from = c->first[0], to = c->end, same = 0;
+    bool head = false, embedding = false;
+    if (!by_itself(c))
+        return false;
+    while (from > 0 && !rests_before(w, from, rest))
+        embedding |= (w->does[--from] & BZ_DOES_LOOK_UP) != 0;
+    while (to < w->n && !rests_before(w, to, rest))
+        head |= (w->does[to++] & BZ_DOES_CLOSE) != 0;
+    const uint32_t *piece = w->name + c->first[c->typical];
+    while (c->end + same < to && same < c->length && w->name[c->end + same] == piece[same])
+        same++;
+    if (!embedding && (!head || c->end + same == to))
+        return false;
+    if (!embedding) /* set-up that runs into it is not told apart */
+        from = c->first[0] - from <= c->length ? from : c->first[0];
+    span[0] = (uint32_t)from;
+    span[1] = (uint32_t)to;
+    return true;
+}
+
+int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *other, bz_arena *arena)
+{
+    uint32_t span[2];
+    *other = -1;
+    *sure = true;
+    if (!*n)
+        return -1;
+    int at = by_host(w, *cuts, *n);
+    if (at >= 0)
+        return at;
+    at = by_frames(w, *cuts, *n);
+    *sure = *n == 1;
+    if (one_pass(w, &(*cuts)[at], span)) {
+        *other = at;
+        *sure = false;
+        *cuts = bz_arena_grow(arena, *cuts, (size_t)*n, (size_t)*n + 1, sizeof **cuts);
+        (*cuts)[*n] = (bz_cut){.first = bz_arena_dup(arena, span, sizeof span),
+                               .n = 1,
+                               .end = span[1],
+                               .length = span[1] - span[0],
+                               .covered = span[1] - span[0]};
+        return (*n)++;
+    }
+    *other = *sure ? -1 : at > 0 ? at - 1 : at + 1;
+    return at;
+}
+
+/* ---- where a piece begins ---- */
+
+/* The place in the typical piece before which the host rests longest, if that stands out: how far behind its mark. */
+static uint32_t longest_rest(const bz_work *w, const bz_cut *c)
+{
+    int64_t most = 0, second = 0;
+    uint32_t at = 0;
+    for (uint32_t k = 0; k < c->length; k++) {
+        int64_t sum = 0;
+        for (uint32_t i = 0; i < c->n; i++)
+            if (c->first[i] + k < c->end && c->first[i] + k > 0 &&
+                __builtin_add_overflow(sum, w->pause[c->first[i] + k], &sum))
+                sum = INT64_MAX;
+        if (sum > most) {
+            second = most;
+            most = sum;
+            at = k;
+        } else if (sum > second) {
+            second = sum;
+        }
+    }
+    return most / (PAUSE_LONGER_BY + 1) > second / PAUSE_LONGER_BY ? at : 0;
+}
+
+void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena)
+{
+    if (c->origin != BZ_CUT_SYMBOLS || c->n < 2 || !w->pause || (!c->first[0] && c->end == w->n))
+        return;
+    uint32_t shift = longest_rest(w, c), n = 0;
+    if (!shift)
+        return;
+    uint32_t *first = BZ_NEW(arena, uint32_t, (size_t)c->n + 2), before = c->length - shift;
+    if (c->first[0] >= before) { /* what was the end of a piece is now the beginning of one that is there in full */
+        bool same = true;
+        for (uint32_t i = 0; i < before; i++)
+            same &= w->name[c->first[0] - before + i] == w->name[c->first[c->typical] + shift + i];
+        if (same)
+            first[n++] = c->first[0] - before;
+    }
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->first[i] + shift + c->length - c->length / 10 <= w->n)
+            first[n++] = c->first[i] + shift;
+    uint64_t end = (uint64_t)first[n - 1] + c->length;
+    c->first = first;
+    c->n = n;
+    c->end = first[n] = end < w->n ? (uint32_t)end : (uint32_t)w->n;
+    c->typical = c->typical < n ? c->typical : n - 1;
+}
+
+uint32_t bz_find_period(const uint64_t *symbol, size_t n, const int64_t *pause, uint32_t **first, bz_arena *arena)
+{
+    if (n < 4 || n >= UINT32_MAX)
+        return 0;
+    uint32_t *dense = BZ_NEW(arena, uint32_t, n), count = bz_number_symbols(symbol, n, dense);
+    bz_work w = {.n = n,
+                 .exact = dense,
+                 .name = dense,
+                 .sort = dense,
+                 .n_exact = count,
+                 .n_name = count,
+                 .n_sort = count,
+                 .inputs = BZ_NEW(arena, uint16_t, n + 1),
+                 .between = BZ_NEW(arena, uint8_t, n + 1),
+                 .does = BZ_NEW(arena, uint8_t, n),
+                 .pause = pause};
+    bz_cut *cut;
+    int found = bz_find_cuts(&w, &cut, arena), other;
+    bool sure;
+    int at = bz_choose_cut(&w, &cut, &found, &sure, &other, arena);
+    if (at < 0 || cut[at].n < 2)
+        return 0;
+    bz_cut_begins(&w, &cut[at], arena);
+    *first = cut[at].first;
+    return cut[at].n;
+}

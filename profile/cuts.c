@@ -1,0 +1,395 @@
+/* Finds the levels at which a sequence repeats: every way to cut it at a mark so that the pieces resemble their neighbours.
+ * Marks are symbols, runs of symbols, copies of inputs, waits, and launches of graphs. Which level is meant: choose.c. */
+#include "profile/cuts.h"
+#include "profile/constants.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const bz_work *w;
+    int32_t *balance; /* all zero between comparisons */
+    uint32_t *at;     /* [n + 1] the marks at hand */
+    size_t k;
+    bool *good;               /* [n + 1] pieces that are like a neighbour */
+    size_t tolerance;         /* one event in so many may differ between pieces */
+    const uint32_t *count[4]; /* [n + 2] inputs, results, waits, runs of the optimizer before each event */
+    bz_cut *cuts;
+    int n_cuts;
+    bz_arena *arena;
+} search;
+
+/* Events that both pieces have: multisets, since calls on two threads may change places. */
+static size_t common(search *s, const uint32_t *symbol, size_t a, size_t a_n, size_t b, size_t b_n)
+{
+    size_t n = 0;
+    if (a_n == b_n && !memcmp(symbol + a, symbol + b, a_n * sizeof *symbol))
+        return a_n; /* nearly always */
+    for (size_t i = 0; i < a_n; i++)
+        s->balance[symbol[a + i]]++;
+    for (size_t i = 0; i < b_n; i++)
+        n += s->balance[symbol[b + i]]-- > 0;
+    for (size_t i = 0; i < a_n; i++)
+        s->balance[symbol[a + i]] = 0;
+    for (size_t i = 0; i < b_n; i++)
+        s->balance[symbol[b + i]] = 0;
+    return n;
+}
+
+static bool alike(search *s, size_t a, size_t a_n, size_t b, size_t b_n, size_t *by)
+{
+    size_t longer = a_n > b_n ? a_n : b_n, shorter = a_n > b_n ? b_n : a_n;
+    *by = longer;
+    if (!shorter || longer - shorter > longer / s->tolerance)
+        return false;
+    *by = a_n + b_n - 2 * common(s, s->w->name, a, a_n, b, b_n);
+    return *by <= longer / s->tolerance;
+}
+
+static size_t length_of(const search *s, size_t i)
+{
+    return s->at[i + 1] - s->at[i];
+}
+
+/* Does piece i do what the typical one does, and perhaps more (a warm-up), or work of the same sorts in about the same amount (a
+ * prompt before its tokens)? */
+static bool similar(search *s, size_t i, size_t typical)
+{
+    const bz_work *w = s->w;
+    size_t n = length_of(s, i), usual = length_of(s, typical);
+    if (4 * common(s, w->name, s->at[typical], usual, s->at[i], n) >= 3 * usual)
+        return true;
+    return n <= 2 * usual && usual <= 2 * n &&
+           10 * common(s, w->sort, s->at[typical], usual, s->at[i], n) >= 6 * (n > usual ? n : usual);
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const size_t *p = a, *q = b;
+    return p[0] != q[0] ? (p[0] < q[0] ? -1 : 1) : (p[1] > q[1]) - (p[1] < q[1]);
+}
+
+/* The good piece of median length. */
+static size_t typical_piece(const search *s, size_t from, size_t to)
+{
+    size_t(*list)[2] = bz_alloc(to - from, sizeof *list), n = 0;
+    for (size_t i = from; i < to; i++)
+        if (s->good[i]) {
+            list[n][0] = length_of(s, i);
+            list[n++][1] = i;
+        }
+    qsort(list, n, sizeof *list, by_length);
+    size_t typical = list[(n - 1) / 2][1];
+    free(list);
+    return typical;
+}
+
+/* The share of pieces between which, or in which, something happens. What the host does behind the last event of a piece is
+ * counted before the first of the next. */
+static double share_of(const search *s, int what, size_t from, size_t to)
+{
+    const uint32_t *count = s->count[what];
+    size_t n = 0, behind = what == 1 || what == 2;
+    for (size_t i = from; i < to; i++)
+        n += count[s->at[i + 1] + behind] > count[s->at[i] + behind];
+    return (double)n / (double)(to - from);
+}
+
+/* Of two cuts into as many pieces: is `a` the better one? */
+static bool better(const bz_cut *a, const bz_cut *b)
+{
+    if (a->origin != b->origin)
+        return a->origin > b->origin;
+    return a->mismatches != b->mismatches ? a->mismatches < b->mismatches : a->first[0] < b->first[0];
+}
+
+/* One cut for each number of pieces: the best. */
+static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
+{
+    int i = 0;
+    cut.n = (uint32_t)(to - from);
+    cut.first = s->at + from;
+    while (i < s->n_cuts && s->cuts[i].n != cut.n)
+        i++;
+    if (i < s->n_cuts && !better(&cut, &s->cuts[i]))
+        return;
+    cut.end = s->at[to];
+    cut.typical = (uint32_t)(typical - from);
+    cut.length = (uint32_t)length_of(s, typical);
+    cut.inputs = share_of(s, 0, from, to);
+    cut.results = share_of(s, 1, from, to);
+    cut.waits = share_of(s, 2, from, to);
+    cut.optimizes = share_of(s, 3, from, to);
+    cut.waits_each = s->count[2][s->at[typical + 1] + 1] - s->count[2][s->at[typical] + 1];
+    cut.inputs_each = s->count[0][s->at[typical + 1]] - s->count[0][s->at[typical]];
+    if (i < s->n_cuts) {
+        uint32_t *first = s->cuts[i].first; /* as many as before: the same memory */
+        cut.first = memcpy(first, cut.first, (cut.n + 1) * sizeof *first);
+    } else {
+        cut.first = bz_arena_dup(s->arena, cut.first, (cut.n + 1) * sizeof *cut.first);
+        s->cuts = bz_arena_grow(s->arena, s->cuts, (size_t)i, (size_t)i + 1, sizeof *s->cuts);
+        s->n_cuts++;
+    }
+    s->cuts[i] = cut;
+}
+
+/* The marks at hand as a cut, where enough pieces resemble their neighbours. Behind the last mark the piece has no end: it is as
+ * long as the one before. */
+static void try_cut(search *s, bz_cut_origin origin)
+{
+    const bz_work *w = s->w;
+    size_t k = s->k, inside = 0;
+    if (k < 2)
+        return;
+    for (size_t i = 0; i < k; i++)
+        inside += w->between[s->at[i]] & BZ_BETWEEN_NONE;
+    if (10 * inside > k * BZ_BETWEEN_NONE)
+        return;
+    size_t last = length_of(s, k - 2), left = w->n - s->at[k - 1];
+    bool whole = left >= last - last / 10;
+    s->at[k] = (uint32_t)(s->at[k - 1] + (left < last ? left : last));
+    size_t pieces = whole ? k : k - 1, first = pieces, end = 0;
+    bz_cut cut = {.origin = origin};
+    memset(s->good, 0, k * sizeof *s->good);
+    for (size_t i = 0; i + 1 < pieces; i++) {
+        size_t by;
+        if (!alike(s, s->at[i], length_of(s, i), s->at[i + 1], length_of(s, i + 1), &by))
+            continue;
+        s->good[i] = s->good[i + 1] = true;
+        first = first < i ? first : i;
+        end = i + 2;
+        cut.mismatches += by;
+    }
+    for (size_t i = 0; i < pieces; i++)
+        if (s->good[i]) {
+            cut.alike++;
+            cut.covered += length_of(s, i);
+        }
+    if (!cut.alike || cut.covered * LEAST_COVERED < w->n)
+        return;
+    size_t typical = typical_piece(s, first, end), same = 0;
+    cut.covered = 0;
+    for (size_t i = first; i < end; i++) {
+        bool does = 4 * common(s, w->name, s->at[typical], length_of(s, typical), s->at[i], length_of(s, i)) >=
+                    3 * length_of(s, typical);
+        same += s->good[i] && does;
+        cut.covered += does || s->good[i] ? length_of(s, i) : 0;
+    }
+    if (2 * same < cut.alike)
+        return;
+    while (first > 0 && similar(s, first - 1, typical))
+        first--;
+    while (end < pieces && similar(s, end, typical))
+        end++;
+    if (end == pieces && whole && !s->good[end - 1] && left > last) /* the last one is as long as most are */
+        s->at[k] = s->at[k - 1] + (uint32_t)(left < length_of(s, typical) ? left : length_of(s, typical));
+    keep(s, first, end, typical, cut);
+}
+
+/* ---- marks ---- */
+
+static void cut_where(search *s, bz_cut_origin origin, const uint8_t *flag, int bits)
+{
+    s->k = 0;
+    for (size_t i = 0; i < s->w->n; i++)
+        if (flag[i] & bits)
+            s->at[s->k++] = (uint32_t)i;
+    if (s->k && s->at[0] && origin == BZ_CUT_WAITS) { /* nothing waits before the first */
+        memmove(s->at + 1, s->at, s->k++ * sizeof *s->at);
+        s->at[0] = 0;
+    }
+    try_cut(s, origin);
+}
+
+static void cut_at_inputs(search *s)
+{
+    s->k = 0;
+    for (size_t i = 0; i < s->w->n; i++)
+        if (s->w->inputs[i])
+            s->at[s->k++] = (uint32_t)i;
+    try_cut(s, BZ_CUT_INPUTS);
+}
+
+/* An iteration of training begins behind the update of the weights. */
+static void cut_behind_updates(search *s)
+{
+    const uint8_t *does = s->w->does;
+    s->k = 1;
+    s->at[0] = 0;
+    for (size_t i = 1; i < s->w->n; i++)
+        if (does[i - 1] & BZ_DOES_OPTIMIZE && !(does[i] & BZ_DOES_OPTIMIZE))
+            s->at[s->k++] = (uint32_t)i;
+    try_cut(s, BZ_CUT_WAITS);
+}
+
+/* Between the launches of two graphs, or of a graph and a kernel, an iteration may begin. */
+static void cut_at_graphs(search *s)
+{
+    const uint8_t *b = s->w->between;
+    s->k = 0;
+    for (size_t i = 0; i + 1 < s->w->n; i++)
+        if (!(b[i] & BZ_BETWEEN_NONE) && b[i + 1] & BZ_BETWEEN_NONE)
+            s->at[s->k++] = (uint32_t)i;
+    try_cut(s, BZ_CUT_GRAPHS);
+}
+
+/* A symbol may stand anywhere in an iteration. Where the piece behind the last mark is incomplete, and what is before the first
+ * mark completes it, the marks move back to where the repetition begins. */
+static void rotate(search *s)
+{
+    const uint32_t *name = s->w->name;
+    if (s->k < 2)
+        return;
+    size_t length = length_of(s, s->k - 2), left = s->w->n - s->at[s->k - 1], back = 0, from = s->at[0],
+           like = s->at[1];
+    while (back < from && back < length && name[from - 1 - back] == name[like - 1 - back])
+        back++;
+    if (left >= length - length / 10 || left + back < length - length / 10)
+        return;
+    for (size_t i = 0; i < s->k; i++)
+        s->at[i] -= (uint32_t)back;
+}
+
+/* Marks that occur equally often mostly cut alike, so only two of each count are tried: those that come first. */
+static void cut_at_symbols(search *s, const uint32_t *symbol, uint32_t n_symbols)
+{
+    size_t n = s->w->n;
+    uint32_t *begin = bz_alloc((size_t)n_symbols + 2, sizeof *begin), *position = bz_alloc(n + 1, sizeof *position);
+    uint32_t tried[MARKS_TRIED], n_tried = 0;
+    memset(begin, 0, ((size_t)n_symbols + 2) * sizeof *begin);
+    for (size_t i = 0; i < n; i++)
+        begin[symbol[i] + 2]++;
+    for (uint32_t id = 0; id < n_symbols; id++)
+        begin[id + 2] += begin[id + 1];
+    for (size_t i = 0; i < n; i++)
+        position[begin[symbol[i] + 1]++] = (uint32_t)i;
+    for (uint32_t id = 0; id < n_symbols && n_tried < MARKS_TRIED; id++) {
+        uint32_t count = begin[id + 1] - begin[id];
+        int equals = 0;
+        for (uint32_t i = 0; i < n_tried; i++)
+            equals += tried[i] == count;
+        if (count < 2 || equals >= 2)
+            continue;
+        tried[n_tried++] = count;
+        memcpy(s->at, position + begin[id], count * sizeof *s->at);
+        s->k = count;
+        rotate(s);
+        try_cut(s, BZ_CUT_SYMBOLS);
+    }
+    free(position);
+    free(begin);
+}
+
+/* ---- numbers for symbols ---- */
+
+/* Where a symbol's number stands, or would stand, in a table of which at least half is free. */
+static uint32_t *slot_of(uint32_t *slot, size_t cap, const uint64_t *known, uint64_t symbol)
+{
+    uint64_t h = symbol * 0x9e3779b97f4a7c15u;
+    size_t at = (size_t)(h ^ h >> 32);
+    while (slot[at & (cap - 1)] != UINT32_MAX && known[slot[at & (cap - 1)]] != symbol)
+        at++;
+    return &slot[at & (cap - 1)];
+}
+
+/* A map of its own: it is asked once per event, and nearly always for one of a few. */
+uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense)
+{
+    size_t cap = 1024;
+    uint32_t n_ids = 0, *slot = bz_alloc(cap, sizeof *slot);
+    uint64_t *known = bz_alloc(cap, sizeof *known);
+    memset(slot, 0xff, cap * sizeof *slot);
+    for (size_t i = 0; i < n; i++) {
+        if (n_ids >= cap / 2) {
+            cap *= 4;
+            slot = bz_realloc(slot, cap, sizeof *slot);
+            known = bz_realloc(known, cap, sizeof *known);
+            memset(slot, 0xff, cap * sizeof *slot);
+            for (uint32_t id = 0; id < n_ids; id++)
+                *slot_of(slot, cap, known, known[id]) = id;
+        }
+        uint32_t *s = slot_of(slot, cap, known, symbol[i]);
+        if (*s == UINT32_MAX) {
+            known[n_ids] = symbol[i];
+            *s = n_ids++;
+        }
+        dense[i] = *s;
+    }
+    free(known);
+    free(slot);
+    return n_ids;
+}
+
+/* From the numbers of the runs of `width` symbols, those of four such runs in a row; the last ones are shorter. */
+static uint32_t widen(uint32_t *gram, size_t n, size_t width, uint64_t *hash)
+{
+    for (size_t i = 0; i < n; i++) {
+        hash[i] = 0;
+        for (size_t k = i; k < i + 4 * width; k += width)
+            hash[i] = (hash[i] ^ (k < n ? gram[k] + UINT64_C(1) : 0)) * 0x9e3779b97f4a7c15u;
+    }
+    return bz_number_symbols(hash, n, gram);
+}
+
+/* ---- all ---- */
+
+static int by_count(const void *a, const void *b)
+{
+    const bz_cut *p = a, *q = b;
+    return (p->n > q->n) - (p->n < q->n);
+}
+
+static void count_all(search *s, bz_arena *scratch)
+{
+    const bz_work *w = s->w;
+    uint32_t *count[4];
+    for (int i = 0; i < 4; i++)
+        s->count[i] = count[i] = BZ_NEW(scratch, uint32_t, w->n + 2);
+    for (size_t i = 0; i <= w->n; i++) {
+        bool runs = i < w->n && w->does[i] & BZ_DOES_OPTIMIZE && (!i || !(w->does[i - 1] & BZ_DOES_OPTIMIZE));
+        count[0][i + 1] = count[0][i] + w->inputs[i];
+        count[1][i + 1] = count[1][i] + !!(w->between[i] & BZ_BETWEEN_RESULT);
+        count[2][i + 1] = count[2][i] + !!(w->between[i] & BZ_BETWEEN_WAIT);
+        count[3][i + 1] = count[3][i] + runs;
+    }
+}
+
+static void cut_at_runs(search *s, bz_arena *scratch)
+{
+    const bz_work *w = s->w;
+    uint64_t *hash = BZ_NEW(scratch, uint64_t, w->n);
+    uint32_t *gram = bz_arena_dup(scratch, w->name, w->n * sizeof *gram);
+    for (size_t width = 4; width <= LONGEST_MARK && width <= w->n / 2; width *= 4)
+        cut_at_symbols(s, gram, widen(gram, w->n, width / 4, hash));
+}
+
+int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
+{
+    bz_arena scratch = {0};
+    search s = {.w = w, .arena = arena, .tolerance = EVENTS_PER_DIFFERENCE};
+    uint32_t most = w->n_exact > w->n_name ? w->n_exact : w->n_name;
+    *cuts = NULL;
+    if (w->n < 4 || w->n >= UINT32_MAX)
+        return 0;
+    s.balance = BZ_NEW(&scratch, int32_t, (most > w->n_sort ? most : w->n_sort) + 1);
+    s.at = BZ_NEW(&scratch, uint32_t, w->n + 2);
+    s.good = BZ_NEW(&scratch, bool, w->n + 2);
+    count_all(&s, &scratch);
+    for (int again = 0; again < 2 && !s.n_cuts; again++) {
+        cut_at_inputs(&s);
+        cut_at_graphs(&s);
+        cut_where(&s, BZ_CUT_WAITS, w->between, BZ_BETWEEN_RESULT);
+        cut_where(&s, BZ_CUT_WAITS, w->between, BZ_BETWEEN_WAIT);
+        cut_behind_updates(&s);
+        cut_at_symbols(&s, w->exact, w->n_exact);
+        if (w->name != w->exact)
+            cut_at_symbols(&s, w->name, w->n_name);
+        cut_at_runs(&s, &scratch);
+        s.tolerance = EVENTS_PER_DIFFERENCE_AGAIN;
+    }
+    if (s.n_cuts)
+        qsort(s.cuts, (size_t)s.n_cuts, sizeof *s.cuts, by_count);
+    *cuts = s.cuts;
+    bz_arena_free(&scratch);
+    return s.n_cuts;
+}

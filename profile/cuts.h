@@ -1,0 +1,73 @@
+/* Where a sequence of work can be cut into iterations, and which of these cuts is meant. Private to profile/.
+ *
+ * A sequence repeats at several levels at once: heads within layers, layers within steps, steps within epochs. Each level is a
+ * cut. Symbols alone cannot tell which of them a person calls an iteration, so cuts are weighed with what the host did between
+ * the events: a step copies its input, waits or fetches its result, runs the optimizer once, is launched as one graph; layers do
+ * none of these. */
+#ifndef BZ_PROFILE_CUTS_H
+#define BZ_PROFILE_CUTS_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* bits of bz_work.between and bz_work.does */
+enum {
+    BZ_BETWEEN_RESULT = 1, /* a copy to the host was asked for between the event before and this one */
+    BZ_BETWEEN_WAIT = 2,   /* the host waited there */
+    BZ_BETWEEN_NONE = 4,   /* one launch did both (a graph): no iteration begins here */
+    BZ_DOES_OPTIMIZE = 1,  /* it updates weights */
+    BZ_DOES_LOOK_UP = 2,   /* an embedding: the first layer of language models */
+    BZ_DOES_CLOSE = 4,     /* product, norm, softmax, sort, loss: what stands behind the layers of a network */
+};
+
+/* The sequence, in the order of the host. Symbols are dense numbers from 0. */
+typedef struct bz_work {
+    size_t n;
+    const uint32_t *exact, *name, *sort; /* [n] name and shape; name; sort of work: each tells less */
+    uint32_t n_exact, n_name, n_sort;
+    const uint16_t
+        *inputs; /* [n + 1] copies to the device that were asked for just before the event; n: behind the last */
+    const uint8_t *between; /* [n + 1] BZ_BETWEEN_… */
+    const uint8_t *does;    /* [n] BZ_DOES_… */
+    const int64_t *pause;   /* [n] how long the host asked for nothing before the event; NULL: not known */
+} bz_work;
+
+typedef enum {
+    BZ_CUT_SYMBOLS,
+    BZ_CUT_WAITS,
+    BZ_CUT_GRAPHS,
+    BZ_CUT_INPUTS
+} bz_cut_origin; /* the later, the better it begins */
+
+typedef struct bz_cut {
+    uint32_t *first; /* [n + 1] iteration i is first[i] … first[i + 1] - 1 but for the last, which ends at `end` */
+    uint32_t n;
+    uint32_t alike; /* how many of them are like the one before or the one behind */
+    uint32_t typical;
+    uint32_t end;
+    uint32_t length; /* events of the typical one */
+    size_t covered,
+        mismatches; /* events of pieces that do what the typical one does; that differ from the piece before */
+    double inputs, results, waits, optimizes; /* the share of iterations that have such */
+    uint32_t inputs_each, waits_each;         /* of the typical one */
+    bz_cut_origin origin;
+} bz_cut;
+
+/* All levels at which the sequence repeats, coarse ones first. Returns how many. */
+int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena);
+
+/* The level that is the iterations: its index, or -1. `sure` is false where another one may be meant as well: then that one is
+ * `other`. A cut into a single iteration may be added to the list: layers that ran once. */
+int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *other, bz_arena *arena);
+
+/* Moves the pieces of a cut to where the host rests longest, if that stands out: there an iteration begins. Cuts at inputs, waits and
+ * graphs stay. */
+void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena);
+
+/* Dense numbers for symbols, in order of appearance; returns how many there are. */
+uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense);
+
+#endif

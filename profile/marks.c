@@ -1,0 +1,252 @@
+/* Iterations that somebody named: marks of frameworks, and ranges whose names say that they are steps. */
+#include "profile/sequence.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ranges that are known to mark iterations, best first. A '#' at the end: a number follows. */
+static const struct {
+    const char *name;
+    bz_iteration_origin origin;
+} MARKS[] = {
+    {"benanza_iteration", BZ_ITERATION_MARKED},
+    {"ProfilerStep#", BZ_ITERATION_RANGE}, /* PyTorch's schedule */
+    {"model_run", BZ_ITERATION_RANGE},     /* ONNX Runtime */
+};
+
+/* What words in the name of a numbered range mean, in small letters; the first that fits counts. 0: a part of an iteration, or
+ * many iterations. Else the greater, the more surely one iteration. */
+static const struct {
+    const char *word;
+    int rank;
+} WORDS[] = {
+    {"layer", 0},    {"block", 0},  {"blk", 0},    {"stage", 0},   {"head", 0},    {"attn", 0},    {"attention", 0},
+    {"mlp", 0},      {"expert", 0}, {"module", 0}, {"encoder", 0}, {"decoder", 0}, {"optim", 0},   {"epoch", 0},
+    {"micro", 0},    {"chunk", 0},  {"shard", 0},  {"rank", 0},    {"stream", 0},  {"worker", 0},  {"thread", 0},
+    {"device", 0},   {"gpu", 0},    {"bucket", 0}, {"param", 0},   {"conv", 0},    {"linear", 0},  {"norm", 0},
+    {"backward", 0}, {"load", 0},   {"fetch", 0},  {"copy", 0},    {"warm", 0},    {"phase", 0},   {"fold", 0},
+    {"step", 3},     {"iter", 3},   {"batch", 3},  {"token", 3},   {"frame", 2},   {"infer", 2},   {"predict", 2},
+    {"pass", 2},     {"loop", 2},   {"round", 2},  {"tick", 2},    {"rep", 1},     {"request", 1}, {"query", 1},
+    {"sample", 1},   {"prompt", 1}, {"image", 1},  {"run", 1},     {"generat", 1},
+};
+
+static int rank_of(const char *template)
+{
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+        if (strstr(template, WORDS[i].word))
+            return WORDS[i].rank;
+    return 0;
+}
+
+static bool named(const char *range, const char *mark)
+{
+    size_t n = strlen(mark);
+    if (strchr(mark, '*'))
+        return !fnmatch(mark, range, 0);
+    return n && mark[n - 1] == '#' ? !strncmp(range, mark, n) : !strcmp(range, mark);
+}
+
+/* Copies of ranges to the device's side are times of the device, no iterations. */
+static bool on_host(const bz_trace *t, const bz_events *e, size_t i)
+{
+    return !t->lane[e->lane[i]].device && e->end[i] > e->start[i];
+}
+
+/* Which names match: each is looked at once. */
+static bool *matching(const bz_trace *t, const bz_events *e, const char *mark)
+{
+    enum { UNKNOWN, NO, YES };
+    uint32_t n = bz_strings(t);
+    unsigned char *known = bz_alloc(n, 1);
+    bool *match = bz_alloc(n, sizeof *match);
+    memset(known, UNKNOWN, n);
+    memset(match, 0, n * sizeof *match);
+    for (size_t i = 0; i < e->n; i++)
+        if (known[e->name[i]] == UNKNOWN) {
+            match[e->name[i]] = named(bz_string(t, e->name[i]), mark);
+            known[e->name[i]] = NO;
+        }
+    free(known);
+    return match;
+}
+
+/* Threads that each mark their own steps at the same time would cut each other's: then the one with most of them counts. BZ_NONE:
+ * they do not overlap. */
+static uint32_t only_lane(const bz_trace *t, const bz_events *e, const bool *match)
+{
+    size_t *count = bz_alloc(t->n_lanes + 1, sizeof *count);
+    int64_t end = INT64_MIN;
+    uint32_t last = BZ_NONE, most = BZ_NONE;
+    bool overlap = false;
+    memset(count, 0, (t->n_lanes + 1) * sizeof *count);
+    for (size_t i = 0; i < e->n; i++) {
+        if (!match[e->name[i]] || !on_host(t, e, i))
+            continue;
+        overlap |= e->start[i] < end && e->lane[i] != last;
+        if (e->end[i] > end) {
+            end = e->end[i];
+            last = e->lane[i];
+        }
+        count[e->lane[i]]++;
+    }
+    for (uint32_t k = 0; k < t->n_lanes; k++)
+        if (count[k] && (most == BZ_NONE || count[k] > count[most]))
+            most = k;
+    free(count);
+    return overlap ? most : BZ_NONE;
+}
+
+static bool from_matching(bz_trace *t, const bz_events *e, const bool *match)
+{
+    uint32_t lane = only_lane(t, e, match);
+    int64_t last = INT64_MIN;
+    for (size_t i = 0; i < e->n; i++)
+        if (match[e->name[i]] && on_host(t, e, i) && e->start[i] >= last && (lane == BZ_NONE || e->lane[i] == lane)) {
+            bz_trace_add_iteration(t, e->start[i], e->end[i]);
+            last = e->end[i];
+        }
+    return t->n_iterations > 0;
+}
+
+static bool from_events(bz_trace *t, bz_event_kind kind, const char *mark)
+{
+    bool *match = matching(t, &t->event[kind], mark), found = from_matching(t, &t->event[kind], match);
+    free(match);
+    return found;
+}
+
+/* Old PyTorch tells what a person named as it tells its operators, its schedule's steps among them. */
+bool bz_iterations_named(bz_trace *t, const char *pattern)
+{
+    return from_events(t, BZ_EVENT_RANGE, pattern) || from_events(t, BZ_EVENT_OP, pattern);
+}
+
+/* ---- numbers in names ---- */
+
+/* "Step 12 (train)" is "step # (train)". False where there is no number. */
+static bool template_of(const char *name, char *out, size_t size)
+{
+    size_t n = 0;
+    bool digits = false, any = false;
+    for (; *name && n + 1 < size; name++) {
+        bool digit = isdigit((unsigned char)*name);
+        if (!digit || !digits)
+            out[n++] = digit ? '#' : (char)tolower((unsigned char)*name);
+        any |= digit;
+        digits = digit;
+    }
+    out[n] = 0;
+    return any;
+}
+
+/* Ranges whose names differ in numbers alone. */
+typedef struct {
+    uint32_t name;   /* one of them */
+    int rank;        /* of its words */
+    size_t n, holds; /* how many; how much work was asked for in them */
+} family;
+
+typedef struct {
+    uint32_t *of; /* [strings] family of a name, or BZ_NONE */
+    family *family;
+    uint32_t n;
+} families;
+
+static families find_families(const bz_trace *t, bz_arena *arena)
+{
+    enum { LONGEST = 200 };
+    const bz_events *e = &t->event[BZ_EVENT_RANGE];
+    families f = {.of = BZ_NEW(arena, uint32_t, bz_strings(t))};
+    bool *known = BZ_NEW(arena, bool, bz_strings(t));
+    bz_map ids = {0};
+    memset(f.of, 0xff, bz_strings(t) * sizeof *f.of);
+    for (size_t i = 0; i < e->n; i++) {
+        char template[LONGEST];
+        uint32_t name = e->name[i];
+        if (!on_host(t, e, i))
+            continue;
+        if (!known[name] && template_of(bz_string(t, name), template, sizeof template)) {
+            size_t length = strlen(template);
+            f.of[name] = bz_map_get(&ids, template, length);
+            if (f.of[name] == BZ_MAP_NONE) {
+                f.of[name] = bz_map_add(&ids, bz_arena_dup(arena, template, length + 1), length, f.n);
+                f.family = bz_arena_grow(arena, f.family, f.n, f.n + 1, sizeof *f.family);
+                f.family[f.n++] = (family){.name = name, .rank = rank_of(template)};
+            }
+        }
+        known[name] = true;
+        if (f.of[name] != BZ_NONE)
+            f.family[f.of[name]].n++;
+    }
+    bz_map_free(&ids);
+    return f;
+}
+
+static bool *members(const bz_trace *t, const families *f, uint32_t wanted)
+{
+    bool *match = bz_alloc(bz_strings(t), sizeof *match);
+    for (uint32_t i = 0; i < bz_strings(t); i++)
+        match[i] = f->of[i] == wanted;
+    return match;
+}
+
+/* The share of the work between the first and the last iteration that was asked for in one. */
+static double held(const bz_trace *t)
+{
+    static const bz_event_kind KINDS[] = {BZ_EVENT_KERNEL, BZ_EVENT_CALL, BZ_EVENT_OP};
+    size_t all = 0, in = 0;
+    int64_t from = t->iteration[0].start, to = t->iteration[t->n_iterations - 1].end;
+    for (size_t k = 0; k < 3 && !all; k++)
+        for (size_t i = 0; i < t->event[KINDS[k]].n; i++) {
+            int64_t at = bz_asked_at(t, &t->event[KINDS[k]], i);
+            if (at < from || at >= to)
+                continue;
+            all++;
+            in += bz_event_iteration(t, KINDS[k], i) != BZ_NONE;
+        }
+    return all ? (double)in / (double)all : 1;
+}
+
+/* Of the families whose words say that they are steps, the one that says so most surely and holds the work. */
+static bool by_number(bz_trace *t)
+{
+    bz_arena arena = {0};
+    families f = find_families(t, &arena);
+    uint32_t best = BZ_NONE;
+    double best_held = 0;
+    for (uint32_t i = 0; i < f.n; i++) {
+        const family *k = &f.family[i], *b = best == BZ_NONE ? NULL : &f.family[best];
+        if (!k->rank || k->n < 2 || (b && k->rank < b->rank))
+            continue;
+        bool *match = members(t, &f, i);
+        t->n_iterations = 0;
+        double share = from_matching(t, &t->event[BZ_EVENT_RANGE], match) ? held(t) : 0;
+        free(match);
+        if (t->n_iterations >= 2 && share >= 0.7 && (!b || k->rank > b->rank || share > best_held)) {
+            best = i;
+            best_held = share;
+        }
+    }
+    t->n_iterations = 0;
+    if (best != BZ_NONE) {
+        bool *match = members(t, &f, best);
+        from_matching(t, &t->event[BZ_EVENT_RANGE], match);
+        free(match);
+    }
+    bz_arena_free(&arena);
+    return best != BZ_NONE;
+}
+
+bool bz_iterations_marked(bz_trace *t)
+{
+    for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++)
+        if (bz_iterations_named(t, MARKS[i].name)) {
+            t->origin = MARKS[i].origin;
+            return true;
+        }
+    t->origin = BZ_ITERATION_RANGE;
+    return by_number(t);
+}

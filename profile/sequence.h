@@ -1,0 +1,34 @@
+/* The work of one process on one device, or its library calls, or its operators, in the order of the host: in which iterations are
+ * looked for. Private to profile/. */
+#ifndef BZ_PROFILE_SEQUENCE_H
+#define BZ_PROFILE_SEQUENCE_H
+
+#include "profile/trace.h"
+
+typedef struct bz_sequence {
+    bz_event_kind kind;
+    const bz_events *event, *api;
+    uint32_t *row; /* [n] */
+    size_t n;
+} bz_sequence;
+
+/* When the host asked for event i of the sequence, and when it was done with that. */
+int64_t bz_sequence_start(const bz_sequence *s, size_t i);
+int64_t bz_sequence_end(const bz_sequence *s, size_t i);
+
+bool bz_of_log(const bz_trace *t, uint32_t lane);
+bool bz_has_timeline(const bz_trace *t); /* does any file tell more than order and parameters? */
+bool bz_same_process(const bz_trace *t, uint32_t lane, uint32_t other);
+int64_t bz_median(int64_t *v, size_t n); /* sorts v; 0 of none */
+
+void bz_trace_add_iteration(bz_trace *t, int64_t start, int64_t end);
+
+/* Iteration i is events first[i] … first[i + 1] - 1: adds it with its times. windows.c */
+void bz_sequence_windows(bz_trace *t, const bz_sequence *s, const uint32_t *first, uint32_t n, bz_arena *arena);
+
+/* Iterations by the names of ranges: marks.c. `pattern` may have *, and # at its end: a number follows. */
+bool bz_iterations_named(bz_trace *t, const char *pattern);
+/* By the names that frameworks and people give to iterations, where such ranges hold the work. */
+bool bz_iterations_marked(bz_trace *t);
+
+#endif
