@@ -8,6 +8,11 @@
 #define MICROSOFT "com.microsoft"
 
 /* ops_microsoft_attention.c */
+int ms_head_count(call *c, const char *name, int64_t *heads); /* fails where the attribute is no number of heads */
+/* Cost rules read these: `kv` keys for each token, both products over a width of qk + v. */
+void ms_note_attention(call *c, int64_t heads, bz_dim kv, bz_dim qk, bz_dim v);
+/* Of attention whose n caches are the operands from `past` on; `table`: its cosines and sines, or 0. */
+int ms_cached_cost(call *c, int past, int n, int table);
 rule ms_attention_shape, ms_qattention_shape, ms_packed_attention_shape, ms_multihead_shape, ms_decoder_multihead_shape,
     ms_group_query_shape, ms_attention_cost, ms_stacked_cost, ms_qattention_cost, ms_multihead_cost,
     ms_decoder_multihead_cost, ms_group_query_cost, ms_rotary_cost, ms_rotary_shape, ms_relative_bias_shape,

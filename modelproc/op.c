@@ -4,9 +4,30 @@
 #include <string.h>
 
 static const op_table *const FAMILIES[] = {
-    &ops_elementwise, &ops_shape, &ops_constant, &ops_index,  &ops_reduce,    &ops_matmul,          &ops_conv,
-    &ops_norm,        &ops_rnn,   &ops_quant,    &ops_vision, &ops_signal,    &ops_sequence,        &ops_control,
-    &ops_random,      &ops_loss,  &ops_text,     &ops_ml,     &ops_microsoft, &ops_microsoft_nchwc, &ops_state,
+    &ops_elementwise,
+    &ops_shape,
+    &ops_constant,
+    &ops_index,
+    &ops_reduce,
+    &ops_matmul,
+    &ops_conv,
+    &ops_norm,
+    &ops_rnn,
+    &ops_quant,
+    &ops_vision,
+    &ops_signal,
+    &ops_sequence,
+    &ops_control,
+    &ops_random,
+    &ops_loss,
+    &ops_text,
+    &ops_ml,
+    &ops_microsoft,
+    &ops_microsoft_block,
+    &ops_microsoft_cache,
+    &ops_microsoft_nchwc,
+    &ops_microsoft_ordered,
+    &ops_state,
     &ops_training,
 };
 enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
@@ -34,4 +55,16 @@ const op *op_find(op_memo *memo, const char *domain, const char *name)
     if (!e->name || strcmp(e->name, name) != 0 || (e->domain != domain && strcmp(e->domain, domain) != 0))
         *e = (op_memo_entry){name, domain, search(domain, name)};
     return e->op;
+}
+
+int op_count(const char *domain)
+{
+    int n = 0;
+    op_memo memo = {0};
+    for (int f = 0; f < N_FAMILIES; f++)
+        for (int i = 0; i < FAMILIES[f]->n; i++) {
+            const op *o = &FAMILIES[f]->rows[i];
+            n += !strcmp(o->domain ? o->domain : "", domain) && op_find(&memo, domain, o->name) == o;
+        }
+    return n;
 }

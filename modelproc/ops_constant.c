@@ -108,8 +108,12 @@ static int shape_range(call *c)
     const bz_type *start;
     if (need_tensor(c, 0, -1, &start))
         return -1;
+    static const int64_t ONE = 1;
+    static const double ONE_REAL = 1;
     const data *d[3] = {in_data(c, 0), in_data(c, 1), in_data(c, 2)};
+    data one = {1, d[0] && d[0]->i ? &ONE : NULL, d[0] && d[0]->r ? &ONE_REAL : NULL};
     bz_dim n = 0;
+    d[2] = in_type(c, 2) ? d[2] : &one; /* com.microsoft may leave it out */
     bool known = d[0] && d[1] && d[2] && d[0]->n == 1 && d[1]->n == 1 && d[2]->n == 1;
     for (int k = 0; k < 3 && known; k++)
         known = (d[k]->r != NULL) == (d[0]->r != NULL) && (d[k]->r || !bz_is_symbol(d[k]->i[0]));
@@ -162,6 +166,8 @@ static const op ROWS[] = {
     {"ConstantOfShape", .kind = "fill", .class = BZ_MEMORY, .shape = shape_constantofshape,
      .eval = eval_constantofshape, .labels = "- > y"},
     {"Range", .kind = "range", .class = BZ_MEMORY, .shape = shape_range, .eval = eval_range, .flags = OP_KEEPS,
+     .labels = "- - - > y"},
+    {"Range", .domain = "com.microsoft", .kind = "range", .class = BZ_MEMORY, .shape = shape_range, .flags = OP_KEEPS,
      .labels = "- - - > y"},
     {"EyeLike", .kind = "eye", .class = BZ_MEMORY, .shape = shape_eyelike, .labels = "- > y"},
 };

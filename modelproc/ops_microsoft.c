@@ -28,10 +28,6 @@ static const op ROWS[] = {
      .arg = 2},
     {"QMoE", MICROSOFT, "qmoe", BZ_COMPUTE, ms_moe_shape, .cost = ms_moe_cost,
      .labels = "x router w1 s1 b1 w2 s2 b2 w3 s3 b3", .arg = 3},
-    {"Sampling", MICROSOFT, "sampling", BZ_COMPUTE, rule_none, .flags = OP_RANKLESS | OP_UNPRICED, .labels = "x"},
-    {"BeamSearch", MICROSOFT, "beamsearch", BZ_COMPUTE, rule_none, .flags = OP_RANKLESS | OP_UNPRICED, .labels = "x"},
-    {"GreedySearch", MICROSOFT, "greedysearch", BZ_COMPUTE, rule_none, .flags = OP_RANKLESS | OP_UNPRICED,
-     .labels = "x"},
 
     /* products and convolutions */
     {"FusedMatMul", MICROSOFT, "matmul", BZ_COMPUTE, ms_matmul_shape, .labels = "a b"},

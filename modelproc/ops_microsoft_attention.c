@@ -3,14 +3,13 @@
 #include "modelproc/cache.h"
 #include "modelproc/microsoft.h"
 
-static int head_count(call *c, const char *name, int64_t *heads)
+int ms_head_count(call *c, const char *name, int64_t *heads)
 {
     *heads = attr_int(c, name, 0);
     return *heads > 0 && *heads < INT32_MAX ? 0 : call_fail(c, "%s is %lld", name, (long long)*heads);
 }
 
-/* Cost rules read these: `kv` keys for each token, both products over a width of qk + v. */
-static void note_attention(call *c, int64_t heads, bz_dim kv, bz_dim qk, bz_dim v)
+void ms_note_attention(call *c, int64_t heads, bz_dim kv, bz_dim qk, bz_dim v)
 {
     param_int(c, "heads", heads);
     param_int(c, "kv", kv);
@@ -18,7 +17,7 @@ static void note_attention(call *c, int64_t heads, bz_dim kv, bz_dim qk, bz_dim 
     param_int(c, "v", v);
 }
 
-/* QK^T and PV, five operations of softmax for each score, and the projection where there is one. */
+/* QK^T and PV, five operations of softmax for each score, and the projection by operand arg where there is one. */
 int ms_attention_cost(call *c)
 {
     const bz_type *x = &c->in[0], *y = &c->out[0];
@@ -27,12 +26,11 @@ int ms_attention_cost(call *c)
     c->macs = count_add(count_mul(scores, noted(c, "qk")), count_mul(scores, noted(c, "v")));
     c->flops = count_mul(5, count_mul(scores, noted(c, "heads")));
     if (c->op->arg)
-        c->macs = count_add(c->macs, count_mul(elements(x), last_dim(&c->in[1], 1)));
+        c->macs = count_add(c->macs, count_mul(elements(x), last_dim(&c->in[c->op->arg], 1)));
     return 0;
 }
 
-/* The same where keys and values are kept, from operand `past` on in n tensors; `table`: cosines and sines. */
-static int cached_cost(call *c, int past, int n, int table)
+int ms_cached_cost(call *c, int past, int n, int table)
 {
     const bz_type *q = &c->in[0];
     ms_attention_cost(c);
@@ -43,27 +41,27 @@ static int cached_cost(call *c, int past, int n, int table)
 
 int ms_stacked_cost(call *c)
 {
-    return cached_cost(c, 4, 1, 0);
+    return ms_cached_cost(c, 4, 1, 0);
 }
 
 int ms_qattention_cost(call *c)
 {
-    return cached_cost(c, 8, 1, 0);
+    return ms_cached_cost(c, 8, 1, 0);
 }
 
 int ms_multihead_cost(call *c)
 {
-    return cached_cost(c, 6, 2, 0);
+    return ms_cached_cost(c, 6, 2, 0);
 }
 
 int ms_decoder_multihead_cost(call *c)
 {
-    return cached_cost(c, 5, 2, 0);
+    return ms_cached_cost(c, 5, 2, 0);
 }
 
 int ms_group_query_cost(call *c)
 {
-    return cached_cost(c, 3, 2, 7);
+    return ms_cached_cost(c, 3, 2, 7);
 }
 
 /* Width of Q, K and V, from the attribute or a third of the projection's width each. */
@@ -104,7 +102,7 @@ static int projected_attention(call *c, int past_at, bz_dtype to)
     const bz_type *x, *w;
     int64_t heads;
     bz_dim qk, v, kv;
-    if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 2, &w) || head_count(c, "num_heads", &heads) ||
+    if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 2, &w) || ms_head_count(c, "num_heads", &heads) ||
         qkv_widths(c, w, &qk, &v))
         return -1;
     if (!dims_fit(x->dims[2], w->dims[0]))
@@ -112,7 +110,7 @@ static int projected_attention(call *c, int past_at, bz_dtype to)
     set_out(c, 0, to ? to : x->dtype, 3, (bz_dim[]){x->dims[0], x->dims[1], v});
     if (stacked_cache(c, in_type(c, past_at), x, heads, v, &kv))
         return -1;
-    note_attention(c, heads, kv, qk, v);
+    ms_note_attention(c, heads, kv, qk, v);
     param_int(c, "causal", attr_int(c, "unidirectional", 0) != 0);
     return 0;
 }
@@ -136,11 +134,11 @@ int ms_packed_attention_shape(call *c)
     int64_t heads;
     bz_dim qk, v;
     if (need_tensor(c, 0, 2, &x) || need_tensor(c, 1, 2, &w) || need_tensor(c, 3, 2, &offset) ||
-        head_count(c, "num_heads", &heads) || qkv_widths(c, w, &qk, &v))
+        ms_head_count(c, "num_heads", &heads) || qkv_widths(c, w, &qk, &v))
         return -1;
     set_out(c, 0, x->dtype, 2, (bz_dim[]){x->dims[0], v});
     bz_dim batch = offset->dims[0];
-    note_attention(c, heads, batch ? dim_div(c, x->dims[0], batch) : 0, qk, v);
+    ms_note_attention(c, heads, batch ? dim_div(c, x->dims[0], batch) : 0, qk, v);
     return 0;
 }
 
@@ -207,13 +205,13 @@ static int multihead(call *c, int past_at, bool shared)
     int64_t heads;
     qkv d;
     bz_dim total;
-    if (head_count(c, "num_heads", &heads) || read_qkv(c, heads, &d))
+    if (ms_head_count(c, "num_heads", &heads) || read_qkv(c, heads, &d))
         return -1;
     set_out(c, 0, c->in[0].dtype, 3, (bz_dim[]){d.batch, d.tokens, d.v});
     if (set_caches(c, past_at, &d, heads, shared, &total))
         return -1;
     set_out(c, 3, c->in[0].dtype, 4, (bz_dim[]){d.batch, heads, d.tokens, total});
-    note_attention(c, heads, total, d.qk, d.v);
+    ms_note_attention(c, heads, total, d.qk, d.v);
     param_int(c, "causal", attr_int(c, "unidirectional", 0) != 0);
     return 0;
 }
@@ -234,7 +232,8 @@ int ms_group_query_shape(call *c)
 {
     const bz_type *q, *k = in_type(c, 1), *past = in_type(c, 3);
     int64_t heads, kv_heads, total;
-    if (need_tensor(c, 0, 3, &q) || head_count(c, "num_heads", &heads) || head_count(c, "kv_num_heads", &kv_heads))
+    if (need_tensor(c, 0, 3, &q) || ms_head_count(c, "num_heads", &heads) ||
+        ms_head_count(c, "kv_num_heads", &kv_heads))
         return -1;
     if (heads % kv_heads || (k && k->rank < 3) || (past && past->rank != 4))
         return call_fail(c, "%lld heads of queries, %lld of keys, or caches of a wrong rank", (long long)heads,
@@ -256,7 +255,7 @@ int ms_group_query_shape(call *c)
         set_out(c, i, past ? past->dtype : q->dtype, 4, dims);
     set_out(c, 3, q->dtype, 4, (bz_dim[]){q->dims[0], heads, q->dims[1], used});
     int64_t window = attr_int(c, "local_window_size", -1);
-    note_attention(c, heads, window > 0 && !bz_is_symbol(used) && window < used ? window : used, width, width);
+    ms_note_attention(c, heads, window > 0 && !bz_is_symbol(used) && window < used ? window : used, width, width);
     param_int(c, "kv_heads", kv_heads);
     param_int(c, "rotary", attr_int(c, "do_rotary", 0) != 0);
     return 0;
@@ -304,7 +303,7 @@ int ms_gated_bias_shape(call *c)
 {
     const bz_type *q, *offset = in_type(c, 6);
     int64_t heads;
-    if (need_tensor(c, 0, -1, &q) || head_count(c, "num_heads", &heads))
+    if (need_tensor(c, 0, -1, &q) || ms_head_count(c, "num_heads", &heads))
         return -1;
     const bz_type *grid = offset ? offset : q; /* without padding, the query has lost its batch */
     if (grid->rank < 2)
@@ -348,6 +347,13 @@ int ms_moe_shape(call *c)
     int64_t k = attr_int(c, "k", 1);
     if (k <= 0 || !dims_fit(router->dims[1], w->dims[0]))
         return call_fail(c, "%lld of %lld experts", (long long)k, (long long)w->dims[0]);
+    int64_t bits = attr_int(c, "expert_weight_bits", 4);
+    for (int i = 2; c->op->arg > 2 && i < 9; i += (int)c->op->arg) {
+        const bz_type *packed = in_type(c, i);
+        if (!packed || packed->rank != 3 || packed->dtype != BZ_U8 || (bits != 2 && bits != 4))
+            continue;
+        ms_unpack(c, i, bits, 3, (bz_dim[]){packed->dims[0], packed->dims[1], dim_mul(c, packed->dims[2], 8 / bits)});
+    }
     set_type(c, 0, x);
     param_int(c, "k", k);
     param_text(c, "activation", attr_text(c, "activation_type", "relu"));
@@ -356,17 +362,21 @@ int ms_moe_shape(call *c)
     return 0;
 }
 
-/* Every token goes through k experts: all elements of their weights once. */
+/* Every token goes through k experts: all elements of their weights once. At the least all tokens choose the same. */
 int ms_moe_cost(call *c)
 {
-    int64_t per_token = 0, bits = attr_int(c, "expert_weight_bits", 4), packed = c->op->arg > 2 && bits == 4 ? 2 : 1;
-    for (int i = 0; i < 3; i++) {
-        const bz_type *w = in_type(c, 2 + i * (int)c->op->arg);
-        if (w && w->rank == 3 && w->dims[0] > 0)
-            per_token = count_add(per_token, count_mul(packed, elements(w) / w->dims[0]));
+    int64_t per_token = 0, k = attr_int(c, "k", 1), bytes = bz_type_bytes(&c->in[0]) + bz_type_bytes(&c->out[0]);
+    for (int i = 1; i < c->node->n_in; i++) {
+        const bz_type *w = in_type(c, i);
+        int64_t experts = i > 1 && w && w->rank > 1 && w->dims[0] == c->in[2].dims[0] ? w->dims[0] : 0;
+        int64_t of = w ? bz_type_bytes(w) : 0;
+        bytes = count_add(bytes, experts > k ? of / experts * k : of);
+        if (experts > 0 && w->rank == 3 && (i - 2) % (int)c->op->arg == 0 && i <= 2 + 2 * (int)c->op->arg)
+            per_token = count_add(per_token, elements(w) / experts);
     }
     const bz_type *x = &c->in[0];
     int64_t tokens = last_dim(x, 1) > 0 ? elements(x) / last_dim(x, 1) : 0;
-    c->macs = count_mul(count_mul(tokens, attr_int(c, "k", 1)), per_token);
+    c->macs = count_mul(count_mul(tokens, k), per_token);
+    c->bytes = bytes;
     return 0;
 }

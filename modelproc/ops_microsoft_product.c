@@ -131,6 +131,12 @@ int ms_nbits_shape(call *c)
     int64_t k = attr_int(c, "K", 0), n = attr_int(c, "N", 0);
     if (need_tensor(c, 0, -1, &a))
         return -1;
+    ms_unpack(c, 1, attr_int(c, "bits", 4), 2, (bz_dim[]){n, k});
+    if (attr_int(c, "transB", 1) == 0) { /* MatMulBnb4, of a gradient */
+        int64_t swap = n;
+        n = k;
+        k = swap;
+    }
     if (k <= 0 || n <= 0 || bz_is_symbol(k) || bz_is_symbol(n) || a->rank == 0 || !dims_fit(last_dim(a, 1), k))
         return call_fail(c, "its weights are %lld x %lld, its operand ends in %lld", (long long)k, (long long)n,
                          (long long)last_dim(a, 1));
@@ -139,7 +145,6 @@ int ms_nbits_shape(call *c)
     dims[a->rank - 1] = n;
     set_out(c, 0, a->dtype, a->rank, dims);
     add_product(c, a->rank, dims, k);
-    ms_unpack(c, 1, attr_int(c, "bits", 4), 2, (bz_dim[]){n, k});
     param_int(c, "n", n);
     param_int(c, "bits", attr_int(c, "bits", 4));
     param_int(c, "block", attr_int(c, "block_size", 0));

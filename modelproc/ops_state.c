@@ -10,6 +10,15 @@
 static int causal_conv_shape(call *c)
 {
     const bz_type *x, *w;
+    const bz_type *past = in_type(c, 3);
+    if (past && (attr_int(c, "channels_last", 0) || attr_int(c, "state_window", 0) || attr_int(c, "ndim", 1) != 1)) {
+        if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &w) || same_dtype(c, x, w))
+            return -1;
+        set_type(c, 0, x); /* com.microsoft: other orders and several states; the next is like the last */
+        set_type(c, 1, past);
+        param_text(c, "activation", attr_text(c, "activation", "none"));
+        return 0;
+    }
     if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 3, &w) || same_dtype(c, x, w))
         return -1;
     if (!dims_fit(x->dims[1], w->dims[0]) || !dims_fit(w->dims[1], 1))
@@ -17,7 +26,8 @@ static int causal_conv_shape(call *c)
                          (long long)w->dims[0], (long long)w->dims[1]);
     if (!bz_is_symbol(w->dims[2]) && w->dims[2] < 1)
         return call_fail(c, "its window is empty");
-    bz_dim state[3] = {x->dims[0], dim_same(x->dims[1], w->dims[0]), dim_sub(c, w->dims[2], 1)};
+    bz_dim state[3] = {x->dims[0], dim_same(x->dims[1], w->dims[0]),
+                       dim_mul(c, dim_sub(c, w->dims[2], 1), attr_int(c, "dilation", 1))};
     set_type(c, 0, x);
     set_out(c, 1, x->dtype, 3, state);
     param_text(c, "activation", attr_text(c, "activation", "none"));
@@ -26,7 +36,10 @@ static int causal_conv_shape(call *c)
 
 static int causal_conv_cost(call *c)
 {
-    c->macs = count_mul(bz_type_elements(&c->in[0]), c->in[1].dims[2]);
+    const bz_type *w = &c->in[1];
+    c->macs = bz_type_elements(&c->in[0]);
+    for (int i = 2; i < w->rank; i++)
+        c->macs = count_mul(c->macs, w->dims[i]);
     return 0;
 }
 
@@ -59,10 +72,13 @@ static int linear_attention_shape(call *c)
     if (read_linear(c, &a))
         return -1;
     const bz_type *past = in_type(c, 3);
-    bz_dim y[3] = {a.batch, a.length, dim_mul(c, a.q_heads, a.v_size)};
+    bz_dim heads = a.q_heads > a.kv_heads ? a.q_heads : a.kv_heads; /* com.microsoft: queries may be shared, too */
+    bz_dim y[3] = {a.batch, a.length, dim_mul(c, heads, a.v_size)};
     bz_dim state[4] = {a.batch, a.kv_heads, a.size, a.v_size};
     set_out(c, 0, c->in[0].dtype, 3, y);
     set_out(c, 1, past ? past->dtype : c->in[0].dtype, 4, state);
+    if (past && past->rank == 5) /* state_window */
+        set_type(c, 1, past);
     param_int(c, "q_heads", a.q_heads);
     param_int(c, "kv_heads", a.kv_heads);
     param_text(c, "rule", attr_text(c, "update_rule", "gated_delta"));
@@ -77,7 +93,8 @@ static int linear_attention_cost(call *c)
         return 0;
     int64_t cell = count_mul(count_mul(a.batch, a.length), count_mul(a.size, a.v_size));
     bool delta = strstr(attr_text(c, "update_rule", "gated_delta"), "delta") != NULL;
-    c->macs = count_mul(cell, count_add(a.q_heads, count_mul(a.kv_heads, delta ? 2 : 1)));
+    c->macs = count_mul(
+        cell, count_add(a.q_heads > a.kv_heads ? a.q_heads : a.kv_heads, count_mul(a.kv_heads, delta ? 2 : 1)));
     return 0;
 }
 
