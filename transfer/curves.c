@@ -129,7 +129,7 @@ static void fit_all(const reading *r, const transfer_way *w, bz_transfer_curve *
 {
     way_level level[WAY_LEVELS_MOST];
     int n = transfer_levels(r->facts, r->out->setting.threads, level);
-    bool levels = w->sizes == WAY_LEVELS || w->sizes == WAY_RING;
+    bool levels = w->sizes != WAY_STEPS;
     if (!levels) {
         fit(c, "small", 0, WAY_SMALL);
         fit(c, "large", WAY_SMALL + 1, INFINITY);

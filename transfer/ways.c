@@ -7,26 +7,26 @@
 
 /* clang-format off */
 const transfer_way transfer_ways[] = {
-    {"read", "reading an array", WAY_LEVELS, 1, true},
-    {"write", "writing an array", WAY_LEVELS, 1, true},
-    {"copy", "copying an array to another", WAY_LEVELS, 2, true},
-    {"scale", "writing three times an array", WAY_LEVELS, 2, true},
-    {"add", "writing the sum of two arrays", WAY_LEVELS, 3, true},
-    {"triad", "writing one array plus three times another", WAY_LEVELS, 3, true},
-    {"strided", "reading 8 bytes of each line of an array", WAY_LEVELS, 1, true},
-    {"scattered", "reading an array's elements in an order far from its own", WAY_LEVELS, 2, true},
-    {"chase", "a load that waits for the one before", WAY_RING, 0, false},
-    {"chase_huge", "the same on huge pages", WAY_RING, 0, false},
-    {"touch", "asking for memory and writing each page of it", WAY_PAGES, 1, false},
-    {"touch_huge", "the same on huge pages", WAY_PAGES, 1, false},
-    {"shared", "another thread copies, told by a variable", WAY_BLOCKS, 1, false},
-    {"wake", "the same, woken by the kernel", WAY_BLOCKS, 1, false},
-    {"pipe", "through a pipe to another thread, and a byte back", WAY_BLOCKS, 1, false},
-    {"socket", "through a local socket, likewise", WAY_BLOCKS, 1, false},
-    {"tcp", "by TCP to this machine, likewise", WAY_BLOCKS, 1, false},
-    {"file", "reading a file that the kernel has in its cache", WAY_PAGES, 1, false},
-    {"file_cold", "reading one that it has not", WAY_PAGES, 1, false},
-    {"mapped", "mapping a file in the cache and copying it", WAY_PAGES, 1, false},
+    {"read", "reading an array", WAY_ARRAYS, 0, 1, true},
+    {"write", "writing an array", WAY_ARRAYS, 0, 1, true},
+    {"copy", "copying an array to another", WAY_ARRAYS, 0, 2, true},
+    {"scale", "writing three times an array", WAY_ARRAYS, 0, 2, true},
+    {"add", "writing the sum of two arrays", WAY_ARRAYS, 0, 3, true},
+    {"triad", "writing one array plus three times another", WAY_ARRAYS, 0, 3, true},
+    {"strided", "reading 8 bytes of each line of an array", WAY_ARRAYS, 0, 1, true},
+    {"scattered", "reading an array's elements in an order far from its own", WAY_ARRAYS, 0, 2, true},
+    {"chase", "a load that waits for the one before", WAY_RING, 4096, 0, false},
+    {"chase_huge", "the same on huge pages", WAY_RING, 4096, 0, false},
+    {"touch", "asking for memory and writing each page of it", WAY_STEPS, 16 << 10, 1, false},
+    {"touch_huge", "the same on huge pages", WAY_STEPS, 4 << 20, 1, false},
+    {"shared", "another thread copies, told by a variable", WAY_STEPS, 1, 1, false},
+    {"wake", "the same, woken by the kernel", WAY_STEPS, 1, 1, false},
+    {"pipe", "through a pipe to another thread, and a byte back", WAY_STEPS, 1, 1, false},
+    {"socket", "through a local socket, likewise", WAY_STEPS, 1, 1, false},
+    {"tcp", "by TCP to this machine, likewise", WAY_STEPS, 1, 1, false},
+    {"file", "reading a file that the kernel has in its cache", WAY_STEPS, 16 << 10, 1, false},
+    {"file_cold", "reading one that it has not", WAY_STEPS, 16 << 10, 1, false},
+    {"mapped", "mapping a file in the cache and copying it", WAY_STEPS, 16 << 10, 1, false},
     {0},
 };
 /* clang-format on */
@@ -67,47 +67,33 @@ static void add(int64_t out[WAY_MOST_SIZES], int *n, int64_t x)
         out[(*n)++] = x;
 }
 
-/* Three sizes in each level, by factors of two from the largest that fits on down; of memory three from twice its least on. None
- * is above a gigabyte. */
-static int sizes_in_levels(const transfer_way *w, const way_level *level, int n_levels, int64_t out[WAY_MOST_SIZES])
-{
-    const double most = 1e9;
-    int n = 0;
-    for (int i = 0; i < n_levels; i++)
-        for (int k = 2; k >= 0; k--) {
-            bool memory = isinf(level[i].to);
-            double bytes = memory ? ldexp(level[i].from, 3 - k) : ldexp(level[i].to, -k);
-            int64_t x = elements(w, fmin(bytes, most));
-            double size = transfer_size(w, x);
-            if (size >= level[i].from && size <= level[i].to && bytes <= most)
-                add(out, &n, x);
-        }
-    return n;
-}
+enum { MOST = 1 << 30, STEPS_TO = 64 << 20, SMALLEST = 64 };
 
 int transfer_sizes(const transfer_way *w, const bz_system_facts *facts, int threads, int64_t out[WAY_MOST_SIZES])
 {
     way_level level[WAY_LEVELS_MOST];
     int n_levels = transfer_levels(facts, threads, level), n = 0;
-    if (w->sizes == WAY_LEVELS)
-        return sizes_in_levels(w, level, n_levels, out);
-    if (w->sizes == WAY_RING)
-        for (double x = 4096; x <= fmin(1e9, 4 * level[n_levels - 1].from); x *= 2)
-            add(out, &n, (int64_t)x);
+    double most = fmin(MOST, 4 * level[n_levels - 1].from);
+    if (w->sizes == WAY_ARRAYS)
+        for (int64_t x = elements(w, level[0].to / 6); transfer_size(w, x) <= fmax(most, 1); x *= 2)
+            add(out, &n, x);
+    else if (w->sizes == WAY_RING)
+        for (int64_t x = w->least; (double)x <= most; x *= 2)
+            add(out, &n, x);
     else
-        for (int64_t x = w->sizes == WAY_PAGES ? 16 << 10 : 1; x <= 64 << 20; x *= x < 64 ? 64 : 8)
+        for (int64_t x = w->least; x <= STEPS_TO; x *= x < SMALLEST ? SMALLEST : 4)
             add(out, &n, x);
     return n;
 }
 
 void transfer_text(const transfer_way *w, int64_t x, bz_buf *out)
 {
-    bz_buf_printf(out, "transfer way=%s x=%" PRId64 " dtype=%s", w->name, x, w->sizes == WAY_LEVELS ? "f64" : "u8");
+    bz_buf_printf(out, "transfer way=%s x=%" PRId64 " dtype=%s", w->name, x, w->sizes == WAY_ARRAYS ? "f64" : "u8");
 }
 
 double transfer_size(const transfer_way *w, int64_t x)
 {
-    return (double)x * (w->sizes == WAY_LEVELS ? 8 * w->arrays : 1);
+    return (double)x * (w->sizes == WAY_ARRAYS ? 8 * w->arrays : 1);
 }
 
 int bz_transfers_plan(const bz_system_facts *facts, int threads, bz_plan *plan, bz_error *err)

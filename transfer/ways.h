@@ -5,15 +5,15 @@
 #include "transfer/transfer.h"
 
 typedef enum {
-    WAY_LEVELS, /* arrays of doubles: some sizes in each level of memory */
-    WAY_RING,   /* bytes: each power of two, from below the first level to beyond the last */
-    WAY_PAGES,  /* bytes, in steps from many pages on */
-    WAY_BLOCKS, /* and from one byte on */
+    WAY_ARRAYS, /* of doubles: each power of two of elements, from an eighth of the first level to eight times the last */
+    WAY_RING,   /* bytes, likewise, from 4096 on */
+    WAY_STEPS, /* bytes: the least, and then as far as 64 MiB each second power of two */
 } way_sizes;
 
 typedef struct transfer_way {
     const char *name, *tells;
     way_sizes sizes;
+    int64_t least;
     int arrays; /* that the bytes of a call are the size of; 0: none are counted */
     bool threads;
 } transfer_way;
@@ -21,7 +21,7 @@ typedef struct transfer_way {
 extern const transfer_way transfer_ways[]; /* ends with a name that is NULL */
 
 /* What goes through the kernel has one line for small sizes, where its calls count, and one for large ones. */
-enum { WAY_SMALL = 128 << 10, WAY_MOST_SIZES = 24, WAY_LEVELS_MOST = BZ_TRANSFER_FITS };
+enum { WAY_SMALL = 128 << 10, WAY_MOST_SIZES = 32, WAY_LEVELS_MOST = BZ_TRANSFER_FITS };
 
 typedef struct way_level {
     char name[8];

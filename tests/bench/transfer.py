@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""tests/bench/transfer.py [--rounds N]: what benanza says of memory, held against others' figures, in turns.
+
+1. STREAM, built here from its definition (four loops over arrays of doubles, the best of ten runs, gcc -O3 -march=native), in memory
+   and in the second-level cache; beside it the same loop of benanza's ("wide", for copy "memcpy") and benanza's best variant.
+2. likwid-bench, where it is installed (Debian: likwid): load, copy and stream in the same sizes.
+3. Sizes that were not measured: what the curve says, and what is then measured.
+Medians over the rounds. Wants a machine with nothing else to do."""
+import argparse, json, os, re, shutil, statistics, subprocess, tempfile
+
+STREAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
+static double *array(size_t n) { double *a = aligned_alloc(2 << 20, (8 * n + (2 << 20)) >> 21 << 21); madvise(a, 8 * n, MADV_HUGEPAGE); return a; }
+int main(int argc, char **argv)
+{
+    size_t n = strtoul(argv[1], NULL, 10), times = 1 + (64 << 20) / (8 * n);
+    double *a = array(n), *b = array(n) + 5 * 512, *c = array(n) + 10 * 512, best[4] = {1e9, 1e9, 1e9, 1e9};
+    (void)argc;
+    for (size_t i = 0; i < n; i++) a[i] = 1, b[i] = 2, c[i] = 0;
+    for (int k = 0; k < 10; k++)
+        for (int w = 0; w < 4; w++) {
+            double start = now();
+            for (size_t t = 0; t < times; t++) {
+                if (w == 0) for (size_t i = 0; i < n; i++) c[i] = a[i];
+                if (w == 1) for (size_t i = 0; i < n; i++) b[i] = 3.0 * c[i];
+                if (w == 2) for (size_t i = 0; i < n; i++) c[i] = a[i] + b[i];
+                if (w == 3) for (size_t i = 0; i < n; i++) a[i] = b[i] + 3.0 * c[i];
+                __asm__ volatile("" : : "r"(a), "r"(b), "r"(c) : "memory");
+            }
+            double s = (now() - start) / (double)times;
+            if (k && s < best[w]) best[w] = s;
+        }
+    for (int w = 0; w < 4; w++) printf("%.17g\n", (w < 2 ? 16.0 : 24.0) * (double)n / best[w]);
+}
+"""
+WAYS = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
+LIKWID = {"read": ("load", 1), "copy": ("copy", 2), "triad": ("stream", 3)}
+
+
+def bench(a, problems):
+    """{problem: {algorithm: (best, median)}}, seconds"""
+    out = subprocess.run([a.benanza, "bench", "--backend", "memory", "--layout", "plain", "--wait", "0", "--time-limit", "0.1", "-"],
+                         input="\n".join(problems), capture_output=True, text=True, check=True).stdout
+    found = {}
+    for line in map(json.loads, out.splitlines()):
+        if line.get("status") in ("ok", "dropped"):
+            found.setdefault(line["problem"], {})[line["algorithm"]] = (line["min"], line["median"])
+    return found
+
+
+def likwid(test, size):
+    isa = "_avx512" if "avx512f" in open("/proc/cpuinfo").read() else "_avx"
+    out = subprocess.run(["likwid-bench", "-t", test + isa, "-w", f"N:{size}B:1", "-s", "1"], capture_output=True, text=True).stdout
+    found = re.search(r"MByte/s:\s+([\d.]+)", out)
+    return float(found[1]) * 1e6 if found else None
+
+
+def against_stream(a, folder):
+    for where, n in ((w, n) for w, n in (("memory", a.memory // 8), ("L2", 16384)) if a.only in (None, w)):
+        rows = {w: {"STREAM": [], "same loop": [], "best": []} for w in WAYS}
+        others = {w: [] for w in LIKWID}
+        reads = []
+        problems = [f"transfer way={w} x={n} dtype=f64" for w in (*WAYS, "read")]
+        for _ in range(a.rounds):
+            stream = subprocess.run([folder + "/stream", str(n)], capture_output=True, text=True, check=True).stdout.split()
+            ours = bench(a, problems)
+            for w, rate in zip(WAYS, stream):
+                v = ours[f"transfer way={w} x={n} dtype=f64"]
+                rows[w]["STREAM"].append(float(rate))
+                rows[w]["same loop"].append(8 * n * WAYS[w] / v["memcpy" if w == "copy" else "wide"][0])
+                rows[w]["best"].append(8 * n * WAYS[w] / min(s[0] for s in v.values()))
+            reads.append(8 * n / min(s[0] for s in ours[problems[-1]].values()))
+            for w, (test, arrays) in LIKWID.items():
+                rate = likwid(test, 8 * n * arrays) if shutil.which("likwid-bench") else None
+                if rate:
+                    others[w].append(rate)
+        print(f"{where}: arrays of {8 * n / 1e6:.3g} MB, GB/s")
+        for w, r in rows.items():
+            s, l, b = (statistics.median(r[k]) / 1e9 for k in ("STREAM", "same loop", "best"))
+            more = f"  likwid {statistics.median(others[w]) / 1e9:7.1f}" if others.get(w) else ""
+            print(f"  {w:6} STREAM {s:7.1f}  same loop {l:7.1f} ({100 * l / s - 100:+.1f} %)  best {b:7.1f} ({100 * b / s - 100:+.1f} %){more}")
+        if others["read"]:
+            r, o = statistics.median(reads) / 1e9, statistics.median(others["read"]) / 1e9
+            print(f"  read   likwid {o:7.1f}  best      {r:7.1f} ({100 * r / o - 100:+.1f} %)")
+
+
+def between(a, folder):
+    """Sizes in the middle between two that were measured."""
+    db = folder + "/db"
+    subprocess.run([a.benanza, "transfer", "--db", db, "--wait", "0"], capture_output=True, check=False)
+    sheets = json.loads(subprocess.run([a.benanza, "transfer", "--db", db, "--no-run", "--json"], capture_output=True, text=True).stdout)
+    points = {}
+    for row in next(s for s in sheets["sheets"] if s["id"] == "points")["rows"]:
+        points.setdefault(row["way"], []).append(row["size"])
+    arrays = {"read": 1, "write": 1, "copy": 2, "scale": 2, "add": 3, "triad": 3, "strided": 1}
+    print("between the sizes measured: what the curve says against what is measured then, by way: median and worst")
+    for way, sizes in points.items():
+        if way == "scattered":
+            continue  # only powers of two, which are measured
+        doubles = arrays.get(way)
+        x = [int((lo * hi) ** 0.5) // (64 * (doubles or 1)) * 8 if doubles else max(2, int((lo * hi) ** 0.5)) for lo, hi in zip(sizes, sizes[1:])]
+        texts = [f"transfer way={way} x={v} dtype={'f64' if doubles else 'u8'}" for v in x]
+        found, off = bench(a, texts), []
+        for v, t in zip(x, texts):
+            size = v * 8 * doubles if doubles else v
+            asked = json.loads(subprocess.run([a.benanza, "transfer", "--db", db, "--no-run", "--json", "--bytes", str(size)], capture_output=True,
+                                              text=True).stdout)
+            says = next(r["time"] for r in asked["sheets"][2]["rows"] if r["way"] == way)
+            if t in found and says:
+                real = min(s[1] for s in found[t].values()) / (min(v // 64, 32768) if way.startswith("chase") else 1)
+                off.append(says / real - 1)
+        if off:
+            print(f"  {way:10} {100 * statistics.median(map(abs, off)):5.1f} %  {100 * max(off, key=abs):+6.1f} %   {' '.join(f'{100 * o:+.0f}' for o in off)}")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--benanza", default="build/release/benanza")
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--memory", type=int, default=128 << 20, help="bytes of each array in memory")
+    p.add_argument("--only", choices=["memory", "L2", "between"])
+    a = p.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if a.only != "between":
+            with open(folder + "/stream.c", "w") as f:
+                f.write(STREAM)
+            subprocess.run(["gcc", "-O3", "-march=native", "-o", folder + "/stream", folder + "/stream.c"], check=True)
+            against_stream(a, folder)
+        if a.only in (None, "between"):
+            between(a, folder)
+
+
+if __name__ == "__main__":
+    main()
