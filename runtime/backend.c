@@ -1,5 +1,8 @@
 /* Finding backends: those built in, and modules that are loaded when they are first asked for. */
 #include "runtime/backend.h"
+#include "runtime/backends.h"
+
+#include "base/choice.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -31,12 +34,33 @@ static bool is_word(const char *name)
     return n && n < 16 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789") == n;
 }
 
-static const bz_backend *load(const char *name, bz_error *err)
+static void module_path(const char *name, char *path, size_t size)
 {
-    char folder[3000], path[3100];
+    char folder[3000];
     const char *given = getenv("BENANZA_MODULES");
     own_folder(folder, sizeof folder);
-    snprintf(path, sizeof path, "%s/benanza-%s.so", given ? given : folder, name);
+    snprintf(path, size, "%s/benanza-%s.so", given ? given : folder, name);
+}
+
+int bz_backend_check(const char *name, bz_error *err)
+{
+    const char *names[16];
+    char path[3100];
+    int n = 0;
+    for (; bz_backends[n].name && n < 16; n++)
+        names[n] = bz_backends[n].name;
+    if (bz_backend_named(name))
+        return 0;
+    if (!is_word(name))
+        return bz_choice_fail(err, "--backend", name, names, n);
+    module_path(name, path, sizeof path);
+    return access(path, R_OK) ? bz_choice_fail(err, "--backend", name, names, n) : 0;
+}
+
+static const bz_backend *load(const char *name, bz_error *err)
+{
+    char path[3100];
+    module_path(name, path, sizeof path);
     void *module = access(path, R_OK) ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const bz_backend *b = module ? dlsym(module, "bz_backend_module") : NULL;
     if (b && strcmp(b->name, name) == 0)

@@ -154,6 +154,9 @@ void bz_onednn_isa(char *out, size_t size);
 void bz_processor_look(bz_machine *s);
 void bz_processor_versions(bz_buf *out); /* appends what looks at them: " hwloc2.9.0" */
 
+/* Whether a name that a person gave is one of a backend, or of a module that is there; else says which there are. */
+int bz_backend_check(const char *name, bz_error *err);
+
 /* Finds a backend among those given; failing that, and only for built-in ones, a module
  * benanza-NAME.so beside the program or in the folder $BENANZA_MODULES, whose symbol `bz_backend_module`
  * is the struct. NULL with err filled where there is none. */

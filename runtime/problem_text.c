@@ -1,4 +1,5 @@
 /* Problem texts: printing, reading, writing as C. */
+#include "base/choice.h"
 #include "runtime/kind.h"
 
 #include <math.h>
@@ -353,6 +354,19 @@ static void set_usual(bz_problem *p, const bz_member *m)
     }
 }
 
+static int no_kind(piece typed, bz_error *err)
+{
+    const char *names[BZ_PROBLEM_N_KINDS];
+    char name[40];
+    int n = 0;
+    for (bz_problem_kind k = BZ_PROBLEM_NONE + 1; k < BZ_PROBLEM_N_KINDS; k++)
+        names[n++] = bz_kinds[k]->name;
+    snprintf(name, sizeof name, "%.*s", typed.n, typed.s);
+    const char *meant = bz_choice_meant(name, names, n);
+    return bz_fail(err, BZ_BAD_INPUT, "problem: there is no kind '%.*s'%s%s%s", typed.n, typed.s,
+                   meant ? ": did you mean " : "", meant ? meant : "", meant ? "?" : "");
+}
+
 int bz_problem_parse(const char *text, bz_problem *p, bz_error *err)
 {
     size_t n = strlen(text);
@@ -365,7 +379,7 @@ int bz_problem_parse(const char *text, bz_problem *p, bz_error *err)
         if (piece_is(name, bz_kinds[k]->name))
             p->kind = k;
     if (!p->kind)
-        return bz_fail(err, BZ_BAD_INPUT, "problem: there is no kind '%.*s'", name.n, name.s);
+        return no_kind(name, err);
     unsigned seen = 0;
     if (read_pass(rest, p, true, &seen, err))
         return -1;

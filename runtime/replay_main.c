@@ -1,6 +1,7 @@
 /* What a generated replay does: options, the measured runs, one JSON object. */
 #include "runtime/counters.h"
 #include "runtime/measure.h"
+#include "runtime/option.h"
 #include "runtime/replay_open.h"
 
 #include "base/arena.h"
@@ -381,7 +382,7 @@ int bz_replay_main(int argc, char **argv, const bz_replay_model *model)
             printf(USAGE, argv[0]);
             return BZ_OK;
         }
-        result = c == '?' ? bz_fail(&err, BZ_USAGE, "'%s' is no option, or wants a value: see --help", argv[optind - 1])
+        result = c == '?' ? bz_option_refuse(OPTIONS, argv[optind - 1], &err)
                           : set_option(&p, c, OPTIONS[which].name, optarg, &err);
     }
     if (!result) {

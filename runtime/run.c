@@ -3,11 +3,13 @@
 #include "runtime/backends.h"
 
 #include "base/arena.h"
+#include "base/choice.h"
 #include "base/progress.h"
 #include "runtime/counters.h"
 #include "runtime/gbench.h"
 #include "runtime/measure.h"
 #include "runtime/metrics.h"
+#include "runtime/option.h"
 #include "runtime/pending.h"
 #include "runtime/quiet.h"
 
@@ -341,10 +343,18 @@ static int number(const char *name, const char *text, double *out, bz_error *err
 
 static int set_cache(program *p, const char *text, bz_error *err)
 {
+    static const char *const CACHES[] = {"hot", "cold"};
     p->options.setting.cold = !strcmp(text, "cold");
-    if (!p->options.setting.cold && strcmp(text, "hot") != 0)
-        return bz_fail(err, BZ_USAGE, "--cache takes hot or cold, not '%s'", text);
-    return 0;
+    return p->options.setting.cold || !strcmp(text, "hot") ? 0 : bz_choice_fail(err, "--cache", text, CACHES, 2);
+}
+
+static int set_engines(program *p, const char *text, bz_error *err)
+{
+    static const char *const ENGINES_OF[] = {"heuristic", "all"};
+    p->options.setting.engines = strcmp(text, "all") ? 0 : -1;
+    return p->options.setting.engines || !strcmp(text, "heuristic")
+               ? 0
+               : bz_choice_fail(err, "--engines", text, ENGINES_OF, 2);
 }
 
 static int set_metrics(program *p, const char *text, bz_error *err)
@@ -444,12 +454,12 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
         if (p->pending.n_backends == 8)
             return bz_fail(err, BZ_USAGE, "--backend: at most eight");
         p->pending.backend[p->pending.n_backends++] = value;
-        return 0;
+        return bz_backend_check(value, err);
     case LAYOUT:
         if (p->pending.n_layouts == 8)
             return bz_fail(err, BZ_USAGE, "--layout: at most eight");
         p->pending.layout[p->pending.n_layouts++] = value;
-        return 0;
+        return bz_layout_named(value) ? 0 : bz_choice_fail(err, "--layout", value, bz_layouts, BZ_N_LAYOUTS);
     case THREADS:
         if (number(name, value, &v, err))
             return -1;
@@ -486,10 +496,7 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
         p->options.setting.workspace = v * 1e9;
         return 0;
     case ENGINES:
-        p->options.setting.engines = strcmp(value, "all") ? 0 : -1;
-        if (strcmp(value, "all") != 0 && strcmp(value, "heuristic") != 0)
-            return bz_fail(err, BZ_USAGE, "--engines takes heuristic or all, not '%s'", value);
-        return 0;
+        return set_engines(p, value, err);
     case METRICS:
         return set_metrics(p, value, err);
     case CHECK_ONLY:
@@ -573,7 +580,7 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
             goto out;
         }
         if (c == '?')
-            result = bz_fail(&err, BZ_USAGE, "'%s' is no option, or wants a value: see --help", argv[optind - 1]);
+            result = bz_option_refuse(OPTIONS, argv[optind - 1], &err);
         else
             result = set_option(&p, c, c == 'o' ? "output" : OPTIONS[which].name, optarg, &err);
     }
