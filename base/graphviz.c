@@ -3,10 +3,17 @@
 #include "base/arena.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <graphviz/gvc.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The functions we use, under the names the library gives them. */
 typedef struct {
@@ -28,28 +35,14 @@ static int find(void *handle, const char *name, void *function)
     return p ? 0 : -1;
 }
 
-/* One context for the whole process, never freed: Graphviz's text layout remembers the last font's name by its address,
- * which a context takes with it, and compares with it in the next graph. */
-static GVC_t *context_of(const library *lib)
-{
-    static GVC_t *context;
-    if (!context)
-        context = lib->context();
-    return context;
-}
-
-static int load(library *lib, bz_error *err)
+static bool load(library *lib)
 {
     lib->cgraph = dlopen("libcgraph.so.6", RTLD_NOW);
     lib->gvc = dlopen("libgvc.so.6", RTLD_NOW);
-    if (!lib->cgraph || !lib->gvc || find(lib->cgraph, "agmemread", &lib->read) ||
-        find(lib->cgraph, "agclose", &lib->close) || find(lib->gvc, "gvContext", &lib->context) ||
-        find(lib->gvc, "gvLayout", &lib->layout) || find(lib->gvc, "gvRenderData", &lib->render) ||
-        find(lib->gvc, "gvFreeRenderData", &lib->free_data) || find(lib->gvc, "gvFreeLayout", &lib->free_layout))
-        return bz_fail(err, BZ_FAILED,
-                       "drawing needs the Graphviz library (libgvc.so.6, Debian package libgvc6): install it, or "
-                       "write --dot and draw it elsewhere");
-    return 0;
+    return lib->cgraph && lib->gvc && !find(lib->cgraph, "agmemread", &lib->read) &&
+           !find(lib->cgraph, "agclose", &lib->close) && !find(lib->gvc, "gvFreeRenderData", &lib->free_data) &&
+           !find(lib->gvc, "gvFreeLayout", &lib->free_layout) && !find(lib->gvc, "gvContext", &lib->context) &&
+           !find(lib->gvc, "gvLayout", &lib->layout) && !find(lib->gvc, "gvRenderData", &lib->render);
 }
 
 /* How much Graphviz has to lay out: the nodes, and the rows that edges cross, for it puts a node of its own where an edge crosses a row.
@@ -104,9 +97,140 @@ static size_t head_of(const char *dot)
     return 0;
 }
 
-int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
+/* ---- a process that draws -------------------------------------------------------------------
+ *
+ * Where Graphviz and its libraries get no memory they end the process: let it be another one. It is started with the first graph
+ * and lives until we end, because loading the libraries takes longer than drawing a small graph. Both ways through a socket: how
+ * many bytes, and these; the answer begins with an ending. */
+
+typedef enum { DRAWN, NO_LIBRARY, NO_LAYOUT, NO_PICTURE } ending;
+
+typedef struct answer {
+    ending ending;
+    size_t n;
+} answer;
+
+static bool take(int from, void *out, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t some = read(from, (char *)out + done, n - done);
+        if (!some || (some < 0 && errno != EINTR))
+            return false;
+        done += some > 0 ? (size_t)some : 0;
+    }
+    return true;
+}
+
+static bool give(int to, const void *data, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t some = send(to, (const char *)data + done, n - done, MSG_NOSIGNAL);
+        if (some < 0 && errno != EINTR)
+            return false;
+        done += some > 0 ? (size_t)some : 0;
+    }
+    return true;
+}
+
+static bool draw(const library *lib, GVC_t *context, const char *dot, int out)
+{
+    char *data = NULL;
+    unsigned n = 0;
+    Agraph_t *graph = lib->read(dot);
+    answer a = {!graph || lib->layout(context, graph, "dot")    ? NO_LAYOUT
+                : lib->render(context, graph, "svg", &data, &n) ? NO_PICTURE
+                                                                : DRAWN,
+                n};
+    bool good = give(out, &a, sizeof a) && give(out, data, a.n);
+    if (data)
+        lib->free_data(data);
+    if (graph) {
+        lib->free_layout(context, graph);
+        lib->close(graph);
+    }
+    return good;
+}
+
+/* One context for all graphs: Graphviz's text layout remembers the last font's name by its address, which a context takes with
+ * it, and compares with it in the next graph. Its complaints are not for the user: our sentence says what to do. */
+static _Noreturn void keep_drawing(int channel)
 {
     library lib = {0};
+    GVC_t *context = NULL;
+    size_t n;
+    int nothing = open("/dev/null", O_RDWR);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int fd = 0; nothing >= 0 && fd < 3; fd++)
+        dup2(nothing, fd);
+    dup2(channel, 3); /* nothing else of ours stays open here */
+    close_range(4, ~0U, 0);
+    bool loaded = load(&lib) && (context = lib.context());
+    while (take(3, &n, sizeof n)) {
+        char *dot = malloc(n + 1);
+        if (!dot || !take(3, dot, n))
+            _exit(1);
+        dot[n] = 0;
+        if (!(loaded ? draw(&lib, context, dot, 3) : give(3, &(answer){NO_LIBRARY, 0}, sizeof(answer))))
+            _exit(1);
+        free(dot);
+    }
+    _exit(0);
+}
+
+static int drawer = -1; /* the socket to it */
+static pid_t drawer_process;
+
+static int start_drawer(bz_error *err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return bz_fail(err, BZ_FAILED, "Graphviz cannot be started: %s", strerror(errno));
+    drawer_process = fork();
+    if (!drawer_process)
+        keep_drawing(pair[1]);
+    close(pair[1]);
+    drawer = pair[0];
+    return drawer_process < 0 ? bz_fail(err, BZ_FAILED, "Graphviz cannot be started: %s", strerror(errno)) : 0;
+}
+
+/* It has crashed, or stands in the middle of an answer: the next graph gets another one. */
+static void drop_drawer(void)
+{
+    close(drawer);
+    drawer = -1;
+    if (drawer_process > 0 && !kill(drawer_process, SIGKILL))
+        waitpid(drawer_process, NULL, 0);
+}
+
+static int explain(ending how, bz_error *err)
+{
+    if (how == NO_LIBRARY)
+        return bz_fail(err, BZ_FAILED,
+                       "drawing needs the Graphviz library (libgvc.so.6, Debian package libgvc6): install it, or "
+                       "write --dot and draw it elsewhere");
+    return bz_fail(err, BZ_FAILED, "Graphviz could not %s the graph: write --dot and look at it",
+                   how == NO_LAYOUT ? "lay out" : "render");
+}
+
+static int ask_drawer(const bz_buf *dot, bz_buf *svg, bz_error *err)
+{
+    answer a;
+    size_t before = svg->len;
+    if (drawer < 0 && start_drawer(err))
+        return -1;
+    if (!give(drawer, &dot->len, sizeof dot->len) || !give(drawer, bz_buf_text(dot), dot->len) ||
+        !take(drawer, &a, sizeof a) || !take(drawer, bz_buf_extend(svg, a.n), a.n)) {
+        svg->len = before;
+        drop_drawer();
+        return bz_fail(err, BZ_FAILED,
+                       "Graphviz crashed while it drew the graph, or had too little memory: write --dot and draw it "
+                       "elsewhere");
+    }
+    return a.ending == DRAWN ? 0 : explain(a.ending, err);
+}
+
+int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
+{
     double much = effort(dot);
     if (much > HASTY)
         return bz_fail(err, BZ_FAILED,
@@ -114,33 +238,14 @@ int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
                        "analyze --html' draws "
                        "it in parts, --dot writes it for other tools",
                        much, HASTY);
-    if (load(&lib, err))
-        return -1;
-    int failed = 0;
-    char *data = NULL;
-    unsigned n = 0;
-    GVC_t *context = context_of(&lib);
     bz_buf text = {0};
     size_t head = much > WHOLE ? head_of(dot) : 0;
     bz_buf_put(&text, dot, head);
     bz_buf_puts(&text, head ? " graph [mclimit=0.1 nslimit=1 nslimit1=1 splines=line] "
                             : ""); /* fewer rounds, straight lines */
     bz_buf_puts(&text, dot + head);
-    Agraph_t *graph = lib.read(bz_buf_text(&text));
+    int failed = ask_drawer(&text, svg, err);
     bz_buf_free(&text);
-    if (!graph || lib.layout(context, graph, "dot"))
-        failed = bz_fail(err, BZ_FAILED, "Graphviz could not lay out the graph: write --dot and look at it");
-    else if (lib.render(context, graph, "svg", &data, &n))
-        failed = bz_fail(err, BZ_FAILED, "Graphviz could not render the graph: write --dot and look at it");
-    else
-        bz_buf_put(svg, data, n);
-    if (data)
-        lib.free_data(data);
-    if (graph) {
-        lib.free_layout(context, graph);
-        lib.close(graph);
-    }
-    /* The libraries stay loaded: their plug-ins register exit handlers. */
     return failed;
 }
 
@@ -155,9 +260,9 @@ void bz_graphviz_quote(bz_buf *dot, const char *s)
         size_t whole = n < LONGEST_STRING ? n : LONGEST_STRING;
         while (whole && whole < n && ((unsigned char)s[whole] & 0xc0) == 0x80)
             whole--; /* not within a character */
-        char *line = strndup(s, whole);
-        bz_buf clean = {0};
-        bz_buf_clean(&clean, line ? line : "");
+        bz_buf line = {0}, clean = {0};
+        bz_buf_put(&line, s, whole);
+        bz_buf_clean(&clean, bz_buf_text(&line));
         const char *p = bz_buf_text(&clean);
         for (; *p; p++) {
             bool inside = ((unsigned char)*p & 0xc0) == 0x80;
@@ -169,7 +274,7 @@ void bz_graphviz_quote(bz_buf *dot, const char *s)
         }
         bool cut = *p || n > LONGEST_STRING;
         bz_buf_free(&clean);
-        free(line);
+        bz_buf_free(&line);
         s += n;
         if (cut) {
             bz_buf_puts(dot, "…");
