@@ -1,10 +1,15 @@
 #include "base/whole.h"
 
+#include "base/arena.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,13 +18,45 @@ static int fail(bz_whole *w, bz_error *err)
     return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", w->path, strerror(errno));
 }
 
-static int open_part(bz_whole *w, bz_error *err)
+/* A file without a name is gone with us, whatever ends us; it gets one at the end. Some file systems have no such files. */
+static int open_nameless(const char *target)
+{
+    bz_buf folder = {0};
+    const char *slash = strrchr(target, '/');
+    bz_buf_put(&folder, slash ? target : ".", slash ? (size_t)(slash - target) + 1 : 1);
+    int fd = open(bz_buf_text(&folder), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    bz_buf_free(&folder);
+    return fd;
+}
+
+/* mkostemp, for a file that is there: a link to it under a name that nobody has. */
+static bool name_part(bz_whole *w)
+{
+    char self[40];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", w->fd);
+    for (int i = 0; i < 100; i++) {
+        uint64_t chance = 0;
+        if (getrandom(&chance, sizeof chance, 0) < 0)
+            return false;
+        snprintf(w->part + strlen(w->target), sizeof ".XXXXXX", ".%06x", (unsigned)(chance & 0xffffff));
+        if (!linkat(AT_FDCWD, self, AT_FDCWD, w->part, AT_SYMLINK_FOLLOW))
+            return true;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+static int open_part(bz_whole *w, bool named, bz_error *err)
 {
     bz_buf part = {0};
-    char *behind_links = realpath(w->path, NULL);
-    w->target = behind_links ? behind_links : strdup(w->path);
+    char behind_links[PATH_MAX];
+    w->target = bz_copy(realpath(w->path, behind_links) ? behind_links : w->path);
     bz_buf_printf(&part, "%s.XXXXXX", w->target);
-    w->fd = mkostemp(part.data, O_CLOEXEC);
+    w->fd = named ? -1 : open_nameless(w->target);
+    w->nameless = w->fd >= 0;
+    if (w->fd < 0)
+        w->fd = mkostemp(part.data, O_CLOEXEC);
     if (w->fd >= 0) {
         w->part = part.data;
         return 0;
@@ -30,14 +67,24 @@ static int open_part(bz_whole *w, bz_error *err)
     return -1;
 }
 
-int bz_whole_open(bz_whole *w, const char *path, bz_error *err)
+static int open_as(bz_whole *w, const char *path, bool named, bz_error *err)
 {
     struct stat st;
     *w = (bz_whole){.path = path, .fd = -1};
     if (stat(path, &st) || S_ISREG(st.st_mode))
-        return open_part(w, err);
+        return open_part(w, named, err);
     w->fd = open(path, O_WRONLY | O_CLOEXEC);
     return w->fd < 0 ? fail(w, err) : 0;
+}
+
+int bz_whole_open(bz_whole *w, const char *path, bz_error *err)
+{
+    return open_as(w, path, false, err);
+}
+
+int bz_whole_open_named(bz_whole *w, const char *path, bz_error *err)
+{
+    return open_as(w, path, true, err);
 }
 
 int bz_whole_close(bz_whole *w, bool good, bz_error *err)
@@ -47,15 +94,29 @@ int bz_whole_close(bz_whole *w, bool good, bz_error *err)
     int rc = good ? 0 : -1;
     if (!rc && w->part && (fchmod(w->fd, 0666 & ~mask) || fsync(w->fd)))
         rc = fail(w, err);
+    if (!rc && w->nameless && !name_part(w))
+        rc = fail(w, err);
+    bool named = w->part && !(rc && w->nameless);
     if (close(w->fd) && !rc)
         rc = fail(w, err);
     if (!rc && w->part && rename(w->part, w->target))
         rc = fail(w, err);
-    if (rc && w->part)
+    if (rc && named)
         unlink(w->part);
     free(w->part);
     free(w->target);
     return rc;
+}
+
+bool bz_write_all(int fd, const void *data, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t some = write(fd, (const char *)data + done, n - done);
+        if (some < 0 && errno != EINTR)
+            return false;
+        done += some > 0 ? (size_t)some : 0;
+    }
+    return true;
 }
 
 int bz_whole_write(const char *path, const bz_buf *text, bz_error *err)
@@ -63,18 +124,10 @@ int bz_whole_write(const char *path, const bz_buf *text, bz_error *err)
     bz_whole w;
     if (bz_whole_open(&w, path, err))
         return -1;
-    const char *data = bz_buf_text(text);
-    for (size_t done = 0; done < text->len;) {
-        ssize_t n = write(w.fd, data + done, text->len - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            fail(&w, err);
-            return bz_whole_close(&w, false, err);
-        }
-        done += (size_t)n;
-    }
-    return bz_whole_close(&w, true, err);
+    bool good = bz_write_all(w.fd, bz_buf_text(text), text->len);
+    if (!good)
+        fail(&w, err);
+    return bz_whole_close(&w, good, err);
 }
 
 int bz_whole_read(const char *path, size_t limit, const char *too_long, bz_buf *out, bz_error *err)

@@ -250,7 +250,7 @@ int bz_trace_save(const bz_trace *t, const char *path, bz_error *err)
     struct stat st;
     if (!stat(path, &st) && !S_ISREG(st.st_mode))
         return bz_fail(err, BZ_FAILED, "%s: is not a regular file: name a file to write the recording to", path);
-    if (bz_whole_open(&file, path, err))
+    if (bz_whole_open_named(&file, path, err))
         return -1;
     int rc = -1;
     if (sqlite3_open(file.part, &s.db) != SQLITE_OK) {
