@@ -3,10 +3,14 @@
  * zeroed when it is handed out: clearing whole blocks took a tenth of a small model's time. */
 #include "base/arena.h"
 
+#include "base/error.h"
+
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 struct bz_arena_block {
     bz_arena_block *older;
@@ -27,17 +31,18 @@ enum { FIRST_BLOCK = 0, LAST_BLOCK = 0, HUGE_PAGE = 2 << 20, ALIGNMENT = 1 };
 enum { FIRST_BLOCK = 16 << 10, LAST_BLOCK = 64 << 20, HUGE_PAGE = 2 << 20, ALIGNMENT = 16 };
 #endif
 
-static _Noreturn void out_of_memory(size_t size)
+/* An error like others for whoever started us, and no core dump; the keeper removes what we leave. */
+_Noreturn void bz_no_memory(size_t size)
 {
     fprintf(stderr, "benanza: out of memory (%zu bytes wanted)\n", size);
-    abort();
+    _exit(BZ_FAILED);
 }
 
 static size_t product(size_t n, size_t size)
 {
     size_t total;
     if (__builtin_mul_overflow(n, size, &total))
-        out_of_memory(SIZE_MAX);
+        bz_no_memory(SIZE_MAX);
     return total;
 }
 
@@ -50,7 +55,7 @@ static void add_block(bz_arena *a, size_t size)
         wanted = size;
     bz_arena_block *b = malloc(sizeof *b + wanted);
     if (!b)
-        out_of_memory(wanted);
+        bz_no_memory(wanted);
     if (wanted >= 2 * HUGE_PAGE) {
         size_t to_boundary = -(uintptr_t)b & (HUGE_PAGE - 1);
         madvise((char *)b + to_boundary, wanted - to_boundary, MADV_HUGEPAGE); /* a wish, no more */
@@ -65,7 +70,7 @@ static void add_block(bz_arena *a, size_t size)
 void *bz_arena_take_more(bz_arena *a, size_t size)
 {
     if (size > PTRDIFF_MAX / 2)
-        out_of_memory(size);
+        bz_no_memory(size);
     size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (!a->block || (size_t)(a->end - a->next) < size)
         add_block(a, size);
@@ -133,6 +138,22 @@ void bz_keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
+void *bz_memory_take(size_t size)
+{
+    return bz_realloc(NULL, 1, size);
+}
+
+void *bz_memory_change(void *p, size_t size)
+{
+    return bz_realloc(p, 1, size);
+}
+
+char *bz_copy(const char *s)
+{
+    size_t n = strlen(s) + 1;
+    return memcpy(bz_alloc(n, 1), s, n);
+}
+
 void *bz_alloc(size_t n, size_t size)
 {
     return bz_realloc(NULL, n, size);
@@ -143,7 +164,7 @@ void *bz_zeroed(size_t n, size_t size)
     size_t total = product(n, size);
     void *p = calloc(total ? total : 1, 1);
     if (!p)
-        out_of_memory(total);
+        bz_no_memory(total);
     return p;
 }
 
@@ -152,6 +173,6 @@ void *bz_realloc(void *p, size_t n, size_t size)
     size_t total = product(n, size);
     p = realloc(p, total ? total : 1);
     if (!p)
-        out_of_memory(total);
+        bz_no_memory(total);
     return p;
 }

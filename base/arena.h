@@ -86,5 +86,12 @@ void bz_keep_memory(void);
 void *bz_alloc(size_t n, size_t size);
 void *bz_realloc(void *p, size_t n, size_t size);
 void *bz_zeroed(size_t n, size_t size); /* calloc: large memory costs nothing before it is used */
+char *bz_copy(const char *s);
+
+/* The same for libraries that do not look whether they got memory, or go on with half a result when they did not. free() frees it. */
+void *bz_memory_take(size_t size);
+void *bz_memory_change(void *p, size_t size);
+/* Says so, and ends the process. */
+_Noreturn void bz_no_memory(size_t wanted);
 
 #endif

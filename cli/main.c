@@ -1,8 +1,12 @@
 /* benanza COMMAND …: the table of commands. */
 #include "cli/cli.h"
 
+#include <cjson/cJSON.h>
+#include <malloc.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const bz_command *const COMMANDS[] = {
@@ -32,9 +36,50 @@ int bz_main(int argc, char **argv)
         N_COMMANDS, argc, argv);
 }
 
+static int memory_size(void *p)
+{
+    return (int)malloc_usable_size(p);
+}
+
+static void *sqlite_take(int size)
+{
+    return bz_memory_take((size_t)size);
+}
+
+static void *sqlite_change(void *p, int size)
+{
+    return bz_memory_change(p, (size_t)size);
+}
+
+static int same_size(int size)
+{
+    return size;
+}
+
+static int nothing(void *unused)
+{
+    (void)unused;
+    return SQLITE_OK;
+}
+
+static void no_more(void *unused)
+{
+    (void)unused;
+}
+
+/* Where there is no memory, cJSON finds no member and SQLite no column, and the result would be another one. */
+static void share_memory(void)
+{
+    static const sqlite3_mem_methods SQLITE = {sqlite_take, free,    sqlite_change, memory_size,
+                                               same_size,   nothing, no_more,       NULL};
+    cJSON_InitHooks(&(cJSON_Hooks){bz_memory_take, free});
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &SQLITE);
+}
+
 int main(int argc, char **argv)
 {
     bz_keep_memory();
+    share_memory();
     int status = bz_main(argc, argv), by = bz_ended_by();
     if (by) {
         fflush(NULL);

@@ -3,6 +3,7 @@
 #include "generator/plan.h"
 
 #include "base/map.h"
+#include "base/whole.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +26,8 @@ static bool read_file(int folder, const char *name, bz_buf *out)
     bool good = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= LONGEST_MARK;
     for (ssize_t n = 1; good && n > 0;) {
         char some[1 << 16];
-        n = read(fd, some, sizeof some);
+        while ((n = read(fd, some, sizeof some)) < 0 && errno == EINTR)
+            ;
         good = n >= 0;
         if (n > 0)
             bz_buf_put(out, some, (size_t)n);
@@ -102,7 +104,7 @@ static int start_mark(int fd, const char *folder, bz_error *err)
 {
     unlinkat(fd, MARK, 0);
     int mark = openat(fd, MARK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    bool bad = mark < 0 || write(mark, HEAD, strlen(HEAD)) != (ssize_t)strlen(HEAD);
+    bool bad = mark < 0 || !bz_write_all(mark, HEAD, strlen(HEAD));
     if (mark >= 0)
         close(mark);
     return bad ? bz_fail(err, BZ_FAILED, "%s/%s: cannot be written: %s", folder, MARK, strerror(errno)) : 0;
@@ -139,7 +141,7 @@ static int add_to_mark(const char *folder, const char *name, const char *hash, b
         return bz_fail(err, BZ_FAILED, "%s: the path is too long", folder);
     bz_buf_printf(&line, "%s %s\n", hash, name);
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-    bool bad = fd < 0 || write(fd, line.data, line.len) != (ssize_t)line.len;
+    bool bad = fd < 0 || !bz_write_all(fd, line.data, line.len);
     if (fd >= 0)
         close(fd);
     bz_buf_free(&line);
@@ -173,12 +175,7 @@ int bz_generate_file(const char *folder, const char *name, const bz_buf *text, b
     int fd = open_new(folder, name, hash, err);
     if (fd < 0)
         return -1;
-    bool bad = false;
-    for (size_t done = 0; !bad && done < text->len;) {
-        ssize_t n = write(fd, text->data + done, text->len - done);
-        bad = n < 0 && errno != EINTR;
-        done += n > 0 ? (size_t)n : 0;
-    }
+    bool bad = !bz_write_all(fd, text->data, text->len);
     bad |= close(fd) != 0;
     return bad ? bz_fail(err, BZ_FAILED, "%s/%s: cannot be written: %s", folder, name, strerror(errno)) : 0;
 }

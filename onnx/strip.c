@@ -272,12 +272,7 @@ static int write_whole(const char *path, const bz_buf *data, bz_error *err)
         return bz_fail(err, BZ_FAILED, "%s: is not a regular file: name a file to write the model to", path);
     if (bz_whole_open(&file, path, err))
         return -1;
-    bool bad = false;
-    for (size_t done = 0; !bad && done < data->len;) {
-        ssize_t n = write(file.fd, data->data + done, data->len - done);
-        bad = n < 0 && errno != EINTR;
-        done += n > 0 ? (size_t)n : 0;
-    }
+    bool bad = !bz_write_all(file.fd, data->data, data->len);
     if (bad)
         bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
     return bz_whole_close(&file, !bad, err);

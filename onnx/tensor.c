@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static double half_to_double(uint16_t h)
@@ -164,8 +165,14 @@ static int read_external(const bz_model *model, const bz_tensor *t, sink *s, bz_
                        t->name, t->external);
     size_t size = (size_t)t->n * (size_t)bz_dtype_bits(t->dtype) / 8;
     uint8_t *data = bz_alloc(size, 1);
-    ssize_t got = pread(fd, data, size, (off_t)t->external_offset);
-    if (got == (ssize_t)size && (t->external_size < 0 || (size_t)t->external_size >= size))
+    struct stat st;
+    bool whole = !fstat(fd, &st) && t->external_offset >= 0 && st.st_size >= t->external_offset &&
+                 (uint64_t)(st.st_size - t->external_offset) >= size;
+    if (whole && wire_read(fd, (uint64_t)t->external_offset, data, size, err)) {
+        free(data);
+        return bz_fail_in(err, "tensor '%s', file '%s'", t->name, t->external);
+    }
+    if (whole && (t->external_size < 0 || (size_t)t->external_size >= size))
         put_raw(s, data, size);
     if (t->external_size >= 0 && (size_t)t->external_size > size)
         s->filled = t->n + 1;

@@ -39,6 +39,8 @@ int wire_read(int fd, uint64_t from, void *out, size_t n, bz_error *err)
 {
     for (size_t done = 0; done < n;) {
         ssize_t got = pread(fd, (char *)out + done, n - done, (off_t)(from + done));
+        if (got < 0 && errno == EINTR)
+            continue;
         if (got < 0)
             return bz_fail(err, BZ_BAD_INPUT, "byte %llu cannot be read: %s", (unsigned long long)from + done,
                            strerror(errno));

@@ -8,6 +8,8 @@
  * - With CUPTI on, a call of 9 µs takes 2 ms: those benchmarks are left out. */
 #include "perfdb/gbench.h"
 
+#include "base/yajl_memory.h"
+
 #include "perfdb/store.h"
 
 #include <math.h>
@@ -204,7 +206,7 @@ static int read_rows(file *f, const char *path, bz_source *source, bz_error *err
 {
     enum { CHUNK = 1 << 16 };
     unsigned char *chunk = bz_alloc(CHUNK, 1);
-    yajl_handle h = yajl_alloc(&CALLBACKS, NULL, f);
+    yajl_handle h = yajl_alloc(&CALLBACKS, &bz_yajl_memory, f);
     yajl_status status = yajl_status_ok;
     size_t n = 1;
     int rc = 0;

@@ -3,6 +3,8 @@
  * The members of a record are one table, for writing and for reading. */
 #include "perfdb/entry.h"
 
+#include "base/yajl_memory.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -442,7 +444,7 @@ static const yajl_callbacks CALLBACKS = {
 
 static int run(parse *p, const char *text, size_t len)
 {
-    yajl_handle h = yajl_alloc(&CALLBACKS, NULL, p);
+    yajl_handle h = yajl_alloc(&CALLBACKS, &bz_yajl_memory, p);
     yajl_status status = yajl_parse(h, (const unsigned char *)text, len);
     if (status == yajl_status_ok)
         status = yajl_complete_parse(h);

@@ -36,7 +36,7 @@ static int count_newest(void *user, const bz_record *r)
         s->newest = r->date;
     if (!c->problem || strcmp(c->problem, r->problem) != 0) {
         free(c->problem);
-        c->problem = strdup(r->problem);
+        c->problem = bz_copy(r->problem);
         s->problems++;
     }
     return 0;

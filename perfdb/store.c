@@ -239,7 +239,7 @@ int bz_store_write(bz_perfdb *db, int (*body)(bz_perfdb *db, MDB_txn *txn, void 
  * allowed to make it. */
 static int make_dirs(const char *dir)
 {
-    char *path = strdup(dir);
+    char *path = bz_copy(dir);
     for (char *p = path + 1; path[0] && *p; p++)
         if (*p == '/') {
             *p = 0;
@@ -459,7 +459,7 @@ int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *op
     *out = NULL;
     bz_perfdb *db = bz_alloc(1, sizeof *db);
     *db = (bz_perfdb){.read_only = options->read_only, .warn = options->warn, .user = options->user};
-    db->dir = strdup(dir);
+    db->dir = bz_copy(dir);
     char *file = bz_alloc(strlen(dir) + sizeof "/data.mdb", 1);
     sprintf(file, "%s/data.mdb", dir);
 

@@ -1,6 +1,7 @@
 #include "perfdb/stream.h"
 
 #include "base/arena.h"
+#include "base/whole.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -211,21 +212,14 @@ bz_sink *bz_sink_open(int fd, bool zstd)
 {
     bz_sink *s = bz_alloc(1, sizeof *s);
     *s = (bz_sink){.fd = fd, .zstd = zstd ? ZSTD_createCStream() : NULL};
+    if (zstd && !s->zstd) /* else it would be written as it is */
+        bz_no_memory(0);
     return s;
 }
 
 static int put(int fd, const char *data, size_t n, bz_error *err)
 {
-    while (n) {
-        ssize_t done = write(fd, data, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return bz_fail(err, BZ_FAILED, "the output cannot be written: %s", strerror(errno));
-        data += done;
-        n -= (size_t)done;
-    }
-    return 0;
+    return bz_write_all(fd, data, n) ? 0 : bz_fail(err, BZ_FAILED, "the output cannot be written: %s", strerror(errno));
 }
 
 static int flush(bz_sink *s, bool last, bz_error *err)

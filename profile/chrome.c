@@ -1,6 +1,8 @@
 /* The JSON of Chrome traces: {"traceEvents": […], …} or just […]; every event is {"ph": phase, "cat": category, "name",
  * "pid", "tid", "ts": µs, "dur": µs, "args": {…}}. What the events mean is in chrome_events.c. */
 #include "profile/chrome.h"
+
+#include "base/yajl_memory.h"
 #include "profile/reader.h"
 
 #include <stdio.h>
@@ -319,7 +321,7 @@ static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
                                              on_number,    on_string,     on_map_open,   on_key,
                                              on_map_close, on_array_open, on_array_close};
     reader r = {.events = {.t = t, .source = source, .format = "Chrome trace"}};
-    yajl_handle parser = yajl_alloc(&CALLBACKS, NULL, &r);
+    yajl_handle parser = yajl_alloc(&CALLBACKS, &bz_yajl_memory, &r);
     yajl_config(parser, yajl_dont_validate_strings, 1);
     yajl_config(parser, yajl_allow_trailing_garbage, 1);
     yajl_status status = yajl_status_ok;
