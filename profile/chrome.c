@@ -34,6 +34,8 @@ static const struct {
     {"registers per thread", A_NUMBER, NULL, offsetof(bz_chrome_event, registers)},
     {"shared memory", A_NUMBER, NULL, offsetof(bz_chrome_event, shared)},
     {"graph id", A_NUMBER, NULL, offsetof(bz_chrome_event, graph)},
+    {"wait_on_stream", A_NUMBER, NULL, offsetof(bz_chrome_event, waited_stream)},
+    {"wait_on_cuda_event_record_corr_id", A_NUMBER, NULL, offsetof(bz_chrome_event, waited_record)},
     {"grid", A_GRID, NULL, 0},
     {"block", A_BLOCK, NULL, 0},
     {"name", A_NAME, NULL, 0},

@@ -62,7 +62,7 @@ void bz_chrome_event_begin(bz_chrome_events *r)
 {
     memset(&r->e, 0, sizeof r->e);
     r->e.category = -1;
-    r->e.device = r->e.stream = BZ_CHROME_ABSENT;
+    r->e.device = r->e.stream = r->e.waited_stream = BZ_CHROME_ABSENT;
     bz_buf_clear(&r->detail);
 }
 
@@ -150,6 +150,8 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         break;
     case BZ_EVENT_SYNC:
         ev->value[i] = sync_kind(bz_string(t, name));
+        ev->waited_record[i] = bz_chrome_id(e->waited_record);
+        ev->waited_stream[i] = e->waited_stream >= 0 ? bz_chrome_id(e->waited_stream + 1) : 0;
         break;
     default:
         break;

@@ -36,6 +36,8 @@ const bz_column BZ_COLUMNS[] = {
     COLUMN(shared_dynamic, KIND(KERNEL)),
     COLUMN(graph, DEVICE),
     COLUMN(bytes, KIND(COPY) | KIND(MEMSET)),
+    COLUMN(waited_record, KIND(SYNC)),
+    COLUMN(waited_stream, KIND(SYNC)),
     COLUMN(value, KIND(COPY) | KIND(SYNC) | KIND(API) | KIND(OVERHEAD)),
 };
 const size_t BZ_N_COLUMNS = sizeof BZ_COLUMNS / sizeof *BZ_COLUMNS;

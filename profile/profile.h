@@ -90,7 +90,10 @@ typedef struct bz_events {
     uint32_t *registers, *shared_static, *shared_dynamic; /* kernel */
     uint32_t *graph;                                      /* device kinds: CUDA graph it ran in; 0 none */
     int64_t *bytes;                                       /* copy, memset */
-    uint32_t *value; /* copy: direction, sync: what for, api: return value, overhead: type (CUPTI's numbers) */
+    uint32_t *waited_record,
+        *waited_stream; /* sync, by an event of a stream: correlation of the call that recorded that event,
+                                                and 1 + the stream; 0: not told */
+    uint32_t *value;    /* copy: direction, sync: what for, api: return value, overhead: type (CUPTI's numbers) */
 } bz_events;
 
 /* A thread of the host or a stream of a device. */

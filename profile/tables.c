@@ -61,7 +61,14 @@ static const bz_field COPY[] = {
 static const bz_field MEMSET[] = {
     TIMES, INT32("correlationId", correlation), INT64("bytes", bytes), INT32("graphNodeId", graph), END,
 };
-static const bz_field SYNC[] = {TIMES, INT32("correlationId", correlation), INT32("syncType", value), END};
+static const bz_field SYNC[] = {
+    TIMES,
+    INT32("correlationId", correlation),
+    INT32("syncType", value),
+    INT32("waitedRecordCorrelationId", waited_record), /* ours, as is the next one */
+    INT32("waitedStream", waited_stream),
+    END,
+};
 static const bz_field API[] = {
     TIMES,
     INT32("correlationId", correlation),

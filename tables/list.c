@@ -142,6 +142,24 @@ static const bz_sheet_column RANGE_TREE[] = {{"name", "range", BZ_SHEET_TEXT},
                                              NESTED,
                                              END};
 
+static const bz_sheet_column CRITICAL[] = {{"bound", "bound by", BZ_SHEET_TEXT},
+                                           {"count", "steps", BZ_SHEET_COUNT},
+                                           {"time", "time", BZ_SHEET_SECONDS},
+                                           {"share", "of the path", BZ_SHEET_SHARE},
+                                           END};
+static const bz_sheet_column CRITICAL_EVENTS[] = {{"name", "name", BZ_SHEET_TEXT},
+                                                  {"kind", "is", BZ_SHEET_TEXT},
+                                                  {"count", "on the path", BZ_SHEET_COUNT},
+                                                  {"all", "in all", BZ_SHEET_COUNT},
+                                                  {"time", "its time", BZ_SHEET_SECONDS},
+                                                  {"share", "of the path, with delays", BZ_SHEET_SHARE},
+                                                  {"delay", "delays", BZ_SHEET_SECONDS},
+                                                  {"full_name", "full name", BZ_SHEET_DETAIL},
+                                                  END};
+static const bz_sheet_column CRITICAL_STEPS[] = {
+    {"from", "from", BZ_SHEET_SECONDS}, {"time", "time", BZ_SHEET_SECONDS}, {"bound", "bound by", BZ_SHEET_TEXT},
+    {"name", "name", BZ_SHEET_TEXT},    {"kind", "is", BZ_SHEET_TEXT},      END};
+
 const bz_table_kind bz_table_list[] = {
     {"temporal", "Time of each device",
      "A row for each device: idle and busy time, from its first work to the end of its last; busy is compute, where "
@@ -203,6 +221,18 @@ const bz_table_kind bz_table_list[] = {
      "nsys stats: nvtx_sum, nvtx_gpu_proj_sum", RANGES, fill_ranges, false},
     {"range-tree", "Ranges by where they lie", "As ranges, a row for each range by the ranges around it.", NULL,
      RANGE_TREE, fill_range_tree, true},
+    {"critical", "Critical path",
+     "The longest chain of what had to wait for what: time of threads, of work on devices, and delays between. A row "
+     "for what "
+     "bounds a step of it. What is off the path could take longer without anybody noticing.",
+     "HTA: critical path summary", CRITICAL, fill_critical, true},
+    {"critical-events", "What is on the critical path",
+     "A row for each name: how many of its events are on the path, and of how many, the time of the path that is "
+     "theirs, and the "
+     "delays of launches before and of other work behind them.",
+     "HTA: critical path breakdown", CRITICAL_EVENTS, fill_critical_events, false},
+    {"critical-steps", "Steps of the critical path", "The path in its order, from its start.", "HTA: critical path",
+     CRITICAL_STEPS, fill_critical_steps, false},
 };
 const int bz_n_tables = sizeof bz_table_list / sizeof *bz_table_list;
 

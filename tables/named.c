@@ -23,18 +23,16 @@ void fill_kernels(bz_tables *m, bz_sheet *s)
 {
     const bz_events *k = &m->t->event[BZ_EVENT_KERNEL];
     groups g;
-    uint32_t n, *shown = BZ_NEW(m->arena, uint32_t, (size_t)bz_strings(m->t) + 1);
+    uint32_t n;
     groups_begin(&g, m->arena);
     for (size_t i = 0; i < k->n; i++)
-        if (tables_in(m, BZ_EVENT_KERNEL, i)) {
+        if (tables_in(m, BZ_EVENT_KERNEL, i))
             groups_add(&g, k->name[i], (double)(k->end[i] - k->start[i]));
-            shown[k->name[i]] = k->short_name[i] ? k->short_name[i] : k->name[i];
-        }
     const figures *f = groups_end(&g, &n);
     double all = sum_of(f, n);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t full = (uint32_t)f[i].key;
-        BZ_SHEET_ADD(s, BZ_TEXT(bz_string(m->t, shown[f[i].key])),
+        BZ_SHEET_ADD(s, BZ_TEXT(tables_shown(m, BZ_EVENT_KERNEL, full)),
                      BZ_TEXT(bz_kernel_does_name(bz_kernel_named(m->t, full)->does)), BZ_NUMBER(f[i].count),
                      BZ_NUMBER(f[i].sum / 1e9), BZ_NUMBER(tables_share(f[i].sum, all)), BZ_NUMBER(f[i].mean / 1e9),
                      BZ_NUMBER(f[i].median / 1e9), BZ_NUMBER(f[i].min / 1e9), BZ_NUMBER(f[i].max / 1e9),

@@ -16,6 +16,7 @@ struct bz_tables {
     uint32_t *device;                /* [lanes] number of its device; BZ_NONE: a thread of the host */
     uint32_t n_devices, *first_lane; /* [devices] a lane of each */
     uint8_t *class;                  /* [strings] 1 + work_class of a kernel of that name; 0: not asked yet */
+    uint32_t *short_name;            /* [strings] of a kernel's full name; NULL: nobody asked yet */
 };
 
 /* ---- events: window.c ---- */
@@ -43,6 +44,9 @@ const char *tables_device(const bz_tables *m, uint32_t device);
 const char *tables_stream(const bz_tables *m, uint32_t lane);
 
 const char *tables_copy_name(uint32_t kind); /* as CUPTI numbers them: "host to device" */
+
+/* The name of an event, short where it is a kernel's. */
+const char *tables_shown(bz_tables *m, bz_event_kind kind, uint32_t name);
 
 /* Does the host hand a device one piece of work by this call, which then waits in a queue? */
 bool tables_launches(const char *function);
@@ -100,5 +104,8 @@ void fill_launches(bz_tables *m, bz_sheet *s);
 void fill_operators(bz_tables *m, bz_sheet *s);
 void fill_ranges(bz_tables *m, bz_sheet *s);
 void fill_range_tree(bz_tables *m, bz_sheet *s);
+void fill_critical(bz_tables *m, bz_sheet *s);
+void fill_critical_events(bz_tables *m, bz_sheet *s);
+void fill_critical_steps(bz_tables *m, bz_sheet *s);
 
 #endif

@@ -113,6 +113,19 @@ const char *tables_copy_name(uint32_t kind)
     return kind < sizeof NAMES / sizeof *NAMES && NAMES[kind] ? NAMES[kind] : "direction not recorded";
 }
 
+const char *tables_shown(bz_tables *m, bz_event_kind kind, uint32_t name)
+{
+    const bz_events *k = &m->t->event[BZ_EVENT_KERNEL];
+    if (kind != BZ_EVENT_KERNEL)
+        return bz_string(m->t, name);
+    if (!m->short_name) {
+        m->short_name = BZ_NEW(m->arena, uint32_t, (size_t)bz_strings(m->t) + 1);
+        for (size_t i = 0; i < k->n; i++)
+            m->short_name[k->name[i]] = k->short_name[i] ? k->short_name[i] : k->name[i];
+    }
+    return bz_string(m->t, m->short_name[name]);
+}
+
 bool tables_launches(const char *function)
 {
     static const char *const NAMES[] = {"^cudaLaunchKernel",

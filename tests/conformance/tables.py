@@ -233,6 +233,36 @@ def check_recording(path, found, calls):
         check(f"{name}: series of {d}", round(sum(values)), sum(w.size for w in moved if direction(w) == d and w.size > 0))
 
 
+HTA = [  # recording, range, events on the path, microseconds: of the host, of devices, between kernels, of launches
+    ("simple_add/benchmark_result_493459_1694039959_trace.json.gz", None, 624, 41393843, 39588, 9, 1572),
+    ("simple_add/benchmark_result_493459_1694039959_trace.json.gz", "measure|forward:1", 159, 241190, 508, 9, 17),
+    ("alexnet/benchmark_result_2869224_1695835535_trace.json.gz", "measure|forward:1", 77, 32042, 3712, 50, 30),
+    ("cuda_event_sync/event_sync_trace.json.gz", "ProfilerStep", 21, 2365, 36, 0, 10),
+    ("cuda_event_sync_multi_stream/event_sync_trace.json.gz", None, 31, 1025, 124, 15, 14)]
+
+
+def check_critical():
+    """HTA's own path: the events that it marked in a trace, and what it printed of others."""
+    for path, within, events, host, device, between, launch in HTA:
+        path = os.path.join(shared, "kineto/critical_path", path)
+        t = tables(path, *(["--range", within] if within else []))
+        bound = {r["bound"]: round(r["time"] * 1e6) for r in t["critical"]}
+        device_of = sum(bound.get(b, 0) for b in ("compute", "memory", "communication"))
+        check(path + ": critical path", (sum(r["count"] for r in t["critical-events"]), bound["host"], device_of,
+                                         bound.get("delay between work", 0), bound["launch delay"]),
+              (events, host, device, between, launch))
+        total = sum(ns(r["time"]) for r in t["critical"])
+        check(path + ": its parts", (sum(ns(r["time"]) + ns(r["delay"]) for r in t["critical-events"]), sum(ns(r["time"]) for r in t["critical-steps"])),
+              (total, total))
+    path = os.path.join(shared, "kineto/critical_path/end_to_end/simple_add/output/overlaid_critical_path_trace.json.gz")
+    with gzip.open(path, "rt") as f:
+        marked = collections.Counter(e["name"] for e in json.load(f)["traceEvents"] if e["ph"] == "X" and e.get("args", {}).get("critical"))
+    got = collections.Counter()
+    for r in tables(path, "--table", "critical-events")["critical-events"]:
+        got[r["full_name"]] += r["count"]
+    check(path + ": events on the path", got, marked)
+
+
 def main():
     recordings = sorted(glob.glob(shared + "/kineto/**/*.json.gz", recursive=True))
     for path in recordings:
@@ -240,6 +270,8 @@ def main():
     nsys = sorted(glob.glob(shared + "/nsys/*.sqlite.gz") + glob.glob(shared + "/v100/nsys/**/*.sqlite.gz", recursive=True))
     for path in nsys:
         check_recording(path, *of_sqlite(path))
+    if recordings:
+        check_critical()
     print(f"{checks} comparisons over {len(recordings) + len(nsys)} recordings, {failures} failed")
     if failures:
         return 1
