@@ -42,8 +42,8 @@ static advice_finding find_causes(advice_making *m, const char *ids)
     while (advice_word(&ids, id))
         for (int i = 0; a && a->timeline && i < a->n_causes; i++) {
             const bz_cause *c = &a->cause[i];
-            if (strcmp(c->id, id) != 0 || !(c->seconds > 0))
-                continue;
+            if (strcmp(c->id, id) != 0 || !(c->seconds > 0) || (c->kind == BZ_CAUSE_OPERATORS_EXTRA && !m->b->n))
+                continue; /* without a model no operator belongs to a layer */
             bz_buf_printf(&m->evidence, "%s%g × %s per iteration, %s", f.holds ? "; " : "", c->count, c->name,
                           share(m, c->seconds, text));
             if (c->example && *c->example)
