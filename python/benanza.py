@@ -121,6 +121,7 @@ replay = _command("replay", "A model run in its fastest known way, compared with
 gen = _command("gen", "Benchmarks that the database lacks, written into a folder: output=DIR.")
 run = _command("run", "The benchmarks of a folder, run and stored.")
 strip = _command("strip", "A copy of a model without its weights.")
+whatif = _command("whatif", "What the iteration of a recording would take after a change.")
 system = _command("system", "What this machine is, and which systems the database knows.")
 transfer = _command("transfer", "What moving data costs: lines and the points that they go through.")
 doctor = _command("doctor", "What is wrong with this machine for measuring.")

@@ -7,6 +7,7 @@
 #include "compare/compare.h"
 #include "tables/tables.h"
 #include "transfer/transfer.h"
+#include "whatif/whatif.h"
 
 /* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. Where an evaluation may
  * be NULL, it is left out. */
@@ -70,6 +71,11 @@ typedef struct bz_systems {
 } bz_systems;
 void bz_report_systems_text(const bz_systems *s, bz_buf *out); /* goes on behind bz_bench_text */
 void bz_report_systems_json(const bz_systems *s, bz_buf *out);
+
+/* What an iteration would take after a change; `all`: everything that applies was tried. The transformations that there are. */
+void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out);
+void bz_report_whatif_json(const bz_whatif *w, bz_buf *out);
+void bz_report_whatif_list(bz_buf *out);
 
 /* What is wrong with a machine for measuring. */
 void bz_report_doctor_text(const bz_doctor *d, bz_buf *out);

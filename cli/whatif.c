@@ -1,0 +1,147 @@
+/* benanza whatif: what the iteration of a recording would take after a change. */
+#include "whatif/whatif.h"
+#include "cli/cli.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int run(int argc, char **argv);
+const bz_command bz_command_whatif = {"whatif", "[OPTIONS] RECORDING... | --list",
+                                      "what the iteration of a recording would take after a change", run};
+
+typedef struct {
+    bz_list change;
+    const char *iterations, *output, *actual;
+    bool json, list, force, literal;
+} settings;
+
+static int read_all(bz_trace *t, const bz_list *files, const char *iterations, bz_error *err)
+{
+    for (int i = 0; i < files->n; i++)
+        if (bz_profile_read(t, files->item[i], err))
+            return -1;
+    return bz_trace_finish(t, &(bz_finish_options){.iterations = iterations}, err);
+}
+
+/* Milliseconds, or a recording of the program really changed. */
+static int read_actual(const char *text, const settings *s, int64_t *out, bz_error *err)
+{
+    char *end;
+    double ms = strtod(text, &end);
+    if (end != text && !*end && access(text, F_OK)) {
+        if (!(ms > 0) || ms > 1e9)
+            return bz_fail(err, BZ_USAGE, "--actual wants milliseconds above 0, or a recording");
+        *out = (int64_t)(1e6 * ms);
+        return 0;
+    }
+    bz_trace *t = bz_trace_new();
+    bz_flow flow = {0};
+    bz_list one = {.item = &text, .n = 1};
+    int failed = read_all(t, &one, s->iterations, err) || bz_flow_make(t, bz_typical_iteration(t), &flow, err);
+    *out = flow.measured;
+    bz_flow_free(&flow);
+    bz_trace_free(t);
+    return failed;
+}
+
+static int check_identity(const bz_whatif *w, bool force, bz_error *err)
+{
+    if (w->error > BZ_WHATIF_REFUSE && !force)
+        return bz_fail(
+            err, BZ_INCOMPLETE,
+            "the unchanged graph is simulated %.1f %% off what was measured, above %.0f %%: no prediction stands on "
+            "that; --force predicts all the same",
+            100 * w->error, 100 * BZ_WHATIF_REFUSE);
+    if (w->error > BZ_WHATIF_WARN)
+        bz_warn(&bz_command_whatif,
+                "the unchanged graph is simulated %.1f %% off what was measured: take predictions with as much salt",
+                100 * w->error);
+    return 0;
+}
+
+static int predict(const bz_trace *t, const settings *s, bz_arena *arena, bz_whatif *w, bz_error *err)
+{
+    if (!s->change.n)
+        return bz_whatif_try_all(t, arena, w, err);
+    bz_whatif_asked *asked = BZ_NEW(arena, bz_whatif_asked, s->change.n);
+    for (int i = 0; i < s->change.n; i++)
+        if (bz_whatif_parse(s->change.item[i], arena, &asked[i], err))
+            return -1;
+    bz_flow after = {0};
+    bz_simulated simulated;
+    int failed = bz_whatif_predict(t, asked, s->change.n, arena, w, &after, &simulated, err) ||
+                 (s->output && bz_flow_perfetto(&after, &simulated, s->output, err));
+    bz_flow_free(&after);
+    return failed;
+}
+
+static int answer(const bz_list *files, const settings *s, bz_error *err)
+{
+    bz_trace *t = bz_trace_new();
+    bz_arena arena = {0};
+    bz_flow flow = {0};
+    bz_whatif w;
+    bz_buf out = {0};
+    int failed = read_all(t, files, s->iterations, err) || bz_flow_make(t, bz_typical_iteration(t), &flow, err);
+    flow.literal = s->literal;
+    if (!failed && !bz_whatif_begin(t, &flow, &arena, &w, err) && !check_identity(&w, s->force, err) &&
+        !(s->actual && read_actual(s->actual, s, &w.actual, err)) && !predict(t, s, &arena, &w, err)) {
+        if (s->json)
+            bz_report_whatif_json(&w, &out);
+        else
+            bz_report_whatif_text(&w, !s->change.n, &out);
+        failed = bz_output(NULL, &out, err);
+    } else {
+        failed = -1;
+    }
+    bz_buf_free(&out);
+    bz_flow_free(&flow);
+    bz_arena_free(&arena);
+    bz_trace_free(t);
+    return failed;
+}
+
+static int run(int argc, char **argv)
+{
+    settings s = {0};
+    const bz_option options[] = {
+        {"do", BZ_OPTION_LIST, &s.change, "NAME[:KEY=VALUE,...]",
+         "a transformation that --list names; several are done one after the other (all that apply, each alone and "
+         "together)"},
+        {"list", BZ_OPTION_FLAG, &s.list, NULL, "say which transformations there are, and what each assumes"},
+        {"actual", BZ_OPTION_TEXT, &s.actual, "MS|FILE",
+         "what the changed program really takes, in milliseconds or as a recording: say how far off the prediction is"},
+        {"o|output", BZ_OPTION_TEXT, &s.output, "FILE",
+         "write the predicted iteration as a Chrome trace, which https://ui.perfetto.dev shows; wants --do"},
+        {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME",
+         "ranges of this name are the iterations (benanza_iteration, else found by what repeats)"},
+        {"literal-gaps", BZ_OPTION_FLAG, &s.literal, NULL,
+         "let gaps of a thread delay what it launched, too, as published"},
+        {"force", BZ_OPTION_FLAG, &s.force, NULL,
+         "predict even where the unchanged graph is simulated more than 10 % off"},
+        {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
+        {0},
+    };
+    bz_list arguments = {0};
+    bz_error err = {0};
+    bz_buf out = {0};
+    int parsed = bz_options_parse(&bz_command_whatif, options, argc, argv, &arguments, &err), failed = parsed < 0;
+    if (!parsed && s.list) {
+        bz_report_whatif_list(&out);
+        failed = bz_output(NULL, &out, &err);
+    } else if (!parsed && !arguments.n) {
+        failed = bz_fail(&err, BZ_USAGE, "name a recording: benanza whatif RECORDING");
+    } else if (!parsed && s.output && !s.change.n) {
+        failed = bz_fail(&err, BZ_USAGE, "--output wants a transformation: --do NAME");
+    } else if (!parsed) {
+        failed = answer(&arguments, &s, &err);
+    }
+    int status = failed ? bz_report(&bz_command_whatif, &err) : BZ_OK;
+    bz_buf_free(&out);
+    bz_list_free(&s.change);
+    bz_list_free(&arguments);
+    return status;
+}

@@ -1,0 +1,307 @@
+/* What an iteration would take after a change: text and JSON. */
+#include "report/report.h"
+
+#include <math.h>
+
+enum { CRITICAL_ROWS = 6 };
+
+static const char *time_of(bz_unit_text out, int64_t ns)
+{
+    return bz_units_time(out, 1e-9 * (double)ns);
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static void print_graph(const bz_flow *f, bz_buf *out)
+{
+    const bz_flow_counts *c = &f->counts;
+    bz_buf_puts(out, "graph      ");
+    const char *comma = "";
+    for (int k = 0; k < BZ_TASK_KINDS; k++)
+        if (c->tasks[k] && k != BZ_TASK_END) {
+            bz_buf_printf(out, "%s%u %s", comma, c->tasks[k], bz_task_kind_name((bz_task_kind)k));
+            comma = ", ";
+        }
+    bz_buf_printf(out, "; %u lanes; %u launches, %u waits, %u events, %u hand-overs between threads\n", f->n_lanes,
+                  c->edges[BZ_DEPENDS_LAUNCH], c->edges[BZ_DEPENDS_SYNC], c->edges[BZ_DEPENDS_STREAM], c->handovers);
+    if (c->collapsed)
+        bz_buf_puts(out, "note       CUDA graphs were recorded as one row each: what runs in them is one task\n");
+    if (c->unlaunched)
+        bz_buf_printf(out, "note       %u tasks of the device have no launch on record: they start when they did\n",
+                      c->unlaunched);
+    if (c->overlapping)
+        bz_buf_printf(out, "note       %u events overlap others on their thread or stream, and begin behind them\n",
+                      c->overlapping);
+    if (c->backwards)
+        bz_buf_printf(out, "note       %u events end before they begin: they take no time\n", c->backwards);
+    if (c->early)
+        bz_buf_printf(out, "note       %u tasks of the device are stamped before their launch: its clock differs\n",
+                      c->early);
+    if (10 * c->unexplained > f->measured) {
+        bz_unit_text t;
+        bz_buf_printf(
+            out, "note       %s pass before tasks of the device that no launch, stream or event explains: they stay\n",
+            time_of(t, c->unexplained));
+    }
+}
+
+static void print_split(const char *title, const bz_flow_split *s, bz_buf *out)
+{
+    bz_unit_text a, b, c, d;
+    bz_buf_printf(out, "%-10s host only %s, device only %s, both %s, neither %s\n", title, time_of(a, s->host),
+                  time_of(b, s->device), time_of(c, s->both), time_of(d, s->neither));
+}
+
+static void print_critical(const char *title, const bz_critical *c, bz_arena *arena, bz_buf *out)
+{
+    bz_table *t = bz_table_new(arena);
+    bz_table_column(t, title, BZ_LEFT);
+    bz_table_column(t, "kind", BZ_LEFT);
+    bz_table_column(t, "tasks", BZ_RIGHT);
+    bz_table_column(t, "time", BZ_RIGHT);
+    bz_table_column(t, "share", BZ_RIGHT);
+    for (uint32_t i = 0; i < c->n && i < CRITICAL_ROWS; i++) {
+        bz_unit_text text;
+        bz_table_cell(t, c->row[i].name, NULL);
+        bz_table_cell(t, c->row[i].kind, NULL);
+        bz_table_int(t, c->row[i].tasks);
+        bz_table_cell(t, time_of(text, c->row[i].time), NULL);
+        bz_table_cell(t, bz_units_percent(text, c->time ? (double)c->row[i].time / (double)c->time : 0), NULL);
+    }
+    bz_buf_putc(out, '\n');
+    bz_table_print(t, out);
+    if (c->n > CRITICAL_ROWS)
+        bz_buf_printf(out, "… and %u more\n", c->n - CRITICAL_ROWS);
+}
+
+static void print_interval(const bz_prediction *p, const bz_whatif *w, bz_buf *out)
+{
+    bz_unit_text a, b, c;
+    double factor = p->time > 0 ? (double)w->simulated / (double)p->time : INFINITY;
+    bz_buf_printf(out, "%s (%s to %s), %.3g times as fast", time_of(a, p->time), time_of(b, p->low),
+                  time_of(c, p->high), factor);
+}
+
+static void print_one(const bz_whatif *w, const bz_prediction *p, bz_arena *arena, bz_buf *out)
+{
+    if (!p->changed) {
+        bz_buf_printf(out, "\n%s does not apply: %s\n", p->name, p->because ? p->because : "it changes nothing");
+        return;
+    }
+    bz_buf_printf(out, "\n%s: ", p->name);
+    print_interval(p, w, out);
+    bz_buf_putc(out, '\n');
+    if (p->because)
+        bz_buf_printf(out, "           of these one does not apply: %s\n", p->because);
+    print_split("after", &p->split, out);
+    for (int i = 0; i < p->n_assumed; i++) {
+        bz_buf_printf(out, "%-10s ", bz_assumed_name(p->assumed[i].how));
+        bz_buf_clean(out, p->assumed[i].what);
+        bz_buf_printf(out, " (%s)\n", p->assumed[i].from);
+    }
+    if (w->actual) {
+        bz_unit_text t;
+        bool held = w->actual >= p->low && w->actual <= p->high;
+        bz_buf_printf(out, "actual     %s: the prediction is off by %+.1f %%, and the interval %s\n",
+                      time_of(t, w->actual), 100.0 * (double)(p->time - w->actual) / (double)w->actual,
+                      held ? "holds" : "does not hold");
+    }
+    print_critical("critical path after", &p->critical, arena, out);
+}
+
+static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, const char *title, bool together,
+                       bz_arena *arena, bz_buf *out)
+{
+    bz_table *t = bz_table_new(arena);
+    bz_table_column(t, title, BZ_LEFT);
+    bz_table_column(t, "after", BZ_RIGHT);
+    bz_table_column(t, "from", BZ_RIGHT);
+    bz_table_column(t, "to", BZ_RIGHT);
+    bz_table_column(t, "gain", BZ_RIGHT);
+    bz_table_column(t, "guessed", BZ_LEFT);
+    for (int i = 0; i < n; i++) {
+        bz_unit_text text;
+        int guessed = 0;
+        if (!rows[i].changed)
+            continue;
+        for (int k = 0; k < rows[i].n_assumed; k++)
+            guessed += rows[i].assumed[k].how == BZ_ASSUMED_GUESSED;
+        const char *last = strrchr(rows[i].name, '+');
+        bz_table_cell(t, together && last ? last : rows[i].name, NULL);
+        bz_table_cell(t, time_of(text, rows[i].time), NULL);
+        bz_table_cell(t, time_of(text, rows[i].low), NULL);
+        bz_table_cell(t, time_of(text, rows[i].high), NULL);
+        bz_table_cell(t, bz_units_percent(text, (double)(w->simulated - rows[i].time) / (double)w->simulated), NULL);
+        bz_table_cell(t, guessed ? "in part" : "nothing", NULL);
+    }
+    if (!bz_table_rows(t))
+        return;
+    bz_buf_putc(out, '\n');
+    bz_table_print(t, out);
+}
+
+void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_unit_text a, b, c;
+    const bz_flow *f = w->flow;
+    bz_buf_printf(out, "%s %s; simulated %s, off by %s.\n",
+                  f->overlaps ? "A step of the typical iteration takes" : "The typical iteration takes",
+                  time_of(a, w->measured), time_of(b, w->simulated), bz_units_percent(c, w->error));
+    if (f->iteration == BZ_NONE)
+        bz_buf_puts(out, "No iteration was found: all that was recorded is taken as one.\n");
+    bz_buf_putc(out, '\n');
+    print_graph(f, out);
+    print_split("before", &w->split, out);
+    print_critical("critical path", &w->critical, &arena, out);
+    if (all) {
+        print_rows(w, w->prediction, w->n, "alone", false, &arena, out);
+        if (w->n_greedy > 1)
+            print_rows(w, w->greedy, w->n_greedy, "together, each with those above", true, &arena, out);
+        for (int i = 0; i < w->n; i++)
+            if (!w->prediction[i].changed)
+                bz_buf_printf(out, "%s%s does not apply: %s\n", i && !w->prediction[i - 1].changed ? "" : "\n",
+                              w->prediction[i].name,
+                              w->prediction[i].because ? w->prediction[i].because : "it changes nothing");
+    } else {
+        for (int i = 0; i < w->n; i++)
+            print_one(w, &w->prediction[i], &arena, out);
+    }
+    bz_arena_free(&arena);
+}
+
+void bz_report_whatif_list(bz_buf *out)
+{
+    int n;
+    const bz_transformation *rows = bz_transformations(&n);
+    for (int i = 0; i < n; i++) {
+        bz_buf_printf(out, "%s%s: %s\n  assumes: %s\n", i ? "\n" : "", rows[i].name, rows[i].does, rows[i].assumes);
+        for (int k = 0; k < BZ_WHATIF_PARAMETERS && rows[i].parameter[k].name; k++) {
+            const bz_whatif_parameter *p = &rows[i].parameter[k];
+            bz_buf_printf(out, "  %s: %s; %g", p->name, p->help, p->usual);
+            if (p->low < p->high)
+                bz_buf_printf(out, ", %g to %g", p->low, p->high);
+            bz_buf_printf(out, " (%s)\n", p->from);
+        }
+    }
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static double seconds(int64_t ns)
+{
+    return 1e-9 * (double)ns;
+}
+
+static void json_split(bz_json *j, const bz_flow_split *s)
+{
+    bz_json_key(j, "split");
+    bz_json_object(j);
+    bz_json_key_num(j, "host_seconds", seconds(s->host));
+    bz_json_key_num(j, "device_seconds", seconds(s->device));
+    bz_json_key_num(j, "both_seconds", seconds(s->both));
+    bz_json_key_num(j, "neither_seconds", seconds(s->neither));
+    bz_json_object_end(j);
+}
+
+static void json_critical(bz_json *j, const bz_critical *c)
+{
+    bz_json_key(j, "critical");
+    bz_json_array(j);
+    for (uint32_t i = 0; i < c->n; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "name", c->row[i].name);
+        bz_json_key_str(j, "kind", c->row[i].kind);
+        bz_json_key_int(j, "tasks", c->row[i].tasks);
+        bz_json_key_num(j, "seconds", seconds(c->row[i].time));
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void json_graph(bz_json *j, const bz_flow *f)
+{
+    const bz_flow_counts *c = &f->counts;
+    bz_json_key(j, "graph");
+    bz_json_object(j);
+    bz_json_key(j, "tasks");
+    bz_json_object(j);
+    for (int k = 0; k < BZ_TASK_KINDS; k++)
+        bz_json_key_int(j, bz_task_kind_name((bz_task_kind)k), c->tasks[k]);
+    bz_json_object_end(j);
+    bz_json_key(j, "dependencies");
+    bz_json_object(j);
+    for (int k = 0; k < BZ_DEPENDENCIES; k++)
+        bz_json_key_int(j, bz_depends_name((bz_depends)k), c->edges[k]);
+    bz_json_object_end(j);
+    uint32_t mapped = 0, phased = 0;
+    for (uint32_t i = 0; i < f->n; i++) {
+        mapped += f->task[i].layer != BZ_NONE;
+        phased += f->task[i].phase != BZ_PHASE_NONE;
+    }
+    bz_json_key_int(j, "lanes", f->n_lanes);
+    bz_json_key_int(j, "with_layer", mapped);
+    bz_json_key_int(j, "with_phase", phased);
+    bz_json_key_int(j, "handovers", c->handovers);
+    bz_json_key_int(j, "unlaunched", c->unlaunched);
+    bz_json_key_int(j, "overlapping", c->overlapping);
+    bz_json_key_int(j, "backwards", c->backwards);
+    bz_json_key_int(j, "early", c->early);
+    bz_json_key_bool(j, "collapsed_graphs", c->collapsed);
+    bz_json_key_num(j, "unexplained_seconds", seconds(c->unexplained));
+    bz_json_object_end(j);
+}
+
+static void json_predictions(bz_json *j, const char *key, const bz_prediction *p, int n, int64_t actual)
+{
+    bz_json_key(j, key);
+    bz_json_array(j);
+    for (int i = 0; i < n; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "name", p[i].name);
+        bz_json_key_int(j, "changed", p[i].changed);
+        bz_json_key_str(j, "because", p[i].because);
+        if (p[i].changed) {
+            bz_json_key_num(j, "seconds", seconds(p[i].time));
+            bz_json_key_num(j, "low_seconds", seconds(p[i].low));
+            bz_json_key_num(j, "high_seconds", seconds(p[i].high));
+            if (actual)
+                bz_json_key_num(j, "actual_error", (double)(p[i].time - actual) / (double)actual);
+            json_split(j, &p[i].split);
+            json_critical(j, &p[i].critical);
+        }
+        bz_json_key(j, "assumed");
+        bz_json_array(j);
+        for (int k = 0; k < p[i].n_assumed; k++) {
+            bz_json_object(j);
+            bz_json_key_str(j, "what", p[i].assumed[k].what);
+            bz_json_key_str(j, "how", bz_assumed_name(p[i].assumed[k].how));
+            bz_json_key_str(j, "from", p[i].assumed[k].from);
+            bz_json_object_end(j);
+        }
+        bz_json_array_end(j);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+void bz_report_whatif_json(const bz_whatif *w, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, false);
+    bz_json_document(&j, "whatif", 1);
+    bz_json_key_num(&j, "measured_seconds", seconds(w->measured));
+    bz_json_key_num(&j, "simulated_seconds", seconds(w->simulated));
+    bz_json_key_num(&j, "error", w->error);
+    bz_json_key_num(&j, "spread", w->spread);
+    bz_json_key_int(&j, "steady", w->steady);
+    bz_json_key_bool(&j, "overlaps", w->flow->overlaps);
+    if (w->actual)
+        bz_json_key_num(&j, "actual_seconds", seconds(w->actual));
+    json_graph(&j, w->flow);
+    json_split(&j, &w->split);
+    json_critical(&j, &w->critical);
+    json_predictions(&j, "predictions", w->prediction, w->n, w->actual);
+    json_predictions(&j, "together", w->greedy, w->n_greedy, 0);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+}

@@ -1,0 +1,202 @@
+/* Before, simulated, after. */
+#include "whatif/whatif.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int by_int(const void *a, const void *b)
+{
+    const int64_t *p = a, *q = b;
+    return *p < *q ? -1 : *p > *q;
+}
+
+/* Half of what the middle half of the steady iterations spans, relative to the median. */
+static void find_spread(const bz_trace *t, bz_arena *arena, bz_whatif *out)
+{
+    int64_t *v = BZ_NEW(arena, int64_t, t->n_iterations + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        if (bz_iteration_is_steady(t, i))
+            v[n++] = bz_iteration_latency(t, i);
+    out->steady = n;
+    if (n < 2)
+        return;
+    qsort(v, n, sizeof *v, by_int);
+    int64_t middle = v[(n - 1) / 2];
+    out->spread = middle > 0 ? 0.5 * (double)(v[3 * (n - 1) / 4] - v[(n - 1) / 4]) / (double)middle : 0;
+}
+
+int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena, bz_whatif *out, bz_error *err)
+{
+    bz_simulated s;
+    *out = (bz_whatif){.flow = flow, .measured = flow->measured};
+    if (bz_flow_time(flow, NULL, arena, &s, &out->simulated, err))
+        return -1;
+    out->error = fabs((double)(out->simulated - out->measured)) / (double)out->measured;
+    find_spread(trace, arena, out);
+    bz_flow_split_make(flow, &s, &out->split);
+    bz_flow_critical(flow, &s, arena, &out->critical);
+    return 0;
+}
+
+/* Applies all, with their values of one side. Returns tasks changed, -1 where it failed; *none is the first that changed
+ * nothing. */
+static int apply_all(bz_flow *flow, const bz_trace *trace, bz_whatif_asked *asked, int n, int side, bz_arena *arena,
+                     const bz_whatif_asked **none, bz_error *err)
+{
+    int changed = 0;
+    for (int i = 0; i < n; i++) {
+        asked[i].side = side;
+        asked[i].trace = trace;
+        asked[i].arena = arena;
+        asked[i].n_assumed = side == 1 ? 0 : asked[i].n_assumed;
+        int c = asked[i].row->apply(flow, &asked[i], err);
+        if (c < 0)
+            return bz_fail_in(err, "%s", asked[i].row->name);
+        if (!c && !*none)
+            *none = &asked[i];
+        changed += c;
+    }
+    return changed;
+}
+
+static void add_prediction(bz_arena *arena, bz_prediction **list, int *n, const bz_prediction *p)
+{
+    *list = bz_arena_grow(arena, *list, (size_t)*n, (size_t)*n + 1, sizeof **list);
+    (*list)[(*n)++] = *p;
+}
+
+static const char *name_all(const bz_whatif_asked *asked, int n, bz_arena *arena)
+{
+    bz_buf text = {0};
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(&text, "%s%s", i ? " + " : "", asked[i].row->name);
+    const char *name = bz_arena_str(arena, bz_buf_text(&text));
+    bz_buf_free(&text);
+    return name;
+}
+
+static void gather_assumed(const bz_whatif_asked *asked, int n, bz_arena *arena, bz_prediction *p)
+{
+    int total = 0;
+    for (int i = 0; i < n; i++)
+        total += asked[i].n_assumed;
+    bz_assumed *all = BZ_NEW(arena, bz_assumed, total + 1);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < asked[i].n_assumed; k++)
+            all[p->n_assumed++] = asked[i].assumed[k];
+    p->assumed = all;
+}
+
+/* The interval: the times of the three sides, wider by the simulation's own error and by the spread of the recording. */
+static void widen(const bz_whatif *w, int64_t least, int64_t most, bz_prediction *p)
+{
+    double part = w->error + w->spread;
+    p->low = (int64_t)((double)least * (1 - part));
+    p->high = (int64_t)((double)most * (1 + part));
+}
+
+static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, const bz_whatif *w,
+                   bz_flow *after, bz_simulated *simulated, bz_prediction *p, bz_error *err)
+{
+    int64_t least = INT64_MAX, most = 0;
+    const bz_whatif_asked *none = NULL;
+    *p = (bz_prediction){.name = name_all(asked, n, arena)};
+    for (int side = 0; side < BZ_WHATIF_SIDES; side++) {
+        bz_flow flow;
+        bz_simulated s;
+        int64_t time = 0;
+        bz_flow_copy(w->flow, &flow);
+        int changed = apply_all(&flow, trace, asked, n, side, arena, &none, err);
+        int failed = changed < 0 || bz_flow_time(&flow, NULL, arena, &s, &time, err);
+        least = time < least ? time : least;
+        most = time > most ? time : most;
+        if (!failed && side == 1) {
+            p->changed = changed;
+            p->time = time;
+            bz_flow_split_make(&flow, &s, &p->split);
+            bz_flow_critical(&flow, &s, arena, &p->critical);
+        }
+        if (!failed && side == 1 && after) {
+            *after = flow;
+            *simulated = s;
+        } else {
+            bz_flow_free(&flow);
+        }
+        if (failed)
+            return -1;
+    }
+    p->because = none ? none->because : NULL;
+    gather_assumed(asked, n, arena, p);
+    widen(w, least, most, p);
+    return 0;
+}
+
+int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *out,
+                      bz_flow *after, bz_simulated *simulated, bz_error *err)
+{
+    bz_prediction p;
+    if (predict(trace, asked, n, arena, out, after, simulated, &p, err))
+        return -1;
+    add_prediction(arena, &out->prediction, &out->n, &p);
+    return 0;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const bz_prediction *p = a, *q = b;
+    if (!p->changed != !q->changed)
+        return p->changed ? -1 : 1;
+    return p->time != q->time ? (p->time < q->time ? -1 : 1) : strcmp(p->name, q->name);
+}
+
+/* Adds, as long as something gains at least a thousandth more, the transformation that gains most with those before it. */
+static int try_together(const bz_trace *trace, const bz_whatif_asked *single, int n, bz_arena *arena, bz_whatif *out,
+                        bz_error *err)
+{
+    bz_whatif_asked *chosen = BZ_NEW(arena, bz_whatif_asked, n + 1);
+    bool *used = BZ_NEW(arena, bool, n + 1);
+    int64_t now = out->simulated;
+    for (int k = 0; k < n; k++) {
+        bz_prediction best = {.time = now}, p;
+        int which = -1;
+        for (int i = 0; i < n; i++) {
+            if (used[i])
+                continue;
+            chosen[k] = single[i];
+            if (predict(trace, chosen, k + 1, arena, out, NULL, NULL, &p, err))
+                return -1;
+            if (p.time < best.time) {
+                best = p;
+                which = i;
+            }
+        }
+        if (which < 0 || (double)(now - best.time) < 1e-3 * (double)out->simulated)
+            return 0;
+        used[which] = true;
+        chosen[k] = single[which];
+        now = best.time;
+        add_prediction(arena, &out->greedy, &out->n_greedy, &best);
+    }
+    return 0;
+}
+
+int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err)
+{
+    int n, n_single = 0;
+    const bz_transformation *rows = bz_transformations(&n);
+    bz_whatif_asked *single = BZ_NEW(arena, bz_whatif_asked, n + 1);
+    for (int i = 0; i < n; i++) {
+        if (!rows[i].alone)
+            continue;
+        bz_whatif_asked asked;
+        if (bz_whatif_parse(rows[i].name, arena, &asked, err) ||
+            bz_whatif_predict(trace, &asked, 1, arena, out, NULL, NULL, err))
+            return -1;
+        if (out->prediction[out->n - 1].changed)
+            single[n_single++] = asked;
+    }
+    if (out->n)
+        qsort(out->prediction, (size_t)out->n, sizeof *out->prediction, by_gain);
+    return try_together(trace, single, n_single, arena, out, err);
+}

@@ -1,0 +1,201 @@
+/* One iteration of a recording as a flow. */
+#include "whatif/build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t *p = a, *q = b;
+    return *p < *q ? -1 : *p > *q;
+}
+
+int64_t bz_build_median(int64_t *values, size_t n)
+{
+    if (!n)
+        return 0;
+    qsort(values, n, sizeof *values, by_value);
+    return values[(n - 1) / 2];
+}
+
+bool bz_build_member(const bz_build *b, bz_event_kind kind, size_t row)
+{
+    const bz_flow *f = b->flow;
+    return f->iteration == BZ_NONE || bz_event_iteration(b->trace, kind, row) == f->iteration;
+}
+
+uint32_t bz_build_lane(bz_build *b, uint32_t trace_lane)
+{
+    const bz_lane *l = &b->trace->lane[trace_lane];
+    char name[96];
+    if (b->lane_of[trace_lane] != BZ_NONE)
+        return b->lane_of[trace_lane];
+    if (l->device && l->device_id)
+        snprintf(name, sizeof name, "device %lld stream %lld", (long long)l->device_id, (long long)l->stream);
+    else if (l->device)
+        snprintf(name, sizeof name, "stream %lld", (long long)l->stream);
+    else
+        snprintf(name, sizeof name, "thread %lld", (long long)l->thread);
+    uint32_t lane = bz_flow_add_lane(b->flow, name, l->device, false);
+    b->flow->lane[lane].lane = trace_lane;
+    return b->lane_of[trace_lane] = lane;
+}
+
+/* At the end of its lane; its gap is set once the next one is known. */
+uint32_t bz_build_task(bz_build *b, bz_task_kind kind, bz_event_kind event_kind, size_t row, int64_t start, int64_t end)
+{
+    bz_flow *f = b->flow;
+    const bz_events *e = &b->trace->event[event_kind];
+    uint32_t lane = bz_build_lane(b, e->lane[row]);
+    uint32_t task = bz_flow_add(f, kind, "", lane, end - start, 0);
+    bz_task *t = &f->task[task];
+    t->name = bz_string(b->trace, e->short_name && e->short_name[row] ? e->short_name[row] : e->name[row]);
+    if (!*t->name)
+        t->name = bz_event_kind_name(event_kind);
+    t->at = t->arrived = start - b->span.start;
+    t->event = (uint32_t)row;
+    t->event_kind = (uint8_t)event_kind;
+    t->bytes = e->bytes ? e->bytes[row] : 0;
+    f->counts.tasks[kind]++;
+    return task;
+}
+
+static int64_t end_of(const bz_task *t)
+{
+    return bz_flow_sum(t->at, t->duration);
+}
+
+/* The end of the iteration, where the program did something behind its last call. */
+static void mark_end(bz_build *b, int64_t last)
+{
+    bz_flow *f = b->flow;
+    int64_t end = b->span.end - b->span.start;
+    if (f->main == BZ_NONE || last >= end)
+        return;
+    uint32_t before = f->lane[f->main].last;
+    f->task[before].gap = end - end_of(&f->task[before]);
+    uint32_t mark = bz_flow_add(f, BZ_TASK_END, "end of the iteration", f->main, 0, 0);
+    f->task[mark].at = f->task[mark].arrived = end;
+    f->counts.tasks[BZ_TASK_END]++;
+}
+
+/* A neighbour that takes about as long: of two kinds of iterations in turn, three of one kind behind one another say nothing. */
+static bool alike(const bz_trace *t, uint32_t i, uint32_t neighbour)
+{
+    if (!bz_iteration_is_steady(t, neighbour))
+        return false;
+    double a = (double)bz_iteration_latency(t, i), b = (double)bz_iteration_latency(t, neighbour);
+    return 4 * a >= 3 * b && 4 * b >= 3 * a;
+}
+
+/* From the start of the iteration to that of the next, on the host; 0 where no neighbour tells. */
+static int64_t find_period(const bz_trace *t, uint32_t i)
+{
+    if (alike(t, i, i + 1))
+        return t->iteration[i + 1].start - t->iteration[i].start;
+    return i && alike(t, i, i - 1) ? t->iteration[i].start - t->iteration[i - 1].start : 0;
+}
+
+/* What the simulation is held against, and whether iterations run into each other: the device works still when the host is
+ * at the next one. Then a step is what counts. Iterations that a person marked follow each other on the host; of those that
+ * were found the end is that of their work, and a step lies between two ends. */
+static void measure(bz_build *b, int64_t last)
+{
+    bz_flow *f = b->flow;
+    const bz_trace *t = b->trace;
+    int64_t length = b->span.end - b->span.start, most = last > length ? last : length;
+    f->measured = f->period = most;
+    if (f->iteration == BZ_NONE)
+        return;
+    bool found = t->origin == BZ_ITERATION_DETECTED;
+    int64_t period = find_period(t, f->iteration), offset = bz_iteration_begin(t, f->iteration) - b->span.start;
+    f->overlaps = period > 0 && (found ? offset > 0 : last > length);
+    f->period = period > 0 ? period : most;
+    f->offset = f->overlaps ? 0 : offset;
+    f->measured = !f->overlaps ? most - offset : found ? bz_iteration_latency(t, f->iteration) : period;
+}
+
+/* How long after its last task a lane does its first of the next iteration. */
+static void wrap_lanes(bz_flow *f)
+{
+    for (uint32_t l = 0; l < f->n_lanes; l++) {
+        bz_flow_lane *lane = &f->lane[l];
+        if (lane->first == BZ_NONE)
+            continue;
+        const bz_task *first = &f->task[lane->first], *last = &f->task[lane->last];
+        int64_t wrap = lane->device ? f->stream_gap : first->arrived + f->period - end_of(last);
+        for (uint32_t e = first->in; e != BZ_NONE && !lane->device; e = f->edge[e].next_in)
+            if (f->edge[e].kind == BZ_DEPENDS_HOST)
+                wrap = 0; /* it begins when it is told to */
+        lane->wrap = wrap > 0 ? wrap : 0;
+    }
+}
+
+static void find_costs(bz_flow *f)
+{
+    int64_t *cost = bz_alloc((size_t)f->n_edges + 1, sizeof *cost),
+            *gap = bz_alloc((size_t)f->n_edges + 1, sizeof *gap);
+    size_t n = 0;
+    for (uint32_t e = 0; e < f->n_edges; e++)
+        if (f->edge[e].kind == BZ_DEPENDS_LAUNCH && f->task[f->edge[e].to].kind == BZ_TASK_KERNEL) {
+            cost[n] = f->task[f->edge[e].from].duration;
+            gap[n++] = f->task[f->edge[e].from].gap;
+        }
+    f->launch_cost = bz_build_median(cost, n);
+    f->launch_gap = bz_build_median(gap, n);
+    free(cost);
+    free(gap);
+}
+
+static void none(uint32_t **column, size_t n)
+{
+    *column = bz_alloc(n + 1, sizeof **column);
+    memset(*column, 0xff, (n + 1) * sizeof **column);
+}
+
+static bool find_span(bz_build *b)
+{
+    const bz_trace *t = b->trace;
+    bz_trace whole;
+    if (b->flow->iteration != BZ_NONE && b->flow->iteration < t->n_iterations) {
+        b->span = t->iteration[b->flow->iteration];
+        return true;
+    }
+    b->flow->iteration = BZ_NONE;
+    return bz_trace_whole(t, &b->span, &whole);
+}
+
+int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_error *err)
+{
+    *out = (bz_flow){.iteration = iteration, .main = BZ_NONE};
+    bz_build b = {.trace = trace, .flow = out, .idle_lag = -1};
+    if (!bz_trace_has_lengths(trace) || !find_span(&b))
+        return bz_fail(
+            err, BZ_BAD_INPUT,
+            "the recording tells in which order calls were made, but not how long they took: record the program with "
+            "'benanza profile', Nsight Systems or PyTorch's profiler");
+    none(&b.of_api, trace->event[BZ_EVENT_API].n);
+    none(&b.lane_of, trace->n_lanes);
+    for (int k = 0; k < 3; k++)
+        none(&b.of_event[k], trace->event[BZ_EVENT_KERNEL + k].n);
+    bz_build_host(&b);
+    bz_build_device(&b);
+    find_costs(out);
+    bz_build_waits(&b);
+    int64_t last = 0;
+    for (uint32_t i = 0; i < out->n; i++)
+        last = end_of(&out->task[i]) > last ? end_of(&out->task[i]) : last;
+    mark_end(&b, last);
+    measure(&b, last);
+    wrap_lanes(out);
+    bz_build_phases(&b);
+    for (int k = 0; k < 3; k++)
+        free(b.of_event[k]);
+    free(b.of_api);
+    free(b.lane_of);
+    if (out->n && out->measured > 0)
+        return 0;
+    bz_flow_free(out);
+    return bz_fail(err, BZ_BAD_INPUT,
+                   "nothing in this iteration of the recording takes time: no graph can be made of it");
+}

@@ -1,0 +1,33 @@
+/* Passes that make a flow; private to the room. */
+#ifndef BZ_WHATIF_BUILD_H
+#define BZ_WHATIF_BUILD_H
+
+#include "whatif/whatif.h"
+
+typedef struct bz_build {
+    const bz_trace *trace;
+    bz_flow *flow;
+    bz_iteration span;     /* times of the recording; BZ_NONE: all of it */
+    uint32_t *of_api;      /* [api rows]: the task that the call became or lies in; BZ_NONE */
+    uint32_t *of_event[3]; /* kernels, copies, memsets: the task of each row; BZ_NONE */
+    uint32_t *lane_of;     /* [trace lanes]: lane of the flow; BZ_NONE */
+    bool device;           /* some device worked in the iteration */
+    int64_t
+        idle_lag; /* from a launch's start to its kernel's, where nothing else held the kernel: median; -1 unknown */
+} bz_build;
+
+bool bz_build_member(const bz_build *b, bz_event_kind kind, size_t row);
+uint32_t bz_build_lane(bz_build *b, uint32_t trace_lane);
+uint32_t bz_build_task(bz_build *b, bz_task_kind kind, bz_event_kind event_kind, size_t row, int64_t start,
+                       int64_t end);
+
+void bz_build_host(bz_build *b);   /* build_host.c: calls on threads, in order; gaps */
+void bz_build_device(bz_build *b); /* build_device.c: work on streams, launches, events, what each waited for */
+void bz_build_waits(bz_build *b);  /* build_waits.c: who waits for the device, hand-overs between threads */
+void bz_build_phases(bz_build *b); /* phases.c: operators, layers, phases */
+
+typedef enum { BZ_WAITS_NOT, BZ_WAITS_ALL, BZ_WAITS_SOME } bz_api_waiting;
+bz_api_waiting bz_build_waiting(const char *api);
+int64_t bz_build_median(int64_t *values, size_t n); /* sorts; 0 of none */
+
+#endif

@@ -1,0 +1,262 @@
+/* What streams did, and what each piece of work waited for: its launch, the stream, an event of another stream. */
+#include "whatif/build.h"
+
+#include <stdlib.h>
+
+enum { TOLERANCE = 1000, NOTICED = 10000 }; /* ns: of recordings in whole microseconds; what is worth saying */
+
+typedef struct {
+    int64_t start, end;
+    uint32_t lane, row;
+    uint8_t kind;
+} work;
+
+static int by_lane_and_start(const void *a, const void *b)
+{
+    const work *p = a, *q = b;
+    if (p->lane != q->lane)
+        return p->lane < q->lane ? -1 : 1;
+    if (p->start != q->start)
+        return p->start < q->start ? -1 : 1;
+    if (p->end != q->end)
+        return p->end < q->end ? -1 : 1;
+    return p->kind != q->kind ? (p->kind < q->kind ? -1 : 1) : p->row < q->row ? -1 : p->row > q->row;
+}
+
+/* Kernels that exchange data with other devices occupy a stream, and are communication all the same. */
+static bz_task_kind kind_of(const bz_trace *t, bz_event_kind kind, size_t row)
+{
+    if (kind != BZ_EVENT_KERNEL)
+        return BZ_TASK_COPY;
+    return bz_kernel_of(t, row)->does == BZ_KERNEL_COMMUNICATION ? BZ_TASK_COMMUNICATION : BZ_TASK_KERNEL;
+}
+
+static void append(bz_build *b, const work *w, int64_t *end)
+{
+    bz_flow *f = b->flow;
+    const bz_events *e = &b->trace->event[w->kind];
+    int64_t start = w->start > *end ? w->start : *end, stop = w->end > start ? w->end : start;
+    f->counts.overlapping += start > w->start;
+    *end = stop;
+    uint32_t task = bz_build_task(b, kind_of(b->trace, (bz_event_kind)w->kind, w->row), (bz_event_kind)w->kind, w->row,
+                                  start, stop);
+    b->of_event[w->kind - BZ_EVENT_KERNEL][w->row] = task;
+    uint32_t cause = e->cause[w->row], launch = cause == BZ_NONE ? BZ_NONE : b->of_api[cause];
+    bz_task *t = &f->task[task];
+    f->counts.graph_launches += e->graph && e->graph[w->row];
+    f->counts.collapsed |= bz_name_matches("^CUDA graph ", t->name);
+    t->call = e->call && e->call[w->row] < b->trace->event[BZ_EVENT_CALL].n
+                  ? (uint32_t)bz_call_outermost(b->trace, e->call[w->row])
+                  : BZ_NONE;
+    if (launch == BZ_NONE) {
+        f->counts.unlaunched++;
+        return;
+    }
+    int64_t lag = t->at - f->task[launch].at;
+    f->counts.early += lag < 0;
+    bz_flow_depend(f, launch, task, BZ_DEPENDS_LAUNCH, lag);
+    f->counts.edges[BZ_DEPENDS_LAUNCH]++;
+}
+
+static work *collect(bz_build *b, size_t *n)
+{
+    const bz_trace *t = b->trace;
+    size_t cap = 0;
+    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++)
+        cap += t->event[k].n;
+    work *list = bz_alloc(cap + 1, sizeof *list);
+    *n = 0;
+    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++) {
+        const bz_events *e = &t->event[k];
+        for (size_t i = 0; i < e->n; i++)
+            if (bz_build_member(b, (bz_event_kind)k, i)) {
+                b->flow->counts.backwards += e->end[i] < e->start[i];
+                list[(*n)++] = (work){e->start[i], e->end[i] < e->start[i] ? e->start[i] : e->end[i], e->lane[i],
+                                      (uint32_t)i, (uint8_t)k};
+            }
+    }
+    if (*n)
+        qsort(list, *n, sizeof *list, by_lane_and_start);
+    return list;
+}
+
+static int64_t end_of(const bz_task *t)
+{
+    return bz_flow_sum(t->at, t->duration);
+}
+
+/* When the host launched it; where that is not on record, when it started. */
+static int64_t launched_at(const bz_flow *f, uint32_t task)
+{
+    uint32_t launch = bz_flow_launch_of(f, task);
+    return launch == BZ_NONE ? f->task[task].at : f->task[launch].at;
+}
+
+/* ---- events between streams ----------------------------------------------------------------- */
+
+static bool waits_for_event(const char *api)
+{
+    return bz_name_matches("StreamWaitEvent", api);
+}
+
+/* The first task of a lane that was launched at `at` or later; its tasks are neighbours, and launched in their order. */
+static uint32_t launched_after(const bz_flow *f, uint32_t lane, int64_t at)
+{
+    uint32_t low = f->lane[lane].first, last = f->lane[lane].last, high = last;
+    if (low == BZ_NONE || launched_at(f, last) < at)
+        return BZ_NONE;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (launched_at(f, middle) < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The last one that was launched before. */
+static uint32_t launched_before(const bz_flow *f, uint32_t lane, int64_t at)
+{
+    uint32_t after = launched_after(f, lane, at);
+    return after == BZ_NONE ? f->lane[lane].last : f->task[after].prev;
+}
+
+/* Recordings tell that a stream waits for an event, and mostly not who recorded it: the stream waits for whatever other
+ * streams had been given by then and had done before it went on. */
+static void wait_for_others(bz_build *b, uint32_t lane, int64_t at)
+{
+    bz_flow *f = b->flow;
+    uint32_t to = launched_after(f, lane, at);
+    for (uint32_t l = 0; l < f->n_lanes && to != BZ_NONE; l++) {
+        uint32_t from = l == lane || !f->lane[l].device ? BZ_NONE : launched_before(f, l, at);
+        if (from == BZ_NONE || end_of(&f->task[from]) > bz_flow_sum(f->task[to].at, TOLERANCE))
+            continue;
+        bz_flow_depend(f, from, to, BZ_DEPENDS_STREAM, 0);
+        f->counts.edges[BZ_DEPENDS_STREAM]++;
+    }
+}
+
+static void find_events(bz_build *b)
+{
+    const bz_trace *t = b->trace;
+    const bz_events *sync = &t->event[BZ_EVENT_SYNC], *api = &t->event[BZ_EVENT_API];
+    for (size_t i = 0; i < sync->n; i++) {
+        uint32_t cause = sync->cause[i];
+        if (cause >= api->n || b->of_api[cause] == BZ_NONE || !waits_for_event(bz_string(t, api->name[cause])) ||
+            !t->lane[sync->lane[i]].device)
+            continue;
+        uint32_t lane = b->lane_of[sync->lane[i]];
+        if (lane != BZ_NONE)
+            wait_for_others(b, lane, b->flow->task[b->of_api[cause]].at);
+    }
+}
+
+/* ---- who held whom -------------------------------------------------------------------------- */
+
+/* Medians of the two latencies that nothing else hides: from a launch to its kernel on an idle stream, and between two
+ * kernels of a stream that has more to do. */
+static void find_latencies(bz_build *b)
+{
+    bz_flow *f = b->flow;
+    int64_t *lag = bz_alloc((size_t)f->n + 1, sizeof *lag), *gap = bz_alloc((size_t)f->n + 1, sizeof *gap);
+    size_t n_lags = 0, n_gaps = 0;
+    for (uint32_t i = 0; i < f->n; i++) {
+        const bz_task *t = &f->task[i];
+        uint32_t launch = bz_flow_launch_of(f, i);
+        if (!f->lane[t->lane].device || launch == BZ_NONE || t->in == BZ_NONE ||
+            f->edge[t->in].kind != BZ_DEPENDS_LAUNCH)
+            continue;
+        const bz_task *l = &f->task[launch];
+        int64_t busy = t->prev == BZ_NONE ? l->at : end_of(&f->task[t->prev]);
+        if (t->prev != BZ_NONE && busy <= l->at)
+            lag[n_lags++] = t->at - l->at;
+        else if (t->prev != BZ_NONE && busy > end_of(l) + NOTICED)
+            gap[n_gaps++] = t->at - busy;
+    }
+    b->idle_lag = n_lags ? bz_build_median(lag, n_lags) : -1;
+    f->stream_gap = bz_build_median(gap, n_gaps);
+    f->launch_lag = b->idle_lag;
+    free(lag);
+    free(gap);
+}
+
+/* A task starts when the last of what it waits for lets it. Each gets its usual latency, or less where the task began
+ * earlier; what then lacks to the start is the last one's: so the unchanged graph starts each task when it did. */
+static void attribute(bz_build *b, uint32_t i, int64_t before)
+{
+    bz_flow *f = b->flow;
+    bz_task *t = &f->task[i];
+    int64_t latest = INT64_MIN, *owner = NULL, base = 0;
+    for (uint32_t e = t->in; e != BZ_NONE; e = f->edge[e].next_in) {
+        const bz_task *from = &f->task[f->edge[e].from];
+        bool launch = f->edge[e].kind == BZ_DEPENDS_LAUNCH;
+        int64_t at = launch ? from->at : end_of(from), usual = launch ? b->idle_lag : 0;
+        int64_t lag = usual < 0 || t->at - at < usual ? t->at - at : usual;
+        f->edge[e].lag = lag;
+        if (at + lag >= latest) {
+            latest = at + lag;
+            owner = &f->edge[e].lag;
+            base = at;
+        }
+    }
+    if (t->prev != BZ_NONE) {
+        bz_task *p = &f->task[t->prev];
+        int64_t free = t->at - end_of(p);
+        p->gap = free < f->stream_gap ? free : f->stream_gap;
+        if (end_of(p) + p->gap > latest || !owner) {
+            latest = end_of(p) + p->gap;
+            owner = &p->gap;
+            base = end_of(p);
+        }
+    }
+    if (t->prev == BZ_NONE && (!owner || (before > latest && before <= t->at + TOLERANCE))) {
+        t->not_before = t->at > 0 ? t->at : 0; /* the stream had other work until then, or nothing tells */
+        return;
+    }
+    if (t->at - latest > NOTICED)
+        f->counts.unexplained = bz_flow_sum(f->counts.unexplained, t->at - latest);
+    *owner = t->at - base;
+}
+
+/* [trace lanes]: end of the last work of other iterations that had begun on the lane before `from`, on the flow's clock. */
+static int64_t *work_before(const bz_build *b)
+{
+    const bz_trace *t = b->trace;
+    int64_t *before = bz_alloc((size_t)t->n_lanes + 1, sizeof *before);
+    for (uint32_t l = 0; l < t->n_lanes; l++)
+        before[l] = INT64_MIN;
+    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++) {
+        const bz_events *e = &t->event[k];
+        for (size_t i = 0; i < e->n; i++) {
+            uint32_t lane = b->lane_of[e->lane[i]], first = lane == BZ_NONE ? BZ_NONE : b->flow->lane[lane].first;
+            if (first == BZ_NONE || b->of_event[k - BZ_EVENT_KERNEL][i] != BZ_NONE)
+                continue;
+            int64_t start = e->start[i] - b->span.start, end = e->end[i] - b->span.start;
+            if (start <= b->flow->task[first].at && end > before[e->lane[i]])
+                before[e->lane[i]] = end;
+        }
+    }
+    return before;
+}
+
+void bz_build_device(bz_build *b)
+{
+    bz_flow *f = b->flow;
+    size_t n;
+    work *list = collect(b, &n);
+    int64_t end = INT64_MIN;
+    for (size_t i = 0; i < n; i++) {
+        if (i && list[i].lane != list[i - 1].lane)
+            end = INT64_MIN;
+        append(b, &list[i], &end);
+    }
+    free(list);
+    find_events(b);
+    find_latencies(b);
+    int64_t *before = work_before(b);
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->lane[f->task[i].lane].device)
+            attribute(b, i, before[f->lane[f->task[i].lane].lane]);
+    free(before);
+}

@@ -1,0 +1,204 @@
+/* What threads did: calls of the device's runtime, library calls, operators that make none, loading of data. */
+#include "whatif/build.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    int64_t start, end;
+    uint32_t lane, row;
+    uint8_t event_kind, kind;
+} item;
+
+typedef struct {
+    item *item;
+    size_t n, cap;
+} items;
+
+/* Operators that load data. */
+static const char *const LOADERS[] = {"DataLoader", "data_loader", "dataloader", "load_batch", "next_batch"};
+
+static bool loads(const char *name)
+{
+    for (size_t i = 0; i < sizeof LOADERS / sizeof *LOADERS; i++)
+        if (bz_name_matches(LOADERS[i], name))
+            return true;
+    return false;
+}
+
+static void add(bz_build *b, items *list, bz_event_kind event_kind, size_t row, bz_task_kind kind)
+{
+    const bz_events *e = &b->trace->event[event_kind];
+    if (b->trace->source[b->trace->lane[e->lane[row]].source].log)
+        return; /* a library's log tells order, not times */
+    if (list->n == list->cap) {
+        list->cap = list->cap ? 2 * list->cap : 256;
+        list->item = bz_realloc(list->item, list->cap, sizeof *list->item);
+    }
+    int64_t start = e->start[row], end = e->end[row];
+    b->flow->counts.backwards += end < start;
+    list->item[list->n++] =
+        (item){start, end < start ? start : end, e->lane[row], (uint32_t)row, (uint8_t)event_kind, (uint8_t)kind};
+}
+
+static int by_lane_and_start(const void *a, const void *b)
+{
+    const item *p = a, *q = b;
+    if (p->lane != q->lane)
+        return p->lane < q->lane ? -1 : 1;
+    if (p->start != q->start)
+        return p->start < q->start ? -1 : 1;
+    if (p->end != q->end)
+        return p->end > q->end ? -1 : 1; /* the outer one first */
+    return p->event_kind != q->event_kind ? (p->event_kind < q->event_kind ? -1 : 1)
+           : p->row < q->row              ? -1
+                                          : p->row > q->row;
+}
+
+/* Operators with something recorded inside. */
+static bool *find_parents(const bz_trace *t)
+{
+    const bz_events *op = &t->event[BZ_EVENT_OP], *call = &t->event[BZ_EVENT_CALL], *api = &t->event[BZ_EVENT_API];
+    bool *parent = bz_zeroed(op->n + 1, sizeof *parent);
+    for (size_t i = 0; i < op->n; i++)
+        if (op->op[i] < op->n)
+            parent[op->op[i]] = true;
+    for (size_t i = 0; i < call->n && op->n; i++)
+        if (call->op[i] < op->n && bz_call_works(t, i))
+            parent[call->op[i]] = true;
+    for (size_t i = 0; i < api->n && op->n; i++)
+        for (uint32_t o = api->op[i]; o < op->n && !parent[o]; o = op->op[o])
+            parent[o] = true;
+    return parent;
+}
+
+/* Loaders that call nothing of a device, the outermost ones. */
+static void add_loaders(bz_build *b, items *list)
+{
+    const bz_events *op = &b->trace->event[BZ_EVENT_OP], *api = &b->trace->event[BZ_EVENT_API];
+    bool *busy = bz_zeroed(op->n + 1, sizeof *busy);
+    for (size_t i = 0; i < api->n && op->n; i++)
+        for (uint32_t o = api->op[i]; o < op->n && !busy[o]; o = op->op[o])
+            busy[o] = true;
+    for (size_t i = 0; i < op->n; i++)
+        if (!busy[i] && loads(bz_string(b->trace, op->name[i])) && bz_build_member(b, BZ_EVENT_OP, i))
+            add(b, list, BZ_EVENT_OP, i, BZ_TASK_LOAD);
+    free(busy);
+}
+
+static items collect(bz_build *b)
+{
+    const bz_trace *t = b->trace;
+    const bz_events *api = &t->event[BZ_EVENT_API], *call = &t->event[BZ_EVENT_CALL], *op = &t->event[BZ_EVENT_OP];
+    items list = {0};
+    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++)
+        for (size_t i = 0; i < t->event[k].n && !b->device; i++)
+            b->device = bz_build_member(b, (bz_event_kind)k, i);
+    for (size_t i = 0; i < api->n; i++)
+        if (bz_build_member(b, BZ_EVENT_API, i))
+            add(b, &list, BZ_EVENT_API, i, bz_build_waiting(bz_string(t, api->name[i])) ? BZ_TASK_SYNC : BZ_TASK_HOST);
+    for (size_t i = 0; i < call->n; i++)
+        if (bz_call_works(t, i) && !(call->flags[i] & BZ_CALL_UNTIMED) && bz_build_member(b, BZ_EVENT_CALL, i) &&
+            !(b->device && bz_library_on_device((bz_library)call->library[i])))
+            add(b, &list, BZ_EVENT_CALL, i, BZ_TASK_CALL);
+    add_loaders(b, &list);
+    bool *parent = b->device ? NULL : find_parents(t);
+    for (size_t i = 0; i < op->n && parent; i++)
+        if (!parent[i] && bz_build_member(b, BZ_EVENT_OP, i) && !loads(bz_string(t, op->name[i])))
+            add(b, &list, BZ_EVENT_OP, i, BZ_TASK_CALL);
+    free(parent);
+    if (list.n)
+        qsort(list.item, list.n, sizeof *list.item, by_lane_and_start);
+    return list;
+}
+
+/* A call that copies and returns behind its copy's end has waited for it: it becomes two tasks, the launch and the wait. */
+static int64_t *find_blocking(const bz_build *b)
+{
+    const bz_trace *t = b->trace;
+    const bz_events *api = &t->event[BZ_EVENT_API], *copy = &t->event[BZ_EVENT_COPY];
+    enum { TO_HOST = 2, ROUNDING = 1000 };
+    int64_t *begin = bz_alloc(api->n + 1, sizeof *begin);
+    for (size_t i = 0; i < api->n; i++)
+        begin[i] = INT64_MAX;
+    for (size_t i = 0; i < copy->n; i++) {
+        uint32_t cause = copy->cause[i];
+        if (cause >= api->n || copy->end[i] > bz_flow_sum(api->end[cause], ROUNDING) ||
+            copy->start[i] < api->start[cause])
+            continue;
+        bool async = strstr(bz_string(t, api->name[cause]), "Async") != NULL;
+        if (!async || copy->value[i] == TO_HOST)
+            begin[cause] = copy->start[i] < begin[cause] ? copy->start[i] : begin[cause];
+    }
+    return begin;
+}
+
+/* The call that this is, or was made for: the outermost one. */
+static void set_call(bz_build *b, bz_task *t, const item *it)
+{
+    const bz_events *call = &b->trace->event[BZ_EVENT_CALL], *e = &b->trace->event[it->event_kind];
+    if (it->event_kind == BZ_EVENT_CALL)
+        t->call = (uint32_t)bz_call_outermost(b->trace, it->row);
+    else if (e->call && e->call[it->row] < call->n)
+        t->call = (uint32_t)bz_call_outermost(b->trace, e->call[it->row]);
+}
+
+static uint32_t append(bz_build *b, const item *it, bz_task_kind kind, int64_t start, int64_t end)
+{
+    bz_flow *f = b->flow;
+    uint32_t task = bz_build_task(b, kind, (bz_event_kind)it->event_kind, it->row, start, end);
+    bz_task *t = &f->task[task];
+    set_call(b, t, it);
+    if (t->prev == BZ_NONE)
+        t->not_before = t->at > 0 ? t->at : 0;
+    else
+        f->task[t->prev].gap = t->at - f->task[t->prev].at - f->task[t->prev].duration;
+    return task;
+}
+
+/* In front of what a call does for the device, half of its time is its own where nothing tells how much: as much as others. */
+static void append_call(bz_build *b, const item *it, int64_t copy_start, int64_t floor)
+{
+    int64_t start = it->start > floor ? it->start : floor, end = it->end > start ? it->end : start;
+    b->flow->counts.overlapping += start > it->start;
+    uint32_t task;
+    if (it->event_kind == BZ_EVENT_API && copy_start < end && copy_start != INT64_MAX) {
+        int64_t middle = copy_start > start ? copy_start : start;
+        task = append(b, it, BZ_TASK_HOST, start, middle);
+        append(b, it, BZ_TASK_SYNC, middle, end);
+    } else {
+        task = append(b, it, (bz_task_kind)it->kind, start, end);
+    }
+    if (it->event_kind == BZ_EVENT_API)
+        b->of_api[it->row] = task;
+}
+
+void bz_build_host(bz_build *b)
+{
+    items list = collect(b);
+    int64_t *blocking = find_blocking(b), end = 0, latest = INT64_MIN;
+    uint32_t lane = BZ_NONE;
+    for (size_t i = 0; i < list.n; i++) {
+        const item *it = &list.item[i];
+        if (it->lane != lane) {
+            lane = it->lane;
+            end = INT64_MIN;
+        }
+        uint32_t outer = b->lane_of[lane] == BZ_NONE ? BZ_NONE : b->flow->lane[b->lane_of[lane]].last;
+        if (it->end <= end && it->start < end) { /* within the one before it */
+            if (it->event_kind == BZ_EVENT_API) {
+                const bz_task *o = &b->flow->task[outer];
+                bool second = o->kind == BZ_TASK_SYNC && o->prev != BZ_NONE && b->flow->task[o->prev].event == o->event;
+                b->of_api[it->row] = second ? o->prev : outer;
+            }
+            continue;
+        }
+        append_call(b, it, it->event_kind == BZ_EVENT_API ? blocking[it->row] : INT64_MAX, end);
+        end = it->end > end ? it->end : end;
+        if (end >= latest) {
+            latest = end;
+            b->flow->main = b->lane_of[lane];
+        }
+    }
+    free(blocking);
+    free(list.item);
+}

@@ -1,0 +1,188 @@
+/* When the host waits: for a device, and one thread for another. */
+#include "whatif/build.h"
+
+#include <stdlib.h>
+
+enum { TOLERANCE = 2000, HANDOVER = 20000 }; /* ns: clocks; shorter pauses of a thread hand over to nobody */
+
+/* Calls that return when the device is done. Freeing memory waits for it too, which no name says. */
+static const struct {
+    const char *name;
+    bz_api_waiting waits;
+} WAITING[] = {
+    {"FreeAsync", BZ_WAITS_NOT},         {"FreeArray", BZ_WAITS_NOT},         {"DeviceSynchronize", BZ_WAITS_ALL},
+    {"CtxSynchronize", BZ_WAITS_ALL},    {"ThreadSynchronize", BZ_WAITS_ALL}, {"StreamSynchronize", BZ_WAITS_SOME},
+    {"EventSynchronize", BZ_WAITS_SOME}, {"^cudaFree", BZ_WAITS_ALL},         {"^cuMemFree", BZ_WAITS_ALL},
+};
+
+bz_api_waiting bz_build_waiting(const char *api)
+{
+    for (size_t i = 0; i < sizeof WAITING / sizeof *WAITING; i++)
+        if (bz_name_matches(WAITING[i].name, api))
+            return WAITING[i].waits;
+    return BZ_WAITS_NOT;
+}
+
+static int64_t end_of(const bz_task *t)
+{
+    return bz_flow_sum(t->at, t->duration);
+}
+
+static int64_t launched_at(const bz_flow *f, uint32_t task)
+{
+    uint32_t launch = bz_flow_launch_of(f, task);
+    return launch == BZ_NONE ? f->task[task].at : f->task[launch].at;
+}
+
+/* ---- for a device --------------------------------------------------------------------------- */
+
+/* The last task of a stream that was launched before the call and was done when it returned: a later one was not waited for.
+ * Tasks of a lane are neighbours, launched and ended in their order. */
+static uint32_t waited_for(const bz_flow *f, uint32_t lane, int64_t called, int64_t returned)
+{
+    uint32_t low = f->lane[lane].first, end = f->lane[lane].last + 1, high = end;
+    while (low < high) { /* the first that was not launched, or not done */
+        uint32_t middle = low + (high - low) / 2;
+        if (launched_at(f, middle) < called && end_of(&f->task[middle]) <= returned)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == f->lane[lane].first ? BZ_NONE : low - 1;
+}
+
+/* [api rows]: the stream that a wait is said to be for, a lane of the flow; BZ_NONE: not said, or all; NO_LANE: one that has
+ * no work in this iteration. */
+enum { NO_LANE = BZ_FLOW_LANES };
+static uint32_t *said_streams(const bz_build *b)
+{
+    const bz_trace *t = b->trace;
+    const bz_events *sync = &t->event[BZ_EVENT_SYNC];
+    size_t n = t->event[BZ_EVENT_API].n;
+    uint32_t *said = bz_alloc(n + 1, sizeof *said);
+    memset(said, 0xff, (n + 1) * sizeof *said);
+    for (size_t i = 0; i < sync->n; i++)
+        if (sync->cause[i] < n && t->lane[sync->lane[i]].device)
+            said[sync->cause[i]] = b->lane_of[sync->lane[i]] == BZ_NONE ? NO_LANE : b->lane_of[sync->lane[i]];
+    return said;
+}
+
+/* The call waited until `end`; what it took behind that is its own. */
+static void wait_for(bz_build *b, uint32_t task, uint32_t lane, int64_t end, int64_t *done)
+{
+    bz_flow *f = b->flow;
+    uint32_t from = waited_for(f, lane, f->task[task].arrived, bz_flow_sum(end, TOLERANCE));
+    if (from == BZ_NONE)
+        return;
+    int64_t over = end_of(&f->task[from]), lag = end < over ? end - over : 0;
+    bz_flow_depend(f, from, task, BZ_DEPENDS_SYNC, lag);
+    f->counts.edges[BZ_DEPENDS_SYNC]++;
+    *done = over + lag > *done ? over + lag : *done;
+}
+
+static bool one_process(const bz_build *b, uint32_t lane, uint32_t other)
+{
+    const bz_flow_lane *p = &b->flow->lane[lane], *q = &b->flow->lane[other];
+    const bz_lane *x = &b->trace->lane[p->lane], *y = &b->trace->lane[q->lane];
+    return x->source == y->source && (!x->process || !y->process || x->process == y->process);
+}
+
+static void device_waits(bz_build *b)
+{
+    bz_flow *f = b->flow;
+    const bz_trace *t = b->trace;
+    uint32_t *said = said_streams(b);
+    for (uint32_t i = 0; i < f->n; i++) {
+        if (f->task[i].kind != BZ_TASK_SYNC)
+            continue;
+        int64_t end = end_of(&f->task[i]), done = f->task[i].at;
+        uint32_t row = f->task[i].event, stream = said[row];
+        uint32_t prev = f->task[i].prev;
+        bool copy = bz_build_waiting(bz_string(t, t->event[BZ_EVENT_API].name[row])) == BZ_WAITS_NOT;
+        if (copy && prev != BZ_NONE) /* the second half of a call that copies: its own copy */
+            for (uint32_t e = f->task[prev].out; e != BZ_NONE; e = f->edge[e].next_out)
+                if (f->edge[e].kind == BZ_DEPENDS_LAUNCH)
+                    stream = f->task[f->edge[e].to].lane;
+        for (uint32_t l = 0; l < f->n_lanes; l++)
+            if (f->lane[l].device && (stream == BZ_NONE ? one_process(b, f->task[i].lane, l) : stream == l))
+                wait_for(b, i, l, end, &done);
+        /* the rest of the wait appears again when it is simulated */
+        f->task[i].at = done < end ? done : end;
+        f->task[i].duration = f->task[i].was = end - f->task[i].at;
+    }
+    free(said);
+}
+
+/* ---- of one thread for another -------------------------------------------------------------- */
+
+/* A pause of thread A in which thread B has a burst that begins and ends in it, and covers most of it: A handed over and
+ * waited. PyTorch's backward pass runs so on a thread of its own. `from` is A's task before the pause. */
+static void hand_over(bz_flow *f, uint32_t from, uint32_t first, uint32_t last)
+{
+    bz_task *a = &f->task[from];
+    uint32_t to = a->next;
+    int64_t back = f->task[to].arrived - end_of(&f->task[last]), there = f->task[first].arrived - end_of(a);
+    bz_flow_depend(f, from, first, BZ_DEPENDS_HOST, there);
+    bz_flow_depend(f, last, to, BZ_DEPENDS_HOST, back);
+    a->gap = 0;
+    f->task[last].gap = f->task[last].next == BZ_NONE ? f->task[last].gap : 0;
+    if (f->task[first].prev == BZ_NONE)
+        f->task[first].not_before = 0;
+    else
+        f->task[f->task[first].prev].gap = 0;
+    f->counts.edges[BZ_DEPENDS_HOST] += 2;
+    f->counts.handovers++;
+}
+
+/* The first task of a host lane that begins at `at` or later: tasks of a lane are neighbours. */
+static uint32_t first_from(const bz_flow *f, uint32_t lane, int64_t at)
+{
+    uint32_t low = f->lane[lane].first, high = f->lane[lane].last + 1, end = high;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (f->task[middle].arrived < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == end ? BZ_NONE : low;
+}
+
+static bool burst_in(const bz_flow *f, uint32_t lane, int64_t from, int64_t to, uint32_t *first, uint32_t *last)
+{
+    *first = first_from(f, lane, from);
+    if (*first == BZ_NONE || end_of(&f->task[*first]) > to)
+        return false;
+    uint32_t behind = first_from(f, lane, to);
+    *last = behind == BZ_NONE ? f->lane[lane].last : f->task[behind].prev;
+    const bz_task *p = f->task[*first].prev == BZ_NONE ? NULL : &f->task[f->task[*first].prev];
+    int64_t covered = end_of(&f->task[*last]) - f->task[*first].arrived;
+    return *last != BZ_NONE && end_of(&f->task[*last]) <= to && (!p || end_of(p) <= from) && 2 * covered > to - from;
+}
+
+static void hand_overs(const bz_build *b)
+{
+    bz_flow *f = b->flow;
+    for (uint32_t i = 0; i < f->n; i++) {
+        uint32_t lane = f->task[i].lane, next = f->task[i].next;
+        if (f->lane[lane].device || next == BZ_NONE)
+            continue;
+        int64_t from = end_of(&f->task[i]), to = f->task[next].arrived;
+        if (to - from < HANDOVER)
+            continue;
+        for (uint32_t l = 0; l < f->n_lanes; l++) {
+            uint32_t first, last;
+            if (l != lane && !f->lane[l].device && f->lane[l].first != BZ_NONE && one_process(b, lane, l) &&
+                burst_in(f, l, from, to, &first, &last)) {
+                hand_over(f, i, first, last);
+                break;
+            }
+        }
+    }
+}
+
+void bz_build_waits(bz_build *b)
+{
+    device_waits(b);
+    hand_overs(b);
+}

@@ -1,0 +1,308 @@
+/* The graph and the primitives that change it. */
+#include "whatif/whatif.h"
+
+#include <stdlib.h>
+
+static const char *const KIND_NAMES[BZ_TASK_KINDS] = {"host", "call",          "kernel", "copy",
+                                                      "sync", "communication", "load",   "end"};
+static const char *const PHASE_NAMES[BZ_PHASES] = {"none", "forward", "backward", "update"};
+static const char *const DEPENDS_NAMES[BZ_DEPENDENCIES] = {"host", "stream", "launch", "sync", "communication"};
+
+const char *bz_task_kind_name(bz_task_kind kind)
+{
+    return KIND_NAMES[kind];
+}
+
+const char *bz_phase_name(bz_phase phase)
+{
+    return PHASE_NAMES[phase];
+}
+
+const char *bz_depends_name(bz_depends kind)
+{
+    return DEPENDS_NAMES[kind];
+}
+
+static void *grown(void *array, uint32_t n, uint32_t *cap, size_t size)
+{
+    if (n < *cap)
+        return array;
+    *cap = *cap ? *cap * 2 : 64;
+    return bz_realloc(array, *cap, size);
+}
+
+static int64_t length(int64_t duration)
+{
+    return duration < 0 ? 0 : duration > BZ_FLOW_LONGEST ? BZ_FLOW_LONGEST : duration;
+}
+
+uint32_t bz_flow_add_lane(bz_flow *flow, const char *name, bool device, bool channel)
+{
+    flow->lane = grown(flow->lane, flow->n_lanes, &flow->cap_lanes, sizeof *flow->lane);
+    flow->lane[flow->n_lanes] = (bz_flow_lane){.name = bz_arena_str(&flow->arena, name),
+                                               .first = BZ_NONE,
+                                               .last = BZ_NONE,
+                                               .lane = BZ_NONE,
+                                               .device = device,
+                                               .channel = channel};
+    return flow->n_lanes++;
+}
+
+uint32_t bz_flow_find_lane(const bz_flow *flow, const char *name)
+{
+    for (uint32_t i = 0; i < flow->n_lanes; i++)
+        if (!strcmp(flow->lane[i].name, name))
+            return i;
+    return BZ_NONE;
+}
+
+/* Puts a task into the list of its lane: behind `after`, or first. */
+static void link_task(bz_flow *flow, uint32_t task, uint32_t lane, uint32_t after)
+{
+    bz_task *t = &flow->task[task];
+    bz_flow_lane *l = &flow->lane[lane];
+    t->lane = lane;
+    t->prev = t->next = BZ_NONE;
+    if (l->channel)
+        return;
+    t->prev = after;
+    t->next = after == BZ_NONE ? l->first : flow->task[after].next;
+    if (t->prev == BZ_NONE)
+        l->first = task;
+    else
+        flow->task[t->prev].next = task;
+    if (t->next == BZ_NONE)
+        l->last = task;
+    else
+        flow->task[t->next].prev = task;
+}
+
+static void unlink_task(bz_flow *flow, uint32_t task)
+{
+    bz_task *t = &flow->task[task];
+    bz_flow_lane *l = &flow->lane[t->lane];
+    if (l->channel)
+        return;
+    if (t->prev == BZ_NONE)
+        l->first = t->next;
+    else
+        flow->task[t->prev].next = t->next;
+    if (t->next == BZ_NONE)
+        l->last = t->prev;
+    else
+        flow->task[t->next].prev = t->prev;
+    t->prev = t->next = BZ_NONE;
+}
+
+static uint32_t new_task(bz_flow *flow, bz_task_kind kind, const char *name, int64_t duration, int64_t gap)
+{
+    flow->task = grown(flow->task, flow->n, &flow->cap, sizeof *flow->task);
+    flow->task[flow->n] = (bz_task){.name = name,
+                                    .duration = length(duration),
+                                    .was = length(duration),
+                                    .gap = length(gap),
+                                    .at = -1,
+                                    .arrived = -1,
+                                    .in = BZ_NONE,
+                                    .out = BZ_NONE,
+                                    .event = BZ_NONE,
+                                    .call = BZ_NONE,
+                                    .layer = BZ_NONE,
+                                    .kind = (uint8_t)kind};
+    return flow->n++;
+}
+
+uint32_t bz_flow_add(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t lane, int64_t duration, int64_t gap)
+{
+    uint32_t task = new_task(flow, kind, bz_arena_str(&flow->arena, name), duration, gap);
+    link_task(flow, task, lane, flow->lane[lane].last);
+    return task;
+}
+
+uint32_t bz_flow_insert(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t after, int64_t duration,
+                        int64_t gap)
+{
+    uint32_t task = new_task(flow, kind, bz_arena_str(&flow->arena, name), duration, gap);
+    const bz_task *a = &flow->task[after];
+    flow->task[task].layer = a->layer;
+    flow->task[task].phase = a->phase;
+    link_task(flow, task, a->lane, after);
+    return task;
+}
+
+uint32_t bz_flow_insert_before(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t before, int64_t duration,
+                               int64_t gap)
+{
+    uint32_t task = new_task(flow, kind, bz_arena_str(&flow->arena, name), duration, gap);
+    const bz_task *b = &flow->task[before];
+    flow->task[task].layer = b->layer;
+    flow->task[task].phase = b->phase;
+    link_task(flow, task, b->lane, b->prev);
+    return task;
+}
+
+uint32_t bz_flow_insert_launched(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t after, int64_t duration)
+{
+    uint32_t launch = bz_flow_launch_of(flow, after),
+             task = bz_flow_insert(flow, kind, name, after, duration, flow->task[after].gap);
+    if (launch == BZ_NONE)
+        return task;
+    uint32_t call = bz_flow_insert(flow, BZ_TASK_HOST, "launch", launch, flow->launch_cost, flow->launch_gap);
+    bz_flow_depend(flow, call, task, BZ_DEPENDS_LAUNCH, flow->launch_lag);
+    return task;
+}
+
+uint32_t bz_flow_depend(bz_flow *flow, uint32_t from, uint32_t to, bz_depends kind, int64_t lag)
+{
+    if (from == to)
+        return BZ_NONE;
+    flow->edge = grown(flow->edge, flow->n_edges, &flow->cap_edges, sizeof *flow->edge);
+    uint32_t e = flow->n_edges++;
+    int64_t bounded = lag > BZ_FLOW_LONGEST ? BZ_FLOW_LONGEST : lag < -BZ_FLOW_LONGEST ? -BZ_FLOW_LONGEST : lag;
+    flow->edge[e] = (bz_flow_edge){.from = from,
+                                   .to = to,
+                                   .next_out = flow->task[from].out,
+                                   .next_in = flow->task[to].in,
+                                   .lag = bounded,
+                                   .kind = (uint8_t)kind};
+    flow->task[from].out = flow->task[to].in = e;
+    return e;
+}
+
+/* Takes an edge out of the list that begins at *head. */
+static void drop(bz_flow *flow, uint32_t *head, uint32_t edge, bool in)
+{
+    for (uint32_t *at = head; *at != BZ_NONE; at = in ? &flow->edge[*at].next_in : &flow->edge[*at].next_out)
+        if (*at == edge) {
+            *at = in ? flow->edge[edge].next_in : flow->edge[edge].next_out;
+            return;
+        }
+}
+
+/* Whoever waited for the task waits for what it waited for: parents times children. */
+static void bridge(bz_flow *flow, uint32_t task)
+{
+    uint32_t prev = flow->task[task].prev, next = flow->task[task].next;
+    for (uint32_t in = flow->task[task].in; in != BZ_NONE; in = flow->edge[in].next_in) {
+        uint32_t from = flow->edge[in].from;
+        uint8_t kind = flow->edge[in].kind;
+        int64_t lag = flow->edge[in].lag;
+        for (uint32_t out = flow->task[task].out; out != BZ_NONE; out = flow->edge[out].next_out)
+            if (kind == BZ_DEPENDS_LAUNCH || flow->edge[out].kind != BZ_DEPENDS_LAUNCH) {
+                uint32_t e = bz_flow_depend(flow, from, flow->edge[out].to, (bz_depends)kind, lag);
+                if (e != BZ_NONE)
+                    flow->edge[e].wraps = flow->edge[in].wraps || flow->edge[out].wraps;
+            }
+        if (next != BZ_NONE && kind != BZ_DEPENDS_LAUNCH) {
+            uint32_t e = bz_flow_depend(flow, from, next, (bz_depends)kind, lag);
+            if (e != BZ_NONE)
+                flow->edge[e].wraps = flow->edge[in].wraps;
+        }
+    }
+    if (prev == BZ_NONE)
+        return;
+    for (uint32_t out = flow->task[task].out; out != BZ_NONE; out = flow->edge[out].next_out)
+        if (flow->edge[out].kind != BZ_DEPENDS_LAUNCH) {
+            uint32_t e =
+                bz_flow_depend(flow, prev, flow->edge[out].to, (bz_depends)flow->edge[out].kind, flow->edge[out].lag);
+            if (e != BZ_NONE)
+                flow->edge[e].wraps = flow->edge[out].wraps;
+        }
+}
+
+static void cut_edges(bz_flow *flow, uint32_t task)
+{
+    for (uint32_t in = flow->task[task].in; in != BZ_NONE; in = flow->edge[in].next_in)
+        drop(flow, &flow->task[flow->edge[in].from].out, in, false);
+    for (uint32_t out = flow->task[task].out; out != BZ_NONE; out = flow->edge[out].next_out)
+        drop(flow, &flow->task[flow->edge[out].to].in, out, true);
+    flow->task[task].in = flow->task[task].out = BZ_NONE;
+}
+
+void bz_flow_remove(bz_flow *flow, uint32_t task, bool keep_gap)
+{
+    bz_task *t = &flow->task[task];
+    if (t->removed)
+        return;
+    bridge(flow, task);
+    cut_edges(flow, task);
+    t = &flow->task[task];
+    if (t->prev != BZ_NONE && keep_gap)
+        flow->task[t->prev].gap = length(bz_flow_sum(flow->task[t->prev].gap, t->gap));
+    if (t->next != BZ_NONE && t->prev == BZ_NONE && t->not_before > flow->task[t->next].not_before)
+        flow->task[t->next].not_before = t->not_before; /* what the lane did before its first task it does still */
+    unlink_task(flow, task);
+    t->removed = true;
+}
+
+uint32_t bz_flow_launch_of(const bz_flow *flow, uint32_t task)
+{
+    for (uint32_t in = flow->task[task].in; in != BZ_NONE; in = flow->edge[in].next_in)
+        if (flow->edge[in].kind == BZ_DEPENDS_LAUNCH)
+            return flow->edge[in].from;
+    return BZ_NONE;
+}
+
+void bz_flow_remove_launched(bz_flow *flow, uint32_t task, bool keep_gap)
+{
+    uint32_t launch = bz_flow_launch_of(flow, task), others = 0;
+    for (uint32_t out = launch == BZ_NONE ? BZ_NONE : flow->task[launch].out; out != BZ_NONE;
+         out = flow->edge[out].next_out)
+        others += flow->edge[out].kind == BZ_DEPENDS_LAUNCH && flow->edge[out].to != task;
+    bz_flow_remove(flow, task, false);
+    if (launch != BZ_NONE && !others)
+        bz_flow_remove(flow, launch, keep_gap);
+}
+
+void bz_flow_move(bz_flow *flow, uint32_t task, uint32_t after)
+{
+    if (task == after)
+        return;
+    unlink_task(flow, task);
+    link_task(flow, task, flow->task[after].lane, after);
+}
+
+void bz_flow_move_to(bz_flow *flow, uint32_t task, uint32_t lane)
+{
+    unlink_task(flow, task);
+    link_task(flow, task, lane, flow->lane[lane].last);
+}
+
+void bz_flow_set(bz_flow *flow, uint32_t task, int64_t duration)
+{
+    flow->task[task].duration = length(duration);
+}
+
+void bz_flow_scale(bz_flow *flow, uint32_t task, double factor)
+{
+    double d = (double)flow->task[task].duration * factor;
+    bz_flow_set(flow, task, d > (double)BZ_FLOW_LONGEST ? BZ_FLOW_LONGEST : d > 0 ? (int64_t)(d + 0.5) : 0);
+}
+
+void bz_flow_copy(const bz_flow *flow, bz_flow *out)
+{
+    *out = *flow;
+    out->arena = (bz_arena){0};
+    out->task = bz_alloc(flow->cap + 1, sizeof *out->task);
+    out->edge = bz_alloc(flow->cap_edges + 1, sizeof *out->edge);
+    out->lane = bz_alloc(flow->cap_lanes + 1, sizeof *out->lane);
+    out->layer = bz_alloc(flow->cap_layers + 1, sizeof *out->layer);
+    if (flow->n)
+        memcpy(out->task, flow->task, flow->n * sizeof *out->task);
+    if (flow->n_edges)
+        memcpy(out->edge, flow->edge, flow->n_edges * sizeof *out->edge);
+    if (flow->n_lanes)
+        memcpy(out->lane, flow->lane, flow->n_lanes * sizeof *out->lane);
+    if (flow->n_layers)
+        memcpy(out->layer, flow->layer, flow->n_layers * sizeof *out->layer);
+}
+
+void bz_flow_free(bz_flow *flow)
+{
+    free(flow->task);
+    free(flow->edge);
+    free(flow->lane);
+    free(flow->layer);
+    bz_arena_free(&flow->arena);
+    *flow = (bz_flow){0};
+}

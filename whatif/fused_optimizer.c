@@ -1,0 +1,38 @@
+/* The weight update as one kernel. The gain is mostly that of launches which nobody makes any more. */
+#include "whatif/transformations.h"
+
+int bz_whatif_fused_optimizer(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    (void)err;
+    int64_t sum = 0;
+    int n = 0;
+    uint32_t first = BZ_NONE;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i];
+        if (!t->removed && t->phase == BZ_PHASE_UPDATE && (t->kind == BZ_TASK_KERNEL || t->kind == BZ_TASK_CALL)) {
+            sum = bz_flow_sum(sum, t->duration);
+            first = first == BZ_NONE || t->at < flow->task[first].at ? i : first;
+            n++;
+        }
+    }
+    if (n < 2)
+        return bz_whatif_because(asked, n ? "the weight update is one kernel already"
+                                          : "no task of a weight update is known in this recording");
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i];
+        if (i == first || t->removed || t->phase != BZ_PHASE_UPDATE ||
+            (t->kind != BZ_TASK_KERNEL && t->kind != BZ_TASK_CALL))
+            continue;
+        if (t->kind == BZ_TASK_KERNEL)
+            bz_flow_remove_launched(flow, i, false);
+        else
+            bz_flow_remove(flow, i, false);
+    }
+    double share = bz_whatif_number(asked, "time");
+    bz_flow_set(flow, first, (int64_t)(share * (double)sum));
+    bz_unit_text text;
+    bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d kernels of the update take %s together", n,
+                     bz_units_time(text, 1e-9 * (double)sum));
+    bz_whatif_assume_parameter(asked, "time", "the fused one takes %.3g of that, and is launched once", share);
+    return n;
+}

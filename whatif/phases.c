@@ -1,0 +1,175 @@
+/* Operators, layers and phases of tasks: by what lies around them on the host, and by correlation for what a device did. No
+ * time of a device is held against one of the host. */
+#include "whatif/build.h"
+
+#include <stdlib.h>
+
+/* What frameworks call their phases, in operators and in ranges that a person named. The first that fits. */
+static const struct {
+    const char *name;
+    bz_phase phase;
+} PHASES[] = {
+    {"Optimizer.step", BZ_PHASE_UPDATE},     {"Optimizer.zero_grad", BZ_PHASE_UPDATE}, {"^optimizer", BZ_PHASE_UPDATE},
+    {"weight update", BZ_PHASE_UPDATE},      {"weight_update", BZ_PHASE_UPDATE},       {"^update$", BZ_PHASE_UPDATE},
+    {"autograd::engine", BZ_PHASE_BACKWARD}, {"backward", BZ_PHASE_BACKWARD},          {"Backward", BZ_PHASE_BACKWARD},
+    {"^forward", BZ_PHASE_FORWARD},          {"^Forward", BZ_PHASE_FORWARD},
+};
+
+/* Operators that only hold others: no layers. */
+static const char *const WRAPPERS[] = {"autograd::engine",      "ProfilerStep#", "Optimizer.",           "nn.Module: ",
+                                       "enumerate(DataLoader)", "## ",           "Torch-Compiled Region"};
+
+static bz_phase phase_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof PHASES / sizeof *PHASES; i++)
+        if (bz_name_matches(PHASES[i].name, name))
+            return PHASES[i].phase;
+    return BZ_PHASE_NONE;
+}
+
+static bool wraps(const char *name)
+{
+    for (size_t i = 0; i < sizeof WRAPPERS / sizeof *WRAPPERS; i++)
+        if (bz_name_matches(WRAPPERS[i], name))
+            return true;
+    return false;
+}
+
+typedef struct {
+    bz_build *b;
+    uint8_t *op_phase;               /* by row */
+    uint32_t *layer_op;              /* by row of an operator: the outermost one around it that is a layer; BZ_NONE */
+    uint32_t *op_layer, *call_layer; /* by row: numbers of layers; BZ_NONE: none yet */
+} mapping;
+
+/* Operators around others have smaller rows or the same start: one pass from the outside in. */
+static void find_op_phases(mapping *m)
+{
+    const bz_trace *t = m->b->trace;
+    const bz_events *op = &t->event[BZ_EVENT_OP];
+    for (size_t i = 0; i < op->n; i++) {
+        uint32_t around = op->op[i] < i ? op->op[i] : BZ_NONE;
+        const char *name = bz_string(t, op->name[i]);
+        bz_phase own = phase_of(name);
+        uint8_t outer = around == BZ_NONE ? BZ_PHASE_NONE : m->op_phase[around];
+        m->op_phase[i] = outer == BZ_PHASE_NONE || own == BZ_PHASE_UPDATE ? (uint8_t)own : outer;
+        uint32_t above = around == BZ_NONE ? BZ_NONE : m->layer_op[around];
+        m->layer_op[i] = above != BZ_NONE ? above : wraps(name) ? BZ_NONE : (uint32_t)i;
+    }
+}
+
+static uint32_t new_layer(bz_flow *f, const char *name)
+{
+    if (f->n_layers == f->cap_layers) {
+        f->cap_layers = f->cap_layers ? 2 * f->cap_layers : 64;
+        f->layer = bz_realloc(f->layer, f->cap_layers, sizeof *f->layer);
+    }
+    f->layer[f->n_layers] = name;
+    return f->n_layers++;
+}
+
+static uint32_t layer_of(mapping *m, uint32_t call, uint32_t op)
+{
+    const bz_trace *t = m->b->trace;
+    uint32_t outer = op < t->event[BZ_EVENT_OP].n ? m->layer_op[op] : BZ_NONE;
+    uint32_t *known = outer != BZ_NONE                   ? &m->op_layer[outer]
+                      : call < t->event[BZ_EVENT_CALL].n ? &m->call_layer[call]
+                                                         : NULL;
+    if (!known)
+        return BZ_NONE;
+    if (*known == BZ_NONE)
+        *known = new_layer(m->b->flow, bz_string(t, outer != BZ_NONE ? t->event[BZ_EVENT_OP].name[outer]
+                                                                     : t->event[BZ_EVENT_CALL].name[call]));
+    return *known;
+}
+
+/* Phases that ranges tell, for host tasks in the order of time of each lane. */
+static uint8_t *host_range_phases(mapping *m)
+{
+    const bz_trace *t = m->b->trace;
+    const bz_events *range = &t->event[BZ_EVENT_RANGE];
+    const bz_flow *f = m->b->flow;
+    uint8_t *phase = bz_zeroed((size_t)f->n + 1, 1);
+    for (size_t i = 0; i < range->n; i++) {
+        uint8_t own = (uint8_t)phase_of(bz_string(t, range->name[i]));
+        uint32_t lane = m->b->lane_of[range->lane[i]];
+        if (own == BZ_PHASE_NONE || lane == BZ_NONE || f->lane[lane].device || f->lane[lane].first == BZ_NONE)
+            continue;
+        int64_t from = range->start[i] - m->b->span.start, to = range->end[i] - m->b->span.start;
+        uint32_t low = f->lane[lane].first, end = f->lane[lane].last + 1, high = end;
+        while (low < high) {
+            uint32_t middle = low + (high - low) / 2;
+            if (f->task[middle].arrived < from)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; low < end && f->task[low].arrived < to; low++)
+            phase[low] = own;
+    }
+    return phase;
+}
+
+static uint32_t op_of(const bz_trace *t, const bz_task *task)
+{
+    const bz_events *e = &t->event[task->event_kind];
+    if (task->event == BZ_NONE)
+        return BZ_NONE;
+    if (task->event_kind == BZ_EVENT_OP)
+        return task->event;
+    return e->op ? e->op[task->event] : BZ_NONE;
+}
+
+/* Where some task is of the backward pass, what is of no phase is of the forward pass, kernels' names willing. */
+static void complete(bz_flow *f, const bz_trace *t)
+{
+    bool training = false;
+    for (uint32_t i = 0; i < f->n; i++) {
+        bz_task *k = &f->task[i];
+        if (k->kind == BZ_TASK_KERNEL && k->event != BZ_NONE) {
+            bz_kernel_does does = bz_kernel_of(t, k->event)->does;
+            if (k->phase == BZ_PHASE_NONE && does == BZ_KERNEL_CONV_BACKWARD)
+                k->phase = BZ_PHASE_BACKWARD;
+            else if (k->phase == BZ_PHASE_NONE && does == BZ_KERNEL_OPTIMIZER)
+                k->phase = BZ_PHASE_UPDATE;
+        }
+        training |= k->phase == BZ_PHASE_BACKWARD;
+    }
+    for (uint32_t i = 0; i < f->n; i++)
+        if (training && f->task[i].phase == BZ_PHASE_NONE && f->task[i].kind != BZ_TASK_LOAD &&
+            f->task[i].kind != BZ_TASK_END)
+            f->task[i].phase = BZ_PHASE_FORWARD;
+}
+
+void bz_build_phases(bz_build *b)
+{
+    const bz_trace *t = b->trace;
+    bz_flow *f = b->flow;
+    size_t ops = t->event[BZ_EVENT_OP].n, calls = t->event[BZ_EVENT_CALL].n;
+    mapping m = {.b = b};
+    m.op_phase = bz_zeroed(ops + 1, 1);
+    m.layer_op = bz_alloc(ops + 1, sizeof *m.layer_op);
+    m.op_layer = bz_alloc(ops + 1, sizeof *m.op_layer);
+    m.call_layer = bz_alloc(calls + 1, sizeof *m.call_layer);
+    memset(m.op_layer, 0xff, (ops + 1) * sizeof *m.op_layer);
+    memset(m.call_layer, 0xff, (calls + 1) * sizeof *m.call_layer);
+    find_op_phases(&m);
+    uint8_t *phase = host_range_phases(&m);
+    for (uint32_t i = 0; i < f->n; i++) {
+        bz_task *k = &f->task[i];
+        uint32_t op = op_of(t, k), launch = bz_flow_launch_of(f, i);
+        if (op < ops) {
+            k->op = bz_string(t, t->event[BZ_EVENT_OP].name[op]);
+            k->phase = m.op_phase[op];
+        }
+        if (k->phase == BZ_PHASE_NONE)
+            k->phase = launch == BZ_NONE ? phase[i] : phase[launch];
+        k->layer = layer_of(&m, k->call, op);
+    }
+    complete(f, t);
+    free(phase);
+    free(m.call_layer);
+    free(m.op_layer);
+    free(m.layer_op);
+    free(m.op_phase);
+}

@@ -1,0 +1,34 @@
+/* Input loaded by another thread while the iteration runs: loading leaves the thread that launches. It still has to be done
+ * once per iteration, on a lane of its own. */
+#include "whatif/transformations.h"
+
+int bz_whatif_prefetch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    (void)err;
+    int n = 0;
+    int64_t time = 0;
+    uint32_t lane = BZ_NONE, before = flow->n;
+    for (uint32_t i = 0; i < before; i++) {
+        bz_task *t = &flow->task[i];
+        if (t->removed || t->kind != BZ_TASK_LOAD || flow->lane[t->lane].channel)
+            continue;
+        if (lane == BZ_NONE)
+            lane = bz_flow_add_lane(flow, "loader", false, false);
+        t = &flow->task[i];
+        int64_t duration = t->duration;
+        const char *name = t->name;
+        bz_flow_remove(flow, i, true);
+        uint32_t other = bz_flow_add(flow, BZ_TASK_LOAD, name, lane, duration, 0);
+        (void)other;
+        time += duration;
+        n++;
+    }
+    if (!n)
+        return bz_whatif_because(asked, "no loading of data is on record");
+    bz_unit_text text;
+    bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%s of loading leaves the thread that launches",
+                     bz_units_time(text, 1e-9 * (double)time));
+    bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "no other loader was seen",
+                     "another core loads as fast, and slows nothing down");
+    return n;
+}

@@ -1,0 +1,59 @@
+/* One class of tasks by one factor. */
+#include "whatif/transformations.h"
+
+static bool to_or_from_host(const bz_whatif_asked *asked, const bz_task *t)
+{
+    enum { TO_DEVICE = 1, TO_HOST = 2 }; /* as CUPTI numbers directions */
+    const bz_events *copy = &asked->trace->event[BZ_EVENT_COPY];
+    return t->kind == BZ_TASK_COPY && t->event_kind == BZ_EVENT_COPY && t->event < copy->n &&
+           (copy->value[t->event] == TO_DEVICE || copy->value[t->event] == TO_HOST);
+}
+
+int bz_whatif_device(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    (void)err;
+    double times = bz_whatif_number(asked, "times");
+    int n = 0;
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (!flow->task[i].removed && flow->task[i].kind == BZ_TASK_KERNEL) {
+            bz_flow_scale(flow, i, 1 / times);
+            n++;
+        }
+    bz_whatif_assume_parameter(asked, "times", "%d kernels: time divided by %.4g", n, times);
+    return n ? n : bz_whatif_because(asked, "no kernels of a device are on record");
+}
+
+int bz_whatif_host(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    (void)err;
+    double times = bz_whatif_number(asked, "times");
+    int n = 0;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        bz_task *t = &flow->task[i];
+        if (t->removed || flow->lane[t->lane].device || flow->lane[t->lane].channel)
+            continue;
+        bz_flow_scale(flow, i, 1 / times);
+        t->gap = (int64_t)((double)t->gap / times);
+        t->not_before = (int64_t)((double)t->not_before / times);
+        n++;
+    }
+    bz_whatif_assume_parameter(asked, "times", "%d calls of the host and what lies between: time divided by %.4g", n,
+                               times);
+    return n ? n : bz_whatif_because(asked, "nothing of the host is on record");
+}
+
+int bz_whatif_link(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    (void)err;
+    double times = bz_whatif_number(asked, "times");
+    int n = 0;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i];
+        if (!t->removed && (t->kind == BZ_TASK_COMMUNICATION || to_or_from_host(asked, t))) {
+            bz_flow_scale(flow, i, 1 / times);
+            n++;
+        }
+    }
+    bz_whatif_assume_parameter(asked, "times", "%d copies and exchanges: time divided by %.4g", n, times);
+    return n ? n : bz_whatif_because(asked, "no copies from or to the host and no communication are on record");
+}

@@ -1,0 +1,216 @@
+/* The table of transformations, and how one is asked for. */
+#include "whatif/transformations.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A row is complete with a function of its own file: whatif.h says how. Those that exchange gradients between workers, and those
+ * that trade memory for time, stand behind the others. */
+static const bz_transformation TRANSFORMATIONS[] = {
+    {.name = "half-precision",
+     .does = "kernels compute in 16 bits",
+     .assumes = "matrix products and convolutions run 'compute' times as fast, what moves bytes 'memory' times; the "
+                "host works "
+                "as before",
+     .apply = bz_whatif_precision,
+     .alone = true,
+     .parameter = {{"compute", "speed of products and convolutions", 2, 3, 4, 1, 64,
+                    "published for matrix units of Volta and Turing: up to 3"},
+                   {"memory", "speed of what moves bytes", 1.5, 2, 2, 1, 64, "half the bytes"},
+                   {"copies", "speed of copies; 1: they stay as they are", 1, 1, 1, 1, 64, "inputs stay as they are"}}},
+    {.name = "cuda-graph",
+     .does = "all launches become one",
+     .assumes = "the host launches the iteration's kernels by one call, and each kernel begins 'node' µs behind the "
+                "one before",
+     .apply = bz_whatif_one_graph,
+     .alone = true,
+     .parameter = {{"node", "µs between two kernels of a graph", 0.5, 1, 1.6, 0, 1000,
+                    "usual on Volta to Hopper: 0.5 to 1.6 µs"}}},
+    {.name = "fused-optimizer",
+     .does = "the weight update is one kernel",
+     .assumes = "it takes what its kernels take together, and is launched once",
+     .apply = bz_whatif_fused_optimizer,
+     .alone = true,
+     .parameter = {{"time", "of the fused kernel, relative to the sum of its parts", 0.3, 1, 1, 0, 1,
+                    "published: the sum; less where parts read the same bytes again"}}},
+    {.name = "prefetch",
+     .does = "input is loaded by another thread while the iteration runs",
+     .assumes = "another processor core is free, and loading slows nothing else down",
+     .apply = bz_whatif_prefetch,
+     .alone = true},
+    {.name = "copies-overlapped",
+     .does = "copies from and to the host run on a stream of their own, and the host waits for none",
+     .assumes = "memory of the host is page-locked, and the input of the next iteration is copied during this one",
+     .apply = bz_whatif_copies,
+     .alone = true},
+    {.name = "device",
+     .does = "a device that is 'times' as fast: kernels alone",
+     .assumes = "every kernel gains alike",
+     .apply = bz_whatif_device,
+     .parameter = {{"times", "speed", 2, 2, 2, 0.001, 1e6, "as asked"}}},
+    {.name = "host",
+     .does = "a host that is 'times' as fast: calls and the time between them",
+     .assumes = "every call and every gap gains alike",
+     .apply = bz_whatif_host,
+     .parameter = {{"times", "speed", 2, 2, 2, 0.001, 1e6, "as asked"}}},
+    {.name = "link",
+     .does = "a link that is 'times' as fast: copies from and to the host, and communication",
+     .assumes = "their time is all bandwidth, and no latency",
+     .apply = bz_whatif_link,
+     .parameter = {{"times", "speed", 2, 2, 2, 0.001, 1e6, "as asked"}}},
+};
+
+const bz_transformation *bz_transformations(int *n)
+{
+    *n = sizeof TRANSFORMATIONS / sizeof *TRANSFORMATIONS;
+    return TRANSFORMATIONS;
+}
+
+const char *bz_assumed_name(bz_assumed_how how)
+{
+    static const char *const NAMES[] = {"measured", "modelled", "given", "guessed"};
+    return NAMES[how];
+}
+
+bz_kernel_does bz_whatif_does(const bz_whatif_asked *asked, const bz_task *task)
+{
+    const bz_events *k = &asked->trace->event[BZ_EVENT_KERNEL];
+    return task->event_kind == BZ_EVENT_KERNEL && task->event < k->n ? bz_kernel_of(asked->trace, task->event)->does
+                                                                     : BZ_KERNEL_OTHER;
+}
+
+/* ---- asking --------------------------------------------------------------------------------- */
+
+static int parameter(const bz_transformation *row, const char *name, size_t length)
+{
+    for (int i = 0; i < BZ_WHATIF_PARAMETERS && row->parameter[i].name; i++)
+        if (strlen(row->parameter[i].name) == length && !strncmp(row->parameter[i].name, name, length))
+            return i;
+    return -1;
+}
+
+static int unknown_parameter(const bz_transformation *row, const char *name, int length, bz_error *err)
+{
+    bz_buf known = {0};
+    for (int i = 0; i < BZ_WHATIF_PARAMETERS && row->parameter[i].name; i++)
+        bz_buf_printf(&known, "%s%s", i ? ", " : "", row->parameter[i].name);
+    bz_fail(err, BZ_USAGE, "%s: has no parameter '%.*s'; it has %s", row->name, length < 60 ? length : 60, name,
+            known.len ? known.data : "none");
+    bz_buf_free(&known);
+    return -1;
+}
+
+/* "3", or "2..4" with the middle between them. */
+static int read_value(const bz_transformation *row, int at, const char *text, bz_whatif_asked *out, bz_error *err)
+{
+    const bz_whatif_parameter *p = &row->parameter[at];
+    char value[64], *end = value;
+    size_t length = strcspn(text, ",");
+    double low = NAN, high = NAN;
+    if (length && length < sizeof value) {
+        memcpy(value, text, length);
+        value[length] = 0;
+        char *second = strstr(value, ".."); /* before strtod takes the first point for its own */
+        if (second)
+            *second = 0;
+        low = high = strtod(value, &end);
+        if (second && end == second && end != value)
+            high = strtod(second + 2, &end);
+    }
+    if (end == value || *end || !isfinite(low) || !isfinite(high))
+        return bz_fail(err, BZ_USAGE, "%s: %s wants a number, or two with '..' between them", row->name, p->name);
+    if (low > high || low < p->least || high > p->most)
+        return bz_fail(err, BZ_USAGE, "%s: %s wants %g to %g", row->name, p->name, p->least, p->most);
+    out->value[at][0] = low;
+    out->value[at][1] = low + (high - low) / 2;
+    out->value[at][2] = high;
+    out->given[at] = true;
+    return 0;
+}
+
+int bz_whatif_parse(const char *text, bz_arena *arena, bz_whatif_asked *out, bz_error *err)
+{
+    int n;
+    const bz_transformation *rows = bz_transformations(&n);
+    size_t length = strcspn(text, ":");
+    *out = (bz_whatif_asked){.arena = arena};
+    for (int i = 0; i < n && !out->row; i++)
+        if (strlen(rows[i].name) == length && !strncmp(rows[i].name, text, length))
+            out->row = &rows[i];
+    if (!out->row)
+        return bz_fail(err, BZ_USAGE, "%.60s: is no transformation; benanza whatif --list names them all", text);
+    for (int i = 0; i < BZ_WHATIF_PARAMETERS && out->row->parameter[i].name; i++) {
+        out->value[i][0] = out->row->parameter[i].low;
+        out->value[i][1] = out->row->parameter[i].usual;
+        out->value[i][2] = out->row->parameter[i].high;
+    }
+    for (const char *at = text[length] ? text + length + 1 : ""; *at;) {
+        size_t name = strcspn(at, "=,");
+        int p = parameter(out->row, at, name);
+        if (p < 0 || at[name] != '=')
+            return unknown_parameter(out->row, at, (int)strcspn(at, "=,"), err);
+        if (read_value(out->row, p, at + name + 1, out, err))
+            return -1;
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    return 0;
+}
+
+double bz_whatif_number(const bz_whatif_asked *asked, const char *name)
+{
+    int p = parameter(asked->row, name, strlen(name));
+    return p < 0 ? NAN : asked->value[p][asked->side];
+}
+
+bool bz_whatif_given(const bz_whatif_asked *asked, const char *name)
+{
+    int p = parameter(asked->row, name, strlen(name));
+    return p >= 0 && asked->given[p];
+}
+
+/* ---- what was assumed ----------------------------------------------------------------------- */
+
+static void assume(bz_whatif_asked *asked, bz_assumed_how how, const char *from, const char *fmt, va_list args)
+{
+    char text[400];
+    vsnprintf(text, sizeof text, fmt, args);
+    if (asked->side != 1)
+        return; /* the other runs assume the same with other numbers */
+    asked->assumed = bz_arena_grow(asked->arena, asked->assumed, (size_t)asked->n_assumed, (size_t)asked->n_assumed + 1,
+                                   sizeof *asked->assumed);
+    asked->assumed[asked->n_assumed++] =
+        (bz_assumed){bz_arena_str(asked->arena, text), how, bz_arena_str(asked->arena, from)};
+}
+
+void bz_whatif_assume(bz_whatif_asked *asked, bz_assumed_how how, const char *from, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    assume(asked, how, from, fmt, args);
+    va_end(args);
+}
+
+void bz_whatif_assume_parameter(bz_whatif_asked *asked, const char *name, const char *fmt, ...)
+{
+    int p = parameter(asked->row, name, strlen(name));
+    va_list args;
+    va_start(args, fmt);
+    if (p >= 0 && asked->given[p])
+        assume(asked, BZ_ASSUMED_GIVEN, "asked for", fmt, args);
+    else
+        assume(asked, BZ_ASSUMED_GUESSED, p < 0 ? "" : asked->row->parameter[p].from, fmt, args);
+    va_end(args);
+}
+
+int bz_whatif_because(bz_whatif_asked *asked, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    asked->because = bz_arena_str(asked->arena, text);
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* The functions of the rows in transformations.c, one file each; private to the room. */
+#ifndef BZ_WHATIF_TRANSFORMATIONS_H
+#define BZ_WHATIF_TRANSFORMATIONS_H
+
+#include "whatif/whatif.h"
+
+typedef int bz_apply(bz_flow *flow, bz_whatif_asked *asked, bz_error *err);
+
+bz_apply bz_whatif_precision;       /* precision.c */
+bz_apply bz_whatif_scale;           /* scale.c: kernels, host, launches or copies by a factor */
+bz_apply bz_whatif_device;          /* scale.c */
+bz_apply bz_whatif_host;            /* scale.c */
+bz_apply bz_whatif_link;            /* scale.c */
+bz_apply bz_whatif_one_graph;       /* one_graph.c */
+bz_apply bz_whatif_fused_optimizer; /* fused_optimizer.c */
+bz_apply bz_whatif_prefetch;        /* prefetch.c */
+bz_apply bz_whatif_copies;          /* copies.c */
+
+/* What a kernel does, by its recorded name; what is no kernel of the recording does BZ_KERNEL_OTHER. */
+bz_kernel_does bz_whatif_does(const bz_whatif_asked *asked, const bz_task *task);
+
+#endif
