@@ -109,10 +109,13 @@ static void measure(bz_build *b, int64_t last)
         return;
     bool found = t->origin == BZ_ITERATION_DETECTED;
     int64_t period = find_period(t, f->iteration), offset = bz_iteration_begin(t, f->iteration) - b->span.start;
-    f->overlaps = period > 0 && (found ? offset > 0 : last > length);
+    int64_t step = found ? bz_iteration_latency(t, f->iteration) : period;
+    /* a host that steps faster or slower than the device fills the queue or empties it: nothing is steady */
+    bool steady = period > 0 && 10 * (period > step ? period - step : step - period) <= step;
+    f->overlaps = steady && (found ? offset > 0 : last > length);
     f->period = period > 0 ? period : most;
     f->offset = f->overlaps ? 0 : offset;
-    f->measured = !f->overlaps ? most - offset : found ? bz_iteration_latency(t, f->iteration) : period;
+    f->measured = f->overlaps ? step : most - offset;
 }
 
 /* How long after its last task a lane does its first of the next iteration. */
