@@ -96,6 +96,23 @@ static int64_t find_period(const bz_trace *t, uint32_t i)
     return i && alike(t, i, i - 1) ? t->iteration[i].start - t->iteration[i - 1].start : 0;
 }
 
+/* What the busiest lane needs: of a thread all from its first call to the end of its last, of a stream its work. A lane that
+ * needs more than a step does not keep its pace. */
+static int64_t busiest_lane(const bz_flow *f)
+{
+    int64_t most = 0;
+    for (uint32_t l = 0; l < f->n_lanes; l++) {
+        const bz_flow_lane *lane = &f->lane[l];
+        int64_t need = 0;
+        if (!lane->device && lane->first != BZ_NONE)
+            need = end_of(&f->task[lane->last]) - f->task[lane->first].arrived;
+        for (uint32_t i = lane->first; lane->device && i != BZ_NONE; i = f->task[i].next)
+            need = bz_flow_sum(need, f->task[i].duration);
+        most = need > most ? need : most;
+    }
+    return most;
+}
+
 /* What the simulation is held against, and whether iterations run into each other: the device works still when the host is
  * at the next one. Then a step is what counts. Iterations that a person marked follow each other on the host; of those that
  * were found the end is that of their work, and a step lies between two ends. */
@@ -111,7 +128,8 @@ static void measure(bz_build *b, int64_t last)
     int64_t period = find_period(t, f->iteration), offset = bz_iteration_begin(t, f->iteration) - b->span.start;
     int64_t step = found ? bz_iteration_latency(t, f->iteration) : period;
     /* a host that steps faster or slower than the device fills the queue or empties it: nothing is steady */
-    bool steady = period > 0 && 10 * (period > step ? period - step : step - period) <= step;
+    bool steady =
+        period > 0 && period >= busiest_lane(f) && 10 * (period > step ? period - step : step - period) <= step;
     f->overlaps = steady && (found ? offset > 0 : last > length);
     f->period = period > 0 ? period : most;
     f->offset = f->overlaps ? 0 : offset;
