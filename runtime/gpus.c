@@ -13,19 +13,20 @@ const char *const bz_gpu_rate_names[BZ_GPU_RATES] = {"f64", "f32", "tf32", "f16"
 /* One line; false where it is none of the table. */
 static bool read_row(const char *line, size_t n, bz_gpu *out)
 {
-    char text[200], rate[BZ_GPU_RATES][16], l2[16];
+    char text[200], rate[BZ_GPU_RATES][16], l2[16], base[16];
     int at = 0;
     if (!n || *line == '#' || n >= sizeof text)
         return false;
     memcpy(text, line, n);
     text[n] = 0;
     *out = (bz_gpu){0};
-    if (sscanf(text, "%31s %d.%d %d %lf %lf %15s %lf %15s %15s %15s %15s %15s %15s %15s %7s %n", out->slug, &out->major,
-               &out->minor, &out->multiprocessors, &out->clock, &out->memory, l2, &out->bandwidth, rate[0], rate[1],
-               rate[2], rate[3], rate[4], rate[5], rate[6], out->source, &at) != 16 ||
+    if (sscanf(text, "%31s %d.%d %d %lf %15s %lf %15s %lf %7s %15s %15s %15s %15s %15s %15s %15s %7s %n", out->slug,
+               &out->major, &out->minor, &out->multiprocessors, &out->clock, base, &out->memory, l2, &out->bandwidth,
+               out->ram, rate[0], rate[1], rate[2], rate[3], rate[4], rate[5], rate[6], out->source, &at) != 18 ||
         !at)
         return false;
     out->clock *= 1e6;
+    out->base = 1e6 * strtod(base, NULL); /* `-` is 0 */
     out->memory *= 1e9;
     out->l2 = 1048576 * strtod(l2, NULL); /* `-` is 0 */
     out->bandwidth *= 1e9;

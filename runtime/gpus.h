@@ -10,7 +10,9 @@ typedef struct bz_gpu {
     char slug[32], name[48], source[8];
     int major, minor, multiprocessors;
     double clock;              /* Hz, the boost clock of its data sheet */
+    double base;               /* Hz, the clock for full load; 0 where nobody looked */
     double memory, bandwidth;  /* bytes, bytes per second */
+    char ram[8];               /* sort of memory: "hbm", "gddr6"; a + behind it: correcting errors costs bandwidth */
     double l2;                 /* bytes of its last cache; 0 where nobody looked */
     double rate[BZ_GPU_RATES]; /* operations per second by bz_gpu_rate_names; 0 where it has no such unit */
 } bz_gpu;
