@@ -1,6 +1,7 @@
 /* benanza db export, db import and db merge. */
 #include "base/whole.h"
 #include "cli/db.h"
+#include "predict/published.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -196,8 +197,16 @@ static int merge_one(const bz_command *command, bz_perfdb *db, const char *path,
     return rc;
 }
 
+static int published(bz_perfdb *db, const char *path, const char *models, const char *system,
+                     bz_perfdb_import_report *r, bz_error *err)
+{
+    *r = (bz_perfdb_import_report){0};
+    return bz_published_import(db, path, models, system, r, err);
+}
+
 /* Both commands: one source after the other; what went in before a failure stays, and is printed. */
-static int take_in(const bz_command *command, const char *dir, const char *system, const bz_list *from, bool json)
+static int take_in(const bz_command *command, const char *dir, const char *system, const char *models,
+                   const bz_list *from, bool json)
 {
     bz_perfdb *db = NULL;
     bz_error err;
@@ -213,8 +222,9 @@ static int take_in(const bz_command *command, const char *dir, const char *syste
     }
     for (int i = 0; i < from->n && !rc; i++) {
         bz_perfdb_import_report r;
-        rc = system ? bz_perfdb_import(db, from->item[i], system, &r, &err)
-                    : merge_one(command, db, from->item[i], &r, &err);
+        rc = models && bz_published_is(from->item[i]) ? published(db, from->item[i], models, system, &r, &err)
+             : system                                 ? bz_perfdb_import(db, from->item[i], system, &r, &err)
+                                                      : merge_one(command, db, from->item[i], &r, &err);
         if (!rc || r.count.added)
             print_count(&j, &out, from->item[i], &r, json);
         bad += r.bad;
@@ -242,7 +252,7 @@ const bz_command bz_command_db_import = {
 
 static int run_import(int argc, char **argv)
 {
-    const char *dir = NULL, *system = NULL, *reference = NULL;
+    const char *dir = NULL, *system = NULL, *reference = NULL, *models = NULL;
     char path[3400];
     bool json = false;
     const bz_option options[] = {
@@ -250,6 +260,8 @@ static int run_import(int argc, char **argv)
         {"system", BZ_OPTION_TEXT, &system, "NAME", "give records that name no system this one"},
         {"reference", BZ_OPTION_TEXT, &reference, "NAME",
          "read records that come with benanza: those of the machine NAME"},
+        {"models", BZ_OPTION_TEXT, &models, "DIR",
+         "tables of times per layer (batch, model, layer, type, ms) are of the models in this folder"},
         {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
         {0},
     };
@@ -268,7 +280,8 @@ static int run_import(int argc, char **argv)
     for (int i = 0; i < files.n; i++)
         item[i + !!reference] = files.item[i];
     all.n += !!reference;
-    status = rc ? bz_report(&bz_command_db_import, &err) : take_in(&bz_command_db_import, dir, system, &all, json);
+    status =
+        rc ? bz_report(&bz_command_db_import, &err) : take_in(&bz_command_db_import, dir, system, models, &all, json);
     free(item);
     bz_list_free(&files);
     return status;
@@ -293,7 +306,7 @@ static int run_merge(int argc, char **argv)
     int status;
     if (bz_db_parse(&bz_command_db_merge, options, argc, argv, &sources, 1, 100000, &status))
         return status;
-    status = take_in(&bz_command_db_merge, dir, NULL, &sources, json);
+    status = take_in(&bz_command_db_merge, dir, NULL, NULL, &sources, json);
     bz_list_free(&sources);
     return status;
 }

@@ -212,6 +212,7 @@ typedef struct bz_problem_price {
     const bz_record *second; /* the next best variant that ran well, or NULL */
     int n_records;           /* that the database has in this setting, failed ones included */
     const char *complaint;   /* of the first that failed, where none ran well */
+    bool predicted;          /* `record` is no record: nobody has measured it, somebody predicted it */
 } bz_problem_price;
 
 typedef struct bz_layer_price {
@@ -220,8 +221,10 @@ typedef struct bz_layer_price {
     double launch;                     /* cost of starting its calls, not part of `seconds` */
     const bz_alternative *alternative; /* the cheapest; NULL where unpriced or free */
     bz_record_provenance provenance;
-    bool noisy;      /* a record in it is marked: noisy, throttled or busy */
-    bool reference;  /* a record in it is of an implementation by the definition: nothing else can run */
+    bool noisy;     /* a record in it is marked: noisy, throttled or busy */
+    bool reference; /* a record in it is of an implementation by the definition: nothing else can run */
+    bool
+        predicted; /* a time in it was predicted; one of records alone counts instead wherever there is one, however dear */
     const char *why; /* where unpriced */
     int missing;     /* problems without any record, over all alternatives */
     bool
@@ -241,6 +244,9 @@ typedef struct bz_prices_view {
 } bz_prices_view;
 int bz_prices_load_views(const bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                          const bz_prices_view *view, int n, bz_arena *arena, bz_prices **out, bz_error *err);
+/* Asks for the times of problems that have none: `predict` fills *out, whose strings live as long as the prices, or returns false. */
+void bz_prices_predict(bz_prices *prices, bool (*predict)(void *user, int problem, bz_record *out), void *user,
+                       bz_arena *arena);
 const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem);
 const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text); /* of a problem of the plan */
 /* All records of a problem; false where it is none of the plan: then ask the database. */

@@ -113,6 +113,18 @@ int bz_prices_load(const bz_plan *plan, bz_perfdb *db, const bz_system *system, 
     return bz_prices_load_views(plan, db, system, setting, &(bz_prices_view){0}, 1, arena, out, err);
 }
 
+void bz_prices_predict(bz_prices *prices, bool (*predict)(void *user, int problem, bz_record *out), void *user,
+                       bz_arena *arena)
+{
+    for (int i = 0; i < prices->plan->n_problems; i++) {
+        bz_record r;
+        if (prices->problem[i].record || !predict(user, i, &r))
+            continue;
+        prices->problem[i].record = bz_arena_dup(arena, &r, sizeof r);
+        prices->problem[i].predicted = true;
+    }
+}
+
 const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem)
 {
     return &prices->problem[problem];
@@ -135,9 +147,11 @@ bool bz_prices_records(const bz_prices *prices, const char *text, const bz_recor
 
 static const double UNSURE = 0.025; /* how far off a record without an interval is taken to be */
 
-/* Calls of which one is by the definition come behind all others, too. */
+/* Calls of which one is by the definition come behind all others, too; behind these, what nobody has measured. */
 static bool is_cheaper(const bz_layer_price *p, const bz_layer_price *than)
 {
+    if (p->predicted != than->predicted)
+        return !p->predicted;
     return p->reference != than->reference ? !p->reference : p->seconds < than->seconds;
 }
 
@@ -145,9 +159,11 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
 {
     bz_layer_price price = {.alternative = a};
     for (int i = 0; i < a->n; i++) {
-        const bz_record *r = bz_prices_find(prices, a->text[i])->record;
+        const bz_problem_price *of = bz_prices_find(prices, a->text[i]);
+        const bz_record *r = of->record;
         if (!r)
             return;
+        price.predicted |= of->predicted;
         bool known = r->low > 0 && r->high >= r->low;
         double busy = bz_record_busy(r), share = busy / r->median; /* the interval is that of the median */
         price.seconds += busy;

@@ -379,6 +379,11 @@ typedef struct bz_perfdb_import_report {
 int bz_perfdb_import(bz_perfdb *db, const char *path, const char *system, bz_perfdb_import_report *report,
                      bz_error *err);
 
+/* Calls `each` for every line of a text file, plain, zstd or gzip ("-": standard input), without its end; `number` counts from 1.
+ * Lines over 64 KB are passed over. Ends early when `each` returns other than 0, which is no error. */
+int bz_text_lines(const char *path, int (*each)(void *user, size_t number, const char *text, size_t len), void *user,
+                  bz_error *err);
+
 /* Many files at once, in few large transactions: storing waits for the disk, and each file has a bit of every page.
  * Records dated behind `latest` are bad: a clock was wrong, and the newest of all they would stay for as long as it
  * was ahead. What is stored so far counts in the report of the file at hand, the rest in what bz_perfdb_bulk_end adds

@@ -1,5 +1,7 @@
 #include "perfdb/stream.h"
 
+#include "perfdb/perfdb.h"
+
 #include "base/arena.h"
 #include "base/whole.h"
 
@@ -262,5 +264,25 @@ int bz_sink_close(bz_sink *s, bz_error *err)
 {
     int rc = flush(s, true, err);
     bz_sink_drop(s);
+    return rc;
+}
+
+int bz_text_lines(const char *path, int (*each)(void *user, size_t number, const char *text, size_t len), void *user,
+                  bz_error *err)
+{
+    enum { LONGEST = 1 << 16 };
+    bz_source *source;
+    const char *text = "";
+    size_t len;
+    bool too_long;
+    int rc = bz_source_open(&source, path, err), stop = 0;
+    if (rc)
+        return -1;
+    for (size_t number = 1; !rc && text && !stop; number++) {
+        rc = bz_source_line(source, LONGEST, &text, &len, &too_long, err);
+        if (!rc && text && !too_long)
+            stop = each(user, number, text, len);
+    }
+    bz_source_close(source);
     return rc;
 }

@@ -118,6 +118,7 @@ def _command(name, about):
 layers = _command("layers", "The layers of models: of one model a document, of several a list of them.")
 compare = _command("compare", "Two systems, library versions, dates, profiles or reports.")
 replay = _command("replay", "A model run in its fastest known way, compared with the bound.")
+predict = _command("predict", "How fast models would run on systems that nobody has measured: to='t4,h100'.")
 gen = _command("gen", "Benchmarks that the database lacks, written into a folder: output=DIR.")
 run = _command("run", "The benchmarks of a folder, run and stored.")
 strip = _command("strip", "A copy of a model without its weights.")

@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "bench/bench.h"
 #include "compare/compare.h"
+#include "predict/evaluate.h"
 #include "tables/tables.h"
 #include "transfer/transfer.h"
 #include "whatif/whatif.h"
@@ -76,6 +77,15 @@ void bz_report_systems_json(const bz_systems *s, bz_buf *out);
 void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out);
 void bz_report_whatif_json(const bz_whatif *w, bz_buf *out);
 void bz_report_whatif_list(bz_buf *out);
+
+/* What models take on machines without records, and how far off such predictions are. */
+typedef struct bz_price_list {
+    const char *const *machine; /* [n] */
+    const double *dollars;      /* [n]: an hour */
+    int n;
+} bz_price_list;
+void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *prices, bz_form form, bz_buf *out);
+void bz_report_judgements(const bz_judgement *j, int n, bz_form form, bz_buf *out);
 
 /* What is wrong with a machine for measuring. */
 void bz_report_doctor_text(const bz_doctor *d, bz_buf *out);

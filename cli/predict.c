@@ -1,0 +1,289 @@
+/* benanza predict: what models take on systems that have no records of them. */
+#include "cli/db.h"
+#include "cli/planning.h"
+#include "report/report.h"
+#include "runtime/gpus.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 64, BATCHES = 32 };
+
+typedef struct predict_job {
+    planning p;
+    const char *batches, *prices, *few;
+    bz_list to;
+    bool evaluate, json, csv;
+    bz_setting setting;
+    int64_t batch[BATCHES];
+    int n_batches;
+    bz_perfdb *db;
+    bz_samples samples;
+    bz_arena arena;
+} predict_job;
+
+/* ---- lists in options ------------------------------------------------------------------------ */
+
+static int read_batches(predict_job *job, bz_error *err)
+{
+    const char *at = job->batches ? job->batches : "";
+    while (*at) {
+        char *end;
+        long v = strtol(at, &end, 10);
+        if (end == at || v < 1 || v > 1 << 20 || (*end && *end != ',') || job->n_batches == BATCHES)
+            return bz_fail(err, BZ_USAGE, "--batch takes up to %d sizes such as 1,8,64, not '%s'", BATCHES,
+                           job->batches);
+        job->batch[job->n_batches++] = v;
+        at = *end ? end + 1 : end;
+    }
+    return 0;
+}
+
+/* "t4,h100" as two. */
+static void split(const bz_list *list, bz_arena *arena, const char **out, int *n)
+{
+    *n = 0;
+    for (int i = 0; i < list->n; i++)
+        for (const char *at = list->item[i]; *at && *n < MOST;) {
+            size_t len = strcspn(at, ",");
+            if (len)
+                out[(*n)++] = bz_arena_strn(arena, at, len);
+            at += len + (at[len] == ',');
+        }
+}
+
+/* Lines with a system's name and the price of an hour on it. */
+static int read_prices(predict_job *job, bz_price_list *out, bz_error *err)
+{
+    FILE *f = fopen(job->prices, "re");
+    const char **name = BZ_NEW(&job->arena, const char *, MOST);
+    double *dollars = BZ_NEW(&job->arena, double, MOST);
+    char line[256];
+    int rc = f ? 0 : bz_fail(err, BZ_FAILED, "%s: %s", job->prices, strerror(errno));
+    *out = (bz_price_list){name, dollars, 0};
+    for (int number = 1; f && !rc && fgets(line, sizeof line, f); number++) {
+        char word[64], *end;
+        int at = 0;
+        line[strcspn(line, "#\r\n")] = 0;
+        if (sscanf(line, "%63s %n", word, &at) != 1)
+            continue;
+        double v = strtod(line + at, &end);
+        if (end == line + at || strspn(end, " \t") != strlen(end) || !(v >= 0 && v < 1e6) || out->n == MOST)
+            rc = bz_fail(err, BZ_BAD_INPUT,
+                         "%s:%d: '%s' is no line such as 't4 0.35', a system and the price of an hour", job->prices,
+                         number, line);
+        else {
+            name[out->n] = bz_arena_str(&job->arena, word);
+            dollars[out->n++] = v;
+        }
+    }
+    if (f)
+        fclose(f);
+    return rc;
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------ */
+
+static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
+{
+    static const int64_t USUAL[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+    int n = 0, batches = job->n_batches ? job->n_batches : (int)(sizeof USUAL / sizeof *USUAL), rounds = 0;
+    bz_workload *work = BZ_NEW(&job->arena, bz_workload, (size_t)paths->n * (size_t)batches);
+    bz_judgement *round = BZ_NEW(&job->arena, bz_judgement, 4);
+    for (int i = 0; i < paths->n; i++)
+        for (int b = 0; b < batches; b++) {
+            if (bz_workload_make(&job->samples, paths->item[i], job->n_batches ? job->batch[b] : USUAL[b], &job->arena,
+                                 &work[n], err))
+                return -1;
+            n += work[n].n > 0;
+        }
+    if (bz_judge(&job->samples, work, n, BZ_LEAVE_SYSTEM, 0, &job->arena, &round[rounds++], err) ||
+        bz_judge(&job->samples, work, n, BZ_LEAVE_SYSTEM, 0.05, &job->arena, &round[rounds++], err) ||
+        bz_judge(&job->samples, work, n, BZ_LEAVE_NETWORK, 0, &job->arena, &round[rounds++], err) ||
+        bz_judge(&job->samples, work, n, BZ_LEAVE_BATCH, 0, &job->arena, &round[rounds++], err))
+        return -1;
+    bz_report_judgements(round, rounds, bz_form_of(job->json, job->csv), out);
+    return 0;
+}
+
+/* ---- prediction ------------------------------------------------------------------------------ */
+
+typedef struct target {
+    bz_machine machine;
+    const bz_system *system; /* NULL: the database has none such */
+    const bz_system_facts *facts;
+    int own; /* in the table; -1: no records */
+    bz_aim *aim;
+} target;
+
+static int find_target(predict_job *job, const char *name, target *out, bz_error *err)
+{
+    bz_gpu row;
+    *out = (target){.own = -1};
+    if (bz_perfdb_system(job->db, name, &out->system, err))
+        return -1;
+    if (out->system) {
+        out->facts = bz_system_facts_read(out->system->details, &job->arena);
+        for (int m = 0; m < job->samples.machines; m++)
+            if (!strcmp(job->samples.machine[m].name, out->system->name))
+                out->own = m;
+        return bz_machine_of(out->facts, out->system->name, job->setting.threads, &out->machine, err);
+    }
+    if (bz_machine_named(name, &job->arena, &out->machine, err))
+        return -1;
+    bz_system_facts *facts = BZ_NEW(&job->arena, bz_system_facts, 1);
+    *facts = bz_system_unknown;
+    facts->gpu = true;
+    facts->device = "gpu";
+    facts->name = "";
+    for (int i = 0; bz_gpu_row(i, &row); i++)
+        if (!strcmp(row.slug, out->machine.name))
+            facts->name = bz_arena_str(&job->arena, row.name);
+    out->facts = facts;
+    return 0;
+}
+
+/* All GPUs of the data sheets, where none is named. */
+static int find_targets(predict_job *job, target *out, int *n, bz_error *err)
+{
+    const char *name[MOST];
+    bz_gpu row;
+    split(&job->to, &job->arena, name, n);
+    for (int i = 0; !job->to.n && i < MOST && bz_gpu_row(i, &row); i++)
+        name[(*n)++] = bz_arena_str(&job->arena, row.slug);
+    for (int i = 0; i < *n; i++)
+        if (find_target(job, name[i], &out[i], err))
+            return -1;
+    return 0;
+}
+
+static int forecast(predict_job *job, const bz_list *paths, const bz_models *m, const bz_plan *plan, const target *t,
+                    bz_forecast *out, bz_error *err)
+{
+    bz_peaks *peaks = BZ_NEW(&job->arena, bz_peaks, 1);
+    bz_dtype dtype;
+    if (planning_dtype(&job->p, &dtype, err))
+        return -1;
+    bz_peaks_read(t->facts, &job->setting, &job->arena, peaks);
+    for (int i = 0; i < m->n; i++) {
+        bz_prices *prices;
+        if (bz_prices_load(plan, job->db, t->system, &job->setting, &job->arena, &prices, err))
+            return -1;
+        bz_bound_input in = {.model = paths->item[i],
+                             .system = t->machine.name,
+                             .facts = t->facts,
+                             .setting = job->setting,
+                             .dtype = dtype,
+                             .layers = m->layers[i],
+                             .plan = plan,
+                             .number = i,
+                             .fused = true,
+                             .prices = prices,
+                             .peaks = peaks};
+        bz_forecast_make(t->aim, &in, prices, &job->arena, &out[i]);
+    }
+    return 0;
+}
+
+static int predict_batch(predict_job *job, const bz_list *paths, int64_t batch, const target *t, int n,
+                         bz_forecast *out, bz_error *err)
+{
+    bz_models *m = BZ_NEW(&job->arena, bz_models, 1);
+    bz_plan *plan = NULL;
+    planning p = job->p;
+    p.models.batch = batch;
+    p.fuse = true;
+    planning_backends(&p, NULL);
+    bz_arena_keep(&job->arena, m, (void (*)(void *))bz_models_free);
+    if (t->machine.gpu && !p.backends.n)
+        for (const bz_backend_row *b = bz_backends; b->name; b++)
+            if (b->device)
+                bz_list_add(&p.backends, b->name);
+    int rc = models_load(&bz_command_predict, paths, &p.models, m, err) || planning_plan(&p, paths, m, &plan, err);
+    if (p.backends.item != job->p.backends.item)
+        bz_list_free(&p.backends);
+    if (plan)
+        bz_plan_keep(plan, &job->arena);
+    for (int i = 0; i < n && !rc; i++)
+        rc = forecast(job, paths, m, plan, &t[i], out + (size_t)i * (size_t)paths->n, err);
+    return rc ? -1 : 0;
+}
+
+static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
+{
+    target t[MOST];
+    int n = 0, batches = job->n_batches ? job->n_batches : 1, rc = 0;
+    bz_price_list prices = {0};
+    if ((job->prices && read_prices(job, &prices, err)) || find_targets(job, t, &n, err))
+        return -1;
+    for (int i = 1; i < n; i++)
+        if (t[i].machine.gpu != t->machine.gpu)
+            return bz_fail(err, BZ_USAGE, "name either GPUs or processors: '%s' and '%s' run other libraries",
+                           t->machine.name, t[i].machine.name);
+    bz_predictor *p = bz_predictor_new(&job->samples, NULL, NULL, NULL);
+    for (int i = 0; i < n; i++)
+        t[i].aim = bz_predictor_aim(p, &t[i].machine, t[i].own, NULL);
+    bz_forecast *f = BZ_NEW(&job->arena, bz_forecast, (size_t)batches * (size_t)n * (size_t)paths->n);
+    for (int b = 0; b < batches && !rc; b++)
+        rc = predict_batch(job, paths, job->n_batches ? job->batch[b] : 0, t, n,
+                           f + (size_t)b * (size_t)n * (size_t)paths->n, err);
+    if (!rc)
+        bz_report_forecasts(f, batches * n * paths->n, &prices, bz_form_of(job->json, job->csv), out);
+    for (int i = 0; i < n; i++)
+        bz_aim_free(t[i].aim);
+    bz_predictor_free(p);
+    return rc;
+}
+
+static int start(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
+{
+    if (!paths->n)
+        return bz_fail(err, BZ_USAGE, "name a model: benanza predict MODEL... --to t4");
+    if (job->json && job->csv)
+        return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
+    if (planning_setting(&job->p, &job->setting, err) || read_batches(job, err) ||
+        bz_db_look(&bz_command_predict, job->p.db, &job->db, err) ||
+        bz_samples_load(job->db, &job->setting, &job->samples, err))
+        return -1;
+    return job->evaluate ? evaluate(job, paths, out, err) : predict(job, paths, out, err);
+}
+
+static int run(int argc, char **argv)
+{
+    predict_job job = {0};
+    bz_list arguments = {0};
+    bz_error err = {0};
+    bz_buf out = {0};
+    const bz_option options[] = {
+        {"to", BZ_OPTION_LIST, &job.to, "NAME,…",
+         "systems to predict for: of the database, GPUs such as t4 or h100, or files that describe one (all GPUs that "
+         "are "
+         "known)"},
+        {"batch", BZ_OPTION_TEXT, &job.batches, "N,…", "batch sizes, for example 1,4,16"},
+        {"prices", BZ_OPTION_TEXT, &job.prices, "FILE",
+         "rank by cost, too: lines such as 't4 0.35', a system and the price of an hour on it"},
+        {"evaluate", BZ_OPTION_FLAG, &job.evaluate, NULL,
+         "say how far off predictions are: leave out what the database knows, and predict it"},
+        {"json", BZ_OPTION_FLAG, &job.json, NULL, "print JSON, for programs"},
+        {"csv", BZ_OPTION_FLAG, &job.csv, NULL, "print comma-separated values"},
+        PLANNING_SWEEP_OPTIONS(job.p),
+        {0},
+    };
+    int parsed = bz_options_parse(&bz_command_predict, options, argc, argv, &arguments, &err), status = BZ_OK;
+    if (parsed < 0 || (!parsed && (start(&job, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
+        status = bz_report(&bz_command_predict, &err);
+    bz_samples_free(&job.samples);
+    bz_perfdb_close(job.db);
+    bz_arena_free(&job.arena);
+    bz_buf_free(&out);
+    bz_list_free(&job.to);
+    bz_list_free(&arguments);
+    planning_free(&job.p);
+    return status;
+}
+
+const bz_command bz_command_predict = {"predict", "MODEL... [OPTIONS]",
+                                       "say how fast a model would run on systems that nobody has measured", run};

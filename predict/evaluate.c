@@ -1,0 +1,403 @@
+/* Predictions held against what was left out. */
+#include "predict/evaluate.h"
+
+#include "predict/neighbours.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const bz_rule_names[BZ_RULES] = {"predicted", "peak", "bandwidth", "multiprocessors", "roofline", "waves"};
+
+enum { FEW_RECORDS = 20 }; /* a system with fewer is not left out: there is too little to be held against */
+
+typedef struct evaluating {
+    const bz_samples *s;
+    const bz_workload *work;
+    int n;
+    bz_arena *arena;
+    bz_judgement *out;
+    double *told, *spread; /* [problems * machines]: logarithm; NAN: not predicted */
+    double *score;         /* [n * machines]: a total's error in units of its spread; NAN: none */
+    bool *judged;          /* [n * machines] */
+} evaluating;
+
+static size_t cell(const evaluating *e, int row, int machine)
+{
+    return (size_t)row * (size_t)e->s->machines + (size_t)machine;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double quantile(double *v, int n, double q)
+{
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return n ? v[(int)(q * (n - 1) + 0.5)] : NAN;
+}
+
+/* ---- folds ----------------------------------------------------------------------------------- */
+
+static void predict(evaluating *e, bz_aim *a, int machine, const bool *which)
+{
+    for (int i = 0; i < e->s->n; i++)
+        if ((!which || which[i]) && !isnan(bz_samples_log(e->s, i, machine))) {
+            bz_predicted_time p = bz_predict(a, e->s->text[i], &e->s->shape[i]);
+            e->told[cell(e, i, machine)] = log(p.seconds);
+            e->spread[cell(e, i, machine)] = p.spread;
+        }
+}
+
+static int records(const bz_samples *s, int machine)
+{
+    int n = 0;
+    for (int i = 0; i < s->n; i++)
+        n += !isnan(bz_samples_log(s, i, machine));
+    return n;
+}
+
+/* What is measured first on a new system: by what all work there would take, as it is predicted. */
+static bool *first_measured(const evaluating *e, bz_aim *a, int machine, double share)
+{
+    const bz_samples *s = e->s;
+    const bz_shape **shape = bz_alloc((size_t)s->n + 1, sizeof *shape);
+    double *cost = bz_zeroed((size_t)s->n + 1, sizeof *cost);
+    int *row = bz_alloc((size_t)s->n + 1, sizeof *row), *order = bz_alloc((size_t)s->n + 1, sizeof *order), n = 0;
+    bool *measured = bz_zeroed((size_t)s->n + 1, sizeof *measured);
+    double *often = bz_zeroed((size_t)s->n + 1, sizeof *often);
+    for (int w = 0; w < e->n; w++)
+        for (int k = 0; k < e->work[w].n; k++)
+            often[e->work[w].problem[k]] += e->work[w].times[k];
+    for (int i = 0; i < s->n; i++)
+        if (!isnan(bz_samples_log(s, i, machine))) {
+            shape[n] = &s->shape[i];
+            cost[n] = often[i] * bz_predict(a, s->text[i], &s->shape[i]).seconds;
+            row[n++] = i;
+        }
+    int wanted = bz_most_informative(shape, cost, n, (int)(share * n), order);
+    for (int i = 0; i < wanted; i++)
+        measured[row[order[i]]] = true;
+    free(shape), free(cost), free(row), free(order), free(often);
+    return measured;
+}
+
+static void leave_systems(evaluating *e, double few)
+{
+    const bz_samples *s = e->s;
+    bool use[BZ_NEIGHBOURS];
+    for (int d = 0; d < s->machines; d++) {
+        int others = 0;
+        for (int m = 0; m < s->machines; m++) {
+            use[m] = m != d && s->machine[m].gpu == s->machine[d].gpu;
+            others += use[m];
+        }
+        if (!others || records(s, d) < FEW_RECORDS)
+            continue;
+        bz_kinship kinship[BZ_GROUPS];
+        bz_kinship_choose(s, use, kinship);
+        bz_predictor *p = bz_predictor_new(s, use, NULL, kinship);
+        bz_aim *a = bz_predictor_aim(p, &s->machine[d], -1, NULL);
+        if (few > 0) {
+            bool *measured = first_measured(e, a, d, few);
+            bz_aim_free(a);
+            a = bz_predictor_aim(p, &s->machine[d], d, measured);
+            predict(e, a, d, NULL);
+            free(measured);
+        } else {
+            predict(e, a, d, NULL);
+        }
+        bz_aim_free(a);
+        bz_predictor_free(p);
+    }
+}
+
+static bool is_left_out(const bz_workload *w, const bz_workload *than, bz_leave leave)
+{
+    return leave == BZ_LEAVE_BATCH ? w->batch == than->batch : !strcmp(w->name, than->name);
+}
+
+/* Problems of no other network, or batch, are not known on any machine; those machines' other records are. */
+static void leave_work(evaluating *e, bz_leave leave)
+{
+    const bz_samples *s = e->s;
+    for (int w = 0; w < e->n; w++) {
+        bool done = false, *known = bz_zeroed((size_t)s->n + 1, sizeof *known),
+             *lost = bz_zeroed((size_t)s->n + 1, sizeof *lost);
+        int n = 0;
+        for (int v = 0; v < w; v++)
+            done |= is_left_out(&e->work[v], &e->work[w], leave);
+        for (int v = 0; v < e->n && !done; v++)
+            for (int k = 0; k < e->work[v].n; k++)
+                *(is_left_out(&e->work[v], &e->work[w], leave) ? &lost[e->work[v].problem[k]]
+                                                               : &known[e->work[v].problem[k]]) = true;
+        for (int i = 0; i < s->n; i++) {
+            lost[i] &= !known[i];
+            n += lost[i];
+        }
+        bz_predictor *p = n ? bz_predictor_new(s, NULL, known, NULL) : NULL;
+        for (int d = 0; d < s->machines && p; d++) {
+            bz_aim *a = bz_predictor_aim(p, &s->machine[d], d, known);
+            predict(e, a, d, lost);
+            bz_aim_free(a);
+        }
+        bz_predictor_free(p);
+        free(known), free(lost);
+    }
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+typedef struct total {
+    double is, told, off, spread; /* seconds; `off`: of all calls; spread of the logarithm */
+} total;
+
+static total total_of(const evaluating *e, const bz_workload *w, int d)
+{
+    total t = {0};
+    double weight = 0;
+    for (int k = 0; k < w->n; k++) {
+        size_t at = cell(e, w->problem[k], d);
+        double is = exp(e->s->log[at]) * w->times[k], told = exp(e->told[at]) * w->times[k];
+        if (isnan(e->s->log[at]))
+            continue;
+        if (isnan(e->told[at])) /* it was not left out */
+            told = is;
+        else
+            t.spread += told * e->spread[at], weight += told;
+        t.is += is;
+        t.told += told;
+        t.off += fabs(told - is);
+    }
+    t.spread = t.told > 0 ? t.spread / t.told : 0;
+    return t;
+}
+
+/* A network's time by the times on one other machine. NAN where that lacks them. */
+static double scaled(const evaluating *e, const bz_workload *w, int from, int to, bz_scaling way, double *is)
+{
+    double told = 0;
+    *is = 0;
+    for (int k = 0; k < w->n; k++) {
+        int row = w->problem[k];
+        double there = bz_samples_log(e->s, row, to), here = bz_samples_log(e->s, row, from);
+        if (isnan(there) || isnan(here))
+            continue;
+        *is += exp(there) * w->times[k];
+        told +=
+            w->times[k] * exp(here) * bz_scaling_of(way, &e->s->shape[row], &e->s->machine[from], &e->s->machine[to]);
+    }
+    return *is > 0 ? told : NAN;
+}
+
+static void add_total(bz_error_sum *sum, const total *t, const double *other)
+{
+    sum->n++;
+    sum->total[0] += fabs(t->told / t->is - 1);
+    sum->bias += t->told / t->is - 1;
+    for (int i = 1; i < BZ_RULES; i++)
+        sum->total[i] += other[i];
+}
+
+static void finish(bz_error_sum *sum)
+{
+    for (int i = 0; i < BZ_RULES && sum->n; i++)
+        sum->total[i] /= sum->n;
+    sum->bias /= sum->n ? sum->n : 1;
+}
+
+static void others(const evaluating *e, const bz_workload *w, int d, double *out)
+{
+    for (int i = 0; i < BZ_SCALING_N; i++) {
+        double sum = 0, is;
+        int n = 0;
+        for (int m = 0; m < e->s->machines; m++) {
+            double told =
+                m != d && e->s->machine[m].gpu == e->s->machine[d].gpu ? scaled(e, w, m, d, (bz_scaling)i, &is) : NAN;
+            if (!isnan(told))
+                sum += fabs(told / is - 1), n++;
+        }
+        out[1 + i] = n ? sum / n : 0;
+    }
+}
+
+static bz_error_sum *row_named(bz_error_sum *list, int *n, const char *name)
+{
+    for (int i = 0; i < *n; i++)
+        if (!strcmp(list[i].name, name))
+            return &list[i];
+    list[*n] = (bz_error_sum){.name = name};
+    return &list[(*n)++];
+}
+
+static void rank(const evaluating *e)
+{
+    int pairs = 0, right = 0;
+    for (int w = 0; w < e->n; w++)
+        for (int a = 0; a < e->s->machines; a++)
+            for (int b = 0; b < a; b++) {
+                if (!e->judged[w * e->s->machines + a] || !e->judged[w * e->s->machines + b])
+                    continue;
+                total x = total_of(e, &e->work[w], a), y = total_of(e, &e->work[w], b);
+                pairs++;
+                right += (x.is < y.is) == (x.told < y.told);
+            }
+    e->out->ranked = pairs ? (double)right / pairs : NAN;
+}
+
+static double median_of(const evaluating *e, int machine, int kind, double *room, int *count)
+{
+    *count = 0;
+    for (int i = 0; i < e->s->n; i++)
+        for (int m = 0; m < e->s->machines; m++) {
+            double told = e->told[cell(e, i, m)];
+            if (!isnan(told) && (machine < 0 || m == machine) && (kind < 0 || e->s->shape[i].kind == kind))
+                room[(*count)++] = fabs(exp(told - e->s->log[cell(e, i, m)]) - 1);
+        }
+    return quantile(room, *count, 0.5);
+}
+
+/* Calls of one kind, or all, on one machine, or all. */
+static double layers_of(const evaluating *e, int machine, int kind)
+{
+    double off = 0, all = 0;
+    for (int w = 0; w < e->n; w++)
+        for (int k = 0; k < e->work[w].n; k++)
+            for (int m = 0; m < e->s->machines; m++) {
+                int row = e->work[w].problem[k];
+                double told = e->told[cell(e, row, m)], is = e->s->log[cell(e, row, m)];
+                if (isnan(told) || (machine >= 0 && m != machine) || (kind >= 0 && e->s->shape[row].kind != kind))
+                    continue;
+                /* each machine counts the same: a slow one has more seconds */
+                double share = e->work[w].times[k] / exp(e->s->machine[m].gpu ? -log(e->s->machine[m].f32) : 0);
+                off += share * fabs(exp(told) - exp(is));
+                all += share * exp(is);
+            }
+    return all > 0 ? off / all : NAN;
+}
+
+/* Intervals of a machine are as wide as nine of ten errors of the others were: it is not asked itself. */
+static void intervals(const evaluating *e)
+{
+    int machines = e->s->machines;
+    double *v = bz_alloc((size_t)e->n * (size_t)machines + 1, sizeof *v);
+    int inside = 0, all = 0, n = 0;
+    for (int d = 0; d < machines; d++) {
+        int own = 0, hit = 0;
+        n = 0;
+        for (int w = 0; w < e->n; w++)
+            for (int m = 0; m < machines; m++)
+                if (m != d && e->judged[w * machines + m])
+                    v[n++] = e->score[w * machines + m];
+        double q = quantile(v, n, 0.9);
+        for (int w = 0; w < e->n; w++)
+            if (e->judged[w * machines + d])
+                own++, hit += e->score[w * machines + d] <= q;
+        all += own, inside += hit;
+        for (int i = 0; i < e->out->machines; i++)
+            if (!strcmp(e->out->machine[i].name, e->s->machine[d].name))
+                e->out->machine[i].inside = own ? (double)hit / own : NAN;
+    }
+    n = 0;
+    for (int i = 0; i < e->n * machines; i++)
+        if (e->judged[i])
+            v[n++] = e->score[i];
+    e->out->quantile = quantile(v, n, 0.9);
+    e->out->all.inside = all ? (double)inside / all : NAN;
+    free(v);
+}
+
+static const char *kind_name(int kind)
+{
+    int plain = kind % BZ_SHAPE_FUSED;
+    return plain == BZ_PROBLEM_N_KINDS ? "binary, broadcast" : bz_problem_kind_name((bz_problem_kind)plain);
+}
+
+static void sum_up(evaluating *e, bool scalings)
+{
+    bz_judgement *out = e->out;
+    int machines = e->s->machines;
+    out->machine = BZ_NEW(e->arena, bz_error_sum, machines);
+    out->network = BZ_NEW(e->arena, bz_error_sum, e->n);
+    out->kind = BZ_NEW(e->arena, bz_error_sum, BZ_SHAPE_KINDS);
+    out->predicted = BZ_NEW(e->arena, double, (size_t)e->n *(size_t)machines);
+    out->measured = BZ_NEW(e->arena, double, (size_t)e->n *(size_t)machines);
+    out->all.name = "all";
+    for (int d = 0; d < machines; d++)
+        for (int w = 0; w < e->n; w++) {
+            double by[BZ_RULES] = {0};
+            total t = total_of(e, &e->work[w], d);
+            bool any = false;
+            for (int k = 0; k < e->work[w].n; k++)
+                any |= !isnan(e->told[cell(e, e->work[w].problem[k], d)]);
+            if (!(t.is > 0) || (!any && scalings))
+                continue;
+            if (scalings)
+                others(e, &e->work[w], d, by);
+            add_total(&out->all, &t, by);
+            add_total(row_named(out->machine, &out->machines, e->s->machine[d].name), &t, by);
+            add_total(row_named(out->network, &out->networks, e->work[w].name), &t, by);
+            out->measured[out->points] = t.is;
+            out->predicted[out->points++] = t.told;
+            e->judged[w * machines + d] = true;
+            e->score[w * machines + d] = t.spread > 0 ? fabs(log(t.told / t.is)) / t.spread : 0;
+        }
+    double *room = bz_alloc((size_t)e->s->n * (size_t)machines + 1, sizeof *room);
+    int count;
+    for (int i = 0; i < out->machines; i++)
+        for (int d = 0; d < machines; d++)
+            if (!strcmp(out->machine[i].name, e->s->machine[d].name)) {
+                out->machine[i].layers = layers_of(e, d, -1);
+                out->machine[i].median = median_of(e, d, -1, room, &count);
+            }
+    for (int k = 0; k < BZ_SHAPE_KINDS; k++) {
+        double median = median_of(e, -1, k, room, &count);
+        if (count)
+            out->kind[out->kinds++] =
+                (bz_error_sum){.name = kind_name(k), .n = count, .median = median, .layers = layers_of(e, -1, k)};
+    }
+    out->all.median = median_of(e, -1, -1, room, &count);
+    out->all.layers = 0;
+    for (int i = 0; i < out->machines; i++) {
+        out->all.layers += out->machine[i].layers / out->machines;
+        finish(&out->machine[i]);
+    }
+    for (int i = 0; i < out->networks; i++)
+        finish(&out->network[i]);
+    finish(&out->all);
+    free(room);
+}
+
+int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, double few, bz_arena *arena,
+             bz_judgement *out, bz_error *err)
+{
+    static const char *const LEFT[] = {"system", "network", "batch"};
+    size_t cells = (size_t)s->n * (size_t)s->machines + 1, totals = (size_t)n * (size_t)s->machines + 1;
+    *out = (bz_judgement){.left_out = LEFT[leave], .samples = s, .few = few};
+    if (s->machines < 2 && leave == BZ_LEAVE_SYSTEM)
+        return bz_fail(err, BZ_BAD_INPUT, "to leave a system out the database needs records of at least two");
+    if (!s->n || !n)
+        return bz_fail(err, BZ_BAD_INPUT, "the database has no records of these models");
+    evaluating e = {s,
+                    work,
+                    n,
+                    arena,
+                    out,
+                    bz_alloc(cells, sizeof(double)),
+                    bz_alloc(cells, sizeof(double)),
+                    bz_zeroed(totals, sizeof(double)),
+                    bz_zeroed(totals, sizeof(bool))};
+    for (size_t i = 0; i < cells; i++)
+        e.told[i] = NAN;
+    if (leave == BZ_LEAVE_SYSTEM)
+        leave_systems(&e, few);
+    else
+        leave_work(&e, leave);
+    sum_up(&e, leave == BZ_LEAVE_SYSTEM);
+    rank(&e);
+    intervals(&e);
+    free(e.told), free(e.spread), free(e.score), free(e.judged);
+    return 0;
+}

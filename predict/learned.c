@@ -1,0 +1,183 @@
+/* Kernel ridge regression with a Matérn kernel (3/2): smooth, but not so smooth that a step from one algorithm to the next rings
+ * through all shapes. Of many problems the few hundred are kept that tell most of the others (a Cholesky factorization that takes
+ * the point of largest remaining variance next), and their weights are fitted to all. */
+#include "predict/learned.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POINTS = 420 };
+static const double LENGTH = 3;  /* of the kernel, in e-folds of an extent */
+static const double TOLD = 1e-4; /* a variance below which a point tells nothing new */
+
+double bz_learned_alike(const bz_shape *a, const bz_shape *b)
+{
+    double d = 0;
+    for (int i = 0; i < a->n; i++)
+        d += (a->x[i] - b->x[i]) * (a->x[i] - b->x[i]);
+    double r = sqrt(3 * d) / LENGTH;
+    return (1 + r) * exp(-r);
+}
+
+static double kernel(const bz_learned *l, const bz_shape *a, const bz_shape *b)
+{
+    return bz_learned_alike(a, b) + l->constant;
+}
+
+bool bz_cholesky(double *a, int n)
+{
+    for (int j = 0; j < n; j++) {
+        double *row = a + (size_t)j * (size_t)n;
+        for (int i = 0; i <= j; i++) {
+            const double *other = a + (size_t)i * (size_t)n;
+            double sum = row[i];
+            for (int k = 0; k < i; k++)
+                sum -= row[k] * other[k];
+            if (i < j)
+                row[i] = sum / other[i];
+            else if (!(sum > 0))
+                return false;
+            else
+                row[i] = sqrt(sum);
+        }
+    }
+    return true;
+}
+
+void bz_cholesky_solve(const double *f, int n, double *b)
+{
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < i; k++)
+            b[i] -= f[(size_t)i * (size_t)n + (size_t)k] * b[k];
+        b[i] /= f[(size_t)i * (size_t)n + (size_t)i];
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        for (int k = i + 1; k < n; k++)
+            b[i] -= f[(size_t)k * (size_t)n + (size_t)i] * b[k];
+        b[i] /= f[(size_t)i * (size_t)n + (size_t)i];
+    }
+}
+
+/* Picks points, and leaves in k[i * POINTS + p] the kernel of shape i and point p. */
+static int pick(const bz_learned *l, const bz_shape *const *shape, int n, double *k, int *point)
+{
+    double *left = bz_alloc((size_t)n, sizeof *left), *g = bz_alloc((size_t)n * POINTS, sizeof *g);
+    int m = 0;
+    for (int i = 0; i < n; i++)
+        left[i] = 1 + l->constant;
+    for (; m < POINTS && m < n; m++) {
+        int best = 0;
+        for (int i = 1; i < n; i++)
+            best = left[i] > left[best] ? i : best;
+        if (left[best] < TOLD)
+            break;
+        point[m] = best;
+        double pivot = sqrt(left[best]);
+        const double *row = g + (size_t)best * POINTS;
+        for (int i = 0; i < n; i++) {
+            double *at = g + (size_t)i * POINTS,
+                   sum = k[(size_t)i * POINTS + (size_t)m] = kernel(l, shape[i], shape[best]);
+            for (int p = 0; p < m; p++)
+                sum -= at[p] * row[p];
+            at[m] = sum / pivot;
+            left[i] -= at[m] * at[m];
+        }
+        left[best] = 0;
+    }
+    free(left);
+    free(g);
+    return m;
+}
+
+/* The normal equations of the rows that machine `j` has: K'K + noise K. */
+static void normal(const double *k, const int *point, int n, int m, const double *y, int machines, int j, double noise,
+                   double *a)
+{
+    memset(a, 0, (size_t)m * (size_t)m * sizeof *a);
+    for (int i = 0; i < n; i++) {
+        const double *row = k + (size_t)i * POINTS;
+        if (isnan(y[(size_t)i * (size_t)machines + (size_t)j]))
+            continue;
+        for (int p = 0; p < m; p++)
+            for (int q = 0; q <= p; q++)
+                a[(size_t)p * (size_t)m + (size_t)q] += row[p] * row[q];
+    }
+    double scale = 0;
+    for (int p = 0; p < m; p++)
+        scale = fmax(scale, a[(size_t)p * (size_t)m + (size_t)p]);
+    for (int p = 0; p < m; p++) {
+        for (int q = 0; q <= p; q++)
+            a[(size_t)p * (size_t)m + (size_t)q] += noise * k[(size_t)point[p] * POINTS + (size_t)q];
+        a[(size_t)p * (size_t)m + (size_t)p] += 1e-10 * (scale + 1);
+    }
+}
+
+static bool same_rows(const double *y, int n, int machines, int a, int b)
+{
+    for (int i = 0; i < n; i++)
+        if (isnan(y[i * machines + a]) != isnan(y[i * machines + b]))
+            return false;
+    return true;
+}
+
+static double mean_of(const double *y, int n, int machines, int j, int *count)
+{
+    double sum = 0;
+    *count = 0;
+    for (int i = 0; i < n; i++)
+        if (!isnan(y[i * machines + j]))
+            sum += y[i * machines + j], ++*count;
+    return *count ? sum / *count : 0;
+}
+
+void bz_learned_fit(const bz_shape *const *shape, const double *y, int n, int machines, const double *mean,
+                    double constant, double noise, bz_arena *arena, bz_learned *out)
+{
+    *out = (bz_learned){.machines = machines,
+                        .mean = BZ_NEW(arena, double, machines),
+                        .trained = BZ_NEW(arena, int, machines),
+                        .constant = constant};
+    if (!n)
+        return;
+    double *k = bz_alloc((size_t)n * POINTS, sizeof *k);
+    int *point = bz_alloc(POINTS, sizeof *point), factored = -1;
+    int m = out->n = pick(out, shape, n, k, point);
+    double *a = bz_alloc((size_t)m * (size_t)m, sizeof *a), *b = bz_alloc((size_t)m, sizeof *b);
+    out->point = BZ_NEW(arena, const bz_shape *, m);
+    out->weight = BZ_NEW(arena, double, (size_t)m *(size_t)machines);
+    for (int p = 0; p < m; p++)
+        out->point[p] = bz_arena_dup(arena, shape[point[p]], sizeof *shape[0]);
+    for (int j = 0; j < machines; j++) {
+        double own = mean_of(y, n, machines, j, &out->trained[j]);
+        out->mean[j] = mean ? mean[j] : own;
+        if (!out->trained[j])
+            continue;
+        if (factored < 0 || !same_rows(y, n, machines, factored, j)) {
+            normal(k, point, n, m, y, machines, j, noise, a);
+            factored = bz_cholesky(a, m) ? j : -1;
+        }
+        memset(b, 0, (size_t)m * sizeof *b);
+        for (int i = 0; i < n; i++)
+            for (int p = 0; p < m && !isnan(y[i * machines + j]); p++)
+                b[p] += k[(size_t)i * POINTS + (size_t)p] * (y[i * machines + j] - out->mean[j]);
+        if (factored >= 0)
+            bz_cholesky_solve(a, m, b);
+        for (int p = 0; p < m && factored >= 0; p++)
+            out->weight[p * machines + j] = b[p];
+    }
+    free(k);
+    free(point);
+    free(a);
+    free(b);
+}
+
+void bz_learned_at(const bz_learned *l, const bz_shape *s, double *out)
+{
+    memcpy(out, l->mean, (size_t)l->machines * sizeof *out);
+    for (int p = 0; p < l->n; p++) {
+        double k = kernel(l, s, l->point[p]);
+        for (int j = 0; j < l->machines; j++)
+            out[j] += k * l->weight[p * l->machines + j];
+    }
+}

@@ -1,0 +1,191 @@
+/* predict: how long a call takes on a system that has no record of it.
+ *
+ *   bz_samples_load       the records of a database as a table: problems by machines
+ *   bz_predictor_new      what the table teaches: how each machine differs from its data sheet, kind by kind
+ *   bz_predictor_aim      a machine to predict for, with or without records
+ *   bz_predict            seconds of one problem there
+ *
+ * One rule for all: log t = log roofline(machine) + residual. The roofline has a floor (what a call takes at least), the
+ * clock that the machine holds under full load, and the bandwidth that its memory leaves. The residual is what libraries
+ * make of it. It is learned in two directions:
+ *
+ *   over problems   for each machine and kind of problem: kernel ridge regression on the logarithms of the shape (learned.c)
+ *   over machines   kriging: the closer two machines are in generation, rate and bandwidth, the more one tells of the other
+ *                   (neighbours.c)
+ *
+ * A machine with a few records of its own corrects the second by the first: its residual against its neighbours is learned
+ * over problems.
+ *
+ * The published ways stand beside it, to be compared: ratios of peaks and rooflines (scaling.c), wave scaling (wave.c) with
+ * occupancies (occupancy.c).
+ *
+ * Predicted is never measured: no function here writes a record. */
+#ifndef BZ_PREDICT_H
+#define BZ_PREDICT_H
+
+#include "bound/bound.h"
+#include "generator/generator.h"
+#include "perfdb/perfdb.h"
+#include "runtime/problem.h"
+
+/* ---- machines ------------------------------------------------------------------------------- */
+
+/* A system as numbers. */
+typedef struct bz_machine {
+    const char *name; /* of the system in the database, or the slug of its data sheet */
+    bool gpu;
+    double f32, f16, i8; /* operations per second at the boost clock; f16, i8: 0 where nothing is faster than f32 */
+    double held;         /* clock under full load, as a share of the boost clock */
+    double clock, multiprocessors; /* Hz; a processor: threads */
+    double bandwidth;              /* bytes per second that programs reach */
+    double generation;             /* architectures in the order in which they came: close numbers, similar machines */
+    double floor;                  /* seconds that a call takes at the least; NAN: no records tell */
+    int capability;                /* 75 for 7.5; 0: no GPU */
+} bz_machine;
+
+/* By what a database knows of a system. -1 where neither a measurement nor a data sheet tells its rates. */
+int bz_machine_of(const bz_system_facts *facts, const char *name, int threads, bz_machine *out, bz_error *err);
+/* By the slug or name of a GPU in runtime/gpus.txt, or by a file with lines such as "multiprocessors 80". */
+int bz_machine_named(const char *name, bz_arena *arena, bz_machine *out, bz_error *err);
+
+/* ---- problems ------------------------------------------------------------------------------- */
+
+enum { BZ_SHAPE = 10, BZ_SHAPE_FUSED = BZ_PROBLEM_N_KINDS + 1, BZ_SHAPE_KINDS = 2 * BZ_SHAPE_FUSED };
+
+/* A problem as numbers: what the regression sees. */
+typedef struct bz_shape {
+    /* A bz_problem_kind; BZ_PROBLEM_N_KINDS: a binary whose second operand is broadcast. With post-operations BZ_SHAPE_FUSED
+     * more: the same library may run another kernel. */
+    int kind;
+    bool product;
+    bz_dtype dtype;
+    double flops, bytes, blocks; /* blocks: thread blocks that a GPU would run, roughly */
+    int n;
+    double x[BZ_SHAPE];
+} bz_shape;
+
+void bz_shape_of(const bz_problem *p, bz_shape *out);
+
+/* Seconds by the roofline of a machine with so long a floor, where its clock under load counts so much (bz_kinship). */
+double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double held);
+
+/* ---- the records as a table ------------------------------------------------------------------ */
+
+typedef struct bz_samples {
+    bz_arena arena;
+    const char **text; /* [n]: problems */
+    bz_shape *shape;
+    int n, cap;
+    bz_machine *machine;
+    int machines;
+    double *log; /* [n * machines]: of seconds; NAN where there is no record */
+    bz_map map;  /* text -> problem */
+} bz_samples;
+
+/* The cheapest record of each problem that ran well, for all systems whose rates are known; the others are named by `warn`. */
+int bz_samples_load(bz_perfdb *db, const bz_setting *setting, bz_samples *out, bz_error *err);
+void bz_samples_free(bz_samples *s);
+static inline double bz_samples_log(const bz_samples *s, int problem, int machine)
+{
+    return s->log[(size_t)problem * (size_t)s->machines + (size_t)machine];
+}
+
+/* ---- prediction ------------------------------------------------------------------------------ */
+
+/* How machines tell of one another, for a group of kinds: products; batch normalization; what only moves data. */
+enum { BZ_GROUPS = 3 };
+typedef struct bz_kinship {
+    double held;       /* how much the clock under load counts: 0 the boost clock, 1 the held one */
+    double generation; /* lengths over which machines stay alike: in generations, */
+    double size;       /* and in e-folds of rates */
+    double noise;      /* what no neighbour tells */
+} bz_kinship;
+extern const bz_kinship bz_kinships[BZ_GROUPS]; /* those that ship */
+int bz_shape_group(const bz_shape *s);
+
+typedef struct bz_predictor bz_predictor;
+typedef struct bz_aim bz_aim;
+
+/* Learns from all machines of the table for which use[machine] holds (NULL: all), and from those problems for which
+ * known[problem] does (NULL: all). Lives until freed. */
+bz_predictor *bz_predictor_new(const bz_samples *s, const bool *use, const bool *known, const bz_kinship *kinship);
+void bz_predictor_free(bz_predictor *p);
+
+/* A machine to predict for. `own`: its number in the table, whose records then count too, those of problems for which
+ * measured[problem] holds (NULL: all); -1: none. */
+bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, int own, const bool *measured);
+void bz_aim_free(bz_aim *a);
+const bz_predictor *bz_aim_predictor(const bz_aim *a);
+const bz_machine *bz_aim_machine(const bz_aim *a);
+
+typedef enum {
+    BZ_PREDICTED_RECORD,
+    BZ_PREDICTED_NEIGHBOURS,
+    BZ_PREDICTED_LEARNED,
+    BZ_PREDICTED_ROOFLINE,
+    BZ_PREDICTED_N
+} bz_predicted_by;
+extern const char *const bz_predicted_names[BZ_PREDICTED_N];
+
+typedef struct bz_predicted_time {
+    double seconds;
+    double spread; /* standard deviation of its logarithm, as far as the machines' kinship tells */
+    bz_predicted_by by;
+} bz_predicted_time;
+
+/* Whether a problem of this kind was ever met where it learned: else another kind stands in. */
+bool bz_predictor_met(const bz_predictor *p, const bz_shape *shape);
+
+/* Of a problem by its text; `shape` of the same problem. */
+bz_predicted_time bz_predict(bz_aim *a, const char *text, const bz_shape *shape);
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+/* A model on a machine. Times are seconds. */
+typedef struct bz_forecast {
+    const char *model;
+    const bz_machine *machine;
+    int64_t batch;
+    bz_bound bound;            /* its provenance says `modelled` where a price was predicted */
+    double low, high;          /* nine of ten are between, as shares of any of its totals: 0.9, 1.12 */
+    double by[BZ_PREDICTED_N]; /* share of the sequential bound */
+    int layers, predicted;     /* that cost something; of them with a predicted price */
+} bz_forecast;
+
+/* `in` is as bz_bound_make wants it, `prices` are those that records make: what lacks is predicted and filled into them. */
+void bz_forecast_make(bz_aim *aim, const bz_bound_input *in, bz_prices *prices, bz_arena *arena, bz_forecast *out);
+
+/* ---- published ways -------------------------------------------------------------------------- */
+
+typedef enum {
+    BZ_SCALING_PEAK,
+    BZ_SCALING_BANDWIDTH,
+    BZ_SCALING_MULTIPROCESSORS,
+    BZ_SCALING_ROOFLINE,
+    BZ_SCALING_WAVES,
+    BZ_SCALING_N
+} bz_scaling;
+extern const char *const bz_scaling_names[BZ_SCALING_N];
+/* By how much the time of a problem changes from one machine to another. */
+double bz_scaling_of(bz_scaling which, const bz_shape *s, const bz_machine *from, const bz_machine *to);
+
+/* Wave scaling: `gamma` is the memory's share, from arithmetic intensity and the ridge of the destination. */
+typedef enum { BZ_WAVE_PAPER, BZ_WAVE_EXACT, BZ_WAVE_CODE } bz_wave_variant;
+typedef struct bz_wave_machine {
+    double bandwidth, clock, multiprocessors, wave; /* wave: blocks that run at once */
+} bz_wave_machine;
+double bz_wave_gamma(double intensity, double ridge);
+double bz_wave_scale(bz_wave_variant variant, const bz_wave_machine *from, const bz_wave_machine *to, double blocks,
+                     double gamma);
+
+/* Thread blocks that one multiprocessor holds at once; 0: such a kernel cannot be launched. `capability` as 75 for 7.5. */
+typedef struct bz_launch {
+    int threads, registers, shared_static, shared_dynamic;
+} bz_launch;
+typedef struct bz_occupancy_limits {
+    int capability, threads, registers, block_registers, shared; /* of a multiprocessor; registers of a block */
+} bz_occupancy_limits;
+bool bz_occupancy_limits_of(int capability, bz_occupancy_limits *out);
+int bz_occupancy(const bz_occupancy_limits *limits, const bz_launch *launch);
+
+#endif

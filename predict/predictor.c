@@ -1,0 +1,269 @@
+/* The whole rule: residuals over problems and over machines. */
+#include "predict/predictor.h"
+
+#include "predict/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const bz_predicted_names[BZ_PREDICTED_N] = {"record", "neighbours", "learned", "roofline"};
+
+/* What times of one shape differ by that the shape does not tell; of records of one's own less, as neighbours told the rest. */
+static const double NOISE = 0.01, LEARNED_UNSURE = 0.3, OWN_NOISE = 0.03, OWN_CONSTANT = 0.3;
+enum { FEWEST = 3 }; /* records of a kind, below which another kind tells more */
+
+double bz_predictor_roofline(const bz_predictor *p, const bz_shape *s, const bz_machine *m, double floor)
+{
+    return log(bz_shape_roofline(s, m, isnan(floor) ? 0 : floor, p->kinship[0].held));
+}
+
+/* ---- over problems --------------------------------------------------------------------------- */
+
+typedef struct kind_rows {
+    const bz_shape **shape;
+    double *y;
+    int n;
+} kind_rows;
+
+/* The rows of one kind of which `column` columns have a value. y: NAN where none. */
+static void learn_kinds(const bz_samples *s, const bool *known, int columns,
+                        double (*value)(void *, int row, int column), void *user, const double *mean, double constant,
+                        double noise, bz_arena *arena, bz_learned *out)
+{
+    kind_rows rows = {bz_alloc((size_t)s->n + 1, sizeof *rows.shape),
+                      bz_alloc(((size_t)s->n + 1) * (size_t)(columns ? columns : 1), sizeof *rows.y), 0};
+    for (int kind = 0; kind < BZ_SHAPE_KINDS; kind++) {
+        rows.n = 0;
+        for (int i = 0; i < s->n; i++) {
+            bool any = false;
+            if (s->shape[i].kind != kind || (known && !known[i]))
+                continue;
+            for (int c = 0; c < columns; c++) {
+                double v = rows.y[rows.n * columns + c] = value(user, i, c);
+                any |= !isnan(v);
+            }
+            rows.shape[rows.n] = &s->shape[i];
+            rows.n += any;
+        }
+        bz_learned_fit(rows.shape, rows.y, rows.n, columns, mean, constant, noise, arena, &out[kind]);
+    }
+    free(rows.shape);
+    free(rows.y);
+}
+
+static double residual(void *user, int row, int column)
+{
+    const bz_predictor *p = user;
+    const bz_machine *m = &p->machine[column];
+    double is = p->use[column] ? bz_samples_log(p->samples, row, column) : NAN;
+    return isnan(is) ? NAN : is - bz_predictor_roofline(p, &p->samples->shape[row], m, m->floor);
+}
+
+bz_predictor *bz_predictor_new(const bz_samples *s, const bool *use, const bool *known, const bz_kinship *kinship)
+{
+    bz_predictor *p = bz_zeroed(1, sizeof *p);
+    p->samples = s;
+    p->known = known;
+    p->machine = s->machine;
+    p->machines = s->machines;
+    p->use = BZ_NEW(&p->arena, bool, s->machines);
+    memcpy(p->kinship, kinship ? kinship : bz_kinships, sizeof p->kinship);
+    for (int m = 0; m < s->machines; m++)
+        p->use[m] = (!use || use[m]) && !isnan(s->machine[m].floor);
+    learn_kinds(s, known, s->machines, residual, p, NULL, 0, NOISE, &p->arena, p->learned);
+    return p;
+}
+
+void bz_predictor_free(bz_predictor *p)
+{
+    if (p)
+        bz_arena_free(&p->arena);
+    free(p);
+}
+
+static bool is_learned(const bz_predictor *p, int kind, int machine)
+{
+    return p->learned[kind].n && p->learned[kind].trained[machine] >= FEWEST;
+}
+
+/* What was learned of the kind; where it was never met, of the same with or without post-operations; of convolutions or
+ * functions of one value. NULL: of none. */
+static const bz_learned *kind_of(const bz_predictor *p, const bz_shape *s, int machine)
+{
+    int kind = s->kind % BZ_SHAPE_FUSED, stand_in = s->product ? BZ_PROBLEM_CONV : BZ_PROBLEM_ACTIVATION;
+    const int kinds[] = {s->kind, kind, kind + BZ_SHAPE_FUSED, stand_in};
+    for (int i = 0; i < 4; i++)
+        if (is_learned(p, kinds[i], machine))
+            return &p->learned[kinds[i]];
+    return NULL;
+}
+
+bool bz_predictor_met(const bz_predictor *p, const bz_shape *s)
+{
+    for (int m = 0; m < p->machines; m++)
+        if (is_learned(p, s->kind, m))
+            return true;
+    return false;
+}
+
+/* ---- over machines --------------------------------------------------------------------------- */
+
+struct bz_aim {
+    const bz_predictor *p;
+    bz_machine machine;
+    double floor;
+    int own; /* -1: none */
+    const bool *measured;
+    bool *use;
+    struct mixture {
+        uint64_t exact; /* machines with a record of the problem */
+        double weight[BZ_NEIGHBOURS], variance;
+        bool ready;
+    } mixture[BZ_GROUPS];   /* the last one that was asked for */
+    bz_learned *correction; /* by kind; NULL: no records of its own */
+    int corrected;          /* records that it rests on */
+    bz_arena arena;
+};
+
+static int problem_of(const bz_predictor *p, const char *text)
+{
+    const bz_samples *s = p->samples;
+    uint32_t at = s && text ? bz_map_get(&s->map, text, strlen(text)) : BZ_MAP_NONE;
+    return at == BZ_MAP_NONE || (p->known && !p->known[at]) ? -1 : (int)at;
+}
+
+/* What is learned over problems is off by itself; times of the very problem are not. */
+static const struct mixture *mix(bz_aim *a, int group, uint64_t exact)
+{
+    struct mixture *x = &a->mixture[group];
+    double unsure[BZ_NEIGHBOURS];
+    if (x->ready && x->exact == exact)
+        return x;
+    for (int m = 0; m < a->p->machines; m++)
+        unsure[m] = exact >> m & 1 ? 0 : LEARNED_UNSURE;
+    x->ready = true;
+    x->exact = exact;
+    x->variance =
+        bz_neighbours(a->p->machine, a->use, a->p->machines, &a->machine, &a->p->kinship[group], unsure, x->weight);
+    return x;
+}
+
+/* The residual that the neighbours tell. *exact: the share of it that rests on records of this very problem. NAN: none tells. */
+static double neighbours(bz_aim *a, int problem, const bz_shape *s, double *exact, double *variance)
+{
+    const bz_predictor *p = a->p;
+    const bz_learned *evaluated = NULL;
+    double at[BZ_NEIGHBOURS], sum = 0, all = 0;
+    uint64_t known = 0;
+    for (int m = 0; m < p->machines && problem >= 0; m++)
+        known |= (uint64_t)(a->use[m] && !isnan(bz_samples_log(p->samples, problem, m))) << m;
+    const struct mixture *x = mix(a, bz_shape_group(s), known);
+    *exact = 0;
+    *variance = x->variance;
+    for (int m = 0; m < p->machines; m++) {
+        double r;
+        if (x->weight[m] == 0)
+            continue;
+        if (known >> m & 1) {
+            r = bz_samples_log(p->samples, problem, m) -
+                bz_predictor_roofline(p, s, &p->machine[m], p->machine[m].floor);
+            *exact += fabs(x->weight[m]);
+        } else {
+            const bz_learned *l = kind_of(p, s, m);
+            if (!l)
+                continue;
+            if (l != evaluated)
+                bz_learned_at(evaluated = l, s, at);
+            r = at[m];
+        }
+        sum += x->weight[m] * r;
+        all += x->weight[m];
+    }
+    return all > 0.2 ? sum / all : NAN;
+}
+
+static double base(bz_aim *a, int problem, const bz_shape *s, double *exact, double *variance)
+{
+    double r = neighbours(a, problem, s, exact, variance);
+    return bz_predictor_roofline(a->p, s, &a->machine, a->floor) + (isnan(r) ? 0 : r);
+}
+
+static double own_residual(void *user, int row, int column)
+{
+    bz_aim *a = user;
+    double exact, variance, is = a->measured && !a->measured[row] ? NAN : bz_samples_log(a->p->samples, row, a->own);
+    (void)column;
+    return isnan(is) ? NAN : is - base(a, row, &a->p->samples->shape[row], &exact, &variance);
+}
+
+static void correct(bz_aim *a)
+{
+    const bz_samples *s = a->p->samples;
+    double sum = 0, mean;
+    for (int i = 0; i < s->n; i++) {
+        double r = a->p->known && !a->p->known[i] ? NAN : own_residual(a, i, 0);
+        if (!isnan(r))
+            sum += r, a->corrected++;
+    }
+    if (!a->corrected)
+        return;
+    mean = sum / a->corrected;
+    a->correction = BZ_NEW(&a->arena, bz_learned, BZ_SHAPE_KINDS);
+    learn_kinds(s, a->p->known, 1, own_residual, a, &mean, OWN_CONSTANT, OWN_NOISE, &a->arena, a->correction);
+}
+
+bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, int own, const bool *measured)
+{
+    bz_aim *a = bz_zeroed(1, sizeof *a);
+    *a = (bz_aim){.p = p, .machine = *machine, .own = own, .measured = measured};
+    a->use = BZ_NEW(&a->arena, bool, p->machines);
+    for (int m = 0; m < p->machines; m++)
+        a->use[m] = p->use[m] && m != own;
+    a->floor = bz_floor_told(p->machine, a->use, p->machines, machine);
+    if (own >= 0 && p->samples)
+        correct(a);
+    return a;
+}
+
+void bz_aim_free(bz_aim *a)
+{
+    if (a)
+        bz_arena_free(&a->arena);
+    free(a);
+}
+
+const bz_predictor *bz_aim_predictor(const bz_aim *a)
+{
+    return a->p;
+}
+
+const bz_machine *bz_aim_machine(const bz_aim *a)
+{
+    return &a->machine;
+}
+
+bz_predicted_time bz_predict(bz_aim *a, const char *text, const bz_shape *s)
+{
+    int problem = problem_of(a->p, text);
+    double exact, variance, is = base(a, problem, s, &exact, &variance);
+    double own = a->own >= 0 && problem >= 0 && (!a->measured || a->measured[problem])
+                     ? bz_samples_log(a->p->samples, problem, a->own)
+                     : NAN;
+    bz_predicted_time out = {.by = exact > 0.5 ? BZ_PREDICTED_NEIGHBOURS : BZ_PREDICTED_LEARNED,
+                             .spread = sqrt(fmin(variance, 2))};
+    if (!isfinite(variance))
+        out.by = BZ_PREDICTED_ROOFLINE;
+    if (!isnan(own))
+        return (bz_predicted_time){exp(own), 0, BZ_PREDICTED_RECORD};
+    if (a->correction) {
+        const bz_learned *l = &a->correction[s->kind];
+        double by = l->mean[0];
+        if (l->n && l->trained[0])
+            bz_learned_at(l, s, &by);
+        is += by;
+        out.spread *= 1 / sqrt(1 + a->corrected / 10.0);
+    }
+    out.seconds = exp(is);
+    return out;
+}

@@ -1,0 +1,22 @@
+/* predictor: what was learned, as trained.c stores it. Private to predict/. */
+#ifndef BZ_PREDICT_PREDICTOR_H
+#define BZ_PREDICT_PREDICTOR_H
+
+#include "predict/learned.h"
+#include "predict/neighbours.h"
+
+struct bz_predictor {
+    bz_arena arena;
+    const bz_samples *samples; /* exact records; NULL: read from a file */
+    const bool *known;         /* of them; NULL: all */
+    const bz_machine *machine;
+    int machines;
+    bool *use;
+    bz_kinship kinship[BZ_GROUPS];
+    bz_learned learned[BZ_SHAPE_KINDS]; /* by kind; n == 0: nothing */
+};
+
+/* Logarithm of the roofline that residuals are against. */
+double bz_predictor_roofline(const bz_predictor *p, const bz_shape *s, const bz_machine *m, double floor);
+
+#endif

@@ -1,0 +1,113 @@
+/* The records of a database as a table. */
+#include "predict/neighbours.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct loading {
+    bz_samples *out;
+    const bz_setting *setting;
+    int machine;
+} loading;
+
+static int row_of(bz_samples *s, const char *text)
+{
+    uint32_t at = bz_map_get(&s->map, text, strlen(text));
+    bz_problem problem;
+    if (at != BZ_MAP_NONE)
+        return (int)at;
+    if (bz_problem_parse(text, &problem, NULL))
+        return -1;
+    if (s->n == s->cap) {
+        int cap = s->cap ? 2 * s->cap : 1024;
+        size_t row = (size_t)s->machines * sizeof(double);
+        s->text = bz_realloc(s->text, (size_t)cap, sizeof *s->text);
+        s->shape = bz_realloc(s->shape, (size_t)cap, sizeof *s->shape);
+        s->log = bz_realloc(s->log, (size_t)cap, row);
+        s->cap = cap;
+    }
+    s->text[s->n] = bz_arena_str(&s->arena, text);
+    bz_shape_of(&problem, &s->shape[s->n]);
+    for (int m = 0; m < s->machines; m++)
+        s->log[(size_t)s->n * (size_t)s->machines + (size_t)m] = NAN;
+    bz_map_add(&s->map, s->text[s->n], strlen(s->text[s->n]), (uint32_t)s->n);
+    return s->n++;
+}
+
+/* f32 in fewer bits is another problem, as in prices. */
+static bool counts(const loading *l, const bz_record *r)
+{
+    return r->status == BZ_RECORD_OK && r->median > 0 && r->provenance != BZ_PROVENANCE_MODELLED &&
+           bz_setting_same(&r->setting, l->setting) && !bz_algorithm_is_reference(r->variant.algorithm) &&
+           strcmp(r->variant.math, "tf32") != 0 && strcmp(r->variant.math, "f16") != 0 &&
+           strcmp(r->variant.math, "bf16") != 0;
+}
+
+static int take(void *user, const bz_record *r)
+{
+    loading *l = user;
+    bz_samples *s = l->out;
+    int row = counts(l, r) ? row_of(s, r->problem) : -1;
+    if (row >= 0) {
+        double *at = &s->log[(size_t)row * (size_t)s->machines + (size_t)l->machine], is = log(bz_record_busy(r));
+        *at = isnan(*at) ? is : fmin(*at, is);
+    }
+    return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* What a call takes at the least: the hundredth part of its records is not longer. */
+static double floor_of(const bz_samples *s, int machine)
+{
+    double *all = bz_alloc((size_t)s->n + 1, sizeof *all), found = NAN;
+    int n = 0;
+    for (int i = 0; i < s->n; i++)
+        if (!isnan(bz_samples_log(s, i, machine)))
+            all[n++] = bz_samples_log(s, i, machine);
+    qsort(all, (size_t)n, sizeof *all, by_value);
+    if (n)
+        found = exp(all[n / 100]);
+    free(all);
+    return found;
+}
+
+int bz_samples_load(bz_perfdb *db, const bz_setting *setting, bz_samples *out, bz_error *err)
+{
+    const bz_system **systems;
+    size_t n;
+    *out = (bz_samples){0};
+    if (bz_perfdb_systems(db, &out->arena, &systems, &n, err))
+        return -1;
+    const bz_system **with = BZ_NEW(&out->arena, const bz_system *, n);
+    out->machine = BZ_NEW(&out->arena, bz_machine, n);
+    for (size_t i = 0; i < n && out->machines < BZ_NEIGHBOURS; i++) {
+        const bz_system_facts *facts = bz_system_facts_read(systems[i]->details, &out->arena);
+        const char *name = bz_arena_str(&out->arena, systems[i]->name);
+        if (bz_machine_of(facts, name, setting->threads, &out->machine[out->machines], NULL) == 0)
+            with[out->machines++] = systems[i];
+    }
+    for (int m = 0; m < out->machines; m++) {
+        loading l = {out, setting, m};
+        if (bz_perfdb_scan(db, &(bz_perfdb_filter){.system = with[m]}, take, &l, err))
+            return -1;
+    }
+    for (int m = 0; m < out->machines; m++)
+        out->machine[m].floor = floor_of(out, m);
+    return 0;
+}
+
+void bz_samples_free(bz_samples *s)
+{
+    free(s->text);
+    free(s->shape);
+    free(s->log);
+    bz_map_free(&s->map);
+    bz_arena_free(&s->arena);
+    *s = (bz_samples){0};
+}

@@ -1,0 +1,43 @@
+/* Published ways from one machine to another, to be compared with. */
+#include "predict/predict.h"
+
+#include <math.h>
+
+const char *const bz_scaling_names[BZ_SCALING_N] = {"peak", "bandwidth", "multiprocessors", "roofline", "waves"};
+
+static double roofline(const bz_shape *s, const bz_machine *m)
+{
+    return fmax(s->flops / m->f32, s->bytes / m->bandwidth);
+}
+
+/* Nobody recorded the launch: a kernel of 256 threads with few registers stands for all. */
+static bz_wave_machine wave_machine(const bz_machine *m)
+{
+    bz_occupancy_limits limits;
+    double held = m->clock * m->held;
+    int blocks = m->gpu && bz_occupancy_limits_of(m->capability, &limits)
+                     ? bz_occupancy(&limits, &(bz_launch){256, 32, 0, 0})
+                     : 1;
+    return (bz_wave_machine){m->bandwidth, held, m->multiprocessors, m->multiprocessors * (blocks > 0 ? blocks : 1)};
+}
+
+double bz_scaling_of(bz_scaling which, const bz_shape *s, const bz_machine *from, const bz_machine *to)
+{
+    bz_wave_machine a, b;
+    switch (which) {
+    case BZ_SCALING_PEAK:
+        return from->f32 / to->f32;
+    case BZ_SCALING_BANDWIDTH:
+        return from->bandwidth / to->bandwidth;
+    case BZ_SCALING_MULTIPROCESSORS:
+        return from->multiprocessors / to->multiprocessors;
+    case BZ_SCALING_ROOFLINE:
+        return roofline(s, to) / roofline(s, from);
+    case BZ_SCALING_WAVES:
+    case BZ_SCALING_N:
+        break;
+    }
+    a = wave_machine(from), b = wave_machine(to);
+    double gamma = bz_wave_gamma(s->flops / s->bytes, to->f32 / to->bandwidth);
+    return bz_wave_scale(BZ_WAVE_PAPER, &a, &b, s->blocks, gamma);
+}

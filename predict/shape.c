@@ -1,0 +1,122 @@
+/* A problem as numbers. Times of libraries follow the logarithms of extents: half as many channels are as far from a shape as
+ * twice as many. */
+#include "predict/predict.h"
+
+#include <math.h>
+
+static double ln(double v)
+{
+    return log(fmax(v, 1));
+}
+
+static double count(const int64_t *extent, int from, int to)
+{
+    double n = 1;
+    for (int i = from; i < to && extent[i]; i++)
+        n *= (double)extent[i];
+    return n;
+}
+
+static void add(bz_shape *s, double v)
+{
+    if (s->n < BZ_SHAPE)
+        s->x[s->n++] = v;
+}
+
+/* Weights: a step in the window's size, the stride, or from 1x1 to wider windows changes the algorithm; one in the batch hardly. */
+static void conv(const bz_problem *p, const bz_operand *y, bz_shape *s)
+{
+    bool deconv = p->kind == BZ_PROBLEM_DECONV;
+    double group = (double)p->conv.group, in = (double)p->conv.x[1],
+           out = deconv ? (double)y->dim[1] : (double)p->conv.w[0];
+    double window = count(p->conv.w, 2, BZ_PROBLEM_RANK);
+    add(s, ln((double)p->conv.x[0]));
+    add(s, ln(in / group));
+    add(s, ln(out));
+    add(s, ln(count(y->dim, 2, BZ_PROBLEM_RANK)));
+    add(s, 1.5 * ln(window));
+    add(s, 2 * ln((double)p->conv.stride[0]));
+    add(s, ln(group));
+    add(s, ln(s->flops));
+    add(s, window > 1 ? 0 : 1.5);
+    s->blocks = (double)y->count / 4096; /* tiles of 64 by 64 */
+}
+
+static void product(const bz_problem *p, const bz_operand *y, bz_shape *s)
+{
+    double n = (double)(y->rank ? y->dim[y->rank - 1] : 1), m = (double)y->count / n, k = s->flops / (2 * m * n);
+    if (p->kind == BZ_PROBLEM_GEMV)
+        n = (double)y->count, m = 1, k = (double)p->gemv.k;
+    add(s, ln(m));
+    add(s, ln(k));
+    add(s, ln(n));
+    s->blocks = ceil(m / 64) * ceil(n / 64);
+}
+
+static void moved(const bz_problem *p, const bz_operand *x, const bz_operand *y, bz_shape *s)
+{
+    double batch = (double)(x->rank ? x->dim[0] : 1), each = (double)x->count / batch;
+    add(s, ln(s->bytes));
+    if (p->kind == BZ_PROBLEM_POOL) {
+        add(s, log(fmax(s->flops, 1) / s->bytes));
+        add(s, ln(each));
+        add(s, 0.5 * ln(batch));
+        add(s, 2 * (double)p->pool.kernel[0] / 3);
+    } else {
+        add(s, 0.5 * ln(each));
+        add(s, 0.5 * ln(batch));
+    }
+    s->blocks = (double)y->count / 1024;
+}
+
+void bz_shape_of(const bz_problem *p, bz_shape *out)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(p, operand);
+    static const bz_operand NONE = {.count = 1};
+    const bz_operand *x = n ? &operand[0] : &NONE, *y = n ? &operand[n - 1] : &NONE;
+    *out = (bz_shape){.kind = (int)p->kind,
+                      .product = bz_problem_has(p, BZ_TRAIT_PRODUCT),
+                      .dtype = p->dtype,
+                      .flops = bz_problem_flops(p),
+                      .bytes = fmax(bz_problem_bytes(p), 1)};
+    if (p->kind == BZ_PROBLEM_BINARY && bz_extent_count(p->binary.a) != bz_extent_count(p->binary.b))
+        out->kind = BZ_PROBLEM_N_KINDS;
+    if (p->post[0].fn != BZ_FN_NONE)
+        out->kind += BZ_SHAPE_FUSED;
+    if (bz_problem_has(p, BZ_TRAIT_CONVOLUTION))
+        conv(p, y, out);
+    else if (out->product)
+        product(p, y, out);
+    else
+        moved(p, x, y, out);
+    out->blocks = fmax(1, ceil(out->blocks));
+    add(out, p->dtype == BZ_F32 ? 0 : 2);
+}
+
+int bz_shape_group(const bz_shape *s)
+{
+    int kind = s->kind % BZ_SHAPE_FUSED;
+    bool product = s->product || kind == BZ_PROBLEM_LSTM || kind == BZ_PROBLEM_GRU || kind == BZ_PROBLEM_RNN ||
+                   kind == BZ_PROBLEM_ATTENTION;
+    bool norm = kind == BZ_PROBLEM_BATCHNORM || kind == BZ_PROBLEM_LAYERNORM || kind == BZ_PROBLEM_GROUPNORM ||
+                kind == BZ_PROBLEM_RMSNORM;
+    return product ? 0 : norm ? 1 : 2;
+}
+
+static double rate(const bz_machine *m, bz_dtype dtype)
+{
+    double faster = dtype == BZ_F16 || dtype == BZ_BF16 ? m->f16 : dtype == BZ_I8 || dtype == BZ_U8 ? m->i8 : 0;
+    return faster > 0 ? faster : m->f32;
+}
+
+/* What large products reach of the peak, and large copies of the bandwidth: the residual corrects both. */
+static const double PRODUCT = 0.7, COPY = 0.85;
+
+double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double held)
+{
+    bool computes = bz_shape_group(s) == 0;
+    double compute = s->flops / (rate(m, s->dtype) * pow(m->held, held) * PRODUCT),
+           memory = s->bytes / (m->bandwidth * COPY);
+    return floor + (computes ? hypot(compute, memory) : memory);
+}

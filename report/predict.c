@@ -1,0 +1,323 @@
+/* Predictions, and how far off they are. */
+#include "report/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- forecasts ------------------------------------------------------------------------------- */
+
+static double dollars(const bz_price_list *p, const char *machine)
+{
+    size_t len = strcspn(machine, "@");
+    for (int i = 0; i < p->n; i++)
+        if (!strcmp(p->machine[i], machine) || (strlen(p->machine[i]) == len && !strncmp(p->machine[i], machine, len)))
+            return p->dollars[i];
+    return NAN;
+}
+
+/* Dollars for a million inferences. */
+static double cost(const bz_forecast *f, const bz_price_list *p)
+{
+    int64_t batch = f->batch > 0 ? f->batch : 1;
+    return f->bound.sequential * dollars(p, f->machine->name) / 3600 / (double)batch * 1e6;
+}
+
+typedef struct ranked {
+    const bz_forecast *f;
+    double cost;
+    int by_time, by_cost; /* 1 is the best; 0: no price */
+} ranked;
+
+static bool same_case(const bz_forecast *a, const bz_forecast *b)
+{
+    return a->batch == b->batch && !strcmp(a->model, b->model);
+}
+
+static void rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked *out)
+{
+    for (int i = 0; i < n; i++)
+        out[i] = (ranked){&f[i], cost(&f[i], prices), 1, 0};
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++) {
+            if (!same_case(&f[i], &f[k]))
+                continue;
+            out[i].by_time += f[k].bound.sequential < f[i].bound.sequential;
+            if (!isnan(out[i].cost) && out[k].cost <= out[i].cost)
+                out[i].by_cost += out[k].cost < out[i].cost || k == i;
+        }
+}
+
+static void put_percent(bz_buf *out, double share)
+{
+    bz_buf_printf(out, "%.1f %%", 100 * share);
+}
+
+static void cell(bz_table *t, bz_buf *text, double plain)
+{
+    char number[40];
+    snprintf(number, sizeof number, "%.9g", plain);
+    bz_table_cell(t, bz_buf_text(text), isnan(plain) ? "" : number);
+    bz_buf_clear(text);
+}
+
+static void time_cell(bz_table *t, double seconds, bz_buf *text)
+{
+    bz_unit_text unit;
+    bz_buf_puts(text, isnan(seconds) ? "-" : bz_units_time(unit, seconds));
+    cell(t, text, seconds);
+}
+
+static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *arena)
+{
+    bz_table *t = bz_table_new(arena);
+    bz_buf text = {0};
+    bz_table_column(t, "model", BZ_LEFT);
+    bz_table_column(t, "batch", BZ_RIGHT);
+    bz_table_column(t, "system", BZ_LEFT);
+    bz_table_column(t, "sequential", BZ_RIGHT);
+    bz_table_column(t, "from", BZ_RIGHT);
+    bz_table_column(t, "to", BZ_RIGHT);
+    bz_table_column(t, "parallel", BZ_RIGHT);
+    bz_table_column(t, "fused", BZ_RIGHT);
+    bz_table_column(t, "a second", BZ_RIGHT);
+    bz_table_column(t, "rank", BZ_RIGHT);
+    if (priced) {
+        bz_table_column(t, "$ a million", BZ_RIGHT);
+        bz_table_column(t, "rank by cost", BZ_RIGHT);
+    }
+    bz_table_column(t, "predicted", BZ_RIGHT);
+    for (int i = 0; i < n; i++) {
+        const bz_forecast *f = r[i].f;
+        double s = f->bound.sequential, rate = s > 0 ? (double)(f->batch > 0 ? f->batch : 1) / s : NAN;
+        const char *slash = strrchr(f->model, '/');
+        bz_unit_text unit;
+        bz_table_cell(t, slash ? slash + 1 : f->model, f->model);
+        bz_table_int(t, f->batch);
+        bz_table_cell(t, f->machine->name, NULL);
+        time_cell(t, s, &text);
+        time_cell(t, s * f->low, &text);
+        time_cell(t, s * f->high, &text);
+        time_cell(t, f->bound.path.seconds, &text);
+        time_cell(t, f->bound.fused.wanted ? f->bound.fused.sequential : NAN, &text);
+        bz_buf_puts(&text, bz_units_count(unit, rate));
+        cell(t, &text, rate);
+        bz_table_int(t, r[i].by_time);
+        if (priced) {
+            bz_buf_printf(&text, isnan(r[i].cost) ? "-" : "%.4g", r[i].cost);
+            cell(t, &text, r[i].cost);
+            bz_table_cell(t, r[i].by_cost ? bz_arena_printf(arena, "%d", r[i].by_cost) : "-", r[i].by_cost ? NULL : "");
+        }
+        put_percent(&text, 1 - f->by[BZ_PREDICTED_RECORD]);
+        cell(t, &text, 1 - f->by[BZ_PREDICTED_RECORD]);
+    }
+    bz_buf_free(&text);
+    return t;
+}
+
+static void forecast_json(const ranked *r, bz_json *j)
+{
+    const bz_forecast *f = r->f;
+    const bz_bound *b = &f->bound;
+    bz_json_object(j);
+    bz_json_key_str(j, "model", f->model);
+    bz_json_key_int(j, "batch", f->batch);
+    bz_json_key_str(j, "system", f->machine->name);
+    bz_json_key_num(j, "sequential", b->sequential);
+    bz_json_key_num(j, "low", b->sequential * f->low);
+    bz_json_key_num(j, "high", b->sequential * f->high);
+    bz_json_key_num(j, "parallel", b->path.seconds);
+    bz_json_key_num(j, "fused", b->fused.wanted ? b->fused.sequential : NAN);
+    bz_json_key_num(j, "throughput", b->sequential > 0 ? (double)(f->batch > 0 ? f->batch : 1) / b->sequential : NAN);
+    bz_json_key_int(j, "rank", r->by_time);
+    bz_json_key_num(j, "cost", r->cost);
+    bz_json_key_num(j, "rank_by_cost", r->by_cost ? (double)r->by_cost : NAN);
+    bz_json_key_int(j, "layers", f->layers);
+    bz_json_key_int(j, "predicted", f->predicted);
+    bz_json_key_int(j, "unpriced", b->coverage.unpriced);
+    bz_json_key(j, "by");
+    bz_json_object(j);
+    for (int i = 0; i < BZ_PREDICTED_N; i++)
+        bz_json_key_num(j, bz_predicted_names[i], f->by[i]);
+    bz_json_object_end(j);
+    bz_json_object_end(j);
+}
+
+static void forecast_notes(const ranked *r, int n, bz_buf *out)
+{
+    int unpriced = 0;
+    double by[BZ_PREDICTED_N] = {0};
+    for (int i = 0; i < n; i++) {
+        unpriced = r[i].f->bound.coverage.unpriced > unpriced ? r[i].f->bound.coverage.unpriced : unpriced;
+        for (int k = 0; k < BZ_PREDICTED_N; k++)
+            by[k] += r[i].f->by[k] / n;
+    }
+    bz_buf_puts(out, "Of the time:");
+    for (int k = 0; k < BZ_PREDICTED_N; k++)
+        bz_buf_printf(out, "%s %.1f %% by %s", k ? "," : "", 100 * by[k],
+                      k == BZ_PREDICTED_RECORD       ? "records of the system itself"
+                      : k == BZ_PREDICTED_NEIGHBOURS ? "the same problem on others"
+                      : k == BZ_PREDICTED_LEARNED    ? "problems like it"
+                                                     : "the roofline alone");
+    bz_buf_puts(out, ".\nNine of ten such intervals, from - to, held the measured sum where a system was left out.\n");
+    if (unpriced)
+        bz_buf_printf(out, "Up to %d layers have no price: the totals are lower ends.\n", unpriced);
+}
+
+void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *prices, bz_form form, bz_buf *out)
+{
+    bz_arena arena = {0};
+    ranked *r = BZ_NEW(&arena, ranked, n);
+    rank(f, n, prices, r);
+    if (form == BZ_FORM_JSON) {
+        bz_json j = bz_json_to(out, true);
+        j.flat = 3;
+        bz_json_document(&j, "predict", 1);
+        bz_json_key(&j, "rows");
+        bz_json_array(&j);
+        for (int i = 0; i < n; i++)
+            forecast_json(&r[i], &j);
+        bz_json_array_end(&j);
+        bz_json_object_end(&j);
+        bz_buf_putc(out, '\n');
+    } else if (form == BZ_FORM_CSV) {
+        bz_table_csv(forecast_table(r, n, prices->n > 0, &arena), out);
+    } else {
+        bz_table_print(forecast_table(r, n, prices->n > 0, &arena), out);
+        forecast_notes(r, n, out);
+    }
+    bz_arena_free(&arena);
+}
+
+/* ---- judgements ------------------------------------------------------------------------------ */
+
+static void share_cell(bz_table *t, double share, bz_buf *text)
+{
+    if (isnan(share))
+        bz_buf_puts(text, "-");
+    else
+        put_percent(text, share);
+    cell(t, text, share);
+}
+
+static void error_row(bz_table *t, const bz_error_sum *e, const char *what, bool scalings, bz_buf *text)
+{
+    bz_table_cell(t, what, NULL);
+    bz_table_cell(t, e->name, NULL);
+    bz_table_int(t, e->n);
+    share_cell(t, what[0] == 'k' ? NAN : e->total[0], text);
+    share_cell(t, what[0] == 'k' ? NAN : e->bias, text);
+    share_cell(t, what[0] == 'n' ? NAN : e->layers, text);
+    share_cell(t, what[0] == 'n' ? NAN : e->median, text);
+    share_cell(t, what[0] == 'k' || what[0] == 'n' ? NAN : e->inside, text);
+    for (int i = 1; i < BZ_RULES && scalings; i++)
+        share_cell(t, what[0] == 'k' ? NAN : e->total[i], text);
+}
+
+static bz_table *judgement_table(const bz_judgement *g, bz_arena *arena)
+{
+    bz_table *t = bz_table_new(arena);
+    bz_buf text = {0};
+    bool scalings = !strcmp(g->left_out, "system");
+    static const char *const TITLES[] = {"n", "error", "bias", "of calls", "median", "inside"};
+    bz_table_column(t, "of", BZ_LEFT);
+    bz_table_column(t, "name", BZ_LEFT);
+    for (int i = 0; i < 6; i++)
+        bz_table_column(t, TITLES[i], BZ_RIGHT);
+    for (int i = 1; i < BZ_RULES && scalings; i++)
+        bz_table_column(t, bz_rule_names[i], BZ_RIGHT);
+    error_row(t, &g->all, "all", scalings, &text);
+    for (int i = 0; i < g->machines; i++)
+        error_row(t, &g->machine[i], "system", scalings, &text);
+    for (int i = 0; i < g->networks; i++)
+        error_row(t, &g->network[i], "network", scalings, &text);
+    for (int i = 0; i < g->kinds; i++)
+        error_row(t, &g->kind[i], "kind", scalings, &text);
+    bz_buf_free(&text);
+    return t;
+}
+
+static void errors_json(const char *key, const bz_error_sum *e, int n, bz_json *j)
+{
+    bz_json_key(j, key);
+    bz_json_array(j);
+    for (int i = 0; i < n; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "name", e[i].name);
+        bz_json_key_int(j, "n", e[i].n);
+        bz_json_key_num(j, "bias", e[i].bias);
+        bz_json_key_num(j, "calls", e[i].layers);
+        bz_json_key_num(j, "median", e[i].median);
+        bz_json_key_num(j, "inside", e[i].inside);
+        for (int k = 0; k < BZ_RULES; k++)
+            bz_json_key_num(j, bz_rule_names[k], e[i].total[k]);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void judgement_json(const bz_judgement *g, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "left_out", g->left_out);
+    bz_json_key_num(j, "few", g->few);
+    bz_json_key_num(j, "ranked", g->ranked);
+    bz_json_key_num(j, "quantile", g->quantile);
+    errors_json("all", &g->all, 1, j);
+    errors_json("systems", g->machine, g->machines, j);
+    errors_json("networks", g->network, g->networks, j);
+    errors_json("kinds", g->kind, g->kinds, j);
+    bz_json_key(j, "points");
+    bz_json_array(j);
+    for (int i = 0; i < g->points; i++) {
+        bz_json_array(j);
+        bz_json_num(j, g->measured[i]);
+        bz_json_num(j, g->predicted[i]);
+        bz_json_array_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void judgement_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
+{
+    bz_buf_printf(out, "One %s left out after the other", g->left_out);
+    if (g->few > 0)
+        bz_buf_printf(out, ", but for %.0f %% of its problems", 100 * g->few);
+    bz_buf_printf(out, ": a network's time is off by %.1f %% on average (%d sums; %.1f %% of calls, median %.1f %%)",
+                  100 * g->all.total[0], g->all.n, 100 * g->all.layers, 100 * g->all.median);
+    if (!isnan(g->ranked) && g->machines > 1)
+        bz_buf_printf(out, "; %.1f %% of pairs of systems in the right order", 100 * g->ranked);
+    bz_buf_printf(out, ".\nIntervals: %.1f %% of the sums inside; nine of ten are within %.2f spreads.\n\n",
+                  100 * g->all.inside, g->quantile);
+    bz_table_print(judgement_table(g, arena), out);
+}
+
+void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_json j = bz_json_to(out, true);
+    j.flat = 5;
+    if (form == BZ_FORM_JSON) {
+        bz_json_document(&j, "predict-errors", 1);
+        bz_json_key(&j, "rounds");
+        bz_json_array(&j);
+    }
+    for (int i = 0; i < n; i++) {
+        if (form == BZ_FORM_JSON)
+            judgement_json(&g[i], &j);
+        else if (form == BZ_FORM_CSV)
+            bz_table_csv(judgement_table(&g[i], &arena), out);
+        else
+            judgement_text(&g[i], &arena, out);
+        if (form == BZ_FORM_TEXT && i + 1 < n)
+            bz_buf_putc(out, '\n');
+    }
+    if (form == BZ_FORM_JSON) {
+        bz_json_array_end(&j);
+        bz_json_object_end(&j);
+        bz_buf_putc(out, '\n');
+    }
+    bz_arena_free(&arena);
+}

@@ -1,0 +1,208 @@
+/* The rule of predictions, on machines whose times are known functions of their data sheets. */
+#include "predict/evaluate.h"
+#include "predict/learned.h"
+#include "predict/neighbours.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MACHINES = 5, PROBLEMS = 60 };
+
+/* Machine m has twice the rate of the one before it; libraries reach a share of its roofline that depends on the shape, and
+ * alike on all. */
+static void make(bz_samples *s, char text[][128])
+{
+    *s = (bz_samples){.machines = MACHINES, .n = PROBLEMS};
+    s->machine = BZ_NEW(&s->arena, bz_machine, MACHINES);
+    s->text = bz_alloc(PROBLEMS, sizeof *s->text);
+    s->shape = bz_alloc(PROBLEMS, sizeof *s->shape);
+    s->log = bz_alloc(PROBLEMS * MACHINES, sizeof *s->log);
+    for (int m = 0; m < MACHINES; m++)
+        s->machine[m] = (bz_machine){.name = "machine",
+                                     .gpu = true,
+                                     .f32 = 1e12 * pow(2, m),
+                                     .held = 1,
+                                     .clock = 1e9,
+                                     .multiprocessors = 10,
+                                     .bandwidth = 1e11 * pow(2, m),
+                                     .generation = 1,
+                                     .floor = 5e-6};
+    for (int i = 0; i < PROBLEMS; i++) {
+        bz_problem p;
+        int channels = 8 << i % 5, size = 7 << i / 5 % 4, batch = 1 << i / 20;
+        snprintf(text[i], 128, "conv x=%dx%dx%dx%d w=%dx%dx3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
+                 batch, channels, size, size, channels, channels);
+        assert_int_equal(bz_problem_parse(text[i], &p, NULL), 0);
+        bz_shape_of(&p, &s->shape[i]);
+        s->text[i] = text[i];
+        bz_map_add(&s->map, text[i], strlen(text[i]), (uint32_t)i);
+        for (int m = 0; m < MACHINES; m++)
+            s->log[i * MACHINES + m] =
+                log(bz_shape_roofline(&s->shape[i], &s->machine[m], 5e-6, 1)) + 0.2 * sin(s->shape[i].x[1]) + 0.5;
+    }
+}
+
+/* What all machines have in common is told exactly of the one that was left out. */
+static void a_machine_like_the_others(void **state)
+{
+    (void)state;
+    static char text[PROBLEMS][128];
+    bz_samples s;
+    make(&s, text);
+    for (int d = 0; d < MACHINES; d++) {
+        bool use[MACHINES];
+        for (int m = 0; m < MACHINES; m++)
+            use[m] = m != d;
+        bz_predictor *p = bz_predictor_new(&s, use, NULL, NULL);
+        bz_aim *a = bz_predictor_aim(p, &s.machine[d], -1, NULL);
+        for (int i = 0; i < PROBLEMS; i++) {
+            bz_predicted_time is = bz_predict(a, s.text[i], &s.shape[i]);
+            assert_int_equal(is.by, BZ_PREDICTED_NEIGHBOURS);
+            assert_true(fabs(log(is.seconds) - bz_samples_log(&s, i, d)) < 1e-6);
+        }
+        bz_aim_free(a);
+        bz_predictor_free(p);
+    }
+    bz_samples_free(&s);
+}
+
+/* Shapes that were left out everywhere are told by those around them; a record of one's own is taken as it is. */
+static void shapes_between_shapes(void **state)
+{
+    (void)state;
+    static char text[PROBLEMS][128];
+    bool known[PROBLEMS];
+    bz_samples s;
+    double worst = 0;
+    make(&s, text);
+    for (int i = 0; i < PROBLEMS; i++)
+        known[i] = i % 6;
+    bz_predictor *p = bz_predictor_new(&s, NULL, known, NULL);
+    bz_aim *a = bz_predictor_aim(p, &s.machine[2], 2, known);
+    for (int i = 0; i < PROBLEMS; i++) {
+        bz_predicted_time is = bz_predict(a, s.text[i], &s.shape[i]);
+        double off = fabs(log(is.seconds) - bz_samples_log(&s, i, 2));
+        if (known[i]) {
+            assert_int_equal(is.by, BZ_PREDICTED_RECORD);
+            assert_true(off < 1e-12);
+        } else {
+            assert_int_equal(is.by, BZ_PREDICTED_LEARNED);
+            worst = fmax(worst, off);
+        }
+    }
+    assert_true(worst < 0.15);
+    bz_aim_free(a);
+    bz_predictor_free(p);
+    bz_samples_free(&s);
+}
+
+static void weights_of_neighbours(void **state)
+{
+    (void)state;
+    static char text[PROBLEMS][128];
+    bz_samples s;
+    bool use[MACHINES] = {true, true, true, true, true};
+    double weight[MACHINES], near, far;
+    make(&s, text);
+    bz_machine to = s.machine[1];
+    bz_kinship k = {1, 1, 1, 0.02};
+    near = bz_neighbours(s.machine, use, MACHINES, &to, &k, NULL, weight);
+    double sum = 0;
+    for (int m = 0; m < MACHINES; m++)
+        sum += weight[m];
+    assert_true(fabs(sum - 1) < 1e-9);
+    assert_true(weight[1] > 0.9);
+    to.generation = 4;
+    far = bz_neighbours(s.machine, use, MACHINES, &to, &k, NULL, weight);
+    assert_true(far > near);
+    memset(use, 0, sizeof use);
+    assert_true(isinf(bz_neighbours(s.machine, use, MACHINES, &to, &k, NULL, weight)));
+    bz_samples_free(&s);
+}
+
+static void equations_are_solved(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    double a[N * N], f[N * N], x[N], b[N];
+    srand(1);
+    for (int i = 0; i < N; i++) {
+        x[i] = rand() / (double)RAND_MAX;
+        for (int j = 0; j < N; j++)
+            f[i * N + j] = rand() / (double)RAND_MAX;
+    }
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            a[i * N + j] = i == j;
+            for (int k = 0; k < N; k++)
+                a[i * N + j] += f[i * N + k] * f[j * N + k];
+        }
+    for (int i = 0; i < N; i++) {
+        b[i] = 0;
+        for (int j = 0; j < N; j++)
+            b[i] += a[i * N + j] * x[j];
+    }
+    assert_true(bz_cholesky(a, N));
+    bz_cholesky_solve(a, N, b);
+    for (int i = 0; i < N; i++)
+        assert_true(fabs(b[i] - x[i]) < 1e-9);
+    double none[] = {0, 0, 0, 0};
+    assert_false(bz_cholesky(none, 2));
+}
+
+/* The dearest first; then not its neighbours, but what it tells nothing of. */
+static void first_what_tells_most(void **state)
+{
+    (void)state;
+    static char text[PROBLEMS][128];
+    const bz_shape *shape[PROBLEMS];
+    double cost[PROBLEMS];
+    int order[PROBLEMS];
+    bool seen[PROBLEMS] = {0};
+    bz_samples s;
+    make(&s, text);
+    for (int i = 0; i < PROBLEMS; i++) {
+        shape[i] = &s.shape[i];
+        cost[i] = i == 17 ? 100 : 1;
+    }
+    assert_int_equal(bz_most_informative(shape, cost, PROBLEMS, 10, order), 10);
+    assert_int_equal(order[0], 17);
+    assert_true(bz_learned_alike(shape[order[1]], shape[17]) < 0.5);
+    assert_int_equal(bz_most_informative(shape, cost, PROBLEMS, PROBLEMS + 5, order), PROBLEMS);
+    for (int i = 0; i < PROBLEMS; i++) {
+        assert_false(seen[order[i]]);
+        seen[order[i]] = true;
+    }
+    bz_samples_free(&s);
+}
+
+static void machines_by_name(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_machine m;
+    bz_error err;
+    assert_int_equal(bz_machine_named("t4", &arena, &m, &err), 0);
+    assert_true(m.gpu && fabs(m.held - 585.0 / 1590) < 1e-9 && fabs(m.bandwidth - 0.88 * 320e9) < 1);
+    assert_int_equal(m.capability, 75);
+    assert_int_equal(bz_machine_named("no-such-gpu", &arena, &m, &err), -1);
+    assert_int_equal(err.code, BZ_USAGE);
+    bz_arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_machine_like_the_others), cmocka_unit_test(shapes_between_shapes),
+        cmocka_unit_test(weights_of_neighbours),     cmocka_unit_test(equations_are_solved),
+        cmocka_unit_test(first_what_tells_most),     cmocka_unit_test(machines_by_name)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
