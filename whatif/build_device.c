@@ -161,6 +161,7 @@ static void find_latencies(bz_build *b)
     bz_flow *f = b->flow;
     int64_t *lag = bz_alloc((size_t)f->n + 1, sizeof *lag), *gap = bz_alloc((size_t)f->n + 1, sizeof *gap);
     size_t n_lags = 0, n_gaps = 0;
+    int64_t least = -1; /* where no kernel came to an idle stream, the one that waited least tells most */
     for (uint32_t i = 0; i < f->n; i++) {
         const bz_task *t = &f->task[i];
         uint32_t launch = bz_flow_launch_of(f, i);
@@ -168,13 +169,14 @@ static void find_latencies(bz_build *b)
             f->edge[t->in].kind != BZ_DEPENDS_LAUNCH)
             continue;
         const bz_task *l = &f->task[launch];
+        least = least < 0 || t->at - l->at < least ? t->at - l->at : least;
         int64_t busy = t->prev == BZ_NONE ? l->at : end_of(&f->task[t->prev]);
         if (t->prev != BZ_NONE && busy <= l->at)
             lag[n_lags++] = t->at - l->at;
         else if (t->prev != BZ_NONE && busy > end_of(l) + NOTICED)
             gap[n_gaps++] = t->at - busy;
     }
-    b->idle_lag = n_lags ? bz_build_median(lag, n_lags) : -1;
+    b->idle_lag = n_lags ? bz_build_median(lag, n_lags) : least;
     f->stream_gap = bz_build_median(gap, n_gaps);
     f->launch_lag = b->idle_lag;
     free(lag);

@@ -111,13 +111,28 @@ static items collect(bz_build *b)
     return list;
 }
 
-/* A call that copies and returns behind its copy's end has waited for it: it becomes two tasks, the launch and the wait. */
+/* What a call that launches a kernel takes: the median; INT64_MAX where there is none. */
+static int64_t usual_launch(const bz_build *b)
+{
+    const bz_events *api = &b->trace->event[BZ_EVENT_API], *kernel = &b->trace->event[BZ_EVENT_KERNEL];
+    int64_t *times = bz_alloc(kernel->n + 1, sizeof *times);
+    size_t n = 0;
+    for (size_t i = 0; i < kernel->n; i++)
+        if (kernel->cause[i] < api->n && api->end[kernel->cause[i]] > api->start[kernel->cause[i]])
+            times[n++] = api->end[kernel->cause[i]] - api->start[kernel->cause[i]];
+    int64_t usual = n ? bz_build_median(times, n) : INT64_MAX;
+    free(times);
+    return usual;
+}
+
+/* A call that copies and returns behind its copy's end has waited for it: it becomes two tasks, the launch and the wait. Where
+ * the copy began late it waited for its stream, and the call with it: the launch is no longer than others. */
 static int64_t *find_blocking(const bz_build *b)
 {
     const bz_trace *t = b->trace;
     const bz_events *api = &t->event[BZ_EVENT_API], *copy = &t->event[BZ_EVENT_COPY];
     enum { TO_HOST = 2, ROUNDING = 1000 };
-    int64_t *begin = bz_alloc(api->n + 1, sizeof *begin);
+    int64_t *begin = bz_alloc(api->n + 1, sizeof *begin), usual = copy->n ? usual_launch(b) : 0;
     for (size_t i = 0; i < api->n; i++)
         begin[i] = INT64_MAX;
     for (size_t i = 0; i < copy->n; i++) {
@@ -126,8 +141,10 @@ static int64_t *find_blocking(const bz_build *b)
             copy->start[i] < api->start[cause])
             continue;
         bool async = strstr(bz_string(t, api->name[cause]), "Async") != NULL;
-        if (!async || copy->value[i] == TO_HOST)
-            begin[cause] = copy->start[i] < begin[cause] ? copy->start[i] : begin[cause];
+        if (!async || copy->value[i] == TO_HOST) {
+            int64_t own = copy->start[i] - api->start[cause] < usual ? copy->start[i] : api->start[cause] + usual;
+            begin[cause] = own < begin[cause] ? own : begin[cause];
+        }
     }
     return begin;
 }
