@@ -205,9 +205,9 @@ static void pretend(stream *s, const work *w)
 
 static void work_run(stream *s, const work *w)
 {
-    int64_t start = now();
-    if (w->kind != WORK_PRETEND && s->until > start)
+    if (w->kind != WORK_PRETEND && s->until > now())
         sleep_until(s->until);
+    int64_t start = now();
     switch (w->kind) {
     case WORK_PRETEND:
         pretend(s, w);
