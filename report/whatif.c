@@ -183,6 +183,8 @@ void bz_report_whatif_list(bz_buf *out)
                 bz_buf_printf(out, ", %g to %g", p->low, p->high);
             bz_buf_printf(out, " (%s)\n", p->from);
         }
+        if (rows[i].file)
+            bz_buf_printf(out, "  file: %s; the last one, since paths may hold commas\n", rows[i].file);
     }
 }
 

@@ -15,6 +15,15 @@ bz_apply bz_whatif_one_graph;       /* one_graph.c */
 bz_apply bz_whatif_fused_optimizer; /* fused_optimizer.c */
 bz_apply bz_whatif_prefetch;        /* prefetch.c */
 bz_apply bz_whatif_copies;          /* copies.c */
+bz_apply bz_whatif_norms;           /* memory.c */
+bz_apply bz_whatif_data_parallel;   /* data_parallel.c */
+bz_apply bz_whatif_priorities;      /* priorities.c */
+bz_apply bz_whatif_blueconnect;     /* exchanges.c */
+bz_apply bz_whatif_compression;     /* exchanges.c */
+bz_apply bz_whatif_offload;         /* memory.c */
+bz_apply bz_whatif_encoding;        /* memory.c */
+bz_apply bz_whatif_checkpoints;     /* memory.c */
+bz_apply bz_whatif_substitution;    /* substitution.c */
 
 /* What a kernel does, by its recorded name; what is no kernel of the recording does BZ_KERNEL_OTHER. */
 bz_kernel_does bz_whatif_does(const bz_whatif_asked *asked, const bz_task *task);

@@ -289,6 +289,7 @@ typedef struct bz_transformation {
     const char *name, *does, *assumes;
     int (*apply)(bz_flow *flow, bz_whatif_asked *asked,
                  bz_error *err); /* tasks changed; 0: does not apply; -1: failed */
+    const char *file;            /* what the file is that "file=PATH" names; NULL: it takes none */
     bool alone; /* `benanza whatif RECORDING` tries it by itself: it needs nothing that only a person knows */
     bz_whatif_parameter parameter[BZ_WHATIF_PARAMETERS];
 } bz_transformation;

@@ -1,0 +1,205 @@
+/* Which layers of the way back have gradients, and how large they are. */
+#include "whatif/gradients.h"
+
+#include "base/whole.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+int64_t bz_gradients_time(double bytes, double gbps)
+{
+    double ns = 8 * bytes / gbps;
+    return ns < (double)BZ_FLOW_LONGEST ? (int64_t)(ns + 0.5) : BZ_FLOW_LONGEST;
+}
+
+uint32_t bz_gradients_update(const bz_flow *flow)
+{
+    uint32_t best = BZ_NONE;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i], *b = best == BZ_NONE ? NULL : &flow->task[best];
+        bool device = bz_task_on_device((bz_task_kind)t->kind);
+        if (t->removed || t->phase != BZ_PHASE_UPDATE || (!device && t->kind != BZ_TASK_CALL))
+            continue;
+        bool better = !b || (device && b->kind == BZ_TASK_CALL);
+        if (better || (t->at < b->at && device == bz_task_on_device((bz_task_kind)b->kind)))
+            best = i;
+    }
+    return best;
+}
+
+void bz_gradients_hand_over(bz_flow *flow, uint32_t from, uint32_t to, bool next)
+{
+    uint32_t e = bz_flow_depend(flow, from, to, BZ_DEPENDS_COMMUNICATION, 0);
+    if (e != BZ_NONE)
+        flow->edge[e].wraps = next;
+}
+
+/* ---- layers --------------------------------------------------------------------------------- */
+
+static bool works(const bz_task *t, bz_phase phase)
+{
+    return !t->removed && t->phase == phase && (t->kind == BZ_TASK_KERNEL || t->kind == BZ_TASK_CALL);
+}
+
+static const char *name_of(const bz_flow *flow, const bz_task *t)
+{
+    return t->layer < flow->n_layers ? flow->layer[t->layer] : t->name;
+}
+
+/* Work of a phase in the order of the recording: device before host, where a recording has both. */
+static uint32_t *work_of(const bz_flow *flow, bz_phase phase, uint32_t *n)
+{
+    uint32_t *list = bz_alloc((size_t)flow->n + 1, sizeof *list), kernels = 0;
+    for (uint32_t i = 0; i < flow->n; i++)
+        kernels += works(&flow->task[i], phase) && flow->task[i].kind == BZ_TASK_KERNEL;
+    *n = 0;
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (works(&flow->task[i], phase) && (!kernels || flow->task[i].kind == BZ_TASK_KERNEL))
+            list[(*n)++] = i;
+    return list;
+}
+
+typedef struct {
+    uint32_t *first, *last; /* tasks */
+    uint32_t n;
+} layers;
+
+typedef struct {
+    int64_t at;
+    uint32_t task;
+} placed;
+
+static int by_time(const void *a, const void *b)
+{
+    const placed *x = a, *y = b;
+    return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->task > y->task) - (x->task < y->task);
+}
+
+/* Layers of a phase as they begin; tasks of no layer are one each. */
+static layers find_layers(const bz_flow *flow, bz_phase phase)
+{
+    uint32_t n, *work = work_of(flow, phase, &n), *known = bz_alloc((size_t)flow->n_layers + 1, sizeof *known);
+    placed *order = bz_alloc((size_t)n + 1, sizeof *order);
+    layers l = {bz_alloc((size_t)n + 1, sizeof *l.first), bz_alloc((size_t)n + 1, sizeof *l.last), 0};
+    memset(known, 0xff, ((size_t)flow->n_layers + 1) * sizeof *known);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = (placed){flow->task[work[i]].at, work[i]};
+    if (n)
+        qsort(order, n, sizeof *order, by_time);
+    for (uint32_t i = 0; i < n; i++) {
+        const bz_task *t = &flow->task[order[i].task];
+        uint32_t *at = t->layer < flow->n_layers ? &known[t->layer] : NULL;
+        if (at && *at != BZ_NONE) {
+            l.last[*at] = order[i].task;
+            continue;
+        }
+        if (at)
+            *at = l.n;
+        l.first[l.n] = l.last[l.n] = order[i].task;
+        l.n++;
+    }
+    free(order);
+    free(known);
+    free(work);
+    return l;
+}
+
+static void free_layers(layers *l)
+{
+    free(l->first);
+    free(l->last);
+}
+
+/* The layer on the way forward with the same name, counted from the other end, since the way back turns the order; else the
+ * one that lies as far from the output. */
+static void find_forward(const bz_flow *flow, const layers *forward, const layers *back, uint32_t i, bz_gradient *g)
+{
+    uint32_t same = 0, of = forward->n;
+    for (uint32_t k = 0; k < i; k++)
+        same += !strcmp(name_of(flow, &flow->task[back->first[k]]), g->name);
+    for (uint32_t k = forward->n; k-- > 0 && of == forward->n;)
+        if (!strcmp(name_of(flow, &flow->task[forward->first[k]]), g->name) && !same--)
+            of = k;
+    if (of == forward->n && forward->n)
+        of = (uint32_t)((uint64_t)(back->n - 1 - i) * forward->n / back->n);
+    g->rank = forward->n ? of : back->n - 1 - i;
+    g->forward = forward->n ? forward->first[of] : BZ_NONE;
+}
+
+/* ---- bytes ---------------------------------------------------------------------------------- */
+
+enum { FILE_MOST = 1 << 22 };
+
+/* Gives the line to the first layer of its name that has none. -1: the line is no such line. */
+static int give(bz_gradient *list, int n, char *line, int *given)
+{
+    char *tab = strrchr(line, '\t'), *end;
+    if (!tab)
+        return -1;
+    errno = 0;
+    long long bytes = strtoll(tab + 1, &end, 10);
+    if (end == tab + 1 || *end || errno || bytes < 0 || bytes > (1LL << 50))
+        return -1;
+    *tab = 0;
+    for (int i = 0; i < n; i++)
+        if (list[i].bytes < 0 && !strcmp(list[i].name, line)) {
+            list[i].bytes = bytes;
+            ++*given;
+            break;
+        }
+    return 0;
+}
+
+static int read_bytes(bz_whatif_asked *asked, bz_gradient *list, int n, bz_error *err)
+{
+    bz_buf text = {0};
+    int number = 0, given = 0,
+        bad = bz_whole_read(asked->text, FILE_MOST, "is no list of layers: it is longer than 4 MB", &text, err);
+    char *rest = bad ? NULL : text.data;
+    for (int i = 0; i < n; i++)
+        list[i].bytes = -1;
+    for (char *line; !bad && rest && (line = strsep(&rest, "\n"));) {
+        number++;
+        if (*line && *line != '#' && give(list, n, line, &given))
+            bad = bz_fail(err, BZ_BAD_INPUT, "%s:%d: wants a layer's name, a tab, and bytes", asked->text, number);
+    }
+    for (int i = 0; i < n; i++)
+        list[i].bytes = list[i].bytes < 0 ? 0 : list[i].bytes;
+    bz_buf_free(&text);
+    if (bad)
+        return -1;
+    if (!given)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: names none of the recording's layers, such as \"%s\"", asked->text,
+                       list[0].name);
+    bz_whatif_assume(asked, BZ_ASSUMED_GIVEN, asked->text, "gradients of %d layers", given);
+    return 0;
+}
+
+int bz_gradients_layers(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient **list)
+{
+    layers back = find_layers(flow, BZ_PHASE_BACKWARD), forward = find_layers(flow, BZ_PHASE_FORWARD);
+    *list = BZ_NEW(asked->arena, bz_gradient, back.n + 1);
+    for (uint32_t i = 0; i < back.n; i++) {
+        bz_gradient *g = *list + i;
+        *g = (bz_gradient){
+            .name = name_of(flow, &flow->task[back.first[i]]), .first = back.first[i], .last = back.last[i]};
+        find_forward(flow, &forward, &back, i, g);
+    }
+    free_layers(&forward);
+    free_layers(&back);
+    return back.n ? (int)back.n : bz_whatif_because(asked, "no task of a backward pass is known in this recording");
+}
+
+int bz_gradients_find(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient **list, bz_error *err)
+{
+    int n = bz_gradients_layers(flow, asked, list);
+    if (n && asked->text)
+        return read_bytes(asked, *list, n, err) ? -1 : n;
+    double all = bz_whatif_number(asked, "mb") * 1e6;
+    for (int i = 0; i < n; i++)
+        (*list)[i].bytes = (int64_t)(all * (i + 1) / n) - (int64_t)(all * i / n);
+    if (n)
+        bz_whatif_assume_parameter(asked, "mb", "%.4g MB of gradients, spread evenly over %d layers", all / 1e6, n);
+    return n;
+}

@@ -1,0 +1,34 @@
+/* What each layer of a training iteration gives to other workers, and who needs what comes back; private to the room. */
+#ifndef BZ_WHATIF_GRADIENTS_H
+#define BZ_WHATIF_GRADIENTS_H
+
+#include "whatif/transformations.h"
+
+typedef struct bz_gradient {
+    const char *name; /* of the layer, or of the kernel where none is known */
+    int64_t bytes;
+    uint32_t last;  /* the last task of the layer on its way back: then the gradient is there */
+    uint32_t first; /* the first one on that way */
+    uint32_t
+        forward;   /* the layer's first task forward, which the next iteration cannot start before it has the result */
+    uint32_t rank; /* of the layer on the way forward: 0 is nearest to the input */
+} bz_gradient;
+
+/* Layers of the way back, in the order in which they are done; without bytes. Returns how many; 0 with a reason in `asked`. */
+int bz_gradients_layers(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient **list);
+
+/* The same with bytes: layers in the order in which their gradients are there. Bytes are those of the file that was asked with (lines of NAME TAB
+ * BYTES; the second layer of a name takes the second line with it), else `mb` megabytes, spread evenly over the layers.
+ * Returns how many; 0 with a reason in `asked`; -1. */
+int bz_gradients_find(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient **list, bz_error *err);
+
+/* Nanoseconds in which `bytes` pass at so many gigabits per second. */
+int64_t bz_gradients_time(double bytes, double gbps);
+
+/* The first task of the update on a device, else on the host; BZ_NONE: the recording has no update. */
+uint32_t bz_gradients_update(const bz_flow *flow);
+
+/* `to` needs what `from` brings: in this iteration, or with `next` in the next one. */
+void bz_gradients_hand_over(bz_flow *flow, uint32_t from, uint32_t to, bool next);
+
+#endif
