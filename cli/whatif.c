@@ -13,8 +13,8 @@ const bz_command bz_command_whatif = {"whatif", "[OPTIONS] RECORDING... | --list
                                       "what the iteration of a recording would take after a change", run};
 
 typedef struct {
-    bz_list change;
-    const char *iterations, *output, *actual;
+    bz_list change, script;
+    const char *iterations, *output, *actual, *sweep;
     bool json, list, force, literal;
 } settings;
 
@@ -62,17 +62,49 @@ static int check_identity(const bz_whatif *w, bool force, bz_error *err)
     return 0;
 }
 
+/* "link:times=1,2,4": what is asked once for each value, behind what --do names. */
+static int sweep(const bz_trace *t, const settings *s, const bz_whatif_asked *asked, int n, bz_arena *arena,
+                 bz_whatif *w, bz_error *err)
+{
+    const char *values = strchr(s->sweep, '=');
+    bz_whatif_asked *all = BZ_NEW(arena, bz_whatif_asked, n + 1);
+    if (!values || !strchr(s->sweep, ':') || !values[1])
+        return bz_fail(err, BZ_USAGE, "--sweep wants NAME:KEY=VALUE,VALUE,...");
+    for (const char *at = values + 1; *at;) {
+        int length = (int)strcspn(at, ",");
+        const char *text = bz_arena_printf(arena, "%.*s=%.*s", (int)(values - s->sweep), s->sweep, length, at);
+        for (int i = 0; i < n; i++)
+            all[i] = asked[i];
+        if (bz_whatif_parse(text, arena, &all[n], err) || bz_whatif_predict(t, all, n + 1, arena, w, NULL, NULL, err))
+            return -1;
+        bz_buf name = {0};
+        for (int i = 0; i < n; i++)
+            bz_buf_printf(&name, "%s + ", asked[i].row->name);
+        bz_buf_puts(&name, text);
+        w->prediction[w->n - 1].name = bz_arena_str(arena, name.data);
+        bz_buf_free(&name);
+        at += length + (at[length] == ',');
+    }
+    return 0;
+}
+
 static int predict(const bz_trace *t, const settings *s, bz_arena *arena, bz_whatif *w, bz_error *err)
 {
-    if (!s->change.n)
+    int n = s->change.n + s->script.n;
+    if (!n && !s->sweep)
         return bz_whatif_try_all(t, arena, w, err);
-    bz_whatif_asked *asked = BZ_NEW(arena, bz_whatif_asked, s->change.n);
-    for (int i = 0; i < s->change.n; i++)
-        if (bz_whatif_parse(s->change.item[i], arena, &asked[i], err))
+    bz_whatif_asked *asked = BZ_NEW(arena, bz_whatif_asked, n);
+    for (int i = 0; i < n; i++) {
+        const char *text = i < s->change.n ? s->change.item[i]
+                                           : bz_arena_printf(arena, "script:file=%s", s->script.item[i - s->change.n]);
+        if (bz_whatif_parse(text, arena, &asked[i], err))
             return -1;
+    }
+    if (s->sweep)
+        return sweep(t, s, asked, n, arena, w, err);
     bz_flow after = {0};
     bz_simulated simulated;
-    int failed = bz_whatif_predict(t, asked, s->change.n, arena, w, &after, &simulated, err) ||
+    int failed = bz_whatif_predict(t, asked, n, arena, w, &after, &simulated, err) ||
                  (s->output && bz_flow_perfetto(&after, &simulated, s->output, err));
     bz_flow_free(&after);
     return failed;
@@ -92,7 +124,7 @@ static int answer(const bz_list *files, const settings *s, bz_error *err)
         if (s->json)
             bz_report_whatif_json(&w, &out);
         else
-            bz_report_whatif_text(&w, !s->change.n, &out);
+            bz_report_whatif_text(&w, s->sweep || (!s->change.n && !s->script.n), &out);
         failed = bz_output(NULL, &out, err);
     } else {
         failed = -1;
@@ -111,6 +143,9 @@ static int run(int argc, char **argv)
         {"do", BZ_OPTION_LIST, &s.change, "NAME[:KEY=VALUE,...]",
          "a transformation that --list names; several are done one after the other (all that apply, each alone and "
          "together)"},
+        {"script", BZ_OPTION_LIST, &s.script, "FILE", "do what the statements in FILE say, behind what --do names"},
+        {"sweep", BZ_OPTION_TEXT, &s.sweep, "NAME:KEY=A,B,...",
+         "do this with each of the values, a row each, behind what --do names"},
         {"list", BZ_OPTION_FLAG, &s.list, NULL, "say which transformations there are, and what each assumes"},
         {"actual", BZ_OPTION_TEXT, &s.actual, "MS|FILE",
          "what the changed program really takes, in milliseconds or as a recording: say how far off the prediction is"},
@@ -134,13 +169,16 @@ static int run(int argc, char **argv)
         failed = bz_output(NULL, &out, &err);
     } else if (!parsed && !arguments.n) {
         failed = bz_fail(&err, BZ_USAGE, "name a recording: benanza whatif RECORDING");
-    } else if (!parsed && s.output && !s.change.n) {
-        failed = bz_fail(&err, BZ_USAGE, "--output wants a transformation: --do NAME");
+    } else if (!parsed && s.output && s.sweep) {
+        failed = bz_fail(&err, BZ_USAGE, "--output wants one prediction, and --sweep makes several");
+    } else if (!parsed && s.output && !s.change.n && !s.script.n) {
+        failed = bz_fail(&err, BZ_USAGE, "--output wants a transformation: --do NAME, or --script FILE");
     } else if (!parsed) {
         failed = answer(&arguments, &s, &err);
     }
     int status = failed ? bz_report(&bz_command_whatif, &err) : BZ_OK;
     bz_buf_free(&out);
+    bz_list_free(&s.script);
     bz_list_free(&s.change);
     bz_list_free(&arguments);
     return status;

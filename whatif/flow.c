@@ -219,11 +219,42 @@ static void cut_edges(bz_flow *flow, uint32_t task)
     flow->task[task].in = flow->task[task].out = BZ_NONE;
 }
 
+enum { BRIDGE = 1024 }; /* edges that one bridge may have */
+
+static uint64_t degree(const bz_flow *flow, uint32_t edge, bool in)
+{
+    uint64_t n = 1;
+    for (; edge != BZ_NONE; edge = in ? flow->edge[edge].next_in : flow->edge[edge].next_out)
+        n++;
+    return n;
+}
+
+/* A task with many on both sides is not bridged, which would be an edge for each pair: it stays, takes no time, and is on no
+ * thread or stream. */
+static void make_passage(bz_flow *flow, uint32_t task)
+{
+    uint32_t lane = bz_flow_find_lane(flow, "passages"), prev = flow->task[task].prev, next = flow->task[task].next;
+    if (lane == BZ_NONE)
+        lane = bz_flow_add_lane(flow, "passages", false, true);
+    unlink_task(flow, task);
+    link_task(flow, task, lane, BZ_NONE);
+    if (prev != BZ_NONE)
+        bz_flow_depend(flow, prev, task, BZ_DEPENDS_HOST, 0);
+    if (next != BZ_NONE)
+        bz_flow_depend(flow, task, next, BZ_DEPENDS_HOST, 0);
+    flow->task[task].duration = flow->task[task].was = flow->task[task].gap = 0;
+    flow->task[task].kind = BZ_TASK_END;
+}
+
 void bz_flow_remove(bz_flow *flow, uint32_t task, bool keep_gap)
 {
     bz_task *t = &flow->task[task];
     if (t->removed)
         return;
+    if (degree(flow, t->in, true) * degree(flow, t->out, false) > BRIDGE) {
+        make_passage(flow, task);
+        return;
+    }
     bridge(flow, task);
     cut_edges(flow, task);
     t = &flow->task[task];

@@ -146,6 +146,11 @@ static const bz_transformation TRANSFORMATIONS[] = {
                 "and -call and its name",
      .apply = bz_whatif_substitution,
      .file = "the policy"},
+    {.name = "script",
+     .does = "what a script says",
+     .assumes = "what the script says",
+     .apply = bz_whatif_script,
+     .file = "the statements; docs/whatif.md has the language"},
 };
 
 const bz_transformation *bz_transformations(int *n)

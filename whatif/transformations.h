@@ -24,6 +24,7 @@ bz_apply bz_whatif_offload;         /* memory.c */
 bz_apply bz_whatif_encoding;        /* memory.c */
 bz_apply bz_whatif_checkpoints;     /* memory.c */
 bz_apply bz_whatif_substitution;    /* substitution.c */
+bz_apply bz_whatif_script;          /* script.c */
 
 /* What a kernel does, by its recorded name; what is no kernel of the recording does BZ_KERNEL_OTHER. */
 bz_kernel_does bz_whatif_does(const bz_whatif_asked *asked, const bz_task *task);

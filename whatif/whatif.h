@@ -275,7 +275,7 @@ typedef struct bz_whatif_asked {
     const struct bz_transformation *row;
     double value[BZ_WHATIF_PARAMETERS][BZ_WHATIF_SIDES]; /* of each parameter: low, usual, high */
     bool given[BZ_WHATIF_PARAMETERS];
-    const char *text; /* "file" parameter: a path; NULL */
+    const char *text; /* path of the file that the row wants; NULL */
     /* while it is applied: */
     int side; /* 0 low, 1 usual, 2 high */
     const bz_trace *trace;
@@ -307,6 +307,9 @@ void bz_whatif_assume_parameter(bz_whatif_asked *asked, const char *name, const 
     __attribute__((format(printf, 3, 4)));
 int bz_whatif_because(bz_whatif_asked *asked, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* returns 0 */
+
+/* Runs the text of a script (docs/whatif.md has the grammar). Tasks changed; -1 where a statement is wrong, with its line. */
+int bz_whatif_run_script(bz_flow *flow, const char *text, size_t length, bz_error *err);
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
