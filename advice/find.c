@@ -86,12 +86,6 @@ static advice_finding find_names(advice_making *m, bz_event_kind kind, const cha
     return f;
 }
 
-static const char *variant_name(const char *variant)
-{
-    const char *mark = strstr(variant, "_ALGO_");
-    return mark ? mark + strlen("_ALGO_") : variant;
-}
-
 static advice_finding find_algorithms(advice_making *m, const char *words)
 {
     const bz_regret *r = m->l->regret;
@@ -104,7 +98,7 @@ static advice_finding find_algorithms(advice_making *m, const char *words)
         calls += r->row[i].loss > 0 ? r->row[i].calls : 0;
     const bz_regret_row *row = &r->row[0];
     bz_buf_printf(&m->evidence, "%g of %g calls did not use the best variant: %g × %s (%s), where %s takes %s, for %s",
-                  calls, r->calls, row->calls, variant_name(row->variant), bz_units_time(used, row->used),
+                  calls, r->calls, row->calls, bz_variant_name(row->variant), bz_units_time(used, row->used),
                   row->best_variant, bz_units_time(best, row->best), row->problem);
     return (advice_finding){true, r->loss, m->records * (r->used + r->best), .priced = true};
 }
@@ -279,7 +273,7 @@ static advice_finding find_channels(advice_making *m, const char *words)
     int n = 0, first = -1;
     (void)words;
     for (int i = 0; u && i < u->n; i++)
-        if (u->row[i].why && strstr(u->row[i].why, "no multiple of")) {
+        if (u->row[i].channels) {
             first = first < 0 ? i : first;
             n++;
         }

@@ -306,7 +306,7 @@ static void change_type(making *m)
     add_between(&part[PREDICT_REST], part[PREDICT_REST].before, part[PREDICT_REST].before);
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];
-        bool conv = strstr(l->layer->kind, "conv") != NULL;
+        bool conv = bz_layer_has(l->layer, BZ_LAYER_CONVOLUTION);
         const bz_pick *p = conv ? &m->other->free[i] : &m->other->plain[i];
         if (!l->layer->macs) { /* computed in f32: what it reads and writes is converted */
             double elements = l->times * bz_peaks_bytes(l->layer, NULL, BZ_F32) / sizeof(float);
@@ -418,11 +418,6 @@ static void change_layout(making *m, int i, const bz_pick *free, double most)
             after - seen);
 }
 
-static bool has_window(const bz_layer *l)
-{
-    return strstr(l->kind, "conv") || strstr(l->kind, "pool");
-}
-
 /* Is it a padding that convolutions and pools read, and nothing else? */
 static bool *find_pads(const making *m)
 {
@@ -430,7 +425,7 @@ static bool *find_pads(const making *m)
     bool *pad = BZ_NEW(m->arena, bool, dag->n), *elsewhere = BZ_NEW(m->arena, bool, dag->n);
     for (int i = 0; i < dag->n && m->step->pads; i++)
         for (int k = dag->first[i]; k < dag->first[i + 1]; k++)
-            (has_window(&m->b->layers->layer[i]) ? pad : elsewhere)[dag->pred[k]] = true;
+            (bz_layer_has(&m->b->layers->layer[i], BZ_LAYER_WINDOW) ? pad : elsewhere)[dag->pred[k]] = true;
     for (int i = 0; i < dag->n; i++)
         pad[i] &= !elsewhere[i] && !strcmp(m->b->layers->layer[i].kind, "pad");
     return pad;
@@ -452,7 +447,7 @@ static void change_groups(making *m)
         int at = m->b->layer[i].node, tensors = 0;
         m->out->products += l->macs > 0;
         /* direct code is like the library's: what it takes longer is data that come from far */
-        if (m->step->blocked && has_window(l))
+        if (m->step->blocked && bz_layer_has(l, BZ_LAYER_WINDOW))
             change_layout(m, i, &m->direct->free[i], m->direct->free[i].cold);
         else if (m->step->constants && l->macs && computes_weights(m, l))
             change_layout(m, i, &m->own->free[i], INFINITY);

@@ -76,7 +76,10 @@ static int layer_before(const bz_align_names *names, int layer)
 
 static bool does(const bz_layer *l, const char *kind)
 {
-    return !strcmp(kind, "product") ? l->macs > 0 : strstr(l->kind, kind) != NULL;
+    return !strcmp(kind, "product") ? l->macs > 0
+           : !strcmp(kind, "conv")  ? bz_layer_has(l, BZ_LAYER_CONVOLUTION)
+           : !strcmp(kind, "pool")  ? bz_layer_has(l, BZ_LAYER_POOL)
+                                    : !strcmp(l->kind, kind);
 }
 
 int bz_align_name_atoms(const bz_align_names *names, bz_align_words *w, bz_align_name name, const char *kind,

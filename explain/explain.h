@@ -46,6 +46,9 @@ typedef struct bz_regret {
     bool training; /* most was asked for as in training: programs that only infer do so, too */
 } bz_regret;
 
+/* "WINOGRAD" of CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD; what is spelled another way stays as it is. */
+const char *bz_variant_name(const char *variant);
+
 int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                    bz_arena *arena, bz_regret *out, bz_error *err);
 
@@ -159,10 +162,10 @@ typedef struct bz_unit_way {
 } bz_unit_way;
 
 typedef struct bz_unit_row {
-    int layer;        /* into the bound's layers, or -1 */
-    const char *call; /* of the profile: a call, or a kernel that no recorded call launched; NULL */
-    bool used, could;
-    const char *evidence; /* what tells that it was used: a kernel's or an implementation's name; NULL */
+    int layer;                  /* into the bound's layers, or -1 */
+    const char *call;           /* of the profile: a call, or a kernel that no recorded call launched; NULL */
+    bool used, could, channels; /* channels: their number is a reason why not */
+    const char *evidence;       /* what tells that it was used: a kernel's or an implementation's name; NULL */
     const char *why;      /* why it was not, where it could: "computes in f32", "3 channels: no multiple of 8"; NULL */
     double seconds, best; /* as asked for; by the best way; NAN unknown */
     const char *best_way; /* NULL where none is better */

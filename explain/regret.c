@@ -77,11 +77,17 @@ static void gather(making *m)
 
 /* ---- records -------------------------------------------------------------------------------- */
 
+const char *bz_variant_name(const char *variant)
+{
+    const char *mark = strstr(variant, "_ALGO_");
+    return mark ? mark + strlen("_ALGO_") : variant;
+}
+
 /* CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD is "cudnn algo 6 WINOGRAD" in records; oneDNN's names are the same. */
 static bool same_variant(const char *used, const char *algorithm)
 {
-    const char *mark = strstr(used, "_ALGO_"), *last = strrchr(algorithm, ' ');
-    return mark ? !strcmp(mark + strlen("_ALGO_"), last ? last + 1 : algorithm) : !strcmp(used, algorithm);
+    const char *name = bz_variant_name(used), *last = name != used ? strrchr(algorithm, ' ') : NULL;
+    return !strcmp(name, last ? last + 1 : algorithm);
 }
 
 static bool usable(const making *m, const bz_record *r)

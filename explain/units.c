@@ -66,11 +66,12 @@ static bz_unit_row *add_row(making *m, int layer, const char *call)
     return row;
 }
 
-static void settle(making *m, bz_unit_row *row, const char *evidence, const char *why)
+static void settle(making *m, bz_unit_row *row, const char *evidence, const char *why, bool channels)
 {
     row->used = evidence != NULL;
     row->evidence = evidence;
     row->why = row->used ? NULL : why;
+    row->channels = row->why && channels;
     row->could = row->used || row->why;
     m->u->used += row->used;
     m->u->could += row->could && !row->used;
@@ -95,7 +96,7 @@ static bz_unit_product product_of(const making *m, const bz_layer *l)
     if (!w)
         return p;
     p.group = group && group->n ? group->v[0] : 1;
-    if (strstr(l->kind, "conv")) {
+    if (bz_layer_has(l, BZ_LAYER_CONVOLUTION)) {
         p.in = dim(w, -2);
         p.out = p.group > 0 ? dim(w, -1) / p.group : 0;
     } else if (!strcmp(l->kind, "gemm") || !strcmp(l->kind, "matmul")) {
@@ -139,11 +140,12 @@ static void add_layers(making *m)
         uint32_t first = bz_map_add(&known, key, sizeof *key, (uint32_t)m->u->n);
         bz_unit_row *row = add_row(m, i, NULL);
         if (first + 1 < (uint32_t)m->u->n) {
-            settle(m, row, m->u->row[first].evidence, m->u->row[first].why);
+            settle(m, row, m->u->row[first].evidence, m->u->row[first].why, m->u->row[first].channels);
         } else {
             bz_unit_product p = product_of(m, l->layer);
-            bool used = l->variant && unit_name(m, l->variant);
-            settle(m, row, used ? l->variant : NULL, bz_unit_why(&m->rules, &m->system, &p, m->arena));
+            bool used = l->variant && unit_name(m, l->variant), channels;
+            const char *why = bz_unit_why(&m->rules, &m->system, &p, m->arena, &channels);
+            settle(m, row, used ? l->variant : NULL, why, channels);
         }
         find_best(m, m->u, row);
     }
@@ -205,7 +207,7 @@ static const char **find_kernels(making *m, uint32_t iteration)
         if (k->call && k->call[i] < c->n)
             by[bz_call_outermost(m->trace, k->call[i])] = shown;
         else
-            settle(m, add_row(m, -1, shown), shown, NULL);
+            settle(m, add_row(m, -1, shown), shown, NULL, false);
     }
     return by;
 }
@@ -259,7 +261,9 @@ void bz_units_look(const bz_bound *bound, const bz_trace *trace, const bz_alignm
                                : row->layer >= 0 ? product_of(&m, bound->layer[row->layer].layer)
                                                  : (bz_unit_product){.dtype = "?"};
         const char *evidence = evidence_of(&m, i, kernel[i], &what);
-        settle(&m, row, evidence, product || row->layer >= 0 ? bz_unit_why(&m.rules, &m.system, &what, arena) : NULL);
+        bool channels = false;
+        const char *why = product || row->layer >= 0 ? bz_unit_why(&m.rules, &m.system, &what, arena, &channels) : NULL;
+        settle(&m, row, evidence, why, channels);
         if (row->layer >= 0)
             find_best(&m, model, row);
     }

@@ -45,9 +45,9 @@ typedef struct bz_unit_product {
     bool packed; /* NCHW, by the strides */
 } bz_unit_product;
 
-/* Why the product did not use the system's unit, as it could; NULL where it could not. */
+/* Why the product did not use the system's unit, as it could; NULL where it could not. *channels: their number is a reason. */
 const char *bz_unit_why(const bz_unit_rules *rules, const bz_unit_system *system, const bz_unit_product *p,
-                        bz_arena *arena);
+                        bz_arena *arena, bool *channels);
 
 /* A way of the model: labels each layer, counts the conversions. */
 int bz_unit_way_make(const bz_bound *bound, const bz_unit_try *other, bz_perfdb *db, const bz_system *system,

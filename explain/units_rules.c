@@ -114,17 +114,20 @@ static void put_types(const bz_unit_rules *rules, const bz_unit_system *system, 
             bz_buf_printf(out, "%s%s", n++ ? ", " : "", rules->rule[i].word[2]);
 }
 
-static void put_channels(const char *what, int64_t n, int multiple, bz_buf *out)
+static bool put_channels(const char *what, int64_t n, int multiple, bz_buf *out)
 {
-    if (n > 0 && multiple > 1 && n % multiple)
+    bool odd = n > 0 && multiple > 1 && n % multiple;
+    if (odd)
         bz_buf_printf(out, "%s%lld %s channel%s: no multiple of %d", out->len ? "; " : "", (long long)n, what,
                       n == 1 ? "" : "s", multiple);
+    return odd;
 }
 
 const char *bz_unit_why(const bz_unit_rules *rules, const bz_unit_system *system, const bz_unit_product *p,
-                        bz_arena *arena)
+                        bz_arena *arena, bool *channels)
 {
     bz_buf out = {0};
+    *channels = false;
     if (!system->unit || (p->group > 1 && p->in == 1))
         return NULL; /* a channel by itself is no product of matrices */
     int multiple = bz_unit_multiple(rules, system, p->dtype), wanted = multiple ? multiple : 8;
@@ -137,8 +140,8 @@ const char *bz_unit_why(const bz_unit_rules *rules, const bz_unit_system *system
         bz_buf_printf(&out, "computes in %s, not in ", p->dtype);
         put_types(rules, system, &out);
     }
-    put_channels("input", p->in, wanted, &out);
-    put_channels("output", p->out, wanted, &out);
+    *channels = put_channels("input", p->in, wanted, &out);
+    *channels |= put_channels("output", p->out, wanted, &out);
     if (p->math && *p->math && multiple && !names(rules, "math", system->unit, p->math))
         bz_buf_printf(&out, "%smath mode %s", out.len ? "; " : "", p->math);
     if (!out.len && p->packed)

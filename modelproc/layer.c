@@ -18,6 +18,42 @@ const bz_param *bz_layer_param(const bz_layer *layer, const char *name)
     return NULL;
 }
 
+static const struct {
+    const char *kind;
+    unsigned traits;
+} KINDS[] = {
+    {"conv", BZ_LAYER_CONVOLUTION},
+    {"deconv", BZ_LAYER_CONVOLUTION},
+    {"qconv", BZ_LAYER_CONVOLUTION},
+    {"causalconv", BZ_LAYER_CONVOLUTION},
+    {"deformconv", BZ_LAYER_CONVOLUTION},
+    {"pool", BZ_LAYER_POOL}, /* of a recording's calls */
+    {"maxpool", BZ_LAYER_POOL},
+    {"avgpool", BZ_LAYER_POOL},
+    {"lppool", BZ_LAYER_POOL},
+    {"globalmaxpool", BZ_LAYER_POOL},
+    {"globalavgpool", BZ_LAYER_POOL},
+    {"globallppool", BZ_LAYER_POOL},
+    {"batchnorm", BZ_LAYER_NORMALIZATION},
+    {"instancenorm", BZ_LAYER_NORMALIZATION},
+    {"groupnorm", BZ_LAYER_NORMALIZATION},
+    {"layernorm", BZ_LAYER_NORMALIZATION},
+    {"rmsnorm", BZ_LAYER_NORMALIZATION},
+    {"lpnorm", BZ_LAYER_NORMALIZATION},
+    {"skiplayernorm", BZ_LAYER_NORMALIZATION},
+    {"skiprmsnorm", BZ_LAYER_NORMALIZATION},
+    {"skipgroupnorm", BZ_LAYER_NORMALIZATION},
+    {"embedlayernorm", BZ_LAYER_NORMALIZATION},
+};
+
+bool bz_layer_has(const bz_layer *layer, unsigned traits)
+{
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (!strcmp(KINDS[i].kind, layer->kind))
+            return KINDS[i].traits & traits;
+    return false;
+}
+
 /* ---- types ---------------------------------------------------------------------------------- */
 
 int64_t bz_type_elements(const bz_type *t)

@@ -70,6 +70,15 @@ struct bz_layer {
 
 const bz_param *bz_layer_param(const bz_layer *layer, const char *name); /* NULL where absent */
 
+/* What kinds of layers have in common; layer.c has the table. */
+typedef enum {
+    BZ_LAYER_CONVOLUTION = 1,
+    BZ_LAYER_POOL = 2,
+    BZ_LAYER_NORMALIZATION = 4, /* operands: x, scale, shift, mean, variance */
+    BZ_LAYER_WINDOW = BZ_LAYER_CONVOLUTION | BZ_LAYER_POOL,
+} bz_layer_trait;
+bool bz_layer_has(const bz_layer *layer, unsigned traits); /* one of them */
+
 /* Adds a count, at least 0. The counts of a model that lies may sum up to more than there is: they stay there. */
 static inline void bz_count_add(int64_t *sum, int64_t count)
 {

@@ -111,7 +111,7 @@ static void seed(const binder *b, bz_value_id id, bz_replay_value *v)
         for (int k = 0; k < l->n_in; k++) {
             if (l->node->in[k] != id)
                 continue;
-            bool norm = strstr(l->kind, "norm") != NULL;
+            bool norm = bz_layer_has(l, BZ_LAYER_NORMALIZATION);
             v->positive |= norm && k == 4;
             v->offset = norm && (k == 1 || k == 4) ? 1.0f : v->offset;
             if (!strcmp(l->kind, "matmul") && v->rank > 1) /* its rows are what is summed up */
@@ -148,7 +148,8 @@ int bind_value(binder *b, bz_value_id v, bz_error *err)
     if (init)
         return add_initializer(b, v, init, err);
     const bz_layer *l = b->producer[v];
-    if (!l || l->class != BZ_CONSTANT)
+    b->unmade = !l || l->class != BZ_CONSTANT;
+    if (b->unmade)
         return bz_fail(err, BZ_INCOMPLETE, "'%s' is read before it is made", b->layers->model->values[v].name);
     bool once = b->once;
     const char *name = b->name;
@@ -269,6 +270,7 @@ static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, co
 {
     bool tried[16] = {false};
     mark before = {m->b.plan->n_steps, m->b.plan->n_values};
+    m->b.unmade = false;
     bz_fail(err, BZ_INCOMPLETE, "%s (%s): %s", l->name, l->kind, low->why ? low->why : "no variant runs it");
     for (int round = 0; round < low->n && round < 16; round++) {
         int best = -1;
@@ -279,6 +281,7 @@ static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, co
         const bz_alternative *a = &low->alternative[best];
         if (is_hopeless(m, a))
             continue;
+        m->b.unmade = false;
         if (!(place ? bind_call_group(&m->b, place, a, err) : bind_call_layer(&m->b, l, a, err)))
             return 0;
         take_back(m, before);
@@ -289,7 +292,7 @@ static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, co
 /* Layers that only lack the result of a refused one are not worth a word. */
 static void refuse(maker *m, const bz_error *err)
 {
-    if (m->n_refused && strstr(err->text, "is read before it is made"))
+    if (m->n_refused && m->b.unmade)
         return;
     if (m->n_refused++ < 4)
         bz_buf_printf(&m->refused, "%s%s", m->refused.len ? "; " : "", err->text);
@@ -306,6 +309,7 @@ static int bind_layer(maker *m, const bz_layer *l, bz_error *err)
 {
     mark before = {m->b.plan->n_steps, m->b.plan->n_values};
     bz_error first;
+    m->b.unmade = false;
     if (l->class == BZ_VIEW || l->n_bodies)
         return l->n_bodies ? bind_no(l, err, "bodies are not replayed") : bind_loops(&m->b, l, err);
     const bz_plan_layer *item = bz_plan_find(m->in->plan, l);
@@ -319,9 +323,11 @@ static int bind_layer(maker *m, const bz_layer *l, bz_error *err)
     if (!bind_cheapest(m, &item->lowering, l, NULL, &first))
         return 0;
     take_back(m, before);
+    bool unmade = m->b.unmade;
     if (!bind_loops(&m->b, l, err))
         return 0;
     take_back(m, before);
+    m->b.unmade = unmade;
     *err = first;
     return -1;
 }

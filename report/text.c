@@ -309,8 +309,7 @@ static void regret_rows(const bz_regret *r, bz_buf *out)
     bz_table_column(t, "problem", BZ_LEFT);
     for (int i = 0; i < r->n && i < 12; i++) {
         const bz_regret_row *row = &r->row[i];
-        const char *mark = strstr(row->variant, "_ALGO_");
-        bz_table_cell(t, mark ? mark + strlen("_ALGO_") : *row->variant ? row->variant : "?", NULL);
+        bz_table_cell(t, *row->variant ? bz_variant_name(row->variant) : "?", NULL);
         bz_table_cell(t, bz_arena_printf(&arena, "%g", row->calls), NULL);
         bz_table_cell(t, time_or_dash(row->seen, text), NULL);
         bz_table_cell(t, time_or_dash(row->used, text), NULL);

@@ -141,12 +141,14 @@ static void test_why(void **state)
     (void)state;
     bz_unit_rules_read(bz_units_text, &arena, &rules);
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bool channels;
         bz_unit_system s = bz_unit_of_system(&rules, CASES[i].isa, CASES[i].gpu, 0);
-        const char *why = bz_unit_why(&rules, &s, &CASES[i].p, &arena);
+        const char *why = bz_unit_why(&rules, &s, &CASES[i].p, &arena, &channels);
         if (!s.unit != !CASES[i].unit || (s.unit && strcmp(s.unit, CASES[i].unit) != 0))
             fail_msg("case %zu: unit %s", i, s.unit ? s.unit : "none");
         if (!why != !CASES[i].why || (why && strcmp(why, CASES[i].why) != 0))
             fail_msg("case %zu: %s", i, why ? why : "could not");
+        assert_int_equal(channels, why && strstr(why, "no multiple of"));
     }
     bz_arena_free(&arena);
 }
