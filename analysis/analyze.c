@@ -256,15 +256,17 @@ static int analyze_rebuilt(const bz_request *r, int i, bz_arena *arena, bz_findi
     const bz_rebuilt *rebuilt = recording->layers;
     if (!rebuilt)
         return 0;
-    bz_layers *layers = (bz_layers *)&rebuilt->layers;
     recording->rebuilt = true;
     bz_plan *plan = bz_plan_new(&r->options);
-    bz_plan_add_problems(plan, layers, rebuilt->problem, r->profile[i].name);
+    if (rebuilt->problem)
+        bz_plan_add_problems(plan, rebuilt->layers, rebuilt->problem, r->profile[i].name);
+    else
+        bz_plan_add(plan, rebuilt->layers, r->profile[i].name);
     return analyze_plan(&(analyze_work){.request = r,
                                         .arena = arena,
                                         .plan = bz_plan_keep(plan, arena),
                                         .name = &r->profile[i].name,
-                                        .layers = &layers,
+                                        .layers = (bz_layers *const *)&rebuilt->layers,
                                         .rebuilt = rebuilt,
                                         .profile = &r->profile[i],
                                         .n = 1},

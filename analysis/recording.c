@@ -345,5 +345,5 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     tell_coverage(&m, t);
     recording_sheets(&m);
     bz_rebuild(t, arena, layers);
-    out->layers = layers->layers.n ? layers : NULL;
+    out->layers = layers->layers ? layers : NULL;
 }

@@ -317,7 +317,9 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
                       .dag = in->dag       ? in->dag
                              : in->rebuilt ? chain(in->layers->n, arena)
                                            : bz_dag_build(in->layers),
-                      .rebuilt = in->rebuilt ? in->rebuilt->layers.n : 0,
+                      .rebuilt = in->rebuilt ? in->rebuilt->layers->n : 0,
+                      .rebuilt_of = in->rebuilt ? in->rebuilt->of : "",
+                      .partial = in->rebuilt && in->rebuilt->partial,
                       .left_out = in->rebuilt ? in->rebuilt->left_out : "",
                       .peaks = in->peaks,
                       .seconds = BZ_NEW(arena, double, in->layers->n)};

@@ -134,8 +134,9 @@ typedef struct bz_bound {
     int benchmarks;       /* run for this: records made */
     int problems, known;  /* that the models need; of which the database had all. 0: nobody asked */
     const char *measures; /* command that measures what has no record; NULL where nothing lacks or nobody knows */
-    int rebuilt;          /* > 0: there is no model; layers were made from so many library calls of a profile */
-    const char *left_out; /* its calls that made none: "40 reorder, 1 cudnnRNNForward"; "" */
+    int rebuilt;          /* > 0: there is no model; so many layers were made from what a profile's program did, */
+    const char *rebuilt_of, *left_out; /* its "library calls"; what made none: "40 reorder, 1 cudnnRNNForward"; "" */
+    bool partial;                      /* as in bz_rebuilt */
     const bz_layers *layers;
     const bz_dag *dag;
     const bz_peaks *peaks;
@@ -153,11 +154,14 @@ typedef struct bz_bound {
     int above_roofline; /* layers whose record contradicts their roofline, by more than both are certain */
 } bz_bound;
 
-/* Layers made from the library calls of a profile's typical iteration: a chain, as they ran. */
+/* Layers made from what a profile's typical iteration did: a chain, as they ran. They live in the arena they were made in. */
 typedef struct bz_rebuilt {
-    bz_layers layers;                 /* no model, no nodes; lives in the arena it was made in */
-    const bz_problem *const *problem; /* [layers.n] */
-    const char *left_out;             /* as in bz_bound */
+    const char *of;    /* "library calls", "operators" */
+    bz_layers *layers; /* NULL: there are none. Of library calls they have no model and no nodes */
+    const bz_problem *const
+        *problem;         /* [layers->n]: what each is; NULL: of operators, which are lowered as a model's layers */
+    const char *left_out; /* as in bz_bound */
+    bool partial;         /* the iteration did other work besides: the way back of training */
 } bz_rebuilt;
 
 typedef struct bz_bound_input {

@@ -5,6 +5,7 @@
  *   align_sequence.c  two sequences of atoms beside each other
  *   align_names.c     layers by the nodes that a recording names
  *   align_steps.c     what an iteration did, step by step
+ *   rebuild_operators.c  layers by operators and their shapes
  *   align_time.c      who an iteration's time belongs to
  *   align_faster.c    calls that were faster than the bound
  *   align.c           all together */
@@ -134,6 +135,11 @@ void bz_align_steps_take(bz_align_steps *s, const bz_trace *trace, bz_align_name
                          bz_arena *arena);
 void bz_align_steps_free(bz_align_steps *s);
 bool bz_align_in(const bz_align_steps *s, bz_event_kind kind, size_t event); /* belongs to the iteration */
+
+/* ---- operators ------------------------------------------------------------------------------ */
+
+/* As bz_rebuild, by the shapes of the framework's operators. */
+void bz_rebuild_operators(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out);
 
 /* ---- time ----------------------------------------------------------------------------------- */
 

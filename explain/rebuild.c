@@ -122,11 +122,14 @@ void bz_rebuild(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out)
             n++;
         }
     bool image = n && (problem[0]->kind == BZ_PROBLEM_CONV || problem[0]->kind == BZ_PROBLEM_POOL);
-    *out = (bz_rebuilt){.layers = {.layer = layer, .n = n, .batch = image ? problem[0]->conv.x[0] : 0},
-                        .problem = problem,
-                        .left_out = name_others(&steps, arena)};
+    bz_layers *layers = BZ_NEW(arena, bz_layers, 1);
+    *layers = (bz_layers){.layer = layer, .n = n, .batch = image ? problem[0]->conv.x[0] : 0};
     if (image && problem[0]->kind == BZ_PROBLEM_POOL)
-        out->layers.batch = problem[0]->pool.x[0];
+        layers->batch = problem[0]->pool.x[0];
+    *out = (bz_rebuilt){
+        .of = "library calls", .layers = n ? layers : NULL, .problem = problem, .left_out = name_others(&steps, arena)};
     bz_align_steps_free(&steps);
     bz_align_words_end(&words);
+    if (!n)
+        bz_rebuild_operators(trace, arena, out);
 }

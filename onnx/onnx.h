@@ -193,6 +193,29 @@ int bz_tensor_reals(const bz_model *model, const bz_tensor *t, double *out, bz_e
 /* Bytes of a tensor of any type of whole bytes, as its elements lie in memory, however large it is. A sparse tensor is an error. */
 int bz_tensor_bytes(const bz_model *model, const bz_tensor *t, void *out, bz_error *err);
 
+/* ---- from nothing -------------------------------------------------------------------------- */
+
+/* A model of nodes that stand by themselves, operator set 20: operands are made first, and are then named by their numbers; -1 is
+ * left out. A zeroed one is empty. */
+typedef struct bz_compose {
+    bz_buf graph;
+    int n_values, n_nodes;
+} bz_compose;
+typedef struct bz_compose_attr {
+    const char *name;
+    const int64_t *v;
+    int n;
+    bool list; /* integers; else one */
+} bz_compose_attr;
+
+int bz_compose_input(bz_compose *c, bz_dtype dtype, int rank, const int64_t *dims);
+int bz_compose_weights(bz_compose *c, bz_dtype dtype, int rank, const int64_t *dims); /* constant, of unknown values */
+int bz_compose_ints(bz_compose *c, const int64_t *v, int n);                          /* a constant vector */
+int bz_compose_real(bz_compose *c, float v);                                          /* a constant scalar */
+void bz_compose_node(bz_compose *c, const char *op, const char *name, const int *in, int n_in,
+                     const bz_compose_attr *attr, int n_attrs);
+void bz_compose_end(bz_compose *c, bz_buf *out); /* appends the file, for bz_model_parse; `c` is empty then */
+
 /* ---- back to a file ------------------------------------------------------------------------ */
 
 typedef struct bz_strip_result {

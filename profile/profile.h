@@ -260,6 +260,27 @@ const bz_call *bz_call_of(const bz_trace *t, size_t call);
  * same result. How much it is, or 0. */
 int bz_call_unpad(const bz_problem *from, bz_problem *to);
 
+/* ---- what an operator reads ---------------------------------------------------------------- */
+
+enum { BZ_SEEN_RANK = 8 };
+typedef struct bz_operand_seen {
+    int argument;   /* of the operator; those of a list of tensors have the same */
+    bz_dtype dtype; /* BZ_UNDEFINED: not told */
+    int rank;       /* 0: a scalar, or no tensor; -1: unknown */
+    int64_t dim[BZ_SEEN_RANK];
+} bz_operand_seen;
+
+typedef struct bz_operator {
+    const bz_operand_seen *in, *out; /* out: none where only inputs are told */
+    int n_in, n_out, arguments;
+    const char *values; /* of arguments that are no tensors, as text: for bz_operator_ints; NULL */
+} bz_operator;
+
+/* Never NULL; without operands where no shapes were recorded. Equal arguments are read once; lives as long as the trace. */
+const bz_operator *bz_operator_of(const bz_trace *t, size_t op);
+/* The integers of an argument, "[2, 2]" or "1" or "True"; how many. 0: not told, or too many, or no integers. */
+int bz_operator_ints(const bz_operator *o, int argument, int64_t *v, int most);
+
 /* ---- names -------------------------------------------------------------------------------- */
 
 /* The one dialect of all tables of names: "x" stands anywhere in the name, "^x" at its start, "x$" at its end, "^x$" is all

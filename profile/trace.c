@@ -42,6 +42,7 @@ void bz_trace_free(bz_trace *t)
     bz_map_free(&t->private->lanes);
     bz_map_free(&t->private->stack_ids);
     bz_map_free(&t->private->call_ids);
+    bz_map_free(&t->private->operator_ids);
     bz_arena_free(&t->private->read_arena);
     bz_arena_free(&t->arena);
     free(t);

@@ -30,6 +30,8 @@ struct bz_trace_private {
 
     bz_map call_ids;     /* name and detail -> call */
     bz_call **calls;     /* in the order they were asked for */
+    bz_map operator_ids; /* detail -> operator */
+    bz_operator **operators;
     bz_kernel **kernels; /* [cap_kernels] by name */
     uint32_t cap_kernels;
     bz_arena read_arena; /* of these */

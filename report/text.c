@@ -163,10 +163,10 @@ static void put_setting(const bz_bound *b, bz_buf *out)
     bz_buf_printf(out, ", %d thread%s, %s cache\n", b->setting.threads, b->setting.threads == 1 ? "" : "s",
                   bz_record_cache_name(b->setting.cache));
     if (b->rebuilt)
-        bz_buf_printf(out, "  no model was named: the %d library calls of the profile stand for its layers",
-                      b->rebuilt);
+        bz_buf_printf(out, "  no model was named: the %d %s of the profile stand for its layers", b->rebuilt,
+                      b->rebuilt_of);
     if (b->rebuilt && *b->left_out) {
-        bz_buf_puts(out, "; calls left out, because they do no layer: ");
+        bz_buf_printf(out, "; %s left out, because they do no layer: ", b->rebuilt_of);
         bz_buf_clean(out, b->left_out);
     }
     bz_buf_puts(out, b->rebuilt ? "\n" : "");
