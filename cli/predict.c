@@ -14,7 +14,7 @@ enum { MOST = 64, BATCHES = 32 };
 
 typedef struct predict_job {
     planning p;
-    const char *batches, *prices, *few;
+    const char *batches, *prices, *train, *trained;
     bz_list to;
     bool evaluate, json, csv;
     bz_setting setting;
@@ -212,6 +212,62 @@ static int predict_batch(predict_job *job, const bz_list *paths, int64_t batch, 
     return rc ? -1 : 0;
 }
 
+/* A database teaches where it has as many records of at least two machines of the sort as a network has problems. */
+static bool teaches(const bz_samples *s, bool gpu)
+{
+    enum { ENOUGH = 100 };
+    int machines = 0;
+    for (int m = 0; m < s->machines; m++) {
+        int n = 0;
+        for (int i = 0; i < s->n; i++)
+            n += !isnan(bz_samples_log(s, i, m));
+        machines += s->machine[m].gpu == gpu && n >= ENOUGH;
+    }
+    return machines >= 2;
+}
+
+static int add_line(void *user, size_t number, const char *text, size_t len)
+{
+    (void)number;
+    bz_buf_put(user, text, len);
+    bz_buf_putc(user, '\n');
+    return 0;
+}
+
+/* From the set that is named, from the database, or from what ships. */
+static int learn(predict_job *job, bool gpu, bz_predictor **out, bz_error *err)
+{
+    if (job->trained) {
+        bz_buf text = {0};
+        int rc = bz_text_lines(job->trained, add_line, &text, err) ||
+                 bz_predictor_read(bz_buf_text(&text), job->trained, out, err);
+        bz_buf_free(&text);
+        return rc ? -1 : 0;
+    }
+    bool own = !gpu || teaches(&job->samples, gpu);
+    *out = own ? bz_predictor_new(&job->samples, NULL, NULL, NULL) : bz_predictor_shipped();
+    return *out ? 0 : bz_fail(err, BZ_FAILED, "the set that ships cannot be read");
+}
+
+static int train(predict_job *job, bz_error *err)
+{
+    bz_kinship kinship[BZ_GROUPS];
+    bool use[MOST];
+    bz_buf text = {0};
+    if (!job->samples.n)
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "the database has no records of systems whose rates are known: nothing can be learned");
+    for (int m = 0; m < job->samples.machines; m++)
+        use[m] = true;
+    bz_kinship_choose(&job->samples, use, kinship);
+    bz_predictor *p = bz_predictor_new(&job->samples, NULL, NULL, kinship);
+    bz_predictor_write(p, &text);
+    bz_predictor_free(p);
+    int rc = bz_output(job->train, &text, err);
+    bz_buf_free(&text);
+    return rc;
+}
+
 static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
 {
     target t[MOST];
@@ -223,9 +279,11 @@ static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error
         if (t[i].machine.gpu != t->machine.gpu)
             return bz_fail(err, BZ_USAGE, "name either GPUs or processors: '%s' and '%s' run other libraries",
                            t->machine.name, t[i].machine.name);
-    bz_predictor *p = bz_predictor_new(&job->samples, NULL, NULL, NULL);
+    bz_predictor *p;
+    if (learn(job, t->machine.gpu, &p, err))
+        return -1;
     for (int i = 0; i < n; i++)
-        t[i].aim = bz_predictor_aim(p, &t[i].machine, t[i].own, NULL);
+        t[i].aim = bz_predictor_aim(p, &t[i].machine, &job->samples, t[i].own, NULL);
     bz_forecast *f = BZ_NEW(&job->arena, bz_forecast, (size_t)batches * (size_t)n * (size_t)paths->n);
     for (int b = 0; b < batches && !rc; b++)
         rc = predict_batch(job, paths, job->n_batches ? job->batch[b] : 0, t, n,
@@ -240,7 +298,7 @@ static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error
 
 static int start(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
 {
-    if (!paths->n)
+    if (!paths->n && !job->train)
         return bz_fail(err, BZ_USAGE, "name a model: benanza predict MODEL... --to t4");
     if (job->json && job->csv)
         return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
@@ -248,7 +306,9 @@ static int start(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *
         bz_db_look(&bz_command_predict, job->p.db, &job->db, err) ||
         bz_samples_load(job->db, &job->setting, &job->samples, err))
         return -1;
-    return job->evaluate ? evaluate(job, paths, out, err) : predict(job, paths, out, err);
+    return job->train      ? train(job, err)
+           : job->evaluate ? evaluate(job, paths, out, err)
+                           : predict(job, paths, out, err);
 }
 
 static int run(int argc, char **argv)
@@ -267,6 +327,9 @@ static int run(int argc, char **argv)
          "rank by cost, too: lines such as 't4 0.35', a system and the price of an hour on it"},
         {"evaluate", BZ_OPTION_FLAG, &job.evaluate, NULL,
          "say how far off predictions are: leave out what the database knows, and predict it"},
+        {"train", BZ_OPTION_TEXT, &job.train, "FILE", "write what the database teaches to FILE, and end"},
+        {"trained", BZ_OPTION_TEXT, &job.trained, "FILE",
+         "predict by what was learned into FILE (by the database where it has two systems, else by what ships)"},
         {"json", BZ_OPTION_FLAG, &job.json, NULL, "print JSON, for programs"},
         {"csv", BZ_OPTION_FLAG, &job.csv, NULL, "print comma-separated values"},
         PLANNING_SWEEP_OPTIONS(job.p),

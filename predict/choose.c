@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* How alike rates make two machines is asked for what moves data alone: of products the roofline has the rate already, and a handful of
+ * machines do not tell one length more. */
 static const double HELD[] = {0, 0.25, 0.5, 0.75, 1}, GENERATION[] = {0.5, 1, 2, 4}, SIZE[] = {1, 1.5, 2, 4, 1000},
                     ALONE[] = {0.02, 0.1, 0.4};
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -90,7 +92,10 @@ void bz_kinship_choose(const bz_samples *s, const bool *use, bz_kinship *out)
         for (size_t h = 0; h < COUNT(HELD); h++) {
             rooflines(&c, HELD[h]);
             for (size_t i = 0; i < COUNT(GENERATION) * COUNT(SIZE) * COUNT(ALONE); i++) {
-                bz_kinship k = {HELD[h], GENERATION[i % COUNT(GENERATION)], SIZE[i / COUNT(GENERATION) % COUNT(SIZE)],
+                size_t size = i / COUNT(GENERATION) % COUNT(SIZE);
+                if (c.group != 2 && size + 1 < COUNT(SIZE))
+                    continue;
+                bz_kinship k = {HELD[h], GENERATION[i % COUNT(GENERATION)], SIZE[size],
                                 ALONE[i / COUNT(GENERATION) / COUNT(SIZE)]};
                 double l = mean_loss(&c, &k);
                 if (l < least)

@@ -99,11 +99,11 @@ static void leave_systems(evaluating *e, double few)
         bz_kinship kinship[BZ_GROUPS];
         bz_kinship_choose(s, use, kinship);
         bz_predictor *p = bz_predictor_new(s, use, NULL, kinship);
-        bz_aim *a = bz_predictor_aim(p, &s->machine[d], -1, NULL);
+        bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
         if (few > 0) {
             bool *measured = first_measured(e, a, d, few);
             bz_aim_free(a);
-            a = bz_predictor_aim(p, &s->machine[d], d, measured);
+            a = bz_predictor_aim(p, &s->machine[d], s, d, measured);
             predict(e, a, d, NULL);
             free(measured);
         } else {
@@ -139,7 +139,7 @@ static void leave_work(evaluating *e, bz_leave leave)
         }
         bz_predictor *p = n ? bz_predictor_new(s, NULL, known, NULL) : NULL;
         for (int d = 0; d < s->machines && p; d++) {
-            bz_aim *a = bz_predictor_aim(p, &s->machine[d], d, known);
+            bz_aim *a = bz_predictor_aim(p, &s->machine[d], s, d, known);
             predict(e, a, d, lost);
             bz_aim_free(a);
         }

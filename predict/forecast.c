@@ -7,7 +7,7 @@
 
 /* Nine of ten totals of networks were off by less than so many of their spreads, where one of seven GPUs was left out after the
  * other: 'benanza predict --evaluate' prints it. */
-static const double NINE_OF_TEN = 0.45;
+static const double NINE_OF_TEN = 0.48;
 
 typedef struct filling {
     bz_aim *aim;

@@ -111,9 +111,18 @@ typedef struct bz_aim bz_aim;
 bz_predictor *bz_predictor_new(const bz_samples *s, const bool *use, const bool *known, const bz_kinship *kinship);
 void bz_predictor_free(bz_predictor *p);
 
-/* A machine to predict for. `own`: its number in the table, whose records then count too, those of problems for which
- * measured[problem] holds (NULL: all); -1: none. */
-bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, int own, const bool *measured);
+/* What it learned as text, and back: kinship, machines, and the points and weights of each kind, with a hash of the records that it
+ * rests on. Numbers are written in seven digits. */
+void bz_predictor_write(const bz_predictor *p, bz_buf *out);
+int bz_predictor_read(const char *text, const char *name, bz_predictor **out, bz_error *err);
+/* What comes with the program; a predictor of 7 GPUs from 2013 to 2018. */
+bz_predictor *bz_predictor_shipped(void);
+int bz_predictor_machines(const bz_predictor *p, const bz_machine **machine);
+
+/* A machine to predict for. `own`: its number in `records`, which then count too, those of problems for which measured[problem]
+ * holds (NULL: all); -1: it has none. `records` may be the table that the predictor learned from, or another. */
+bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, const bz_samples *records, int own,
+                         const bool *measured);
 void bz_aim_free(bz_aim *a);
 const bz_predictor *bz_aim_predictor(const bz_aim *a);
 const bz_machine *bz_aim_machine(const bz_aim *a);

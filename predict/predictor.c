@@ -10,7 +10,7 @@
 const char *const bz_predicted_names[BZ_PREDICTED_N] = {"record", "neighbours", "learned", "roofline"};
 
 /* What times of one shape differ by that the shape does not tell; of records of one's own less, as neighbours told the rest. */
-static const double NOISE = 0.01, LEARNED_UNSURE = 0.3, OWN_NOISE = 0.03, OWN_CONSTANT = 0.3;
+static const double NOISE = 0.01, LEARNED_UNSURE = 1, OWN_NOISE = 0.03, OWN_CONSTANT = 0.3;
 enum { FEWEST = 3 }; /* records of a kind, below which another kind tells more */
 
 double bz_predictor_roofline(const bz_predictor *p, const bz_shape *s, const bz_machine *m, double floor)
@@ -63,6 +63,7 @@ static double residual(void *user, int row, int column)
 bz_predictor *bz_predictor_new(const bz_samples *s, const bool *use, const bool *known, const bz_kinship *kinship)
 {
     bz_predictor *p = bz_zeroed(1, sizeof *p);
+    p->told = bz_zeroed(1, sizeof *p->told);
     p->samples = s;
     p->known = known;
     p->machine = s->machine;
@@ -77,9 +78,36 @@ bz_predictor *bz_predictor_new(const bz_samples *s, const bool *use, const bool 
 
 void bz_predictor_free(bz_predictor *p)
 {
+    if (p && p->told) {
+        bz_map_free(&p->told->map);
+        free(p->told->at);
+        bz_arena_free(&p->told->arena);
+        free(p->told);
+    }
     if (p)
         bz_arena_free(&p->arena);
     free(p);
+}
+
+/* The residuals of a shape on all machines, as one kind tells them. They are worked out once: fifty systems ask for the same. */
+static const double *told(const bz_predictor *p, const bz_learned *l, const bz_shape *s)
+{
+    struct bz_told *t = p->told;
+    double key[BZ_SHAPE + 1] = {(double)(l - p->learned)};
+    memcpy(key + 1, s->x, (size_t)s->n * sizeof *key);
+    uint32_t at = bz_map_get(&t->map, key, sizeof key);
+    if (at != BZ_MAP_NONE)
+        return t->at[at];
+    at = t->map.n;
+    if (at == t->cap) {
+        t->cap = t->cap ? 2 * t->cap : 256;
+        t->at = bz_realloc(t->at, t->cap, sizeof *t->at);
+    }
+    double *values = BZ_NEW(&t->arena, double, l->machines);
+    bz_learned_at(l, s, values);
+    t->at[at] = values;
+    bz_map_add(&t->map, bz_arena_dup(&t->arena, key, sizeof key), sizeof key, at);
+    return values;
 }
 
 static bool is_learned(const bz_predictor *p, int kind, int machine)
@@ -113,7 +141,8 @@ struct bz_aim {
     const bz_predictor *p;
     bz_machine machine;
     double floor;
-    int own; /* -1: none */
+    const bz_samples *records;
+    int own; /* its number in them; -1: none */
     const bool *measured;
     bool *use;
     struct mixture {
@@ -141,7 +170,7 @@ static const struct mixture *mix(bz_aim *a, int group, uint64_t exact)
     if (x->ready && x->exact == exact)
         return x;
     for (int m = 0; m < a->p->machines; m++)
-        unsure[m] = exact >> m & 1 ? 0 : LEARNED_UNSURE;
+        unsure[m] = !exact || exact >> m & 1 ? 0 : LEARNED_UNSURE;
     x->ready = true;
     x->exact = exact;
     x->variance =
@@ -153,8 +182,7 @@ static const struct mixture *mix(bz_aim *a, int group, uint64_t exact)
 static double neighbours(bz_aim *a, int problem, const bz_shape *s, double *exact, double *variance)
 {
     const bz_predictor *p = a->p;
-    const bz_learned *evaluated = NULL;
-    double at[BZ_NEIGHBOURS], sum = 0, all = 0;
+    double sum = 0, all = 0;
     uint64_t known = 0;
     for (int m = 0; m < p->machines && problem >= 0; m++)
         known |= (uint64_t)(a->use[m] && !isnan(bz_samples_log(p->samples, problem, m))) << m;
@@ -173,9 +201,7 @@ static double neighbours(bz_aim *a, int problem, const bz_shape *s, double *exac
             const bz_learned *l = kind_of(p, s, m);
             if (!l)
                 continue;
-            if (l != evaluated)
-                bz_learned_at(evaluated = l, s, at);
-            r = at[m];
+            r = told(p, l, s)[m];
         }
         sum += x->weight[m] * r;
         all += x->weight[m];
@@ -192,17 +218,19 @@ static double base(bz_aim *a, int problem, const bz_shape *s, double *exact, dou
 static double own_residual(void *user, int row, int column)
 {
     bz_aim *a = user;
-    double exact, variance, is = a->measured && !a->measured[row] ? NAN : bz_samples_log(a->p->samples, row, a->own);
+    const bz_samples *s = a->records;
+    double exact, variance, is = a->measured && !a->measured[row] ? NAN : bz_samples_log(s, row, a->own);
     (void)column;
-    return isnan(is) ? NAN : is - base(a, row, &a->p->samples->shape[row], &exact, &variance);
+    return isnan(is) ? NAN : is - base(a, problem_of(a->p, s->text[row]), &s->shape[row], &exact, &variance);
 }
 
 static void correct(bz_aim *a)
 {
-    const bz_samples *s = a->p->samples;
+    const bz_samples *s = a->records;
+    const bool *known = s == a->p->samples ? a->p->known : NULL;
     double sum = 0, mean;
     for (int i = 0; i < s->n; i++) {
-        double r = a->p->known && !a->p->known[i] ? NAN : own_residual(a, i, 0);
+        double r = known && !known[i] ? NAN : own_residual(a, i, 0);
         if (!isnan(r))
             sum += r, a->corrected++;
     }
@@ -210,18 +238,19 @@ static void correct(bz_aim *a)
         return;
     mean = sum / a->corrected;
     a->correction = BZ_NEW(&a->arena, bz_learned, BZ_SHAPE_KINDS);
-    learn_kinds(s, a->p->known, 1, own_residual, a, &mean, OWN_CONSTANT, OWN_NOISE, &a->arena, a->correction);
+    learn_kinds(s, known, 1, own_residual, a, &mean, OWN_CONSTANT, OWN_NOISE, &a->arena, a->correction);
 }
 
-bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, int own, const bool *measured)
+bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, const bz_samples *records, int own,
+                         const bool *measured)
 {
     bz_aim *a = bz_zeroed(1, sizeof *a);
-    *a = (bz_aim){.p = p, .machine = *machine, .own = own, .measured = measured};
+    *a = (bz_aim){.p = p, .machine = *machine, .records = records, .own = own, .measured = measured};
     a->use = BZ_NEW(&a->arena, bool, p->machines);
     for (int m = 0; m < p->machines; m++)
-        a->use[m] = p->use[m] && m != own;
+        a->use[m] = p->use[m] && (own < 0 || records != p->samples || m != own);
     a->floor = bz_floor_told(p->machine, a->use, p->machines, machine);
-    if (own >= 0 && p->samples)
+    if (own >= 0)
         correct(a);
     return a;
 }
@@ -243,13 +272,20 @@ const bz_machine *bz_aim_machine(const bz_aim *a)
     return &a->machine;
 }
 
+/* The logarithm of its own record; NAN: none. */
+static double own_record(const bz_aim *a, const char *text)
+{
+    uint32_t at = a->own >= 0 && text ? bz_map_get(&a->records->map, text, strlen(text)) : BZ_MAP_NONE;
+    bool counts = at != BZ_MAP_NONE && (!a->measured || a->measured[at]) &&
+                  (a->records != a->p->samples || !a->p->known || a->p->known[at]);
+    return counts ? bz_samples_log(a->records, (int)at, a->own) : NAN;
+}
+
 bz_predicted_time bz_predict(bz_aim *a, const char *text, const bz_shape *s)
 {
     int problem = problem_of(a->p, text);
     double exact, variance, is = base(a, problem, s, &exact, &variance);
-    double own = a->own >= 0 && problem >= 0 && (!a->measured || a->measured[problem])
-                     ? bz_samples_log(a->p->samples, problem, a->own)
-                     : NAN;
+    double own = own_record(a, text);
     bz_predicted_time out = {.by = exact > 0.5 ? BZ_PREDICTED_NEIGHBOURS : BZ_PREDICTED_LEARNED,
                              .spread = sqrt(fmin(variance, 2))};
     if (!isfinite(variance))

@@ -14,6 +14,12 @@ struct bz_predictor {
     bool *use;
     bz_kinship kinship[BZ_GROUPS];
     bz_learned learned[BZ_SHAPE_KINDS]; /* by kind; n == 0: nothing */
+    struct bz_told {                    /* residuals of shapes that were asked for: the same for all aims */
+        bz_arena arena;
+        bz_map map;
+        const double **at;
+        uint32_t cap;
+    } * told;
 };
 
 /* Logarithm of the roofline that residuals are against. */

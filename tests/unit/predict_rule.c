@@ -62,7 +62,7 @@ static void a_machine_like_the_others(void **state)
         for (int m = 0; m < MACHINES; m++)
             use[m] = m != d;
         bz_predictor *p = bz_predictor_new(&s, use, NULL, NULL);
-        bz_aim *a = bz_predictor_aim(p, &s.machine[d], -1, NULL);
+        bz_aim *a = bz_predictor_aim(p, &s.machine[d], NULL, -1, NULL);
         for (int i = 0; i < PROBLEMS; i++) {
             bz_predicted_time is = bz_predict(a, s.text[i], &s.shape[i]);
             assert_int_equal(is.by, BZ_PREDICTED_NEIGHBOURS);
@@ -86,7 +86,7 @@ static void shapes_between_shapes(void **state)
     for (int i = 0; i < PROBLEMS; i++)
         known[i] = i % 6;
     bz_predictor *p = bz_predictor_new(&s, NULL, known, NULL);
-    bz_aim *a = bz_predictor_aim(p, &s.machine[2], 2, known);
+    bz_aim *a = bz_predictor_aim(p, &s.machine[2], &s, 2, known);
     for (int i = 0; i < PROBLEMS; i++) {
         bz_predicted_time is = bz_predict(a, s.text[i], &s.shape[i]);
         double off = fabs(log(is.seconds) - bz_samples_log(&s, i, 2));
@@ -102,6 +102,51 @@ static void shapes_between_shapes(void **state)
     bz_aim_free(a);
     bz_predictor_free(p);
     bz_samples_free(&s);
+}
+
+/* What was learned is the same when it was written and read, to the digits that are written. */
+static void written_and_read(void **state)
+{
+    (void)state;
+    static char text[PROBLEMS][128];
+    bz_samples s;
+    bz_buf out = {0};
+    bz_error err;
+    bz_predictor *again;
+    make(&s, text);
+    bz_predictor *p = bz_predictor_new(&s, NULL, NULL, NULL);
+    bz_predictor_write(p, &out);
+    assert_int_equal(bz_predictor_read(out.data, "set", &again, &err), 0);
+    bz_machine to = s.machine[2];
+    to.generation = 2;
+    bz_aim *a = bz_predictor_aim(p, &to, NULL, -1, NULL), *b = bz_predictor_aim(again, &to, NULL, -1, NULL);
+    for (int i = 0; i < PROBLEMS; i++)
+        assert_true(fabs(log(bz_predict(a, NULL, &s.shape[i]).seconds / bz_predict(b, NULL, &s.shape[i]).seconds)) <
+                    1e-3);
+    bz_aim_free(a);
+    bz_aim_free(b);
+    bz_predictor_free(again);
+    for (size_t cut = 0; cut < out.len; cut += 97) { /* no part of it is a set */
+        char *part = bz_alloc(out.len + 1, 1);
+        memcpy(part, out.data, cut);
+        part[cut] = 0;
+        if (bz_predictor_read(part, "set", &again, &err) == 0)
+            bz_predictor_free(again);
+        free(part);
+    }
+    bz_buf_free(&out);
+    bz_predictor_free(p);
+    bz_samples_free(&s);
+}
+
+static void what_ships(void **state)
+{
+    (void)state;
+    const bz_machine *machine;
+    bz_predictor *p = bz_predictor_shipped();
+    assert_non_null(p);
+    assert_int_equal(bz_predictor_machines(p, &machine), 7);
+    bz_predictor_free(p);
 }
 
 static void weights_of_neighbours(void **state)
@@ -200,9 +245,13 @@ static void machines_by_name(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_like_the_others), cmocka_unit_test(shapes_between_shapes),
-        cmocka_unit_test(weights_of_neighbours),     cmocka_unit_test(equations_are_solved),
-        cmocka_unit_test(first_what_tells_most),     cmocka_unit_test(machines_by_name)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_machine_like_the_others),
+                                       cmocka_unit_test(shapes_between_shapes),
+                                       cmocka_unit_test(weights_of_neighbours),
+                                       cmocka_unit_test(written_and_read),
+                                       cmocka_unit_test(what_ships),
+                                       cmocka_unit_test(equations_are_solved),
+                                       cmocka_unit_test(first_what_tells_most),
+                                       cmocka_unit_test(machines_by_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
