@@ -229,4 +229,19 @@ typedef struct bz_strip_result {
  * are newer than our schema pass through. `out` is written whole or not at all. */
 int bz_model_strip(const char *in, const char *out, uint64_t keep, bz_strip_result *result, bz_error *err);
 
+/* Some nodes of the main graph as a model of their own, packed into `out`: with what constants they need, and nothing that tells
+ * where they are from. Names are numbers, so that the same nodes of two models give the same bytes. What they read of others is its input, what
+ * others read of them its output; both have the types given. Constants above `keep` bytes are filled with one number, by the operator
+ * ConstantOfShape, so that any runtime takes the file. Fails with BZ_INCOMPLETE where a node runs a graph of its own, where a type is
+ * open, or where the model is older than that operator (set 9). */
+typedef struct bz_slice {
+    const int *node; /* [n], ascending */
+    int n;
+    const bz_type *types; /* [model->n_values] */
+    const bool *constant; /* [model->n_values]: depends on no input of the model */
+    uint64_t keep;
+} bz_slice;
+
+int bz_model_slice(bz_model *model, const bz_slice *slice, bz_buf *out, bz_error *err);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "bench/bench.h"
+#include "bricks/bricks.h"
 #include "compare/compare.h"
 #include "predict/evaluate.h"
 #include "tables/tables.h"
@@ -99,6 +100,10 @@ void bz_report_tables_json(bz_tables *m, const bz_table_kind *kind, const char *
 void bz_report_tables_csv(bz_tables *m, const bz_table_kind *kind, bz_buf *out);
 void bz_report_tables_names(bz_buf *out);
 void bz_report_tables_names_json(bz_buf *out);
+
+/* Models as sequences of layers; `why` [b->n]: why one is no file or has no time, NULL where it is and has. */
+void bz_report_bricks_text(const bz_bricks *b, const char *const *why, bz_buf *out);
+void bz_report_bricks_json(const bz_bricks *b, const char *const *why, bz_buf *out);
 
 /* What moving data costs: the lines, or each point, or what `bytes` take where these are given (else 0). What they make of it
  * lives in the arena. */

@@ -1,0 +1,61 @@
+/* bricks: models cut into short sequences of layers that run by themselves, each unique one once over many models.
+ *
+ *   bz_bricks_add     cuts a model
+ *   bz_bricks_save    a unique sequence as an ONNX file without the model's names and weights
+ *   bz_bricks_build   what a model takes, from what its sequences take
+ *
+ * A sequence has at most G layers, and each behind the first reads what one before it makes and, but for constants, nothing from
+ * outside: so a sum of two branches begins a sequence. Where the next G layers are no such sequence, the first of them is one by itself, and
+ * the next G are tried. Every layer that depends on the model's inputs lies in exactly one. */
+#ifndef BZ_BRICKS_H
+#define BZ_BRICKS_H
+
+#include "modelproc/modelproc.h"
+
+typedef struct bz_brick {
+    const char *key; /* keys of its layers, and which operands come from which of them */
+    bz_hash hash;
+    const bz_layers *layers; /* of the first model that has it */
+    const int *layer;        /* [n], of the main graph */
+    int n;
+    int64_t count;  /* over all models */
+    int models;     /* that have it */
+    int last;       /* of these; private */
+    bool bodies;    /* a layer runs a graph of its own */
+    double seconds; /* NAN: nobody measured it */
+} bz_brick;
+
+typedef struct bz_brick_model {
+    const bz_layers *layers;
+    const char *name;
+    const int *brick; /* [n]: unique sequences in the model's order */
+    int n, covered;   /* layers in them */
+    double measured;  /* seconds of the whole; NAN */
+} bz_brick_model;
+
+typedef struct bz_bricks {
+    int most; /* layers of a sequence: G */
+    bz_brick *brick;
+    int n, cap;
+    bz_brick_model *model;
+    int n_models, cap_models;
+    bz_map map;
+    bz_arena arena;
+} bz_bricks;
+
+/* A zeroed one with `most` set is empty. `layers` must outlive it; `name` is copied. */
+void bz_bricks_add(bz_bricks *b, const bz_layers *layers, const char *name);
+void bz_bricks_free(bz_bricks *b);
+
+/* The file's bytes. BZ_INCOMPLETE where the sequence cannot be a file: the reason. */
+int bz_bricks_save(const bz_bricks *b, int brick, bz_buf *out, bz_error *err);
+
+/* Seconds of a model: the sum over its sequences. NAN where one of them was not measured. */
+double bz_bricks_build(const bz_bricks *b, int model);
+/* Measuring all unique sequences once; all models once. NAN where something was not measured. */
+double bz_bricks_cost(const bz_bricks *b);
+
+/* Of the sequences that either model has the share that both have. */
+double bz_bricks_alike(const bz_bricks *b, int one, int other);
+
+#endif

@@ -1,0 +1,231 @@
+/* benanza bricks: models as sequences of layers, each unique one a file, and what models take by what these take. */
+#include "bricks/bricks.h"
+#include "base/progress.h"
+#include "base/whole.h"
+#include "bench/bench.h"
+#include "cli/cli.h"
+#include "cli/model.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { USUAL = 1, MOST_TIMES = 64 << 20 };
+
+typedef struct bricks_job {
+    const char *folder, *command;
+    bool json;
+    int64_t most;
+    bz_bricks b;
+    const char **why; /* [b.n] */
+    bz_map times; /* what was measured in the folder: "ID" or a model's path, of this command -> number of `seconds` */
+    double *seconds;
+    int n_seconds;
+    bz_buf log; /* the file's lines */
+    bz_arena arena;
+} bricks_job;
+
+static const char *path_of(bricks_job *j, const char *name)
+{
+    return bz_arena_printf(&j->arena, "%s/%s", j->folder, name);
+}
+
+static const char *id_of(bricks_job *j, int brick)
+{
+    char id[33];
+    bz_hash_hex(j->b.brick[brick].hash, id);
+    return bz_arena_str(&j->arena, id);
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
+static int save(bricks_job *j, bz_error *err)
+{
+    if (mkdir(j->folder, 0777) && errno != EEXIST)
+        return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", j->folder, strerror(errno));
+    for (int i = 0; i < j->b.n; i++) {
+        bz_buf file = {0};
+        bz_error why = {0};
+        int rc = bz_bricks_save(&j->b, i, &file, &why);
+        if (rc)
+            j->why[i] = bz_arena_str(&j->arena, why.text);
+        else
+            rc = bz_whole_write(path_of(j, bz_arena_printf(&j->arena, "%s.onnx", id_of(j, i))), &file, err);
+        bz_buf_free(&file);
+        if (rc && !j->why[i])
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- times ------------------------------------------------------------------------------------ */
+
+/* "SECONDS<TAB>WHAT<TAB>COMMAND" */
+static void read_times(bricks_job *j)
+{
+    bz_error none;
+    if (bz_whole_read(path_of(j, "times.tsv"), MOST_TIMES, "is too long", &j->log, &none))
+        return;
+    char *text = bz_arena_strn(&j->arena, bz_buf_text(&j->log), j->log.len), *line, *rest = text;
+    int lines = 0;
+    for (const char *p = text; *p; p++)
+        lines += *p == '\n';
+    j->seconds = BZ_NEW(&j->arena, double, lines);
+    while ((line = strsep(&rest, "\n"))) {
+        char *command = line, *seconds = strsep(&command, "\t"), *what = command ? strsep(&command, "\t") : NULL, *end;
+        double v = strtod(seconds, &end);
+        if (!what || !command || strcmp(command, j->command) != 0 || end == seconds || !(v > 0) ||
+            j->n_seconds == lines)
+            continue;
+        bz_map_set(&j->times, what, strlen(what), (uint32_t)j->n_seconds);
+        j->seconds[j->n_seconds++] = v;
+    }
+}
+
+static void quote(bz_buf *out, const char *path)
+{
+    bz_buf_putc(out, '\'');
+    for (; *path; path++)
+        if (*path == '\'')
+            bz_buf_puts(out, "'\\''");
+        else
+            bz_buf_putc(out, *path);
+    bz_buf_putc(out, '\'');
+}
+
+/* The last number that the command prints for the file. */
+static int measure(bricks_job *j, const char *path, double *out, bz_error *err)
+{
+    bz_buf line = {0}, said = {0};
+    const char *rest = j->command, *at;
+    for (; (at = strstr(rest, "{model}")); rest = at + strlen("{model}")) {
+        bz_buf_put(&line, rest, (size_t)(at - rest));
+        quote(&line, path);
+    }
+    bz_buf_puts(&line, rest);
+    int rc = bz_bench_output((char *[]){(char *)"sh", (char *)"-c", (char *)bz_buf_text(&line), NULL}, &said, err);
+    while (!rc && said.len && strchr(" \t\r\n", said.data[said.len - 1]))
+        said.len--;
+    size_t begin = said.len;
+    while (begin && !strchr(" \t\r\n", said.data[begin - 1]))
+        begin--;
+    char word[64], *end = word;
+    snprintf(word, sizeof word, "%.*s", (int)(said.len - begin < 63 ? said.len - begin : 63),
+             rc || !said.len ? "" : (const char *)said.data + begin);
+    *out = strtod(word, &end);
+    if (!rc && (end == word || *end || !(*out > 0) || !isfinite(*out)))
+        rc = bz_fail(err, BZ_FAILED, "the command's last word is no number of seconds");
+    bz_buf_free(&line);
+    bz_buf_free(&said);
+    return rc;
+}
+
+/* What this command was asked before is not asked again. Each time is written down at once. */
+static int time_of(bricks_job *j, const char *what, const char *path, double *out, bz_error *err)
+{
+    uint32_t known = bz_map_get(&j->times, what, strlen(what));
+    if (known != BZ_MAP_NONE) {
+        *out = j->seconds[known];
+        return 0;
+    }
+    if (measure(j, path, out, err)) {
+        *out = NAN;
+        return -1;
+    }
+    bz_buf_printf(&j->log, "%.9g\t%s\t%s\n", *out, what, j->command);
+    return bz_whole_write(path_of(j, "times.tsv"), &j->log, err);
+}
+
+static void measure_all(bricks_job *j, const bz_list *paths)
+{
+    bz_progress progress = bz_progress_start("measuring", j->b.n + paths->n);
+    int done = 0;
+    read_times(j);
+    for (int i = 0; i < j->b.n; i++) {
+        const char *id = id_of(j, i);
+        bz_error why;
+        if (!j->why[i] &&
+            time_of(j, id, path_of(j, bz_arena_printf(&j->arena, "%s.onnx", id)), &j->b.brick[i].seconds, &why))
+            j->why[i] = bz_arena_str(&j->arena, why.text);
+        bz_progress_at(&progress, ++done, NULL);
+    }
+    for (int i = 0; i < paths->n; i++) {
+        bz_error why;
+        if (time_of(j, paths->item[i], paths->item[i], &j->b.model[i].measured, &why))
+            bz_warn(&bz_command_bricks, "%s: %s", paths->item[i], why.text);
+        bz_progress_at(&progress, ++done, paths->item[i]);
+    }
+    bz_progress_end(&progress);
+}
+
+/* ---- command ---------------------------------------------------------------------------------- */
+
+static int bricks(bricks_job *j, const bz_list *paths, const bz_models *m, bz_buf *out, int *status, bz_error *err)
+{
+    j->b.most = j->most ? (int)(j->most < 1 << 20 ? j->most : 1 << 20) : USUAL;
+    for (int i = 0; i < m->n; i++)
+        bz_bricks_add(&j->b, m->layers[i], bz_file_name(paths->item[i]));
+    j->why = BZ_NEW(&j->arena, const char *, j->b.n);
+    if (j->folder && save(j, err))
+        return -1;
+    if (j->command)
+        measure_all(j, paths);
+    for (int i = 0; i < j->b.n; i++)
+        *status = j->why[i] ? BZ_INCOMPLETE : *status;
+    (j->json ? bz_report_bricks_json : bz_report_bricks_text)(&j->b, j->why, out);
+    return 0;
+}
+
+static int check(const bricks_job *j, const bz_list *paths, bz_error *err)
+{
+    if (!paths->n)
+        return bz_fail(err, BZ_USAGE, "name models: benanza bricks MODEL...");
+    if (j->command && !j->folder)
+        return bz_fail(err, BZ_USAGE, "--exec needs a folder for the files and their times: -o DIR");
+    if (j->command && (!strstr(j->command, "{model}") || strpbrk(j->command, "\t\n")))
+        return bz_fail(err, BZ_USAGE, "--exec takes a command of one line with {model} where the file's name belongs");
+    return 0;
+}
+
+static int run(int argc, char **argv)
+{
+    bricks_job j = {0};
+    model_settings settings = {0};
+    bz_list arguments = {0};
+    bz_models m = {0};
+    bz_error err = {0};
+    bz_buf out = {0};
+    const bz_option options[] = {
+        {"G|layers", BZ_OPTION_COUNT, &j.most, "N", "at most N layers in a sequence (1)"},
+        {"o|output", BZ_OPTION_TEXT, &j.folder, "DIR", "write each unique sequence into this folder as an ONNX file"},
+        {"exec", BZ_OPTION_TEXT, &j.command, "CMD",
+         "run CMD for each of these files, and for the models; {model} in it is the file's name, and the last word "
+         "that it prints "
+         "is the time in seconds. What was measured stays in DIR/times.tsv"},
+        {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
+        MODEL_OPTIONS(settings),
+        {0},
+    };
+    int parsed = bz_options_parse(&bz_command_bricks, options, argc, argv, &arguments, &err), status = BZ_OK;
+    if (parsed < 0 ||
+        (!parsed && (check(&j, &arguments, &err) || models_load(&bz_command_bricks, &arguments, &settings, &m, &err) ||
+                     bricks(&j, &arguments, &m, &out, &status, &err) || bz_output(NULL, &out, &err))))
+        status = bz_report(&bz_command_bricks, &err);
+    bz_bricks_free(&j.b);
+    bz_map_free(&j.times);
+    bz_buf_free(&j.log);
+    bz_buf_free(&out);
+    bz_arena_free(&j.arena);
+    bz_models_free(&m);
+    bz_list_free(&arguments);
+    bz_list_free(&settings.dims);
+    return status;
+}
+
+const bz_command bz_command_bricks = {
+    "bricks", "MODEL... [OPTIONS]",
+    "cut models into sequences of layers that run by themselves, and tell what models take by them", run};

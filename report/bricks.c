@@ -1,0 +1,174 @@
+/* Models as sequences of layers. */
+#include "report/report.h"
+
+#include "base/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int64_t layers_of(const bz_bricks *b)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < b->n_models; i++)
+        sum += b->model[i].covered;
+    return sum;
+}
+
+static int64_t sequences_of(const bz_bricks *b)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < b->n; i++)
+        sum += b->brick[i].count;
+    return sum;
+}
+
+static double whole(const bz_bricks *b)
+{
+    double sum = 0;
+    for (int i = 0; i < b->n_models; i++)
+        sum += b->model[i].measured;
+    return sum;
+}
+
+static void answer(const bz_bricks *b, bz_buf *out)
+{
+    bz_unit_text cost, all;
+    int64_t sequences = sequences_of(b);
+    double saved = whole(b) / bz_bricks_cost(b);
+    bz_style_begin(out, BZ_STYLE_STRONG);
+    bz_buf_printf(out, "%d model%s, %lld layers in %lld sequences of at most %d: %d of them unique (%.1f %%).",
+                  b->n_models, b->n_models == 1 ? "" : "s", (long long)layers_of(b), (long long)sequences, b->most,
+                  b->n, sequences ? 100.0 * b->n / (double)sequences : 0);
+    if (isfinite(saved))
+        bz_buf_printf(out, " To run each of these once takes %s, the models %s: %.1f × less.",
+                      bz_units_time(cost, bz_bricks_cost(b)), bz_units_time(all, whole(b)), saved);
+    bz_style_end(out, BZ_STYLE_STRONG);
+    bz_buf_puts(out, "\n\n");
+}
+
+static int unique_in(const bz_bricks *b, const bz_brick_model *m)
+{
+    char *seen = calloc((size_t)b->n + 1, 1);
+    int n = 0;
+    for (int i = 0; seen && i < m->n; i++)
+        n += !seen[m->brick[i]]++;
+    free(seen);
+    return n;
+}
+
+static const bz_sheet *models(const bz_bricks *b, bz_arena *arena)
+{
+    static const bz_sheet_column COLUMNS[] = {{"model", "model", BZ_SHEET_TEXT},
+                                              {"layers", "layers", BZ_SHEET_COUNT},
+                                              {"sequences", "sequences", BZ_SHEET_COUNT},
+                                              {"unique", "unique", BZ_SHEET_COUNT},
+                                              {"built", "by its sequences", BZ_SHEET_SECONDS},
+                                              {"measured", "measured", BZ_SHEET_SECONDS},
+                                              {"ratio", "of measured", BZ_SHEET_SHARE}};
+    bz_sheet *s = bz_sheet_new(arena, "models", "Models", COLUMNS, 7);
+    for (int i = 0; i < b->n_models; i++) {
+        const bz_brick_model *m = &b->model[i];
+        bz_sheet_cell *row = bz_sheet_row(s);
+        row[0].text = m->name;
+        row[1].number = m->covered;
+        row[2].number = m->n;
+        row[3].number = unique_in(b, m);
+        row[4].number = bz_bricks_build(b, i);
+        row[5].number = m->measured;
+        row[6].number = row[4].number / m->measured;
+    }
+    return s;
+}
+
+static int more_often(const void *x, const void *y)
+{
+    const bz_brick *const *a = x, *const *b = y;
+    return (*a)->count != (*b)->count ? ((*a)->count < (*b)->count ? 1 : -1) : *a < *b ? -1 : 1;
+}
+
+static const bz_sheet *bricks(const bz_bricks *b, const char *const *why, bz_arena *arena)
+{
+    static const bz_sheet_column COLUMNS[] = {
+        {"id", "id", BZ_SHEET_TEXT},           {"times", "times", BZ_SHEET_COUNT}, {"models", "models", BZ_SHEET_COUNT},
+        {"layers", "layers", BZ_SHEET_COUNT},  {"time", "time", BZ_SHEET_SECONDS}, {"why", "why not", BZ_SHEET_TEXT},
+        {"key", "layers' keys", BZ_SHEET_TEXT}};
+    bz_sheet *s = bz_sheet_new(arena, "sequences", "Unique sequences", COLUMNS, 7);
+    const bz_brick **list = BZ_NEW(arena, const bz_brick *, b->n);
+    for (int i = 0; i < b->n; i++)
+        list[i] = &b->brick[i];
+    if (b->n)
+        qsort(list, (size_t)b->n, sizeof *list, more_often);
+    for (int i = 0; i < b->n; i++) {
+        char id[33];
+        bz_sheet_cell *row = bz_sheet_row(s);
+        bz_hash_hex(list[i]->hash, id);
+        row[0].text = bz_arena_str(arena, id);
+        row[1].number = (double)list[i]->count;
+        row[2].number = list[i]->models;
+        row[3].number = list[i]->n;
+        row[4].number = list[i]->seconds;
+        row[5].text = why[list[i] - b->brick];
+        row[6].text = list[i]->key;
+    }
+    return s;
+}
+
+/* Each two models with what they share, the most alike first. */
+static const bz_sheet *pairs(const bz_bricks *b, bz_arena *arena)
+{
+    static const bz_sheet_column COLUMNS[] = {
+        {"one", "model", BZ_SHEET_TEXT}, {"other", "and", BZ_SHEET_TEXT}, {"alike", "shared of both", BZ_SHEET_SHARE}};
+    bz_sheet *s = bz_sheet_new(arena, "pairs", "Sequences that two models share, of all that either has", COLUMNS, 3);
+    for (int i = 0; i < b->n_models; i++)
+        for (int k = i + 1; k < b->n_models; k++) {
+            bz_sheet_cell *row = bz_sheet_row(s);
+            row[0].text = b->model[i].name;
+            row[1].text = b->model[k].name;
+            row[2].number = bz_bricks_alike(b, i, k);
+        }
+    return s;
+}
+
+enum { TOP = 12 };
+
+void bz_report_bricks_text(const bz_bricks *b, const char *const *why, bz_buf *out)
+{
+    bz_arena arena = {0};
+    int refused = 0;
+    for (int i = 0; i < b->n; i++)
+        refused += why[i] != NULL;
+    answer(b, out);
+    bz_sheet_text(models(b, &arena), b->n_models, out);
+    bz_buf_putc(out, '\n');
+    bz_sheet_text(bricks(b, why, &arena), TOP, out);
+    if (b->n_models > 1 && b->n_models <= TOP) {
+        bz_buf_putc(out, '\n');
+        bz_sheet_text(pairs(b, &arena), TOP, out);
+    }
+    if (refused)
+        bz_buf_printf(out, "\n%d unique sequence%s cannot be written or measured: --json says why.\n", refused,
+                      refused == 1 ? "" : "s");
+    bz_arena_free(&arena);
+}
+
+void bz_report_bricks_json(const bz_bricks *b, const char *const *why, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_json j = bz_json_to(out, false);
+    bz_json_document(&j, "bricks", 1);
+    bz_json_key_int(&j, "most", b->most);
+    bz_json_key_int(&j, "layers", layers_of(b));
+    bz_json_key_int(&j, "sequences", sequences_of(b));
+    bz_json_key_int(&j, "unique", b->n);
+    bz_json_key_num(&j, "cost", bz_bricks_cost(b));
+    bz_json_key_num(&j, "whole", whole(b));
+    bz_json_key(&j, "sheets");
+    bz_json_array(&j);
+    bz_sheet_json(models(b, &arena), &j);
+    bz_sheet_json(bricks(b, why, &arena), &j);
+    bz_sheet_json(pairs(b, &arena), &j);
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(out, '\n');
+    bz_arena_free(&arena);
+}

@@ -1,0 +1,174 @@
+/* Models cut into sequences: every layer once, none too long, the same whatever models are called, and what is written is the model again. */
+#include "bricks/bricks.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const MODELS[] = {"resnet18", "mobilenet_v3_large", "inception_v3", "bert_base", "lstm",
+                                     "swin_t",   "densenet121"};
+enum { N = sizeof MODELS / sizeof *MODELS };
+static bz_error err;
+static bz_models models;
+
+static int load(void **state)
+{
+    char path[N][300];
+    const char *list[N];
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        snprintf(path[i], sizeof path[i], "%s/models/%s.onnx", BENANZA_SOURCE, MODELS[i]);
+        list[i] = path[i];
+    }
+    return bz_models_load(list, N, &(bz_infer_options){0}, &models, &err);
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    bz_models_free(&models);
+    return 0;
+}
+
+static bz_bricks cut(int most, int from, int to)
+{
+    bz_bricks b = {.most = most};
+    for (int i = from; i < to; i++)
+        bz_bricks_add(&b, models.layers[i], MODELS[i]);
+    return b;
+}
+
+static int64_t macs_of(const bz_brick *k)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < k->n; i++)
+        bz_count_add(&sum, k->layers->layer[k->layer[i]].macs);
+    return sum;
+}
+
+/* Layers and multiplications of the sequences are those of the model. */
+static void test_coverage(void **unused)
+{
+    (void)unused;
+    for (int most = 1; most < 400; most = most * 2 + 1) {
+        bz_bricks b = cut(most, 0, N);
+        for (int m = 0; m < N; m++) {
+            int64_t macs = 0, wanted = 0;
+            int layers = 0, all = 0;
+            for (int i = 0; i < models.layers[m]->n; i++)
+                if (models.layers[m]->layer[i].class != BZ_CONSTANT) {
+                    all++;
+                    wanted += models.layers[m]->layer[i].macs;
+                }
+            for (int i = 0; i < b.model[m].n; i++) {
+                const bz_brick *k = &b.brick[b.model[m].brick[i]];
+                assert_in_range(k->n, 1, most);
+                layers += k->n;
+                macs += macs_of(k);
+            }
+            assert_int_equal(layers, all);
+            assert_int_equal(b.model[m].covered, all);
+            assert_int_equal(macs, wanted);
+        }
+        bz_bricks_free(&b);
+    }
+}
+
+static int compare(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* What a model is cut into does not depend on the models beside it, nor on their order. */
+static void test_decoys(void **unused)
+{
+    (void)unused;
+    bz_bricks all = cut(3, 0, N), some = cut(3, 2, 4);
+    for (int m = 2; m < 4; m++) {
+        assert_int_equal(all.model[m].n, some.model[m - 2].n);
+        for (int i = 0; i < all.model[m].n; i++)
+            assert_string_equal(all.brick[all.model[m].brick[i]].key, some.brick[some.model[m - 2].brick[i]].key);
+    }
+    const char **keys = calloc((size_t)all.n, sizeof *keys);
+    for (int i = 0; i < all.n; i++)
+        keys[i] = all.brick[i].key;
+    qsort(keys, (size_t)all.n, sizeof *keys, compare);
+    for (int i = 1; i < all.n; i++)
+        assert_string_not_equal(keys[i - 1], keys[i]);
+    free(keys);
+    bz_bricks_free(&all);
+    bz_bricks_free(&some);
+}
+
+static void test_sums(void **unused)
+{
+    (void)unused;
+    bz_bricks b = cut(2, 0, 2);
+    double sum = 0, cost = 0;
+    assert_true(isnan(bz_bricks_build(&b, 0)) && isnan(bz_bricks_cost(&b)));
+    for (int i = 0; i < b.n; i++)
+        cost += b.brick[i].seconds = 1 + i;
+    for (int i = 0; i < b.model[0].n; i++)
+        sum += 1 + b.model[0].brick[i];
+    assert_true(bz_bricks_build(&b, 0) == sum && bz_bricks_cost(&b) == cost);
+    assert_true(bz_bricks_alike(&b, 0, 0) == 1);
+    int both = 0, either = b.n;
+    for (int i = 0; i < b.n; i++)
+        both += b.brick[i].models == 2;
+    assert_true(bz_bricks_alike(&b, 0, 1) == (double)both / either);
+    bz_bricks_free(&b);
+}
+
+/* A file holds the layers of its sequence, with the same keys, and writing it twice gives the same bytes. */
+static void test_files(void **unused)
+{
+    (void)unused;
+    bz_bricks b = cut(3, 0, N);
+    int written = 0;
+    for (int i = 0; i < b.n; i++) {
+        bz_buf file = {0}, again = {0};
+        const bz_brick *k = &b.brick[i];
+        if (bz_bricks_save(&b, i, &file, &err)) {
+            assert_int_equal(err.code, BZ_INCOMPLETE);
+            assert_true(strlen(err.text) > 10);
+            continue;
+        }
+        bz_model *model;
+        bz_layers *layers;
+        int met = 0;
+        assert_int_equal(bz_bricks_save(&b, i, &again, &err), 0);
+        assert_int_equal(file.len, again.len);
+        assert_memory_equal(file.data, again.data, file.len);
+        if (bz_model_parse(file.data, file.len, "sequence", &model, &err) ||
+            bz_layers_infer(model, &(bz_infer_options){0}, &layers, &err))
+            fail_msg("%s: %s", k->key, err.text);
+        for (int l = 0; l < layers->n; l++)
+            if (layers->layer[l].class != BZ_CONSTANT) {
+                assert_true(met < k->n);
+                assert_string_equal(layers->layer[l].key, k->layers->layer[k->layer[met++]].key);
+            }
+        assert_int_equal(met, k->n);
+        written++;
+        bz_layers_free(layers);
+        bz_model_free(model);
+        bz_buf_free(&file);
+        bz_buf_free(&again);
+    }
+    if (written < b.n * 9 / 10)
+        fail_msg("%d of %d sequences are files", written, b.n);
+    bz_bricks_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage), cmocka_unit_test(test_decoys),
+                                       cmocka_unit_test(test_sums), cmocka_unit_test(test_files)};
+    return cmocka_run_group_tests(tests, load, unload);
+}
