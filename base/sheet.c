@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const TYPES[] = {"text", "text", "count", "seconds", "bytes", "bytes_per_second", "share"};
+static const char *const TYPES[] = {"text", "text", "count", "seconds", "bytes", "bytes_per_second", "share", "large"};
 
 bz_sheet *bz_sheet_new(bz_arena *arena, const char *id, const char *title, const bz_sheet_column *column, int n_columns)
 {
@@ -94,6 +94,8 @@ static const char *number_text(bz_sheet_type type, double v, bz_unit_text out)
         return bz_units_bytes(out, v);
     case BZ_SHEET_SHARE:
         return bz_units_percent(out, v);
+    case BZ_SHEET_LARGE:
+        return bz_units_count(out, v);
     case BZ_SHEET_RATE:
         bz_units_bytes(out, v);
         snprintf(out + strlen(out), sizeof(bz_unit_text) - strlen(out), "/s");

@@ -22,6 +22,7 @@ typedef enum {
     BZ_SHEET_BYTES,
     BZ_SHEET_RATE,  /* bytes per second */
     BZ_SHEET_SHARE, /* 0 … 1 */
+    BZ_SHEET_LARGE, /* a number of things, as 118 M */
 } bz_sheet_type;
 
 typedef struct bz_sheet_column {

@@ -31,6 +31,8 @@ static const struct {
     {"context", A_NUMBER, NULL, offsetof(bz_chrome_event, context)},
     {"stream", A_NUMBER, NULL, offsetof(bz_chrome_event, stream)},
     {"bytes", A_NUMBER, NULL, offsetof(bz_chrome_event, bytes)},
+    {"Bytes", A_NUMBER, NULL, offsetof(bz_chrome_event, bytes)},
+    {"est. achieved occupancy %", A_NUMBER, NULL, offsetof(bz_chrome_event, occupancy)},
     {"registers per thread", A_NUMBER, NULL, offsetof(bz_chrome_event, registers)},
     {"shared memory", A_NUMBER, NULL, offsetof(bz_chrome_event, shared)},
     {"graph id", A_NUMBER, NULL, offsetof(bz_chrome_event, graph)},

@@ -62,7 +62,7 @@ void bz_chrome_event_begin(bz_chrome_events *r)
 {
     memset(&r->e, 0, sizeof r->e);
     r->e.category = -1;
-    r->e.device = r->e.stream = r->e.waited_stream = BZ_CHROME_ABSENT;
+    r->e.device = r->e.stream = r->e.waited_stream = r->e.occupancy = BZ_CHROME_ABSENT;
     bz_buf_clear(&r->detail);
 }
 
@@ -139,6 +139,7 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         memcpy(ev->grid + 3 * i, e->grid, sizeof e->grid);
         memcpy(ev->block + 3 * i, e->block, sizeof e->block);
         ev->registers[i] = bz_chrome_id(e->registers);
+        ev->occupancy[i] = e->occupancy >= 0 && e->occupancy <= 100 ? (uint32_t)e->occupancy + 1 : 0;
         ev->shared_dynamic[i] = bz_chrome_id(e->shared);
         break;
     case BZ_EVENT_COPY:
@@ -240,8 +241,11 @@ void bz_chrome_event_end(bz_chrome_events *r)
         break;
     case 'i':
     case 'I':
-        if (r->e.has_start)
-            bz_trace_add(r->t, BZ_EVENT_RANGE, r->e.start, r->e.start, r->e.name, lane_of(r, BZ_EVENT_RANGE));
+        if (r->e.has_start) {
+            size_t mark =
+                bz_trace_add(r->t, BZ_EVENT_RANGE, r->e.start, r->e.start, r->e.name, lane_of(r, BZ_EVENT_RANGE));
+            r->t->event[BZ_EVENT_RANGE].bytes[mark] = r->e.bytes;
+        }
         break;
     case 'M':
         event_names(r);

@@ -88,8 +88,10 @@ typedef struct bz_events {
     uint32_t *short_name;   /* kernel: name without parameters and templates; set by bz_trace_finish */
     uint32_t *grid, *block; /* kernel: three numbers per row */
     uint32_t *registers, *shared_static, *shared_dynamic; /* kernel */
-    uint32_t *graph;                                      /* device kinds: CUDA graph it ran in; 0 none */
-    int64_t *bytes;                                       /* copy, memset */
+    uint32_t *
+        occupancy; /* kernel: 1 + the share of a multiprocessor's warps that it reached, in percent, as its profiler estimates; 0: not told */
+    uint32_t *graph; /* device kinds: CUDA graph it ran in; 0 none */
+    int64_t *bytes;  /* copy, memset; range: memory that a mark says was allocated, below 0 freed */
     uint32_t *waited_record,
         *waited_stream; /* sync, by an event of a stream: correlation of the call that recorded that event,
                                                 and 1 + the stream; 0: not told */

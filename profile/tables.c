@@ -46,6 +46,7 @@ static const bz_field KERNEL[] = {
     DETAIL("staticSharedMemory", shared_static, 1, 0),
     DETAIL("dynamicSharedMemory", shared_dynamic, 1, 0),
     DETAIL("graphId", graph, 1, 0),
+    INT32("achievedOccupancy", occupancy),
     END,
 };
 /* a whole CUDA graph as one row: what ran inside is not told */
@@ -77,7 +78,8 @@ static const bz_field API[] = {
     END,
 };
 static const bz_field LIBRARY[] = {TIMES, {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true, false}, END};
-static const bz_field NVTX[] = {TIMES, {"text", NULL, AT(name), BZ_CELL_TEXT, false, false}, END};
+static const bz_field NVTX[] = {
+    TIMES, {"text", NULL, AT(name), BZ_CELL_TEXT, false, false}, INT64("allocatedBytes", bytes), END};
 static const bz_field OVERHEAD[] = {
     TIMES,
     STRING("nameId", name),

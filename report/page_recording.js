@@ -1,7 +1,7 @@
 /* What a recording tells by itself: the answer, advice, tables, timeline. The tables say what their columns are. */
 const rate = (v) => (known(v) ? bytes(v) + "/s" : "–");
 const figureCount = (v) => (known(v) && !Number.isInteger(v) ? v.toFixed(1) : count(v));
-const SHEET_FORMATS = { count: figureCount, seconds: time, bytes, bytes_per_second: rate, share: percent };
+const SHEET_FORMATS = { count: figureCount, seconds: time, bytes, bytes_per_second: rate, share: percent, large: figureCount };
 
 function sheet(s) {
   const columns = s.columns.map((c) => (c.type === "text" ? text(c.title, (r) => r[c.key], "cut wide") : number(c.title, (r) => r[c.key], SHEET_FORMATS[c.type])));

@@ -1,6 +1,7 @@
 /* The tables. A new one is a row here, with its columns above, and the function that fills it. */
 #include "tables/parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define END                                                                                                            \
@@ -142,6 +143,111 @@ static const bz_sheet_column RANGE_TREE[] = {{"name", "range", BZ_SHEET_TEXT},
                                              NESTED,
                                              END};
 
+static const bz_sheet_column SEQUENCES[] = {{"name", "operator", BZ_SHEET_TEXT},
+                                            {"count", "times", BZ_SHEET_COUNT},
+                                            {"length", "works", BZ_SHEET_COUNT},
+                                            {"device", "device time", BZ_SHEET_SECONDS},
+                                            {"time", "host time", BZ_SHEET_SECONDS},
+                                            {"sequence", "launched", BZ_SHEET_TEXT},
+                                            END};
+static const bz_sheet_column FOLLOWERS[] = {{"name", "kernel", BZ_SHEET_TEXT},
+                                            {"next", "and behind it", BZ_SHEET_TEXT},
+                                            {"count", "times", BZ_SHEET_COUNT},
+                                            {"time", "time of both", BZ_SHEET_SECONDS},
+                                            {"between", "time between", BZ_SHEET_SECONDS},
+                                            {"between_median", "median", BZ_SHEET_SECONDS},
+                                            END};
+static const bz_sheet_column DIFFERENCE[] = {{"name", "name", BZ_SHEET_TEXT},
+                                             {"first_count", "times, first", BZ_SHEET_COUNT},
+                                             {"second_count", "second", BZ_SHEET_COUNT},
+                                             {"first_time", "time, first", BZ_SHEET_SECONDS},
+                                             {"second_time", "second", BZ_SHEET_SECONDS},
+                                             {"change", "change", BZ_SHEET_SECONDS},
+                                             {"first_device", "device time, first", BZ_SHEET_SECONDS},
+                                             {"second_device", "second", BZ_SHEET_SECONDS},
+                                             {"device_change", "change", BZ_SHEET_SECONDS},
+                                             {"weight", "both changes", BZ_SHEET_SECONDS},
+                                             END};
+/* By the shapes of operators, and what a GPU of that name could do. */
+#define WORK                                                                                                           \
+    {"flops", "operations", BZ_SHEET_LARGE}, {"reads", "reads", BZ_SHEET_BYTES},                                       \
+    {                                                                                                                  \
+        "writes", "writes", BZ_SHEET_BYTES                                                                             \
+    }
+#define ROOF                                                                                                           \
+    {"intensity", "operations per byte", BZ_SHEET_COUNT},                                                              \
+    {                                                                                                                  \
+        "rate", "operations per second", BZ_SHEET_LARGE                                                                \
+    }
+#define OCCUPANCY                                                                                                      \
+    {                                                                                                                  \
+        "occupancy", "occupancy", BZ_SHEET_SHARE                                                                       \
+    }
+#define LIMIT                                                                                                          \
+    {                                                                                                                  \
+        "limit", "limited by", BZ_SHEET_TEXT                                                                           \
+    }
+static const bz_sheet_column MODEL[] = {{"count", "steady iterations", BZ_SHEET_COUNT},
+                                        {"mean", "latency (trimmed mean)", BZ_SHEET_SECONDS},
+                                        {"per_second", "iterations per second", BZ_SHEET_COUNT},
+                                        {"latency", "of the typical one", BZ_SHEET_SECONDS},
+                                        {"kernel_time", "kernels", BZ_SHEET_SECONDS},
+                                        {"kernel_part", "kernel time by latency", BZ_SHEET_COUNT},
+                                        WORK,
+                                        OCCUPANCY,
+                                        ROOF,
+                                        LIMIT,
+                                        END};
+static const bz_sheet_column LAYERS[] = {{"index", "layer", BZ_SHEET_COUNT},
+                                         {"name", "operator", BZ_SHEET_TEXT},
+                                         {"shape", "shapes", BZ_SHEET_TEXT},
+                                         {"stage", "stage", BZ_SHEET_TEXT},
+                                         {"time", "latency", BZ_SHEET_SECONDS},
+                                         {"memory", "allocated", BZ_SHEET_BYTES},
+                                         END};
+static const bz_sheet_column LAYER_TYPES[] = {
+    {"name", "operator", BZ_SHEET_TEXT},        {"count", "layers", BZ_SHEET_COUNT},
+    {"count_share", "of all", BZ_SHEET_SHARE},  {"time", "latency", BZ_SHEET_SECONDS},
+    {"share", "of all", BZ_SHEET_SHARE},        {"memory", "allocated", BZ_SHEET_BYTES},
+    {"memory_share", "of all", BZ_SHEET_SHARE}, END};
+static const bz_sheet_column STAGES[] = {{"stage", "stage", BZ_SHEET_TEXT},
+                                         {"count", "layers", BZ_SHEET_COUNT},
+                                         {"time", "latency", BZ_SHEET_SECONDS},
+                                         {"kernel_time", "kernels", BZ_SHEET_SECONDS},
+                                         {"memory", "allocated", BZ_SHEET_BYTES},
+                                         {"flops", "operations", BZ_SHEET_LARGE},
+                                         END};
+static const bz_sheet_column LAYER_KERNELS[] = {{"index", "layer", BZ_SHEET_COUNT},
+                                                {"name", "operator", BZ_SHEET_TEXT},
+                                                {"time", "latency", BZ_SHEET_SECONDS},
+                                                {"count", "kernels", BZ_SHEET_COUNT},
+                                                {"kernel_time", "kernel time", BZ_SHEET_SECONDS},
+                                                {"other", "besides kernels", BZ_SHEET_SECONDS},
+                                                {"share", "kernels of latency", BZ_SHEET_SHARE},
+                                                WORK,
+                                                ROOF,
+                                                OCCUPANCY,
+                                                LIMIT,
+                                                END};
+static const bz_sheet_column KERNEL_LIST[] = {{"name", "kernel", BZ_SHEET_TEXT},
+                                              {"index", "layer", BZ_SHEET_COUNT},
+                                              {"layer", "operator", BZ_SHEET_TEXT},
+                                              {"time", "time", BZ_SHEET_SECONDS},
+                                              WORK,
+                                              OCCUPANCY,
+                                              ROOF,
+                                              LIMIT,
+                                              END};
+static const bz_sheet_column KERNEL_NAMES[] = {{"name", "kernel", BZ_SHEET_TEXT},
+                                               {"count", "times", BZ_SHEET_COUNT},
+                                               {"time", "time", BZ_SHEET_SECONDS},
+                                               {"part", "by the iteration's latency", BZ_SHEET_COUNT},
+                                               WORK,
+                                               OCCUPANCY,
+                                               ROOF,
+                                               LIMIT,
+                                               {"full_name", "full name", BZ_SHEET_DETAIL},
+                                               END};
 static const bz_sheet_column CRITICAL[] = {{"bound", "bound by", BZ_SHEET_TEXT},
                                            {"count", "steps", BZ_SHEET_COUNT},
                                            {"time", "time", BZ_SHEET_SECONDS},
@@ -233,13 +339,67 @@ const bz_table_kind bz_table_list[] = {
      "HTA: critical path breakdown", CRITICAL_EVENTS, fill_critical_events, false},
     {"critical-steps", "Steps of the critical path", "The path in its order, from its start.", "HTA: critical path",
      CRITICAL_STEPS, fill_critical_steps, false},
+    {"sequences", "Sequences of kernels that operators launch",
+     "A row for each operator and what it launched on devices, three works or more, in the order of their start: how "
+     "often, and the time "
+     "of the work and of the operator. An operator within another one of its name is not counted again.",
+     "HTA: frequent CUDA kernel sequences", SEQUENCES, fill_sequences, true},
+    {"followers", "Kernels that follow each other",
+     "A row for two kernels that follow each other on a stream, and the time between.", NULL, FOLLOWERS, fill_followers,
+     false},
+    {"difference", "Difference of two recordings",
+     "With --against: a row for each operator of either, or each kernel where one has no operators; of one steady "
+     "iteration where both "
+     "have some.",
+     "HTA: trace comparison", DIFFERENCE, fill_difference, true},
+    {"model", "Iterations and their kernels",
+     "The latency of steady iterations, without the fifth that is fastest and the fifth that is slowest, and the "
+     "kernels of the "
+     "typical one. Operations and bytes are modelled: by the shapes of products and convolutions.",
+     "XSP: A1, A15", MODEL, fill_model, false},
+    {"layers", "Layers as they were executed",
+     "A row for each layer of the typical iteration in its order: its outermost operators. Stages are thirds of the "
+     "layers; allocated "
+     "is what the memory profiler saw.",
+     "XSP: A2, A3, A4", LAYERS, fill_layers, false},
+    {"layer-types", "Types of layers", "The layers of the typical iteration by operator.", "XSP: A5, A6, A7",
+     LAYER_TYPES, fill_layer_types, false},
+    {"stages", "Stages of the iteration", "The layers of the typical iteration in three parts with as many layers.",
+     "XSP: stages of A3, A4, A12", STAGES, fill_stages, false},
+    {"layer-kernels", "Layers and their kernels",
+     "A row for each layer with kernels: their time, what the layer takes besides, operations and bytes (modelled by "
+     "shapes), and whether "
+     "memory or arithmetic limits it on that GPU.",
+     "XSP: A11, A12, A13, A14", LAYER_KERNELS, fill_layer_kernels, false},
+    {"kernel-list", "Kernels of the iteration",
+     "A row for each kernel of the typical iteration and its layer. The operations of an operator (modelled by shapes) "
+     "are its longest "
+     "kernel's; occupancy is the profiler's estimate.",
+     "XSP: A8, A9", KERNEL_LIST, fill_kernel_list, false},
+    {"kernel-names", "Kernels of the iteration by name",
+     "The kernels of the typical iteration, summed up by name; occupancy by their time.", "XSP: A10", KERNEL_NAMES,
+     fill_kernel_names, false},
 };
 const int bz_n_tables = sizeof bz_table_list / sizeof *bz_table_list;
 
+/* "XSP: A2, A3, A4" has the number 3. */
+static bool has_analysis(const char *like, long number)
+{
+    for (const char *p = like ? strstr(like, "XSP: A") : NULL; p && (p = strchr(p, 'A')) != NULL; p++)
+        if (strtol(p + 1, NULL, 10) == number)
+            return true;
+    return false;
+}
+
 const bz_table_kind *bz_table_find(const char *name)
 {
+    char *end;
+    long number = *name == 'a' || *name == 'A' ? strtol(name + 1, &end, 10) : 0;
     for (int i = 0; i < bz_n_tables; i++)
         if (!strcmp(bz_table_list[i].name, name))
+            return &bz_table_list[i];
+    for (int i = 0; i < bz_n_tables && number > 0 && !*end; i++)
+        if (has_analysis(bz_table_list[i].like, number))
             return &bz_table_list[i];
     return NULL;
 }

@@ -198,6 +198,35 @@ def check_streams(path, t, found):
     check(f"{path}: queue", +got, +queue)
 
 
+def check_operators(path, t, events):
+    """Operators by name, and what their names' time is without what lies in them."""
+    operators = [e for e in events if e.get("ph") == "X" and e.get("cat") in ("cpu_op", "Operator")]
+    spans = by(lambda e: e["name"], lambda e: int(decimal.Decimal(e["dur"]) * 1000), operators)
+    check(path + ": operators", {r["name"]: (r["count"], ns(r["sum"])) for r in t.get("operators", [])},
+          {name: (len(v), sum(v)) for name, v in spans.items()})
+    own = collections.Counter()
+    for _, of in by(lambda e: (e["pid"], e["tid"]), lambda e: e, operators).items():
+        open_ = []
+        for e in sorted(of, key=lambda e: (e["ts"], -e["dur"])):
+            while open_ and open_[-1]["ts"] + open_[-1]["dur"] <= e["ts"]:
+                open_.pop()
+            if open_ and open_[-1]["ts"] + open_[-1]["dur"] >= e["ts"] + e["dur"]:
+                own[open_[-1]["name"]] -= int(decimal.Decimal(e["dur"]) * 1000)
+            own[e["name"]] += int(decimal.Decimal(e["dur"]) * 1000)
+            open_.append(e)
+    for r in t.get("operators", []):
+        check(f"{path}: {r['name']} without what lies in it", abs(ns(r["exclusive"]) - own[r["name"]]) <= 1000 * r["count"], True)
+    layers, kinds = t.get("layers", []), t.get("layer-types", [])
+    check(path + ": layers by type", (sum(r["count"] for r in kinds), sum(ns(r["time"]) for r in kinds)),
+          (len(layers), sum(ns(r["time"]) for r in layers)))
+    check(path + ": layers by stage", sum(r["count"] for r in t.get("stages", [])), len(layers) if len(layers) > 2 else 0)
+    listed = by(lambda r: r["name"], lambda r: ns(r["time"]), t.get("kernel-list", []))
+    named = collections.Counter()
+    for r in t.get("kernel-names", []):
+        named[r["name"]] += ns(r["time"])
+    check(path + ": kernels by name", {k: sum(v) for k, v in listed.items()}, dict(named))
+
+
 def check_launches(path, t, found):
     mine = by(lambda w: w.cause.name, lambda w: w, [w for w in found if w.cause])
     check(f"{path}: launches", sorted(r["name"] for r in t.get("launches", [])), sorted(mine))
@@ -223,6 +252,9 @@ def check_recording(path, found, calls):
     check_devices(name, t, found)
     check_streams(name, t, found)
     check_launches(name, t, found)
+    if path.endswith(".json.gz"):
+        with gzip.open(path, "rt") as f:
+            check_operators(name, t, json.load(f, parse_float=decimal.Decimal)["traceEvents"])
     for id_of, rows in t.items():
         for r in rows:
             for key, v in r.items():

@@ -1,0 +1,149 @@
+/* The layers of one iteration, and the kernels that they launched. */
+#include "tables/layers.h"
+
+#include "runtime/gpus.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "ProfilerStep#3" is no layer, but around all of them. */
+static bool is_step(const char *name)
+{
+    const char *number = strrchr(name, '#');
+    return number && number[1] && strspn(number + 1, "0123456789") == strlen(number + 1);
+}
+
+static bool in_scope(const bz_tables *m, uint32_t typical, size_t op)
+{
+    if (!tables_in(m, BZ_EVENT_OP, op))
+        return false;
+    return m->from != INT64_MIN || typical == BZ_NONE || bz_event_iteration(m->t, BZ_EVENT_OP, op) == typical;
+}
+
+static void find_layers(layers *l)
+{
+    const bz_trace *t = l->m->t;
+    const bz_events *op = &t->event[BZ_EVENT_OP];
+    uint32_t typical = bz_typical_iteration(t), cap = 0;
+    l->of_op = bz_alloc(op->n + 1, sizeof *l->of_op);
+    for (size_t i = 0; i < op->n; i++) {
+        uint32_t around = op->op[i];
+        l->of_op[i] = around < i ? l->of_op[around] : BZ_NONE;
+        if (l->of_op[i] != BZ_NONE || !in_scope(l->m, typical, i) || op->end[i] <= op->start[i] ||
+            is_step(bz_string(t, op->name[i])))
+            continue;
+        if (l->n == cap) {
+            cap = cap ? 2 * cap : 256;
+            l->layer = bz_realloc(l->layer, cap, sizeof *l->layer);
+        }
+        l->layer[l->n] = (layer){.op = i, .work = {NAN, NAN, NAN}};
+        l->of_op[i] = l->n++;
+    }
+}
+
+static void add_work(layer_work *to, const layer_work *w)
+{
+    to->flops = isnan(to->flops) ? w->flops : to->flops + w->flops;
+    to->reads = isnan(to->reads) ? w->reads : to->reads + w->reads;
+    to->writes = isnan(to->writes) ? w->writes : to->writes + w->writes;
+}
+
+/* The work of operators that compute, the outermost that tell; it is their longest kernel's. */
+static int find_work(layers *l)
+{
+    const bz_trace *t = l->m->t;
+    const bz_events *op = &t->event[BZ_EVENT_OP], *k = &t->event[BZ_EVENT_KERNEL];
+    uint32_t *owner = bz_alloc(op->n + 1, sizeof *owner),
+             *longest = bz_alloc(op->n + 1, sizeof *longest); /* by operator */
+    layer_work *each = bz_alloc(op->n + 1, sizeof *each);
+    int bytes = 4, widest = 0;
+    for (size_t i = 0; i < op->n; i++) {
+        uint32_t around = op->op[i];
+        owner[i] = around < i ? owner[around] : BZ_NONE;
+        longest[i] = BZ_NONE;
+        if (owner[i] != BZ_NONE || l->of_op[i] == BZ_NONE || !layer_work_of(t, i, &each[i], &bytes))
+            continue;
+        widest = bytes > widest ? bytes : widest;
+        owner[i] = (uint32_t)i;
+        add_work(&l->layer[l->of_op[i]].work, &each[i]);
+    }
+    l->work = bz_alloc(k->n + 1, sizeof *l->work);
+    for (size_t i = 0; i < k->n; i++) {
+        uint32_t o = k->op[i] < op->n ? owner[k->op[i]] : BZ_NONE;
+        l->work[i] = (layer_work){NAN, NAN, NAN};
+        if (o != BZ_NONE &&
+            (longest[o] == BZ_NONE || k->end[i] - k->start[i] > k->end[longest[o]] - k->start[longest[o]]))
+            longest[o] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < op->n; i++)
+        if (longest[i] != BZ_NONE)
+            l->work[longest[i]] = each[i];
+    free(owner);
+    free(longest);
+    free(each);
+    return widest;
+}
+
+static void find_kernels(layers *l)
+{
+    const bz_events *op = &l->m->t->event[BZ_EVENT_OP], *k = &l->m->t->event[BZ_EVENT_KERNEL];
+    l->of_kernel = bz_alloc(k->n + 1, sizeof *l->of_kernel);
+    for (size_t i = 0; i < k->n; i++) {
+        l->of_kernel[i] = k->op[i] < op->n ? l->of_op[k->op[i]] : BZ_NONE;
+        if (l->of_kernel[i] == BZ_NONE)
+            continue;
+        layer *of = &l->layer[l->of_kernel[i]];
+        of->kernels++;
+        of->kernel_time += k->end[i] - k->start[i];
+        of->occupancy +=
+            k->occupancy[i] ? ((double)k->occupancy[i] - 1) / 100 * (double)(k->end[i] - k->start[i]) : NAN;
+    }
+}
+
+/* Allocations are marks on the thread of the operator that asked; freeing has bytes below 0. */
+static void find_memory(layers *l)
+{
+    const bz_trace *t = l->m->t;
+    const bz_events *r = &t->event[BZ_EVENT_RANGE], *op = &t->event[BZ_EVENT_OP];
+    uint32_t *at = bz_alloc((size_t)t->n_lanes + 1, sizeof *at);
+    memset(at, 0xff, ((size_t)t->n_lanes + 1) * sizeof *at);
+    for (size_t i = 0, j = 0; i < r->n; i++) {
+        for (; j < l->n && op->start[l->layer[j].op] <= r->start[i]; j++)
+            at[op->lane[l->layer[j].op]] = (uint32_t)j;
+        l->memory = l->memory || r->bytes[i];
+        uint32_t of = at[r->lane[i]];
+        if (r->bytes[i] > 0 && of != BZ_NONE && r->start[i] <= op->end[l->layer[of].op])
+            l->layer[of].memory += r->bytes[i];
+    }
+    free(at);
+}
+
+static void find_peaks(layers *l, int bytes)
+{
+    enum { F64, F32, TF32, F16 };
+    const char *name = bz_trace_told(l->m->t, "gpu");
+    bz_gpu gpu;
+    if (!name || !bz_gpu_find(name, &gpu))
+        return;
+    l->peak = gpu.rate[bytes == 8 ? F64 : bytes == 2 ? F16 : F32];
+    l->bandwidth = gpu.bandwidth;
+}
+
+void layers_find(bz_tables *m, layers *l)
+{
+    *l = (layers){.m = m};
+    find_layers(l);
+    int bytes = find_work(l);
+    find_kernels(l);
+    find_memory(l);
+    find_peaks(l, bytes);
+}
+
+void layers_free(layers *l)
+{
+    free(l->layer);
+    free(l->of_op);
+    free(l->of_kernel);
+    free(l->work);
+}

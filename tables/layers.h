@@ -1,0 +1,39 @@
+/* The layers of one iteration as a recording shows them: its outermost operators. Private to tables/. */
+#ifndef BZ_TABLES_LAYERS_H
+#define BZ_TABLES_LAYERS_H
+
+#include "tables/parts.h"
+
+/* What operators compute by their shapes. Not told: NAN. */
+typedef struct layer_work {
+    double flops, reads, writes; /* operations, bytes */
+} layer_work;
+
+typedef struct layer {
+    size_t op;                   /* event */
+    int64_t kernels;             /* how many */
+    int64_t kernel_time, memory; /* nanoseconds; bytes that were allocated in it */
+    layer_work work;
+    double occupancy; /* sum of kernels' shares by their time */
+} layer;
+
+typedef struct layers {
+    bz_tables *m;
+    layer *layer; /* in the order of their starts */
+    uint32_t n;
+    uint32_t *of_op;     /* [operators] the layer around it, or BZ_NONE */
+    uint32_t *of_kernel; /* [kernels] likewise */
+    layer_work *
+        work; /* [kernels] of a kernel that does the work of an operator alone or mostly; NULL where no operator has shapes */
+    bool memory;            /* allocations were recorded */
+    double peak, bandwidth; /* of the GPU, operations and bytes per second; 0: not known */
+} layers;
+
+/* Of the typical iteration; of the range that was asked for, or where no iterations were found, all. The caller frees it. */
+void layers_find(bz_tables *m, layers *l);
+void layers_free(layers *l);
+
+/* An operator's work by its name and its shapes: shapes.c. False where nothing tells. */
+bool layer_work_of(const bz_trace *t, size_t op, layer_work *w, int *element_bytes);
+
+#endif
