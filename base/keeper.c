@@ -126,6 +126,12 @@ static void start(void)
     owner = us;
 }
 
+void bz_keeper_start(void)
+{
+    if (owner != getpid())
+        start();
+}
+
 static void say(int what, pid_t program, const char *path)
 {
     message m = {.what = what, .program = program};
@@ -133,8 +139,8 @@ static void say(int what, pid_t program, const char *path)
     if (n >= sizeof m.path)
         return;
     memcpy(m.path, path, n + 1);
-    if (what == KEEP && owner != getpid())
-        start();
+    if (what == KEEP)
+        bz_keeper_start();
     if (owner == getpid() && to_keeper >= 0)
         send(to_keeper, &m, sizeof m, MSG_NOSIGNAL);
 }

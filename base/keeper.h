@@ -7,6 +7,9 @@
 
 #include <sys/types.h>
 
+/* Starts it now: whoever is about to start a program leaves no time between that and telling of it. */
+void bz_keeper_start(void);
+
 /* A folder or a file of ours that goes with us, until it is forgotten. */
 void bz_keeper_path(const char *path);
 void bz_keeper_forget_path(const char *path);

@@ -2,8 +2,13 @@
 
 #include "base/choice.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 int bz_option_refuse(const struct option *options, const char *typed, bz_error *err)
 {
@@ -22,4 +27,16 @@ int bz_option_refuse(const struct option *options, const char *typed, bz_error *
     const char *meant = bz_choice_meant(bare, names, n);
     return meant ? bz_fail(err, BZ_USAGE, "there is no option %s: did you mean --%s?", name, meant)
                  : bz_fail(err, BZ_USAGE, "there is no option %s: see --help", name);
+}
+
+void bz_end_with_parent(void)
+{
+    const char *said = getenv("BENANZA_PARENT");
+    pid_t parent = said ? (pid_t)atol(said) : 0;
+    if (parent <= 0)
+        return;
+    if (getppid() == parent)
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (kill(parent, 0) && errno == ESRCH) /* gone already: nobody takes what we would print */
+        _exit(BZ_FAILED);
 }

@@ -9,4 +9,7 @@
 /* `typed` is the argument that was refused: no option, or one without its value. */
 int bz_option_refuse(const struct option *options, const char *typed, bz_error *err);
 
+/* Where benanza has started us, it says so: then we end when it is gone, however that came. */
+void bz_end_with_parent(void);
+
 #endif

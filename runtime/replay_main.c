@@ -376,6 +376,7 @@ int bz_replay_main(int argc, char **argv, const bz_replay_model *model)
     program p = {.model = model, .setting.threads = 1, .time_limit = 5, .precision = 0.005, .alone_limit = -1};
     bz_error err = {0};
     int c, which = 0, result = 0;
+    bz_end_with_parent();
     opterr = 0;
     while (!result && (c = getopt_long(argc, argv, "", OPTIONS, &which)) != -1) {
         if (c == HELP) {

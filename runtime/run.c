@@ -572,6 +572,7 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
     program p = {.out = STDOUT_FILENO, .progress = -1, .wait = -1, .options.setting.threads = 1};
     bz_error err = {0};
     int c, which = 0, result = 0;
+    bz_end_with_parent();
     opterr = 0;
     while (!result && (c = getopt_long(argc, argv, "ho:", OPTIONS, &which)) != -1) {
         if (c == HELP || c == 'h') {
