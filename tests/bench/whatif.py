@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+"""Whether what `benanza whatif` predicts comes true: predicted and achieved side by side, on the emulated device.
+
+    tests/bench/whatif.py [--networks NAME,NAME…] [--rounds N] [--quiet COMMAND] [--changes NAME,…] STREAM BENANZA
+
+STREAM is tests/programs/stream, which trains networks on a device made of a processor core, as they are or changed. For each network the
+plain program is recorded; `benanza whatif` predicts each change from that recording; then plain and changed programs are measured in
+turns. One process may be faster than the next: what is compared is the ratio of plain to changed, medians over all rounds.
+
+Numbers of kernels that the change makes others come from measurements, as they would from a database: each kernel alone, before and
+after (STREAM --time). From the plain program come its recording and nothing else.
+
+--quiet is put before each measuring command: it keeps other programs away. A row holds where |predicted / achieved - 1| of the changed
+program's time is at most 8 %."""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HOLDS = 0.08
+NETWORKS = "resnet18,mlp,mobilenet,vgg11,bert,vit,lstm,resnet50"
+ITERATIONS = 9
+CHEAP = ["--launch", "0.5", "--framework", "0"]  # of workers, whose host has little to do
+
+
+class Bench:
+    def __init__(self, arguments, network, folder):
+        self.stream, self.benanza, self.quiet = arguments.stream, arguments.benanza, (arguments.quiet or "").split()
+        self.network, self.folder, self.rounds = network, folder, arguments.rounds
+
+    def path(self, name):
+        return os.path.join(self.folder, self.network + name)
+
+    def run(self, *options, quiet=True):
+        command = (self.quiet if quiet else []) + [self.stream, self.network] + [str(o) for o in options]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit("%s: %s" % (" ".join(command), done.stderr[-2000:]))
+        return done
+
+    def steps(self, *options):
+        done = self.run("--iterations", ITERATIONS, *options)
+        return [float(v) for v in re.findall(r"^([0-9.]+)$", done.stderr, re.M)]
+
+    def record(self, name, *options):
+        """Of three recordings the one of median latency: one process may be faster than the next."""
+        made = []
+        for k in range(3):
+            path = self.path("%s.%d.json" % (name, k))
+            made.append((statistics.median(self.steps("--record", path, *options)), path))
+        return sorted(made)[1][1]
+
+    def whatif(self, recording, *changes):
+        command = [self.benanza, "whatif", "--json"] + [x for c in changes for x in ("--do", c)] + [recording]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            return None, done.stderr.strip()
+        told = json.loads(done.stdout)
+        return told, ""
+
+    def times(self, *options):
+        """Seconds of each kernel alone, by its name."""
+        lines = [line.split("\t") for line in self.run("--time", *options).stdout.splitlines()]
+        return {name: float(seconds) for name, _, seconds in lines}
+
+    def turns(self, plain, changed):
+        """Medians of both, in milliseconds, and of the ratios of the rounds."""
+        before, after, ratios = [], [], []
+        for _ in range(self.rounds):
+            b, a = statistics.median(self.steps(*plain)), statistics.median(self.steps(*changed))
+            before.append(b)
+            after.append(a)
+            ratios.append(a / b)
+        return statistics.median(before), statistics.median(after), statistics.median(ratios)
+
+
+def policy(bench, name, lines):
+    path = bench.path("." + name)
+    with open(path, "w") as f:
+        f.writelines(line + "\n" for line in lines)
+    return path
+
+
+def step_durations(bench, recording):
+    """Nanoseconds of each call of a step, medians over the steps, for --timed."""
+    with open(recording) as f:
+        events = json.load(f)["traceEvents"]
+    steps = sum(e["name"].startswith("ProfilerStep#") for e in events)
+    work = sorted((e for e in events if e["cat"] in ("kernel", "gpu_memset")), key=lambda e: e["args"]["correlation"])
+    n = len(work) // steps
+    return policy(bench, "times", ["%d" % (1e3 * statistics.median(work[s * n + i]["dur"] for s in range(steps))) for i in range(n)])
+
+
+def gradients(bench):
+    return policy(bench, "gradients", bench.run("--gradients", quiet=False).stdout.splitlines())
+
+
+# ---- changes: each gives options of the plain program, of the changed one, and what is asked of the prediction ----
+
+
+def ratios(bench, options, rename=lambda name: name):
+    """Lines of a policy: how many times as long each kernel takes, alone, in the changed program."""
+    before, after = bench.times(), bench.times(*options)
+    return ["scale-kernel %s %.6g" % (name, after[rename(name)] / seconds)
+            for name, seconds in before.items() if rename(name) in after and seconds > 0]
+
+
+def bf16(bench, _):
+    return [], ["--bf16"], ["substitution:file=" + policy(bench, "bf16", ratios(bench, ["--bf16"]))]
+
+
+def fusion(bench, _):
+    def fused(name):
+        return name.replace("conv_fprop ", "conv_fprop_bias_relu ")
+    before, lines = bench.times(), []
+    if not any(name.startswith("elementwise_bias") for name in before):
+        return None
+    for name in before:  # ReLU of images stands behind a convolution's bias
+        if re.match(r"elementwise_(bias|relu) \d+x\d+x\d+x\d+$", name):
+            lines.append("remove-kernel " + name)
+    lines += [line for line in ratios(bench, ["--fuse"], fused) if "conv_fprop" in line]
+    return [], ["--fuse"], ["substitution:file=" + policy(bench, "fusion", lines)]
+
+
+def fused_optimizer(bench, _):
+    parts = sum(float(s) * int(n) for name, n, s in (line.split("\t") for line in bench.run("--time").stdout.splitlines())
+                if re.match(r"elementwise_(mul|addcmul|sqrt|div|addcdiv|add) \d+$", name))
+    one, = [s for name, s in bench.times("--fused-optimizer").items() if name.startswith("multi_tensor_apply")]
+    return [], ["--fused-optimizer"], ["fused-optimizer:time=%.6g" % min(1, one / parts)]
+
+
+def graph(bench, recording):
+    with open(recording) as f:
+        work = sorted((e for e in json.load(f)["traceEvents"] if e["cat"] == "kernel"), key=lambda e: e["ts"])
+    gaps = sorted(b["ts"] - a["ts"] - a["dur"] for a, b in zip(work, work[1:]))
+    return [], ["--graph"], ["cuda-graph:node=%.3f" % max(0, gaps[len(gaps) // 4])]  # of a stream that has more to do
+
+
+def cheap_launches(bench, _):
+    return [], ["--launch", "2"], ["substitution:file=" + policy(bench, "launch", ["scale-call cudaLaunchKernel %.6g" % (2 / 6)])]
+
+
+def copies(bench, _):
+    slow = ["--link", "50"]
+    return slow, slow + ["--prefetch"], ["copies-overlapped"]
+
+
+def workers(n, gbps, tree=""):
+    def change(bench, _):
+        """Kernels of all workers take what they took in the recording, without a core of their own."""
+        recording = bench.record(".cheap", *CHEAP)
+        timed = CHEAP + ["--timed", step_durations(bench, recording)]
+        asked = "data-parallel:workers=%d,gbps=%g,bucket=25,first=25,efficiency=1,file=%s" % (n, gbps, gradients(bench))
+        return timed, timed + ["--workers", n, "--gbps", gbps], [asked], recording
+    return change
+
+
+def slices(n, gbps, priority):
+    def change(bench, _):
+        pieces = ["--slice", "0.5"]
+        recording = bench.record(".slice", *(CHEAP + pieces))
+        timed = CHEAP + pieces + ["--timed", step_durations(bench, recording)]
+        asked = "priority-exchange:workers=%d,gbps=%g,slice=0.5,priority=%d,file=%s" % (n, gbps, priority, gradients(bench))
+        return timed, timed + ["--workers", n, "--gbps", gbps] + ["--priority"] * priority, [asked], recording
+    return change
+
+
+CHANGES = {"bf16": bf16, "fusion": fusion, "fused optimizer": fused_optimizer, "one graph": graph, "cheaper launches": cheap_launches,
+           "copies overlapped": copies, "2 workers, 4 Gbit/s": workers(2, 4), "2 workers, 10 Gbit/s": workers(2, 10),
+           "4 workers, 4 Gbit/s": workers(4, 4), "2 workers, slices in order, 4 Gbit/s": slices(2, 4, 0),
+           "2 workers, slices by priority, 4 Gbit/s": slices(2, 4, 1)}
+
+
+def judge(bench, name, recording, rows):
+    made = CHANGES[name](bench, recording)
+    if made is None:
+        return
+    plain, changed, asked = made[:3]
+    if len(made) > 3:
+        recording = made[3]
+    elif plain:
+        recording = bench.record(".plain", *plain)
+    told, why = bench.whatif(recording, *asked)
+    if not told or not told["predictions"] or not told["predictions"][0]["changed"]:
+        print("| %s | %s | no prediction: %s |" % (bench.network, name, why or told["predictions"][0].get("because")), flush=True)
+        rows.append((name, None))
+        return
+    p = told["predictions"][0]
+    before, after, ratio = bench.turns(plain, changed)
+    predicted = p["seconds"] / told["simulated_seconds"]
+    off = predicted / ratio - 1
+    rows.append((name, off))
+    print("| %s | %s | %.2f | %.2f | %.3f | %.3f | %+.1f %% | %s |" % (
+        bench.network, name, before, after, 1 / predicted, 1 / ratio, 100 * off, "ok" if abs(off) <= HOLDS else "DOES NOT HOLD"), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", default=NETWORKS)
+    parser.add_argument("--changes", default=",".join(name.replace(",", ";") for name in CHANGES), help="names, ';' for ','")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quiet", help="a command to put before those that measure")
+    parser.add_argument("stream")
+    parser.add_argument("benanza")
+    arguments = parser.parse_args()
+    rows = []
+    print("| network | change | before, ms | after, ms | predicted | achieved | off | |\n|---|---|---|---|---|---|---|---|")
+    for network in arguments.networks.split(","):
+        with tempfile.TemporaryDirectory() as folder:
+            bench = Bench(arguments, network, folder)
+            recording = bench.record(".plain0")
+            for name in arguments.changes.split(","):
+                judge(bench, name.replace(";", ","), recording, rows)
+    known = [abs(off) for _, off in rows if off is not None]
+    if known:
+        print("%d of %d rows hold; median %.1f %%, worst %.1f %%" % (
+            sum(off <= HOLDS for off in known), len(rows), 100 * statistics.median(known), 100 * max(known)))
+
+
+main()
