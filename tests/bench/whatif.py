@@ -14,6 +14,7 @@ after (STREAM --time). From the plain program come its recording and nothing els
 program's time is at most 8 %."""
 
 import argparse
+import collections
 import json
 import os
 import re
@@ -68,6 +69,10 @@ class Bench:
         lines = [line.split("\t") for line in self.run("--time", *options).stdout.splitlines()]
         return {name: float(seconds) for name, _, seconds in lines}
 
+    def calls(self):
+        """How many calls of a step each kernel has."""
+        return {name: int(n) for name, n, _ in (line.split("\t") for line in self.run("--time").stdout.splitlines())}
+
     def turns(self, plain, changed):
         """Medians of both, in milliseconds, and of the ratios of the rounds."""
         before, after, ratios = [], [], []
@@ -103,18 +108,29 @@ def gradients(bench):
 # ---- changes: each gives options of the plain program, of the changed one, and what is asked of the prediction ----
 
 
-def ratios(bench, options, rename=lambda name: name):
-    """Lines of a policy: how many times as long each kernel takes, alone, in the changed program."""
-    before, after = bench.times(), bench.times(*options)
-    return ["scale-kernel %s %.6g" % (name, after[rename(name)] / seconds)
-            for name, seconds in before.items() if rename(name) in after and seconds > 0]
+def in_sequence(recording):
+    """Seconds of each kernel within a step, by its name."""
+    times = collections.defaultdict(list)
+    with open(recording) as f:
+        for e in json.load(f)["traceEvents"]:
+            if e["cat"] == "kernel":
+                times[e["name"]].append(1e-6 * e["dur"])
+    return {name: statistics.mean(all) for name, all in times.items()}
 
 
-def bf16(bench, _):
-    return [], ["--bf16"], ["substitution:file=" + policy(bench, "bf16", ratios(bench, ["--bf16"]))]
+def records(bench, recording, options, rename=lambda name: name, bytes=1):
+    """Lines of a policy: each kernel takes what it takes alone in the changed program, and what it took in sequence beyond what
+    it takes alone, since its data come from farther away: for each byte."""
+    within, before, after = in_sequence(recording), bench.times(), bench.times(*options)
+    return ["time-kernel %s %.6g" % (name, 1e6 * (after[rename(name)] + bytes * max(0, within[name] - seconds)))
+            for name, seconds in before.items() if rename(name) in after]
 
 
-def fusion(bench, _):
+def bf16(bench, recording):
+    return [], ["--bf16"], ["substitution:file=" + policy(bench, "bf16", records(bench, recording, ["--bf16"], bytes=0.5))]
+
+
+def fusion(bench, recording):
     def fused(name):
         return name.replace("conv_fprop ", "conv_fprop_bias_relu ")
     before, lines = bench.times(), []
@@ -123,12 +139,13 @@ def fusion(bench, _):
     for name in before:  # ReLU of images stands behind a convolution's bias
         if re.match(r"elementwise_(bias|relu) \d+x\d+x\d+x\d+$", name):
             lines.append("remove-kernel " + name)
-    lines += [line for line in ratios(bench, ["--fuse"], fused) if "conv_fprop" in line]
+    lines += [line for line in records(bench, recording, ["--fuse"], fused) if "conv_fprop" in line]
     return [], ["--fuse"], ["substitution:file=" + policy(bench, "fusion", lines)]
 
 
-def fused_optimizer(bench, _):
-    parts = sum(float(s) * int(n) for name, n, s in (line.split("\t") for line in bench.run("--time").stdout.splitlines())
+def fused_optimizer(bench, recording):
+    within, calls = in_sequence(recording), bench.calls()
+    parts = sum(calls[name] * seconds for name, seconds in within.items()
                 if re.match(r"elementwise_(mul|addcmul|sqrt|div|addcdiv|add) \d+$", name))
     one, = [s for name, s in bench.times("--fused-optimizer").items() if name.startswith("multi_tensor_apply")]
     return [], ["--fused-optimizer"], ["fused-optimizer:time=%.6g" % min(1, one / parts)]
@@ -150,11 +167,12 @@ def copies(bench, _):
     return slow, slow + ["--prefetch"], ["copies-overlapped"]
 
 
-def workers(n, gbps, tree=""):
+def workers(n, gbps):
     def change(bench, _):
         """Kernels of all workers take what they took in the recording, without a core of their own."""
         recording = bench.record(".cheap", *CHEAP)
         timed = CHEAP + ["--timed", step_durations(bench, recording)]
+        recording = bench.record(".alone", *timed)
         asked = "data-parallel:workers=%d,gbps=%g,bucket=25,first=25,efficiency=1,file=%s" % (n, gbps, gradients(bench))
         return timed, timed + ["--workers", n, "--gbps", gbps], [asked], recording
     return change
@@ -165,6 +183,7 @@ def slices(n, gbps, priority):
         pieces = ["--slice", "0.5"]
         recording = bench.record(".slice", *(CHEAP + pieces))
         timed = CHEAP + pieces + ["--timed", step_durations(bench, recording)]
+        recording = bench.record(".alone", *timed)
         asked = "priority-exchange:workers=%d,gbps=%g,slice=0.5,priority=%d,file=%s" % (n, gbps, priority, gradients(bench))
         return timed, timed + ["--workers", n, "--gbps", gbps] + ["--priority"] * priority, [asked], recording
     return change

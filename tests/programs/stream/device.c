@@ -252,8 +252,9 @@ static void *stream_main(void *argument)
         const work *w = &s->queue[atomic_load(&s->out) % DEVICE_QUEUE];
         end = w->kind == WORK_END;
         work_run(s, w);
-        atomic_fetch_add(&s->out, 1);
-        tell();
+        long before = atomic_fetch_add(&s->out, 1), queued = atomic_load(&s->in) - before;
+        if (queued == 1 || queued == DEVICE_QUEUE) /* somebody may wait for an empty queue, or for room in a full one */
+            tell();
     }
     return NULL;
 }
