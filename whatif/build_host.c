@@ -54,21 +54,31 @@ static int by_lane_and_start(const void *a, const void *b)
                                           : p->row > q->row;
 }
 
-/* Operators with something recorded inside. */
-static bool *find_parents(const bz_trace *t)
+/* Operators that are a task each: those with no call recorded inside that take most of their time themselves, as addmm does with an expand in
+ * it, and not linear, which is an addmm. What is inside of them is no task then. */
+static bool *find_workers(const bz_trace *t)
 {
     const bz_events *op = &t->event[BZ_EVENT_OP], *call = &t->event[BZ_EVENT_CALL], *api = &t->event[BZ_EVENT_API];
-    bool *parent = bz_zeroed(op->n + 1, sizeof *parent);
+    bool *calls = bz_zeroed(op->n + 1, sizeof *calls), *worker = bz_zeroed(op->n + 1, sizeof *worker);
+    int64_t *inside = bz_zeroed(op->n + 1, sizeof *inside);
+    for (size_t i = 0; i < call->n && op->n; i++)
+        for (uint32_t o = bz_call_works(t, i) ? call->op[i] : BZ_NONE; o < op->n && !calls[o]; o = op->op[o])
+            calls[o] = true;
+    for (size_t i = 0; i < api->n && op->n; i++)
+        for (uint32_t o = api->op[i]; o < op->n && !calls[o]; o = op->op[o])
+            calls[o] = true;
     for (size_t i = 0; i < op->n; i++)
         if (op->op[i] < op->n)
-            parent[op->op[i]] = true;
-    for (size_t i = 0; i < call->n && op->n; i++)
-        if (call->op[i] < op->n && bz_call_works(t, i))
-            parent[call->op[i]] = true;
-    for (size_t i = 0; i < api->n && op->n; i++)
-        for (uint32_t o = api->op[i]; o < op->n && !parent[o]; o = op->op[o])
-            parent[o] = true;
-    return parent;
+            inside[op->op[i]] += op->end[i] - op->start[i];
+    for (size_t i = 0; i < op->n; i++) { /* the outer ones stand first */
+        uint32_t o = op->op[i];
+        while (o < op->n && !worker[o])
+            o = op->op[o];
+        worker[i] = o >= op->n && !calls[i] && inside[i] <= (op->end[i] - op->start[i]) / 2;
+    }
+    free(inside);
+    free(calls);
+    return worker;
 }
 
 /* Loaders that call nothing of a device, the outermost ones. */
@@ -101,11 +111,11 @@ static items collect(bz_build *b)
             !(b->device && bz_library_on_device((bz_library)call->library[i])))
             add(b, &list, BZ_EVENT_CALL, i, BZ_TASK_CALL);
     add_loaders(b, &list);
-    bool *parent = b->device ? NULL : find_parents(t);
-    for (size_t i = 0; i < op->n && parent; i++)
-        if (!parent[i] && bz_build_member(b, BZ_EVENT_OP, i) && !loads(bz_string(t, op->name[i])))
+    bool *worker = b->device ? NULL : find_workers(t);
+    for (size_t i = 0; i < op->n && worker; i++)
+        if (worker[i] && bz_build_member(b, BZ_EVENT_OP, i) && !loads(bz_string(t, op->name[i])))
             add(b, &list, BZ_EVENT_OP, i, BZ_TASK_CALL);
-    free(parent);
+    free(worker);
     if (list.n)
         qsort(list.item, list.n, sizeof *list.item, by_lane_and_start);
     return list;
