@@ -227,6 +227,13 @@ static void tell_iterations(recording_making *m, const bz_trace *t)
                                     ? "; times are measured, of the iteration of median latency; tables are means over "
                                       "the steady ones"
                                     : ""));
+    bz_phases phases;
+    bz_buf text = {0};
+    if (bz_trace_phases(t, &phases)) {
+        bz_phases_print(&phases, &text);
+        add_fact(m, bz_arena_printf(m->arena, "a language model: %s", bz_buf_text(&text)));
+    }
+    bz_buf_free(&text);
 }
 
 static void tell_place(recording_making *m, const bz_trace *t)
@@ -330,7 +337,7 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
         m.trace = whole;
     uint32_t typical = bz_typical_iteration(m.trace);
     if (typical != BZ_NONE && bz_iteration_latency(m.trace, typical) > 0) {
-        *one = (bz_iteration){bz_iteration_begin(m.trace, typical), m.trace->iteration[typical].end, false};
+        *one = (bz_iteration){.start = bz_iteration_begin(m.trace, typical), .end = m.trace->iteration[typical].end};
         m.one = one;
         bz_trace_idle(m.trace, m.one, &m.idle);
     }

@@ -62,6 +62,17 @@ static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine
             f.special |= (w->does[i] & (BZ_DOES_LOOK_UP | BZ_DOES_OPTIMIZE)) != 0;
         }
     f.pass = is_pass(w, rest, f.n, fine);
+    /* or one of its pieces is: not more than one for each coarser piece are not like the others */
+    bool one_each = fine->n - fine->alike <= coarse->n + 1;
+    for (uint32_t i = 0; i + 1 < fine->n && !f.pass && one_each; i++)
+        if (fine->first[i] >= a && fine->first[i] < b) {
+            uint32_t n = fine->first[i + 1] - fine->first[i];
+            if (n > (size_t)(b - a))
+                continue;
+            for (uint32_t k = 0; k < n; k++)
+                rest[k] = fine->first[i] + k;
+            f.pass = is_pass(w, rest, n, fine);
+        }
     free(rest);
     free(left);
     return f;
@@ -84,6 +95,18 @@ static bool feeds_more(const bz_work *w, const bz_cut *coarse, const bz_cut *fin
     return coarse->inputs_each > frame_of(w, coarse, fine).pieces * fine->inputs_each;
 }
 
+/* Of two cuts at about the same level, into as many pieces or a few more: that which begins earlier has the warm-up or the prompt, too. */
+static bool fits_better(const bz_cut *more, const bz_cut *few)
+{
+    if (more->odd != few->odd)
+        return more->odd < few->odd;
+    if (more->alike >= few->alike && more->first[0] < few->first[0])
+        return true;
+    if (more->origin != few->origin)
+        return more->origin > few->origin;
+    return (uint64_t)more->alike * few->n >= (uint64_t)few->alike * more->n;
+}
+
 /* The level of which nearly each piece has a share of at least NEARLY_ALL: the finest; of levels with nearly as many pieces, the
  * one whose pieces are most alike. -1: none. */
 static int finest(const bz_cut *c, int n, size_t share, double cover)
@@ -96,11 +119,7 @@ static int finest(const bz_cut *c, int n, size_t share, double cover)
         if ((share != ANY && *(const double *)(const void *)((const char *)&c[i] + share) < NEARLY_ALL) ||
             (double)c[i].covered < cover * (double)most)
             continue;
-        bool as_many = best >= 0 && 4 * c[best].n >= 3 * c[i].n,
-             worse = best >= 0 && (c[i].origin < c[best].origin ||
-                                   (c[i].origin == c[best].origin && c[i].first[0] >= c[best].first[0] &&
-                                    (uint64_t)c[i].alike * c[best].n < (uint64_t)c[best].alike * c[i].n));
-        if (!as_many || !worse)
+        if (best < 0 || 4 * c[best].n < 3 * c[i].n || fits_better(&c[i], &c[best]))
             best = i;
     }
     return best;
@@ -109,10 +128,12 @@ static int finest(const bz_cut *c, int n, size_t share, double cover)
 /* An input for each prompt, and none for the tokens behind it: steps are those of the tokens, and the prompt is one. */
 static int passes(const bz_work *w, const bz_cut *c, int n, int at)
 {
+    int best = -1;
     for (int i = at + 1; i < n && at >= 0; i++)
-        if (c[i].covered * 10 >= c[at].covered * 7 && frame_of(w, &c[at], &c[i]).pass)
-            return i;
-    return at;
+        if ((best < 0 || (4 * c[best].n >= 3 * c[i].n && fits_better(&c[i], &c[best]))) &&
+            c[i].covered * 10 >= c[at].covered * 7 && frame_of(w, &c[at], &c[i]).pass)
+            best = i;
+    return best < 0 ? at : best;
 }
 
 /* By what the host does: -1 where it does nothing that recurs. */
@@ -146,6 +167,9 @@ static int by_frames(const bz_work *w, const bz_cut *c, int n)
     int at = finest(c, n, ANY, 0.8);
     for (int i = at - 1; i >= 0; i--)
         if (frames(w, &c[i], &c[at]))
+            at = i;
+    for (int i = at + 1; i < n && 4 * c[at].n >= 3 * c[i].n; i++)
+        if (fits_better(&c[i], &c[at]) && c[i].first[0] < c[at].first[0])
             at = i;
     return at;
 }
@@ -181,6 +205,9 @@ static int64_t long_rest(const bz_work *w, const bz_cut *c)
  * recording that was cut off. */
 static bool one_pass(const bz_work *w, const bz_cut *c, uint32_t span[2])
 {
+    for (uint32_t i = c->first[c->typical]; i < c->first[c->typical] + c->length; i++)
+        if (w->does[i] & BZ_DOES_LOOK_UP)
+            return false; /* each piece has an embedding of its own */
     int64_t rest = long_rest(w, c);
     size_t from = c->first[0], to = c->end, same = 0;
     bool head = false, embedding = false;

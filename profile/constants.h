@@ -47,6 +47,9 @@ enum {
     /* A pass of a network has at least so many events. Twice: the prompt of a network of one layer is taken for its frame. */
     SHORTEST_PASS = 8,
 
+    /* Prompts and tokens: of so many iterations one may be a prompt. Half: training that alternates with an evaluation is taken for it. */
+    DECODES_PER_PROMPT = 3,
+
     /* A pause of so many usual ones and so many nanoseconds ends a pass of a network. Half: a host that is disturbed does. */
     PAUSES_OF_A_REST = 10,
     SHORTEST_REST = 50000

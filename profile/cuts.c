@@ -174,6 +174,7 @@ static void try_cut(search *s, bz_cut_origin origin)
                     3 * length_of(s, typical);
         same += s->good[i] && does;
         cut.covered += does || s->good[i] ? length_of(s, i) : 0;
+        cut.odd += !does && !s->good[i] && !similar(s, i, typical);
     }
     if (2 * same < cut.alike)
         return;

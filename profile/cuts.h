@@ -46,6 +46,7 @@ typedef struct bz_cut {
     uint32_t *first; /* [n + 1] iteration i is first[i] … first[i + 1] - 1 but for the last, which ends at `end` */
     uint32_t n;
     uint32_t alike; /* how many of them are like the one before or the one behind */
+    uint32_t odd;   /* how many are like none, and do other work than the typical one */
     uint32_t typical;
     uint32_t end;
     uint32_t length; /* events of the typical one */

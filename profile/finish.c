@@ -15,6 +15,7 @@ int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err
     t->private->concluded = t->n_coverage;
     bz_trace_link(t);
     bz_trace_find_iterations(t, options ? options->iterations : NULL);
+    bz_trace_find_phases(t);
     bz_trace_find_busy(t);
     t->private->concluded_end = t->n_coverage;
     return 0;

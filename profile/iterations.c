@@ -44,7 +44,7 @@ void bz_trace_add_iteration(bz_trace *t, int64_t start, int64_t end)
 {
     if (!(t->n_iterations & (t->n_iterations - 1)))
         t->iteration = bz_realloc(t->iteration, t->n_iterations ? t->n_iterations * 2 : 1, sizeof *t->iteration);
-    t->iteration[t->n_iterations++] = (bz_iteration){start, end, false};
+    t->iteration[t->n_iterations++] = (bz_iteration){.start = start, .end = end};
 }
 
 /* ---- the sequence ---- */

@@ -117,11 +117,17 @@ typedef struct bz_source {
 
 typedef enum { BZ_ITERATION_MARKED, BZ_ITERATION_RANGE, BZ_ITERATION_DETECTED } bz_iteration_origin;
 
+/* Language models: a prompt is read at once, then each step makes one token for each sequence. */
+typedef enum { BZ_PHASE_NONE, BZ_PHASE_PREFILL, BZ_PHASE_DECODE } bz_phase;
+const char *bz_phase_name(bz_phase phase); /* "prefill"; NULL of none */
+
 /* One iteration of the program. Host events belong to it when they start within [start, end);
  * device events when the call that launched them does. */
 typedef struct bz_iteration {
     int64_t start, end; /* end: last thing that belongs to it, host or device */
     bool warm_up;       /* did more than its successors, or took much longer */
+    bz_phase phase;
+    uint32_t tokens; /* that it looked up, of all sequences together, by the shapes of operators; 0: not recorded */
 } bz_iteration;
 
 /* One of the runs of bz_profile_levels: the same program, recorded so deeply. Times in nanoseconds. */
@@ -389,7 +395,17 @@ int64_t bz_iteration_latency(const bz_trace *t, uint32_t iteration); /* from the
 /* Iteration that an event belongs to, or BZ_NONE. */
 uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i);
 
-/* Steady iterations are those behind the warm-up: where there are iterations, one of a finished trace is. The typical one
+/* The phases of a language model. Seconds are medians. False where no phase was told. */
+typedef struct bz_phases {
+    uint32_t prompts, steps;       /* iterations of each phase */
+    uint32_t prompt_tokens, batch; /* tokens of the last prompt; sequences; 0: not recorded */
+    double prefill, decode;
+    double rate; /* tokens per second of decode: of the batch where that is known, else of each sequence */
+} bz_phases;
+bool bz_trace_phases(const bz_trace *t, bz_phases *out);
+void bz_phases_print(const bz_phases *p, bz_buf *out); /* a sentence without its end */
+
+/* Steady iterations are those behind the warm-up, and no prompts where a model makes tokens: where there are iterations, one of a finished trace is. The typical one
  * stands for all: of the steady ones that of median latency, of an even number the faster one of the two. BZ_NONE is no
  * iteration, so it is not steady, and it is the typical one where there are none. */
 bool bz_iteration_is_steady(const bz_trace *t, uint32_t iteration);

@@ -51,7 +51,9 @@ static void print_answer(const bz_trace *t, const bz_summary *s, bz_arena *arena
     const bz_quantiles *latency = &s->of[0], *busy = &s->of[q];
     const char *what = device ? "device busy" : calls ? "in library calls" : "in operators";
     uint32_t whose = bz_quantity_run(t, 0), other = bz_quantity_run(t, q);
-    uint32_t warm = t->n_iterations - s->steady;
+    uint32_t warm = 0;
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        warm += t->iteration[i].warm_up;
     bz_buf_printf(out, "%u iterations (%s), %u of them warm-up", t->n_iterations, ORIGINS[t->origin], warm);
     if (latency->max > 0) {
         double within = whose == other ? latency->p50 : level_latency(&t->level[other], arena).p50;
@@ -66,6 +68,11 @@ static void print_answer(const bz_trace *t, const bz_summary *s, bz_arena *arena
         bz_buf_printf(out, "; the device works behind the host, its own step takes %s (median)",
                       bz_units_time(a, s->device_step.p50 / 1e9));
     bz_buf_puts(out, ".\n");
+    bz_phases phases;
+    if (bz_trace_phases(t, &phases)) {
+        bz_phases_print(&phases, out);
+        bz_buf_puts(out, ".\n");
+    }
 }
 
 static void print_facts(const bz_trace *t, bz_buf *out)
@@ -387,9 +394,27 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     bz_json_key(j, "iterations");
     bz_json_object(j);
     bz_json_key_int(j, "count", t->n_iterations);
-    bz_json_key_int(j, "warm_up", t->n_iterations - s->steady);
+    uint32_t warm = 0;
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        warm += t->iteration[i].warm_up;
+    bz_json_key_int(j, "warm_up", warm);
     bz_json_key_str(j, "origin", t->n_iterations ? ORIGIN_NAMES[t->origin] : NULL);
     key_seconds(j, "run_kernel_time", bz_trace_kernel_time(t));
+    bz_phases phases;
+    bz_json_key(j, "phases");
+    if (bz_trace_phases(t, &phases)) {
+        bz_json_object(j);
+        bz_json_key_int(j, "prompts", phases.prompts);
+        bz_json_key_int(j, "steps", phases.steps);
+        bz_json_key_int(j, "prompt_tokens", phases.prompt_tokens);
+        bz_json_key_int(j, "batch", phases.batch);
+        bz_json_key_num(j, "prefill", phases.prompts ? phases.prefill : NAN);
+        bz_json_key_num(j, "decode", phases.decode);
+        bz_json_key_num(j, "tokens_per_second", phases.rate > 0 ? phases.rate : NAN);
+        bz_json_object_end(j);
+    } else {
+        bz_json_null(j);
+    }
     bz_json_key(j, "steady");
     bz_json_object(j);
     for (int q = 0; q < BZ_QUANTITIES; q++) {
@@ -405,6 +430,8 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
         key_seconds(j, "start", t->iteration[i].start);
         key_seconds(j, "begin", bz_iteration_begin(t, i)); /* of the latency: later where work queued */
         bz_json_key_bool(j, "warm_up", t->iteration[i].warm_up);
+        bz_json_key_str(j, "phase", bz_phase_name(t->iteration[i].phase));
+        bz_json_key_int(j, "tokens", t->iteration[i].tokens);
         for (int q = 0; q < BZ_QUANTITIES; q++)
             if (bz_quantities[q].count)
                 bz_json_key_int(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));

@@ -348,7 +348,8 @@ static void read_own_iterations(reader *r)
             continue;
         if (!(t->n_iterations & (t->n_iterations - 1)))
             t->iteration = bz_realloc(t->iteration, t->n_iterations ? t->n_iterations * 2 : 1, sizeof *t->iteration);
-        t->iteration[t->n_iterations++] = (bz_iteration){start, end, sqlite3_column_int(s, 2) != 0};
+        t->iteration[t->n_iterations++] =
+            (bz_iteration){.start = start, .end = end, .warm_up = sqlite3_column_int(s, 2) != 0};
         int origin = sqlite3_column_int(s, 3);
         t->origin =
             origin >= 0 && origin <= BZ_ITERATION_DETECTED ? (bz_iteration_origin)origin : BZ_ITERATION_DETECTED;

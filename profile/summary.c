@@ -83,7 +83,7 @@ static bool in_time(const bz_trace *t, const bz_events *e, size_t i)
 
 bool bz_trace_whole(const bz_trace *t, bz_iteration *span, bz_trace *whole)
 {
-    *span = (bz_iteration){INT64_MAX, INT64_MIN, false};
+    *span = (bz_iteration){.start = INT64_MAX, .end = INT64_MIN};
     for (int k = 0; k < BZ_EVENT_KINDS; k++) {
         const bz_events *e = &t->event[k];
         for (size_t i = 0; i < e->n; i++) {

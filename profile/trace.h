@@ -81,6 +81,7 @@ void bz_trace_link(bz_trace *t);       /* link.c */
 void bz_trace_find_causes(bz_trace *t);                             /* link.c */
 bool bz_trace_tie_log(bz_trace *t, bz_library library);             /* tie.c */
 void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iterations.c */
+void bz_trace_find_phases(bz_trace *t);                             /* phases.c: prompts and tokens */
 /* When the host asked for an event: work of a device when it was launched, where that is known. */
 int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t i);
 void bz_trace_find_busy(bz_trace *t); /* stats.c; when devices worked, and how far from its launch */

@@ -1,0 +1,237 @@
+/* Prompts and tokens of a language model. A prompt (prefill) is many tokens at once; then each step (decode) makes one token for
+ * each sequence of the batch. Both run the same layers by other kernels, so a step is either like the others or a pass of about as many
+ * kernels, of which most are of other names or shapes, on more data. */
+#include "profile/constants.h"
+#include "profile/sequence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uint32_t kernels, strange; /* strange: the typical iteration has none of this name and shape */
+    uint32_t attention, products, vectors;
+    int64_t time, blocks;
+} pass;
+
+static int64_t blocks_of(const bz_events *k, size_t i)
+{
+    int64_t n = 1;
+    for (int d = 0; d < 3; d++)
+        if (__builtin_mul_overflow(n, (int64_t)(k->grid[3 * i + d] ? k->grid[3 * i + d] : 1), &n))
+            return INT64_MAX;
+    return n;
+}
+
+static uint64_t shape_of(const bz_events *k, size_t i)
+{
+    uint64_t h = k->name[i];
+    for (int d = 0; d < 3; d++)
+        h = (h ^ k->grid[3 * i + d]) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 31;
+}
+
+static void count_kernels(const bz_trace *t, pass *p)
+{
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    for (size_t i = 0; i < k->n; i++) {
+        uint32_t it = bz_event_iteration(t, BZ_EVENT_KERNEL, i);
+        if (it == BZ_NONE)
+            continue;
+        bz_kernel_does does = bz_kernel_of(t, i)->does;
+        p[it].kernels++;
+        p[it].attention += does == BZ_KERNEL_ATTENTION;
+        p[it].vectors += does == BZ_KERNEL_VECTOR_PRODUCT;
+        p[it].products += does == BZ_KERNEL_VECTOR_PRODUCT || does == BZ_KERNEL_PRODUCT;
+        bz_time_add(&p[it].time, k->end[i] - k->start[i]);
+        bz_time_add(&p[it].blocks, blocks_of(k, i));
+    }
+}
+
+/* How many kernels of each iteration the typical one has not. */
+static void count_strange(const bz_trace *t, pass *p, uint32_t typical, bz_arena *arena)
+{
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    bz_map known = {0};
+    uint64_t *shape = BZ_NEW(arena, uint64_t, k->n);
+    for (size_t i = 0; i < k->n; i++) {
+        shape[i] = shape_of(k, i);
+        if (bz_event_iteration(t, BZ_EVENT_KERNEL, i) == typical)
+            bz_map_add(&known, &shape[i], sizeof shape[i], 0);
+    }
+    for (size_t i = 0; i < k->n; i++) {
+        uint32_t it = bz_event_iteration(t, BZ_EVENT_KERNEL, i);
+        if (it != BZ_NONE && bz_map_get(&known, &shape[i], sizeof shape[i]) == BZ_MAP_NONE)
+            p[it].strange++;
+    }
+    bz_map_free(&known);
+}
+
+/* The iteration of median kernel time. */
+static uint32_t typical_pass(const bz_trace *t, const pass *p, bz_arena *arena)
+{
+    int64_t *time = BZ_NEW(arena, int64_t, t->n_iterations);
+    uint32_t i = 0;
+    for (; i < t->n_iterations; i++)
+        time[i] = p[i].time;
+    int64_t usual = bz_median(time, t->n_iterations);
+    for (i = 0; i + 1 < t->n_iterations && p[i].time != usual; i++)
+        ;
+    return i;
+}
+
+/* A pass over a prompt, next to one over a token. */
+static bool is_prompt(const pass *p, const pass *typical)
+{
+    return p->kernels <= 2 * typical->kernels && typical->kernels <= 2 * p->kernels &&
+           5 * p->strange >= 2 * p->kernels && (p->time >= 2 * typical->time || p->blocks / 2 >= typical->blocks);
+}
+
+/* ---- tokens by the shapes of operators ---- */
+
+/* Of "inputs=[[32000,4096],[8,1],…": how many indexes the embedding looks up, and how many of each sequence. */
+static bool looked_up(const char *detail, uint32_t *all, uint32_t *each)
+{
+    const char *s = strstr(detail, "inputs=");
+    uint64_t n = 1, last = 0;
+    int dims = 0;
+    for (int list = 0; s && list < 3; list++) /* the outer list, the table, the indexes */
+        s = strchr(s + 1, '[');
+    if (!s)
+        return false;
+    for (char *end; *s == '[' || *s == ','; s = end, dims++) {
+        while (*++s == ' ')
+            ;
+        last = strtoul(s, &end, 10);
+        if (end == s || !last || last > UINT32_MAX || n > UINT32_MAX / last)
+            return false;
+        n *= last;
+        while (*end == ' ')
+            end++;
+    }
+    *all = (uint32_t)n;
+    *each = dims > 1 ? (uint32_t)last : (uint32_t)n;
+    return dims > 0;
+}
+
+typedef struct {
+    uint32_t all, each; /* tokens of an iteration, and of one sequence in it; 0: not known */
+} lookup;
+
+static bool find_lookups(const bz_trace *t, lookup *l)
+{
+    const bz_events *op = &t->event[BZ_EVENT_OP];
+    bool any = false;
+    for (size_t i = 0; i < op->n; i++) {
+        uint32_t all, each, it;
+        if (strcmp(bz_string(t, op->name[i]), "aten::embedding") ||
+            !looked_up(bz_string(t, op->detail[i]), &all, &each) ||
+            (it = bz_event_iteration(t, BZ_EVENT_OP, i)) == BZ_NONE || all <= l[it].all)
+            continue;
+        l[it] = (lookup){all, each};
+        any = true;
+    }
+    return any;
+}
+
+/* Shapes tell surely: some iterations look up one token of each sequence, others many. */
+static bool by_shapes(bz_trace *t, const lookup *l)
+{
+    uint32_t one = 0, many = 0;
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        one += l[i].each == 1;
+        many += l[i].each > 1;
+    }
+    if (!one)
+        return false; /* training, or an encoder: all of them are whole */
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        t->iteration[i].phase = l[i].each == 1 ? BZ_PHASE_DECODE : l[i].each > 1 ? BZ_PHASE_PREFILL : BZ_PHASE_NONE;
+    return one > 1 || many > 0;
+}
+
+static void by_kernels(bz_trace *t, bz_arena *arena)
+{
+    pass *p = BZ_NEW(arena, pass, t->n_iterations);
+    uint32_t prompts = 0;
+    count_kernels(t, p);
+    uint32_t typical = typical_pass(t, p, arena);
+    count_strange(t, p, typical, arena);
+    bool *prompt = BZ_NEW(arena, bool, t->n_iterations);
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        prompts += prompt[i] = is_prompt(&p[i], &p[typical]);
+    bool vectors = p[typical].attention && 2 * p[typical].vectors >= p[typical].products && p[typical].vectors;
+    /* without a prompt nothing but products of vectors tells decode; of many prompts it is something else that alternates */
+    if (!p[typical].attention || (!prompts && !vectors) || DECODES_PER_PROMPT * prompts > t->n_iterations)
+        return;
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        t->iteration[i].phase = prompt[i] ? BZ_PHASE_PREFILL : BZ_PHASE_DECODE;
+}
+
+void bz_trace_find_phases(bz_trace *t)
+{
+    bz_arena arena = {0};
+    if (t->n_iterations < 3)
+        return;
+    lookup *l = BZ_NEW(&arena, lookup, t->n_iterations);
+    bool told = find_lookups(t, l) && by_shapes(t, l);
+    if (!told && t->event[BZ_EVENT_KERNEL].n)
+        by_kernels(t, &arena);
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        t->iteration[i].tokens = l[i].all;
+        if (t->iteration[i].phase == BZ_PHASE_PREFILL)
+            t->iteration[i].warm_up = false;
+    }
+    bz_arena_free(&arena);
+}
+
+/* ---- what they take ---- */
+
+static double median_latency(const bz_trace *t, bz_phase phase, double *values, uint32_t *n, uint32_t *tokens)
+{
+    *n = *tokens = 0;
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        if (t->iteration[i].phase != phase || t->iteration[i].warm_up)
+            continue;
+        values[(*n)++] = 1e-9 * (double)bz_iteration_latency(t, i);
+        *tokens = t->iteration[i].tokens;
+    }
+    return bz_quantiles_of(values, *n).p50;
+}
+
+bool bz_trace_phases(const bz_trace *t, bz_phases *out)
+{
+    double *values = bz_alloc((size_t)t->n_iterations + 1, sizeof *values);
+    *out = (bz_phases){0};
+    out->prefill = median_latency(t, BZ_PHASE_PREFILL, values, &out->prompts, &out->prompt_tokens);
+    out->decode = median_latency(t, BZ_PHASE_DECODE, values, &out->steps, &out->batch);
+    free(values);
+    if (out->decode > 0)
+        out->rate = (out->batch ? out->batch : 1) / out->decode;
+    return out->steps > 0;
+}
+
+/* "1 prompt took 20.1 ms (median), 33 steps of one token 1.2 ms each (median): 833 tokens per second for each sequence" */
+void bz_phases_print(const bz_phases *p, bz_buf *out)
+{
+    bz_unit_text each, prompt;
+    if (p->prompts) {
+        bz_buf_printf(out, "%u prompt%s", p->prompts, p->prompts == 1 ? "" : "s");
+        if (p->prompt_tokens)
+            bz_buf_printf(out, " of %u tokens", p->prompt_tokens);
+        bz_buf_printf(out, " (prefill): %s%s; ", bz_units_time(prompt, p->prefill),
+                      p->prompts == 1 ? "" : " each (median)");
+    }
+    bz_buf_printf(out, "%u steps of one token for each sequence (decode): %s each (median)", p->steps,
+                  bz_units_time(each, p->decode));
+    if (!(p->rate > 0))
+        return;
+    bz_buf_printf(out, ", %.4g tokens per second ", p->rate);
+    if (p->batch)
+        bz_buf_printf(out, "of %u sequence%s", p->batch, p->batch == 1 ? "" : "s");
+    else
+        bz_buf_puts(out, "for each sequence of the batch, whose size is not recorded");
+}
+
+const char *bz_phase_name(bz_phase phase)
+{
+    return phase == BZ_PHASE_PREFILL ? "prefill" : phase == BZ_PHASE_DECODE ? "decode" : NULL;
+}
