@@ -298,6 +298,8 @@ void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena)
     for (uint32_t i = 0; i < c->n; i++)
         if (c->first[i] + shift + c->length - c->length / 10 <= w->n)
             first[n++] = c->first[i] + shift;
+    if (n < c->n)
+        return;
     uint64_t end = (uint64_t)first[n - 1] + c->length;
     c->first = first;
     c->n = n;

@@ -36,7 +36,7 @@ typedef struct {
     int n_open;
     bool in_kernel;    /* inside of the lines about a kernel, which end like a call */
     size_t first_call; /* rows before it are not of this file */
-    int64_t calls, mixed, lost;
+    int64_t calls, mixed, lost, last;
 } reader;
 
 /* "const float*" -> "float": the lines leave the rest out. */
@@ -201,8 +201,8 @@ static void add(reader *r, const block *b, int64_t process, int64_t thread, cons
 {
     bz_trace *t = r->t;
     const char *function = bz_string(t, b->function);
-    size_t i =
-        bz_trace_add(t, BZ_EVENT_CALL, b->time, b->time, b->function, bz_trace_thread(t, r->source, process, thread));
+    int64_t time = bz_time_behind(&r->last, b->time);
+    size_t i = bz_trace_add(t, BZ_EVENT_CALL, time, time, b->function, bz_trace_thread(t, r->source, process, thread));
     bz_events *call = &t->event[BZ_EVENT_CALL];
     call->library[i] = bz_library_of(function);
     call->flags[i] = BZ_CALL_LOGGED | BZ_CALL_UNTIMED | (bz_call_executes(function) ? BZ_CALL_EXECUTES : 0u);

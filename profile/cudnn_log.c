@@ -32,7 +32,7 @@ typedef struct {
     size_t path_end[DEEPEST]; /* length of path per depth */
     uint32_t variant;
     bool failed;
-    int64_t time;
+    int64_t time, last;
     int64_t calls, executions, messages, returns, cut, no_thread;
 } reader;
 
@@ -79,7 +79,8 @@ static void block_end(reader *r, const char *line, size_t n)
             }
         return;
     }
-    size_t i = bz_trace_add(t, BZ_EVENT_CALL, r->time, r->time, r->function, lane);
+    int64_t time = bz_time_behind(&r->last, r->time);
+    size_t i = bz_trace_add(t, BZ_EVENT_CALL, time, time, r->function, lane);
     const char *function = bz_string(t, r->function);
     bool executes = bz_call_executes(function);
     call->library[i] = BZ_LIBRARY_CUDNN;

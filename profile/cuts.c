@@ -168,6 +168,8 @@ static void try_cut(search *s, bz_cut_origin origin)
     if (!cut.alike || cut.covered * LEAST_COVERED < w->n)
         return;
     size_t typical = typical_piece(s, first, end), same = 0;
+    if (origin == BZ_CUT_SYMBOLS && length_of(s, typical) == 1 && cut.covered * 10 < w->n * 9)
+        return; /* a call that is made several times in a row */
     cut.covered = 0;
     for (size_t i = first; i < end; i++) {
         bool does = 4 * common(s, w->name, s->at[typical], length_of(s, typical), s->at[i], length_of(s, i)) >=

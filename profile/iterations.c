@@ -320,7 +320,8 @@ static void tell_warm_up(bz_trace *t)
     free(latency);
     for (uint32_t i = 0; i + 1 < n; i++) {
         int64_t took = bz_iteration_latency(t, i);
-        if ((double)took < (double)typical * (i ? NEXT_IS_WARM_UP : FIRST_IS_WARM_UP) && (bz_has_timeline(t) || i))
+        bool longer = typical > 0 && (double)took >= (double)typical * (i ? NEXT_IS_WARM_UP : FIRST_IS_WARM_UP);
+        if (!longer && (i || bz_has_timeline(t)))
             break;
         t->iteration[i].warm_up = true;
     }

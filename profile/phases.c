@@ -144,7 +144,7 @@ static bool by_shapes(bz_trace *t, const lookup *l)
     if (!one)
         return false; /* training, or an encoder: all of them are whole */
     for (uint32_t i = 0; i < t->n_iterations; i++)
-        t->iteration[i].phase = l[i].each == 1 ? BZ_PHASE_DECODE : l[i].each > 1 ? BZ_PHASE_PREFILL : BZ_PHASE_NONE;
+        t->iteration[i].phase = l[i].each == 1 ? BZ_STEP_DECODE : l[i].each > 1 ? BZ_STEP_PREFILL : BZ_STEP_WHOLE;
     return one > 1 || many > 0;
 }
 
@@ -163,7 +163,7 @@ static void by_kernels(bz_trace *t, bz_arena *arena)
     if (!p[typical].attention || (!prompts && !vectors) || DECODES_PER_PROMPT * prompts > t->n_iterations)
         return;
     for (uint32_t i = 0; i < t->n_iterations; i++)
-        t->iteration[i].phase = prompt[i] ? BZ_PHASE_PREFILL : BZ_PHASE_DECODE;
+        t->iteration[i].phase = prompt[i] ? BZ_STEP_PREFILL : BZ_STEP_DECODE;
 }
 
 void bz_trace_find_phases(bz_trace *t)
@@ -177,7 +177,7 @@ void bz_trace_find_phases(bz_trace *t)
         by_kernels(t, &arena);
     for (uint32_t i = 0; i < t->n_iterations; i++) {
         t->iteration[i].tokens = l[i].all;
-        if (t->iteration[i].phase == BZ_PHASE_PREFILL)
+        if (t->iteration[i].phase == BZ_STEP_PREFILL)
             t->iteration[i].warm_up = false;
     }
     bz_arena_free(&arena);
@@ -185,7 +185,7 @@ void bz_trace_find_phases(bz_trace *t)
 
 /* ---- what they take ---- */
 
-static double median_latency(const bz_trace *t, bz_phase phase, double *values, uint32_t *n, uint32_t *tokens)
+static double median_latency(const bz_trace *t, bz_step_phase phase, double *values, uint32_t *n, uint32_t *tokens)
 {
     *n = *tokens = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++) {
@@ -201,8 +201,8 @@ bool bz_trace_phases(const bz_trace *t, bz_phases *out)
 {
     double *values = bz_alloc((size_t)t->n_iterations + 1, sizeof *values);
     *out = (bz_phases){0};
-    out->prefill = median_latency(t, BZ_PHASE_PREFILL, values, &out->prompts, &out->prompt_tokens);
-    out->decode = median_latency(t, BZ_PHASE_DECODE, values, &out->steps, &out->batch);
+    out->prefill = median_latency(t, BZ_STEP_PREFILL, values, &out->prompts, &out->prompt_tokens);
+    out->decode = median_latency(t, BZ_STEP_DECODE, values, &out->steps, &out->batch);
     free(values);
     if (out->decode > 0)
         out->rate = (out->batch ? out->batch : 1) / out->decode;
@@ -231,7 +231,7 @@ void bz_phases_print(const bz_phases *p, bz_buf *out)
         bz_buf_puts(out, "for each sequence of the batch, whose size is not recorded");
 }
 
-const char *bz_phase_name(bz_phase phase)
+const char *bz_step_phase_name(bz_step_phase phase)
 {
-    return phase == BZ_PHASE_PREFILL ? "prefill" : phase == BZ_PHASE_DECODE ? "decode" : NULL;
+    return phase == BZ_STEP_PREFILL ? "prefill" : phase == BZ_STEP_DECODE ? "decode" : NULL;
 }

@@ -118,15 +118,15 @@ typedef struct bz_source {
 typedef enum { BZ_ITERATION_MARKED, BZ_ITERATION_RANGE, BZ_ITERATION_DETECTED } bz_iteration_origin;
 
 /* Language models: a prompt is read at once, then each step makes one token for each sequence. */
-typedef enum { BZ_PHASE_NONE, BZ_PHASE_PREFILL, BZ_PHASE_DECODE } bz_phase;
-const char *bz_phase_name(bz_phase phase); /* "prefill"; NULL of none */
+typedef enum { BZ_STEP_WHOLE, BZ_STEP_PREFILL, BZ_STEP_DECODE } bz_step_phase;
+const char *bz_step_phase_name(bz_step_phase phase); /* "prefill"; NULL of none */
 
 /* One iteration of the program. Host events belong to it when they start within [start, end);
  * device events when the call that launched them does. */
 typedef struct bz_iteration {
     int64_t start, end; /* end: last thing that belongs to it, host or device */
     bool warm_up;       /* did more than its successors, or took much longer */
-    bz_phase phase;
+    bz_step_phase phase;
     uint32_t tokens; /* that it looked up, of all sequences together, by the shapes of operators; 0: not recorded */
 } bz_iteration;
 

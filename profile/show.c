@@ -24,6 +24,22 @@ static void put_time(bz_table *table, double ns)
     bz_table_cell(table, bz_units_time(text, ns / 1e9), plain);
 }
 
+/* A time that may be one that nobody knows. */
+static void put_known(bz_table *table, bool known, double ns)
+{
+    if (known)
+        put_time(table, ns);
+    else
+        bz_table_cell(table, "-", NULL);
+}
+
+/* Logs tell what was called and not how long it took; and what was not recorded took a time that is not 0. */
+static bool is_known(const bz_trace *t, int quantity)
+{
+    bz_event_kind of = (bz_event_kind)bz_quantities[quantity].of;
+    return bz_trace_has_lengths(t) && (bz_quantities[quantity].of == BZ_EVENT_KINDS || t->event[of].n);
+}
+
 static void put_percent(bz_table *table, double share)
 {
     bz_unit_text text;
@@ -54,8 +70,11 @@ static void print_answer(const bz_trace *t, const bz_summary *s, bz_arena *arena
     uint32_t warm = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
         warm += t->iteration[i].warm_up;
-    bz_buf_printf(out, "%u iterations (%s), %u of them warm-up", t->n_iterations, ORIGINS[t->origin], warm);
-    if (latency->max > 0) {
+    bz_buf_printf(out, "%u iteration%s (%s), %u of them warm-up", t->n_iterations, t->n_iterations == 1 ? "" : "s",
+                  ORIGINS[t->origin], warm);
+    if (!bz_trace_has_lengths(t))
+        bz_buf_puts(out, "; a log tells no times");
+    else if (latency->max > 0) {
         double within = whose == other ? latency->p50 : level_latency(&t->level[other], arena).p50;
         bz_buf_printf(out, ": %s each (median%s%s)", bz_units_time(a, latency->p50 / 1e9), t->n_levels ? ", " : "",
                       level_name(t, whose));
@@ -121,7 +140,7 @@ static void print_iterations(const bz_trace *t, const bz_summary *s, bz_arena *a
             if (bz_quantities[q].count)
                 bz_table_int(table, (int64_t)(cells[i] + 0.5));
             else
-                put_time(table, cells[i]);
+                put_known(table, is_known(t, q), cells[i]);
         if (t->n_levels)
             bz_table_cell(table, level_name(t, bz_quantity_run(t, q)), NULL);
     }
@@ -222,8 +241,12 @@ static void print_top(const bz_trace *t, const bz_summary *s, bz_event_kind kind
         double count = (double)rows[i].count / per;
         snprintf(times, sizeof times, count == (double)(int64_t)count ? "%.0f" : "%.1f", count);
         bz_table_cell(table, times, NULL);
-        put_time(table, (double)rows[i].time / per);
-        put_percent(table, latency > 0 ? (double)rows[i].time / latency : 0);
+        bool known = rows[i].time > 0 || (kind != BZ_EVENT_CALL && bz_trace_has_lengths(t));
+        put_known(table, known, (double)rows[i].time / per);
+        if (known && latency > 0)
+            put_percent(table, (double)rows[i].time / latency);
+        else
+            bz_table_cell(table, "-", NULL);
     }
     put_rows(table, n, top, out);
 }
@@ -256,7 +279,7 @@ static void print_gaps(const bz_trace *t, const bz_summary *s, int top, bz_arena
 {
     bz_gap *rows;
     size_t n = bz_trace_gaps(t, arena, &rows);
-    if (!n || !t->n_iterations)
+    if (!n || !t->n_iterations || !bz_trace_has_lengths(t))
         return;
     double per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_new(arena);
@@ -354,6 +377,11 @@ static void json_levels(const bz_trace *t, bz_json *j, bz_arena *arena)
     bz_json_array_end(j);
 }
 
+static void key_known(bz_json *j, const char *key, bool known, int64_t nanoseconds)
+{
+    bz_json_key_num(j, key, known ? (double)nanoseconds / 1e9 : NAN);
+}
+
 static void json_top(const bz_trace *t, bz_json *j, const char *key, bz_event_kind kind, int top, bz_arena *arena)
 {
     bz_top *rows;
@@ -366,7 +394,7 @@ static void json_top(const bz_trace *t, bz_json *j, const char *key, bz_event_ki
         if (rows[i].variant)
             bz_json_key_str(j, "variant", bz_string(t, rows[i].variant));
         bz_json_key_int(j, "count", rows[i].count);
-        key_seconds(j, "seconds", rows[i].time);
+        key_known(j, "seconds", rows[i].time > 0 || (kind != BZ_EVENT_CALL && bz_trace_has_lengths(t)), rows[i].time);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -399,7 +427,7 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
         warm += t->iteration[i].warm_up;
     bz_json_key_int(j, "warm_up", warm);
     bz_json_key_str(j, "origin", t->n_iterations ? ORIGIN_NAMES[t->origin] : NULL);
-    key_seconds(j, "run_kernel_time", bz_trace_kernel_time(t));
+    key_known(j, "run_kernel_time", t->event[BZ_EVENT_KERNEL].n > 0, bz_trace_kernel_time(t));
     bz_phases phases;
     bz_json_key(j, "phases");
     if (bz_trace_phases(t, &phases)) {
@@ -419,8 +447,11 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     bz_json_object(j);
     for (int q = 0; q < BZ_QUANTITIES; q++) {
         bz_json_key(j, bz_quantities[q].json);
-        json_quantiles(j, &s->of[q], bz_quantities[q].count,
-                       bz_quantity_run(t, q) == BZ_NONE ? NULL : level_name(t, bz_quantity_run(t, q)));
+        if (!bz_quantities[q].count && !is_known(t, q))
+            bz_json_null(j);
+        else
+            json_quantiles(j, &s->of[q], bz_quantities[q].count,
+                           bz_quantity_run(t, q) == BZ_NONE ? NULL : level_name(t, bz_quantity_run(t, q)));
     }
     bz_json_object_end(j);
     bz_json_key(j, "each");
@@ -430,13 +461,13 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
         key_seconds(j, "start", t->iteration[i].start);
         key_seconds(j, "begin", bz_iteration_begin(t, i)); /* of the latency: later where work queued */
         bz_json_key_bool(j, "warm_up", t->iteration[i].warm_up);
-        bz_json_key_str(j, "phase", bz_phase_name(t->iteration[i].phase));
+        bz_json_key_str(j, "phase", bz_step_phase_name(t->iteration[i].phase));
         bz_json_key_int(j, "tokens", t->iteration[i].tokens);
         for (int q = 0; q < BZ_QUANTITIES; q++)
             if (bz_quantities[q].count)
                 bz_json_key_int(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));
             else
-                key_seconds(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));
+                key_known(j, bz_quantities[q].json, is_known(t, q), bz_quantity_of(&s->each[i], q));
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -482,7 +513,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     json_top(t, &j, "operators", BZ_EVENT_OP, top, &arena);
     json_callers(t, &j, top, &arena);
     bz_gap *gaps;
-    size_t n = bz_trace_gaps(t, &arena, &gaps);
+    size_t n = bz_trace_has_lengths(t) ? bz_trace_gaps(t, &arena, &gaps) : 0;
     bz_json_key(&j, "gaps");
     bz_json_array(&j);
     for (size_t i = 0; i < n && i < (size_t)top; i++) {

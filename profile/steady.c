@@ -6,7 +6,7 @@
 bool bz_iteration_is_steady(const bz_trace *t, uint32_t iteration)
 {
     return iteration < t->n_iterations && !t->iteration[iteration].warm_up &&
-           t->iteration[iteration].phase != BZ_PHASE_PREFILL;
+           t->iteration[iteration].phase != BZ_STEP_PREFILL;
 }
 
 bool bz_event_is_steady(const bz_trace *t, bz_event_kind kind, size_t i)

@@ -73,6 +73,15 @@ static inline void bz_time_add(int64_t *sum, int64_t time)
         *sum = INT64_MAX;
 }
 
+/* Logs count in ticks, some in seconds: calls of one tick stay in the order of the file, a nanosecond apart. A call of which the log
+ * tells no time is behind the one before. */
+static inline int64_t bz_time_behind(int64_t *last, int64_t time)
+{
+    if (time <= *last && (!time || *last - time < 2000000000))
+        time = *last + (*last < INT64_MAX);
+    return *last = time;
+}
+
 /* The passes of bz_trace_finish, in their order. */
 void bz_trace_merge_logs(bz_trace *t); /* merge.c */
 void bz_trace_link(bz_trace *t);       /* link.c */

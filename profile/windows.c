@@ -81,8 +81,8 @@ static int64_t last_end(const bz_trace *t, int64_t start, int64_t limit, int64_t
     for (size_t k = 0; k < 3; k++) {
         const bz_events *e = &t->event[HOST[k]];
         for (size_t i = bz_events_from(e, start); i < e->n && e->start[i] < limit; i++)
-            if (e->end[i] > end && !(timeline && bz_of_log(t, e->lane[i])))
-                end = e->end[i];
+            if (e->end[i] + (e->end[i] == e->start[i]) > end && !(timeline && bz_of_log(t, e->lane[i])))
+                end = e->end[i] + (e->end[i] == e->start[i]); /* of no length, but it belongs to it */
     }
     for (size_t k = 0; k < 3; k++) {
         const bz_events *e = &t->event[DEVICE[k]];

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from random import Random
 
 from programs import CLASSES, Program
 
@@ -40,9 +41,45 @@ for seed in range(first, first + count):
             os.rename(path, f"{keep}/{os.path.basename(path)}")
             continue
     os.unlink(path)
+
+
+def log(path, iterations, calls, tick):
+    """A log of cuDNN: starts alone, in ticks of so many microseconds."""
+    with open(path, "w") as f:
+        at = 0
+        for i in range(iterations * len(calls)):
+            at += 7
+            ticks = at // tick * tick
+            f.write(f"\nI! CuDNN (v7603) function {calls[i % len(calls)]}() called:\n"
+                    f"i!     alpha: type=CUDNN_DATA_FLOAT; val={i % len(calls) // 2};\n"
+                    f"i! Time: 2019-09-29T01:25:{ticks // 10**6:02d}.{ticks % 10**6:06d} (0d+0h+0m+14s since start)\n"
+                    "i! Process=24402; Thread=24489; GPU=0; Handle=0x7f74d07e8900; StreamId=(nil) (defaultStream).\n\n")
+
+
+def logs():
+    """No call is lost, and no time is 0 that nobody knows."""
+    wrong = 0
+    names = ["cudnnConvolutionForward", "cudnnAddTensor", "cudnnActivationForward", "cudnnPoolingForward", "cudnnSoftmaxForward"]
+    for seed in range(first, first + 40):
+        random = Random(f"log {seed}")
+        calls = ["cudnnConvolutionForward"] + [random.choice(names[1:4]) for _ in range(random.randint(2, 60))] + [names[4]]
+        n, tick = random.randint(2, 12), random.choice((1, 10, 1000, 1000000))
+        log(work + "/a.log", n, calls, tick)
+        p = subprocess.run([benanza, "profile", "show", "--json", work + "/a.log"], capture_output=True, text=True)
+        found = json.loads(p.stdout)["iterations"]
+        times = {e[k] for e in found["each"] for k in ("latency", "library", "gap")} | {found["steady"]["latency"], found["run_kernel_time"]}
+        got = [e["calls"] for e in found["each"]]
+        if got != [len(calls)] * n or times != {None}:
+            print(f"log {seed}: {got} calls, not {n} times {len(calls)}, ticks of {tick} us; times {times}")
+            wrong += 1
+    return wrong
+
+
 for kind in CLASSES:
     if tried[kind]:
         print(f"{kind:14} {right[kind]:4} of {tried[kind]:4}")
 share = sum(right.values()) / sum(tried.values())
 print(f"{sum(right.values())} of {sum(tried.values())} are right: {100 * share:.1f} %")
-sys.exit(share < 0.99)
+wrong = logs()
+print(f"{wrong} of 40 logs are wrong")
+sys.exit(share < 0.99 or wrong > 0)
