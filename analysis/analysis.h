@@ -62,6 +62,9 @@ typedef struct bz_recording_input {
     const bz_candidate *candidate;
     int n_candidates;
     bool timeline; /* wanted */
+    const bz_rank_profile
+        *rank; /* all recordings, where they are of the ranks of one program; `n_ranks` 0: they are not */
+    int n_ranks;
 } bz_recording_input;
 
 void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recording *out);

@@ -276,12 +276,18 @@ static int analyze_rebuilt(const bz_request *r, int i, bz_arena *arena, bz_findi
 static void tell_recordings(const bz_request *r, bz_arena *arena, bz_findings *out)
 {
     out->recording = BZ_NEW(arena, bz_recording, r->n_profiles);
+    bz_rank_profile *rank = BZ_NEW(arena, bz_rank_profile, r->n_profiles);
+    for (int i = 0; i < r->n_profiles; i++)
+        rank[i] = (bz_rank_profile){r->profile[i].name, r->profile[i].trace};
+    bool ranks = bz_are_ranks(rank, r->n_profiles);
     for (int i = 0; i < r->n_profiles; i++) {
         const bz_recording_input in = {.trace = r->profile[i].trace,
                                        .profile = r->profile[i].name,
                                        .candidate = r->candidate,
                                        .n_candidates = r->n_candidates,
-                                       .timeline = r->parts & BZ_PART_TIMELINE};
+                                       .timeline = r->parts & BZ_PART_TIMELINE,
+                                       .rank = i || !ranks ? &rank[i] : rank, /* the first tells of all */
+                                       .n_ranks = i || !ranks ? 1 : r->n_profiles};
         bz_recording_make(&in, arena, &out->recording[out->n_recordings++]);
     }
 }

@@ -325,7 +325,8 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     bz_trace *whole = BZ_NEW(arena, bz_trace, 1);
     bz_iteration *span = BZ_NEW(arena, bz_iteration, 1), *one = BZ_NEW(arena, bz_iteration, 1);
     bz_rebuilt *layers = BZ_NEW(arena, bz_rebuilt, 1);
-    recording_making m = {.trace = t, .arena = arena, .steady = 1, .out = out};
+    recording_making m = {
+        .trace = t, .arena = arena, .steady = 1, .rank = in->rank, .n_ranks = in->n_ranks, .out = out};
     *out = (bz_recording){.profile = in->profile,
                           .iterations = (int)t->n_iterations,
                           .found = t->n_iterations ? FOUND[t->origin] : NULL,

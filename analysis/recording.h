@@ -19,6 +19,8 @@ typedef struct recording_making {
     double kernel_time, does_time[BZ_KERNEL_DOES], limit_time[BZ_LIMIT_NETWORK + 1]; /* seconds per iteration */
     double unit_time, product_time; /* of kernels on a matrix unit; of all that could be products */
     const char *unit;
+    const bz_rank_profile *rank; /* [n_ranks] recordings of one program; at least this one */
+    int n_ranks;
     bz_recording *out;
 } recording_making;
 

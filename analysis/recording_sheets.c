@@ -396,6 +396,12 @@ static bz_sheet *stream_sheet(recording_making *m)
     return sheet;
 }
 
+/* Several devices, or several recordings of ranks: none is merged with another. */
+static bz_sheet *rank_sheet(recording_making *m)
+{
+    return bz_ranks_sheet(m->rank, m->n_ranks, m->arena);
+}
+
 /* ---- calls and operators -------------------------------------------------------------------- */
 
 static bz_sheet *named_sheet(recording_making *m, bz_event_kind kind, const char *id, const char *title,
@@ -463,8 +469,8 @@ static bz_sheet *model_sheet(recording_making *m)
 void recording_sheets(recording_making *m)
 {
     static bz_sheet *(*const ANALYSES[])(recording_making *) = {
-        group_sheet,  idle_sheet,   host_sheet, kernel_sheet,   maker_sheet, copy_sheet,
-        launch_sheet, stream_sheet, call_sheet, operator_sheet, model_sheet, iteration_sheet};
+        group_sheet,  idle_sheet, host_sheet, kernel_sheet,   maker_sheet, copy_sheet,     launch_sheet,
+        stream_sheet, rank_sheet, call_sheet, operator_sheet, model_sheet, iteration_sheet};
     enum { N = sizeof ANALYSES / sizeof *ANALYSES };
     m->out->sheet = BZ_NEW(m->arena, const bz_sheet *, N);
     for (size_t i = 0; i < N; i++) {

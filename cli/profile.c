@@ -47,6 +47,45 @@ static int check_output(const char *path, bool force, bz_error *err)
     return 0;
 }
 
+/* Files of several ranks are one program, but none is merged with another: their clocks differ. False where they are no ranks;
+ * then they are read as parts of one recording. */
+static bool show_ranks(const bz_list *files, const settings *s, bz_buf *out)
+{
+    bz_arena arena = {0};
+    int n = files->n - 1;
+    bz_rank_profile *rank = BZ_NEW(&arena, bz_rank_profile, n);
+    bz_trace **t = BZ_NEW(&arena, bz_trace *, n);
+    bz_error ignored;
+    bool read = true;
+    for (int i = 0; i < n && read; i++) {
+        t[i] = bz_trace_new();
+        t[i]->summary = true;
+        read = !bz_profile_read(t[i], files->item[i + 1], &ignored) &&
+               !bz_trace_finish(t[i], &(bz_finish_options){.iterations = s->iterations}, &ignored);
+        rank[i] = (bz_rank_profile){bz_file_name(files->item[i + 1]), t[i]};
+    }
+    read = read && bz_are_ranks(rank, n);
+    bz_sheet *sheet = read ? bz_ranks_sheet(rank, n, &arena) : NULL;
+    if (read && s->json) {
+        bz_json j = bz_json_to(out, true);
+        bz_json_document(&j, "ranks", 1);
+        bz_json_key(&j, "ranks");
+        bz_sheet_json(sheet, &j);
+        bz_json_object_end(&j);
+        bz_buf_putc(out, '\n');
+    } else if (read) {
+        bz_sheet_text(sheet, (int)s->top, out);
+        for (int i = 0; i < n; i++) {
+            bz_buf_printf(out, "\n%s\n\n", rank[i].name);
+            bz_trace_print(t[i], (int)s->top, out);
+        }
+    }
+    for (int i = 0; i < n && t[i]; i++)
+        bz_trace_free(t[i]);
+    bz_arena_free(&arena);
+    return read;
+}
+
 static int show(const bz_list *arguments, const settings *s)
 {
     bz_error err = {0};
@@ -57,6 +96,11 @@ static int show(const bz_list *arguments, const settings *s)
     if (arguments->n < 2) {
         bz_fail(&err, BZ_USAGE, "no file given: benanza profile show FILE...");
         status = bz_report(&bz_command_profile, &err);
+        goto done;
+    }
+    if (arguments->n > 2 && !s->output && !s->trace && show_ranks(arguments, s, &out)) {
+        if (bz_output(NULL, &out, &err))
+            goto failed;
         goto done;
     }
     if ((s->output && check_output(s->output, s->force, &err)) || read_all(t, arguments, s, &err))

@@ -59,7 +59,7 @@ enum { DEEPEST = 512 };
 typedef struct {
     bz_chrome_events events;
     int depth, events_depth; /* events_depth: depth of the array of events; 0 unknown yet, -1 passed */
-    bool key_is_events, key_is_devices, key_is_workers;
+    bool key_is_events, key_is_devices, key_is_ranks, key_is_rank, key_is_workers;
     int devices_depth;
     field field;
     argument argument;
@@ -193,6 +193,9 @@ static int on_key(void *context, const unsigned char *s, size_t n)
     } else if (r->depth == 1) {
         r->key_is_events = same("traceEvents", s, n);
         r->key_is_devices = same("deviceProperties", s, n);
+        r->key_is_ranks = same("distributedInfo", s, n);
+    } else if (r->depth == 2 && r->key_is_ranks) {
+        r->key_is_rank = same("rank", s, n);
     } else if (r->devices_depth && r->depth == r->devices_depth + 1) {
         r->field = same("name", s, n) ? F_NAME : F_NONE;
     }
@@ -237,6 +240,11 @@ static int on_number(void *context, const char *s, size_t n)
         uint32_t *to = r->argument == A_GRID ? e->grid : r->argument == A_BLOCK ? e->block : NULL;
         if (to)
             to[r->n_numbers++] = bz_chrome_id(bz_text_int(s, n));
+    } else if (r->depth == 2 && r->key_is_ranks && r->key_is_rank) {
+        char rank[24];
+        snprintf(rank, sizeof rank, "%.*s", (int)(n < 20 ? n : 20), s);
+        bz_trace_fact(r->events.t, "rank", rank);
+        r->key_is_rank = false;
     }
     return 1;
 }

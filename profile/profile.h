@@ -420,6 +420,18 @@ bool bz_call_works(const bz_trace *t, size_t call);
 size_t bz_call_outermost(const bz_trace *t, size_t call);
 double *bz_call_seconds(const bz_trace *t, bz_arena *arena); /* [calls]; 0 for a call that another one made */
 
+/* ---- ranks ---------------------------------------------------------------------------------- */
+
+typedef struct bz_rank_profile {
+    const char *name;
+    const bz_trace *trace; /* finished */
+} bz_rank_profile;
+/* Do all of them communicate, so that they are ranks of one program rather than programs? */
+bool bz_are_ranks(const bz_rank_profile *profile, int n);
+/* Each rank, and each device of each, by itself: step, busy, idle, compute, communication, how much of that compute overlaps, and
+ * how long it waits in communication for others. Empty where there are less than two. Lives in the arena. */
+bz_sheet *bz_ranks_sheet(const bz_rank_profile *profile, int n, bz_arena *arena);
+
 /* ---- statistics --------------------------------------------------------------------------- */
 
 /* Times in nanoseconds. */
