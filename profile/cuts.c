@@ -11,9 +11,10 @@ typedef struct {
     int32_t *balance; /* all zero between comparisons */
     uint32_t *at;     /* [n + 1] the marks at hand */
     size_t k;
-    bool *good;               /* [n + 1] pieces that are like a neighbour */
-    size_t tolerance;         /* one event in so many may differ between pieces */
-    const uint32_t *count[4]; /* [n + 2] inputs, results, waits, runs of the optimizer before each event */
+    bool *good;       /* [n + 1] pieces that are like a neighbour */
+    size_t tolerance; /* one event in so many may differ between pieces */
+    const uint32_t
+        *count[4]; /* [n + 2] inputs, results, waits, runs of the optimizer before each event; NULL: there are none */
     bz_cut *cuts;
     int n_cuts;
     bz_arena *arena;
@@ -89,6 +90,8 @@ static size_t typical_piece(const search *s, size_t from, size_t to)
 static double share_of(const search *s, int what, size_t from, size_t to)
 {
     const uint32_t *count = s->count[what];
+    if (!count)
+        return 0;
     size_t n = 0, behind = what == 1 || what == 2;
     for (size_t i = from; i < to; i++)
         n += count[s->at[i + 1] + behind] > count[s->at[i] + behind];
@@ -120,8 +123,10 @@ static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
     cut.results = share_of(s, 1, from, to);
     cut.waits = share_of(s, 2, from, to);
     cut.optimizes = share_of(s, 3, from, to);
-    cut.waits_each = s->count[2][s->at[typical + 1] + 1] - s->count[2][s->at[typical] + 1];
-    cut.inputs_each = s->count[0][s->at[typical + 1]] - s->count[0][s->at[typical]];
+    if (s->count[2])
+        cut.waits_each = s->count[2][s->at[typical + 1] + 1] - s->count[2][s->at[typical] + 1];
+    if (s->count[0])
+        cut.inputs_each = s->count[0][s->at[typical + 1]] - s->count[0][s->at[typical]];
     if (i < s->n_cuts) {
         uint32_t *first = s->cuts[i].first; /* as many as before: the same memory */
         cut.first = memcpy(first, cut.first, (cut.n + 1) * sizeof *first);
@@ -342,19 +347,46 @@ static int by_count(const void *a, const void *b)
     return (p->n > q->n) - (p->n < q->n);
 }
 
+/* How much of a kind comes before event i, or in it. */
+static uint32_t count_at(const bz_work *w, int what, size_t i)
+{
+    switch (what) {
+    case 0:
+        return w->inputs[i];
+    case 1:
+        return (w->between[i] & BZ_BETWEEN_RESULT) != 0;
+    case 2:
+        return (w->between[i] & BZ_BETWEEN_WAIT) != 0;
+    default: /* the first of a run */
+        return i < w->n && w->does[i] & BZ_DOES_OPTIMIZE && (!i || !(w->does[i - 1] & BZ_DOES_OPTIMIZE));
+    }
+}
+
 static void count_all(search *s, bz_arena *scratch)
 {
     const bz_work *w = s->w;
-    uint32_t *count[4];
-    for (int i = 0; i < 4; i++)
-        s->count[i] = count[i] = BZ_NEW(scratch, uint32_t, w->n + 2);
-    for (size_t i = 0; i <= w->n; i++) {
-        bool runs = i < w->n && w->does[i] & BZ_DOES_OPTIMIZE && (!i || !(w->does[i - 1] & BZ_DOES_OPTIMIZE));
-        count[0][i + 1] = count[0][i] + w->inputs[i];
-        count[1][i + 1] = count[1][i] + !!(w->between[i] & BZ_BETWEEN_RESULT);
-        count[2][i + 1] = count[2][i] + !!(w->between[i] & BZ_BETWEEN_WAIT);
-        count[3][i + 1] = count[3][i] + runs;
+    for (int what = 0; what < 4; what++) {
+        size_t any = 0;
+        while (any <= w->n && !count_at(w, what, any))
+            any++;
+        if (any > w->n)
+            continue;
+        uint32_t *count = BZ_NEW(scratch, uint32_t, w->n + 2);
+        for (size_t i = 0; i <= w->n; i++)
+            count[i + 1] = count[i] + count_at(w, what, i);
+        s->count[what] = count;
     }
+}
+
+/* Is there a level that the host's doing tells? Then no longer marks are needed. */
+static bool is_told(const search *s)
+{
+    for (int i = 0; i < s->n_cuts; i++) {
+        const bz_cut *c = &s->cuts[i];
+        if ((c->inputs >= 0.9 || c->results >= 0.9 || c->optimizes >= 0.9) && c->covered * 5 >= s->w->n * 3)
+            return true;
+    }
+    return false;
 }
 
 static void cut_at_runs(search *s, bz_arena *scratch)
@@ -387,7 +419,8 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
         cut_at_symbols(&s, w->exact, w->n_exact);
         if (w->name != w->exact)
             cut_at_symbols(&s, w->name, w->n_name);
-        cut_at_runs(&s, &scratch);
+        if (!is_told(&s))
+            cut_at_runs(&s, &scratch);
         s.tolerance = EVENTS_PER_DIFFERENCE_AGAIN;
     }
     if (s.n_cuts)

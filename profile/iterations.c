@@ -169,7 +169,7 @@ static void read_symbols(const bz_trace *t, const bz_sequence *s, bz_work *w, bz
 {
     const bz_events *e = s->event;
     bool kernels = s->kind == BZ_EVENT_KERNEL;
-    uint64_t *symbol = BZ_NEW(arena, uint64_t, s->n);
+    uint64_t *symbol = bz_alloc(s->n, sizeof *symbol);
     uint8_t *does = BZ_NEW(arena, uint8_t, s->n);
     /* parameters tell calls apart, but only where every call has them */
     bool detailed = e->detail != NULL && s->kind == BZ_EVENT_CALL;
@@ -183,8 +183,10 @@ static void read_symbols(const bz_trace *t, const bz_sequence *s, bz_work *w, bz
     w->exact = w->name = w->sort = numbers(symbol, s->n, &w->n_exact, arena);
     w->n_name = w->n_sort = w->n_exact;
     w->does = does;
-    if (!kernels)
+    if (!kernels) {
+        free(symbol);
         return;
+    }
     for (size_t k = 0; k < s->n; k++)
         symbol[k] = e->name[s->row[k]];
     w->name = numbers(symbol, s->n, &w->n_name, arena);
@@ -194,6 +196,7 @@ static void read_symbols(const bz_trace *t, const bz_sequence *s, bz_work *w, bz
         symbol[k] = sort_of(what);
     }
     w->sort = numbers(symbol, s->n, &w->n_sort, arena);
+    free(symbol);
 }
 
 /* The first event of the sequence that the host asked for at `time` or later. */
