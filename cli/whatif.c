@@ -1,6 +1,7 @@
 /* benanza whatif: what the iteration of a recording would take after a change. */
 #include "whatif/whatif.h"
 #include "cli/cli.h"
+#include "cli/db.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -14,7 +15,8 @@ const bz_command bz_command_whatif = {"whatif", "[OPTIONS] RECORDING... | --list
 
 typedef struct {
     bz_list change, script;
-    const char *iterations, *output, *actual, *sweep;
+    const char *iterations, *output, *actual, *sweep, *system, *db, *cache;
+    int64_t threads;
     bool json, list, force, literal;
 } settings;
 
@@ -88,9 +90,11 @@ static int sweep(const bz_trace *t, const settings *s, const bz_whatif_asked *as
     return 0;
 }
 
-static int predict(const bz_trace *t, const settings *s, bz_arena *arena, bz_whatif *w, bz_error *err)
+static int predict(const bz_trace *t, const settings *s, const bz_whatif_records *records, bz_arena *arena,
+                   bz_whatif *w, bz_error *err)
 {
     int n = s->change.n + s->script.n;
+    w->records = records;
     if (!n && !s->sweep)
         return bz_whatif_try_all(t, arena, w, err);
     bz_whatif_asked *asked = BZ_NEW(arena, bz_whatif_asked, n);
@@ -110,6 +114,18 @@ static int predict(const bz_trace *t, const settings *s, bz_arena *arena, bz_wha
     return failed;
 }
 
+/* Without a system, no records: those of this machine say nothing of a recording from elsewhere. */
+static int open_records(const settings *s, bz_arena *arena, bz_perfdb **db, bz_whatif_records *records, bz_error *err)
+{
+    if (bz_db_open(&bz_command_whatif, s->db, true, db, err) || bz_perfdb_known(*db, s->system, &records->system, err))
+        return -1;
+    records->db = *db;
+    records->setting =
+        (bz_setting){(int)s->threads, s->cache && !strcmp(s->cache, "cold") ? BZ_CACHE_COLD : BZ_CACHE_HOT, ""};
+    records->name = bz_arena_printf(arena, "records of %s", records->system->name);
+    return 0;
+}
+
 static int answer(const bz_list *files, const settings *s, bz_error *err)
 {
     bz_trace *t = bz_trace_new();
@@ -117,10 +133,14 @@ static int answer(const bz_list *files, const settings *s, bz_error *err)
     bz_flow flow = {0};
     bz_whatif w;
     bz_buf out = {0};
-    int failed = read_all(t, files, s->iterations, err) || bz_flow_make(t, bz_typical_iteration(t), &flow, err);
+    bz_perfdb *db = NULL;
+    bz_whatif_records records;
+    int failed = (s->system && open_records(s, &arena, &db, &records, err)) || read_all(t, files, s->iterations, err) ||
+                 bz_flow_make(t, bz_typical_iteration(t), &flow, err);
     flow.literal = s->literal;
     if (!failed && !bz_whatif_begin(t, &flow, &arena, &w, err) && !check_identity(&w, s->force, err) &&
-        !(s->actual && read_actual(s->actual, s, &w.actual, err)) && !predict(t, s, &arena, &w, err)) {
+        !(s->actual && read_actual(s->actual, s, &w.actual, err)) &&
+        !predict(t, s, db ? &records : NULL, &arena, &w, err)) {
         if (s->json)
             bz_report_whatif_json(&w, &out);
         else
@@ -133,12 +153,13 @@ static int answer(const bz_list *files, const settings *s, bz_error *err)
     bz_flow_free(&flow);
     bz_arena_free(&arena);
     bz_trace_free(t);
+    bz_perfdb_close(db);
     return failed;
 }
 
 static int run(int argc, char **argv)
 {
-    settings s = {0};
+    settings s = {.threads = 1};
     const bz_option options[] = {
         {"do", BZ_OPTION_LIST, &s.change, "NAME[:KEY=VALUE,...]",
          "a transformation that --list names; several are done one after the other (all that apply, each alone and "
@@ -151,6 +172,12 @@ static int run(int argc, char **argv)
          "what the changed program really takes, in milliseconds or as a recording: say how far off the prediction is"},
         {"o|output", BZ_OPTION_TEXT, &s.output, "FILE",
          "write the predicted iteration as a Chrome trace, which https://ui.perfetto.dev shows; wants --do"},
+        {"system", BZ_OPTION_TEXT, &s.system, "NAME",
+         "take durations from the records of this system, where they tell"},
+        {"db", BZ_OPTION_TEXT, &s.db, "DIR",
+         "the database's folder (else $BENANZA_DB, else $XDG_DATA_HOME/benanza/perfdb)"},
+        {"threads", BZ_OPTION_COUNT, &s.threads, "N", "records with N threads count (1)"},
+        {"cache", BZ_OPTION_CHOICE, &s.cache, "hot|cold", "records with operands in caches, or in memory, count (hot)"},
         {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME",
          "ranges of this name are the iterations (benanza_iteration, else found by what repeats)"},
         {"literal-gaps", BZ_OPTION_FLAG, &s.literal, NULL,
@@ -169,6 +196,8 @@ static int run(int argc, char **argv)
         failed = bz_output(NULL, &out, &err);
     } else if (!parsed && !arguments.n) {
         failed = bz_fail(&err, BZ_USAGE, "name a recording: benanza whatif RECORDING");
+    } else if (!parsed && s.threads > 4096) {
+        failed = bz_fail(&err, BZ_USAGE, "--threads takes a number up to 4096");
     } else if (!parsed && s.output && s.sweep) {
         failed = bz_fail(&err, BZ_USAGE, "--output wants one prediction, and --sweep makes several");
     } else if (!parsed && s.output && !s.change.n && !s.script.n) {

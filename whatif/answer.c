@@ -41,13 +41,14 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
 
 /* Applies all, with their values of one side. Returns tasks changed, -1 where it failed; *none is the first that changed
  * nothing. */
-static int apply_all(bz_flow *flow, const bz_trace *trace, bz_whatif_asked *asked, int n, int side, bz_arena *arena,
-                     const bz_whatif_asked **none, bz_error *err)
+static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif_records *records, bz_whatif_asked *asked,
+                     int n, int side, bz_arena *arena, const bz_whatif_asked **none, bz_error *err)
 {
     int changed = 0;
     for (int i = 0; i < n; i++) {
         asked[i].side = side;
         asked[i].trace = trace;
+        asked[i].records = records;
         asked[i].arena = arena;
         asked[i].n_assumed = side == 1 ? 0 : asked[i].n_assumed;
         int c = asked[i].row->apply(flow, &asked[i], err);
@@ -107,7 +108,7 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
         bz_simulated s;
         int64_t time = 0;
         bz_flow_copy(w->flow, &flow);
-        int changed = apply_all(&flow, trace, asked, n, side, arena, &none, err);
+        int changed = apply_all(&flow, trace, w->records, asked, n, side, arena, &none, err);
         int failed = changed < 0 || bz_flow_time(&flow, NULL, arena, &s, &time, err);
         least = time < least ? time : least;
         most = time > most ? time : most;

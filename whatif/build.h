@@ -11,6 +11,7 @@ typedef struct bz_build {
     uint32_t *of_api;      /* [api rows]: the task that the call became or lies in; BZ_NONE */
     uint32_t *of_event[3]; /* kernels, copies, memsets: the task of each row; BZ_NONE */
     uint32_t *lane_of;     /* [trace lanes]: lane of the flow; BZ_NONE */
+    bool timeline;         /* some file tells more than order and parameters */
     bool device;           /* some device worked in the iteration */
     int64_t
         idle_lag; /* from a launch's start to its kernel's, where nothing else held the kernel: median; -1 unknown */

@@ -28,8 +28,8 @@ static bool loads(const char *name)
 static void add(bz_build *b, items *list, bz_event_kind event_kind, size_t row, bz_task_kind kind)
 {
     const bz_events *e = &b->trace->event[event_kind];
-    if (b->trace->source[b->trace->lane[e->lane[row]].source].log)
-        return; /* a library's log tells order, not times */
+    if (b->timeline && b->trace->source[b->trace->lane[e->lane[row]].source].log)
+        return; /* a library's log beside a time line tells order, not times */
     if (list->n == list->cap) {
         list->cap = list->cap ? 2 * list->cap : 256;
         list->item = bz_realloc(list->item, list->cap, sizeof *list->item);
@@ -100,6 +100,8 @@ static items collect(bz_build *b)
     const bz_trace *t = b->trace;
     const bz_events *api = &t->event[BZ_EVENT_API], *call = &t->event[BZ_EVENT_CALL], *op = &t->event[BZ_EVENT_OP];
     items list = {0};
+    for (uint32_t i = 0; i < t->n_sources; i++)
+        b->timeline |= !t->source[i].log && t->source[i].events;
     for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++)
         for (size_t i = 0; i < t->event[k].n && !b->device; i++)
             b->device = bz_build_member(b, (bz_event_kind)k, i);

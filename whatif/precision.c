@@ -1,5 +1,8 @@
 /* Lower precision: compute-bound kernels and those that move bytes gain by different factors; the host gains nothing. */
-#include "whatif/transformations.h"
+#include "whatif/records.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 /* Does its name say that it computes in 16 bits already? */
 static bool low_already(const char *name)
@@ -12,38 +15,111 @@ static bool low_already(const char *name)
     return false;
 }
 
+/* factor[call]: the best record in 16 bits by the best in 32, of calls whose records tell both; 0: they do not. Returns how
+ * many. */
+static int find_factors(const bz_flow *flow, const bz_whatif_asked *asked, double *factor, bz_error *err)
+{
+    static const bz_dtype LOW[] = {BZ_F16, BZ_BF16};
+    int64_t *time = bz_whatif_call_times(flow, asked);
+    int n = 0, failed = 0;
+    for (size_t i = 0; i < asked->trace->event[BZ_EVENT_CALL].n && !failed; i++) {
+        const bz_call *c = time[i] ? bz_call_of(asked->trace, i) : NULL;
+        double used, now, best = NAN;
+        if (!c || !c->problem || c->problem->dtype != BZ_F32)
+            continue;
+        failed = bz_whatif_price(asked, c->problem, NULL, &used, &now, err);
+        for (int k = 0; k < 2 && !failed; k++) {
+            bz_problem low = *c->problem;
+            double s;
+            low.dtype = LOW[k];
+            low.dtype_w = low.dtype_w == BZ_F32 ? LOW[k] : low.dtype_w;
+            low.dtype_y = low.dtype_y == BZ_F32 ? LOW[k] : low.dtype_y;
+            failed = bz_whatif_price(asked, &low, NULL, &used, &s, err);
+            best = best <= s || !isfinite(s) ? best : s;
+        }
+        if (isfinite(now) && isfinite(best) && now > 0) {
+            factor[i] = best / now;
+            n++;
+        }
+    }
+    free(time);
+    return failed ? -1 : n;
+}
+
+typedef struct {
+    int computing, moving, already, calls, by_records;
+    int64_t before, after;
+} tally;
+
+/* A task of a call whose records tell both types takes their ratio; on a processor nothing else is changed. */
+static bool scale_by_records(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, const double *factor, tally *sum)
+{
+    const bz_task *t = &flow->task[i];
+    if (!factor || !bz_whatif_works(flow, i) || t->call >= asked->trace->event[BZ_EVENT_CALL].n ||
+        !(factor[t->call] > 0))
+        return false;
+    sum->before = bz_flow_sum(sum->before, t->duration);
+    bz_flow_scale(flow, i, factor[t->call]);
+    sum->after = bz_flow_sum(sum->after, flow->task[i].duration);
+    sum->by_records++;
+    return true;
+}
+
+static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, tally *sum)
+{
+    const bz_events *k = &asked->trace->event[BZ_EVENT_KERNEL];
+    const bz_task *t = &flow->task[i];
+    if (t->kind == BZ_TASK_COPY) {
+        bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "copies"));
+    } else if (t->event_kind == BZ_EVENT_KERNEL && t->event < k->n &&
+               low_already(bz_string(asked->trace, k->name[t->event]))) {
+        sum->already++;
+    } else if (bz_kernel_limit_of(bz_whatif_does(asked, t)) == BZ_LIMIT_COMPUTE) {
+        bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "compute"));
+        sum->computing++;
+    } else {
+        bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "memory"));
+        sum->moving++;
+    }
+}
+
+static void tell(bz_whatif_asked *asked, const tally *s)
+{
+    bz_unit_text a, b;
+    if (s->by_records)
+        bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, asked->records->name,
+                         "%d kernels or calls of %d library calls: %s become %s, as the best records in 16 bits stand "
+                         "to those in 32",
+                         s->by_records, s->calls, bz_units_time(a, 1e-9 * (double)s->before),
+                         bz_units_time(b, 1e-9 * (double)s->after));
+    if (s->computing)
+        bz_whatif_assume_parameter(asked, "compute", "%d kernels of products and convolutions: time divided by %.3g",
+                                   s->computing, bz_whatif_number(asked, "compute"));
+    if (s->moving)
+        bz_whatif_assume_parameter(asked, "memory", "%d other kernels: time divided by %.3g", s->moving,
+                                   bz_whatif_number(asked, "memory"));
+    if (s->already)
+        bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "names of kernels", "%d kernels compute in 16 bits already",
+                         s->already);
+}
+
 int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
-    (void)err;
-    double compute = bz_whatif_number(asked, "compute"), memory = bz_whatif_number(asked, "memory"),
-           copies = bz_whatif_number(asked, "copies");
-    int n[2] = {0}, already = 0;
-    const bz_events *k = &asked->trace->event[BZ_EVENT_KERNEL];
-    for (uint32_t i = 0; i < flow->n; i++) {
-        const bz_task *t = &flow->task[i];
-        if (t->removed || !bz_task_on_device((bz_task_kind)t->kind))
-            continue;
-        if (t->kind == BZ_TASK_COPY) {
-            bz_flow_scale(flow, i, 1 / copies);
-            continue;
-        }
-        if (t->event < k->n && low_already(bz_string(asked->trace, k->name[t->event]))) {
-            already++;
-            continue;
-        }
-        bool computes = bz_kernel_limit_of(bz_whatif_does(asked, t)) == BZ_LIMIT_COMPUTE;
-        bz_flow_scale(flow, i, 1 / (computes ? compute : memory));
-        n[computes]++;
+    tally sum = {0};
+    double *factor = asked->records ? bz_zeroed(asked->trace->event[BZ_EVENT_CALL].n + 1, sizeof *factor) : NULL;
+    if (factor && (sum.calls = find_factors(flow, asked, factor, err)) < 0) {
+        free(factor);
+        return -1;
     }
-    if (!n[0] && !n[1])
-        return bz_whatif_because(
-            asked, already ? "its %d kernels compute in 16 bits already" : "no kernels of a device are on record: %d",
-            already);
-    bz_whatif_assume_parameter(asked, "compute", "%d kernels of products and convolutions: time divided by %.3g", n[1],
-                               compute);
-    bz_whatif_assume_parameter(asked, "memory", "%d other kernels: time divided by %.3g", n[0], memory);
-    if (already)
-        bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "names of kernels", "%d kernels compute in 16 bits already",
-                         already);
-    return n[0] + n[1];
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (!flow->task[i].removed && !scale_by_records(flow, asked, i, factor, &sum) &&
+            bz_task_on_device((bz_task_kind)flow->task[i].kind))
+            scale_task(flow, asked, i, &sum);
+    free(factor);
+    if (sum.computing + sum.moving + sum.by_records == 0)
+        return sum.already
+                   ? bz_whatif_because(asked, "its %d kernels compute in 16 bits already", sum.already)
+                   : bz_whatif_because(asked, "no kernels of a device are on record, and no records tell of 16 bits");
+    tell(asked, &sum);
+    return sum.computing + sum.moving + sum.by_records;
 }

@@ -24,6 +24,9 @@ bz_apply bz_whatif_offload;         /* memory.c */
 bz_apply bz_whatif_encoding;        /* memory.c */
 bz_apply bz_whatif_checkpoints;     /* memory.c */
 bz_apply bz_whatif_substitution;    /* substitution.c */
+bz_apply bz_whatif_best;            /* records.c */
+bz_apply bz_whatif_ideal;           /* records.c */
+bz_apply bz_whatif_prepack;         /* records.c */
 bz_apply bz_whatif_script;          /* script.c */
 
 /* What a kernel does, by its recorded name; what is no kernel of the recording does BZ_KERNEL_OTHER. */

@@ -29,6 +29,7 @@
 #define BZ_WHATIF_H
 
 #include "base/base.h"
+#include "perfdb/perfdb.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>
@@ -270,6 +271,14 @@ typedef struct bz_whatif_parameter {
 
 enum { BZ_WHATIF_PARAMETERS = 8, BZ_WHATIF_SIDES = 3 };
 
+/* Records by which durations are known: of one system, in one setting. */
+typedef struct bz_whatif_records {
+    bz_perfdb *db;
+    const bz_system *system;
+    bz_setting setting;
+    const char *name; /* "records of v100@cudnn7.6.3" */
+} bz_whatif_records;
+
 /* A transformation with the values that it was asked with. What it finds besides its flow is here. */
 typedef struct bz_whatif_asked {
     const struct bz_transformation *row;
@@ -279,6 +288,7 @@ typedef struct bz_whatif_asked {
     /* while it is applied: */
     int side; /* 0 low, 1 usual, 2 high */
     const bz_trace *trace;
+    const bz_whatif_records *records; /* NULL: none */
     bz_arena *arena;
     bz_assumed *assumed;
     int n_assumed;
@@ -326,6 +336,7 @@ typedef struct bz_prediction {
 
 typedef struct bz_whatif {
     const bz_flow *flow;
+    const bz_whatif_records *records; /* may be set behind bz_whatif_begin */
     int64_t measured, simulated;
     double error; /* |simulated - measured| / measured */
     double

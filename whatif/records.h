@@ -1,0 +1,17 @@
+/* Records as durations; private to the room. */
+#ifndef BZ_WHATIF_RECORDS_H
+#define BZ_WHATIF_RECORDS_H
+
+#include "whatif/transformations.h"
+
+/* Seconds of a problem by the records: of a variant (may be NULL), and of the best one; NAN unknown. */
+int bz_whatif_price(const bz_whatif_asked *asked, const bz_problem *problem, const char *variant, double *used,
+                    double *best, bz_error *err);
+
+bool bz_whatif_works(const bz_flow *flow, uint32_t task); /* a kernel or a call of the processor, of a library call */
+/* [calls of the trace]: what their tasks take together; free() it. */
+int64_t *bz_whatif_call_times(const bz_flow *flow, const bz_whatif_asked *asked);
+/* factor[calls of the trace]: their tasks' durations; 0: they stay. */
+void bz_whatif_scale_calls(bz_flow *flow, const bz_whatif_asked *asked, const double *factor);
+
+#endif
