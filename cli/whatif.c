@@ -15,7 +15,7 @@ const bz_command bz_command_whatif = {"whatif", "[OPTIONS] RECORDING... | --list
 
 typedef struct {
     bz_list change, script;
-    const char *iterations, *output, *actual, *sweep, *system, *db, *cache;
+    const char *iterations, *output, *html, *actual, *sweep, *system, *db, *cache;
     int64_t threads;
     bool json, list, force, literal;
 } settings;
@@ -90,13 +90,27 @@ static int sweep(const bz_trace *t, const settings *s, const bz_whatif_asked *as
     return 0;
 }
 
+static int write_page(const char *path, const bz_whatif *w, const bz_flow *after, const bz_simulated *then,
+                      bz_arena *arena, bz_error *err)
+{
+    bz_buf page = {0};
+    bz_simulated before;
+    int failed = bz_flow_simulate(w->flow, NULL, arena, &before, err);
+    if (!failed) {
+        bz_report_whatif_page(w, &before, after, then, &page);
+        failed = bz_output(path, &page, err);
+    }
+    bz_buf_free(&page);
+    return failed;
+}
+
 static int predict(const bz_trace *t, const settings *s, const bz_whatif_records *records, bz_arena *arena,
                    bz_whatif *w, bz_error *err)
 {
     int n = s->change.n + s->script.n;
     w->records = records;
     if (!n && !s->sweep)
-        return bz_whatif_try_all(t, arena, w, err);
+        return bz_whatif_try_all(t, arena, w, err) || (s->html && write_page(s->html, w, NULL, NULL, arena, err));
     bz_whatif_asked *asked = BZ_NEW(arena, bz_whatif_asked, n);
     for (int i = 0; i < n; i++) {
         const char *text = i < s->change.n ? s->change.item[i]
@@ -105,11 +119,12 @@ static int predict(const bz_trace *t, const settings *s, const bz_whatif_records
             return -1;
     }
     if (s->sweep)
-        return sweep(t, s, asked, n, arena, w, err);
+        return sweep(t, s, asked, n, arena, w, err) || (s->html && write_page(s->html, w, NULL, NULL, arena, err));
     bz_flow after = {0};
     bz_simulated simulated;
     int failed = bz_whatif_predict(t, asked, n, arena, w, &after, &simulated, err) ||
-                 (s->output && bz_flow_perfetto(&after, &simulated, s->output, err));
+                 (s->output && bz_flow_perfetto(&after, &simulated, s->output, err)) ||
+                 (s->html && write_page(s->html, w, &after, &simulated, arena, err));
     bz_flow_free(&after);
     return failed;
 }
@@ -168,6 +183,7 @@ static int run(int argc, char **argv)
         {"sweep", BZ_OPTION_TEXT, &s.sweep, "NAME:KEY=A,B,...",
          "do this with each of the values, a row each, behind what --do names"},
         {"list", BZ_OPTION_FLAG, &s.list, NULL, "say which transformations there are, and what each assumes"},
+        {"html", BZ_OPTION_TEXT, &s.html, "FILE", "write a page with both time lines, the answer and what was assumed"},
         {"actual", BZ_OPTION_TEXT, &s.actual, "MS|FILE",
          "what the changed program really takes, in milliseconds or as a recording: say how far off the prediction is"},
         {"o|output", BZ_OPTION_TEXT, &s.output, "FILE",

@@ -49,6 +49,10 @@ typedef struct bz_regret {
 /* "WINOGRAD" of CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD; what is spelled another way stays as it is. */
 const char *bz_variant_name(const char *variant);
 
+/* Is the variant that a recording names the algorithm of a record? CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD is "cudnn algo 6 WINOGRAD"
+ * there; oneDNN's names are the same. */
+bool bz_variant_used(const char *used, const char *algorithm);
+
 int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                    bz_arena *arena, bz_regret *out, bz_error *err);
 

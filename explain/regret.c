@@ -83,8 +83,7 @@ const char *bz_variant_name(const char *variant)
     return mark ? mark + strlen("_ALGO_") : variant;
 }
 
-/* CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD is "cudnn algo 6 WINOGRAD" in records; oneDNN's names are the same. */
-static bool same_variant(const char *used, const char *algorithm)
+bool bz_variant_used(const char *used, const char *algorithm)
 {
     const char *name = bz_variant_name(used), *last = name != used ? strrchr(algorithm, ' ') : NULL;
     return !strcmp(name, last ? last + 1 : algorithm);
@@ -122,7 +121,7 @@ static int look_up(making *m, const char *problem, bool training, bz_regret_row 
             row->chosen = s;
             row->chosen_variant = r[i].variant.algorithm;
         }
-        if (same_variant(row->variant, r[i].variant.algorithm) && !(row->used <= s))
+        if (bz_variant_used(row->variant, r[i].variant.algorithm) && !(row->used <= s))
             row->used = s;
     }
     row->problem = *known ? problem : row->problem;

@@ -3,15 +3,10 @@
  * was used and of the better one, where both are known. */
 #include "whatif/records.h"
 
+#include "explain/explain.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-/* CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD is "cudnn algo 6 WINOGRAD" in records; oneDNN's names are the same. */
-static bool same_variant(const char *used, const char *algorithm)
-{
-    const char *mark = strstr(used, "_ALGO_"), *last = strrchr(algorithm, ' ');
-    return mark ? !strcmp(mark + strlen("_ALGO_"), last ? last + 1 : algorithm) : !strcmp(used, algorithm);
-}
 
 static int price_text(const bz_whatif_asked *asked, const char *problem, const char *variant, double *used,
                       double *best, bz_error *err)
@@ -28,7 +23,7 @@ static int price_text(const bz_whatif_asked *asked, const char *problem, const c
             continue;
         double s = bz_record_busy(&r[i]);
         *best = *best <= s ? *best : s;
-        if (variant && same_variant(variant, r[i].variant.algorithm) && !(*used <= s))
+        if (variant && bz_variant_used(variant, r[i].variant.algorithm) && !(*used <= s))
             *used = s;
     }
     bz_arena_free(&arena);

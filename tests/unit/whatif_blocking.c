@@ -46,7 +46,7 @@ static void shortened(void **state)
     bz_flow f;
     bz_error err;
     bz_arena arena = {0};
-    int64_t before, after;
+    int64_t before = 0, after;
     if (bz_flow_make(t, bz_typical_iteration(t), &f, &err) || bz_flow_time(&f, NULL, &arena, NULL, &before, &err))
         fail_msg("%s", err.text);
     assert_int_equal(before, f.measured);
