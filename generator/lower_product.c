@@ -433,6 +433,49 @@ static int lower_dynamic_matmul(lowering *l, int arg)
     return matmul_alternatives(l, 1);
 }
 
+/* ---- what is read, for few tokens -------------------------------------------------------------- */
+
+/* One token, or a few: every weight is read for so few operations that reading is all of the time, on every machine whose
+ * peaks we know (4 multiplications for each weight of 4 bits are 16 operations a byte). */
+enum { FEW_ROWS = 4 };
+#define NARROW "no library multiplies by weights of a few bits"
+
+static bool has_few_rows(const lowering *l)
+{
+    const bz_type *x = lower_in(l, 0);
+    int64_t n = x ? bz_type_elements(x) : 0, width = x && x->rank > 0 ? x->dims[x->rank - 1] : 0;
+    return width > 0 && n / width <= FEW_ROWS;
+}
+
+/* Where tokens are few its bytes, modelled; else no price. */
+static int lower_streamed(lowering *l, int arg)
+{
+    static const char *const WHY[] = {NARROW, "which experts run depends on data",
+                                      "how long its sequences are depends on data", "no library call computes it"};
+    l->why = WHY[arg];
+    return has_few_rows(l) ? lower_copy(l) : lower_no(l, l->why);
+}
+
+/* Weights [n, k] of a few bits. What a library can do is to multiply by them as floating-point numbers, made before anything
+ * runs; what no way can undercut is to read them as they are stored, where tokens are few. arg: operand of the bias, or -1. */
+static int lower_narrow(lowering *l, int arg)
+{
+    const bz_type *a = lower_in(l, 0), *w = lower_in(l, 1);
+    int64_t k = a && a->rank > 0 ? a->dims[a->rank - 1] : 0, rows = k > 0 ? bz_type_elements(a) / k : 0;
+    bool plain = w && w->rank == 2 && rows > 0 && (w->dims[1] == k || w->dims[0] == k);
+    if (plain) {
+        bool turned = w->dims[1] == k; /* the usual way round; the other one is that of a gradient */
+        bz_problem *p =
+            product_step(l, &(product){.m = rows, .k = k, .n = w->dims[!turned], .transb = turned, .constant = true});
+        if (arg >= 0 && lower_in(l, arg))
+            lower_post(p, BZ_FN_BIAS, 0, 0);
+        lower_done(l);
+    }
+    if (has_few_rows(l))
+        return lower_copy(l);
+    return l->n ? 0 : lower_no(l, l->why ? l->why : NARROW);
+}
+
 const lower_row lower_product_rows[] = {
     {"conv", lower_conv, .types = FLOATS | BYTES},
     {"qconv", lower_qconv, .types = BYTES},
@@ -446,9 +489,16 @@ const lower_row lower_product_rows[] = {
     {"qmatmul", lower_qmatmul, .types = BYTES},
     {"linearclassifier", lower_linear, .types = FLOATS},
     {"linearregressor", lower_linear, .types = FLOATS},
-    {"matmulnbits", .why = "no library multiplies by weights of a few bits"},
-    {"matmulbnb4", .why = "no library multiplies by weights of a few bits"},
-    {"moe", .why = "which experts run depends on data"},
-    {"qmoe", .why = "which experts run depends on data"},
+    {"matmulnbits", lower_narrow, 5, .types = FLOATS},
+    {"matmulbnb4", lower_narrow, -1, .types = FLOATS},
+    {"matmulfp4", lower_narrow, 5, .types = FLOATS},
+    {"matmulfp8", lower_narrow, 4, .types = FLOATS},
+    {"matmulnbitsmlp", lower_streamed, 0, .types = FLOATS},
+    {"matmulnbitsqkv", lower_streamed, 0, .types = FLOATS},
+    {"matmulfpq4", lower_streamed, 0, .types = FLOATS},
+    {"moe", lower_streamed, 1, .types = FLOATS},
+    {"qmoe", lower_streamed, 1, .types = FLOATS},
+    {"pagedattention", lower_streamed, 2, .types = FLOATS},
+    {"sparseattention", lower_streamed, 3, .types = FLOATS},
     {0},
 };

@@ -181,6 +181,14 @@ typedef struct bz_totals {
 
 void bz_totals_make(const bz_layers *layers, bool fold, bz_totals *out); /* `fold`: constants are no layers */
 
+/* A step of a language model that keeps keys and values: how many tokens it takes. */
+typedef struct bz_token_step {
+    int64_t sequences, tokens; /* tokens of each sequence */
+    int64_t past;              /* length of the caches before it */
+} bz_token_step;
+
+bool bz_layers_step(const bz_layers *layers, bz_token_step *out); /* false where the model is none */
+
 /* ---- graph --------------------------------------------------------------------------------- */
 
 /* Who waits for whom among the layers of the main graph, which are topologically ordered, and its parallel modules. Constants

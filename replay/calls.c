@@ -257,12 +257,24 @@ static bool is_offered(const bz_problem *p)
     return p->kind != BZ_PROBLEM_BINARY || list[0].count == list[n - 1].count;
 }
 
+/* The call multiplies by floating-point numbers that the file does not have. */
+static bool has_narrow_weights(const bz_layer *l)
+{
+    static const char *const KINDS[] = {"matmulnbits", "matmulbnb4", "matmulfp4", "matmulfp8"};
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (!strcmp(l->kind, KINDS[i]))
+            return true;
+    return false;
+}
+
 int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
 {
     bool border = has_border(a->problem, a->n);
     call c = {.problem = &a->problem[border]};
     if (a->modelled)
         return bind_no(l, err, "no library call computes it");
+    if (has_narrow_weights(l))
+        return bind_no(l, err, "its weights of a few bits are no operand of a library call");
     for (int i = 0; i < a->n; i++)
         if (is_loop(&a->problem[i]) && !border)
             return bind_no(l, err, "a loop of ours computes it");

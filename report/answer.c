@@ -98,6 +98,29 @@ static void put_model(const bz_bound *b, bz_buf *out)
     bz_buf_putc(out, '\n');
 }
 
+/* What a step of a language model is, and how many tokens a second that makes. */
+static void put_step(const bz_bound *b, bz_buf *out)
+{
+    bz_token_step step;
+    bz_unit_text n, each;
+    const bz_goal goal = bz_bound_goal(b);
+    if (!bz_layers_step(b->layers, &step))
+        return;
+    double tokens = (double)step.sequences * (double)step.tokens;
+    bz_buf_printf(out, "  %s of %s token%s", step.tokens == 1 ? "decode" : "prefill", bz_units_count(n, tokens),
+                  tokens == 1 ? "" : "s");
+    if (step.sequences > 1)
+        bz_buf_printf(out, ", %s sequences", bz_units_count(n, (double)step.sequences));
+    bz_buf_printf(out, ", caches of %s", bz_units_count(n, (double)step.past));
+    if (isfinite(goal.hardware) && goal.hardware > 0)
+        bz_buf_printf(out, ": at most %s tokens/s by the hardware's peaks",
+                      bz_units_count(each, tokens / goal.hardware));
+    if (goal.enough && goal.sequential > 0)
+        bz_buf_printf(out, "%s %s%s by the libraries", isfinite(goal.hardware) ? "," : ":",
+                      goal.unpriced ? "at most " : "", bz_units_count(n, tokens / goal.sequential));
+    bz_buf_putc(out, '\n');
+}
+
 void report_answer_text(const bz_analysis *a, bz_buf *out)
 {
     bz_style_begin(out, BZ_STYLE_STRONG);
@@ -106,4 +129,5 @@ void report_answer_text(const bz_analysis *a, bz_buf *out)
     if (!a->n_ladders)
         put_model(&a->bound, out);
     bz_style_end(out, BZ_STYLE_STRONG);
+    put_step(&a->bound, out);
 }

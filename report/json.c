@@ -209,6 +209,23 @@ static void put_goal(const bz_bound *b, bz_json *j)
     bz_json_object_end(j);
 }
 
+static void put_step(const bz_bound *b, bz_json *j)
+{
+    bz_token_step step;
+    const bz_goal goal = bz_bound_goal(b);
+    if (!bz_layers_step(b->layers, &step))
+        return;
+    double tokens = (double)step.sequences * (double)step.tokens;
+    bz_json_key(j, "step");
+    bz_json_object(j);
+    bz_json_key_int(j, "sequences", step.sequences);
+    bz_json_key_int(j, "tokens", step.tokens);
+    bz_json_key_int(j, "past", step.past);
+    bz_json_key_num(j, "tokens_per_second", goal.enough && goal.sequential > 0 ? tokens / goal.sequential : NAN);
+    bz_json_key_num(j, "tokens_per_second_hardware", goal.hardware > 0 ? tokens / goal.hardware : NAN);
+    bz_json_object_end(j);
+}
+
 static void put_analysis(const bz_analysis *a, bz_json *j)
 {
     const bz_bound *b = &a->bound;
@@ -224,6 +241,7 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     bz_json_key_int(j, "problems", b->problems);
     bz_json_key_int(j, "problems_known", b->known);
     bz_json_key_num(j, "hardware", b->hardware);
+    put_step(b, j);
     bz_json_key_str(j, "peaks", b->peaks->why ? NULL : b->peaks->source);
     bz_json_key_num(j, "parallel", b->path.seconds);
     bz_json_key_num(j, "sequential", b->sequential);

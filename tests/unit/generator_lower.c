@@ -165,6 +165,28 @@ static void test_products(void **state)
     expect(&l, BZ_UNDEFINED, 0, 0, "matmul a=12x128x64 b=12x64x128 constant=0 dtype=f32");
 }
 
+/* Weights of 4 bits: a product by what they stand for, and for few tokens what reading them takes. */
+static void test_narrow_products(void **state)
+{
+    (void)state;
+    const bz_type few[] = {TENSOR(3, 2, 2, 64), TENSOR(2, 96, 64), {0}, {0}, {0}, TENSOR(1, 96)},
+                  y[] = {TENSOR(3, 2, 2, 96)};
+    bz_layer l = a_layer("matmulnbits", few, 6, y, NULL, 0);
+    l.macs = 4 * 96 * 64;
+    expect(&l, BZ_UNDEFINED, 0, 0, "gemm m=4 n=96 k=64 batch=1 transa=0 transb=1 post=bias dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 0, "copy read=0 write=1000 dtype=u8");
+    expect_count(&l, 2);
+    const bz_type many[] = {TENSOR(3, 1, 5, 64), TENSOR(2, 96, 64)}, z[] = {TENSOR(3, 1, 5, 96)};
+    l = a_layer("matmulnbits", many, 2, z, NULL, 0);
+    l.macs = 5 * 96 * 64;
+    expect_count(&l, 1);
+    l.kind = "matmulnbitsmlp";
+    expect_count(&l, 0);
+    l.kind = "moe";
+    l.in = few;
+    expect_count(&l, 1);
+}
+
 /* What a layer takes along is part of the call: functions, sums, layouts, turned operands. */
 static void test_fused_products(void **state)
 {
@@ -441,11 +463,14 @@ static void test_hostile_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),           cmocka_unit_test(test_softmax_of_old), cmocka_unit_test(test_products),
-        cmocka_unit_test(test_fused_products), cmocka_unit_test(test_attention),      cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_even_padding),   cmocka_unit_test(test_dropout),        cmocka_unit_test(test_f8),
-        cmocka_unit_test(test_equations),      cmocka_unit_test(test_functions),      cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_never_zero),     cmocka_unit_test(test_hostile_source),
+        cmocka_unit_test(test_conv),           cmocka_unit_test(test_softmax_of_old),
+        cmocka_unit_test(test_products),       cmocka_unit_test(test_narrow_products),
+        cmocka_unit_test(test_fused_products), cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_masks),          cmocka_unit_test(test_even_padding),
+        cmocka_unit_test(test_dropout),        cmocka_unit_test(test_f8),
+        cmocka_unit_test(test_equations),      cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_lengths),        cmocka_unit_test(test_never_zero),
+        cmocka_unit_test(test_hostile_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
