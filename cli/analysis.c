@@ -1,15 +1,15 @@
 #include "cli/analysis.h"
 
-int analyses_ask(analyses *a, const planning *p, const bz_list *paths, const bz_models *m, bz_error *err)
+int analyses_ask(analyses *a, const planning *p, const bz_models *m, bz_error *err)
 {
     bz_request *r = &a->request;
     bz_patterns_free(a->patterns);
     if (planning_options(p, &r->options, &a->patterns, err) || planning_setting(p, &r->setting, err))
         return -1;
-    r->model = paths->item;
+    r->model = m->name;
     r->layers = m->layers;
     r->n = m->n;
-    r->plan = a->plan = bz_plan_keep(bz_plan_of(&r->options, m->layers, paths->item, m->n), &a->arena);
+    r->plan = a->plan = bz_plan_keep(bz_plan_of(&r->options, m->layers, m->name, m->n), &a->arena);
     return 0;
 }
 

@@ -31,7 +31,7 @@ typedef struct analysis_output {
     }
 
 /* Asks for models, as the options say; the request's plan is made. It is freed with the analyses. */
-int analyses_ask(analyses *a, const planning *p, const bz_list *paths, const bz_models *m, bz_error *err);
+int analyses_ask(analyses *a, const planning *p, const bz_models *m, bz_error *err);
 int analyses_make(analyses *a, bz_perfdb *db, const bz_system *const *system, int n_systems, unsigned parts,
                   bz_error *err);
 int analyses_print(analyses *a, const analysis_output *o, bz_buf *out, bz_error *err);

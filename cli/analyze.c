@@ -155,7 +155,7 @@ static int analyze_models(analyze_job *a, const bz_list *paths, bz_error *err)
     for (int i = 0; i < a->n_points; i++) {
         a->p.models.batch = a->batch[i];
         if (models_load(&bz_command_analyze, paths, &a->p.models, &a->models[i], err) ||
-            analyses_ask(&a->analyses, &a->p, paths, &a->models[i], err) || make(a, paths->n, a->batch[i], err))
+            analyses_ask(&a->analyses, &a->p, &a->models[i], err) || make(a, a->models[i].n, a->batch[i], err))
             return -1;
     }
     bz_candidates_remember(paths->item, paths->n, a->p.db);
@@ -213,7 +213,6 @@ static void find_candidates(analyze_job *a)
 /* A profile tells a lot without records: that none are at hand is then no error. */
 static int analyze_profiles(analyze_job *a, bz_error *err)
 {
-    const bz_list none = {0};
     bool bounds = a->systems != NULL;
     if (a->profiles.n > POINTS)
         return bz_fail(err, BZ_USAGE, "without a model --profile takes at most %d", POINTS);
@@ -234,7 +233,7 @@ static int analyze_profiles(analyze_job *a, bz_error *err)
         bz_warn(&bz_command_analyze, "%s; what the recording tells by itself needs none", err->text);
         return 0;
     }
-    return analyses_ask(&a->analyses, &a->p, &none, &(bz_models){0}, err) || make(a, 1, 0, err) ? -1 : 0;
+    return analyses_ask(&a->analyses, &a->p, &(bz_models){0}, err) || make(a, 1, 0, err) ? -1 : 0;
 }
 
 static int analyze(analyze_job *a, const bz_list *paths, bz_buf *out, bz_error *err)

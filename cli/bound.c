@@ -86,13 +86,13 @@ static int find_system(bound_job *b, bz_error *err)
 }
 
 /* A system that is named says which backends are meant; this machine is asked when the options are known to be right. */
-static int plan_models(bound_job *b, const bz_list *paths, bz_error *err)
+static int plan_models(bound_job *b, bz_error *err)
 {
     if (b->p.system && find_system(b, err))
         return -1;
     if (planning_backends(&b->p, b->system))
         bz_buf_puts(&b->again, PLANNING_GPU);
-    return analyses_ask(&b->analyses, &b->p, paths, &b->models, err) || (!b->p.system && find_system(b, err)) ? -1 : 0;
+    return analyses_ask(&b->analyses, &b->p, &b->models, err) || (!b->p.system && find_system(b, err)) ? -1 : 0;
 }
 
 static int read_limit(bound_job *b, bz_error *err)
@@ -131,7 +131,7 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
     if (planning_seconds("time-limit", b->time_limit, false, err) || planning_seconds("wait", b->wait, true, err) ||
         planning_setting(&b->p, &b->setting, err) || read_limit(b, err) ||
         planning_remeasure(b->remeasure, &b->again_records, err) ||
-        models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) || plan_models(b, paths, err))
+        models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) || plan_models(b, err))
         return -1;
     if (fill(b, err) || analyze(b, out, err))
         return -1;

@@ -139,7 +139,7 @@ static int compare(compare_job *c, const bz_list *arguments, bz_buf *out, bz_err
         return -1;
     if (models.n) {
         if (models_load(&bz_command_compare, &models, &c->p.models, &c->models, err) ||
-            planning_plan(&c->p, &models, &c->models, &c->plan, err))
+            planning_plan(&c->p, &c->models, &c->plan, err))
             return -1;
         bz_compare_layers(c->side[0], c->side[1], c->plan, &setting, &c->arena, &result);
         c->incomplete = result.only_a || result.only_b || result.neither;

@@ -59,7 +59,7 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
              (g->p.system && planning_system(&bz_command_gen, &g->p, false, &db, &system, err));
     if (!rc) {
         planning_backends(&g->p, system);
-        rc = planning_plan(&g->p, paths, &m, &plan, err);
+        rc = planning_plan(&g->p, &m, &plan, err);
     }
     for (int i = 0; i < g->problems.n && !rc; i++)
         rc = bz_plan_add_text(plan, g->problems.item[i], err);

@@ -20,13 +20,15 @@ static int draw(const settings *s, bz_layers *l, bz_error *err)
     return failed ? -1 : 0;
 }
 
-static int show(const settings *s, const bz_models *m, bz_error *err)
+static int show(const settings *s, const bz_models *m, bool sweep, bz_error *err)
 {
     bz_buf out = {0};
     bz_patterns *patterns = NULL;
     int failed = s->fusions ? bz_patterns_load(s->patterns, &patterns, err) : 0;
     if (!failed && (s->dot || s->svg))
         failed = draw(s, m->layers[0], err);
+    else if (!failed && sweep && !s->unique && !s->json && !s->csv)
+        bz_report_layers_sizes(m->layers, m->n, s->fold, &out);
     else if (!failed)
         (s->unique ? bz_report_unique_layers
                    : bz_report_layers)(m->layers, m->n, &(bz_layers_view){s->json, s->csv, s->fold, patterns}, &out);
@@ -72,7 +74,7 @@ static int run(int argc, char **argv)
     s.fusions |= s.patterns != NULL;
     if (parsed < 0 ||
         (!parsed && (check(&s, arguments.n, &err) || models_load(&bz_command_layers, &arguments, &models, &m, &err) ||
-                     show(&s, &m, &err))))
+                     show(&s, &m, m.n > arguments.n, &err))))
         status = bz_report(&bz_command_layers, &err);
     bz_models_free(&m);
     bz_list_free(&arguments);

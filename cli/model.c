@@ -1,15 +1,75 @@
 #include "cli/model.h"
 
+#include <string.h>
+
+enum { POINTS = 64 }; /* of a sweep */
+
+/* Its k-th value of "0,1024,4096"; false behind the last. */
+static bool value_at(const char *list, int k, bz_arena *arena, const char **value)
+{
+    for (; k > 0; k--) {
+        list = strchr(list, ',');
+        if (!list++)
+            return false;
+    }
+    *value = bz_arena_strn(arena, list, strcspn(list, ","));
+    return true;
+}
+
+static int count_values(const char *list)
+{
+    int n = 1;
+    for (; (list = strchr(list, ',')); list++)
+        n++;
+    return n;
+}
+
+/* The values of point `number`, the last option's first; what distinguishes it behind the model's name. */
+static void choose(const bz_bind *list, int n, int number, bz_arena *arena, bz_bind *point, bz_buf *name)
+{
+    for (int i = n; i-- > 0;) {
+        int values = count_values(list[i].value);
+        point[i] = list[i];
+        value_at(list[i].value, number % values, arena, &point[i].value);
+        number /= values;
+    }
+    for (int i = 0; i < n; i++)
+        if (count_values(list[i].value) > 1)
+            bz_buf_printf(name, ", %s=%s", list[i].name, point[i].value);
+}
+
+static int load_point(const bz_list *paths, int model, const bz_infer_options *options, const char *what, bz_models *m,
+                      bz_error *err)
+{
+    int rc = bz_models_load(&paths->item[model], 1, options, m, err), last = m->n - 1;
+    if (rc)
+        return -1;
+    if (*what)
+        m->layers[last]->name = m->name[last] = bz_arena_printf(&m->arena, "%s%s", paths->item[model], what);
+    return 0;
+}
+
 int models_load(const bz_command *command, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err)
 {
     bz_arena arena = {0};
     bz_infer_options options = {
         .batch = s->batch, .n_binds = s->dims.n, .trips = s->trips, .ignore_declared = s->ignore_declared};
-    int rc = bz_binds_parse(s->dims.item, s->dims.n, &arena, &options.binds, err) ||
-             bz_models_load(paths->item, paths->n, &options, m, err);
+    const bz_bind *list = NULL;
+    int rc = bz_binds_parse(s->dims.item, s->dims.n, &arena, &list, err), points = 1;
+    for (int i = 0; i < s->dims.n && !rc; i++)
+        if ((points *= count_values(list[i].value)) > POINTS)
+            rc = bz_fail(err, BZ_USAGE, "--dim takes up to %d sizes, all combinations counted", POINTS);
+    bz_bind *point = BZ_NEW(&arena, bz_bind, s->dims.n);
+    options.binds = point;
+    for (int i = 0; i < paths->n * points && !rc; i++) {
+        bz_buf what = {0};
+        choose(list, s->dims.n, i % points, &arena, point, &what);
+        rc = load_point(paths, i / points, &options, bz_buf_text(&what), m, err);
+        bz_buf_free(&what);
+    }
     for (int i = 0; i < m->n; i++)
         for (int k = 0; k < m->layers[i]->n_warnings; k++)
-            bz_warn(command, "%s: %s", paths->item[i], m->layers[i]->warnings[k]);
+            bz_warn(command, "%s: %s", m->name[i], m->layers[i]->warnings[k]);
     bz_arena_free(&arena);
     return rc ? -1 : 0;
 }

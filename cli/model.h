@@ -17,10 +17,9 @@ typedef struct model_settings {
         "batch", BZ_OPTION_COUNT, &(m).batch, "N", "batch size: the first dimension of the inputs"                     \
     }
 #define MODEL_SHAPE_OPTIONS(m)                                                                                         \
-    {"dim", BZ_OPTION_LIST, &(m).dims, "NAME=N",                                                                       \
+    {"dim", BZ_OPTION_LIST, &(m).dims, "NAME=N,…",                                                                     \
      "give a dimension that the model leaves open its size; NAME is the dimension's name, INPUT:AXIS, or INPUT with "  \
-     "a "                                                                                                              \
-     "shape (--dim x=1x3x224x224); may be repeated"},                                                                  \
+     "a shape (--dim x=1x3x224x224); several sizes have commas between; may be repeated"},                             \
         {"trips", BZ_OPTION_COUNT, &(m).trips, "N",                                                                    \
          "let a loop run N times where the model does not say how often (1)"},                                         \
     {                                                                                                                  \
@@ -28,7 +27,7 @@ typedef struct model_settings {
             "infer all shapes from those of the inputs, and ignore those that the file declares"                       \
     }
 
-/* Loads and infers all; warnings go to stderr. */
+/* Loads and infers all, each for all combinations of sizes; warnings go to stderr. */
 int models_load(const bz_command *command, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err);
 
 #endif

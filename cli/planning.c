@@ -122,13 +122,13 @@ int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patter
     return 0;
 }
 
-int planning_plan(const planning *p, const bz_list *paths, const bz_models *m, bz_plan **plan, bz_error *err)
+int planning_plan(const planning *p, const bz_models *m, bz_plan **plan, bz_error *err)
 {
     bz_plan_options o;
     bz_patterns *patterns;
     if (planning_options(p, &o, &patterns, err))
         return -1;
-    *plan = bz_plan_of(&o, m->layers, paths->item, m->n);
+    *plan = bz_plan_of(&o, m->layers, m->name, m->n);
     bz_patterns_free(patterns);
     return 0;
 }

@@ -76,7 +76,7 @@ int planning_system(const bz_command *command, const planning *p, bool read_only
                     const bz_system **system, bz_error *err);
 /* The same for plans; *patterns, which may be NULL, must outlive their making. */
 int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patterns, bz_error *err);
-int planning_plan(const planning *p, const bz_list *paths, const bz_models *m, bz_plan **plan, bz_error *err);
+int planning_plan(const planning *p, const bz_models *m, bz_plan **plan, bz_error *err);
 /* How many groups of layers the plan has, and why others are none; nothing without patterns. */
 void planning_groups(const bz_plan *plan, bz_buf *out);
 /* Says on stderr how many problems the database lacks, for whom ("" or " for the V100"), and the command that measures them,

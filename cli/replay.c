@@ -182,9 +182,12 @@ static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_err
     if (paths->n != 1)
         return bz_fail(err, BZ_USAGE, "name one model: benanza replay MODEL");
     if (planning_setting(&r->p, &r->setting, err) || planning_dtype(&r->p, &r->dtype, err) ||
-        models_load(&bz_command_replay, paths, &r->p.models, &r->models, err) ||
-        bz_db_open(&bz_command_replay, r->p.db, r->p.system != NULL, &r->db, err) || find_device(r, err) ||
-        analyses_ask(&r->analyses, &r->p, paths, &r->models, err) ||
+        models_load(&bz_command_replay, paths, &r->p.models, &r->models, err))
+        return -1;
+    if (r->models.n != 1)
+        return bz_fail(err, BZ_USAGE, "--dim takes one size here: a replay is one program");
+    if (bz_db_open(&bz_command_replay, r->p.db, r->p.system != NULL, &r->db, err) || find_device(r, err) ||
+        analyses_ask(&r->analyses, &r->p, &r->models, err) ||
         analyses_make(&r->analyses, r->db, &r->system, 1, BZ_PART_BOUND, err) || make_plan(r, paths, err))
         return -1;
     if ((!r->no_run || r->folder) && replay_program(r, err))

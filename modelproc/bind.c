@@ -253,10 +253,12 @@ static bool is_dimension(const infer *inf, const char *name, size_t length)
 /* "past + sequence" is bound by its parts: names the first that is not. */
 static int unbound(infer *inf, const char *input, const char *name, bool first)
 {
-    const char *missing = NULL;
+    const char *missing = NULL, *means = name;
     int64_t number;
-    dimension_compute(name, tied_name, inf, &number, &missing);
-    size_t n = missing ? dimension_name(missing) : 0, all = strlen(name);
+    for (size_t i = 0; i < sizeof USUAL / sizeof *USUAL; i++)
+        means = strcmp(name, USUAL[i].name) ? means : USUAL[i].means;
+    dimension_compute(means, tied_name, inf, &number, &missing);
+    size_t n = missing ? dimension_name(missing) : 0, all = strlen(means);
     if (n && n < all && is_dimension(inf, missing, n))
         return bz_fail(inf->err, BZ_BAD_INPUT,
                        "dimension '%s' of input '%s' is dynamic: bind what it is made of, first --dim %s=SIZE", name,

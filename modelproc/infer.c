@@ -297,7 +297,7 @@ static int infer_model(infer *inf)
 int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers **layers, bz_error *err)
 {
     bz_layers *l = bz_alloc(1, sizeof *l);
-    *l = (bz_layers){.model = model};
+    *l = (bz_layers){.model = model, .name = model->path};
     l->warnings = BZ_NEW(&l->arena, const char *, MAX_WARNINGS + 1);
     infer inf = {.layers = l,
                  .model = model,

@@ -35,6 +35,7 @@ int bz_models_load(const char *const *path, int n, const bz_infer_options *optio
     size_t room = (size_t)m->n + (size_t)n;
     m->model = bz_realloc(m->model, room, sizeof *m->model);
     m->layers = bz_realloc(m->layers, room, sizeof(bz_layers *));
+    m->name = bz_realloc((void *)m->name, room, sizeof *m->name);
     allow_many_files();
     for (int i = 0; i < n; i++) {
         if (bz_model_load(path[i], &m->model[m->n], err))
@@ -43,6 +44,7 @@ int bz_models_load(const char *const *path, int n, const bz_infer_options *optio
             bz_model_free(m->model[m->n]);
             return -1;
         }
+        m->name[m->n] = bz_arena_str(&m->arena, path[i]);
         m->n++;
     }
     return 0;
@@ -54,6 +56,8 @@ void bz_models_free(bz_models *m)
         bz_layers_free(m->layers[i]);
         bz_model_free(m->model[i]);
     }
+    bz_arena_free(&m->arena);
+    free((void *)m->name);
     free(m->layers);
     free(m->model);
     *m = (bz_models){0};

@@ -105,7 +105,8 @@ typedef struct bz_infer_options {
 
 typedef struct bz_layers {
     bz_model *model;
-    bz_layer *layer; /* of the main graph */
+    const char *name; /* what reports call it: its path, and behind that the sizes of a sweep */
+    bz_layer *layer;  /* of the main graph */
     int n;
     const bz_type *types;      /* [model->n_values] */
     const bool *constant;      /* [model->n_values] */
@@ -129,7 +130,9 @@ int bz_binds_parse(const char *const *dims, int n, bz_arena *arena, const bz_bin
 typedef struct bz_models {
     bz_model **model;
     bz_layers **layers;
+    const char **name; /* what reports call it */
     int n;
+    bz_arena arena; /* of the names */
 } bz_models;
 
 int bz_models_load(const char *const *path, int n, const bz_infer_options *options, bz_models *m, bz_error *err);

@@ -144,7 +144,7 @@ static void put_model(bz_json *j, const bz_layers_view *s, bz_layers *l)
     bz_totals t;
     bz_totals_make(l, s->fold, &t);
     bz_json_document(j, "layers", 1);
-    bz_json_key_str(j, "model", l->model->path);
+    bz_json_key_str(j, "model", l->name);
     bz_json_key_int(j, "opset", l->model->opset);
     bz_json_key_int(j, "nodes", l->model->graph->n_nodes);
     bz_json_key_int(j, "batch", l->batch);
@@ -242,7 +242,7 @@ static void put_summary(bz_buf *out, const bz_layers_view *s, const bz_layers *l
     char inside[64] = "";
     if (t.inside)
         snprintf(inside, sizeof inside, " (%d of them in loops and branches)", t.inside);
-    bz_buf_clean(out, l->model->path);
+    bz_buf_clean(out, l->name);
     bz_buf_printf(out,
                   ": %d layer%s%s, %d of them unique (%s), with %s parameters; one run takes %s multiply-accumulates\n",
                   t.layers, t.layers == 1 ? "" : "s", inside, t.unique,
@@ -278,6 +278,35 @@ static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *
         bz_table_print(t, out);
 }
 
+/* ---- one model in several sizes ------------------------------------------------------------------------ */
+
+void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "model", BZ_LEFT);
+    bz_table_column(t, "layers", BZ_RIGHT);
+    bz_table_column(t, "params", BZ_RIGHT);
+    bz_table_column(t, "MACs", BZ_RIGHT);
+    bz_table_column(t, "bytes", BZ_RIGHT);
+    bz_table_column(t, "tokens", BZ_RIGHT);
+    for (int i = 0; i < n; i++) {
+        bz_totals totals;
+        bz_token_step step = {0};
+        bz_unit_text bytes;
+        bz_totals_make(layers[i], fold, &totals);
+        bz_layers_step(layers[i], &step);
+        bz_table_cell(t, layers[i]->name, NULL);
+        bz_table_int(t, totals.layers);
+        bz_table_count(t, totals.params);
+        bz_table_count(t, totals.macs);
+        bz_table_cell(t, bz_units_bytes(bytes, (double)totals.bytes), NULL);
+        bz_table_count(t, step.sequences * step.tokens);
+    }
+    bz_table_print(t, out);
+    bz_arena_free(&arena);
+}
+
 /* ---- unique layers over all models --------------------------------------------------------------------- */
 
 static int by_count(const void *a, const void *b)
@@ -309,7 +338,7 @@ static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers
         bz_json_array(j);
         for (int k = 0; k < item->n_models; k++) {
             bz_json_object(j);
-            bz_json_key_str(j, "model", layers[item->models[k]]->model->path);
+            bz_json_key_str(j, "model", layers[item->models[k]]->name);
             bz_json_key_int(j, "count", item->per_model[k]);
             bz_json_object_end(j);
         }
@@ -340,7 +369,7 @@ static void unique_table(bz_table *t, const bz_unique *u, bz_layers *const *laye
         bz_buf in = {0};
         for (int k = 0; k < item->n_models && (csv || k < 3); k++) {
             bz_buf_puts(&in, k ? " " : "");
-            put_model_name(&in, layers[item->models[k]]->model->path);
+            put_model_name(&in, layers[item->models[k]]->name);
         }
         if (item->n_models > 3 && !csv)
             bz_buf_printf(&in, " +%d", item->n_models - 3);

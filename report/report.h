@@ -48,6 +48,8 @@ typedef struct bz_layers_view {
     bool fold;                   /* without those that do not depend on the model's inputs */
     const bz_patterns *patterns; /* also where they fit; NULL: without */
 } bz_layers_view;
+void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold,
+                            bz_buf *out); /* a row each: what changes with sizes */
 void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out);
 void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out);
 

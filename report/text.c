@@ -479,6 +479,18 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
 
 /* ---- many ----------------------------------------------------------------------------------- */
 
+/* By the libraries, or at most by the peaks where too little is priced. */
+static const char *token_rate(const bz_bound *b, const bz_goal *goal, bz_arena *arena)
+{
+    bz_token_step step;
+    bz_unit_text n;
+    double seconds = goal->enough ? goal->sequential : goal->hardware;
+    if (!bz_layers_step(b->layers, &step) || !(seconds > 0) || !isfinite(seconds))
+        return "-";
+    const char *rate = bz_units_count(n, (double)step.sequences * (double)step.tokens / seconds);
+    return bz_arena_printf(arena, "%s%s", goal->enough && !goal->unpriced ? "" : "≤ ", rate);
+}
+
 void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
 {
     bz_arena arena = {0};
@@ -494,6 +506,11 @@ void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
     bz_table_column(t, "sequential", BZ_RIGHT);
     bz_table_column(t, "per item", BZ_RIGHT);
     bz_table_column(t, "priced", BZ_RIGHT);
+    bool steps = false;
+    for (int i = 0; i < n; i++)
+        steps |= bz_layers_step(a[i].bound.layers, &(bz_token_step){0});
+    if (steps)
+        bz_table_column(t, "tokens/s", BZ_RIGHT);
     for (int i = 0; i < n; i++) {
         const bz_bound *b = &a[i].bound;
         const bz_goal goal = bz_bound_goal(b), written = bz_bound_written(b);
@@ -509,6 +526,8 @@ void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
         bz_table_cell(t, bounded("≥", &written, bz_units_time(time, b->sequential), written.enough, &arena), NULL);
         bz_table_cell(t, bounded("≥", &goal, bz_units_time(time, goal.sequential / batch), goal.enough, &arena), NULL);
         bz_table_cell(t, bz_arena_printf(&arena, "%d of %d", goal.layers - goal.unpriced, goal.layers), NULL);
+        if (steps)
+            bz_table_cell(t, token_rate(b, &goal, &arena), NULL);
     }
     bz_table_print(t, out);
     bz_arena_free(&arena);

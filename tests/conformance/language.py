@@ -11,6 +11,10 @@ import tempfile
 from language_models import BLOCK, CONFIGS, NAMES, OPSETS, make, save
 
 POINTS = [('prefill', 2, 0, 512), ('decode', 1, 1024, 1), ('decode of many', 16, 3000, 1), ('chunk', 1, 512, 128)]
+BANDWIDTH = 1e11  # of the machine made up below; it computes faster than it reads
+MACHINE = {"v": 1, "record": "system", "slug": "machine", "stack": "onednn2.6.3", "date": 1700000000, "device": "cpu", "measured": {
+    "threads": 1, "flops": {t: 1e15 for t in ("f32", "f16", "bf16")}, "launch": {"onednn": 1e-7},
+    "bandwidth": [{"bytes": 2 ** 28, "read": BANDWIDTH, "copy": BANDWIDTH, "copy_cold": BANDWIDTH}]}}
 TABLE = 4096  # rows of the tables of cosines and sines
 
 
@@ -33,6 +37,24 @@ def stored(c, weights):
         return 2 * elements
     packed = c.layers * c.weights() + (0 if c.tied else c.vocab * c.hidden)
     return packed // 2 + packed // BLOCK * 2 + packed // BLOCK // 2 + 2 * (elements - packed)
+
+
+def check_bound(benanza, path, db, name, style, weights):
+    """The modelled part of a decode step's bound is what must be read over the bandwidth, at every length of a sweep."""
+    c, (batch, tokens, past, _) = CONFIGS[name], NAMES[style]
+    lengths = (0, 1024, 4096)
+    dims = [f'--dim={batch}=1', f'--dim={tokens}=1', f'--dim={past}=' + ','.join(map(str, lengths))]
+    done = subprocess.run([benanza, 'analyze', '--json', path, '--db', db, '--system', 'machine'] + dims, capture_output=True, text=True)
+    assert done.returncode == 4, (path, done.stderr)
+    models = json.loads(done.stdout)['models']
+    assert len(models) == len(lengths)
+    for m, length in zip(models, lengths):
+        seen = min(length + 1, c.window) if c.window and style == 'genai' else length + 1  # others mask what is behind it
+        cache = 2 * c.layers * c.kv * c.head * seen * 2
+        least, most = stored(c, weights) + cache, 1.02 * stored(c, weights) + (1.02 if style != 'optimum' else 10 * c.heads / c.kv) * cache
+        assert m['model'].endswith(f', {past}={length}') and m['step']['past'] == length, m['model']
+        assert least <= m['hardware'] * BANDWIDTH <= most, (name, style, weights, length, m['hardware'] * BANDWIDTH, least, most)
+        assert abs(m['step']['tokens_per_second_hardware'] * m['hardware'] - 1) < 1e-9, m['step']
 
 
 def check(benanza, path, name, style, weights):
@@ -65,6 +87,12 @@ def main():
                     path = os.path.join(folder, 'model.onnx')
                     save(make(name, style, weights), path)
                     check(sys.argv[1], path, name, style, weights)
+                    if name in ('llama-2-7b', 'mistral-7b', 'qwen2-0.5b'):
+                        with open(os.path.join(folder, 'machine.jsonl'), 'w') as f:
+                            json.dump(MACHINE, f)
+                        db = os.path.join(folder, 'db')
+                        subprocess.run([sys.argv[1], 'db', 'import', '--db', db, f.name], check=True, stdout=subprocess.DEVNULL)
+                        check_bound(sys.argv[1], path, db, name, style, weights)
                 count += 1
     print(f'{count} graphs of {len(CONFIGS)} language models have the parameters, work and bytes of their configurations')
 
