@@ -24,6 +24,14 @@ static int count_values(const char *list)
     return n;
 }
 
+int models_count(const bz_list *paths, const model_settings *s)
+{
+    int points = 1;
+    for (int i = 0; i < s->dims.n && points <= POINTS; i++)
+        points *= count_values(strrchr(s->dims.item[i], '=') ? strrchr(s->dims.item[i], '=') : "");
+    return paths->n * (points <= POINTS ? points : 0);
+}
+
 /* The values of point `number`, the last option's first; what distinguishes it behind the model's name. */
 static void choose(const bz_bind *list, int n, int number, bz_arena *arena, bz_bind *point, bz_buf *name)
 {
@@ -55,13 +63,13 @@ int models_load(const bz_command *command, const bz_list *paths, const model_set
     bz_infer_options options = {
         .batch = s->batch, .n_binds = s->dims.n, .trips = s->trips, .ignore_declared = s->ignore_declared};
     const bz_bind *list = NULL;
-    int rc = bz_binds_parse(s->dims.item, s->dims.n, &arena, &list, err), points = 1;
-    for (int i = 0; i < s->dims.n && !rc; i++)
-        if ((points *= count_values(list[i].value)) > POINTS)
-            rc = bz_fail(err, BZ_USAGE, "--dim takes up to %d sizes, all combinations counted", POINTS);
+    int rc = bz_binds_parse(s->dims.item, s->dims.n, &arena, &list, err), n = models_count(paths, s);
+    if (!rc && paths->n && !n)
+        rc = bz_fail(err, BZ_USAGE, "--dim takes up to %d sizes, all combinations counted", POINTS);
+    int points = paths->n ? n / paths->n : 0;
     bz_bind *point = BZ_NEW(&arena, bz_bind, s->dims.n);
     options.binds = point;
-    for (int i = 0; i < paths->n * points && !rc; i++) {
+    for (int i = 0; i < n && !rc; i++) {
         bz_buf what = {0};
         choose(list, s->dims.n, i % points, &arena, point, &what);
         rc = load_point(paths, i / points, &options, bz_buf_text(&what), m, err);

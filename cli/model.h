@@ -27,6 +27,9 @@ typedef struct model_settings {
             "infer all shapes from those of the inputs, and ignore those that the file declares"                       \
     }
 
+/* How many models these are, each combination of sizes a model; 0 where there are too many. */
+int models_count(const bz_list *paths, const model_settings *s);
+
 /* Loads and infers all, each for all combinations of sizes; warnings go to stderr. */
 int models_load(const bz_command *command, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err);
 

@@ -160,8 +160,8 @@ static int find_targets(predict_job *job, target *out, int *n, bz_error *err)
     return 0;
 }
 
-static int forecast(predict_job *job, const bz_list *paths, const bz_models *m, const bz_plan *plan, const target *t,
-                    bz_forecast *out, bz_error *err)
+static int forecast(predict_job *job, const bz_models *m, const bz_plan *plan, const target *t, bz_forecast *out,
+                    bz_error *err)
 {
     bz_peaks *peaks = BZ_NEW(&job->arena, bz_peaks, 1);
     bz_dtype dtype;
@@ -172,7 +172,7 @@ static int forecast(predict_job *job, const bz_list *paths, const bz_models *m, 
         bz_prices *prices;
         if (bz_prices_load(plan, job->db, t->system, &job->setting, &job->arena, &prices, err))
             return -1;
-        bz_bound_input in = {.model = paths->item[i],
+        bz_bound_input in = {.model = m->name[i],
                              .system = t->machine.name,
                              .facts = t->facts,
                              .setting = job->setting,
@@ -202,13 +202,13 @@ static int predict_batch(predict_job *job, const bz_list *paths, int64_t batch, 
         for (const bz_backend_row *b = bz_backends; b->name; b++)
             if (b->device)
                 bz_list_add(&p.backends, b->name);
-    int rc = models_load(&bz_command_predict, paths, &p.models, m, err) || planning_plan(&p, paths, m, &plan, err);
+    int rc = models_load(&bz_command_predict, paths, &p.models, m, err) || planning_plan(&p, m, &plan, err);
     if (p.backends.item != job->p.backends.item)
         bz_list_free(&p.backends);
     if (plan)
         bz_plan_keep(plan, &job->arena);
     for (int i = 0; i < n && !rc; i++)
-        rc = forecast(job, paths, m, plan, &t[i], out + (size_t)i * (size_t)paths->n, err);
+        rc = forecast(job, m, plan, &t[i], out + (size_t)i * (size_t)m->n, err);
     return rc ? -1 : 0;
 }
 
@@ -271,7 +271,7 @@ static int train(predict_job *job, bz_error *err)
 static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
 {
     target t[MOST];
-    int n = 0, batches = job->n_batches ? job->n_batches : 1, rc = 0;
+    int n = 0, models = models_count(paths, &job->p.models), batches = job->n_batches ? job->n_batches : 1, rc = 0;
     bz_price_list prices = {0};
     if ((job->prices && read_prices(job, &prices, err)) || find_targets(job, t, &n, err))
         return -1;
@@ -284,12 +284,12 @@ static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error
         return -1;
     for (int i = 0; i < n; i++)
         t[i].aim = bz_predictor_aim(p, &t[i].machine, &job->samples, t[i].own, NULL);
-    bz_forecast *f = BZ_NEW(&job->arena, bz_forecast, (size_t)batches * (size_t)n * (size_t)paths->n);
+    bz_forecast *f = BZ_NEW(&job->arena, bz_forecast, (size_t)batches * (size_t)n * (size_t)models);
     for (int b = 0; b < batches && !rc; b++)
         rc = predict_batch(job, paths, job->n_batches ? job->batch[b] : 0, t, n,
-                           f + (size_t)b * (size_t)n * (size_t)paths->n, err);
+                           f + (size_t)b * (size_t)n * (size_t)models, err);
     if (!rc)
-        bz_report_forecasts(f, batches * n * paths->n, &prices, bz_form_of(job->json, job->csv), out);
+        bz_report_forecasts(f, batches * n * models, &prices, bz_form_of(job->json, job->csv), out);
     for (int i = 0; i < n; i++)
         bz_aim_free(t[i].aim);
     bz_predictor_free(p);
