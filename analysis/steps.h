@@ -1,6 +1,7 @@
 /* The steps of an analysis. Private to analysis/.
  *
  *   analyze.c   the table of the steps, their order, and small ones
+ *   slower.c    layers that took longer than they could
  *   ways.c      other data types, layouts and math modes
  *
  * A new step is a row in that table and a file with its function. What it finds it notes in the model's analysis or in the
@@ -65,5 +66,7 @@ bz_sheet *analyze_sheet(const analyze_work *w, const analyze_place *at, const ch
 
 /* The prices; and those of other ways, where units are wanted. */
 analyze_step analyze_prices, analyze_units;
+/* Tables: layers whose calls took longer than their records. */
+analyze_step analyze_slower;
 
 #endif

@@ -17,8 +17,8 @@ typedef struct rebuild_making {
     bz_compose c;
     size_t op; /* that is looked at */
     const bz_operator *o;
-    const char *base; /* its name, without the framework's and without what says that it overwrites its operand */
-    int guessed;      /* nodes whose window was not recorded, and no operator behind tells the result */
+    char base[64]; /* its name, without the framework's and without what says that it overwrites its operand */
+    int guessed;   /* nodes whose window was not recorded, and no operator behind tells the result */
 } rebuild_making;
 
 typedef struct rebuild_window {

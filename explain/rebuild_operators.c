@@ -10,14 +10,13 @@ enum { MOST = 20000 }; /* nodes */
 typedef rebuild_making making;
 
 /* "aten::relu_" -> "relu" */
-static const char *base_of(const char *name, char out[64])
+static void base_of(const char *name, char out[64])
 {
     const char *colon = strstr(name, "::");
     snprintf(out, 64, "%.60s", colon ? colon + 2 : name);
     size_t n = strlen(out);
     if (n > 1 && out[n - 1] == '_')
         out[n - 1] = 0;
-    return out;
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
@@ -108,7 +107,6 @@ static const char *make_nodes(making *m, bool *partial)
     uint32_t iteration = bz_typical_iteration(m->t);
     unsigned char *mark = mark_operators(m);
     others left = {0};
-    char base[64];
     int backward = 0;
     bool device = false;
     for (size_t i = 0; i < m->e->n; i++)
@@ -121,7 +119,7 @@ static const char *make_nodes(making *m, bool *partial)
             continue;
         m->op = i;
         m->o = bz_operator_of(m->t, i);
-        m->base = base_of(bz_string(m->t, m->e->name[i]), base);
+        base_of(bz_string(m->t, m->e->name[i]), m->base);
         bool works = false;
         for (int k = 0; k < m->o->n_in; k++)
             works |= m->o->in[k].rank > 0;

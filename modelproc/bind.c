@@ -190,9 +190,10 @@ static const struct {
 static bz_dim resolve(infer *inf, bz_dim d)
 {
     const char *name = name_of(inf, d);
-    int64_t number, k = d - INT64_MIN;
-    if (!name)
+    int64_t number;
+    if (!name) /* a size, or a symbol without one */
         return d;
+    int64_t k = d - INT64_MIN;
     if (k < inf->n_tied && !bz_is_symbol(inf->tied[k]))
         return inf->tied[k];
     if (dimension_compute(name, tied_name, inf, &number, NULL))
