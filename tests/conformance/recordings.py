@@ -3,6 +3,7 @@
 
 Synthetic recordings of known truth, recordings that lie, and, where SHARED is, real ones against what sqlite3 and Python
 compute from the same files."""
+import decimal
 import glob
 import gzip
 import json
@@ -313,6 +314,16 @@ def iterations(path):
     return shown
 
 
+def every(name, shown, intervals, by):
+    """Busy and idle of each iteration, to the nanosecond: together they are the latency, and no share is above 100 %."""
+    for i, e in enumerate(shown["each"]):
+        begin, latency = e["begin_ns"], e["latency_ns"]
+        busy, gap = round(e["device_busy"] * 1e9), round(e["gap"] * 1e9)
+        close(f"{name}: busy of iteration {i}", busy, union(intervals, begin, begin + latency), by)
+        check(f"{name}: busy + idle of iteration {i}", busy + gap, latency)
+        check(f"{name}: iteration {i} is not busy for longer than it lasts", 0 <= busy <= latency, True)
+
+
 def nsys(path):
     name = path[len(shared) + 1:]
     plain = work + "/plain.sqlite"
@@ -332,6 +343,7 @@ def nsys(path):
         busy = union(intervals, min(a for a, _ in intervals), max(b for _, b in intervals))
         close(name + ": busy of all", r["busy"], busy * 1e-9, 1e-9)
         return
+    every(name, shown, intervals, 0)
     it = typical(shown)
     start, end = it["begin_ns"], it["begin_ns"] + it["latency_ns"]
     busy = union(intervals, start, end)
@@ -360,7 +372,7 @@ def kineto(path):
     name = path[len(shared) + 1:]
     r = analyze(path)
     with gzip.open(path, "rt") as f:
-        events = json.load(f)["traceEvents"]
+        events = json.load(f, parse_float=decimal.Decimal)["traceEvents"]  # microseconds since 1970 have more digits than a double
     intervals = [(round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000)) for e in events
                  if e.get("ph") == "X" and e.get("cat", "").lower() in ("kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset")]
     if not intervals:
@@ -371,6 +383,7 @@ def kineto(path):
         busy = union(intervals, min(a for a, _ in intervals), max(b for _, b in intervals))
         close(name + ": busy of all", r["busy"], busy * 1e-9, 1e-6)
         return
+    every(name, shown, intervals, 500)  # seconds since 1970 as a double are exact to 240 ns
     it = typical(shown)
     close(name + ": busy", r["busy"], union(intervals, it["begin_ns"], it["begin_ns"] + it["latency_ns"]) * 1e-9, 2e-6)
 
