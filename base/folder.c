@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +15,17 @@ int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err)
 {
     const char *base = getenv("TMPDIR");
     int n = snprintf(path, BZ_FOLDER_MAX, "%s/benanza-XXXXXX", base && *base ? base : "/tmp");
-    if (n < BZ_FOLDER_MAX && mkdtemp(path)) {
+    sigset_t all, before;
+    bz_keeper_start();
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* no signal ends us between the folder and the word to its keeper */
+    bool made = n < BZ_FOLDER_MAX && mkdtemp(path);
+    int why = n < BZ_FOLDER_MAX ? errno : ENAMETOOLONG;
+    if (made)
         bz_keeper_path(path);
-        return 0;
-    }
-    return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s (TMPDIR names another place)", path,
-                   strerror(n < BZ_FOLDER_MAX ? errno : ENAMETOOLONG));
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return made ? 0
+                : bz_fail(err, BZ_FAILED, "%s: cannot be made: %s (TMPDIR names another place)", path, strerror(why));
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
