@@ -178,6 +178,10 @@ typedef struct bz_request {
     const bz_candidate *candidate; /* models that they may be of */
     int n_candidates;
     unsigned parts;
+    /* Fills in what records do not price; NULL: it stays unpriced. */
+    void (*predict)(void *user, const bz_plan *plan, const bz_system *system, const bz_system_facts *facts,
+                    bz_prices *prices, bz_arena *arena);
+    void *predict_user;
 } bz_request;
 
 /* All that is found: recordings by themselves, models on systems. */

@@ -98,10 +98,13 @@ int analyze_prices(analyze_work *w, const analyze_place *at, bz_error *err)
     w->facts = bz_system_facts_read(w->system->details, w->arena);
     bz_peaks_read(w->facts, &r->setting, w->arena, peaks);
     w->peaks = peaks;
-    if (!(w->parts & BZ_PART_UNITS))
-        return bz_prices_load(w->plan, r->db, w->system, &r->setting, w->arena, &w->prices, err);
-    if (load_prices(w, err))
+    bool ways = w->parts & BZ_PART_UNITS;
+    if (ways ? load_prices(w, err) : bz_prices_load(w->plan, r->db, w->system, &r->setting, w->arena, &w->prices, err))
         return -1;
+    if (r->predict && !w->rebuilt)
+        r->predict(r->predict_user, w->plan, w->system, w->facts, w->prices, w->arena);
+    if (!ways)
+        return 0;
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES && !w->rebuilt; i++) {
         bool known;
         if (TYPES[i].dtype == r->options.dtype)

@@ -116,6 +116,7 @@ static void add(sums *t, const sums *o, double times)
     c->layers += d->layers, c->free += d->free, c->measured += d->measured, c->imported += d->imported;
     c->modelled += d->modelled, c->unpriced += d->unpriced, c->noisy += d->noisy, c->floor += d->floor;
     c->reference += d->reference;
+    c->predicted += d->predicted, c->macs_predicted += times * d->macs_predicted;
     c->missing += d->missing, c->branches += d->branches, c->loops += d->loops, c->loops_open += d->loops_open;
     c->macs += times * d->macs, c->macs_measured += times * d->macs_measured;
     c->macs_imported += times * d->macs_imported, c->macs_modelled += times * d->macs_modelled;
@@ -138,8 +139,8 @@ static void count_layer(sums *t, const bz_bound_layer *l)
     bool priced = p->alternative != NULL;
     c->macs += (double)l->layer->macs;
     c->missing += p->missing;
-    ++*(priced ? layers[p->provenance] : &c->unpriced);
-    *(priced ? macs[p->provenance] : &c->macs_unpriced) += (double)l->layer->macs;
+    ++*(!priced ? &c->unpriced : p->predicted ? &c->predicted : layers[p->provenance]);
+    *(!priced ? &c->macs_unpriced : p->predicted ? &c->macs_predicted : macs[p->provenance]) += (double)l->layer->macs;
     t->hardware += isfinite(l->hardware) ? l->hardware : 0;
     if (!priced)
         return;

@@ -80,12 +80,12 @@ typedef struct bz_bound_layer {
 bool bz_bound_contradicts(const bz_bound_layer *l);
 
 typedef struct bz_coverage_sum {
-    int layers;                                       /* n */
-    int free, measured, imported, modelled, unpriced; /* these add up to `layers` */
-    int noisy, floor, missing;                        /* marked; timed by event pairs; problems without a record */
-    int reference;                                    /* that nothing but an implementation by the definition runs */
+    int layers;                                                  /* n */
+    int free, measured, imported, modelled, predicted, unpriced; /* these add up to `layers` */
+    int noisy, floor, missing;       /* marked; timed by event pairs; problems without a record */
+    int reference;                   /* that nothing but an implementation by the definition runs */
     int branches, loops, loops_open; /* If by their cheaper branch; loops; those of unknown length among them */
-    double macs, macs_measured, macs_imported, macs_modelled, macs_unpriced;
+    double macs, macs_measured, macs_imported, macs_modelled, macs_predicted, macs_unpriced;
 } bz_coverage_sum;
 
 typedef struct bz_bound_module {

@@ -1,5 +1,7 @@
 #include "cli/analysis.h"
 
+#include <string.h>
+
 int analyses_ask(analyses *a, const planning *p, const bz_models *m, bz_error *err)
 {
     bz_request *r = &a->request;
@@ -13,6 +15,43 @@ int analyses_ask(analyses *a, const planning *p, const bz_models *m, bz_error *e
     return 0;
 }
 
+typedef struct predicting {
+    bz_samples samples;
+    const bz_setting *setting;
+} predicting;
+
+/* Of a system whose rates nobody knows, or that nothing tells of, no price is predicted. */
+static void predict(void *user, const bz_plan *plan, const bz_system *system, const bz_system_facts *facts,
+                    bz_prices *prices, bz_arena *arena)
+{
+    predicting *p = user;
+    bz_machine machine;
+    int own = -1;
+    bz_predictor *predictor = bz_machine_of(facts, system->name, p->setting->threads, &machine, NULL)
+                                  ? NULL
+                                  : bz_predictor_best(&p->samples, machine.gpu);
+    if (!predictor)
+        return;
+    for (int m = 0; m < p->samples.machines; m++)
+        if (!strcmp(p->samples.machine[m].name, system->name))
+            own = m;
+    bz_aim *aim = bz_predictor_aim(predictor, &machine, &p->samples, own, NULL);
+    bz_forecast_fill(aim, plan, p->setting, system->name, prices, arena);
+    bz_aim_free(aim);
+    bz_predictor_free(predictor);
+}
+
+static int analyze_predicted(analyses *a, bz_error *err)
+{
+    predicting p = {.setting = &a->request.setting};
+    a->request.predict = predict;
+    a->request.predict_user = &p;
+    int rc = bz_samples_load(a->request.db, p.setting, &p.samples, err) ||
+             bz_analyze(&a->request, &a->arena, &a->found, err);
+    bz_samples_free(&p.samples);
+    return rc ? -1 : 0;
+}
+
 int analyses_make(analyses *a, bz_perfdb *db, const bz_system *const *system, int n_systems, unsigned parts,
                   bz_error *err)
 {
@@ -20,7 +59,7 @@ int analyses_make(analyses *a, bz_perfdb *db, const bz_system *const *system, in
     a->request.system = system;
     a->request.n_systems = n_systems;
     a->request.parts = parts;
-    return bz_analyze(&a->request, &a->arena, &a->found, err);
+    return a->predict ? analyze_predicted(a, err) : bz_analyze(&a->request, &a->arena, &a->found, err);
 }
 
 static int draw(const bz_analysis *a, const analysis_output *o, bz_error *err)

@@ -10,16 +10,18 @@ typedef struct analyses {
     bz_patterns *patterns; /* of its options */
     bz_plan *plan;         /* of the models asked for last */
     bz_findings found;
+    bool predict; /* what no record prices */
     bz_arena arena;
 } analyses;
 
 typedef struct analysis_output {
-    bool json, csv, models;
+    bool json, csv, models, predict;
     const char *dot, *svg, *html;
 } analysis_output;
 
 #define ANALYSIS_OPTIONS(o)                                                                                            \
-    {"json", BZ_OPTION_FLAG, &(o).json, NULL, "print JSON, for programs"},                                             \
+    {"predict", BZ_OPTION_FLAG, &(o).predict, NULL, "predict what no record prices, as 'benanza predict' does"},       \
+        {"json", BZ_OPTION_FLAG, &(o).json, NULL, "print JSON, for programs"},                                         \
         {"csv", BZ_OPTION_FLAG, &(o).csv, NULL, "print comma-separated values: a row for each layer"},                 \
         {"models", BZ_OPTION_FLAG, &(o).models, NULL, "with --csv: a row for each model, batch size and system"},      \
         {"html", BZ_OPTION_TEXT, &(o).html, "FILE",                                                                    \

@@ -140,6 +140,7 @@ static int make(analyze_job *a, int n, int64_t batch, bz_error *err)
 {
     bz_findings *found = &a->analyses.found;
     int first = found->n;
+    a->analyses.predict = a->output.predict;
     if (analyses_make(&a->analyses, a->db, a->system, a->n_systems, BZ_PARTS | (a->output.html ? BZ_PART_TIMELINE : 0),
                       err))
         return -1;

@@ -68,6 +68,7 @@ static int fill(bound_job *b, bz_error *err)
 static int analyze(bound_job *b, bz_buf *out, bz_error *err)
 {
     bz_findings *found = &b->analyses.found;
+    b->analyses.predict = b->output.predict;
     if (analyses_make(&b->analyses, b->db, &b->system, 1, BZ_PARTS, err))
         return -1;
     for (int i = 0; i < found->n; i++) {

@@ -1,6 +1,7 @@
 /* benanza gen: write the benchmarks that the database lacks. */
 #include "cli/db.h"
 #include "cli/planning.h"
+#include "predict/evaluate.h"
 
 #include <stdio.h>
 
@@ -10,7 +11,62 @@ typedef struct gen_job {
     bool all, json;
     const char *remeasure;
     bz_list problems; /* texts */
+    int64_t most;     /* so many problems, those that tell most of the others; 0: all */
 } gen_job;
+
+/* ---- the most informative --------------------------------------------------------------------- */
+
+static bool is_chosen(void *user, int problem, int family)
+{
+    (void)family;
+    return ((const bool *)user)[problem];
+}
+
+/* How often all models need each problem. */
+static double *uses_of(const bz_plan *plan, int n, bz_arena *arena)
+{
+    const bz_plan_layer *layer;
+    int layers = bz_plan_layers(plan, &layer);
+    double *uses = BZ_NEW(arena, double, n);
+    for (int i = 0; i < layers; i++)
+        for (int k = 0; k < layer[i].n_problems; k++)
+            uses[layer[i].problem[k]] += (double)layer[i].count;
+    return uses;
+}
+
+/* Of what is wanted, the problems that tell most of a system's times. What they cost stands for what they weigh: by the system's
+ * roofline where its rates are known, else as if a byte cost as much as ten operations. */
+static void choose(const gen_job *g, bz_plan *plan, const bz_system *system)
+{
+    bz_arena arena = {0};
+    const bz_plan_problem *problem;
+    int all = bz_plan_problems(plan, &problem), n = 0;
+    const bz_system_facts *facts = bz_system_facts_read(system ? system->details : NULL, &arena);
+    bz_machine machine;
+    int threads = g->p.threads ? (int)g->p.threads : 1;
+    bool known = system && !bz_machine_of(facts, system->name, threads, &machine, NULL);
+    const bz_shape **shape = BZ_NEW(&arena, const bz_shape *, all);
+    double *cost = BZ_NEW(&arena, double, all), *uses = uses_of(plan, all, &arena);
+    int *at = BZ_NEW(&arena, int, all), *order = BZ_NEW(&arena, int, all);
+    bool *chosen = BZ_NEW(&arena, bool, all);
+    for (int i = 0; i < all; i++) {
+        bool wanted = false;
+        for (int f = 0; f < problem[i].n_families; f++)
+            wanted |= problem[i].family[f].wanted;
+        if (!wanted)
+            continue;
+        bz_shape *s = BZ_NEW(&arena, bz_shape, 1);
+        bz_shape_of(problem[i].problem, s);
+        shape[n] = s;
+        cost[n] = uses[i] * (known ? bz_shape_roofline(s, &machine, 0, 1) : s->flops + 10 * s->bytes);
+        at[n++] = i;
+    }
+    int taken = bz_most_informative(shape, cost, n, g->most > n ? n : (int)g->most, order);
+    for (int i = 0; i < taken; i++)
+        chosen[at[order[i]]] = true;
+    bz_plan_choose(plan, is_chosen, chosen);
+    bz_arena_free(&arena);
+}
 
 static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
 {
@@ -32,7 +88,9 @@ static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
     }
     bz_buf_clean(out, g->folder);
     bz_buf_printf(out, ": %d problem%s in %d families", wanted, wanted == 1 ? "" : "s", families);
-    if (n > wanted)
+    if (g->most)
+        bz_buf_printf(out, ", those that tell most of %d", n);
+    else if (n > wanted)
         bz_buf_printf(out, "; %d of %d problems are in the database (%.0f %% saved)", n - wanted, n,
                       100.0 * (n - wanted) / n);
     bz_buf_putc(out, '\n');
@@ -66,6 +124,8 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
     if (!rc && !g->all)
         rc = (!db && planning_system(&bz_command_gen, &g->p, false, &db, &system, err)) ||
              bz_plan_skip(plan, db, system, &setting, &again, err);
+    if (!rc && g->most)
+        choose(g, plan, system);
     rc = rc || bz_generate(plan, g->folder, err);
     if (!rc)
         report(g, plan, out);
@@ -88,6 +148,8 @@ static int run(int argc, char **argv)
          "also benchmark this problem, which no layer needs to have: 'copy read=1048576 write=1048576 dtype=u8'; may "
          "be "
          "repeated"},
+        {"most-informative", BZ_OPTION_COUNT, &g.most, "N",
+         "write N problems only: those that tell most of all others, for 'benanza predict'"},
         {"json", BZ_OPTION_FLAG, &g.json, NULL, "print JSON, for programs"},
         PLANNING_REMEASURE_OPTION(g.remeasure),
         PLANNING_OPTIONS(g.p),

@@ -92,7 +92,8 @@ static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_erro
     static const int64_t USUAL[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     int n = 0, batches = job->n_batches ? job->n_batches : (int)(sizeof USUAL / sizeof *USUAL), rounds = 0;
     bz_workload *work = BZ_NEW(&job->arena, bz_workload, (size_t)paths->n * (size_t)batches);
-    bz_judgement *round = BZ_NEW(&job->arena, bz_judgement, 4);
+    static const double FEW[] = {0, 0.05, 0.01, 0.02, 0.1, 0.2};
+    bz_judgement *round = BZ_NEW(&job->arena, bz_judgement, 8);
     for (int i = 0; i < paths->n; i++)
         for (int b = 0; b < batches; b++) {
             if (bz_workload_make(&job->samples, paths->item[i], job->n_batches ? job->batch[b] : USUAL[b], &job->arena,
@@ -100,9 +101,10 @@ static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_erro
                 return -1;
             n += work[n].n > 0;
         }
-    if (bz_judge(&job->samples, work, n, BZ_LEAVE_SYSTEM, 0, &job->arena, &round[rounds++], err) ||
-        bz_judge(&job->samples, work, n, BZ_LEAVE_SYSTEM, 0.05, &job->arena, &round[rounds++], err) ||
-        bz_judge(&job->samples, work, n, BZ_LEAVE_NETWORK, 0, &job->arena, &round[rounds++], err) ||
+    for (int i = 0; i < (int)(sizeof FEW / sizeof *FEW); i++)
+        if (bz_judge(&job->samples, work, n, BZ_LEAVE_SYSTEM, FEW[i], &job->arena, &round[rounds++], err))
+            return -1;
+    if (bz_judge(&job->samples, work, n, BZ_LEAVE_NETWORK, 0, &job->arena, &round[rounds++], err) ||
         bz_judge(&job->samples, work, n, BZ_LEAVE_BATCH, 0, &job->arena, &round[rounds++], err))
         return -1;
     bz_report_judgements(round, rounds, bz_form_of(job->json, job->csv), out);
@@ -212,20 +214,6 @@ static int predict_batch(predict_job *job, const bz_list *paths, int64_t batch, 
     return rc ? -1 : 0;
 }
 
-/* A database teaches where it has as many records of at least two machines of the sort as a network has problems. */
-static bool teaches(const bz_samples *s, bool gpu)
-{
-    enum { ENOUGH = 100 };
-    int machines = 0;
-    for (int m = 0; m < s->machines; m++) {
-        int n = 0;
-        for (int i = 0; i < s->n; i++)
-            n += !isnan(bz_samples_log(s, i, m));
-        machines += s->machine[m].gpu == gpu && n >= ENOUGH;
-    }
-    return machines >= 2;
-}
-
 static int add_line(void *user, size_t number, const char *text, size_t len)
 {
     (void)number;
@@ -244,9 +232,11 @@ static int learn(predict_job *job, bool gpu, bz_predictor **out, bz_error *err)
         bz_buf_free(&text);
         return rc ? -1 : 0;
     }
-    bool own = !gpu || teaches(&job->samples, gpu);
-    *out = own ? bz_predictor_new(&job->samples, NULL, NULL, NULL) : bz_predictor_shipped();
-    return *out ? 0 : bz_fail(err, BZ_FAILED, "the set that ships cannot be read");
+    *out = bz_predictor_best(&job->samples, gpu);
+    return *out ? 0
+                : bz_fail(err, BZ_BAD_INPUT,
+                          "processors are predicted from others: the database needs the records of at least one more "
+                          "('benanza db import --reference' names some)");
 }
 
 static int train(predict_job *job, bz_error *err)

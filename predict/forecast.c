@@ -103,6 +103,13 @@ static void sum_up(const filling *f, const bz_plan *plan, bz_forecast *out)
     out->high = exp(NINE_OF_TEN * spread);
 }
 
+void bz_forecast_fill(bz_aim *aim, const bz_plan *plan, const bz_setting *setting, const char *system,
+                      bz_prices *prices, bz_arena *arena)
+{
+    filling f = {.aim = aim, .predictor = bz_aim_predictor(aim), .system = system, .setting = setting};
+    fill_in(&f, plan, prices, arena);
+}
+
 void bz_forecast_make(bz_aim *aim, const bz_bound_input *in, bz_prices *prices, bz_arena *arena, bz_forecast *out)
 {
     filling f = {.aim = aim, .predictor = bz_aim_predictor(aim), .system = in->system, .setting = &in->setting};

@@ -117,6 +117,9 @@ void bz_predictor_write(const bz_predictor *p, bz_buf *out);
 int bz_predictor_read(const char *text, const char *name, bz_predictor **out, bz_error *err);
 /* What comes with the program; a predictor of 7 GPUs from 2013 to 2018. */
 bz_predictor *bz_predictor_shipped(void);
+/* What is best for GPUs or processors: by the table where that has a hundred records of two such machines, else what ships. NULL: of
+ * processors nothing ships. */
+bz_predictor *bz_predictor_best(const bz_samples *s, bool gpu);
 int bz_predictor_machines(const bz_predictor *p, const bz_machine **machine);
 
 /* A machine to predict for. `own`: its number in `records`, which then count too, those of problems for which measured[problem]
@@ -160,6 +163,10 @@ typedef struct bz_forecast {
     double by[BZ_PREDICTED_N]; /* share of the sequential bound */
     int layers, predicted;     /* that cost something; of them with a predicted price */
 } bz_forecast;
+
+/* Fills what records do not price into the prices of a plan. */
+void bz_forecast_fill(bz_aim *aim, const bz_plan *plan, const bz_setting *setting, const char *system,
+                      bz_prices *prices, bz_arena *arena);
 
 /* `in` is as bz_bound_make wants it, `prices` are those that records make: what lacks is predicted and filled into them. */
 void bz_forecast_make(bz_aim *aim, const bz_bound_input *in, bz_prices *prices, bz_arena *arena, bz_forecast *out);

@@ -257,3 +257,22 @@ int bz_predictor_machines(const bz_predictor *p, const bz_machine **machine)
     *machine = p->machine;
     return p->machines;
 }
+
+/* A database teaches where it has as many records of two GPUs, or of a processor, as a network has problems. */
+static bool teaches(const bz_samples *s, bool gpu)
+{
+    enum { ENOUGH = 100 };
+    int machines = 0;
+    for (int m = 0; m < s->machines; m++) {
+        int n = 0;
+        for (int i = 0; i < s->n; i++)
+            n += !isnan(bz_samples_log(s, i, m));
+        machines += s->machine[m].gpu == gpu && n >= ENOUGH;
+    }
+    return machines >= (gpu ? 2 : 1);
+}
+
+bz_predictor *bz_predictor_best(const bz_samples *s, bool gpu)
+{
+    return teaches(s, gpu) ? bz_predictor_new(s, NULL, NULL, NULL) : gpu ? bz_predictor_shipped() : NULL;
+}

@@ -92,6 +92,10 @@ static void put_coverage(const bz_coverage_sum *c, bz_json *j)
 {
     bz_json_key_bool(j, "complete", !c->unpriced);
     bz_members_json(BZ_MEMBERS(COVERAGE), c, j);
+    if (!c->predicted)
+        return;
+    bz_json_key_int(j, "predicted", c->predicted);
+    bz_json_key_num(j, "macs_predicted", c->macs_predicted);
 }
 
 static const bz_member REGRET[] = {

@@ -289,8 +289,11 @@ static void judgement_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
                   100 * g->all.total[0], g->all.n, 100 * g->all.layers, 100 * g->all.median);
     if (!isnan(g->ranked) && g->machines > 1)
         bz_buf_printf(out, "; %.1f %% of pairs of systems in the right order", 100 * g->ranked);
-    bz_buf_printf(out, ".\nIntervals: %.1f %% of the sums inside; nine of ten are within %.2f spreads.\n\n",
+    bz_buf_printf(out, ".\nIntervals: %.1f %% of the sums inside; nine of ten are within %.2f spreads.\n",
                   100 * g->all.inside, g->quantile);
+    if (g->few > 0 && g->few != 0.05) /* a point of a curve */
+        return;
+    bz_buf_putc(out, '\n');
     bz_table_print(judgement_table(g, arena), out);
 }
 

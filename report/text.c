@@ -28,6 +28,7 @@ static void put_coverage(const bz_bound *b, bz_buf *out)
     } parts[] = {{"measured", c->measured, c->macs_measured},
                  {"imported", c->imported, c->macs_imported},
                  {"modelled", c->modelled, c->macs_modelled},
+                 {"predicted", c->predicted, c->macs_predicted},
                  {"unpriced", c->unpriced, c->macs_unpriced}};
     bz_buf_printf(out, "  coverage: %d of %d layer%s: ", c->layers - c->unpriced, c->layers, c->layers == 1 ? "" : "s");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
