@@ -3,6 +3,8 @@
 #include "cli/model.h"
 #include "report/report.h"
 
+#include <string.h>
+
 typedef struct {
     bool unique, json, csv, fold, fusions;
     const char *dot, *svg, *patterns;
@@ -49,6 +51,26 @@ static int check(const settings *s, int n_models, bz_error *err)
     return 0;
 }
 
+static bool has_unknown(const bz_layer *layer, int n)
+{
+    bool found = false;
+    for (int i = 0; i < n && !found; i++) {
+        found = !strcmp(layer[i].kind, "unknown");
+        for (int b = 0; b < layer[i].n_bodies && !found; b++)
+            found = has_unknown(layer[i].bodies[b].layers, layer[i].bodies[b].n);
+    }
+    return found;
+}
+
+/* What an operator does that nobody knows lacks in the totals. */
+static int judge(const bz_models *m)
+{
+    for (int i = 0; i < m->n; i++)
+        if (has_unknown(m->layers[i]->layer, m->layers[i]->n))
+            return BZ_INCOMPLETE;
+    return BZ_OK;
+}
+
 static int run(int argc, char **argv)
 {
     settings s = {0};
@@ -76,6 +98,8 @@ static int run(int argc, char **argv)
         (!parsed && (check(&s, arguments.n, &err) || models_load(&bz_command_layers, &arguments, &models, &m, &err) ||
                      show(&s, &m, m.n > arguments.n, &err))))
         status = bz_report(&bz_command_layers, &err);
+    else if (!parsed)
+        status = judge(&m);
     bz_models_free(&m);
     bz_list_free(&arguments);
     bz_list_free(&models.dims);

@@ -255,6 +255,17 @@ static void fall_back(lowering *l)
         l->alternative[a].fallback = true;
 }
 
+static const char *why_unpriced(const bz_layer *layer, bz_arena *arena)
+{
+    if (!strcmp(layer->kind, "unknown"))
+        return bz_arena_printf(arena, "operator %s%s%s is not known", layer->node->domain,
+                               *layer->node->domain ? "." : "", layer->node->op);
+    for (int i = 0; i < layer->n_in + layer->n_out; i++)
+        if (!bz_type_is_static(i < layer->n_in ? &layer->in[i] : &layer->out[i - layer->n_in]))
+            return "its shapes depend on data";
+    return "the model does not tell what it does inside";
+}
+
 void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *out)
 {
     bz_problem steps[MAX_STEPS];
@@ -265,7 +276,7 @@ void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowerin
         return;
     }
     if (!layer->priced) {
-        out->why = "its shapes depend on data";
+        out->why = why_unpriced(layer, arena);
         return;
     }
     choose_types(&l);

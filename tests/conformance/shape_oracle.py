@@ -132,7 +132,7 @@ def load(path):
 def benanza_types(benanza, path):
     """Returns {value name: Type}. Raises RuntimeError when benanza fails or answers something else than expected."""
     run = subprocess.run([benanza, "layers", "--json", path], capture_output=True, text=True, errors="replace")
-    if run.returncode != 0:
+    if run.returncode not in (0, 4):
         lines = run.stderr.strip().splitlines() or ["no message"]
         raise RuntimeError(f"benanza: exit status {run.returncode}: {lines[-1][:200]}")
     try:
