@@ -70,6 +70,31 @@ def exchange(folder, events):
         assert sum(e["name"] == "all_reduce" for e in pieces) > 5 * STEPS
 
 
+def whatif(path, *changes):
+    command = [BENANZA, "whatif", "--json", "--force"] + [x for c in changes for x in ("--do", c)] + [path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def predict(folder, path, kernels):
+    """The graph has every kernel, its launch and its layer; simulated unchanged it takes what the recording says. Layers of a
+    file of gradients are those of the recording."""
+    told = whatif(path)
+    tasks = told["graph"]["tasks"]
+    assert tasks["kernel"] == sum(kernels.values()) and told["graph"]["unlaunched"] == 0, told["graph"]
+    assert abs(told["simulated_seconds"] / told["measured_seconds"] - 1) <= told["error"] + 1e-6, told["error"]
+    assert {p["name"] for p in told["predictions"] if p["changed"]} >= {"fused-optimizer", "cuda-graph", "restructured-norm"}
+    listed = subprocess.run([STREAM, "tiny", "--gradients"], capture_output=True, text=True, check=True).stdout
+    gradients = os.path.join(folder, "gradients")
+    with open(gradients, "w") as f:
+        f.write(listed)
+    told = whatif(path, "data-parallel:workers=2,gbps=1,bucket=0,first=0,file=" + gradients)["predictions"][0]
+    assert told["changed"] == len(listed.splitlines()), told  # a bucket for each layer
+    endless = whatif(path, "data-parallel:workers=2,gbps=1e9,file=" + gradients)["predictions"][0]
+    assert endless["seconds"] <= told["seconds"]
+
+
 UPDATE = re.compile(r"elementwise_(mul|addcmul|sqrt|div|addcdiv|add) \d+$")
 
 
@@ -108,6 +133,7 @@ def main():
         told = subprocess.run([BENANZA, "analyze", "--profile", path, "--json"], capture_output=True, text=True)
         assert told.returncode in (0, 4), told.stderr
         assert '"iterations"' in told.stdout, told.stdout[:400]
+        predict(folder, path, kernels)
     print("ok: %d kernels in a step" % sum(kernels.values()))
 
 
