@@ -7,6 +7,7 @@
  * wrong way round. */
 #include "whatif/gradients.h"
 
+#include <math.h>
 #include <stdio.h>
 
 typedef struct {
@@ -66,8 +67,10 @@ int bz_whatif_priorities(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     bool urgent = bz_whatif_number(asked, "priority") > 0;
     for (int i = 0; i < n; i++) {
         int32_t near_input = -(int32_t)list[i].rank, priority = !urgent ? 0 : x.literal ? -near_input : near_input;
-        for (double left = (double)list[i].bytes; left > 0; left -= slice)
-            add_slice(&x, &list[i], left < slice ? left : slice, priority);
+        double bytes = (double)list[i].bytes;
+        int slices = (int)ceil(bytes / slice);
+        for (int k = 0; k < slices; k++)
+            add_slice(&x, &list[i], k + 1 < slices ? slice : bytes - slice * k, priority);
     }
     if (!x.slices)
         return bz_whatif_because(asked, "its layers have no gradients");
