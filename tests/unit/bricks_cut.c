@@ -141,7 +141,7 @@ static void test_files(void **unused)
             continue;
         }
         bz_model *model;
-        bz_layers *layers;
+        bz_layers *layers = NULL;
         int met = 0;
         assert_int_equal(bz_bricks_save(&b, i, &again, &err), 0);
         assert_int_equal(file.len, again.len);
