@@ -12,7 +12,11 @@
  *   CUDNN_BATCHNORM_FWD_INFER…   batchnorm_each x                            cudnnBatchNormalizationForwardInference
  *   CUDNN_BATCHNORM_FWD_TRAIN…   batchnorm_each_training x                   cudnnBatchNormalizationForwardTraining
  *   CUDNN_OP_TENSOR_ADD_FWD      binary fn=add a b                           cudnnOpTensor
+ *   CUDNN_OP_TENSOR_MUL_FWD      binary fn=mul a b                           cudnnOpTensor
  *   CUDNN_ADD_TENSOR             expand x y                                  cudnnAddTensor
+ *   CUDNN_SOFTMAX_FWD            softmax x axis                              cudnnSoftmaxForward ALGORITHM MODE
+ *   CUDNN_DROPOUT_FWD            dropout x                                   cudnnDropoutForward
+ *   CUBLAS_GEMM_FWD              gemm m n k batch transa transb post=bias    cublas gemm
  *   CUBLAS_GEMV_FWD              gemm m=1 n k batch transa transb post=bias  cublas gemv
  *   type FLOAT32                 dtype=f32, math default
  *   type TENSORCOREHALF          dtype=f16, math tensor
@@ -26,6 +30,9 @@
  * - cudnnAddTensor ran with beta = 0: it copied the bias over the output and added nothing. That is
  *   an expand. The bias of a convolution is in the fused calls only.
  * - cublas gemv ran with beta = 1, so it added to what was there: the bias of a fully connected layer.
+ * - cublas gemm ran with the sizes and the transpositions that a product by rows would have, on matrices that it takes by
+ *   columns: what ran is the product of the transposed matrices in the other order.
+ * - A dimension of -1 is none: 1.
  * - predicted_flops_count counts multiply-adds once; flops here are computed from the shapes. */
 #include "perfdb/gbench.h"
 
@@ -190,14 +197,15 @@ static int name_activation(call *c, bz_record *r)
 static int name_batchnorm(call *c, bz_record *r, const char *training, const char *algorithm)
 {
     long x[4];
-    bool each = !strcmp(c->mode[0], "PER_ACTIVATION");
-    if (!each && strcmp(c->mode[0], "SPATIAL") != 0)
+    bool each = !strcmp(c->mode[0], "PER_ACTIVATION"), persistent = !strcmp(c->mode[0], "SPATIAL_PERSISTENT");
+    if (!each && !persistent && strcmp(c->mode[0], "SPATIAL") != 0)
         return bz_fail(c->err, BZ_BAD_INPUT, "there is no batch normalization '%s'", c->mode[0]);
     if (get_input(c, x))
         return -1;
     /* kinds of their own: a problem has one value for each channel, and is inference */
     const char *kind = bz_arena_printf(c->arena, "batchnorm%s%s", each ? "_each" : "", training);
-    return name_elementwise(c, r, kind, "", algorithm);
+    return name_elementwise(c, r, kind, "",
+                            persistent ? bz_arena_printf(c->arena, "%s SPATIAL_PERSISTENT", algorithm) : algorithm);
 }
 
 static int name_batchnorm_inference(call *c, bz_record *r)
@@ -234,14 +242,74 @@ static int name_pooling(call *c, bz_record *r)
     return bz_fail(c->err, BZ_BAD_INPUT, "there is no pooling '%s'", c->mode[0]);
 }
 
-static int name_add(call *c, bz_record *r)
+static int name_op_tensor(call *c, bz_record *r, const char *function)
 {
     long x[4];
     if (get_input(c, x))
         return -1;
     r->variant.algorithm = "cudnnOpTensor";
-    r->problem = bz_arena_printf(c->arena, "binary fn=add a=%ldx%ldx%ldx%ld b=%ldx%ldx%ldx%ld dtype=%s", x[0], x[1],
-                                 x[2], x[3], x[0], x[1], x[2], x[3], c->dtype);
+    r->problem = bz_arena_printf(c->arena, "binary fn=%s a=%ldx%ldx%ldx%ld b=%ldx%ldx%ldx%ld dtype=%s", function, x[0],
+                                 x[1], x[2], x[3], x[0], x[1], x[2], x[3], c->dtype);
+    return 0;
+}
+
+static int name_add(call *c, bz_record *r)
+{
+    return name_op_tensor(c, r, "add");
+}
+
+static int name_multiply(call *c, bz_record *r)
+{
+    return name_op_tensor(c, r, "mul");
+}
+
+/* Four dimensions, of which those that are not there read -1. */
+static int get_some_input(call *c, long x[4])
+{
+    if (get_all(c, (const char *const[]){"input[0]", "input[1]"}, 1, x, 2) ||
+        get_all(c, (const char *const[]){"input[2]", "input[3]"}, -1, x + 2, 2))
+        return -1;
+    for (int i = 2; i < 4; i++)
+        if (!x[i])
+            return bz_fail(c->err, BZ_BAD_INPUT, "a dimension is 0");
+        else if (x[i] < 0)
+            x[i] = 1;
+    return 0;
+}
+
+static int name_dropout(call *c, bz_record *r)
+{
+    long x[4];
+    if (get_some_input(c, x))
+        return -1;
+    r->variant.algorithm = "cudnnDropoutForward";
+    r->problem = bz_arena_printf(c->arena, "dropout x=%ldx%ldx%ldx%ld dtype=%s", x[0], x[1], x[2], x[3], c->dtype);
+    return 0;
+}
+
+/* Over the channels of each place, or over all of an image: as one row. The algorithm and the mode stand in either order. */
+static int name_softmax(call *c, bz_record *r)
+{
+    long x[4];
+    const char *mode = NULL, *algorithm = NULL;
+    for (int i = 0; i < 2; i++)
+        if (!strncmp(c->mode[i], "MODE_", 5))
+            mode = c->mode[i] + 5;
+        else if (*c->mode[i])
+            algorithm = c->mode[i];
+    bool instance = mode && !strcmp(mode, "INSTANCE");
+    if (!mode || (!instance && strcmp(mode, "CHANNEL") != 0))
+        return bz_fail(c->err, BZ_BAD_INPUT, "there is no softmax '%s'", mode ? mode : "");
+    if (algorithm && !strcmp(algorithm, "LOG"))
+        return bz_fail(c->err, BZ_BAD_INPUT, "a logarithm of softmax is no softmax");
+    if (get_some_input(c, x))
+        return -1;
+    r->variant.algorithm =
+        bz_arena_printf(c->arena, "cudnnSoftmaxForward %s%s%s", algorithm ? algorithm : "", algorithm ? " " : "", mode);
+    r->problem =
+        instance
+            ? bz_arena_printf(c->arena, "softmax x=%ldx%ld axis=1 dtype=%s", x[0], x[1] * x[2] * x[3], c->dtype)
+            : bz_arena_printf(c->arena, "softmax x=%ldx%ldx%ldx%ld axis=1 dtype=%s", x[0], x[1], x[2], x[3], c->dtype);
     return 0;
 }
 
@@ -270,6 +338,21 @@ static int name_gemv(call *c, bz_record *r)
     return 0;
 }
 
+/* C = A·B + C of matrices by columns is C' = B'·A' + C' by rows. */
+static int name_gemm(call *c, bz_record *r)
+{
+    long size[3], trans[2], beta = 0;
+    if (get_all(c, (const char *const[]){"input[0]", "input[1]", "input[2]"}, 1, size, 3) ||
+        get_all(c, (const char *const[]){"input[3]", "input[4]"}, 0, trans, 2) || get(c, "input[6]", 0, &beta))
+        return -1;
+    r->variant.backend = "cublas";
+    r->variant.algorithm = "cublas gemm";
+    r->flops = 2 * (double)size[0] * (double)size[1] * (double)size[2];
+    r->problem = bz_arena_printf(c->arena, "gemm m=%ld n=%ld k=%ld batch=1 transa=%d transb=%d%s dtype=%s", size[1],
+                                 size[0], size[2], trans[1] != 0, trans[0] != 0, beta ? " post=bias" : "", c->dtype);
+    return 0;
+}
+
 static const struct {
     const char *name, *prefix[2]; /* prefix: of the modes in <…> */
     int (*describe)(call *c, bz_record *r);
@@ -281,7 +364,11 @@ static const struct {
     {"CUDNN_BATCHNORM_FWD_TRAINING", {"CUDNN_BATCHNORM_", ""}, name_batchnorm_training},
     {"CUDNN_POOLING_FWD", {"CUDNN_POOLING_", ""}, name_pooling},
     {"CUDNN_OP_TENSOR_ADD_FWD", {"", ""}, name_add},
+    {"CUDNN_OP_TENSOR_MUL_FWD", {"", ""}, name_multiply},
     {"CUDNN_ADD_TENSOR", {"", ""}, name_add_tensor},
+    {"CUDNN_SOFTMAX_FWD", {"CUDNN_SOFTMAX_", "CUDNN_SOFTMAX_"}, name_softmax},
+    {"CUDNN_DROPOUT_FWD", {"", ""}, name_dropout},
+    {"CUBLAS_GEMM_FWD", {"", ""}, name_gemm},
     {"CUBLAS_GEMV_FWD", {"", ""}, name_gemv},
 };
 

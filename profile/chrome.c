@@ -68,6 +68,7 @@ typedef struct {
     int capture;   /* depth above which values are copied into detail; 0 off */
     bool comma;
     bool too_deep;
+    int64_t repaired; /* windows with numbers that are none */
 } reader;
 
 static void copy_text(reader *r, const char *s, size_t n)
@@ -278,7 +279,7 @@ static int on_string(void *context, const unsigned char *text, size_t n)
             break;
         case F_TS:
         case F_DUR:
-            return on_number(context, s, n);
+            return n ? on_number(context, s, n) : 1;
         default:
             break;
         }
@@ -313,6 +314,33 @@ static int on_bool(void *context, int v)
 
 /* ---- the file ---- */
 
+/* Some programs write what is no JSON: "dur": NaN. Such a value becomes an empty string, which stands for no number. Returns
+ * the text with the same length: itself, or in `copy`. What lies across the ends of two windows stays, and ends the trace. */
+static const char *without_nan(const char *text, size_t n, char **copy)
+{
+    static const char *const NAMES[] = {"NaN", "Infinity"};
+    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++) {
+        size_t length = strlen(NAMES[k]);
+        for (const char *p = text, *end = text + n; (p = memmem(p, (size_t)(end - p), NAMES[k], length)) != NULL; p++) {
+            size_t at = (size_t)(p - text), from = at;
+            from -= from && text[from - 1] == '-';
+            size_t before = from;
+            while (before && strchr(" \t\r\n", text[before - 1]))
+                before--;
+            bool value = before > 2 && text[before - 1] == ':' && text[before - 2] == '"' && text[before - 3] != '\\';
+            if (!value || at + length >= n || !strchr(",} \t\r\n", text[at + length]))
+                continue;
+            if (!*copy) {
+                *copy = bz_alloc(n, 1);
+                memcpy(*copy, text, n);
+            }
+            memset(*copy + from, ' ', at + length - from);
+            memcpy(*copy + from, "\"\"", 2);
+        }
+    }
+    return *copy ? *copy : text;
+}
+
 static bool chrome_matches(const char *head, size_t n)
 {
     size_t i = 0;
@@ -339,10 +367,13 @@ static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     yajl_status status = yajl_status_ok;
     int64_t bytes = 0;
     do {
+        char *copy = NULL;
         if (in->len)
-            status = yajl_parse(parser, (const unsigned char *)in->data, in->len);
+            status = yajl_parse(parser, (const unsigned char *)without_nan(in->data, in->len, &copy), in->len);
+        r.repaired += copy != NULL;
         if (status != yajl_status_ok)
             bytes = in->passed + (int64_t)yajl_get_bytes_consumed(parser);
+        free(copy);
         bz_stream_advance(in, in->len, 1);
     } while (in->len && status == yajl_status_ok && r.events_depth >= 0);
     if (status == yajl_status_ok && (r.events_depth > 0 || (!r.events_depth && r.depth))) {
@@ -357,6 +388,9 @@ static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
                                  : "the file ends in the middle: it was cut off, or the program did not finish writing",
                        (long long)bytes);
     }
+    if (r.repaired)
+        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN,
+                       "some numbers are NaN or infinite, which is no JSON: they count as not told");
     bz_chrome_events_end(&r.events);
     yajl_free(parser);
     (void)err;

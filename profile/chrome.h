@@ -37,6 +37,7 @@ typedef struct bz_chrome_events {
     uint32_t n_open;
     int64_t skipped[128]; /* by phase */
     int64_t unnamed_time; /* complete events without ts */
+    int64_t negative;     /* complete events that end before they begin */
     int64_t fences;
     int threads; /* the most of any event; 0 unknown */
 } bz_chrome_events;

@@ -191,6 +191,7 @@ static void event_complete(bz_chrome_events *r)
         name = e->operator? e->operator: name;
     }
     int64_t end;
+    r->negative += e->duration < 0;
     if (__builtin_add_overflow(e->start, e->duration > 0 ? e->duration : 0, &end))
         end = e->start;
     add_complete(r, kind, name, e->start, end);
@@ -270,6 +271,10 @@ void bz_chrome_events_end(bz_chrome_events *r)
     if (r->unnamed_time)
         bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "%lld events carry no time and were left out",
                        (long long)r->unnamed_time);
+    if (r->negative)
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
+                       "%lld events have a length below 0: they were repaired, and take no time",
+                       (long long)r->negative);
     if (r->n_open)
         bz_trace_cover(r->t, r->source, BZ_COVERAGE_NOTE, "%u ranges begin and never end; they were left out",
                        r->n_open);

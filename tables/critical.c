@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Events of a recording whose path is that of one iteration: each costs 33 bytes. */
+enum { LARGE = 1000000 };
+
 static const bz_event_kind KINDS[CRITICAL_KINDS] = {BZ_EVENT_OP, BZ_EVENT_API, BZ_EVENT_KERNEL, BZ_EVENT_COPY,
                                                     BZ_EVENT_MEMSET};
 
@@ -163,6 +166,13 @@ bool critical_find(bz_tables *m, critical *c)
             return false;
     }
     c->first[CRITICAL_KINDS] = (uint32_t)events;
+    uint32_t typical = bz_typical_iteration(m->t);
+    if (events > LARGE && m->from == INT64_MIN && typical != BZ_NONE) {
+        c->narrow = *m;
+        c->narrow.from = bz_iteration_begin(m->t, typical);
+        c->narrow.to = m->t->iteration[typical].end;
+        c->m = &c->narrow;
+    }
     c->before = bz_zeroed(2 * (size_t)events + 2, sizeof *c->before);
     c->length = bz_zeroed(2 * (size_t)events + 2, sizeof *c->length);
     c->around = bz_zeroed((size_t)c->first[2] + 1, sizeof *c->around);

@@ -32,6 +32,7 @@ typedef struct critical_launch {
 
 typedef struct critical {
     bz_tables *m;
+    bz_tables narrow; /* *m, where the recording is so large that the path is of its typical iteration */
     uint32_t first[CRITICAL_KINDS +
                    1];   /* number of the first event of each kind; an event's nodes are 2 * number, and + 1 */
     uint32_t *before;    /* [nodes] 1 + the node that leads to it; the top bit: without length; 0: none */

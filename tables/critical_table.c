@@ -33,7 +33,9 @@ void fill_critical(bz_tables *m, bz_sheet *s)
             BZ_SHEET_ADD(s, BZ_TEXT(bound_name((critical_bound)b)), BZ_NUMBER(count[b]),
                          BZ_NUMBER(tables_seconds(time[b])), BZ_NUMBER(tables_share((double)time[b], (double)all)));
     bz_sheet_sort(s, 2);
-    if (s->n && !m->t->event[BZ_EVENT_SYNC].n && m->t->event[BZ_EVENT_KERNEL].n)
+    if (s->n && c.m == &c.narrow)
+        s->note = "The recording is large: this is the path of its typical iteration. --range chooses another part.";
+    else if (s->n && !m->t->event[BZ_EVENT_SYNC].n && m->t->event[BZ_EVENT_KERNEL].n)
         s->note = "The recording does not tell which calls waited for devices: what the host waited for is missing "
                   "from the path.";
     critical_end(&c);
@@ -93,7 +95,7 @@ static named *path_by_name(bz_tables *m, const critical *c, uint32_t *n, int64_t
         size_t i;
         bz_event_kind kind = critical_kind(c, event, &i);
         uint32_t key[2] = {kind, m->t->event[kind].name[i]}, at = bz_map_get(&map, key, sizeof key);
-        if (at != BZ_MAP_NONE && tables_in(m, kind, i))
+        if (at != BZ_MAP_NONE && tables_in(c->m, kind, i))
             list[at].all++;
     }
     free(seen);

@@ -50,7 +50,26 @@ static void test_names(void **state)
         {"LAYER_CUBLAS_GEMV_FWD_FLOAT32__BatchSize_1__1/input[0]:1000/input[1]:2048/input[2]:1/manual_time",
          "gemm m=1 n=1000 k=2048 batch=1 transa=0 transb=0 post=bias dtype=f32", "cublas gemv", "default"},
         {"BM_something/8", "no benchmark of the original tool", NULL, NULL},
-        {"LAYER_CUDNN_DROPOUT_FWD_FLOAT32__BatchSize_1__1" X_PATH, "no rule for the call", NULL, NULL},
+        {"LAYER_CUDNN_RNN_FWD_FLOAT32__BatchSize_1__1" X_PATH, "no rule for the call", NULL, NULL},
+        {"LAYER_CUBLAS_GEMM_FWD_FLOAT32__BatchSize_32__14/input[0]:32/input[1]:1000/input[2]:2048/input[3]:0/"
+         "input[4]:1/"
+         "input[5]:1/input[6]:1/input[7]:-1/batch_size:32/manual_time",
+         "gemm m=1000 n=32 k=2048 batch=1 transa=1 transb=0 post=bias dtype=f32", "cublas gemm", "default"},
+        {"LAYER_CUDNN_OP_TENSOR_MUL_FWD_FLOAT32__BatchSize_1__1" X_PATH,
+         "binary fn=mul a=1x512x28x28 b=1x512x28x28 dtype=f32", "cudnnOpTensor", "default"},
+        {"LAYER_CUDNN_BATCHNORM_FWD_INFERENCE_FLOAT32__BatchSize_1__1<CUDNN_BATCHNORM_SPATIAL_PERSISTENT>" X_PATH,
+         "batchnorm x=1x512x28x28 dtype=f32", "cudnnBatchNormalizationForwardInference SPATIAL_PERSISTENT", "default"},
+        {"LAYER_CUDNN_DROPOUT_FWD_FLOAT32__BatchSize_1__1/input[0]:1/input[1]:4096/input[2]:-1/input[3]:-1/"
+         "batch_size:1/"
+         "manual_time",
+         "dropout x=1x4096x1x1 dtype=f32", "cudnnDropoutForward", "default"},
+        {"LAYER_CUDNN_SOFTMAX_FWD_FLOAT32__BatchSize_1__1<CUDNN_SOFTMAX_MODE_INSTANCE>/input[0]:1/input[1]:1000/"
+         "input[2]:-1/input[3]:-1/batch_size:1/manual_time",
+         "softmax x=1x1000 axis=1 dtype=f32", "cudnnSoftmaxForward INSTANCE", "default"},
+        {"LAYER_CUDNN_SOFTMAX_FWD_FLOAT32__BatchSize_1__1<CUDNN_SOFTMAX_FAST, CUDNN_SOFTMAX_MODE_CHANNEL>" X_PATH,
+         "softmax x=1x512x28x28 axis=1 dtype=f32", "cudnnSoftmaxForward FAST CHANNEL", "default"},
+        {"LAYER_CUDNN_SOFTMAX_FWD_FLOAT32__BatchSize_1__1<CUDNN_SOFTMAX_LOG, CUDNN_SOFTMAX_MODE_CHANNEL>" X_PATH,
+         "is no softmax", NULL, NULL},
         {"LAYER_CUDNN_CONV_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_NEW>" CONV_PATH,
          "no convolution algorithm 'NEW'", NULL, NULL},
         {"LAYER_CUDNN_CONV_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_FFT>" X_PATH, "no 'filter_count'",
