@@ -82,7 +82,8 @@ static int by_start(const void *a, const void *b)
 static int64_t union_of(interval *v, size_t n)
 {
     int64_t sum = 0, end = INT64_MIN;
-    qsort(v, n, sizeof *v, by_start);
+    if (n)
+        qsort(v, n, sizeof *v, by_start);
     for (size_t i = 0; i < n; i++) {
         if (v[i].end <= end)
             continue;
