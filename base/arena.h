@@ -92,6 +92,6 @@ char *bz_copy(const char *s);
 void *bz_memory_take(size_t size);
 void *bz_memory_change(void *p, size_t size);
 /* Says so, and ends the process. */
-_Noreturn void bz_no_memory(size_t wanted);
+_Noreturn void bz_no_memory(size_t size);
 
 #endif

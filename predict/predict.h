@@ -191,7 +191,7 @@ typedef struct bz_wave_machine {
     double bandwidth, clock, multiprocessors, wave; /* wave: blocks that run at once */
 } bz_wave_machine;
 double bz_wave_gamma(double intensity, double ridge);
-double bz_wave_scale(bz_wave_variant variant, const bz_wave_machine *from, const bz_wave_machine *to, double blocks,
+double bz_wave_scale(bz_wave_variant variant, const bz_wave_machine *o, const bz_wave_machine *d, double blocks,
                      double gamma);
 
 /* Thread blocks that one multiprocessor holds at once; 0: such a kernel cannot be launched. `capability` as 75 for 7.5. */
@@ -202,6 +202,6 @@ typedef struct bz_occupancy_limits {
     int capability, threads, registers, block_registers, shared; /* of a multiprocessor; registers of a block */
 } bz_occupancy_limits;
 bool bz_occupancy_limits_of(int capability, bz_occupancy_limits *out);
-int bz_occupancy(const bz_occupancy_limits *limits, const bz_launch *launch);
+int bz_occupancy(const bz_occupancy_limits *l, const bz_launch *k);
 
 #endif

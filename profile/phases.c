@@ -123,7 +123,7 @@ static bool find_lookups(const bz_trace *t, lookup *l)
     bool any = false;
     for (size_t i = 0; i < op->n; i++) {
         uint32_t all, each, it;
-        if (strcmp(bz_string(t, op->name[i]), "aten::embedding") ||
+        if (strcmp(bz_string(t, op->name[i]), "aten::embedding") != 0 ||
             !looked_up(bz_string(t, op->detail[i]), &all, &each) ||
             (it = bz_event_iteration(t, BZ_EVENT_OP, i)) == BZ_NONE || all <= l[it].all)
             continue;

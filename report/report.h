@@ -91,7 +91,7 @@ typedef struct bz_price_list {
     int n;
 } bz_price_list;
 void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *prices, bz_form form, bz_buf *out);
-void bz_report_judgements(const bz_judgement *j, int n, bz_form form, bz_buf *out);
+void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out);
 
 /* What is wrong with a machine for measuring. */
 void bz_report_doctor_text(const bz_doctor *d, bz_buf *out);

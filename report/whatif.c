@@ -121,18 +121,15 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
     bz_table_column(t, "guessed", BZ_LEFT);
     for (int i = 0; i < n; i++) {
         bz_unit_text text;
-        int guessed = 0;
         if (!rows[i].changed)
             continue;
-        for (int k = 0; k < rows[i].n_assumed; k++)
-            guessed += rows[i].assumed[k].how == BZ_ASSUMED_GUESSED;
         const char *last = strrchr(rows[i].name, '+');
         bz_table_cell(t, together && last ? last : rows[i].name, NULL);
         bz_table_cell(t, time_of(text, rows[i].time), NULL);
         bz_table_cell(t, time_of(text, rows[i].low), NULL);
         bz_table_cell(t, time_of(text, rows[i].high), NULL);
         bz_table_cell(t, bz_units_percent(text, (double)(w->simulated - rows[i].time) / (double)w->simulated), NULL);
-        bz_table_cell(t, guessed ? "in part" : "nothing", NULL);
+        bz_table_cell(t, bz_prediction_guesses(&rows[i]) ? "in part" : "nothing", NULL);
     }
     if (!bz_table_rows(t))
         return;

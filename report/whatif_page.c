@@ -2,12 +2,13 @@
  * script and nothing from elsewhere. */
 #include "report/html.h"
 
-enum { WIDTH = 1200, ROW = 22, LABEL = 150, MOST = 20000 };
+enum { WIDTH = 1060, ROW = 22, LABEL = 150, MOST = 20000 };
 
 static const char STYLE[] =
     "body{font:15px/1.5 sans-serif;max-width:1400px;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
     "table{border-collapse:collapse;margin:1em 0}td,th{padding:.15em .8em;text-align:left;border-bottom:1px solid #ccc}"
-    "td.n,th.n{text-align:right}svg{display:block;overflow:visible}text{font:12px sans-serif;fill:currentColor}"
+    "td.n,th.n{text-align:right}.line{overflow-x:auto;padding-bottom:.5em}svg{display:block;overflow:visible}text{font:"
+    "12px sans-serif;fill:currentColor}"
     ".host{fill:#7a869a}.call{fill:#3b76c4}.kernel{fill:#2f8f5b}.copy{fill:#c98a1b}.sync{fill:#b9504a}.communication{"
     "fill:#8552b5}"
     ".load{fill:#a0708a}.axis{stroke:#999;fill:none}.key{display:inline-block;width:.9em;height:.9em;margin:0 .3em 0 "
@@ -70,8 +71,8 @@ static void draw(const char *title, const bz_flow *flow, const bz_simulated *s, 
         if (!flow->task[i].removed && flow->task[i].duration && d.row[lane] < 0)
             d.row[lane] = d.rows++;
     }
-    bz_buf_printf(out, "<h2>%s: %s</h2>\n<svg width=\"%d\" height=\"%d\">\n", title, time_of(text, s->total),
-                  LABEL + WIDTH, d.rows * ROW + 20);
+    bz_buf_printf(out, "<h2>%s: %s</h2>\n<div class=\"line\"><svg width=\"%d\" height=\"%d\">\n", title,
+                  time_of(text, s->total), LABEL + WIDTH, d.rows * ROW + 20);
     for (uint32_t l = 0; l < flow->n_lanes; l++)
         if (d.row[l] >= 0) {
             bz_buf_printf(out, "<text x=\"0\" y=\"%d\">", d.row[l] * ROW + 15);
@@ -83,7 +84,7 @@ static void draw(const char *title, const bz_flow *flow, const bz_simulated *s, 
             draw_task(&d, i, until, out);
     bz_buf_printf(out,
                   "<path class=\"axis\" d=\"M%d %dh%d\"/><text x=\"%d\" y=\"%d\">0</text><text x=\"%d\" y=\"%d\" "
-                  "text-anchor=\"end\">%s</text>\n</svg>\n",
+                  "text-anchor=\"end\">%s</text>\n</svg></div>\n",
                   LABEL, d.rows * ROW + 1, WIDTH, LABEL, d.rows * ROW + 15, LABEL + WIDTH, d.rows * ROW + 15,
                   time_of(text, longest));
     bz_arena_free(&arena);
@@ -104,14 +105,14 @@ static void put_predictions(const bz_whatif *w, const bz_prediction *p, int n, c
 {
     bz_buf_printf(out,
                   "<table><tr><th>%s</th><th class=\"n\">after</th><th class=\"n\">from</th><th class=\"n\">to</th><th "
-                  "class=\"n\">gain</th></tr>\n",
+                  "class=\"n\">gain</th><th>guessed</th></tr>\n",
                   title);
     for (int i = 0; i < n; i++) {
         bz_unit_text text;
         bz_buf_puts(out, "<tr>");
         cell(out, p[i].name, false);
         if (!p[i].changed) {
-            bz_buf_puts(out, "<td colspan=\"4\">does not apply: ");
+            bz_buf_puts(out, "<td colspan=\"5\">does not apply: ");
             bz_html_text(p[i].because ? p[i].because : "it changes nothing", out);
             bz_buf_puts(out, "</td></tr>\n");
             continue;
@@ -120,6 +121,7 @@ static void put_predictions(const bz_whatif *w, const bz_prediction *p, int n, c
         cell(out, time_of(text, p[i].low), true);
         cell(out, time_of(text, p[i].high), true);
         cell(out, bz_units_percent(text, (double)(w->simulated - p[i].time) / (double)w->simulated), true);
+        cell(out, bz_prediction_guesses(&p[i]) ? "in part" : "nothing", false);
         bz_buf_puts(out, "</tr>\n");
     }
     bz_buf_puts(out, "</table>\n");

@@ -132,7 +132,7 @@ void fill_queue_series(bz_tables *m, bz_sheet *s)
         if (!q[lane].n)
             continue;
         walk w = {0};
-        for (bool more = true; more; length = (double)w.length) {
+        for (bool more = true; more;) {
             more = step(&q[lane], &w);
             double to = more ? (double)(w.at - first) : width * parts;
             for (int p = (int)(from / width); p < parts && width * p < to; p++) {
@@ -141,6 +141,7 @@ void fill_queue_series(bz_tables *m, bz_sheet *s)
                 most[p] = length > most[p] ? length : most[p];
             }
             from = to;
+            length = (double)w.length;
         }
         for (int p = 0; p < parts; p++)
             BZ_SHEET_ADD(s, BZ_TEXT(tables_device(m, m->device[lane])), BZ_TEXT(tables_stream(m, lane)),

@@ -22,8 +22,17 @@ static void find_spread(const bz_trace *t, bz_arena *arena, bz_whatif *out)
     if (n < 2)
         return;
     qsort(v, n, sizeof *v, by_int);
+    uint32_t quarter = (n - 1) / 4, three = 3 * (n - 1) / 4;
     int64_t middle = v[(n - 1) / 2];
-    out->spread = middle > 0 ? 0.5 * (double)(v[3 * (n - 1) / 4] - v[(n - 1) / 4]) / (double)middle : 0;
+    out->spread = middle > 0 ? 0.5 * (double)(v[three] - v[quarter]) / (double)middle : 0;
+}
+
+bool bz_prediction_guesses(const bz_prediction *p)
+{
+    for (int k = 0; k < p->n_assumed; k++)
+        if (p->assumed[k].how == BZ_ASSUMED_GUESSED)
+            return true;
+    return false;
 }
 
 int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena, bz_whatif *out, bz_error *err)

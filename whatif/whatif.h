@@ -334,6 +334,8 @@ typedef struct bz_prediction {
     bz_critical critical;
 } bz_prediction;
 
+bool bz_prediction_guesses(const bz_prediction *p); /* does something of what it assumes rest on nobody's figures? */
+
 typedef struct bz_whatif {
     const bz_flow *flow;
     const bz_whatif_records *records; /* may be set behind bz_whatif_begin */
