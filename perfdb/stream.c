@@ -177,6 +177,8 @@ int bz_source_line(bz_source *s, size_t limit, const char **text, size_t *len, b
 {
     size_t searched = 0, got = 1;
     *too_long = false;
+    if (!s->ready.data)
+        bz_buf_grow(&s->ready, 1); /* of nothing there is no place to look at */
     for (;;) {
         char *line = s->ready.data + s->at;
         size_t ready = s->ready.len - s->at;
