@@ -232,22 +232,6 @@ static bz_sheet *kernel_sheet(recording_making *m)
 
 /* ---- copies, launches, streams -------------------------------------------------------------- */
 
-static const char *direction(uint32_t kind)
-{
-    static const char *const NAMES[] = {NULL,
-                                        "host to device",
-                                        "device to host",
-                                        "host to array",
-                                        "array to host",
-                                        "array to array",
-                                        "array to device",
-                                        "device to array",
-                                        "on the device",
-                                        "on the host",
-                                        "device to device"};
-    return kind < sizeof NAMES / sizeof *NAMES && NAMES[kind] ? NAMES[kind] : "direction not recorded";
-}
-
 static bz_sheet *copy_sheet(recording_making *m)
 {
     static const bz_sheet_column COPIES[] = {
@@ -278,7 +262,7 @@ static bz_sheet *copy_sheet(recording_making *m)
         if (!(of[d].count > 0))
             continue;
         bz_sheet_cell *row = bz_sheet_row(sheet);
-        row[0].text = direction(d);
+        row[0].text = bz_copy_direction(d);
         row[1].number = of[d].count / m->steady;
         row[2].number = of[d].bytes;
         row[3].number = of[d].time;

@@ -467,7 +467,11 @@ typedef struct bz_quantiles {
     int64_t n;
     double min, p50, p90, p99, max, mean;
 } bz_quantiles;
-bz_quantiles bz_quantiles_of(double *values, size_t n); /* sorts values */
+bz_quantiles bz_quantiles_of(double *values, size_t n);  /* sorts values */
+double bz_quantile(const double *v, size_t n, double q); /* of n > 0 sorted ones, on the line between two of them */
+
+/* "host to device", by the number that CUDA's tools give a copy's direction. */
+const char *bz_copy_direction(uint32_t kind);
 
 /* The quantities of an iteration, in the order of the tables. */
 typedef struct bz_quantity {

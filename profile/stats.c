@@ -287,7 +287,7 @@ static int by_double(const void *a, const void *b)
     return *p < *q ? -1 : *p > *q;
 }
 
-static double quantile(const double *v, size_t n, double q)
+double bz_quantile(const double *v, size_t n, double q)
 {
     double at = q * (double)(n - 1);
     size_t i = (size_t)at;
@@ -304,9 +304,9 @@ bz_quantiles bz_quantiles_of(double *values, size_t n)
         q.mean += values[i] / (double)n;
     q.min = values[0];
     q.max = values[n - 1];
-    q.p50 = quantile(values, n, 0.5);
-    q.p90 = quantile(values, n, 0.9);
-    q.p99 = quantile(values, n, 0.99);
+    q.p50 = bz_quantile(values, n, 0.5);
+    q.p90 = bz_quantile(values, n, 0.9);
+    q.p99 = bz_quantile(values, n, 0.99);
     return q;
 }
 
@@ -479,4 +479,20 @@ size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_gap **gaps)
     pairs_free(&ids);
     qsort(*gaps, n, sizeof **gaps, by_gap_time);
     return n;
+}
+
+const char *bz_copy_direction(uint32_t kind)
+{
+    static const char *const NAMES[] = {NULL,
+                                        "host to device",
+                                        "device to host",
+                                        "host to array",
+                                        "array to host",
+                                        "array to array",
+                                        "array to device",
+                                        "device to array",
+                                        "on the device",
+                                        "on the host",
+                                        "device to device"};
+    return kind < sizeof NAMES / sizeof *NAMES && NAMES[kind] ? NAMES[kind] : "direction not recorded";
 }

@@ -30,7 +30,7 @@ static copy *copies(const bz_tables *m, size_t *n)
 
 static const char *direction_name(uint32_t direction)
 {
-    return direction == FILL ? "fill" : tables_copy_name(direction);
+    return direction == FILL ? "fill" : bz_copy_direction(direction);
 }
 
 typedef struct change {

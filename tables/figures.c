@@ -4,25 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int by_value(const void *a, const void *b)
-{
-    const double *p = a, *q = b;
-    return (*p > *q) - (*p < *q);
-}
-
-static double quantile(const double *v, size_t n, double q)
-{
-    double at = q * (double)(n - 1);
-    size_t i = (size_t)at;
-    return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[i];
-}
-
 figures figures_of(double *values, size_t n)
 {
     figures f = {.count = (int64_t)n};
     if (!n)
         return f;
-    qsort(values, n, sizeof *values, by_value);
+    bz_quantiles q = bz_quantiles_of(values, n);
     for (size_t i = 0; i < n; i++)
         f.sum += values[i];
     f.mean = f.sum / (double)n;
@@ -30,11 +17,11 @@ figures figures_of(double *values, size_t n)
     for (size_t i = 0; i < n; i++)
         squares += (values[i] - f.mean) * (values[i] - f.mean);
     f.deviation = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
-    f.min = values[0];
-    f.quarter = quantile(values, n, 0.25);
-    f.median = quantile(values, n, 0.5);
-    f.three_quarters = quantile(values, n, 0.75);
-    f.max = values[n - 1];
+    f.min = q.min;
+    f.quarter = bz_quantile(values, n, 0.25);
+    f.median = q.p50;
+    f.three_quarters = bz_quantile(values, n, 0.75);
+    f.max = q.max;
     return f;
 }
 

@@ -89,7 +89,7 @@ static void group_copies(bz_tables *m, groups *g, double (*value)(const bz_event
 
 static const char *direction_of(uint64_t key)
 {
-    return key == FILL ? "fill" : tables_copy_name((uint32_t)key);
+    return key == FILL ? "fill" : bz_copy_direction((uint32_t)key);
 }
 
 static double length(const bz_events *e, size_t i)

@@ -43,8 +43,6 @@ const char *tables_class_name(work_class class);
 const char *tables_device(const bz_tables *m, uint32_t device);
 const char *tables_stream(const bz_tables *m, uint32_t lane);
 
-const char *tables_copy_name(uint32_t kind); /* as CUPTI numbers them: "host to device" */
-
 /* The name of an event, short where it is a kernel's. */
 const char *tables_shown(bz_tables *m, bz_event_kind kind, uint32_t name);
 

@@ -97,22 +97,6 @@ const char *tables_stream(const bz_tables *m, uint32_t lane)
     return bz_arena_printf(m->arena, "%lld", (long long)l->stream);
 }
 
-const char *tables_copy_name(uint32_t kind)
-{
-    static const char *const NAMES[] = {NULL,
-                                        "host to device",
-                                        "device to host",
-                                        "host to array",
-                                        "array to host",
-                                        "array to array",
-                                        "array to device",
-                                        "device to array",
-                                        "on the device",
-                                        "on the host",
-                                        "device to device"};
-    return kind < sizeof NAMES / sizeof *NAMES && NAMES[kind] ? NAMES[kind] : "direction not recorded";
-}
-
 const char *tables_shown(bz_tables *m, bz_event_kind kind, uint32_t name)
 {
     const bz_events *k = &m->t->event[BZ_EVENT_KERNEL];
