@@ -9,14 +9,6 @@
 
 /* As wide as the processor has them. */
 typedef double wide __attribute__((vector_size(64), aligned(8), may_alias));
-#if defined __x86_64__ && defined __has_attribute
-#if __has_attribute(target_clones)
-#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#endif
-#ifndef WIDEST
-#define WIDEST
-#endif
 
 enum { IN_LINE = 8 };
 
@@ -95,12 +87,12 @@ static void strided_some(double *y, const double *x, const double *b, size_t fro
         y[i] = x[IN_LINE * i];
 }
 
+/* The elements of thread i. */
 static void share(size_t n, int i, int threads, size_t *from, size_t *to)
 {
-    size_t lines = (n + IN_LINE - 1) / IN_LINE, begin = lines * (size_t)i / (size_t)threads * IN_LINE,
-           end = lines * (size_t)(i + 1) / (size_t)threads * IN_LINE;
-    *from = begin < n ? begin : n;
-    *to = end < n ? end : n;
+    memory_share(n * sizeof(double), i, threads, from, to);
+    *from /= sizeof(double);
+    *to /= sizeof(double);
 }
 
 /* Without a team where there is one thread: starting one costs more than a small copy. */

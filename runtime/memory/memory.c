@@ -51,14 +51,6 @@ static void copy_streaming(char *to, const char *from, size_t n)
 
 /* A cache line at a time, in the widest registers that the machine has. */
 typedef uint64_t cache_line __attribute__((vector_size(64), aligned(1), may_alias));
-#if defined __x86_64__ && defined __has_attribute
-#if __has_attribute(target_clones)
-#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#endif
-#ifndef WIDEST
-#define WIDEST
-#endif
 
 /* Sums up; the sum is kept so that nothing is left out. */
 WIDEST static uint64_t read_only(const char *from, size_t n)
@@ -149,8 +141,7 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
     return 0;
 }
 
-/* The part of n bytes that thread i of `threads` copies, in whole cache lines. */
-static void share(size_t n, int i, int threads, size_t *from, size_t *to)
+void memory_share(size_t n, int i, int threads, size_t *from, size_t *to)
 {
     size_t lines = (n + 63) / 64, begin = lines * (size_t)i / (size_t)threads,
            end = lines * (size_t)(i + 1) / (size_t)threads;
@@ -172,12 +163,12 @@ typedef struct move {
 static void move_share(const move *m, int i, int threads)
 {
     size_t both = m->n_read < m->n_write ? m->n_read : m->n_write, begin, end;
-    share(both, i, threads, &begin, &end);
+    memory_share(both, i, threads, &begin, &end);
     m->copy(m->to + begin, m->from + begin, end - begin);
-    share(m->n_read - both, i, threads, &begin, &end);
+    memory_share(m->n_read - both, i, threads, &begin, &end);
     if (end > begin)
         kept += read_only(m->from + both + begin, end - begin);
-    share(m->n_write - both, i, threads, &begin, &end);
+    memory_share(m->n_write - both, i, threads, &begin, &end);
     if (end > begin)
         memset(m->to + both + begin, 1, end - begin);
 }

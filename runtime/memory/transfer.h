@@ -5,6 +5,19 @@
 
 #include "runtime/plain.h"
 
+/* Functions that the processor which runs them has in its widest registers. */
+#if defined __x86_64__ && defined __has_attribute
+#if __has_attribute(target_clones)
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#endif
+#ifndef WIDEST
+#define WIDEST
+#endif
+
+/* The part of n bytes that thread i of `threads` does, in whole cache lines. memory.c */
+void memory_share(size_t n, int i, int threads, size_t *from, size_t *to);
+
 typedef struct transfer transfer;
 
 typedef struct transfer_row {
