@@ -1,4 +1,5 @@
 /* What to change in a program, by what an analysis found: greatest gain first. */
+#include "advice/constants.h"
 #include "advice/predict.h"
 #include "advice/rules.h"
 
@@ -114,6 +115,7 @@ static void join_gains(bz_advice *known, const bz_advice *new)
     if (known->predicted || isnan(new->gain))
         return;
     bool first = isnan(known->gain);
+    known->by = first ? new->by : !strcmp(known->by, new->by) ? known->by : "estimate";
     known->gain = (first ? 0 : known->gain) + new->gain;
     known->low = (first ? 0 : known->low) + new->low;
     known->high = (first ? 0 : known->high) + new->high;
@@ -154,11 +156,10 @@ static void predict_gain(advice_making *m, const advice_rule *rule, bz_advice *o
     if (!words || !bz_bound_goal(m->b).enough || !predict_read(words, &step) ||
         !predict(m->a, m->l, m->trace, &step, m->arena, &p))
         return;
-    double noise = m->iterations * m->l->latency;
     out->predicted = true;
     out->gain = p.all.before - p.all.after;
-    out->low = p.all.before - p.all.high - noise;
-    out->high = p.all.before - p.all.low + noise;
+    out->low = p.all.before - p.all.high;
+    out->high = p.all.before - p.all.low;
     bz_buf_puts(&m->evidence, "; predicted of this program: ");
     for (int i = 0; i < PREDICT_PARTS; i++) {
         tell_part(m, PARTS[i], &p.part[i]);
@@ -211,6 +212,13 @@ static const char *conditional(advice_making *m, const char *what)
                            what + 1);
 }
 
+/* A gain is the difference of two processes, and one is not as fast as the next. */
+static double noise(const advice_making *m)
+{
+    double least = isfinite(m->l->latency) ? ADVICE_PROCESSES * m->l->latency : 0;
+    return isfinite(m->l->latency) ? fmax(least, m->iterations * m->l->latency) : 0;
+}
+
 /* Where nothing tells whether the program does it already, the model's bound promises nothing of this program. */
 static bz_advice make(advice_making *m, const advice_rule *rule, const char *step, advice_finding f, bool open,
                       bool predicts)
@@ -219,11 +227,17 @@ static bz_advice make(advice_making *m, const advice_rule *rule, const char *ste
     double more = f.priced ? m->slower : 1;
     const char *unsure = own_line(m, rule, "unsure");
     bz_advice new = {.id = rule->id, .what = open ? conditional(m, what) : what, .step = step};
+    const char *change = advice_line(rule, m->l->on_device ? "device whatif" : "cpu whatif", 0);
     new.gain = open &&f.assumed ? NAN : f.gain;
-    new.low = new.gain - f.half;
+    new.low = f.priced ? new.gain - f.half : 0; /* nobody knows what takes the place of work that goes */
     new.high = new.gain *more + f.half;
+    new.by = "estimate";
+    if (change && !(open && f.assumed))
+        advice_simulate(m, rule, change, &new);
     if (predicts && !open)
         predict_gain(m, rule, &new);
+    new.low -= noise(m);
+    new.high += noise(m);
     if (unsure)
         bz_buf_printf(&m->evidence, "; %s", unsure);
     new.evidence = bz_arena_str(m->arena, bz_buf_text(&m->evidence));
@@ -255,7 +269,8 @@ static int consider(advice_making *m, const advice_table *table, const advice_ru
     return n;
 }
 
-int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena)
+int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace,
+                   const bz_whatif_records *records, bz_arena *arena)
 {
     advice_making m = {.a = analysis, .b = &analysis->bound, .l = ladder, .trace = trace, .arena = arena};
     advice_table table;
@@ -269,6 +284,7 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
     m.iterations = spread(&m);
     m.records = interval(m.b);
     m.slower = ladder->busy > m.b->sequential && m.b->sequential > 0 ? ladder->busy / m.b->sequential : 1;
+    m.simulation = advice_simulation_make(trace, records, arena);
     advice_items(&m);
     for (int i = 0; i < table.n; i++)
         n = consider(&m, &table, &table.rule[i], list, n);
@@ -276,6 +292,7 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
         qsort(list, (size_t)n, sizeof *list, more_gain);
     ladder->n_answers = advice_answers(&m, list, n, &ladder->answer);
     bz_buf_free(&m.evidence);
+    advice_simulation_free(m.simulation);
     ladder->advice = list;
     return ladder->n_advices = n;
 }

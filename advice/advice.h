@@ -3,12 +3,14 @@
 #define BZ_ADVICE_H
 
 #include "explain/explain.h"
+#include "whatif/whatif.h"
 
 struct bz_advice {
     const char *id;       /* "channels-last" */
     const char *what;     /* a sentence */
     const char *evidence; /* likewise */
     const char *step;     /* a line or two of code, or an environment variable */
+    const char *by;       /* where the gain is from: "simulation" of the changed recording, or "estimate" */
     bool predicted;       /* gain of this program, by what it did and the library's picks; else what the bound gains */
     double gain, low, high; /* seconds per iteration; NAN: not known */
 };
@@ -30,10 +32,13 @@ struct bz_answer {
 };
 
 /* What to change in the program of a profile: Gains are each by itself: they do not
- * add up. low and high say how far records' intervals and iterations leave it open; where a program's calls take longer
- * than their records, high is that much more. A gain that nobody knows is NAN, and last. What the program does already, by the
+ * add up. low and high say how far records' intervals and iterations leave it open, and at least by as
+ * much as one process differs from the next; where a program's calls take longer than their records, high is that much more. `records`
+ * (may be NULL) are of the system that the recording is held against. An advice whose change the room whatif knows gains what the
+ * changed recording does; other gains are estimates. A gain that nobody knows is NAN, and last. What the program does already, by the
  * profile, is not advised; where nothing tells, the advice says "if", and promises nothing by the model's bound. Fills the ladder's
  * advice, states and answers, and its framework where the profile tells. Returns how many. */
-int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace, bz_arena *arena);
+int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace,
+                   const bz_whatif_records *records, bz_arena *arena);
 
 #endif

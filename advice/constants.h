@@ -23,6 +23,11 @@ enum {
     PREDICT_FRESH_LEAST = 128 << 10
 };
 
+/* Share of the latency by which a program differs from one process to the next at the least: a gain is not known better. Measured: a ResNet-18
+ * of PyTorch took 29.3 to 30.5 ms in three processes, one of ONNX Runtime 22.6 to 23.3 in four (Zen 5, 2026-11-23, tests/bench/advice.py), while the
+ * iterations of one process told their median within 0.2 %. Twice: intervals are wider by as much. */
+static const double ADVICE_PROCESSES = 0.01;
+
 /* Times as long by the byte as usual, from which on a reorder went to new memory. Chosen below what was seen in PyTorch's
  * MobileNet-v2 (Zen 5, 2026-11-21): 1.8 ms instead of 0.3 for 4.8 MB, six times. Twice: those reorders count as usual ones, and
  * a smaller type promises less there. */

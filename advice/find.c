@@ -109,7 +109,7 @@ static advice_finding find_elsewhere(advice_making *m, const char *words)
 {
     const bz_alignment *a = m->l->alignment;
     double changed = 0, took = 0, missing = 0, outside = 0;
-    int calls = 0, layers = 0;
+    int calls = 0, layers = 0, unpriced = 0;
     const char *first = NULL;
     bz_unit_text time, record;
     (void)words;
@@ -123,6 +123,7 @@ static advice_finding find_elsewhere(advice_making *m, const char *words)
         first = other && !first ? r->call : first;
         missing += r->kind == BZ_ALIGNED_MISSING && priced ? r->bound : 0;
         layers += r->kind == BZ_ALIGNED_MISSING;
+        unpriced += r->kind == BZ_ALIGNED_MISSING && !priced;
     }
     for (int i = 0; a && a->timeline && i < a->n_causes; i++)
         if (a->cause[i].kind == BZ_CAUSE_LAYERS_OUTSIDE) {
@@ -134,9 +135,14 @@ static advice_finding find_elsewhere(advice_making *m, const char *words)
                       calls == 1 ? " is" : "s are", first, bz_units_time(time, took),
                       bz_units_time(record, took - changed));
     if (outside > missing)
-        bz_buf_printf(&m->evidence, "%s%d layer%s done without the library in %s, where it takes %s", calls ? "; " : "",
-                      layers, layers == 1 ? " is" : "s are", bz_units_time(time, outside),
-                      bz_units_time(record, missing));
+        bz_buf_printf(&m->evidence, "%s%d layer%s done without the library in %s", calls ? "; " : "", layers,
+                      layers == 1 ? " is" : "s are", bz_units_time(time, outside));
+    if (outside > missing && unpriced) { /* what is left of it nobody knows */
+        bz_buf_printf(&m->evidence, ", and %d of them without a record of what it takes", unpriced);
+        return (advice_finding){true, NAN, .half = NAN};
+    }
+    if (outside > missing)
+        bz_buf_printf(&m->evidence, ", where it takes %s", bz_units_time(record, missing));
     double gain = changed + (outside > missing ? outside - missing : 0);
     return (advice_finding){gain > 0, gain,
                             .half = m->iterations * (took + outside) + m->records * (took - changed + missing)};
@@ -322,6 +328,7 @@ advice_finding advice_find(advice_making *m, const advice_rule *rule)
                 f = FINDERS[i].find(m, line);
                 if (f.holds)
                     advice_mark(m, FINDERS[i].step);
+                m->found = k;
             }
     }
     return f;

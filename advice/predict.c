@@ -39,11 +39,15 @@ bool predict_read(const char *words, predict_step *out)
         bz_dtype dtype;
     } TYPES[] = {{"bf16", BZ_BF16}, {"f16", BZ_F16}};
     char word[64];
-    *out = (predict_step){.patterns = words, .leaves = ""};
+    *out = (predict_step){.patterns = words, .leaves = "", .only = ""};
     while (advice_word(&words, word)) {
         bool known = strchr(word, '+') != NULL;
         if (!strcmp(word, "leaves")) {
             out->leaves = words;
+            return true;
+        }
+        if (!strcmp(word, "only")) {
+            out->only = words;
             return true;
         }
         if (!strcmp(word, "library"))
@@ -345,6 +349,23 @@ static void add_unit(making *m, int part, const bz_pick *p, double times, double
     m->out->products += part == PREDICT_PRODUCTS;
 }
 
+/* x × sigmoid(x), which PyTorch's networks call as one operator: the product, and the sigmoid in *sigmoid. */
+static bool is_silu(const making *m, int mul, int *sigmoid)
+{
+    const bz_dag *dag = m->b->dag;
+    int from = dag->first[mul];
+    if (strcmp(m->b->layers->layer[mul].kind, "mul") != 0 || dag->first[mul + 1] - from != 2)
+        return false;
+    for (int k = 0; k < 2; k++) {
+        int s = dag->pred[from + k], x = dag->pred[from + 1 - k];
+        *sigmoid = s;
+        if (!strcmp(m->b->layers->layer[s].kind, "sigmoid") && dag->first[s + 1] - dag->first[s] == 1 &&
+            dag->pred[dag->first[s]] == x)
+            return true;
+    }
+    return false;
+}
+
 /* Layers that the step leaves to the framework, and what is done with nothing but their results until the next product. */
 static bool *find_left(const making *m)
 {
@@ -357,7 +378,11 @@ static bool *find_left(const making *m)
         for (int k = from; k < to; k++)
             node[i] &= node[dag->pred[k]];
         node[i] |= has_word(m->step->leaves, l->kind);
+        node[i] |= *m->step->only && to > from && l->class != BZ_VIEW && !has_word(m->step->only, l->kind);
     }
+    for (int i = 0, sigmoid; i < dag->n && *m->step->only; i++)
+        if (is_silu(m, i, &sigmoid) && !has_word(m->step->only, "silu"))
+            node[i] = node[sigmoid] = true;
     return node;
 }
 
@@ -377,12 +402,21 @@ static void add_borders(making *m, const bool *left)
         }
 }
 
+/* Around what stays the framework's, the framework does what it did: its share of the rest, by its share of the layers' time. */
+static void keep_rest(making *m, double left)
+{
+    predict_part *part = m->out->part;
+    double layers = part[PREDICT_PRODUCTS].before + part[PREDICT_LAYERS].before;
+    double rest = layers > 0 ? part[PREDICT_REST].before * fmin(1, left / layers) : 0;
+    add_between(&part[PREDICT_REST], rest, rest);
+}
+
 static void change_library(making *m)
 {
     int *node = BZ_NEW(m->arena, int, m->b->dag->n), n;
     const bz_bound_place **group = find_groups(m, node, &n);
     bool *left_node = find_left(m), *left = BZ_NEW(m->arena, bool, m->b->n);
-    double seen = 0;
+    double seen = 0, products = 0;
     for (int g = 0; g < n; g++)
         add_unit(m, PREDICT_PRODUCTS, &m->own->place[group[g] - m->b->fused.place], 1, 0);
     for (int i = 0; i < m->b->n; i++) {
@@ -390,12 +424,18 @@ static void change_library(making *m)
         if (node[l->node] >= 0)
             continue;
         left[i] = left_node[l->node];
-        seen += left[i] ? m->seen[i] : 0;
+        if (left[i] && l->layer->macs) {
+            add_between(&m->out->part[PREDICT_PRODUCTS], m->seen[i], m->seen[i]);
+            products += m->seen[i];
+        } else {
+            seen += left[i] ? m->seen[i] : 0;
+        }
         if (!left[i])
             add_unit(m, l->layer->macs ? PREDICT_PRODUCTS : PREDICT_LAYERS, &m->own->free[i], l->times, m->seen[i]);
     }
     seen += predict_left(m->b, m->l->alignment, m->trace, left, m->arena);
     add_between(&m->out->part[PREDICT_LAYERS], seen, seen);
+    keep_rest(m, products + seen);
     add_borders(m, left_node);
 }
 

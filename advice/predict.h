@@ -13,6 +13,7 @@ typedef struct predict_step {
     bz_dtype dtype;       /* products are calls of the library in this type; BZ_UNDEFINED: as they were */
     const char *patterns; /* with blanks between: groups of layers that become one call or operator */
     const char *leaves;   /* likewise: kinds of layers that stay the framework's; "" */
+    const char *only;     /* likewise: all other kinds do; "": it is not said */
 } predict_step;
 
 bool predict_read(const char *words, predict_step *out); /* false where a word is none of them */

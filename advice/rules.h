@@ -3,6 +3,7 @@
 #define BZ_ADVICE_RULES_H
 
 #include "advice/advice.h"
+#include "whatif/whatif.h"
 
 enum { ADVICE_LINES = 16 };
 
@@ -71,7 +72,9 @@ typedef struct advice_making {
     int n_states;
     advice_item *item;
     int n_items;
+    int found; /* the line "gain" that found something */
     bz_buf evidence;
+    struct advice_simulation *simulation;
 } advice_making;
 
 /* What a line of the table found: a gain and how far it may be off. */
@@ -85,6 +88,18 @@ typedef struct advice_finding {
 /* A rule may have several lines "gain: …": the first that finds something counts. Marks the items that it would make smaller. */
 advice_finding advice_find(advice_making *m, const advice_rule *rule);
 void advice_mark(advice_making *m, bz_rung_kind step);
+
+/* ---- simulation ----------------------------------------------------------------------------- */
+
+typedef struct advice_simulation advice_simulation;
+
+/* Of the typical iteration. It lives in the arena, and has memory of its own besides. */
+advice_simulation *advice_simulation_make(const bz_trace *trace, const bz_whatif_records *records, bz_arena *arena);
+void advice_simulation_free(advice_simulation *s);
+
+/* The gain by the change that the line "whatif" names, with what it assumes as further evidence. False where it does not apply to
+ * this recording. */
+bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line, bz_advice *out);
 
 /* ---- items ---------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* An analysis, step by step. */
 #include "analysis/steps.h"
+#include "whatif/whatif.h"
 
 /* ---- of each model -------------------------------------------------------------------------- */
 
@@ -93,6 +94,18 @@ static int make_timeline(analyze_work *w, const analyze_place *at, bz_error *err
     return 0;
 }
 
+/* Records say something of a recording where it is of their system; without a system there are none. */
+static int make_whatif(analyze_work *w, const analyze_place *at, bz_error *err)
+{
+    bz_whatif_records *records = w->system ? BZ_NEW(w->arena, bz_whatif_records, 1) : NULL;
+    (void)err;
+    if (records)
+        *records = (bz_whatif_records){w->request->db, w->system, w->request->setting,
+                                       bz_arena_printf(w->arena, "records of %s", w->system->name), NULL};
+    at->ladder->whatif = bz_whatif_show(at->trace, records, w->arena);
+    return 0;
+}
+
 static int make_used(analyze_work *w, const analyze_place *at, bz_error *err)
 {
     (void)err;
@@ -114,7 +127,13 @@ static int make_waterfall(analyze_work *w, const analyze_place *at, bz_error *er
 static int make_advice(analyze_work *w, const analyze_place *at, bz_error *err)
 {
     (void)err;
-    bz_advice_make(at->item, at->ladder, at->trace, w->arena);
+    const bz_request *r = w->request;
+    const bz_whatif_records records = {.db = r ? r->db : NULL,
+                                       .system = w->system,
+                                       .setting = r ? r->setting : (bz_setting){0},
+                                       .name = w->system ? bz_arena_printf(w->arena, "records of %s", w->system->name)
+                                                         : ""};
+    bz_advice_make(at->item, at->ladder, at->trace, records.db && w->system ? &records : NULL, w->arena);
     return 0;
 }
 
@@ -146,6 +165,7 @@ static const struct {
     {BZ_PART_ALGORITHMS, OF_RECORDING, BZ_PART_LADDER, 0, make_algorithms},
     {BZ_PART_ALIGNMENT, OF_RECORDING, BZ_PART_LADDER, 0, make_alignment},
     {BZ_PART_TIMELINE, OF_RECORDING, BZ_PART_LADDER, 0, make_timeline},
+    {BZ_PART_TIMELINE, OF_RECORDING, BZ_PART_LADDER, 0, make_whatif},
     {BZ_PART_PICKS, OF_MODEL, BZ_PART_ALGORITHMS, 0, make_picks},
     {BZ_PART_FUSION, OF_MODEL, BZ_PART_BOUND, BZ_PART_ALIGNMENT, make_fusion},
     {BZ_PART_USED, OF_RECORDING, BZ_PART_LADDER, BZ_PART_ALIGNMENT | BZ_PART_UNITS, make_used},

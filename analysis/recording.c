@@ -9,7 +9,7 @@
 
 static void add_text(recording_making *m, const char ***list, int *n, const char *text)
 {
-    *list = bz_arena_grow(m->arena, *list, (size_t)*n, (size_t)*n + 1, sizeof **list);
+    BZ_ARENA_ROOM(m->arena, *list, *n);
     (*list)[(*n)++] = text;
 }
 

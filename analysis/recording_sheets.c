@@ -1,5 +1,6 @@
 /* The tables of a recording. Each is a function that fills a sheet; ANALYSES lists them in the order in which they are shown. */
 #include "analysis/recording.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,12 +28,6 @@ static int by_number(const void *a, const void *b, void *column)
     const bz_sheet_cell *x = a, *y = b;
     int k = *(const int *)column;
     return x[k].number > y[k].number ? -1 : x[k].number < y[k].number;
-}
-
-static int by_double(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
 }
 
 /* Greatest first. Rows that are equal keep no order of their own, so ties are by the order in which they were added. */
@@ -303,7 +298,7 @@ static bz_sheet *launch_sheet(recording_making *m)
     }
     bz_unit_text median, share;
     if (n_delays) {
-        qsort(delay, n_delays, sizeof *delay, by_double);
+        bz_sort_numbers(delay, n_delays);
         sheet->note = bz_arena_printf(
             m->arena,
             "From its launch to its start a kernel took %s (median); %s of the kernels are shorter than 10 µs.",

@@ -5,6 +5,7 @@
 #define BZ_ARENA_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -68,6 +69,25 @@ char *bz_arena_printf(bz_arena *a, const char *fmt, ...) __attribute__((format(p
 
 /* A grown copy of an array of `n` elements, room for `n_new`; the old one stays where it is. */
 void *bz_arena_grow(bz_arena *a, const void *old, size_t n, size_t n_new, size_t size);
+
+/* Room for one more element in an array that only grows: it has 4 places, then 8, 16 and so on, so that `n`, the elements in use, tells
+ * when it is full. Every element was added so, from none (list NULL). BZ_ROOM is for memory that free() frees. */
+#define BZ_ARENA_ROOM(arena, list, n)                                                                                  \
+    (bz_is_full((size_t)(n))                                                                                           \
+         ? (void)((list) = bz_arena_grow((arena), (list), (size_t)(n), bz_room((size_t)(n)), sizeof *(list)))          \
+         : (void)0)
+#define BZ_ROOM(list, n)                                                                                               \
+    (bz_is_full((size_t)(n)) ? (void)((list) = bz_realloc((list), bz_room((size_t)(n)), sizeof *(list))) : (void)0)
+
+static inline bool bz_is_full(size_t n)
+{
+    return !n || (n >= 4 && !(n & (n - 1)));
+}
+
+static inline size_t bz_room(size_t n)
+{
+    return n ? 2 * n : 4;
+}
 
 /* `end(thing)` is called when the arena is freed, before its memory goes: for what has memory of its own. */
 void bz_arena_keep(bz_arena *a, void *thing, void (*end)(void *thing));

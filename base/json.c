@@ -169,6 +169,32 @@ void bz_json_key_str(bz_json *j, const char *key, const char *s)
     bz_json_str(j, s);
 }
 
+void bz_json_key_array(bz_json *j, const char *key)
+{
+    bz_json_key(j, key);
+    bz_json_array(j);
+}
+
+void bz_json_key_object(bz_json *j, const char *key)
+{
+    bz_json_key(j, key);
+    bz_json_object(j);
+}
+
+void bz_json_key_null(bz_json *j, const char *key)
+{
+    bz_json_key(j, key);
+    bz_json_null(j);
+}
+
+void bz_json_key_strs(bz_json *j, const char *key, const char *const *text, int n)
+{
+    bz_json_key_array(j, key);
+    for (int i = 0; i < n; i++)
+        bz_json_str(j, text[i]);
+    bz_json_array_end(j);
+}
+
 void bz_json_key_int(bz_json *j, const char *key, int64_t v)
 {
     bz_json_key(j, key);

@@ -23,6 +23,7 @@ typedef struct bz_member {
     const char *name;
     size_t offset;
     bz_member_type type;
+    double least, most, otherwise; /* for who reads: numbers outside count as absent; what stands for an absent one */
 } bz_member;
 
 /* The compiler tells the type. */
@@ -35,12 +36,16 @@ typedef struct bz_member {
         bool: BZ_MEMBER_BOOL)
 #define BZ_MEMBER_AS(of, field, name)                                                                                  \
     {                                                                                                                  \
-        name, offsetof(of, field), BZ_MEMBER_TYPE(of, field)                                                           \
+        name, offsetof(of, field), BZ_MEMBER_TYPE(of, field), 0, 0, 0                                                  \
+    }
+#define BZ_MEMBER_WITHIN(of, field, least, most, otherwise)                                                            \
+    {                                                                                                                  \
+#field, offsetof(of, field), BZ_MEMBER_TYPE(of, field), least, most, otherwise                                 \
     }
 #define BZ_MEMBER(of, field) BZ_MEMBER_AS(of, field, #field)
 #define BZ_MEMBER_IF_KNOWN(of, field)                                                                                  \
     {                                                                                                                  \
-#field, offsetof(of, field), BZ_MEMBER_KNOWN                                                                   \
+#field, offsetof(of, field), BZ_MEMBER_KNOWN, 0, 0, 0                                                          \
     }
 #define BZ_MEMBERS(table) (table), (int)(sizeof(table) / sizeof *(table))
 

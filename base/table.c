@@ -2,6 +2,7 @@
 
 #include "base/units.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,9 @@ struct bz_table {
     const char *title[MAX_COLUMNS];
     bz_align align[MAX_COLUMNS];
     int width[MAX_COLUMNS];
-    cell *cells; /* row after row */
-    size_t n, cap;
+    bool says[MAX_COLUMNS]; /* a cell of it is more than "" or "-" */
+    cell *cells;            /* row after row */
+    size_t n;
 };
 
 bz_table *bz_table_new(bz_arena *arena)
@@ -90,13 +92,19 @@ static char *clean_copy(bz_arena *arena, const char *text)
     return copy;
 }
 
+void bz_table_columns(bz_table *t, const char *titles)
+{
+    while (*titles) {
+        size_t n = strcspn(titles, "|");
+        bool right = *titles == '>';
+        bz_table_column(t, bz_arena_strn(t->arena, titles + right, n - right), right ? BZ_RIGHT : BZ_LEFT);
+        titles += n + (titles[n] == '|');
+    }
+}
+
 void bz_table_cell(bz_table *t, const char *text, const char *plain)
 {
-    if (t->n == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 64;
-        t->cells = bz_arena_grow(t->arena, t->cells, t->n, cap, sizeof *t->cells);
-        t->cap = cap;
-    }
+    BZ_ARENA_ROOM(t->arena, t->cells, t->n);
     cell *c = &t->cells[t->n];
     size_t plain_ascii = 0;
     while (text[plain_ascii] >= ' ' && text[plain_ascii] <= '~')
@@ -113,6 +121,7 @@ void bz_table_cell(bz_table *t, const char *text, const char *plain)
     int column = (int)(t->n++ % (size_t)t->n_columns);
     if (width > t->width[column])
         t->width[column] = width;
+    t->says[column] |= *text && strcmp(text, "-") != 0;
 }
 
 void bz_table_style(bz_table *t, bz_style style)
@@ -141,14 +150,23 @@ int bz_table_rows(const bz_table *t)
     return t->n_columns ? (int)(t->n / (size_t)t->n_columns) : 0;
 }
 
-static void put_padded(bz_buf *out, const bz_table *t, const int *width, int column, const char *text, bz_style style)
+/* How a table is printed on this screen. */
+typedef struct {
+    int width[MAX_COLUMNS]; /* 0: the column is left out */
+    int last;               /* the last one that is not */
+    bool left_out;
+} layout;
+
+static void put_padded(bz_buf *out, const bz_table *t, const layout *l, int column, const char *text, bz_style style)
 {
-    int gap = width[column] - bz_text_width(text);
-    bool last = column == t->n_columns - 1;
+    if (!l->width[column])
+        return;
+    int gap = l->width[column] - bz_text_width(text);
+    bool last = column == l->last;
     for (int i = 0; i < gap && t->align[column] == BZ_RIGHT; i++)
         bz_buf_putc(out, ' ');
     bz_style_begin(out, style);
-    bz_text_fit(out, text, width[column]);
+    bz_text_fit(out, text, l->width[column]);
     bz_style_end(out, style);
     for (int i = 0; i < gap && t->align[column] == BZ_LEFT && !last; i++)
         bz_buf_putc(out, ' ');
@@ -161,32 +179,72 @@ static void put_padded(bz_buf *out, const bz_table *t, const int *width, int col
     bz_buf_putc(out, '\n');
 }
 
-/* Takes columns off the widest text until the table fits. Numbers stay whole: a shortened one would be another number. */
-static void fit_columns(const bz_table *t, int columns, int width[MAX_COLUMNS])
+/* Columns of the screen that the table takes where texts are at most `text` wide. Numbers stay whole: a shortened one would
+ * be another number. */
+static int table_width(const bz_table *t, const layout *l, int text)
+{
+    int all = -2;
+    for (int c = 0; c < t->n_columns; c++)
+        if (l->width[c])
+            all += 2 + (t->align[c] == BZ_LEFT && l->width[c] > text ? text : l->width[c]);
+    return all;
+}
+
+/* Leaves columns out until texts that keep READABLE columns fit: from the right, first those that say nothing, then texts,
+ * then numbers; the first column never. */
+static void leave_out(const bz_table *t, int columns, layout *l)
+{
+    enum { READABLE = 20, EMPTY = 0, TEXTS, NUMBERS };
+    for (int what = EMPTY; what <= NUMBERS; what++)
+        for (int c = t->n_columns - 1; c > 0 && table_width(t, l, READABLE) > columns; c--)
+            if (l->width[c] && (what == NUMBERS || (what == TEXTS && t->align[c] == BZ_LEFT) || !t->says[c])) {
+                l->width[c] = 0;
+                l->left_out = true;
+            }
+}
+
+static layout fit_columns(const bz_table *t, int columns)
 {
     enum { LEAST = 12 };
-    int all = 2 * (t->n_columns - 1);
+    layout l = {0};
     for (int c = 0; c < t->n_columns; c++)
-        all += width[c] = t->width[c];
-    for (; columns && all > columns; all--) {
+        l.width[c] = t->width[c] ? t->width[c] : 1;
+    if (columns)
+        leave_out(t, columns, &l);
+    for (int all = table_width(t, &l, INT_MAX); columns && all > columns; all--) { /* the widest text first */
         int widest = -1;
         for (int c = 0; c < t->n_columns; c++)
-            if (t->align[c] == BZ_LEFT && width[c] > LEAST && (widest < 0 || width[c] > width[widest]))
+            if (t->align[c] == BZ_LEFT && l.width[c] > LEAST && (widest < 0 || l.width[c] > l.width[widest]))
                 widest = c;
         if (widest < 0)
-            return;
-        width[widest]--;
+            break;
+        l.width[widest]--;
     }
+    for (int c = 0; c < t->n_columns; c++)
+        if (l.width[c])
+            l.last = c;
+    return l;
 }
 
 void bz_table_print(const bz_table *t, bz_buf *out)
 {
-    int width[MAX_COLUMNS];
-    fit_columns(t, bz_screen_now().columns, width);
+    int columns = bz_screen_now().columns;
+    layout l = fit_columns(t, columns);
     for (int c = 0; c < t->n_columns; c++)
-        put_padded(out, t, width, c, t->title[c], BZ_STYLE_STRONG);
+        put_padded(out, t, &l, c, t->title[c], BZ_STYLE_STRONG);
     for (size_t i = 0; i < t->n; i++)
-        put_padded(out, t, width, (int)(i % (size_t)t->n_columns), t->cells[i].text, t->cells[i].style);
+        put_padded(out, t, &l, (int)(i % (size_t)t->n_columns), t->cells[i].text, t->cells[i].style);
+    if (!l.left_out)
+        return;
+    bz_buf note = {0};
+    bz_buf_puts(&note, "(--wide shows more columns:");
+    for (int c = 0; c < t->n_columns; c++)
+        if (!l.width[c])
+            bz_buf_printf(&note, "%s %s", bz_buf_text(&note)[note.len - 1] == ':' ? "" : ",", t->title[c]);
+    bz_buf_putc(&note, ')');
+    bz_text_fit(out, bz_buf_text(&note), columns);
+    bz_buf_putc(out, '\n');
+    bz_buf_free(&note);
 }
 
 /* What a spreadsheet would take for a formula, and run: a number is none. Tabs and line ends are no longer in a cell. */

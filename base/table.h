@@ -16,6 +16,9 @@ typedef struct bz_table bz_table;
 bz_table *bz_table_new(bz_arena *arena);
 void bz_table_column(bz_table *t, const char *title, bz_align align);
 
+/* Many at once: "layer|>time|>share"; those with a > are aligned to the right. */
+void bz_table_columns(bz_table *t, const char *titles);
+
 /* A row begins with its first cell and ends when all columns are filled. A cell has two faces:
  * text for people, and the plain value for CSV (`plain` NULL: the same text). Both are copied. */
 void bz_table_cell(bz_table *t, const char *text, const char *plain);
@@ -27,7 +30,8 @@ void bz_table_style(bz_table *t, bz_style style);
 
 int bz_table_rows(const bz_table *t);
 /* Where the screen is narrower than the table, columns of text become narrower, the widest first, and texts in them lose
- * their middle: "features.denseb…conv2". */
+ * their middle: "features.denseb…conv2". Below 20 characters a text says nothing: then the last columns are left out, and a
+ * line below the table names them. */
 void bz_table_print(const bz_table *t, bz_buf *out);
 void bz_table_csv(const bz_table *t, bz_buf *out);
 

@@ -67,13 +67,25 @@ static int open_part(bz_whole *w, bool named, bz_error *err)
     return -1;
 }
 
+/* Which of our own outputs goes into that file (/dev/stdout names such a one); -1. */
+static int output_into(const struct stat *file)
+{
+    struct stat st;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (!fstat(fd, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino)
+            return fd;
+    return -1;
+}
+
 static int open_as(bz_whole *w, const char *path, bool named, bz_error *err)
 {
     struct stat st;
     *w = (bz_whole){.path = path, .fd = -1};
-    if (stat(path, &st) || S_ISREG(st.st_mode))
+    bool there = !stat(path, &st);
+    int output = there ? output_into(&st) : -1;
+    if (!there || (S_ISREG(st.st_mode) && output < 0))
         return open_part(w, named, err);
-    w->fd = open(path, O_WRONLY | O_CLOEXEC);
+    w->fd = output < 0 ? open(path, O_WRONLY | O_CLOEXEC) : fcntl(output, F_DUPFD_CLOEXEC, 0);
     return w->fd < 0 ? fail(w, err) : 0;
 }
 

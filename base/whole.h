@@ -1,8 +1,8 @@
 /* whole: a file that appears whole or not at all, and one that is read as a whole.
  *
  * What is written goes into a new file next to the target, under a name that nobody can have laid a link at, and takes the
- * target's place at the end. What stands behind a link is replaced, not the link. What is no regular file (a device, a pipe)
- * is written to as it is. */
+ * target's place at the end. What stands behind a link is replaced, not the link. What is no regular file (a device, a pipe),
+ * and the file that our own standard output goes to, is written to as it is. */
 #ifndef BZ_WHOLE_H
 #define BZ_WHOLE_H
 

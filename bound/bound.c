@@ -15,7 +15,7 @@ typedef struct making {
     const bz_bound_input *in;
     bz_arena *arena;
     bz_bound *b;
-    int cap, node;
+    int node;
     const bz_plan_layer *items; /* of the plan */
     int *priced;                /* [plan layers]: the layer of `b` that has its price already, plus one */
 } making;
@@ -125,6 +125,22 @@ static void add(sums *t, const sums *o, double times)
 
 /* The record is a median with an interval; of peaks the best sample counts, which may be as far off as the samples of a record
  * that is not yet noisy. */
+int bz_bound_phases(const bz_bound *b, bz_bound_phase out[BZ_TRAIN_PHASES])
+{
+    if (!b->layers || !b->layers->phase)
+        return 0;
+    for (int p = 0; p < BZ_TRAIN_PHASES; p++)
+        out[p] = (bz_bound_phase){.phase = bz_train_phase_name((bz_train_phase)p)};
+    for (int i = 0; i < b->n; i++) {
+        const bz_bound_layer *l = &b->layer[i];
+        bz_bound_phase *p = &out[b->layers->phase[l->node]];
+        p->layers++;
+        p->sequential += l->times * l->price.seconds;
+        p->hardware += l->times * l->hardware;
+    }
+    return BZ_TRAIN_PHASES;
+}
+
 bool bz_bound_contradicts(const bz_bound_layer *l)
 {
     return l->price.alternative && l->hardware > (1 + BZ_NOISY_SPREAD) * fmax(l->price.seconds, l->price.high);
@@ -155,10 +171,7 @@ static void count_layer(sums *t, const bz_bound_layer *l)
 static bz_bound_layer *keep(making *m)
 {
     bz_bound *b = m->b;
-    if (b->n == m->cap) {
-        m->cap = m->cap ? 2 * m->cap : 64;
-        b->layer = bz_realloc(b->layer, (size_t)m->cap, sizeof *b->layer);
-    }
+    BZ_ROOM(b->layer, b->n);
     return &b->layer[b->n++];
 }
 

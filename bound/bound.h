@@ -79,6 +79,14 @@ typedef struct bz_bound_layer {
 /* Whether its record is faster than its roofline by more than the noise of both: one of them is wrong. */
 bool bz_bound_contradicts(const bz_bound_layer *l);
 
+/* Layers of one phase of an iteration of training, one after the other. */
+typedef struct bz_bound_phase {
+    const char *phase;
+    int layers;
+    double sequential; /* NAN where one has no price */
+    double hardware;   /* NAN where the peaks are not known */
+} bz_bound_phase;
+
 typedef struct bz_coverage_sum {
     int layers;                                                  /* n */
     int free, measured, imported, modelled, predicted, unpriced; /* these add up to `layers` */
@@ -137,7 +145,7 @@ typedef struct bz_bound {
     int rebuilt;          /* > 0: there is no model; so many layers were made from what a profile's program did, */
     const char *rebuilt_of, *left_out; /* its "library calls"; what made none: "40 reorder, 1 cudnnRNNForward"; "" */
     bool partial;                      /* as in bz_rebuilt */
-    const bz_layers *layers;
+    bz_layers *layers;
     const bz_dag *dag;
     const bz_peaks *peaks;
     bz_bound_layer *layer;
@@ -153,6 +161,9 @@ typedef struct bz_bound {
     int n_modules;
     int above_roofline; /* layers whose record contradicts their roofline, by more than both are certain */
 } bz_bound;
+
+int bz_bound_phases(const bz_bound *b,
+                    bz_bound_phase out[BZ_TRAIN_PHASES]); /* how many; 0 where the model is no iteration */
 
 /* Layers made from what a profile's typical iteration did: a chain, as they ran. They live in the arena they were made in. */
 typedef struct bz_rebuilt {

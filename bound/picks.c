@@ -22,8 +22,7 @@ typedef struct making {
 
 static known *add_known(making *m, known **list, int *n)
 {
-    if (!(*n & (*n - 1)))
-        *list = bz_arena_grow(m->arena, *list, (size_t)*n, *n ? 2 * (size_t)*n : 1, sizeof **list);
+    BZ_ARENA_ROOM(m->arena, *list, *n);
     return &(*list)[(*n)++];
 }
 

@@ -83,11 +83,7 @@ static void add_brick(cutter *c, const int *layer, int n)
     const char *key = bz_buf_text(&c->key);
     uint32_t at = bz_map_get(&b->map, key, c->key.len);
     if (at == BZ_MAP_NONE) {
-        if (b->n == b->cap) {
-            int cap = b->cap ? 2 * b->cap : 64;
-            b->brick = bz_arena_grow(&b->arena, b->brick, (size_t)b->cap, (size_t)cap, sizeof *b->brick);
-            b->cap = cap;
-        }
+        BZ_ARENA_ROOM(&b->arena, b->brick, b->n);
         at = (uint32_t)b->n++;
         key = bz_arena_strn(&b->arena, key, c->key.len);
         b->brick[at] = (bz_brick){.key = key,
@@ -138,11 +134,7 @@ void bz_bricks_add(bz_bricks *b, const bz_layers *layers, const char *name)
             if (l->node->out[k] != BZ_NO_VALUE)
                 c.maker[l->node->out[k]] = i;
     }
-    if (b->n_models == b->cap_models) {
-        int cap = b->cap_models ? 2 * b->cap_models : 8;
-        b->model = bz_arena_grow(&b->arena, b->model, (size_t)b->cap_models, (size_t)cap, sizeof *b->model);
-        b->cap_models = cap;
-    }
+    BZ_ARENA_ROOM(&b->arena, b->model, b->n_models);
     cut(&c);
     b->model[b->n_models++] = (bz_brick_model){.layers = layers,
                                                .name = bz_arena_str(&b->arena, name),

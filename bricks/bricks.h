@@ -36,9 +36,9 @@ typedef struct bz_brick_model {
 typedef struct bz_bricks {
     int most; /* layers of a sequence: G */
     bz_brick *brick;
-    int n, cap;
+    int n;
     bz_brick_model *model;
-    int n_models, cap_models;
+    int n_models;
     bz_map map;
     bz_arena arena;
 } bz_bricks;

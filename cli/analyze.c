@@ -121,9 +121,10 @@ static void name_misses(analyze_job *a, bz_analysis *item, int n, const bz_syste
     if (item->bound.rebuilt)
         bz_buf_printf(&whom, " of %s. No command measures calls by themselves, but with the model that made them",
                       item->bound.model);
+    bool text = !a->output.json && !a->output.csv && !a->output.html; /* its answer has the command */
     for (int i = 0; i < n && item->lacking; i++)
         item[i].bound.measures = bz_arena_str(&a->analyses.arena, bz_buf_text(&measures));
-    if (item->lacking)
+    if (item->lacking && !(text && item->bound.rebuilt && !bz_bound_goal(&item->bound).enough))
         planning_lacks(&bz_command_analyze, item->lacking, bz_buf_text(&whom), bz_buf_text(&measures),
                        a->systems != NULL);
     else if (item->unoffered)
@@ -265,6 +266,7 @@ static int run(int argc, char **argv)
          "without a model: a model that the profile may be of, besides those known; may be repeated"},
         ANALYSIS_OPTIONS(a.output),
         PLANNING_SWEEP_OPTIONS(a.p),
+        TRAINING_OPTIONS(a.p.models),
         {0},
     };
     static const char *const OWN[] = {"system", "batch",  "profile", "iterations", "candidate", "json",

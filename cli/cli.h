@@ -17,6 +17,7 @@ typedef enum {
     BZ_OPTION_FLAG,   /* bool * */
     BZ_OPTION_TEXT,   /* const char ** */
     BZ_OPTION_CHOICE, /* const char **; `value` lists what it takes: "hot|cold" */
+    BZ_OPTION_MAYBE,  /* const char **; --name, or --name=VALUE: "" without one */
     BZ_OPTION_INT,    /* int64_t *; the value must be at least 0 */
     BZ_OPTION_COUNT,  /* int64_t *; the value must be at least 1 */
     BZ_OPTION_LIST,   /* bz_list *; may be given several times */

@@ -217,8 +217,7 @@ static int take_in(const bz_command *command, const char *dir, const char *syste
     j.flat = 3;
     if (json) {
         bz_json_document(&j, "import", 1);
-        bz_json_key(&j, "sources");
-        bz_json_array(&j);
+        bz_json_key_array(&j, "sources");
     }
     for (int i = 0; i < from->n && !rc; i++) {
         bz_perfdb_import_report r;

@@ -33,7 +33,8 @@ static void put_filled(const char *text, int indent, bz_buf *out)
 static int width_of(const bz_option *options, int least)
 {
     for (const bz_option *o = options; o->name; o++) {
-        int w = bz_text_width(bz_option_long(o)) + 2 + (o->value ? bz_text_width(o->value) + 1 : 0);
+        int w = bz_text_width(bz_option_long(o)) + 2 + (o->value ? bz_text_width(o->value) + 1 : 0) +
+                2 * (o->kind == BZ_OPTION_MAYBE);
         least = w > least ? w : least;
     }
     return least;
@@ -43,7 +44,12 @@ static void put_options(const bz_option *options, int width, bz_buf *out)
 {
     for (const bz_option *o = options; o->name; o++) {
         bz_buf left = {0};
-        bz_buf_printf(&left, "--%s%s%s", bz_option_long(o), o->value ? " " : "", o->value ? o->value : "");
+        bool maybe = o->kind == BZ_OPTION_MAYBE;
+        bz_buf_printf(&left, "--%s%s%s%s", bz_option_long(o),
+                      maybe      ? "[="
+                      : o->value ? " "
+                                 : "",
+                      o->value ? o->value : "", maybe ? "]" : "");
         bz_buf_printf(out, o->name[1] == '|' ? "  -%c, " : "      ", o->name[0]);
         bz_buf_printf(out, "%s%*s", bz_buf_text(&left), width + 2 - bz_text_width(bz_buf_text(&left)), "");
         put_filled(o->help, width + 8, out);
@@ -62,7 +68,7 @@ static void put_offers(const bz_option *options, bz_buf *out)
     for (const bz_option *o = options; o->name; o++) {
         char name[64];
         snprintf(name, sizeof name, "--%s", bz_option_long(o));
-        put_offer(name, o->value, o->help, out);
+        put_offer(name, o->kind == BZ_OPTION_MAYBE ? NULL : o->value, o->help, out);
         snprintf(name, sizeof name, "-%c", o->name[0]);
         if (o->name[1] == '|')
             put_offer(name, o->value, o->help, out);

@@ -2,12 +2,13 @@
 #include "cli/cli.h"
 #include "cli/model.h"
 #include "report/report.h"
+#include "training/training.h"
 
 #include <string.h>
 
 typedef struct {
     bool unique, json, csv, fold, fusions;
-    const char *dot, *svg, *patterns;
+    const char *dot, *svg, *patterns, *write;
 } settings;
 
 static int draw(const settings *s, bz_layers *l, bz_error *err)
@@ -27,21 +28,25 @@ static int show(const settings *s, const bz_models *m, bool sweep, bz_error *err
     bz_buf out = {0};
     bz_patterns *patterns = NULL;
     int failed = s->fusions ? bz_patterns_load(s->patterns, &patterns, err) : 0;
-    if (!failed && (s->dot || s->svg))
+    if (!failed && s->write)
+        failed = bz_output(s->write, m->layers[0]->training->file, err);
+    else if (!failed && (s->dot || s->svg))
         failed = draw(s, m->layers[0], err);
     else if (!failed && sweep && !s->unique && !s->json && !s->csv)
         bz_report_layers_sizes(m->layers, m->n, s->fold, &out);
     else if (!failed)
-        (s->unique ? bz_report_unique_layers
-                   : bz_report_layers)(m->layers, m->n, &(bz_layers_view){s->json, s->csv, s->fold, patterns}, &out);
+        (s->unique ? bz_report_unique_layers : bz_report_layers)(
+            m->layers, m->n, &(bz_layers_view){s->json, s->csv, s->fold, patterns, m->n && m->layers[0]->phase}, &out);
     failed = failed || bz_output(NULL, &out, err);
     bz_patterns_free(patterns);
     bz_buf_free(&out);
     return failed ? -1 : 0;
 }
 
-static int check(const settings *s, int n_models, bz_error *err)
+static int check(const settings *s, const model_settings *models, int n_models, bz_error *err)
 {
+    if (s->write && (!models->train || models_count(&(bz_list){.n = n_models}, models) != 1))
+        return bz_fail(err, BZ_USAGE, "--write writes one model, and wants --train");
     if (s->json && s->csv)
         return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
     if (n_models == 0)
@@ -81,10 +86,12 @@ static int run(int argc, char **argv)
         {"unique", BZ_OPTION_FLAG, &s.unique, NULL,
          "show every layer once over all models, how often it occurs and where"},
         MODEL_OPTIONS(models),
+        TRAINING_OPTIONS(models),
         {"fold", BZ_OPTION_FLAG, &s.fold, NULL, "leave out layers that do not depend on the model's inputs"},
         {"fusions", BZ_OPTION_FLAG, &s.fusions, NULL,
          "also show where one call could compute several layers, and which layers could run at the same time"},
         {"patterns", BZ_OPTION_TEXT, &s.patterns, "FILE", "read more fusion patterns from FILE; implies --fusions"},
+        {"write", BZ_OPTION_TEXT, &s.write, "FILE", "with --train: write the iteration as an ONNX file instead"},
         {"dot", BZ_OPTION_TEXT, &s.dot, "FILE", "write the graph in the DOT language instead of the table"},
         {"svg", BZ_OPTION_TEXT, &s.svg, "FILE", "draw the graph instead of the table"},
         {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
@@ -94,9 +101,9 @@ static int run(int argc, char **argv)
     int parsed = bz_options_parse(&bz_command_layers, options, argc, argv, &arguments, &err), status = BZ_OK;
     bz_models m = {0};
     s.fusions |= s.patterns != NULL;
-    if (parsed < 0 ||
-        (!parsed && (check(&s, arguments.n, &err) || models_load(&bz_command_layers, &arguments, &models, &m, &err) ||
-                     show(&s, &m, m.n > arguments.n, &err))))
+    if (parsed < 0 || (!parsed && (check(&s, &models, arguments.n, &err) ||
+                                   models_load(&bz_command_layers, &arguments, &models, &m, &err) ||
+                                   show(&s, &m, m.n > arguments.n, &err))))
         status = bz_report(&bz_command_layers, &err);
     else if (!parsed)
         status = judge(&m);

@@ -1,4 +1,5 @@
 #include "cli/model.h"
+#include "training/training.h"
 
 #include <string.h>
 
@@ -46,6 +47,31 @@ static void choose(const bz_bind *list, int n, int number, bz_arena *arena, bz_b
             bz_buf_printf(name, ", %s=%s", list[i].name, point[i].value);
 }
 
+/* The last model becomes its iteration of training. */
+static int train(const model_settings *s, bz_models *m, bz_error *err)
+{
+    static const char *const LOSS[] = {"auto", "classes", "squares"};
+    bz_training_options options = {.fused = s->fused};
+    bz_training *t;
+    int last = m->n - 1;
+    if (*s->train && bz_optimizer_parse(s->train, &options.optimizer))
+        return bz_fail(err, BZ_USAGE, "there is no optimizer '%s'", s->train);
+    for (int i = 0; i < 3; i++)
+        if (s->loss && !strcmp(s->loss, LOSS[i]))
+            options.loss = (bz_loss)i;
+    if (s->mixed)
+        options.dtype = strcmp(s->mixed, "f16") ? BZ_BF16 : BZ_F16;
+    if (bz_training_derive(m->layers[last], &options, &t, err))
+        return -1;
+    bz_layers_free(m->layers[last]);
+    bz_model_free(m->model[last]);
+    m->layers[last] = t->layers;
+    m->model[last] = t->model;
+    m->layers[last]->name = m->name[last];
+    bz_arena_keep(&m->arena, t, bz_training_release);
+    return 0;
+}
+
 static int load_point(const bz_list *paths, int model, const bz_infer_options *options, const char *what, bz_models *m,
                       bz_error *err)
 {
@@ -73,6 +99,8 @@ int models_load(const bz_command *command, const bz_list *paths, const model_set
         bz_buf what = {0};
         choose(list, s->dims.n, i % points, &arena, point, &what);
         rc = load_point(paths, i / points, &options, bz_buf_text(&what), m, err);
+        if (!rc && s->train)
+            rc = train(s, m, err);
         bz_buf_free(&what);
     }
     for (int i = 0; i < m->n; i++)

@@ -9,6 +9,8 @@ typedef struct model_settings {
     int64_t batch, trips;
     bz_list dims;
     bool ignore_declared;
+    const char *train, *loss, *mixed; /* --train's optimizer, "" where none is named; NULL: no training */
+    bool fused;
 } model_settings;
 
 #define MODEL_OPTIONS(m) MODEL_BATCH_OPTION(m), MODEL_SHAPE_OPTIONS(m)
@@ -25,6 +27,18 @@ typedef struct model_settings {
     {                                                                                                                  \
         "ignore-declared", BZ_OPTION_FLAG, &(m).ignore_declared, NULL,                                                 \
             "infer all shapes from those of the inputs, and ignore those that the file declares"                       \
+    }
+
+/* Commands whose models may be trained. */
+#define TRAINING_OPTIONS(m)                                                                                            \
+    {"train", BZ_OPTION_MAYBE, &(m).train, "sgd|momentum|adam|adamw",                                                  \
+     "make it an iteration of training: forward, loss, backward, and the update of this optimizer (sgd)"},             \
+        {"loss", BZ_OPTION_CHOICE, &(m).loss, "auto|classes|squares",                                                  \
+         "with --train: cross entropy over classes, or mean of the squared distance (by the shape of the result)"},    \
+        {"mixed", BZ_OPTION_CHOICE, &(m).mixed, "bf16|f16",                                                            \
+         "with --train: compute in this type; loss, weights and their update stay f32"},                               \
+    {                                                                                                                  \
+        "fused-update", BZ_OPTION_FLAG, &(m).fused, NULL, "with --train: one update for all weights, not one for each" \
     }
 
 /* How many models these are, each combination of sizes a model; 0 where there are too many. */

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include "base/progress.h"
+#include "base/whole.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -66,6 +67,9 @@ static int store(const bz_option *o, const char *value, bz_error *err)
     case BZ_OPTION_CHOICE:
         *(const char **)o->target = value;
         return check_choice(o, value, err);
+    case BZ_OPTION_MAYBE:
+        *(const char **)o->target = value ? value : "";
+        return value && strchr(o->value, '|') ? check_choice(o, value, err) : 0;
     case BZ_OPTION_LIST:
         bz_list_add(o->target, value);
         return 0;
@@ -113,6 +117,12 @@ static const bz_option *find_short(const bz_option *options, char c)
     return NULL;
 }
 
+/* Does its value stand in an argument of its own, where it is not in that of the option? */
+static bool wants_value(const bz_option *o)
+{
+    return o->kind != BZ_OPTION_FLAG && o->kind != BZ_OPTION_MAYBE;
+}
+
 /* One option at argv[*i], its value in the same or the next argument. */
 static int parse_one(const bz_option *options, int argc, char **argv, int *i, bz_error *err)
 {
@@ -133,7 +143,7 @@ static int parse_one(const bz_option *options, int argc, char **argv, int *i, bz
             return bz_fail(err, BZ_USAGE, "there is no option -%c: see --help", arg[1]);
         value = arg[2] ? arg + 2 : NULL;
     }
-    if (o->kind != BZ_OPTION_FLAG && !value) {
+    if (wants_value(o) && !value) {
         if (*i + 1 == argc)
             return bz_fail(err, BZ_USAGE, "--%s wants a value: %s", bz_option_long(o), o->value);
         value = argv[++*i];
@@ -226,7 +236,7 @@ void bz_options_again(const bz_option *options, int argc, char **argv, const cha
         const bz_option *o = !is_option      ? NULL
                              : arg[1] == '-' ? find_long(options, arg + 2, strcspn(arg + 2, "="))
                                              : find_short(options, arg[1]);
-        bool value = o && o->kind != BZ_OPTION_FLAG && !(arg[1] == '-' ? strchr(arg, '=') != NULL : arg[2] != 0);
+        bool value = o && wants_value(o) && !(arg[1] == '-' ? strchr(arg, '=') != NULL : arg[2] != 0);
         bool left_out = o && is_among(without, bz_option_long(o));
         if (!left_out)
             put_word(out, arg);
@@ -298,18 +308,10 @@ void bz_warn(const bz_command *command, const char *fmt, ...)
 
 int bz_output(const char *path, const bz_buf *text, bz_error *err)
 {
-    FILE *f = path ? fopen(path, "w") : stdout;
-    if (!f)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
-    if (!path)
-        bz_progress_hold(true);
-    bool bad = fwrite(bz_buf_text(text), 1, text->len, f) != text->len || fflush(f);
-    int why = errno;
-    if (path && fclose(f) && !bad) {
-        bad = true;
-        why = errno;
-    }
-    if (bad)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path ? path : "standard output", strerror(why));
+    if (path)
+        return bz_whole_write(path, text, err);
+    bz_progress_hold(true);
+    if (fwrite(bz_buf_text(text), 1, text->len, stdout) != text->len || fflush(stdout))
+        return bz_fail(err, BZ_FAILED, "standard output: cannot be written: %s", strerror(errno));
     return 0;
 }

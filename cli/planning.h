@@ -16,7 +16,8 @@ typedef struct planning {
     const char *patterns;
 } planning;
 
-#define PLANNING_OPTIONS(p) MODEL_BATCH_OPTION((p).models), PLANNING_SWEEP_OPTIONS(p), PLANNING_SYSTEM_OPTION(p)
+#define PLANNING_OPTIONS(p)                                                                                            \
+    MODEL_BATCH_OPTION((p).models), PLANNING_SWEEP_OPTIONS(p), TRAINING_OPTIONS((p).models), PLANNING_SYSTEM_OPTION(p)
 
 /* Those of one point of a sweep over batches and systems. */
 #define PLANNING_SWEEP_OPTIONS(p)                                                                                      \

@@ -1,4 +1,5 @@
 /* benanza predict: what models take on systems that have no records of them. */
+#include "cli/predict.h"
 #include "cli/db.h"
 #include "cli/planning.h"
 #include "report/report.h"
@@ -14,8 +15,8 @@ enum { MOST = 64, BATCHES = 32 };
 
 typedef struct predict_job {
     planning p;
-    const char *batches, *prices, *train, *trained;
-    bz_list to;
+    const char *batches, *prices, *train, *trained, *html;
+    bz_list to, from, profile;
     bool evaluate, json, csv;
     bz_setting setting;
     int64_t batch[BATCHES];
@@ -85,6 +86,41 @@ static int read_prices(predict_job *job, bz_price_list *out, bz_error *err)
     return rc;
 }
 
+/* ---- the page -------------------------------------------------------------------------------- */
+
+/* `text` and `json`: what the command prints in these forms. */
+static int write_page(const predict_job *job, const char *title, const bz_buf *text, const bz_buf *json, bz_error *err)
+{
+    bz_buf page = {0};
+    bz_report_document_page(title, bz_buf_text(json), bz_buf_text(text), &page);
+    int rc = bz_output(job->html, &page, err);
+    bz_buf_free(&page);
+    return rc;
+}
+
+static int page_of_judgements(const predict_job *job, const bz_judgement *round, int rounds, bz_error *err)
+{
+    bz_buf text = {0}, json = {0};
+    bz_report_judgements(round, rounds, BZ_FORM_TEXT, &text);
+    bz_report_judgements(round, rounds, BZ_FORM_JSON, &json);
+    int rc = write_page(job, "How far off predictions are", &text, &json, err);
+    bz_buf_free(&text);
+    bz_buf_free(&json);
+    return rc;
+}
+
+static int page_of_forecasts(const predict_job *job, const bz_forecast *f, int n, const bz_price_list *prices,
+                             bz_error *err)
+{
+    bz_buf text = {0}, json = {0};
+    bz_report_forecasts(f, n, prices, BZ_FORM_TEXT, &text);
+    bz_report_forecasts(f, n, prices, BZ_FORM_JSON, &json);
+    int rc = write_page(job, "Predictions", &text, &json, err);
+    bz_buf_free(&text);
+    bz_buf_free(&json);
+    return rc;
+}
+
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
 static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
@@ -106,6 +142,8 @@ static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_erro
             return -1;
     if (bz_judge(&job->samples, work, n, BZ_LEAVE_NETWORK, 0, &job->arena, &round[rounds++], err) ||
         bz_judge(&job->samples, work, n, BZ_LEAVE_BATCH, 0, &job->arena, &round[rounds++], err))
+        return -1;
+    if (job->html && page_of_judgements(job, round, rounds, err))
         return -1;
     bz_report_judgements(round, rounds, bz_form_of(job->json, job->csv), out);
     return 0;
@@ -141,21 +179,25 @@ static int find_target(predict_job *job, const char *name, target *out, bz_error
     facts->gpu = true;
     facts->device = "gpu";
     facts->name = "";
-    for (int i = 0; bz_gpu_row(i, &row); i++)
-        if (!strcmp(row.slug, out->machine.name))
-            facts->name = bz_arena_str(&job->arena, row.name);
+    if (bz_gpu_slug(out->machine.name, &row))
+        facts->name = bz_arena_str(&job->arena, row.name);
     out->facts = facts;
     return 0;
 }
 
 /* All GPUs of the data sheets, where none is named. */
-static int find_targets(predict_job *job, target *out, int *n, bz_error *err)
+static void target_names(predict_job *job, const char **name, int *n)
 {
-    const char *name[MOST];
     bz_gpu row;
     split(&job->to, &job->arena, name, n);
     for (int i = 0; !job->to.n && i < MOST && bz_gpu_row(i, &row); i++)
         name[(*n)++] = bz_arena_str(&job->arena, row.slug);
+}
+
+static int find_targets(predict_job *job, target *out, int *n, bz_error *err)
+{
+    const char *name[MOST];
+    target_names(job, name, n);
     for (int i = 0; i < *n; i++)
         if (find_target(job, name[i], &out[i], err))
             return -1;
@@ -165,28 +207,32 @@ static int find_targets(predict_job *job, target *out, int *n, bz_error *err)
 static int forecast(predict_job *job, const bz_models *m, const bz_plan *plan, const target *t, bz_forecast *out,
                     bz_error *err)
 {
-    bz_peaks *peaks = BZ_NEW(&job->arena, bz_peaks, 1);
     bz_dtype dtype;
     if (planning_dtype(&job->p, &dtype, err))
         return -1;
-    bz_peaks_read(t->facts, &job->setting, &job->arena, peaks);
-    for (int i = 0; i < m->n; i++) {
-        bz_prices *prices;
-        if (bz_prices_load(plan, job->db, t->system, &job->setting, &job->arena, &prices, err))
-            return -1;
-        bz_bound_input in = {.model = m->name[i],
-                             .system = t->machine.name,
-                             .facts = t->facts,
-                             .setting = job->setting,
-                             .dtype = dtype,
-                             .layers = m->layers[i],
-                             .plan = plan,
-                             .number = i,
-                             .fused = true,
-                             .prices = prices,
-                             .peaks = peaks};
-        bz_forecast_make(t->aim, &in, prices, &job->arena, &out[i]);
+    bz_arena arena = {0}; /* of prices and bounds: of fifty systems they take more than all the rest */
+    bz_peaks *peaks = BZ_NEW(&arena, bz_peaks, 1);
+    bz_prices *prices;
+    bz_peaks_read(t->facts, &job->setting, &arena, peaks);
+    if (bz_prices_load(plan, job->db, t->system, &job->setting, &arena, &prices, err)) {
+        bz_arena_free(&arena);
+        return -1;
     }
+    bz_bound_input *in = BZ_NEW(&arena, bz_bound_input, m->n);
+    for (int i = 0; i < m->n; i++)
+        in[i] = (bz_bound_input){.model = m->name[i],
+                                 .system = t->machine.name,
+                                 .facts = t->facts,
+                                 .setting = job->setting,
+                                 .dtype = dtype,
+                                 .layers = m->layers[i],
+                                 .plan = plan,
+                                 .number = i,
+                                 .fused = true,
+                                 .prices = prices,
+                                 .peaks = peaks};
+    bz_forecast_make(t->aim, in, m->n, prices, &arena, out);
+    bz_arena_free(&arena);
     return 0;
 }
 
@@ -258,6 +304,43 @@ static int train(predict_job *job, bz_error *err)
     return rc;
 }
 
+/* Records of other systems than those of --from teach nothing; a target's own neither. */
+static int keep_from(predict_job *job, bz_predictor *p, target *t, int n, bz_error *err)
+{
+    const char *name[MOST];
+    int names = 0;
+    split(&job->from, &job->arena, name, &names);
+    for (int i = 0; i < n && names; i++) {
+        bool is = false;
+        for (int k = 0; k < names; k++)
+            is |= bz_machine_is(&t[i].machine, name[k]);
+        if (!is)
+            t[i].own = -1, t[i].system = NULL;
+    }
+    return names ? bz_predictor_only(p, name, names, err) : 0;
+}
+
+static int predict_profiled(predict_job *job, bz_buf *out, bz_error *err)
+{
+    const char *to[MOST], *from[MOST];
+    int n, origins;
+    bz_price_list prices = {0};
+    split(&job->from, &job->arena, from, &origins);
+    if (origins > 1)
+        return bz_fail(err, BZ_USAGE, "a recording is of one system: --from names it");
+    target_names(job, to, &n);
+    predict_profile p = {.files = &job->profile,
+                         .from = origins ? from[0] : NULL,
+                         .to = to,
+                         .n = n,
+                         .db = job->db,
+                         .setting = job->setting};
+    return (job->prices && read_prices(job, &prices, err)) ||
+                   predict_recording(&p, &prices, bz_form_of(job->json, job->csv), out, err)
+               ? -1
+               : 0;
+}
+
 static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
 {
     target t[MOST];
@@ -272,12 +355,18 @@ static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error
     bz_predictor *p;
     if (learn(job, t->machine.gpu, &p, err))
         return -1;
+    if (keep_from(job, p, t, n, err)) {
+        bz_predictor_free(p);
+        return -1;
+    }
     for (int i = 0; i < n; i++)
         t[i].aim = bz_predictor_aim(p, &t[i].machine, &job->samples, t[i].own, NULL);
     bz_forecast *f = BZ_NEW(&job->arena, bz_forecast, (size_t)batches * (size_t)n * (size_t)models);
     for (int b = 0; b < batches && !rc; b++)
         rc = predict_batch(job, paths, job->n_batches ? job->batch[b] : 0, t, n,
                            f + (size_t)b * (size_t)n * (size_t)models, err);
+    if (!rc && job->html)
+        rc = page_of_forecasts(job, f, batches * n * models, &prices, err);
     if (!rc)
         bz_report_forecasts(f, batches * n * models, &prices, bz_form_of(job->json, job->csv), out);
     for (int i = 0; i < n; i++)
@@ -288,13 +377,21 @@ static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error
 
 static int start(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
 {
-    if (!paths->n && !job->train)
+    if (!paths->n && !job->train && !job->profile.n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza predict MODEL... --to t4");
+    if (job->profile.n && (paths->n || job->evaluate || job->train || job->batches || job->trained))
+        return bz_fail(err, BZ_USAGE,
+                       "--profile predicts the recording by itself: it takes --to, --from and --prices, and no model");
+    if (job->html && (job->profile.n || job->train))
+        return bz_fail(err, BZ_USAGE, "--html draws predictions of models and --evaluate: not --profile, not --train");
     if (job->json && job->csv)
         return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
     if (planning_setting(&job->p, &job->setting, err) || read_batches(job, err) ||
-        bz_db_look(&bz_command_predict, job->p.db, &job->db, err) ||
-        bz_samples_load(job->db, &job->setting, &job->samples, err))
+        bz_db_look(&bz_command_predict, job->p.db, &job->db, err))
+        return -1;
+    if (job->profile.n)
+        return predict_profiled(job, out, err);
+    if (bz_samples_load(job->db, &job->setting, &job->samples, err))
         return -1;
     return job->train      ? train(job, err)
            : job->evaluate ? evaluate(job, paths, out, err)
@@ -312,6 +409,11 @@ static int run(int argc, char **argv)
          "systems to predict for: of the database, GPUs such as t4 or h100, or files that describe one (all GPUs that "
          "are "
          "known)"},
+        {"from", BZ_OPTION_LIST, &job.from, "NAME,…",
+         "predict by records of these systems alone (all); with --profile the system that it was recorded on"},
+        {"profile", BZ_OPTION_LIST, &job.profile, "FILE",
+         "predict the iteration of a recording (several files: of one): kernels change, the host and its launches "
+         "stay, gaps are simulated"},
         {"batch", BZ_OPTION_TEXT, &job.batches, "N,…", "batch sizes, for example 1,4,16"},
         {"prices", BZ_OPTION_TEXT, &job.prices, "FILE",
          "rank by cost, too: lines such as 't4 0.35', a system and the price of an hour on it"},
@@ -320,6 +422,8 @@ static int run(int argc, char **argv)
         {"train", BZ_OPTION_TEXT, &job.train, "FILE", "write what the database teaches to FILE, and end"},
         {"trained", BZ_OPTION_TEXT, &job.trained, "FILE",
          "predict by what was learned into FILE (by the database where it has two systems, else by what ships)"},
+        {"html", BZ_OPTION_TEXT, &job.html, "FILE",
+         "also write a page for a browser: systems side by side, or predicted against measured"},
         {"json", BZ_OPTION_FLAG, &job.json, NULL, "print JSON, for programs"},
         {"csv", BZ_OPTION_FLAG, &job.csv, NULL, "print comma-separated values"},
         PLANNING_SWEEP_OPTIONS(job.p),
@@ -333,6 +437,8 @@ static int run(int argc, char **argv)
     bz_arena_free(&job.arena);
     bz_buf_free(&out);
     bz_list_free(&job.to);
+    bz_list_free(&job.from);
+    bz_list_free(&job.profile);
     bz_list_free(&arguments);
     planning_free(&job.p);
     return status;

@@ -15,7 +15,7 @@ typedef struct known {
 
 struct bz_side {
     known *item;
-    int n, cap;
+    int n;
     bz_map map; /* key -> item */
     bz_arena *arena;
     /* while reading */
@@ -54,10 +54,7 @@ static void keep(bz_side *side, const bz_record *r)
             side->item[at].record = copy_record(r, side->arena);
         return;
     }
-    if (side->n == side->cap) {
-        side->cap = side->cap ? 2 * side->cap : 256;
-        side->item = bz_realloc(side->item, (size_t)side->cap, sizeof *side->item);
-    }
+    BZ_ROOM(side->item, side->n);
     known *k = &side->item[side->n];
     k->record = copy_record(r, side->arena);
     k->key = bz_arena_strn(side->arena, side->key.data, side->key.len);
@@ -270,8 +267,7 @@ double bz_compare_slower(const bz_compare *c, bool *sure)
 
 void bz_span_json(const bz_span *s, const char *key, const char *variant, bz_json *j)
 {
-    bz_json_key(j, key);
-    bz_json_object(j);
+    bz_json_key_object(j, key);
     bz_json_key_num(j, "seconds", s->seconds);
     bz_json_key_num(j, "low", s->low);
     bz_json_key_num(j, "high", s->high);

@@ -1,4 +1,5 @@
 /* Two profiles: what their steady iterations have in common, sort by sort of event. */
+#include "base/sort.h"
 #include "compare/rows.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ typedef struct side {
     const bz_trace *trace;
     bz_arena *arena;
     int *number; /* [trace iterations]: among the steady ones; -1 for others */
-    int iterations, n, cap;
+    int iterations, n;
     group *item;
     bz_map map;
     double *device; /* [calls]: seconds of its work; NULL where calls are timed by themselves */
@@ -42,10 +43,7 @@ static group *find_group(side *s, const char *key)
     uint32_t at = bz_map_get(&s->map, key, len);
     if (at != BZ_MAP_NONE)
         return &s->item[at];
-    if (s->n == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 64;
-        s->item = bz_realloc(s->item, (size_t)s->cap, sizeof *s->item);
-    }
+    BZ_ROOM(s->item, s->n);
     group *g = &s->item[s->n];
     *g = (group){.key = bz_arena_str(s->arena, key), .variant = "", .seconds = BZ_NEW(s->arena, double, s->iterations)};
     bz_map_add(&s->map, g->key, len, (uint32_t)s->n);
@@ -103,19 +101,13 @@ static void gather(side *s, bz_event_kind kind)
 
 /* ---- intervals ------------------------------------------------------------------------------ */
 
-static int ascending(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* P(at most k of n fair coins) <= 2.5 %: between the (k+1)st values from both ends lies the median, in 95
  * of 100 cases. Sorts. */
 static bz_span span_of(double *v, int n)
 {
     double p = pow(0.5, n), cumulated = p;
     int k = 0;
-    qsort(v, (size_t)n, sizeof *v, ascending);
+    bz_sort_numbers(v, (size_t)n);
     double median = (v[(n - 1) / 2] + v[n / 2]) / 2;
     if (p > 0.025)
         return (bz_span){.seconds = bz_tick(median),

@@ -24,12 +24,13 @@ typedef struct making {
     bz_align_steps steps;
     ask *ask;
     int *named; /* [layers of the main graph]: ask, or -1 */
-    int n_asks, cap_asks;
+    int n_asks;
     bz_align_atom *atom; /* of all asks */
-    int n_atoms, cap_atoms;
-    int *to;     /* [steps.n_atoms]: atom of `atom`, or -1 */
-    int *from;   /* [n_atoms]: the other way round */
-    bool *moved; /* [steps.n] */
+    int n_atoms;
+    int *to;                  /* [steps.n_atoms]: atom of `atom`, or -1 */
+    int *from;                /* [n_atoms]: the other way round */
+    bool *moved;              /* [steps.n] */
+    const bz_match **written; /* [steps.n]: the layers in which the model writes out what this step did; or NULL */
 } making;
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
@@ -41,16 +42,10 @@ typedef struct layer_atoms {
 
 static void add_ask(making *m, int layer, const layer_atoms *of)
 {
-    if (m->n_asks == m->cap_asks) {
-        m->cap_asks = m->cap_asks ? 2 * m->cap_asks : 256;
-        m->ask = bz_realloc(m->ask, (size_t)m->cap_asks, sizeof *m->ask);
-    }
-    while (m->n_atoms + of->n > m->cap_atoms) {
-        m->cap_atoms = m->cap_atoms ? 2 * m->cap_atoms : 512;
-        m->atom = bz_realloc(m->atom, (size_t)m->cap_atoms, sizeof *m->atom);
-    }
+    BZ_ROOM(m->ask, m->n_asks);
     m->ask[m->n_asks] = (ask){.layer = layer, .first = m->n_atoms, .n = of->n, .next = -1};
     for (int i = 0; i < of->n; i++) {
+        BZ_ROOM(m->atom, m->n_atoms);
         m->atom[m->n_atoms] = of->atom[i];
         m->atom[m->n_atoms++].owner = m->n_asks;
     }
@@ -65,15 +60,12 @@ static void ask_for(making *m)
     const bz_bound *b = m->bound;
     bz_map known = {0};
     layer_atoms *of = NULL;
-    uint32_t n = 0, cap = 0, *number = BZ_NEW(m->arena, uint32_t, b->n);
+    uint32_t n = 0, *number = BZ_NEW(m->arena, uint32_t, b->n);
     for (int i = 0; i < b->n; i++) {
         const bz_lowering *const *key = &b->layer[i].lowering;
         uint32_t at = bz_map_get(&known, key, sizeof *key);
         if (at == BZ_MAP_NONE) {
-            if (n == cap) {
-                cap = cap ? 2 * cap : 64;
-                of = bz_realloc(of, cap, sizeof *of);
-            }
+            BZ_ROOM(of, n);
             of[n].n = bz_align_layer_atoms(&m->words, &b->layer[i], of[n].atom);
             at = bz_map_add(&known, key, sizeof *key, n++);
         }
@@ -130,6 +122,8 @@ static void sign_named(making *m)
 
 static bool touched(const making *m, const bz_align_step *step)
 {
+    if (m->written[step - m->steps.step])
+        return true;
     for (int k = step->first; k < step->first + step->n; k++)
         if (m->to[k] >= 0)
             return true;
@@ -148,6 +142,8 @@ static void count_steps(making *m)
                 last = m->atom[m->to[k]].owner;
                 m->ask[last].steps++;
             }
+        for (int k = 0; m->written[i] && k < m->written[i]->n; k++)
+            m->ask[m->named[m->written[i]->layer[k]]].steps++;
     }
 }
 
@@ -229,6 +225,63 @@ static void pair_leftovers(making *m)
     free(to);
 }
 
+/* No call did any of these layers. */
+static bool all_missing(const making *m, const bz_match *match)
+{
+    bool missing = match->n <= BZ_ALIGN_ATOMS;
+    for (int i = 0; i < match->n && missing; i++) {
+        int by = m->named[match->layer[i]];
+        missing = by >= 0 && !m->ask[by].steps;
+    }
+    return missing;
+}
+
+/* The steps that nothing asks for, by their signature, as chains in their order: head[id] and next[step], -1 at the end. */
+static int extra_steps(const making *m, int *head, int *next)
+{
+    int n = 0;
+    for (int i = m->steps.n - 1; i >= 0; i--) {
+        const bz_align_step *step = &m->steps.step[i];
+        uint32_t id = step->n == 1 && !touched(m, step) ? m->steps.atom[step->first].id : 0;
+        if (id)
+            next[i] = head[id], head[id] = i, n++;
+    }
+    return n;
+}
+
+/* Functions that the model writes out in several layers, as gelu by erf, and that the program computes by one call. */
+static void find_written_out(making *m)
+{
+    uint32_t words = m->words.n;
+    int *head = bz_alloc((size_t)words + 1, sizeof *head), *next = bz_alloc((size_t)m->steps.n + 1, sizeof *next);
+    bz_layers *layers = m->bound->layers;
+    const bz_match *match;
+    bz_patterns *patterns = NULL;
+    bz_error err;
+    memset(head, 0xff, ((size_t)words + 1) * sizeof *head);
+    bool graph = layers && layers->model; /* what a recording's calls stand for has none */
+    if (graph && extra_steps(m, head, next) && !bz_patterns_load(NULL, &patterns, &err)) {
+        bz_lowered *lowered = bz_lowered_new(layers, m->bound->dtype, m->arena);
+        int n = bz_patterns_find(patterns, layers, &match);
+        for (int i = 0; i < n; i++) {
+            bz_lowering low;
+            if (!all_missing(m, &match[i]))
+                continue;
+            bz_lower_group(lowered, &match[i], m->arena, &low);
+            uint32_t id = bz_align_group_id(&m->words, &low);
+            if (!id || id > words || head[id] < 0)
+                continue;
+            m->written[head[id]] = &match[i];
+            head[id] = next[head[id]];
+            for (int k = 0; k < match[i].n; k++)
+                m->ask[m->named[match[i].layer[k]]].steps++;
+        }
+    }
+    bz_patterns_free(patterns);
+    free(head);
+    free(next);
+}
+
 /* One layer may be several equal calls: a product for each image or group of a convolution, or kernels of one kind whose
  * sizes are not known. */
 static bool repeats(const making *m, const bz_align_step *last, const bz_align_step *step)
@@ -263,6 +316,7 @@ static void align(making *m)
     m->to = BZ_NEW(m->arena, int, n);
     m->from = BZ_NEW(m->arena, int, m->n_atoms);
     m->moved = BZ_NEW(m->arena, bool, m->steps.n);
+    m->written = BZ_NEW(m->arena, const bz_match *, m->steps.n);
     bz_align_sequences(&m->words, m->atom, m->n_atoms, m->steps.atom, n, BZ_ALIGN_CELLS, m->to);
     memset(m->from, 0xff, (size_t)m->n_atoms * sizeof *m->from);
     for (int i = 0; i < n; i++)
@@ -271,6 +325,8 @@ static void align(making *m)
     find_repeated(m, 0, m->steps.n, 1);
     find_repeated(m, m->steps.n - 1, -1, -1);
     find_moved(m);
+    count_steps(m);
+    find_written_out(m);
     count_steps(m);
     pair_leftovers(m);
     count_steps(m);
@@ -281,8 +337,7 @@ static void align(making *m)
 static bz_aligned *add_row(making *m, bz_aligned_kind kind)
 {
     bz_alignment *out = m->out;
-    if (!(out->n & (out->n - 1)))
-        out->row = bz_arena_grow(m->arena, out->row, (size_t)out->n, out->n ? 2 * (size_t)out->n : 1, sizeof *out->row);
+    BZ_ARENA_ROOM(m->arena, out->row, out->n);
     bz_aligned *row = &out->row[out->n++];
     *row = (bz_aligned){.kind = kind, .at = SIZE_MAX, .seconds = NAN, .bound = NAN};
     return row;
@@ -340,6 +395,8 @@ static void put_step(making *m, int i)
         if (owner >= 0 && (!n || asks[n - 1] != owner))
             asks[n++] = owner;
     }
+    for (int k = 0; m->written[i] && k < m->written[i]->n; k++)
+        asks[n++] = m->named[m->written[i]->layer[k]];
     bz_aligned *row = add_row(m, !n                          ? BZ_ALIGNED_EXTRA
                                  : n > 1                     ? BZ_ALIGNED_FUSED
                                  : m->ask[asks[0]].steps > 1 ? BZ_ALIGNED_SPLIT
@@ -366,6 +423,8 @@ static void put_rows(making *m, bool *between)
         int first = -1, rows = m->out->n;
         for (int k = step->first; k < step->first + step->n && first < 0 && !m->moved[i]; k++)
             first = m->to[k] >= 0 ? m->atom[m->to[k]].owner : -1;
+        if (m->written[i])
+            first = m->named[m->written[i]->layer[0]];
         if (first >= 0) {
             put_missing(m, &next, first);
             for (int at = from; at <= i && m->out->n > rows; at++)

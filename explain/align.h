@@ -6,6 +6,8 @@
  *   align_names.c     layers by the nodes that a recording names
  *   align_steps.c     what an iteration did, step by step
  *   rebuild_operators.c  layers by operators and their shapes
+ *   likeness.c        what a recording multiplies, pools …, and what a model does, as two sequences
+ *   foreign.c         is the recording of this model at all?
  *   align_time.c      who an iteration's time belongs to
  *   align_faster.c    calls that were faster than the bound
  *   align.c           all together */
@@ -24,6 +26,7 @@ typedef struct bz_align_atom {
     uint32_t id;                  /* kind and all parameters; 0: the parameters are not known */
     uint32_t near;                /* kind and weights; 0: has none */
     uint32_t also[BZ_ALIGN_ALSO]; /* of a layer: ids that do the same another way; ends with the first 0 */
+    bool post;                    /* comes behind another in one call */
     bool optional;                /* missing or in excess it is no deviation: a bias may be folded away */
     int owner;                    /* layer, or step */
     int node; /* the layer of the main graph that a recording says this is, plus one; 0: it says nothing */
@@ -45,6 +48,8 @@ uint32_t bz_align_word(bz_align_words *w, const char *s);
 int bz_align_problem_atoms(bz_align_words *w, const bz_problem *p, bz_align_atom *out);
 /* Atoms of a layer; the atom of a call, kernel or operator of which only the name is known. */
 int bz_align_layer_atoms(bz_align_words *w, const bz_bound_layer *l, bz_align_atom *out);
+/* The signature of the one call that a group of layers can be; 0 where it takes several, or the call does several things. */
+uint32_t bz_align_group_id(bz_align_words *w, const bz_lowering *low);
 bz_align_atom bz_align_named_atom(bz_align_words *w, const char *kind);
 /* An operator by its name and what its shapes tell: "inputs=[[1,3,224,224],[64,3,7,7],[64],…" and the like. */
 int bz_align_operator_atoms(bz_align_words *w, const char *kind, const char *detail, bz_align_atom *out);
@@ -123,9 +128,9 @@ typedef struct bz_align_steps {
     int64_t begin, end;
     bool timeline, device, operators; /* device: time is the device's; operators: steps are operators */
     bz_align_step *step;
-    int n, cap;
+    int n;
     bz_align_atom *atom;
-    int n_atoms, cap_atoms;
+    int n_atoms;
     uint32_t *of_call;   /* [calls]: step + 1 */
     uint32_t *of_kernel; /* [kernels]: likewise */
     uint32_t *of_op;     /* [operators]: likewise, where steps are */
@@ -140,6 +145,38 @@ bool bz_align_in(const bz_align_steps *s, bz_event_kind kind, size_t event); /* 
 
 /* As bz_rebuild, by the shapes of the framework's operators. */
 void bz_rebuild_operators(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out);
+
+/* ---- likeness ------------------------------------------------------------------------------- */
+
+typedef enum {
+    BZ_WORK_CONV,
+    BZ_WORK_PRODUCT,
+    BZ_WORK_POOL,
+    BZ_WORK_SOFTMAX,
+    BZ_WORK_RECURRENT,
+} bz_align_sort;
+enum { BZ_WORK_SORTS = BZ_WORK_RECURRENT + 1 };
+
+/* The heavy work of a model or of an iteration, in its order. `symbol` is freed by who asked for it. */
+typedef struct bz_align_work {
+    unsigned char *symbol; /* [n]: bz_align_sort */
+    int n, count[BZ_WORK_SORTS];
+    int backward; /* steps of a recording besides, that belong to the way back of training, or to an optimizer */
+    const char *backward_name; /* of the first one */
+    int unknown;               /* kernels of a recording whose names tell nothing */
+    int depthwise, winograd;   /* convolutions of single channels; by an algorithm for wide kernels of stride 1 */
+} bz_align_work;
+
+void bz_align_work_take(const bz_trace *t, bz_arena *arena, bz_align_work *s); /* of its typical iteration */
+void bz_align_work_add(bz_align_work *s, const bz_layer *layer);
+int bz_align_work_common(const bz_align_work *a, const bz_align_work *b); /* length of the longest common subsequence */
+/* "recorded / in the model: convolutions 53 / 53, pools 2 / 2; all in the model's order" */
+const char *bz_align_work_evidence(const bz_align_work *model, const bz_align_work *ran, int alike, bz_arena *arena);
+
+/* ---- is it of this model? ------------------------------------------------------------------- */
+
+/* What tells that a recording is of another network, of other sizes, or of a training; NULL where nothing does. */
+const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena);
 
 /* ---- time ----------------------------------------------------------------------------------- */
 

@@ -180,7 +180,8 @@ int bz_align_problem_atoms(bz_align_words *w, const bz_problem *p, bz_align_atom
         const bz_post *post = &p->post[i];
         out[n++] = (bz_align_atom){.kind = bz_align_word(w, bz_fn_name(post->fn)),
                                    .id = element_id(w, post->fn, post->alpha, post->beta, y, p->dtype),
-                                   .optional = post->fn == BZ_FN_BIAS};
+                                   .optional = post->fn == BZ_FN_BIAS,
+                                   .post = true};
     }
     return n;
 }
@@ -227,6 +228,7 @@ int bz_align_operator_atoms(bz_align_words *w, const char *kind, const char *det
     if (!next_shape(p, bias, &rank) || rank != 1 || bias[0] != weights[0])
         return 1;
     out[1] = bz_align_named_atom(w, "bias");
+    out[1].post = true;
     return 2;
 }
 
@@ -273,6 +275,14 @@ int bz_align_layer_atoms(bz_align_words *w, const bz_bound_layer *l, bz_align_at
         if (&low->alternative[i] != a && low->alternative[i].problem[0].kind != BZ_PROBLEM_COPY)
             add_also(&out[0], core_atom(w, low->alternative[i].problem[0]).id);
     return n;
+}
+
+uint32_t bz_align_group_id(bz_align_words *w, const bz_lowering *low)
+{
+    const bz_alternative *a = first_real(low);
+    bz_align_atom part[BZ_ALIGN_ATOMS];
+    bool one = a && a->n == 1 && !a->modelled && a->problem[0].kind != BZ_PROBLEM_COPY;
+    return one && bz_align_problem_atoms(w, &a->problem[0], part) == 1 ? part[0].id : 0;
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */

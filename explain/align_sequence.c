@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* What a pair or a gap costs. A pair of one kind is cheaper than a missing and an extra one. */
-enum { SAME = 0, UNKNOWN = 1, NEAR = 2, FOLDED = 2, CHANGED = 6, GAP = 4, OPTIONAL_GAP = 1 };
+enum { SAME = 0, UNKNOWN = 1, NEAR = 2, FOLDED = 2, CHANGED = 6, GAP = 4, OPTIONAL_GAP = 1, FOREIGN_BIAS = GAP };
 
 /* Only layers have other ways. */
 bool bz_align_same(const bz_align_atom *a, const bz_align_atom *b)
@@ -23,6 +23,9 @@ bool bz_align_same(const bz_align_atom *a, const bz_align_atom *b)
 
 int bz_align_pair_cost(const bz_align_words *w, const bz_align_atom *a, const bz_align_atom *b)
 {
+    /* the bias that a call adds is its own layer's where that has one: a layer of its own that adds as many numbers may come later */
+    if (b->post && !a->post && a->kind == w->bias && b->kind == w->bias)
+        return FOREIGN_BIAS;
     if (a->id && a->id == b->id)
         return SAME;
     if (a->node && b->node)
@@ -91,7 +94,7 @@ static void table(piece *p, int a0, int n, int b0, int m)
             unsigned char choice = SKIP_B; /* of calls that are as good the first one */
             if (pair >= 0 && diagonal + pair < best)
                 best = diagonal + pair, choice = PAIR;
-            if (up < best)
+            if (up < best || (up == best && y->post)) /* of layers the first one behind what the call is */
                 best = up, choice = SKIP_A;
             diagonal = p->cost[j];
             p->cost[j] = best;

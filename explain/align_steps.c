@@ -12,20 +12,14 @@ bool bz_align_in(const bz_align_steps *s, bz_event_kind kind, size_t event)
 
 static bz_align_step *add_step(bz_align_steps *s, bz_align_step_kind kind, size_t at, int64_t start)
 {
-    if (s->n == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 256;
-        s->step = bz_realloc(s->step, (size_t)s->cap, sizeof *s->step);
-    }
+    BZ_ROOM(s->step, s->n);
     s->step[s->n] = (bz_align_step){.kind = kind, .at = at, .start = start, .node = {-1, false}};
     return &s->step[s->n++];
 }
 
 static void add_atom(bz_align_steps *s, bz_align_atom atom)
 {
-    if (s->n_atoms == s->cap_atoms) {
-        s->cap_atoms = s->cap_atoms ? 2 * s->cap_atoms : 256;
-        s->atom = bz_realloc(s->atom, (size_t)s->cap_atoms, sizeof *s->atom);
-    }
+    BZ_ROOM(s->atom, s->n_atoms);
     s->atom[s->n_atoms++] = atom;
 }
 

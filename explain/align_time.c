@@ -30,14 +30,14 @@ typedef struct ledger {
     bz_align_steps *s;
     bz_arena *arena;
     span *free, *left; /* ascending; what was before the claims of now, and what they leave */
-    int n_free, n_left, cap_free, cap_left;
+    int n_free, n_left;
     claim *claim;
-    int n, cap;
+    int n;
     tally *tally;
-    int n_tallies, cap_tallies;
+    int n_tallies;
     bz_map ids, places;
     int64_t *place; /* by places */
-    uint32_t n_places, cap_places;
+    uint32_t n_places;
 } ledger;
 
 /* ---- who gets it ---------------------------------------------------------------------------- */
@@ -50,10 +50,7 @@ static tally *find_tally(ledger *l, bz_cause_kind cause, const char *operator, b
     uint32_t at = bz_map_add(&l->ids, id, strlen(id), (uint32_t)l->n_tallies);
     if (at < (uint32_t)l->n_tallies)
         return &l->tally[at];
-    if (l->n_tallies == l->cap_tallies) {
-        l->cap_tallies = l->cap_tallies ? 2 * l->cap_tallies : 32;
-        l->tally = bz_realloc(l->tally, (size_t)l->cap_tallies, sizeof *l->tally);
-    }
+    BZ_ROOM(l->tally, l->n_tallies);
     l->tally[l->n_tallies] =
         (tally){.cause = cause, .id = id, .name = own ? id : bz_cause_name(cause), .busy = busy, .longest = -1};
     return &l->tally[l->n_tallies++];
@@ -67,10 +64,7 @@ static void add_place(ledger *l, tally *t, uint32_t stack, int64_t time)
         return;
     uint32_t key[2] = {(uint32_t)(t - l->tally), caller}, at = bz_map_get(&l->places, key, sizeof key);
     if (at == BZ_MAP_NONE) {
-        if (l->n_places == l->cap_places) {
-            l->cap_places = l->cap_places ? 2 * l->cap_places : 64;
-            l->place = bz_realloc(l->place, l->cap_places, sizeof *l->place);
-        }
+        BZ_ROOM(l->place, l->n_places);
         l->place[l->n_places] = 0;
         at = bz_map_add(&l->places, bz_arena_dup(l->arena, key, sizeof key), sizeof key, l->n_places++);
     }
@@ -102,14 +96,11 @@ static void give(ledger *l, const claim *c, int64_t time)
 
 /* ---- claims --------------------------------------------------------------------------------- */
 
-static void push(span **list, int *n, int *cap, int64_t start, int64_t end)
+static void push(span **list, int *n, int64_t start, int64_t end)
 {
     if (start >= end)
         return;
-    if (*n == *cap) {
-        *cap = *cap ? 2 * *cap : 256;
-        *list = bz_realloc(*list, (size_t)*cap, sizeof **list);
-    }
+    BZ_ROOM(*list, *n);
     (*list)[(*n)++] = (span){start, end};
 }
 
@@ -117,10 +108,7 @@ static void add_claim(ledger *l, claim c)
 {
     if (c.start >= c.end || c.end <= l->s->begin || c.start >= l->s->end)
         return;
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 256;
-        l->claim = bz_realloc(l->claim, (size_t)l->cap, sizeof *l->claim);
-    }
+    BZ_ROOM(l->claim, l->n);
     l->claim[l->n++] = c;
 }
 
@@ -147,7 +135,7 @@ static void settle(ledger *l)
             const claim *c = &l->claim[i];
             int64_t from = c->start > at ? c->start : at, to = c->end < end ? c->end : end;
             if (to > from) {
-                push(&l->left, &l->n_left, &l->cap_left, at, from);
+                push(&l->left, &l->n_left, at, from);
                 give(l, c, to - from);
                 at = to;
             }
@@ -155,15 +143,12 @@ static void settle(ledger *l)
                 break;
             i++;
         }
-        push(&l->left, &l->n_left, &l->cap_left, at, end);
+        push(&l->left, &l->n_left, at, end);
     }
     span *swap = l->free;
-    int cap = l->cap_free;
     l->free = l->left;
     l->n_free = l->n_left;
-    l->cap_free = l->cap_left;
     l->left = swap;
-    l->cap_left = cap;
     l->n = 0;
 }
 
@@ -299,7 +284,7 @@ static int greatest(const void *a, const void *b)
 void bz_align_time(bz_align_steps *s, const bool *between, const char *layers, bz_arena *arena, bz_alignment *out)
 {
     ledger l = {.s = s, .arena = arena};
-    push(&l.free, &l.n_free, &l.cap_free, s->begin, s->end);
+    push(&l.free, &l.n_free, s->begin, s->end);
     if (s->device) {
         claim_device(&l, true);
         claim_device(&l, false);

@@ -19,6 +19,7 @@
 typedef struct bz_advice bz_advice;
 typedef struct bz_state bz_state;
 typedef struct bz_answer bz_answer;
+typedef struct bz_whatif_shown bz_whatif_shown; /* by the room whatif */
 
 /* ---- layers of a recording ------------------------------------------------------------------ */
 
@@ -279,7 +280,7 @@ typedef struct bz_ladder {
     double recorded;      /* latency of the iteration that all the rest is of */
     const char *run;      /* that the latency is of, "program alone"; NULL: of that iteration */
     bz_goal goal;         /* that it is held against. Where too little of it is priced, or it is above the latency
-                                   * and so no bound, all that follows but `idle` is NAN */
+                                   * and so no bound, or the recording is foreign, all that follows but `idle` is NAN */
     double idle, excess,
         overlap;    /* latency - busy, busy - goal, goal - the parallel one: with the parallel one they are
                                    * the latency, exactly; below 0 where a rung is above the next */
@@ -287,13 +288,15 @@ typedef struct bz_ladder {
     double speedup; /* latency / goal */
     double speedup_parallel;
     const char *defect;      /* the goal is above what was measured: which, and the layers to suspect; else NULL */
+    const char *foreign;     /* the recording is not of this model, or of other sizes: what tells so; else NULL */
     const char *framework;   /* that ran it: "PyTorch"; NULL where nothing tells */
     const bz_regret *regret; /* this and the next: NULL where nobody asked */
     const bz_alignment *alignment;
     const bz_units *units;
     const bz_waterfall *waterfall;
-    const bz_timeline *timeline; /* NULL where nobody asked */
-    const bz_advice *advice;     /* greatest gain first */
+    const bz_timeline *timeline;   /* NULL where nobody asked */
+    const bz_whatif_shown *whatif; /* likewise; and where no graph can be made of it */
+    const bz_advice *advice;       /* greatest gain first */
     int n_advices;
     const bz_state *state;
     int n_states;

@@ -1,5 +1,5 @@
 /* The bound against a profile: what the device did, what the user waited for, and what does not fit. */
-#include "explain/explain.h"
+#include "explain/align.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +15,7 @@ typedef struct making {
 
 static void warn(making *m, const char *text)
 {
-    m->l->warning =
-        bz_arena_grow(m->arena, m->l->warning, (size_t)m->l->n_warnings, (size_t)m->l->n_warnings + 1, sizeof(char *));
+    BZ_ARENA_ROOM(m->arena, m->l->warning, m->l->n_warnings);
     m->l->warning[m->l->n_warnings++] = text;
 }
 
@@ -91,11 +90,11 @@ static void measure(making *m)
     m->l->idle = m->l->latency - m->l->busy;
 }
 
-/* A sum that lacks too much, or that is above what was measured, makes no rung and no speed-up. */
+/* A sum that lacks too much, that is above what was measured, or that is of other work makes no rung and no speed-up. */
 static void climb(bz_ladder *l)
 {
     double bound = l->goal.sequential;
-    bool holds = l->goal.enough && !l->defect;
+    bool holds = l->goal.enough && !l->defect && !l->foreign;
     l->excess = holds ? l->busy - bound : NAN;
     l->overlap = holds ? bound - l->goal.parallel : NAN;
     l->ratio = holds ? bound / l->latency : NAN;
@@ -228,6 +227,8 @@ void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *pr
     making m = {bound, trace, arena, out};
     *out = (bz_ladder){.profile = profile, .goal = bz_bound_goal(bound)};
     measure(&m);
+    if (bound->n && !bound->rebuilt && m.l->iterations)
+        out->foreign = bz_align_foreign(bound, trace, arena);
     check_system(&m);
     check_calls(&m);
     check_rungs(&m);

@@ -20,7 +20,7 @@ typedef struct making {
     const bz_setting *setting;
     bz_arena *arena;
     call_group *group;
-    int n, cap;
+    int n;
     int64_t steady;
     bz_map map;
     bz_buf key;
@@ -35,10 +35,7 @@ static call_group *find_group(making *m, const bz_call *call, const char *varian
     uint32_t at = bz_map_get(&m->map, m->key.data, m->key.len);
     if (at != BZ_MAP_NONE)
         return &m->group[at];
-    if (m->n == m->cap) {
-        m->cap = m->cap ? 2 * m->cap : 64;
-        m->group = bz_realloc(m->group, (size_t)m->cap, sizeof *m->group);
-    }
+    BZ_ROOM(m->group, m->n);
     call_group *g = &m->group[m->n];
     const char *key = bz_arena_strn(m->arena, m->key.data, m->key.len);
     *g = (call_group){.call = call, .variant = bz_arena_str(m->arena, variant)};
@@ -49,8 +46,7 @@ static call_group *find_group(making *m, const bz_call *call, const char *varian
 static void add_seen(making *m, call_group *g, double seconds)
 {
     int n = g->n_seen++;
-    if (!(n & (n - 1)))
-        g->seen = bz_arena_grow(m->arena, g->seen, (size_t)n, n ? 2 * (size_t)n : 1, sizeof *g->seen);
+    BZ_ARENA_ROOM(m->arena, g->seen, n);
     g->seen[n] = seconds;
 }
 

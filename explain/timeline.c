@@ -20,7 +20,6 @@ typedef struct drawing {
     bz_timeline *out;
     int *name_of; /* [strings of the trace]: number of the name + 1 */
     int64_t origin;
-    int cap;
 } drawing;
 
 static int name_number(drawing *d, uint32_t string)

@@ -12,7 +12,6 @@ typedef struct making {
     bz_units *u;
     bz_unit_rules rules;
     bz_unit_system system;
-    int cap;
     bz_map names; /* by pointer: names are shared */
     const char **unit;
     int n_names;
@@ -42,8 +41,7 @@ static const char *unit_name(making *m, const char *name)
     const char **key = BZ_NEW(m->arena, const char *, 1);
     *key = name;
     bz_map_add(&m->names, key, sizeof *key, at);
-    if (!(at & (at - 1)))
-        m->unit = bz_arena_grow(m->arena, m->unit, at, at ? 2 * (size_t)at : 1, sizeof *m->unit);
+    BZ_ARENA_ROOM(m->arena, m->unit, at);
     return m->unit[at] = bz_unit_of_name(&m->rules, name);
 }
 
@@ -56,11 +54,7 @@ static void begin(making *m)
 
 static bz_unit_row *add_row(making *m, int layer, const char *call)
 {
-    if (m->u->n == m->cap) {
-        m->u->row =
-            bz_arena_grow(m->arena, m->u->row, (size_t)m->cap, m->cap ? 2 * (size_t)m->cap : 64, sizeof *m->u->row);
-        m->cap = m->cap ? 2 * m->cap : 64;
-    }
+    BZ_ARENA_ROOM(m->arena, m->u->row, m->u->n);
     bz_unit_row *row = &m->u->row[m->u->n++];
     *row = (bz_unit_row){.layer = layer, .call = call, .seconds = NAN, .best = NAN};
     return row;

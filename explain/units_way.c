@@ -102,8 +102,7 @@ static int convert(labelling *l, const bz_type *type, int from, conversion *out,
     if (at == BZ_MAP_NONE) {
         const char *key = bz_arena_strn(l->arena, text.data, text.len);
         at = (uint32_t)l->n_prices++;
-        if (!(at & (at - 1)))
-            l->price = bz_arena_grow(l->arena, l->price, at, at ? 2 * (size_t)at : 1, sizeof *l->price);
+        BZ_ARENA_ROOM(l->arena, l->price, at);
         rc = look_up(l, key, &p, &l->price[at], err);
         bz_map_add(&l->known, key, text.len, at);
     }

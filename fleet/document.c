@@ -46,21 +46,57 @@ const char *document_text(const cJSON *object, const char *name, bz_arena *arena
     return cJSON_IsString(v) && document_is_line(v->valuestring) ? bz_arena_str(arena, v->valuestring) : "";
 }
 
-int64_t document_int(const cJSON *object, const char *name, int64_t least, int64_t most, int64_t otherwise)
+static double number(const cJSON *v, const bz_member *m)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(v) && v->valuedouble >= (double)least && v->valuedouble <= (double)most
-               ? (int64_t)v->valuedouble
-               : otherwise;
+    return cJSON_IsNumber(v) && v->valuedouble >= m->least && v->valuedouble <= m->most ? v->valuedouble : m->otherwise;
 }
 
-double document_number(const cJSON *object, const char *name, double otherwise)
+void document_members(const bz_member *m, int n, const cJSON *object, bz_arena *arena, void *of)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < 1e30 ? v->valuedouble : otherwise;
+    for (int i = 0; i < n; i++) {
+        const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, m[i].name);
+        void *field = (char *)of + m[i].offset;
+        switch (m[i].type) {
+        case BZ_MEMBER_STRING:
+            *(const char **)field = document_text(object, m[i].name, arena);
+            break;
+        case BZ_MEMBER_NUMBER:
+            *(double *)field = number(v, &m[i]);
+            break;
+        case BZ_MEMBER_COUNT:
+            *(int64_t *)field = (int64_t)number(v, &m[i]);
+            break;
+        case BZ_MEMBER_INT:
+        case BZ_MEMBER_KNOWN:
+            *(int *)field = (int)number(v, &m[i]);
+            break;
+        case BZ_MEMBER_BOOL:
+            *(bool *)field = cJSON_IsTrue(v);
+            break;
+        }
+    }
 }
 
-bool document_bool(const cJSON *object, const char *name)
+int document_rows(const char *key, const bz_member *m, int n, size_t size, const cJSON *object, bz_arena *arena,
+                  void **rows)
 {
-    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, name));
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key), *item;
+    int at = 0;
+    if (!cJSON_IsArray(list))
+        list = NULL;
+    *rows = bz_arena_array(arena, list ? (size_t)cJSON_GetArraySize(list) : 0, size);
+    cJSON_ArrayForEach(item, list) document_members(m, n, item, arena, (char *)*rows + size * (size_t)at++);
+    return at;
+}
+
+int document_lines(const char *key, const cJSON *object, bz_arena *arena, const char ***lines)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key), *item;
+    int n = 0;
+    if (!cJSON_IsArray(list))
+        list = NULL;
+    *lines = BZ_NEW(arena, const char *, list ? cJSON_GetArraySize(list) : 0);
+    cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && document_is_line(item->valuestring))(*lines)[n++] =
+        bz_arena_str(arena, item->valuestring);
+    return n;
 }

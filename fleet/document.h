@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/member.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -15,10 +16,15 @@ int document_open(const char *text, const char *path, const char *record, cJSON 
 /* UTF-8 that no terminal acts on, so that it can stand in a line of output or a script; bounded. */
 bool document_is_line(const char *text);
 
-/* A member, or what stands for it: "", `otherwise`. Text that is no line counts as absent. */
+/* A member, or "". Text that is no line counts as absent. */
 const char *document_text(const cJSON *object, const char *name, bz_arena *arena);
-int64_t document_int(const cJSON *object, const char *name, int64_t least, int64_t most, int64_t otherwise);
-double document_number(const cJSON *object, const char *name, double otherwise); /* not below 0 */
-bool document_bool(const cJSON *object, const char *name);
+
+/* Members as bz_members_json wrote them. A text that is absent is "". */
+void document_members(const bz_member *m, int n, const cJSON *object, bz_arena *arena, void *of);
+/* The array `key` of such objects as structs of `size` bytes; how many. */
+int document_rows(const char *key, const bz_member *m, int n, size_t size, const cJSON *object, bz_arena *arena,
+                  void **rows);
+/* An array's elements that are lines. */
+int document_lines(const char *key, const cJSON *object, bz_arena *arena, const char ***lines);
 
 #endif

@@ -41,8 +41,7 @@ void bz_fleet_warn(const bz_fleet_job *j, const char *fmt, ...)
 void bz_fleet_names_add(bz_fleet_names *names, const char *text, bz_arena *arena)
 {
     size_t n = (size_t)names->n;
-    if (!(n & (n - 1))) /* room for a power of two */
-        names->item = bz_arena_grow(arena, names->item, n, n ? 2 * n : 1, sizeof *names->item);
+    BZ_ARENA_ROOM(arena, names->item, n);
     names->item[names->n++] = text;
 }
 

@@ -1,6 +1,20 @@
 /* A night for programs. */
 #include "fleet/fleet.h"
 
+#include "base/member.h"
+
+static const bz_member COUNTS[] = {
+    BZ_MEMBER(bz_night_result, wanted),   BZ_MEMBER(bz_night_result, left),
+    BZ_MEMBER(bz_night_result, moved),    BZ_MEMBER(bz_night_result, shards),
+    BZ_MEMBER(bz_night_result, done),     BZ_MEMBER(bz_night_result, running),
+    BZ_MEMBER(bz_night_result, waiting),  BZ_MEMBER(bz_night_result, died),
+    BZ_MEMBER(bz_night_result, failed),   BZ_MEMBER(bz_night_result, attempts),
+    BZ_MEMBER(bz_night_result, records),  BZ_MEMBER_AS(bz_night_result, bad_records, "failed_records"),
+    BZ_MEMBER(bz_night_result, faster),   BZ_MEMBER(bz_night_result, slower),
+    BZ_MEMBER(bz_night_result, same),     BZ_MEMBER(bz_night_result, undecided),
+    BZ_MEMBER(bz_night_result, estimate), BZ_MEMBER(bz_night_result, seconds),
+};
+
 static void put_result(bz_json *j, const bz_night_result *x)
 {
     bz_json_object(j);
@@ -9,19 +23,7 @@ static void put_result(bz_json *j, const bz_night_result *x)
     bz_json_key_str(j, "system", x->system);
     bz_json_key_str(j, "before", x->before);
     bz_json_key_str(j, "note", x->planned->note);
-    const struct {
-        const char *name;
-        int n;
-    } counts[] = {
-        {"wanted", x->wanted}, {"left", x->left},         {"moved", x->moved},     {"shards", x->shards},
-        {"done", x->done},     {"running", x->running},   {"waiting", x->waiting}, {"died", x->died},
-        {"failed", x->failed}, {"attempts", x->attempts}, {"records", x->records}, {"failed_records", x->bad_records},
-        {"faster", x->faster}, {"slower", x->slower},     {"same", x->same},       {"undecided", x->undecided},
-    };
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        bz_json_key_int(j, counts[i].name, counts[i].n);
-    bz_json_key_num(j, "estimate", x->estimate);
-    bz_json_key_num(j, "seconds", x->seconds);
+    bz_members_json(BZ_MEMBERS(COUNTS), x, j);
     bz_json_object_end(j);
 }
 
@@ -43,37 +45,21 @@ static void put_change(bz_json *j, const bz_change_row *c, double tolerance)
     bz_json_object_end(j);
 }
 
+static const bz_member DEVIATION[] = {
+    BZ_MEMBER(bz_deviation, kind),    BZ_MEMBER(bz_deviation, node),  BZ_MEMBER(bz_deviation, what),
+    BZ_MEMBER(bz_deviation, seconds), BZ_MEMBER(bz_deviation, peers), BZ_MEMBER(bz_deviation, throttled),
+};
+static const bz_member FAILURE[] = {
+    BZ_MEMBER(bz_failure, kind),
+    BZ_MEMBER(bz_failure, what),
+    BZ_MEMBER(bz_failure, reason),
+};
+
 static void put_troubles(bz_json *j, const bz_fleet_report *r)
 {
-    bz_json_key(j, "deviations");
-    bz_json_array(j);
-    for (int i = 0; i < r->n_deviations; i++) {
-        const bz_deviation *d = &r->deviation[i];
-        bz_json_object(j);
-        bz_json_key_str(j, "kind", d->kind);
-        bz_json_key_str(j, "node", d->node);
-        bz_json_key_str(j, "what", d->what);
-        bz_json_key_num(j, "seconds", d->seconds);
-        bz_json_key_num(j, "peers", d->peers);
-        bz_json_key_int(j, "throttled", d->throttled);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
-    bz_json_key(j, "failures");
-    bz_json_array(j);
-    for (int i = 0; i < r->n_failures; i++) {
-        bz_json_object(j);
-        bz_json_key_str(j, "kind", r->failure[i].kind);
-        bz_json_key_str(j, "what", r->failure[i].what);
-        bz_json_key_str(j, "reason", r->failure[i].reason);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
-    bz_json_key(j, "warnings");
-    bz_json_array(j);
-    for (int i = 0; i < r->warning.n; i++)
-        bz_json_str(j, r->warning.item[i]);
-    bz_json_array_end(j);
+    bz_members_rows("deviations", BZ_MEMBERS(DEVIATION), r->deviation, sizeof *r->deviation, r->n_deviations, j);
+    bz_members_rows("failures", BZ_MEMBERS(FAILURE), r->failure, sizeof *r->failure, r->n_failures, j);
+    bz_json_key_strs(j, "warnings", r->warning.item, r->warning.n);
 }
 
 void bz_fleet_report_json(const bz_fleet_report *r, bz_buf *out)
@@ -85,13 +71,11 @@ void bz_fleet_report_json(const bz_fleet_report *r, bz_buf *out)
     bz_json_key_num(&j, "tolerance", r->tolerance);
     bz_json_key_int(&j, "regressions", r->regressions);
     bz_json_key_int(&j, "left", r->left);
-    bz_json_key(&j, "systems");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "systems");
     for (int i = 0; i < r->night->n_systems; i++)
         put_result(&j, &r->result[i]);
     bz_json_array_end(&j);
-    bz_json_key(&j, "changes");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "changes");
     for (int i = 0; i < r->n_changes; i++)
         put_change(&j, &r->change[i], r->tolerance);
     bz_json_array_end(&j);

@@ -23,8 +23,7 @@ void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
     w.flat = 3;
     bz_json_document(&w, "fleet-plan", 1);
     bz_json_key_int(&w, "models", j->models.n);
-    bz_json_key(&w, "systems");
-    bz_json_array(&w);
+    bz_json_key_array(&w, "systems");
     for (int i = 0; i < j->fleet.n_systems; i++) {
         const bz_want *x = &j->want[i];
         bz_shards shards = bz_fleet_shards(j, i, &arena);
@@ -38,8 +37,7 @@ void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
             bz_json_key_int(&w, bz_want_id((bz_want_why)k), x->count[k]);
         bz_json_key_num(&w, "seconds", x->total);
         bz_json_key_int(&w, "guessed", x->guessed);
-        bz_json_key(&w, "shards");
-        bz_json_array(&w);
+        bz_json_key_array(&w, "shards");
         for (int k = 0; k < shards.n; k++)
             bz_json_num(&w, shards.shard[k].seconds);
         bz_json_array_end(&w);
@@ -55,12 +53,10 @@ static void print_table(const bz_fleet_job *j, bz_arena *arena, bz_buf *out)
 {
     bz_table *t = bz_table_new(arena);
     bz_unit_text text;
-    bz_table_column(t, "kind", BZ_LEFT);
-    bz_table_column(t, "system", BZ_LEFT);
+    bz_table_columns(t, "kind|system");
     for (int k = 0; k < BZ_WANTS; k++)
         bz_table_column(t, bz_want_name((bz_want_why)k), BZ_RIGHT);
-    bz_table_column(t, "device time", BZ_RIGHT);
-    bz_table_column(t, "shards", BZ_RIGHT);
+    bz_table_columns(t, ">device time|>shards");
     for (int i = 0; i < j->fleet.n_systems; i++) {
         const bz_want *x = &j->want[i];
         const char *name = name_of(j, i);

@@ -26,15 +26,10 @@ static void put_answer(const bz_fleet_report *r, bz_buf *out)
 
 static void put_systems(const bz_fleet_report *r, bz_arena *arena, bz_buf *out)
 {
-    static const char *const TITLES[] = {"wanted", "left",     "shards", "done",   "died",   "records",
-                                         "failed", "estimate", "took",   "faster", "slower", "same"};
     bz_table *t = bz_table_new(arena);
     bz_unit_text a, b;
-    bz_table_column(t, "kind", BZ_LEFT);
-    bz_table_column(t, "system", BZ_LEFT);
-    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++)
-        bz_table_column(t, TITLES[i], BZ_RIGHT);
-    bz_table_column(t, "against", BZ_LEFT);
+    bz_table_columns(t, "kind|system|>wanted|>left|>shards|>done|>died|>records");
+    bz_table_columns(t, ">failed|>estimate|>took|>faster|>slower|>same|against");
     for (int i = 0; i < r->night->n_systems; i++) {
         const bz_night_result *x = &r->result[i];
         const int counts[] = {x->wanted, x->left, x->shards, x->done, x->died + x->failed, x->records, x->bad_records};
@@ -57,12 +52,7 @@ static void put_changes(const bz_fleet_report *r, int rows, bz_arena *arena, bz_
 {
     bz_table *t = bz_table_new(arena);
     int shown = 0, all = 0;
-    bz_table_column(t, "verdict", BZ_LEFT);
-    bz_table_column(t, "kind", BZ_LEFT);
-    bz_table_column(t, "before", BZ_RIGHT);
-    bz_table_column(t, "after", BZ_RIGHT);
-    bz_table_column(t, "ratio", BZ_RIGHT);
-    bz_table_column(t, "what", BZ_LEFT);
+    bz_table_columns(t, "verdict|kind|>before|>after|>ratio|what");
     for (int i = 0; i < r->n_changes; i++) {
         const bz_change_row *c = &r->change[i];
         bz_unit_text a, b;
@@ -134,14 +124,10 @@ void bz_fleet_report_text(const bz_fleet_report *r, int rows, bz_buf *out)
 
 void bz_fleet_status_text(const bz_fleet_report *r, bz_buf *out)
 {
-    static const char *const TITLES[] = {"shards", "done", "running", "waiting", "died", "failed", "records"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
     int shards = 0, done = 0;
-    bz_table_column(t, "kind", BZ_LEFT);
-    bz_table_column(t, "system", BZ_LEFT);
-    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++)
-        bz_table_column(t, TITLES[i], BZ_RIGHT);
+    bz_table_columns(t, "kind|system|>shards|>done|>running|>waiting|>died|>failed|>records");
     for (int i = 0; i < r->night->n_systems; i++) {
         const bz_night_result *x = &r->result[i];
         const int counts[] = {x->shards, x->done, x->running, x->waiting, x->died, x->failed, x->records};

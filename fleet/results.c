@@ -10,7 +10,6 @@
 typedef struct making {
     bz_fleet_job *j;
     bz_fleet_report *out;
-    int cap_changes, cap_deviations;
     const bz_queued *queued;
     int n_queued;
 } making;

@@ -159,8 +159,7 @@ static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int 
     if (l->pattern)
         bz_json_key_str(j, "pattern", l->pattern);
     bz_json_key_str(j, "key", l->key);
-    bz_json_key(j, "models");
-    bz_json_array(j);
+    bz_json_key_array(j, "models");
     for (int i = 0; i < l->n_models; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "model", plan->model[l->models[i]]);
@@ -168,16 +167,14 @@ static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int 
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
-    bz_json_key(j, "problems");
-    bz_json_array(j);
+    bz_json_key_array(j, "problems");
     for (int i = 0; i < l->n_problems; i++) {
         const bz_plan_problem *p = &plan->problem[l->problem[i]];
         if (p->layer != number || !wanted(p))
             continue;
         bz_json_object(j);
         bz_json_key_str(j, "problem", p->text);
-        bz_json_key(j, "families");
-        bz_json_array(j);
+        bz_json_key_array(j, "families");
         for (int f = 0; f < p->n_families; f++) {
             char name[80];
             snprintf(name, sizeof name, "%s %s %s", p->family[f].backend, p->family[f].layout, p->family[f].math);
@@ -195,13 +192,8 @@ static void put_manifest(const bz_plan *plan, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     bz_json_document(&j, "manifest", 1);
-    bz_json_key(&j, "models");
-    bz_json_array(&j);
-    for (int i = 0; i < plan->n_models; i++)
-        bz_json_str(&j, plan->model[i]);
-    bz_json_array_end(&j);
-    bz_json_key(&j, "layers");
-    bz_json_array(&j);
+    bz_json_key_strs(&j, "models", plan->model, plan->n_models);
+    bz_json_key_array(&j, "layers");
     for (int i = 0; i < plan->n_layers; i++)
         if (has_file(plan, i))
             put_manifest_layer(plan, &plan->layer[i], i, &j);

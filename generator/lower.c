@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static const lower_row *const ROWS[] = {lower_product_rows, lower_attention_rows, lower_elementwise_rows,
-                                        lower_layer_rows, lower_move_rows};
+                                        lower_layer_rows,   lower_move_rows,      lower_training_rows};
 
 /* ---- what the functions are made of --------------------------------------------------------- */
 
@@ -25,6 +25,11 @@ int lower_extent(const bz_type *t, int rank, int64_t *extent)
             return -1;
     }
     return 0;
+}
+
+bool lower_has_result(const lowering *l, int k)
+{
+    return k < l->layer->n_out && l->layer->node->n_out > k && l->layer->node->out[k] >= 0;
 }
 
 int64_t lower_param(const bz_layer *layer, const char *name, int64_t otherwise)

@@ -66,6 +66,12 @@ bool lower_real(const lowering *l, const char *name, float *v); /* false where a
 int lower_ints(const lowering *l, const char *name, int64_t *v,
                int n); /* -1 unless there are exactly n, none negative */
 
+bool lower_has_result(const lowering *l, int k); /* the node names it: somebody may read it */
+
+/* Fills in what the layer says of a convolution (the last step), and adds a pooling; -1 where it has no benchmark. */
+int lower_conv_geometry(lowering *l, bz_problem *p, const bz_type *x, const bz_type *w);
+int lower_pool_step(lowering *l, bz_problem_kind kind, bz_pool_mode mode, const bz_type *x, const bz_type *y);
+
 /* Types that libraries compute in, and our loops. Bools are bytes of 0 and 1; strings are moved at most. */
 enum {
     FLOATS = 1, /* f32, f16, bf16 */
@@ -90,7 +96,7 @@ typedef struct lower_row {
 
 /* Each at the end of its file, and ends with a row without kind. */
 extern const lower_row lower_product_rows[], lower_attention_rows[], lower_elementwise_rows[], lower_layer_rows[],
-    lower_move_rows[];
+    lower_move_rows[], lower_training_rows[];
 
 /* The layers as attention in one call, where together they are one: two products, between them a softmax, numbers and
  * at most one mask. -1, and nothing is said, where they are not. */

@@ -28,6 +28,29 @@ static int attention_steps(lowering *l, const heads *h)
     return lower_done(l);
 }
 
+/* The backward pass: the weights of the softmax once more, from the sums that were kept; then the gradients of v, of the
+ * weights, of the scores, of q and k. */
+static int attention_grad_steps(lowering *l, const heads *h)
+{
+    int64_t batch = h->batch * h->kv_heads, rows = h->heads / h->kv_heads * h->rows;
+    const bz_extent scores = {batch, rows, h->keys};
+    batched(l, batch, rows, h->size, h->keys);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_ACTIVATION);
+    p->activation.fn = BZ_FN_EXP;
+    memcpy(p->activation.x, scores, sizeof scores);
+    batched(l, batch, h->keys, rows, h->v_size);
+    l->step[l->n_steps - 1].matmul.transa = true;
+    batched(l, batch, rows, h->v_size, h->keys);
+    l->step[l->n_steps - 1].matmul.transb = true;
+    p = lower_step(l, BZ_PROBLEM_SOFTMAX_GRAD);
+    memcpy(p->softmax.x, scores, sizeof scores);
+    p->softmax.axis = 2;
+    batched(l, batch, rows, h->keys, h->size);
+    batched(l, batch, h->keys, rows, h->size);
+    l->step[l->n_steps - 1].matmul.transa = true;
+    return lower_done(l);
+}
+
 /* All of it in one call, which never writes the scores; `eight`: of 8-bit floats. */
 static int attention_call(lowering *l, const heads *h, bool causal, const bz_type *mask, bool eight)
 {
@@ -146,6 +169,17 @@ static int lower_attention(lowering *l, int arg)
     }
     l->n_steps = 0;
     return 0;
+}
+
+static int lower_attention_grad(lowering *l, int arg)
+{
+    const bz_type *k = lower_in(l, 1);
+    heads h = {0};
+    (void)arg;
+    if (read_standard(l, &h) || h.batch < 1 || h.rows < 1 || h.size < 1 || h.v_size < 1 || h.heads % h.kv_heads)
+        return lower_no(l, "this form of attention has no benchmark");
+    h.keys = k->dims[k->rank - 2]; /* operand 4 is no past */
+    return h.keys < 1 ? lower_no(l, "this form of attention has no benchmark") : attention_grad_steps(l, &h);
 }
 
 /* ---- attention that is written out ----------------------------------------------------------- */
@@ -360,6 +394,8 @@ static int lower_einsum(lowering *l, int arg)
 
 const lower_row lower_attention_rows[] = {
     {"attention", lower_attention, .types = FLOATS},
+    {"attention_training", lower_attention, .types = FLOATS},
+    {"attention_grad", lower_attention_grad, .types = FLOATS},
     {"packedattention", lower_attention, .types = FLOATS},
     {"qattention", lower_attention, .types = BYTES},
     {"einsum", lower_einsum, .types = FLOATS | DOUBLE},

@@ -14,21 +14,26 @@ static void pad_to(const bz_type *y, bz_problem *p, int n)
     }
 }
 
+int lower_pool_step(lowering *l, bz_problem_kind kind, bz_pool_mode mode, const bz_type *x, const bz_type *y)
+{
+    int n = x->rank - 2;
+    bz_problem *p = lower_step(l, kind);
+    p->pool.mode = mode == BZ_POOL_AVG && lower_int(l, "count_pad", 0) ? BZ_POOL_AVG_PAD : mode;
+    if (n < 1 || n > BZ_PROBLEM_SPATIAL || y->rank != x->rank || lower_extent(x, 0, p->pool.x) ||
+        lower_ints(l, "kernel", p->pool.kernel, n) || lower_ints(l, "stride", p->pool.stride, n) ||
+        lower_ints(l, "pad", p->pool.pad, 2 * n) || lower_ints(l, "dilation", p->pool.dilation, n))
+        return lower_no(l, "its geometry has no benchmark");
+    pad_to(y, p, n);
+    p->pool.training = kind == BZ_PROBLEM_POOL && mode == BZ_POOL_MAX && lower_has_result(l, 1);
+    return 0;
+}
+
 static int lower_pool(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0), *y = lower_channels(l, &l->layer->out[0]);
-    int n = x ? x->rank - 2 : 0;
-    if (n < 1 || n > BZ_PROBLEM_SPATIAL || y->rank != x->rank)
+    if (!x || x->rank < 3)
         return lower_no(l, "its geometry has no benchmark");
-    x = lower_channels(l, x);
-    bz_problem *p = lower_step(l, BZ_PROBLEM_POOL);
-    p->pool.mode = arg == BZ_POOL_AVG && lower_int(l, "count_pad", 0) ? BZ_POOL_AVG_PAD : (bz_pool_mode)arg;
-    if (lower_extent(x, 0, p->pool.x) || lower_ints(l, "kernel", p->pool.kernel, n) ||
-        lower_ints(l, "stride", p->pool.stride, n) || lower_ints(l, "pad", p->pool.pad, 2 * n) ||
-        lower_ints(l, "dilation", p->pool.dilation, n))
-        return lower_no(l, "its geometry has no benchmark");
-    pad_to(y, p, n);
-    return lower_done(l);
+    return lower_pool_step(l, BZ_PROBLEM_POOL, (bz_pool_mode)arg, lower_channels(l, x), y) || lower_done(l) ? -1 : 0;
 }
 
 /* A window over everything, or a reduction. */
@@ -78,10 +83,9 @@ static int lower_batchnorm(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
     (void)arg;
-    if (!x || lower_int(l, "training", 0))
-        return lower_no(l, "training has no benchmark");
     bz_problem *p = lower_step(l, BZ_PROBLEM_BATCHNORM);
-    return lower_extent(x, 0, p->batchnorm.x) ? lower_no(l, "it has too many dimensions") : lower_done(l);
+    p->batchnorm.training = lower_int(l, "training", 0);
+    return !x || lower_extent(x, 0, p->batchnorm.x) ? lower_no(l, "it has too many dimensions") : lower_done(l);
 }
 
 static int lower_layernorm(lowering *l, int arg)
@@ -92,6 +96,7 @@ static int lower_layernorm(lowering *l, int arg)
     if (!x || lower_extent(x, 0, p->layernorm.x))
         return lower_no(l, "it has too many dimensions");
     p->layernorm.axis = lower_int(l, "axis", x->rank - 1);
+    p->layernorm.training = lower_has_result(l, 1);
     return lower_done(l);
 }
 
@@ -103,6 +108,7 @@ static int lower_rmsnorm(lowering *l, int arg)
     if (!x || lower_extent(x, 0, p->rmsnorm.x))
         return lower_no(l, "it has too many dimensions");
     p->rmsnorm.axis = lower_int(l, "axis", x->rank - 1);
+    p->rmsnorm.training = lower_has_result(l, 1);
     return lower_done_or_copy(l);
 }
 
@@ -123,6 +129,7 @@ static int lower_dropout(lowering *l, int arg)
     const bz_type *x = lower_in(l, 0);
     (void)arg;
     bz_problem *p = lower_step(l, BZ_PROBLEM_DROPOUT);
+    p->dropout.training = lower_has_result(l, 1);
     return !x || lower_extent(x, 0, p->dropout.x) ? lower_no(l, "it has too many dimensions") : lower_done_or_copy(l);
 }
 

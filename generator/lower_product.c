@@ -71,7 +71,7 @@ static const bz_type *conv_weights(const lowering *l, const bz_type *x, const bz
     return w->rank > 2 && w->dims[w->rank - 1] == channels ? lower_channels(l, w) : w;
 }
 
-static int conv_geometry(lowering *l, bz_problem *p, const bz_type *x, const bz_type *w)
+int lower_conv_geometry(lowering *l, bz_problem *p, const bz_type *x, const bz_type *w)
 {
     int n = x->rank - 2;
     if (n < 1 || n > BZ_PROBLEM_SPATIAL || lower_extent(x, 0, p->conv.x) || lower_extent(w, 0, p->conv.w))
@@ -126,7 +126,7 @@ static int add_bias_step(lowering *l, const bz_type *y)
 static bz_problem *conv_step(lowering *l, bz_problem_kind kind, const bz_type *x, const bz_type *w, const bz_type *y)
 {
     bz_problem *p = lower_step(l, kind);
-    if (conv_geometry(l, p, x, w))
+    if (lower_conv_geometry(l, p, x, w))
         return NULL;
     if (kind == BZ_PROBLEM_DECONV) {
         if (lower_ints(l, "extra", p->deconv.outpad, x->rank - 2))
@@ -235,9 +235,10 @@ static bz_problem *product_step(lowering *l, const product *d)
     if (d->constant) {
         p->gemm.m = d->m, p->gemm.n = d->n, p->gemm.k = d->k, p->gemm.batch = 1;
         p->gemm.transa = d->transa, p->gemm.transb = d->transb;
-    } else { /* how it lies is for the library to choose */
+    } else {
         memcpy(p->matmul.a, (bz_extent){d->m, d->k}, sizeof(bz_extent));
         memcpy(p->matmul.b, (bz_extent){d->k, d->n}, sizeof(bz_extent));
+        p->matmul.transa = d->transa, p->matmul.transb = d->transb;
     }
     lower_product_types(l, p);
     return p;
@@ -396,6 +397,8 @@ static int matmul_alternatives(lowering *l, int b_at)
         memcpy(p->matmul.a, x, sizeof x);
         memcpy(p->matmul.b, y, sizeof y);
         p->matmul.constant = constant;
+        p->matmul.transa = last[0] && a->rank > 1;
+        p->matmul.transb = last[1] && b->rank > 1;
         lower_product_types(l, p);
     }
     bool first = l->n_steps == 1;

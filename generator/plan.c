@@ -107,12 +107,10 @@ static int add_problem(bz_plan *plan, const bz_problem *problem, const char *tex
 {
     uint32_t k = bz_map_add(&plan->problem_map, text, strlen(text), (uint32_t)plan->n_problems);
     bool made = k == (uint32_t)plan->n_problems;
-    if (made && plan->n_problems == plan->problem_cap) {
-        plan->problem_cap = plan->problem_cap ? plan->problem_cap * 2 : 64;
-        plan->problem = bz_realloc(plan->problem, (size_t)plan->problem_cap, sizeof *plan->problem);
-    }
-    if (made)
+    if (made) {
+        BZ_ROOM(plan->problem, plan->n_problems);
         plan->problem[plan->n_problems++] = (bz_plan_problem){.problem = problem, .text = text, .layer = layer};
+    }
     bz_plan_problem *p = &plan->problem[k];
     if (wanted && !p->n_families) {
         p->layer = layer;
@@ -217,11 +215,8 @@ static void count_use(bz_plan *plan, bz_plan_layer *item, int model)
         return;
     }
     int n = item->n_models++;
-    if (!(n & (n - 1))) {
-        size_t room = n ? (size_t)n * 2 : 1;
-        item->models = bz_arena_grow(&plan->arena, item->models, (size_t)n, room, sizeof *item->models);
-        item->uses = bz_arena_grow(&plan->arena, item->uses, (size_t)n, room, sizeof *item->uses);
-    }
+    BZ_ARENA_ROOM(&plan->arena, item->models, n);
+    BZ_ARENA_ROOM(&plan->arena, item->uses, n);
     ((int *)item->models)[n] = model;
     ((int64_t *)item->uses)[n] = 1;
 }
@@ -236,10 +231,7 @@ static uint32_t add_item(bz_plan *plan, const bz_layer *layer, const char *what,
     k = (uint32_t)plan->n_layers;
     const char *key = bz_arena_strn(&plan->arena, plan->key.data, plan->key.len);
     bz_map_add(&plan->layer_map, key, plan->key.len, k);
-    if (plan->n_layers == plan->layer_cap) {
-        plan->layer_cap = plan->layer_cap ? plan->layer_cap * 2 : 64;
-        plan->layer = bz_realloc(plan->layer, (size_t)plan->layer_cap, sizeof *plan->layer);
-    }
+    BZ_ROOM(plan->layer, plan->n_layers);
     bz_plan_layer *item = &plan->layer[plan->n_layers++];
     *item = (bz_plan_layer){.layer = layer};
     if (layer)

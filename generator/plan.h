@@ -16,7 +16,7 @@ struct bz_plan {
     bz_plan_problem *problem;
     const char **model;
     plan_model *places; /* [n_models] */
-    int n_layers, layer_cap, n_problems, problem_cap, n_models;
+    int n_layers, n_problems, n_models;
     bz_map layer_map, problem_map;
     bz_arena arena;
     bz_buf key;

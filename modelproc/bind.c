@@ -221,7 +221,7 @@ static void apply_batch(infer *inf, int64_t batch)
             continue;
         if (!found)
             leading = inf->written_batch = t->dims[0];
-        found = true;
+        found = inf->batched = true;
         if (t->dims[0] != leading && !bz_is_symbol(t->dims[0]))
             continue;
         if (!bz_is_symbol(t->dims[0]) && t->dims[0] != batch)
@@ -310,11 +310,43 @@ int bind_inputs(infer *inf)
     for (int k = 0; k < g->n_inputs; k++)
         resolve_all(inf, &inf->types[g->inputs[k]]);
     for (int k = 0; k < g->n_inputs; k++)
-        if (check_bound(inf, g->inputs[k]))
+        if (check_bound(inf, g->inputs[k])) {
+            inf->rebound = false; /* what is wrong is not the batch */
             return -1;
+        }
     const bz_type *first = g->n_inputs ? &inf->types[g->inputs[0]] : NULL;
     inf->layers->batch = first && first->kind == BZ_TYPE_TENSOR && first->rank > 0 ? first->dims[0] : 0;
     return 0;
+}
+
+static bool has_dim(const bz_type *t, bz_dim d)
+{
+    for (int i = 0; i < t->rank; i++)
+        if (t->dims[i] == d)
+            return true;
+    return false;
+}
+
+void bind_check_batch(infer *inf)
+{
+    const bz_graph *g = inf->model->graph;
+    const int64_t batch = inf->options->batch;
+    if (batch && !inf->batched)
+        infer_warn(inf, bz_arena_printf(inf->arena, "--batch %lld changes nothing: no input has a first dimension",
+                                        (long long)batch));
+    for (int k = 0; k < g->n_outputs && batch && inf->rebound && inf->written_batch != batch; k++) {
+        if (g->outputs[k] == BZ_NO_VALUE)
+            continue;
+        const bz_type *t = &inf->types[g->outputs[k]];
+        if (t->kind != BZ_TYPE_TENSOR || t->rank < 2 || t->dims[0] != inf->written_batch || has_dim(t, batch))
+            continue;
+        infer_warn(inf, bz_arena_printf(inf->arena,
+                                        "result '%s' begins with %lld although --batch is %lld: the graph itself seems "
+                                        "to contain its batch as a number",
+                                        inf->model->values[g->outputs[k]].name, (long long)inf->written_batch,
+                                        (long long)batch));
+        return;
+    }
 }
 
 /* ---- what the file declares ----------------------------------------------------------------- */

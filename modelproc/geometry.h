@@ -20,4 +20,9 @@ rule cost_conv, shape_pool, cost_pool, shape_global_pool;
 int matmul_shape(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *dims);
 int64_t matmul_macs(const bz_type *a, const bz_type *y);
 
+/* Attention of q, k, v (operands 0 to 2) as ai.onnx has it. A row whose arg is not 0 trains: its second result are
+ * statistics, and operands behind the mask are no caches. */
+rule attention_shape, attention_cost;
+int64_t attention_scores(call *c, int64_t *size, int64_t *v_size); /* how many, and what makes one; 0: not known */
+
 #endif

@@ -92,7 +92,7 @@ static int call_function(call *c)
     for (int k = 0; k < c->node->n_in; k++)
         values[k] = in_data(c, k);
     bz_body *body = BZ_NEW(c->arena, bz_body, 1);
-    *body = (bz_body){.name = c->node->op, .trips = 1, .trips_known = true};
+    *body = (bz_body){.name = c->node->op, .trips = 1, .trips_known = true, .inputs = g->inputs, .outputs = g->outputs};
     c->bodies = body;
     c->n_bodies = 1;
     for (int k = 0; k < c->node->n_in; k++) { /* its weights are weights inside, too */
@@ -149,6 +149,8 @@ static int run_rules(call *c)
         int kept = c->op->flags & OP_KEEPS_ALL ? c->node->n_out : c->op->flags & OP_KEEPS && c->node->n_out;
         for (int k = 0; k < kept; k++)
             c->out[k].dtype = c->in[0].dtype;
+        if (c->op->flags & OP_KEEPS_LAST && c->node->n_in && c->node->n_out)
+            c->out[0].dtype = c->in[c->node->n_in - 1].dtype;
         return 0;
     }
     if (c->op->shape(c))
@@ -306,6 +308,8 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
                  .options = options,
                  .budget = 64 * (int64_t)model->n_values + 1000000};
     int failed = infer_model(&inf);
+    if (!failed)
+        bind_check_batch(&inf);
     l->types = inf.types;
     l->constant = inf.constant;
     l->source = inf.source;

@@ -30,6 +30,7 @@ struct infer {
     bz_error *err;
     const bz_infer_options *options;
     bz_dim written_batch; /* what the file says before --batch */
+    bool batched;         /* --batch found an input that has one */
     bool rebound;         /* the command line changed a dimension: what the file declares may be stale */
     bz_type *types;       /* [cap] by value */
     const data **values;  /* [cap] known values; &NO_DATA: tried and not to be had */
@@ -51,7 +52,9 @@ struct infer {
 extern const data NO_DATA;
 
 int infer_graph(infer *inf, const bz_graph *g, bz_layer **layers);
-int bind_inputs(infer *inf);                                                   /* bind.c */
+int bind_inputs(infer *inf); /* bind.c */
+/* Warns where --batch had no effect: no input has a batch, or a result still has the one that the file says. */
+void bind_check_batch(infer *inf);
 int declared_fill(infer *inf, const bz_node *node, bz_value_id v, bz_type *t); /* bind.c */
 void layer_finish(infer *inf, call *c, bz_layer *layer);                       /* layer.c */
 void infer_warn(infer *inf, const char *text);

@@ -4,6 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *bz_train_phase_name(bz_train_phase p)
+{
+    static const char *const NAMES[] = {"forward", "loss", "backward", "update"};
+    return NAMES[p];
+}
+
 const char *bz_class_name(bz_class c)
 {
     static const char *const NAMES[] = {"compute", "memory", "view", "constant"};

@@ -42,8 +42,9 @@ typedef struct bz_body {
     const char *name;
     bz_layer *layers;
     int n;
-    int64_t trips;    /* how often it runs; 0: the other branch is taken for sure */
-    bool trips_known; /* else trips is --trips, or 1 */
+    int64_t trips;                       /* how often it runs; 0: the other branch is taken for sure */
+    bool trips_known;                    /* else trips is --trips, or 1 */
+    const bz_value_id *inputs, *outputs; /* of a local function: those of its body; NULL otherwise */
 } bz_body;
 
 struct bz_layer {
@@ -103,6 +104,10 @@ typedef struct bz_infer_options {
     bool without_keys;    /* shapes and costs alone: keys are empty, params_count is 0 */
 } bz_infer_options;
 
+/* What a layer of an iteration of training is for. */
+typedef enum { BZ_TRAIN_FORWARD, BZ_TRAIN_LOSS, BZ_TRAIN_BACKWARD, BZ_TRAIN_UPDATE, BZ_TRAIN_PHASES } bz_train_phase;
+const char *bz_train_phase_name(bz_train_phase p); /* "forward" */
+
 typedef struct bz_layers {
     bz_model *model;
     const char *name; /* what reports call it: its path, and behind that the sizes of a sweep */
@@ -113,7 +118,10 @@ typedef struct bz_layers {
     const bz_value_id *source; /* [model->n_values]: what an operand of a function is in its caller; else itself */
     const char **warnings;
     int n_warnings;
-    int64_t batch; /* leading dimension of the first input, 0 where there is none */
+    int64_t batch;                      /* leading dimension of the first input, 0 where there is none */
+    const bz_train_phase *phase;        /* [n] of an iteration of training (room training); NULL: the model is none */
+    const struct bz_training *training; /* likewise */
+    int64_t trained;                    /* elements of the weights that it changes: they are inputs; 0 likewise */
     bz_arena arena;
 } bz_layers;
 
@@ -162,7 +170,6 @@ typedef struct bz_unique {
     int n;
     int64_t n_layers; /* all layers added */
     bz_map map;
-    int cap;
     bz_arena arena;
 } bz_unique;
 

@@ -29,6 +29,7 @@ static const op_table *const FAMILIES[] = {
     &ops_microsoft_ordered,
     &ops_state,
     &ops_training,
+    &ops_gradient,
 };
 enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
 

@@ -23,11 +23,12 @@ typedef struct data {
 typedef int rule(call *c);
 
 enum {
-    OP_RANKLESS = 1,   /* the rule copes with operands of unknown rank or that are no tensors */
-    OP_RANDOM = 2,     /* the result is not constant although the operands are */
-    OP_KEEPS = 4,      /* the result has the element type of operand 0, also where ranks are not known */
-    OP_KEEPS_ALL = 16, /* so have all its results */
-    OP_UNPRICED = 8,   /* what it does inside is not known: never priced, whatever its shapes */
+    OP_RANKLESS = 1,    /* the rule copes with operands of unknown rank or that are no tensors */
+    OP_RANDOM = 2,      /* the result is not constant although the operands are */
+    OP_KEEPS = 4,       /* the result has the element type of operand 0, also where ranks are not known */
+    OP_KEEPS_ALL = 16,  /* so have all its results */
+    OP_KEEPS_LAST = 32, /* the result has that of the last operand */
+    OP_UNPRICED = 8,    /* what it does inside is not known: never priced, whatever its shapes */
 };
 
 struct op {
@@ -82,7 +83,7 @@ typedef struct op_table {
 extern const op_table ops_elementwise, ops_shape, ops_constant, ops_index, ops_reduce, ops_matmul, ops_conv, ops_norm,
     ops_rnn, ops_quant, ops_vision, ops_signal, ops_sequence, ops_control, ops_random, ops_loss, ops_text, ops_ml,
     ops_microsoft, ops_microsoft_block, ops_microsoft_cache, ops_microsoft_nchwc, ops_microsoft_ordered, ops_state,
-    ops_training;
+    ops_training, ops_gradient;
 
 /* ---- operands ------------------------------------------------------------------------------ */
 

@@ -62,6 +62,14 @@ static bz_dim int_power(call *c, bz_dim a, bz_dim b)
     return p;
 }
 
+/* Of a NaN and a number none of the three is so. */
+static bool holds(binary comparison, bool less, bool equal, bool greater)
+{
+    bool with_equal = comparison == EQUAL || comparison == LESS_EQUAL || comparison == GREATER_EQUAL;
+    return (with_equal && equal) || ((comparison == LESS || comparison == LESS_EQUAL) && less) ||
+           ((comparison == GREATER || comparison == GREATER_EQUAL) && greater);
+}
+
 static bz_dim int_binary(call *c, binary f, bz_dim a, bz_dim b)
 {
     bool known = !bz_is_symbol(a) && !bz_is_symbol(b);
@@ -79,6 +87,8 @@ static bz_dim int_binary(call *c, binary f, bz_dim a, bz_dim b)
     }
     if (!known)
         return f == EQUAL && a == b ? 1 : new_symbol(c);
+    if (is_comparison(f))
+        return holds(f, a<b, a == b, a> b);
     switch (f) {
     case POW:
         return int_power(c, a, b);
@@ -96,16 +106,6 @@ static bz_dim int_binary(call *c, binary f, bz_dim a, bz_dim b)
         return a | b;
     case XOR:
         return a ^ b;
-    case EQUAL:
-        return a == b;
-    case LESS:
-        return a < b;
-    case GREATER:
-        return a > b;
-    case LESS_EQUAL:
-        return a <= b;
-    case GREATER_EQUAL:
-        return a >= b;
     default:
         return new_symbol(c);
     }
@@ -130,16 +130,6 @@ static double real_binary(binary f, double a, double b)
         return a < b ? a : b;
     case MAX:
         return a > b ? a : b;
-    case EQUAL:
-        return a == b;
-    case LESS:
-        return a < b;
-    case GREATER:
-        return a > b;
-    case LESS_EQUAL:
-        return a <= b;
-    case GREATER_EQUAL:
-        return a >= b;
     default:
         return NAN;
     }
@@ -159,7 +149,7 @@ static int eval_pair(call *c, const data *a, const bz_type *ta, const data *b, c
         if (!real)
             v.i[k] = int_binary(c, f, a->i[at_a], b->i[at_b]);
         else if (is_comparison(f))
-            v.i[k] = real_binary(f, a->r[at_a], b->r[at_b]) != 0;
+            v.i[k] = holds(f, a->r[at_a]<b->r[at_b], a->r[at_a] == b->r[at_b], a->r[at_a]> b->r[at_b]);
         else
             v.r[k] = to_precision(ta->dtype, real_binary(f, a->r[at_a], b->r[at_b]));
     }
@@ -534,8 +524,8 @@ static int shape_swiglu(call *c)
     }
 #define VARIADIC(op, kind, f)                                                                                          \
     {                                                                                                                  \
-        op, NULL, kind, BZ_COMPUTE, shape_variadic, (f) ? eval_variadic : NULL, cost_variadic, 0, 0, "x...", f, NULL,  \
-            NULL                                                                                                       \
+        op, NULL, kind, BZ_COMPUTE, shape_variadic, (f) ? eval_variadic : NULL, cost_variadic, 0, OP_KEEPS, "x...", f, \
+            NULL, NULL                                                                                                 \
     }
 
 static const op ROWS[] = {
@@ -609,7 +599,7 @@ static const op ROWS[] = {
     VARIADIC("Sum", "sum", ADD),
     VARIADIC("Mean", "mean", 0),
 
-    {"Where", NULL, "where", BZ_COMPUTE, shape_where, eval_where, NULL, 1, 0, "cond a b", 0, NULL, NULL},
+    {"Where", NULL, "where", BZ_COMPUTE, shape_where, eval_where, NULL, 1, OP_KEEPS_LAST, "cond a b", 0, NULL, NULL},
     {"Cast", NULL, "cast", BZ_MEMORY, shape_cast, eval_cast, NULL, 0, OP_RANKLESS, "x", 0, NULL, NULL},
     {"BitCast", NULL, "bitcast", BZ_VIEW, shape_bit_cast, NULL, NULL, 0, OP_RANKLESS, "x", 0, NULL, NULL},
     {"SwiGLU", NULL, "swiglu", BZ_COMPUTE, shape_swiglu, NULL, NULL, 6, OP_KEEPS, "a b", 0, NULL, NULL},

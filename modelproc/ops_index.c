@@ -426,7 +426,8 @@ static const op ROWS[] = {
      .labels = "x - > y"},
     {"TopK", .kind = "topk", .class = BZ_COMPUTE, .shape = shape_topk, .flops = 1, .flags = OP_KEEPS,
      .labels = "x - > y"},
-    {"OneHot", .kind = "onehot", .class = BZ_MEMORY, .shape = shape_onehot, .labels = "x - > y"},
+    {"OneHot", .kind = "onehot", .class = BZ_MEMORY, .shape = shape_onehot, .flags = OP_KEEPS_LAST,
+     .labels = "x - > y"},
     {"ReverseSequence", .kind = "reversesequence", .class = BZ_MEMORY, .shape = shape_reversesequence,
      .flags = OP_RANKLESS, .labels = "x -"},
 };

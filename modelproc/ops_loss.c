@@ -42,5 +42,7 @@ static const op ROWS[] = {
      .labels = "x target weight"},
     {"SoftmaxCrossEntropyLoss", NULL, "crossentropy", BZ_COMPUTE, loss_shape, .flops = 5, .flags = OP_KEEPS,
      .labels = "x target weight"},
+    {"SoftmaxCrossEntropyLossInternal", "com.microsoft", "crossentropy", BZ_COMPUTE, loss_shape, .flops = 5,
+     .flags = OP_KEEPS, .labels = "x target weight -"},
 };
 const op_table ops_loss = OP_TABLE(ROWS);

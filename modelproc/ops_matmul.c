@@ -303,7 +303,7 @@ static int read_attention(call *c, attention *a)
         return call_fail(c, "its operands have %d dimensions: 3 or 4 are needed", q->rank);
     }
     a->batch = q->dims[0];
-    const bz_type *past = in_type(c, 4);
+    const bz_type *past = c->op->arg ? NULL : in_type(c, 4); /* what is trained keeps no keys */
     if (past && need_tensor(c, 4, 4, &past))
         return -1;
     if (past)
@@ -311,7 +311,7 @@ static int read_attention(call *c, attention *a)
     return 0;
 }
 
-static int shape_attention(call *c)
+int attention_shape(call *c)
 {
     attention a;
     if (read_attention(c, &a))
@@ -322,9 +322,13 @@ static int shape_attention(call *c)
     bz_dim key[4] = {a.batch, a.kv_heads, a.kv_length, a.size}, value[4] = {a.batch, a.kv_heads, a.kv_length, a.v_size};
     bz_dim scores[4] = {a.batch, a.q_heads, a.q_length, a.kv_length};
     set_out(c, 0, t, a.flat ? 3 : 4, a.flat ? flat : deep);
-    set_out(c, 1, t, 4, key);
-    set_out(c, 2, t, 4, value);
-    set_out(c, 3, t, 4, scores);
+    if (c->op->arg) { /* training keeps the logarithm of each row's sum */
+        set_out(c, 1, BZ_F32, 3, scores);
+    } else {
+        set_out(c, 1, t, 4, key);
+        set_out(c, 2, t, 4, value);
+        set_out(c, 3, t, 4, scores);
+    }
     if (a.flat) {
         param_int(c, "q_heads", a.q_heads);
         param_int(c, "kv_heads", a.kv_heads);
@@ -335,14 +339,26 @@ static int shape_attention(call *c)
     return 0;
 }
 
-static int cost_attention(call *c)
+int64_t attention_scores(call *c, int64_t *size, int64_t *v_size)
 {
     attention a;
     if (read_attention(c, &a))
         return 0;
-    int64_t scores = count_mul(count_mul(a.batch, a.q_heads), count_mul(a.q_length, a.kv_length));
-    c->macs = count_add(count_mul(scores, a.size), count_mul(scores, a.v_size));
+    *size = a.size;
+    *v_size = a.v_size;
+    return count_mul(count_mul(a.batch, a.q_heads), count_mul(a.q_length, a.kv_length));
+}
+
+int attention_cost(call *c)
+{
+    attention a;
+    int64_t size = 0, v_size = 0, scores = attention_scores(c, &size, &v_size);
+    if (read_attention(c, &a))
+        return 0;
+    c->macs = count_add(count_mul(scores, size), count_mul(scores, v_size));
     c->flops = count_mul(scores, 5);
+    if (c->op->arg)
+        return 0;
     bz_dim fresh = a.flat ? c->in[1].dims[1] : c->in[1].dims[2];
     cache_bytes(c, &(cache_use){.past = 4, .n = 2, .keys = a.kv_length, .fresh = fresh});
     return 0;
@@ -377,7 +393,7 @@ static const op ROWS[] = {
      .labels = "a b"},
     {"Einsum", .kind = "einsum", .class = BZ_COMPUTE, .shape = shape_einsum, .cost = cost_einsum, .flags = OP_KEEPS,
      .labels = "x..."},
-    {"Attention", .kind = "attention", .class = BZ_COMPUTE, .shape = shape_attention, .cost = cost_attention,
+    {"Attention", .kind = "attention", .class = BZ_COMPUTE, .shape = attention_shape, .cost = attention_cost,
      .labels = "q k v mask past_k past_v"},
     {"RotaryEmbedding", .kind = "rotary", .class = BZ_COMPUTE, .shape = shape_rotary, .cost = cost_rotary, .flops = 3,
      .labels = "x cos sin ids"},

@@ -161,7 +161,7 @@ static int eval_cumsum(call *c)
 
 #define REDUCE(op, kind, n, f)                                                                                         \
     {                                                                                                                  \
-        op, NULL, kind, BZ_COMPUTE, shape_reduce, (f) ? eval_reduce : NULL, NULL, n, 0, "x -", f, NULL, NULL           \
+        op, NULL, kind, BZ_COMPUTE, shape_reduce, (f) ? eval_reduce : NULL, NULL, n, OP_KEEPS, "x -", f, NULL, NULL    \
     }
 
 static const op ROWS[] = {

@@ -81,6 +81,18 @@ static void add_cost(call *c, int64_t steps, const bz_type *w, const bz_type *r)
     c->flops = count_mul(rows, 3 * c->op->arg + UPDATE[c->op->arg]);
 }
 
+/* LSTMTraining: all states, the last, the last cell, all cells, all gates. GRUTraining: all states, the last, all gates. */
+static void training_results(call *c, const bz_type *x, bz_dim directions, bz_dim hidden)
+{
+    bz_dim gates = dim_mul(c, c->op->arg, hidden), steps = x->dims[0], batch = x->dims[1];
+    if (c->op->arg == 4) {
+        set_out(c, 3, x->dtype, 4, (bz_dim[]){steps, directions, batch, hidden});
+        set_out(c, 4, x->dtype, 4, (bz_dim[]){steps, directions, batch, gates});
+    } else {
+        set_out(c, 2, x->dtype, 4, (bz_dim[]){steps, directions, batch, gates});
+    }
+}
+
 static int rnn_shape(call *c)
 {
     const bz_type *x, *w, *r;
@@ -106,6 +118,8 @@ static int rnn_shape(call *c)
         for (int k = 1; k < 3; k++)
             set_out(c, k, x->dtype, 3, (bz_dim[]){directions, batch, hidden});
     }
+    if (*c->node->domain) /* what training keeps of every step: states, cells, gates */
+        training_results(c, x, directions, hidden);
     param_int(c, "hidden", hidden);
     param_text(c, "direction", direction);
     param_text(c, "layout", batch_first ? "bti" : "tbi");
@@ -123,6 +137,10 @@ static int rnn_shape(call *c)
 static const op ROWS[] = {
     {"LSTM", NULL, "lstm", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS, .labels = "x w r b - - - p", .arg = 4},
     {"GRU", NULL, "gru", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS, .labels = "x w r b", .arg = 3},
+    {"LSTMTraining", "com.microsoft", "lstm_training", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS,
+     .labels = "x w r b - - - p", .arg = 4},
+    {"GRUTraining", "com.microsoft", "gru_training", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS, .labels = "x w r b",
+     .arg = 3},
     {"RNN", NULL, "rnn", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS, .labels = "x w r b", .arg = 1},
 };
 const op_table ops_rnn = OP_TABLE(ROWS);

@@ -19,8 +19,7 @@ static int dft_length(call *c, bz_dim signal, bz_dim *length, bool *given)
     return *length <= 0 && !bz_is_symbol(*length) ? call_fail(c, "a transform of %lld samples", (long long)*length) : 0;
 }
 
-/* Where the transform goes: an attribute in opset 17 (1 by default), an operand from 20 on (-2). Without a
- * known value any axis may have changed. */
+/* Where the transform goes: an attribute in opset 17 (1 by default), an operand from 20 on (-2); -1: its value is not known. */
 static int dft_axis(call *c, int rank, int *axis)
 {
     int64_t v = c->node->opset < 20 ? attr_int(c, "axis", 1) : -2;
@@ -46,8 +45,8 @@ static int dft_shape(call *c)
         return -1;
     bz_dim *dims = bz_arena_dup(c->arena, x->dims, (size_t)x->rank * sizeof *dims);
     dims[x->rank - 1] = onesided && inverse ? 1 : 2;
-    if (axis < 0) {
-        for (int i = 0; i < x->rank - 1; i++)
+    if (axis < 0) { /* a whole transform as long as the signal changes no dimension, wherever it goes */
+        for (int i = 0; i < x->rank - 1 && (onesided || in_type(c, 1)); i++)
             dims[i] = new_symbol(c);
     } else {
         if (dft_length(c, x->dims[axis], &length, &given))

@@ -1,5 +1,5 @@
 /* Optimizers and gradients (ai.onnx.preview.training). */
-#include "modelproc/rule.h"
+#include "modelproc/microsoft.h"
 
 /* Behind rate and step come n tensors to optimize, then their gradients, then the states; results
  * are the new tensors, then the new states. arg: how many groups of operands. */
@@ -31,6 +31,19 @@ static int optimizer_cost(call *c)
     return 0;
 }
 
+/* Sequences of tensors: weights (operand arg), gradients, states. Whether it did anything, then the new weights and states. */
+static int sequences_shape(call *c)
+{
+    set_out(c, 0, BZ_BOOL, 1, (bz_dim[]){1});
+    for (int k = 1; k < c->node->n_out; k++) {
+        const bz_type *t = in_type(c, (int)c->op->arg + (k > 1 ? k : 0));
+        if (!t)
+            return call_fail(c, "operand %d is missing", (int)c->op->arg + (k > 1 ? k : 0));
+        set_type(c, k, t);
+    }
+    return 0;
+}
+
 /* One result for each name in xs, which are its first operands. */
 static int gradient_shape(call *c)
 {
@@ -44,12 +57,19 @@ static int gradient_shape(call *c)
 }
 
 #define TRAINING "ai.onnx.preview.training"
+#define OWN      "benanza.training" /* the same operands */
 static const op ROWS[] = {
     {"Adagrad", TRAINING, "adagrad", BZ_COMPUTE, optimizer_shape, .cost = optimizer_cost, .labels = "- - x...",
      .arg = 3},
     {"Momentum", TRAINING, "momentum", BZ_COMPUTE, optimizer_shape, .cost = optimizer_cost, .labels = "- - x...",
      .arg = 3},
     {"Adam", TRAINING, "adam", BZ_COMPUTE, optimizer_shape, .cost = optimizer_cost, .labels = "- - x...", .arg = 4},
+    {"SGD", OWN, "sgd", BZ_COMPUTE, optimizer_shape, .cost = optimizer_cost, .labels = "- - x...", .arg = 2},
+    {"AdamW", OWN, "adamw", BZ_COMPUTE, optimizer_shape, .cost = optimizer_cost, .labels = "- - x...", .arg = 4},
+    {"SGDOptimizerV2", MICROSOFT, "sgd", BZ_COMPUTE, sequences_shape, .flags = OP_RANKLESS, .labels = "- x - -",
+     .arg = 1},
+    {"AdamWOptimizer", MICROSOFT, "adamw", BZ_COMPUTE, sequences_shape, .flags = OP_RANKLESS, .labels = "- - x - - - -",
+     .arg = 2},
     {"Gradient", TRAINING, "gradient", BZ_COMPUTE, gradient_shape, .labels = "x..."},
 };
 const op_table ops_training = OP_TABLE(ROWS);

@@ -37,7 +37,7 @@ typedef struct {
 
 struct bz_patterns {
     pattern *item;
-    int n, cap;
+    int n;
     op_set sets[MAX_SETS];
     int n_sets;
     bz_arena arena;

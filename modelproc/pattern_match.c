@@ -187,7 +187,7 @@ static bool *find_roots(const bz_patterns *patterns, const layer_sorts *s, bz_ar
 
 typedef struct {
     bz_match *item;
-    int n, cap;
+    int n;
 } match_list;
 
 /* Patterns of one name that end in the same layer are one place: the largest counts. */
@@ -204,11 +204,7 @@ static void add_match(bz_layers *l, match_list *list, int first, const pattern *
             list->item[i] = match;
         return;
     }
-    if (list->n == list->cap) {
-        int cap = list->cap ? list->cap * 2 : 64;
-        list->item = bz_arena_grow(&l->arena, list->item, (size_t)list->n, (size_t)cap, sizeof *list->item);
-        list->cap = cap;
-    }
+    BZ_ARENA_ROOM(&l->arena, list->item, list->n);
     list->item[list->n++] = match;
 }
 

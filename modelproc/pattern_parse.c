@@ -80,10 +80,7 @@ static bool line_ends(parser *p)
 static pattern *new_pattern(parser *p, const char *name)
 {
     bz_patterns *all = p->patterns;
-    if (all->n == all->cap) {
-        all->cap = all->cap ? all->cap * 2 : 64;
-        all->item = bz_realloc(all->item, (size_t)all->cap, sizeof *all->item);
-    }
+    BZ_ROOM(all->item, all->n);
     pattern *t = &all->item[all->n++];
     *t = (pattern){.name = name};
     return t;
@@ -145,7 +142,7 @@ static int read_set(parser *p)
     op_set *s = &p->patterns->sets[p->patterns->n_sets++];
     *s = (op_set){.name = name};
     while ((op = word(p))) {
-        s->ops = bz_arena_grow(&p->patterns->arena, s->ops, (size_t)s->n, (size_t)s->n + 1, sizeof *s->ops);
+        BZ_ARENA_ROOM(&p->patterns->arena, s->ops, s->n);
         s->ops[s->n++] = op;
     }
     return s->n && line_ends(p) ? 0 : bad(p, "a set is written: set NAME = OP OP …");

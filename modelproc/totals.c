@@ -65,7 +65,8 @@ static void count_weights(const bz_layers *l, const bz_layer *layer, weights *w,
         if (v < 0 || !layer->in_constant[k] || layer->in_setting[k] || w->seen[v])
             continue;
         bool number = bz_dtype_is_float(t->dtype) || (bz_dtype_is_int(t->dtype) && bz_dtype_bits(t->dtype) <= 8) ||
-                      (t->dtype == BZ_I32 && layer->class == BZ_COMPUTE);
+                      (t->dtype == BZ_I32 && layer->class == BZ_COMPUTE) ||
+                      (k == 0 && !strcmp(layer->kind, "dequantize")); /* biases of 32 bits, weights of 16 */
         w->seen[v] = true;
         if (!w->made[v] && number && t->kind == BZ_TYPE_TENSOR && t->rank > 0 && bz_type_elements(t) > 0)
             bz_count_add(sum, bz_type_elements(t));
@@ -100,6 +101,7 @@ void bz_totals_make(const bz_layers *l, bool fold, bz_totals *out)
     count_layers(l, fold, l->layer, l->n, &w, &t);
     free(w.seen);
     free(w.made);
+    bz_count_add(&t.params, l->trained);
     t.inside = t.layers;
     for (int i = 0; i < l->n; i++) {
         const bz_layer *layer = &l->layer[i];

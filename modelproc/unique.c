@@ -6,10 +6,7 @@
 
 static bz_unique_layer *new_item(bz_unique *u)
 {
-    if (u->n == u->cap) {
-        u->cap = u->cap ? u->cap * 2 : 64;
-        u->item = bz_realloc(u->item, (size_t)u->cap, sizeof *u->item);
-    }
+    BZ_ROOM(u->item, u->n);
     u->item[u->n] = (bz_unique_layer){0};
     return &u->item[u->n++];
 }
@@ -23,11 +20,8 @@ static void count_model(bz_unique *u, bz_unique_layer *item, int model)
         return;
     }
     int n = item->n_models++;
-    if ((n & (n - 1)) == 0) {
-        size_t room = n ? (size_t)n * 2 : 1;
-        item->models = bz_arena_grow(&u->arena, item->models, (size_t)n, room, sizeof *item->models);
-        item->per_model = bz_arena_grow(&u->arena, item->per_model, (size_t)n, room, sizeof *item->per_model);
-    }
+    BZ_ARENA_ROOM(&u->arena, item->models, n);
+    BZ_ARENA_ROOM(&u->arena, item->per_model, n);
     ((int *)item->models)[n] = model;
     ((int64_t *)item->per_model)[n] = 1;
 }

@@ -15,7 +15,7 @@ typedef struct scope {
     bz_value_id results; /* and from here on what its nodes make */
     uint32_t next[2];    /* of its initializers and its results: the one behind the one read last */
     bz_value_id *captures;
-    int n_captures, captures_cap;
+    int n_captures;
 } scope;
 
 typedef struct builder {

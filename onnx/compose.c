@@ -1,73 +1,7 @@
 /* A model from nothing: nodes that stand by themselves, each with operands and a result of its own, as an ONNX file in memory. */
-#include "onnx/onnx.h"
+#include "onnx/put.h"
 
 #include <stdio.h>
-#include <string.h>
-
-/* Fields of onnx.proto, by message. */
-enum {
-    MODEL_IR = 1,
-    MODEL_GRAPH = 7,
-    MODEL_OPSET = 8,
-    OPSET_VERSION = 2,
-    GRAPH_NODE = 1,
-    GRAPH_NAME = 2,
-    GRAPH_INITIALIZER = 5,
-    GRAPH_INPUT = 11,
-    GRAPH_OUTPUT = 12,
-    NODE_INPUT = 1,
-    NODE_OUTPUT = 2,
-    NODE_NAME = 3,
-    NODE_OP = 4,
-    NODE_ATTRIBUTE = 5,
-    ATTRIBUTE_NAME = 1,
-    ATTRIBUTE_INT = 3,
-    ATTRIBUTE_INTS = 8,
-    ATTRIBUTE_TYPE = 20,
-    TENSOR_DIMS = 1,
-    TENSOR_DTYPE = 2,
-    TENSOR_FLOATS = 4,
-    TENSOR_INTS = 7,
-    TENSOR_NAME = 8,
-    VALUE_NAME = 1,
-    VALUE_TYPE = 2,
-    TYPE_TENSOR = 1,
-    TYPE_DTYPE = 1,
-    TYPE_SHAPE = 2,
-    SHAPE_DIM = 1,
-    DIM_VALUE = 1,
-};
-enum { TYPE_INT = 2, TYPE_INTS = 7 }; /* of an attribute */
-
-static void put_varint(bz_buf *b, uint64_t v)
-{
-    for (; v > 127; v >>= 7)
-        bz_buf_putc(b, (char)(v | 128));
-    bz_buf_putc(b, (char)v);
-}
-
-static void put_int(bz_buf *b, int field, int64_t v)
-{
-    put_varint(b, (uint64_t)field << 3);
-    put_varint(b, (uint64_t)v);
-}
-
-static void put_text(bz_buf *b, int field, const char *text)
-{
-    size_t n = strlen(text);
-    put_varint(b, (uint64_t)field << 3 | 2);
-    put_varint(b, n);
-    bz_buf_put(b, text, n);
-}
-
-/* Appends `part` as a field and frees it. */
-static void put_part(bz_buf *b, int field, bz_buf *part)
-{
-    put_varint(b, (uint64_t)field << 3 | 2);
-    put_varint(b, part->len);
-    bz_buf_put(b, bz_buf_text(part), part->len);
-    bz_buf_free(part);
-}
 
 static int new_name(bz_compose *c, bz_buf *out, int field)
 {
@@ -79,19 +13,10 @@ static int new_name(bz_compose *c, bz_buf *out, int field)
 
 int bz_compose_input(bz_compose *c, bz_dtype dtype, int rank, const int64_t *dims)
 {
-    bz_buf value = {0}, type = {0}, tensor = {0}, shape = {0};
-    put_int(&tensor, TYPE_DTYPE, (int64_t)dtype);
-    for (int i = 0; i < rank; i++) {
-        bz_buf dim = {0};
-        put_int(&dim, DIM_VALUE, dims[i]);
-        put_part(&shape, SHAPE_DIM, &dim);
-    }
-    put_part(&tensor, TYPE_SHAPE, &shape);
-    put_part(&type, TYPE_TENSOR, &tensor);
-    int id = new_name(c, &value, VALUE_NAME);
-    put_part(&value, VALUE_TYPE, &type);
-    put_part(&c->graph, GRAPH_INPUT, &value);
-    return id;
+    char name[16];
+    snprintf(name, sizeof name, "v%d", c->n_values);
+    put_value(&c->graph, GRAPH_INPUT, name, dtype, rank, dims);
+    return c->n_values++;
 }
 
 static int put_tensor(bz_compose *c, bz_buf *t, bz_dtype dtype, int rank, const int64_t *dims)
@@ -121,8 +46,7 @@ int bz_compose_ints(bz_compose *c, const int64_t *v, int n)
 int bz_compose_real(bz_compose *c, float v)
 {
     bz_buf t = {0};
-    put_varint(&t, TENSOR_FLOATS << 3 | 5);
-    bz_buf_put(&t, &v, sizeof v);
+    put_float(&t, TENSOR_FLOATS, v);
     return put_tensor(c, &t, BZ_F32, 0, NULL);
 }
 

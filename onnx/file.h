@@ -27,7 +27,6 @@ typedef struct bz_model_file {
     int folder;              /* descriptor of the folder that external data is looked up in, or -1 until there is any */
     const char *external;    /* the last external file that was asked for: many tensors lie in one */
     int external_fd;         /* its descriptor, or -2 */
-    int values_cap, symbols_cap;
     unpack_memory memory;
     recent_attribute recent[RECENT]; /* those that were met last */
     bz_map symbols;                  /* named dimensions */

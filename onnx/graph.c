@@ -13,11 +13,7 @@ enum { MAX_DEPTH = 64, MAX_VALUES = 1 << 28 };
 static bz_value_id new_value(builder *b, const char *name)
 {
     bz_model *m = b->model;
-    if (m->n_values == m->file->values_cap) {
-        int cap = m->file->values_cap ? m->file->values_cap * 2 : 256;
-        m->values = bz_realloc(m->values, (size_t)cap, sizeof *m->values);
-        m->file->values_cap = cap;
-    }
+    BZ_ROOM(m->values, m->n_values);
     m->values[m->n_values] = (bz_value){.name = name};
     return m->n_values++;
 }
@@ -34,11 +30,7 @@ static void capture(builder *b, scope *s, bz_value_id id)
     for (int i = s->n_captures - 1; i >= 0 && i >= s->n_captures - 16; i--)
         if (s->captures[i] == id)
             return;
-    if (s->n_captures == s->captures_cap) {
-        int cap = s->captures_cap ? s->captures_cap * 2 : 8;
-        s->captures = bz_arena_grow(b->arena, s->captures, (size_t)s->n_captures, (size_t)cap, sizeof *s->captures);
-        s->captures_cap = cap;
-    }
+    BZ_ARENA_ROOM(b->arena, s->captures, s->n_captures);
     s->captures[s->n_captures++] = id;
 }
 

@@ -8,11 +8,7 @@
 
 bz_dim bz_model_symbol(bz_model *model)
 {
-    bz_model_file *file = model->file;
-    if (model->n_symbols == file->symbols_cap) {
-        file->symbols_cap = file->symbols_cap ? file->symbols_cap * 2 : 16;
-        model->symbols = bz_realloc(model->symbols, (size_t)file->symbols_cap, sizeof *model->symbols);
-    }
+    BZ_ROOM(model->symbols, model->n_symbols);
     model->symbols[model->n_symbols] = NULL;
     return INT64_MIN + model->n_symbols++;
 }

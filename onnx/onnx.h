@@ -216,6 +216,30 @@ void bz_compose_node(bz_compose *c, const char *op, const char *name, const int 
                      const bz_compose_attr *attr, int n_attrs);
 void bz_compose_end(bz_compose *c, bz_buf *out); /* appends the file, for bz_model_parse; `c` is empty then */
 
+/* The same with names and operators of the author's choice. A zeroed one is empty. Attributes belong to the node begun last;
+ * NULL among operands and results is one that is left out. */
+typedef struct bz_draft {
+    bz_buf graph, node, opsets;
+} bz_draft;
+
+void bz_draft_input(bz_draft *d, const char *name, bz_dtype dtype, int rank, const int64_t *dims);
+void bz_draft_output(bz_draft *d, const char *name, bz_dtype dtype, int rank, const int64_t *dims);
+void bz_draft_tensor(bz_draft *d, const char *name, bz_dtype dtype, int rank, const int64_t *dims, const void *data,
+                     size_t size); /* a constant: its elements as they lie in memory */
+void bz_draft_ints(bz_draft *d, const char *name, const int64_t *v, int n);
+void bz_draft_node(bz_draft *d, const char *op, const char *domain, const char *name, const char *const *in, int n_in,
+                   const char *const *out, int n_out);
+void bz_draft_attr_int(bz_draft *d, const char *name, int64_t v);
+void bz_draft_attr_ints(bz_draft *d, const char *name, const int64_t *v, int n);
+void bz_draft_attr_real(bz_draft *d, const char *name, double v);
+void bz_draft_attr_text(bz_draft *d, const char *name, const char *text);
+/* A copy of one of `model`'s; BZ_INCOMPLETE for graphs, types, and tensors whose payload is not to be had. */
+int bz_draft_attr(bz_draft *d, const bz_model *model, const bz_attr *attr, bz_error *err);
+void bz_draft_opset(bz_draft *d, const char *domain, int version);
+void bz_draft_end(bz_draft *d, int64_t ir_version, const char *name,
+                  bz_buf *out); /* appends the file; `d` is empty then */
+void bz_draft_free(bz_draft *d);
+
 /* ---- back to a file ------------------------------------------------------------------------ */
 
 typedef struct bz_strip_result {

@@ -33,7 +33,7 @@ typedef struct {
     uint64_t landed, expected; /* where in the file the last one ended, and where the next may begin, or 0 */
     uint64_t left_out;         /* bytes so far */
     wire_cut *cuts;
-    size_t n_cuts, cap;
+    size_t n_cuts;
     const ProtobufCFieldDescriptor *mark; /* TensorProto.left_out */
     wire_cut origin;                      /* what error messages need to tell a place: */
     wire_bytes window;
@@ -132,10 +132,7 @@ static void leave_out(walker *w, uint32_t field, uint64_t n)
     const uint8_t mark[INSTEAD] = {(uint8_t)(tag | 0x80),  (uint8_t)(tag >> 7),     (uint8_t)number,
                                    (uint8_t)(number >> 8), (uint8_t)(number >> 16), (uint8_t)(number >> 24)};
     wire_set_varint((uint8_t *)w->read.data + here, 0);
-    if (w->n_cuts == w->cap) {
-        w->cap = w->cap * 2 + 64;
-        w->cuts = bz_realloc(w->cuts, w->cap, sizeof *w->cuts);
-    }
+    BZ_ROOM(w->cuts, w->n_cuts);
     w->cuts[w->n_cuts++] = (wire_cut){.at = here, .instead = INSTEAD, .from = position(w), .size = n, .field = field};
     w->left_out += n - INSTEAD;
     if (n >= AHEAD)

@@ -8,6 +8,7 @@
  * - With CUPTI on, a call of 9 µs takes 2 ms: those benchmarks are left out. */
 #include "perfdb/gbench.h"
 
+#include "base/sort.h"
 #include "base/yajl_memory.h"
 
 #include "perfdb/store.h"
@@ -92,7 +93,7 @@ typedef struct {
     int depth;
     char key[128];
     row now, *rows;
-    size_t n, cap;
+    size_t n;
     const char *date, *named[N_NAMED];
 } file;
 
@@ -181,10 +182,7 @@ static int on_close(void *ctx)
 {
     file *f = ctx;
     if (in_row(f)) {
-        if (f->n == f->cap) {
-            f->cap = f->cap ? f->cap * 2 : 1024;
-            f->rows = bz_realloc(f->rows, f->cap, sizeof *f->rows);
-        }
+        BZ_ROOM(f->rows, f->n);
         f->rows[f->n++] = f->now;
     }
     f->depth--;
@@ -242,33 +240,16 @@ static double unit_seconds(const char *unit)
     return !unit || !strcmp(unit, "ns") ? 1e-9 : !strcmp(unit, "us") ? 1e-6 : !strcmp(unit, "ms") ? 1e-3 : 1;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double quantile(const double *sorted, size_t n, double q)
-{
-    double at = q * (double)(n - 1);
-    size_t i = (size_t)at;
-    return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
-}
-
 /* A benchmark and its repetitions */
 typedef struct {
     bz_record record;
     double *sample;
-    size_t n, cap, number;
+    size_t n, number;
 } group;
 
 static void add_sample(group *g, const row *w, double seconds, bz_arena *arena)
 {
-    if (g->n == g->cap) {
-        size_t cap = g->cap ? g->cap * 2 : 1;
-        g->sample = bz_arena_grow(arena, g->sample, g->n, cap, sizeof *g->sample);
-        g->cap = cap;
-    }
+    BZ_ARENA_ROOM(arena, g->sample, g->n);
     g->sample[g->n++] = seconds;
     g->record.iterations += (int64_t)fmin(fmax(w->iterations, 0), 1e15);
     g->record.workspace = (int64_t)fmin(fmax(w->workspace, 0), 1e15);
@@ -280,17 +261,17 @@ static void finish_group(group *g)
     bz_record *r = &g->record;
     if (g->n == 0)
         return;
-    qsort(g->sample, g->n, sizeof *g->sample, by_value);
+    bz_sort_numbers(g->sample, g->n);
     r->status = BZ_RECORD_OK;
     r->reason = "";
     r->n = (int64_t)g->n;
-    r->median = quantile(g->sample, g->n, 0.5);
+    r->median = bz_quantile(g->sample, g->n, 0.5);
     if (g->n == 1) /* a mean over iterations: how they spread is not known */
         return;
     r->min = g->sample[0];
     r->max = g->sample[g->n - 1];
-    r->q25 = quantile(g->sample, g->n, 0.25);
-    r->q75 = quantile(g->sample, g->n, 0.75);
+    r->q25 = bz_quantile(g->sample, g->n, 0.25);
+    r->q75 = bz_quantile(g->sample, g->n, 0.75);
     r->noisy = r->max - r->min > 0.025 * r->median;
 }
 

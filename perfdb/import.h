@@ -14,7 +14,7 @@ typedef struct bz_import {
     bz_perfdb_import_report *report;
     bz_arena arena; /* strings of the waiting records; emptied by a flush */
     bz_record *records;
-    size_t n, cap;
+    size_t n;
     size_t named;    /* bad lines that were told one by one, or would have been */
     size_t not_json; /* of this file */
     bool waits;      /* no line was good so far: what is wrong with the others waits */

@@ -77,7 +77,7 @@ static void range_taken(range *g, const MDB_val *key)
 
 typedef struct {
     bz_record **list;
-    size_t *n, cap, limit;
+    size_t *n, limit;
     bz_arena *arena;
 } collection;
 
@@ -85,11 +85,7 @@ typedef struct {
 static bool collect(collection *c, const bz_perfdb *db, const MDB_val *key, const MDB_val *value,
                     const bz_record *names)
 {
-    if (*c->n == c->cap) {
-        size_t cap = c->cap ? c->cap * 2 : c->limit < 16 ? c->limit : 16;
-        *c->list = bz_arena_grow(c->arena, *c->list, *c->n, cap, sizeof **c->list);
-        c->cap = cap;
-    }
+    BZ_ARENA_ROOM(c->arena, *c->list, *c->n);
     MDB_val copy = {value->mv_size, bz_arena_dup(c->arena, value->mv_data, value->mv_size)};
     bz_record *r = &(*c->list)[*c->n];
     r->system = names->system;

@@ -73,7 +73,7 @@ typedef struct picking {
     const bz_perfdb_choice *choice;
     bz_arena *arena;
     bz_record *list;
-    size_t n, cap;
+    size_t n;
 } picking;
 
 static int pick_record(void *user, const bz_record *r)
@@ -85,10 +85,7 @@ static int pick_record(void *user, const bz_record *r)
     for (int i = 0; i < c->n_words; i++)
         if (!strstr(r->problem, c->word[i]))
             return 0;
-    if (p->n == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 256;
-        p->list = bz_arena_grow(p->arena, p->list, p->n, p->cap, sizeof *p->list);
-    }
+    BZ_ARENA_ROOM(p->arena, p->list, p->n);
     p->list[p->n++] = bz_record_copy(r, p->arena);
     return 0;
 }

@@ -59,10 +59,7 @@ int bz_import_record(bz_import *in, size_t number, bz_record *r, bz_error *err)
         bz_import_bad(in, number, "dated in the future: the clock of the machine it was measured on is ahead");
         return 0;
     }
-    if (in->n == in->cap) {
-        in->cap = in->cap ? in->cap * 2 : 1024;
-        in->records = bz_realloc(in->records, in->cap, sizeof *in->records);
-    }
+    BZ_ROOM(in->records, in->n);
     in->records[in->n++] = *r;
     in->report->records++;
     return in->n == BATCH || in->arena.used > BATCH_BYTES ? bz_import_flush(in, err) : 0;
@@ -270,7 +267,7 @@ typedef struct {
     bz_perfdb *to;
     bz_arena arena;
     bz_record *records;
-    size_t n, cap;
+    size_t n;
     bz_perfdb_count *count;
     bz_error *err;
     int rc;
@@ -288,10 +285,7 @@ static int flush_merge(merge *m)
 static int merge_record(void *user, const bz_record *r)
 {
     merge *m = user;
-    if (m->n == m->cap) {
-        m->cap = m->cap ? m->cap * 2 : 1024;
-        m->records = bz_realloc(m->records, m->cap, sizeof *m->records);
-    }
+    BZ_ROOM(m->records, m->n);
     m->records[m->n++] = bz_record_copy(r, &m->arena);
     return m->n == BATCH || m->arena.used > BATCH_BYTES ? flush_merge(m) : 0;
 }

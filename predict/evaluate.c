@@ -1,5 +1,6 @@
 /* Predictions held against what was left out. */
 #include "predict/evaluate.h"
+#include "base/sort.h"
 
 #include "predict/neighbours.h"
 
@@ -27,15 +28,9 @@ static size_t cell(const evaluating *e, int row, int machine)
     return (size_t)row * (size_t)e->s->machines + (size_t)machine;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static double quantile(double *v, int n, double q)
 {
-    qsort(v, (size_t)n, sizeof *v, by_value);
+    bz_sort_numbers(v, (size_t)n);
     return n ? v[(int)(q * (n - 1) + 0.5)] : NAN;
 }
 
@@ -278,6 +273,17 @@ static double layers_of(const evaluating *e, int machine, int kind)
     return all > 0 ? off / all : NAN;
 }
 
+static void widen(const bz_judgement *out, int machine, double spreads)
+{
+    for (int i = 0; i < out->points; i++) {
+        bz_judged *p = &out->point[i];
+        if (p->machine == machine) {
+            p->low = p->predicted * exp(-spreads * p->spread);
+            p->high = p->predicted * exp(spreads * p->spread);
+        }
+    }
+}
+
 /* Intervals of a machine are as wide as nine of ten errors of the others were: it is not asked itself. */
 static void intervals(const evaluating *e)
 {
@@ -297,8 +303,10 @@ static void intervals(const evaluating *e)
                 own++, hit += e->score[w * machines + d] <= q;
         all += own, inside += hit;
         for (int i = 0; i < e->out->machines; i++)
-            if (!strcmp(e->out->machine[i].name, e->s->machine[d].name))
+            if (!strcmp(e->out->machine[i].name, e->s->machine[d].name)) {
                 e->out->machine[i].inside = own ? (double)hit / own : NAN;
+                widen(e->out, i, q);
+            }
     }
     n = 0;
     for (int i = 0; i < e->n * machines; i++)
@@ -309,10 +317,30 @@ static void intervals(const evaluating *e)
     free(v);
 }
 
-static const char *kind_name(int kind)
+static const char *kind_name(int kind, bz_arena *arena)
 {
     int plain = kind % BZ_SHAPE_FUSED;
-    return plain == BZ_PROBLEM_N_KINDS ? "binary, broadcast" : bz_problem_kind_name((bz_problem_kind)plain);
+    const char *name = plain == BZ_PROBLEM_N_KINDS ? "binary, broadcast" : bz_problem_kind_name((bz_problem_kind)plain);
+    return plain == kind ? name : bz_arena_printf(arena, "%s, fused", name);
+}
+
+/* A total of work w on machine d: for its rows, and as a point. */
+static void add_point(const evaluating *e, int w, int d, const total *t, const double *by)
+{
+    bz_judgement *out = e->out;
+    bz_error_sum *machine = row_named(out->machine, &out->machines, e->s->machine[d].name);
+    bz_error_sum *network = row_named(out->network, &out->networks, e->work[w].name);
+    add_total(&out->all, t, by);
+    add_total(machine, t, by);
+    add_total(network, t, by);
+    out->point[out->points++] = (bz_judged){.measured = t->is,
+                                            .predicted = t->told,
+                                            .spread = t->spread,
+                                            .low = NAN,
+                                            .high = NAN,
+                                            .machine = (int)(machine - out->machine),
+                                            .network = (int)(network - out->network),
+                                            .batch = e->work[w].batch};
 }
 
 static void sum_up(evaluating *e, bool scalings)
@@ -322,8 +350,7 @@ static void sum_up(evaluating *e, bool scalings)
     out->machine = BZ_NEW(e->arena, bz_error_sum, machines);
     out->network = BZ_NEW(e->arena, bz_error_sum, e->n);
     out->kind = BZ_NEW(e->arena, bz_error_sum, BZ_SHAPE_KINDS);
-    out->predicted = BZ_NEW(e->arena, double, (size_t)e->n *(size_t)machines);
-    out->measured = BZ_NEW(e->arena, double, (size_t)e->n *(size_t)machines);
+    out->point = BZ_NEW(e->arena, bz_judged, (size_t)e->n * (size_t)machines);
     out->all.name = "all";
     for (int d = 0; d < machines; d++)
         for (int w = 0; w < e->n; w++) {
@@ -336,11 +363,7 @@ static void sum_up(evaluating *e, bool scalings)
                 continue;
             if (scalings)
                 others(e, &e->work[w], d, by);
-            add_total(&out->all, &t, by);
-            add_total(row_named(out->machine, &out->machines, e->s->machine[d].name), &t, by);
-            add_total(row_named(out->network, &out->networks, e->work[w].name), &t, by);
-            out->measured[out->points] = t.is;
-            out->predicted[out->points++] = t.told;
+            add_point(e, w, d, &t, by);
             e->judged[w * machines + d] = true;
             e->score[w * machines + d] = t.spread > 0 ? fabs(log(t.told / t.is)) / t.spread : 0;
         }
@@ -355,8 +378,8 @@ static void sum_up(evaluating *e, bool scalings)
     for (int k = 0; k < BZ_SHAPE_KINDS; k++) {
         double median = median_of(e, -1, k, room, &count);
         if (count)
-            out->kind[out->kinds++] =
-                (bz_error_sum){.name = kind_name(k), .n = count, .median = median, .layers = layers_of(e, -1, k)};
+            out->kind[out->kinds++] = (bz_error_sum){
+                .name = kind_name(k, e->arena), .n = count, .median = median, .layers = layers_of(e, -1, k)};
     }
     out->all.median = median_of(e, -1, -1, room, &count);
     out->all.layers = 0;

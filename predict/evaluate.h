@@ -38,15 +38,24 @@ typedef struct bz_error_sum {
     double inside;          /* share of totals inside of their interval */
 } bz_error_sum;
 
+/* A network's time on a machine, seconds. */
+typedef struct bz_judged {
+    double measured, predicted;
+    double spread;        /* of the prediction's logarithm */
+    double low, high;     /* its interval, by the errors on the other machines; NAN: there is no other */
+    int machine, network; /* rows of the judgement */
+    int64_t batch;
+} bz_judged;
+
 typedef struct bz_judgement {
     const char *left_out; /* "system", "network", "system but 5 % of its problems" */
     const bz_samples *samples;
     bz_error_sum all, *machine, *network, *kind;
     int machines, networks, kinds;
-    double few;      /* share of the left-out system's problems that were measured there */
-    double ranked;   /* share of pairs of machines that a network's predicted times order as the measured ones */
-    double quantile; /* of the totals' errors in units of their spread, nine of ten are below it */
-    double *predicted, *measured; /* [points]: totals, for a picture */
+    double few;       /* share of the left-out system's problems that were measured there */
+    double ranked;    /* share of pairs of machines that a network's predicted times order as the measured ones */
+    double quantile;  /* of the totals' errors in units of their spread, nine of ten are below it */
+    bz_judged *point; /* [points]: totals, for a picture */
     int points;
 } bz_judgement;
 

@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nine of ten totals of networks were off by less than so many of their spreads, where one of seven GPUs was left out after the
- * other: 'benanza predict --evaluate' prints it. */
-static const double NINE_OF_TEN = 0.48;
-
 typedef struct filling {
     bz_aim *aim;
     const bz_predictor *predictor;
@@ -37,8 +33,8 @@ static bool fill(void *user, int problem, bz_record *out)
     out->setting = *f->setting;
     out->status = BZ_RECORD_OK;
     out->median = p.seconds;
-    out->low = p.seconds * exp(-NINE_OF_TEN * p.spread);
-    out->high = p.seconds * exp(NINE_OF_TEN * p.spread);
+    out->low = p.seconds * exp(-BZ_NINE_OF_TEN * p.spread);
+    out->high = p.seconds * exp(BZ_NINE_OF_TEN * p.spread);
     out->n = 1;
     out->reason = out->meta = "";
     out->checked = "skipped";
@@ -77,11 +73,11 @@ static void fill_in(filling *f, const bz_plan *plan, bz_prices *prices, bz_arena
 }
 
 /* Of the layers that rest on predictions: by which way, and how sure. */
-static void sum_up(const filling *f, const bz_plan *plan, bz_forecast *out)
+static void sum_up(const filling *f, const bz_plan *plan, const bz_bound *bound, bz_forecast *out)
 {
     double spread = 0, all = 0;
-    for (int i = 0; i < out->bound.n; i++) {
-        const bz_bound_layer *l = &out->bound.layer[i];
+    for (int i = 0; i < bound->n; i++) {
+        const bz_bound_layer *l = &bound->layer[i];
         out->layers++;
         if (!l->price.alternative)
             continue;
@@ -99,8 +95,8 @@ static void sum_up(const filling *f, const bz_plan *plan, bz_forecast *out)
     for (int i = 0; i < BZ_PREDICTED_N && all > 0; i++)
         out->by[i] /= all;
     spread = all > 0 ? spread / all : 0;
-    out->low = exp(-NINE_OF_TEN * spread);
-    out->high = exp(NINE_OF_TEN * spread);
+    out->low = exp(-BZ_NINE_OF_TEN * spread);
+    out->high = exp(BZ_NINE_OF_TEN * spread);
 }
 
 void bz_forecast_fill(bz_aim *aim, const bz_plan *plan, const bz_setting *setting, const char *system,
@@ -110,13 +106,23 @@ void bz_forecast_fill(bz_aim *aim, const bz_plan *plan, const bz_setting *settin
     fill_in(&f, plan, prices, arena);
 }
 
-void bz_forecast_make(bz_aim *aim, const bz_bound_input *in, bz_prices *prices, bz_arena *arena, bz_forecast *out)
+void bz_forecast_make(bz_aim *aim, const bz_bound_input *in, int n, bz_prices *prices, bz_arena *arena,
+                      bz_forecast *out)
 {
+    if (n < 1)
+        return;
     filling f = {.aim = aim, .predictor = bz_aim_predictor(aim), .system = in->system, .setting = &in->setting};
-    *out = (bz_forecast){.model = in->model, .machine = bz_aim_machine(aim), .batch = in->layers->batch};
     fill_in(&f, in->plan, prices, arena);
-    bz_bound_input with = *in;
-    with.prices = prices;
-    bz_bound_make(&with, arena, &out->bound);
-    sum_up(&f, in->plan, out);
+    for (int i = 0; i < n; i++) {
+        bz_bound_input with = in[i];
+        with.prices = prices;
+        out[i] = (bz_forecast){.model = in[i].model, .machine = bz_aim_machine(aim), .batch = in[i].layers->batch};
+        bz_bound bound;
+        bz_bound_make(&with, arena, &bound);
+        out[i].sequential = bound.sequential;
+        out[i].parallel = bound.path.seconds;
+        out[i].fused = bound.fused.wanted ? bound.fused.sequential : NAN;
+        out[i].unpriced = bound.coverage.unpriced;
+        sum_up(&f, in->plan, &bound, &out[i]);
+    }
 }

@@ -181,3 +181,11 @@ void bz_learned_at(const bz_learned *l, const bz_shape *s, double *out)
             out[j] += k * l->weight[p * l->machines + j];
     }
 }
+
+double bz_learned_nearest(const bz_learned *l, const bz_shape *s)
+{
+    double most = 0;
+    for (int p = 0; p < l->n; p++)
+        most = fmax(most, bz_learned_alike(s, l->point[p]));
+    return most;
+}

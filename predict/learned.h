@@ -21,6 +21,9 @@ void bz_learned_fit(const bz_shape *const *shape, const double *y, int n, int ma
 /* out[m]: the residual on each machine. */
 void bz_learned_at(const bz_learned *l, const bz_shape *s, double *out);
 
+/* The most that a point of these tells of the shape, 0 to 1. */
+double bz_learned_nearest(const bz_learned *l, const bz_shape *s);
+
 /* How much a residual of one shape tells of another's of its kind, 0 to 1. */
 double bz_learned_alike(const bz_shape *a, const bz_shape *b);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Chips in the order in which they came. Two numbers are as far apart as the ways are in which libraries write kernels for them:
  * Kepler has kernels of its own; those of Maxwell run on Pascal; Volta's on Turing. */
@@ -35,14 +36,25 @@ static double left_of(const char *ram)
 /* Half of the table's GPUs hold four fifths of their boost clock or more. */
 static const double HELD = 0.8;
 
+/* The clock under load, as a share of the boost clock. The base clock is the least that the maker vouches for, under the worst load; power
+ * that falls short of what the architecture's others have for each operation tells what the clock is mostly, where power goes with its square. The
+ * middle of the two: a T4 has 70 W for what takes 150 elsewhere, and a base of 585 of 1590 MHz. Each alone is further off where
+ * GPUs are left out; docs/benchmarks.md has the figures. */
+static double held_of(const bz_gpu *row)
+{
+    double base = row->base > 0 ? row->base / row->clock : HELD, power = sqrt(fmin(1, bz_gpu_power(row)));
+    return sqrt(base * power);
+}
+
 static void from_row(const bz_gpu *row, bz_machine *out)
 {
     *out = (bz_machine){.gpu = true,
                         .f32 = row->rate[1],
                         .f16 = row->rate[3],
                         .i8 = row->rate[5],
-                        .held = row->base > 0 ? row->base / row->clock : HELD,
+                        .held = held_of(row),
                         .clock = row->clock,
+                        .base = row->base > 0 ? row->base : HELD * row->clock,
                         .multiprocessors = row->multiprocessors,
                         .bandwidth = row->bandwidth * left_of(row->ram),
                         .capability = row->major * 10 + row->minor,
@@ -94,6 +106,12 @@ int bz_machine_of(const bz_system_facts *facts, const char *name, int threads, b
     out->gpu = facts->gpu;
     out->name = name;
     return rc;
+}
+
+bool bz_machine_is(const bz_machine *m, const char *name)
+{
+    size_t n = strlen(name);
+    return !strncmp(m->name, name, n) && (!m->name[n] || m->name[n] == '@');
 }
 
 /* ---- described by a person ------------------------------------------------------------------- */
@@ -159,24 +177,37 @@ static int read_description(FILE *f, const char *path, bz_machine *out, bz_error
     return 0;
 }
 
+/* Names the GPUs that begin so: "a100" is four. */
+static int unknown(const char *name, bz_error *err)
+{
+    bz_buf alike = {0};
+    bz_gpu row;
+    size_t len = strlen(name);
+    for (int i = 0; len && bz_gpu_row(i, &row); i++)
+        if (!strncasecmp(row.slug, name, len))
+            bz_buf_printf(&alike, "%s%s", alike.len ? ", " : "", row.slug);
+    if (alike.len)
+        bz_fail(err, BZ_USAGE, "no system '%s' is known; these begin so: %s", name, bz_buf_text(&alike));
+    else
+        bz_fail(err, BZ_USAGE,
+                "no system '%s' is known: name one of the database ('benanza db ls'), a GPU such as t4 or h100, or "
+                "a file that describes one",
+                name);
+    bz_buf_free(&alike);
+    return -1;
+}
+
 int bz_machine_named(const char *name, bz_arena *arena, bz_machine *out, bz_error *err)
 {
     bz_gpu row;
-    bool found = false;
-    for (int i = 0; !found && bz_gpu_row(i, &row); i++)
-        found = !strcmp(row.slug, name);
-    if (found || bz_gpu_find(name, &row)) {
+    if (bz_gpu_slug(name, &row) || bz_gpu_find(name, &row)) {
         from_row(&row, out);
         out->name = bz_arena_str(arena, row.slug);
         return 0;
     }
     FILE *f = strchr(name, '/') || strchr(name, '.') ? fopen(name, "re") : NULL;
     if (!f)
-        return bz_fail(
-            err, BZ_USAGE,
-            "no system '%s' is known: name one of the database ('benanza db ls'), a GPU such as t4 or h100, or "
-            "a file that describes one",
-            name);
+        return unknown(name, err);
     int rc = read_description(f, name, out, err);
     fclose(f);
     out->name = bz_arena_str(arena, name);

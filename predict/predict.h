@@ -35,7 +35,8 @@ typedef struct bz_machine {
     const char *name; /* of the system in the database, or the slug of its data sheet */
     bool gpu;
     double f32, f16, i8; /* operations per second at the boost clock; f16, i8: 0 where nothing is faster than f32 */
-    double held;         /* clock under full load, as a share of the boost clock */
+    double held;         /* clock under load, as a share of the boost clock */
+    double base;         /* Hz, the clock that its maker vouches for; 0: not told */
     double clock, multiprocessors; /* Hz; a processor: threads */
     double bandwidth;              /* bytes per second that programs reach */
     double generation;             /* architectures in the order in which they came: close numbers, similar machines */
@@ -120,6 +121,9 @@ bz_predictor *bz_predictor_shipped(void);
 /* What is best for GPUs or processors: by the table where that has a hundred records of two such machines, else what ships. NULL: of
  * processors nothing ships. */
 bz_predictor *bz_predictor_best(const bz_samples *s, bool gpu);
+/* Forgets all machines but these, named as the database names them or by what stands before the @. -1: one of them teaches nothing. */
+int bz_predictor_only(bz_predictor *p, const char *const *name, int n, bz_error *err);
+bool bz_machine_is(const bz_machine *m, const char *name);
 int bz_predictor_machines(const bz_predictor *p, const bz_machine **machine);
 
 /* A machine to predict for. `own`: its number in `records`, which then count too, those of problems for which measured[problem]
@@ -139,9 +143,14 @@ typedef enum {
 } bz_predicted_by;
 extern const char *const bz_predicted_names[BZ_PREDICTED_N];
 
+/* Nine of ten totals of networks were off by less than so many of their spreads, whatever was left out: 'benanza predict --evaluate'
+ * prints it of each round. */
+#define BZ_NINE_OF_TEN 0.42
+
 typedef struct bz_predicted_time {
     double seconds;
-    double spread; /* standard deviation of its logarithm, as far as the machines' kinship tells */
+    double
+        spread; /* how unsure its logarithm is, in units of what machines differ by: BZ_NINE_OF_TEN of it make an interval */
     bz_predicted_by by;
 } bz_predicted_time;
 
@@ -158,18 +167,20 @@ typedef struct bz_forecast {
     const char *model;
     const bz_machine *machine;
     int64_t batch;
-    bz_bound bound;            /* its provenance says `modelled` where a price was predicted */
-    double low, high;          /* nine of ten are between, as shares of any of its totals: 0.9, 1.12 */
-    double by[BZ_PREDICTED_N]; /* share of the sequential bound */
-    int layers, predicted;     /* that cost something; of them with a predicted price */
+    double sequential, parallel, fused; /* bounds; fused: NAN where nobody asked */
+    double low, high;                   /* nine of ten are between, as shares of any of its totals: 0.9, 1.12 */
+    double by[BZ_PREDICTED_N];          /* share of the sequential bound */
+    int layers, predicted, unpriced;    /* that cost something; of them with a predicted price, with none */
 } bz_forecast;
 
 /* Fills what records do not price into the prices of a plan. */
 void bz_forecast_fill(bz_aim *aim, const bz_plan *plan, const bz_setting *setting, const char *system,
                       bz_prices *prices, bz_arena *arena);
 
-/* `in` is as bz_bound_make wants it, `prices` are those that records make: what lacks is predicted and filled into them. */
-void bz_forecast_make(bz_aim *aim, const bz_bound_input *in, bz_prices *prices, bz_arena *arena, bz_forecast *out);
+/* All models of a plan. in[i], out[i]: of each model; `in` is as bz_bound_make wants it, and `prices` are those that records make: what lacks
+ * is predicted and filled into them. */
+void bz_forecast_make(bz_aim *aim, const bz_bound_input *in, int n, bz_prices *prices, bz_arena *arena,
+                      bz_forecast *out);
 
 /* ---- published ways -------------------------------------------------------------------------- */
 

@@ -18,7 +18,6 @@ struct bz_predictor {
         bz_arena arena;
         bz_map map;
         const double **at;
-        uint32_t cap;
     } * told;
 };
 

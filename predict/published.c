@@ -28,9 +28,9 @@ typedef struct import {
     bz_arena *arena;
     const char *path, *models, *system;
     row *rows;
-    size_t n, cap;
+    size_t n;
     bz_record *records;
-    size_t n_records, cap_records;
+    size_t n_records;
     bz_perfdb_import_report *report;
     bz_error *err;
 } import;
@@ -88,10 +88,7 @@ static int take_line(void *user, size_t number, const char *text, size_t len)
         in->report->bad++;
         return 0;
     }
-    if (in->n == in->cap) {
-        in->cap = in->cap ? 2 * in->cap : 4096;
-        in->rows = bz_realloc(in->rows, in->cap, sizeof *in->rows);
-    }
+    BZ_ROOM(in->rows, in->n);
     r.number = number;
     in->rows[in->n++] = r;
     return 0;
@@ -125,10 +122,7 @@ static void add(import *in, const char *text, const bz_problem *p, double second
     r.checked = "skipped";
     r.timing = BZ_TIMING_EVENT_PAIR;
     r.provenance = BZ_PROVENANCE_IMPORTED;
-    if (in->n_records == in->cap_records) {
-        in->cap_records = in->cap_records ? 2 * in->cap_records : 4096;
-        in->records = bz_realloc(in->records, in->cap_records, sizeof *in->records);
-    }
+    BZ_ROOM(in->records, in->n_records);
     in->records[in->n_records++] = r;
     in->report->records++;
 }

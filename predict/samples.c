@@ -1,4 +1,5 @@
 /* The records of a database as a table. */
+#include "base/sort.h"
 #include "predict/neighbours.h"
 
 #include <math.h>
@@ -56,12 +57,6 @@ static int take(void *user, const bz_record *r)
     return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* What a call takes at the least: the hundredth part of its records is not longer. */
 static double floor_of(const bz_samples *s, int machine)
 {
@@ -70,7 +65,7 @@ static double floor_of(const bz_samples *s, int machine)
     for (int i = 0; i < s->n; i++)
         if (!isnan(bz_samples_log(s, i, machine)))
             all[n++] = bz_samples_log(s, i, machine);
-    qsort(all, (size_t)n, sizeof *all, by_value);
+    bz_sort_numbers(all, (size_t)n);
     if (n)
         found = exp(all[n / 100]);
     free(all);

@@ -1,9 +1,9 @@
 /* What was learned as lines of text:
  *
- *   benanza-trained 1 HASH
+ *   benanza-trained 2 HASH
  *   kinship GROUP held generation size noise
  *   machine gpu f32 f16 i8 held clock multiprocessors bandwidth generation floor capability name
- *   kind NUMBER points shape-members, then of each machine its mean and how many records it rests on
+ *   kind NAME points shape-members, then of each machine its mean and how many records it rests on
  *   point x…, then of each machine its weight */
 #include "predict/trained.h"
 
@@ -37,12 +37,32 @@ static bz_hash hash_of(const bz_predictor *p)
     return h;
 }
 
+/* Kinds by name: their numbers change with the next kind. A + behind it: with post-operations. */
+static const char *kind_word(int kind, char *out, size_t size)
+{
+    int plain = kind % BZ_SHAPE_FUSED;
+    snprintf(out, size, "%s%s",
+             plain == BZ_PROBLEM_N_KINDS ? "binary-broadcast" : bz_problem_kind_name((bz_problem_kind)plain),
+             kind >= BZ_SHAPE_FUSED ? "+" : "");
+    return out;
+}
+
+static int kind_named(const char *word)
+{
+    char is[40];
+    int kind = BZ_SHAPE_KINDS - 1;
+    while (kind > 0 && (kind == BZ_SHAPE_FUSED || strcmp(kind_word(kind, is, sizeof is), word) != 0))
+        kind--;
+    return kind; /* 0: none */
+}
+
 static void write_kind(const bz_predictor *p, int kind, bz_buf *out)
 {
     const bz_learned *l = &p->learned[kind];
     if (!l->n)
         return;
-    bz_buf_printf(out, "kind %d %d %d", kind, l->n, l->point[0]->n);
+    char word[40];
+    bz_buf_printf(out, "kind %s %d %d", kind_word(kind, word, sizeof word), l->n, l->point[0]->n);
     for (int m = 0; m < p->machines; m++) {
         put(out, l->mean[m]);
         bz_buf_printf(out, " %d", l->trained[m]);
@@ -62,7 +82,7 @@ void bz_predictor_write(const bz_predictor *p, bz_buf *out)
 {
     char hash[33];
     bz_hash_hex(hash_of(p), hash);
-    bz_buf_printf(out, "benanza-trained 1 %s\n", hash);
+    bz_buf_printf(out, "benanza-trained 2 %s\n", hash);
     for (int g = 0; g < BZ_GROUPS; g++) {
         bz_buf_printf(out, "kinship %d", g);
         put(out, p->kinship[g].held);
@@ -132,9 +152,13 @@ static bool read_machine(reading *r)
 static bool read_kind(reading *r)
 {
     bz_predictor *p = r->p;
-    int kind, n;
-    if (r->points || !whole(r, 0, BZ_SHAPE_KINDS - 1, &kind) || p->learned[kind].n || !whole(r, 1, POINTS_MOST, &n) ||
-        !whole(r, 1, BZ_SHAPE, &r->members))
+    int kind, n, at = 0;
+    char word[40];
+    if (r->points || sscanf(r->at, "%39s%n", word, &at) != 1)
+        return false;
+    r->at += at;
+    kind = kind_named(word);
+    if (!kind || p->learned[kind].n || !whole(r, 1, POINTS_MOST, &n) || !whole(r, 1, BZ_SHAPE, &r->members))
         return false;
     bz_learned *l = r->kind = &p->learned[kind];
     *l = (bz_learned){.machines = p->machines,
@@ -214,7 +238,7 @@ static void use_all(reading *r)
 
 int bz_predictor_read(const char *text, const char *name, bz_predictor **out, bz_error *err)
 {
-    static const char FIRST[] = "benanza-trained 1 ";
+    static const char FIRST[] = "benanza-trained 2 ";
     reading r = {.p = bz_zeroed(1, sizeof *r.p)};
     const char *at = text;
     int number = 0, rc = 0;

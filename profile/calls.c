@@ -263,8 +263,7 @@ const bz_call *bz_call_of(const bz_trace *t, size_t call)
         return p->calls[at];
     bz_call *new = BZ_NEW(&p->read_arena, bz_call, 1);
     at = p->call_ids.n;
-    if (!(at & (at - 1)))
-        p->calls = bz_arena_grow(&p->read_arena, p->calls, at, at ? 2 * (size_t)at : 1, sizeof(bz_call *));
+    BZ_ARENA_ROOM(&p->read_arena, p->calls, at);
     read_call(t, call, &p->read_arena, new);
     bz_map_add(&p->call_ids, bz_arena_dup(&p->read_arena, key, sizeof key), sizeof key, at);
     return p->calls[at] = new;

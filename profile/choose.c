@@ -1,4 +1,5 @@
 /* Which of the levels at which a recording repeats are its iterations. */
+#include "base/sort.h"
 #include "profile/constants.h"
 #include "profile/cuts.h"
 
@@ -22,7 +23,7 @@ static bool is_pass(const bz_work *w, const uint32_t *event, size_t n, const bz_
 {
     size_t length = level->length, longer = n > length ? n : length, sorts = 0, known = 0;
     const uint32_t from = level->first[level->typical];
-    if (longer < SHORTEST_PASS || 2 * n < length || n > 2 * length)
+    if (longer < (w->grows ? SHORTEST_PASS / 2 : SHORTEST_PASS) || 2 * n < length || n > 2 * length)
         return false;
     uint32_t *left = bz_alloc((size_t)w->n_sort + 1, sizeof *left);
     bool *has = bz_alloc((size_t)w->n_exact + 1, sizeof *has);
@@ -83,6 +84,8 @@ static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine
 static bool frames(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
 {
     size_t behind = w->n - coarse->end, rest = behind < coarse->length ? behind : coarse->length; /* cut off */
+    if (w->grows && coarse->first[0] > fine->first[0]) /* or its mark stands late in the first of them */
+        rest += coarse->first[0] - fine->first[0] < coarse->length ? coarse->first[0] - fine->first[0] : coarse->length;
     if ((coarse->covered + rest) * 10 < fine->covered * 9 || coarse->alike * 10 < coarse->n * 8)
         return false;
     frame f = frame_of(w, coarse, fine);
@@ -180,12 +183,6 @@ static bool rests_before(const bz_work *w, size_t i, int64_t rest)
            (w->pause && i < w->n && w->pause[i] > rest);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const int64_t *p = a, *q = b;
-    return *p < *q ? -1 : *p > *q;
-}
-
 /* A pause of the host that is no pause between two layers. */
 static int64_t long_rest(const bz_work *w, const bz_cut *c)
 {
@@ -194,7 +191,7 @@ static int64_t long_rest(const bz_work *w, const bz_cut *c)
         return INT64_MAX;
     int64_t *list = bz_alloc(n, sizeof *list);
     memcpy(list, w->pause + from, n * sizeof *list);
-    qsort(list, n, sizeof *list, by_time);
+    bz_sort_times(list, n);
     int64_t usual = list[n / 2];
     free(list);
     return usual < INT64_MAX / PAUSES_OF_A_REST ? usual * PAUSES_OF_A_REST + SHORTEST_REST : INT64_MAX;
@@ -244,7 +241,7 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
     if (one_pass(w, &(*cuts)[at], span)) {
         *other = at;
         *sure = false;
-        *cuts = bz_arena_grow(arena, *cuts, (size_t)*n, (size_t)*n + 1, sizeof **cuts);
+        BZ_ARENA_ROOM(arena, *cuts, *n);
         (*cuts)[*n] = (bz_cut){.first = bz_arena_dup(arena, span, sizeof span),
                                .n = 1,
                                .end = span[1],
@@ -305,6 +302,46 @@ void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena)
     c->n = n;
     c->end = first[n] = end < w->n ? (uint32_t)end : (uint32_t)w->n;
     c->typical = c->typical < n ? c->typical : n - 1;
+}
+
+/* As far as what stands before the first piece is like the ends of pieces, pieces begin so much earlier; whole ones are pieces. */
+static void move_back(const bz_work *w, bz_cut *c, bz_arena *arena)
+{
+    uint32_t from = c->first[0], length = c->first[1] - from, back = 0, n = 0;
+    while (length && back < from && w->name[from - 1 - back] == w->name[from + length - 1 - back % length])
+        back++;
+    if (!back)
+        return;
+    uint32_t more = back / length, shift = back % length, end = c->end - shift;
+    uint32_t *first = BZ_NEW(arena, uint32_t, (size_t)c->n + more + 2);
+    for (; n < more; n++)
+        first[n] = from - back + n * length;
+    for (uint32_t i = 0; i < c->n; i++)
+        first[n++] = c->first[i] - shift;
+    c->typical += more;
+    if (shift && w->n - end >= length - length / 10) { /* what came behind the last one makes it whole */
+        first[n++] = end;
+        end = w->n - end < length ? (uint32_t)w->n : end + length;
+    }
+    c->first = first;
+    c->n = n;
+    c->end = first[n] = end;
+}
+
+void bz_cut_prompt(const bz_work *w, bz_cut *c, bz_arena *arena)
+{
+    if (c->n < DECODES_PER_PROMPT)
+        return;
+    move_back(w, c, arena);
+    uint32_t *event = BZ_NEW(arena, uint32_t, c->first[0]), *first = BZ_NEW(arena, uint32_t, (size_t)c->n + 2);
+    for (uint32_t i = 0; i < c->first[0]; i++)
+        event[i] = i;
+    if (!c->first[0] || !is_pass(w, event, c->first[0], c))
+        return;
+    memcpy(first + 1, c->first, c->n * sizeof *first);
+    c->first = first;
+    c->n++;
+    c->typical++;
 }
 
 uint32_t bz_find_period(const uint64_t *symbol, size_t n, const int64_t *pause, uint32_t **first, bz_arena *arena)

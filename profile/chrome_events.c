@@ -137,9 +137,11 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         break;
     case BZ_EVENT_KERNEL:
         memcpy(ev->grid + 3 * i, e->grid, sizeof e->grid);
+        ev->occupancy[i] = e->occupancy >= 0 && e->occupancy <= 100 ? (uint32_t)e->occupancy + 1 : 0;
+        if (t->summary) /* columns that nobody touches take no memory */
+            break;
         memcpy(ev->block + 3 * i, e->block, sizeof e->block);
         ev->registers[i] = bz_chrome_id(e->registers);
-        ev->occupancy[i] = e->occupancy >= 0 && e->occupancy <= 100 ? (uint32_t)e->occupancy + 1 : 0;
         ev->shared_dynamic[i] = bz_chrome_id(e->shared);
         break;
     case BZ_EVENT_COPY:
@@ -152,14 +154,15 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
     case BZ_EVENT_SYNC:
         ev->value[i] = sync_kind(bz_string(t, name));
         ev->waited_record[i] = bz_chrome_id(e->waited_record);
-        ev->waited_stream[i] = e->waited_stream >= 0 ? bz_chrome_id(e->waited_stream + 1) : 0;
+        ev->waited_stream[i] =
+            e->waited_stream >= 0 && e->waited_stream < BZ_NONE ? bz_chrome_id(e->waited_stream + 1) : 0;
         break;
     default:
         break;
     }
     if (ev->correlation && kind != BZ_EVENT_OP)
         ev->correlation[i] = bz_chrome_id(e->correlation);
-    if (ev->graph)
+    if (ev->graph && bz_chrome_id(e->graph))
         ev->graph[i] = bz_chrome_id(e->graph);
 }
 
@@ -201,8 +204,7 @@ static void event_opens(bz_chrome_events *r)
 {
     if (r->n_open == OPEN_MAX)
         return;
-    if (!(r->n_open & (r->n_open - 1)))
-        r->open = bz_realloc(r->open, r->n_open ? r->n_open * 2 : 1, sizeof *r->open);
+    BZ_ROOM(r->open, r->n_open);
     r->open[r->n_open++] = (bz_chrome_open){lane_of(r, BZ_EVENT_RANGE), r->e.name, r->e.start};
 }
 
@@ -268,13 +270,7 @@ void bz_chrome_events_end(bz_chrome_events *r)
                 r->t, r->source, BZ_COVERAGE_NOTE,
                 "%lld events of phase '%c' were left out: only complete events, begin/end pairs and marks are read",
                 (long long)r->skipped[c], c);
-    if (r->unnamed_time)
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "%lld events carry no time and were left out",
-                       (long long)r->unnamed_time);
-    if (r->negative)
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
-                       "%lld events have a length below 0: they were repaired, and take no time",
-                       (long long)r->negative);
+    bz_cover_times(r->t, r->source, r->unnamed_time, r->negative);
     if (r->n_open)
         bz_trace_cover(r->t, r->source, BZ_COVERAGE_NOTE, "%u ranges begin and never end; they were left out",
                        r->n_open);

@@ -60,6 +60,21 @@ static void advise(void *p, size_t n, int advice)
         (void)madvise((char *)p + skip, (n - skip) & ~(page - 1), advice);
 }
 
+static bool is_zero(const char *p, size_t n)
+{
+    return !*p && !memcmp(p, p + 1, n - 1);
+}
+
+/* Into zeroed memory: what is zero there already is not written, or a column that nobody fills would take memory. */
+static void copy_column(char *to, const char *from, size_t n)
+{
+    for (size_t at = 0, part; at < n; at += part) {
+        part = n - at < LARGE ? n - at : LARGE;
+        if (!is_zero(from + at, part))
+            memcpy(to + at, from + at, part);
+    }
+}
+
 void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
 {
     if (n <= e->cap)
@@ -75,7 +90,7 @@ void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
         if (BZ_COLUMNS[c].kinds & 1u << kind) {
             void **column = bz_column_of(e, &BZ_COLUMNS[c]);
             if (e->n) {
-                memcpy(block, *column, e->n * BZ_COLUMNS[c].size);
+                copy_column(block, *column, e->n * BZ_COLUMNS[c].size);
                 advise(from, e->cap * BZ_COLUMNS[c].size, MADV_DONTNEED); /* what is copied is not needed twice */
                 from += column_bytes(&BZ_COLUMNS[c], e->cap);
             }

@@ -50,6 +50,18 @@ enum {
     /* Prompts and tokens: of so many iterations one may be a prompt. Half: training that alternates with an evaluation is taken for it. */
     DECODES_PER_PROMPT = 3,
 
+    /* Sizes that grow at least so often are those of a loop. Twice: loops of fewer steps are not seen. Half: two layers, of which
+     * the second is wider, are one. */
+    SHORTEST_GROWTH = 3,
+
+    /* Sizes of calls that are made once in a step grow by so much at most. Twice: the layers of a network that
+     * reads all before them (12 channels more in each) are taken for a loop. Half: steps of several tokens are not seen. */
+    TOKENS_OF_A_STEP = 8,
+
+    /* Operators that take less than so many nanoseconds on average compute nothing: views. Twice: short real ones get lost, and
+     * steps that differ in them alone. Half: traces that round to microseconds tell a view now as a part of another, now not. */
+    SHORTEST_OPERATOR = 5000,
+
     /* A pause of so many usual ones and so many nanoseconds ends a pass of a network. Half: a host that is disturbed does. */
     PAUSES_OF_A_REST = 10,
     SHORTEST_REST = 50000

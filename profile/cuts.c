@@ -132,7 +132,7 @@ static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
         cut.first = memcpy(first, cut.first, (cut.n + 1) * sizeof *first);
     } else {
         cut.first = bz_arena_dup(s->arena, cut.first, (cut.n + 1) * sizeof *cut.first);
-        s->cuts = bz_arena_grow(s->arena, s->cuts, (size_t)i, (size_t)i + 1, sizeof *s->cuts);
+        BZ_ARENA_ROOM(s->arena, s->cuts, i);
         s->n_cuts++;
     }
     s->cuts[i] = cut;

@@ -33,6 +33,7 @@ typedef struct bz_work {
     const uint8_t *between; /* [n + 1] BZ_BETWEEN_… */
     const uint8_t *does;    /* [n] BZ_DOES_… */
     const int64_t *pause;   /* [n] how long the host asked for nothing before the event; NULL: not known */
+    bool grows;             /* sizes grow from step to step, as the cache of a language model does */
 } bz_work;
 
 typedef enum {
@@ -67,6 +68,10 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
 /* Moves the pieces of a cut to where the host rests longest, if that stands out: there an iteration begins. Cuts at inputs, waits and
  * graphs stay. */
 void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena);
+
+/* Where sizes grow, nothing may mark both a prompt and the tokens behind it: pieces begin where the first token does, and what stands
+ * before is a piece as well, if it is work of the same sorts in about the same amount. */
+void bz_cut_prompt(const bz_work *w, bz_cut *c, bz_arena *arena);
 
 /* Dense numbers for symbols, in order of appearance; returns how many there are. */
 uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense);

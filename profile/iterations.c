@@ -42,8 +42,7 @@ bool bz_has_timeline(const bz_trace *t)
 
 void bz_trace_add_iteration(bz_trace *t, int64_t start, int64_t end)
 {
-    if (!(t->n_iterations & (t->n_iterations - 1)))
-        t->iteration = bz_realloc(t->iteration, t->n_iterations ? t->n_iterations * 2 : 1, sizeof *t->iteration);
+    BZ_ROOM(t->iteration, t->n_iterations);
     t->iteration[t->n_iterations++] = (bz_iteration){.start = start, .end = end};
 }
 
@@ -114,6 +113,27 @@ static void sort_by_host(bz_sequence *s)
     free(order);
 }
 
+/* Views and the like, by the mean of their name: a trace that rounds to microseconds tells them now as a part of the operator around
+ * them, now behind it. Where nothing else is left they stay. */
+static void leave_views(const bz_trace *t, bz_sequence *s)
+{
+    const bz_events *e = s->event;
+    uint32_t n = bz_strings(t);
+    int64_t(*sum)[2] = bz_zeroed(n, sizeof *sum);
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        sum[e->name[s->row[i]]][0] += (e->end[s->row[i]] - e->start[s->row[i]]) / SHORTEST_OPERATOR;
+        sum[e->name[s->row[i]]][1]++;
+    }
+    for (size_t i = 0; i < s->n; i++)
+        kept += sum[e->name[s->row[i]]][0] >= sum[e->name[s->row[i]]][1];
+    for (size_t i = 0, k = 0; i < s->n && 8 * kept > s->n; i++)
+        if (sum[e->name[s->row[i]]][0] >= sum[e->name[s->row[i]]][1])
+            s->row[k++] = s->row[i];
+    s->n = 8 * kept > s->n ? kept : s->n;
+    free(sum);
+}
+
 static bz_sequence collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena)
 {
     const bz_events *e = &t->event[kind];
@@ -126,6 +146,8 @@ static bz_sequence collect(const bz_trace *t, bz_event_kind kind, bz_arena *aren
             s.row[s.n++] = (uint32_t)i;
     if (kind == BZ_EVENT_KERNEL)
         sort_by_host(&s);
+    if (kind == BZ_EVENT_OP)
+        leave_views(t, &s);
     return s;
 }
 
@@ -164,8 +186,30 @@ static const uint32_t *numbers(const uint64_t *symbol, size_t n, uint32_t *count
     return dense;
 }
 
+/* Where sizes grow, steps have the same calls by name and by what does not grow; a prompt has those of the same names. Calls for each
+ * head of attention, of one size in a row, are one, or a layer would have too many of them. */
+static void read_growing(const bz_trace *t, bz_sequence *s, bz_work *w, uint64_t *symbol, bz_arena *arena)
+{
+    uint32_t *merged = BZ_NEW(arena, uint32_t, s->n);
+    if (!bz_sequence_merge_growing(t, s, w->exact, w->n_exact, merged))
+        return;
+    size_t kept = 0;
+    for (size_t k = 0; k < s->n; k++)
+        if (!k || merged[k] != merged[k - 1]) {
+            symbol[kept] = merged[k];
+            s->row[kept++] = s->row[k];
+        }
+    s->n = w->n = kept;
+    w->exact = w->name = numbers(symbol, s->n, &w->n_name, arena);
+    w->n_exact = w->n_name;
+    for (size_t k = 0; k < s->n; k++)
+        symbol[k] = s->event->name[s->row[k]];
+    w->sort = numbers(symbol, s->n, &w->n_sort, arena);
+    w->grows = true;
+}
+
 /* Three readings of each event: name and shape, name, sort of work. */
-static void read_symbols(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_arena *arena)
+static void read_symbols(const bz_trace *t, bz_sequence *s, bz_work *w, bz_arena *arena)
 {
     const bz_events *e = s->event;
     bool kernels = s->kind == BZ_EVENT_KERNEL;
@@ -183,6 +227,8 @@ static void read_symbols(const bz_trace *t, const bz_sequence *s, bz_work *w, bz
     w->exact = w->name = w->sort = numbers(symbol, s->n, &w->n_exact, arena);
     w->n_name = w->n_sort = w->n_exact;
     w->does = does;
+    if (detailed)
+        read_growing(t, s, w, symbol, arena);
     if (!kernels) {
         free(symbol);
         return;
@@ -300,6 +346,8 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
             ;
     if (at >= 0) {
         bz_cut_begins(&w, &cut[at], &arena);
+        if (!count && w.grows)
+            bz_cut_prompt(&w, &cut[at], &arena);
         cut[at].first[cut[at].n] = cut[at].end;
         bz_sequence_windows(t, &s, cut[at].first, cut[at].n, &arena);
         if (!sure && other >= 0 && !count)

@@ -137,8 +137,7 @@ const bz_operator *bz_operator_of(const bz_trace *t, size_t op)
     if (at != BZ_MAP_NONE)
         return p->operators[at];
     at = p->operator_ids.n;
-    if (!(at & (at - 1)))
-        p->operators = bz_arena_grow(&p->read_arena, p->operators, at, at ? 2 * (size_t)at : 1, sizeof(bz_operator *));
+    BZ_ARENA_ROOM(&p->read_arena, p->operators, at);
     p->operators[at] = BZ_NEW(&p->read_arena, bz_operator, 1);
     read_operator(bz_string(t, *key), &p->read_arena, p->operators[at]);
     bz_map_add(&p->operator_ids, bz_arena_dup(&p->read_arena, key, sizeof *key), sizeof *key, at);

@@ -1,75 +1,31 @@
 /* Chrome trace for Perfetto: every lane a thread, host processes first, then one process per device. */
 #include "profile/profile.h"
 
-#include <errno.h>
+#include "base/perfetto.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Numbers of processes that Linux does not hand out (its largest is 4194304); 0 is taken for the idle task. */
-enum { FLUSH_AT = 1 << 20, DEVICE_PROCESS = 10000000, ITERATIONS_PROCESS = 9000000 };
+enum { DEVICE_PROCESS = 10000000, ITERATIONS_PROCESS = 9000000 };
 
 typedef struct {
+    bz_perfetto out;
     const bz_trace *t;
-    FILE *f;
-    bz_buf text;
-    bool first, bad;
     int64_t zero;
 } writer;
-
-static void flush(writer *w, size_t at)
-{
-    if (w->text.len <= at)
-        return;
-    w->bad |= fwrite(w->text.data, 1, w->text.len, w->f) != w->text.len;
-    bz_buf_clear(&w->text);
-}
-
-static void quote(writer *w, const char *key, const char *value)
-{
-    bz_json j = bz_json_to(&w->text, false);
-    bz_buf_printf(&w->text, "\"%s\":", key);
-    bz_json_str(&j, value);
-}
-
-/* Microseconds since the begin of the trace, with nanoseconds behind the point. */
-static void micro(writer *w, const char *key, int64_t ns)
-{
-    bz_buf_printf(&w->text, ",\"%s\":%s%lld.%03lld", key, ns < 0 ? "-" : "", llabs((long long)ns) / 1000,
-                  llabs((long long)ns) % 1000);
-}
 
 static long long process_of(const bz_lane *l)
 {
     return (long long)(l->device ? DEVICE_PROCESS + l->device_id : l->process);
 }
 
-static void begin(writer *w, const char *name)
-{
-    bz_buf_puts(&w->text, w->first ? "\n{" : ",\n{");
-    w->first = false;
-    quote(w, "name", name);
-}
-
-static void place(writer *w, uint32_t lane)
-{
-    bz_buf_printf(&w->text, ",\"pid\":%lld,\"tid\":%u", process_of(&w->t->lane[lane]), lane + 1);
-}
-
-static void name_of(writer *w, const char *what, long long process, uint32_t track, const char *name)
-{
-    begin(w, what);
-    bz_buf_printf(&w->text, ",\"ph\":\"M\",\"pid\":%lld,\"tid\":%u,\"args\":{", process, track);
-    quote(w, "name", name);
-    bz_buf_puts(&w->text, "}}");
-}
-
 static void names(writer *w)
 {
     if (w->t->n_iterations) {
-        name_of(w, "process_name", ITERATIONS_PROCESS, ITERATIONS_PROCESS, "iterations");
+        bz_perfetto_name(&w->out, "process_name", ITERATIONS_PROCESS, ITERATIONS_PROCESS, "iterations");
         for (uint32_t i = 0; i < 2; i++)
-            name_of(w, "thread_name", ITERATIONS_PROCESS, ITERATIONS_PROCESS + i, "iterations");
+            bz_perfetto_name(&w->out, "thread_name", ITERATIONS_PROCESS, ITERATIONS_PROCESS + i, "iterations");
     }
     for (uint32_t i = 0; i < w->t->n_lanes; i++) {
         const bz_lane *l = &w->t->lane[i];
@@ -79,52 +35,46 @@ static void names(writer *w)
         else
             snprintf(name, sizeof name, "%.100s %lld", l->name ? bz_string(w->t, l->name) : "thread",
                      (long long)l->thread);
-        name_of(w, "thread_name", process_of(l), i + 1, name);
+        bz_perfetto_name(&w->out, "thread_name", process_of(l), i + 1, name);
         if (l->device && w->t->event[BZ_EVENT_SYNC].n) {
             snprintf(name, sizeof name, "waits for stream %lld", (long long)l->stream);
-            name_of(w, "thread_name", process_of(l), w->t->n_lanes + i + 1, name);
+            bz_perfetto_name(&w->out, "thread_name", process_of(l), w->t->n_lanes + i + 1, name);
         }
         snprintf(name, sizeof name, l->device ? "device %lld" : "process %lld",
                  (long long)(l->device ? l->device_id : l->process));
-        name_of(w, "process_name", process_of(l), i + 1, name);
+        bz_perfetto_name(&w->out, "process_name", process_of(l), i + 1, name);
     }
 }
 
 static void event(writer *w, bz_event_kind kind, size_t i)
 {
     const bz_events *e = &w->t->event[kind];
+    const bz_lane *l = &w->t->lane[e->lane[i]];
     const char *name = bz_string(w->t, e->short_name && e->short_name[i] ? e->short_name[i] : e->name[i]);
-    begin(w, *name ? name : bz_event_kind_name(kind));
     /* a wait is not the stream's own work, and slices of one track must not cross */
-    uint32_t waits = kind == BZ_EVENT_SYNC && w->t->lane[e->lane[i]].device ? w->t->n_lanes : 0;
-    bz_buf_printf(&w->text, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%lld,\"tid\":%u", bz_event_kind_name(kind),
-                  process_of(&w->t->lane[e->lane[i]]), e->lane[i] + 1 + waits);
-    micro(w, "ts", e->start[i] - w->zero);
-    micro(w, "dur", e->end[i] - e->start[i]);
-    bz_buf_puts(&w->text, ",\"args\":{");
-    const char *comma = "";
-    if (e->detail && e->detail[i]) {
-        quote(w, "parameters", bz_string(w->t, e->detail[i]));
-        comma = ",";
-    }
-    if (e->variant && e->variant[i]) {
-        bz_buf_puts(&w->text, comma);
-        quote(w, "variant", bz_string(w->t, e->variant[i]));
-        comma = ",";
-    }
-    if (e->stack && e->stack[i]) {
-        bz_buf_puts(&w->text, comma);
-        quote(w, "asked for by", bz_string(w->t, bz_stack_caller(w->t, e->stack[i])));
-        comma = ",";
-    }
-    if (e->correlation && e->correlation[i]) {
-        bz_buf_printf(&w->text, "%s\"correlation\":%u", comma, e->correlation[i]);
-        comma = ",";
-    }
+    uint32_t waits = kind == BZ_EVENT_SYNC && l->device ? w->t->n_lanes : 0;
+    bz_perfetto_slice(&w->out, *name ? name : bz_event_kind_name(kind), bz_event_kind_name(kind), process_of(l),
+                      e->lane[i] + 1 + waits, e->start[i] - w->zero, e->end[i] - e->start[i]);
+    bz_perfetto_args(&w->out);
+    if (e->detail && e->detail[i])
+        bz_perfetto_str(&w->out, "parameters", bz_string(w->t, e->detail[i]));
+    if (e->variant && e->variant[i])
+        bz_perfetto_str(&w->out, "variant", bz_string(w->t, e->variant[i]));
+    if (e->stack && e->stack[i])
+        bz_perfetto_str(&w->out, "asked for by", bz_string(w->t, bz_stack_caller(w->t, e->stack[i])));
+    if (e->correlation && e->correlation[i])
+        bz_perfetto_int(&w->out, "correlation", e->correlation[i]);
     if (e->bytes)
-        bz_buf_printf(&w->text, "%s\"bytes\":%lld", comma, (long long)e->bytes[i]);
-    bz_buf_puts(&w->text, "}}");
-    flush(w, FLUSH_AT);
+        bz_perfetto_int(&w->out, "bytes", e->bytes[i]);
+    bz_perfetto_end(&w->out);
+}
+
+/* An event at one time, of a track, between whose beginning and end something spans. */
+static void mark(writer *w, uint32_t lane, int64_t time)
+{
+    bz_perfetto_track(&w->out, process_of(&w->t->lane[lane]), lane + 1);
+    bz_perfetto_time(&w->out, "ts", time - w->zero);
+    bz_perfetto_end(&w->out);
 }
 
 /* Ranges that begin in one and end in another must not be slices of a track: they are told as spans of their own. */
@@ -132,13 +82,10 @@ static void span(writer *w, size_t i)
 {
     const bz_events *e = &w->t->event[BZ_EVENT_RANGE];
     for (int end = 0; end < 2; end++) {
-        begin(w, e->name[i] ? bz_string(w->t, e->name[i]) : "range");
-        bz_buf_printf(&w->text, ",\"cat\":\"range\",\"ph\":\"%s\",\"id\":\"range %zu\"", end ? "e" : "b", i);
-        place(w, e->lane[i]);
-        micro(w, "ts", (end ? e->end[i] : e->start[i]) - w->zero);
-        bz_buf_puts(&w->text, "}");
+        bz_perfetto_begin(&w->out, e->name[i] ? bz_string(w->t, e->name[i]) : "range");
+        bz_buf_printf(&w->out.text, ",\"cat\":\"range\",\"ph\":\"%s\",\"id\":\"range %zu\"", end ? "e" : "b", i);
+        mark(w, e->lane[i], end ? e->end[i] : e->start[i]);
     }
-    flush(w, FLUSH_AT);
 }
 
 static void ranges(writer *w)
@@ -174,12 +121,10 @@ static void arrow(writer *w, bz_event_kind kind, size_t i, int64_t id)
     if (cause == BZ_NONE)
         return;
     for (int end = 0; end < 2; end++) {
-        begin(w, "launch");
-        bz_buf_printf(&w->text, ",\"cat\":\"launch\",\"ph\":\"%s\",\"id\":%lld", end ? "f\",\"bp\":\"e" : "s",
+        bz_perfetto_begin(&w->out, "launch");
+        bz_buf_printf(&w->out.text, ",\"cat\":\"launch\",\"ph\":\"%s\",\"id\":%lld", end ? "f\",\"bp\":\"e" : "s",
                       (long long)id);
-        place(w, end ? e->lane[i] : api->lane[cause]);
-        micro(w, "ts", (end ? e->start[i] : api->start[cause]) - w->zero);
-        bz_buf_puts(&w->text, "}");
+        mark(w, end ? e->lane[i] : api->lane[cause], end ? e->start[i] : api->start[cause]);
     }
 }
 
@@ -192,25 +137,21 @@ static void iterations(writer *w)
         int second = it->start < end;
         char name[48];
         snprintf(name, sizeof name, it->warm_up ? "iteration %u (warm-up)" : "iteration %u", i);
-        begin(w, name);
-        bz_buf_printf(&w->text, ",\"cat\":\"iteration\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d", ITERATIONS_PROCESS,
-                      ITERATIONS_PROCESS + second);
+        bz_perfetto_slice(&w->out, name, "iteration", ITERATIONS_PROCESS, ITERATIONS_PROCESS + (uint32_t)second,
+                          it->start - w->zero, it->end - it->start);
+        bz_perfetto_end(&w->out);
         end = second ? end : it->end;
-        micro(w, "ts", it->start - w->zero);
-        micro(w, "dur", it->end - it->start);
-        bz_buf_puts(&w->text, "}");
     }
 }
 
 int bz_trace_perfetto(const bz_trace *t, const char *path, bz_error *err)
 {
-    writer w = {.t = t, .f = fopen(path, "w"), .first = true, .zero = INT64_MAX};
-    if (!w.f)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
+    writer w = {.t = t, .zero = INT64_MAX};
+    if (bz_perfetto_open(&w.out, path, err))
+        return -1;
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         if (t->event[k].n && t->event[k].start[0] < w.zero)
             w.zero = t->event[k].start[0];
-    bz_buf_puts(&w.text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     names(&w);
     iterations(&w);
     int64_t id = 0;
@@ -221,11 +162,5 @@ int bz_trace_perfetto(const bz_trace *t, const char *path, bz_error *err)
             if (bz_event_on_device((bz_event_kind)k))
                 arrow(&w, (bz_event_kind)k, i, ++id);
         }
-    bz_buf_puts(&w.text, "\n]}\n");
-    flush(&w, 0);
-    bz_buf_free(&w.text);
-    w.bad |= fclose(w.f) != 0;
-    if (w.bad)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno));
-    return 0;
+    return bz_perfetto_close(&w.out, err);
 }

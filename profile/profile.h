@@ -159,7 +159,7 @@ typedef struct bz_trace {
     bool summary; /* set before reading: columns that bz_trace_print and bz_trace_json do not ask for may stay zero */
     bz_events event[BZ_EVENT_KINDS];
     bz_lane *lane;
-    uint32_t n_lanes, cap_lanes;
+    uint32_t n_lanes;
     bz_source *source;
     uint32_t n_sources;
     bz_iteration *iteration;
@@ -467,8 +467,7 @@ typedef struct bz_quantiles {
     int64_t n;
     double min, p50, p90, p99, max, mean;
 } bz_quantiles;
-bz_quantiles bz_quantiles_of(double *values, size_t n);  /* sorts values */
-double bz_quantile(const double *v, size_t n, double q); /* of n > 0 sorted ones, on the line between two of them */
+bz_quantiles bz_quantiles_of(double *values, size_t n); /* sorts values */
 
 /* "host to device", by the number that CUDA's tools give a copy's direction. */
 const char *bz_copy_direction(uint32_t kind);

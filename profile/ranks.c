@@ -16,7 +16,7 @@ typedef struct {
     int64_t process;
     uint32_t source;
     int64_t *list; /* how long each communication took, of the steady iterations, in their order */
-    size_t n, cap;
+    size_t n;
     int64_t span, busy, communicates, computes, waits;
     uint32_t steps;
 } rank;
@@ -58,7 +58,7 @@ static rank *find_rank(ranks *r, const bz_trace *t, const char *profile, const b
     enum { MOST = 4096 };
     if (r->n == MOST)
         return NULL;
-    r->rank = bz_arena_grow(r->arena, r->rank, (size_t)r->n, (size_t)r->n + 1, sizeof *r->rank);
+    BZ_ARENA_ROOM(r->arena, r->rank, r->n);
     r->rank[r->n] = (rank){.trace = t,
                            .profile = profile,
                            .device = device ? l->device_id : -1,
@@ -95,15 +95,12 @@ static int64_t union_of(interval *v, size_t n)
 
 typedef struct {
     interval *v;
-    size_t n, cap;
+    size_t n;
 } intervals;
 
 static void add_interval(intervals *list, int64_t start, int64_t end)
 {
-    if (list->n == list->cap) {
-        list->cap = list->cap ? 2 * list->cap : 256;
-        list->v = bz_realloc(list->v, list->cap, sizeof *list->v);
-    }
+    BZ_ROOM(list->v, list->n);
     list->v[list->n++] = (interval){start, end};
 }
 
@@ -145,10 +142,7 @@ static void gather(rank *k, bz_event_kind kind, intervals *compute, intervals *c
             continue;
         add_steady(t, talks ? communication : compute, e->start[i], e->end[i]);
         if (talks && bz_event_is_steady(t, kind, i)) {
-            if (k->n == k->cap) {
-                k->list = bz_arena_grow(arena, k->list, k->n, 2 * k->n + 64, sizeof *k->list);
-                k->cap = 2 * k->n + 64;
-            }
+            BZ_ARENA_ROOM(arena, k->list, k->n);
             k->list[k->n++] = e->end[i] - e->start[i];
         }
     }

@@ -183,3 +183,13 @@ int bz_profile_read(bz_trace *t, const char *path, bz_error *err)
     bz_stream_close(in);
     return rc;
 }
+
+void bz_cover_times(bz_trace *t, uint32_t source, int64_t unnamed, int64_t negative)
+{
+    if (unnamed)
+        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld events carry no time and were left out",
+                       (long long)unnamed);
+    if (negative)
+        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN,
+                       "%lld events have a length below 0: they were repaired, and take no time", (long long)negative);
+}

@@ -21,6 +21,9 @@ extern const bz_reader bz_reader_sqlite, bz_reader_chrome, bz_reader_cudnn, bz_r
 /* As bz_profile_read, from a stream; NULL reader: by content. */
 int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, bz_error *err);
 
+/* Says how many events were left out because no start was told, and how many end before they start; of none, nothing. */
+void bz_cover_times(bz_trace *t, uint32_t source, int64_t unnamed, int64_t negative);
+
 /* Text helpers shared by the log readers. */
 bool bz_text_has(const char *head, size_t n, const char *needle);
 int64_t bz_text_int(const char *s, size_t n);                          /* leading decimal digits, saturating */

@@ -60,22 +60,31 @@ void bz_database_close(bz_database *db)
         munmap(db->map, db->size);
 }
 
-sqlite3_stmt *bz_database_prepare(const bz_database *db, const char *sql)
+sqlite3_stmt *bz_database_prepare(bz_database *db, const char *sql)
 {
     sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(db->sql, sql, -1, &s, NULL) != SQLITE_OK)
-        return NULL;
+    int rc = sqlite3_prepare_v2(db->sql, sql, -1, &s, NULL);
+    if (rc != SQLITE_OK && rc != SQLITE_ERROR && !db->why) /* SQLITE_ERROR: the table lacks a column that it asks for */
+        db->why = rc;
     return s;
 }
 
-bool bz_database_has(const bz_database *db, const char *table)
+bool bz_database_step(bz_database *db, sqlite3_stmt *s)
+{
+    int rc = s ? sqlite3_step(s) : SQLITE_DONE;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE && !db->why)
+        db->why = rc;
+    return rc == SQLITE_ROW;
+}
+
+bool bz_database_has(bz_database *db, const char *table)
 {
     sqlite3_stmt *s =
         bz_database_prepare(db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 AND rootpage > 0");
     if (!s)
         return false;
     sqlite3_bind_text(s, 1, table, -1, SQLITE_STATIC);
-    bool found = sqlite3_step(s) == SQLITE_ROW;
+    bool found = bz_database_step(db, s);
     sqlite3_finalize(s);
     return found;
 }
@@ -83,7 +92,7 @@ bool bz_database_has(const bz_database *db, const char *table)
 /* ---- what the schema says of a table ---- */
 
 /* Where its b-tree begins; 0 where its columns do not lie in the file as they stand in the schema. */
-static uint32_t root_of(const bz_database *db, const char *table)
+static uint32_t root_of(bz_database *db, const char *table)
 {
     sqlite3_stmt *s = bz_database_prepare(
         db, "SELECT m.rootpage FROM sqlite_master m WHERE m.type = 'table' AND m.name = ?1 "
@@ -93,14 +102,14 @@ static uint32_t root_of(const bz_database *db, const char *table)
     int64_t root = 0;
     if (s) {
         sqlite3_bind_text(s, 1, table, -1, SQLITE_STATIC);
-        if (sqlite3_step(s) == SQLITE_ROW)
+        if (bz_database_step(db, s))
             root = sqlite3_column_int64(s, 0);
     }
     sqlite3_finalize(s);
     return root > 0 && root <= (int64_t)db->pages.n ? (uint32_t)root : 0;
 }
 
-static sqlite3_stmt *columns_of(const bz_database *db, const char *table)
+static sqlite3_stmt *columns_of(bz_database *db, const char *table)
 {
     sqlite3_stmt *s =
         bz_database_prepare(db, "SELECT cid, name, type, dflt_value IS NOT NULL, pk, (SELECT count(*) FROM "
@@ -110,11 +119,11 @@ static sqlite3_stmt *columns_of(const bz_database *db, const char *table)
     return s;
 }
 
-int bz_database_column(const bz_database *db, const char *table, const char *column)
+int bz_database_column(bz_database *db, const char *table, const char *column)
 {
     sqlite3_stmt *s = columns_of(db, table);
     int at = -1;
-    while (s && at < 0 && sqlite3_step(s) == SQLITE_ROW) {
+    while (at < 0 && bz_database_step(db, s)) {
         const char *name = (const char *)sqlite3_column_text(s, 1);
         at = name && !strcmp(name, column) ? sqlite3_column_int(s, 0) : -1;
     }
@@ -125,7 +134,7 @@ int bz_database_column(const bz_database *db, const char *table, const char *col
 static void find_columns(bz_scan *s)
 {
     sqlite3_stmt *q = columns_of(s->db, s->table);
-    while (q && sqlite3_step(q) == SQLITE_ROW) {
+    while (bz_database_step(s->db, q)) {
         const char *name = (const char *)sqlite3_column_text(q, 1), *type = (const char *)sqlite3_column_text(q, 2);
         for (int i = 0; i < s->n; i++)
             if (name && !strcmp(name, s->names[i])) {
@@ -155,8 +164,7 @@ static bool hand_over(bz_scan *s)
     return s->statement != NULL;
 }
 
-bool bz_scan_begin(bz_scan *s, const bz_database *db, const char *table, const char *const *names, const bz_want *want,
-                   int n)
+bool bz_scan_begin(bz_scan *s, bz_database *db, const char *table, const char *const *names, const bz_want *want, int n)
 {
     *s = (bz_scan){.db = db, .table = table, .names = names, .n = n, .rc = SQLITE_DONE};
     for (int i = 0; i < n; i++)

@@ -16,19 +16,22 @@ typedef struct bz_database {
     size_t size;
     bz_pages pages;
     bool ordinary; /* its pages can be read without libsqlite3 */
+    int why; /* what first kept a question about the tables from being answered: then a column that "is not there" may be */
 } bz_database;
 
 /* `path` is read only and must not change. False: what is wrong stands in sqlite3_errmsg(db->sql). Close it in any case. */
 bool bz_database_open(bz_database *db, const char *path);
 void bz_database_close(bz_database *db);
 
-sqlite3_stmt *bz_database_prepare(const bz_database *db, const char *sql); /* NULL where it cannot be */
+sqlite3_stmt *bz_database_prepare(bz_database *db, const char *sql); /* NULL where it cannot be */
+/* Whether there is a row; `why` where that cannot be told. */
+bool bz_database_step(bz_database *db, sqlite3_stmt *s);
 
 /* A plain table: no view, no virtual one. */
-bool bz_database_has(const bz_database *db, const char *table);
+bool bz_database_has(bz_database *db, const char *table);
 
 typedef struct bz_scan {
-    const bz_database *db;
+    bz_database *db;
     const char *table;
     const char *const *names;
     int n;
@@ -42,10 +45,10 @@ typedef struct bz_scan {
 } bz_scan;
 
 /* Where the table has the column, or -1. */
-int bz_database_column(const bz_database *db, const char *table, const char *column);
+int bz_database_column(bz_database *db, const char *table, const char *column);
 
 /* Begins to read n columns, which the table must have; `names` must stay. False where the table cannot be read. */
-bool bz_scan_begin(bz_scan *s, const bz_database *db, const char *table, const char *const *names, const bz_want *want,
+bool bz_scan_begin(bz_scan *s, bz_database *db, const char *table, const char *const *names, const bz_want *want,
                    int n);
 
 /* How many rows are in value[0 … n); 0: no more. Texts stay valid until the next call. */

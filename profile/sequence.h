@@ -23,6 +23,11 @@ int64_t bz_median(int64_t *v, size_t n); /* sorts v; 0 of none */
 
 void bz_trace_add_iteration(bz_trace *t, int64_t start, int64_t end);
 
+/* Calls that are the same but for sizes that grow from one repetition to the next get one number; the others keep theirs. `exact`
+ * [s->n]: numbers by first use, `count` of them. Were there such? growth.c */
+bool bz_sequence_merge_growing(const bz_trace *t, const bz_sequence *s, const uint32_t *exact, uint32_t count,
+                               uint32_t *merged);
+
 /* Iteration i is events first[i] … first[i + 1] - 1: adds it with its times. windows.c */
 void bz_sequence_windows(bz_trace *t, const bz_sequence *s, const uint32_t *first, uint32_t n, bz_arena *arena);
 

@@ -124,10 +124,7 @@ static void print_iterations(const bz_trace *t, const bz_summary *s, bz_arena *a
         return;
     bool device = t->event[BZ_EVENT_KERNEL].n > 0;
     bz_table *table = bz_table_new(arena);
-    bz_table_column(table, "per iteration", BZ_LEFT);
-    static const char *const COLUMNS[] = {"median", "min", "p90", "p99", "max", "mean"};
-    for (int i = 0; i < 6; i++)
-        bz_table_column(table, COLUMNS[i], BZ_RIGHT);
+    bz_table_columns(table, "per iteration|>median|>min|>p90|>p99|>max|>mean");
     if (t->n_levels)
         bz_table_column(table, "of the run", BZ_LEFT);
     for (int q = 0; q < BZ_QUANTITIES; q++) {
@@ -162,13 +159,10 @@ static double overhead(double took, double alone)
 /* What recording costs. */
 static void print_levels(const bz_trace *t, bz_arena *arena, bz_buf *out)
 {
-    static const char *const COLUMNS[] = {"in all", "overhead", "iterations", "each (median)", "overhead"};
     if (!t->n_levels)
         return;
     bz_table *table = bz_table_new(arena);
-    bz_table_column(table, "run", BZ_LEFT);
-    for (int i = 0; i < 5; i++)
-        bz_table_column(table, COLUMNS[i], BZ_RIGHT);
+    bz_table_columns(table, "run|>in all|>overhead|>iterations|>each (median)|>overhead");
     bz_quantiles alone = level_latency(&t->level[0], arena);
     for (uint32_t k = 0; k < t->n_levels; k++) {
         const bz_level *l = &t->level[k];
@@ -259,8 +253,7 @@ static void print_callers(const bz_trace *t, const bz_summary *s, int top, bz_ar
         return;
     double latency = total_latency(t, s), per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_new(arena);
-    bz_table_column(table, "asked for by", BZ_LEFT);
-    bz_table_column(table, "library call", BZ_LEFT);
+    bz_table_columns(table, "asked for by|library call");
     time_columns(table, s);
     for (size_t i = 0; i < n && i < (size_t)top; i++) {
         char text[32], caller[100];
@@ -283,10 +276,7 @@ static void print_gaps(const bz_trace *t, const bz_summary *s, int top, bz_arena
         return;
     double per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_new(arena);
-    bz_table_column(table, "idle after", BZ_LEFT);
-    bz_table_column(table, "before", BZ_LEFT);
-    bz_table_column(table, "times per iteration", BZ_RIGHT);
-    bz_table_column(table, "time per iteration", BZ_RIGHT);
+    bz_table_columns(table, "idle after|before|>times per iteration|>time per iteration");
     for (size_t i = 0; i < n && i < (size_t)top; i++) {
         char text[64];
         snprintf(text, sizeof text, "%.60s", bz_string(t, rows[i].before));
@@ -355,8 +345,7 @@ static void json_quantiles(bz_json *j, const bz_quantiles *q, bool count, const 
 /* An array that is empty where the program ran once. */
 static void json_levels(const bz_trace *t, bz_json *j, bz_arena *arena)
 {
-    bz_json_key(j, "runs");
-    bz_json_array(j);
+    bz_json_key_array(j, "runs");
     for (uint32_t k = 0; k < t->n_levels; k++) {
         const bz_level *l = &t->level[k];
         bz_quantiles latency = level_latency(l, arena), alone = level_latency(&t->level[0], arena);
@@ -386,8 +375,7 @@ static void json_top(const bz_trace *t, bz_json *j, const char *key, bz_event_ki
 {
     bz_top *rows;
     size_t n = bz_trace_top(t, arena, kind, &rows);
-    bz_json_key(j, key);
-    bz_json_array(j);
+    bz_json_key_array(j, key);
     for (size_t i = 0; i < n && i < (size_t)top; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "name", bz_string(t, rows[i].name));
@@ -404,8 +392,7 @@ static void json_callers(const bz_trace *t, bz_json *j, int top, bz_arena *arena
 {
     bz_caller *rows;
     size_t n = bz_trace_callers(t, arena, &rows);
-    bz_json_key(j, "callers");
-    bz_json_array(j);
+    bz_json_key_array(j, "callers");
     for (size_t i = 0; i < n && i < (size_t)top; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "caller", bz_string(t, rows[i].caller));
@@ -419,8 +406,7 @@ static void json_callers(const bz_trace *t, bz_json *j, int top, bz_arena *arena
 
 static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
 {
-    bz_json_key(j, "iterations");
-    bz_json_object(j);
+    bz_json_key_object(j, "iterations");
     bz_json_key_int(j, "count", t->n_iterations);
     uint32_t warm = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
@@ -443,8 +429,7 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     } else {
         bz_json_null(j);
     }
-    bz_json_key(j, "steady");
-    bz_json_object(j);
+    bz_json_key_object(j, "steady");
     for (int q = 0; q < BZ_QUANTITIES; q++) {
         bz_json_key(j, bz_quantities[q].json);
         if (!bz_quantities[q].count && !is_known(t, q))
@@ -454,8 +439,7 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
                            bz_quantity_run(t, q) == BZ_NONE ? NULL : level_name(t, bz_quantity_run(t, q)));
     }
     bz_json_object_end(j);
-    bz_json_key(j, "each");
-    bz_json_array(j);
+    bz_json_key_array(j, "each");
     for (uint32_t i = 0; i < t->n_iterations; i++) {
         bz_json_object(j);
         key_seconds(j, "start", t->iteration[i].start);
@@ -481,8 +465,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     bz_summary_make(t, &arena, &s);
     bz_json j = bz_json_to(out, true);
     bz_json_document(&j, "profile", 1);
-    bz_json_key(&j, "files");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "files");
     for (uint32_t i = 0; i < t->n_sources; i++) {
         bz_json_object(&j);
         bz_json_key_str(&j, "path", bz_string(t, t->source[i].path));
@@ -492,8 +475,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);
-    bz_json_key(&j, "facts");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "facts");
     for (uint32_t i = 0; i < t->n_facts; i++) {
         bz_json_object(&j);
         bz_json_key_str(&j, "key", bz_string(t, t->fact[i].key));
@@ -501,8 +483,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);
-    bz_json_key(&j, "events");
-    bz_json_object(&j);
+    bz_json_key_object(&j, "events");
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         bz_json_key_int(&j, bz_event_kind_name((bz_event_kind)k), (int64_t)t->event[k].n);
     bz_json_object_end(&j);
@@ -514,8 +495,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     json_callers(t, &j, top, &arena);
     bz_gap *gaps;
     size_t n = bz_trace_has_lengths(t) ? bz_trace_gaps(t, &arena, &gaps) : 0;
-    bz_json_key(&j, "gaps");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "gaps");
     for (size_t i = 0; i < n && i < (size_t)top; i++) {
         bz_json_object(&j);
         bz_json_key_str(&j, "after", bz_string(t, gaps[i].before));
@@ -525,8 +505,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);
-    bz_json_key(&j, "coverage");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "coverage");
     for (uint32_t i = 0; i < t->n_coverage; i++) {
         bz_json_object(&j);
         bz_json_key_str(&j, "level", LEVELS[t->coverage[i].level]);

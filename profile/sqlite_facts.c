@@ -4,13 +4,28 @@
 #include <stdio.h>
 #include <string.h>
 
-static sqlite3_stmt *query(const bz_database *db, const char *table, const char *sql)
+void bz_table_damaged(bz_trace *t, uint32_t source, const char *table, const char *why)
+{
+    if (!why)
+        return;
+    t->source[source].truncated = true;
+    bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "table %s is damaged (%s): rows behind the damage are missing", table,
+                   why);
+}
+
+void bz_table_end(bz_trace *t, uint32_t source, const char *table, sqlite3_stmt *s, int rc)
+{
+    bz_table_damaged(t, source, table, rc != SQLITE_DONE && rc != SQLITE_ROW ? sqlite3_errstr(rc) : NULL);
+    sqlite3_finalize(s);
+}
+
+static sqlite3_stmt *query(bz_database *db, const char *table, const char *sql)
 {
     return bz_database_has(db, table) ? bz_database_prepare(db, sql) : NULL;
 }
 
 /* What the host was called, or "". */
-static void host_of(const bz_database *db, char out[256])
+static void host_of(bz_database *db, char out[256])
 {
     static const char *const QUERIES[][2] = {
         {"TARGET_INFO_SYSTEM_ENV", "SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1"},
@@ -19,7 +34,7 @@ static void host_of(const bz_database *db, char out[256])
     *out = 0;
     for (size_t i = 0; i < sizeof QUERIES / sizeof *QUERIES && !*out; i++) {
         sqlite3_stmt *s = query(db, QUERIES[i][0], QUERIES[i][1]);
-        const char *v = s && sqlite3_step(s) == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+        const char *v = bz_database_step(db, s) ? (const char *)sqlite3_column_text(s, 0) : NULL;
         snprintf(out, 256, "%s", v ? v : "");
         sqlite3_finalize(s);
     }
@@ -53,7 +68,7 @@ static void add_own_fact(bz_trace *t, const char *key, const char *value)
         bz_trace_fact(t, "operating system", comma + 2);
 }
 
-void bz_facts_read(bz_trace *t, uint32_t source, const bz_database *db)
+void bz_facts_read(bz_trace *t, uint32_t source, bz_database *db)
 {
     static const struct {
         const char *table, *sql, *key;
@@ -75,7 +90,8 @@ void bz_facts_read(bz_trace *t, uint32_t source, const bz_database *db)
     host_of(db, host);
     for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
         sqlite3_stmt *s = query(db, FACTS[i].table, FACTS[i].sql);
-        while (s && sqlite3_step(s) == SQLITE_ROW) {
+        int rc = SQLITE_DONE;
+        while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
             const char *v = (const char *)sqlite3_column_text(s, 0);
             if (!v || !*v)
                 continue;
@@ -85,14 +101,15 @@ void bz_facts_read(bz_trace *t, uint32_t source, const bz_database *db)
             else
                 bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "Nsight Systems said: %.700s", bz_buf_text(&text));
         }
-        sqlite3_finalize(s);
+        bz_table_end(t, source, FACTS[i].table, s, rc);
     }
     sqlite3_stmt *s = query(db, "BENANZA_FACTS", "SELECT key, value FROM BENANZA_FACTS");
-    while (s && sqlite3_step(s) == SQLITE_ROW) {
+    int rc = SQLITE_DONE;
+    while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *key = (const char *)sqlite3_column_text(s, 0), *value = (const char *)sqlite3_column_text(s, 1);
         if (key && value)
             add_own_fact(t, key, value);
     }
-    sqlite3_finalize(s);
+    bz_table_end(t, source, "BENANZA_FACTS", s, rc);
     bz_buf_free(&text);
 }

@@ -7,6 +7,10 @@
 
 /* Adds facts, and to the coverage what Nsight Systems itself complained about. The name of the host that the recording was
  * made on is left out of both. */
-void bz_facts_read(bz_trace *t, uint32_t source, const bz_database *db);
+void bz_facts_read(bz_trace *t, uint32_t source, bz_database *db);
+
+/* Says where reading a table stopped, if it did not reach its end: `why`, or what the statement's last step gave. */
+void bz_table_damaged(bz_trace *t, uint32_t source, const char *table, const char *why);
+void bz_table_end(bz_trace *t, uint32_t source, const char *table, sqlite3_stmt *s, int rc);
 
 #endif

@@ -1,4 +1,5 @@
 #include "profile/sqlite_levels.h"
+#include "profile/sqlite_facts.h"
 
 #include <string.h>
 
@@ -14,12 +15,11 @@ static int64_t time_of(sqlite3_stmt *s, int column)
 static void add_iteration(bz_trace *t, bz_level *l, const bz_level_iteration *i)
 {
     uint32_t n = l->n_iterations;
-    if (!(n & (n - 1)))
-        l->iteration = bz_arena_grow(&t->arena, l->iteration, n, n ? 2 * (size_t)n : 1, sizeof *l->iteration);
+    BZ_ARENA_ROOM(&t->arena, l->iteration, n);
     l->iteration[l->n_iterations++] = *i;
 }
 
-void bz_levels_read(bz_trace *t, uint32_t source, const bz_database *db)
+void bz_levels_read(bz_trace *t, uint32_t source, bz_database *db)
 {
     if (!bz_database_has(db, TABLES[0]) || !bz_database_has(db, TABLES[1]))
         return;
@@ -30,22 +30,24 @@ void bz_levels_read(bz_trace *t, uint32_t source, const bz_database *db)
     }
     sqlite3_stmt *s = bz_database_prepare(db, "SELECT name, wall, own FROM BENANZA_LEVELS ORDER BY rowid");
     t->level = BZ_NEW(&t->arena, bz_level, LEVELS_MAX);
-    while (s && t->n_levels < LEVELS_MAX && sqlite3_step(s) == SQLITE_ROW) {
+    int rc = SQLITE_DONE;
+    while (s && t->n_levels < LEVELS_MAX && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         if (sqlite3_column_int(s, 2))
             t->own_level = t->n_levels;
         t->level[t->n_levels++] =
             (bz_level){.name = bz_trace_text(t, (const char *)sqlite3_column_text(s, 0)), .wall = time_of(s, 1)};
     }
-    sqlite3_finalize(s);
+    bz_table_end(t, source, TABLES[0], s, rc);
     s = bz_database_prepare(
         db, "SELECT level, latency, library, warmUp FROM BENANZA_LEVEL_ITERATIONS ORDER BY level, rowid");
-    while (s && sqlite3_step(s) == SQLITE_ROW) {
+    rc = SQLITE_DONE;
+    while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         int64_t level = sqlite3_column_int64(s, 0);
         if (level >= 0 && level < t->n_levels && t->level[level].n_iterations < BZ_NONE - 1)
             add_iteration(t, &t->level[level],
                           &(bz_level_iteration){time_of(s, 1), time_of(s, 2), sqlite3_column_int(s, 3) != 0});
     }
-    sqlite3_finalize(s);
+    bz_table_end(t, source, TABLES[1], s, rc);
 }
 
 static int save_level(const bz_trace *t, uint32_t k, sqlite3_stmt *levels, sqlite3_stmt *iterations)

@@ -27,8 +27,8 @@ typedef struct {
     size_t n_lanes;
     uint32_t *stack_of; /* BENANZA_STACKS */
     size_t n_stacks;
-    bool own; /* written by bz_trace_save */
-    int64_t endless;
+    bool own;                                /* written by bz_trace_save */
+    int64_t endless, negative, unnamed_time; /* events whose times are not whole */
 } reader;
 
 static bool is_table(reader *r, const char *name)
@@ -75,22 +75,6 @@ static uint32_t clamp32(int64_t v)
     return v < 0 ? 0 : v >= BZ_NONE ? BZ_NONE - 1 : (uint32_t)v;
 }
 
-static void damaged(reader *r, const char *table, const char *why)
-{
-    if (!why)
-        return;
-    r->t->source[r->source].truncated = true;
-    bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "table %s is damaged (%s): rows behind the damage are missing",
-                   table, why);
-}
-
-/* Says where reading a table stopped, if it did not reach its end. */
-static void finalize(reader *r, sqlite3_stmt *s, int rc, const char *table)
-{
-    damaged(r, table, rc != SQLITE_DONE && rc != SQLITE_ROW ? sqlite3_errstr(rc) : NULL);
-    sqlite3_finalize(s);
-}
-
 /* ---- events ---- */
 
 /* Which columns are read, and as what. */
@@ -103,9 +87,10 @@ typedef struct {
     bool has_end;
     int lane_first; /* where the columns that name the lane begin; -1 none */
     int n_lane;
-    int own_lane;   /* where benanzaLane stands; -1 none */
-    int event_type; /* NVTX: where eventType stands; -1 none */
-    int text_id;    /* NVTX: where textId stands; -1 none */
+    int lane_part[4]; /* which of the names each of them is */
+    int own_lane;     /* where benanzaLane stands; -1 none */
+    int event_type;   /* NVTX: where eventType stands; -1 none */
+    int text_id;      /* NVTX: where textId stands; -1 none */
 } selection;
 
 static int select_column(selection *sel, const char *name, bz_want want)
@@ -120,19 +105,21 @@ static bool has_column(reader *r, const char *table, const char *column)
     return bz_database_column(&r->db, table, column) >= 0;
 }
 
-/* The columns that tell the thread or stream. */
+/* The columns that tell the thread or stream. Of a stream the file may lack some: the others still tell it from the rest. */
 static void select_lane(reader *r, const bz_mapping *map, const char *table, selection *sel)
 {
     static const char *const DEVICE[] = {"deviceId", "contextId", "streamId", "globalPid"};
     if (r->own && has_column(r, table, "benanzaLane")) {
         sel->own_lane = sel->lane_first = select_column(sel, "benanzaLane", BZ_WANT_NUMBER);
     } else if (map->device) {
+        int first = sel->n;
         for (int i = 0; i < 4; i++)
-            if (!has_column(r, table, DEVICE[i]))
-                return;
-        sel->lane_first = sel->n;
-        for (int i = 0; i < 4; i++)
-            select_column(sel, DEVICE[i], BZ_WANT_NUMBER);
+            if (has_column(r, table, DEVICE[i]))
+                sel->lane_part[select_column(sel, DEVICE[i], BZ_WANT_NUMBER) - first] = i;
+            else
+                bz_trace_cover(r->t, r->source, BZ_COVERAGE_MISSING,
+                               "table %s has no column %s: what only it tells apart counts as one", table, DEVICE[i]);
+        sel->lane_first = sel->n > first ? first : -1;
     } else if (has_column(r, table, "globalTid")) {
         sel->lane_first = select_column(sel, "globalTid", BZ_WANT_NUMBER);
     }
@@ -176,7 +163,7 @@ static uint32_t find_lane(reader *r, const bz_mapping *map, const selection *sel
 {
     int64_t id[4] = {0};
     for (int i = 0; i < sel->n_lane; i++)
-        id[i] = v[sel->lane_first + i].number[row];
+        id[sel->lane_part[i]] = v[sel->lane_first + i].number[row];
     if (sel->own_lane >= 0 && id[0] >= 0 && (uint64_t)id[0] < r->n_lanes)
         return r->lane_of[id[0]];
     if (sel->own_lane >= 0)
@@ -254,7 +241,13 @@ static void add_run(reader *r, const bz_mapping *map, const selection *sel, cons
 {
     bz_events *e = &r->t->event[map->kind];
     bool ends = sel->has_end && v[1].type != BZ_VALUE_NULL; /* start and end are the first two columns */
+    if (v[0].type == BZ_VALUE_NULL) {                       /* SQLite keeps NaN as NULL */
+        r->unnamed_time += n;
+        return;
+    }
     r->endless += sel->has_end && !ends ? n : 0;
+    for (int k = row; k < row + n; k++)
+        r->negative += v[ends].number[k] < v[0].number[k];
     size_t i =
         bz_trace_add_rows(r->t, map->kind, v[0].number + row, v[ends].number + row, n, find_lane(r, map, sel, v, row));
     for (int c = 1 + sel->has_end; c < sel->n_fields; c++)
@@ -283,7 +276,7 @@ static void read_table(reader *r, const bz_mapping *map)
             if (sel.event_type < 0 || is_range(s.value[sel.event_type].number[row]))
                 add_run(r, map, &sel, s.value, row, n);
         }
-    damaged(r, table, bz_scan_end(&s));
+    bz_table_damaged(r->t, r->source, table, bz_scan_end(&s));
 }
 
 /* ---- what is around the events ---- */
@@ -309,7 +302,7 @@ static void read_own_lanes(reader *r)
         r->lane_of = bz_realloc(r->lane_of, r->n_lanes + 1, sizeof *r->lane_of);
         r->lane_of[r->n_lanes++] = lane;
     }
-    finalize(r, s, rc, "BENANZA_LANES");
+    bz_table_end(r->t, r->source, "BENANZA_LANES", s, rc);
 }
 
 static void read_own_stacks(reader *r)
@@ -334,7 +327,7 @@ static void read_own_stacks(reader *r)
         if (more && n < FRAMES_MAX && sqlite3_column_type(s, 1) == SQLITE_INTEGER)
             frames[n++] = string_of(r, sqlite3_column_int64(s, 1));
     }
-    finalize(r, s, rc, "BENANZA_STACKS");
+    bz_table_end(r->t, r->source, "BENANZA_STACKS", s, rc);
 }
 
 static void read_own_iterations(reader *r)
@@ -342,19 +335,19 @@ static void read_own_iterations(reader *r)
     sqlite3_stmt *s =
         query(r, "BENANZA_ITERATIONS", "SELECT start, end, warmUp, origin FROM BENANZA_ITERATIONS ORDER BY start");
     bz_trace *t = r->t;
-    while (s && sqlite3_step(s) == SQLITE_ROW && t->n_iterations < BZ_NONE - 1) {
+    int rc = SQLITE_DONE;
+    while (s && (rc = sqlite3_step(s)) == SQLITE_ROW && t->n_iterations < BZ_NONE - 1) {
         int64_t start = sqlite3_column_int64(s, 0), end = sqlite3_column_int64(s, 1);
         if (end < start)
             continue;
-        if (!(t->n_iterations & (t->n_iterations - 1)))
-            t->iteration = bz_realloc(t->iteration, t->n_iterations ? t->n_iterations * 2 : 1, sizeof *t->iteration);
+        BZ_ROOM(t->iteration, t->n_iterations);
         t->iteration[t->n_iterations++] =
             (bz_iteration){.start = start, .end = end, .warm_up = sqlite3_column_int(s, 2) != 0};
         int origin = sqlite3_column_int(s, 3);
         t->origin =
             origin >= 0 && origin <= BZ_ITERATION_DETECTED ? (bz_iteration_origin)origin : BZ_ITERATION_DETECTED;
     }
-    sqlite3_finalize(s);
+    bz_table_end(r->t, r->source, "BENANZA_ITERATIONS", s, rc);
     /* device work may run behind by some iterations; windows that all lie over each other are a lie */
     double covered = 0, span = 1;
     for (uint32_t i = 0; i < t->n_iterations; i++) {
@@ -369,25 +362,27 @@ static void read_own_iterations(reader *r)
                        "the iterations in the file lie over each other: they were left out");
     }
     s = query(r, "BENANZA_COVERAGE", "SELECT level, text FROM BENANZA_COVERAGE");
-    while (s && sqlite3_step(s) == SQLITE_ROW) {
+    rc = SQLITE_DONE;
+    while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(s, 1);
         int level = sqlite3_column_int(s, 0);
         if (text && level >= 0 && level <= BZ_COVERAGE_BROKEN)
             bz_trace_cover(t, r->source, (bz_coverage_level)level, "%.900s", text);
     }
-    sqlite3_finalize(s);
+    bz_table_end(r->t, r->source, "BENANZA_COVERAGE", s, rc);
 }
 
 static void read_thread_names(reader *r)
 {
     sqlite3_stmt *s = r->own ? NULL : query(r, "ThreadNames", "SELECT globalTid, nameId FROM ThreadNames");
-    while (s && sqlite3_step(s) == SQLITE_ROW) {
+    int rc = SQLITE_DONE;
+    while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         int64_t id = sqlite3_column_int64(s, 0);
         uint32_t lane = bz_trace_known_thread(r->t, r->source, id >> 24 & 0xffffff, id & 0xffffff);
         if (lane != BZ_NONE)
             r->t->lane[lane].name = string_of(r, sqlite3_column_int64(s, 1));
     }
-    sqlite3_finalize(s);
+    bz_table_end(r->t, r->source, "ThreadNames", s, rc);
 }
 
 static void cover(reader *r, const size_t *before)
@@ -418,6 +413,7 @@ static void cover(reader *r, const size_t *before)
     if (r->strings.orphans)
         bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN, "%lld names are not in StringIds and stay empty",
                        (long long)r->strings.orphans);
+    bz_cover_times(t, r->source, r->unnamed_time, r->negative);
     if (r->endless)
         bz_trace_cover(t, r->source, BZ_COVERAGE_NOTE, "%lld ranges have no end and count as marks",
                        (long long)r->endless);
@@ -432,7 +428,7 @@ static void read_all(reader *r)
         bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
                        "table StringIds is missing: names of kernels and calls are unknown");
     else
-        damaged(r, "StringIds", bz_string_ids_read(&r->strings, r->t, &r->db));
+        bz_table_damaged(r->t, r->source, "StringIds", bz_string_ids_read(&r->strings, r->t, &r->db));
     read_own_lanes(r);
     read_own_stacks(r);
     for (int i = 0; i < BZ_N_TABLES; i++)
@@ -542,7 +538,10 @@ static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
         goto out;
     }
     read_all(&r);
-    rc = 0;
+    if (r.db.why)
+        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s; export it again", in->path, sqlite3_errstr(r.db.why));
+    else
+        rc = 0;
 out:
     bz_database_close(&r.db);
     if (temporary.len)

@@ -1,4 +1,5 @@
 /* Numbers of a trace: per iteration, per name, per gap. */
+#include "base/sort.h"
 #include "profile/columns.h"
 #include "profile/trace.h"
 
@@ -122,7 +123,7 @@ static void find_lag(bz_trace *t)
 static void find_busy(bz_trace *t)
 {
     struct bz_trace_private *p = t->private;
-    size_t at[3] = {0}, cap = 0;
+    size_t at[3] = {0};
     p->n_busy = 0;
     for (;;) {
         int next = -1;
@@ -141,10 +142,7 @@ static void find_busy(bz_trace *t)
             p->busy[p->n_busy - 1].end = end > p->busy[p->n_busy - 1].end ? end : p->busy[p->n_busy - 1].end;
             continue;
         }
-        if (p->n_busy == cap) {
-            p->busy = bz_arena_grow(&t->arena, p->busy, cap, cap ? 2 * cap : 64, sizeof *p->busy);
-            cap = cap ? 2 * cap : 64;
-        }
+        BZ_ROOM(p->busy, p->n_busy);
         p->busy[p->n_busy++] = (bz_span){start, end};
     }
 }
@@ -176,7 +174,7 @@ static int64_t busy_within(const bz_trace *t, int64_t from, int64_t to)
 }
 
 /* Appends the intervals of the events of a kind that belong to the iteration; returns their sum. */
-static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration, interval **v, size_t *n, size_t *cap)
+static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration, interval **v, size_t *n)
 {
     const bz_events *e = &t->event[kind];
     const bz_iteration *it = &t->iteration[iteration];
@@ -188,10 +186,7 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
             continue;
         if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
             continue;
-        if (*n == *cap) {
-            *cap = *cap ? *cap * 2 : 256;
-            *v = bz_realloc(*v, *cap, sizeof **v);
-        }
+        BZ_ROOM(*v, *n);
         (*v)[(*n)++] = (interval){e->start[i], e->end[i]};
         bz_time_add(&sum, e->end[i] - e->start[i]);
     }
@@ -232,25 +227,25 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
         return;
     const bz_iteration *it = &t->iteration[iteration];
     interval *v = NULL;
-    size_t n = 0, cap = 0;
+    size_t n = 0;
     int64_t behind, library_behind, operators_behind;
     int64_t begin = bz_iteration_begin(t, iteration);
     s->latency = it->end - begin;
-    s->kernel_time = gather(t, BZ_EVENT_KERNEL, iteration, &v, &n, &cap);
+    s->kernel_time = gather(t, BZ_EVENT_KERNEL, iteration, &v, &n);
     s->kernels = (int64_t)n;
-    s->copy_time = gather(t, BZ_EVENT_COPY, iteration, &v, &n, &cap);
+    s->copy_time = gather(t, BZ_EVENT_COPY, iteration, &v, &n);
     s->copies = (int64_t)n - s->kernels;
-    gather(t, BZ_EVENT_MEMSET, iteration, &v, &n, &cap);
+    gather(t, BZ_EVENT_MEMSET, iteration, &v, &n);
     s->device_work = union_of(v, n, it->end, &behind);
     s->device_end = last_of(v, n);
     s->device_busy = busy_within(t, begin, it->end);
     bool device = n > 0 || s->device_busy > 0;
     n = 0;
-    gather(t, BZ_EVENT_CALL, iteration, &v, &n, &cap);
+    gather(t, BZ_EVENT_CALL, iteration, &v, &n);
     s->calls = (int64_t)n;
     s->library = union_of(v, n, it->end, &library_behind);
     n = 0;
-    gather(t, BZ_EVENT_OP, iteration, &v, &n, &cap);
+    gather(t, BZ_EVENT_OP, iteration, &v, &n);
     s->operators = union_of(v, n, it->end, &operators_behind);
     free(v);
     const bz_events *api = &t->event[BZ_EVENT_API];
@@ -281,25 +276,12 @@ int64_t bz_trace_kernel_time(const bz_trace *t)
     return sum;
 }
 
-static int by_double(const void *a, const void *b)
-{
-    const double *p = a, *q = b;
-    return *p < *q ? -1 : *p > *q;
-}
-
-double bz_quantile(const double *v, size_t n, double q)
-{
-    double at = q * (double)(n - 1);
-    size_t i = (size_t)at;
-    return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[i];
-}
-
 bz_quantiles bz_quantiles_of(double *values, size_t n)
 {
     bz_quantiles q = {.n = (int64_t)n};
     if (!n)
         return q;
-    qsort(values, n, sizeof *values, by_double);
+    bz_sort_numbers(values, n);
     for (size_t i = 0; i < n; i++)
         q.mean += values[i] / (double)n;
     q.min = values[0];

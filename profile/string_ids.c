@@ -20,20 +20,19 @@ uint32_t bz_string_ids_text(bz_trace *t, const char *text, int64_t n)
     return text ? bz_trace_intern(t, text, strnlen(text, (size_t)(n < LONGEST ? n : LONGEST))) : 0;
 }
 
-const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, const bz_database *db)
+const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, bz_database *db)
 {
     static const char *const COLUMNS[] = {"id", "value"};
     static const bz_want WANT[] = {BZ_WANT_NUMBER, BZ_WANT_TEXT};
     bz_scan s;
     if (!bz_scan_begin(&s, db, "StringIds", COLUMNS, WANT, 2))
         return sqlite3_errmsg(db->sql);
-    size_t n = 0, cap = 0;
+    size_t n = 0;
     pair *known = NULL;
     bool sorted = true;
     for (int rows; (rows = bz_scan_next(&s));)
         for (int i = 0; i < rows; i++) {
-            if (n == cap)
-                known = bz_realloc(known, cap = cap ? cap * 2 : 256, sizeof *known);
+            BZ_ROOM(known, n);
             known[n] = (pair){s.value[0].number[i], bz_string_ids_text(t, s.value[1].text[i], s.value[1].number[i])};
             sorted = sorted && (!n || known[n - 1].file < known[n].file);
             n++;

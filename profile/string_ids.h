@@ -15,7 +15,7 @@ typedef struct bz_string_ids {
 } bz_string_ids;
 
 /* NULL, or why only a part of the table could be read. */
-const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, const bz_database *db);
+const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, bz_database *db);
 uint32_t bz_string_ids_search(bz_string_ids *ids, int64_t file_id);
 
 /* Our number, 0 where the table does not have the file's. */

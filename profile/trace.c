@@ -36,6 +36,7 @@ void bz_trace_free(bz_trace *t)
     free(t->coverage);
     free(t->fact);
     free(t->private->strings);
+    free(t->private->busy);
     free(t->private->frames);
     free(t->private->stacks);
     bz_map_free(&t->private->string_ids);
@@ -125,10 +126,7 @@ static uint32_t find_lane(bz_trace *t, const lane_key *key)
         return p->last_lane;
     uint32_t id = bz_map_get(&p->lanes, key, sizeof *key);
     if (id == BZ_MAP_NONE) {
-        if (t->n_lanes == t->cap_lanes) {
-            t->cap_lanes = t->cap_lanes ? t->cap_lanes * 2 : 16;
-            t->lane = bz_realloc(t->lane, t->cap_lanes, sizeof *t->lane);
-        }
+        BZ_ROOM(t->lane, t->n_lanes);
         id = t->n_lanes++;
         t->lane[id] = (bz_lane){.device = key->device != 0,
                                 .source = (uint32_t)key->source,

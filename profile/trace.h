@@ -24,7 +24,7 @@ struct bz_trace_private {
     bz_map stack_ids;
 
     int64_t lag, early; /* at most so long behind, before its launch did a device's work begin; early: clocks differ */
-    bz_span *busy;      /* [n_busy] in which some device worked, ascending, apart from one another */
+    bz_span *busy; /* [n_busy], of its own memory: in which some device worked, ascending, apart from one another */
     size_t n_busy;
     int64_t wall; /* of the captured program, nanoseconds; 0 unknown */
 

@@ -1,5 +1,6 @@
 /* From where its work is cut into iterations, when each of them begins and ends: with its inputs, before its first launch, until
  * the last of its work is done. */
+#include "base/sort.h"
 #include "profile/columns.h"
 #include "profile/sequence.h"
 
@@ -59,15 +60,9 @@ static int64_t start_of_launch(const bz_trace *t, uint32_t lane, int64_t from, i
     return start;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const int64_t *p = a, *q = b;
-    return *p < *q ? -1 : *p > *q;
-}
-
 int64_t bz_median(int64_t *v, size_t n)
 {
-    qsort(v, n, sizeof *v, by_value);
+    bz_sort_times(v, n);
     return n ? v[n / 2] : 0;
 }
 
@@ -114,7 +109,7 @@ static inputs find_inputs(const bz_trace *t, uint32_t lane, bz_arena *arena)
     for (size_t i = 0; i < e->n; i++)
         if (e->value[i] == TO_DEVICE && bz_same_process(t, e->lane[i], lane))
             in.at[in.n++] = bz_asked_at(t, e, i);
-    qsort(in.at, in.n, sizeof *in.at, by_value);
+    bz_sort_times(in.at, in.n);
     return in;
 }
 

@@ -107,6 +107,15 @@ def profile(command, output, **options):
     return subprocess.run(line, check=False).returncode
 
 
+def ranks(*recordings, **options):
+    """The ranks of one program, each from a recording of its own and none merged with another: a document whose `ranks` has a
+    row for each device of each. Recordings that are no ranks raise Error."""
+    document = call("profile show", *recordings, **options)
+    if document.record != "ranks":
+        raise Error("ranks: of each of two or more ranks one recording is needed, which names its rank or holds communication", 2)
+    return document
+
+
 def _command(name, about):
     def function(*arguments, **options):
         return call(name, *arguments, **options)

@@ -11,7 +11,6 @@ typedef struct binder {
     bz_arena *arena;
     int *number; /* of the model's values: among the plan's; -1: not met yet */
     const bz_layer **producer;
-    int step_cap, value_cap;
     bool once;   /* steps that are added are of constants */
     bool unmade; /* why binding failed: an operand is the result of a layer that nothing computes */
     int unit;    /* whose steps are added */

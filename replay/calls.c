@@ -267,12 +267,33 @@ static bool has_narrow_weights(const bz_layer *l)
     return false;
 }
 
+/* Calls that only training has. They make several results, or new weights where the old ones lay, and take what the forward
+ * pass left in a form of its own: steps of a replay have one result, which nobody else wrote. */
+static bool is_of_training(const bz_problem *p)
+{
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(p, list), results = 0;
+    for (int i = 0; i < n; i++)
+        results += list[i].result;
+    return results > 1 || list[n - 1].alias >= 0 || bz_problem_has(p, BZ_TRAIT_GRADIENT);
+}
+
+static int refuse_training(const bz_layer *l, const bz_alternative *a, bz_error *err)
+{
+    for (int i = 0; i < a->n; i++)
+        if (is_of_training(&a->problem[i]))
+            return bind_no(l, err, "calls of training are not replayed");
+    return 0;
+}
+
 int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
 {
     bool border = has_border(a->problem, a->n);
     call c = {.problem = &a->problem[border]};
     if (a->modelled)
         return bind_no(l, err, "no library call computes it");
+    if (refuse_training(l, a, err))
+        return -1;
     if (has_narrow_weights(l))
         return bind_no(l, err, "its weights of a few bits are no operand of a library call");
     for (int i = 0; i < a->n; i++)
@@ -403,6 +424,8 @@ int bind_call_group(binder *b, const bz_plan_place *place, const bz_alternative 
 {
     if (!a->taken || a->modelled)
         return bz_fail(err, BZ_INCOMPLETE, "a copy stands in for a layer");
+    if (refuse_training(&b->layers->layer[place->layer[0]], a, err))
+        return -1;
     for (int i = 0, n; i < place->n; i += n)
         if ((n = bind_taken(b, place, a, i, err)) < 0)
             return -1;

@@ -224,7 +224,7 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
 typedef struct reorders {
     bz_map map; /* shape and type -> row */
     bz_label_value *row;
-    int n, cap;
+    int n;
     bz_arena arena;
 } reorders;
 
@@ -237,10 +237,7 @@ static const bz_label_value *price_tensor(reorders *all, bz_replay_plan *p, cons
     uint32_t k = bz_map_get(&all->map, key, sizeof key);
     if (k != BZ_MAP_NONE)
         return &all->row[k];
-    if (all->n == all->cap) {
-        all->cap = all->cap ? 2 * all->cap : 64;
-        all->row = bz_realloc(all->row, (size_t)all->cap, sizeof *all->row);
-    }
+    BZ_ROOM(all->row, all->n);
     bz_label_value *t = &all->row[all->n];
     *t = (bz_label_value){0};
     for (int from = 0; from < BZ_LAID_N && v->rank >= 3 && v->rank <= 5; from++)

@@ -17,12 +17,8 @@ int bind_new_value(binder *b, const char *name, bz_dtype dtype, int rank, const 
     bz_replay_plan *p = b->plan;
     if (rank > BZ_PROBLEM_RANK || rank < 0)
         return -1;
-    if (p->n_values == b->value_cap) {
-        size_t room = b->value_cap ? 2 * (size_t)b->value_cap : 256;
-        p->value = bz_arena_grow(b->arena, p->value, (size_t)p->n_values, room, sizeof *p->value);
-        p->source = bz_arena_grow(b->arena, p->source, (size_t)p->n_values, room, sizeof *p->source);
-        b->value_cap = (int)room;
-    }
+    BZ_ARENA_ROOM(b->arena, p->value, p->n_values);
+    BZ_ARENA_ROOM(b->arena, p->source, p->n_values);
     bz_replay_value *v = &p->value[p->n_values];
     *v = (bz_replay_value){.name = name, .dtype = dtype, .given = dtype, .rank = rank ? rank : 1, .dim = {1}};
     memcpy(v->dim, dims, (size_t)rank * sizeof *dims);
@@ -78,11 +74,7 @@ int bind_result(binder *b, const bz_layer *l, int k, bz_error *err)
 bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in, int out)
 {
     bz_replay_plan *p = b->plan;
-    if (p->n_steps == b->step_cap) {
-        size_t room = b->step_cap ? 2 * (size_t)b->step_cap : 256;
-        p->step = bz_arena_grow(b->arena, p->step, (size_t)p->n_steps, room, sizeof *p->step);
-        b->step_cap = (int)room;
-    }
+    BZ_ARENA_ROOM(b->arena, p->step, p->n_steps);
     bz_replay_step *s = &p->step[p->n_steps++];
     *s = (bz_replay_step){
         .name = b->name,
@@ -327,7 +319,7 @@ static int bind_layer(maker *m, const bz_layer *l, bz_error *err)
     if (!bind_loops(&m->b, l, err))
         return 0;
     take_back(m, before);
-    m->b.unmade = unmade;
+    m->b.unmade |= unmade; /* a loop would do, but for what it waits for: the layer itself stands in nobody's way */
     *err = first;
     return -1;
 }

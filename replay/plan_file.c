@@ -38,13 +38,11 @@ static void put_unit(const bz_replay_plan *p, const bz_replay_unit *u, bz_json *
     bz_json_key_str(j, "name", u->name);
     if (u->pattern)
         bz_json_key_str(j, "pattern", u->pattern);
-    bz_json_key(j, "layers");
-    bz_json_array(j);
+    bz_json_key_array(j, "layers");
     for (int i = 0; i < u->n; i++)
         bz_json_str(j, p->layers->layer[u->layer[i]].name);
     bz_json_array_end(j);
-    bz_json_key(j, "steps");
-    bz_json_array(j);
+    bz_json_key_array(j, "steps");
     for (int i = u->first; i < u->first + u->n_steps; i++)
         put_step(p, i, j);
     bz_json_array_end(j);
@@ -62,8 +60,7 @@ void bz_replay_json(const bz_replay_plan *p, bz_buf *out)
     bz_json_key_int(&j, "threads", p->setting.threads);
     bz_json_key_num(&j, "seconds", p->seconds);
     bz_json_key_int(&j, "modelled", p->modelled);
-    bz_json_key(&j, "units");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "units");
     for (int i = 0; i < p->n_units; i++)
         if (p->unit[i].n_steps)
             put_unit(p, &p->unit[i], &j);

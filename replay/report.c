@@ -189,14 +189,7 @@ static void put_rows(table *t, bz_buf *out)
     if (!n)
         return;
     bz_table *rows = bz_table_new(&t->arena);
-    bz_table_column(rows, "bound", BZ_RIGHT);
-    bz_table_column(rows, "record", BZ_RIGHT);
-    bz_table_column(rows, "hot", BZ_RIGHT);
-    bz_table_column(rows, "in sequence", BZ_RIGHT);
-    bz_table_column(rows, "converting", BZ_RIGHT);
-    bz_table_column(rows, "kind", BZ_LEFT);
-    bz_table_column(rows, "layer", BZ_LEFT);
-    bz_table_column(rows, "why it differs", BZ_LEFT);
+    bz_table_columns(rows, ">bound|>record|>hot|>in sequence|>converting|kind|layer|why it differs");
     for (int i = 0; i < n && i < ROWS; i++) {
         const row *w = order[i];
         put_cell(rows, w->unit->bound);
@@ -244,8 +237,7 @@ void bz_replay_print(const bz_replay_report *r, bz_buf *out)
 
 static void put_ends(const bz_replay_plan *p, const char *key, bool inputs, bz_json *j)
 {
-    bz_json_key(j, key);
-    bz_json_array(j);
+    bz_json_key_array(j, key);
     for (int i = 0; i < p->n_values; i++) {
         const bz_replay_value *v = &p->value[i];
         if (inputs ? v->source != BZ_VALUE_INPUT : !v->output)
@@ -253,8 +245,7 @@ static void put_ends(const bz_replay_plan *p, const char *key, bool inputs, bz_j
         bz_json_object(j);
         bz_json_key_str(j, "name", v->name);
         bz_json_key_str(j, "dtype", bz_dtype_name(v->given));
-        bz_json_key(j, "shape");
-        bz_json_array(j);
+        bz_json_key_array(j, "shape");
         for (int k = 0; k < v->rank; k++)
             bz_json_int(j, v->dim[k]);
         bz_json_array_end(j);
@@ -309,8 +300,7 @@ static void put_result_json(const table *t, bz_json *j)
     bz_json_key_num(j, "weights", m->weights);
     bz_json_key_int(j, "checked", m->checked);
     bz_json_key_int(j, "wrong", m->wrong);
-    bz_json_key(j, "excess");
-    bz_json_object(j);
+    bz_json_key_object(j, "excess");
     for (int e = 0; e < N_EXCESS; e++)
         bz_json_key_num(j, excess_name((excess)e), t->excess[e]);
     bz_json_object_end(j);
@@ -340,8 +330,7 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
         put_result_json(&t, &j);
     put_ends(r->plan, "inputs", true, &j);
     put_ends(r->plan, "outputs", false, &j);
-    bz_json_key(&j, "layers");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "layers");
     for (int i = 0; i < t.n; i++)
         if (t.row[i].unit->n_steps)
             put_unit_json(&t, &t.row[i], &j);

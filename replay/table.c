@@ -1,5 +1,6 @@
 /* What the time of each unit went to, and why it is more than the bound. */
 #include "replay/table.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -53,12 +54,6 @@ static void add_action(table *t, const bz_replay_action *a)
     w->worst = a->worst > w->worst ? a->worst : w->worst;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double calls_of(const row *w)
 {
     return isfinite(w->hot_calls) ? w->hot_calls : w->calls;
@@ -71,7 +66,7 @@ static void find_drift(table *t)
     for (int i = 0; i < t->n; i++)
         if (t->row[i].record > 20e-6 && t->row[i].calls > 0)
             ratio[n++] = calls_of(&t->row[i]) / t->row[i].record;
-    qsort(ratio, (size_t)n, sizeof *ratio, by_value);
+    bz_sort_numbers(ratio, (size_t)n);
     t->drift = n ? ratio[n / 2] : 1;
 }
 

@@ -92,13 +92,11 @@ static int gather(const bz_bound *b, const bz_alignment *a, bz_arena *arena, dev
 
 static void put_deviations(const bz_bound *b, const bz_alignment *a, bz_buf *out)
 {
-    static const char *const TITLES[] = {"deviation", "calls", "time", "what", "first layer", "where"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
     deviation *list = BZ_NEW(&arena, deviation, a->n);
     int n = gather(b, a, &arena, list);
-    for (int i = 0; i < 6; i++)
-        bz_table_column(t, TITLES[i], i == 1 || i == 2 ? BZ_RIGHT : BZ_LEFT);
+    bz_table_columns(t, "deviation|>calls|>time|what|first layer|where");
     for (int i = 0; i < n && i < DEVIATIONS; i++) {
         bz_unit_text time;
         const bz_aligned *row = list[i].first;
@@ -118,12 +116,9 @@ static void put_deviations(const bz_bound *b, const bz_alignment *a, bz_buf *out
 
 static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
 {
-    static const char *const TITLES[] = {
-        "time that belongs to no layer", "times", "time", "of latency", "example", "where"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    for (int i = 0; i < 6; i++)
-        bz_table_column(t, TITLES[i], i > 0 && i < 4 ? BZ_RIGHT : BZ_LEFT);
+    bz_table_columns(t, "time that belongs to no layer|>times|>time|>of latency|example|where");
     for (int i = 0; i < a->n_causes && i < CAUSES; i++) {
         const bz_cause *c = &a->cause[i];
         bz_unit_text time, share;
@@ -143,11 +138,9 @@ static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
 
 static void put_faster(const bz_bound *b, const bz_alignment *a, bz_buf *out)
 {
-    static const char *const TITLES[] = {"faster than its records", "took", "records", "why"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    for (int i = 0; i < 4; i++)
-        bz_table_column(t, TITLES[i], i == 1 || i == 2 ? BZ_RIGHT : BZ_LEFT);
+    bz_table_columns(t, "faster than its records|>took|>records|why");
     for (int i = 0; i < a->n_faster && i < FASTER; i++) {
         bz_unit_text time;
         bz_table_cell(t, layer_names(b, a->faster[i].row, &arena), NULL);
@@ -201,8 +194,7 @@ static void put_row(const bz_bound *b, const bz_aligned *row, bz_json *j)
     bz_json_object(j);
     bz_json_key_str(j, "kind", bz_aligned_name(row->kind));
     bz_json_key_bool(j, "moved", row->moved);
-    bz_json_key(j, "layers");
-    bz_json_array(j);
+    bz_json_key_array(j, "layers");
     for (int i = 0; i < row->n_layers; i++)
         bz_json_str(j, b->layer[row->layer[i]].layer->name);
     bz_json_array_end(j);
@@ -223,8 +215,7 @@ static const bz_member CAUSE[] = {
 
 void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
 {
-    bz_json_key(j, "alignment");
-    bz_json_object(j);
+    bz_json_key_object(j, "alignment");
     bz_json_key_int(j, "expected", a->expected);
     bz_json_key_int(j, "made", a->made);
     for (int k = 0; k < BZ_ALIGNED_KINDS; k++)
@@ -232,8 +223,7 @@ void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
     bz_json_key_int(j, "moved", a->moved);
     bz_json_key_num(j, "asked", a->asked);
     bz_members_rows("causes", BZ_MEMBERS(CAUSE), a->cause, sizeof *a->cause, a->n_causes, j);
-    bz_json_key(j, "faster");
-    bz_json_array(j);
+    bz_json_key_array(j, "faster");
     for (int i = 0; i < a->n_faster; i++) {
         bz_json_object(j);
         bz_json_key_int(j, "row", a->faster[i].row - a->row);
@@ -242,8 +232,7 @@ void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
-    bz_json_key(j, "rows");
-    bz_json_array(j);
+    bz_json_key_array(j, "rows");
     for (int i = 0; i < a->n; i++)
         put_row(b, &a->row[i], j);
     bz_json_array_end(j);

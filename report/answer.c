@@ -23,6 +23,8 @@ static void put_unknown(const bz_bound *b, const bz_goal *goal, bz_buf *out)
         bz_buf_clean(out, b->system);
         bz_buf_puts(out, " this measures the rest: ");
         bz_buf_clean(out, b->measures);
+        if (b->rebuilt)
+            bz_buf_puts(out, ", with the model that made these calls");
     }
 }
 
@@ -57,12 +59,16 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     const bz_goal *goal = &l->goal;
     bz_buf_clean(out, l->profile);
     if (!isfinite(l->latency)) {
-        bz_buf_puts(out, " has no times: ");
+        bz_buf_puts(out, l->iterations ? " has no times: " : ": no iteration was found in it; ");
         if (goal->enough)
             bz_buf_printf(out, "the libraries could do an iteration in %s%s", at_least(goal),
                           bz_units_time(bound, goal->sequential));
         else
             put_unknown(b, goal, out);
+    } else if (l->foreign) {
+        bz_buf_printf(out,
+                      ": one iteration took %s, but it does not fit the model: ", bz_units_time(latency, l->latency));
+        bz_buf_clean(out, l->foreign);
     } else if (l->defect) {
         bz_buf_printf(out,
                       ": one iteration took %s, less than the bound of %s: this bound is wrong, or the program did "

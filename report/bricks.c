@@ -162,8 +162,7 @@ void bz_report_bricks_json(const bz_bricks *b, const char *const *why, bz_buf *o
     bz_json_key_int(&j, "unique", b->n);
     bz_json_key_num(&j, "cost", bz_bricks_cost(b));
     bz_json_key_num(&j, "whole", whole(b));
-    bz_json_key(&j, "sheets");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "sheets");
     bz_sheet_json(models(b, &arena), &j);
     bz_sheet_json(bricks(b, why, &arena), &j);
     bz_sheet_json(pairs(b, &arena), &j);

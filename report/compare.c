@@ -42,13 +42,7 @@ void bz_compare_rows_text(const bz_compare *c, int rows, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    bz_table_column(t, "verdict", BZ_LEFT);
-    bz_table_column(t, "times", BZ_RIGHT);
-    bz_table_column(t, "first", BZ_RIGHT);
-    bz_table_column(t, "second", BZ_RIGHT);
-    bz_table_column(t, "ratio", BZ_RIGHT);
-    bz_table_column(t, "variants", BZ_LEFT);
-    bz_table_column(t, "what", BZ_LEFT);
+    bz_table_columns(t, "verdict|>times|>first|>second|>ratio|variants|what");
     for (int i = 0; i < c->n && i < rows; i++) {
         const bz_compare_row *r = &c->row[i];
         bz_unit_text a, b;
@@ -105,13 +99,11 @@ void bz_report_compare_json(const bz_compare *c, bz_buf *out)
     bz_json_key_int(&j, "only_first", c->only_a);
     bz_json_key_int(&j, "only_second", c->only_b);
     bz_json_key_int(&j, "neither", c->neither);
-    bz_json_key(&j, "verdicts");
-    bz_json_object(&j);
+    bz_json_key_object(&j, "verdicts");
     for (int v = 0; v < BZ_VERDICTS; v++)
         bz_json_key_int(&j, bz_verdict_name((bz_verdict)v), c->count[v]);
     bz_json_object_end(&j);
-    bz_json_key(&j, "rows");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "rows");
     for (int i = 0; i < c->n; i++)
         bz_compare_row_json(&c->row[i], &j);
     bz_json_array_end(&j);
@@ -121,13 +113,10 @@ void bz_report_compare_json(const bz_compare *c, bz_buf *out)
 
 void bz_report_compare_csv(const bz_compare *c, bz_buf *out)
 {
-    static const char *const TITLES[] = {"verdict",       "times",          "first",      "first_low",
-                                         "first_high",    "second",         "second_low", "second_high",
-                                         "first_variant", "second_variant", "setting",    "what"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++)
-        bz_table_column(t, TITLES[i], BZ_LEFT);
+    bz_table_columns(t, "verdict|times|first|first_low|first_high|second|second_low|second_high|first_variant|second_"
+                        "variant|setting|what");
     for (int i = 0; i < c->n; i++) {
         const bz_compare_row *r = &c->row[i];
         const double v[] = {r->times, r->a.seconds, r->a.low, r->a.high, r->b.seconds, r->b.low, r->b.high};

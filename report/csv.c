@@ -28,13 +28,10 @@ static void put_row(const bz_bound *b, const bz_bound_layer *l, bz_table *t, bz_
 
 void bz_report_csv(const bz_analysis *a, int n, bz_buf *out)
 {
-    static const char *const TITLES[] = {"model",    "system",     "batch",   "layer",     "seconds",
-                                         "times",    "provenance", "variant", "runner_up", "runner_up_variant",
-                                         "hardware", "limit",      "key"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++)
-        bz_table_column(t, TITLES[i], BZ_LEFT);
+    bz_table_columns(
+        t, "model|system|batch|layer|seconds|times|provenance|variant|runner_up|runner_up_variant|hardware|limit|key");
     for (int i = 0; i < n; i++)
         for (int k = 0; k < a[i].bound.n; k++)
             put_row(&a[i].bound, &a[i].bound.layer[k], t, &arena);

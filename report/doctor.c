@@ -43,8 +43,7 @@ void bz_report_doctor_json(const bz_doctor *d, bz_buf *out)
     bz_json_document(&j, "doctor", 1);
     bz_json_key_int(&j, "bad", d->count[BZ_HEALTH_BAD]);
     bz_json_key_int(&j, "warnings", d->count[BZ_HEALTH_WARNING]);
-    bz_json_key(&j, "checks");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "checks");
     for (int i = 0; i < BZ_DOCTOR_CHECKS; i++) {
         const bz_finding *f = &d->finding[i];
         bz_json_object(&j);

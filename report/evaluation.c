@@ -47,12 +47,7 @@ static void put_models(const bz_evaluation *e, bz_buf *out)
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
     bz_unit_text share;
-    bz_table_column(t, "model", BZ_LEFT);
-    bz_table_column(t, "task", BZ_LEFT);
-    bz_table_column(t, "MACs", BZ_RIGHT);
-    bz_table_column(t, "layers", BZ_RIGHT);
-    bz_table_column(t, "unique", BZ_RIGHT);
-    bz_table_column(t, "share", BZ_RIGHT);
+    bz_table_columns(t, "model|task|>MACs|>layers|>unique|>share");
     for (int i = 0; i < e->n_models; i++) {
         const bz_evaluation_model *m = &e->model[i];
         bz_table_cell(t, m->path, NULL);
@@ -76,11 +71,7 @@ static void put_libraries(const bz_evaluation *e, bz_buf *out)
     bz_table *t = bz_table_new(&arena);
     double macs = 0, seconds = 0;
     int layers = 0;
-    bz_table_column(t, "computed by", BZ_LEFT);
-    bz_table_column(t, "layers", BZ_RIGHT);
-    bz_table_column(t, "of layers", BZ_RIGHT);
-    bz_table_column(t, "of MACs", BZ_RIGHT);
-    bz_table_column(t, "of time", BZ_RIGHT);
+    bz_table_columns(t, "computed by|>layers|>of layers|>of MACs|>of time");
     for (int i = 0; i < e->n_libraries; i++) {
         layers += e->library[i].layers;
         macs += e->library[i].macs;
@@ -128,10 +119,7 @@ static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_buf *out
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    bz_table_column(t, "speed-up by", BZ_LEFT);
-    bz_table_column(t, "system", BZ_LEFT);
-    bz_table_column(t, "batch", BZ_RIGHT);
-    bz_table_column(t, "measured", BZ_RIGHT);
+    bz_table_columns(t, "speed-up by|system|>batch|>measured");
     ratio_columns(t, e);
     for (int i = 0; i < e->n; i++) {
         bz_unit_text time;
@@ -153,12 +141,7 @@ static void put_groups(const bz_evaluation *e, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    bz_table_column(t, "geometric means", BZ_LEFT);
-    bz_table_column(t, "batch", BZ_RIGHT);
-    bz_table_column(t, "models", BZ_RIGHT);
-    bz_table_column(t, "bound", BZ_RIGHT);
-    bz_table_column(t, "per item, of first batch", BZ_RIGHT);
-    bz_table_column(t, "of first system", BZ_RIGHT);
+    bz_table_columns(t, "geometric means|>batch|>models|>bound|>per item, of first batch|>of first system");
     ratio_columns(t, e);
     for (int i = 0; i < e->n_groups && e->n_groups > 1; i++) {
         const bz_evaluation_group *g = &e->group[i];
@@ -189,8 +172,7 @@ static const char *const KEYS[] = {"measured", "algorithms", "fusion", "units", 
 
 static void json_ratios(bz_json *j, const char *key, const double *ratio)
 {
-    bz_json_key(j, key);
-    bz_json_object(j);
+    bz_json_key_object(j, key);
     for (int r = 0; r < BZ_RATIOS; r++)
         bz_json_key_num(j, KEYS[r], ratio[r]);
     bz_json_object_end(j);
@@ -198,8 +180,7 @@ static void json_ratios(bz_json *j, const char *key, const double *ratio)
 
 static void json_known(bz_json *j, const char *key, const int *known)
 {
-    bz_json_key(j, key);
-    bz_json_object(j);
+    bz_json_key_object(j, key);
     for (int r = 0; r < BZ_RATIOS; r++)
         bz_json_key_int(j, KEYS[r], known[r]);
     bz_json_object_end(j);
@@ -239,8 +220,7 @@ static const bz_member GROUP[] = {
 
 static void json_groups(const bz_evaluation *e, bz_json *j)
 {
-    bz_json_key(j, "groups");
-    bz_json_array(j);
+    bz_json_key_array(j, "groups");
     for (int i = 0; i < e->n_groups; i++) {
         const bz_evaluation_group *g = &e->group[i];
         bz_json_object(j);
@@ -259,8 +239,7 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
     bz_json_key_int(j, "layers", e->layers);
     bz_json_key_int(j, "unique", e->unique);
     json_models(e, j);
-    bz_json_key(j, "rows");
-    bz_json_array(j);
+    bz_json_key_array(j, "rows");
     for (int i = 0; i < e->n; i++) {
         const bz_bound *b = &a[i].bound;
         bz_json_object(j);
@@ -288,15 +267,10 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
 
 void bz_report_evaluation_csv(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
 {
-    static const char *const TITLES[] = {"model",       "task",           "system",           "batch",
-                                         "macs",        "layers",         "unique",           "unpriced",
-                                         "hardware",    "fused",          "parallel",         "sequential",
-                                         "measured",    "ratio_measured", "ratio_algorithms", "ratio_fusion",
-                                         "ratio_units", "ratio_parallel", "ratio_joint"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++)
-        bz_table_column(t, TITLES[i], BZ_LEFT);
+    bz_table_columns(t, "model|task|system|batch|macs|layers|unique|unpriced|hardware|fused|parallel|sequential|"
+                        "measured|ratio_measured|ratio_algorithms|ratio_fusion|ratio_units|ratio_parallel|ratio_joint");
     for (int i = 0; i < e->n; i++) {
         const bz_bound *b = &a[i].bound;
         const bz_evaluation_row *r = &e->row[i];

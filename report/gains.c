@@ -32,7 +32,7 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
     const bz_waterfall *w = l->waterfall;
     bz_arena arena = {0};
     bz_unit_text from, to, share, left;
-    if (!w || !isfinite(w->from) || !w->n || l->defect)
+    if (!w || !isfinite(w->from) || !w->n || l->defect || l->foreign)
         return;
     bz_buf_putc(out, '\n');
     bz_buf_clean(out, l->profile);
@@ -108,6 +108,8 @@ static void put_advice(const bz_ladder *l, bz_buf *out)
                           bz_units_time(low, fabs(a->low)), bz_units_time(high, a->high));
         if (isfinite(a->gain) && isfinite(l->latency))
             bz_buf_printf(out, " (%s)", bz_units_percent(share, a->gain / l->latency));
+        if (isfinite(a->gain))
+            bz_buf_printf(out, ", %s", !strcmp(a->by, "estimate") ? "an estimate" : "by simulation");
         bz_buf_puts(out, "\n   why: ");
         bz_buf_clean(out, a->evidence);
         bz_buf_putc(out, '\n');

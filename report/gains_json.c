@@ -14,8 +14,7 @@ static const bz_member PATTERN[] = {
 
 static void put_fusion(const bz_fusion *f, bz_json *j)
 {
-    bz_json_key(j, "fusion");
-    bz_json_object(j);
+    bz_json_key_object(j, "fusion");
     bz_json_key_num(j, "sequential", f->sequential);
     bz_json_key_num(j, "parallel", f->parallel);
     bz_members_rows("patterns", BZ_MEMBERS(PATTERN), f->row, sizeof *f->row, f->n, j);
@@ -38,13 +37,11 @@ static const bz_member UNIT[] = {
 
 static void put_units(const bz_bound *b, const bz_units *u, bool ways, bz_json *j)
 {
-    bz_json_key(j, "units");
-    bz_json_object(j);
+    bz_json_key_object(j, "units");
     bz_json_key_str(j, "unit", u->unit);
     bz_json_key_int(j, "used", u->used);
     bz_json_key_int(j, "could", u->could);
-    bz_json_key(j, "rows");
-    bz_json_array(j);
+    bz_json_key_array(j, "rows");
     for (int i = 0; i < u->n; i++) {
         const bz_unit_row *r = &u->row[i];
         bz_json_object(j);
@@ -71,12 +68,10 @@ void report_gains_json(const bz_analysis *a, bz_json *j)
 static void put_waterfall(const bz_waterfall *w, bz_json *j)
 {
     static const char *const NAMES[BZ_WAYS] = {"framework", "algorithms", "fusion", "precision", "parallel"};
-    bz_json_key(j, "waterfall");
-    bz_json_object(j);
+    bz_json_key_object(j, "waterfall");
     bz_json_key_num(j, "from", w->from);
     bz_json_key_num(j, "to", w->to);
-    bz_json_key(j, "steps");
-    bz_json_array(j);
+    bz_json_key_array(j, "steps");
     for (int i = 0; i < w->n; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "name", w->step[i].name);
@@ -86,12 +81,10 @@ static void put_waterfall(const bz_waterfall *w, bz_json *j)
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
-    bz_json_key(j, "joint");
-    bz_json_array(j);
+    bz_json_key_array(j, "joint");
     for (int ways = 0; ways < 1 << BZ_WAYS; ways++) {
         bz_json_object(j);
-        bz_json_key(j, "ways");
-        bz_json_array(j);
+        bz_json_key_array(j, "ways");
         for (int k = 0; k < BZ_WAYS; k++)
             if (ways >> k & 1)
                 bz_json_str(j, NAMES[k]);
@@ -106,8 +99,7 @@ static void put_waterfall(const bz_waterfall *w, bz_json *j)
 /* What the program does already: null where nothing tells. */
 static void put_states(const bz_ladder *l, bz_json *j)
 {
-    bz_json_key(j, "states");
-    bz_json_array(j);
+    bz_json_key_array(j, "states");
     for (int i = 0; i < l->n_states; i++) {
         const bz_state *s = &l->state[i];
         bz_json_object(j);
@@ -131,9 +123,9 @@ static const bz_member ANSWER[] = {
 };
 
 static const bz_member ADVICE[] = {
-    BZ_MEMBER(bz_advice, id),   BZ_MEMBER(bz_advice, what),      BZ_MEMBER(bz_advice, evidence),
-    BZ_MEMBER(bz_advice, step), BZ_MEMBER(bz_advice, gain),      BZ_MEMBER(bz_advice, low),
-    BZ_MEMBER(bz_advice, high), BZ_MEMBER(bz_advice, predicted),
+    BZ_MEMBER(bz_advice, id),   BZ_MEMBER(bz_advice, what), BZ_MEMBER(bz_advice, evidence),
+    BZ_MEMBER(bz_advice, step), BZ_MEMBER(bz_advice, gain), BZ_MEMBER(bz_advice, low),
+    BZ_MEMBER(bz_advice, high), BZ_MEMBER(bz_advice, by),   BZ_MEMBER(bz_advice, predicted),
 };
 
 void report_advice_json(const bz_ladder *l, bz_json *j)

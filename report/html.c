@@ -7,7 +7,7 @@
 
 /* Embedded when built: report.html, report.css, report*.js, and Chart.js from Debian's libjs-chart.js. */
 extern const char bz_page_html[], bz_page_css[], bz_page_js[], bz_page_charts_js[], bz_page_timeline_js[],
-    bz_page_evaluation_js[], bz_page_recording_js[], bz_page_chart_library[];
+    bz_page_evaluation_js[], bz_page_recording_js[], bz_page_whatif_js[], bz_page_predict_js[], bz_page_chart_library[];
 
 enum { NODES = 3000 }; /* that are drawn at most, over all analyses */
 
@@ -50,11 +50,25 @@ static void put_title(const bz_findings *r, bz_buf *out)
         put_name(r->n ? r->analysis->bound.model : r->recording->profile, out);
 }
 
+static void put_lines(const char *text, bz_buf *out)
+{
+    bz_buf line = {0};
+    for (const char *p = text; *p;) {
+        size_t len = strcspn(p, "\n");
+        bz_buf_clear(&line);
+        bz_buf_put(&line, p, len);
+        bz_html_text(bz_buf_text(&line), out);
+        bz_buf_putc(out, '\n');
+        p += len + (p[len] == '\n');
+    }
+    bz_buf_free(&line);
+}
+
 /* For those who read without scripts: what the terminal would show. */
 static void put_plain(const bz_findings *r, bz_buf *out)
 {
     enum { MOST = 4 };
-    bz_buf text = {0}, line = {0};
+    bz_buf text = {0};
     for (int i = 0; i < r->n_recordings && r->n_recordings <= MOST; i++) {
         bz_report_recording_text(&r->recording[i], &text);
         bz_buf_putc(&text, '\n');
@@ -65,16 +79,8 @@ static void put_plain(const bz_findings *r, bz_buf *out)
         bz_buf_putc(&text, '\n');
         bz_report_text(&r->analysis[i], &text);
     }
-    for (const char *p = bz_buf_text(&text); *p;) {
-        size_t len = strcspn(p, "\n");
-        bz_buf_clear(&line);
-        bz_buf_put(&line, p, len);
-        bz_html_text(bz_buf_text(&line), out);
-        bz_buf_putc(out, '\n');
-        p += len + (p[len] == '\n');
-    }
+    put_lines(bz_buf_text(&text), out);
     bz_buf_free(&text);
-    bz_buf_free(&line);
 }
 
 static void put_graphs(const bz_analysis *a, int n, bz_buf *out)
@@ -92,9 +98,14 @@ static bool is(const char *name, size_t len, const char *word)
     return strlen(word) == len && !memcmp(word, name, len);
 }
 
-/* `data`: the report, and behind its first n_report bytes what is drawn. */
-static void put_part(const char *name, size_t len, const bz_findings *r, const bz_buf *data, size_t n_report,
-                     bz_buf *out)
+/* What a page is of. */
+typedef struct page {
+    bz_buf title, plain, graphs; /* HTML */
+    bz_buf data;                 /* the report as JSON, and behind its first n_report bytes what is drawn */
+    size_t n_report;
+} page;
+
+static void put_part(const char *name, size_t len, const page *p, bz_buf *out)
 {
     static const struct {
         const char *name, *text;
@@ -104,7 +115,9 @@ static void put_part(const char *name, size_t len, const bz_findings *r, const b
                  {"charts-js", bz_page_charts_js},
                  {"timeline-js", bz_page_timeline_js},
                  {"evaluation-js", bz_page_evaluation_js},
-                 {"recording-js", bz_page_recording_js}};
+                 {"recording-js", bz_page_recording_js},
+                 {"whatif-js", bz_page_whatif_js},
+                 {"predict-js", bz_page_predict_js}};
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
         if (is(name, len, FILES[i].name)) {
             bz_buf_puts(out, FILES[i].text);
@@ -112,36 +125,59 @@ static void put_part(const char *name, size_t len, const bz_findings *r, const b
         }
     if (is(name, len, "nonce")) { /* a script that is not ours would have to know the hash of the data it is in */
         char hex[33];
-        bz_hash_hex(bz_hash_bytes(bz_buf_text(data), data->len), hex);
+        bz_hash_hex(bz_hash_bytes(bz_buf_text(&p->data), p->data.len), hex);
         bz_buf_puts(out, hex);
     } else if (is(name, len, "title")) {
-        put_title(r, out);
+        bz_buf_puts(out, bz_buf_text(&p->title));
     } else if (is(name, len, "plain")) {
-        put_plain(r, out);
+        bz_buf_puts(out, bz_buf_text(&p->plain));
     } else if (is(name, len, "graphs")) {
-        put_graphs(r->analysis, r->n, out);
+        bz_buf_puts(out, bz_buf_text(&p->graphs));
     } else if (is(name, len, "data")) {
-        put_json(bz_buf_text(data), n_report, out);
+        put_json(bz_buf_text(&p->data), p->n_report, out);
     } else if (is(name, len, "drawing")) {
-        put_json(bz_buf_text(data) + n_report, data->len - n_report, out);
+        put_json(bz_buf_text(&p->data) + p->n_report, p->data.len - p->n_report, out);
     }
+}
+
+/* Frees the parts. */
+static void put_page(page *p, bz_buf *out)
+{
+    for (const char *at = bz_page_html; *at;) {
+        const char *open = strstr(at, "{{"), *close = open ? strstr(open, "}}") : NULL;
+        if (!close) {
+            bz_buf_puts(out, at);
+            break;
+        }
+        bz_buf_put(out, at, (size_t)(open - at));
+        put_part(open + 2, (size_t)(close - open - 2), p, out);
+        at = close + 2;
+    }
+    bz_buf_free(&p->title);
+    bz_buf_free(&p->plain);
+    bz_buf_free(&p->graphs);
+    bz_buf_free(&p->data);
 }
 
 void bz_report_html(const bz_findings *r, bz_buf *out)
 {
-    bz_buf data = {0};
-    report_document(r, false, &data);
-    size_t n_report = data.len;
-    bz_html_drawing(r, &data);
-    for (const char *p = bz_page_html; *p;) {
-        const char *open = strstr(p, "{{"), *close = open ? strstr(open, "}}") : NULL;
-        if (!close) {
-            bz_buf_puts(out, p);
-            break;
-        }
-        bz_buf_put(out, p, (size_t)(open - p));
-        put_part(open + 2, (size_t)(close - open - 2), r, &data, n_report, out);
-        p = close + 2;
-    }
-    bz_buf_free(&data);
+    page p = {0};
+    put_title(r, &p.title);
+    put_plain(r, &p.plain);
+    put_graphs(r->analysis, r->n, &p.graphs);
+    report_document(r, false, &p.data);
+    p.n_report = p.data.len;
+    bz_html_drawing(r, &p.data);
+    put_page(&p, out);
+}
+
+void bz_report_document_page(const char *title, const char *json, const char *text, bz_buf *out)
+{
+    page p = {0};
+    bz_html_text(title, &p.title);
+    put_lines(text, &p.plain);
+    bz_buf_puts(&p.data, json);
+    p.n_report = p.data.len;
+    bz_html_drawing(NULL, &p.data);
+    put_page(&p, out);
 }

@@ -3,11 +3,12 @@
 #include "report/html.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void key_array(bz_json *j, const char *key)
 {
-    bz_json_key(j, key);
-    bz_json_array(j);
+    bz_json_key_array(j, key);
 }
 
 /* [size or type, rate] */
@@ -116,6 +117,138 @@ static void put_timeline(const bz_timeline *t, bz_json *j)
     bz_json_object_end(j);
 }
 
+/* ---- what if -------------------------------------------------------------------------------- */
+
+enum { SHOWN_TASKS = 4000 }; /* of each of the two time lines; the shortest are left out */
+
+static int by_length(const void *a, const void *b)
+{
+    const int64_t *p = a, *q = b;
+    return *p > *q ? -1 : *p < *q;
+}
+
+/* The shortest duration that is drawn. */
+static int64_t shortest_shown(const bz_flow *f, int *left_out)
+{
+    int64_t *length = bz_alloc((size_t)f->n + 1, sizeof *length);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->n; i++)
+        if (!f->task[i].removed && f->task[i].duration > 0)
+            length[n++] = f->task[i].duration;
+    if (n)
+        qsort(length, n, sizeof *length, by_length);
+    int64_t least = n > SHOWN_TASKS ? length[SHOWN_TASKS - 1] + 1 : 1;
+    *left_out = 0;
+    for (uint32_t i = 0; i < n; i++)
+        *left_out += length[i] < least;
+    free(length);
+    return least;
+}
+
+/* The tasks that are drawn, as a list for each lane. */
+typedef struct {
+    uint32_t *first, *next; /* [lanes]; [tasks]. BZ_NONE: no more */
+} shown_tasks;
+
+static shown_tasks list_tasks(const bz_flow *f, int64_t least)
+{
+    shown_tasks list = {bz_alloc((size_t)f->n_lanes + 1, sizeof *list.first),
+                        bz_alloc((size_t)f->n + 1, sizeof *list.next)};
+    memset(list.first, 0xff, ((size_t)f->n_lanes + 1) * sizeof *list.first);
+    for (uint32_t i = f->n; i-- > 0;) {
+        const bz_task *t = &f->task[i];
+        list.next[i] = BZ_NONE;
+        if (t->removed || t->duration < least)
+            continue;
+        list.next[i] = list.first[t->lane];
+        list.first[t->lane] = i;
+    }
+    return list;
+}
+
+static void put_lane(const bz_flow *f, const bz_simulated *s, uint32_t lane, const shown_tasks *list, bz_map *names,
+                     bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "name", f->lane[lane].name);
+    bz_json_key_str(j, "kind", f->lane[lane].channel ? "sync" : f->lane[lane].device ? "kernel" : "call");
+    bz_json_key_int(j, "depth", 1);
+    key_array(j, "events"); /* start, length, name, depth */
+    for (uint32_t i = list->first[lane]; i != BZ_NONE; i = list->next[i]) {
+        const bz_task *t = &f->task[i];
+        bz_json_array(j);
+        bz_json_int(j, s->start[i] - f->offset);
+        bz_json_int(j, t->duration);
+        bz_json_int(j, bz_map_add(names, t->name, strlen(t->name), names->n));
+        bz_json_int(j, 0);
+        bz_json_array_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+static void put_names(const bz_flow *f, const bz_map *names, bz_json *j)
+{
+    const char **name = bz_alloc((size_t)names->n + 1, sizeof *name);
+    for (uint32_t i = 0; i < f->n; i++) {
+        uint32_t at = bz_map_get(names, f->task[i].name, strlen(f->task[i].name));
+        if (at != BZ_MAP_NONE)
+            name[at] = f->task[i].name;
+    }
+    key_array(j, "names");
+    for (uint32_t k = 0; k < names->n; k++)
+        bz_json_str(j, name[k]);
+    bz_json_array_end(j);
+    free(name);
+}
+
+/* A time line as those of recordings. */
+static void put_flow(const char *key, const bz_flow *f, const bz_simulated *s, bz_json *j)
+{
+    int left_out;
+    int64_t least = shortest_shown(f, &left_out);
+    bz_map names = {0};
+    shown_tasks list = list_tasks(f, least);
+    bz_json_key(j, key);
+    bz_json_object(j);
+    bz_json_key_int(j, "length", s->total);
+    bz_json_key_int(j, "left_out", left_out);
+    key_array(j, "rows");
+    for (uint32_t l = 0; l < f->n_lanes; l++)
+        if (list.first[l] != BZ_NONE)
+            put_lane(f, s, l, &list, &names, j);
+    bz_json_array_end(j);
+    put_names(f, &names, j);
+    bz_json_object_end(j);
+    free(list.first);
+    free(list.next);
+    bz_map_free(&names);
+}
+
+/* What 'benanza whatif --json' prints, its answer, and both time lines. */
+static void put_whatif(const bz_whatif_shown *shown, bz_json *j)
+{
+    bz_buf text = {0};
+    if (!shown) {
+        bz_json_null(j);
+        return;
+    }
+    bz_json_object(j);
+    bz_report_whatif_answer(&shown->whatif, true, &text);
+    bz_json_key_str(j, "answer", bz_buf_text(&text));
+    bz_buf_clear(&text);
+    bz_report_whatif_json(&shown->whatif, &text);
+    bz_json_key(j, "told");
+    bz_json_raw(j, bz_buf_text(&text));
+    bz_buf_free(&text);
+    put_flow("before", &shown->flow, &shown->before, j);
+    if (shown->whatif.n_greedy)
+        put_flow("after", &shown->changed, &shown->after, j);
+    bz_json_object_end(j);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
 static void put_analysis(const bz_analysis *a, bz_json *j)
 {
     const bz_bound *b = &a->bound;
@@ -131,6 +264,10 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     for (int i = 0; i < a->n_ladders; i++)
         put_timeline(a->ladder[i].timeline, j);
     bz_json_array_end(j);
+    key_array(j, "whatifs");
+    for (int i = 0; i < a->n_ladders; i++)
+        put_whatif(a->ladder[i].whatif, j);
+    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 
@@ -140,11 +277,15 @@ void bz_html_drawing(const bz_findings *r, bz_buf *out)
     bz_json_object(&j);
     bz_json_key_str(&j, "version", BENANZA_VERSION);
     key_array(&j, "recordings"); /* their timelines */
-    for (int i = 0; i < r->n_recordings; i++)
+    for (int i = 0; r && i < r->n_recordings; i++)
         put_timeline(r->recording[i].analysis->ladder->timeline, &j);
     bz_json_array_end(&j);
+    key_array(&j, "whatifs");
+    for (int i = 0; r && i < r->n_recordings; i++)
+        put_whatif(r->recording[i].analysis->ladder->whatif, &j);
+    bz_json_array_end(&j);
     key_array(&j, "models");
-    for (int i = 0; i < r->n; i++)
+    for (int i = 0; r && i < r->n; i++)
         put_analysis(&r->analysis[i], &j);
     bz_json_array_end(&j);
     bz_json_object_end(&j);

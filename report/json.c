@@ -28,18 +28,21 @@ static void put_layer(const bz_bound_layer *l, bz_json *j)
     bz_json_key_str(j, "limit", !isfinite(l->hardware) ? NULL : l->memory ? "memory" : "arithmetic");
     if (!p->alternative)
         bz_json_key_str(j, "why", p->why);
-    bz_json_key(j, "problems");
-    bz_json_array(j);
-    for (int i = 0; p->alternative && i < p->alternative->n; i++)
-        bz_json_str(j, p->alternative->text[i]);
-    bz_json_array_end(j);
+    bz_json_key_strs(j, "problems", p->alternative ? p->alternative->text : NULL,
+                     p->alternative ? p->alternative->n : 0);
     bz_json_object_end(j);
 }
 
+static const bz_member PHASE[] = {BZ_MEMBER(bz_bound_phase, phase), BZ_MEMBER(bz_bound_phase, layers),
+                                  BZ_MEMBER(bz_bound_phase, sequential), BZ_MEMBER(bz_bound_phase, hardware)};
+
 static void put_schedules(const bz_bound *b, bz_json *j)
 {
-    bz_json_key(j, "streams");
-    bz_json_array(j);
+    bz_bound_phase phase[BZ_TRAIN_PHASES];
+    int n = bz_bound_phases(b, phase);
+    if (n)
+        bz_members_rows("phases", BZ_MEMBERS(PHASE), phase, sizeof *phase, n, j);
+    bz_json_key_array(j, "streams");
     for (int i = 0; i < b->streams.n; i++) {
         bz_json_object(j);
         bz_json_key_int(j, "k", b->streams.at[i].k);
@@ -47,13 +50,11 @@ static void put_schedules(const bz_bound *b, bz_json *j)
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
-    bz_json_key(j, "path");
-    bz_json_array(j);
+    bz_json_key_array(j, "path");
     for (int i = 0; i < b->path.n; i++)
         bz_json_int(j, b->path.node[i]);
     bz_json_array_end(j);
-    bz_json_key(j, "modules");
-    bz_json_array(j);
+    bz_json_key_array(j, "modules");
     for (int i = 0; i < b->n_modules; i++) {
         const bz_bound_module *m = &b->module[i];
         bz_json_object(j);
@@ -112,8 +113,7 @@ static const bz_member REGRET_ROW[] = {
 
 static void put_regret(const bz_regret *r, bz_json *j)
 {
-    bz_json_key(j, "algorithms");
-    bz_json_object(j);
+    bz_json_key_object(j, "algorithms");
     bz_members_json(BZ_MEMBERS(REGRET), r, j);
     bz_members_rows("rows", BZ_MEMBERS(REGRET_ROW), r->row, sizeof *r->row, r->n, j);
     bz_json_object_end(j);
@@ -136,6 +136,7 @@ static void put_rungs(const bz_ladder *l, bz_json *j)
     bz_json_key_num(j, "speedup", l->speedup);
     bz_json_key_num(j, "speedup_parallel", l->speedup_parallel);
     bz_json_key_str(j, "defect", l->defect);
+    bz_json_key_str(j, "foreign", l->foreign);
 }
 
 static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
@@ -148,11 +149,7 @@ static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
     if (l->alignment)
         report_align_json(b, l->alignment, j);
     report_steps_json(b, l, j);
-    bz_json_key(j, "warnings");
-    bz_json_array(j);
-    for (int i = 0; i < l->n_warnings; i++)
-        bz_json_str(j, l->warning[i]);
-    bz_json_array_end(j);
+    bz_json_key_strs(j, "warnings", l->warning, l->n_warnings);
     bz_json_object_end(j);
 }
 
@@ -162,24 +159,18 @@ static void put_group(const bz_bound *b, const bz_bound_group *g, bz_json *j)
     bz_json_key_str(j, "pattern", g->pattern);
     bz_json_key_num(j, "seconds", g->price.seconds);
     bz_json_key_str(j, "provenance", bz_record_provenance_name(g->price.provenance));
-    bz_json_key(j, "layers");
-    bz_json_array(j);
+    bz_json_key_array(j, "layers");
     for (int i = 0; i < g->n; i++)
         bz_json_str(j, b->layers->layer[g->layer[i]].name);
     bz_json_array_end(j);
-    bz_json_key(j, "problems");
-    bz_json_array(j);
-    for (int i = 0; i < g->price.alternative->n; i++)
-        bz_json_str(j, g->price.alternative->text[i]);
-    bz_json_array_end(j);
+    bz_json_key_strs(j, "problems", g->price.alternative->text, g->price.alternative->n);
     bz_json_object_end(j);
 }
 
 static void put_fused(const bz_bound *b, bz_json *j)
 {
     const bz_bound_fused *f = &b->fused;
-    bz_json_key(j, "fused");
-    bz_json_object(j);
+    bz_json_key_object(j, "fused");
     bz_json_key_num(j, "sequential", f->sequential);
     bz_json_key_num(j, "parallel", f->parallel);
     bz_json_key_num(j, "hardware", f->hardware);
@@ -187,8 +178,7 @@ static void put_fused(const bz_bound *b, bz_json *j)
     bz_json_key_int(j, "missing", f->missing);
     bz_json_key_int(j, "refused", f->refused);
     bz_json_key_int(j, "failed", f->failed);
-    bz_json_key(j, "groups");
-    bz_json_array(j);
+    bz_json_key_array(j, "groups");
     for (int g = 0; g < f->n; g++)
         put_group(b, &f->group[g], j);
     bz_json_array_end(j);
@@ -199,8 +189,7 @@ static void put_fused(const bz_bound *b, bz_json *j)
 static void put_goal(const bz_bound *b, bz_json *j)
 {
     bz_goal goal = bz_bound_goal(b);
-    bz_json_key(j, "goal");
-    bz_json_object(j);
+    bz_json_key_object(j, "goal");
     bz_json_key_str(j, "bound", goal.name);
     bz_json_key_bool(j, "enough", goal.enough);
     bz_json_key_num(j, "sequential", goal.enough ? goal.sequential : NAN);
@@ -220,8 +209,7 @@ static void put_step(const bz_bound *b, bz_json *j)
     if (!bz_layers_step(b->layers, &step))
         return;
     double tokens = (double)step.sequences * (double)step.tokens;
-    bz_json_key(j, "step");
-    bz_json_object(j);
+    bz_json_key_object(j, "step");
     bz_json_key_int(j, "sequences", step.sequences);
     bz_json_key_int(j, "tokens", step.tokens);
     bz_json_key_int(j, "past", step.past);
@@ -259,13 +247,11 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     report_gains_json(a, j);
     if (a->n_sheets)
         report_sheets_json(a->sheet, a->n_sheets, j);
-    bz_json_key(j, "profiles");
-    bz_json_array(j);
+    bz_json_key_array(j, "profiles");
     for (int i = 0; i < a->n_ladders; i++)
         put_ladder(b, &a->ladder[i], j);
     bz_json_array_end(j);
-    bz_json_key(j, "layers");
-    bz_json_array(j);
+    bz_json_key_array(j, "layers");
     for (int i = 0; i < b->n; i++)
         put_layer(&b->layer[i], j);
     bz_json_array_end(j);
@@ -285,8 +271,7 @@ void report_document(const bz_findings *r, bool indent, bz_buf *out)
     }
     if (r->n_recordings)
         report_recordings_json(r, &j);
-    bz_json_key(&j, "models");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "models");
     for (int i = 0; i < r->n; i++)
         put_analysis(&r->analysis[i], &j);
     bz_json_array_end(&j);

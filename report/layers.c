@@ -1,5 +1,6 @@
 /* What models consist of: their layers, and the unique ones over all of them. */
 #include "report/report.h"
+#include "training/training.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,12 +53,11 @@ static void put_value(bz_json *j, const bz_model *m, bz_value_id v, const bz_typ
     bz_json_object_end(j);
 }
 
-static void put_layers(bz_json *j, const bz_layers_view *s, const bz_model *m, const bz_layer *layers, int n);
+static void put_layers(bz_json *j, const bz_layers_view *s, const bz_layers *all, const bz_layer *layers, int n);
 
-static void put_bodies(bz_json *j, const bz_layers_view *s, const bz_model *m, const bz_layer *layer)
+static void put_bodies(bz_json *j, const bz_layers_view *s, const bz_layers *all, const bz_layer *layer)
 {
-    bz_json_key(j, "bodies");
-    bz_json_array(j);
+    bz_json_key_array(j, "bodies");
     for (int b = 0; b < layer->n_bodies; b++) {
         const bz_body *body = &layer->bodies[b];
         bz_json_object(j);
@@ -65,27 +65,35 @@ static void put_bodies(bz_json *j, const bz_layers_view *s, const bz_model *m, c
         bz_json_key_int(j, "trips", body->trips);
         bz_json_key_bool(j, "trips_known", body->trips_known);
         bz_json_key(j, "layers");
-        put_layers(j, s, m, body->layers, body->n);
+        put_layers(j, s, all, body->layers, body->n);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
 }
 
-static void put_layer(bz_json *j, const bz_layers_view *s, const bz_model *m, const bz_layer *layer)
+/* What a layer of an iteration of training is for; NULL of others. */
+static const char *phase_of(const bz_layers *l, const bz_layer *layer)
 {
+    bool mine = l->phase && layer >= l->layer && layer < l->layer + l->n;
+    return mine ? bz_train_phase_name(l->phase[layer - l->layer]) : NULL;
+}
+
+static void put_layer(bz_json *j, const bz_layers_view *s, const bz_layers *all, const bz_layer *layer)
+{
+    const bz_model *m = all->model;
     bz_json_object(j);
     bz_json_key_int(j, "index", layer->index);
     bz_json_key_str(j, "name", layer->name);
     bz_json_key_str(j, "op", layer->node->op);
     bz_json_key_str(j, "kind", layer->kind);
     bz_json_key_str(j, "class", bz_class_name(layer->class));
-    bz_json_key(j, "inputs");
-    bz_json_array(j);
+    if (phase_of(all, layer))
+        bz_json_key_str(j, "phase", phase_of(all, layer));
+    bz_json_key_array(j, "inputs");
     for (int k = 0; k < layer->n_in; k++)
         put_value(j, m, layer->node->in[k], &layer->in[k], &layer->in_constant[k]);
     bz_json_array_end(j);
-    bz_json_key(j, "outputs");
-    bz_json_array(j);
+    bz_json_key_array(j, "outputs");
     for (int k = 0; k < layer->n_out; k++)
         put_value(j, m, layer->node->out[k], &layer->out[k], NULL);
     bz_json_array_end(j);
@@ -96,16 +104,16 @@ static void put_layer(bz_json *j, const bz_layers_view *s, const bz_model *m, co
     bz_json_key_int(j, "bytes", layer->bytes);
     bz_json_key_bool(j, "priced", layer->priced);
     if (layer->n_bodies)
-        put_bodies(j, s, m, layer);
+        put_bodies(j, s, all, layer);
     bz_json_object_end(j);
 }
 
-static void put_layers(bz_json *j, const bz_layers_view *s, const bz_model *m, const bz_layer *layers, int n)
+static void put_layers(bz_json *j, const bz_layers_view *s, const bz_layers *all, const bz_layer *layers, int n)
 {
     bz_json_array(j);
     for (int i = 0; i < n; i++)
         if (listed(s, &layers[i]))
-            put_layer(j, s, m, &layers[i]);
+            put_layer(j, s, all, &layers[i]);
     bz_json_array_end(j);
 }
 
@@ -114,21 +122,18 @@ static void put_fusions(bz_json *j, const bz_layers_view *s, bz_layers *l)
     const bz_match *matches;
     int n = bz_patterns_find(s->patterns, l, &matches);
     const bz_dag *dag = bz_dag_build(l);
-    bz_json_key(j, "fusions");
-    bz_json_array(j);
+    bz_json_key_array(j, "fusions");
     for (int i = 0; i < n; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "pattern", matches[i].pattern);
-        bz_json_key(j, "layers");
-        bz_json_array(j);
+        bz_json_key_array(j, "layers");
         for (int k = 0; k < matches[i].n; k++)
             bz_json_int(j, matches[i].layer[k]);
         bz_json_array_end(j);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
-    bz_json_key(j, "modules");
-    bz_json_array(j);
+    bz_json_key_array(j, "modules");
     for (int i = 0; i < dag->n_modules; i++) {
         bz_json_object(j);
         bz_json_key_int(j, "begin", dag->modules[i].begin);
@@ -149,11 +154,10 @@ static void put_model(bz_json *j, const bz_layers_view *s, bz_layers *l)
     bz_json_key_int(j, "nodes", l->model->graph->n_nodes);
     bz_json_key_int(j, "batch", l->batch);
     bz_json_key(j, "layers");
-    put_layers(j, s, l->model, l->layer, l->n);
+    put_layers(j, s, l, l->layer, l->n);
     if (s->patterns)
         put_fusions(j, s, l);
-    bz_json_key(j, "totals");
-    bz_json_object(j);
+    bz_json_key_object(j, "totals");
     bz_json_key_int(j, "layers", t.layers);
     bz_json_key_int(j, "unique", t.unique);
     bz_json_key_int(j, "macs", t.macs);
@@ -162,11 +166,9 @@ static void put_model(bz_json *j, const bz_layers_view *s, bz_layers *l)
     bz_json_key_int(j, "bytes", t.bytes);
     bz_json_key_int(j, "open", t.open);
     bz_json_object_end(j);
-    bz_json_key(j, "warnings");
-    bz_json_array(j);
-    for (int i = 0; i < l->n_warnings; i++)
-        bz_json_str(j, l->warnings[i]);
-    bz_json_array_end(j);
+    if (l->training)
+        bz_report_training_json(l->training, j);
+    bz_json_key_strs(j, "warnings", l->warnings, l->n_warnings);
     bz_json_object_end(j);
 }
 
@@ -182,9 +184,10 @@ static void cell_type(bz_table *table, const bz_model *m, const bz_type *types, 
     bz_buf_free(&text);
 }
 
-static void add_rows(bz_table *table, const bz_layers_view *s, const bz_model *m, const bz_layer *layers, int n,
+static void add_rows(bz_table *table, const bz_layers_view *s, const bz_layers *all, const bz_layer *layers, int n,
                      int depth)
 {
+    const bz_model *m = all->model;
     for (int i = 0; i < n; i++) {
         const bz_layer *l = &layers[i];
         if (!listed(s, l))
@@ -199,6 +202,8 @@ static void add_rows(bz_table *table, const bz_layers_view *s, const bz_model *m
         bz_table_cell(table, bz_buf_text(&name), l->name);
         bz_table_cell(table, l->kind, NULL);
         bz_table_cell(table, bz_class_name(l->class), NULL);
+        if (s->phases)
+            bz_table_cell(table, phase_of(all, l) ? phase_of(all, l) : "-", NULL);
         cell_type(table, m, l->in, l->n_in);
         cell_type(table, m, l->out, l->n_out);
         bz_table_count(table, l->macs);
@@ -211,7 +216,7 @@ static void add_rows(bz_table *table, const bz_layers_view *s, const bz_model *m
             bz_table_cell(table, l->key, NULL);
         bz_buf_free(&name);
         for (int b = 0; b < l->n_bodies; b++)
-            add_rows(table, s, m, l->bodies[b].layers, l->bodies[b].n, depth + 1);
+            add_rows(table, s, all, l->bodies[b].layers, l->bodies[b].n, depth + 1);
     }
 }
 
@@ -221,14 +226,9 @@ static bz_table *layer_table(bz_arena *arena, const bz_layers_view *s)
     if (s->csv)
         bz_table_column(t, "model", BZ_LEFT);
     bz_table_column(t, s->csv ? "index" : "#", BZ_RIGHT);
-    bz_table_column(t, "name", BZ_LEFT);
-    bz_table_column(t, "kind", BZ_LEFT);
-    bz_table_column(t, "class", BZ_LEFT);
-    bz_table_column(t, "input", BZ_LEFT);
-    bz_table_column(t, "output", BZ_LEFT);
+    bz_table_columns(t, s->phases ? "name|kind|class|phase|input|output" : "name|kind|class|input|output");
     bz_table_column(t, s->csv ? "macs" : "MACs", BZ_RIGHT);
-    bz_table_column(t, "params", BZ_RIGHT);
-    bz_table_column(t, "bytes", BZ_RIGHT);
+    bz_table_columns(t, ">params|>bytes");
     if (s->csv)
         bz_table_column(t, "key", BZ_LEFT);
     return t;
@@ -262,8 +262,7 @@ static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *
     const bz_match *matches;
     int n = bz_patterns_find(s->patterns, l, &matches);
     bz_table *t = bz_table_new(arena);
-    bz_table_column(t, "pattern", BZ_LEFT);
-    bz_table_column(t, "layers", BZ_LEFT);
+    bz_table_columns(t, "pattern|layers");
     for (int i = 0; i < n; i++) {
         bz_buf names = {0};
         for (int k = 0; k < matches[i].n; k++)
@@ -284,12 +283,7 @@ void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold, bz_buf *
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    bz_table_column(t, "model", BZ_LEFT);
-    bz_table_column(t, "layers", BZ_RIGHT);
-    bz_table_column(t, "params", BZ_RIGHT);
-    bz_table_column(t, "MACs", BZ_RIGHT);
-    bz_table_column(t, "bytes", BZ_RIGHT);
-    bz_table_column(t, "tokens", BZ_RIGHT);
+    bz_table_columns(t, "model|>layers|>params|>MACs|>bytes|>tokens");
     for (int i = 0; i < n; i++) {
         bz_totals totals;
         bz_token_step step = {0};
@@ -323,8 +317,7 @@ static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers
     bz_json_key_int(j, "models", n);
     bz_json_key_int(j, "layers", u->n_layers);
     bz_json_key_int(j, "unique", u->n);
-    bz_json_key(j, "items");
-    bz_json_array(j);
+    bz_json_key_array(j, "items");
     for (int i = 0; i < u->n; i++) {
         const bz_unique_layer *item = &u->item[i];
         bz_json_object(j);
@@ -334,8 +327,7 @@ static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers
         bz_json_key_int(j, "count", item->count);
         bz_json_key_int(j, "macs", item->layer->macs);
         bz_json_key_int(j, "bytes", item->layer->bytes);
-        bz_json_key(j, "in");
-        bz_json_array(j);
+        bz_json_key_array(j, "in");
         for (int k = 0; k < item->n_models; k++) {
             bz_json_object(j);
             bz_json_key_str(j, "model", layers[item->models[k]]->name);
@@ -359,11 +351,9 @@ static void put_model_name(bz_buf *out, const char *path)
 
 static void unique_table(bz_table *t, const bz_unique *u, bz_layers *const *layers, bool csv)
 {
-    bz_table_column(t, "count", BZ_RIGHT);
-    bz_table_column(t, "models", BZ_RIGHT);
+    bz_table_columns(t, ">count|>models");
     bz_table_column(t, csv ? "macs" : "MACs", BZ_RIGHT);
-    bz_table_column(t, "in", BZ_LEFT);
-    bz_table_column(t, "key", BZ_LEFT);
+    bz_table_columns(t, "in|key");
     for (int i = 0; i < u->n; i++) {
         const bz_unique_layer *item = &u->item[i];
         bz_buf in = {0};
@@ -425,12 +415,14 @@ void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *s, 
             continue;
         }
         bz_table *t = all ? all : layer_table(&arena, s);
-        add_rows(t, s, l->model, l->layer, l->n, 0);
+        add_rows(t, s, l, l->layer, l->n, 0);
         if (s->csv)
             continue;
         if (i)
             bz_buf_putc(out, '\n');
         put_summary(out, s, l);
+        if (l->training)
+            bz_report_training(l->training, out);
         bz_table_print(t, out);
         if (s->patterns)
             put_fusion_rows(out, &arena, s, l);

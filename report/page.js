@@ -153,7 +153,7 @@ function join(a, d) {
   });
   a.modules.forEach((m, i) => { [m.from, m.to, m.layers] = d.modules[i]; });
   if (a.fused) a.fused.groups.forEach((g, i) => { g.nodes = d.groups[i]; });
-  a.profiles.forEach((l, i) => { l.timeline = d.timelines[i]; });
+  a.profiles.forEach((l, i) => { l.timeline = d.timelines[i]; l.whatif = d.whatifs[i]; });
   Object.assign(a, { details: d.details, clock: d.clock, dtype: d.dtype, no_peaks: d.no_peaks,
     flops: d.flops.map(([dtype, rate]) => ({ dtype, rate })), bandwidth: d.bandwidth.map(([bytes, rate]) => ({ bytes, rate })) });
 }
@@ -179,8 +179,10 @@ function reasons(a, l) {
 function answer(a, l) {
   const p = el("p", { class: "answer" });
   const g = a.goal, strong = (t) => el("strong", {}, t);
-  if (l && known(l.latency)) p.append("One iteration took ", strong(time(l.latency)), g.enough && !l.defect ? "; " : ". ");
-  if (!g.enough) {
+  if (l && known(l.latency)) p.append("One iteration took ", strong(time(l.latency)), g.enough && !l.defect && !l.foreign ? "; " : ". ");
+  if (l && l.foreign) {
+    p.append(`The recording does not fit the model: it ${l.foreign}.`);
+  } else if (!g.enough) {
     p.append(`Too little is measured for a bound: ${priced(a)} are priced. `);
     if (g.measures) p.append("On ", el("code", {}, a.system), " this measures the rest: ", el("code", {}, g.measures), ". ");
     if (known(g.hardware)) p.append("The hardware allows ", strong(time(g.hardware)), " at best (modelled).");
@@ -239,7 +241,7 @@ function advice(l) {
   if (!l || (!l.advice.length && !none.length)) return null;
   return section("advice", "What to do", el("p", { class: "note" }, l.advice.length ? "Greatest gain first; gains of several do not simply add up." : "No advice is known."),
     el("ol", { class: "advice" }, l.advice.map((x) => el("li", {}, el("strong", {}, x.what), " ",
-      el("span", { class: "gain" }, x.gain > 0 ? `saves ${time(x.gain)}` + (known(x.low) && known(x.high) ? ` (${time(x.low)} to ${time(x.high)})` : "") : "gain not known"),
+      el("span", { class: "gain" }, x.gain > 0 ? `saves ${time(x.gain)}` + (known(x.low) && known(x.high) ? ` (${time(x.low)} to ${time(x.high)})` : "") + (x.by === "estimate" ? ", an estimate" : ", by simulation") : "gain not known"),
       x.evidence ? el("p", {}, x.evidence) : null, x.step ? el("pre", {}, x.step) : null))),
     none.length ? el("ul", { class: "none" }, none.map((x) => el("li", {}, `${x.item}, ${time(x.seconds)}: ${x.why}`))) : null);
 }
@@ -400,37 +402,42 @@ function graph(number) {
 
 /* ---- the page ---- */
 
-const NAMES = { evaluation: "All", ladder: "Bounds", advice: "Advice", timeline: "Timeline", deviations: "Deviations", modules: "Modules", provenance: "Provenance" }; /* in the contents */
+const NAMES = { evaluation: "All", ladder: "Bounds", advice: "Advice", timeline: "Timeline", whatif: "What if", deviations: "Deviations", modules: "Modules", provenance: "Provenance" }; /* in the contents */
+
+/* Chooses of[key], the number of a name. */
+function select(label, names, of, key) {
+  const s = el("select", { onchange: () => { of[key] = Number(s.value); if (key === "analysis") state.ladder = 0; render(); } }, names.map((n, i) => el("option", { value: i }, n)));
+  s.value = of[key];
+  return el("label", {}, label, s);
+}
 
 function choices() {
   const box = document.getElementById("choice");
-  const select = (label, names, key) => {
-    const s = el("select", { onchange: () => { state[key] = Number(s.value); if (key === "analysis") state.ladder = 0; render(); } }, names.map((n, i) => el("option", { value: i }, n)));
-    s.value = state[key];
-    return el("label", {}, label, s);
-  };
+  if (PREDICTIONS[data.record]) return PREDICTIONS[data.record].choices(box);
   box.replaceChildren();
   if (recordings.length + data.models.length > 1 && recordings.length) box.append(views());
   if (state.recording >= 0) { box.hidden = !box.childElementCount; return; }
   const { profiles } = data.models[state.analysis];
-  if (data.models.length > 1) box.append(select("Model, system, batch", data.models.map((a) => `${basename(a.model)} · ${a.system}` + (a.batch ? ` · batch ${a.batch}` : "")), "analysis"));
-  if (profiles.length > 1) box.append(select("Profile", profiles.map((l) => l.profile), "ladder"));
+  if (data.models.length > 1) box.append(select("Model, system, batch", data.models.map((a) => `${basename(a.model)} · ${a.system}` + (a.batch ? ` · batch ${a.batch}` : "")), state, "analysis"));
+  if (profiles.length > 1) box.append(select("Profile", profiles.map((l) => l.profile), state, "ladder"));
   box.hidden = !box.childElementCount;
 }
 
 function render() {
   const main = document.getElementById("main");
   dropCharts();
-  const parts = state.recording < 0 ? analysisParts() : recording(recordings[state.recording], drawing.recordings[state.recording]);
+  const parts = PREDICTIONS[data.record] ? PREDICTIONS[data.record].parts() : state.recording < 0 ? analysisParts() : recording(recordings[state.recording], drawing.recordings[state.recording], drawing.whatifs[state.recording]);
   main.replaceChildren(...parts);
   document.getElementById("contents").replaceChildren(el("ul", {}, parts.filter((p) => p.id !== "summary").map((p) => el("li", {}, el("a", { href: "#" + p.id }, NAMES[p.id] || p.querySelector("h2").textContent)))));
+  const box = document.getElementById("choice"), focused = [...box.querySelectorAll("select")].indexOf(document.activeElement);
   choices();
+  if (focused >= 0 && box.querySelectorAll("select")[focused]) box.querySelectorAll("select")[focused].focus();
   drawCharts();
 }
 
 function analysisParts() {
   const a = data.models[state.analysis], l = a.profiles[state.ladder];
-  return [data.evaluation ? evaluation() : null, summary(a, l), advice(l), ladderSection(a, l), layers(a), roofline(a), timeline(l && l.timeline), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l), ...(a.tables || []).map(sheet)].filter(Boolean);
+  return [data.evaluation ? evaluation() : null, summary(a, l), advice(l), ladderSection(a, l), layers(a), roofline(a), timeline(l && l.timeline), whatIf(l && l.whatif), graph(state.analysis), algorithms(l), deviations(l), fusion(a), units(a, l), modules(a), origins(a, l), ...(a.tables || []).map(sheet)].filter(Boolean);
 }
 
 function modules(a) {
@@ -441,7 +448,7 @@ function modules(a) {
 }
 
 function start() {
-  data.models.forEach((a, i) => join(a, drawing.models[i]));
+  (data.models || []).forEach((a, i) => join(a, drawing.models[i]));
   document.getElementById("footer").textContent = `benanza ${drawing.version} · charts by Chart.js 3.9.1, MIT licence · nothing on this page is loaded from elsewhere`;
   render();
 }

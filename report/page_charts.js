@@ -52,7 +52,7 @@ const short = (s, n) => (s.length > n ? s.slice(0, n - 1) + "…" : s);
 
 /* Without a waterfall, the three numbers of the ladder: they add up to the latency, too. Nothing where there is no bound. */
 function steps(a, l) {
-  if (!a.goal.enough || l.defect || !known(l.latency)) return null;
+  if (!a.goal.enough || l.defect || l.foreign || !known(l.latency)) return null;
   if (l.waterfall && l.waterfall.steps.length) return { from: l.waterfall.from, to: l.waterfall.to, name: "bound", list: l.waterfall.steps };
   if (known(l.excess)) return { from: l.latency, to: a.goal.parallel, name: "parallel bound", list: [{ name: l.device ? "device idle" : "outside of library calls", seconds: l.idle }, { name: "more work than the bound", seconds: l.excess }, { name: "one after the other", seconds: l.overlap }] };
   return { from: l.latency, to: a.goal.sequential, name: a.goal.bound + " bound", list: [{ name: "all that is above the bound", seconds: l.latency - a.goal.sequential }] };
@@ -150,6 +150,7 @@ function roofline(a) {
       scales: { x: { type: "logarithmic", min: low, max: high, title: { display: true, text: "operations per byte" }, ticks: decades() }, y: { type: "logarithmic", min: 0.5 * Math.min(...points.map((q) => q.y)), max: 2 * Math.max(flops ? flops.rate : 0, ...points.map((q) => q.y)), title: { display: true, text: "operations per second" }, ticks: decades() } } } }));
   return section("roofline", "Roofline", figure("Each dot is a layer at its cheapest record, equal layers together; its size is its share of the bound. The line is what the hardware allows" + (a.no_peaks ? ": not known, " + a.no_peaks : ` (${a.peaks})`) + ". Winograd’s algorithm needs fewer multiplications than are counted here, so that convolutions can stand above it.", box));
 }
-function decades() {
-  return { callback: (v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? (v < 1 ? String(Number(v.toPrecision(1))) : count(v)) : null), autoSkip: false, maxRotation: 0 };
+const decades = () => decadesOf((v) => (v < 1 ? String(Number(v.toPrecision(1))) : count(v)));
+function decadesOf(format) {
+  return { callback: (v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? format(v) : null), autoSkip: false, maxRotation: 0 };
 }

@@ -8,11 +8,11 @@ function sheet(s) {
   return section("table-" + s.id, s.title, s.note && el("p", { class: "note" }, s.note), table(s.title, columns, s.rows));
 }
 
-function recording(r, drawn) {
+function recording(r, drawn, whatif) {
   const s = el("section", { id: "summary", "aria-labelledby": "summary-title" }, el("h1", { id: "summary-title" }, r.profile), el("p", { class: "answer" }, r.answer),
     el("ul", { class: "note" }, r.facts.map((f) => el("li", {}, f))));
   if (r.warnings.length) s.append(el("ul", { class: "warnings" }, r.warnings.map((w) => el("li", {}, w))));
-  return [s, advice(r), timeline(drawn), ...r.tables.map(sheet)].filter(Boolean);
+  return [s, advice(r), timeline(drawn), whatIf(whatif), ...r.tables.map(sheet)].filter(Boolean);
 }
 
 /* Recordings, and behind them the analyses that rest on their calls. */

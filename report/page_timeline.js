@@ -17,9 +17,17 @@ function gaps(t) {
 function timeline(t) {
   timelines.length = 0;
   if (!t) return null;
-  const idle = gaps(t), canvas = el("canvas", { tabindex: "0", role: "application", "aria-label": "Timeline of one iteration. Arrow keys move, plus and minus zoom, 0 shows all." });
-  const status = el("p", { class: "note", role: "status" }), span = Math.max(t.length, ...t.rows.flatMap((r) => r.events.slice(-1).map((e) => e[0] + e[1])));
+  const idle = gaps(t), span = Math.max(t.length, ...t.rows.flatMap((r) => r.events.slice(-1).map((e) => e[0] + e[1])));
   const rows = [{ name: `gaps: no ${idle.sort} runs`, kind: "gap", depth: 1, events: idle.list.map(([s, n]) => [s, n, -1, 0]) }, ...t.rows];
+  return section("timeline", "Timeline of one iteration",
+    el("p", { class: "note" }, `The steady iteration of median latency, ${time(t.length * 1e-9)}` + (t.left_out ? `; the ${t.left_out} shortest events are left out` : "") + ". Drag to move; zoom with the buttons, with + and −, or with Ctrl and the wheel."),
+    ...drawRows(t, rows, span, "Timeline of one iteration"), timelineTable(t, rows));
+}
+
+/* The drawing of rows of events, with its controls. */
+function drawRows(t, rows, span, title) {
+  const canvas = el("canvas", { tabindex: "0", role: "application", "aria-label": `${title}. Arrow keys move, plus and minus zoom, 0 shows all.` });
+  const status = el("p", { class: "note", role: "status" });
   let top = 24;
   for (const r of rows) { r.top = top; top += LABEL + LINE * Math.max(1, r.depth) + 7; }
   const height = top + 4;
@@ -76,7 +84,7 @@ function timeline(t) {
     }
     return "";
   }
-  function say() { status.textContent = width >= span ? `All of the iteration, ${time(span * 1e-9)}.` : `${time(from * 1e-9)} to ${time((from + width) * 1e-9)} of ${time(span * 1e-9)}.`; }
+  function say() { status.textContent = width >= span ? `All of the iteration, ${time(t.length * 1e-9)}.` : `${time(from * 1e-9)} to ${time((from + width) * 1e-9)} of ${time(span * 1e-9)}.`; }
   function zoom(factor, center) { const c = center === undefined ? from + width / 2 : center, before = width; width *= factor; clamp(); from = c - ((c - from) / before) * width; clamp(); draw(); say(); }
   function move(share) { from += share * width; clamp(); draw(); say(); }
   const all = () => { from = 0; width = span; draw(); say(); };
@@ -99,10 +107,8 @@ function timeline(t) {
   timelines.push({ draw });
   say();
   const button = (label, act) => el("button", { type: "button", onclick: act }, label);
-  return section("timeline", "Timeline of one iteration",
-    el("p", { class: "note" }, `The steady iteration of median latency, ${time(t.length * 1e-9)}` + (t.left_out ? `; the ${t.left_out} shortest events are left out` : "") + ". Drag to move; zoom with the buttons, with + and −, or with Ctrl and the wheel."),
-    el("div", { class: "controls" }, button("Zoom in", () => zoom(0.6)), button("Zoom out", () => zoom(1 / 0.6)), button("Show all", all)),
-    el("figure", { class: "timeline" }, canvas), status, timelineTable(t, rows));
+  return [el("div", { class: "controls" }, button("Zoom in", () => zoom(0.6)), button("Zoom out", () => zoom(1 / 0.6)), button("Show all", all)),
+    el("figure", { class: "timeline" }, canvas), status];
 }
 
 function timelineTable(t, rows) {

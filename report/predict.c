@@ -8,7 +8,7 @@
 
 /* ---- forecasts ------------------------------------------------------------------------------- */
 
-static double dollars(const bz_price_list *p, const char *machine)
+double bz_price_of(const bz_price_list *p, const char *machine)
 {
     size_t len = strcspn(machine, "@");
     for (int i = 0; i < p->n; i++)
@@ -21,7 +21,7 @@ static double dollars(const bz_price_list *p, const char *machine)
 static double cost(const bz_forecast *f, const bz_price_list *p)
 {
     int64_t batch = f->batch > 0 ? f->batch : 1;
-    return f->bound.sequential * dollars(p, f->machine->name) / 3600 / (double)batch * 1e6;
+    return f->sequential * bz_price_of(p, f->machine->name) / 3600 / (double)batch * 1e6;
 }
 
 typedef struct ranked {
@@ -43,7 +43,7 @@ static void rank(const bz_forecast *f, int n, const bz_price_list *prices, ranke
         for (int k = 0; k < n; k++) {
             if (!same_case(&f[i], &f[k]))
                 continue;
-            out[i].by_time += f[k].bound.sequential < f[i].bound.sequential;
+            out[i].by_time += f[k].sequential < f[i].sequential;
             if (!isnan(out[i].cost) && out[k].cost <= out[i].cost)
                 out[i].by_cost += out[k].cost < out[i].cost || k == i;
         }
@@ -69,28 +69,53 @@ static void time_cell(bz_table *t, double seconds, bz_buf *text)
     cell(t, text, seconds);
 }
 
+/* The answer first: which system is fastest, and which cheapest. Of several models and batches, how often which one is. */
+static void forecast_answer(const ranked *r, int n, bz_buf *out)
+{
+    const ranked *best = r, *cheap = NULL;
+    int cases = 0, wins = 0;
+    for (int i = 0; i < n; i++) {
+        bool first = true;
+        for (int k = 0; k < i; k++)
+            first &= !same_case(r[i].f, r[k].f);
+        cases += first;
+        best = same_case(r[i].f, r->f) && r[i].by_time == 1 ? &r[i] : best;
+        cheap = same_case(r[i].f, r->f) && r[i].by_cost == 1 ? &r[i] : cheap;
+    }
+    for (int i = 0; i < n; i++)
+        wins += r[i].by_time == 1 && !strcmp(r[i].f->machine->name, best->f->machine->name);
+    const bz_forecast *f = best->f;
+    const char *slash = strrchr(f->model, '/');
+    bz_unit_text a, b, c;
+    bz_buf_clean(out, slash ? slash + 1 : f->model);
+    if (f->batch > 0)
+        bz_buf_printf(out, " at batch %lld", (long long)f->batch);
+    bz_buf_printf(out, n > cases ? " would run fastest on " : " would run on ");
+    bz_buf_clean(out, f->machine->name);
+    bz_buf_printf(out, ": %s (%s to %s)", bz_units_time(a, f->sequential), bz_units_time(b, f->sequential * f->low),
+                  bz_units_time(c, f->sequential * f->high));
+    if (cheap) {
+        bz_buf_puts(out, "; cheapest on ");
+        bz_buf_clean(out, cheap->f->machine->name);
+        bz_buf_printf(out, ": $%.4g a million", cheap->cost);
+    }
+    bz_buf_puts(out, ".");
+    if (cases > 1 && n > cases)
+        bz_buf_printf(out, " Of %d cases it is fastest in %d.", cases, wins);
+    bz_buf_puts(out, "\n\n");
+}
+
 static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *arena)
 {
     bz_table *t = bz_table_new(arena);
     bz_buf text = {0};
-    bz_table_column(t, "model", BZ_LEFT);
-    bz_table_column(t, "batch", BZ_RIGHT);
-    bz_table_column(t, "system", BZ_LEFT);
-    bz_table_column(t, "sequential", BZ_RIGHT);
-    bz_table_column(t, "from", BZ_RIGHT);
-    bz_table_column(t, "to", BZ_RIGHT);
-    bz_table_column(t, "parallel", BZ_RIGHT);
-    bz_table_column(t, "fused", BZ_RIGHT);
-    bz_table_column(t, "a second", BZ_RIGHT);
-    bz_table_column(t, "rank", BZ_RIGHT);
-    if (priced) {
-        bz_table_column(t, "$ a million", BZ_RIGHT);
-        bz_table_column(t, "rank by cost", BZ_RIGHT);
-    }
+    bz_table_columns(t, "model|>batch|system|>sequential|>from|>to|>parallel|>fused|>a second|>rank");
+    if (priced)
+        bz_table_columns(t, ">$ a million|>rank by cost");
     bz_table_column(t, "predicted", BZ_RIGHT);
     for (int i = 0; i < n; i++) {
         const bz_forecast *f = r[i].f;
-        double s = f->bound.sequential, rate = s > 0 ? (double)(f->batch > 0 ? f->batch : 1) / s : NAN;
+        double s = f->sequential, rate = s > 0 ? (double)(f->batch > 0 ? f->batch : 1) / s : NAN;
         const char *slash = strrchr(f->model, '/');
         bz_unit_text unit;
         bz_table_cell(t, slash ? slash + 1 : f->model, f->model);
@@ -99,8 +124,8 @@ static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *a
         time_cell(t, s, &text);
         time_cell(t, s * f->low, &text);
         time_cell(t, s * f->high, &text);
-        time_cell(t, f->bound.path.seconds, &text);
-        time_cell(t, f->bound.fused.wanted ? f->bound.fused.sequential : NAN, &text);
+        time_cell(t, f->parallel, &text);
+        time_cell(t, f->fused, &text);
         bz_buf_puts(&text, bz_units_count(unit, rate));
         cell(t, &text, rate);
         bz_table_int(t, r[i].by_time);
@@ -119,25 +144,23 @@ static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *a
 static void forecast_json(const ranked *r, bz_json *j)
 {
     const bz_forecast *f = r->f;
-    const bz_bound *b = &f->bound;
     bz_json_object(j);
     bz_json_key_str(j, "model", f->model);
     bz_json_key_int(j, "batch", f->batch);
     bz_json_key_str(j, "system", f->machine->name);
-    bz_json_key_num(j, "sequential", b->sequential);
-    bz_json_key_num(j, "low", b->sequential * f->low);
-    bz_json_key_num(j, "high", b->sequential * f->high);
-    bz_json_key_num(j, "parallel", b->path.seconds);
-    bz_json_key_num(j, "fused", b->fused.wanted ? b->fused.sequential : NAN);
-    bz_json_key_num(j, "throughput", b->sequential > 0 ? (double)(f->batch > 0 ? f->batch : 1) / b->sequential : NAN);
+    bz_json_key_num(j, "sequential", f->sequential);
+    bz_json_key_num(j, "low", f->sequential * f->low);
+    bz_json_key_num(j, "high", f->sequential * f->high);
+    bz_json_key_num(j, "parallel", f->parallel);
+    bz_json_key_num(j, "fused", f->fused);
+    bz_json_key_num(j, "throughput", f->sequential > 0 ? (double)(f->batch > 0 ? f->batch : 1) / f->sequential : NAN);
     bz_json_key_int(j, "rank", r->by_time);
     bz_json_key_num(j, "cost", r->cost);
     bz_json_key_num(j, "rank_by_cost", r->by_cost ? (double)r->by_cost : NAN);
     bz_json_key_int(j, "layers", f->layers);
     bz_json_key_int(j, "predicted", f->predicted);
-    bz_json_key_int(j, "unpriced", b->coverage.unpriced);
-    bz_json_key(j, "by");
-    bz_json_object(j);
+    bz_json_key_int(j, "unpriced", f->unpriced);
+    bz_json_key_object(j, "by");
     for (int i = 0; i < BZ_PREDICTED_N; i++)
         bz_json_key_num(j, bz_predicted_names[i], f->by[i]);
     bz_json_object_end(j);
@@ -149,7 +172,7 @@ static void forecast_notes(const ranked *r, int n, bz_buf *out)
     int unpriced = 0;
     double by[BZ_PREDICTED_N] = {0};
     for (int i = 0; i < n; i++) {
-        unpriced = r[i].f->bound.coverage.unpriced > unpriced ? r[i].f->bound.coverage.unpriced : unpriced;
+        unpriced = r[i].f->unpriced > unpriced ? r[i].f->unpriced : unpriced;
         for (int k = 0; k < BZ_PREDICTED_N; k++)
             by[k] += r[i].f->by[k] / n;
     }
@@ -174,8 +197,7 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
         bz_json j = bz_json_to(out, true);
         j.flat = 3;
         bz_json_document(&j, "predict", 1);
-        bz_json_key(&j, "rows");
-        bz_json_array(&j);
+        bz_json_key_array(&j, "rows");
         for (int i = 0; i < n; i++)
             forecast_json(&r[i], &j);
         bz_json_array_end(&j);
@@ -184,6 +206,7 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
     } else if (form == BZ_FORM_CSV) {
         bz_table_csv(forecast_table(r, n, prices->n > 0, &arena), out);
     } else {
+        forecast_answer(r, n, out);
         bz_table_print(forecast_table(r, n, prices->n > 0, &arena), out);
         forecast_notes(r, n, out);
     }
@@ -220,11 +243,7 @@ static bz_table *judgement_table(const bz_judgement *g, bz_arena *arena)
     bz_table *t = bz_table_new(arena);
     bz_buf text = {0};
     bool scalings = !strcmp(g->left_out, "system");
-    static const char *const TITLES[] = {"n", "error", "bias", "of calls", "median", "inside"};
-    bz_table_column(t, "of", BZ_LEFT);
-    bz_table_column(t, "name", BZ_LEFT);
-    for (int i = 0; i < 6; i++)
-        bz_table_column(t, TITLES[i], BZ_RIGHT);
+    bz_table_columns(t, "of|name|>n|>error|>bias|>of calls|>median|>inside");
     for (int i = 1; i < BZ_RULES && scalings; i++)
         bz_table_column(t, bz_rule_names[i], BZ_RIGHT);
     error_row(t, &g->all, "all", scalings, &text);
@@ -240,8 +259,7 @@ static bz_table *judgement_table(const bz_judgement *g, bz_arena *arena)
 
 static void errors_json(const char *key, const bz_error_sum *e, int n, bz_json *j)
 {
-    bz_json_key(j, key);
-    bz_json_array(j);
+    bz_json_key_array(j, key);
     for (int i = 0; i < n; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "name", e[i].name);
@@ -268,12 +286,16 @@ static void judgement_json(const bz_judgement *g, bz_json *j)
     errors_json("systems", g->machine, g->machines, j);
     errors_json("networks", g->network, g->networks, j);
     errors_json("kinds", g->kind, g->kinds, j);
-    bz_json_key(j, "points");
-    bz_json_array(j);
+    bz_json_key_array(j, "points");
     for (int i = 0; i < g->points; i++) {
         bz_json_array(j);
-        bz_json_num(j, g->measured[i]);
-        bz_json_num(j, g->predicted[i]);
+        const bz_judged *p = &g->point[i];
+        const double seconds[] = {p->measured, p->predicted, p->low, p->high};
+        for (int k = 0; k < 4; k++)
+            bz_json_num(j, seconds[k]);
+        bz_json_int(j, p->machine);
+        bz_json_int(j, p->network);
+        bz_json_int(j, p->batch);
         bz_json_array_end(j);
     }
     bz_json_array_end(j);
@@ -304,8 +326,7 @@ void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *ou
     j.flat = 5;
     if (form == BZ_FORM_JSON) {
         bz_json_document(&j, "predict-errors", 1);
-        bz_json_key(&j, "rounds");
-        bz_json_array(&j);
+        bz_json_key_array(&j, "rounds");
     }
     for (int i = 0; i < n; i++) {
         if (form == BZ_FORM_JSON)

@@ -15,8 +15,7 @@ void report_sheets_text(const bz_sheet *const *sheet, int n, bz_buf *out)
 
 void report_sheets_json(const bz_sheet *const *sheet, int n, bz_json *j)
 {
-    bz_json_key(j, "tables");
-    bz_json_array(j);
+    bz_json_key_array(j, "tables");
     for (int i = 0; i < n; i++)
         if (sheet[i]->n)
             bz_sheet_json(sheet[i], j);
@@ -44,20 +43,10 @@ void bz_report_recording_text(const bz_recording *r, bz_buf *out)
     report_sheets_text(r->sheet, r->n_sheets, out);
 }
 
-static void put_strings(const char *key, const char *const *list, int n, bz_json *j)
-{
-    bz_json_key(j, key);
-    bz_json_array(j);
-    for (int i = 0; i < n; i++)
-        bz_json_str(j, list[i]);
-    bz_json_array_end(j);
-}
-
 static void put_fits(const bz_recording *r, bz_json *j)
 {
     bz_json_key_int(j, "candidates", r->candidates);
-    bz_json_key(j, "fits");
-    bz_json_array(j);
+    bz_json_key_array(j, "fits");
     for (int i = 0; i < r->n_fits; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "model", r->fit[i].candidate->name);
@@ -80,8 +69,8 @@ static void put_recording(const bz_recording *r, bz_json *j)
 {
     bz_json_object(j);
     bz_members_json(BZ_MEMBERS(RECORDING), r, j);
-    put_strings("facts", r->fact, r->n_facts, j);
-    put_strings("warnings", r->warning, r->n_warnings, j);
+    bz_json_key_strs(j, "facts", r->fact, r->n_facts);
+    bz_json_key_strs(j, "warnings", r->warning, r->n_warnings);
     put_fits(r, j);
     bz_json_key_str(j, "framework", r->analysis->ladder->framework);
     report_advice_json(r->analysis->ladder, j);
@@ -91,8 +80,7 @@ static void put_recording(const bz_recording *r, bz_json *j)
 
 void report_recordings_json(const bz_findings *r, bz_json *j)
 {
-    bz_json_key(j, "recordings");
-    bz_json_array(j);
+    bz_json_key_array(j, "recordings");
     for (int i = 0; i < r->n_recordings; i++)
         put_recording(&r->recording[i], j);
     bz_json_array_end(j);

@@ -24,8 +24,7 @@ void report_stock_json(bz_json *j, const bz_stock *c)
     bz_json_key_int(j, "ok", (int64_t)c->ok);
     bz_json_key_int(j, "records", (int64_t)c->records);
     bz_json_key_int(j, "newest", c->newest);
-    bz_json_key(j, "provenance");
-    bz_json_array(j);
+    bz_json_key_array(j, "provenance");
     for (int p = 0; p <= BZ_PROVENANCE_IMPORTED; p++)
         if (c->from[p])
             bz_json_str(j, bz_record_provenance_name((bz_record_provenance)p));
@@ -57,11 +56,9 @@ static void ls_row(bz_table *t, const bz_stock *c, bz_arena *arena)
 
 void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form form, bz_buf *out)
 {
-    static const char *const TITLES[] = {"system", "problems", "variants", "ok", "records", "newest", "provenance"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    for (int i = 0; i < 7; i++)
-        bz_table_column(t, TITLES[i], i >= 1 && i <= 4 ? BZ_RIGHT : BZ_LEFT);
+    bz_table_columns(t, "system|>problems|>variants|>ok|>records|newest|provenance");
     for (size_t i = 0; i < n; i++)
         ls_row(t, &list[i], &arena);
     if (form == BZ_FORM_JSON) {
@@ -69,8 +66,7 @@ void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form
         j.flat = 3;
         bz_json_document(&j, "database", 1);
         bz_json_key_str(&j, "folder", dir);
-        bz_json_key(&j, "systems");
-        bz_json_array(&j);
+        bz_json_key_array(&j, "systems");
         for (size_t i = 0; i < n; i++)
             ls_json(&j, &list[i]);
         bz_json_array_end(&j);
@@ -125,18 +121,12 @@ static void show_row(bz_table *t, const bz_record *r)
     bz_table_cell(t, r->reason, NULL);
 }
 
-static const char *const SHOW_TITLES[] = {"backend", "algorithm", "layout", "math",   "threads", "cache", "median",
-                                          "low",     "high",      "n",      "status", "source",  "date",  "reason"};
-
 static bz_table *show_table(bz_arena *arena, bool csv)
 {
     bz_table *t = bz_table_new(arena);
-    if (csv) {
-        bz_table_column(t, "system", BZ_LEFT);
-        bz_table_column(t, "problem", BZ_LEFT);
-    }
-    for (int i = 0; i < (int)(sizeof SHOW_TITLES / sizeof *SHOW_TITLES); i++)
-        bz_table_column(t, SHOW_TITLES[i], i == 4 || (i >= 6 && i <= 9) ? BZ_RIGHT : BZ_LEFT);
+    if (csv)
+        bz_table_columns(t, "system|problem");
+    bz_table_columns(t, "backend|algorithm|layout|math|>threads|cache|>median|>low|>high|>n|status|source|date|reason");
     return t;
 }
 
@@ -168,8 +158,7 @@ static void show_for_programs(const bz_record *list, size_t n, bool json, bz_buf
         bz_json j = bz_json_to(out, true);
         j.flat = 3;
         bz_json_document(&j, "records", 1);
-        bz_json_key(&j, "records");
-        bz_json_array(&j);
+        bz_json_key_array(&j, "records");
         for (size_t i = 0; i < n; i++)
             bz_record_json(&j, &list[i]);
         bz_json_array_end(&j);

@@ -27,6 +27,8 @@ void bz_report_dot(const bz_analysis *analysis, bz_buf *out);
 /* One page that needs nothing else: opened from a disk, sent by mail. What stands in models and profiles
  * is data in it, and neither markup nor script. */
 void bz_report_html(const bz_findings *r, bz_buf *out);
+/* The same page of a document that --json prints, "predict" or "predict-errors"; `text`: the same for those who read without scripts. */
+void bz_report_document_page(const char *title, const char *json, const char *text, bz_buf *out);
 
 /* The graph for that page, as HTML: a picture, or for big graphs a picture of parts and one of each part
  * that is opened. At most *budget nodes are drawn; what was drawn is taken off it. */
@@ -47,7 +49,11 @@ typedef struct bz_layers_view {
     bool json, csv;
     bool fold;                   /* without those that do not depend on the model's inputs */
     const bz_patterns *patterns; /* also where they fit; NULL: without */
+    bool phases;                 /* some models are iterations of training */
 } bz_layers_view;
+struct bz_training;
+void bz_report_training(const struct bz_training *t, bz_buf *out);     /* its phases, and the memory that it needs */
+void bz_report_training_json(const struct bz_training *t, bz_json *j); /* a member "training" */
 void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold,
                             bz_buf *out); /* a row each: what changes with sizes */
 void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out);
@@ -76,7 +82,9 @@ typedef struct bz_systems {
 void bz_report_systems_text(const bz_systems *s, bz_buf *out); /* goes on behind bz_bench_text */
 void bz_report_systems_json(const bz_systems *s, bz_buf *out);
 
-/* What an iteration would take after a change; `all`: everything that applies was tried. The transformations that there are. */
+/* What an iteration would take after a change; `all`: everything that applies was tried, or a sweep. The answer is a sentence or
+ * two; the text begins with it. The list tells the transformations that there are. */
+void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out);
 void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out);
 void bz_report_whatif_json(const bz_whatif *w, bz_buf *out);
 void bz_report_whatif_list(bz_buf *out);
@@ -90,6 +98,10 @@ typedef struct bz_price_list {
     const double *dollars;      /* [n]: an hour */
     int n;
 } bz_price_list;
+/* The iteration of a recording on other systems: one prediction for each, named after it. `from`: what it was recorded on. */
+void bz_report_moved(const bz_whatif *w, const char *from, const bz_price_list *prices, bz_form form, bz_buf *out);
+/* Dollars of an hour on a system, also by what stands before its @; NAN: no price. */
+double bz_price_of(const bz_price_list *prices, const char *machine);
 void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *prices, bz_form form, bz_buf *out);
 void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out);
 

@@ -27,9 +27,7 @@ static void put_differences(const bz_compare_set *s, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    bz_table_column(t, "what changed", BZ_LEFT);
-    bz_table_column(t, "first", BZ_LEFT);
-    bz_table_column(t, "second", BZ_LEFT);
+    bz_table_columns(t, "what changed|first|second");
     for (int i = 0; i < s->n_differences; i++) {
         bz_table_cell(t, s->difference[i].what, NULL);
         bz_table_cell(t, s->difference[i].a ? s->difference[i].a : "-", NULL);
@@ -48,9 +46,7 @@ static void put_only(const bz_compare_part *p, int which, int rows, bz_buf *out)
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
     bz_table_column(t, which ? "only in the second" : "only in the first", BZ_LEFT);
-    bz_table_column(t, "times", BZ_RIGHT);
-    bz_table_column(t, "time", BZ_RIGHT);
-    bz_table_column(t, "variant", BZ_LEFT);
+    bz_table_columns(t, ">times|>time|variant");
     for (int i = 0; i < p->n_only[which] && i < rows; i++) {
         const bz_compare_row *r = &p->only[which][i];
         const bz_span *s = which ? &r->b : &r->a;
@@ -95,8 +91,7 @@ void bz_report_set_text(const bz_compare_set *s, int rows, bz_buf *out)
 
 static void put_rows(const char *key, const bz_compare_row *row, int n, bz_json *j)
 {
-    bz_json_key(j, key);
-    bz_json_array(j);
+    bz_json_key_array(j, key);
     for (int i = 0; i < n; i++)
         bz_compare_row_json(&row[i], j);
     bz_json_array_end(j);
@@ -105,8 +100,7 @@ static void put_rows(const char *key, const bz_compare_row *row, int n, bz_json 
 /* Layers that only one side has. */
 static void put_single(const char *key, const bz_compare_part *p, int which, bz_json *j)
 {
-    bz_json_key(j, key);
-    bz_json_array(j);
+    bz_json_key_array(j, key);
     for (int i = 0; i < p->n_only[which]; i++) {
         const bz_compare_row *r = &p->only[which][i];
         bz_json_object(j);
@@ -127,8 +121,7 @@ void bz_report_set_json(const bz_compare_set *s, bz_buf *out)
     bz_json_key_str(&j, "of", s->kind);
     bz_json_key_str(&j, "first", s->name_a);
     bz_json_key_str(&j, "second", s->name_b);
-    bz_json_key(&j, "changed");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "changed");
     for (int i = 0; i < s->n_differences; i++) {
         bz_json_object(&j);
         bz_json_key_str(&j, "what", s->difference[i].what);
@@ -137,8 +130,7 @@ void bz_report_set_json(const bz_compare_set *s, bz_buf *out)
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);
-    bz_json_key(&j, "parts");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "parts");
     for (int i = 0; i < s->n_parts; i++) {
         const bz_compare *c = &s->part[i].compare;
         bz_json_object(&j);
@@ -175,14 +167,11 @@ static void csv_row(bz_table *t, bz_arena *arena, const char *part, const char *
 
 void bz_report_set_csv(const bz_compare_set *s, bz_buf *out)
 {
-    static const char *const TITLES[] = {"part",           "verdict", "times",      "first",       "first_low",
-                                         "first_high",     "second",  "second_low", "second_high", "first_variant",
-                                         "second_variant", "setting", "what"};
     static const char *const ONLY[] = {"ONLY FIRST", "ONLY SECOND"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    for (size_t i = 0; i < sizeof TITLES / sizeof *TITLES; i++)
-        bz_table_column(t, TITLES[i], BZ_LEFT);
+    bz_table_columns(t, "part|verdict|times|first|first_low|first_high|second|second_low|second_high|first_variant|"
+                        "second_variant|setting|what");
     for (int i = 0; i < s->n_parts; i++) {
         const bz_compare_part *p = &s->part[i];
         for (int k = 0; k < p->compare.n; k++)

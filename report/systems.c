@@ -47,8 +47,7 @@ static void read_details(known *k, bz_arena *arena)
 
 static void put_threads(bz_json *j, const int *threads, int n)
 {
-    bz_json_key(j, "threads");
-    bz_json_array(j);
+    bz_json_key_array(j, "threads");
     for (int i = 0; i < n; i++)
         bz_json_int(j, threads[i]);
     bz_json_array_end(j);
@@ -125,8 +124,7 @@ void bz_report_systems_json(const bz_systems *s, bz_buf *out)
     bz_json j = bz_json_to(out, true);
     j.flat = 3;
     bz_json_document(&j, "systems", 1);
-    bz_json_key(&j, "here");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "here");
     for (int i = 0; i < s->n_here; i++) {
         bz_json_object(&j);
         bz_json_key_str(&j, "system", s->here[i].system);
@@ -136,8 +134,7 @@ void bz_report_systems_json(const bz_systems *s, bz_buf *out)
     }
     bz_json_array_end(&j);
     bz_json_key_str(&j, "database", s->database ? s->where : NULL);
-    bz_json_key(&j, "systems");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "systems");
     for (size_t i = 0; i < s->n; i++) {
         known k = look_at(s, i, &arena);
         known_json(&j, &k, &arena);

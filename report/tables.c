@@ -44,9 +44,7 @@ void bz_report_tables_names(bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    bz_table_column(t, "table", BZ_LEFT);
-    bz_table_column(t, "what it tells", BZ_LEFT);
-    bz_table_column(t, "as", BZ_LEFT);
+    bz_table_columns(t, "table|what it tells|as");
     for (int i = 0; i < bz_n_tables; i++) {
         bz_table_cell(t, bz_table_list[i].name, NULL);
         bz_table_cell(t, bz_table_list[i].title, NULL);
@@ -60,8 +58,7 @@ void bz_report_tables_names_json(bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
     bz_json_document(&j, "tables", 1);
-    bz_json_key(&j, "kinds");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "kinds");
     for (int i = 0; i < bz_n_tables; i++) {
         const bz_table_kind *kind = &bz_table_list[i];
         bz_json_object(&j);
@@ -69,8 +66,7 @@ void bz_report_tables_names_json(bz_buf *out)
         bz_json_key_str(&j, "title", kind->title);
         bz_json_key_str(&j, "tells", kind->tells);
         bz_json_key_str(&j, "like", kind->like);
-        bz_json_key(&j, "columns");
-        bz_json_array(&j);
+        bz_json_key_array(&j, "columns");
         for (int k = 0; kind->column[k].key; k++)
             bz_json_str(&j, kind->column[k].key);
         bz_json_array_end(&j);
@@ -86,8 +82,7 @@ void bz_report_tables_json(bz_tables *m, const bz_table_kind *kind, const char *
     bz_json j = bz_json_to(out, true);
     bz_json_document(&j, "tables", 1);
     bz_json_key_str(&j, "file", file);
-    bz_json_key(&j, "tables");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "tables");
     for (int i = 0; i < bz_n_tables; i++)
         if (!kind || kind == &bz_table_list[i]) {
             const bz_sheet *s = bz_tables_fill(m, &bz_table_list[i]);

@@ -184,6 +184,30 @@ static void rung(bz_table *t, const bz_goal *goal, const char *name, double seco
     bz_table_cell(t, how, NULL);
 }
 
+/* Of an iteration of training. */
+static void put_phases(const bz_bound *b, bz_buf *out)
+{
+    bz_bound_phase phase[BZ_TRAIN_PHASES];
+    int n = bz_bound_phases(b, phase);
+    bz_arena arena = {0};
+    bz_unit_text text;
+    bz_table *t = bz_table_new(&arena);
+    bz_table_columns(t, "phase|>layers|>sequential|>share|>hardware");
+    for (int i = 0; i < n; i++) {
+        const bz_bound_phase *p = &phase[i];
+        bz_table_cell(t, p->phase, NULL);
+        bz_table_int(t, p->layers);
+        bz_table_cell(t, isfinite(p->sequential) ? bz_units_time(text, p->sequential) : "-", NULL);
+        bz_table_cell(t, isfinite(p->sequential) ? bz_units_percent(text, p->sequential / b->sequential) : "-", NULL);
+        bz_table_cell(t, isfinite(p->hardware) ? bz_units_time(text, p->hardware) : "-", NULL);
+    }
+    if (n) {
+        bz_table_print(t, out);
+        bz_buf_putc(out, '\n');
+    }
+    bz_arena_free(&arena);
+}
+
 static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_buf *out)
 {
     const bz_bound_fused *f = &b->fused;
@@ -191,8 +215,7 @@ static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_buf *out)
     if (!goal->enough)
         return;
     bz_table *t = bz_table_new(&arena);
-    bz_table_column(t, "bound", BZ_LEFT);
-    bz_table_column(t, "time", BZ_RIGHT);
+    bz_table_columns(t, "bound|>time");
     bz_table_column(t, f->wanted ? "of fused" : "of sequential", BZ_RIGHT);
     bz_table_column(t, "how", BZ_LEFT);
     if (isfinite(goal->hardware))
@@ -225,13 +248,15 @@ static void put_warnings(const bz_analysis *a, bz_buf *out)
 {
     for (int i = 0; i < a->n_ladders; i++) {
         const bz_ladder *l = &a->ladder[i];
-        for (int w = l->defect ? -1 : 0; w < l->n_warnings; w++) {
+        for (int w = l->foreign ? -2 : -1; w < l->n_warnings; w++) {
+            if (w == -1 && !l->defect)
+                continue;
             bz_style_begin(out, BZ_STYLE_WARNING);
             bz_buf_puts(out, "  warning: ");
             bz_style_end(out, BZ_STYLE_WARNING);
             bz_buf_clean(out, l->profile);
             bz_buf_puts(out, ": ");
-            bz_buf_clean(out, w < 0 ? l->defect : l->warning[w]);
+            bz_buf_clean(out, w == -2 ? l->foreign : w == -1 ? l->defect : l->warning[w]);
             bz_buf_putc(out, '\n');
         }
     }
@@ -262,12 +287,10 @@ static const char *bounded(const char *side, const bz_goal *goal, const char *va
 
 static void put_ladders(const bz_analysis *a, bz_buf *out)
 {
-    static const char *const TITLES[] = {"bound", "device busy", "measured", "bound/measured", "speed-up", "parallel"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    bz_table_column(t, "profile", BZ_LEFT);
-    for (int i = 0; i < 6; i++)
-        bz_table_column(t, a->bound.fused.wanted && !i ? "fused bound" : TITLES[i], BZ_RIGHT);
+    bz_table_columns(t, a->bound.fused.wanted ? "profile|>fused bound" : "profile|>bound");
+    bz_table_columns(t, ">device busy|>measured|>bound/measured|>speed-up|>parallel");
     for (int i = 0; i < a->n_ladders; i++) {
         const bz_ladder *l = &a->ladder[i];
         const bz_goal *goal = &l->goal;
@@ -299,15 +322,10 @@ static const char *time_or_dash(double seconds, bz_unit_text out)
 
 static void regret_rows(const bz_regret *r, bz_buf *out)
 {
-    static const char *const TITLES[] = {"calls", "seen", "by record", "best", "loss"};
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
     bz_unit_text text;
-    bz_table_column(t, "used", BZ_LEFT);
-    for (int i = 0; i < 5; i++)
-        bz_table_column(t, TITLES[i], BZ_RIGHT);
-    bz_table_column(t, "best variant", BZ_LEFT);
-    bz_table_column(t, "problem", BZ_LEFT);
+    bz_table_columns(t, "used|>calls|>seen|>by record|>best|>loss|best variant|problem");
     for (int i = 0; i < r->n && i < 12; i++) {
         const bz_regret_row *row = &r->row[i];
         bz_table_cell(t, *row->variant ? bz_variant_name(row->variant) : "?", NULL);
@@ -389,14 +407,7 @@ static void put_slowest(const bz_bound *b, bz_buf *out)
         order[i] = &b->layer[i];
     if (b->n)
         qsort(order, (size_t)b->n, sizeof *order, slower);
-    bz_table_column(t, "slowest", BZ_LEFT);
-    bz_table_column(t, "time", BZ_RIGHT);
-    bz_table_column(t, "share", BZ_RIGHT);
-    bz_table_column(t, "roofline", BZ_RIGHT);
-    bz_table_column(t, "how", BZ_LEFT);
-    bz_table_column(t, "variant", BZ_LEFT);
-    bz_table_column(t, "next best", BZ_RIGHT);
-    bz_table_column(t, "layer", BZ_LEFT);
+    bz_table_columns(t, "slowest|>time|>share|>roofline|how|variant|>next best|layer");
     for (int i = 0; i < b->n && i < 6 && order[i]->price.alternative; i++)
         slow_row(t, b, order[i], bz_bound_written(b).enough, &arena);
     if (bz_table_rows(t)) {
@@ -425,13 +436,7 @@ static void put_modules(const bz_bound *b, bz_buf *out)
             order[n++] = &b->module[i];
     if (n)
         qsort(order, (size_t)n, sizeof *order, more_gain);
-    bz_table_column(t, "parallel layers from", BZ_LEFT);
-    bz_table_column(t, "to", BZ_LEFT);
-    bz_table_column(t, "layers", BZ_RIGHT);
-    bz_table_column(t, "at once", BZ_RIGHT);
-    bz_table_column(t, "sequential", BZ_RIGHT);
-    bz_table_column(t, "parallel", BZ_RIGHT);
-    bz_table_column(t, "gain", BZ_RIGHT);
+    bz_table_columns(t, "parallel layers from|to|>layers|>at once|>sequential|>parallel|>gain");
     for (int i = 0; i < n && i < 6; i++) {
         const bz_bound_module *m = order[i];
         bz_unit_text sequential, parallel, gain;
@@ -472,8 +477,10 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
         put_regret(&a->ladder[i], out);
     put_bounds(b, &goal, out);
     put_slowest(b, out);
-    if (goal.enough)
+    if (goal.enough) {
+        put_phases(b, out);
         put_modules(b, out);
+    }
     report_gains_text(a, out);
     report_sheets_text(a->sheet, a->n_sheets, out);
 }
@@ -497,16 +504,10 @@ void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
     bool fused = n && a[0].bound.fused.wanted;
-    bz_table_column(t, "model", BZ_LEFT);
-    bz_table_column(t, "system", BZ_LEFT);
-    bz_table_column(t, "batch", BZ_RIGHT);
-    bz_table_column(t, "hardware", BZ_RIGHT);
+    bz_table_columns(t, "model|system|>batch|>hardware");
     if (fused)
         bz_table_column(t, "fused", BZ_RIGHT);
-    bz_table_column(t, "parallel", BZ_RIGHT);
-    bz_table_column(t, "sequential", BZ_RIGHT);
-    bz_table_column(t, "per item", BZ_RIGHT);
-    bz_table_column(t, "priced", BZ_RIGHT);
+    bz_table_columns(t, ">parallel|>sequential|>per item|>priced");
     bool steps = false;
     for (int i = 0; i < n; i++)
         steps |= bz_layers_step(a[i].bound.layers, &(bz_token_step){0});

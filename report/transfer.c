@@ -69,8 +69,7 @@ void bz_report_transfers_json(const bz_transfers *t, double bytes, bz_arena *are
     bz_json_key_int(&j, "measured", t->points);
     bz_json_key_int(&j, "missing", t->missing);
     bz_json_key_int(&j, "failed", t->failed);
-    bz_json_key(&j, "sheets");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "sheets");
     bz_sheet_json(bz_transfers_fits(t, arena), &j);
     bz_sheet_json(bz_transfers_points(t, arena), &j);
     if (bytes > 0)

@@ -56,10 +56,7 @@ static void print_critical(const char *title, const bz_critical *c, bz_arena *ar
 {
     bz_table *t = bz_table_new(arena);
     bz_table_column(t, title, BZ_LEFT);
-    bz_table_column(t, "kind", BZ_LEFT);
-    bz_table_column(t, "tasks", BZ_RIGHT);
-    bz_table_column(t, "time", BZ_RIGHT);
-    bz_table_column(t, "share", BZ_RIGHT);
+    bz_table_columns(t, "kind|>tasks|>time|>share");
     for (uint32_t i = 0; i < c->n && i < CRITICAL_ROWS; i++) {
         bz_unit_text text;
         bz_table_cell(t, c->row[i].name, NULL);
@@ -74,22 +71,12 @@ static void print_critical(const char *title, const bz_critical *c, bz_arena *ar
         bz_buf_printf(out, "… and %u more\n", c->n - CRITICAL_ROWS);
 }
 
-static void print_interval(const bz_prediction *p, const bz_whatif *w, bz_buf *out)
-{
-    bz_unit_text a, b, c;
-    double factor = p->time > 0 ? (double)w->simulated / (double)p->time : INFINITY;
-    bz_buf_printf(out, "%s (%s to %s), %.3g times as fast", time_of(a, p->time), time_of(b, p->low),
-                  time_of(c, p->high), factor);
-}
-
 static void print_one(const bz_whatif *w, const bz_prediction *p, bz_arena *arena, bz_buf *out)
 {
     if (!p->changed) {
         bz_buf_printf(out, "\n%s does not apply: %s\n", p->name, p->because ? p->because : "it changes nothing");
         return;
     }
-    bz_buf_printf(out, "\n%s: ", p->name);
-    print_interval(p, w, out);
     bz_buf_putc(out, '\n');
     if (p->because)
         bz_buf_printf(out, "           of these one does not apply: %s\n", p->because);
@@ -114,11 +101,7 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
 {
     bz_table *t = bz_table_new(arena);
     bz_table_column(t, title, BZ_LEFT);
-    bz_table_column(t, "after", BZ_RIGHT);
-    bz_table_column(t, "from", BZ_RIGHT);
-    bz_table_column(t, "to", BZ_RIGHT);
-    bz_table_column(t, "gain", BZ_RIGHT);
-    bz_table_column(t, "guessed", BZ_LEFT);
+    bz_table_columns(t, ">after|>from|>to|>gain|guessed");
     for (int i = 0; i < n; i++) {
         bz_unit_text text;
         if (!rows[i].changed)
@@ -137,33 +120,82 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
     bz_table_print(t, out);
 }
 
+/* ---- the answer in a sentence --------------------------------------------------------------- */
+
+static void put_gain(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
+{
+    bz_unit_text a, b, c, d;
+    double factor = p->time > 0 ? (double)w->simulated / (double)p->time : INFINITY;
+    const char *guessed = bz_prediction_guesses(p) ? "; guessed in part" : "";
+    if (fabs(factor - 1) < 0.0005)
+        bz_buf_printf(out, "the iteration takes as long as before, %s (%s to %s)%s.\n", time_of(a, p->time),
+                      time_of(b, p->low), time_of(c, p->high), guessed);
+    else
+        bz_buf_printf(out, "the iteration takes %s (%s to %s) instead of %s, %.3g times as fast%s.\n",
+                      time_of(a, p->time), time_of(b, p->low), time_of(c, p->high), time_of(d, w->simulated), factor,
+                      guessed);
+}
+
+void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
+{
+    bz_unit_text a;
+    const bz_prediction *best = NULL, *last = w->n ? &w->prediction[w->n - 1] : NULL;
+    for (int i = 0; i < w->n; i++)
+        if (w->prediction[i].changed && (!best || w->prediction[i].time < best->time))
+            best = &w->prediction[i];
+    if (!best) {
+        bz_buf_printf(out, "Nothing of what was tried applies: the iteration takes %s still.\n",
+                      time_of(a, w->simulated));
+    } else if (!all) {
+        bz_buf_printf(out, "With %s ", last->name);
+        put_gain(w, last, out);
+    } else if (best->time >= w->simulated) {
+        bz_buf_printf(out, "Nothing of what was tried makes the iteration shorter than %s.\n",
+                      time_of(a, w->simulated));
+    } else if (w->n_greedy > 1) {
+        bz_buf_printf(out, "With %s alone ", best->name);
+        put_gain(w, best, out);
+        bz_buf_printf(out, "With %d changes together ", w->n_greedy);
+        put_gain(w, &w->greedy[w->n_greedy - 1], out);
+    } else {
+        bz_buf_printf(out, "Most is gained by %s: ", best->name);
+        put_gain(w, best, out);
+    }
+}
+
+static void print_refusals(const bz_whatif *w, bz_buf *out)
+{
+    for (int i = 0; i < w->n; i++)
+        if (!w->prediction[i].changed)
+            bz_buf_printf(out, "%s%s does not apply: %s\n", i && !w->prediction[i - 1].changed ? "" : "\n",
+                          w->prediction[i].name,
+                          w->prediction[i].because ? w->prediction[i].because : "it changes nothing");
+}
+
 void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_unit_text a, b, c;
     const bz_flow *f = w->flow;
+    bz_report_whatif_answer(w, all, out);
     bz_buf_printf(out, "%s %s; simulated %s, off by %s.\n",
                   f->overlaps ? "A step of the typical iteration takes" : "The typical iteration takes",
                   time_of(a, w->measured), time_of(b, w->simulated), bz_units_percent(c, w->error));
     if (f->iteration == BZ_NONE)
         bz_buf_puts(out, "No iteration was found: all that was recorded is taken as one.\n");
-    bz_buf_putc(out, '\n');
-    print_graph(f, out);
-    print_split("before", &w->split, out);
-    print_critical("critical path", &w->critical, &arena, out);
     if (all) {
         print_rows(w, w->prediction, w->n, "alone", false, &arena, out);
         if (w->n_greedy > 1)
             print_rows(w, w->greedy, w->n_greedy, "together, each with those above", true, &arena, out);
-        for (int i = 0; i < w->n; i++)
-            if (!w->prediction[i].changed)
-                bz_buf_printf(out, "%s%s does not apply: %s\n", i && !w->prediction[i - 1].changed ? "" : "\n",
-                              w->prediction[i].name,
-                              w->prediction[i].because ? w->prediction[i].because : "it changes nothing");
+        print_refusals(w, out);
     } else {
         for (int i = 0; i < w->n; i++)
             print_one(w, &w->prediction[i], &arena, out);
     }
+    bz_buf_putc(out, '\n');
+    print_graph(f, out);
+    print_split("before", &w->split, out);
+    print_critical(all ? "critical path" : "critical path before", &w->critical, &arena, out);
     bz_arena_free(&arena);
 }
 
@@ -181,7 +213,8 @@ void bz_report_whatif_list(bz_buf *out)
             bz_buf_printf(out, " (%s)\n", p->from);
         }
         if (rows[i].file)
-            bz_buf_printf(out, "  file: %s; the last one, since paths may hold commas\n", rows[i].file);
+            bz_buf_printf(out, "  %s: %s; the last one, since %s may hold commas\n", rows[i].key ? rows[i].key : "file",
+                          rows[i].file, rows[i].key ? "names" : "paths");
     }
 }
 
@@ -194,8 +227,7 @@ static double seconds(int64_t ns)
 
 static void json_split(bz_json *j, const bz_flow_split *s)
 {
-    bz_json_key(j, "split");
-    bz_json_object(j);
+    bz_json_key_object(j, "split");
     bz_json_key_num(j, "host_seconds", seconds(s->host));
     bz_json_key_num(j, "device_seconds", seconds(s->device));
     bz_json_key_num(j, "both_seconds", seconds(s->both));
@@ -205,8 +237,7 @@ static void json_split(bz_json *j, const bz_flow_split *s)
 
 static void json_critical(bz_json *j, const bz_critical *c)
 {
-    bz_json_key(j, "critical");
-    bz_json_array(j);
+    bz_json_key_array(j, "critical");
     for (uint32_t i = 0; i < c->n; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "name", c->row[i].name);
@@ -221,15 +252,12 @@ static void json_critical(bz_json *j, const bz_critical *c)
 static void json_graph(bz_json *j, const bz_flow *f)
 {
     const bz_flow_counts *c = &f->counts;
-    bz_json_key(j, "graph");
-    bz_json_object(j);
-    bz_json_key(j, "tasks");
-    bz_json_object(j);
+    bz_json_key_object(j, "graph");
+    bz_json_key_object(j, "tasks");
     for (int k = 0; k < BZ_TASK_KINDS; k++)
         bz_json_key_int(j, bz_task_kind_name((bz_task_kind)k), c->tasks[k]);
     bz_json_object_end(j);
-    bz_json_key(j, "dependencies");
-    bz_json_object(j);
+    bz_json_key_object(j, "dependencies");
     for (int k = 0; k < BZ_DEPENDENCIES; k++)
         bz_json_key_int(j, bz_depends_name((bz_depends)k), c->edges[k]);
     bz_json_object_end(j);
@@ -253,8 +281,7 @@ static void json_graph(bz_json *j, const bz_flow *f)
 
 static void json_predictions(bz_json *j, const char *key, const bz_prediction *p, int n, int64_t actual)
 {
-    bz_json_key(j, key);
-    bz_json_array(j);
+    bz_json_key_array(j, key);
     for (int i = 0; i < n; i++) {
         bz_json_object(j);
         bz_json_key_str(j, "name", p[i].name);
@@ -269,8 +296,7 @@ static void json_predictions(bz_json *j, const char *key, const bz_prediction *p
             json_split(j, &p[i].split);
             json_critical(j, &p[i].critical);
         }
-        bz_json_key(j, "assumed");
-        bz_json_array(j);
+        bz_json_key_array(j, "assumed");
         for (int k = 0; k < p[i].n_assumed; k++) {
             bz_json_object(j);
             bz_json_key_str(j, "what", p[i].assumed[k].what);

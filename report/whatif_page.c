@@ -161,6 +161,7 @@ void bz_report_whatif_page(const bz_whatif *w, const bz_simulated *before, const
                            const bz_simulated *then, bz_buf *out)
 {
     bz_unit_text a, b, c;
+    bz_buf answer = {0};
     int64_t longest = then && then->total > before->total ? then->total : before->total;
     bz_buf_printf(out,
                   "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>benanza "
@@ -169,6 +170,11 @@ void bz_report_whatif_page(const bz_whatif *w, const bz_simulated *before, const
     bz_buf_printf(out, "<p>%s %s; simulated %s, off by %s.</p>\n",
                   w->flow->overlaps ? "A step of the typical iteration takes" : "The typical iteration takes",
                   time_of(a, w->measured), time_of(b, w->simulated), bz_units_percent(c, w->error));
+    bz_report_whatif_answer(w, !then, &answer);
+    bz_buf_puts(out, "<p><b>");
+    bz_html_text(bz_buf_text(&answer), out);
+    bz_buf_puts(out, "</b></p>\n");
+    bz_buf_free(&answer);
     if (w->n)
         put_predictions(w, w->prediction, w->n, w->n_greedy ? "alone" : "after", out);
     if (w->n_greedy)

@@ -15,6 +15,9 @@
  *              process of its own, so that the parent can still fork
  *   poison     results are filled with what no correct variant leaves behind
  *   read       the result in plain layout as float
+ *   probe      some elements of it, by their numbers in plain layout, where all of it are numbers (0); 1 where not, or where
+ *              that cannot be told: then it is read; NULL: it is read
+ *   read_operand  one of several results; NULL: the backend runs no problem with several
  *   release, close
  *
  * Functions return 0 or -1 and fill err with the library's own reason. */
@@ -33,7 +36,7 @@ typedef struct bz_job {
     const bz_run_setting *setting;
     int n_operands;
     const bz_operand *operand; /* [n_operands], the result last */
-    const float *const *value; /* [n_operands]; NULL for the result */
+    const float *const *value; /* [n_operands]; NULL for results */
     int copies;                /* of each operand; 1 when hot. A variant's call i uses copy i % copies */
     bool placed;               /* operands without values lie where `bind` says; else only the result has none */
     void *stream;              /* of a replay's device (bz_device_ops); NULL: the session has its own */
@@ -64,7 +67,7 @@ typedef struct bz_variant {
 
 typedef struct bz_variant_list {
     bz_variant *item;
-    int n, cap;
+    int n;
 } bz_variant_list;
 
 /* Adds a variant of the session with names filled in; the pointer holds until the next call. */
@@ -121,6 +124,8 @@ struct bz_backend {
     int (*device)(bz_device *out, bz_error *err);
     int (*poison)(bz_variant *v);
     int (*read)(bz_variant *v, float *values, bz_error *err);
+    int (*probe)(bz_variant *v, const int64_t *element, int n, float *values, bz_error *err);
+    int (*read_operand)(bz_variant *v, int operand, float *values, bz_error *err);
     void (*release)(bz_variant *v);
     void (*close)(void *session);
     /* For jobs that are `placed`; NULL: the backend replays nothing. Formats are compared by `same`; a converter

@@ -12,14 +12,19 @@ const bz_backend_row bz_backends[] = {
         {"pool batchnorm softmax logsoftmax lrn activation prelu binary reduce resample concat", "plain nhwc any", ""},
         {"layernorm transpose reorder", "plain", ""},
         {"groupnorm", "plain nhwc", ""},
-        {"lstm gru rnn", "plain packed", ""}}},
+        {"lstm gru rnn", "plain packed", ""},
+        {"conv_data conv_weights", "plain packed nhwc any", ""},
+        {"pool_grad batchnorm_grad activation_grad softmax_grad logsoftmax_grad", "plain nhwc any", ""},
+        {"layernorm_grad", "plain", ""}}},
     {"cblas", .library = "blas", .family = {
         {"gemm gemv matmul", "plain", ""}}},
     {"memory", .bytes = true, .family = {
         {"copy concat transfer", "plain", ""}}},
     {"loops", .family = {
         {"activation prelu binary where reduce softmax logsoftmax batchnorm layernorm rmsnorm lpnorm groupnorm", "plain", ""},
-        {"transpose concat pad slice expand gather reorder", "plain", ""}}},
+        {"transpose concat pad slice expand gather reorder", "plain", ""},
+        {"activation_grad dropout dropout_grad batchnorm_grad layernorm_grad rmsnorm_grad groupnorm_grad softmax_grad", "plain", ""},
+        {"logsoftmax_grad softmax_loss softmax_loss_grad scatter_add update", "plain", ""}}},
     {"cudnn", .library = "cudnn", .device = true, .family = {
         {"conv deconv", "plain nhwc", "tf32 f16"},
         {"pool batchnorm softmax logsoftmax lrn activation binary reduce concat pad", "plain nhwc", ""},

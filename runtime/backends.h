@@ -15,7 +15,7 @@ typedef struct bz_backend_family {
     const char *kinds, *layouts, *maths;
 } bz_backend_family;
 
-enum { BZ_BACKEND_FAMILIES = 8 };
+enum { BZ_BACKEND_FAMILIES = 12 };
 
 typedef struct bz_backend_row {
     const char *name;

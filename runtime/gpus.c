@@ -13,20 +13,22 @@ const char *const bz_gpu_rate_names[BZ_GPU_RATES] = {"f64", "f32", "tf32", "f16"
 /* One line; false where it is none of the table. */
 static bool read_row(const char *line, size_t n, bz_gpu *out)
 {
-    char text[200], rate[BZ_GPU_RATES][16], l2[16], base[16];
+    char text[200], rate[BZ_GPU_RATES][16], l2[16], base[16], watts[16];
     int at = 0;
     if (!n || *line == '#' || n >= sizeof text)
         return false;
     memcpy(text, line, n);
     text[n] = 0;
     *out = (bz_gpu){0};
-    if (sscanf(text, "%31s %d.%d %d %lf %15s %lf %15s %lf %7s %15s %15s %15s %15s %15s %15s %15s %7s %n", out->slug,
-               &out->major, &out->minor, &out->multiprocessors, &out->clock, base, &out->memory, l2, &out->bandwidth,
-               out->ram, rate[0], rate[1], rate[2], rate[3], rate[4], rate[5], rate[6], out->source, &at) != 18 ||
+    if (sscanf(text, "%31s %d.%d %d %lf %15s %15s %lf %15s %lf %7s %15s %15s %15s %15s %15s %15s %15s %7s %n",
+               out->slug, &out->major, &out->minor, &out->multiprocessors, &out->clock, base, watts, &out->memory, l2,
+               &out->bandwidth, out->ram, rate[0], rate[1], rate[2], rate[3], rate[4], rate[5], rate[6], out->source,
+               &at) != 19 ||
         !at)
         return false;
     out->clock *= 1e6;
     out->base = 1e6 * strtod(base, NULL); /* `-` is 0 */
+    out->watts = strtod(watts, NULL);     /* `-` is 0 */
     out->memory *= 1e9;
     out->l2 = 1048576 * strtod(l2, NULL); /* `-` is 0 */
     out->bandwidth *= 1e9;
@@ -36,15 +38,32 @@ static bool read_row(const char *line, size_t n, bz_gpu *out)
     return true;
 }
 
-bool bz_gpu_row(int i, bz_gpu *out)
+/* The next row from `line` on; NULL behind the last. */
+static const char *next_row(const char *line, bz_gpu *out)
 {
-    for (const char *line = bz_gpus_text; *line;) {
+    bool is = false;
+    while (*line && !is) {
         size_t n = strcspn(line, "\n");
-        if (read_row(line, n, out) && !i--)
-            return true;
+        is = read_row(line, n, out);
         line += n + (line[n] == '\n');
     }
-    return false;
+    return is ? line : NULL;
+}
+
+bool bz_gpu_row(int i, bz_gpu *out)
+{
+    const char *at = bz_gpus_text;
+    while ((at = next_row(at, out)) && i--)
+        ;
+    return at != NULL;
+}
+
+bool bz_gpu_slug(const char *slug, bz_gpu *out)
+{
+    const char *at = bz_gpus_text;
+    while ((at = next_row(at, out)) && strcmp(out->slug, slug) != 0)
+        ;
+    return at != NULL;
 }
 
 /* Whether the name has the row's in it and no word goes on behind: an A100 is no A10. */
@@ -58,10 +77,34 @@ bool bz_gpu_find(const char *name, bz_gpu *out)
 {
     size_t longest = 0;
     bz_gpu row;
-    for (int i = 0; bz_gpu_row(i, &row); i++)
+    for (const char *at = bz_gpus_text; (at = next_row(at, &row));)
         if (fits(name, row.name) && strlen(row.name) > longest) {
             longest = strlen(row.name);
             *out = row;
         }
     return longest;
+}
+
+/* Chips of one number before the point are made in one process, but those of 8.0, 8.6 and 8.9. */
+static bool same_process(const bz_gpu *a, const bz_gpu *b)
+{
+    return a->major == b->major && (a->major != 8 || a->minor == b->minor);
+}
+
+double bz_gpu_power(const bz_gpu *gpu)
+{
+    enum { ALIKE = 64 };
+    double all[ALIKE], own = gpu->rate[1] > 0 ? gpu->watts / gpu->rate[1] : 0;
+    int n = 0;
+    bz_gpu row;
+    for (const char *at = bz_gpus_text; (at = next_row(at, &row)) && n < ALIKE;) {
+        if (!same_process(&row, gpu) || !(row.watts > 0))
+            continue;
+        double is = row.watts / row.rate[1];
+        int i = n++;
+        for (; i > 0 && all[i - 1] > is; i--)
+            all[i] = all[i - 1];
+        all[i] = is;
+    }
+    return n && own > 0 ? own / (0.5 * (all[(n - 1) / 2] + all[n / 2])) : 1;
 }

@@ -11,6 +11,7 @@ typedef struct bz_gpu {
     int major, minor, multiprocessors;
     double clock;              /* Hz, the boost clock of its data sheet */
     double base;               /* Hz, the clock for full load; 0 where nobody looked */
+    double watts;              /* that it may draw; 0 where its sheet does not tell */
     double memory, bandwidth;  /* bytes, bytes per second */
     char ram[8];               /* sort of memory: "hbm", "gddr6"; a + behind it: correcting errors costs bandwidth */
     double l2;                 /* bytes of its last cache; 0 where nobody looked */
@@ -22,6 +23,13 @@ extern const char *const bz_gpu_rate_names[BZ_GPU_RATES]; /* "f64", "f32", "tf32
 /* The device of that name, as the driver gives it; of several rows that fit the one with the longest name.
  * false where the table has none. */
 bool bz_gpu_find(const char *name, bz_gpu *out);
+
+/* The row of that slug. */
+bool bz_gpu_slug(const char *slug, bz_gpu *out);
+
+/* Watts for each operation in f32, as a share of the median of the rows whose chips are made alike: below 1 the clock that is sold is the
+ * more seldom kept. 1 where its sheet does not tell. */
+double bz_gpu_power(const bz_gpu *gpu);
 
 /* Row i of the table; false behind the last. */
 bool bz_gpu_row(int i, bz_gpu *out);

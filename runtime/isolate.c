@@ -34,7 +34,7 @@ typedef struct watch {
     int n;
     bz_worker *worker;
     bz_outcome *finished;
-    int n_finished, cap;
+    int n_finished;
 } watch;
 
 static double free_memory(void)
@@ -205,12 +205,10 @@ static void take(watch *w, const bz_outcome *r)
     for (int i = 0; i < w->n_finished && !own; i++)
         if (w->finished[i].more && is_of(&w->finished[i], r->backend, r->algorithm, r->layout, r->math))
             own = &w->finished[i];
-    if (!own && w->n_finished == w->cap) {
-        w->cap = w->cap ? 2 * w->cap : 16;
-        w->finished = bz_realloc(w->finished, (size_t)w->cap, sizeof *w->finished);
-    }
-    if (!own)
+    if (!own) {
+        BZ_ROOM(w->finished, w->n_finished);
         own = &w->finished[w->n_finished++];
+    }
     *own = *r;
     own->problem = w->families[0].problem;
     for (int i = 0; i < w->options.n_launch; i++)

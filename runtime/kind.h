@@ -58,8 +58,11 @@ typedef struct bz_kind {
     double each;
     double (*flops)(const bz_problem *p, const bz_operand *list, double y);
 
-    /* The element of the result that r tells, by the definition. NULL: nobody defined it. */
+    /* The element of the result that r tells (r->result, where there are several), by the definition. NULL: nobody defined
+     * it. */
     bz_expected (*at)(bz_reference *r);
+    /* A value for element `at` of the operand with indices, from a random number. */
+    int64_t (*index)(const bz_problem *p, int64_t at, uint64_t random);
     double (*cost)(const bz_problem *p); /* multiply-adds that this takes; NULL: as many as the operations tell */
 } bz_kind;
 
@@ -110,10 +113,35 @@ int64_t bz_window_result(int64_t x, int64_t kernel, int64_t stride, int64_t befo
 void bz_extent_broadcast(const int64_t *a, const int64_t *b, int64_t *y);
 bool bz_extent_broadcasts(const int64_t *a, const int64_t *b, int skip);
 
+/* A further result, in the memory of operand `alias` (-1: in its own). */
+bz_operand *bz_operand_add_result(bz_operand_list *l, bz_role role, bz_dtype dtype, int rank, const int64_t *dim,
+                                  int alias);
+
+/* Normalizations: which elements of x share a mean, and which a scale. */
+typedef struct bz_norm_part {
+    int64_t start, blocks, step, length; /* elements start + b · step + i, b < blocks, i < length */
+} bz_norm_part;
+
+typedef struct bz_norm {
+    const int64_t *x;
+    int64_t statistics, parameters; /* how many means, how many scales */
+    bool by_channel;                /* scales; else by the place in a row */
+    int64_t row, plane;             /* elements with one mean, one behind the other (batchnorm: 0); of a channel */
+} bz_norm;
+
+bz_norm bz_norm_of(const bz_problem *p);
+int64_t bz_norm_statistic(const bz_norm *n, int64_t index); /* of an element */
+int64_t bz_norm_parameter(const bz_norm *n, int64_t index);
+bz_norm_part bz_norm_with_statistic(const bz_norm *n, int64_t statistic);
+bz_norm_part bz_norm_with_parameter(const bz_norm *n, int64_t parameter);
+void bz_norm_add_statistics(const bz_problem *p, bz_operand_list *l, bool results);
+double bz_norm_epsilon(const bz_reference *r);
+
 int bz_problem_refuse(const bz_problem *p, const char *why, bz_error *err); /* -1 */
 int bz_problem_check_window(const bz_problem *p, const int64_t *x, const int64_t *kernel, const int64_t *stride,
                             const int64_t *pad, const int64_t *dilation, bz_error *err);
 
+bz_role bz_reference_role(const bz_reference *r);                      /* of the result that is asked for */
 const float *bz_reference_values(const bz_reference *r, bz_role role); /* of the first operand; NULL: there is none */
 void bz_expected_add(bz_expected *e, double term);
 bz_expected bz_expected_dot(const float *a, int64_t step_a, const float *b, int64_t step_b, int64_t n);

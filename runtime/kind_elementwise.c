@@ -35,10 +35,70 @@ static bz_expected prelu_at(bz_reference *r)
     return (bz_expected){v > 0 ? v : v * (double)bz_reference_values(r, BZ_ROLE_SLOPE)[r->y[1]], fabs(v)};
 }
 
+static double kept(const bz_problem *p)
+{
+    return 1 / (1 - (double)p->dropout.ratio);
+}
+
+static void dropout_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->dropout.x);
+    if (p->dropout.training)
+        bz_operand_add_result(l, BZ_ROLE_MASK, BZ_BOOL, bz_extent_rank(p->dropout.x), p->dropout.x, -1);
+    memcpy(y, p->dropout.x, sizeof(bz_extent));
+}
+
+static int check_dropout(const bz_problem *p, bz_error *err)
+{
+    bool share = p->dropout.ratio > 0 && p->dropout.ratio < 1;
+    return share ? 0 : bz_problem_refuse(p, "the ratio lies between 0 and 1", err);
+}
+
 static bz_expected dropout_at(bz_reference *r)
 {
-    double v = 2 * (double)r->value[0][r->index];
+    double v = bz_reference_role(r) == BZ_ROLE_MASK ? 1 : kept(r->problem) * (double)r->value[0][r->index];
     return (bz_expected){v, fabs(v)};
+}
+
+static void dropout_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_operand_add_shape(l, BZ_ROLE_DY, p->dtype, p->dropout.x);
+    bz_operand_add_shape(l, BZ_ROLE_MASK, BZ_BOOL, p->dropout.x);
+    memcpy(y, p->dropout.x, sizeof(bz_extent));
+}
+
+static bz_expected dropout_grad_at(bz_reference *r)
+{
+    double v = r->value[1][r->index] != 0 ? kept(r->problem) * (double)r->value[0][r->index] : 0;
+    return (bz_expected){v, fabs(v)};
+}
+
+/* ---- gradients of functions ----------------------------------------------------------------- */
+
+static void activation_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->activation.x);
+    bz_operand_add_shape(l, BZ_ROLE_DY, p->dtype_w, p->activation.x);
+    memcpy(y, p->activation.x, sizeof(bz_extent));
+}
+
+static int check_activation_grad(const bz_problem *p, bz_error *err)
+{
+    if (!bz_fn_has_slope(p->activation.fn))
+        return bz_problem_refuse(p, "fn is no activation with a derivative", err);
+    if (p->activation.of_y && !bz_fn_inverts(p->activation.fn))
+        return bz_problem_refuse(p, "fn's derivative cannot be told from its result", err);
+    return 0;
+}
+
+static bz_expected activation_grad_at(bz_reference *r)
+{
+    const bz_problem *p = r->problem;
+    double x = r->value[0][r->index], dy = r->value[1][r->index], alpha = p->activation.alpha,
+           beta = p->activation.beta;
+    double v = dy * (p->activation.of_y ? bz_fn_slope_of_y(p->activation.fn, x, alpha, beta)
+                                        : bz_fn_slope(p->activation.fn, x, alpha, beta));
+    return (bz_expected){v, fabs(v) + fabs(dy)};
 }
 
 /* ---- functions of two values, choices ------------------------------------------------------- */
@@ -162,8 +222,20 @@ const bz_kind bz_kind_prelu = {.name = "prelu", .operands = prelu_operands, .che
     .at = prelu_at, .member = {
     BZ_REQUIRED("x", EXTENT, prelu.x)}};
 
-const bz_kind bz_kind_dropout = {.name = "dropout", .each = 2, .at = dropout_at, .member = {
-    BZ_REQUIRED("x", EXTENT, dropout.x)}};
+const bz_kind bz_kind_dropout = {.name = "dropout", .operands = dropout_operands, .check = check_dropout, .each = 2,
+    .at = dropout_at, .member = {
+    BZ_REQUIRED("x", EXTENT, dropout.x), BZ_OPTIONAL("ratio", REAL, dropout.ratio, 0.5),
+    BZ_OPTIONAL("training", FLAG, dropout.training, 0)}};
+
+const bz_kind bz_kind_dropout_grad = {.name = "dropout_grad", .field = "dropout", .traits = BZ_TRAIT_GRADIENT,
+    .operands = dropout_grad_operands, .check = check_dropout, .each = 2, .at = dropout_grad_at, .member = {
+    BZ_REQUIRED("x", EXTENT, dropout.x), BZ_OPTIONAL("ratio", REAL, dropout.ratio, 0.5)}};
+
+const bz_kind bz_kind_activation_grad = {.name = "activation_grad", .field = "activation", .traits = BZ_TRAIT_GRADIENT,
+    .operands = activation_grad_operands, .check = check_activation_grad, .each = 3, .at = activation_grad_at, .member = {
+    BZ_REQUIRED("fn", FN, activation.fn), BZ_REQUIRED("x", EXTENT, activation.x),
+    BZ_OPTIONAL("of_y", FLAG, activation.of_y, 0),
+    BZ_OPTIONAL("alpha", REAL, activation.alpha, 0), BZ_OPTIONAL("beta", REAL, activation.beta, 0)}};
 
 const bz_kind bz_kind_binary = {.name = "binary", .traits = BZ_TRAIT_POST, .operands = binary_operands,
     .check = check_binary, .each = 1, .at = binary_at, .member = {

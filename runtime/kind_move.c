@@ -232,6 +232,12 @@ static int check_gather(const bz_problem *p, bz_error *err)
     return 0;
 }
 
+static int64_t gather_index(const bz_problem *p, int64_t at, uint64_t random)
+{
+    (void)at;
+    return (int64_t)(random % (uint64_t)p->gather.x[p->gather.axis]);
+}
+
 static bz_expected gather_at(bz_reference *r)
 {
     const int64_t *y = r->y;
@@ -240,6 +246,40 @@ static bz_expected gather_at(bz_reference *r)
     for (int d = 0; p->gather.x[d]; d++)
         at = at * p->gather.x[d] + (d == p->gather.axis ? (int64_t)r->value[1][y[d]] : y[d]);
     return exactly(r->value[0][at]);
+}
+
+/* The gradient of a gather's x: rows that are taken several times add up. */
+static void scatter_add_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_extent dy = {0};
+    memcpy(dy, p->gather.x, sizeof dy);
+    dy[p->gather.axis] = p->gather.n;
+    bz_operand_add_shape(l, BZ_ROLE_DY, p->dtype, dy);
+    bz_operand_add(l, BZ_ROLE_INDEX, p->dtype_w, 1, &p->gather.n);
+    memcpy(y, p->gather.x, sizeof(bz_extent));
+}
+
+static bz_expected scatter_add_at(bz_reference *r)
+{
+    const bz_problem *p = r->problem;
+    int64_t axis = p->gather.axis, n = p->gather.n, inner = bz_extent_count(p->gather.x + axis + 1);
+    int64_t row = r->y[axis], outer = r->index / inner / p->gather.x[axis], column = r->index % inner;
+    bz_expected e = {0};
+    for (int64_t i = 0; i < n; i++)
+        if ((int64_t)r->value[1][i] == row)
+            bz_expected_add(&e, r->value[0][(outer * n + i) * inner + column]);
+    return e;
+}
+
+static double scatter_add_flops(const bz_problem *p, const bz_operand *list, double y)
+{
+    (void)p, (void)y;
+    return (double)list[0].count;
+}
+
+static double scatter_add_cost(const bz_problem *p)
+{
+    return (double)p->gather.n;
 }
 
 /* ---- reorder, copy -------------------------------------------------------------------------- */
@@ -293,7 +333,12 @@ const bz_kind bz_kind_expand = {.name = "expand", .traits = BZ_TRAIT_MOVE, .chec
     BZ_REQUIRED("x", EXTENT, expand.x), BZ_REQUIRED("y", EXTENT, expand.y)}};
 
 const bz_kind bz_kind_gather = {.name = "gather", .traits = BZ_TRAIT_MOVE | BZ_TRAIT_PARTIAL,
-    .operands = gather_operands, .check = check_gather, .at = gather_at, .member = {
+    .operands = gather_operands, .check = check_gather, .at = gather_at, .index = gather_index, .member = {
+    BZ_REQUIRED("x", EXTENT, gather.x), BZ_REQUIRED("n", INT, gather.n), BZ_REQUIRED("axis", INT, gather.axis)}};
+
+const bz_kind bz_kind_scatter_add = {.name = "scatter_add", .field = "gather", .traits = BZ_TRAIT_GRADIENT,
+    .operands = scatter_add_operands, .check = check_gather, .flops = scatter_add_flops, .at = scatter_add_at,
+    .cost = scatter_add_cost, .index = gather_index, .member = {
     BZ_REQUIRED("x", EXTENT, gather.x), BZ_REQUIRED("n", INT, gather.n), BZ_REQUIRED("axis", INT, gather.axis)}};
 
 const bz_kind bz_kind_reorder = {.name = "reorder", .at = reorder_at, .member = {

@@ -41,11 +41,21 @@ static bz_expected gemm_at(bz_reference *r)
 
 /* ---- matmul --------------------------------------------------------------------------------- */
 
+static void lie_as(const int64_t *dim, int rank, bool transposed, int64_t *out)
+{
+    memcpy(out, dim, sizeof(bz_extent));
+    if (transposed)
+        out[rank - 2] = dim[rank - 1], out[rank - 1] = dim[rank - 2];
+}
+
 static void matmul_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     int n = bz_extent_rank(p->matmul.a);
-    bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->matmul.a);
-    bz_operand_add_shape(l, BZ_ROLE_B, p->dtype_w, p->matmul.b);
+    bz_extent a, b;
+    lie_as(p->matmul.a, n, p->matmul.transa, a);
+    lie_as(p->matmul.b, n, p->matmul.transb, b);
+    bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, a);
+    bz_operand_add_shape(l, BZ_ROLE_B, p->dtype_w, b);
     l->item[l->n - 1].constant = p->matmul.constant;
     bz_extent_broadcast(p->matmul.a, p->matmul.b, y);
     y[n - 2] = p->matmul.a[n - 2];
@@ -73,9 +83,11 @@ static bz_expected matmul_at(bz_reference *r)
     const int64_t *y = r->y;
     const int64_t *a = r->problem->matmul.a, *b = r->problem->matmul.b;
     int n = bz_extent_rank(a);
-    int64_t k = a[n - 1], at_a = bz_ravel(y, a, n - 2) * a[n - 2] + y[n - 2], at_b = bz_ravel(y, b, n - 2) * k;
-    return bz_expected_dot(bz_reference_values(r, BZ_ROLE_X) + at_a * k, 1,
-                           bz_reference_values(r, BZ_ROLE_B) + at_b * b[n - 1] + y[n - 1], b[n - 1], k);
+    int64_t m = a[n - 2], k = a[n - 1], w = b[n - 1];
+    bool ta = r->problem->matmul.transa, tb = r->problem->matmul.transb;
+    const float *av = bz_reference_values(r, BZ_ROLE_X) + bz_ravel(y, a, n - 2) * m * k + y[n - 2] * (ta ? 1 : k);
+    const float *bv = bz_reference_values(r, BZ_ROLE_B) + bz_ravel(y, b, n - 2) * k * w + y[n - 1] * (tb ? k : 1);
+    return bz_expected_dot(av, ta ? m : 1, bv, tb ? 1 : w, k);
 }
 
 /* ---- gemv ----------------------------------------------------------------------------------- */
@@ -198,7 +210,8 @@ const bz_kind bz_kind_gemm = {.name = "gemm", .traits = BZ_TRAIT_PRODUCT | BZ_TR
 const bz_kind bz_kind_matmul = {.name = "matmul", .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_POST,
     .operands = matmul_operands, .check = check_matmul, .depth = matmul_depth, .at = matmul_at, .member = {
     BZ_REQUIRED("a", EXTENT, matmul.a), BZ_REQUIRED("b", EXTENT, matmul.b),
-    BZ_USUAL("constant", FLAG, matmul.constant, 0)}};
+    BZ_USUAL("constant", FLAG, matmul.constant, 0), BZ_OPTIONAL("transa", FLAG, matmul.transa, 0),
+    BZ_OPTIONAL("transb", FLAG, matmul.transb, 0)}};
 
 const bz_kind bz_kind_gemv = {.name = "gemv", .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_POST, .operands = gemv_operands,
     .check = check_gemv, .depth = gemv_depth, .at = gemv_at, .member = {

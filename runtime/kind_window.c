@@ -72,7 +72,7 @@ static bz_expected conv_at(bz_reference *r)
 
 static double deconv_depth(const bz_problem *p)
 {
-    return (double)p->deconv.x[1];
+    return (double)(p->kind == BZ_PROBLEM_DECONV ? p->deconv.x[1] : p->conv.w[0]);
 }
 
 /* Every input meets every weight of its group. */
@@ -82,13 +82,13 @@ static double deconv_flops(const bz_problem *p, const bz_operand *list, double y
     return 2 * (double)list[0].count * (double)bz_extent_count(p->deconv.w + 1);
 }
 
-/* y = x · stride + k · dilation − pad, solved for x */
+/* y = x · stride + k · dilation − pad, solved for x. A convolution's gradient by its data is the same, of dy. */
 static bz_expected deconv_at(bz_reference *r)
 {
     const int64_t *y = r->y;
     const bz_problem *p = r->problem;
-    const int64_t *x = p->conv.x, *w = p->conv.w;
-    const float *xv = bz_reference_values(r, BZ_ROLE_X), *wv = bz_reference_values(r, BZ_ROLE_W);
+    const int64_t *x = r->operand[0].dim, *w = p->conv.w;
+    const float *xv = r->value[0], *wv = bz_reference_values(r, BZ_ROLE_W);
     int n = bz_extent_rank(x) - 2;
     int64_t window = bz_extent_count(w + 2), plane = bz_extent_count(x + 2);
     int64_t inputs = x[1] / p->conv.group, group = y[1] / w[1], out = y[1] % w[1];
@@ -108,31 +108,110 @@ static bz_expected deconv_at(bz_reference *r)
     return e;
 }
 
+/* ---- gradients of convolutions --------------------------------------------------------------- */
+
+static void conv_result(const bz_problem *p, int64_t *y)
+{
+    bz_operand_list none = {(bz_operand[2]){{0}}, 0};
+    conv_operands(p, &none, y);
+}
+
+static void conv_data_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_extent dy = {0};
+    conv_result(p, dy);
+    bz_operand_add_shape(l, BZ_ROLE_DY, p->dtype, dy);
+    bz_operand_add(l, BZ_ROLE_W, p->dtype_w, bz_extent_rank(p->conv.w), p->conv.w)->constant = false;
+    memcpy(y, p->conv.x, sizeof(bz_extent));
+}
+
+static double conv_data_flops(const bz_problem *p, const bz_operand *list, double y)
+{
+    (void)y;
+    return 2 * (double)list[0].count * (double)bz_extent_count(p->conv.w + 1);
+}
+
+static void conv_weights_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_extent dy = {0};
+    conv_result(p, dy);
+    bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->conv.x);
+    bz_operand_add_shape(l, BZ_ROLE_DY, p->dtype_w, dy);
+    memcpy(y, p->conv.w, sizeof(bz_extent));
+}
+
+static double conv_weights_depth(const bz_problem *p)
+{
+    bz_extent dy = {0};
+    conv_result(p, dy);
+    return (double)dy[0] * (double)bz_extent_count(dy + 2);
+}
+
+/* The sum over all windows: what stands under element y of the window, times what that window gave. */
+static bz_expected conv_weights_at(bz_reference *r)
+{
+    const bz_problem *p = r->problem;
+    const int64_t *x = p->conv.x, *w = p->conv.w, *dy = r->operand[1].dim;
+    const float *xv = r->value[0], *dyv = r->value[1];
+    int n = bz_extent_rank(x) - 2;
+    int64_t plane = bz_extent_count(x + 2), windows = bz_extent_count(dy + 2);
+    int64_t channel = r->y[0] / (w[0] / p->conv.group) * w[1] + r->y[1];
+    bz_expected e = {0};
+    for (int64_t o = 0; o < windows; o++) {
+        int64_t at[BZ_PROBLEM_SPATIAL], from = 0;
+        bool inside = true;
+        bz_unravel(o, dy + 2, n, at);
+        for (int i = 0; i < n; i++) {
+            int64_t pos = at[i] * p->conv.stride[i] + r->y[2 + i] * p->conv.dilation[i] - p->conv.pad[i];
+            inside &= pos >= 0 && pos < x[2 + i];
+            from = from * x[2 + i] + pos;
+        }
+        for (int64_t b = 0; inside && b < x[0]; b++)
+            bz_expected_add(&e, (double)xv[(b * x[1] + channel) * plane + from] *
+                                    (double)dyv[(b * dy[1] + r->y[0]) * windows + o]);
+    }
+    return e;
+}
+
 /* ---- pooling -------------------------------------------------------------------------------- */
 
 static const char *const POOLS[] = {"max", "avg", "avg_pad", NULL};
 
-static void pool_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+static int64_t pool_window(const bz_problem *p)
+{
+    const int64_t most = (int64_t)1 << 40; /* three large ones in a large padding */
+    int64_t count = 1;
+    for (int i = 0; p->pool.x[2 + i]; i++)
+        count = count > most / p->pool.kernel[i] ? most : count * p->pool.kernel[i];
+    return count;
+}
+
+/* Libraries keep a byte for each window where that is enough. */
+static bz_dtype pool_index_dtype(const bz_problem *p)
+{
+    return pool_window(p) < 255 ? BZ_U8 : BZ_I32;
+}
+
+static void pool_result(const bz_problem *p, int64_t *y)
 {
     int n = bz_extent_rank(p->pool.x) - 2;
-    bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->pool.x);
     memcpy(y, p->pool.x, 2 * sizeof *y);
     for (int i = 0; i < n; i++)
         y[2 + i] = bz_window_result(p->pool.x[2 + i], p->pool.kernel[i], p->pool.stride[i], p->pool.pad[i],
                                     p->pool.pad[n + i], p->pool.dilation[i]);
 }
 
+static void pool_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->pool.x);
+    pool_result(p, y);
+    if (p->pool.training && p->pool.mode == BZ_POOL_MAX)
+        bz_operand_add_result(l, BZ_ROLE_INDEX, pool_index_dtype(p), bz_extent_rank(y), y, -1);
+}
+
 static int check_pool(const bz_problem *p, bz_error *err)
 {
     return bz_problem_check_window(p, p->pool.x, p->pool.kernel, p->pool.stride, p->pool.pad, p->pool.dilation, err);
-}
-
-static int64_t pool_window(const bz_problem *p)
-{
-    int64_t count = 1;
-    for (int i = 0; p->pool.x[2 + i]; i++)
-        count *= p->pool.kernel[i];
-    return count;
 }
 
 static double pool_flops(const bz_problem *p, const bz_operand *list, double y)
@@ -149,6 +228,7 @@ static bz_expected pool_at(bz_reference *r)
     const float *xv = bz_reference_values(r, BZ_ROLE_X);
     int n = bz_extent_rank(x) - 2;
     int64_t window = pool_window(p), plane = bz_extent_count(x + 2), inside_count = 0;
+    int64_t which = 0;
     double most = -INFINITY;
     bz_expected e = {0};
     for (int64_t k = 0; k < window; k++) {
@@ -163,25 +243,119 @@ static bz_expected pool_at(bz_reference *r)
         if (!inside)
             continue;
         double v = xv[(y[0] * x[1] + y[1]) * plane + from];
+        which = v > most ? k : which;
         most = v > most ? v : most;
         inside_count++;
         bz_expected_add(&e, v);
     }
+    if (bz_reference_role(r) == BZ_ROLE_INDEX)
+        return (bz_expected){(double)which, 0};
     if (p->pool.mode == BZ_POOL_MAX)
         return (bz_expected){most, fabs(most)};
     double by = p->pool.mode == BZ_POOL_AVG ? (double)(inside_count ? inside_count : 1) : (double)window;
     return (bz_expected){e.value / by, e.magnitude / by};
 }
 
+/* Where a window lies: of each dimension what stands under its element k. False where that is outside. */
+static bool pool_position(const bz_problem *p, const int64_t *window, int64_t k, int64_t *pos)
+{
+    int n = bz_extent_rank(p->pool.x) - 2;
+    bool inside = true;
+    bz_unravel(k, p->pool.kernel, n, pos);
+    for (int i = 0; i < n; i++) {
+        pos[i] = window[i] * p->pool.stride[i] + pos[i] * p->pool.dilation[i] - p->pool.pad[i];
+        inside &= pos[i] >= 0 && pos[i] < p->pool.x[2 + i];
+    }
+    return inside;
+}
+
+/* An element of the window that is not in the padding. */
+static int64_t pool_index(const bz_problem *p, int64_t at, uint64_t random)
+{
+    int64_t count = pool_window(p), pos[BZ_PROBLEM_SPATIAL], window[BZ_PROBLEM_SPATIAL];
+    bz_extent y = {0};
+    pool_result(p, y);
+    bz_unravel(at, y + 2, bz_extent_rank(y) - 2, window);
+    int64_t k = (int64_t)(random % (uint64_t)count);
+    for (int64_t tried = 0; tried < count && !pool_position(p, window, k, pos); tried++)
+        k = (k + 1) % count;
+    return k;
+}
+
+static void pool_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_extent dy = {0};
+    pool_result(p, dy);
+    bz_operand_add_shape(l, BZ_ROLE_DY, p->dtype, dy);
+    if (p->pool.mode == BZ_POOL_MAX)
+        bz_operand_add_shape(l, BZ_ROLE_INDEX, pool_index_dtype(p), dy);
+    memcpy(y, p->pool.x, sizeof(bz_extent));
+}
+
+static double pool_grad_flops(const bz_problem *p, const bz_operand *list, double y)
+{
+    (void)y;
+    return (double)list[0].count * (p->pool.mode == BZ_POOL_MAX ? 1 : (double)pool_window(p));
+}
+
+/* What a window passes on to each of its elements: a share of its gradient. */
+static double pool_divisor(const bz_problem *p, const int64_t *window)
+{
+    int64_t count = pool_window(p), inside = 0, pos[BZ_PROBLEM_SPATIAL];
+    if (p->pool.mode != BZ_POOL_AVG)
+        return (double)count;
+    for (int64_t k = 0; k < count; k++)
+        inside += pool_position(p, window, k, pos);
+    return inside ? (double)inside : 1;
+}
+
+/* All windows that the element stands in. */
+static bz_expected pool_grad_at(bz_reference *r)
+{
+    const bz_problem *p = r->problem;
+    const int64_t *dy = r->operand[0].dim, *x = p->pool.x;
+    int n = bz_extent_rank(x) - 2;
+    int64_t count = pool_window(p), windows = bz_extent_count(dy + 2);
+    bz_expected e = {0};
+    for (int64_t k = 0; k < count; k++) {
+        int64_t window[BZ_PROBLEM_SPATIAL], at = 0;
+        bool there = true;
+        bz_unravel(k, p->pool.kernel, n, window);
+        for (int i = 0; i < n; i++) {
+            int64_t pos = r->y[2 + i] + p->pool.pad[i] - window[i] * p->pool.dilation[i];
+            there &= pos >= 0 && pos % p->pool.stride[i] == 0 && pos / p->pool.stride[i] < dy[2 + i];
+            window[i] = pos / p->pool.stride[i];
+            at = at * dy[2 + i] + window[i];
+        }
+        at += (r->y[0] * x[1] + r->y[1]) * windows;
+        if (!there || (p->pool.mode == BZ_POOL_MAX && (int64_t)r->value[1][at] != k))
+            continue;
+        bz_expected_add(&e, (double)r->value[0][at] / (p->pool.mode == BZ_POOL_MAX ? 1 : pool_divisor(p, window)));
+    }
+    return e;
+}
+
+static double pool_grad_cost(const bz_problem *p)
+{
+    double n = (double)pool_window(p);
+    return p->pool.mode == BZ_POOL_AVG ? n * n : n;
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /* clang-format off */
+#define CONV_MEMBERS \
+    BZ_REQUIRED("x", EXTENT, conv.x), BZ_REQUIRED("w", EXTENT, conv.w), BZ_USUAL("stride", SPATIAL, conv.stride, 1), \
+    BZ_USUAL("pad", PADS, conv.pad, 0), BZ_USUAL("dilation", SPATIAL, conv.dilation, 1), \
+    BZ_USUAL("group", INT, conv.group, 1)
+#define POOL_MEMBERS \
+    BZ_NAMED("mode", pool.mode, POOLS, "BZ_POOL_"), BZ_REQUIRED("x", EXTENT, pool.x), \
+    BZ_REQUIRED("kernel", SPATIAL, pool.kernel), BZ_USUAL("stride", SPATIAL, pool.stride, 1), \
+    BZ_USUAL("pad", PADS, pool.pad, 0), BZ_USUAL("dilation", SPATIAL, pool.dilation, 1)
+
 const bz_kind bz_kind_conv = {.name = "conv",
     .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION | BZ_TRAIT_POST,
-    .operands = conv_operands, .check = check_conv, .depth = conv_depth, .at = conv_at, .member = {
-    BZ_REQUIRED("x", EXTENT, conv.x), BZ_REQUIRED("w", EXTENT, conv.w), BZ_USUAL("stride", SPATIAL, conv.stride, 1),
-    BZ_USUAL("pad", PADS, conv.pad, 0), BZ_USUAL("dilation", SPATIAL, conv.dilation, 1),
-    BZ_USUAL("group", INT, conv.group, 1)}};
+    .operands = conv_operands, .check = check_conv, .depth = conv_depth, .at = conv_at, .member = {CONV_MEMBERS}};
 
 const bz_kind bz_kind_deconv = {.name = "deconv",
     .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION | BZ_TRAIT_POST,
@@ -193,7 +367,19 @@ const bz_kind bz_kind_deconv = {.name = "deconv",
 
 const bz_kind bz_kind_pool = {.name = "pool", .traits = BZ_TRAIT_WINDOW, .operands = pool_operands,
     .check = check_pool, .flops = pool_flops, .at = pool_at, .member = {
-    BZ_NAMED("mode", pool.mode, POOLS, "BZ_POOL_"), BZ_REQUIRED("x", EXTENT, pool.x),
-    BZ_REQUIRED("kernel", SPATIAL, pool.kernel), BZ_USUAL("stride", SPATIAL, pool.stride, 1),
-    BZ_USUAL("pad", PADS, pool.pad, 0), BZ_USUAL("dilation", SPATIAL, pool.dilation, 1)}};
+    POOL_MEMBERS, BZ_OPTIONAL("training", FLAG, pool.training, 0)}};
+
+const bz_kind bz_kind_pool_grad = {.name = "pool_grad", .field = "pool", .traits = BZ_TRAIT_WINDOW | BZ_TRAIT_GRADIENT,
+    .operands = pool_grad_operands, .check = check_pool, .flops = pool_grad_flops, .at = pool_grad_at,
+    .cost = pool_grad_cost, .index = pool_index, .member = {POOL_MEMBERS}};
+
+const bz_kind bz_kind_conv_data = {.name = "conv_data", .field = "conv",
+    .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION | BZ_TRAIT_GRADIENT,
+    .operands = conv_data_operands, .check = check_conv, .depth = deconv_depth, .flops = conv_data_flops,
+    .at = deconv_at, .member = {CONV_MEMBERS}};
+
+const bz_kind bz_kind_conv_weights = {.name = "conv_weights", .field = "conv",
+    .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION | BZ_TRAIT_GRADIENT,
+    .operands = conv_weights_operands, .check = check_conv, .depth = conv_weights_depth,
+    .at = conv_weights_at, .member = {CONV_MEMBERS}};
 /* clang-format on */

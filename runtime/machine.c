@@ -318,8 +318,7 @@ int bz_machine_measure(bz_machine *s, const bz_run_options *options, bz_error *e
 
 static void put_rates(bz_json *j, const char *key, const bz_rate *rate, int n)
 {
-    bz_json_key(j, key);
-    bz_json_object(j);
+    bz_json_key_object(j, key);
     for (int i = 0; i < n; i++)
         bz_json_key_num(j, rate[i].what, rate[i].value);
     bz_json_object_end(j);
@@ -327,8 +326,7 @@ static void put_rates(bz_json *j, const char *key, const bz_rate *rate, int n)
 
 static void put_measured(bz_json *j, const bz_machine *s)
 {
-    bz_json_key(j, "measured");
-    bz_json_object(j);
+    bz_json_key_object(j, "measured");
     bz_json_key_int(j, "threads", s->measured_threads);
     bz_json_key_bool(j, "busy", s->busy);
     bz_json_key_num(j, "yardstick", s->yardstick);
@@ -336,8 +334,7 @@ static void put_measured(bz_json *j, const bz_machine *s)
     put_rates(j, "launch", s->launch, s->n_launch);
     put_rates(j, "reorder", s->reorder, s->n_reorder);
     put_rates(j, "convert", s->convert, s->n_convert);
-    bz_json_key(j, "bandwidth");
-    bz_json_array(j);
+    bz_json_key_array(j, "bandwidth");
     for (int i = 0; i < s->n_bandwidth; i++) {
         bz_json_object(j);
         bz_json_key_num(j, "bytes", s->bandwidth[i].bytes);
@@ -370,8 +367,7 @@ void bz_machine_json(const bz_machine *s, bz_buf *out)
     bz_json_key_int(&j, "cores", s->cores);
     bz_json_key_int(&j, "threads", s->threads);
     bz_json_key_int(&j, "numa_nodes", s->numa_nodes);
-    bz_json_key(&j, "caches");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "caches");
     for (int i = 0; i < s->n_caches; i++) {
         bz_json_object(&j);
         bz_json_key_int(&j, "level", s->cache[i].level);

@@ -92,16 +92,16 @@ bool bz_trial_finished(const bz_trial *t, const char *backend, const char *algor
 
 /* Elements to check: all of a small result; of a large one as many as cost about a millisecond, the
  * first and the last among them. */
-static void choose_positions(bz_trial *t)
+static void choose_positions(const bz_trial *t, bz_trial_result *result)
 {
-    const bz_operand *y = &t->operand[t->job.n_operands - 1];
+    const bz_operand *y = &t->operand[result->operand];
     bool rnn = bz_problem_has(t->problem, BZ_TRAIT_RECURRENT);
     double affordable = rnn ? 256 : 1e6 / bz_reference_cost(t->problem);
     int64_t n = affordable < 16 ? 16 : affordable > 4096 ? 4096 : (int64_t)affordable;
     uint64_t random = 88172645463325252U;
     n = n > y->count ? y->count : n;
-    t->position = bz_alloc((size_t)n + 1, sizeof *t->position);
-    t->expected = bz_alloc((size_t)n + 1, sizeof *t->expected);
+    result->position = bz_alloc((size_t)n + 1, sizeof *result->position);
+    result->expected = bz_alloc((size_t)n + 1, sizeof *result->expected);
     for (int64_t i = 0; i < n; i++) {
         random ^= random << 13; /* xorshift */
         random ^= random >> 7;
@@ -114,11 +114,12 @@ static void choose_positions(bz_trial *t)
             int64_t width = y->dim[2], seq = at / (y->dim[1] * width), batch = i < n / 2 ? 0 : y->dim[1] - 1;
             at = (seq * y->dim[1] + batch) * width + at % width;
         }
-        t->position[t->n_positions++] = at;
+        result->position[result->n++] = at;
     }
     bz_reference r = bz_reference_of(t->problem, t->job.n_operands, t->operand, (const float *const *)t->value);
-    for (int i = 0; i < t->n_positions; i++)
-        t->expected[i] = bz_reference_at(&r, t->position[i]);
+    r.result = result->operand;
+    for (int i = 0; i < result->n; i++)
+        result->expected[i] = bz_reference_at(&r, result->position[i]);
     bz_reference_free(&r);
 }
 
@@ -144,7 +145,9 @@ static int set_up(bz_trial *t, bz_error *err)
     if (floats + bytes * t->job.copies > o->memory_limit)
         return bz_fail(err, BZ_FAILED, "out of memory: the operands take %.3g GB, the limit is %.3g GB",
                        (floats + bytes * t->job.copies) / 1e9, o->memory_limit / 1e9);
-    for (int i = 0; i < n - 1; i++) {
+    for (int i = 0; i < n; i++) {
+        if (t->operand[i].result)
+            continue;
         t->value[i] = malloc((size_t)t->operand[i].count * sizeof(float) + 64);
         if (!t->value[i])
             return bz_fail(err, BZ_FAILED, "out of memory for %.3g GB of operands", floats / 1e9);
@@ -156,8 +159,11 @@ static int set_up(bz_trial *t, bz_error *err)
         if (!t->evict)
             return bz_fail(err, BZ_FAILED, "out of memory for emptying the caches");
     }
-    if (bz_reference_exists(t->problem))
-        choose_positions(t);
+    for (int i = 0; i < n && bz_reference_exists(t->problem); i++)
+        if (t->operand[i].result && t->n_results < BZ_TRIAL_RESULTS) {
+            t->result[t->n_results].operand = i;
+            choose_positions(t, &t->result[t->n_results++]);
+        }
     bz_counters_open(&t->counters);
     return 0;
 }
@@ -205,6 +211,13 @@ static bool crashed_before(const bz_trial *t, const bz_family *f)
     return false;
 }
 
+static int tells_results(const bz_trial *t, const bz_backend *backend, bz_error *why)
+{
+    if (t->n_results < 2 || backend->read_operand)
+        return 0;
+    return bz_fail(why, BZ_INCOMPLETE, "%s is not asked for problems with several results", backend->name);
+}
+
 static void enumerate_family(bz_trial *t, const bz_family *f)
 {
     bz_error err = {0};
@@ -213,7 +226,8 @@ static void enumerate_family(bz_trial *t, const bz_family *f)
         return;
     blame(t, f->backend, "", f->layout, f->math, "looking for variants");
     int first = t->variants.n;
-    if (open_session(t, f, &s, &err) || s->backend->enumerate(s->of, f->layout, f->math, &t->variants, &err)) {
+    if (open_session(t, f, &s, &err) || tells_results(t, s->backend, &err) ||
+        s->backend->enumerate(s->of, f->layout, f->math, &t->variants, &err)) {
         t->variants.n = first;
         emit_family(t, f, err.code == BZ_FAILED ? BZ_STATUS_FAILED : BZ_STATUS_UNSUPPORTED, err.text);
         return;
@@ -285,47 +299,106 @@ static bool is_dropped_by_chance(const bz_trial *t, const float *y, char *out, s
         return true;
     for (int64_t i = 0; i < n; i++)
         dropped += y[i] == 0;
-    if (bz_is_chance(dropped, n))
+    if (bz_is_chance(dropped, n, (double)t->problem->dropout.ratio))
         return true;
-    snprintf(out, size, "%lld of %lld elements are dropped, not about half of them", (long long)dropped, (long long)n);
+    snprintf(out, size, "%lld of %lld elements are dropped, not about %.3g %% of them", (long long)dropped,
+             (long long)n, 100 * (double)t->problem->dropout.ratio);
     return false;
 }
 
-/* Compares the result of the first call with what it must be. Writes "ok" or a sentence. */
-static void check(const bz_trial *t, const bz_variant *v, const float *y, char *out, size_t size)
+/* Results beside the last one: parameters are of their own type, and indices are right or wrong. */
+static double off(const bz_trial *t, const bz_operand *o, bz_expected e, double got, const char *math)
 {
-    const bz_operand *result = &t->operand[t->job.n_operands - 1];
-    int wrong = 0;
+    if (o->role != BZ_ROLE_Y && !bz_dtype_is_float(o->dtype))
+        return t->problem->kind == BZ_PROBLEM_DROPOUT ? !(got == 0 || got == 1) * 2.0 : 2 * fabs(got - e.value);
+    return bz_off(t->problem, e, got, math);
+}
+
+/* What the check needs of a result: the chosen elements; and all of them in *whole where the backend could not say that all
+ * are numbers, or where it counts how many are dropped. */
+static int fetch(const bz_trial *t, const bz_trial_result *r, bz_variant *v, float *chosen, float **whole,
+                 bz_error *err)
+{
+    bool last = r->operand == t->job.n_operands - 1;
+    bool probed = last && v->backend->probe && t->problem->kind != BZ_PROBLEM_DROPOUT;
+    int result = probed ? v->backend->probe(v, r->position, r->n, chosen, err) : 1;
+    if (result <= 0)
+        return result;
+    *whole = malloc((size_t)t->operand[r->operand].count * sizeof **whole + 64);
+    if (!*whole)
+        return bz_fail(err, BZ_FAILED, "out of memory");
+    if (last                       ? v->backend->read(v, *whole, err)
+        : v->backend->read_operand ? v->backend->read_operand(v, r->operand, *whole, err)
+                                   : bz_fail(err, BZ_FAILED, "it has several results"))
+        return -1;
+    for (int i = 0; i < r->n; i++)
+        chosen[i] = (*whole)[r->position[i]];
+    return 0;
+}
+
+/* The first element that is no number; -1. */
+static int64_t find_unwritten(const bz_operand *o, const float *whole)
+{
+    for (int64_t i = 0; whole && bz_dtype_is_float(o->dtype) && i < o->count; i++)
+        if (whole[i] != whole[i])
+            return i;
+    return -1;
+}
+
+/* Compares a result of the first call with what it must be. Writes "ok" or a sentence. `whole` may be NULL: then all of it are
+ * numbers. */
+static void check(const bz_trial *t, const bz_trial_result *r, const bz_variant *v, const float *chosen,
+                  const float *whole, char *out, size_t size)
+{
+    const bz_operand *result = &t->operand[r->operand];
+    int wrong = 0, at = 0;
     double worst = 0;
-    bool floats = bz_dtype_is_float(result->dtype);
-    for (int64_t i = 0; floats && i < result->count; i++)
-        if (y[i] != y[i]) {
-            snprintf(out, size, "element %lld of the result was not written, or is not a number", (long long)i);
-            return;
-        }
-    int at = 0;
-    for (int i = 0; i < t->n_positions; i++) {
-        bz_expected e = t->expected[i];
-        double off = bz_off(t->problem, e, (double)y[t->position[i]], v->math);
-        if (off > worst || off != off) {
-            worst = off != off ? INFINITY : off;
-            at = i;
-        }
-        wrong += !(off <= 1);
-    }
-    if (!wrong) {
-        if (is_dropped_by_chance(t, y, out, size))
-            snprintf(out, size, "ok");
+    bool last = result->role == BZ_ROLE_Y;
+    const char *which = last ? "" : bz_role_name(result->role), *space = last ? "" : " ";
+    int64_t unwritten = find_unwritten(result, whole);
+    if (unwritten >= 0) {
+        snprintf(out, size, "element %lld of the result%s%s was not written, or is not a number", (long long)unwritten,
+                 space, which);
         return;
     }
-    snprintf(out, size, "%d of %d elements are wrong: element %lld is %g, not %g", wrong, t->n_positions,
-             (long long)t->position[at], (double)y[t->position[at]], t->expected[at].value);
+    for (int i = 0; i < r->n; i++) {
+        double far = off(t, result, r->expected[i], (double)chosen[i], v->math);
+        if (far > worst || far != far) {
+            worst = far != far ? INFINITY : far;
+            at = i;
+        }
+        wrong += !(far <= 1);
+    }
+    if (wrong)
+        snprintf(out, size, "%d of %d elements%s%s are wrong: element %lld is %g, not %g", wrong, r->n,
+                 last ? "" : " of ", which, (long long)r->position[at], (double)chosen[at], r->expected[at].value);
+    else if (!last || !whole || is_dropped_by_chance(t, whole, out, size))
+        snprintf(out, size, "ok");
+}
+
+/* One result after the first call; -1 where it is wrong, and the record says why. */
+static int check_result(bz_trial *t, bz_variant *v, const bz_trial_result *r, bz_outcome *record)
+{
+    bz_error err = {0};
+    float *whole = NULL, *chosen = bz_alloc((size_t)r->n + 1, sizeof *chosen);
+    int failed = fetch(t, r, v, chosen, &whole, &err);
+    if (failed)
+        snprintf(record->reason, sizeof record->reason, "the result cannot be read: %s", err.text);
+    else
+        check(t, r, v, chosen, whole, record->checked, sizeof record->checked);
+    free(chosen);
+    free(whole);
+    if (failed)
+        return -1;
+    if (!strcmp(record->checked, "ok"))
+        return 0;
+    snprintf(record->reason, sizeof record->reason, "wrong result: %s", record->checked);
+    return -1;
 }
 
 int bz_trial_try(bz_trial *t, bz_variant *v, bz_outcome *record)
 {
     bz_error err = {0};
-    const bz_operand *y = &t->operand[t->job.n_operands - 1];
     record->status = BZ_STATUS_FAILED;
     bz_trial_blame(t, v, "preparing");
     if (v->backend->prepare(v, &err)) {
@@ -339,22 +412,10 @@ int bz_trial_try(bz_trial *t, bz_variant *v, bz_outcome *record)
         snprintf(record->reason, sizeof record->reason, "the library refused to run it");
         return -1;
     }
-    if (t->n_positions) {
-        float *values = malloc((size_t)y->count * sizeof *values + 64);
-        bz_trial_blame(t, v, "checking");
-        if (!values || v->backend->read(v, values, &err)) {
-            snprintf(record->reason, sizeof record->reason, "the result cannot be read: %s",
-                     values ? err.text : "out of memory");
-            free(values);
+    bz_trial_blame(t, v, "checking");
+    for (int i = 0; i < t->n_results; i++)
+        if (check_result(t, v, &t->result[i], record))
             return -1;
-        }
-        check(t, v, values, record->checked, sizeof record->checked);
-        free(values);
-        if (strcmp(record->checked, "ok") != 0) {
-            snprintf(record->reason, sizeof record->reason, "wrong result: %s", record->checked);
-            return -1;
-        }
-    }
     record->status = BZ_STATUS_OK;
     return 0;
 }
@@ -381,8 +442,10 @@ void bz_measure(const bz_measure_task *task)
     }
     for (int i = 0; i < BZ_PROBLEM_OPERANDS; i++)
         free(t->value[i]);
-    free(t->position);
-    free(t->expected);
+    for (int i = 0; i < t->n_results; i++) {
+        free(t->result[i].position);
+        free(t->result[i].expected);
+    }
     free(t->variants.item);
     free(t->evict);
     free(t);

@@ -6,7 +6,7 @@
 bz_operand *bz_operand_add(bz_operand_list *l, bz_role role, bz_dtype dtype, int rank, const int64_t *dim)
 {
     bz_operand *o = &l->item[l->n++];
-    *o = (bz_operand){.role = role, .dtype = dtype, .rank = rank, .count = 1, .post = -1};
+    *o = (bz_operand){.role = role, .dtype = dtype, .rank = rank, .count = 1, .post = -1, .alias = -1};
     for (int i = 0; i < rank; i++) {
         o->dim[i] = dim[i];
         if (__builtin_mul_overflow(o->count, dim[i], &o->count))
@@ -18,9 +18,40 @@ bz_operand *bz_operand_add(bz_operand_list *l, bz_role role, bz_dtype dtype, int
     return o;
 }
 
+const char *bz_role_name(bz_role role)
+{
+    static const char *const NAMES[BZ_ROLE_Y + 1] = {
+        [BZ_ROLE_X] = "x",
+        [BZ_ROLE_W] = "weights",
+        [BZ_ROLE_R] = "recurrent weights",
+        [BZ_ROLE_BIAS] = "bias",
+        [BZ_ROLE_SCALE] = "scale",
+        [BZ_ROLE_SHIFT] = "shift",
+        [BZ_ROLE_MEAN] = "mean",
+        [BZ_ROLE_VARIANCE] = "variance",
+        [BZ_ROLE_H] = "h",
+        [BZ_ROLE_C] = "c",
+        [BZ_ROLE_MASK] = "mask",
+        [BZ_ROLE_INDEX] = "index",
+        [BZ_ROLE_M] = "m",
+        [BZ_ROLE_N] = "n",
+    };
+    return NAMES[role] ? NAMES[role] : "";
+}
+
 void bz_operand_add_shape(bz_operand_list *l, bz_role role, bz_dtype dtype, const int64_t *dim)
 {
     bz_operand_add(l, role, dtype, bz_extent_rank(dim), dim);
+}
+
+bz_operand *bz_operand_add_result(bz_operand_list *l, bz_role role, bz_dtype dtype, int rank, const int64_t *dim,
+                                  int alias)
+{
+    bz_operand *o = bz_operand_add(l, role, dtype, rank, dim);
+    o->constant = false;
+    o->result = true;
+    o->alias = alias;
+    return o;
 }
 
 bz_dtype bz_parameter_dtype(const bz_problem *p)
@@ -93,7 +124,7 @@ int bz_problem_operands(const bz_problem *p, bz_operand *list)
         else if (bz_fn_is_binary(p->post[i].fn))
             bz_operand_add(&l, BZ_ROLE_OTHER, p->dtype_y, rank, y)->post = i;
     }
-    bz_operand_add(&l, BZ_ROLE_Y, bytes ? BZ_U8 : p->dtype_y, rank, y);
+    bz_operand_add_result(&l, BZ_ROLE_Y, bytes ? BZ_U8 : p->dtype_y, rank, y, p->kind == BZ_PROBLEM_UPDATE ? 0 : -1);
     return l.n;
 }
 

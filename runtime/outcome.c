@@ -24,8 +24,7 @@ static void put_stats(bz_json *j, const bz_outcome *r)
 
 static void put_numbers(bz_json *j, const char *key, const int32_t *v, int n)
 {
-    bz_json_key(j, key);
-    bz_json_array(j);
+    bz_json_key_array(j, key);
     for (int i = 0; i < n; i++)
         bz_json_int(j, v[i]);
     bz_json_array_end(j);
@@ -41,8 +40,7 @@ static void put_trace(bz_json *j, const bz_trace *t, bool cold)
     if (!cold)
         bz_json_key_num(j, "kernel_time", t->seconds);
     bz_json_key_int(j, "n_kernels", t->n_kernels);
-    bz_json_key(j, "kernels");
-    bz_json_array(j);
+    bz_json_key_array(j, "kernels");
     for (int i = 0; i < t->n_kernels && i < BZ_MAX_KERNELS; i++) {
         const bz_kernel *k = &t->kernel[i];
         bz_json_object(j);
@@ -65,8 +63,7 @@ static void put_counted(bz_json *j, const bz_counted *c)
         bz_json_key_str(j, "no_counters", c->reason);
     if (!c->calls)
         return;
-    bz_json_key(j, "counted");
-    bz_json_object(j);
+    bz_json_key_object(j, "counted");
     for (int i = 0; i < c->n; i++)
         bz_json_key_num(j, c->item[i].what, c->item[i].value);
     bz_json_object_end(j);
@@ -75,13 +72,11 @@ static void put_counted(bz_json *j, const bz_counted *c)
 
 static void put_meta(bz_json *j, const bz_outcome *r, bool cold)
 {
-    bz_json_key(j, "meta");
-    bz_json_object(j);
+    bz_json_key_object(j, "meta");
     if (r->stats.n)
         bz_json_key_num(j, "spread", bz_stats_spread(&r->stats));
     if (!isnan(r->yardstick[0])) {
-        bz_json_key(j, "yardstick");
-        bz_json_array(j);
+        bz_json_key_array(j, "yardstick");
         bz_json_num(j, r->yardstick[0]);
         bz_json_num(j, r->yardstick[1]);
         bz_json_array_end(j);

@@ -9,10 +9,7 @@
 
 static bz_pending_item *add(bz_pending *p)
 {
-    if (p->n == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 64;
-        p->item = bz_realloc(p->item, (size_t)p->cap, sizeof *p->item);
-    }
+    BZ_ROOM(p->item, p->n);
     bz_pending_item *w = &p->item[p->n++];
     *w = (bz_pending_item){0};
     return w;
@@ -109,10 +106,7 @@ static void add_known(bz_pending *p, bz_pending_item *w, const char *line)
     int at = 0;
     if (sscanf(line, " %15s %15s %15s %n", backend, layout, math, &at) != 3 || !at)
         return;
-    if (!(w->n_known & (w->n_known - 1))) {
-        size_t room = w->n_known ? 2 * (size_t)w->n_known : 1;
-        w->known = bz_arena_grow(&p->arena, w->known, (size_t)w->n_known, room, sizeof *w->known);
-    }
+    BZ_ARENA_ROOM(&p->arena, w->known, w->n_known);
     w->known[w->n_known++] = (bz_known){
         .backend = bz_arena_str(&p->arena, backend),
         .layout = bz_arena_str(&p->arena, layout),

@@ -18,7 +18,7 @@ typedef struct bz_pending_item {
 typedef struct bz_pending {
     bz_arena arena; /* of what the items consist of */
     bz_pending_item *item;
-    int n, cap;
+    int n;
     const char *backend[8], *layout[8]; /* of problems given as texts; none: all of the processor's */
     int n_backends, n_layouts;
 } bz_pending;

@@ -16,6 +16,10 @@ static int make(bz_plain *p, bz_error *err)
         p->step[i] = (p->size[i] + 127) / 64 * 64;
         if (job->placed && !job->value[i])
             continue;
+        if (o->alias >= 0) { /* made in the memory of an input */
+            p->data[i] = p->data[o->alias];
+            continue;
+        }
         size_t whole = p->step[i] * (size_t)job->copies;
         p->data[i] = bz_place(whole, i);
         if (!p->data[i])
@@ -38,7 +42,7 @@ void *bz_plain_at(const bz_plain *p, int operand, int copy)
 void bz_plain_free(bz_plain *p)
 {
     for (int i = 0; i < BZ_PROBLEM_OPERANDS; i++)
-        if (!p->job->placed || p->job->value[i])
+        if (i < p->job->n_operands && p->job->operand[i].alias < 0 && (!p->job->placed || p->job->value[i]))
             bz_unplace(p->data[i]);
     *p = (bz_plain){.job = p->job};
 }
@@ -58,18 +62,28 @@ int bz_plain_prepare(bz_variant *v, bz_error *err)
 int bz_plain_poison(bz_variant *v)
 {
     const bz_plain *p = v->session;
-    int y = p->job->n_operands - 1;
-    memset(p->data[y], 0xff, p->size[y]);
+    for (int i = 0; i < p->job->n_operands; i++) {
+        const bz_operand *o = &p->job->operand[i];
+        if (o->result && o->alias < 0)
+            memset(p->data[i], 0xff, p->size[i]);
+        else if (o->result)
+            bz_values_encode(o->dtype, p->job->value[o->alias], p->data[i], o->count);
+    }
+    return 0;
+}
+
+int bz_plain_read_operand(bz_variant *v, int operand, float *values, bz_error *err)
+{
+    const bz_plain *p = v->session;
+    (void)err;
+    bz_values_decode(p->job->operand[operand].dtype, p->data[operand], values, p->job->operand[operand].count);
     return 0;
 }
 
 int bz_plain_read(bz_variant *v, float *values, bz_error *err)
 {
     const bz_plain *p = v->session;
-    int y = p->job->n_operands - 1;
-    (void)err;
-    bz_values_decode(p->job->operand[y].dtype, p->data[y], values, p->job->operand[y].count);
-    return 0;
+    return bz_plain_read_operand(v, p->job->n_operands - 1, values, err);
 }
 
 void bz_plain_release(bz_variant *v)

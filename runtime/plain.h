@@ -21,6 +21,7 @@ void bz_plain_free(bz_plain *p);
 int bz_plain_prepare(bz_variant *v, bz_error *err);
 int bz_plain_poison(bz_variant *v);
 int bz_plain_read(bz_variant *v, float *values, bz_error *err);
+int bz_plain_read_operand(bz_variant *v, int operand, float *values, bz_error *err);
 void bz_plain_release(bz_variant *v);
 int bz_plain_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
 int bz_plain_bind(bz_variant *v, int operand, void *at);
@@ -28,7 +29,8 @@ int bz_plain_residual(const bz_variant *v);
 
 /* All of them, as members of a bz_backend. */
 #define BZ_PLAIN_OPERANDS                                                                                              \
-    .prepare = bz_plain_prepare, .poison = bz_plain_poison, .read = bz_plain_read, .release = bz_plain_release,        \
-    .wants = bz_plain_wants, .bind = bz_plain_bind, .residual = bz_plain_residual
+    .prepare = bz_plain_prepare, .poison = bz_plain_poison, .read = bz_plain_read,                                     \
+    .read_operand = bz_plain_read_operand, .release = bz_plain_release, .wants = bz_plain_wants,                       \
+    .bind = bz_plain_bind, .residual = bz_plain_residual
 
 #endif

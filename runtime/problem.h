@@ -50,7 +50,7 @@ typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
     KIND(LRN, lrn)               /* across channels */                                                                 \
     KIND(ACTIVATION, activation) /* each function is a problem of its own */                                           \
     KIND(PRELU, prelu)           /* slope by channel */                                                                \
-    KIND(DROPOUT, dropout)       /* each element becomes 0 or twice itself, by chance */                               \
+    KIND(DROPOUT, dropout)       /* each element becomes 0 or itself / (1 - ratio), by chance */                       \
     KIND(BINARY, binary)         /* b is broadcast to a, or both to each other */                                      \
     KIND(REDUCE, reduce)         /* to the shape y, whose reduced dimensions are 1 */                                  \
     KIND(RESAMPLE, resample)                                                                                           \
@@ -67,7 +67,24 @@ typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
     KIND(ATTENTION, attention) /* softmax(q kᵀ / √size + mask) v; `causal`: query i sees keys 0 to i */            \
     KIND(LSTM, lstm)           /* lstm, gru, rnn: one layer over a sequence */                                         \
     KIND(GRU, gru)                                                                                                     \
-    KIND(RNN, rnn)
+    KIND(RNN, rnn)                                                                                                     \
+    /* what a training iteration computes besides: gradients are those of a loss */                                    \
+    KIND(CONV_DATA, conv_data)           /* of a convolution's x, from dy and w; x is its shape */                     \
+    KIND(CONV_WEIGHTS, conv_weights)     /* of a convolution's w, from x and dy */                                     \
+    KIND(POOL_GRAD, pool_grad)           /* of a pooling's x, from dy; max: and which element of each window it was */ \
+    KIND(BATCHNORM_GRAD, batchnorm_grad) /* of normalizations: of x, scale and shift, from x, dy and the statistics */ \
+    KIND(LAYERNORM_GRAD, layernorm_grad)                                                                               \
+    KIND(RMSNORM_GRAD, rmsnorm_grad)                                                                                   \
+    KIND(GROUPNORM_GRAD, groupnorm_grad)                                                                               \
+    KIND(ACTIVATION_GRAD, activation_grad) /* fn'(x) dy; of_y=1: x is what the function gave */                        \
+    KIND(SOFTMAX_GRAD, softmax_grad)       /* from what the softmax gave, and dy */                                    \
+    KIND(LOGSOFTMAX_GRAD, logsoftmax_grad)                                                                             \
+    KIND(SOFTMAX_LOSS, softmax_loss) /* logarithms of the softmax along dimension 1, and minus the mean of   \
+                                                  those that labels tell (reduction=sum: their sum; none: each) */         \
+    KIND(SOFTMAX_LOSS_GRAD, softmax_loss_grad) /* of x, from those logarithms, the labels and the loss's gradient */   \
+    KIND(DROPOUT_GRAD, dropout_grad)           /* dy where the mask kept an element, larger by what was dropped */     \
+    KIND(SCATTER_ADD, scatter_add) /* of a gather's x: zeros, to which rows of dy are added where indices say */       \
+    KIND(UPDATE, update)           /* an optimizer's step over all elements of tensors: weights and state in place */
 
 #define BZ_PROBLEM_ENUMERATOR(NAME, name) BZ_PROBLEM_##NAME,
 typedef enum { BZ_PROBLEM_NONE, BZ_KINDS(BZ_PROBLEM_ENUMERATOR) BZ_PROBLEM_N_KINDS } bz_problem_kind;
@@ -85,6 +102,7 @@ typedef enum {
     BZ_TRAIT_BYTES = 128,           /* copy: no tensors, but bytes, which have no type and no layout */
     BZ_TRAIT_POST = 256,            /* takes post-operations */
     BZ_TRAIT_ROUNDED_BETWEEN = 512, /* some libraries compute it in two calls, and round between them */
+    BZ_TRAIT_GRADIENT = 1024,       /* of a backward pass */
 } bz_trait;
 
 /* Functions of one or two values. Which of them may stand where is in the table in function.c. */
@@ -143,6 +161,10 @@ typedef struct bz_post {
     float alpha, beta; /* both 0: the function's usual parameters */
 } bz_post;
 
+/* sgd: w -= rate (g + decay w). momentum: v = alpha v + g + decay w, w -= rate v. adam, adamw: averages of the gradient by
+ * alpha and of its square by beta, brought to their size by the number of steps; adamw takes the decay from w itself. */
+typedef enum { BZ_RULE_SGD, BZ_RULE_MOMENTUM, BZ_RULE_ADAM, BZ_RULE_ADAMW } bz_rule;
+typedef enum { BZ_LOSS_MEAN, BZ_LOSS_SUM, BZ_LOSS_NONE } bz_loss_reduction;
 typedef enum { BZ_POOL_MAX, BZ_POOL_AVG, BZ_POOL_AVG_PAD } bz_pool_mode; /* avg_pad counts the padding */
 typedef enum { BZ_RESAMPLE_NEAREST, BZ_RESAMPLE_LINEAR } bz_resample_mode;
 typedef enum { BZ_COORD_HALF_PIXEL, BZ_COORD_ASYMMETRIC, BZ_COORD_ALIGN_CORNERS } bz_coord;
@@ -187,8 +209,9 @@ typedef struct bz_problem {
             bool transa, transb;
         } gemm;
         struct {
-            bz_extent a, b;
-            bool constant; /* b is constant and may be packed ahead */
+            bz_extent a, b;      /* as the product sees them: [.., m, k] and [.., k, n] */
+            bool constant;       /* b is constant and may be packed ahead */
+            bool transa, transb; /* they lie with the last two dimensions the other way round */
         } matmul;
         struct {
             int64_t m, k;
@@ -199,13 +222,17 @@ typedef struct bz_problem {
             bz_extent x;
             int64_t kernel[BZ_PROBLEM_SPATIAL], stride[BZ_PROBLEM_SPATIAL], pad[2 * BZ_PROBLEM_SPATIAL],
                 dilation[BZ_PROBLEM_SPATIAL];
+            bool
+                training; /* max: which element of its window each result was, counted in the window, is a result, too */
         } pool;
         struct {
             bz_extent x;
+            bool training; /* of normalizations: by the statistics of x, which are results, too */
         } batchnorm;
         struct {
             bz_extent x;
             int64_t axis;
+            bool training; /* not of softmax */
         } layernorm, rmsnorm, softmax, logsoftmax;
         struct {
             bz_extent x;
@@ -214,6 +241,7 @@ typedef struct bz_problem {
         struct {
             bz_extent x;
             int64_t group;
+            bool training;
         } groupnorm;
         struct {
             bz_extent x;
@@ -224,10 +252,26 @@ typedef struct bz_problem {
             bz_fn fn;
             bz_extent x;
             float alpha, beta; /* both 0: the function's usual parameters */
+            bool of_y;         /* of a gradient */
         } activation;
         struct {
             bz_extent x;
-        } prelu, dropout;
+        } prelu;
+        struct {
+            bz_extent x;
+            float ratio;   /* that is dropped */
+            bool training; /* which elements were kept is a result, too */
+        } dropout;
+        struct {
+            bz_extent x;
+            bz_loss_reduction reduction;
+        } softmax_loss;
+        struct {
+            bz_rule rule;
+            bz_extent x;
+            float alpha, beta, decay;
+            bool nesterov;
+        } update;
         struct {
             bz_fn fn;
             bz_extent a, b;
@@ -336,6 +380,11 @@ void bz_fn_normalize(bz_fn fn, float *alpha, float *beta);
 /* The function's value for x, in double precision. */
 double bz_fn_value(bz_fn fn, double x, double alpha, double beta);
 double bz_fn_binary(bz_fn fn, double a, double b);
+/* Its derivative at x; and from the value y that it had there, for functions of which bz_fn_inverts holds. */
+double bz_fn_slope(bz_fn fn, double x, double alpha, double beta);
+double bz_fn_slope_of_y(bz_fn fn, double y, double alpha, double beta);
+bool bz_fn_has_slope(bz_fn fn);
+bool bz_fn_inverts(bz_fn fn);
 
 /* Whether an algorithm is an implementation by the definition, written for testing: "ref:any", "lnorm_ref:any", and what
  * has one of them among its parts. Such a record is no bound while anything else can run. */
@@ -359,23 +408,32 @@ typedef enum {
     BZ_ROLE_C,     /* lstm: first cell state */
     BZ_ROLE_V,     /* attention: values; queries are X, keys B */
     BZ_ROLE_MASK,  /* attention: what is added to the scores; where: which of the two it is */
-    BZ_ROLE_INDEX, /* gather: which elements */
+    BZ_ROLE_INDEX, /* gather: which elements; pool: which of a window; loss: labels */
+    BZ_ROLE_DY,    /* gradient of what the forward pass gave; of an update: of the weights X */
+    BZ_ROLE_M,     /* update: the gradients' average, or momentum */
+    BZ_ROLE_N,     /* and the average of their squares */
+    BZ_ROLE_RATE,  /* learning rate */
+    BZ_ROLE_STEP,  /* number of the step, from 1 */
     BZ_ROLE_OTHER, /* of a post add, sub, mul …: the other tensor, of the result's shape */
     BZ_ROLE_Y,
 } bz_role;
 
 /* A tensor that a problem reads or writes. Dimensions are those of the problem's text, elements lie
  * in row-major order ("plain"); backends bring them into the layout they want. The result is
- * always the last one. Gates of lstm are input, forget, cell, output; of gru update, reset, new. */
+ * always the last one; further results stand before it. Gates of lstm are input, forget, cell, output; of gru update, reset, new. */
 typedef struct bz_operand {
     bz_role role;
     bz_dtype dtype;
     int rank;
+    int alias; /* of a result: the operand in whose memory it is made, -1 for none */
     bz_extent dim;
     int64_t count; /* elements */
-    bool constant; /* weights: may be brought into the best layout ahead of time */
     int post;      /* BZ_ROLE_OTHER: of which post-operation */
+    bool constant; /* weights: may be brought into the best layout ahead of time */
+    bool result;   /* the last one always is; training has kinds with several, which stand before it */
 } bz_operand;
+
+const char *bz_role_name(bz_role role); /* "mean"; "" where nobody asks for it by name */
 
 /* Fills `list` (room for BZ_PROBLEM_OPERANDS); returns how many. */
 int bz_problem_operands(const bz_problem *p, bz_operand *list);
@@ -407,5 +465,16 @@ typedef struct bz_rnn_scale {
     double data, shift, weights;
 } bz_rnn_scale;
 bz_rnn_scale bz_problem_rnn_scale(const bz_problem *p);
+
+/* Which matrix of a broadcast operand belongs to matrix i of the result, of n dimensions before the matrices' own. */
+static inline int64_t bz_broadcast_index(int64_t i, const int64_t *y, const int64_t *operand, int n)
+{
+    int64_t index = 0, step = 1;
+    for (int d = n; d--; i /= y[d]) {
+        index += operand[d] == 1 ? 0 : i % y[d] * step;
+        step *= operand[d];
+    }
+    return index;
+}
 
 #endif

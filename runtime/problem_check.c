@@ -61,10 +61,24 @@ static int check_result(const bz_problem *p, bz_error *err)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
     int n = bz_problem_operands(p, list);
-    double count = 1;
-    for (int i = 0; i < list[n - 1].rank; i++)
-        count *= (double)list[n - 1].dim[i];
-    return count > 0x1p40 ? bz_problem_refuse(p, "the result is too large", err) : 0;
+    if (list[n - 1].count > (int64_t)1 << 40)
+        return bz_problem_refuse(p, "the result is too large", err);
+    for (int i = 0; i < n; i++) /* of a gradient: what the forward pass gave */
+        if (list[i].count > (int64_t)1 << 40)
+            return bz_problem_refuse(p, "an operand is too large", err);
+    return 0;
+}
+
+/* Members that change nothing have their usual value, so that equal problems have one text. */
+static void leave_out_unused(bz_problem *p)
+{
+    if (p->kind == BZ_PROBLEM_POOL && p->pool.mode != BZ_POOL_MAX)
+        p->pool.training = false;
+    if (p->kind != BZ_PROBLEM_UPDATE)
+        return;
+    p->update.nesterov &= p->update.rule == BZ_RULE_MOMENTUM;
+    p->update.alpha = p->update.rule == BZ_RULE_SGD ? 0.9f : p->update.alpha;
+    p->update.beta = p->update.rule < BZ_RULE_ADAM ? 0.999f : p->update.beta;
 }
 
 int bz_problem_normalize(bz_problem *p, bz_error *err)
@@ -97,8 +111,9 @@ int bz_problem_normalize(bz_problem *p, bz_error *err)
         if (m->form == BZ_FORM_FN && !isnan(m->usual) && !BZ_CONST_FIELD(bz_fn, p, m))
             BZ_FIELD(bz_fn, p, m) = (bz_fn)m->usual;
     }
-    if (p->kind == BZ_PROBLEM_ACTIVATION)
+    if (p->kind == BZ_PROBLEM_ACTIVATION || p->kind == BZ_PROBLEM_ACTIVATION_GRAD)
         bz_fn_normalize(p->activation.fn, &p->activation.alpha, &p->activation.beta);
+    leave_out_unused(p);
     for (int i = 0; i < BZ_PROBLEM_POST && p->post[i].fn; i++) {
         if (!bz_problem_has(p, BZ_TRAIT_POST))
             return bz_problem_refuse(p, "takes no post-operations", err);

@@ -46,13 +46,20 @@ static void put_post(const bz_problem *p, bz_buf *out)
     }
 }
 
+static bool is_function(const bz_problem *p)
+{
+    return p->kind == BZ_PROBLEM_ACTIVATION || p->kind == BZ_PROBLEM_ACTIVATION_GRAD;
+}
+
 /* alpha and beta of an activation are printed where the function has them. */
 static bool is_printed(const bz_problem *p, const bz_member *m)
 {
     if (!m->optional)
         return true;
-    if (p->kind == BZ_PROBLEM_ACTIVATION)
-        return bz_fn_parameters(p->activation.fn) > (m->at == offsetof(bz_problem, activation.beta));
+    if (m->at == offsetof(bz_problem, activation.alpha) && is_function(p))
+        return bz_fn_parameters(p->activation.fn) > 0;
+    if (m->at == offsetof(bz_problem, activation.beta) && is_function(p))
+        return bz_fn_parameters(p->activation.fn) > 1;
     if (m->form == BZ_FORM_FLAG)
         return BZ_CONST_FIELD(bool, p, m) != (m->usual != 0);
     if (m->form == BZ_FORM_EXTENT)

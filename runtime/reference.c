@@ -15,7 +15,12 @@ const float *bz_reference_values(const bz_reference *r, bz_role role)
 
 static const bz_operand *result(const bz_reference *r)
 {
-    return &r->operand[r->n_operands - 1];
+    return &r->operand[r->result];
+}
+
+bz_role bz_reference_role(const bz_reference *r)
+{
+    return result(r)->role;
 }
 
 void bz_unravel(int64_t index, const int64_t *dim, int rank, int64_t *at)
@@ -80,7 +85,12 @@ static void apply_post(const bz_reference *r, bz_expected *e)
 
 bz_reference bz_reference_of(const bz_problem *p, int n_operands, const bz_operand *operand, const float *const *value)
 {
-    return (bz_reference){.problem = p, .n_operands = n_operands, .operand = operand, .value = value, .row = -1};
+    return (bz_reference){.problem = p,
+                          .n_operands = n_operands,
+                          .operand = operand,
+                          .value = value,
+                          .row = -1,
+                          .result = n_operands - 1};
 }
 
 bz_expected bz_reference_at(bz_reference *r, int64_t index)
@@ -88,7 +98,8 @@ bz_expected bz_reference_at(bz_reference *r, int64_t index)
     r->index = index;
     bz_unravel(index, result(r)->dim, result(r)->rank, r->y);
     bz_expected e = bz_kinds[r->problem->kind]->at(r);
-    apply_post(r, &e);
+    if (r->result == r->n_operands - 1)
+        apply_post(r, &e);
     if (!bz_dtype_is_float(result(r)->dtype))
         e.value = (double)bz_round_to(result(r)->dtype, e.value);
     return e;
@@ -118,11 +129,14 @@ double bz_reference_cost(const bz_problem *p)
  * in any order, and Winograd's transforms cost about three more bits. */
 double bz_tolerance(const bz_problem *p, bz_expected e, const char *math)
 {
-    double unit = p->dtype_y == BZ_F8E5M2   ? 0x1p-2
-                  : p->dtype_y == BZ_F8E4M3 ? 0x1p-3
-                  : p->dtype_y == BZ_BF16   ? 0x1p-7
-                  : p->dtype_y == BZ_F16    ? 0x1p-9
-                                            : 0x1p-22;
+    bz_dtype y = p->dtype_y;
+    bool e4m3 = y == BZ_F8E4M3 || y == BZ_F8E4M3FNUZ;
+    double unit = y == BZ_F8E5M2 || y == BZ_F8E5M2FNUZ ? 0x1p-2
+                  : e4m3                               ? 0x1p-3
+                  : y == BZ_BF16                       ? 0x1p-7
+                  : y == BZ_F16                        ? 0x1p-9
+                                                       : 0x1p-22;
+    double least = e4m3 ? 0x1p-10 : 1e-7; /* below 2^-6 its numbers are 2^-9 apart */
     double sum = p->dtype == BZ_F64 && p->dtype_y == BZ_F64 ? 1e-12 : 3e-5;
     if (p->kind == BZ_PROBLEM_BINARY && bz_fn_is_comparison(p->binary.fn))
         return 0.5; /* it holds or it does not */
@@ -148,7 +162,7 @@ double bz_tolerance(const bz_problem *p, bz_expected e, const char *math)
     /* done in two calls, what is between them is rounded before scale and shift, or before the sum, which may
      * cancel it */
     double rounded = bz_problem_has(p, BZ_TRAIT_ROUNDED_BETWEEN) ? e.magnitude : fabs(e.value);
-    return unit * rounded + sum * e.magnitude + 1e-7;
+    return unit * rounded + sum * e.magnitude + least;
 }
 
 double bz_off(const bz_problem *p, bz_expected e, double got, const char *math)
@@ -157,8 +171,8 @@ double bz_off(const bz_problem *p, bz_expected e, double got, const char *math)
     return dropped ? 0 : fabs(got - e.value) / bz_tolerance(p, e, math);
 }
 
-/* Six standard deviations, of which one is half the root of n: once in 500 million results that are right. */
-bool bz_is_chance(int64_t dropped, int64_t n)
+/* Six standard deviations: once in 500 million results that are right. */
+bool bz_is_chance(int64_t dropped, int64_t n, double probability)
 {
-    return fabs(2 * (double)dropped - (double)n) <= 6 * sqrt((double)n);
+    return fabs((double)dropped - probability * (double)n) <= 6 * sqrt(probability * (1 - probability) * (double)n);
 }

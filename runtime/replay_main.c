@@ -201,8 +201,7 @@ static void put_stats(bz_json *j, const double *samples, int n)
 
 static void put_check(bz_json *j, const bz_replay_check *c)
 {
-    bz_json_key(j, "check");
-    bz_json_object(j);
+    bz_json_key_object(j, "check");
     bz_json_key_int(j, "elements", c->elements);
     bz_json_key_int(j, "wrong", c->wrong);
     bz_json_key_num(j, "worst", c->worst);
@@ -240,8 +239,7 @@ static void put_action(const program *p, int i, bz_json *j)
 /* For each of the last passes: how long each action took, or when it began. */
 static void put_passes(const program *p, const char *key, bool starts, bz_json *j)
 {
-    bz_json_key(j, key);
-    bz_json_array(j);
+    bz_json_key_array(j, key);
     for (int k = p->n_samples < PASSES ? 0 : p->n_samples - PASSES; k < p->n_samples; k++) {
         bz_json_array(j);
         for (int i = 0; i < p->n_actions; i++)
@@ -269,16 +267,14 @@ static void put_result(const program *p, double opened, bz_buf *out)
     bz_json_key_num(&j, "weights", (double)m.weights);
     bz_json_key_num(&j, "scratch", (double)m.scratch);
     if (p->n_samples) {
-        bz_json_key(&j, "latency");
-        bz_json_object(&j);
+        bz_json_key_object(&j, "latency");
         put_stats(&j, p->latency, p->n_samples);
         bz_json_key_int(&j, "samples", p->n_samples);
         bz_json_key_int(&j, "runs", p->runs);
         bz_json_key_bool(&j, "throttled", p->throttled);
         bz_json_object_end(&j);
     }
-    bz_json_key(&j, "actions");
-    bz_json_array(&j);
+    bz_json_key_array(&j, "actions");
     for (int i = 0; i < p->n_actions; i++)
         put_action(p, i, &j);
     bz_json_array_end(&j);

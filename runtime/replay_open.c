@@ -22,10 +22,7 @@ static void *handle_of(const bz_replay *r, int step)
 
 static void *add_action(bz_replay *r, bz_action_kind kind, int step, int value, size_t size)
 {
-    if (r->n_actions == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 64;
-        r->action = bz_realloc(r->action, (size_t)r->cap, sizeof *r->action);
-    }
+    BZ_ROOM(r->action, r->n_actions);
     void *state = bz_zeroed(1, size);
     r->action[r->n_actions++] = (bz_action){
         .kind = kind,
@@ -40,10 +37,7 @@ static void *add_action(bz_replay *r, bz_action_kind kind, int step, int value, 
 
 static int add_slot(bz_replay *r, size_t bytes, int first)
 {
-    if (r->n_slots == r->slot_cap) {
-        r->slot_cap = r->slot_cap ? 2 * r->slot_cap : 64;
-        r->slot = bz_realloc(r->slot, (size_t)r->slot_cap, sizeof *r->slot);
-    }
+    BZ_ROOM(r->slot, r->n_slots);
     size_t align = r->ops->align;
     r->slot[r->n_slots] = (bz_lifetime){(bytes + 64 + align - 1) / align * align, first, first, 0};
     return r->n_slots++;

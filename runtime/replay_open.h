@@ -149,10 +149,10 @@ struct bz_replay {
     size_t file_size;
     replay_state *state; /* [n_values] */
     bz_action *action;
-    int n_actions, cap;
+    int n_actions;
     int *first; /* [n_steps + 2]: actions of a step; behind the last step those that bring outputs into order */
     bz_lifetime *slot;
-    int n_slots, slot_cap;
+    int n_slots;
     const bz_device_ops *ops;
     void *device;
     int n_streams;

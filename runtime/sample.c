@@ -288,10 +288,13 @@ static double fastest(const runner *r)
     return least;
 }
 
-/* Whether r is slower than it is worth going on for. Somebody else on the machine can stretch one sample to
+/* Whether r is slower than it is worth going on for. The library's own picks never are: programs that leave the choice to the
+ * library use them, and no dropped record prices what a program used. Somebody else on the machine can stretch one sample to
  * several times its length: who is not far off gets a second one. */
 static bool is_hopeless(runner *r, double best)
 {
+    if (r->variant->chosen || r->variant->chosen_training)
+        return false;
     if (fastest(r) > HOPELESS * best && fastest(r) < FAR_OFF * best && fastest(r) < 10 * LONG_CALL && take_sample(r))
         return false; /* it failed, and is finished by its record's status */
     return fastest(r) > HOPELESS * best;

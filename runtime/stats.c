@@ -1,22 +1,9 @@
 /* Statistics of samples that are not normal: median, quantiles, and a median's interval. */
+#include "base/sort.h"
 #include "runtime/runtime.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Between the two samples that the quantile falls between (the usual "type 7"). */
-static double quantile(const double *sorted, int n, double q)
-{
-    double at = q * (n - 1);
-    int i = (int)at;
-    return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
-}
 
 /* The interval from the r-th smallest to the r-th largest sample misses the median with probability
  * 2 P(B < r), B binomial with n trials of one half. Returns the largest r for which that is at most 5 %,
@@ -37,13 +24,13 @@ static int interval_rank(int n)
 
 bz_stats bz_stats_of(double *samples, int n)
 {
-    qsort(samples, (size_t)n, sizeof *samples, ascending);
+    bz_sort_numbers(samples, (size_t)n);
     int r = interval_rank(n);
     return (bz_stats){
         .n = n,
-        .median = quantile(samples, n, 0.5),
-        .q25 = quantile(samples, n, 0.25),
-        .q75 = quantile(samples, n, 0.75),
+        .median = bz_quantile(samples, (size_t)n, 0.5),
+        .q25 = bz_quantile(samples, (size_t)n, 0.25),
+        .q75 = bz_quantile(samples, (size_t)n, 0.75),
         .min = samples[0],
         .max = samples[n - 1],
         .low = r ? samples[r - 1] : -INFINITY,

@@ -7,12 +7,19 @@
 #include "runtime/measure.h"
 #include "runtime/values.h"
 
-enum { BZ_TRIAL_SESSIONS = 8 };
+enum { BZ_TRIAL_SESSIONS = 8, BZ_TRIAL_RESULTS = 8 };
 
 typedef struct bz_trial_session {
     const bz_backend *backend;
     void *of;
 } bz_trial_session;
+
+/* A result, and the elements of it that are checked. */
+typedef struct bz_trial_result {
+    int operand, n;
+    int64_t *position;
+    bz_expected *expected;
+} bz_trial_result;
 
 typedef struct bz_trial {
     const bz_measure_task *task;
@@ -23,9 +30,8 @@ typedef struct bz_trial {
     bz_trial_session sessions[BZ_TRIAL_SESSIONS];
     int n_sessions;
     bz_variant_list variants;
-    int64_t *position; /* elements of the result that are checked */
-    bz_expected *expected;
-    int n_positions;
+    bz_trial_result result[BZ_TRIAL_RESULTS]; /* the one that all kinds have comes last */
+    int n_results;
     char *evict; /* cold: as large as it takes to empty the caches, where copies alone do not */
     size_t evict_size;
     bz_counters counters;

@@ -1,5 +1,5 @@
 /* Values: conversion to and from the data types, seeded normal numbers. */
-#include "runtime/values.h"
+#include "runtime/kind.h"
 
 #include <math.h>
 #include <string.h>
@@ -59,13 +59,15 @@ static float f16_to(uint16_t h)
 }
 
 /* The types of eight bits, by bits of the mantissa, bias and largest value; what is larger saturates. Step by step
- * numbers are consecutive codes, denormal ones too. */
+ * numbers are consecutive codes, denormal ones too. `fnuz` types have no infinity, and the code of -0 is their NaN. */
 typedef struct f8 {
     int mantissa, bias;
     double most;
+    bool fnuz;
 } f8;
 
-static const f8 E4M3 = {3, 7, 448}, E5M2 = {2, 15, 57344};
+static const f8 E4M3 = {3, 7, 448, false}, E5M2 = {2, 15, 57344, false};
+static const f8 E4M3_FNUZ = {3, 8, 240, true}, E5M2_FNUZ = {2, 16, 57344, true};
 
 static uint8_t f8_of(const f8 *t, float v)
 {
@@ -73,18 +75,21 @@ static uint8_t f8_of(const f8 *t, float v)
     double a = fabs((double)v);
     int exponent;
     if (a != a)
-        return sign | 0x7f;
+        return t->fnuz ? 0x80 : sign | 0x7f;
     a = a > t->most ? t->most : a;
     frexp(a, &exponent);
     exponent = a == 0 || exponent - 1 < 1 - t->bias ? 1 - t->bias : exponent - 1; /* of the leading bit */
     int steps = (int)nearbyint(ldexp(a, t->mantissa - exponent));
-    return (uint8_t)(sign | (((exponent + t->bias - 1) << t->mantissa) + steps));
+    uint8_t code = (uint8_t)(((exponent + t->bias - 1) << t->mantissa) + steps);
+    return t->fnuz && !code ? 0 : sign | code;
 }
 
 static float f8_to(const f8 *t, uint8_t code)
 {
     int rest = code & 0x7f, exponent = rest >> t->mantissa, steps = rest & ((1 << t->mantissa) - 1);
     double v = ldexp(steps + (exponent ? 1 << t->mantissa : 0), (exponent ? exponent : 1) - t->bias - t->mantissa);
+    if (t->fnuz && code == 0x80)
+        return NAN;
     if (v > t->most) /* E4M3 has no infinity */
         v = t->mantissa == 2 && !steps ? INFINITY : NAN;
     return (float)(code & 0x80 ? -v : v);
@@ -107,6 +112,10 @@ float bz_round_to(bz_dtype t, double v)
         return f8_to(&E4M3, f8_of(&E4M3, (float)v));
     case BZ_F8E5M2:
         return f8_to(&E5M2, f8_of(&E5M2, (float)v));
+    case BZ_F8E4M3FNUZ:
+        return f8_to(&E4M3_FNUZ, f8_of(&E4M3_FNUZ, (float)v));
+    case BZ_F8E5M2FNUZ:
+        return f8_to(&E5M2_FNUZ, f8_of(&E5M2_FNUZ, (float)v));
     case BZ_I8:
         return (float)saturate(v, -128, 127);
     case BZ_U8:
@@ -145,6 +154,10 @@ void bz_values_encode(bz_dtype t, const float *from, void *to, int64_t n)
         EACH(uint8_t, f8_of(&E4M3, from[i]));
     case BZ_F8E5M2:
         EACH(uint8_t, f8_of(&E5M2, from[i]));
+    case BZ_F8E4M3FNUZ:
+        EACH(uint8_t, f8_of(&E4M3_FNUZ, from[i]));
+    case BZ_F8E5M2FNUZ:
+        EACH(uint8_t, f8_of(&E5M2_FNUZ, from[i]));
     case BZ_I8:
         EACH(int8_t, saturate(from[i], -128, 127));
     case BZ_U8:
@@ -186,6 +199,10 @@ void bz_values_decode(bz_dtype t, const void *from, float *to, int64_t n)
         EACH(uint8_t, f8_to(&E4M3, v));
     case BZ_F8E5M2:
         EACH(uint8_t, f8_to(&E5M2, v));
+    case BZ_F8E4M3FNUZ:
+        EACH(uint8_t, f8_to(&E4M3_FNUZ, v));
+    case BZ_F8E5M2FNUZ:
+        EACH(uint8_t, f8_to(&E5M2_FNUZ, v));
     case BZ_I8:
         EACH(int8_t, v);
     case BZ_U8:
@@ -200,6 +217,40 @@ void bz_values_decode(bz_dtype t, const void *from, float *to, int64_t n)
         EACH(uint8_t, v);
     default:
         memset(to, 0, (size_t)n * sizeof *to);
+    }
+}
+
+/* Branchless inside, so that compilers use vectors. */
+#define COUNT_NAN(type, magnitude, infinity)                                                                           \
+    for (const type *v = from; n > 0;) {                                                                               \
+        int64_t some = n < 4096 ? n : 4096;                                                                            \
+        type bad = 0;                                                                                                  \
+        for (int64_t i = 0; i < some; i++)                                                                             \
+            bad |= (type)((v[i] & (magnitude)) > (infinity));                                                          \
+        if (bad)                                                                                                       \
+            return false;                                                                                              \
+        v += some;                                                                                                     \
+        n -= some;                                                                                                     \
+    }                                                                                                                  \
+    return true
+
+bool bz_values_are_numbers(bz_dtype t, const void *from, int64_t n)
+{
+    switch (t) {
+    case BZ_F32:
+        COUNT_NAN(uint32_t, 0x7fffffff, 0x7f800000);
+    case BZ_F64:
+        COUNT_NAN(uint64_t, INT64_MAX, UINT64_C(0x7ff0000000000000));
+    case BZ_BF16:
+        COUNT_NAN(uint16_t, 0x7fff, 0x7f80);
+    case BZ_F16:
+        COUNT_NAN(uint16_t, 0x7fff, 0x7c00);
+    case BZ_F8E4M3:
+        COUNT_NAN(uint8_t, 0x7f, 0x7e); /* it has no infinity */
+    case BZ_F8E5M2:
+        COUNT_NAN(uint8_t, 0x7f, 0x7c);
+    default:
+        return true;
     }
 }
 
@@ -251,6 +302,7 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
         return (shape){20, 0, p->dtype_y == BZ_U8};
     switch (o->role) {
     case BZ_ROLE_VARIANCE:
+    case BZ_ROLE_N:
         return (shape){1, 0.5, true};
     case BZ_ROLE_W:
     case BZ_ROLE_R:
@@ -263,7 +315,7 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
         for (int i = 0; p->post[i].fn; i++)
             if (p->post[i].fn == BZ_FN_LOG)
                 return (shape){1, 0.25, true};
-        if (p->kind == BZ_PROBLEM_ACTIVATION)
+        if (p->kind == BZ_PROBLEM_ACTIVATION || p->kind == BZ_PROBLEM_ACTIVATION_GRAD)
             return (shape){
                 1, 0, p->activation.fn == BZ_FN_LOG || p->activation.fn == BZ_FN_SQRT || p->activation.fn == BZ_FN_POW};
         break;
@@ -277,10 +329,10 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
     return (shape){1, 0, false};
 }
 
-static void fill_indices(int64_t below, int64_t n, uint64_t seed, float *out)
+static void fill_indices(const bz_problem *p, int64_t n, uint64_t seed, float *out)
 {
     for (int64_t i = 0; i < n; i++)
-        out[i] = (float)(next_random(&seed) % (uint64_t)below);
+        out[i] = (float)bz_kinds[p->kind]->index(p, i, next_random(&seed));
 }
 
 void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *out)
@@ -288,7 +340,12 @@ void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *
     shape s = shape_of(p, o);
     uint64_t seed = (uint64_t)index + 1;
     if (o->role == BZ_ROLE_INDEX) {
-        fill_indices(p->gather.x[p->gather.axis], o->count, seed, out);
+        fill_indices(p, o->count, seed, out);
+        return;
+    }
+    if (o->role == BZ_ROLE_RATE || o->role == BZ_ROLE_STEP) {
+        for (int64_t i = 0; i < o->count; i++)
+            out[i] = o->role == BZ_ROLE_RATE ? bz_round_to(o->dtype, 1e-3) : 10;
         return;
     }
     int at = (int)(next_random(&seed) % BLOCK);

@@ -10,6 +10,8 @@ float bz_round_to(bz_dtype t, double v);
 /* Between float and the bytes of the data type. `n` elements. */
 void bz_values_encode(bz_dtype t, const float *from, void *to, int64_t n);
 void bz_values_decode(bz_dtype t, const void *from, float *to, int64_t n);
+/* Whether none of the elements is a NaN, by their bits: of large results decoding would take longer than making them. */
+bool bz_values_are_numbers(bz_dtype t, const void *from, int64_t n);
 
 /* Seeded normal values for an operand, none of them zero or denormal, each one that the data type
  * has. What the operand is for decides about sign and size: a variance is positive, recurrent weights
@@ -27,7 +29,8 @@ typedef struct bz_reference {
     int n_operands;
     const bz_operand *operand;
     const float *const *value;
-    int64_t index, y[BZ_PROBLEM_RANK]; /* the element that is asked for, and its coordinates */
+    int result;                        /* the operand that is asked for, */
+    int64_t index, y[BZ_PROBLEM_RANK]; /* the element of it, and its coordinates */
     double *sequence;                  /* rnn: results of one row of the batch in one direction, [seq][hidden] */
     int64_t row;                       /* which; -1 for none */
     int direction;
@@ -46,7 +49,7 @@ double bz_reference_cost(const bz_problem *p);
 double bz_tolerance(const bz_problem *p, bz_expected e, const char *math);
 /* How far it is off, 1 for that far. What chance may drop is right as 0, too. */
 double bz_off(const bz_problem *p, bz_expected e, double got, const char *math);
-/* Whether chance drops so many of n elements, each with a probability of one half: all of them, or none, it does not. */
-bool bz_is_chance(int64_t dropped, int64_t n);
+/* Whether chance drops so many of n elements, each with this probability: all of them, or none, it does not. */
+bool bz_is_chance(int64_t dropped, int64_t n, double probability);
 
 #endif

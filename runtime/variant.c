@@ -6,10 +6,7 @@
 bz_variant *bz_variant_add(bz_variant_list *list, const bz_backend *backend, void *session, const char *layout,
                            const char *math)
 {
-    if (list->n == list->cap) {
-        list->cap = list->cap ? 2 * list->cap : 16;
-        list->item = bz_realloc(list->item, (size_t)list->cap, sizeof *list->item);
-    }
+    BZ_ROOM(list->item, list->n);
     bz_variant *v = &list->item[list->n++];
     *v = (bz_variant){.backend = backend, .session = session};
     snprintf(v->layout, sizeof v->layout, "%s", layout);

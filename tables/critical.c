@@ -28,10 +28,7 @@ int64_t critical_time(const critical *c, uint32_t node)
 
 void critical_add(critical *c, uint32_t to, uint32_t from)
 {
-    if (c->n_edges == c->cap_edges) {
-        c->cap_edges = c->cap_edges ? 2 * c->cap_edges : 256;
-        c->edge = bz_realloc(c->edge, c->cap_edges, sizeof *c->edge);
-    }
+    BZ_ROOM(c->edge, c->n_edges);
     c->edge[c->n_edges++] = (critical_edge){to, from};
 }
 
@@ -103,11 +100,12 @@ static void settle(critical *c, uint32_t node)
     c->length[node] = chosen ? best : 1;
 }
 
-static void find_length(critical *c, uint32_t node, uint32_t **stack, size_t *cap)
+static void find_length(critical *c, uint32_t node, uint32_t **stack)
 {
     size_t n = 0;
     if (c->length[node])
         return;
+    BZ_ROOM(*stack, n);
     (*stack)[n++] = node;
     while (n) {
         uint32_t at = (*stack)[n - 1];
@@ -118,10 +116,7 @@ static void find_length(critical *c, uint32_t node, uint32_t **stack, size_t *ca
             n--;
             continue;
         }
-        if (n == *cap) {
-            *cap *= 2;
-            *stack = bz_realloc(*stack, *cap, sizeof **stack);
-        }
+        BZ_ROOM(*stack, n);
         (*stack)[n++] = next;
     }
 }
@@ -129,8 +124,8 @@ static void find_length(critical *c, uint32_t node, uint32_t **stack, size_t *ca
 /* Starts in the order of time, so that most of what leads to a node is known when it is asked for; then ends. */
 static uint32_t find_lengths(critical *c)
 {
-    size_t cap = 64, at[CRITICAL_KINDS] = {0};
-    uint32_t *stack = bz_alloc(cap, sizeof *stack), last = CRITICAL_NONE;
+    size_t at[CRITICAL_KINDS] = {0};
+    uint32_t *stack = NULL, last = CRITICAL_NONE;
     for (;;) {
         int next = -1;
         for (int k = 0; k < CRITICAL_KINDS; k++) {
@@ -142,11 +137,11 @@ static uint32_t find_lengths(critical *c)
             break;
         uint32_t node = 2 * (c->first[next] + (uint32_t)at[next]++);
         if (c->present[node / 2])
-            find_length(c, node, &stack, &cap);
+            find_length(c, node, &stack);
     }
     for (uint32_t node = 1; node < 2 * c->first[CRITICAL_KINDS]; node += 2)
         if (c->present[node / 2]) {
-            find_length(c, node, &stack, &cap);
+            find_length(c, node, &stack);
             if (last == CRITICAL_NONE || c->length[node] > c->length[last] ||
                 (c->length[node] == c->length[last] && critical_time(c, node) < critical_time(c, last)))
                 last = node; /* what follows without length is not on the path */

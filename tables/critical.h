@@ -41,7 +41,7 @@ typedef struct critical {
     bool *present;       /* [events] has nodes */
     uint8_t *trait;      /* [strings] CRITICAL_…, of calls of that name */
     critical_edge *edge; /* besides those in `before`, without length; by `to` */
-    size_t n_edges, cap_edges;
+    size_t n_edges;
     critical_launch *launch; /* of all streams */
     size_t *launch_first;    /* [lanes + 1] in `launch` */
     uint32_t *path;          /* nodes, from its start to its end */

@@ -63,8 +63,7 @@ static named *named_of(bz_tables *m, const critical *c, bz_map *map, named **lis
     bz_event_kind kind = critical_kind(c, event, &i);
     uint32_t key[2] = {kind, m->t->event[kind].name[i]}, at = bz_map_get(map, key, sizeof key);
     if (at == BZ_MAP_NONE) {
-        if (!(*n & (*n - 1)))
-            *list = bz_realloc(*list, *n ? 2 * (size_t)*n : 1, sizeof **list);
+        BZ_ROOM(*list, *n);
         at = (*n)++;
         bz_map_add(map, bz_arena_dup(m->arena, key, sizeof key), sizeof key, at);
         (*list)[at] = (named){.kind = kind, .name = key[1]};

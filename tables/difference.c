@@ -24,8 +24,7 @@ static side *side_of(rows *r, const char *name, int which)
 {
     uint32_t at = bz_map_get(&r->map, name, strlen(name));
     if (at == BZ_MAP_NONE) {
-        if (!(r->n & (r->n - 1)))
-            r->row = bz_realloc(r->row, r->n ? 2 * (size_t)r->n : 1, sizeof *r->row);
+        BZ_ROOM(r->row, r->n);
         at = r->n++;
         r->row[at] = (row){.name = name};
         bz_map_add(&r->map, name, strlen(name), at);

@@ -1,4 +1,5 @@
 /* Values by key and their figures. */
+#include "base/sort.h"
 #include "tables/parts.h"
 
 #include <math.h>
@@ -38,10 +39,7 @@ void groups_add(groups *g, uint64_t key, double value)
         uint64_t *kept = bz_arena_dup(g->arena, &key, sizeof key);
         at = g->n;
         bz_map_add(&g->map, kept, sizeof *kept, at);
-        if (g->n == g->cap) {
-            g->cap = g->cap ? 2 * g->cap : 64;
-            g->key = bz_realloc(g->key, g->cap, sizeof *g->key);
-        }
+        BZ_ROOM(g->key, g->n);
         g->key[g->n++] = key;
     }
     if (g->n_values == g->cap_values) {

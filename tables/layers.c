@@ -25,7 +25,7 @@ static void find_layers(layers *l)
 {
     const bz_trace *t = l->m->t;
     const bz_events *op = &t->event[BZ_EVENT_OP];
-    uint32_t typical = bz_typical_iteration(t), cap = 0;
+    uint32_t typical = bz_typical_iteration(t);
     l->of_op = bz_alloc(op->n + 1, sizeof *l->of_op);
     for (size_t i = 0; i < op->n; i++) {
         uint32_t around = op->op[i];
@@ -33,10 +33,7 @@ static void find_layers(layers *l)
         if (l->of_op[i] != BZ_NONE || !in_scope(l->m, typical, i) || op->end[i] <= op->start[i] ||
             is_step(bz_string(t, op->name[i])))
             continue;
-        if (l->n == cap) {
-            cap = cap ? 2 * cap : 256;
-            l->layer = bz_realloc(l->layer, cap, sizeof *l->layer);
-        }
+        BZ_ROOM(l->layer, l->n);
         l->layer[l->n] = (layer){.op = i, .work = {NAN, NAN, NAN}};
         l->of_op[i] = l->n++;
     }

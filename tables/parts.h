@@ -73,7 +73,7 @@ figures figures_of(double *values, size_t n); /* sorts them */
 typedef struct groups {
     bz_map map; /* key -> its number */
     uint64_t *key;
-    uint32_t n, cap;
+    uint32_t n;
     uint32_t *of; /* [values] number of its group */
     double *value;
     size_t n_values, cap_values;

@@ -1,4 +1,5 @@
 /* From the host's launch to the device's start: how much work waits in the queue of each stream, and how long launches take. */
+#include "base/sort.h"
 #include "tables/parts.h"
 
 #include <math.h>
@@ -11,12 +12,6 @@ typedef struct queue {
     int64_t *launch, *start;
     size_t n;
 } queue;
-
-static int by_time(const void *a, const void *b)
-{
-    int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
-    return p < q ? -1 : p > q;
-}
 
 /* Whether a call launches is asked once of each name. */
 static bool launched(bz_tables *m, uint8_t *known, const work *w)
@@ -59,7 +54,7 @@ static queue *queues(bz_tables *m, int64_t *block[2])
         }
     for (uint32_t lane = 0; lane < t->n_lanes; lane++)
         if (q[lane].n)
-            qsort(q[lane].launch, q[lane].n, sizeof *q[lane].launch, by_time);
+            bz_sort_times(q[lane].launch, q[lane].n);
     free(known);
     return q;
 }

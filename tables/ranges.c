@@ -182,7 +182,7 @@ typedef struct place {
 typedef struct tree {
     bz_map map;
     place *place;
-    uint32_t n, cap;
+    uint32_t n;
 } tree;
 
 static uint32_t place_of(tree *tr, bz_arena *arena, uint32_t parent, uint32_t name)
@@ -191,10 +191,7 @@ static uint32_t place_of(tree *tr, bz_arena *arena, uint32_t parent, uint32_t na
     uint32_t at = bz_map_get(&tr->map, key, sizeof key);
     if (at != BZ_MAP_NONE)
         return at;
-    if (tr->n == tr->cap) {
-        tr->cap = tr->cap ? 2 * tr->cap : 64;
-        tr->place = bz_realloc(tr->place, tr->cap, sizeof *tr->place);
-    }
+    BZ_ROOM(tr->place, tr->n);
     at = tr->n++;
     tr->place[at] = (place){.parent = parent, .name = name, .child = BZ_NONE, .next = BZ_NONE};
     tr->place[at].depth = parent == BZ_NONE ? 0 : tr->place[parent].depth + 1;

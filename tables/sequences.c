@@ -99,8 +99,7 @@ void fill_sequences(bz_tables *m, bz_sheet *s)
             continue;
         uint32_t at = bz_map_get(&map, key, sizeof key);
         if (at == BZ_MAP_NONE) {
-            if (!(n & (n - 1)))
-                list = bz_realloc(list, n ? 2 * (size_t)n : 1, sizeof *list);
+            BZ_ROOM(list, n);
             list[n] = (pattern){.op = (uint32_t)i};
             bz_map_add(&map, bz_arena_dup(m->arena, key, sizeof key), sizeof key, at = n++);
         }

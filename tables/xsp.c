@@ -1,4 +1,5 @@
 /* The analyses of XSP: model, layers, types of layers, kernels. */
+#include "base/sort.h"
 #include "tables/layers.h"
 
 #include <math.h>
@@ -231,18 +232,12 @@ void fill_kernel_names(bz_tables *m, bz_sheet *s)
 
 /* ---- model ---------------------------------------------------------------------------------- */
 
-static int by_double(const void *a, const void *b)
-{
-    const double *p = a, *q = b;
-    return (*p > *q) - (*p < *q);
-}
-
 /* XSP's mean: without the fifth that is smallest and the fifth that is greatest. */
 static double trimmed_mean(double *v, size_t n)
 {
     size_t cut = n / 5;
     double sum = 0;
-    qsort(v, n, sizeof *v, by_double);
+    bz_sort_numbers(v, n);
     for (size_t i = cut; i < n - cut; i++)
         sum += v[i];
     return sum / (double)(n - 2 * cut);

@@ -1,14 +1,9 @@
 /* Before, simulated, after. */
+#include "base/sort.h"
 #include "whatif/whatif.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static int by_int(const void *a, const void *b)
-{
-    const int64_t *p = a, *q = b;
-    return *p < *q ? -1 : *p > *q;
-}
 
 /* Half of what the middle half of the steady iterations spans, relative to the median. */
 static void find_spread(const bz_trace *t, bz_arena *arena, bz_whatif *out)
@@ -21,7 +16,7 @@ static void find_spread(const bz_trace *t, bz_arena *arena, bz_whatif *out)
     out->steady = n;
     if (n < 2)
         return;
-    qsort(v, n, sizeof *v, by_int);
+    bz_sort_times(v, n);
     uint32_t quarter = (n - 1) / 4, three = 3 * (n - 1) / 4;
     int64_t middle = v[(n - 1) / 2];
     out->spread = middle > 0 ? 0.5 * (double)(v[three] - v[quarter]) / (double)middle : 0;
@@ -72,7 +67,7 @@ static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif_recor
 
 static void add_prediction(bz_arena *arena, bz_prediction **list, int *n, const bz_prediction *p)
 {
-    *list = bz_arena_grow(arena, *list, (size_t)*n, (size_t)*n + 1, sizeof **list);
+    BZ_ARENA_ROOM(arena, *list, *n);
     (*list)[(*n)++] = *p;
 }
 
@@ -106,37 +101,55 @@ static void widen(const bz_whatif *w, int64_t least, int64_t most, bz_prediction
     p->high = (int64_t)((double)most * (1 + part));
 }
 
+/* Does the answer have an interval of its own: is some number a range, or predicted? */
+static bool has_range(const bz_whatif_asked *asked, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (asked[i].row->ranges)
+            return true;
+        for (int k = 0; k < BZ_WHATIF_PARAMETERS && asked[i].row->parameter[k].name; k++)
+            if (asked[i].value[k][0] < asked[i].value[k][2])
+                return true;
+    }
+    return false;
+}
+
+/* The flow with the usual numbers first: where that changes nothing, or nothing is a range, it is all. */
 static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, const bz_whatif *w,
                    bz_flow *after, bz_simulated *simulated, bz_prediction *p, bz_error *err)
 {
+    static const int SIDES[BZ_WHATIF_SIDES] = {1, 0, 2};
     int64_t least = INT64_MAX, most = 0;
     const bz_whatif_asked *none = NULL;
+    bool range = has_range(asked, n);
     *p = (bz_prediction){.name = name_all(asked, n, arena)};
-    for (int side = 0; side < BZ_WHATIF_SIDES; side++) {
+    for (int k = 0; k < BZ_WHATIF_SIDES && (!k || (range && p->changed)); k++) {
+        bz_arena work = {0}, *keep = k ? &work : arena;
         bz_flow flow;
         bz_simulated s;
         int64_t time = 0;
         bz_flow_copy(w->flow, &flow);
-        int changed = apply_all(&flow, trace, w->records, asked, n, side, arena, &none, err);
-        int failed = changed < 0 || bz_flow_time(&flow, NULL, arena, &s, &time, err);
+        int changed = apply_all(&flow, trace, w->records, asked, n, SIDES[k], keep, &none, err);
+        int failed = changed < 0 || bz_flow_time(&flow, NULL, keep, &s, &time, err);
         least = time < least ? time : least;
         most = time > most ? time : most;
-        if (!failed && side == 1) {
+        if (!failed && !k) {
             p->changed = changed;
+            p->because = none ? none->because : NULL; /* those of the other sides do not outlive them */
             p->time = time;
             bz_flow_split_make(&flow, &s, &p->split);
             bz_flow_critical(&flow, &s, arena, &p->critical);
         }
-        if (!failed && side == 1 && after) {
+        if (!failed && !k && after) {
             *after = flow;
             *simulated = s;
         } else {
             bz_flow_free(&flow);
         }
+        bz_arena_free(&work);
         if (failed)
             return -1;
     }
-    p->because = none ? none->because : NULL;
     gather_assumed(asked, n, arena, p);
     widen(w, least, most, p);
     return 0;
@@ -185,6 +198,7 @@ static int try_together(const bz_trace *trace, const bz_whatif_asked *single, in
             return 0;
         used[which] = true;
         chosen[k] = single[which];
+        out->together = chosen;
         now = best.time;
         add_prediction(arena, &out->greedy, &out->n_greedy, &best);
     }
@@ -209,4 +223,32 @@ int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz
     if (out->n)
         qsort(out->prediction, (size_t)out->n, sizeof *out->prediction, by_gain);
     return try_together(trace, single, n_single, arena, out, err);
+}
+
+/* ---- to be shown ---------------------------------------------------------------------------- */
+
+static void free_shown(void *thing)
+{
+    bz_whatif_shown *s = thing;
+    bz_flow_free(&s->flow);
+    bz_flow_free(&s->changed);
+}
+
+const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_records *records, bz_arena *arena)
+{
+    bz_whatif_shown *s = BZ_NEW(arena, bz_whatif_shown, 1);
+    bz_whatif *w = &s->whatif;
+    bz_prediction again;
+    bz_error err;
+    bz_arena_keep(arena, s, free_shown);
+    if (bz_flow_make(trace, bz_typical_iteration(trace), &s->flow, &err))
+        return NULL;
+    if (s->flow.n > BZ_WHATIF_SHOWN || bz_whatif_begin(trace, &s->flow, arena, w, &err) ||
+        w->error > BZ_WHATIF_REFUSE || bz_flow_simulate(&s->flow, NULL, arena, &s->before, &err))
+        return NULL;
+    w->records = records;
+    if (bz_whatif_try_all(trace, arena, w, &err) ||
+        (w->n_greedy && predict(trace, w->together, w->n_greedy, arena, w, &s->changed, &s->after, &again, &err)))
+        return NULL;
+    return s;
 }

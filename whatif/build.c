@@ -1,20 +1,15 @@
 /* One iteration of a recording as a flow. */
 #include "whatif/build.h"
+#include "base/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static int by_value(const void *a, const void *b)
-{
-    const int64_t *p = a, *q = b;
-    return *p < *q ? -1 : *p > *q;
-}
 
 int64_t bz_build_median(int64_t *values, size_t n)
 {
     if (!n)
         return 0;
-    qsort(values, n, sizeof *values, by_value);
+    bz_sort_times(values, n);
     return values[(n - 1) / 2];
 }
 
@@ -186,11 +181,21 @@ static bool find_span(bz_build *b)
     return bz_trace_whole(t, &b->span, &whole);
 }
 
+/* Does anything take time? A recording of the runtime's calls alone is one of the host. */
+static bool has_lengths(const bz_trace *t)
+{
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    for (size_t i = 0; i < api->n; i++)
+        if (api->end[i] > api->start[i])
+            return true;
+    return bz_trace_has_lengths(t);
+}
+
 int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_error *err)
 {
     *out = (bz_flow){.iteration = iteration, .main = BZ_NONE};
     bz_build b = {.trace = trace, .flow = out, .idle_lag = -1};
-    if (!bz_trace_has_lengths(trace) || !find_span(&b))
+    if (!has_lengths(trace) || !find_span(&b))
         return bz_fail(
             err, BZ_BAD_INPUT,
             "the recording tells in which order calls were made, but not how long they took: record the program with "
@@ -199,6 +204,7 @@ int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_err
     none(&b.lane_of, trace->n_lanes);
     for (int k = 0; k < 3; k++)
         none(&b.of_event[k], trace->event[BZ_EVENT_KERNEL + k].n);
+    bz_build_records(&b);
     bz_build_host(&b);
     bz_build_device(&b);
     find_costs(out);
@@ -212,6 +218,7 @@ int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_err
     bz_build_phases(&b);
     for (int k = 0; k < 3; k++)
         free(b.of_event[k]);
+    free(b.record);
     free(b.of_api);
     free(b.lane_of);
     if (out->n && out->measured > 0)

@@ -85,73 +85,6 @@ static int64_t end_of(const bz_task *t)
     return bz_flow_sum(t->at, t->duration);
 }
 
-/* When the host launched it; where that is not on record, when it started. */
-static int64_t launched_at(const bz_flow *f, uint32_t task)
-{
-    uint32_t launch = bz_flow_launch_of(f, task);
-    return launch == BZ_NONE ? f->task[task].at : f->task[launch].at;
-}
-
-/* ---- events between streams ----------------------------------------------------------------- */
-
-static bool waits_for_event(const char *api)
-{
-    return bz_name_matches("StreamWaitEvent", api);
-}
-
-/* The first task of a lane that was launched at `at` or later; its tasks are neighbours, and launched in their order. */
-static uint32_t launched_after(const bz_flow *f, uint32_t lane, int64_t at)
-{
-    uint32_t low = f->lane[lane].first, last = f->lane[lane].last, high = last;
-    if (low == BZ_NONE || launched_at(f, last) < at)
-        return BZ_NONE;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (launched_at(f, middle) < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* The last one that was launched before. */
-static uint32_t launched_before(const bz_flow *f, uint32_t lane, int64_t at)
-{
-    uint32_t after = launched_after(f, lane, at);
-    return after == BZ_NONE ? f->lane[lane].last : f->task[after].prev;
-}
-
-/* Recordings tell that a stream waits for an event, and mostly not who recorded it: the stream waits for whatever other
- * streams had been given by then and had done before it went on. */
-static void wait_for_others(bz_build *b, uint32_t lane, int64_t at)
-{
-    bz_flow *f = b->flow;
-    uint32_t to = launched_after(f, lane, at);
-    for (uint32_t l = 0; l < f->n_lanes && to != BZ_NONE; l++) {
-        uint32_t from = l == lane || !f->lane[l].device ? BZ_NONE : launched_before(f, l, at);
-        if (from == BZ_NONE || end_of(&f->task[from]) > bz_flow_sum(f->task[to].at, TOLERANCE))
-            continue;
-        bz_flow_depend(f, from, to, BZ_DEPENDS_STREAM, 0);
-        f->counts.edges[BZ_DEPENDS_STREAM]++;
-    }
-}
-
-static void find_events(bz_build *b)
-{
-    const bz_trace *t = b->trace;
-    const bz_events *sync = &t->event[BZ_EVENT_SYNC], *api = &t->event[BZ_EVENT_API];
-    for (size_t i = 0; i < sync->n; i++) {
-        uint32_t cause = sync->cause[i];
-        if (cause >= api->n || b->of_api[cause] == BZ_NONE || !waits_for_event(bz_string(t, api->name[cause])) ||
-            !t->lane[sync->lane[i]].device)
-            continue;
-        uint32_t lane = b->lane_of[sync->lane[i]];
-        if (lane != BZ_NONE)
-            wait_for_others(b, lane, b->flow->task[b->of_api[cause]].at);
-    }
-}
-
 /* ---- who held whom -------------------------------------------------------------------------- */
 
 /* Medians of the two latencies that nothing else hides: from a launch to its kernel on an idle stream, and between two
@@ -254,7 +187,7 @@ void bz_build_device(bz_build *b)
         append(b, &list[i], &end);
     }
     free(list);
-    find_events(b);
+    bz_build_events(b);
     find_latencies(b);
     int64_t *before = work_before(b);
     for (uint32_t i = 0; i < f->n; i++)

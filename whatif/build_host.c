@@ -11,7 +11,7 @@ typedef struct {
 
 typedef struct {
     item *item;
-    size_t n, cap;
+    size_t n;
 } items;
 
 /* Operators that load data. */
@@ -30,10 +30,7 @@ static void add(bz_build *b, items *list, bz_event_kind event_kind, size_t row, 
     const bz_events *e = &b->trace->event[event_kind];
     if (b->timeline && b->trace->source[b->trace->lane[e->lane[row]].source].log)
         return; /* a library's log beside a time line tells order, not times */
-    if (list->n == list->cap) {
-        list->cap = list->cap ? 2 * list->cap : 256;
-        list->item = bz_realloc(list->item, list->cap, sizeof *list->item);
-    }
+    BZ_ROOM(list->item, list->n);
     int64_t start = e->start[row], end = e->end[row];
     b->flow->counts.backwards += end < start;
     list->item[list->n++] =

@@ -51,27 +51,41 @@ static uint32_t waited_for(const bz_flow *f, uint32_t lane, int64_t called, int6
     return low == f->lane[lane].first ? BZ_NONE : low - 1;
 }
 
-/* [api rows]: the stream that a wait is said to be for, a lane of the flow; BZ_NONE: not said, or all; NO_LANE: one that has
- * no work in this iteration. */
+/* What a call is said to wait for: a stream, a lane of the flow (BZ_NONE: not said, or all; NO_LANE: one that has no work in
+ * this iteration), and of that what was launched before `at`. */
 enum { NO_LANE = BZ_FLOW_LANES };
-static uint32_t *said_streams(const bz_build *b)
+typedef struct {
+    uint32_t lane;
+    int64_t at;
+} said_wait;
+
+/* [api rows] */
+static said_wait *said_waits(const bz_build *b)
 {
     const bz_trace *t = b->trace;
     const bz_events *sync = &t->event[BZ_EVENT_SYNC];
     size_t n = t->event[BZ_EVENT_API].n;
-    uint32_t *said = bz_alloc(n + 1, sizeof *said);
-    memset(said, 0xff, (n + 1) * sizeof *said);
-    for (size_t i = 0; i < sync->n; i++)
-        if (sync->cause[i] < n && t->lane[sync->lane[i]].device)
-            said[sync->cause[i]] = b->lane_of[sync->lane[i]] == BZ_NONE ? NO_LANE : b->lane_of[sync->lane[i]];
+    said_wait *said = bz_alloc(n + 1, sizeof *said);
+    for (size_t i = 0; i < n; i++)
+        said[i] = (said_wait){BZ_NONE, INT64_MAX};
+    for (size_t i = 0; i < sync->n; i++) {
+        const bz_lane *l = &t->lane[sync->lane[i]];
+        said_wait *w = sync->cause[i] < n ? &said[sync->cause[i]] : NULL;
+        if (!w)
+            continue;
+        if (bz_build_event(b, i, &w->lane, &w->at))
+            w->lane = w->lane == BZ_NONE ? NO_LANE : w->lane;
+        else if (l->device && l->stream >= 0) /* -1: no stream, but the device */
+            w->lane = b->lane_of[sync->lane[i]] == BZ_NONE ? NO_LANE : b->lane_of[sync->lane[i]];
+    }
     return said;
 }
 
-/* The call waited until `end`; what it took behind that is its own. */
-static void wait_for(bz_build *b, uint32_t task, uint32_t lane, int64_t end, int64_t *done)
+/* The call waited until `end` for what was launched before `launched`; what it took behind that is its own. */
+static void wait_for(bz_build *b, uint32_t task, uint32_t lane, int64_t launched, int64_t end, int64_t *done)
 {
     bz_flow *f = b->flow;
-    uint32_t from = waited_for(f, lane, f->task[task].arrived, bz_flow_sum(end, TOLERANCE));
+    uint32_t from = waited_for(f, lane, launched, bz_flow_sum(end, TOLERANCE));
     if (from == BZ_NONE)
         return;
     int64_t over = end_of(&f->task[from]), lag = end < over ? end - over : 0;
@@ -91,13 +105,13 @@ static void device_waits(bz_build *b)
 {
     bz_flow *f = b->flow;
     const bz_trace *t = b->trace;
-    uint32_t *said = said_streams(b);
+    said_wait *said = said_waits(b);
     for (uint32_t i = 0; i < f->n; i++) {
         if (f->task[i].kind != BZ_TASK_SYNC)
             continue;
         int64_t end = end_of(&f->task[i]), done = f->task[i].at;
-        uint32_t row = f->task[i].event, stream = said[row];
-        uint32_t prev = f->task[i].prev;
+        uint32_t row = f->task[i].event, stream = said[row].lane, prev = f->task[i].prev;
+        int64_t launched = said[row].at < f->task[i].arrived ? said[row].at : f->task[i].arrived;
         bool copy = bz_build_waiting(bz_string(t, t->event[BZ_EVENT_API].name[row])) == BZ_WAITS_NOT;
         if (copy && prev != BZ_NONE) /* the second half of a call that copies: its own copy */
             for (uint32_t e = f->task[prev].out; e != BZ_NONE; e = f->edge[e].next_out)
@@ -105,7 +119,7 @@ static void device_waits(bz_build *b)
                     stream = f->task[f->edge[e].to].lane;
         for (uint32_t l = 0; l < f->n_lanes; l++)
             if (f->lane[l].device && (stream == BZ_NONE ? one_process(b, f->task[i].lane, l) : stream == l))
-                wait_for(b, i, l, end, &done);
+                wait_for(b, i, l, launched, end, &done);
         /* the rest of the wait appears again when it is simulated */
         f->task[i].at = done < end ? done : end;
         f->task[i].duration = f->task[i].was = end - f->task[i].at;

@@ -2,38 +2,66 @@
  * it; a result is waited for at the end. */
 #include "whatif/transformations.h"
 
-int bz_whatif_copies(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+#include <stdlib.h>
+
+enum { TO_DEVICE = 1, TO_HOST = 2 }; /* as CUPTI numbers directions */
+
+typedef struct {
+    int64_t at;
+    uint32_t task, way;
+} host_copy;
+
+static int by_start(const void *a, const void *b)
 {
-    (void)err;
-    enum { TO_DEVICE = 1, TO_HOST = 2 }; /* as CUPTI numbers directions */
+    const host_copy *p = a, *q = b;
+    if (p->at != q->at)
+        return p->at < q->at ? -1 : 1;
+    return p->task < q->task ? -1 : p->task > q->task;
+}
+
+/* In the order of time. */
+static host_copy *collect(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t *n)
+{
     const bz_events *copy = &asked->trace->event[BZ_EVENT_COPY];
-    uint32_t lane[3] = {BZ_NONE, BZ_NONE, BZ_NONE}, n = flow->n;
-    int moved = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    host_copy *list = BZ_NEW(asked->arena, host_copy, (size_t)flow->n + 1);
+    *n = 0;
+    for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
         if (t->removed || t->kind != BZ_TASK_COPY || t->event_kind != BZ_EVENT_COPY || t->event >= copy->n)
             continue;
         uint32_t way = copy->value[t->event];
-        if (way != TO_DEVICE && way != TO_HOST)
-            continue;
-        if (lane[way] == BZ_NONE)
-            lane[way] =
+        if (way == TO_DEVICE || way == TO_HOST)
+            list[(*n)++] = (host_copy){t->at, i, way};
+    }
+    if (*n)
+        qsort(list, *n, sizeof *list, by_start);
+    return list;
+}
+
+int bz_whatif_copies(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    (void)err;
+    uint32_t n, lanes = flow->n_lanes, *beside = BZ_NEW(asked->arena, uint32_t, 2 * (size_t)lanes + 2);
+    const host_copy *list = collect(flow, asked, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t i = list[k].task, way = list[k].way, prev = flow->task[i].prev;
+        uint32_t *lane = &beside[2 * flow->task[i].lane + (way == TO_HOST)]; /* copies of two streams need not wait */
+        if (!*lane)
+            *lane =
                 bz_flow_add_lane(flow, way == TO_DEVICE ? "copies to the device" : "copies to the host", true, false);
-        uint32_t prev = flow->task[i].prev;
         for (uint32_t e = flow->task[i].out; e != BZ_NONE; e = flow->edge[e].next_out) {
             uint32_t wait = flow->edge[e].to;
             if (flow->edge[e].kind == BZ_DEPENDS_SYNC && flow->task[wait].event_kind == BZ_EVENT_API &&
                 way == TO_DEVICE)
                 flow->edge[e].wraps = true; /* the next iteration needs it */
         }
-        bz_flow_move_to(flow, i, lane[way]);
+        bz_flow_move_to(flow, i, *lane);
         if (way == TO_HOST && prev != BZ_NONE)
             bz_flow_depend(flow, prev, i, BZ_DEPENDS_STREAM, 0);
-        moved++;
     }
-    if (!moved)
+    if (!n)
         return bz_whatif_because(asked, "no copies from or to the host are on record");
-    bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording", "%d copies run beside the kernels, as fast as before",
-                     moved);
-    return moved;
+    bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording", "%u copies run beside the kernels, as fast as before",
+                     n);
+    return (int)n;
 }

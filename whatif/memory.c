@@ -218,6 +218,17 @@ static bool is_norm(const bz_task *t)
     return false;
 }
 
+static bool trains(const bz_flow *flow)
+{
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i];
+        if (t->phase == BZ_PHASE_BACKWARD || bz_name_matches("bn_bw", t->name) ||
+            bz_name_matches("batch_norm_backward", t->name))
+            return true;
+    }
+    return false;
+}
+
 static bool joins(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t task)
 {
     if (task == BZ_NONE)
@@ -239,6 +250,10 @@ int bz_whatif_norms(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         norms += !flow->task[i].removed && flow->task[i].kind == BZ_TASK_KERNEL && is_norm(&flow->task[i]);
     if (!norms)
         return bz_whatif_because(asked, "no kernel of batch normalization is known in this recording");
+    if (!trains(flow))
+        return bz_whatif_because(asked,
+                                 "nothing in this recording is of a backward pass: where a network only infers, its "
+                                 "normalizations can be folded into the convolutions before them");
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
         if (t->removed || t->kind != BZ_TASK_KERNEL)

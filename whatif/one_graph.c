@@ -1,52 +1,200 @@
 /* Launching the iteration as one CUDA graph: the first launch of a run between two waits stays, the others go with what the
- * host did for them, and kernels follow each other on the device. */
+ * host did for them, and kernels follow each other on the device.
+ *
+ * Between two launches a host does what a graph does once, ahead: the framework finds the operator, its kernel and its memory. A pause that
+ * is much longer than these is something else: work of the program's own, or another process. It may go, too, or stay.
+ *
+ * Recording makes each call dearer, and that is no gain: what it adds is taken out of the calls, before and after, and stands
+ * behind the iteration as one task. */
 #include "whatif/transformations.h"
+
+#include <stdlib.h>
+
+enum { SHORTEST_CALL = 1000 }; /* ns: no call of a device's runtime is shorter without a recorder */
+
+typedef struct {
+    int removed, graphs, pauses;
+    int64_t calls, between, paused; /* ns of what goes: in launches; between them; in pauses, as many as go */
+} tally;
+
+static bool launches(const bz_flow *flow, uint32_t task)
+{
+    for (uint32_t e = flow->task[task].out; e != BZ_NONE; e = flow->edge[e].next_out)
+        if (flow->edge[e].kind == BZ_DEPENDS_LAUNCH)
+            return true;
+    return false;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t *p = a, *q = b;
+    return *p < *q ? -1 : *p > *q;
+}
+
+/* What the host does between two launches is up to `times` the median of it; what is longer is a pause. */
+static int64_t longest_usual(const bz_flow *flow, double times)
+{
+    int64_t *gap = bz_alloc((size_t)flow->n + 1, sizeof *gap);
+    size_t n = 0;
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (!flow->task[i].removed && flow->task[i].next != BZ_NONE && launches(flow, i))
+            gap[n++] = flow->task[i].gap + flow->task[i].duration;
+    if (n)
+        qsort(gap, n, sizeof *gap, by_value);
+    size_t middle = n ? (n - 1) / 2 : 0;
+    double usual = n ? times * (double)gap[middle] : 0;
+    free(gap);
+    return usual < (double)BZ_FLOW_LONGEST ? (int64_t)usual : BZ_FLOW_LONGEST;
+}
+
+/* The kernels of this launch are launched by `graph`. What is kept of a pause behind it stays behind what came before it. */
+static void join(bz_flow *flow, uint32_t task, uint32_t graph, int64_t pause, int64_t kept, tally *sum)
+{
+    bz_task *t = &flow->task[task];
+    sum->calls = bz_flow_sum(sum->calls, t->duration);
+    sum->between = bz_flow_sum(sum->between, t->gap - pause);
+    sum->paused = bz_flow_sum(sum->paused, pause - kept);
+    sum->removed++;
+    for (uint32_t e = t->out; e != BZ_NONE; e = flow->edge[e].next_out)
+        if (flow->edge[e].kind == BZ_DEPENDS_LAUNCH)
+            bz_flow_depend(flow, graph, flow->edge[e].to, BZ_DEPENDS_LAUNCH,
+                           flow->launch_lag > 0 ? flow->launch_lag : 0);
+    flow->task[task].gap = kept;
+    bz_flow_remove(flow, task, true);
+}
+
+/* Where pauses stay, what follows one is another graph. */
+static void join_lane(bz_flow *flow, uint32_t lane, int64_t usual, bool stay, tally *sum)
+{
+    uint32_t graph = BZ_NONE;
+    for (uint32_t i = flow->lane[lane].first, next; i != BZ_NONE; i = next) {
+        const bz_task *t = &flow->task[i];
+        int64_t pause = t->gap > usual && t->next != BZ_NONE ? t->gap - usual : 0;
+        next = t->next;
+        if (t->kind == BZ_TASK_SYNC || t->kind == BZ_TASK_END) {
+            graph = BZ_NONE; /* the host looks at a result: what follows is another graph */
+            continue;
+        }
+        if (!launches(flow, i))
+            continue;
+        sum->graphs += graph == BZ_NONE;
+        sum->pauses += pause > 0;
+        if (graph == BZ_NONE)
+            graph = i;
+        else
+            join(flow, i, graph, pause, stay ? pause : 0, sum);
+        if (pause && stay)
+            graph = BZ_NONE;
+    }
+}
+
+/* ---- what recording adds -------------------------------------------------------------------- */
+
+/* µs of a call: of Nsight Systems on eight programs that ran with it and without (docs/benchmarks.md); of others nobody knows. */
+static double recorder_of(const bz_whatif_asked *asked)
+{
+    static const double NSIGHT[] = {4, 8, 12};
+    bool nsight = false;
+    for (uint32_t i = 0; i < asked->trace->n_sources; i++)
+        nsight |= strstr(bz_string(asked->trace, asked->trace->source[i].format), "Nsight") != NULL;
+    return nsight && !bz_whatif_given(asked, "recorder") ? NSIGHT[asked->side] : bz_whatif_number(asked, "recorder");
+}
+
+static int64_t shorten(bz_flow *flow, int64_t recorder)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i];
+        if (t->removed || t->kind != BZ_TASK_HOST || t->event_kind != BZ_EVENT_API)
+            continue;
+        int64_t part = t->duration > SHORTEST_CALL + recorder ? recorder
+                       : t->duration > SHORTEST_CALL          ? t->duration - SHORTEST_CALL
+                                                              : 0;
+        sum = bz_flow_sum(sum, part);
+        bz_flow_set(flow, i, t->duration - part);
+    }
+    return sum;
+}
+
+/* Takes it out of the flow. *added: by how much the iteration as it is would be shorter. */
+static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *added, bz_error *err)
+{
+    int64_t recorder = (int64_t)(1000 * recorder_of(asked)), before, after;
+    bz_simulated s;
+    *added = 0;
+    if (recorder <= 0)
+        return 0;
+    if (bz_flow_time(flow, NULL, asked->arena, &s, &before, err))
+        return -1;
+    int64_t sum = shorten(flow, recorder);
+    if (bz_flow_time(flow, NULL, asked->arena, &s, &after, err))
+        return -1;
+    *added = before > after ? before - after : 0;
+    bz_unit_text all, time;
+    bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "programs that ran with a recorder and without",
+                     "recording adds %.3g µs to each call, %s together; without it the iteration takes %s less, which "
+                     "no graph gains",
+                     1e-3 * (double)recorder, bz_units_time(all, 1e-9 * (double)sum),
+                     bz_units_time(time, 1e-9 * (double)*added));
+    return 0;
+}
+
+/* Behind all else, so that before and after have it alike. */
+static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added, bz_error *err)
+{
+    bz_simulated s;
+    if (!added || flow->main == BZ_NONE || flow->lane[flow->main].last == BZ_NONE)
+        return 0;
+    if (bz_flow_simulate(flow, NULL, asked->arena, &s, err))
+        return -1;
+    uint32_t task = bz_flow_insert(flow, BZ_TASK_HOST, "what recording adds", flow->lane[flow->main].last, added, 0);
+    if (s.last != BZ_NONE)
+        bz_flow_depend(flow, s.last, task, BZ_DEPENDS_SYNC, 0);
+    return 0;
+}
+
+/* A graph changes what a device waits for launches; the rest of its pauses stays. */
+static void tell_idle(const bz_flow *flow, bz_whatif_asked *asked)
+{
+    bz_idle idle;
+    bz_unit_text all, launch, queued;
+    if (flow->iteration >= asked->trace->n_iterations)
+        return;
+    const bz_iteration *i = &asked->trace->iteration[flow->iteration];
+    bz_trace_idle(asked->trace,
+                  &(bz_iteration){.start = bz_iteration_begin(asked->trace, flow->iteration), .end = i->end}, &idle);
+    int64_t host = idle.of[BZ_IDLE_HOST].time + idle.of[BZ_IDLE_LAUNCH].time;
+    bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording",
+                     "no device works for %s of the iteration: for %s work was not launched yet, %s lies between work "
+                     "that was queued",
+                     bz_units_time(all, 1e-9 * (double)idle.idle), bz_units_time(launch, 1e-9 * (double)host),
+                     bz_units_time(queued, 1e-9 * (double)idle.of[BZ_IDLE_QUEUED].time));
+}
 
 int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
-    (void)err;
-    int64_t node = (int64_t)(1000 * bz_whatif_number(asked, "node"));
-    int removed = 0, graphs = 0;
-    int64_t saved = 0;
-    for (uint32_t l = 0; l < flow->n_lanes; l++) {
-        uint32_t graph = BZ_NONE;
-        if (flow->lane[l].device || flow->lane[l].channel)
-            continue;
-        for (uint32_t i = flow->lane[l].first, next; i != BZ_NONE; i = next) {
-            bz_task *t = &flow->task[i];
-            next = t->next;
-            if (t->kind == BZ_TASK_SYNC || t->kind == BZ_TASK_END) {
-                graph = BZ_NONE; /* the host looks at a result: what follows is another graph */
-                continue;
-            }
-            bool launches = false;
-            for (uint32_t e = t->out; e != BZ_NONE; e = flow->edge[e].next_out)
-                launches |= flow->edge[e].kind == BZ_DEPENDS_LAUNCH;
-            if (!launches)
-                continue;
-            if (graph == BZ_NONE) {
-                graph = i;
-                graphs++;
-                continue;
-            }
-            saved += t->duration + t->gap;
-            for (uint32_t e = t->out; e != BZ_NONE; e = flow->edge[e].next_out)
-                if (flow->edge[e].kind == BZ_DEPENDS_LAUNCH)
-                    bz_flow_depend(flow, graph, flow->edge[e].to, BZ_DEPENDS_LAUNCH,
-                                   flow->launch_lag > 0 ? flow->launch_lag : 0);
-            bz_flow_remove(flow, i, false);
-            removed++;
-        }
-    }
-    if (!removed)
+    int64_t node = (int64_t)(1000 * bz_whatif_number(asked, "node")), added;
+    if (without_recorder(flow, asked, &added, err))
+        return -1;
+    int64_t usual = longest_usual(flow, bz_whatif_number(asked, "usual"));
+    tally sum = {0};
+    for (uint32_t l = 0; l < flow->n_lanes; l++)
+        if (!flow->lane[l].device && !flow->lane[l].channel)
+            join_lane(flow, l, usual, bz_whatif_number(asked, "pauses") > 0, &sum);
+    if (!sum.removed)
         return bz_whatif_because(asked, "no two launches follow each other without a wait between them");
     for (uint32_t i = 0; i < flow->n; i++)
         if (flow->task[i].kind == BZ_TASK_KERNEL && flow->task[i].gap > node)
             flow->task[i].gap = node;
-    bz_unit_text text;
+    bz_unit_text calls, between, pauses;
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording",
-                     "%d launches become %d: %s of the host's calls and the time behind each goes", removed + graphs,
-                     graphs, bz_units_time(text, 1e-9 * (double)saved));
+                     "%d launches become %d: %s in the host's calls goes, and %s that it worked between them",
+                     sum.removed + sum.graphs, sum.graphs, bz_units_time(calls, 1e-9 * (double)sum.calls),
+                     bz_units_time(between, 1e-9 * (double)sum.between));
+    if (sum.pauses)
+        bz_whatif_assume_parameter(asked, "pauses", "%s of %d longer pauses of the host goes, too",
+                                   bz_units_time(pauses, 1e-9 * (double)sum.paused), sum.pauses);
     bz_whatif_assume_parameter(asked, "node", "between two kernels of a graph: %.3g µs at most", 1e-3 * (double)node);
-    return removed;
+    tell_idle(flow, asked);
+    return add_back(flow, asked, added, err) ? -1 : sum.removed;
 }

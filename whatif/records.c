@@ -8,15 +8,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int price_text(const bz_whatif_asked *asked, const char *problem, const char *variant, double *used,
-                      double *best, bz_error *err)
+static int price_text(const bz_whatif_asked *asked, const bz_system *system, const char *problem, const char *variant,
+                      double *used, double *best, bz_error *err)
 {
     const bz_whatif_records *from = asked->records;
     bz_arena arena = {0};
     bz_record *r;
     size_t n = 0;
     *used = *best = NAN;
-    int failed = bz_perfdb_variants(from->db, from->system, problem, &arena, &r, &n, err);
+    int failed = bz_perfdb_variants(from->db, system, problem, &arena, &r, &n, err);
     for (size_t i = 0; i < n && !failed; i++) {
         if (!bz_record_is_time(&r[i]) || r[i].setting.threads != from->setting.threads ||
             r[i].setting.cache != from->setting.cache)
@@ -31,20 +31,43 @@ static int price_text(const bz_whatif_asked *asked, const char *problem, const c
 }
 
 /* A program may pad by itself and convolve what it padded; records are of the convolution with its padding. */
-int bz_whatif_price(const bz_whatif_asked *asked, const bz_problem *problem, const char *variant, double *used,
-                    double *best, bz_error *err)
+int bz_whatif_price_on(const bz_whatif_asked *asked, const bz_system *system, const bz_problem *problem,
+                       const char *variant, double *used, double *best, bz_error *err)
 {
     bz_problem inside;
     bz_buf text = {0};
     bz_problem_print(problem, &text);
-    int failed = price_text(asked, bz_buf_text(&text), variant, used, best, err);
+    int failed = price_text(asked, system, bz_buf_text(&text), variant, used, best, err);
     if (!failed && !isfinite(*best) && bz_call_unpad(problem, &inside)) {
         bz_buf_clear(&text);
         bz_problem_print(&inside, &text);
-        failed = price_text(asked, bz_buf_text(&text), variant, used, best, err);
+        failed = price_text(asked, system, bz_buf_text(&text), variant, used, best, err);
     }
     bz_buf_free(&text);
     return failed;
+}
+
+int bz_whatif_price(const bz_whatif_asked *asked, const bz_problem *problem, const char *variant, double *used,
+                    double *best, bz_error *err)
+{
+    return bz_whatif_price_on(asked, asked->records->system, problem, variant, used, best, err);
+}
+
+void bz_whatif_shortest(const bz_flow *flow, int64_t *shortest)
+{
+    memset(shortest, 0, BZ_TASK_KINDS * sizeof *shortest);
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i];
+        int64_t *least = &shortest[t->kind];
+        if (!t->removed && t->duration > 0 && (!*least || t->duration < *least))
+            *least = t->duration;
+    }
+}
+
+void bz_whatif_grow(bz_flow *flow, uint32_t task, double factor, double above)
+{
+    double t = (double)flow->task[task].duration, fixed = above < t ? above : t, grown = fixed + (t - fixed) * factor;
+    bz_flow_set(flow, task, grown < (double)BZ_FLOW_LONGEST ? (int64_t)(grown + 0.5) : BZ_FLOW_LONGEST);
 }
 
 bool bz_whatif_works(const bz_flow *flow, uint32_t task)

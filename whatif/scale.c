@@ -1,5 +1,5 @@
 /* One class of tasks by one factor. */
-#include "whatif/transformations.h"
+#include "whatif/records.h"
 
 static bool to_or_from_host(const bz_whatif_asked *asked, const bz_task *t)
 {
@@ -42,18 +42,41 @@ int bz_whatif_host(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     return n ? n : bz_whatif_because(asked, "nothing of the host is on record");
 }
 
+/* What a copy takes that no link shortens: by the line through the shortest and the longest one on record, in bytes. 0 where their sizes
+ * are too near to one another to tell. */
+static double fixed_time(const bz_flow *flow, const bz_whatif_asked *asked)
+{
+    enum { APART = 4 };
+    const bz_task *least = NULL, *most = NULL;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i];
+        if (t->removed || t->bytes <= 0 || !to_or_from_host(asked, t))
+            continue;
+        least = !least || t->bytes < least->bytes ? t : least;
+        most = !most || t->bytes > most->bytes ? t : most;
+    }
+    if (!least || most->bytes / APART < least->bytes || most->duration <= least->duration)
+        return 0;
+    double per_byte = (double)(most->duration - least->duration) / (double)(most->bytes - least->bytes),
+           fixed = (double)least->duration - per_byte * (double)least->bytes;
+    return fixed > 0 ? fixed : 0;
+}
+
 int bz_whatif_link(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
-    double times = bz_whatif_number(asked, "times");
+    double times = bz_whatif_number(asked, "times"), fixed = bz_whatif_number(asked, "fixed") * fixed_time(flow, asked);
     int n = 0;
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
         if (!t->removed && (t->kind == BZ_TASK_COMMUNICATION || to_or_from_host(asked, t))) {
-            bz_flow_scale(flow, i, 1 / times);
+            bz_whatif_grow(flow, i, 1 / times, t->kind == BZ_TASK_COPY ? fixed : 0);
             n++;
         }
     }
     bz_whatif_assume_parameter(asked, "times", "%d copies and exchanges: time divided by %.4g", n, times);
+    if (fixed > 0)
+        bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the shortest and the longest copy of the recording",
+                         "but for %.3g µs of each copy, which no link shortens", 1e-3 * fixed);
     return n ? n : bz_whatif_because(asked, "no copies from or to the host and no communication are on record");
 }

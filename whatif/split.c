@@ -66,7 +66,6 @@ typedef struct {
     bz_critical *c;
     bz_map rows;
     bz_arena *arena;
-    uint32_t cap;
 } summing;
 
 static void add_row(summing *m, const char *name, const char *kind, int64_t time, bool task)
@@ -75,10 +74,7 @@ static void add_row(summing *m, const char *name, const char *kind, int64_t time
     bz_buf_printf(&key, "%s\n%s", kind, name);
     uint32_t row = bz_map_get(&m->rows, key.data, key.len);
     if (row == BZ_MAP_NONE) {
-        if (m->c->n == m->cap) {
-            m->c->row = bz_arena_grow(m->arena, m->c->row, m->cap, m->cap ? 2 * m->cap : 32, sizeof *m->c->row);
-            m->cap = m->cap ? 2 * m->cap : 32;
-        }
+        BZ_ARENA_ROOM(m->arena, m->c->row, m->c->n);
         row = m->c->n++;
         m->c->row[row] = (bz_critical_row){.name = bz_arena_str(m->arena, name), .kind = kind};
         bz_map_add(&m->rows, bz_arena_dup(m->arena, key.data, key.len), key.len, row);

@@ -27,6 +27,12 @@ static const bz_transformation TRANSFORMATIONS[] = {
          "in the program it gains by the same factor as in the records; calls without a record take what they took",
      .apply = bz_whatif_best,
      .alone = true},
+    {.name = "fusion",
+     .does = "products take along the bias, the normalization, the sum and the function that follow them",
+     .assumes = "what runs behind a product reads its result and nothing else does; the fused call takes what records "
+                "say; normalization is folded into the weights, but where a model is trained",
+     .apply = bz_whatif_fusion,
+     .alone = true},
     {.name = "prepacked-weights",
      .does = "on a processor, weights are brought into the library's layout once, ahead",
      .assumes = "weights do not change between iterations",
@@ -45,7 +51,13 @@ static const bz_transformation TRANSFORMATIONS[] = {
      .apply = bz_whatif_one_graph,
      .alone = true,
      .parameter = {{"node", "µs between two kernels of a graph", 0.5, 1, 1.6, 0, 1000,
-                    "usual on Volta to Hopper: 0.5 to 1.6 µs"}}},
+                    "usual on Volta to Hopper: 0.5 to 1.6 µs"},
+                   {"recorder", "µs that recording adds to each call", 0, 0, 4, 0, 1e6,
+                    "Nsight Systems on eight programs: 4 to 12, usually 8; of other recorders nobody knows"},
+                   {"pauses", "1: longer pauses of the host stay, and what follows one is another graph", 0, 0, 1, 0, 1,
+                    "nothing tells what a host does in a pause: a graph may spare it, or not"},
+                   {"usual", "a pause is longer than so many times the median from launch to launch", 10, 10, 10, 1,
+                    1e6, "chosen"}}},
     {.name = "fused-optimizer",
      .does = "the weight update is one kernel",
      .assumes = "it takes what its kernels take together, and is launched once",
@@ -75,9 +87,49 @@ static const bz_transformation TRANSFORMATIONS[] = {
      .parameter = {{"times", "speed", 2, 2, 2, 0.001, 1e6, "as asked"}}},
     {.name = "link",
      .does = "a link that is 'times' as fast: copies from and to the host, and communication",
-     .assumes = "their time is all bandwidth, and no latency",
+     .assumes = "copies have a fixed time, by the shortest and the longest one on record, and the rest is bandwidth",
      .apply = bz_whatif_link,
-     .parameter = {{"times", "speed", 2, 2, 2, 0.001, 1e6, "as asked"}}},
+     .parameter = {{"times", "speed", 2, 2, 2, 0.001, 1e6, "as asked"},
+                   {"fixed", "time of a copy that stays, relative to what the recording tells", 0, 1, 1, 0, 1,
+                    "a line through two copies"}}},
+    {.name = "streams",
+     .does = "ways of the model that need not wait for each other run on streams of their own",
+     .assumes =
+         "calls are found in the model by what they compute, and what runs behind a call goes with it; kernels at "
+         "once share the device",
+     .apply = bz_whatif_streams,
+     .file = "the model, an ONNX file with the sizes that were recorded",
+     .parameter = {{"streams", "at most", 4, 4, 4, 1, 16, "usual modules have up to four ways"},
+                   {"overlap", "share of what kernels beside each other could save", 0, 0.5, 1, 0, 1,
+                    "nobody measured how far kernels slow each other down"},
+                   {"event", "µs of the host to record an event, and to wait for one", 0.5, 1, 2, 0, 1000,
+                    "usual of cudaEventRecord"},
+                   {"batch", "items of the recorded iteration; 0: as the file says", 0, 0, 0, 0, 1e6, "the file"}}},
+    {.name = "batch",
+     .does = "an iteration computes 'times' as many items",
+     .assumes =
+         "calls take what records of that batch say, or lie on a line through records of others; other work grows "
+         "with the items above a fixed time; the host does what it did",
+     .apply = bz_whatif_batch,
+     .parameter = {{"times", "items, relative to those of the recording", 2, 2, 2, 1e-3, 1e3, "as asked"},
+                   {"floor", "of tasks without records: time that does not grow, in times of the shortest of its sort",
+                    0, 1, 3, 0, 1000, "the shortest kernel computes next to nothing"},
+                   {"room", "blocks that the device runs at once, relative to what its data sheet allows", 0.5, 1, 2,
+                    0.01, 100, "by registers, shared memory and threads"},
+                   {"between",
+                    "of a processor's recording without operators: share of the time between calls that is "
+                    "operators",
+                    0.5, 0.85, 1, 0, 1, "three networks in PyTorch, batches 1 and 4, on a Zen 5"}}},
+    {.name = "system",
+     .does = "the calls of libraries run on another system, or in another version",
+     .assumes = "calls change by the ratio of two records, else of two predictions; other kernels by peaks and "
+                "bandwidths; the host stays",
+     .apply = bz_whatif_system,
+     .ranges = true,
+     .key = "name",
+     .file = "a system of the database, or a GPU of the data sheets; system=NAME means the same",
+     .parameter = {{"floor", "of kernels without records: time that stays, in times of the shortest one", 0, 1, 3, 0,
+                    1000, "the shortest kernel computes next to nothing"}}},
     {.name = "restructured-norm",
      .does = "batch normalization is split between its neighbours",
      .assumes = "its kernels run 'times' as fast, since they read their input half as often, and ReLU beside them is "
@@ -101,8 +153,8 @@ static const bz_transformation TRANSFORMATIONS[] = {
                    {"first", "megabytes of the first one", 1.048576, 1.048576, 1.048576, 0, 1e9,
                     "PyTorch's default: 1 MiB"},
                    {"latency", "µs of each step of an exchange", 0, 0, 0, 0, 1e9, "the published formula has none"},
-                   {"efficiency", "share of the formula's speed", 0.75, 1, 1, 0.001, 1,
-                    "published: exchanges beside kernels took up to 34 % longer"},
+                   {"efficiency", "share of the formula's speed", 0.75, 1, 1,
+                    0.001, 1, "published: exchanges beside kernels took up to 34 % longer"},
                    {"tree", "1: a tree, not a ring", 0, 0, 0, 0, 1, "ring"}}},
     {.name = "priority-exchange",
      .does = "'workers' machines exchange parameters in slices, first those that the next forward pass needs first",
@@ -244,7 +296,7 @@ int bz_whatif_parse(const char *text, bz_arena *arena, bz_whatif_asked *out, bz_
 {
     int n;
     const bz_transformation *rows = bz_transformations(&n);
-    size_t length = strcspn(text, ":");
+    size_t length = strcspn(text, ":=");
     *out = (bz_whatif_asked){.arena = arena};
     for (int i = 0; i < n && !out->row; i++)
         if (strlen(rows[i].name) == length && !strncmp(rows[i].name, text, length))
@@ -256,10 +308,18 @@ int bz_whatif_parse(const char *text, bz_arena *arena, bz_whatif_asked *out, bz_
         out->value[i][1] = out->row->parameter[i].usual;
         out->value[i][2] = out->row->parameter[i].high;
     }
-    for (const char *at = text[length] ? text + length + 1 : ""; *at;) {
+    const char *key = out->row->key ? out->row->key : "file", *rest = text[length] ? text + length + 1 : "";
+    size_t key_length = strlen(key);
+    if (text[length] == '=' && out->row->key) { /* "system=h100" */
+        out->text = bz_arena_str(arena, rest);
+        return 0;
+    }
+    if (text[length] == '=')
+        return bz_fail(err, BZ_USAGE, "%s: parameters stand behind ':', as KEY=VALUE", out->row->name);
+    for (const char *at = rest; *at;) {
         size_t name = strcspn(at, "=,");
-        if (out->row->file && name == 4 && !strncmp(at, "file=", 5)) { /* up to the end: paths may hold anything */
-            out->text = bz_arena_str(arena, at + 5);
+        if (out->row->file && name == key_length && !strncmp(at, key, name) && at[name] == '=') {
+            out->text = bz_arena_str(arena, at + name + 1); /* up to the end: paths may hold anything */
             return 0;
         }
         int p = parameter(out->row, at, name);
@@ -293,8 +353,7 @@ static void assume(bz_whatif_asked *asked, bz_assumed_how how, const char *from,
     vsnprintf(text, sizeof text, fmt, args);
     if (asked->side != 1)
         return; /* the other runs assume the same with other numbers */
-    asked->assumed = bz_arena_grow(asked->arena, asked->assumed, (size_t)asked->n_assumed, (size_t)asked->n_assumed + 1,
-                                   sizeof *asked->assumed);
+    BZ_ARENA_ROOM(asked->arena, asked->assumed, asked->n_assumed);
     asked->assumed[asked->n_assumed++] =
         (bz_assumed){bz_arena_str(asked->arena, text), how, bz_arena_str(asked->arena, from)};
 }

@@ -27,6 +27,10 @@ bz_apply bz_whatif_substitution;    /* substitution.c */
 bz_apply bz_whatif_best;            /* records.c */
 bz_apply bz_whatif_ideal;           /* records.c */
 bz_apply bz_whatif_prepack;         /* records.c */
+bz_apply bz_whatif_fusion;          /* fusion.c */
+bz_apply bz_whatif_streams;         /* streams.c */
+bz_apply bz_whatif_batch;           /* batch.c */
+bz_apply bz_whatif_system;          /* system.c */
 bz_apply bz_whatif_script;          /* script.c */
 
 /* What a kernel does, by its recorded name; what is no kernel of the recording does BZ_KERNEL_OTHER. */

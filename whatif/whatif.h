@@ -29,6 +29,7 @@
 #define BZ_WHATIF_H
 
 #include "base/base.h"
+#include "explain/explain.h"
 #include "perfdb/perfdb.h"
 #include "profile/profile.h"
 
@@ -274,9 +275,10 @@ enum { BZ_WHATIF_PARAMETERS = 8, BZ_WHATIF_SIDES = 3 };
 /* Records by which durations are known: of one system, in one setting. */
 typedef struct bz_whatif_records {
     bz_perfdb *db;
-    const bz_system *system;
+    const bz_system *system; /* NULL: the database has none such, and `device` names a GPU of the data sheets */
     bz_setting setting;
     const char *name; /* "records of v100@cudnn7.6.3" */
+    const char *device;
 } bz_whatif_records;
 
 /* A transformation with the values that it was asked with. What it finds besides its flow is here. */
@@ -284,7 +286,7 @@ typedef struct bz_whatif_asked {
     const struct bz_transformation *row;
     double value[BZ_WHATIF_PARAMETERS][BZ_WHATIF_SIDES]; /* of each parameter: low, usual, high */
     bool given[BZ_WHATIF_PARAMETERS];
-    const char *text; /* path of the file that the row wants; NULL */
+    const char *text; /* path of the file, or other text, that the row wants; NULL */
     /* while it is applied: */
     int side; /* 0 low, 1 usual, 2 high */
     const bz_trace *trace;
@@ -300,6 +302,8 @@ typedef struct bz_transformation {
     int (*apply)(bz_flow *flow, bz_whatif_asked *asked,
                  bz_error *err); /* tasks changed; 0: does not apply; -1: failed */
     const char *file;            /* what the file is that "file=PATH" names; NULL: it takes none */
+    const char *key;             /* it is no file, but what "KEY=TEXT" names, or "NAME=TEXT" for short; NULL: a file */
+    bool ranges;                 /* its numbers are ranges by themselves: it looks at the side */
     bool alone; /* `benanza whatif RECORDING` tries it by itself: it needs nothing that only a person knows */
     bz_whatif_parameter parameter[BZ_WHATIF_PARAMETERS];
 } bz_transformation;
@@ -348,10 +352,10 @@ typedef struct bz_whatif {
     bz_critical critical;
     bz_prediction *prediction; /* in the order asked; all that apply: by gain, greatest first */
     int n;
-    bz_prediction *greedy; /* each with those before it; only where nothing was asked */
+    bz_prediction *greedy;     /* each with those before it; only where nothing was asked */
+    bz_whatif_asked *together; /* [n_greedy]: what the last of these is made of */
     int n_greedy;
-    const char *actual_text; /* what --actual named; NULL */
-    int64_t actual;          /* 0: not given */
+    int64_t actual; /* 0: not given */
 } bz_whatif;
 
 /* Simulation off by more: a warning; no prediction. */
@@ -365,5 +369,19 @@ int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_a
                       bz_flow *after, bz_simulated *simulated, bz_error *err);
 /* All rows that apply by themselves, ordered by gain, and their greedy combination. */
 int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err);
+
+/* ---- to be shown ---------------------------------------------------------------------------- */
+
+/* A recording's typical iteration: all that was tried, and its tasks before and after all changes that gain together. */
+struct bz_whatif_shown {
+    bz_whatif whatif;
+    bz_flow flow, changed; /* `changed`: of the greedy combination; empty where nothing gains */
+    bz_simulated before, after;
+};
+
+/* NULL where no graph can be made of it, where its simulation is off by more than BZ_WHATIF_REFUSE, and where it has more than
+ * BZ_WHATIF_SHOWN tasks. `records` may be NULL. It lives in the arena. */
+enum { BZ_WHATIF_SHOWN = 100000 };
+const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_records *records, bz_arena *arena);
 
 #endif

@@ -224,6 +224,12 @@ void bzc_activities_enable(const bzc_cupti *cupti)
     }
 }
 
+void bzc_activities_disable(const bzc_cupti *cupti)
+{
+    for (size_t i = 0; i < N_ACTIVITIES; i++)
+        cupti->disable(ACTIVITIES[i].kind);
+}
+
 void bzc_activity(const bzc_cupti *cupti, const CUpti_Activity *record)
 {
     for (size_t i = 0; i < N_ACTIVITIES; i++)

@@ -11,6 +11,7 @@ typedef struct bzc_cupti {
     CUptiResult (*register_callbacks)(CUpti_BuffersCallbackRequestFunc, CUpti_BuffersCallbackCompleteFunc);
     CUptiResult (*register_clock)(CUpti_TimestampCallbackFunc);
     CUptiResult (*enable)(CUpti_ActivityKind);
+    CUptiResult (*disable)(CUpti_ActivityKind);
     CUptiResult (*flush)(uint32_t);
     CUptiResult (*next)(uint8_t *, size_t, CUpti_Activity **);
     CUptiResult (*dropped)(CUcontext, uint32_t, size_t *);
@@ -22,6 +23,7 @@ typedef struct bzc_cupti {
 
 /* What is asked of CUPTI, and how each record of it becomes one of ours: activity.c. */
 void bzc_activities_enable(const bzc_cupti *cupti); /* what CUPTI refuses is noted */
+void bzc_activities_disable(const bzc_cupti *cupti);
 void bzc_activity(const bzc_cupti *cupti, const CUpti_Activity *record);
 
 #endif

@@ -22,7 +22,7 @@ static struct {
     pthread_t flusher;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool flushing, stop;
+    bool flushing, stop, left;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 /* ---- finding CUPTI ---- */
@@ -70,6 +70,7 @@ static const char *load_cupti(bzc_cupti *c)
         {"cuptiActivityRegisterCallbacks", &c->register_callbacks},
         {"cuptiActivityRegisterTimestampCallback", &c->register_clock},
         {"cuptiActivityEnable", &c->enable},
+        {"cuptiActivityDisable", &c->disable},
         {"cuptiActivityFlushAll", &c->flush},
         {"cuptiActivityGetNextRecord", &c->next},
         {"cuptiActivityGetNumDroppedRecords", &c->dropped},
@@ -148,18 +149,48 @@ static void start_flusher(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+static void stop_flusher(void)
+{
+    if (!state.flushing)
+        return;
+    pthread_mutex_lock(&state.lock);
+    state.stop = true;
+    pthread_cond_signal(&state.wake);
+    pthread_mutex_unlock(&state.lock);
+    pthread_join(state.flusher, NULL);
+    state.flushing = false;
+}
+
 static void finish(void)
+{
+    if (getpid() != state.process || state.left)
+        return;
+    stop_flusher();
+    state.cupti.flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+}
+
+/* What CUPTI uses by default: it takes no NULL. */
+static uint64_t clock_of_cupti(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The program takes CUPTI for itself: our buffers come back first, and it finds CUPTI as if we had never been there. */
+static void leave(void)
 {
     if (getpid() != state.process)
         return;
-    if (state.flushing) {
-        pthread_mutex_lock(&state.lock);
-        state.stop = true;
-        pthread_cond_signal(&state.wake);
-        pthread_mutex_unlock(&state.lock);
-        pthread_join(state.flusher, NULL);
-    }
+    stop_flusher();
+    bzc_activities_disable(&state.cupti);
     state.cupti.flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    state.cupti.register_clock(clock_of_cupti);
+    state.cupti.thread_ids(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
+    state.left = true;
+    bzi_note(BZI_MISSING,
+             "nothing of the device is recorded from the moment on when the program began to use CUPTI itself, as "
+             "PyTorch's profiler does: run it without that");
 }
 
 static void begin(void)
@@ -170,6 +201,14 @@ static void begin(void)
     const char *missing = load_cupti(&state.cupti), *why = NULL;
     if (missing) {
         bzi_note(BZI_MISSING, missing);
+        return;
+    }
+    state.process = getpid();
+    if (!bzi_cupti_take(leave)) {
+        bzi_note(
+            BZI_MISSING,
+            "nothing of the device is recorded, because the program uses CUPTI itself, as PyTorch's profiler does: "
+            "run it without that");
         return;
     }
     uint32_t version = 0;
@@ -189,7 +228,6 @@ static void begin(void)
         return;
     }
     bzc_activities_enable(&state.cupti);
-    state.process = getpid();
     start_flusher();
     atexit(finish);
 }

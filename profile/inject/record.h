@@ -50,4 +50,8 @@ BZI_SHARED void bzi_note(uint32_t level, const char *text);
 BZI_SHARED void bzi_fact(const char *key, const char *text);
 BZI_SHARED void bzi_device_dropped(uint64_t n);
 
+/* CUPTI for ourselves, until the program wants it: then `leave` is called once, by the program's thread, before the program
+ * gets it. False where the program has it already: it is not to be touched. cupti.c */
+BZI_SHARED bool bzi_cupti_take(void (*leave)(void));
+
 #endif

@@ -43,17 +43,6 @@ static void set_threads(int n)
         set(n);
 }
 
-/* Which matrix of a broadcast operand belongs to matrix i of the result. */
-static int64_t broadcast_index(int64_t i, const int64_t *y, const int64_t *operand, int n)
-{
-    int64_t index = 0, step = 1;
-    for (int d = n; d--; i /= y[d]) {
-        index += operand[d] == 1 ? 0 : i % y[d] * step;
-        step *= operand[d];
-    }
-    return index;
-}
-
 static void set_sizes(session *s, const bz_job *job)
 {
     const bz_problem *p = job->problem;
@@ -75,14 +64,16 @@ static void set_sizes(session *s, const bz_job *job)
         s->m = y->dim[y->rank - 2];
         s->n = y->dim[y->rank - 1];
         s->k = p->matmul.a[y->rank - 1];
+        s->transa = p->matmul.transa;
+        s->transb = p->matmul.transb;
         s->batch = y->count / (s->m * s->n);
     }
     s->a_at = bz_alloc((size_t)s->batch, sizeof *s->a_at);
     s->b_at = bz_alloc((size_t)s->batch, sizeof *s->b_at);
     for (int64_t i = 0; i < s->batch; i++) {
         bool broadcast = p->kind == BZ_PROBLEM_MATMUL;
-        s->a_at[i] = broadcast ? broadcast_index(i, y->dim, p->matmul.a, y->rank - 2) : i;
-        s->b_at[i] = broadcast ? broadcast_index(i, y->dim, p->matmul.b, y->rank - 2) : i;
+        s->a_at[i] = broadcast ? bz_broadcast_index(i, y->dim, p->matmul.a, y->rank - 2) : i;
+        s->b_at[i] = broadcast ? bz_broadcast_index(i, y->dim, p->matmul.b, y->rank - 2) : i;
     }
 }
 

@@ -124,10 +124,7 @@ static cublasStatus_t give_workspace(session *s)
 call *cublas_offer(const way *w, session *s, const product *p, const types *t, const char *layout, const char *math,
                    const char *algorithm, bool chosen, bz_variant_list *list)
 {
-    if (s->n_calls == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 32;
-        s->calls = bz_realloc(s->calls, (size_t)s->cap, sizeof(call *));
-    }
+    BZ_ROOM(s->calls, s->n_calls);
     call *c = s->calls[s->n_calls] = bz_alloc(1, sizeof *c);
     *c = (call){.way = w, .s = s, .p = p, .t = t, .algorithm = CUBLAS_GEMM_DEFAULT};
     c->alpha = cublas_scalar(t->scale, bz_problem_scale(s->job->problem));
@@ -289,6 +286,13 @@ static int read_result(bz_variant *v, float *values, bz_error *err)
     return bz_cuda_operand_read(&s->cuda, &s->job->operand[y->operand], &y->layout, y->data, values, err);
 }
 
+static int probe(bz_variant *v, const int64_t *element, int n, float *values, bz_error *err)
+{
+    session *s = v->session;
+    const matrix *y = &((call *)v->state)->p->result;
+    return bz_cuda_operand_probe(&s->cuda, &s->job->operand[y->operand], &y->layout, y->data, element, n, values, err);
+}
+
 static void release(bz_variant *v)
 {
     v->state = NULL; /* operands and descriptors are the session's */
@@ -311,6 +315,7 @@ const bz_backend bz_backend_module = {
     .device = bz_cuda_identify,
     .poison = poison,
     .read = read_result,
+    .probe = probe,
     .release = release,
     .close = close_session,
     .wants = cublas_wants,

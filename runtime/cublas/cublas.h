@@ -3,6 +3,7 @@
  *   product.c  a problem as one product in the library's terms, and in which types it is computed
  *   gemm.c     cublasGemmEx, its batched forms, and gemv
  *   lt.c       cublasLtMatmul with every algorithm that its heuristic names, and with epilogues
+ *   lt_walk.c  all other algorithms that cublasLt has, for those who ask for them
  *   place.c    operands in memory of the caller's
  *   cublas.c   the table of ways, sessions, variants, execution
  *
@@ -105,9 +106,9 @@ typedef struct session {
     } product[CUBLAS_MOST_PRODUCTS];
     int n_products;
     call **calls;
-    int n_calls, cap;
+    int n_calls;
     struct lt_plan **plans;
-    int n_plans, plan_cap;
+    int n_plans;
 } session;
 
 /* ---- cublas.c ------------------------------------------------------------------------------- */
@@ -137,6 +138,7 @@ void cublas_product_free(product *p);
 /* The next row behind `after` (NULL: the first) for these types and this math mode; NULL behind the last. */
 const types *cublas_types(const bz_problem *p, const char *math, const types *after);
 scalar cublas_scalar(cudaDataType_t type, double value);
+bool cublas_is_f8(cudaDataType_t type);
 
 /* What happens to a product's result before it is written. False where cuBLASLt has no epilogue that computes it. */
 bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out, bool *other);
@@ -162,6 +164,7 @@ cublasStatus_t cublas_run_gemv(call *c);
 typedef struct lt_plan {
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t left, right, other, result; /* other: what is added; the result's where nothing is */
+    bool fast;                                         /* sums of 8-bit floats are not promoted to f32 on the way */
     cublasLtMatmulHeuristicResult_t algorithm[CUBLAS_MOST_ALGORITHMS];
     int n;
 } lt_plan;
@@ -171,8 +174,16 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
                          const char *math, bz_variant_list *list);
 cublasStatus_t cublas_run_lt(call *c);
 /* Descriptors of a product: NULL with the library's status where it refuses one. `bias` is where the bias lies. */
-lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, const void *bias,
+lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, const void *bias, bool fast,
                         cublasStatus_t *status);
 void cublas_lt_free(lt_plan *plan);
+/* ":algo=67,tile=20,…". */
+void cublas_lt_name(const cublasLtMatmulAlgo_t *algorithm, char *out, size_t size);
+
+/* ---- lt_walk.c ------------------------------------------------------------------------------ */
+
+/* Adds to the plan what the library has besides what its heuristic named, as far as it runs in this workspace: of each of its
+ * algorithms as many configurations as of the others, spread over all that it has. How many were added. */
+int cublas_lt_walk(cublasLtHandle_t lt, lt_plan *plan, const types *t, size_t workspace);
 
 #endif

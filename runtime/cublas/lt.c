@@ -36,6 +36,8 @@ static cublasStatus_t make_desc(lt_plan *plan, const product *p, const types *t,
     TRY(set_op(plan->desc, CUBLASLT_MATMUL_DESC_TRANSA, p->left.trans));
     TRY(set_op(plan->desc, CUBLASLT_MATMUL_DESC_TRANSB, p->right.trans));
     TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
+    if (plan->fast)
+        TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &(int8_t){1}, 1));
     if (p->bias.operand < 0)
         return CUBLAS_STATUS_SUCCESS;
     /* the heuristic looks at the pointer's alignment */
@@ -69,13 +71,13 @@ static cublasStatus_t make_plan(lt_plan *plan, const product *p, const types *t,
     return make_layout(&plan->result, p, &p->result, t->result, p->rows, p->columns);
 }
 
-lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, const void *bias,
+lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, const void *bias, bool fast,
                         cublasStatus_t *status)
 {
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     bool other;
     lt_plan *plan = bz_alloc(1, sizeof *plan);
-    *plan = (lt_plan){0};
+    *plan = (lt_plan){.fast = fast};
     *status = cublas_epilogue(problem, &epilogue, &other) ? make_plan(plan, p, t, epilogue, bias)
                                                           : CUBLAS_STATUS_NOT_SUPPORTED;
     if (*status == CUBLAS_STATUS_SUCCESS)
@@ -115,7 +117,7 @@ static cublasStatus_t ask(session *s, lt_plan *plan)
 }
 
 /* An algorithm is its configuration: numbers of the library's own lists. What is 0 is left out. */
-static void name_algorithm(const cublasLtMatmulAlgo_t *algorithm, char *out, size_t size)
+void cublas_lt_name(const cublasLtMatmulAlgo_t *algorithm, char *out, size_t size)
 {
     static const struct {
         cublasLtMatmulAlgoConfigAttributes_t what;
@@ -145,41 +147,48 @@ static void name_algorithm(const cublasLtMatmulAlgo_t *algorithm, char *out, siz
 
 static void keep(session *s, lt_plan *plan)
 {
-    if (s->n_plans == s->plan_cap) {
-        s->plan_cap = s->plan_cap ? 2 * s->plan_cap : 8;
-        s->plans = bz_realloc(s->plans, (size_t)s->plan_cap, sizeof *s->plans);
-    }
+    BZ_ROOM(s->plans, s->n_plans);
     s->plans[s->n_plans++] = plan;
 }
 
-/* Where the library refuses, one variant is left to say so. */
-void cublas_enumerate_lt(const way *w, session *s, const product *p, const types *t, const char *layout,
-                         const char *math, bz_variant_list *list)
+static void offer_all(const way *w, session *s, lt_plan *plan, const char *base, const product *p, const types *t,
+                      const char *layout, const char *math, bz_variant_list *list)
 {
-    char base[64], name[160];
-    cublasStatus_t status = CUBLAS_STATUS_ALLOC_FAILED;
-    lt_plan *plan = NULL;
-    matrix bias = p->bias; /* the same memory as the variant will get */
-    if (!cublas_upload(s, &bias, NULL))
-        plan = cublas_lt_plan(s->job->problem, p, t, bias.data, &status);
-    if (plan) {
-        keep(s, plan);
-        status = ask(s, plan);
-    }
-    snprintf(base, sizeof base, "%s%s", w->name, p->folded ? "+folded" : "");
-    if (status != CUBLAS_STATUS_SUCCESS) {
-        cublas_offer(w, s, p, t, layout, math, base, true, list)->refused = status;
-        return;
-    }
+    char name[160];
     for (int i = 0; i < plan->n; i++) {
         if (plan->algorithm[i].state != CUBLAS_STATUS_SUCCESS)
             continue;
         size_t n = (size_t)snprintf(name, sizeof name, "%s", base);
-        name_algorithm(&plan->algorithm[i].algo, name + n, sizeof name - n);
-        call *c = cublas_offer(w, s, p, t, layout, math, name, !i, list);
+        cublas_lt_name(&plan->algorithm[i].algo, name + n, sizeof name - n);
+        call *c = cublas_offer(w, s, p, t, layout, math, name, !i && !plan->fast, list);
         c->lt = plan;
         c->index = i;
         c->workspace = plan->algorithm[i].workspaceSize;
+    }
+}
+
+/* Where the library refuses, one variant is left to say so. Products of 8-bit floats come a second time, with sums that are
+ * not promoted to f32 now and then: so programs ask for them by default. */
+void cublas_enumerate_lt(const way *w, session *s, const product *p, const types *t, const char *layout,
+                         const char *math, bz_variant_list *list)
+{
+    char base[64];
+    matrix bias = p->bias; /* the same memory as the variant will get */
+    bool placed = !cublas_upload(s, &bias, NULL);
+    for (int fast = 0; fast <= cublas_is_f8(t->left); fast++) {
+        cublasStatus_t status = CUBLAS_STATUS_ALLOC_FAILED;
+        lt_plan *plan = placed ? cublas_lt_plan(s->job->problem, p, t, bias.data, fast, &status) : NULL;
+        if (plan) {
+            keep(s, plan);
+            status = ask(s, plan);
+        }
+        if (plan && s->job->setting->engines < 0 && cublas_lt_walk(s->lt, plan, t, s->cuda.workspace_limit))
+            status = CUBLAS_STATUS_SUCCESS;
+        snprintf(base, sizeof base, "%s%s%s", w->name, fast ? "+fast" : "", p->folded ? "+folded" : "");
+        if (status == CUBLAS_STATUS_SUCCESS)
+            offer_all(w, s, plan, base, p, t, layout, math, list);
+        else
+            cublas_offer(w, s, p, t, layout, math, base, !fast, list)->refused = status;
     }
 }
 

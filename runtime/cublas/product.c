@@ -39,6 +39,11 @@ const types *cublas_types(const bz_problem *p, const char *math, const types *af
     return NULL;
 }
 
+bool cublas_is_f8(cudaDataType_t type)
+{
+    return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
 /* Only 0 and 1 are ever asked of f16. */
 scalar cublas_scalar(cudaDataType_t type, double value)
 {
@@ -80,24 +85,13 @@ bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out, bool *other)
     return true;
 }
 
-/* Which matrix of a broadcast operand belongs to matrix i of the result. */
-static int64_t broadcast_index(int64_t i, const int64_t *y, const int64_t *operand, int n)
-{
-    int64_t index = 0, step = 1;
-    for (int d = n; d--; i /= y[d]) {
-        index += operand[d] == 1 ? 0 : i % y[d] * step;
-        step *= operand[d];
-    }
-    return index;
-}
-
 /* Notes which matrices the batch uses, and whether they are equally far apart. */
 static bool place_batch(matrix *m, const bz_operand *y, const int64_t *dim, int64_t batch)
 {
     bool even = true;
     m->at = bz_alloc((size_t)batch, sizeof *m->at);
     for (int64_t i = 0; i < batch; i++)
-        m->at[i] = broadcast_index(i, y->dim, dim, y->rank - 2);
+        m->at[i] = bz_broadcast_index(i, y->dim, dim, y->rank - 2);
     int64_t step = batch > 1 ? m->at[1] : 0;
     for (int64_t i = 0; i < batch; i++)
         even &= m->at[i] == i * step;
@@ -148,6 +142,8 @@ static int read_problem(const bz_problem *p, product *out, bool *transa, bool *t
         *out = (product){
             .rows = p->matmul.b[r - 1], .columns = p->matmul.a[r - 2], .depth = p->matmul.a[r - 1], .batch = 1};
         *constant = p->matmul.constant;
+        *transa = p->matmul.transa;
+        *transb = p->matmul.transb;
         return 0;
     }
     default:

@@ -1,6 +1,7 @@
 /* Device time of calls. Launches cost the host several µs each: a device that is faster than that would
  * wait between them, and the waiting would be measured. So a kernel that waits for a flag in the host's
  * memory stands first in the queue until the whole batch is queued behind it. */
+#include "base/sort.h"
 #include "runtime/cuda/cuda.h"
 
 #include <math.h>
@@ -180,12 +181,6 @@ bool bz_cuda_state(bz_cuda *c, double *hz)
     return c->throttled;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double bz_cuda_event_pair(bz_cuda *c)
 {
     double sample[32];
@@ -198,7 +193,7 @@ double bz_cuda_event_pair(bz_cuda *c)
     c->cold = cold;
     if (bad)
         return NAN;
-    qsort(sample, 32, sizeof *sample, compare);
+    bz_sort_numbers(sample, 32);
     return sample[16];
 }
 

@@ -34,6 +34,8 @@ typedef struct bz_cuda {
     size_t flush_size;
     void *workspace; /* variants run one after the other: they share it */
     size_t workspace_size, workspace_limit;
+    void *host; /* where results are looked at: its pages are there from the second variant on */
+    size_t host_size;
     bz_nvml *nvml;
     bool watched, throttled; /* NVML was asked in this measurement; and what it said */
     double sm_clock;         /* Hz */
@@ -128,7 +130,7 @@ typedef struct bz_cuda_operand {
 typedef struct bz_cuda_operands {
     const bz_job *job;
     bz_cuda_operand *item;
-    int n, cap;
+    int n;
 } bz_cuda_operands;
 
 /* Row-major, in the operand's data type. */
@@ -144,6 +146,9 @@ int bz_cuda_operand_poison(bz_cuda *c, const bz_cuda_layout *layout, void *data)
 int bz_cuda_operand_poison_part(const bz_operand *part, const bz_cuda_layout *layout, void *data);
 int bz_cuda_operand_read(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *layout, const void *data, float *values,
                          bz_error *err);
+/* The backend's `probe`. */
+int bz_cuda_operand_probe(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *layout, const void *data,
+                          const int64_t *element, int n, float *values, bz_error *err);
 void bz_cuda_operands_free(bz_cuda_operands *set);
 
 /* ---- nvml.c --------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "runtime/cuda/cuda.h"
 
 #include "base/arena.h"
+#include "base/sort.h"
 
 #if __has_include(<cupti.h>)
 
@@ -249,15 +250,9 @@ static int by_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *values, int n)
 {
-    qsort(values, (size_t)n, sizeof *values, by_size);
+    bz_sort_numbers(values, (size_t)n);
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

@@ -101,6 +101,7 @@ int bz_cuda_open(bz_cuda *c, const bz_run_setting *setting, bz_error *err)
 void bz_cuda_close(bz_cuda *c)
 {
     if (c->borrowed) {
+        free(c->host);
         *c = (bz_cuda){0};
         return;
     }
@@ -118,6 +119,7 @@ void bz_cuda_close(bz_cuda *c)
     if (c->stream)
         cudaStreamDestroy(c->stream);
     bz_nvml_close(c->nvml);
+    free(c->host);
     *c = (bz_cuda){0};
 }
 

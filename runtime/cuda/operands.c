@@ -95,10 +95,7 @@ int bz_cuda_operand_get(bz_cuda_operands *set, int operand, const bz_cuda_layout
         bz_cuda_free(own.data);
         return -1;
     }
-    if (set->n == set->cap) {
-        set->cap = set->cap ? 2 * set->cap : 8;
-        set->item = bz_realloc(set->item, (size_t)set->cap, sizeof *set->item);
-    }
+    BZ_ROOM(set->item, set->n);
     set->item[set->n++] = own;
     *data = own.data;
     return 0;
@@ -120,29 +117,51 @@ int bz_cuda_operand_poison_part(const bz_operand *part, const bz_cuda_layout *la
     return result;
 }
 
+/* Brings the whole to the host as it lies. */
+static int fetch(bz_cuda *c, const bz_cuda_layout *layout, const void *data, bz_error *err)
+{
+    if (c->host_size < bytes_of(layout)) {
+        free(c->host);
+        c->host = malloc(bytes_of(layout) + 64);
+        c->host_size = c->host ? bytes_of(layout) : 0;
+    }
+    if (!c->host)
+        return bz_fail(err, BZ_FAILED, "out of memory for the result");
+    if (bz_cuda_wait(c))
+        return -1;
+    cudaError_t status = cudaMemcpy(c->host, data, bytes_of(layout), cudaMemcpyDeviceToHost);
+    return status == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing the result back", status);
+}
+
+int bz_cuda_operand_probe(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *layout, const void *data,
+                          const int64_t *element, int n, float *values, bz_error *err)
+{
+    size_t size = (size_t)bz_dtype_bits(layout->dtype) / 8;
+    if (layout->elements != o->count || layout->offset) /* around it lies what nobody writes */
+        return 1;
+    if (fetch(c, layout, data, err))
+        return -1;
+    if (!bz_values_are_numbers(layout->dtype, c->host, layout->elements))
+        return 1;
+    for (int i = 0; i < n; i++) {
+        int64_t where = 0, rest = element[i];
+        for (int d = o->rank; d--; rest /= o->dim[d])
+            where += rest % o->dim[d] * layout->stride[d];
+        bz_values_decode(layout->dtype, (const char *)c->host + (size_t)where * size, &values[i], 1);
+    }
+    return 0;
+}
+
 int bz_cuda_operand_read(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *layout, const void *data, float *values,
                          bz_error *err)
 {
     float *laid = malloc((size_t)layout->elements * sizeof *laid + 64);
-    void *encoded = malloc(bytes_of(layout) + 64);
-    int result = -1;
-    if (!laid || !encoded) {
-        bz_fail(err, BZ_FAILED, "out of memory for the result");
-        goto out;
+    int result = laid ? fetch(c, layout, data, err) : bz_fail(err, BZ_FAILED, "out of memory for the result");
+    if (!result) {
+        bz_values_decode(layout->dtype, c->host, laid, layout->elements);
+        place(o, layout, laid, values, true);
     }
-    if (bz_cuda_wait(c))
-        goto out;
-    cudaError_t status = cudaMemcpy(encoded, data, bytes_of(layout), cudaMemcpyDeviceToHost);
-    if (status != cudaSuccess) {
-        bz_cuda_failed(err, "bringing the result back", status);
-        goto out;
-    }
-    bz_values_decode(layout->dtype, encoded, laid, layout->elements);
-    place(o, layout, laid, values, true);
-    result = 0;
-out:
     free(laid);
-    free(encoded);
     return result;
 }
 

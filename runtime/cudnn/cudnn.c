@@ -373,6 +373,14 @@ static int read_result(bz_variant *v, float *values, bz_error *err)
     return bz_cuda_operand_read(&s->cuda, &s->job->operand[c->y.operand], &c->y.layout, c->y.data, values, err);
 }
 
+static int probe(bz_variant *v, const int64_t *element, int n, float *values, bz_error *err)
+{
+    session *s = v->session;
+    call *c = v->state;
+    return bz_cuda_operand_probe(&s->cuda, &s->job->operand[c->y.operand], &c->y.layout, c->y.data, element, n, values,
+                                 err);
+}
+
 static void release(bz_variant *v)
 {
     v->state = NULL; /* operands and descriptors are the session's */
@@ -395,6 +403,7 @@ const bz_backend bz_backend_module = {
     .device = bz_cuda_identify,
     .poison = poison,
     .read = read_result,
+    .probe = probe,
     .release = release,
     .close = close_session,
     .wants = cudnn_wants,

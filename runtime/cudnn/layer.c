@@ -183,6 +183,8 @@ int cudnn_describe_dropout(call *c, bz_error *why)
 {
     if (c->problem->dtype_y != c->problem->dtype)
         return bz_fail(why, BZ_INCOMPLETE, "dropout changes no data type");
+    if (c->problem->dropout.training)
+        return bz_fail(why, BZ_INCOMPLETE, "which elements it keeps lies in a reserve of cuDNN's own");
     if (describe_flat(c, why))
         return -1;
     cudnnStatus_t status = cudnnCreateDropoutDescriptor(&c->dropout);
@@ -201,7 +203,7 @@ int cudnn_prepare_dropout(call *c, session *s, bz_error *err)
         return bz_cudnn_failed(err, "asking what dropout needs", status);
     if (bz_cuda_alloc(size, &c->states, err) || bz_cuda_alloc(c->reserve_size, &c->reserve, err))
         return -1;
-    status = cudnnSetDropoutDescriptor(c->dropout, c->handle, 0.5f, c->states, size, 2020);
+    status = cudnnSetDropoutDescriptor(c->dropout, c->handle, c->problem->dropout.ratio, c->states, size, 2020);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "making random numbers", status);
 }
 

@@ -6,6 +6,37 @@
 
 #include "runtime/problem.h"
 
+/* What only training needs. */
+struct bz_update;
+typedef struct bz_training_kernels {
+    /* dx = fn'(x) dy, of_y: x is what the function gave; false where fn has no such kernel */
+    bool (*slope)(bz_fn fn, bool of_y, float alpha, float beta, const float *x, const float *dy, float *dx, int64_t n);
+    float (*dot)(const float *a, const float *b, int64_t n);
+    /* With x̂ = (x - mean) factor and g = dy · scale (NULL: 1): sum[0] = Σ g, sum[1] = Σ g x̂ */
+    void (*norm_sums)(const float *x, float mean, float factor, const float *dy, const float *scale, int64_t n,
+                      float sum[2]);
+    /* dx = (g · by - plain - x̂ along) factor */
+    void (*norm_grad)(const float *x, float mean, float factor, const float *dy, const float *scale, float by,
+                      float plain, float along, float *dx, int64_t n);
+    /* dscale += dy x̂, dshift += dy (NULL: there is none) */
+    void (*norm_add)(const float *x, float mean, float factor, const float *dy, float *dscale, float *dshift,
+                     int64_t n);
+    void (*softmax_grad)(const float *y, const float *dy, float sum, float *dx, int64_t n);    /* y (dy - sum) */
+    void (*logsoftmax_grad)(const float *y, const float *dy, float sum, float *dx, int64_t n); /* dy - e^y sum */
+    void (*mask)(const float *x, const uint8_t *mask, float factor, float *y, int64_t n);      /* mask ? factor x : 0 */
+    /* mask[i] is 0 with probability `drop` / 2^32, by the seed and the element's number at + i */
+    void (*chance)(uint32_t drop, uint32_t seed, int64_t at, uint8_t *mask, int64_t n);
+    /* An optimizer's step; adam's average squares lie in v. */
+    void (*update)(const struct bz_update *u, float *w, const float *g, float *m, float *v, int64_t n);
+} bz_training_kernels;
+
+typedef struct bz_update {
+    bz_rule rule;
+    float rate, alpha, beta, decay, epsilon;
+    float correct_m, correct_v; /* adam: 1 / (1 - alpha^step), 1 / (1 - beta^step) */
+    bool nesterov;
+} bz_update;
+
 typedef struct bz_kernels {
     const char *name; /* "avx512": how the variant is called in records */
 
@@ -36,6 +67,8 @@ typedef struct bz_kernels {
      * fraction and saturate. */
     bool (*widen)(bz_dtype t, const void *from, float *to, int64_t n);
     bool (*narrow)(bz_dtype t, const float *from, void *to, int64_t n);
+
+    const bz_training_kernels *training;
 } bz_kernels;
 
 /* Those for the best instruction set that this processor has. */

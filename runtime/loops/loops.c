@@ -54,6 +54,36 @@ void bz_share_out(void (*share)(void *context, int64_t first, int64_t end, int t
               n / threads * (t + 1) + n % threads * (t + 1) / threads, t);
 }
 
+/* ---- rows as f32 ---------------------------------------------------------------------------- */
+
+static char *place_of(const bz_plain *p, int operand, int copy, int64_t at)
+{
+    return (char *)bz_plain_at(p, operand, copy) + at * bz_dtype_bits(p->job->operand[operand].dtype) / 8;
+}
+
+const float *bz_row_from(const bz_plain *p, int operand, int copy, int64_t at, int64_t n, float *room)
+{
+    bz_dtype t = p->job->operand[operand].dtype;
+    const char *from = place_of(p, operand, copy, at);
+    if (t == BZ_F32)
+        return (const float *)(const void *)from;
+    bz_kernels_best()->widen(t, from, room, n);
+    return room;
+}
+
+float *bz_row_to(const bz_plain *p, int operand, int copy, int64_t at, float *room)
+{
+    bool wide = p->job->operand[operand].dtype == BZ_F32;
+    return wide ? (float *)(void *)place_of(p, operand, copy, at) : room;
+}
+
+void bz_row_done(const bz_plain *p, int operand, int copy, int64_t at, int64_t n, const float *to)
+{
+    bz_dtype t = p->job->operand[operand].dtype;
+    if (t != BZ_F32)
+        bz_kernels_best()->narrow(t, to, place_of(p, operand, copy, at), n);
+}
+
 /* ---- post-operations ------------------------------------------------------------------------ */
 
 enum { BLOCK = 4096 };
@@ -75,37 +105,25 @@ bool bz_posts_known(const bz_problem *p)
     return !p->post[0].fn || (bz_kernels_take(p->dtype_y) && bz_dtype_is_float(p->dtype_y));
 }
 
-/* A block of an operand as f32. */
-static float *block_of(const posts *s, int operand, int64_t at, int64_t n, float *room)
-{
-    bz_dtype t = s->plain->job->operand[operand].dtype;
-    char *from = (char *)bz_plain_at(s->plain, operand, s->copy) + at * bz_dtype_bits(t) / 8;
-    if (t == BZ_F32)
-        return (float *)(void *)from;
-    s->kernels->widen(t, from, room, n);
-    return room;
-}
-
 static void run_posts(void *of, int64_t first, int64_t end, int thread)
 {
     const posts *s = of;
     const bz_job *job = s->plain->job;
     float a[BLOCK], b[BLOCK];
     int y = job->n_operands - 1;
-    bz_dtype t = job->operand[y].dtype;
     (void)thread;
     for (int64_t i = first; i < end; i++) {
         int64_t at = i * BLOCK, n = job->operand[y].count - at < BLOCK ? job->operand[y].count - at : BLOCK;
-        float *v = block_of(s, y, at, n, a);
+        float *v = bz_row_to(s->plain, y, s->copy, at, a);
+        bz_row_from(s->plain, y, s->copy, at, n, v);
         for (int k = 0; job->problem->post[k].fn; k++) {
             const bz_post *post = &job->problem->post[k];
             if (bz_fn_is_binary(post->fn))
-                s->kernels->binary(post->fn, v, 1, block_of(s, s->other[k], at, n, b), 1, v, n);
+                s->kernels->binary(post->fn, v, 1, bz_row_from(s->plain, s->other[k], s->copy, at, n, b), 1, v, n);
             else
                 s->kernels->unary(post->fn, post->alpha, post->beta, v, v, n);
         }
-        if (t != BZ_F32)
-            s->kernels->narrow(t, v, (char *)bz_plain_at(s->plain, y, s->copy) + at * bz_dtype_bits(t) / 8, n);
+        bz_row_done(s->plain, y, s->copy, at, n, v);
     }
 }
 
@@ -237,7 +255,8 @@ int bz_problem_loops(const bz_problem *p, bz_problem_loop *list)
 
 typedef struct session {
     bz_plain plain;
-    bz_rows *rows; /* or */
+    bz_rows *rows;         /* or */
+    bz_training *training; /* or */
     bz_problem_loop *loop;
     int n;
 } session;
@@ -252,15 +271,18 @@ static int open_session(const bz_job *job, void **of, bz_error *err)
     bz_problem_loop list[BZ_LOOPS_MOST];
     int n = bz_posts_known(job->problem) ? bz_problem_loops(job->problem, list) : 0;
     bz_rows *rows = n ? NULL : bz_rows_open(job);
+    const char *why = "we have no loop for this, or not in these types";
+    bz_training *training = n || rows ? NULL : bz_training_open(job, &why);
     for (int i = 0; i < job->n_operands; i++)
         if (bz_dtype_bits(job->operand[i].dtype) < 8) {
             bz_rows_close(rows);
+            bz_training_close(training);
             return bz_fail(err, BZ_INCOMPLETE, "our loops need elements of whole bytes");
         }
-    if (!n && !rows)
-        return bz_fail(err, BZ_INCOMPLETE, "we have no loop for this, or not in these types");
+    if (!n && !rows && !training)
+        return bz_fail(err, BZ_INCOMPLETE, "%s", why);
     session *s = bz_alloc(1, sizeof *s);
-    *s = (session){.plain = {.job = job}, .rows = rows, .n = n};
+    *s = (session){.plain = {.job = job}, .rows = rows, .training = training, .n = n};
     if (n)
         s->loop = memcpy(bz_alloc((size_t)n, sizeof *list), list, (size_t)n * sizeof *list);
     *of = s;
@@ -271,6 +293,7 @@ static void close_session(void *of)
 {
     session *s = of;
     bz_rows_close(s->rows);
+    bz_training_close(s->training);
     bz_plain_free(&s->plain);
     free(s->loop);
     free(s);
@@ -295,6 +318,10 @@ static int execute(bz_variant *v, int copy)
     int y = job->n_operands - 1, bad = 0;
     if (s->rows) {
         bz_rows_run(s->rows, &s->plain, copy);
+        return 0;
+    }
+    if (s->training) {
+        bz_training_run(s->training, &s->plain, copy);
         return 0;
     }
     for (int i = 0; i < s->n; i++) {

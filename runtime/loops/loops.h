@@ -28,6 +28,18 @@ bz_rows *bz_rows_open(const bz_job *job);
 void bz_rows_run(bz_rows *r, const bz_plain *plain, int copy);
 void bz_rows_close(bz_rows *r); /* NULL is fine */
 
+/* n elements of an operand as f32: where they lie, or widened into `room`. Where to write n elements, and what brings them
+ * there from the room; `to` is what bz_row_to gave. */
+const float *bz_row_from(const bz_plain *p, int operand, int copy, int64_t at, int64_t n, float *room);
+float *bz_row_to(const bz_plain *p, int operand, int copy, int64_t at, float *room);
+void bz_row_done(const bz_plain *p, int operand, int copy, int64_t at, int64_t n, const float *to);
+
+/* Problems that only training has. NULL where the problem is none, or not in these types, and *why says that. */
+typedef struct bz_training bz_training;
+bz_training *bz_training_open(const bz_job *job, const char **why);
+void bz_training_run(bz_training *t, const bz_plain *plain, int copy);
+void bz_training_close(bz_training *t); /* NULL is fine */
+
 /* The problem's post-operations, over the whole result; bz_posts_known: whether all of them have a kernel. */
 bool bz_posts_known(const bz_problem *p);
 void bz_posts_run(const bz_plain *plain, int copy);

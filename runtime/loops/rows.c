@@ -20,6 +20,7 @@ struct bz_rows {
     int64_t n, length; /* rows; elements of x in each, as far as they lie one behind the other */
     int64_t inner;     /* softmax, batchnorm, prelu: elements behind the axis; others 1 */
     float epsilon;
+    bool statistics;
     float *room; /* [threads][2 · length]; NULL where all is f32 */
     const bz_plain *plain;
     int copy;
@@ -42,31 +43,22 @@ static int size_of(bz_dtype t)
 
 static const float *row_in(const bz_rows *r, int operand, int64_t at, int64_t n, float *room)
 {
-    bz_dtype t = r->job->operand[operand].dtype;
-    const char *x = (const char *)bz_plain_at(r->plain, operand, r->copy) + at * size_of(t);
-    if (t == BZ_F32)
-        return (const float *)(const void *)x;
-    r->kernels->widen(t, x, room, n);
-    return room;
+    return bz_row_from(r->plain, operand, r->copy, at, n, room);
 }
 
 /* Where to write a row of the result; row_done brings it there. */
 static float *row_out(const bz_rows *r, int64_t at, float *room)
 {
-    int y = r->job->n_operands - 1;
-    return r->job->operand[y].dtype == BZ_F32 ? (float *)bz_plain_at(r->plain, y, r->copy) + at : room;
+    return bz_row_to(r->plain, r->job->n_operands - 1, r->copy, at, room);
 }
 
 static void row_done(const bz_rows *r, int64_t at, const float *row, int64_t n)
 {
-    int y = r->job->n_operands - 1;
-    bz_dtype t = r->job->operand[y].dtype;
-    if (t != BZ_F32)
-        r->kernels->narrow(t, row, (char *)bz_plain_at(r->plain, y, r->copy) + at * size_of(t), n);
+    bz_row_done(r->plain, r->job->n_operands - 1, r->copy, at, n, row);
 }
 
 /* The first operand of the role; NULL where there is none. Parameters are f32. */
-static const float *parameter(const bz_rows *r, bz_role role)
+static float *parameter(const bz_rows *r, bz_role role)
 {
     for (int i = 0; i < r->job->n_operands; i++)
         if (r->job->operand[i].role == role)
@@ -84,14 +76,26 @@ static double sum_of(const bz_rows *r, bz_fn fn, const float *x, int64_t n)
     return sum;
 }
 
-/* Returns 1 over the root of the variance of n values, and their mean. */
-static float spread_of(const bz_rows *r, const float *x, int64_t n, float *mean)
+/* In training the statistics of a row are results, too. */
+static float keep_statistics(const bz_rows *r, int64_t row, float mean, double variance)
+{
+    if (r->statistics) {
+        float *means = parameter(r, BZ_ROLE_MEAN);
+        if (means)
+            means[row] = mean;
+        parameter(r, BZ_ROLE_VARIANCE)[row] = (float)variance;
+    }
+    return (float)(1 / sqrt(variance + (double)r->epsilon));
+}
+
+/* Returns 1 over the root of the variance of a row's n values, and their mean. */
+static float spread_of(const bz_rows *r, int64_t row, const float *x, int64_t n, float *mean)
 {
     double squares = 0;
     *mean = (float)(sum_of(r, BZ_FN_SUM, x, n) / (double)n);
     for (int64_t i = 0; i < n; i += BLOCK)
         squares += (double)r->kernels->deviation(x + i, *mean, n - i < BLOCK ? n - i : BLOCK);
-    return (float)(1 / sqrt(squares / (double)n + (double)r->epsilon));
+    return keep_statistics(r, row, *mean, squares / (double)n);
 }
 
 static void layernorm_row(bz_rows *r, int64_t row, float *room)
@@ -100,9 +104,9 @@ static void layernorm_row(bz_rows *r, int64_t row, float *room)
     const float *x = row_in(r, 0, row * n, n, room), *scale = parameter(r, BZ_ROLE_SCALE);
     float *y = row_out(r, row * n, room), mean = 0, factor;
     if (r->job->problem->kind == BZ_PROBLEM_RMSNORM)
-        factor = (float)(1 / sqrt(sum_of(r, BZ_FN_SUMSQUARE, x, n) / (double)n + (double)r->epsilon));
+        factor = keep_statistics(r, row, 0, sum_of(r, BZ_FN_SUMSQUARE, x, n) / (double)n);
     else
-        factor = spread_of(r, x, n, &mean);
+        factor = spread_of(r, row, x, n, &mean);
     r->kernels->normalize(x, mean, factor, scale, parameter(r, BZ_ROLE_SHIFT), y, n);
     row_done(r, row * n, y, n);
 }
@@ -115,7 +119,7 @@ static void groupnorm_row(bz_rows *r, int64_t row, float *room)
     int64_t first = row % p->groupnorm.group * channels;
     const float *x = row_in(r, 0, row * n, n, room), *scale = parameter(r, BZ_ROLE_SCALE),
                 *shift = parameter(r, BZ_ROLE_SHIFT);
-    float *y = row_out(r, row * n, room), mean, factor = spread_of(r, x, n, &mean);
+    float *y = row_out(r, row * n, room), mean, factor = spread_of(r, row, x, n, &mean);
     for (int64_t c = 0; c < channels; c++) {
         float by = factor * scale[first + c];
         r->kernels->unary(BZ_FN_LINEAR, by, shift[first + c] - mean * by, x + c * plane, y + c * plane, plane);
@@ -367,6 +371,7 @@ static void open_norm(bz_rows *r, const bz_problem *p)
     r->length = p->kind == BZ_PROBLEM_GROUPNORM ? bz_extent_count(p->groupnorm.x + 1) / p->groupnorm.group
                                                 : bz_extent_count(p->layernorm.x + p->layernorm.axis);
     r->n = bz_extent_count(p->layernorm.x) / r->length;
+    r->statistics = p->kind == BZ_PROBLEM_GROUPNORM ? p->groupnorm.training : p->layernorm.training;
 }
 
 static void open_lpnorm(bz_rows *r, const bz_problem *p)
@@ -380,6 +385,8 @@ static void open_channels(bz_rows *r, const bz_problem *p)
     r->inner = bz_extent_count(p->batchnorm.x + 2);
     r->length = r->inner == 1 ? p->batchnorm.x[1] : r->inner;
     r->n = bz_extent_count(p->batchnorm.x) / r->length;
+    if (p->kind == BZ_PROBLEM_BATCHNORM && p->batchnorm.training)
+        r->one = NULL; /* training.c */
 }
 
 static void open_reduce(bz_rows *r, const bz_problem *p)

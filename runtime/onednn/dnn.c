@@ -52,10 +52,7 @@ bool dnn_math(const char *name, dnnl_fpmath_mode_t *mode)
 /* Descriptors are made in the heap's next free place, so that they go with it whatever happens. */
 static dnn_md *heap_place(dnn_heap *h)
 {
-    if (h->n == h->cap) {
-        h->cap = h->cap ? 2 * h->cap : 16;
-        h->md = bz_realloc(h->md, (size_t)h->cap, sizeof(dnn_md));
-    }
+    BZ_ROOM(h->md, h->n);
     h->md[h->n] = NULL;
     return &h->md[h->n++];
 }
@@ -224,6 +221,11 @@ void dnn_heap_free(dnn_heap *h)
             MD_DESTROY(h->md[i]);
     free(h->md);
     *h = (dnn_heap){0};
+}
+
+const_dnnl_primitive_desc_t dnn_hint(const dnn_impls *forward)
+{
+    return forward->n ? forward->pd[0] : NULL;
 }
 
 dnnl_prop_kind_t dnn_prop(const dnn_impls *impls)

@@ -21,7 +21,7 @@ typedef dnnl_memory_desc_t *dnn_md;
 
 typedef struct dnn_heap {
     dnn_md *md;
-    int n, cap;
+    int n;
 } dnn_heap;
 
 enum { DNN_MAX_RANK = 8, DNN_MAX_IMPLS = 40 };
@@ -31,6 +31,9 @@ typedef struct dnn_impls {
     dnnl_primitive_desc_t pd[DNN_MAX_IMPLS];
     int n;
 } dnn_impls;
+
+/* What a backward pass takes as its hint: the library's first pick of the forward pass. NULL where there is none. */
+const_dnnl_primitive_desc_t dnn_hint(const dnn_impls *forward);
 
 dnnl_prop_kind_t dnn_prop(const dnn_impls *impls);
 
@@ -103,6 +106,26 @@ typedef enum { DNN_LSTM, DNN_GRU, DNN_LBR_GRU, DNN_RNN } dnn_cell;
 dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_kind_t activation,
                       dnnl_rnn_direction_t direction, dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md peephole,
                       dnn_md bias, dnn_md y, dnnl_primitive_attr_t attr);
+
+/* Backward passes. Each describes the forward pass of training first, which the library wants as a hint. */
+dnnl_status_t dnn_convolution_data(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md dx, dnn_md w, dnn_md dy,
+                                   const int64_t *stride, const int64_t *dilation, const int64_t *begin,
+                                   const int64_t *end, dnnl_primitive_attr_t attr);
+/* `hint_w` are weights in the type of x: dw may have another. */
+dnnl_status_t dnn_convolution_weights(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md hint_w,
+                                      dnn_md dw, dnn_md dy, const int64_t *stride, const int64_t *dilation,
+                                      const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr);
+dnnl_status_t dnn_pooling_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md dx, dnn_md dy,
+                               const int64_t *stride, const int64_t *kernel, const int64_t *dilation,
+                               const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr);
+dnnl_status_t dnn_batchnorm_grad(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
+                                 dnnl_primitive_attr_t attr);
+dnnl_status_t dnn_layernorm_grad(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
+                                 dnnl_primitive_attr_t attr);
+dnnl_status_t dnn_eltwise_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta,
+                               dnnl_primitive_attr_t attr);
+dnnl_status_t dnn_softmax_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md y, int axis,
+                               dnnl_primitive_attr_t attr);
 
 void dnn_impls_free(dnn_impls *impls);
 

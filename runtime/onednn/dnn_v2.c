@@ -4,10 +4,11 @@
 #if DNNL_VERSION_MAJOR < 3
 
 /* Takes over what the iterator offers until it ends or the table is full. */
-static dnnl_status_t collect(dnn_impls *out, dnnl_engine_t e, const_dnnl_op_desc_t op, dnnl_primitive_attr_t attr)
+static dnnl_status_t collect(dnn_impls *out, dnnl_engine_t e, const_dnnl_op_desc_t op, dnnl_primitive_attr_t attr,
+                             const_dnnl_primitive_desc_t hint)
 {
     dnnl_primitive_desc_iterator_t it;
-    dnnl_status_t status = dnnl_primitive_desc_iterator_create(&it, op, attr, e, NULL);
+    dnnl_status_t status = dnnl_primitive_desc_iterator_create(&it, op, attr, e, hint);
     if (status != dnnl_success)
         return status;
     do
@@ -20,7 +21,7 @@ static dnnl_status_t collect(dnn_impls *out, dnnl_engine_t e, const_dnnl_op_desc
 /* Describes with `init`, then collects. */
 #define COLLECT(init)                                                                                                  \
     dnnl_status_t status = init;                                                                                       \
-    return status == dnnl_success ? collect(out, e, &d, attr) : status
+    return status == dnnl_success ? collect(out, e, &d, attr, NULL) : status
 
 /* Version 2 counts dilation from 0: so many elements are left out. */
 static const int64_t *skipped(const int64_t *dilation, int rank, int64_t *out)
@@ -173,6 +174,85 @@ dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_k
         COLLECT(dnnl_lbr_gru_forward_desc_init(&d, prop, direction, x, h, w, r, bias, y, NULL, 0));
     }
     COLLECT(dnnl_vanilla_rnn_forward_desc_init(&d, prop, activation, direction, x, h, w, r, bias, y, NULL, 0, 0, 0));
+}
+
+/* ---- backward passes ------------------------------------------------------------------------ */
+
+/* Describes the forward pass, then the backward one with `init`; collects the latter's implementations. */
+#define COLLECT_BACKWARD(forward_pass, init)                                                                           \
+    dnn_impls forward = {.training = true};                                                                            \
+    dnnl_status_t status = forward_pass;                                                                               \
+    if (status == dnnl_success)                                                                                        \
+        status = init;                                                                                                 \
+    if (status == dnnl_success)                                                                                        \
+        status = collect(out, e, &d, attr, dnn_hint(&forward));                                                        \
+    dnn_impls_free(&forward);                                                                                          \
+    return status
+
+dnnl_status_t dnn_convolution_data(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md dx, dnn_md w, dnn_md dy,
+                                   const int64_t *stride, const int64_t *dilation, const int64_t *begin,
+                                   const int64_t *end, dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t skip;
+    dnnl_convolution_desc_t d;
+    skipped(dilation, dx->ndims, skip);
+    COLLECT_BACKWARD(dnn_convolution(&forward, e, false, alg, dx, w, NULL, dy, stride, dilation, begin, end, attr),
+                     dnnl_dilated_convolution_backward_data_desc_init(&d, alg, dx, w, dy, stride, skip, begin, end));
+}
+
+dnnl_status_t dnn_convolution_weights(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md hint_w,
+                                      dnn_md dw, dnn_md dy, const int64_t *stride, const int64_t *dilation,
+                                      const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t skip;
+    dnnl_convolution_desc_t d;
+    skipped(dilation, x->ndims, skip);
+    COLLECT_BACKWARD(
+        dnn_convolution(&forward, e, false, alg, x, hint_w, NULL, dy, stride, dilation, begin, end, attr),
+        dnnl_dilated_convolution_backward_weights_desc_init(&d, alg, x, dw, NULL, dy, stride, skip, begin, end));
+}
+
+dnnl_status_t dnn_pooling_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md dx, dnn_md dy,
+                               const int64_t *stride, const int64_t *kernel, const int64_t *dilation,
+                               const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t skip;
+    dnnl_pooling_v2_desc_t d;
+    skipped(dilation, dx->ndims, skip);
+    COLLECT_BACKWARD(dnn_pooling(&forward, e, alg, dx, dy, stride, kernel, dilation, begin, end, attr),
+                     dnnl_pooling_v2_backward_desc_init(&d, alg, dx, dy, stride, kernel, skip, begin, end));
+}
+
+dnnl_status_t dnn_batchnorm_grad(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
+                                 dnnl_primitive_attr_t attr)
+{
+    dnnl_batch_normalization_desc_t d;
+    COLLECT_BACKWARD(dnn_batchnorm(&forward, e, x, epsilon, flags, attr),
+                     dnnl_batch_normalization_backward_desc_init(&d, dnnl_backward, x, x, epsilon, flags));
+}
+
+dnnl_status_t dnn_layernorm_grad(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
+                                 dnnl_primitive_attr_t attr)
+{
+    dnnl_layer_normalization_desc_t d;
+    COLLECT_BACKWARD(dnn_layernorm(&forward, e, x, epsilon, flags, attr),
+                     dnnl_layer_normalization_backward_desc_init(&d, dnnl_backward, x, x, NULL, epsilon, flags));
+}
+
+dnnl_status_t dnn_eltwise_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta,
+                               dnnl_primitive_attr_t attr)
+{
+    dnnl_eltwise_desc_t d;
+    COLLECT_BACKWARD(dnn_eltwise(&forward, e, alg, x, alpha, beta, attr),
+                     dnnl_eltwise_backward_desc_init(&d, alg, x, x, alpha, beta));
+}
+
+dnnl_status_t dnn_softmax_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md y, int axis,
+                               dnnl_primitive_attr_t attr)
+{
+    dnnl_softmax_v2_desc_t d;
+    COLLECT_BACKWARD(dnn_softmax(&forward, e, alg, y, y, axis, attr),
+                     dnnl_softmax_v2_backward_desc_init(&d, alg, y, y, y, axis));
 }
 
 #endif

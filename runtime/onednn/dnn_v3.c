@@ -165,4 +165,81 @@ dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_k
                                                            bias, y, NULL, 0, 0, 0, attr));
 }
 
+/* ---- backward passes ------------------------------------------------------------------------ */
+
+/* Describes the forward pass, whose first descriptor `hint` the backward one takes. */
+#define COLLECT_BACKWARD(forward_pass, create)                                                                         \
+    dnn_impls forward = {.training = true};                                                                            \
+    dnnl_primitive_desc_t pd = NULL;                                                                                   \
+    dnnl_status_t status = forward_pass;                                                                               \
+    const_dnnl_primitive_desc_t hint = dnn_hint(&forward);                                                             \
+    if (status == dnnl_success)                                                                                        \
+        status = create;                                                                                               \
+    status = collect(out, pd, status);                                                                                 \
+    dnn_impls_free(&forward);                                                                                          \
+    return status
+
+dnnl_status_t dnn_convolution_data(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md dx, dnn_md w, dnn_md dy,
+                                   const int64_t *stride, const int64_t *dilation, const int64_t *begin,
+                                   const int64_t *end, dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t skip, dims;
+    skipped(dilation, dnn_md_dims(dx, dims), skip);
+    COLLECT_BACKWARD(dnn_convolution(&forward, e, false, alg, dx, w, NULL, dy, stride, dilation, begin, end, attr),
+                     dnnl_convolution_backward_data_primitive_desc_create(&pd, e, alg, dx, w, dy, stride, skip, begin,
+                                                                          end, hint, attr));
+}
+
+dnnl_status_t dnn_convolution_weights(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md hint_w,
+                                      dnn_md dw, dnn_md dy, const int64_t *stride, const int64_t *dilation,
+                                      const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t skip, dims;
+    skipped(dilation, dnn_md_dims(x, dims), skip);
+    COLLECT_BACKWARD(dnn_convolution(&forward, e, false, alg, x, hint_w, NULL, dy, stride, dilation, begin, end, attr),
+                     dnnl_convolution_backward_weights_primitive_desc_create(&pd, e, alg, x, dw, NULL, dy, stride, skip,
+                                                                             begin, end, hint, attr));
+}
+
+dnnl_status_t dnn_pooling_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md dx, dnn_md dy,
+                               const int64_t *stride, const int64_t *kernel, const int64_t *dilation,
+                               const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr)
+{
+    dnnl_dims_t skip, dims;
+    skipped(dilation, dnn_md_dims(dx, dims), skip);
+    COLLECT_BACKWARD(
+        dnn_pooling(&forward, e, alg, dx, dy, stride, kernel, dilation, begin, end, attr),
+        dnnl_pooling_backward_primitive_desc_create(&pd, e, alg, dx, dy, stride, kernel, skip, begin, end, hint, attr));
+}
+
+dnnl_status_t dnn_batchnorm_grad(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
+                                 dnnl_primitive_attr_t attr)
+{
+    COLLECT_BACKWARD(dnn_batchnorm(&forward, e, x, epsilon, flags, attr),
+                     dnnl_batch_normalization_backward_primitive_desc_create(&pd, e, dnnl_backward, x, x, x, epsilon,
+                                                                             flags, hint, attr));
+}
+
+dnnl_status_t dnn_layernorm_grad(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
+                                 dnnl_primitive_attr_t attr)
+{
+    COLLECT_BACKWARD(dnn_layernorm(&forward, e, x, epsilon, flags, attr),
+                     dnnl_layer_normalization_backward_primitive_desc_create(&pd, e, dnnl_backward, x, x, x, NULL,
+                                                                             epsilon, flags, hint, attr));
+}
+
+dnnl_status_t dnn_eltwise_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta,
+                               dnnl_primitive_attr_t attr)
+{
+    COLLECT_BACKWARD(dnn_eltwise(&forward, e, alg, x, alpha, beta, attr),
+                     dnnl_eltwise_backward_primitive_desc_create(&pd, e, alg, x, x, x, alpha, beta, hint, attr));
+}
+
+dnnl_status_t dnn_softmax_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md y, int axis,
+                               dnnl_primitive_attr_t attr)
+{
+    COLLECT_BACKWARD(dnn_softmax(&forward, e, alg, y, y, axis, attr),
+                     dnnl_softmax_backward_primitive_desc_create(&pd, e, alg, y, y, y, axis, hint, attr));
+}
+
 #endif

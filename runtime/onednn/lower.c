@@ -337,6 +337,14 @@ static const struct {
     [BZ_PROBLEM_LSTM] = {dnn_lower_rnn, IN_PLAIN | IN_PACKED},
     [BZ_PROBLEM_GRU] = {dnn_lower_rnn, IN_PLAIN | IN_PACKED},
     [BZ_PROBLEM_RNN] = {dnn_lower_rnn, IN_PLAIN | IN_PACKED},
+    [BZ_PROBLEM_CONV_DATA] = {dnn_lower_conv_data, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY},
+    [BZ_PROBLEM_CONV_WEIGHTS] = {dnn_lower_conv_weights, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY},
+    [BZ_PROBLEM_POOL_GRAD] = {dnn_lower_pool_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
+    [BZ_PROBLEM_BATCHNORM_GRAD] = {dnn_lower_batchnorm_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
+    [BZ_PROBLEM_LAYERNORM_GRAD] = {dnn_lower_layernorm_grad, IN_PLAIN},
+    [BZ_PROBLEM_ACTIVATION_GRAD] = {dnn_lower_activation_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
+    [BZ_PROBLEM_SOFTMAX_GRAD] = {dnn_lower_softmax_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
+    [BZ_PROBLEM_LOGSOFTMAX_GRAD] = {dnn_lower_softmax_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
 };
 
 static int parse_layout(const char *name, layout *out)

@@ -66,6 +66,13 @@ bool dnn_has_residual(const lowering *l);
 /* An alternative, empty; it belongs to the session. */
 alternative *dnn_add_alternative(lowering *l, const char *prefix, const char *suffix, int n_stages);
 
+/* Weights of a convolution as oneDNN wants to see them: with the group as a dimension of its own, outputs first. Returns the
+ * rank. */
+int dnn_conv_weights(const bz_problem *p, int64_t *dims, int64_t *strides);
+dnnl_alg_kind_t dnn_pool_algorithm(const bz_problem *p);
+void dnn_bind_norm(const lowering *l, stage *st); /* scale, shift and statistics, as far as there are any */
+float dnn_epsilon(const lowering *l);
+
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
 dnnl_status_t dnn_lower_conv(lowering *l);
@@ -87,5 +94,13 @@ dnnl_status_t dnn_lower_concat(lowering *l);
 dnnl_status_t dnn_lower_transpose(lowering *l);
 dnnl_status_t dnn_lower_reorder(lowering *l);
 dnnl_status_t dnn_lower_rnn(lowering *l);
+
+dnnl_status_t dnn_lower_conv_data(lowering *l);
+dnnl_status_t dnn_lower_conv_weights(lowering *l);
+dnnl_status_t dnn_lower_pool_grad(lowering *l);
+dnnl_status_t dnn_lower_batchnorm_grad(lowering *l);
+dnnl_status_t dnn_lower_layernorm_grad(lowering *l);
+dnnl_status_t dnn_lower_activation_grad(lowering *l);
+dnnl_status_t dnn_lower_softmax_grad(lowering *l);
 
 #endif

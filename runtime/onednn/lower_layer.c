@@ -30,18 +30,27 @@ static dnnl_status_t end(simple *s, dnnl_status_t status)
     return status;
 }
 
-dnnl_status_t dnn_lower_pool(lowering *l)
+dnnl_alg_kind_t dnn_pool_algorithm(const bz_problem *p)
 {
     static const dnnl_alg_kind_t algs[] = {dnnl_pooling_max, dnnl_pooling_avg_exclude_padding,
                                            dnnl_pooling_avg_include_padding};
+    return algs[p->pool.mode];
+}
+
+dnnl_status_t dnn_lower_pool(lowering *l)
+{
     const bz_problem *p = l->p;
     simple s;
     TRY(begin(l, &s));
-    return end(&s, dnn_pooling(&s.st->impls, l->s->engine, algs[p->pool.mode], s.x, s.y, p->pool.stride, p->pool.kernel,
-                               p->pool.dilation, p->pool.pad, p->pool.pad + s.rank - 2, s.attr));
+    if (p->pool.training) {
+        s.st->impls.training = true;
+        dnn_bind_whole(l, s.st, DNNL_ARG_WORKSPACE, dnn_find(l, BZ_ROLE_INDEX));
+    }
+    return end(&s, dnn_pooling(&s.st->impls, l->s->engine, dnn_pool_algorithm(p), s.x, s.y, p->pool.stride,
+                               p->pool.kernel, p->pool.dilation, p->pool.pad, p->pool.pad + s.rank - 2, s.attr));
 }
 
-static void bind_norm(const lowering *l, stage *st)
+void dnn_bind_norm(const lowering *l, stage *st)
 {
     static const struct {
         bz_role role;
@@ -55,7 +64,7 @@ static void bind_norm(const lowering *l, stage *st)
             dnn_bind_whole(l, st, PARAMETERS[i].arg, dnn_find(l, PARAMETERS[i].role));
 }
 
-static float epsilon(const lowering *l)
+float dnn_epsilon(const lowering *l)
 {
     return l->s->job->epsilon > 0 ? l->s->job->epsilon : 1e-5f;
 }
@@ -64,9 +73,10 @@ dnnl_status_t dnn_lower_batchnorm(lowering *l)
 {
     simple s;
     TRY(begin(l, &s));
-    bind_norm(l, s.st);
-    unsigned flags = dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift;
-    return end(&s, dnn_batchnorm(&s.st->impls, l->s->engine, s.x, epsilon(l), flags, s.attr));
+    dnn_bind_norm(l, s.st);
+    unsigned flags = (l->p->batchnorm.training ? 0U : dnnl_use_global_stats) | dnnl_use_scale | dnnl_use_shift;
+    s.st->impls.training |= l->p->batchnorm.training;
+    return end(&s, dnn_batchnorm(&s.st->impls, l->s->engine, s.x, dnn_epsilon(l), flags, s.attr));
 }
 
 /* The primitive normalizes the last dimension: all before the axis become one, all from it on another. */
@@ -80,10 +90,11 @@ dnnl_status_t dnn_lower_layernorm(lowering *l)
     TRY(dnn_fixed(l, 0, 2, dims, NULL, &x));
     dnn_bind(st, DNNL_ARG_SRC, 0, 2, dims, NULL);
     dnn_bind(st, DNNL_ARG_DST, dnn_result(l), 2, dims, NULL);
-    bind_norm(l, st);
+    dnn_bind_norm(l, st);
+    st->impls.training |= l->p->layernorm.training;
     TRY(dnn_attributes(l, st, false, 2, dims, 1, &attr));
     dnnl_status_t status =
-        dnn_layernorm(&st->impls, l->s->engine, x, epsilon(l), dnnl_use_scale | dnnl_use_shift, attr);
+        dnn_layernorm(&st->impls, l->s->engine, x, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift, attr);
     dnnl_primitive_attr_destroy(attr);
     return status;
 }
@@ -107,7 +118,7 @@ static dnnl_status_t groupnorm_in_two(lowering *l)
     dnn_bind(norm, DNNL_ARG_SRC, 0, 3, seen, NULL);
     dnn_bind(norm, DNNL_ARG_DST, TEMPORARY, 3, seen, NULL);
     TRY(dnn_attributes(l, norm, false, 3, seen, 1, &attr));
-    dnnl_status_t status = dnn_batchnorm(&norm->impls, l->s->engine, x, epsilon(l), 0, attr);
+    dnnl_status_t status = dnn_batchnorm(&norm->impls, l->s->engine, x, dnn_epsilon(l), 0, attr);
     dnnl_primitive_attr_destroy(attr);
     TRY(status);
     TRY(dnn_fixed(l, dnn_result(l), y->rank, y->dim, NULL, &t));
@@ -135,11 +146,13 @@ dnnl_status_t dnn_lower_groupnorm(lowering *l)
 {
     simple s;
     TRY(begin(l, &s));
-    bind_norm(l, s.st);
+    dnn_bind_norm(l, s.st);
     unsigned flags = dnnl_use_scale | dnnl_use_shift;
+    s.st->impls.training |= l->p->groupnorm.training;
     dnnl_status_t status =
-        end(&s, dnn_groupnorm(&s.st->impls, l->s->engine, s.x, l->p->groupnorm.group, epsilon(l), flags, s.attr));
-    return status == dnnl_unimplemented && l->layout == PLAIN ? groupnorm_in_two(l) : status;
+        end(&s, dnn_groupnorm(&s.st->impls, l->s->engine, s.x, l->p->groupnorm.group, dnn_epsilon(l), flags, s.attr));
+    return status == dnnl_unimplemented && l->layout == PLAIN && !l->p->groupnorm.training ? groupnorm_in_two(l)
+                                                                                           : status;
 }
 
 dnnl_status_t dnn_lower_softmax(lowering *l)

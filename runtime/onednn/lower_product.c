@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Weights as oneDNN wants to see them: with the group as a dimension of its own, outputs first. */
-static int conv_weights(const bz_problem *p, int64_t *dims, int64_t *strides)
+int dnn_conv_weights(const bz_problem *p, int64_t *dims, int64_t *strides)
 {
     bool transposed = p->kind == BZ_PROBLEM_DECONV;
     const int64_t *w = p->conv.w, g = p->conv.group;
@@ -26,7 +25,7 @@ static dnnl_status_t conv(lowering *l, bool sum)
     const bz_problem *p = l->p;
     const bz_operand *y = &l->s->job->operand[dnn_result(l)];
     int64_t dims[DNN_MAX_RANK], strides[DNN_MAX_RANK], end[BZ_PROBLEM_SPATIAL];
-    int rank = y->rank, n = rank - 2, w_rank = conv_weights(p, dims, strides), bias = dnn_find(l, BZ_ROLE_BIAS);
+    int rank = y->rank, n = rank - 2, w_rank = dnn_conv_weights(p, dims, strides), bias = dnn_find(l, BZ_ROLE_BIAS);
     dnn_md x_md, w_md, b_md = NULL, y_md;
     dnnl_primitive_attr_t attr;
     alternative *a = dnn_add_alternative(l, "", sum ? " +sum" : "", 1);
@@ -192,6 +191,13 @@ dnnl_status_t dnn_lower_gemv(lowering *l)
                             });
 }
 
+static void strides_of(const int64_t *dims, int rank, bool transposed, int64_t *strides)
+{
+    dnn_row_major(rank, dims, strides);
+    if (transposed)
+        strides[rank - 2] = 1, strides[rank - 1] = dims[rank - 2];
+}
+
 dnnl_status_t dnn_lower_matmul(lowering *l)
 {
     const bz_operand *y = &l->s->job->operand[dnn_result(l)];
@@ -199,7 +205,7 @@ dnnl_status_t dnn_lower_matmul(lowering *l)
     memcpy(m.a_dims, l->p->matmul.a, (size_t)y->rank * sizeof *m.a_dims);
     memcpy(m.b_dims, l->p->matmul.b, (size_t)y->rank * sizeof *m.b_dims);
     memcpy(m.y_dims, y->dim, (size_t)y->rank * sizeof *m.y_dims);
-    dnn_row_major(y->rank, m.a_dims, m.a_strides);
-    dnn_row_major(y->rank, m.b_dims, m.b_strides);
+    strides_of(m.a_dims, y->rank, l->p->matmul.transa, m.a_strides);
+    strides_of(m.b_dims, y->rank, l->p->matmul.transb, m.b_strides);
     return lower_product(l, &m);
 }

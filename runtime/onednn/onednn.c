@@ -255,6 +255,11 @@ static dnnl_status_t fill(session *s, const argument *a, buffer *b)
     return status;
 }
 
+static bool is_result(const session *s, int operand)
+{
+    return operand >= 0 && s->job->operand[operand].result;
+}
+
 static dnnl_status_t make_buffer(session *s, const argument *a, dnn_md md, buffer *b)
 {
     int copies = a->operand == SCRATCHPAD || a->operand == SCALE ? 1 : s->job->copies;
@@ -277,7 +282,7 @@ static dnnl_status_t make_buffer(session *s, const argument *a, dnn_md md, buffe
         if (status != dnnl_success)
             return status;
     }
-    if (a->operand == s->job->n_operands - 1 || a->operand == TEMPORARY || a->operand == SCRATCHPAD)
+    if (a->operand == TEMPORARY || a->operand == SCRATCHPAD || is_result(s, a->operand))
         return dnnl_success;
     dnnl_status_t status = fill(s, a, b);
     for (int i = 1; i < copies && status == dnnl_success; i++)
@@ -337,6 +342,17 @@ static const_dnnl_primitive_desc_t pd_of(const alternative *a, int k, int index)
     return a->stages[k].impls.pd[a->n_stages == 1 ? index % INDEX_STEP : 0];
 }
 
+/* A later stage may write the same result again: then that counts. */
+static void keep_result(prepared *p, const argument *a, int at)
+{
+    int i = 0;
+    while (i < p->n_results && p->result[i].seen->operand != a->operand)
+        i++;
+    p->n_results += i == p->n_results && i < MAX_RESULTS;
+    if (i < MAX_RESULTS)
+        p->result[i].seen = a, p->result[i].buffer = at;
+}
+
 static dnnl_status_t prepare_stage(bz_variant *v, prepared *p, int k)
 {
     session *s = v->session;
@@ -362,10 +378,8 @@ static dnnl_status_t prepare_stage(bz_variant *v, prepared *p, int k)
             return status;
         for (int c = 0; c < s->job->copies; c++)
             args[c * n + i] = (dnnl_exec_arg_t){a->arg, s->buffers[at].memory[c % s->buffers[at].copies]};
-        if (a->operand == s->job->n_operands - 1) {
-            p->y = a;
-            p->y_buffer = at;
-        }
+        if (is_result(s, a->operand))
+            keep_result(p, a, at);
         if (a->operand == SCRATCHPAD)
             v->workspace += (double)s->buffers[at].size;
     }
@@ -425,22 +439,36 @@ static int poison(bz_variant *v)
 {
     session *s = v->session;
     prepared *p = v->state;
-    buffer *y = &s->buffers[p->y_buffer];
-    if (!p->alternative->in_place) {
-        memset(y->data, 0xff, y->size); /* not a number, in every floating-point type */
-        return 0;
+    for (int i = 0; i < p->n_results; i++) {
+        buffer *y = &s->buffers[p->result[i].buffer];
+        if (!p->alternative->in_place) {
+            memset(y->data, 0xff, y->size); /* not a number, in every floating-point type */
+            continue;
+        }
+        argument residual = *p->result[i].seen;
+        residual.operand = bz_onednn_residual(v);
+        if (fill(s, &residual, y) != dnnl_success)
+            return -1;
     }
-    argument residual = *p->y;
-    residual.operand = bz_onednn_residual(v);
-    return fill(s, &residual, y) == dnnl_success ? 0 : -1;
+    return 0;
+}
+
+static int read_operand(bz_variant *v, int operand, float *values, bz_error *err)
+{
+    session *s = v->session;
+    prepared *p = v->state;
+    for (int i = 0; i < p->n_results; i++)
+        if (p->result[i].seen->operand == operand) {
+            dnnl_status_t status = move(s, p->result[i].seen, values, &s->buffers[p->result[i].buffer], false);
+            return status == dnnl_success ? 0 : library_failed(err, "reorder", status);
+        }
+    return bz_fail(err, BZ_FAILED, "oneDNN does not give this result");
 }
 
 static int read_result(bz_variant *v, float *values, bz_error *err)
 {
-    session *s = v->session;
-    prepared *p = v->state;
-    dnnl_status_t status = move(s, p->y, values, &s->buffers[p->y_buffer], false);
-    return status == dnnl_success ? 0 : library_failed(err, "reorder", status);
+    const session *s = v->session;
+    return read_operand(v, s->job->n_operands - 1, values, err);
 }
 
 const bz_backend bz_backend_onednn = {
@@ -455,6 +483,7 @@ const bz_backend bz_backend_onednn = {
     .wait = wait,
     .poison = poison,
     .read = read_result,
+    .read_operand = read_operand,
     .release = release,
     .close = close_session,
     .wants = bz_onednn_wants,

@@ -3,6 +3,7 @@
  *   dnn.h      the library's interface, the same over its versions
  *   lower.c    a problem becomes alternatives of stages: which primitives, which arguments
  *   onednn.c   operands in the layout that an implementation wants, execution
+ *   lower_gradient.c  those of a backward pass
  *   place.c    operands in memory of the caller's, and what brings them from one format to another
  */
 #ifndef BZ_ONEDNN_H
@@ -11,7 +12,7 @@
 #include "runtime/backend.h"
 #include "runtime/onednn/dnn.h"
 
-enum { MAX_STAGES = 3, MAX_ARGS = 72, TEMPORARY = -1, SCRATCHPAD = -2, SCALE = -3 };
+enum { MAX_STAGES = 3, MAX_ARGS = 72, MAX_RESULTS = 8, TEMPORARY = -1, SCRATCHPAD = -2, SCALE = -3 };
 
 /* An argument of a primitive: which operand it is, and how the operand's values, which lie in
  * row-major order, are to be read in the primitive's dimensions. */
@@ -66,8 +67,11 @@ typedef struct prepared {
     dnnl_primitive_t primitive[MAX_STAGES];
     dnnl_exec_arg_t *args[MAX_STAGES]; /* [copies][n_args] */
     int n_args[MAX_STAGES];
-    const argument *y; /* how the result is bound, and where it lies */
-    int y_buffer;
+    struct {
+        const argument *seen; /* how a result is bound, and where it lies */
+        int buffer;
+    } result[MAX_RESULTS];
+    int n_results;
 } prepared;
 
 int bz_onednn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);

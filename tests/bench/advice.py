@@ -1,26 +1,27 @@
 #!/usr/bin/python3
 """Whether the analyzer's advice is worth taking: predicted and achieved gain side by side, on real programs.
 
-    tests/bench/advice.py [--rounds N] [--db DIR] [--networks NAME,NAME…] [--models DIR] BENANZA
+    tests/bench/advice.py measure --out DIR [--rounds N] [--seconds S] [--models DIR] [--networks NAME,…] BENANZA
+    tests/bench/advice.py judge --out DIR [--db DIR] [--networks NAME,…] BENANZA
 
-ResNet-50, MobileNet-v2, Inception-v3 and a BERT, or the bundled networks named, one thread: in PyTorch (Debian's), eager; and, of what --models has with weights
-(scripts/export-models --with-weights --out DIR), in ONNX Runtime (onnxruntime-node by NODE_PATH) as a careless program runs it, with
-the graph optimizer switched off. Each network is benchmarked (f32, hot and cold, and bf16, with fusion) where DIR lacks records. In every round each
-program is recorded and analyzed as it is, measured as it is, and measured with each of the first two advices that it can carry out:
-all take turns, so that drift hits all alike. Predictions are made from recordings of the program as it was alone. One process may be
-half again as slow as the next: the gain is predicted as a share of the recorded latency, and is that share of the measured one.
+The networks are bundled ones, run on one thread: in PyTorch (Debian's), eager; and, of what --models has with weights
+(scripts/export-models --with-weights --out DIR), in ONNX Runtime (onnxruntime-node by NODE_PATH) as a careless program runs it, with the
+graph optimizer switched off.
 
-On a shared machine somebody else works on the same core for seconds at a time, which makes one program slower by a fifth and another
-less. The programs see that by copying within the first-level cache around every iteration; iterations in which it took longer are left
-out, before and after an advice alike, and a recording that has more than a few of them is made again. What all iterations together
-would say stands behind. Where such iterations of a program are no slower than the others the copy says nothing: then all count.
+measure    records each program as it is, and with each change that an advice can ask for; and measures all of them in turns, so that
+           drift hits all alike, each time in a process of its own. Nothing is analyzed: what is measured cannot depend on what is
+           predicted. --seconds: no further round begins then.
+judge      analyzes the recordings with the records in DIR (`benanza bound --fuse`, the same with `--cache cold` and with `--dtype bf16`),
+           and holds what the advice promises against what was measured. The advices that are held are the first two that can be
+           carried out; then, of the recording of the program with each of them taken, the first one (the second round).
 
-ladder     bound <= time in the library <= measured
-reorders   calls that bring weights and activations into other layouts, and what they cost
-faster     layers that the program did faster than the bound has them, and why
-advice     gain predicted, gain achieved (medians over all rounds); they differ by at most 15 % of what was achieved
-second     the program with an advice taken, recorded and analyzed anew: what it is told then is nothing that it does already, and
-           the first of it that can be carried out makes it no slower (by the median of the rounds' ratios, within 2 %)
+A prediction is the median over the recordings; it is a share of the recorded latency, and is that share of the measured one, because one
+process may be half again as slow as the next. A row holds where the prediction is off by at most 15 % of what was achieved, or by at
+most 3 % of the latency. An advice of the second round makes no program slower than 2 %.
+
+On a shared machine somebody else works on the same core for seconds at a time. The programs see that by copying within the first-level cache
+around every iteration; iterations in which it took longer are left out, before and after an advice alike. Where such iterations of a
+program are no slower than the others the copy says nothing: then all count.
 """
 
 import argparse
@@ -31,22 +32,25 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
+import time
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 MODELS = os.path.join(TESTS, "..", "models")
-NETWORKS = "resnet50,mobilenet_v2,inception_v3,bert_base"
-BENCHMARKS = ["--fuse"], ["--fuse", "--cache", "cold"], ["--fuse", "--dtype", "bf16"]
+NETWORKS = "resnet50,mobilenet_v2,resnet18,bert_base,googlenet,mobilenet_v3_large,efficientnet_b0,swin_t,vgg16,gpt2"
 ITERATIONS, WARM_UP = 12, 3
-RECORDINGS = 6   # at most, for one that is mostly undisturbed
 DISTURBED = 1.25 # times the least time of the copy
 SLOWER = 1.02    # by the median, where the copy says anything; and what an advice may cost that gains nothing
+OFF, SMALL = 0.15, 0.03 # of what was achieved; of the latency
+
+
+class Failed(Exception):
+    pass
 
 
 def run(command, accept=(0,), **environment):
     done = subprocess.run(command, capture_output=True, env=dict(os.environ, NEIGHBOUR="1", **environment))
     if done.returncode not in accept:
-        sys.exit("%s ended with status %d:\n%s" % (" ".join(command), done.returncode, done.stderr.decode()[-2000:]))
+        raise Failed("%s ended with status %d:\n%s" % (" ".join(command), done.returncode, done.stderr.decode()[-2000:].rstrip()))
     return done
 
 
@@ -56,218 +60,218 @@ def numbers(done):
     return [(float(latency), float(copy)) for latency, copy in lines][WARM_UP:]
 
 
-class Quiet:
-    """Which iterations nobody disturbed: the copy takes as long as the quickest of all did."""
-    def __init__(self):
-        self.least = float("inf")
-
-    def see(self, iterations):
-        self.least = min([self.least] + [copy for _, copy in iterations])
-        return iterations
-
-    def of(self, iterations):
-        return [latency for latency, copy in iterations if copy < DISTURBED * self.least]
-
-    def tells(self, groups):
-        ratios = []
-        for iterations in groups:
-            quiet, others = self.of(iterations), [latency for latency, copy in iterations if copy >= DISTURBED * self.least]
-            if quiet and others:
-                ratios.append(statistics.median(others) / statistics.median(quiet))
-        return not ratios or statistics.median(ratios) > SLOWER
-
-    def mostly(self, iterations):
-        return len(self.of(iterations)) >= 0.75 * len(iterations)
-
-
 class PyTorch:
     """tests/programs/advised.py, which knows the changes."""
     name = "PyTorch"
     changes = {"best-implementations": "freeze", "prepack-weights": "freeze", "keep-blocked": "freeze", "fusion": "freeze",
                "bf16": "bf16", "framework-overhead": "trace", "constants": "trace"}
-    program = ["/usr/bin/python3", os.path.join(TESTS, "programs", "advised.py")]
+    variants = ["", "freeze", "bf16", "trace", "trace bf16"] # "freeze" has "trace" in it
 
     def __init__(self, network, arguments):
-        self.command, self.benanza, self.network = self.program + [network, str(ITERATIONS)], arguments.benanza, network
+        self.network, self.benanza, self.out = network, arguments.benanza, arguments.out
+        self.command = ["/usr/bin/python3", os.path.join(TESTS, "programs", "advised.py"), network, str(ITERATIONS)]
 
-    def record(self, path, change=None):
-        if os.path.exists(path):
-            os.unlink(path)
-        return path, numbers(run([self.benanza, "profile", "-o", path, "--"] + self.command + (change or "").split()))
+    def path(self, variant, k):
+        return os.path.join(self.out, "%s-%s-%s-%d" % (self.network, self.name.replace(" ", ""), variant.replace(" ", "+"), k))
 
-    def change(self, advice):
-        return self.changes[advice["id"]]
+    def recording(self, variant, k):
+        path = self.path(variant, k)
+        return path if os.path.exists(path) else None
 
-    def both(self, first, second):
-        """Nothing where the second changes nothing any more."""
-        return None if second in first.split() else first + " " + second
+    def record(self, variant, k):
+        run([self.benanza, "profile", "--force", "-o", self.path(variant, k), "--"] + self.command + variant.split())
 
-    def measure(self, change):
-        return numbers(run(self.command + (change or "").split()))
+    def measure(self, variant):
+        return numbers(run(self.command + variant.split()))
+
+    def both(self, taken, advice):
+        """The variant with this advice taken, too; nothing where it is that already, None where nobody measured it."""
+        words = set(taken.split()) | {self.changes[advice]}
+        words -= {"trace"} if "freeze" in words else set()
+        return next((v for v in self.variants if set(v.split()) == words), None)
 
 
-class OnnxRuntime:
-    """tests/programs/ort.js, which knows the optimizer's levels."""
+class OnnxRuntime(PyTorch):
+    """tests/programs/ort.js, which knows the optimizer's levels. A transformer's advice leaves an optimizer out."""
     name = "ONNX Runtime"
     changes = {"keep-blocked": "all", "fusion": "all", "constants": "all"}
+    variants = ["", "all"]
 
     def __init__(self, network, arguments):
-        self.network = network
+        self.network, self.out = network, arguments.out
         self.command = ["node", os.path.join(TESTS, "programs", "ort.js"),
-                        os.path.join(arguments.models, network + ".onnx"), str(ITERATIONS)]
+                        os.path.join(arguments.models or "", network + ".onnx"), str(ITERATIONS)]
 
-    def record(self, path, change=None):
-        for old in glob.glob(path + "*.json"):
+    def recording(self, variant, k):
+        return (glob.glob(self.path(variant, k) + "_*.json") or [None])[0]
+
+    def environment(self, variant):
+        layers = json.loads(run([ARGUMENTS.benanza, "layers", "--json", os.path.join(MODELS, self.network + ".onnx")]).stdout)[0]["layers"]
+        normalized = any(layer["kind"] == "layernorm" for layer in layers)
+        return {"LEVEL": variant or "disabled", "WITHOUT": "SkipLayerNormFusion" if variant and normalized else ""}
+
+    def record(self, variant, k):
+        for old in glob.glob(self.path(variant, k) + "_*.json"):
             os.unlink(old)
-        iterations = numbers(run(self.command + [path], **self.environment(change)))
-        return glob.glob(path + "*.json")[0], iterations
+        run(self.command + [self.path(variant, k)], **self.environment(variant))
 
-    def change(self, advice):
-        without = re.search(r'disable_specified_optimizers", "([^"]+)"', advice["step"])
-        return self.changes[advice["id"]] + (" without " + without[1] if without else "")
-
-    def both(self, first, second):
-        return None if second == first else second
-
-    def environment(self, change):
-        level, _, without = (change or "disabled").partition(" without ")
-        return {"LEVEL": level, "WITHOUT": without}
-
-    def measure(self, change):
-        return numbers(run(self.command, **self.environment(change)))
+    def measure(self, variant):
+        return numbers(run(self.command, **self.environment(variant)))
 
 
-def analyze(network, trace, arguments):
-    model = os.path.join(MODELS, network + ".onnx")
-    done = run([arguments.benanza, "analyze", "--db", arguments.db, "--fuse", "--json", "--profile", trace, model], (0, 4))
-    return json.loads(done.stdout)["models"][0]
+def programs(arguments):
+    for network in arguments.networks.split(","):
+        yield PyTorch(network, arguments)
+        if arguments.command == "judge" or arguments.models and os.path.exists(os.path.join(arguments.models, network + ".onnx")):
+            yield OnnxRuntime(network, arguments)
 
 
-class Report:
-    def __init__(self, network, framework):
-        self.title, self.good = "%s, %s" % (network, framework), True
-
-    def line(self, what, text, holds=None):
-        self.good &= holds is not False
-        verdict = {None: "", True: "ok", False: "DOES NOT HOLD"}[holds]
-        print("%-24s  %-9s  %-100s  %s" % (self.title, what, text, verdict), flush=True)
-
-    def look(self, analysis):
-        """What the first recording shows."""
-        profile = analysis["profiles"][0]
-        bound, latency = analysis["fused"]["sequential"] * 1e3, profile["latency"] * 1e3
-        busy = profile["busy"] * 1e3 if profile["busy"] else latency
-        self.line("ladder", "fused bound %.2f ms, as written %.2f ms, in the library %.2f ms, measured %.2f ms" %
-                  (bound, analysis["sequential"] * 1e3, busy, latency), bound <= busy <= latency)
-        for cause in profile["alignment"]["causes"]:
-            if cause["id"].endswith("-reordered"):
-                self.line("reorders", "%s: %d, %.2f ms" % (cause["name"], cause["count"], cause["seconds"] * 1e3))
-        rows = profile["alignment"]["rows"]
-        for faster in profile["alignment"]["faster"][:3]:
-            row = rows[faster["row"]]
-            self.line("faster", "%s: %.0f µs, records %.0f µs: %s" % (row["layers"][0], row["seconds"] * 1e6, faster["lowest"] * 1e6,
-                                                                     faster["why"]))
-
-    def advice(self, name, predictions, before, after, quiet, tells):
-        def compare(before, after):
-            measured, changed = statistics.median(before), statistics.median(after)
-            predicted = [statistics.median(p[key] / p["recorded"] for p in predictions) * measured for key in ("gain", "low", "high")]
-            achieved = measured - changed
-            return predicted, achieved, measured, changed, predicted[0] / achieved - 1 if achieved > 0 else float("inf")
-
-        undisturbed, everything = (quiet.of(before), quiet.of(after)), [[latency for latency, _ in x] for x in (before, after)]
-        if tells and not all(undisturbed):
-            return self.line("advice", "%s: nothing was undisturbed" % name, False)
-        predicted, achieved, measured, changed, off = compare(*(undisturbed if tells else everything))
-        self.line("advice", "%s: predicted %.2f ms (%.2f to %.2f), achieved %.2f ms, from %.2f to %.2f ms: off by %+.0f %%" %
-                  (name, *predicted, achieved, measured, changed, off * 100), abs(off) <= 0.15)
-        self.line("quiet", "%d of %d iterations before, %d of %d after; off by %+.0f %% with all%s" %
-                  (len(undisturbed[0]), len(before), len(undisturbed[1]), len(after), compare(*everything)[-1] * 100,
-                   "" if tells else ", which count: the others are no slower"))
-        self.line("why", predictions[0]["evidence"])
+# ---- measure ----------------------------------------------------------------------------------------------------------------------
 
 
-def second(program, framework, report, change, stem, arguments):
-    """The program with a change, recorded and analyzed, told what to do next, and measured with that."""
-    trace, _ = program.record("%s-second-%s" % (stem, change.replace(" ", "-")), change)
-    profile = analyze(program.network, trace, arguments)["profiles"][0]
-    told = [a for a in profile["advice"] if a["id"] in framework.changes]
-    name = "after %s: " % change
-    if not told:
-        others = ", ".join(a["id"] for a in profile["advice"]) or "nothing"
-        for answer in profile["answers"]:
-            if not answer["advice"]:
-                report.line("second", "%s%s, %.2f ms: %s" % (name, answer["item"], answer["seconds"] * 1e3, answer["why"]))
-        return report.line("second", name + "nothing to carry out; told: " + others, True)
-    both = program.both(change, program.change(told[0]))
-    if both is None:
-        return report.line("second", "%s%s: is told what it does" % (name, told[0]["id"]), False)
-    ratios, before, after = [], [], []
-    for _ in range(arguments.rounds):
-        a, b = ([latency for latency, _ in program.measure(x)] for x in (change, both))
-        before.append(statistics.median(a))
-        after.append(statistics.median(b))
-        ratios.append(after[-1] / before[-1])
-    report.line("second", "%s%s: from %.2f to %.2f ms, ratios %s" %
-                (name, told[0]["id"], statistics.median(before), statistics.median(after), " ".join("%.2f" % r for r in ratios)),
-                statistics.median(ratios) <= SLOWER)
-
-
-def tell(network, framework, arguments, folder):
-    program, report, taken = framework(network, arguments), Report(network, framework.name), None
-    took, predictions, quiet = {None: []}, {}, Quiet()
-    stem = os.path.join(folder, "%s-%s" % (network, framework.name.replace(" ", "")))
+def measure(program, arguments, until):
+    """took[variant]: a list of processes, each with its iterations."""
+    took = {variant: [] for variant in program.variants}
     for i in range(arguments.rounds):
-        for _ in range(RECORDINGS):
-            trace, iterations = program.record("%s-%d" % (stem, i))
-            if quiet.mostly(quiet.see(iterations)):
-                break
-        analysis = analyze(network, trace, arguments)
-        advices = {a["id"]: a for a in analysis["profiles"][0]["advice"]}
-        if taken is None:
-            report.look(analysis)
-            taken = {a: program.change(advices[a]) for a in [a for a in advices if a in framework.changes][:2]}
-            took.update((change, []) for change in taken.values())
-        for change, times in took.items():
-            times += quiet.see(program.measure(change))
-        recorded = analysis["profiles"][0]["latency"]
-        for a in taken:
-            predictions.setdefault(a, []).extend([dict(advices[a], recorded=recorded)] if a in advices else [])
-    with open(stem + ".rounds.json", "w") as f:
-        json.dump({"measured": {change or "as it is": times for change, times in took.items()}, "predicted": predictions}, f)
-    tells = quiet.tells(took.values())
-    for a in taken:
-        report.advice(a, predictions[a], took[None], took[taken[a]], quiet, tells)
-    for change in dict.fromkeys(taken.values()):
-        second(program, framework, report, change, stem, arguments)
-    return report.good
+        if i and time.monotonic() > until:
+            break
+        program.record("", i)
+        for variant in list(took):
+            try:
+                took[variant].append(program.measure(variant))
+            except Failed as failed:
+                if not variant:
+                    raise
+                print("%s, %s, %s: fails: %s" % (program.network, program.name, variant, str(failed).splitlines()[-1]), flush=True)
+                del took[variant]
+    for variant in list(took)[1:]:
+        program.record(variant, 0)
+    with open(program.path("", 0) + ".times", "w") as f:
+        json.dump(took, f)
+    print("%s, %s: %d rounds" % (program.network, program.name, len(took[""])), flush=True)
+
+
+# ---- judge ------------------------------------------------------------------------------------------------------------------------
+
+
+class Times:
+    """Of a program's variants, without the iterations that somebody disturbed, where these are slower than the others."""
+    def __init__(self, took):
+        self.took = took
+        self.least = min(copy for processes in took.values() for p in processes for _, copy in p)
+        ratios = []
+        for processes in took.values():
+            quiet, others = ([latency for p in processes for latency, copy in p if (copy < DISTURBED * self.least) == keep]
+                             for keep in (True, False))
+            if quiet and others:
+                ratios.append(statistics.median(others) / statistics.median(quiet))
+        self.tells = bool(ratios) and statistics.median(ratios) > SLOWER
+
+    def rounds(self, variant):
+        for p in self.took[variant]:
+            kept = [latency for latency, copy in p if not self.tells or copy < DISTURBED * self.least]
+            yield statistics.median(kept or [latency for latency, _ in p])
+
+    def of(self, variant):
+        return statistics.median(self.rounds(variant))
+
+    def ratio(self, before, after):
+        return statistics.median(b / a for a, b in zip(self.rounds(before), self.rounds(after)))
+
+
+class Tally:
+    def __init__(self):
+        self.rows = self.near = self.held = self.slower = 0
+
+    def row(self, where, advice, predictions, times, before, after):
+        measured, changed = times.of(before), times.of(after)
+        gain, low, high = (statistics.median(p[key] / p["recorded"] for p in predictions) * measured for key in ("gain", "low", "high"))
+        achieved = measured - changed
+        near = abs(gain - achieved) <= max(OFF * abs(achieved), SMALL * measured)
+        held = low <= achieved <= high
+        self.rows, self.near, self.held = self.rows + 1, self.near + near, self.held + held
+        off = "%+.0f %%" % (100 * (gain / achieved - 1)) if achieved > 0 else "no gain"
+        print("| %s | %s | %.1f ms (%.1f to %.1f) | %.1f ms, from %.1f to %.1f | %s%s%s |" %
+              (where, advice, gain, low, high, achieved, measured, changed, off, "" if near else ", **misses**",
+               "" if held else ", **outside**"), flush=True)
+
+
+def analyze(program, recording, arguments):
+    model = os.path.join(MODELS, program.network + ".onnx")
+    done = run([arguments.benanza, "analyze", "--db", arguments.db, "--fuse", "--json", "--profile", recording, model], (0, 4))
+    profile = json.loads(done.stdout)["models"][0]["profiles"][0]
+    return {a["id"]: dict(a, recorded=profile["latency"]) for a in profile["advice"]}
+
+
+def judge_round(program, taken, recordings, times, tally, most, arguments):
+    """The first advices that can be carried out; the variants that they come to."""
+    analyses = [analyze(program, r, arguments) for r in recordings]
+    told = [a for a in analyses[0] if a in program.changes]
+    reached = []
+    where = "%s %s%s" % (program.name, program.network, ", " + taken if taken else "")
+    if not told:
+        print("| %s | nothing to carry out; told: %s | | | |" % (where, ", ".join(analyses[0]) or "nothing"), flush=True)
+    for advice in told:
+        variant = program.both(taken, advice)
+        predictions = [a[advice] for a in analyses if advice in a]
+        if variant == taken:
+            print("| %s | %s: **is told what it does** | | | |" % (where, advice), flush=True)
+            tally.slower += 1
+        if variant is None or variant == taken or variant in reached or len(reached) == most:
+            continue
+        if variant not in times.took:
+            print("| %s | %s (%s) | | the program fails with it | |" % (where, variant, advice), flush=True)
+            continue
+        reached.append(variant)
+        if taken and times.ratio(taken, variant) > SLOWER:
+            tally.slower += 1
+        if predictions[0]["gain"] is None:
+            print("| %s | %s (%s) | no number | %.1f ms, from %.1f to %.1f | |" %
+                  (where, variant, advice, times.of(taken) - times.of(variant), times.of(taken), times.of(variant)), flush=True)
+        else:
+            tally.row(where, "%s (%s)" % (variant, advice), predictions, times, taken, variant)
+        if arguments.why:
+            print("    %s" % predictions[0]["evidence"], flush=True)
+    return reached
+
+
+def judge(program, tally, arguments):
+    path = program.path("", 0) + ".times"
+    if not os.path.exists(path):
+        return
+    with open(path) as f:
+        times = Times(json.load(f))
+    recordings = [r for r in (program.recording("", k) for k in range(arguments.rounds)) if r]
+    for variant in judge_round(program, "", recordings, times, tally, 2, arguments):
+        judge_round(program, variant, [program.recording(variant, 0)], times, tally, 1, arguments)
 
 
 def main():
+    global ARGUMENTS
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["measure", "judge"])
+    parser.add_argument("--out", required=True, metavar="DIR", help="where recordings and times are")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1e9, metavar="S", help="no further round begins behind so many")
     parser.add_argument("--db", default=os.path.join(TESTS, "..", "build", "advice-db"), metavar="DIR")
     parser.add_argument("--networks", default=NETWORKS, metavar="NAME,NAME…")
     parser.add_argument("--models", metavar="DIR", help="models with weights, for ONNX Runtime")
-    parser.add_argument("--no-bench", action="store_true", help="the database has what is needed, or as much as there shall be")
-    parser.add_argument("--cpu-time", action="store_true", help="latencies by the processor's time: where others run on the machine, too")
-    parser.add_argument("--keep", metavar="DIR", help="where the recordings stay, and what each round gave")
+    parser.add_argument("--why", action="store_true", help="print the evidence of each advice")
     parser.add_argument("benanza")
-    arguments = parser.parse_args()
-    good = True
-    if arguments.cpu_time:
-        os.environ["CLOCK"] = "cpu"
-    if arguments.keep:
-        os.makedirs(arguments.keep, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        for network in arguments.networks.split(","):
-            for extra in () if arguments.no_bench else BENCHMARKS:
-                run([arguments.benanza, "bound", "--db", arguments.db, "--json", os.path.join(MODELS, network + ".onnx")] + extra,
-                    (0, 4))
-            good &= tell(network, PyTorch, arguments, arguments.keep or folder)
-            if arguments.models and os.path.exists(os.path.join(arguments.models, network + ".onnx")):
-                good &= tell(network, OnnxRuntime, arguments, arguments.keep or folder)
-    return 0 if good else 1
+    ARGUMENTS = arguments = parser.parse_args()
+    os.makedirs(arguments.out, exist_ok=True)
+    tally, begin, n = Tally(), time.monotonic(), 0
+    if arguments.command == "measure":
+        every = list(programs(arguments))
+        for n, program in enumerate(every):
+            measure(program, arguments, begin + arguments.seconds * (n + 1) / len(every))
+        return 0
+    print("| program | advice | predicted | achieved | off by |\n|---|---|---|---|---|")
+    for program in programs(arguments):
+        judge(program, tally, arguments)
+    print("%d rows: %d near, %d within their intervals; %d of the second round slower, or told what was done" %
+          (tally.rows, tally.near, tally.held, tally.slower))
+    return 0 if tally.near >= 0.9 * tally.rows and tally.held >= 0.85 * tally.rows and not tally.slower else 1
 
 
 if __name__ == "__main__":

@@ -167,6 +167,31 @@ def copies(bench, _):
     return slow, slow + ["--prefetch"], ["copies-overlapped"]
 
 
+def faster_link(bench, _):
+    return ["--link", "50"], ["--link", "100"], ["link:times=2"]
+
+
+SLOW_HOST = ["--launch", "20", "--framework", "10"]  # the host is the slower side, or near to it
+
+
+def slow_host_launches(bench, _):
+    """Launches cost the host a quarter."""
+    asked = "substitution:file=" + policy(bench, "slow", ["scale-call cudaLaunchKernel 0.25"])
+    return SLOW_HOST, ["--launch", "5", "--framework", "10"], [asked]
+
+
+def slow_host_graph(bench, recording):
+    plain = bench.record(".slow", *SLOW_HOST)
+    return SLOW_HOST, SLOW_HOST + ["--graph"], graph(bench, recording)[2], plain
+
+
+def items(bench, _):
+    """Twice the images, without a record: what kernels take above the shortest one grows with them."""
+    if not re.search(r"conv", " ".join(bench.times())):
+        return None
+    return [], ["--items", "2"], ["batch:times=2"]
+
+
 def workers(n, gbps):
     def change(bench, _):
         """Kernels of all workers take what they took in the recording, without a core of their own."""
@@ -190,7 +215,8 @@ def slices(n, gbps, priority):
 
 
 CHANGES = {"bf16": bf16, "fusion": fusion, "fused optimizer": fused_optimizer, "one graph": graph, "cheaper launches": cheap_launches,
-           "copies overlapped": copies, "2 workers, 4 Gbit/s": workers(2, 4), "2 workers, 10 Gbit/s": workers(2, 10),
+           "copies overlapped": copies, "link twice as fast": faster_link, "slow host, launches at a quarter": slow_host_launches,
+           "slow host, one graph": slow_host_graph, "twice the images": items, "2 workers, 4 Gbit/s": workers(2, 4), "2 workers, 10 Gbit/s": workers(2, 10),
            "4 workers, 4 Gbit/s": workers(4, 4), "2 workers, slices in order, 4 Gbit/s": slices(2, 4, 0),
            "2 workers, slices by priority, 4 Gbit/s": slices(2, 4, 1)}
 

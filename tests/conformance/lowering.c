@@ -25,7 +25,7 @@ enum { LIBRARY, COPY, UNPRICED, N_PRICES };
 typedef struct row {
     char *name; /* operator, or "OPERATOR: reason" */
     int count[N_PRICES];
-    bool memory, listed, met;
+    bool memory, listed, met, newer; /* newer: in newer packages only */
 } row;
 
 typedef struct table {
@@ -165,8 +165,11 @@ static int read_list(table *reasons, const char *path)
         return -1;
     while (fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = 0;
-        if (*line && *line != '#')
-            find_row(reasons, line)->listed = true;
+        bool newer = !strncmp(line, "? ", 2);
+        if (*line && *line != '#') {
+            row *r = find_row(reasons, newer ? line + 2 : line);
+            r->listed = true, r->newer = newer;
+        }
     }
     fclose(f);
     return 0;
@@ -204,7 +207,7 @@ int main(int argc, char **argv)
     }
     print_table(&s);
     for (int i = 0; i < s.reasons.n; i++)
-        if (s.reasons.item[i].listed && !s.reasons.item[i].met) {
+        if (s.reasons.item[i].listed && !s.reasons.item[i].met && !s.reasons.item[i].newer) {
             printf("NO LONGER NEEDED %s\n", s.reasons.item[i].name);
             s.wrong++;
         }

@@ -84,7 +84,9 @@ def main():
     # advice: the padding, priced; none on algorithms, where no call took longer than its best record
     advice = {x["id"]: x for x in f32["advice"]}
     pads = advice["padding-inside"]
-    assert 0.05 * f32["busy"] < pads["gain"] < 0.07 * f32["busy"], pads
+    # their kernels are 5 to 7 % of the work; what their launches cost besides is at most the time that the device waits
+    waits = f32["latency"] - f32["busy"]
+    assert pads["by"] == "simulation" and 0.05 * f32["busy"] < pads["gain"] < 0.07 * f32["busy"] + waits, pads
     assert "mx.sym.pad" in pads["step"]
     assert re.match(rf"({PADS}|{PADS + 1}) × ", pads["evidence"]), pads  # one more pads by the edge
     assert "best-algorithms" not in advice and f32["algorithms"]["loss"] == 0

@@ -14,6 +14,10 @@ from google.protobuf import descriptor_pb2
 
 OURS_ONLY = {"NodeProto.overload", "FunctionProto.overload", "FunctionProto.attribute_proto", "FunctionProto.value_info",
              "TensorProto.left_out"}
+# Newer packages have them: properties that nobody computes with pass through as unknown fields, and types are read as numbers.
+NOT_OURS = {f"{m}.metadata_props" for m in ("ValueInfoProto", "NodeProto", "GraphProto", "TensorProto", "FunctionProto")} | {
+    f"TensorProto.DataType.{t}" for t in ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4", "INT4",
+                                          "FLOAT4E2M1", "FLOAT8E8M0", "UINT2", "INT2")}
 PACKED = {"NodeProto.attribute"}    # bytes: an AttributeProto that is unpacked later
 
 
@@ -40,7 +44,7 @@ def main():
     onnx_ml_pb2.DESCRIPTOR.CopyToProto(theirs)
     ours, theirs = fields(ours.message_type), fields(theirs.message_type)
     wrong = [f"{name}: {ours.get(name, 'missing')}, but the package has {theirs[name]}" for name in theirs
-             if name not in PACKED and ours.get(name) != theirs[name]]
+             if name not in PACKED | NOT_OURS and ours.get(name) != theirs[name]]
     for name in PACKED:    # on the wire these are the same
         number, label, kind = ours[name][:3]
         if (number, label) != theirs[name][:2] or kind != descriptor_pb2.FieldDescriptorProto.TYPE_BYTES:

@@ -75,6 +75,57 @@ def logs():
     return wrong
 
 
+def matmul(m, n, k, batch=1):
+    b = f"{batch}x" if batch > 1 else ""
+    layout = "abc" if b else "ab"
+    return (f"matmul,gemm:jit,undef,src_f32::blocked:{layout}:f0 wei_f32::blocked:{layout}:f0 dst_f32::blocked:{layout}:f0,,,"
+            f"{b}{m}x{k}:{b}{k}x{n}:{b}{m}x{n}")
+
+
+def decode(random):
+    """A language model's prompt and tokens as library calls: the shapes of attention grow with the cache, by a token or a few."""
+    layers, batch, heads = random.randint(1, 24), random.choice((1, 1, 2, 3, 8)), random.choice((1, 2, 4, 12))
+    width = heads * random.choice((32, 64, 80))
+    past, n, by = random.randint(2, 200), random.randint(5, 40), random.choice((1, 1, 1, 2, 4))
+    loop = random.random() < 0.5  # each head is a call of its own
+    calls, at = [], 0
+    for step in range(n):
+        tokens = past if not step else by
+        at += tokens
+        for _ in range(layers):
+            calls.append(matmul(batch * tokens, 3 * width, width))
+            for product in (tokens, at, width // heads), (tokens, width // heads, at):
+                calls += [matmul(*product)] * (batch * heads) if loop else [matmul(*product, batch=batch * heads)]
+            calls += [matmul(batch * tokens, width, width), matmul(batch * tokens, 4 * width, width), matmul(batch * tokens, width, 4 * width)]
+        calls.append(matmul(batch, 32000, width))
+    return calls, n
+
+
+def dense(random):
+    """One pass of a network whose layers read what all before them made: sizes grow as in a loop, and there is none."""
+    grows, calls, channels = random.choice((12, 24, 32, 48)), [], 64
+    for _ in range(random.randint(8, 40)):
+        calls += [matmul(784, 4 * grows, channels), matmul(784, grows, 36 * grows)]
+        channels += grows
+    return calls + [matmul(1, 1000, channels)], None
+
+
+def grown():
+    wrong = 0
+    for seed in range(first, first + 60):
+        random = Random(f"grown {seed}")
+        calls, n = decode(random) if seed % 6 else dense(random)
+        with open(work + "/grown.log", "w") as f:
+            f.write("onednn_verbose,info,oneDNN v2.6.3 (commit 52b5f107dd9cf10910aaa19cb47f3abf9b349815)\n")
+            f.writelines(f"onednn_verbose,exec,cpu,{c},0.{len(c)}\n" for c in calls)
+        p = subprocess.run([benanza, "profile", "show", "--json", work + "/grown.log"], capture_output=True, text=True)
+        found = json.loads(p.stdout)["iterations"]["count"]
+        if found != n if n else found > 1:
+            print(f"grown {seed}: {found} steps, not {n}, of {len(calls)} calls")
+            wrong += 1
+    return wrong
+
+
 for kind in CLASSES:
     if tried[kind]:
         print(f"{kind:14} {right[kind]:4} of {tried[kind]:4}")
@@ -82,4 +133,6 @@ share = sum(right.values()) / sum(tried.values())
 print(f"{sum(right.values())} of {sum(tried.values())} are right: {100 * share:.1f} %")
 wrong = logs()
 print(f"{wrong} of 40 logs are wrong")
-sys.exit(share < 0.99 or wrong > 0)
+lost = grown()
+print(f"{lost} of 60 logs of calls that grow are wrong")
+sys.exit(share < 0.99 or wrong > 0 or lost > 0)

@@ -121,13 +121,15 @@ static int check_problem(const char *text, bool packed, int *n)
     expected e = read_text(&problem, &operand[operands - 1], packed);
     for (const types *t = NULL; (t = cublas_types(&problem, "default", t));) {
         cublasStatus_t status;
-        lt_plan *plan = cublas_lt_plan(&problem, &p, t, (const void *)BIAS, &status);
+        bool fast = cublas_is_f8(t->left);
+        lt_plan *plan = cublas_lt_plan(&problem, &p, t, (const void *)BIAS, fast, &status);
         if (!plan) {
             printf("%s: %s\n", text, cublasGetStatusString(status));
             bad++;
             continue;
         }
         bad += check_plan(text, plan, &p, t, &e, (const void *)BIAS, &problem);
+        bad += differs(text, "fast sums", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1), fast);
         cublas_lt_free(plan);
         ++*n;
     }

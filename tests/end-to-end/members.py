@@ -90,7 +90,7 @@ def check_sources(known, root, wrong):
         names = set().union(*(known.get(kind, set()) for kind in kinds))
         if os.path.dirname(path).endswith("/report"):  # tables of members
             for field, name in re.findall(r'BZ_MEMBER\w*\(bz_\w+, (\w+)(?:, "(\w+)")?\)', source):
-                if (name or field) not in known["analysis"]:
+                if (name or field) not in known["analysis"] | known["layers"]:
                     wrong.add(f"analysis: {name or field}, in {os.path.relpath(path, root)}")
         for name in re.findall(r'bz_json_key\w*\(&?\w+, "([^"]+)"', source) if kinds else []:
             if name not in names:

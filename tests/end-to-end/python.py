@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """python.py BENANZA SOURCE: the module benanza says what the commands say, for each way in which a command can end."""
+import json
 import os
 import subprocess
 import sys
@@ -44,8 +45,22 @@ with tempfile.TemporaryDirectory() as folder:
     idle = benanza.profile_tables(cases + "/profile-tables/run.json", table="idle").tables[0]
     assert idle.id == "idle" and idle.rows[0].cause == "host wait", idle
 
+    ranks = []
+    for rank in range(2):
+        ranks.append(f"{folder}/rank{rank}.json")
+        events = [{"ph": "X", "cat": "kernel", "name": name, "pid": rank, "tid": 7, "ts": ts, "dur": duration,
+                   "args": {"device": rank, "stream": 7}}
+                  for name, ts, duration in (("gemm", 100, 50 + rank), ("ncclDevKernel_AllReduce_Sum_f32", 200, 30 - rank))]
+        with open(ranks[-1], "w", encoding="utf-8") as f:
+            json.dump({"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}, f)
+    rows = benanza.ranks(*ranks).ranks.rows
+    assert [(row.rank, row.device) for row in rows] == [("rank 0", 0), ("rank 1", 1)], rows
+    assert [round(1e6 * row.communication) for row in rows] == [30, 29], rows
+
     for call, text, status in [(lambda: benanza.bound("nowhere.onnx"), "nowhere.onnx", 3),
                                (lambda: benanza.layers(model, bath=1), "did you mean --batch?", 2),
+                               (lambda: benanza.ranks(ranks[0]), "two or more ranks", 2),
+                               (lambda: benanza.ranks(ranks[0], cases + "/profile-nan/nan.json"), "two or more ranks", 2),
                                (lambda: benanza.call("nonsense"), "no command 'nonsense'", 2)]:
         try:
             call()

@@ -13,6 +13,13 @@ static void promise_text(const char *page, const char *from, const char *to)
     PROMISE(end && !memchr(begin + strlen(from), '<', (size_t)(end - begin) - strlen(from)));
 }
 
+static void promise_page(const char *page)
+{
+    promise_text(page, "id=\"data\">", "</script>");
+    promise_text(page, "<title>", "</title>");
+    promise_text(page, "<pre>", "</pre>");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     bz_arena arena = {0};
@@ -32,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                           .variant = text,
                           .runner_up = NAN,
                           .hardware = NAN};
-    bz_advice advice = {text, text, text, text, true, 1, 1, 1};
+    bz_advice advice = {text, text, text, text, text, true, 1, 1, 1};
     bz_ladder ladder = {.profile = text, .latency = 1, .advice = &advice, .n_advices = 1};
     bz_analysis analysis = {.bound = {.model = text,
                                       .system = text,
@@ -48,9 +55,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                             .ladder = &ladder,
                             .n_ladders = 1};
     bz_report_html(&(bz_findings){.analysis = &analysis, .n = 1}, &page);
-    promise_text(bz_buf_text(&page), "id=\"data\">", "</script>");
-    promise_text(bz_buf_text(&page), "<title>", "</title>");
-    promise_text(bz_buf_text(&page), "<pre>", "</pre>");
+    promise_page(bz_buf_text(&page));
+    bz_buf json = {0};
+    bz_machine machine = {.name = text};
+    bz_forecast forecast = {.model = text, .machine = &machine, .sequential = 1, .low = 1, .high = 1};
+    bz_report_forecasts(&forecast, 1, &(bz_price_list){0}, BZ_FORM_JSON, &json);
+    bz_buf_clear(&page);
+    bz_report_document_page(text, bz_buf_text(&json), text, &page);
+    promise_page(bz_buf_text(&page));
+    bz_buf_free(&json);
     bz_buf_free(&page);
     bz_arena_free(&arena);
     return 0;

@@ -16,7 +16,11 @@ os.environ.setdefault("OMP_NUM_THREADS", os.environ.get("THREADS", "1")) # OpenB
 import numpy
 import torch
 
-EXPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "export-models")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+EXPORT = os.path.join(ROOT, "scripts", "export-models")
+sys.path.insert(0, os.path.join(ROOT, "python"))
+
+import benanza # marks iterations: a transformer repeats its blocks, too
 
 
 def exporter():
@@ -62,9 +66,12 @@ def main():
             look = neighbour if "NEIGHBOUR" in os.environ else lambda: 0
             before = look()
             for _ in range(iterations):
+                benanza.iteration_begin()
                 t = clock()
                 network(*inputs)
-                took, after = (clock() - t) * 1e3, look()
+                took = (clock() - t) * 1e3
+                benanza.iteration_end()
+                after = look()
                 print("%.4f" % took + (" %.4f" % max(before, after) if after else ""), file=sys.stderr)
                 before = after
 

@@ -4,7 +4,7 @@
  *
  * A line of CASES is `NAME LAYOUT MATH CACHE ALGORITHM PROBLEM`; EXPECTED/NAME is the text. CACHE may be hot or cold; or hot, and
  * `stuck`: the queue cannot be held back; `full`: the device's memory is; `tight`: the workspace is limited to 1024 bytes;
- * `mute`: heuristics propose nothing; `ill`: what runs something fails. Of the problem all variants are listed; the one named by ALGORITHM is prepared, run, measured twice and read. `-` is the one that the
+ * `mute`: heuristics propose nothing; `ill`: what runs something fails; `all`: all engines are asked for. Of the problem all variants are listed; the one named by ALGORITHM is prepared, run, measured twice and read. `-` is the one that the
  * library would choose. */
 #include "runtime/backend.h"
 
@@ -29,8 +29,7 @@ static int n_told;
 bz_variant *bz_variant_add(bz_variant_list *list, const bz_backend *backend, void *session, const char *layout,
                            const char *math)
 {
-    if (list->n == list->cap)
-        list->item = bz_realloc(list->item, (size_t)(list->cap = list->cap ? 2 * list->cap : 16), sizeof *list->item);
+    BZ_ROOM(list->item, list->n);
     bz_variant *v = &list->item[list->n++];
     *v = (bz_variant){.backend = backend, .session = session};
     snprintf(v->layout, sizeof v->layout, "%s", layout);
@@ -93,8 +92,10 @@ static void run_problem(const bz_problem *p, const char *layout, const char *mat
     const bz_backend *b = &bz_backend_module;
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     float *value[BZ_PROBLEM_OPERANDS] = {0};
-    bz_run_setting setting = {
-        .threads = 1, .cold = !strcmp(cache, "cold"), .workspace = !strcmp(cache, "tight") ? 1024 : 0};
+    bz_run_setting setting = {.threads = 1,
+                              .cold = !strcmp(cache, "cold"),
+                              .engines = strcmp(cache, "all") ? 0 : -1,
+                              .workspace = !strcmp(cache, "tight") ? 1024 : 0};
     bz_job job = {
         .problem = p,
         .setting = &setting,

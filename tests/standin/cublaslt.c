@@ -1,6 +1,7 @@
 /* A stand-in for cuBLASLt: descriptors recorded field by field, and products computed from nothing but them. The
  * heuristic names three algorithms, of which one is none; like the real one it has none for bytes that are not in the
- * order that tensor cores want. */
+ * order that tensor cores want. Besides these it has two algorithms with choices: 30 with many, which checks refuse where the
+ * tile is odd or the depth is split in eight; 31 with none; and 32, which cannot be begun. */
 #include "tests/standin/product.h"
 #include "tests/standin/record.h"
 
@@ -82,6 +83,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
     desc *own = find_desc(d);
     int number = 0;
     void *pointer = NULL;
+    if (size > sizeof pointer)
+        return CUBLAS_STATUS_INVALID_VALUE;
     memcpy(size == sizeof pointer ? (void *)&pointer : (void *)&number, v, size);
     switch (a) {
     case CUBLASLT_MATMUL_DESC_TRANSA:
@@ -93,6 +96,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
         own->epilogue = (cublasLtEpilogue_t)number;
         standin_record("    %s epilogue=%d", standin_name(d), number);
+        break;
+    case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
+        standin_record("    %s fast=%d", standin_name(d), size == 1 ? *(const int8_t *)v : -1);
         break;
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         own->bias = pointer;
@@ -184,6 +190,84 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
     return CUBLAS_STATUS_SUCCESS;
 }
 
+enum { MANY = 30, PLAIN = 31, MUTE = 32 };
+
+cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t h, cublasComputeType_t compute, cudaDataType_t scale,
+                                        cudaDataType_t a, cudaDataType_t b, cudaDataType_t c, cudaDataType_t y,
+                                        int wanted, int *out, int *n)
+{
+    standin_record("cublasLtMatmulAlgoGetIds %s compute=%s scale=%s %s %s %s %s wanted=%d", standin_name(h),
+                   standin_compute_name(compute), standin_type_name(scale), standin_type_name(a), standin_type_name(b),
+                   standin_type_name(c), standin_type_name(y), wanted);
+    for (*n = 0; *n < 3 && *n < wanted; ++*n)
+        out[*n] = MANY + *n;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t h, cublasComputeType_t compute, cudaDataType_t scale,
+                                      cudaDataType_t a, cudaDataType_t b, cudaDataType_t c, cudaDataType_t y, int id,
+                                      cublasLtMatmulAlgo_t *out)
+{
+    (void)h, (void)compute, (void)scale, (void)a, (void)b, (void)c, (void)y;
+    *out = (cublasLtMatmulAlgo_t){.data = {(uint64_t)id}};
+    return id == MUTE ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoCapAttributes_t a,
+                                                 void *v, size_t size, size_t *written)
+{
+    static const uint32_t TILES[] = {1, 2, 4, 6}, STAGES[] = {0, 7};
+    bool many = algo->data[0] == MANY;
+    uint32_t one = a == CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX ? 2 : a == CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK ? 6 : 1;
+    const void *from = a == CUBLASLT_ALGO_CAP_TILE_IDS     ? (const void *)TILES
+                       : a == CUBLASLT_ALGO_CAP_STAGES_IDS ? (const void *)STAGES
+                                                           : &one;
+    *written = a == CUBLASLT_ALGO_CAP_TILE_IDS     ? sizeof TILES
+               : a == CUBLASLT_ALGO_CAP_STAGES_IDS ? sizeof STAGES
+                                                   : sizeof one;
+    one = many ? one : 0;
+    if (!many && from != &one)
+        *written = 0;
+    if (v && size < *written)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (v)
+        memcpy(v, from, *written);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* Where the parts of a configuration lie, from the second word on. */
+cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t a,
+                                                    const void *v, size_t size)
+{
+    if (size != 4 || a < CUBLASLT_ALGO_CONFIG_TILE_ID || a > CUBLASLT_ALGO_CONFIG_STAGES_ID)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy((char *)&algo->data[1] + 4 * ((int)a - CUBLASLT_ALGO_CONFIG_TILE_ID), v, size);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static uint32_t config_of(const cublasLtMatmulAlgo_t *algo, cublasLtMatmulAlgoConfigAttributes_t a)
+{
+    uint32_t v = 0;
+    if (a >= CUBLASLT_ALGO_CONFIG_TILE_ID && a <= CUBLASLT_ALGO_CONFIG_STAGES_ID)
+        memcpy(&v, (const char *)&algo->data[1] + 4 * ((int)a - CUBLASLT_ALGO_CONFIG_TILE_ID), sizeof v);
+    return v;
+}
+
+/* The workspace is as large as the depth is split. */
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t h, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t y,
+                                       const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *out)
+{
+    uint32_t split = config_of(algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+    (void)h, (void)d, (void)a, (void)b, (void)c, (void)y;
+    if (config_of(algo, CUBLASLT_ALGO_CONFIG_TILE_ID) % 2 || split == 8)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (split > 1 && config_of(algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) != 2)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    out->workspaceSize = split * 512;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 /* Of the second algorithm's parts each is told apart, the first one has a tile only. */
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
                                                     cublasLtMatmulAlgoConfigAttributes_t a, void *v, size_t size,
@@ -191,6 +275,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
 {
     uint32_t id = (uint32_t)algo->data[0];
     uint32_t wide = a == CUBLASLT_ALGO_CONFIG_ID                   ? id
+                    : id >= MANY                                   ? config_of(algo, a)
                     : id > 20 || a == CUBLASLT_ALGO_CONFIG_TILE_ID ? 10 + (uint32_t)a
                                                                    : 0;
     bool narrow = a == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID || a == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;

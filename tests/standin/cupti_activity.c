@@ -171,14 +171,22 @@ void stand_in_work(uint32_t thread, uint32_t iteration)
 
 EXPORT CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f)
 {
-    expect(!enabled, "the clock comes after the first kind was enabled");
+    expect(f && !enabled, "the clock comes after the first kind was enabled");
     now = f;
     return CUPTI_SUCCESS;
 }
 
+EXPORT CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+    enabled &= ~(UINT64_C(1) << kind);
+    return CUPTI_SUCCESS;
+}
+
+/* The real one gives buffers of the old callbacks to the new ones. */
 EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc r,
                                                   CUpti_BuffersCallbackCompleteFunc c)
 {
+    expect(!buffer && !enabled, "callbacks change while somebody's buffer is in use, or kinds are recorded");
     request = r;
     complete = c;
     return CUPTI_SUCCESS;

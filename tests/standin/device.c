@@ -284,6 +284,22 @@ static int read_result(bz_variant *v, float *values, bz_error *err)
     return 0;
 }
 
+/* Computes no more than what is asked for. */
+static int probe(bz_variant *v, const int64_t *element, int n, float *values, bz_error *err)
+{
+    (void)err;
+    const bz_job *job = ((session *)v->session)->job;
+    const bz_operand *y = &job->operand[job->n_operands - 1];
+    bool wrong = standin_lies("wrong") && job->problem->kind == BZ_PROBLEM_SOFTMAX;
+    if (!bz_reference_exists(job->problem))
+        return 1;
+    bz_reference r = bz_reference_of(job->problem, job->n_operands, job->operand, job->value);
+    for (int i = 0; i < n; i++)
+        values[i] = bz_round_to(y->dtype, bz_reference_at(&r, element[i]).value + (wrong ? 1 : 0));
+    bz_reference_free(&r);
+    return 0;
+}
+
 static void release(bz_variant *v)
 {
     v->state = NULL;
@@ -309,6 +325,7 @@ const bz_backend bz_backend_module = {
     .trace = trace,
     .poison = poison,
     .read = read_result,
+    .probe = probe,
     .release = release,
     .close = close_job,
     .wants = wants,

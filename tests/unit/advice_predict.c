@@ -424,6 +424,33 @@ static void test_left(void **state)
     p = of(m, "library leaves batchnorm"); /* and the addition behind it */
     is_ms(p.part[PREDICT_LAYERS].after, 3);
     is_ms(p.part[PREDICT_CONVERSIONS].after, 1);
+    p = of(
+        m,
+        "library only conv batchnorm"); /* the addition is of no kind that is named; with it stays its share of the rest */
+    is_ms(p.part[PREDICT_LAYERS].after, 1 + 1.8);
+    is_ms(p.part[PREDICT_CONVERSIONS].after, 1);
+    is_ms(p.part[PREDICT_REST].after, 3 * 0.01 + 0.5 * 1.8 / 7);
+    p = of(m, "library only batchnorm add"); /* products, too */
+    is_ms(p.part[PREDICT_PRODUCTS].after, 4);
+}
+
+/* x × sigmoid(x) is one operator of the framework's: kinds that are named do not bring it to the library, but its own name does. */
+static void test_silu(void **state)
+{
+    static const int FIRST[] = {0, 0, 1, 3}, PRED[] = {CONV, CONV, NORM};
+    program *m = *state;
+    m->dag.first = FIRST;
+    m->dag.pred = PRED;
+    m->layer[NORM].kind = "sigmoid";
+    m->layer[ADD].kind = "mul";
+    m->row[NORM].kind = m->row[ADD].kind = BZ_ALIGNED_SAME;
+    m->row[NORM].seconds = 1.2 * MS;
+    m->row[ADD].seconds = 1.8 * MS;
+    m->cause[2].seconds = 0;
+    is_ms(of(m, "library only conv sigmoid mul").part[PREDICT_LAYERS].after, 3);
+    is_ms(of(m, "library only conv sigmoid mul silu").part[PREDICT_LAYERS].after, 1.5);
+    m->layer[NORM].kind = "hardsigmoid";
+    is_ms(of(m, "library only conv hardsigmoid mul").part[PREDICT_LAYERS].after, 1.5);
 }
 
 /* Reorders of a size that take many times as long by the byte: new memory, which smaller tensors are spared, and so are the
@@ -471,6 +498,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_slower, make, drop),
         cmocka_unit_test_setup_teardown(test_constants, make, drop),
         cmocka_unit_test_setup_teardown(test_left, make, drop),
+        cmocka_unit_test_setup_teardown(test_silu, make, drop),
         cmocka_unit_test_setup_teardown(test_fresh, make, drop),
         cmocka_unit_test_setup_teardown(test_unknown, make, drop),
         cmocka_unit_test_setup_teardown(test_groups, make, drop),

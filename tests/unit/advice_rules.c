@@ -233,6 +233,10 @@ static void test_table_of_advice(void **state)
         for (int k = 0; k < r->n; k++) {
             bool known = !strcmp(r->key[k], "what") || !strcmp(r->key[k], "gain") || !strcmp(r->key[k], "on") ||
                          !strcmp(r->key[k], "any") || !strcmp(r->key[k], "moot");
+            bz_whatif_asked asked;
+            bz_error err;
+            if (!strcmp(r->key[k], "device whatif") || !strcmp(r->key[k], "cpu whatif"))
+                known = !strcmp(r->value[k], "remove") || !bz_whatif_parse(r->value[k], &arena, &asked, &err);
             for (int n = 0; n < 4; n++) {
                 size_t name = strlen(NAMES[n]);
                 bool own = !strncmp(r->key[k], NAMES[n], name), does = own && !strcmp(r->key[k] + name, " does");
@@ -278,7 +282,7 @@ static void test_framework(void **state)
 
 static int advise(const bz_analysis *a, bz_ladder *l, const bz_trace *t, bz_arena *arena, const bz_advice **list)
 {
-    int n = bz_advice_make(a, l, t, arena);
+    int n = bz_advice_make(a, l, t, NULL, arena);
     *list = l->advice;
     return n;
 }
@@ -331,16 +335,18 @@ static void test_advice(void **state)
         assert_true(list[i - 1].gain >= list[i].gain || !isfinite(list[i].gain));
     for (int i = 0; i < n; i++)
         assert_true(*list[i].what && *list[i].evidence && *list[i].step &&
-                    (!isfinite(list[i].gain) || (list[i].low <= list[i].gain && list[i].gain <= list[i].high)));
+                    (!isfinite(list[i].gain) || (list[i].low < list[i].gain && list[i].gain < list[i].high)));
     assert_string_equal(list[0].id, "cuda-graphs");
     const bz_advice *pad = find(list, n, "padding-inside"), *best = find(list, n, "best-algorithms");
     assert_non_null(pad);
-    assert_true(pad->gain == bz_tick(40e-6) && strstr(pad->step, "mx.sym.pad"));
+    assert_string_equal(pad->by, "simulation"); /* 40 µs, and the 10 µs behind it in which the host does nothing else */
+    assert_true(fabs(pad->gain - 50e-6) < 1e-12 && strstr(pad->step, "mx.sym.pad"));
+    assert_string_equal(best->by, "estimate"); /* without records nothing can be simulated */
     assert_non_null(strstr(pad->evidence, "1 × image_2d_pad_constant_kernel"));
     assert_non_null(best);
     assert_string_equal(best->step, "MXNET_CUDNN_AUTOTUNE_DEFAULT=2");
     assert_non_null(strstr(best->evidence, "3 of 4 calls"));
-    assert_true(find(list, n, "f16")->gain == way.gain);
+    assert_null(find(list, n, "f16")); /* the model's bound would gain; this program waits for its host */
     assert_null(find(list, n, "bf16"));
     assert_null(find(list, n, "framework-overhead")); /* for processors */
     bz_cause causes[] = {
@@ -358,7 +364,7 @@ static void test_advice(void **state)
     l.framework = NULL;
     n = advise(&a, &l, t, &arena, &list);
     pad = find(list, n, "padding-inside");
-    assert_true(pad && pad->gain == bz_tick(7e-5) && strstr(pad->evidence, "model.py:12"));
+    assert_true(pad && fabs(pad->gain - 50e-6) < 1e-12 && strstr(pad->evidence, "model.py:12"));
     assert_null(find(list, n, "cuda-graphs")); /* none of the causes is it */
     assert_null(find(list, n, "synchronize")); /* too little to speak of */
     bz_trace_free(t);

@@ -183,7 +183,7 @@ static const char *advice_of(const program *p, bz_arena *arena, const bz_answer 
     l.alignment = &alignment;
     l.waterfall = &waterfall;
     l.framework = p->framework;
-    int n = bz_advice_make(&a, &l, t, arena);
+    int n = bz_advice_make(&a, &l, t, NULL, arena);
     for (int i = 0; i < n; i++) {
         const bz_advice *x = &l.advice[i];
         const char *step = strstr(x->step, "optimize_for_inference") ? "freeze"
@@ -306,7 +306,7 @@ static void test_answers(void **state)
     l.alignment = &alignment;
     l.waterfall = &waterfall;
     l.framework = "ONNX Runtime";
-    bz_advice_make(&a, &l, t, &arena);
+    bz_advice_make(&a, &l, t, NULL, &arena);
     assert_int_equal(l.n_answers, 3);
     assert_string_equal(l.answer[0].item, "slower");
     assert_true(!l.answer[0].advice && strstr(l.answer[0].why, "no advice is known"));

@@ -33,6 +33,7 @@ static bz_align_atom random_atom(const bz_align_words *w)
     if (!below(4))
         a.also[0] = 20 + below(4);
     a.optional = a.kind == w->bias;
+    a.post = !below(3);
     return a;
 }
 
@@ -87,6 +88,34 @@ static void test_brute_force(void **state)
         bz_align_sequences(&w, a, n, b, m, BZ_ALIGN_CELLS, to);
         assert_int_equal(cost_of(&w, a, n, b, m, to), least(&w, a, n, b, m));
     }
+    bz_align_words_end(&w);
+    bz_arena_free(&arena);
+}
+
+/* The bias of a call is that of its layer, or of the first layer behind it, not one of as many numbers further on. */
+static void test_whose_bias(void **state)
+{
+    enum { CONV, OWN_BIAS, ACT, NORM, SHIFT };
+    bz_arena arena = {0};
+    bz_align_words w;
+    int to[3];
+    (void)state;
+    bz_align_words_begin(&w, &arena);
+    bz_align_atom asked[] = {{.kind = 10, .id = 20, .owner = 0},
+                             {.kind = w.bias, .id = 21, .optional = true, .post = true, .owner = 0},
+                             {.kind = 11, .id = 22, .owner = 1},
+                             {.kind = 12, .id = 23, .owner = 2},
+                             {.kind = w.bias, .id = 21, .owner = 3}};
+    const bz_align_atom found[] = {{.kind = 10, .id = 20}, {.kind = w.bias, .id = 21, .optional = true, .post = true}};
+    const bz_align_atom apart[] = {
+        {.kind = 10, .id = 20}, {.kind = 12, .id = 23}, {.kind = w.bias, .id = 21, .optional = true}};
+    bz_align_sequences(&w, asked, 5, found, 2, BZ_ALIGN_CELLS, to);
+    assert_true(to[0] == CONV && to[1] == OWN_BIAS);
+    bz_align_sequences(&w, asked, 5, apart, 3, BZ_ALIGN_CELLS, to);
+    assert_true(to[0] == CONV && to[1] == NORM && to[2] == SHIFT);
+    asked[OWN_BIAS] = (bz_align_atom){.kind = w.bias, .id = 21, .owner = 1}; /* a layer of its own */
+    bz_align_sequences(&w, asked, 5, found, 2, BZ_ALIGN_CELLS, to);
+    assert_true(to[0] == CONV && to[1] == OWN_BIAS);
     bz_align_words_end(&w);
     bz_arena_free(&arena);
 }
@@ -615,10 +644,11 @@ static void test_batched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_brute_force), cmocka_unit_test(test_pieces),       cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_lengths),     cmocka_unit_test(test_folded),       cmocka_unit_test(test_repeated),
-        cmocka_unit_test(test_reorders),    cmocka_unit_test(test_permutations), cmocka_unit_test(test_device),
-        cmocka_unit_test(test_operators),   cmocka_unit_test(test_named),        cmocka_unit_test(test_batched),
+        cmocka_unit_test(test_brute_force), cmocka_unit_test(test_pieces),    cmocka_unit_test(test_whose_bias),
+        cmocka_unit_test(test_kinds),       cmocka_unit_test(test_lengths),   cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_repeated),    cmocka_unit_test(test_reorders),  cmocka_unit_test(test_permutations),
+        cmocka_unit_test(test_device),      cmocka_unit_test(test_operators), cmocka_unit_test(test_named),
+        cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -460,6 +460,46 @@ static void test_hostile_source(void **state)
     bz_buf_free(&text[1]);
 }
 
+/* Gradients by the shapes of their operands and results. */
+static void test_training(void **unused)
+{
+    (void)unused;
+    const bz_type image = TENSOR(4, 2, 8, 6, 6), small = TENSOR(4, 2, 16, 3, 3), weights = TENSOR(4, 16, 8, 3, 3);
+    const bz_type rows = TENSOR(3, 2, 5, 8), scale = TENSOR(1, 8), rate = TENSOR(0, 0);
+    const bz_param window[] = {NUMBERS("stride", 2, 2),
+                               NUMBERS("pad", 1, 1, 1, 1),
+                               NUMBERS("dilation", 1, 1),
+                               {.name = "group", .v = (const int64_t[]){1}, .n = 1}};
+    const bz_param pooling[] = {NUMBERS("kernel", 2, 2), NUMBERS("stride", 2, 2), NUMBERS("pad", 0, 0, 0, 0),
+                                NUMBERS("dilation", 1, 1)};
+    const bz_type pooled = TENSOR(4, 2, 8, 3, 3);
+    bz_layer l = a_layer("conv_data", (bz_type[]){small, weights}, 2, &image, window, 4);
+    expect(&l, BZ_UNDEFINED, 0, 0,
+           "conv_data x=2x8x6x6 w=16x8x3x3 stride=2x2 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32");
+    expect(&l, BZ_BF16, 0, 0, "conv_data x=2x8x6x6 w=16x8x3x3 stride=2x2 pad=1x1x1x1 dilation=1x1 group=1 dtype=bf16");
+    l = a_layer("conv_weights", (bz_type[]){image, small}, 2, &weights, window, 4);
+    expect(&l, BZ_UNDEFINED, 0, 0,
+           "conv_weights x=2x8x6x6 w=16x8x3x3 stride=2x2 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32");
+    l = a_layer("maxpool_grad", (bz_type[]){pooled}, 1, &image, pooling, 4);
+    expect(&l, BZ_UNDEFINED, 0, 0,
+           "pool_grad mode=max x=2x8x6x6 kernel=2x2 stride=2x2 pad=0x0x0x0 dilation=1x1 dtype=f32");
+    const bz_param function[] = {{.name = "function", .text = "gelu"}, {.name = "approximate", .text = "tanh"}};
+    l = a_layer("eltwise_grad", (bz_type[]){rows, rows}, 2, &rows, function, 2);
+    expect(&l, BZ_UNDEFINED, 0, 0, "activation_grad fn=gelu_tanh x=2x5x8 dtype=f32");
+    const bz_param result[] = {{.name = "function", .text = "sigmoid"}, {.name = "uses", .text = "y"}};
+    l = a_layer("eltwise_grad", (bz_type[]){rows, rows}, 2, &rows, result, 2);
+    expect(&l, BZ_UNDEFINED, 0, 0, "activation_grad fn=sigmoid x=2x5x8 of_y=1 dtype=f32");
+    l = a_layer("layernorm_grad", (bz_type[]){rows, rows, scale}, 3, &rows, NULL, 0);
+    expect(&l, BZ_UNDEFINED, 0, 0, "layernorm_grad x=2x5x8 axis=2 dtype=f32");
+    l = a_layer("softmax_grad", (bz_type[]){rows, rows}, 2, &rows, NULL, 0);
+    expect(&l, BZ_UNDEFINED, 0, 0, "softmax_grad x=2x5x8 axis=2 dtype=f32");
+    const bz_type one = TENSOR(3, 1, 4, 6), many = TENSOR(2, 3, 5);
+    l = a_layer("adam", (bz_type[]){rate, rate, one, many, one, many, one, many, one, many}, 10, &one, NULL, 0);
+    expect(&l, BZ_UNDEFINED, 0, 0, "update rule=adam x=39 dtype=f32");
+    l = a_layer("adam", (bz_type[]){rate, rate, one}, 3, &one, NULL, 0);
+    expect(&l, BZ_UNDEFINED, 0, 0, "copy read=904 write=96 dtype=u8");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,7 +510,7 @@ int main(void)
         cmocka_unit_test(test_dropout),        cmocka_unit_test(test_f8),
         cmocka_unit_test(test_equations),      cmocka_unit_test(test_functions),
         cmocka_unit_test(test_lengths),        cmocka_unit_test(test_never_zero),
-        cmocka_unit_test(test_hostile_source),
+        cmocka_unit_test(test_hostile_source), cmocka_unit_test(test_training),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,22 +34,6 @@ static void end(subject *s)
     bz_buf_free(&s->bytes);
 }
 
-/* "Relu x a; Add a,b c": op, operands, result, with ';' between nodes. */
-static void put_nodes(bz_buf *g, const char *text)
-{
-    char op[32], in[64], out[32];
-    int used;
-    while (sscanf(text, " %31s %63s %31s%n", op, in, out, &used) == 3) {
-        for (char *p = in; *p; p++)
-            *p = *p == ',' ? ' ' : *p;
-        size_t n = strlen(out);
-        if (out[n - 1] == ';')
-            out[n - 1] = 0;
-        put_message(g, GRAPH_NODE, a_node(op, out, in, out));
-        text += used;
-    }
-}
-
 static void put_constant(bz_buf *g, const char *name, bz_dtype dtype, int64_t v)
 {
     put_message(g, GRAPH_INIT, a_raw_tensor(name, dtype, "", &v, (size_t)bz_dtype_bits(dtype) / 8));
@@ -67,7 +51,7 @@ static bz_buf a_graph_attr(const char *name, bz_buf graph)
 static bz_buf a_branch(const char *nodes, const char *result)
 {
     bz_buf g = {0}, out = {0};
-    put_nodes(&g, nodes);
+    put_plain_nodes(&g, nodes);
     put_text(&out, 1, result);
     put_message(&g, GRAPH_OUTPUT, out);
     return g;
@@ -110,9 +94,9 @@ static bz_buf loop_graph(int64_t trips, bool known)
     put_message(&body, GRAPH_INPUT, a_value("i", BZ_I64, ""));
     put_message(&body, GRAPH_INPUT, a_value("go", BZ_BOOL, ""));
     put_message(&body, GRAPH_INPUT, a_value("v", BZ_F32, "L"));
-    put_nodes(&body, "Identity go go_on");
+    put_plain_nodes(&body, "Identity go go_on");
     put_message(&body, GRAPH_NODE, concat);
-    put_nodes(&body, "ReduceMax v size");
+    put_plain_nodes(&body, "ReduceMax v size");
     for (const char *const *name = (const char *[]){"go_on", "w", "size", NULL}; *name; name++) {
         bz_buf out = {0};
         put_text(&out, 1, *name);
@@ -156,6 +140,56 @@ static void loops_without_a_count_are_open(void **state)
     end(&s);
 }
 
+/* However the body hands its condition on, unchanged it is true: all trips are run, also those that are too many to be run
+ * one by one. One that the body computes may end the loop, and then nobody knows how often it runs. */
+static void long_loops_know_their_condition(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *nodes, *condition; /* of the body */
+        bool known;
+    } CASES[] = {
+        {"Relu v w", "go", true},
+        {"Relu v w; Identity go a", "a", true},
+        {"Relu v w; Identity go a; Identity a b; Identity b c", "c", true},
+        {"Relu v w; Not go a; Not a b; Identity b c", "c", true},
+        {"Relu v w; And go,go a; Identity a b", "b", true},
+        {"Relu v w; ReduceMax v a; Less a,limit b; Identity b c", "c", false},
+        {"Relu v w; ReduceMax v a; Less a,limit b; And go,b c", "c", false},
+    };
+    static const int64_t TRIPS[] = {1, 64, 65, 66, 1000, INT64_C(1) << 40};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        for (size_t k = 0; k < sizeof TRIPS / sizeof *TRIPS; k++) {
+            bz_buf g = {0}, body = {0}, node = a_node("Loop", "loop", "count start x", "last all");
+            put_message(&body, GRAPH_INPUT, a_value("i", BZ_I64, ""));
+            put_message(&body, GRAPH_INPUT, a_value("go", BZ_BOOL, ""));
+            put_message(&body, GRAPH_INPUT, a_value("v", BZ_F32, "7"));
+            put_plain_nodes(&body, CASES[i].nodes);
+            for (const char *const *name = (const char *[]){CASES[i].condition, "w", "w", NULL}; *name; name++) {
+                bz_buf out = {0};
+                put_text(&out, 1, *name);
+                put_message(&body, GRAPH_OUTPUT, out);
+            }
+            put_message(&node, NODE_ATTR, a_graph_attr("body", body));
+            put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "7"));
+            put_message(&g, GRAPH_INIT, a_tensor("limit", BZ_F32, ""));
+            put_constant(&g, "trips", BZ_I64, TRIPS[k]);
+            put_constant(&g, "yes", BZ_BOOL, 1);
+            put_plain_nodes(&g, "Identity trips count; Identity yes start");
+            put_message(&g, GRAPH_NODE, node);
+            subject s = infer(g, 0);
+            const bz_layer *l = &s.layers->layer[2];
+            bool known = CASES[i].known;
+            assert_int_equal(l->bodies[0].trips_known, known);
+            assert_int_equal(bz_is_symbol(l->out[1].dims[0]), !known);
+            if (known)
+                assert_int_equal(l->out[1].dims[0], TRIPS[k]);
+            if (i < 3)
+                assert_int_equal(l->flops, 7 * TRIPS[k]);
+            end(&s);
+        }
+}
+
 static void loops_that_never_run_cost_nothing(void **state)
 {
     (void)state;
@@ -172,7 +206,7 @@ static bz_buf plain_graph(const char *nodes)
     bz_buf g = {0};
     put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4x4"));
     put_message(&g, GRAPH_INIT, a_tensor("k", BZ_F32, "4x4"));
-    put_nodes(&g, nodes);
+    put_plain_nodes(&g, nodes);
     return g;
 }
 
@@ -377,6 +411,7 @@ int main(void)
         cmocka_unit_test(if_counts_its_cheaper_branch),
         cmocka_unit_test(short_loops_are_run_trip_by_trip),
         cmocka_unit_test(loops_without_a_count_are_open),
+        cmocka_unit_test(long_loops_know_their_condition),
         cmocka_unit_test(loops_that_never_run_cost_nothing),
         cmocka_unit_test(a_chain_has_no_modules),
         cmocka_unit_test(branches_are_modules),

@@ -145,6 +145,65 @@ static void unbound_dimensions_name_the_option(void **state)
     expect_error(relu_of("NxMxK"), &o, BZ_BAD_INPUT, "input 'x': its shape has more elements");
 }
 
+static bz_buf reshaped(const char *input, const int64_t *to, size_t n)
+{
+    bz_buf g = {0};
+    char rank[2] = {(char)('0' + n), 0};
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, input));
+    put_ints(&g, "shape", rank, to, n);
+    put_plain_nodes(&g, "Reshape x,shape a; Relu a y");
+    put_message(&g, GRAPH_OUTPUT, a_value("y", BZ_F32, "Nx?"));
+    return g;
+}
+
+/* A number in the graph that is its batch: shapes that clash, or a result that stays as it is. */
+static void batches_that_cannot_be_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *input;
+        int64_t to[3];
+        size_t n;
+        const char *failure, *warning; /* NULL: none */
+    } CASES[] = {
+        {"2x6", {2, 6}, 2, "contains its batch of 2 as a number, so --batch 4 cannot be", NULL},
+        {"2x6", {2, -1}, 2, NULL, "result 'y' begins with 2 although --batch is 4"},
+        {"1x6", {1, -1, 3}, 3, NULL, "result 'y' begins with 1 although --batch is 4"},
+        {"2x6", {0, -1}, 2, NULL, NULL},
+        {"2x6", {-1, 6}, 2, NULL, NULL},
+        {"2x6", {-1, 3}, 2, NULL, NULL},
+        {"4x6", {4, 6}, 2, NULL, NULL}, /* it is that batch */
+        {"Nx6", {-1, 6}, 2, NULL, NULL},
+        {"1x6", {1, 4, 6}, 3, NULL, NULL}, /* the batch stands elsewhere in the result */
+        {"", {1, 1}, 2, NULL, "--batch 4 changes nothing: no input has a first dimension"},
+    };
+    const bz_infer_options options = {.batch = 4};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_buf g = reshaped(CASES[i].input, CASES[i].to, CASES[i].n);
+        if (CASES[i].failure) {
+            expect_error(g, &options, BZ_BAD_INPUT, CASES[i].failure);
+            continue;
+        }
+        subject s;
+        if (infer(&s, g, &options))
+            fail_msg("%s", s.err.text);
+        assert_int_equal(s.layers->n_warnings, CASES[i].warning != NULL);
+        if (CASES[i].warning)
+            assert_non_null(strstr(s.layers->warnings[0], CASES[i].warning));
+        end(&s);
+    }
+    subject s;
+    bz_buf nameless = reshaped("2x6", (int64_t[]){2, -1}, 2); /* a result without a name is none */
+    put_message(&nameless, GRAPH_OUTPUT, a_value("", BZ_F32, "2x6"));
+    assert_int_equal(infer(&s, nameless, &options), 0);
+    assert_int_equal(s.layers->n_warnings, 1);
+    end(&s);
+    bz_buf open = relu_of("2xH");
+    assert_int_equal(infer(&s, open, &options), -1); /* that H is not bound is no fault of the batch */
+    assert_null(strstr(s.err.text, "batch of"));
+    end(&s);
+}
+
 static void open_inputs_stay_symbols(void **state)
 {
     (void)state;
@@ -361,6 +420,7 @@ int main(void)
         cmocka_unit_test(dimensions_are_tied_by_their_names),
         cmocka_unit_test(names_that_runtimes_use_are_taken_for_what_they_mean),
         cmocka_unit_test(unbound_dimensions_name_the_option),
+        cmocka_unit_test(batches_that_cannot_be_are_told),
         cmocka_unit_test(open_inputs_stay_symbols),
         cmocka_unit_test(convolution_is_keyed_and_priced),
         cmocka_unit_test(keys_tell_integers_apart),

@@ -14,6 +14,8 @@
 
 #include "modelproc_ops_model.h"
 
+#include "modelproc_gradient_cases.h"
+
 /* What must be refused with a sentence, and must not crash. */
 static const op_case hostile[] = {
     {"LSTM", 14, "f32:5x2x8 f32:1x64x8 f32:1x60x16", "hidden_size=i:16", "!do not fit a hidden size", -1},
@@ -123,14 +125,13 @@ CHECK(standard)
 CHECK(microsoft)
 CHECK(classical)
 CHECK(hostile)
+CHECK(gradients)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_standard),
-        cmocka_unit_test(test_microsoft),
-        cmocka_unit_test(test_classical),
-        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_standard), cmocka_unit_test(test_microsoft), cmocka_unit_test(test_classical),
+        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

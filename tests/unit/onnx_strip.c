@@ -386,6 +386,79 @@ static void unknown_fields_survive(void **state)
     bz_buf_free(&bytes);
 }
 
+static bz_buf metadata(const char *of)
+{
+    bz_buf entry = {0};
+    put_text(&entry, 1, "made by");
+    put_text(&entry, 2, of);
+    return entry;
+}
+
+/* Newer files keep notes on everything (metadata_props), nodes have an overload, functions describe what they compute. The
+ * numbers of the fields are those of onnx.proto. */
+static void metadata_survives_everywhere(void **state)
+{
+    (void)state;
+    static const char *const PLACES[] = {"node",
+                                         "tensor",
+                                         "graph",
+                                         "function",
+                                         "value",
+                                         "node of body",
+                                         "initializer",
+                                         "node of function",
+                                         "type of function",
+                                         "model",
+                                         "training"};
+    bz_buf node = a_node("If", "n", "w", "y"), inner = a_node("Constant", "c", "", "k"), body = {0}, g = {0}, f = {0},
+           value = a_value("y", BZ_F32, "1"), in_function = a_node("Constant", "d", "", "k"), typed = {0}, bytes = {0},
+           training = {0}, algorithm = {0}, attr = an_attr("then_branch", 5), constant = an_attr("value", 4),
+           tensor = a_raw_tensor("", BZ_U8, "20x20", RAW, BIG), init = a_raw_tensor("w", BZ_U8, "400", RAW, BIG);
+    put_message(&tensor, 16, metadata(PLACES[1]));
+    put_message(&constant, ATTR_T, tensor);
+    put_message(&inner, NODE_ATTR, constant);
+    put_message(&inner, 9, metadata(PLACES[5]));
+    put_message(&body, GRAPH_NODE, inner);
+    put_message(&attr, ATTR_G, body);
+    put_message(&node, NODE_ATTR, attr);
+    put_message(&node, 9, metadata(PLACES[0]));
+    put_message(&value, 4, metadata(PLACES[4]));
+    put_message(&init, 16, metadata(PLACES[6]));
+    put_message(&g, GRAPH_NODE, node);
+    put_message(&g, GRAPH_INIT, init);
+    put_message(&g, GRAPH_OUTPUT, value);
+    put_message(&g, 16, metadata(PLACES[2]));
+    put_message(&in_function, 9, metadata(PLACES[7]));
+    put_text(&f, FUNCTION_NAME, "F");
+    put_message(&f, FUNCTION_NODE, in_function);
+    put_opset(&f, FUNCTION_OPSET, "", 21);
+    typed = a_value("t", BZ_F32, "2");
+    put_message(&typed, 4, metadata(PLACES[8]));
+    put_message(&f, 12, typed);
+    put_message(&f, 14, metadata(PLACES[3]));
+    put_message(&algorithm, GRAPH_INIT, a_raw_tensor("rate", BZ_U8, "400", RAW, BIG));
+    put_message(&algorithm, 16, metadata(PLACES[10]));
+    put_message(&training, 2, algorithm);
+    put_message(&bytes, MODEL_GRAPH, g);
+    put_message(&bytes, MODEL_FUNCTION, f);
+    put_message(&bytes, MODEL_TRAINING, training);
+    put_int(&bytes, MODEL_IR, 10);
+    put_opset(&bytes, MODEL_OPSET, "", 21);
+    put_message(&bytes, 14, metadata(PLACES[9]));
+    int64_t dropped, kept;
+    bz_buf out = stripped(&bytes, KEEP, &dropped, &kept);
+    assert_int_equal(dropped, 3);
+    assert_true(out.len < bytes.len - 3 * BIG + 100);
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
+        bz_buf entry = metadata(PLACES[i]);
+        if (!contains(&out, &entry))
+            fail_msg("what is said of the %s is gone", PLACES[i]);
+        bz_buf_free(&entry);
+    }
+    bz_buf_free(&out);
+    bz_buf_free(&bytes);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static bz_buf example(void)
@@ -572,6 +645,7 @@ int main(void)
         cmocka_unit_test(constants),
         cmocka_unit_test(constants_in_bodies_and_functions),
         cmocka_unit_test(unknown_fields_survive),
+        cmocka_unit_test(metadata_survives_everywhere),
         cmocka_unit_test(files),
         cmocka_unit_test(places_that_cannot_be_written),
         cmocka_unit_test(bad_input_leaves_the_output_alone),

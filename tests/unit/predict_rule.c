@@ -139,6 +139,41 @@ static void written_and_read(void **state)
     bz_samples_free(&s);
 }
 
+/* Intervals grow away from the shapes and machines that are known, and shrink near records of one's own. */
+static void unsure_far_away(void **state)
+{
+    (void)state;
+    static char text[PROBLEMS][128];
+    bool known[PROBLEMS];
+    bz_samples s;
+    bz_problem far_problem;
+    bz_shape far_shape;
+    make(&s, text);
+    for (int i = 0; i < PROBLEMS; i++)
+        known[i] = i % 6;
+    assert_int_equal(bz_problem_parse("conv x=1x3000x300x300 w=9x3000x11x11 stride=4x4 pad=0x0x0x0 dilation=1x1 "
+                                      "group=1 dtype=f32",
+                                      &far_problem, NULL),
+                     0);
+    bz_shape_of(&far_problem, &far_shape);
+    bz_predictor *p = bz_predictor_new(&s, NULL, known, NULL);
+    bz_machine other = s.machine[2], later = s.machine[2];
+    other.f32 *= 1.5, later.generation = 5;
+    bz_aim *own = bz_predictor_aim(p, &s.machine[2], &s, 2, known), *none = bz_predictor_aim(p, &other, NULL, -1, NULL),
+           *newer = bz_predictor_aim(p, &later, NULL, -1, NULL);
+    double at = bz_predict(own, NULL, &s.shape[0]).spread, without = bz_predict(none, NULL, &s.shape[0]).spread;
+    assert_true(at <= without);
+    assert_true(bz_predict(own, NULL, &far_shape).spread > 1.5 * at);
+    assert_true(bz_predict(none, NULL, &far_shape).spread > without);
+    assert_true(bz_predict(newer, NULL, &s.shape[0]).spread > 1.2 * without);
+    assert_true(bz_predict(own, text[1], &s.shape[1]).spread == 0);
+    bz_aim_free(own);
+    bz_aim_free(none);
+    bz_aim_free(newer);
+    bz_predictor_free(p);
+    bz_samples_free(&s);
+}
+
 static void what_ships(void **state)
 {
     (void)state;
@@ -146,6 +181,22 @@ static void what_ships(void **state)
     bz_predictor *p = bz_predictor_shipped();
     assert_non_null(p);
     assert_int_equal(bz_predictor_machines(p, &machine), 7);
+    /* kinds are found by their names, however many others there are */
+    static const char *const MET[] = {
+        "conv x=1x64x56x56 w=64x64x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
+        "gemm m=1 n=1000 k=1024 batch=1 transa=0 transb=1 post=bias dtype=f32",
+        "binary fn=add a=1x64x56x56 b=1x64x56x56 dtype=f32", "binary fn=add a=1x64x56x56 b=1x64x1x1 dtype=f32"};
+    static const char *const NOT_MET[] = {"layernorm x=8x768 axis=1 dtype=f32"};
+    for (size_t i = 0; i < sizeof MET / sizeof *MET + sizeof NOT_MET / sizeof *NOT_MET; i++) {
+        bool met = i < sizeof MET / sizeof *MET;
+        bz_problem problem;
+        bz_shape shape;
+        bz_error err;
+        if (bz_problem_parse(met ? MET[i] : NOT_MET[i - sizeof MET / sizeof *MET], &problem, &err))
+            fail_msg("%s", err.text);
+        bz_shape_of(&problem, &shape);
+        assert_int_equal(bz_predictor_met(p, &shape), met);
+    }
     bz_predictor_free(p);
 }
 
@@ -236,8 +287,12 @@ static void machines_by_name(void **state)
     bz_machine m;
     bz_error err;
     assert_int_equal(bz_machine_named("t4", &arena, &m, &err), 0);
-    assert_true(m.gpu && fabs(m.held - 585.0 / 1590) < 1e-9 && fabs(m.bandwidth - 0.88 * 320e9) < 1);
+    assert_true(m.gpu && fabs(m.base - 585e6) < 1 && fabs(m.bandwidth - 0.88 * 320e9) < 1);
     assert_int_equal(m.capability, 75);
+    /* a T4 has half the watts of others for each operation: its clock under load is between its base and what these leave */
+    assert_true(m.held > 585.0 / 1590 && m.held < sqrt(0.51));
+    assert_int_equal(bz_machine_named("rtx-2080-ti", &arena, &m, &err), 0);
+    assert_true(m.held > 0.9 && m.held < 1);
     assert_int_equal(bz_machine_named("no-such-gpu", &arena, &m, &err), -1);
     assert_int_equal(err.code, BZ_USAGE);
     bz_arena_free(&arena);
@@ -245,13 +300,11 @@ static void machines_by_name(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_machine_like_the_others),
-                                       cmocka_unit_test(shapes_between_shapes),
-                                       cmocka_unit_test(weights_of_neighbours),
-                                       cmocka_unit_test(written_and_read),
-                                       cmocka_unit_test(what_ships),
-                                       cmocka_unit_test(equations_are_solved),
-                                       cmocka_unit_test(first_what_tells_most),
-                                       cmocka_unit_test(machines_by_name)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_machine_like_the_others), cmocka_unit_test(shapes_between_shapes),
+        cmocka_unit_test(weights_of_neighbours),     cmocka_unit_test(written_and_read),
+        cmocka_unit_test(unsure_far_away),           cmocka_unit_test(what_ships),
+        cmocka_unit_test(equations_are_solved),      cmocka_unit_test(first_what_tells_most),
+        cmocka_unit_test(machines_by_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,8 +55,11 @@ static void every_call_is_there(void **state)
         const char *detail = bz_string(t, e->detail[i]);
         if (!strcmp(bz_string(t, e->name[i]), "eltwise")) {
             assert_int_equal(e->library[i], BZ_LIBRARY_ONEDNN);
-            assert_string_equal(detail, "engine=cpu prop=forward_inference data=f32::blocked:ab:f0 "
-                                        "diff=undef::undef::f0 aux=alg:eltwise_relu;alpha:0;beta:0 problem=4x4");
+            /* oneDNN 2 and 3 */
+            assert_true(!strcmp(detail, "engine=cpu prop=forward_inference data=f32::blocked:ab:f0 "
+                                        "diff=undef::undef::f0 aux=alg:eltwise_relu;alpha:0;beta:0 problem=4x4") ||
+                        !strcmp(detail, "engine=cpu prop=forward_inference data=f32::blocked:ab::f0 "
+                                        "aux=alg:eltwise_relu;alpha:0;beta:0 problem=4x4"));
             assert_true(bz_string(t, e->variant[i])[0]);
         } else if (!strcmp(bz_string(t, e->name[i]), "sgemm")) {
             assert_int_equal(e->library[i], BZ_LIBRARY_BLAS);

@@ -159,6 +159,27 @@ static void what_cupti_refuses(void **state)
     bz_trace_free(t);
 }
 
+/* One client of CUPTI at a time: the program, where it wants to be one. It gets none of our buffers, and finds CUPTI as it would
+ * be without us; what came before it is ours. */
+static void the_program_takes_cupti(void **state)
+{
+    (void)state;
+    int status = -1;
+    bz_trace *t = capture("5", "client", &PLAIN, &status);
+    assert_int_equal(status, 0);
+    assert_int_equal(t->n_iterations, 5);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 4);
+    assert_true(covers(t, "from the moment on when the program began to use CUPTI itself"));
+    assert_false(covers(t, "ended without finishing"));
+    bz_trace_free(t);
+    t = capture("5", "first", &PLAIN, &status);
+    assert_int_equal(status, 0);
+    assert_int_equal(t->n_iterations, 5);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 0);
+    assert_true(covers(t, "because the program uses CUPTI itself"));
+    bz_trace_free(t);
+}
+
 /* Whatever CUPTI this machine has, or none: the program runs on. */
 static void without_the_stand_in(void **state)
 {
@@ -260,13 +281,10 @@ static void logs_are_tied(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_activities),
-        cmocka_unit_test(ranges_of_nvtx),
-        cmocka_unit_test(a_crash_leaves_a_trace),
-        cmocka_unit_test(what_cupti_refuses),
-        cmocka_unit_test(the_limit_holds),
-        cmocka_unit_test(without_the_stand_in),
-        cmocka_unit_test(levels),
+        cmocka_unit_test(all_activities),          cmocka_unit_test(ranges_of_nvtx),
+        cmocka_unit_test(a_crash_leaves_a_trace),  cmocka_unit_test(what_cupti_refuses),
+        cmocka_unit_test(the_program_takes_cupti), cmocka_unit_test(the_limit_holds),
+        cmocka_unit_test(without_the_stand_in),    cmocka_unit_test(levels),
         cmocka_unit_test(logs_are_tied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

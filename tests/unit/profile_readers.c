@@ -418,6 +418,63 @@ static size_t facts_that_are(const bz_trace *t, const char *key, const char *val
     return n;
 }
 
+static long step_that_fails, steps;
+
+static int fail_once(void *unused)
+{
+    (void)unused;
+    return ++steps == step_that_fails;
+}
+
+/* SQLite calls this for each file that is opened. */
+static int watch(sqlite3 *db, const char **message, const void *unused)
+{
+    (void)message, (void)unused;
+    sqlite3_progress_handler(db, 1, fail_once, NULL);
+    return SQLITE_OK;
+}
+
+/* Whatever step of SQLite's fails while a file is read: the file is refused with a sentence, or what is missing is told, or
+ * nothing is missing. A table or column is never taken for one that the file does not have. */
+static void failures_of_sqlite_are_told(void **state)
+{
+    (void)state;
+    char *path = database(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES (1, 'k'), (2, 'm');"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, "
+        "streamId "
+        "INTEGER, correlationId INTEGER, demangledName INTEGER, shortName INTEGER);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 0, 1, 7, 5, 1, 1), (30, 40, 0, 1, 7, 6, 2, 2);"
+        "CREATE TABLE TARGET_INFO_GPU (name TEXT); INSERT INTO TARGET_INFO_GPU VALUES ('a GPU');"
+        "CREATE TABLE BENANZA_FACTS (key TEXT, value TEXT); INSERT INTO BENANZA_FACTS VALUES ('cpu', 'some');");
+    int refused = 0, told = 0, whole = 0;
+    assert_int_equal(sqlite3_auto_extension((void (*)(void))watch), SQLITE_OK);
+    step_that_fails = -10;
+    do {
+        bz_error err = {0};
+        bz_trace *t = bz_trace_new();
+        step_that_fails += 11;
+        steps = 0;
+        if (bz_profile_read(t, path, &err)) {
+            assert_non_null(strstr(err.text, "cannot be read: "));
+            refused++;
+        } else if (t->source[0].truncated) {
+            told += covers(t, BZ_COVERAGE_BROKEN, "is damaged (interrupted)");
+        } else {
+            assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 2);
+            assert_string_equal(bz_string(t, t->event[BZ_EVENT_KERNEL].name[1]), "m");
+            assert_int_equal(t->event[BZ_EVENT_KERNEL].correlation[1], 6);
+            assert_int_equal(facts_that_are(t, "gpu", "a GPU") + facts_that_are(t, "cpu", "some"), 2);
+            whole++;
+        }
+        bz_trace_free(t);
+    } while (steps >= step_that_fails);
+    sqlite3_cancel_auto_extension((void (*)(void))watch);
+    assert_true(refused > 100 && told > 0 && whole >= 1);
+    unlink(path);
+    free(path);
+}
+
 /* What the host is called is not carried on: neither what Nsight Systems wrote around the events, nor what recordings of
  * ours once had. Words that contain the name are other words. */
 static void hosts_are_not_named(void **state)
@@ -486,7 +543,75 @@ static void nsys_versions_and_gaps(void **state)
     assert_int_equal(k->graph[2], 12);
     assert_true(covers(t, BZ_COVERAGE_MISSING, "CUDA graphs were recorded as one row each"));
     assert_true(covers(t, BZ_COVERAGE_BROKEN, "1 names are not in StringIds"));
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "1 events have a length below 0: they were repaired"));
     bz_trace_free(t);
+}
+
+/* The same rows where SQLite's own library reads them, and where the pages are read: a column of real numbers is none that an
+ * export has. Times that are none (NaN, which SQLite keeps as NULL) cost their events and no others. */
+static void nsys_times_that_are_none(void **state)
+{
+    (void)state;
+    static const char *const TYPES[] = {"INTEGER", "REAL"};
+    for (int k = 0; k < 2; k++) {
+        char sql[900];
+        snprintf(
+            sql, sizeof sql,
+            "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES (7, 'k');"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start %s, end %s, deviceId INT, contextId INT, streamId INT, "
+            "globalPid INT, correlationId INT, demangledName INT, shortName INT);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 1200, 0, 1, 7, 0, 3, 7, 7), "
+            "(9e999 - 9e999, 1300, 0, 1, 7, 0, 4, 7, 7), (1400, 1350, 0, 1, 7, 0, 5, 7, 7), "
+            "(1500, 1499, 0, 1, 7, 0, 6, 7, 7), (1600, 9e999 - 9e999, 0, 1, 7, 0, 7, 7, 7), "
+            "(1700, 1800, 0, 1, 7, 0, 8, 7, 7);",
+            TYPES[k], TYPES[k]);
+        bz_trace *t = read_database(sql);
+        const bz_events *e = &t->event[BZ_EVENT_KERNEL];
+        assert_int_equal(e->n, 5);
+        assert_int_equal(e->start[0], 1000);
+        assert_int_equal(e->end[1], 1400);
+        assert_int_equal(e->end[4], 1800);
+        assert_true(covers(t, BZ_COVERAGE_BROKEN, "1 events carry no time and were left out"));
+        assert_true(covers(t, BZ_COVERAGE_BROKEN, "2 events have a length below 0: they were repaired"));
+        assert_true(covers(t, BZ_COVERAGE_NOTE, "1 ranges have no end"));
+        bz_trace_free(t);
+    }
+}
+
+/* Without one of the columns that name a stream, the others still keep devices apart. */
+static void nsys_columns_of_streams_are_missing(void **state)
+{
+    (void)state;
+    static const char *const COLUMN[] = {"deviceId", "contextId", "streamId", "globalPid"};
+    static const uint32_t LANES[] = {3, 4, 4, 4}; /* the first two rows differ by their device alone */
+    for (int missing = 0; missing < 4; missing++) {
+        bz_buf sql = {0};
+        bz_buf_puts(&sql, "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES "
+                          "(7, 'k'); CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, "
+                          "demangledName INT, shortName INT, correlationId INT");
+        for (int c = 0; c < 4; c++)
+            if (c != missing)
+                bz_buf_printf(&sql, ", %s INT", COLUMN[c]);
+        bz_buf_puts(&sql, ");");
+        static const long long ROW[4][4] = {
+            {0, 1, 7, 5 << 24}, {1, 1, 7, 5 << 24}, {0, 1, 8, 6 << 24}, {1, 2, 8, 6 << 24}};
+        for (int r = 0; r < 4; r++) {
+            bz_buf_printf(&sql, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%d, %d, 7, 7, %d", r * 10, r * 10 + 5,
+                          r);
+            for (int c = 0; c < 4; c++)
+                if (c != missing)
+                    bz_buf_printf(&sql, ", %lld", ROW[r][c]);
+            bz_buf_puts(&sql, ");");
+        }
+        bz_trace *t = read_database(bz_buf_text(&sql));
+        char said[64];
+        snprintf(said, sizeof said, "has no column %s", COLUMN[missing]);
+        assert_true(covers(t, BZ_COVERAGE_MISSING, said));
+        assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 4);
+        assert_int_equal(t->n_lanes, LANES[missing]);
+        bz_trace_free(t);
+        bz_buf_free(&sql);
+    }
 }
 
 static void nsys_views_are_not_trusted(void **state)
@@ -671,7 +796,10 @@ int main(void)
         cmocka_unit_test(chrome_of_others),
         cmocka_unit_test(chrome_cut_off),
         cmocka_unit_test(nsys_versions_and_gaps),
+        cmocka_unit_test(nsys_times_that_are_none),
+        cmocka_unit_test(nsys_columns_of_streams_are_missing),
         cmocka_unit_test(hosts_are_not_named),
+        cmocka_unit_test(failures_of_sqlite_are_told),
         cmocka_unit_test(nsys_views_are_not_trusted),
         cmocka_unit_test(nsys_cut_off),
         cmocka_unit_test(nsys_reports),

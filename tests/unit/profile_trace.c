@@ -770,9 +770,32 @@ static void names_tell_the_algorithm(void **state)
     assert_false(bz_call_executes("cublasSetStream_v2"));
 }
 
+/* Rows stay what they are when more room is made for them, those that are zero and those beside them too. */
+static void columns_grow_with_what_is_in_them(void **state)
+{
+    (void)state;
+    enum { ROWS = 2000000, EACH = 77777 };
+    bz_trace *t = bz_trace_new();
+    bz_events *e = &t->event[BZ_EVENT_KERNEL];
+    uint32_t stream = bz_trace_stream(t, 0, 0, 0, 0, 7);
+    for (int64_t i = 0; i < ROWS; i++) {
+        bz_trace_add(t, BZ_EVENT_KERNEL, i, i + 1, 0, stream);
+        if (i % EACH == EACH - 1)
+            e->grid[3 * i + 2] = e->registers[i] = (uint32_t)i;
+    }
+    assert_int_equal(e->n, ROWS);
+    for (int64_t i = 0; i < ROWS; i++) {
+        uint32_t is = i % EACH == EACH - 1 ? (uint32_t)i : 0;
+        if (e->start[i] != i || e->registers[i] != is || e->grid[3 * i + 2] != is || e->grid[3 * i] || e->block[3 * i])
+            fail_msg("row %lld is another one", (long long)i);
+    }
+    bz_trace_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_grow_with_what_is_in_them),
         cmocka_unit_test(strings_are_kept_once),
         cmocka_unit_test(rows_are_sorted_outer_first),
         cmocka_unit_test(rows_are_found_by_their_start),

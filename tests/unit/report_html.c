@@ -141,6 +141,27 @@ static void hostile_text_stays_text(void **state)
     tear_down(&w);
 }
 
+/* A page of a document has its JSON as it is, and its text; neither ends the element that it stands in. */
+static void document_stays_data(void **state)
+{
+    bz_buf page = {0}, json = {0};
+    bz_machine machine = {.name = HOSTILE};
+    bz_forecast forecast = {.model = HOSTILE, .machine = &machine, .batch = 2, .sequential = 1, .low = 0.5, .high = 2};
+    (void)state;
+    bz_report_forecasts(&forecast, 1, &(bz_price_list){0}, BZ_FORM_JSON, &json);
+    bz_report_document_page(HOSTILE, bz_buf_text(&json), HOSTILE, &page);
+    assert_int_equal(count(bz_buf_text(&page), "</script"), 4);
+    assert_int_equal(count(bz_buf_text(&page), "<script>"), 0);
+    cJSON *told = parse(&page, "data"), *plain = cJSON_Parse(bz_buf_text(&json));
+    assert_true(cJSON_Compare(told, plain, true));
+    assert_string_equal(member(cJSON_GetArrayItem(member(told, "rows"), 0), "system")->valuestring, HOSTILE);
+    assert_non_null(strstr(bz_buf_text(&page), "<pre>&lt;/script&gt;&lt;script&gt;alert"));
+    cJSON_Delete(told);
+    cJSON_Delete(plain);
+    bz_buf_free(&json);
+    bz_buf_free(&page);
+}
+
 static void what_is_not_there_is_left_out(void **state)
 {
     world w;
@@ -199,7 +220,7 @@ static void all_questions_are_answered(void **state)
     bz_units units = {.unit = "AMX", .row = &unit, .n = 1, .could = 1, .way = &way, .n_ways = 1};
     bz_waterfall waterfall = {
         .from = 9e-3, .to = 4e-3, .step = {{BZ_RUNG_BETWEEN, "gaps", 2e-3}, {BZ_RUNG_FUSION, "fusion", 3e-3}}, .n = 2};
-    bz_advice advice = {"x", "Do it", HOSTILE, "export X=1", false, 1e-3, 5e-4, 2e-3};
+    bz_advice advice = {"x", "Do it", HOSTILE, "export X=1", "estimate", false, 1e-3, 5e-4, 2e-3};
     bz_timeline_row lane = {"thread 1", BZ_EVENT_CALL, 1};
     bz_timeline_event event = {0, 0, 0, 100, 200};
     const char *name = HOSTILE;
@@ -324,6 +345,7 @@ int main(void)
         cmocka_unit_test(hostile_text_stays_text),    cmocka_unit_test(what_is_not_there_is_left_out),
         cmocka_unit_test(all_questions_are_answered), cmocka_unit_test(same_input_same_bytes),
         cmocka_unit_test(median_iteration_is_drawn),  cmocka_unit_test(longest_events_are_kept),
+        cmocka_unit_test(document_stays_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,16 +38,17 @@ static int fake_open(const bz_job *j, void **session, bz_error *err)
 /* The layout says what the only variant does; "mixed" has several. */
 static int fake_enumerate(void *session, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
 {
-    static const char *const MIXED[] = {"good", "crash", "good too", "hang", "wrong", "slow"};
+    static const char *const MIXED[] = {"good", "crash", "good too", "hang", "wrong", "slow", "slow pick"};
     if (!strcmp(layout, "refuses"))
         return bz_fail(why, BZ_INCOMPLETE, "it does not feel like it");
     if (!strcmp(layout, "crash-early"))
         raise(SIGSEGV);
     bool mixed = !strcmp(layout, "mixed");
-    for (int i = 0; i < (mixed ? 6 : 1); i++) {
+    for (int i = 0; i < (mixed ? 7 : 1); i++) {
         bz_variant *v = bz_variant_add(list, NULL, session, layout, math);
         snprintf(v->algorithm, sizeof v->algorithm, "%s", mixed ? MIXED[i] : layout);
         v->reference = !strcmp(layout, "reference");
+        v->chosen = !strcmp(v->algorithm, "slow pick");
     }
     return 0;
 }
@@ -104,7 +105,7 @@ static int fake_measure(bz_variant *v, int64_t n, int first_copy, double *second
     if (fake_execute(v, 0))
         return -1;
     bool longer = !strcmp(v->algorithm, "noisy") && samples++ % 2;
-    *seconds = (double)n * (!strcmp(v->algorithm, "slow") ? 3e-4 : longer ? 1.5e-4 : 1e-4);
+    *seconds = (double)n * (!strncmp(v->algorithm, "slow", 4) ? 3e-4 : longer ? 1.5e-4 : 1e-4);
     return 0;
 }
 
@@ -270,7 +271,7 @@ static void test_goes_on(void **unused)
     const char *const layouts[] = {"mixed", "crash-early", "good"};
     fake.measure = fake_measure;
     kept k = run(layouts, 3, (bz_run_options){.hang_limit = 0.3});
-    assert_int_equal(k.n, 8);
+    assert_int_equal(k.n, 9);
     assert_int_equal(find(&k, "crash")->status, BZ_STATUS_CRASHED);
     assert_int_equal(find(&k, "hang")->status, BZ_STATUS_TIMEOUT);
     assert_int_equal(find(&k, "wrong")->status, BZ_STATUS_FAILED);
@@ -279,6 +280,8 @@ static void test_goes_on(void **unused)
     assert_int_equal(find(&k, "slow")->status, BZ_STATUS_DROPPED);
     assert_in_range(find(&k, "slow")->stats.n, 1, 5); /* early: a disturbed sample may have been taken again */
     assert_true(find(&k, "slow")->stats.median > 0);
+    assert_int_equal(find(&k, "slow pick")->status, BZ_STATUS_OK); /* programs use what the library picks */
+    assert_true(find(&k, "slow pick")->stats.n >= 6);
     int good = 0;
     for (int i = 0; i < k.n; i++)
         good += !strcmp(k.record[i].algorithm, "good") && k.record[i].status == BZ_STATUS_OK;

@@ -146,9 +146,9 @@ static void test_half_types(void **unused)
 static void test_eight_bits(void **unused)
 {
     (void)unused;
-    const bz_dtype types[] = {BZ_F8E4M3, BZ_F8E5M2};
-    const float most[] = {448, 57344};
-    for (int t = 0; t < 2; t++) {
+    const bz_dtype types[] = {BZ_F8E4M3, BZ_F8E5M2, BZ_F8E4M3FNUZ, BZ_F8E5M2FNUZ};
+    const float most[] = {448, 57344, 240, 57344};
+    for (int t = 0; t < 4; t++) {
         float all[256];
         uint8_t codes[256], back;
         for (int i = 0; i < 256; i++)

@@ -60,8 +60,30 @@ static void shortened(void **state)
     bz_trace_free(t);
 }
 
+/* What a page shows of it: the time line after all changes is that of the last row. */
+static void shown(void **state)
+{
+    (void)state;
+    bz_trace *t = record();
+    bz_arena arena = {0};
+    const bz_whatif_shown *s = bz_whatif_show(t, NULL, &arena);
+    assert_non_null(s);
+    assert_int_equal(s->before.total, s->whatif.simulated);
+    assert_true(s->whatif.n_greedy > 0);
+    assert_int_equal(s->after.total, s->whatif.greedy[s->whatif.n_greedy - 1].time);
+    assert_true(s->after.total < s->before.total);
+    bz_arena_free(&arena);
+    bz_trace_free(t);
+    t = bz_trace_new(); /* of nothing there is nothing to show */
+    bz_error err;
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_null(bz_whatif_show(t, NULL, &arena));
+    bz_arena_free(&arena);
+    bz_trace_free(t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shortened)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shortened), cmocka_unit_test(shown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include "onnx/onnx.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +216,22 @@ static inline bz_buf a_model(int64_t ir, int64_t opset, bz_buf graph)
         put_opset(&model, MODEL_OPSET, "", opset);
     put_message(&model, MODEL_GRAPH, graph);
     return model;
+}
+
+/* "Relu x a; Add a,b c": op, operands, result, with ';' between nodes. */
+static inline void put_plain_nodes(bz_buf *g, const char *text)
+{
+    char op[32], in[64], out[32];
+    int used;
+    while (sscanf(text, " %31s %63s %31s%n", op, in, out, &used) == 3) {
+        for (char *p = in; *p; p++)
+            *p = *p == ',' ? ' ' : *p;
+        size_t n = strlen(out);
+        if (out[n - 1] == ';')
+            out[n - 1] = 0;
+        put_message(g, GRAPH_NODE, a_node(op, out, in, out));
+        text += used;
+    }
 }
 
 #endif

@@ -10,7 +10,8 @@
 
 tensor *net_image(net *n, int batch, int channels, int size)
 {
-    n->input = tensor_new(n, 4, (int64_t[]){batch, channels, size, size}, dnnl_abcd, n->options.type);
+    n->input = tensor_new(n, 4, (int64_t[]){(int64_t)batch * n->options.items, channels, size, size}, dnnl_abcd,
+                          n->options.type);
     return n->input;
 }
 

@@ -6,6 +6,7 @@
  *     --framework US     what the host does besides before each launch (4)
  *     --link MBS         megabytes per second between host and device (200)
  *     --load US          what the host does to make the next batch (500)
+ *     --items N          so many times as many images as usual (1)
  *     --one-core CORE    host and device share this core: for several workers on few cores
  *   changes:
  *     --bf16             all tensors
@@ -40,7 +41,7 @@ enum { WARM_UP = 3, HOST = 0, DEVICE = 1, INPUT = 0, READY = 1, DONE = READY + E
 typedef struct program {
     const char *network, *record, *timed;
     int iterations, core; /* core: -1, or the one for all */
-    int workers, priority, self;
+    int workers, priority, self, items;
     double gbps, bucket, slice; /* megabytes; slice 0: none */
     int64_t framework, load;
     int graph, prefetch, time, gradients, list, bf16, fuse, fuse_norm, fused_optimizer;
@@ -316,6 +317,7 @@ static void read_times(program *p)
 static program p = {.iterations = 10,
                     .core = -1,
                     .workers = 1,
+                    .items = 1,
                     .gbps = 1,
                     .bucket = 25,
                     .framework = 4000,
@@ -338,6 +340,7 @@ static void read_options(int argc, char **argv)
         GBPS,
         BUCKET,
         SLICE,
+        ITEMS,
         FLAG
     };
     static const struct option OPTIONS[] = {{"iterations", 1, NULL, ITERATIONS},
@@ -352,6 +355,7 @@ static void read_options(int argc, char **argv)
                                             {"gbps", 1, NULL, GBPS},
                                             {"bucket", 1, NULL, BUCKET},
                                             {"slice", 1, NULL, SLICE},
+                                            {"items", 1, NULL, ITEMS},
                                             {"priority", 0, &p.priority, 1},
                                             {"bf16", 0, &p.bf16, 1},
                                             {"fuse", 0, &p.fuse, 1},
@@ -401,6 +405,9 @@ static void read_options(int argc, char **argv)
         case SLICE:
             p.slice = atof(optarg);
             break;
+        case ITEMS:
+            p.items = atoi(optarg) > 1 ? atoi(optarg) : 1;
+            break;
         case NETWORK:
             p.network = optarg;
             break;
@@ -428,6 +435,7 @@ int main(int argc, char **argv)
     }
     p.self = exchange_fork(p.workers);
     p.net = net_new(&(net_options){.type = p.bf16 ? dnnl_bf16 : dnnl_f32,
+                                   .items = p.items,
                                    .fuse = p.fuse,
                                    .fuse_norm = p.fuse_norm,
                                    .fuse_optimizer = p.fused_optimizer});

@@ -39,6 +39,7 @@ typedef struct call {
 
 typedef struct net_options {
     dnnl_data_type_t type;
+    int items;           /* times as many images as the network usually has */
     bool fuse;           /* convolution, bias and activation as one call */
     bool fuse_norm;      /* batch normalization and activation as one call */
     bool fuse_optimizer; /* the update of all parameters as one call */

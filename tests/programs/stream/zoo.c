@@ -168,6 +168,11 @@ static tensor *vit(net *n)
     return encoder(n, 6, 1, 50, 192, 3);
 }
 
+static tensor *gpt(net *n)
+{
+    return encoder(n, 3, 1, 128, 320, 5);
+}
+
 static tensor *lstm(net *n)
 {
     tensor *x = net_tokens(n, 24 * 8, 256);
@@ -200,7 +205,7 @@ static const struct {
 } ZOO[] = {
     {"resnet18", resnet18}, {"resnet34", resnet34}, {"resnet50", resnet50}, {"mobilenet", mobilenet},
     {"vgg11", vgg11},       {"vgg16", vgg16},       {"mlp", mlp},           {"bert", bert},
-    {"vit", vit},           {"lstm", lstm},         {"tiny", tiny},
+    {"vit", vit},           {"lstm", lstm},         {"gpt", gpt},           {"tiny", tiny},
 };
 
 bool zoo_build(net *n, const char *name)

@@ -1,0 +1,100 @@
+/* Gains by simulation: the recording as a graph of what waited for what, changed as the advice would change the program. What hides
+ * behind other work gains nothing there. */
+#include "advice/rules.h"
+#include "whatif/whatif.h"
+
+#include <math.h>
+#include <string.h>
+
+struct advice_simulation {
+    bz_flow flow;
+    bz_whatif whatif;
+    bool usable; /* it repeats what was recorded */
+};
+
+advice_simulation *advice_simulation_make(const bz_trace *trace, const bz_whatif_records *records, bz_arena *arena)
+{
+    advice_simulation *s = BZ_NEW(arena, advice_simulation, 1);
+    bz_error none;
+    uint32_t typical = bz_typical_iteration(trace);
+    if (typical == BZ_NONE || bz_flow_make(trace, typical, &s->flow, &none))
+        return s;
+    s->usable = !bz_whatif_begin(trace, &s->flow, arena, &s->whatif, &none) && s->whatif.error <= BZ_WHATIF_REFUSE;
+    s->whatif.records = records;
+    return s;
+}
+
+void advice_simulation_free(advice_simulation *s)
+{
+    bz_flow_free(&s->flow);
+}
+
+/* Without work by its name, or for its reason: "kernels WORD…", "calls WORD…", "cause ID…", as a line "gain" has it. */
+static int remove_work(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    const char *words = asked->text;
+    char what[64];
+    int n = 0;
+    int64_t time = 0;
+    (void)err;
+    advice_word(&words, what);
+    bool call = !strcmp(what, "calls"), cause = !strcmp(what, "cause");
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i];
+        if (t->removed || t->event == BZ_NONE || t->kind != (call ? BZ_TASK_CALL : BZ_TASK_KERNEL) ||
+            t->event_kind != (call ? BZ_EVENT_CALL : BZ_EVENT_KERNEL))
+            continue;
+        const char *id = cause ? bz_cause_id(bz_kernel_of(asked->trace, t->event)->cause) : NULL;
+        const bz_events *e = &asked->trace->event[t->event_kind];
+        if (cause ? !id || !advice_named(id, words) : !advice_named(bz_string(asked->trace, e->name[t->event]), words))
+            continue;
+        time = bz_flow_sum(time, t->duration);
+        bz_flow_remove_launched(flow, i, false);
+        n++;
+    }
+    bz_unit_text text;
+    bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording",
+                     "%d %s of %s together go, and nothing takes their place", n,
+                     call ? "calls" : "kernels with their launches", bz_units_time(text, 1e-9 * (double)time));
+    return n;
+}
+
+static const bz_transformation REMOVAL = {.name = "removal", .apply = remove_work};
+
+/* A line "whatif": the name of a transformation, or "remove" with what the line "gain" found. */
+static bool ask(const advice_making *m, const advice_rule *rule, const char *line, bz_whatif_asked *asked)
+{
+    bz_error none;
+    if (strcmp(line, "remove") != 0)
+        return !bz_whatif_parse(line, m->arena, asked, &none);
+    *asked = (bz_whatif_asked){.row = &REMOVAL, .text = advice_line(rule, "gain", m->found)};
+    return true;
+}
+
+static void tell(advice_making *m, const bz_prediction *p)
+{
+    bz_buf_printf(&m->evidence, "; simulated: ");
+    for (int i = 0; i < p->n_assumed; i++)
+        bz_buf_printf(&m->evidence, "%s%s (%s)", i ? "; " : "", p->assumed[i].what, bz_assumed_name(p->assumed[i].how));
+}
+
+/* Where the recording was made in levels, the program alone is faster than the iteration that is simulated: gains are shares of it. */
+bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line, bz_advice *out)
+{
+    bz_whatif *w = &m->simulation->whatif;
+    bz_whatif_asked asked;
+    bz_error none;
+    if (!m->simulation->usable || !ask(m, rule, line, &asked) ||
+        bz_whatif_predict(m->trace, &asked, 1, m->arena, w, NULL, NULL, &none))
+        return false;
+    const bz_prediction *p = &w->prediction[w->n - 1];
+    if (!p->changed)
+        return false;
+    double share = m->l->recorded > 0 && m->l->latency < m->l->recorded ? m->l->latency / m->l->recorded : 1;
+    out->gain = share * 1e-9 * (double)(w->simulated - p->time);
+    out->low = share * 1e-9 * (double)(w->simulated - p->high);
+    out->high = share * 1e-9 * (double)(w->simulated - p->low);
+    out->by = "simulation";
+    tell(m, p);
+    return true;
+}

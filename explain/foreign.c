@@ -1,0 +1,381 @@
+/* Is a recording of this model at all? Where the parameters of its products are known, multiplications tell, by the weights that
+ * they are done with: weights stay the same when batch or sizes change. Where only names are known, the sequence of the work does. */
+#include "explain/align.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the multiplications that both do, in the larger sum: from where on it is the same network; likewise of the sequences. Programs
+ * merge products (query, key, value), and split convolutions by groups: half is then enough, when the sums are equal. */
+static const double SAME = 0.85, SAME_MERGED = 0.5, SAME_SUM = 0.05, SAME_SEQUENCE = 0.95;
+enum { LEAST_SEQUENCE = 5, LEAST_BACKWARD = 3, MOST_CHANNELS = 1 << 20 };
+
+/* Multiplications with weights of one size. */
+typedef struct share {
+    int64_t weights;
+    double model, seen;
+} share;
+
+typedef struct making {
+    const bz_bound *bound;
+    const bz_trace *trace;
+    bz_arena *arena;
+    bz_map known; /* weights -> share */
+    share *share;
+    int n;
+    double model, seen; /* sums */
+    bool unseen[2];     /* products, convolutions: the recording cannot tell them, or their parameters */
+} making;
+
+static share *share_of(making *m, int64_t weights, bool add)
+{
+    uint32_t at = bz_map_get(&m->known, &weights, sizeof weights);
+    if (at != BZ_MAP_NONE)
+        return &m->share[at];
+    if (!add)
+        return NULL;
+    BZ_ARENA_ROOM(m->arena, m->share, m->n);
+    m->share[m->n] = (share){.weights = weights};
+    int64_t *key = bz_arena_dup(m->arena, &weights, sizeof weights);
+    bz_map_add(&m->known, key, sizeof *key, (uint32_t)m->n);
+    return &m->share[m->n++];
+}
+
+/* Weights of a product: of each result as many as it has products, for each channel of the results. What is the channel of a
+ * matrix nobody knows: rows and columns change places between libraries. 0: none. */
+static int64_t weights_of(const bz_layer *l, int way)
+{
+    const bz_type *y = &l->out[0];
+    int64_t results = l->n_out ? bz_type_elements(y) : 0, weights;
+    if (results < 1 || y->rank < 1 || l->macs % results)
+        return 0;
+    int axis = bz_layer_has(l, BZ_LAYER_CONVOLUTION) ? 1 : y->rank - 1 - way;
+    if (axis < 0 || axis >= y->rank)
+        return 0;
+    return __builtin_mul_overflow(l->macs / results, y->dims[axis], &weights) ? 0 : weights;
+}
+
+static bool is_conv(const bz_layer *l)
+{
+    return bz_layer_has(l, BZ_LAYER_CONVOLUTION);
+}
+
+static void add_model(making *m)
+{
+    for (int i = 0; i < m->bound->n; i++) {
+        const bz_layer *l = m->bound->layer[i].layer;
+        double macs = (double)l->macs * m->bound->layer[i].times;
+        if (!l->macs || l->n_bodies || m->unseen[is_conv(l)])
+            continue;
+        share_of(m, weights_of(l, 0), true)->model += macs;
+        m->model += macs;
+    }
+}
+
+static void add_seen(making *m, const bz_layers *layers)
+{
+    for (int i = 0; i < layers->n; i++) {
+        const bz_layer *l = &layers->layer[i];
+        share *s = NULL;
+        if (!l->macs || l->n_bodies || m->unseen[is_conv(l)])
+            continue;
+        for (int way = 0; way < 2 && !s; way++)
+            s = share_of(m, weights_of(l, way), false);
+        s = s ? s : share_of(m, weights_of(l, 0), true);
+        s->seen += (double)l->macs;
+        m->seen += (double)l->macs;
+    }
+}
+
+/* What both do, if the model did `times` as much; of the larger sum. */
+static double overlap(const making *m, double times)
+{
+    double both = 0;
+    for (int i = 0; i < m->n; i++)
+        both += fmin(m->share[i].model * times, m->share[i].seen);
+    return both / fmax(m->model * times, m->seen);
+}
+
+/* Products that were merged or split have weights of sizes that the other side does not know; all others agree, and the sums do. */
+static bool merged(const making *m)
+{
+    double differ = 0;
+    for (int i = 0; i < m->n; i++)
+        if (m->share[i].model > 0 && m->share[i].seen > 0)
+            differ += fabs(m->share[i].model - m->share[i].seen);
+    return differ <= SAME_SUM * m->model && fabs(m->seen - m->model) <= SAME_SUM * m->model;
+}
+
+static const char *compare_products(making *m)
+{
+    bz_unit_text seen, model, same;
+    double best = overlap(m, 1), times = 1;
+    if (best >= SAME || (best >= SAME_MERGED && merged(m)))
+        return NULL;
+    for (int i = 0; i < m->n; i++) {
+        double by = m->share[i].model > 0 ? m->share[i].seen / m->share[i].model : 0, all = by > 0 ? overlap(m, by) : 0;
+        if (all > best)
+            best = all, times = by;
+    }
+    bz_units_count(seen, m->seen);
+    bz_units_count(model, m->model);
+    if (best >= SAME_MERGED && (times > 1 + SAME_SUM || times < 1 - SAME_SUM))
+        return bz_arena_printf(
+            m->arena,
+            "ran other sizes than the model has: it multiplied %s times, the model does %s, with weights "
+            "of the same sizes about %.3g times as often: another batch, other lengths or images, or "
+            "iterations that were found wrong (--iterations names them)",
+            seen, model, times);
+    return bz_arena_printf(m->arena,
+                           "is not of this model: it multiplied %s times, the model does %s; of the larger sum, %s is "
+                           "with weights of the same sizes",
+                           seen, model, bz_units_percent(same, overlap(m, 1)));
+}
+
+/* Which of convolutions and products have parameters, in `layers`; the others are known by name at most. */
+static bool tells(making *m, const bz_layers *layers, const bz_align_work *ran, const bz_align_work *model)
+{
+    int typed[2] = {0, 0};
+    for (int i = 0; layers && i < layers->n; i++)
+        typed[is_conv(&layers->layer[i])] += layers->layer[i].macs > 0;
+    int named[2] = {ran->count[BZ_WORK_PRODUCT], ran->count[BZ_WORK_CONV]};
+    for (int k = 0; k < 2; k++)
+        m->unseen[k] = !typed[k] || 2 * typed[k] < named[k];
+    bool conv = model->count[BZ_WORK_CONV] > 0;
+    return !m->unseen[conv];
+}
+
+/* Logs of one library do not tell what others did. */
+static void leave_out(bz_align_work *model, const bz_align_work *ran, bz_align_sort sort)
+{
+    int n = 0;
+    if (ran->count[sort] || !model->count[sort])
+        return;
+    for (int i = 0; i < model->n; i++)
+        if (model->symbol[i] != sort)
+            model->symbol[n++] = model->symbol[i];
+    model->n = n;
+    model->count[sort] = 0;
+}
+
+/* cuBLAS does products for cuDNN, too: its log alone tells nothing of the layers. */
+static bool products_alone(const bz_trace *t)
+{
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    for (size_t i = 0; i < c->n; i++)
+        if (c->library[i] != BZ_LIBRARY_CUBLAS && c->library[i] != BZ_LIBRARY_CUBLASLT)
+            return false;
+    return true;
+}
+
+/* What is missing may be what kernels did whose names tell nothing. */
+static bool alike(const bz_align_work *model, const bz_align_work *ran)
+{
+    int common = bz_align_work_common(model, ran);
+    int missing = model->n - common, hidden = missing < ran->unknown ? missing : ran->unknown;
+    int both = model->n + ran->n + hidden, same = 2 * (common + hidden);
+    return both - same <= 1 || same >= SAME_SEQUENCE * both;
+}
+
+/* The same work, told more roughly: convolutions are products, as libraries compute the one by the other; or products in a row
+ * are one, as runtimes merge those of query, key and value. */
+static bz_align_work roughly(const bz_align_work *w, bool merge_rows)
+{
+    bz_align_work rough = *w;
+    rough.symbol = bz_alloc((size_t)w->n + 1, 1);
+    rough.n = 0;
+    for (int i = 0; i < w->n; i++) {
+        bool product = w->symbol[i] == BZ_WORK_PRODUCT || (w->symbol[i] == BZ_WORK_CONV && !merge_rows);
+        if (!merge_rows || !product || !i || w->symbol[i - 1] != BZ_WORK_PRODUCT)
+            rough.symbol[rough.n++] = product ? BZ_WORK_PRODUCT : w->symbol[i];
+    }
+    return rough;
+}
+
+static bool alike_roughly(const bz_align_work *model, const bz_align_work *ran, bool merge_rows)
+{
+    bz_align_work a = roughly(model, merge_rows), b = roughly(ran, merge_rows);
+    bool same = alike(&a, &b);
+    free(a.symbol);
+    free(b.symbol);
+    return same;
+}
+
+/* Merged rows tell little of products: their number must be one that merging leaves, or bias added by a product of its own. */
+static bool alike_merged(const bz_align_work *model, const bz_align_work *ran)
+{
+    int wanted = model->count[BZ_WORK_PRODUCT], seen = ran->count[BZ_WORK_PRODUCT];
+    return 2 * seen >= wanted && 2 * wanted >= seen && alike_roughly(model, ran, true);
+}
+
+typedef struct sorts {
+    int depthwise, wide; /* convolutions of single channels; of several, of wide kernels and stride 1 */
+} sorts;
+
+static sorts count_sorts(const bz_bound *b)
+{
+    sorts n = {0};
+    for (int i = 0; i < b->n; i++) {
+        const bz_layer *l = b->layer[i].layer;
+        if (!l->macs || strcmp(l->kind, "conv") != 0 || l->n_in < 2 || l->in[0].rank < 3 ||
+            l->in[1].rank != l->in[0].rank || l->in[1].dims[1] < 1 || l->in[0].dims[1] > MOST_CHANNELS)
+            continue;
+        const bz_param *stride = bz_layer_param(l, "stride");
+        bool grouped = l->in[1].dims[1] < l->in[0].dims[1], wide = !grouped || l->in[1].dims[1] > 1;
+        for (int k = 2; k < l->in[1].rank; k++)
+            wide &= l->in[1].dims[k] > 1 && !(stride && k - 2 < stride->n && stride->v[k - 2] > 1);
+        n.depthwise += grouped;
+        n.wide += wide ? (int)(l->in[0].dims[1] / l->in[1].dims[1]) : 0; /* each group may be a kernel */
+    }
+    return n;
+}
+
+/* Kernels that no layer of the model can launch. */
+static const char *compare_kernels(making *m, const bz_align_work *ran)
+{
+    sorts own = count_sorts(m->bound);
+    if (ran->depthwise && !own.depthwise)
+        return bz_arena_printf(
+            m->arena,
+            "is not of this model: %d of its kernels convolve each channel by itself, which no layer "
+            "of the model does",
+            ran->depthwise);
+    if (ran->winograd > own.wide)
+        return bz_arena_printf(
+            m->arena,
+            "is not of this model: %d of its convolutions ran by Winograd's algorithm, and %d of the "
+            "model's layers can: it wants kernels wider than 1, at stride 1",
+            ran->winograd, own.wide);
+    return NULL;
+}
+
+static const char *compare_sequences(making *m, bz_align_work *model, const bz_align_work *ran)
+{
+    bool device = m->trace->event[BZ_EVENT_KERNEL].n > 0;
+    if (!device && !m->trace->event[BZ_EVENT_OP].n) {
+        if (products_alone(m->trace))
+            return NULL;
+        for (int sort = 0; sort < BZ_WORK_SORTS; sort++)
+            leave_out(model, ran, (bz_align_sort)sort);
+    }
+    bool recurrent = model->count[BZ_WORK_RECURRENT] && ran->count[BZ_WORK_RECURRENT]; /* any number of kernels each */
+    if ((model->n < LEAST_SEQUENCE && ran->n < LEAST_SEQUENCE) || recurrent || alike(model, ran) ||
+        alike_roughly(model, ran, false) || alike_merged(model, ran))
+        return NULL;
+    int common = bz_align_work_common(model, ran);
+    return bz_arena_printf(m->arena, "is not of this model, by the sequence of its work: %s",
+                           bz_align_work_evidence(model, ran, common, m->arena));
+}
+
+/* ---- what was copied ------------------------------------------------------------------------ */
+
+/* Bytes of the largest copy of the typical iteration in that direction. */
+static int64_t largest_copy(const making *m, uint32_t direction)
+{
+    const bz_events *c = &m->trace->event[BZ_EVENT_COPY];
+    uint32_t typical = bz_typical_iteration(m->trace);
+    int64_t most = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->value[i] == direction && c->bytes[i] > most && bz_event_iteration(m->trace, BZ_EVENT_COPY, i) == typical)
+            most = c->bytes[i];
+    return most;
+}
+
+/* How many of this tensor were copied, whatever the type was: bits, 1 of `times[k]` for elements of 1 << k bytes. 0: no whole number. */
+static void copied_times(int64_t bytes, int64_t elements, int64_t times[4])
+{
+    for (int k = 0; k < 4; k++)
+        times[k] = elements > 0 && bytes > 0 && bytes % (elements << k) == 0 ? bytes / (elements << k) : 0;
+}
+
+static int64_t largest_value(const bz_layers *l, bool input)
+{
+    const bz_model *model = l->model;
+    int64_t most = 0;
+    int n = !model ? 0 : input ? model->graph->n_inputs : model->graph->n_outputs;
+    for (int i = 0; i < n; i++) {
+        const bz_type *type = &l->types[input ? model->graph->inputs[i] : model->graph->outputs[i]];
+        int64_t elements = bz_type_elements(type);
+        most = elements > most ? elements : most;
+    }
+    return most;
+}
+
+/* Inputs are copied to the device in each iteration, and results back. Both in the same number say how large the batch was. */
+static const char *compare_copies(making *m)
+{
+    int64_t batch = m->bound->layers->batch, in[4], out[4];
+    if (batch < 1)
+        return NULL;
+    copied_times(largest_copy(m, 1), largest_value(m->bound->layers, true) / batch, in);
+    copied_times(largest_copy(m, 2), largest_value(m->bound->layers, false) / batch, out);
+    int64_t found = 0;
+    for (int i = 0; i < 4; i++)
+        for (int k = 1; k < 4; k++) /* results are numbers of 2 bytes at least */
+            if (in[i] && in[i] == out[k]) {
+                if (in[i] == batch)
+                    return NULL;
+                found = i == 2 || !found ? in[i] : found; /* mostly they have 4 bytes */
+            }
+    if (!found)
+        return NULL;
+    return bz_arena_printf(
+        m->arena,
+        "ran batch %lld, by the sizes of what was copied to the device and back; the model is taken with batch "
+        "%lld: --batch %lld",
+        (long long)found, (long long)batch, (long long)found);
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+/* A model that trains does what a recording's way back does, which nobody tells apart by layer. */
+static bool trains(const bz_bound *b)
+{
+    for (int i = 0; i < b->n; i++)
+        if (strstr(b->layer[i].layer->kind, "grad"))
+            return true;
+    return false;
+}
+
+/* A convolution's way back is what a transposed convolution does, too. */
+static const char *compare_purpose(making *m, const bz_align_work *ran)
+{
+    int own = 0;
+    for (int i = 0; i < m->bound->n; i++)
+        own += !strcmp(m->bound->layer[i].layer->kind, "convtranspose") ||
+               !strcmp(m->bound->layer[i].layer->kind, "deconv");
+    if (ran->backward - own < LEAST_BACKWARD)
+        return NULL;
+    return bz_arena_printf(m->arena,
+                           "is of a training: %d of its steps are of the way back or of an optimizer, as %s; the model "
+                           "only infers",
+                           ran->backward, ran->backward_name);
+}
+
+const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena)
+{
+    making m = {.bound = bound, .trace = trace, .arena = arena};
+    bz_align_work ran, model = {0};
+    bz_rebuilt rebuilt;
+    if (trains(bound))
+        return NULL;
+    bz_align_work_take(trace, arena, &ran);
+    bz_rebuild(trace, arena, &rebuilt);
+    for (int i = 0; i < bound->n; i++)
+        bz_align_work_add(&model, bound->layer[i].layer);
+    const char *text = compare_purpose(&m, &ran);
+    if (!text && tells(&m, rebuilt.layers, &ran, &model)) {
+        add_model(&m);
+        add_seen(&m, rebuilt.layers);
+        text = m.model > 0 ? compare_products(&m) : NULL;
+    } else if (!text) {
+        text = compare_kernels(&m, &ran);
+        text = text ? text : compare_sequences(&m, &model, &ran);
+        text = text ? text : compare_copies(&m);
+    }
+    bz_map_free(&m.known);
+    free(ran.symbol);
+    free(model.symbol);
+    return text;
+}

@@ -1,0 +1,220 @@
+/* Two sequences of work: what the typical iteration of a recording computed, and what the layers of a model do. Only convolutions,
+ * products, pools, softmaxes and recurrent layers count: what else there is (element-wise work, normalization) is fused and folded by
+ * programs as they like, and says nothing. */
+#include "explain/align.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum {
+    CONV = BZ_WORK_CONV,
+    PRODUCT = BZ_WORK_PRODUCT,
+    POOL = BZ_WORK_POOL,
+    SOFTMAX = BZ_WORK_SOFTMAX,
+    RECURRENT = BZ_WORK_RECURRENT,
+    SYMBOLS = BZ_WORK_SORTS
+} symbol;
+
+static const char *const NAMES[SYMBOLS] = {"convolutions", "matrix products", "pools", "softmaxes", "recurrent layers"};
+
+enum { LONGEST = 8192 }; /* symbols of a sequence that are looked at */
+typedef bz_align_work sequence;
+
+static void add(sequence *s, symbol v)
+{
+    if (s->n == LONGEST)
+        return;
+    BZ_ROOM(s->symbol, s->n);
+    s->symbol[s->n++] = (unsigned char)v;
+    s->count[v]++;
+}
+
+/* ---- by name -------------------------------------------------------------------------------- */
+
+/* Kinds of layers, as models and as the rules of alignments have them. A kind that is not here says nothing. */
+static const struct {
+    const char *kind;
+    symbol symbol;
+} KINDS[] = {
+    {"conv", CONV},      {"deconv", CONV},        {"convtranspose", CONV}, {"product", PRODUCT},
+    {"gemm", PRODUCT},   {"matmul", PRODUCT},     {"pool", POOL},          {"maxpool", POOL},
+    {"avgpool", POOL},   {"globalavgpool", POOL}, {"globalmaxpool", POOL}, {"softmax", SOFTMAX},
+    {"lstm", RECURRENT}, {"gru", RECURRENT},      {"rnn", RECURRENT},
+};
+
+static int symbol_of_kind(const char *kind)
+{
+    for (size_t i = 0; kind && i < sizeof KINDS / sizeof *KINDS; i++)
+        if (!strcmp(KINDS[i].kind, kind))
+            return (int)KINDS[i].symbol;
+    return -1;
+}
+
+static void add_attention(sequence *s)
+{
+    add(s, PRODUCT);
+    add(s, SOFTMAX);
+    add(s, PRODUCT);
+}
+
+/* A convolution may launch several kernels: what prepares it, products in the middle, the result at last. */
+static void add_kernel(sequence *s, const bz_kernel *k, bz_kernel_part *state)
+{
+    switch (k->does) {
+    case BZ_KERNEL_CONV_PART:
+        *state = k->begins ? k->begins : *state;
+        return;
+    case BZ_KERNEL_CONV_DEPTHWISE:
+    case BZ_KERNEL_CONV:
+        add(s, CONV);
+        break;
+    case BZ_KERNEL_PRODUCT:
+    case BZ_KERNEL_VECTOR_PRODUCT:
+        if (*state == BZ_KERNEL_TRANSFORMS)
+            return; /* the convolution is counted by the kernel that ends it */
+        add(s, *state == BZ_KERNEL_UNFOLDS ? CONV : PRODUCT);
+        break;
+    case BZ_KERNEL_ATTENTION:
+        add_attention(s);
+        break;
+    case BZ_KERNEL_RNN:
+        add(s, RECURRENT);
+        break;
+    case BZ_KERNEL_SOFTMAX:
+        add(s, SOFTMAX);
+        break;
+    case BZ_KERNEL_POOL:
+        add(s, POOL);
+        break;
+    default:
+        return;
+    }
+    *state = BZ_KERNEL_ALONE;
+}
+
+/* ---- the way back --------------------------------------------------------------------------- */
+
+/* Autograd's operators are around it. */
+static bool in_backward(const bz_trace *t, uint32_t op)
+{
+    enum { DEEPEST = 256 };
+    const bz_events *o = &t->event[BZ_EVENT_OP];
+    for (int i = 0; op < o->n && i < DEEPEST; i++, op = o->op[op])
+        if (strstr(bz_string(t, o->name[op]), "ackward"))
+            return true;
+    return false;
+}
+
+static bool call_backward(const bz_trace *t, size_t call)
+{
+    char prop[32];
+    return strstr(bz_string(t, t->event[BZ_EVENT_CALL].name[call]), "Backward") ||
+           (bz_call_parameter(t, call, "prop", prop, sizeof prop) && !strncmp(prop, "backward", 8));
+}
+
+static bool is_backward(const bz_trace *t, const bz_align_step *step)
+{
+    if (step->kind == BZ_ALIGN_CALL)
+        return call_backward(t, step->at) || in_backward(t, t->event[BZ_EVENT_CALL].op[step->at]);
+    if (step->kind == BZ_ALIGN_OPERATOR)
+        return in_backward(t, (uint32_t)step->at);
+    bz_kernel_does does = bz_kernel_of(t, step->at)->does;
+    return does == BZ_KERNEL_CONV_BACKWARD || does == BZ_KERNEL_OPTIMIZER ||
+           in_backward(t, t->event[BZ_EVENT_KERNEL].op[step->at]);
+}
+
+/* ---- both ----------------------------------------------------------------------------------- */
+
+static void add_step(sequence *s, const bz_trace *t, const bz_align_step *step, bz_kernel_part *state)
+{
+    if (is_backward(t, step)) {
+        s->backward_name = s->backward++ ? s->backward_name : step->name;
+        return;
+    }
+    if (step->kind == BZ_ALIGN_KERNEL) {
+        add_kernel(s, bz_kernel_of(t, step->at), state);
+        return;
+    }
+    int v = symbol_of_kind(step->kind == BZ_ALIGN_CALL ? bz_align_call_rule(step->name).kind
+                                                       : bz_align_operator_rule(step->name).kind);
+    if (v >= 0)
+        add(s, (symbol)v);
+    else if (strstr(step->name, "attention") || strstr(step->name, "Attention"))
+        add_attention(s);
+}
+
+/* Of all kernels, those that library calls launched as well. */
+static void count_kernels(sequence *s, const bz_align_steps *steps)
+{
+    const bz_trace *t = steps->trace;
+    for (size_t i = 0; i < t->event[BZ_EVENT_KERNEL].n; i++) {
+        const bz_kernel *k = bz_kernel_of(t, i);
+        if (!bz_align_in(steps, BZ_EVENT_KERNEL, i))
+            continue;
+        s->unknown += k->does == BZ_KERNEL_OTHER;
+        s->depthwise += k->does == BZ_KERNEL_CONV_DEPTHWISE;
+        s->winograd += k->does == BZ_KERNEL_CONV && k->algorithm && strstr(k->algorithm, "WINOGRAD");
+    }
+}
+
+void bz_align_work_take(const bz_trace *t, bz_arena *arena, bz_align_work *s)
+{
+    bz_align_words words;
+    bz_align_steps steps;
+    bz_kernel_part state = BZ_KERNEL_ALONE;
+    *s = (bz_align_work){0};
+    bz_align_words_begin(&words, arena);
+    bz_align_steps_take(&steps, t, NULL, &words, arena);
+    for (int i = 0; i < steps.n; i++)
+        add_step(s, t, &steps.step[i], &state);
+    count_kernels(s, &steps);
+    bz_align_steps_free(&steps);
+    bz_align_words_end(&words);
+}
+
+void bz_align_work_add(bz_align_work *s, const bz_layer *layer)
+{
+    int v = layer->class == BZ_COMPUTE || layer->class == BZ_MEMORY ? symbol_of_kind(layer->kind) : -1;
+    if (v >= 0)
+        add(s, (symbol)v);
+    else if (layer->macs && !layer->n_bodies && strstr(layer->kind, "attention"))
+        add_attention(s);
+    else if (layer->macs && !layer->n_bodies)
+        add(s, strstr(layer->kind, "conv") ? CONV : PRODUCT);
+}
+
+/* ---- likeness ------------------------------------------------------------------------------- */
+
+/* Length of the longest common subsequence. row[j]: of what was seen of a, and the first j of b. */
+int bz_align_work_common(const bz_align_work *a, const bz_align_work *b)
+{
+    int *row = bz_zeroed((size_t)b->n + 1, sizeof *row);
+    for (int i = 0; i < a->n; i++) {
+        int diagonal = 0; /* row[j - 1] before this i */
+        for (int j = 1; j <= b->n; j++) {
+            int above = row[j];
+            row[j] = a->symbol[i] == b->symbol[j - 1] ? diagonal + 1 : row[j - 1] > above ? row[j - 1] : above;
+            diagonal = above;
+        }
+    }
+    int length = row[b->n];
+    free(row);
+    return length;
+}
+
+/* "recorded / in the model: convolutions 53 / 53, pools 2 / 2; all in the model's order" */
+const char *bz_align_work_evidence(const bz_align_work *model, const bz_align_work *ran, int alike, bz_arena *arena)
+{
+    bz_buf text = {0};
+    for (int v = 0; v < SYMBOLS; v++)
+        if (model->count[v] || ran->count[v])
+            bz_buf_printf(&text, "%s%s %d / %d", text.len ? ", " : "recorded / in the model: ", NAMES[v], ran->count[v],
+                          model->count[v]);
+    if (alike == model->n && alike == ran->n)
+        bz_buf_puts(&text, "; all in the model's order");
+    else
+        bz_buf_printf(&text, "; %d of the model's %d were found in its order", alike, model->n);
+    const char *copy = bz_arena_str(arena, bz_buf_text(&text));
+    bz_buf_free(&text);
+    return copy;
+}

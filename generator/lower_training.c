@@ -1,0 +1,346 @@
+/* What training has besides: gradients of layers, losses, the optimizer's step. `dy`, the gradient of the forward layer's
+ * result, is mostly operand 0, and result 0 the gradient of its operand x. */
+#include "generator/lower.h"
+
+#define SHAPE   "it has too many dimensions"
+#define OPERAND "its operands are no tensors"
+
+/* The shape of operand k, or of result k. */
+static int shape_in(const lowering *l, int k, int64_t *extent)
+{
+    const bz_type *t = lower_in(l, k);
+    return t ? lower_extent(t, 0, extent) : -1;
+}
+
+static int shape_out(const lowering *l, int k, int64_t *extent)
+{
+    bool there = k < l->layer->n_out && l->layer->out[k].kind == BZ_TYPE_TENSOR;
+    return there ? lower_extent(&l->layer->out[k], 0, extent) : -1;
+}
+
+/* ---- convolutions --------------------------------------------------------------------------- */
+
+/* One step; which operand or result has the shape of x, and which that of w: results are counted from RESULT on. */
+enum { RESULT = 16 };
+
+static int conv_gradient(lowering *l, bz_problem_kind kind, int x_at, int w_at)
+{
+    const bz_type *x = x_at < RESULT ? lower_in(l, x_at) : &l->layer->out[x_at - RESULT];
+    const bz_type *w = w_at < RESULT ? lower_in(l, w_at) : &l->layer->out[w_at - RESULT];
+    if (!x || !w || x->kind != BZ_TYPE_TENSOR || w->kind != BZ_TYPE_TENSOR)
+        return lower_no(l, OPERAND);
+    return lower_conv_geometry(l, lower_step(l, kind), x, w);
+}
+
+static int lower_conv_data(lowering *l, int arg)
+{
+    (void)arg;
+    return conv_gradient(l, BZ_PROBLEM_CONV_DATA, RESULT, 1) || lower_done(l) ? -1 : 0;
+}
+
+static int lower_conv_weights(lowering *l, int arg)
+{
+    (void)arg;
+    return conv_gradient(l, BZ_PROBLEM_CONV_WEIGHTS, 0, RESULT) || lower_done(l) ? -1 : 0;
+}
+
+/* ONNX Runtime's dY, X, W: libraries do it in a call for each result that is wanted. */
+static int lower_conv_grad(lowering *l, int arg)
+{
+    (void)arg;
+    if (lower_has_result(l, 0) && conv_gradient(l, BZ_PROBLEM_CONV_DATA, 1, 2))
+        return -1;
+    if (lower_has_result(l, 1) && conv_gradient(l, BZ_PROBLEM_CONV_WEIGHTS, 1, 2))
+        return -1;
+    if (lower_has_result(l, 2)) {
+        bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
+        p->reduce.fn = BZ_FN_SUM;
+        if (shape_in(l, 0, p->reduce.x))
+            return lower_no(l, SHAPE);
+        for (int i = 0; p->reduce.x[i]; i++)
+            p->reduce.y[i] = i == 1 ? p->reduce.x[1] : 1;
+    }
+    return lower_done(l);
+}
+
+/* ---- pooling -------------------------------------------------------------------------------- */
+
+static int lower_pool_grad(lowering *l, int arg)
+{
+    const bz_type *dy = lower_in(l, 0);
+    if (!dy || !l->layer->n_out || l->layer->out[0].kind != BZ_TYPE_TENSOR)
+        return lower_no(l, OPERAND);
+    return lower_pool_step(l, BZ_PROBLEM_POOL_GRAD, (bz_pool_mode)arg, &l->layer->out[0], dy) || lower_done(l) ? -1 : 0;
+}
+
+/* ---- functions ------------------------------------------------------------------------------ */
+
+/* By the kind of the forward layer. */
+static const struct {
+    const char *kind;
+    bz_fn fn;
+} FUNCTIONS[] = {
+    {"relu", BZ_FN_RELU},     {"leakyrelu", BZ_FN_LEAKY},     {"elu", BZ_FN_ELU},
+    {"clip", BZ_FN_CLIP},     {"sigmoid", BZ_FN_SIGMOID},     {"tanh", BZ_FN_TANH},
+    {"gelu", BZ_FN_GELU_ERF}, {"fastgelu", BZ_FN_GELU_TANH},  {"quickgelu", BZ_FN_SWISH},
+    {"swish", BZ_FN_SWISH},   {"hardswish", BZ_FN_HARDSWISH}, {"hardsigmoid", BZ_FN_HARDSIGMOID},
+    {"mish", BZ_FN_MISH},     {"softplus", BZ_FN_SOFTPLUS},   {"exp", BZ_FN_EXP},
+    {"log", BZ_FN_LOG},       {"sqrt", BZ_FN_SQRT},           {"abs", BZ_FN_ABS},
+    {"erf", BZ_FN_ERF},       {"softsign", BZ_FN_SOFTSIGN},
+};
+
+static bz_fn function_of(const lowering *l)
+{
+    const char *kind = lower_word(l, "function", "");
+    bool rough = !strcmp(lower_word(l, "approximate", "none"), "tanh");
+    for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
+        if (!strcmp(FUNCTIONS[i].kind, kind))
+            return FUNCTIONS[i].fn == BZ_FN_GELU_ERF && rough ? BZ_FN_GELU_TANH : FUNCTIONS[i].fn;
+    return BZ_FN_NONE;
+}
+
+static int lower_eltwise_grad(lowering *l, int arg)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_ACTIVATION_GRAD);
+    bool clips;
+    (void)arg;
+    p->activation.fn = function_of(l);
+    p->activation.of_y = !strcmp(lower_word(l, "uses", "x"), "y");
+    if (!p->activation.fn)
+        return lower_no(l, "no library has the derivative of its function");
+    clips = p->activation.fn == BZ_FN_CLIP;
+    if (clips)
+        p->activation.alpha = -1e30f, p->activation.beta = 1e30f;
+    lower_real(l, clips ? "min" : "alpha", &p->activation.alpha);
+    lower_real(l, clips ? "max" : "beta", &p->activation.beta);
+    if (!clips && bz_layer_param(l->layer, "alpha") && p->activation.alpha == 0)
+        p->activation.fn = BZ_FN_RELU;
+    p->activation.of_y = p->activation.of_y && bz_fn_inverts(p->activation.fn);
+    if (shape_in(l, 1, p->activation.x))
+        return lower_no(l, SHAPE);
+    return lower_done(l);
+}
+
+/* ---- normalizations, softmax, dropout ------------------------------------------------------- */
+
+static int lower_norm_grad(lowering *l, int arg)
+{
+    const bz_type *x = lower_in(l, 1);
+    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    if (!x || lower_extent(x, 0, p->batchnorm.x))
+        return lower_no(l, SHAPE);
+    if (arg == BZ_PROBLEM_GROUPNORM_GRAD)
+        p->groupnorm.group = lower_int(l, "num_groups", 1);
+    else if (arg != BZ_PROBLEM_BATCHNORM_GRAD)
+        p->layernorm.axis = lower_int(l, "axis", lower_int(l, "from", x->rank - 1));
+    return lower_done(l);
+}
+
+static int lower_softmax_grad(lowering *l, int arg)
+{
+    bz_extent x = {0}, flat = {1, 1};
+    int64_t from = lower_int(l, "from", -1);
+    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    if (shape_in(l, 1, x))
+        return lower_no(l, SHAPE);
+    memcpy(p->softmax.x, x, sizeof x);
+    p->softmax.axis = lower_int(l, "axis", bz_extent_rank(x) - 1);
+    if (from >= 0) { /* everything from an axis on is one dimension */
+        for (int i = 0; x[i]; i++)
+            flat[i >= from] *= x[i];
+        memcpy(p->softmax.x, flat, sizeof flat);
+        p->softmax.axis = 1;
+    }
+    return lower_done(l);
+}
+
+static int lower_dropout_grad(lowering *l, int arg)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_DROPOUT_GRAD);
+    (void)arg;
+    return shape_in(l, 0, p->dropout.x) ? lower_no(l, SHAPE) : lower_done(l);
+}
+
+/* ---- losses --------------------------------------------------------------------------------- */
+
+static bool read_reduction(const lowering *l, bz_problem *p)
+{
+    const char *how = lower_word(l, "reduction", "mean");
+    p->softmax_loss.reduction = !strcmp(how, "sum") ? BZ_LOSS_SUM : !strcmp(how, "none") ? BZ_LOSS_NONE : BZ_LOSS_MEAN;
+    return lower_in(l, p->kind == BZ_PROBLEM_SOFTMAX_LOSS ? 2 : 3) != NULL; /* labels have weights */
+}
+
+static int lower_loss(lowering *l, int arg)
+{
+    const bz_type *labels = lower_in(l, arg == BZ_PROBLEM_SOFTMAX_LOSS ? 1 : 2);
+    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    if (read_reduction(l, p))
+        return lower_no(l, "our loops have no weights of classes");
+    if (!labels || shape_in(l, arg == BZ_PROBLEM_SOFTMAX_LOSS ? 0 : 1, p->softmax_loss.x))
+        return lower_no(l, SHAPE);
+    p->dtype_w = labels->dtype;
+    return lower_done(l);
+}
+
+/* ---- gradients of a gather ------------------------------------------------------------------ */
+
+/* Operands are a shape, indices and dy. */
+static int lower_gather_grad(lowering *l, int arg)
+{
+    const bz_type *ids = lower_in(l, 1), *dy = lower_in(l, 2);
+    bz_problem *p = lower_step(l, BZ_PROBLEM_SCATTER_ADD);
+    (void)arg;
+    if (!ids || !dy || shape_out(l, 0, p->gather.x) || !bz_dtype_is_float(dy->dtype))
+        return lower_no(l, SHAPE);
+    p->dtype = p->dtype_y = lower_dtype(dy->dtype, l->wanted);
+    p->dtype_w = ids->dtype;
+    p->gather.axis = lower_int(l, "axis", 0);
+    p->gather.n = bz_type_elements(ids);
+    return lower_done_or_copy(l);
+}
+
+/* ---- the optimizer's step ------------------------------------------------------------------- */
+
+static float setting(const lowering *l, const char *name, float otherwise)
+{
+    const bz_attr *a = bz_node_attr(l->layer->node, name);
+    return a && a->kind == BZ_ATTR_FLOAT ? a->f : otherwise;
+}
+
+/* Rate, step, tensors, their gradients, states: the elements of all tensors are one problem. */
+static int lower_update(lowering *l, int arg)
+{
+    static const int GROUPS[] = {2, 3, 4, 4};
+    int n = (l->layer->n_in - 2) / GROUPS[arg];
+    const bz_type *w = lower_in(l, 2), *g = lower_in(l, 2 + n);
+    const bz_attr *mode = bz_node_attr(l->layer->node, "mode");
+    bz_problem *p = lower_step(l, BZ_PROBLEM_UPDATE);
+    if (n < 1 || !w || !g)
+        return lower_no(l, OPERAND);
+    p->update.rule = (bz_rule)arg;
+    p->dtype = p->dtype_y = w->dtype; /* in training of narrow types weights stay as wide as they are */
+    p->dtype_w = g->dtype;
+    for (int i = 0; i < n; i++) {
+        const bz_type *t = lower_in(l, 2 + i);
+        int64_t some = t ? bz_type_elements(t) : -1;
+        if (some < 0 || t->dtype != w->dtype || __builtin_add_overflow(p->update.x[0], some, &p->update.x[0]))
+            return lower_no(l, "its tensors have different types");
+    }
+    p->update.alpha = setting(l, "alpha", 0);
+    p->update.beta = arg >= BZ_RULE_ADAM ? setting(l, "beta", 0) : 0;
+    p->update.decay = setting(l, arg == BZ_RULE_ADAMW ? "weight_decay" : "norm_coefficient", 0);
+    p->update.nesterov = mode && mode->kind == BZ_ATTR_STRING && !strcmp(mode->s.data, "nesterov");
+    return lower_done(l);
+}
+
+/* ---- recurrent layers ----------------------------------------------------------------------- */
+
+typedef struct recurrent {
+    int64_t seq, batch, input, hidden, gates, dirs;
+} recurrent;
+
+/* X [seq, batch, input], W [dirs, gates · hidden, input], R [dirs, gates · hidden, hidden] */
+static int read_recurrent(const lowering *l, int kind, recurrent *r)
+{
+    const bz_type *x = lower_in(l, 0), *w = lower_in(l, 1), *h = lower_in(l, 2);
+    r->gates = kind == BZ_PROBLEM_LSTM ? 4 : 3;
+    if (!x || !w || !h || x->rank != 3 || w->rank != 3 || h->rank != 3)
+        return -1;
+    r->seq = x->dims[0], r->batch = x->dims[1], r->input = x->dims[2];
+    r->dirs = w->dims[0], r->hidden = h->dims[2];
+    return r->seq < 1 || r->batch < 1 || r->hidden < 1 || r->dirs < 1 || r->dirs > 2 ||
+                   w->dims[1] != r->gates * r->hidden
+               ? -1
+               : 0;
+}
+
+/* The forward pass of inference: that of training keeps its gates besides, so that it takes no less. */
+static int lower_recurrent(lowering *l, int arg)
+{
+    recurrent r;
+    const char *direction = lower_word(l, "direction", "forward");
+    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    if (read_recurrent(l, arg, &r))
+        return lower_no(l, SHAPE);
+    p->rnn.seq = r.seq, p->rnn.batch = r.batch, p->rnn.input = r.input, p->rnn.hidden = r.hidden;
+    p->rnn.dir = r.dirs == 2 ? BZ_BIDIRECTIONAL : !strcmp(direction, "reverse") ? BZ_REVERSE : BZ_FORWARD;
+    p->rnn.lbr = arg == BZ_PROBLEM_GRU && lower_int(l, "linear_before_reset", 0);
+    return lower_done(l);
+}
+
+static void product(lowering *l, int64_t m, int64_t k, int64_t n, bool transa)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
+    memcpy(p->matmul.a, (bz_extent){m, k}, sizeof(bz_extent));
+    memcpy(p->matmul.b, (bz_extent){k, n}, sizeof(bz_extent));
+    p->matmul.transa = transa;
+}
+
+static void gate_slopes(lowering *l, bz_fn fn, int64_t rows, int64_t width)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_ACTIVATION_GRAD);
+    p->activation.fn = fn;
+    p->activation.of_y = true;
+    memcpy(p->activation.x, (bz_extent){rows, width}, sizeof(bz_extent));
+}
+
+/* Step by step backwards through the recurrent weights, where an alternative has room for so many calls; else as one
+ * product, which no sequence of steps undercuts. Then all steps at once: gates, the gradients of x, W, R and the bias. */
+static int lower_recurrent_grad(lowering *l, int arg)
+{
+    enum { REST = 6 };
+    recurrent r;
+    if (read_recurrent(l, arg, &r))
+        return lower_no(l, SHAPE);
+    int64_t rows = r.seq * r.batch, width = r.gates * r.hidden,
+            together = r.dirs * (r.seq + REST) > MAX_STEPS ? r.seq : 1;
+    for (int64_t d = 0; d < r.dirs; d++) {
+        for (int64_t t = 0; t < r.seq; t += together)
+            product(l, together * r.batch, width, r.hidden, false);
+        gate_slopes(l, BZ_FN_SIGMOID, rows, width - r.hidden);
+        gate_slopes(l, BZ_FN_TANH, rows, arg == BZ_PROBLEM_LSTM ? 2 * r.hidden : r.hidden);
+        if (lower_has_result(l, 0))
+            product(l, rows, width, r.input, false);
+        if (lower_has_result(l, 1))
+            product(l, width, rows, r.input, true);
+        if (lower_has_result(l, 2))
+            product(l, width, rows, r.hidden, true);
+        if (lower_has_result(l, 3)) {
+            bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
+            p->reduce.fn = BZ_FN_SUM;
+            memcpy(p->reduce.x, (bz_extent){rows, width}, sizeof(bz_extent));
+            memcpy(p->reduce.y, (bz_extent){1, width}, sizeof(bz_extent));
+        }
+    }
+    return lower_done(l);
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+const lower_row lower_training_rows[] = {
+    {"conv_data", lower_conv_data, .types = FLOATS},
+    {"conv_weights", lower_conv_weights, .types = FLOATS},
+    {"conv_grad", lower_conv_grad, .types = FLOATS},
+    {"maxpool_grad", lower_pool_grad, BZ_POOL_MAX, .types = FLOATS},
+    {"averagepool_grad", lower_pool_grad, BZ_POOL_AVG, .types = FLOATS},
+    {"eltwise_grad", lower_eltwise_grad, .types = FLOATS},
+    {"batchnorm_grad", lower_norm_grad, BZ_PROBLEM_BATCHNORM_GRAD, .types = FLOATS},
+    {"layernorm_grad", lower_norm_grad, BZ_PROBLEM_LAYERNORM_GRAD, .types = FLOATS},
+    {"rmsnorm_grad", lower_norm_grad, BZ_PROBLEM_RMSNORM_GRAD, .ours = FLOATS},
+    {"groupnorm_grad", lower_norm_grad, BZ_PROBLEM_GROUPNORM_GRAD, .ours = FLOATS},
+    {"softmax_grad", lower_softmax_grad, BZ_PROBLEM_SOFTMAX_GRAD, .types = FLOATS},
+    {"logsoftmax_grad", lower_softmax_grad, BZ_PROBLEM_LOGSOFTMAX_GRAD, .types = FLOATS},
+    {"dropout_grad", lower_dropout_grad, .ours = FLOATS},
+    {"crossentropy", lower_loss, BZ_PROBLEM_SOFTMAX_LOSS, .ours = FLOATS},
+    {"crossentropy_grad", lower_loss, BZ_PROBLEM_SOFTMAX_LOSS_GRAD, .ours = FLOATS},
+    {"gather_grad", lower_gather_grad, .types = LONGS | WORDS},
+    {"lstm_training", lower_recurrent, BZ_PROBLEM_LSTM, .types = FLOATS},
+    {"gru_training", lower_recurrent, BZ_PROBLEM_GRU, .types = FLOATS},
+    {"lstm_grad", lower_recurrent_grad, BZ_PROBLEM_LSTM, .types = FLOATS},
+    {"gru_grad", lower_recurrent_grad, BZ_PROBLEM_GRU, .types = FLOATS},
+    {"sgd", lower_update, BZ_RULE_SGD, .ours = FLOATS},
+    {"momentum", lower_update, BZ_RULE_MOMENTUM, .ours = FLOATS},
+    {"adam", lower_update, BZ_RULE_ADAM, .ours = FLOATS},
+    {"adamw", lower_update, BZ_RULE_ADAMW, .ours = FLOATS},
+    {0},
+};

@@ -1,0 +1,76 @@
+/* An iteration of training as a whole: what its phases cost, and the memory that it needs, as text and JSON. */
+#include "training/training.h"
+#include "base/member.h"
+#include "report/report.h"
+
+#include <string.h>
+
+static const bz_member PHASE[] = {
+    BZ_MEMBER(bz_phase_cost, phase), BZ_MEMBER(bz_phase_cost, layers), BZ_MEMBER(bz_phase_cost, macs),
+    BZ_MEMBER(bz_phase_cost, flops), BZ_MEMBER(bz_phase_cost, bytes),
+};
+
+static void put_memory(const bz_training *t, bz_json *j)
+{
+    bz_memory m;
+    bz_memory_predict(t, &m);
+    bz_json_key_object(j, "memory");
+    bz_json_key_int(j, "peak", m.peak);
+    bz_json_key_str(j, "layer", m.peak_layer >= 0 ? t->layers->layer[m.peak_layer].name : NULL);
+    bz_json_key_int(j, "kept", m.kept);
+    bz_json_key_array(j, "classes");
+    for (int c = 0; c < BZ_HELD_CLASSES; c++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "class", bz_held_name((bz_held)c));
+        bz_json_key_int(j, "at_peak", m.at_peak[c]);
+        bz_json_key_int(j, "most", m.most[c]);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
+void bz_report_training_json(const bz_training *t, bz_json *j)
+{
+    bz_phase_cost cost[BZ_TRAIN_PHASES];
+    bz_training_costs(t, cost);
+    bz_json_key_object(j, "training");
+    bz_json_key_int(j, "weights", t->layers->trained);
+    bz_json_key_int(j, "tensors", t->n_weights);
+    bz_members_rows("phases", BZ_MEMBERS(PHASE), cost, sizeof *cost, BZ_TRAIN_PHASES, j);
+    put_memory(t, j);
+    bz_json_object_end(j);
+}
+
+void bz_report_training(const bz_training *t, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_phase_cost cost[BZ_TRAIN_PHASES];
+    bz_memory m;
+    bz_unit_text text, other;
+    bz_table *table = bz_table_new(&arena);
+    bz_training_costs(t, cost);
+    bz_memory_predict(t, &m);
+    bz_buf_printf(out, "  one iteration of training changes %s weights in %d tensors\n\n",
+                  bz_units_count(text, (double)t->layers->trained), t->n_weights);
+    bz_table_column(table, "phase", BZ_LEFT);
+    bz_table_column(table, "layers", BZ_RIGHT);
+    bz_table_column(table, "MACs", BZ_RIGHT);
+    bz_table_column(table, "bytes", BZ_RIGHT);
+    for (int p = 0; p < BZ_TRAIN_PHASES; p++) {
+        bz_table_cell(table, cost[p].phase, NULL);
+        bz_table_int(table, cost[p].layers);
+        bz_table_count(table, cost[p].macs);
+        bz_table_cell(table, bz_units_bytes(text, (double)cost[p].bytes), NULL);
+    }
+    bz_table_print(table, out);
+    bz_buf_printf(out, "\nmemory: at most %s, modelled, at layer '", bz_units_bytes(text, (double)m.peak));
+    bz_buf_clean(out, m.peak_layer >= 0 ? t->layers->layer[m.peak_layer].name : "");
+    bz_buf_puts(out, "':");
+    for (int c = 0; c < BZ_HELD_CLASSES; c++)
+        if (m.at_peak[c])
+            bz_buf_printf(out, " %s %s (%s)", bz_held_name((bz_held)c), bz_units_bytes(text, (double)m.at_peak[c]),
+                          bz_units_percent(other, (double)m.at_peak[c] / (double)m.peak));
+    bz_buf_puts(out, "\n\n");
+    bz_arena_free(&arena);
+}

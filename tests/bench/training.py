@@ -1,0 +1,172 @@
+#!/usr/bin/python3
+"""Holds the bound of a training iteration against PyTorch's: tests/bench/training.py BENANZA [NETWORK...]
+
+Each network is exported, `benanza bound --train` prices its iteration (forward, loss, backward, update) by what the libraries of this
+machine do with each layer, and PyTorch runs the same iteration in one thread. The bound must be the shorter of the two."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+
+class Cnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers, width = [], 3
+        for out in (32, 64, 128):
+            layers += [nn.Conv2d(width, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU(),
+                       nn.Conv2d(out, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU(), nn.MaxPool2d(2)]
+            width = out
+        self.body, self.head = nn.Sequential(*layers), nn.Linear(width * 16, 10)
+
+    def forward(self, x):
+        return self.head(self.body(x).flatten(1))
+
+
+class MobileNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers, width = [nn.Conv2d(3, 32, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(32), nn.ReLU6()], 32
+        for out, stride in ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1)):
+            layers += [nn.Conv2d(width, width, 3, stride=stride, padding=1, groups=width, bias=False),
+                       nn.BatchNorm2d(width), nn.ReLU6(), nn.Conv2d(width, out, 1, bias=False), nn.BatchNorm2d(out), nn.ReLU6()]
+            width = out
+        self.body, self.pool, self.head = nn.Sequential(*layers), nn.AdaptiveAvgPool2d(1), nn.Linear(width, 10)
+
+    def forward(self, x):
+        return self.head(self.pool(self.body(x)).flatten(1))
+
+
+class Block(nn.Module):
+    """Pre-norm transformer block, written out as exporters write it."""
+
+    def __init__(self, size, heads, causal, length):
+        super().__init__()
+        self.heads, self.size = heads, size
+        self.first, self.second = nn.LayerNorm(size), nn.LayerNorm(size)
+        self.qkv, self.out = nn.Linear(size, 3 * size), nn.Linear(size, size)
+        self.up, self.down = nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
+        mask = torch.full((length, length), -1e9).triu(1) if causal else None
+        self.register_buffer('mask', mask)
+
+    def forward(self, x):
+        n, t, _ = x.shape
+        q, k, v = self.qkv(self.first(x)).view(n, t, 3, self.heads, self.size // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        s = q @ k.transpose(-1, -2) * (self.size // self.heads) ** -0.5
+        s = s + self.mask if self.mask is not None else s
+        x = x + self.out((s.softmax(-1) @ v).transpose(1, 2).reshape(n, t, self.size))
+        return x + self.down(F.gelu(self.up(self.second(x))))
+
+
+class Encoder(nn.Module):
+    def __init__(self, size=256, heads=4, length=128, layers=2):
+        super().__init__()
+        self.body = nn.Sequential(*[Block(size, heads, False, length) for _ in range(layers)])
+        self.head = nn.Linear(size, 10)
+
+    def forward(self, x):
+        return self.head(self.body(x).mean(1))
+
+
+class Gpt(nn.Module):
+    def __init__(self, words=2000, size=256, heads=4, length=64, layers=2):
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, size), nn.Parameter(torch.zeros(length, size))
+        self.body = nn.Sequential(*[Block(size, heads, True, length) for _ in range(layers)])
+        self.norm, self.head = nn.LayerNorm(size), nn.Linear(size, words, bias=False)
+
+    def forward(self, x):
+        return self.head(self.norm(self.body(self.words(x) + self.places))).flatten(0, 1)
+
+
+class Unet(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+        def pair(a, b):
+            return nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.ReLU(), nn.Conv2d(b, b, 3, padding=1), nn.ReLU())
+        self.down1, self.down2, self.low = pair(3, 16), pair(16, 32), pair(32, 64)
+        self.up2, self.join2 = nn.ConvTranspose2d(64, 32, 2, stride=2), pair(64, 32)
+        self.up1, self.join1, self.head = nn.ConvTranspose2d(32, 16, 2, stride=2), pair(32, 16), nn.Conv2d(16, 4, 1)
+
+    def forward(self, x):
+        a = self.down1(x)
+        b = self.down2(F.max_pool2d(a, 2))
+        c = self.low(F.max_pool2d(b, 2))
+        d = self.join2(torch.cat([self.up2(c), b], 1))
+        return self.head(self.join1(torch.cat([self.up1(d), a], 1)))
+
+
+class Lstm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.LSTM(128, 256), nn.Linear(256, 10)
+
+    def forward(self, x):
+        return self.head(self.body(x)[0][-1])
+
+
+# network, its input, labels, optimizer as both name it
+NETWORKS = {
+    'cnn': (Cnn, lambda: torch.randn(16, 3, 32, 32), lambda: torch.randint(10, (16,)), 'momentum'),
+    'mobilenet': (MobileNet, lambda: torch.randn(8, 3, 96, 96), lambda: torch.randint(10, (8,)), 'sgd'),
+    'lstm': (Lstm, lambda: torch.randn(32, 16, 128), lambda: torch.randint(10, (16,)), 'adam'),
+    'encoder': (Encoder, lambda: torch.randn(4, 128, 256), lambda: torch.randint(10, (4,)), 'adamw'),
+    'gpt': (Gpt, lambda: torch.randint(2000, (4, 64)), lambda: torch.randint(2000, (256,)), 'adam'),
+    'unet': (Unet, lambda: torch.randn(2, 3, 64, 64), lambda: torch.randint(4, (2, 64, 64)), 'sgd'),
+}
+
+
+def optimizer_of(name, net):
+    return {'sgd': lambda p: torch.optim.SGD(p, 1e-3), 'momentum': lambda p: torch.optim.SGD(p, 1e-3, momentum=0.9),
+            'adam': lambda p: torch.optim.Adam(p, 1e-3), 'adamw': lambda p: torch.optim.AdamW(p, 1e-3)}[name](net.parameters())
+
+
+def measure(net, x, labels, optimizer, seconds=5):
+    """The fastest and the median of PyTorch's iterations."""
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        F.cross_entropy(net(x), labels).backward()
+        optimizer.step()
+    for _ in range(3):
+        step()
+    times, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 5:
+        start = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - start)
+    times.sort()
+    return times[0], times[len(times) // 2]
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    benanza, names = os.path.abspath(sys.argv[1]), sys.argv[2:] or list(NETWORKS)
+    folder = os.environ.get('BENANZA_TRAINING') or tempfile.mkdtemp(prefix='benanza-training-')
+    print('network     bound    coverage  PyTorch fastest  median  bound / fastest', flush=True)
+    for name in names:
+        make, data, targets, rule = NETWORKS[name]
+        net, x, labels = make().train(), data(), targets()
+        path = os.path.join(folder, name + '.onnx')
+        torch.onnx.export(net, x, path, opset_version=13, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                          input_names=['x'], output_names=['y'])
+        run = subprocess.run([benanza, 'bound', path, '--train=' + rule, '--time-limit', '0.03', '--json', '--db', os.path.join(folder, 'db')],
+                             stdout=subprocess.PIPE, check=False)
+        bound = json.loads(run.stdout)
+        least, median = measure(net, x, labels, optimizer_of(rule, net))
+        priced, seconds = bound['models'][0]['goal']['priced_macs'], bound['models'][0]['sequential']
+        print('%-9s %7.3f ms  %6.1f %%  %12.3f ms  %7.3f ms  %.2f' % (name, seconds * 1e3, priced * 100, least * 1e3, median * 1e3,
+                                                                 seconds / least), flush=True)
+
+
+if __name__ == '__main__':
+    main()

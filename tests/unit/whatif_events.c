@@ -1,0 +1,120 @@
+/* PyTorch's profiler tells which event a stream or the host waits for. Here nothing else does: a kernel that was launched between
+ * the record of the event and the wait for it hides what was waited for. */
+#include "profile/reader.h"
+#include "whatif/whatif.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+// cmocka wants the headers above before itself
+#include <cmocka.h>
+
+#define API(NAME, CORRELATION, AT, LONG)                                                                               \
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"" NAME "\",\"pid\":5,\"tid\":5,\"ts\":" #AT ",\"dur\":" #LONG   \
+    ",\"args\":{\"correlation\":" #CORRELATION "}},"
+#define KERNEL(NAME, CORRELATION, STREAM, AT, LONG)                                                                    \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" NAME "\",\"pid\":0,\"tid\":" #STREAM ",\"ts\":" #AT                 \
+    ",\"dur\":" #LONG ",\"args\":{\"correlation\":" #CORRELATION ",\"stream\":" #STREAM ",\"device\":0}},"
+#define SYNC(KIND, CORRELATION, STREAM, RECORD, WAITED, AT)                                                            \
+    "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"" KIND "\",\"pid\":0,\"tid\":" #STREAM ",\"ts\":" #AT              \
+    ",\"dur\":2,\"args\":{\"correlation\":" #CORRELATION ",\"stream\":" #STREAM ",\"device\":0,"                       \
+    "\"wait_on_stream\":" #WAITED ",\"wait_on_cuda_event_record_corr_id\":" #RECORD "}},"
+
+/* Stream 7 runs a (100 µs) and, behind the event, b (1000 µs); stream 9 waits for the event with c. At the end the host waits
+ * for LAST. */
+#define TRACE(RECORD, WAITED, LAST)                                                                                    \
+    "{\"schemaVersion\":1,\"traceEvents\":[" API("cudaLaunchKernel", 1, 1000, 5) API("cudaEventRecord", 2, 1007, 2)    \
+        API("cudaLaunchKernel", 3, 1012, 5) API("cudaStreamWaitEvent", 4, 1020, 2) API("cudaLaunchKernel", 5, 1025, 5) \
+            KERNEL("a", 1, 7, 1010, 100) KERNEL("b", 3, 7, 1112, 1000) KERNEL("c", 5, 9, 1112, 200)                    \
+                SYNC("Stream Wait Event", 4, 9, RECORD, WAITED, 1021) LAST                                             \
+        "{\"ph\":\"i\",\"name\":\"end\",\"pid\":5,\"tid\":5,\"ts\":2200}]}"
+#define DEVICE_SYNC API("cudaDeviceSynchronize", 6, 1040, 1080) SYNC("Context Sync", 6, -1, -1, -1, 1041)
+#define EVENT_SYNC  API("cudaEventSynchronize", 6, 1040, 75) SYNC("Event Sync", 6, -1, 2, 7, 1041)
+
+static bz_trace *read_text(const char *text)
+{
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    bz_stream *in = bz_stream_memory(text, strlen(text));
+    if (bz_profile_read_stream(t, in, &bz_reader_chrome, &err) || bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    bz_stream_close(in);
+    return t;
+}
+
+static uint32_t find(const bz_flow *f, const char *name)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        if (!strcmp(f->task[i].name, name))
+            return i;
+    fail_msg("no task is called %s", name);
+    return BZ_NONE;
+}
+
+/* When a task starts after another took half as long. */
+static int64_t start_after(const char *text, const char *changed, const char *asked, int64_t *before)
+{
+    bz_trace *t = read_text(text);
+    bz_flow f;
+    bz_error err;
+    bz_arena arena = {0};
+    bz_simulated s;
+    if (bz_flow_make(t, bz_typical_iteration(t), &f, &err) || bz_flow_simulate(&f, NULL, &arena, &s, &err))
+        fail_msg("%s", err.text);
+    uint32_t task = find(&f, asked);
+    *before = s.start[task];
+    bz_flow_scale(&f, find(&f, changed), 0.5);
+    if (bz_flow_simulate(&f, NULL, &arena, &s, &err))
+        fail_msg("%s", err.text);
+    int64_t start = s.start[task];
+    bz_arena_free(&arena);
+    bz_flow_free(&f);
+    bz_trace_free(t);
+    return start;
+}
+
+static void streams(void **state)
+{
+    (void)state;
+    int64_t before, after = start_after(TRACE(2, 7, DEVICE_SYNC), "a", "c", &before);
+    assert_int_equal(after, before - 50000);
+    after = start_after(TRACE(2, 7, DEVICE_SYNC), "b", "c", &before);
+    assert_int_equal(after, before);
+    after = start_after(TRACE(-1, -1, DEVICE_SYNC), "a", "c", &before); /* nobody tells: it starts when it did */
+    assert_int_equal(after, before);
+    after = start_after(TRACE(99, 7, DEVICE_SYNC), "a", "c", &before); /* a call that is not on record */
+    assert_int_equal(after, before);
+}
+
+/* The row of a wait for the whole device is on stream -1. */
+static void host(void **state)
+{
+    (void)state;
+    int64_t before[2], after[2];
+    for (int k = 0; k < 2; k++) {
+        bz_trace *t = read_text(k ? TRACE(2, 7, EVENT_SYNC) : TRACE(2, 7, DEVICE_SYNC));
+        bz_flow f;
+        bz_error err;
+        bz_arena arena = {0};
+        bz_simulated s;
+        if (bz_flow_make(t, bz_typical_iteration(t), &f, &err) || bz_flow_simulate(&f, NULL, &arena, &s, &err))
+            fail_msg("%s", err.text);
+        uint32_t wait = find(&f, k ? "cudaEventSynchronize" : "cudaDeviceSynchronize");
+        before[k] = s.start[wait];
+        bz_flow_scale(&f, find(&f, k ? "a" : "b"), 0.5);
+        if (bz_flow_simulate(&f, NULL, &arena, &s, &err))
+            fail_msg("%s", err.text);
+        after[k] = s.start[wait];
+        bz_arena_free(&arena);
+        bz_flow_free(&f);
+        bz_trace_free(t);
+    }
+    assert_int_equal(after[0], before[0] - 500000);
+    assert_int_equal(after[1], before[1] - 50000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(streams), cmocka_unit_test(host)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* Launching by one CUDA graph: what goes of the host's time, what may stay, and what recording added to it; and a change for
+ * training, asked of an inference. */
+#include "whatif/whatif.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+// cmocka wants the headers above before itself
+#include <cmocka.h>
+
+enum { US = 1000, KERNELS = 20, CALL = 10, BETWEEN = 5, PAUSE = 1000, PAUSE_BEHIND = 9 };
+
+/* Calls of 10 µs, 5 µs apart but for one pause of 1 ms; each kernel takes 2 µs and begins 12 µs behind its call's start. */
+static bz_trace *record(const char *format, const char *kernel)
+{
+    bz_trace *t = bz_trace_new();
+    bz_error err;
+    uint32_t source = bz_trace_source(t, "made", format), host = bz_trace_thread(t, source, 1, 1),
+             stream = bz_trace_stream(t, source, 1, 0, 1, 7);
+    int64_t at = 0, end = 0;
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        size_t a = bz_trace_add(t, BZ_EVENT_API, at, at + CALL * US, bz_trace_text(t, "cudaLaunchKernel"), host),
+               k = bz_trace_add(t, BZ_EVENT_KERNEL, at + 12 * US, at + 14 * US, bz_trace_text(t, kernel), stream);
+        t->event[BZ_EVENT_API].correlation[a] = t->event[BZ_EVENT_KERNEL].correlation[k] = i + 1;
+        end = at + 14 * US;
+        at += (CALL + (i == PAUSE_BEHIND ? PAUSE : BETWEEN)) * US;
+    }
+    bz_trace_add(t, BZ_EVENT_RANGE, 0, end, bz_trace_text(t, "benanza_iteration"), host);
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static bz_prediction ask(const bz_trace *t, const char *text, bz_arena *arena, int64_t *before)
+{
+    bz_flow flow;
+    bz_whatif w;
+    bz_whatif_asked asked;
+    bz_error err;
+    if (bz_flow_make(t, bz_typical_iteration(t), &flow, &err) || bz_whatif_begin(t, &flow, arena, &w, &err) ||
+        bz_whatif_parse(text, arena, &asked, &err) || bz_whatif_predict(t, &asked, 1, arena, &w, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    *before = w.simulated;
+    bz_flow_free(&flow);
+    return w.prediction[0];
+}
+
+/* One launch is left, then 12 µs to its kernel, and 20 kernels with 0.5, 1 or 1.6 µs between them: unless the pause, of which 5 to 10
+ * times the usual is not more than a launch, stays. */
+static void test_pauses(void **state)
+{
+    bz_arena arena = {0};
+    bz_trace *t = record("made", "gemm");
+    int64_t before;
+    (void)state;
+    bz_prediction p = ask(t, "cuda-graph:recorder=0", &arena, &before);
+    assert_int_equal(before, (18 * (CALL + BETWEEN) + CALL + PAUSE + 14) * US);
+    assert_int_equal(p.changed, KERNELS - 1);
+    assert_in_range(p.time, (12 + KERNELS * 2) * US, (12 + KERNELS * 3) * US);
+    p = ask(t, "cuda-graph:recorder=0,pauses=1,node=1", &arena, &before);
+    assert_in_range(p.time, (PAUSE - 10 * (CALL + BETWEEN)) * US, PAUSE * US);
+    p = ask(t, "cuda-graph:recorder=0,pauses=1,usual=1000", &arena, &before); /* nothing is that long */
+    assert_in_range(p.time, 0, (12 + KERNELS * 3) * US);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
+/* Four µs of each call but the last are no gain; of Nsight's calls eight are not, where nothing else is given. */
+static void test_recorder(void **state)
+{
+    bz_arena arena = {0};
+    int64_t before;
+    (void)state;
+    bz_trace *t = record("made", "gemm"), *nsight = record("Nsight Systems SQLite", "gemm");
+    int64_t plain = ask(t, "cuda-graph:recorder=0,node=1", &arena, &before).time,
+            four = ask(t, "cuda-graph:recorder=4,node=1", &arena, &before).time,
+            eight = ask(t, "cuda-graph:recorder=8,node=1", &arena, &before).time,
+            nsights = ask(nsight, "cuda-graph:node=1", &arena, &before).time;
+    assert_in_range(four - plain, 4 * (KERNELS - 2) * US, 4 * KERNELS * US);
+    assert_in_range(eight - plain, 8 * (KERNELS - 2) * US, 8 * KERNELS * US);
+    assert_int_equal(nsights, eight);
+    bz_prediction p = ask(t, "cuda-graph:recorder=1000", &arena, &before); /* no call becomes shorter than 1 µs */
+    assert_in_range(p.time, plain + 9 * (KERNELS - 2) * US, before);
+    bz_trace_free(nsight);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
+static void test_training(void **state)
+{
+    bz_arena arena = {0};
+    int64_t before;
+    (void)state;
+    bz_trace *forward = record("made", "cudnn::bn_fw_inf_1C11_kernel_NCHW"),
+             *both = record("made", "cudnn::bn_bw_1C11_kernel_new");
+    bz_prediction p = ask(forward, "restructured-norm", &arena, &before);
+    assert_int_equal(p.changed, 0);
+    assert_non_null(strstr(p.because, "backward"));
+    assert_true(ask(both, "restructured-norm", &arena, &before).changed > 0);
+    bz_trace_free(both);
+    bz_trace_free(forward);
+    bz_arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pauses), cmocka_unit_test(test_recorder),
+                                       cmocka_unit_test(test_training)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,306 @@
+/* Derivatives of what works element by element. */
+#include "training/build.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Functions of one value, of operand 0: one layer each, as libraries have one call. */
+static int unary(grad *g)
+{
+    static const char *const REAL[] = {"alpha", "beta", "gamma", "lambd", "bias", "min", "max"};
+    build *b = g->b;
+    for (size_t i = 0; i < sizeof REAL / sizeof *REAL; i++)
+        if (isnan(grad_param_real(g, REAL[i], 0)))
+            return grad_fail(g, "its %s is computed by the model: there is no derivative for that", REAL[i]);
+    const char *dx =
+        grad_node(b, "own:EltwiseGrad", grad_dy(g, 0), g->s->row->uses_y ? grad_y(g, 0) : grad_x(g, 0), NULL);
+    GRAD_TEXT(b, "function", g->l->kind);
+    GRAD_TEXT(b, "uses", g->s->row->uses_y ? "y" : "x");
+    if (bz_layer_param(g->l, "approximate"))
+        GRAD_TEXT(b, "approximate", grad_param_text(g, "approximate", ""));
+    for (size_t i = 0; i < sizeof REAL / sizeof *REAL; i++)
+        if (bz_layer_param(g->l, REAL[i]))
+            GRAD_REAL(b, REAL[i], grad_param_real(g, REAL[i], 0));
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+static int same(grad *g)
+{
+    grad_give(g, 0, grad_dy(g, 0));
+    return 0;
+}
+
+static int negated(grad *g)
+{
+    grad_give(g, 0, grad_node(g->b, "Neg", grad_dy(g, 0), NULL));
+    return 0;
+}
+
+static int cast(grad *g)
+{
+    grad_give(g, 0, grad_cast(g->b, grad_dy(g, 0), grad_type(g, 0)->dtype));
+    return 0;
+}
+
+/* Gives operand k what has the result's shape. */
+static void give_reduced(grad *g, int k, const char *value)
+{
+    grad_give(g, k, grad_reduce(g->b, value, &g->l->out[0], grad_type(g, k)));
+}
+
+static int sum(grad *g)
+{
+    double share = !strcmp(g->l->node->op, "Mean") ? 1.0 / g->l->n_in : 1;
+    const char *dy = grad_scaled(g->b, grad_dy(g, 0), g->l->out[0].dtype, share);
+    for (int k = 0; k < g->l->n_in; k++)
+        if (grad_wants(g, k))
+            give_reduced(g, k, dy);
+    return 0;
+}
+
+static int sub(grad *g)
+{
+    if (grad_wants(g, 0))
+        give_reduced(g, 0, grad_dy(g, 0));
+    if (grad_wants(g, 1)) /* summed first: the smaller is negated */
+        grad_give(g, 1, grad_node(g->b, "Neg", grad_reduce(g->b, grad_dy(g, 0), &g->l->out[0], grad_type(g, 1)), NULL));
+    return 0;
+}
+
+static int mul(grad *g)
+{
+    for (int k = 0; k < 2; k++)
+        if (grad_wants(g, k))
+            give_reduced(g, k, grad_node(g->b, "Mul", grad_dy(g, 0), grad_x(g, 1 - k), NULL));
+    return 0;
+}
+
+/* da = dy / b, db = -dy · y / b */
+static int div_back(grad *g)
+{
+    const char *da = grad_node(g->b, "Div", grad_dy(g, 0), grad_x(g, 1), NULL);
+    if (grad_wants(g, 0))
+        give_reduced(g, 0, da);
+    if (grad_wants(g, 1))
+        give_reduced(g, 1, grad_node(g->b, "Neg", grad_node(g->b, "Mul", da, grad_y(g, 0), NULL), NULL));
+    return 0;
+}
+
+/* da = dy · b · a^(b - 1), db = dy · y · log a */
+static int power(grad *g)
+{
+    build *b = g->b;
+    double exponent = grad_param_real(g, "exponent", NAN);
+    bz_dtype t = g->l->out[0].dtype;
+    if (grad_wants(g, 1) && !isnan(exponent))
+        return grad_fail(g, "its exponent is a number, and is to be trained");
+    if (grad_wants(g, 0)) {
+        const char *slope;
+        if (exponent == 2)
+            slope = grad_x(g, 0);
+        else if (!isnan(exponent))
+            slope = grad_node(b, "Pow", grad_x(g, 0), grad_scalar(b, t, exponent - 1), NULL);
+        else
+            slope =
+                grad_node(b, "Pow", grad_x(g, 0), grad_node(b, "Sub", grad_x(g, 1), grad_scalar(b, t, 1), NULL), NULL);
+        const char *factor =
+            isnan(exponent) ? grad_node(b, "Mul", slope, grad_x(g, 1), NULL) : grad_scaled(b, slope, t, exponent);
+        give_reduced(g, 0, grad_node(b, "Mul", grad_dy(g, 0), factor, NULL));
+    }
+    if (grad_wants(g, 1)) {
+        const char *slope = grad_node(b, "Mul", grad_y(g, 0), grad_node(b, "Log", grad_x(g, 0), NULL), NULL);
+        give_reduced(g, 1, grad_node(b, "Mul", grad_dy(g, 0), slope, NULL));
+    }
+    return 0;
+}
+
+/* The operand that the result is equal to has the gradient; of equal ones, each. */
+static int extreme(grad *g)
+{
+    build *b = g->b;
+    for (int k = 0; k < g->l->n_in; k++)
+        if (grad_wants(g, k)) {
+            const char *is = grad_cast(b, grad_node(b, "Equal", grad_x(g, k), grad_y(g, 0), NULL), g->l->out[0].dtype);
+            give_reduced(g, k, grad_node(b, "Mul", grad_dy(g, 0), is, NULL));
+        }
+    return 0;
+}
+
+static int where(grad *g)
+{
+    build *b = g->b;
+    const char *zero = grad_scalar(b, g->l->out[0].dtype, 0);
+    if (grad_wants(g, 1))
+        give_reduced(g, 1, grad_node(b, "Where", grad_x(g, 0), grad_dy(g, 0), zero, NULL));
+    if (grad_wants(g, 2))
+        give_reduced(g, 2, grad_node(b, "Where", grad_x(g, 0), zero, grad_dy(g, 0), NULL));
+    return 0;
+}
+
+/* x > 0 ? dy : slope · dy, and dy · min(x, 0) for the slope. */
+static int prelu(grad *g)
+{
+    build *b = g->b;
+    bz_dtype t = g->l->out[0].dtype;
+    const char *zero = grad_scalar(b, t, 0);
+    if (grad_wants(g, 0)) {
+        const char *positive = grad_node(b, "Greater", grad_x(g, 0), zero, NULL);
+        const char *below = grad_node(b, "Mul", grad_dy(g, 0), grad_x(g, 1), NULL);
+        grad_give(g, 0, grad_node(b, "Where", positive, grad_dy(g, 0), below, NULL));
+    }
+    if (grad_wants(g, 1)) {
+        const char *negative = grad_node(b, "Sub", grad_x(g, 0), grad_node(b, "Relu", grad_x(g, 0), NULL), NULL);
+        give_reduced(g, 1, grad_node(b, "Mul", grad_dy(g, 0), negative, NULL));
+    }
+    return 0;
+}
+
+/* swish(a) · b */
+static int swiglu(grad *g)
+{
+    build *b = g->b;
+    double alpha = grad_param_real(g, "alpha", 1);
+    const char *s = grad_node(b, "Sigmoid", grad_scaled(b, grad_x(g, 0), g->l->out[0].dtype, alpha), NULL);
+    if (grad_wants(g, 1))
+        grad_give(g, 1, grad_node(b, "Mul", grad_dy(g, 0), grad_node(b, "Mul", grad_x(g, 0), s, NULL), NULL));
+    if (grad_wants(g, 0)) {
+        const char *da =
+            grad_node(b, "own:EltwiseGrad", grad_node(b, "Mul", grad_dy(g, 0), grad_x(g, 1), NULL), grad_x(g, 0), NULL);
+        GRAD_TEXT(b, "function", "swish");
+        GRAD_TEXT(b, "uses", "x");
+        GRAD_REAL(b, "alpha", alpha);
+        grad_give(g, 0, da);
+    }
+    return 0;
+}
+
+/* com.microsoft's x + bias, and then a function of one value. */
+static int biased(grad *g)
+{
+    build *b = g->b;
+    if (!grad_has(g, 1))
+        return unary(g);
+    const char *x = grad_node(b, "Add", grad_x(g, 0), grad_x(g, 1), NULL);
+    const char *dx = grad_node(b, "own:EltwiseGrad", grad_dy(g, 0), x, NULL);
+    GRAD_TEXT(b, "function", !strcmp(g->l->kind, "biasgelu") ? "gelu" : g->l->kind);
+    GRAD_TEXT(b, "uses", "x");
+    for (int k = 0; k < 2; k++)
+        if (grad_wants(g, k))
+            give_reduced(g, k, dx);
+    return 0;
+}
+
+/* The running sum backwards. */
+static int cumsum(grad *g)
+{
+    const char *dx = grad_node(g->b, "CumSum", grad_dy(g, 0), grad_x(g, 1), NULL);
+    GRAD_INT(g->b, "exclusive", grad_param_int(g, "exclusive", 0));
+    GRAD_INT(g->b, "reverse", !grad_param_int(g, "reverse", 0));
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+#define MS "com.microsoft"
+#define OF_X(op)                                                                                                       \
+    {                                                                                                                  \
+        op, NULL, unary, NULL, false                                                                                   \
+    }
+#define OF_Y(op)                                                                                                       \
+    {                                                                                                                  \
+        op, NULL, unary, NULL, true                                                                                    \
+    }
+#define NO_GRADIENT(op)                                                                                                \
+    {                                                                                                                  \
+        op, NULL, NULL, NULL, false                                                                                    \
+    }
+
+/* What a framework keeps decides: the result of relu, sigmoid, tanh, exp; the operand of gelu, hardswish. */
+static const derivative ROWS[] = {
+    OF_X("Abs"),
+    OF_X("Acos"),
+    OF_X("Acosh"),
+    OF_X("Asin"),
+    OF_X("Asinh"),
+    OF_X("Atan"),
+    OF_X("Atanh"),
+    OF_X("Cos"),
+    OF_X("Cosh"),
+    OF_X("Erf"),
+    OF_Y("Exp"),
+    OF_X("Log"),
+    OF_Y("Reciprocal"),
+    OF_X("Sin"),
+    OF_X("Sinh"),
+    OF_Y("Sqrt"),
+    OF_X("Tan"),
+    OF_Y("Relu"),
+    OF_Y("Sigmoid"),
+    OF_Y("Tanh"),
+    OF_X("Softplus"),
+    OF_X("Softsign"),
+    OF_X("HardSwish"),
+    OF_X("Mish"),
+    OF_X("LeakyRelu"),
+    OF_X("Elu"),
+    OF_X("Celu"),
+    OF_X("Selu"),
+    OF_X("HardSigmoid"),
+    OF_X("ThresholdedRelu"),
+    OF_X("Shrink"),
+    OF_X("Swish"),
+    OF_X("Gelu"),
+    OF_X("Clip"),
+    {.op = "Gelu", .domain = MS, .back = unary},
+    {.op = "QuickGelu", .domain = MS, .back = unary},
+    {.op = "FastGelu", .domain = MS, .back = biased},
+    {.op = "BiasGelu", .domain = MS, .back = biased},
+    {.op = "Neg", .back = negated},
+    {.op = "Identity", .back = same},
+    {.op = "Cast", .back = cast},
+    {.op = "CastLike", .back = cast},
+    {.op = "Add", .back = sum},
+    {.op = "Sum", .back = sum},
+    {.op = "Mean", .back = sum},
+    {.op = "Sub", .back = sub},
+    {.op = "Mul", .back = mul},
+    {.op = "Div", .back = div_back},
+    {.op = "Pow", .back = power},
+    {.op = "Max", .back = extreme},
+    {.op = "Min", .back = extreme},
+    {.op = "Where", .back = where},
+    {.op = "PRelu", .back = prelu},
+    {.op = "SwiGLU", .back = swiglu},
+    {.op = "CumSum", .back = cumsum},
+    NO_GRADIENT("Ceil"),
+    NO_GRADIENT("Floor"),
+    NO_GRADIENT("Round"),
+    NO_GRADIENT("Sign"),
+    NO_GRADIENT("Not"),
+    NO_GRADIENT("And"),
+    NO_GRADIENT("Or"),
+    NO_GRADIENT("Xor"),
+    NO_GRADIENT("Equal"),
+    NO_GRADIENT("Less"),
+    NO_GRADIENT("Greater"),
+    NO_GRADIENT("LessOrEqual"),
+    NO_GRADIENT("GreaterOrEqual"),
+    NO_GRADIENT("IsNaN"),
+    NO_GRADIENT("IsInf"),
+    NO_GRADIENT("ArgMax"),
+    NO_GRADIENT("ArgMin"),
+    NO_GRADIENT("Shape"),
+    NO_GRADIENT("Size"),
+    NO_GRADIENT("NonZero"),
+    NO_GRADIENT("OneHot"),
+    NO_GRADIENT("Range"),
+    NO_GRADIENT("ConstantOfShape"),
+    NO_GRADIENT("Constant"),
+    NO_GRADIENT("EyeLike"),
+    NO_GRADIENT("RandomNormal"),
+    NO_GRADIENT("RandomUniform"),
+    NO_GRADIENT("RandomNormalLike"),
+    NO_GRADIENT("RandomUniformLike"),
+    NO_GRADIENT("Bernoulli"),
+};
+const derivative_table derivatives_elementwise = DERIVATIVES(ROWS);

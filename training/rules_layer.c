@@ -1,0 +1,442 @@
+/* Derivatives of layers with weights or windows: convolution, pooling, normalizations, softmax, attention, recurrent layers. Some
+ * run in another form when they are trained: they keep what the gradient needs. */
+#include "training/build.h"
+
+#include <string.h>
+
+/* A result that the forward node does not name itself. */
+static const char *keep(grad *g, int slot, const char *what)
+{
+    return g->s->kept[slot] = grad_fresh(g->b, bz_arena_printf(g->b->arena, "%s/%s", g->b->layer, what));
+}
+
+/* ---- windows ------------------------------------------------------------------------------------- */
+
+static void window_attrs(grad *g, const int64_t *kernel)
+{
+    static const char *const NAME[][2] = {{"strides", "stride"}, {"pads", "pad"}, {"dilations", "dilation"}};
+    int n;
+    GRAD_INTS(g->b, "kernel_shape", kernel, grad_type(g, 0)->rank - 2);
+    for (int i = 0; i < 3; i++) {
+        const int64_t *v = grad_param(g, NAME[i][1], &n);
+        if (v)
+            GRAD_INTS(g->b, NAME[i][0], v, n);
+    }
+}
+
+static void conv_attrs(grad *g)
+{
+    window_attrs(g, grad_type(g, 1)->dims + 2);
+    GRAD_INT(g->b, "group", grad_param_int(g, "group", 1));
+}
+
+static void bias(grad *g)
+{
+    int64_t axes[BZ_MAX_RANK] = {0};
+    for (int i = 2; i < g->l->out[0].rank; i++)
+        axes[i - 1] = i;
+    if (grad_wants(g, 2))
+        grad_give(g, 2, grad_sum_axes(g->b, grad_dy(g, 0), axes, g->l->out[0].rank - 1, false));
+}
+
+static int conv(grad *g)
+{
+    build *b = g->b;
+    const bz_type *x = grad_type(g, 0);
+    const char *dy = grad_dy(g, 0);
+    if (grad_wants(g, 0)) {
+        const char *dx = grad_node(b, "own:ConvData", dy, grad_x(g, 1), NULL);
+        conv_attrs(g);
+        GRAD_INTS(b, "input_shape", x->dims, x->rank);
+        grad_give(g, 0, dx);
+    }
+    if (grad_wants(g, 1)) {
+        const char *dw = grad_node(b, "own:ConvWeights", grad_x(g, 0), dy, NULL);
+        conv_attrs(g);
+        grad_give(g, 1, dw);
+    }
+    bias(g);
+    return 0;
+}
+
+/* A transposed convolution is the data gradient of a convolution, so its own is that convolution. */
+static int deconv(grad *g)
+{
+    build *b = g->b;
+    const char *dy = grad_dy(g, 0);
+    if (grad_wants(g, 0)) {
+        const char *dx = grad_node(b, "Conv", dy, grad_x(g, 1), NULL);
+        conv_attrs(g);
+        grad_give(g, 0, dx);
+    }
+    if (grad_wants(g, 1)) {
+        const char *dw = grad_node(b, "own:ConvWeights", dy, grad_x(g, 0), NULL);
+        conv_attrs(g);
+        grad_give(g, 1, dw);
+    }
+    bias(g);
+    return 0;
+}
+
+/* Where each largest element was: from operator set 8 on the node can tell. */
+static int maxpool_forward(grad *g)
+{
+    const bz_node *node = g->l->node;
+    if (g->b->opset < 8 || (node->n_out > 1 && node->out[1] >= 0)) {
+        g->s->kept[0] = node->n_out > 1 ? grad_y(g, 1) : NULL;
+        return grad_copy(g, node->op, node->domain, NULL, 0);
+    }
+    const char *indices = keep(g, 0, "Indices");
+    return grad_copy(g, node->op, node->domain, &indices, 1);
+}
+
+static int pool(grad *g)
+{
+    build *b = g->b;
+    const bz_type *x = grad_type(g, 0);
+    int n;
+    const int64_t *kernel = grad_param(g, "kernel", &n);
+    bool most = strstr(g->l->node->op, "Max") != NULL, global = !strncmp(g->l->node->op, "Global", 6);
+    const char *dx;
+    if (!most)
+        dx = grad_node(b, "own:AveragePoolGrad", grad_dy(g, 0), NULL);
+    else if (g->s->kept[0])
+        dx = grad_node(b, "own:MaxPoolGrad", grad_dy(g, 0), g->s->kept[0], NULL);
+    else
+        dx = grad_node(b, "own:MaxPoolGrad", grad_dy(g, 0), "", grad_x(g, 0), NULL);
+    window_attrs(g, global ? x->dims + 2 : kernel);
+    const bz_attr *ceil_mode = bz_node_attr(g->l->node, "ceil_mode");
+    if (ceil_mode && ceil_mode->kind == BZ_ATTR_INT)
+        GRAD_INT(b, "ceil_mode", ceil_mode->i);
+    if (grad_param_int(g, "count_pad", 0))
+        GRAD_INT(b, "count_include_pad", 1);
+    GRAD_INTS(b, "input_shape", x->dims, x->rank);
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+static int resize(grad *g)
+{
+    static const char *const NAME[][2] = {
+        {"mode", "mode"}, {"coordinate_transformation_mode", "coordinates"}, {"nearest_mode", "round"}};
+    const bz_type *x = grad_type(g, 0);
+    if (!strcmp(grad_param_text(g, "coordinates", ""), "tf_crop_and_resize") || bz_layer_param(g->l, "antialias"))
+        return grad_fail(g, "it crops or filters: there is no derivative for that");
+    const char *dx = grad_node(g->b, "own:ResizeGrad", grad_dy(g, 0), NULL);
+    for (int i = 0; i < 3; i++)
+        if (bz_layer_param(g->l, NAME[i][1]))
+            GRAD_TEXT(g->b, NAME[i][0], grad_param_text(g, NAME[i][1], ""));
+    GRAD_INTS(g->b, "input_shape", x->dims, x->rank);
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+/* ---- normalizations -------------------------------------------------------------------------------- */
+
+/* Result k is the gradient of operand k. */
+static void give_results(grad *g, const char **out, int n_out)
+{
+    for (int k = 0; k < n_out; k++)
+        if (grad_wants(g, k))
+            grad_give(g, k, out[k]);
+}
+
+static int batchnorm_forward(grad *g)
+{
+    build *b = g->b;
+    const bz_node *node = g->l->node;
+    const char *in[5], *out[5];
+    if (node->n_in < 5)
+        return grad_fail(g, "it has %d operands, not 5", node->n_in);
+    for (int k = 0; k < 5; k++)
+        in[k] = grad_x(g, k);
+    out[0] = grad_y(g, 0);
+    for (int k = 1; k < 3; k++) {
+        bz_value_id v = grad_id(b, node->in[k + 2]);
+        bool named = k < node->n_out && node->out[k] >= 0;
+        out[k] = named ? grad_y(g, k) : grad_fresh(b, bz_arena_printf(b->arena, "%s/next", in[k + 2]));
+        if (!b->updated[v])
+            b->updated[v] = out[k];
+    }
+    out[3] = keep(g, 0, "mean");
+    out[4] = keep(g, 1, "deviation");
+    bz_draft_node(&b->draft, "BatchNormInternal", "com.microsoft", node->name, in, 5, out, 5);
+    bz_buf_putc(&b->phases, (char)b->phase);
+    for (int i = 0; i < node->n_attrs; i++)
+        if (!strcmp(node->attrs[i].name, "epsilon") || !strcmp(node->attrs[i].name, "momentum"))
+            bz_draft_attr(&b->draft, b->from->model, &node->attrs[i], NULL);
+    return 0;
+}
+
+static int batchnorm(grad *g)
+{
+    const char *out[3], *in[] = {grad_dy(g, 0), grad_x(g, 0), grad_x(g, 1), g->s->kept[0], g->s->kept[1]};
+    grad_nodes(g->b, "ms:BatchNormalizationGrad", in, 5, out, 3);
+    give_results(g, out, 3);
+    return 0;
+}
+
+static bool is_rms(const grad *g)
+{
+    return !strcmp(g->l->kind, "rmsnorm");
+}
+
+/* Mean and inverse deviation are results of the layer, for who asks. */
+static int layernorm_forward(grad *g)
+{
+    const bz_node *node = g->l->node;
+    const char *extra[2];
+    int n = 0, wanted = is_rms(g) ? 2 : 3;
+    bool newer = !*node->domain && !strcmp(node->op, "RMSNormalization"); /* has no such result: the older name has */
+    for (int k = 1; k < wanted; k++) {
+        if (k < node->n_out && node->out[k] >= 0)
+            g->s->kept[k - 1] = grad_y(g, k);
+        else if (k >= node->n_out)
+            extra[n++] = keep(g, k - 1, k == 1 && wanted == 3 ? "mean" : "deviation");
+        else
+            return grad_fail(g, "its results leave out one in the middle");
+    }
+    return newer ? grad_copy(g, "SimplifiedLayerNormalization", "com.microsoft", extra, n)
+                 : grad_copy(g, node->op, node->domain, extra, n);
+}
+
+static int layernorm(grad *g)
+{
+    const char *out[3], *in[] = {grad_dy(g, 0), grad_x(g, 0), grad_x(g, 1), g->s->kept[0], g->s->kept[1]};
+    int n = is_rms(g) ? 2 : grad_has(g, 2) ? 3 : 2;
+    grad_nodes(g->b, is_rms(g) ? "ms:SimplifiedLayerNormalizationGrad" : "ms:LayerNormalizationGrad", in,
+               is_rms(g) ? 4 : 5, out, n);
+    GRAD_INT(g->b, "axis", grad_param_int(g, "axis", -1));
+    give_results(g, out, n);
+    return 0;
+}
+
+static void copy_attr(grad *g, const char *name)
+{
+    const bz_attr *a = bz_node_attr(g->l->node, name);
+    if (a)
+        bz_draft_attr(&g->b->draft, g->b->from->model, a, NULL);
+}
+
+static int groupnorm(grad *g)
+{
+    const char *out[3], *in[] = {grad_dy(g, 0), grad_x(g, 0), grad_x(g, 1)};
+    grad_nodes(g->b, "own:GroupNormalizationGrad", in, 3, out, 3);
+    GRAD_INT(g->b, "num_groups", grad_param_int(g, "groups", grad_type(g, 0)->dims[1]));
+    copy_attr(g, "epsilon");
+    give_results(g, out, 3);
+    return 0;
+}
+
+static int lrn(grad *g)
+{
+    static const char *const NAME[] = {"size", "alpha", "beta", "bias"};
+    const char *dx = grad_node(g->b, "own:LRNGrad", grad_dy(g, 0), grad_x(g, 0), grad_y(g, 0), NULL);
+    for (int i = 0; i < 4; i++)
+        copy_attr(g, NAME[i]);
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+/* y = x / n, n the sum of magnitudes or the root of the squares: dx = (dy - slope · Σ dy y) / n. */
+static int lpnorm(grad *g)
+{
+    build *b = g->b;
+    bool squares = grad_param_int(g, "p", 2) == 2;
+    int64_t axis = grad_param_int(g, "axis", -1);
+    const char *size = grad_node(b, squares ? "Mul" : "Abs", grad_x(g, 0), squares ? grad_x(g, 0) : NULL, NULL);
+    size = grad_sum_axes(b, size, &axis, 1, true);
+    if (squares)
+        size = grad_node(b, "Sqrt", size, NULL);
+    const char *along = grad_sum_axes(b, grad_node(b, "Mul", grad_dy(g, 0), grad_y(g, 0), NULL), &axis, 1, true);
+    const char *slope = squares ? grad_y(g, 0) : grad_node(b, "Sign", grad_x(g, 0), NULL);
+    const char *rest = grad_node(b, "Sub", grad_dy(g, 0), grad_node(b, "Mul", slope, along, NULL), NULL);
+    grad_give(g, 0, grad_node(b, "Div", rest, size, NULL));
+    return 0;
+}
+
+/* ---- softmax, dropout ------------------------------------------------------------------------------- */
+
+static int softmax(grad *g)
+{
+    bool flat = bz_layer_param(g->l, "from") != NULL, logarithm = !strcmp(g->l->node->op, "LogSoftmax");
+    const char *op = logarithm ? (flat ? "ms:LogSoftmaxGrad" : "ms:LogSoftmaxGrad_13")
+                               : (flat ? "ms:SoftmaxGrad" : "ms:SoftmaxGrad_13");
+    const char *dx = grad_node(g->b, op, grad_dy(g, 0), grad_y(g, 0), NULL);
+    GRAD_INT(g->b, "axis", grad_param_int(g, flat ? "from" : "axis", -1));
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+/* Before operator set 12 the node cannot say that it is trained: it stays what it is then, nothing. */
+static int dropout_forward(grad *g)
+{
+    build *b = g->b;
+    const bz_node *node = g->l->node;
+    if (b->opset < 12)
+        return grad_copy(g, node->op, node->domain, NULL, 0);
+    static const char YES = 1;
+    const char *mode = grad_fresh(b, bz_arena_printf(b->arena, "%s/training", b->layer));
+    bz_draft_tensor(&b->draft, mode, BZ_BOOL, 0, NULL, &YES, 1);
+    const char *in[3] = {grad_x(g, 0), grad_has(g, 1) ? grad_x(g, 1) : "", mode}, *out[2] = {grad_y(g, 0)};
+    out[1] = node->n_out > 1 && node->out[1] >= 0 ? g->s->kept[0] = grad_y(g, 1) : keep(g, 0, "mask");
+    bz_draft_node(&b->draft, "Dropout", "", node->name, in, 3, out, 2);
+    bz_buf_putc(&b->phases, (char)b->phase);
+    return 0;
+}
+
+static int dropout(grad *g)
+{
+    const char *dy = grad_dy(g, 0);
+    if (g->b->opset >= 12)
+        dy = grad_has(g, 1) ? grad_node(g->b, "ms:DropoutGrad", dy, g->s->kept[0], grad_x(g, 1), NULL)
+                            : grad_node(g->b, "ms:DropoutGrad", dy, g->s->kept[0], NULL);
+    grad_give(g, 0, dy);
+    return 0;
+}
+
+/* ---- attention --------------------------------------------------------------------------------------- */
+
+/* The operand that is added to the scores; com.microsoft has it sixth. */
+static int mask_of(const grad *g)
+{
+    return *g->l->node->domain ? 5 : 3;
+}
+
+static void attention_attrs(grad *g)
+{
+    const bz_attr *heads = bz_node_attr(g->l->node, "num_heads"), *causal = bz_node_attr(g->l->node, "unidirectional");
+    static const char *const NAME[] = {"is_causal", "scale", "softcap", "q_num_heads", "kv_num_heads"};
+    for (int i = 0; i < 5; i++)
+        copy_attr(g, NAME[i]);
+    if (heads && heads->kind == BZ_ATTR_INT) {
+        GRAD_INT(g->b, "q_num_heads", heads->i);
+        GRAD_INT(g->b, "kv_num_heads", heads->i);
+    }
+    if (causal && causal->kind == BZ_ATTR_INT)
+        GRAD_INT(g->b, "is_causal", causal->i);
+}
+
+static int attention_forward(grad *g)
+{
+    build *b = g->b;
+    const bz_node *node = g->l->node;
+    const char *in[4] = {grad_x(g, 0), grad_x(g, 1), grad_x(g, 2), grad_x(g, mask_of(g))}, *out[2] = {grad_y(g, 0)};
+    for (int k = 3; k < node->n_in; k++)
+        if (k != mask_of(g) && grad_has(g, k))
+            return grad_fail(g, "operand %d (a cache, or a bias of its own) has no derivative", k);
+    for (int k = 1; k < node->n_out; k++)
+        if (node->out[k] >= 0)
+            return grad_fail(g, "result %d (a cache) has no derivative", k);
+    if (grad_type(g, 0)->rank != grad_type(g, 1)->rank || grad_type(g, 0)->rank > 4)
+        return grad_fail(g, "packed operands have no derivative");
+    out[1] = keep(g, 0, "statistics");
+    bz_draft_node(&b->draft, "AttentionTraining", "benanza.training", node->name, in, *in[3] ? 4 : 3, out, 2);
+    bz_buf_putc(&b->phases, (char)b->phase);
+    attention_attrs(g);
+    return 0;
+}
+
+static int attention(grad *g)
+{
+    const char *in[] = {grad_x(g, 0),  grad_x(g, 1), grad_x(g, 2), grad_x(g, mask_of(g)),
+                        grad_dy(g, 0), grad_y(g, 0), g->s->kept[0]};
+    const char *out[3];
+    if (grad_wants(g, mask_of(g)))
+        return grad_fail(g, "its mask is to be trained: there is no derivative for that");
+    grad_nodes(g->b, "own:AttentionGrad", in, 7, out, 3);
+    attention_attrs(g);
+    give_results(g, out, 3);
+    return 0;
+}
+
+/* ---- recurrent ---------------------------------------------------------------------------------------- */
+
+enum { STATES, CELLS, GATES };
+
+static bool is_lstm(const grad *g)
+{
+    return !strcmp(g->l->kind, "lstm");
+}
+
+static int rnn_forward(grad *g)
+{
+    build *b = g->b;
+    const bz_node *node = g->l->node;
+    bool lstm = is_lstm(g);
+    int n_in = node->n_in < 8 ? node->n_in : 8, n_out = lstm ? 5 : 3;
+    const char *in[8], *out[5];
+    if (!strcmp(grad_param_text(g, "layout", "tbi"), "bti") || bz_node_attr(node, "activations") ||
+        bz_node_attr(node, "clip") || grad_has(g, 7) || grad_param_int(g, "input_forget", 0))
+        return grad_fail(g, "there is a derivative for time first, usual activations, and no clip or peepholes");
+    for (int k = 0; k < n_in; k++)
+        in[k] = grad_x(g, k);
+    for (int k = 0; k < n_out; k++)
+        out[k] = k < node->n_out && k < n_out - (lstm ? 2 : 1) && node->out[k] >= 0 ? grad_y(g, k) : "";
+    if (!*out[0])
+        out[0] = keep(g, STATES, "states");
+    g->s->kept[STATES] = out[0];
+    if (lstm)
+        out[3] = keep(g, CELLS, "cells");
+    out[n_out - 1] = keep(g, GATES, "gates");
+    bz_draft_node(&b->draft, lstm ? "LSTMTraining" : "GRUTraining", "com.microsoft", node->name, in, n_in, out, n_out);
+    bz_buf_putc(&b->phases, (char)b->phase);
+    grad_copy_attrs(g, "layout");
+    return 0;
+}
+
+static int rnn(grad *g)
+{
+    const char *in[12], *out[6];
+    static const int OPERAND[] = {0, 1, 2, 3, 5, 6}; /* of results: x, w, r, b, h0, c0 */
+    bool lstm = is_lstm(g);
+    int n = 0, n_out = lstm ? 6 : 5;
+    for (int k = 0; k < 3; k++)
+        in[n++] = grad_x(g, k);
+    if (!lstm)
+        in[n++] = grad_x(g, 3);
+    for (int k = 4; k < (lstm ? 7 : 6); k++)
+        in[n++] = grad_x(g, k);
+    in[n++] = g->s->kept[STATES];
+    if (lstm)
+        in[n++] = g->s->kept[CELLS];
+    in[n++] = g->s->kept[GATES];
+    for (int k = 0; k < (lstm ? 3 : 2); k++)
+        in[n++] = grad_dy(g, k) ? grad_dy(g, k) : "";
+    grad_nodes(g->b, lstm ? "ms:LSTMGrad" : "ms:GRUGrad", in, n, out, n_out);
+    grad_copy_attrs(g, "layout");
+    for (int k = 0; k < n_out; k++)
+        if (grad_wants(g, OPERAND[k]))
+            grad_give(g, OPERAND[k], out[k]);
+    return 0;
+}
+
+#define MS "com.microsoft"
+static const derivative ROWS[] = {
+    {.op = "Conv", .back = conv},
+    {.op = "ConvTranspose", .back = deconv},
+    {.op = "MaxPool", .back = pool, .forward = maxpool_forward},
+    {.op = "AveragePool", .back = pool},
+    {.op = "GlobalAveragePool", .back = pool},
+    {.op = "GlobalMaxPool", .back = pool},
+    {.op = "Resize", .back = resize},
+    {.op = "Upsample", .back = resize},
+    {.op = "BatchNormalization", .back = batchnorm, .forward = batchnorm_forward},
+    {.op = "LayerNormalization", .back = layernorm, .forward = layernorm_forward},
+    {.op = "LayerNormalization", .domain = MS, .back = layernorm, .forward = layernorm_forward},
+    {.op = "RMSNormalization", .back = layernorm, .forward = layernorm_forward},
+    {.op = "SimplifiedLayerNormalization", .back = layernorm, .forward = layernorm_forward},
+    {.op = "SimplifiedLayerNormalization", .domain = MS, .back = layernorm, .forward = layernorm_forward},
+    {.op = "InstanceNormalization", .back = groupnorm},
+    {.op = "GroupNormalization", .back = groupnorm},
+    {.op = "LRN", .back = lrn},
+    {.op = "LpNormalization", .back = lpnorm},
+    {.op = "Softmax", .back = softmax},
+    {.op = "LogSoftmax", .back = softmax},
+    {.op = "Dropout", .back = dropout, .forward = dropout_forward},
+    {.op = "Attention", .back = attention, .forward = attention_forward},
+    {.op = "MultiHeadAttention", .domain = MS, .back = attention, .forward = attention_forward},
+    {.op = "LSTM", .back = rnn, .forward = rnn_forward},
+    {.op = "GRU", .back = rnn, .forward = rnn_forward},
+};
+const derivative_table derivatives_layer = DERIVATIVES(ROWS);

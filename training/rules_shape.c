@@ -1,0 +1,287 @@
+/* Derivatives of what puts elements elsewhere, and of reductions. */
+#include "training/build.h"
+
+#include <string.h>
+
+/* Reshape and its kin: the same elements under the operand's shape. */
+static int view(grad *g)
+{
+    grad_give(g, 0, grad_reshape(g->b, grad_dy(g, 0), grad_type(g, 0)));
+    return 0;
+}
+
+static int transpose(grad *g)
+{
+    int n, rank = grad_type(g, 0)->rank;
+    const int64_t *perm = grad_param(g, "perm", &n);
+    int64_t inverse[BZ_MAX_RANK];
+    if (n != rank)
+        return rank < 2 ? (grad_give(g, 0, grad_dy(g, 0)), 0) : grad_fail(g, "its order of dimensions is not known");
+    for (int i = 0; i < rank; i++)
+        inverse[perm[i]] = i;
+    grad_give(g, 0, grad_transpose(g->b, grad_dy(g, 0), inverse, rank));
+    return 0;
+}
+
+/* Cuts x along an axis into pieces; results are their names. */
+static void split(build *b, const char *x, int axis, const int64_t *size, int n, const char **piece)
+{
+    const char *in[2] = {x, b->opset >= 13 ? grad_ints(b, size, n) : ""};
+    grad_nodes(b, "Split", in, b->opset >= 13 ? 2 : 1, piece, n);
+    GRAD_INT(b, "axis", axis);
+    if (b->opset < 13)
+        GRAD_INTS(b, "split", size, n);
+}
+
+static int concat(grad *g)
+{
+    int axis = (int)grad_param_int(g, "axis", 0), n = g->l->n_in;
+    int64_t *size = BZ_NEW(g->b->arena, int64_t, n);
+    const char **piece = BZ_NEW(g->b->arena, const char *, n);
+    if (axis < 0 || axis >= g->l->out[0].rank)
+        return grad_fail(g, "its axis is not known");
+    for (int k = 0; k < n; k++)
+        size[k] = grad_type(g, k)->dims[axis];
+    split(g->b, grad_dy(g, 0), axis, size, n, piece);
+    for (int k = 0; k < n; k++)
+        if (grad_wants(g, k))
+            grad_give(g, k, piece[k]);
+    return 0;
+}
+
+static int split_back(grad *g)
+{
+    build *b = g->b;
+    int n = g->l->n_out, axis = (int)grad_param_int(g, "axis", 0);
+    const char **piece = BZ_NEW(b->arena, const char *, n), *whole;
+    for (int k = 0; k < n; k++)
+        piece[k] = grad_dy(g, k) ? grad_dy(g, k) : grad_zeros(b, &g->l->out[k]);
+    grad_nodes(b, "Concat", piece, n, &whole, 1);
+    GRAD_INT(b, "axis", axis);
+    grad_give(g, 0, whole);
+    return 0;
+}
+
+static int slice(grad *g)
+{
+    build *b = g->b;
+    const bz_type *x = grad_type(g, 0), *y = &g->l->out[0];
+    int n, steps;
+    const int64_t *start = grad_param(g, "start", &n), *stride = grad_param(g, "step", &steps);
+    int64_t end[BZ_MAX_RANK], axis[BZ_MAX_RANK];
+    if (n != x->rank || steps != n)
+        return grad_fail(g, "where it cuts depends on data");
+    for (int i = 0; i < n; i++) {
+        if (bz_is_symbol(start[i]) || bz_is_symbol(stride[i]))
+            return grad_fail(g, "where it cuts depends on data");
+        end[i] = start[i] + stride[i] * y->dims[i];
+        if (stride[i] < 0 && end[i] < 0) /* before the first: a number that no slice lifts */
+            end[i] = -x->dims[i] - 1;
+        axis[i] = i;
+    }
+    const char *dx = grad_node(b, "ms:SliceGrad", grad_dy(g, 0), grad_ints(b, x->dims, n), grad_ints(b, start, n),
+                               grad_ints(b, end, n), grad_ints(b, axis, n), grad_ints(b, stride, n), NULL);
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+static int expand(grad *g)
+{
+    grad_give(g, 0, grad_reduce(g->b, grad_dy(g, 0), &g->l->out[0], grad_type(g, 0)));
+    return 0;
+}
+
+/* Each dimension becomes copies × its size; copies are summed. */
+static int tile(grad *g)
+{
+    const bz_type *x = grad_type(g, 0), *y = &g->l->out[0];
+    int64_t dims[BZ_MAX_RANK], axes[BZ_MAX_RANK];
+    int n = 0, m = 0;
+    for (int i = 0; i < x->rank; i++) {
+        if (x->dims[i] <= 0 || n + 2 > BZ_MAX_RANK)
+            return grad_fail(g, "its shape has no derivative here");
+        if (y->dims[i] != x->dims[i]) {
+            axes[m++] = n;
+            dims[n++] = y->dims[i] / x->dims[i];
+        }
+        dims[n++] = x->dims[i];
+    }
+    const char *dy = grad_dy(g, 0);
+    if (m)
+        dy = grad_sum_axes(g->b, grad_reshape_dims(g->b, dy, dims, n), axes, m, false);
+    grad_give(g, 0, dy);
+    return 0;
+}
+
+static int pad(grad *g)
+{
+    build *b = g->b;
+    int n;
+    const int64_t *pads = grad_param(g, "pad", &n);
+    const bz_type *x = grad_type(g, 0);
+    const char *mode = grad_param_text(g, "mode", "constant"), *dx;
+    int64_t less[2 * BZ_MAX_RANK];
+    if (n != 2 * x->rank)
+        return grad_fail(g, "how much it pads depends on data");
+    for (int i = 0; i < n; i++)
+        less[i] = -pads[i];
+    if (strcmp(mode, "constant") != 0) {
+        dx = grad_node(b, "own:PadGrad", grad_dy(g, 0), NULL);
+        GRAD_TEXT(b, "mode", mode);
+        GRAD_INTS(b, "pads", pads, n);
+        GRAD_INTS(b, "input_shape", x->dims, x->rank);
+    } else if (b->opset >= 11) {
+        dx = grad_node(b, "Pad", grad_dy(g, 0), grad_ints(b, less, n), NULL);
+    } else {
+        dx = grad_node(b, "Pad", grad_dy(g, 0), NULL);
+        GRAD_INTS(b, "pads", less, n);
+    }
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+static int gather(grad *g)
+{
+    build *b = g->b;
+    const bz_type *x = grad_type(g, 0);
+    const char *shape = grad_ints(b, x->dims, x->rank), *dx;
+    bool elements = !strcmp(g->l->node->op, "GatherElements"), nd = !strcmp(g->l->node->op, "GatherND");
+    if (elements)
+        dx = grad_node(b, "ms:GatherElementsGrad", grad_dy(g, 0), shape, grad_x(g, 1), NULL);
+    else
+        dx = grad_node(b, nd ? "ms:GatherNDGrad" : "ms:GatherGrad", shape, grad_x(g, 1), grad_dy(g, 0), NULL);
+    if (nd)
+        GRAD_INT(b, "batch_dims", grad_param_int(g, "batch", 0));
+    else
+        GRAD_INT(b, "axis", grad_param_int(g, "axis", 0));
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+/* The largest elements: each goes back to where it was. */
+static int topk(grad *g)
+{
+    build *b = g->b;
+    const bz_type *x = grad_type(g, 0);
+    if (!grad_dy(g, 0))
+        return 0;
+    const char *dx =
+        grad_node(b, "ms:GatherElementsGrad", grad_dy(g, 0), grad_ints(b, x->dims, x->rank), grad_y(g, 1), NULL);
+    GRAD_INT(b, "axis", grad_param_int(g, "axis", x->rank - 1));
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+/* Blocks to pixels and back, by the operator's own definition as a turn of six dimensions. */
+static int blocks(grad *g)
+{
+    build *b = g->b;
+    const bz_type *x = grad_type(g, 0), *y = &g->l->out[0];
+    int64_t s = grad_param_int(g, "block", 1);
+    bool to_space = !strcmp(g->l->kind, "depthtospace"), crd = !strcmp(grad_param_text(g, "mode", "DCR"), "CRD");
+    const bz_type *deep = to_space ? x : y; /* [n, c s s, h, w] */
+    int64_t c = deep->dims[1] / (s * s), h = deep->dims[2], w = deep->dims[3];
+    int64_t flat[6] = {deep->dims[0], c, h, s, w, s}, dcr[6] = {deep->dims[0], s, s, c, h, w};
+    if (to_space) {
+        const char *v = grad_reshape_dims(b, grad_dy(g, 0), flat, 6);
+        v = grad_transpose(b, v, crd ? (int64_t[]){0, 1, 3, 5, 2, 4} : (int64_t[]){0, 3, 5, 1, 2, 4}, 6);
+        grad_give(g, 0, grad_reshape(b, v, x));
+    } else {
+        const char *v =
+            grad_transpose(b, grad_reshape_dims(b, grad_dy(g, 0), dcr, 6), (int64_t[]){0, 3, 4, 1, 5, 2}, 6);
+        grad_give(g, 0, grad_reshape(b, v, x));
+    }
+    return 0;
+}
+
+static int trilu(grad *g)
+{
+    build *b = g->b;
+    const char *k = grad_has(g, 1) ? grad_x(g, 1) : "", *dx;
+    dx = *k ? grad_node(b, "Trilu", grad_dy(g, 0), k, NULL) : grad_node(b, "Trilu", grad_dy(g, 0), NULL);
+    GRAD_INT(b, "upper", grad_param_int(g, "upper", 1));
+    grad_give(g, 0, dx);
+    return 0;
+}
+
+/* ---- reductions --------------------------------------------------------------------------------- */
+
+/* A value of the reduced shape with all dimensions of the operand, so that it broadcasts. */
+static const char *unreduced(grad *g, const char *value)
+{
+    const bz_type *x = grad_type(g, 0);
+    int n;
+    const int64_t *axes = grad_param(g, "axes", &n);
+    int64_t dims[BZ_MAX_RANK];
+    if (g->l->out[0].rank == x->rank)
+        return value;
+    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+    for (int i = 0; i < n; i++)
+        dims[axes[i]] = 1;
+    return grad_reshape_dims(g->b, value, dims, x->rank);
+}
+
+static int reduce(grad *g)
+{
+    build *b = g->b;
+    const bz_type *x = grad_type(g, 0), *y = &g->l->out[0];
+    const char *op = g->l->node->op + 6, *dy = unreduced(g, grad_dy(g, 0)); /* behind "Reduce" */
+    bz_dtype t = x->dtype;
+    int64_t all = bz_type_elements(x), kept = bz_type_elements(y);
+    if (!strcmp(op, "Sum") || !strcmp(op, "Mean")) {
+        dy = grad_scaled(b, dy, t, *op == 'M' && all > 0 ? (double)kept / (double)all : 1);
+        grad_give(g, 0, grad_node(b, "Expand", dy, grad_ints(b, x->dims, x->rank), NULL));
+        return 0;
+    }
+    const char *slope;
+    if (!strcmp(op, "Max") || !strcmp(op, "Min"))
+        slope = grad_cast(b, grad_node(b, "Equal", grad_x(g, 0), unreduced(g, grad_y(g, 0)), NULL), t);
+    else if (!strcmp(op, "L1"))
+        slope = grad_node(b, "Sign", grad_x(g, 0), NULL);
+    else if (!strcmp(op, "L2"))
+        slope = grad_node(b, "Div", grad_x(g, 0), unreduced(g, grad_y(g, 0)), NULL);
+    else if (!strcmp(op, "SumSquare"))
+        slope = grad_scaled(b, grad_x(g, 0), t, 2);
+    else if (!strcmp(op, "LogSumExp"))
+        slope = grad_node(b, "Exp", grad_node(b, "Sub", grad_x(g, 0), unreduced(g, grad_y(g, 0)), NULL), NULL);
+    else if (!strcmp(op, "LogSum")) { /* dy / the sum, everywhere */
+        dy = grad_node(b, "Div", dy, grad_node(b, "Exp", unreduced(g, grad_y(g, 0)), NULL), NULL);
+        grad_give(g, 0, grad_node(b, "Expand", dy, grad_ints(b, x->dims, x->rank), NULL));
+        return 0;
+    } else /* Prod */
+        slope = grad_node(b, "Div", unreduced(g, grad_y(g, 0)), grad_x(g, 0), NULL);
+    grad_give(g, 0, grad_node(b, "Mul", slope, dy, NULL));
+    return 0;
+}
+
+static const derivative ROWS[] = {
+    {.op = "Reshape", .back = view},
+    {.op = "Flatten", .back = view},
+    {.op = "Squeeze", .back = view},
+    {.op = "Unsqueeze", .back = view},
+    {.op = "Transpose", .back = transpose},
+    {.op = "Concat", .back = concat},
+    {.op = "Split", .back = split_back},
+    {.op = "Slice", .back = slice},
+    {.op = "Expand", .back = expand},
+    {.op = "Tile", .back = tile},
+    {.op = "Pad", .back = pad},
+    {.op = "Gather", .back = gather},
+    {.op = "GatherElements", .back = gather},
+    {.op = "GatherND", .back = gather},
+    {.op = "TopK", .back = topk},
+    {.op = "DepthToSpace", .back = blocks},
+    {.op = "SpaceToDepth", .back = blocks},
+    {.op = "Trilu", .back = trilu},
+    {.op = "ReduceSum", .back = reduce},
+    {.op = "ReduceMean", .back = reduce},
+    {.op = "ReduceMax", .back = reduce},
+    {.op = "ReduceMin", .back = reduce},
+    {.op = "ReduceL1", .back = reduce},
+    {.op = "ReduceL2", .back = reduce},
+    {.op = "ReduceSumSquare", .back = reduce},
+    {.op = "ReduceLogSumExp", .back = reduce},
+    {.op = "ReduceLogSum", .back = reduce},
+    {.op = "ReduceProd", .back = reduce},
+};
+const derivative_table derivatives_shape = DERIVATIVES(ROWS);

@@ -1,0 +1,97 @@
+/* training: one iteration of training as a model: forward layers in their training form, a loss, the layers of the backward pass,
+ * and the update of the weights.
+ *
+ *   bz_training_derive    from an inference model; a model that has gradients already is taken as it is
+ *   bz_memory_predict     how much memory it needs, by class
+ *
+ * The result is a model like any other, written in ONNX: its layers have keys, costs and a graph. A forward operator that ONNX
+ * has no gradient for becomes an operator of com.microsoft (as ONNX Runtime names it) or of benanza.training
+ * (modelproc/ops_gradient.c). Weights, biases and states are inputs of that model, since they change; their new values are
+ * results. So no library can prepare them ahead, and no layer is a constant because its weights are. */
+#ifndef BZ_TRAINING_H
+#define BZ_TRAINING_H
+
+#include "modelproc/modelproc.h"
+
+typedef enum { BZ_LOSS_AUTO, BZ_LOSS_CLASSES, BZ_LOSS_SQUARES } bz_loss;
+typedef enum { BZ_SGD, BZ_MOMENTUM, BZ_ADAM, BZ_ADAMW, BZ_OPTIMIZERS } bz_optimizer;
+
+const char *bz_optimizer_name(bz_optimizer o);             /* "sgd" */
+int bz_optimizer_parse(const char *name, bz_optimizer *o); /* -1: none of them */
+enum { BZ_OPTIMIZER_STATES = 2 };                          /* at most, tensors of a weight's shape */
+int bz_optimizer_states(bz_optimizer o);
+
+typedef struct bz_training_options {
+    bz_optimizer optimizer;
+    bz_loss loss; /* AUTO: by the shape of the result */
+    bz_dtype
+        dtype; /* UNDEFINED: as the file says; f16, bf16: work is done in this type, weights stay f32, in f16 the loss is scaled */
+    bool fused; /* one update for all weights; else one for each */
+} bz_training_options;
+
+/* What a value of the iteration is, for its memory. */
+typedef enum {
+    BZ_HELD_INPUT,      /* the batch and its targets */
+    BZ_HELD_WEIGHT,     /* weights, biases, running means: before and after the update the same memory */
+    BZ_HELD_GRADIENT,   /* of weights */
+    BZ_HELD_STATE,      /* of the optimizer; with a narrower type the weights in f32, too */
+    BZ_HELD_ACTIVATION, /* made forward and read backward */
+    BZ_HELD_REST,
+    BZ_HELD_CLASSES
+} bz_held;
+
+typedef struct bz_weight {
+    const char *name;
+    bz_type type;
+    bz_value_id value, gradient, updated; /* in the iteration's model; BZ_NO_VALUE: no gradient reaches it */
+    int64_t elements;
+} bz_weight;
+
+typedef struct bz_training {
+    bz_model *model;
+    bz_layers *layers;   /* layers->phase says what each is for */
+    const bz_held *held; /* [model->n_values] */
+    const bz_weight *weight;
+    int n_weights;
+    bz_value_id loss;   /* BZ_NO_VALUE: a model that had its gradients, and whose loss is not known */
+    bool given;         /* the file had gradients */
+    const bz_buf *file; /* the model as ONNX; NULL: it was given */
+    bz_arena arena;
+} bz_training;
+
+/* `forward` is needed for this call only. BZ_INCOMPLETE where an operator has no derivative: the sentence names the node. */
+int bz_training_derive(const bz_layers *forward, const bz_training_options *options, bz_training **training,
+                       bz_error *err);
+void bz_training_free(bz_training *t);
+void bz_training_release(void *t); /* the same without its model and layers, which belong to somebody else */
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+const char *bz_held_name(bz_held h); /* "activations" */
+
+/* Bytes that tensors take when layers run one after the other in the model's order. Views lie where their operand lies, new weights
+ * and states where the old ones lay. What a library takes inside a call is not in it. */
+typedef struct bz_memory {
+    int64_t peak, at_peak[BZ_HELD_CLASSES]; /* at_peak sums up to the peak */
+    int64_t most[BZ_HELD_CLASSES];          /* of each class by itself, whenever that is */
+    int64_t phase_peak[BZ_TRAIN_PHASES];
+    int64_t kept; /* activations at the end of the forward pass */
+    int peak_layer;
+} bz_memory;
+
+void bz_memory_predict(const bz_training *t, bz_memory *out);
+
+/* ---- what the phases cost ------------------------------------------------------------------- */
+
+typedef struct bz_phase_cost {
+    const char *phase;
+    int layers;
+    int64_t macs, flops, bytes;
+} bz_phase_cost;
+
+void bz_training_costs(const bz_training *t, bz_phase_cost out[BZ_TRAIN_PHASES]);
+
+/* The operators that have a derivative, "domain.name" or "name", one after the other; NULL behind the last. */
+const char *bz_training_operator(int k);
+
+#endif

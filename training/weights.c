@@ -1,0 +1,178 @@
+/* Which constants of an inference model are weights, and which operators have a derivative. */
+#include "training/build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const derivative_table *const TABLES[] = {&derivatives_elementwise, &derivatives_shape, &derivatives_product,
+                                                 &derivatives_layer};
+enum { N_TABLES = sizeof TABLES / sizeof *TABLES };
+
+const derivative *derivative_find(const bz_node *node)
+{
+    for (int t = 0; t < N_TABLES; t++)
+        for (int i = 0; i < TABLES[t]->n; i++) {
+            const derivative *d = &TABLES[t]->row[i];
+            if (!strcmp(d->op, node->op) && !strcmp(d->domain ? d->domain : "", node->domain))
+                return d;
+        }
+    return NULL;
+}
+
+const char *bz_training_operator(int k)
+{
+    static _Thread_local char name[96];
+    for (int t = 0; t < N_TABLES; t++)
+        for (int i = 0; i < TABLES[t]->n; i++) {
+            const derivative *d = &TABLES[t]->row[i];
+            if (!d->back || k--)
+                continue;
+            snprintf(name, sizeof name, "%s%s%s", d->domain ? d->domain : "", d->domain ? "." : "", d->op);
+            return name;
+        }
+    return NULL;
+}
+
+/* Operands that are weights also where an exporter wrote all of them as the results of Constant nodes. */
+static const struct {
+    const char *op;
+    int first, last;
+} WEIGHTS[] = {
+    {"Conv", 1, 2},
+    {"ConvTranspose", 1, 2},
+    {"Gemm", 1, 2},
+    {"MatMul", 1, 1},
+    {"BatchNormalization", 1, 2},
+    {"LayerNormalization", 1, 2},
+    {"InstanceNormalization", 1, 2},
+    {"GroupNormalization", 1, 2},
+    {"RMSNormalization", 1, 1},
+    {"LSTM", 1, 3},
+    {"GRU", 1, 3},
+    {"RNN", 1, 3},
+    {"PRelu", 1, 1},
+    {"Gather", 0, 0},
+};
+
+static bool is_weight_operand(const bz_node *node, int k)
+{
+    for (size_t i = 0; i < sizeof WEIGHTS / sizeof *WEIGHTS; i++)
+        if (!strcmp(WEIGHTS[i].op, node->op) && k >= WEIGHTS[i].first && k <= WEIGHTS[i].last)
+            return true;
+    return false;
+}
+
+static bool is_real(bz_dtype t)
+{
+    return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_F64;
+}
+
+/* [1, 1, n, n]: what a mask over pairs of positions looks like. */
+static bool is_mask(const bz_tensor *t)
+{
+    int r = t->rank;
+    return r >= 2 && t->dims[r - 1] == t->dims[r - 2] && t->dims[r - 1] * t->dims[r - 2] == t->n;
+}
+
+static bool elementwise(const char *op)
+{
+    static const char *const OPS[] = {"Add", "Sub", "Mul", "Div", "Where", "Pow", "Max", "Min"};
+    for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++)
+        if (!strcmp(OPS[i], op))
+            return true;
+    return false;
+}
+
+/* A number by itself (a factor, a limit) is no weight, but the slope of a PRelu is one. */
+static bool is_trained(const bz_layer *l, int k, const bz_tensor *init)
+{
+    const char *op = l->node->op;
+    if (is_weight_operand(l->node, k))
+        return true;
+    if (!init || l->in_setting[k] || init->n < 2 || !strcmp(op, "Pow") || !strcmp(op, "Where") || !strcmp(op, "Resize"))
+        return false;
+    return !(elementwise(op) && is_mask(init));
+}
+
+static void take(build *b, bz_value_id v)
+{
+    if (b->trained[v])
+        return;
+    b->trained[v] = 1;
+    b->needs[v] = 1;
+    b->order[b->n_order++] = v;
+}
+
+static void look_at_operands(build *b, const step *s, const char *constant)
+{
+    const bz_layer *l = s->layer;
+    bool batchnorm = !strcmp(l->node->op, "BatchNormalization");
+    for (int k = 0; k < l->n_in; k++) {
+        bz_value_id v = grad_id(b, l->node->in[k]);
+        if (v < 0 || l->in[k].kind != BZ_TYPE_TENSOR || !is_real(l->in[k].dtype))
+            continue;
+        const bz_tensor *init = b->from->model->values[v].init;
+        if (!init && !constant[v])
+            continue;
+        if (batchnorm && k > 2)
+            b->state[v] = 1;
+        else if (is_trained(l, k, init))
+            take(b, v);
+    }
+}
+
+static bool is_turned_weight(const build *b, const bz_layer *l)
+{
+    const bz_param *perm = bz_layer_param(l, "perm");
+    return !strcmp(l->node->op, "Transpose") && l->n_in == 1 && l->n_out == 1 && l->in[0].rank == 2 && perm &&
+           perm->n == 2 && perm->v[0] == 1 && b->trained[grad_id(b, l->node->in[0])];
+}
+
+/* Transposes of weights that nothing but products read, as their second operand. */
+static void find_turned(build *b)
+{
+    const bz_graph *graph = b->from->model->graph;
+    for (int i = 0; i < b->n_steps; i++)
+        if (is_turned_weight(b, b->steps[i].layer))
+            b->turned[grad_id(b, b->steps[i].layer->node->out[0])] = grad_id(b, b->steps[i].layer->node->in[0]);
+    for (int i = 0; i < b->n_steps; i++) {
+        const bz_node *node = b->steps[i].layer->node;
+        bool product = !strcmp(node->op, "MatMul") && !*node->domain;
+        for (int k = 0; k < node->n_in; k++)
+            if (node->in[k] >= 0 && (!product || k != 1))
+                b->turned[grad_id(b, node->in[k])] = BZ_NO_VALUE;
+    }
+    for (int k = 0; k < graph->n_outputs; k++)
+        if (graph->outputs[k] >= 0)
+            b->turned[grad_id(b, graph->outputs[k])] = BZ_NO_VALUE;
+}
+
+int weights_find(build *b)
+{
+    int n = b->from->model->n_values;
+    char *constant = BZ_NEW(b->arena, char, n + 1); /* made by a Constant node */
+    b->order = BZ_NEW(b->arena, bz_value_id, n + 1);
+    for (int i = 0; i < b->n_steps; i++)
+        look_at_operands(b, &b->steps[i], constant);
+    bool none = !b->n_order;
+    for (int i = 0; i < b->n_steps && none; i++)
+        if (!strcmp(b->steps[i].layer->node->op, "Constant") && b->steps[i].layer->n_out == 1)
+            constant[grad_id(b, b->steps[i].layer->node->out[0])] = 1;
+    for (int i = 0; i < b->n_steps && none; i++)
+        look_at_operands(b, &b->steps[i], constant);
+    find_turned(b);
+    for (int i = 0; i < b->n_steps; i++) {
+        const step *s = &b->steps[i];
+        bool needs = false;
+        for (int k = 0; k < s->layer->n_in; k++) {
+            bz_value_id v = grad_id(b, s->layer->node->in[k]);
+            needs |= v >= 0 && b->needs[v];
+        }
+        for (int k = 0; k < s->layer->n_out && needs && (!s->row || s->row->back); k++) {
+            bz_value_id v = grad_id(b, s->layer->node->out[k]);
+            if (v >= 0 && is_real(s->layer->out[k].dtype))
+                b->needs[v] = 1;
+        }
+    }
+    return b->n_order ? 0 : bz_fail(b->err, BZ_INCOMPLETE, "the model has no weights: nothing is to be trained");
+}

@@ -1,0 +1,269 @@
+/* More items in an iteration, or fewer: calls by records of the other batch, or by a line through records of two batches; other
+ * work grows with the items above the time that the shortest of its sort takes. */
+#include "whatif/records.h"
+#include "whatif/room.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- the same problem for more items -------------------------------------------------------- */
+
+/* "x=8x3x224x224" with a first number that is so many times as great. False where that is no whole number. */
+static bool grow_first(const char *value, double times, bz_buf *out)
+{
+    char *end;
+    double first = strtod(value, &end), grown = first * times;
+    if (end == value || grown < 0.5 || grown > 1e9 || fabs(grown - floor(grown + 0.5)) > 1e-6 * grown)
+        return false;
+    bz_buf_printf(out, "%.0f%s", floor(grown + 0.5), end);
+    return true;
+}
+
+/* Members that begin with how many items there are, or are that number. A second operand does where it is as large as the
+ * first one; else it is broadcast. */
+static bool counts_items(const bz_problem *p, const char *name, const char *value, const char *first)
+{
+    static const char *const TENSORS[] = {"x", "a", "y", "q", "k", "v", "c"};
+    if (p->kind == BZ_PROBLEM_GEMM)
+        return !strcmp(name, p->gemm.batch > 1 ? "batch" : "m");
+    if (bz_problem_has(p, BZ_TRAIT_RECURRENT))
+        return !strcmp(name, "batch");
+    if (!strcmp(name, "b") && p->kind == BZ_PROBLEM_MATMUL)
+        return !p->matmul.constant && bz_extent_rank(p->matmul.b) > 2 && p->matmul.a[0] == p->matmul.b[0];
+    if (!strcmp(name, "b"))
+        return !strcmp(value, first);
+    for (size_t i = 0; i < sizeof TENSORS / sizeof *TENSORS; i++)
+        if (!strcmp(name, TENSORS[i]))
+            return strchr(value, 'x') != NULL;
+    return false;
+}
+
+bool bz_whatif_batched(const bz_problem *p, double times, bz_problem *out)
+{
+    bz_buf text = {0}, grown = {0};
+    bz_problem whole = *p;
+    char first[128] = "";
+    bool good = true;
+    bz_error err;
+    if (p->kind == BZ_PROBLEM_GEMV) /* of several items it is a product of matrices */
+        whole = (bz_problem){.kind = BZ_PROBLEM_GEMM,
+                             .gemm = {.m = 1, .n = p->gemv.m, .k = p->gemv.k, .transb = !p->gemv.trans},
+                             .dtype = p->dtype,
+                             .dtype_w = p->dtype_w,
+                             .dtype_y = p->dtype_y};
+    if (bz_problem_normalize(&whole, &err))
+        return false;
+    bz_problem_print(&whole, &text);
+    char *rest = text.data;
+    for (char *word; good && (word = strsep(&rest, " "));) {
+        char *value = strchr(word, '=');
+        bz_buf_puts(&grown, grown.len ? " " : "");
+        if (!value) {
+            bz_buf_puts(&grown, word);
+            continue;
+        }
+        *value++ = 0;
+        bz_buf_printf(&grown, "%s=", word);
+        if (!strcmp(word, "a"))
+            snprintf(first, sizeof first, "%s", value);
+        if (counts_items(&whole, word, value, first))
+            good = grow_first(value, times, &grown);
+        else
+            bz_buf_puts(&grown, value);
+    }
+    good = good && !bz_problem_parse(bz_buf_text(&grown), out, &err);
+    double before = bz_problem_flops(&whole), after = good ? bz_problem_flops(out) : 0;
+    bz_buf_free(&text);
+    bz_buf_free(&grown);
+    /* a problem whose items stand somewhere else has not become so many times the work */
+    return good && fabs(after - times * before) <= 1e-3 * after;
+}
+
+/* ---- prices --------------------------------------------------------------------------------- */
+
+enum { PROBES = 11 }; /* batches that are looked for: up to 1024 times as many items, or as few */
+
+typedef struct {
+    double times, seconds;
+} known_batch;
+
+static int probe(const bz_whatif_asked *asked, const bz_problem *p, double times, known_batch *out, bz_error *err)
+{
+    bz_problem other;
+    double used;
+    *out = (known_batch){times, NAN};
+    return bz_whatif_batched(p, times, &other) ? bz_whatif_price(asked, &other, NULL, &used, &out->seconds, err) : 0;
+}
+
+/* By the line through the two known batches nearest to it on either side, else on the one side that there is. */
+static double line_through(const known_batch *b, int n, double times)
+{
+    int at = 0;
+    if (n < 2)
+        return NAN;
+    while (at < n - 2 && b[at + 1].times < times)
+        at++;
+    double slope = (b[at + 1].seconds - b[at].seconds) / (b[at + 1].times - b[at].times),
+           seconds = b[at].seconds + slope * (times - b[at].times);
+    return seconds > 0 ? seconds : NAN;
+}
+
+typedef struct {
+    int calls, priced, fitted, grown, filled;
+    bool between;
+    int64_t before, after;
+} tally;
+
+/* Of a call: time with so many items by time as it is; 0: no records tell. */
+static int factor_of(const bz_whatif_asked *asked, const bz_problem *p, double times, tally *sum, double *factor,
+                     bz_error *err)
+{
+    known_batch now, then, list[2 * PROBES];
+    int n = 0;
+    *factor = 0;
+    if (probe(asked, p, 1, &now, err) || probe(asked, p, times, &then, err))
+        return -1;
+    if (isfinite(now.seconds) && isfinite(then.seconds) && now.seconds > 0) {
+        *factor = then.seconds / now.seconds;
+        sum->priced++;
+        return 0;
+    }
+    for (int k = 1 - PROBES; k < PROBES; k++) {
+        if (probe(asked, p, ldexp(1, k), &list[n], err))
+            return -1;
+        n += isfinite(list[n].seconds);
+    }
+    double was = isfinite(now.seconds) ? now.seconds : line_through(list, n, 1), is = line_through(list, n, times);
+    if (was > 0 && is > 0) {
+        *factor = is / was;
+        sum->fitted++;
+    }
+    return 0;
+}
+
+static int find_factors(const bz_flow *flow, const bz_whatif_asked *asked, double times, double *factor, tally *sum,
+                        bz_error *err)
+{
+    const bz_trace *t = asked->trace;
+    int64_t *time = bz_whatif_call_times(flow, asked);
+    int failed = 0;
+    for (size_t i = 0; i < t->event[BZ_EVENT_CALL].n && !failed; i++) {
+        const bz_call *c = time[i] ? bz_call_of(t, i) : NULL;
+        bz_problem inside;
+        if (!c || !c->problem)
+            continue;
+        sum->calls++;
+        failed = factor_of(asked, c->problem, times, sum, &factor[i], err);
+        if (!failed && factor[i] <= 0 && bz_call_unpad(c->problem, &inside))
+            failed = factor_of(asked, &inside, times, sum, &factor[i], err);
+        if (factor[i] > 0) {
+            sum->before = bz_flow_sum(sum->before, time[i]);
+            sum->after = bz_flow_sum(sum->after, (int64_t)(factor[i] * (double)time[i]));
+        }
+    }
+    free(time);
+    return failed;
+}
+
+/* ---- the iteration -------------------------------------------------------------------------- */
+
+/* What the update does, and exchanges of gradients, do not depend on the number of items. */
+static bool grows(const bz_task *t)
+{
+    return !t->removed && t->phase != BZ_PHASE_UPDATE &&
+           (bz_task_on_device((bz_task_kind)t->kind) || t->kind == BZ_TASK_CALL || t->kind == BZ_TASK_LOAD);
+}
+
+/* A product that leaves room on the device takes no longer until it is full. Of kernels that move bytes fewer blocks than fit
+ * reach the memory's bandwidth, and some have as many for any number of items. NAN: nothing is known. */
+static double filled(const bz_whatif_asked *asked, const bz_whatif_room *room, const bz_task *t)
+{
+    return bz_kernel_limit_of(bz_whatif_does(asked, t)) == BZ_LIMIT_COMPUTE
+               ? bz_whatif_filled(room, asked->trace, t) / bz_whatif_number(asked, "room")
+               : NAN;
+}
+
+/* Where a processor's library calls are on record and no operators, what lies between them is operators that call no library. */
+static bool works_between(const bz_flow *flow, const bz_trace *t)
+{
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (!flow->task[i].removed &&
+            (flow->lane[flow->task[i].lane].device || flow->task[i].event_kind == BZ_EVENT_OP))
+            return false;
+    return t->event[BZ_EVENT_CALL].n > 0;
+}
+
+/* The share is that of the smaller one of both batches. */
+static void grow_between(bz_flow *flow, const bz_whatif_asked *asked, double times)
+{
+    double share = bz_whatif_number(asked, "between"),
+           by = times > 1 ? 1 + share * (times - 1) : 1 / (1 + share * (1 / times - 1));
+    for (uint32_t i = 0; i < flow->n; i++) {
+        bz_task *t = &flow->task[i];
+        double gap = (double)t->gap * by, before = (double)t->not_before * by;
+        t->gap = gap < (double)BZ_FLOW_LONGEST ? (int64_t)gap : BZ_FLOW_LONGEST;
+        t->not_before = before < (double)BZ_FLOW_LONGEST ? (int64_t)before : BZ_FLOW_LONGEST;
+    }
+}
+
+static void tell(bz_whatif_asked *asked, const tally *sum, double times)
+{
+    bz_unit_text a, b;
+    if (sum->priced + sum->fitted)
+        bz_whatif_assume(asked, sum->fitted ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_MEASURED, asked->records->name,
+                         "%d of %d calls have records of both batches, %d lie on a line through others: %s become %s",
+                         sum->priced, sum->calls, sum->fitted, bz_units_time(a, 1e-9 * (double)sum->before),
+                         bz_units_time(b, 1e-9 * (double)sum->after));
+    if (sum->grown)
+        bz_whatif_assume_parameter(asked, "floor",
+                                   "%d other tasks: what they take above %.3g times the shortest of their sort, times "
+                                   "%.4g",
+                                   sum->grown, bz_whatif_number(asked, "floor"), times);
+    if (sum->filled)
+        bz_whatif_assume_parameter(asked, "room", "of these, %d products grow only once their blocks fill the device",
+                                   sum->filled);
+    if (sum->between)
+        bz_whatif_assume_parameter(asked, "between",
+                                   "%.3g of what lies between the calls is operators, whose time is multiplied, too",
+                                   bz_whatif_number(asked, "between"));
+    else
+        bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording",
+                         "launches and what the host does besides take what they took; the update, too");
+    bz_whatif_assume(asked, BZ_ASSUMED_GIVEN, "asked for", "an iteration computes %.4g times as many items", times);
+}
+
+int bz_whatif_batch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    double times = bz_whatif_number(asked, "times"), floor_of = bz_whatif_number(asked, "floor");
+    size_t calls = asked->trace->event[BZ_EVENT_CALL].n;
+    double *factor = bz_zeroed(calls + 1, sizeof *factor);
+    int64_t shortest[BZ_TASK_KINDS];
+    bz_whatif_room room;
+    tally sum = {0};
+    if (asked->records && find_factors(flow, asked, times, factor, &sum, err)) {
+        free(factor);
+        return -1;
+    }
+    bz_whatif_room_make(asked->trace, asked->arena, &room);
+    bz_whatif_shortest(flow, shortest);
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i];
+        if (!grows(t) || (bz_whatif_works(flow, i) && t->call < calls && factor[t->call] > 0))
+            continue;
+        double full = filled(asked, &room, t);
+        bool roomy = isfinite(full);
+        bz_whatif_grow(flow, i, roomy ? fmax(1, full * times) / fmax(1, full) : times,
+                       floor_of * (double)shortest[t->kind]);
+        sum.filled += roomy;
+        sum.grown++;
+    }
+    bz_whatif_scale_calls(flow, asked, factor);
+    free(factor);
+    if ((sum.between = works_between(flow, asked->trace)))
+        grow_between(flow, asked, times);
+    if (!sum.grown && !sum.priced && !sum.fitted)
+        return bz_whatif_because(asked, "nothing that works on items is on record");
+    tell(asked, &sum, times);
+    return sum.grown + sum.priced + sum.fitted;
+}

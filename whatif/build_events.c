@@ -1,0 +1,158 @@
+/* Events: streams that wait for what other streams had to do when an event was recorded. */
+#include "whatif/build.h"
+
+#include <stdlib.h>
+
+enum { TOLERANCE = 1000 }; /* ns: of recordings in whole microseconds */
+
+static int64_t end_of(const bz_task *t)
+{
+    return bz_flow_sum(t->at, t->duration);
+}
+
+/* When the host launched it; where that is not on record, when it started. */
+static int64_t launched_at(const bz_flow *f, uint32_t task)
+{
+    uint32_t launch = bz_flow_launch_of(f, task);
+    return launch == BZ_NONE ? f->task[task].at : f->task[launch].at;
+}
+
+/* The first task of a lane that was launched at `at` or later; its tasks are neighbours, and launched in their order. */
+static uint32_t launched_after(const bz_flow *f, uint32_t lane, int64_t at)
+{
+    uint32_t low = f->lane[lane].first, last = f->lane[lane].last, high = last;
+    if (low == BZ_NONE || launched_at(f, last) < at)
+        return BZ_NONE;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (launched_at(f, middle) < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The last one that was launched before. */
+static uint32_t launched_before(const bz_flow *f, uint32_t lane, int64_t at)
+{
+    uint32_t after = launched_after(f, lane, at);
+    return after == BZ_NONE ? f->lane[lane].last : f->task[after].prev;
+}
+
+/* ---- which event ---------------------------------------------------------------------------- */
+
+static int by_correlation(const void *a, const void *b)
+{
+    const bz_build_record *p = a, *q = b;
+    if (p->source != q->source)
+        return p->source < q->source ? -1 : 1;
+    if (p->correlation != q->correlation)
+        return p->correlation < q->correlation ? -1 : 1;
+    return p->api < q->api ? -1 : p->api > q->api;
+}
+
+static uint32_t source_of(const bz_trace *t, bz_event_kind kind, size_t row)
+{
+    return t->lane[t->event[kind].lane[row]].source;
+}
+
+void bz_build_records(bz_build *b)
+{
+    const bz_trace *t = b->trace;
+    const bz_events *sync = &t->event[BZ_EVENT_SYNC], *api = &t->event[BZ_EVENT_API];
+    size_t told = 0;
+    while (told < sync->n && !sync->waited_record[told])
+        told++;
+    if (told == sync->n)
+        return;
+    b->record = bz_alloc(api->n + 1, sizeof *b->record);
+    for (size_t i = 0; i < api->n; i++)
+        if (api->correlation[i] && bz_name_matches("EventRecord", bz_string(t, api->name[i])))
+            b->record[b->n_records++] =
+                (bz_build_record){source_of(t, BZ_EVENT_API, i), api->correlation[i], (uint32_t)i};
+    if (b->n_records)
+        qsort(b->record, b->n_records, sizeof *b->record, by_correlation);
+}
+
+static const bz_build_record *find_record(const bz_build *b, uint32_t source, uint32_t correlation)
+{
+    size_t low = 0, high = b->n_records;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const bz_build_record *r = &b->record[middle];
+        if (r->source < source || (r->source == source && r->correlation < correlation))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bz_build_record *r = &b->record[low];
+    return low < b->n_records && r->source == source && r->correlation == correlation ? r : NULL;
+}
+
+/* The stream of that number on the device of the waiting one. */
+static uint32_t stream_beside(const bz_build *b, const bz_lane *of, int64_t stream)
+{
+    for (uint32_t l = 0; l < b->flow->n_lanes; l++) {
+        const bz_flow_lane *lane = &b->flow->lane[l];
+        const bz_lane *it = lane->device ? &b->trace->lane[lane->lane] : NULL;
+        if (it && it->stream == stream && it->source == of->source && it->device_id == of->device_id)
+            return l;
+    }
+    return BZ_NONE;
+}
+
+bool bz_build_event(const bz_build *b, size_t sync, uint32_t *lane, int64_t *at)
+{
+    const bz_trace *t = b->trace;
+    const bz_events *s = &t->event[BZ_EVENT_SYNC];
+    const bz_build_record *r = b->n_records && s->waited_record[sync] && s->waited_stream[sync]
+                                   ? find_record(b, source_of(t, BZ_EVENT_SYNC, sync), s->waited_record[sync])
+                                   : NULL;
+    if (!r)
+        return false;
+    *lane = stream_beside(b, &t->lane[s->lane[sync]], (int64_t)s->waited_stream[sync] - 1);
+    *at = t->event[BZ_EVENT_API].start[r->api] - b->span.start;
+    return true;
+}
+
+/* ---- streams that wait ---------------------------------------------------------------------- */
+
+static void wait_for(bz_build *b, uint32_t to, uint32_t lane, int64_t at)
+{
+    bz_flow *f = b->flow;
+    uint32_t from = launched_before(f, lane, at);
+    if (from == BZ_NONE || end_of(&f->task[from]) > bz_flow_sum(f->task[to].at, TOLERANCE))
+        return;
+    bz_flow_depend(f, from, to, BZ_DEPENDS_STREAM, 0);
+    f->counts.edges[BZ_DEPENDS_STREAM]++;
+}
+
+/* Where the recording tells who recorded the event, a stream waits for what that one had been given by then. Else it waits
+ * for whatever other streams had been given when it was told to wait, and had done before it went on. */
+void bz_build_events(bz_build *b)
+{
+    const bz_trace *t = b->trace;
+    const bz_flow *f = b->flow;
+    const bz_events *sync = &t->event[BZ_EVENT_SYNC], *api = &t->event[BZ_EVENT_API];
+    for (size_t i = 0; i < sync->n; i++) {
+        uint32_t cause = sync->cause[i], other;
+        int64_t recorded;
+        if (cause >= api->n || b->of_api[cause] == BZ_NONE || !t->lane[sync->lane[i]].device ||
+            !bz_name_matches("StreamWaitEvent", bz_string(t, api->name[cause])))
+            continue;
+        uint32_t lane = b->lane_of[sync->lane[i]];
+        int64_t at = f->task[b->of_api[cause]].at;
+        uint32_t to = lane == BZ_NONE ? BZ_NONE : launched_after(f, lane, at);
+        if (to == BZ_NONE)
+            continue;
+        if (bz_build_event(b, i, &other, &recorded)) {
+            if (other != BZ_NONE && other != lane)
+                wait_for(b, to, other, recorded);
+            continue;
+        }
+        for (uint32_t l = 0; l < f->n_lanes; l++)
+            if (l != lane && f->lane[l].device)
+                wait_for(b, to, l, at);
+    }
+}

@@ -1,0 +1,33 @@
+/* How full a kernel makes its device: its blocks against those that run at once there. */
+#include "whatif/room.h"
+
+#include <math.h>
+
+void bz_whatif_room_make(const bz_trace *t, bz_arena *arena, bz_whatif_room *out)
+{
+    bz_error err;
+    const char *gpu = bz_trace_told(t, "gpu");
+    *out = (bz_whatif_room){0};
+    out->known = gpu && *gpu && !bz_machine_named(gpu, arena, &out->machine, &err) && out->machine.gpu &&
+                 bz_occupancy_limits_of(out->machine.capability, &out->limits);
+}
+
+static double product(const uint32_t *three)
+{
+    return (double)three[0] * (double)three[1] * (double)three[2];
+}
+
+double bz_whatif_filled(const bz_whatif_room *room, const bz_trace *t, const bz_task *task)
+{
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    if (!room->known || task->kind != BZ_TASK_KERNEL || task->event_kind != BZ_EVENT_KERNEL || task->event >= k->n)
+        return NAN;
+    size_t i = task->event;
+    double threads = product(k->block + 3 * i), blocks = product(k->grid + 3 * i);
+    if (!(threads >= 1) || threads > 1024 || !(blocks >= 1) || k->registers[i] > 1024 ||
+        k->shared_static[i] > 1 << 20 || k->shared_dynamic[i] > 1 << 20)
+        return NAN;
+    bz_launch launch = {(int)threads, (int)k->registers[i], (int)k->shared_static[i], (int)k->shared_dynamic[i]};
+    int each = bz_occupancy(&room->limits, &launch); /* 0: more shared memory than is usual: one at a time */
+    return blocks / (room->machine.multiprocessors * (each > 0 ? each : 1));
+}
