@@ -31,16 +31,18 @@ const costOf = (r, seconds) => (r.sequential > 0 ? (r.cost * seconds) / r.sequen
 const own = (r) => r.by.record >= 0.5;
 const source = (r) => (own(r) ? "own records" + (r.predicted ? `, ${percent(1 - r.by.record)} predicted` : "") : "predicted" + (r.by.record > 0 ? `, ${percent(r.by.record)} own records` : ""));
 
-/* Bars in the order of their rank. A whisker is the interval. */
-function rankedBars(label, rows, value, format) {
-  const ends = rows.map((r) => [value(r, r.low), value(r, r.high)]), row = rows.length > 16 ? 24 : 32;
-  const whiskers = { id: "whiskers", afterDatasetsDraw(c) {
+/* Marks in the order of rank, each on its interval. The axis is logarithmic, for systems differ by a factor of fifty: so equal lengths are equal
+ * factors, and no bar begins at nothing. */
+function rankedMarks(label, rows, value, format) {
+  const ends = rows.map((r) => [value(r, r.low), value(r, r.high)]), row = rows.length > 16 ? 22 : 30, all = [...rows.map((r) => value(r, r.sequential)), ...ends.flat()].filter((v) => v > 0 && known(v));
+  const from = Math.min(...all) / 1.15, to = Math.max(...all) * 1.15;
+  const intervals = { id: "intervals", beforeDatasetsDraw(c) {
     const g = c.ctx;
     g.save();
-    g.strokeStyle = css("--text");
-    g.lineWidth = 1.5;
+    g.strokeStyle = css("--muted");
+    g.lineWidth = 2;
     ends.forEach(([low, high], i) => {
-      if (!known(low) || !known(high) || !(high > low)) return;
+      if (!known(low) || !known(high) || !(high > low && low > 0)) return;
       const y = c.scales.y.getPixelForValue(i), a = c.scales.x.getPixelForValue(low), b = c.scales.x.getPixelForValue(high);
       g.beginPath();
       for (const [x0, y0, x1, y1] of [[a, y, b, y], [a, y - 5, a, y + 5], [b, y - 5, b, y + 5]]) { g.moveTo(x0, y0); g.lineTo(x1, y1); }
@@ -48,12 +50,12 @@ function rankedBars(label, rows, value, format) {
     });
     g.restore();
   } };
-  const sets = [[false, "predicted, most or all of it", "--bar2"], [true, "by records of the system itself, most or all of it", "--bar"]].filter(([k]) => rows.some((r) => own(r) === k));
+  const sets = [[false, "predicted, most or all of it", "circle"], [true, "by records of the system itself, most or all of it", "rect"]].filter(([k]) => rows.some((r) => own(r) === k));
   return chart(label, 80 + row * rows.length, () => ({
-    type: "bar", plugins: [whiskers],
-    data: { labels: rows.map((r) => lines(r.system)), datasets: sets.map(([k, label, color]) => ({ label, grouped: false, data: rows.map((r) => (own(r) === k ? value(r, r.sequential) : null)), backgroundColor: css(color), borderColor: css("--bar"), borderWidth: 1, borderRadius: 3, maxBarThickness: 20 })) },
-    options: { indexAxis: "y", plugins: { legend: { position: "bottom", onClick: null }, tooltip: { callbacks: { title: (t) => rows[t[0].dataIndex].system, label: (t) => { const r = rows[t.dataIndex], [low, high] = ends[t.dataIndex]; return `${format(t.raw)} (${interval(low, high, format)}), ${source(r)}`; } } } },
-      scales: { x: { beginAtZero: true, suggestedMax: Math.max(0, ...ends.map(([, high]) => high).filter(known)), ticks: tick(format) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
+    type: "line", plugins: [intervals],
+    data: { labels: rows.map((r) => lines(r.system)), datasets: sets.map(([k, label, shape]) => ({ label, showLine: false, data: rows.map((r) => (own(r) === k ? value(r, r.sequential) : null)), pointStyle: shape, pointRadius: 6, pointHoverRadius: 8, pointHitRadius: 12, backgroundColor: css("--bar"), borderColor: css("--page"), pointBorderWidth: 1 })) },
+    options: { indexAxis: "y", plugins: { legend: { position: "bottom", onClick: null, labels: { usePointStyle: true, boxHeight: 8, generateLabels: (c) => Chart.defaults.plugins.legend.labels.generateLabels(c).map((i) => ({ ...i, strokeStyle: css("--bar") })) } }, tooltip: { callbacks: { title: (t) => rows[t[0].dataIndex].system, label: (t) => { const r = rows[t.dataIndex], [low, high] = ends[t.dataIndex]; return `${format(t.raw)} (${interval(low, high, format)}), ${source(r)}`; } } } },
+      scales: { x: { type: "logarithmic", min: from, max: to, ticks: decadesBetween(from, to, true, format) }, y: { offset: true, ticks: { autoSkip: false, color: css("--text") } } } } }));
 }
 
 function predictedAnswer(c) {
@@ -71,13 +73,13 @@ function predictedParts() {
   const head = el("section", { id: "summary", "aria-labelledby": "title" }, el("h1", { id: "title" }, c.name), el("p", { class: "sub" }, `Predicted for ${plural(c.rows.length, "system")}`), predictedAnswer(c),
     lacking ? el("p", { class: "warning", role: "note" }, `Up to ${plural(lacking, "layer")} could not be priced: the times are lower ends.`) : null);
   const side = section("systems", "Systems side by side",
-    figure("The bound as written on each system, the fastest first. A whisker is the interval that should hold nine of ten measured times.", rankedBars("Predicted time on each system with its interval, the fastest first", c.rows, (r, s) => s, time)),
+    figure("The bound as written on each system, the fastest first. The line through a mark is the interval that should hold nine of ten measured times. Equal lengths are equal factors.", rankedMarks("Predicted time on each system with its interval, the fastest first", c.rows, (r, s) => s, time)),
     table("Systems in the order of predicted time", [text("System", (r) => r.system, "cut"), number("Rank", (r) => r.rank, count), number("As written", (r) => r.sequential, time), number("From", (r) => r.low, time), number("To", (r) => r.high, time), number("Parallel", (r) => r.parallel, time),
       number("Fused", (r) => r.fused, time), number("A second", (r) => r.throughput, count), ...byCost, text("Source", source, "wrap")], c.rows),
     el("details", {}, el("summary", {}, "What the times rest on"), el("p", { class: "note" }, "Shares of the time: by records of the system itself; by records of the same problem on others; by what was learned from problems like it; by the roofline alone."),
       table("Where the times are from", [text("System", (r) => r.system, "cut"), by("Own records", "record"), by("Same problem elsewhere", "neighbours"), by("Learned", "learned"), by("Roofline", "roofline"), number("Layers", (r) => r.layers, count), number("Of them predicted", (r) => r.predicted, count), number("Without a price", (r) => r.unpriced, count)], c.rows)));
   const cost = costs.length ? section("cost", "Cost", costs.length < c.rows.length ? el("p", { class: "note" }, `${costs.length} of ${c.rows.length} systems have a price.`) : null,
-    figure("Dollars of a million inferences, one after the other, the cheapest first: predicted time by the price of an hour. A whisker is the interval of the time.", rankedBars("Predicted cost of a million inferences on each system with its interval, the cheapest first", costs, costOf, dollars),
+    figure("Dollars of a million inferences, one after the other, the cheapest first: predicted time by the price of an hour. The line is the interval of the time.", rankedMarks("Predicted cost of a million inferences on each system with its interval, the cheapest first", costs, costOf, dollars),
       table("Systems in the order of predicted cost", [text("System", (r) => r.system, "cut"), number("Rank by cost", (r) => r.rank_by_cost, count), number("$ a million", (r) => r.cost, dollars), number("From", (r) => costOf(r, r.low), dollars), number("To", (r) => costOf(r, r.high), dollars), number("Rank by time", (r) => r.rank, count), text("Source", source, "wrap")], costs))) : null;
   return [head, side, cost, list.length > 1 ? allCases(list) : null].filter(Boolean);
 }
@@ -119,10 +121,10 @@ function points(r) {
 }
 
 /* Powers of ten from one end to the other, as many as there is room for; of few decades 2 and 5 times them, too. */
-function decadesBetween(low, high, across) {
+function decadesBetween(low, high, across, format = time) {
   const most = narrow.matches && across ? 4 : 12, span = Math.log10(high / low), step = Math.ceil(span / most);
-  if (span > 1.5) return decadesOf((v) => (Math.round(Math.log10(v)) % step ? null : time(v)));
-  return { callback: (v) => (/^[125]/.test(v.toExponential(6)) && Number(v.toPrecision(1)) === Number(v.toPrecision(6)) ? time(v) : null), autoSkip: false, maxRotation: 0 };
+  if (span > (narrow.matches && across ? 1.2 : 2.5)) return decadesOf((v) => (Math.round(Math.log10(v)) % step ? null : format(v)));
+  return { callback: (v) => (/^[125]/.test(v.toExponential(6)) && Number(v.toPrecision(1)) === Number(v.toPrecision(6)) ? format(v) : null), autoSkip: false, maxRotation: 0 };
 }
 
 /* Marks over the measured time; `ratio`: how far off they are instead of the time. `width`: of the intervals, NaN: not known. */
