@@ -27,7 +27,7 @@ static void predict(void *user, const bz_plan *plan, const bz_system *system, co
     predicting *p = user;
     bz_machine machine;
     int own = -1;
-    bz_predictor *predictor = bz_machine_of(facts, system->name, p->setting->threads, &machine, NULL)
+    bz_predictor *predictor = bz_machine_of(facts, system->name, p->setting, &machine, NULL)
                                   ? NULL
                                   : bz_predictor_best(&p->samples, machine.gpu);
     if (!predictor)

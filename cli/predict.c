@@ -170,14 +170,14 @@ static int find_target(predict_job *job, const char *name, target *out, bz_error
         for (int m = 0; m < job->samples.machines; m++)
             if (!strcmp(job->samples.machine[m].name, out->system->name))
                 out->own = m;
-        return bz_machine_of(out->facts, out->system->name, job->setting.threads, &out->machine, err);
+        return bz_machine_of(out->facts, out->system->name, &job->setting, &out->machine, err);
     }
     if (bz_machine_named(name, &job->arena, &out->machine, err))
         return -1;
     bz_system_facts *facts = BZ_NEW(&job->arena, bz_system_facts, 1);
     *facts = bz_system_unknown;
-    facts->gpu = true;
-    facts->device = "gpu";
+    facts->gpu = out->machine.gpu;
+    facts->device = facts->gpu ? "gpu" : "cpu";
     facts->name = "";
     if (bz_gpu_slug(out->machine.name, &row))
         facts->name = bz_arena_str(&job->arena, row.name);

@@ -70,21 +70,59 @@ static double rate_of(const bz_rates *rates, const char *name)
     return 0;
 }
 
-static int from_measured(const bz_measured *m, const char *name, bz_machine *out, bz_error *err)
+/* Instruction sets of processors in the order in which libraries got kernels for them; the last word that is met counts. Those behind AVX-512
+ * compute in fewer bits: f32 goes as before. */
+static const struct {
+    const char *word;
+    double generation;
+} SETS[] = {{"SSE4.1", 0},
+            {"AVX", 0.6},
+            {"AVX2", 1},
+            {"AVX512_CORE", 2},
+            {"AVX512_CORE_VNNI", 2.1},
+            {"AVX512_CORE_BF16", 2.2},
+            {"AVX512_CORE_AMX", 2.4}};
+
+static bool has_word(const char *words, const char *word)
 {
-    double memory = 0, largest = 0;
-    for (int i = 0; i < m->n_buffers; i++)
-        if (m->buffer[i].bytes > largest && m->buffer[i].read > 0)
-            largest = m->buffer[i].bytes, memory = m->buffer[i].read;
+    size_t n = strlen(word);
+    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == n && !strncasecmp(at, word, n))
+            return true;
+    return false;
+}
+
+static double generation_of_set(const char *isa)
+{
+    double found = 0;
+    for (size_t i = 0; i < sizeof SETS / sizeof *SETS; i++)
+        if (has_word(isa, SETS[i].word))
+            found = SETS[i].generation;
+    return found;
+}
+
+static int from_measured(const bz_system_facts *facts, const bz_setting *setting, const bz_measured *m,
+                         const char *name, bz_machine *out, bz_error *err)
+{
+    bz_arena arena = {0};
+    bz_peaks peaks;
+    bz_peaks_read(facts, setting, &arena, &peaks);
+    bz_arena_free(&arena);
     *out = (bz_machine){.f32 = rate_of(&m->flops, "f32"),
                         .f16 = rate_of(&m->flops, "bf16"),
                         .i8 = rate_of(&m->flops, "i8"),
                         .held = 1,
                         .clock = 1e9,
                         .multiprocessors = m->threads,
-                        .bandwidth = memory,
+                        .launch = facts->gpu ? 0 : rate_of(&m->launch, "onednn"),
+                        .generation = facts->gpu ? 0 : generation_of_set(facts->isa),
                         .floor = NAN};
-    return out->f32 > 0 && memory > 0
+    for (int i = 0; i < peaks.n_bandwidth; i++) {
+        out->bandwidth = peaks.bandwidth[i].rate;
+        if (!facts->gpu)
+            out->cache[out->caches++] = (struct bz_cache_rate){peaks.bandwidth[i].bytes, peaks.bandwidth[i].rate};
+    }
+    return out->f32 > 0 && out->bandwidth > 0
                ? 0
                : bz_fail(err, BZ_BAD_INPUT,
                          "the rates of '%s' were measured in part only: 'benanza system --measure' "
@@ -92,20 +130,36 @@ static int from_measured(const bz_measured *m, const char *name, bz_machine *out
                          name);
 }
 
-int bz_machine_of(const bz_system_facts *facts, const char *name, int threads, bz_machine *out, bz_error *err)
+int bz_machine_of(const bz_system_facts *facts, const char *name, const bz_setting *setting, bz_machine *out,
+                  bz_error *err)
 {
     bz_gpu row;
-    const bz_measured *measured = bz_system_measured(facts, threads);
+    const bz_measured *measured = bz_system_measured(facts, setting->threads);
     int rc = 0;
     if (facts->gpu && bz_gpu_find(facts->name, &row))
         from_row(&row, out);
     else if (measured)
-        rc = from_measured(measured, name, out, err);
+        rc = from_measured(facts, setting, measured, name, out, err);
     else
         return bz_fail(err, BZ_BAD_INPUT, "nobody measured the rates of '%s', and no data sheet has it", name);
     out->gpu = facts->gpu;
     out->name = name;
     return rc;
+}
+
+/* Between two buffers that were measured the logarithm of the rate follows that of the size. */
+double bz_machine_bandwidth(const bz_machine *m, double bytes)
+{
+    if (!m->caches || bytes >= m->cache[m->caches - 1].bytes)
+        return m->bandwidth;
+    int at = 0;
+    while (at < m->caches && m->cache[at].bytes < bytes)
+        at++;
+    if (!at)
+        return m->cache[0].rate;
+    const struct bz_cache_rate *low = &m->cache[at - 1], *high = &m->cache[at];
+    double along = log(bytes / low->bytes) / log(high->bytes / low->bytes);
+    return low->rate * pow(high->rate / low->rate, along);
 }
 
 bool bz_machine_is(const bz_machine *m, const char *name)
@@ -116,64 +170,133 @@ bool bz_machine_is(const bz_machine *m, const char *name)
 
 /* ---- described by a person ------------------------------------------------------------------- */
 
+/* A file that names threads describes a processor, one that names multiprocessors a GPU. */
+typedef struct description {
+    bz_machine m;
+    double threads, vector, units, cores_clock; /* of a processor: bits, fused multiply-adds at once, Hz */
+    const char *path;
+} description;
+
+enum { GPU = 1, PROCESSOR = 2 };
+
 static const struct {
     const char *word, *unit;
     double scale;
     size_t offset;
-    bool needed;
+    int of, needed; /* GPU, PROCESSOR */
 } WORDS[] = {
-    {"f32", "Tflop/s", 1e12, offsetof(bz_machine, f32), true},
-    {"f16", "Tflop/s", 1e12, offsetof(bz_machine, f16), false},
-    {"i8", "Top/s", 1e12, offsetof(bz_machine, i8), false},
-    {"clock", "MHz", 1e6, offsetof(bz_machine, clock), true},
-    {"held", "share of the clock under full load", 1, offsetof(bz_machine, held), false},
-    {"multiprocessors", "", 1, offsetof(bz_machine, multiprocessors), true},
-    {"bandwidth", "GB/s", 1e9, offsetof(bz_machine, bandwidth), true},
+    {"f32", "Tflop/s", 1e12, offsetof(description, m.f32), GPU | PROCESSOR, GPU | PROCESSOR},
+    {"f16", "Tflop/s", 1e12, offsetof(description, m.f16), GPU | PROCESSOR, 0},
+    {"i8", "Top/s", 1e12, offsetof(description, m.i8), GPU | PROCESSOR, 0},
+    {"clock", "MHz", 1e6, offsetof(description, m.clock), GPU | PROCESSOR, GPU},
+    {"held", "share of the clock under full load", 1, offsetof(description, m.held), GPU, 0},
+    {"multiprocessors", "", 1, offsetof(description, m.multiprocessors), GPU, GPU},
+    {"bandwidth", "GB/s", 1e9, offsetof(description, m.bandwidth), GPU | PROCESSOR, GPU | PROCESSOR},
+    {"threads", "", 1, offsetof(description, threads), PROCESSOR, 0},
+    {"vector", "bits", 1, offsetof(description, vector), PROCESSOR, 0},
+    {"units", "", 1, offsetof(description, units), PROCESSOR, 0},
+    {"launch", "µs", 1e-6, offsetof(description, m.launch), PROCESSOR, 0},
 };
+enum { N_WORDS = sizeof WORDS / sizeof *WORDS };
 
-static double *member(bz_machine *m, size_t i)
+static double *member(description *d, size_t i)
 {
-    return (double *)(void *)((char *)m + WORDS[i].offset);
+    return (double *)(void *)((char *)d + WORDS[i].offset);
 }
 
-static int read_line(const char *path, int number, char *line, bz_machine *m, bz_error *err)
+/* "cache 2048 90": kibibytes and GB/s, the smallest first. */
+static bool add_cache(bz_machine *m, double kib, double rate)
 {
-    char word[32], *end;
+    double bytes = kib * 1024;
+    bool good = m->caches + 1 < BZ_CACHE_RATES && kib > 0 && kib < 1e9 && rate > 0 && rate < 1e6 &&
+                (!m->caches || bytes > m->cache[m->caches - 1].bytes);
+    if (good)
+        m->cache[m->caches++] = (struct bz_cache_rate){bytes, rate * 1e9};
+    return good;
+}
+
+static bool take_word(description *d, const char *word, const char *rest)
+{
+    char *end;
+    double v = strtod(rest, &end), rate = end != rest ? strtod(end, &end) : 0;
+    if (!strcmp(word, "cache"))
+        return strspn(end, " \t") == strlen(end) && add_cache(&d->m, v, rate);
+    if (!strcmp(word, "isa")) {
+        d->m.generation = generation_of_set(rest);
+        return *rest;
+    }
+    v = strtod(rest, &end);
+    if (end == rest || !isfinite(v) || !(v > 0) || strspn(end, " \t") != strlen(end))
+        return false;
+    if (!strcmp(word, "capability") && v < 1000) {
+        d->m.capability = (int)lround(10 * v);
+        return true;
+    }
+    for (size_t i = 0; i < N_WORDS; i++)
+        if (!strcmp(word, WORDS[i].word)) {
+            *member(d, i) = v * WORDS[i].scale;
+            return true;
+        }
+    return false;
+}
+
+static int read_line(int number, char *line, description *d, bz_error *err)
+{
+    char word[32];
     int at = 0;
     line[strcspn(line, "#\r\n")] = 0;
-    if (sscanf(line, "%31s %n", word, &at) != 1)
+    if (sscanf(line, "%31s %n", word, &at) != 1 || take_word(d, word, line + at))
         return 0;
-    double v = strtod(line + at, &end);
-    bool whole = end != line + at && isfinite(v) && v > 0 && strspn(end, " \t") == strlen(end);
-    if (!strcmp(word, "capability") && whole && v < 1000) {
-        m->capability = (int)lround(10 * v);
+    return bz_fail(err, BZ_BAD_INPUT,
+                   "%s:%d: '%s' is no line such as 'multiprocessors 80' or 'cache 2048 90': benanza-predict(1) has the "
+                   "words of GPUs and of processors",
+                   d->path, number, line);
+}
+
+/* What follows from the rest, and what has to be there. */
+static int complete(description *d, bz_error *err)
+{
+    bz_machine *m = &d->m;
+    m->gpu = !(d->threads > 0);
+    int is = m->gpu ? GPU : PROCESSOR;
+    if (!m->gpu && !(m->f32 > 0)) /* each unit multiplies and adds a vector of 32-bit numbers in a clock */
+        m->f32 = d->threads * m->clock * d->vector / 32 * 2 * d->units;
+    for (size_t i = 0; i < N_WORDS; i++) {
+        if (WORDS[i].needed & is && !(*member(d, i) > 0))
+            return bz_fail(err, BZ_BAD_INPUT, "%s: lacks a line with '%s' (%s)%s", d->path, WORDS[i].word,
+                           WORDS[i].unit, !m->gpu && !i ? ", or with 'clock', 'vector' and 'units'" : "");
+        if (!(WORDS[i].of & is) && *member(d, i) > 0 && strcmp(WORDS[i].word, "held") != 0)
+            return bz_fail(err, BZ_BAD_INPUT, "%s: '%s' describes a %s, 'threads' a processor", d->path, WORDS[i].word,
+                           m->gpu ? "processor" : "GPU");
+    }
+    if (m->held > 1)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: 'held' is a share of the clock, from 0 to 1", d->path);
+    if (m->gpu) {
+        m->generation = generation_of(m->capability);
+        m->caches = 0;
         return 0;
     }
-    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-        if (!strcmp(word, WORDS[i].word) && whole) {
-            *member(m, i) = v * WORDS[i].scale;
-            return 0;
-        }
-    return bz_fail(err, BZ_BAD_INPUT,
-                   "%s:%d: '%s' is no line such as 'multiprocessors 80': the words are f32, f16 (Tflop/s), i8 (Top/s), "
-                   "clock (MHz), held (0 to 1), multiprocessors, bandwidth (GB/s), capability (7.5)",
-                   path, number, line);
+    if (isnan(m->generation))
+        m->generation = generation_of_set(d->vector >= 512 ? "AVX512_CORE" : d->vector == 128 ? "SSE4.1" : "AVX2");
+    m->held = 1, m->clock = 1e9, m->capability = 0, m->multiprocessors = d->threads;
+    if (m->caches) { /* four times its last cache is memory for the most part */
+        double last = m->cache[m->caches - 1].bytes;
+        m->cache[m->caches++] = (struct bz_cache_rate){4 * last, m->bandwidth};
+    }
+    return 0;
 }
 
 static int read_description(FILE *f, const char *path, bz_machine *out, bz_error *err)
 {
     char line[256];
-    *out = (bz_machine){.gpu = true, .held = HELD, .floor = NAN, .capability = 90};
+    description d = {.m = {.held = HELD, .floor = NAN, .generation = NAN, .capability = 90}, .path = path};
     for (int number = 1; fgets(line, sizeof line, f); number++)
-        if (number > 100 || read_line(path, number, line, out, err))
+        if (number > 100 || read_line(number, line, &d, err))
             return number > 100 ? bz_fail(err, BZ_BAD_INPUT, "%s: no description of a machine has over 100 lines", path)
                                 : -1;
-    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-        if (WORDS[i].needed && !(*member(out, i) > 0))
-            return bz_fail(err, BZ_BAD_INPUT, "%s: lacks a line with '%s' (%s)", path, WORDS[i].word, WORDS[i].unit);
-    if (out->held > 1)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: 'held' is a share of the clock, from 0 to 1", path);
-    out->generation = generation_of(out->capability);
+    if (complete(&d, err))
+        return -1;
+    *out = d.m;
     return 0;
 }
 

@@ -50,11 +50,13 @@ double bz_neighbours(const bz_machine *machine, const bool *use, int n, const bz
     return fmax(k->noise, 1 + k->noise - told + (1 - of_x) * (1 - of_x) / of_ones);
 }
 
-/* The floor is time in which the device fetches and starts one kernel and notes two events. */
+/* On a GPU the floor is time in which the device fetches and starts one kernel and notes two events. */
 double bz_floor_told(const bz_machine *machine, const bool *use, int n, const bz_machine *to)
 {
     double sum = 0;
     int told = 0;
+    if (to->launch > 0)
+        return to->launch;
     for (int m = 0; m < n; m++)
         if (use[m] && machine[m].gpu == to->gpu && !isnan(machine[m].floor))
             sum += log(machine[m].floor * machine[m].clock), told++;

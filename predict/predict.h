@@ -31,6 +31,7 @@
 /* ---- machines ------------------------------------------------------------------------------- */
 
 /* A system as numbers. */
+enum { BZ_CACHE_RATES = BZ_PEAKS };
 typedef struct bz_machine {
     const char *name; /* of the system in the database, or the slug of its data sheet */
     bool gpu;
@@ -38,16 +39,25 @@ typedef struct bz_machine {
     double held;         /* clock under load, as a share of the boost clock */
     double base;         /* Hz, the clock that its maker vouches for; 0: not told */
     double clock, multiprocessors; /* Hz; a processor: threads */
-    double bandwidth;              /* bytes per second that programs reach */
-    double generation;             /* architectures in the order in which they came: close numbers, similar machines */
-    double floor;                  /* seconds that a call takes at the least; NAN: no records tell */
-    int capability;                /* 75 for 7.5; 0: no GPU */
+    double bandwidth;              /* bytes per second that programs reach of the memory */
+    struct bz_cache_rate {
+        double bytes, rate;
+    } cache[BZ_CACHE_RATES]; /* of a processor: of buffers that its caches hold, the smallest first */
+    int caches;              /* 0: nobody told, all goes as the memory does */
+    double generation;       /* architectures in the order in which they came: close numbers, similar machines */
+    double launch;           /* seconds of an empty call, as it was measured without any record; 0: not told */
+    double floor;            /* seconds that a call takes at the least; NAN: no records tell */
+    int capability;          /* 75 for 7.5; 0: no GPU */
 } bz_machine;
 
 /* By what a database knows of a system. -1 where neither a measurement nor a data sheet tells its rates. */
-int bz_machine_of(const bz_system_facts *facts, const char *name, int threads, bz_machine *out, bz_error *err);
-/* By the slug or name of a GPU in runtime/gpus.txt, or by a file with lines such as "multiprocessors 80". */
+int bz_machine_of(const bz_system_facts *facts, const char *name, const bz_setting *setting, bz_machine *out,
+                  bz_error *err);
+/* By the slug or name of a GPU in runtime/gpus.txt, or by a file with lines such as "multiprocessors 80" (a GPU) or "threads 2" (a
+ * processor). */
 int bz_machine_named(const char *name, bz_arena *arena, bz_machine *out, bz_error *err);
+/* Bytes per second of operands of so many bytes, used again and again. */
+double bz_machine_bandwidth(const bz_machine *m, double bytes);
 
 /* ---- problems ------------------------------------------------------------------------------- */
 

@@ -84,7 +84,7 @@ int bz_samples_load(bz_perfdb *db, const bz_setting *setting, bz_samples *out, b
     for (size_t i = 0; i < n && out->machines < BZ_NEIGHBOURS; i++) {
         const bz_system_facts *facts = bz_system_facts_read(systems[i]->details, &out->arena);
         const char *name = bz_arena_str(&out->arena, systems[i]->name);
-        if (bz_machine_of(facts, name, setting->threads, &out->machine[out->machines], NULL) == 0)
+        if (bz_machine_of(facts, name, setting, &out->machine[out->machines], NULL) == 0)
             with[out->machines++] = systems[i];
     }
     for (int m = 0; m < out->machines; m++) {
@@ -93,7 +93,7 @@ int bz_samples_load(bz_perfdb *db, const bz_setting *setting, bz_samples *out, b
             return -1;
     }
     for (int m = 0; m < out->machines; m++)
-        out->machine[m].floor = floor_of(out, m);
+        out->machine[m].floor = out->machine[m].launch > 0 ? out->machine[m].launch : floor_of(out, m);
     return 0;
 }
 

@@ -117,6 +117,6 @@ double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, d
 {
     bool computes = bz_shape_group(s) == 0;
     double compute = s->flops / (rate(m, s->dtype) * pow(m->held, held) * PRODUCT),
-           memory = s->bytes / (m->bandwidth * COPY);
+           memory = s->bytes / (bz_machine_bandwidth(m, s->bytes) * COPY);
     return floor + (computes ? hypot(compute, memory) : memory);
 }

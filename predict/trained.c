@@ -3,6 +3,7 @@
  *   benanza-trained 2 HASH
  *   kinship GROUP held generation size noise
  *   machine gpu f32 f16 i8 held clock multiprocessors bandwidth generation floor capability name
+ *   cache bytes rate                    of the processor before it, the smallest first
  *   kind NAME points shape-members, then of each machine its mean and how many records it rests on
  *   point x…, then of each machine its weight */
 #include "predict/trained.h"
@@ -99,6 +100,12 @@ void bz_predictor_write(const bz_predictor *p, bz_buf *out)
         for (size_t i = 0; i < sizeof values / sizeof *values; i++)
             put(out, values[i]);
         bz_buf_printf(out, " %d %s\n", is->capability, is->name);
+        for (int i = 0; i < is->caches; i++) {
+            bz_buf_puts(out, "cache");
+            put(out, is->cache[i].bytes);
+            put(out, is->cache[i].rate);
+            bz_buf_putc(out, '\n');
+        }
     }
     for (int kind = 0; kind < BZ_SHAPE_KINDS; kind++)
         write_kind(p, kind, out);
@@ -145,8 +152,19 @@ static bool read_machine(reading *r)
     bool good = whole(r, 0, 1000, &m->capability) && sscanf(r->at, " %63s", name) == 1;
     r->p->machines++;
     m->name = bz_arena_str(&r->p->arena, good ? name : "");
+    m->launch = gpu ? 0 : m->floor;
     return good && m->f32 > 0 && m->held > 0 && m->held <= 1 && m->clock > 0 && m->bandwidth > 0 &&
            isfinite(m->generation) && m->floor > 0;
+}
+
+static bool read_cache(reading *r)
+{
+    bz_machine *m = r->p->machines ? &r->machine[r->p->machines - 1] : NULL;
+    if (!m || m->gpu || r->kind || m->caches == BZ_CACHE_RATES)
+        return false;
+    double least = m->caches ? m->cache[m->caches - 1].bytes : 0, bytes = number(r), rate = number(r);
+    m->cache[m->caches++] = (struct bz_cache_rate){bytes, rate};
+    return bytes > least && isfinite(bytes) && rate > 0 && isfinite(rate);
 }
 
 static bool read_kind(reading *r)
@@ -212,7 +230,11 @@ static bool read_line(reading *r, const char *line)
     static const struct {
         const char *word;
         bool (*read)(reading *r);
-    } LINES[] = {{"kinship ", read_kinship}, {"machine ", read_machine}, {"kind ", read_kind}, {"point ", read_point}};
+    } LINES[] = {{"kinship ", read_kinship},
+                 {"machine ", read_machine},
+                 {"cache ", read_cache},
+                 {"kind ", read_kind},
+                 {"point ", read_point}};
     for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++)
         if (!strncmp(line, LINES[i].word, strlen(LINES[i].word))) {
             r->at = line + strlen(LINES[i].word);
@@ -282,16 +304,17 @@ int bz_predictor_machines(const bz_predictor *p, const bz_machine **machine)
     return p->machines;
 }
 
-/* A database teaches where it has as many records of two GPUs, or of a processor, as a network has problems. */
+/* A database teaches where it has as many records of two GPUs as a network has problems. Of processors nothing ships: a few of one are better
+ * than none. */
 static bool teaches(const bz_samples *s, bool gpu)
 {
-    enum { ENOUGH = 100 };
+    enum { ENOUGH = 100, OF_PROCESSORS = 20 };
     int machines = 0;
     for (int m = 0; m < s->machines; m++) {
         int n = 0;
         for (int i = 0; i < s->n; i++)
             n += !isnan(bz_samples_log(s, i, m));
-        machines += s->machine[m].gpu == gpu && n >= ENOUGH;
+        machines += s->machine[m].gpu == gpu && n >= (gpu ? ENOUGH : OF_PROCESSORS);
     }
     return machines >= (gpu ? 2 : 1);
 }

@@ -31,7 +31,7 @@ static void find_rates(move *m, side *s)
 {
     bz_error err;
     const bz_system_facts *facts = bz_system_facts_read(s->system->details, m->asked->arena);
-    s->rates = !bz_machine_of(facts, s->system->name, m->asked->records->setting.threads, &s->machine, &err);
+    s->rates = !bz_machine_of(facts, s->system->name, &m->asked->records->setting, &s->machine, &err);
 }
 
 /* Of the database, or a GPU of the data sheets. */

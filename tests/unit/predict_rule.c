@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -298,6 +299,85 @@ static void machines_by_name(void **state)
     bz_arena_free(&arena);
 }
 
+static int described(const char *text, bz_machine *out, bz_error *err)
+{
+    char path[] = "/tmp/benanza-described.XXXXXX";
+    bz_arena arena = {0};
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && !close(fd));
+    int rc = bz_machine_named(path, &arena, out, err);
+    unlink(path);
+    bz_arena_free(&arena);
+    return rc;
+}
+
+/* Two cores with two units of 512 bits at 2.5 GHz: 2 · 2 · 16 · 2 · 2.5e9 operations a second. */
+static void a_described_processor(void **state)
+{
+    (void)state;
+    bz_machine m;
+    bz_error err;
+    assert_int_equal(described("threads 2\nclock 2500\nvector 512\nunits 2\nbandwidth 20\nlaunch 0.2\n"
+                               "cache 48 400\ncache 2048 100\n",
+                               &m, &err),
+                     0);
+    assert_true(!m.gpu && fabs(m.f32 / 320e9 - 1) < 1e-9 && fabs(m.launch - 0.2e-6) < 1e-12);
+    assert_true(m.generation > 1.5);
+    assert_true(fabs(bz_machine_bandwidth(&m, 1000) - 400e9) < 1 && fabs(bz_machine_bandwidth(&m, 1e9) - 20e9) < 1);
+    assert_true(fabs(bz_machine_bandwidth(&m, 48 * 1024 * sqrt(2048 / 48.0)) / 200e9 - 1) < 1e-9); /* between both */
+    assert_int_equal(described("threads 1\nf32 0.1\nbandwidth 20\nisa AVX2\n", &m, &err), 0);
+    assert_true(m.generation == 1 && bz_machine_bandwidth(&m, 1000) == m.bandwidth);
+    static const char *const WRONG[] = {"threads 1\nclock 2500\nbandwidth 20\n",
+                                        "threads 1\nf32 0.1\n",
+                                        "threads 1\nf32 0.1\nbandwidth 20\nmultiprocessors 4\n",
+                                        "threads 1\nf32 0.1\nbandwidth 20\ncache 2048 100\ncache 48 400\n",
+                                        "threads 1\nf32 0.1\nbandwidth 20\ncache 48\n",
+                                        "multiprocessors 4\nclock 1000\nf32 5\nbandwidth 20\nvector 512\n"};
+    for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
+        assert_int_equal(described(WRONG[i], &m, &err), -1);
+        assert_int_equal(err.code, BZ_BAD_INPUT);
+    }
+}
+
+/* Of two processors alike but for their caches one tells the other's times, and a set that was written knows the caches. */
+static void processors_by_their_caches(void **state)
+{
+    (void)state;
+    static char text[PROBLEMS][128];
+    bz_samples s;
+    bz_buf out = {0};
+    bz_error err;
+    bz_predictor *again;
+    make(&s, text);
+    for (int m = 0; m < MACHINES; m++) {
+        s.machine[m].gpu = false;
+        s.machine[m].launch = 5e-6;
+        s.machine[m].caches = 2;
+        s.machine[m].cache[0] = (struct bz_cache_rate){1e5, 1e12 / (m + 1)};
+        s.machine[m].cache[1] = (struct bz_cache_rate){1e7, s.machine[m].bandwidth};
+        for (int i = 0; i < PROBLEMS; i++)
+            s.log[i * MACHINES + m] = log(bz_shape_roofline(&s.shape[i], &s.machine[m], 5e-6, 1)) + 0.3;
+    }
+    bool use[MACHINES] = {true};
+    bz_predictor *p = bz_predictor_new(&s, use, NULL, NULL), *all = bz_predictor_new(&s, NULL, NULL, NULL);
+    bz_predictor_write(all, &out);
+    assert_int_equal(bz_predictor_read(out.data, "set", &again, &err), 0);
+    bz_aim *a = bz_predictor_aim(p, &s.machine[3], NULL, -1, NULL);
+    bz_aim *b = bz_predictor_aim(again, &s.machine[3], NULL, -1, NULL);
+    for (int i = 0; i < PROBLEMS; i++) {
+        double is = bz_samples_log(&s, i, 3);
+        assert_true(fabs(log(bz_predict(a, text[i], &s.shape[i]).seconds) - is) < 1e-6);
+        assert_true(fabs(log(bz_predict(b, text[i], &s.shape[i]).seconds) - is) < 0.02);
+    }
+    bz_aim_free(a);
+    bz_aim_free(b);
+    bz_predictor_free(p);
+    bz_predictor_free(all);
+    bz_predictor_free(again);
+    bz_buf_free(&out);
+    bz_samples_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +385,7 @@ int main(void)
         cmocka_unit_test(weights_of_neighbours),     cmocka_unit_test(written_and_read),
         cmocka_unit_test(unsure_far_away),           cmocka_unit_test(what_ships),
         cmocka_unit_test(equations_are_solved),      cmocka_unit_test(first_what_tells_most),
-        cmocka_unit_test(machines_by_name)};
+        cmocka_unit_test(machines_by_name),          cmocka_unit_test(a_described_processor),
+        cmocka_unit_test(processors_by_their_caches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
