@@ -6,7 +6,8 @@
     print(bound.sequential, [layer.variant for layer in bound.layers])
 
 Each function runs the command of its name with --json and returns the document, whose members are attributes: docs/formats.md
-lists them. Options of the command are keyword arguments: time_limit=0.5 is --time-limit 0.5, fuse=True is --fuse, a list is an
+lists them. An underscore follows a member's name that is a word of Python or a method of dictionaries (layer.class_, document.items_),
+and stands for each blank or hyphen in it. Options of the command are keyword arguments: time_limit=0.5 is --time-limit 0.5, fuse=True is --fuse, a list is an
 option that is repeated; where an option's name is a word of Python, as `from`, an underscore follows it. A document says by
 `incomplete` whether something is missing in it (status 4), by `worse` whether a limit was passed (status 5), and has in `messages`
 what the command wrote to stderr. Every other status raises `benanza.Error` with the command's message. The program is
@@ -19,7 +20,9 @@ do nothing.
 import contextlib
 import ctypes
 import json
+import keyword
 import os
+import re
 import subprocess
 
 INCOMPLETE, WORSE = 4, 5
@@ -33,14 +36,22 @@ class Error(Exception):
         self.status = status
 
 
+def _attribute(member):
+    """What a member is called as an attribute: class_ and items_, which mean something else; only_first for "only first"."""
+    name = re.sub(r"\W", "_", member)
+    return name + "_" if keyword.iskeyword(name) or hasattr(Outcome, name) else name
+
+
 class Document(dict):
     """A JSON object whose members are attributes, too: d.layers is d["layers"]."""
 
     def __getattr__(self, name):
-        try:
+        if name in self:
             return self[name]
-        except KeyError:
-            raise AttributeError(f"there is no member '{name}', but {', '.join(self)}") from None
+        for member, value in self.items():
+            if _attribute(member) == name:
+                return value
+        raise AttributeError(f"there is no member '{name}', but {', '.join(map(_attribute, self))}")
 
 
 class Outcome(Document):
