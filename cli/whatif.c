@@ -90,14 +90,19 @@ static int sweep(const bz_trace *t, const settings *s, const bz_whatif_asked *as
     return 0;
 }
 
+/* `after`: the changed graph as it was simulated; NULL where several things were tried. */
 static int write_page(const char *path, const bz_whatif *w, const bz_flow *after, const bz_simulated *then,
                       bz_arena *arena, bz_error *err)
 {
     bz_buf page = {0};
-    bz_simulated before;
-    int failed = bz_flow_simulate(w->flow, NULL, arena, &before, err);
+    bz_whatif_shown shown = {.whatif = *w, .flow = *w->flow};
+    int failed = bz_flow_simulate(w->flow, NULL, arena, &shown.before, err);
+    if (after) {
+        shown.changed = *after;
+        shown.after = *then;
+    }
     if (!failed) {
-        bz_report_whatif_page(w, &before, after, then, &page);
+        bz_report_whatif_page(&shown, !after, &page);
         failed = bz_output(path, &page, err);
     }
     bz_buf_free(&page);

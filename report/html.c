@@ -171,13 +171,32 @@ void bz_report_html(const bz_findings *r, bz_buf *out)
     put_page(&p, out);
 }
 
-void bz_report_document_page(const char *title, const char *json, const char *text, bz_buf *out)
+/* A page of any document: `plain` is what the terminal would show. */
+static page begin_page(const char *title, const char *json, const char *plain)
 {
     page p = {0};
     bz_html_text(title, &p.title);
-    put_lines(text, &p.plain);
+    put_lines(plain, &p.plain);
     bz_buf_puts(&p.data, json);
     p.n_report = p.data.len;
+    return p;
+}
+
+void bz_report_document_page(const char *title, const char *json, const char *text, bz_buf *out)
+{
+    page p = begin_page(title, json, text);
     bz_html_drawing(NULL, &p.data);
     put_page(&p, out);
+}
+
+void bz_report_whatif_page(const bz_whatif_shown *shown, bool all, bz_buf *out)
+{
+    bz_buf json = {0}, text = {0};
+    bz_report_whatif_json(&shown->whatif, &json);
+    bz_report_whatif_text(&shown->whatif, all, &text);
+    page p = begin_page("What if", bz_buf_text(&json), bz_buf_text(&text));
+    bz_html_drawing_whatif(shown, all, &p.data);
+    put_page(&p, out);
+    bz_buf_free(&json);
+    bz_buf_free(&text);
 }

@@ -6,16 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void key_array(bz_json *j, const char *key)
-{
-    bz_json_key_array(j, key);
-}
-
 /* [size or type, rate] */
 static void put_roofs(const bz_peaks *p, bz_json *j)
 {
     bz_json_key_str(j, "no_peaks", p->why);
-    key_array(j, "flops");
+    bz_json_key_array(j, "flops");
     for (int i = 0; i < p->n_flops; i++) {
         bz_json_array(j);
         bz_json_str(j, bz_dtype_name(p->flops[i].dtype));
@@ -23,7 +18,7 @@ static void put_roofs(const bz_peaks *p, bz_json *j)
         bz_json_array_end(j);
     }
     bz_json_array_end(j);
-    key_array(j, "bandwidth");
+    bz_json_key_array(j, "bandwidth");
     for (int i = 0; i < p->n_bandwidth; i++) {
         bz_json_array(j);
         bz_json_num(j, p->bandwidth[i].bytes);
@@ -36,7 +31,7 @@ static void put_roofs(const bz_peaks *p, bz_json *j)
 /* [kind, operations, bytes] */
 static void put_layers(const bz_bound *b, bz_json *j)
 {
-    key_array(j, "layers");
+    bz_json_key_array(j, "layers");
     for (int i = 0; i < b->n; i++) {
         const bz_layer *l = b->layer[i].layer;
         bz_json_array(j);
@@ -51,7 +46,7 @@ static void put_layers(const bz_bound *b, bz_json *j)
 /* Names of the first and the last layer, and how many cost something. */
 static void put_modules(const bz_bound *b, bz_json *j)
 {
-    key_array(j, "modules");
+    bz_json_key_array(j, "modules");
     for (int i = 0; i < b->n_modules; i++) {
         const bz_bound_module *m = &b->module[i];
         bz_json_array(j);
@@ -66,7 +61,7 @@ static void put_modules(const bz_bound *b, bz_json *j)
 /* Layers of the main graph, by number: names need not be unique. */
 static void put_groups(const bz_bound_fused *f, bz_json *j)
 {
-    key_array(j, "groups");
+    bz_json_key_array(j, "groups");
     for (int g = 0; g < f->n; g++) {
         bz_json_array(j);
         for (int i = 0; i < f->group[g].n; i++)
@@ -79,7 +74,7 @@ static void put_groups(const bz_bound_fused *f, bz_json *j)
 /* Of row `r` from event `i` on: [start, length, name, depth], times in nanoseconds. Returns the event behind them. */
 static int put_events(const bz_timeline *t, int r, int i, bz_json *j)
 {
-    key_array(j, "events");
+    bz_json_key_array(j, "events");
     for (; i < t->n && t->event[i].row == r; i++) {
         const int64_t event[] = {t->event[i].start, t->event[i].length, t->event[i].name, t->event[i].depth};
         bz_json_array(j);
@@ -100,11 +95,11 @@ static void put_timeline(const bz_timeline *t, bz_json *j)
     bz_json_object(j);
     bz_json_key_int(j, "length", t->length);
     bz_json_key_int(j, "left_out", t->left_out);
-    key_array(j, "names");
+    bz_json_key_array(j, "names");
     for (int k = 0; k < t->n_names; k++)
         bz_json_str(j, t->name[k]);
     bz_json_array_end(j);
-    key_array(j, "rows");
+    bz_json_key_array(j, "rows");
     for (int r = 0, event = 0; r < t->n_rows; r++) {
         bz_json_object(j);
         bz_json_key_str(j, "name", t->row[r].name);
@@ -173,7 +168,7 @@ static void put_lane(const bz_flow *f, const bz_simulated *s, uint32_t lane, con
     bz_json_key_str(j, "name", f->lane[lane].name);
     bz_json_key_str(j, "kind", f->lane[lane].channel ? "sync" : f->lane[lane].device ? "kernel" : "call");
     bz_json_key_int(j, "depth", 1);
-    key_array(j, "events"); /* start, length, name, depth */
+    bz_json_key_array(j, "events"); /* start, length, name, depth */
     for (uint32_t i = list->first[lane]; i != BZ_NONE; i = list->next[i]) {
         const bz_task *t = &f->task[i];
         bz_json_array(j);
@@ -195,7 +190,7 @@ static void put_names(const bz_flow *f, const bz_map *names, bz_json *j)
         if (at != BZ_MAP_NONE)
             name[at] = f->task[i].name;
     }
-    key_array(j, "names");
+    bz_json_key_array(j, "names");
     for (uint32_t k = 0; k < names->n; k++)
         bz_json_str(j, name[k]);
     bz_json_array_end(j);
@@ -213,7 +208,7 @@ static void put_flow(const char *key, const bz_flow *f, const bz_simulated *s, b
     bz_json_object(j);
     bz_json_key_int(j, "length", s->total);
     bz_json_key_int(j, "left_out", left_out);
-    key_array(j, "rows");
+    bz_json_key_array(j, "rows");
     for (uint32_t l = 0; l < f->n_lanes; l++)
         if (list.first[l] != BZ_NONE)
             put_lane(f, s, l, &list, &names, j);
@@ -225,7 +220,19 @@ static void put_flow(const char *key, const bz_flow *f, const bz_simulated *s, b
     bz_map_free(&names);
 }
 
-/* What 'benanza whatif --json' prints, its answer, and both time lines. */
+/* The answer in a sentence, and both time lines. */
+static void put_shown(const bz_whatif_shown *shown, bool all, bz_json *j)
+{
+    bz_buf text = {0};
+    bz_report_whatif_answer(&shown->whatif, all, &text);
+    bz_json_key_str(j, "answer", bz_buf_text(&text));
+    bz_buf_free(&text);
+    put_flow("before", &shown->flow, &shown->before, j);
+    if (shown->changed.n)
+        put_flow("after", &shown->changed, &shown->after, j);
+}
+
+/* With what 'benanza whatif --json' prints. */
 static void put_whatif(const bz_whatif_shown *shown, bz_json *j)
 {
     bz_buf text = {0};
@@ -234,16 +241,11 @@ static void put_whatif(const bz_whatif_shown *shown, bz_json *j)
         return;
     }
     bz_json_object(j);
-    bz_report_whatif_answer(&shown->whatif, true, &text);
-    bz_json_key_str(j, "answer", bz_buf_text(&text));
-    bz_buf_clear(&text);
     bz_report_whatif_json(&shown->whatif, &text);
     bz_json_key(j, "told");
     bz_json_raw(j, bz_buf_text(&text));
     bz_buf_free(&text);
-    put_flow("before", &shown->flow, &shown->before, j);
-    if (shown->whatif.n_greedy)
-        put_flow("after", &shown->changed, &shown->after, j);
+    put_shown(shown, true, j);
     bz_json_object_end(j);
 }
 
@@ -260,15 +262,24 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     put_layers(b, j);
     put_modules(b, j);
     put_groups(&b->fused, j);
-    key_array(j, "timelines");
+    bz_json_key_array(j, "timelines");
     for (int i = 0; i < a->n_ladders; i++)
         put_timeline(a->ladder[i].timeline, j);
     bz_json_array_end(j);
-    key_array(j, "whatifs");
+    bz_json_key_array(j, "whatifs");
     for (int i = 0; i < a->n_ladders; i++)
         put_whatif(a->ladder[i].whatif, j);
     bz_json_array_end(j);
     bz_json_object_end(j);
+}
+
+void bz_html_drawing_whatif(const bz_whatif_shown *shown, bool all, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, false);
+    bz_json_object(&j);
+    bz_json_key_str(&j, "version", BENANZA_VERSION);
+    put_shown(shown, all, &j);
+    bz_json_object_end(&j);
 }
 
 void bz_html_drawing(const bz_findings *r, bz_buf *out)
@@ -276,15 +287,15 @@ void bz_html_drawing(const bz_findings *r, bz_buf *out)
     bz_json j = bz_json_to(out, false);
     bz_json_object(&j);
     bz_json_key_str(&j, "version", BENANZA_VERSION);
-    key_array(&j, "recordings"); /* their timelines */
+    bz_json_key_array(&j, "recordings"); /* their timelines */
     for (int i = 0; r && i < r->n_recordings; i++)
         put_timeline(r->recording[i].analysis->ladder->timeline, &j);
     bz_json_array_end(&j);
-    key_array(&j, "whatifs");
+    bz_json_key_array(&j, "whatifs");
     for (int i = 0; r && i < r->n_recordings; i++)
         put_whatif(r->recording[i].analysis->ladder->whatif, &j);
     bz_json_array_end(&j);
-    key_array(&j, "models");
+    bz_json_key_array(&j, "models");
     for (int i = 0; r && i < r->n; i++)
         put_analysis(&r->analysis[i], &j);
     bz_json_array_end(&j);

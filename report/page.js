@@ -413,7 +413,7 @@ function select(label, names, of, key) {
 
 function choices() {
   const box = document.getElementById("choice");
-  if (PREDICTIONS[data.record]) return PREDICTIONS[data.record].choices(box);
+  if (DOCUMENTS[data.record]) return DOCUMENTS[data.record].choices(box);
   box.replaceChildren();
   if (recordings.length + data.models.length > 1 && recordings.length) box.append(views());
   if (state.recording >= 0) { box.hidden = !box.childElementCount; return; }
@@ -426,7 +426,7 @@ function choices() {
 function render() {
   const main = document.getElementById("main");
   dropCharts();
-  const parts = PREDICTIONS[data.record] ? PREDICTIONS[data.record].parts() : state.recording < 0 ? analysisParts() : recording(recordings[state.recording], drawing.recordings[state.recording], drawing.whatifs[state.recording]);
+  const parts = DOCUMENTS[data.record] ? DOCUMENTS[data.record].parts() : state.recording < 0 ? analysisParts() : recording(recordings[state.recording], drawing.recordings[state.recording], drawing.whatifs[state.recording]);
   main.replaceChildren(...parts);
   document.getElementById("contents").replaceChildren(el("ul", {}, parts.filter((p) => p.id !== "summary").map((p) => el("li", {}, el("a", { href: "#" + p.id }, NAMES[p.id] || p.querySelector("h2").textContent)))));
   const box = document.getElementById("choice"), focused = [...box.querySelectorAll("select")].indexOf(document.activeElement);

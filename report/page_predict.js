@@ -2,7 +2,9 @@
 const chosen = { model: 0, round: 0, system: 0 };
 const dollars = (v) => (known(v) ? "$" + Number(v.toPrecision(4)) : "–");
 const interval = (low, high, format) => (known(low) && known(high) ? `${format(low)} to ${format(high)}` : "not known");
-const PREDICTIONS = {
+/* Documents that have a page of their own. */
+const DOCUMENTS = {
+  whatif: { parts: whatIfParts, choices: (box) => { box.hidden = true; } },
   predict: { parts: predictedParts, choices: (box) => { const list = cases(); box.hidden = list.length < 2; box.replaceChildren(...(box.hidden ? [] : [select("Model, batch", list.map((c) => c.name), chosen, "model")])); } },
   "predict-errors": { parts: errorParts, choices: (box) => {
     box.hidden = false;
