@@ -1,44 +1,147 @@
 #include "base/member.h"
 
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const void *at(const void *of, size_t offset)
+{
+    return (const char *)of + offset;
+}
+
+static void put_rows(const bz_member *m, int n, const void *row, size_t size, int rows, bz_json *j)
+{
+    bz_json_array(j);
+    for (int i = 0; i < rows; i++) {
+        bz_json_object(j);
+        bz_members_json(m, n, at(row, (size_t)i * size), j);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+static void put_value(const bz_member *m, const void *of, bz_json *j)
+{
+    const void *field = at(of, m->offset);
+    switch (m->type) {
+    case BZ_MEMBER_STRING:
+        bz_json_str(j, *(const char *const *)field);
+        break;
+    case BZ_MEMBER_TOLD:
+        bz_json_str(j, m->told(of));
+        break;
+    case BZ_MEMBER_NUMBER:
+        bz_json_num(j, *(const double *)field);
+        break;
+    case BZ_MEMBER_NANOSECONDS:
+        bz_json_num(j, 1e-9 * (double)*(const int64_t *)field);
+        break;
+    case BZ_MEMBER_COUNT:
+        bz_json_int(j, *(const int64_t *)field);
+        break;
+    case BZ_MEMBER_UNSIGNED:
+        bz_json_int(j, *(const uint32_t *)field);
+        break;
+    case BZ_MEMBER_INT:
+        bz_json_int(j, *(const int *)field);
+        break;
+    case BZ_MEMBER_KNOWN:
+        if (*(const int *)field < 0)
+            bz_json_null(j);
+        else
+            bz_json_int(j, *(const int *)field);
+        break;
+    case BZ_MEMBER_BOOL:
+        bz_json_bool(j, *(const bool *)field);
+        break;
+    case BZ_MEMBER_OBJECT:
+        bz_json_object(j);
+        bz_members_json(m->of, m->n_of, of, j);
+        bz_json_object_end(j);
+        break;
+    case BZ_MEMBER_ROWS:
+        put_rows(m->of, m->n_of, *(const void *const *)field, m->size, *(const int *)at(of, m->count), j);
+        break;
+    case BZ_MEMBER_TEXTS:
+        bz_json_array(j);
+        for (int i = 0; i < *(const int *)at(of, m->count); i++)
+            bz_json_str(j, (*(const char *const *const *)field)[i]);
+        bz_json_array_end(j);
+        break;
+    }
+}
+
 void bz_members_json(const bz_member *m, int n, const void *of, bz_json *j)
 {
     for (int i = 0; i < n; i++) {
-        const void *field = (const char *)of + m[i].offset;
         bz_json_key(j, m[i].name);
-        switch (m[i].type) {
-        case BZ_MEMBER_STRING:
-            bz_json_str(j, *(const char *const *)field);
-            break;
-        case BZ_MEMBER_NUMBER:
-            bz_json_num(j, *(const double *)field);
-            break;
-        case BZ_MEMBER_COUNT:
-            bz_json_int(j, *(const int64_t *)field);
-            break;
-        case BZ_MEMBER_INT:
-            bz_json_int(j, *(const int *)field);
-            break;
-        case BZ_MEMBER_KNOWN:
-            if (*(const int *)field < 0)
-                bz_json_null(j);
-            else
-                bz_json_int(j, *(const int *)field);
-            break;
-        case BZ_MEMBER_BOOL:
-            bz_json_bool(j, *(const bool *)field);
-            break;
-        }
+        put_value(&m[i], of, j);
     }
 }
 
 void bz_members_rows(const char *key, const bz_member *m, int n, const void *row, size_t size, int rows, bz_json *j)
 {
     bz_json_key(j, key);
-    bz_json_array(j);
-    for (int i = 0; i < rows; i++) {
-        bz_json_object(j);
-        bz_members_json(m, n, (const char *)row + (size_t)i * size, j);
-        bz_json_object_end(j);
+    put_rows(m, n, row, size, rows, j);
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------ */
+
+/* "first=first.seconds": the column, the member. Returns what stands behind it. */
+static const char *next_column(const char *columns, char column[64], char member[64])
+{
+    int length = (int)strcspn(columns, "|"), name = (int)strcspn(columns, "=|");
+    int from = name < length ? name + 1 : 0;
+    snprintf(column, 64, "%.*s", name, columns);
+    snprintf(member, 64, "%.*s", length - from, columns + from);
+    return columns + length + (columns[length] == '|');
+}
+
+void bz_members_columns(const char *columns, bz_table *t)
+{
+    char column[64], member[64];
+    while (*columns) {
+        columns = next_column(columns, column, member);
+        bz_table_columns(t, column);
     }
-    bz_json_array_end(j);
+}
+
+static const bz_member *find(const bz_member *m, int n, const char *path)
+{
+    size_t length = strcspn(path, ".");
+    int i = 0;
+    while (i < n && (strlen(m[i].name) != length || strncmp(m[i].name, path, length) != 0))
+        i++;
+    assert(i < n);
+    return path[length] ? find(m[i].of, m[i].n_of, path + length + 1) : &m[i];
+}
+
+static void put_cell(const bz_member *m, const void *of, bz_table *t)
+{
+    const double *v = at(of, m->offset);
+    char digits[40] = "";
+    bz_buf text = {0};
+    bz_json j = bz_json_to(&text, false);
+    if (m->type == BZ_MEMBER_STRING || m->type == BZ_MEMBER_TOLD) {
+        const char *s = m->told ? m->told(of) : *(const char *const *)at(of, m->offset);
+        bz_table_cell(t, s ? s : "", NULL);
+    } else if (m->type == BZ_MEMBER_NUMBER) {
+        if (isfinite(*v))
+            snprintf(digits, sizeof digits, *v == floor(*v) && fabs(*v) < 1e15 ? "%.0f" : "%.9g", *v);
+        bz_table_cell(t, digits, NULL);
+    } else {
+        put_value(m, of, &j);
+        bz_table_cell(t, bz_buf_text(&text), NULL);
+    }
+    bz_buf_free(&text);
+}
+
+void bz_members_cells(const bz_member *m, int n, const void *of, const char *columns, bz_table *t)
+{
+    char column[64], member[64];
+    while (*columns) {
+        columns = next_column(columns, column, member);
+        put_cell(find(m, n, member), of, t);
+    }
 }

@@ -265,17 +265,6 @@ double bz_compare_slower(const bz_compare *c, bool *sure)
     return c->n ? c->total_b / c->total_a - 1 : (double)NAN;
 }
 
-void bz_span_json(const bz_span *s, const char *key, const char *variant, bz_json *j)
-{
-    bz_json_key_object(j, key);
-    bz_json_key_num(j, "seconds", s->seconds);
-    bz_json_key_num(j, "low", s->low);
-    bz_json_key_num(j, "high", s->high);
-    bz_json_key_bool(j, "guessed", s->guessed);
-    bz_json_key_str(j, "variant", variant);
-    bz_json_object_end(j);
-}
-
 /* Rows are by weight, and a part may have several: what is asked for first stands first in this list. */
 const bz_compare_row *bz_compare_answer(const bz_compare_set *set)
 {

@@ -23,7 +23,10 @@ typedef struct bz_span {
     bool guessed; /* the interval is */
 } bz_span;
 
-void bz_span_json(const bz_span *s, const char *key, const char *variant, bz_json *j); /* a member of an open object */
+/* Of an object with a span and who took that time: members of a struct that has both. */
+#define BZ_SPAN_MEMBERS(of, span, by)                                                                                  \
+    BZ_MEMBER_AS(of, span.seconds, "seconds"), BZ_MEMBER_AS(of, span.low, "low"), BZ_MEMBER_AS(of, span.high, "high"), \
+        BZ_MEMBER_AS(of, span.guessed, "guessed"), BZ_MEMBER_AS(of, by, "variant")
 
 bz_verdict bz_verdict_of(const bz_span *a, const bz_span *b);
 

@@ -137,8 +137,13 @@ static bz_span group_span(const side *s, const group *g, double share)
 static void add_only(bz_compare_part *part, int which, const side *s, const group *g)
 {
     bz_compare_row *row = &part->only[which][part->n_only[which]++];
-    *row = (bz_compare_row){.what = g->key, .times = g->count, .variant_a = g->variant, .variant_b = g->variant};
-    *(which ? &row->b : &row->a) = group_span(s, g, g->count);
+    bz_span span = group_span(s, g, g->count), none = {NAN, NAN, NAN, false};
+    *row = (bz_compare_row){.what = g->key,
+                            .times = g->count,
+                            .variant_a = g->variant,
+                            .variant_b = g->variant,
+                            .a = which ? none : span,
+                            .b = which ? span : none};
 }
 
 /* Where both make as many calls, one is compared with one; else all of an iteration with all. */

@@ -132,6 +132,8 @@ static const analysis *partner(const analysis *a, const bz_report_file *own, con
     return NULL;
 }
 
+static const bz_span NONE = {NAN, NAN, NAN, false}; /* of a layer that the side does not have */
+
 static void add_layers(const analysis *a, const analysis *b, bz_arena *arena, bz_compare_part *part)
 {
     bz_map map = {0};
@@ -145,7 +147,7 @@ static void add_layers(const analysis *a, const analysis *b, bz_arena *arena, bz
         const item *x = &a->item[i];
         uint32_t at = bz_map_get(&map, x->key, strlen(x->key));
         const item *y = at == BZ_MAP_NONE ? NULL : &b->item[at];
-        bz_compare_row row = {.what = x->key, .times = x->times, .variant_a = x->variant, .a = x->span};
+        bz_compare_row row = {.what = x->key, .times = x->times, .variant_a = x->variant, .a = x->span, .b = NONE};
         if (y)
             met[at] = true;
         if (y && x->priced && y->priced) {
@@ -169,6 +171,7 @@ static void add_layers(const analysis *a, const analysis *b, bz_arena *arena, bz
                                                                 .times = b->item[i].times,
                                                                 .variant_a = "",
                                                                 .variant_b = b->item[i].variant,
+                                                                .a = NONE,
                                                                 .b = b->item[i].span};
     part->compare.only_a = part->n_only[0];
     part->compare.only_b = part->n_only[1];

@@ -73,6 +73,8 @@ void document_members(const bz_member *m, int n, const cJSON *object, bz_arena *
         case BZ_MEMBER_BOOL:
             *(bool *)field = cJSON_IsTrue(v);
             break;
+        default: /* is written only */
+            break;
         }
     }
 }

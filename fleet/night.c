@@ -99,7 +99,7 @@ static int read_system(const cJSON *v, const char *path, bz_arena *arena, bz_nig
 {
     const cJSON *families = cJSON_GetObjectItemCaseSensitive(v, "families");
     for (int w = 0; w < BZ_WANTS; w++) {
-        bz_member want = {bz_want_id((bz_want_why)w), 0, BZ_MEMBER_INT, 0, INT32_MAX, 0};
+        bz_member want = BZ_MEMBER_LIKE(bz_want_id((bz_want_why)w), 0, BZ_MEMBER_INT, .most = INT32_MAX);
         document_members(&want, 1, families, arena, &s->families[w]);
     }
     if (!bz_fleet_is_name(s->name))

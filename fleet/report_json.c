@@ -27,6 +27,10 @@ static void put_result(bz_json *j, const bz_night_result *x)
     bz_json_object_end(j);
 }
 
+static const bz_member BEFORE[] = {BZ_SPAN_MEMBERS(bz_change_row, before, variant_before)};
+static const bz_member AFTER[] = {BZ_SPAN_MEMBERS(bz_change_row, after, variant_after)};
+static const bz_member SIDES[] = {BZ_MEMBER_WHOLE("before", BEFORE), BZ_MEMBER_WHOLE("after", AFTER)};
+
 static void put_change(bz_json *j, const bz_change_row *c, double tolerance)
 {
     bz_json_object(j);
@@ -40,8 +44,7 @@ static void put_change(bz_json *j, const bz_change_row *c, double tolerance)
     }
     bz_json_key_str(j, "verdict", bz_verdict_name(c->verdict));
     bz_json_key_bool(j, "regression", bz_change_regressed(c, tolerance));
-    bz_span_json(&c->before, "before", c->variant_before, j);
-    bz_span_json(&c->after, "after", c->variant_after, j);
+    bz_members_json(BZ_MEMBERS(SIDES), c, j);
     bz_json_object_end(j);
 }
 

@@ -109,7 +109,7 @@ double bz_schedule_list(const bz_tasks *tasks, double *start, int *lane);
 enum { BZ_STREAMS = 7 };
 typedef struct bz_streams {
     int n;
-    struct {
+    struct bz_streams_tried {
         int k;
         double seconds;
     } at[BZ_STREAMS];

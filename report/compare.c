@@ -1,7 +1,9 @@
-/* Comparisons: for people, as JSON, as CSV. */
-#include "compare/rows.h"
+/* Comparisons, of two systems or of two files: for people, as JSON, as CSV. */
+#include "base/member.h"
+#include "report/report.h"
 
 #include <math.h>
+#include <string.h>
 
 static void put_counts(const bz_compare *c, bz_buf *out)
 {
@@ -38,7 +40,7 @@ static void put_answer(const bz_compare *c, bz_buf *out)
     put_counts(c, out);
 }
 
-void bz_compare_rows_text(const bz_compare *c, int rows, bz_buf *out)
+static void put_rows(const bz_compare *c, int rows, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
@@ -72,19 +74,133 @@ void bz_compare_rows_text(const bz_compare *c, int rows, bz_buf *out)
 void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out)
 {
     put_answer(c, out);
-    bz_compare_rows_text(c, rows, out);
+    put_rows(c, rows, out);
 }
 
-void bz_compare_row_json(const bz_compare_row *r, bz_json *j)
+/* ---- two files ------------------------------------------------------------------------------ */
+
+static void put_set_answer(const bz_compare_set *s, bz_buf *out)
 {
-    bz_json_object(j);
-    bz_json_key_str(j, "what", r->what);
-    bz_json_key_str(j, "setting", r->setting);
-    bz_json_key_num(j, "times", r->times);
-    bz_json_key_str(j, "verdict", bz_verdict_name(r->verdict));
-    bz_span_json(&r->a, "first", r->variant_a, j);
-    bz_span_json(&r->b, "second", r->variant_b, j);
+    const bz_compare_row *r = bz_compare_answer(s);
+    bz_buf_clean(out, s->name_b);
+    if (!r) {
+        bz_buf_puts(out, " and ");
+        bz_buf_clean(out, s->name_a);
+        bz_buf_puts(out, " have no time in common\n");
+        return;
+    }
+    bz_unit_text a, b;
+    double ratio = r->b.seconds / r->a.seconds;
+    bz_buf_printf(out, ": %s %s where ", r->what, bz_units_time(b, r->b.seconds));
+    bz_buf_clean(out, s->name_a);
+    bz_buf_printf(out, " has %s: %s", bz_units_time(a, r->a.seconds), bz_verdict_name(r->verdict));
+    if (r->verdict == BZ_FASTER || r->verdict == BZ_SLOWER)
+        bz_buf_printf(out, ", %.2f times %s", ratio > 1 ? ratio : 1 / ratio, ratio > 1 ? "slower" : "faster");
+    bz_buf_putc(out, '\n');
+}
+
+static void put_differences(const bz_compare_set *s, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_columns(t, "what changed|first|second");
+    for (int i = 0; i < s->n_differences; i++) {
+        bz_table_cell(t, s->difference[i].what, NULL);
+        bz_table_cell(t, s->difference[i].a ? s->difference[i].a : "-", NULL);
+        bz_table_cell(t, s->difference[i].b ? s->difference[i].b : "-", NULL);
+    }
+    if (s->n_differences) {
+        bz_buf_putc(out, '\n');
+        bz_table_print(t, out);
+    }
+    bz_arena_free(&arena);
+}
+
+/* What came and what went. */
+static void put_only(const bz_compare_part *p, int which, int rows, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, which ? "only in the second" : "only in the first", BZ_LEFT);
+    bz_table_columns(t, ">times|>time|variant");
+    for (int i = 0; i < p->n_only[which] && i < rows; i++) {
+        const bz_compare_row *r = &p->only[which][i];
+        const bz_span *s = which ? &r->b : &r->a;
+        bz_unit_text time;
+        bz_table_cell(t, r->what, NULL);
+        bz_table_cell(t, bz_arena_printf(&arena, "%.4g", r->times), NULL);
+        bz_table_cell(t, isfinite(s->seconds) ? bz_units_time(time, s->seconds) : "-", NULL);
+        bz_table_cell(t, which ? r->variant_b : r->variant_a, NULL);
+    }
+    if (bz_table_rows(t)) {
+        bz_buf_putc(out, '\n');
+        bz_table_print(t, out);
+    }
+    if (p->n_only[which] > rows)
+        bz_buf_printf(out, "and %d more: --top %d\n", p->n_only[which] - rows, p->n_only[which]);
+    bz_arena_free(&arena);
+}
+
+void bz_report_set_text(const bz_compare_set *s, int rows, bz_buf *out)
+{
+    put_set_answer(s, out);
+    put_differences(s, out);
+    for (int i = 0; i < s->n_parts; i++) {
+        const bz_compare *c = &s->part[i].compare;
+        bz_buf_printf(out, "\n%s: ", s->part[i].what);
+        for (int v = 0; v < BZ_VERDICTS; v++)
+            bz_buf_printf(out, "%s%d %s", v ? ", " : "", c->count[v], bz_verdict_name((bz_verdict)v));
+        if (c->only_a || c->only_b)
+            bz_buf_printf(out, "; %d only in the first, %d only in the second", c->only_a, c->only_b);
+        if (c->neither)
+            bz_buf_printf(out, "; %d without times", c->neither);
+        if (c->guessed)
+            bz_buf_printf(out, "; %d without an interval", c->guessed);
+        bz_buf_putc(out, '\n');
+        put_rows(c, rows, out);
+        put_only(&s->part[i], 0, rows, out);
+        put_only(&s->part[i], 1, rows, out);
+    }
+}
+
+/* ---- JSON and CSV --------------------------------------------------------------------------- */
+
+static const char *verdict_of(const void *row)
+{
+    return bz_verdict_name(((const bz_compare_row *)row)->verdict);
+}
+
+static const bz_member FIRST[] = {BZ_SPAN_MEMBERS(bz_compare_row, a, variant_a)};
+static const bz_member SECOND[] = {BZ_SPAN_MEMBERS(bz_compare_row, b, variant_b)};
+static const bz_member ROW[] = {
+    BZ_MEMBER(bz_compare_row, what),       BZ_MEMBER(bz_compare_row, setting), BZ_MEMBER(bz_compare_row, times),
+    BZ_MEMBER_MADE("verdict", verdict_of), BZ_MEMBER_WHOLE("first", FIRST),    BZ_MEMBER_WHOLE("second", SECOND),
+};
+static const char COLUMNS[] = "verdict|times|first=first.seconds|first_low=first.low|first_high=first.high|"
+                              "second=second.seconds|second_low=second.low|second_high=second.high|"
+                              "first_variant=first.variant|second_variant=second.variant|setting|what";
+
+static const bz_member COMPARISON[] = {
+    BZ_MEMBER_AS(bz_compare, name_a, "first"),
+    BZ_MEMBER_AS(bz_compare, name_b, "second"),
+    BZ_MEMBER_AS(bz_compare, total_a, "total_first"),
+    BZ_MEMBER_AS(bz_compare, total_b, "total_second"),
+    BZ_MEMBER_AS(bz_compare, only_a, "only_first"),
+    BZ_MEMBER_AS(bz_compare, only_b, "only_second"),
+    BZ_MEMBER(bz_compare, neither),
+};
+static const bz_member ROWS[] = {BZ_MEMBER_EACH(bz_compare, row, n, "rows", ROW)};
+
+static void put_verdicts(const bz_compare *c, bz_json *j)
+{
+    for (int v = 0; v < BZ_VERDICTS; v++)
+        bz_json_key_int(j, bz_verdict_name((bz_verdict)v), c->count[v]);
+}
+
+static void end_document(bz_json *j)
+{
     bz_json_object_end(j);
+    bz_buf_putc(j->out, '\n');
 }
 
 void bz_report_compare_json(const bz_compare *c, bz_buf *out)
@@ -92,41 +208,92 @@ void bz_report_compare_json(const bz_compare *c, bz_buf *out)
     bz_json j = bz_json_to(out, true);
     j.flat = 3;
     bz_json_document(&j, "comparison", 1);
-    bz_json_key_str(&j, "first", c->name_a);
-    bz_json_key_str(&j, "second", c->name_b);
-    bz_json_key_num(&j, "total_first", c->total_a);
-    bz_json_key_num(&j, "total_second", c->total_b);
-    bz_json_key_int(&j, "only_first", c->only_a);
-    bz_json_key_int(&j, "only_second", c->only_b);
-    bz_json_key_int(&j, "neither", c->neither);
+    bz_members_json(BZ_MEMBERS(COMPARISON), c, &j);
     bz_json_key_object(&j, "verdicts");
-    for (int v = 0; v < BZ_VERDICTS; v++)
-        bz_json_key_int(&j, bz_verdict_name((bz_verdict)v), c->count[v]);
+    put_verdicts(c, &j);
     bz_json_object_end(&j);
-    bz_json_key_array(&j, "rows");
-    for (int i = 0; i < c->n; i++)
-        bz_compare_row_json(&c->row[i], &j);
-    bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_members_json(BZ_MEMBERS(ROWS), c, &j);
+    end_document(&j);
 }
 
 void bz_report_compare_csv(const bz_compare *c, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "verdict|times|first|first_low|first_high|second|second_low|second_high|first_variant|second_"
-                        "variant|setting|what");
-    for (int i = 0; i < c->n; i++) {
-        const bz_compare_row *r = &c->row[i];
-        const double v[] = {r->times, r->a.seconds, r->a.low, r->a.high, r->b.seconds, r->b.low, r->b.high};
-        bz_table_cell(t, bz_verdict_name(r->verdict), NULL);
-        for (size_t k = 0; k < sizeof v / sizeof *v; k++)
-            bz_table_cell(t, bz_arena_printf(&arena, "%.9g", v[k]), NULL);
-        bz_table_cell(t, r->variant_a, NULL);
-        bz_table_cell(t, r->variant_b, NULL);
-        bz_table_cell(t, r->setting ? r->setting : "", NULL);
-        bz_table_cell(t, r->what, NULL);
+    bz_members_columns(COLUMNS, t);
+    for (int i = 0; i < c->n; i++)
+        bz_members_cells(BZ_MEMBERS(ROW), &c->row[i], COLUMNS, t);
+    bz_table_csv(t, out);
+    bz_arena_free(&arena);
+}
+
+/* What one side has alone. */
+static const bz_member ONLY[2][4] = {
+    {BZ_MEMBER(bz_compare_row, what), BZ_MEMBER(bz_compare_row, times),
+     BZ_MEMBER_AS(bz_compare_row, a.seconds, "seconds"), BZ_MEMBER_AS(bz_compare_row, variant_a, "variant")},
+    {BZ_MEMBER(bz_compare_row, what), BZ_MEMBER(bz_compare_row, times),
+     BZ_MEMBER_AS(bz_compare_row, b.seconds, "seconds"), BZ_MEMBER_AS(bz_compare_row, variant_b, "variant")}};
+
+static const bz_member CHANGED[] = {
+    BZ_MEMBER(bz_difference, what),
+    BZ_MEMBER_AS(bz_difference, a, "first"),
+    BZ_MEMBER_AS(bz_difference, b, "second"),
+};
+static const bz_member SET[] = {
+    BZ_MEMBER_AS(bz_compare_set, kind, "of"),
+    BZ_MEMBER_AS(bz_compare_set, name_a, "first"),
+    BZ_MEMBER_AS(bz_compare_set, name_b, "second"),
+    BZ_MEMBER_EACH(bz_compare_set, difference, n_differences, "changed", CHANGED),
+};
+static const bz_member PART[] = {
+    BZ_MEMBER(bz_compare_part, what),
+    BZ_MEMBER_AS(bz_compare_part, compare.total_a, "total_first"),
+    BZ_MEMBER_AS(bz_compare_part, compare.total_b, "total_second"),
+    BZ_MEMBER_AS(bz_compare_part, compare.neither, "neither"),
+};
+
+void bz_report_set_json(const bz_compare_set *s, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, true);
+    j.flat = 5;
+    bz_json_document(&j, "comparison", 1);
+    bz_members_json(BZ_MEMBERS(SET), s, &j);
+    bz_json_key_array(&j, "parts");
+    for (int i = 0; i < s->n_parts; i++) {
+        const bz_compare_part *p = &s->part[i];
+        bz_json_object(&j);
+        bz_members_json(BZ_MEMBERS(PART), p, &j);
+        put_verdicts(&p->compare, &j);
+        bz_members_json(BZ_MEMBERS(ROWS), &p->compare, &j);
+        for (int w = 0; w < 2; w++)
+            bz_members_rows(w ? "only_second" : "only_first", BZ_MEMBERS(ONLY[w]), p->only[w], sizeof *p->only[w],
+                            p->n_only[w], &j);
+        bz_json_object_end(&j);
+    }
+    bz_json_array_end(&j);
+    end_document(&j);
+}
+
+void bz_report_set_csv(const bz_compare_set *s, bz_buf *out)
+{
+    /* The verdict of what one side has alone. */
+    static const char *const ALONE[] = {"ONLY FIRST", "ONLY SECOND"};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_columns(t, "part");
+    bz_members_columns(COLUMNS, t);
+    for (int i = 0; i < s->n_parts; i++) {
+        const bz_compare_part *p = &s->part[i];
+        for (int k = 0; k < p->compare.n; k++) {
+            bz_table_cell(t, p->what, NULL);
+            bz_members_cells(BZ_MEMBERS(ROW), &p->compare.row[k], COLUMNS, t);
+        }
+        for (int w = 0; w < 2; w++)
+            for (int k = 0; k < p->n_only[w]; k++) {
+                bz_table_cell(t, p->what, NULL);
+                bz_table_cell(t, ALONE[w], NULL);
+                bz_members_cells(BZ_MEMBERS(ROW), &p->only[w][k], strchr(COLUMNS, '|') + 1, t);
+            }
     }
     bz_table_csv(t, out);
     bz_arena_free(&arena);

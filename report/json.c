@@ -1,4 +1,4 @@
-/* An analysis for programs: docs/formats.md tells what the members mean. */
+/* An analysis for programs, as JSON, and its layers as CSV: docs/formats.md tells what the members mean. */
 #include "base/member.h"
 #include "report/parts.h"
 
@@ -6,35 +6,86 @@
 
 enum { VERSION = 1 };
 
-static void put_layer(const bz_bound_layer *l, bz_json *j)
+/* A layer of the bound, as JSON and CSV have it. */
+typedef struct told_layer {
+    const char *name, *key, *provenance, *variant, *runner_up_variant, *limit;
+    int node;
+    double seconds, low, high, times, runner_up, hardware;
+    bool noisy, reference, floor;
+} told_layer;
+
+static const bz_member LAYER[] = {
+    BZ_MEMBER(told_layer, name),      BZ_MEMBER(told_layer, node),
+    BZ_MEMBER(told_layer, key),       BZ_MEMBER(told_layer, seconds),
+    BZ_MEMBER(told_layer, low),       BZ_MEMBER(told_layer, high),
+    BZ_MEMBER(told_layer, times),     BZ_MEMBER(told_layer, provenance),
+    BZ_MEMBER(told_layer, noisy),     BZ_MEMBER(told_layer, reference),
+    BZ_MEMBER(told_layer, floor),     BZ_MEMBER(told_layer, variant),
+    BZ_MEMBER(told_layer, runner_up), BZ_MEMBER(told_layer, runner_up_variant),
+    BZ_MEMBER(told_layer, hardware),  BZ_MEMBER(told_layer, limit),
+};
+
+static told_layer tell_layer(const bz_bound_layer *l)
 {
     const bz_layer_price *p = &l->price;
+    bool priced = p->alternative != NULL;
+    return (told_layer){.name = l->layer->name,
+                        .node = l->node,
+                        .key = l->layer->key,
+                        .seconds = priced ? p->seconds : NAN,
+                        .low = priced ? p->low : NAN,
+                        .high = priced ? p->high : NAN,
+                        .times = l->times,
+                        .provenance = priced ? bz_record_provenance_name(p->provenance) : "unpriced",
+                        .noisy = p->noisy,
+                        .reference = p->reference,
+                        .floor = l->floor,
+                        .variant = l->variant,
+                        .runner_up = l->runner_up,
+                        .runner_up_variant = l->runner_up_variant,
+                        .hardware = l->hardware,
+                        .limit = !isfinite(l->hardware) ? NULL
+                                 : l->memory            ? "memory"
+                                                        : "arithmetic"};
+}
+
+static void put_layer(const bz_bound_layer *l, bz_json *j)
+{
+    const bz_alternative *a = l->price.alternative;
+    told_layer told = tell_layer(l);
     bz_json_object(j);
-    bz_json_key_str(j, "name", l->layer->name);
-    bz_json_key_int(j, "node", l->node);
-    bz_json_key_str(j, "key", l->layer->key);
-    bz_json_key_num(j, "seconds", p->alternative ? p->seconds : NAN);
-    bz_json_key_num(j, "low", l->price.alternative ? l->price.low : NAN);
-    bz_json_key_num(j, "high", l->price.alternative ? l->price.high : NAN);
-    bz_json_key_num(j, "times", l->times);
-    bz_json_key_str(j, "provenance", p->alternative ? bz_record_provenance_name(p->provenance) : "unpriced");
-    bz_json_key_bool(j, "noisy", p->noisy);
-    bz_json_key_bool(j, "reference", p->reference);
-    bz_json_key_bool(j, "floor", l->floor);
-    bz_json_key_str(j, "variant", l->variant);
-    bz_json_key_num(j, "runner_up", l->runner_up);
-    bz_json_key_str(j, "runner_up_variant", l->runner_up_variant);
-    bz_json_key_num(j, "hardware", l->hardware);
-    bz_json_key_str(j, "limit", !isfinite(l->hardware) ? NULL : l->memory ? "memory" : "arithmetic");
-    if (!p->alternative)
-        bz_json_key_str(j, "why", p->why);
-    bz_json_key_strs(j, "problems", p->alternative ? p->alternative->text : NULL,
-                     p->alternative ? p->alternative->n : 0);
+    bz_members_json(BZ_MEMBERS(LAYER), &told, j);
+    if (!a)
+        bz_json_key_str(j, "why", l->price.why);
+    bz_json_key_strs(j, "problems", a ? a->text : NULL, a ? a->n : 0);
     bz_json_object_end(j);
+}
+
+void bz_report_csv(const bz_analysis *a, int n, bz_buf *out)
+{
+    static const char COLUMNS[] =
+        "layer=name|seconds|times|provenance|variant|runner_up|runner_up_variant|hardware|limit|key";
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_columns(t, "model|system|batch");
+    bz_members_columns(COLUMNS, t);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < a[i].bound.n; k++) {
+            const bz_bound *b = &a[i].bound;
+            told_layer told = tell_layer(&b->layer[k]);
+            bz_table_cell(t, b->model, NULL);
+            bz_table_cell(t, b->system, NULL);
+            bz_table_int(t, b->layers->batch);
+            bz_members_cells(BZ_MEMBERS(LAYER), &told, COLUMNS, t);
+        }
+    bz_table_csv(t, out);
+    bz_arena_free(&arena);
 }
 
 static const bz_member PHASE[] = {BZ_MEMBER(bz_bound_phase, phase), BZ_MEMBER(bz_bound_phase, layers),
                                   BZ_MEMBER(bz_bound_phase, sequential), BZ_MEMBER(bz_bound_phase, hardware)};
+
+static const bz_member STREAM[] = {BZ_MEMBER(struct bz_streams_tried, k), BZ_MEMBER(struct bz_streams_tried, seconds)};
 
 static void put_schedules(const bz_bound *b, bz_json *j)
 {
@@ -42,14 +93,7 @@ static void put_schedules(const bz_bound *b, bz_json *j)
     int n = bz_bound_phases(b, phase);
     if (n)
         bz_members_rows("phases", BZ_MEMBERS(PHASE), phase, sizeof *phase, n, j);
-    bz_json_key_array(j, "streams");
-    for (int i = 0; i < b->streams.n; i++) {
-        bz_json_object(j);
-        bz_json_key_int(j, "k", b->streams.at[i].k);
-        bz_json_key_num(j, "seconds", b->streams.at[i].seconds);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    bz_members_rows("streams", BZ_MEMBERS(STREAM), b->streams.at, sizeof *b->streams.at, b->streams.n, j);
     bz_json_key_array(j, "path");
     for (int i = 0; i < b->path.n; i++)
         bz_json_int(j, b->path.node[i]);

@@ -1,5 +1,5 @@
 /* The iteration of a recording on other systems. */
-#include "report/report.h"
+#include "report/parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -139,16 +139,7 @@ static void row_json(const bz_whatif *w, const moved *r, bz_json *j)
     bz_json_key_num(j, "rank_by_cost", r->by_cost ? (double)r->by_cost : NAN);
     if (!p->changed)
         bz_json_key_str(j, "because", p->because ? p->because : "");
-    bz_json_key(j, "assumed");
-    bz_json_array(j);
-    for (int k = 0; k < p->n_assumed; k++) {
-        bz_json_object(j);
-        bz_json_key_str(j, "what", p->assumed[k].what);
-        bz_json_key_str(j, "how", bz_assumed_name(p->assumed[k].how));
-        bz_json_key_str(j, "from", p->assumed[k].from);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    report_assumed_json(p, j);
     bz_json_object_end(j);
 }
 

@@ -1,5 +1,6 @@
 /* What an iteration would take after a change: text and JSON. */
-#include "report/report.h"
+#include "base/member.h"
+#include "report/parts.h"
 
 #include <math.h>
 
@@ -220,38 +221,58 @@ void bz_report_whatif_list(bz_buf *out)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static double seconds(int64_t ns)
+static const char *source_of(const void *assumed)
 {
-    return 1e-9 * (double)ns;
+    return bz_assumed_name(((const bz_assumed *)assumed)->how);
 }
 
-static void json_split(bz_json *j, const bz_flow_split *s)
+static const bz_member ASSUMED[] = {
+    BZ_MEMBER(bz_assumed, what),
+    BZ_MEMBER_MADE("how", source_of),
+    BZ_MEMBER(bz_assumed, from),
+};
+
+void report_assumed_json(const bz_prediction *p, bz_json *j)
+{
+    bz_members_rows("assumed", BZ_MEMBERS(ASSUMED), p->assumed, sizeof *p->assumed, p->n_assumed, j);
+}
+
+static const bz_member SPLIT[] = {
+    BZ_MEMBER_SECONDS(bz_flow_split, host, "host_seconds"),
+    BZ_MEMBER_SECONDS(bz_flow_split, device, "device_seconds"),
+    BZ_MEMBER_SECONDS(bz_flow_split, both, "both_seconds"),
+    BZ_MEMBER_SECONDS(bz_flow_split, neither, "neither_seconds"),
+};
+static const bz_member CRITICAL[] = {
+    BZ_MEMBER(bz_critical_row, name),
+    BZ_MEMBER(bz_critical_row, kind),
+    BZ_MEMBER(bz_critical_row, tasks),
+    BZ_MEMBER_SECONDS(bz_critical_row, time, "seconds"),
+};
+
+/* What an iteration consists of, and what decides it. */
+static void json_parts(bz_json *j, const bz_flow_split *s, const bz_critical *c)
 {
     bz_json_key_object(j, "split");
-    bz_json_key_num(j, "host_seconds", seconds(s->host));
-    bz_json_key_num(j, "device_seconds", seconds(s->device));
-    bz_json_key_num(j, "both_seconds", seconds(s->both));
-    bz_json_key_num(j, "neither_seconds", seconds(s->neither));
+    bz_members_json(BZ_MEMBERS(SPLIT), s, j);
     bz_json_object_end(j);
+    bz_members_rows("critical", BZ_MEMBERS(CRITICAL), c->row, sizeof *c->row, (int)c->n, j);
 }
 
-static void json_critical(bz_json *j, const bz_critical *c)
-{
-    bz_json_key_array(j, "critical");
-    for (uint32_t i = 0; i < c->n; i++) {
-        bz_json_object(j);
-        bz_json_key_str(j, "name", c->row[i].name);
-        bz_json_key_str(j, "kind", c->row[i].kind);
-        bz_json_key_int(j, "tasks", c->row[i].tasks);
-        bz_json_key_num(j, "seconds", seconds(c->row[i].time));
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
-}
+static const bz_member COUNTS[] = {
+    BZ_MEMBER(bz_flow_counts, handovers),
+    BZ_MEMBER(bz_flow_counts, unlaunched),
+    BZ_MEMBER(bz_flow_counts, overlapping),
+    BZ_MEMBER(bz_flow_counts, backwards),
+    BZ_MEMBER(bz_flow_counts, early),
+    BZ_MEMBER_AS(bz_flow_counts, collapsed, "collapsed_graphs"),
+    BZ_MEMBER_SECONDS(bz_flow_counts, unexplained, "unexplained_seconds"),
+};
 
 static void json_graph(bz_json *j, const bz_flow *f)
 {
     const bz_flow_counts *c = &f->counts;
+    uint32_t mapped = 0, phased = 0;
     bz_json_key_object(j, "graph");
     bz_json_key_object(j, "tasks");
     for (int k = 0; k < BZ_TASK_KINDS; k++)
@@ -261,7 +282,6 @@ static void json_graph(bz_json *j, const bz_flow *f)
     for (int k = 0; k < BZ_DEPENDENCIES; k++)
         bz_json_key_int(j, bz_depends_name((bz_depends)k), c->edges[k]);
     bz_json_object_end(j);
-    uint32_t mapped = 0, phased = 0;
     for (uint32_t i = 0; i < f->n; i++) {
         mapped += f->task[i].layer != BZ_NONE;
         phased += f->task[i].phase != BZ_PHASE_NONE;
@@ -269,62 +289,57 @@ static void json_graph(bz_json *j, const bz_flow *f)
     bz_json_key_int(j, "lanes", f->n_lanes);
     bz_json_key_int(j, "with_layer", mapped);
     bz_json_key_int(j, "with_phase", phased);
-    bz_json_key_int(j, "handovers", c->handovers);
-    bz_json_key_int(j, "unlaunched", c->unlaunched);
-    bz_json_key_int(j, "overlapping", c->overlapping);
-    bz_json_key_int(j, "backwards", c->backwards);
-    bz_json_key_int(j, "early", c->early);
-    bz_json_key_bool(j, "collapsed_graphs", c->collapsed);
-    bz_json_key_num(j, "unexplained_seconds", seconds(c->unexplained));
+    bz_members_json(BZ_MEMBERS(COUNTS), c, j);
     bz_json_object_end(j);
 }
+
+static const bz_member PREDICTION[] = {
+    BZ_MEMBER(bz_prediction, name),
+    BZ_MEMBER(bz_prediction, changed),
+    BZ_MEMBER(bz_prediction, because),
+};
+static const bz_member TIMES[] = {
+    BZ_MEMBER_SECONDS(bz_prediction, time, "seconds"),
+    BZ_MEMBER_SECONDS(bz_prediction, low, "low_seconds"),
+    BZ_MEMBER_SECONDS(bz_prediction, high, "high_seconds"),
+};
 
 static void json_predictions(bz_json *j, const char *key, const bz_prediction *p, int n, int64_t actual)
 {
     bz_json_key_array(j, key);
     for (int i = 0; i < n; i++) {
         bz_json_object(j);
-        bz_json_key_str(j, "name", p[i].name);
-        bz_json_key_int(j, "changed", p[i].changed);
-        bz_json_key_str(j, "because", p[i].because);
+        bz_members_json(BZ_MEMBERS(PREDICTION), &p[i], j);
         if (p[i].changed) {
-            bz_json_key_num(j, "seconds", seconds(p[i].time));
-            bz_json_key_num(j, "low_seconds", seconds(p[i].low));
-            bz_json_key_num(j, "high_seconds", seconds(p[i].high));
+            bz_members_json(BZ_MEMBERS(TIMES), &p[i], j);
             if (actual)
                 bz_json_key_num(j, "actual_error", (double)(p[i].time - actual) / (double)actual);
-            json_split(j, &p[i].split);
-            json_critical(j, &p[i].critical);
+            json_parts(j, &p[i].split, &p[i].critical);
         }
-        bz_json_key_array(j, "assumed");
-        for (int k = 0; k < p[i].n_assumed; k++) {
-            bz_json_object(j);
-            bz_json_key_str(j, "what", p[i].assumed[k].what);
-            bz_json_key_str(j, "how", bz_assumed_name(p[i].assumed[k].how));
-            bz_json_key_str(j, "from", p[i].assumed[k].from);
-            bz_json_object_end(j);
-        }
-        bz_json_array_end(j);
+        report_assumed_json(&p[i], j);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
 }
 
+static const bz_member WHATIF[] = {
+    BZ_MEMBER_SECONDS(bz_whatif, measured, "measured_seconds"),
+    BZ_MEMBER_SECONDS(bz_whatif, simulated, "simulated_seconds"),
+    BZ_MEMBER(bz_whatif, error),
+    BZ_MEMBER(bz_whatif, spread),
+    BZ_MEMBER(bz_whatif, steady),
+};
+
 void bz_report_whatif_json(const bz_whatif *w, bz_buf *out)
 {
     bz_json j = bz_json_to(out, false);
     bz_json_document(&j, "whatif", 1);
-    bz_json_key_num(&j, "measured_seconds", seconds(w->measured));
-    bz_json_key_num(&j, "simulated_seconds", seconds(w->simulated));
-    bz_json_key_num(&j, "error", w->error);
-    bz_json_key_num(&j, "spread", w->spread);
-    bz_json_key_int(&j, "steady", w->steady);
+    bz_members_json(BZ_MEMBERS(WHATIF), w, &j);
     bz_json_key_bool(&j, "overlaps", w->flow->overlaps);
     if (w->actual)
-        bz_json_key_num(&j, "actual_seconds", seconds(w->actual));
+        bz_json_key_num(&j, "actual_seconds", 1e-9 * (double)w->actual);
     json_graph(&j, w->flow);
-    json_split(&j, &w->split);
-    json_critical(&j, &w->critical);
+    json_parts(&j, &w->split, &w->critical);
     json_predictions(&j, "predictions", w->prediction, w->n, w->actual);
     json_predictions(&j, "together", w->greedy, w->n_greedy, 0);
     bz_json_object_end(&j);

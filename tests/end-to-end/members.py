@@ -2,16 +2,21 @@
 """members.py FORMATS.md BENANZA CASES, or members.py FORMATS.md < DOCUMENTS.
 
 Every member of every JSON document that benanza prints stands in docs/formats.md, in the section that names the document's kind
-("Kind: `layers`"), as code; and every document begins with its kind and version. The first form runs all commands that print
+("Kind: `layers`"), as code; every document begins with its kind and version; and the module benanza has every member as an
+attribute. The first form runs all commands that print
 JSON, those of tests/cases and some more; the second checks what another test has printed."""
 import glob
 import json
+import keyword
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../../python")
+import benanza as wrapper  # noqa: E402
 
 FREE = {"details", "meta"}  # their members are facts of a machine: the section about them lists them, or nobody does
 
@@ -56,6 +61,23 @@ def members(value, path=()):
             yield from members(below, path)
 
 
+def reach(document, where, wrong):
+    """Members that the module benanza does not have under their names."""
+    found = json.loads(json.dumps(document), object_hook=wrapper.Document)
+    found.__class__ = wrapper.Outcome
+    below = [found]
+    while below:
+        value = below.pop()
+        if isinstance(value, dict):
+            for name, member in value.items():
+                spelled = re.sub("[^A-Za-z0-9_]", "_", name)
+                spelled += "_" if keyword.iskeyword(name) or name in dir(dict) else ""
+                if getattr(value, spelled, below) is not member:
+                    wrong.add(f"{where}: not reached from Python: {name}")
+                below += [member] if name not in FREE else []
+        below += value if isinstance(value, list) else []
+
+
 def check(known, text, where, wrong):
     kinds = set()
     for document in documents(text):
@@ -68,6 +90,7 @@ def check(known, text, where, wrong):
         if "slug" in document:  # the line of a system
             continue
         kinds.add(kind)
+        reach(document, where, wrong)
         if kind not in known:
             wrong.add(f"no section of formats.md says 'Kind: `{kind}`'")
             continue
@@ -87,12 +110,12 @@ def check_sources(known, root, wrong):
         for kind in (kinds := re.findall(r'bz_json_document\(&?\w+, "([^"]+)"', source)):
             if kind not in known:
                 wrong.add(f"no section of formats.md says 'Kind: `{kind}`'")
+        if not kinds and os.path.dirname(path).endswith("/report") and not path.endswith("/html_drawing.c"):  # parts of documents
+            kinds = ["analysis", "layers"]
         names = set().union(*(known.get(kind, set()) for kind in kinds))
-        if os.path.dirname(path).endswith("/report"):  # tables of members
-            for field, name in re.findall(r'BZ_MEMBER\w*\(bz_\w+, (\w+)(?:, "(\w+)")?\)', source):
-                if (name or field) not in known["analysis"] | known["layers"]:
-                    wrong.add(f"analysis: {name or field}, in {os.path.relpath(path, root)}")
-        for name in re.findall(r'bz_json_key\w*\(&?\w+, "([^"]+)"', source) if kinds else []:
+        tables = re.findall(r"BZ_MEMBER(?:_WITHIN|_IF_KNOWN)?\((?:struct )?\w+,\s+(\w+)[,)]", source)  # named as in C
+        tables += re.findall(r'BZ_MEMBER_[A-Z]+\([^"()]*"(\w+)"', source)
+        for name in tables + re.findall(r'bz_json_key\w*\(&?\w+, "([^"]+)"', source) if kinds else []:
             if name not in names:
                 wrong.add(f"{' or '.join(kinds)}: {name}, in {os.path.relpath(path, root)}")
 

@@ -39,8 +39,61 @@ static void every_type_comes_out(void **state)
     bz_buf_free(&out);
 }
 
+typedef struct whole {
+    const char *name, **word;
+    const thing *part;
+    uint32_t big;
+    int n_parts, n_words;
+    int64_t time;
+    double from, to;
+} whole;
+
+static const char *loud(const void *of)
+{
+    return *((const whole *)of)->name == 'a' ? "A" : NULL;
+}
+
+static const bz_member SOME[] = {BZ_MEMBER(thing, n)};
+static const bz_member SPAN[] = {BZ_MEMBER(whole, from), BZ_MEMBER(whole, to)};
+static const bz_member WHOLE[] = {
+    BZ_MEMBER(whole, name),
+    BZ_MEMBER_MADE("loud", loud),
+    BZ_MEMBER(whole, big),
+    BZ_MEMBER_SECONDS(whole, time, "seconds"),
+    BZ_MEMBER_WHOLE("span", SPAN),
+    BZ_MEMBER_LIST(whole, word, n_words, "words"),
+    BZ_MEMBER_EACH(whole, part, n_parts, "parts", SOME),
+};
+
+static void members_have_members(void **state)
+{
+    const thing part[] = {{.n = 1}, {.n = 2}};
+    const char *word[] = {"x", "y,z"};
+    const whole all[] = {{"a", word, part, UINT32_MAX, 2, 2, 1500, 0.1 + 0.2, 3e6},
+                         {.name = "=b", .from = NAN, .to = 1}};
+    bz_buf out = {0};
+    bz_json j = bz_json_to(&out, false);
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    (void)state;
+    bz_json_object(&j);
+    bz_members_json(BZ_MEMBERS(WHOLE), all, &j);
+    bz_json_object_end(&j);
+    assert_string_equal(bz_buf_text(&out), "{\"name\":\"a\",\"loud\":\"A\",\"big\":4294967295,\"seconds\":1.5e-06,"
+                                           "\"span\":{\"from\":0.30000000000000004,\"to\":3e+06},"
+                                           "\"words\":[\"x\",\"y,z\"],\"parts\":[{\"n\":1},{\"n\":2}]}");
+    bz_buf_clear(&out);
+    bz_members_columns("loud|begin=span.from|end=span.to|seconds|name", t);
+    for (int i = 0; i < 2; i++)
+        bz_members_cells(BZ_MEMBERS(WHOLE), &all[i], "loud|begin=span.from|end=span.to|seconds|name", t);
+    bz_table_csv(t, &out);
+    assert_string_equal(bz_buf_text(&out), "loud,begin,end,seconds,name\nA,0.3,3000000,1.5e-06,a\n,,1,0,\"'=b\"\n");
+    bz_buf_free(&out);
+    bz_arena_free(&arena);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_type_comes_out)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_type_comes_out), cmocka_unit_test(members_have_members)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
