@@ -233,15 +233,18 @@ static void take_untraced(watch *w, const char *how)
 
 enum { DONE, ENDED, HUNG };
 
-/* Takes records until the child says that it is done, or closes its end. */
+/* Takes records until the child says that it is done, or closes its end. Silence is counted in looks of ours, not by the clock:
+ * who was stopped (Ctrl-Z) for minutes together with the child finds a late clock, but no child that hangs. */
 static int listen_to_child(watch *w)
 {
+    enum { LOOK_MS = 50 };
     const bz_worker *k = w->worker;
     bz_outcome r;
     size_t got = 0;
+    double beat = 0, silent = 0;
     for (;;) {
         struct pollfd p = {.fd = k->records, .events = POLLIN};
-        int ready = poll(&p, 1, 50);
+        int ready = poll(&p, 1, LOOK_MS);
         if (ready > 0) {
             ssize_t n = read(k->records, (char *)&r + got, sizeof r - got);
             if (n <= 0)
@@ -253,9 +256,13 @@ static int listen_to_child(watch *w)
                 return DONE;
             take(w, &r);
             got = 0;
-        } else if (bz_now() - k->blame->beat > w->options.hang_limit) {
-            kill(k->child, SIGKILL);
-            return HUNG;
+        } else {
+            silent = k->blame->beat > beat ? 0 : silent + LOOK_MS / 1e3;
+            beat = k->blame->beat;
+            if (silent > w->options.hang_limit) {
+                kill(k->child, SIGKILL);
+                return HUNG;
+            }
         }
     }
 }

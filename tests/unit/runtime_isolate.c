@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -81,6 +82,12 @@ static int fake_execute(bz_variant *v, int copy)
     if (!strcmp(how, "hang"))
         for (;;)
             sleep(1);
+    if (!strcmp(how, "stops us")) { /* as Ctrl-Z does, and fg later */
+        kill(getppid(), SIGSTOP);
+        usleep(1500000);
+        kill(getppid(), SIGCONT);
+        usleep(200000); /* the other one looks first */
+    }
     if (!strcmp(how, "error"))
         return -1;
     if (!strcmp(how, "prints"))
@@ -251,6 +258,21 @@ static void test_hang(void **unused)
     assert_true(bz_now() - start < 10); /* it was ended, not waited for */
 }
 
+/* The time in which nobody ran is no sign of a hang. In a process of its own: whoever waits for this one must not see it stopped. */
+static void test_stopped(void **unused)
+{
+    (void)unused;
+    fflush(NULL);
+    pid_t p = fork();
+    if (!p) {
+        kept k = run_one("stops us", (bz_run_options){.hang_limit = 1, .check_only = true});
+        _exit(k.n == 1 && k.record[0].status == BZ_STATUS_OK ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(p, &status, 0), p);
+    assert_int_equal(status, 0);
+}
+
 static void test_memory(void **unused)
 {
     (void)unused;
@@ -367,9 +389,10 @@ static void test_record_line(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crashes), cmocka_unit_test(test_wrong_results), cmocka_unit_test(test_hang),
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_noise_flag),
-        cmocka_unit_test(test_busy),    cmocka_unit_test(test_launch),        cmocka_unit_test(test_record_line),
+        cmocka_unit_test(test_crashes),     cmocka_unit_test(test_wrong_results), cmocka_unit_test(test_hang),
+        cmocka_unit_test(test_stopped),     cmocka_unit_test(test_memory),        cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_noise_flag),  cmocka_unit_test(test_busy),          cmocka_unit_test(test_launch),
+        cmocka_unit_test(test_record_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
