@@ -143,10 +143,11 @@ int main(int argc, char **argv)
     if (first)
         become_client();
     load_injection();
-    void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD),
-         *symbol = cupti ? dlsym(cupti, "stand_in_work") : NULL;
-    void (*work)(uint32_t, uint32_t) = NULL;
-    memcpy(&work, &symbol, sizeof work);
+    void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    void (*work)(uint32_t, uint32_t) = NULL, (*crash)(uint32_t) = NULL, (*flushed)(void) = NULL;
+    memcpy(&work, &(void *){cupti ? dlsym(cupti, "stand_in_work") : NULL}, sizeof work);
+    memcpy(&crash, &(void *){cupti ? dlsym(cupti, "stand_in_crash") : NULL}, sizeof crash);
+    memcpy(&flushed, &(void *){cupti ? dlsym(cupti, "stand_in_flushed") : NULL}, sizeof flushed);
     other_ranges();
     if (!strcmp(argv[2], "cudnn"))
         open_cudnn();
@@ -163,11 +164,9 @@ int main(int argc, char **argv)
     }
     if (first || client)
         end_client();
-    if (!strcmp(argv[2], "crash")) {
-        usleep(400000); /* what is older than the flusher's period must be there */
-        if (work)
-            work((uint32_t)syscall(SYS_gettid), 1000);
-        raise(SIGKILL);
+    if (!strcmp(argv[2], "crash") && crash) {
+        flushed(); /* what was flushed must be there */
+        crash((uint32_t)syscall(SYS_gettid));
     }
     if (!strcmp(argv[2], "exit")) {
         nvtxRangePushA("never ends");

@@ -5,6 +5,7 @@
  * gives a kernel a name of cuDNN's. */
 #include <cupti.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +14,17 @@
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT void stand_in_work(uint32_t thread, uint32_t iteration);
+EXPORT void stand_in_flushed(void);
+EXPORT void stand_in_crash(uint32_t thread);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t flushed = PTHREAD_COND_INITIALIZER;
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static CUpti_TimestampCallbackFunc now;
 static uint64_t enabled; /* bit per kind */
 static uint8_t *buffer;
-static size_t size, used, dropped;
+static size_t size, used, dropped, flushes;
 static CUpti_ActivityThreadIdType ids = CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
 
 static const struct {
@@ -117,9 +121,8 @@ static void put_kernel(const char *name, uint64_t at, uint64_t took, uint32_t st
     put(&k);
 }
 
-void stand_in_work(uint32_t thread, uint32_t iteration)
+static void work(uint32_t thread, uint32_t iteration)
 {
-    pthread_mutex_lock(&lock);
     expect(now && request && ids == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM, "work before everything was registered");
     uint32_t c = 100 + iteration * 10;
     uint64_t t = now();
@@ -164,7 +167,31 @@ void stand_in_work(uint32_t thread, uint32_t iteration)
     o.objectId.pt.threadId = thread;
     put(&o);
     dropped += iteration == 0 ? 3 : 0;
+}
+
+void stand_in_work(uint32_t thread, uint32_t iteration)
+{
+    pthread_mutex_lock(&lock);
+    work(thread, iteration);
     pthread_mutex_unlock(&lock);
+}
+
+/* Waits until all that was done so far has been handed over. */
+void stand_in_flushed(void)
+{
+    pthread_mutex_lock(&lock);
+    size_t before = flushes;
+    while (flushes == before)
+        pthread_cond_wait(&flushed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A crash behind work that nobody hands over any more: the lock is never given back. */
+void stand_in_crash(uint32_t thread)
+{
+    pthread_mutex_lock(&lock);
+    work(thread, 1000);
+    raise(SIGKILL);
 }
 
 /* ---- what benanza calls ---- */
@@ -213,6 +240,8 @@ EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flag)
     (void)flag;
     pthread_mutex_lock(&lock);
     hand_over();
+    flushes++;
+    pthread_cond_broadcast(&flushed);
     pthread_mutex_unlock(&lock);
     return CUPTI_SUCCESS;
 }
