@@ -6,8 +6,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+static const char DETAILS[] = "{\"measured\":{\"threads\":1,\"flops\":{\"f32\":1e11},\"bandwidth\":[{\"bytes\":1e3,"
+                              "\"read\":1e9,\"copy\":1e9}]}}";
 
 static void test_ticks(void **state)
 {
@@ -66,12 +70,165 @@ static void test_contradiction(void **state)
     assert_false(bz_bound_contradicts(&l));
 }
 
+static void read_peaks(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out)
+{
+    bz_peaks_read(bz_system_facts_read(details, arena), setting, arena, out);
+}
+
+static void test_roofline(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_peaks p;
+    bool memory;
+    bz_setting one = {1, BZ_CACHE_HOT, ""}, two = {2, BZ_CACHE_HOT, ""}, cold = {1, BZ_CACHE_COLD, ""};
+    bz_layer layer = {.kind = "gemm", .flops = 2000000000, .bytes = 1000000000, .priced = true};
+    read_peaks("{\"gpu\":\"Tesla V100-SXM2-16GB\"}", &one, &arena, &p);
+    assert_string_equal(p.source, "data sheet");
+    assert_true(fabs(bz_peaks_roofline(&p, &layer, BZ_UNDEFINED, &memory) - 1e9 / 900e9) < 1e-9 && memory);
+    layer.bytes = 1000; /* lies in the cache, whose rate nobody knows */
+    assert_true(fabs(bz_peaks_roofline(&p, &layer, BZ_UNDEFINED, &memory) - 2e9 / 15.7e12) < 1e-9 && !memory);
+    layer.priced = false;
+    assert_true(isnan(bz_peaks_roofline(&p, &layer, BZ_UNDEFINED, &memory)));
+    read_peaks("{\"gpu\":\"nobody knows\"}", &one, &arena, &p);
+    assert_non_null(strstr(p.why, "no data sheet of 'nobody knows'"));
+    /* a device of this machine, as benanza itself writes it: its own cache, its own clock */
+    read_peaks(
+        "{\"device\":\"gpu\",\"name\":\"NVIDIA H200\",\"capability\":\"9.0\",\"l2\":62914560,\"bandwidth\":4.8e12}",
+        &one, &arena, &p);
+    assert_null(p.why);
+    assert_true(p.bandwidth[1].bytes == 62914560 && p.bandwidth[1].rate == 4.8e12);
+    double own = p.flops[0].rate;
+    assert_true(p.flops[0].dtype == BZ_F32 && own > 50e12 && own < 100e12);
+    read_peaks("{\"device\":\"gpu\",\"name\":\"NVIDIA H200\",\"clock\":1e10}", &one, &arena, &p);
+    assert_true(p.flops[0].rate > 2 * own);
+    read_peaks(DETAILS, &two, &arena, &p);
+    assert_non_null(strstr(p.why, "measured with 1 thread, not 2: 'benanza system --measure --threads 2'"));
+    read_peaks(DETAILS, &cold, &arena, &p);
+    assert_null(p.why);
+    bz_arena_free(&arena);
+}
+
+/* The products of a kernel of r with a padding and a step that meet one of `size` elements: one by one. */
+static double brute_inside(int n, int size, int r, int step, int pad, int far)
+{
+    int met = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < r; k++)
+            met += i * step - pad + k * far >= 0 && i * step - pad + k * far < size;
+    return (double)met / (n * r);
+}
+
+/* Libraries leave out what meets padding, and Winograd's algorithm three of four products: neither may be faster than the
+ * hardware. Rows and columns have different sizes, steps and paddings. */
+static void test_least_products(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind;
+        int x[2], r, step[2], pad[2], far, y[2];
+        double winograd;
+    } CASES[] = {
+        {"conv", {14, 28}, 3, {2, 2}, {1, 1}, 1, {7, 14}, 1},    {"conv", {9, 5}, 5, {2, 3}, {2, 0}, 1, {5, 1}, 1},
+        {"conv", {12, 12}, 3, {1, 1}, {0, 1}, 1, {10, 12}, 0.5}, {"conv", {7, 9}, 3, {1, 2}, {4, 4}, 4, {7, 5}, 1},
+        {"conv", {2, 2}, 3, {1, 1}, {1, 1}, 1, {2, 2}, 0.5},     {"deconv", {4, 6}, 4, {2, 2}, {1, 1}, 1, {8, 12}, 1},
+        {"pool", {14, 14}, 3, {2, 2}, {1, 1}, 1, {7, 7}, 1},
+    };
+    bz_peaks p = {.n_flops = 1, .flops = {{BZ_F32, 1e9}}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        int64_t stride[2] = {CASES[i].step[0], CASES[i].step[1]}, dilation[2] = {CASES[i].far, CASES[i].far};
+        int64_t pad[4] = {CASES[i].pad[0], CASES[i].pad[1], CASES[i].pad[0], CASES[i].pad[1]};
+        bz_param params[] = {{"stride", NULL, stride, 2}, {"pad", NULL, pad, 4}, {"dilation", NULL, dilation, 2}};
+        bz_dim x[] = {1, 8, CASES[i].x[0], CASES[i].x[1]}, w[] = {8, 8, CASES[i].r, CASES[i].r},
+               y[] = {1, 8, CASES[i].y[0], CASES[i].y[1]};
+        bz_type in[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = x},
+                        {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = w}},
+                out = {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = y};
+        bz_layer layer = {.kind = CASES[i].kind,
+                          .in = in,
+                          .n_in = 2,
+                          .out = &out,
+                          .n_out = 1,
+                          .flops = 1000000000,
+                          .params = params,
+                          .n_params = 3};
+        double share = 1;
+        bool deconv = !strcmp(layer.kind, "deconv");
+        for (int a = 0; a < 2 && strcmp(layer.kind, "pool") != 0; a++) {
+            int n = deconv ? CASES[i].x[a] : CASES[i].y[a], size = deconv ? CASES[i].y[a] : CASES[i].x[a];
+            share *= fmin(CASES[i].winograd,
+                          brute_inside(n, size, CASES[i].r, CASES[i].step[a], CASES[i].pad[a], CASES[i].far));
+        }
+        assert_true(fabs(bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) - share) < 1e-9);
+        assert_true(share <= 1 && (share < 1) == (strcmp(layer.kind, "pool") != 0));
+    }
+}
+
+/* Peaks belong to a thread count: a new measurement takes the place of the last one with as many, and no other's. */
+static void test_peaks_by_threads(void **state)
+{
+    (void)state;
+    static const char FOUR[] =
+        "{\"cores\":8,\"measured\":{\"threads\":4,\"flops\":{\"f32\":3e11},\"bandwidth\":[{\"bytes\":1e3,"
+        "\"read\":2e9,\"copy\":2e9}]}}";
+    static const char AGAIN[] =
+        "{\"cores\":9,\"measured\":{\"threads\":4,\"flops\":{\"f32\":5e11},\"bandwidth\":[{\"bytes\":1e3,"
+        "\"read\":2e9,\"copy\":2e9}]}}";
+    bz_arena arena = {0};
+    bz_setting one = {1, BZ_CACHE_HOT, ""}, two = {2, BZ_CACHE_HOT, ""}, four = {4, BZ_CACHE_HOT, ""};
+    bz_peaks p;
+    assert_null(bz_system_join("{}", FOUR, &arena));
+    assert_null(bz_system_join(FOUR, AGAIN, &arena));
+    assert_null(bz_system_join(DETAILS, "{\"cores\":1}", &arena));
+    assert_null(bz_system_join("not JSON", FOUR, &arena));
+    const char *both = bz_system_join(DETAILS, FOUR, &arena);
+    assert_non_null(both);
+    both = bz_system_join(both, AGAIN, &arena);
+    assert_non_null(both);
+    const bz_system_facts *facts = bz_system_facts_read(both, &arena);
+    assert_int_equal(facts->n_measured, 2);
+    assert_true(facts->measured[0].threads == 1 && facts->measured[1].threads == 4);
+    assert_true(bz_system_measured(facts, 4) == &facts->measured[1] && !bz_system_measured(facts, 2));
+    assert_non_null(strstr(both, "\"cores\":9"));
+    read_peaks(both, &one, &arena, &p);
+    assert_true(!p.why && p.n_flops == 1 && p.flops[0].rate == 1e11);
+    read_peaks(both, &four, &arena, &p);
+    assert_true(!p.why && p.n_flops == 1 && p.flops[0].rate == 5e11);
+    read_peaks(both, &two, &arena, &p);
+    assert_non_null(strstr(p.why, "measured with 1, 4 threads, not 2"));
+    read_peaks("{\"measured\":[]}", &one, &arena, &p);
+    assert_non_null(strstr(p.why, "nobody measured"));
+    bz_arena_free(&arena);
+}
+
+/* A type that no unit makes faster goes as f32, of those that every card computes somehow; and none else. */
+static void test_types_of_a_sheet(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_peaks p;
+    bz_layer layer = {.kind = "gemm", .flops = 1000000000, .priced = true};
+    read_peaks("{\"gpu\":\"Tesla P4\"}", &(bz_setting){1, BZ_CACHE_HOT, ""}, &arena, &p);
+    assert_null(p.why);
+    static const struct {
+        bz_dtype dtype;
+        double rate;
+    } CASES[] = {{BZ_F32, 5.5e12}, {BZ_F16, 5.5e12}, {BZ_BF16, 5.5e12}, {BZ_F64, 0.17e12}, {BZ_I8, 22e12}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        assert_true(fabs(bz_peaks_arithmetic(&p, &layer, CASES[i].dtype) - 1e9 / CASES[i].rate) < 1e-9);
+    bz_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ticks),
         cmocka_unit_test(test_slow_phase),
         cmocka_unit_test(test_contradiction),
+        cmocka_unit_test(test_roofline),
+        cmocka_unit_test(test_types_of_a_sheet),
+        cmocka_unit_test(test_least_products),
+        cmocka_unit_test(test_peaks_by_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,161 @@
+/* What runs inside of what: an If counts its cheaper branch and lists that, wherever it stands. */
+#include "bound/bound.h"
+#include "tests/unit/perfdb_test.h"
+#include "tests/unit/writer.h"
+
+#define SYSTEM "epyc@onednn2.6.3"
+
+static const bz_setting HOT = {1, BZ_CACHE_HOT, ""};
+
+typedef struct world {
+    char *folder;
+    bz_perfdb *db;
+    bz_model *model;
+    bz_layers *layers;
+    bz_plan *plan;
+    bz_arena arena;
+    bz_bound b;
+} world;
+
+static bz_buf a_branch(bz_buf nodes, const char *result)
+{
+    bz_buf out = {0};
+    put_text(&out, 1, result);
+    put_message(&nodes, GRAPH_OUTPUT, out);
+    return nodes;
+}
+
+static bz_buf plain(const char *nodes)
+{
+    bz_buf g = {0};
+    put_plain_nodes(&g, nodes);
+    return g;
+}
+
+static void put_if(bz_buf *g, const char *result, bz_buf then, bz_buf otherwise)
+{
+    bz_buf node = a_node("If", result, "cond", result), attr = an_attr("then_branch", 5);
+    put_message(&attr, ATTR_G, then);
+    put_message(&node, NODE_ATTR, attr);
+    attr = an_attr("else_branch", 5);
+    put_message(&attr, ATTR_G, otherwise);
+    put_message(&node, NODE_ATTR, attr);
+    put_message(g, GRAPH_NODE, node);
+}
+
+/* Microseconds of functions of 4x4. */
+static void make(world *w, bz_buf graph, const char *const *names, const double *us, bool brief)
+{
+    bz_buf bytes = a_model(8, 17, graph);
+    const bz_system *system;
+    bz_prices *prices;
+    bz_peaks *peaks = BZ_NEW(&w->arena, bz_peaks, 1);
+    char path[5000];
+    make_folder((void **)&w->folder);
+    snprintf(path, sizeof path, "%s/m.onnx", w->folder);
+    FILE *f = fopen(path, "wb");
+    assert_true(f && fwrite(bytes.data, 1, bytes.len, f) == bytes.len && !fclose(f));
+    bz_buf_free(&bytes);
+    assert_ok(bz_model_load(path, &w->model, &err));
+    assert_ok(bz_layers_infer(w->model, &(bz_infer_options){.batch = 1}, &w->layers, &err));
+    w->plan = bz_plan_new(&(bz_plan_options){0});
+    bz_plan_add(w->plan, w->layers, "m");
+    assert_ok(bz_perfdb_open(&w->db, w->folder, &(bz_perfdb_options){0}, &err));
+    assert_ok(bz_perfdb_put_system(w->db, SYSTEM, "{}", 1, &err));
+    const bz_plan_problem *problem;
+    int n = bz_plan_problems(w->plan, &problem);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; names[k]; k++) {
+            bz_record r = bz_record_blank();
+            if (!strstr(problem[i].text, names[k]))
+                continue;
+            r.system = SYSTEM;
+            r.problem = problem[i].text;
+            r.variant = (bz_variant){"onednn", "a", "plain", "default"};
+            r.setting = HOT;
+            r.median = us[k] * 1e-6;
+            r.date = 1000;
+            assert_ok(bz_perfdb_put(w->db, &r, 1, NULL, &err));
+        }
+    assert_ok(bz_perfdb_system(w->db, SYSTEM, &system, &err));
+    assert_ok(bz_prices_load(w->plan, w->db, system, &HOT, &w->arena, &prices, &err));
+    *peaks = (bz_peaks){.why = "none"};
+    bz_bound_input in = {.model = "m",
+                         .system = SYSTEM,
+                         .facts = bz_system_facts_read("{}", &w->arena),
+                         .setting = HOT,
+                         .layers = w->layers,
+                         .plan = w->plan,
+                         .brief = brief,
+                         .prices = prices,
+                         .peaks = peaks};
+    bz_bound_make(&in, &w->arena, &w->b);
+}
+
+static void end(world *w)
+{
+    bz_perfdb_close(w->db);
+    bz_plan_free(w->plan);
+    bz_layers_free(w->layers);
+    bz_model_free(w->model);
+    bz_arena_free(&w->arena);
+    remove_folder((void **)&w->folder);
+}
+
+static bz_buf inputs(bz_buf nodes)
+{
+    put_message(&nodes, GRAPH_INPUT, a_value("x", BZ_F32, "4x4"));
+    put_message(&nodes, GRAPH_INPUT, a_value("cond", BZ_BOOL, ""));
+    return nodes;
+}
+
+static void lists(const bz_bound *b, const char *expected)
+{
+    bz_buf kinds = {0};
+    for (int i = 0; i < b->n; i++)
+        bz_buf_printf(&kinds, "%s%s@%d", i ? " " : "", b->layer[i].layer->kind, b->layer[i].node);
+    if (!kinds.data || strcmp(kinds.data, expected) != 0)
+        fail_msg("'%s', not '%s'", kinds.data ? kinds.data : "", expected);
+    bz_buf_free(&kinds);
+}
+
+static const char *const NAMES[] = {"fn=relu", "fn=sigmoid", "fn=tanh", "fn=sqrt", NULL};
+static const double US[] = {9, 1, 2, 4};
+
+/* The cheaper one of each, behind a layer and before one, and one in another's dearer and cheaper branch. */
+static void test_branches(void **state)
+{
+    (void)state;
+    world w = {0};
+    bz_buf g = plain("Sqrt x a"), inner = {0};
+    put_if(&g, "b", a_branch(plain("Relu a t"), "t"), a_branch(plain("Sigmoid a s; Tanh s e"), "e"));
+    put_plain_nodes(&g, "Sqrt b c");
+    put_if(&inner, "d", a_branch(plain("Tanh c p"), "p"), a_branch(plain("Sigmoid c q"), "q"));
+    put_if(&g, "y", a_branch(inner, "d"), a_branch(plain("Relu c u"), "u"));
+    make(&w, inputs(g), NAMES, US, false);
+    lists(&w.b, "sqrt@0 sigmoid@1 tanh@1 sqrt@2 sigmoid@3");
+    assert_true(fabs(w.b.sequential - (4 + 1 + 2 + 4 + 1) * 1e-6) < 1e-12);
+    assert_int_equal(w.b.coverage.branches, 3);
+    assert_int_equal(w.b.coverage.measured, w.b.coverage.layers);
+    end(&w);
+}
+
+/* Where only the first of equal layers is listed, that of a branch that was given up stands for nothing. */
+static void test_brief(void **state)
+{
+    (void)state;
+    world w = {0};
+    bz_buf g = {0};
+    put_if(&g, "b", a_branch(plain("Relu x s; Sigmoid s t"), "t"), a_branch(plain("Tanh x e"), "e"));
+    put_plain_nodes(&g, "Sigmoid b c; Tanh c d; Sigmoid d y");
+    make(&w, inputs(g), NAMES, US, true);
+    lists(&w.b, "tanh@0 sigmoid@1");
+    assert_true(fabs(w.b.sequential - (2 + 1 + 2 + 1) * 1e-6) < 1e-12);
+    end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_branches), cmocka_unit_test(test_brief)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
