@@ -201,12 +201,13 @@ static int supervise(bz_bench *run, char *const *argv, bz_error *err)
 
 int bz_bench_run(const char *folder, bz_bench *run, bz_error *err)
 {
-    char program[3300], only_path[3300], threads[24], yardstick[32];
+    char program[3300], only_path[3300], plans[BZ_FOLDER_MAX + 8], threads[24], yardstick[32];
     bz_arena arena = {0};
     double known = bz_system_facts_read(run->system->details, &arena)->yardstick;
     bz_buf only = {0};
     snprintf(program, sizeof program, "%s/build/benchmarks", folder);
     snprintf(only_path, sizeof only_path, "%s/build/only", folder);
+    snprintf(plans, sizeof plans, "%s/plans", bz_perfdb_dir(run->db));
     snprintf(threads, sizeof threads, "%d", run->setting.threads);
     snprintf(yardstick, sizeof yardstick, "%.9g", known);
     bz_arena_free(&arena);
@@ -225,6 +226,7 @@ int bz_bench_run(const char *folder, bz_bench *run, bz_error *err)
                    {"--time-limit", run->time_limit},
                    {"--wait", run->wait},
                    {"--yardstick", known > 0 ? yardstick : NULL},
+                   {"--plans", plans},
                    {"--engines", run->engines},
                    {"--metrics", run->metrics}};
     enum { N_OPTIONS = sizeof options / sizeof *options };

@@ -19,6 +19,8 @@
  *              that cannot be told: then it is read; NULL: it is read
  *   read_operand  one of several results; NULL: the backend runs no problem with several
  *   release, close
+ *   ahead      makes what a family will need and is kept in setting->plans (compiled plans), before it is measured; called in
+ *              processes that measure nothing, beside the one that does; NULL: nothing takes long enough
  *
  * Functions return 0 or -1 and fill err with the library's own reason. */
 #ifndef BZ_BACKEND_H
@@ -139,6 +141,7 @@ struct bz_backend {
     int (*convert)(bz_converter *c, void *from, void *to);
     void (*converter_free)(bz_converter *c);
     const bz_device_ops *ops; /* of the device that a replay's calls run on; NULL: the processor */
+    void (*ahead)(const bz_job *job, const char *layout, const char *math);
 };
 
 /* A library may offer two implementations under one name: from `first` on the second is called #2. */

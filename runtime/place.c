@@ -4,12 +4,15 @@
  * for the life of the process: the same benchmark is several percent slower in one run than in the next, and
  * nothing inside a run tells. On huge pages the address decides, and addresses are chosen here: every operand
  * begins on a huge page, a few pages further in than the one before, so that they do not fall onto each other.
- * Where the kernel has no huge pages to give, ordinary ones serve. */
-#include "runtime/backend.h"
+ * Where the kernel has no huge pages to give, ordinary ones serve. What else lies in memory is fixed, too. */
+#include "runtime/measure.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
+#include <unistd.h>
 
 enum { HUGE_PAGE = 2 << 20, STAGGER = 5 * 4096, PLACES = HUGE_PAGE / STAGGER / 2 };
 
@@ -30,4 +33,19 @@ void bz_unplace(void *at)
 {
     if (at)
         free((char *)at - (uintptr_t)at % HUGE_PAGE);
+}
+
+/* Addresses that the kernel picks by chance make the same code several percent faster in one run than in the
+ * next (aliasing in predictors, buffers and caches), and nothing inside a run tells. So the program begins
+ * anew with addresses that are the same every time; where that is forbidden, it goes on as it is. */
+void bz_fix_addresses(char **argv)
+{
+    char self[4096];
+    int now = personality(0xffffffff);
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (now < 0 || (now & ADDR_NO_RANDOMIZE) || n <= 0 || personality((unsigned long)now | ADDR_NO_RANDOMIZE) < 0)
+        return;
+    self[n] = 0;
+    fflush(NULL);
+    execv(self, argv);
 }

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/choice.h"
 #include "base/progress.h"
+#include "runtime/ahead.h"
 #include "runtime/counters.h"
 #include "runtime/gbench.h"
 #include "runtime/measure.h"
@@ -20,7 +21,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -73,6 +73,9 @@ static const char USAGE[] =
     "      --engines WHICH     on a GPU: heuristic, the ten best that a library's heuristics propose, each way they "
     "are\n"
     "                          asked; all: all of those, and every engine that there is (heuristic)\n"
+    "      --plans DIR         on a GPU: plans that take long to build are kept in this folder, and built for the "
+    "next\n"
+    "                          problems by the processors that measuring leaves free\n"
     "      --metrics LIST      besides, on a GPU: kernels (which ones each variant runs, and for how long), flops,\n"
     "                          dram, occupancy, or counters by their names\n"
     "      --workspace GB      memory that a variant may have besides its operands (what the device has free)\n"
@@ -254,6 +257,7 @@ static double idle(void *context, int64_t n)
 static int run_all(program *p, bz_machine *s, bz_error *err)
 {
     bz_worker worker = {0};
+    bz_ahead ahead = {0};
     int bad = 0;
     char why[160];
     int64_t once = 1;
@@ -270,8 +274,10 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
         measure_launch(p);
     p->options.emit = emit;
     p->options.context = p;
+    bz_ahead_begin(&ahead, &p->pending, &p->options);
     for (int i = 0; i < p->pending.n && !p->broken && !bad; i++) {
         p->n_done = i;
+        bz_ahead_take(&ahead, i);
         if (!p->options.check_only)
             wait_until_quiet(p);
         p->n_busy += p->options.busy;
@@ -281,6 +287,7 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
         if (bz_worker_run(&worker, p->pending.item[i].families, p->pending.item[i].n, &p->options, err))
             bad = -1;
     }
+    bz_ahead_end(&ahead);
     bz_worker_close(&worker);
     if (bad)
         return -1;
@@ -389,6 +396,7 @@ enum {
     WAIT,
     YARDSTICK,
     WORKSPACE,
+    PLANS,
     ENGINES,
     METRICS,
     CHECK_ONLY,
@@ -418,6 +426,7 @@ static const struct option OPTIONS[] = {
     {"wait", required_argument, NULL, WAIT},
     {"yardstick", required_argument, NULL, YARDSTICK},
     {"workspace", required_argument, NULL, WORKSPACE},
+    {"plans", required_argument, NULL, PLANS},
     {"engines", required_argument, NULL, ENGINES},
     {"metrics", required_argument, NULL, METRICS},
     {"check-only", no_argument, NULL, CHECK_ONLY},
@@ -495,6 +504,9 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
             return -1;
         p->options.setting.workspace = v * 1e9;
         return 0;
+    case PLANS:
+        p->options.setting.plans = value;
+        return 0;
     case ENGINES:
         return set_engines(p, value, err);
     case METRICS:
@@ -526,21 +538,6 @@ static int collect(program *p, int argc, char **argv, const bz_benchmark *const 
     if (p->filter)
         bz_pending_filter(&p->pending, p->filter);
     return p->only ? bz_pending_keep(&p->pending, p->only, err) : 0;
-}
-
-/* Addresses that the kernel picks by chance make the same code several percent faster in one run than in the
- * next (aliasing in predictors, buffers and caches), and nothing inside a run tells. So the program begins
- * anew with addresses that are the same every time; where that is forbidden, it goes on as it is. */
-void bz_fix_addresses(char **argv)
-{
-    char self[4096];
-    int now = personality(0xffffffff);
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (now < 0 || (now & ADDR_NO_RANDOMIZE) || n <= 0 || personality((unsigned long)now | ADDR_NO_RANDOMIZE) < 0)
-        return;
-    self[n] = 0;
-    fflush(NULL);
-    execv(self, argv);
 }
 
 static int run_program(program *p, int argc, char **argv, const bz_benchmark *const *benchmarks, bz_error *err)

@@ -155,8 +155,9 @@ typedef struct bz_run_setting {
     int threads; /* 0: one */
     bool cold;   /* operands come from memory, not from a cache */
     const char *clock;
-    double workspace; /* bytes that a variant may have besides its operands; 0: what the device has free */
-    int engines;      /* that each way of asking a library for them may bring; 0: ten, below 0: all that there are */
+    double workspace;  /* bytes that a variant may have besides its operands; 0: what the device has free */
+    const char *plans; /* folder in which plans that take long to build are kept for the next run; NULL: none is */
+    int engines;       /* that each way of asking a library for them may bring; 0: ten, below 0: all that there are */
 } bz_run_setting;
 
 /* What is known already and not to be measured again: a variant, or a whole family. */

@@ -177,6 +177,7 @@ static void close_session(void *of)
         bz_cudnn_free(s->calls[i]);
     if (s->handle && !s->cuda.borrowed)
         cudnnDestroy(s->handle);
+    cudnn_shelf_close(&s->shelf);
     bz_cuda_operands_free(&s->operands);
     bz_cuda_close(&s->cuda);
     free(s);
@@ -200,6 +201,17 @@ int bz_cudnn_handle(bz_cuda_stream *shared, const bz_cuda *cuda, cudnnHandle_t *
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "opening cuDNN", status);
 }
 
+/* A device that the library does not describe keeps nothing: it has no name to be found by. */
+static void open_shelf(session *s)
+{
+    cudnnBackendDescriptor_t device = NULL;
+    const char *folder = s->job->setting->plans;
+    if (folder && cudnn_device_find(s->cuda.device, &device) == CUDNN_STATUS_SUCCESS)
+        cudnn_shelf_open(&s->shelf, folder, device);
+    if (device)
+        cudnnBackendDestroyDescriptor(device);
+}
+
 static int open_session(const bz_job *job, void **of, bz_error *err)
 {
     session *s = bz_alloc(1, sizeof *s);
@@ -212,6 +224,7 @@ static int open_session(const bz_job *job, void **of, bz_error *err)
         close_session(s);
         return -1;
     }
+    open_shelf(s);
     *of = s;
     return 0;
 }
@@ -234,6 +247,7 @@ static call *new_call(session *s, const cudnn_kind *kind, const char *layout, co
         return NULL;
     c->handle = s->handle;
     c->engines = s->job->setting->engines;
+    c->shelf = s->shelf.folder ? &s->shelf : NULL;
     c->cuda = &s->cuda;
     set_epsilon(c, s->job->epsilon);
     s->calls[s->n_calls++] = c;
@@ -414,4 +428,5 @@ const bz_backend bz_backend_module = {
     .convert = cudnn_convert,
     .converter_free = cudnn_converter_free,
     .ops = &bz_cuda_ops,
+    .ahead = cudnn_ahead,
 };

@@ -10,6 +10,7 @@
  *   graph.c       the graph interface: engine configurations, execution
  *   graph_op.c    tensors and operations of a graph
  *   graph_kind.c  which graph a problem is
+ *   plan.c        engine configurations and plans, kept for the next process
  *
  * A new kind of problem is one row in the table in cudnn.c: how its variants are called, what describes them,
  * what runs them. Describing needs no device: the descriptors can be looked at everywhere. */
@@ -43,6 +44,12 @@ typedef struct scalar {
     double d;
 } scalar;
 
+/* Where plans are kept; without a folder none is. */
+typedef struct cudnn_shelf {
+    const char *folder;
+    bz_buf about; /* what all keys begin with: library, module and device */
+} cudnn_shelf;
+
 struct cudnn_kind;
 struct rnn_call;
 struct graph_call;
@@ -74,10 +81,11 @@ typedef struct call {
     size_t reserve_size;
     struct rnn_call *rnn;
     struct graph_call *graph;
-    int engines;        /* graph: as bz_run_setting has it */
-    void *device;       /* graph: a descriptor of a device that need not be there, instead of the handle */
-    struct call *first; /* of the variants of one row: it has what was found out for all */
-    void *packed_for;   /* graph: the workspace that the last call was packed with */
+    int engines;              /* graph: as bz_run_setting has it */
+    void *device;             /* graph: a descriptor of a device that need not be there, instead of the handle */
+    const cudnn_shelf *shelf; /* graph; NULL: nothing is kept */
+    struct call *first;       /* of the variants of one row: it has what was found out for all */
+    void *packed_for;         /* graph: the workspace that the last call was packed with */
     scalar one, zero, minus, factor;
     double epsilon;
     size_t workspace;
@@ -90,6 +98,7 @@ typedef struct session {
     bz_cuda cuda;
     bz_cuda_operands operands;
     cudnnHandle_t handle;
+    cudnn_shelf shelf;
     call *calls[MAX_CALLS];
     int n_calls;
     format format[BZ_PROBLEM_OPERANDS]; /* of a replay's operands */
@@ -125,6 +134,14 @@ int bz_cudnn_failed(bz_error *err, const char *what, cudnnStatus_t status);
 
 /* The library on a stream: that of a replay (NULL: none), which all share, or the session's own. */
 int bz_cudnn_handle(bz_cuda_stream *shared, const bz_cuda *cuda, cudnnHandle_t *out, bz_error *err);
+
+/* ---- plan.c --------------------------------------------------------------------------------- */
+
+/* Opens a shelf for a device that cuDNN describes; false where it does not say what the device is. */
+bool cudnn_shelf_open(cudnn_shelf *s, const char *folder, void *device);
+void cudnn_shelf_close(cudnn_shelf *s);
+/* The backend's `ahead`. */
+void cudnn_ahead(const bz_job *job, const char *layout, const char *math);
 
 /* ---- place.c -------------------------------------------------------------------------------- */
 

@@ -153,28 +153,16 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
 static void walk_engines(call *c)
 {
     int64_t n = 0, one = 0;
+    char name[32];
     if (cudnnBackendGetAttribute(c->graph->graph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, CUDNN_TYPE_INT64, 1,
                                  &one, &n) != CUDNN_STATUS_SUCCESS)
         return;
     n = n > MOST_WALKED ? MOST_WALKED : n;
     for (int64_t i = 0; i < n; i++) {
-        cudnnBackendDescriptor_t engine = NULL, config = NULL;
-        bool made =
-            graph_make(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) == CUDNN_STATUS_SUCCESS &&
-            graph_set_desc(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, c->graph->graph) == CUDNN_STATUS_SUCCESS &&
-            graph_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &i) == CUDNN_STATUS_SUCCESS;
-        if (made && c->device)
-            made = graph_set_desc(engine, CUDNN_ATTR_ENGINE_DEVICEPROP, c->device) == CUDNN_STATUS_SUCCESS;
-        made = made && cudnnBackendFinalize(engine) == CUDNN_STATUS_SUCCESS &&
-               graph_make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &config) == CUDNN_STATUS_SUCCESS &&
-               graph_set_desc(config, CUDNN_ATTR_ENGINECFG_ENGINE, engine) == CUDNN_STATUS_SUCCESS &&
-               cudnnBackendFinalize(config) == CUDNN_STATUS_SUCCESS;
-        if (made)
+        cudnnBackendDescriptor_t config;
+        snprintf(name, sizeof name, "engine %lld", (long long)i);
+        if (cudnn_config_named(c, name, &config) == CUDNN_STATUS_SUCCESS)
             keep_config(c, config);
-        else if (config)
-            cudnnBackendDestroyDescriptor(config);
-        if (engine)
-            cudnnBackendDestroyDescriptor(engine);
     }
 }
 
@@ -184,7 +172,7 @@ static void ask(call *c)
     static const cudnnBackendHeurMode_t MODES[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK};
     c->graph->asked = true;
     c->graph->chosen = -1;
-    if (make_graph(c) != CUDNN_STATUS_SUCCESS)
+    if (make_graph(c) != CUDNN_STATUS_SUCCESS || cudnn_configs_take(c))
         return;
     for (int i = 0; i < 3; i++) {
         ask_mode(c, MODES[i]);
@@ -193,6 +181,7 @@ static void ask(call *c)
     }
     if (c->engines < 0)
         walk_engines(c);
+    cudnn_configs_keep(c);
 }
 
 const char *cudnn_graph_algorithm(const call *c, int i, char *out, size_t size)
@@ -218,13 +207,7 @@ static cudnnStatus_t make_plan(call *c)
 {
     struct graph_call *g = c->graph;
     int64_t size = 0, n = 0;
-    TRY(graph_make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &g->plan));
-    if (c->device)
-        TRY(graph_set_desc(g->plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, c->device));
-    else
-        TRY(graph_set(g->plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle));
-    TRY(graph_set_desc(g->plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, c->first->graph->config[c->algorithm].desc));
-    TRY(cudnnBackendFinalize(g->plan));
+    TRY(cudnn_plan_get(c, &c->first->graph->config[c->algorithm], &g->plan));
     TRY(cudnnBackendGetAttribute(g->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &size));
     c->workspace = size > 0 ? (size_t)size : 0;
     return CUDNN_STATUS_SUCCESS;

@@ -35,6 +35,25 @@ struct graph_call {
     cudnnBackendDescriptor_t plan, pack;
 };
 
+/* ---- plan.c --------------------------------------------------------------------------------- */
+
+/* A configuration by its name, "engine 5 k2=18"; without knobs they are as the engine likes. */
+cudnnStatus_t cudnn_config_named(const call *c, const char *name, cudnnBackendDescriptor_t *out);
+
+/* The configurations that an earlier process was proposed for this graph, with the one that the library chose; false where
+ * the library has to be asked. */
+bool cudnn_configs_take(call *c);
+void cudnn_configs_keep(const call *c);
+
+/* The plan of a configuration: kept by an earlier process, or built now. */
+cudnnStatus_t cudnn_plan_get(const call *c, const graph_config *config, cudnnBackendDescriptor_t *out);
+
+/* cuDNN's description of a device that is there. */
+cudnnStatus_t cudnn_device_find(int number, cudnnBackendDescriptor_t *out);
+
+/* Asks and builds all that a family of the job's problem needs of graphs, for a device that is described. */
+void cudnn_build_for(const bz_job *job, const char *layout, const char *math, cudnnBackendDescriptor_t device);
+
 /* ---- graph_op.c ----------------------------------------------------------------------------- */
 
 cudnnStatus_t graph_make(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out);

@@ -4,11 +4,13 @@
  *
  * A line of CASES is `NAME LAYOUT MATH CACHE ALGORITHM PROBLEM`; EXPECTED/NAME is the text. CACHE may be hot or cold; or hot, and
  * `stuck`: the queue cannot be held back; `full`: the device's memory is; `tight`: the workspace is limited to 1024 bytes;
- * `mute`: heuristics propose nothing; `ill`: what runs something fails; `all`: all engines are asked for. Of the problem all variants are listed; the one named by ALGORITHM is prepared, run, measured twice and read. `-` is the one that the
+ * `mute`: heuristics propose nothing; `ill`: what runs something fails; `all`: all engines are asked for; `kept`: what an
+ * earlier process kept is there. Of the problem all variants are listed; the one named by ALGORITHM is prepared, run, measured twice and read. `-` is the one that the
  * library would choose. */
 #include "runtime/backend.h"
 
 #include "base/arena.h"
+#include "base/folder.h"
 #include "runtime/values.h"
 #include "tests/standin/record.h"
 
@@ -86,7 +88,7 @@ static void run_variant(const bz_backend *b, bz_variant *v, const bz_job *job)
     b->release(v);
 }
 
-static void run_problem(const bz_problem *p, const char *layout, const char *math, const char *cache,
+static void run_problem(const bz_problem *p, const char *layout, const char *math, const char *cache, const char *plans,
                         const char *algorithm)
 {
     const bz_backend *b = &bz_backend_module;
@@ -95,6 +97,7 @@ static void run_problem(const bz_problem *p, const char *layout, const char *mat
     bz_run_setting setting = {.threads = 1,
                               .cold = !strcmp(cache, "cold"),
                               .engines = strcmp(cache, "all") ? 0 : -1,
+                              .plans = plans,
                               .workspace = !strcmp(cache, "tight") ? 1024 : 0};
     bz_job job = {
         .problem = p,
@@ -174,7 +177,7 @@ static int compare(const char *folder, const char *name, bool update)
 int main(int argc, char **argv)
 {
     bool update = argc > 3 && !strcmp(argv[3], "--update");
-    char line[4096], name[64], layout[16], math[16], cache[16], algorithm[128];
+    char plans[BZ_FOLDER_MAX], line[4096], name[64], layout[16], math[16], cache[16], algorithm[128];
     int n = 0, bad = 0, at = 0;
     FILE *cases = argc > 2 ? fopen(argv[1], "r") : NULL;
     if (!cases)
@@ -200,8 +203,18 @@ int main(int argc, char **argv)
         standin_full = !strcmp(cache, "full");
         standin_mute = !strcmp(cache, "mute");
         standin_ill = !strcmp(cache, "ill");
+        bool kept = !strcmp(cache, "kept");
+        standin_slow_plans = kept;
+        if (kept) {
+            if (bz_folder_make(plans, &err))
+                return 2;
+            run_problem(&p, layout, math, cache, plans, algorithm);
+            standin_reset();
+        }
         standin_record("-- %s", line + at);
-        run_problem(&p, layout, math, cache, algorithm);
+        run_problem(&p, layout, math, cache, kept ? plans : NULL, algorithm);
+        if (kept)
+            bz_folder_remove(plans);
         bad += compare(argv[2], name, update);
         n++;
     }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define NAMED(n)                                                                                                       \
     {                                                                                                                  \
@@ -94,6 +95,14 @@ static const struct {
     NAMED(ENGINEHEUR_MODE),
     NAMED(EXECUTION_PLAN_HANDLE),
     NAMED(EXECUTION_PLAN_ENGINE_CONFIG),
+    NAMED(EXECUTION_PLAN_JSON_REPRESENTATION),
+    NAMED(DEVICEPROP_DEVICE_ID),
+    NAMED(ENGINE_OPERATION_GRAPH),
+    NAMED(ENGINE_GLOBAL_INDEX),
+    NAMED(ENGINECFG_ENGINE),
+    NAMED(ENGINECFG_KNOB_CHOICES),
+    NAMED(KNOB_CHOICE_KNOB_TYPE),
+    NAMED(KNOB_CHOICE_KNOB_VALUE),
     NAMED(VARIANT_PACK_DATA_POINTERS),
     NAMED(VARIANT_PACK_UNIQUE_IDS),
     NAMED(VARIANT_PACK_WORKSPACE),
@@ -136,6 +145,8 @@ static const char *sort_of(cudnnBackendDescriptorType_t type)
         return "plan";
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
         return "pack";
+    case CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR:
+        return "device";
     default:
         return "operation";
     }
@@ -183,6 +194,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d)
         standin_no_plans--;
         return CUDNN_STATUS_NOT_SUPPORTED;
     }
+    if (standin_slow_plans && !strncmp(standin_name(d), "plan", 4))
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -194,9 +207,11 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendA
     if (attribute == CUDNN_ATTR_ENGINEHEUR_MODE)
         set_value(d, (int)*(const cudnnBackendHeurMode_t *)v);
     for (int64_t i = 0; i < n && at < 500; i++) {
-        at += (size_t)snprintf(text + at, sizeof text - at, i ? "," : "");
+        at += (size_t)snprintf(text + at, sizeof text - at, i && type != CUDNN_TYPE_CHAR ? "," : "");
         if (type == CUDNN_TYPE_INT64)
             at += (size_t)snprintf(text + at, sizeof text - at, "%lld", (long long)((const int64_t *)v)[i]);
+        else if (type == CUDNN_TYPE_CHAR)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%c", ((const char *)v)[i]);
         else if (type == CUDNN_TYPE_FLOAT)
             at += (size_t)snprintf(text + at, sizeof text - at, "%g", (double)((const float *)v)[i]);
         else if (type == CUDNN_TYPE_DOUBLE)
@@ -228,6 +243,7 @@ static const int *proposals(int mode, int64_t *n)
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t attribute,
                                        cudnnBackendAttributeType_t type, int64_t wanted, int64_t *n, void *out)
 {
+    static const char DEVICE[] = "{\"device\":1}", PLAN[] = "{\"plan\":1}";
     int own = value_of(d);
     (void)type;
     *n = 1;
@@ -256,6 +272,14 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBa
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
         *(int64_t *)out = 256;
         break;
+    case CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION:
+    case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION: {
+        const char *json = attribute == CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION ? DEVICE : PLAN;
+        *n = (int64_t)strlen(json);
+        if (wanted)
+            memcpy(out, json, (size_t)(wanted < *n ? wanted : *n));
+        break;
+    }
     default:
         return CUDNN_STATUS_NOT_SUPPORTED;
     }

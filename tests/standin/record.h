@@ -14,10 +14,11 @@
 extern bz_buf standin_text; /* the calls so far */
 extern int standin_silent;  /* above 0: calls are not recorded */
 
-extern bool standin_stuck;   /* the device gives up waiting for the host, each time */
-extern bool standin_full;    /* the device has no memory for more than 2000 bytes at once */
-extern bool standin_ill;     /* calls that run something fail, as after an error in a kernel */
-extern int standin_no_plans; /* so many of the next plans cannot be made */
+extern bool standin_stuck;      /* the device gives up waiting for the host, each time */
+extern bool standin_full;       /* the device has no memory for more than 2000 bytes at once */
+extern bool standin_ill;        /* calls that run something fail, as after an error in a kernel */
+extern bool standin_slow_plans; /* plans take long to build, and can be written as text, as compiled ones do */
+extern int standin_no_plans;    /* so many of the next plans cannot be made */
 extern int
     standin_sticky; /* what every wait for the device says, as after an error that the process cannot leave behind */
 extern void (*standin_launched)(
