@@ -47,6 +47,11 @@ static void choose(const bz_bind *list, int n, int number, bz_arena *arena, bz_b
             bz_buf_printf(name, ", %s=%s", list[i].name, point[i].value);
 }
 
+static void end_model(void *model)
+{
+    bz_model_free(model);
+}
+
 /* The last model becomes its iteration of training. */
 static int train(const model_settings *s, bz_models *m, bz_error *err)
 {
@@ -64,7 +69,7 @@ static int train(const model_settings *s, bz_models *m, bz_error *err)
     if (bz_training_derive(m->layers[last], &options, &t, err))
         return -1;
     bz_layers_free(m->layers[last]);
-    bz_model_free(m->model[last]);
+    bz_arena_keep(&m->arena, m->model[last], end_model); /* the first values of weights */
     m->layers[last] = t->layers;
     m->model[last] = t->model;
     m->layers[last]->name = m->name[last];

@@ -16,7 +16,9 @@ typedef struct replay_job {
     planning p;
     const char *plan_path, *from, *folder, *profile, *time_limit, *inputs, *outputs;
     bool no_run, check, json, graph;
-    int64_t streams;
+    int64_t streams, steps;
+    const char *rate_text;
+    double rate;
     const char *device; /* the backend on whose device it runs; NULL: the processor */
     bz_setting setting;
     bz_dtype dtype;
@@ -66,6 +68,8 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
         .setting = r->setting,
         .device = r->device,
         .bandwidth = bandwidth_of(r, &arena),
+        .rate = r->rate,
+        .gradients = r->outputs != NULL,
     };
     for (int i = 0; i < r->p.layouts.n && i < BZ_PLAN_NAMES; i++)
         in.layout[in.n_layouts++] = r->p.layouts.item[i];
@@ -74,10 +78,12 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
         return -1;
     bz_replay_schedule(r->replay, r->streams ? (int)r->streams : 1);
     if (r->replay->modelled)
-        bz_warn(&bz_command_replay,
-                "%d calls have no record here: the library chooses for them; 'benanza bound%s%s%s%s %s' measures them",
-                r->replay->modelled, in.fuse ? " --fuse" : "", r->p.dtype ? " --dtype " : "",
-                r->p.dtype ? r->p.dtype : "", r->device ? PLANNING_GPU : "", paths->item[0]);
+        bz_warn(
+            &bz_command_replay,
+            "%d calls have no record here: the library chooses for them; 'benanza bound%s%s%s%s%s%s %s' measures them",
+            r->replay->modelled, r->p.models.train ? " --train=" : "",
+            r->p.models.train ? *r->p.models.train ? r->p.models.train : "sgd" : "", in.fuse ? " --fuse" : "",
+            r->p.dtype ? " --dtype " : "", r->p.dtype ? r->p.dtype : "", r->device ? PLANNING_GPU : "", paths->item[0]);
     if (!r->plan_path)
         return 0;
     bz_buf text = {0};
@@ -91,14 +97,18 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
 
 static int run_program(replay_job *r, const char *folder, bz_error *err)
 {
-    char program[3300], threads[24], *argv[20] = {program, "--threads", threads};
+    char program[3300], threads[24], steps[24], *argv[20] = {program, "--threads", threads};
     int n = 3;
     const struct {
         const char *option, *value;
-    } OPTIONS[] = {{"--time-limit", r->time_limit}, {"--inputs", r->inputs}, {"--outputs", r->outputs}};
+    } OPTIONS[] = {{"--time-limit", r->time_limit},
+                   {"--inputs", r->inputs},
+                   {"--outputs", r->outputs},
+                   {"--steps", r->p.models.train ? steps : NULL}};
     snprintf(program, sizeof program, "%s/build/replay", folder);
     snprintf(threads, sizeof threads, "%d", r->setting.threads);
-    for (int i = 0; i < 3; i++)
+    snprintf(steps, sizeof steps, "%lld", (long long)r->steps);
+    for (int i = 0; i < 4; i++)
         if (OPTIONS[i].value) {
             argv[n++] = (char *)OPTIONS[i].option;
             argv[n++] = (char *)OPTIONS[i].value;
@@ -172,6 +182,8 @@ static int find_device(replay_job *r, bz_error *err)
     if (!r->device && (r->streams || r->graph))
         return bz_fail(err, BZ_USAGE,
                        "--streams and --graph are for a GPU: --backend cudnn --backend cublas, or --system NAME");
+    if (r->device && r->p.models.train)
+        return bz_fail(err, BZ_USAGE, "an iteration of training is replayed on the processor only");
     if (r->streams < 0 || r->streams > BZ_REPLAY_STREAMS)
         return bz_fail(err, BZ_USAGE, "--streams takes 1 to %d", BZ_REPLAY_STREAMS);
     return r->device && !r->no_run ? bz_bench_device(r->device, err) : 0;
@@ -181,6 +193,12 @@ static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_err
 {
     if (paths->n != 1)
         return bz_fail(err, BZ_USAGE, "name one model: benanza replay MODEL");
+    r->steps = r->steps ? r->steps : 10;
+    char *end = NULL;
+    if (r->rate_text)
+        r->rate = strtod(r->rate_text, &end);
+    if (end && (*end || end == r->rate_text || !(r->rate > 0 && r->rate < 1e6)))
+        return bz_fail(err, BZ_USAGE, "--rate takes a number above 0, not '%s'", r->rate_text);
     if (planning_setting(&r->p, &r->setting, err) || planning_dtype(&r->p, &r->dtype, err) ||
         models_load(&bz_command_replay, paths, &r->p.models, &r->models, err))
         return -1;
@@ -197,7 +215,7 @@ static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_err
 
 static int run(int argc, char **argv)
 {
-    replay_job r = {0};
+    replay_job r = {.rate = 0.01};
     bz_list arguments = {0};
     bz_error err = {0};
     bz_buf out = {0};
@@ -213,6 +231,9 @@ static int run(int argc, char **argv)
         {"inputs", BZ_OPTION_TEXT, &r.inputs, "FILE",
          "read the bytes of all inputs from FILE, one after the other (random numbers, always the same)"},
         {"outputs", BZ_OPTION_TEXT, &r.outputs, "FILE", "write the bytes of all outputs to FILE"},
+        {"steps", BZ_OPTION_COUNT, &r.steps, "N",
+         "with --train: run N iterations before measuring, and print the loss of each (10)"},
+        {"rate", BZ_OPTION_TEXT, &r.rate_text, "R", "with --train: learning rate (0.01)"},
         {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "measure for S seconds (5); 0: run once"},
         {"streams", BZ_OPTION_COUNT, &r.streams, "K", "on a GPU: run layers on K streams (1)"},
         {"graph", BZ_OPTION_FLAG, &r.graph, NULL, "on a GPU: capture the run once as a graph, then launch the graph"},

@@ -3,6 +3,7 @@
 #define BZ_REPLAY_BIND_H
 
 #include "replay/replay.h"
+#include "training/training.h"
 
 typedef struct binder {
     bz_replay_plan *plan;
@@ -31,10 +32,28 @@ int bind_no(const bz_layer *l, bz_error *err, const char *why);
 int bind_loops(binder *b, const bz_layer *l, bz_error *err);
 int bind_constant(binder *b, const bz_layer *l, bz_value_id v, bz_error *err);
 
+void bind_row_major(const bz_type *t, int64_t *stride);
+int bind_over(const bz_type *t, bz_replay_loop *loop); /* a loop over the tensor's shape; -1: too many dimensions */
+
+/* loops_training.c: rows of the table of loops. */
+int bind_slice_grad(binder *b, const bz_layer *l, bz_error *err);
+int bind_resize_grad(binder *b, const bz_layer *l, bz_error *err);
+int bind_trilu(binder *b, const bz_layer *l, bz_error *err);
+
 /* calls.c: by the calls of an alternative. Fails where it cannot be told what the operands are; what was added to the
  * plan then is to be taken back by the caller. */
 int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err);
 int bind_call_group(binder *b, const bz_plan_place *place, const bz_alternative *a, bz_error *err);
+
+float bind_real(const bz_layer *l, const char *name, float otherwise); /* an attribute */
+
+/* training.c: calls that only training has; values that stay from one iteration to the next. */
+bool bind_is_training(const bz_problem *p);
+int bind_training(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err);
+bool bind_kept(const bz_training *t, bz_value_id v);
+void bind_first(const binder *b, bz_value_id v, double rate, bz_replay_value *value, bz_replay_source *source);
+int bind_next(binder *b, bz_error *err);
+void bind_seed(const binder *b, bz_value_id id, bz_replay_value *v); /* of a model without weights */
 
 bool bind_is_wanted(const binder *b, bz_value_id v); /* by a layer, or as an output */
 

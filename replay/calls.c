@@ -37,7 +37,7 @@ static bool is_turned(const bz_layer *l, const bz_problem *p)
            bz_extent_count(p->binary.a) == bz_type_elements(&l->in[1]);
 }
 
-static float attribute(const bz_layer *l, const char *name, float otherwise)
+float bind_real(const bz_layer *l, const char *name, float otherwise)
 {
     const bz_attr *a = bz_node_attr(l->node, name);
     return a && a->kind == BZ_ATTR_FLOAT ? a->f : otherwise;
@@ -45,7 +45,7 @@ static float attribute(const bz_layer *l, const char *name, float otherwise)
 
 static float epsilon_of(const bz_layer *l)
 {
-    return attribute(l, "epsilon", 1e-5f);
+    return bind_real(l, "epsilon", 1e-5f);
 }
 
 /* What a call is made of while its operands are being found. */
@@ -95,7 +95,7 @@ static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
 /* gemm's factors go into constants. */
 static int fold_factors(const bz_layer *l, call *c, bz_error *err)
 {
-    float alpha = attribute(l, "alpha", 1), beta = attribute(l, "beta", 1);
+    float alpha = bind_real(l, "alpha", 1), beta = bind_real(l, "beta", 1);
     if (strcmp(l->kind, "gemm") != 0 || (alpha == 1 && beta == 1))
         return 0;
     if (l->n_in < 2 || !l->in_constant[1] || (l->n_in > 2 && l->in[2].kind && !l->in_constant[2]))
@@ -186,6 +186,9 @@ static int bind_rnn(binder *b, const bz_layer *l, const bz_problem *p, bz_error 
         p->kind == BZ_PROBLEM_LSTM && l->n_out > 2 && l->node->out[2] >= 0 && bind_is_wanted(b, l->node->out[2]);
     if (cell)
         return bind_no(l, err, "its last cell state is wanted, which no call of ours gives");
+    for (int k = 1; k < 4 && k < l->n_in; k++)
+        if (l->node->in[k] >= 0 && !l->in_constant[k])
+            return bind_no(l, err, "its weights are not constant, and calls of ours want them in another order");
     if ((layout && layout->text && !strcmp(layout->text, "bti")) || p->rnn.seq != l->in[0].dims[0])
         return bind_no(l, err, "its batches come first, or its sequences differ in length");
     if (find_operands(b, l, &c, err))
@@ -238,7 +241,7 @@ static int bind_several(binder *b, const bz_layer *l, const bz_alternative *a, b
                 return -1;
             if (c.n_in == 2 && bz_type_elements(&l->in[product ? 2 : i + 1]) > bz_extent_count(p->binary.b))
                 return bind_no(l, err, "its operands are turned round");
-            if (product && c.n_folds == 0 && attribute(l, "beta", 1) != 1)
+            if (product && c.n_folds == 0 && bind_real(l, "beta", 1) != 1)
                 return bind_no(l, err, "its factors multiply what is not constant");
         }
         made = i == a->n - 1 ? bind_result(b, l, 0, err) : temporary(b, p, err);
@@ -267,23 +270,12 @@ static bool has_narrow_weights(const bz_layer *l)
     return false;
 }
 
-/* Calls that only training has. They make several results, or new weights where the old ones lay, and take what the forward
- * pass left in a form of its own: steps of a replay have one result, which nobody else wrote. */
-static bool is_of_training(const bz_problem *p)
+static bool has_training(const bz_alternative *a)
 {
-    bz_operand list[BZ_PROBLEM_OPERANDS];
-    int n = bz_problem_operands(p, list), results = 0;
-    for (int i = 0; i < n; i++)
-        results += list[i].result;
-    return results > 1 || list[n - 1].alias >= 0 || bz_problem_has(p, BZ_TRAIT_GRADIENT);
-}
-
-static int refuse_training(const bz_layer *l, const bz_alternative *a, bz_error *err)
-{
+    bool training = false;
     for (int i = 0; i < a->n; i++)
-        if (is_of_training(&a->problem[i]))
-            return bind_no(l, err, "calls of training are not replayed");
-    return 0;
+        training |= bind_is_training(&a->problem[i]);
+    return training;
 }
 
 int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
@@ -292,8 +284,8 @@ int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_er
     call c = {.problem = &a->problem[border]};
     if (a->modelled)
         return bind_no(l, err, "no library call computes it");
-    if (refuse_training(l, a, err))
-        return -1;
+    if (has_training(a))
+        return bind_training(b, l, a, err);
     if (has_narrow_weights(l))
         return bind_no(l, err, "its weights of a few bits are no operand of a library call");
     for (int i = 0; i < a->n; i++)
@@ -424,8 +416,8 @@ int bind_call_group(binder *b, const bz_plan_place *place, const bz_alternative 
 {
     if (!a->taken || a->modelled)
         return bz_fail(err, BZ_INCOMPLETE, "a copy stands in for a layer");
-    if (refuse_training(&b->layers->layer[place->layer[0]], a, err))
-        return -1;
+    if (has_training(a))
+        return bind_no(&b->layers->layer[place->layer[0]], err, "calls of training are not fused");
     for (int i = 0, n; i < place->n; i += n)
         if ((n = bind_taken(b, place, a, i, err)) < 0)
             return -1;

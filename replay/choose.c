@@ -61,17 +61,16 @@ static bool can_replay(const bz_record *r, const bz_replay_input *in)
            !strcmp(r->variant.math, "default") && bz_setting_same(&r->setting, &in->setting);
 }
 
-/* What no library of the processor has, but our loops do. */
-static bool is_ours(const bz_replay_input *in, const char *text)
+/* What no library of the processor has, but our loops do; and of training all that they do, since a library may lack the
+ * gradient of a function. */
+static bool is_ours(const bz_problem *p)
 {
-    const bz_plan_problem *planned = bz_plan_find_problem(in->plan, text);
-    bool ours = false;
-    for (int f = 0; planned && f < planned->n_families; f++) {
-        if (strcmp(planned->family[f].backend, "loops") != 0)
-            return false;
-        ours = true;
-    }
-    return ours;
+    bool ours = false, library = false;
+    for (const bz_backend_row *b = bz_backends; b->name; b++)
+        for (const bz_backend_family *f = b->family; f->kinds && !b->device; f++)
+            if (bz_has_word(f->kinds, bz_problem_kind_name(p->kind)))
+                *(strcmp(b->name, "loops") ? &library : &ours) = true;
+    return ours && (!library || bind_is_training(p));
 }
 
 /* Without a record: the library's own choice in each layout, priced by what it must move and compute. Blocks before
@@ -108,7 +107,7 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
     if (!c->n && !copy)
         c->option[c->n++] =
             (bz_replay_option){"onednn", "", "plain", "default", BZ_LAID_PLAIN, seconds, 0, BZ_PROVENANCE_MODELLED};
-    if (is_ours(in, c->text)) {
+    if (is_ours(p)) {
         c->option[0] = LOOPS, c->n = 1;
         c->option[0].seconds = seconds * 1.5;
     }
@@ -333,8 +332,13 @@ int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err)
     }
     for (int i = 0; i < p->n_values && !rc; i++) {
         tensor[i] = *price_tensor(&all, p, in, &p->value[i]);
-        tensor[i].outside = p->value[i].output || p->value[i].source == BZ_VALUE_INPUT;
+        tensor[i].outside =
+            p->value[i].output || p->value[i].source == BZ_VALUE_INPUT || p->value[i].source == BZ_VALUE_KEPT;
     }
+    for (int i = 0; i < p->n_steps && !rc; i++)
+        for (int k = 0; k < p->step[i].n_more;
+             k++) /* in rows, most of them: nobody asks for another layout of these alone */
+            tensor[p->step[i].more[k]].outside = true;
     if (!rc) {
         bz_labels_choose(step, p->n_steps, tensor, p->n_values, taken, &p->followed, &p->beam);
         for (int i = 0; i < p->n_steps; i++)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Strides of a tensor without elements are 0: the product of its other dimensions may be anything. */
-static void row_major(const bz_type *t, int64_t *stride)
+void bind_row_major(const bz_type *t, int64_t *stride)
 {
     int64_t step = bz_type_elements(t) > 0;
     for (int i = t->rank; i-- > 0; step *= t->dims[i])
@@ -19,7 +19,7 @@ static int broadcast(const bz_type *t, const bz_type *y, int64_t *stride)
     int ahead = y->rank - t->rank;
     if (t->kind != BZ_TYPE_TENSOR || ahead < 0 || y->rank > BZ_PROBLEM_RANK)
         return -1;
-    row_major(t, own);
+    bind_row_major(t, own);
     for (int i = 0; i < y->rank; i++) {
         bool one = i < ahead || t->dims[i - ahead] == 1;
         if (!one && t->dims[i - ahead] != y->dims[i])
@@ -30,7 +30,7 @@ static int broadcast(const bz_type *t, const bz_type *y, int64_t *stride)
 }
 
 /* A loop over the result's shape; a scalar's has one dimension of 1. */
-static int over(const bz_type *t, bz_replay_loop *loop)
+int bind_over(const bz_type *t, bz_replay_loop *loop)
 {
     if (t->kind != BZ_TYPE_TENSOR || t->rank < 0 || t->rank > BZ_PROBLEM_RANK)
         return -1;
@@ -103,10 +103,10 @@ static int loop_view(binder *b, const bz_layer *l, bz_error *err)
 static int loop_cast(binder *b, const bz_layer *l, bz_error *err)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
-    if (over(&l->out[0], &loop))
+    if (bind_over(&l->out[0], &loop))
         return bind_no(l, err, "it has too many dimensions");
-    row_major(&l->out[0], loop.stride[0]);
-    row_major(&l->out[0], loop.stride[1]);
+    bind_row_major(&l->out[0], loop.stride[0]);
+    bind_row_major(&l->out[0], loop.stride[1]);
     return emit(b, l, FIRST, 1, 0, &loop, err);
 }
 
@@ -115,10 +115,10 @@ static int loop_transpose(binder *b, const bz_layer *l, bz_error *err)
     const bz_param *perm = bz_layer_param(l, "perm");
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
     int64_t stride[BZ_MAX_RANK];
-    if (over(&l->out[0], &loop) || !perm || perm->n != l->in[0].rank || perm->n != l->out[0].rank)
+    if (bind_over(&l->out[0], &loop) || !perm || perm->n != l->in[0].rank || perm->n != l->out[0].rank)
         return bind_no(l, err, "it has too many dimensions");
-    row_major(&l->in[0], stride);
-    row_major(&l->out[0], loop.stride[1]);
+    bind_row_major(&l->in[0], stride);
+    bind_row_major(&l->out[0], loop.stride[1]);
     for (int i = 0; i < perm->n; i++) {
         if (perm->v[i] < 0 || perm->v[i] >= perm->n)
             return bind_no(l, err, "its order is not known");
@@ -132,10 +132,10 @@ static int loop_slice(binder *b, const bz_layer *l, bz_error *err)
     const bz_param *start = bz_layer_param(l, "start"), *step = bz_layer_param(l, "step");
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
     int rank = l->out[0].rank;
-    if (over(&l->out[0], &loop) || !start || start->n != rank || !step || step->n != rank)
+    if (bind_over(&l->out[0], &loop) || !start || start->n != rank || !step || step->n != rank)
         return bind_no(l, err, "where it begins is not known");
-    row_major(&l->in[0], loop.stride[0]);
-    row_major(&l->out[0], loop.stride[1]);
+    bind_row_major(&l->in[0], loop.stride[0]);
+    bind_row_major(&l->out[0], loop.stride[1]);
     for (int i = 0; i < rank; i++) {
         if (bz_is_symbol(start->v[i]) || bz_is_symbol(step->v[i]))
             return bind_no(l, err, "what it takes is not known");
@@ -149,9 +149,9 @@ static int loop_slice(binder *b, const bz_layer *l, bz_error *err)
 static int loop_expand(binder *b, const bz_layer *l, bz_error *err)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
-    if (over(&l->out[0], &loop) || broadcast(&l->in[0], &l->out[0], loop.stride[0]))
+    if (bind_over(&l->out[0], &loop) || broadcast(&l->in[0], &l->out[0], loop.stride[0]))
         return bind_no(l, err, "it has too many dimensions");
-    row_major(&l->out[0], loop.stride[1]);
+    bind_row_major(&l->out[0], loop.stride[1]);
     return emit(b, l, FIRST, 1, 0, &loop, err);
 }
 
@@ -166,12 +166,12 @@ static int loop_parts(binder *b, const bz_layer *l, bool splits, bz_error *err)
         bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
         if (part->kind == BZ_TYPE_NONE || bz_type_elements(part) == 0)
             continue;
-        if (over(part, &loop) || whole->rank != part->rank || axis < 0 || axis >= part->rank)
+        if (bind_over(part, &loop) || whole->rank != part->rank || axis < 0 || axis >= part->rank)
             return bind_no(l, err, "it has too many dimensions");
         if (part->dims[axis] > whole->dims[axis] - at)
             return bind_no(l, err, "its parts do not fit");
-        row_major(whole, loop.stride[!splits]);
-        row_major(part, loop.stride[splits]);
+        bind_row_major(whole, loop.stride[!splits]);
+        bind_row_major(part, loop.stride[splits]);
         *(splits ? &loop.from : &loop.to) = at * loop.stride[!splits][axis];
         at += part->dims[axis];
         if ((!splits || bind_is_wanted(b, l->node->out[k])) &&
@@ -200,14 +200,14 @@ static int loop_pad(binder *b, const bz_layer *l, bz_error *err)
     const int third[] = {2};
     int rank = l->in[0].rank;
     bool given = l->n_in > 2 && l->in[2].kind == BZ_TYPE_TENSOR && l->node->in[2] >= 0;
-    if (over(&l->in[0], &copy) || !pad || pad->n != 2 * rank ||
+    if (bind_over(&l->in[0], &copy) || !pad || pad->n != 2 * rank ||
         (mode && strcmp(mode->text ? mode->text : "", "constant") != 0))
         return bind_no(l, err, "only constants are padded with");
     fill.value = value && value->kind == BZ_ATTR_FLOAT ? (double)value->f : 0;
     if (emit(b, l, third, given, 0, &fill, err))
         return -1;
-    row_major(&l->in[0], copy.stride[0]);
-    row_major(&l->out[0], copy.stride[1]);
+    bind_row_major(&l->in[0], copy.stride[0]);
+    bind_row_major(&l->out[0], copy.stride[1]);
     for (int i = 0; i < rank; i++) {
         int64_t begin = pad->v[i], end = pad->v[rank + i], x = l->in[0].dims[i], y = l->out[0].dims[i];
         if (begin < -x || begin > y || end < -x || end > y)
@@ -250,7 +250,7 @@ static int loop_scatter(binder *b, const bz_layer *l, bz_error *err)
     int64_t length = index->dims[index->rank - 1];
     if (length < 1 || length > x->rank || length > BZ_PROBLEM_RANK - 3)
         return bind_no(l, err, "its indices are too long");
-    row_major(x, stride);
+    bind_row_major(x, stride);
     for (int64_t i = length; i < x->rank; i++)
         n *= x->dims[i];
     loop.dim[0] = bz_type_elements(index) / length, loop.dim[1] = length, loop.dim[2] = n;
@@ -264,7 +264,7 @@ static int loop_scatter(binder *b, const bz_layer *l, bz_error *err)
 static int loop_where(binder *b, const bz_layer *l, bz_error *err)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_SELECT};
-    if (over(&l->out[0], &loop) || l->n_in != 3)
+    if (bind_over(&l->out[0], &loop) || l->n_in != 3)
         return bind_no(l, err, "it has too many dimensions");
     for (int k = 0; k < 3; k++)
         if (broadcast(&l->in[k], &l->out[0], loop.stride[k]))
@@ -283,7 +283,7 @@ static int loop_binary(binder *b, const bz_layer *l, bz_error *err)
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
         if (!strcmp(l->kind, NAMES[i].kind))
             loop.function = NAMES[i].function;
-    if (l->n_in != 2 || bz_layer_param(l, "axis") || over(&l->out[0], &loop) ||
+    if (l->n_in != 2 || bz_layer_param(l, "axis") || bind_over(&l->out[0], &loop) ||
         broadcast(&l->in[0], &l->out[0], loop.stride[0]) || broadcast(&l->in[1], &l->out[0], loop.stride[1]))
         return bind_no(l, err, "its operands do not fit");
     return emit(b, l, FIRST, 2, 0, &loop, err);
@@ -294,9 +294,9 @@ static int loop_unary(binder *b, const bz_layer *l, bz_error *err)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_UNARY, .function = l->kind};
     bz_lowering low;
-    if (over(&l->out[0], &loop) || bz_type_elements(&l->in[0]) != bz_type_elements(&l->out[0]))
+    if (bind_over(&l->out[0], &loop) || bz_type_elements(&l->in[0]) != bz_type_elements(&l->out[0]))
         return bind_no(l, err, "it has too many dimensions");
-    row_major(&l->out[0], loop.stride[0]);
+    bind_row_major(&l->out[0], loop.stride[0]);
     bz_lower(l, b->dtype, b->arena, &low);
     if (low.n && low.alternative[0].n == 1 && low.alternative[0].problem->kind == BZ_PROBLEM_ACTIVATION) {
         const bz_problem *p = low.alternative[0].problem;
@@ -323,6 +323,9 @@ static const struct {
     {" gather ", loop_gather},
     {" where ", loop_where},
     {" scatternd ", loop_scatter},
+    {" slice_grad ", bind_slice_grad},
+    {" resize_grad ", bind_resize_grad},
+    {" trilu ", bind_trilu},
     {" add sub mul div max min pow equal greater greaterequal less lessequal and or xor ", loop_binary},
     {" erf not sign neg reciprocal sin cos floor ceil round relu leakyrelu elu sigmoid tanh swish hardswish "
      "hardsigmoid "

@@ -91,7 +91,7 @@ bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in,
 /* ---- constants ------------------------------------------------------------------------------ */
 
 /* What a model without weights gets: numbers that keep the size of what flows through it. */
-static void seed(const binder *b, bz_value_id id, bz_replay_value *v)
+void bind_seed(const binder *b, bz_value_id id, bz_replay_value *v)
 {
     int64_t n = 1;
     for (int i = 0; i < v->rank; i++)
@@ -122,7 +122,7 @@ static int add_initializer(binder *b, bz_value_id id, const bz_tensor *t, bz_err
     b->plan->source[k].tensor = t;
     bool empty = t->values && t->values->n == 0;
     if (empty && bz_dtype_is_float(t->dtype))
-        seed(b, id, v);
+        bind_seed(b, id, v);
     else if (empty) {
         v->source = BZ_VALUE_SEEDED;
         v->below = 0, v->offset = 0;
@@ -174,7 +174,7 @@ static int64_t least_table(const binder *b, bz_value_id id, int depth)
     return least;
 }
 
-static int add_inputs(binder *b, bz_error *err)
+static int add_inputs(binder *b, double rate, bz_error *err)
 {
     const bz_graph *g = b->layers->model->graph;
     for (int i = 0; i < g->n_inputs; i++) {
@@ -184,6 +184,10 @@ static int add_inputs(binder *b, bz_error *err)
         if (k < 0)
             return -1;
         bz_replay_value *v = &b->plan->value[k];
+        if (bind_kept(b->layers->training, g->inputs[i])) {
+            bind_first(b, g->inputs[i], rate, v, &b->plan->source[k]);
+            continue;
+        }
         v->source = BZ_VALUE_INPUT;
         v->scale = 1;
         v->below = bz_dtype_is_float(v->dtype) ? 0 : least_table(b, g->inputs[i], 0);
@@ -192,8 +196,9 @@ static int add_inputs(binder *b, bz_error *err)
     return 0;
 }
 
-static int add_outputs(binder *b, bz_error *err)
+static int add_outputs(binder *b, bool gradients, bz_error *err)
 {
+    const bz_training *t = b->layers->training;
     const bz_graph *g = b->layers->model->graph;
     for (int i = 0; i < g->n_outputs; i++) {
         int k = bind_value(b, g->outputs[i], err);
@@ -201,6 +206,9 @@ static int add_outputs(binder *b, bz_error *err)
             return -1;
         b->plan->value[k].output = true;
     }
+    for (int i = 0; t && gradients && i < t->n_weights; i++)
+        if (t->weight[i].gradient >= 0 && b->number[t->weight[i].gradient] >= 0)
+            b->plan->value[b->number[t->weight[i].gradient]].output = true;
     return 0;
 }
 
@@ -442,13 +450,13 @@ static void add_units(maker *m)
 static int make(maker *m, bz_error *err)
 {
     bz_replay_plan *p = m->b.plan;
-    if (add_inputs(&m->b, err))
+    if (add_inputs(&m->b, m->in->rate, err))
         return -1;
     add_units(m);
     if (m->n_refused)
         return bz_fail(err, BZ_INCOMPLETE, "%s: %d layer%s cannot be executed: %s%s", m->in->model, m->n_refused,
                        m->n_refused == 1 ? "" : "s", bz_buf_text(&m->refused), m->n_refused > 4 ? "; …" : "");
-    if (add_outputs(&m->b, err))
+    if (add_outputs(&m->b, m->in->gradients, err) || bind_next(&m->b, err))
         return bz_fail_in(err, "%s", m->in->model);
     return replay_choose(p, m->in, err);
 }

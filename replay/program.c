@@ -53,7 +53,8 @@ static void put_float(bz_buf *out, float v)
 
 static void put_value(const bz_replay_value *v, int64_t at, int number, bz_buf *out)
 {
-    static const char *const SOURCES[] = {NULL, "BZ_VALUE_INPUT", "BZ_VALUE_STORED", "BZ_VALUE_SEEDED"};
+    static const char *const SOURCES[] = {NULL, "BZ_VALUE_INPUT", "BZ_VALUE_STORED", "BZ_VALUE_SEEDED",
+                                          "BZ_VALUE_KEPT"};
     bz_buf_printf(out, "    [%d] = {.name = ", number);
     put_string(out, v->name);
     bz_buf_puts(out, ", .dtype = ");
@@ -64,8 +65,10 @@ static void put_value(const bz_replay_value *v, int64_t at, int number, bz_buf *
     put_dtype(out, v->given);
     if (SOURCES[v->source])
         bz_buf_printf(out, ", .source = %s", SOURCES[v->source]);
-    if (v->source == BZ_VALUE_STORED)
+    if (v->source == BZ_VALUE_STORED || v->source == BZ_VALUE_KEPT)
         bz_buf_printf(out, ", .at = %lld", (long long)at);
+    if (v->next)
+        bz_buf_printf(out, ", .next = %d", v->next);
     if (v->scale != 0) {
         bz_buf_puts(out, ", .scale = ");
         put_float(out, v->scale);
@@ -145,6 +148,12 @@ static void put_step(const bz_replay_step *s, int number, int problem, bz_buf *o
             bz_buf_printf(out, "%s%d", i ? ", " : "", s->in[i]);
         bz_buf_printf(out, "}, .n_in = %d, ", s->n_in);
     }
+    if (s->n_more) {
+        bz_buf_puts(out, ".more = (const int[]){");
+        for (int i = 0; i < s->n_more; i++)
+            bz_buf_printf(out, "%s%d", i ? ", " : "", s->more[i]);
+        bz_buf_printf(out, "}, .n_more = %d, ", s->n_more);
+    }
     bz_buf_printf(out, ".out = %d", s->out);
     if (s->kind == BZ_STEP_LOOP)
         bz_buf_printf(out, ", .loop = &loop_%d", number);
@@ -195,13 +204,18 @@ static int64_t bytes_of(const bz_replay_value *v)
     return bz_extent_count(v->dim) * bz_dtype_bits(v->given) / 8;
 }
 
-/* Where constants lie in the weights file. */
+static bool is_stored(const bz_replay_plan *p, int i)
+{
+    return p->value[i].source == BZ_VALUE_STORED || (p->value[i].source == BZ_VALUE_KEPT && p->source[i].tensor);
+}
+
+/* Where constants lie in the weights file, and what training begins with; -1 where it begins with seeded numbers. */
 static void place_weights(const bz_replay_plan *p, int64_t *at)
 {
     int64_t end = 0;
     for (int i = 0; i < p->n_values; i++) {
-        at[i] = end;
-        if (p->value[i].source == BZ_VALUE_STORED)
+        at[i] = p->value[i].source == BZ_VALUE_KEPT && !is_stored(p, i) ? -1 : end;
+        if (is_stored(p, i))
             end += (bytes_of(&p->value[i]) + 63) / 64 * 64;
     }
 }
@@ -257,9 +271,9 @@ void bz_replay_program(const bz_replay_plan *p, bz_buf *out)
     put_string(out, p->model);
     bz_buf_printf(out,
                   ",\n    .weights = \"weights.bin\",\n    .value = values,\n    .n_values = %d,\n    .step = steps,\n"
-                  "    .n_steps = %d,\n    .forward = forward,\n};\n\n"
+                  "    .n_steps = %d,\n    .loss = %d,\n    .forward = forward,\n};\n\n"
                   "int main(int argc, char **argv)\n{\n    return bz_replay_main(argc, argv, &model);\n}\n",
-                  p->n_values, p->n_steps);
+                  p->n_values, p->n_steps, p->loss);
     free(problem);
     free(at);
 }
@@ -282,19 +296,20 @@ static void put_number(bz_dtype t, double v, char *to)
 static int read_constant(const bz_replay_plan *p, int i, char *to, bz_error *err)
 {
     const bz_replay_source *s = &p->source[i];
+    const bz_model *model = s->model ? s->model : p->layers->model;
     bz_dtype t = p->value[i].given;
     int64_t n = bz_extent_count(p->value[i].dim), size = bz_dtype_bits(t) / 8;
     if (s->tensor && !s->tensor->values)
-        return bz_tensor_bytes(p->layers->model, s->tensor, to, err);
+        return bz_tensor_bytes(model, s->tensor, to, err);
     bool real = s->number || bz_dtype_is_float(t);
     double *reals = bz_alloc((size_t)n + 1, sizeof *reals);
     int rc = 0;
     if (s->number)
         memcpy(reals, s->number, (size_t)n * sizeof *reals);
     else if (real)
-        rc = bz_tensor_reals(p->layers->model, s->tensor, reals, err);
+        rc = bz_tensor_reals(model, s->tensor, reals, err);
     else
-        rc = bz_tensor_ints(p->layers->model, s->tensor, (int64_t *)(void *)reals, err);
+        rc = bz_tensor_ints(model, s->tensor, (int64_t *)(void *)reals, err);
     if (t == BZ_F16 || t == BZ_BF16)
         rc = rc || bz_fail(err, BZ_INCOMPLETE, "'%s': numbers of this type are not stored yet", p->value[i].name) ? -1
                                                                                                                   : 0;
@@ -313,7 +328,7 @@ static int write_weights(const bz_replay_plan *p, const char *folder, bz_error *
     if (fd < 0)
         return -1;
     for (int i = 0; i < p->n_values && !rc; i++) {
-        if (p->value[i].source != BZ_VALUE_STORED)
+        if (!is_stored(p, i))
             continue;
         size_t size = (size_t)(bytes_of(&p->value[i]) + 63) / 64 * 64;
         char *bytes = bz_alloc(size, 1);

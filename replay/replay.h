@@ -22,6 +22,7 @@
 /* Where the bytes of a constant are. */
 typedef struct bz_replay_source {
     const bz_tensor *tensor; /* of the model */
+    const bz_model *model;   /* whose it is, where that is another than the plan's */
     const double *number;    /* else: known by inference, [elements] */
 } bz_replay_source;
 
@@ -71,6 +72,7 @@ typedef struct bz_replay_plan {
     bz_replay_value *value;
     bz_replay_source *source;
     int n_values;
+    int loss; /* 1 + the value of an iteration of training's loss; 0: none */
     int streams;
     int *order;         /* [n_steps]: in which the program has the steps */
     const char *device; /* the backend on whose device it runs; NULL: the processor */
@@ -97,6 +99,8 @@ typedef struct bz_replay_input {
     bz_setting setting;
     const char *device; /* the backend on whose device it is to run; NULL: the processor */
     double bandwidth;   /* bytes per second of a copy, both ways counted; 0: 10 GB/s */
+    double rate;        /* of learning, where the model is an iteration of training */
+    bool gradients;     /* those of its weights are outputs, too */
     const char *layout[BZ_PLAN_NAMES];
     int n_layouts; /* 0: all */
 } bz_replay_input;
@@ -146,6 +150,8 @@ typedef struct bz_replay_result {
     double *start; /* [n_passes][n]: when they began, on several streams; NULL: one after the other */
     int n_passes;
     int checked, wrong; /* calls */
+    double *loss;       /* [steps] of the iterations of training that ran first */
+    int steps;
     bz_arena arena;
 } bz_replay_result;
 

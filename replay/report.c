@@ -1,5 +1,6 @@
 /* The replay held against its plan and the bound: for people, and as JSON. */
 #include "replay/table.h"
+#include "training/training.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,6 +48,14 @@ static void put_setting(const table *t, bz_buf *out)
     if (p->dtype)
         bz_buf_printf(out, ", %s", bz_dtype_name(p->dtype));
     bz_buf_putc(out, ')');
+}
+
+static void put_losses(const bz_replay_result *m, bz_buf *out)
+{
+    if (!m || !m->steps)
+        return;
+    bz_buf_printf(out, "loss %.6g in the first iteration of training, %.6g in the last of %d\n", m->loss[0],
+                  m->loss[m->steps - 1], m->steps);
 }
 
 static void put_headline(const table *t, bz_buf *out)
@@ -224,6 +233,7 @@ void bz_replay_print(const bz_replay_report *r, bz_buf *out)
     table t;
     table_make(r, &t);
     put_headline(&t, out);
+    put_losses(r->result, out);
     put_plan(&t, out);
     if (r->result) {
         put_sequence(&t, out);
@@ -234,6 +244,18 @@ void bz_replay_print(const bz_replay_report *r, bz_buf *out)
 }
 
 /* ---- for programs --------------------------------------------------------------------------- */
+
+/* Of an iteration of training: which weight an output is the gradient of, or which value it replaces. */
+static void put_purpose(const bz_replay_plan *p, int i, bz_json *j)
+{
+    const bz_training *t = p->layers->training;
+    for (int k = 0; t && k < t->n_weights; k++)
+        if (t->weight[k].gradient >= 0 && !strcmp(t->model->values[t->weight[k].gradient].name, p->value[i].name))
+            bz_json_key_str(j, "gradient_of", t->weight[k].name);
+    for (int k = 0; k < p->n_values; k++)
+        if (p->value[k].next == i + 1)
+            bz_json_key_str(j, "replaces", p->value[k].name);
+}
 
 static void put_ends(const bz_replay_plan *p, const char *key, bool inputs, bz_json *j)
 {
@@ -249,6 +271,8 @@ static void put_ends(const bz_replay_plan *p, const char *key, bool inputs, bz_j
         for (int k = 0; k < v->rank; k++)
             bz_json_int(j, v->dim[k]);
         bz_json_array_end(j);
+        if (!inputs)
+            put_purpose(p, i, j);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -300,6 +324,12 @@ static void put_result_json(const table *t, bz_json *j)
     bz_json_key_num(j, "weights", m->weights);
     bz_json_key_int(j, "checked", m->checked);
     bz_json_key_int(j, "wrong", m->wrong);
+    if (m->steps) {
+        bz_json_key_array(j, "losses");
+        for (int i = 0; i < m->steps; i++)
+            bz_json_num(j, m->loss[i]);
+        bz_json_array_end(j);
+    }
     bz_json_key_object(j, "excess");
     for (int e = 0; e < N_EXCESS; e++)
         bz_json_key_num(j, excess_name((excess)e), t->excess[e]);

@@ -87,6 +87,10 @@ static int read_result(const bz_replay_plan *p, const cJSON *root, bz_replay_res
     out->ends = number(root, "ends");
     out->weights = number(root, "weights");
     out->scratch = number(root, "scratch");
+    const cJSON *losses = cJSON_GetObjectItemCaseSensitive(root, "losses");
+    out->loss = BZ_NEW(&out->arena, double, (size_t)cJSON_GetArraySize(losses) + 1);
+    for (const cJSON *loss = cJSON_IsArray(losses) ? losses->child : NULL; loss; loss = loss->next)
+        out->loss[out->steps++] = cJSON_IsNumber(loss) ? loss->valuedouble : (double)NAN;
     out->n = cJSON_GetArraySize(actions);
     out->action = BZ_NEW(&out->arena, bz_replay_action, (size_t)out->n + 1);
     int i = 0;

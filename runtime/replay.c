@@ -90,13 +90,14 @@ int bz_replay_wait(bz_replay *r)
     return r->ops->wait(r->device);
 }
 
-/* All bits are set: NaN in every floating-point type. The first slots are the inputs', which share them with nobody. */
+/* All bits are set: NaN in every floating-point type. The first slots are those of inputs and of what is kept: they share
+ * them with nobody. */
 int bz_replay_forget(bz_replay *r)
 {
     int first = 0, bad = 0;
     size_t most = 0;
     for (int i = 0; i < r->model->n_values; i++)
-        first += r->model->value[i].source == BZ_VALUE_INPUT;
+        first += replay_is_source(&r->model->value[i]);
     for (int i = first; i < r->n_slots; i++)
         most = r->slot[i].bytes > most ? r->slot[i].bytes : most;
     char *spoilt = bz_alloc(most + 1, 1);
@@ -290,9 +291,10 @@ int bz_replay_check_before(bz_replay *r, int action, bz_error *err)
     const float *value[BZ_PROBLEM_OPERANDS] = {NULL};
     float *read[BZ_PROBLEM_OPERANDS] = {NULL};
     int rc = 0;
-    if (r->action[action].kind != BZ_ACTION_CALL || !bz_reference_exists(&c->problem))
+    if (r->action[action].kind != BZ_ACTION_CALL || !bz_reference_exists(&c->problem) ||
+        c->problem.kind == BZ_PROBLEM_DROPOUT) /* chance decides */
         return 0;
-    for (int k = 0; k < c->n - 1 && !rc; k++) {
+    for (int k = 0; k < c->n_in && !rc; k++) {
         value[k] = c->value[k];
         int from = k == c->residual ? c->n - 1 : k;
         if (value[k] || c->slot[from] < 0)
@@ -300,7 +302,7 @@ int bz_replay_check_before(bz_replay *r, int action, bz_error *err)
         value[k] = read[k] = read_operand(r, c, from, err);
         rc = read[k] ? 0 : -1;
     }
-    for (int k = 0; k < c->n - 1 && !rc; k++)
+    for (int k = 0; k < c->n_in && !rc; k++)
         if (!value[k])
             rc = bz_fail(err, BZ_FAILED, "%s: an operand cannot be read", r->model->step[r->action[action].step].name);
     if (!rc) {

@@ -27,7 +27,10 @@
  * Calls run where their backends do: on the processor, or on a device, and then in one stream or in several. There,
  * steps are queued up; one waits for another of another stream only where it reads what that made. Our loops stay the
  * processor's: in the stream's order their operands are copied to the host and the result back. The whole can be
- * captured as a graph, and launched as one. */
+ * captured as a graph, and launched as one.
+ *
+ * An iteration of training changes its weights: those are kept values, and the last thing that a run does is to bring the
+ * new ones where the old ones lay, unless a call has made them there. So the next run goes on from there. */
 #ifndef BZ_REPLAY_H
 #define BZ_REPLAY_H
 
@@ -40,6 +43,7 @@ typedef enum {
     BZ_VALUE_INPUT,  /* seeded, or from a file */
     BZ_VALUE_STORED, /* weights as the model has them */
     BZ_VALUE_SEEDED, /* weights that the model file left out */
+    BZ_VALUE_KEPT,   /* of training: begins as stored (at >= 0) or seeded, and stays from one run to the next */
 } bz_value_source;
 
 typedef struct bz_replay_value {
@@ -49,7 +53,8 @@ typedef struct bz_replay_value {
     bz_extent dim; /* a scalar's is {1} */
     bz_value_source source;
     bz_dtype given; /* in which an input or stored weights come, and an output goes */
-    int64_t at;     /* stored: byte of the weights file */
+    int64_t at;     /* stored: byte of the weights file; kept: -1 where it is seeded */
+    int next;       /* kept: 1 + the value that it is in the next run; 0: it never changes */
     float scale;    /* seeded: normal numbers times this; 0: all `offset` */
     float offset;   /* added to it */
     bool positive;  /* their magnitude */
@@ -105,6 +110,8 @@ typedef struct bz_replay_step {
     bool once;     /* of constants: before anything runs */
     const int *in; /* [n_in]: a call's in the order of its operands, -1 where it is left out: 0, of a scale 1 */
     int n_in, out;
+    const int *more; /* [n_more]: further results of a call, in the order of its operands; `out` is the last one */
+    int n_more;
     int stream; /* of the device that it is queued up in */
     const bz_problem *problem;
     const char *backend, *algorithm, *layout, *math; /* algorithm "": the library's own choice */
@@ -124,6 +131,7 @@ typedef struct bz_replay_model {
     const bz_replay_step *step;
     int n_steps;
     int (*forward)(bz_replay *r);
+    int loss; /* 1 + the value that --steps prints after each run; 0: it is no training */
 } bz_replay_model;
 
 /* What brings the step's operands into the formats that it wants, then the step. -1 where a library refuses. */

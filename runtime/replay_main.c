@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_SAMPLES = 2000, FEWEST_SAMPLES = 10, WARM_UPS = 3, PASSES = 5 };
+enum { MAX_SAMPLES = 2000, FEWEST_SAMPLES = 10, WARM_UPS = 3, PASSES = 5, MOST_STEPS = 1000000 };
 #define SAMPLE_TIME 0.002 /* seconds: of shorter models several runs make a sample */
 
 typedef struct program {
@@ -27,6 +27,8 @@ typedef struct program {
     bz_replay *replay;
     const bz_action *action;
     int n_actions, n_samples, runs; /* runs: in a sample */
+    int steps;                      /* of training, before anything is measured */
+    double *loss;                   /* [steps] */
     double *latency, *seconds;      /* [MAX_SAMPLES]; [n_actions][MAX_SAMPLES] */
     double *start, *took;           /* [PASSES][n_actions]: the last passes; and of the one that runs, [n_actions] */
     bz_replay_check *checked;       /* [n_actions] */
@@ -42,6 +44,7 @@ static const char USAGE[] =
     "      --alone S          seconds of measuring each step by itself, hot and cold (as many; 0: not)\n"
     "      --precision SHARE  wanted half-width of the median's interval (0.005)\n"
     "      --weights FILE     the weights (beside the sources)\n"
+    "      --steps N          first, N iterations of training; the loss of each is printed (0)\n"
     "      --inputs FILE      inputs, one behind the other as they lie in memory (seeded)\n"
     "      --outputs FILE     write the outputs there\n"
     "      --graph            on a GPU: capture the model once as a graph, and launch that\n"
@@ -133,11 +136,29 @@ static int run_whole(program *p, int runs, double *seconds, bz_error *err)
 /* Outputs are those of one run of the whole, as it was measured: what earlier ones left behind is gone. */
 static int write_outputs(program *p, bz_error *err)
 {
-    if (!p->outputs)
+    if (!p->outputs || p->steps)
         return 0;
     if (bz_replay_forget(p->replay) || run_once(p))
         return bz_fail(err, BZ_FAILED, "a library refused to run its call");
     return pass_file(p, p->outputs, false, err);
+}
+
+/* Iterations, each with the weights that the one before it left. Outputs are those of the last one. */
+static int train(program *p, bz_error *err)
+{
+    p->loss = bz_zeroed((size_t)p->steps + 1, sizeof *p->loss);
+    if (p->steps && !p->model->loss)
+        return bz_fail(err, BZ_USAGE, "--steps is for iterations of training, which this model is not");
+    if (p->steps && bz_replay_forget(p->replay))
+        return bz_fail(err, BZ_FAILED, "the memory cannot be written");
+    for (int i = 0; i < p->steps; i++) {
+        float loss;
+        if (run_once(p) || bz_replay_size(p->replay, p->model->loss - 1) != sizeof loss ||
+            bz_replay_get(p->replay, p->model->loss - 1, &loss))
+            return bz_fail(err, BZ_FAILED, "a library refused to run its call, or the loss is no f32");
+        p->loss[i] = (double)loss;
+    }
+    return p->steps && p->outputs ? pass_file(p, p->outputs, false, err) : 0;
 }
 
 /* From here on a run is a launch of the graph. It has run before: what libraries do first cannot be captured. */
@@ -266,6 +287,12 @@ static void put_result(const program *p, double opened, bz_buf *out)
     bz_json_key_num(&j, "ends", (double)m.ends);
     bz_json_key_num(&j, "weights", (double)m.weights);
     bz_json_key_num(&j, "scratch", (double)m.scratch);
+    if (p->steps) {
+        bz_json_key_array(&j, "losses");
+        for (int i = 0; i < p->steps; i++)
+            bz_json_num(&j, p->loss[i]);
+        bz_json_array_end(&j);
+    }
     if (p->n_samples) {
         bz_json_key_object(&j, "latency");
         put_stats(&j, p->latency, p->n_samples);
@@ -287,13 +314,14 @@ static void put_result(const program *p, double opened, bz_buf *out)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-enum { THREADS = 256, TIME_LIMIT, PRECISION, ALONE, WEIGHTS, INPUTS, OUTPUTS, GRAPH, CHECK, HELP };
+enum { THREADS = 256, TIME_LIMIT, PRECISION, ALONE, STEPS, WEIGHTS, INPUTS, OUTPUTS, GRAPH, CHECK, HELP };
 
 static const struct option OPTIONS[] = {
     {"threads", required_argument, NULL, THREADS},
     {"time-limit", required_argument, NULL, TIME_LIMIT},
     {"precision", required_argument, NULL, PRECISION},
     {"alone", required_argument, NULL, ALONE},
+    {"steps", required_argument, NULL, STEPS},
     {"weights", required_argument, NULL, WEIGHTS},
     {"inputs", required_argument, NULL, INPUTS},
     {"outputs", required_argument, NULL, OUTPUTS},
@@ -316,7 +344,9 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
     double v = strtod(value, &end);
     if (*end || end == value || !(v >= 0) || v > 1e12 || (c == THREADS && v < 1))
         return bz_fail(err, BZ_USAGE, "--%s takes a number, not '%s'", name, value);
-    if (c == THREADS)
+    if (c == STEPS)
+        p->steps = v > MOST_STEPS ? MOST_STEPS : (int)v;
+    else if (c == THREADS)
         p->setting.threads = v > 4096 ? 4096 : (int)v;
     else
         *(c == TIME_LIMIT ? &p->time_limit : c == ALONE ? &p->alone_limit : &p->precision) = v;
@@ -353,9 +383,9 @@ static int run(program *p, bz_error *err)
     p->start = bz_zeroed((size_t)PASSES * (size_t)p->n_actions + 1, sizeof *p->start);
     p->took = bz_zeroed((size_t)p->n_actions + 1, sizeof *p->took);
     int64_t throttles = bz_throttle_count();
-    if ((p->inputs && pass_file(p, p->inputs, true, err)) || (p->check && check_all(p, err)) ||
+    if ((p->inputs && pass_file(p, p->inputs, true, err)) || train(p, err) || (p->check && check_all(p, err)) ||
         (p->time_limit > 0 ? measure(p, err)
-                           : (!p->check && run_whole(p, 1, &begin, err)) || capture(p, &begin, err)) ||
+                           : (!p->check && !p->steps && run_whole(p, 1, &begin, err)) || capture(p, &begin, err)) ||
         write_outputs(p, err))
         return -1;
     p->throttled |= bz_throttle_count() > throttles;
@@ -395,5 +425,6 @@ int bz_replay_main(int argc, char **argv, const bz_replay_model *model)
     free(p.took);
     free(p.checked);
     free(p.alone);
+    free(p.loss);
     return result ? (int)err.code : BZ_OK;
 }

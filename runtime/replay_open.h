@@ -114,7 +114,7 @@ typedef struct replay_call {
     float *value[BZ_PROBLEM_OPERANDS];
     int slot[BZ_PROBLEM_OPERANDS];           /* -1: not bound */
     const void *format[BZ_PROBLEM_OPERANDS]; /* in which it lies there */
-    int n, residual;
+    int n, n_in, residual;                   /* inputs come first; results follow, the last of them at n - 1 */
     bz_job job;
     bz_variant variant;
     bz_expected *expected; /* of a check: [n_positions] */
@@ -186,6 +186,30 @@ static inline void *replay_at(const bz_replay *r, int slot)
 /* replay_device.c */
 extern const bz_device_ops replay_processor;
 
+static inline bool replay_is_source(const bz_replay_value *v) /* has a slot before anything runs */
+{
+    return v->source == BZ_VALUE_INPUT || v->source == BZ_VALUE_KEPT;
+}
+
+/* replay_open.c: actions, slots, and copies of values in formats. */
+void *replay_add_action(bz_replay *r, bz_action_kind kind, int step, int value, size_t size);
+int replay_add_slot(bz_replay *r, size_t bytes, int first);
+void replay_use_slot(bz_replay *r, int slot, int action);
+void replay_add_copy(bz_replay *r, int value, const bz_backend *backend, const void *format, int slot);
+const replay_copy *replay_find_copy(const bz_replay *r, int value, const bz_backend *backend, const void *format);
+void *replay_handle(const bz_replay *r, int step); /* of the step's stream */
+/* An action that brings `from` (NULL: the constant) into the format, in the slot. */
+int replay_convert_into(bz_replay *r, int step, int value, const replay_copy *from, const bz_backend *backend,
+                        const void *format, int slot, bz_error *err);
+/* The value in this format: as it is there, or brought there by a new action. */
+int replay_need(bz_replay *r, int step, int value, const bz_backend *backend, const bz_place_wanted *wanted,
+                const replay_copy **out, bz_error *err);
+
+/* replay_call.c: the step's action, last behind those that bring its operands. */
+int replay_add_call(bz_replay *r, int number, bz_error *err);
+void replay_free_call(replay_call *c);
+const bz_device_ops *replay_ops_of(const bz_backend *backend);
+
 /* replay_streams.c: fills in who waits for whom, and lengthens lifetimes; nothing to do for one stream. */
 void replay_order(bz_replay *r);
 int replay_fork(bz_replay *r); /* all other streams behind the first; the first behind all others */
@@ -200,6 +224,7 @@ void replay_unplace(bz_replay *r);
 /* replay_weights.c: constants. Fills r->state[].constant of what is stored or seeded. */
 int replay_load(bz_replay *r, const char *path, bz_error *err);
 void replay_fill(const bz_replay_value *v, int index, bz_dtype dtype, void *out); /* seeded */
+int replay_first(const bz_replay *r, int value, void *out, bz_error *err); /* what an input or kept value begins as */
 void replay_cast(const void *from, bz_dtype from_type, void *to, bz_dtype to_type, int64_t n);
 /* Values of the call's operands that are constants, with what they take along. */
 int replay_operands(bz_replay *r, const bz_replay_step *step, replay_call *call, bz_error *err);

@@ -71,16 +71,40 @@ static int map_file(bz_replay *r, const char *path, bz_error *err)
     return 0;
 }
 
+/* Where the value lies in the file; NULL with a sentence where the file ends before it does. */
+static const char *stored_at(const bz_replay *r, const bz_replay_value *v, bz_error *err)
+{
+    size_t stored = (size_t)replay_count(v) * (size_t)bz_dtype_bits(v->given) / 8;
+    if (v->at >= 0 && (size_t)v->at <= r->file_size && r->file_size - (size_t)v->at >= stored)
+        return r->file + v->at;
+    bz_fail(err, BZ_BAD_INPUT, "the weights end before '%s'", v->name);
+    return NULL;
+}
+
+int replay_first(const bz_replay *r, int i, void *out, bz_error *err)
+{
+    const bz_replay_value *v = &r->model->value[i];
+    const char *from = v->source == BZ_VALUE_KEPT && v->at >= 0 ? stored_at(r, v, err) : NULL;
+    if (from)
+        replay_cast(from, v->given, out, v->dtype, replay_count(v));
+    else if (v->source == BZ_VALUE_KEPT && v->at >= 0)
+        return -1;
+    else
+        replay_fill(v, i, v->dtype, out);
+    return 0;
+}
+
 static int load_value(bz_replay *r, int i, bz_error *err)
 {
     const bz_replay_value *v = &r->model->value[i];
     replay_state *s = &r->state[i];
-    size_t size = replay_bytes(v), stored = (size_t)replay_count(v) * (size_t)bz_dtype_bits(v->given) / 8;
+    size_t size = replay_bytes(v);
     if (v->source == BZ_VALUE_STORED) {
-        if (v->at < 0 || (size_t)v->at > r->file_size || r->file_size - (size_t)v->at < stored)
-            return bz_fail(err, BZ_BAD_INPUT, "the weights end before '%s'", v->name);
+        const char *from = stored_at(r, v, err);
+        if (!from)
+            return -1;
         if (v->given == v->dtype) {
-            s->constant = r->file + v->at;
+            s->constant = from;
             return 0;
         }
     }
@@ -96,7 +120,8 @@ int replay_load(bz_replay *r, const char *path, bz_error *err)
 {
     bool stored = false;
     for (int i = 0; i < r->model->n_values; i++)
-        stored |= r->model->value[i].source == BZ_VALUE_STORED;
+        stored |= r->model->value[i].source == BZ_VALUE_STORED ||
+                  (r->model->value[i].source == BZ_VALUE_KEPT && r->model->value[i].at >= 0);
     if (stored && map_file(r, path, err))
         return -1;
     for (int i = 0; i < r->model->n_values; i++) {
@@ -288,7 +313,7 @@ static int fold(const bz_replay *r, const bz_replay_step *step, replay_call *cal
 
 int replay_operands(bz_replay *r, const bz_replay_step *step, replay_call *call, bz_error *err)
 {
-    for (int i = 0; i < call->n - 1; i++) {
+    for (int i = 0; i < call->n_in; i++) {
         const bz_operand *o = &call->operand[i];
         int value = step->in[i];
         if (value >= 0 && !r->state[value].constant)
@@ -299,7 +324,7 @@ int replay_operands(bz_replay *r, const bz_replay_step *step, replay_call *call,
     }
     if (step->n_folds && fold(r, step, call, err))
         return -1;
-    for (int i = 0; i < call->n - 1; i++)
+    for (int i = 0; i < call->n_in; i++)
         for (int64_t k = 0; call->value[i] && call->operand[i].dtype != BZ_F32 && k < call->operand[i].count; k++)
             call->value[i][k] = bz_round_to(call->operand[i].dtype, (double)call->value[i][k]);
     return 0;

@@ -75,7 +75,7 @@ struct build {
     bool wide;                /* loss and update are computed in the model's own type */
     const char **weight_grad; /* [n_values] the gradient of a weight as the backward pass leaves it */
     written *written;         /* [from->n] */
-    const char *loss;
+    const char *loss, *rate, *step;
     bz_dtype loss_type;
 };
 

@@ -113,7 +113,8 @@ static int put_input(build *b, bz_value_id v, const char *name, bool narrow)
     if (t->kind != BZ_TYPE_TENSOR || !bz_type_is_static(t) || t->rank < 0)
         return bz_fail(b->err, BZ_INCOMPLETE, "input '%s' is no tensor of known shape: it cannot be trained with",
                        name);
-    bz_draft_input(&b->draft, name, narrow && t->dtype == BZ_F32 ? b->options->dtype : t->dtype, t->rank, t->dims);
+    bz_draft_input(&b->draft, name, narrow && b->options->dtype && t->dtype == BZ_F32 ? b->options->dtype : t->dtype,
+                   t->rank, t->dims);
     return 0;
 }
 
@@ -139,7 +140,7 @@ static int put_sources(build *b)
     const bz_model *m = b->from->model;
     const bz_graph *g = m->graph;
     for (int i = 0; i < g->n_inputs; i++)
-        if (put_input(b, g->inputs[i], grad_name(b, g->inputs[i]), b->options->dtype != BZ_UNDEFINED))
+        if (put_input(b, g->inputs[i], grad_name(b, g->inputs[i]), true))
             return -1;
     b->phase = BZ_TRAIN_FORWARD;
     b->layer = "weights";
@@ -247,6 +248,43 @@ static void note_weights(build *b, const bz_map *ids, bz_training *t)
     t->n_weights = b->n_order;
 }
 
+/* The update's operands are rate, step, weights, gradients, states; its results new weights, new states. */
+static void note_states(const build *b, const bz_training *t, bz_value_id *next)
+{
+    int groups = 2 + bz_optimizer_states(b->options->optimizer);
+    for (int i = 0; i < t->layers->n; i++) {
+        const bz_node *node = t->layers->layer[i].node;
+        if (t->layers->phase[i] != BZ_TRAIN_UPDATE || node->n_in < 2 || node->in[0] != t->rate)
+            continue;
+        int n = (node->n_in - 2) / groups;
+        for (int k = 0; k < n * (groups - 1); k++)
+            next[node->in[2 + k + (k < n ? 0 : n)]] = node->out[k];
+    }
+}
+
+/* What inputs begin as, and what they are in the next iteration. */
+static void note_inputs(build *b, const bz_map *ids, bz_training *t)
+{
+    const bz_model *from = b->from->model;
+    const bz_tensor **first = BZ_NEW(&t->arena, const bz_tensor *, t->model->n_values + 1);
+    bz_value_id *next = BZ_NEW(&t->arena, bz_value_id, t->model->n_values + 1);
+    t->rate = value_by_name(ids, b->rate);
+    t->step = value_by_name(ids, b->step);
+    for (int v = 0; v < t->model->n_values; v++)
+        next[v] = BZ_NO_VALUE;
+    for (int v = 0; v < from->n_values; v++) {
+        bz_value_id id = value_by_name(ids, b->master[v]);
+        if (id < 0 || t->model->values[id].init)
+            continue;
+        first[id] = from->values[v].init;
+        next[id] = value_by_name(ids, b->updated[v]);
+    }
+    note_states(b, t, next);
+    t->from = from;
+    t->first = first;
+    t->next = next;
+}
+
 static void end_file(void *file)
 {
     bz_buf_free(file);
@@ -278,6 +316,7 @@ static void finish(build *b, bz_training *t)
     for (int v = 0; v < t->model->n_values; v++)
         bz_map_add(&ids, t->model->values[v].name, strlen(t->model->values[v].name), (uint32_t)v);
     note_weights(b, &ids, t);
+    note_inputs(b, &ids, t);
     t->loss = value_by_name(&ids, b->loss);
     bz_map_free(&ids);
     held_find(t);
@@ -310,7 +349,7 @@ int bz_training_derive(const bz_layers *forward, const bz_training_options *opti
 {
     bz_arena arena = {0};
     bz_training *t = bz_alloc(1, sizeof *t);
-    *t = (bz_training){.loss = BZ_NO_VALUE};
+    *t = (bz_training){.loss = BZ_NO_VALUE, .rate = BZ_NO_VALUE, .step = BZ_NO_VALUE};
     build *b = new_build(forward, options, &arena, err);
     int rc = draft_all(b) || read_back(b, t);
     if (!rc)

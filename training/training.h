@@ -53,13 +53,19 @@ typedef struct bz_training {
     const bz_held *held; /* [model->n_values] */
     const bz_weight *weight;
     int n_weights;
-    bz_value_id loss;   /* BZ_NO_VALUE: a model that had its gradients, and whose loss is not known */
+    bz_value_id loss;       /* BZ_NO_VALUE: a model that had its gradients, and whose loss is not known */
+    bz_value_id rate, step; /* inputs of the update: learning rate, and the iteration's number from 1 */
+    const bz_model *from;   /* the model that `first` is of */
+    const bz_tensor *const
+        *first; /* [model->n_values] what an input is in the file: weights, running means. NULL: it is not there */
+    const bz_value_id
+        *next;          /* [model->n_values] what an input is in the next iteration: new weights, states. BZ_NO_VALUE */
     bool given;         /* the file had gradients */
     const bz_buf *file; /* the model as ONNX; NULL: it was given */
     bz_arena arena;
 } bz_training;
 
-/* `forward` is needed for this call only. BZ_INCOMPLETE where an operator has no derivative: the sentence names the node. */
+/* `forward` is needed for this call only, its model for as long as somebody reads `first`. BZ_INCOMPLETE where an operator has no derivative: the sentence names the node. */
 int bz_training_derive(const bz_layers *forward, const bz_training_options *options, bz_training **training,
                        bz_error *err);
 void bz_training_free(bz_training *t);

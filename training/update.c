@@ -109,6 +109,7 @@ void update_build(build *b)
     b->phase = BZ_TRAIN_UPDATE;
     b->layer = "update";
     b->wide = true;
+    b->rate = rates[0], b->step = rates[1];
     bz_draft_input(&b->draft, rates[0], BZ_F32, 0, NULL);
     bz_draft_input(&b->draft, rates[1], BZ_I64, 0, NULL);
     for (int i = 0; i < b->n_order; i++)

@@ -177,7 +177,7 @@ static bz_replay *open_example(const example *e, bool streams, const char *proce
         if (processor)
             step[i].backend = processor, step[i].layout = "plain", step[i].algorithm = "";
     }
-    *m = (bz_replay_model){e->name, "", e->value, e->n_values, step, e->n_steps, forward};
+    *m = (bz_replay_model){e->name, "", e->value, e->n_values, step, e->n_steps, forward, 0};
     if (bz_replay_open(m, "", &setting, &r, &err))
         fail("open", &err);
     return r;

@@ -1,0 +1,120 @@
+/* Loops that backward passes need, and triangles, which masks of attention are cut by. */
+#include "replay/bind.h"
+
+#include <string.h>
+
+static int fill(binder *b, const bz_layer *l, int out, double value, bz_error *err)
+{
+    const bz_replay_loop loop = {.kind = BZ_LOOP_FILL, .value = value, .rank = 1, .dim = {1}};
+    return bind_loop(b, l, &loop, NULL, 0, out, err);
+}
+
+/* Zeros, into which the gradient is put where the slice lay. */
+int bind_slice_grad(binder *b, const bz_layer *l, bz_error *err)
+{
+    const bz_param *starts = bz_layer_param(l, "starts"), *axes = bz_layer_param(l, "axes"),
+                   *steps = bz_layer_param(l, "steps");
+    bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
+    int rank = l->in[0].rank;
+    if (bind_over(&l->in[0], &loop) || rank != l->out[0].rank || !starts || !axes || !steps || axes->n != starts->n ||
+        steps->n != starts->n)
+        return bind_no(l, err, "where its slice lay is not known");
+    bind_row_major(&l->in[0], loop.stride[0]);
+    bind_row_major(&l->out[0], loop.stride[1]);
+    for (int i = 0; i < starts->n; i++) {
+        int64_t axis = axes->v[i], way;
+        if (axis < 0 || axis >= rank || bz_is_symbol(starts->v[i]) || bz_is_symbol(steps->v[i]) ||
+            __builtin_mul_overflow(starts->v[i], loop.stride[1][axis], &way) ||
+            __builtin_add_overflow(loop.to, way, &loop.to) ||
+            __builtin_mul_overflow(loop.stride[1][axis], loop.dim[axis] > 1 ? steps->v[i] : 1, &loop.stride[1][axis]))
+            return bind_no(l, err, "where its slice lay is not known");
+    }
+    int dy = bind_value(b, l->node->in[0], err), dx = dy < 0 ? -1 : bind_result(b, l, 0, err);
+    return dx < 0 || fill(b, l, dx, 0, err) || bind_loop(b, l, &loop, &dy, 1, dx, err) ? -1 : 0;
+}
+
+static const char *word(const bz_layer *l, const char *name, const char *otherwise)
+{
+    const bz_attr *a = bz_node_attr(l->node, name);
+    return a && a->kind == BZ_ATTR_STRING ? a->s.data : otherwise;
+}
+
+/* Whether element i of the larger tensor is element i / n of the smaller one, for any whole n. */
+static bool repeats(const bz_layer *l)
+{
+    const char *at = word(l, "coordinate_transformation_mode", "half_pixel"),
+               *round = word(l, "nearest_mode", "round_prefer_floor");
+    bool nearest = !strcmp(word(l, "mode", "nearest"), "nearest");
+    return nearest && (!strcmp(at, "asymmetric")                      ? !strcmp(round, "floor")
+                       : strstr(at, "half_pixel") == at || *at == 'p' ? !strncmp(round, "round_prefer", 12)
+                                                                      : false);
+}
+
+/* Elements were repeated so many times along each axis: their gradients are summed up. */
+int bind_resize_grad(binder *b, const bz_layer *l, bz_error *err)
+{
+    const bz_type *dy = &l->in[0], *dx = &l->out[0];
+    bz_problem *p = BZ_NEW(b->arena, bz_problem, 1);
+    int n = 0;
+    if (!repeats(l) || dy->rank != dx->rank)
+        return bind_no(l, err, "only what repeats elements is replayed");
+    *p = (bz_problem){
+        .kind = BZ_PROBLEM_REDUCE, .reduce.fn = BZ_FN_SUM, .dtype = BZ_F32, .dtype_w = BZ_F32, .dtype_y = BZ_F32};
+    for (int i = 0; i < dy->rank; i++) {
+        int64_t times = dx->dims[i] > 0 ? dy->dims[i] / dx->dims[i] : 0;
+        if (times < 1 || times * dx->dims[i] != dy->dims[i] || n + 2 > BZ_PROBLEM_RANK)
+            return bind_no(l, err, "only what repeats elements is replayed");
+        p->reduce.x[n] = p->reduce.y[n] = dx->dims[i], n++;
+        if (times > 1)
+            p->reduce.x[n] = times, p->reduce.y[n] = 1, n++;
+    }
+    int from = bind_value(b, l->node->in[0], err), to = from < 0 ? -1 : bind_result(b, l, 0, err);
+    if (to < 0)
+        return -1;
+    bz_dtype type = b->plan->value[from].dtype;
+    p->dtype = p->dtype_w = p->dtype_y = type;
+    int wide = bind_new_value(b, "", type, n, p->reduce.x), sum = bind_new_value(b, "", type, n, p->reduce.y);
+    if (wide < 0 || sum < 0 || bz_problem_normalize(p, err))
+        return bind_no(l, err, "it has too many dimensions");
+    bind_step(b, BZ_STEP_VIEW, &from, 1, wide);
+    bind_step(b, BZ_STEP_CALL, &wide, 1, sum)->problem = p;
+    bind_step(b, BZ_STEP_VIEW, &sum, 1, to);
+    return 0;
+}
+
+/* A stored constant of these numbers. */
+static int constant(binder *b, bz_dtype dtype, int rank, const int64_t *dims, const double *number)
+{
+    int k = bind_new_value(b, "", dtype, rank, dims);
+    if (k < 0)
+        return -1;
+    b->plan->value[k].source = BZ_VALUE_STORED;
+    b->plan->source[k].number = number;
+    return k;
+}
+
+/* What a mask of the last two dimensions keeps; else 0. */
+int bind_trilu(binder *b, const bz_layer *l, bz_error *err)
+{
+    enum { MOST = 1 << 24 };
+    const bz_attr *upper = bz_node_attr(l->node, "upper");
+    bool above = !upper || upper->kind != BZ_ATTR_INT || upper->i;
+    bz_replay_loop loop = {.kind = BZ_LOOP_SELECT};
+    int rank = l->out[0].rank;
+    double k = 0;
+    if (rank < 2 || bind_over(&l->out[0], &loop) || loop.dim[rank - 2] * loop.dim[rank - 1] > MOST ||
+        (l->n_in > 1 && l->node->in[1] >= 0 && !bz_lower_scalar(b->layers, l->node->in[1], l->index, &k)))
+        return bind_no(l, err, "what it keeps is not known");
+    int64_t rows = loop.dim[rank - 2], columns = loop.dim[rank - 1];
+    double *keep = BZ_NEW(b->arena, double, rows *columns + 1), *zero = BZ_NEW(b->arena, double, 1);
+    for (int64_t i = 0; i < rows * columns; i++)
+        keep[i] = above ? i % columns - i / columns >= k : i % columns - i / columns <= k;
+    int x = bind_value(b, l->node->in[0], err), y = x < 0 ? -1 : bind_result(b, l, 0, err);
+    if (y < 0)
+        return -1;
+    int mask = constant(b, BZ_BOOL, 2, loop.dim + rank - 2, keep),
+        none = constant(b, b->plan->value[x].dtype, 0, NULL, zero);
+    loop.stride[0][rank - 2] = columns, loop.stride[0][rank - 1] = 1;
+    bind_row_major(&l->in[0], loop.stride[1]);
+    return bind_loop(b, l, &loop, (int[]){mask, x, none}, 3, y, err);
+}

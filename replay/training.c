@@ -1,0 +1,300 @@
+/* Calls that only training has. They make several results, or new weights where the old ones lay, and take what the forward
+ * pass left. */
+#include "replay/bind.h"
+
+#include <string.h>
+
+/* Operands of a problem by the layer's operands, results by its results, a digit each: the problem's order, its last result
+ * last. An update of several tensors has them side by side: there a digit counts groups. */
+static const struct {
+    bz_problem_kind kind;
+    const char *in, *out;
+} ROWS[] = {
+    {BZ_PROBLEM_CONV_DATA, "01", "0"},
+    {BZ_PROBLEM_CONV_WEIGHTS, "01", "0"},
+    {BZ_PROBLEM_POOL, "0", "10"},
+    {BZ_PROBLEM_POOL_GRAD, "0", "0"},
+    {BZ_PROBLEM_POOL_GRAD, "01", "0"},
+    {BZ_PROBLEM_BATCHNORM, "012", "340"},
+    {BZ_PROBLEM_BATCHNORM_GRAD, "10342", "120"},
+    {BZ_PROBLEM_LAYERNORM, "012", "120"},
+    {BZ_PROBLEM_LAYERNORM_GRAD, "10342", "120"},
+    {BZ_PROBLEM_RMSNORM, "01", "10"},
+    {BZ_PROBLEM_RMSNORM_GRAD, "1032", "10"},
+    {BZ_PROBLEM_ACTIVATION_GRAD, "10", "0"},
+    {BZ_PROBLEM_SOFTMAX_GRAD, "10", "0"},
+    {BZ_PROBLEM_LOGSOFTMAX_GRAD, "10", "0"},
+    {BZ_PROBLEM_SOFTMAX_LOSS, "01", "10"},
+    {BZ_PROBLEM_SOFTMAX_LOSS_GRAD, "012", "0"},
+    {BZ_PROBLEM_DROPOUT, "0", "10"},
+    {BZ_PROBLEM_DROPOUT_GRAD, "01", "0"},
+    {BZ_PROBLEM_SCATTER_ADD, "21", "0"},
+    {BZ_PROBLEM_UPDATE, "230", "0"},
+    {BZ_PROBLEM_UPDATE, "2340", "10"},
+    {BZ_PROBLEM_UPDATE, "234501", "120"},
+};
+
+bool bind_is_training(const bz_problem *p)
+{
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(p, list), results = 0;
+    for (int i = 0; i < n; i++)
+        results += list[i].result;
+    return results > 1 || list[n - 1].alias >= 0 || bz_problem_has(p, BZ_TRAIT_GRADIENT) ||
+           p->kind == BZ_PROBLEM_DROPOUT;
+}
+
+/* Which of so many tensors of an update a call is for. */
+typedef struct part {
+    int number, of;
+} part;
+
+static int layer_operand(char digit, bool updates, part t)
+{
+    int k = digit - '0';
+    return updates && k >= 2 ? 2 + (k - 2) * t.of + t.number : k;
+}
+
+static int layer_result(char digit, bool updates, part t)
+{
+    int k = digit - '0';
+    return updates ? k * t.of + t.number : k;
+}
+
+/* What the layer leaves out is 1 of a scale, and 0 of a shift; nothing else may lack. */
+static int take_operand(binder *b, const bz_layer *l, int k, bz_role role, int *value, bz_error *err)
+{
+    bool there = k < l->n_in && l->node->in[k] >= 0 && l->in[k].kind != BZ_TYPE_NONE;
+    *value = there ? bind_value(b, l->node->in[k], err) : -1;
+    if (there)
+        return *value < 0 ? -1 : 0;
+    return role == BZ_ROLE_SCALE || role == BZ_ROLE_SHIFT ? 0 : bind_no(l, err, "what its gradient needs was not kept");
+}
+
+/* A result in the problem's type: indices of a pooling are those of the library, statistics of a normalization are its
+ * variance where the model has the inverse deviation. Only the gradient of the same layer reads them. */
+static int make_result(binder *b, const bz_layer *l, int k, const bz_operand *o, bz_error *err)
+{
+    bz_value_id v = k < l->n_out ? l->node->out[k] : BZ_NO_VALUE;
+    if (v >= 0 && b->number[v] >= 0)
+        return b->number[v];
+    int made = bind_new_value(b, v < 0 ? "" : b->layers->model->values[v].name, o->dtype, o->rank, o->dim);
+    if (made < 0)
+        return bind_no(l, err, "it has too many dimensions");
+    if (v >= 0)
+        b->number[v] = made;
+    return made;
+}
+
+/* Gradients of normalizations get the variance, so they add what the forward layer added. */
+static float epsilon_of(const binder *b, const bz_layer *l, const bz_problem *p)
+{
+    int kept = p->kind == BZ_PROBLEM_BATCHNORM_GRAD || p->kind == BZ_PROBLEM_LAYERNORM_GRAD ? 4
+               : p->kind == BZ_PROBLEM_RMSNORM_GRAD                                         ? 3
+                                                                                            : -1;
+    const bz_layer *forward = kept < 0 || kept >= l->n_in || l->node->in[kept] < 0 ? l : b->producer[l->node->in[kept]];
+    return bind_real(forward ? forward : l, "epsilon", p->kind == BZ_PROBLEM_UPDATE ? 1e-8f : 1e-5f);
+}
+
+static int add_call(binder *b, const bz_layer *l, const bz_problem *p, part t, bz_error *err)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(p, operand), n_in = 0, in[BZ_PROBLEM_OPERANDS], result[BZ_PROBLEM_OPERANDS];
+    bool updates = p->kind == BZ_PROBLEM_UPDATE;
+    const char *from = NULL, *to = NULL;
+    while (n_in < n && !operand[n_in].result)
+        n_in++;
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        if (ROWS[i].kind == p->kind && (int)strlen(ROWS[i].in) == n_in && (int)strlen(ROWS[i].out) == n - n_in)
+            from = ROWS[i].in, to = ROWS[i].out;
+    if (!from)
+        return bind_no(l, err, "this call of training is not replayed");
+    for (int i = 0; i < n_in; i++)
+        if (take_operand(b, l, layer_operand(from[i], updates, t), operand[i].role, &in[i], err))
+            return -1;
+    for (int i = n_in; i < n; i++) {
+        int k = layer_result(to[i - n_in], updates, t);
+        result[i - n_in] = i == n - 1 ? bind_result(b, l, k, err) : make_result(b, l, k, &operand[i], err);
+        if (result[i - n_in] < 0)
+            return -1;
+    }
+    bz_replay_step *s = bind_step(b, BZ_STEP_CALL, in, n_in, result[n - n_in - 1]);
+    s->problem = p;
+    s->epsilon = epsilon_of(b, l, p);
+    s->n_more = n - n_in - 1;
+    s->more = bz_arena_dup(b->arena, result, (size_t)s->n_more * sizeof *result);
+    return 0;
+}
+
+/* ---- kinds with more than one call ---------------------------------------------------------------- */
+
+/* y = alpha x, or y = a + b, of a row of numbers. */
+static int add_row(binder *b, const bz_layer *l, const char *function, float alpha, const int *in, int n_in, int out,
+                   bz_error *err)
+{
+    bz_replay_loop loop = {.kind = n_in == 1 ? BZ_LOOP_UNARY : BZ_LOOP_BINARY,
+                           .function = function,
+                           .alpha = alpha,
+                           .rank = 1,
+                           .dim = {bz_extent_count(b->plan->value[out].dim)},
+                           .stride = {{1}, {1}}};
+    return bind_loop(b, l, &loop, in, n_in, out, err);
+}
+
+/* Running means and variances: momentum of the old, the rest of the batch's. */
+static int add_running(binder *b, const bz_layer *l, int k, bz_error *err)
+{
+    float momentum = bind_real(l, "momentum", 0.9f);
+    bz_value_id next = k < l->n_out ? l->node->out[k] : BZ_NO_VALUE;
+    if (next < 0 || !bind_is_wanted(b, next))
+        return 0;
+    int old = bind_value(b, l->node->in[k + 2], err), made = old < 0 ? -1 : bind_result(b, l, k, err);
+    if (made < 0)
+        return -1;
+    const bz_replay_value like = b->plan->value[made];
+    int scaled[2], from[2] = {old, b->number[l->node->out[k + 2]]};
+    for (int i = 0; i < 2; i++) {
+        scaled[i] = bind_new_value(b, "", like.dtype, like.rank, like.dim);
+        if (scaled[i] < 0 || add_row(b, l, "linear", i ? 1 - momentum : momentum, &from[i], 1, scaled[i], err))
+            return -1;
+    }
+    return add_row(b, l, "add", 0, scaled, 2, made, err);
+}
+
+/* Our gradient of a group's normalization asks for its mean and variance, which no ONNX operator gives: they are computed again. */
+static int add_groupnorm_grad(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
+{
+    bz_problem again = {.kind = BZ_PROBLEM_GROUPNORM, .dtype = p->dtype, .dtype_w = p->dtype_w, .dtype_y = p->dtype_y};
+    bz_operand operand[BZ_PROBLEM_OPERANDS], own[BZ_PROBLEM_OPERANDS];
+    memcpy(again.groupnorm.x, p->groupnorm.x, sizeof again.groupnorm.x);
+    again.groupnorm.group = p->groupnorm.group, again.groupnorm.training = true;
+    int n = bz_problem_operands(&again, operand), n_own = bz_problem_operands(p, own), value[3], made[3], grad[5],
+        out[3];
+    if (n != 6 || n_own != 8 || bz_problem_normalize(&again, err))
+        return bind_no(l, err, "its call has other operands");
+    for (int i = 0; i < 3; i++)
+        if (take_operand(b, l, i, BZ_ROLE_X, &value[i], err))
+            return -1;
+    for (int i = 0; i < 3; i++)
+        if ((made[i] = bind_new_value(b, "", operand[3 + i].dtype, operand[3 + i].rank, operand[3 + i].dim)) < 0)
+            return bind_no(l, err, "it has too many dimensions");
+    bz_replay_step *s = bind_step(b, BZ_STEP_CALL, (int[]){value[1], -1, -1}, 3, made[2]);
+    s->problem = bz_arena_dup(b->arena, &again, sizeof again);
+    s->epsilon = bind_real(l, "epsilon", 1e-5f);
+    s->more = bz_arena_dup(b->arena, made, 2 * sizeof *made);
+    s->n_more = 2;
+    memcpy(grad, (int[]){value[1], value[0], made[0], made[1], value[2]}, sizeof grad);
+    for (int i = 0; i < 3; i++)
+        if ((out[i] = i < 2 ? make_result(b, l, i + 1, &own[5 + i], err) : bind_result(b, l, 0, err)) < 0)
+            return -1;
+    s = bind_step(b, BZ_STEP_CALL, grad, 5, out[2]);
+    s->problem = p;
+    s->epsilon = bind_real(l, "epsilon", 1e-5f);
+    s->more = bz_arena_dup(b->arena, out, 2 * sizeof *out);
+    s->n_more = 2;
+    return 0;
+}
+
+/* Its problem drops half; the layer says how much. */
+static int dropout_of(binder *b, const bz_layer *l, const bz_problem **p, bz_error *err)
+{
+    int at = (*p)->kind == BZ_PROBLEM_DROPOUT ? 1 : 2;
+    double ratio = 0.5;
+    bool given = at < l->n_in && l->node->in[at] >= 0;
+    if (given && !bz_lower_scalar(b->layers, l->node->in[at], l->index, &ratio))
+        return bind_no(l, err, "how much it drops is not known");
+    if (!(ratio > 0 && ratio < 1))
+        return bind_no(l, err, "it drops nothing, or all");
+    bz_problem *own = bz_arena_dup(b->arena, *p, sizeof **p);
+    own->dropout.ratio = (float)ratio;
+    *p = own;
+    return 0;
+}
+
+/* One call for each tensor. */
+static int add_updates(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    int results = 0, n_operands = bz_problem_operands(p, operand);
+    for (int i = 0; i < n_operands; i++)
+        results += operand[i].result;
+    int n = (l->n_in - 2) / (results + 1);
+    for (int i = 0; i < n; i++) {
+        bz_problem one = *p;
+        memset(one.update.x, 0, sizeof one.update.x);
+        one.update.x[0] = bz_type_elements(&l->in[2 + i]);
+        if (add_call(b, l, n == 1 ? p : bz_arena_dup(b->arena, &one, sizeof one), (part){i, n}, err))
+            return -1;
+    }
+    return 0;
+}
+
+int bind_training(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
+{
+    const bz_problem *p = a->problem;
+    if (a->n != 1)
+        return bind_no(l, err, "it takes several calls, which are not replayed");
+    if (p->kind == BZ_PROBLEM_UPDATE)
+        return add_updates(b, l, p, err);
+    if (p->kind == BZ_PROBLEM_GROUPNORM_GRAD)
+        return add_groupnorm_grad(b, l, p, err);
+    if ((p->kind == BZ_PROBLEM_DROPOUT || p->kind == BZ_PROBLEM_DROPOUT_GRAD) && dropout_of(b, l, &p, err))
+        return -1;
+    if (add_call(b, l, p, (part){0, 1}, err))
+        return -1;
+    for (int k = 1; k < 3 && p->kind == BZ_PROBLEM_BATCHNORM; k++)
+        if (add_running(b, l, k, err))
+            return -1;
+    return 0;
+}
+
+/* ---- what is kept from one iteration to the next ---------------------------------------------------- */
+
+bool bind_kept(const bz_training *t, bz_value_id v)
+{
+    return t && (t->first[v] || t->next[v] >= 0 || v == t->rate || v == t->step);
+}
+
+/* Weights begin as in the file; what it left out, as a model's does; states of the optimizer as 0. */
+void bind_first(const binder *b, bz_value_id v, double rate, bz_replay_value *value, bz_replay_source *source)
+{
+    const bz_training *t = b->layers->training;
+    const bz_tensor *first = t->first[v];
+    if (first && first->values && first->values->n == 0)
+        bind_seed(b, v, value);
+    else if (first)
+        *source = (bz_replay_source){.tensor = first, .model = t->from};
+    else if (v == t->rate)
+        value->offset = (float)rate;
+    else if (v == t->step)
+        value->offset = 1;
+    else if (t->held[v] != BZ_HELD_STATE) /* weights that are results of nodes */
+        bind_seed(b, v, value);
+    value->source = BZ_VALUE_KEPT;
+}
+
+/* New weights and states, and the number of the next iteration. */
+int bind_next(binder *b, bz_error *err)
+{
+    const bz_training *t = b->layers->training;
+    bz_replay_plan *p = b->plan;
+    for (int v = 0; t && v < b->layers->model->n_values; v++) {
+        int k = b->number[v];
+        if (k < 0 || p->value[k].source != BZ_VALUE_KEPT)
+            continue;
+        if (t->next[v] >= 0 && b->number[t->next[v]] >= 0)
+            p->value[k].next = b->number[t->next[v]] + 1;
+        if (v != t->step)
+            continue;
+        bz_replay_loop more = {
+            .kind = BZ_LOOP_UNARY, .function = "linear", .alpha = 1, .beta = 1, .rank = 1, .dim = {1}, .stride = {{1}}};
+        int made = bind_new_value(b, "", BZ_I64, 0, NULL);
+        b->name = "the next iteration's number";
+        if (made < 0 || bind_loop(b, b->layers->layer, &more, &k, 1, made, err))
+            return -1;
+        p->value[k].next = made + 1;
+    }
+    if (t && t->loss >= 0)
+        p->loss = b->number[t->loss] + 1;
+    return 0;
+}
