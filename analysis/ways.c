@@ -1,5 +1,6 @@
 /* The ways to compute a model that the database has records for: other data types, layouts and math modes. */
 #include "analysis/steps.h"
+#include "transfer/transfer.h"
 
 #include <string.h>
 
@@ -95,7 +96,8 @@ int analyze_prices(analyze_work *w, const analyze_place *at, bz_error *err)
     (void)at;
     const bz_request *r = w->request;
     bz_peaks *peaks = BZ_NEW(w->arena, bz_peaks, 1);
-    w->facts = bz_system_facts_read(w->system->details, w->arena);
+    if (bz_transfers_facts(r->db, w->system, w->arena, &w->facts, err))
+        return -1;
     bz_peaks_read(w->facts, &r->setting, w->arena, peaks);
     w->peaks = peaks;
     bool ways = w->parts & BZ_PART_UNITS;

@@ -73,6 +73,9 @@ typedef struct bz_bench {
 /* Runs a built folder; each record is stored when it arrives. */
 int bz_bench_run(const char *folder, bz_bench *run, bz_error *err);
 
+/* The same for problems that belong to no layer, by their texts, in row-major order: benanza-bench runs them, so nothing is built. */
+int bz_bench_texts(const char *const *text, int n, const char *backend, bz_bench *run, bz_error *err);
+
 /* All of it for what a plan wants: generates, builds and runs in a folder that goes away, unless the build fails: then its log
  * is wanted. `peaks`: as bz_bench_peaks, too; it may find run->system anew. */
 int bz_bench_plan(const bz_plan *plan, bz_bench *run, bool peaks, bz_error *err);

@@ -45,8 +45,9 @@ int bz_bench_device(const char *backend, bz_error *err)
     return rc ? -1 : 0;
 }
 
-/* Runs benanza-bench for the line that says what the machine is. */
-static int ask_line(const char *const *options, const char *backend, bz_arena *arena, bz_line *line, bz_error *err)
+/* Runs benanza-bench for the line that says what the machine is, and hands on what it says behind that. */
+static int ask_line(const char *const *options, const char *backend, bz_arena *arena, bz_line *line, const char **rest,
+                    bz_error *err)
 {
     char path[3100], *argv[8] = {path, "--system"};
     bz_buf text = {0};
@@ -55,12 +56,11 @@ static int ask_line(const char *const *options, const char *backend, bz_arena *a
     int rc = bz_bench_find(path, sizeof path, err) ||
              (backend ? device_output(argv, "--system NAME looks up the records of another machine", &text, err)
                       : bz_bench_output(argv, &text, err));
-    size_t n = text.len;
-    while (n && text.data[n - 1] == '\n')
-        n--;
+    size_t n = strcspn(bz_buf_text(&text), "\n");
     rc = rc || bz_line_parse(bz_buf_text(&text), n, arena, line, err);
     if (!rc && !line->is_system)
         rc = bz_fail(err, BZ_FAILED, "%s did not say what the machine is", path);
+    *rest = bz_arena_str(arena, bz_buf_text(&text) + n + (n < text.len));
     bz_buf_free(&text);
     return rc ? -1 : 0;
 }
@@ -82,20 +82,38 @@ static int keep_peaks(const bz_system *known, bz_line *line, bz_arena *arena, bz
     return 0;
 }
 
+/* Records, a line each: what moving data costs. */
+static int store_records(bz_perfdb *db, const char *text, bz_error *err)
+{
+    bz_arena arena = {0};
+    int rc = 0;
+    while (*text && !rc) {
+        size_t n = strcspn(text, "\n");
+        bz_line line;
+        rc = bz_line_parse(text, n, &arena, &line, err);
+        if (!rc && !line.is_system)
+            rc = bz_perfdb_put(db, &line.record, 1, NULL, err);
+        text += n + (text[n] == '\n');
+    }
+    bz_arena_free(&arena);
+    return rc ? -1 : 0;
+}
+
 /* Stores what the machine is, if the database may be written to, where `again`, or where the database knows nothing of the system. */
 static int identify(bz_perfdb *db, const char *const *options, const char *backend, bool again,
                     const bz_system **system, bz_error *err)
 {
     bz_arena arena = {0};
     bz_line line;
-    int rc = ask_line(options, backend, &arena, &line, err) || bz_perfdb_system(db, line.system, system, err) ||
+    const char *rest;
+    int rc = ask_line(options, backend, &arena, &line, &rest, err) || bz_perfdb_system(db, line.system, system, err) ||
              (again && *system && keep_peaks(*system, &line, &arena, err));
     if (!rc && !*system && !bz_perfdb_can_write(db))
         *system = bz_perfdb_guest(db, line.system, line.details, line.date);
     else if (!rc && bz_perfdb_can_write(db) &&
              (again || !*system || !(*system)->details || !strcmp((*system)->details, "{}")))
         rc = bz_perfdb_put_system(db, line.system, line.details, line.date, err) ||
-             bz_perfdb_system(db, line.system, system, err);
+             bz_perfdb_system(db, line.system, system, err) || store_records(db, rest, err);
     bz_arena_free(&arena);
     return rc ? -1 : 0;
 }
@@ -109,7 +127,8 @@ int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const
 int bz_bench_look(const char *backend, bz_arena *arena, bz_line *line, bz_error *err)
 {
     const char *options[] = {backend ? "--backend" : NULL, backend, NULL};
-    return ask_line(options, backend, arena, line, err);
+    const char *rest;
+    return ask_line(options, backend, arena, line, &rest, err);
 }
 
 int bz_bench_text(bz_buf *out, bz_error *err)

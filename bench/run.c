@@ -153,13 +153,29 @@ static void add_family(missing *m, const bz_variant *family)
                           m->records[i].variant.algorithm);
 }
 
+/* The program and its arguments, and more of these. */
+static char **with(char *const *program, char *const *more, bz_arena *arena)
+{
+    int n = 0, all = 0;
+    while (program[n])
+        n++;
+    while (more[all])
+        all++;
+    char **argv = BZ_NEW(arena, char *, n + all + 1);
+    memcpy(argv, program, (size_t)n * sizeof *argv);
+    memcpy(argv + n, more, (size_t)all * sizeof *argv);
+    return argv;
+}
+
 /* Goes through the problems and families of the program. */
-static int list_missing(bz_bench *run, char *program, bz_buf *only, int *n, bz_error *err)
+static int list_missing(bz_bench *run, char *const *program, bz_buf *only, int *n, bz_error *err)
 {
     bz_buf list = {0};
     missing m = {.run = run, .only = only};
-    char *argv[] = {program, "--list", NULL}, *rest = NULL;
-    int rc = bz_bench_output(argv, &list, err);
+    bz_arena arena = {0};
+    char *rest = NULL;
+    int rc = bz_bench_output(with(program, (char *[]){"--list", NULL}, &arena), &list, err);
+    bz_arena_free(&arena);
     for (char *line = rc || !list.len ? NULL : strtok_r(list.data, "\n", &rest); line && !rc;
          line = strtok_r(NULL, "\n", &rest)) {
         char backend[64], layout[64], math[64];
@@ -199,24 +215,20 @@ static int supervise(bz_bench *run, char *const *argv, bz_error *err)
     return rc;
 }
 
-int bz_bench_run(const char *folder, bz_bench *run, bz_error *err)
+/* `only_path` is a file to be written. */
+static int run_program(char *const *program, const char *only_path, bz_bench *run, bz_error *err)
 {
-    char program[3300], only_path[3300], plans[BZ_FOLDER_MAX + 8], threads[24], yardstick[32];
+    char plans[BZ_FOLDER_MAX + 8], threads[24], yardstick[32];
     bz_arena arena = {0};
     double known = bz_system_facts_read(run->system->details, &arena)->yardstick;
     bz_buf only = {0};
-    snprintf(program, sizeof program, "%s/build/benchmarks", folder);
-    snprintf(only_path, sizeof only_path, "%s/build/only", folder);
     snprintf(plans, sizeof plans, "%s/plans", bz_perfdb_dir(run->db));
     snprintf(threads, sizeof threads, "%d", run->setting.threads);
     snprintf(yardstick, sizeof yardstick, "%.9g", known);
-    bz_arena_free(&arena);
     int rc = list_missing(run, program, &only, &run->wanted, err);
     if (!rc && run->wanted)
         rc = bz_whole_write(only_path, &only, err);
     bz_buf_free(&only);
-    if (rc || !run->wanted)
-        return rc;
     const struct {
         const char *name, *value;
     } options[] = {{"--progress", "9"},
@@ -230,13 +242,45 @@ int bz_bench_run(const char *folder, bz_bench *run, bz_error *err)
                    {"--engines", run->engines},
                    {"--metrics", run->metrics}};
     enum { N_OPTIONS = sizeof options / sizeof *options };
-    char *argv[2 + 2 * N_OPTIONS] = {program}, **more = argv + 1;
+    char *more[2 * N_OPTIONS + 1] = {NULL}, **at = more;
     for (int i = 0; i < N_OPTIONS; i++)
         if (options[i].value) {
-            *more++ = (char *)options[i].name;
-            *more++ = (char *)options[i].value;
+            *at++ = (char *)options[i].name;
+            *at++ = (char *)options[i].value;
         }
-    return supervise(run, argv, err);
+    if (!rc && run->wanted)
+        rc = supervise(run, with(program, more, &arena), err);
+    bz_arena_free(&arena);
+    return rc ? -1 : 0;
+}
+
+int bz_bench_run(const char *folder, bz_bench *run, bz_error *err)
+{
+    char program[3300], only_path[3300];
+    snprintf(program, sizeof program, "%s/build/benchmarks", folder);
+    snprintf(only_path, sizeof only_path, "%s/build/only", folder);
+    return run_program((char *[]){program, NULL}, only_path, run, err);
+}
+
+int bz_bench_texts(const char *const *text, int n, const char *backend, bz_bench *run, bz_error *err)
+{
+    char path[3100], folder[BZ_FOLDER_MAX];
+    bz_arena arena = {0};
+    char *options[] = {path, "--layout", "plain", "--backend", (char *)backend, NULL};
+    char **problems = BZ_NEW(&arena, char *, n + 1);
+    for (int i = 0; i < n; i++)
+        problems[i] = (char *)text[i];
+    if (bz_bench_find(path, sizeof path, err))
+        return -1;
+    bz_bench_hold();
+    int rc = bz_folder_make(folder, err);
+    if (!rc) {
+        rc = run_program(with(options, problems, &arena), bz_arena_printf(&arena, "%s/only", folder), run, err);
+        bz_folder_remove(folder);
+    }
+    bz_bench_release();
+    bz_arena_free(&arena);
+    return rc;
 }
 
 int bz_bench_plan(const bz_plan *plan, bz_bench *run, bool peaks, bz_error *err)

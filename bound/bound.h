@@ -22,14 +22,14 @@ double bz_tick(double seconds); /* rounded as said above; what is not finite sta
 
 /* ---- hardware ------------------------------------------------------------------------------- */
 
-enum { BZ_PEAKS = 16 };
+enum { BZ_PEAKS = 24 };
 
 typedef struct bz_peak_rate {
     bz_dtype dtype;
     double rate; /* per second */
 } bz_peak_rate;
 
-/* What a system can do at best, from what 'benanza system --measure' found, else from the table of
+/* What a system can do at best, from what 'benanza system --measure' and 'benanza transfer' found, else from the table of
  * data sheets (peaks.c). Where neither is there `why` is a sentence, else NULL. */
 typedef struct bz_peaks {
     const char *why, *source; /* source: "measured", "data sheet" */

@@ -56,8 +56,11 @@ static void read_bandwidth(const bz_measured *m, bool cold, bz_peaks *p)
         }
     for (int i = 0; i < m->n_buffers; i++) {
         const bz_buffer_rates *b = &m->buffer[i];
-        add_bandwidth(p, b->bytes, cold ? fmax(b->copy_cold, memory) : fmax(b->read, b->copy));
+        if (!cold || b->copy_cold > 0)
+            add_bandwidth(p, b->bytes, cold ? fmax(b->copy_cold, memory) : fmax(b->read, b->copy));
     }
+    if (cold && !p->n_bandwidth)
+        add_bandwidth(p, 0, memory);
 }
 
 static void read_measured(const bz_system_facts *facts, const bz_setting *setting, bz_arena *arena, bz_peaks *p)

@@ -2,6 +2,7 @@
 #include "cli/db.h"
 #include "cli/planning.h"
 #include "predict/evaluate.h"
+#include "transfer/transfer.h"
 
 #include <stdio.h>
 
@@ -36,14 +37,16 @@ static double *uses_of(const bz_plan *plan, int n, bz_arena *arena)
 
 /* Of what is wanted, the problems that tell most of a system's times. What they cost stands for what they weigh: by the system's
  * roofline where its rates are known, else as if a byte cost as much as ten operations. */
-static void choose(const gen_job *g, bz_plan *plan, const bz_system *system, const bz_setting *setting)
+static void choose(const gen_job *g, bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting)
 {
     bz_arena arena = {0};
     const bz_plan_problem *problem;
     int all = bz_plan_problems(plan, &problem), n = 0;
-    const bz_system_facts *facts = bz_system_facts_read(system ? system->details : NULL, &arena);
+    const bz_system_facts *facts;
+    bz_error none;
     bz_machine machine;
-    bool known = system && !bz_machine_of(facts, system->name, setting, &machine, NULL);
+    bool known = system && !bz_transfers_facts(db, system, &arena, &facts, &none) &&
+                 !bz_machine_of(facts, system->name, setting, &machine, NULL);
     const bz_shape **shape = BZ_NEW(&arena, const bz_shape *, all);
     double *cost = BZ_NEW(&arena, double, all), *uses = uses_of(plan, all, &arena);
     int *at = BZ_NEW(&arena, int, all), *order = BZ_NEW(&arena, int, all);
@@ -124,7 +127,7 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
         rc = (!db && planning_system(&bz_command_gen, &g->p, false, &db, &system, err)) ||
              bz_plan_skip(plan, db, system, &setting, &again, err);
     if (!rc && g->most)
-        choose(g, plan, system, &setting);
+        choose(g, plan, db, system, &setting);
     rc = rc || bz_generate(plan, g->folder, err);
     if (!rc)
         report(g, plan, out);

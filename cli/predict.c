@@ -4,6 +4,7 @@
 #include "cli/planning.h"
 #include "report/report.h"
 #include "runtime/gpus.h"
+#include "transfer/transfer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -166,7 +167,8 @@ static int find_target(predict_job *job, const char *name, target *out, bz_error
     if (bz_perfdb_system(job->db, name, &out->system, err))
         return -1;
     if (out->system) {
-        out->facts = bz_system_facts_read(out->system->details, &job->arena);
+        if (bz_transfers_facts(job->db, out->system, &job->arena, &out->facts, err))
+            return -1;
         for (int m = 0; m < job->samples.machines; m++)
             if (!strcmp(job->samples.machine[m].name, out->system->name))
                 out->own = m;

@@ -4,6 +4,7 @@
 #include "bench/bench.h"
 #include "cli/analysis.h"
 #include "cli/db.h"
+#include "transfer/transfer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,9 +48,11 @@ static int follow(replay_job *r, bz_error *err)
 static double bandwidth_of(const replay_job *r, bz_arena *arena)
 {
     bz_peaks peaks;
-    if (!r->system)
+    const bz_system_facts *facts;
+    bz_error none;
+    if (!r->system || bz_transfers_facts(r->db, r->system, arena, &facts, &none))
         return 0;
-    bz_peaks_read(bz_system_facts_read(r->system->details, arena), &r->setting, arena, &peaks);
+    bz_peaks_read(facts, &r->setting, arena, &peaks);
     return peaks.n_bandwidth ? peaks.bandwidth[peaks.n_bandwidth / 2].rate : 0;
 }
 

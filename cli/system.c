@@ -53,6 +53,9 @@ static int report(system_job *s, bz_buf *out, bz_error *err)
         look_here(s, here, &found.n_here, err) ||
         (s->db && bz_perfdb_stocks(s->db, &s->arena, &stock, &found.n, err)) || (!s->json && bz_bench_text(out, err)))
         return -1;
+    if (s->db && (bz_perfdb_system(s->db, here->system, &system, err) ||
+                  (system && bz_transfers_facts(s->db, system, &s->arena, &found.facts, err))))
+        return -1;
     found.where = s->where;
     found.database = s->db;
     found.stock = stock;

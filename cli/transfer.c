@@ -1,5 +1,6 @@
 /* benanza transfer: what moving data costs, measured where the database lacks it. */
 #include "transfer/transfer.h"
+#include "bench/bench.h"
 #include "cli/db.h"
 #include "cli/planning.h"
 #include "report/report.h"
@@ -26,24 +27,17 @@ static const bz_system_facts *facts_of(transfer_job *t)
 /* Another system's records can only be looked up. */
 static int measure(transfer_job *t, bz_error *err)
 {
-    bz_plan_options options = {0};
+    const char *const *text;
+    bz_bench run = {.db = t->db,
+                    .system = t->system,
+                    .setting = t->setting,
+                    .time_limit = t->time_limit ? t->time_limit : "0.03",
+                    .wait = t->wait,
+                    .again = &t->again};
     if (t->no_run || t->p.system)
         return 0;
-    bz_plan *plan = bz_plan_new(&options);
-    int rc = bz_transfers_plan(facts_of(t), t->setting.threads, plan, err) ||
-             bz_plan_skip(plan, t->db, t->system, &t->setting, &t->again, err);
-    if (!rc && bz_plan_wanted(plan, NULL)) {
-        bz_bench run = {.db = t->db,
-                        .system = t->system,
-                        .setting = t->setting,
-                        .time_limit = t->time_limit ? t->time_limit : "0.03",
-                        .wait = t->wait,
-                        .again = &t->again};
-        rc = bz_bench_plan(plan, &run, false, err);
-        t->system = run.system;
-    }
-    bz_plan_free(plan);
-    return rc ? -1 : 0;
+    int n = bz_transfers_list(facts_of(t), t->setting.threads, &t->arena, &text);
+    return bz_bench_texts(text, n, "memory", &run, err);
 }
 
 static int transfer(transfer_job *t, bz_buf *out, int *status, bz_error *err)

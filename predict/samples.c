@@ -1,6 +1,7 @@
 /* The records of a database as a table. */
 #include "base/sort.h"
 #include "predict/neighbours.h"
+#include "transfer/transfer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,7 +83,9 @@ int bz_samples_load(bz_perfdb *db, const bz_setting *setting, bz_samples *out, b
     const bz_system **with = BZ_NEW(&out->arena, const bz_system *, n);
     out->machine = BZ_NEW(&out->arena, bz_machine, n);
     for (size_t i = 0; i < n && out->machines < BZ_NEIGHBOURS; i++) {
-        const bz_system_facts *facts = bz_system_facts_read(systems[i]->details, &out->arena);
+        const bz_system_facts *facts;
+        if (bz_transfers_facts(db, systems[i], &out->arena, &facts, err))
+            return -1;
         const char *name = bz_arena_str(&out->arena, systems[i]->name);
         if (bz_machine_of(facts, name, setting, &out->machine[out->machines], NULL) == 0)
             with[out->machines++] = systems[i];

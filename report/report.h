@@ -74,8 +74,9 @@ void bz_report_records(const char *dir, const bz_record *list, size_t n, bz_form
 typedef struct bz_systems {
     const bz_line *here; /* its processor, and its GPU where there is one */
     int n_here;
-    const char *where; /* the database's folder */
-    bool database;     /* it is there */
+    const bz_system_facts *facts; /* of the processor, as the database knows it; NULL: it does not */
+    const char *where;            /* the database's folder */
+    bool database;                /* it is there */
     const bz_stock *stock;
     size_t n;
 } bz_systems;

@@ -149,7 +149,8 @@ void bz_report_systems_text(const bz_systems *s, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    const bz_system_facts *facts = bz_system_facts_read(details_here(s, s->here), &arena);
+    const bz_system_facts *facts =
+        s->facts && s->facts->n_measured ? s->facts : bz_system_facts_read(details_here(s, s->here), &arena);
     for (int i = 0; i < facts->n_measured; i++)
         bz_measured_print(&facts->measured[i], out);
     if (!facts->n_measured)

@@ -275,30 +275,32 @@ static int measure_moves(bz_machine *s, peak_run *run, bz_error *err)
     return 0;
 }
 
-static int measure_bandwidth(bz_machine *s, peak_run *run, bz_error *err)
+/* A problem of the kind transfer, whose record goes where the options say. */
+static int measure_transfer(const char *way, int64_t x, bz_run_options *options, bz_error *err)
 {
-    double largest = 0;
-    for (int i = 0; i < s->n_caches; i++)
-        largest = (double)s->cache[i].bytes;
-    double bytes = 8 << 10;
-    while (s->n_bandwidth < BZ_MAX_SIZES && bytes <= 4 * largest) {
-        bz_bandwidth *b = &s->bandwidth[s->n_bandwidth];
-        char copy[64], read[64];
-        snprintf(copy, sizeof copy, "copy read=%.0f write=%.0f dtype=u8", bytes / 2, bytes / 2);
-        snprintf(read, sizeof read, "copy read=%.0f write=0 dtype=u8", bytes);
-        b->bytes = bytes;
-        run->options.setting.cold = false;
-        b->read = bytes / fastest(read, "memory", run, err);
-        b->copy = bytes / fastest(copy, "memory", run, err);
-        run->options.setting.cold = true;
-        b->copy_cold = bytes / fastest(copy, "memory", run, err);
-        run->options.setting.cold = false;
-        if (b->read < 0 || b->copy < 0 || b->copy_cold < 0)
-            return -1;
-        s->n_bandwidth++;
-        bytes *= 4;
+    char text[64];
+    bz_problem p;
+    snprintf(text, sizeof text, "transfer way=%s x=%lld dtype=f64", way, (long long)x);
+    return bz_problem_parse(text, &p, err) || bz_run(&(bz_family){&p, "memory", "plain", "default"}, 1, options, err)
+               ? -1
+               : 0;
+}
+
+int bz_machine_transfers(const bz_machine *s, bz_run_options *options, bz_error *err)
+{
+    enum { SMALLEST = 8 << 10, LARGEST = 1 << 30, STEP = 4 };
+    const bz_run_options was = *options;
+    int64_t largest = s->n_caches ? s->cache[s->n_caches - 1].bytes : 0;
+    int rc = 0;
+    options->time_limit = PEAK_TIME;
+    for (int64_t bytes = SMALLEST; bytes <= LARGEST && bytes <= STEP * largest && !rc; bytes *= STEP) {
+        rc = measure_transfer("read", bytes / 8, options, err) || measure_transfer("copy", bytes / 16, options, err);
+        options->setting.cold = true;
+        rc = rc || measure_transfer("copy", bytes / 16, options, err);
+        options->setting.cold = was.setting.cold;
     }
-    return 0;
+    *options = was;
+    return rc ? -1 : 0;
 }
 
 int bz_machine_measure(bz_machine *s, const bz_run_options *options, bz_error *err)
@@ -311,7 +313,7 @@ int bz_machine_measure(bz_machine *s, const bz_run_options *options, bz_error *e
         s->launch[s->n_launch++].value = bz_launch_cost((*b)->name, &run.options);
     }
     s->measured_threads = threads;
-    return measure_flops(s, &run, err) || measure_moves(s, &run, err) || measure_bandwidth(s, &run, err) ? -1 : 0;
+    return measure_flops(s, &run, err) || measure_moves(s, &run, err) ? -1 : 0;
 }
 
 /* ---- output --------------------------------------------------------------------------------- */
@@ -334,16 +336,6 @@ static void put_measured(bz_json *j, const bz_machine *s)
     put_rates(j, "launch", s->launch, s->n_launch);
     put_rates(j, "reorder", s->reorder, s->n_reorder);
     put_rates(j, "convert", s->convert, s->n_convert);
-    bz_json_key_array(j, "bandwidth");
-    for (int i = 0; i < s->n_bandwidth; i++) {
-        bz_json_object(j);
-        bz_json_key_num(j, "bytes", s->bandwidth[i].bytes);
-        bz_json_key_num(j, "read", s->bandwidth[i].read);
-        bz_json_key_num(j, "copy", s->bandwidth[i].copy);
-        bz_json_key_num(j, "copy_cold", s->bandwidth[i].copy_cold);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 
@@ -407,7 +399,6 @@ static void print_rates(const bz_rate *rate, int n, const char *title, const cha
 
 static void print_measured(const bz_machine *s, bz_buf *out)
 {
-    bz_unit_text a, b, c, d;
     print_rates(s->flops, s->n_flops, "peak", "flop/s", out);
     bz_buf_printf(out, " (%d thread%s%s)\n", s->measured_threads, s->measured_threads > 1 ? "s" : "",
                   s->busy ? "; the machine was busy" : "");
@@ -417,12 +408,6 @@ static void print_measured(const bz_machine *s, bz_buf *out)
     bz_buf_putc(out, '\n');
     print_rates(s->convert, s->n_convert, "converted", "element/s", out);
     bz_buf_putc(out, '\n');
-    for (int i = 0; i < s->n_bandwidth; i++) {
-        const bz_bandwidth *w = &s->bandwidth[i];
-        line(out, i ? "" : "bandwidth");
-        bz_buf_printf(out, "%8s: read %s/s, copy %s/s hot, %s/s cold\n", bz_units_bytes(a, w->bytes),
-                      bz_units_bytes(b, w->read), bz_units_bytes(c, w->copy), bz_units_bytes(d, w->copy_cold));
-    }
 }
 
 void bz_machine_print(const bz_machine *s, bz_buf *out)

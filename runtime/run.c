@@ -81,8 +81,9 @@ static const char USAGE[] =
     "      --workspace GB      memory that a variant may have besides its operands (what the device has free)\n"
     "      --system            print what this machine is, as one JSON line; --text for people; with --backend\n"
     "                          the device that the backend runs on\n"
-    "      --measure           measure the processor's peak rates and bandwidths too, for the line that says what it "
-    "is\n"
+    "      --measure           measure the processor's peak rates too, for the line that says what it is, and reading "
+    "and\n"
+    "                          copying of memory, a record each\n"
     "      --help              print this\n\n"
     "A problem is a text as in a record; `-` reads them from standard input, a line each.\n";
 
@@ -226,7 +227,7 @@ static int write_systems(program *p, bz_machine *s, bz_error *err)
     bz_buf_put(&lines, bz_buf_text(&p->systems), p->systems.len);
     write_all(p, bz_buf_text(&lines), lines.len);
     bz_buf_free(&lines);
-    return 0;
+    return processor && p->measure ? bz_machine_transfers(s, &p->options, err) : 0;
 }
 
 /* What an empty call costs, once for each backend in use. */
@@ -272,8 +273,6 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
         return -1;
     if (!p->options.check_only)
         measure_launch(p);
-    p->options.emit = emit;
-    p->options.context = p;
     bz_ahead_begin(&ahead, &p->pending, &p->options);
     for (int i = 0; i < p->pending.n && !p->broken && !bad; i++) {
         p->n_done = i;
@@ -311,6 +310,12 @@ static int add_device(const char *name, bool table, bz_buf *out, bz_error *err)
     return 0;
 }
 
+/* What a closed pipe or a full disk did not take is an error, however small it was. */
+static int flush(bz_error *err)
+{
+    return fflush(stdout) || ferror(stdout) ? bz_fail(err, BZ_FAILED, "standard output cannot be written") : 0;
+}
+
 static int run_system(program *p, bz_error *err)
 {
     bz_machine s;
@@ -334,7 +339,10 @@ static int run_system(program *p, bz_error *err)
     }
     fputs(bz_buf_text(&out), stdout);
     bz_buf_free(&out);
-    return 0;
+    if (!p->measure || p->table)
+        return 0;
+    snprintf(p->system, sizeof p->system, "%s@%s", s.slug, s.stack);
+    return flush(err) ? -1 : bz_machine_transfers(&s, &p->options, err);
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
@@ -558,19 +566,14 @@ static int run_program(program *p, int argc, char **argv, const bz_benchmark *co
     return run_all(p, &s, err);
 }
 
-/* What a closed pipe or a full disk did not take is an error, however small it was. */
-static int flush(bz_error *err)
-{
-    return fflush(stdout) || ferror(stdout) ? bz_fail(err, BZ_FAILED, "standard output cannot be written") : 0;
-}
-
 int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks)
 {
-    program p = {.out = STDOUT_FILENO, .progress = -1, .wait = -1, .options.setting.threads = 1};
+    program p = {.out = STDOUT_FILENO, .progress = -1, .wait = -1, .options = {.setting.threads = 1, .emit = emit}};
     bz_error err = {0};
     int c, which = 0, result = 0;
     bz_end_with_parent();
     opterr = 0;
+    p.options.context = &p;
     while (!result && (c = getopt_long(argc, argv, "ho:", OPTIONS, &which)) != -1) {
         if (c == HELP || c == 'h') {
             printf(USAGE, argv[0]);

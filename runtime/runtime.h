@@ -215,17 +215,12 @@ void bz_outcome_json(const bz_outcome *record, const bz_run_setting *setting, co
 
 /* ---- the machine ---------------------------------------------------------------------------- */
 
-enum { BZ_MAX_CACHES = 4, BZ_MAX_SIZES = 12, BZ_MAX_RATES = 8 };
+enum { BZ_MAX_CACHES = 4, BZ_MAX_RATES = 8 };
 
 typedef struct bz_rate {
     char what[16]; /* a data type; or a backend */
     double value;
 } bz_rate;
-
-typedef struct bz_bandwidth {
-    double bytes;                 /* of the buffer */
-    double read, copy, copy_cold; /* bytes per second; a copy counts both directions */
-} bz_bandwidth;
 
 typedef struct bz_machine {
     char slug[64], stack[96]; /* "epyc-9xx4", "onednn2.6.3+openblas0.3.21" */
@@ -248,12 +243,11 @@ typedef struct bz_machine {
     int measured_threads; /* 0: not measured */
     bool busy;            /* others used the machine meanwhile: it can do more than was measured */
     double yardstick;     /* seconds of a fixed piece of work, the best seen */
-    int n_flops, n_launch, n_reorder, n_convert, n_bandwidth;
+    int n_flops, n_launch, n_reorder, n_convert;
     bz_rate flops[BZ_MAX_RATES];   /* by data type */
     bz_rate launch[BZ_MAX_RATES];  /* by backend */
     bz_rate reorder[BZ_MAX_RATES]; /* by data type: elements per second, from row-major order to blocks of channels */
     bz_rate convert[BZ_MAX_RATES]; /* by data type: elements per second, from f32 or to it */
-    bz_bandwidth bandwidth[BZ_MAX_SIZES];
 } bz_machine;
 
 /* A device besides the processor that backends run on: a GPU. */
@@ -280,9 +274,13 @@ void bz_device_print(const bz_device *d, bz_buf *out);
 /* What this machine is. Runs no library's parallel code, so bz_run may follow. */
 void bz_machine_identify(bz_machine *s);
 
-/* Measures peak rates, bandwidths and the cost of an empty call, a few seconds in child processes. Of the options it takes
+/* Measures peak rates and the cost of an empty call, a few seconds in child processes. Of the options it takes
  * threads and what is known of the load. */
 int bz_machine_measure(bz_machine *s, const bz_run_options *options, bz_error *err);
+
+/* Measures reading and copying, from the caches, and copying from memory, by size: `options->emit` gets the records. Meanwhile
+ * the setting in the options is that of the record. */
+int bz_machine_transfers(const bz_machine *s, bz_run_options *options, bz_error *err);
 
 /* {"v":1,"record":"system",…} on one line. */
 void bz_machine_json(const bz_machine *s, bz_buf *out);

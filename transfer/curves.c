@@ -12,41 +12,18 @@ typedef struct reading {
     bz_transfers *out;
 } reading;
 
-/* Of the variants measured in the setting the fastest; NULL: none. *why: what one that failed said. */
-static const bz_record *fastest(const reading *r, const char *problem, const char **why, bz_error *err)
-{
-    bz_record *record;
-    const bz_record *best = NULL;
-    size_t n;
-    *why = NULL;
-    if (bz_perfdb_variants(r->db, r->out->system, problem, r->arena, &record, &n, err))
-        return NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (!bz_setting_same(&record[i].setting, &r->out->setting))
-            continue;
-        if (record[i].status == BZ_RECORD_OK && (!best || record[i].median < best->median))
-            best = &record[i];
-        else if (record[i].status != BZ_RECORD_OK && record[i].status != BZ_RECORD_DROPPED)
-            *why = record[i].reason;
-    }
-    return best;
-}
-
 static int read_point(reading *r, const transfer_way *w, int64_t x, bz_transfer_curve *c, bz_error *err)
 {
     bz_buf text = {0};
     bz_problem p;
     const char *why;
-    bz_error none = {0};
+    const bz_record *best;
     transfer_text(w, x, &text);
-    int rc = bz_problem_parse(bz_buf_text(&text), &p, err);
-    const bz_record *best = rc ? NULL : fastest(r, bz_buf_text(&text), &why, &none);
+    int rc = bz_problem_parse(bz_buf_text(&text), &p, err) ||
+             transfer_fastest(r->db, r->out->system, bz_buf_text(&text), &r->out->setting, r->arena, &best, &why, err);
     bz_buf_free(&text);
-    if (rc || none.code) {
-        if (none.code)
-            *err = none;
+    if (rc)
         return -1;
-    }
     if (!best && why) {
         r->out->failed++;
         r->out->why = why;

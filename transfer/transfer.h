@@ -1,6 +1,7 @@
 /* transfer: what moving data costs on a system, by records of problems of the kind `transfer`, which belong to no layer.
  *
- *   bz_transfers_plan     the problems, by the sizes of the system's caches
+ *   bz_transfers_list     the problems, by the sizes of the system's caches
+ *   bz_transfers_facts    what the database knows of a system, with the bandwidths that its transfers tell
  *   bz_transfers_read     curves through what the database has of them, and a straight line for each level of memory
  *   bz_transfer_seconds   what a transfer of any size takes, by its curve
  *
@@ -9,7 +10,7 @@
 #define BZ_TRANSFER_ROOM_H
 
 #include "base/sheet.h"
-#include "bench/bench.h"
+#include "perfdb/perfdb.h"
 
 typedef struct bz_transfer_point {
     double size; /* bytes that lie in the caches, or are sent */
@@ -45,10 +46,15 @@ typedef struct bz_transfers {
     const char *why;                /* one reason of these; "" */
 } bz_transfers;
 
-/* `threads`: ways that several threads share the work of; with one all of them. */
-int bz_transfers_plan(const bz_system_facts *facts, int threads, bz_plan *plan, bz_error *err);
+/* Texts of the problems: how many. `threads`: ways that several threads share the work of; with one all of them. */
+int bz_transfers_list(const bz_system_facts *facts, int threads, bz_arena *arena, const char *const **text);
 int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts, const bz_setting *setting,
                       bz_arena *arena, bz_transfers *out, bz_error *err);
+
+/* The facts of a system. For each thread count with which its peaks were measured, the bandwidths of buffers are those of its
+ * transfers, at their best, where it has any; else those that its details hold, as `benanza system --measure` once stored them. */
+int bz_transfers_facts(bz_perfdb *db, const bz_system *system, bz_arena *arena, const bz_system_facts **out,
+                       bz_error *err);
 
 const bz_transfer_curve *bz_transfer_find(const bz_transfers *t, const char *way); /* NULL: nothing is known of it */
 const bz_transfer_fit *bz_transfer_level(const bz_transfer_curve *c, const char *level); /* c may be NULL; likewise */

@@ -96,19 +96,21 @@ double transfer_size(const transfer_way *w, int64_t x)
     return (double)x * (w->sizes == WAY_ARRAYS ? 8 * w->arrays : 1);
 }
 
-int bz_transfers_plan(const bz_system_facts *facts, int threads, bz_plan *plan, bz_error *err)
+int bz_transfers_list(const bz_system_facts *facts, int threads, bz_arena *arena, const char *const **out)
 {
-    bz_buf text = {0};
-    int rc = 0;
-    for (const transfer_way *w = transfer_ways; w->name && !rc; w++) {
+    const char **list = NULL;
+    int n = 0;
+    for (const transfer_way *w = transfer_ways; w->name; w++) {
         int64_t x[WAY_MOST_SIZES];
-        int n = threads == 1 || w->threads ? transfer_sizes(w, facts, threads, x) : 0;
-        for (int i = 0; i < n && !rc; i++) {
-            bz_buf_clear(&text);
+        int sizes = threads == 1 || w->threads ? transfer_sizes(w, facts, threads, x) : 0;
+        for (int i = 0; i < sizes; i++) {
+            bz_buf text = {0};
             transfer_text(w, x[i], &text);
-            rc = bz_plan_add_text(plan, bz_buf_text(&text), err);
+            BZ_ARENA_ROOM(arena, list, n);
+            list[n++] = bz_arena_str(arena, bz_buf_text(&text));
+            bz_buf_free(&text);
         }
     }
-    bz_buf_free(&text);
-    return rc;
+    *out = list;
+    return n;
 }

@@ -4,6 +4,8 @@
 
 #include "transfer/transfer.h"
 
+#include "base/buf.h"
+
 typedef enum {
     WAY_ARRAYS, /* of doubles: each power of two of elements, from an eighth of the first level to eight times the last */
     WAY_RING,   /* bytes, likewise, from 4096 on */
@@ -33,5 +35,9 @@ int transfer_levels(const bz_system_facts *facts, int threads, way_level out[WAY
 int transfer_sizes(const transfer_way *w, const bz_system_facts *facts, int threads, int64_t out[WAY_MOST_SIZES]);
 void transfer_text(const transfer_way *w, int64_t x, bz_buf *out); /* the problem's text */
 double transfer_size(const transfer_way *w, int64_t x);            /* bytes */
+
+/* Of a problem's variants measured in the setting the fastest; NULL: none. *why: what one that failed said; else NULL. */
+int transfer_fastest(bz_perfdb *db, const bz_system *system, const char *problem, const bz_setting *setting,
+                     bz_arena *arena, const bz_record **out, const char **why, bz_error *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include "whatif/records.h"
 
 #include "predict/predict.h"
+#include "transfer/transfer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,8 +31,9 @@ typedef struct {
 static void find_rates(move *m, side *s)
 {
     bz_error err;
-    const bz_system_facts *facts = bz_system_facts_read(s->system->details, m->asked->arena);
-    s->rates = !bz_machine_of(facts, s->system->name, &m->asked->records->setting, &s->machine, &err);
+    const bz_system_facts *facts;
+    s->rates = !bz_transfers_facts(m->asked->records->db, s->system, m->asked->arena, &facts, &err) &&
+               !bz_machine_of(facts, s->system->name, &m->asked->records->setting, &s->machine, &err);
 }
 
 /* Of the database, or a GPU of the data sheets. */
