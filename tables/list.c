@@ -266,6 +266,39 @@ static const bz_sheet_column CRITICAL_STEPS[] = {
     {"from", "from", BZ_SHEET_SECONDS}, {"time", "time", BZ_SHEET_SECONDS}, {"bound", "bound by", BZ_SHEET_TEXT},
     {"name", "name", BZ_SHEET_TEXT},    {"kind", "is", BZ_SHEET_TEXT},      END};
 
+static const bz_sheet_column TRAINING[] = {{"recording", "recording", BZ_SHEET_TEXT},
+                                           {"device", "device", BZ_SHEET_TEXT},
+                                           {"iterations", "iterations", BZ_SHEET_COUNT},
+                                           {"stable_from", "stable from", BZ_SHEET_COUNT},
+                                           {"step", "an iteration", BZ_SHEET_SECONDS},
+                                           {"variation", "varies by", BZ_SHEET_SHARE},
+                                           {"rate", "iterations a second", BZ_SHEET_COUNT},
+                                           {"batch", "batch", BZ_SHEET_COUNT},
+                                           {"samples", "samples a second", BZ_SHEET_COUNT},
+                                           {"busy_share", "busy", BZ_SHEET_SHARE},
+                                           {"communication_share", "communication alone", BZ_SHEET_SHARE},
+                                           {"flops", "operations an iteration", BZ_SHEET_LARGE},
+                                           {"known_share", "of kernel time told", BZ_SHEET_SHARE},
+                                           {"flops_rate", "operations a second", BZ_SHEET_LARGE},
+                                           {"peak_share", "of the peak", BZ_SHEET_SHARE},
+                                           {"host_threads", "threads at work", BZ_SHEET_COUNT},
+                                           {"memory", "allocated at most", BZ_SHEET_BYTES},
+                                           END};
+static const bz_sheet_column TRAINING_KERNELS[] = {{"recording", "recording", BZ_SHEET_TEXT},
+                                                   {"name", "kernel", BZ_SHEET_TEXT},
+                                                   {"group", "does", BZ_SHEET_TEXT},
+                                                   {"count", "times an iteration", BZ_SHEET_COUNT},
+                                                   {"time", "time of an iteration", BZ_SHEET_SECONDS},
+                                                   {"share", "of kernel time", BZ_SHEET_SHARE},
+                                                   {"flops_rate", "operations a second", BZ_SHEET_LARGE},
+                                                   {"peak_share", "of the peak", BZ_SHEET_SHARE},
+                                                   END};
+static const bz_sheet_column TRAINING_CHECKS[] = {{"check", "observed elsewhere", BZ_SHEET_TEXT},
+                                                  {"verdict", "here", BZ_SHEET_TEXT},
+                                                  {"found", "found", BZ_SHEET_SHARE},
+                                                  {"limit", "holds where", BZ_SHEET_TEXT},
+                                                  END};
+
 const bz_table_kind bz_table_list[] = {
     {"temporal", "Time of each device",
      "A row for each device: idle and busy time, from its first work to the end of its last; busy is compute, where "
@@ -379,6 +412,20 @@ const bz_table_kind bz_table_list[] = {
     {"kernel-names", "Kernels of the iteration by name",
      "The kernels of the typical iteration, summed up by name; occupancy by their time.", "XSP: A10", KERNEL_NAMES,
      fill_kernel_names, false},
+    {"training", "The run as training",
+     "A row for each device, over the stable phase: throughput, the share of the time in which some kernel runs, "
+     "operations "
+     "that operators with shapes ask of kernels, over the busy time and over the peak; threads of the host in some "
+     "call, on "
+     "average; and memory allocated above what there was when the phase began. With --against both recordings.",
+     "TBD: M1 to M6", TRAINING, fill_training, false},
+    {"training-kernels", "Kernels worth optimizing",
+     "The five longest kernels that do fewer operations a second than all together; work that no operator tells counts "
+     "as none.",
+     "TBD: M4", TRAINING_KERNELS, fill_training_kernels, false},
+    {"training-checks", "What was observed of other training runs",
+     "A row for each observation of TBD: whether it holds here.", "TBD: observations", TRAINING_CHECKS,
+     fill_training_checks, false},
 };
 const int bz_n_tables = sizeof bz_table_list / sizeof *bz_table_list;
 

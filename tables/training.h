@@ -1,0 +1,36 @@
+/* A run of training as its recording tells it: the sample that counts, and what its kernels compute. Private to tables/. */
+#ifndef BZ_TABLES_TRAINING_H
+#define BZ_TABLES_TRAINING_H
+
+#include "tables/parts.h"
+
+/* Work of a device; where no device was recorded, library calls of the processor. */
+typedef struct training_unit {
+    uint32_t device; /* BZ_NONE: the processor */
+    uint32_t name;   /* string */
+    int64_t start, end;
+    double flops; /* NAN: not told */
+    bz_kernel_does does;
+} training_unit;
+
+typedef struct training_run {
+    bz_tables *m;
+    int64_t from, to;           /* of the sample; it has `iterations`, from number `first` on */
+    uint32_t first, iterations; /* iterations 0: none were found, and the sample is all of the recording */
+    double step, variation;     /* seconds: their median; their deviation over their mean. NAN */
+    double batch;               /* NAN: not told */
+    training_unit *unit;        /* in the sample, by start */
+    size_t n;
+    int bytes;   /* of the widest number that an operator multiplies; 0: not told */
+    double peak; /* of the device, operations per second; NAN: not known */
+} training_run;
+
+/* What training_run_free is to free. */
+void training_run_find(bz_tables *m, training_run *r);
+void training_run_free(training_run *r);
+
+/* training_work.c: operations of each kernel of the trace, [kernels]; NAN where no operator around it tells. The caller frees
+ * them. `batch` is the first extent of most convolutions' operands. */
+double *training_flops(const bz_tables *m, int *bytes, double *batch);
+
+#endif
