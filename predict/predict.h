@@ -77,6 +77,10 @@ typedef struct bz_shape {
 
 void bz_shape_of(const bz_problem *p, bz_shape *out);
 
+/* The same problem with so many times the items; false where its text does not tell what counts them, or that is no whole number. */
+bool bz_problem_batched(const bz_problem *p, double times, bz_problem *out);
+double bz_problem_items(const bz_problem *p); /* that it has; 0: nothing tells */
+
 /* Seconds by the roofline of a machine with so long a floor, where its clock under load counts so much (bz_kinship). */
 double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double held);
 
@@ -91,11 +95,19 @@ typedef struct bz_samples {
     int machines;
     double *log; /* [n * machines]: of seconds; NAN where there is no record */
     bz_map map;  /* text -> problem */
+    /* Problems that differ in their number of items alone are a family. NULL: nobody looked. */
+    int *family, *next; /* [n]: its first row, -1 where that cannot be told; the next row of it, -1 behind the last */
+    double *items;      /* [n] */
+    bz_map families;    /* text of one item -> first row */
 } bz_samples;
 
 /* The cheapest record of each problem that ran well, for all systems whose rates are known; the others are named by `warn`. */
 int bz_samples_load(bz_perfdb *db, const bz_setting *setting, bz_samples *out, bz_error *err);
 void bz_samples_free(bz_samples *s);
+/* Notes the family of a row: its problem is `p`. */
+void bz_samples_join(bz_samples *s, int row, const bz_problem *p);
+/* The first row of the family of a problem by its text; -1: no other of it is known. */
+int bz_samples_family(const bz_samples *s, const char *problem, double *items);
 static inline double bz_samples_log(const bz_samples *s, int problem, int machine)
 {
     return s->log[(size_t)problem * (size_t)s->machines + (size_t)machine];
@@ -147,6 +159,7 @@ const bz_machine *bz_aim_machine(const bz_aim *a);
 typedef enum {
     BZ_PREDICTED_RECORD,
     BZ_PREDICTED_NEIGHBOURS,
+    BZ_PREDICTED_BATCHES, /* the same with other items */
     BZ_PREDICTED_LEARNED,
     BZ_PREDICTED_ROOFLINE,
     BZ_PREDICTED_N

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bz_predicted_names[BZ_PREDICTED_N] = {"record", "neighbours", "learned", "roofline"};
+const char *const bz_predicted_names[BZ_PREDICTED_N] = {"record", "neighbours", "batches", "learned", "roofline"};
 
 /* What times of one shape differ by that the shape does not tell; of records of one's own less, as neighbours told the rest. */
 /* SHAPES and LEAST: variances, so that one width holds nine of ten where systems, networks and batches are left out, and where a twentieth is
  * measured ('predict --evaluate' prints it: 0.39, 0.40, 0.28, 0.36 spreads). */
-static const double NOISE = 0.01, LEARNED_UNSURE = 1, OWN_NOISE = 0.03, OWN_CONSTANT = 0.3, SHAPES = 2, LEAST = 0.02;
+static const double NOISE = 0.01, LEARNED_UNSURE = 1, BATCH_UNSURE = 0.15, OWN_NOISE = 0.03, OWN_CONSTANT = 0.3,
+                    SHAPES = 2, LEAST = 0.02;
 enum { FEWEST = 3 }; /* records of a kind, below which another kind tells more */
 
 double bz_predictor_roofline(const bz_predictor *p, const bz_shape *s, const bz_machine *m, double floor)
@@ -82,7 +83,9 @@ void bz_predictor_free(bz_predictor *p)
 {
     if (p && p->told) {
         bz_map_free(&p->told->map);
+        bz_map_free(&p->told->texts);
         free(p->told->at);
+        free(p->told->family);
         bz_arena_free(&p->told->arena);
         free(p->told);
     }
@@ -163,7 +166,7 @@ struct bz_aim {
     const bool *measured;
     bool *use;
     struct mixture {
-        uint64_t exact; /* machines with a record of the problem */
+        uint64_t exact, batch; /* machines with a record of the problem; of the same with other items */
         double weight[BZ_NEIGHBOURS], variance;
         bool ready;
     } mixture[BZ_GROUPS];   /* the last one that was asked for */
@@ -172,6 +175,22 @@ struct bz_aim {
     bz_arena arena;
 };
 
+/* The family of a problem by its text, which is parsed once: fifty systems ask for the same. */
+static int family_of(const bz_predictor *p, const char *text, double *items)
+{
+    struct bz_told *t = p->told;
+    size_t n = text ? strlen(text) : 0;
+    uint32_t at = n ? bz_map_get(&t->texts, text, n) : BZ_MAP_NONE;
+    if (at == BZ_MAP_NONE && n) {
+        at = t->texts.n;
+        BZ_ROOM(t->family, at);
+        t->family[at].first = bz_samples_family(p->samples, text, &t->family[at].items);
+        bz_map_add(&t->texts, bz_arena_str(&t->arena, text), n, at);
+    }
+    *items = n ? t->family[at].items : 0;
+    return n ? t->family[at].first : -1;
+}
+
 static int problem_of(const bz_predictor *p, const char *text)
 {
     const bz_samples *s = p->samples;
@@ -179,56 +198,84 @@ static int problem_of(const bz_predictor *p, const char *text)
     return at == BZ_MAP_NONE || (p->known && !p->known[at]) ? -1 : (int)at;
 }
 
-/* What is learned over problems is off by itself; times of the very problem are not. */
-static const struct mixture *mix(bz_aim *a, int group, uint64_t exact)
+/* What is learned over problems is off by itself; times of the very problem are not, and those of the same with other items little. */
+static const struct mixture *mix(bz_aim *a, int group, uint64_t exact, uint64_t batch)
 {
     struct mixture *x = &a->mixture[group];
-    double unsure[BZ_NEIGHBOURS];
-    if (x->ready && x->exact == exact)
+    double unsure[BZ_NEIGHBOURS], least = exact ? 0 : batch ? BATCH_UNSURE : LEARNED_UNSURE;
+    if (x->ready && x->exact == exact && x->batch == batch)
         return x;
     for (int m = 0; m < a->p->machines; m++)
-        unsure[m] = !exact || exact >> m & 1 ? 0 : LEARNED_UNSURE;
+        unsure[m] = (exact >> m & 1 ? 0 : batch >> m & 1 ? BATCH_UNSURE : LEARNED_UNSURE) - least;
     x->ready = true;
     x->exact = exact;
+    x->batch = batch;
     x->variance =
         bz_neighbours(a->p->machine, a->use, a->p->machines, &a->machine, &a->p->kinship[group], unsure, x->weight);
     return x;
 }
 
-/* The residual that the neighbours tell. *exact: the share of it that rests on records of this very problem. NAN: none tells. */
-static double neighbours(bz_aim *a, int problem, const bz_shape *s, double *exact, double *variance)
+/* What neighbours tell of a problem. */
+typedef struct told_by {
+    double exact, batch; /* shares of it that rest on records of this very problem, and of the same with other items */
+    double variance;
+} told_by;
+
+/* Residuals of a problem on the machines that have a record of it, or of the same with other items; NAN on the others. */
+static void residuals_of(const bz_aim *a, int problem, const char *text, const bz_shape *s, double *out,
+                         uint64_t *exact, uint64_t *batch)
 {
     const bz_predictor *p = a->p;
-    double sum = 0, all = 0;
-    uint64_t known = 0;
-    for (int m = 0; m < p->machines && problem >= 0; m++)
-        known |= (uint64_t)(a->use[m] && !isnan(bz_samples_log(p->samples, problem, m))) << m;
-    const struct mixture *x = mix(a, bz_shape_group(s), known);
-    *exact = 0;
-    *variance = x->variance;
+    double items = 0;
+    int family = -2; /* nobody asked yet */
+    *exact = *batch = 0;
     for (int m = 0; m < p->machines; m++) {
-        double r;
+        out[m] = NAN;
+        if (!a->use[m] || !p->samples)
+            continue;
+        double is = problem >= 0 ? bz_samples_log(p->samples, problem, m) : NAN;
+        if (!isnan(is)) {
+            out[m] = is - bz_predictor_roofline(p, s, &p->machine[m], p->machine[m].floor);
+            *exact |= (uint64_t)1 << m;
+            continue;
+        }
+        if (family == -2)
+            family = family_of(p, text, &items);
+        out[m] = family >= 0 ? bz_predictor_batches(p, a->use, family, items, problem, m) : NAN;
+        *batch |= (uint64_t)!isnan(out[m]) << m;
+    }
+}
+
+/* The residual that the neighbours tell. NAN: none tells. */
+static double neighbours(bz_aim *a, int problem, const char *text, const bz_shape *s, told_by *by)
+{
+    const bz_predictor *p = a->p;
+    double sum = 0, all = 0, residual_on[BZ_NEIGHBOURS];
+    uint64_t exact, batch;
+    residuals_of(a, problem, text, s, residual_on, &exact, &batch);
+    const struct mixture *x = mix(a, bz_shape_group(s), exact, batch);
+    *by = (told_by){.variance = x->variance};
+    for (int m = 0; m < p->machines; m++) {
+        double r = residual_on[m];
         if (x->weight[m] == 0)
             continue;
-        if (known >> m & 1) {
-            r = bz_samples_log(p->samples, problem, m) -
-                bz_predictor_roofline(p, s, &p->machine[m], p->machine[m].floor);
-            *exact += fabs(x->weight[m]);
-        } else {
+        if (isnan(r)) {
             const bz_learned *l = kind_of(p, s, m);
             if (!l)
                 continue;
             r = told(p, l, s)[m];
         }
+        by->exact += exact >> m & 1 ? fabs(x->weight[m]) : 0;
+        by->batch += batch >> m & 1 ? fabs(x->weight[m]) : 0;
         sum += x->weight[m] * r;
         all += x->weight[m];
     }
     return all > 0.2 ? sum / all : NAN;
 }
 
-static double base(bz_aim *a, int problem, const bz_shape *s, double *exact, double *variance)
+static double base(bz_aim *a, int problem, const char *text, const bz_shape *s, told_by *by)
 {
-    double r = neighbours(a, problem, s, exact, variance);
+    double r = neighbours(a, problem, text, s, by);
     return bz_predictor_roofline(a->p, s, &a->machine, a->floor) + (isnan(r) ? 0 : r);
 }
 
@@ -236,9 +283,10 @@ static double own_residual(void *user, int row, int column)
 {
     bz_aim *a = user;
     const bz_samples *s = a->records;
-    double exact, variance, is = a->measured && !a->measured[row] ? NAN : bz_samples_log(s, row, a->own);
+    told_by by;
+    double is = a->measured && !a->measured[row] ? NAN : bz_samples_log(s, row, a->own);
     (void)column;
-    return isnan(is) ? NAN : is - base(a, problem_of(a->p, s->text[row]), &s->shape[row], &exact, &variance);
+    return isnan(is) ? NAN : is - base(a, problem_of(a->p, s->text[row]), s->text[row], &s->shape[row], &by);
 }
 
 static void correct(bz_aim *a)
@@ -314,21 +362,23 @@ static double spread_of(const bz_aim *a, const bz_shape *s, double variance, dou
 bz_predicted_time bz_predict(bz_aim *a, const char *text, const bz_shape *s)
 {
     int problem = problem_of(a->p, text);
-    double exact, variance, is = base(a, problem, s, &exact, &variance);
-    double own = own_record(a, text);
-    bz_predicted_time out = {.by = exact > 0.5 ? BZ_PREDICTED_NEIGHBOURS : BZ_PREDICTED_LEARNED};
-    if (!isfinite(variance))
+    told_by by;
+    double is = base(a, problem, text, s, &by), own = own_record(a, text);
+    bz_predicted_time out = {.by = by.exact > 0.5              ? BZ_PREDICTED_NEIGHBOURS
+                                   : by.exact + by.batch > 0.5 ? BZ_PREDICTED_BATCHES
+                                                               : BZ_PREDICTED_LEARNED};
+    if (!isfinite(by.variance))
         out.by = BZ_PREDICTED_ROOFLINE;
     if (!isnan(own))
         return (bz_predicted_time){exp(own), 0, BZ_PREDICTED_RECORD};
     if (a->correction) {
         const bz_learned *l = &a->correction[s->kind];
-        double by = l->mean[0];
+        double off = l->mean[0];
         if (l->n && l->trained[0])
-            bz_learned_at(l, s, &by);
-        is += by;
+            bz_learned_at(l, s, &off);
+        is += off;
     }
-    out.spread = spread_of(a, s, variance, exact);
+    out.spread = spread_of(a, s, by.variance, by.exact);
     out.seconds = exp(is);
     return out;
 }

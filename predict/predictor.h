@@ -18,10 +18,20 @@ struct bz_predictor {
         bz_arena arena;
         bz_map map;
         const double **at;
+        bz_map texts; /* of problems -> their families */
+        struct {
+            int first;
+            double items;
+        } * family;
     } * told;
 };
 
 /* Logarithm of the roofline that residuals are against. */
 double bz_predictor_roofline(const bz_predictor *p, const bz_shape *s, const bz_machine *m, double floor);
+
+/* The residual on `machine` of a problem that it has no record of, by its records of the same with fewer and with more items: of the
+ * family with that first row, `row` being the problem's own or -1. What changes with the items is what machines that have both tell. NAN:
+ * no such record. */
+double bz_predictor_batches(const bz_predictor *p, const bool *use, int family, double items, int row, int machine);
 
 #endif

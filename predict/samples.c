@@ -27,12 +27,16 @@ static int row_of(bz_samples *s, const char *text)
         s->text = bz_realloc(s->text, (size_t)cap, sizeof *s->text);
         s->shape = bz_realloc(s->shape, (size_t)cap, sizeof *s->shape);
         s->log = bz_realloc(s->log, (size_t)cap, row);
+        s->family = bz_realloc(s->family, (size_t)cap, sizeof *s->family);
+        s->next = bz_realloc(s->next, (size_t)cap, sizeof *s->next);
+        s->items = bz_realloc(s->items, (size_t)cap, sizeof *s->items);
         s->cap = cap;
     }
     s->text[s->n] = bz_arena_str(&s->arena, text);
     bz_shape_of(&problem, &s->shape[s->n]);
     for (int m = 0; m < s->machines; m++)
         s->log[(size_t)s->n * (size_t)s->machines + (size_t)m] = NAN;
+    bz_samples_join(s, s->n, &problem);
     bz_map_add(&s->map, s->text[s->n], strlen(s->text[s->n]), (uint32_t)s->n);
     return s->n++;
 }
@@ -105,7 +109,11 @@ void bz_samples_free(bz_samples *s)
     free(s->text);
     free(s->shape);
     free(s->log);
+    free(s->family);
+    free(s->next);
+    free(s->items);
     bz_map_free(&s->map);
+    bz_map_free(&s->families);
     bz_arena_free(&s->arena);
     *s = (bz_samples){0};
 }

@@ -181,6 +181,7 @@ static void forecast_notes(const ranked *r, int n, bz_buf *out)
         bz_buf_printf(out, "%s %.1f %% by %s", k ? "," : "", 100 * by[k],
                       k == BZ_PREDICTED_RECORD       ? "records of the system itself"
                       : k == BZ_PREDICTED_NEIGHBOURS ? "the same problem on others"
+                      : k == BZ_PREDICTED_BATCHES    ? "the same on others at other batches"
                       : k == BZ_PREDICTED_LEARNED    ? "problems like it"
                                                      : "the roofline alone");
     bz_buf_puts(out, ".\nNine of ten such intervals, from - to, held the measured sum where a system was left out.\n");

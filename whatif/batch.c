@@ -7,79 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- the same problem for more items -------------------------------------------------------- */
-
-/* "x=8x3x224x224" with a first number that is so many times as great. False where that is no whole number. */
-static bool grow_first(const char *value, double times, bz_buf *out)
-{
-    char *end;
-    double first = strtod(value, &end), grown = first * times;
-    if (end == value || grown < 0.5 || grown > 1e9 || fabs(grown - floor(grown + 0.5)) > 1e-6 * grown)
-        return false;
-    bz_buf_printf(out, "%.0f%s", floor(grown + 0.5), end);
-    return true;
-}
-
-/* Members that begin with how many items there are, or are that number. A second operand does where it is as large as the
- * first one; else it is broadcast. */
-static bool counts_items(const bz_problem *p, const char *name, const char *value, const char *first)
-{
-    static const char *const TENSORS[] = {"x", "a", "y", "q", "k", "v", "c"};
-    if (p->kind == BZ_PROBLEM_GEMM)
-        return !strcmp(name, p->gemm.batch > 1 ? "batch" : "m");
-    if (bz_problem_has(p, BZ_TRAIT_RECURRENT))
-        return !strcmp(name, "batch");
-    if (!strcmp(name, "b") && p->kind == BZ_PROBLEM_MATMUL)
-        return !p->matmul.constant && bz_extent_rank(p->matmul.b) > 2 && p->matmul.a[0] == p->matmul.b[0];
-    if (!strcmp(name, "b"))
-        return !strcmp(value, first);
-    for (size_t i = 0; i < sizeof TENSORS / sizeof *TENSORS; i++)
-        if (!strcmp(name, TENSORS[i]))
-            return strchr(value, 'x') != NULL;
-    return false;
-}
-
-bool bz_whatif_batched(const bz_problem *p, double times, bz_problem *out)
-{
-    bz_buf text = {0}, grown = {0};
-    bz_problem whole = *p;
-    char first[128] = "";
-    bool good = true;
-    bz_error err;
-    if (p->kind == BZ_PROBLEM_GEMV) /* of several items it is a product of matrices */
-        whole = (bz_problem){.kind = BZ_PROBLEM_GEMM,
-                             .gemm = {.m = 1, .n = p->gemv.m, .k = p->gemv.k, .transb = !p->gemv.trans},
-                             .dtype = p->dtype,
-                             .dtype_w = p->dtype_w,
-                             .dtype_y = p->dtype_y};
-    if (bz_problem_normalize(&whole, &err))
-        return false;
-    bz_problem_print(&whole, &text);
-    char *rest = text.data;
-    for (char *word; good && (word = strsep(&rest, " "));) {
-        char *value = strchr(word, '=');
-        bz_buf_puts(&grown, grown.len ? " " : "");
-        if (!value) {
-            bz_buf_puts(&grown, word);
-            continue;
-        }
-        *value++ = 0;
-        bz_buf_printf(&grown, "%s=", word);
-        if (!strcmp(word, "a"))
-            snprintf(first, sizeof first, "%s", value);
-        if (counts_items(&whole, word, value, first))
-            good = grow_first(value, times, &grown);
-        else
-            bz_buf_puts(&grown, value);
-    }
-    good = good && !bz_problem_parse(bz_buf_text(&grown), out, &err);
-    double before = bz_problem_flops(&whole), after = good ? bz_problem_flops(out) : 0;
-    bz_buf_free(&text);
-    bz_buf_free(&grown);
-    /* a problem whose items stand somewhere else has not become so many times the work */
-    return good && fabs(after - times * before) <= 1e-3 * after;
-}
-
 /* ---- prices --------------------------------------------------------------------------------- */
 
 enum { PROBES = 11 }; /* batches that are looked for: up to 1024 times as many items, or as few */
@@ -93,7 +20,7 @@ static int probe(const bz_whatif_asked *asked, const bz_problem *p, double times
     bz_problem other;
     double used;
     *out = (known_batch){times, NAN};
-    return bz_whatif_batched(p, times, &other) ? bz_whatif_price(asked, &other, NULL, &used, &out->seconds, err) : 0;
+    return bz_problem_batched(p, times, &other) ? bz_whatif_price(asked, &other, NULL, &used, &out->seconds, err) : 0;
 }
 
 /* By the line through the two known batches nearest to it on either side, else on the one side that there is. */

@@ -12,10 +12,6 @@ int bz_whatif_price(const bz_whatif_asked *asked, const bz_problem *problem, con
 int bz_whatif_price_on(const bz_whatif_asked *asked, const bz_system *system, const bz_problem *problem,
                        const char *variant, double *used, double *best, bz_error *err);
 
-/* The same problem for so many times as many items; false where that is none, or where nobody knows which dimension counts
- * them. */
-bool bz_whatif_batched(const bz_problem *problem, double times, bz_problem *out);
-
 /* [BZ_TASK_KINDS]: the shortest task of each kind that takes time; 0: there is none. */
 void bz_whatif_shortest(const bz_flow *flow, int64_t *shortest);
 /* What a task takes above so many ns changes by a factor. */

@@ -1,7 +1,7 @@
 /* The rule of predictions, on machines whose times are known functions of their data sheets. */
 #include "predict/evaluate.h"
 #include "predict/learned.h"
-#include "predict/neighbours.h"
+#include "predict/predictor.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -378,14 +378,81 @@ static void processors_by_their_caches(void **state)
     bz_samples_free(&s);
 }
 
+/* A machine without the memory for large batches: what libraries make of a shape there goes on from its small ones, and as it does on the
+ * machines that have both. */
+static void batches_that_do_not_fit(void **state)
+{
+    (void)state;
+    enum { SIZES = 4, BATCHES = 8 };
+    bz_samples s = {.machines = 3, .cap = SIZES * BATCHES};
+    double truth[SIZES * BATCHES];
+    s.machine = BZ_NEW(&s.arena, bz_machine, 3);
+    s.text = bz_alloc(SIZES * BATCHES, sizeof *s.text);
+    s.shape = bz_alloc(SIZES * BATCHES, sizeof *s.shape);
+    s.log = bz_alloc(SIZES * BATCHES * 3, sizeof *s.log);
+    s.family = bz_alloc(SIZES * BATCHES, sizeof *s.family);
+    s.next = bz_alloc(SIZES * BATCHES, sizeof *s.next);
+    s.items = bz_alloc(SIZES * BATCHES, sizeof *s.items);
+    for (int m = 0; m < 3; m++) /* the target is like machine 1, which has small batches alone */
+        s.machine[m] = (bz_machine){.name = "machine",
+                                    .gpu = true,
+                                    .f32 = 1e12,
+                                    .held = 1,
+                                    .clock = 1e9,
+                                    .multiprocessors = 10,
+                                    .bandwidth = 1e11,
+                                    .generation = m == 0 ? 0 : 3,
+                                    .floor = 5e-6};
+    for (; s.n < SIZES * BATCHES; s.n++) {
+        bz_problem p;
+        int size = 7 << s.n / BATCHES, batch = 1 << s.n % BATCHES;
+        s.text[s.n] = bz_arena_printf(&s.arena,
+                                      "conv x=%dx64x%dx%d w=64x64x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 "
+                                      "dtype=f32",
+                                      batch, size, size);
+        assert_int_equal(bz_problem_parse(s.text[s.n], &p, NULL), 0);
+        assert_true(bz_problem_items(&p) == batch);
+        bz_shape_of(&p, &s.shape[s.n]);
+        bz_samples_join(&s, s.n, &p);
+        assert_int_equal(s.family[s.n], s.n / BATCHES * BATCHES);
+        double roofline = log(bz_shape_roofline(&s.shape[s.n], &s.machine[0], 5e-6, 1));
+        double with_batch = 0.3 * sin(s.n % BATCHES), apart = s.n / BATCHES % 2 ? 0.5 : -0.5;
+        s.log[s.n * 3] = roofline + with_batch;
+        truth[s.n] = roofline + with_batch + apart;
+        s.log[s.n * 3 + 1] = batch <= 8 ? truth[s.n] : NAN;
+        s.log[s.n * 3 + 2] = NAN;
+        bz_map_add(&s.map, s.text[s.n], strlen(s.text[s.n]), (uint32_t)s.n);
+    }
+    bool use[] = {true, true, false};
+    bz_predictor *p = bz_predictor_new(&s, use, NULL, NULL);
+    for (int i = 0; i < s.n; i++) {
+        bool fits = s.items[i] <= 8;
+        double told = bz_predictor_batches(p, use, s.family[i], s.items[i], i, 1);
+        double is = truth[i] - bz_predictor_roofline(p, &s.shape[i], &s.machine[1], 5e-6);
+        assert_true(fits || fabs(told - is) < 1e-9);
+        assert_true(isnan(bz_predictor_batches(p, use, s.family[i], s.items[i], i, 2)));
+    }
+    bz_aim *a = bz_predictor_aim(p, &s.machine[2], NULL, -1, NULL);
+    assert_int_equal(bz_predict(a, s.text[BATCHES - 1], &s.shape[BATCHES - 1]).by, BZ_PREDICTED_BATCHES);
+    assert_int_equal(bz_predict(a, s.text[1], &s.shape[1]).by, BZ_PREDICTED_NEIGHBOURS);
+    bz_aim_free(a);
+    bz_predictor_free(p);
+    bz_samples_free(&s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_like_the_others), cmocka_unit_test(shapes_between_shapes),
-        cmocka_unit_test(weights_of_neighbours),     cmocka_unit_test(written_and_read),
-        cmocka_unit_test(unsure_far_away),           cmocka_unit_test(what_ships),
-        cmocka_unit_test(equations_are_solved),      cmocka_unit_test(first_what_tells_most),
-        cmocka_unit_test(machines_by_name),          cmocka_unit_test(a_described_processor),
-        cmocka_unit_test(processors_by_their_caches)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_machine_like_the_others),
+                                       cmocka_unit_test(shapes_between_shapes),
+                                       cmocka_unit_test(weights_of_neighbours),
+                                       cmocka_unit_test(written_and_read),
+                                       cmocka_unit_test(unsure_far_away),
+                                       cmocka_unit_test(what_ships),
+                                       cmocka_unit_test(equations_are_solved),
+                                       cmocka_unit_test(first_what_tells_most),
+                                       cmocka_unit_test(machines_by_name),
+                                       cmocka_unit_test(a_described_processor),
+                                       cmocka_unit_test(processors_by_their_caches),
+                                       cmocka_unit_test(batches_that_do_not_fit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

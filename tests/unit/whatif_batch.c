@@ -1,4 +1,5 @@
 /* The same problem for more items: what grows, what stays, and what nobody knows. */
+#include "predict/predict.h"
 #include "whatif/records.h"
 
 #include <setjmp.h>
@@ -39,7 +40,7 @@ static void grown(void **state)
         bz_buf text = {0}, want = {0};
         if (bz_problem_parse(CASES[i].from, &p, &err))
             fail_msg("%s: %s", CASES[i].from, err.text);
-        bool known = bz_whatif_batched(&p, CASES[i].times, &q);
+        bool known = bz_problem_batched(&p, CASES[i].times, &q);
         if (known != (CASES[i].to != NULL))
             fail_msg("%s: %s", CASES[i].from, known ? "known" : "not known");
         if (!known)
