@@ -86,7 +86,7 @@ static bool frames(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
     size_t behind = w->n - coarse->end, rest = behind < coarse->length ? behind : coarse->length; /* cut off */
     if (w->grows && coarse->first[0] > fine->first[0]) /* or its mark stands late in the first of them */
         rest += coarse->first[0] - fine->first[0] < coarse->length ? coarse->first[0] - fine->first[0] : coarse->length;
-    if ((coarse->covered + rest) * 10 < fine->covered * 9 || coarse->alike * 10 < coarse->n * 8)
+    if ((coarse->covered + rest) * 10 < fine->covered * 9 || coarse->alike * 10 < (coarse->n - coarse->warm) * 8)
         return false;
     frame f = frame_of(w, coarse, fine);
     return f.pieces > 1 && f.n && !f.pass && (f.special || f.n * FRAME_OF_LAYERS >= fine->length);
@@ -139,10 +139,23 @@ static int passes(const bz_work *w, const bz_cut *c, int n, int at)
     return best < 0 ? at : best;
 }
 
-/* By what the host does: -1 where it does nothing that recurs. */
-static int by_host(const bz_work *w, const bz_cut *c, int n)
+/* The level of so many pieces, but for one that was cut off. */
+static int of_count(const bz_cut *c, int n, uint32_t count)
 {
-    int at = finest(c, n, offsetof(bz_cut, inputs), 0.6);
+    int best = -1;
+    for (int i = 0; i < n && count > 1; i++) {
+        uint32_t off = c[i].n > count ? c[i].n - count : count - c[i].n;
+        if (off <= 1 && (best < 0 || (c[i].n == count) > (c[best].n == count)))
+            best = i;
+    }
+    return best;
+}
+
+/* By what the host does: -1 where it does nothing that recurs. `turns`: how often it reads what it reads again; 0: not known. */
+static int by_host(const bz_work *w, const bz_cut *c, int n, uint32_t turns)
+{
+    int at = of_count(c, n, turns);
+    at = at >= 0 ? at : finest(c, n, offsetof(bz_cut, inputs), 0.6);
     for (int i = at - 1; i >= 0 && at >= 0; i--)
         if (frames(w, &c[i], &c[at]) && feeds_more(w, &c[i], &c[at]))
             at = i;
@@ -202,9 +215,9 @@ static int64_t long_rest(const bz_work *w, const bz_cut *c)
  * recording that was cut off. */
 static bool one_pass(const bz_work *w, const bz_cut *c, uint32_t span[2])
 {
-    for (uint32_t i = c->first[c->typical]; i < c->first[c->typical] + c->length; i++)
+    for (uint32_t i = c->first[0]; i < c->end; i++)
         if (w->does[i] & BZ_DOES_LOOK_UP)
-            return false; /* each piece has an embedding of its own */
+            return false; /* pieces have embeddings of their own: each begins a pass */
     int64_t rest = long_rest(w, c);
     size_t from = c->first[0], to = c->end, same = 0;
     bool head = false, embedding = false;
@@ -233,12 +246,15 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
     *sure = true;
     if (!*n)
         return -1;
-    int at = by_host(w, *cuts, *n);
+    uint32_t turns = bz_turns_of_places(w);
+    int at = turns == 1 ? -1 : by_host(w, *cuts, *n, turns);
     if (at >= 0)
         return at;
     at = by_frames(w, *cuts, *n);
     *sure = *n == 1;
-    if (one_pass(w, &(*cuts)[at], span)) {
+    span[0] = 0;
+    span[1] = (uint32_t)w->n;
+    if (turns == 1 || one_pass(w, &(*cuts)[at], span)) {
         *other = at;
         *sure = false;
         BZ_ARENA_ROOM(arena, *cuts, *n);

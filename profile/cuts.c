@@ -52,13 +52,19 @@ static size_t length_of(const search *s, size_t i)
     return s->at[i + 1] - s->at[i];
 }
 
-/* Does piece i do what the typical one does, and perhaps more (a warm-up), or work of the same sorts in about the same amount (a
- * prompt before its tokens)? */
+/* Does piece i do what the typical one does, and perhaps more (a warm-up)? */
+static bool does_it(search *s, size_t i, size_t typical)
+{
+    size_t usual = length_of(s, typical);
+    return 4 * common(s, s->w->name, s->at[typical], usual, s->at[i], length_of(s, i)) >= 3 * usual;
+}
+
+/* The same, or work of the same sorts in about the same amount (a prompt before its tokens)? */
 static bool similar(search *s, size_t i, size_t typical)
 {
     const bz_work *w = s->w;
     size_t n = length_of(s, i), usual = length_of(s, typical);
-    if (4 * common(s, w->name, s->at[typical], usual, s->at[i], n) >= 3 * usual)
+    if (does_it(s, i, typical))
         return true;
     return n <= 2 * usual && usual <= 2 * n &&
            10 * common(s, w->sort, s->at[typical], usual, s->at[i], n) >= 6 * (n > usual ? n : usual);
@@ -138,6 +144,22 @@ static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
     s->cuts[i] = cut;
 }
 
+/* Is what stands behind the last mark a piece to its end, though it is shorter than the one before? It ends with the same event, and has as
+ * many of its name: a step that was cut off ends anywhere. */
+static bool ends_whole(const search *s, size_t last, size_t left)
+{
+    const uint32_t *name = s->w->name, *before = name + s->at[s->k - 2], *behind = name + s->at[s->k - 1];
+    uint32_t end = before[last - 1];
+    size_t balance = left;
+    if (2 * left < last || behind[left - 1] != end)
+        return false;
+    for (size_t i = 0; i < last; i++)
+        balance += before[i] == end;
+    for (size_t i = 0; i < left; i++)
+        balance -= behind[i] == end;
+    return balance == left;
+}
+
 /* The marks at hand as a cut, where enough pieces resemble their neighbours. Behind the last mark the piece has no end: it is as
  * long as the one before. */
 static void try_cut(search *s, bz_cut_origin origin)
@@ -151,7 +173,7 @@ static void try_cut(search *s, bz_cut_origin origin)
     if (10 * inside > k * BZ_BETWEEN_NONE)
         return;
     size_t last = length_of(s, k - 2), left = w->n - s->at[k - 1];
-    bool whole = left >= last - last / 10;
+    bool whole = left >= last - last / 10 || ends_whole(s, last, left);
     s->at[k] = (uint32_t)(s->at[k - 1] + (left < last ? left : last));
     size_t pieces = whole ? k : k - 1, first = pieces, end = 0;
     bz_cut cut = {.origin = origin};
@@ -177,16 +199,18 @@ static void try_cut(search *s, bz_cut_origin origin)
         return; /* a call that is made several times in a row */
     cut.covered = 0;
     for (size_t i = first; i < end; i++) {
-        bool does = 4 * common(s, w->name, s->at[typical], length_of(s, typical), s->at[i], length_of(s, i)) >=
-                    3 * length_of(s, typical);
+        bool does = does_it(s, i, typical);
         same += s->good[i] && does;
         cut.covered += does || s->good[i] ? length_of(s, i) : 0;
         cut.odd += !does && !s->good[i] && !similar(s, i, typical);
     }
     if (2 * same < cut.alike)
         return;
-    while (first > 0 && similar(s, first - 1, typical))
+    while (first > 0 && similar(s, first - 1, typical)) {
         first--;
+        cut.warm++;
+        cut.covered += does_it(s, first, typical) ? length_of(s, first) : 0;
+    }
     while (end < pieces && similar(s, end, typical))
         end++;
     if (end == pieces && whole && !s->good[end - 1] && left > last) /* the last one is as long as most are */
@@ -227,6 +251,11 @@ static void cut_behind_updates(search *s)
     for (size_t i = 1; i < s->w->n; i++)
         if (does[i - 1] & BZ_DOES_OPTIMIZE && !(does[i] & BZ_DOES_OPTIMIZE))
             s->at[s->k++] = (uint32_t)i;
+    if (s->k > 1) { /* set-up that runs into the first one belongs to none */
+        size_t second = (s->k > 2 ? s->at[2] : s->w->n) - s->at[1], by;
+        if (second < s->at[1] && alike(s, s->at[1] - second, second, s->at[1], second, &by))
+            s->at[0] = s->at[1] - (uint32_t)second;
+    }
     try_cut(s, BZ_CUT_WAITS);
 }
 
@@ -419,6 +448,9 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
         cut_at_symbols(&s, w->exact, w->n_exact);
         if (w->name != w->exact)
             cut_at_symbols(&s, w->name, w->n_name);
+        for (int k = 0; k < BZ_PLACES; k++)
+            if (w->place[k])
+                cut_at_symbols(&s, w->place[k], w->n_place[k]);
         if (!is_told(&s))
             cut_at_runs(&s, &scratch);
         s.tolerance = EVENTS_PER_DIFFERENCE_AGAIN;

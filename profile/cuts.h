@@ -23,11 +23,15 @@ enum {
     BZ_DOES_CLOSE = 4,     /* product, norm, softmax, sort, loss: what stands behind the layers of a network */
 };
 
+enum { BZ_PLACES = 2 }; /* addresses that an event reads */
+
 /* The sequence, in the order of the host. Symbols are dense numbers from 0. */
 typedef struct bz_work {
     size_t n;
     const uint32_t *exact, *name, *sort; /* [n] name and shape; name; sort of work: each tells less */
     uint32_t n_exact, n_name, n_sort;
+    const uint32_t *place[BZ_PLACES]; /* [n] name, and from where it reads what no call writes; NULL: not told */
+    uint32_t n_place[BZ_PLACES], no_place[BZ_PLACES]; /* no_place: the number of those that tell none */
     const uint16_t
         *inputs; /* [n + 1] copies to the device that were asked for just before the event; n: behind the last */
     const uint8_t *between; /* [n + 1] BZ_BETWEEN_… */
@@ -47,6 +51,7 @@ typedef struct bz_cut {
     uint32_t *first; /* [n + 1] iteration i is first[i] … first[i + 1] - 1 but for the last, which ends at `end` */
     uint32_t n;
     uint32_t alike; /* how many of them are like the one before or the one behind */
+    uint32_t warm;  /* how many before the first of these do the same and more, or are a prompt */
     uint32_t odd;   /* how many are like none, and do other work than the typical one */
     uint32_t typical;
     uint32_t end;
@@ -64,6 +69,9 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena);
 /* The level that is the iterations: its index, or -1. `sure` is false where another one may be meant as well: then that one is
  * `other`. A cut into a single iteration may be added to the list: layers that ran once. */
 int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *other, bz_arena *arena);
+
+/* How often the places are read that come in turns, as weights do: in so many iterations. 1: each once. 0: nothing tells. places.c */
+uint32_t bz_turns_of_places(const bz_work *w);
 
 /* Moves the pieces of a cut to where the host rests longest, if that stands out: there an iteration begins. Cuts at inputs, waits and
  * graphs stay. */

@@ -28,6 +28,10 @@ void bz_trace_add_iteration(bz_trace *t, int64_t start, int64_t end);
 bool bz_sequence_merge_growing(const bz_trace *t, const bz_sequence *s, const uint32_t *exact, uint32_t count,
                                uint32_t *merged);
 
+/* Fills w->place. places.c */
+struct bz_work;
+void bz_sequence_places(const bz_trace *t, const bz_sequence *s, struct bz_work *w, bz_arena *arena);
+
 /* Iteration i is events first[i] … first[i + 1] - 1: adds it with its times. windows.c */
 void bz_sequence_windows(bz_trace *t, const bz_sequence *s, const uint32_t *first, uint32_t n, bz_arena *arena);
 

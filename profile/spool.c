@@ -3,6 +3,7 @@
 
 #include "profile/reader.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,10 +96,23 @@ static int64_t wall(const reader *r, int64_t at)
     return __builtin_add_overflow(at, r->shift, &v) ? 0 : v;
 }
 
+/* "a=0x7f2a40 b=0x7f2b80 c=0x7f2c00" */
+static uint32_t operands_of(bz_trace *t, const bz_spool_call *c)
+{
+    static const char *const NAMES[2][3] = {{"src", "wei", "dst"}, {"a", "b", "c"}};
+    const uint64_t at[3] = {c->read[0], c->read[1], c->written};
+    char text[96];
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        if (at[i])
+            n += snprintf(text + n, sizeof text - (size_t)n, "%s%s=0x%llx", n ? " " : "",
+                          NAMES[c->library == BZ_LIBRARY_BLAS][i], (unsigned long long)at[i]);
+    return bz_trace_intern(t, text, (size_t)n);
+}
+
 static void read_call(reader *r, const void *record, size_t size)
 {
     const bz_spool_call *c = record;
-    (void)size;
     bz_trace *t = r->t;
     uint32_t name = string_of(r, c->name), lane = bz_trace_thread(t, r->source, r->h.process, c->thread);
     bool creates = c->head.flags & BZ_SPOOL_CREATES;
@@ -114,6 +128,7 @@ static void read_call(reader *r, const void *record, size_t size)
     e->flags[i] = (creates ? 0u : BZ_CALL_EXECUTES) | (c->head.flags & BZ_SPOOL_FAILED ? BZ_CALL_FAILED : 0u);
     e->detail[i] = string_of(r, c->detail);
     e->variant[i] = string_of(r, c->variant);
+    e->operands[i] = size >= sizeof *c ? operands_of(t, c) : 0;
     e->stack[i] = c->stack < r->n_stacks ? r->stack[c->stack] : 0;
     r->calls++;
 }
@@ -244,7 +259,7 @@ static const struct {
     void (*read)(reader *r, const void *record, size_t size);
 } RECORDS[BZ_SPOOL_TYPES] = {
     [BZ_SPOOL_STRING] = {sizeof(bz_spool_string), read_string},
-    [BZ_SPOOL_CALL] = {sizeof(bz_spool_call), read_call},
+    [BZ_SPOOL_CALL] = {offsetof(bz_spool_call, read), read_call},
     [BZ_SPOOL_MARK] = {sizeof(bz_spool_mark), read_mark},
     [BZ_SPOOL_STACK] = {sizeof(bz_spool_stack), read_stack},
     [BZ_SPOOL_RANGE] = {sizeof(bz_spool_range), read_range},

@@ -62,6 +62,8 @@ typedef struct bz_spool_call {
     int64_t start, end;                    /* CLOCK_MONOTONIC, ns */
     uint32_t thread, library;              /* bz_library */
     uint32_t name, detail, variant, stack; /* strings; stack: number of a stack record, 0 none */
+    uint64_t read[2],
+        written; /* addresses: of both factors of a product, of input and weights; of the result. 0: not known */
 } bz_spool_call;
 
 typedef struct bz_spool_mark {

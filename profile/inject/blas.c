@@ -13,9 +13,9 @@ typedef struct {
     int32_t zero;
 } shape;
 
-static bzi_call begin(const char *function, const shape *s)
+static bzi_call begin(const char *function, const shape *s, const void *a, const void *b, const void *to)
 {
-    bzi_call c = {.library = LIBRARY_BLAS};
+    bzi_call c = {.library = LIBRARY_BLAS, .read = {a, b}, .written = to};
     uint64_t hash = bzi_hash(3, function, strlen(function));
     c.name = bzi_known(hash);
     if (!c.name)
@@ -68,7 +68,7 @@ static bzi_call begin(const char *function, const shape *s)
             return;                                                                                                    \
         }                                                                                                              \
         shape s = {.m = *m, .n = *n, .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc, .transa = *ta, .transb = *tb};    \
-        bzi_call call = begin(#function, &s);                                                                          \
+        bzi_call call = begin(#function, &s, a, b, c);                                                                 \
         real(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                                    \
         bzi_call_end(&call);                                                                                           \
     }
@@ -87,7 +87,7 @@ static bzi_call begin(const char *function, const shape *s)
             return;                                                                                                    \
         }                                                                                                              \
         shape s = {.m = *m, .n = *n, .k = -1, .lda = *lda, .transa = *t};                                              \
-        bzi_call call = begin(#function, &s);                                                                          \
+        bzi_call call = begin(#function, &s, a, x, y);                                                                 \
         real(t, m, n, alpha, a, lda, x, incx, beta, y, incy);                                                          \
         bzi_call_end(&call);                                                                                           \
     }
@@ -114,7 +114,7 @@ static char letter(int trans)
         shape s = {                                                                                                    \
             .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .transa = letter(ta), .transb = letter(tb)};   \
         s.order = order == 101 ? 'r' : 'c';                                                                            \
-        bzi_call call = begin(#function, &s);                                                                          \
+        bzi_call call = begin(#function, &s, a, b, c);                                                                 \
         real(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                             \
         bzi_call_end(&call);                                                                                           \
     }
@@ -133,7 +133,7 @@ static char letter(int trans)
             return;                                                                                                    \
         }                                                                                                              \
         shape s = {.m = m, .n = n, .k = -1, .lda = lda, .transa = letter(t), .order = order == 101 ? 'r' : 'c'};       \
-        bzi_call call = begin(#function, &s);                                                                          \
+        bzi_call call = begin(#function, &s, a, x, y);                                                                 \
         real(order, t, m, n, alpha, a, lda, x, incx, beta, y, incy);                                                   \
         bzi_call_end(&call);                                                                                           \
     }

@@ -24,6 +24,7 @@ static const struct {
 #define TO(member) ((void **)(void *)&bzi_dnn.member)
     {"dnnl_primitive_create", TO(create), ALWAYS},
     {"dnnl_primitive_execute", TO(execute), ALWAYS},
+    {"dnnl_memory_get_data_handle", TO(handle), MAYBE},
     {"dnnl_primitive_desc_query", TO(query), ALWAYS},
     {"dnnl_primitive_desc_query_md", TO(query_md), ALWAYS},
     {"dnnl_memory_desc_query", TO(md_query), IN_3},
@@ -148,6 +149,28 @@ static known describe(const void *pd)
     return k;
 }
 
+/* ---- what is read ---- */
+
+typedef struct {
+    int what;
+    void *memory;
+} argument; /* dnnl_exec_arg_t */
+
+/* Input, weights and result; of a reorder, the input may be weights. */
+static void find_places(int n, const argument *list, bzi_call *call)
+{
+    enum { SOURCE = 1, RESULT = 17, WEIGHTS = 33 };
+    for (int i = 0; i < n && bzi_dnn.handle; i++) {
+        const void **to = list[i].what == SOURCE    ? &call->read[0]
+                          : list[i].what == WEIGHTS ? &call->read[1]
+                          : list[i].what == RESULT  ? &call->written
+                                                    : NULL;
+        void *at = NULL;
+        if (to && list[i].memory && !bzi_dnn.handle(list[i].memory, &at))
+            *to = at;
+    }
+}
+
 /* ---- the intercepted functions: int is dnnl_status_t, 0 success ---- */
 
 enum { RUNTIME_ERROR = 5 };
@@ -191,6 +214,7 @@ int dnnl_primitive_execute(const void *primitive, void *stream, int nargs, const
     bzi_call call = {.library = LIBRARY_ONEDNN, .name = k.name, .detail = k.detail, .variant = k.variant};
     if (!k.primitive)
         call.name = constant(1, "primitive");
+    find_places(nargs, args, &call);
     call.start = bzi_now();
     int status = bzi_dnn.execute(primitive, stream, nargs, args);
     call.flags = status ? BZ_SPOOL_FAILED : 0;

@@ -16,6 +16,7 @@ typedef struct bzi_onednn {
     int major; /* 2, 3; 0 where primitives cannot be described */
     int (*create)(void **, const void *);
     int (*execute)(const void *, void *, int, const void *);
+    int (*handle)(const void *, void **);
     int (*query)(const void *, int, int, void *);
     const void *(*query_md)(const void *, int, int);
     int (*md_query)(const void *, int, void *); /* 3 */

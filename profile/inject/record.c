@@ -213,6 +213,9 @@ static void put_call(const bzi_call *call, int64_t end, uint32_t stack)
     r->detail = call->detail;
     r->variant = call->variant;
     r->stack = stack;
+    r->read[0] = (uintptr_t)call->read[0];
+    r->read[1] = (uintptr_t)call->read[1];
+    r->written = (uintptr_t)call->written;
     bzi_commit(r, BZ_SPOOL_CALL, call->flags, sizeof *r);
 }
 

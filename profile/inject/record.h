@@ -30,6 +30,7 @@ BZI_SHARED uint32_t bzi_text(const char *text); /* the string's number by its te
 typedef struct bzi_call {
     int64_t start;
     uint32_t library, flags, name, detail, variant;
+    const void *read[2], *written; /* weights are read from the same place in every iteration, and never written */
 } bzi_call;
 void bzi_call_end(const bzi_call *call); /* takes the time, records */
 void bzi_mark(bool end);
