@@ -15,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of each problem: FREE, MEASURED, BUILT, or the number of the builder that is at it. */
+/* Of each family: FREE, MEASURED, BUILT, or the number of the builder that is at it. */
 enum { FREE = -1, MEASURED = -2, BUILT = -3 };
 
 struct bz_ahead_shared {
-    atomic_int owner[1]; /* as many as there are problems */
+    atomic_int owner[1]; /* as many as there are families */
 };
 
 static size_t shared_size(int n)
@@ -27,29 +27,25 @@ static size_t shared_size(int n)
     return sizeof(struct bz_ahead_shared) + (size_t)n * sizeof(atomic_int);
 }
 
-static void build(const bz_pending_item *item, const bz_run_options *options)
+static void build(const bz_family *f, const bz_run_options *options)
 {
     bz_operand operand[BZ_PROBLEM_OPERANDS];
-    const bz_problem *p = item->families[0].problem;
+    const bz_backend *b = bz_backend_find(options->backends, f->backend, NULL);
     bz_job job = {
-        .problem = p,
+        .problem = f->problem,
         .setting = &options->setting,
-        .n_operands = bz_problem_operands(p, operand),
+        .n_operands = bz_problem_operands(f->problem, operand),
         .operand = operand,
         .copies = 1,
     };
-    for (int i = 0; i < item->n; i++) {
-        const bz_family *f = &item->families[i];
-        const bz_backend *b = bz_backend_find(options->backends, f->backend, NULL);
-        if (b && b->ahead)
-            b->ahead(&job, f->layout, f->math);
-    }
+    if (b && b->ahead)
+        b->ahead(&job, f->layout, f->math);
 }
 
 /* A crash ends this builder, and nothing else: whoever measures builds for itself then, and the blame falls on the variant. */
-static _Noreturn void run_builder(bz_ahead *a, int number, const bz_pending *pending, const bz_run_options *options,
-                                  pid_t parent)
+static _Noreturn void run_builder(bz_ahead *a, int number, const bz_run_options *options, pid_t parent)
 {
+    int at = a->pending->item[0].n;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
@@ -59,13 +55,14 @@ static _Noreturn void run_builder(bz_ahead *a, int number, const bz_pending *pen
     dup2(STDERR_FILENO, STDOUT_FILENO); /* what a library prints must not get between the parent's lines */
     if (nice(5) < 0)
         errno = 0;
-    for (int i = 1; i < pending->n; i++) {
-        int owner = FREE;
-        if (!atomic_compare_exchange_strong(&a->shared->owner[i], &owner, number))
-            continue;
-        build(&pending->item[i], options);
-        atomic_store(&a->shared->owner[i], BUILT);
-    }
+    for (int i = 1; i < a->pending->n; i++)
+        for (int k = 0; k < a->pending->item[i].n; k++, at++) {
+            int owner = FREE;
+            if (!atomic_compare_exchange_strong(&a->shared->owner[at], &owner, number))
+                continue;
+            build(&a->pending->item[i].families[k], options);
+            atomic_store(&a->shared->owner[at], BUILT);
+        }
     _exit(0); /* the libraries' own clean-up would take time and could crash */
 }
 
@@ -92,20 +89,22 @@ void bz_ahead_begin(bz_ahead *a, const bz_pending *pending, const bz_run_options
     n = n > BZ_AHEAD_MOST ? BZ_AHEAD_MOST : n;
     if (n <= 0 || !options->setting.plans || !has_work(pending, options))
         return;
-    void *shared = mmap(NULL, shared_size(pending->n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < pending->n; i++)
+        a->n_families += pending->item[i].n;
+    void *shared = mmap(NULL, shared_size(a->n_families), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return;
     a->shared = shared;
-    a->n_items = pending->n;
+    a->pending = pending;
     a->limit = options->hang_limit > 0 ? options->hang_limit : 60;
-    for (int i = 0; i < pending->n; i++)
+    for (int i = 0; i < a->n_families; i++)
         atomic_init(&a->shared->owner[i], FREE);
     fflush(NULL);
     pid_t parent = getpid();
     for (; a->n < n; a->n++) {
         pid_t child = fork();
         if (!child)
-            run_builder(a, a->n, pending, options, parent);
+            run_builder(a, a->n, options, parent);
         if (child < 0)
             break;
         a->builder[a->n] = child;
@@ -120,16 +119,27 @@ static bool is_alive(bz_ahead *a, int number)
     return *child;
 }
 
-void bz_ahead_take(bz_ahead *a, int item)
+static void take_family(bz_ahead *a, int at, double until)
 {
     int owner = FREE;
-    double from = bz_now();
-    if (!a->shared || atomic_compare_exchange_strong(&a->shared->owner[item], &owner, MEASURED))
+    if (atomic_compare_exchange_strong(&a->shared->owner[at], &owner, MEASURED))
         return;
-    while (owner >= 0 && is_alive(a, owner) && bz_now() - from < a->limit) {
+    while (owner >= 0 && is_alive(a, owner) && bz_now() < until) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        owner = atomic_load(&a->shared->owner[item]);
+        owner = atomic_load(&a->shared->owner[at]);
     }
+}
+
+void bz_ahead_take(bz_ahead *a, int item)
+{
+    double until = bz_now() + a->limit;
+    int at = 0;
+    if (!a->shared)
+        return;
+    for (int i = 0; i < item; i++)
+        at += a->pending->item[i].n;
+    for (int k = 0; k < a->pending->item[item].n; k++)
+        take_family(a, at + k, until);
 }
 
 void bz_ahead_end(bz_ahead *a)
@@ -141,6 +151,6 @@ void bz_ahead_end(bz_ahead *a)
                 ;
         }
     if (a->shared)
-        munmap(a->shared, shared_size(a->n_items));
+        munmap(a->shared, shared_size(a->n_families));
     *a = (bz_ahead){0};
 }

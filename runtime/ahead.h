@@ -5,14 +5,15 @@
 
 #include "runtime/pending.h"
 
-enum { BZ_AHEAD_MOST = 8 };
+enum { BZ_AHEAD_MOST = 16 };
 
 /* Begins as zeros. */
 typedef struct bz_ahead {
     int n; /* builders, one for each processor that measuring leaves free */
     pid_t builder[BZ_AHEAD_MOST];
-    struct bz_ahead_shared *shared; /* whose each problem is */
-    int n_items;
+    struct bz_ahead_shared *shared; /* whose each family is, in the order of the problems */
+    const bz_pending *pending;
+    int n_families;
     double limit; /* seconds for which one problem is waited for */
 } bz_ahead;
 
@@ -20,8 +21,8 @@ typedef struct bz_ahead {
  * measures. */
 void bz_ahead_begin(bz_ahead *a, const bz_pending *pending, const bz_run_options *options);
 
-/* Takes a problem for measuring: waits for the builder that has begun with it, while it lives and for as long as a variant may
- * hang. No builder begins with it any more. */
+/* Takes a problem for measuring: waits for the builders that have begun with its families, while they live and for as long as a
+ * variant may hang. No builder begins with it any more. */
 void bz_ahead_take(bz_ahead *a, int item);
 
 void bz_ahead_end(bz_ahead *a);

@@ -100,22 +100,23 @@ static int most_of(const call *c)
     return c->engines > 0 ? c->engines : c->engines < 0 ? GRAPH_CONFIGS : USUAL_ENGINES;
 }
 
-/* Modes propose the same configuration again: each counts once, at its first place. */
-static void keep_config(call *c, cudnnBackendDescriptor_t config)
+/* Modes propose the same configuration again: each is kept once, at its first place. Whether it may be used. */
+static bool keep_config(call *c, cudnnBackendDescriptor_t config)
 {
     struct graph_call *g = c->graph;
     notes n;
     char name[140];
-    bool keep = g->n_configs < GRAPH_CONFIGS && look_at(config, name, sizeof name, &n) == CUDNN_STATUS_SUCCESS &&
-                is_allowed(c, n);
+    bool allowed = look_at(config, name, sizeof name, &n) == CUDNN_STATUS_SUCCESS && is_allowed(c, n);
+    bool keep = allowed && g->n_configs < GRAPH_CONFIGS;
     for (int i = 0; i < g->n_configs && keep; i++)
         keep = strcmp(g->config[i].name, name) != 0;
     if (!keep) {
         cudnnBackendDestroyDescriptor(config);
-        return;
+        return allowed;
     }
     g->config[g->n_configs].desc = config;
     memcpy(g->config[g->n_configs++].name, name, sizeof name);
+    return true;
 }
 
 static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
@@ -139,10 +140,10 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
     if (status == CUDNN_STATUS_SUCCESS && n)
         status = cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n,
                                           &n, result);
-    int before = c->graph->n_configs;
+    int taken = 0; /* those that an earlier mode proposed, too */
     for (int64_t i = 0; i < made; i++)
-        if (i < n && status == CUDNN_STATUS_SUCCESS && c->graph->n_configs - before < most_of(c))
-            keep_config(c, result[i]);
+        if (i < n && status == CUDNN_STATUS_SUCCESS && taken < most_of(c))
+            taken += keep_config(c, result[i]);
         else if (result[i])
             cudnnBackendDestroyDescriptor(result[i]);
     cudnnBackendDestroyDescriptor(heuristic);

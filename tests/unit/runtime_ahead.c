@@ -85,7 +85,7 @@ static void test_each_is_built_once(void **state)
     int built = 0;
     (void)state;
     bz_ahead_begin(&a, &pending, &o);
-    assert_int_equal(a.n, processors() > 9 ? 8 : processors() - 1);
+    assert_int_equal(a.n, processors() > BZ_AHEAD_MOST ? BZ_AHEAD_MOST : processors() - 1);
     for (int i = 0; i < PROBLEMS; i++) {
         bz_ahead_take(&a, i);
         assert_int_equal(page->built[i + 1], page->begun[i + 1]); /* none is at it any more */
