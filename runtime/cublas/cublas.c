@@ -54,6 +54,7 @@ static void close_session(void *of)
     if (s->handle && !s->cuda.borrowed)
         cublasDestroy(s->handle);
     bz_cuda_operands_free(&s->operands);
+    bz_cuda_free(s->scale);
     bz_cuda_close(&s->cuda);
     free(s->plans);
     free(s->calls);

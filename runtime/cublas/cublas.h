@@ -109,6 +109,7 @@ typedef struct session {
     int n_calls;
     struct lt_plan **plans;
     int n_plans;
+    void *scale; /* the number 1 in the device's memory, where 8-bit floats are multiplied by it */
 } session;
 
 /* ---- cublas.c ------------------------------------------------------------------------------- */
@@ -139,6 +140,8 @@ void cublas_product_free(product *p);
 const types *cublas_types(const bz_problem *p, const char *math, const types *after);
 scalar cublas_scalar(cudaDataType_t type, double value);
 bool cublas_is_f8(cudaDataType_t type);
+cudaDataType_t cublas_bias_type(const types *t);
+cudaDataType_t cublas_added_type(const types *t);
 
 /* What happens to a product's result before it is written. False where cuBLASLt has no epilogue that computes it. */
 bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out, bool *other);
@@ -163,8 +166,9 @@ cublasStatus_t cublas_run_gemv(call *c);
 
 typedef struct lt_plan {
     cublasLtMatmulDesc_t desc;
-    cublasLtMatrixLayout_t left, right, other, result; /* other: what is added; the result's where nothing is */
-    bool fast;                                         /* sums of 8-bit floats are not promoted to f32 on the way */
+    cublasLtMatrixLayout_t left, right, result;
+    cublasLtMatrixLayout_t other; /* what is added, or would be to a result of another type; NULL: lies as the result */
+    bool fast;                    /* sums of 8-bit floats are not promoted to f32 on the way */
     cublasLtMatmulHeuristicResult_t algorithm[CUBLAS_MOST_ALGORITHMS];
     int n;
 } lt_plan;
@@ -173,8 +177,14 @@ bool cublas_fits_lt(const product *p, const types *t);
 void cublas_enumerate_lt(const way *w, session *s, const product *p, const types *t, const char *layout,
                          const char *math, bz_variant_list *list);
 cublasStatus_t cublas_run_lt(call *c);
-/* Descriptors of a product: NULL with the library's status where it refuses one. `bias` is where the bias lies. */
-lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, const void *bias, bool fast,
+/* What descriptors point to in the device's memory. */
+typedef struct lt_memory {
+    const void *bias;
+    const void *scale; /* of 8-bit floats: one number in f32 */
+} lt_memory;
+
+/* Descriptors of a product: NULL with the library's status where it refuses one. */
+lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, lt_memory memory, bool fast,
                         cublasStatus_t *status);
 void cublas_lt_free(lt_plan *plan);
 /* ":algo=67,tile=20,…". */

@@ -29,8 +29,20 @@ static cublasStatus_t set_op(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttrib
     return cublasLtMatmulDescSetAttribute(desc, what, &op, sizeof op);
 }
 
+/* Programs scale their 8-bit floats by numbers that the kernel reads, and so does what is measured here. */
+static cublasStatus_t set_scales(cublasLtMatmulDesc_t desc, const types *t, const void *scale)
+{
+    if (cublas_is_f8(t->left)) {
+        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &scale, sizeof scale));
+        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &scale, sizeof scale));
+    }
+    if (cublas_is_f8(t->result))
+        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, &scale, sizeof scale));
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 static cublasStatus_t make_desc(lt_plan *plan, const product *p, const types *t, cublasLtEpilogue_t epilogue,
-                                const void *bias)
+                                lt_memory memory)
 {
     TRY(cublasLtMatmulDescCreate(&plan->desc, t->compute, t->scale));
     TRY(set_op(plan->desc, CUBLASLT_MATMUL_DESC_TRANSA, p->left.trans));
@@ -38,11 +50,13 @@ static cublasStatus_t make_desc(lt_plan *plan, const product *p, const types *t,
     TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
     if (plan->fast)
         TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &(int8_t){1}, 1));
+    TRY(set_scales(plan->desc, t, memory.scale));
     if (p->bias.operand < 0)
         return CUBLAS_STATUS_SUCCESS;
     /* the heuristic looks at the pointer's alignment */
-    TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
-    cudaDataType_t type = t->result == CUDA_R_8I ? t->scale : t->result;
+    TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &memory.bias,
+                                       sizeof memory.bias));
+    cudaDataType_t type = cublas_bias_type(t);
     return cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type);
 }
 
@@ -61,24 +75,25 @@ static cublasStatus_t make_layout(cublasLtMatrixLayout_t *out, const product *p,
 }
 
 static cublasStatus_t make_plan(lt_plan *plan, const product *p, const types *t, cublasLtEpilogue_t epilogue,
-                                const void *bias)
+                                lt_memory memory)
 {
-    TRY(make_desc(plan, p, t, epilogue, bias));
+    cudaDataType_t added = cublas_added_type(t);
+    TRY(make_desc(plan, p, t, epilogue, memory));
     TRY(make_layout(&plan->left, p, &p->left, t->left, p->rows, p->depth));
     TRY(make_layout(&plan->right, p, &p->right, t->right, p->depth, p->columns));
-    if (p->other.operand >= 0)
-        TRY(make_layout(&plan->other, p, &p->other, t->result, p->rows, p->columns));
+    if (p->other.operand >= 0 || added != t->result)
+        TRY(make_layout(&plan->other, p, p->other.operand >= 0 ? &p->other : &p->result, added, p->rows, p->columns));
     return make_layout(&plan->result, p, &p->result, t->result, p->rows, p->columns);
 }
 
-lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, const void *bias, bool fast,
+lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, lt_memory memory, bool fast,
                         cublasStatus_t *status)
 {
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     bool other;
     lt_plan *plan = bz_alloc(1, sizeof *plan);
     *plan = (lt_plan){.fast = fast};
-    *status = cublas_epilogue(problem, &epilogue, &other) ? make_plan(plan, p, t, epilogue, bias)
+    *status = cublas_epilogue(problem, &epilogue, &other) ? make_plan(plan, p, t, epilogue, memory)
                                                           : CUBLAS_STATUS_NOT_SUPPORTED;
     if (*status == CUBLAS_STATUS_SUCCESS)
         return plan;
@@ -167,6 +182,14 @@ static void offer_all(const way *w, session *s, lt_plan *plan, const char *base,
     }
 }
 
+static int put_scale(session *s)
+{
+    static const float ONE = 1;
+    if (!s->scale && bz_cuda_alloc(sizeof ONE, &s->scale, NULL))
+        return -1;
+    return cudaMemcpy(s->scale, &ONE, sizeof ONE, cudaMemcpyHostToDevice) == cudaSuccess ? 0 : -1;
+}
+
 /* Where the library refuses, one variant is left to say so. Products of 8-bit floats come a second time, with sums that are
  * not promoted to f32 now and then: so programs ask for them by default. */
 void cublas_enumerate_lt(const way *w, session *s, const product *p, const types *t, const char *layout,
@@ -174,10 +197,11 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
 {
     char base[64];
     matrix bias = p->bias; /* the same memory as the variant will get */
-    bool placed = !cublas_upload(s, &bias, NULL);
+    bool placed = !cublas_upload(s, &bias, NULL) && (!cublas_is_f8(t->left) || !put_scale(s));
     for (int fast = 0; fast <= cublas_is_f8(t->left); fast++) {
         cublasStatus_t status = CUBLAS_STATUS_ALLOC_FAILED;
-        lt_plan *plan = placed ? cublas_lt_plan(s->job->problem, p, t, bias.data, fast, &status) : NULL;
+        lt_plan *plan =
+            placed ? cublas_lt_plan(s->job->problem, p, t, (lt_memory){bias.data, s->scale}, fast, &status) : NULL;
         if (plan) {
             keep(s, plan);
             status = ask(s, plan);
@@ -192,13 +216,13 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
     }
 }
 
+/* What is added lies where the result does, if nothing is; a result of another type adds nothing at all. */
 cublasStatus_t cublas_run_lt(call *c)
 {
     const product *p = c->p;
     const lt_plan *plan = c->lt;
-    bool adds = p->other.operand >= 0;
+    const void *added = p->other.operand >= 0 ? p->other.data : plan->other ? NULL : p->result.data;
     return cublasLtMatmul(c->s->lt, plan->desc, &c->alpha, p->left.data, plan->left, p->right.data, plan->right,
-                          &c->beta, adds ? p->other.data : p->result.data, adds ? plan->other : plan->result,
-                          p->result.data, plan->result, &plan->algorithm[c->index].algo, c->s->cuda.workspace,
-                          c->workspace, c->s->cuda.stream);
+                          &c->beta, added, plan->other ? plan->other : plan->result, p->result.data, plan->result,
+                          &plan->algorithm[c->index].algo, c->s->cuda.workspace, c->workspace, c->s->cuda.stream);
 }

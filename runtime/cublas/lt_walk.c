@@ -139,13 +139,13 @@ static void walk_one(cublasLtHandle_t lt, lt_plan *plan, const choices *c, int m
 int cublas_lt_walk(cublasLtHandle_t lt, lt_plan *plan, const types *t, size_t workspace)
 {
     int id[MOST_IDS], n = 0, before = plan->n;
-    if (cublasLtMatmulAlgoGetIds(lt, t->compute, t->scale, t->left, t->right, t->result, t->result, MOST_IDS, id, &n) !=
-        CUBLAS_STATUS_SUCCESS)
+    if (cublasLtMatmulAlgoGetIds(lt, t->compute, t->scale, t->left, t->right, cublas_added_type(t), t->result, MOST_IDS,
+                                 id, &n) != CUBLAS_STATUS_SUCCESS)
         return 0;
     for (int i = 0; i < n && i < MOST_IDS && plan->n < CUBLAS_MOST_ALGORITHMS; i++) {
         choices c = {0};
-        if (cublasLtMatmulAlgoInit(lt, t->compute, t->scale, t->left, t->right, t->result, t->result, id[i], &c.base) !=
-            CUBLAS_STATUS_SUCCESS)
+        if (cublasLtMatmulAlgoInit(lt, t->compute, t->scale, t->left, t->right, cublas_added_type(t), t->result, id[i],
+                                   &c.base) != CUBLAS_STATUS_SUCCESS)
             continue;
         read_choices(&c);
         int left = CUBLAS_MOST_ALGORITHMS - plan->n, algorithms = n - i;

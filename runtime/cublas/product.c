@@ -27,6 +27,8 @@ static const types TYPES[] = {
     {BZ_F8E4M3, BZ_F8E4M3, BZ_F16, "default", "", CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
     {BZ_F8E4M3, BZ_F8E4M3, BZ_BF16, "default", "", CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
     {BZ_F8E4M3, BZ_F8E4M3, BZ_F32, "default", "", CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
+    {BZ_F8E4M3, BZ_F8E4M3, BZ_F8E4M3, "default", "", CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
+    {BZ_F8E5M2, BZ_F8E4M3, BZ_F8E5M2, "default", "", CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_8F_E5M2, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
     {BZ_F8E5M2, BZ_F8E4M3, BZ_F16, "default", "", CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
 };
 /* clang-format on */
@@ -42,6 +44,18 @@ const types *cublas_types(const bz_problem *p, const char *math, const types *af
 bool cublas_is_f8(cudaDataType_t type)
 {
     return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
+/* Results of 8 bits get a bias of the type in which the library computes it, and what it would add to them has another type
+ * than they have: cublasLt.h. */
+cudaDataType_t cublas_bias_type(const types *t)
+{
+    return t->result == CUDA_R_8I ? t->scale : cublas_is_f8(t->result) ? CUDA_R_16BF : t->result;
+}
+
+cudaDataType_t cublas_added_type(const types *t)
+{
+    return cublas_is_f8(t->result) ? CUDA_R_16BF : t->result;
 }
 
 /* Only 0 and 1 are ever asked of f16. */
@@ -155,12 +169,15 @@ static int read_problem(const bz_problem *p, product *out, bool *transa, bool *t
  * alpha already, while ours belongs to the sum: it brings the factor along. */
 static int describe_bias(const bz_problem *p, const bz_operand *operand, product *out, bz_error *why)
 {
+    bool f8 = bz_dtype_bits(p->dtype_y) == 8 && bz_dtype_is_float(p->dtype_y);
+    if (f8 && out->other.operand >= 0)
+        return bz_fail(why, BZ_INCOMPLETE, "cuBLASLt adds nothing of f8 to its results, but bf16 and f16");
     if (out->bias.operand < 0)
         return 0;
     if (bz_dtype_bits(p->dtype) == 8 && bz_dtype_is_float(p->dtype) && p->dtype_y == BZ_F32)
         return bz_fail(why, BZ_INCOMPLETE, "cuBLASLt adds a bias of bf16 to f8 products in f32: another result");
     out->bias.layout = bz_cuda_plain(&operand[out->bias.operand]);
-    out->bias.layout.dtype = p->dtype_y == BZ_I8 ? BZ_F32 : p->dtype_y;
+    out->bias.layout.dtype = p->dtype_y == BZ_I8 ? BZ_F32 : f8 ? BZ_BF16 : p->dtype_y;
     if (bz_problem_scale(p) != 1)
         out->bias.layout.factor = (float)bz_problem_scale(p);
     return 0;

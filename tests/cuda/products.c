@@ -92,16 +92,32 @@ static int check_plan(const char *text, const lt_plan *plan, const product *p, c
                    e->turn_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (problem->post[0].fn == BZ_FN_BIAS) {
         bad += differs(text, "bias", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, 8), (int64_t)bias);
-        bad += differs(text, "bias type", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, 4), t->result);
+        bad += differs(text, "bias type", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, 4),
+                       cublas_is_f8(t->result) ? CUDA_R_16BF : t->result);
     }
     bad += check_layout(text, plan->left, t->left, e->turn_b ? e->n : e->k, e->turn_b ? e->k : e->n, e, &p->left);
     bad += check_layout(text, plan->right, t->right, e->turn_a ? e->k : e->m, e->turn_a ? e->m : e->k, e, &p->right);
     return bad + check_layout(text, plan->result, t->result, e->m, e->n, e, &p->result);
 }
 
+/* Numbers of 8-bit floats are scaled, and nothing else is; what is added to a result of f8 is bf16. */
+static int check_scales(const char *text, const lt_plan *plan, const types *t, int64_t scale)
+{
+    bool f8 = t->result == CUDA_R_8F_E4M3 || t->result == CUDA_R_8F_E5M2;
+    int64_t in = cublas_is_f8(t->left) ? scale : 0;
+    int bad = differs(text, "scale of a", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 8), in);
+    bad += differs(text, "scale of b", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, 8), in);
+    bad += differs(text, "scale of the result", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, 8),
+                   f8 ? scale : 0);
+    if (f8)
+        bad += differs(text, "type of what is added", layout_value(plan->other, CUBLASLT_MATRIX_LAYOUT_TYPE, 4),
+                       CUDA_R_16BF);
+    return bad;
+}
+
 static int check_problem(const char *text, bool packed, int *n)
 {
-    static const int64_t BIAS = 0x1000; /* nobody looks behind it */
+    static const int64_t BIAS = 0x1000, SCALE = 0x2000; /* nobody looks behind them */
     bz_problem problem;
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     bz_error err = {0};
@@ -122,13 +138,15 @@ static int check_problem(const char *text, bool packed, int *n)
     for (const types *t = NULL; (t = cublas_types(&problem, "default", t));) {
         cublasStatus_t status;
         bool fast = cublas_is_f8(t->left);
-        lt_plan *plan = cublas_lt_plan(&problem, &p, t, (const void *)BIAS, fast, &status);
+        lt_plan *plan =
+            cublas_lt_plan(&problem, &p, t, (lt_memory){(const void *)BIAS, (const void *)SCALE}, fast, &status);
         if (!plan) {
             printf("%s: %s\n", text, cublasGetStatusString(status));
             bad++;
             continue;
         }
         bad += check_plan(text, plan, &p, t, &e, (const void *)BIAS, &problem);
+        bad += check_scales(text, plan, t, SCALE);
         bad += differs(text, "fast sums", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1), fast);
         cublas_lt_free(plan);
         ++*n;

@@ -16,6 +16,7 @@ typedef struct desc {
     bool turn_a, turn_b;
     cublasLtEpilogue_t epilogue;
     const void *bias;
+    const void *by[3]; /* of a, b and the result: a number in f32 */
 } desc;
 
 typedef struct layout {
@@ -100,6 +101,14 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
     case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
         standin_record("    %s fast=%d", standin_name(d), size == 1 ? *(const int8_t *)v : -1);
         break;
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+    case CUBLASLT_MATMUL_DESC_D_SCALE_POINTER: {
+        int i = a == CUBLASLT_MATMUL_DESC_A_SCALE_POINTER ? 0 : a == CUBLASLT_MATMUL_DESC_B_SCALE_POINTER ? 1 : 2;
+        own->by[i] = pointer;
+        standin_record("    %s scale_%c=%s", standin_name(d), "abd"[i], standin_name(pointer));
+        break;
+    }
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         own->bias = pointer;
         standin_record("    %s bias=%s", standin_name(d), standin_name(pointer));
@@ -292,6 +301,16 @@ static factor factor_of(const layout *l, const void *data, bool turned, int64_t 
     return (factor){own, l->type, turned, l->ld};
 }
 
+static bool is_f8(cudaDataType_t type)
+{
+    return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
+static double scale_of(const desc *d, int i)
+{
+    return d->by[i] ? standin_get(d->by[i], CUDA_R_32F, 0) : 1;
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const void *alpha, const void *a,
                               cublasLtMatrixLayout_t al, const void *b, cublasLtMatrixLayout_t bl, const void *beta,
                               const void *c, cublasLtMatrixLayout_t cl, void *y, cublasLtMatrixLayout_t yl,
@@ -310,11 +329,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
                    standin_name(cl), standin_name(c), standin_name(yl), standin_name(y));
     standin_record("    algo=%llu workspace=%s,%zu %s", (unsigned long long)algo->data[0],
                    standin_name(size ? space : NULL), size, standin_name(stream));
-    cudaDataType_t bias = ly->type == CUDA_R_8I                                       ? CUDA_R_32F
-                          : standin_bytes_of(la->type) == 1 && ly->type == CUDA_R_32F ? CUDA_R_16BF
-                                                                                      : ly->type;
+    cudaDataType_t bias = ly->type == CUDA_R_8I                                                            ? CUDA_R_32F
+                          : is_f8(ly->type) || (standin_bytes_of(la->type) == 1 && ly->type == CUDA_R_32F) ? CUDA_R_16BF
+                                                                                                           : ly->type;
     if (own->bias && own->bias_type != bias) /* as cublasLt.h says */
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (lc->type != (is_f8(ly->type) ? CUDA_R_16BF : ly->type) || (is_f8(ly->type) && c)) /* nothing of f8 is added */
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    for (int i = 0; i < 3; i++)
+        if (own->by[i] && !is_f8(i < 2 ? la->type : ly->type))
+            return CUBLAS_STATUS_INVALID_VALUE;
+    e.alpha *= scale_of(own, 0) * scale_of(own, 1);
+    e.scale = scale_of(own, 2);
     int64_t depth = own->turn_a ? la->rows : la->columns;
     if (depth != (own->turn_b ? lb->columns : lb->rows) || (own->turn_a ? la->columns : la->rows) != ly->rows ||
         (own->turn_b ? lb->rows : lb->columns) != ly->columns)

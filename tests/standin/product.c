@@ -112,7 +112,7 @@ void standin_product(int64_t m, int64_t n, int64_t k, factor a, factor b, void *
             sum *= e.alpha;
             if (e.beta != 0)
                 sum += e.beta * standin_get(e.added, type, i + j * e.added_ld);
-            put(c, type, i + j * ldc, finish(&e, sum, i));
+            put(c, type, i + j * ldc, finish(&e, sum, i) * (e.scale != 0 ? e.scale : 1));
         }
     standin_computed = true;
 }

@@ -21,6 +21,7 @@ typedef struct epilogue {
     cudaDataType_t bias_type;
     int64_t added_ld;
     cublasLtEpilogue_t what;
+    double scale; /* of the result, in the end; 0 stands for 1 */
 } epilogue;
 
 const char *standin_type_name(cudaDataType_t type);
