@@ -31,12 +31,15 @@ typedef struct bz_model_file {
     recent_attribute recent[RECENT]; /* those that were met last */
     bz_map symbols;                  /* named dimensions */
     bz_map function_names;           /* "domain\0name\0overload" -> index in proto->functions */
+    struct slice_index *slices;      /* NULL: nobody cut the model yet */
 } bz_model_file;
 
 /* Opens a regular file and reads its structure. An empty file, a folder, or what is plainly something else
  * is refused by name. `path` is kept. */
 int file_open(const char *path, bz_model_file *file, bz_error *err);
 void file_close(bz_model_file *file);
+
+void slice_index_free(struct slice_index *index); /* slice.c; NULL is fine */
 
 /* ---- unpack.c: messages, which live as long as the arena ------------------------------------------ */
 

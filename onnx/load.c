@@ -118,6 +118,7 @@ void bz_model_free(bz_model *m)
     file_close(m->file);
     bz_map_free(&m->file->symbols);
     bz_map_free(&m->file->function_names);
+    slice_index_free(m->file->slices);
     free(m->file);
     free(m->values);
     free(m->symbols);

@@ -1,19 +1,33 @@
-/* Some nodes of a model as a model of their own: messages made anew, with the attributes of the old ones. */
+/* Some nodes of a model as a model of their own: messages made anew, with the attributes of the old ones.
+ *
+ * What a slice looks up is made once for all slices of a model, and each puts back what it changed there: a model of 100,000 nodes in
+ * sequences of seven would be walked 14,000 times otherwise. */
 #include "onnx/file.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+struct slice_index {
+    int n_values;
+    int *maker;    /* [n_values]: the node that makes it; -1: none */
+    int *readers;  /* [n_values]: how often nodes outside of the slice read it, or the model gives it */
+    int *number;   /* [n_values]: its name in the slice, -1: none yet */
+    char *taken;   /* [n_nodes] */
+    int *order;    /* [n_nodes]: room for nodes that are taken */
+    bz_map protos; /* name of a result -> node of the file's graph */
+    bz_arena arena;
+};
+
 typedef struct slicer {
     bz_model *model;
     const bz_slice *slice;
     bz_arena *arena;
-    int *maker;  /* [n_values]: the node that makes it; -1: none */
-    char *taken; /* [n_nodes] */
-    int *number; /* [n_values]: its name in the slice, -1: none yet */
+    int *maker, *readers, *number;
+    char *taken;
     int n_numbers;
     int *order, n_order; /* nodes taken, ascending */
-    bz_map protos;       /* name of a result -> node of the file's graph */
+    bool counted;        /* their reads are off s->readers */
+    const bz_map *protos;
     Onnx__GraphProto *graph;
     bz_error *err;
 } slicer;
@@ -27,7 +41,59 @@ static char *name_of(slicer *s, bz_value_id v)
     return bz_arena_printf(s->arena, "v%d", s->number[v]);
 }
 
+/* ---- what all slices look up ------------------------------------------------------------------ */
+
+void slice_index_free(struct slice_index *x)
+{
+    if (!x)
+        return;
+    bz_map_free(&x->protos);
+    bz_arena_free(&x->arena);
+    free(x);
+}
+
+static void count_reads(const bz_node *node, int *readers, int by)
+{
+    bz_value_id v;
+    for (int k = 0; (v = bz_node_reads(node, k)) != BZ_READS_END; k++)
+        if (v != BZ_NO_VALUE)
+            readers[v] += by;
+}
+
+static struct slice_index *make_index(const bz_model *model)
+{
+    const bz_graph *g = model->graph;
+    const Onnx__GraphProto *from = model->file->proto->graph;
+    struct slice_index *x = bz_alloc(1, sizeof *x);
+    *x = (struct slice_index){.n_values = model->n_values};
+    x->maker = BZ_NEW(&x->arena, int, x->n_values);
+    x->readers = BZ_NEW(&x->arena, int, x->n_values);
+    x->number = BZ_NEW(&x->arena, int, x->n_values);
+    x->taken = BZ_NEW(&x->arena, char, g->n_nodes);
+    x->order = BZ_NEW(&x->arena, int, g->n_nodes);
+    for (int v = 0; v < x->n_values; v++)
+        x->maker[v] = x->number[v] = -1;
+    for (int i = 0; i < g->n_nodes; i++) {
+        count_reads(&g->nodes[i], x->readers, 1);
+        for (int k = 0; k < g->nodes[i].n_out; k++)
+            if (g->nodes[i].out[k] != BZ_NO_VALUE)
+                x->maker[g->nodes[i].out[k]] = i;
+    }
+    for (int i = 0; i < g->n_outputs; i++)
+        x->readers[g->outputs[i]]++;
+    for (size_t i = 0; i < from->n_node; i++)
+        for (size_t k = 0; k < from->node[i]->n_output; k++)
+            if (*from->node[i]->output[k])
+                bz_map_add(&x->protos, from->node[i]->output[k], strlen(from->node[i]->output[k]), (uint32_t)i);
+    return x;
+}
+
 /* ---- which nodes ------------------------------------------------------------------------------ */
+
+static int ascending(const void *a, const void *b)
+{
+    return *(const int *)a < *(const int *)b ? -1 : *(const int *)a > *(const int *)b;
+}
 
 /* The window, and what makes its constants: behind each node stand those that it waits for. */
 static int take_nodes(slicer *s)
@@ -38,7 +104,8 @@ static int take_nodes(slicer *s)
         s->order[n++] = s->slice->node[i];
         s->taken[s->slice->node[i]] = 1;
     }
-    for (int at = 0; at < n; at++) {
+    s->n_order = n;
+    for (int at = 0; at < s->n_order; at++) {
         const bz_node *node = &g->nodes[s->order[at]];
         if (node->function >= 0)
             return bz_fail(s->err, BZ_INCOMPLETE, "'%s' calls a function of the model", node->op);
@@ -50,15 +117,31 @@ static int take_nodes(slicer *s)
             int from = v == BZ_NO_VALUE || s->model->values[v].init ? -1 : s->maker[v];
             if (from >= 0 && !s->taken[from] && s->slice->constant[v]) {
                 s->taken[from] = 1;
-                s->order[n++] = from;
+                s->order[s->n_order++] = from;
             }
         }
     }
-    s->n_order = 0;
-    for (int i = 0; i < g->n_nodes; i++)
-        if (s->taken[i])
-            s->order[s->n_order++] = i;
+    qsort(s->order, (size_t)s->n_order, sizeof *s->order, ascending);
+    for (int i = 0; i < s->n_order; i++)
+        count_reads(&g->nodes[s->order[i]], s->readers, -1);
+    s->counted = true;
     return 0;
+}
+
+static void put_back(const slicer *s)
+{
+    for (int i = 0; i < s->n_order; i++) {
+        const bz_node *node = &s->model->graph->nodes[s->order[i]];
+        s->taken[s->order[i]] = 0;
+        if (s->counted)
+            count_reads(node, s->readers, 1);
+        for (int k = 0; k < node->n_in; k++)
+            if (node->in[k] != BZ_NO_VALUE)
+                s->number[node->in[k]] = -1;
+        for (int k = 0; k < node->n_out; k++)
+            if (node->out[k] != BZ_NO_VALUE)
+                s->number[node->out[k]] = -1;
+    }
 }
 
 /* ---- types, nodes ----------------------------------------------------------------------------- */
@@ -235,7 +318,7 @@ static int put_node(slicer *s, const bz_node *node)
         p->output[k] = name_of(s, node->out[k]);
         const char *name = node->out[k] == BZ_NO_VALUE ? "" : s->model->values[node->out[k]].name;
         if (*name && at == BZ_MAP_NONE)
-            at = bz_map_get(&s->protos, name, strlen(name));
+            at = bz_map_get(s->protos, name, strlen(name));
     }
     if (at == BZ_MAP_NONE)
         return bz_fail(s->err, BZ_INCOMPLETE, "'%s' has no result with a name", node->op);
@@ -248,19 +331,12 @@ static int put_node(slicer *s, const bz_node *node)
 static int put_outputs(slicer *s)
 {
     const bz_graph *g = s->model->graph;
-    char *wanted = BZ_NEW(s->arena, char, s->model->n_values);
     bz_value_id v;
-    for (int i = 0; i < g->n_nodes; i++)
-        for (int k = 0; !s->taken[i] && (v = bz_node_reads(&g->nodes[i], k)) != BZ_READS_END; k++)
-            if (v != BZ_NO_VALUE)
-                wanted[v] = 1;
-    for (int i = 0; i < g->n_outputs; i++)
-        wanted[g->outputs[i]] = 1;
     for (int pass = 0; pass < 2 && !s->graph->n_output; pass++)
         for (int i = pass ? s->slice->n - 1 : 0; i < s->slice->n; i++) {
             const bz_node *node = &g->nodes[s->slice->node[i]];
             for (int k = 0; k < node->n_out; k++)
-                if ((v = node->out[k]) != BZ_NO_VALUE && (wanted[v] || (pass && !k)) &&
+                if ((v = node->out[k]) != BZ_NO_VALUE && (s->readers[v] || (pass && !k)) &&
                     put_type(s, v, &s->graph->output, &s->graph->n_output))
                     return -1;
         }
@@ -292,23 +368,23 @@ int bz_model_slice(bz_model *model, const bz_slice *slice, bz_buf *out, bz_error
     bz_arena arena = {0};
     Onnx__GraphProto graph;
     Onnx__ModelProto m;
-    const bz_graph *g = model->graph;
-    const Onnx__GraphProto *from = model->file->proto->graph;
-    slicer s = {.model = model, .slice = slice, .arena = &arena, .graph = &graph, .err = err};
-    s.maker = BZ_NEW(&arena, int, model->n_values);
-    s.number = BZ_NEW(&arena, int, model->n_values);
-    s.taken = BZ_NEW(&arena, char, g->n_nodes);
-    s.order = BZ_NEW(&arena, int, g->n_nodes);
-    for (int v = 0; v < model->n_values; v++)
-        s.maker[v] = s.number[v] = -1;
-    for (int i = 0; i < g->n_nodes; i++)
-        for (int k = 0; k < g->nodes[i].n_out; k++)
-            if (g->nodes[i].out[k] != BZ_NO_VALUE)
-                s.maker[g->nodes[i].out[k]] = i;
-    for (size_t i = 0; i < from->n_node; i++)
-        for (size_t k = 0; k < from->node[i]->n_output; k++)
-            if (*from->node[i]->output[k])
-                bz_map_add(&s.protos, from->node[i]->output[k], strlen(from->node[i]->output[k]), (uint32_t)i);
+    bz_model_file *file = model->file;
+    if (!file->slices || file->slices->n_values != model->n_values) {
+        slice_index_free(file->slices);
+        file->slices = make_index(model);
+    }
+    const struct slice_index *x = file->slices;
+    slicer s = {.model = model,
+                .slice = slice,
+                .arena = &arena,
+                .maker = x->maker,
+                .readers = x->readers,
+                .number = x->number,
+                .taken = x->taken,
+                .order = x->order,
+                .protos = &x->protos,
+                .graph = &graph,
+                .err = err};
     int rc = make_graph(&s);
     if (!rc) {
         onnx__model_proto__init(&m);
@@ -321,7 +397,7 @@ int bz_model_slice(bz_model *model, const bz_slice *slice, bz_buf *out, bz_error
         size_t size = onnx__model_proto__get_packed_size(&m);
         onnx__model_proto__pack(&m, (uint8_t *)bz_buf_extend(out, size));
     }
-    bz_map_free(&s.protos);
+    put_back(&s);
     bz_arena_free(&arena);
     return rc;
 }
