@@ -58,6 +58,35 @@ void bz_buf_clean(bz_buf *b, const char *s)
     }
 }
 
+void bz_buf_html(bz_buf *b, const char *s)
+{
+    static const char SPECIAL[] = "&<>\"'", *const SPELLED[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    bz_buf clean = {0};
+    bz_buf_clean(&clean, s);
+    for (const char *p = bz_buf_text(&clean); *p; p++) {
+        const char *at = strchr(SPECIAL, *p);
+        if (at)
+            bz_buf_puts(b, SPELLED[at - SPECIAL]);
+        else
+            bz_buf_putc(b, *p);
+    }
+    bz_buf_free(&clean);
+}
+
+void bz_buf_html_lines(bz_buf *b, const char *s)
+{
+    bz_buf line = {0};
+    for (const char *p = s; *p;) {
+        size_t n = strcspn(p, "\n");
+        bz_buf_clear(&line);
+        bz_buf_put(&line, p, n);
+        bz_buf_html(b, bz_buf_text(&line));
+        bz_buf_putc(b, '\n');
+        p += n + (p[n] == '\n');
+    }
+    bz_buf_free(&line);
+}
+
 const char *bz_buf_text(const bz_buf *b)
 {
     return b->data ? b->data : "";

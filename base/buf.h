@@ -47,6 +47,10 @@ void bz_buf_printf(bz_buf *b, const char *fmt, ...) __attribute__((format(printf
 /* As puts, but bytes that a terminal would act on come out as \xNN. Valid UTF-8 passes. */
 void bz_buf_clean(bz_buf *b, const char *s);
 
+/* As clean, for HTML: in an element or in a quoted attribute. */
+void bz_buf_html(bz_buf *b, const char *s);
+void bz_buf_html_lines(bz_buf *b, const char *s); /* line ends stay, and there is one behind the last */
+
 /* "" while nothing was put, so that it can always be printed. */
 const char *bz_buf_text(const bz_buf *b);
 

@@ -3,6 +3,7 @@
 #include "base/units.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,6 +146,32 @@ void bz_table_count(bz_table *t, int64_t v)
     bz_table_cell(t, v ? bz_units_count(text, (double)v) : "-", digits);
 }
 
+void bz_table_row(bz_table *t, const bz_shown *shown, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bz_shown *c = &shown[i];
+        double v = c->number + 0.0; /* no -0 */
+        bz_unit_text text;
+        char plain[32];
+        snprintf(plain, sizeof plain, "%.9g", v);
+        if (c->as == BZ_SHOWN_INT)
+            bz_table_int(t, c->count);
+        else if (c->as == BZ_SHOWN_COUNT)
+            bz_table_count(t, c->count);
+        else if (c->as == BZ_SHOWN_TEXT && c->text)
+            bz_table_cell(t, c->text, NULL);
+        else if (c->as == BZ_SHOWN_TEXT || !isfinite(v))
+            bz_table_cell(t, "-", "");
+        else
+            bz_table_cell(t,
+                          c->as == BZ_SHOWN_TIME    ? bz_units_time(text, v)
+                          : c->as == BZ_SHOWN_BYTES ? bz_units_bytes(text, v)
+                          : c->as == BZ_SHOWN_SHARE ? bz_units_percent(text, v)
+                                                    : bz_units_count(text, v),
+                          plain);
+    }
+}
+
 int bz_table_rows(const bz_table *t)
 {
     return t->n_columns ? (int)(t->n / (size_t)t->n_columns) : 0;
@@ -283,4 +310,26 @@ void bz_table_csv(const bz_table *t, bz_buf *out)
         put_csv(out, t->cells[i].plain);
         bz_buf_putc(out, (int)(i % (size_t)t->n_columns) == t->n_columns - 1 ? '\n' : ',');
     }
+}
+
+void bz_table_html(const bz_table *t, bz_buf *out)
+{
+    bz_buf_puts(out, "<table><tr>");
+    for (int c = 0; c < t->n_columns; c++) {
+        bz_buf_puts(out, "<th>");
+        bz_buf_html(out, t->title[c]);
+        bz_buf_puts(out, "</th>");
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        int c = (int)(i % (size_t)t->n_columns);
+        bz_style style = t->cells[i].style;
+        if (!c)
+            bz_buf_puts(out, style == BZ_STYLE_GOOD  ? "</tr>\n<tr class=good>"
+                             : style == BZ_STYLE_BAD ? "</tr>\n<tr class=bad>"
+                                                     : "</tr>\n<tr>");
+        bz_buf_puts(out, t->align[c] == BZ_RIGHT ? "<td class=n>" : "<td>");
+        bz_buf_html(out, t->cells[i].text);
+        bz_buf_puts(out, "</td>");
+    }
+    bz_buf_puts(out, "</tr>\n</table>\n");
 }

@@ -25,6 +25,36 @@ void bz_table_cell(bz_table *t, const char *text, const char *plain);
 void bz_table_int(bz_table *t, int64_t v);   /* the same digits in both */
 void bz_table_count(bz_table *t, int64_t v); /* 118 M; CSV has the digits */
 
+/* Some cells, which may be a whole row:
+ *
+ *     BZ_ROW(t, BZ_SHOW(layer->name), BZ_SHOW_TIME(seconds), BZ_SHOW_SHARE(seconds / all));
+ *
+ * What is not finite, and a text that is NULL, is "-" for people and nothing in CSV, which has numbers with nine digits. */
+typedef struct bz_shown {
+    enum {
+        BZ_SHOWN_TEXT,
+        BZ_SHOWN_INT,
+        BZ_SHOWN_COUNT,
+        BZ_SHOWN_TIME,
+        BZ_SHOWN_BYTES,
+        BZ_SHOWN_SHARE,
+        BZ_SHOWN_LARGE
+    } as;
+    const char *text;
+    int64_t count;
+    double number;
+} bz_shown;
+#define BZ_SHOW(t)       ((bz_shown){.as = BZ_SHOWN_TEXT, .text = (t)})
+#define BZ_SHOW_INT(v)   ((bz_shown){.as = BZ_SHOWN_INT, .count = (v)})
+#define BZ_SHOW_COUNT(v) ((bz_shown){.as = BZ_SHOWN_COUNT, .count = (v)})
+#define BZ_SHOW_TIME(v)  ((bz_shown){.as = BZ_SHOWN_TIME, .number = (v)})
+#define BZ_SHOW_BYTES(v) ((bz_shown){.as = BZ_SHOWN_BYTES, .number = (v)})
+#define BZ_SHOW_SHARE(v) ((bz_shown){.as = BZ_SHOWN_SHARE, .number = (v)})
+#define BZ_SHOW_LARGE(v) ((bz_shown){.as = BZ_SHOWN_LARGE, .number = (v)})
+#define BZ_ROW(t, ...)                                                                                                 \
+    bz_table_row((t), (const bz_shown[]){__VA_ARGS__}, sizeof(const bz_shown[]){__VA_ARGS__} / sizeof(bz_shown))
+void bz_table_row(bz_table *t, const bz_shown *shown, size_t n);
+
 /* The style of the cell that was put last. */
 void bz_table_style(bz_table *t, bz_style style);
 
@@ -34,6 +64,8 @@ int bz_table_rows(const bz_table *t);
  * line below the table names them. */
 void bz_table_print(const bz_table *t, bz_buf *out);
 void bz_table_csv(const bz_table *t, bz_buf *out);
+/* <table>: cells of columns on the right have the class n, a row whose first cell has a style is of the class good or bad. */
+void bz_table_html(const bz_table *t, bz_buf *out);
 
 /* Columns a piece of UTF-8 text takes on a terminal. */
 int bz_text_width(const char *s);

@@ -52,7 +52,6 @@ void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
 static void print_table(const bz_fleet_job *j, bz_arena *arena, bz_buf *out)
 {
     bz_table *t = bz_table_new(arena);
-    bz_unit_text text;
     bz_table_columns(t, "kind|system");
     for (int k = 0; k < BZ_WANTS; k++)
         bz_table_column(t, bz_want_name((bz_want_why)k), BZ_RIGHT);
@@ -60,12 +59,10 @@ static void print_table(const bz_fleet_job *j, bz_arena *arena, bz_buf *out)
     for (int i = 0; i < j->fleet.n_systems; i++) {
         const bz_want *x = &j->want[i];
         const char *name = name_of(j, i);
-        bz_table_cell(t, j->fleet.system[i].name, NULL);
-        bz_table_cell(t, *name ? name : "(never seen)", NULL);
+        BZ_ROW(t, BZ_SHOW(j->fleet.system[i].name), BZ_SHOW(*name ? name : "(never seen)"));
         for (int k = 0; k < BZ_WANTS; k++)
             bz_table_int(t, x->count[k]);
-        bz_table_cell(t, bz_units_time(text, x->total), NULL);
-        bz_table_int(t, bz_fleet_shards(j, i, arena).n);
+        BZ_ROW(t, BZ_SHOW_TIME(x->total), BZ_SHOW_INT(bz_fleet_shards(j, i, arena).n));
     }
     bz_table_print(t, out);
 }

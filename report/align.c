@@ -98,14 +98,10 @@ static void put_deviations(const bz_bound *b, const bz_alignment *a, bz_buf *out
     int n = gather(b, a, &arena, list);
     bz_table_columns(t, "deviation|>calls|>time|what|first layer|where");
     for (int i = 0; i < n && i < DEVIATIONS; i++) {
-        bz_unit_text time;
         const bz_aligned *row = list[i].first;
-        bz_table_cell(t, bz_aligned_name(row->kind), NULL);
-        bz_table_int(t, list[i].count);
-        bz_table_cell(t, list[i].seconds > 0 ? bz_units_time(time, list[i].seconds) : "-", NULL);
-        bz_table_cell(t, list[i].what, NULL);
-        bz_table_cell(t, layer_names(b, row, &arena), NULL);
-        bz_table_cell(t, row->where ? row->where : "", NULL);
+        BZ_ROW(t, BZ_SHOW(bz_aligned_name(row->kind)), BZ_SHOW_INT(list[i].count),
+               BZ_SHOW_TIME(list[i].seconds > 0 ? list[i].seconds : NAN), BZ_SHOW(list[i].what),
+               BZ_SHOW(layer_names(b, row, &arena)), BZ_SHOW(row->where ? row->where : ""));
     }
     if (n)
         bz_table_print(t, out);
@@ -121,13 +117,9 @@ static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
     bz_table_columns(t, "time that belongs to no layer|>times|>time|>of latency|example|where");
     for (int i = 0; i < a->n_causes && i < CAUSES; i++) {
         const bz_cause *c = &a->cause[i];
-        bz_unit_text time, share;
-        bz_table_cell(t, c->name, NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%g", c->count), NULL);
-        bz_table_cell(t, a->timeline ? bz_units_time(time, c->seconds) : "-", NULL);
-        bz_table_cell(t, a->timeline ? bz_units_percent(share, c->seconds / l->latency) : "-", NULL);
-        bz_table_cell(t, c->example ? c->example : "", NULL);
-        bz_table_cell(t, c->where ? c->where : "", NULL);
+        BZ_ROW(t, BZ_SHOW(c->name), BZ_SHOW(bz_arena_printf(&arena, "%g", c->count)),
+               BZ_SHOW_TIME(a->timeline ? c->seconds : NAN), BZ_SHOW_SHARE(a->timeline ? c->seconds / l->latency : NAN),
+               BZ_SHOW(c->example ? c->example : ""), BZ_SHOW(c->where ? c->where : ""));
     }
     if (bz_table_rows(t))
         bz_table_print(t, out);
@@ -142,11 +134,8 @@ static void put_faster(const bz_bound *b, const bz_alignment *a, bz_buf *out)
     bz_table *t = bz_table_new(&arena);
     bz_table_columns(t, "faster than its records|>took|>records|why");
     for (int i = 0; i < a->n_faster && i < FASTER; i++) {
-        bz_unit_text time;
-        bz_table_cell(t, layer_names(b, a->faster[i].row, &arena), NULL);
-        bz_table_cell(t, bz_units_time(time, a->faster[i].row->seconds), NULL);
-        bz_table_cell(t, bz_units_time(time, a->faster[i].lowest), NULL);
-        bz_table_cell(t, a->faster[i].why, NULL);
+        BZ_ROW(t, BZ_SHOW(layer_names(b, a->faster[i].row, &arena)), BZ_SHOW_TIME(a->faster[i].row->seconds),
+               BZ_SHOW_TIME(a->faster[i].lowest), BZ_SHOW(a->faster[i].why));
     }
     if (a->n_faster)
         bz_table_print(t, out);

@@ -47,20 +47,16 @@ static void put_rows(const bz_compare *c, int rows, bz_buf *out)
     bz_table_columns(t, "verdict|>times|>first|>second|>ratio|variants|what");
     for (int i = 0; i < c->n && i < rows; i++) {
         const bz_compare_row *r = &c->row[i];
-        bz_unit_text a, b;
         bz_table_cell(t, bz_verdict_name(r->verdict), NULL);
         bz_table_style(t, r->verdict == BZ_FASTER   ? BZ_STYLE_GOOD
                           : r->verdict == BZ_SLOWER ? BZ_STYLE_BAD
                                                     : BZ_STYLE_NONE);
-        bz_table_cell(t, bz_arena_printf(&arena, "%g", r->times), NULL);
-        bz_table_cell(t, bz_units_time(a, r->a.seconds), NULL);
-        bz_table_cell(t, bz_units_time(b, r->b.seconds), NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%.3f", r->b.seconds / r->a.seconds), NULL);
-        bz_table_cell(
-            t, *r->variant_a || *r->variant_b ? bz_arena_printf(&arena, "%s -> %s", r->variant_a, r->variant_b) : "",
-            NULL);
-        bz_table_cell(
-            t, bz_arena_printf(&arena, "%s%s%s", r->what, r->setting ? "; " : "", r->setting ? r->setting : ""), NULL);
+        BZ_ROW(
+            t, BZ_SHOW(bz_arena_printf(&arena, "%g", r->times)), BZ_SHOW_TIME(r->a.seconds), BZ_SHOW_TIME(r->b.seconds),
+            BZ_SHOW(bz_arena_printf(&arena, "%.3f", r->b.seconds / r->a.seconds)),
+            BZ_SHOW(*r->variant_a || *r->variant_b ? bz_arena_printf(&arena, "%s -> %s", r->variant_a, r->variant_b)
+                                                   : ""),
+            BZ_SHOW(bz_arena_printf(&arena, "%s%s%s", r->what, r->setting ? "; " : "", r->setting ? r->setting : "")));
     }
     if (bz_table_rows(t)) {
         bz_buf_putc(out, '\n');
@@ -105,9 +101,7 @@ static void put_differences(const bz_compare_set *s, bz_buf *out)
     bz_table *t = bz_table_new(&arena);
     bz_table_columns(t, "what changed|first|second");
     for (int i = 0; i < s->n_differences; i++) {
-        bz_table_cell(t, s->difference[i].what, NULL);
-        bz_table_cell(t, s->difference[i].a ? s->difference[i].a : "-", NULL);
-        bz_table_cell(t, s->difference[i].b ? s->difference[i].b : "-", NULL);
+        BZ_ROW(t, BZ_SHOW(s->difference[i].what), BZ_SHOW(s->difference[i].a), BZ_SHOW(s->difference[i].b));
     }
     if (s->n_differences) {
         bz_buf_putc(out, '\n');
@@ -126,11 +120,8 @@ static void put_only(const bz_compare_part *p, int which, int rows, bz_buf *out)
     for (int i = 0; i < p->n_only[which] && i < rows; i++) {
         const bz_compare_row *r = &p->only[which][i];
         const bz_span *s = which ? &r->b : &r->a;
-        bz_unit_text time;
-        bz_table_cell(t, r->what, NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%.4g", r->times), NULL);
-        bz_table_cell(t, isfinite(s->seconds) ? bz_units_time(time, s->seconds) : "-", NULL);
-        bz_table_cell(t, which ? r->variant_b : r->variant_a, NULL);
+        BZ_ROW(t, BZ_SHOW(r->what), BZ_SHOW(bz_arena_printf(&arena, "%.4g", r->times)), BZ_SHOW_TIME(s->seconds),
+               BZ_SHOW(which ? r->variant_b : r->variant_a));
     }
     if (bz_table_rows(t)) {
         bz_buf_putc(out, '\n');
@@ -290,8 +281,7 @@ void bz_report_set_csv(const bz_compare_set *s, bz_buf *out)
         }
         for (int w = 0; w < 2; w++)
             for (int k = 0; k < p->n_only[w]; k++) {
-                bz_table_cell(t, p->what, NULL);
-                bz_table_cell(t, ALONE[w], NULL);
+                BZ_ROW(t, BZ_SHOW(p->what), BZ_SHOW(ALONE[w]));
                 bz_members_cells(BZ_MEMBERS(ROW), &p->only[w][k], strchr(COLUMNS, '|') + 1, t);
             }
     }

@@ -50,12 +50,8 @@ static void put_models(const bz_evaluation *e, bz_buf *out)
     bz_table_columns(t, "model|task|>MACs|>layers|>unique|>share");
     for (int i = 0; i < e->n_models; i++) {
         const bz_evaluation_model *m = &e->model[i];
-        bz_table_cell(t, m->path, NULL);
-        bz_table_cell(t, m->task ? m->task : "-", NULL);
-        bz_table_count(t, (int64_t)m->macs);
-        bz_table_int(t, m->layers);
-        bz_table_int(t, m->unique);
-        bz_table_cell(t, m->layers ? bz_units_percent(share, (double)m->unique / m->layers) : "-", NULL);
+        BZ_ROW(t, BZ_SHOW(m->path), BZ_SHOW(m->task), BZ_SHOW_COUNT((int64_t)m->macs), BZ_SHOW_INT(m->layers),
+               BZ_SHOW_INT(m->unique), BZ_SHOW_SHARE(m->layers ? (double)m->unique / m->layers : NAN));
     }
     print(t, out);
     if (e->n_models > 1)
@@ -79,12 +75,9 @@ static void put_libraries(const bz_evaluation *e, bz_buf *out)
     }
     for (int i = 0; i < e->n_libraries; i++) {
         const bz_evaluation_library *l = &e->library[i];
-        bz_unit_text share;
-        bz_table_cell(t, l->name, NULL);
-        bz_table_int(t, l->layers);
-        bz_table_cell(t, bz_units_percent(share, (double)l->layers / layers), NULL);
-        bz_table_cell(t, macs > 0 ? bz_units_percent(share, l->macs / macs) : "-", NULL);
-        bz_table_cell(t, l->seconds > 0 ? bz_units_percent(share, l->seconds / seconds) : "-", NULL);
+        BZ_ROW(t, BZ_SHOW(l->name), BZ_SHOW_INT(l->layers), BZ_SHOW_SHARE((double)l->layers / layers),
+               BZ_SHOW_SHARE(macs > 0 ? l->macs / macs : NAN),
+               BZ_SHOW_SHARE(l->seconds > 0 ? l->seconds / seconds : NAN));
     }
     print(t, out);
     bz_arena_free(&arena);
@@ -122,11 +115,8 @@ static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_buf *out
     bz_table_columns(t, "speed-up by|system|>batch|>measured");
     ratio_columns(t, e);
     for (int i = 0; i < e->n; i++) {
-        bz_unit_text time;
-        bz_table_cell(t, a[i].bound.model, NULL);
-        bz_table_cell(t, a[i].bound.system, NULL);
-        bz_table_int(t, a[i].bound.layers->batch);
-        bz_table_cell(t, isfinite(e->row[i].measured) ? bz_units_time(time, e->row[i].measured) : "-", NULL);
+        BZ_ROW(t, BZ_SHOW(a[i].bound.model), BZ_SHOW(a[i].bound.system), BZ_SHOW_INT(a[i].bound.layers->batch),
+               BZ_SHOW_TIME(e->row[i].measured));
         ratio_cells(t, e, e->row[i].ratio, &arena);
     }
     bz_table_cell(t, "geometric mean", NULL);
@@ -145,13 +135,12 @@ static void put_groups(const bz_evaluation *e, bz_buf *out)
     ratio_columns(t, e);
     for (int i = 0; i < e->n_groups && e->n_groups > 1; i++) {
         const bz_evaluation_group *g = &e->group[i];
-        bz_unit_text time, share;
-        bz_table_cell(t, g->system, NULL);
-        bz_table_int(t, g->batch);
-        bz_table_cell(t, bz_arena_printf(&arena, "%d of %d", g->models, g->rows), NULL);
-        bz_table_cell(t, g->models ? bz_units_time(time, g->sequential) : "-", NULL);
-        bz_table_cell(t, mean(bz_units_percent(share, g->by_batch), g->by_batch_known, g->rows, &arena), NULL);
-        bz_table_cell(t, mean(bz_units_percent(share, g->by_system), g->by_system_known, g->rows, &arena), NULL);
+        bz_unit_text share;
+        BZ_ROW(t, BZ_SHOW(g->system), BZ_SHOW_INT(g->batch),
+               BZ_SHOW(bz_arena_printf(&arena, "%d of %d", g->models, g->rows)),
+               BZ_SHOW_TIME(g->models ? g->sequential : NAN),
+               BZ_SHOW(mean(bz_units_percent(share, g->by_batch), g->by_batch_known, g->rows, &arena)),
+               BZ_SHOW(mean(bz_units_percent(share, g->by_system), g->by_system_known, g->rows, &arena)));
         mean_cells(t, e, g->ratio, g->known, g->rows, &arena);
     }
     print(t, out);
@@ -276,14 +265,9 @@ void bz_report_evaluation_csv(const bz_analysis *a, const bz_evaluation *e, bz_b
         const bz_evaluation_row *r = &e->row[i];
         const bz_evaluation_model *m = &e->model[r->model];
         const double times[] = {r->goal.hardware, fused_of(b, &r->goal), parallel_of(b), sequential_of(b), r->measured};
-        bz_table_cell(t, b->model, NULL);
-        bz_table_cell(t, m->task ? m->task : "", NULL);
-        bz_table_cell(t, b->system, NULL);
-        bz_table_int(t, b->layers->batch);
-        bz_table_cell(t, bz_arena_printf(&arena, "%.0f", b->coverage.macs), NULL);
-        bz_table_int(t, m->layers);
-        bz_table_int(t, m->unique);
-        bz_table_int(t, b->coverage.unpriced);
+        BZ_ROW(t, BZ_SHOW(b->model), BZ_SHOW(m->task ? m->task : ""), BZ_SHOW(b->system), BZ_SHOW_INT(b->layers->batch),
+               BZ_SHOW(bz_arena_printf(&arena, "%.0f", b->coverage.macs)), BZ_SHOW_INT(m->layers),
+               BZ_SHOW_INT(m->unique), BZ_SHOW_INT(b->coverage.unpriced));
         for (size_t k = 0; k < sizeof times / sizeof *times; k++)
             bz_table_cell(t, isfinite(times[k]) ? bz_arena_printf(&arena, "%.9g", times[k]) : "", NULL);
         for (int k = 0; k < BZ_RATIOS; k++)

@@ -5,18 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *time_or_dash(double seconds, bz_unit_text out)
-{
-    return isfinite(seconds) ? bz_units_time(out, seconds) : "-";
-}
-
-/* "-1.2 ms" too. */
-static const char *signed_time(bz_arena *arena, double seconds)
-{
-    bz_unit_text text;
-    return bz_arena_printf(arena, "%s%s", seconds < 0 ? "-" : "", bz_units_time(text, fabs(seconds)));
-}
-
 static void columns(bz_table *t, const char *first, const char *const *titles, int n)
 {
     bz_table_column(t, first, BZ_LEFT);
@@ -31,7 +19,7 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
     static const char *const TITLES[] = {"saves", "of measured", "leaves"};
     const bz_waterfall *w = l->waterfall;
     bz_arena arena = {0};
-    bz_unit_text from, to, share, left;
+    bz_unit_text from, to;
     if (!w || !isfinite(w->from) || !w->n || l->defect || l->foreign)
         return;
     bz_buf_putc(out, '\n');
@@ -43,10 +31,9 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
     for (int i = 0; i < w->n; i++) {
         bool saves = w->step[i].seconds > 0;
         rest -= w->step[i].seconds;
-        bz_table_cell(t, saves ? w->step[i].name : bz_arena_printf(&arena, "contradiction: %s", w->step[i].name), NULL);
-        bz_table_cell(t, saves ? bz_units_time(left, w->step[i].seconds) : "-", NULL);
-        bz_table_cell(t, saves ? bz_units_percent(share, w->step[i].seconds / w->from) : "-", NULL);
-        bz_table_cell(t, signed_time(&arena, rest), NULL);
+        BZ_ROW(t, BZ_SHOW(saves ? w->step[i].name : bz_arena_printf(&arena, "contradiction: %s", w->step[i].name)),
+               BZ_SHOW_TIME(saves ? w->step[i].seconds : NAN),
+               BZ_SHOW_SHARE(saves ? w->step[i].seconds / w->from : NAN), BZ_SHOW_TIME(rest));
     }
     bz_table_print(t, out);
     bz_arena_free(&arena);
@@ -187,15 +174,10 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
         const bz_fusion_row *r = &f->row[i];
         if (!(r->gain > 0) && !(r->alone > 0) && r->fused <= 0)
             continue;
-        bz_table_cell(t, r->pattern, NULL);
-        bz_table_int(t, r->places);
-        bz_table_int(t, r->covered);
-        bz_table_cell(t, r->fused < 0 ? "?" : bz_arena_printf(&arena, "%d", r->fused), NULL);
-        bz_table_cell(t, bz_units_time(text, r->written), NULL);
-        bz_table_cell(t, bz_units_time(text, r->together), NULL);
-        bz_table_cell(t, signed_time(&arena, r->gain), NULL);
-        bz_table_cell(t, signed_time(&arena, r->alone), NULL);
-        bz_table_cell(t, signed_time(&arena, r->alone_parallel), NULL);
+        BZ_ROW(t, BZ_SHOW(r->pattern), BZ_SHOW_INT(r->places), BZ_SHOW_INT(r->covered),
+               BZ_SHOW(r->fused < 0 ? "?" : bz_arena_printf(&arena, "%d", r->fused)), BZ_SHOW_TIME(r->written),
+               BZ_SHOW_TIME(r->together), BZ_SHOW_TIME(r->gain), BZ_SHOW_TIME(r->alone),
+               BZ_SHOW_TIME(r->alone_parallel));
     }
     if (bz_table_rows(t))
         bz_table_print(t, out);
@@ -266,18 +248,12 @@ static void put_ways(const bz_analysis *a, bz_buf *out)
     for (int i = 0; u && i < u->n_ways; i++) {
         const bz_unit_way *w = &u->way[i];
         other |= !w->layout && isfinite(w->gain);
-        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", w->name, w->calibrated ? " (scales are to be chosen)" : ""),
-                      NULL);
-        bz_table_cell(t, bz_units_time(text, w->sequential), NULL);
-        bz_table_cell(t, bz_units_time(text, w->parallel), NULL);
-        bz_table_cell(t, time_or_dash(w->fused, text), NULL);
-        bz_table_cell(t, signed_time(&arena, w->gain), NULL);
-        bz_table_int(t, w->layers);
-        bz_table_cell(t, bz_arena_printf(&arena, w->modelled ? "%d, %d modelled" : "%d", w->converted, w->modelled),
-                      NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", w->open ? "≥ " : "", bz_units_time(text, w->conversions)),
-                      NULL);
-        bz_table_int(t, w->unknown);
+        BZ_ROW(t, BZ_SHOW(bz_arena_printf(&arena, "%s%s", w->name, w->calibrated ? " (scales are to be chosen)" : "")),
+               BZ_SHOW_TIME(w->sequential), BZ_SHOW_TIME(w->parallel), BZ_SHOW_TIME(w->fused), BZ_SHOW_TIME(w->gain),
+               BZ_SHOW_INT(w->layers),
+               BZ_SHOW(bz_arena_printf(&arena, w->modelled ? "%d, %d modelled" : "%d", w->converted, w->modelled)),
+               BZ_SHOW(bz_arena_printf(&arena, "%s%s", w->open ? "≥ " : "", bz_units_time(text, w->conversions))),
+               BZ_SHOW_INT(w->unknown));
     }
     if (other) {
         bz_buf_putc(out, '\n');

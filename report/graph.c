@@ -32,7 +32,7 @@ static void put_svg(const char *svg, const char *label, bz_buf *out)
     if (!p)
         return;
     bz_buf_puts(out, "<svg role=\"group\" aria-label=\"");
-    bz_html_text(label, out);
+    bz_buf_html(out, label);
     bz_buf_putc(out, '"');
     p += strlen("<svg");
     while (*p) {
@@ -55,11 +55,11 @@ static bool put_picture(graph *g, const bz_buf *dot, const char *label)
     bool failed = bz_graphviz_svg(bz_buf_text(dot), &svg, &err) != 0;
     if (failed) {
         bz_buf_puts(g->out, "<p class=\"note\">");
-        bz_html_text(err.text, g->out);
+        bz_buf_html(g->out, err.text);
         bz_buf_puts(g->out, "</p>");
     } else {
         bz_buf_puts(g->out, "<div class=\"picture\" tabindex=\"0\" role=\"region\" aria-label=\"");
-        bz_html_text(label, g->out);
+        bz_buf_html(g->out, label);
         bz_buf_puts(g->out, "\">");
         put_svg(bz_buf_text(&svg), label, g->out);
         bz_buf_puts(g->out, "</div>");
@@ -184,7 +184,7 @@ static void draw(graph *g, int begin, int end, const char *id, const char *label
             continue;
         const char *text = describe(g, &list[k], " ");
         bz_buf_printf(g->out, "<details id=\"%s\"><summary>", list[k].id);
-        bz_html_text(text, g->out);
+        bz_buf_html(g->out, text);
         bz_buf_puts(g->out, "</summary>");
         draw(g, list[k].begin, list[k].end, list[k].id, text);
         bz_buf_puts(g->out, "</details>");

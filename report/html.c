@@ -11,21 +11,6 @@ extern const char bz_page_html[], bz_page_css[], bz_page_js[], bz_page_charts_js
 
 enum { NODES = 3000 }; /* that are drawn at most, over all analyses */
 
-void bz_html_text(const char *text, bz_buf *out)
-{
-    static const char SPECIAL[] = "&<>\"'", *const SPELLED[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
-    bz_buf clean = {0};
-    bz_buf_clean(&clean, text);
-    for (const char *p = bz_buf_text(&clean); *p; p++) {
-        const char *at = strchr(SPECIAL, *p);
-        if (at)
-            bz_buf_puts(out, SPELLED[at - SPECIAL]);
-        else
-            bz_buf_putc(out, *p);
-    }
-    bz_buf_free(&clean);
-}
-
 /* JSON that cannot end the element it stands in, nor open a comment: these characters occur in strings only. */
 static void put_json(const char *text, size_t n, bz_buf *out)
 {
@@ -39,7 +24,7 @@ static void put_json(const char *text, size_t n, bz_buf *out)
 
 static void put_name(const char *path, bz_buf *out)
 {
-    bz_html_text(bz_file_name(path), out);
+    bz_buf_html(out, bz_file_name(path));
 }
 
 static void put_title(const bz_findings *r, bz_buf *out)
@@ -48,20 +33,6 @@ static void put_title(const bz_findings *r, bz_buf *out)
         bz_buf_printf(out, "%d analyses", r->n + r->n_recordings);
     else
         put_name(r->n ? r->analysis->bound.model : r->recording->profile, out);
-}
-
-static void put_lines(const char *text, bz_buf *out)
-{
-    bz_buf line = {0};
-    for (const char *p = text; *p;) {
-        size_t len = strcspn(p, "\n");
-        bz_buf_clear(&line);
-        bz_buf_put(&line, p, len);
-        bz_html_text(bz_buf_text(&line), out);
-        bz_buf_putc(out, '\n');
-        p += len + (p[len] == '\n');
-    }
-    bz_buf_free(&line);
 }
 
 /* For those who read without scripts: what the terminal would show. */
@@ -79,7 +50,7 @@ static void put_plain(const bz_findings *r, bz_buf *out)
         bz_buf_putc(&text, '\n');
         bz_report_text(&r->analysis[i], &text);
     }
-    put_lines(bz_buf_text(&text), out);
+    bz_buf_html_lines(out, bz_buf_text(&text));
     bz_buf_free(&text);
 }
 
@@ -175,8 +146,8 @@ void bz_report_html(const bz_findings *r, bz_buf *out)
 static page begin_page(const char *title, const char *json, const char *plain)
 {
     page p = {0};
-    bz_html_text(title, &p.title);
-    put_lines(plain, &p.plain);
+    bz_buf_html(&p.title, title);
+    bz_buf_html_lines(&p.plain, plain);
     bz_buf_puts(&p.data, json);
     p.n_report = p.data.len;
     return p;

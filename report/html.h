@@ -4,9 +4,6 @@
 
 #include "report/report.h"
 
-/* Text as HTML has it, in an element or in a quoted attribute; what a terminal would act on is spelled out. */
-void bz_html_text(const char *text, bz_buf *out);
-
 /* What the page draws and the report does not tell: docs/formats.md does not describe it, it changes with the page. NULL: nothing
  * but who made it. */
 void bz_html_drawing(const bz_findings *r, bz_buf *out);

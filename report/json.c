@@ -73,9 +73,7 @@ void bz_report_csv(const bz_analysis *a, int n, bz_buf *out)
         for (int k = 0; k < a[i].bound.n; k++) {
             const bz_bound *b = &a[i].bound;
             told_layer told = tell_layer(&b->layer[k]);
-            bz_table_cell(t, b->model, NULL);
-            bz_table_cell(t, b->system, NULL);
-            bz_table_int(t, b->layers->batch);
+            BZ_ROW(t, BZ_SHOW(b->model), BZ_SHOW(b->system), BZ_SHOW_INT(b->layers->batch));
             bz_members_cells(BZ_MEMBERS(LAYER), &told, COLUMNS, t);
         }
     bz_table_csv(t, out);

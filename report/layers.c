@@ -200,14 +200,12 @@ static void add_rows(bz_table *table, const bz_layers_view *s, const bz_layers *
             bz_table_cell(table, m->path, NULL);
         bz_table_int(table, l->index);
         bz_table_cell(table, bz_buf_text(&name), l->name);
-        bz_table_cell(table, l->kind, NULL);
-        bz_table_cell(table, bz_class_name(l->class), NULL);
+        BZ_ROW(table, BZ_SHOW(l->kind), BZ_SHOW(bz_class_name(l->class)));
         if (s->phases)
             bz_table_cell(table, phase_of(all, l) ? phase_of(all, l) : "-", NULL);
         cell_type(table, m, l->in, l->n_in);
         cell_type(table, m, l->out, l->n_out);
-        bz_table_count(table, l->macs);
-        bz_table_count(table, l->params_count);
+        BZ_ROW(table, BZ_SHOW_COUNT(l->macs), BZ_SHOW_COUNT(l->params_count));
         bz_unit_text bytes;
         char digits[24];
         snprintf(digits, sizeof digits, "%lld", (long long)l->bytes);
@@ -267,8 +265,7 @@ static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *
         bz_buf names = {0};
         for (int k = 0; k < matches[i].n; k++)
             bz_buf_printf(&names, "%s%d %s", k ? ", " : "", matches[i].layer[k], l->layer[matches[i].layer[k]].name);
-        bz_table_cell(t, matches[i].pattern, NULL);
-        bz_table_cell(t, bz_buf_text(&names), NULL);
+        BZ_ROW(t, BZ_SHOW(matches[i].pattern), BZ_SHOW(bz_buf_text(&names)));
         bz_buf_free(&names);
     }
     const bz_dag *dag = bz_dag_build(l);
@@ -287,15 +284,11 @@ void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold, bz_buf *
     for (int i = 0; i < n; i++) {
         bz_totals totals;
         bz_token_step step = {0};
-        bz_unit_text bytes;
         bz_totals_make(layers[i], fold, &totals);
         bz_layers_step(layers[i], &step);
-        bz_table_cell(t, layers[i]->name, NULL);
-        bz_table_int(t, totals.layers);
-        bz_table_count(t, totals.params);
-        bz_table_count(t, totals.macs);
-        bz_table_cell(t, bz_units_bytes(bytes, (double)totals.bytes), NULL);
-        bz_table_count(t, step.sequences * step.tokens);
+        BZ_ROW(t, BZ_SHOW(layers[i]->name), BZ_SHOW_INT(totals.layers), BZ_SHOW_COUNT(totals.params),
+               BZ_SHOW_COUNT(totals.macs), BZ_SHOW_BYTES((double)totals.bytes),
+               BZ_SHOW_COUNT(step.sequences * step.tokens));
     }
     bz_table_print(t, out);
     bz_arena_free(&arena);
@@ -363,11 +356,8 @@ static void unique_table(bz_table *t, const bz_unique *u, bz_layers *const *laye
         }
         if (item->n_models > 3 && !csv)
             bz_buf_printf(&in, " +%d", item->n_models - 3);
-        bz_table_int(t, item->count);
-        bz_table_int(t, item->n_models);
-        bz_table_count(t, item->layer->macs);
-        bz_table_cell(t, bz_buf_text(&in), NULL);
-        bz_table_cell(t, item->layer->key, NULL);
+        BZ_ROW(t, BZ_SHOW_INT(item->count), BZ_SHOW_INT(item->n_models), BZ_SHOW_COUNT(item->layer->macs),
+               BZ_SHOW(bz_buf_text(&in)), BZ_SHOW(item->layer->key));
         bz_buf_free(&in);
     }
 }

@@ -119,8 +119,7 @@ static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *a
         const char *slash = strrchr(f->model, '/');
         bz_unit_text unit;
         bz_table_cell(t, slash ? slash + 1 : f->model, f->model);
-        bz_table_int(t, f->batch);
-        bz_table_cell(t, f->machine->name, NULL);
+        BZ_ROW(t, BZ_SHOW_INT(f->batch), BZ_SHOW(f->machine->name));
         time_cell(t, s, &text);
         time_cell(t, s * f->low, &text);
         time_cell(t, s * f->high, &text);
@@ -227,9 +226,7 @@ static void share_cell(bz_table *t, double share, bz_buf *text)
 
 static void error_row(bz_table *t, const bz_error_sum *e, const char *what, bool scalings, bz_buf *text)
 {
-    bz_table_cell(t, what, NULL);
-    bz_table_cell(t, e->name, NULL);
-    bz_table_int(t, e->n);
+    BZ_ROW(t, BZ_SHOW(what), BZ_SHOW(e->name), BZ_SHOW_INT(e->n));
     share_cell(t, what[0] == 'k' ? NAN : e->total[0], text);
     share_cell(t, what[0] == 'k' ? NAN : e->bias, text);
     share_cell(t, what[0] == 'n' ? NAN : e->layers, text);

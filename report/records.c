@@ -45,11 +45,8 @@ static void ls_row(bz_table *t, const bz_stock *c, bz_arena *arena)
 {
     char text[32], seconds[32];
     snprintf(seconds, sizeof seconds, "%lld", (long long)c->newest);
-    bz_table_cell(t, c->system->name, NULL);
-    bz_table_count(t, (int64_t)c->problems);
-    bz_table_count(t, (int64_t)c->variants);
-    bz_table_count(t, (int64_t)c->ok);
-    bz_table_count(t, (int64_t)c->records);
+    BZ_ROW(t, BZ_SHOW(c->system->name), BZ_SHOW_COUNT((int64_t)c->problems), BZ_SHOW_COUNT((int64_t)c->variants),
+           BZ_SHOW_COUNT((int64_t)c->ok), BZ_SHOW_COUNT((int64_t)c->records));
     bz_table_cell(t, bz_units_date(text, c->newest), seconds);
     bz_table_cell(t, report_provenance(c, arena), NULL);
 }
@@ -98,12 +95,8 @@ static void time_cell(bz_table *t, double seconds)
 static void show_row(bz_table *t, const bz_record *r)
 {
     char text[64], seconds[32];
-    bz_table_cell(t, r->variant.backend, NULL);
-    bz_table_cell(t, r->variant.algorithm, NULL);
-    bz_table_cell(t, r->variant.layout, NULL);
-    bz_table_cell(t, r->variant.math, NULL);
-    bz_table_int(t, r->setting.threads);
-    bz_table_cell(t, bz_record_cache_name(r->setting.cache), NULL);
+    BZ_ROW(t, BZ_SHOW(r->variant.backend), BZ_SHOW(r->variant.algorithm), BZ_SHOW(r->variant.layout),
+           BZ_SHOW(r->variant.math), BZ_SHOW_INT(r->setting.threads), BZ_SHOW(bz_record_cache_name(r->setting.cache)));
     time_cell(t, r->median);
     time_cell(t, r->low);
     time_cell(t, r->high);
@@ -169,8 +162,7 @@ static void show_for_programs(const bz_record *list, size_t n, bool json, bz_buf
     bz_arena arena = {0};
     bz_table *t = show_table(&arena, true);
     for (size_t i = 0; i < n; i++) {
-        bz_table_cell(t, list[i].system, NULL);
-        bz_table_cell(t, list[i].problem, NULL);
+        BZ_ROW(t, BZ_SHOW(list[i].system), BZ_SHOW(list[i].problem));
         show_row(t, &list[i]);
     }
     bz_table_csv(t, out);

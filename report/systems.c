@@ -100,14 +100,10 @@ static void known_row(bz_table *t, const known *k, bz_arena *arena)
         peaks =
             bz_arena_printf(arena, "measured with %s thread%s", threads_text(k->threads, k->facts->n_measured, arena),
                             k->facts->n_measured == 1 && k->threads[0] == 1 ? "" : "s");
-    bz_table_cell(t, k->stock->system->name, NULL);
-    bz_table_cell(t, k->here ? "yes" : "", NULL);
-    bz_table_cell(t, *k->facts->name ? k->facts->name : k->facts->device, NULL);
-    bz_table_count(t, (int64_t)k->stock->records);
-    bz_table_cell(t, threads_text(k->stock->threads, k->stock->n_threads, arena), NULL);
-    bz_table_cell(t, bz_units_date(day, k->stock->newest), NULL);
-    bz_table_cell(t, report_provenance(k->stock, arena), NULL);
-    bz_table_cell(t, peaks, NULL);
+    BZ_ROW(t, BZ_SHOW(k->stock->system->name), BZ_SHOW(k->here ? "yes" : ""),
+           BZ_SHOW(*k->facts->name ? k->facts->name : k->facts->device), BZ_SHOW_COUNT((int64_t)k->stock->records),
+           BZ_SHOW(threads_text(k->stock->threads, k->stock->n_threads, arena)),
+           BZ_SHOW(bz_units_date(day, k->stock->newest)), BZ_SHOW(report_provenance(k->stock, arena)), BZ_SHOW(peaks));
 }
 
 static known look_at(const bz_systems *s, size_t i, bz_arena *arena)

@@ -46,9 +46,8 @@ void bz_report_tables_names(bz_buf *out)
     bz_table *t = bz_table_new(&arena);
     bz_table_columns(t, "table|what it tells|as");
     for (int i = 0; i < bz_n_tables; i++) {
-        bz_table_cell(t, bz_table_list[i].name, NULL);
-        bz_table_cell(t, bz_table_list[i].title, NULL);
-        bz_table_cell(t, bz_table_list[i].like ? bz_table_list[i].like : "", NULL);
+        BZ_ROW(t, BZ_SHOW(bz_table_list[i].name), BZ_SHOW(bz_table_list[i].title),
+               BZ_SHOW(bz_table_list[i].like ? bz_table_list[i].like : ""));
     }
     bz_table_print(t, out);
     bz_arena_free(&arena);

@@ -177,11 +177,9 @@ static void put_setting(const bz_bound *b, bz_buf *out)
 
 static void rung(bz_table *t, const bz_goal *goal, const char *name, double seconds, const char *how)
 {
-    bz_unit_text time, share;
-    bz_table_cell(t, name, NULL);
-    bz_table_cell(t, bz_units_time(time, seconds), NULL);
-    bz_table_cell(t, goal->sequential > 0 ? bz_units_percent(share, seconds / goal->sequential) : "", NULL);
-    bz_table_cell(t, how, NULL);
+    bz_unit_text share;
+    BZ_ROW(t, BZ_SHOW(name), BZ_SHOW_TIME(seconds),
+           BZ_SHOW(goal->sequential > 0 ? bz_units_percent(share, seconds / goal->sequential) : ""), BZ_SHOW(how));
 }
 
 /* Of an iteration of training. */
@@ -190,16 +188,12 @@ static void put_phases(const bz_bound *b, bz_buf *out)
     bz_bound_phase phase[BZ_TRAIN_PHASES];
     int n = bz_bound_phases(b, phase);
     bz_arena arena = {0};
-    bz_unit_text text;
     bz_table *t = bz_table_new(&arena);
     bz_table_columns(t, "phase|>layers|>sequential|>share|>hardware");
     for (int i = 0; i < n; i++) {
         const bz_bound_phase *p = &phase[i];
-        bz_table_cell(t, p->phase, NULL);
-        bz_table_int(t, p->layers);
-        bz_table_cell(t, isfinite(p->sequential) ? bz_units_time(text, p->sequential) : "-", NULL);
-        bz_table_cell(t, isfinite(p->sequential) ? bz_units_percent(text, p->sequential / b->sequential) : "-", NULL);
-        bz_table_cell(t, isfinite(p->hardware) ? bz_units_time(text, p->hardware) : "-", NULL);
+        BZ_ROW(t, BZ_SHOW(p->phase), BZ_SHOW_INT(p->layers), BZ_SHOW_TIME(p->sequential),
+               BZ_SHOW_SHARE(p->sequential / b->sequential), BZ_SHOW_TIME(p->hardware));
     }
     if (n) {
         bz_table_print(t, out);
@@ -282,7 +276,7 @@ static void put_runs(const bz_analysis *a, bz_buf *out)
 /* What a lower end makes: at most so fast, at least such a share. "-" where there is no ratio. */
 static const char *bounded(const char *side, const bz_goal *goal, const char *value, bool known, bz_arena *arena)
 {
-    return !known ? "-" : goal->unpriced ? bz_arena_printf(arena, "%s %s", side, value) : value;
+    return known ? bz_arena_printf(arena, "%s%s%s", goal->unpriced ? side : "", goal->unpriced ? " " : "", value) : "-";
 }
 
 static void put_ladders(const bz_analysis *a, bz_buf *out)
@@ -294,16 +288,14 @@ static void put_ladders(const bz_analysis *a, bz_buf *out)
     for (int i = 0; i < a->n_ladders; i++) {
         const bz_ladder *l = &a->ladder[i];
         const bz_goal *goal = &l->goal;
-        bz_unit_text bound, busy, latency, ratio;
+        bz_unit_text bound, ratio;
         bool known = isfinite(l->speedup);
-        bz_table_cell(t, l->profile, NULL);
-        bz_table_cell(t, bounded("≥", goal, bz_units_time(bound, goal->sequential), goal->enough, &arena), NULL);
-        bz_table_cell(t, isfinite(l->busy) ? bz_units_time(busy, l->busy) : "-", NULL);
-        bz_table_cell(t, isfinite(l->latency) ? bz_units_time(latency, l->latency) : "-", NULL);
-        bz_table_cell(t, bounded("≥", goal, bz_units_percent(ratio, l->ratio), known, &arena), NULL);
-        bz_table_cell(t, bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup), known, &arena), NULL);
-        bz_table_cell(t, bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup_parallel), known, &arena),
-                      NULL);
+        BZ_ROW(t, BZ_SHOW(l->profile),
+               BZ_SHOW(bounded("≥", goal, bz_units_time(bound, goal->sequential), goal->enough, &arena)),
+               BZ_SHOW_TIME(l->busy), BZ_SHOW_TIME(l->latency),
+               BZ_SHOW(bounded("≥", goal, bz_units_percent(ratio, l->ratio), known, &arena)),
+               BZ_SHOW(bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup), known, &arena)),
+               BZ_SHOW(bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup_parallel), known, &arena)));
     }
     if (bz_table_rows(t)) {
         bz_buf_putc(out, '\n');
@@ -315,28 +307,18 @@ static void put_ladders(const bz_analysis *a, bz_buf *out)
 
 /* ---- algorithms ----------------------------------------------------------------------------- */
 
-static const char *time_or_dash(double seconds, bz_unit_text out)
-{
-    return isfinite(seconds) ? bz_units_time(out, seconds) : "-";
-}
-
 static void regret_rows(const bz_regret *r, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
-    bz_unit_text text;
     bz_table_columns(t, "used|>calls|>seen|>by record|>best|>loss|best variant|problem");
     for (int i = 0; i < r->n && i < 12; i++) {
         const bz_regret_row *row = &r->row[i];
-        bz_table_cell(t, *row->variant ? bz_variant_name(row->variant) : "?", NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%g", row->calls), NULL);
-        bz_table_cell(t, time_or_dash(row->seen, text), NULL);
-        bz_table_cell(t, time_or_dash(row->used, text), NULL);
-        bz_table_cell(t, time_or_dash(row->best, text), NULL);
-        bz_table_cell(t, row->loss > 0 ? bz_units_time(text, row->loss) : "-", NULL);
-        bz_table_cell(t, row->best_variant ? row->best_variant : "no record", NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%s%s", row->problem, row->padded ? " (padded by the program)" : ""),
-                      NULL);
+        BZ_ROW(t, BZ_SHOW(*row->variant ? bz_variant_name(row->variant) : "?"),
+               BZ_SHOW(bz_arena_printf(&arena, "%g", row->calls)), BZ_SHOW_TIME(row->seen), BZ_SHOW_TIME(row->used),
+               BZ_SHOW_TIME(row->best), BZ_SHOW_TIME(row->loss > 0 ? row->loss : NAN),
+               BZ_SHOW(row->best_variant ? row->best_variant : "no record"),
+               BZ_SHOW(bz_arena_printf(&arena, "%s%s", row->problem, row->padded ? " (padded by the program)" : "")));
     }
     bz_table_print(t, out);
     if (r->n > 12)
@@ -382,20 +364,15 @@ static int slower(const void *a, const void *b)
 
 static void slow_row(bz_table *t, const bz_bound *b, const bz_bound_layer *l, bool enough, bz_arena *arena)
 {
-    bz_unit_text time, share, second, roof;
+    bz_unit_text second;
     double s = l->price.seconds * l->times;
-    bz_table_cell(t, l->layer->name, NULL);
-    bz_table_cell(t, bz_units_time(time, s), NULL);
-    bz_table_cell(t, enough ? bz_units_percent(share, s / b->sequential) : "-", NULL);
-    bz_table_cell(t, isfinite(l->hardware) ? bz_units_percent(roof, l->hardware / l->price.seconds) : "-", NULL);
-    bz_table_cell(t, bz_arena_printf(arena, "%s%s", provenance(l), l->price.noisy ? ", noisy" : ""), NULL);
-    bz_table_cell(t, l->variant, NULL);
-    bz_table_cell(t,
-                  isfinite(l->runner_up)
-                      ? bz_arena_printf(arena, "+%s", bz_units_time(second, l->runner_up - l->price.seconds))
-                      : "-",
-                  NULL);
-    bz_table_cell(t, l->layer->key, NULL);
+    BZ_ROW(t, BZ_SHOW(l->layer->name), BZ_SHOW_TIME(s), BZ_SHOW_SHARE(enough ? s / b->sequential : NAN),
+           BZ_SHOW_SHARE(l->hardware / l->price.seconds),
+           BZ_SHOW(bz_arena_printf(arena, "%s%s", provenance(l), l->price.noisy ? ", noisy" : "")), BZ_SHOW(l->variant),
+           BZ_SHOW(isfinite(l->runner_up)
+                       ? bz_arena_printf(arena, "+%s", bz_units_time(second, l->runner_up - l->price.seconds))
+                       : "-"),
+           BZ_SHOW(l->layer->key));
 }
 
 static void put_slowest(const bz_bound *b, bz_buf *out)
@@ -439,14 +416,9 @@ static void put_modules(const bz_bound *b, bz_buf *out)
     bz_table_columns(t, "parallel layers from|to|>layers|>at once|>sequential|>parallel|>gain");
     for (int i = 0; i < n && i < 6; i++) {
         const bz_bound_module *m = order[i];
-        bz_unit_text sequential, parallel, gain;
-        bz_table_cell(t, b->layers->layer[m->module->begin].name, NULL);
-        bz_table_cell(t, b->layers->layer[m->module->end - 1].name, NULL);
-        bz_table_int(t, m->cost.nodes);
-        bz_table_int(t, m->module->width);
-        bz_table_cell(t, bz_units_time(sequential, m->cost.sequential), NULL);
-        bz_table_cell(t, bz_units_time(parallel, m->cost.parallel), NULL);
-        bz_table_cell(t, bz_units_time(gain, m->cost.sequential - m->cost.parallel), NULL);
+        BZ_ROW(t, BZ_SHOW(b->layers->layer[m->module->begin].name), BZ_SHOW(b->layers->layer[m->module->end - 1].name),
+               BZ_SHOW_INT(m->cost.nodes), BZ_SHOW_INT(m->module->width), BZ_SHOW_TIME(m->cost.sequential),
+               BZ_SHOW_TIME(m->cost.parallel), BZ_SHOW_TIME(m->cost.sequential - m->cost.parallel));
     }
     if (n) {
         bz_buf_putc(out, '\n');
@@ -518,16 +490,13 @@ void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
         const bz_goal goal = bz_bound_goal(b), written = bz_bound_written(b);
         double batch = b->layers->batch > 0 ? (double)b->layers->batch : 1;
         bz_unit_text time;
-        bz_table_cell(t, b->model, NULL);
-        bz_table_cell(t, b->system, NULL);
-        bz_table_int(t, b->layers->batch);
-        bz_table_cell(t, isfinite(goal.hardware) ? bz_units_time(time, goal.hardware) : "-", NULL);
+        BZ_ROW(t, BZ_SHOW(b->model), BZ_SHOW(b->system), BZ_SHOW_INT(b->layers->batch), BZ_SHOW_TIME(goal.hardware));
         if (fused)
             bz_table_cell(t, bounded("≥", &goal, bz_units_time(time, goal.sequential), goal.enough, &arena), NULL);
-        bz_table_cell(t, bounded("≥", &written, bz_units_time(time, b->path.seconds), written.enough, &arena), NULL);
-        bz_table_cell(t, bounded("≥", &written, bz_units_time(time, b->sequential), written.enough, &arena), NULL);
-        bz_table_cell(t, bounded("≥", &goal, bz_units_time(time, goal.sequential / batch), goal.enough, &arena), NULL);
-        bz_table_cell(t, bz_arena_printf(&arena, "%d of %d", goal.layers - goal.unpriced, goal.layers), NULL);
+        BZ_ROW(t, BZ_SHOW(bounded("≥", &written, bz_units_time(time, b->path.seconds), written.enough, &arena)),
+               BZ_SHOW(bounded("≥", &written, bz_units_time(time, b->sequential), written.enough, &arena)),
+               BZ_SHOW(bounded("≥", &goal, bz_units_time(time, goal.sequential / batch), goal.enough, &arena)),
+               BZ_SHOW(bz_arena_printf(&arena, "%d of %d", goal.layers - goal.unpriced, goal.layers)));
         if (steps)
             bz_table_cell(t, token_rate(b, &goal, &arena), NULL);
     }

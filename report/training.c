@@ -58,10 +58,8 @@ void bz_report_training(const bz_training *t, bz_buf *out)
     bz_table_column(table, "MACs", BZ_RIGHT);
     bz_table_column(table, "bytes", BZ_RIGHT);
     for (int p = 0; p < BZ_TRAIN_PHASES; p++) {
-        bz_table_cell(table, cost[p].phase, NULL);
-        bz_table_int(table, cost[p].layers);
-        bz_table_count(table, cost[p].macs);
-        bz_table_cell(table, bz_units_bytes(text, (double)cost[p].bytes), NULL);
+        BZ_ROW(table, BZ_SHOW(cost[p].phase), BZ_SHOW_INT(cost[p].layers), BZ_SHOW_COUNT(cost[p].macs),
+               BZ_SHOW_BYTES((double)cost[p].bytes));
     }
     bz_table_print(table, out);
     bz_buf_printf(out, "\nmemory: at most %s, modelled, at layer '", bz_units_bytes(text, (double)m.peak));

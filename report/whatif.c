@@ -59,12 +59,9 @@ static void print_critical(const char *title, const bz_critical *c, bz_arena *ar
     bz_table_column(t, title, BZ_LEFT);
     bz_table_columns(t, "kind|>tasks|>time|>share");
     for (uint32_t i = 0; i < c->n && i < CRITICAL_ROWS; i++) {
-        bz_unit_text text;
-        bz_table_cell(t, c->row[i].name, NULL);
-        bz_table_cell(t, c->row[i].kind, NULL);
-        bz_table_int(t, c->row[i].tasks);
-        bz_table_cell(t, time_of(text, c->row[i].time), NULL);
-        bz_table_cell(t, bz_units_percent(text, c->time ? (double)c->row[i].time / (double)c->time : 0), NULL);
+        BZ_ROW(t, BZ_SHOW(c->row[i].name), BZ_SHOW(c->row[i].kind), BZ_SHOW_INT(c->row[i].tasks),
+               BZ_SHOW_TIME(1e-9 * (double)c->row[i].time),
+               BZ_SHOW_SHARE(c->time ? (double)c->row[i].time / (double)c->time : 0));
     }
     bz_buf_putc(out, '\n');
     bz_table_print(t, out);
@@ -104,16 +101,13 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
     bz_table_column(t, title, BZ_LEFT);
     bz_table_columns(t, ">after|>from|>to|>gain|guessed");
     for (int i = 0; i < n; i++) {
-        bz_unit_text text;
         if (!rows[i].changed)
             continue;
         const char *last = strrchr(rows[i].name, '+');
-        bz_table_cell(t, together && last ? last : rows[i].name, NULL);
-        bz_table_cell(t, time_of(text, rows[i].time), NULL);
-        bz_table_cell(t, time_of(text, rows[i].low), NULL);
-        bz_table_cell(t, time_of(text, rows[i].high), NULL);
-        bz_table_cell(t, bz_units_percent(text, (double)(w->simulated - rows[i].time) / (double)w->simulated), NULL);
-        bz_table_cell(t, bz_prediction_guesses(&rows[i]) ? "in part" : "nothing", NULL);
+        BZ_ROW(t, BZ_SHOW(together && last ? last : rows[i].name), BZ_SHOW_TIME(1e-9 * (double)rows[i].time),
+               BZ_SHOW_TIME(1e-9 * (double)rows[i].low), BZ_SHOW_TIME(1e-9 * (double)rows[i].high),
+               BZ_SHOW_SHARE((double)(w->simulated - rows[i].time) / (double)w->simulated),
+               BZ_SHOW(bz_prediction_guesses(&rows[i]) ? "in part" : "nothing"));
     }
     if (!bz_table_rows(t))
         return;
