@@ -238,22 +238,21 @@ static int analyze_profiles(analyze_job *a, bz_error *err)
     return analyses_ask(&a->analyses, &a->p, &(bz_models){0}, err) || make(a, 1, 0, err) ? -1 : 0;
 }
 
-static int analyze(analyze_job *a, const bz_list *paths, bz_buf *out, bz_error *err)
+static int analyze(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
 {
+    analyze_job *a = job;
     if (!paths->n && (!a->profiles.n || a->batches))
         return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME; or a profile of one");
     if ((paths->n && read_batches(a, err)) || read_profiles(a, err) ||
         (paths->n ? analyze_models(a, paths, err) : analyze_profiles(a, err)))
         return -1;
+    *status = a->analyses.found.incomplete ? BZ_INCOMPLETE : BZ_OK;
     return analyses_print(&a->analyses, &a->output, out, err);
 }
 
 static int run(int argc, char **argv)
 {
     analyze_job a = {0};
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
     const bz_option options[] = {
         {"system", BZ_OPTION_TEXT, &a.systems, "NAME,…", "the systems whose records count (this machine's)"},
         {"batch", BZ_OPTION_TEXT, &a.batches, "N,…", "batch sizes, for example 1,4,16"},
@@ -272,22 +271,16 @@ static int run(int argc, char **argv)
     static const char *const OWN[] = {"system", "batch",  "profile", "iterations", "candidate", "json",
                                       "csv",    "models", "html",    "dot",        "svg",       NULL};
     bz_options_again(options, argc, argv, OWN, &a.again);
-    int parsed = bz_options_parse(&bz_command_analyze, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (parsed < 0 || (!parsed && (analyze(&a, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
-        status = bz_report(&bz_command_analyze, &err);
-    else if (a.analyses.found.incomplete)
-        status = BZ_INCOMPLETE;
+    int status = bz_run_command(&bz_command_analyze, options, argc, argv, analyze, &a);
     for (int i = 0; a.trace && i < a.profiles.n; i++)
         bz_trace_free(a.trace[i]);
     analyses_free(&a.analyses);
     bz_perfdb_close(a.db);
     for (int i = 0; i < a.n_points; i++)
         bz_models_free(&a.models[i]);
-    bz_buf_free(&out);
     bz_buf_free(&a.again);
     bz_list_free(&a.candidates);
     bz_list_free(&a.profiles);
-    bz_list_free(&arguments);
     planning_free(&a.p);
     return status;
 }

@@ -123,8 +123,10 @@ static int judge(const bound_job *b)
     return b->analyses.found.incomplete ? BZ_INCOMPLETE : status;
 }
 
-static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_error *err)
+static int bound_models(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
 {
+    bound_job *b = job;
+    (void)status; /* once the report is printed */
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
     if (b->remeasure && (b->no_run || b->p.system))
@@ -143,9 +145,6 @@ static int bound_models(bound_job *b, const bz_list *paths, bz_buf *out, bz_erro
 static int run(int argc, char **argv)
 {
     bound_job b = {0};
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
     const bz_option options[] = {
         ANALYSIS_OPTIONS(b.output),
         {"no-run", BZ_OPTION_FLAG, &b.no_run, NULL, "measure nothing: use what the database has"},
@@ -159,17 +158,13 @@ static int run(int argc, char **argv)
     static const char *const LOOKING[] = {"no-run", "system", NULL};
     bz_buf_puts(&b.again, "benanza bound");
     bz_options_again(options, argc, argv, LOOKING, &b.again);
-    int parsed = bz_options_parse(&bz_command_bound, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (parsed < 0 || (!parsed && (bound_models(&b, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
-        status = bz_report(&bz_command_bound, &err);
-    else if (!parsed)
+    int status = bz_run_command(&bz_command_bound, options, argc, argv, bound_models, &b);
+    if (status == BZ_OK)
         status = judge(&b);
     analyses_free(&b.analyses);
     bz_buf_free(&b.again);
     bz_perfdb_close(b.db);
     bz_models_free(&b.models);
-    bz_buf_free(&out);
-    bz_list_free(&arguments);
     planning_free(&b.p);
     return status;
 }

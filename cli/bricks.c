@@ -27,6 +27,8 @@ typedef struct bricks_job {
     int n_seconds;
     bz_buf log; /* the file's lines */
     bz_arena arena;
+    model_settings settings;
+    bz_models models;
 } bricks_job;
 
 static const char *path_of(bricks_job *j, const char *name)
@@ -164,8 +166,23 @@ static void measure_all(bricks_job *j, const bz_list *paths)
 
 /* ---- command ---------------------------------------------------------------------------------- */
 
-static int bricks(bricks_job *j, const bz_list *paths, const bz_models *m, bz_buf *out, int *status, bz_error *err)
+static int check(const bricks_job *j, const bz_list *paths, bz_error *err)
 {
+    if (!paths->n)
+        return bz_fail(err, BZ_USAGE, "name models: benanza bricks MODEL...");
+    if (j->command && !j->folder)
+        return bz_fail(err, BZ_USAGE, "--exec needs a folder for the files and their times: -o DIR");
+    if (j->command && (!strstr(j->command, "{model}") || strpbrk(j->command, "\t\n")))
+        return bz_fail(err, BZ_USAGE, "--exec takes a command of one line with {model} where the file's name belongs");
+    return 0;
+}
+
+static int bricks(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
+{
+    bricks_job *j = job;
+    const bz_models *m = &j->models;
+    if (check(j, paths, err) || models_load(&bz_command_bricks, paths, &j->settings, &j->models, err))
+        return -1;
     j->b.most = j->most ? (int)(j->most < 1 << 20 ? j->most : 1 << 20) : USUAL;
     for (int i = 0; i < m->n; i++)
         bz_bricks_add(&j->b, m->layers[i], bz_file_name(paths->item[i]));
@@ -180,25 +197,9 @@ static int bricks(bricks_job *j, const bz_list *paths, const bz_models *m, bz_bu
     return 0;
 }
 
-static int check(const bricks_job *j, const bz_list *paths, bz_error *err)
-{
-    if (!paths->n)
-        return bz_fail(err, BZ_USAGE, "name models: benanza bricks MODEL...");
-    if (j->command && !j->folder)
-        return bz_fail(err, BZ_USAGE, "--exec needs a folder for the files and their times: -o DIR");
-    if (j->command && (!strstr(j->command, "{model}") || strpbrk(j->command, "\t\n")))
-        return bz_fail(err, BZ_USAGE, "--exec takes a command of one line with {model} where the file's name belongs");
-    return 0;
-}
-
 static int run(int argc, char **argv)
 {
     bricks_job j = {0};
-    model_settings settings = {0};
-    bz_list arguments = {0};
-    bz_models m = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
     const bz_option options[] = {
         {"G|layers", BZ_OPTION_COUNT, &j.most, "N", "at most N layers in a sequence (1)"},
         {"o|output", BZ_OPTION_TEXT, &j.folder, "DIR", "write each unique sequence into this folder as an ONNX file"},
@@ -207,22 +208,16 @@ static int run(int argc, char **argv)
          "that it prints "
          "is the time in seconds. What was measured stays in DIR/times.tsv"},
         {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
-        MODEL_OPTIONS(settings),
+        MODEL_OPTIONS(j.settings),
         {0},
     };
-    int parsed = bz_options_parse(&bz_command_bricks, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (parsed < 0 ||
-        (!parsed && (check(&j, &arguments, &err) || models_load(&bz_command_bricks, &arguments, &settings, &m, &err) ||
-                     bricks(&j, &arguments, &m, &out, &status, &err) || bz_output(NULL, &out, &err))))
-        status = bz_report(&bz_command_bricks, &err);
+    int status = bz_run_command(&bz_command_bricks, options, argc, argv, bricks, &j);
     bz_bricks_free(&j.b);
     bz_map_free(&j.times);
     bz_buf_free(&j.log);
-    bz_buf_free(&out);
     bz_arena_free(&j.arena);
-    bz_models_free(&m);
-    bz_list_free(&arguments);
-    bz_list_free(&settings.dims);
+    bz_models_free(&j.models);
+    bz_list_free(&j.settings.dims);
     return status;
 }
 

@@ -39,6 +39,11 @@ typedef struct bz_list {
  * Returns 0 to go on; 1 when --help was asked for and printed; -1 on a usage error. */
 int bz_options_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
                      bz_error *err);
+/* What most commands are: parses argv, has `work` write into `out`, prints that, or says what is wrong. Returns the exit status:
+ * what `work` left in *status, 0 unless it says otherwise; 0 too where only help was asked for, and nothing is worked then. */
+typedef int bz_command_work(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err);
+int bz_run_command(const bz_command *command, const bz_option *options, int argc, char **argv, bz_command_work *work,
+                   void *job);
 /* Options that every command has: a table that ends with a row of zeros. */
 extern const bz_option bz_common_options[];
 const char *bz_option_long(const bz_option *o); /* "output" of "o|output" */

@@ -116,11 +116,13 @@ static int compare_files(compare_job *c, const bz_list *arguments, bz_buf *out, 
     return 0;
 }
 
-static int compare(compare_job *c, const bz_list *arguments, bz_buf *out, bz_error *err)
+static int compare(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
 {
+    compare_job *c = job;
     bz_list models = {.item = arguments->item + 2, .n = arguments->n - 2};
     bz_compare result;
     bz_setting setting;
+    (void)status; /* once the comparison is printed */
     if (read_limit(c, err))
         return -1;
     if (arguments->n < 2)
@@ -175,10 +177,7 @@ static void clean_up(compare_job *c)
 static int run(int argc, char **argv)
 {
     compare_job *c = bz_alloc(1, sizeof *c);
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
-    *c = (compare_job){.top = 12};
+    *c = (compare_job){.top = 12, .limit = NAN};
     const bz_option options[] = {
         {"json", BZ_OPTION_FLAG, &c->json, NULL, "print JSON, for programs"},
         {"csv", BZ_OPTION_FLAG, &c->csv, NULL, "print comma-separated values: a row for each problem or layer"},
@@ -191,15 +190,11 @@ static int run(int argc, char **argv)
         PLANNING_SWEEP_OPTIONS(c->p),
         {0},
     };
-    int parsed = bz_options_parse(&bz_command_compare, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (parsed < 0 || (!parsed && (compare(c, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
-        status = bz_report(&bz_command_compare, &err);
-    else if (!parsed)
+    int status = bz_run_command(&bz_command_compare, options, argc, argv, compare, c);
+    if (status == BZ_OK)
         status = judge(c);
     clean_up(c);
     free(c);
-    bz_buf_free(&out);
-    bz_list_free(&arguments);
     return status;
 }
 

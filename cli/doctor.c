@@ -3,35 +3,34 @@
 #include "cli/db.h"
 #include "report/report.h"
 
+typedef struct doctor_job {
+    const char *root, *dir;
+    bool json;
+} doctor_job;
+
+static int look(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
+{
+    const doctor_job *j = job;
+    bz_doctor d;
+    if (arguments->n)
+        return bz_fail(err, BZ_USAGE, "takes no arguments");
+    bz_doctor_look(j->root, j->dir, &d);
+    (j->json ? bz_report_doctor_json : bz_report_doctor_text)(&d, out);
+    *status = d.count[BZ_HEALTH_BAD] ? BZ_FAILED : BZ_OK;
+    return 0;
+}
+
 static int run_doctor(int argc, char **argv)
 {
-    const char *root = "", *dir = NULL;
-    bool json = false;
-    bz_doctor d;
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
+    doctor_job j = {.root = ""};
     const bz_option options[] = {
-        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
-        {"root", BZ_OPTION_TEXT, &root, "DIR",
+        {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
+        {"root", BZ_OPTION_TEXT, &j.root, "DIR",
          "look at the /proc and /sys in this folder: a copy of another machine's"},
-        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
+        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
         {0},
     };
-    int parsed = bz_options_parse(&bz_command_doctor, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (!parsed && arguments.n)
-        parsed = bz_fail(&err, BZ_USAGE, "takes no arguments");
-    if (!parsed) {
-        bz_doctor_look(root, dir, &d);
-        (json ? bz_report_doctor_json : bz_report_doctor_text)(&d, &out);
-    }
-    if (parsed < 0 || (!parsed && bz_output(NULL, &out, &err)))
-        status = bz_report(&bz_command_doctor, &err);
-    else if (!parsed && d.count[BZ_HEALTH_BAD])
-        status = BZ_FAILED;
-    bz_buf_free(&out);
-    bz_list_free(&arguments);
-    return status;
+    return bz_run_command(&bz_command_doctor, options, argc, argv, look, &j);
 }
 
 const bz_command bz_command_doctor = {"doctor", "[OPTIONS]",

@@ -14,9 +14,9 @@ typedef struct fleet_call {
     bool probe;                   /* submit: first ask the machines what they are */
     const char *tolerance, *html; /* report: per cent; a page */
     int64_t top;                  /* report: changes to show */
-    bz_list arguments;
-    bz_fleet_names models; /* the same */
-    int status;            /* what to exit with where all went well */
+    bz_fleet_names models;        /* the arguments */
+    int status;                   /* what to exit with where all went well */
+    int (*body)(struct fleet_call *c, bz_buf *out, bz_error *err);
 } fleet_call;
 
 #define FLEET_OPTIONS(c)                                                                                               \
@@ -41,23 +41,23 @@ static fleet_call call_of(const bz_command *command)
         .command = command, .job = {.max_age = -1, .warn = bz_db_warn, .user = (void *)command}, .top = 12};
 }
 
+static int work(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
+{
+    fleet_call *c = job;
+    signal(SIGXFSZ, SIG_IGN); /* as in bz_db_open */
+    c->models = (bz_fleet_names){arguments->item, arguments->n};
+    int rc = c->body(c, out, err);
+    *status = c->status;
+    return rc;
+}
+
 /* Runs a subcommand: options, `body`, output, clean-up. */
 static int run_call(fleet_call *c, const bz_option *options, int argc, char **argv,
                     int (*body)(fleet_call *c, bz_buf *out, bz_error *err))
 {
-    bz_error err = {0};
-    bz_buf out = {0};
-    int status = BZ_OK, rc = bz_options_parse(c->command, options, argc, argv, &c->arguments, &err);
-    signal(SIGXFSZ, SIG_IGN); /* as in bz_db_open */
-    c->models = (bz_fleet_names){c->arguments.item, c->arguments.n};
-    if (!rc)
-        rc = body(c, &out, &err);
-    if (!rc && out.len)
-        rc = bz_output(NULL, &out, &err);
-    status = rc < 0 ? bz_report(c->command, &err) : c->status;
-    bz_buf_free(&out);
+    c->body = body;
+    int status = bz_run_command(c->command, options, argc, argv, work, c);
     bz_fleet_end(&c->job);
-    bz_list_free(&c->arguments);
     return status;
 }
 

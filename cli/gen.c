@@ -104,14 +104,16 @@ static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
     }
 }
 
-static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err)
+static int generate(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
 {
+    gen_job *g = job;
     bz_models m = {0};
     bz_plan *plan = NULL;
     bz_perfdb *db = NULL;
     const bz_system *system = NULL;
     bz_setting setting;
     bz_remeasure again;
+    (void)status;
     if ((!paths->n && !g->problems.n) || !g->folder)
         return bz_fail(err, BZ_USAGE, "name models and a folder: benanza gen MODEL... -o DIR");
     int rc = planning_setting(&g->p, &setting, err) || planning_remeasure(g->remeasure, &again, err) ||
@@ -140,9 +142,6 @@ static int generate(gen_job *g, const bz_list *paths, bz_buf *out, bz_error *err
 static int run(int argc, char **argv)
 {
     gen_job g = {0};
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
     const bz_option options[] = {
         {"o|output", BZ_OPTION_TEXT, &g.folder, "DIR", "write into this folder"},
         {"all", BZ_OPTION_FLAG, &g.all, NULL, "also write what the database has already"},
@@ -157,11 +156,7 @@ static int run(int argc, char **argv)
         PLANNING_OPTIONS(g.p),
         {0},
     };
-    int parsed = bz_options_parse(&bz_command_gen, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (parsed < 0 || (!parsed && (generate(&g, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
-        status = bz_report(&bz_command_gen, &err);
-    bz_buf_free(&out);
-    bz_list_free(&arguments);
+    int status = bz_run_command(&bz_command_gen, options, argc, argv, generate, &g);
     bz_list_free(&g.problems);
     planning_free(&g.p);
     return status;

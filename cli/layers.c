@@ -9,6 +9,8 @@
 typedef struct {
     bool unique, json, csv, fold, fusions;
     const char *dot, *svg, *patterns, *write;
+    model_settings models;
+    bz_models loaded;
 } settings;
 
 static int draw(const settings *s, bz_layers *l, bz_error *err)
@@ -23,26 +25,6 @@ static int draw(const settings *s, bz_layers *l, bz_error *err)
     return failed ? -1 : 0;
 }
 
-static int show(const settings *s, const bz_models *m, bool sweep, bz_error *err)
-{
-    bz_buf out = {0};
-    bz_patterns *patterns = NULL;
-    int failed = s->fusions ? bz_patterns_load(s->patterns, &patterns, err) : 0;
-    if (!failed && s->write)
-        failed = bz_output(s->write, m->layers[0]->training->file, err);
-    else if (!failed && (s->dot || s->svg))
-        failed = draw(s, m->layers[0], err);
-    else if (!failed && sweep && !s->unique && !s->json && !s->csv)
-        bz_report_layers_sizes(m->layers, m->n, s->fold, &out);
-    else if (!failed)
-        (s->unique ? bz_report_unique_layers : bz_report_layers)(
-            m->layers, m->n, &(bz_layers_view){s->json, s->csv, s->fold, patterns, m->n && m->layers[0]->phase}, &out);
-    failed = failed || bz_output(NULL, &out, err);
-    bz_patterns_free(patterns);
-    bz_buf_free(&out);
-    return failed ? -1 : 0;
-}
-
 static int check(const settings *s, const model_settings *models, int n_models, bz_error *err)
 {
     if (s->write && (!models->train || models_count(&(bz_list){.n = n_models}, models) != 1))
@@ -54,6 +36,30 @@ static int check(const settings *s, const model_settings *models, int n_models, 
     if ((s->dot || s->svg) && n_models != 1)
         return bz_fail(err, BZ_USAGE, "--dot and --svg draw one model, not %d", n_models);
     return 0;
+}
+
+static int show(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
+{
+    settings *s = job;
+    bz_models *m = &s->loaded;
+    (void)status; /* once the layers are printed */
+    s->fusions |= s->patterns != NULL;
+    if (check(s, &s->models, arguments->n, err) || models_load(&bz_command_layers, arguments, &s->models, m, err))
+        return -1;
+    bool sweep = m->n > arguments->n;
+    bz_patterns *patterns = NULL;
+    int failed = s->fusions ? bz_patterns_load(s->patterns, &patterns, err) : 0;
+    if (!failed && s->write)
+        failed = bz_output(s->write, m->layers[0]->training->file, err);
+    else if (!failed && (s->dot || s->svg))
+        failed = draw(s, m->layers[0], err);
+    else if (!failed && sweep && !s->unique && !s->json && !s->csv)
+        bz_report_layers_sizes(m->layers, m->n, s->fold, out);
+    else if (!failed)
+        (s->unique ? bz_report_unique_layers : bz_report_layers)(
+            m->layers, m->n, &(bz_layers_view){s->json, s->csv, s->fold, patterns, m->n && m->layers[0]->phase}, out);
+    bz_patterns_free(patterns);
+    return failed ? -1 : 0;
 }
 
 static bool has_unknown(const bz_layer *layer, int n)
@@ -79,14 +85,11 @@ static int judge(const bz_models *m)
 static int run(int argc, char **argv)
 {
     settings s = {0};
-    model_settings models = {0};
-    bz_list arguments = {0};
-    bz_error err = {0};
     const bz_option options[] = {
         {"unique", BZ_OPTION_FLAG, &s.unique, NULL,
          "show every layer once over all models, how often it occurs and where"},
-        MODEL_OPTIONS(models),
-        TRAINING_OPTIONS(models),
+        MODEL_OPTIONS(s.models),
+        TRAINING_OPTIONS(s.models),
         {"fold", BZ_OPTION_FLAG, &s.fold, NULL, "leave out layers that do not depend on the model's inputs"},
         {"fusions", BZ_OPTION_FLAG, &s.fusions, NULL,
          "also show where one call could compute several layers, and which layers could run at the same time"},
@@ -98,18 +101,11 @@ static int run(int argc, char **argv)
         {"csv", BZ_OPTION_FLAG, &s.csv, NULL, "print comma-separated values, with the keys"},
         {0},
     };
-    int parsed = bz_options_parse(&bz_command_layers, options, argc, argv, &arguments, &err), status = BZ_OK;
-    bz_models m = {0};
-    s.fusions |= s.patterns != NULL;
-    if (parsed < 0 || (!parsed && (check(&s, &models, arguments.n, &err) ||
-                                   models_load(&bz_command_layers, &arguments, &models, &m, &err) ||
-                                   show(&s, &m, m.n > arguments.n, &err))))
-        status = bz_report(&bz_command_layers, &err);
-    else if (!parsed)
-        status = judge(&m);
-    bz_models_free(&m);
-    bz_list_free(&arguments);
-    bz_list_free(&models.dims);
+    int status = bz_run_command(&bz_command_layers, options, argc, argv, show, &s);
+    if (status == BZ_OK)
+        status = judge(&s.loaded);
+    bz_models_free(&s.loaded);
+    bz_list_free(&s.models.dims);
     return status;
 }
 

@@ -315,3 +315,17 @@ int bz_output(const char *path, const bz_buf *text, bz_error *err)
         return bz_fail(err, BZ_FAILED, "standard output: cannot be written: %s", strerror(errno));
     return 0;
 }
+
+int bz_run_command(const bz_command *command, const bz_option *options, int argc, char **argv, bz_command_work *work,
+                   void *job)
+{
+    bz_list arguments = {0};
+    bz_error err = {0};
+    bz_buf out = {0};
+    int status = BZ_OK, rc = bz_options_parse(command, options, argc, argv, &arguments, &err);
+    if (!rc)
+        rc = work(job, &arguments, &out, &status, &err) || (out.len && bz_output(NULL, &out, &err)) ? -1 : 0;
+    bz_buf_free(&out);
+    bz_list_free(&arguments);
+    return rc < 0 ? bz_report(command, &err) : status;
+}

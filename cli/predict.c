@@ -377,8 +377,10 @@ static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error
     return rc;
 }
 
-static int start(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
+static int start(void *of, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
 {
+    predict_job *job = of;
+    (void)status;
     if (!paths->n && !job->train && !job->profile.n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza predict MODEL... --to t4");
     if (job->profile.n && (paths->n || job->evaluate || job->train || job->batches || job->trained))
@@ -403,9 +405,6 @@ static int start(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *
 static int run(int argc, char **argv)
 {
     predict_job job = {0};
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
     const bz_option options[] = {
         {"to", BZ_OPTION_LIST, &job.to, "NAME,…",
          "systems to predict for: of the database, GPUs such as t4 or h100, or files that describe one (all GPUs that "
@@ -431,17 +430,13 @@ static int run(int argc, char **argv)
         PLANNING_SWEEP_OPTIONS(job.p),
         {0},
     };
-    int parsed = bz_options_parse(&bz_command_predict, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (parsed < 0 || (!parsed && (start(&job, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
-        status = bz_report(&bz_command_predict, &err);
+    int status = bz_run_command(&bz_command_predict, options, argc, argv, start, &job);
     bz_samples_free(&job.samples);
     bz_perfdb_close(job.db);
     bz_arena_free(&job.arena);
-    bz_buf_free(&out);
     bz_list_free(&job.to);
     bz_list_free(&job.from);
     bz_list_free(&job.profile);
-    bz_list_free(&arguments);
     planning_free(&job.p);
     return status;
 }

@@ -192,8 +192,9 @@ static int find_device(replay_job *r, bz_error *err)
     return r->device && !r->no_run ? bz_bench_device(r->device, err) : 0;
 }
 
-static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_error *err)
+static int replay_model(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
 {
+    replay_job *r = job;
     if (paths->n != 1)
         return bz_fail(err, BZ_USAGE, "name one model: benanza replay MODEL");
     r->steps = r->steps ? r->steps : 10;
@@ -213,15 +214,13 @@ static int replay_model(replay_job *r, const bz_list *paths, bz_buf *out, bz_err
         return -1;
     if ((!r->no_run || r->folder) && replay_program(r, err))
         return -1;
+    *status = r->result.wrong ? BZ_FAILED : BZ_OK;
     return report(r, out, err);
 }
 
 static int run(int argc, char **argv)
 {
     replay_job r = {.rate = 0.01};
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
     const bz_option options[] = {
         {"json", BZ_OPTION_FLAG, &r.json, NULL, "print JSON, for programs"},
         {"plan", BZ_OPTION_TEXT, &r.plan_path, "FILE", "write the plan to FILE: which variant runs each layer"},
@@ -243,18 +242,12 @@ static int run(int argc, char **argv)
         PLANNING_OPTIONS(r.p),
         {0},
     };
-    int parsed = bz_options_parse(&bz_command_replay, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (parsed < 0 || (!parsed && (replay_model(&r, &arguments, &out, &err) || bz_output(NULL, &out, &err))))
-        status = bz_report(&bz_command_replay, &err);
-    else if (r.result.wrong)
-        status = BZ_FAILED;
+    int status = bz_run_command(&bz_command_replay, options, argc, argv, replay_model, &r);
     bz_arena_free(&r.result.arena);
     bz_replay_free(r.replay);
     analyses_free(&r.analyses);
     bz_perfdb_close(r.db);
     bz_models_free(&r.models);
-    bz_buf_free(&out);
-    bz_list_free(&arguments);
     planning_free(&r.p);
     return status;
 }

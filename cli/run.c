@@ -36,8 +36,25 @@ static void report(const bz_bench *r, bool json, bz_buf *out)
     bz_buf_putc(out, '\n');
 }
 
-static int run_folder(const planning *p, const char *folder, bool json, bz_bench *r, bz_buf *out, bz_error *err)
+typedef struct run_job {
+    planning p;
+    bz_bench bench;
+    bool json;
+    const char *remeasure;
+} run_job;
+
+static int run_folder(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
 {
+    run_job *j = job;
+    const planning *p = &j->p;
+    bz_bench *r = &j->bench;
+    bz_remeasure again;
+    const char *folder = arguments->n ? arguments->item[0] : ".";
+    r->again = &again;
+    if (arguments->n > 1)
+        return bz_fail(err, BZ_USAGE, "takes one folder");
+    if (planning_remeasure(j->remeasure, &again, err))
+        return -1;
     int rc = planning_seconds("time-limit", r->time_limit, false, err) ||
              planning_seconds("wait", r->wait, true, err) || planning_setting(p, &r->setting, err) ||
              bz_db_open(&bz_command_run, p->db, false, &r->db, err) || bz_bench_build(folder, err) ||
@@ -48,51 +65,33 @@ static int run_folder(const planning *p, const char *folder, bool json, bz_bench
         rc = bz_fail(err, BZ_USAGE, "--filter: no problem's text holds '%s'; '%s/build/benchmarks --list' prints them",
                      r->filter, folder);
     if (!rc)
-        report(r, json, out);
+        report(r, j->json, out);
+    *status = r->failed ? BZ_INCOMPLETE : BZ_OK;
     bz_perfdb_close(r->db);
     return rc ? -1 : 0;
 }
 
 static int run(int argc, char **argv)
 {
-    planning p = {0};
-    bz_bench r = {0};
-    bool json = false;
-    const char *remeasure = NULL;
-    bz_remeasure again;
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
+    run_job j = {0};
     const bz_option options[] = {
-        {"filter", BZ_OPTION_TEXT, &r.filter, "TEXT", "run only problems with TEXT in their text"},
-        {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "measure each variant for S seconds (0.1)"},
-        PLANNING_WAIT_OPTION(r.wait),
-        PLANNING_REMEASURE_OPTION(remeasure),
-        {"engines", BZ_OPTION_CHOICE, &r.engines, "heuristic|all",
+        {"filter", BZ_OPTION_TEXT, &j.bench.filter, "TEXT", "run only problems with TEXT in their text"},
+        {"time-limit", BZ_OPTION_TEXT, &j.bench.time_limit, "S", "measure each variant for S seconds (0.1)"},
+        PLANNING_WAIT_OPTION(j.bench.wait),
+        PLANNING_REMEASURE_OPTION(j.remeasure),
+        {"engines", BZ_OPTION_CHOICE, &j.bench.engines, "heuristic|all",
          "on a GPU, of which implementations: those that heuristics propose, or all that there are (heuristic)"},
-        {"metrics", BZ_OPTION_TEXT, &r.metrics, "LIST",
+        {"metrics", BZ_OPTION_TEXT, &j.bench.metrics, "LIST",
          "on a GPU, also count: kernels, flops, dram, occupancy, or counters by name"},
-        {"all", BZ_OPTION_FLAG, &r.all, NULL, "also run what the database has already"},
-        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
-        {"threads", BZ_OPTION_COUNT, &p.threads, "N", "use N threads (1)"},
-        {"cache", BZ_OPTION_CHOICE, &p.cache, "hot|cold",
+        {"all", BZ_OPTION_FLAG, &j.bench.all, NULL, "also run what the database has already"},
+        {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
+        {"threads", BZ_OPTION_COUNT, &j.p.threads, "N", "use N threads (1)"},
+        {"cache", BZ_OPTION_CHOICE, &j.p.cache, "hot|cold",
          "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"},
-        {"db", BZ_OPTION_TEXT, &p.db, "DIR", DB_HELP},
+        {"db", BZ_OPTION_TEXT, &j.p.db, "DIR", DB_HELP},
         {0},
     };
-    int parsed = bz_options_parse(&bz_command_run, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (!parsed && arguments.n > 1)
-        parsed = bz_fail(&err, BZ_USAGE, "takes one folder");
-    r.again = &again;
-    if (parsed < 0 || (!parsed && (planning_remeasure(remeasure, &again, &err) ||
-                                   run_folder(&p, arguments.n ? arguments.item[0] : ".", json, &r, &out, &err) ||
-                                   bz_output(NULL, &out, &err))))
-        status = bz_report(&bz_command_run, &err);
-    else if (r.failed)
-        status = BZ_INCOMPLETE;
-    bz_buf_free(&out);
-    bz_list_free(&arguments);
-    return status;
+    return bz_run_command(&bz_command_run, options, argc, argv, run_folder, &j);
 }
 
 const bz_command bz_command_run = {"run", "[DIR] [OPTIONS]",

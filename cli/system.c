@@ -38,12 +38,16 @@ static int open_db(system_job *s, bz_error *err)
     return bz_db_open(&bz_command_system, s->dir, !s->measure, &s->db, err);
 }
 
-static int report(system_job *s, bz_buf *out, bz_error *err)
+static int report(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
 {
+    system_job *s = job;
     const bz_system *system;
     bz_line here[2];
     bz_stock *stock = NULL;
     bz_systems found = {.here = here};
+    (void)status;
+    if (arguments->n)
+        return bz_fail(err, BZ_USAGE, "takes no arguments, not '%s'", arguments->item[0]);
     if (s->threads > 4096)
         return bz_fail(err, BZ_USAGE, "--threads takes a number up to 4096, not %lld", (long long)s->threads);
     if (!s->measure && (s->wait || s->threads))
@@ -75,17 +79,8 @@ static int run(int argc, char **argv)
         {"db", BZ_OPTION_TEXT, &s.dir, "DIR", DB_HELP},
         {0},
     };
-    bz_error err = {0};
-    bz_list arguments = {0};
-    bz_buf out = {0};
-    int parsed = bz_options_parse(&bz_command_system, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (!parsed && arguments.n)
-        parsed = bz_fail(&err, BZ_USAGE, "takes no arguments, not '%s'", arguments.item[0]);
-    if (parsed < 0 || (!parsed && (report(&s, &out, &err) || bz_output(NULL, &out, &err))))
-        status = bz_report(&bz_command_system, &err);
+    int status = bz_run_command(&bz_command_system, options, argc, argv, report, &s);
     bz_perfdb_close(s.db);
-    bz_list_free(&arguments);
-    bz_buf_free(&out);
     bz_arena_free(&s.arena);
     free(s.where);
     return status;

@@ -40,9 +40,12 @@ static int measure(transfer_job *t, bz_error *err)
     return bz_bench_texts(text, n, "memory", &run, err);
 }
 
-static int transfer(transfer_job *t, bz_buf *out, int *status, bz_error *err)
+static int transfer(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
 {
+    transfer_job *t = job;
     bz_transfers found;
+    if (arguments->n)
+        return bz_fail(err, BZ_USAGE, "takes no arguments, not '%s'", arguments->item[0]);
     if (planning_setting(&t->p, &t->setting, err) || planning_remeasure(t->remeasure, &t->again, err) ||
         planning_seconds("wait", t->wait, true, err) || planning_seconds("time-limit", t->time_limit, false, err) ||
         planning_system(&bz_command_transfer, &t->p, t->p.system != NULL, &t->db, &t->system, err))
@@ -62,9 +65,6 @@ static int transfer(transfer_job *t, bz_buf *out, int *status, bz_error *err)
 static int run(int argc, char **argv)
 {
     transfer_job t = {0};
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
     const bz_option options[] = {
         {"points", BZ_OPTION_FLAG, &t.points, NULL, "list each size measured, not the lines through them"},
         {"bytes", BZ_OPTION_COUNT, &t.bytes, "N", "tell what N bytes take in each way, by the sizes measured"},
@@ -78,15 +78,9 @@ static int run(int argc, char **argv)
         {"db", BZ_OPTION_TEXT, &t.p.db, "DIR", DB_HELP},
         {0},
     };
-    int parsed = bz_options_parse(&bz_command_transfer, options, argc, argv, &arguments, &err), status = BZ_OK;
-    if (!parsed && arguments.n)
-        parsed = bz_fail(&err, BZ_USAGE, "takes no arguments, not '%s'", arguments.item[0]);
-    if (parsed < 0 || (!parsed && (transfer(&t, &out, &status, &err) || bz_output(NULL, &out, &err))))
-        status = bz_report(&bz_command_transfer, &err);
+    int status = bz_run_command(&bz_command_transfer, options, argc, argv, transfer, &t);
     bz_perfdb_close(t.db);
     planning_free(&t.p);
-    bz_list_free(&arguments);
-    bz_buf_free(&out);
     bz_arena_free(&t.arena);
     return status;
 }

@@ -146,13 +146,12 @@ static int open_records(const settings *s, bz_arena *arena, bz_perfdb **db, bz_w
     return 0;
 }
 
-static int answer(const bz_list *files, const settings *s, bz_error *err)
+static int answer(const bz_list *files, const settings *s, bz_buf *out, bz_error *err)
 {
     bz_trace *t = bz_trace_new();
     bz_arena arena = {0};
     bz_flow flow = {0};
     bz_whatif w;
-    bz_buf out = {0};
     bz_perfdb *db = NULL;
     bz_whatif_records records;
     int failed = (s->system && open_records(s, &arena, &db, &records, err)) || read_all(t, files, s->iterations, err) ||
@@ -162,19 +161,36 @@ static int answer(const bz_list *files, const settings *s, bz_error *err)
         !(s->actual && read_actual(s->actual, s, &w.actual, err)) &&
         !predict(t, s, db ? &records : NULL, &arena, &w, err)) {
         if (s->json)
-            bz_report_whatif_json(&w, &out);
+            bz_report_whatif_json(&w, out);
         else
-            bz_report_whatif_text(&w, s->sweep || (!s->change.n && !s->script.n), &out);
-        failed = bz_output(NULL, &out, err);
+            bz_report_whatif_text(&w, s->sweep || (!s->change.n && !s->script.n), out);
     } else {
         failed = -1;
     }
-    bz_buf_free(&out);
     bz_flow_free(&flow);
     bz_arena_free(&arena);
     bz_trace_free(t);
     bz_perfdb_close(db);
     return failed;
+}
+
+static int whatif(void *job, const bz_list *files, bz_buf *out, int *status, bz_error *err)
+{
+    const settings *s = job;
+    (void)status;
+    if (s->list) {
+        bz_report_whatif_list(out);
+        return 0;
+    }
+    if (!files->n)
+        return bz_fail(err, BZ_USAGE, "name a recording: benanza whatif RECORDING");
+    if (s->threads > 4096)
+        return bz_fail(err, BZ_USAGE, "--threads takes a number up to 4096");
+    if (s->output && s->sweep)
+        return bz_fail(err, BZ_USAGE, "--output wants one prediction, and --sweep makes several");
+    if (s->output && !s->change.n && !s->script.n)
+        return bz_fail(err, BZ_USAGE, "--output wants a transformation: --do NAME, or --script FILE");
+    return answer(files, s, out, err);
 }
 
 static int run(int argc, char **argv)
@@ -208,28 +224,8 @@ static int run(int argc, char **argv)
         {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
         {0},
     };
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
-    int parsed = bz_options_parse(&bz_command_whatif, options, argc, argv, &arguments, &err), failed = parsed < 0;
-    if (!parsed && s.list) {
-        bz_report_whatif_list(&out);
-        failed = bz_output(NULL, &out, &err);
-    } else if (!parsed && !arguments.n) {
-        failed = bz_fail(&err, BZ_USAGE, "name a recording: benanza whatif RECORDING");
-    } else if (!parsed && s.threads > 4096) {
-        failed = bz_fail(&err, BZ_USAGE, "--threads takes a number up to 4096");
-    } else if (!parsed && s.output && s.sweep) {
-        failed = bz_fail(&err, BZ_USAGE, "--output wants one prediction, and --sweep makes several");
-    } else if (!parsed && s.output && !s.change.n && !s.script.n) {
-        failed = bz_fail(&err, BZ_USAGE, "--output wants a transformation: --do NAME, or --script FILE");
-    } else if (!parsed) {
-        failed = answer(&arguments, &s, &err);
-    }
-    int status = failed ? bz_report(&bz_command_whatif, &err) : BZ_OK;
-    bz_buf_free(&out);
+    int status = bz_run_command(&bz_command_whatif, options, argc, argv, whatif, &s);
     bz_list_free(&s.script);
     bz_list_free(&s.change);
-    bz_list_free(&arguments);
     return status;
 }
