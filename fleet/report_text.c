@@ -1,5 +1,5 @@
 /* A night for people. */
-#include "fleet/fleet.h"
+#include "fleet/steps.h"
 
 #include <math.h>
 
@@ -24,28 +24,21 @@ static void put_answer(const bz_fleet_report *r, bz_buf *out)
                       r->regressions || r->left ? "" : ", all that was wanted, and nothing became slower");
 }
 
-static void put_systems(const bz_fleet_report *r, bz_arena *arena, bz_buf *out)
+bz_table *fleet_systems_table(const bz_fleet_report *r, bz_arena *arena)
 {
     bz_table *t = bz_table_new(arena);
-    bz_unit_text a, b;
     bz_table_columns(t, "kind|system|>wanted|>left|>shards|>done|>died|>records");
     bz_table_columns(t, ">failed|>estimate|>took|>faster|>slower|>same|against");
     for (int i = 0; i < r->night->n_systems; i++) {
         const bz_night_result *x = &r->result[i];
-        const int counts[] = {x->wanted, x->left, x->shards, x->done, x->died + x->failed, x->records, x->bad_records};
         bz_table_cell(t, x->planned->name, NULL);
-        bz_table_cell(t, x->system, NULL);
-        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
-            bz_table_int(t, counts[k]);
-        bz_table_cell(t, bz_units_time(a, x->estimate), NULL);
-        bz_table_cell(t, bz_units_time(b, x->seconds), NULL);
-        bz_table_int(t, x->faster);
-        bz_table_int(t, x->slower);
-        bz_table_int(t, x->same);
-        bz_table_cell(t, x->before, NULL);
+        bz_table_style(t, x->left ? BZ_STYLE_BAD : BZ_STYLE_NONE);
+        BZ_ROW(t, BZ_SHOW(x->system), BZ_SHOW_INT(x->wanted), BZ_SHOW_INT(x->left), BZ_SHOW_INT(x->shards),
+               BZ_SHOW_INT(x->done), BZ_SHOW_INT(x->died + x->failed), BZ_SHOW_INT(x->records),
+               BZ_SHOW_INT(x->bad_records), BZ_SHOW_TIME(x->estimate), BZ_SHOW_TIME(x->seconds), BZ_SHOW_INT(x->faster),
+               BZ_SHOW_INT(x->slower), BZ_SHOW_INT(x->same), BZ_SHOW(x->before));
     }
-    bz_buf_putc(out, '\n');
-    bz_table_print(t, out);
+    return t;
 }
 
 static void put_changes(const bz_fleet_report *r, int rows, bz_arena *arena, bz_buf *out)
@@ -55,21 +48,17 @@ static void put_changes(const bz_fleet_report *r, int rows, bz_arena *arena, bz_
     bz_table_columns(t, "verdict|kind|>before|>after|>ratio|what");
     for (int i = 0; i < r->n_changes; i++) {
         const bz_change_row *c = &r->change[i];
-        bz_unit_text a, b;
         if (!bz_change_regressed(c, r->tolerance) && !bz_change_improved(c, r->tolerance))
             continue;
         if (all++ >= rows)
             continue;
         shown++;
-        bz_table_cell(t, bz_verdict_name(c->verdict), NULL);
-        bz_table_cell(t, c->kind, NULL);
-        bz_table_cell(t, bz_units_time(a, c->before.seconds), NULL);
-        bz_table_cell(t, bz_units_time(b, c->after.seconds), NULL);
-        bz_table_cell(t, bz_arena_printf(arena, "%.3f", c->after.seconds / c->before.seconds), NULL);
-        bz_table_cell(t,
-                      c->model ? bz_arena_printf(arena, "bound of %s (%d of %d layers)", c->model, c->layers, c->of)
-                               : bz_arena_printf(arena, "%s; %s -> %s", c->what, c->variant_before, c->variant_after),
-                      NULL);
+        BZ_ROW(t, BZ_SHOW(bz_verdict_name(c->verdict)), BZ_SHOW(c->kind), BZ_SHOW_TIME(c->before.seconds),
+               BZ_SHOW_TIME(c->after.seconds),
+               BZ_SHOW(bz_arena_printf(arena, "%.3f", c->after.seconds / c->before.seconds)),
+               BZ_SHOW(c->model
+                           ? bz_arena_printf(arena, "bound of %s (%d of %d layers)", c->model, c->layers, c->of)
+                           : bz_arena_printf(arena, "%s; %s -> %s", c->what, c->variant_before, c->variant_after)));
     }
     if (!shown)
         return;
@@ -85,7 +74,7 @@ static void put_clean(bz_buf *out, const char *before, const char *text)
     bz_buf_clean(out, text);
 }
 
-static void put_troubles(const bz_fleet_report *r, bz_buf *out)
+void fleet_troubles_text(const bz_fleet_report *r, bz_buf *out)
 {
     for (int i = 0; i < r->n_deviations; i++) {
         const bz_deviation *d = &r->deviation[i];
@@ -116,9 +105,10 @@ void bz_fleet_report_text(const bz_fleet_report *r, int rows, bz_buf *out)
 {
     bz_arena arena = {0};
     put_answer(r, out);
-    put_systems(r, &arena, out);
+    bz_buf_putc(out, '\n');
+    bz_table_print(fleet_systems_table(r, &arena), out);
     put_changes(r, rows, &arena, out);
-    put_troubles(r, out);
+    fleet_troubles_text(r, out);
     bz_arena_free(&arena);
 }
 
@@ -130,13 +120,11 @@ void bz_fleet_status_text(const bz_fleet_report *r, bz_buf *out)
     bz_table_columns(t, "kind|system|>shards|>done|>running|>waiting|>died|>failed|>records");
     for (int i = 0; i < r->night->n_systems; i++) {
         const bz_night_result *x = &r->result[i];
-        const int counts[] = {x->shards, x->done, x->running, x->waiting, x->died, x->failed, x->records};
         shards += x->shards;
         done += x->done;
-        bz_table_cell(t, x->planned->name, NULL);
-        bz_table_cell(t, x->system, NULL);
-        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
-            bz_table_int(t, counts[k]);
+        BZ_ROW(t, BZ_SHOW(x->planned->name), BZ_SHOW(x->system), BZ_SHOW_INT(x->shards), BZ_SHOW_INT(x->done),
+               BZ_SHOW_INT(x->running), BZ_SHOW_INT(x->waiting), BZ_SHOW_INT(x->died), BZ_SHOW_INT(x->failed),
+               BZ_SHOW_INT(x->records));
     }
     bz_buf_printf(out, "night %s: %d of %d shards are done\n\n", r->night->id, done, shards);
     bz_table_print(t, out);

@@ -45,4 +45,8 @@ int bz_fleet_wait_for(bz_fleet_job *j, const int64_t *id, int n, double deadline
 /* Asks one machine of each kind what it is. */
 int bz_fleet_probe(bz_fleet_job *j, bz_error *err);
 
+/* Parts of reports, for people and for the page. */
+bz_table *fleet_systems_table(const bz_fleet_report *r, bz_arena *arena);
+void fleet_troubles_text(const bz_fleet_report *r, bz_buf *out);
+
 #endif
