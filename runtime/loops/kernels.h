@@ -74,6 +74,12 @@ typedef struct bz_kernels {
 /* Those for the best instruction set that this processor has. */
 const bz_kernels *bz_kernels_best(void);
 
+/* Of n values in double precision: what a reduction that sums makes of them, Σ (x - mean)², and Σ e^(x - most), which y keeps
+ * unless it is NULL. */
+double bz_kernels_sum(const bz_kernels *k, bz_fn fn, const float *x, int64_t n);
+double bz_kernels_squares(const bz_kernels *k, const float *x, float mean, int64_t n);
+double bz_kernels_exponentials(const bz_kernels *k, const float *x, float most, float *y, int64_t n);
+
 /* Whether `widen` and `narrow` take the type, or it is f32. */
 bool bz_kernels_take(bz_dtype t);
 

@@ -30,6 +30,37 @@ const bz_kernels *bz_kernels_best(void)
     return &bz_kernels_base;
 }
 
+enum { AT_ONCE = 4096 }; /* values that a kernel adds up in f32 */
+
+static int64_t some_of(int64_t n, int64_t i)
+{
+    return n - i < AT_ONCE ? n - i : AT_ONCE;
+}
+
+double bz_kernels_sum(const bz_kernels *k, bz_fn fn, const float *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += AT_ONCE)
+        sum += (double)k->reduce(fn, x + i, some_of(n, i));
+    return sum;
+}
+
+double bz_kernels_squares(const bz_kernels *k, const float *x, float mean, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += AT_ONCE)
+        sum += (double)k->deviation(x + i, mean, some_of(n, i));
+    return sum;
+}
+
+double bz_kernels_exponentials(const bz_kernels *k, const float *x, float most, float *y, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += AT_ONCE)
+        sum += (double)k->exp_minus(x + i, most, y ? y + i : NULL, some_of(n, i));
+    return sum;
+}
+
 bool bz_kernels_take(bz_dtype t)
 {
     return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_U8 || t == BZ_I8 || t == BZ_BOOL;

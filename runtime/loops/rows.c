@@ -68,14 +68,6 @@ static float *parameter(const bz_rows *r, bz_role role)
 
 /* ---- normalizations ------------------------------------------------------------------------- */
 
-static double sum_of(const bz_rows *r, bz_fn fn, const float *x, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i += BLOCK)
-        sum += (double)r->kernels->reduce(fn, x + i, n - i < BLOCK ? n - i : BLOCK);
-    return sum;
-}
-
 /* In training the statistics of a row are results, too. */
 static float keep_statistics(const bz_rows *r, int64_t row, float mean, double variance)
 {
@@ -91,11 +83,8 @@ static float keep_statistics(const bz_rows *r, int64_t row, float mean, double v
 /* Returns 1 over the root of the variance of a row's n values, and their mean. */
 static float spread_of(const bz_rows *r, int64_t row, const float *x, int64_t n, float *mean)
 {
-    double squares = 0;
-    *mean = (float)(sum_of(r, BZ_FN_SUM, x, n) / (double)n);
-    for (int64_t i = 0; i < n; i += BLOCK)
-        squares += (double)r->kernels->deviation(x + i, *mean, n - i < BLOCK ? n - i : BLOCK);
-    return keep_statistics(r, row, *mean, squares / (double)n);
+    *mean = (float)(bz_kernels_sum(r->kernels, BZ_FN_SUM, x, n) / (double)n);
+    return keep_statistics(r, row, *mean, bz_kernels_squares(r->kernels, x, *mean, n) / (double)n);
 }
 
 static void layernorm_row(bz_rows *r, int64_t row, float *room)
@@ -104,7 +93,7 @@ static void layernorm_row(bz_rows *r, int64_t row, float *room)
     const float *x = row_in(r, 0, row * n, n, room), *scale = parameter(r, BZ_ROLE_SCALE);
     float *y = row_out(r, row * n, room), mean = 0, factor;
     if (r->job->problem->kind == BZ_PROBLEM_RMSNORM)
-        factor = keep_statistics(r, row, 0, sum_of(r, BZ_FN_SUMSQUARE, x, n) / (double)n);
+        factor = keep_statistics(r, row, 0, bz_kernels_sum(r->kernels, BZ_FN_SUMSQUARE, x, n) / (double)n);
     else
         factor = spread_of(r, row, x, n, &mean);
     r->kernels->normalize(x, mean, factor, scale, parameter(r, BZ_ROLE_SHIFT), y, n);
@@ -132,7 +121,7 @@ static void lpnorm_row(bz_rows *r, int64_t row, float *room)
     int64_t n = r->length, p = r->job->problem->lpnorm.p;
     const float *x = row_in(r, 0, row * n, n, room);
     float *y = row_out(r, row * n, room);
-    double sum = sum_of(r, p == 1 ? BZ_FN_L1 : BZ_FN_SUMSQUARE, x, n);
+    double sum = bz_kernels_sum(r->kernels, p == 1 ? BZ_FN_L1 : BZ_FN_SUMSQUARE, x, n);
     r->kernels->unary(BZ_FN_LINEAR, (float)(1 / (p == 1 ? sum : sqrt(sum))), 0, x, y, n);
     row_done(r, row * n, y, n);
 }
@@ -175,9 +164,7 @@ static void softmax_row(bz_rows *r, int64_t row, float *room)
     bool log_of = r->job->problem->kind == BZ_PROBLEM_LOGSOFTMAX;
     const float *x = row_in(r, 0, row * n, n, room);
     float *y = row_out(r, row * n, room), most = r->kernels->reduce(BZ_FN_MAX, x, n);
-    double sum = 0;
-    for (int64_t i = 0; i < n; i += BLOCK)
-        sum += (double)r->kernels->exp_minus(x + i, most, log_of ? NULL : y + i, n - i < BLOCK ? n - i : BLOCK);
+    double sum = bz_kernels_exponentials(r->kernels, x, most, log_of ? NULL : y, n);
     if (log_of)
         r->kernels->unary(BZ_FN_LINEAR, 1, -most - (float)log(sum), x, y, n);
     else
@@ -271,7 +258,7 @@ static void reduce_row(bz_rows *r, int64_t row, float *room)
     double sum = fn == BZ_FN_MAX ? -INFINITY : fn == BZ_FN_MIN ? INFINITY : fn == BZ_FN_PROD;
     for (int64_t k = 0; k < rows; k++) {
         const float *x = row_in(r, 0, from + offset_of(k, r->gone, r->gone_step, r->n_gone - 1), n, room);
-        double v = is_sum(fn) ? sum_of(r, fn, x, n) : (double)r->kernels->reduce(fn, x, n);
+        double v = is_sum(fn) ? bz_kernels_sum(r->kernels, fn, x, n) : (double)r->kernels->reduce(fn, x, n);
         sum = is_sum(fn) ? sum + v : fn == BZ_FN_PROD ? sum * v : (fn == BZ_FN_MAX) == (v > sum) ? v : sum;
     }
     float y = (float)sum;

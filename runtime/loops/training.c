@@ -128,33 +128,18 @@ static void another_seed(bz_training *t)
 
 /* ---- normalizations ------------------------------------------------------------------------- */
 
-/* Σ of n elements by a kernel that takes f32: some thousand at once. */
-static double sum_of(const bz_training *t, const float *x, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i += BLOCK)
-        sum += (double)t->kernels->reduce(BZ_FN_SUM, x + i, n - i < BLOCK ? n - i : BLOCK);
-    return sum;
-}
-
-static double squares_of(const bz_training *t, const float *x, float mean, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i += BLOCK)
-        sum += (double)t->kernels->deviation(x + i, mean, n - i < BLOCK ? n - i : BLOCK);
-    return sum;
-}
-
 /* A channel: its planes lie apart. Once for the mean, once for the variance, once for the result. */
 static void batchnorm_channel(bz_training *t, int64_t c, int thread)
 {
     bz_norm_part part = bz_norm_with_statistic(&t->norm, c);
     double sum = 0, squares = 0, n = (double)part.blocks * (double)part.length;
     for (int64_t b = 0; b < part.blocks; b++)
-        sum += sum_of(t, from(t, 0, part.start + b * part.step, part.length, thread, 0), part.length);
+        sum += bz_kernels_sum(t->kernels, BZ_FN_SUM, from(t, 0, part.start + b * part.step, part.length, thread, 0),
+                              part.length);
     float mean = (float)(sum / n);
     for (int64_t b = 0; b < part.blocks; b++)
-        squares += squares_of(t, from(t, 0, part.start + b * part.step, part.length, thread, 0), mean, part.length);
+        squares += bz_kernels_squares(t->kernels, from(t, 0, part.start + b * part.step, part.length, thread, 0), mean,
+                                      part.length);
     float by = parameter(t, BZ_ROLE_SCALE, false)[c] / (float)sqrt(squares / n + (double)t->epsilon);
     parameter(t, BZ_ROLE_MEAN, true)[c] = mean;
     parameter(t, BZ_ROLE_VARIANCE, true)[c] = (float)(squares / n);
@@ -266,21 +251,16 @@ static void add_up_scales(bz_training *t)
     }
 }
 
-static void open_channels(bz_training *t)
+static void open_norm(bz_training *t)
 {
+    bool training = t->problem->kind == BZ_PROBLEM_BATCHNORM,
+         channels = training || t->problem->kind == BZ_PROBLEM_BATCHNORM_GRAD;
     t->norm = bz_norm_of(t->problem);
     t->parts = t->norm.statistics;
-    t->length = t->norm.plane;
-    if (t->problem->kind == BZ_PROBLEM_BATCHNORM && !t->problem->batchnorm.training)
+    t->length = channels ? t->norm.plane : t->norm.row;
+    t->n_sums = channels ? 0 : t->norm.parameters;
+    if (training && !t->problem->batchnorm.training)
         t->one = NULL;
-}
-
-static void open_rows(bz_training *t)
-{
-    t->norm = bz_norm_of(t->problem);
-    t->parts = t->norm.statistics;
-    t->length = t->norm.row;
-    t->n_sums = t->norm.parameters;
 }
 
 /* ---- softmax -------------------------------------------------------------------------------- */
@@ -291,11 +271,9 @@ static void softmax_grad_row(bz_training *t, int64_t row, int thread)
     bool log_of = t->problem->kind == BZ_PROBLEM_LOGSOFTMAX_GRAD;
     const float *y = from(t, 0, row * n, n, thread, 0), *dy = from(t, 1, row * n, n, thread, 1);
     float *dx = to(t, t->y, row * n, thread, 2);
-    double sum = 0;
-    for (int64_t i = 0; i < n; i += BLOCK) {
-        int64_t some = n - i < BLOCK ? n - i : BLOCK;
-        sum += (double)(log_of ? t->kernels->reduce(BZ_FN_SUM, dy + i, some) : t->own->dot(y + i, dy + i, some));
-    }
+    double sum = log_of ? bz_kernels_sum(t->kernels, BZ_FN_SUM, dy, n) : 0;
+    for (int64_t i = 0; i < n && !log_of; i += BLOCK)
+        sum += (double)t->own->dot(y + i, dy + i, n - i < BLOCK ? n - i : BLOCK);
     (log_of ? t->own->logsoftmax_grad : t->own->softmax_grad)(y, dy, (float)sum, dx, n);
     done(t, t->y, row * n, n, dx);
 }
@@ -330,13 +308,18 @@ static void softmax_grad_columns(bz_training *t, int64_t part, int thread)
     }
 }
 
-static void open_softmax_grad(bz_training *t)
+/* Parts along an axis: rows where it is the last, else some columns of it. */
+static void open_axis(bz_training *t, const int64_t *x, int64_t axis, part_function *row, part_function *columns)
 {
-    const int64_t *x = t->problem->softmax.x, axis = t->problem->softmax.axis;
     int64_t inner = bz_extent_count(x + axis + 1);
     t->length = inner == 1 ? x[axis] : COLUMNS;
     t->parts = bz_extent_count(x) / x[axis] / inner * (inner == 1 ? 1 : pieces(inner, COLUMNS));
-    t->one = inner == 1 ? softmax_grad_row : softmax_grad_columns;
+    t->one = inner == 1 ? row : columns;
+}
+
+static void open_softmax_grad(bz_training *t)
+{
+    open_axis(t, t->problem->softmax.x, t->problem->softmax.axis, softmax_grad_row, softmax_grad_columns);
 }
 
 /* ---- loss ----------------------------------------------------------------------------------- */
@@ -347,33 +330,23 @@ static int64_t label_at(const bz_training *t, int operand, int64_t i)
     return t->problem->dtype_w == BZ_I32 ? ((const int32_t *)labels)[i] : ((const int64_t *)labels)[i];
 }
 
-/* What a part's labels add to the loss; a label that is no class adds nothing. */
-static void take_losses(bz_training *t, int thread, int64_t label, int64_t n, const float *logarithms, int64_t step)
+static void take_loss(bz_training *t, int thread, int64_t label, float loss)
 {
-    bool each = t->problem->softmax_loss.reduction == BZ_LOSS_NONE;
-    float *loss = parameter(t, BZ_ROLE_Y, true);
-    int64_t classes = t->problem->softmax_loss.x[1];
-    for (int64_t i = 0; i < n; i++) {
-        int64_t c = label_at(t, 1, label + i);
-        float v = c >= 0 && c < classes ? -logarithms[c * step + i] : 0;
-        if (each)
-            loss[label + i] = v;
-        else
-            t->sums[2 * thread] += v;
-    }
+    if (t->problem->softmax_loss.reduction == BZ_LOSS_NONE)
+        parameter(t, BZ_ROLE_Y, true)[label] = loss;
+    else
+        t->sums[2 * thread] += loss;
 }
 
 /* The classes of one label, one behind the other. */
 static void loss_row(bz_training *t, int64_t row, int thread)
 {
-    int64_t n = t->length;
+    int64_t n = t->length, class = label_at(t, 1, row);
     const float *x = from(t, 0, row * n, n, thread, 0);
     float *y = to(t, 2, row * n, thread, 1), most = t->kernels->reduce(BZ_FN_MAX, x, n);
-    double sum = 0;
-    for (int64_t i = 0; i < n; i += BLOCK)
-        sum += (double)t->kernels->exp_minus(x + i, most, NULL, n - i < BLOCK ? n - i : BLOCK);
+    double sum = bz_kernels_exponentials(t->kernels, x, most, NULL, n);
     t->kernels->unary(BZ_FN_LINEAR, 1, -most - (float)log(sum), x, y, n);
-    take_losses(t, thread, row, 1, y, 1);
+    take_loss(t, thread, row, class >= 0 && class < n ? -y[class] : 0); /* what is no class adds nothing */
     done(t, 2, row * n, n, y);
 }
 
@@ -385,8 +358,10 @@ static void loss_columns(bz_training *t, int64_t part, int thread)
     int64_t n = inner - column < COLUMNS ? inner - column : COLUMNS, batch = part / in_row;
     int64_t at = batch * x[1] * inner + column;
     float most[COLUMNS], sum[COLUMNS] = {0}, value[COLUMNS];
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         most[i] = -INFINITY;
+        take_loss(t, thread, batch * inner + column + i, 0); /* of what is no class */
+    }
     for (int64_t c = 0; c < x[1]; c++)
         t->kernels->reduce_into(BZ_FN_MAX, from(t, 0, at + c * inner, n, thread, 0), most, n);
     for (int64_t c = 0; c < x[1]; c++) {
@@ -401,7 +376,7 @@ static void loss_columns(bz_training *t, int64_t part, int thread)
         t->kernels->binary(BZ_FN_SUB, from(t, 0, at + c * inner, n, thread, 0), 1, sum, 1, y, n);
         for (int64_t i = 0; i < n; i++)
             if (label_at(t, 1, batch * inner + column + i) == c)
-                take_losses(t, thread, batch * inner + column + i, 1, y + i - c, 1);
+                take_loss(t, thread, batch * inner + column + i, -y[i]);
         done(t, 2, at + c * inner, n, y);
     }
 }
@@ -418,10 +393,7 @@ static void finish_loss(bz_training *t)
 
 static void open_loss(bz_training *t)
 {
-    const int64_t *x = t->problem->softmax_loss.x, inner = bz_extent_count(x + 2);
-    t->length = inner == 1 ? x[1] : COLUMNS;
-    t->parts = x[0] * (inner == 1 ? 1 : pieces(inner, COLUMNS));
-    t->one = inner == 1 ? loss_row : loss_columns;
+    open_axis(t, t->problem->softmax_loss.x, 1, loss_row, loss_columns);
     t->n_sums = 1;
 }
 
@@ -465,9 +437,7 @@ static void scatter_columns(bz_training *t, int64_t part, int thread)
     int64_t inner = bz_extent_count(x + axis + 1), in_row = pieces(inner, t->length), at = part % in_row * t->length;
     int64_t width = inner - at < t->length ? inner - at : t->length, outer = part / in_row;
     float *y = (float *)bz_plain_at(t->plain, t->y, t->copy) + outer * x[axis] * inner + at;
-    if (width == inner)
-        memset(y, 0, (size_t)(x[axis] * inner) * sizeof *y);
-    for (int64_t i = 0; i < x[axis] && width != inner; i++)
+    for (int64_t i = 0; i < x[axis]; i++)
         memset(y + i * inner, 0, (size_t)width * sizeof *y);
     for (int64_t i = 0; i < n; i++) {
         int64_t row = label_at(t, 1, i);
@@ -548,11 +518,11 @@ static const struct {
     {BZ_PROBLEM_ACTIVATION_GRAD, open_blocks, slope_block, NULL, NULL},
     {BZ_PROBLEM_DROPOUT, open_blocks, dropout_block, another_seed, NULL},
     {BZ_PROBLEM_DROPOUT_GRAD, open_blocks, dropout_block, NULL, NULL},
-    {BZ_PROBLEM_BATCHNORM, open_channels, batchnorm_channel, NULL, NULL},
-    {BZ_PROBLEM_BATCHNORM_GRAD, open_channels, batchnorm_grad_channel, NULL, NULL},
-    {BZ_PROBLEM_LAYERNORM_GRAD, open_rows, layernorm_grad_row, clear_sums, add_up_scales},
-    {BZ_PROBLEM_RMSNORM_GRAD, open_rows, layernorm_grad_row, clear_sums, add_up_scales},
-    {BZ_PROBLEM_GROUPNORM_GRAD, open_rows, groupnorm_grad_row, clear_sums, add_up_scales},
+    {BZ_PROBLEM_BATCHNORM, open_norm, batchnorm_channel, NULL, NULL},
+    {BZ_PROBLEM_BATCHNORM_GRAD, open_norm, batchnorm_grad_channel, NULL, NULL},
+    {BZ_PROBLEM_LAYERNORM_GRAD, open_norm, layernorm_grad_row, clear_sums, add_up_scales},
+    {BZ_PROBLEM_RMSNORM_GRAD, open_norm, layernorm_grad_row, clear_sums, add_up_scales},
+    {BZ_PROBLEM_GROUPNORM_GRAD, open_norm, groupnorm_grad_row, clear_sums, add_up_scales},
     {BZ_PROBLEM_SOFTMAX_GRAD, open_softmax_grad, softmax_grad_row, NULL, NULL},
     {BZ_PROBLEM_LOGSOFTMAX_GRAD, open_softmax_grad, softmax_grad_row, NULL, NULL},
     {BZ_PROBLEM_SOFTMAX_LOSS, open_loss, loss_row, clear_sums, finish_loss},
