@@ -219,3 +219,9 @@ void bz_json_document(bz_json *j, const char *record, int version)
     bz_json_key_str(j, "record", record);
     bz_json_key_int(j, "v", version);
 }
+
+void bz_json_document_end(bz_json *j)
+{
+    bz_json_object_end(j);
+    bz_buf_putc(j->out, '\n');
+}

@@ -25,8 +25,7 @@ static void print_check(const bz_perfdb_check_report *r, const char *dir, bool j
         bz_json_key_int(&j, "unused", (int64_t)r->unused);
         bz_json_key_int(&j, "bytes", (int64_t)r->bytes);
         bz_json_key_int(&j, "stale_readers", r->stale_readers);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
+        bz_json_document_end(&j);
         return;
     }
     if (defects)

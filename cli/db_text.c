@@ -230,8 +230,7 @@ static int take_in(const bz_command *command, const char *dir, const char *syste
     }
     if (json) {
         bz_json_array_end(&j);
-        bz_json_object_end(&j);
-        bz_buf_putc(&out, '\n');
+        bz_json_document_end(&j);
     }
     bz_error output_err;
     if (out.len && bz_output(NULL, &out, rc ? &output_err : &err))

@@ -84,8 +84,7 @@ static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
         bz_json_key_int(&j, "written", wanted);
         bz_json_key_int(&j, "families", families);
         bz_json_key_num(&j, "saved", n ? (double)(n - wanted) / n : 0);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
+        bz_json_document_end(&j);
         return;
     }
     bz_buf_clean(out, g->folder);

@@ -71,8 +71,7 @@ static bool show_ranks(const bz_list *files, const settings *s, bz_buf *out)
         bz_json_document(&j, "ranks", 1);
         bz_json_key(&j, "ranks");
         bz_sheet_json(sheet, &j);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
+        bz_json_document_end(&j);
     } else if (read) {
         bz_sheet_text(sheet, (int)s->top, out);
         for (int i = 0; i < n; i++) {

@@ -16,8 +16,7 @@ static void report(const bz_bench *r, bool json, bz_buf *out)
         bz_json_key_int(&j, "failed", r->failed);
         bz_json_key_int(&j, "busy", r->busy);
         bz_json_key_int(&j, "unreadable", r->bad);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
+        bz_json_document_end(&j);
         return;
     }
     if (!r->wanted) {

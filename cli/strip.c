@@ -26,8 +26,7 @@ static int strip(void *job, const bz_list *arguments, bz_buf *out, int *status, 
         bz_json_key_int(&j, "kept", r.kept);
         bz_json_key_int(&j, "in_bytes", (int64_t)r.in_bytes);
         bz_json_key_int(&j, "out_bytes", (int64_t)r.out_bytes);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
+        bz_json_document_end(&j);
     } else {
         bz_buf_clean(out, arguments->item[1]);
         bz_buf_printf(out, ": %s of %s left; %lld tensors stripped, %lld small ones kept\n",

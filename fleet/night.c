@@ -34,12 +34,6 @@ int bz_night_round(const bz_night_system *s, int round)
     return n;
 }
 
-static void end_document(bz_json *j)
-{
-    bz_json_object_end(j);
-    bz_buf_putc(j->out, '\n');
-}
-
 /* ---- nights --------------------------------------------------------------------------------- */
 
 static const bz_member JOB[] = {
@@ -92,7 +86,7 @@ void bz_night_print(const bz_night *night, bz_buf *out)
     for (int i = 0; i < night->n_systems; i++)
         put_system(&j, &night->system[i]);
     bz_json_array_end(&j);
-    end_document(&j);
+    bz_json_document_end(&j);
 }
 
 static int read_system(const cJSON *v, const char *path, bz_arena *arena, bz_night_system *s, bz_error *err)
@@ -142,7 +136,7 @@ void bz_merged_print(const bz_merged *m, bz_buf *out)
     bz_json_document(&j, "merge", 1);
     bz_members_json(BZ_MEMBERS(MERGED), m, &j);
     bz_json_key_strs(&j, "notes", m->note.item, m->note.n);
-    end_document(&j);
+    bz_json_document_end(&j);
 }
 
 int bz_merged_parse(const char *text, const char *path, bz_arena *arena, bz_merged *out, bz_error *err)
@@ -173,7 +167,7 @@ void bz_fleet_stacks_print(const bz_fleet_stacks *stacks, bz_buf *out)
     j.flat = 3;
     bz_json_document(&j, "stacks", 1);
     bz_members_rows("stacks", BZ_MEMBERS(STACK), stacks->item, sizeof *stacks->item, stacks->n, &j);
-    end_document(&j);
+    bz_json_document_end(&j);
 }
 
 int bz_fleet_stacks_parse(const char *text, const char *path, bz_arena *arena, bz_fleet_stacks *out, bz_error *err)
@@ -229,7 +223,7 @@ void bz_work_print(const bz_work *w, bz_buf *out)
     bz_json j = bz_json_to(out, false);
     bz_json_document(&j, "shard", 1);
     bz_members_json(BZ_MEMBERS(WORK), w, &j);
-    end_document(&j);
+    bz_json_document_end(&j);
 }
 
 int bz_work_parse(const char *text, const char *path, bz_arena *arena, bz_work *out, bz_error *err)
@@ -280,7 +274,7 @@ void bz_attempt_print(const bz_attempt *a, bz_buf *out)
     for (int i = 0; i < BZ_YARDSTICKS; i++)
         bz_json_num(&j, a->yardstick[i]);
     bz_json_array_end(&j);
-    end_document(&j);
+    bz_json_document_end(&j);
 }
 
 int bz_attempt_parse(const char *text, const char *path, bz_arena *arena, bz_attempt *out, bz_error *err)

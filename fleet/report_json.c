@@ -83,6 +83,5 @@ void bz_fleet_report_json(const bz_fleet_report *r, bz_buf *out)
         put_change(&j, &r->change[i], r->tolerance);
     bz_json_array_end(&j);
     put_troubles(&j, r);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }

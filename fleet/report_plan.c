@@ -44,8 +44,7 @@ void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
         bz_json_object_end(&w);
     }
     bz_json_array_end(&w);
-    bz_json_object_end(&w);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&w);
     bz_arena_free(&arena);
 }
 

@@ -198,8 +198,7 @@ static void put_manifest(const bz_plan *plan, bz_buf *out)
         if (has_file(plan, i))
             put_manifest_layer(plan, &plan->layer[i], i, &j);
     bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }
 
 /* ---- the folder ----------------------------------------------------------------------------- */

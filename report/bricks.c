@@ -167,7 +167,6 @@ void bz_report_bricks_json(const bz_bricks *b, const char *const *why, bz_buf *o
     bz_sheet_json(bricks(b, why, &arena), &j);
     bz_sheet_json(pairs(b, &arena), &j);
     bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
     bz_arena_free(&arena);
 }

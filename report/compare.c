@@ -188,12 +188,6 @@ static void put_verdicts(const bz_compare *c, bz_json *j)
         bz_json_key_int(j, bz_verdict_name((bz_verdict)v), c->count[v]);
 }
 
-static void end_document(bz_json *j)
-{
-    bz_json_object_end(j);
-    bz_buf_putc(j->out, '\n');
-}
-
 void bz_report_compare_json(const bz_compare *c, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
@@ -204,7 +198,7 @@ void bz_report_compare_json(const bz_compare *c, bz_buf *out)
     put_verdicts(c, &j);
     bz_json_object_end(&j);
     bz_members_json(BZ_MEMBERS(ROWS), c, &j);
-    end_document(&j);
+    bz_json_document_end(&j);
 }
 
 void bz_report_compare_csv(const bz_compare *c, bz_buf *out)
@@ -262,7 +256,7 @@ void bz_report_set_json(const bz_compare_set *s, bz_buf *out)
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);
-    end_document(&j);
+    bz_json_document_end(&j);
 }
 
 void bz_report_set_csv(const bz_compare_set *s, bz_buf *out)

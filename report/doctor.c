@@ -54,6 +54,5 @@ void bz_report_doctor_json(const bz_doctor *d, bz_buf *out)
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }

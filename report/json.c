@@ -161,30 +161,29 @@ static void put_regret(const bz_regret *r, bz_json *j)
     bz_json_object_end(j);
 }
 
+static const bz_member LADDER[] = {
+    BZ_MEMBER(bz_ladder, profile), BZ_MEMBER(bz_ladder, iterations), BZ_MEMBER(bz_ladder, device),
+    BZ_MEMBER(bz_ladder, busy),    BZ_MEMBER(bz_ladder, latency),
+};
+static const bz_member RUNGS[] = {
+    BZ_MEMBER(bz_ladder, idle),   BZ_MEMBER(bz_ladder, excess),  BZ_MEMBER(bz_ladder, overlap),
+    BZ_MEMBER(bz_ladder, ratio),  BZ_MEMBER(bz_ladder, speedup), BZ_MEMBER(bz_ladder, speedup_parallel),
+    BZ_MEMBER(bz_ladder, defect), BZ_MEMBER(bz_ladder, foreign),
+};
+
 static void put_rungs(const bz_ladder *l, bz_json *j)
 {
-    bz_json_key_int(j, "iterations", l->iterations);
-    bz_json_key_bool(j, "device", l->device);
-    bz_json_key_num(j, "busy", l->busy);
-    bz_json_key_num(j, "latency", l->latency);
+    bz_members_json(BZ_MEMBERS(LADDER), l, j);
     if (l->run) {
         bz_json_key_str(j, "latency_run", l->run);
         bz_json_key_num(j, "recorded", l->recorded);
     }
-    bz_json_key_num(j, "idle", l->idle);
-    bz_json_key_num(j, "excess", l->excess);
-    bz_json_key_num(j, "overlap", l->overlap);
-    bz_json_key_num(j, "ratio", l->ratio);
-    bz_json_key_num(j, "speedup", l->speedup);
-    bz_json_key_num(j, "speedup_parallel", l->speedup_parallel);
-    bz_json_key_str(j, "defect", l->defect);
-    bz_json_key_str(j, "foreign", l->foreign);
+    bz_members_json(BZ_MEMBERS(RUNGS), l, j);
 }
 
 static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
 {
     bz_json_object(j);
-    bz_json_key_str(j, "profile", l->profile);
     put_rungs(l, j);
     if (l->regret)
         put_regret(l->regret, j);

@@ -1,4 +1,5 @@
 /* What models consist of: their layers, and the unique ones over all of them. */
+#include "base/member.h"
 #include "report/report.h"
 #include "training/training.h"
 
@@ -78,6 +79,11 @@ static const char *phase_of(const bz_layers *l, const bz_layer *layer)
     return mine ? bz_train_phase_name(l->phase[layer - l->layer]) : NULL;
 }
 
+static const bz_member WORK[] = {
+    BZ_MEMBER(bz_layer, macs),  BZ_MEMBER(bz_layer, flops),  BZ_MEMBER_AS(bz_layer, params_count, "params"),
+    BZ_MEMBER(bz_layer, bytes), BZ_MEMBER(bz_layer, priced),
+};
+
 static void put_layer(bz_json *j, const bz_layers_view *s, const bz_layers *all, const bz_layer *layer)
 {
     const bz_model *m = all->model;
@@ -98,11 +104,7 @@ static void put_layer(bz_json *j, const bz_layers_view *s, const bz_layers *all,
         put_value(j, m, layer->node->out[k], &layer->out[k], NULL);
     bz_json_array_end(j);
     bz_json_key_str(j, "key", layer->key);
-    bz_json_key_int(j, "macs", layer->macs);
-    bz_json_key_int(j, "flops", layer->flops);
-    bz_json_key_int(j, "params", layer->params_count);
-    bz_json_key_int(j, "bytes", layer->bytes);
-    bz_json_key_bool(j, "priced", layer->priced);
+    bz_members_json(BZ_MEMBERS(WORK), layer, j);
     if (layer->n_bodies)
         put_bodies(j, s, all, layer);
     bz_json_object_end(j);
@@ -116,6 +118,12 @@ static void put_layers(bz_json *j, const bz_layers_view *s, const bz_layers *all
             put_layer(j, s, all, &layers[i]);
     bz_json_array_end(j);
 }
+
+static const bz_member MODULE[] = {
+    BZ_MEMBER(bz_module, begin),
+    BZ_MEMBER(bz_module, end),
+    BZ_MEMBER(bz_module, width),
+};
 
 static void put_fusions(bz_json *j, const bz_layers_view *s, bz_layers *l)
 {
@@ -133,16 +141,14 @@ static void put_fusions(bz_json *j, const bz_layers_view *s, bz_layers *l)
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
-    bz_json_key_array(j, "modules");
-    for (int i = 0; i < dag->n_modules; i++) {
-        bz_json_object(j);
-        bz_json_key_int(j, "begin", dag->modules[i].begin);
-        bz_json_key_int(j, "end", dag->modules[i].end);
-        bz_json_key_int(j, "width", dag->modules[i].width);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    bz_members_rows("modules", BZ_MEMBERS(MODULE), dag->modules, sizeof *dag->modules, dag->n_modules, j);
 }
+
+static const bz_member TOTALS[] = {
+    BZ_MEMBER(bz_totals, layers), BZ_MEMBER(bz_totals, unique), BZ_MEMBER(bz_totals, macs), BZ_MEMBER(bz_totals, flops),
+    BZ_MEMBER(bz_totals, params), BZ_MEMBER(bz_totals, bytes),  BZ_MEMBER(bz_totals, open),
+};
+static const bz_member WHOLE[] = {BZ_MEMBER_WHOLE("totals", TOTALS)};
 
 static void put_model(bz_json *j, const bz_layers_view *s, bz_layers *l)
 {
@@ -157,15 +163,7 @@ static void put_model(bz_json *j, const bz_layers_view *s, bz_layers *l)
     put_layers(j, s, l, l->layer, l->n);
     if (s->patterns)
         put_fusions(j, s, l);
-    bz_json_key_object(j, "totals");
-    bz_json_key_int(j, "layers", t.layers);
-    bz_json_key_int(j, "unique", t.unique);
-    bz_json_key_int(j, "macs", t.macs);
-    bz_json_key_int(j, "flops", t.flops);
-    bz_json_key_int(j, "params", t.params);
-    bz_json_key_int(j, "bytes", t.bytes);
-    bz_json_key_int(j, "open", t.open);
-    bz_json_object_end(j);
+    bz_members_json(BZ_MEMBERS(WHOLE), &t, j);
     if (l->training)
         bz_report_training_json(l->training, j);
     bz_json_key_strs(j, "warnings", l->warnings, l->n_warnings);

@@ -160,8 +160,7 @@ void bz_report_moved(const bz_whatif *w, const char *from, const bz_price_list *
         for (int i = 0; i < w->n; i++)
             row_json(w, &r[i], &j);
         bz_json_array_end(&j);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
+        bz_json_document_end(&j);
     } else if (form == BZ_FORM_CSV) {
         bz_table_csv(table(w, r, prices->n > 0, &arena), out);
     } else {

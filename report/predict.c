@@ -201,8 +201,7 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
         for (int i = 0; i < n; i++)
             forecast_json(&r[i], &j);
         bz_json_array_end(&j);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
+        bz_json_document_end(&j);
     } else if (form == BZ_FORM_CSV) {
         bz_table_csv(forecast_table(r, n, prices->n > 0, &arena), out);
     } else {
@@ -338,8 +337,7 @@ void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *ou
     }
     if (form == BZ_FORM_JSON) {
         bz_json_array_end(&j);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
+        bz_json_document_end(&j);
     }
     bz_arena_free(&arena);
 }

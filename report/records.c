@@ -67,8 +67,7 @@ void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form
         for (size_t i = 0; i < n; i++)
             ls_json(&j, &list[i]);
         bz_json_array_end(&j);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
+        bz_json_document_end(&j);
     } else if (form == BZ_FORM_CSV) {
         bz_table_csv(t, out);
     } else {
@@ -155,8 +154,7 @@ static void show_for_programs(const bz_record *list, size_t n, bool json, bz_buf
         for (size_t i = 0; i < n; i++)
             bz_record_json(&j, &list[i]);
         bz_json_array_end(&j);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
+        bz_json_document_end(&j);
         return;
     }
     bz_arena arena = {0};

@@ -136,8 +136,7 @@ void bz_report_systems_json(const bz_systems *s, bz_buf *out)
         known_json(&j, &k, &arena);
     }
     bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
     bz_arena_free(&arena);
 }
 

@@ -72,8 +72,7 @@ void bz_report_tables_names_json(bz_buf *out)
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }
 
 void bz_report_tables_json(bz_tables *m, const bz_table_kind *kind, const char *file, bz_buf *out)
@@ -89,8 +88,7 @@ void bz_report_tables_json(bz_tables *m, const bz_table_kind *kind, const char *
                 bz_sheet_json(s, &j);
         }
     bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }
 
 void bz_report_tables_csv(bz_tables *m, const bz_table_kind *kind, bz_buf *out)

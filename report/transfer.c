@@ -75,6 +75,5 @@ void bz_report_transfers_json(const bz_transfers *t, double bytes, bz_arena *are
     if (bytes > 0)
         bz_sheet_json(bz_transfers_asked(t, bytes, arena), &j);
     bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }

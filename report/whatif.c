@@ -336,6 +336,5 @@ void bz_report_whatif_json(const bz_whatif *w, bz_buf *out)
     json_parts(&j, &w->split, &w->critical);
     json_predictions(&j, "predictions", w->prediction, w->n, w->actual);
     json_predictions(&j, "together", w->greedy, w->n_greedy, 0);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }
