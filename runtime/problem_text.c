@@ -403,7 +403,7 @@ int bz_problem_parse(const char *text, bz_problem *p, bz_error *err)
     for (const bz_member *m = bz_kinds[p->kind]->member; m->form; m++)
         if (isnan(m->usual) && !(seen & 1U << (m - bz_kinds[p->kind]->member)))
             return bz_fail(err, BZ_BAD_INPUT, "problem: a %s needs '%s='", bz_kinds[p->kind]->name, m->name);
-    if (!p->dtype)
-        return bz_fail(err, BZ_BAD_INPUT, "problem: 'dtype=' is missing");
+    if (!p->dtype) /* as in keys of layers, which tables print */
+        p->dtype = BZ_F32;
     return bz_problem_normalize(p, err);
 }
