@@ -112,7 +112,7 @@ static void put_plan(const table *t, bz_buf *out)
         put_time(out, p->scheduled);
     }
     if (!t->r->result)
-        bz_buf_puts(out, "; conversions are known when the program has been built");
+        bz_buf_puts(out, "; conversions are known when the program has been built: --time-limit 0 counts them");
     bz_buf_puts(out, p->beam ? "; not all combinations of layouts were followed\n" : "\n");
 }
 
@@ -140,9 +140,14 @@ static void put_excess(const table *t, bz_buf *out)
     bz_buf_putc(out, '\n');
 }
 
+static void put_built(const table *t, bz_buf *out)
+{
+    bz_buf_printf(out, "  built: %d calls, %d conversions, %d loops of our own\n", t->n_calls, t->n_conversions,
+                  t->n_loops);
+}
+
 static void put_sequence(const table *t, bz_buf *out)
 {
-    const bz_replay_result *m = t->r->result;
     bz_buf_printf(out, "  in sequence: %d calls ", t->n_calls);
     put_time(out, t->calls);
     bz_buf_printf(out, ", %d conversions ", t->n_conversions);
@@ -152,14 +157,21 @@ static void put_sequence(const table *t, bz_buf *out)
     if (isfinite(t->hot)) {
         bz_buf_puts(out, "\n  the same, each by itself: with what it needs in the caches ");
         put_time(out, t->hot);
-        bz_buf_puts(out, ", with none of it there ");
-        put_time(out, t->flushed);
+        if (isfinite(t->flushed)) {
+            bz_buf_puts(out, ", with none of it there ");
+            put_time(out, t->flushed);
+        }
     } else if (isfinite(cold_sum(t))) {
         bz_buf_puts(out, "; the same calls with cold operands ");
         put_time(out, cold_sum(t));
     }
     bz_buf_putc(out, '\n');
     put_excess(t, out);
+}
+
+static void put_opened(const table *t, bz_buf *out)
+{
+    const bz_replay_result *m = t->r->result;
     bz_buf_puts(out, "  memory between the layers: ");
     put_bytes(out, m->peak);
     bz_buf_printf(out, ", %.3g x the least by liveness; weights ", m->least > 0 ? m->peak / m->least : 1);
@@ -236,9 +248,12 @@ void bz_replay_print(const bz_replay_report *r, bz_buf *out)
     put_losses(r->result, out);
     put_plan(&t, out);
     if (r->result) {
-        put_sequence(&t, out);
+        bool measured = isfinite(r->result->median);
+        (measured ? put_sequence : put_built)(&t, out);
+        put_opened(&t, out);
         put_wrong(&t, out);
-        put_rows(&t, out);
+        if (measured)
+            put_rows(&t, out);
     }
     bz_arena_free(&t.arena);
 }
@@ -311,10 +326,10 @@ static void put_result_json(const table *t, bz_json *j)
     bz_json_key_int(j, "samples", m->samples);
     bz_json_key_bool(j, "throttled", m->throttled);
     bz_json_key_num(j, "ratio", m->median < table_bound(t->r) ? NAN : m->median / table_bound(t->r));
-    bz_json_key_num(j, "calls", t->calls);
-    bz_json_key_num(j, "conversions", t->conversions);
+    bz_json_key_num(j, "calls", isfinite(m->median) ? t->calls : NAN);
+    bz_json_key_num(j, "conversions", isfinite(m->median) ? t->conversions : NAN);
     bz_json_key_int(j, "n_conversions", t->n_conversions);
-    bz_json_key_num(j, "loops", t->loops);
+    bz_json_key_num(j, "loops", isfinite(m->median) ? t->loops : NAN);
     bz_json_key_num(j, "cold", cold_sum(t));
     bz_json_key_num(j, "hot", t->hot);
     bz_json_key_num(j, "flushed", t->flushed);

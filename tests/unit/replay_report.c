@@ -26,7 +26,8 @@ static void test_conversions(void **state)
     const bz_replay_report planned = {.plan = &plan}, run = {.plan = &plan, .result = &result};
     bz_buf out = {0};
     bz_replay_print(&planned, &out);
-    assert_non_null(strstr(bz_buf_text(&out), "; conversions are known when the program has been built\n"));
+    assert_non_null(strstr(bz_buf_text(&out),
+                           "; conversions are known when the program has been built: --time-limit 0 counts them\n"));
     assert_null(strstr(bz_buf_text(&out), "1.00 µs"));
     bz_buf_clear(&out);
     bz_replay_print_json(&planned, &out);
@@ -42,8 +43,32 @@ static void test_conversions(void **state)
     bz_buf_free(&out);
 }
 
+/* Run once: conversions are counted, and no time is told of what nobody measured. */
+static void test_once(void **state)
+{
+    (void)state;
+    bz_replay_action action[] = {
+        {.step = 0, .kind = BZ_REPLAY_CALL, .seconds = NAN, .hot = NAN, .flushed = NAN},
+        {.step = 0, .kind = BZ_REPLAY_CONVERT, .seconds = NAN, .hot = NAN, .flushed = NAN},
+        {.step = -1, .kind = BZ_REPLAY_COPY, .seconds = NAN, .hot = NAN, .flushed = NAN},
+    };
+    bz_replay_result result = {.action = action, .n = 3, .median = NAN, .low = NAN, .high = NAN, .min = NAN};
+    bz_replay_plan plan = {.model = "m.onnx", .system = "", .seconds = 4e-3};
+    const bz_replay_report run = {.plan = &plan, .result = &result};
+    bz_buf out = {0};
+    bz_replay_print(&run, &out);
+    assert_non_null(strstr(bz_buf_text(&out), "built: 1 calls, 2 conversions, 0 loops of our own\n"));
+    assert_null(strstr(bz_buf_text(&out), "in sequence"));
+    bz_buf_clear(&out);
+    bz_replay_print_json(&run, &out);
+    assert_non_null(strstr(bz_buf_text(&out), "\"n_conversions\": 2,"));
+    assert_non_null(strstr(bz_buf_text(&out), "\"calls\": null,"));
+    assert_non_null(strstr(bz_buf_text(&out), "\"conversions\": null,"));
+    bz_buf_free(&out);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conversions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conversions), cmocka_unit_test(test_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
