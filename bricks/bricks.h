@@ -3,6 +3,7 @@
  *   bz_bricks_add     cuts a model
  *   bz_bricks_save    a unique sequence as an ONNX file without the model's names and weights
  *   bz_bricks_build   what a model takes, from what its sequences take
+ *   bz_bricks_path    the same where branches run at once: the longest path
  *
  * A sequence has at most G layers, and each behind the first reads what one before it makes and, but for constants, nothing from
  * outside: so a sum of two branches begins a sequence. Where the next G layers are no such sequence, the first of them is one by itself, and
@@ -29,12 +30,18 @@ typedef struct bz_brick_model {
     const bz_layers *layers;
     const char *name;
     const int *brick; /* [n]: unique sequences in the model's order */
-    int n, covered;   /* layers in them */
-    double measured;  /* seconds of the whole; NAN */
+    const int *at;    /* [n]: the place of each one's first layer among the layers that are cut */
+    int n, covered;   /* covered: layers in them */
+    const int *first,
+        *read;       /* [covered + 1]: the places of layers that the layer at a place reads are read[first[i]] … */
+    const char *key; /* of all layers, as if they were one sequence */
+    double measured; /* seconds of the whole; NAN */
 } bz_brick_model;
 
 typedef struct bz_bricks {
-    int most; /* layers of a sequence: G */
+    int most;     /* layers of a sequence: G */
+    bool overlap; /* all sequences of up to so many layers, not those alone that cover each layer once */
+    bool weights; /* files keep all constants, not those alone that say how to compute */
     bz_brick *brick;
     int n;
     bz_brick_model *model;
@@ -50,8 +57,20 @@ void bz_bricks_free(bz_bricks *b);
 /* The file's bytes. BZ_INCOMPLETE where the sequence cannot be a file: the reason. */
 int bz_bricks_save(const bz_bricks *b, int brick, bz_buf *out, bz_error *err);
 
-/* Seconds of a model: the sum over its sequences. NAN where one of them was not measured. */
-double bz_bricks_build(const bz_bricks *b, int model);
+/* How a runtime runs sequences: `each` seconds for each besides; those that begin with a layer of a kind take `factor` times as long. */
+typedef struct bz_brick_rules {
+    double each;
+    struct {
+        const char *kind;
+        double factor;
+    } kind[8];
+    int n_kinds;
+} bz_brick_rules;
+
+/* Seconds of a model: the sum over its sequences; where they overlap over those that cover it cheapest. NAN where no cover was measured
+ * whole. `rules` may be NULL. */
+double bz_bricks_build(const bz_bricks *b, int model, const bz_brick_rules *rules);
+double bz_bricks_path(const bz_bricks *b, int model, const bz_brick_rules *rules);
 /* Measuring all unique sequences once; all models once. NAN where something was not measured. */
 double bz_bricks_cost(const bz_bricks *b);
 

@@ -1,10 +1,9 @@
 /* benanza bricks: models as sequences of layers, each unique one a file, and what models take by what these take. */
-#include "bricks/bricks.h"
+#include "cli/bricks.h"
 #include "base/progress.h"
 #include "base/whole.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
-#include "cli/model.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -26,8 +25,12 @@ typedef struct bricks_job {
     double *seconds;
     int n_seconds;
     bz_buf log; /* the file's lines */
+    bool replay, overlap, weights;
+    bricks_records records;
+    bz_list rules;
+    const char *each;
+    bz_brick_rules rule;
     bz_arena arena;
-    model_settings settings;
     bz_models models;
 } bricks_job;
 
@@ -166,34 +169,61 @@ static void measure_all(bricks_job *j, const bz_list *paths)
 
 /* ---- command ---------------------------------------------------------------------------------- */
 
-static int check(const bricks_job *j, const bz_list *paths, bz_error *err)
+/* "conv=1.1": sequences that begin with a convolution take 1.1 times as long. */
+static int read_rules(bricks_job *j, bz_error *err)
+{
+    char *end;
+    j->rule.each = j->each ? strtod(j->each, &end) : 0;
+    if (j->each && (end == j->each || *end || !isfinite(j->rule.each)))
+        return bz_fail(err, BZ_USAGE, "--each takes seconds, not '%s'", j->each);
+    for (int i = 0; i < j->rules.n; i++) {
+        const char *text = j->rules.item[i], *at = strchr(text, '=');
+        double factor = at ? strtod(at + 1, &end) : -1;
+        if (!at || at == text || end == at + 1 || *end || !(factor >= 0) || !isfinite(factor))
+            return bz_fail(err, BZ_USAGE, "--rule takes KIND=FACTOR such as conv=1.1, not '%s'", text);
+        if (j->rule.n_kinds == (int)(sizeof j->rule.kind / sizeof *j->rule.kind))
+            return bz_fail(err, BZ_USAGE, "--rule takes up to %d kinds", j->rule.n_kinds);
+        j->rule.kind[j->rule.n_kinds].kind = bz_arena_strn(&j->arena, text, (size_t)(at - text));
+        j->rule.kind[j->rule.n_kinds++].factor = factor;
+    }
+    return 0;
+}
+
+static int check(bricks_job *j, const bz_list *paths, bz_error *err)
 {
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name models: benanza bricks MODEL...");
+    if (j->command && j->replay)
+        return bz_fail(err, BZ_USAGE, "--exec and --replay are two ways to run the sequences: name one");
     if (j->command && !j->folder)
         return bz_fail(err, BZ_USAGE, "--exec needs a folder for the files and their times: -o DIR");
     if (j->command && (!strstr(j->command, "{model}") || strpbrk(j->command, "\t\n")))
         return bz_fail(err, BZ_USAGE, "--exec takes a command of one line with {model} where the file's name belongs");
-    return 0;
+    return read_rules(j, err);
 }
 
 static int bricks(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
 {
     bricks_job *j = job;
     const bz_models *m = &j->models;
-    if (check(j, paths, err) || models_load(&bz_command_bricks, paths, &j->settings, &j->models, err))
+    if (check(j, paths, err) || models_load(&bz_command_bricks, paths, &j->records.p.models, &j->models, err))
         return -1;
+    j->b.overlap = j->overlap;
+    j->b.weights = j->weights;
     j->b.most = j->most ? (int)(j->most < 1 << 20 ? j->most : 1 << 20) : USUAL;
     for (int i = 0; i < m->n; i++)
         bz_bricks_add(&j->b, m->layers[i], bz_file_name(paths->item[i]));
     j->why = BZ_NEW(&j->arena, const char *, j->b.n);
     if (j->folder && save(j, err))
         return -1;
+    if (j->replay && bricks_replay(&j->records, &j->b, m->layers, j->why, &j->arena, err))
+        return -1;
     if (j->command)
         measure_all(j, paths);
     for (int i = 0; i < j->b.n; i++)
         *status = j->why[i] ? BZ_INCOMPLETE : *status;
-    (j->json ? bz_report_bricks_json : bz_report_bricks_text)(&j->b, j->why, out);
+    const bz_bricks_report report = {&j->b, j->why, j->records.hot, &j->rule};
+    (j->json ? bz_report_bricks_json : bz_report_bricks_text)(&report, out);
     return 0;
 }
 
@@ -203,12 +233,26 @@ static int run(int argc, char **argv)
     const bz_option options[] = {
         {"G|layers", BZ_OPTION_COUNT, &j.most, "N", "at most N layers in a sequence (1)"},
         {"o|output", BZ_OPTION_TEXT, &j.folder, "DIR", "write each unique sequence into this folder as an ONNX file"},
+        {"weights", BZ_OPTION_FLAG, &j.weights, NULL,
+         "keep the weights in these files: they compute what the model does"},
         {"exec", BZ_OPTION_TEXT, &j.command, "CMD",
          "run CMD for each of these files, and for the models; {model} in it is the file's name, and the last word "
          "that it prints "
          "is the time in seconds. What was measured stays in DIR/times.tsv"},
+        {"replay", BZ_OPTION_FLAG, &j.replay, NULL,
+         "run each sequence and each model here as 'benanza replay' does; their times are records"},
+        {"no-run", BZ_OPTION_FLAG, &j.records.no_run, NULL, "with --replay: run nothing, use what the database has"},
+        {"overlap", BZ_OPTION_FLAG, &j.overlap, NULL,
+         "take all sequences of up to N layers; a model takes what those take that cover it cheapest"},
+        {"each", BZ_OPTION_TEXT, &j.each, "S", "count S seconds more for each sequence (0)"},
+        {"rule", BZ_OPTION_LIST, &j.rules, "KIND=FACTOR",
+         "count FACTOR times as much for sequences that begin with a layer of this kind; may be repeated"},
         {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
-        MODEL_OPTIONS(j.settings),
+        {"time-limit", BZ_OPTION_TEXT, &j.records.time_limit, "S", "measure each for S seconds (0.2)"},
+        PLANNING_REMEASURE_OPTION(j.records.remeasure),
+        MODEL_BATCH_OPTION(j.records.p.models),
+        PLANNING_SWEEP_OPTIONS(j.records.p),
+        PLANNING_SYSTEM_OPTION(j.records.p),
         {0},
     };
     int status = bz_run_command(&bz_command_bricks, options, argc, argv, bricks, &j);
@@ -217,7 +261,8 @@ static int run(int argc, char **argv)
     bz_buf_free(&j.log);
     bz_arena_free(&j.arena);
     bz_models_free(&j.models);
-    bz_list_free(&j.settings.dims);
+    planning_free(&j.records.p);
+    bz_list_free(&j.rules);
     return status;
 }
 

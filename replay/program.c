@@ -209,15 +209,16 @@ static bool is_stored(const bz_replay_plan *p, int i)
     return p->value[i].source == BZ_VALUE_STORED || (p->value[i].source == BZ_VALUE_KEPT && p->source[i].tensor);
 }
 
-/* Where constants lie in the weights file, and what training begins with; -1 where it begins with seeded numbers. */
-static void place_weights(const bz_replay_plan *p, int64_t *at)
+/* Where constants lie in the weights file from `end` on, and what training begins with; -1 where it begins with seeded numbers. Returns
+ * where the next are to lie. */
+static int64_t place_weights(const bz_replay_plan *p, int64_t end, int64_t *at)
 {
-    int64_t end = 0;
     for (int i = 0; i < p->n_values; i++) {
         at[i] = p->value[i].source == BZ_VALUE_KEPT && !is_stored(p, i) ? -1 : end;
         if (is_stored(p, i))
             end += (bytes_of(&p->value[i]) + 63) / 64 * 64;
     }
+    return end;
 }
 
 static void put_forward(const bz_replay_plan *p, bz_buf *out)
@@ -238,7 +239,8 @@ static void put_forward(const bz_replay_plan *p, bz_buf *out)
     bz_buf_printf(out, "    bad |= bz_replay_step_run(r, %d); /* outputs */\n    return bad;\n}\n\n", p->n_steps);
 }
 
-void bz_replay_program(const bz_replay_plan *p, bz_buf *out)
+/* `entry` is the name of its function; its weights lie from `weights` on: where the next ones begin. */
+static int64_t put_program(const bz_replay_plan *p, const char *entry, int64_t weights, bz_buf *out)
 {
     int *problem = bz_zeroed((size_t)p->n_steps + 1, sizeof *problem);
     int64_t *at = bz_zeroed((size_t)p->n_values + 1, sizeof *at);
@@ -251,7 +253,7 @@ void bz_replay_program(const bz_replay_plan *p, bz_buf *out)
         bz_buf_puts(out, "one after the other");
     bz_buf_puts(out, ", each by the variant that the plan names. */\n#include \"runtime/replay.h\"\n\n");
     put_problems(p, problem, out);
-    place_weights(p, at);
+    weights = place_weights(p, weights, at);
     bz_buf_puts(out, "static const bz_replay_value values[] = {\n");
     for (int i = 0; i < p->n_values; i++)
         put_value(&p->value[i], at[i], i, out);
@@ -272,10 +274,16 @@ void bz_replay_program(const bz_replay_plan *p, bz_buf *out)
     bz_buf_printf(out,
                   ",\n    .weights = \"weights.bin\",\n    .value = values,\n    .n_values = %d,\n    .step = steps,\n"
                   "    .n_steps = %d,\n    .loss = %d,\n    .forward = forward,\n};\n\n"
-                  "int main(int argc, char **argv)\n{\n    return bz_replay_main(argc, argv, &model);\n}\n",
-                  p->n_values, p->n_steps, p->loss);
+                  "int %s(int argc, char **argv)\n{\n    return bz_replay_main(argc, argv, &model);\n}\n",
+                  p->n_values, p->n_steps, p->loss, entry);
     free(problem);
     free(at);
+    return weights;
+}
+
+void bz_replay_program(const bz_replay_plan *p, bz_buf *out)
+{
+    put_program(p, "main", 0, out);
 }
 
 /* ---- weights -------------------------------------------------------------------------------- */
@@ -322,11 +330,9 @@ static int read_constant(const bz_replay_plan *p, int i, char *to, bz_error *err
     return rc;
 }
 
-static int write_weights(const bz_replay_plan *p, const char *folder, bz_error *err)
+static int write_weights(const bz_replay_plan *p, int fd, const char *folder, bz_error *err)
 {
-    int fd = bz_generate_weights(folder, err), rc = 0;
-    if (fd < 0)
-        return -1;
+    int rc = 0;
     for (int i = 0; i < p->n_values && !rc; i++) {
         if (!is_stored(p, i))
             continue;
@@ -343,8 +349,17 @@ static int write_weights(const bz_replay_plan *p, const char *folder, bz_error *
         }
         free(bytes);
     }
-    close(fd);
     return rc;
+}
+
+static int write_all_weights(const bz_replay_plan *const *p, int n, const char *folder, bz_error *err)
+{
+    int fd = bz_generate_weights(folder, err), rc = 0;
+    for (int i = 0; i < n && !rc && fd >= 0; i++)
+        rc = write_weights(p[i], fd, folder, err);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 || rc ? -1 : 0;
 }
 
 static bool uses(const bz_replay_plan *p, const char *backend)
@@ -353,6 +368,18 @@ static bool uses(const bz_replay_plan *p, const char *backend)
         if (p->step[i].kind == BZ_STEP_CALL && !strcmp(p->step[i].backend, backend))
             return true;
     return false;
+}
+
+static void put_build(const char *sources, bz_buf *out)
+{
+    bz_buf_printf(out,
+                  "cmake_minimum_required(VERSION 3.20)\n"
+                  "project(replay LANGUAGES C)\n"
+                  "set(CMAKE_C_STANDARD 17)\n"
+                  "find_package(benanza-runtime REQUIRED)\n"
+                  "add_executable(replay %s)\n"
+                  "target_link_libraries(replay PRIVATE benanza::benanza_runtime)\n",
+                  sources);
 }
 
 int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *err)
@@ -364,19 +391,83 @@ int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *er
         rc = bz_generate_file(folder, "replay.c", &text, err);
     }
     bz_buf_clear(&text);
-    bz_buf_puts(&text, "cmake_minimum_required(VERSION 3.20)\n"
-                       "project(replay LANGUAGES C)\n"
-                       "set(CMAKE_C_STANDARD 17)\n"
-                       "find_package(benanza-runtime REQUIRED)\n"
-                       "add_executable(replay replay.c)\n"
-                       "target_link_libraries(replay PRIVATE benanza::benanza_runtime)\n");
+    put_build("replay.c", &text);
     for (const bz_backend_row *b = bz_backends; b->name; b++)
         if (b->device && uses(p, b->name))
             bz_buf_printf(&text, "benanza_module(replay %s)\n", b->name);
-    rc = rc || bz_generate_file(folder, "CMakeLists.txt", &text, err) || write_weights(p, folder, err) ? -1 : 0;
+    rc = rc || bz_generate_file(folder, "CMakeLists.txt", &text, err) || write_all_weights(&p, 1, folder, err) ? -1 : 0;
     bz_buf_clear(&text);
     bz_replay_json(p, &text);
     rc = rc || bz_generate_file(folder, "manifest.json", &text, err) ? -1 : 0;
     bz_buf_free(&text);
+    return rc;
+}
+
+/* ---- many as one program ---------------------------------------------------------------------- */
+
+static int write_sources(const bz_replay_plan *const *p, int n, const char *folder, bz_buf *sources, bz_error *err)
+{
+    bz_buf text = {0};
+    int64_t weights = 0;
+    int rc = 0;
+    for (int i = 0; i < n && !rc; i++) {
+        char entry[32], file[40];
+        snprintf(entry, sizeof entry, "replay_%d", i);
+        snprintf(file, sizeof file, "%s.c", entry);
+        bz_buf_clear(&text);
+        bz_buf_printf(&text, "int %s(int argc, char **argv);\n", entry);
+        weights = put_program(p[i], entry, weights, &text);
+        rc = bz_generate_file(folder, file, &text, err);
+        bz_buf_printf(sources, " %s", file);
+    }
+    bz_buf_free(&text);
+    return rc;
+}
+
+/* A replay may start itself again, by the same arguments: the number is then the first of them. */
+static void put_main(int n, bz_buf *out)
+{
+    bz_buf_puts(out, "/* Runs one of the replays: its number, then its options. */\n"
+                     "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\n");
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(out, "int replay_%d(int argc, char **argv);\n", i);
+    bz_buf_puts(out, "static int (*const replays[])(int, char **) = {\n");
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(out, "    replay_%d,\n", i);
+    bz_buf_printf(out,
+                  "};\n\nint main(int argc, char **argv)\n{\n"
+                  "    int again = argc && strspn(argv[0], \"0123456789\") == strlen(argv[0]);\n"
+                  "    char **own = again ? argv : argv + 1;\n"
+                  "    long number = argc > 1 || again ? strtol(own[0], NULL, 10) : -1;\n"
+                  "    if (number < 0 || number >= %d) {\n"
+                  "        fprintf(stderr, \"usage: %%s NUMBER [OPTIONS], NUMBER below %d\\n\", argv[0]);\n"
+                  "        return 2;\n    }\n"
+                  "    alarm(%d); /* a library that hangs takes nobody else's time */\n"
+                  "    return replays[number](argc - !again, own);\n}\n",
+                  n, n, BZ_REPLAY_PATIENCE);
+}
+
+int bz_replay_generate_all(const bz_replay_plan *const *p, int n, const char *folder, bz_error *err)
+{
+    bz_buf text = {0}, sources = {0};
+    bz_buf_puts(&sources, "main.c");
+    int rc = bz_generate_folder(folder, err) || write_sources(p, n, folder, &sources, err) ? -1 : 0;
+    put_main(n, &text);
+    rc = rc || bz_generate_file(folder, "main.c", &text, err) ? -1 : 0;
+    bz_buf_clear(&text);
+    put_build(bz_buf_text(&sources), &text);
+    rc = rc || bz_generate_file(folder, "CMakeLists.txt", &text, err) || write_all_weights(p, n, folder, err) ? -1 : 0;
+    bz_buf_clear(&text);
+    bz_json j = bz_json_to(&text, false);
+    bz_json_document(&j, "replays", 1);
+    bz_json_key_array(&j, "models");
+    for (int i = 0; i < n; i++)
+        bz_json_str(&j, p[i]->model);
+    bz_json_array_end(&j);
+    bz_json_object_end(&j);
+    bz_buf_putc(&text, '\n');
+    rc = rc || bz_generate_file(folder, "manifest.json", &text, err) ? -1 : 0;
+    bz_buf_free(&text);
+    bz_buf_free(&sources);
     return rc;
 }

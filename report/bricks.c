@@ -30,8 +30,28 @@ static double whole(const bz_bricks *b)
     return sum;
 }
 
-static void answer(const bz_bricks *b, bz_buf *out)
+/* How far what is built is from what was measured: the geometric mean of their ratios, and of how far they are off. */
+static int errors(const bz_bricks_report *r, double *ratio, double *off)
 {
+    double sum = 0, away = 0;
+    int n = 0;
+    for (int i = 0; i < r->b->n_models; i++) {
+        double one = bz_bricks_build(r->b, i, r->rules) / r->b->model[i].measured;
+        if (!(one > 0) || !isfinite(one))
+            continue;
+        sum += log(one);
+        away += fabs(log(one));
+        n++;
+    }
+    *ratio = exp(sum / n);
+    *off = exp(away / n) - 1;
+    return n;
+}
+
+static void answer(const bz_bricks_report *r, bz_buf *out)
+{
+    const bz_bricks *b = r->b;
+    double ratio, off;
     bz_unit_text cost, all;
     int64_t sequences = sequences_of(b);
     double saved = whole(b) / bz_bricks_cost(b);
@@ -39,6 +59,9 @@ static void answer(const bz_bricks *b, bz_buf *out)
     bz_buf_printf(out, "%d model%s, %lld layers in %lld sequences of at most %d: %d of them unique (%.1f %%).",
                   b->n_models, b->n_models == 1 ? "" : "s", (long long)layers_of(b), (long long)sequences, b->most,
                   b->n, sequences ? 100.0 * b->n / (double)sequences : 0);
+    if (errors(r, &ratio, &off))
+        bz_buf_printf(out, " Built of them, models take %.1f %% of what was measured (geometric mean), %.1f %% off.",
+                      100 * ratio, 100 * off);
     if (isfinite(saved))
         bz_buf_printf(out, " To run each of these once takes %s, the models %s: %.1f × less.",
                       bz_units_time(cost, bz_bricks_cost(b)), bz_units_time(all, whole(b)), saved);
@@ -56,16 +79,18 @@ static int unique_in(const bz_bricks *b, const bz_brick_model *m)
     return n;
 }
 
-static const bz_sheet *models(const bz_bricks *b, bz_arena *arena)
+static const bz_sheet *models(const bz_bricks_report *r, bz_arena *arena)
 {
+    const bz_bricks *b = r->b;
     static const bz_sheet_column COLUMNS[] = {{"model", "model", BZ_SHEET_TEXT},
                                               {"layers", "layers", BZ_SHEET_COUNT},
                                               {"sequences", "sequences", BZ_SHEET_COUNT},
                                               {"unique", "unique", BZ_SHEET_COUNT},
                                               {"built", "by its sequences", BZ_SHEET_SECONDS},
+                                              {"path", "longest path", BZ_SHEET_SECONDS},
                                               {"measured", "measured", BZ_SHEET_SECONDS},
                                               {"ratio", "of measured", BZ_SHEET_SHARE}};
-    bz_sheet *s = bz_sheet_new(arena, "models", "Models", COLUMNS, 7);
+    bz_sheet *s = bz_sheet_new(arena, "models", "Models", COLUMNS, 8);
     for (int i = 0; i < b->n_models; i++) {
         const bz_brick_model *m = &b->model[i];
         bz_sheet_cell *row = bz_sheet_row(s);
@@ -73,9 +98,10 @@ static const bz_sheet *models(const bz_bricks *b, bz_arena *arena)
         row[1].number = m->covered;
         row[2].number = m->n;
         row[3].number = unique_in(b, m);
-        row[4].number = bz_bricks_build(b, i);
-        row[5].number = m->measured;
-        row[6].number = row[4].number / m->measured;
+        row[4].number = bz_bricks_build(b, i, r->rules);
+        row[5].number = bz_bricks_path(b, i, r->rules);
+        row[6].number = m->measured;
+        row[7].number = row[4].number / m->measured;
     }
     return s;
 }
@@ -86,13 +112,15 @@ static int more_often(const void *x, const void *y)
     return (*a)->count != (*b)->count ? ((*a)->count < (*b)->count ? 1 : -1) : *a < *b ? -1 : 1;
 }
 
-static const bz_sheet *bricks(const bz_bricks *b, const char *const *why, bz_arena *arena)
+static const bz_sheet *bricks(const bz_bricks_report *r, bz_arena *arena)
 {
+    const bz_bricks *b = r->b;
     static const bz_sheet_column COLUMNS[] = {
-        {"id", "id", BZ_SHEET_TEXT},           {"times", "times", BZ_SHEET_COUNT}, {"models", "models", BZ_SHEET_COUNT},
-        {"layers", "layers", BZ_SHEET_COUNT},  {"time", "time", BZ_SHEET_SECONDS}, {"why", "why not", BZ_SHEET_TEXT},
-        {"key", "layers' keys", BZ_SHEET_TEXT}};
-    bz_sheet *s = bz_sheet_new(arena, "sequences", "Unique sequences", COLUMNS, 7);
+        {"id", "id", BZ_SHEET_TEXT},          {"times", "times", BZ_SHEET_COUNT},
+        {"models", "models", BZ_SHEET_COUNT}, {"layers", "layers", BZ_SHEET_COUNT},
+        {"time", "time", BZ_SHEET_SECONDS},   {"hot", "hot", BZ_SHEET_SECONDS},
+        {"why", "why not", BZ_SHEET_TEXT},    {"key", "layers' keys", BZ_SHEET_TEXT}};
+    bz_sheet *s = bz_sheet_new(arena, "sequences", "Unique sequences", COLUMNS, 8);
     const bz_brick **list = BZ_NEW(arena, const bz_brick *, b->n);
     for (int i = 0; i < b->n; i++)
         list[i] = &b->brick[i];
@@ -107,8 +135,9 @@ static const bz_sheet *bricks(const bz_bricks *b, const char *const *why, bz_are
         row[2].number = list[i]->models;
         row[3].number = list[i]->n;
         row[4].number = list[i]->seconds;
-        row[5].text = why[list[i] - b->brick];
-        row[6].text = list[i]->key;
+        row[5].number = r->hot ? r->hot[list[i] - b->brick] : (double)NAN;
+        row[6].text = r->why[list[i] - b->brick];
+        row[7].text = list[i]->key;
     }
     return s;
 }
@@ -129,18 +158,41 @@ static const bz_sheet *pairs(const bz_bricks *b, bz_arena *arena)
     return s;
 }
 
+/* Each model's sequences, one behind another. */
+static const bz_sheet *order(const bz_bricks *b, bz_arena *arena)
+{
+    static const bz_sheet_column COLUMNS[] = {{"model", "model", BZ_SHEET_TEXT},
+                                              {"at", "from layer", BZ_SHEET_COUNT},
+                                              {"layers", "layers", BZ_SHEET_COUNT},
+                                              {"id", "id", BZ_SHEET_TEXT}};
+    bz_sheet *s = bz_sheet_new(arena, "order", "Which sequences a model consists of", COLUMNS, 4);
+    for (int m = 0; m < b->n_models; m++)
+        for (int i = 0; i < b->model[m].n; i++) {
+            char id[33];
+            const bz_brick *k = &b->brick[b->model[m].brick[i]];
+            bz_sheet_cell *row = bz_sheet_row(s);
+            bz_hash_hex(k->hash, id);
+            row[0].text = b->model[m].name;
+            row[1].number = b->model[m].at[i];
+            row[2].number = k->n;
+            row[3].text = bz_arena_str(arena, id);
+        }
+    return s;
+}
+
 enum { TOP = 12 };
 
-void bz_report_bricks_text(const bz_bricks *b, const char *const *why, bz_buf *out)
+void bz_report_bricks_text(const bz_bricks_report *r, bz_buf *out)
 {
+    const bz_bricks *b = r->b;
     bz_arena arena = {0};
     int refused = 0;
     for (int i = 0; i < b->n; i++)
-        refused += why[i] != NULL;
-    answer(b, out);
-    bz_sheet_text(models(b, &arena), b->n_models, out);
+        refused += r->why[i] != NULL;
+    answer(r, out);
+    bz_sheet_text(models(r, &arena), b->n_models, out);
     bz_buf_putc(out, '\n');
-    bz_sheet_text(bricks(b, why, &arena), TOP, out);
+    bz_sheet_text(bricks(r, &arena), TOP, out);
     if (b->n_models > 1 && b->n_models <= TOP) {
         bz_buf_putc(out, '\n');
         bz_sheet_text(pairs(b, &arena), TOP, out);
@@ -151,8 +203,9 @@ void bz_report_bricks_text(const bz_bricks *b, const char *const *why, bz_buf *o
     bz_arena_free(&arena);
 }
 
-void bz_report_bricks_json(const bz_bricks *b, const char *const *why, bz_buf *out)
+void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out)
 {
+    const bz_bricks *b = r->b;
     bz_arena arena = {0};
     bz_json j = bz_json_to(out, false);
     bz_json_document(&j, "bricks", 1);
@@ -163,9 +216,10 @@ void bz_report_bricks_json(const bz_bricks *b, const char *const *why, bz_buf *o
     bz_json_key_num(&j, "cost", bz_bricks_cost(b));
     bz_json_key_num(&j, "whole", whole(b));
     bz_json_key_array(&j, "sheets");
-    bz_sheet_json(models(b, &arena), &j);
-    bz_sheet_json(bricks(b, why, &arena), &j);
+    bz_sheet_json(models(r, &arena), &j);
+    bz_sheet_json(bricks(r, &arena), &j);
     bz_sheet_json(pairs(b, &arena), &j);
+    bz_sheet_json(order(b, &arena), &j);
     bz_json_array_end(&j);
     bz_json_document_end(&j);
     bz_arena_free(&arena);

@@ -119,8 +119,14 @@ void bz_report_tables_names(bz_buf *out);
 void bz_report_tables_names_json(bz_buf *out);
 
 /* Models as sequences of layers; `why` [b->n]: why one is no file or has no time, NULL where it is and has. */
-void bz_report_bricks_text(const bz_bricks *b, const char *const *why, bz_buf *out);
-void bz_report_bricks_json(const bz_bricks *b, const char *const *why, bz_buf *out);
+typedef struct bz_bricks_report {
+    const bz_bricks *b;
+    const char *const *why; /* [b->n]: NULL, or why a sequence has no file or no time */
+    const double *hot;      /* [b->n]: its calls each by itself, with operands in the caches; NAN. NULL: of none */
+    const bz_brick_rules *rules;
+} bz_bricks_report;
+void bz_report_bricks_text(const bz_bricks_report *r, bz_buf *out);
+void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out);
 
 /* What moving data costs: the lines, or each point, or what `bytes` take where these are given (else 0). What they make of it
  * lives in the arena. */

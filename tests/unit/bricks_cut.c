@@ -112,18 +112,65 @@ static void test_sums(void **unused)
     (void)unused;
     bz_bricks b = cut(2, 0, 2);
     double sum = 0, cost = 0;
-    assert_true(isnan(bz_bricks_build(&b, 0)) && isnan(bz_bricks_cost(&b)));
+    assert_true(isnan(bz_bricks_build(&b, 0, NULL)) && isnan(bz_bricks_cost(&b)));
     for (int i = 0; i < b.n; i++)
         cost += b.brick[i].seconds = 1 + i;
     for (int i = 0; i < b.model[0].n; i++)
         sum += 1 + b.model[0].brick[i];
-    assert_true(bz_bricks_build(&b, 0) == sum && bz_bricks_cost(&b) == cost);
+    assert_true(bz_bricks_build(&b, 0, NULL) == sum && bz_bricks_cost(&b) == cost);
     assert_true(bz_bricks_alike(&b, 0, 0) == 1);
     int both = 0, either = b.n;
     for (int i = 0; i < b.n; i++)
         both += b.brick[i].models == 2;
     assert_true(bz_bricks_alike(&b, 0, 1) == (double)both / either);
     bz_bricks_free(&b);
+}
+
+/* Sequences that overlap: the cheapest of all covers, found by trying each; the longest path is no longer than the sum, and the sum where
+ * there are no branches; rules count. */
+static double cheapest(const bz_bricks *b, const bz_brick_model *m, int from)
+{
+    double best = from == m->covered ? 0 : INFINITY;
+    for (int i = 0; i < m->n; i++)
+        if (m->at[i] == from) {
+            const bz_brick *k = &b->brick[m->brick[i]];
+            best = fmin(best, k->seconds + cheapest(b, m, from + k->n));
+        }
+    return best;
+}
+
+static void test_covers(void **unused)
+{
+    (void)unused;
+    uint32_t random = 1;
+    for (int m = 0; m < N; m++) {
+        bz_bricks one = cut(3, m, m + 1), all = {.most = 3, .overlap = true};
+        bz_bricks_add(&all, models.layers[m], MODELS[m]);
+        for (int i = 0; i < all.n; i++)
+            all.brick[i].seconds = (double)((random = random * 1664525 + 1013904223) >> 16);
+        for (int i = 0; i < one.n; i++)
+            for (int k = 0; k < all.n; k++)
+                if (!strcmp(one.brick[i].key, all.brick[k].key))
+                    one.brick[i].seconds = all.brick[k].seconds;
+        double sum = bz_bricks_build(&one, 0, NULL), least = bz_bricks_build(&all, 0, NULL);
+        assert_true(least > 0 && least <= sum);
+        if (all.model[0].covered < 24)
+            assert_true(least == cheapest(&all, &all.model[0], 0));
+        double path = bz_bricks_path(&one, 0, NULL);
+        assert_true(path > 0 && path <= sum);
+        assert_true(bz_bricks_path(&all, 0, NULL) <= least);
+        const bz_brick_rules rules = {.each = 2, .kind = {{"conv", 0}}, .n_kinds = 1};
+        double ruled = 0;
+        for (int i = 0; i < one.model[0].n; i++) {
+            const bz_brick *k = &one.brick[one.model[0].brick[i]];
+            ruled += 2 + (strcmp(k->layers->layer[k->layer[0]].kind, "conv") != 0 ? k->seconds : 0);
+        }
+        assert_true(bz_bricks_build(&one, 0, &rules) == ruled);
+        one.brick[one.model[0].brick[0]].seconds = NAN;
+        assert_true(isnan(bz_bricks_build(&one, 0, NULL)) && isnan(bz_bricks_path(&one, 0, NULL)));
+        bz_bricks_free(&one);
+        bz_bricks_free(&all);
+    }
 }
 
 /* A file holds the layers of its sequence, with the same keys, and writing it twice gives the same bytes. */
@@ -169,6 +216,7 @@ static void test_files(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage), cmocka_unit_test(test_decoys),
-                                       cmocka_unit_test(test_sums), cmocka_unit_test(test_files)};
+                                       cmocka_unit_test(test_sums), cmocka_unit_test(test_covers),
+                                       cmocka_unit_test(test_files)};
     return cmocka_run_group_tests(tests, load, unload);
 }

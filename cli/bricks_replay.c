@@ -1,0 +1,296 @@
+/* Sequences of layers run by the libraries, each a replay of its own, all of them one program; their times are records. */
+#include "bench/bench.h"
+#include "cli/bricks.h"
+#include "cli/db.h"
+#include "replay/replay.h"
+#include "transfer/transfer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char USUAL_LIMIT[] = "0.2"; /* seconds of measuring, as much again for the calls by themselves */
+
+/* A sequence or a model that is to be run. */
+typedef struct piece {
+    int number; /* of the sequence; behind them of the model */
+    const char *problem, *why;
+    bz_model *model; /* NULL: a model of the user's */
+    bz_layers *layers;
+    bz_replay_plan *plan;
+} piece;
+
+typedef struct replaying {
+    bricks_records *r;
+    bz_bricks *b;
+    const char **why;
+    bz_setting setting;
+    bz_dtype dtype;
+    bz_remeasure again;
+    bz_perfdb *db;
+    const bz_system *system;
+    bz_arena *arena;
+    piece *piece;
+    int n;
+    bz_plan *plan; /* of all pieces: what they are replayed by points into it */
+} replaying;
+
+const char *bricks_problem(const char *key, bz_arena *arena)
+{
+    enum { LONGEST = 60000 };
+    size_t n = strlen(key);
+    char hex[33];
+    if (n <= LONGEST)
+        return bz_arena_printf(arena, "sequence %s", key);
+    bz_hash_hex(bz_hash_bytes(key, n), hex);
+    return bz_arena_printf(arena, "sequence hash=%s", hex);
+}
+
+static bz_variant variant_of(const replaying *w)
+{
+    return (bz_variant){"replay", w->r->p.fuse || w->r->p.patterns ? "fused plan" : "plan", "any", "default"};
+}
+
+static const char *problem_of(const replaying *w, int number)
+{
+    return bricks_problem(number < w->b->n ? w->b->brick[number].key : w->b->model[number - w->b->n].key, w->arena);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static double hot_of(const bz_record *r)
+{
+    const char *at = r->meta ? strstr(r->meta, "\"hot\":") : NULL;
+    return at ? strtod(at + strlen("\"hot\":"), NULL) : (double)NAN;
+}
+
+static void keep(replaying *w, int number, const bz_record *r)
+{
+    bool good = r->status == BZ_RECORD_OK;
+    if (number >= w->b->n) {
+        w->b->model[number - w->b->n].measured = good ? r->median : (double)NAN;
+        return;
+    }
+    w->b->brick[number].seconds = good ? r->median : (double)NAN;
+    w->r->hot[number] = good ? hot_of(r) : (double)NAN;
+    w->why[number] = good ? NULL : bz_arena_str(w->arena, r->reason);
+}
+
+/* True where the database lacks it. */
+static int look_up(replaying *w, int number, bool *lacks, bz_error *err)
+{
+    const bz_variant v = variant_of(w);
+    bz_record *r = NULL;
+    *lacks = true;
+    if (!w->system || bz_perfdb_find(w->db, w->system, problem_of(w, number), &v, &w->setting, w->arena, &r, err))
+        return w->system ? -1 : 0;
+    if (r && bz_record_cause_of(r) == BZ_CAUSE_LASTING && bz_records_keep(r, 1, &w->again)) {
+        keep(w, number, r);
+        *lacks = false;
+    }
+    return 0;
+}
+
+static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_record_status status,
+               const char *reason, bz_error *err)
+{
+    bz_record r = bz_record_blank();
+    double hot = 0;
+    r.system = w->system->name;
+    r.problem = p->problem;
+    r.variant = variant_of(w);
+    r.setting = w->setting;
+    r.status = status;
+    r.reason = reason;
+    r.checked = "skipped";
+    r.meta = "";
+    r.timing = BZ_TIMING_WALL;
+    r.date = time(NULL);
+    if (status == BZ_RECORD_OK) {
+        r.median = result->median, r.low = result->low, r.high = result->high, r.min = result->min;
+        r.n = result->samples, r.iterations = (int64_t)result->samples * result->runs;
+        r.throttled = result->throttled;
+        for (int i = 0; i < result->n; i++)
+            hot += result->action[i].hot;
+        if (hot > 0)
+            r.meta = bz_arena_printf(w->arena, "{\"hot\":%.9g}", hot);
+    }
+    w->r->measured += status == BZ_RECORD_OK;
+    w->r->failed += status != BZ_RECORD_OK;
+    keep(w, p->number, &r);
+    return bz_perfdb_put(w->db, &r, 1, NULL, err);
+}
+
+/* ---- plans ---------------------------------------------------------------------------------- */
+
+/* The sequence as a model of its own, without weights. */
+static int load(replaying *w, piece *p, bz_error *err)
+{
+    bz_buf file = {0};
+    int rc = bz_bricks_save(w->b, p->number, &file, err) ||
+             bz_model_parse(file.data, file.len, "sequence", &p->model, err) ||
+             bz_layers_infer(p->model, &(bz_infer_options){0}, &p->layers, err);
+    bz_buf_free(&file);
+    return rc ? -1 : 0;
+}
+
+static double bandwidth_of(const replaying *w)
+{
+    bz_peaks peaks;
+    const bz_system_facts *facts;
+    bz_error none;
+    if (bz_transfers_facts(w->db, w->system, w->arena, &facts, &none))
+        return 0;
+    bz_peaks_read(facts, &w->setting, w->arena, &peaks);
+    return peaks.n_bandwidth ? peaks.bandwidth[peaks.n_bandwidth / 2].rate : 0;
+}
+
+/* By the records of their calls, where there are any; else the library chooses. What cannot be run is a record that says so. */
+static int make_plans(replaying *w, const bz_plan_options *options, bz_error *err)
+{
+    bz_layers **layers = BZ_NEW(w->arena, bz_layers *, w->n + 1);
+    const char **name = BZ_NEW(w->arena, const char *, w->n + 1);
+    bz_prices *prices;
+    int rc = 0, n = 0;
+    for (int i = 0; i < w->n; i++)
+        layers[i] = w->piece[i].layers, name[i] = w->piece[i].problem;
+    bz_plan *plan = w->plan = bz_plan_of(options, layers, name, w->n);
+    double bandwidth = bandwidth_of(w);
+    rc = bz_prices_load(plan, w->db, w->system, &w->setting, w->arena, &prices, err);
+    for (int i = 0; i < w->n && !rc; i++) {
+        piece *p = &w->piece[i];
+        bz_error why;
+        bz_replay_input in = {.model = p->number < w->b->n ? "sequence" : w->b->model[p->number - w->b->n].name,
+                              .layers = p->layers,
+                              .plan = plan,
+                              .number = i,
+                              .fuse = options->patterns != NULL,
+                              .dtype = w->dtype,
+                              .db = w->db,
+                              .system = w->system,
+                              .prices = prices,
+                              .setting = w->setting,
+                              .bandwidth = bandwidth};
+        if (bz_replay_make(&in, &p->plan, &why))
+            rc = put(w, p, NULL, BZ_RECORD_UNSUPPORTED, why.text, err);
+        else
+            w->piece[n++] = *p;
+    }
+    w->n = rc ? w->n : n;
+    return rc;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static int run_piece(replaying *w, int i, const char *program, bz_error *err)
+{
+    char number[24], threads[24];
+    const char *limit = w->r->time_limit ? w->r->time_limit : USUAL_LIMIT;
+    char *argv[] = {(char *)program,   number,        "--threads", threads, "--time-limit", (char *)limit,
+                    (char *)"--alone", (char *)limit, NULL};
+    bz_buf text = {0};
+    bz_error why;
+    bz_replay_result result = {0};
+    snprintf(number, sizeof number, "%d", i);
+    snprintf(threads, sizeof threads, "%d", w->setting.threads);
+    int rc = bz_bench_output(argv, &text, &why);
+    bool stopped = bz_bench_stopped();
+    rc = rc || bz_replay_read(w->piece[i].plan, bz_buf_text(&text), text.len, &result, &why) ? -1 : 0;
+    if (stopped)
+        rc = bz_fail(err, BZ_FAILED, "stopped; %d records are stored, running again goes on behind them",
+                     w->r->measured);
+    else if (rc)
+        rc = put(w, &w->piece[i], NULL, BZ_RECORD_CRASHED, "it crashed, or gave no sign of life for ten minutes", err);
+    else
+        rc = put(w, &w->piece[i], &result, BZ_RECORD_OK, "", err);
+    bz_arena_free(&result.arena);
+    bz_buf_free(&text);
+    return rc;
+}
+
+static int run_all(replaying *w, bz_error *err)
+{
+    char folder[BZ_FOLDER_MAX], program[BZ_FOLDER_MAX + 32];
+    const bz_replay_plan **plan = BZ_NEW(w->arena, const bz_replay_plan *, w->n + 1);
+    for (int i = 0; i < w->n; i++)
+        plan[i] = w->piece[i].plan;
+    bz_bench_hold();
+    int rc = bz_folder_make(folder, err);
+    if (!rc) {
+        snprintf(program, sizeof program, "%s/build/replay", folder);
+        rc = bz_replay_generate_all(plan, w->n, folder, err);
+        bool unbuilt = !rc && bz_bench_build(folder, err);
+        rc = rc || unbuilt ? -1 : 0;
+        bz_progress progress = bz_progress_start("running sequences", w->n);
+        for (int i = 0; i < w->n && !rc; i++) {
+            rc = run_piece(w, i, program, err);
+            bz_progress_at(&progress, i + 1, NULL);
+        }
+        bz_progress_end(&progress);
+        if (!unbuilt || bz_bench_stopped())
+            bz_folder_remove(folder);
+    }
+    bz_bench_release();
+    return rc ? -1 : 0;
+}
+
+static int measure(replaying *w, bz_layers *const *models, bz_error *err)
+{
+    bz_plan_options options;
+    bz_patterns *patterns = NULL;
+    int lacking = w->n, rc = planning_options(&w->r->p, &options, &patterns, err);
+    w->n = 0;
+    for (int i = 0; i < lacking && !rc; i++) {
+        piece *p = &w->piece[i];
+        bz_error why;
+        if (p->number >= w->b->n)
+            p->layers = models[p->number - w->b->n];
+        else if (load(w, p, &why)) {
+            w->why[p->number] = bz_arena_str(w->arena, why.text);
+            bz_layers_free(p->layers);
+            bz_model_free(p->model);
+            continue;
+        }
+        w->piece[w->n++] = *p;
+    }
+    int loaded = w->n;
+    piece *all = bz_arena_dup(w->arena, w->piece, (size_t)loaded * sizeof *all);
+    rc = rc || (w->n && (make_plans(w, &options, err) || (w->n && run_all(w, err)))) ? -1 : 0;
+    for (int i = 0; i < w->n; i++)
+        bz_replay_free(w->piece[i].plan);
+    bz_plan_free(w->plan);
+    for (int i = 0; i < loaded; i++)
+        if (all[i].model) {
+            bz_layers_free(all[i].layers);
+            bz_model_free(all[i].model);
+        }
+    bz_patterns_free(patterns);
+    return rc;
+}
+
+int bricks_replay(bricks_records *r, bz_bricks *b, bz_layers *const *models, const char **why, bz_arena *arena,
+                  bz_error *err)
+{
+    replaying w = {.r = r, .b = b, .why = why, .arena = arena};
+    r->hot = BZ_NEW(arena, double, b->n + 1);
+    for (int i = 0; i < b->n; i++)
+        r->hot[i] = NAN;
+    if (planning_setting(&r->p, &w.setting, err) || planning_dtype(&r->p, &w.dtype, err) ||
+        planning_remeasure(r->remeasure, &w.again, err) || planning_seconds("time-limit", r->time_limit, false, err) ||
+        planning_system(&bz_command_bricks, &r->p, r->p.system != NULL, &w.db, &w.system, err))
+        return -1;
+    w.piece = BZ_NEW(arena, piece, b->n + b->n_models);
+    int rc = 0;
+    for (int i = 0; i < b->n + b->n_models && !rc; i++) {
+        bool lacks;
+        rc = look_up(&w, i, &lacks, err);
+        if (!rc && lacks)
+            w.piece[w.n++] = (piece){.number = i, .problem = problem_of(&w, i)};
+    }
+    if (!rc && w.n && !r->no_run && !r->p.system)
+        rc = measure(&w, models, err);
+    bz_perfdb_close(w.db);
+    return rc ? -1 : 0;
+}
