@@ -232,7 +232,7 @@ static void put_shown(const bz_whatif_shown *shown, bool all, bz_json *j)
         put_flow("after", &shown->changed, &shown->after, j);
 }
 
-/* With what 'benanza whatif --json' prints. */
+/* With what 'benanza whatif --json' prints; or why there is none of this. */
 static void put_whatif(const bz_whatif_shown *shown, bz_json *j)
 {
     bz_buf text = {0};
@@ -241,6 +241,11 @@ static void put_whatif(const bz_whatif_shown *shown, bz_json *j)
         return;
     }
     bz_json_object(j);
+    if (shown->why) {
+        bz_json_key_str(j, "why", shown->why);
+        bz_json_object_end(j);
+        return;
+    }
     bz_report_whatif_json(&shown->whatif, &text);
     bz_json_key(j, "told");
     bz_json_raw(j, bz_buf_text(&text));

@@ -1,6 +1,7 @@
 /* What the iteration would take after changes: what 'benanza whatif --json' tells, and both time lines at one scale. */
 function whatIf(w) {
   if (!w) return null;
+  if (w.why) return section("whatif", "What if", el("p", {}, w.why));
   const t = w.told, applies = t.predictions.filter((p) => p.changed), not = t.predictions.filter((p) => !p.changed);
   const gain = (p) => (t.simulated_seconds - p.seconds) / t.simulated_seconds;
   const sources = (p) => [...new Set(p.assumed.map((a) => a.how))].join(", ");

@@ -306,13 +306,28 @@ static void properties(void **state)
     }
 }
 
+/* A page says why it shows nothing of an iteration that is too large to try all changes of it. */
+static void too_many(void **state)
+{
+    (void)state;
+    made m = begin();
+    bz_arena arena = {0};
+    for (int i = 0; i <= BZ_WHATIF_SHOWN; i++)
+        add_api(&m, "cudaGetLastError", 0, 10 * i * US, (10 * i + 5) * US, 0);
+    finish(&m);
+    const bz_whatif_shown *s = bz_whatif_show(m.t, NULL, &arena);
+    assert_non_null(s);
+    assert_non_null(strstr(s->why, "more than the 100000"));
+    assert_int_equal(s->whatif.n, 0);
+    bz_arena_free(&arena);
+    bz_trace_free(m.t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_ones),
-        cmocka_unit_test(halves),
-        cmocka_unit_test(clocks),
-        cmocka_unit_test(properties),
+        cmocka_unit_test(empty_ones), cmocka_unit_test(halves),   cmocka_unit_test(clocks),
+        cmocka_unit_test(properties), cmocka_unit_test(too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
