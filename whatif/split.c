@@ -6,69 +6,120 @@
 /* ---- who worked ----------------------------------------------------------------------------- */
 
 typedef struct {
-    int64_t at;
-    int32_t host, device; /* by how many more lanes work from then on */
-} step;
+    int64_t from, to;
+} span;
 
-static int by_time(const void *a, const void *b)
-{
-    const step *p = a, *q = b;
-    return p->at < q->at ? -1 : p->at > q->at;
-}
+/* Spans of a lane's tasks follow each other, so most lists are sorted already: what touches or overlaps the span before it joins it, and
+ * what began before that is put in its place at the end. */
+typedef struct {
+    span *span;
+    size_t n;
+    bool sorted;
+} spans;
 
-static size_t mark(step *steps, size_t n, int64_t from, int64_t to, bool device)
+static void mark(spans *list, int64_t from, int64_t to)
 {
     if (to <= from)
-        return n;
-    steps[n++] = (step){from, !device, device};
-    steps[n++] = (step){to, -!device, -(int32_t)device};
-    return n;
+        return;
+    span *last = list->n ? &list->span[list->n - 1] : NULL;
+    if (last && from >= last->from && from <= last->to) {
+        last->to = to > last->to ? to : last->to;
+        return;
+    }
+    list->sorted &= !last || from > last->from;
+    list->span[list->n++] = (span){from, to};
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const span *p = a, *q = b;
+    return p->from != q->from ? (p->from < q->from ? -1 : 1) : (p->to > q->to) - (p->to < q->to);
+}
+
+static void unite(spans *list)
+{
+    size_t kept = 0;
+    if (!list->sorted)
+        qsort(list->span, list->n, sizeof *list->span, by_start);
+    for (size_t i = 0; i < list->n; i++) {
+        span next = list->span[i];
+        if (kept && next.from <= list->span[kept - 1].to)
+            list->span[kept - 1].to = next.to > list->span[kept - 1].to ? next.to : list->span[kept - 1].to;
+        else
+            list->span[kept++] = next;
+    }
+    list->n = kept;
+}
+
+static void mark_task(const bz_flow *flow, const bz_simulated *s, uint32_t i, spans *host, spans *device)
+{
+    const bz_task *t = &flow->task[i];
+    bool on_device = bz_task_on_device((bz_task_kind)t->kind) || t->kind == BZ_TASK_COMMUNICATION;
+    int64_t from = s->start[i], end = bz_flow_sum(from, t->duration);
+    if (!on_device && t->next != BZ_NONE)
+        end = bz_flow_sum(end, t->gap);
+    if (t->lane == flow->main && t->prev == BZ_NONE)
+        from = 0; /* before its first call the main thread works, too */
+    mark(on_device ? device : host, from > flow->offset ? from : flow->offset, end);
+}
+
+static int64_t length_of(const spans *list, int64_t until)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        int64_t to = list->span[i].to < until ? list->span[i].to : until;
+        sum = bz_flow_sum(sum, to > list->span[i].from ? to - list->span[i].from : 0);
+    }
+    return sum;
+}
+
+static int64_t common(const spans *x, const spans *y, int64_t until)
+{
+    int64_t sum = 0;
+    for (size_t i = 0, k = 0; i < x->n && k < y->n;) {
+        int64_t from = x->span[i].from > y->span[k].from ? x->span[i].from : y->span[k].from;
+        int64_t to = x->span[i].to < y->span[k].to ? x->span[i].to : y->span[k].to;
+        to = to < until ? to : until;
+        sum = bz_flow_sum(sum, to > from ? to - from : 0);
+        if (x->span[i].to < y->span[k].to)
+            i++;
+        else
+            k++;
+    }
+    return sum;
 }
 
 void bz_flow_split_make(const bz_flow *flow, const bz_simulated *s, bz_flow_split *out)
 {
-    step *steps = bz_alloc((size_t)flow->n * 2 + 3, sizeof *steps);
-    size_t n = 0;
-    *out = (bz_flow_split){.total = s->total};
-    for (uint32_t i = 0; i < flow->n; i++) {
-        const bz_task *t = &flow->task[i];
-        if (t->removed)
-            continue;
-        bool device = bz_task_on_device((bz_task_kind)t->kind) || t->kind == BZ_TASK_COMMUNICATION;
-        int64_t from = s->start[i], end = bz_flow_sum(from, t->duration);
-        if (!device && t->next != BZ_NONE)
-            end = bz_flow_sum(end, t->gap);
-        if (t->lane == flow->main && t->prev == BZ_NONE)
-            from = 0; /* before its first call the main thread works, too */
-        n = mark(steps, n, from > flow->offset ? from : flow->offset, end, device);
-    }
-    qsort(steps, n, sizeof *steps, by_time);
-    int64_t at = flow->offset, last = bz_flow_sum(flow->offset, s->total);
-    int32_t host = 0, device = 0;
-    for (size_t i = 0; i <= n; i++) {
-        int64_t until = i < n && steps[i].at < last ? steps[i].at : last;
-        int64_t *owner = host > 0 ? (device > 0 ? &out->both : &out->host) : device > 0 ? &out->device : &out->neither;
-        if (until > at) {
-            *owner += until - at;
-            at = until;
-        }
-        if (i < n) {
-            host += steps[i].host;
-            device += steps[i].device;
-        }
-    }
-    free(steps);
+    spans host = {bz_alloc((size_t)flow->n + 1, sizeof(span)), 0, true},
+          device = {bz_alloc((size_t)flow->n + 1, sizeof(span)), 0, true};
+    for (uint32_t l = 0; l < flow->n_lanes; l++) /* along each lane, so that spans come in their order */
+        for (uint32_t i = flow->lane[l].first; i != BZ_NONE; i = flow->task[i].next)
+            mark_task(flow, s, i, &host, &device);
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (!flow->task[i].removed && flow->lane[flow->task[i].lane].channel)
+            mark_task(flow, s, i, &host, &device);
+    unite(&host);
+    unite(&device);
+    int64_t last = bz_flow_sum(flow->offset, s->total);
+    out->total = s->total;
+    out->both = common(&host, &device, last);
+    out->host = length_of(&host, last) - out->both;
+    out->device = length_of(&device, last) - out->both;
+    out->neither = out->total - out->host - out->device - out->both;
+    free(host.span);
+    free(device.span);
 }
 
 /* ---- which chain decided -------------------------------------------------------------------- */
 
 typedef struct {
     bz_critical *c;
-    bz_map rows;
+    bz_map rows, pointers; /* by text; by where the texts lie, which is quicker and tells most of them */
     bz_arena *arena;
 } summing;
 
-static void add_row(summing *m, const char *name, const char *kind, int64_t time, bool task)
+static uint32_t find_row(summing *m, const char *name, const char *kind)
 {
     bz_buf key = {0};
     bz_buf_printf(&key, "%s\n%s", kind, name);
@@ -79,9 +130,20 @@ static void add_row(summing *m, const char *name, const char *kind, int64_t time
         m->c->row[row] = (bz_critical_row){.name = bz_arena_str(m->arena, name), .kind = kind};
         bz_map_add(&m->rows, bz_arena_dup(m->arena, key.data, key.len), key.len, row);
     }
+    bz_buf_free(&key);
+    return row;
+}
+
+static void add_row(summing *m, const char *name, const char *kind, int64_t time, bool task)
+{
+    const char *at[2] = {kind, name};
+    uint32_t row = bz_map_get(&m->pointers, at, sizeof at);
+    if (row == BZ_MAP_NONE) {
+        row = find_row(m, name, kind);
+        bz_map_add(&m->pointers, bz_arena_dup(m->arena, at, sizeof at), sizeof at, row);
+    }
     m->c->row[row].time += time;
     m->c->row[row].tasks += task;
-    bz_buf_free(&key);
 }
 
 static int by_row_time(const void *a, const void *b)
@@ -144,4 +206,5 @@ void bz_flow_critical(const bz_flow *flow, const bz_simulated *s, bz_arena *aren
     if (out->n)
         qsort(out->row, out->n, sizeof *out->row, by_row_time);
     bz_map_free(&m.rows);
+    bz_map_free(&m.pointers);
 }
