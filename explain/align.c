@@ -339,7 +339,7 @@ static bz_aligned *add_row(making *m, bz_aligned_kind kind)
     bz_alignment *out = m->out;
     BZ_ARENA_ROOM(m->arena, out->row, out->n);
     bz_aligned *row = &out->row[out->n++];
-    *row = (bz_aligned){.kind = kind, .at = SIZE_MAX, .seconds = NAN, .bound = NAN};
+    *row = (bz_aligned){.kind = kind, .at = SIZE_MAX, .op = BZ_NONE, .seconds = NAN, .bound = NAN};
     return row;
 }
 
@@ -363,6 +363,8 @@ static void set_call(making *m, bz_aligned *row, const bz_align_step *step)
         row->at = step->at;
         row->variant = c->variant[step->at] ? bz_string(m->trace, c->variant[step->at]) : NULL;
     }
+    if (step->kind == BZ_ALIGN_OPERATOR)
+        row->op = (uint32_t)step->at;
     row->problem = step->text;
     uint32_t caller = step->stack ? bz_stack_caller(m->trace, step->stack) : 0;
     row->where = caller ? bz_string(m->trace, caller) : NULL;
@@ -493,6 +495,15 @@ static void finish_rows(making *m)
     }
 }
 
+static void list_constants(making *m)
+{
+    uint32_t *list = BZ_NEW(m->arena, uint32_t, m->steps.n);
+    for (int i = 0; i < m->steps.n; i++)
+        if (m->steps.step[i].kind == BZ_ALIGN_OPERATOR && m->steps.step[i].cause == BZ_CAUSE_CONSTANTS_COMPUTED)
+            list[m->out->n_constants++] = (uint32_t)m->steps.step[i].at;
+    m->out->constant = list;
+}
+
 void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bz_alignment *out)
 {
     making m = {.bound = bound, .trace = trace, .arena = arena, .out = out, .names = {.bound = bound}};
@@ -507,6 +518,7 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
     put_rows(&m, between);
     bz_align_time(&m.steps, between, missing_kinds(&m), arena, out);
     finish_rows(&m);
+    list_constants(&m);
     bz_align_faster(bound, arena, out);
     if (!out->timeline)
         out->asked = NAN;

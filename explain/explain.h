@@ -80,7 +80,8 @@ typedef struct bz_aligned {
     bool moved;       /* in another order than the model has it */
     const int *layer; /* [n_layers]: into the bound's layers; none for what is extra */
     int n_layers;
-    size_t at;                            /* call of the trace; SIZE_MAX for what is missing */
+    size_t at;                            /* call of the trace; SIZE_MAX for what is missing, and of an operator */
+    uint32_t op;                          /* operator of the trace; BZ_NONE for what is none */
     const char *call, *problem, *variant; /* function, problem and algorithm; NULL where not known */
     const char *where;                    /* the program's line that asked for it; NULL without back-traces */
     const bz_change *change;
@@ -121,6 +122,8 @@ typedef struct bz_alignment {
     int n_causes;
     const bz_faster *faster; /* by what they are faster, greatest first */
     int n_faster;
+    const uint32_t *constant; /* operators that compute on constants alone */
+    int n_constants;
 } bz_alignment;
 
 /* `trace` is finished; `bound` has its plan still. Of the trace's typical iteration. */
