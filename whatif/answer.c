@@ -45,14 +45,15 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
 
 /* Applies all, with their values of one side. Returns tasks changed, -1 where it failed; *none is the first that changed
  * nothing. */
-static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif_records *records, bz_whatif_asked *asked,
-                     int n, int side, bz_arena *arena, const bz_whatif_asked **none, bz_error *err)
+static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, int side,
+                     bz_arena *arena, const bz_whatif_asked **none, bz_error *err)
 {
     int changed = 0;
     for (int i = 0; i < n; i++) {
         asked[i].side = side;
         asked[i].trace = trace;
-        asked[i].records = records;
+        asked[i].records = w->records;
+        asked[i].model = w->model;
         asked[i].arena = arena;
         asked[i].n_assumed = side == 1 ? 0 : asked[i].n_assumed;
         int c = asked[i].row->apply(flow, &asked[i], err);
@@ -129,7 +130,7 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
         bz_simulated s;
         int64_t time = 0;
         bz_flow_copy(w->flow, &flow);
-        int changed = apply_all(&flow, trace, w->records, asked, n, SIDES[k], keep, &none, err);
+        int changed = apply_all(&flow, trace, w, asked, n, SIDES[k], keep, &none, err);
         int failed = changed < 0 || bz_flow_time(&flow, NULL, keep, &s, &time, err);
         least = time < least ? time : least;
         most = time > most ? time : most;
@@ -243,9 +244,22 @@ const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_rec
     bz_arena_keep(arena, s, free_shown);
     if (bz_flow_make(trace, bz_typical_iteration(trace), &s->flow, &err))
         return NULL;
-    if (s->flow.n > BZ_WHATIF_SHOWN || bz_whatif_begin(trace, &s->flow, arena, w, &err) ||
-        w->error > BZ_WHATIF_REFUSE || bz_flow_simulate(&s->flow, NULL, arena, &s->before, &err))
+    if (s->flow.n > BZ_WHATIF_SHOWN) {
+        s->why = bz_arena_printf(arena,
+                                 "The iteration has %u tasks, more than the %d of which a page tries all changes: "
+                                 "'benanza whatif' does.",
+                                 s->flow.n, BZ_WHATIF_SHOWN);
+        return s;
+    }
+    if (bz_whatif_begin(trace, &s->flow, arena, w, &err) || bz_flow_simulate(&s->flow, NULL, arena, &s->before, &err))
         return NULL;
+    if (w->error > BZ_WHATIF_REFUSE) {
+        s->why = bz_arena_printf(arena,
+                                 "The unchanged graph is simulated %.0f %% off what was measured, above %.0f %%: no "
+                                 "prediction stands on that.",
+                                 100 * w->error, 100 * BZ_WHATIF_REFUSE);
+        return s;
+    }
     w->records = records;
     if (bz_whatif_try_all(trace, arena, w, &err) ||
         (w->n_greedy && predict(trace, w->together, w->n_greedy, arena, w, &s->changed, &s->after, &again, &err)))

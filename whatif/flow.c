@@ -260,8 +260,9 @@ void bz_flow_remove(bz_flow *flow, uint32_t task, bool keep_gap)
     t = &flow->task[task];
     if (t->prev != BZ_NONE && keep_gap)
         flow->task[t->prev].gap = length(bz_flow_sum(flow->task[t->prev].gap, t->gap));
-    if (t->next != BZ_NONE && t->prev == BZ_NONE && t->not_before > flow->task[t->next].not_before)
-        flow->task[t->next].not_before = t->not_before; /* what the lane did before its first task it does still */
+    int64_t before = bz_flow_sum(t->not_before, keep_gap ? t->gap : 0);
+    if (t->next != BZ_NONE && t->prev == BZ_NONE && before > flow->task[t->next].not_before)
+        flow->task[t->next].not_before = before; /* what the lane did before its first task it does still */
     unlink_task(flow, task);
     t->removed = true;
 }

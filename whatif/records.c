@@ -167,55 +167,15 @@ int bz_whatif_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     return sum.faster;
 }
 
-/* ---- every layer at its bound --------------------------------------------------------------- */
-
-/* What no layer asks for: kernels that pad or convert, reorders of a processor's library, copies on the device. */
-static bool extra(const bz_whatif_asked *asked, const bz_task *t)
-{
-    if (t->kind == BZ_TASK_KERNEL && t->event_kind == BZ_EVENT_KERNEL && t->event != BZ_NONE)
-        return bz_kernel_of(asked->trace, t->event)->cause != BZ_CAUSE_NONE;
-    return t->kind == BZ_TASK_CALL && t->event_kind == BZ_EVENT_CALL && !strcmp(t->name, "reorder");
-}
-
-static void drop_framework(bz_flow *flow)
-{
-    for (uint32_t i = 0; i < flow->n; i++) {
-        bz_task *t = &flow->task[i];
-        t->gap = 0;
-        t->not_before = 0;
-        if (t->kind == BZ_TASK_HOST || t->kind == BZ_TASK_SYNC || t->kind == BZ_TASK_LOAD)
-            bz_flow_set(flow, i, 0);
-    }
-    for (uint32_t e = 0; e < flow->n_edges; e++)
-        flow->edge[e].lag = 0;
-}
-
-int bz_whatif_ideal(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_scale_to_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     tally sum = {0};
-    int removed = 0;
-    bool framework = bz_whatif_number(asked, "framework") != 0;
-    if (!asked->records)
-        return bz_whatif_because(asked, "it needs records: name a system with --system");
     if (scale_to_best(flow, asked, &sum, err))
         return -1;
     if (!sum.priced)
         return bz_whatif_because(asked, "none of the %d calls whose problem is known has a record", sum.calls);
-    for (uint32_t i = 0; i < flow->n; i++)
-        if (!flow->task[i].removed && extra(asked, &flow->task[i])) {
-            bz_flow_remove_launched(flow, i, framework);
-            removed++;
-        }
-    if (!framework)
-        drop_framework(flow);
     tell(asked, &sum);
-    if (removed)
-        bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "names of kernels and calls",
-                         "%d kernels or calls that no layer asks for go", removed);
-    if (!framework)
-        bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording",
-                         "the host, its launches and all latencies take no time");
-    return sum.priced + removed;
+    return sum.priced;
 }
 
 /* ---- what a processor need not do again ----------------------------------------------------- */

@@ -17,6 +17,9 @@ void bz_whatif_shortest(const bz_flow *flow, int64_t *shortest);
 /* What a task takes above so many ns changes by a factor. */
 void bz_whatif_grow(bz_flow *flow, uint32_t task, double factor, double above);
 
+/* Every library call takes its best record; how many have one. 0, and why, where none has. */
+int bz_whatif_scale_to_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err);
+
 bool bz_whatif_works(const bz_flow *flow, uint32_t task); /* a kernel or a call of the processor, of a library call */
 /* [calls of the trace]: what their tasks take together; free() it. */
 int64_t *bz_whatif_call_times(const bz_flow *flow, const bz_whatif_asked *asked);

@@ -38,9 +38,51 @@ static const bz_transformation TRANSFORMATIONS[] = {
      .assumes = "weights do not change between iterations",
      .apply = bz_whatif_prepack,
      .alone = true},
+    {.name = "library",
+     .does = "on a processor, the library does all layers that it can, in its own layouts, with weights prepared ahead",
+     .assumes = "each layer takes what the library's own pick takes by the records, between that and what calls take "
+                "longer now; "
+                "reorders go, and the framework's time behind a call is that of calls that follow each other at once",
+     .apply = bz_whatif_library,
+     .ranges = true,
+     .key = "layers",
+     .file =
+         "fusion patterns that become one call; last 'leaves KIND…' or 'only KIND…': layers that stay the framework's"},
+    {.name = "products",
+     .does = "on a processor, matrix products and convolutions compute in 16 bits",
+     .assumes = "each takes what the library's own pick takes by the records in that type, as much longer as now; the "
+                "framework's own layers compute in 32 bits and convert",
+     .apply = bz_whatif_products,
+     .ranges = true,
+     .key = "type",
+     .file = "bf16 or f16"},
+    {.name = "joined",
+     .does = "on a processor, the framework's optimizer: blocked layouts, groups of layers as one, constants computed "
+             "ahead",
+     .assumes = "a convolution gains as the library's direct code does; of a layer that another takes along its second "
+                "operand is still read",
+     .apply = bz_whatif_joined,
+     .ranges = true,
+     .key = "layers",
+     .file = "blocked, pads, constants, and fusion patterns; last 'leaves KIND…'"},
+    {.name = "framework",
+     .does = "on a processor, the framework takes less time between two calls",
+     .assumes = "what it takes behind calls that follow each other at once is needed, and what it takes longer "
+                "elsewhere is not; "
+                "layers that it computes itself stay",
+     .apply = bz_whatif_framework,
+     .ranges = true},
+    {.name = "threads",
+     .does = "library calls run on 'n' threads",
+     .assumes = "calls take the ratio of records with as many threads and as the recording has; the framework does "
+                "what it did",
+     .apply = bz_whatif_threads,
+     .parameter = {{"n", "threads", 2, 2, 2, 1, 4096, "the fewest that are more than one"}}},
     {.name = "ideal",
-     .does = "each layer takes its bound: the best record; what no layer asks for goes",
-     .assumes = "kernels and calls without a record take what they took",
+     .does = "each layer takes its bound; what no layer asks for goes",
+     .assumes = "with the model of a processor's recording: the bound's price of each layer, whoever did it; else each "
+                "call's best "
+                "record, and what has none takes what it took",
      .apply = bz_whatif_ideal,
      .parameter = {{"framework", "0: the host, its launches and all latencies take no time", 1, 1, 1, 0, 1,
                     "they stay"}}},

@@ -25,9 +25,14 @@ bz_apply bz_whatif_encoding;        /* memory.c */
 bz_apply bz_whatif_checkpoints;     /* memory.c */
 bz_apply bz_whatif_substitution;    /* substitution.c */
 bz_apply bz_whatif_best;            /* records.c */
-bz_apply bz_whatif_ideal;           /* records.c */
+bz_apply bz_whatif_ideal;           /* ideal.c */
 bz_apply bz_whatif_prepack;         /* records.c */
 bz_apply bz_whatif_fusion;          /* fusion.c */
+bz_apply bz_whatif_library;         /* library.c */
+bz_apply bz_whatif_products;        /* products.c */
+bz_apply bz_whatif_joined;          /* joined.c */
+bz_apply bz_whatif_framework;       /* framework.c */
+bz_apply bz_whatif_threads;         /* framework.c */
 bz_apply bz_whatif_streams;         /* streams.c */
 bz_apply bz_whatif_batch;           /* batch.c */
 bz_apply bz_whatif_system;          /* system.c */

@@ -281,6 +281,16 @@ typedef struct bz_whatif_records {
     const char *device;
 } bz_whatif_records;
 
+/* The model of a recording: which task did which of its layers, and what the library takes for each. Of all but the bound and the
+ * alignment there may be none. */
+typedef struct bz_whatif_model {
+    const bz_bound *bound;
+    const bz_alignment *alignment;
+    const bz_regret *regret;
+    const bz_picks *picks;
+    int n_picks;
+} bz_whatif_model;
+
 /* A transformation with the values that it was asked with. What it finds besides its flow is here. */
 typedef struct bz_whatif_asked {
     const struct bz_transformation *row;
@@ -291,6 +301,7 @@ typedef struct bz_whatif_asked {
     int side; /* 0 low, 1 usual, 2 high */
     const bz_trace *trace;
     const bz_whatif_records *records; /* NULL: none */
+    const bz_whatif_model *model;     /* likewise */
     bz_arena *arena;
     bz_assumed *assumed;
     int n_assumed;
@@ -342,7 +353,8 @@ bool bz_prediction_guesses(const bz_prediction *p); /* does something of what it
 
 typedef struct bz_whatif {
     const bz_flow *flow;
-    const bz_whatif_records *records; /* may be set behind bz_whatif_begin */
+    const bz_whatif_records *records; /* may be set behind bz_whatif_begin, as may the model */
+    const bz_whatif_model *model;
     int64_t measured, simulated;
     double error; /* |simulated - measured| / measured */
     double
@@ -374,13 +386,15 @@ int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz
 
 /* A recording's typical iteration: all that was tried, and its tasks before and after all changes that gain together. */
 struct bz_whatif_shown {
+    const char
+        *why; /* a sentence where it has too many tasks or its simulation is off: the rest is empty then; else NULL */
     bz_whatif whatif;
     bz_flow flow, changed; /* `changed`: of the greedy combination; empty where nothing gains */
     bz_simulated before, after;
 };
 
-/* NULL where no graph can be made of it, where its simulation is off by more than BZ_WHATIF_REFUSE, and where it has more than
- * BZ_WHATIF_SHOWN tasks. `records` may be NULL. It lives in the arena. */
+/* NULL where no graph can be made of it. One of more than BZ_WHATIF_SHOWN tasks is not simulated, because all transformations alone and
+ * together would take seconds. `records` may be NULL. It lives in the arena. */
 enum { BZ_WHATIF_SHOWN = 100000 };
 const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_records *records, bz_arena *arena);
 

@@ -1,0 +1,273 @@
+/* Layers of a model in the graph of a processor's recording, on a program made by hand: a convolution with a reorder on either side, a
+ * normalization and an addition that no call did, and a product. */
+#include "whatif/whatif.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { CONV, NORM, ADD, GEMM, LAYERS, CALLS = 4 };
+enum { US = 1000, END = 10500 }; /* of an iteration, in µs */
+static const double MS = 1e-3;
+
+typedef struct program {
+    bz_type type[2];
+    bz_layer layer[LAYERS];
+    bz_bound_layer of[LAYERS];
+    bz_bound_place place;
+    bz_layers layers;
+    bz_dag dag;
+    bz_peaks peaks;
+    bz_aligned row[LAYERS];
+    bz_alignment alignment;
+    bz_regret_row call;
+    bz_regret regret;
+    bz_pick own[LAYERS], other[LAYERS], together;
+    bz_picks picks[3];
+    bz_bound bound;
+    bz_whatif_model model;
+    bz_trace *trace;
+    bz_flow flow;
+    bz_whatif whatif;
+    bz_arena arena;
+} program;
+
+/* Four times: a reorder of 1 ms, 10 µs, the convolution of 4 ms, 20 µs, a reorder of 1 ms, 3020 µs, the product of 1 ms, 450 µs. */
+static bz_trace *trace_of(void)
+{
+    static const char *const NAMES[] = {"reorder", "convolution", "reorder", "inner_product"};
+    static const int64_t AT[] = {0, 1010, 5030, 9050}, TOOK[] = {1000, 4000, 1000, 1000};
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
+    for (int64_t i = 0; i < 4; i++) {
+        int64_t at = i * 11000 * US;
+        bz_trace_add(t, BZ_EVENT_RANGE, at, at + END * US, bz_trace_text(t, "benanza_iteration"), host);
+        for (int k = 0; k < CALLS; k++) {
+            size_t e = bz_trace_add(t, BZ_EVENT_CALL, at + AT[k] * US, at + (AT[k] + TOOK[k]) * US,
+                                    bz_trace_text(t, NAMES[k]), host);
+            t->event[BZ_EVENT_CALL].flags[e] = BZ_CALL_EXECUTES;
+        }
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static bz_pick pick(double ms)
+{
+    return (bz_pick){ms * MS, 0.9 * ms * MS, 1.1 * ms * MS, NAN, 1e6, 1e6, 1, "jit"};
+}
+
+static int make(void **state)
+{
+    static const char *const KINDS[] = {"conv", "batchnorm", "add", "gemm"};
+    static const int NODES[] = {CONV, NORM, ADD, GEMM};
+    static const int FIRST[] = {0, 0, 1, 2, 3}, PRED[] = {CONV, NORM, ADD};
+    static const bool CONSTANT[2];
+    static const bz_dim DIMS[] = {1, 64, 128, 128};
+    static const double PRICE[] = {2, 0.5, 0.25, 0.7};
+    program *p = calloc(1, sizeof *p);
+    bz_error err;
+    for (int i = 0; i < 2; i++)
+        p->type[i] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = DIMS};
+    p->trace = trace_of();
+    if (bz_flow_make(p->trace, bz_typical_iteration(p->trace), &p->flow, &err) ||
+        bz_whatif_begin(p->trace, &p->flow, &p->arena, &p->whatif, &err))
+        fail_msg("%s", err.text);
+    size_t first = 0; /* call of the iteration that the flow is of */
+    while (bz_event_iteration(p->trace, BZ_EVENT_CALL, first) != p->flow.iteration)
+        first++;
+    for (int i = 0; i < LAYERS; i++) {
+        bool call = i == CONV || i == GEMM;
+        p->layer[i] = (bz_layer){.index = i,
+                                 .name = KINDS[i],
+                                 .kind = KINDS[i],
+                                 .n_in = i == ADD ? 2 : 1,
+                                 .in = p->type,
+                                 .n_out = 1,
+                                 .out = p->type,
+                                 .in_constant = CONSTANT,
+                                 .bytes = i == ADD ? 12 << 20 : 8 << 20,
+                                 .macs = call ? 1000 : 0};
+        p->of[i] = (bz_bound_layer){.layer = &p->layer[i], .node = i, .times = 1};
+        p->of[i].price.seconds = PRICE[i] * MS;
+        p->of[i].price.alternative = (const void *)&p->of[i];
+        p->row[i] = (bz_aligned){.kind = call ? BZ_ALIGNED_SAME : BZ_ALIGNED_MISSING,
+                                 .layer = &NODES[i],
+                                 .n_layers = 1,
+                                 .at = i == CONV   ? first + 1
+                                       : i == GEMM ? first + 3
+                                                   : SIZE_MAX,
+                                 .op = BZ_NONE};
+        p->own[i] = pick(PRICE[i]);
+        p->other[i] = pick(PRICE[i] / 2);
+    }
+    p->together = pick(1.5);
+    p->picks[0] = (bz_picks){.free = p->own, .plain = p->own, .place = &p->together};
+    p->picks[1] = (bz_picks){.dtype = BZ_BF16, .free = p->other, .plain = p->other};
+    p->picks[2] = (bz_picks){.training = true, .free = p->own, .plain = p->own};
+    p->place = (bz_bound_place){.pattern = "conv+batchnorm", .layer = NODES, .n = 2};
+    p->layers = (bz_layers){.layer = p->layer, .n = LAYERS};
+    p->dag = (bz_dag){.n = LAYERS, .first = FIRST, .pred = PRED};
+    p->peaks.why = "nobody measured them";
+    p->alignment = (bz_alignment){.timeline = true, .row = p->row, .n = LAYERS};
+    p->bound = (bz_bound){.system = "testbox",
+                          .layer = p->of,
+                          .n = LAYERS,
+                          .layers = &p->layers,
+                          .dag = &p->dag,
+                          .peaks = &p->peaks,
+                          .fused = {.place = &p->place, .n_places = 1}};
+    p->model = (bz_whatif_model){&p->bound, &p->alignment, NULL, p->picks, 3};
+    p->whatif.model = &p->model;
+    *state = p;
+    return 0;
+}
+
+static int drop(void **state)
+{
+    program *p = *state;
+    bz_flow_free(&p->flow);
+    bz_trace_free(p->trace);
+    bz_arena_free(&p->arena);
+    free(p);
+    return 0;
+}
+
+static const bz_prediction *predict(program *p, const char *change)
+{
+    bz_whatif_asked asked;
+    bz_error err;
+    if (bz_whatif_parse(change, &p->arena, &asked, &err) ||
+        bz_whatif_predict(p->trace, &asked, 1, &p->arena, &p->whatif, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    return &p->whatif.prediction[p->whatif.n - 1];
+}
+
+static void is_us(int64_t ns, double us)
+{
+    if (fabs((double)ns / US - us) > 0.01)
+        fail_msg("%g us, not %g", (double)ns / US, us);
+}
+
+/* The fused convolution, the addition and the product by their records, a call's own 10 µs between; the end as it was. */
+static void library(void **state)
+{
+    program *p = *state;
+    const bz_prediction *q = predict(p, "library=conv+batchnorm");
+    is_us(q->time, 1500 + 10 + 250 + 10 + 700 + 450);
+    is_us(q->low, 0.9 * (1500 + 250 + 700) + 10 + 10 + 450);
+    is_us(q->high, 1.1 * (1500 + 250 + 700) + 10 + 20 + 450);
+    assert_true(q->changed > 0 && q->n_assumed == 2);
+    q = predict(p, "library"); /* the normalization is a call of its own */
+    is_us(q->time, 2000 + 10 + 500 + 10 + 250 + 10 + 700 + 450);
+    p->together.seconds = NAN; /* what nobody measured is no call */
+    is_us(predict(p, "library=conv+batchnorm")->time, 2000 + 10 + 500 + 10 + 250 + 10 + 700 + 450);
+    p->own[CONV].seconds = p->own[GEMM].seconds = NAN;
+    q = predict(p, "library");
+    assert_int_equal(q->changed, 0);
+    assert_string_equal(q->because, "none of 2 products has a record");
+}
+
+/* Calls that are twice their record now, of which the library may spare a part. */
+static void slower(void **state)
+{
+    program *p = *state;
+    p->call = (bz_regret_row){.calls = 1, .seen = 4 * MS, .used = 2 * MS, .problem = "conv", .variant = "jit"};
+    p->regret = (bz_regret){.row = &p->call, .n = 1};
+    p->model.regret = &p->regret;
+    p->row[CONV].problem = "conv";
+    p->row[CONV].variant = "jit";
+    const bz_prediction *q = predict(p, "library=conv+batchnorm");
+    is_us(q->time, 1.5 * (1500 + 250 + 700) + 10 + 10 + 450);
+    is_us(q->low, 0.9 * (1500 + 250 + 700) + 10 + 10 + 450);
+    is_us(q->high, 2 * 1.1 * (1500 + 250 + 700) + 10 + 20 + 450);
+}
+
+/* The addition stays the framework's, with its 1,812 of 3,020 µs; its input and its result are reordered. */
+static void left(void **state)
+{
+    program *p = *state;
+    const bz_prediction *q = predict(p, "library=conv+batchnorm only conv batchnorm gemm");
+    is_us(q->time, 1500 + 10 + 1812 + 700 + 450 + 2 * 10);
+    q = predict(p, "library=conv+batchnorm leaves add");
+    is_us(q->time, 1500 + 10 + 1812 + 700 + 450 + 2 * 10);
+}
+
+/* Records of the other type; reorders of half the bytes, between half of their time and all; other layers as they are. */
+static void products(void **state)
+{
+    program *p = *state;
+    const bz_prediction *q = predict(p, "products=bf16");
+    is_us(q->time, 1000 + 350 + 2 * 750 + 10 + 20 + 3020 + 450);
+    is_us(q->low, 0.9 * (1000 + 350) + 2 * 500 + 10 + 20 + 3020 / 2. + 450);
+}
+
+static void framework(void **state)
+{
+    program *p = *state;
+    const bz_prediction *q = predict(p, "framework");
+    assert_int_equal(q->changed, 1); /* the end; the other long time has layers in it */
+    is_us(q->time, END - 440);
+    is_us(q->high, END);
+    p->alignment.n = 0;
+    assert_int_equal(predict(p, "framework")->changed, 0);
+}
+
+/* All layers at the bound's prices: with the framework's time, and without: that is the bound, to the nanosecond. */
+static void ideal(void **state)
+{
+    program *p = *state;
+    is_us(predict(p, "ideal:framework=0")->time, 2000 + 500 + 250 + 700);
+    is_us(predict(p, "ideal")->time, 2000 + 500 + 250 + 700 + 10 + 10 + 10 + 450);
+    bz_bound_group group = {.pattern = "conv+batchnorm", .layer = p->place.layer, .n = 2};
+    group.price.seconds = 1.5 * MS;
+    p->bound.fused.wanted = true;
+    p->bound.fused.group = &group;
+    p->bound.fused.n = 1;
+    is_us(predict(p, "ideal:framework=0")->time, 1500 + 250 + 700);
+}
+
+/* Operators: groups are one, the second operand of an addition is left to be read. */
+static void joined(void **state)
+{
+    program *p = *state;
+    static const int ALL[] = {CONV, NORM, ADD};
+    p->place = (bz_bound_place){.pattern = "conv+batchnorm+add", .layer = ALL, .n = 3};
+    const bz_prediction *q = predict(p, "joined=conv+batchnorm+add");
+    assert_int_equal(q->changed, 2);
+    is_us(q->time, END - 3020 + 1812 / 3.);
+    assert_int_equal(predict(p, "joined=conv+relu")->changed, 0);
+}
+
+static void words(void **state)
+{
+    program *p = *state;
+    bz_whatif_asked asked;
+    bz_error err;
+    assert_int_equal(bz_whatif_parse("library=miracles", &p->arena, &asked, &err), 0);
+    assert_int_equal(bz_whatif_predict(p->trace, &asked, 1, &p->arena, &p->whatif, NULL, NULL, &err), -1);
+    assert_non_null(strstr(err.text, "'miracles' is no word"));
+    assert_int_equal(bz_whatif_parse("products=f8", &p->arena, &asked, &err), 0);
+    assert_int_equal(bz_whatif_predict(p->trace, &asked, 1, &p->arena, &p->whatif, NULL, NULL, &err), -1);
+    p->whatif.model = NULL;
+    const bz_prediction *q = predict(p, "library");
+    assert_true(!q->changed && strstr(q->because, "needs the model"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(library),   TEST(slower), TEST(left),   TEST(products),
+                                       TEST(framework), TEST(ideal),  TEST(joined), TEST(words)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/* Every layer at its bound. With the model of a processor's recording the graph becomes what the bound is of: each layer once, at the price that the
+ * bound has for it, whoever did it before. What is left besides is the framework's own time. Without the model library calls take their best
+ * record. */
+#include "whatif/layers.h"
+#include "whatif/records.h"
+
+#include <math.h>
+
+/* What no layer asks for: kernels that pad or convert, reorders of a processor's library. */
+static bool extra(const bz_whatif_asked *asked, const bz_task *t)
+{
+    if (t->kind == BZ_TASK_KERNEL && t->event_kind == BZ_EVENT_KERNEL && t->event != BZ_NONE)
+        return bz_kernel_of(asked->trace, t->event)->cause != BZ_CAUSE_NONE;
+    return bz_layer_is_reorder(t);
+}
+
+static void drop_framework(bz_flow *flow, bz_whatif_asked *asked)
+{
+    for (uint32_t i = 0; i < flow->n; i++) {
+        bz_task *t = &flow->task[i];
+        t->gap = 0;
+        t->not_before = 0;
+        if (t->kind == BZ_TASK_HOST || t->kind == BZ_TASK_SYNC || t->kind == BZ_TASK_LOAD)
+            bz_flow_set(flow, i, 0);
+    }
+    for (uint32_t e = 0; e < flow->n_edges; e++)
+        flow->edge[e].lag = 0;
+    flow->offset = 0;
+    bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording",
+                     "the host, its launches and all latencies take no time");
+}
+
+/* ---- by the model --------------------------------------------------------------------------- */
+
+/* [bound->n]: seconds of each layer in the bound that the program is held against; a group's first layer has the group's. NAN: none. */
+static double *prices(const bz_whatif_asked *asked)
+{
+    const bz_bound *b = asked->model->bound;
+    double *price = BZ_NEW(asked->arena, double, b->n + 1);
+    for (int i = 0; i < b->n; i++)
+        price[i] = b->layer[i].price.alternative ? b->layer[i].price.seconds * b->layer[i].times : NAN;
+    int *group = BZ_NEW(asked->arena, int, b->dag->n + 1);
+    for (int g = 0; b->fused.wanted && g < b->fused.n; g++)
+        for (int k = 0; k < b->fused.group[g].n; k++)
+            group[b->fused.group[g].layer[k]] = g + 1;
+    for (int i = 0; i < b->n; i++) {
+        int g = group[b->layer[i].node] - 1;
+        if (g >= 0)
+            price[i] = b->layer[i].node == b->fused.group[g].layer[0] ? b->fused.group[g].price.seconds : 0;
+    }
+    return price;
+}
+
+typedef struct {
+    int layers, unpriced, extra;
+    int64_t before, after;
+} tally;
+
+static void set_places(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, tally *sum)
+{
+    double *price = prices(asked);
+    for (int i = 0; i < map->n; i++) {
+        bz_layer_place *place = &map->place[i];
+        double seconds = 0;
+        for (int k = 0; k < place->n; k++) {
+            seconds += price[place->layer[k]];
+            sum->layers++;
+            if (isfinite(price[place->layer[k]]))
+                price[place->layer[k]] = 0; /* several calls did it: once */
+        }
+        if (!isfinite(seconds)) {
+            sum->unpriced++;
+            continue;
+        }
+        int64_t after = bz_layer_ns(seconds);
+        sum->before = bz_flow_sum(sum->before, place->time);
+        sum->after = bz_flow_sum(sum->after, after);
+        if (place->task == BZ_NONE)
+            bz_layer_set(flow, map, place, 0);
+        bz_layer_call(flow, map, place, bz_layer_name(asked, place), after, 0);
+    }
+}
+
+static int by_model(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bool framework)
+{
+    tally sum = {0};
+    bz_unit_text x, y;
+    set_places(flow, asked, map, &sum);
+    if (sum.unpriced == map->n)
+        return bz_whatif_because(asked, "no layer of the model has a price");
+    for (uint32_t i = 0; i < map->n_tasks; i++)
+        if (!flow->task[i].removed && flow->task[i].kind == BZ_TASK_CALL && !map->works[i]) {
+            bz_flow_remove(flow, i, framework);
+            sum.extra++;
+        }
+    bz_whatif_assume(
+        asked, BZ_ASSUMED_MEASURED, asked->model->bound->system,
+        "%d layers at the price that the bound has for them: %s become %s; %d calls that no layer asks for go",
+        sum.layers, bz_units_time(x, 1e-9 * (double)sum.before), bz_units_time(y, 1e-9 * (double)sum.after), sum.extra);
+    if (sum.unpriced)
+        bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d without a price take what they took",
+                         sum.unpriced);
+    if (!framework)
+        drop_framework(flow, asked);
+    return sum.layers;
+}
+
+/* ---- by calls ------------------------------------------------------------------------------- */
+
+static int by_calls(bz_flow *flow, bz_whatif_asked *asked, bool framework, bz_error *err)
+{
+    int removed = 0, priced;
+    if (!asked->records)
+        return bz_whatif_because(asked, "it needs records: name a system with --system");
+    if ((priced = bz_whatif_scale_to_best(flow, asked, err)) <= 0)
+        return priced;
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (!flow->task[i].removed && extra(asked, &flow->task[i])) {
+            bz_flow_remove_launched(flow, i, framework);
+            removed++;
+        }
+    if (removed)
+        bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "names of kernels and calls",
+                         "%d kernels or calls that no layer asks for go", removed);
+    if (!framework)
+        drop_framework(flow, asked);
+    return priced + removed;
+}
+
+int bz_whatif_ideal(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    bz_layer_map map;
+    bool framework = bz_whatif_number(asked, "framework") != 0;
+    if (asked->model && bz_layer_map_make(flow, asked, &map))
+        return by_model(flow, asked, &map, framework);
+    return by_calls(flow, asked, framework, err);
+}

@@ -1,0 +1,130 @@
+/* A framework's own optimizer: convolutions in blocked layouts by direct code of its own, padding by what reads it, groups as one operator, and
+ * nothing computed that depends on constants alone. All else stays as it was. */
+#include "whatif/ways.h"
+
+#include <math.h>
+
+typedef struct {
+    bz_whatif_asked *asked;
+    bz_flow *flow;
+    bz_layer_map map;
+    bz_way way;
+    const bz_picks *own, *direct; /* the library's picks as asked; the same in training, which are direct code */
+    int *group;
+    bool *pad;
+    int layouts, joined, products;
+    int64_t before, after, joint, left, constant;
+} change;
+
+/* Is it a padding that convolutions and pools read, and nothing else? */
+static void find_pads(change *c)
+{
+    const bz_bound *b = c->asked->model->bound;
+    const bz_dag *dag = b->dag;
+    bool *other = BZ_NEW(c->asked->arena, bool, dag->n + 1);
+    c->pad = BZ_NEW(c->asked->arena, bool, dag->n + 1);
+    for (int i = 0; i < dag->n && c->way.pads; i++)
+        for (int k = dag->first[i]; k < dag->first[i + 1]; k++)
+            (bz_layer_has(&b->layers->layer[i], BZ_LAYER_WINDOW) ? c->pad : other)[dag->pred[k]] = true;
+    for (int i = 0; i < dag->n; i++)
+        c->pad[i] &= !other[i] && !strcmp(b->layers->layer[i].kind, "pad");
+}
+
+/* Are the weights what the model computes from others, such as their transpose? Nobody could prepare those ahead. */
+static bool computes_weights(const change *c, const bz_layer *l)
+{
+    const bz_model *model = c->asked->model->bound->layers->model;
+    return model && l->node && l->n_in > 1 && l->in_constant[1] && l->node->in[1] >= 0 &&
+           !model->values[l->node->in[1]].init;
+}
+
+/* In layouts of its choice the framework's own code is as much slower than the library's as it is now, in row-major order; but never
+ * slower than with nothing near, where that is measured, nor than what it replaces. */
+static void change_layout(change *c, const bz_layer_place *place, int at, const bz_pick *to, double most)
+{
+    double seen = 1e-9 * (double)place->time, as_now = fmax(1, seen / c->own->plain[at].seconds);
+    double after = bz_way_price(c->asked, to, false) * (c->asked->side == 0 ? 1 : as_now);
+    after = fmin(after, most > 0 ? most : INFINITY);
+    if (c->asked->side == 2)
+        after = seen;
+    if (!(after < seen))
+        return;
+    c->layouts++;
+    c->before = bz_flow_sum(c->before, place->time);
+    c->after = bz_flow_sum(c->after, bz_layer_ns(after));
+    bz_layer_set(c->flow, &c->map, place, bz_layer_ns(after));
+}
+
+/* A layer that a product takes along reads and writes nothing of its own; of a second tensor the reading is left. */
+static void join(change *c, const bz_layer_place *place, const bz_layer *l, bool alone)
+{
+    double all = bz_peaks_bytes(l, NULL, BZ_UNDEFINED), second = 0;
+    int tensors = 0;
+    for (int k = 0; k < l->n_in; k++)
+        if (!l->in_constant[k] && tensors++)
+            second += bz_peaks_bytes(l, &l->in[k], BZ_UNDEFINED);
+    int64_t left = !alone && all > 0 ? (int64_t)((double)place->time * fmin(1, second / all)) : 0;
+    c->joined++;
+    c->joint = bz_flow_sum(c->joint, place->time);
+    c->left = bz_flow_sum(c->left, left);
+    bz_layer_set(c->flow, &c->map, place, left);
+    if (place->task != BZ_NONE && !left)
+        bz_flow_remove(c->flow, place->task, false);
+}
+
+static void change_place(change *c, const bz_layer_place *place)
+{
+    const bz_bound_layer *b = bz_way_layer(c->asked, place, 0);
+    const bz_layer *l = b->layer;
+    int at = place->layer[0];
+    c->products += l->macs > 0;
+    if (c->way.blocked && bz_layer_has(l, BZ_LAYER_WINDOW))
+        change_layout(c, place, at, &c->direct->free[at], c->direct->free[at].cold);
+    else if (c->way.constants && l->macs && computes_weights(c, l))
+        change_layout(c, place, at, &c->own->free[at], 0);
+    if (place->n == 1 &&
+        (c->pad[b->node] || (c->group[b->node] >= 0 && !l->macs && !bz_way_word(c->way.leaves, l->kind))))
+        join(c, place, l, c->pad[b->node]);
+}
+
+static void tell(change *c)
+{
+    bz_unit_text x, y;
+    if (c->layouts)
+        bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "records of the library's direct code",
+                         "%d layers in layouts of its choice: %s become %s, as the library's do", c->layouts,
+                         bz_units_time(x, 1e-9 * (double)c->before), bz_units_time(y, 1e-9 * (double)c->after));
+    if (c->joined)
+        bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording, and the bytes of second operands",
+                         "%d layers become a part of the one before them: %s become %s", c->joined,
+                         bz_units_time(x, 1e-9 * (double)c->joint), bz_units_time(y, 1e-9 * (double)c->left));
+    if (c->map.n_constants && c->way.constants)
+        bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "the recording",
+                         "%u operators on constants take %s: done once, ahead", c->map.n_constants,
+                         bz_units_time(x, 1e-9 * (double)c->constant));
+}
+
+int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    change c = {.asked = asked, .flow = flow};
+    if (bz_way_read(asked->text, asked, &c.way, err))
+        return -1;
+    if (!bz_layer_map_make(flow, asked, &c.map))
+        return 0;
+    c.own = bz_way_picks(asked->model, BZ_UNDEFINED, false);
+    c.direct = bz_way_picks(asked->model, BZ_UNDEFINED, true);
+    if (!c.own || !c.direct)
+        return bz_whatif_because(asked, "no records tell what the library takes for the model's layers");
+    c.group = BZ_NEW(asked->arena, int, asked->model->bound->dag->n + 1);
+    bz_way_groups(asked, &c.way, NULL, c.group);
+    find_pads(&c);
+    for (int i = 0; i < c.map.n; i++)
+        change_place(&c, &c.map.place[i]);
+    for (uint32_t i = 0; i < c.map.n_constants && c.way.constants; i++) {
+        c.constant = bz_flow_sum(c.constant, flow->task[c.map.constant[i]].duration);
+        bz_flow_remove(flow, c.map.constant[i], false);
+    }
+    tell(&c);
+    int changed = c.layouts + c.joined + (c.way.constants ? (int)c.map.n_constants : 0);
+    return changed ? changed : bz_whatif_because(asked, "nothing in it would change");
+}

@@ -1,0 +1,206 @@
+/* Which task of a processor's recording did which layers of the model, and what was done between tasks. The alignment says which call
+ * or operator did a layer. Layers that none did lie between the two tasks around them; that time, less what the framework takes between any
+ * two calls, is shared by them in the ratio of the bytes that they move, since what a framework does itself is what moves bytes. */
+#include "whatif/layers.h"
+#include "base/sort.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+bool bz_layer_is_reorder(const bz_task *t)
+{
+    return t->kind == BZ_TASK_CALL && t->event_kind == BZ_EVENT_CALL && t->event != BZ_NONE &&
+           !strcmp(t->name, "reorder");
+}
+
+/* [events of the kind]: the task. */
+static uint32_t *tasks_of(const bz_flow *flow, const bz_trace *t, bz_event_kind kind, bz_arena *arena)
+{
+    size_t n = t->event[kind].n;
+    uint32_t *of = BZ_NEW(arena, uint32_t, n + 1);
+    memset(of, 0xff, (n + 1) * sizeof *of);
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (flow->task[i].event_kind == kind && flow->task[i].event < n && flow->task[i].kind == BZ_TASK_CALL)
+            of[flow->task[i].event] = i;
+    return of;
+}
+
+static void add_places(const bz_flow *flow, const bz_whatif_asked *asked, bz_layer_map *map)
+{
+    const bz_alignment *a = asked->model->alignment;
+    const bz_trace *t = asked->trace;
+    uint32_t *call = tasks_of(flow, t, BZ_EVENT_CALL, asked->arena), *op = tasks_of(flow, t, BZ_EVENT_OP, asked->arena);
+    uint32_t last = BZ_NONE;
+    map->place = BZ_NEW(asked->arena, bz_layer_place, a->n + 1);
+    map->works = BZ_NEW(asked->arena, bool, flow->n + 1);
+    map->n_tasks = flow->n;
+    for (int i = 0; i < a->n; i++) {
+        const bz_aligned *row = &a->row[i];
+        uint32_t task = row->at < t->event[BZ_EVENT_CALL].n ? call[row->at]
+                        : row->op < t->event[BZ_EVENT_OP].n ? op[row->op]
+                                                            : BZ_NONE;
+        if (!row->n_layers || (row->kind != BZ_ALIGNED_MISSING && task == BZ_NONE))
+            continue;
+        map->place[map->n++] = (bz_layer_place){row->layer, row->n_layers, row, task, last, 0};
+        if (task != BZ_NONE) {
+            last = task;
+            map->works[task] = true;
+        }
+    }
+    map->constant = BZ_NEW(asked->arena, uint32_t, a->n_constants + 1);
+    for (int i = 0; i < a->n_constants; i++)
+        if (a->constant[i] < t->event[BZ_EVENT_OP].n && op[a->constant[i]] != BZ_NONE)
+            map->constant[map->n_constants++] = op[a->constant[i]];
+}
+
+static bool works(const bz_layer_map *map, uint32_t task)
+{
+    return task < map->n_tasks && map->works[task]; /* inserted ones are behind them */
+}
+
+static int64_t above_call(const bz_layer_map *map, const bz_task *t)
+{
+    return t->gap > map->call[1] ? t->gap - map->call[1] : 0;
+}
+
+/* Time between tasks from this one on to the next that does layers, above what any call has behind it. */
+static int64_t between(const bz_flow *flow, const bz_layer_map *map, uint32_t behind)
+{
+    int64_t sum = 0;
+    for (uint32_t i = behind; i != BZ_NONE && (i == behind || !works(map, i)); i = flow->task[i].next)
+        sum = bz_flow_sum(sum, above_call(map, &flow->task[i]));
+    return sum;
+}
+
+/* Places between the same two tasks: [from, end). */
+static int same_time(const bz_layer_map *map, int from)
+{
+    int end = from;
+    while (end < map->n && map->place[end].task == BZ_NONE && map->place[end].behind == map->place[from].behind)
+        end++;
+    return end;
+}
+
+/* The time behind each call. The first quarter is that of calls which follow each other at once, as a reorder and its convolution do; behind
+ * others the framework does layers of its own. */
+static void find_call(const bz_flow *flow, const bz_whatif_asked *asked, bz_layer_map *map)
+{
+    int64_t *gap = BZ_NEW(asked->arena, int64_t, flow->n + 1);
+    size_t n = 0;
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (flow->task[i].kind == BZ_TASK_CALL && flow->task[i].next != BZ_NONE &&
+            flow->task[flow->task[i].next].kind == BZ_TASK_CALL)
+            gap[n++] = flow->task[i].gap;
+    if (!n)
+        return;
+    bz_sort_times(gap, n);
+    map->call[0] = gap[0];
+    map->call[1] = gap[(n - 1) / 4];
+    map->call[2] = gap[(n - 1) / 2];
+}
+
+static void share_time(const bz_flow *flow, const bz_bound *b, bz_layer_map *map)
+{
+    for (int i = 0, end; i < map->n; i = end) {
+        double bytes = 0;
+        end = i + 1;
+        if (map->place[i].task != BZ_NONE)
+            map->place[i].time = flow->task[map->place[i].task].duration;
+        if (map->place[i].task != BZ_NONE || map->place[i].behind == BZ_NONE)
+            continue;
+        end = same_time(map, i);
+        double work = (double)between(flow, map, map->place[i].behind);
+        for (int k = i; k < end; k++)
+            bytes += bz_peaks_bytes(b->layer[map->place[k].layer[0]].layer, NULL, BZ_UNDEFINED);
+        for (int k = i; k < end; k++) {
+            double own = bz_peaks_bytes(b->layer[map->place[k].layer[0]].layer, NULL, BZ_UNDEFINED);
+            map->place[k].time = (int64_t)(bytes > 0 ? work * own / bytes : work / (end - i));
+        }
+    }
+}
+
+static const bz_regret_row *find_record(const bz_whatif_asked *asked, const bz_aligned *row)
+{
+    const bz_regret *r = asked->model->regret;
+    for (int i = 0; r && row && row->problem && i < r->n; i++)
+        if (r->row[i].used > 0 && r->row[i].seen > 0 && !strcmp(r->row[i].problem, row->problem) &&
+            !strcmp(r->row[i].variant, row->variant ? row->variant : ""))
+            return &r->row[i];
+    return NULL;
+}
+
+double bz_layer_slower(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place)
+{
+    const bz_regret_row *row = place->task == BZ_NONE ? NULL : find_record(asked, place->row);
+    return row ? 1e-9 * (double)place->time / row->used : map->slower;
+}
+
+static void find_slower(const bz_whatif_asked *asked, bz_layer_map *map)
+{
+    const bz_regret *r = asked->model->regret;
+    double seen = 0, used = 0;
+    for (int i = 0; r && i < r->n; i++)
+        if (r->row[i].used > 0 && r->row[i].seen > 0) {
+            seen += r->row[i].calls * r->row[i].seen;
+            used += r->row[i].calls * r->row[i].used;
+        }
+    map->slower = used > 0 ? seen / used : 1;
+}
+
+bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *out)
+{
+    const bz_whatif_model *m = asked->model;
+    *out = (bz_layer_map){.slower = 1};
+    for (uint32_t i = 0; i < flow->n_lanes; i++)
+        if (flow->lane[i].device && flow->lane[i].first != BZ_NONE) {
+            bz_whatif_because(asked, "it is for recordings of a processor, and a device has worked here");
+            return false;
+        }
+    if (!m || !m->bound->n || !m->alignment || !m->alignment->timeline) {
+        bz_whatif_because(asked, "it needs the model: 'benanza analyze MODEL --profile RECORDING' asks with it");
+        return false;
+    }
+    add_places(flow, asked, out);
+    find_call(flow, asked, out);
+    share_time(flow, m->bound, out);
+    find_slower(asked, out);
+    if (!out->n)
+        bz_whatif_because(asked, "no task of the recording did a layer of the model");
+    return out->n > 0;
+}
+
+/* ---- changes -------------------------------------------------------------------------------- */
+
+/* Each of the times between tasks loses its share. */
+static void shrink(bz_flow *flow, const bz_layer_map *map, uint32_t behind, int64_t less)
+{
+    double all = (double)between(flow, map, behind),
+           left = all > 0 ? fmax(0, 1 - (double)less / all) : 1; /* above 1: it grows */
+    for (uint32_t i = behind; i != BZ_NONE && (i == behind || !works(map, i)); i = flow->task[i].next)
+        flow->task[i].gap -= (int64_t)((double)above_call(map, &flow->task[i]) * (1 - left));
+}
+
+void bz_layer_set(bz_flow *flow, const bz_layer_map *map, const bz_layer_place *place, int64_t time)
+{
+    if (place->task != BZ_NONE)
+        bz_flow_set(flow, place->task, time);
+    else if (place->behind != BZ_NONE)
+        shrink(flow, map, place->behind, place->time - time);
+}
+
+uint32_t bz_layer_call(bz_flow *flow, const bz_layer_map *map, bz_layer_place *place, const char *name, int64_t time,
+                       int64_t gap)
+{
+    if (place->task != BZ_NONE) {
+        bz_flow_set(flow, place->task, time);
+        return place->task;
+    }
+    uint32_t before = BZ_NONE;
+    for (int i = 0; i < map->n && before == BZ_NONE; i++)
+        before = map->place[i].task;
+    if (place->behind == BZ_NONE && before == BZ_NONE)
+        return BZ_NONE;
+    place->task = place->behind == BZ_NONE ? bz_flow_insert_before(flow, BZ_TASK_CALL, name, before, time, gap)
+                                           : bz_flow_insert(flow, BZ_TASK_CALL, name, place->behind, time, gap);
+    return place->task;
+}

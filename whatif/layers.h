@@ -1,0 +1,51 @@
+/* Layers of a model in the graph of a processor's recording; private to the room. */
+#ifndef BZ_WHATIF_LAYERS_H
+#define BZ_WHATIF_LAYERS_H
+
+#include "whatif/transformations.h"
+
+/* Where layers were done: by a task, or between tasks by code that nobody recorded. */
+typedef struct bz_layer_place {
+    const int *layer; /* [n]: into the bound's layers */
+    int n;
+    const bz_aligned *row;
+    uint32_t task;   /* BZ_NONE: between tasks */
+    uint32_t behind; /* the last task before it that does layers; BZ_NONE: there is none */
+    int64_t time;    /* that it took */
+} bz_layer_place;
+
+typedef struct bz_layer_map {
+    bz_layer_place *place; /* in the order of the program */
+    int n;
+    bool *works; /* [n_tasks]: does layers; of the flow as it was */
+    uint32_t n_tasks;
+    int64_t call[BZ_WHATIF_SIDES];   /* the framework's own time behind a call: shortest, lower quartile, median */
+    double slower;                   /* the recording's calls against their records: so many times as long; 1 unknown */
+    uint32_t *constant, n_constants; /* tasks that compute on constants alone */
+} bz_layer_map;
+
+/* False where there is no model, or the recording did not run on a processor; `asked` says why then. */
+bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *out);
+
+/* What the place took becomes so many ns: of its task, or of the time between tasks. */
+void bz_layer_set(bz_flow *flow, const bz_layer_map *map, const bz_layer_place *place, int64_t time);
+
+/* The call of a place: its task, or one that is inserted where the work was done that nobody recorded. It takes `time`. */
+uint32_t bz_layer_call(bz_flow *flow, const bz_layer_map *map, bz_layer_place *place, const char *name, int64_t time,
+                       int64_t gap);
+
+bool bz_layer_is_reorder(const bz_task *t);
+/* How many times as long as its record a call took; the map's where no record of it is known. */
+double bz_layer_slower(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place);
+
+static inline const char *bz_layer_name(const bz_whatif_asked *asked, const bz_layer_place *place)
+{
+    return asked->model->bound->layer[place->layer[0]].layer->name;
+}
+
+static inline int64_t bz_layer_ns(double seconds)
+{
+    return seconds < 1e-9 * (double)BZ_FLOW_LONGEST ? (int64_t)(1e9 * seconds + 0.5) : BZ_FLOW_LONGEST;
+}
+
+#endif

@@ -1,0 +1,241 @@
+/* The library does all layers that a framework's step gives it, in layouts of its choice, with weights prepared ahead: each takes what the record
+ * of the library's own pick says, groups are one call, reorders go. What stays the framework's stays as it was, and every tensor that passes
+ * between both is reordered. */
+#include "whatif/ways.h"
+
+#include <math.h>
+
+typedef struct {
+    bz_whatif_asked *asked;
+    bz_flow *flow;
+    bz_layer_map map;
+    bz_way way;
+    const bz_picks *picks;
+    int *group; /* [nodes]: place of the bound, or -1 */
+    bool *left; /* [nodes]: stays the framework's */
+    bool *gone; /* [places of the map]: another one does it */
+    int products, unknown, joined, kept, reorders, borders;
+    int64_t before, after, reordered, bordered;
+} change;
+
+/* x × sigmoid(x), which PyTorch's networks call as one operator: the product, and the sigmoid in *sigmoid. */
+static bool is_silu(const bz_bound *b, int mul, int *sigmoid)
+{
+    const bz_dag *dag = b->dag;
+    int from = dag->first[mul];
+    if (strcmp(b->layers->layer[mul].kind, "mul") != 0 || dag->first[mul + 1] - from != 2)
+        return false;
+    for (int k = 0; k < 2; k++) {
+        int s = dag->pred[from + k], x = dag->pred[from + 1 - k];
+        *sigmoid = s;
+        if (!strcmp(b->layers->layer[s].kind, "sigmoid") && dag->first[s + 1] - dag->first[s] == 1 &&
+            dag->pred[dag->first[s]] == x)
+            return true;
+    }
+    return false;
+}
+
+/* Layers that the step leaves to the framework, and what is done with nothing but their results until the next product. */
+static void find_left(change *c)
+{
+    const bz_bound *b = c->asked->model->bound;
+    const bz_dag *dag = b->dag;
+    c->left = BZ_NEW(c->asked->arena, bool, dag->n + 1);
+    for (int i = 0; i < dag->n; i++) {
+        const bz_layer *l = &b->layers->layer[i];
+        int from = dag->first[i], to = dag->first[i + 1];
+        c->left[i] = to > from && !l->macs;
+        for (int k = from; k < to; k++)
+            c->left[i] &= c->left[dag->pred[k]];
+        c->left[i] |= bz_way_word(c->way.leaves, l->kind);
+        c->left[i] |= *c->way.only && to > from && l->class != BZ_VIEW && !bz_way_word(c->way.only, l->kind);
+    }
+    for (int i = 0, sigmoid; i < dag->n && *c->way.only; i++)
+        if (is_silu(b, i, &sigmoid) && !bz_way_word(c->way.only, "silu"))
+            c->left[i] = c->left[sigmoid] = true;
+}
+
+static bool stays(const change *c, const bz_layer_place *place)
+{
+    for (int k = 0; k < place->n; k++)
+        if (!c->left[bz_way_layer(c->asked, place, k)->node])
+            return false;
+    return true;
+}
+
+/* What the place becomes: a price, and whether a group before it has it. NULL: nobody knows. */
+static const bz_pick *price_of(change *c, const bz_layer_place *place, bool *joined)
+{
+    const bz_bound *b = c->asked->model->bound;
+    *joined = false;
+    for (int k = 0; k < place->n; k++) {
+        int node = bz_way_layer(c->asked, place, k)->node, g = c->group[node];
+        if (g < 0)
+            continue;
+        *joined = node != b->fused.place[g].layer[0];
+        for (int j = 0; j < place->n && *joined; j++)
+            *joined = bz_way_layer(c->asked, place, j)->node != b->fused.place[g].layer[0];
+        return &c->picks->place[g];
+    }
+    const bz_pick *pick = &c->picks->free[place->layer[0]];
+    return isfinite(pick->seconds) ? pick : NULL;
+}
+
+/* A library that keeps the data to itself may spare calls the way to memory, or not: between the record and what the calls take longer
+ * now. */
+static double slower_of(const change *c, const bz_layer_place *place)
+{
+    double now = bz_layer_slower(c->asked, &c->map, place);
+    return c->asked->side == 0 ? fmin(1, now) : c->asked->side == 2 ? fmax(1, now) : (1 + now) / 2;
+}
+
+static void change_place(change *c, int at)
+{
+    bz_layer_place *place = &c->map.place[at];
+    bool joined, product = bz_way_is_product(c->asked, place);
+    c->products += product;
+    if (stays(c, place)) {
+        c->kept++;
+        return;
+    }
+    const bz_pick *pick = price_of(c, place, &joined);
+    if (!pick) {
+        c->unknown += product;
+        return;
+    }
+    c->before = bz_flow_sum(c->before, place->time);
+    if (joined) {
+        c->joined++;
+        c->gone[at] = true;
+        bz_layer_set(c->flow, &c->map, place, 0);
+        return;
+    }
+    int64_t after = bz_layer_ns(bz_way_price(c->asked, pick, product) * slower_of(c, place));
+    c->after = bz_flow_sum(c->after, after);
+    if (place->task == BZ_NONE)
+        bz_layer_set(c->flow, &c->map, place, 0);
+    bz_layer_call(c->flow, &c->map, place, bz_layer_name(c->asked, place), after, c->map.call[c->asked->side]);
+}
+
+/* ---- reorders and the time between ---------------------------------------------------------- */
+
+/* Seconds by the byte of the recording's reorders of data: the one whose size is nearest tells. */
+static double reorder_time(const change *c, double bytes)
+{
+    double nearest = INFINITY, time = 0;
+    for (uint32_t i = 0; i < c->map.n_tasks; i++) {
+        if (!bz_layer_is_reorder(&c->flow->task[i]))
+            continue;
+        const bz_call *call = bz_call_of(c->asked->trace, c->flow->task[i].event);
+        double own = call->elements > 0 ? (double)call->elements * bz_dtype_bits(call->x.dtype) / 8 : 0;
+        double far = own > 0 ? fabs(log(own / bytes)) : INFINITY;
+        if (far < nearest) {
+            nearest = far;
+            time = (double)c->flow->task[i].was * bytes / own;
+        }
+    }
+    return time;
+}
+
+static void add_borders(change *c)
+{
+    const bz_bound *b = c->asked->model->bound;
+    const bz_dag *dag = b->dag;
+    uint32_t *task = BZ_NEW(c->asked->arena, uint32_t, dag->n + 1);
+    memset(task, 0xff, ((size_t)dag->n + 1) * sizeof *task);
+    for (int i = 0; i < c->map.n; i++)
+        for (int k = 0; k < c->map.place[i].n; k++)
+            task[bz_way_layer(c->asked, &c->map.place[i], k)->node] =
+                c->map.place[i].task != BZ_NONE && !c->gone[i] ? c->map.place[i].task : c->map.place[i].behind;
+    for (int i = 0; i < dag->n; i++)
+        for (int k = dag->first[i]; k < dag->first[i + 1]; k++) {
+            int from = dag->pred[k];
+            const bz_layer *l = &b->layers->layer[from];
+            if (c->left[i] == c->left[from] || !l->n_out || task[i] == BZ_NONE || c->flow->task[task[i]].removed)
+                continue;
+            int64_t time = (int64_t)reorder_time(c, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
+            bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", task[i], time, c->map.call[c->asked->side]);
+            c->bordered = bz_flow_sum(c->bordered, time);
+            c->borders++;
+        }
+}
+
+/* Between two calls that the library does the framework takes what it takes at the least between any. */
+static void shorten_between(change *c)
+{
+    for (int i = 0; i < c->map.n; i++) {
+        const bz_layer_place *place = &c->map.place[i];
+        if (place->task == BZ_NONE || stays(c, place))
+            continue;
+        bz_task *t = &c->flow->task[place->task];
+        int64_t own = c->map.call[c->asked->side];
+        bool ours = true;
+        for (int k = i + 1; k < c->map.n && c->map.place[k].behind == place->task; k++)
+            ours &= !stays(c, &c->map.place[k]);
+        for (; ours && t->next != BZ_NONE && c->flow->task[t->next].kind == BZ_TASK_CALL; t = &c->flow->task[t->next]) {
+            t->gap = t->gap < own ? t->gap : own;
+            if (t->next < c->map.n_tasks && c->map.works[t->next])
+                break;
+        }
+    }
+}
+
+static void remove_tasks(change *c)
+{
+    for (uint32_t i = 0; i < c->map.n_tasks; i++)
+        if (!c->flow->task[i].removed && bz_layer_is_reorder(&c->flow->task[i])) {
+            c->reordered = bz_flow_sum(c->reordered, c->flow->task[i].duration);
+            c->reorders++;
+            /* behind it the framework may have done layers of its own, which stay */
+            int64_t more = c->flow->task[i].gap - c->map.call[1];
+            c->flow->task[i].gap = more > 0 ? more : 0;
+            bz_flow_remove(c->flow, i, more > 0);
+        }
+    for (int i = 0; i < c->map.n; i++)
+        if (c->gone[i] && c->map.place[i].task != BZ_NONE)
+            bz_flow_remove(c->flow, c->map.place[i].task, false);
+}
+
+static void tell(change *c)
+{
+    bz_unit_text x, y;
+    bz_whatif_assume(
+        c->asked, BZ_ASSUMED_MEASURED, "records of the library's picks",
+        "layers that the library does: %s become %s, %d of them as a part of another call, by its own picks%s",
+        bz_units_time(x, 1e-9 * (double)c->before), bz_units_time(y, 1e-9 * (double)c->after), c->joined,
+        c->unknown ? bz_arena_printf(c->asked->arena, "; %d of %d products without a record take what they took",
+                                     c->unknown, c->products)
+                   : "");
+    bz_whatif_assume(
+        c->asked, BZ_ASSUMED_MEASURED, "the recording",
+        "%d reorders of %s go, %d of %s come where a tensor passes between the library and the framework, which "
+        "keeps %d layers as they are",
+        c->reorders, bz_units_time(x, 1e-9 * (double)c->reordered), c->borders,
+        bz_units_time(y, 1e-9 * (double)c->bordered), c->kept);
+}
+
+int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    change c = {.asked = asked, .flow = flow};
+    if (bz_way_read(asked->text, asked, &c.way, err))
+        return -1;
+    if (!bz_layer_map_make(flow, asked, &c.map))
+        return 0;
+    const bz_regret *r = asked->model->regret;
+    c.picks = bz_way_picks(asked->model, BZ_UNDEFINED, r && r->training);
+    if (!c.picks)
+        return bz_whatif_because(asked, "no records tell what the library takes for the model's layers");
+    c.group = BZ_NEW(asked->arena, int, asked->model->bound->dag->n + 1);
+    c.gone = BZ_NEW(asked->arena, bool, c.map.n + 1);
+    bz_way_groups(asked, &c.way, c.picks, c.group);
+    find_left(&c);
+    for (int i = 0; i < c.map.n; i++)
+        change_place(&c, i);
+    if (c.unknown == c.products)
+        return bz_whatif_because(asked, "none of %d products has a record", c.products);
+    shorten_between(&c);
+    add_borders(&c);
+    remove_tasks(&c);
+    tell(&c);
+    return c.map.n - c.kept + c.reorders;
+}

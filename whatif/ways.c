@@ -1,0 +1,128 @@
+/* Words, groups and prices of the steps that frameworks offer. */
+#include "whatif/ways.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool next_word(const char **words, char out[64])
+{
+    *words += strspn(*words, " \n");
+    size_t n = strcspn(*words, " \n"), take = n < 63 ? n : 63;
+    memcpy(out, *words, take);
+    out[take] = 0;
+    *words += n;
+    return n > 0;
+}
+
+bool bz_way_word(const char *words, const char *wanted)
+{
+    char word[64];
+    while (next_word(&words, word))
+        if (!strcmp(word, wanted))
+            return true;
+    return false;
+}
+
+int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error *err)
+{
+    char word[64];
+    words = words ? words : "";
+    *out = (bz_way){.patterns = words, .leaves = "", .only = ""};
+    while (next_word(&words, word)) {
+        const struct {
+            const char *name;
+            bool *flag;
+        } FLAGS[] = {{"blocked", &out->blocked}, {"pads", &out->pads}, {"constants", &out->constants}};
+        bool known = strchr(word, '+') != NULL;
+        if (!strcmp(word, "leaves") || !strcmp(word, "only")) {
+            *(*word == 'l' ? &out->leaves : &out->only) = words;
+            return 0;
+        }
+        for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
+            if (!strcmp(word, FLAGS[i].name))
+                known = *FLAGS[i].flag = true;
+        if (!known)
+            return bz_fail(
+                err, BZ_USAGE,
+                "%s: '%s' is no word of it: blocked, pads, constants, fusion patterns as conv+relu, and last "
+                "'leaves KIND…' or 'only KIND…'",
+                asked->row->name, word);
+    }
+    return 0;
+}
+
+static int larger(const void *x, const void *y)
+{
+    const bz_bound_place *const *a = x, *const *b = y;
+    return (*a)->n != (*b)->n ? (*b)->n - (*a)->n : (*a)->layer[0] - (*b)->layer[0];
+}
+
+void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_picks *picks, int *of_node)
+{
+    const bz_bound *b = asked->model->bound;
+    const bz_bound_place **list = BZ_NEW(asked->arena, const bz_bound_place *, b->fused.n_places + 1);
+    int n = 0;
+    for (int i = 0; i < b->dag->n; i++)
+        of_node[i] = -1;
+    for (int g = 0; g < b->fused.n_places; g++)
+        if (!b->fused.place[g].refused && bz_way_word(way->patterns, b->fused.place[g].pattern) &&
+            (!picks || isfinite(picks->place[g].seconds)))
+            list[n++] = &b->fused.place[g];
+    if (n)
+        qsort(list, (size_t)n, sizeof *list, larger);
+    for (int g = 0; g < n; g++) {
+        bool free = true;
+        for (int k = 0; k < list[g]->n; k++)
+            free &= of_node[list[g]->layer[k]] < 0;
+        for (int k = 0; k < list[g]->n && free; k++)
+            of_node[list[g]->layer[k]] = (int)(list[g] - b->fused.place);
+    }
+}
+
+const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool training)
+{
+    for (int i = 0; m && i < m->n_picks; i++)
+        if (m->picks[i].dtype == dtype && m->picks[i].training == training)
+            return &m->picks[i];
+    return NULL;
+}
+
+/* What weights take longer from memory than from where a hot record finds them: all weights of the model pass in every iteration, so those of
+ * a layer come from as far as all together fit. */
+static double from_memory(const bz_whatif_asked *asked, double weights)
+{
+    const bz_bound *b = asked->model->bound;
+    const bz_picks *picks = bz_way_picks(asked->model, BZ_UNDEFINED, false);
+    double all = 0;
+    if (!b->peaks || b->peaks->why || !b->peaks->n_bandwidth || !picks || !(weights > 0))
+        return 0;
+    for (int i = 0; i < b->n; i++)
+        all += picks->free[i].weights * b->layer[i].times;
+    double near = bz_peaks_traffic(b->peaks, weights), far = bz_peaks_traffic(b->peaks, all) * weights / all;
+    return isfinite(near) && far > near ? far - near : 0;
+}
+
+/* Records are hot, and a program's weights come from memory in every iteration. What that takes a record with cold caches says, as far as
+ * its bytes are weights; else the memory's bandwidth does, and nobody knows how much of it the arithmetic hides: half in the middle. */
+double bz_way_price(const bz_whatif_asked *asked, const bz_pick *pick, bool cold)
+{
+    bool known = cold && pick->cold > 0;
+    double bytes = pick->weights + pick->data, more = 0;
+    if (known && bytes > 0)
+        more = fmax(0, pick->cold - pick->seconds) * pick->weights / bytes;
+    else if (cold)
+        more = from_memory(asked, pick->weights) / 2;
+    if (asked->side == 0)
+        return pick->low;
+    if (asked->side == 2)
+        return known ? fmax(pick->high, pick->cold) : pick->high + 2 * more;
+    return pick->seconds + more;
+}
+
+bool bz_way_is_product(const bz_whatif_asked *asked, const bz_layer_place *place)
+{
+    for (int k = 0; k < place->n; k++)
+        if (bz_way_layer(asked, place, k)->layer->macs)
+            return true;
+    return false;
+}

@@ -1,0 +1,36 @@
+/* What a step of a framework makes of the layers of a model, as words: shared by library.c, products.c and joined.c; private to the room. */
+#ifndef BZ_WHATIF_WAYS_H
+#define BZ_WHATIF_WAYS_H
+
+#include "whatif/layers.h"
+
+/* "blocked pads constants conv+relu leaves erf" */
+typedef struct bz_way {
+    bool blocked;         /* convolutions and pools run in blocked layouts, by direct code of the framework's own */
+    bool pads;            /* padding is done by what reads it, where that is a convolution or pool */
+    bool constants;       /* what depends on constants alone is no longer computed */
+    const char *patterns; /* groups of layers that become one call */
+    const char *leaves;   /* kinds of layers that stay the framework's own; "" */
+    const char *only;     /* all other kinds do; "" */
+} bz_way;
+
+int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error *err);
+bool bz_way_word(const char *words, const char *wanted); /* is it one of them? */
+
+/* Groups of the bound that are of the way's patterns, the largest first, none within another: of_node[i] is the group of layer i of the
+ * main graph, a place of the bound, or -1. `picks` (may be NULL): those alone that it prices. */
+void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_picks *picks, int *of_node);
+
+/* The library's picks in a type; NULL where nobody asked for them. */
+const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool training);
+
+/* A price on the side that is asked for: the record's interval at its ends, and with weights from memory where `cold`. */
+double bz_way_price(const bz_whatif_asked *asked, const bz_pick *pick, bool cold);
+
+static inline const bz_bound_layer *bz_way_layer(const bz_whatif_asked *asked, const bz_layer_place *place, int k)
+{
+    return &asked->model->bound->layer[place->layer[k]];
+}
+bool bz_way_is_product(const bz_whatif_asked *asked, const bz_layer_place *place);
+
+#endif
