@@ -1,6 +1,5 @@
 /* What to change in a program, by what an analysis found: greatest gain first. */
 #include "advice/constants.h"
-#include "advice/predict.h"
 #include "advice/rules.h"
 
 #include <math.h>
@@ -136,40 +135,6 @@ static int add(advice_making *m, bz_advice *list, int n, const bz_advice *new)
     return n;
 }
 
-static void tell_part(advice_making *m, const char *what, const predict_part *p)
-{
-    bz_unit_text before, after;
-    if (p->before > 0 || p->after > 0)
-        bz_buf_printf(&m->evidence, "%s %s to %s", what, bz_units_time(before, p->before),
-                      bz_units_time(after, p->after));
-}
-
-/* Where the table says what the framework's step changes, the gain is that of this program, not of the bound. */
-static void predict_gain(advice_making *m, const advice_rule *rule, bz_advice *out)
-{
-    static const char *const PARTS[] = {"products ", ", other layers", ", conversions", ", work on constants",
-                                        ", the rest"};
-    static const bz_rung_kind STEPS[] = {BZ_RUNG_SLOWER, BZ_RUNG_SLOWER, BZ_RUNG_EXTRA, BZ_RUNG_EXTRA, BZ_RUNG_BETWEEN};
-    predict_step step;
-    prediction p;
-    const char *words = own_line(m, rule, "does");
-    if (!words || !bz_bound_goal(m->b).enough || !predict_read(words, &step) ||
-        !predict(m->a, m->l, m->trace, &step, m->arena, &p))
-        return;
-    out->predicted = true;
-    out->gain = p.all.before - p.all.after;
-    out->low = p.all.before - p.all.high;
-    out->high = p.all.before - p.all.low;
-    bz_buf_puts(&m->evidence, "; predicted of this program: ");
-    for (int i = 0; i < PREDICT_PARTS; i++) {
-        tell_part(m, PARTS[i], &p.part[i]);
-        if (p.part[i].after < p.part[i].before)
-            advice_mark(m, STEPS[i]);
-    }
-    if (p.unknown)
-        bz_buf_printf(&m->evidence, "; %d of %d products without a record, as they are", p.unknown, p.products);
-}
-
 /* Has the model a layer without which the framework's step does nothing? */
 static bool has_needed(const advice_making *m, const advice_rule *rule)
 {
@@ -227,15 +192,14 @@ static bz_advice make(advice_making *m, const advice_rule *rule, const char *ste
     double more = f.priced ? m->slower : 1;
     const char *unsure = own_line(m, rule, "unsure");
     bz_advice new = {.id = rule->id, .what = open ? conditional(m, what) : what, .step = step};
-    const char *change = advice_line(rule, m->l->on_device ? "device whatif" : "cpu whatif", 0);
+    const char *own = m->l->on_device ? NULL : own_line(m, rule, "whatif"),
+               *change = own ? own : advice_line(rule, m->l->on_device ? "device whatif" : "cpu whatif", 0);
     new.gain = open &&f.assumed ? NAN : f.gain;
     new.low = f.priced ? new.gain - f.half : 0; /* nobody knows what takes the place of work that goes */
     new.high = new.gain *more + f.half;
     new.by = "estimate";
-    if (change && !(open && f.assumed))
-        advice_simulate(m, rule, change, &new);
-    if (predicts && !open)
-        predict_gain(m, rule, &new);
+    if (change && !(open && (f.assumed || own)) && (predicts || !own))
+        new.predicted = advice_simulate(m, rule, change, &new) && own;
     new.low -= noise(m);
     new.high += noise(m);
     if (unsure)
@@ -284,7 +248,7 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
     m.iterations = spread(&m);
     m.records = interval(m.b);
     m.slower = ladder->busy > m.b->sequential && m.b->sequential > 0 ? ladder->busy / m.b->sequential : 1;
-    m.simulation = advice_simulation_make(trace, records, arena);
+    m.simulation = advice_simulation_make(analysis, ladder, trace, records, arena);
     advice_items(&m);
     for (int i = 0; i < table.n; i++)
         n = consider(&m, &table, &table.rule[i], list, n);

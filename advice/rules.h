@@ -94,11 +94,12 @@ void advice_mark(advice_making *m, bz_rung_kind step);
 typedef struct advice_simulation advice_simulation;
 
 /* Of the typical iteration. It lives in the arena, and has memory of its own besides. */
-advice_simulation *advice_simulation_make(const bz_trace *trace, const bz_whatif_records *records, bz_arena *arena);
+advice_simulation *advice_simulation_make(const bz_analysis *analysis, const bz_ladder *ladder, const bz_trace *trace,
+                                          const bz_whatif_records *records, bz_arena *arena);
 void advice_simulation_free(advice_simulation *s);
 
-/* The gain by the change that the line "whatif" names, with what it assumes as further evidence. False where it does not apply to
- * this recording. */
+/* The gain by the change that the line "whatif" names, with what it assumes as further evidence, and the steps of the waterfall that get
+ * smaller. False where it does not apply to this recording. */
 bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line, bz_advice *out);
 
 /* ---- items ---------------------------------------------------------------------------------- */

@@ -9,10 +9,12 @@
 struct advice_simulation {
     bz_flow flow;
     bz_whatif whatif;
+    bz_whatif_model model;
     bool usable; /* it repeats what was recorded */
 };
 
-advice_simulation *advice_simulation_make(const bz_trace *trace, const bz_whatif_records *records, bz_arena *arena)
+advice_simulation *advice_simulation_make(const bz_analysis *analysis, const bz_ladder *ladder, const bz_trace *trace,
+                                          const bz_whatif_records *records, bz_arena *arena)
 {
     advice_simulation *s = BZ_NEW(arena, advice_simulation, 1);
     bz_error none;
@@ -20,7 +22,10 @@ advice_simulation *advice_simulation_make(const bz_trace *trace, const bz_whatif
     if (typical == BZ_NONE || bz_flow_make(trace, typical, &s->flow, &none))
         return s;
     s->usable = !bz_whatif_begin(trace, &s->flow, arena, &s->whatif, &none) && s->whatif.error <= BZ_WHATIF_REFUSE;
+    s->model =
+        (bz_whatif_model){&analysis->bound, ladder->alignment, ladder->regret, analysis->picks, analysis->n_picks};
     s->whatif.records = records;
+    s->whatif.model = bz_bound_goal(&analysis->bound).enough ? &s->model : NULL; /* else too little has a price */
     return s;
 }
 
@@ -96,5 +101,11 @@ bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line
     out->high = share * 1e-9 * (double)(w->simulated - p->low);
     out->by = "simulation";
     tell(m, p);
+    if (p->critical.of[BZ_TASK_CALL] < w->critical.of[BZ_TASK_CALL]) {
+        advice_mark(m, BZ_RUNG_SLOWER);
+        advice_mark(m, BZ_RUNG_EXTRA);
+    }
+    if (p->critical.between < w->critical.between)
+        advice_mark(m, BZ_RUNG_BETWEEN);
     return true;
 }
