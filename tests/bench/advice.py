@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Whether the analyzer's advice is worth taking: predicted and achieved gain side by side, on real programs.
 
-    tests/bench/advice.py measure --out DIR [--rounds N] [--seconds S] [--models DIR] [--networks NAME,…] BENANZA
+    tests/bench/advice.py measure --out DIR [--rounds N] [--seconds S] [--models DIR] [--networks NAME,…] [--quiet COMMAND] BENANZA
     tests/bench/advice.py judge --out DIR [--db DIR] [--networks NAME,…] BENANZA
 
 The networks are bundled ones, run on one thread: in PyTorch (Debian's), eager; and, of what --models has with weights
@@ -10,10 +10,11 @@ graph optimizer switched off.
 
 measure    records each program as it is, and with each change that an advice can ask for; and measures all of them in turns, so that
            drift hits all alike, each time in a process of its own. Nothing is analyzed: what is measured cannot depend on what is
-           predicted. --seconds: no further round begins then.
+           predicted. --seconds: no further round begins then. --quiet is put before each program: it keeps others away.
 judge      analyzes the recordings with the records in DIR (`benanza bound --fuse`, the same with `--cache cold` and with `--dtype bf16`),
            and holds what the advice promises against what was measured. The advices that are held are the first two that can be
-           carried out; then, of the recording of the program with each of them taken, the first one (the second round).
+           carried out; then, of the recording of the program with each of them taken, the first one (the second round). Models are the bundled
+           ones, else those in --models.
 
 A prediction is the median over the recordings; it is a share of the recorded latency, and is that share of the measured one, because one
 process may be half again as slow as the next. A row holds where the prediction is off by at most 15 % of what was achieved, or by at
@@ -48,6 +49,7 @@ class Failed(Exception):
 
 
 def run(command, accept=(0,), **environment):
+    command = ARGUMENTS.quiet.split() + command
     done = subprocess.run(command, capture_output=True, env=dict(os.environ, NEIGHBOUR="1", **environment))
     if done.returncode not in accept:
         raise Failed("%s ended with status %d:\n%s" % (" ".join(command), done.returncode, done.stderr.decode()[-2000:].rstrip()))
@@ -131,7 +133,7 @@ def programs(arguments):
 
 def measure(program, arguments, until):
     """took[variant]: a list of processes, each with its iterations."""
-    took = {variant: [] for variant in program.variants}
+    took = {variant: [] for variant in program.variants if not variant or variant in arguments.changes.split(",")}
     for i in range(arguments.rounds):
         if i and time.monotonic() > until:
             break
@@ -198,6 +200,8 @@ class Tally:
 
 def analyze(program, recording, arguments):
     model = os.path.join(MODELS, program.network + ".onnx")
+    if not os.path.exists(model):
+        model = os.path.join(arguments.models or "", program.network + ".onnx")
     done = run([arguments.benanza, "analyze", "--db", arguments.db, "--fuse", "--json", "--profile", recording, model], (0, 4))
     profile = json.loads(done.stdout)["models"][0]["profiles"][0]
     return {a["id"]: dict(a, recorded=profile["latency"]) for a in profile["advice"]}
@@ -220,7 +224,7 @@ def judge_round(program, taken, recordings, times, tally, most, arguments):
         if variant is None or variant == taken or variant in reached or len(reached) == most:
             continue
         if variant not in times.took:
-            print("| %s | %s (%s) | | the program fails with it | |" % (where, variant, advice), flush=True)
+            print("| %s | %s (%s) | | fails, or was not measured | |" % (where, variant, advice), flush=True)
             continue
         reached.append(variant)
         if taken and times.ratio(taken, variant) > SLOWER:
@@ -256,6 +260,8 @@ def main():
     parser.add_argument("--db", default=os.path.join(TESTS, "..", "build", "advice-db"), metavar="DIR")
     parser.add_argument("--networks", default=NETWORKS, metavar="NAME,NAME…")
     parser.add_argument("--models", metavar="DIR", help="models with weights, for ONNX Runtime")
+    parser.add_argument("--quiet", default="", metavar="COMMAND")
+    parser.add_argument("--changes", default="freeze,bf16,trace,trace bf16,all", metavar="NAME,…", help="that are measured, of those there are")
     parser.add_argument("--why", action="store_true", help="print the evidence of each advice")
     parser.add_argument("benanza")
     ARGUMENTS = arguments = parser.parse_args()
