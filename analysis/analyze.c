@@ -121,6 +121,10 @@ static int make_waterfall(analyze_work *w, const analyze_place *at, bz_error *er
     bz_waterfall *waterfall = BZ_NEW(w->arena, bz_waterfall, 1);
     bz_waterfall_make(&at->item->bound, at->ladder, at->item->units, waterfall);
     at->ladder->waterfall = waterfall;
+    if (at->ladder->alignment && !at->ladder->foreign) {
+        const bz_whatif_model model = {.bound = &at->item->bound, .alignment = at->ladder->alignment};
+        bz_whatif_ladder(at->trace, &model, &at->ladder->with_framework, &at->ladder->without);
+    }
     return 0;
 }
 

@@ -290,6 +290,8 @@ typedef struct bz_ladder {
     double ratio;   /* goal / latency */
     double speedup; /* latency / goal */
     double speedup_parallel;
+    double with_framework, without; /* simulated: the iteration with every layer at the goal's price; without the
+                                     * framework's own time it is one graph's bound. NAN: no model's layers on a processor */
     const char *defect;      /* the goal is above what was measured: which, and the layers to suspect; else NULL */
     const char *foreign;     /* the recording is not of this model, or of other sizes: what tells so; else NULL */
     const char *framework;   /* that ran it: "PyTorch"; NULL where nothing tells */

@@ -225,7 +225,7 @@ static void check_rungs(making *m)
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out)
 {
     making m = {bound, trace, arena, out};
-    *out = (bz_ladder){.profile = profile, .goal = bz_bound_goal(bound)};
+    *out = (bz_ladder){.profile = profile, .goal = bz_bound_goal(bound), .with_framework = NAN, .without = NAN};
     measure(&m);
     if (bound->n && !bound->rebuilt && m.l->iterations)
         out->foreign = bz_align_foreign(bound, trace, arena);

@@ -166,9 +166,16 @@ static const bz_member LADDER[] = {
     BZ_MEMBER(bz_ladder, busy),    BZ_MEMBER(bz_ladder, latency),
 };
 static const bz_member RUNGS[] = {
-    BZ_MEMBER(bz_ladder, idle),   BZ_MEMBER(bz_ladder, excess),  BZ_MEMBER(bz_ladder, overlap),
-    BZ_MEMBER(bz_ladder, ratio),  BZ_MEMBER(bz_ladder, speedup), BZ_MEMBER(bz_ladder, speedup_parallel),
-    BZ_MEMBER(bz_ladder, defect), BZ_MEMBER(bz_ladder, foreign),
+    BZ_MEMBER(bz_ladder, idle),
+    BZ_MEMBER(bz_ladder, excess),
+    BZ_MEMBER(bz_ladder, overlap),
+    BZ_MEMBER(bz_ladder, ratio),
+    BZ_MEMBER(bz_ladder, speedup),
+    BZ_MEMBER(bz_ladder, speedup_parallel),
+    BZ_MEMBER_AS(bz_ladder, with_framework, "layers_at_bound"),
+    BZ_MEMBER_AS(bz_ladder, without, "layers_at_bound_alone"),
+    BZ_MEMBER(bz_ladder, defect),
+    BZ_MEMBER(bz_ladder, foreign),
 };
 
 static void put_rungs(const bz_ladder *l, bz_json *j)

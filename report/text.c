@@ -273,6 +273,21 @@ static void put_runs(const bz_analysis *a, bz_buf *out)
     }
 }
 
+/* The last steps of the ladder are simulations. */
+static void put_ideal(const bz_analysis *a, bz_buf *out)
+{
+    for (int i = 0; i < a->n_ladders; i++) {
+        const bz_ladder *l = &a->ladder[i];
+        bz_unit_text with, without;
+        if (!isfinite(l->with_framework) || !isfinite(l->speedup))
+            continue;
+        bz_buf_puts(out, "  ");
+        bz_buf_clean(out, l->profile);
+        bz_buf_printf(out, ": with every layer at its bound, simulated: %s; without the framework's own time %s\n",
+                      bz_units_time(with, l->with_framework), bz_units_time(without, l->without));
+    }
+}
+
 /* What a lower end makes: at most so fast, at least such a share. "-" where there is no ratio. */
 static const char *bounded(const char *side, const bz_goal *goal, const char *value, bool known, bz_arena *arena)
 {
@@ -302,6 +317,7 @@ static void put_ladders(const bz_analysis *a, bz_buf *out)
         bz_table_print(t, out);
     }
     put_runs(a, out);
+    put_ideal(a, out);
     bz_arena_free(&arena);
 }
 

@@ -382,6 +382,10 @@ int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_a
 /* All rows that apply by themselves, ordered by gain, and their greedy combination. */
 int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err);
 
+/* Every layer at its bound, in seconds: with the framework's own time, and without. Both NAN where the model's layers are not found in a
+ * processor's recording, or too little of them has a price. */
+void bz_whatif_ladder(const bz_trace *trace, const bz_whatif_model *model, double *with, double *without);
+
 /* ---- to be shown ---------------------------------------------------------------------------- */
 
 /* A recording's typical iteration: all that was tried, and its tasks before and after all changes that gain together. */
