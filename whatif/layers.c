@@ -13,6 +13,23 @@ bool bz_layer_is_reorder(const bz_task *t)
            !strcmp(t->name, "reorder");
 }
 
+int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes)
+{
+    double nearest = INFINITY, time = 0;
+    for (uint32_t i = 0; i < map->n_tasks; i++) {
+        if (!bz_layer_is_reorder(&flow->task[i]))
+            continue;
+        const bz_call *call = bz_call_of(asked->trace, flow->task[i].event);
+        double own = call->elements > 0 ? (double)call->elements * bz_dtype_bits(call->x.dtype) / 8 : 0;
+        double far = own > 0 ? fabs(log(own / bytes)) : INFINITY;
+        if (far < nearest) {
+            nearest = far;
+            time = (double)flow->task[i].was * bytes / own;
+        }
+    }
+    return bz_layer_ns(1e-9 * time);
+}
+
 /* [events of the kind]: the task. */
 static uint32_t *tasks_of(const bz_flow *flow, const bz_trace *t, bz_event_kind kind, bz_arena *arena)
 {

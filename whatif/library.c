@@ -119,24 +119,6 @@ static void change_place(change *c, int at)
 
 /* ---- reorders and the time between ---------------------------------------------------------- */
 
-/* Seconds by the byte of the recording's reorders of data: the one whose size is nearest tells. */
-static double reorder_time(const change *c, double bytes)
-{
-    double nearest = INFINITY, time = 0;
-    for (uint32_t i = 0; i < c->map.n_tasks; i++) {
-        if (!bz_layer_is_reorder(&c->flow->task[i]))
-            continue;
-        const bz_call *call = bz_call_of(c->asked->trace, c->flow->task[i].event);
-        double own = call->elements > 0 ? (double)call->elements * bz_dtype_bits(call->x.dtype) / 8 : 0;
-        double far = own > 0 ? fabs(log(own / bytes)) : INFINITY;
-        if (far < nearest) {
-            nearest = far;
-            time = (double)c->flow->task[i].was * bytes / own;
-        }
-    }
-    return time;
-}
-
 static void add_borders(change *c)
 {
     const bz_bound *b = c->asked->model->bound;
@@ -153,7 +135,7 @@ static void add_borders(change *c)
             const bz_layer *l = &b->layers->layer[from];
             if (c->left[i] == c->left[from] || !l->n_out || task[i] == BZ_NONE || c->flow->task[task[i]].removed)
                 continue;
-            int64_t time = (int64_t)reorder_time(c, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
+            int64_t time = bz_layer_reorder(c->flow, c->asked, &c->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
             bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", task[i], time, c->map.call[c->asked->side]);
             c->bordered = bz_flow_sum(c->bordered, time);
             c->borders++;

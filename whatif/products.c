@@ -12,7 +12,7 @@ typedef struct {
     const bz_picks *picks;
     bz_dtype type;
     double ratio; /* bytes */
-    int products, unknown, reorders, others;
+    int products, unknown, reorders, added, others;
     int64_t before[3], after[3]; /* of the three */
 } change;
 
@@ -44,17 +44,50 @@ static void change_product(change *c, const bz_layer_place *place)
 
 /* Half the bytes take half the time where memory is what limits a reorder, and as long as before where its elements do; but no less than the
  * library's code for that type takes, which may go element by element. */
+static int64_t reorder_time(const change *c, int64_t was, double elements)
+{
+    const double share[BZ_WHATIF_SIDES] = {c->ratio, (1 + c->ratio) / 2, 1};
+    double least = 1e9 * bz_peaks_reorder(c->asked->model->bound->peaks, elements, c->type);
+    return (int64_t)(fmax(least, (double)was * share[c->asked->side]) + 0.5);
+}
+
 static void change_reorder(change *c, uint32_t task)
 {
     bz_task *t = &c->flow->task[task];
     const bz_call *call = bz_call_of(c->asked->trace, t->event);
-    double least =
-        1e9 * bz_peaks_reorder(c->asked->model->bound->peaks, call->elements > 0 ? (double)call->elements : 0, c->type);
-    double share[BZ_WHATIF_SIDES] = {c->ratio, (1 + c->ratio) / 2, 1}, was = (double)t->duration;
-    int64_t after = (int64_t)(fmax(least, was * share[c->asked->side]) + 0.5);
+    int64_t after = reorder_time(c, t->duration, call->elements > 0 ? (double)call->elements : 0);
     count(c, 1, t->duration, after);
     bz_flow_set(c->flow, task, after);
     c->reorders++;
+}
+
+static bool reordered(const change *c, uint32_t task)
+{
+    uint32_t prev = c->flow->task[task].prev, next = c->flow->task[task].next;
+    return (prev != BZ_NONE && bz_layer_is_reorder(&c->flow->task[prev])) ||
+           (next != BZ_NONE && bz_layer_is_reorder(&c->flow->task[next]));
+}
+
+/* A framework that reorders around the library's convolutions may have others of its own, as products of matrices. In the other type they are
+ * the library's, too: their data, their weights and their result are reordered. */
+static void add_reorders(change *c, const bz_layer_place *place)
+{
+    const bz_layer *l = bz_way_layer(c->asked, place, 0)->layer;
+    if (!bz_layer_has(l, BZ_LAYER_CONVOLUTION) || place->task == BZ_NONE || l->n_in < 2 || !l->n_out ||
+        reordered(c, place->task))
+        return;
+    const bz_type *type[] = {&l->in[0], &l->in[1], &l->out[0]};
+    for (int k = 0; k < 3; k++) {
+        double bytes = bz_peaks_bytes(l, type[k], BZ_UNDEFINED);
+        int64_t time = reorder_time(c, bz_layer_reorder(c->flow, c->asked, &c->map, bytes), bytes / sizeof(float));
+        int64_t own = c->map.call[c->asked->side];
+        if (k < 2)
+            bz_flow_insert_before(c->flow, BZ_TASK_CALL, "reorder", place->task, time, own);
+        else
+            bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", place->task, time, own);
+        c->after[1] = bz_flow_sum(c->after[1], time);
+        c->added++;
+    }
 }
 
 static void change_other(change *c, const bz_layer_place *place)
@@ -83,9 +116,11 @@ static void tell(change *c)
         bz_units_time(y, 1e-9 * (double)c->after[0]), bz_dtype_name(c->type),
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d without a record take what they took", c->unknown) : "");
     if (c->reorders)
-        bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording, and what 'benanza system --measure' has",
-                         "%d reorders move %g times the bytes: %s become %s", c->reorders, c->ratio,
-                         bz_units_time(x, 1e-9 * (double)c->before[1]), bz_units_time(y, 1e-9 * (double)c->after[1]));
+        bz_whatif_assume(
+            c->asked, BZ_ASSUMED_MODELLED, "the recording, and what 'benanza system --measure' has",
+            "%d reorders move %g times the bytes, and %d come around convolutions that had none: %s become %s",
+            c->reorders, c->ratio, c->added, bz_units_time(x, 1e-9 * (double)c->before[1]),
+            bz_units_time(y, 1e-9 * (double)c->after[1]));
     if (c->others)
         bz_whatif_assume(c->asked, b->peaks && !b->peaks->why ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_GUESSED,
                          "the recording", "%d other layers compute in f32 and convert: %s become %s", c->others,
@@ -116,6 +151,8 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     for (uint32_t i = 0; i < c.map.n_tasks; i++)
         if (!flow->task[i].removed && bz_layer_is_reorder(&flow->task[i]))
             change_reorder(&c, i);
+    for (int i = 0; i < c.map.n && c.reorders; i++)
+        add_reorders(&c, &c.map.place[i]);
     tell(&c);
-    return c.products + c.reorders + c.others;
+    return c.products + c.reorders + c.added + c.others;
 }
