@@ -13,6 +13,8 @@ typedef struct gen_job {
     const char *remeasure;
     bz_list problems; /* texts */
     int64_t most;     /* so many problems, those that tell most of the others; 0: all */
+    const char *budget_text;
+    double budget, expected; /* seconds of measuring, 0: any; those that what is chosen should take */
 } gen_job;
 
 /* ---- the most informative --------------------------------------------------------------------- */
@@ -37,7 +39,8 @@ static double *uses_of(const bz_plan *plan, int n, bz_arena *arena)
 
 /* Of what is wanted, the problems that tell most of a system's times. What they cost stands for what they weigh: by the system's
  * roofline where its rates are known, else as if a byte cost as much as ten operations. */
-static void choose(const gen_job *g, bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting)
+static void choose(gen_job *g, const bz_samples *records, bz_plan *plan, bz_perfdb *db, const bz_system *system,
+                   const bz_setting *setting)
 {
     bz_arena arena = {0};
     const bz_plan_problem *problem;
@@ -50,7 +53,10 @@ static void choose(const gen_job *g, bz_plan *plan, bz_perfdb *db, const bz_syst
     const bz_shape **shape = BZ_NEW(&arena, const bz_shape *, all);
     double *cost = BZ_NEW(&arena, double, all), *uses = uses_of(plan, all, &arena);
     int *at = BZ_NEW(&arena, int, all), *order = BZ_NEW(&arena, int, all);
+    double *seconds = BZ_NEW(&arena, double, all);
     bool *chosen = BZ_NEW(&arena, bool, all);
+    bz_benchmark_times times;
+    bz_benchmark_times_of(records, NULL, &times);
     for (int i = 0; i < all; i++) {
         bool wanted = false;
         for (int f = 0; f < problem[i].n_families; f++)
@@ -61,11 +67,15 @@ static void choose(const gen_job *g, bz_plan *plan, bz_perfdb *db, const bz_syst
         bz_shape_of(problem[i].problem, s);
         shape[n] = s;
         cost[n] = uses[i] * (known ? bz_shape_roofline(s, &machine, 0, 1) : s->flops + 10 * s->bytes);
+        seconds[n] = bz_benchmark_seconds(&times, problem[i].text, s);
         at[n++] = i;
     }
-    int taken = bz_most_informative(shape, cost, n, g->most > n ? n : (int)g->most, order);
-    for (int i = 0; i < taken; i++)
+    int most = g->most && g->most < n ? (int)g->most : n;
+    int taken = bz_most_informative(shape, cost, g->budget > 0 ? seconds : NULL, n, most, g->budget, order);
+    for (int i = 0; i < taken; i++) {
         chosen[at[order[i]]] = true;
+        g->expected += seconds[order[i]];
+    }
     bz_plan_choose(plan, is_chosen, chosen);
     bz_arena_free(&arena);
 }
@@ -83,18 +93,24 @@ static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
         bz_json_key_int(&j, "problems", n);
         bz_json_key_int(&j, "written", wanted);
         bz_json_key_int(&j, "families", families);
+        if (g->budget > 0)
+            bz_json_key_num(&j, "seconds", g->expected);
         bz_json_key_num(&j, "saved", n ? (double)(n - wanted) / n : 0);
         bz_json_document_end(&j);
         return;
     }
     bz_buf_clean(out, g->folder);
     bz_buf_printf(out, ": %d problem%s in %d families", wanted, wanted == 1 ? "" : "s", families);
-    if (g->most)
+    if (g->most || g->budget > 0)
         bz_buf_printf(out, ", those that tell most of %d", n);
     else if (n > wanted)
         bz_buf_printf(out, "; %d of %d problems are in the database (%.0f %% saved)", n - wanted, n,
                       100.0 * (n - wanted) / n);
     bz_buf_putc(out, '\n');
+    if (g->budget > 0) {
+        bz_unit_text unit;
+        bz_buf_printf(out, "  measuring them should take %s\n", bz_units_time(unit, g->expected));
+    }
     planning_groups(plan, out);
     if (wanted) {
         bz_buf_puts(out, "  next: benanza run ");
@@ -115,7 +131,8 @@ static int generate(void *job, const bz_list *paths, bz_buf *out, int *status, b
     (void)status;
     if ((!paths->n && !g->problems.n) || !g->folder)
         return bz_fail(err, BZ_USAGE, "name models and a folder: benanza gen MODEL... -o DIR");
-    int rc = planning_setting(&g->p, &setting, err) || planning_remeasure(g->remeasure, &again, err) ||
+    int rc = planning_setting(&g->p, &setting, err) || planning_duration("budget", g->budget_text, &g->budget, err) ||
+             planning_remeasure(g->remeasure, &again, err) ||
              models_load(&bz_command_gen, paths, &g->p.models, &m, err) ||
              (g->p.system && planning_system(&bz_command_gen, &g->p, false, &db, &system, err));
     if (!rc) {
@@ -127,8 +144,13 @@ static int generate(void *job, const bz_list *paths, bz_buf *out, int *status, b
     if (!rc && !g->all)
         rc = (!db && planning_system(&bz_command_gen, &g->p, false, &db, &system, err)) ||
              bz_plan_skip(plan, db, system, &setting, &again, err);
-    if (!rc && g->most)
-        choose(g, plan, db, system, &setting);
+    if (!rc && (g->most || g->budget > 0)) {
+        bz_samples records = {0};
+        rc = db && g->budget > 0 ? bz_samples_load(db, &setting, &records, err) : 0;
+        if (!rc)
+            choose(g, &records, plan, db, system, &setting);
+        bz_samples_free(&records);
+    }
     rc = rc || bz_generate(plan, g->folder, err);
     if (!rc)
         report(g, plan, out);
@@ -150,6 +172,8 @@ static int run(int argc, char **argv)
          "repeated"},
         {"most-informative", BZ_OPTION_COUNT, &g.most, "N",
          "write N problems only: those that tell most of all others, for 'benanza predict'"},
+        {"budget", BZ_OPTION_TEXT, &g.budget_text, "TIME",
+         "write what can be measured in so long (60s, 5min) and tells most of all others, by how long records took"},
         {"json", BZ_OPTION_FLAG, &g.json, NULL, "print JSON, for programs"},
         PLANNING_REMEASURE_OPTION(g.remeasure),
         PLANNING_OPTIONS(g.p),

@@ -57,6 +57,24 @@ int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err)
                    text);
 }
 
+int planning_duration(const char *option, const char *text, double *out, bz_error *err)
+{
+    static const struct {
+        const char *unit;
+        double seconds;
+    } UNITS[] = {{"", 1}, {"s", 1}, {"min", 60}, {"h", 3600}};
+    char *end;
+    double v = text ? strtod(text, &end) : 0;
+    if (!text)
+        return 0;
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && end != text && v > 0 && v < 1e6; i++)
+        if (!strcmp(end, UNITS[i].unit)) {
+            *out = v * UNITS[i].seconds;
+            return 0;
+        }
+    return bz_fail(err, BZ_USAGE, "--%s takes a time such as 60s, 5min or 1h, not '%s'", option, text);
+}
+
 int planning_seconds(const char *option, const char *text, bool zero, bz_error *err)
 {
     char *end;

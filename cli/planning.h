@@ -63,6 +63,9 @@ int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err);
             "marked records), all, older-than=2026-11-22 or older-than=7d"                                             \
     }
 
+/* "60s", "5min", "1h" or "60" as seconds; NULL leaves *out as it is. */
+int planning_duration(const char *option, const char *text, double *out, bz_error *err);
+
 /* Checks that the text of an option is a number of seconds (NULL: not given); 0 is one where `zero`. It is checked before anything is built. */
 int planning_seconds(const char *option, const char *text, bool zero, bz_error *err);
 #define PLANNING_WAIT_OPTION(target)                                                                                   \

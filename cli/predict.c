@@ -129,8 +129,10 @@ static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_erro
     static const int64_t USUAL[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     int n = 0, batches = job->n_batches ? job->n_batches : (int)(sizeof USUAL / sizeof *USUAL), rounds = 0;
     bz_workload *work = BZ_NEW(&job->arena, bz_workload, (size_t)paths->n * (size_t)batches);
-    static const double FEW[] = {0, 0.05, 0.01, 0.02, 0.1, 0.2};
-    bz_judgement *round = BZ_NEW(&job->arena, bz_judgement, 8);
+    static const bz_few FEW[] = {{0, 0},   {0.05, 0}, {0.01, 0}, {0.02, 0}, {0.1, 0},
+                                 {0.2, 0}, {0, 5},    {0, 15},   {0, 30},   {0, 60}};
+    enum { ROUNDS = sizeof FEW / sizeof *FEW };
+    bz_judgement *round = BZ_NEW(&job->arena, bz_judgement, ROUNDS + 2);
     for (int i = 0; i < paths->n; i++)
         for (int b = 0; b < batches; b++) {
             if (bz_workload_make(&job->samples, paths->item[i], job->n_batches ? job->batch[b] : USUAL[b], &job->arena,
@@ -138,12 +140,19 @@ static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_erro
                 return -1;
             n += work[n].n > 0;
         }
-    for (int i = 0; i < (int)(sizeof FEW / sizeof *FEW); i++)
-        if (bz_judge(&job->samples, work, n, BZ_LEAVE_SYSTEM, FEW[i], &job->arena, &round[rounds++], err))
+    const bz_kinship *kinship = bz_kinships_without(&job->samples, &job->arena);
+    bz_benchmark_times took;
+    bz_benchmark_times_of(&job->samples, NULL, &took);
+    for (int i = 0; i < ROUNDS; i++) {
+        if (FEW[i].seconds > 0 && isnan(took.all))
+            continue; /* no record tells how long a benchmark takes */
+        if (bz_judge(&job->samples, work, n, BZ_LEAVE_SYSTEM, FEW[i], kinship, &job->arena, &round[rounds++], err))
             return -1;
-    if (bz_judge(&job->samples, work, n, BZ_LEAVE_NETWORK, 0, &job->arena, &round[rounds++], err) ||
-        bz_judge(&job->samples, work, n, BZ_LEAVE_BATCH, 0, &job->arena, &round[rounds++], err))
-        return -1;
+    }
+    round->pairs = bz_judge_pairs(&job->samples, work, n, kinship, &job->arena, &round->pair);
+    for (bz_leave leave = BZ_LEAVE_NETWORK; leave <= BZ_LEAVE_BATCH; leave++)
+        if (bz_judge(&job->samples, work, n, leave, FEW[0], NULL, &job->arena, &round[rounds++], err))
+            return -1;
     if (job->html && page_of_judgements(job, round, rounds, err))
         return -1;
     bz_report_judgements(round, rounds, bz_form_of(job->json, job->csv), out);

@@ -54,15 +54,21 @@ static int records(const bz_samples *s, int machine)
     return n;
 }
 
-/* What is measured first on a new system: by what all work there would take, as it is predicted. */
-static bool *first_measured(const evaluating *e, bz_aim *a, int machine, double share)
+/* What is measured first on a new system: by what all work there would take, as it is predicted. *spent: seconds that it took. */
+static bool *first_measured(const evaluating *e, bz_aim *a, int machine, const bool *others, double *spent)
 {
     const bz_samples *s = e->s;
+    bz_few few = e->out->few;
     const bz_shape **shape = bz_alloc((size_t)s->n + 1, sizeof *shape);
-    double *cost = bz_zeroed((size_t)s->n + 1, sizeof *cost);
+    double *cost = bz_zeroed((size_t)s->n + 1, sizeof *cost), *seconds = bz_alloc((size_t)s->n + 1, sizeof *seconds);
     int *row = bz_alloc((size_t)s->n + 1, sizeof *row), *order = bz_alloc((size_t)s->n + 1, sizeof *order), n = 0;
     bool *measured = bz_zeroed((size_t)s->n + 1, sizeof *measured);
     double *often = bz_zeroed((size_t)s->n + 1, sizeof *often);
+    bz_benchmark_times expected, took;
+    bz_benchmark_times_of(s, others, &expected);
+    bool *itself = bz_zeroed((size_t)s->machines, sizeof *itself);
+    itself[machine] = true;
+    bz_benchmark_times_of(s, itself, &took);
     for (int w = 0; w < e->n; w++)
         for (int k = 0; k < e->work[w].n; k++)
             often[e->work[w].problem[k]] += e->work[w].times[k];
@@ -70,43 +76,69 @@ static bool *first_measured(const evaluating *e, bz_aim *a, int machine, double 
         if (!isnan(bz_samples_log(s, i, machine))) {
             shape[n] = &s->shape[i];
             cost[n] = often[i] * bz_predict(a, s->text[i], &s->shape[i]).seconds;
+            seconds[n] = bz_benchmark_seconds(&expected, s->text[i], &s->shape[i]);
             row[n++] = i;
         }
-    int wanted = bz_most_informative(shape, cost, n, (int)(share * n), order);
-    for (int i = 0; i < wanted; i++)
+    int wanted = few.seconds > 0 ? bz_most_informative(shape, cost, seconds, n, n, few.seconds, order)
+                                 : bz_most_informative(shape, cost, NULL, n, (int)(few.share * n), 0, order);
+    *spent = isnan(took.all) ? NAN : 0;
+    for (int i = 0; i < wanted; i++) {
         measured[row[order[i]]] = true;
-    free(shape), free(cost), free(row), free(order), free(often);
+        *spent += bz_benchmark_seconds(&took, s->text[row[order[i]]], shape[order[i]]);
+    }
+    free(shape), free(cost), free(seconds), free(row), free(order), free(often), free(itself);
     return measured;
 }
 
-static void leave_systems(evaluating *e, double few)
+/* Machines of the same sort, without this one. Returns how many. */
+static int others_of(const bz_samples *s, int machine, bool *use)
 {
-    const bz_samples *s = e->s;
+    int n = 0;
+    for (int m = 0; m < s->machines; m++) {
+        use[m] = m != machine && s->machine[m].gpu == s->machine[machine].gpu;
+        n += use[m];
+    }
+    return n;
+}
+
+bz_kinship *bz_kinships_without(const bz_samples *s, bz_arena *arena)
+{
+    bz_kinship *kinship = BZ_NEW(arena, bz_kinship, (size_t)s->machines * BZ_GROUPS);
     bool use[BZ_NEIGHBOURS];
     for (int d = 0; d < s->machines; d++) {
-        int others = 0;
-        for (int m = 0; m < s->machines; m++) {
-            use[m] = m != d && s->machine[m].gpu == s->machine[d].gpu;
-            others += use[m];
-        }
-        if (!others || records(s, d) < FEW_RECORDS)
+        others_of(s, d, use);
+        bz_kinship_choose(s, use, kinship + (size_t)d * BZ_GROUPS);
+    }
+    return kinship;
+}
+
+static void leave_systems(evaluating *e, const bz_kinship *kinship)
+{
+    const bz_samples *s = e->s;
+    bool use[BZ_NEIGHBOURS], few = e->out->few.share > 0 || e->out->few.seconds > 0;
+    double spent = 0;
+    int left = 0;
+    for (int d = 0; d < s->machines; d++) {
+        if (!others_of(s, d, use) || records(s, d) < FEW_RECORDS)
             continue;
-        bz_kinship kinship[BZ_GROUPS];
-        bz_kinship_choose(s, use, kinship);
-        bz_predictor *p = bz_predictor_new(s, use, NULL, kinship);
+        bz_predictor *p = bz_predictor_new(s, use, NULL, kinship + (size_t)d * BZ_GROUPS);
         bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
-        if (few > 0) {
-            bool *measured = first_measured(e, a, d, few);
+        if (few) {
+            double took;
+            bool *measured = first_measured(e, a, d, use, &took);
             bz_aim_free(a);
             a = bz_predictor_aim(p, &s->machine[d], s, d, measured);
             predict(e, a, d, NULL);
             free(measured);
+            spent += took;
         } else {
             predict(e, a, d, NULL);
         }
+        left++;
         bz_aim_free(a);
         bz_predictor_free(p);
     }
+    e->out->spent = few && left ? spent / left : NAN;
 }
 
 static bool is_left_out(const bz_workload *w, const bz_workload *than, bz_leave leave)
@@ -393,12 +425,12 @@ static void sum_up(evaluating *e, bool scalings)
     free(room);
 }
 
-int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, double few, bz_arena *arena,
-             bz_judgement *out, bz_error *err)
+int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few, const bz_kinship *kinship,
+             bz_arena *arena, bz_judgement *out, bz_error *err)
 {
     static const char *const LEFT[] = {"system", "network", "batch"};
     size_t cells = (size_t)s->n * (size_t)s->machines + 1, totals = (size_t)n * (size_t)s->machines + 1;
-    *out = (bz_judgement){.left_out = LEFT[leave], .samples = s, .few = few};
+    *out = (bz_judgement){.left_out = LEFT[leave], .samples = s, .few = few, .spent = NAN};
     if (s->machines < 2 && leave == BZ_LEAVE_SYSTEM)
         return bz_fail(err, BZ_BAD_INPUT, "to leave a system out the database needs records of at least two");
     if (!s->n || !n)
@@ -415,7 +447,7 @@ int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave
     for (size_t i = 0; i < cells; i++)
         e.told[i] = NAN;
     if (leave == BZ_LEAVE_SYSTEM)
-        leave_systems(&e, few);
+        leave_systems(&e, kinship);
     else
         leave_work(&e, leave);
     sum_up(&e, leave == BZ_LEAVE_SYSTEM);

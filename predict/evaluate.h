@@ -47,26 +47,61 @@ typedef struct bz_judged {
     int64_t batch;
 } bz_judged;
 
+/* What is measured on a system that is left out, what tells most first: a share of its problems, or as many as so many seconds are
+ * expected to take. Both 0: nothing. */
+typedef struct bz_few {
+    double share, seconds;
+} bz_few;
+
+/* A network's time on one system by the times of its very calls on one other, for calls that both have. */
+typedef struct bz_pair {
+    int from, to, n;        /* machines; totals */
+    double error[BZ_RULES]; /* mean, by our way and by the scalings */
+} bz_pair;
+
 typedef struct bz_judgement {
     const char *left_out; /* "system", "network", "system but 5 % of its problems" */
     const bz_samples *samples;
     bz_error_sum all, *machine, *network, *kind;
     int machines, networks, kinds;
-    double few;       /* share of the left-out system's problems that were measured there */
-    double ranked;    /* share of pairs of machines that a network's predicted times order as the measured ones */
-    double quantile;  /* of the totals' errors in units of their spread, nine of ten are below it */
+    bz_few few;      /* what was measured on the left-out system */
+    double spent;    /* seconds that this took there by its records, mean of the systems; NAN: nobody noted that */
+    double ranked;   /* share of pairs of machines that a network's predicted times order as the measured ones */
+    double quantile; /* of the totals' errors in units of their spread, nine of ten are below it */
+    bz_pair *pair;   /* [pairs]: of systems left out entirely */
+    int pairs;
     bz_judged *point; /* [points]: totals, for a picture */
     int points;
 } bz_judgement;
 
 typedef enum { BZ_LEAVE_SYSTEM, BZ_LEAVE_NETWORK, BZ_LEAVE_BATCH } bz_leave;
 
-/* `few`: share of the problems of a left-out system that are measured there, the most informative ones first. */
-int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, double few, bz_arena *arena,
-             bz_judgement *out, bz_error *err);
+/* [machines * BZ_GROUPS]: for each machine what bz_kinship_choose finds from the others of its sort. In the arena. */
+bz_kinship *bz_kinships_without(const bz_samples *s, bz_arena *arena);
 
-/* Problems in the order in which they tell most: `cost` is what each counts (its predicted share of the work), `out` has room for n.
- * Returns how many. */
-int bz_most_informative(const bz_shape *const *shape, const double *cost, int n, int wanted, int *out);
+/* `kinship`: those of bz_kinships_without, which a system that is left out is predicted by; for nothing else. */
+int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few, const bz_kinship *kinship,
+             bz_arena *arena, bz_judgement *out, bz_error *err);
+
+/* All pairs of machines of a sort that have calls of this work in common: their number, and in *out those pairs, in the arena. */
+int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz_kinship *kinship, bz_arena *arena,
+                   bz_pair **out);
+
+/* ---- what to measure first -------------------------------------------------------------------- */
+
+/* Seconds that benchmarks take, by the records of machines for which use[m] holds (NULL: all). */
+typedef struct bz_benchmark_times {
+    const bz_samples *samples; /* NULL: no records */
+    const bool *use;
+    double kind[BZ_SHAPE_KINDS], all; /* means; NAN: no records */
+} bz_benchmark_times;
+void bz_benchmark_times_of(const bz_samples *s, const bool *use, bz_benchmark_times *out);
+/* Of a problem: by its own records, else by those of its kind, else by all. */
+double bz_benchmark_seconds(const bz_benchmark_times *t, const char *text, const bz_shape *shape);
+
+/* Problems in the order in which they tell most: `cost` is what each counts (its predicted share of the work), `seconds` what measuring it
+ * takes (NULL: alike). At most `wanted` of them, and no more than `budget` seconds. `out` has room for n. Returns how many. */
+int bz_most_informative(const bz_shape *const *shape, const double *cost, const double *seconds, int n, int wanted,
+                        double budget, int *out);
 
 #endif

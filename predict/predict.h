@@ -94,7 +94,9 @@ typedef struct bz_samples {
     bz_machine *machine;
     int machines;
     double *log; /* [n * machines]: of seconds; NAN where there is no record */
-    bz_map map;  /* text -> problem */
+    double *
+        spent; /* [n * machines]: seconds in which all records of the problem called it; 0: not noted. NULL: nobody looked */
+    bz_map map; /* text -> problem */
     /* Problems that differ in their number of items alone are a family. NULL: nobody looked. */
     int *family, *next; /* [n]: its first row, -1 where that cannot be told; the next row of it, -1 behind the last */
     double *items;      /* [n] */

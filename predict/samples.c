@@ -27,6 +27,7 @@ static int row_of(bz_samples *s, const char *text)
         s->text = bz_realloc(s->text, (size_t)cap, sizeof *s->text);
         s->shape = bz_realloc(s->shape, (size_t)cap, sizeof *s->shape);
         s->log = bz_realloc(s->log, (size_t)cap, row);
+        s->spent = bz_realloc(s->spent, (size_t)cap, row);
         s->family = bz_realloc(s->family, (size_t)cap, sizeof *s->family);
         s->next = bz_realloc(s->next, (size_t)cap, sizeof *s->next);
         s->items = bz_realloc(s->items, (size_t)cap, sizeof *s->items);
@@ -34,8 +35,10 @@ static int row_of(bz_samples *s, const char *text)
     }
     s->text[s->n] = bz_arena_str(&s->arena, text);
     bz_shape_of(&problem, &s->shape[s->n]);
-    for (int m = 0; m < s->machines; m++)
+    for (int m = 0; m < s->machines; m++) {
         s->log[(size_t)s->n * (size_t)s->machines + (size_t)m] = NAN;
+        s->spent[(size_t)s->n * (size_t)s->machines + (size_t)m] = 0;
+    }
     bz_samples_join(s, s->n, &problem);
     bz_map_add(&s->map, s->text[s->n], strlen(s->text[s->n]), (uint32_t)s->n);
     return s->n++;
@@ -50,6 +53,19 @@ static bool counts(const loading *l, const bz_record *r)
            strcmp(r->variant.math, "bf16") != 0;
 }
 
+static int known_row(const bz_samples *s, const char *text)
+{
+    uint32_t at = bz_map_get(&s->map, text, strlen(text));
+    return at == BZ_MAP_NONE ? -1 : (int)at;
+}
+
+/* Variants that were dropped or failed took their time, too. Imported tables do not tell how often they called. */
+static double spent_on(const loading *l, const bz_record *r)
+{
+    bool told = r->provenance == BZ_PROVENANCE_MEASURED && r->median > 0 && r->iterations > 0;
+    return told && bz_setting_same(&r->setting, l->setting) ? r->median * (double)r->iterations : 0;
+}
+
 static int take(void *user, const bz_record *r)
 {
     loading *l = user;
@@ -59,6 +75,8 @@ static int take(void *user, const bz_record *r)
         double *at = &s->log[(size_t)row * (size_t)s->machines + (size_t)l->machine], is = log(bz_record_busy(r));
         *at = isnan(*at) ? is : fmin(*at, is);
     }
+    if (row >= 0 || (row = known_row(s, r->problem)) >= 0)
+        s->spent[(size_t)row * (size_t)s->machines + (size_t)l->machine] += spent_on(l, r);
     return 0;
 }
 
@@ -109,6 +127,7 @@ void bz_samples_free(bz_samples *s)
     free(s->text);
     free(s->shape);
     free(s->log);
+    free(s->spent);
     free(s->family);
     free(s->next);
     free(s->items);

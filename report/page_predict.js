@@ -107,7 +107,7 @@ function allCases(list) {
 /* ---- how far off they were ---- */
 
 const round = () => data.rounds[chosen.round];
-const leftOut = (r) => `one ${r.left_out}` + (r.few > 0 ? `, ${Number((100 * r.few).toPrecision(3))} % of its problems measured` : "");
+const leftOut = (r) => `one ${r.left_out}` + (r.budget > 0 ? `, measured for ${time(r.budget)}` : r.few > 0 ? `, ${Number((100 * r.few).toPrecision(3))} % of its problems measured` : "");
 const signed = (v) => (known(v) && Math.abs(v) >= 5e-4 ? (v < 0 ? "−" : "+") : "") + percent(Math.abs(v));
 const inside = (p) => (known(p.low) ? p.measured >= p.low && p.measured <= p.high : true);
 const SHAPES = ["circle", "triangle", "rect", "rectRot"]; /* those that can be hollow */
@@ -157,7 +157,7 @@ function scatter(r) {
   const list = points(r), widths = list.filter((p) => known(p.high)).map((p) => p.high / p.predicted).sort((a, b) => a - b), width = widths.length ? widths[widths.length >> 1] : NaN;
   if (!list.length) return null;
   const outside = list.filter((p) => !inside(p)).length, height = narrow.matches ? 420 : 560, what = `of ${plural(list.length, "sum")}; ${outside} outside of their intervals`;
-  return section("scatter", "Predicted against measured", figure(`Each mark is a network at one batch on one system, predicted without ${r.left_out === "system" ? "the records of that system" + (r.few > 0 ? " but the few that were measured first" : "") : `this ${r.left_out}`}. Each system has a colour and a shape of its own. On the line it is as measured. ` +
+  return section("scatter", "Predicted against measured", figure(`Each mark is a network at one batch on one system, predicted without ${r.left_out === "system" ? "the records of that system" + (r.few > 0 || r.budget > 0 ? " but the few that were measured first" : "") : `this ${r.left_out}`}. Each system has a colour and a shape of its own. On the line it is as measured. ` +
     (known(width) ? `The band is the interval of nine of ten at its median width (${digits(width)} × up and down). ` : "") + `${outside} of ${list.length} are outside of their own intervals and drawn hollow.`, chart(`Predicted against measured time ${what}`, height, () => marks(r, list, width, false)),
     table("Predicted and measured times", [text("Network", (p) => p.network, "cut"), number("Batch", (p) => p.batch, count), text("System", (p) => r.systems[p.system].name, "cut"), number("Measured", (p) => p.measured, time), number("Predicted", (p) => p.predicted, time), number("Off by", (p) => p.predicted / p.measured - 1, signed), number("From", (p) => p.low, time), number("To", (p) => p.high, time), text("Inside", (p) => (known(p.low) ? (inside(p) ? "yes" : "no") : null))], list)),
     figure("The same marks, larger: how many times as long as measured the prediction is.", chart(`Predicted by measured time ${what}`, narrow.matches ? 360 : 420, () => marks(r, list, width, true))));
@@ -171,6 +171,7 @@ function errorParts() {
   const totals = [number("Sums", (x) => x.n, count), number("Error", (x) => x.predicted, percent), number("Bias", (x) => x.bias, signed)], calls = [number("All calls, by time", (x) => x.calls, percent), number("Single problems, median", (x) => x.median, percent)];
   const note = scalings.length ? el("p", { class: "note" }, "Beside the prediction, for comparison: scaling from each of the other systems by one rule (peak rate, bandwidth, number of multiprocessors, roofline, waves).") : null;
   return [s, scatter(r), section("by-system", "Errors by system", note, table("Errors by system that was predicted", [text("System", (x) => x.name, "cut"), ...totals, ...calls, number("Inside", (x) => x.inside, percent), ...scalings], r.systems)),
+    r.pairs.length ? section("by-pair", "From one system to another", table("Errors by pair: a network's time on one system by its very calls on one other", [text("From", (x) => x.from, "cut"), text("To", (x) => x.to, "cut"), number("Sums", (x) => x.n, count), number("Error", (x) => x.predicted, percent), ...scalings], r.pairs, { sort: 3 })) : null,
     section("by-kind", "Errors by kind", table("Errors by kind of problem", [text("Kind", (x) => x.name), number("Problems", (x) => x.n, count), ...calls], r.kinds, { sort: 2 })),
     section("by-network", "Errors by network", table("Errors by network", [text("Network", (x) => x.name, "cut"), ...totals, ...scalings], r.networks, { sort: 2 })),
     section("rounds", "What else was left out", table("Errors by what was left out", [text("Left out", leftOut, "wrap"), number("Sums", (x) => x.all[0].n, count), number("Error", (x) => x.all[0].predicted, percent), number("Bias", (x) => x.all[0].bias, signed), number("All calls, by time", (x) => x.all[0].calls, percent), number("Single problems, median", (x) => x.all[0].median, percent), number("Inside", (x) => x.all[0].inside, percent), number("Pairs in order", (x) => x.ranked, percent)], data.rounds))].filter(Boolean);

@@ -272,17 +272,67 @@ static void errors_json(const char *key, const bz_error_sum *e, int n, bz_json *
     bz_json_array_end(j);
 }
 
+static void pairs_json(const bz_judgement *g, bz_json *j)
+{
+    bz_json_key_array(j, "pairs");
+    for (int i = 0; i < g->pairs; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "from", g->samples->machine[g->pair[i].from].name);
+        bz_json_key_str(j, "to", g->samples->machine[g->pair[i].to].name);
+        bz_json_key_int(j, "n", g->pair[i].n);
+        for (int k = 0; k < BZ_RULES; k++)
+            bz_json_key_num(j, bz_rule_names[k], g->pair[i].error[k]);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+}
+
+/* One system is known, as a line, and another is predicted, as a column. */
+static void pairs_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
+{
+    const bz_samples *s = g->samples;
+    bz_table *t = bz_table_new(arena);
+    bz_buf text = {0};
+    double sum[BZ_RULES] = {0};
+    bz_table_column(t, "from", BZ_LEFT);
+    for (int d = 0; d < s->machines; d++)
+        bz_table_column(t, bz_arena_printf(arena, "to %s", s->machine[d].name), BZ_RIGHT);
+    for (int o = 0; o < s->machines; o++) {
+        bz_table_cell(t, s->machine[o].name, NULL);
+        for (int d = 0; d < s->machines; d++) {
+            double is = NAN;
+            for (int i = 0; i < g->pairs; i++)
+                is = g->pair[i].from == o && g->pair[i].to == d ? g->pair[i].error[0] : is;
+            share_cell(t, is, &text);
+        }
+    }
+    for (int i = 0; i < g->pairs; i++)
+        for (int k = 0; k < BZ_RULES; k++)
+            sum[k] += g->pair[i].error[k] / g->pairs;
+    bz_buf_printf(out,
+                  "\nFrom one system to another, by the calls that both have: %d pairs, off by %.1f %% on average (",
+                  g->pairs, 100 * sum[0]);
+    for (int k = 1; k < BZ_RULES; k++)
+        bz_buf_printf(out, "%s%s %.1f %%", k > 1 ? ", " : "", bz_rule_names[k], 100 * sum[k]);
+    bz_buf_puts(out, ")\n");
+    bz_table_print(t, out);
+    bz_buf_free(&text);
+}
+
 static void judgement_json(const bz_judgement *g, bz_json *j)
 {
     bz_json_object(j);
     bz_json_key_str(j, "left_out", g->left_out);
-    bz_json_key_num(j, "few", g->few);
+    bz_json_key_num(j, "few", g->few.share);
+    bz_json_key_num(j, "budget", g->few.seconds);
+    bz_json_key_num(j, "spent", g->spent);
     bz_json_key_num(j, "ranked", g->ranked);
     bz_json_key_num(j, "quantile", g->quantile);
     errors_json("all", &g->all, 1, j);
     errors_json("systems", g->machine, g->machines, j);
     errors_json("networks", g->network, g->networks, j);
     errors_json("kinds", g->kind, g->kinds, j);
+    pairs_json(g, j);
     bz_json_key_array(j, "points");
     for (int i = 0; i < g->points; i++) {
         bz_json_array(j);
@@ -302,18 +352,24 @@ static void judgement_json(const bz_judgement *g, bz_json *j)
 static void judgement_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
 {
     bz_buf_printf(out, "One %s left out after the other", g->left_out);
-    if (g->few > 0)
-        bz_buf_printf(out, ", but for %.0f %% of its problems", 100 * g->few);
+    if (g->few.share > 0)
+        bz_buf_printf(out, ", but for %.0f %% of its problems", 100 * g->few.share);
+    if (g->few.seconds > 0)
+        bz_buf_printf(out, ", but for what %.0f s measure", g->few.seconds);
+    if (!isnan(g->spent))
+        bz_buf_printf(out, " (which took %.0f s)", g->spent);
     bz_buf_printf(out, ": a network's time is off by %.1f %% on average (%d sums; %.1f %% of calls, median %.1f %%)",
                   100 * g->all.total[0], g->all.n, 100 * g->all.layers, 100 * g->all.median);
     if (!isnan(g->ranked) && g->machines > 1)
         bz_buf_printf(out, "; %.1f %% of pairs of systems in the right order", 100 * g->ranked);
     bz_buf_printf(out, ".\nIntervals: %.1f %% of the sums inside; nine of ten are within %.2f spreads.\n",
                   100 * g->all.inside, g->quantile);
-    if (g->few > 0 && g->few != 0.05) /* a point of a curve */
+    if (g->few.seconds > 0 || (g->few.share > 0 && g->few.share != 0.05)) /* a point of a curve */
         return;
     bz_buf_putc(out, '\n');
     bz_table_print(judgement_table(g, arena), out);
+    if (g->pairs)
+        pairs_text(g, arena, out);
 }
 
 void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out)

@@ -270,14 +270,23 @@ static void first_what_tells_most(void **state)
         shape[i] = &s.shape[i];
         cost[i] = i == 17 ? 100 : 1;
     }
-    assert_int_equal(bz_most_informative(shape, cost, PROBLEMS, 10, order), 10);
+    assert_int_equal(bz_most_informative(shape, cost, NULL, PROBLEMS, 10, 0, order), 10);
     assert_int_equal(order[0], 17);
     assert_true(bz_learned_alike(shape[order[1]], shape[17]) < 0.5);
-    assert_int_equal(bz_most_informative(shape, cost, PROBLEMS, PROBLEMS + 5, order), PROBLEMS);
+    assert_int_equal(bz_most_informative(shape, cost, NULL, PROBLEMS, PROBLEMS + 5, 0, order), PROBLEMS);
     for (int i = 0; i < PROBLEMS; i++) {
         assert_false(seen[order[i]]);
         seen[order[i]] = true;
     }
+    /* within a budget: what does not fit is passed over, and what tells as much in half the time comes first */
+    double seconds[PROBLEMS], sum = 0;
+    for (int i = 0; i < PROBLEMS; i++)
+        seconds[i] = i == 17 ? 100 : i % 2 ? 2 : 1;
+    int n = bz_most_informative(shape, cost, seconds, PROBLEMS, PROBLEMS, 12, order);
+    for (int i = 0; i < n; i++)
+        sum += seconds[order[i]], assert_int_not_equal(order[i], 17);
+    assert_true(n > 6 && sum > 11 && sum <= 12);
+    assert_int_equal(bz_most_informative(shape, cost, seconds, PROBLEMS, 3, 12, order), 3);
     bz_samples_free(&s);
 }
 
