@@ -69,6 +69,10 @@ typedef struct bz_recording_input {
 
 void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recording *out);
 
+/* Equal layers repeat as steps do: takes so many iterations of a finished recording that each does the work of the model, where those that
+ * were found do not and those do. Did it? The last row of the coverage says so. */
+bool bz_recording_refit(bz_trace *t, const bz_layers *layers);
+
 /* ---- evaluation ----------------------------------------------------------------------------- */
 
 /* Many analyses: models, batches, systems, side by side. Ratios are speed-ups, above 1 where there is

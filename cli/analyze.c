@@ -150,14 +150,25 @@ static int make(analyze_job *a, int n, int64_t batch, bz_error *err)
     return 0;
 }
 
+/* One model, or one for each recording: its work tells which of what repeats is an iteration, where nobody named them. */
+static void refit(analyze_job *a, const bz_models *m)
+{
+    for (int i = 0; i < a->profiles.n && !a->iterations; i++)
+        if ((m->n == 1 || m->n == a->profiles.n) && bz_recording_refit(a->trace[i], m->layers[m->n == 1 ? 0 : i]))
+            bz_warn(&bz_command_analyze, "%s",
+                    bz_string(a->trace[i], a->trace[i]->coverage[a->trace[i]->n_coverage - 1].text));
+}
+
 static int analyze_models(analyze_job *a, const bz_list *paths, bz_error *err)
 {
     if (open_db(a, err) || find_systems(a, err))
         return -1;
     for (int i = 0; i < a->n_points; i++) {
         a->p.models.batch = a->batch[i];
-        if (models_load(&bz_command_analyze, paths, &a->p.models, &a->models[i], err) ||
-            analyses_ask(&a->analyses, &a->p, &a->models[i], err) || make(a, a->models[i].n, a->batch[i], err))
+        if (models_load(&bz_command_analyze, paths, &a->p.models, &a->models[i], err))
+            return -1;
+        refit(a, &a->models[i]);
+        if (analyses_ask(&a->analyses, &a->p, &a->models[i], err) || make(a, a->models[i].n, a->batch[i], err))
             return -1;
     }
     bz_candidates_remember(paths->item, paths->n, a->p.db);

@@ -317,13 +317,41 @@ static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_ar
             between[event_from(s, api->start[i])] |= BZ_BETWEEN_WAIT;
 }
 
+#define SEVERAL_LEVELS "the recording repeats at more than one level: "
+
 static void tell_other(bz_trace *t, const bz_cut *chosen, const bz_cut *other)
 {
-    bz_trace_cover(
-        t, BZ_NONE, BZ_COVERAGE_NOTE,
-        "the recording repeats at more than one level: %u iterations of %u events were taken, %u of %u may be "
-        "meant. --iterations %u takes those; marks in the program tell it surely",
-        chosen->n, chosen->length, other->n, other->length, other->n);
+    bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                   SEVERAL_LEVELS "%u iterations of %u events were taken, %u of %u may be "
+                                  "meant. --iterations %u takes those; marks in the program tell it surely",
+                   chosen->n, chosen->length, other->n, other->length, other->n);
+}
+
+/* The level of so many pieces; where none covers the work, the one of more pieces that covers most, of which as many as are needed make
+ * one. -1: there is neither. */
+static int level_of(const bz_cut *cut, int n, uint32_t count, uint32_t *each)
+{
+    int best = -1, exact = -1;
+    for (int i = 0; i < n; i++) {
+        if (cut[i].n == count)
+            exact = i;
+        else if (cut[i].n >= 2 * (uint64_t)count && (best < 0 || cut[i].covered > cut[best].covered))
+            best = i;
+    }
+    if (best < 0 || (exact >= 0 && 10 * cut[exact].covered >= 8 * cut[best].covered))
+        best = exact;
+    *each = best < 0 ? 1 : cut[best].n / count;
+    return best;
+}
+
+/* `each` pieces become one; what is left at the end is none. */
+static void group(bz_cut *c, uint32_t each)
+{
+    uint32_t end = c->n % each ? c->first[c->n / each * each] : c->end;
+    for (uint32_t i = 0; i < c->n / each; i++)
+        c->first[i] = c->first[i * each];
+    c->n /= each;
+    c->end = end;
 }
 
 /* `count`: how many iterations are wanted; 0: what fits best. */
@@ -334,6 +362,7 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
     bz_work w = {.n = s.n};
     bz_cut *cut = NULL;
     int at = -1, other = -1, n = 0;
+    uint32_t each = 1;
     bool sure = true;
     if (s.n >= 4) {
         read_symbols(t, &s, &w, &arena);
@@ -343,10 +372,12 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
         at = bz_choose_cut(&w, &cut, &n, &sure, &other, &arena);
     }
     if (count)
-        for (at = n - 1; at >= 0 && cut[at].n != count; at--)
-            ;
+        at = level_of(cut, n, count, &each);
     if (at >= 0) {
-        bz_cut_begins(&w, &cut[at], &arena);
+        if (each > 1)
+            group(&cut[at], each);
+        else
+            bz_cut_begins(&w, &cut[at], &arena);
         if (!count && w.grows)
             bz_cut_prompt(&w, &cut[at], &arena);
         cut[at].first[cut[at].n] = cut[at].end;
@@ -418,6 +449,38 @@ static void find_wanted(bz_trace *t, const char *wanted)
     }
     bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING, "no range and no operator is named %.200s: no iteration is known",
                    wanted);
+}
+
+/* What was said of levels is about iterations that are none. */
+static void forget_levels_told(bz_trace *t)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->n_coverage; i++)
+        if (strncmp(bz_string(t, t->coverage[i].text), SEVERAL_LEVELS, strlen(SEVERAL_LEVELS)) != 0)
+            t->coverage[n++] = t->coverage[i];
+    t->n_coverage = n;
+}
+
+bool bz_trace_recount(bz_trace *t, uint32_t count)
+{
+    if (!count || t->origin != BZ_ITERATION_DETECTED || t->n_levels || count == t->n_iterations)
+        return false;
+    uint32_t before = t->n_iterations;
+    bz_iteration *kept = bz_alloc((size_t)before + 1, sizeof *kept);
+    memcpy(kept, t->iteration, before * sizeof *kept);
+    t->n_iterations = 0;
+    bool found = detect_any(t, count);
+    if (found) {
+        forget_levels_told(t);
+        tell_warm_up(t);
+        bz_trace_find_phases(t);
+        bz_trace_find_busy(t);
+    } else {
+        memcpy(t->iteration, kept, before * sizeof *kept);
+        t->n_iterations = before;
+    }
+    free(kept);
+    return found;
 }
 
 void bz_trace_find_iterations(bz_trace *t, const char *range_name)

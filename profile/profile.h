@@ -193,6 +193,10 @@ typedef struct bz_finish_options {
 /* Sorts, aligns logs with timelines, sets links, finds iterations. Once, after the last read. */
 int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err);
 
+/* So many iterations instead of those that were found in what repeats: those of a level that repeats so often, or as many neighbours of a
+ * finer one as are needed. False, and nothing is changed, where there are none, or where somebody marked or measured iterations. */
+bool bz_trace_recount(bz_trace *t, uint32_t count);
+
 /* The trace as one SQLite file: tables and columns as Nsight Systems names them, BENANZA_* for the
  * rest. bz_profile_read reads it back; what it read is equal, column by column. `path` is replaced. */
 int bz_trace_save(const bz_trace *t, const char *path, bz_error *err);

@@ -1,0 +1,59 @@
+/* How many iterations a recording has, by the model that it is held against. Equal layers repeat as steps do: where nothing else tells a
+ * transformer's steps from its layers, the model's own work does. If it does twelve times as much as what was taken for an
+ * iteration, twelve of these are one. */
+#include "analysis/analysis.h"
+#include "explain/align.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LEAST_WORK = 4, MOST_TIMES = 4096 };
+static const double FITS = 0.9; /* twice what both have in this order, over what both have */
+
+/* `work`: pieces of an iteration; `wanted`: of the model. Recordings of one library do not tell what others did: sorts that none of them
+ * has are left out. */
+static double likeness(const bz_align_work *all, const bz_trace *t, bz_arena *arena, int *work, int *wanted)
+{
+    bz_align_work ran, model = *all;
+    bz_align_work_take(t, arena, &ran);
+    model.symbol = bz_alloc((size_t)all->n + 1, 1);
+    model.n = 0;
+    for (int i = 0; i < all->n; i++)
+        if (ran.count[all->symbol[i]])
+            model.symbol[model.n++] = all->symbol[i];
+    double common = bz_align_work_common(&model, &ran);
+    *work = ran.n;
+    *wanted = model.n;
+    free(ran.symbol);
+    free(model.symbol);
+    return *wanted + *work ? 2 * common / (*wanted + *work) : 0;
+}
+
+bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
+{
+    bz_arena arena = {0};
+    bz_align_work model = {0};
+    uint32_t before = t->n_iterations;
+    bool changed = false;
+    for (int i = 0; i < layers->n; i++)
+        bz_align_work_add(&model, &layers->layer[i]);
+    int work = 0, of_model = 0, now, all;
+    double as_found = before && t->origin == BZ_ITERATION_DETECTED && model.n >= LEAST_WORK
+                          ? likeness(&model, t, &arena, &work, &of_model)
+                          : 1;
+    double wanted = work && of_model ? (double)before * work / of_model : 0;
+    if (as_found < FITS && wanted >= 0.9 && wanted < before * MOST_TIMES &&
+        bz_trace_recount(t, (uint32_t)(wanted + 0.5))) {
+        changed = likeness(&model, t, &arena, &now, &all) >= FITS;
+        if (!changed)
+            bz_trace_recount(t, before);
+    }
+    if (changed)
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                       "by what repeats there were %u iterations; the model does %.3g times the work of one of these, "
+                       "so %u were taken",
+                       before, (double)of_model / work, t->n_iterations);
+    free(model.symbol);
+    bz_arena_free(&arena);
+    return changed;
+}
