@@ -201,6 +201,11 @@ static cublasStatus_t run(call *c)
     return status == CUBLAS_STATUS_SUCCESS ? c->way->execute(c) : status;
 }
 
+static int run_call(void *context)
+{
+    return run(context) == CUBLAS_STATUS_SUCCESS ? 0 : -1;
+}
+
 /* One call is made here: only running tells what the library supports. Not in a replay, where operands have no place
  * yet: its first run says the same. */
 static int prepare(bz_variant *v, bz_error *err)
@@ -211,6 +216,8 @@ static int prepare(bz_variant *v, bz_error *err)
         return cublas_failed(err, "asking for algorithms", c->refused);
     if (upload_all(s, (product *)c->p, err))
         return -1;
+    c->run = (bz_cuda_run){&s->cuda,           run_call, &s->job->operand[c->p->result.operand], &c->p->result.layout,
+                           &c->p->result.data, {0}};
     v->workspace = (double)c->workspace;
     if (s->job->placed) {
         v->state = c;
@@ -223,80 +230,13 @@ static int prepare(bz_variant *v, bz_error *err)
         bz_cuda_settle(&s->cuda);
         return cublas_failed(err, "the first call", status);
     }
-    if (bz_cuda_wait(&s->cuda))
-        return bz_fail(err, BZ_FAILED, "the device failed in the first call");
-    v->timing = bz_cuda_timing(&s->cuda, &c->pace);
-    v->state = c;
-    return 0;
-}
-
-static int run_call(void *context)
-{
-    return run(context) == CUBLAS_STATUS_SUCCESS ? 0 : -1;
-}
-
-static int execute(bz_variant *v, int copy)
-{
-    session *s = v->session;
-    (void)copy; /* one copy: cold means that the device's cache is flushed */
-    if (!run_call(v->state))
-        return 0;
-    bz_cuda_settle(&s->cuda);
-    return -1;
-}
-
-static int wait_for_all(bz_variant *v)
-{
-    session *s = v->session;
-    return bz_cuda_wait(&s->cuda);
-}
-
-static int measure(bz_variant *v, int64_t n, int first_copy, double *seconds)
-{
-    session *s = v->session;
-    call *c = v->state;
-    (void)first_copy;
-    int result = bz_cuda_measure(&s->cuda, &c->pace, run_call, c, n, seconds);
-    v->timing = bz_cuda_timing(&s->cuda, &c->pace);
-    return result;
-}
-
-static int count(bz_variant *v, const char *list, bz_counted *out, bz_error *err)
-{
-    session *s = v->session;
-    return bz_cuda_count(&s->cuda, v, list, out, err);
+    return bz_cuda_run_ready(v, &c->run, err);
 }
 
 static bool clock_of(void *of, double *hz)
 {
     session *s = of;
     return bz_cuda_state(&s->cuda, hz);
-}
-
-static int poison(bz_variant *v)
-{
-    session *s = v->session;
-    const matrix *y = &((call *)v->state)->p->result;
-    return bz_cuda_operand_poison(&s->cuda, &y->layout, y->data);
-}
-
-static int read_result(bz_variant *v, float *values, bz_error *err)
-{
-    session *s = v->session;
-    const matrix *y = &((call *)v->state)->p->result;
-    return bz_cuda_operand_read(&s->cuda, &s->job->operand[y->operand], &y->layout, y->data, values, err);
-}
-
-static int probe(bz_variant *v, const int64_t *element, int n, float *values, bz_error *err)
-{
-    session *s = v->session;
-    const matrix *y = &((call *)v->state)->p->result;
-    return bz_cuda_operand_probe(&s->cuda, &s->job->operand[y->operand], &y->layout, y->data, element, n, values, err);
-}
-
-static void release(bz_variant *v)
-{
-    v->state = NULL; /* operands and descriptors are the session's */
 }
 
 const bz_backend bz_backend_module = {
@@ -307,17 +247,17 @@ const bz_backend bz_backend_module = {
     .open = open_session,
     .enumerate = enumerate,
     .prepare = prepare,
-    .execute = execute,
-    .wait = wait_for_all,
-    .measure = measure,
+    .execute = bz_cuda_run_execute,
+    .wait = bz_cuda_run_wait,
+    .measure = bz_cuda_run_measure,
     .trace = bz_cuda_trace,
-    .count = count,
+    .count = bz_cuda_run_count,
     .clock = clock_of,
     .device = bz_cuda_identify,
-    .poison = poison,
-    .read = read_result,
-    .probe = probe,
-    .release = release,
+    .poison = bz_cuda_run_poison,
+    .read = bz_cuda_run_read,
+    .probe = bz_cuda_run_probe,
+    .release = bz_cuda_run_release,
     .close = close_session,
     .wants = cublas_wants,
     .bind = cublas_bind,

@@ -66,6 +66,7 @@ struct lt_plan;
 
 /* A variant. */
 typedef struct call {
+    bz_cuda_run run;
     const struct way *way;
     struct session *s;
     const product *p;
@@ -76,7 +77,6 @@ typedef struct call {
     struct lt_plan *lt;
     int index;         /* of the plan's algorithms */
     bool matrix_right; /* gemv: the matrix is the right operand, the vector the left one */
-    bz_cuda_pace pace;
     size_t workspace;
     cublasStatus_t refused; /* by the library, when it was asked for algorithms */
 } call;

@@ -3,6 +3,7 @@
  *   device.c    a device made ready, memory, errors
  *   clock.c     device time of calls: events, a queue held back, a flushed cache
  *   operands.c  operands in a data type and layout, to the device and back
+ *   run.c       what a prepared variant does, whatever library its calls are of
  *   nvml.c      clocks, the driver's version, throttling
  *   identify.c  what the device is
  *   cupti.c     which kernels a call runs
@@ -150,6 +151,31 @@ int bz_cuda_operand_read(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *
 int bz_cuda_operand_probe(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *layout, const void *data,
                           const int64_t *element, int n, float *values, bz_error *err);
 void bz_cuda_operands_free(bz_cuda_operands *set);
+
+/* ---- run.c ---------------------------------------------------------------------------------- */
+
+/* A prepared variant: what v->state points to. It is the first member of a backend's own, and the context of its call. */
+typedef struct bz_cuda_run {
+    bz_cuda *cuda;
+    bz_cuda_call *call;
+    const bz_operand *result; /* and how and where it lies, in the device's memory */
+    const bz_cuda_layout *layout;
+    void *const *data;
+    bz_cuda_pace pace;
+} bz_cuda_run;
+
+/* Ends preparing: waits for the first call. */
+int bz_cuda_run_ready(bz_variant *v, bz_cuda_run *r, bz_error *err);
+
+/* As bz_backend has them. */
+int bz_cuda_run_execute(bz_variant *v, int copy);
+int bz_cuda_run_wait(bz_variant *v);
+int bz_cuda_run_measure(bz_variant *v, int64_t n, int first_copy, double *seconds);
+int bz_cuda_run_count(bz_variant *v, const char *list, bz_counted *out, bz_error *err);
+int bz_cuda_run_poison(bz_variant *v);
+int bz_cuda_run_read(bz_variant *v, float *values, bz_error *err);
+int bz_cuda_run_probe(bz_variant *v, const int64_t *element, int n, float *values, bz_error *err);
+void bz_cuda_run_release(bz_variant *v);
 
 /* ---- nvml.c --------------------------------------------------------------------------------- */
 

@@ -56,6 +56,7 @@ struct graph_call;
 
 /* One variant: descriptors, and what to call with them. */
 typedef struct call {
+    bz_cuda_run run;
     const struct cudnn_kind *kind;
     const bz_problem *problem;
     const bz_operand *operand;
@@ -90,7 +91,6 @@ typedef struct call {
     double epsilon;
     size_t workspace;
     int (*poison)(struct call *c); /* where not all of the result is written; NULL: all of it is */
-    bz_cuda_pace pace;
 } call;
 
 typedef struct session {
