@@ -292,6 +292,7 @@ static int trace(const traced *t, bz_trace *out, bz_error *err)
     *out = (bz_trace){0};
     if (bz_cupti_find(SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, err))
         return -1;
+    collected.failed = false; /* what an earlier trace lost is not lost to this one */
     CUptiResult status = cupti.callbacks(give_buffer, take_buffer);
     for (int i = 0; i < N_KINDS && status == CUPTI_SUCCESS; i++)
         status = cupti.enable(KINDS[i]);

@@ -124,6 +124,18 @@ static void refuses_what_says_nothing(void **state)
     assert_int_equal(trace(1, &t, &err), 0);
 }
 
+/* What is lost once is lost for one variant. */
+static void recovers_from_a_lost_buffer(void **state)
+{
+    bz_trace t;
+    bz_error err = {0};
+    (void)state;
+    standin_cupti_lose();
+    assert_int_equal(trace(1, &t, &err), -1);
+    assert_int_equal(trace(1, &t, &err), 0);
+    assert_int_equal(t.n_kernels, 1);
+}
+
 static void says_what_to_do_without_permission(void **state)
 {
     bz_trace t;
@@ -178,6 +190,7 @@ int main(void)
         cmocka_unit_test(counts_what_is_done_to_memory),
         cmocka_unit_test(takes_calls_without_kernels),
         cmocka_unit_test(refuses_what_says_nothing),
+        cmocka_unit_test(recovers_from_a_lost_buffer),
         cmocka_unit_test(says_what_to_do_without_permission),
         cmocka_unit_test(looks_beside_the_runtime),
         cmocka_unit_test(opens_what_lies_beside),

@@ -17,7 +17,7 @@ typedef CUpti_ActivityKernel9 record;
 
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
-static int traces, room;
+static int traces, room, lost;
 static uint8_t *buffer;
 static size_t size, used;
 static uint64_t now = 1000;
@@ -38,6 +38,8 @@ static void hand_over(void)
     buffer = NULL;
     if (full)
         complete(NULL, 0, full, size, used);
+    for (; lost; lost--)
+        complete(NULL, 0, NULL, 0, 0);
     used = 0;
 }
 
@@ -57,6 +59,11 @@ static void deliver(const record *r)
 void standin_cupti_room(int records)
 {
     room = records;
+}
+
+void standin_cupti_lose(void)
+{
+    lost = 1;
 }
 
 int standin_cupti_traces(void)

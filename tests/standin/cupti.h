@@ -11,6 +11,8 @@ void standin_kernel(const char *name, uint64_t ns, int32_t grid, int32_t block);
 void standin_set(uint64_t ns);
 /* From the next kernel on buffers have room for so few records; 0: as many as fit. */
 void standin_cupti_room(int records);
+/* The next buffer comes back as one that there was no memory for. */
+void standin_cupti_lose(void);
 /* Whether kernels are traced now. */
 int standin_cupti_traces(void);
 
