@@ -59,7 +59,7 @@ int bz_cuda_run_probe(bz_variant *v, const int64_t *element, int n, float *value
     return bz_cuda_operand_probe(r->cuda, r->result, r->layout, *r->data, element, n, values, err);
 }
 
-/* Operands and descriptors are the session's. */
+/* Operands and descriptors live as long as what was opened for the problem. */
 void bz_cuda_run_release(bz_variant *v)
 {
     v->state = NULL;
