@@ -182,6 +182,7 @@ typedef struct bz_request {
     const bz_candidate *candidate; /* models that they may be of */
     int n_candidates;
     unsigned parts;
+    int in_sequence; /* > 0: sequences of at most so many layers that were measured as such stand beside the sum */
     /* Fills in what records do not price; NULL: it stays unpriced. */
     void (*predict)(void *user, const bz_plan *plan, const bz_system *system, const bz_system_facts *facts,
                     bz_prices *prices, bz_arena *arena);

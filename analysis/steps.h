@@ -1,6 +1,7 @@
 /* The steps of an analysis. Private to analysis/.
  *
  *   analyze.c   the table of the steps, their order, and small ones
+ *   context.c   sequences of layers that were measured as such
  *   slower.c    layers that took longer than they could
  *   ways.c      other data types, layouts and math modes
  *
@@ -68,5 +69,7 @@ bz_sheet *analyze_sheet(const analyze_work *w, const analyze_place *at, const ch
 analyze_step analyze_prices, analyze_units;
 /* Tables: layers whose calls took longer than their records. */
 analyze_step analyze_slower;
+/* A table: what the model takes by sequences that were measured as such, where it is asked for. */
+analyze_step analyze_context;
 
 #endif

@@ -292,3 +292,14 @@ double bz_bricks_alike(const bz_bricks *b, int one, int other)
     bz_arena_free(&room);
     return either ? (double)both / either : (double)NAN;
 }
+
+const char *bz_brick_problem(const char *key, bz_arena *arena)
+{
+    enum { LONGEST = 60000 };
+    size_t n = strlen(key);
+    char hex[33];
+    if (n <= LONGEST)
+        return bz_arena_printf(arena, "sequence %s", key);
+    bz_hash_hex(bz_hash_bytes(key, n), hex);
+    return bz_arena_printf(arena, "sequence hash=%s", hex);
+}

@@ -74,6 +74,9 @@ double bz_bricks_path(const bz_bricks *b, int model, const bz_brick_rules *rules
 /* Measuring all unique sequences once; all models once. NAN where something was not measured. */
 double bz_bricks_cost(const bz_bricks *b);
 
+/* What a record of it has as its problem: "sequence KEY", by a hash where that is too long. */
+const char *bz_brick_problem(const char *key, bz_arena *arena);
+
 /* Of the sequences that either model has the share that both have. */
 double bz_bricks_alike(const bz_bricks *b, int one, int other);
 

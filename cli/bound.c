@@ -13,6 +13,7 @@ typedef struct bound_job {
     planning p;
     analysis_output output;
     bool no_run;
+    int64_t in_sequence;
     const char *time_limit, *wait, *remeasure, *max;
     double limit;               /* seconds; INFINITY for none */
     bz_remeasure again_records; /* that are measured although the database has them */
@@ -93,6 +94,7 @@ static int plan_models(bound_job *b, bz_error *err)
         return -1;
     if (planning_backends(&b->p, b->system))
         bz_buf_puts(&b->again, PLANNING_GPU);
+    b->analyses.request.in_sequence = (int)(b->in_sequence < 64 ? b->in_sequence : 64);
     return analyses_ask(&b->analyses, &b->p, &b->models, err) || (!b->p.system && find_system(b, err)) ? -1 : 0;
 }
 
@@ -129,6 +131,8 @@ static int bound_models(void *job, const bz_list *paths, bz_buf *out, int *statu
     (void)status; /* once the report is printed */
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
+    if (b->in_sequence == 1)
+        return bz_fail(err, BZ_USAGE, "--in-sequence takes a number of layers from 2 on: one layer is no sequence");
     if (b->remeasure && (b->no_run || b->p.system))
         return bz_fail(err, BZ_USAGE, "--remeasure measures on this machine: it does not go with --no-run or --system");
     if (planning_seconds("time-limit", b->time_limit, false, err) || planning_seconds("wait", b->wait, true, err) ||
@@ -149,6 +153,8 @@ static int run(int argc, char **argv)
         ANALYSIS_OPTIONS(b.output),
         {"no-run", BZ_OPTION_FLAG, &b.no_run, NULL, "measure nothing: use what the database has"},
         {"max", BZ_OPTION_TEXT, &b.max, "MS", "end with status 5 where a bound is above MS milliseconds"},
+        {"in-sequence", BZ_OPTION_COUNT, &b.in_sequence, "N",
+         "show beside the sum what sequences of at most N layers take that were measured as such"},
         {"time-limit", BZ_OPTION_TEXT, &b.time_limit, "S", "measure each variant for S seconds (0.1)"},
         PLANNING_WAIT_OPTION(b.wait),
         PLANNING_REMEASURE_OPTION(b.remeasure),

@@ -25,7 +25,8 @@ typedef struct bricks_job {
     double *seconds;
     int n_seconds;
     bz_buf log; /* the file's lines */
-    bool replay, overlap, weights;
+    bool replay, overlap, weights, advise;
+    const bz_sheet *advice;
     bricks_records records;
     bz_list rules;
     const char *each;
@@ -193,6 +194,10 @@ static int check(bricks_job *j, const bz_list *paths, bz_error *err)
 {
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name models: benanza bricks MODEL...");
+    if (j->advise && (j->command || j->replay))
+        return bz_fail(err, BZ_USAGE, "--advise only looks up: it goes without --exec and --replay");
+    if (j->records.prices.n && !j->advise)
+        return bz_fail(err, BZ_USAGE, "--price is for --advise");
     if (j->command && j->replay)
         return bz_fail(err, BZ_USAGE, "--exec and --replay are two ways to run the sequences: name one");
     if (j->command && !j->folder)
@@ -218,11 +223,13 @@ static int bricks(void *job, const bz_list *paths, bz_buf *out, int *status, bz_
         return -1;
     if (j->replay && bricks_replay(&j->records, &j->b, m->layers, j->why, &j->arena, err))
         return -1;
+    if (j->advise && bricks_advise(&j->records, &j->b, &j->rule, &j->arena, &j->advice, err))
+        return -1;
     if (j->command)
         measure_all(j, paths);
     for (int i = 0; i < j->b.n; i++)
         *status = j->why[i] ? BZ_INCOMPLETE : *status;
-    const bz_bricks_report report = {&j->b, j->why, j->records.hot, &j->rule};
+    const bz_bricks_report report = {&j->b, j->why, j->records.hot, &j->rule, j->advice};
     (j->json ? bz_report_bricks_json : bz_report_bricks_text)(&report, out);
     return 0;
 }
@@ -247,6 +254,10 @@ static int run(int argc, char **argv)
         {"each", BZ_OPTION_TEXT, &j.each, "S", "count S seconds more for each sequence (0)"},
         {"rule", BZ_OPTION_LIST, &j.rules, "KIND=FACTOR",
          "count FACTOR times as much for sequences that begin with a layer of this kind; may be repeated"},
+        {"advise", BZ_OPTION_FLAG, &j.advise, NULL,
+         "tell what each model takes on each system by the records, the fastest first; with --system each model there"},
+        {"price", BZ_OPTION_LIST, &j.records.prices, "SYSTEM=DOLLARS",
+         "with --advise: what an hour of this system costs; may be repeated"},
         {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
         {"time-limit", BZ_OPTION_TEXT, &j.records.time_limit, "S", "measure each for S seconds (0.2)"},
         PLANNING_REMEASURE_OPTION(j.records.remeasure),
@@ -263,6 +274,7 @@ static int run(int argc, char **argv)
     bz_models_free(&j.models);
     planning_free(&j.records.p);
     bz_list_free(&j.rules);
+    bz_list_free(&j.records.prices);
     return status;
 }
 

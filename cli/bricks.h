@@ -2,6 +2,7 @@
 #ifndef BZ_CLI_BRICKS_H
 #define BZ_CLI_BRICKS_H
 
+#include "base/sheet.h"
 #include "bricks/bricks.h"
 #include "cli/planning.h"
 
@@ -9,6 +10,7 @@ typedef struct bricks_records {
     planning p;
     const char *time_limit, *remeasure;
     bool no_run;
+    bz_list prices; /* "SYSTEM=DOLLARS" for an hour */
     /* results */
     int measured, failed;
     double *hot; /* [b->n]: seconds of a sequence's calls, each by itself with its operands in the caches; NAN */
@@ -19,7 +21,8 @@ typedef struct bricks_records {
 int bricks_replay(bricks_records *r, bz_bricks *b, bz_layers *const *models, const char **why, bz_arena *arena,
                   bz_error *err);
 
-/* "sequence KEY", or by a hash where that is too long for a record. */
-const char *bricks_problem(const char *key, bz_arena *arena);
+/* A table of what each model takes on each system that has records of it or its sequences; of the system named alone, where one is. */
+int bricks_advise(bricks_records *r, bz_bricks *b, const bz_brick_rules *rules, bz_arena *arena, const bz_sheet **out,
+                  bz_error *err);
 
 #endif

@@ -37,17 +37,6 @@ typedef struct replaying {
     bz_plan *plan; /* of all pieces: what they are replayed by points into it */
 } replaying;
 
-const char *bricks_problem(const char *key, bz_arena *arena)
-{
-    enum { LONGEST = 60000 };
-    size_t n = strlen(key);
-    char hex[33];
-    if (n <= LONGEST)
-        return bz_arena_printf(arena, "sequence %s", key);
-    bz_hash_hex(bz_hash_bytes(key, n), hex);
-    return bz_arena_printf(arena, "sequence hash=%s", hex);
-}
-
 static bz_variant variant_of(const replaying *w)
 {
     return (bz_variant){"replay", w->r->p.fuse || w->r->p.patterns ? "fused plan" : "plan", "any", "default"};
@@ -55,7 +44,7 @@ static bz_variant variant_of(const replaying *w)
 
 static const char *problem_of(const replaying *w, int number)
 {
-    return bricks_problem(number < w->b->n ? w->b->brick[number].key : w->b->model[number - w->b->n].key, w->arena);
+    return bz_brick_problem(number < w->b->n ? w->b->brick[number].key : w->b->model[number - w->b->n].key, w->arena);
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -188,8 +177,8 @@ static int run_piece(replaying *w, int i, const char *program, bz_error *err)
 {
     char number[24], threads[24];
     const char *limit = w->r->time_limit ? w->r->time_limit : USUAL_LIMIT;
-    char *argv[] = {(char *)program,   number,        "--threads", threads, "--time-limit", (char *)limit,
-                    (char *)"--alone", (char *)limit, NULL};
+    char *argv[] = {(char *)program,   number,        "--threads",     threads, "--time-limit", (char *)limit,
+                    (char *)"--alone", (char *)limit, (char *)"--hot", NULL};
     bz_buf text = {0};
     bz_error why;
     bz_replay_result result = {0};

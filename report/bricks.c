@@ -190,6 +190,11 @@ void bz_report_bricks_text(const bz_bricks_report *r, bz_buf *out)
     for (int i = 0; i < b->n; i++)
         refused += r->why[i] != NULL;
     answer(r, out);
+    if (r->advice) {
+        bz_sheet_text(r->advice, r->advice->n, out);
+        bz_arena_free(&arena);
+        return;
+    }
     bz_sheet_text(models(r, &arena), b->n_models, out);
     bz_buf_putc(out, '\n');
     bz_sheet_text(bricks(r, &arena), TOP, out);
@@ -220,6 +225,8 @@ void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out)
     bz_sheet_json(bricks(r, &arena), &j);
     bz_sheet_json(pairs(b, &arena), &j);
     bz_sheet_json(order(b, &arena), &j);
+    if (r->advice)
+        bz_sheet_json(r->advice, &j);
     bz_json_array_end(&j);
     bz_json_document_end(&j);
     bz_arena_free(&arena);

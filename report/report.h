@@ -124,6 +124,7 @@ typedef struct bz_bricks_report {
     const char *const *why; /* [b->n]: NULL, or why a sequence has no file or no time */
     const double *hot;      /* [b->n]: its calls each by itself, with operands in the caches; NAN. NULL: of none */
     const bz_brick_rules *rules;
+    const bz_sheet *advice; /* what people want to read where it is asked for; NULL */
 } bz_bricks_report;
 void bz_report_bricks_text(const bz_bricks_report *r, bz_buf *out);
 void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out);

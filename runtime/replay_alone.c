@@ -90,7 +90,7 @@ static char *other_than(const caches *c, int threads, double seconds)
     return NULL;
 }
 
-int bz_replay_run_alone(bz_replay *r, double seconds, bz_replay_alone *out)
+int bz_replay_run_alone(bz_replay *r, double seconds, bool cold, bz_replay_alone *out)
 {
     for (int i = 0; i < r->n_actions; i++)
         out[i] = (bz_replay_alone){(double)NAN, (double)NAN};
@@ -98,7 +98,8 @@ int bz_replay_run_alone(bz_replay *r, double seconds, bz_replay_alone *out)
         return 0;
     caches c = {.size = (size_t)(2 * bz_last_level_cache())};
     int rc = 0;
-    c.other = other_than(&c, r->setting.threads, seconds / r->n_actions);
+    if (cold)
+        c.other = other_than(&c, r->setting.threads, seconds / r->n_actions);
     for (int i = 0; i < r->n_actions && !rc; i++)
         rc = run_alone(r, i, &c, seconds / r->n_actions, &out[i]);
     free(c.other);

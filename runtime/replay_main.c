@@ -23,7 +23,7 @@ typedef struct program {
     bz_run_setting setting;
     double time_limit, precision, alone_limit;
     const char *weights, *inputs, *outputs;
-    bool check, graph, captured;
+    bool check, graph, captured, hot;
     bz_replay *replay;
     const bz_action *action;
     int n_actions, n_samples, runs; /* runs: in a sample */
@@ -42,6 +42,7 @@ static const char USAGE[] =
     "      --threads N        threads (1)\n"
     "      --time-limit S     seconds of measuring (5)\n"
     "      --alone S          seconds of measuring each step by itself, hot and cold (as many; 0: not)\n"
+    "      --hot              by themselves only with their operands in the caches\n"
     "      --precision SHARE  wanted half-width of the median's interval (0.005)\n"
     "      --weights FILE     the weights (beside the sources)\n"
     "      --steps N          first, N iterations of training; the loss of each is printed (0)\n"
@@ -200,7 +201,7 @@ static int measure(program *p, bz_error *err)
 static int measure_alone(program *p, bz_error *err)
 {
     p->alone = bz_zeroed((size_t)p->n_actions + 1, sizeof *p->alone);
-    return bz_replay_run_alone(p->replay, p->alone_limit > 0 ? p->alone_limit : p->time_limit, p->alone)
+    return bz_replay_run_alone(p->replay, p->alone_limit > 0 ? p->alone_limit : p->time_limit, !p->hot, p->alone)
                ? bz_fail(err, BZ_FAILED, "a library refused to run its call again")
                : 0;
 }
@@ -314,7 +315,7 @@ static void put_result(const program *p, double opened, bz_buf *out)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-enum { THREADS = 256, TIME_LIMIT, PRECISION, ALONE, STEPS, WEIGHTS, INPUTS, OUTPUTS, GRAPH, CHECK, HELP };
+enum { THREADS = 256, TIME_LIMIT, PRECISION, ALONE, STEPS, WEIGHTS, INPUTS, OUTPUTS, GRAPH, CHECK, HOT, HELP };
 
 static const struct option OPTIONS[] = {
     {"threads", required_argument, NULL, THREADS},
@@ -327,6 +328,7 @@ static const struct option OPTIONS[] = {
     {"outputs", required_argument, NULL, OUTPUTS},
     {"graph", no_argument, NULL, GRAPH},
     {"check", no_argument, NULL, CHECK},
+    {"hot", no_argument, NULL, HOT},
     {"help", no_argument, NULL, HELP},
     {0},
 };
@@ -337,9 +339,10 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
     char *end;
     p->check |= c == CHECK;
     p->graph |= c == GRAPH;
+    p->hot |= c == HOT;
     if (text)
         *text = value;
-    if (text || c == CHECK || c == GRAPH)
+    if (text || c == HOT || c == CHECK || c == GRAPH)
         return 0;
     double v = strtod(value, &end);
     if (*end || end == value || !(v >= 0) || v > 1e12 || (c == THREADS && v < 1))

@@ -82,11 +82,11 @@ int bz_replay_check_before(bz_replay *r, int action, bz_error *err);
 bool bz_replay_check_after(bz_replay *r, int action, bz_replay_check *out); /* false: not checked */
 
 /* Seconds of each action by itself, in about as many seconds as are given, and in its order, so that all have the operands that
- * they have in the model. NaN where nothing tells: on a device, and cold where emptying the caches takes longer. -1 where a library refuses. */
+ * they have in the model. NaN where nothing tells: on a device, and cold where emptying the caches takes longer, or nobody asks. -1 where a library refuses. */
 typedef struct bz_replay_alone {
     double hot, cold; /* all that it needs in the caches; nothing of it */
 } bz_replay_alone;
-int bz_replay_run_alone(bz_replay *r, double seconds, bz_replay_alone *out);
+int bz_replay_run_alone(bz_replay *r, double seconds, bool cold, bz_replay_alone *out);
 
 /* ---- what it is made of ---------------------------------------------------------------------- */
 

@@ -1,0 +1,143 @@
+/* Which system for a model, and which model for a system, by the records of sequences, and what systems cost. */
+#include "cli/bricks.h"
+#include "cli/db.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct advised {
+    const char *model, *system, *how;
+    double seconds, dollars; /* for 1000 runs; NAN */
+    int number;              /* of the model */
+} advised;
+
+typedef struct advising {
+    bricks_records *r;
+    bz_bricks *b;
+    const bz_brick_rules *rules;
+    bz_setting setting;
+    bz_perfdb *db;
+    bz_arena *arena;
+    advised *row;
+    int n;
+} advising;
+
+/* The fastest plan measured in the setting; NAN. */
+static int find_time(advising *a, const bz_system *system, const char *key, double *out, bz_error *err)
+{
+    bz_record *record;
+    size_t n;
+    *out = NAN;
+    if (bz_perfdb_variants(a->db, system, bz_brick_problem(key, a->arena), a->arena, &record, &n, err))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (record[i].status == BZ_RECORD_OK && bz_setting_same(&record[i].setting, &a->setting))
+            *out = fmin(*out, record[i].median);
+    return 0;
+}
+
+/* Dollars an hour, of a system by its name or its slug. */
+static double price_of(const bricks_records *r, const char *system)
+{
+    for (int i = 0; i < r->prices.n; i++) {
+        const char *text = r->prices.item[i], *at = strrchr(text, '=');
+        size_t n = (size_t)(at - text);
+        if (!strncmp(text, system, n) && (!system[n] || system[n] == '@'))
+            return strtod(at + 1, NULL);
+    }
+    return NAN;
+}
+
+static int add_system(advising *a, const bz_system *system, bz_error *err)
+{
+    bz_bricks *b = a->b;
+    for (int i = 0; i < b->n; i++)
+        if (find_time(a, system, b->brick[i].key, &b->brick[i].seconds, err))
+            return -1;
+    for (int m = 0; m < b->n_models; m++) {
+        double whole, built = bz_bricks_build(b, m, a->rules);
+        if (find_time(a, system, b->model[m].key, &whole, err))
+            return -1;
+        double seconds = isfinite(whole) ? whole : built;
+        int known = 0;
+        for (int i = 0; i < b->model[m].n; i++)
+            known += isfinite(b->brick[b->model[m].brick[i]].seconds);
+        if (!known && !isfinite(seconds))
+            continue;
+        BZ_ARENA_ROOM(a->arena, a->row, a->n);
+        a->row[a->n++] = (advised){b->model[m].name,
+                                   system->name,
+                                   isfinite(whole) ? "measured"
+                                   : isfinite(built)
+                                       ? "by its sequences"
+                                       : bz_arena_printf(a->arena, "%d of %d sequences measured", known, b->model[m].n),
+                                   seconds,
+                                   price_of(a->r, system->name) / 3600 * seconds * 1000,
+                                   m};
+    }
+    return 0;
+}
+
+static int compare_times(const advised *x, const advised *y)
+{
+    if (isnan(x->seconds) || isnan(y->seconds))
+        return isnan(x->seconds) - isnan(y->seconds);
+    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+static int by_model(const void *x, const void *y)
+{
+    const advised *a = x, *b = y;
+    return a->number != b->number ? a->number - b->number : compare_times(a, b);
+}
+
+static int by_time(const void *x, const void *y)
+{
+    return compare_times(x, y);
+}
+
+static int check_prices(const bricks_records *r, bz_error *err)
+{
+    for (int i = 0; i < r->prices.n; i++) {
+        const char *text = r->prices.item[i], *at = strrchr(text, '=');
+        char *end = NULL;
+        double v = at ? strtod(at + 1, &end) : -1;
+        if (!at || at == text || end == at + 1 || *end || !(v >= 0) || !isfinite(v))
+            return bz_fail(err, BZ_USAGE, "--price takes SYSTEM=DOLLARS for an hour, not '%s'", text);
+    }
+    return 0;
+}
+
+int bricks_advise(bricks_records *r, bz_bricks *b, const bz_brick_rules *rules, bz_arena *arena, const bz_sheet **out,
+                  bz_error *err)
+{
+    static const bz_sheet_column COLUMNS[] = {{"model", "model", BZ_SHEET_TEXT},
+                                              {"system", "system", BZ_SHEET_TEXT},
+                                              {"time", "time", BZ_SHEET_SECONDS},
+                                              {"dollars", "$ for 1000 runs", BZ_SHEET_TEXT},
+                                              {"how", "how", BZ_SHEET_TEXT}};
+    advising a = {.r = r, .b = b, .rules = rules, .arena = arena};
+    const bz_system **list, *given = NULL;
+    size_t n;
+    if (check_prices(r, err) || planning_setting(&r->p, &a.setting, err) ||
+        bz_db_open(&bz_command_bricks, r->p.db, true, &a.db, err))
+        return -1;
+    int rc = bz_perfdb_known(a.db, r->p.system, &given, err) || bz_perfdb_systems(a.db, arena, &list, &n, err) ? -1 : 0;
+    for (size_t i = 0; !rc && i < n; i++)
+        if (!given || !strcmp(given->name, list[i]->name))
+            rc = add_system(&a, list[i], err);
+    if (a.n)
+        qsort(a.row, (size_t)a.n, sizeof *a.row, given ? by_time : by_model);
+    bz_sheet *s = bz_sheet_new(
+        arena, "advice",
+        given ? "Models on this system, the fastest first" : "Systems for each model, the fastest first", COLUMNS, 5);
+    for (int i = 0; i < a.n; i++)
+        BZ_SHEET_ADD(s, BZ_TEXT(a.row[i].model), BZ_TEXT(bz_arena_str(arena, a.row[i].system)),
+                     BZ_NUMBER(a.row[i].seconds),
+                     BZ_TEXT(isfinite(a.row[i].dollars) ? bz_arena_printf(arena, "%.4g", a.row[i].dollars) : NULL),
+                     BZ_TEXT(a.row[i].how));
+    bz_perfdb_close(a.db);
+    *out = s;
+    return rc;
+}
