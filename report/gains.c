@@ -5,18 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static void columns(bz_table *t, const char *first, const char *const *titles, int n)
-{
-    bz_table_column(t, first, BZ_LEFT);
-    for (int i = 0; i < n; i++)
-        bz_table_column(t, titles[i], BZ_RIGHT);
-}
-
 /* ---- jointly -------------------------------------------------------------------------------- */
 
 static void put_waterfall(const bz_ladder *l, bz_buf *out)
 {
-    static const char *const TITLES[] = {"saves", "of measured", "leaves"};
     const bz_waterfall *w = l->waterfall;
     bz_arena arena = {0};
     bz_unit_text from, to;
@@ -26,7 +18,7 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
     bz_buf_clean(out, l->profile);
     bz_buf_printf(out, ": from %s to %s, step by step\n", bz_units_time(from, w->from), bz_units_time(to, w->to));
     bz_table *t = bz_table_new(&arena);
-    columns(t, "step", TITLES, 3);
+    bz_table_columns(t, "step|>saves|>of measured|>leaves");
     double rest = w->from;
     for (int i = 0; i < w->n; i++) {
         bool saves = w->step[i].seconds > 0;
@@ -135,8 +127,6 @@ static void put_not_fused(const bz_fusion_row *row, bz_buf *out)
 
 static void put_fusion(const bz_analysis *a, bz_buf *out)
 {
-    static const char *const TITLES[] = {"places", "in the cover", "fused already", "as written",
-                                         "fused",  "gain",         "alone",         "alone, parallel"};
     const bz_fusion *f = a->fusion;
     bz_unit_text gain, parallel, text;
     bz_arena arena = {0};
@@ -169,7 +159,8 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
         if (f->row[i].tried)
             put_not_fused(&f->row[i], out);
     bz_table *t = bz_table_new(&arena);
-    columns(t, "pattern", TITLES, 8);
+    bz_table_columns(t,
+                     "pattern|>places|>in the cover|>fused already|>as written|>fused|>gain|>alone|>alone, parallel");
     for (int i = 0; i < f->n && i < 12; i++) {
         const bz_fusion_row *r = &f->row[i];
         if (!(r->gain > 0) && !(r->alone > 0) && r->fused <= 0)
@@ -237,14 +228,12 @@ static void put_use(const char *of, const bz_units *u, bz_buf *out)
 
 static void put_ways(const bz_analysis *a, bz_buf *out)
 {
-    static const char *const TITLES[] = {"sequential", "parallel",    "fused", "gain",
-                                         "layers",     "conversions", "take",  "without a record"};
     const bz_units *u = a->units;
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
     bz_unit_text text;
     bool other = false;
-    columns(t, "another way", TITLES, 8);
+    bz_table_columns(t, "another way|>sequential|>parallel|>fused|>gain|>layers|>conversions|>take|>without a record");
     for (int i = 0; u && i < u->n_ways; i++) {
         const bz_unit_way *w = &u->way[i];
         other |= !w->layout && isfinite(w->gain);

@@ -68,29 +68,18 @@ static void number(bz_table *t, const char *shown, double plain)
 
 static bz_table *table(const bz_whatif *w, const moved *r, bool priced, bz_arena *arena)
 {
-    static const char *const TIMES[] = {"latency", "from", "to", "host only", "device busy"};
     bz_table *t = bz_table_new(arena);
-    bz_unit_text unit;
-    bz_table_column(t, "system", BZ_LEFT);
-    for (int i = 0; i < 5; i++)
-        bz_table_column(t, TIMES[i], BZ_RIGHT);
-    bz_table_column(t, "times as fast", BZ_RIGHT);
-    bz_table_column(t, "a second", BZ_RIGHT);
-    bz_table_column(t, "rank", BZ_RIGHT);
-    if (priced) {
-        bz_table_column(t, "$ a million", BZ_RIGHT);
-        bz_table_column(t, "rank by cost", BZ_RIGHT);
-    }
+    bz_table_columns(t, "system|>latency|>from|>to|>host only|>device busy|>times as fast|>a second|>rank");
+    if (priced)
+        bz_table_columns(t, ">$ a million|>rank by cost");
     for (int i = 0; i < w->n; i++) {
         const bz_prediction *p = r[i].p;
-        int64_t times[] = {p->time, p->low, p->high, p->split.host, p->split.device + p->split.both};
-        double none = p->changed ? 0 : NAN;
-        bz_table_cell(t, p->name, NULL);
-        for (int k = 0; k < 5; k++)
-            number(t, bz_units_time(unit, 1e-9 * (double)times[k]), none + 1e-9 * (double)times[k]);
-        number(t, bz_arena_printf(arena, "%.2f", (double)w->measured / (double)p->time),
-               none + (double)w->measured / (double)p->time);
-        number(t, bz_units_count(unit, 1 / r[i].seconds), none + 1 / r[i].seconds);
+        double ns = p->changed ? 1e-9 : NAN, faster = p->changed ? (double)w->measured / (double)p->time : NAN;
+        BZ_ROW(t, BZ_SHOW(p->name), BZ_SHOW_TIME(ns * (double)p->time), BZ_SHOW_TIME(ns * (double)p->low),
+               BZ_SHOW_TIME(ns * (double)p->high), BZ_SHOW_TIME(ns * (double)p->split.host),
+               BZ_SHOW_TIME(ns * (double)(p->split.device + p->split.both)));
+        number(t, bz_arena_printf(arena, "%.2f", faster), faster);
+        BZ_ROW(t, BZ_SHOW_LARGE(p->changed ? 1 / r[i].seconds : NAN));
         number(t, bz_arena_printf(arena, "%d", r[i].by_time), r[i].by_time ? (double)r[i].by_time : NAN);
         if (priced) {
             number(t, bz_arena_printf(arena, "%.4g", r[i].cost), r[i].cost);

@@ -49,26 +49,6 @@ static void rank(const bz_forecast *f, int n, const bz_price_list *prices, ranke
         }
 }
 
-static void put_percent(bz_buf *out, double share)
-{
-    bz_buf_printf(out, "%.1f %%", 100 * share);
-}
-
-static void cell(bz_table *t, bz_buf *text, double plain)
-{
-    char number[40];
-    snprintf(number, sizeof number, "%.9g", plain);
-    bz_table_cell(t, bz_buf_text(text), isnan(plain) ? "" : number);
-    bz_buf_clear(text);
-}
-
-static void time_cell(bz_table *t, double seconds, bz_buf *text)
-{
-    bz_unit_text unit;
-    bz_buf_puts(text, isnan(seconds) ? "-" : bz_units_time(unit, seconds));
-    cell(t, text, seconds);
-}
-
 /* The answer first: which system is fastest, and which cheapest. Of several models and batches, how often which one is. */
 static void forecast_answer(const ranked *r, int n, bz_buf *out)
 {
@@ -108,7 +88,6 @@ static void forecast_answer(const ranked *r, int n, bz_buf *out)
 static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *arena)
 {
     bz_table *t = bz_table_new(arena);
-    bz_buf text = {0};
     bz_table_columns(t, "model|>batch|system|>sequential|>from|>to|>parallel|>fused|>a second|>rank");
     if (priced)
         bz_table_columns(t, ">$ a million|>rank by cost");
@@ -117,26 +96,17 @@ static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *a
         const bz_forecast *f = r[i].f;
         double s = f->sequential, rate = s > 0 ? (double)(f->batch > 0 ? f->batch : 1) / s : NAN;
         const char *slash = strrchr(f->model, '/');
-        bz_unit_text unit;
         bz_table_cell(t, slash ? slash + 1 : f->model, f->model);
-        BZ_ROW(t, BZ_SHOW_INT(f->batch), BZ_SHOW(f->machine->name));
-        time_cell(t, s, &text);
-        time_cell(t, s * f->low, &text);
-        time_cell(t, s * f->high, &text);
-        time_cell(t, f->parallel, &text);
-        time_cell(t, f->fused, &text);
-        bz_buf_puts(&text, bz_units_count(unit, rate));
-        cell(t, &text, rate);
-        bz_table_int(t, r[i].by_time);
+        BZ_ROW(t, BZ_SHOW_INT(f->batch), BZ_SHOW(f->machine->name), BZ_SHOW_TIME(s), BZ_SHOW_TIME(s * f->low),
+               BZ_SHOW_TIME(s * f->high), BZ_SHOW_TIME(f->parallel), BZ_SHOW_TIME(f->fused), BZ_SHOW_LARGE(rate),
+               BZ_SHOW_INT(r[i].by_time));
         if (priced) {
-            bz_buf_printf(&text, isnan(r[i].cost) ? "-" : "%.4g", r[i].cost);
-            cell(t, &text, r[i].cost);
-            bz_table_cell(t, r[i].by_cost ? bz_arena_printf(arena, "%d", r[i].by_cost) : "-", r[i].by_cost ? NULL : "");
+            bz_table_cell(t, isnan(r[i].cost) ? "-" : bz_arena_printf(arena, "%.4g", r[i].cost),
+                          isnan(r[i].cost) ? "" : bz_arena_printf(arena, "%.9g", r[i].cost));
+            BZ_ROW(t, BZ_SHOW(r[i].by_cost ? bz_arena_printf(arena, "%d", r[i].by_cost) : NULL));
         }
-        put_percent(&text, 1 - f->by[BZ_PREDICTED_RECORD]);
-        cell(t, &text, 1 - f->by[BZ_PREDICTED_RECORD]);
+        BZ_ROW(t, BZ_SHOW_SHARE(1 - f->by[BZ_PREDICTED_RECORD]));
     }
-    bz_buf_free(&text);
     return t;
 }
 
@@ -214,43 +184,30 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
 
 /* ---- judgements ------------------------------------------------------------------------------ */
 
-static void share_cell(bz_table *t, double share, bz_buf *text)
+static void error_row(bz_table *t, const bz_error_sum *e, const char *what, bool scalings)
 {
-    if (isnan(share))
-        bz_buf_puts(text, "-");
-    else
-        put_percent(text, share);
-    cell(t, text, share);
-}
-
-static void error_row(bz_table *t, const bz_error_sum *e, const char *what, bool scalings, bz_buf *text)
-{
-    BZ_ROW(t, BZ_SHOW(what), BZ_SHOW(e->name), BZ_SHOW_INT(e->n));
-    share_cell(t, what[0] == 'k' ? NAN : e->total[0], text);
-    share_cell(t, what[0] == 'k' ? NAN : e->bias, text);
-    share_cell(t, what[0] == 'n' ? NAN : e->layers, text);
-    share_cell(t, what[0] == 'n' ? NAN : e->median, text);
-    share_cell(t, what[0] == 'k' || what[0] == 'n' ? NAN : e->inside, text);
+    bool kind = what[0] == 'k', network = what[0] == 'n';
+    BZ_ROW(t, BZ_SHOW(what), BZ_SHOW(e->name), BZ_SHOW_INT(e->n), BZ_SHOW_SHARE(kind ? NAN : e->total[0]),
+           BZ_SHOW_SHARE(kind ? NAN : e->bias), BZ_SHOW_SHARE(network ? NAN : e->layers),
+           BZ_SHOW_SHARE(network ? NAN : e->median), BZ_SHOW_SHARE(kind || network ? NAN : e->inside));
     for (int i = 1; i < BZ_RULES && scalings; i++)
-        share_cell(t, what[0] == 'k' ? NAN : e->total[i], text);
+        BZ_ROW(t, BZ_SHOW_SHARE(kind ? NAN : e->total[i]));
 }
 
 static bz_table *judgement_table(const bz_judgement *g, bz_arena *arena)
 {
     bz_table *t = bz_table_new(arena);
-    bz_buf text = {0};
     bool scalings = !strcmp(g->left_out, "system");
     bz_table_columns(t, "of|name|>n|>error|>bias|>of calls|>median|>inside");
     for (int i = 1; i < BZ_RULES && scalings; i++)
         bz_table_column(t, bz_rule_names[i], BZ_RIGHT);
-    error_row(t, &g->all, "all", scalings, &text);
+    error_row(t, &g->all, "all", scalings);
     for (int i = 0; i < g->machines; i++)
-        error_row(t, &g->machine[i], "system", scalings, &text);
+        error_row(t, &g->machine[i], "system", scalings);
     for (int i = 0; i < g->networks; i++)
-        error_row(t, &g->network[i], "network", scalings, &text);
+        error_row(t, &g->network[i], "network", scalings);
     for (int i = 0; i < g->kinds; i++)
-        error_row(t, &g->kind[i], "kind", scalings, &text);
-    bz_buf_free(&text);
+        error_row(t, &g->kind[i], "kind", scalings);
     return t;
 }
 

@@ -89,9 +89,6 @@ static const char *threads_text(const int *threads, int n, bz_arena *arena)
     return text;
 }
 
-static const char *const TITLES[] = {"system", "here", "device", "records", "threads", "newest", "provenance", "peaks"};
-enum { N_TITLES = sizeof TITLES / sizeof *TITLES, RECORDS = 3 };
-
 static void known_row(bz_table *t, const known *k, bz_arena *arena)
 {
     char day[32];
@@ -150,8 +147,7 @@ void bz_report_systems_text(const bz_systems *s, bz_buf *out)
         bz_measured_print(&facts->measured[i], out);
     if (!facts->n_measured)
         bz_buf_puts(out, "peaks         not measured: 'benanza system --measure' does, and stores them\n");
-    for (int i = 0; i < N_TITLES; i++)
-        bz_table_column(t, TITLES[i], i == RECORDS ? BZ_RIGHT : BZ_LEFT);
+    bz_table_columns(t, "system|here|device|>records|threads|newest|provenance|peaks");
     for (size_t i = 0; i < s->n; i++) {
         known k = look_at(s, i, &arena);
         known_row(t, &k, &arena);

@@ -53,10 +53,7 @@ void bz_report_training(const bz_training *t, bz_buf *out)
     bz_memory_predict(t, &m);
     bz_buf_printf(out, "  one iteration of training changes %s weights in %d tensors\n\n",
                   bz_units_count(text, (double)t->layers->trained), t->n_weights);
-    bz_table_column(table, "phase", BZ_LEFT);
-    bz_table_column(table, "layers", BZ_RIGHT);
-    bz_table_column(table, "MACs", BZ_RIGHT);
-    bz_table_column(table, "bytes", BZ_RIGHT);
+    bz_table_columns(table, "phase|>layers|>MACs|>bytes");
     for (int p = 0; p < BZ_TRAIN_PHASES; p++) {
         BZ_ROW(table, BZ_SHOW(cost[p].phase), BZ_SHOW_INT(cost[p].layers), BZ_SHOW_COUNT(cost[p].macs),
                BZ_SHOW_BYTES((double)cost[p].bytes));
