@@ -370,15 +370,20 @@ static int shape_prelu(call *c)
     return 0;
 }
 
-static int shape_bool(call *c)
+/* As x, but of another type. */
+static int set_as(call *c, const bz_type *x, bz_dtype dtype)
 {
-    const bz_type *x = in_type(c, 0);
     if (!x)
         return call_fail(c, "operand 0 is missing");
     bz_type t = *x;
-    t.dtype = BZ_BOOL;
+    t.dtype = dtype;
     set_type(c, 0, &t);
     return 0;
+}
+
+static int shape_bool(call *c)
+{
+    return set_as(c, in_type(c, 0), BZ_BOOL);
 }
 
 /* The parameters of activations, and what they are when the node does not say. */
@@ -432,15 +437,12 @@ static int cast_to(call *c, bz_dtype to)
 {
     const bz_type *x = in_type(c, 0);
     if (!x)
-        return call_fail(c, "operand 0 is missing");
+        return set_as(c, x, to);
     if (to <= BZ_UNDEFINED || to >= BZ_N_DTYPES)
         return call_fail(c, "it casts to a type that does not exist");
     param_text(c, "from", bz_dtype_name(x->dtype));
     param_text(c, "to", bz_dtype_name(to));
-    bz_type t = *x;
-    t.dtype = to;
-    set_type(c, 0, &t);
-    return 0;
+    return set_as(c, x, to);
 }
 
 /* Operator set 1 wrote the type as a word. */
@@ -471,12 +473,7 @@ static int shape_cast(call *c)
 static int shape_cast_like(call *c)
 {
     const bz_type *like = in_type(c, 1);
-    if (like && like->dtype)
-        return cast_to(c, like->dtype);
-    bz_type open = c->in[0];
-    open.dtype = BZ_UNDEFINED;
-    set_type(c, 0, &open);
-    return 0;
+    return like && like->dtype ? cast_to(c, like->dtype) : set_as(c, &c->in[0], BZ_UNDEFINED);
 }
 
 /* The same bits under another type: nothing is moved. */

@@ -184,14 +184,21 @@ static int insert_shape(call *c)
     return set_list(c, &l, &merged);
 }
 
+/* The sequence's elements, and which of them operand 1 names. */
+static int need_place(call *c, const bz_type **elem, const int64_t **v, int64_t *count, int64_t *at)
+{
+    if (need_sequence(c, 0, elem))
+        return -1;
+    *v = list_of(c, 0, count);
+    return position(c, 1, *count, -1, *count - 1, at);
+}
+
 static int erase_shape(call *c)
 {
     const bz_type *elem;
+    const int64_t *v;
     int64_t count, at;
-    if (need_sequence(c, 0, &elem))
-        return -1;
-    const int64_t *v = list_of(c, 0, &count);
-    if (position(c, 1, count, -1, count - 1, &at))
+    if (need_place(c, &elem, &v, &count, &at))
         return -1;
     list l;
     list_begin(&l);
@@ -218,11 +225,9 @@ static bz_type fresh(call *c, const bz_type *t)
 static int at_shape(call *c)
 {
     const bz_type *elem;
+    const int64_t *v;
     int64_t count, at;
-    if (need_sequence(c, 0, &elem))
-        return -1;
-    const int64_t *v = list_of(c, 0, &count);
-    if (position(c, 1, count, -1, count - 1, &at))
+    if (need_place(c, &elem, &v, &count, &at))
         return -1;
     if (v && at >= 0) {
         while (at-- > 0)

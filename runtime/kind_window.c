@@ -75,7 +75,7 @@ static double deconv_depth(const bz_problem *p)
     return (double)(p->kind == BZ_PROBLEM_DECONV ? p->deconv.x[1] : p->conv.w[0]);
 }
 
-/* Every input meets every weight of its group. */
+/* Every input meets every weight of its group: of a convolution's gradient by its data, too. */
 static double deconv_flops(const bz_problem *p, const bz_operand *list, double y)
 {
     (void)y;
@@ -123,12 +123,6 @@ static void conv_data_operands(const bz_problem *p, bz_operand_list *l, int64_t 
     bz_operand_add_shape(l, BZ_ROLE_DY, p->dtype, dy);
     bz_operand_add(l, BZ_ROLE_W, p->dtype_w, bz_extent_rank(p->conv.w), p->conv.w)->constant = false;
     memcpy(y, p->conv.x, sizeof(bz_extent));
-}
-
-static double conv_data_flops(const bz_problem *p, const bz_operand *list, double y)
-{
-    (void)y;
-    return 2 * (double)list[0].count * (double)bz_extent_count(p->conv.w + 1);
 }
 
 static void conv_weights_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
@@ -375,7 +369,7 @@ const bz_kind bz_kind_pool_grad = {.name = "pool_grad", .field = "pool", .traits
 
 const bz_kind bz_kind_conv_data = {.name = "conv_data", .field = "conv",
     .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION | BZ_TRAIT_GRADIENT,
-    .operands = conv_data_operands, .check = check_conv, .depth = deconv_depth, .flops = conv_data_flops,
+    .operands = conv_data_operands, .check = check_conv, .depth = deconv_depth, .flops = deconv_flops,
     .at = deconv_at, .member = {CONV_MEMBERS}};
 
 const bz_kind bz_kind_conv_weights = {.name = "conv_weights", .field = "conv",
