@@ -249,7 +249,6 @@ static void pairs_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
 {
     const bz_samples *s = g->samples;
     bz_table *t = bz_table_new(arena);
-    bz_buf text = {0};
     double sum[BZ_RULES] = {0};
     bz_table_column(t, "from", BZ_LEFT);
     for (int d = 0; d < s->machines; d++)
@@ -260,7 +259,7 @@ static void pairs_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
             double is = NAN;
             for (int i = 0; i < g->pairs; i++)
                 is = g->pair[i].from == o && g->pair[i].to == d ? g->pair[i].error[0] : is;
-            share_cell(t, is, &text);
+            BZ_ROW(t, BZ_SHOW_SHARE(is));
         }
     }
     for (int i = 0; i < g->pairs; i++)
@@ -273,7 +272,6 @@ static void pairs_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
         bz_buf_printf(out, "%s%s %.1f %%", k > 1 ? ", " : "", bz_rule_names[k], 100 * sum[k]);
     bz_buf_puts(out, ")\n");
     bz_table_print(t, out);
-    bz_buf_free(&text);
 }
 
 static void judgement_json(const bz_judgement *g, bz_json *j)
