@@ -146,21 +146,38 @@ static const bz_regret_row *find_record(const bz_whatif_asked *asked, const bz_a
     return NULL;
 }
 
+/* Records that were given up early price no regret, but they are of the variant that the program uses: the library's pick tells them. */
+static double record_of(const bz_whatif_asked *asked, const bz_layer_place *place)
+{
+    const bz_whatif_model *m = asked->model;
+    const bz_regret_row *row = find_record(asked, place->row);
+    if (row)
+        return row->used;
+    for (int i = 0; i < m->n_picks && place->n == 1 && place->row->variant; i++) {
+        const bz_pick *pick = &m->picks[i].free[place->layer[0]];
+        if (!m->picks[i].dtype && pick->seconds > 0 && pick->variant &&
+            bz_variant_used(place->row->variant, pick->variant))
+            return pick->seconds;
+    }
+    return NAN;
+}
+
 double bz_layer_slower(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place)
 {
-    const bz_regret_row *row = place->task == BZ_NONE ? NULL : find_record(asked, place->row);
-    return row ? 1e-9 * (double)place->time / row->used : map->slower;
+    double record = place->task == BZ_NONE ? NAN : record_of(asked, place);
+    return record > 0 ? 1e-9 * (double)place->time / record : map->slower;
 }
 
 static void find_slower(const bz_whatif_asked *asked, bz_layer_map *map)
 {
-    const bz_regret *r = asked->model->regret;
     double seen = 0, used = 0;
-    for (int i = 0; r && i < r->n; i++)
-        if (r->row[i].used > 0 && r->row[i].seen > 0) {
-            seen += r->row[i].calls * r->row[i].seen;
-            used += r->row[i].calls * r->row[i].used;
+    for (int i = 0; i < map->n; i++) {
+        double record = map->place[i].task == BZ_NONE ? NAN : record_of(asked, &map->place[i]);
+        if (record > 0) {
+            seen += 1e-9 * (double)map->place[i].time;
+            used += record;
         }
+    }
     map->slower = used > 0 ? seen / used : 1;
 }
 

@@ -63,6 +63,29 @@ static bool stays(const change *c, const bz_layer_place *place)
     return true;
 }
 
+/* A program that asks as for training gets another implementation of a convolution than one that infers. Where nobody noted which it gets for
+ * a group, the group takes as many times what its product takes there as it does in inference. */
+static const bz_pick *price_of_group(const change *c, int g)
+{
+    const bz_pick *own = &c->picks->place[g], *other;
+    const bz_picks *inference = c->picks->training ? bz_way_picks(c->asked->model, BZ_UNDEFINED, false) : NULL;
+    const bz_bound *b = c->asked->model->bound;
+    if (!inference || own->seconds != (other = &inference->place[g])->seconds)
+        return own;
+    for (int i = 0; i < b->n; i++) {
+        double by = c->picks->free[i].seconds / inference->free[i].seconds;
+        if (b->layer[i].node != b->fused.place[g].layer[0] || !isfinite(by) || by <= 0)
+            continue;
+        bz_pick *scaled = bz_arena_dup(c->asked->arena, other, sizeof *other);
+        scaled->seconds *= by;
+        scaled->low *= by;
+        scaled->high *= by;
+        scaled->cold *= by;
+        return scaled;
+    }
+    return own;
+}
+
 /* What the place becomes: a price, and whether a group before it has it. NULL: nobody knows. */
 static const bz_pick *price_of(change *c, const bz_layer_place *place, bool *joined)
 {
@@ -75,18 +98,20 @@ static const bz_pick *price_of(change *c, const bz_layer_place *place, bool *joi
         *joined = node != b->fused.place[g].layer[0];
         for (int j = 0; j < place->n && *joined; j++)
             *joined = bz_way_layer(c->asked, place, j)->node != b->fused.place[g].layer[0];
-        return &c->picks->place[g];
+        return price_of_group(c, g);
     }
     const bz_pick *pick = &c->picks->free[place->layer[0]];
     return isfinite(pick->seconds) ? pick : NULL;
 }
 
-/* A library that keeps the data to itself may spare calls the way to memory, or not: between the record and what the calls take longer
- * now. */
-static double slower_of(const change *c, const bz_layer_place *place)
+/* What calls take longer than their records now is operands that come from far. Weights do then, too; data lie where the library has just
+ * written them. So the share of the weights in the bytes stays. */
+static double slower_of(const change *c, const bz_layer_place *place, const bz_pick *pick)
 {
-    double now = bz_layer_slower(c->asked, &c->map, place);
-    return c->asked->side == 0 ? fmin(1, now) : c->asked->side == 2 ? fmax(1, now) : (1 + now) / 2;
+    double now = bz_layer_slower(c->asked, &c->map, place), bytes = pick->weights + pick->data;
+    if (c->asked->side != 1)
+        return c->asked->side == 0 ? fmin(1, now) : fmax(1, now);
+    return now > 1 && bytes > 0 ? 1 + (now - 1) * pick->weights / bytes : now;
 }
 
 static void change_place(change *c, int at)
@@ -110,7 +135,9 @@ static void change_place(change *c, int at)
         bz_layer_set(c->flow, &c->map, place, 0);
         return;
     }
-    int64_t after = bz_layer_ns(bz_way_price(c->asked, pick, product) * slower_of(c, place));
+    double now = bz_way_price(c->asked, pick, false) * slower_of(c, place, pick);
+    int64_t after =
+        bz_layer_ns(fmax(bz_way_price(c->asked, pick, product), now)); /* both may be weights from memory: once */
     c->after = bz_flow_sum(c->after, after);
     if (place->task == BZ_NONE)
         bz_layer_set(c->flow, &c->map, place, 0);

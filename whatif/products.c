@@ -11,7 +11,8 @@ typedef struct {
     bz_layer_map map;
     const bz_picks *picks;
     bz_dtype type;
-    double ratio; /* bytes */
+    double ratio;      /* bytes */
+    bool brought_near; /* the program reorders around convolutions */
     int products, unknown, reorders, added, others;
     int64_t before[3], after[3]; /* of the three */
 } change;
@@ -22,7 +23,8 @@ static void count(change *c, int part, int64_t before, int64_t after)
     c->after[part] = bz_flow_sum(c->after[part], after);
 }
 
-/* What a call takes longer than its record stays: data that come from far do so in any type. */
+/* What a call takes longer than its record is operands that come from far: of half the bytes, half of that. Those of a convolution have just
+ * been reordered, which brought them near. */
 static void change_product(change *c, const bz_layer_place *place)
 {
     const bz_bound_layer *l = bz_way_layer(c->asked, place, 0);
@@ -37,7 +39,10 @@ static void change_product(change *c, const bz_layer_place *place)
         count(c, 0, place->time, place->time);
         return;
     }
-    int64_t after = bz_layer_ns(bz_way_price(c->asked, to, !conv) * bz_layer_slower(c->asked, &c->map, place));
+    double slower = bz_layer_slower(c->asked, &c->map, place), took = 1e-9 * (double)place->time;
+    double far = slower > 1 && !(conv && c->brought_near) ? took * (1 - 1 / slower) * c->ratio : 0,
+           near = slower > 1 ? 1 : slower;
+    int64_t after = bz_layer_ns(bz_way_price(c->asked, to, !conv) * near + far);
     bz_layer_set(c->flow, &c->map, place, after);
     count(c, 0, place->time, after);
 }
@@ -61,21 +66,25 @@ static void change_reorder(change *c, uint32_t task)
     c->reorders++;
 }
 
-static bool reordered(const change *c, uint32_t task)
+/* Behind the last task with layers there may be a reorder of that one's result; what is more is of this one's data and weights. */
+static bool reordered(const change *c, uint32_t task, bool previous)
 {
-    uint32_t prev = c->flow->task[task].prev, next = c->flow->task[task].next;
-    return (prev != BZ_NONE && bz_layer_is_reorder(&c->flow->task[prev])) ||
-           (next != BZ_NONE && bz_layer_is_reorder(&c->flow->task[next]));
+    int before = 0;
+    for (uint32_t i = c->flow->task[task].prev; i != BZ_NONE && !(i < c->map.n_tasks && c->map.works[i]);
+         i = c->flow->task[i].prev)
+        before += i < c->map.n_tasks && bz_layer_is_reorder(&c->flow->task[i]);
+    return before > previous;
 }
 
 /* A framework that reorders around the library's convolutions may have others of its own, as products of matrices. In the other type they are
  * the library's, too: their data, their weights and their result are reordered. */
-static void add_reorders(change *c, const bz_layer_place *place)
+static bool add_reorders(change *c, const bz_layer_place *place, bool previous)
 {
     const bz_layer *l = bz_way_layer(c->asked, place, 0)->layer;
-    if (!bz_layer_has(l, BZ_LAYER_CONVOLUTION) || place->task == BZ_NONE || l->n_in < 2 || !l->n_out ||
-        reordered(c, place->task))
-        return;
+    if (!bz_layer_has(l, BZ_LAYER_CONVOLUTION) || place->task == BZ_NONE || l->n_in < 2 || !l->n_out)
+        return false;
+    if (reordered(c, place->task, previous))
+        return true;
     const bz_type *type[] = {&l->in[0], &l->in[1], &l->out[0]};
     for (int k = 0; k < 3; k++) {
         double bytes = bz_peaks_bytes(l, type[k], BZ_UNDEFINED);
@@ -88,6 +97,7 @@ static void add_reorders(change *c, const bz_layer_place *place)
         c->after[1] = bz_flow_sum(c->after[1], time);
         c->added++;
     }
+    return false;
 }
 
 static void change_other(change *c, const bz_layer_place *place)
@@ -110,7 +120,7 @@ static void tell(change *c)
     bz_unit_text x, y;
     bz_whatif_assume(
         c->asked, BZ_ASSUMED_MEASURED, "records of the library's picks",
-        "%d products: %s become %s, as the library's own pick in %s, times what their calls take longer than "
+        "%d products: %s become %s, as the library's own pick in %s, and half of what other calls take longer than "
         "their records%s",
         c->products - c->unknown, bz_units_time(x, 1e-9 * (double)c->before[0]),
         bz_units_time(y, 1e-9 * (double)c->after[0]), bz_dtype_name(c->type),
@@ -141,6 +151,8 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     if (!c.picks)
         return bz_whatif_because(asked, "no records tell what the library takes in %s", name);
     c.ratio = (double)bz_dtype_bits(c.type) / 32;
+    for (uint32_t i = 0; i < c.map.n_tasks; i++)
+        c.brought_near |= !flow->task[i].removed && bz_layer_is_reorder(&flow->task[i]);
     for (int i = 0; i < c.map.n; i++)
         if (bz_way_is_product(asked, &c.map.place[i]))
             change_product(&c, &c.map.place[i]);
@@ -151,8 +163,10 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     for (uint32_t i = 0; i < c.map.n_tasks; i++)
         if (!flow->task[i].removed && bz_layer_is_reorder(&flow->task[i]))
             change_reorder(&c, i);
+    bool previous = false; /* did the last task with layers have reorders of its own? */
     for (int i = 0; i < c.map.n && c.reorders; i++)
-        add_reorders(&c, &c.map.place[i]);
+        if (c.map.place[i].task != BZ_NONE)
+            previous = add_reorders(&c, &c.map.place[i], previous);
     tell(&c);
     return c.products + c.reorders + c.added + c.others;
 }

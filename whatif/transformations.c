@@ -50,7 +50,8 @@ static const bz_transformation TRANSFORMATIONS[] = {
          "fusion patterns that become one call; last 'leaves KIND…' or 'only KIND…': layers that stay the framework's"},
     {.name = "products",
      .does = "on a processor, matrix products and convolutions compute in 16 bits",
-     .assumes = "each takes what the library's own pick takes by the records in that type, as much longer as now; the "
+     .assumes = "each takes what the library's own pick takes by the records in that type, and its operands come from "
+                "as far; the "
                 "framework's own layers compute in 32 bits and convert",
      .apply = bz_whatif_products,
      .ranges = true,

@@ -87,19 +87,15 @@ const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool trai
     return NULL;
 }
 
-/* What weights take longer from memory than from where a hot record finds them: all weights of the model pass in every iteration, so those of
- * a layer come from as far as all together fit. */
+/* What weights take from memory, if nothing of it is hidden. */
 static double from_memory(const bz_whatif_asked *asked, double weights)
 {
-    const bz_bound *b = asked->model->bound;
-    const bz_picks *picks = bz_way_picks(asked->model, BZ_UNDEFINED, false);
-    double all = 0;
-    if (!b->peaks || b->peaks->why || !b->peaks->n_bandwidth || !picks || !(weights > 0))
+    enum { FAR = 1 << 30 }; /* bytes that no cache holds */
+    const bz_peaks *peaks = asked->model->bound->peaks;
+    if (!peaks || peaks->why || !peaks->n_bandwidth || !(weights > 0))
         return 0;
-    for (int i = 0; i < b->n; i++)
-        all += picks->free[i].weights * b->layer[i].times;
-    double near = bz_peaks_traffic(b->peaks, weights), far = bz_peaks_traffic(b->peaks, all) * weights / all;
-    return isfinite(near) && far > near ? far - near : 0;
+    double far = bz_peaks_traffic(peaks, FAR) * weights / FAR;
+    return isfinite(far) ? far : 0;
 }
 
 /* Records are hot, and a program's weights come from memory in every iteration. What that takes a record with cold caches says, as far as
