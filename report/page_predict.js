@@ -163,6 +163,18 @@ function scatter(r) {
     figure("The same marks, larger: how many times as long as measured the prediction is.", chart(`Predicted by measured time ${what}`, narrow.matches ? 360 : 420, () => marks(r, list, width, true))));
 }
 
+/* The error over what was measured on the system first: a share of its problems, and seconds where records tell them. */
+function curves() {
+  const of = (keep, x) => data.rounds.filter((r) => r.left_out === "system" && keep(r)).map((r) => ({ x: x(r), y: r.all[0].predicted, calls: r.all[0].calls })).filter((p) => known(p.x)).sort((a, b) => a.x - b.x);
+  const draw = (what, list, format) => (list.length < 3 ? null : figure(`${what}: a network's time, and all calls by time.`, chart(`${what}, from ${percent(list[0].y)} at nothing to ${percent(list[list.length - 1].y)}`, 300, () => ({
+    type: "scatter",
+    data: { datasets: [["a network's time", "y", "--bar"], ["all calls, by time", "calls", "--muted"]].map(([label, key, color]) => ({ label, showLine: true, data: list.map((p) => ({ x: p.x, y: p[key] })), borderColor: css(color), backgroundColor: css(color), borderWidth: 2, pointRadius: 4 })) },
+    options: { plugins: { legend: { position: "bottom", onClick: null }, tooltip: { callbacks: { label: (t) => `${t.dataset.label}: off by ${percent(t.raw.y)} after ${format(t.raw.x)}` } } },
+      scales: { x: { beginAtZero: true, ticks: tick(format) }, y: { beginAtZero: true, ticks: tick(percent) } } } }))));
+  const parts = [draw("The error over the share of a system's problems that is measured first", of((r) => !r.budget, (r) => r.few), percent), draw("The error over the time of measuring first", of((r) => r.budget || !r.few, (r) => (r.budget ? r.spent : 0)), time)].filter(Boolean);
+  return parts.length ? section("few", "A few records of the system itself", ...parts) : null;
+}
+
 function errorParts() {
   if (chosen.system > round().systems.length) chosen.system = 0; /* a round may lack one */
   const r = round(), all = r.all[0], s = el("section", { id: "summary", "aria-labelledby": "title" }, el("h1", { id: "title" }, "How far off predictions are"), el("p", { class: "sub" }, `Left out and predicted: ${leftOut(r)}, one after the other · ${plural(all.n, "sum")}`));
@@ -174,5 +186,5 @@ function errorParts() {
     r.pairs.length ? section("by-pair", "From one system to another", table("Errors by pair: a network's time on one system by its very calls on one other", [text("From", (x) => x.from, "cut"), text("To", (x) => x.to, "cut"), number("Sums", (x) => x.n, count), number("Error", (x) => x.predicted, percent), ...scalings], r.pairs, { sort: 3 })) : null,
     section("by-kind", "Errors by kind", table("Errors by kind of problem", [text("Kind", (x) => x.name), number("Problems", (x) => x.n, count), ...calls], r.kinds, { sort: 2 })),
     section("by-network", "Errors by network", table("Errors by network", [text("Network", (x) => x.name, "cut"), ...totals, ...scalings], r.networks, { sort: 2 })),
-    section("rounds", "What else was left out", table("Errors by what was left out", [text("Left out", leftOut, "wrap"), number("Sums", (x) => x.all[0].n, count), number("Error", (x) => x.all[0].predicted, percent), number("Bias", (x) => x.all[0].bias, signed), number("All calls, by time", (x) => x.all[0].calls, percent), number("Single problems, median", (x) => x.all[0].median, percent), number("Inside", (x) => x.all[0].inside, percent), number("Pairs in order", (x) => x.ranked, percent)], data.rounds))].filter(Boolean);
+    curves(), section("rounds", "What else was left out", table("Errors by what was left out", [text("Left out", leftOut, "wrap"), number("Sums", (x) => x.all[0].n, count), number("Error", (x) => x.all[0].predicted, percent), number("Bias", (x) => x.all[0].bias, signed), number("All calls, by time", (x) => x.all[0].calls, percent), number("Single problems, median", (x) => x.all[0].median, percent), number("Inside", (x) => x.all[0].inside, percent), number("Pairs in order", (x) => x.ranked, percent)], data.rounds))].filter(Boolean);
 }
