@@ -2,6 +2,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
 #include <time.h>
 
 typedef struct {
@@ -33,6 +35,21 @@ const char *bz_units_time(bz_unit_text out, double seconds)
 const char *bz_units_bytes(bz_unit_text out, double bytes)
 {
     return scaled(out, bytes, BYTES);
+}
+
+int bz_units_parse_bytes(const char *text, double *bytes)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text)
+        return -1;
+    end += *end == ' ';
+    for (const unit *u = BYTES; u->name; u++)
+        if (!strcasecmp(u->name, *end ? end : "B")) {
+            *bytes = v * u->factor;
+            return 0;
+        }
+    return -1;
 }
 
 const char *bz_units_count(bz_unit_text out, double n)

@@ -1,14 +1,16 @@
 /* benanza layers: what a model consists of. */
+#include "base/sheet.h"
 #include "cli/cli.h"
 #include "cli/model.h"
 #include "report/report.h"
 #include "training/training.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct {
     bool unique, json, csv, fold, fusions;
-    const char *dot, *svg, *patterns, *write;
+    const char *dot, *svg, *patterns, *write, *memory;
     model_settings models;
     bz_models loaded;
 } settings;
@@ -25,10 +27,64 @@ static int draw(const settings *s, bz_layers *l, bz_error *err)
     return failed ? -1 : 0;
 }
 
+/* How much memory an iteration needs by the number of parts of which only the borders are kept, and which batch fits. */
+static int fit(const settings *s, const char *path, bz_buf *out, bz_error *err)
+{
+    static const bz_sheet_column COLUMNS[] = {{"parts", "parts", BZ_SHEET_COUNT},
+                                              {"peak", "memory at most", BZ_SHEET_BYTES},
+                                              {"flops_more", "more operations", BZ_SHEET_SHARE},
+                                              {"bytes_more", "more bytes moved", BZ_SHEET_SHARE},
+                                              {"batch", "largest batch", BZ_SHEET_COUNT}};
+    bz_memory_fit row[] = {{.parts = 1}, {.parts = 2}, {.parts = 4}, {.parts = 8}, {.parts = 16}, {.parts = 32}};
+    enum { ROWS = sizeof row / sizeof *row };
+    const model_settings *models = &s->models;
+    bz_arena arena = {0};
+    bz_training_options options;
+    bz_infer_options infer = {.batch = models->batch,
+                              .n_binds = models->dims.n,
+                              .trips = models->trips,
+                              .ignore_declared = models->ignore_declared};
+    double memory;
+    if (bz_units_parse_bytes(s->memory, &memory) || !(memory >= 1 && memory < 1e18))
+        return bz_fail(err, BZ_USAGE, "--memory takes a size such as 16GB, not '%s'", s->memory);
+    int rc = bz_binds_parse(models->dims.item, models->dims.n, &arena, &infer.binds, err) ||
+             models_training(models, &options, err) ||
+             bz_training_fit(path, &infer, &options, (int64_t)memory, row, ROWS, err);
+    bz_sheet *sheet = bz_sheet_new(&arena, "memory", "Memory of an iteration, modelled", COLUMNS, 5);
+    for (int i = 0; i < ROWS && !rc; i++)
+        BZ_SHEET_ADD(sheet, BZ_NUMBER(row[i].parts), BZ_NUMBER(row[i].peak),
+                     BZ_NUMBER((double)row[i].flops / (double)row[0].flops - 1),
+                     BZ_NUMBER((double)row[i].bytes / (double)row[0].bytes - 1),
+                     BZ_NUMBER(row[i].batch < 0 ? (double)NAN : (double)row[i].batch));
+    sheet->note = row[0].batch < 0
+                      ? bz_arena_printf(&arena, "There is no largest batch: %s", err->text)
+                      : bz_arena_printf(&arena,
+                                        "The largest batch fits %s; 0: not even one does. Parts as for --checkpoint: "
+                                        "activations within a part are computed again.",
+                                        s->memory);
+    if (!rc && s->json) {
+        bz_json j = bz_json_to(out, true);
+        bz_json_document(&j, "training-memory", 1);
+        bz_json_key_str(&j, "model", path);
+        bz_json_key_num(&j, "memory", memory);
+        bz_json_key_array(&j, "tables");
+        bz_sheet_json(sheet, &j);
+        bz_json_array_end(&j);
+        bz_json_object_end(&j);
+        bz_buf_putc(out, '\n');
+    } else if (!rc) {
+        bz_sheet_text(sheet, ROWS, out);
+    }
+    bz_arena_free(&arena);
+    return rc ? -1 : 0;
+}
+
 static int check(const settings *s, const model_settings *models, int n_models, bz_error *err)
 {
     if (s->write && (!models->train || models_count(&(bz_list){.n = n_models}, models) != 1))
         return bz_fail(err, BZ_USAGE, "--write writes one model, and wants --train");
+    if (s->memory && (!models->train || models_count(&(bz_list){.n = n_models}, models) != 1))
+        return bz_fail(err, BZ_USAGE, "--memory is about one model, and wants --train");
     if (s->json && s->csv)
         return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
     if (n_models == 0)
@@ -44,7 +100,11 @@ static int show(void *job, const bz_list *arguments, bz_buf *out, int *status, b
     bz_models *m = &s->loaded;
     (void)status; /* once the layers are printed */
     s->fusions |= s->patterns != NULL;
-    if (check(s, &s->models, arguments->n, err) || models_load(&bz_command_layers, arguments, &s->models, m, err))
+    if (check(s, &s->models, arguments->n, err))
+        return -1;
+    if (s->memory)
+        return fit(s, arguments->item[0], out, err);
+    if (models_load(&bz_command_layers, arguments, &s->models, m, err))
         return -1;
     bool sweep = m->n > arguments->n;
     bz_patterns *patterns = NULL;
@@ -95,6 +155,8 @@ static int run(int argc, char **argv)
          "also show where one call could compute several layers, and which layers could run at the same time"},
         {"patterns", BZ_OPTION_TEXT, &s.patterns, "FILE", "read more fusion patterns from FILE; implies --fusions"},
         {"write", BZ_OPTION_TEXT, &s.write, "FILE", "with --train: write the iteration as an ONNX file instead"},
+        {"memory", BZ_OPTION_TEXT, &s.memory, "SIZE",
+         "with --train: the largest batch that fits SIZE (16GB), and what keeping fewer activations costs"},
         {"dot", BZ_OPTION_TEXT, &s.dot, "FILE", "write the graph in the DOT language instead of the table"},
         {"svg", BZ_OPTION_TEXT, &s.svg, "FILE", "draw the graph instead of the table"},
         {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},

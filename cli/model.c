@@ -47,6 +47,20 @@ static void choose(const bz_bind *list, int n, int number, bz_arena *arena, bz_b
             bz_buf_printf(name, ", %s=%s", list[i].name, point[i].value);
 }
 
+int models_training(const model_settings *s, bz_training_options *options, bz_error *err)
+{
+    static const char *const LOSS[] = {"auto", "classes", "squares"};
+    *options = (bz_training_options){.fused = s->fused, .parts = s->parts < 1 << 20 ? (int)s->parts : 1 << 20};
+    if (*s->train && bz_optimizer_parse(s->train, &options->optimizer))
+        return bz_fail(err, BZ_USAGE, "there is no optimizer '%s'", s->train);
+    for (int i = 0; i < 3; i++)
+        if (s->loss && !strcmp(s->loss, LOSS[i]))
+            options->loss = (bz_loss)i;
+    if (s->mixed)
+        options->dtype = strcmp(s->mixed, "f16") ? BZ_BF16 : BZ_F16;
+    return 0;
+}
+
 static void end_model(void *model)
 {
     bz_model_free(model);
@@ -55,17 +69,11 @@ static void end_model(void *model)
 /* The last model becomes its iteration of training. */
 static int train(const model_settings *s, bz_models *m, bz_error *err)
 {
-    static const char *const LOSS[] = {"auto", "classes", "squares"};
-    bz_training_options options = {.fused = s->fused};
+    bz_training_options options;
     bz_training *t;
     int last = m->n - 1;
-    if (*s->train && bz_optimizer_parse(s->train, &options.optimizer))
-        return bz_fail(err, BZ_USAGE, "there is no optimizer '%s'", s->train);
-    for (int i = 0; i < 3; i++)
-        if (s->loss && !strcmp(s->loss, LOSS[i]))
-            options.loss = (bz_loss)i;
-    if (s->mixed)
-        options.dtype = strcmp(s->mixed, "f16") ? BZ_BF16 : BZ_F16;
+    if (models_training(s, &options, err))
+        return -1;
     if (bz_training_derive(m->layers[last], &options, &t, err))
         return -1;
     bz_layers_free(m->layers[last]);

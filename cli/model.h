@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "modelproc/modelproc.h"
+#include "training/training.h"
 
 typedef struct model_settings {
     int64_t batch, trips;
@@ -11,6 +12,7 @@ typedef struct model_settings {
     bool ignore_declared;
     const char *train, *loss, *mixed; /* --train's optimizer, "" where none is named; NULL: no training */
     bool fused;
+    int64_t parts;
 } model_settings;
 
 #define MODEL_OPTIONS(m) MODEL_BATCH_OPTION(m), MODEL_SHAPE_OPTIONS(m)
@@ -35,6 +37,9 @@ typedef struct model_settings {
      "make it an iteration of training: forward, loss, backward, and the update of this optimizer (sgd)"},             \
         {"loss", BZ_OPTION_CHOICE, &(m).loss, "auto|classes|squares",                                                  \
          "with --train: cross entropy over classes, or mean of the squared distance (by the shape of the result)"},    \
+        {"checkpoint", BZ_OPTION_COUNT, &(m).parts, "N",                                                               \
+         "with --train: cut the forward pass into N parts, keep what passes between them, and compute the rest "       \
+         "again"},                                                                                                     \
         {"mixed", BZ_OPTION_CHOICE, &(m).mixed, "bf16|f16",                                                            \
          "with --train: compute in this type; loss, weights and their update stay f32"},                               \
     {                                                                                                                  \
@@ -43,6 +48,9 @@ typedef struct model_settings {
 
 /* How many models these are, each combination of sizes a model; 0 where there are too many. */
 int models_count(const bz_list *paths, const model_settings *s);
+
+/* The options that --train and its companions are. */
+int models_training(const model_settings *s, bz_training_options *options, bz_error *err);
 
 /* Loads and infers all, each for all combinations of sizes; warnings go to stderr. */
 int models_load(const bz_command *command, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err);

@@ -116,6 +116,12 @@ const char *grad_node(build *b, const char *op, ...)
     return out;
 }
 
+const char *grad_layer_name(const grad *g)
+{
+    const char *name = g->l->node->name;
+    return g->b->again && *name ? bz_arena_printf(g->b->arena, "%s/again", name) : name;
+}
+
 void grad_copy_attrs(grad *g, const char *without)
 {
     for (int i = 0; i < g->l->node->n_attrs; i++)
@@ -135,7 +141,7 @@ int grad_copy(grad *g, const char *op, const char *domain, const char *const *ex
         out[k] = grad_y(g, k);
     for (int k = 0; k < n_extra; k++)
         out[node->n_out + k] = extra[k];
-    bz_draft_node(&b->draft, op, domain, node->name, in, node->n_in, out, node->n_out + n_extra);
+    bz_draft_node(&b->draft, op, domain, grad_layer_name(g), in, node->n_in, out, node->n_out + n_extra);
     bz_buf_putc(&b->phases, (char)b->phase);
     for (int i = 0; i < node->n_attrs; i++)
         if (bz_draft_attr(&b->draft, b->from->model, &node->attrs[i], b->err))

@@ -36,6 +36,7 @@ typedef struct step {
     const bz_layer *layer;
     const derivative *row;
     const char *kept[GRAD_KEPT]; /* what the training form makes besides, by name */
+    int part;                    /* of the forward pass, where it is cut */
 } step;
 
 /* A layer of a function that is written out as several. */
@@ -72,6 +73,7 @@ struct build {
     int n_order;
     const char **updated;     /* [n_values] name of the new value of a weight or state */
     const char **master;      /* [n_values] of a trained one: the name of the input, before it is made narrow */
+    bool again;               /* forward layers are computed once more */
     bool wide;                /* loss and update are computed in the model's own type */
     const char **weight_grad; /* [n_values] the gradient of a weight as the backward pass leaves it */
     written *written;         /* [from->n] */
@@ -145,11 +147,16 @@ int grad_fail(const grad *g, const char *fmt, ...) __attribute__((format(printf,
 
 /* ---- the parts of an iteration, in order ------------------------------------------------------------- */
 
+const char *grad_layer_name(const grad *g); /* the node's; another one where it is computed again */
+
 int weights_find(build *b); /* weights.c: what is trained */
 const derivative *derivative_find(const bz_node *node);
 int written_find(build *b);                                   /* written.c: functions that several layers write out */
 const written *written_at(const build *b, const bz_layer *l); /* NULL: the layer is in none */
 void written_back(grad *g, const written *w);
+int forward_put(build *b, step *s); /* derive.c: the layer in its training form */
+void checkpoint_cut(build *b);
+int checkpoint_again(build *b, int last);
 int loss_build(build *b);       /* loss.c */
 void update_build(build *b);    /* update.c */
 void held_find(bz_training *t); /* held.c: what each value is for */

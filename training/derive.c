@@ -55,7 +55,7 @@ static bool makes_reals(const bz_layer *l)
     return true;
 }
 
-static int put_forward(build *b, step *s)
+int forward_put(build *b, step *s)
 {
     grad g = {b, s, s->layer};
     const bz_node *node = s->layer->node;
@@ -205,16 +205,19 @@ static int draft_all(build *b)
                        "the model's operator set %d is too old to be trained: convert it to 7 or later", b->opset);
     if (weights_find(b) || written_find(b) || put_sources(b))
         return -1;
+    checkpoint_cut(b);
     b->phase = BZ_TRAIN_FORWARD;
     for (int i = 0; i < b->n_steps; i++)
-        if (put_forward(b, &b->steps[i]))
+        if (forward_put(b, &b->steps[i]))
             return -1;
     if (loss_build(b))
         return -1;
     b->phase = BZ_TRAIN_BACKWARD;
-    for (int i = b->n_steps - 1; i >= 0; i--)
-        if (put_backward(b, &b->steps[i]))
+    for (int i = b->n_steps - 1; i >= 0; i--) {
+        bool ends_part = i + 1 < b->n_steps && b->steps[i].part != b->steps[i + 1].part;
+        if ((ends_part && checkpoint_again(b, i)) || put_backward(b, &b->steps[i]))
             return -1;
+    }
     for (int i = 0; i < b->n_order; i++)
         b->weight_grad[b->order[i]] = b->grad[b->order[i]];
     update_build(b);

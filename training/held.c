@@ -41,6 +41,9 @@ void held_find(bz_training *t)
         if (w->gradient >= 0)
             held[w->gradient] = BZ_HELD_GRADIENT;
     }
+    for (int v = 0; v < n; v++)
+        if (t->next && t->next[v] >= 0 && held[v] == BZ_HELD_INPUT) /* running means */
+            held[v] = held[t->next[v]] = BZ_HELD_WEIGHT;
     t->held = held;
 }
 

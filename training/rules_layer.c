@@ -160,7 +160,7 @@ static int batchnorm_forward(grad *g)
     }
     out[3] = keep(g, 0, "mean");
     out[4] = keep(g, 1, "deviation");
-    bz_draft_node(&b->draft, "BatchNormInternal", "com.microsoft", node->name, in, 5, out, 5);
+    bz_draft_node(&b->draft, "BatchNormInternal", "com.microsoft", grad_layer_name(g), in, 5, out, 5);
     bz_buf_putc(&b->phases, (char)b->phase);
     for (int i = 0; i < node->n_attrs; i++)
         if (!strcmp(node->attrs[i].name, "epsilon") || !strcmp(node->attrs[i].name, "momentum"))
@@ -280,7 +280,7 @@ static int dropout_forward(grad *g)
     bz_draft_tensor(&b->draft, mode, BZ_BOOL, 0, NULL, &YES, 1);
     const char *in[3] = {grad_x(g, 0), grad_has(g, 1) ? grad_x(g, 1) : "", mode}, *out[2] = {grad_y(g, 0)};
     out[1] = node->n_out > 1 && node->out[1] >= 0 ? g->s->kept[0] = grad_y(g, 1) : keep(g, 0, "mask");
-    bz_draft_node(&b->draft, "Dropout", "", node->name, in, 3, out, 2);
+    bz_draft_node(&b->draft, "Dropout", "", grad_layer_name(g), in, 3, out, 2);
     bz_buf_putc(&b->phases, (char)b->phase);
     return 0;
 }
@@ -331,7 +331,7 @@ static int attention_forward(grad *g)
     if (grad_type(g, 0)->rank != grad_type(g, 1)->rank || grad_type(g, 0)->rank > 4)
         return grad_fail(g, "packed operands have no derivative");
     out[1] = keep(g, 0, "statistics");
-    bz_draft_node(&b->draft, "AttentionTraining", "benanza.training", node->name, in, *in[3] ? 4 : 3, out, 2);
+    bz_draft_node(&b->draft, "AttentionTraining", "benanza.training", grad_layer_name(g), in, *in[3] ? 4 : 3, out, 2);
     bz_buf_putc(&b->phases, (char)b->phase);
     attention_attrs(g);
     return 0;
@@ -379,7 +379,8 @@ static int rnn_forward(grad *g)
     if (lstm)
         out[3] = keep(g, CELLS, "cells");
     out[n_out - 1] = keep(g, GATES, "gates");
-    bz_draft_node(&b->draft, lstm ? "LSTMTraining" : "GRUTraining", "com.microsoft", node->name, in, n_in, out, n_out);
+    bz_draft_node(&b->draft, lstm ? "LSTMTraining" : "GRUTraining", "com.microsoft", grad_layer_name(g), in, n_in, out,
+                  n_out);
     bz_buf_putc(&b->phases, (char)b->phase);
     grad_copy_attrs(g, "layout");
     return 0;

@@ -73,7 +73,7 @@ static int matmul_forward(grad *g)
     if (v < 0 || g->b->turned[v] < 0)
         return grad_copy(g, g->l->node->op, g->l->node->domain, NULL, 0);
     const char *in[2] = {grad_x(g, 0), grad_x(g, 1)}, *out = grad_y(g, 0);
-    bz_draft_node(&g->b->draft, "FusedMatMul", "com.microsoft", g->l->node->name, in, 2, &out, 1);
+    bz_draft_node(&g->b->draft, "FusedMatMul", "com.microsoft", grad_layer_name(g), in, 2, &out, 1);
     bz_buf_putc(&g->b->phases, (char)g->b->phase);
     GRAD_INT(g->b, "transB", 1);
     return 0;

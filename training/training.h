@@ -27,6 +27,7 @@ typedef struct bz_training_options {
     bz_dtype
         dtype; /* UNDEFINED: as the file says; f16, bf16: work is done in this type, weights stay f32, in f16 the loss is scaled */
     bool fused; /* one update for all weights; else one for each */
+    int parts; /* of the forward pass, of which all but the last are computed again for the backward pass; 0, 1: none */
 } bz_training_options;
 
 /* What a value of the iteration is, for its memory. */
@@ -86,6 +87,16 @@ typedef struct bz_memory {
 } bz_memory;
 
 void bz_memory_predict(const bz_training *t, bz_memory *out);
+
+/* What fits. Each row is asked for by its number of parts (bz_training_options). Where the batch is -1, *err says why. */
+typedef struct bz_memory_fit {
+    int parts;
+    int64_t peak, flops, bytes; /* of the batch that is asked for */
+    int64_t batch;              /* the largest whose peak fits; 0: none does; -1: the model has one batch only */
+} bz_memory_fit;
+
+int bz_training_fit(const char *path, const bz_infer_options *infer, const bz_training_options *options, int64_t memory,
+                    bz_memory_fit *out, int n, bz_error *err);
 
 /* ---- what the phases cost ------------------------------------------------------------------- */
 

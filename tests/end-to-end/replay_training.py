@@ -80,6 +80,9 @@ def differences(model, work):
             losses = replay(model, work, "--train=" + optimizer, "--steps", "40", "--rate", rate, *more)["losses"]
             assert len(losses) == 40 and losses[39] < 0.7 * losses[0], (optimizer, more, losses)
     print("the loss falls by each optimizer")
+    plain, parts = (replay(model, work, "--train=momentum", "--steps", "8", *more)["losses"] for more in ((), ("--checkpoint", "3")))
+    assert all(abs(a - b) < 1e-5 for a, b in zip(plain, parts)), (plain, parts)
+    print("what is computed again gives the same losses")
 
 
 def against_torch(work):
