@@ -43,6 +43,9 @@ static void put_value(const bz_member *m, const void *of, bz_json *j)
     case BZ_MEMBER_UNSIGNED:
         bz_json_int(j, *(const uint32_t *)field);
         break;
+    case BZ_MEMBER_SIZE:
+        bz_json_int(j, (int64_t) * (const size_t *)field);
+        break;
     case BZ_MEMBER_INT:
         bz_json_int(j, *(const int *)field);
         break;

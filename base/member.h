@@ -18,6 +18,7 @@ typedef enum {
     BZ_MEMBER_COUNT,  /* int64_t */
     BZ_MEMBER_INT,
     BZ_MEMBER_UNSIGNED, /* uint32_t */
+    BZ_MEMBER_SIZE,     /* size_t */
     BZ_MEMBER_KNOWN,    /* an int; below 0 it comes out as null */
     BZ_MEMBER_BOOL,
     BZ_MEMBER_NANOSECONDS, /* int64_t; comes out as seconds */
@@ -46,6 +47,7 @@ typedef struct bz_member {
         int64_t: BZ_MEMBER_COUNT,             \
         int: BZ_MEMBER_INT,                   \
         uint32_t: BZ_MEMBER_UNSIGNED,         \
+        size_t: BZ_MEMBER_SIZE,               \
         bool: BZ_MEMBER_BOOL)
 #define BZ_MEMBER_LIKE(key, at, ...)                                                                                   \
     {                                                                                                                  \

@@ -34,25 +34,23 @@ int bz_db_look(const bz_command *command, const char *dir, bz_perfdb **db, bz_er
     return open_as(dir, &options, db, err);
 }
 
-int bz_db_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
-                int least, int most, int *status)
+static int work(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
 {
-    bz_error err;
-    int rc = bz_options_parse(command, options, argc, argv, arguments, &err);
-    if (!rc && (arguments->n < least || arguments->n > most))
-        rc = bz_fail(&err, BZ_USAGE, "%s: see --help",
-                     arguments->n < least ? "arguments are missing" : "too many arguments");
-    *status = rc > 0 ? BZ_OK : rc < 0 ? bz_report(command, &err) : BZ_OK;
-    if (rc)
-        bz_list_free(arguments);
+    bz_db_job *j = job;
+    if (arguments->n < j->least || arguments->n > j->most)
+        return bz_fail(err, BZ_USAGE, "%s: see --help",
+                       arguments->n < j->least ? "arguments are missing" : "too many arguments");
+    j->arguments = arguments;
+    int rc = (j->opens && bz_db_open(j->command, j->dir, true, &j->db, err)) || j->work(j, out, err) ? -1 : 0;
+    bz_perfdb_close(j->db);
+    bz_arena_free(&j->arena);
+    *status = j->status;
     return rc;
 }
 
-int bz_db_finish(const bz_command *command, int rc, const bz_buf *out, bz_error *err)
+int bz_db_run(bz_db_job *j, const bz_option *options, int argc, char **argv)
 {
-    if (!rc && out->len)
-        rc = bz_output(NULL, out, err);
-    return rc ? bz_report(command, err) : BZ_OK;
+    return bz_run_command(j->command, options, argc, argv, work, j);
 }
 
 static const bz_command *const SUBCOMMANDS[] = {&bz_command_db_ls,      &bz_command_db_show,  &bz_command_db_export,

@@ -1,4 +1,5 @@
 /* benanza db check, db compact and db gc. */
+#include "base/member.h"
 #include "cli/db.h"
 
 #include <signal.h>
@@ -8,6 +9,14 @@ static int run_check(int argc, char **argv);
 const bz_command bz_command_db_check = {"db check", "[OPTIONS]",
                                         "read every page and every entry, and say what is damaged", run_check};
 
+static const bz_member CHECKED[] = {
+    BZ_MEMBER(bz_perfdb_check_report, systems),       BZ_MEMBER(bz_perfdb_check_report, problems),
+    BZ_MEMBER(bz_perfdb_check_report, records),       BZ_MEMBER(bz_perfdb_check_report, damaged),
+    BZ_MEMBER(bz_perfdb_check_report, orphans),       BZ_MEMBER(bz_perfdb_check_report, newer),
+    BZ_MEMBER(bz_perfdb_check_report, unused),        BZ_MEMBER(bz_perfdb_check_report, bytes),
+    BZ_MEMBER(bz_perfdb_check_report, stale_readers),
+};
+
 static void print_check(const bz_perfdb_check_report *r, const char *dir, bool json, bz_buf *out)
 {
     size_t defects = r->damaged + r->orphans;
@@ -16,15 +25,7 @@ static void print_check(const bz_perfdb_check_report *r, const char *dir, bool j
         bz_json j = bz_json_to(out, true);
         bz_json_document(&j, "database-check", 1);
         bz_json_key_bool(&j, "clean", defects == 0);
-        bz_json_key_int(&j, "systems", (int64_t)r->systems);
-        bz_json_key_int(&j, "problems", (int64_t)r->problems);
-        bz_json_key_int(&j, "records", (int64_t)r->records);
-        bz_json_key_int(&j, "damaged", (int64_t)r->damaged);
-        bz_json_key_int(&j, "orphans", (int64_t)r->orphans);
-        bz_json_key_int(&j, "newer", (int64_t)r->newer);
-        bz_json_key_int(&j, "unused", (int64_t)r->unused);
-        bz_json_key_int(&j, "bytes", (int64_t)r->bytes);
-        bz_json_key_int(&j, "stale_readers", r->stale_readers);
+        bz_members_json(BZ_MEMBERS(CHECKED), r, &j);
         bz_json_document_end(&j);
         return;
     }
@@ -43,91 +44,73 @@ static void print_check(const bz_perfdb_check_report *r, const char *dir, bool j
         bz_buf_puts(out, "save what is left: 'benanza db salvage -o FILE', then 'benanza db import --db NEW FILE'\n");
 }
 
+static int check(bz_db_job *j, bz_buf *out, bz_error *err)
+{
+    bz_perfdb_check_report report = {0};
+    if (bz_perfdb_check(j->db, &report, err))
+        return -1;
+    print_check(&report, bz_perfdb_dir(j->db), j->json, out);
+    j->status = report.damaged + report.orphans ? BZ_BAD_INPUT : BZ_OK;
+    return 0;
+}
+
 static int run_check(int argc, char **argv)
 {
-    const char *dir = NULL;
-    bool json = false;
-    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-                                 {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
+    bz_db_job j = {.command = &bz_command_db_check, .work = check, .opens = true};
+    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
+                                 {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
                                  {0}};
-    bz_list arguments = {0};
-    int status;
-    if (bz_db_parse(&bz_command_db_check, options, argc, argv, &arguments, 0, 0, &status))
-        return status;
-    bz_perfdb *db = NULL;
-    bz_perfdb_check_report report = {0};
-    bz_buf out = {0};
-    bz_error err;
-    int rc = bz_db_open(&bz_command_db_check, dir, true, &db, &err);
-    if (!rc)
-        rc = bz_perfdb_check(db, &report, &err);
-    if (!rc)
-        print_check(&report, bz_perfdb_dir(db), json, &out);
-    status = bz_db_finish(&bz_command_db_check, rc, &out, &err);
-    bz_perfdb_close(db);
-    bz_buf_free(&out);
-    return status != BZ_OK ? status : report.damaged + report.orphans ? BZ_BAD_INPUT : BZ_OK;
+    return bz_db_run(&j, options, argc, argv);
 }
 
 static int run_compact(int argc, char **argv);
 const bz_command bz_command_db_compact = {"db compact", "[OPTIONS]",
                                           "write the database's file anew, without its free pages", run_compact};
 
-static int run_compact(int argc, char **argv)
+static int compact(bz_db_job *j, bz_buf *out, bz_error *err)
 {
-    const char *dir = NULL;
-    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP}, {0}};
-    bz_list arguments = {0};
-    int status;
-    if (bz_db_parse(&bz_command_db_compact, options, argc, argv, &arguments, 0, 0, &status))
-        return status;
-    bz_buf out = {0};
-    bz_error err;
     bz_unit_text old, new;
     uint64_t before, after;
     signal(SIGXFSZ, SIG_IGN); /* as in bz_db_open */
-    char *where = bz_perfdb_where(dir);
-    int rc = bz_perfdb_compact(where, &(bz_perfdb_options){0}, &before, &after, &err);
+    char *where = bz_perfdb_where(j->dir);
+    int rc = bz_perfdb_compact(where, &(bz_perfdb_options){0}, &before, &after, err);
     if (!rc)
-        bz_buf_printf(&out, "%s to %s in %s\n", bz_units_bytes(old, (double)before), bz_units_bytes(new, (double)after),
+        bz_buf_printf(out, "%s to %s in %s\n", bz_units_bytes(old, (double)before), bz_units_bytes(new, (double)after),
                       where);
-    status = bz_db_finish(&bz_command_db_compact, rc, &out, &err);
-    bz_buf_free(&out);
     free(where);
-    return status;
+    return rc;
+}
+
+static int run_compact(int argc, char **argv)
+{
+    bz_db_job j = {.command = &bz_command_db_compact, .work = compact};
+    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP}, {0}};
+    return bz_db_run(&j, options, argc, argv);
 }
 
 static int run_gc(int argc, char **argv);
 const bz_command bz_command_db_gc = {"db gc", "--keep N [OPTIONS]",
                                      "delete all but the newest N measurements of each variant and setting", run_gc};
 
+static int delete_old(bz_db_job *j, bz_buf *out, bz_error *err)
+{
+    size_t deleted = 0;
+    if (j->keep < 1)
+        return bz_fail(err, BZ_USAGE, "--keep wants a number of 1 or more");
+    if (bz_db_open(j->command, j->dir, false, &j->db, err) || bz_perfdb_gc(j->db, (size_t)j->keep, &deleted, err))
+        return -1;
+    bz_buf_printf(out, "%zu record%s deleted; 'benanza db compact' gives the space back\n", deleted,
+                  deleted == 1 ? "" : "s");
+    return 0;
+}
+
 static int run_gc(int argc, char **argv)
 {
-    const char *dir = NULL;
-    int64_t keep = 0;
+    bz_db_job j = {.command = &bz_command_db_gc, .work = delete_old};
     const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-        {"keep", BZ_OPTION_INT, &keep, "N", "keep the N newest measurements, at least 1"},
+        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
+        {"keep", BZ_OPTION_INT, &j.keep, "N", "keep the N newest measurements, at least 1"},
         {0},
     };
-    bz_list arguments = {0};
-    int status;
-    if (bz_db_parse(&bz_command_db_gc, options, argc, argv, &arguments, 0, 0, &status))
-        return status;
-    bz_perfdb *db = NULL;
-    bz_buf out = {0};
-    bz_error err;
-    size_t deleted = 0;
-    int rc = keep < 1 ? bz_fail(&err, BZ_USAGE, "--keep wants a number of 1 or more") : 0;
-    if (!rc)
-        rc = bz_db_open(&bz_command_db_gc, dir, false, &db, &err);
-    if (!rc)
-        rc = bz_perfdb_gc(db, (size_t)keep, &deleted, &err);
-    if (!rc)
-        bz_buf_printf(&out, "%zu record%s deleted; 'benanza db compact' gives the space back\n", deleted,
-                      deleted == 1 ? "" : "s");
-    status = bz_db_finish(&bz_command_db_gc, rc, &out, &err);
-    bz_perfdb_close(db);
-    bz_buf_free(&out);
-    return status;
+    return bz_db_run(&j, options, argc, argv);
 }

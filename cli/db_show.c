@@ -5,32 +5,24 @@
 static int run_ls(int argc, char **argv);
 const bz_command bz_command_db_ls = {"db ls", "[OPTIONS]", "list the systems that the database knows", run_ls};
 
-static int run_ls(int argc, char **argv)
+static int list_systems(bz_db_job *j, bz_buf *out, bz_error *err)
 {
-    const char *dir = NULL;
-    bool json = false, csv = false;
-    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-                                 {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
-                                 {"csv", BZ_OPTION_FLAG, &csv, NULL, "print comma-separated values"},
-                                 {0}};
-    bz_list arguments = {0};
-    int status;
-    if (bz_db_parse(&bz_command_db_ls, options, argc, argv, &arguments, 0, 0, &status))
-        return status;
-    bz_perfdb *db = NULL;
-    bz_buf out = {0};
-    bz_arena arena = {0};
     bz_stock *list;
     size_t n;
-    bz_error err;
-    int rc = bz_db_open(&bz_command_db_ls, dir, true, &db, &err) || bz_perfdb_stocks(db, &arena, &list, &n, &err);
-    if (!rc)
-        bz_report_database(bz_perfdb_dir(db), list, n, bz_form_of(json, csv), &out);
-    status = bz_db_finish(&bz_command_db_ls, rc, &out, &err);
-    bz_perfdb_close(db);
-    bz_arena_free(&arena);
-    bz_buf_free(&out);
-    return status;
+    if (bz_perfdb_stocks(j->db, &j->arena, &list, &n, err))
+        return -1;
+    bz_report_database(bz_perfdb_dir(j->db), list, n, bz_form_of(j->json, j->csv), out);
+    return 0;
+}
+
+static int run_ls(int argc, char **argv)
+{
+    bz_db_job j = {.command = &bz_command_db_ls, .work = list_systems, .opens = true};
+    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
+                                 {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
+                                 {"csv", BZ_OPTION_FLAG, &j.csv, NULL, "print comma-separated values"},
+                                 {0}};
+    return bz_db_run(&j, options, argc, argv);
 }
 
 static int run_show(int argc, char **argv);
@@ -38,44 +30,33 @@ const bz_command bz_command_db_show = {"db show", "[OPTIONS] [WORD...]",
                                        "show the records of problems that contain all the words, fastest first",
                                        run_show};
 
-static int run_show(int argc, char **argv)
+static int show(bz_db_job *j, bz_buf *out, bz_error *err)
 {
-    const char *dir = NULL, *system = NULL;
-    bool json = false, csv = false;
-    bz_list words = {0};
-    bz_perfdb_choice choice = {0};
-    const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-        {"system", BZ_OPTION_TEXT, &system, "NAME",
-         "only this system; a name without @ means its newest library version"},
-        {"dtype", BZ_OPTION_TEXT, &choice.filter.dtype, "TYPE", "only problems of this data type"},
-        {"backend", BZ_OPTION_TEXT, &choice.backend, "NAME", "only this backend"},
-        {"history", BZ_OPTION_FLAG, &choice.filter.history, NULL, "show every measurement, not only the newest"},
-        {"failed", BZ_OPTION_FLAG, &choice.failed, NULL, "also show what failed or was not supported"},
-        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
-        {"csv", BZ_OPTION_FLAG, &csv, NULL, "print comma-separated values"},
-        {0},
-    };
-    int status;
-    if (bz_db_parse(&bz_command_db_show, options, argc, argv, &words, 0, 1000, &status))
-        return status;
-    bz_perfdb *db = NULL;
-    bz_buf out = {0};
-    bz_arena arena = {0};
     bz_record *list;
     size_t n;
-    bz_error err;
-    choice.word = words.item;
-    choice.n_words = words.n;
-    int rc = bz_db_open(&bz_command_db_show, dir, true, &db, &err) ||
-             bz_perfdb_known(db, system, &choice.filter.system, &err) ||
-             bz_perfdb_pick(db, &choice, &arena, &list, &n, &err);
-    if (!rc)
-        bz_report_records(bz_perfdb_dir(db), list, n, bz_form_of(json, csv), &out);
-    status = bz_db_finish(&bz_command_db_show, rc, &out, &err);
-    bz_perfdb_close(db);
-    bz_buf_free(&out);
-    bz_arena_free(&arena);
-    bz_list_free(&words);
-    return status;
+    j->choice.word = j->arguments->item;
+    j->choice.n_words = j->arguments->n;
+    if (bz_perfdb_known(j->db, j->system, &j->choice.filter.system, err) ||
+        bz_perfdb_pick(j->db, &j->choice, &j->arena, &list, &n, err))
+        return -1;
+    bz_report_records(bz_perfdb_dir(j->db), list, n, bz_form_of(j->json, j->csv), out);
+    return 0;
+}
+
+static int run_show(int argc, char **argv)
+{
+    bz_db_job j = {.command = &bz_command_db_show, .work = show, .most = 1000, .opens = true};
+    const bz_option options[] = {
+        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
+        {"system", BZ_OPTION_TEXT, &j.system, "NAME",
+         "only this system; a name without @ means its newest library version"},
+        {"dtype", BZ_OPTION_TEXT, &j.choice.filter.dtype, "TYPE", "only problems of this data type"},
+        {"backend", BZ_OPTION_TEXT, &j.choice.backend, "NAME", "only this backend"},
+        {"history", BZ_OPTION_FLAG, &j.choice.filter.history, NULL, "show every measurement, not only the newest"},
+        {"failed", BZ_OPTION_FLAG, &j.choice.failed, NULL, "also show what failed or was not supported"},
+        {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
+        {"csv", BZ_OPTION_FLAG, &j.csv, NULL, "print comma-separated values"},
+        {0},
+    };
+    return bz_db_run(&j, options, argc, argv);
 }

@@ -1,4 +1,5 @@
 /* benanza db export, db import and db merge. */
+#include "base/member.h"
 #include "base/whole.h"
 #include "cli/db.h"
 #include "predict/published.h"
@@ -34,41 +35,37 @@ static int run_export(int argc, char **argv);
 const bz_command bz_command_db_export = {"db export", "[OPTIONS]", "write systems and records as JSON lines",
                                          run_export};
 
-static int run_export(int argc, char **argv)
+static int export(bz_db_job *j, bz_buf *out, bz_error *err)
 {
-    const char *dir = NULL, *system = NULL, *path = NULL;
-    bool newest = false;
-    bz_perfdb_filter filter = {0};
-    const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-        {"o|output", BZ_OPTION_TEXT, &path, "FILE", "write to FILE; a name that ends in .zst is compressed"},
-        {"system", BZ_OPTION_TEXT, &system, "NAME",
-         "only this system; a name without @ means its newest library version"},
-        {"dtype", BZ_OPTION_TEXT, &filter.dtype, "TYPE", "only problems of this data type"},
-        {"newest", BZ_OPTION_FLAG, &newest, NULL, "write only the newest measurement of each"},
-        {0},
-    };
-    bz_list arguments = {0};
-    int status;
-    if (bz_db_parse(&bz_command_db_export, options, argc, argv, &arguments, 0, 0, &status))
-        return status;
-    bz_perfdb *db = NULL;
-    bz_error err;
+    bz_perfdb_filter *filter = &j->choice.filter;
     size_t n = 0;
-    filter.history = !newest;
-    int rc = bz_db_open(&bz_command_db_export, dir, true, &db, &err);
-    if (!rc)
-        rc = bz_perfdb_known(db, system, &filter.system, &err);
-    if (!path && isatty(STDOUT_FILENO))
+    (void)out;
+    int rc = bz_perfdb_known(j->db, j->system, &filter->system, err);
+    filter->history = !filter->history; /* --newest */
+    if (!j->path && isatty(STDOUT_FILENO))
         bz_progress_hold(true); /* the lines themselves show how far it is */
     if (!rc)
-        rc = path ? export_file(db, &filter, path, &n, &err)
-                  : bz_perfdb_export(db, &filter, STDOUT_FILENO, false, &n, &err);
-    bz_perfdb_close(db);
+        rc = j->path ? export_file(j->db, filter, j->path, &n, err)
+                     : bz_perfdb_export(j->db, filter, STDOUT_FILENO, false, &n, err);
     bz_progress_hold(true);
-    if (!rc && path)
-        fprintf(stderr, "%zu record%s written to %s\n", n, n == 1 ? "" : "s", path);
-    return rc ? bz_report(&bz_command_db_export, &err) : BZ_OK;
+    if (!rc && j->path)
+        fprintf(stderr, "%zu record%s written to %s\n", n, n == 1 ? "" : "s", j->path);
+    return rc;
+}
+
+static int run_export(int argc, char **argv)
+{
+    bz_db_job j = {.command = &bz_command_db_export, .work = export, .opens = true};
+    const bz_option options[] = {
+        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
+        {"o|output", BZ_OPTION_TEXT, &j.path, "FILE", "write to FILE; a name that ends in .zst is compressed"},
+        {"system", BZ_OPTION_TEXT, &j.system, "NAME",
+         "only this system; a name without @ means its newest library version"},
+        {"dtype", BZ_OPTION_TEXT, &j.choice.filter.dtype, "TYPE", "only problems of this data type"},
+        {"newest", BZ_OPTION_FLAG, &j.choice.filter.history, NULL, "write only the newest measurement of each"},
+        {0},
+    };
+    return bz_db_run(&j, options, argc, argv);
 }
 
 /* salvage */
@@ -111,50 +108,55 @@ static bool print_salvage(const bz_perfdb_salvage_report *r)
     return all;
 }
 
-static int run_salvage(int argc, char **argv)
+static int salvage(bz_db_job *j, bz_buf *out, bz_error *err)
 {
-    const char *dir = NULL, *path = NULL;
-    const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-        {"o|output", BZ_OPTION_TEXT, &path, "FILE", "write there; with .zst at the end, packed"},
-        {0},
-    };
-    bz_list arguments = {0};
-    int status;
-    if (bz_db_parse(&bz_command_db_salvage, options, argc, argv, &arguments, 0, 0, &status))
-        return status;
     bz_whole file = {.fd = STDOUT_FILENO};
     bz_perfdb_salvage_report report;
-    bz_error err;
-    char *where = bz_perfdb_where(dir);
-    int rc = path ? bz_whole_open(&file, path, &err) : 0;
-    if (!path && isatty(STDOUT_FILENO))
+    char *where = bz_perfdb_where(j->dir);
+    int rc = j->path ? bz_whole_open(&file, j->path, err) : 0;
+    (void)out;
+    if (!j->path && isatty(STDOUT_FILENO))
         bz_progress_hold(true);
     if (!rc) {
-        rc = bz_perfdb_salvage(where, file.fd, path && ends_in_zst(path), &report, &err);
-        rc = path ? bz_whole_close(&file, !rc, &err) : rc;
+        rc = bz_perfdb_salvage(where, file.fd, j->path && ends_in_zst(j->path), &report, err);
+        rc = j->path ? bz_whole_close(&file, !rc, err) : rc;
     }
     free(where);
-    if (rc)
-        return bz_report(&bz_command_db_salvage, &err);
-    return print_salvage(&report) ? BZ_OK : BZ_INCOMPLETE;
+    if (!rc)
+        j->status = print_salvage(&report) ? BZ_OK : BZ_INCOMPLETE;
+    return rc;
+}
+
+static int run_salvage(int argc, char **argv)
+{
+    bz_db_job j = {.command = &bz_command_db_salvage, .work = salvage};
+    const bz_option options[] = {
+        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
+        {"o|output", BZ_OPTION_TEXT, &j.path, "FILE", "write there; with .zst at the end, packed"},
+        {0},
+    };
+    return bz_db_run(&j, options, argc, argv);
 }
 
 /* import and merge */
+
+static const bz_member COUNTS[] = {
+    BZ_MEMBER(bz_perfdb_import_report, lines),
+    BZ_MEMBER(bz_perfdb_import_report, records),
+    BZ_MEMBER(bz_perfdb_import_report, systems),
+    BZ_MEMBER_AS(bz_perfdb_import_report, count.added, "added"),
+    BZ_MEMBER_AS(bz_perfdb_import_report, count.replaced, "replaced"),
+    BZ_MEMBER_AS(bz_perfdb_import_report, count.kept, "kept"),
+    BZ_MEMBER(bz_perfdb_import_report, bad),
+    BZ_MEMBER(bz_perfdb_import_report, unknown),
+};
 
 static void print_count(bz_json *j, bz_buf *out, const char *from, const bz_perfdb_import_report *r, bool json)
 {
     if (json) {
         bz_json_object(j);
         bz_json_key_str(j, "from", from);
-        bz_json_key_int(j, "lines", (int64_t)r->lines);
-        bz_json_key_int(j, "records", (int64_t)r->records);
-        bz_json_key_int(j, "systems", (int64_t)r->systems);
-        bz_json_key_int(j, "added", (int64_t)r->count.added);
-        bz_json_key_int(j, "replaced", (int64_t)r->count.replaced);
-        bz_json_key_int(j, "kept", (int64_t)r->count.kept);
-        bz_json_key_int(j, "bad", (int64_t)r->bad);
-        bz_json_key_int(j, "unknown", (int64_t)r->unknown);
+        bz_members_json(BZ_MEMBERS(COUNTS), r, j);
         bz_json_object_end(j);
         return;
     }
@@ -205,39 +207,37 @@ static int published(bz_perfdb *db, const char *path, const char *models, const 
 }
 
 /* Both commands: one source after the other; what went in before a failure stays, and is printed. */
-static int take_in(const bz_command *command, const char *dir, const char *system, const char *models,
-                   const bz_list *from, bool json)
+static int take_in(bz_db_job *job, const bz_list *from, bz_error *err)
 {
-    bz_perfdb *db = NULL;
-    bz_error err;
     bz_buf out = {0};
     bz_json j = bz_json_to(&out, true);
     size_t bad = 0;
-    int rc = bz_db_open(command, dir, false, &db, &err);
+    int rc = bz_db_open(job->command, job->dir, false, &job->db, err);
     j.flat = 3;
-    if (json) {
+    if (job->json) {
         bz_json_document(&j, "import", 1);
         bz_json_key_array(&j, "sources");
     }
     for (int i = 0; i < from->n && !rc; i++) {
         bz_perfdb_import_report r;
-        rc = models && bz_published_is(from->item[i]) ? published(db, from->item[i], models, system, &r, &err)
-             : system                                 ? bz_perfdb_import(db, from->item[i], system, &r, &err)
-                                                      : merge_one(command, db, from->item[i], &r, &err);
+        rc = job->models && bz_published_is(from->item[i])
+                 ? published(job->db, from->item[i], job->models, job->system, &r, err)
+             : job->system ? bz_perfdb_import(job->db, from->item[i], job->system, &r, err)
+                           : merge_one(job->command, job->db, from->item[i], &r, err);
         if (!rc || r.count.added)
-            print_count(&j, &out, from->item[i], &r, json);
+            print_count(&j, &out, from->item[i], &r, job->json);
         bad += r.bad;
     }
-    if (json) {
+    if (job->json) {
         bz_json_array_end(&j);
         bz_json_document_end(&j);
     }
     bz_error output_err;
-    if (out.len && bz_output(NULL, &out, rc ? &output_err : &err))
+    if (out.len && bz_output(NULL, &out, rc ? &output_err : err))
         rc = -1;
-    bz_perfdb_close(db);
     bz_buf_free(&out);
-    return rc ? bz_report(command, &err) : bad ? BZ_INCOMPLETE : BZ_OK;
+    job->status = bad ? BZ_INCOMPLETE : BZ_OK;
+    return rc;
 }
 
 static int run_import(int argc, char **argv);
@@ -248,41 +248,37 @@ const bz_command bz_command_db_import = {
     "gzip.\n'-' is standard input. With --reference, records that come with benanza are added.",
     run_import};
 
+static int import(bz_db_job *j, bz_buf *out, bz_error *err)
+{
+    char path[3400];
+    const bz_list *files = j->arguments;
+    (void)out;
+    if (!j->reference && !files->n)
+        return bz_fail(err, BZ_USAGE, "arguments are missing: see --help");
+    if (j->reference && bz_perfdb_reference(j->reference, path, sizeof path, err))
+        return -1;
+    bz_list all = {BZ_NEW(&j->arena, const char *, files->n + 1), 0};
+    if (j->reference)
+        all.item[all.n++] = path;
+    for (int i = 0; i < files->n; i++)
+        all.item[all.n++] = files->item[i];
+    return take_in(j, &all, err);
+}
+
 static int run_import(int argc, char **argv)
 {
-    const char *dir = NULL, *system = NULL, *reference = NULL, *models = NULL;
-    char path[3400];
-    bool json = false;
+    bz_db_job j = {.command = &bz_command_db_import, .work = import, .most = 100000};
     const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-        {"system", BZ_OPTION_TEXT, &system, "NAME", "give records that name no system this one"},
-        {"reference", BZ_OPTION_TEXT, &reference, "NAME",
+        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
+        {"system", BZ_OPTION_TEXT, &j.system, "NAME", "give records that name no system this one"},
+        {"reference", BZ_OPTION_TEXT, &j.reference, "NAME",
          "read records that come with benanza: those of the machine NAME"},
-        {"models", BZ_OPTION_TEXT, &models, "DIR",
+        {"models", BZ_OPTION_TEXT, &j.models, "DIR",
          "tables of times per layer (batch, model, layer, type, ms) are of the models in this folder"},
-        {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
+        {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
         {0},
     };
-    bz_list files = {0};
-    int status;
-    if (bz_db_parse(&bz_command_db_import, options, argc, argv, &files, 0, 100000, &status))
-        return status;
-    bz_error err;
-    int rc = !reference && !files.n ? bz_fail(&err, BZ_USAGE, "arguments are missing: see --help") : 0;
-    if (!rc && reference)
-        rc = bz_perfdb_reference(reference, path, sizeof path, &err);
-    const char **item = bz_alloc((size_t)files.n + 1, sizeof *item);
-    bz_list all = {item, files.n};
-    if (reference)
-        item[0] = path;
-    for (int i = 0; i < files.n; i++)
-        item[i + !!reference] = files.item[i];
-    all.n += !!reference;
-    status =
-        rc ? bz_report(&bz_command_db_import, &err) : take_in(&bz_command_db_import, dir, system, models, &all, json);
-    free(item);
-    bz_list_free(&files);
-    return status;
+    return bz_db_run(&j, options, argc, argv);
 }
 
 static int run_merge(int argc, char **argv);
@@ -293,18 +289,17 @@ const bz_command bz_command_db_merge = {
     "ok before failed, then more samples, then the narrower interval.",
     run_merge};
 
+static int merge(bz_db_job *j, bz_buf *out, bz_error *err)
+{
+    (void)out;
+    return take_in(j, j->arguments, err);
+}
+
 static int run_merge(int argc, char **argv)
 {
-    const char *dir = NULL;
-    bool json = false;
-    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &dir, "DIR", DB_HELP},
-                                 {"json", BZ_OPTION_FLAG, &json, NULL, "print JSON, for programs"},
+    bz_db_job j = {.command = &bz_command_db_merge, .work = merge, .least = 1, .most = 100000};
+    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
+                                 {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
                                  {0}};
-    bz_list sources = {0};
-    int status;
-    if (bz_db_parse(&bz_command_db_merge, options, argc, argv, &sources, 1, 100000, &status))
-        return status;
-    status = take_in(&bz_command_db_merge, dir, NULL, NULL, &sources, json);
-    bz_list_free(&sources);
-    return status;
+    return bz_db_run(&j, options, argc, argv);
 }

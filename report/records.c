@@ -1,4 +1,5 @@
 /* What a database has: its systems, and records. */
+#include "base/member.h"
 #include "report/parts.h"
 
 #include <math.h>
@@ -17,13 +18,14 @@ const char *report_provenance(const bz_stock *c, bz_arena *arena)
     return text;
 }
 
+static const bz_member STOCK[] = {
+    BZ_MEMBER(bz_stock, problems), BZ_MEMBER(bz_stock, variants), BZ_MEMBER(bz_stock, ok),
+    BZ_MEMBER(bz_stock, records),  BZ_MEMBER(bz_stock, newest),
+};
+
 void report_stock_json(bz_json *j, const bz_stock *c)
 {
-    bz_json_key_int(j, "problems", (int64_t)c->problems);
-    bz_json_key_int(j, "variants", (int64_t)c->variants);
-    bz_json_key_int(j, "ok", (int64_t)c->ok);
-    bz_json_key_int(j, "records", (int64_t)c->records);
-    bz_json_key_int(j, "newest", c->newest);
+    bz_members_json(BZ_MEMBERS(STOCK), c, j);
     bz_json_key_array(j, "provenance");
     for (int p = 0; p <= BZ_PROVENANCE_IMPORTED; p++)
         if (c->from[p])

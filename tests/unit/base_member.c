@@ -43,6 +43,7 @@ typedef struct whole {
     const char *name, **word;
     const thing *part;
     uint32_t big;
+    size_t size;
     int n_parts, n_words;
     int64_t time;
     double from, to;
@@ -59,6 +60,7 @@ static const bz_member WHOLE[] = {
     BZ_MEMBER(whole, name),
     BZ_MEMBER_MADE("loud", loud),
     BZ_MEMBER(whole, big),
+    BZ_MEMBER(whole, size),
     BZ_MEMBER_SECONDS(whole, time, "seconds"),
     BZ_MEMBER_WHOLE("span", SPAN),
     BZ_MEMBER_LIST(whole, word, n_words, "words"),
@@ -69,7 +71,7 @@ static void members_have_members(void **state)
 {
     const thing part[] = {{.n = 1}, {.n = 2}};
     const char *word[] = {"x", "y,z"};
-    const whole all[] = {{"a", word, part, UINT32_MAX, 2, 2, 1500, 0.1 + 0.2, 3e6},
+    const whole all[] = {{"a", word, part, UINT32_MAX, SIZE_MAX / 2, 2, 2, 1500, 0.1 + 0.2, 3e6},
                          {.name = "=b", .from = NAN, .to = 1}};
     bz_buf out = {0};
     bz_json j = bz_json_to(&out, false);
@@ -79,9 +81,11 @@ static void members_have_members(void **state)
     bz_json_object(&j);
     bz_members_json(BZ_MEMBERS(WHOLE), all, &j);
     bz_json_object_end(&j);
-    assert_string_equal(bz_buf_text(&out), "{\"name\":\"a\",\"loud\":\"A\",\"big\":4294967295,\"seconds\":1.5e-06,"
-                                           "\"span\":{\"from\":0.30000000000000004,\"to\":3e+06},"
-                                           "\"words\":[\"x\",\"y,z\"],\"parts\":[{\"n\":1},{\"n\":2}]}");
+    assert_string_equal(
+        bz_buf_text(&out),
+        "{\"name\":\"a\",\"loud\":\"A\",\"big\":4294967295,\"size\":9223372036854775807,\"seconds\":1.5e-06,"
+        "\"span\":{\"from\":0.30000000000000004,\"to\":3e+06},"
+        "\"words\":[\"x\",\"y,z\"],\"parts\":[{\"n\":1},{\"n\":2}]}");
     bz_buf_clear(&out);
     bz_members_columns("loud|begin=span.from|end=span.to|seconds|name", t);
     for (int i = 0; i < 2; i++)
