@@ -5,6 +5,7 @@
 
 #include "advice/advice.h"
 #include "base/sheet.h"
+#include "tables/tables.h"
 
 /* ---- recordings ----------------------------------------------------------------------------- */
 
@@ -51,6 +52,7 @@ typedef struct bz_recording {
     double span, busy, idle;  /* seconds; NAN where nothing has a time. busy + idle = span */
     const bz_sheet **sheet;
     int n_sheets;
+    bz_tables *tables; /* what `profile tables` prints; NULL: no page was asked for */
     const bz_fit *fit; /* most alike first: those that fit; none where no candidate does */
     int n_fits, candidates;
     const bz_analysis *analysis; /* of no layers, with one ladder: its timeline, and the advice that needs no model */

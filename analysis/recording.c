@@ -354,4 +354,6 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     recording_sheets(&m);
     bz_rebuild(t, arena, layers);
     out->layers = layers->layers ? layers : NULL;
+    if (in->timeline)
+        out->tables = bz_tables_new(t, NULL, NULL, arena, &(bz_error){0});
 }

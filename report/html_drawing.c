@@ -1,6 +1,7 @@
 /* What the page draws and --json does not tell, for its script. Models, layers, modules, groups and profiles stand in the order in
  * which the report has them. */
 #include "report/html.h"
+#include "report/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -254,6 +255,15 @@ static void put_whatif(const bz_whatif_shown *shown, bz_json *j)
     bz_json_object_end(j);
 }
 
+/* What 'benanza profile tables --json' prints, of long tables the first rows. */
+static void put_tables(const bz_recording *r, bz_json *j)
+{
+    if (r->tables)
+        report_tables_page(r->tables, r->profile, j);
+    else
+        bz_json_null(j);
+}
+
 /* ---- all ------------------------------------------------------------------------------------ */
 
 static void put_analysis(const bz_analysis *a, bz_json *j)
@@ -299,6 +309,10 @@ void bz_html_drawing(const bz_findings *r, bz_buf *out)
     bz_json_key_array(&j, "whatifs");
     for (int i = 0; r && i < r->n_recordings; i++)
         put_whatif(r->recording[i].analysis->ladder->whatif, &j);
+    bz_json_array_end(&j);
+    bz_json_key_array(&j, "tables");
+    for (int i = 0; r && i < r->n_recordings; i++)
+        put_tables(&r->recording[i], &j);
     bz_json_array_end(&j);
     bz_json_key_array(&j, "models");
     for (int i = 0; r && i < r->n; i++)

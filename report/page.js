@@ -426,7 +426,7 @@ function choices() {
 function render() {
   const main = document.getElementById("main");
   dropCharts();
-  const parts = DOCUMENTS[data.record] ? DOCUMENTS[data.record].parts() : state.recording < 0 ? analysisParts() : recording(recordings[state.recording], drawing.recordings[state.recording], drawing.whatifs[state.recording]);
+  const parts = DOCUMENTS[data.record] ? DOCUMENTS[data.record].parts() : state.recording < 0 ? analysisParts() : recording(recordings[state.recording], drawing.recordings[state.recording], drawing.whatifs[state.recording], drawing.tables[state.recording]);
   main.replaceChildren(...parts);
   document.getElementById("contents").replaceChildren(el("ul", {}, parts.filter((p) => p.id !== "summary").map((p) => el("li", {}, el("a", { href: "#" + p.id }, NAMES[p.id] || p.querySelector("h2").textContent)))));
   const box = document.getElementById("choice"), focused = [...box.querySelectorAll("select")].indexOf(document.activeElement);

@@ -18,6 +18,8 @@ void report_gains_text(const bz_analysis *a, bz_buf *out);  /* fusion and matrix
 
 /* Tables that say what their columns are: of recordings and of analyses. */
 void report_sheets_text(const bz_sheet *const *sheet, int n, bz_buf *out);
+/* What bz_report_tables_json prints of all tables, of long ones the first rows. A value. */
+void report_tables_page(bz_tables *m, const char *file, bz_json *j);
 void report_sheets_json(const bz_sheet *const *sheet, int n, bz_json *j); /* "tables": [] of an open object */
 
 /* What --json prints, with a line per member or on one line. */

@@ -75,20 +75,40 @@ void bz_report_tables_names_json(bz_buf *out)
     bz_json_document_end(&j);
 }
 
+/* `most`: rows of a table; 0: all. */
+static void put_tables(bz_tables *m, const bz_table_kind *kind, const char *file, int most, bz_json *j)
+{
+    bz_json_document(j, "tables", 1);
+    bz_json_key_str(j, "file", file);
+    bz_json_key_array(j, "tables");
+    for (int i = 0; i < bz_n_tables; i++) {
+        if (kind && kind != &bz_table_list[i])
+            continue;
+        bz_sheet s = *bz_tables_fill(m, &bz_table_list[i]);
+        if (!s.n && !kind)
+            continue;
+        if (most && s.n > most) {
+            s.note = bz_arena_printf(s.arena, "%s%sThe first %d of %d rows: benanza profile tables --table %s has all.",
+                                     s.note ? s.note : "", s.note ? " " : "", most, s.n, s.id);
+            s.n = most;
+        }
+        bz_sheet_json(&s, j);
+    }
+    bz_json_array_end(j);
+    bz_json_object_end(j);
+}
+
 void bz_report_tables_json(bz_tables *m, const bz_table_kind *kind, const char *file, bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
-    bz_json_document(&j, "tables", 1);
-    bz_json_key_str(&j, "file", file);
-    bz_json_key_array(&j, "tables");
-    for (int i = 0; i < bz_n_tables; i++)
-        if (!kind || kind == &bz_table_list[i]) {
-            const bz_sheet *s = bz_tables_fill(m, &bz_table_list[i]);
-            if (s->n || kind)
-                bz_sheet_json(s, &j);
-        }
-    bz_json_array_end(&j);
-    bz_json_document_end(&j);
+    put_tables(m, kind, file, 0, &j);
+    bz_buf_putc(out, '\n');
+}
+
+void report_tables_page(bz_tables *m, const char *file, bz_json *j)
+{
+    enum { MOST = 200 };
+    put_tables(m, NULL, file, MOST, j);
 }
 
 void bz_report_tables_csv(bz_tables *m, const bz_table_kind *kind, bz_buf *out)
