@@ -3,6 +3,7 @@
 #include "base/keeper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -11,7 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
-int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err)
+static int folder_of(char *path)
+{
+    return mkdtemp(path) ? 0 : -1;
+}
+
+static int file_of(char *path)
+{
+    return mkostemp(path, O_CLOEXEC);
+}
+
+static int make(char path[BZ_FOLDER_MAX], int (*made_by)(char *path), bz_error *err)
 {
     const char *base = getenv("TMPDIR");
     int n = snprintf(path, BZ_FOLDER_MAX, "%s/benanza-XXXXXX", base && *base ? base : "/tmp");
@@ -19,13 +30,23 @@ int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err)
     bz_keeper_start();
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before); /* no signal ends us between the folder and the word to its keeper */
-    bool made = n < BZ_FOLDER_MAX && mkdtemp(path);
-    int why = n < BZ_FOLDER_MAX ? errno : ENAMETOOLONG;
-    if (made)
+    int made = n < BZ_FOLDER_MAX ? made_by(path) : -1, why = n < BZ_FOLDER_MAX ? errno : ENAMETOOLONG;
+    if (made >= 0)
         bz_keeper_path(path);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return made ? 0
-                : bz_fail(err, BZ_FAILED, "%s: cannot be made: %s (TMPDIR names another place)", path, strerror(why));
+    return made >= 0
+               ? made
+               : bz_fail(err, BZ_FAILED, "%s: cannot be made: %s (TMPDIR names another place)", path, strerror(why));
+}
+
+int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err)
+{
+    return make(path, folder_of, err);
+}
+
+int bz_folder_file(char path[BZ_FOLDER_MAX], bz_error *err)
+{
+    return make(path, file_of, err);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)

@@ -9,6 +9,9 @@ enum { BZ_FOLDER_MAX = 3000 };
 /* A new one of our own, below $TMPDIR or /tmp. It goes with us if we are killed. */
 int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err);
 
+/* A file likewise. Returns its descriptor. */
+int bz_folder_file(char path[BZ_FOLDER_MAX], bz_error *err);
+
 /* With all that is in it, as far as that can be removed. Links are not followed. */
 void bz_folder_remove(const char *path);
 

@@ -154,7 +154,7 @@ int bz_bench_program(char *const *argv, bool complaints, bz_buf *out, bz_error *
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
-    int why = bz_child_start(&child, argv, false, &actions);
+    int why = bz_child_start(&child, argv, true, &actions);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     bool bad = !why && read_all(ends[0], out);

@@ -151,7 +151,8 @@ static void measure_all(bricks_job *j, const bz_list *paths)
     bz_progress progress = bz_progress_start("measuring", j->b.n + paths->n);
     int done = 0;
     read_times(j);
-    for (int i = 0; i < j->b.n; i++) {
+    bz_bench_hold(); /* what the command started ends with it */
+    for (int i = 0; i < j->b.n && !bz_bench_stopped(); i++) {
         const char *id = id_of(j, i);
         bz_error why;
         if (!j->why[i] &&
@@ -159,13 +160,14 @@ static void measure_all(bricks_job *j, const bz_list *paths)
             j->why[i] = bz_arena_str(&j->arena, why.text);
         bz_progress_at(&progress, ++done, NULL);
     }
-    for (int i = 0; i < paths->n; i++) {
+    for (int i = 0; i < paths->n && !bz_bench_stopped(); i++) {
         bz_error why;
         if (time_of(j, paths->item[i], paths->item[i], &j->b.model[i].measured, &why))
             bz_warn(&bz_command_bricks, "%s: %s", paths->item[i], why.text);
         bz_progress_at(&progress, ++done, paths->item[i]);
     }
     bz_progress_end(&progress);
+    bz_bench_release();
 }
 
 /* ---- command ---------------------------------------------------------------------------------- */

@@ -2,7 +2,6 @@
  * Tables and columns differ from version to version: what is there is asked for, what is missing is
  * told. The file is hostile: only plain tables are read, never views or virtual tables. */
 #include "base/folder.h"
-#include "base/keeper.h"
 #include "profile/columns.h"
 #include "profile/reader.h"
 #include "profile/scan.h"
@@ -464,15 +463,12 @@ static bool is_bomb(const bz_stream *in)
  * one, where empty pages stand for those that are missing. */
 static int unpack(bz_stream *in, uint64_t claimed, bz_buf *path, bz_error *err)
 {
-    const char *folder = getenv("TMPDIR");
-    bz_buf_printf(path, "%s/benanza-XXXXXX", folder && *folder ? folder : "/tmp");
-    int fd = mkostemp(path->data, O_CLOEXEC);
-    bool bad = fd < 0;
-    if (bad)
-        bz_buf_clear(path);
-    else
-        bz_keeper_path(path->data);
-    bool bomb = false;
+    char name[BZ_FOLDER_MAX];
+    int fd = bz_folder_file(name, err);
+    if (fd < 0)
+        return -1;
+    bz_buf_puts(path, name);
+    bool bad = false, bomb = false;
     while (in->len && !bad && !(bomb = is_bomb(in))) {
         for (size_t done = 0; done < in->len && !bad;) {
             ssize_t n = write(fd, in->data + done, in->len - done);
@@ -483,8 +479,7 @@ static int unpack(bz_stream *in, uint64_t claimed, bz_buf *path, bz_error *err)
     }
     if (!bad && claimed > (uint64_t)in->passed)
         (void)ftruncate(fd, (off_t)claimed); /* where that fails, the file cannot be read, and SQLite says so */
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     if (bomb)
         return bz_fail(
             err, BZ_BAD_INPUT,

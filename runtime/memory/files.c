@@ -35,8 +35,11 @@ static int fill(int at, const char *x, size_t size)
 static int open_nameless(const char *folder)
 {
     char path[4096];
+    int at = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (at >= 0)
+        return at;
     snprintf(path, sizeof path, "%s/benanza.XXXXXX", folder);
-    int at = mkostemp(path, O_CLOEXEC);
+    at = mkostemp(path, O_CLOEXEC);
     if (at >= 0)
         unlink(path);
     return at;
