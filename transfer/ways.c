@@ -7,26 +7,26 @@
 
 /* clang-format off */
 const transfer_way transfer_ways[] = {
-    {"read", "reading an array", WAY_ARRAYS, 0, 1, true},
-    {"write", "writing an array", WAY_ARRAYS, 0, 1, true},
-    {"copy", "copying an array to another", WAY_ARRAYS, 0, 2, true},
-    {"scale", "writing three times an array", WAY_ARRAYS, 0, 2, true},
-    {"add", "writing the sum of two arrays", WAY_ARRAYS, 0, 3, true},
-    {"triad", "writing one array plus three times another", WAY_ARRAYS, 0, 3, true},
-    {"strided", "reading 8 bytes of each line of an array", WAY_ARRAYS, 0, 1, true},
-    {"scattered", "reading an array's elements in an order far from its own", WAY_ARRAYS, 0, 2, true},
-    {"chase", "a load that waits for the one before", WAY_RING, 4096, 0, false},
-    {"chase_huge", "the same on huge pages", WAY_RING, 4096, 0, false},
-    {"touch", "asking for memory and writing each page of it", WAY_STEPS, 16 << 10, 1, false},
-    {"touch_huge", "the same on huge pages", WAY_STEPS, 4 << 20, 1, false},
-    {"shared", "another thread copies, told by a variable", WAY_STEPS, 1, 1, false},
-    {"wake", "the same, woken by the kernel", WAY_STEPS, 1, 1, false},
-    {"pipe", "through a pipe to another thread, and a byte back", WAY_STEPS, 1, 1, false},
-    {"socket", "through a local socket, likewise", WAY_STEPS, 1, 1, false},
-    {"tcp", "by TCP to this machine, likewise", WAY_STEPS, 1, 1, false},
-    {"file", "reading a file that the kernel has in its cache", WAY_STEPS, 16 << 10, 1, false},
-    {"file_cold", "reading one that it has not", WAY_STEPS, 16 << 10, 1, false},
-    {"mapped", "mapping a file in the cache and copying it", WAY_STEPS, 16 << 10, 1, false},
+    {"read", "reading an array", WAY_ARRAYS, 0, 1, true, 0},
+    {"write", "writing an array", WAY_ARRAYS, 0, 1, true, 0},
+    {"copy", "copying an array to another", WAY_ARRAYS, 0, 2, true, 0},
+    {"scale", "writing three times an array", WAY_ARRAYS, 0, 2, true, 0},
+    {"add", "writing the sum of two arrays", WAY_ARRAYS, 0, 3, true, 0},
+    {"triad", "writing one array plus three times another", WAY_ARRAYS, 0, 3, true, 0},
+    {"strided", "reading 8 bytes of each line of an array", WAY_ARRAYS, 0, 1, true, 0},
+    {"scattered", "reading an array's elements in an order far from its own", WAY_ARRAYS, 0, 2, true, 256 << 20},
+    {"chase", "a load that waits for the one before", WAY_RING, 4096, 0, false, 0},
+    {"chase_huge", "the same on huge pages", WAY_RING, 4096, 0, false, 0},
+    {"touch", "asking for memory and writing each page of it", WAY_STEPS, 16 << 10, 1, false, 0},
+    {"touch_huge", "the same on huge pages", WAY_STEPS, 4 << 20, 1, false, 0},
+    {"shared", "another thread copies, told by a variable", WAY_STEPS, 1, 1, false, 0},
+    {"wake", "the same, woken by the kernel", WAY_STEPS, 1, 1, false, 0},
+    {"pipe", "through a pipe to another thread, and a byte back", WAY_STEPS, 1, 1, false, 0},
+    {"socket", "through a local socket, likewise", WAY_STEPS, 1, 1, false, 0},
+    {"tcp", "by TCP to this machine, likewise", WAY_STEPS, 1, 1, false, 0},
+    {"file", "reading a file that the kernel has in its cache", WAY_STEPS, 16 << 10, 1, false, 0},
+    {"file_cold", "reading one that it has not", WAY_STEPS, 16 << 10, 1, false, 0},
+    {"mapped", "mapping a file in the cache and copying it", WAY_STEPS, 16 << 10, 1, false, 0},
     {0},
 };
 /* clang-format on */
@@ -69,16 +69,24 @@ static void add(int64_t out[WAY_MOST_SIZES], int *n, int64_t x)
 
 enum { MOST = 1 << 30, STEPS_TO = 64 << 20, SMALLEST = 64 };
 
+/* The next size. Between 64 MiB and where memory begins each fourth power of two will do: of a cache of 480 MiB arrays take seconds
+ * to be filled, and there are eight ways over them. */
+static int step(double size, double memory)
+{
+    return size >= STEPS_TO && 2 * size <= memory ? 4 : 2;
+}
+
 int transfer_sizes(const transfer_way *w, const bz_system_facts *facts, int threads, int64_t out[WAY_MOST_SIZES])
 {
     way_level level[WAY_LEVELS_MOST];
     int n_levels = transfer_levels(facts, threads, level), n = 0;
-    double most = fmin(MOST, 4 * level[n_levels - 1].from);
+    double memory = level[n_levels - 1].from, most = fmin(w->most ? (double)w->most : MOST, 4 * memory);
     if (w->sizes == WAY_ARRAYS)
-        for (int64_t x = elements(w, level[0].to / 6); transfer_size(w, x) <= fmax(most, 1); x *= 2)
+        for (int64_t x = elements(w, level[0].to / 6); transfer_size(w, x) <= fmax(most, 1);
+             x *= step(transfer_size(w, x), memory))
             add(out, &n, x);
     else if (w->sizes == WAY_RING)
-        for (int64_t x = w->least; (double)x <= most; x *= 2)
+        for (int64_t x = w->least; (double)x <= most; x *= step((double)x, memory))
             add(out, &n, x);
     else
         for (int64_t x = w->least; x <= STEPS_TO; x *= x < SMALLEST ? SMALLEST : 4)

@@ -7,9 +7,9 @@
 #include "base/buf.h"
 
 typedef enum {
-    WAY_ARRAYS, /* of doubles: each power of two of elements, from an eighth of the first level to eight times the last */
+    WAY_ARRAYS, /* of doubles: powers of two of elements, from an eighth of the first level to eight times the last */
     WAY_RING,   /* bytes, likewise, from 4096 on */
-    WAY_STEPS, /* bytes: the least, and then as far as 64 MiB each second power of two */
+    WAY_STEPS,  /* bytes: the least, and then as far as 64 MiB each second power of two */
 } way_sizes;
 
 typedef struct transfer_way {
@@ -18,6 +18,7 @@ typedef struct transfer_way {
     int64_t least;
     int arrays; /* that the bytes of a call are the size of; 0: none are counted */
     bool threads;
+    int64_t most; /* bytes; 0: a gibibyte */
 } transfer_way;
 
 extern const transfer_way transfer_ways[]; /* ends with a name that is NULL */
