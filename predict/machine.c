@@ -204,11 +204,14 @@ static double *member(description *d, size_t i)
     return (double *)(void *)((char *)d + WORDS[i].offset);
 }
 
+/* Beyond them no machine is, and products of some of them would be no numbers. */
+static const double LEAST_VALUE = 1e-6, MOST_VALUE = 1e12;
+
 /* "cache 2048 90": kibibytes and GB/s, the smallest first. */
 static bool add_cache(bz_machine *m, double kib, double rate)
 {
     double bytes = kib * 1024;
-    bool good = m->caches + 1 < BZ_CACHE_RATES && kib > 0 && kib < 1e9 && rate > 0 && rate < 1e6 &&
+    bool good = m->caches + 1 < BZ_CACHE_RATES && kib > LEAST_VALUE && kib < 1e9 && rate > LEAST_VALUE && rate < 1e6 &&
                 (!m->caches || bytes > m->cache[m->caches - 1].bytes);
     if (good)
         m->cache[m->caches++] = (struct bz_cache_rate){bytes, rate * 1e9};
@@ -226,7 +229,7 @@ static bool take_word(description *d, const char *word, const char *rest)
         return *rest;
     }
     v = strtod(rest, &end);
-    if (end == rest || !isfinite(v) || !(v > 0) || strspn(end, " \t") != strlen(end))
+    if (end == rest || !(v > LEAST_VALUE && v < MOST_VALUE) || strspn(end, " \t") != strlen(end))
         return false;
     if (!strcmp(word, "capability") && v < 1000) {
         d->m.capability = (int)lround(10 * v);
@@ -286,7 +289,7 @@ static int complete(description *d, bz_error *err)
     return 0;
 }
 
-static int read_description(FILE *f, const char *path, bz_machine *out, bz_error *err)
+int bz_machine_described(FILE *f, const char *path, bz_machine *out, bz_error *err)
 {
     char line[256];
     description d = {.m = {.held = HELD, .floor = NAN, .generation = NAN, .capability = 90}, .path = path};
@@ -331,7 +334,7 @@ int bz_machine_named(const char *name, bz_arena *arena, bz_machine *out, bz_erro
     FILE *f = strchr(name, '/') || strchr(name, '.') ? fopen(name, "re") : NULL;
     if (!f)
         return unknown(name, err);
-    int rc = read_description(f, name, out, err);
+    int rc = bz_machine_described(f, name, out, err);
     fclose(f);
     out->name = bz_arena_str(arena, name);
     return rc;

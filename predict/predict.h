@@ -28,6 +28,8 @@
 #include "perfdb/perfdb.h"
 #include "runtime/problem.h"
 
+#include <stdio.h>
+
 /* ---- machines ------------------------------------------------------------------------------- */
 
 /* A system as numbers. */
@@ -56,6 +58,8 @@ int bz_machine_of(const bz_system_facts *facts, const char *name, const bz_setti
 /* By the slug or name of a GPU in runtime/gpus.txt, or by a file with lines such as "multiprocessors 80" (a GPU) or "threads 2" (a
  * processor). */
 int bz_machine_named(const char *name, bz_arena *arena, bz_machine *out, bz_error *err);
+/* By the lines of such a file; `path` is for messages, and *out has no name yet. */
+int bz_machine_described(FILE *f, const char *path, bz_machine *out, bz_error *err);
 /* Bytes per second of operands of so many bytes, used again and again. */
 double bz_machine_bandwidth(const bz_machine *m, double bytes);
 

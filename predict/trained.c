@@ -162,9 +162,9 @@ static bool read_cache(reading *r)
     bz_machine *m = r->p->machines ? &r->machine[r->p->machines - 1] : NULL;
     if (!m || m->gpu || r->kind || m->caches == BZ_CACHE_RATES)
         return false;
-    double least = m->caches ? m->cache[m->caches - 1].bytes : 0, bytes = number(r), rate = number(r);
+    double least = m->caches ? m->cache[m->caches - 1].bytes : 1, bytes = number(r), rate = number(r);
     m->cache[m->caches++] = (struct bz_cache_rate){bytes, rate};
-    return bytes > least && isfinite(bytes) && rate > 0 && isfinite(rate);
+    return bytes >= least && isfinite(bytes) && rate > 0 && isfinite(rate);
 }
 
 static bool read_kind(reading *r)
