@@ -1,5 +1,6 @@
 /* More items in an iteration, or fewer: calls by records of the other batch, or by a line through records of two batches; other
  * work grows with the items above the time that the shortest of its sort takes. */
+#include "whatif/layers.h"
 #include "whatif/records.h"
 #include "whatif/room.h"
 
@@ -39,6 +40,7 @@ static double line_through(const known_batch *b, int n, double times)
 typedef struct {
     int calls, priced, fitted, grown, filled;
     bool between;
+    double farther; /* what larger tensors take by the byte, relative to these */
     int64_t before, after;
 } tally;
 
@@ -121,11 +123,46 @@ static bool works_between(const bz_flow *flow, const bz_trace *t)
     return t->event[BZ_EVENT_CALL].n > 0;
 }
 
+/* Seconds by the byte of the reorder whose size is nearest. */
+static double reorder_rate(const bz_flow *flow, const bz_trace *t, double bytes)
+{
+    double nearest = INFINITY, rate = 0;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        if (flow->task[i].removed || !bz_layer_is_reorder(&flow->task[i]))
+            continue;
+        double own = bz_call_bytes(bz_call_of(t, flow->task[i].event));
+        double far = own > 0 ? fabs(log(own / bytes)) : INFINITY;
+        if (far < nearest) {
+            nearest = far;
+            rate = (double)flow->task[i].was / own;
+        }
+    }
+    return rate;
+}
+
+/* Larger tensors lie farther away: how many times as long by the byte 'times' as large ones take, by the recording's own reorders, which do
+ * nothing but move bytes. 1 where it has none. */
+static double find_farther(const bz_flow *flow, const bz_whatif_asked *asked, double times)
+{
+    double before = 0, after = 0;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        if (flow->task[i].removed || !bz_layer_is_reorder(&flow->task[i]))
+            continue;
+        double own = bz_call_bytes(bz_call_of(asked->trace, flow->task[i].event));
+        if (!(own > 0))
+            continue;
+        before += (double)flow->task[i].was;
+        after += reorder_rate(flow, asked->trace, own * times) * own;
+    }
+    double by = before > 0 ? after / before : 1;
+    return times > 1 ? fmax(1, by) : fmin(1, by);
+}
+
 /* The share is that of the smaller one of both batches. */
-static void grow_between(bz_flow *flow, const bz_whatif_asked *asked, double times)
+static void grow_between(bz_flow *flow, const bz_whatif_asked *asked, double times, double farther)
 {
     double share = bz_whatif_number(asked, "between"),
-           by = times > 1 ? 1 + share * (times - 1) : 1 / (1 + share * (1 / times - 1));
+           by = farther * (times > 1 ? 1 + share * (times - 1) : 1 / (1 + share * (1 / times - 1)));
     for (uint32_t i = 0; i < flow->n; i++) {
         bz_task *t = &flow->task[i];
         double gap = (double)t->gap * by, before = (double)t->not_before * by;
@@ -150,6 +187,12 @@ static void tell(bz_whatif_asked *asked, const tally *sum, double times)
     if (sum->filled)
         bz_whatif_assume_parameter(asked, "room", "of these, %d products grow only once their blocks fill the device",
                                    sum->filled);
+    if (sum->farther != 1)
+        bz_whatif_assume_parameter(
+            asked, "caches",
+            "%.3g of it as tensors of %.4g times the bytes do, which take %.3g times as long by the "
+            "byte in this recording's reorders",
+            bz_whatif_number(asked, "caches"), times, sum->farther);
     if (sum->between)
         bz_whatif_assume_parameter(asked, "between",
                                    "%.3g of what lies between the calls is operators, whose time is multiplied, too",
@@ -172,6 +215,8 @@ int bz_whatif_batch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         free(factor);
         return -1;
     }
+    sum.farther = find_farther(flow, asked, times);
+    double farther = pow(sum.farther, bz_whatif_number(asked, "caches"));
     bz_whatif_room_make(asked->trace, asked->arena, &room);
     bz_whatif_shortest(flow, shortest);
     for (uint32_t i = 0; i < flow->n; i++) {
@@ -180,7 +225,11 @@ int bz_whatif_batch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
             continue;
         double full = filled(asked, &room, t);
         bool roomy = isfinite(full);
-        bz_whatif_grow(flow, i, roomy ? fmax(1, full * times) / fmax(1, full) : times,
+        bool moves = bz_layer_is_reorder(&flow->task[i]); /* bytes, and nothing else */
+        bz_whatif_grow(flow, i,
+                       roomy   ? fmax(1, full * times) / fmax(1, full)
+                       : moves ? times * farther
+                               : times,
                        floor_of * (double)shortest[t->kind]);
         sum.filled += roomy;
         sum.grown++;
@@ -188,7 +237,7 @@ int bz_whatif_batch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     bz_whatif_scale_calls(flow, asked, factor);
     free(factor);
     if ((sum.between = works_between(flow, asked->trace)))
-        grow_between(flow, asked, times);
+        grow_between(flow, asked, times, farther);
     if (!sum.grown && !sum.priced && !sum.fitted)
         return bz_whatif_because(asked, "nothing that works on items is on record");
     tell(asked, &sum, times);

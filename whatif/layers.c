@@ -19,8 +19,7 @@ int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, cons
     for (uint32_t i = 0; i < map->n_tasks; i++) {
         if (!bz_layer_is_reorder(&flow->task[i]))
             continue;
-        const bz_call *call = bz_call_of(asked->trace, flow->task[i].event);
-        double own = call->elements > 0 ? (double)call->elements * bz_dtype_bits(call->x.dtype) / 8 : 0;
+        double own = bz_call_bytes(bz_call_of(asked->trace, flow->task[i].event));
         double far = own > 0 ? fabs(log(own / bytes)) : INFINITY;
         if (far < nearest) {
             nearest = far;

@@ -35,6 +35,10 @@ uint32_t bz_layer_call(bz_flow *flow, const bz_layer_map *map, bz_layer_place *p
                        int64_t gap);
 
 bool bz_layer_is_reorder(const bz_task *t);
+static inline double bz_call_bytes(const bz_call *call) /* that a reorder reads; 0: not told */
+{
+    return call->elements > 0 ? (double)call->elements * bz_dtype_bits(call->x.dtype) / 8 : 0;
+}
 /* What a reorder of so many bytes takes: as those of the recording whose size is nearest; 0 where it has none. */
 int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes);
 /* How many times as long as its record a call took; the map's where no record of it is known. */

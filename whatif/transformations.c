@@ -154,15 +154,19 @@ static const bz_transformation TRANSFORMATIONS[] = {
          "calls take what records of that batch say, or lie on a line through records of others; other work grows "
          "with the items above a fixed time; the host does what it did",
      .apply = bz_whatif_batch,
-     .parameter = {{"times", "items, relative to those of the recording", 2, 2, 2, 1e-3, 1e3, "as asked"},
-                   {"floor", "of tasks without records: time that does not grow, in times of the shortest of its sort",
-                    0, 1, 3, 0, 1000, "the shortest kernel computes next to nothing"},
-                   {"room", "blocks that the device runs at once, relative to what its data sheet allows", 0.5, 1, 2,
-                    0.01, 100, "by registers, shared memory and threads"},
-                   {"between",
-                    "of a processor's recording without operators: share of the time between calls that is "
-                    "operators",
-                    0.5, 0.85, 1, 0, 1, "three networks in PyTorch, batches 1 and 4, on a Zen 5"}}},
+     .parameter =
+         {{"times", "items, relative to those of the recording", 2, 2, 2, 1e-3, 1e3, "as asked"},
+          {"floor", "of tasks without records: time that does not grow, in times of the shortest of its sort", 0, 1,
+           3, 0, 1000, "the shortest kernel computes next to nothing"},
+          {"room", "blocks that the device runs at once, relative to what its data sheet allows", 0.5, 1, 2, 0.01, 100,
+           "by registers, shared memory and threads"},
+          {"between",
+           "of a processor's recording without operators: share of the time between calls that is "
+           "operators",
+           0.5, 0.85, 1, 0, 1, "three networks in PyTorch, batches 1 and 4, on a Zen 5"},
+          {"caches",
+           "power to which work is slower by the byte, as the recording's reorders of so much larger tensors are", 0, 0,
+           1, 0, 1, "nobody knows whether the larger tensors still lie near"}}},
     {.name = "system",
      .does = "the calls of libraries run on another system, or in another version",
      .assumes = "calls change by the ratio of two records, else of two predictions; other kernels by peaks and "
