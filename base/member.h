@@ -32,11 +32,11 @@ typedef struct bz_member {
     const char *name;
     size_t offset;
     bz_member_type type;
+    int n_of;
     double least, most, otherwise; /* for who reads: numbers outside count as absent; what stands for an absent one */
     const char *(*told)(const void *of);
     const struct bz_member *of; /* [n_of]: of an object or a row */
-    int n_of;
-    size_t size, count; /* of a row; where the int stands that says how many there are */
+    size_t size, count;         /* of a row; where the int stands that says how many there are */
 } bz_member;
 
 /* The compiler tells the type. */
