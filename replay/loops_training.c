@@ -107,8 +107,11 @@ int bind_trilu(binder *b, const bz_layer *l, bz_error *err)
         return bind_no(l, err, "what it keeps is not known");
     int64_t rows = loop.dim[rank - 2], columns = loop.dim[rank - 1];
     double *keep = BZ_NEW(b->arena, double, rows *columns + 1), *zero = BZ_NEW(b->arena, double, 1);
-    for (int64_t i = 0; i < rows * columns; i++)
-        keep[i] = above ? i % columns - i / columns >= k : i % columns - i / columns <= k;
+    for (int64_t i = 0; i < rows * columns; i++) {
+        int64_t row = i / columns;
+        double off = (double)(i % columns - row);
+        keep[i] = above ? off >= k : off <= k;
+    }
     int x = bind_value(b, l->node->in[0], err), y = x < 0 ? -1 : bind_result(b, l, 0, err);
     if (y < 0)
         return -1;
