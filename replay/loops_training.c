@@ -102,7 +102,8 @@ int bind_trilu(binder *b, const bz_layer *l, bz_error *err)
     bz_replay_loop loop = {.kind = BZ_LOOP_SELECT};
     int rank = l->out[0].rank;
     double k = 0;
-    if (rank < 2 || bind_over(&l->out[0], &loop) || loop.dim[rank - 2] * loop.dim[rank - 1] > MOST ||
+    if (rank < 2 || bz_type_elements(&l->out[0]) < 1 || bind_over(&l->out[0], &loop) ||
+        loop.dim[rank - 2] * loop.dim[rank - 1] > MOST ||
         (l->n_in > 1 && l->node->in[1] >= 0 && !bz_lower_scalar(b->layers, l->node->in[1], l->index, &k)))
         return bind_no(l, err, "what it keeps is not known");
     int64_t rows = loop.dim[rank - 2], columns = loop.dim[rank - 1];

@@ -117,7 +117,8 @@ static int place_more(bz_replay *r, int number, replay_call *c, bz_error *err)
             return -1;
         if (!wanted.bytes)
             continue;
-        bool replaces = alias >= 0 && c->slot[alias] >= 0;
+        bool replaces = alias >= 0 && c->slot[alias] >= 0 &&
+                        r->model->value[step->in[alias]].source != BZ_VALUE_INPUT; /* those are the caller's */
         if (replaces && r->state[r->state[step->in[alias]].root].last_use > number)
             return bz_fail(err, BZ_INCOMPLETE, "'%s' is read after it was replaced",
                            r->model->value[step->in[alias]].name);
