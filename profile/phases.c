@@ -173,10 +173,11 @@ void bz_trace_find_phases(bz_trace *t)
         return;
     lookup *l = BZ_NEW(&arena, lookup, t->n_iterations);
     bool told = find_lookups(t, l) && by_shapes(t, l);
+    bool by_calls = !told && !t->event[BZ_EVENT_KERNEL].n && bz_phases_by_calls(t, &arena);
     if (!told && t->event[BZ_EVENT_KERNEL].n)
         by_kernels(t, &arena);
     for (uint32_t i = 0; i < t->n_iterations; i++) {
-        t->iteration[i].tokens = l[i].all;
+        t->iteration[i].tokens = by_calls ? t->iteration[i].tokens : l[i].all;
         if (t->iteration[i].phase == BZ_STEP_PREFILL)
             t->iteration[i].warm_up = false;
     }

@@ -40,4 +40,7 @@ bool bz_iterations_named(bz_trace *t, const char *pattern);
 /* By the names that frameworks and people give to iterations, where such ranges hold the work. */
 bool bz_iterations_marked(bz_trace *t);
 
+/* Phases of a language model by its library calls; false: it is none, or they do not tell. phases_calls.c */
+bool bz_phases_by_calls(bz_trace *t, bz_arena *arena);
+
 #endif
