@@ -69,13 +69,14 @@ static void answer(const bz_bricks_report *r, bz_buf *out)
     bz_buf_puts(out, "\n\n");
 }
 
-static int unique_in(const bz_bricks *b, const bz_brick_model *m)
+static int unique_in(const bz_bricks *b, const bz_brick_model *m, bz_arena *arena)
 {
-    char *seen = calloc((size_t)b->n + 1, 1);
+    bool *seen = BZ_NEW(arena, bool, b->n);
     int n = 0;
-    for (int i = 0; seen && i < m->n; i++)
-        n += !seen[m->brick[i]]++;
-    free(seen);
+    for (int i = 0; i < m->n; i++) {
+        n += !seen[m->brick[i]];
+        seen[m->brick[i]] = true;
+    }
     return n;
 }
 
@@ -97,7 +98,7 @@ static const bz_sheet *models(const bz_bricks_report *r, bz_arena *arena)
         row[0].text = m->name;
         row[1].number = m->covered;
         row[2].number = m->n;
-        row[3].number = unique_in(b, m);
+        row[3].number = unique_in(b, m, arena);
         row[4].number = bz_bricks_build(b, i, r->rules);
         row[5].number = bz_bricks_path(b, i, r->rules);
         row[6].number = m->measured;
