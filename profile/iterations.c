@@ -389,21 +389,55 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
     return at >= 0;
 }
 
-/* A first iteration that took longer than the typical one is warm-up, and those after it that took longer still; where nothing
- * has a duration (a log), the first is. */
+/* Which calls that compute, and which kernels, an iteration consists of, in any order: a log's calls of no length begin together with the next. */
+static uint64_t *compositions(const bz_trace *t)
+{
+    static const bz_event_kind KINDS[] = {BZ_EVENT_CALL, BZ_EVENT_KERNEL};
+    uint64_t *hash = bz_zeroed(t->n_iterations, sizeof *hash);
+    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++)
+        for (size_t i = 0; i < t->event[KINDS[k]].n; i++) {
+            uint32_t iteration = bz_event_iteration(t, KINDS[k], i);
+            const uint32_t what[2] = {KINDS[k], t->event[KINDS[k]].name[i]};
+            if (iteration < t->n_iterations && (k || bz_call_works(t, i)))
+                hash[iteration] += bz_hash_bytes(what, sizeof what).low;
+        }
+    return hash;
+}
+
+/* A program that traces or compiles its model first does other calls then, and never again: where at least half of all iterations,
+ * the last ones, are alike, and none before is, those before are another program. The very last may be cut. Returns how many. */
+static uint32_t other_program(const bz_trace *t)
+{
+    uint32_t n = t->n_iterations, first = n - 1;
+    uint64_t *made_of = compositions(t), last = made_of[n - 2];
+    while (first && made_of[first - 1] == last)
+        first--;
+    bool again = !last || 2 * (n - first) < n;
+    for (uint32_t i = 0; i < first && !again; i++)
+        again = made_of[i] == last || made_of[i] == made_of[n - 1];
+    free(made_of);
+    return again ? 0 : first;
+}
+
+/* What another program did is warm-up. Of this one a first iteration that took longer than the typical one is, and those after it
+ * that took longer still; where nothing has a duration (a log), the first is. */
 static void tell_warm_up(bz_trace *t)
 {
     uint32_t n = t->n_iterations;
     if (n < 2)
         return;
+    uint32_t before = n > 2 ? other_program(t) : 0;
+    for (uint32_t i = 0; i < before; i++)
+        t->iteration[i].warm_up = true;
     int64_t *latency = bz_alloc(n, sizeof *latency);
-    for (uint32_t i = 0; i < n; i++)
-        latency[i] = bz_iteration_latency(t, i);
-    int64_t typical = bz_median(latency + 1, n - 1);
+    for (uint32_t i = before; i < n; i++)
+        latency[i - before] = bz_iteration_latency(t, i);
+    int64_t typical = n - before > 1 ? bz_median(latency + 1, n - before - 1) : 0;
     free(latency);
-    for (uint32_t i = 0; i + 1 < n; i++) {
+    for (uint32_t i = before; i + 1 < n; i++) {
         int64_t took = bz_iteration_latency(t, i);
-        bool longer = typical > 0 && (double)took >= (double)typical * (i ? NEXT_IS_WARM_UP : FIRST_IS_WARM_UP);
+        bool longer =
+            typical > 0 && (double)took >= (double)typical * (i > before ? NEXT_IS_WARM_UP : FIRST_IS_WARM_UP);
         if (!longer && (i || bz_has_timeline(t)))
             break;
         t->iteration[i].warm_up = true;

@@ -197,6 +197,49 @@ static void operators_may_mark_iterations(void **state)
     }
 }
 
+/* `program` of equal length each: a letter of an iteration is a call, a digit one that does not compute. So many are steady; of a
+ * program without a time line the first never is. */
+static void expect_steady(const char *const *program, uint32_t steady)
+{
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "x", "test"), lane = bz_trace_thread(t, source, 7, 8);
+    int64_t at = 0;
+    for (int i = 0; program[i]; i++, at += 1000) {
+        add(t, BZ_EVENT_RANGE, at, at + 900, "benanza_iteration", lane);
+        for (int k = 0; program[i][k]; k++) {
+            char name[2] = {program[i][k], 0};
+            uint32_t row = add(t, BZ_EVENT_CALL, at + 100 * k, at + 100 * k + 100, name, lane);
+            if (program[i][k] >= 'a')
+                t->event[BZ_EVENT_CALL].flags[row] |= BZ_CALL_EXECUTES;
+        }
+    }
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(bz_steady_iterations(t), steady);
+    bz_trace_free(t);
+}
+
+/* Tracing or compiling runs other calls, once: what comes behind it is the program. */
+static void another_program_before_is_warm_up(void **state)
+{
+    static const struct {
+        const char *program[8];
+        uint32_t steady;
+    } CASES[] = {
+        {{"abc", "abc", "abc", "abc", "abc", "abc"}, 5},
+        {{"rarb", "rarb", "rarb", "rab", "rab", "rab", "rab"}, 4},
+        {{"rarb", "rarb", "rab", "rba", "rab", "ra"}, 4},    /* in any order; the last is cut */
+        {{"rarb", "rarb", "rab1", "rab", "1rab", "rab"}, 4}, /* looks into a cache do not count */
+        {{"rarb", "rarb", "rarb", "rarb", "rab", "rab"}, 5}, /* mostly the first one */
+        {{"rab", "rarb", "rab", "rab", "rab", "rab"}, 5},    /* it was there before */
+        {{"ab", "ab", "rarb", "ab"}, 3},                     /* and so was the last */
+        {{"a", "b", "c", "d", "e", "f"}, 5},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        expect_steady(CASES[i].program, CASES[i].steady);
+}
+
 /* Behind the warm-up the one of median latency stands for all; where a file says that all were warm-up, the last was not. */
 static void one_iteration_is_typical(void **state)
 {
@@ -804,6 +847,7 @@ int main(void)
         cmocka_unit_test(iterations_are_found_and_measured),
         cmocka_unit_test(ranges_of_the_program_win),
         cmocka_unit_test(operators_may_mark_iterations),
+        cmocka_unit_test(another_program_before_is_warm_up),
         cmocka_unit_test(one_iteration_is_typical),
         cmocka_unit_test(names_match_patterns),
         cmocka_unit_test(calls_take_what_their_work_takes),
