@@ -11,8 +11,8 @@ enum { LEAST_WORK = 4, MOST_TIMES = 4096 };
 static const double FITS = 0.9; /* twice what both have in this order, over what both have */
 
 /* `work`: pieces of an iteration; `wanted`: of the model. Recordings of one library do not tell what others did: sorts that none of them
- * has are left out. */
-static double likeness(const bz_align_work *all, const bz_trace *t, bz_arena *arena, int *work, int *wanted)
+ * has are left out. `part`: the model has more of each sort. Two ResNet-50 are no ResNet-101, which ends in one product. */
+static double likeness(const bz_align_work *all, const bz_trace *t, bz_arena *arena, int *work, int *wanted, bool *part)
 {
     bz_align_work ran, model = *all;
     bz_align_work_take(t, arena, &ran);
@@ -22,6 +22,9 @@ static double likeness(const bz_align_work *all, const bz_trace *t, bz_arena *ar
         if (ran.count[all->symbol[i]])
             model.symbol[model.n++] = all->symbol[i];
     double common = bz_align_work_common(&model, &ran);
+    *part = true;
+    for (int s = 0; s < BZ_WORK_SORTS; s++)
+        *part &= !all->count[s] || ran.count[s] < all->count[s];
     *work = ran.n;
     *wanted = model.n;
     free(ran.symbol);
@@ -34,17 +37,17 @@ bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
     bz_arena arena = {0};
     bz_align_work model = {0};
     uint32_t before = t->n_iterations;
-    bool changed = false;
+    bool changed = false, part = false;
     for (int i = 0; i < layers->n; i++)
         bz_align_work_add(&model, &layers->layer[i]);
     int work = 0, of_model = 0, now, all;
     double as_found = before && t->origin == BZ_ITERATION_DETECTED && model.n >= LEAST_WORK
-                          ? likeness(&model, t, &arena, &work, &of_model)
+                          ? likeness(&model, t, &arena, &work, &of_model, &part)
                           : 1;
     double wanted = work && of_model ? (double)before * work / of_model : 0;
-    if (as_found < FITS && wanted >= 0.9 && wanted < before * MOST_TIMES &&
+    if (as_found < FITS && wanted >= 0.9 && wanted < before * MOST_TIMES && (part || wanted > before) &&
         bz_trace_recount(t, (uint32_t)(wanted + 0.5))) {
-        changed = likeness(&model, t, &arena, &now, &all) >= FITS;
+        changed = likeness(&model, t, &arena, &now, &all, &part) >= FITS;
         if (!changed)
             bz_trace_recount(t, before);
     }

@@ -405,7 +405,8 @@ static uint64_t *compositions(const bz_trace *t)
 }
 
 /* A program that traces or compiles its model first does other calls then, and never again: where at least half of all iterations,
- * the last ones, are alike, and none before is, those before are another program. The very last may be cut. Returns how many. */
+ * the last ones, are alike, and none before is, those before are another program. The very last may be cut. A single one is a first
+ * step, which its time judges. Returns how many. */
 static uint32_t other_program(const bz_trace *t)
 {
     uint32_t n = t->n_iterations, first = n - 1;
@@ -416,7 +417,7 @@ static uint32_t other_program(const bz_trace *t)
     for (uint32_t i = 0; i < first && !again; i++)
         again = made_of[i] == last || made_of[i] == made_of[n - 1];
     free(made_of);
-    return again ? 0 : first;
+    return again || first < 2 ? 0 : first;
 }
 
 /* What another program did is warm-up. Of this one a first iteration that took longer than the typical one is, and those after it

@@ -233,6 +233,7 @@ static void another_program_before_is_warm_up(void **state)
         {{"rarb", "rarb", "rarb", "rarb", "rab", "rab"}, 5}, /* mostly the first one */
         {{"rab", "rarb", "rab", "rab", "rab", "rab"}, 5},    /* it was there before */
         {{"ab", "ab", "rarb", "ab"}, 3},                     /* and so was the last */
+        {{"rarb", "rab", "rab", "rab", "rab"}, 4},           /* a first step */
         {{"a", "b", "c", "d", "e", "f"}, 5},
     };
     (void)state;
