@@ -21,7 +21,8 @@ int bind_new_value(binder *b, const char *name, bz_dtype dtype, int rank, const 
     BZ_ARENA_ROOM(b->arena, p->source, p->n_values);
     bz_replay_value *v = &p->value[p->n_values];
     *v = (bz_replay_value){.name = name, .dtype = dtype, .given = dtype, .rank = rank ? rank : 1, .dim = {1}};
-    memcpy(v->dim, dims, (size_t)rank * sizeof *dims);
+    for (int i = 0; i < rank; i++) /* a scalar has no dims at all */
+        v->dim[i] = dims[i];
     p->source[p->n_values] = (bz_replay_source){0};
     return p->n_values++;
 }
