@@ -58,7 +58,8 @@ static int read_buffers(buffers *b, bz_measured *m, bz_error *err)
     const bz_setting hot = {m->threads, BZ_CACHE_HOT, ""}, cold = {m->threads, BZ_CACHE_COLD, ""};
     bz_buffer_rates *list = BZ_NEW(b->arena, bz_buffer_rates, SIZES);
     int n = 0;
-    for (double bytes = SMALLEST; bytes <= LARGEST; bytes *= 2) {
+    for (int i = 0; i < SIZES; i++) {
+        const double bytes = (double)(SMALLEST << i);
         bz_buffer_rates one = {.bytes = bytes};
         if (rate_of(b, "read", bytes, 1, &hot, &one.read, err) || rate_of(b, "copy", bytes, 2, &hot, &one.copy, err) ||
             rate_of(b, "copy", bytes, 2, &cold, &one.copy_cold, err))

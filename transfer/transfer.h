@@ -47,7 +47,7 @@ typedef struct bz_transfers {
 } bz_transfers;
 
 /* Texts of the problems: how many. `threads`: ways that several threads share the work of; with one all of them. */
-int bz_transfers_list(const bz_system_facts *facts, int threads, bz_arena *arena, const char *const **text);
+int bz_transfers_list(const bz_system_facts *facts, int threads, bz_arena *arena, const char *const **out);
 int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts, const bz_setting *setting,
                       bz_arena *arena, bz_transfers *out, bz_error *err);
 
