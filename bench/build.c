@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 #include "bench/child.h"
 
+#include "base/keeper.h"
 #include "generator/generator.h"
 
 #include <errno.h>
@@ -95,7 +96,11 @@ int bz_bench_build(const char *folder, bz_error *err)
     int bad = run_logged(configure, log) || run_logged(make, log);
     bz_progress_end(&progress);
     close(log);
-    return bad ? bz_fail(err, BZ_FAILED, "%s: the benchmarks cannot be built; %s says why", folder, log_path) : 0;
+    if (!bad)
+        return 0;
+    if (!bz_bench_stopped())
+        bz_keeper_forget_path(folder); /* the log is to be read */
+    return bz_fail(err, BZ_FAILED, "%s: the benchmarks cannot be built; %s says why", folder, log_path);
 }
 
 const char *bz_bench_folder_device(const char *folder)
