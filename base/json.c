@@ -181,12 +181,6 @@ void bz_json_key_object(bz_json *j, const char *key)
     bz_json_object(j);
 }
 
-void bz_json_key_null(bz_json *j, const char *key)
-{
-    bz_json_key(j, key);
-    bz_json_null(j);
-}
-
 void bz_json_key_strs(bz_json *j, const char *key, const char *const *text, int n)
 {
     bz_json_key_array(j, key);

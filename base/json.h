@@ -38,7 +38,6 @@ void bz_json_raw(bz_json *j, const char *json); /* a value that is JSON already 
 /* key and value in one */
 void bz_json_key_array(bz_json *j, const char *key);
 void bz_json_key_object(bz_json *j, const char *key);
-void bz_json_key_null(bz_json *j, const char *key);
 void bz_json_key_strs(bz_json *j, const char *key, const char *const *text, int n); /* an array of them */
 void bz_json_key_str(bz_json *j, const char *key, const char *s);
 void bz_json_key_int(bz_json *j, const char *key, int64_t v);

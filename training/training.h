@@ -16,7 +16,6 @@
 typedef enum { BZ_LOSS_AUTO, BZ_LOSS_CLASSES, BZ_LOSS_SQUARES } bz_loss;
 typedef enum { BZ_SGD, BZ_MOMENTUM, BZ_ADAM, BZ_ADAMW, BZ_OPTIMIZERS } bz_optimizer;
 
-const char *bz_optimizer_name(bz_optimizer o);             /* "sgd" */
 int bz_optimizer_parse(const char *name, bz_optimizer *o); /* -1: none of them */
 enum { BZ_OPTIMIZER_STATES = 2 };                          /* at most, tensors of a weight's shape */
 int bz_optimizer_states(bz_optimizer o);
@@ -107,8 +106,5 @@ typedef struct bz_phase_cost {
 } bz_phase_cost;
 
 void bz_training_costs(const bz_training *t, bz_phase_cost out[BZ_TRAIN_PHASES]);
-
-/* The operators that have a derivative, "domain.name" or "name", one after the other; NULL behind the last. */
-const char *bz_training_operator(int k);
 
 #endif

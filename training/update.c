@@ -13,11 +13,6 @@ static const struct {
     [BZ_ADAMW] = {"adamw", "own:AdamW", {"first", "second"}, 2},
 };
 
-const char *bz_optimizer_name(bz_optimizer o)
-{
-    return OPTIMIZERS[o].name;
-}
-
 int bz_optimizer_states(bz_optimizer o)
 {
     return OPTIMIZERS[o].states;

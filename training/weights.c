@@ -1,7 +1,6 @@
 /* Which constants of an inference model are weights, and which operators have a derivative. */
 #include "training/build.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const derivative_table *const TABLES[] = {&derivatives_elementwise, &derivatives_shape, &derivatives_product,
@@ -15,20 +14,6 @@ const derivative *derivative_find(const bz_node *node)
             const derivative *d = &TABLES[t]->row[i];
             if (!strcmp(d->op, node->op) && !strcmp(d->domain ? d->domain : "", node->domain))
                 return d;
-        }
-    return NULL;
-}
-
-const char *bz_training_operator(int k)
-{
-    static _Thread_local char name[96];
-    for (int t = 0; t < N_TABLES; t++)
-        for (int i = 0; i < TABLES[t]->n; i++) {
-            const derivative *d = &TABLES[t]->row[i];
-            if (!d->back || k--)
-                continue;
-            snprintf(name, sizeof name, "%s%s%s", d->domain ? d->domain : "", d->domain ? "." : "", d->op);
-            return name;
         }
     return NULL;
 }
