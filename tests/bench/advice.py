@@ -56,6 +56,11 @@ def run(command, accept=(0,), **environment):
     return done
 
 
+def model_of(network, arguments):
+    bundled = os.path.join(MODELS, network + ".onnx")
+    return bundled if os.path.exists(bundled) else os.path.join(arguments.models or "", network + ".onnx")
+
+
 def numbers(done):
     """Milliseconds of the iterations behind the warm-up, and those of the copy around each."""
     lines = re.findall(r"^([\d.]+) ([\d.]+)$", done.stderr.decode(), re.M)
@@ -108,7 +113,7 @@ class OnnxRuntime(PyTorch):
         return (glob.glob(self.path(variant, k) + "_*.json") or [None])[0]
 
     def environment(self, variant):
-        layers = json.loads(run([ARGUMENTS.benanza, "layers", "--json", os.path.join(MODELS, self.network + ".onnx")]).stdout)[0]["layers"]
+        layers = json.loads(run([ARGUMENTS.benanza, "layers", "--json", model_of(self.network, ARGUMENTS)]).stdout)[0]["layers"]
         normalized = any(layer["kind"] == "layernorm" for layer in layers)
         return {"LEVEL": variant or "disabled", "WITHOUT": "SkipLayerNormFusion" if variant and normalized else ""}
 
@@ -199,10 +204,8 @@ class Tally:
 
 
 def analyze(program, recording, arguments):
-    model = os.path.join(MODELS, program.network + ".onnx")
-    if not os.path.exists(model):
-        model = os.path.join(arguments.models or "", program.network + ".onnx")
-    done = run([arguments.benanza, "analyze", "--db", arguments.db, "--fuse", "--json", "--profile", recording, model], (0, 4))
+    done = run([arguments.benanza, "analyze", "--db", arguments.db, "--fuse", "--json", "--profile", recording,
+                model_of(program.network, arguments)], (0, 4))
     profile = json.loads(done.stdout)["models"][0]["profiles"][0]
     return {a["id"]: dict(a, recorded=profile["latency"]) for a in profile["advice"]}
 
