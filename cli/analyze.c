@@ -271,7 +271,8 @@ static int run(int argc, char **argv)
          "compare the bound with this recording; a timeline and the logs of the same run have commas between; may be "
          "repeated"},
         {"iterations", BZ_OPTION_TEXT, &a.iterations, "NAME",
-         "ranges of this name or pattern are the iterations of the profile, or so many that repeat"},
+         "take ranges of this name (or pattern, as step*) for the iterations of the profile; a number: look for so "
+         "many"},
         {"candidate", BZ_OPTION_LIST, &a.candidates, "FILE",
          "without a model: a model that the profile may be of, besides those known; may be repeated"},
         ANALYSIS_OPTIONS(a.output),

@@ -154,7 +154,8 @@ static int run(int argc, char **argv)
         {"no-run", BZ_OPTION_FLAG, &b.no_run, NULL, "measure nothing: use what the database has"},
         {"max", BZ_OPTION_TEXT, &b.max, "MS", "end with status 5 where a bound is above MS milliseconds"},
         {"in-sequence", BZ_OPTION_COUNT, &b.in_sequence, "N",
-         "show beside the sum what sequences of at most N layers take that were measured as such"},
+         "beside the sum, show what the model takes by sequences of at most N layers, which 'benanza bricks --replay' "
+         "measured"},
         {"time-limit", BZ_OPTION_TEXT, &b.time_limit, "S", "measure each variant for S seconds (0.1)"},
         PLANNING_WAIT_OPTION(b.wait),
         PLANNING_REMEASURE_OPTION(b.remeasure),

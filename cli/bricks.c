@@ -249,15 +249,17 @@ static int run(int argc, char **argv)
          "that it prints "
          "is the time in seconds. What was measured stays in DIR/times.tsv"},
         {"replay", BZ_OPTION_FLAG, &j.replay, NULL,
-         "run each sequence and each model here as 'benanza replay' does; their times are records"},
+         "run each sequence and each model here as 'benanza replay' does, and store their times as records"},
         {"no-run", BZ_OPTION_FLAG, &j.records.no_run, NULL, "with --replay: run nothing, use what the database has"},
         {"overlap", BZ_OPTION_FLAG, &j.overlap, NULL,
-         "take all sequences of up to N layers; a model takes what those take that cover it cheapest"},
+         "use all sequences of up to N layers, which may share layers: a model takes what its cheapest cover by them "
+         "takes"},
         {"each", BZ_OPTION_TEXT, &j.each, "S", "count S seconds more for each sequence (0)"},
         {"rule", BZ_OPTION_LIST, &j.rules, "KIND=FACTOR",
          "count FACTOR times as much for sequences that begin with a layer of this kind; may be repeated"},
         {"advise", BZ_OPTION_FLAG, &j.advise, NULL,
-         "tell what each model takes on each system by the records, the fastest first; with --system each model there"},
+         "by the records, tell what each model takes on each system, the fastest system first; with --system, which "
+         "model is fastest there"},
         {"price", BZ_OPTION_LIST, &j.records.prices, "SYSTEM=DOLLARS",
          "with --advise: what an hour of this system costs; may be repeated"},
         {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},

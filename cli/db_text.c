@@ -73,9 +73,9 @@ static int run_export(int argc, char **argv)
 static int run_salvage(int argc, char **argv);
 const bz_command bz_command_db_salvage = {
     "db salvage", "[OPTIONS]",
-    "Writes every intact system and record of a damaged database as JSON lines.\n'benanza db import --db NEW FILE' "
-    "makes a "
-    "new one of them. The database itself is not changed;\nnobody should write to it meanwhile.",
+    "write every intact system and record of a damaged database as JSON lines\n'benanza db import --db NEW FILE' makes "
+    "a "
+    "new database of these lines. The damaged one is not changed;\nno process should write to it meanwhile.",
     run_salvage};
 
 /* Whether all of it came out. */

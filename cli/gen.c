@@ -167,13 +167,15 @@ static int run(int argc, char **argv)
         {"o|output", BZ_OPTION_TEXT, &g.folder, "DIR", "write into this folder"},
         {"all", BZ_OPTION_FLAG, &g.all, NULL, "also write what the database has already"},
         {"problem", BZ_OPTION_LIST, &g.problems, "TEXT",
-         "also benchmark this problem, which no layer needs to have: 'copy read=1048576 write=1048576 dtype=u8'; may "
+         "also benchmark this problem, which need not be a layer of a model: 'copy read=1048576 write=1048576 "
+         "dtype=u8'; may "
          "be "
          "repeated"},
         {"most-informative", BZ_OPTION_COUNT, &g.most, "N",
-         "write N problems only: those that tell most of all others, for 'benanza predict'"},
+         "write only the N problems whose times help 'benanza predict' most to predict all others"},
         {"budget", BZ_OPTION_TEXT, &g.budget_text, "TIME",
-         "write what can be measured in so long (60s, 5min) and tells most of all others, by how long records took"},
+         "write the problems that help 'benanza predict' most and can be measured in TIME (60s, 5min), by how long "
+         "records took"},
         {"json", BZ_OPTION_FLAG, &g.json, NULL, "print JSON, for programs"},
         PLANNING_REMEASURE_OPTION(g.remeasure),
         PLANNING_OPTIONS(g.p),

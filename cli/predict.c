@@ -422,7 +422,8 @@ static int run(int argc, char **argv)
         {"from", BZ_OPTION_LIST, &job.from, "NAME,…",
          "predict by records of these systems alone (all); with --profile the system that it was recorded on"},
         {"profile", BZ_OPTION_LIST, &job.profile, "FILE",
-         "predict the iteration of a recording (several files: of one): kernels change, the host and its launches "
+         "predict the iteration of a recording; may be repeated for several files of one run: kernels change, the host "
+         "and its launches "
          "stay, gaps are simulated"},
         {"batch", BZ_OPTION_TEXT, &job.batches, "N,…", "batch sizes, for example 1,4,16"},
         {"prices", BZ_OPTION_TEXT, &job.prices, "FILE",
@@ -431,7 +432,8 @@ static int run(int argc, char **argv)
          "say how far off predictions are: leave out what the database knows, and predict it"},
         {"train", BZ_OPTION_TEXT, &job.train, "FILE", "write what the database teaches to FILE, and end"},
         {"trained", BZ_OPTION_TEXT, &job.trained, "FILE",
-         "predict by what was learned into FILE (by the database where it has two systems, else by what ships)"},
+         "predict by what --train wrote into FILE (else by the database where it has two systems, else by what comes "
+         "with benanza)"},
         {"html", BZ_OPTION_TEXT, &job.html, "FILE",
          "also write a page for a browser: systems side by side, or predicted against measured"},
         {"json", BZ_OPTION_FLAG, &job.json, NULL, "print JSON, for programs"},

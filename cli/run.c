@@ -79,7 +79,7 @@ static int run(int argc, char **argv)
         PLANNING_WAIT_OPTION(j.bench.wait),
         PLANNING_REMEASURE_OPTION(j.remeasure),
         {"engines", BZ_OPTION_CHOICE, &j.bench.engines, "heuristic|all",
-         "on a GPU, of which implementations: those that heuristics propose, or all that there are (heuristic)"},
+         "on a GPU: measure the implementations that the library's heuristics propose, or all of them (heuristic)"},
         {"metrics", BZ_OPTION_TEXT, &j.bench.metrics, "LIST",
          "on a GPU, also count: kernels, flops, dram, occupancy, or counters by name"},
         {"all", BZ_OPTION_FLAG, &j.bench.all, NULL, "also run what the database has already"},

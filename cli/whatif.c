@@ -59,7 +59,7 @@ static int check_identity(const bz_whatif *w, bool force, bz_error *err)
             100 * w->error, 100 * BZ_WHATIF_REFUSE);
     if (w->error > BZ_WHATIF_WARN)
         bz_warn(&bz_command_whatif,
-                "the unchanged graph is simulated %.1f %% off what was measured: take predictions with as much salt",
+                "the unchanged iteration is simulated %.1f %% off what was measured: predictions may be off by as much",
                 100 * w->error);
     return 0;
 }
@@ -210,7 +210,7 @@ static int run(int argc, char **argv)
         {"o|output", BZ_OPTION_TEXT, &s.output, "FILE",
          "write the predicted iteration as a Chrome trace, which https://ui.perfetto.dev shows; wants --do"},
         {"system", BZ_OPTION_TEXT, &s.system, "NAME",
-         "take durations from the records of this system, where they tell"},
+         "take durations from the records of this system, where it has any"},
         {"db", BZ_OPTION_TEXT, &s.db, "DIR",
          "the database's folder (else $BENANZA_DB, else $XDG_DATA_HOME/benanza/perfdb)"},
         {"threads", BZ_OPTION_COUNT, &s.threads, "N", "records with N threads count (1)"},
