@@ -10,44 +10,51 @@ int call_fail(call *c, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
+    if (c->failed)
+        return -1;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     return bz_fail(c->err, BZ_BAD_INPUT, "node '%s' (%s): %s", c->node->name, c->node->op, text);
 }
 
-void call_warn(call *c, const char *fmt, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, fmt);
-    int n = snprintf(text, sizeof text, "node '%s' (%s): ", c->node->name, c->node->op);
-    if (n > 0 && (size_t)n < sizeof text)
-        vsnprintf(text + n, sizeof text - (size_t)n, fmt, args);
-    va_end(args);
-    infer_warn(c->inf, text);
-}
-
 /* ---- operands ------------------------------------------------------------------------------ */
 
-int need_tensor(call *c, int k, int rank, const bz_type **t)
+/* 0 where operand k is a tensor of that rank (-1: of any). */
+static int check_tensor(call *c, int k, int rank)
 {
-    *t = in_type(c, k);
-    if (!*t)
+    const bz_type *t = in_type(c, k);
+    if (!t)
         return call_fail(c, "operand %d is missing", k);
-    if ((*t)->kind != BZ_TYPE_TENSOR || (*t)->rank < 0)
+    if (t->kind != BZ_TYPE_TENSOR || t->rank < 0)
         return call_fail(c, "operand %d must be a tensor of known rank", k);
-    if (rank >= 0 && (*t)->rank != rank)
-        return call_fail(c, "operand %d must have %d dimensions, not %d", k, rank, (*t)->rank);
+    if (rank >= 0 && t->rank != rank)
+        return call_fail(c, "operand %d must have %d dimensions, not %d", k, rank, t->rank);
     return 0;
+}
+
+const bz_type *need(call *c, int k, int rank)
+{
+    if (!check_tensor(c, k, rank))
+        return &c->in[k];
+    c->failed = true;
+    bz_type *any = BZ_NEW(c->arena, bz_type, 1);
+    bz_dim *ones = new_dims(c, BZ_MAX_RANK);
+    for (int i = 0; i < BZ_MAX_RANK; i++)
+        ones[i] = 1;
+    *any = (bz_type){.kind = BZ_TYPE_TENSOR, .rank = rank < 0 ? 0 : rank, .dims = ones};
+    if (k < c->node->n_in)
+        c->in[k] = *any;
+    return any;
 }
 
 int same_dtype(call *c, const bz_type *a, const bz_type *b)
 {
     if (!a || !b || a->dtype == b->dtype || !a->dtype || !b->dtype)
         return 0;
-    return call_fail(c, "its operands have different types: %s and %s", bz_dtype_name(a->dtype),
-                     bz_dtype_name(b->dtype));
+    call_fail(c, "its operands have different types: %s and %s", bz_dtype_name(a->dtype), bz_dtype_name(b->dtype));
+    c->failed = true;
+    return -1;
 }
 
 /* Tensors are read when first asked for, and only small ones. Numbers below the range of
@@ -118,11 +125,6 @@ const bz_type *value_type(const call *c, bz_value_id v)
 {
     static const bz_type NONE = {.rank = -1};
     return v < 0 ? &NONE : &c->inf->types[v];
-}
-
-bool value_constant(const call *c, bz_value_id v)
-{
-    return v >= 0 && c->inf->constant[v];
 }
 
 bz_model *call_model(const call *c)

@@ -153,7 +153,7 @@ static int run_rules(call *c)
             c->out[0].dtype = c->in[c->node->n_in - 1].dtype;
         return 0;
     }
-    if (c->op->shape(c))
+    if (c->op->shape(c) || c->failed)
         return -1;
     return c->op->eval ? c->op->eval(c) : 0;
 }

@@ -63,6 +63,7 @@ struct call {
     const data **out_data;
     int n_params;
     bool view;    /* set by the shape rule: with these parameters the result is operand 0 as it lies */
+    bool failed;  /* an operand is not what the rule needs: the rule goes on, its results count for nothing */
     bool skipped; /* the shape rule did not run: no results, or an operand's rank is not known */
     int64_t macs, flops;
     int64_t bytes; /* -1: operands and results, each once */
@@ -92,9 +93,10 @@ static inline const bz_type *in_type(const call *c, int k)
 {
     return k < c->node->n_in && c->in[k].kind != BZ_TYPE_NONE ? &c->in[k] : NULL;
 }
-/* Fails unless operand k is there and a tensor; with rank >= 0 also unless it has that rank. */
-int need_tensor(call *c, int k, int rank, const bz_type **t);
-/* Fails unless a and b have the same element type (unknown ones pass). */
+/* Operand k, a tensor; with rank >= 0 of that rank. Where it is none, the call has failed, and the rule may go on as if nothing had
+ * happened: it gets a tensor of ones. The first failure of a call is the one that is told. */
+const bz_type *need(call *c, int k, int rank);
+/* Likewise fails unless a and b have the same element type (unknown ones pass); returns -1 then. */
 int same_dtype(call *c, const bz_type *a, const bz_type *b);
 
 /* Values of operand k if they are known and few; else NULL. The second form wants integers and also
@@ -154,14 +156,12 @@ void param_text(call *c, const char *name, const char *text);
 
 /* "node 'name' (Op): …"; returns -1. */
 int call_fail(call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void call_warn(call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Infers a body graph with these types (and values, may be NULL) for its inputs, and files its
  * layers in *body. Results are read with value_type. */
 int infer_body(call *c, const bz_graph *g, const bz_type *in, const data *const *values, int n_in, bz_body *body);
 const bz_type *value_type(const call *c, bz_value_id v);
 const data *value_data(call *c, bz_value_id v);
-bool value_constant(const call *c, bz_value_id v);
 bz_model *call_model(const call *c);
 int64_t call_trips(const call *c); /* --trips, or 0 */
 

@@ -46,10 +46,8 @@ static int shape_constant(call *c)
  * when not even that is known. */
 static int dims_operand(call *c, int k, bz_dim *dims)
 {
-    const bz_type *t;
+    const bz_type *t = need(c, k, 1);
     int64_t n;
-    if (need_tensor(c, k, 1, &t))
-        return -1;
     const int64_t *v = in_ints(c, k, &n);
     if (!v)
         n = t->dims[0];
@@ -105,9 +103,7 @@ static int eval_constantofshape(call *c)
 
 static int shape_range(call *c)
 {
-    const bz_type *start;
-    if (need_tensor(c, 0, -1, &start))
-        return -1;
+    const bz_type *start = need(c, 0, -1);
     static const int64_t ONE = 1;
     static const double ONE_REAL = 1;
     const data *d[3] = {in_data(c, 0), in_data(c, 1), in_data(c, 2)};
@@ -150,10 +146,8 @@ static int eval_range(call *c)
 
 static int shape_eyelike(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, 2);
     int64_t t = attr_int(c, "dtype", 0);
-    if (need_tensor(c, 0, 2, &x))
-        return -1;
     set_out(c, 0, t > 0 && t < BZ_N_DTYPES ? (bz_dtype)t : x->dtype, 2, x->dims);
     param_int(c, "k", attr_int(c, "k", 0));
     return 0;

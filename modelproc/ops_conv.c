@@ -156,9 +156,9 @@ int64_t conv_macs(const bz_type *w, const bz_type *y)
 
 static int shape_conv(call *c)
 {
-    const bz_type *x, *w;
+    const bz_type *x = need(c, 0, -1), *w = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &w) || same_dtype(c, x, w) || conv_shape(c, x, w, dims))
+    if (same_dtype(c, x, w) || conv_shape(c, x, w, dims))
         return -1;
     set_out(c, 0, x->dtype, x->rank, dims);
     return 0;
@@ -199,14 +199,14 @@ static int unslide(call *c, window *w, int i, bz_dim in, int64_t output_padding,
 
 static int shape_deconv(call *c)
 {
-    const bz_type *x, *w;
+    const bz_type *x = need(c, 0, -1), *w = need(c, 1, x->rank);
     window win = {0};
     bz_dim dims[BZ_MAX_RANK];
     int64_t group = attr_int(c, "group", 1), extra[MAX_SPATIAL];
     int n_wanted;
     const int64_t *wanted = attr_ints(c, "output_shape", &n_wanted);
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, x->rank, &w) || same_dtype(c, x, w) ||
-        read_window(c, x->rank, w->dims + 2, &win) || read_list(c, "output_padding", win.n, 0, 0, extra))
+    if (same_dtype(c, x, w) || read_window(c, x->rank, w->dims + 2, &win) ||
+        read_list(c, "output_padding", win.n, 0, 0, extra))
         return -1;
     if (wanted && n_wanted != win.n && n_wanted != win.n + 2)
         return call_fail(c, "output_shape has %d numbers where %d are needed", n_wanted, win.n);
@@ -257,9 +257,9 @@ int pool_shape(call *c, const bz_type *x, bz_dim *dims)
 
 int shape_pool(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || pool_shape(c, x, dims))
+    if (pool_shape(c, x, dims))
         return -1;
     if (!strcmp(c->op->kind, "avgpool"))
         param_int(c, "count_pad", attr_int(c, "count_include_pad", 0) != 0);
@@ -283,10 +283,8 @@ int cost_pool(call *c)
 
 int shape_global_pool(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     if (x->rank < 2)
         return call_fail(c, "its input has %d dimensions: batch and channels are needed", x->rank);
     for (int i = 0; i < x->rank; i++)

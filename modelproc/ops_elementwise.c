@@ -271,9 +271,8 @@ static double r_reciprocal(double a)
 /* ---- shapes --------------------------------------------------------------------------------- */
 
 /* Before operator set 7 the second operand was laid over the first at `axis`, and only if asked. */
-static int old_binary(call *c, bz_dtype result)
+static int old_binary(call *c, const bz_type *a, const bz_type *b, bz_dtype result)
 {
-    const bz_type *a = in_type(c, 0), *b = in_type(c, 1);
     if (!attr_int(c, "broadcast", 0) && a->rank != b->rank)
         return call_fail(c, "shapes do not fit: %d and %d dimensions without broadcast", a->rank, b->rank);
     if (b->rank > a->rank)
@@ -286,14 +285,14 @@ static int old_binary(call *c, bz_dtype result)
 
 static int binary_shape(call *c, bz_dtype result, bool match)
 {
-    const bz_type *a, *b;
+    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b) || (match && same_dtype(c, a, b)))
+    if (match && same_dtype(c, a, b))
         return -1;
     bz_dtype dtype = result ? result : a->dtype ? a->dtype : b->dtype;
     if (c->node->opset < 7 && !*c->node->domain)
-        return old_binary(c, dtype);
+        return old_binary(c, a, b, dtype);
     if (broadcast(c, a, b, &rank, dims))
         return -1;
     set_out(c, 0, dtype, rank, dims);
@@ -326,13 +325,12 @@ static int shape_shift(call *c)
 
 static int shape_variadic(call *c)
 {
-    const bz_type *first, *t;
-    if (need_tensor(c, 0, -1, &first))
-        return -1;
+    const bz_type *first = need(c, 0, -1);
     bz_type all = *first;
     bz_dim dims[BZ_MAX_RANK];
     for (int k = 1; k < c->node->n_in; k++) {
-        if (need_tensor(c, k, -1, &t) || same_dtype(c, first, t) || broadcast(c, &all, t, &all.rank, dims))
+        const bz_type *t = need(c, k, -1);
+        if (same_dtype(c, first, t) || broadcast(c, &all, t, &all.rank, dims))
             return -1;
         all.dims = bz_arena_dup(c->arena, dims, (size_t)all.rank * sizeof *dims);
     }
@@ -348,12 +346,11 @@ static int cost_variadic(call *c)
 
 static int shape_where(call *c)
 {
-    const bz_type *cond, *a, *b;
+    const bz_type *cond = need(c, 0, -1), *a = need(c, 1, -1), *b = need(c, 2, -1);
     bz_dim dims[BZ_MAX_RANK], all[BZ_MAX_RANK];
     bz_type t = {.kind = BZ_TYPE_TENSOR, .dims = dims};
     int rank;
-    if (need_tensor(c, 0, -1, &cond) || need_tensor(c, 1, -1, &a) || need_tensor(c, 2, -1, &b) || same_dtype(c, a, b) ||
-        broadcast(c, cond, a, &t.rank, dims) || broadcast(c, &t, b, &rank, all))
+    if (same_dtype(c, a, b) || broadcast(c, cond, a, &t.rank, dims) || broadcast(c, &t, b, &rank, all))
         return -1;
     if (cond->dtype && cond->dtype != BZ_BOOL)
         return call_fail(c, "its condition is %s, not bool", bz_dtype_name(cond->dtype));
@@ -363,9 +360,8 @@ static int shape_where(call *c)
 
 static int shape_prelu(call *c)
 {
-    const bz_type *x, *slope;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &slope) || same_dtype(c, x, slope))
-        return -1;
+    const bz_type *x = need(c, 0, -1), *slope = need(c, 1, -1);
+    same_dtype(c, x, slope);
     set_out(c, 0, x->dtype, x->rank, x->dims);
     return 0;
 }
@@ -492,9 +488,8 @@ static int shape_bit_cast(call *c)
 /* swish(a) times b, both of one shape. */
 static int shape_swiglu(call *c)
 {
-    const bz_type *a, *b;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, a->rank, &b) || same_dtype(c, a, b))
-        return -1;
+    const bz_type *a = need(c, 0, -1), *b = need(c, 1, a->rank);
+    same_dtype(c, a, b);
     for (int i = 0; i < a->rank; i++)
         if (!dims_fit(a->dims[i], b->dims[i]))
             return call_fail(c, "its operands differ in dimension %d: %lld and %lld", i, (long long)a->dims[i],

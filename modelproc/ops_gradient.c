@@ -10,11 +10,9 @@
 static int like_shape(call *c)
 {
     for (int k = 0; k < c->node->n_out; k++) {
-        const bz_type *t;
+        const bz_type *t = need(c, (int)(c->op->arg >> 4 * k & 15), -1);
         if (c->node->out[k] < 0)
             continue;
-        if (need_tensor(c, (int)(c->op->arg >> 4 * k & 15), -1, &t))
-            return -1;
         set_type(c, k, t);
     }
     return 0;
@@ -41,9 +39,9 @@ static void note_attributes(call *c, const char *const *name, size_t n)
 
 static int axis_shape(call *c, bool flat)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 1, -1);
     int axis = 0;
-    if (need_tensor(c, 1, -1, &x) || (x->rank && fix_axis(c, attr_int(c, "axis", flat ? 1 : -1), x->rank, &axis)))
+    if (x->rank && fix_axis(c, attr_int(c, "axis", flat ? 1 : -1), x->rank, &axis))
         return -1;
     param_int(c, flat && axis != x->rank - 1 ? "from" : "axis", axis);
     return like_shape(c);
@@ -72,10 +70,10 @@ static const struct {
 /* EltwiseGrad says all by attributes: function is the forward layer's kind, uses is x or y. */
 static int eltwise_shape(call *c)
 {
-    const bz_type *dy, *x;
+    const bz_type *dy = need(c, 0, -1), *x = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
-    if (need_tensor(c, 0, -1, &dy) || need_tensor(c, 1, -1, &x) || broadcast(c, dy, x, &rank, dims))
+    if (broadcast(c, dy, x, &rank, dims))
         return -1;
     bool own = !strcmp(c->node->op, "EltwiseGrad");
     for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS && !own; i++)
@@ -115,9 +113,7 @@ static int softmax_shape(call *c)
 /* Operands of BatchNormalization; mean and inverse deviation of the batch are further results. */
 static int batchnorm_shape(call *c)
 {
-    const bz_type *x, *scale;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, 1, &scale))
-        return -1;
+    const bz_type *x = need(c, 0, -1), *scale = need(c, 1, 1);
     set_type(c, 0, x);
     for (int k = 1; k < c->node->n_out; k++)
         set_type(c, k, k < 5 && in_type(c, k < 3 ? k + 2 : k) ? in_type(c, k < 3 ? k + 2 : k) : scale);
@@ -142,7 +138,7 @@ static int input_shape(call *c, bz_dtype dtype, bz_type *x)
     if (!dims)
         return 1;
     *x = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = dtype, .rank = n, .dims = dims};
-    return bz_dims_check(dims, n, c->err);
+    return c->failed ? -1 : bz_dims_check(dims, n, c->err);
 }
 
 static int fits_result(call *c, const bz_type *dy, int rank, const bz_dim *dims)
@@ -155,11 +151,10 @@ static int fits_result(call *c, const bz_type *dy, int rank, const bz_dim *dims)
 
 static int conv_data_shape(call *c)
 {
-    const bz_type *dy, *w;
+    const bz_type *dy = need(c, 0, -1), *w = need(c, 1, -1);
     bz_type x;
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &dy) || need_tensor(c, 1, -1, &w) || same_dtype(c, dy, w))
-        return -1;
+    same_dtype(c, dy, w);
     int given = input_shape(c, dy->dtype, &x);
     if (given)
         return given < 0 ? -1 : call_fail(c, "input_shape is missing");
@@ -172,20 +167,20 @@ static int conv_data_shape(call *c)
 
 static int conv_weights_shape(call *c)
 {
-    const bz_type *x, *dy;
+    const bz_type *x = need(c, 0, -1), *dy = need(c, 1, x->rank);
     bz_dim dims[BZ_MAX_RANK], kernel[BZ_MAX_RANK];
     int n;
     const int64_t *k = attr_ints(c, "kernel_shape", &n);
     int64_t group = attr_int(c, "group", 1);
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, x->rank, &dy) || same_dtype(c, x, dy))
-        return -1;
+    same_dtype(c, x, dy);
     if (!k || n != x->rank - 2 || group < 1)
         return call_fail(c, "kernel_shape does not fit %d dimensions", x->rank);
     kernel[0] = dy->dims[1];
     kernel[1] = dim_div(c, x->dims[1], group);
     memcpy(kernel + 2, k, (size_t)n * sizeof *k);
     bz_type w = {.kind = BZ_TYPE_TENSOR, .dtype = x->dtype, .rank = x->rank, .dims = kernel};
-    if (bz_dims_check(kernel, w.rank, c->err) || conv_shape(c, x, &w, dims) || fits_result(c, dy, x->rank, dims))
+    if (c->failed || bz_dims_check(kernel, w.rank, c->err) || conv_shape(c, x, &w, dims) ||
+        fits_result(c, dy, x->rank, dims))
         return -1;
     c->macs = conv_macs(&w, dy);
     set_out(c, 0, x->dtype, w.rank, kernel);
@@ -195,10 +190,9 @@ static int conv_weights_shape(call *c)
 /* ONNX Runtime's: dY, X, W; data, weights and bias at once. */
 static int conv_grad_shape(call *c)
 {
-    const bz_type *dy, *x, *w;
+    const bz_type *dy = need(c, 0, -1), *x = need(c, 1, dy->rank), *w = need(c, 2, dy->rank);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &dy) || need_tensor(c, 1, dy->rank, &x) || need_tensor(c, 2, dy->rank, &w) ||
-        conv_shape(c, x, w, dims) || fits_result(c, dy, x->rank, dims))
+    if (conv_shape(c, x, w, dims) || fits_result(c, dy, x->rank, dims))
         return -1;
     set_type(c, 0, x);
     set_type(c, 1, w);
@@ -211,11 +205,9 @@ static int conv_grad_shape(call *c)
 /* Without input_shape, as ONNX Runtime writes it, the file says what its result is. */
 static int pool_grad_shape(call *c)
 {
-    const bz_type *dy;
+    const bz_type *dy = need(c, 0, -1);
     bz_type x;
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &dy))
-        return -1;
     int given = input_shape(c, dy->dtype, &x);
     if (given < 0)
         return -1;
@@ -236,11 +228,10 @@ static int pool_grad_shape(call *c)
 /* The result has the shape that operand arg holds. */
 static int scatter_shape(call *c)
 {
-    const bz_type *shape, *dy;
     int64_t n = 0;
     int from = (int)c->op->arg & 15, grad = (int)c->op->arg >> 4;
-    if (need_tensor(c, from, 1, &shape) || need_tensor(c, grad, -1, &dy))
-        return -1;
+    need(c, from, 1);
+    const bz_type *dy = need(c, grad, -1);
     const int64_t *dims = in_ints(c, from, &n);
     int axis = 0;
     bool known = dims && n <= BZ_MAX_RANK;
@@ -255,7 +246,7 @@ static int scatter_shape(call *c)
         set_unknown(c, 0, dy->dtype);
         return 0;
     }
-    if (bz_dims_check(dims, (int)n, c->err))
+    if (c->failed || bz_dims_check(dims, (int)n, c->err))
         return -1;
     set_out(c, 0, dy->dtype, (int)n, dims);
     return 0;
@@ -277,10 +268,8 @@ static int slice_grad_shape(call *c)
 /* ResizeGrad and PadGrad: the attributes of the forward layer, and its operand's shape. */
 static int placed_shape(call *c)
 {
-    const bz_type *dy;
+    const bz_type *dy = need(c, 0, -1);
     bz_type x;
-    if (need_tensor(c, 0, -1, &dy))
-        return -1;
     int given = input_shape(c, dy->dtype, &x);
     if (given)
         return given < 0 ? -1 : call_fail(c, "input_shape is missing");
@@ -299,8 +288,8 @@ static int attention_grad_shape(call *c)
     bz_type *out = c->out;
     if (attention_shape(c))
         return -1;
-    const bz_type *dy;
-    if (need_tensor(c, 4, out[0].rank, &dy) || fits_result(c, dy, out[0].rank, out[0].dims))
+    const bz_type *dy = need(c, 4, out[0].rank);
+    if (fits_result(c, dy, out[0].rank, out[0].dims))
         return -1;
     for (int k = 0; k < c->node->n_out; k++)
         set_type(c, k, k < 4 ? &c->in[k] : &(bz_type){.rank = -1});
@@ -318,10 +307,8 @@ static int attention_grad_cost(call *c)
 /* LSTMGrad: X, W, R, lengths, H0, C0, all states, all cells, gates, and gradients of the results. GRUGrad has B behind R. */
 static int rnn_grad_shape(call *c)
 {
-    const bz_type *x, *w, *r;
+    const bz_type *x = need(c, 0, 3), *w = need(c, 1, 3), *r = need(c, 2, 3);
     bool lstm = c->op->arg == 4;
-    if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 3, &w) || need_tensor(c, 2, 3, &r))
-        return -1;
     bz_dim bias[2] = {w->dims[0], dim_mul(c, 2, w->dims[1])};
     bz_dim state[3] = {w->dims[0], x->dims[1], r->dims[2]}, peephole[2] = {w->dims[0], dim_mul(c, 3, r->dims[2])};
     for (int k = 0; k < 3; k++)
@@ -344,10 +331,8 @@ static int rnn_grad_shape(call *c)
 
 static int accumulate_shape(call *c) /* V2: whether it did, and the sum */
 {
-    const bz_type *sum;
+    const bz_type *sum = need(c, 0, -1);
     int at = (int)c->op->arg;
-    if (need_tensor(c, 0, -1, &sum))
-        return -1;
     if (at)
         set_out(c, 0, BZ_BOOL, 1, (bz_dim[]){1});
     set_type(c, at, sum);
@@ -375,9 +360,7 @@ static int scaled_shape(call *c)
     if (attr_dtype(c, "to", BZ_UNDEFINED, &to))
         return -1;
     for (int k = 0; k < c->node->n_out; k++) {
-        const bz_type *x;
-        if (need_tensor(c, k + 1, -1, &x))
-            return -1;
+        const bz_type *x = need(c, k + 1, -1);
         set_out(c, k, to ? to : x->dtype, x->rank, x->dims);
     }
     return 0;

@@ -87,11 +87,11 @@ static int read_slice(call *c, const bz_type *x, cut *cuts)
 
 static int shape_slice(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     cut cuts[BZ_MAX_RANK];
     bz_dim dims[BZ_MAX_RANK];
     int64_t starts[BZ_MAX_RANK], steps[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || read_slice(c, x, cuts))
+    if (read_slice(c, x, cuts))
         return -1;
     for (int i = 0; i < x->rank; i++) {
         dims[i] = cuts[i].size;
@@ -124,10 +124,10 @@ static int eval_slice(call *c)
 
 static int shape_gather(call *c)
 {
-    const bz_type *x, *at;
+    const bz_type *x = need(c, 0, -1), *at = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
     int axis, rank = 0;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &at) || fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
+    if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
         return -1;
     if (x->rank + at->rank - 1 > BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
@@ -181,10 +181,9 @@ static int cost_gather(call *c)
 
 static int shape_gatherelements(call *c)
 {
-    const bz_type *x, *at;
+    const bz_type *x = need(c, 0, -1), *at = need(c, 1, x->rank);
     int axis;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, x->rank, &at) ||
-        fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
+    if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
         return -1;
     param_int(c, "axis", axis);
     set_out(c, 0, x->dtype, at->rank, at->dims);
@@ -193,11 +192,9 @@ static int shape_gatherelements(call *c)
 
 static int shape_gathernd(call *c)
 {
-    const bz_type *x, *at;
+    const bz_type *x = need(c, 0, -1), *at = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
     int64_t batch = attr_int(c, "batch_dims", 0);
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &at))
-        return -1;
     bz_dim last = at->rank ? at->dims[at->rank - 1] : 0;
     if (at->rank < 1 || batch < 0 || batch >= at->rank || batch >= x->rank)
         return call_fail(c, "batch_dims %lld does not fit its operands", (long long)batch);
@@ -221,11 +218,10 @@ static int shape_gathernd(call *c)
 
 static int shape_scatter(call *c)
 {
-    const bz_type *x, *at, *updates;
+    const bz_type *x = need(c, 0, -1);
     int axis;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &at) || need_tensor(c, 2, -1, &updates) ||
-        same_dtype(c, x, updates))
-        return -1;
+    need(c, 1, -1);
+    same_dtype(c, x, need(c, 2, -1));
     if (bz_node_attr(c->node, "axis")) {
         if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
             return -1;
@@ -261,9 +257,7 @@ static int eval_scatter(call *c)
 /* [rank, number of elements that are not zero] */
 static int shape_nonzero(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     const data *d = in_data(c, 0);
     bz_dim dims[2] = {x->rank, 0};
     for (int64_t k = 0; d && k < d->n; k++) {
@@ -302,11 +296,9 @@ static int eval_nonzero(call *c)
 
 static int shape_unique(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axis;
     bz_dim n = new_symbol(c), dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     if (bz_node_attr(c->node, "axis")) {
         if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
             return -1;
@@ -329,11 +321,11 @@ static int shape_unique(call *c)
 
 static int shape_compress(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axis, rank = 1;
     bz_dim n = 0, dims[BZ_MAX_RANK];
     bool flat = !bz_node_attr(c->node, "axis");
-    if (need_tensor(c, 0, -1, &x) || (!flat && fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis)))
+    if (!flat && fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
         return -1;
     int64_t n_take;
     const int64_t *take = in_ints(c, 1, &n_take);
@@ -356,11 +348,11 @@ static int shape_compress(call *c)
 
 static int shape_topk(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
     int axis;
     int64_t n;
-    if (need_tensor(c, 0, -1, &x) || fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
+    if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
         return -1;
     const int64_t *v = in_ints(c, 1, &n);
     bz_dim k = v && n == 1 ? *v : in_type(c, 1) ? new_symbol(c) : attr_int(c, "k", -1);
@@ -378,11 +370,10 @@ static int shape_topk(call *c)
 
 static int shape_onehot(call *c)
 {
-    const bz_type *x, *on;
+    const bz_type *x = need(c, 0, -1), *on = need(c, 2, -1);
     bz_dim dims[BZ_MAX_RANK];
     int axis;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 2, -1, &on) ||
-        fix_axis(c, attr_int(c, "axis", -1), x->rank + 1, &axis))
+    if (fix_axis(c, attr_int(c, "axis", -1), x->rank + 1, &axis))
         return -1;
     if (x->rank == BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);

@@ -9,16 +9,15 @@
 
 static int shape_gemm(call *c)
 {
-    const bz_type *a, *b, *bias = in_type(c, 2);
-    if (need_tensor(c, 0, 2, &a) || need_tensor(c, 1, 2, &b) || same_dtype(c, a, b))
-        return -1;
+    const bz_type *a = need(c, 0, 2), *b = need(c, 1, 2), *bias = in_type(c, 2);
+    same_dtype(c, a, b);
     int ta = attr_int(c, "transA", 0) != 0, tb = attr_int(c, "transB", 0) != 0;
     bz_dim k = a->dims[!ta], dims[2] = {a->dims[ta], b->dims[!tb]}, sum[BZ_MAX_RANK];
     if (!dims_fit(k, b->dims[tb]))
         return call_fail(c, "it multiplies %lld columns with %lld rows", (long long)k, (long long)b->dims[tb]);
     bz_type y = {.kind = BZ_TYPE_TENSOR, .rank = 2, .dims = dims};
     int rank;
-    if (bias && c->node->opset >= 7 && (need_tensor(c, 2, -1, &bias) || broadcast(c, &y, bias, &rank, sum)))
+    if (bias && c->node->opset >= 7 && broadcast(c, &y, need(c, 2, -1), &rank, sum))
         return -1;
     param_int(c, "transa", ta);
     param_int(c, "transb", tb);
@@ -67,11 +66,10 @@ int64_t matmul_macs(const bz_type *a, const bz_type *y)
 
 static int shape_matmul(call *c)
 {
-    const bz_type *a, *b;
+    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b) || same_dtype(c, a, b) ||
-        matmul_shape(c, a, b, &rank, dims))
+    if (same_dtype(c, a, b) || matmul_shape(c, a, b, &rank, dims))
         return -1;
     set_out(c, 0, a->dtype, rank, dims);
     return 0;
@@ -183,13 +181,13 @@ static int put_result(call *c, const einsum *e, const char *s, bz_dim *dims, int
 static int read_einsum(call *c, einsum *e, const char **result)
 {
     const char *s = attr_text(c, "equation", "");
-    const bz_type *t;
     if (!dots_fit(s))
         return call_fail(c, "its equation is malformed");
     for (int i = 0; i < BZ_MAX_RANK; i++)
         e->ellipsis[i] = 1;
     for (int k = 0; k < c->node->n_in; k++) {
-        if (need_tensor(c, k, -1, &t) || (k && same_dtype(c, &c->in[0], t)) || read_term(c, e, &s, t))
+        const bz_type *t = need(c, k, -1);
+        if ((k && same_dtype(c, &c->in[0], t)) || read_term(c, e, &s, t))
             return -1;
         bool last = k == c->node->n_in - 1;
         if ((!last && *s != ',') || (last && *s == ','))
@@ -278,10 +276,8 @@ typedef struct {
 
 static int read_attention(call *c, attention *a)
 {
-    const bz_type *q, *k, *v;
-    if (need_tensor(c, 0, -1, &q) || need_tensor(c, 1, q->rank, &k) || need_tensor(c, 2, q->rank, &v) ||
-        same_dtype(c, q, k))
-        return -1;
+    const bz_type *q = need(c, 0, -1), *k = need(c, 1, q->rank), *v = need(c, 2, q->rank);
+    same_dtype(c, q, k);
     a->flat = q->rank == 3;
     if (a->flat) {
         a->q_heads = attr_int(c, "q_num_heads", 0);
@@ -304,10 +300,8 @@ static int read_attention(call *c, attention *a)
     }
     a->batch = q->dims[0];
     const bz_type *past = c->op->arg ? NULL : in_type(c, 4); /* what is trained keeps no keys */
-    if (past && need_tensor(c, 4, 4, &past))
-        return -1;
     if (past)
-        a->kv_length = dim_add(c, a->kv_length, past->dims[2]);
+        a->kv_length = dim_add(c, a->kv_length, need(c, 4, 4)->dims[2]);
     return 0;
 }
 
@@ -374,9 +368,7 @@ static int cost_rotary(call *c)
 
 static int shape_rotary(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     param_int(c, "interleaved", attr_int(c, "interleaved", 0) != 0);
     param_int(c, "heads", attr_int(c, "num_heads", 0));
     param_int(c, "rotary", attr_int(c, "rotary_embedding_dim", 0));

@@ -99,11 +99,10 @@ static int stacked_cache(call *c, const bz_type *past, const bz_type *x, int64_t
 
 static int projected_attention(call *c, int past_at, bz_dtype to)
 {
-    const bz_type *x, *w;
+    const bz_type *x = need(c, 0, 3), *w = need(c, 1, 2);
     int64_t heads;
     bz_dim qk, v, kv;
-    if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 2, &w) || ms_head_count(c, "num_heads", &heads) ||
-        qkv_widths(c, w, &qk, &v))
+    if (ms_head_count(c, "num_heads", &heads) || qkv_widths(c, w, &qk, &v))
         return -1;
     if (!dims_fit(x->dims[2], w->dims[0]))
         return call_fail(c, "inputs of %lld, weights for %lld", (long long)x->dims[2], (long long)w->dims[0]);
@@ -130,11 +129,10 @@ int ms_qattention_shape(call *c)
  * long: tokens² / batch. */
 int ms_packed_attention_shape(call *c)
 {
-    const bz_type *x, *w, *offset;
+    const bz_type *x = need(c, 0, 2), *w = need(c, 1, 2), *offset = need(c, 3, 2);
     int64_t heads;
     bz_dim qk, v;
-    if (need_tensor(c, 0, 2, &x) || need_tensor(c, 1, 2, &w) || need_tensor(c, 3, 2, &offset) ||
-        ms_head_count(c, "num_heads", &heads) || qkv_widths(c, w, &qk, &v))
+    if (ms_head_count(c, "num_heads", &heads) || qkv_widths(c, w, &qk, &v))
         return -1;
     set_out(c, 0, x->dtype, 2, (bz_dim[]){x->dims[0], v});
     bz_dim batch = offset->dims[0];
@@ -152,10 +150,8 @@ typedef struct {
  * from another sequence: keys and values are [b, heads, l, head]. */
 static int read_qkv(call *c, int64_t heads, qkv *d)
 {
-    const bz_type *q, *k = in_type(c, 1), *v = in_type(c, 2);
+    const bz_type *q = need(c, 0, -1), *k = in_type(c, 1), *v = in_type(c, 2);
     *d = (qkv){0};
-    if (need_tensor(c, 0, -1, &q))
-        return -1;
     bool all_packed = q->rank == 5 || (q->rank == 3 && !k && !v);
     if (q->rank != 3 && q->rank != 5)
         return call_fail(c, "queries of %d dimensions", q->rank);
@@ -230,10 +226,9 @@ int ms_decoder_multihead_shape(call *c)
  * a buffer that is longer: total_sequence_length says how much of it is used. */
 int ms_group_query_shape(call *c)
 {
-    const bz_type *q, *k = in_type(c, 1), *past = in_type(c, 3);
+    const bz_type *q = need(c, 0, 3), *k = in_type(c, 1), *past = in_type(c, 3);
     int64_t heads, kv_heads, total;
-    if (need_tensor(c, 0, 3, &q) || ms_head_count(c, "num_heads", &heads) ||
-        ms_head_count(c, "kv_num_heads", &kv_heads))
+    if (ms_head_count(c, "num_heads", &heads) || ms_head_count(c, "kv_num_heads", &kv_heads))
         return -1;
     if (heads % kv_heads || (k && k->rank < 3) || (past && past->rank != 4))
         return call_fail(c, "%lld heads of queries, %lld of keys, or caches of a wrong rank", (long long)heads,
@@ -263,9 +258,7 @@ int ms_group_query_shape(call *c)
 
 int ms_rotary_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     set_type(c, 0, x);
     param_int(c, "interleaved", attr_int(c, "interleaved", 0) != 0);
     param_int(c, "heads", attr_int(c, "num_heads", 0));
@@ -283,10 +276,8 @@ int ms_rotary_cost(call *c)
 
 int ms_relative_bias_shape(call *c)
 {
-    const bz_type *table;
+    const bz_type *table = need(c, 0, 2);
     int64_t n;
-    if (need_tensor(c, 0, 2, &table))
-        return -1;
     bz_dim dims[4] = {1, table->dims[1]};
     for (int i = 0; i < 2; i++) {
         const int64_t *length = in_ints(c, 1 + i, &n);
@@ -301,9 +292,9 @@ int ms_relative_bias_shape(call *c)
 
 int ms_gated_bias_shape(call *c)
 {
-    const bz_type *q, *offset = in_type(c, 6);
+    const bz_type *q = need(c, 0, -1), *offset = in_type(c, 6);
     int64_t heads;
-    if (need_tensor(c, 0, -1, &q) || ms_head_count(c, "num_heads", &heads))
+    if (ms_head_count(c, "num_heads", &heads))
         return -1;
     const bz_type *grid = offset ? offset : q; /* without padding, the query has lost its batch */
     if (grid->rank < 2)
@@ -317,9 +308,7 @@ int ms_gated_bias_shape(call *c)
 
 int ms_remove_padding_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, 3, &x))
-        return -1;
+    const bz_type *x = need(c, 0, 3);
     set_out(c, 0, x->dtype, 2, (bz_dim[]){new_symbol(c), x->dims[2]});
     set_out(c, 1, BZ_I32, 2, x->dims);
     set_out(c, 2, BZ_I32, 1, (bz_dim[]){dim_add(c, x->dims[0], 1)});
@@ -329,9 +318,7 @@ int ms_remove_padding_shape(call *c)
 
 int ms_restore_padding_shape(call *c)
 {
-    const bz_type *x, *offset;
-    if (need_tensor(c, 0, 2, &x) || need_tensor(c, 1, 2, &offset))
-        return -1;
+    const bz_type *x = need(c, 0, 2), *offset = need(c, 1, 2);
     set_out(c, 0, x->dtype, 3, (bz_dim[]){offset->dims[0], offset->dims[1], x->dims[1]});
     return 0;
 }
@@ -341,9 +328,7 @@ int ms_restore_padding_shape(call *c)
 /* arg: distance from one weight operand to the next (weights, then bias; quantized also scales). */
 int ms_moe_shape(call *c)
 {
-    const bz_type *x, *router, *w;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, 2, &router) || need_tensor(c, 2, 3, &w))
-        return -1;
+    const bz_type *x = need(c, 0, -1), *router = need(c, 1, 2), *w = need(c, 2, 3);
     int64_t k = attr_int(c, "k", 1);
     if (k <= 0 || !dims_fit(router->dims[1], w->dims[0]))
         return call_fail(c, "%lld of %lld experts", (long long)k, (long long)w->dims[0]);

@@ -7,12 +7,11 @@
 /* A Gather from a table of blocks. Bytes hold 8 / bits numbers, along the last dimension. */
 static int gather_blocks_shape(call *c)
 {
-    const bz_type *x, *at, *scale;
+    const bz_type *x = need(c, 0, -1), *at = need(c, 1, -1), *scale = need(c, 2, -1);
     bz_dim dims[BZ_MAX_RANK], whole[BZ_MAX_RANK];
     int axis, blocks, rank = 0;
     int64_t bits = attr_int(c, "bits", 4);
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &at) || need_tensor(c, 2, -1, &scale) ||
-        fix_axis(c, attr_int(c, "gather_axis", 0), x->rank, &axis) ||
+    if (fix_axis(c, attr_int(c, "gather_axis", 0), x->rank, &axis) ||
         fix_axis(c, attr_int(c, "quantize_axis", 1), x->rank, &blocks))
         return -1;
     if (x->rank + at->rank - 1 > BZ_MAX_RANK)
@@ -51,9 +50,8 @@ static int gather_blocks_cost(call *c)
 /* ---- products ---------------------------------------------------------------------------------------- */
 
 /* a [..., k] by weights of n rows: result k of the call, and its work. */
-static int block_product(call *c, int result, int64_t k, int64_t n)
+static int block_product(call *c, const bz_type *a, int result, int64_t k, int64_t n)
 {
-    const bz_type *a = &c->in[0];
     bz_dim dims[BZ_MAX_RANK];
     if (k <= 0 || n <= 0 || bz_is_symbol(k) || bz_is_symbol(n) || a->rank == 0 || !dims_fit(last_dim(a, 1), k))
         return call_fail(c, "its weights are %lld x %lld, its operand ends in %lld", (long long)k, (long long)n,
@@ -75,12 +73,10 @@ static void note_blocks(call *c)
 /* A norm before, a gate and its partner behind: a, skip, scale; then weights, scales and bias of each. */
 static int gated_blocks_shape(call *c)
 {
-    const bz_type *a;
+    const bz_type *a = need(c, 0, -1);
     int64_t k = attr_int(c, "K", 0), n = attr_int(c, "N", 0);
-    if (need_tensor(c, 0, -1, &a))
-        return -1;
     for (int i = 0; i < 2; i++) {
-        if (block_product(c, 0, k, n))
+        if (block_product(c, a, 0, k, n))
             return -1;
         ms_unpack(c, 3 + 3 * i, attr_int(c, "bits", 4), 2, (bz_dim[]){n, k});
     }
@@ -92,12 +88,10 @@ static int gated_blocks_shape(call *c)
 
 static int qkv_blocks_shape(call *c)
 {
-    const bz_type *a;
+    const bz_type *a = need(c, 0, -1);
     int64_t k = attr_int(c, "K", 0), n[3] = {attr_int(c, "Nq", 0), attr_int(c, "Nkv", 0), attr_int(c, "Nkv", 0)};
-    if (need_tensor(c, 0, -1, &a))
-        return -1;
     for (int i = 0; i < 3; i++) {
-        if (block_product(c, i, k, n[i]))
+        if (block_product(c, a, i, k, n[i]))
             return -1;
         ms_unpack(c, 3 + 3 * i, attr_int(c, "bits", 4), 2, (bz_dim[]){n[i], k});
     }
@@ -109,9 +103,7 @@ static int qkv_blocks_shape(call *c)
 /* arg: numbers in a byte. b [n, k / arg]. */
 static int real_blocks_shape(call *c)
 {
-    const bz_type *a, *b;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, 2, &b))
-        return -1;
+    const bz_type *a = need(c, 0, -1), *b = need(c, 1, 2);
     bz_dim dims[2] = {b->dims[0], dim_mul(c, b->dims[1], c->op->arg)};
     if (c->op->arg == 2 && b->dtype == BZ_U8) {
         ms_unpack(c, 1, 4, 2, dims);
@@ -120,21 +112,19 @@ static int real_blocks_shape(call *c)
     if (bz_is_symbol(dims[0]) || bz_is_symbol(dims[1]))
         return rule_none(c);
     param_int(c, "block", attr_int(c, "block_size", c->op->arg == 2 ? 16 : 128));
-    return block_product(c, 0, dims[1], dims[0]);
+    return block_product(c, a, 0, dims[1], dims[0]);
 }
 
 /* Weights and scales in one row of bytes; what they were is an operand: [k, n]. */
 static int blob_shape(call *c)
 {
-    const bz_type *a;
+    const bz_type *a = need(c, 0, -1);
     int64_t n = 0;
     const int64_t *dims = in_ints(c, 2, &n);
-    if (need_tensor(c, 0, -1, &a))
-        return -1;
     if (!dims || n != 2 || bz_is_symbol(dims[0]) || bz_is_symbol(dims[1]))
         return rule_none(c);
     param_int(c, "type", attr_int(c, "blk_quant_type", 1));
-    return block_product(c, 0, dims[0], dims[1]);
+    return block_product(c, a, 0, dims[0], dims[1]);
 }
 
 /* ---- block floating point ------------------------------------------------------------------------------ */
@@ -142,9 +132,7 @@ static int blob_shape(call *c)
 /* How many bytes there are is the format's own. */
 static int quantize_bfp_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     bz_dim rank = x->rank;
     set_out(c, 0, BZ_U8, 1, (bz_dim[]){new_symbol(c)});
     set_out(c, 1, BZ_I64, 1, &rank);
@@ -156,10 +144,10 @@ static int quantize_bfp_shape(call *c)
 
 static int dequantize_bfp_shape(call *c)
 {
-    const bz_type *shape;
     bz_dtype to;
     int64_t n = 0;
-    if (need_tensor(c, 1, 1, &shape) || attr_dtype(c, "dtype", BZ_F32, &to))
+    need(c, 1, 1);
+    if (attr_dtype(c, "dtype", BZ_F32, &to))
         return -1;
     const int64_t *dims = in_ints(c, 1, &n);
     if (!dims || n > BZ_MAX_RANK)

@@ -14,9 +14,9 @@ static bz_dim packed_keys(call *c, bz_dim tokens, bz_dim batch)
 /* q [tokens, width] or [tokens, heads, 3, head] with keys and values in it. */
 static int packed_multihead_shape(call *c)
 {
-    const bz_type *q, *offset, *v = in_type(c, 2);
+    const bz_type *q = need(c, 0, -1), *offset = need(c, 4, 2), *v = in_type(c, 2);
     int64_t heads;
-    if (need_tensor(c, 0, -1, &q) || need_tensor(c, 4, 2, &offset) || ms_head_count(c, "num_heads", &heads))
+    if (ms_head_count(c, "num_heads", &heads))
         return -1;
     if ((q->rank != 2 && q->rank != 4) || (v && v->rank != 2))
         return call_fail(c, "queries of %d dimensions", q->rank);
@@ -31,10 +31,9 @@ static int packed_multihead_shape(call *c)
  * are taken to be full, as the length of its cache is that of other attention where nothing else is said. */
 static int paged_shape(call *c)
 {
-    const bz_type *q, *k = in_type(c, 1), *cache, *table;
+    const bz_type *q = need(c, 0, 2), *k = in_type(c, 1), *cache = need(c, 3, 4), *table = need(c, 7, 2);
     int64_t heads, kv_heads, window = attr_int(c, "local_window_size", -1), v_head = attr_int(c, "v_head_size", 0);
-    if (need_tensor(c, 0, 2, &q) || need_tensor(c, 3, 4, &cache) || need_tensor(c, 7, 2, &table) ||
-        ms_head_count(c, "num_heads", &heads) || ms_head_count(c, "kv_num_heads", &kv_heads))
+    if (ms_head_count(c, "num_heads", &heads) || ms_head_count(c, "kv_num_heads", &kv_heads))
         return -1;
     bool latent = !strcmp(attr_text(c, "kv_cache_layout", "SEPARATE"), "LATENT");
     bz_dim head = dim_div(c, q->dims[1], k || latent ? heads : heads + 2 * kv_heads);
@@ -67,11 +66,10 @@ static int paged_cost(call *c)
 /* Keys of a query: so many blocks as a row of the mask has on average, and no more than there are tokens. */
 static int sparse_shape(call *c)
 {
-    const bz_type *q, *k = in_type(c, 1), *past, *rows, *columns;
+    const bz_type *q = need(c, 0, 3), *k = in_type(c, 1), *past = need(c, 3, 4), *rows = need(c, 5, 2),
+                  *columns = need(c, 6, 2);
     int64_t heads, kv_heads, total, block = attr_int(c, "sparse_block_size", 0);
-    if (need_tensor(c, 0, 3, &q) || need_tensor(c, 3, 4, &past) || need_tensor(c, 5, 2, &rows) ||
-        need_tensor(c, 6, 2, &columns) || ms_head_count(c, "num_heads", &heads) ||
-        ms_head_count(c, "kv_num_heads", &kv_heads))
+    if (ms_head_count(c, "num_heads", &heads) || ms_head_count(c, "kv_num_heads", &kv_heads))
         return -1;
     if (block <= 0 || block > BZ_MAX_DIM)
         return call_fail(c, "sparse_block_size is %lld", (long long)block);
@@ -103,9 +101,9 @@ static int sparse_cost(call *c)
 /* Sequences come first: q [length, batch, width], k [all, batch, width]; what of the cache is used is said by operands. */
 static int decoder_shape(call *c)
 {
-    const bz_type *q, *k, *past = in_type(c, 6);
+    const bz_type *q = need(c, 0, 3), *k = need(c, 1, 3), *past = in_type(c, 6);
     int64_t heads, fixed, used;
-    if (need_tensor(c, 0, 3, &q) || need_tensor(c, 1, 3, &k) || ms_head_count(c, "num_heads", &heads))
+    if (ms_head_count(c, "num_heads", &heads))
         return -1;
     if (past && past->rank != 4)
         return call_fail(c, "its cache has %d dimensions", past->rank);
@@ -136,9 +134,9 @@ static int decoder_cost(call *c)
  * at all, and are looked at, is data: they are left out. */
 static int longformer_shape(call *c)
 {
-    const bz_type *x, *w;
+    const bz_type *x = need(c, 0, 3), *w = need(c, (int)c->op->arg, 2);
     int64_t heads, window = attr_int(c, "window", 0);
-    if (need_tensor(c, 0, 3, &x) || need_tensor(c, (int)c->op->arg, 2, &w) || ms_head_count(c, "num_heads", &heads))
+    if (ms_head_count(c, "num_heads", &heads))
         return -1;
     if (window <= 0 || window > INT32_MAX || !dims_fit(x->dims[2], w->dims[0]))
         return call_fail(c, "a window of %lld, inputs of %lld, weights for %lld", (long long)window,
@@ -151,13 +149,12 @@ static int longformer_shape(call *c)
 
 static int ordered_attention_shape(call *c)
 {
-    const bz_type *x, *w[3];
+    const bz_type *x = need(c, 0, 3), *w[3];
     int64_t heads;
-    if (need_tensor(c, 0, 3, &x) || ms_head_count(c, "num_heads", &heads))
+    if (ms_head_count(c, "num_heads", &heads))
         return -1;
     for (int i = 0; i < 3; i++)
-        if (need_tensor(c, 5 + i, 2, &w[i]))
-            return -1;
+        w[i] = need(c, 5 + i, 2);
     set_out(c, 0, x->dtype, 3, (bz_dim[]){x->dims[0], x->dims[1], w[2]->dims[1]});
     ms_note_attention(c, heads, x->dims[1], w[0]->dims[1], w[2]->dims[1]);
     param_int(c, "causal", attr_int(c, "unidirectional", 0) != 0);
@@ -178,10 +175,9 @@ static int ordered_attention_cost(call *c)
  * v_heads, v_size, size]. */
 static int delta_shape(call *c)
 {
-    const bz_type *q, *k, *v, *lengths = in_type(c, 3), *state = in_type(c, 6);
+    const bz_type *q = need(c, 0, -1), *k = need(c, 1, q->rank), *v = need(c, 2, q->rank), *lengths = in_type(c, 3),
+                  *state = in_type(c, 6);
     int64_t capacity = attr_int(c, "state_update_capacity", 0);
-    if (need_tensor(c, 0, -1, &q) || need_tensor(c, 1, q->rank, &k) || need_tensor(c, 2, q->rank, &v))
-        return -1;
     int r = q->rank;
     if ((r != 3 && r != 4) || capacity < 0 || capacity > 8 || (lengths && lengths->rank != 1) ||
         (state && state->rank != 4))
@@ -213,10 +209,8 @@ static int delta_cost(call *c)
 /* Tokens first: x [tokens, channels], w [channels, 1, k], the state of each sequence [channels, (k - 1) · dilation]. */
 static int varlen_conv_shape(call *c)
 {
-    const bz_type *x, *w, *state;
+    const bz_type *x = need(c, 0, 2), *w = need(c, 1, 3), *state = need(c, 4, 3);
     int64_t capacity = attr_int(c, "state_update_capacity", 0);
-    if (need_tensor(c, 0, 2, &x) || need_tensor(c, 1, 3, &w) || need_tensor(c, 4, 3, &state))
-        return -1;
     if (!dims_fit(x->dims[1], w->dims[0]) || capacity < 0 || capacity > 8)
         return call_fail(c, "%lld channels, weights for %lld, %lld updates", (long long)x->dims[1],
                          (long long)w->dims[0], (long long)capacity);
@@ -239,9 +233,7 @@ static int varlen_conv_cost(call *c)
 /* decay is like a, beta like b. */
 static int attention_gate_shape(call *c)
 {
-    const bz_type *a;
-    if (need_tensor(c, 0, -1, &a))
-        return -1;
+    const bz_type *a = need(c, 0, -1);
     set_type(c, 0, a);
     set_type(c, 1, in_type(c, 3) ? in_type(c, 3) : a);
     return 0;
@@ -250,9 +242,7 @@ static int attention_gate_shape(call *c)
 /* q and k stand behind the angles, each with its half turned: q, k and their results. */
 static int gemma_rotary_shape(call *c)
 {
-    const bz_type *q, *k;
-    if (need_tensor(c, 1, 4, &q) || need_tensor(c, 3, 4, &k))
-        return -1;
+    const bz_type *q = need(c, 1, 4), *k = need(c, 3, 4);
     set_type(c, 0, q);
     set_type(c, 1, k);
     return 0;
@@ -285,11 +275,9 @@ static int position_rotary_cost(call *c)
 /* arg: the operand with the ends of packed sequences, or 0: ids [batch, tokens]. */
 static int hash_shape(call *c)
 {
-    const bz_type *ids, *ends = NULL;
     int64_t order = attr_int(c, "max_ngram_size", 0), heads = attr_int(c, "n_head_per_ngram", 0);
     bool packed = c->op->arg > 0;
-    if (need_tensor(c, 0, packed ? 1 : 2, &ids) || (packed && need_tensor(c, (int)c->op->arg, 1, &ends)))
-        return -1;
+    const bz_type *ids = need(c, 0, packed ? 1 : 2), *ends = packed ? need(c, (int)c->op->arg, 1) : NULL;
     if (order < 2 || order > INT32_MAX || heads < 1 || heads > INT32_MAX)
         return call_fail(c, "n-grams up to %lld with %lld heads", (long long)order, (long long)heads);
     bz_dim dims[3] = {ids->dims[0], packed ? (order - 1) * heads : ids->dims[1], (order - 1) * heads};

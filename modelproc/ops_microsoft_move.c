@@ -6,11 +6,10 @@
 /* Further results: statistics, one for each normalized group. */
 int ms_layernorm_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axis;
     bz_dtype stash;
-    if (need_tensor(c, 0, -1, &x) || fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis) ||
-        attr_dtype(c, "stash_type", BZ_F32, &stash))
+    if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis) || attr_dtype(c, "stash_type", BZ_F32, &stash))
         return -1;
     bz_dim dims[BZ_MAX_RANK];
     for (int i = 0; i < x->rank; i++)
@@ -26,9 +25,8 @@ int ms_layernorm_shape(call *c)
 /* The skip may lack the batch, or have 1 there. Result 3 is the sum before it is normalized. */
 int ms_skip_norm_shape(call *c)
 {
-    const bz_type *x, *skip;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &skip) || same_dtype(c, x, skip))
-        return -1;
+    const bz_type *x = need(c, 0, -1), *skip = need(c, 1, -1);
+    same_dtype(c, x, skip);
     if ((x->rank != 2 && x->rank != 3) || skip->rank > x->rank || !dims_fit(last_dim(x, 1), last_dim(skip, 1)))
         return call_fail(c, "its input and skip do not fit");
     bz_dim dims[3];
@@ -44,9 +42,7 @@ int ms_skip_norm_shape(call *c)
 /* Token, position and segment embeddings, added and normalized. */
 int ms_embed_norm_shape(call *c)
 {
-    const bz_type *ids, *table;
-    if (need_tensor(c, 0, 2, &ids) || need_tensor(c, 2, 2, &table))
-        return -1;
+    const bz_type *ids = need(c, 0, 2), *table = need(c, 2, 2);
     bz_dim dims[3] = {ids->dims[0], ids->dims[1], table->dims[1]};
     set_out(c, 0, table->dtype, 3, dims);
     set_out(c, 1, BZ_I32, 1, dims);
@@ -56,9 +52,7 @@ int ms_embed_norm_shape(call *c)
 
 int ms_groupnorm_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     for (int k = 0; k < c->node->n_out; k++)
         set_type(c, k, x);
     param_int(c, "groups", attr_int(c, "groups", 0));
@@ -71,9 +65,8 @@ int ms_groupnorm_shape(call *c)
 
 int ms_bias_shape(call *c)
 {
-    const bz_type *x, *bias = in_type(c, 1);
-    if (need_tensor(c, 0, -1, &x) || same_dtype(c, x, bias))
-        return -1;
+    const bz_type *x = need(c, 0, -1), *bias = in_type(c, 1);
+    same_dtype(c, x, bias);
     if (bias && bias->rank == 1 && !dims_fit(last_dim(x, 1), bias->dims[0]) && bias->dims[0] != 1)
         return call_fail(c, "a bias of %lld for rows of %lld", (long long)bias->dims[0], (long long)last_dim(x, 1));
     set_type(c, 0, x);
@@ -82,9 +75,7 @@ int ms_bias_shape(call *c)
 
 int ms_split_gelu_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, 3, &x))
-        return -1;
+    const bz_type *x = need(c, 0, 3);
     if (!bz_is_symbol(x->dims[2]) && x->dims[2] % 2)
         return call_fail(c, "a width of %lld can't be halved", (long long)x->dims[2]);
     set_out(c, 0, x->dtype, 3, (bz_dim[]){x->dims[0], x->dims[1], dim_div(c, x->dims[2], 2)});
@@ -93,10 +84,10 @@ int ms_split_gelu_shape(call *c)
 
 int ms_softmax_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axis;
     bool old = !strcmp(c->node->op, "BiasSoftmax") || attr_int(c, "opset", 13) < 13;
-    if (need_tensor(c, 0, -1, &x) || fix_axis(c, attr_int(c, "axis", old ? 1 : -1), x->rank, &axis))
+    if (fix_axis(c, attr_int(c, "axis", old ? 1 : -1), x->rank, &axis))
         return -1;
     set_type(c, 0, x);
     param_int(c, "axis", axis);
@@ -107,8 +98,8 @@ int ms_softmax_shape(call *c)
 /* Adds the bias and a residual; drops nothing at inference. */
 int ms_dropout_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x) || same_dtype(c, x, in_type(c, 1)))
+    const bz_type *x = need(c, 0, -1);
+    if (same_dtype(c, x, in_type(c, 1)))
         return -1;
     set_type(c, 0, x);
     set_out(c, 1, BZ_BOOL, x->rank, x->dims);
@@ -118,11 +109,10 @@ int ms_dropout_shape(call *c)
 /* arg: where the second operand stands; the first one's scale and zero point lie between. */
 int ms_binary_shape(call *c)
 {
-    const bz_type *a, *b;
+    const bz_type *a = need(c, 0, -1), *b = need(c, (int)c->op->arg, -1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, (int)c->op->arg, -1, &b) || same_dtype(c, a, b) ||
-        broadcast(c, a, b, &rank, dims))
+    if (same_dtype(c, a, b) || broadcast(c, a, b, &rank, dims))
         return -1;
     set_out(c, 0, !strcmp(c->node->op, "MulInteger") ? BZ_I32 : a->dtype, rank, dims);
     return 0;
@@ -130,11 +120,10 @@ int ms_binary_shape(call *c)
 
 int ms_where_shape(call *c)
 {
-    const bz_type *condition, *a, *b;
+    const bz_type *condition = need(c, 0, -1), *a = need(c, 1, -1), *b = need(c, 4, -1);
     bz_dim dims[BZ_MAX_RANK], all[BZ_MAX_RANK];
     int rank;
-    if (need_tensor(c, 0, -1, &condition) || need_tensor(c, 1, -1, &a) || need_tensor(c, 4, -1, &b) ||
-        same_dtype(c, a, b) || broadcast(c, a, b, &rank, dims))
+    if (same_dtype(c, a, b) || broadcast(c, a, b, &rank, dims))
         return -1;
     bz_type both = {.kind = BZ_TYPE_TENSOR, .rank = rank, .dims = dims};
     if (broadcast(c, condition, &both, &rank, all))
@@ -145,10 +134,8 @@ int ms_where_shape(call *c)
 
 int ms_reduce_mean_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axes[BZ_MAX_RANK], rank = 0;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     int n = axes_of(c, -1, "axes", x->rank, axes);
     if (n < 0)
         return -1;
@@ -173,14 +160,14 @@ int ms_reduce_mean_shape(call *c)
 /* Scale and zero point of the result, then for each piece the same three: data, scale, zero point. */
 int ms_concat_shape(call *c)
 {
-    const bz_type *first, *x;
+    const bz_type *first = need(c, 2, -1);
     int axis;
-    if (need_tensor(c, 2, -1, &first) || fix_axis(c, attr_int(c, "axis", 0), first->rank, &axis))
+    if (fix_axis(c, attr_int(c, "axis", 0), first->rank, &axis))
         return -1;
     bz_dim *dims = bz_arena_dup(c->arena, first->dims, (size_t)first->rank * sizeof *dims);
     for (int k = 5; k < c->node->n_in; k += 3) {
-        if (need_tensor(c, k, first->rank, &x) || same_dtype(c, first, x))
-            return -1;
+        const bz_type *x = need(c, k, first->rank);
+        same_dtype(c, first, x);
         for (int i = 0; i < first->rank; i++) {
             if (i != axis && !dims_fit(dims[i], x->dims[i]))
                 return call_fail(c, "operands 2 and %d differ in dimension %d", k, i);
@@ -195,18 +182,14 @@ int ms_concat_shape(call *c)
 /* The result is like operand 1: scores behind ids. */
 int ms_second_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 1, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 1, -1);
     set_type(c, 0, x);
     return 0;
 }
 
 int ms_unique_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, 1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, 1);
     bz_dim n = new_symbol(c);
     set_out(c, 0, x->dtype, 1, &n);
     set_out(c, 1, BZ_I64, 1, x->dims);
@@ -216,9 +199,7 @@ int ms_unique_shape(call *c)
 
 int ms_rfft_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     if (x->rank == 0 || x->rank == BZ_MAX_RANK)
         return call_fail(c, "a signal of %d dimensions", x->rank);
     bz_dim dims[BZ_MAX_RANK];
@@ -232,9 +213,7 @@ int ms_rfft_shape(call *c)
 
 int ms_irfft_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     if (x->rank < 2 || !dims_fit(last_dim(x, 1), 2) || last_dim(x, 2) == 0)
         return call_fail(c, "its operand must end in [bins, 2]");
     bz_dim dims[BZ_MAX_RANK];
@@ -247,10 +226,8 @@ int ms_irfft_shape(call *c)
 
 int ms_pad_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int64_t n;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     const int64_t *pads = in_ints(c, 1, &n);
     if (pads && n != 2 * x->rank)
         return call_fail(c, "it has %lld pads for %d dimensions", (long long)n, x->rank);
@@ -267,11 +244,9 @@ int ms_pad_shape(call *c)
 
 int ms_expand_dims_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int64_t v;
     int axis;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     if (!in_number(c, 1, &v)) {
         set_unknown(c, 0, x->dtype);
         return 0;
@@ -287,9 +262,7 @@ int ms_expand_dims_shape(call *c)
 
 int ms_gather_nd_shape(call *c)
 {
-    const bz_type *x, *index;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &index))
-        return -1;
+    const bz_type *x = need(c, 0, -1), *index = need(c, 1, -1);
     bz_dim depth = last_dim(index, 1);
     if (bz_is_symbol(depth)) {
         set_unknown(c, 0, x->dtype);
@@ -309,10 +282,8 @@ int ms_gather_nd_shape(call *c)
 
 int ms_crop_resize_shape(call *c)
 {
-    const bz_type *x, *rois;
+    const bz_type *x = need(c, 0, 4), *rois = need(c, 1, 2);
     int64_t n;
-    if (need_tensor(c, 0, 4, &x) || need_tensor(c, 1, 2, &rois))
-        return -1;
     const int64_t *size = in_ints(c, 3, &n);
     bz_dim dims[4] = {rois->dims[0], x->dims[1]};
     for (int i = 0; i < 2; i++) {
@@ -327,18 +298,14 @@ int ms_crop_resize_shape(call *c)
 
 int ms_hash_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     set_out(c, 0, attr_int(c, "positive", 1) ? BZ_U32 : BZ_I32, x->rank, x->dims);
     return 0;
 }
 
 int ms_inverse_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     if (x->rank < 2 || !dims_fit(last_dim(x, 1), last_dim(x, 2)))
         return call_fail(c, "its operand holds no square matrices");
     set_type(c, 0, x);

@@ -73,10 +73,9 @@ static bz_dim real_channels(call *c, bz_dim all)
 
 static int conv(call *c)
 {
-    const bz_type *x, *w;
+    const bz_type *x = need(c, 0, 4), *w = need(c, 1, 4);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, 4, &x) || need_tensor(c, 1, 4, &w) || same_dtype(c, x, w))
-        return -1;
+    same_dtype(c, x, w);
     int64_t group = attr_int(c, "group", 1);
     bz_type real = *w;
     bz_dim *of = new_dims(c, 4), filling = w->dims[1] - x->dims[1];
@@ -105,9 +104,7 @@ static int conv(call *c)
 /* [n, c, height, width] from or to [n, height, width, c], or the same in another order of its bytes. */
 static int reorder(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, 4, &x))
-        return -1;
+    const bz_type *x = need(c, 0, 4);
     bool last = attr_int(c, "channels_last", 0) != 0, out = !strcmp(c->node->op, "ReorderOutput");
     bz_dim dims[4] = {x->dims[0], x->dims[1], x->dims[2], x->dims[3]};
     if (out) {
@@ -126,11 +123,9 @@ static int reorder(call *c)
 
 static int upsample(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, 4);
     int n;
     const int64_t *scales = attr_ints(c, "scales", &n);
-    if (need_tensor(c, 0, 4, &x))
-        return -1;
     if (scales && n != 4)
         return call_fail(c, "scales has %d numbers where 4 are needed", n);
     bz_dim dims[4];

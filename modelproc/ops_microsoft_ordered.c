@@ -7,9 +7,7 @@
 
 static int to_order(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     set_out(c, 0, BZ_I8, x->rank, x->dims);
     param_int(c, "order", attr_int(c, "order_output", 1));
     return 0;
@@ -17,9 +15,9 @@ static int to_order(call *c)
 
 static int from_order(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dtype to;
-    if (need_tensor(c, 0, -1, &x) || attr_dtype(c, "to", BZ_F32, &to))
+    if (attr_dtype(c, "to", BZ_F32, &to))
         return -1;
     set_out(c, 0, to, x->rank, x->dims);
     param_int(c, "order", attr_int(c, "order_input", 1));
@@ -29,10 +27,10 @@ static int from_order(call *c)
 
 static int ordered_product_shape(call *c)
 {
-    const bz_type *a, *b;
+    const bz_type *a = need(c, 0, -1), *b = need(c, 2, -1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 2, -1, &b) || matmul_shape(c, a, b, &rank, dims))
+    if (matmul_shape(c, a, b, &rank, dims))
         return -1;
     set_out(c, 0, a->dtype, rank, dims);
     param_ints(c, "order", (int64_t[]){attr_int(c, "order_A", 1), attr_int(c, "order_B", 1)}, 2);
@@ -50,9 +48,7 @@ static int product_cost(call *c)
 /* x [steps, batch, in], weights [directions, …]. arg: where the rows of weights say how wide the state is. */
 static int lstm_shape(call *c)
 {
-    const bz_type *x, *w, *r;
-    if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 3, &w) || need_tensor(c, 2, 3, &r))
-        return -1;
+    const bz_type *x = need(c, 0, 3), *w = need(c, 1, 3), *r = need(c, 2, 3);
     bz_dim hidden = attr_int(c, "hidden_size", 0), directions = w->dims[0];
     hidden = hidden > 0 && hidden <= BZ_MAX_DIM ? hidden : r->dims[c->op->arg];
     set_out(c, 0, x->dtype, 4, (bz_dim[]){x->dims[0], directions, x->dims[1], hidden});
@@ -85,11 +81,10 @@ static int lstm_cost(call *c)
 
 static int complex_shape(call *c)
 {
-    const bz_type *a, *b;
+    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b) || same_dtype(c, a, b) ||
-        broadcast(c, a, b, &rank, dims))
+    if (same_dtype(c, a, b) || broadcast(c, a, b, &rank, dims))
         return -1;
     set_out(c, 0, a->dtype, rank, dims);
     return 0;
@@ -98,9 +93,8 @@ static int complex_shape(call *c)
 /* Every row of one from every row of the other. */
 static int distance_shape(call *c)
 {
-    const bz_type *a, *b;
-    if (need_tensor(c, 0, 2, &a) || need_tensor(c, 1, 2, &b) || same_dtype(c, a, b))
-        return -1;
+    const bz_type *a = need(c, 0, 2), *b = need(c, 1, 2);
+    same_dtype(c, a, b);
     set_out(c, 0, a->dtype, 2, (bz_dim[]){a->dims[0], b->dims[0]});
     param_text(c, "metric", attr_text(c, "metric", "sqeuclidean"));
     return 0;
@@ -114,8 +108,8 @@ static int distance_cost(call *c)
 
 static int reduce_integer_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x) || ms_reduce_mean_shape(c))
+    const bz_type *x = need(c, 0, -1);
+    if (ms_reduce_mean_shape(c))
         return -1;
     c->out[0].dtype = x->dtype == BZ_U8 || x->dtype == BZ_U32 ? BZ_U32 : BZ_I32;
     return 0;
@@ -145,9 +139,7 @@ static int finite_shape(call *c)
 /* A path through a matrix [m, n] or [1, m, n] has between max(m, n) and m + n - 1 points. */
 static int warping_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     if (x->rank != 2 && x->rank != 3)
         return call_fail(c, "its costs have %d dimensions", x->rank);
     set_out(c, 0, BZ_I32, 2, (bz_dim[]){2, new_symbol(c)});
@@ -159,9 +151,7 @@ static int warping_shape(call *c)
 /* arg: where a bias stands before ratio and training mode. Without training it drops nothing; the mask has a bit for each. */
 static int bit_dropout_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     int64_t n = elements(x);
     set_type(c, 0, x);
     set_out(c, 1, BZ_U32, 1, (bz_dim[]){n < 0 ? new_symbol(c) : (n + 31) / 32});
@@ -173,10 +163,8 @@ static int bit_dropout_shape(call *c)
 
 static int embedding_shape(call *c)
 {
-    const bz_type *w, *at;
+    const bz_type *w = need(c, 0, 2), *at = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, 2, &w) || need_tensor(c, 1, -1, &at))
-        return -1;
     if (at->rank == BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
     copy_dims(dims, at);
@@ -193,11 +181,11 @@ static int embedding_cost(call *c)
 
 static int unfold_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
     int axis;
     int64_t size = attr_int(c, "size", 0), step = attr_int(c, "step", 1);
-    if (need_tensor(c, 0, -1, &x) || fix_axis(c, attr_int(c, "dim", -1), x->rank, &axis))
+    if (fix_axis(c, attr_int(c, "dim", -1), x->rank, &axis))
         return -1;
     if (x->rank == BZ_MAX_RANK || size < 1 || step < 1 || bz_is_symbol(size) ||
         (!bz_is_symbol(x->dims[axis]) && x->dims[axis] < size))
@@ -218,10 +206,8 @@ static int unfold_shape(call *c)
 /* A dimension for the tokens of the longest string. */
 static int tokenizer_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[3];
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     if (x->rank != 1 && x->rank != 2)
         return call_fail(c, "strings of %d dimensions", x->rank);
     copy_dims(dims, x);
@@ -233,10 +219,8 @@ static int tokenizer_shape(call *c)
 /* Characters of words are embedded, and a window slides over them: [..., characters] -> [..., filters]. */
 static int words_shape(call *c)
 {
-    const bz_type *x, *w;
+    const bz_type *x = need(c, 0, -1), *w = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &w))
-        return -1;
     if (x->rank < 1 || w->rank < 1)
         return call_fail(c, "words of %d dimensions, weights of %d", x->rank, w->rank);
     copy_dims(dims, x);
@@ -255,9 +239,7 @@ static int words_cost(call *c)
 
 static int bifurcation_shape(call *c)
 {
-    const bz_type *match;
-    if (need_tensor(c, 2, -1, &match))
-        return -1;
+    const bz_type *match = need(c, 2, -1);
     set_out(c, 0, BZ_I64, 1, (bz_dim[]){new_symbol(c)});
     set_type(c, 1, match);
     return 0;
@@ -265,9 +247,7 @@ static int bifurcation_shape(call *c)
 
 static int quantized_embed_shape(call *c)
 {
-    const bz_type *ids, *table;
-    if (need_tensor(c, 0, 2, &ids) || need_tensor(c, 2, 2, &table))
-        return -1;
+    const bz_type *ids = need(c, 0, 2), *table = need(c, 2, 2);
     set_out(c, 0, BZ_F32, 3, (bz_dim[]){ids->dims[0], ids->dims[1], table->dims[1]});
     set_out(c, 1, BZ_I32, 1, ids->dims);
     return 0;
@@ -284,9 +264,7 @@ static bz_dim length_of(call *c, int k)
 /* How often its graphs run depends on what they say: shapes, and no price. arg: 1 where beams are searched. */
 static int search_shape(call *c)
 {
-    const bz_type *ids;
-    if (need_tensor(c, 0, -1, &ids))
-        return -1;
+    const bz_type *ids = need(c, 0, -1);
     bz_dim longest = length_of(c, 1), each = c->op->arg ? length_of(c, 4) : 0;
     bz_dim batch = ids->rank > 0 ? ids->dims[0] : new_symbol(c);
     for (int k = 1; k < c->node->n_out; k++)

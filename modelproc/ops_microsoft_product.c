@@ -59,9 +59,8 @@ void ms_note_activation(call *c)
 
 int ms_matmul_shape(call *c)
 {
-    const bz_type *a, *b;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b) || same_dtype(c, a, b))
-        return -1;
+    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
+    same_dtype(c, a, b);
     bool trans_a = attr_int(c, "transA", 0) != 0, trans_b = attr_int(c, "transB", 0) != 0,
          batch_a = attr_int(c, "transBatchA", 0) != 0, batch_b = attr_int(c, "transBatchB", 0) != 0;
     bz_type left = turned(c, a, batch_a, trans_a), right = turned(c, b, batch_b, trans_b);
@@ -79,9 +78,7 @@ int ms_matmul_shape(call *c)
 
 static int gemm(call *c, int b_at, bz_dtype to)
 {
-    const bz_type *a, *b;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, b_at, 2, &b))
-        return -1;
+    const bz_type *a = need(c, 0, -1), *b = need(c, b_at, 2);
     bool trans_a = attr_int(c, "transA", 0) != 0, trans_b = attr_int(c, "transB", 0) != 0;
     bz_type left = turned(c, a, false, trans_a), right = turned(c, b, false, trans_b);
     if (product(c, &left, &right, to ? to : a->dtype))
@@ -127,10 +124,8 @@ void ms_unpack(call *c, int k, int64_t bits, int rank, const bz_dim *dims)
 /* Weights of a few bits, packed; attributes say what they were. */
 int ms_nbits_shape(call *c)
 {
-    const bz_type *a;
+    const bz_type *a = need(c, 0, -1);
     int64_t k = attr_int(c, "K", 0), n = attr_int(c, "N", 0);
-    if (need_tensor(c, 0, -1, &a))
-        return -1;
     ms_unpack(c, 1, attr_int(c, "bits", 4), 2, (bz_dim[]){n, k});
     if (attr_int(c, "transB", 1) == 0) { /* MatMulBnb4, of a gradient */
         int64_t swap = n;
@@ -153,18 +148,14 @@ int ms_nbits_shape(call *c)
 
 int ms_integer_to_float_shape(call *c)
 {
-    const bz_type *a, *b, *scale = in_type(c, 2);
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b))
-        return -1;
+    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1), *scale = in_type(c, 2);
     param_text(c, "weights", bz_dtype_name(b->dtype));
     return product(c, a, b, scale ? scale->dtype : BZ_F32);
 }
 
 int ms_dynamic_matmul_shape(call *c)
 {
-    const bz_type *a, *b;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b))
-        return -1;
+    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
     param_text(c, "weights", bz_dtype_name(b->dtype));
     return product(c, a, b, a->dtype);
 }
@@ -194,9 +185,9 @@ static void channels_last(bz_dim *dims, int rank)
 
 int ms_conv_shape(call *c)
 {
-    const bz_type *x, *w;
+    const bz_type *x = need(c, 0, -1), *w = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &w) || same_dtype(c, x, w) || conv_shape(c, x, w, dims))
+    if (same_dtype(c, x, w) || conv_shape(c, x, w, dims))
         return -1;
     set_out(c, 0, x->dtype, x->rank, dims);
     ms_note_activation(c);
@@ -219,10 +210,9 @@ static bz_type nhwc_weights(call *c, const bz_type *x, const bz_type *w)
 
 int ms_nhwc_conv_shape(call *c)
 {
-    const bz_type *x, *w;
+    const bz_type *x = need(c, 0, -1), *w = need(c, 1, x->rank);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, x->rank, &w) || same_dtype(c, x, w))
-        return -1;
+    same_dtype(c, x, w);
     bz_type first = channels_first(c, x), weights = nhwc_weights(c, x, w);
     if (conv_shape(c, &first, &weights, dims))
         return -1;
@@ -242,10 +232,8 @@ int ms_nhwc_conv_cost(call *c)
 
 static int pool(call *c, bool last)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     if (x->rank < 3)
         return call_fail(c, "it wants a batch of images, not %d dimensions", x->rank);
     bz_type first = last ? channels_first(c, x) : *x;
@@ -271,9 +259,7 @@ int ms_qlinear_pool_shape(call *c)
 
 int ms_qlinear_global_pool_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     bool last = attr_int(c, "channels_last", 0) != 0;
     if (x->rank < 3)
         return call_fail(c, "it wants a batch of images, not %d dimensions", x->rank);
@@ -293,10 +279,8 @@ static bool conv_last(const call *c)
 /* Weights stay [m, c, spatial...] in both layouts. */
 int ms_qlinear_conv_shape(call *c)
 {
-    const bz_type *x, *w, *zero = in_type(c, 7);
+    const bz_type *x = need(c, 0, -1), *w = need(c, 3, -1), *zero = in_type(c, 7);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 3, -1, &w))
-        return -1;
     bz_type first = conv_last(c) ? channels_first(c, x) : *x;
     if (conv_shape(c, &first, w, dims))
         return -1;
@@ -321,10 +305,9 @@ int ms_qlinear_conv_cost(call *c)
 /* Pads are an operand: what is known is the batch and the channels. */
 int ms_dynamic_deconv_shape(call *c)
 {
-    const bz_type *x, *w;
+    const bz_type *x = need(c, 0, -1), *w = need(c, 1, x->rank);
     int64_t group = attr_int(c, "group", 1);
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, x->rank, &w) || same_dtype(c, x, w))
-        return -1;
+    same_dtype(c, x, w);
     if (x->rank < 3 || group <= 0)
         return call_fail(c, "%d dimensions in %lld groups", x->rank, (long long)group);
     bz_dim dims[BZ_MAX_RANK] = {x->dims[0], dim_mul(c, w->dims[1], group)};

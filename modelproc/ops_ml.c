@@ -5,9 +5,9 @@
 
 static int extractor_shape(call *c)
 {
-    const bz_type *x, *index;
+    const bz_type *x = need(c, 0, -1), *index = need(c, 1, -1);
     bz_dim n;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &index) || dim_product(c, index->dims, 0, index->rank, &n))
+    if (dim_product(c, index->dims, 0, index->rank, &n))
         return -1;
     if (x->rank == 0)
         return call_fail(c, "a scalar has no features");
@@ -23,9 +23,7 @@ static int extractor_shape(call *c)
 /* arg: the type of the result, or 0 for that of the operand. */
 static int same_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     set_out(c, 0, c->op->arg ? (bz_dtype)c->op->arg : x->dtype, x->rank, x->dims);
     if (!strcmp(c->node->op, "Normalizer"))
         param_text(c, "norm", attr_text(c, "norm", "MAX"));
@@ -35,9 +33,7 @@ static int same_shape(call *c)
 /* Strings become numbers, numbers strings. */
 static int category_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     set_out(c, 0, x->dtype == BZ_STRING ? BZ_I64 : x->dtype ? BZ_STRING : BZ_UNDEFINED, x->rank, x->dims);
     return 0;
 }
@@ -49,11 +45,9 @@ static int label_encoder_shape(call *c)
         const char *attr;
         bz_dtype dtype;
     } VALUES[] = {{"values_strings", BZ_STRING}, {"values_int64s", BZ_I64}, {"values_floats", BZ_F32}};
-    const bz_type *x;
     if (c->node->opset < 2)
         return category_shape(c);
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     const bz_attr *tensor = bz_node_attr(c->node, "values_tensor");
     bz_dtype t = tensor && tensor->kind == BZ_ATTR_TENSOR ? tensor->tensor->dtype : BZ_UNDEFINED;
     for (int i = 0; i < 3 && !t; i++)
@@ -66,10 +60,8 @@ static int label_encoder_shape(call *c)
 
 static int one_hot_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int strings = attr_length(c, "cats_strings"), ints = attr_length(c, "cats_int64s");
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     if (x->rank == BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
     bz_dim dims[BZ_MAX_RANK];
@@ -83,9 +75,7 @@ static int vectorizer_shape(call *c)
 {
     bz_dim batch = 1, width = 0;
     for (int k = 0; k < c->node->n_in; k++) {
-        const bz_type *x;
-        if (need_tensor(c, k, -1, &x))
-            return -1;
+        const bz_type *x = need(c, k, -1);
         if (x->rank != 1 && x->rank != 2)
             return call_fail(c, "operand %d must have one or two dimensions", k);
         bz_dim rows = x->rank == 2 ? x->dims[0] : 1;
@@ -144,9 +134,7 @@ static int zip_map_shape(call *c)
 
 static int samples(call *c, bz_dim *n)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     if (x->rank != 1 && x->rank != 2)
         return call_fail(c, "it wants [features] or [samples, features]");
     *n = x->rank == 2 ? x->dims[0] : 1;

@@ -6,14 +6,12 @@
 /* Scale, bias, mean and variance have one element per channel. */
 static int check_channels(call *c, const bz_type *x, int from, int to)
 {
-    const bz_type *t;
     if (x->rank < 2)
         return 0;
     for (int k = from; k <= to; k++) {
         if (!in_type(c, k))
             continue;
-        if (need_tensor(c, k, 1, &t))
-            return -1;
+        const bz_type *t = need(c, k, 1);
         if (!bz_is_symbol(t->dims[0]) && !bz_is_symbol(x->dims[1]) && t->dims[0] != x->dims[1])
             return call_fail(c, "operand %d has %lld elements for %lld channels", k, (long long)t->dims[0],
                              (long long)x->dims[1]);
@@ -23,8 +21,8 @@ static int check_channels(call *c, const bz_type *x, int from, int to)
 
 static int shape_batchnorm(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x) || check_channels(c, x, 1, 4))
+    const bz_type *x = need(c, 0, -1);
+    if (check_channels(c, x, 1, 4))
         return -1;
     bz_dim channels = x->rank > 1 ? x->dims[1] : 1;
     set_out(c, 0, x->dtype, x->rank, x->dims);
@@ -40,8 +38,8 @@ static int shape_batchnorm(call *c)
 
 static int shape_instancenorm(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x) || check_channels(c, x, 1, 2))
+    const bz_type *x = need(c, 0, -1);
+    if (check_channels(c, x, 1, 2))
         return -1;
     set_out(c, 0, x->dtype, x->rank, x->dims);
     return 0;
@@ -49,9 +47,7 @@ static int shape_instancenorm(call *c)
 
 static int shape_groupnorm(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     param_int(c, "groups", attr_int(c, "num_groups", 1));
     set_out(c, 0, x->dtype, x->rank, x->dims);
     return 0;
@@ -60,9 +56,9 @@ static int shape_groupnorm(call *c)
 /* Further results are the mean and the inverse deviation: 1 in every dimension from `axis` on. */
 static int shape_layernorm(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axis;
-    if (need_tensor(c, 0, -1, &x) || fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
+    if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
         return -1;
     int64_t stash = attr_int(c, "stash_type", BZ_F32);
     bz_dim *dims = new_dims(c, x->rank);
@@ -77,10 +73,9 @@ static int shape_layernorm(call *c)
 
 static int shape_rmsnorm(call *c)
 {
-    const bz_type *x, *scale;
+    const bz_type *x = need(c, 0, -1), *scale = need(c, 1, -1);
     int axis;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &scale) ||
-        fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
+    if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
         return -1;
     param_int(c, "axis", axis);
     set_out(c, 0, scale->dtype ? scale->dtype : x->dtype, x->rank, x->dims);
@@ -102,9 +97,9 @@ static int cost_lrn(call *c)
 
 static int shape_lpnorm(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axis;
-    if (need_tensor(c, 0, -1, &x) || fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
+    if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
         return -1;
     param_int(c, "axis", axis);
     param_int(c, "p", attr_int(c, "p", 2));
@@ -113,12 +108,10 @@ static int shape_lpnorm(call *c)
 
 static int shape_mvn(call *c)
 {
-    const bz_type *x;
+    static const int64_t DEFAULT[] = {0, 2, 3};
     int n;
     const int64_t *axes = attr_ints(c, "axes", &n);
-    static const int64_t DEFAULT[] = {0, 2, 3};
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    need(c, 0, -1);
     param_ints(c, "axes", axes ? axes : DEFAULT, axes ? n : 3);
     return rule_same(c);
 }
@@ -129,10 +122,10 @@ static int shape_mvn(call *c)
  * says so in the key. A scalar is its own axis. */
 static int shape_softmax(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axis = 0;
     bool flat = c->node->opset < 13;
-    if (need_tensor(c, 0, -1, &x) || (x->rank && fix_axis(c, attr_int(c, "axis", flat ? 1 : -1), x->rank, &axis)))
+    if (x->rank && fix_axis(c, attr_int(c, "axis", flat ? 1 : -1), x->rank, &axis))
         return -1;
     param_int(c, flat && axis != x->rank - 1 ? "from" : "axis", axis);
     return rule_same(c);

@@ -27,9 +27,9 @@ static int note_scale(call *c, const bz_type *x, const bz_type *scale)
 
 static int quantize_shape(call *c)
 {
-    const bz_type *x, *scale, *zero = in_type(c, 2);
+    const bz_type *x = need(c, 0, -1), *scale = need(c, 1, -1), *zero = in_type(c, 2);
     bz_dtype to;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &scale) || attr_dtype(c, "output_dtype", 0, &to))
+    if (attr_dtype(c, "output_dtype", 0, &to))
         return -1;
     if (zero && zero->dtype) {
         if (to && to != zero->dtype)
@@ -46,10 +46,9 @@ static int quantize_shape(call *c)
 /* Before output_dtype (and in com.microsoft) the scale's type is the result's. */
 static int dequantize_shape(call *c)
 {
-    const bz_type *x, *scale;
+    const bz_type *x = need(c, 0, -1), *scale = need(c, 1, -1);
     bz_dtype to;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &scale) || attr_dtype(c, "output_dtype", 0, &to) ||
-        same_dtype(c, x, in_type(c, 2)))
+    if (attr_dtype(c, "output_dtype", 0, &to) || same_dtype(c, x, in_type(c, 2)))
         return -1;
     set_out(c, 0, to ? to : scale->dtype ? scale->dtype : BZ_F32, x->rank, x->dims);
     return note_scale(c, x, scale);
@@ -57,9 +56,7 @@ static int dequantize_shape(call *c)
 
 static int dynamic_quantize_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     set_out(c, 0, BZ_U8, x->rank, x->dims);
     set_out(c, 1, BZ_F32, 0, NULL);
     set_out(c, 2, BZ_U8, 0, NULL);
@@ -70,9 +67,9 @@ static int dynamic_quantize_shape(call *c)
 /* `w` is the operand with the weights, `zero` the one whose type is the result's (-1: i32). */
 static int integer_conv(call *c, int w_at, int zero_at)
 {
-    const bz_type *x, *w, *zero = zero_at < 0 ? NULL : in_type(c, zero_at);
+    const bz_type *x = need(c, 0, -1), *w = need(c, w_at, -1), *zero = zero_at < 0 ? NULL : in_type(c, zero_at);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, w_at, -1, &w) || conv_shape(c, x, w, dims))
+    if (conv_shape(c, x, w, dims))
         return -1;
     bz_dtype to = zero_at < 0 ? BZ_I32 : zero ? zero->dtype : x->dtype;
     set_out(c, 0, to, x->rank, dims);
@@ -83,10 +80,10 @@ static int integer_conv(call *c, int w_at, int zero_at)
 
 static int integer_matmul(call *c, int b_at, int zero_at)
 {
-    const bz_type *a, *b, *zero = zero_at < 0 ? NULL : in_type(c, zero_at);
+    const bz_type *a = need(c, 0, -1), *b = need(c, b_at, -1), *zero = zero_at < 0 ? NULL : in_type(c, zero_at);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, b_at, -1, &b) || matmul_shape(c, a, b, &rank, dims))
+    if (matmul_shape(c, a, b, &rank, dims))
         return -1;
     bz_dtype to = zero_at < 0 ? BZ_I32 : zero ? zero->dtype : a->dtype;
     set_out(c, 0, to, rank, dims);

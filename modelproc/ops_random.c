@@ -31,9 +31,9 @@ static int random_shape(call *c)
 
 static int random_like_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dtype t;
-    if (need_tensor(c, 0, -1, &x) || attr_dtype(c, "dtype", x->dtype, &t))
+    if (attr_dtype(c, "dtype", x->dtype, &t))
         return -1;
     set_out(c, 0, t, x->rank, x->dims);
     if (c->op->arg >= 0)
@@ -43,10 +43,10 @@ static int random_like_shape(call *c)
 
 static int multinomial_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, 2);
     bz_dtype t;
     int64_t samples = attr_int(c, "sample_size", 1);
-    if (need_tensor(c, 0, 2, &x) || attr_dtype(c, "dtype", BZ_I32, &t))
+    if (attr_dtype(c, "dtype", BZ_I32, &t))
         return -1;
     if (samples < 0)
         return call_fail(c, "sample_size is %lld", (long long)samples);
@@ -71,9 +71,7 @@ static bool dropout_trains(call *c)
 
 static int dropout_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     set_type(c, 0, x);
     set_out(c, 1, c->node->opset < 10 ? x->dtype : BZ_BOOL, x->rank, x->dims);
     if (dropout_trains(c))

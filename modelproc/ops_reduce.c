@@ -19,12 +19,10 @@ static int reduced_axes(call *c, const bz_type *x, uint64_t *gone)
 
 static int shape_reduce(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
     uint64_t gone;
     bool keep = attr_int(c, "keepdims", 1) != 0;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     int known = reduced_axes(c, x, &gone), rank = 0, list[BZ_MAX_RANK], n = 0;
     if (known == -1)
         return -1;
@@ -109,11 +107,11 @@ static int eval_reduce(call *c)
 
 static int shape_arg(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
     int axis, rank = 0;
     bool keep = attr_int(c, "keepdims", 1) != 0;
-    if (need_tensor(c, 0, -1, &x) || fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
+    if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
         return -1;
     for (int i = 0; i < x->rank; i++)
         if (i != axis || keep)
@@ -128,10 +126,8 @@ static int shape_arg(call *c)
 
 static int shape_cumsum(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int64_t n;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     const int64_t *axis = in_ints(c, 1, &n);
     int fixed;
     if (axis && n == 1 && !bz_is_symbol(*axis)) {

@@ -95,9 +95,8 @@ static void training_results(call *c, const bz_type *x, bz_dim directions, bz_di
 
 static int rnn_shape(call *c)
 {
-    const bz_type *x, *w, *r;
-    if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 3, &w) || need_tensor(c, 2, 3, &r) || same_dtype(c, x, w) ||
-        same_dtype(c, x, r))
+    const bz_type *x = need(c, 0, 3), *w = need(c, 1, 3), *r = need(c, 2, 3);
+    if (same_dtype(c, x, w) || same_dtype(c, x, r))
         return -1;
     const char *direction = attr_text(c, "direction", "forward");
     int directions;

@@ -62,8 +62,7 @@ static int merge(call *c, const bz_type *a, const bz_type *b, bz_type *merged)
 {
     if (a->kind != BZ_TYPE_NONE && b->kind != BZ_TYPE_NONE && a->kind != b->kind)
         return call_fail(c, "the elements of a sequence are of different kinds");
-    if (same_dtype(c, a, b))
-        return -1;
+    same_dtype(c, a, b);
     *merged = type_join(c, a, b);
     return 0;
 }

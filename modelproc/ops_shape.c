@@ -42,12 +42,10 @@ static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, b
 
 static int shape_reshape(call *c)
 {
-    const bz_type *x, *shape = in_type(c, 1);
+    const bz_type *x = need(c, 0, -1), *shape = in_type(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     int64_t n;
     int n_attr;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     const int64_t *want = in_ints(c, 1, &n);
     if (!shape) {
         want = attr_ints(c, "shape", &n_attr);
@@ -74,10 +72,8 @@ static int shape_reshape(call *c)
 
 static int shape_flatten(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[2];
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     int64_t axis = attr_int(c, "axis", 1);
     if (axis < -x->rank || axis > x->rank)
         return call_fail(c, "axis %lld is outside of %d dimensions", (long long)axis, x->rank);
@@ -90,11 +86,9 @@ static int shape_flatten(call *c)
 
 static int shape_squeeze(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
     int axes[BZ_MAX_RANK], rank = 0;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     int n = axes_of(c, 1, "axes", x->rank, axes);
     if (n == -1)
         return -1;
@@ -119,12 +113,10 @@ static int shape_squeeze(call *c)
 
 static int shape_unsqueeze(call *c)
 {
-    const bz_type *x, *list = in_type(c, 1);
+    const bz_type *x = need(c, 0, -1), *list = in_type(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     int axes[BZ_MAX_RANK], n_attr;
     int64_t n;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     if (in_ints(c, 1, &n) == NULL)
         n = attr_ints(c, "axes", &n_attr) ? n_attr : 0;
     if (list && !in_ints(c, 1, &n)) {
@@ -210,10 +202,10 @@ static int read_perm(call *c, const bz_type *x, int *perm)
 
 static int shape_transpose(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
     int perm[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || read_perm(c, x, perm))
+    if (read_perm(c, x, perm))
         return -1;
     for (int i = 0; i < x->rank; i++)
         dims[i] = x->dims[perm[i]];
@@ -236,12 +228,10 @@ static int eval_transpose(call *c)
 
 static int shape_expand(call *c)
 {
-    const bz_type *x, *shape;
+    const bz_type *x = need(c, 0, -1), *shape = need(c, 1, 1);
     bz_dim dims[BZ_MAX_RANK], wanted[BZ_MAX_RANK];
     int64_t n;
     int rank;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, 1, &shape))
-        return -1;
     const int64_t *v = in_ints(c, 1, &n);
     if (!v)
         n = shape->dims[0];
@@ -280,11 +270,9 @@ static int eval_expand(call *c)
 /* Operator set 1 tiled one axis: operands are the times and the axis. */
 static int shape_tile(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
     int64_t n, n_axis;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     const int64_t *v = in_ints(c, 1, &n);
     bool old = c->node->opset < 6 && !*c->node->domain;
     const int64_t *axis = old ? in_ints(c, 2, &n_axis) : NULL;
@@ -330,15 +318,15 @@ static int concat_axis(call *c, int rank, int *axis)
 
 static int shape_concat(call *c)
 {
-    const bz_type *first, *t;
+    const bz_type *first = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
     int axis;
-    if (need_tensor(c, 0, -1, &first) || concat_axis(c, first->rank, &axis))
+    if (concat_axis(c, first->rank, &axis))
         return -1;
     memcpy(dims, first->dims, (size_t)first->rank * sizeof *dims);
     for (int k = 1; k < c->node->n_in; k++) {
-        if (need_tensor(c, k, first->rank, &t) || same_dtype(c, first, t))
-            return -1;
+        const bz_type *t = need(c, k, first->rank);
+        same_dtype(c, first, t);
         for (int i = 0; i < t->rank; i++) {
             if (i == axis)
                 dims[i] = dim_add(c, dims[i], t->dims[i]);
@@ -430,10 +418,10 @@ static int split_sizes(call *c, const bz_type *x, int axis, bz_dim *sizes)
 
 static int shape_split(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
     int axis;
-    if (need_tensor(c, 0, -1, &x) || fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
+    if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
         return -1;
     bz_dim *sizes = new_dims(c, c->node->n_out);
     if (split_sizes(c, x, axis, sizes))
@@ -469,11 +457,11 @@ static int eval_split(call *c)
 
 static int shape_pad(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
     int axes[BZ_MAX_RANK], n_attr, n_axes;
     int64_t n, pads[2 * BZ_MAX_RANK] = {0};
-    if (need_tensor(c, 0, -1, &x) || (n_axes = axes_of(c, 3, "-", x->rank, axes)) == -1)
+    if ((n_axes = axes_of(c, 3, "-", x->rank, axes)) == -1)
         return -1;
     const int64_t *v = in_ints(c, 1, &n);
     if (!in_type(c, 1)) {
@@ -508,11 +496,9 @@ static int shape_pad(call *c)
 
 static int shape_depth(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, 4);
     int64_t block = attr_int(c, "blocksize", 1);
     bool to_space = !strcmp(c->op->kind, "depthtospace");
-    if (need_tensor(c, 0, 4, &x))
-        return -1;
     if (block < 1 || block > 1 << 15)
         return call_fail(c, "blocksize is %lld", (long long)block);
     bz_dim area = block * block;
@@ -530,10 +516,8 @@ static int shape_depth(call *c)
 
 static int shape_trilu(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int64_t n;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     if (x->rank < 2)
         return call_fail(c, "its input has %d dimensions: 2 at least are needed", x->rank);
     const int64_t *k = in_ints(c, 1, &n);

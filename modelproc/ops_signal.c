@@ -33,12 +33,10 @@ static int dft_axis(call *c, int rank, int *axis)
 
 static int dft_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axis;
     bz_dim length;
     bool given, inverse = attr_int(c, "inverse", 0) != 0, onesided = attr_int(c, "onesided", 0) != 0;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     if (x->rank < 2 || (!dims_fit(last_dim(x, 1), 1) && !dims_fit(last_dim(x, 1), 2)))
         return call_fail(c, "its last dimension must be 1 (real) or 2 (complex)");
     if (dft_axis(c, x->rank, &axis))
@@ -97,10 +95,10 @@ static int frame_length(call *c, bz_dim *frame)
 
 static int stft_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     bz_dim frame, frames = new_symbol(c);
     int64_t step;
-    if (need_tensor(c, 0, -1, &x) || frame_length(c, &frame))
+    if (frame_length(c, &frame))
         return -1;
     if (x->rank != 2 && x->rank != 3)
         return call_fail(c, "its signal must be [batch, samples, 1 or 2]");
@@ -162,9 +160,7 @@ static int window_shape(call *c)
 
 static int det_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     if (x->rank < 2 || !dims_fit(last_dim(x, 1), last_dim(x, 2)))
         return call_fail(c, "its operand holds no square matrices");
     set_out(c, 0, x->dtype, x->rank - 2, x->dims);

@@ -9,18 +9,17 @@
 /* x [batch, channels, length], w [channels, 1, k]; the state is the last k - 1 positions. */
 static int causal_conv_shape(call *c)
 {
-    const bz_type *x, *w;
     const bz_type *past = in_type(c, 3);
-    if (past && (attr_int(c, "channels_last", 0) || attr_int(c, "state_window", 0) || attr_int(c, "ndim", 1) != 1)) {
-        if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &w) || same_dtype(c, x, w))
-            return -1;
+    bool other =
+        past && (attr_int(c, "channels_last", 0) || attr_int(c, "state_window", 0) || attr_int(c, "ndim", 1) != 1);
+    const bz_type *x = need(c, 0, other ? -1 : 3), *w = need(c, 1, other ? -1 : 3);
+    same_dtype(c, x, w);
+    if (other) {
         set_type(c, 0, x); /* com.microsoft: other orders and several states; the next is like the last */
         set_type(c, 1, past);
         param_text(c, "activation", attr_text(c, "activation", "none"));
         return 0;
     }
-    if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 3, &w) || same_dtype(c, x, w))
-        return -1;
     if (!dims_fit(x->dims[1], w->dims[0]) || !dims_fit(w->dims[1], 1))
         return call_fail(c, "its input has %lld channels, its weights are %lld x %lld", (long long)x->dims[1],
                          (long long)w->dims[0], (long long)w->dims[1]);
@@ -51,9 +50,8 @@ typedef struct {
 
 static int read_linear(call *c, linear *a)
 {
-    const bz_type *q, *k, *v;
-    if (need_tensor(c, 0, 3, &q) || need_tensor(c, 1, 3, &k) || need_tensor(c, 2, 3, &v) || same_dtype(c, q, k) ||
-        same_dtype(c, q, v))
+    const bz_type *q = need(c, 0, 3), *k = need(c, 1, 3), *v = need(c, 2, 3);
+    if (same_dtype(c, q, k) || same_dtype(c, q, v))
         return -1;
     a->q_heads = attr_int(c, "q_num_heads", 0);
     a->kv_heads = attr_int(c, "kv_num_heads", 0);
@@ -103,9 +101,8 @@ static int linear_attention_cost(call *c)
 /* q, k, v [batch, heads, length, size]; graphs of its own may change scores and probabilities. */
 static int flex_shape(call *c)
 {
-    const bz_type *q, *k, *v;
-    if (need_tensor(c, 0, 4, &q) || need_tensor(c, 1, 4, &k) || need_tensor(c, 2, 4, &v) || same_dtype(c, q, k))
-        return -1;
+    const bz_type *q = need(c, 0, 4), *k = need(c, 1, 4), *v = need(c, 2, 4);
+    same_dtype(c, q, k);
     bz_dim y[4] = {q->dims[0], q->dims[1], q->dims[2], v->dims[3]};
     set_out(c, 0, q->dtype, 4, y);
     param_int(c, "modified", bz_node_attr(c->node, "score_mod") || bz_node_attr(c->node, "prob_mod"));

@@ -4,9 +4,7 @@
 /* Stop words go, so how many strings remain depends on them. */
 static int normalizer_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     if ((x->rank != 1 && x->rank != 2) || (x->rank == 2 && !dims_fit(x->dims[0], 1)))
         return call_fail(c, "it wants [words] or [1, words]");
     bz_dim remain = attr_length(c, "stopwords") ? new_symbol(c) : last_dim(x, 1);
@@ -17,11 +15,9 @@ static int normalizer_shape(call *c)
 /* One count for each number in ngram_indexes. */
 static int tfidf_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int n;
     const int64_t *index = attr_ints(c, "ngram_indexes", &n);
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     if (x->rank != 1 && x->rank != 2)
         return call_fail(c, "it wants [words] or [batch, words]");
     int64_t most = -1;
@@ -43,10 +39,10 @@ static int tfidf_shape(call *c)
 
 static int concat_shape(call *c)
 {
-    const bz_type *a, *b;
+    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
-    if (need_tensor(c, 0, -1, &a) || need_tensor(c, 1, -1, &b) || broadcast(c, a, b, &rank, dims))
+    if (broadcast(c, a, b, &rank, dims))
         return -1;
     set_out(c, 0, BZ_STRING, rank, dims);
     return 0;
@@ -54,9 +50,7 @@ static int concat_shape(call *c)
 
 static int split_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     if (x->rank == BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
     bz_dim dims[BZ_MAX_RANK];
@@ -69,9 +63,7 @@ static int split_shape(call *c)
 
 static int match_shape(call *c)
 {
-    const bz_type *x;
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
     set_out(c, 0, BZ_BOOL, x->rank, x->dims);
     return 0;
 }

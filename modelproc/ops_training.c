@@ -12,11 +12,8 @@ static int optimizer_shape(call *c)
     if (c->node->n_out > n * (groups - 1))
         return call_fail(c, "it has %d results for %d tensors", c->node->n_out, n);
     for (int k = 0; k < c->node->n_out; k++) {
-        const bz_type *t;
         int group = k / n; /* tensors, then states: gradients have no result */
-        if (need_tensor(c, 2 + (group ? group + 1 : 0) * n + k % n, -1, &t))
-            return -1;
-        set_type(c, k, t);
+        set_type(c, k, need(c, 2 + (group ? group + 1 : 0) * n + k % n, -1));
     }
     if (!strcmp(c->node->op, "Momentum"))
         param_text(c, "mode", attr_text(c, "mode", "standard"));

@@ -12,10 +12,9 @@ static int positive(call *c, const char *name, int64_t otherwise, int64_t *v)
 
 static int roi_align_shape(call *c)
 {
-    const bz_type *x, *rois, *index;
+    const bz_type *x = need(c, 0, 4), *rois = need(c, 1, 2), *index = need(c, 2, 1);
     int64_t height, width;
-    if (need_tensor(c, 0, 4, &x) || need_tensor(c, 1, 2, &rois) || need_tensor(c, 2, 1, &index) ||
-        positive(c, "output_height", 1, &height) || positive(c, "output_width", 1, &width))
+    if (positive(c, "output_height", 1, &height) || positive(c, "output_width", 1, &width))
         return -1;
     if (!dims_fit(rois->dims[1], 4) || !dims_fit(rois->dims[0], index->dims[0]))
         return call_fail(c, "regions must be four numbers each, with one batch index each");
@@ -41,11 +40,9 @@ static int roi_align_cost(call *c)
 
 static int max_roi_pool_shape(call *c)
 {
-    const bz_type *x, *rois;
+    const bz_type *x = need(c, 0, 4), *rois = need(c, 1, 2);
     int n;
     const int64_t *pooled = attr_ints(c, "pooled_shape", &n);
-    if (need_tensor(c, 0, 4, &x) || need_tensor(c, 1, 2, &rois))
-        return -1;
     if (n != 2 || pooled[0] <= 0 || pooled[1] <= 0)
         return call_fail(c, "pooled_shape must be two positive numbers");
     if (!dims_fit(rois->dims[1], 5))
@@ -56,9 +53,7 @@ static int max_roi_pool_shape(call *c)
 
 static int nms_shape(call *c)
 {
-    const bz_type *boxes, *scores;
-    if (need_tensor(c, 0, 3, &boxes) || need_tensor(c, 1, 3, &scores))
-        return -1;
+    const bz_type *boxes = need(c, 0, 3), *scores = need(c, 1, 3);
     if (!dims_fit(boxes->dims[2], 4) || !dims_fit(boxes->dims[0], scores->dims[0]) ||
         !dims_fit(boxes->dims[1], scores->dims[2]))
         return call_fail(c, "boxes must be [batch, boxes, 4] and scores [batch, classes, boxes]");
@@ -72,9 +67,7 @@ static int nms_shape(call *c)
 
 static int grid_sample_shape(call *c)
 {
-    const bz_type *x, *grid;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &grid))
-        return -1;
+    const bz_type *x = need(c, 0, -1), *grid = need(c, 1, -1);
     int rank = x->rank;
     if (rank < 3 || grid->rank != rank || !dims_fit(last_dim(grid, 1), rank - 2) ||
         !dims_fit(x->dims[0], grid->dims[0]))
@@ -103,9 +96,7 @@ static int grid_sample_cost(call *c)
 
 static int affine_grid_shape(call *c)
 {
-    const bz_type *theta, *size;
-    if (need_tensor(c, 0, 3, &theta) || need_tensor(c, 1, 1, &size))
-        return -1;
+    const bz_type *theta = need(c, 0, 3), *size = need(c, 1, 1);
     bz_dim axes = theta->dims[1];
     if (bz_is_symbol(axes))
         axes = bz_is_symbol(size->dims[0]) ? axes : size->dims[0] - 2;
@@ -138,10 +129,8 @@ static int affine_grid_cost(call *c)
 
 static int center_crop_pad_shape(call *c)
 {
-    const bz_type *x, *shape;
+    const bz_type *x = need(c, 0, -1), *shape = need(c, 1, 1);
     int axes[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, 1, &shape))
-        return -1;
     int n_axes = axes_of(c, -1, "axes", x->rank, axes);
     if (n_axes < 0)
         return -1;
@@ -165,9 +154,7 @@ static int center_crop_pad_shape(call *c)
 /* The windows of a convolution put back: [n, channels·block, windows] -> [n, channels, image...]. */
 static int col2im_shape(call *c)
 {
-    const bz_type *x, *image, *block;
-    if (need_tensor(c, 0, 3, &x) || need_tensor(c, 1, 1, &image) || need_tensor(c, 2, 1, &block))
-        return -1;
+    const bz_type *x = need(c, 0, 3), *image = need(c, 1, 1), *block = need(c, 2, 1);
     int64_t n_image, n_block;
     const int64_t *sizes = in_ints(c, 1, &n_image), *window = in_ints(c, 2, &n_block);
     bz_dim axes = dim_same(image->dims[0], block->dims[0]), per_channel = 1;
@@ -211,10 +198,9 @@ static int col2im_shape(call *c)
 
 static int deform_conv_shape(call *c)
 {
-    const bz_type *x, *w, *offset;
+    const bz_type *x = need(c, 0, -1), *w = need(c, 1, -1), *offset = need(c, 2, x->rank);
     bz_dim dims[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, -1, &w) || need_tensor(c, 2, x->rank, &offset) ||
-        same_dtype(c, x, w) || conv_shape(c, x, w, dims))
+    if (same_dtype(c, x, w) || conv_shape(c, x, w, dims))
         return -1;
     for (int i = 2; i < x->rank; i++) {
         if (!dims_fit(dims[i], offset->dims[i]))
@@ -270,9 +256,8 @@ static int max_unpool_dims(call *c, const bz_type *x, bz_dim *dims)
 
 static int max_unpool_shape(call *c)
 {
-    const bz_type *x, *indices;
-    if (need_tensor(c, 0, -1, &x) || need_tensor(c, 1, x->rank, &indices))
-        return -1;
+    const bz_type *x = need(c, 0, -1);
+    need(c, 1, x->rank);
     if (x->rank < 3)
         return call_fail(c, "it wants a batch of images, not %d dimensions", x->rank);
     bz_dim dims[BZ_MAX_RANK];

@@ -98,10 +98,8 @@ static const bz_type *filled(call *c, int k)
 
 int resize_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axes[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     int n_axes = axes_of(c, -1, "axes", x->rank, axes);
     if (n_axes < 0)
         return -1;
@@ -152,11 +150,9 @@ static int upsample_scales(call *c, const bz_type *x, double *scales)
 
 int upsample_shape(call *c)
 {
-    const bz_type *x;
+    const bz_type *x = need(c, 0, -1);
     int axes[BZ_MAX_RANK];
     double scales[BZ_MAX_RANK];
-    if (need_tensor(c, 0, -1, &x))
-        return -1;
     for (int i = 0; i < x->rank; i++)
         axes[i] = i;
     bz_dim *dims = new_dims(c, x->rank);
