@@ -89,7 +89,6 @@ typedef enum {
     BZ_RATIO_JOINT,      /* measured / the lowest that any combination reaches */
 } bz_ratio;
 enum { BZ_RATIOS = BZ_RATIO_JOINT + 1 };
-const char *bz_ratio_name(bz_ratio ratio); /* "algorithms" */
 
 typedef struct bz_evaluation_model {
     const char *path, *task; /* task: by the file's name; NULL where that tells nothing */

@@ -53,12 +53,6 @@ static const struct {
     {"wide_resnet", "image classification"},
 };
 
-const char *bz_ratio_name(bz_ratio ratio)
-{
-    static const char *const NAMES[] = {"measured", "algorithms", "fusion", "matrix units", "parallel", "jointly"};
-    return NAMES[ratio];
-}
-
 static const char *task_of(const char *path)
 {
     const char *name = bz_file_name(path);

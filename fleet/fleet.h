@@ -190,8 +190,6 @@ int bz_night_parse(const char *text, const char *path, bz_arena *arena, bz_night
 /* 20261121T020000Z */
 void bz_night_id(int64_t date, char out[32]);
 bool bz_night_is_id(const char *text);
-/* The number of this system's shards in a round. */
-int bz_night_round(const bz_night_system *s, int round);
 
 /* stacks.json: what the kinds of machines were last seen as. */
 typedef struct bz_fleet_stack {

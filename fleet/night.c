@@ -26,14 +26,6 @@ bool bz_night_is_id(const char *text)
            strspn(text + 9, "0123456789") == 6 && text[15] == 'Z';
 }
 
-int bz_night_round(const bz_night_system *s, int round)
-{
-    int n = 0;
-    for (int i = 0; i < s->n_shards; i++)
-        n += s->shard[i].round == round;
-    return n;
-}
-
 /* ---- nights --------------------------------------------------------------------------------- */
 
 static const bz_member JOB[] = {

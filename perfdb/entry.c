@@ -65,7 +65,8 @@ void bz_key_hash(const char *text, unsigned char out[HASH_SIZE])
     put_hash(out, bz_hash_bytes(text, strlen(text)));
 }
 
-const char *bz_problem_dtype(const char *problem, size_t *len)
+/* What stands behind " dtype=" in a problem, or "". */
+static const char *dtype_of(const char *problem, size_t *len)
 {
     static const char MARK[] = " dtype=";
     const char *found = NULL;
@@ -89,7 +90,7 @@ void bz_key_type(bz_record_key *key, uint32_t system, const char *dtype)
 void bz_key_problem(bz_record_key *key, uint32_t system, const char *problem)
 {
     size_t len;
-    const char *dtype = bz_problem_dtype(problem, &len);
+    const char *dtype = dtype_of(problem, &len);
     put_type(key, system, dtype, len);
     bz_key_hash(problem, key->byte + KEY_TYPE);
 }

@@ -61,9 +61,6 @@ void bz_key_identity(bz_record_key *key, const bz_variant *variant, const bz_set
 void bz_key_date(bz_record_key *key, int64_t date);
 uint32_t bz_key_system_of(const void *key);
 
-/* What stands behind " dtype=" in a problem, or "". */
-const char *bz_problem_dtype(const char *problem, size_t *len);
-
 void bz_record_encode(const bz_record_key *key, const bz_record *r, bz_buf *out);
 
 /* Strings of *r point into `value`; system and problem are left alone. */

@@ -80,9 +80,8 @@ typedef struct bz_setting {
 } bz_setting;
 
 /* The setting's text, as a problem has one: "threads=4 cache=cold clock=fixed at 2 GHz". The clock stands last and is left
- * out where nobody set one. What a text leaves out is one thread, hot caches. */
+ * out where nobody set one. */
 void bz_setting_print(const bz_setting *s, bz_buf *out);
-int bz_setting_parse(const char *text, bz_arena *arena, bz_setting *out, bz_error *err);
 bool bz_setting_same(const bz_setting *a, const bz_setting *b);
 
 /* Times are seconds. A number that is not known is NAN. No string is NULL in what the database

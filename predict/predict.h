@@ -152,7 +152,6 @@ bz_predictor *bz_predictor_best(const bz_samples *s, bool gpu);
 /* Forgets all machines but these, named as the database names them or by what stands before the @. -1: one of them teaches nothing. */
 int bz_predictor_only(bz_predictor *p, const char *const *name, int n, bz_error *err);
 bool bz_machine_is(const bz_machine *m, const char *name);
-int bz_predictor_machines(const bz_predictor *p, const bz_machine **machine);
 
 /* A machine to predict for. `own`: its number in `records`, which then count too, those of problems for which measured[problem]
  * holds (NULL: all); -1: it has none. `records` may be the table that the predictor learned from, or another. */
@@ -221,7 +220,6 @@ typedef enum {
     BZ_SCALING_WAVES,
     BZ_SCALING_N
 } bz_scaling;
-extern const char *const bz_scaling_names[BZ_SCALING_N];
 /* By how much the time of a problem changes from one machine to another. */
 double bz_scaling_of(bz_scaling which, const bz_shape *s, const bz_machine *from, const bz_machine *to);
 

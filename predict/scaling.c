@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-const char *const bz_scaling_names[BZ_SCALING_N] = {"peak", "bandwidth", "multiprocessors", "roofline", "waves"};
-
 static double roofline(const bz_shape *s, const bz_machine *m)
 {
     return fmax(s->flops / m->f32, s->bytes / m->bandwidth);

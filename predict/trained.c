@@ -298,12 +298,6 @@ bz_predictor *bz_predictor_shipped(void)
     return bz_predictor_read(bz_trained_text, "trained.txt", &p, NULL) ? NULL : p;
 }
 
-int bz_predictor_machines(const bz_predictor *p, const bz_machine **machine)
-{
-    *machine = p->machine;
-    return p->machines;
-}
-
 /* A database teaches where it has as many records of two GPUs as a network has problems. Of processors nothing ships: a few of one are better
  * than none. */
 static bool teaches(const bz_samples *s, bool gpu)

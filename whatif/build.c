@@ -19,7 +19,7 @@ bool bz_build_member(const bz_build *b, bz_event_kind kind, size_t row)
     return f->iteration == BZ_NONE || bz_event_iteration(b->trace, kind, row) == f->iteration;
 }
 
-uint32_t bz_build_lane(bz_build *b, uint32_t trace_lane)
+static uint32_t lane_of(bz_build *b, uint32_t trace_lane)
 {
     const bz_lane *l = &b->trace->lane[trace_lane];
     char name[96];
@@ -41,7 +41,7 @@ uint32_t bz_build_task(bz_build *b, bz_task_kind kind, bz_event_kind event_kind,
 {
     bz_flow *f = b->flow;
     const bz_events *e = &b->trace->event[event_kind];
-    uint32_t lane = bz_build_lane(b, e->lane[row]);
+    uint32_t lane = lane_of(b, e->lane[row]);
     uint32_t task = bz_flow_add(f, kind, "", lane, end - start, 0);
     bz_task *t = &f->task[task];
     t->name = bz_string(b->trace, e->short_name && e->short_name[row] ? e->short_name[row] : e->name[row]);

@@ -24,7 +24,6 @@ typedef struct bz_build {
 } bz_build;
 
 bool bz_build_member(const bz_build *b, bz_event_kind kind, size_t row);
-uint32_t bz_build_lane(bz_build *b, uint32_t trace_lane);
 uint32_t bz_build_task(bz_build *b, bz_task_kind kind, bz_event_kind event_kind, size_t row, int64_t start,
                        int64_t end);
 

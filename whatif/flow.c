@@ -286,14 +286,6 @@ void bz_flow_remove_launched(bz_flow *flow, uint32_t task, bool keep_gap)
         bz_flow_remove(flow, launch, keep_gap);
 }
 
-void bz_flow_move(bz_flow *flow, uint32_t task, uint32_t after)
-{
-    if (task == after)
-        return;
-    unlink_task(flow, task);
-    link_task(flow, task, flow->task[after].lane, after);
-}
-
 void bz_flow_move_to(bz_flow *flow, uint32_t task, uint32_t lane)
 {
     unlink_task(flow, task);

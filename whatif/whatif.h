@@ -172,16 +172,10 @@ uint32_t bz_flow_depend(bz_flow *flow, uint32_t from, uint32_t to, bz_depends ki
 void bz_flow_remove(bz_flow *flow, uint32_t task, bool keep_gap);
 /* The same for work of a device together with the call that launched it, if that launched nothing else. */
 void bz_flow_remove_launched(bz_flow *flow, uint32_t task, bool keep_gap);
-void bz_flow_move(bz_flow *flow, uint32_t task, uint32_t after);   /* behind another one, maybe on another lane */
 void bz_flow_move_to(bz_flow *flow, uint32_t task, uint32_t lane); /* to the end of a lane */
 void bz_flow_scale(bz_flow *flow, uint32_t task, double factor);   /* its duration, at least 0 */
 void bz_flow_set(bz_flow *flow, uint32_t task, int64_t duration);
 uint32_t bz_flow_launch_of(const bz_flow *flow, uint32_t task); /* the task that launched it; BZ_NONE */
-
-static inline bool bz_flow_has(const bz_flow *flow, uint32_t task)
-{
-    return task < flow->n && !flow->task[task].removed;
-}
 
 /* Sums that end at BZ_FLOW_LONGEST instead of overflowing. */
 static inline int64_t bz_flow_sum(int64_t a, int64_t b)

@@ -176,8 +176,6 @@ cudnnStatus_t cudnn_set_whole(const call *c, tensor *t);
 cudnnStatus_t cudnn_set_channels(tensor *t, int rank, int64_t n);
 const void *cudnn_scalar(const call *c, const scalar *v);
 
-/* A function as an activation; false where cuDNN has none that computes the same. */
-bool cudnn_activation_of(bz_fn fn, float alpha, float beta, cudnnActivationMode_t *mode, double *coefficient);
 cudnnStatus_t cudnn_make_activation(cudnnActivationDescriptor_t *out, bz_fn fn, float alpha, float beta);
 
 /* Post-operations in calls of their own: descriptors, and the calls on y. -1 where cuDNN has no such call. */

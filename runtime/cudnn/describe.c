@@ -84,8 +84,8 @@ const void *cudnn_scalar(const call *c, const scalar *v)
     return c->problem->dtype == BZ_F64 ? (const void *)&v->d : (const void *)&v->f;
 }
 
-/* A clipped ReLU has 0 as its lower bound, and nothing else is one. */
-bool cudnn_activation_of(bz_fn fn, float alpha, float beta, cudnnActivationMode_t *mode, double *coefficient)
+/* A function as an activation; false where cuDNN has none that computes the same: a clipped ReLU has 0 as its lower bound. */
+static bool activation_of(bz_fn fn, float alpha, float beta, cudnnActivationMode_t *mode, double *coefficient)
 {
     static const struct {
         bz_fn fn;
@@ -110,7 +110,7 @@ cudnnStatus_t cudnn_make_activation(cudnnActivationDescriptor_t *out, bz_fn fn, 
 {
     cudnnActivationMode_t mode = CUDNN_ACTIVATION_IDENTITY;
     double coefficient = 0;
-    if (fn && !cudnn_activation_of(fn, alpha, beta, &mode, &coefficient))
+    if (fn && !activation_of(fn, alpha, beta, &mode, &coefficient))
         return CUDNN_STATUS_NOT_SUPPORTED;
     TRY(cudnnCreateActivationDescriptor(out));
     TRY(cudnnSetActivationDescriptor(*out, mode, CUDNN_NOT_PROPAGATE_NAN, coefficient));

@@ -28,37 +28,6 @@ static char *read_text(const char *path)
     return b.data ? b.data : strdup("");
 }
 
-/* A setting is its text: what differs has another one, and the text gives it back. */
-static void test_setting_text(void **state)
-{
-    (void)state;
-    static const char *const TEXTS[] = {"threads=1 cache=hot", "threads=4 cache=hot", "threads=4 cache=cold",
-                                        "threads=4 cache=cold clock=fixed at 2 GHz"};
-    static const char *const BAD[] = {
-        "threads",    "threads=", "threads=-1", "threads=1x",         "threads=99999999999",
-        "cache=warm", "clock=",   "speed=3",    "cache=hot,threads=1"};
-    bz_arena arena = {0};
-    bz_setting a, b;
-    bz_buf text = {0};
-    for (size_t i = 0; i < 4; i++)
-        for (size_t k = 0; k < 4; k++) {
-            assert_int_equal(bz_setting_parse(TEXTS[i], &arena, &a, &err), 0);
-            assert_int_equal(bz_setting_parse(TEXTS[k], &arena, &b, &err), 0);
-            assert_int_equal(bz_setting_same(&a, &b), i == k);
-            bz_buf_clear(&text);
-            bz_setting_print(&a, &text);
-            assert_string_equal(bz_buf_text(&text), TEXTS[i]);
-        }
-    assert_int_equal(bz_setting_parse("cache=cold threads=4", &arena, &a, &err), 0);
-    assert_int_equal(bz_setting_parse(TEXTS[2], &arena, &b, &err), 0);
-    assert_true(bz_setting_same(&a, &b));
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++)
-        if (!bz_setting_parse(BAD[i], &arena, &a, &err))
-            fail_msg("%s is taken", BAD[i]);
-    bz_buf_free(&text);
-    bz_arena_free(&arena);
-}
-
 static void test_line_round_trip(void **state)
 {
     (void)state;
@@ -387,16 +356,9 @@ static void test_merge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_causes),
-        TEST(test_setting_text),
-        TEST(test_line_round_trip),
-        TEST(test_remeasure),
-        TEST(test_complete),
-        TEST(test_lines),
-        TEST(test_system_line),
-        TEST(test_bad_lines),
-        TEST(test_export),
-        TEST(test_merge),
+        cmocka_unit_test(test_causes), TEST(test_line_round_trip), TEST(test_remeasure),
+        TEST(test_complete),           TEST(test_lines),           TEST(test_system_line),
+        TEST(test_bad_lines),          TEST(test_export),          TEST(test_merge),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
