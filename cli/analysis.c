@@ -2,16 +2,24 @@
 
 #include <string.h>
 
-int analyses_ask(analyses *a, const planning *p, const bz_models *m, bz_error *err)
+static void end_patterns(void *patterns)
+{
+    bz_patterns_free(patterns);
+}
+
+int analyses_ask(bz_job *job, analyses *a, const planning *p, const bz_models *m, bz_error *err)
 {
     bz_request *r = &a->request;
-    bz_patterns_free(a->patterns);
-    if (planning_options(p, &r->options, &a->patterns, err) || planning_setting(p, &r->setting, err))
+    bz_patterns *patterns;
+    if (planning_options(p, &r->options, &patterns, err))
+        return -1;
+    bz_arena_keep(&job->arena, patterns, end_patterns);
+    if (planning_setting(p, &r->setting, err))
         return -1;
     r->model = m->name;
     r->layers = m->layers;
     r->n = m->n;
-    r->plan = a->plan = bz_plan_keep(bz_plan_of(&r->options, m->layers, m->name, m->n), &a->arena);
+    r->plan = a->plan = bz_plan_keep(bz_plan_of(&r->options, m->layers, m->name, m->n), &job->arena);
     return 0;
 }
 
@@ -41,25 +49,25 @@ static void predict(void *user, const bz_plan *plan, const bz_system *system, co
     bz_predictor_free(predictor);
 }
 
-static int analyze_predicted(analyses *a, bz_error *err)
+static int analyze_predicted(bz_job *job, analyses *a, bz_error *err)
 {
     predicting p = {.setting = &a->request.setting};
     a->request.predict = predict;
     a->request.predict_user = &p;
     int rc = bz_samples_load(a->request.db, p.setting, &p.samples, err) ||
-             bz_analyze(&a->request, &a->arena, &a->found, err);
+             bz_analyze(&a->request, &job->arena, &a->found, err);
     bz_samples_free(&p.samples);
     return rc ? -1 : 0;
 }
 
-int analyses_make(analyses *a, bz_perfdb *db, const bz_system *const *system, int n_systems, unsigned parts,
-                  bz_error *err)
+int analyses_make(bz_job *job, analyses *a, bz_perfdb *db, const bz_system *const *system, int n_systems,
+                  unsigned parts, bz_error *err)
 {
     a->request.db = db;
     a->request.system = system;
     a->request.n_systems = n_systems;
     a->request.parts = parts;
-    return a->predict ? analyze_predicted(a, err) : bz_analyze(&a->request, &a->arena, &a->found, err);
+    return a->predict ? analyze_predicted(job, a, err) : bz_analyze(&a->request, &job->arena, &a->found, err);
 }
 
 static int draw(const bz_analysis *a, const analysis_output *o, bz_error *err)
@@ -119,35 +127,29 @@ static void put_text(const bz_findings *r, bz_buf *out)
         put_recordings(r, out);
 }
 
-int analyses_print(analyses *a, const analysis_output *o, bz_buf *out, bz_error *err)
+int analyses_print(bz_job *job, analyses *a, const analysis_output *o, bz_buf *out, bz_error *err)
 {
     bz_findings *f = &a->found;
     if ((o->dot || o->svg) && f->n != 1)
         return bz_fail(err, BZ_USAGE, "--dot and --svg draw one model on one system, not %d", f->n);
     if ((o->dot || o->svg) && f->analysis->bound.rebuilt)
         return bz_fail(err, BZ_USAGE, "--dot and --svg draw a model's graph: name a model");
-    if ((o->csv || o->models) && !f->n)
+    if ((job->csv || o->models) && !f->n)
         return bz_fail(err, BZ_USAGE, "--csv has a row per layer, and there is no model: name one, or take --json");
     if (f->n > 1 || o->models) {
-        bz_evaluation *e = BZ_NEW(&a->arena, bz_evaluation, 1);
-        bz_evaluation_make(f->analysis, f->n, &a->arena, e);
+        bz_evaluation *e = BZ_NEW(&job->arena, bz_evaluation, 1);
+        bz_evaluation_make(f->analysis, f->n, &job->arena, e);
         f->evaluation = e;
     }
     if (((o->dot || o->svg) && draw(f->analysis, o, err)) || (o->html && write_page(f, o->html, err)))
         return -1;
-    if (o->json)
+    if (job->json)
         bz_report_json(f, out);
-    else if (o->csv && o->models)
+    else if (job->csv && o->models)
         bz_report_evaluation_csv(f->analysis, f->evaluation, out);
-    else if (o->csv)
+    else if (job->csv)
         bz_report_csv(f->analysis, f->n, out);
     else
         put_text(f, out);
     return 0;
-}
-
-void analyses_free(analyses *a)
-{
-    bz_patterns_free(a->patterns);
-    bz_arena_free(&a->arena);
 }

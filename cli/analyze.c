@@ -1,6 +1,7 @@
 /* benanza analyze: what the database knows of models, held against profiles. Runs nothing. */
 #include "cli/analysis.h"
 #include "cli/db.h"
+#include "cli/profile.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 enum { POINTS = 32 }; /* of a sweep, along each axis */
 
 typedef struct analyze_job {
+    bz_job job;
     planning p;
     analysis_output output;
     const char *batches, *systems, *iterations;
@@ -21,14 +23,13 @@ typedef struct analyze_job {
     bz_perfdb *db;
     analyses analyses;
     bz_list candidates;
-    bz_buf again; /* the arguments that 'bound' takes, too */
+    const char *again; /* the arguments that 'bound' takes, too */
 } analyze_job;
 
 /* Nothing is measured, so nothing is stored. Who names a system wants the database that knows it. */
 static int open_db(analyze_job *a, bz_error *err)
 {
-    return a->systems ? bz_db_open(&bz_command_analyze, a->p.db, true, &a->db, err)
-                      : bz_db_look(&bz_command_analyze, a->p.db, &a->db, err);
+    return a->systems ? bz_db_open(&a->job, true, &a->db, err) : bz_db_look(&a->job, &a->db, err);
 }
 
 /* The next of "a,b,c"; false behind the last. */
@@ -86,10 +87,10 @@ static const char *profile_name(const char *list, bz_arena *arena)
 /* "run.sqlite,run.log": a timeline and the logs of the same program are one profile. */
 static int read_profiles(analyze_job *a, bz_error *err)
 {
-    bz_recorded *recorded = BZ_NEW(&a->analyses.arena, bz_recorded, a->profiles.n);
-    a->trace = BZ_NEW(&a->analyses.arena, bz_trace *, a->profiles.n);
+    bz_recorded *recorded = BZ_NEW(&a->job.arena, bz_recorded, a->profiles.n);
+    a->trace = BZ_NEW(&a->job.arena, bz_trace *, a->profiles.n);
     for (int i = 0; i < a->profiles.n; i++) {
-        bz_trace *t = a->trace[i] = bz_trace_new();
+        bz_trace *t = a->trace[i] = bz_job_trace(&a->job);
         const char *list = a->profiles.item[i];
         char word[256];
         while (next_word(&list, word))
@@ -100,7 +101,7 @@ static int read_profiles(analyze_job *a, bz_error *err)
                            a->profiles.item[i]);
         if (bz_trace_finish(t, &(bz_finish_options){.iterations = a->iterations}, err))
             return -1;
-        recorded[i] = (bz_recorded){profile_name(a->profiles.item[i], &a->analyses.arena), t};
+        recorded[i] = (bz_recorded){profile_name(a->profiles.item[i], &a->job.arena), t};
     }
     a->analyses.request.profile = recorded;
     a->analyses.request.n_profiles = a->profiles.n;
@@ -115,15 +116,15 @@ static void name_misses(analyze_job *a, bz_analysis *item, int n, const bz_syste
     bz_buf_puts(&measures, item->bound.rebuilt ? "benanza bound MODEL" : "benanza bound");
     if (batch)
         bz_buf_printf(&measures, " --batch %lld", (long long)batch);
-    bz_buf_printf(&measures, "%s%s", gpu ? PLANNING_GPU : "", bz_buf_text(&a->again));
+    bz_buf_printf(&measures, "%s%s", gpu ? PLANNING_GPU : "", a->again);
     if (a->systems)
         bz_buf_printf(&whom, " for %s", system->name);
     if (item->bound.rebuilt)
         bz_buf_printf(&whom, " of %s. No command measures calls by themselves, but with the model that made them",
                       item->bound.model);
-    bool text = !a->output.json && !a->output.csv && !a->output.html; /* its answer has the command */
+    bool text = !a->job.json && !a->job.csv && !a->output.html; /* its answer has the command */
     for (int i = 0; i < n && item->lacking; i++)
-        item[i].bound.measures = bz_arena_str(&a->analyses.arena, bz_buf_text(&measures));
+        item[i].bound.measures = bz_arena_str(&a->job.arena, bz_buf_text(&measures));
     if (item->lacking && !(text && item->bound.rebuilt && !bz_bound_goal(&item->bound).enough))
         planning_lacks(&bz_command_analyze, item->lacking, bz_buf_text(&whom), bz_buf_text(&measures),
                        a->systems != NULL);
@@ -142,8 +143,8 @@ static int make(analyze_job *a, int n, int64_t batch, bz_error *err)
     bz_findings *found = &a->analyses.found;
     int first = found->n;
     a->analyses.predict = a->output.predict;
-    if (analyses_make(&a->analyses, a->db, a->system, a->n_systems, BZ_PARTS | (a->output.html ? BZ_PART_TIMELINE : 0),
-                      err))
+    if (analyses_make(&a->job, &a->analyses, a->db, a->system, a->n_systems,
+                      BZ_PARTS | (a->output.html ? BZ_PART_TIMELINE : 0), err))
         return -1;
     for (int i = first; i < found->n; i += n)
         name_misses(a, &found->analysis[i], n, a->system[(i - first) / n % a->n_systems], batch);
@@ -165,13 +166,13 @@ static int analyze_models(analyze_job *a, const bz_list *paths, bz_error *err)
         return -1;
     for (int i = 0; i < a->n_points; i++) {
         a->p.models.batch = a->batch[i];
-        if (models_load(&bz_command_analyze, paths, &a->p.models, &a->models[i], err))
+        if (models_load(&a->job, paths, &a->p.models, &a->models[i], err))
             return -1;
         refit(a, &a->models[i]);
-        if (analyses_ask(&a->analyses, &a->p, &a->models[i], err) || make(a, a->models[i].n, a->batch[i], err))
+        if (analyses_ask(&a->job, &a->analyses, &a->p, &a->models[i], err) || make(a, a->models[i].n, a->batch[i], err))
             return -1;
     }
-    bz_candidates_remember(paths->item, paths->n, a->p.db);
+    bz_candidates_remember(paths->item, paths->n, a->job.db);
     return 0;
 }
 
@@ -183,14 +184,15 @@ static void put_fitting(const analyze_job *a, const char *gpu, bz_buf *out)
     bz_perfdb *db = NULL;
     const bz_system **list;
     size_t n = 0;
-    if (bz_db_open(&bz_command_analyze, a->p.db, true, &db, &none) || bz_perfdb_systems(db, &arena, &list, &n, &none))
+    bz_job look = {.command = a->job.command, .db = a->job.db};
+    if (bz_db_open(&look, true, &db, &none) || bz_perfdb_systems(db, &arena, &list, &n, &none))
         n = 0;
     for (size_t i = 0; i < n; i++) {
         const bz_system_facts *facts = bz_system_facts_read(list[i]->details, &arena);
         if (facts->gpu && (!gpu || !*facts->name || !strncmp(facts->name, gpu, strlen(gpu))))
             bz_buf_printf(out, "%s --system %s", out->len ? ", or" : "", list[i]->name);
     }
-    bz_perfdb_close(db);
+    bz_arena_free(&look.arena);
     bz_arena_free(&arena);
 }
 
@@ -215,7 +217,7 @@ static void leave_unpriced(analyze_job *a, int i)
 static void find_candidates(analyze_job *a)
 {
     bz_candidates known;
-    bz_candidates_load(a->candidates.item, a->candidates.n, a->p.db, &a->analyses.arena, &known);
+    bz_candidates_load(a->candidates.item, a->candidates.n, a->job.db, &a->job.arena, &known);
     for (int i = 0; i < a->candidates.n; i++)
         if (known.complaint[i])
             bz_warn(&bz_command_analyze, "%s; it is no candidate then", known.complaint[i]);
@@ -246,57 +248,43 @@ static int analyze_profiles(analyze_job *a, bz_error *err)
         bz_warn(&bz_command_analyze, "%s; what the recording tells by itself needs none", err->text);
         return 0;
     }
-    return analyses_ask(&a->analyses, &a->p, &(bz_models){0}, err) || make(a, 1, 0, err) ? -1 : 0;
+    return analyses_ask(&a->job, &a->analyses, &a->p, &(bz_models){0}, err) || make(a, 1, 0, err) ? -1 : 0;
 }
 
-static int analyze(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
+static const bz_option OPTIONS[] = {
+    BZ_VALUE("system", analyze_job, systems, "NAME,…", "the systems whose records count (this machine's)"),
+    BZ_VALUE("batch", analyze_job, batches, "N,…", "batch sizes, for example 1,4,16"),
+    BZ_LIST("profile", analyze_job, profiles, "FILE,…",
+            "compare the bound with this recording; a timeline and the logs of the same run have commas between; may "
+            "be repeated"),
+    BZ_VALUE("iterations", analyze_job, iterations, "NAME",
+             "take ranges of this name (or pattern, as step*) for the iterations of the profile; a number: look for so "
+             "many"),
+    BZ_LIST("candidate", analyze_job, candidates, "FILE",
+            "without a model: a model that the profile may be of, besides those known; may be repeated"),
+    ANALYSIS_OPTIONS(analyze_job, output),
+    PLANNING_SWEEP_OPTIONS(analyze_job, p),
+    TRAINING_OPTIONS(analyze_job, p.models),
+    {0},
+};
+
+static int analyze(void *job, bz_buf *out, bz_error *err)
 {
+    static const char *const OWN[] = {"system", "batch",  "profile", "iterations", "candidate", "json",
+                                      "csv",    "models", "html",    "dot",        "svg",       NULL};
     analyze_job *a = job;
+    const bz_list *paths = &a->job.arguments;
+    a->again = bz_job_again(&a->job, OWN);
     if (!paths->n && (!a->profiles.n || a->batches))
         return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME; or a profile of one");
     if ((paths->n && read_batches(a, err)) || read_profiles(a, err) ||
         (paths->n ? analyze_models(a, paths, err) : analyze_profiles(a, err)))
         return -1;
-    *status = a->analyses.found.incomplete ? BZ_INCOMPLETE : BZ_OK;
-    return analyses_print(&a->analyses, &a->output, out, err);
+    a->job.status = a->analyses.found.incomplete ? BZ_INCOMPLETE : BZ_OK;
+    return analyses_print(&a->job, &a->analyses, &a->output, out, err);
 }
 
-static int run(int argc, char **argv)
-{
-    analyze_job a = {0};
-    const bz_option options[] = {
-        {"system", BZ_OPTION_TEXT, &a.systems, "NAME,…", "the systems whose records count (this machine's)"},
-        {"batch", BZ_OPTION_TEXT, &a.batches, "N,…", "batch sizes, for example 1,4,16"},
-        {"profile", BZ_OPTION_LIST, &a.profiles, "FILE,…",
-         "compare the bound with this recording; a timeline and the logs of the same run have commas between; may be "
-         "repeated"},
-        {"iterations", BZ_OPTION_TEXT, &a.iterations, "NAME",
-         "take ranges of this name (or pattern, as step*) for the iterations of the profile; a number: look for so "
-         "many"},
-        {"candidate", BZ_OPTION_LIST, &a.candidates, "FILE",
-         "without a model: a model that the profile may be of, besides those known; may be repeated"},
-        ANALYSIS_OPTIONS(a.output),
-        PLANNING_SWEEP_OPTIONS(a.p),
-        TRAINING_OPTIONS(a.p.models),
-        {0},
-    };
-    static const char *const OWN[] = {"system", "batch",  "profile", "iterations", "candidate", "json",
-                                      "csv",    "models", "html",    "dot",        "svg",       NULL};
-    bz_options_again(options, argc, argv, OWN, &a.again);
-    int status = bz_run_command(&bz_command_analyze, options, argc, argv, analyze, &a);
-    for (int i = 0; a.trace && i < a.profiles.n; i++)
-        bz_trace_free(a.trace[i]);
-    analyses_free(&a.analyses);
-    bz_perfdb_close(a.db);
-    for (int i = 0; i < a.n_points; i++)
-        bz_models_free(&a.models[i]);
-    bz_buf_free(&a.again);
-    bz_list_free(&a.candidates);
-    bz_list_free(&a.profiles);
-    planning_free(&a.p);
-    return status;
-}
-
-const bz_command bz_command_analyze = {
-    "analyze", "[MODEL...] [OPTIONS]",
-    "say how fast a model could run on a system, and what keeps a recorded program from it", run};
+const bz_command bz_command_analyze =
+    BZ_COMMAND("analyze", "[MODEL...] [OPTIONS]",
+               "say how fast a model could run on a system, and what keeps a recorded program from it", OPTIONS,
+               analyze_job, analyze);

@@ -20,5 +20,7 @@ static int run_bench(int argc, char **argv)
     return bz_report(&bz_command_bench, &err);
 }
 
-const bz_command bz_command_bench = {"bench", "[OPTIONS] PROBLEM...",
-                                     "benchmark single problems, and print a JSON line for each variant", run_bench};
+const bz_command bz_command_bench = {.name = "bench",
+                                     .arguments = "[OPTIONS] PROBLEM...",
+                                     .summary = "benchmark single problems, and print a JSON line for each variant",
+                                     .run = run_bench};

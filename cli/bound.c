@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 typedef struct bound_job {
+    bz_job job;
     planning p;
     analysis_output output;
     bool no_run;
@@ -24,9 +25,23 @@ typedef struct bound_job {
     bz_perfdb *db;
     const bz_system *system;
     analyses analyses;
-    bz_buf again; /* this command as it measures, where it only looks up */
-    bool looked;  /* it only looked up, and something lacks */
+    const char *again; /* this command as it measures, where it only looks up */
+    bool looked;       /* it only looked up, and something lacks */
 } bound_job;
+
+static const bz_option OPTIONS[] = {
+    ANALYSIS_OPTIONS(bound_job, output),
+    BZ_FLAG("no-run", bound_job, no_run, "measure nothing: use what the database has"),
+    BZ_VALUE("max", bound_job, max, "MS", "end with status 5 where a bound is above MS milliseconds"),
+    BZ_COUNT("in-sequence", bound_job, in_sequence, "N",
+             "beside the sum, show what the model takes by sequences of at most N layers, which 'benanza bricks "
+             "--replay' measured"),
+    BZ_VALUE("time-limit", bound_job, time_limit, "S", "measure each variant for S seconds (0.1)"),
+    PLANNING_WAIT_OPTION(bound_job, wait),
+    PLANNING_REMEASURE_OPTION(bound_job, remeasure),
+    PLANNING_OPTIONS(bound_job, p),
+    {0},
+};
 
 static bool ask(int n)
 {
@@ -52,7 +67,7 @@ static int fill(bound_job *b, bz_error *err)
     if (!n)
         return 0;
     if (b->p.system || (b->no_run && !ask(n))) {
-        planning_lacks(&bz_command_bound, n, "", bz_buf_text(&b->again), b->p.system != NULL);
+        planning_lacks(&bz_command_bound, n, "", b->again, b->p.system != NULL);
         b->looked = true;
         return 0;
     }
@@ -70,21 +85,21 @@ static int analyze(bound_job *b, bz_buf *out, bz_error *err)
 {
     bz_findings *found = &b->analyses.found;
     b->analyses.predict = b->output.predict;
-    if (analyses_make(&b->analyses, b->db, &b->system, 1, BZ_PARTS, err))
+    if (analyses_make(&b->job, &b->analyses, b->db, &b->system, 1, BZ_PARTS, err))
         return -1;
     for (int i = 0; i < found->n; i++) {
         bz_bound *bound = &found->analysis[i].bound;
         bound->benchmarks = b->benchmarks;
         bound->problems = b->problems;
         bound->known = b->known;
-        bound->measures = b->looked ? bz_buf_text(&b->again) : NULL;
+        bound->measures = b->looked ? b->again : NULL;
     }
-    return analyses_print(&b->analyses, &b->output, out, err);
+    return analyses_print(&b->job, &b->analyses, &b->output, out, err);
 }
 
 static int find_system(bound_job *b, bz_error *err)
 {
-    return planning_system(&bz_command_bound, &b->p, b->p.system != NULL, &b->db, &b->system, err);
+    return planning_system(&b->job, &b->p, b->p.system != NULL, &b->db, &b->system, err);
 }
 
 /* A system that is named says which backends are meant; this machine is asked when the options are known to be right. */
@@ -92,10 +107,11 @@ static int plan_models(bound_job *b, bz_error *err)
 {
     if (b->p.system && find_system(b, err))
         return -1;
-    if (planning_backends(&b->p, b->system))
-        bz_buf_puts(&b->again, PLANNING_GPU);
+    if (planning_backends(&b->job, &b->p, b->system))
+        b->again = bz_arena_printf(&b->job.arena, "%s" PLANNING_GPU, b->again);
     b->analyses.request.in_sequence = (int)(b->in_sequence < 64 ? b->in_sequence : 64);
-    return analyses_ask(&b->analyses, &b->p, &b->models, err) || (!b->p.system && find_system(b, err)) ? -1 : 0;
+    return analyses_ask(&b->job, &b->analyses, &b->p, &b->models, err) || (!b->p.system && find_system(b, err)) ? -1
+                                                                                                                : 0;
 }
 
 static int read_limit(bound_job *b, bz_error *err)
@@ -109,8 +125,9 @@ static int read_limit(bound_job *b, bz_error *err)
 }
 
 /* What the exit status is. A total that lacks layers is neither above the limit nor within it. */
-static int judge(const bound_job *b)
+static int judge(const void *job)
 {
+    const bound_job *b = job;
     int status = BZ_OK;
     for (int i = 0; i < b->analyses.found.n && !b->analyses.found.incomplete; i++) {
         const bz_bound *bound = &b->analyses.found.analysis[i].bound;
@@ -125,10 +142,12 @@ static int judge(const bound_job *b)
     return b->analyses.found.incomplete ? BZ_INCOMPLETE : status;
 }
 
-static int bound_models(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
+static int bound_models(void *job, bz_buf *out, bz_error *err)
 {
+    static const char *const LOOKING[] = {"no-run", "system", NULL};
     bound_job *b = job;
-    (void)status; /* once the report is printed */
+    const bz_list *paths = &b->job.arguments;
+    b->again = bz_arena_printf(&b->job.arena, "benanza bound%s", bz_job_again(&b->job, LOOKING));
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
     if (b->in_sequence == 1)
@@ -138,43 +157,14 @@ static int bound_models(void *job, const bz_list *paths, bz_buf *out, int *statu
     if (planning_seconds("time-limit", b->time_limit, false, err) || planning_seconds("wait", b->wait, true, err) ||
         planning_setting(&b->p, &b->setting, err) || read_limit(b, err) ||
         planning_remeasure(b->remeasure, &b->again_records, err) ||
-        models_load(&bz_command_bound, paths, &b->p.models, &b->models, err) || plan_models(b, err))
+        models_load(&b->job, paths, &b->p.models, &b->models, err) || plan_models(b, err))
         return -1;
     if (fill(b, err) || analyze(b, out, err))
         return -1;
-    bz_candidates_remember(paths->item, paths->n, b->p.db);
+    bz_candidates_remember(paths->item, paths->n, b->job.db);
     return 0;
 }
 
-static int run(int argc, char **argv)
-{
-    bound_job b = {0};
-    const bz_option options[] = {
-        ANALYSIS_OPTIONS(b.output),
-        {"no-run", BZ_OPTION_FLAG, &b.no_run, NULL, "measure nothing: use what the database has"},
-        {"max", BZ_OPTION_TEXT, &b.max, "MS", "end with status 5 where a bound is above MS milliseconds"},
-        {"in-sequence", BZ_OPTION_COUNT, &b.in_sequence, "N",
-         "beside the sum, show what the model takes by sequences of at most N layers, which 'benanza bricks --replay' "
-         "measured"},
-        {"time-limit", BZ_OPTION_TEXT, &b.time_limit, "S", "measure each variant for S seconds (0.1)"},
-        PLANNING_WAIT_OPTION(b.wait),
-        PLANNING_REMEASURE_OPTION(b.remeasure),
-        PLANNING_OPTIONS(b.p),
-        {0},
-    };
-    static const char *const LOOKING[] = {"no-run", "system", NULL};
-    bz_buf_puts(&b.again, "benanza bound");
-    bz_options_again(options, argc, argv, LOOKING, &b.again);
-    int status = bz_run_command(&bz_command_bound, options, argc, argv, bound_models, &b);
-    if (status == BZ_OK)
-        status = judge(&b);
-    analyses_free(&b.analyses);
-    bz_buf_free(&b.again);
-    bz_perfdb_close(b.db);
-    bz_models_free(&b.models);
-    planning_free(&b.p);
-    return status;
-}
-
-const bz_command bz_command_bound = {"bound", "MODEL... [OPTIONS]",
-                                     "say how fast a model could run here: measure its layers, then add them up", run};
+const bz_command bz_command_bound = BZ_COMMAND(
+    "bound", "MODEL... [OPTIONS]", "say how fast a model could run here: measure its layers, then add them up", OPTIONS,
+    bound_job, bound_models, .judge = judge);

@@ -16,8 +16,8 @@
 enum { USUAL = 1, MOST_TIMES = 64 << 20 };
 
 typedef struct bricks_job {
+    bz_job job;
     const char *folder, *command;
-    bool json;
     int64_t most;
     bz_bricks b;
     const char **why; /* [b.n] */
@@ -31,20 +31,49 @@ typedef struct bricks_job {
     bz_list rules;
     const char *each;
     bz_brick_rules rule;
-    bz_arena arena;
     bz_models models;
 } bricks_job;
 
+static const bz_option OPTIONS[] = {
+    BZ_COUNT("G|layers", bricks_job, most, "N", "at most N layers in a sequence (1)"),
+    BZ_VALUE("o|output", bricks_job, folder, "DIR", "write each unique sequence into this folder as an ONNX file"),
+    BZ_FLAG("weights", bricks_job, weights, "keep the weights in these files: they compute what the model does"),
+    BZ_VALUE("exec", bricks_job, command, "CMD",
+             "run CMD for each of these files, and for the models; {model} in it is the file's name, and the last word "
+             "that it prints is the time in seconds. What was measured stays in DIR/times.tsv"),
+    BZ_FLAG("replay", bricks_job, replay,
+            "run each sequence and each model here as 'benanza replay' does, and store their times as records"),
+    BZ_FLAG("no-run", bricks_job, records.no_run, "with --replay: run nothing, use what the database has"),
+    BZ_FLAG("overlap", bricks_job, overlap,
+            "use all sequences of up to N layers, which may share layers: a model takes what its cheapest cover by "
+            "them takes"),
+    BZ_VALUE("each", bricks_job, each, "S", "count S seconds more for each sequence (0)"),
+    BZ_LIST("rule", bricks_job, rules, "KIND=FACTOR",
+            "count FACTOR times as much for sequences that begin with a layer of this kind; may be repeated"),
+    BZ_FLAG("advise", bricks_job, advise,
+            "by the records, tell what each model takes on each system, the fastest system first; with --system, which "
+            "model is fastest there"),
+    BZ_LIST("price", bricks_job, records.prices, "SYSTEM=DOLLARS",
+            "with --advise: what an hour of this system costs; may be repeated"),
+    BZ_JSON_OPTION,
+    BZ_VALUE("time-limit", bricks_job, records.time_limit, "S", "measure each for S seconds (0.2)"),
+    PLANNING_REMEASURE_OPTION(bricks_job, records.remeasure),
+    MODEL_BATCH_OPTION(bricks_job, records.p.models),
+    PLANNING_SWEEP_OPTIONS(bricks_job, records.p),
+    PLANNING_SYSTEM_OPTION(bricks_job, records.p),
+    {0},
+};
+
 static const char *path_of(bricks_job *j, const char *name)
 {
-    return bz_arena_printf(&j->arena, "%s/%s", j->folder, name);
+    return bz_arena_printf(&j->job.arena, "%s/%s", j->folder, name);
 }
 
 static const char *id_of(bricks_job *j, int brick)
 {
     char id[33];
     bz_hash_hex(j->b.brick[brick].hash, id);
-    return bz_arena_str(&j->arena, id);
+    return bz_arena_str(&j->job.arena, id);
 }
 
 /* ---- files ------------------------------------------------------------------------------------ */
@@ -58,9 +87,9 @@ static int save(bricks_job *j, bz_error *err)
         bz_error why = {0};
         int rc = bz_bricks_save(&j->b, i, &file, &why);
         if (rc)
-            j->why[i] = bz_arena_str(&j->arena, why.text);
+            j->why[i] = bz_arena_str(&j->job.arena, why.text);
         else
-            rc = bz_whole_write(path_of(j, bz_arena_printf(&j->arena, "%s.onnx", id_of(j, i))), &file, err);
+            rc = bz_whole_write(path_of(j, bz_arena_printf(&j->job.arena, "%s.onnx", id_of(j, i))), &file, err);
         bz_buf_free(&file);
         if (rc && !j->why[i])
             return -1;
@@ -76,11 +105,11 @@ static void read_times(bricks_job *j)
     bz_error none;
     if (bz_whole_read(path_of(j, "times.tsv"), MOST_TIMES, "is too long", &j->log, &none))
         return;
-    char *text = bz_arena_strn(&j->arena, bz_buf_text(&j->log), j->log.len), *line, *rest = text;
+    char *text = bz_arena_strn(&j->job.arena, bz_buf_text(&j->log), j->log.len), *line, *rest = text;
     int lines = 0;
     for (const char *p = text; *p; p++)
         lines += *p == '\n';
-    j->seconds = BZ_NEW(&j->arena, double, lines);
+    j->seconds = BZ_NEW(&j->job.arena, double, lines);
     while ((line = strsep(&rest, "\n"))) {
         char *command = line, *seconds = strsep(&command, "\t"), *what = command ? strsep(&command, "\t") : NULL, *end;
         double v = strtod(seconds, &end);
@@ -156,8 +185,8 @@ static void measure_all(bricks_job *j, const bz_list *paths)
         const char *id = id_of(j, i);
         bz_error why;
         if (!j->why[i] &&
-            time_of(j, id, path_of(j, bz_arena_printf(&j->arena, "%s.onnx", id)), &j->b.brick[i].seconds, &why))
-            j->why[i] = bz_arena_str(&j->arena, why.text);
+            time_of(j, id, path_of(j, bz_arena_printf(&j->job.arena, "%s.onnx", id)), &j->b.brick[i].seconds, &why))
+            j->why[i] = bz_arena_str(&j->job.arena, why.text);
         bz_progress_at(&progress, ++done, NULL);
     }
     for (int i = 0; i < paths->n && !bz_bench_stopped(); i++) {
@@ -186,7 +215,7 @@ static int read_rules(bricks_job *j, bz_error *err)
             return bz_fail(err, BZ_USAGE, "--rule takes KIND=FACTOR such as conv=1.1, not '%s'", text);
         if (j->rule.n_kinds == (int)(sizeof j->rule.kind / sizeof *j->rule.kind))
             return bz_fail(err, BZ_USAGE, "--rule takes up to %d kinds", j->rule.n_kinds);
-        j->rule.kind[j->rule.n_kinds].kind = bz_arena_strn(&j->arena, text, (size_t)(at - text));
+        j->rule.kind[j->rule.n_kinds].kind = bz_arena_strn(&j->job.arena, text, (size_t)(at - text));
         j->rule.kind[j->rule.n_kinds++].factor = factor;
     }
     return 0;
@@ -209,79 +238,45 @@ static int check(bricks_job *j, const bz_list *paths, bz_error *err)
     return read_rules(j, err);
 }
 
-static int bricks(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
+static void end_bricks(void *job)
 {
     bricks_job *j = job;
+    bz_bricks_free(&j->b);
+    bz_map_free(&j->times);
+    bz_buf_free(&j->log);
+}
+
+static int bricks(void *job, bz_buf *out, bz_error *err)
+{
+    bricks_job *j = job;
+    const bz_list *paths = &j->job.arguments;
     const bz_models *m = &j->models;
-    if (check(j, paths, err) || models_load(&bz_command_bricks, paths, &j->records.p.models, &j->models, err))
+    j->records.job = &j->job;
+    bz_arena_keep(&j->job.arena, j, end_bricks);
+    if (check(j, paths, err) || models_load(&j->job, paths, &j->records.p.models, &j->models, err))
         return -1;
     j->b.overlap = j->overlap;
     j->b.weights = j->weights;
     j->b.most = j->most ? (int)(j->most < 1 << 20 ? j->most : 1 << 20) : USUAL;
     for (int i = 0; i < m->n; i++)
         bz_bricks_add(&j->b, m->layers[i], bz_file_name(paths->item[i]));
-    j->why = BZ_NEW(&j->arena, const char *, j->b.n);
+    j->why = BZ_NEW(&j->job.arena, const char *, j->b.n);
     if (j->folder && save(j, err))
         return -1;
-    if (j->replay && bricks_replay(&j->records, &j->b, m->layers, j->why, &j->arena, err))
+    if (j->replay && bricks_replay(&j->records, &j->b, m->layers, j->why, err))
         return -1;
-    if (j->advise && bricks_advise(&j->records, &j->b, &j->rule, &j->arena, &j->advice, err))
+    if (j->advise && bricks_advise(&j->records, &j->b, &j->rule, &j->advice, err))
         return -1;
     if (j->command)
         measure_all(j, paths);
     for (int i = 0; i < j->b.n; i++)
-        *status = j->why[i] ? BZ_INCOMPLETE : *status;
+        j->job.status = j->why[i] ? BZ_INCOMPLETE : j->job.status;
     const bz_bricks_report report = {&j->b, j->why, j->records.hot, &j->rule, j->advice};
-    (j->json ? bz_report_bricks_json : bz_report_bricks_text)(&report, out);
+    (j->job.json ? bz_report_bricks_json : bz_report_bricks_text)(&report, out);
     return 0;
 }
 
-static int run(int argc, char **argv)
-{
-    bricks_job j = {0};
-    const bz_option options[] = {
-        {"G|layers", BZ_OPTION_COUNT, &j.most, "N", "at most N layers in a sequence (1)"},
-        {"o|output", BZ_OPTION_TEXT, &j.folder, "DIR", "write each unique sequence into this folder as an ONNX file"},
-        {"weights", BZ_OPTION_FLAG, &j.weights, NULL,
-         "keep the weights in these files: they compute what the model does"},
-        {"exec", BZ_OPTION_TEXT, &j.command, "CMD",
-         "run CMD for each of these files, and for the models; {model} in it is the file's name, and the last word "
-         "that it prints "
-         "is the time in seconds. What was measured stays in DIR/times.tsv"},
-        {"replay", BZ_OPTION_FLAG, &j.replay, NULL,
-         "run each sequence and each model here as 'benanza replay' does, and store their times as records"},
-        {"no-run", BZ_OPTION_FLAG, &j.records.no_run, NULL, "with --replay: run nothing, use what the database has"},
-        {"overlap", BZ_OPTION_FLAG, &j.overlap, NULL,
-         "use all sequences of up to N layers, which may share layers: a model takes what its cheapest cover by them "
-         "takes"},
-        {"each", BZ_OPTION_TEXT, &j.each, "S", "count S seconds more for each sequence (0)"},
-        {"rule", BZ_OPTION_LIST, &j.rules, "KIND=FACTOR",
-         "count FACTOR times as much for sequences that begin with a layer of this kind; may be repeated"},
-        {"advise", BZ_OPTION_FLAG, &j.advise, NULL,
-         "by the records, tell what each model takes on each system, the fastest system first; with --system, which "
-         "model is fastest there"},
-        {"price", BZ_OPTION_LIST, &j.records.prices, "SYSTEM=DOLLARS",
-         "with --advise: what an hour of this system costs; may be repeated"},
-        {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
-        {"time-limit", BZ_OPTION_TEXT, &j.records.time_limit, "S", "measure each for S seconds (0.2)"},
-        PLANNING_REMEASURE_OPTION(j.records.remeasure),
-        MODEL_BATCH_OPTION(j.records.p.models),
-        PLANNING_SWEEP_OPTIONS(j.records.p),
-        PLANNING_SYSTEM_OPTION(j.records.p),
-        {0},
-    };
-    int status = bz_run_command(&bz_command_bricks, options, argc, argv, bricks, &j);
-    bz_bricks_free(&j.b);
-    bz_map_free(&j.times);
-    bz_buf_free(&j.log);
-    bz_arena_free(&j.arena);
-    bz_models_free(&j.models);
-    planning_free(&j.records.p);
-    bz_list_free(&j.rules);
-    bz_list_free(&j.records.prices);
-    return status;
-}
-
-const bz_command bz_command_bricks = {
-    "bricks", "MODEL... [OPTIONS]",
-    "cut models into sequences of layers that run by themselves, and tell what models take by them", run};
+const bz_command bz_command_bricks =
+    BZ_COMMAND("bricks", "MODEL... [OPTIONS]",
+               "cut models into sequences of layers that run by themselves, and tell what models take by them", OPTIONS,
+               bricks_job, bricks);

@@ -7,6 +7,7 @@
 #include "cli/planning.h"
 
 typedef struct bricks_records {
+    bz_job *job;
     planning p;
     const char *time_limit, *remeasure;
     bool no_run;
@@ -18,11 +19,9 @@ typedef struct bricks_records {
 
 /* Fills in what sequences and models take as replays, by records of the database; what it lacks is run first, each stored at once.
  * why[b->n]: reasons of sequences that have no time. */
-int bricks_replay(bricks_records *r, bz_bricks *b, bz_layers *const *models, const char **why, bz_arena *arena,
-                  bz_error *err);
+int bricks_replay(bricks_records *r, bz_bricks *b, bz_layers *const *models, const char **why, bz_error *err);
 
 /* A table of what each model takes on each system that has records of it or its sequences; of the system named alone, where one is. */
-int bricks_advise(bricks_records *r, bz_bricks *b, const bz_brick_rules *rules, bz_arena *arena, const bz_sheet **out,
-                  bz_error *err);
+int bricks_advise(bricks_records *r, bz_bricks *b, const bz_brick_rules *rules, const bz_sheet **out, bz_error *err);
 
 #endif

@@ -109,9 +109,9 @@ static int check_prices(const bricks_records *r, bz_error *err)
     return 0;
 }
 
-int bricks_advise(bricks_records *r, bz_bricks *b, const bz_brick_rules *rules, bz_arena *arena, const bz_sheet **out,
-                  bz_error *err)
+int bricks_advise(bricks_records *r, bz_bricks *b, const bz_brick_rules *rules, const bz_sheet **out, bz_error *err)
 {
+    bz_arena *arena = &r->job->arena;
     static const bz_sheet_column COLUMNS[] = {{"model", "model", BZ_SHEET_TEXT},
                                               {"system", "system", BZ_SHEET_TEXT},
                                               {"time", "time", BZ_SHEET_SECONDS},
@@ -120,8 +120,7 @@ int bricks_advise(bricks_records *r, bz_bricks *b, const bz_brick_rules *rules, 
     advising a = {.r = r, .b = b, .rules = rules, .arena = arena};
     const bz_system **list, *given = NULL;
     size_t n;
-    if (check_prices(r, err) || planning_setting(&r->p, &a.setting, err) ||
-        bz_db_open(&bz_command_bricks, r->p.db, true, &a.db, err))
+    if (check_prices(r, err) || planning_setting(&r->p, &a.setting, err) || bz_db_open(r->job, true, &a.db, err))
         return -1;
     int rc = bz_perfdb_known(a.db, r->p.system, &given, err) || bz_perfdb_systems(a.db, arena, &list, &n, err) ? -1 : 0;
     for (size_t i = 0; !rc && i < n; i++)
@@ -137,7 +136,6 @@ int bricks_advise(bricks_records *r, bz_bricks *b, const bz_brick_rules *rules, 
                      BZ_NUMBER(a.row[i].seconds),
                      BZ_TEXT(isfinite(a.row[i].dollars) ? bz_arena_printf(arena, "%.4g", a.row[i].dollars) : NULL),
                      BZ_TEXT(a.row[i].how));
-    bz_perfdb_close(a.db);
     *out = s;
     return rc;
 }

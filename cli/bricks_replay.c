@@ -259,16 +259,16 @@ static int measure(replaying *w, bz_layers *const *models, bz_error *err)
     return rc;
 }
 
-int bricks_replay(bricks_records *r, bz_bricks *b, bz_layers *const *models, const char **why, bz_arena *arena,
-                  bz_error *err)
+int bricks_replay(bricks_records *r, bz_bricks *b, bz_layers *const *models, const char **why, bz_error *err)
 {
+    bz_arena *arena = &r->job->arena;
     replaying w = {.r = r, .b = b, .why = why, .arena = arena};
     r->hot = BZ_NEW(arena, double, b->n + 1);
     for (int i = 0; i < b->n; i++)
         r->hot[i] = NAN;
     if (planning_setting(&r->p, &w.setting, err) || planning_dtype(&r->p, &w.dtype, err) ||
         planning_remeasure(r->remeasure, &w.again, err) || planning_seconds("time-limit", r->time_limit, false, err) ||
-        planning_system(&bz_command_bricks, &r->p, r->p.system != NULL, &w.db, &w.system, err))
+        planning_system(r->job, &r->p, r->p.system != NULL, &w.db, &w.system, err))
         return -1;
     w.piece = BZ_NEW(arena, piece, b->n + b->n_models);
     int rc = 0;
@@ -280,6 +280,5 @@ int bricks_replay(bricks_records *r, bz_bricks *b, bz_layers *const *models, con
     }
     if (!rc && w.n && !r->no_run && !r->p.system)
         rc = measure(&w, models, err);
-    bz_perfdb_close(w.db);
     return rc ? -1 : 0;
 }

@@ -1,5 +1,5 @@
-/* cli: one file per command, all of the same form; main.c has the table. A command parses its
- * options, calls the rooms, prints, and returns an exit status (bz_code). Results go to stdout in
+/* cli: one file per command, all of the same form; main.c has the table. A command has options, calls
+ * the rooms, prints, and returns an exit status (bz_code). Results go to stdout in
  * one piece at the end, so that a failure leaves no half output; warnings go to stderr. */
 #ifndef BZ_CLI_H
 #define BZ_CLI_H
@@ -8,25 +8,20 @@
 
 #include <stdbool.h>
 
-typedef struct bz_command {
-    const char *name, *arguments, *summary;
-    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
-} bz_command;
-
 typedef enum {
-    BZ_OPTION_FLAG,   /* bool * */
-    BZ_OPTION_TEXT,   /* const char ** */
-    BZ_OPTION_CHOICE, /* const char **; `value` lists what it takes: "hot|cold" */
-    BZ_OPTION_MAYBE,  /* const char **; --name, or --name=VALUE: "" without one */
-    BZ_OPTION_INT,    /* int64_t *; the value must be at least 0 */
-    BZ_OPTION_COUNT,  /* int64_t *; the value must be at least 1 */
-    BZ_OPTION_LIST,   /* bz_list *; may be given several times */
+    BZ_OPTION_FLAG,   /* bool */
+    BZ_OPTION_TEXT,   /* const char * */
+    BZ_OPTION_CHOICE, /* const char *; `value` lists what it takes: "hot|cold" */
+    BZ_OPTION_MAYBE,  /* const char *; --name, or --name=VALUE: "" without one */
+    BZ_OPTION_INT,    /* int64_t; the value must be at least 0 */
+    BZ_OPTION_COUNT,  /* int64_t; the value must be at least 1 */
+    BZ_OPTION_LIST,   /* bz_list; may be given several times */
 } bz_option_kind;
 
 typedef struct bz_option {
     const char *name; /* "batch" for --batch; "o|output" for -o and --output */
     bz_option_kind kind;
-    void *target;
+    size_t at;                /* where in the command's job its value belongs: offsetof(job, batch) */
     const char *value, *help; /* value: what to call it in --help; NULL for flags */
 } bz_option;                  /* a table of them ends with a row of zeros */
 
@@ -35,15 +30,56 @@ typedef struct bz_list {
     int n;
 } bz_list;
 
-/* Parses argv against the table. What is no option ends up in `arguments` (free item with free()).
- * Returns 0 to go on; 1 when --help was asked for and printed; -1 on a usage error. */
-int bz_options_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
-                     bz_error *err);
-/* What most commands are: parses argv, has `work` write into `out`, prints that, or says what is wrong. Returns the exit status:
- * what `work` left in *status, 0 unless it says otherwise; 0 too where only help was asked for, and nothing is worked then. */
-typedef int bz_command_work(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err);
-int bz_run_command(const bz_command *command, const bz_option *options, int argc, char **argv, bz_command_work *work,
-                   void *job);
+/* A command: its options, and what it does with them. The job is a struct that begins with a bz_job: first as `usual` has it, else
+ * zeros, then the options' values. `work` writes into `out`, which is printed when it returns; `judge`, where there is one, says after
+ * that what to exit with. What does not fit that form has `run`. */
+typedef struct bz_command {
+    const char *name, *arguments, *summary;
+    const bz_option *options;
+    size_t size; /* of a job */
+    int (*work)(void *job, bz_buf *out, bz_error *err);
+    const void *usual;
+    int (*judge)(const void *job);
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+} bz_command;
+
+typedef struct bz_job {
+    const bz_command *command;
+    int argc;
+    char **argv;
+    bz_list arguments; /* what is no option */
+    bool json, csv;    /* --json, --csv, --db of commands that have them */
+    const char *db;
+    bz_arena arena; /* of all that the command makes: what it opens is kept there, and ends with the call */
+    int status;     /* what to exit with where all goes well: 0, unless `work` says otherwise */
+} bz_job;
+
+/* Rows of a table of options: a name, the job's struct, and its member that takes the value. */
+#define BZ_FLAG(name, job, field, help)          BZ_OPTION(name, FLAG, bool, job, field, NULL, help)
+#define BZ_VALUE(name, job, field, value, help)  BZ_OPTION(name, TEXT, const char *, job, field, value, help)
+#define BZ_CHOICE(name, job, field, value, help) BZ_OPTION(name, CHOICE, const char *, job, field, value, help)
+#define BZ_MAYBE(name, job, field, value, help)  BZ_OPTION(name, MAYBE, const char *, job, field, value, help)
+#define BZ_WHOLE(name, job, field, value, help)  BZ_OPTION(name, INT, int64_t, job, field, value, help)
+#define BZ_COUNT(name, job, field, value, help)  BZ_OPTION(name, COUNT, int64_t, job, field, value, help)
+#define BZ_LIST(name, job, field, value, help)   BZ_OPTION(name, LIST, bz_list, job, field, value, help)
+#define BZ_OPTION(name, kind, type, job, field, value, help)                                                           \
+    {                                                                                                                  \
+        (name), BZ_OPTION_##kind, _Generic(((job *)0)->field, type : offsetof(job, field)), (value), (help)            \
+    }
+#define BZ_JSON_OPTION BZ_FLAG("json", bz_job, json, "print JSON, for programs")
+#define BZ_CSV_OPTION  BZ_FLAG("csv", bz_job, csv, "print comma-separated values")
+#define BZ_DB_OPTION                                                                                                   \
+    BZ_VALUE("db", bz_job, db, "DIR", "the database's folder (else $BENANZA_DB, else $XDG_DATA_HOME/benanza/perfdb)")
+
+/* A command with its name, arguments and summary, its table of options, the struct of its job, and what works. */
+#define BZ_COMMAND(named, takes, tells, table, job, ...)                                                               \
+    {                                                                                                                  \
+        .name = (named), .arguments = (takes), .summary = (tells), .options = (table), .size = sizeof(job),            \
+        .work = __VA_ARGS__                                                                                            \
+    }
+
+/* Parses, works, prints, and returns the exit status. */
+int bz_run_command(const bz_command *command, int argc, char **argv);
 /* Options that every command has: a table that ends with a row of zeros. */
 extern const bz_option bz_common_options[];
 const char *bz_option_long(const bz_option *o); /* "output" of "o|output" */
@@ -53,16 +89,18 @@ const char *bz_option_long(const bz_option *o); /* "output" of "o|output" */
 /* What a command's --help prints. For shells: a line per option, "--output<TAB>FILE<TAB>first line of the help", which the
  * scripts of 'benanza completion' ask for by this option. */
 #define BZ_HELP_FOR_SHELLS "--help=shell"
-void bz_help_options(const bz_command *command, const bz_option *options, bool shells, bz_buf *out);
+void bz_help_options(const bz_command *command, bool shells, bz_buf *out);
 /* The same for what has commands: `name` is NULL for benanza itself. */
 void bz_help_commands(const char *name, const char *about, const bz_command *const *commands, int n, bool shells,
                       bz_buf *out);
 
-void bz_list_add(bz_list *list, const char *item); /* kept, not copied */
-void bz_list_free(bz_list *list);
+void bz_list_add(bz_arena *arena, bz_list *list, const char *item); /* kept, not copied */
 
-/* The same arguments again for a shell, each behind a space, without the options named (a list that ends with NULL). */
-void bz_options_again(const bz_option *options, int argc, char **argv, const char *const *without, bz_buf *out);
+/* Fails where the call has fewer or more arguments. */
+int bz_job_takes(const bz_job *job, int least, int most, bz_error *err);
+
+/* The call's arguments again for a shell, each behind a space, without the options named (a list that ends with NULL). */
+const char *bz_job_again(bz_job *job, const char *const *without);
 
 /* Prints "benanza COMMAND: text" to stderr and returns the exit status that belongs to it. */
 int bz_report(const bz_command *command, const bz_error *err);

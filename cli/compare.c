@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 typedef struct compare_job {
+    bz_job job;
     planning p;
-    bool json, csv;
     bool incomplete; /* layers of the models that a side does not know */
     const char *fail_if_slower;
     double limit,
@@ -25,10 +25,21 @@ typedef struct compare_job {
     bz_side *side[2];
     const char *iterations;
     bz_trace *trace[2]; /* a side that is a profile */
-    bz_arena arena;
     bz_models models;
     bz_plan *plan;
 } compare_job;
+
+static const bz_option OPTIONS[] = {
+    BZ_JSON_OPTION,
+    BZ_FLAG("csv", bz_job, csv, "print comma-separated values: a row for each problem or layer"),
+    BZ_VALUE("fail-if-slower", compare_job, fail_if_slower, "PERCENT",
+             "end with status 5 where the second is slower by more than this, for example 5%"),
+    BZ_VALUE("iterations", compare_job, iterations, "NAME", "ranges of this name are the iterations of the profiles"),
+    BZ_WHOLE("top", compare_job, top, "N", "show at most N rows (12)"),
+    MODEL_BATCH_OPTION(compare_job, p.models),
+    PLANNING_SWEEP_OPTIONS(compare_job, p),
+    {0},
+};
 
 /* The end of the day that stands behind the last colon; INT64_MAX where no day does. */
 static int64_t split_date(char *name)
@@ -44,24 +55,24 @@ static int64_t split_date(char *name)
 
 static int read_side(compare_job *c, int which, const char *name, bz_error *err)
 {
-    char *text = bz_arena_str(&c->arena, name);
+    char *text = bz_arena_str(&c->job.arena, name);
     int64_t until = split_date(text);
     const bz_system *system = NULL;
     bz_perfdb *db;
     if (!access(text, R_OK)) {
         const bz_perfdb_options options = {.warn = bz_db_warn, .user = (void *)&bz_command_compare};
         signal(SIGXFSZ, SIG_IGN); /* as in bz_db_open */
-        if (bz_side_import(text, &options, &c->arena, &c->file_db[which], &system, err))
+        if (bz_side_import(text, &options, &c->job.arena, &c->file_db[which], &system, err))
             return -1;
         db = c->file_db[which];
     } else {
-        if (!c->db && bz_db_open(&bz_command_compare, c->p.db, true, &c->db, err))
+        if (!c->db && bz_db_open(&c->job, true, &c->db, err))
             return -1;
         db = c->db;
         if (bz_perfdb_known(db, text, &system, err))
             return -1;
     }
-    return bz_side_read(db, system, until, &c->arena, &c->side[which], err);
+    return bz_side_read(db, system, until, &c->job.arena, &c->side[which], err);
 }
 
 static int read_limit(compare_job *c, bz_error *err)
@@ -79,8 +90,9 @@ static int read_limit(compare_job *c, bz_error *err)
 }
 
 /* What the exit status is. */
-static int judge(const compare_job *c)
+static int judge(const void *job)
 {
+    const compare_job *c = job;
     if (isfinite(c->limit) && c->slower > c->limit && c->sure) {
         fprintf(stderr, "benanza compare: slower by %.1f %%, which is more than %g %%\n", 100 * c->slower,
                 100 * c->limit);
@@ -102,27 +114,38 @@ static int compare_files(compare_job *c, const bz_list *arguments, bz_buf *out, 
     bz_compare_set set;
     if (arguments->n > 2)
         return bz_fail(err, BZ_USAGE, "models are compared on two systems: profiles and reports stand alone");
-    if (bz_compare_files(arguments->item, c->trace, c->iterations, &c->arena, &set, err))
+    if (bz_compare_files(arguments->item, c->trace, c->iterations, &c->job.arena, &set, err))
         return -1;
     const bz_compare_row *answer = bz_compare_answer(&set);
     c->slower = answer ? answer->b.seconds / answer->a.seconds - 1 : NAN;
     c->sure = answer && answer->verdict == BZ_SLOWER;
-    if (c->json)
+    if (c->job.json)
         bz_report_set_json(&set, out);
-    else if (c->csv)
+    else if (c->job.csv)
         bz_report_set_csv(&set, out);
     else
         bz_report_set_text(&set, c->top > 1000000 ? 1000000 : (int)c->top, out);
     return 0;
 }
 
-static int compare(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
+static void free_sides(void *job)
+{
+    const compare_job *c = job;
+    for (int i = 0; i < 2; i++) {
+        bz_trace_free(c->trace[i]);
+        bz_side_free(c->side[i]);
+        bz_perfdb_close(c->file_db[i]);
+    }
+}
+
+static int compare(void *job, bz_buf *out, bz_error *err)
 {
     compare_job *c = job;
+    const bz_list *arguments = &c->job.arguments;
     bz_list models = {.item = arguments->item + 2, .n = arguments->n - 2};
     bz_compare result;
     bz_setting setting;
-    (void)status; /* once the comparison is printed */
+    bz_arena_keep(&c->job.arena, c, free_sides);
     if (read_limit(c, err))
         return -1;
     if (arguments->n < 2)
@@ -140,63 +163,26 @@ static int compare(void *job, const bz_list *arguments, bz_buf *out, int *status
         read_side(c, 1, arguments->item[1], err))
         return -1;
     if (models.n) {
-        if (models_load(&bz_command_compare, &models, &c->p.models, &c->models, err) ||
-            planning_plan(&c->p, &c->models, &c->plan, err))
+        if (models_load(&c->job, &models, &c->p.models, &c->models, err) ||
+            planning_plan(&c->job, &c->p, &c->models, &c->plan, err))
             return -1;
-        bz_compare_layers(c->side[0], c->side[1], c->plan, &setting, &c->arena, &result);
+        bz_compare_layers(c->side[0], c->side[1], c->plan, &setting, &c->job.arena, &result);
         c->incomplete = result.only_a || result.only_b || result.neither;
     } else {
-        bz_compare_problems(c->side[0], c->side[1], &c->arena, &result);
+        bz_compare_problems(c->side[0], c->side[1], &c->job.arena, &result);
     }
     c->slower = bz_compare_slower(&result, &c->sure);
     result.name_a = arguments->item[0];
     result.name_b = arguments->item[1];
-    if (c->json)
+    if (c->job.json)
         bz_report_compare_json(&result, out);
-    else if (c->csv)
+    else if (c->job.csv)
         bz_report_compare_csv(&result, out);
     else
         bz_report_compare_text(&result, c->top > 1000000 ? 1000000 : (int)c->top, out);
     return 0;
 }
 
-static void clean_up(compare_job *c)
-{
-    for (int i = 0; i < 2; i++) {
-        bz_trace_free(c->trace[i]);
-        bz_side_free(c->side[i]);
-        bz_perfdb_close(c->file_db[i]);
-    }
-    bz_perfdb_close(c->db);
-    bz_plan_free(c->plan);
-    bz_models_free(&c->models);
-    planning_free(&c->p);
-    bz_arena_free(&c->arena);
-}
-
-static int run(int argc, char **argv)
-{
-    compare_job *c = bz_alloc(1, sizeof *c);
-    *c = (compare_job){.top = 12, .limit = NAN};
-    const bz_option options[] = {
-        {"json", BZ_OPTION_FLAG, &c->json, NULL, "print JSON, for programs"},
-        {"csv", BZ_OPTION_FLAG, &c->csv, NULL, "print comma-separated values: a row for each problem or layer"},
-        {"fail-if-slower", BZ_OPTION_TEXT, &c->fail_if_slower, "PERCENT",
-         "end with status 5 where the second is slower by more than this, for example 5%"},
-        {"iterations", BZ_OPTION_TEXT, &c->iterations, "NAME",
-         "ranges of this name are the iterations of the profiles"},
-        {"top", BZ_OPTION_INT, &c->top, "N", "show at most N rows (12)"},
-        MODEL_BATCH_OPTION(c->p.models),
-        PLANNING_SWEEP_OPTIONS(c->p),
-        {0},
-    };
-    int status = bz_run_command(&bz_command_compare, options, argc, argv, compare, c);
-    if (status == BZ_OK)
-        status = judge(c);
-    clean_up(c);
-    free(c);
-    return status;
-}
-
-const bz_command bz_command_compare = {"compare", "A B [MODEL...] [OPTIONS]",
-                                       "compare two systems, library versions, dates, profiles or reports", run};
+const bz_command bz_command_compare = BZ_COMMAND(
+    "compare", "A B [MODEL...] [OPTIONS]", "compare two systems, library versions, dates, profiles or reports", OPTIONS,
+    compare_job, compare, .usual = &(const compare_job){.top = 12, .limit = NAN}, .judge = judge);

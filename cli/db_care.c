@@ -5,10 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 
-static int run_check(int argc, char **argv);
-const bz_command bz_command_db_check = {"db check", "[OPTIONS]",
-                                        "read every page and every entry, and say what is damaged", run_check};
-
 static const bz_member CHECKED[] = {
     BZ_MEMBER(bz_perfdb_check_report, systems),       BZ_MEMBER(bz_perfdb_check_report, problems),
     BZ_MEMBER(bz_perfdb_check_report, records),       BZ_MEMBER(bz_perfdb_check_report, damaged),
@@ -44,35 +40,34 @@ static void print_check(const bz_perfdb_check_report *r, const char *dir, bool j
         bz_buf_puts(out, "save what is left: 'benanza db salvage -o FILE', then 'benanza db import --db NEW FILE'\n");
 }
 
-static int check(bz_db_job *j, bz_buf *out, bz_error *err)
+static const bz_option CHECK[] = {BZ_DB_OPTION, BZ_JSON_OPTION, {0}};
+
+static int check(void *asked, bz_buf *out, bz_error *err)
 {
+    bz_job *job = asked;
+    bz_perfdb *db;
     bz_perfdb_check_report report = {0};
-    if (bz_perfdb_check(j->db, &report, err))
+    if (bz_job_takes(job, 0, 0, err) || bz_db_open(job, true, &db, err) || bz_perfdb_check(db, &report, err))
         return -1;
-    print_check(&report, bz_perfdb_dir(j->db), j->json, out);
-    j->status = report.damaged + report.orphans ? BZ_BAD_INPUT : BZ_OK;
+    print_check(&report, bz_perfdb_dir(db), job->json, out);
+    job->status = report.damaged + report.orphans ? BZ_BAD_INPUT : BZ_OK;
     return 0;
 }
 
-static int run_check(int argc, char **argv)
-{
-    bz_db_job j = {.command = &bz_command_db_check, .work = check, .opens = true};
-    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
-                                 {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
-                                 {0}};
-    return bz_db_run(&j, options, argc, argv);
-}
+const bz_command bz_command_db_check = BZ_COMMAND(
+    "db check", "[OPTIONS]", "read every page and every entry, and say what is damaged", CHECK, bz_job, check);
 
-static int run_compact(int argc, char **argv);
-const bz_command bz_command_db_compact = {"db compact", "[OPTIONS]",
-                                          "write the database's file anew, without its free pages", run_compact};
+static const bz_option COMPACT[] = {BZ_DB_OPTION, {0}};
 
-static int compact(bz_db_job *j, bz_buf *out, bz_error *err)
+static int compact(void *asked, bz_buf *out, bz_error *err)
 {
+    bz_job *job = asked;
     bz_unit_text old, new;
     uint64_t before, after;
+    if (bz_job_takes(job, 0, 0, err))
+        return -1;
     signal(SIGXFSZ, SIG_IGN); /* as in bz_db_open */
-    char *where = bz_perfdb_where(j->dir);
+    char *where = bz_perfdb_where(job->db);
     int rc = bz_perfdb_compact(where, &(bz_perfdb_options){0}, &before, &after, err);
     if (!rc)
         bz_buf_printf(out, "%s to %s in %s\n", bz_units_bytes(old, (double)before), bz_units_bytes(new, (double)after),
@@ -81,36 +76,36 @@ static int compact(bz_db_job *j, bz_buf *out, bz_error *err)
     return rc;
 }
 
-static int run_compact(int argc, char **argv)
-{
-    bz_db_job j = {.command = &bz_command_db_compact, .work = compact};
-    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP}, {0}};
-    return bz_db_run(&j, options, argc, argv);
-}
+const bz_command bz_command_db_compact = BZ_COMMAND(
+    "db compact", "[OPTIONS]", "write the database's file anew, without its free pages", COMPACT, bz_job, compact);
 
-static int run_gc(int argc, char **argv);
-const bz_command bz_command_db_gc = {"db gc", "--keep N [OPTIONS]",
-                                     "delete all but the newest N measurements of each variant and setting", run_gc};
+typedef struct gc_job {
+    bz_job job;
+    int64_t keep;
+} gc_job;
 
-static int delete_old(bz_db_job *j, bz_buf *out, bz_error *err)
+static const bz_option GC[] = {
+    BZ_DB_OPTION,
+    BZ_WHOLE("keep", gc_job, keep, "N", "keep the N newest measurements, at least 1"),
+    {0},
+};
+
+static int delete_old(void *job, bz_buf *out, bz_error *err)
 {
+    gc_job *j = job;
+    bz_perfdb *db;
     size_t deleted = 0;
+    if (bz_job_takes(&j->job, 0, 0, err))
+        return -1;
     if (j->keep < 1)
         return bz_fail(err, BZ_USAGE, "--keep wants a number of 1 or more");
-    if (bz_db_open(j->command, j->dir, false, &j->db, err) || bz_perfdb_gc(j->db, (size_t)j->keep, &deleted, err))
+    if (bz_db_open(&j->job, false, &db, err) || bz_perfdb_gc(db, (size_t)j->keep, &deleted, err))
         return -1;
     bz_buf_printf(out, "%zu record%s deleted; 'benanza db compact' gives the space back\n", deleted,
                   deleted == 1 ? "" : "s");
     return 0;
 }
 
-static int run_gc(int argc, char **argv)
-{
-    bz_db_job j = {.command = &bz_command_db_gc, .work = delete_old};
-    const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
-        {"keep", BZ_OPTION_INT, &j.keep, "N", "keep the N newest measurements, at least 1"},
-        {0},
-    };
-    return bz_db_run(&j, options, argc, argv);
-}
+const bz_command bz_command_db_gc =
+    BZ_COMMAND("db gc", "--keep N [OPTIONS]", "delete all but the newest N measurements of each variant and setting",
+               GC, gc_job, delete_old);

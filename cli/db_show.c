@@ -2,61 +2,58 @@
 #include "cli/db.h"
 #include "report/report.h"
 
-static int run_ls(int argc, char **argv);
-const bz_command bz_command_db_ls = {"db ls", "[OPTIONS]", "list the systems that the database knows", run_ls};
+static const bz_option LS[] = {BZ_DB_OPTION, BZ_JSON_OPTION, BZ_CSV_OPTION, {0}};
 
-static int list_systems(bz_db_job *j, bz_buf *out, bz_error *err)
+static int list_systems(void *asked, bz_buf *out, bz_error *err)
 {
+    bz_job *job = asked;
+    bz_perfdb *db;
     bz_stock *list;
     size_t n;
-    if (bz_perfdb_stocks(j->db, &j->arena, &list, &n, err))
+    if (bz_job_takes(job, 0, 0, err) || bz_db_open(job, true, &db, err) ||
+        bz_perfdb_stocks(db, &job->arena, &list, &n, err))
         return -1;
-    bz_report_database(bz_perfdb_dir(j->db), list, n, bz_form_of(j->json, j->csv), out);
+    bz_report_database(bz_perfdb_dir(db), list, n, bz_form_of(job->json, job->csv), out);
     return 0;
 }
 
-static int run_ls(int argc, char **argv)
-{
-    bz_db_job j = {.command = &bz_command_db_ls, .work = list_systems, .opens = true};
-    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
-                                 {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
-                                 {"csv", BZ_OPTION_FLAG, &j.csv, NULL, "print comma-separated values"},
-                                 {0}};
-    return bz_db_run(&j, options, argc, argv);
-}
+const bz_command bz_command_db_ls =
+    BZ_COMMAND("db ls", "[OPTIONS]", "list the systems that the database knows", LS, bz_job, list_systems);
 
-static int run_show(int argc, char **argv);
-const bz_command bz_command_db_show = {"db show", "[OPTIONS] [WORD...]",
-                                       "show the records of problems that contain all the words, fastest first",
-                                       run_show};
+typedef struct show_job {
+    bz_job job;
+    const char *system;
+    bz_perfdb_choice choice;
+} show_job;
 
-static int show(bz_db_job *j, bz_buf *out, bz_error *err)
+static const bz_option SHOW[] = {
+    BZ_DB_OPTION,
+    BZ_VALUE("system", show_job, system, "NAME", "only this system; a name without @ means its newest library version"),
+    BZ_VALUE("dtype", show_job, choice.filter.dtype, "TYPE", "only problems of this data type"),
+    BZ_VALUE("backend", show_job, choice.backend, "NAME", "only this backend"),
+    BZ_FLAG("history", show_job, choice.filter.history, "show every measurement, not only the newest"),
+    BZ_FLAG("failed", show_job, choice.failed, "also show what failed or was not supported"),
+    BZ_JSON_OPTION,
+    BZ_CSV_OPTION,
+    {0},
+};
+
+static int show(void *job, bz_buf *out, bz_error *err)
 {
+    show_job *j = job;
+    bz_perfdb *db;
     bz_record *list;
     size_t n;
-    j->choice.word = j->arguments->item;
-    j->choice.n_words = j->arguments->n;
-    if (bz_perfdb_known(j->db, j->system, &j->choice.filter.system, err) ||
-        bz_perfdb_pick(j->db, &j->choice, &j->arena, &list, &n, err))
+    j->choice.word = j->job.arguments.item;
+    j->choice.n_words = j->job.arguments.n;
+    if (bz_job_takes(&j->job, 0, 1000, err) || bz_db_open(&j->job, true, &db, err) ||
+        bz_perfdb_known(db, j->system, &j->choice.filter.system, err) ||
+        bz_perfdb_pick(db, &j->choice, &j->job.arena, &list, &n, err))
         return -1;
-    bz_report_records(bz_perfdb_dir(j->db), list, n, bz_form_of(j->json, j->csv), out);
+    bz_report_records(bz_perfdb_dir(db), list, n, bz_form_of(j->job.json, j->job.csv), out);
     return 0;
 }
 
-static int run_show(int argc, char **argv)
-{
-    bz_db_job j = {.command = &bz_command_db_show, .work = show, .most = 1000, .opens = true};
-    const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
-        {"system", BZ_OPTION_TEXT, &j.system, "NAME",
-         "only this system; a name without @ means its newest library version"},
-        {"dtype", BZ_OPTION_TEXT, &j.choice.filter.dtype, "TYPE", "only problems of this data type"},
-        {"backend", BZ_OPTION_TEXT, &j.choice.backend, "NAME", "only this backend"},
-        {"history", BZ_OPTION_FLAG, &j.choice.filter.history, NULL, "show every measurement, not only the newest"},
-        {"failed", BZ_OPTION_FLAG, &j.choice.failed, NULL, "also show what failed or was not supported"},
-        {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
-        {"csv", BZ_OPTION_FLAG, &j.csv, NULL, "print comma-separated values"},
-        {0},
-    };
-    return bz_db_run(&j, options, argc, argv);
-}
+const bz_command bz_command_db_show =
+    BZ_COMMAND("db show", "[OPTIONS] [WORD...]",
+               "show the records of problems that contain all the words, fastest first", SHOW, show_job, show);

@@ -31,52 +31,53 @@ static int export_file(bz_perfdb *db, const bz_perfdb_filter *filter, const char
     return bz_whole_close(&file, !rc, err);
 }
 
-static int run_export(int argc, char **argv);
-const bz_command bz_command_db_export = {"db export", "[OPTIONS]", "write systems and records as JSON lines",
-                                         run_export};
+typedef struct export_job {
+    bz_job job;
+    const char *path, *system;
+    bz_perfdb_filter filter;
+    bool newest;
+} export_job;
 
-static int export(bz_db_job *j, bz_buf *out, bz_error *err)
+static const bz_option EXPORT[] = {
+    BZ_DB_OPTION,
+    BZ_VALUE("o|output", export_job, path, "FILE", "write to FILE; a name that ends in .zst is compressed"),
+    BZ_VALUE("system", export_job, system, "NAME",
+             "only this system; a name without @ means its newest library version"),
+    BZ_VALUE("dtype", export_job, filter.dtype, "TYPE", "only problems of this data type"),
+    BZ_FLAG("newest", export_job, newest, "write only the newest measurement of each"),
+    {0},
+};
+
+/* To a terminal the lines themselves show how far it is. */
+static void hold_progress(const char *path)
 {
-    bz_perfdb_filter *filter = &j->choice.filter;
+    if (!path && isatty(STDOUT_FILENO))
+        bz_progress_hold(true);
+}
+
+static int export(void *job, bz_buf *out, bz_error *err)
+{
+    export_job *j = job;
+    bz_perfdb *db;
     size_t n = 0;
     (void)out;
-    int rc = bz_perfdb_known(j->db, j->system, &filter->system, err);
-    filter->history = !filter->history; /* --newest */
-    if (!j->path && isatty(STDOUT_FILENO))
-        bz_progress_hold(true); /* the lines themselves show how far it is */
-    if (!rc)
-        rc = j->path ? export_file(j->db, filter, j->path, &n, err)
-                     : bz_perfdb_export(j->db, filter, STDOUT_FILENO, false, &n, err);
+    if (bz_job_takes(&j->job, 0, 0, err) || bz_db_open(&j->job, true, &db, err) ||
+        bz_perfdb_known(db, j->system, &j->filter.system, err))
+        return -1;
+    j->filter.history = !j->newest;
+    hold_progress(j->path);
+    int rc = j->path ? export_file(db, &j->filter, j->path, &n, err)
+                     : bz_perfdb_export(db, &j->filter, STDOUT_FILENO, false, &n, err);
     bz_progress_hold(true);
     if (!rc && j->path)
         fprintf(stderr, "%zu record%s written to %s\n", n, n == 1 ? "" : "s", j->path);
     return rc;
 }
 
-static int run_export(int argc, char **argv)
-{
-    bz_db_job j = {.command = &bz_command_db_export, .work = export, .opens = true};
-    const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
-        {"o|output", BZ_OPTION_TEXT, &j.path, "FILE", "write to FILE; a name that ends in .zst is compressed"},
-        {"system", BZ_OPTION_TEXT, &j.system, "NAME",
-         "only this system; a name without @ means its newest library version"},
-        {"dtype", BZ_OPTION_TEXT, &j.choice.filter.dtype, "TYPE", "only problems of this data type"},
-        {"newest", BZ_OPTION_FLAG, &j.choice.filter.history, NULL, "write only the newest measurement of each"},
-        {0},
-    };
-    return bz_db_run(&j, options, argc, argv);
-}
+const bz_command bz_command_db_export =
+    BZ_COMMAND("db export", "[OPTIONS]", "write systems and records as JSON lines", EXPORT, export_job, export);
 
 /* salvage */
-
-static int run_salvage(int argc, char **argv);
-const bz_command bz_command_db_salvage = {
-    "db salvage", "[OPTIONS]",
-    "write every intact system and record of a damaged database as JSON lines\n'benanza db import --db NEW FILE' makes "
-    "a "
-    "new database of these lines. The damaged one is not changed;\nno process should write to it meanwhile.",
-    run_salvage};
 
 /* Whether all of it came out. */
 static bool print_salvage(const bz_perfdb_salvage_report *r)
@@ -108,35 +109,40 @@ static bool print_salvage(const bz_perfdb_salvage_report *r)
     return all;
 }
 
-static int salvage(bz_db_job *j, bz_buf *out, bz_error *err)
+typedef struct salvage_job {
+    bz_job job;
+    const char *path;
+} salvage_job;
+
+static const bz_option SALVAGE[] = {
+    BZ_DB_OPTION,
+    BZ_VALUE("o|output", salvage_job, path, "FILE", "write there; with .zst at the end, packed"),
+    {0},
+};
+
+static int salvage(void *job, bz_buf *out, bz_error *err)
 {
+    salvage_job *j = job;
     bz_whole file = {.fd = STDOUT_FILENO};
     bz_perfdb_salvage_report report;
-    char *where = bz_perfdb_where(j->dir);
-    int rc = j->path ? bz_whole_open(&file, j->path, err) : 0;
     (void)out;
-    if (!j->path && isatty(STDOUT_FILENO))
-        bz_progress_hold(true);
-    if (!rc) {
-        rc = bz_perfdb_salvage(where, file.fd, j->path && ends_in_zst(j->path), &report, err);
-        rc = j->path ? bz_whole_close(&file, !rc, err) : rc;
-    }
+    if (bz_job_takes(&j->job, 0, 0, err) || (j->path && bz_whole_open(&file, j->path, err)))
+        return -1;
+    char *where = bz_perfdb_where(j->job.db);
+    hold_progress(j->path);
+    int rc = bz_perfdb_salvage(where, file.fd, j->path && ends_in_zst(j->path), &report, err);
+    rc = j->path ? bz_whole_close(&file, !rc, err) : rc;
     free(where);
     if (!rc)
-        j->status = print_salvage(&report) ? BZ_OK : BZ_INCOMPLETE;
+        j->job.status = print_salvage(&report) ? BZ_OK : BZ_INCOMPLETE;
     return rc;
 }
 
-static int run_salvage(int argc, char **argv)
-{
-    bz_db_job j = {.command = &bz_command_db_salvage, .work = salvage};
-    const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
-        {"o|output", BZ_OPTION_TEXT, &j.path, "FILE", "write there; with .zst at the end, packed"},
-        {0},
-    };
-    return bz_db_run(&j, options, argc, argv);
-}
+const bz_command bz_command_db_salvage = BZ_COMMAND(
+    "db salvage", "[OPTIONS]",
+    "write every intact system and record of a damaged database as JSON lines\n'benanza db import --db NEW FILE' makes "
+    "a new database of these lines. The damaged one is not changed;\nno process should write to it meanwhile.",
+    SALVAGE, salvage_job, salvage);
 
 /* import and merge */
 
@@ -177,9 +183,9 @@ static bool same_file(const char *a, const char *b)
 }
 
 /* A folder is another database, whoever made it; everything else is text. */
-static int merge_one(const bz_command *command, bz_perfdb *db, const char *path, bz_perfdb_import_report *r,
-                     bz_error *err)
+static int merge_one(const bz_job *job, bz_perfdb *db, const char *path, bz_perfdb_import_report *r, bz_error *err)
 {
+    bz_job other = {.command = job->command, .db = path};
     struct stat st;
     *r = (bz_perfdb_import_report){0};
     if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
@@ -191,11 +197,9 @@ static int merge_one(const bz_command *command, bz_perfdb *db, const char *path,
     if (access(file, F_OK))
         return bz_fail(err, BZ_BAD_INPUT, "%s: is a folder that holds no database: name the files in it instead", path);
     bz_perfdb *from;
-    if (bz_db_open(command, path, true, &from, err))
-        return -1;
-    int rc = bz_perfdb_merge(db, from, &r->count, err);
+    int rc = bz_db_open(&other, true, &from, err) || bz_perfdb_merge(db, from, &r->count, err) ? -1 : 0;
     r->records = r->lines = r->count.added + r->count.replaced + r->count.kept;
-    bz_perfdb_close(from);
+    bz_arena_free(&other.arena);
     return rc;
 }
 
@@ -206,29 +210,35 @@ static int published(bz_perfdb *db, const char *path, const char *models, const 
     return bz_published_import(db, path, models, system, r, err);
 }
 
+typedef struct import_job {
+    bz_job job;
+    const char *system, *reference, *models;
+} import_job;
+
 /* Both commands: one source after the other; what went in before a failure stays, and is printed. */
-static int take_in(bz_db_job *job, const bz_list *from, bz_error *err)
+static int take_in(import_job *job, const bz_list *from, bz_error *err)
 {
+    bz_perfdb *db;
     bz_buf out = {0};
     bz_json j = bz_json_to(&out, true);
     size_t bad = 0;
-    int rc = bz_db_open(job->command, job->dir, false, &job->db, err);
+    int rc = bz_db_open(&job->job, false, &db, err);
     j.flat = 3;
-    if (job->json) {
+    if (job->job.json) {
         bz_json_document(&j, "import", 1);
         bz_json_key_array(&j, "sources");
     }
     for (int i = 0; i < from->n && !rc; i++) {
         bz_perfdb_import_report r;
         rc = job->models && bz_published_is(from->item[i])
-                 ? published(job->db, from->item[i], job->models, job->system, &r, err)
-             : job->system ? bz_perfdb_import(job->db, from->item[i], job->system, &r, err)
-                           : merge_one(job->command, job->db, from->item[i], &r, err);
+                 ? published(db, from->item[i], job->models, job->system, &r, err)
+             : job->system ? bz_perfdb_import(db, from->item[i], job->system, &r, err)
+                           : merge_one(&job->job, db, from->item[i], &r, err);
         if (!rc || r.count.added)
-            print_count(&j, &out, from->item[i], &r, job->json);
+            print_count(&j, &out, from->item[i], &r, job->job.json);
         bad += r.bad;
     }
-    if (job->json) {
+    if (job->job.json) {
         bz_json_array_end(&j);
         bz_json_document_end(&j);
     }
@@ -236,70 +246,55 @@ static int take_in(bz_db_job *job, const bz_list *from, bz_error *err)
     if (out.len && bz_output(NULL, &out, rc ? &output_err : err))
         rc = -1;
     bz_buf_free(&out);
-    job->status = bad ? BZ_INCOMPLETE : BZ_OK;
+    job->job.status = bad ? BZ_INCOMPLETE : BZ_OK;
     return rc;
 }
 
-static int run_import(int argc, char **argv);
-const bz_command bz_command_db_import = {
-    "db import", "[OPTIONS] FILE...",
-    "add records from text files\nThe files hold JSON lines, or the original tool's Google Benchmark JSON; plain, zstd "
-    "or "
-    "gzip.\n'-' is standard input. With --reference, records that come with benanza are added.",
-    run_import};
+static const bz_option IMPORT[] = {
+    BZ_DB_OPTION,
+    BZ_VALUE("system", import_job, system, "NAME", "give records that name no system this one"),
+    BZ_VALUE("reference", import_job, reference, "NAME",
+             "read records that come with benanza: those of the machine NAME"),
+    BZ_VALUE("models", import_job, models, "DIR",
+             "tables of times per layer (batch, model, layer, type, ms) are of the models in this folder"),
+    BZ_JSON_OPTION,
+    {0},
+};
 
-static int import(bz_db_job *j, bz_buf *out, bz_error *err)
+static int import(void *job, bz_buf *out, bz_error *err)
 {
+    import_job *j = job;
     char path[3400];
-    const bz_list *files = j->arguments;
+    bz_list all = {0};
     (void)out;
-    if (!j->reference && !files->n)
-        return bz_fail(err, BZ_USAGE, "arguments are missing: see --help");
-    if (j->reference && bz_perfdb_reference(j->reference, path, sizeof path, err))
+    if (bz_job_takes(&j->job, !j->reference, 100000, err) ||
+        (j->reference && bz_perfdb_reference(j->reference, path, sizeof path, err)))
         return -1;
-    bz_list all = {BZ_NEW(&j->arena, const char *, files->n + 1), 0};
     if (j->reference)
-        all.item[all.n++] = path;
-    for (int i = 0; i < files->n; i++)
-        all.item[all.n++] = files->item[i];
+        bz_list_add(&j->job.arena, &all, path);
+    for (int i = 0; i < j->job.arguments.n; i++)
+        bz_list_add(&j->job.arena, &all, j->job.arguments.item[i]);
     return take_in(j, &all, err);
 }
 
-static int run_import(int argc, char **argv)
-{
-    bz_db_job j = {.command = &bz_command_db_import, .work = import, .most = 100000};
-    const bz_option options[] = {
-        {"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
-        {"system", BZ_OPTION_TEXT, &j.system, "NAME", "give records that name no system this one"},
-        {"reference", BZ_OPTION_TEXT, &j.reference, "NAME",
-         "read records that come with benanza: those of the machine NAME"},
-        {"models", BZ_OPTION_TEXT, &j.models, "DIR",
-         "tables of times per layer (batch, model, layer, type, ms) are of the models in this folder"},
-        {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
-        {0},
-    };
-    return bz_db_run(&j, options, argc, argv);
-}
+const bz_command bz_command_db_import = BZ_COMMAND(
+    "db import", "[OPTIONS] FILE...",
+    "add records from text files\nThe files hold JSON lines, or the original tool's Google Benchmark JSON; plain, zstd "
+    "or gzip.\n'-' is standard input. With --reference, records that come with benanza are added.",
+    IMPORT, import_job, import);
 
-static int run_merge(int argc, char **argv);
-const bz_command bz_command_db_merge = {
-    "db merge", "[OPTIONS] SOURCE...",
-    "add what other databases or exports have\nFolders are databases, files are exports. Of two "
-    "versions of one measurement one stays: measured before\nimported before modelled, then "
-    "ok before failed, then more samples, then the narrower interval.",
-    run_merge};
+static const bz_option MERGE[] = {BZ_DB_OPTION, BZ_JSON_OPTION, {0}};
 
-static int merge(bz_db_job *j, bz_buf *out, bz_error *err)
+static int merge(void *job, bz_buf *out, bz_error *err)
 {
+    import_job *j = job;
     (void)out;
-    return take_in(j, j->arguments, err);
+    return bz_job_takes(&j->job, 1, 100000, err) || take_in(j, &j->job.arguments, err) ? -1 : 0;
 }
 
-static int run_merge(int argc, char **argv)
-{
-    bz_db_job j = {.command = &bz_command_db_merge, .work = merge, .least = 1, .most = 100000};
-    const bz_option options[] = {{"db", BZ_OPTION_TEXT, &j.dir, "DIR", DB_HELP},
-                                 {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
-                                 {0}};
-    return bz_db_run(&j, options, argc, argv);
-}
+const bz_command bz_command_db_merge =
+    BZ_COMMAND("db merge", "[OPTIONS] SOURCE...",
+               "add what other databases or exports have\nFolders are databases, files are exports. Of two versions of "
+               "one measurement one stays: measured before\nimported before modelled, then ok before failed, then more "
+               "samples, then the narrower interval.",
+               MERGE, import_job, merge);

@@ -7,15 +7,33 @@
 #include <stdio.h>
 
 typedef struct gen_job {
+    bz_job job;
     planning p;
     const char *folder;
-    bool all, json;
+    bool all;
     const char *remeasure;
     bz_list problems; /* texts */
     int64_t most;     /* so many problems, those that tell most of the others; 0: all */
     const char *budget_text;
     double budget, expected; /* seconds of measuring, 0: any; those that what is chosen should take */
 } gen_job;
+
+static const bz_option OPTIONS[] = {
+    BZ_VALUE("o|output", gen_job, folder, "DIR", "write into this folder"),
+    BZ_FLAG("all", gen_job, all, "also write what the database has already"),
+    BZ_LIST("problem", gen_job, problems, "TEXT",
+            "also benchmark this problem, which need not be a layer of a model: 'copy read=1048576 write=1048576 "
+            "dtype=u8'; may be repeated"),
+    BZ_COUNT("most-informative", gen_job, most, "N",
+             "write only the N problems whose times help 'benanza predict' most to predict all others"),
+    BZ_VALUE("budget", gen_job, budget_text, "TIME",
+             "write the problems that help 'benanza predict' most and can be measured in TIME (60s, 5min), by how long "
+             "records took"),
+    BZ_JSON_OPTION,
+    PLANNING_REMEASURE_OPTION(gen_job, remeasure),
+    PLANNING_OPTIONS(gen_job, p),
+    {0},
+};
 
 /* ---- the most informative --------------------------------------------------------------------- */
 
@@ -86,7 +104,7 @@ static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
     int all = bz_plan_problems(plan, &problems), families, wanted = bz_plan_wanted(plan, &families), n = 0;
     for (int i = 0; i < all; i++) /* some have no family among those that the user wants */
         n += problems[i].n_families > 0;
-    if (g->json) {
+    if (g->job.json) {
         bz_json j = bz_json_to(out, false);
         bz_json_document(&j, "gen", 1);
         bz_json_key_str(&j, "folder", g->folder);
@@ -119,73 +137,46 @@ static void report(const gen_job *g, const bz_plan *plan, bz_buf *out)
     }
 }
 
-static int generate(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
+static int generate(void *job, bz_buf *out, bz_error *err)
 {
     gen_job *g = job;
-    bz_models m = {0};
+    const bz_list *paths = &g->job.arguments;
+    bz_models *m = BZ_NEW(&g->job.arena, bz_models, 1);
     bz_plan *plan = NULL;
     bz_perfdb *db = NULL;
     const bz_system *system = NULL;
     bz_setting setting;
     bz_remeasure again;
-    (void)status;
     if ((!paths->n && !g->problems.n) || !g->folder)
         return bz_fail(err, BZ_USAGE, "name models and a folder: benanza gen MODEL... -o DIR");
-    int rc = planning_setting(&g->p, &setting, err) || planning_duration("budget", g->budget_text, &g->budget, err) ||
-             planning_remeasure(g->remeasure, &again, err) ||
-             models_load(&bz_command_gen, paths, &g->p.models, &m, err) ||
-             (g->p.system && planning_system(&bz_command_gen, &g->p, false, &db, &system, err));
-    if (!rc) {
-        planning_backends(&g->p, system);
-        rc = planning_plan(&g->p, &m, &plan, err);
-    }
-    for (int i = 0; i < g->problems.n && !rc; i++)
-        rc = bz_plan_add_text(plan, g->problems.item[i], err);
-    if (!rc && !g->all)
-        rc = (!db && planning_system(&bz_command_gen, &g->p, false, &db, &system, err)) ||
-             bz_plan_skip(plan, db, system, &setting, &again, err);
-    if (!rc && (g->most || g->budget > 0)) {
+    if (planning_setting(&g->p, &setting, err) || planning_duration("budget", g->budget_text, &g->budget, err) ||
+        planning_remeasure(g->remeasure, &again, err) || models_load(&g->job, paths, &g->p.models, m, err) ||
+        (g->p.system && planning_system(&g->job, &g->p, false, &db, &system, err)))
+        return -1;
+    planning_backends(&g->job, &g->p, system);
+    if (planning_plan(&g->job, &g->p, m, &plan, err))
+        return -1;
+    for (int i = 0; i < g->problems.n; i++)
+        if (bz_plan_add_text(plan, g->problems.item[i], err))
+            return -1;
+    if (!g->all && ((!db && planning_system(&g->job, &g->p, false, &db, &system, err)) ||
+                    bz_plan_skip(plan, db, system, &setting, &again, err)))
+        return -1;
+    if (g->most || g->budget > 0) {
         bz_samples records = {0};
-        rc = db && g->budget > 0 ? bz_samples_load(db, &setting, &records, err) : 0;
+        int rc = db && g->budget > 0 ? bz_samples_load(db, &setting, &records, err) : 0;
         if (!rc)
             choose(g, &records, plan, db, system, &setting);
         bz_samples_free(&records);
+        if (rc)
+            return -1;
     }
-    rc = rc || bz_generate(plan, g->folder, err);
-    if (!rc)
-        report(g, plan, out);
-    bz_perfdb_close(db);
-    bz_plan_free(plan);
-    bz_models_free(&m);
-    return rc ? -1 : 0;
+    if (bz_generate(plan, g->folder, err))
+        return -1;
+    report(g, plan, out);
+    return 0;
 }
 
-static int run(int argc, char **argv)
-{
-    gen_job g = {0};
-    const bz_option options[] = {
-        {"o|output", BZ_OPTION_TEXT, &g.folder, "DIR", "write into this folder"},
-        {"all", BZ_OPTION_FLAG, &g.all, NULL, "also write what the database has already"},
-        {"problem", BZ_OPTION_LIST, &g.problems, "TEXT",
-         "also benchmark this problem, which need not be a layer of a model: 'copy read=1048576 write=1048576 "
-         "dtype=u8'; may "
-         "be "
-         "repeated"},
-        {"most-informative", BZ_OPTION_COUNT, &g.most, "N",
-         "write only the N problems whose times help 'benanza predict' most to predict all others"},
-        {"budget", BZ_OPTION_TEXT, &g.budget_text, "TIME",
-         "write the problems that help 'benanza predict' most and can be measured in TIME (60s, 5min), by how long "
-         "records took"},
-        {"json", BZ_OPTION_FLAG, &g.json, NULL, "print JSON, for programs"},
-        PLANNING_REMEASURE_OPTION(g.remeasure),
-        PLANNING_OPTIONS(g.p),
-        {0},
-    };
-    int status = bz_run_command(&bz_command_gen, options, argc, argv, generate, &g);
-    bz_list_free(&g.problems);
-    planning_free(&g.p);
-    return status;
-}
-
-const bz_command bz_command_gen = {"gen", "[MODEL...] -o DIR [OPTIONS]",
-                                   "write benchmarks of the layers that the database does not know", run};
+const bz_command bz_command_gen =
+    BZ_COMMAND("gen", "[MODEL...] -o DIR [OPTIONS]", "write benchmarks of the layers that the database does not know",
+               OPTIONS, gen_job, generate);

@@ -89,8 +89,9 @@ static void put_words_of(const bz_command *command, bz_buf *out)
     }
 }
 
-void bz_help_options(const bz_command *command, const bz_option *options, bool shells, bz_buf *out)
+void bz_help_options(const bz_command *command, bool shells, bz_buf *out)
 {
+    const bz_option *options = command->options;
     if (shells) {
         put_words_of(command, out);
         put_offers(options, out);
@@ -152,67 +153,57 @@ static void put_words(bz_buf *out)
     }
 }
 
-static int run_help(int argc, char **argv)
+static const bz_option NONE[] = {{0}};
+
+static int explain(void *call, bz_buf *out, bz_error *err)
 {
-    const bz_option none[] = {{0}};
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
-    if (argc > 1 && !strcmp(argv[argc - 1], BZ_HELP_FOR_SHELLS)) {
-        if (argc > 2 && !strcmp(argv[1], "words"))
-            return BZ_OK;
-        if (argc == 2)
-            puts("words\t-\twhat the words mean that benanza uses");
-        return bz_main(argc, argv); /* what it explains is what benanza itself offers */
+    bz_job *job = call;
+    char *asked[4] = {(char *)"benanza"};
+    int n = 1;
+    (void)err;
+    if (job->arguments.n == 1 && !strcmp(job->arguments.item[0], "words")) {
+        put_words(out);
+        return 0;
     }
-    int rc = bz_options_parse(&bz_command_help, none, argc, argv, &arguments, &err), status = BZ_OK;
-    if (!rc && arguments.n == 1 && !strcmp(arguments.item[0], "words")) {
-        put_words(&out);
-        rc = bz_output(NULL, &out, &err);
-    } else if (!rc) {
-        char *asked[4] = {(char *)"benanza"};
-        int n = 1;
-        for (int i = 0; i < arguments.n && i < 2; i++)
-            asked[n++] = (char *)arguments.item[i];
-        asked[n++] = (char *)"--help";
-        status = bz_main(n, asked);
-    }
-    if (rc < 0)
-        status = bz_report(&bz_command_help, &err);
-    bz_buf_free(&out);
-    bz_list_free(&arguments);
-    return status;
+    for (int i = 0; i < job->arguments.n && i < 2; i++)
+        asked[n++] = (char *)job->arguments.item[i];
+    asked[n++] = (char *)"--help";
+    job->status = bz_main(n, asked);
+    return 0;
 }
 
-const bz_command bz_command_help = {"help", "[COMMAND | words]", "explain a command, or the words that benanza uses",
-                                    run_help};
+/* For shells it offers what benanza itself offers: that is what it explains. */
+static int run_help(int argc, char **argv)
+{
+    if (strcmp(argv[argc - 1], BZ_HELP_FOR_SHELLS) != 0)
+        return bz_run_command(&bz_command_help, argc, argv);
+    if (argc > 2 && !strcmp(argv[1], "words"))
+        return BZ_OK;
+    if (argc == 2)
+        puts("words\t-\twhat the words mean that benanza uses");
+    return bz_main(argc, argv);
+}
+
+const bz_command bz_command_help =
+    BZ_COMMAND("help", "[COMMAND | words]", "explain a command, or the words that benanza uses", NONE, bz_job, explain,
+               .run = run_help);
 
 /* ---- benanza completion --------------------------------------------------------------------- */
 
 extern const char bz_completion_bash[], bz_completion_zsh[], bz_completion_fish[];
 
-static int run_completion(int argc, char **argv)
+static int print_script(void *job, bz_buf *out, bz_error *err)
 {
     static const struct {
         const char *shell, *script;
     } SCRIPTS[] = {{"bash", bz_completion_bash}, {"zsh", bz_completion_zsh}, {"fish", bz_completion_fish}};
-    const bz_option none[] = {{0}};
-    bz_list arguments = {0};
-    bz_error err = {0};
-    bz_buf out = {0};
-    int rc = bz_options_parse(&bz_command_completion, none, argc, argv, &arguments, &err);
-    for (size_t i = 0; !rc && i < sizeof SCRIPTS / sizeof *SCRIPTS; i++)
-        if (arguments.n == 1 && !strcmp(arguments.item[0], SCRIPTS[i].shell))
-            bz_buf_puts(&out, SCRIPTS[i].script);
-    if (!rc && !out.len)
-        rc = bz_fail(&err, BZ_USAGE, "name a shell: bash, zsh or fish");
-    if (!rc)
-        rc = bz_output(NULL, &out, &err);
-    int status = rc < 0 ? bz_report(&bz_command_completion, &err) : BZ_OK;
-    bz_buf_free(&out);
-    bz_list_free(&arguments);
-    return status;
+    const bz_list *arguments = &((const bz_job *)job)->arguments;
+    for (size_t i = 0; i < sizeof SCRIPTS / sizeof *SCRIPTS; i++)
+        if (arguments->n == 1 && !strcmp(arguments->item[0], SCRIPTS[i].shell))
+            bz_buf_puts(out, SCRIPTS[i].script);
+    return out->len ? 0 : bz_fail(err, BZ_USAGE, "name a shell: bash, zsh or fish");
 }
 
-const bz_command bz_command_completion = {
-    "completion", "bash|zsh|fish", "print the script that completes commands and options in a shell", run_completion};
+const bz_command bz_command_completion =
+    BZ_COMMAND("completion", "bash|zsh|fish", "print the script that completes commands and options in a shell", NONE,
+               bz_job, print_script);

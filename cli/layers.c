@@ -8,14 +8,33 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct {
-    bool unique, json, csv, fold, fusions;
+typedef struct layers_job {
+    bz_job job;
+    bool unique, fold, fusions;
     const char *dot, *svg, *patterns, *write, *memory;
     model_settings models;
     bz_models loaded;
-} settings;
+} layers_job;
 
-static int draw(const settings *s, bz_layers *l, bz_error *err)
+static const bz_option OPTIONS[] = {
+    BZ_FLAG("unique", layers_job, unique, "show every layer once over all models, how often it occurs and where"),
+    MODEL_OPTIONS(layers_job, models),
+    TRAINING_OPTIONS(layers_job, models),
+    BZ_FLAG("fold", layers_job, fold, "leave out layers that do not depend on the model's inputs"),
+    BZ_FLAG("fusions", layers_job, fusions,
+            "also show where one call could compute several layers, and which layers could run at the same time"),
+    BZ_VALUE("patterns", layers_job, patterns, "FILE", "read more fusion patterns from FILE; implies --fusions"),
+    BZ_VALUE("write", layers_job, write, "FILE", "with --train: write the iteration as an ONNX file instead"),
+    BZ_VALUE("memory", layers_job, memory, "SIZE",
+             "with --train: the largest batch that fits SIZE (16GB), and what keeping fewer activations costs"),
+    BZ_VALUE("dot", layers_job, dot, "FILE", "write the graph in the DOT language instead of the table"),
+    BZ_VALUE("svg", layers_job, svg, "FILE", "draw the graph instead of the table"),
+    BZ_JSON_OPTION,
+    BZ_FLAG("csv", bz_job, csv, "print comma-separated values, with the keys"),
+    {0},
+};
+
+static int draw(const layers_job *s, bz_layers *l, bz_error *err)
 {
     bz_buf dot = {0}, svg = {0};
     bz_dot_layers(l, bz_dag_build(l), NULL, &dot);
@@ -28,7 +47,7 @@ static int draw(const settings *s, bz_layers *l, bz_error *err)
 }
 
 /* How much memory an iteration needs by the number of parts of which only the borders are kept, and which batch fits. */
-static int fit(const settings *s, const char *path, bz_buf *out, bz_error *err)
+static int fit(const layers_job *s, const char *path, bz_buf *out, bz_error *err)
 {
     static const bz_sheet_column COLUMNS[] = {{"parts", "parts", BZ_SHEET_COUNT},
                                               {"peak", "memory at most", BZ_SHEET_BYTES},
@@ -62,7 +81,7 @@ static int fit(const settings *s, const char *path, bz_buf *out, bz_error *err)
                                         "The largest batch fits %s; 0: not even one does. Parts as for --checkpoint: "
                                         "activations within a part are computed again.",
                                         s->memory);
-    if (!rc && s->json) {
+    if (!rc && s->job.json) {
         bz_json j = bz_json_to(out, true);
         bz_json_document(&j, "training-memory", 1);
         bz_json_key_str(&j, "model", path);
@@ -79,13 +98,13 @@ static int fit(const settings *s, const char *path, bz_buf *out, bz_error *err)
     return rc ? -1 : 0;
 }
 
-static int check(const settings *s, const model_settings *models, int n_models, bz_error *err)
+static int check(const layers_job *s, const model_settings *models, int n_models, bz_error *err)
 {
     if (s->write && (!models->train || models_count(&(bz_list){.n = n_models}, models) != 1))
         return bz_fail(err, BZ_USAGE, "--write writes one model, and wants --train");
     if (s->memory && (!models->train || models_count(&(bz_list){.n = n_models}, models) != 1))
         return bz_fail(err, BZ_USAGE, "--memory is about one model, and wants --train");
-    if (s->json && s->csv)
+    if (s->job.json && s->job.csv)
         return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
     if (n_models == 0)
         return bz_fail(err, BZ_USAGE, "name a model: benanza layers MODEL.onnx");
@@ -94,17 +113,17 @@ static int check(const settings *s, const model_settings *models, int n_models, 
     return 0;
 }
 
-static int show(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
+static int show(void *job, bz_buf *out, bz_error *err)
 {
-    settings *s = job;
+    layers_job *s = job;
+    const bz_list *arguments = &s->job.arguments;
     bz_models *m = &s->loaded;
-    (void)status; /* once the layers are printed */
     s->fusions |= s->patterns != NULL;
     if (check(s, &s->models, arguments->n, err))
         return -1;
     if (s->memory)
         return fit(s, arguments->item[0], out, err);
-    if (models_load(&bz_command_layers, arguments, &s->models, m, err))
+    if (models_load(&s->job, arguments, &s->models, m, err))
         return -1;
     bool sweep = m->n > arguments->n;
     bz_patterns *patterns = NULL;
@@ -113,11 +132,12 @@ static int show(void *job, const bz_list *arguments, bz_buf *out, int *status, b
         failed = bz_output(s->write, m->layers[0]->training->file, err);
     else if (!failed && (s->dot || s->svg))
         failed = draw(s, m->layers[0], err);
-    else if (!failed && sweep && !s->unique && !s->json && !s->csv)
+    else if (!failed && sweep && !s->unique && !s->job.json && !s->job.csv)
         bz_report_layers_sizes(m->layers, m->n, s->fold, out);
     else if (!failed)
         (s->unique ? bz_report_unique_layers : bz_report_layers)(
-            m->layers, m->n, &(bz_layers_view){s->json, s->csv, s->fold, patterns, m->n && m->layers[0]->phase}, out);
+            m->layers, m->n, &(bz_layers_view){s->job.json, s->job.csv, s->fold, patterns, m->n && m->layers[0]->phase},
+            out);
     bz_patterns_free(patterns);
     return failed ? -1 : 0;
 }
@@ -134,42 +154,15 @@ static bool has_unknown(const bz_layer *layer, int n)
 }
 
 /* What an operator does that nobody knows lacks in the totals. */
-static int judge(const bz_models *m)
+static int judge(const void *job)
 {
+    const bz_models *m = &((const layers_job *)job)->loaded;
     for (int i = 0; i < m->n; i++)
         if (has_unknown(m->layers[i]->layer, m->layers[i]->n))
             return BZ_INCOMPLETE;
     return BZ_OK;
 }
 
-static int run(int argc, char **argv)
-{
-    settings s = {0};
-    const bz_option options[] = {
-        {"unique", BZ_OPTION_FLAG, &s.unique, NULL,
-         "show every layer once over all models, how often it occurs and where"},
-        MODEL_OPTIONS(s.models),
-        TRAINING_OPTIONS(s.models),
-        {"fold", BZ_OPTION_FLAG, &s.fold, NULL, "leave out layers that do not depend on the model's inputs"},
-        {"fusions", BZ_OPTION_FLAG, &s.fusions, NULL,
-         "also show where one call could compute several layers, and which layers could run at the same time"},
-        {"patterns", BZ_OPTION_TEXT, &s.patterns, "FILE", "read more fusion patterns from FILE; implies --fusions"},
-        {"write", BZ_OPTION_TEXT, &s.write, "FILE", "with --train: write the iteration as an ONNX file instead"},
-        {"memory", BZ_OPTION_TEXT, &s.memory, "SIZE",
-         "with --train: the largest batch that fits SIZE (16GB), and what keeping fewer activations costs"},
-        {"dot", BZ_OPTION_TEXT, &s.dot, "FILE", "write the graph in the DOT language instead of the table"},
-        {"svg", BZ_OPTION_TEXT, &s.svg, "FILE", "draw the graph instead of the table"},
-        {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
-        {"csv", BZ_OPTION_FLAG, &s.csv, NULL, "print comma-separated values, with the keys"},
-        {0},
-    };
-    int status = bz_run_command(&bz_command_layers, options, argc, argv, show, &s);
-    if (status == BZ_OK)
-        status = judge(&s.loaded);
-    bz_models_free(&s.loaded);
-    bz_list_free(&s.models.dims);
-    return status;
-}
-
-const bz_command bz_command_layers = {"layers", "MODEL... [OPTIONS]",
-                                      "list the layers of models: shapes, MACs, parameters, bytes, keys", run};
+const bz_command bz_command_layers =
+    BZ_COMMAND("layers", "MODEL... [OPTIONS]", "list the layers of models: shapes, MACs, parameters, bytes, keys",
+               OPTIONS, layers_job, show, .judge = judge);

@@ -61,6 +61,11 @@ int models_training(const model_settings *s, bz_training_options *options, bz_er
     return 0;
 }
 
+static void end_models(void *m)
+{
+    bz_models_free(m);
+}
+
 static void end_model(void *model)
 {
     bz_model_free(model);
@@ -96,7 +101,7 @@ static int load_point(const bz_list *paths, int model, const bz_infer_options *o
     return 0;
 }
 
-int models_load(const bz_command *command, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err)
+int models_load(bz_job *job, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err)
 {
     bz_arena arena = {0};
     bz_infer_options options = {
@@ -108,6 +113,7 @@ int models_load(const bz_command *command, const bz_list *paths, const model_set
     int points = paths->n ? n / paths->n : 0;
     bz_bind *point = BZ_NEW(&arena, bz_bind, s->dims.n);
     options.binds = point;
+    bz_arena_keep(&job->arena, m, end_models);
     for (int i = 0; i < n && !rc; i++) {
         bz_buf what = {0};
         choose(list, s->dims.n, i % points, &arena, point, &what);
@@ -118,7 +124,7 @@ int models_load(const bz_command *command, const bz_list *paths, const model_set
     }
     for (int i = 0; i < m->n; i++)
         for (int k = 0; k < m->layers[i]->n_warnings; k++)
-            bz_warn(command, "%s: %s", m->name[i], m->layers[i]->warnings[k]);
+            bz_warn(job->command, "%s: %s", m->name[i], m->layers[i]->warnings[k]);
     bz_arena_free(&arena);
     return rc ? -1 : 0;
 }

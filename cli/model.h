@@ -15,36 +15,32 @@ typedef struct model_settings {
     int64_t parts;
 } model_settings;
 
-#define MODEL_OPTIONS(m) MODEL_BATCH_OPTION(m), MODEL_SHAPE_OPTIONS(m)
-#define MODEL_BATCH_OPTION(m)                                                                                          \
-    {                                                                                                                  \
-        "batch", BZ_OPTION_COUNT, &(m).batch, "N", "batch size: the first dimension of the inputs"                     \
-    }
-#define MODEL_SHAPE_OPTIONS(m)                                                                                         \
-    {"dim", BZ_OPTION_LIST, &(m).dims, "NAME=N,…",                                                                     \
-     "give a dimension that the model leaves open its size; NAME is the dimension's name, INPUT:AXIS, or INPUT with "  \
-     "a shape (--dim x=1x3x224x224); several sizes have commas between; may be repeated"},                             \
-        {"trips", BZ_OPTION_COUNT, &(m).trips, "N",                                                                    \
-         "let a loop run N times where the model does not say how often (1)"},                                         \
-    {                                                                                                                  \
-        "ignore-declared", BZ_OPTION_FLAG, &(m).ignore_declared, NULL,                                                 \
-            "infer all shapes from those of the inputs, and ignore those that the file declares"                       \
-    }
+/* `m`: where the model_settings are in the job. */
+#define MODEL_OPTIONS(job, m)      MODEL_BATCH_OPTION(job, m), MODEL_SHAPE_OPTIONS(job, m)
+#define MODEL_BATCH_OPTION(job, m) BZ_COUNT("batch", job, m.batch, "N", "batch size: the first dimension of the inputs")
+#define MODEL_SHAPE_OPTIONS(job, m)                                                                                    \
+    BZ_LIST("dim", job, m.dims, "NAME=N,…",                                                                            \
+            "give a dimension that the model leaves open its size; NAME is the dimension's name, INPUT:AXIS, or "      \
+            "INPUT with "                                                                                              \
+            "a shape (--dim x=1x3x224x224); several sizes have commas between; may be repeated"),                      \
+        BZ_COUNT("trips", job, m.trips, "N", "let a loop run N times where the model does not say how often (1)"),     \
+        BZ_FLAG("ignore-declared", job, m.ignore_declared,                                                             \
+                "infer all shapes from those of the inputs, and ignore those that the file declares")
 
 /* Commands whose models may be trained. */
-#define TRAINING_OPTIONS(m)                                                                                            \
-    {"train", BZ_OPTION_MAYBE, &(m).train, "sgd|momentum|adam|adamw",                                                  \
-     "make it an iteration of training: forward, loss, backward, and the update of this optimizer (sgd)"},             \
-        {"loss", BZ_OPTION_CHOICE, &(m).loss, "auto|classes|squares",                                                  \
-         "with --train: cross entropy over classes, or mean of the squared distance (by the shape of the result)"},    \
-        {"checkpoint", BZ_OPTION_COUNT, &(m).parts, "N",                                                               \
-         "with --train: cut the forward pass into N parts, keep what passes between them, and compute the rest "       \
-         "again"},                                                                                                     \
-        {"mixed", BZ_OPTION_CHOICE, &(m).mixed, "bf16|f16",                                                            \
-         "with --train: compute in this type; loss, weights and their update stay f32"},                               \
-    {                                                                                                                  \
-        "fused-update", BZ_OPTION_FLAG, &(m).fused, NULL, "with --train: one update for all weights, not one for each" \
-    }
+#define TRAINING_OPTIONS(job, m)                                                                                       \
+    BZ_MAYBE("train", job, m.train, "sgd|momentum|adam|adamw",                                                         \
+             "make it an iteration of training: forward, loss, backward, and the update of this optimizer (sgd)"),     \
+        BZ_CHOICE(                                                                                                     \
+            "loss", job, m.loss, "auto|classes|squares",                                                               \
+            "with --train: cross entropy over classes, or mean of the squared distance (by the shape of the result)"), \
+        BZ_COUNT(                                                                                                      \
+            "checkpoint", job, m.parts, "N",                                                                           \
+            "with --train: cut the forward pass into N parts, keep what passes between them, and compute the rest "    \
+            "again"),                                                                                                  \
+        BZ_CHOICE("mixed", job, m.mixed, "bf16|f16",                                                                   \
+                  "with --train: compute in this type; loss, weights and their update stay f32"),                      \
+        BZ_FLAG("fused-update", job, m.fused, "with --train: one update for all weights, not one for each")
 
 /* How many models these are, each combination of sizes a model; 0 where there are too many. */
 int models_count(const bz_list *paths, const model_settings *s);
@@ -52,7 +48,7 @@ int models_count(const bz_list *paths, const model_settings *s);
 /* The options that --train and its companions are. */
 int models_training(const model_settings *s, bz_training_options *options, bz_error *err);
 
-/* Loads and infers all, each for all combinations of sizes; warnings go to stderr. */
-int models_load(const bz_command *command, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err);
+/* Loads and infers all, each for all combinations of sizes, until the call ends; warnings go to stderr. */
+int models_load(bz_job *job, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err);
 
 #endif

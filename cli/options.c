@@ -30,9 +30,9 @@ static int unknown_option(const bz_option *options, const char *typed, bz_error 
     return bz_fail(err, BZ_USAGE, "there is no option --%s: see --help", typed);
 }
 
-void bz_list_add(bz_list *list, const char *item)
+void bz_list_add(bz_arena *arena, bz_list *list, const char *item)
 {
-    list->item = bz_realloc(list->item, (size_t)list->n + 1, sizeof *list->item);
+    BZ_ARENA_ROOM(arena, list->item, list->n);
     list->item[list->n++] = item;
 }
 
@@ -52,26 +52,28 @@ static int check_choice(const bz_option *o, const char *value, bz_error *err)
     return bz_choice_fail(err, option, value, names, n);
 }
 
-static int store(const bz_option *o, const char *value, bz_error *err)
+/* `into`: the struct that the option's value belongs into. */
+static int store(const bz_option *o, const char *value, void *into, bz_arena *arena, bz_error *err)
 {
+    void *target = (char *)into + o->at;
     char *end;
     switch (o->kind) {
     case BZ_OPTION_FLAG:
         if (value)
             return bz_fail(err, BZ_USAGE, "--%s takes no value", bz_option_long(o));
-        *(bool *)o->target = true;
+        *(bool *)target = true;
         return 0;
     case BZ_OPTION_TEXT:
-        *(const char **)o->target = value;
+        *(const char **)target = value;
         return 0;
     case BZ_OPTION_CHOICE:
-        *(const char **)o->target = value;
+        *(const char **)target = value;
         return check_choice(o, value, err);
     case BZ_OPTION_MAYBE:
-        *(const char **)o->target = value ? value : "";
+        *(const char **)target = value ? value : "";
         return value && strchr(o->value, '|') ? check_choice(o, value, err) : 0;
     case BZ_OPTION_LIST:
-        bz_list_add(o->target, value);
+        bz_list_add(arena, target, value);
         return 0;
     case BZ_OPTION_INT:
     case BZ_OPTION_COUNT:
@@ -80,7 +82,7 @@ static int store(const bz_option *o, const char *value, bz_error *err)
         if (errno || end == value || *end || v < 0 || (!v && o->kind == BZ_OPTION_COUNT))
             return bz_fail(err, BZ_USAGE, "--%s takes a whole number%s, not '%s'", bz_option_long(o),
                            o->kind == BZ_OPTION_COUNT ? " from 1 on" : "", value);
-        *(int64_t *)o->target = v;
+        *(int64_t *)target = v;
         return 0;
     }
     return 0;
@@ -124,8 +126,9 @@ static bool wants_value(const bz_option *o)
 }
 
 /* One option at argv[*i], its value in the same or the next argument. */
-static int parse_one(const bz_option *options, int argc, char **argv, int *i, bz_error *err)
+static int parse_one(const bz_option *options, bz_job *job, void *into, int *i, bz_error *err)
 {
+    char **argv = job->argv;
     const char *arg = argv[*i], *value = NULL;
     const bz_option *o;
     if (arg[1] == '-') {
@@ -144,23 +147,23 @@ static int parse_one(const bz_option *options, int argc, char **argv, int *i, bz
         value = arg[2] ? arg + 2 : NULL;
     }
     if (wants_value(o) && !value) {
-        if (*i + 1 == argc)
+        if (*i + 1 == job->argc)
             return bz_fail(err, BZ_USAGE, "--%s wants a value: %s", bz_option_long(o), o->value);
         value = argv[++*i];
     }
-    return store(o, value, err);
+    return store(o, value, into, &job->arena, err);
 }
 
-/* Options that every command has. Their targets are in `common`: what they ask for is done when all are read. */
-static struct {
+/* Options that every command has: what they ask for is done when all are read. */
+static struct common {
     bool help, wide;
     const char *color;
 } common;
 const bz_option bz_common_options[] = {
-    {"color", BZ_OPTION_CHOICE, &common.color, "auto|always|never",
+    {"color", BZ_OPTION_CHOICE, offsetof(struct common, color), "auto|always|never",
      "colours: on a terminal that has them (auto), always, or never; $NO_COLOR is never"},
-    {"wide", BZ_OPTION_FLAG, &common.wide, NULL, "print tables whole, however narrow the terminal is"},
-    {"h|help", BZ_OPTION_FLAG, &common.help, NULL, "print this"},
+    {"wide", BZ_OPTION_FLAG, offsetof(struct common, wide), NULL, "print tables whole, however narrow the terminal is"},
+    {"h|help", BZ_OPTION_FLAG, offsetof(struct common, help), NULL, "print this"},
     {0},
 };
 
@@ -180,43 +183,45 @@ static void set_screen(void)
 }
 
 /* The option at argv[*i] is the command's, or one that every command has. */
-static int parse_any(const bz_option *options, int argc, char **argv, int *i, bz_error *err)
+static int parse_any(bz_job *job, int *i, bz_error *err)
 {
-    const char *arg = argv[*i];
+    const char *arg = job->argv[*i];
     bool is_common = arg[1] == '-' ? find_long(bz_common_options, arg + 2, strcspn(arg + 2, "=")) != NULL
                                    : find_short(bz_common_options, arg[1]) != NULL;
-    return parse_one(is_common ? bz_common_options : options, argc, argv, i, err);
+    return is_common ? parse_one(bz_common_options, job, &common, i, err)
+                     : parse_one(job->command->options, job, job, i, err);
 }
 
-static int help(const bz_command *command, const bz_option *options, bool shells, bz_error *err)
+static int help(const bz_command *command, bool shells, bz_error *err)
 {
     bz_buf out = {0};
-    bz_help_options(command, options, shells, &out);
+    bz_help_options(command, shells, &out);
     int rc = bz_output(NULL, &out, err);
     bz_buf_free(&out);
     return rc ? -1 : 1;
 }
 
-int bz_options_parse(const bz_command *command, const bz_option *options, int argc, char **argv, bz_list *arguments,
-                     bz_error *err)
+/* Returns 0 to go on; 1 when --help was asked for and printed; -1 on a usage error. */
+static int parse(bz_job *job, bz_error *err)
 {
     bool options_end = false;
     common.help = common.wide = false;
     common.color = NULL;
-    for (int i = 1; i < argc; i++) {
-        const char *arg = argv[i];
+    for (int i = 1; i < job->argc; i++) {
+        const char *arg = job->argv[i];
         if (options_end || arg[0] != '-' || !arg[1])
-            bz_list_add(arguments, arg);
+            bz_list_add(&job->arena, &job->arguments, arg);
         else if (!strcmp(arg, "--"))
             options_end = true;
         else if (!strcmp(arg, BZ_HELP_FOR_SHELLS))
-            return help(command, options, true, err);
-        else if (parse_any(options, argc, argv, &i, err))
+            return help(job->command, true, err);
+        else if (parse_any(job, &i, err))
             return -1;
         if (common.help)
-            return help(command, options, false, err);
+            return help(job->command, false, err);
     }
-    bz_progress_start(command->name, 0); /* whatever takes long says at least whose work it is; the output ends it */
+    bz_progress_start(job->command->name,
+                      0); /* whatever takes long says at least whose work it is; the output ends it */
     set_screen();
     return 0;
 }
@@ -228,10 +233,19 @@ static bool is_among(const char *const *names, const char *name)
     return *names;
 }
 
-void bz_options_again(const bz_option *options, int argc, char **argv, const char *const *without, bz_buf *out)
+int bz_job_takes(const bz_job *job, int least, int most, bz_error *err)
 {
-    for (int i = 1; i < argc; i++) {
-        const char *arg = argv[i];
+    if (job->arguments.n < least)
+        return bz_fail(err, BZ_USAGE, "arguments are missing: see --help");
+    return job->arguments.n > most ? bz_fail(err, BZ_USAGE, "too many arguments: see --help") : 0;
+}
+
+const char *bz_job_again(bz_job *job, const char *const *without)
+{
+    const bz_option *options = job->command->options;
+    bz_buf out = {0};
+    for (int i = 1; i < job->argc; i++) {
+        const char *arg = job->argv[i];
         bool is_option = arg[0] == '-' && arg[1] && strcmp(arg, "--") != 0;
         const bz_option *o = !is_option      ? NULL
                              : arg[1] == '-' ? find_long(options, arg + 2, strcspn(arg + 2, "="))
@@ -239,16 +253,13 @@ void bz_options_again(const bz_option *options, int argc, char **argv, const cha
         bool value = o && wants_value(o) && !(arg[1] == '-' ? strchr(arg, '=') != NULL : arg[2] != 0);
         bool left_out = o && is_among(without, bz_option_long(o));
         if (!left_out)
-            put_word(out, arg);
-        if (value && ++i < argc && !left_out)
-            put_word(out, argv[i]);
+            put_word(&out, arg);
+        if (value && ++i < job->argc && !left_out)
+            put_word(&out, job->argv[i]);
     }
-}
-
-void bz_list_free(bz_list *list)
-{
-    free(list->item);
-    *list = (bz_list){0};
+    const char *again = bz_arena_str(&job->arena, bz_buf_text(&out));
+    bz_buf_free(&out);
+    return again;
 }
 
 /* The label says in its colour whether something failed or is in doubt; the sentence stays plain, to be read. */
@@ -316,16 +327,25 @@ int bz_output(const char *path, const bz_buf *text, bz_error *err)
     return 0;
 }
 
-int bz_run_command(const bz_command *command, const bz_option *options, int argc, char **argv, bz_command_work *work,
-                   void *job)
+int bz_run_command(const bz_command *command, int argc, char **argv)
 {
-    bz_list arguments = {0};
+    bz_job *job = bz_zeroed(1, command->size);
     bz_error err = {0};
     bz_buf out = {0};
-    int status = BZ_OK, rc = bz_options_parse(command, options, argc, argv, &arguments, &err);
-    if (!rc)
-        rc = work(job, &arguments, &out, &status, &err) || (out.len && bz_output(NULL, &out, &err)) ? -1 : 0;
+    if (command->usual)
+        memcpy(job, command->usual, command->size);
+    job->command = command;
+    job->argc = argc;
+    job->argv = argv;
+    int rc = parse(job, &err);
+    if (!rc) {
+        rc = command->work(job, &out, &err) || (out.len && bz_output(NULL, &out, &err)) ? -1 : 0;
+        if (!rc && !job->status && command->judge)
+            job->status = command->judge(job);
+    }
+    int status = rc < 0 ? bz_report(command, &err) : job->status;
     bz_buf_free(&out);
-    bz_list_free(&arguments);
-    return rc < 0 ? bz_report(command, &err) : status;
+    bz_arena_free(&job->arena);
+    free(job);
+    return status;
 }

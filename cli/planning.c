@@ -101,23 +101,21 @@ bool planning_is_gpu(const bz_system *system)
     return gpu;
 }
 
-bool planning_backends(planning *p, const bz_system *system)
+bool planning_backends(bz_job *job, planning *p, const bz_system *system)
 {
     if (p->backends.n || !planning_is_gpu(system))
         return false;
     for (const bz_backend_row *b = bz_backends; b->name; b++)
         if (b->device)
-            bz_list_add(&p->backends, b->name);
+            bz_list_add(&job->arena, &p->backends, b->name);
     return true;
 }
 
-int planning_system(const bz_command *command, const planning *p, bool read_only, bz_perfdb **db,
-                    const bz_system **system, bz_error *err)
+int planning_system(bz_job *job, const planning *p, bool read_only, bz_perfdb **db, const bz_system **system,
+                    bz_error *err)
 {
-    return bz_db_open(command, p->db, read_only, db, err) ||
-                   bz_bench_system(*db, p->system, planning_device(p), system, err)
-               ? -1
-               : 0;
+    return bz_db_open(job, read_only, db, err) || bz_bench_system(*db, p->system, planning_device(p), system, err) ? -1
+                                                                                                                   : 0;
 }
 
 int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patterns, bz_error *err)
@@ -140,13 +138,14 @@ int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patter
     return 0;
 }
 
-int planning_plan(const planning *p, const bz_models *m, bz_plan **plan, bz_error *err)
+int planning_plan(bz_job *job, const planning *p, const bz_models *m, bz_plan **plan, bz_error *err)
 {
     bz_plan_options o;
     bz_patterns *patterns;
     if (planning_options(p, &o, &patterns, err))
         return -1;
     *plan = bz_plan_of(&o, m->layers, m->name, m->n);
+    bz_plan_keep(*plan, &job->arena);
     bz_patterns_free(patterns);
     return 0;
 }
@@ -176,12 +175,4 @@ void planning_lacks(const bz_command *command, int n, const char *whom, const ch
 {
     bz_warn(command, "the database lacks %d problem%s%s: '%s' %smeasures %s", n, n == 1 ? "" : "s", whom, measures,
             elsewhere ? "on that machine " : "", n == 1 ? "it" : "them");
-}
-
-void planning_free(planning *p)
-{
-    bz_list_free(&p->models.dims);
-    bz_list_free(&p->backends);
-    bz_list_free(&p->layouts);
-    bz_list_free(&p->maths);
 }

@@ -9,42 +9,39 @@
 
 typedef struct planning {
     model_settings models;
-    const char *dtype, *cache, *db, *system;
+    const char *dtype, *cache, *system;
     bz_list backends, layouts, maths;
     int64_t threads;
     bool fuse;
     const char *patterns;
 } planning;
 
-#define PLANNING_OPTIONS(p)                                                                                            \
-    MODEL_BATCH_OPTION((p).models), PLANNING_SWEEP_OPTIONS(p), TRAINING_OPTIONS((p).models), PLANNING_SYSTEM_OPTION(p)
+/* `p`: where the planning is in the job. */
+#define PLANNING_OPTIONS(job, p)                                                                                       \
+    MODEL_BATCH_OPTION(job, p.models), PLANNING_SWEEP_OPTIONS(job, p), TRAINING_OPTIONS(job, p.models),                \
+        PLANNING_SYSTEM_OPTION(job, p)
 
 /* Those of one point of a sweep over batches and systems. */
-#define PLANNING_SWEEP_OPTIONS(p)                                                                                      \
-    MODEL_SHAPE_OPTIONS((p).models),                                                                                   \
-        {"dtype", BZ_OPTION_TEXT, &(p).dtype, "TYPE",                                                                  \
-         "compute floating-point layers in this type: f32, bf16, f16 or s8 (the model's own)"},                        \
-        {"backend", BZ_OPTION_LIST, &(p).backends, "NAME",                                                             \
-         "use only this backend: onednn, cblas or memory, on a GPU cudnn or cublas; may be repeated"},                 \
-        {"layout", BZ_OPTION_LIST, &(p).layouts, "NAME",                                                               \
-         "use only this layout: plain, packed, nhwc or any; may be repeated"},                                         \
-        {"fuse", BZ_OPTION_FLAG, &(p).fuse, NULL,                                                                      \
-         "also take groups of layers that one call can compute, such as conv + bias + ReLU"},                          \
-        {"patterns", BZ_OPTION_TEXT, &(p).patterns, "FILE", "read more fusion patterns from FILE; implies --fuse"},    \
-        {"math", BZ_OPTION_LIST, &(p).maths, "MODE",                                                                   \
-         "on a GPU, let f32 products run in this mode too: tf32 or f16; may be repeated"},                             \
-        {"threads", BZ_OPTION_COUNT, &(p).threads, "N", "use N threads (1)"},                                          \
-        {"cache", BZ_OPTION_CHOICE, &(p).cache, "hot|cold",                                                            \
-         "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"},                    \
-    {                                                                                                                  \
-        "db", BZ_OPTION_TEXT, &(p).db, "DIR",                                                                          \
-            "the database's folder (else $BENANZA_DB, else $XDG_DATA_HOME/benanza/perfdb)"                             \
-    }
+#define PLANNING_SWEEP_OPTIONS(job, p)                                                                                 \
+    MODEL_SHAPE_OPTIONS(job, p.models),                                                                                \
+        BZ_VALUE("dtype", job, p.dtype, "TYPE",                                                                        \
+                 "compute floating-point layers in this type: f32, bf16, f16 or s8 (the model's own)"),                \
+        BZ_LIST("backend", job, p.backends, "NAME",                                                                    \
+                "use only this backend: onednn, cblas or memory, on a GPU cudnn or cublas; may be repeated"),          \
+        BZ_LIST("layout", job, p.layouts, "NAME",                                                                      \
+                "use only this layout: plain, packed, nhwc or any; may be repeated"),                                  \
+        BZ_FLAG("fuse", job, p.fuse,                                                                                   \
+                "also take groups of layers that one call can compute, such as conv + bias + ReLU"),                   \
+        BZ_VALUE("patterns", job, p.patterns, "FILE", "read more fusion patterns from FILE; implies --fuse"),          \
+        BZ_LIST("math", job, p.maths, "MODE",                                                                          \
+                "on a GPU, let f32 products run in this mode too: tf32 or f16; may be repeated"),                      \
+        BZ_COUNT("threads", job, p.threads, "N", "use N threads (1)"),                                                 \
+        BZ_CHOICE("cache", job, p.cache, "hot|cold",                                                                   \
+                  "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"),           \
+        BZ_DB_OPTION
 
-#define PLANNING_SYSTEM_OPTION(p)                                                                                      \
-    {                                                                                                                  \
-        "system", BZ_OPTION_TEXT, &(p).system, "NAME", "the system whose records count (this machine's)"               \
-    }
+#define PLANNING_SYSTEM_OPTION(job, p)                                                                                 \
+    BZ_VALUE("system", job, p.system, "NAME", "the system whose records count (this machine's)")
 
 int planning_dtype(const planning *p, bz_dtype *out, bz_error *err);
 int planning_setting(const planning *p, bz_setting *setting, bz_error *err);
@@ -53,39 +50,34 @@ const char *planning_device(const planning *p);
 /* Whether a system is a GPU, by what is known of it. */
 bool planning_is_gpu(const bz_system *system);
 /* Where the system is a GPU and no backend is named, those of GPUs are meant: true. */
-bool planning_backends(planning *p, const bz_system *system);
+bool planning_backends(bz_job *job, planning *p, const bz_system *system);
 /* Reads the value of --remeasure; NULL stands for nothing. */
 int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err);
-#define PLANNING_REMEASURE_OPTION(target)                                                                              \
-    {                                                                                                                  \
-        "remeasure", BZ_OPTION_TEXT, &(target), "WHICH",                                                               \
-            "measure again, although the database has them: noisy (all "                                               \
-            "marked records), all, older-than=2026-11-22 or older-than=7d"                                             \
-    }
+#define PLANNING_REMEASURE_OPTION(job, field)                                                                          \
+    BZ_VALUE("remeasure", job, field, "WHICH",                                                                         \
+             "measure again, although the database has them: noisy (all "                                              \
+             "marked records), all, older-than=2026-11-22 or older-than=7d")
 
 /* "60s", "5min", "1h" or "60" as seconds; NULL leaves *out as it is. */
 int planning_duration(const char *option, const char *text, double *out, bz_error *err);
 
 /* Checks that the text of an option is a number of seconds (NULL: not given); 0 is one where `zero`. It is checked before anything is built. */
 int planning_seconds(const char *option, const char *text, bool zero, bz_error *err);
-#define PLANNING_WAIT_OPTION(target)                                                                                   \
-    {                                                                                                                  \
-        "wait", BZ_OPTION_TEXT, &(target), "S",                                                                        \
-            "wait at most S seconds for a quiet machine before a problem, twice that in all (30)"                      \
-    }
+#define PLANNING_WAIT_OPTION(job, field)                                                                               \
+    BZ_VALUE("wait", job, field, "S",                                                                                  \
+             "wait at most S seconds for a quiet machine before a problem, twice that in all (30)")
 
 #define PLANNING_GPU " --backend cudnn --backend cublas"
 /* Opens the database and finds the system: the one that is named, or this machine. */
-int planning_system(const bz_command *command, const planning *p, bool read_only, bz_perfdb **db,
-                    const bz_system **system, bz_error *err);
-/* The same for plans; *patterns, which may be NULL, must outlive their making. */
+int planning_system(bz_job *job, const planning *p, bool read_only, bz_perfdb **db, const bz_system **system,
+                    bz_error *err);
+/* The same for plans; *patterns, which may be NULL, must outlive their making. A plan is there until the call ends. */
 int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patterns, bz_error *err);
-int planning_plan(const planning *p, const bz_models *m, bz_plan **plan, bz_error *err);
+int planning_plan(bz_job *job, const planning *p, const bz_models *m, bz_plan **plan, bz_error *err);
 /* How many groups of layers the plan has, and why others are none; nothing without patterns. */
 void planning_groups(const bz_plan *plan, bz_buf *out);
 /* Says on stderr how many problems the database lacks, for whom ("" or " for the V100"), and the command that measures them,
  * there where `elsewhere` says so. */
 void planning_lacks(const bz_command *command, int n, const char *whom, const char *measures, bool elsewhere);
-void planning_free(planning *p);
 
 #endif

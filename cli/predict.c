@@ -15,17 +15,43 @@
 enum { MOST = 64, BATCHES = 32 };
 
 typedef struct predict_job {
+    bz_job job;
     planning p;
     const char *batches, *prices, *train, *trained, *html;
     bz_list to, from, profile;
-    bool evaluate, json, csv;
+    bool evaluate;
     bz_setting setting;
     int64_t batch[BATCHES];
     int n_batches;
     bz_perfdb *db;
     bz_samples samples;
-    bz_arena arena;
 } predict_job;
+
+static const bz_option OPTIONS[] = {
+    BZ_LIST("to", predict_job, to, "NAME,…",
+            "systems to predict for: of the database, GPUs such as t4 or h100, or files that describe one (all GPUs "
+            "that are known)"),
+    BZ_LIST("from", predict_job, from, "NAME,…",
+            "predict by records of these systems alone (all); with --profile the system that it was recorded on"),
+    BZ_LIST("profile", predict_job, profile, "FILE",
+            "predict the iteration of a recording; may be repeated for several files of one run: kernels change, the "
+            "host and its launches stay, gaps are simulated"),
+    BZ_VALUE("batch", predict_job, batches, "N,…", "batch sizes, for example 1,4,16"),
+    BZ_VALUE("prices", predict_job, prices, "FILE",
+             "rank by cost, too: lines such as 't4 0.35', a system and the price of an hour on it"),
+    BZ_FLAG("evaluate", predict_job, evaluate,
+            "say how far off predictions are: leave out what the database knows, and predict it"),
+    BZ_VALUE("train", predict_job, train, "FILE", "write what the database teaches to FILE, and end"),
+    BZ_VALUE("trained", predict_job, trained, "FILE",
+             "predict by what --train wrote into FILE (else by the database where it has two systems, else by what "
+             "comes with benanza)"),
+    BZ_VALUE("html", predict_job, html, "FILE",
+             "also write a page for a browser: systems side by side, or predicted against measured"),
+    BZ_JSON_OPTION,
+    BZ_CSV_OPTION,
+    PLANNING_SWEEP_OPTIONS(predict_job, p),
+    {0},
+};
 
 /* ---- lists in options ------------------------------------------------------------------------ */
 
@@ -61,8 +87,8 @@ static void split(const bz_list *list, bz_arena *arena, const char **out, int *n
 static int read_prices(predict_job *job, bz_price_list *out, bz_error *err)
 {
     FILE *f = fopen(job->prices, "re");
-    const char **name = BZ_NEW(&job->arena, const char *, MOST);
-    double *dollars = BZ_NEW(&job->arena, double, MOST);
+    const char **name = BZ_NEW(&job->job.arena, const char *, MOST);
+    double *dollars = BZ_NEW(&job->job.arena, double, MOST);
     char line[256];
     int rc = f ? 0 : bz_fail(err, BZ_FAILED, "%s: %s", job->prices, strerror(errno));
     *out = (bz_price_list){name, dollars, 0};
@@ -78,7 +104,7 @@ static int read_prices(predict_job *job, bz_price_list *out, bz_error *err)
                          "%s:%d: '%s' is no line such as 't4 0.35', a system and the price of an hour", job->prices,
                          number, line);
         else {
-            name[out->n] = bz_arena_str(&job->arena, word);
+            name[out->n] = bz_arena_str(&job->job.arena, word);
             dollars[out->n++] = v;
         }
     }
@@ -128,34 +154,34 @@ static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_erro
 {
     static const int64_t USUAL[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     int n = 0, batches = job->n_batches ? job->n_batches : (int)(sizeof USUAL / sizeof *USUAL), rounds = 0;
-    bz_workload *work = BZ_NEW(&job->arena, bz_workload, (size_t)paths->n * (size_t)batches);
+    bz_workload *work = BZ_NEW(&job->job.arena, bz_workload, (size_t)paths->n * (size_t)batches);
     static const bz_few FEW[] = {{0, 0},   {0.05, 0}, {0.01, 0}, {0.02, 0}, {0.1, 0},
                                  {0.2, 0}, {0, 5},    {0, 15},   {0, 30},   {0, 60}};
     enum { ROUNDS = sizeof FEW / sizeof *FEW };
-    bz_judgement *round = BZ_NEW(&job->arena, bz_judgement, ROUNDS + 2);
+    bz_judgement *round = BZ_NEW(&job->job.arena, bz_judgement, ROUNDS + 2);
     for (int i = 0; i < paths->n; i++)
         for (int b = 0; b < batches; b++) {
-            if (bz_workload_make(&job->samples, paths->item[i], job->n_batches ? job->batch[b] : USUAL[b], &job->arena,
-                                 &work[n], err))
+            if (bz_workload_make(&job->samples, paths->item[i], job->n_batches ? job->batch[b] : USUAL[b],
+                                 &job->job.arena, &work[n], err))
                 return -1;
             n += work[n].n > 0;
         }
-    const bz_kinship *kinship = bz_kinships_without(&job->samples, &job->arena);
+    const bz_kinship *kinship = bz_kinships_without(&job->samples, &job->job.arena);
     bz_benchmark_times took;
     bz_benchmark_times_of(&job->samples, NULL, &took);
     for (int i = 0; i < ROUNDS; i++) {
         if (FEW[i].seconds > 0 && isnan(took.all))
             continue; /* no record tells how long a benchmark takes */
-        if (bz_judge(&job->samples, work, n, BZ_LEAVE_SYSTEM, FEW[i], kinship, &job->arena, &round[rounds++], err))
+        if (bz_judge(&job->samples, work, n, BZ_LEAVE_SYSTEM, FEW[i], kinship, &job->job.arena, &round[rounds++], err))
             return -1;
     }
-    round->pairs = bz_judge_pairs(&job->samples, work, n, kinship, &job->arena, &round->pair);
+    round->pairs = bz_judge_pairs(&job->samples, work, n, kinship, &job->job.arena, &round->pair);
     for (bz_leave leave = BZ_LEAVE_NETWORK; leave <= BZ_LEAVE_BATCH; leave++)
-        if (bz_judge(&job->samples, work, n, leave, FEW[0], NULL, &job->arena, &round[rounds++], err))
+        if (bz_judge(&job->samples, work, n, leave, FEW[0], NULL, &job->job.arena, &round[rounds++], err))
             return -1;
     if (job->html && page_of_judgements(job, round, rounds, err))
         return -1;
-    bz_report_judgements(round, rounds, bz_form_of(job->json, job->csv), out);
+    bz_report_judgements(round, rounds, bz_form_of(job->job.json, job->job.csv), out);
     return 0;
 }
 
@@ -176,22 +202,22 @@ static int find_target(predict_job *job, const char *name, target *out, bz_error
     if (bz_perfdb_system(job->db, name, &out->system, err))
         return -1;
     if (out->system) {
-        if (bz_transfers_facts(job->db, out->system, &job->arena, &out->facts, err))
+        if (bz_transfers_facts(job->db, out->system, &job->job.arena, &out->facts, err))
             return -1;
         for (int m = 0; m < job->samples.machines; m++)
             if (!strcmp(job->samples.machine[m].name, out->system->name))
                 out->own = m;
         return bz_machine_of(out->facts, out->system->name, &job->setting, &out->machine, err);
     }
-    if (bz_machine_named(name, &job->arena, &out->machine, err))
+    if (bz_machine_named(name, &job->job.arena, &out->machine, err))
         return -1;
-    bz_system_facts *facts = BZ_NEW(&job->arena, bz_system_facts, 1);
+    bz_system_facts *facts = BZ_NEW(&job->job.arena, bz_system_facts, 1);
     *facts = bz_system_unknown;
     facts->gpu = out->machine.gpu;
     facts->device = facts->gpu ? "gpu" : "cpu";
     facts->name = "";
     if (bz_gpu_slug(out->machine.name, &row))
-        facts->name = bz_arena_str(&job->arena, row.name);
+        facts->name = bz_arena_str(&job->job.arena, row.name);
     out->facts = facts;
     return 0;
 }
@@ -200,9 +226,9 @@ static int find_target(predict_job *job, const char *name, target *out, bz_error
 static void target_names(predict_job *job, const char **name, int *n)
 {
     bz_gpu row;
-    split(&job->to, &job->arena, name, n);
+    split(&job->to, &job->job.arena, name, n);
     for (int i = 0; !job->to.n && i < MOST && bz_gpu_row(i, &row); i++)
-        name[(*n)++] = bz_arena_str(&job->arena, row.slug);
+        name[(*n)++] = bz_arena_str(&job->job.arena, row.slug);
 }
 
 static int find_targets(predict_job *job, target *out, int *n, bz_error *err)
@@ -250,22 +276,16 @@ static int forecast(predict_job *job, const bz_models *m, const bz_plan *plan, c
 static int predict_batch(predict_job *job, const bz_list *paths, int64_t batch, const target *t, int n,
                          bz_forecast *out, bz_error *err)
 {
-    bz_models *m = BZ_NEW(&job->arena, bz_models, 1);
+    bz_models *m = BZ_NEW(&job->job.arena, bz_models, 1);
     bz_plan *plan = NULL;
     planning p = job->p;
     p.models.batch = batch;
     p.fuse = true;
-    planning_backends(&p, NULL);
-    bz_arena_keep(&job->arena, m, (void (*)(void *))bz_models_free);
     if (t->machine.gpu && !p.backends.n)
         for (const bz_backend_row *b = bz_backends; b->name; b++)
             if (b->device)
-                bz_list_add(&p.backends, b->name);
-    int rc = models_load(&bz_command_predict, paths, &p.models, m, err) || planning_plan(&p, m, &plan, err);
-    if (p.backends.item != job->p.backends.item)
-        bz_list_free(&p.backends);
-    if (plan)
-        bz_plan_keep(plan, &job->arena);
+                bz_list_add(&job->job.arena, &p.backends, b->name);
+    int rc = models_load(&job->job, paths, &p.models, m, err) || planning_plan(&job->job, &p, m, &plan, err);
     for (int i = 0; i < n && !rc; i++)
         rc = forecast(job, m, plan, &t[i], out + (size_t)i * (size_t)m->n, err);
     return rc ? -1 : 0;
@@ -320,7 +340,7 @@ static int keep_from(predict_job *job, bz_predictor *p, target *t, int n, bz_err
 {
     const char *name[MOST];
     int names = 0;
-    split(&job->from, &job->arena, name, &names);
+    split(&job->from, &job->job.arena, name, &names);
     for (int i = 0; i < n && names; i++) {
         bool is = false;
         for (int k = 0; k < names; k++)
@@ -336,18 +356,19 @@ static int predict_profiled(predict_job *job, bz_buf *out, bz_error *err)
     const char *to[MOST], *from[MOST];
     int n, origins;
     bz_price_list prices = {0};
-    split(&job->from, &job->arena, from, &origins);
+    split(&job->from, &job->job.arena, from, &origins);
     if (origins > 1)
         return bz_fail(err, BZ_USAGE, "a recording is of one system: --from names it");
     target_names(job, to, &n);
-    predict_profile p = {.files = &job->profile,
+    predict_profile p = {.job = &job->job,
+                         .files = &job->profile,
                          .from = origins ? from[0] : NULL,
                          .to = to,
                          .n = n,
                          .db = job->db,
                          .setting = job->setting};
     return (job->prices && read_prices(job, &prices, err)) ||
-                   predict_recording(&p, &prices, bz_form_of(job->json, job->csv), out, err)
+                   predict_recording(&p, &prices, bz_form_of(job->job.json, job->job.csv), out, err)
                ? -1
                : 0;
 }
@@ -372,24 +393,29 @@ static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error
     }
     for (int i = 0; i < n; i++)
         t[i].aim = bz_predictor_aim(p, &t[i].machine, &job->samples, t[i].own, NULL);
-    bz_forecast *f = BZ_NEW(&job->arena, bz_forecast, (size_t)batches * (size_t)n * (size_t)models);
+    bz_forecast *f = BZ_NEW(&job->job.arena, bz_forecast, (size_t)batches * (size_t)n * (size_t)models);
     for (int b = 0; b < batches && !rc; b++)
         rc = predict_batch(job, paths, job->n_batches ? job->batch[b] : 0, t, n,
                            f + (size_t)b * (size_t)n * (size_t)models, err);
     if (!rc && job->html)
         rc = page_of_forecasts(job, f, batches * n * models, &prices, err);
     if (!rc)
-        bz_report_forecasts(f, batches * n * models, &prices, bz_form_of(job->json, job->csv), out);
+        bz_report_forecasts(f, batches * n * models, &prices, bz_form_of(job->job.json, job->job.csv), out);
     for (int i = 0; i < n; i++)
         bz_aim_free(t[i].aim);
     bz_predictor_free(p);
     return rc;
 }
 
-static int start(void *of, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
+static void free_samples(void *samples)
+{
+    bz_samples_free(samples);
+}
+
+static int start(void *of, bz_buf *out, bz_error *err)
 {
     predict_job *job = of;
-    (void)status;
+    const bz_list *paths = &job->job.arguments;
     if (!paths->n && !job->train && !job->profile.n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza predict MODEL... --to t4");
     if (job->profile.n && (paths->n || job->evaluate || job->train || job->batches || job->trained))
@@ -397,13 +423,13 @@ static int start(void *of, const bz_list *paths, bz_buf *out, int *status, bz_er
                        "--profile predicts the recording by itself: it takes --to, --from and --prices, and no model");
     if (job->html && (job->profile.n || job->train))
         return bz_fail(err, BZ_USAGE, "--html draws predictions of models and --evaluate: not --profile, not --train");
-    if (job->json && job->csv)
+    if (job->job.json && job->job.csv)
         return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
-    if (planning_setting(&job->p, &job->setting, err) || read_batches(job, err) ||
-        bz_db_look(&bz_command_predict, job->p.db, &job->db, err))
+    if (planning_setting(&job->p, &job->setting, err) || read_batches(job, err) || bz_db_look(&job->job, &job->db, err))
         return -1;
     if (job->profile.n)
         return predict_profiled(job, out, err);
+    bz_arena_keep(&job->job.arena, &job->samples, free_samples);
     if (bz_samples_load(job->db, &job->setting, &job->samples, err))
         return -1;
     return job->train      ? train(job, err)
@@ -411,46 +437,6 @@ static int start(void *of, const bz_list *paths, bz_buf *out, int *status, bz_er
                            : predict(job, paths, out, err);
 }
 
-static int run(int argc, char **argv)
-{
-    predict_job job = {0};
-    const bz_option options[] = {
-        {"to", BZ_OPTION_LIST, &job.to, "NAME,…",
-         "systems to predict for: of the database, GPUs such as t4 or h100, or files that describe one (all GPUs that "
-         "are "
-         "known)"},
-        {"from", BZ_OPTION_LIST, &job.from, "NAME,…",
-         "predict by records of these systems alone (all); with --profile the system that it was recorded on"},
-        {"profile", BZ_OPTION_LIST, &job.profile, "FILE",
-         "predict the iteration of a recording; may be repeated for several files of one run: kernels change, the host "
-         "and its launches "
-         "stay, gaps are simulated"},
-        {"batch", BZ_OPTION_TEXT, &job.batches, "N,…", "batch sizes, for example 1,4,16"},
-        {"prices", BZ_OPTION_TEXT, &job.prices, "FILE",
-         "rank by cost, too: lines such as 't4 0.35', a system and the price of an hour on it"},
-        {"evaluate", BZ_OPTION_FLAG, &job.evaluate, NULL,
-         "say how far off predictions are: leave out what the database knows, and predict it"},
-        {"train", BZ_OPTION_TEXT, &job.train, "FILE", "write what the database teaches to FILE, and end"},
-        {"trained", BZ_OPTION_TEXT, &job.trained, "FILE",
-         "predict by what --train wrote into FILE (else by the database where it has two systems, else by what comes "
-         "with benanza)"},
-        {"html", BZ_OPTION_TEXT, &job.html, "FILE",
-         "also write a page for a browser: systems side by side, or predicted against measured"},
-        {"json", BZ_OPTION_FLAG, &job.json, NULL, "print JSON, for programs"},
-        {"csv", BZ_OPTION_FLAG, &job.csv, NULL, "print comma-separated values"},
-        PLANNING_SWEEP_OPTIONS(job.p),
-        {0},
-    };
-    int status = bz_run_command(&bz_command_predict, options, argc, argv, start, &job);
-    bz_samples_free(&job.samples);
-    bz_perfdb_close(job.db);
-    bz_arena_free(&job.arena);
-    bz_list_free(&job.to);
-    bz_list_free(&job.from);
-    bz_list_free(&job.profile);
-    planning_free(&job.p);
-    return status;
-}
-
-const bz_command bz_command_predict = {"predict", "MODEL... [OPTIONS]",
-                                       "say how fast a model would run on systems that nobody has measured", run};
+const bz_command bz_command_predict =
+    BZ_COMMAND("predict", "MODEL... [OPTIONS]", "say how fast a model would run on systems that nobody has measured",
+               OPTIONS, predict_job, start);

@@ -6,6 +6,7 @@
 #include "report/report.h"
 
 typedef struct predict_profile {
+    bz_job *job;
     const bz_list *files;  /* of one recording */
     const char *from;      /* NULL: the recording tells */
     const char *const *to; /* [n] */

@@ -1,5 +1,6 @@
 /* benanza predict --profile: the iteration of a recording on systems that it did not run on. */
 #include "cli/predict.h"
+#include "cli/profile.h"
 #include "whatif/whatif.h"
 
 #include <string.h>
@@ -35,16 +36,13 @@ static int predict(const predict_profile *p, const bz_trace *t, bz_whatif *w, bz
 
 int predict_recording(const predict_profile *p, const bz_price_list *prices, bz_form form, bz_buf *out, bz_error *err)
 {
-    bz_trace *t = bz_trace_new();
-    bz_arena arena = {0};
+    bz_trace *t = bz_job_trace(p->job);
+    bz_arena *arena = &p->job->arena;
     bz_flow flow = {0};
     bz_whatif w;
     bz_whatif_records records = {.db = p->db, .setting = p->setting};
-    int failed = 0;
-    for (int i = 0; i < p->files->n && !failed; i++)
-        failed = bz_profile_read(t, p->files->item[i], err);
-    failed = failed || bz_trace_finish(t, NULL, err) || find_origin(p, t, &records, err) ||
-             bz_flow_make(t, bz_typical_iteration(t), &flow, err) || bz_whatif_begin(t, &flow, &arena, &w, err);
+    int failed = trace_read(t, p->files->item, p->files->n, NULL, err) || find_origin(p, t, &records, err) ||
+                 bz_flow_make(t, bz_typical_iteration(t), &flow, err) || bz_whatif_begin(t, &flow, arena, &w, err);
     if (!failed && w.error > BZ_WHATIF_REFUSE)
         failed =
             bz_fail(err, BZ_INCOMPLETE,
@@ -52,14 +50,12 @@ int predict_recording(const predict_profile *p, const bz_price_list *prices, bz_
                     100 * w.error);
     if (!failed) {
         const char *name = records.system ? records.system->name : records.device;
-        records.name = bz_arena_printf(&arena, "records of %s", name);
+        records.name = bz_arena_printf(arena, "records of %s", name);
         w.records = &records;
-        failed = predict(p, t, &w, &arena, err);
+        failed = predict(p, t, &w, arena, err);
         if (!failed)
             bz_report_moved(&w, name, prices, form, out);
     }
     bz_flow_free(&flow);
-    bz_arena_free(&arena);
-    bz_trace_free(t);
     return failed ? -1 : 0;
 }

@@ -11,22 +11,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int run(int argc, char **argv);
-const bz_command bz_command_profile = {"profile", "show|tables [OPTIONS] FILE... | -o FILE [OPTIONS] -- COMMAND...",
-                                       "record what a program really does, or show recordings that any tool made", run};
-
-typedef struct {
-    const char *output, *trace, *iterations, *table, *range, *against;
-    int64_t top, limit;
-    bool json, csv, backtrace, logs, nsys, levels, force;
-} settings;
-
-static int read_all(bz_trace *t, const bz_list *files, const settings *s, bz_error *err)
+static void end_trace(void *t)
 {
-    for (int i = 1; i < files->n; i++)
-        if (bz_profile_read(t, files->item[i], err))
+    bz_trace_free(t);
+}
+
+bz_trace *bz_job_trace(bz_job *job)
+{
+    bz_trace *t = bz_trace_new();
+    bz_arena_keep(&job->arena, t, end_trace);
+    return t;
+}
+
+int trace_read(bz_trace *t, const char *const *file, int n, const char *iterations, bz_error *err)
+{
+    for (int i = 0; i < n; i++)
+        if (bz_profile_read(t, file[i], err))
             return -1;
-    return bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, err);
+    return bz_trace_finish(t, &(bz_finish_options){.iterations = iterations}, err);
+}
+
+bool trace_is_truncated(const bz_trace *t)
+{
+    uint32_t i = 0;
+    while (i < t->n_sources && !t->source[i].truncated)
+        i++;
+    return i < t->n_sources;
 }
 
 /* Whether a recording may be written there, said before the program runs for an hour, not after. */
@@ -49,181 +59,142 @@ static int check_output(const char *path, bool force, bz_error *err)
 
 /* Files of several ranks are one program, but none is merged with another: their clocks differ. False where they are no ranks;
  * then they are read as parts of one recording. */
-static bool show_ranks(const bz_list *files, const settings *s, bz_buf *out)
+static bool show_ranks(profile_job *s, bz_buf *out)
 {
-    bz_arena arena = {0};
+    const bz_list *files = &s->job.arguments;
+    bz_arena *arena = &s->job.arena;
     int n = files->n - 1;
-    bz_rank_profile *rank = BZ_NEW(&arena, bz_rank_profile, n);
-    bz_trace **t = BZ_NEW(&arena, bz_trace *, n);
+    bz_rank_profile *rank = BZ_NEW(arena, bz_rank_profile, n);
     bz_error ignored;
-    bool read = true;
-    for (int i = 0; i < n && read; i++) {
-        t[i] = bz_trace_new();
-        t[i]->summary = true;
-        read = !bz_profile_read(t[i], files->item[i + 1], &ignored) &&
-               !bz_trace_finish(t[i], &(bz_finish_options){.iterations = s->iterations}, &ignored);
-        rank[i] = (bz_rank_profile){bz_file_name(files->item[i + 1]), t[i]};
+    for (int i = 0; i < n; i++) {
+        bz_trace *t = bz_job_trace(&s->job);
+        t->summary = true;
+        if (trace_read(t, &files->item[i + 1], 1, s->iterations, &ignored))
+            return false;
+        rank[i] = (bz_rank_profile){bz_file_name(files->item[i + 1]), t};
     }
-    read = read && bz_are_ranks(rank, n);
-    bz_sheet *sheet = read ? bz_ranks_sheet(rank, n, &arena) : NULL;
-    if (read && s->json) {
+    if (!bz_are_ranks(rank, n))
+        return false;
+    bz_sheet *sheet = bz_ranks_sheet(rank, n, arena);
+    if (s->job.json) {
         bz_json j = bz_json_to(out, true);
         bz_json_document(&j, "ranks", 1);
         bz_json_key(&j, "ranks");
         bz_sheet_json(sheet, &j);
         bz_json_document_end(&j);
-    } else if (read) {
-        bz_sheet_text(sheet, (int)s->top, out);
-        for (int i = 0; i < n; i++) {
-            bz_buf_printf(out, "\n%s\n\n", rank[i].name);
-            bz_trace_print(t[i], (int)s->top, out);
-        }
+        return true;
     }
-    for (int i = 0; i < n && t[i]; i++)
-        bz_trace_free(t[i]);
-    bz_arena_free(&arena);
-    return read;
+    bz_sheet_text(sheet, (int)s->top, out);
+    for (int i = 0; i < n; i++) {
+        bz_buf_printf(out, "\n%s\n\n", rank[i].name);
+        bz_trace_print(rank[i].trace, (int)s->top, out);
+    }
+    return true;
 }
 
-static int show(const bz_list *arguments, const settings *s)
+static int show(profile_job *s, bz_buf *out, bz_error *err)
 {
-    bz_error err = {0};
-    bz_buf out = {0};
-    bz_trace *t = bz_trace_new();
-    int status = BZ_OK;
+    const bz_list *files = &s->job.arguments;
+    bz_trace *t = bz_job_trace(&s->job);
     t->summary = !s->trace && !s->output;
-    if (arguments->n < 2) {
-        bz_fail(&err, BZ_USAGE, "no file given: benanza profile show FILE...");
-        status = bz_report(&bz_command_profile, &err);
-        goto done;
-    }
-    if (arguments->n > 2 && !s->output && !s->trace && show_ranks(arguments, s, &out)) {
-        if (bz_output(NULL, &out, &err))
-            goto failed;
-        goto done;
-    }
-    if ((s->output && check_output(s->output, s->force, &err)) || read_all(t, arguments, s, &err))
-        goto failed;
-    if (s->json)
-        bz_trace_json(t, (int)s->top, &out);
-    else
-        bz_trace_print(t, (int)s->top, &out);
-    if ((s->trace && bz_trace_perfetto(t, s->trace, &err)) || (s->output && bz_trace_save(t, s->output, &err)) ||
-        bz_output(NULL, &out, &err))
-        goto failed;
-    for (uint32_t i = 0; i < t->n_sources; i++)
-        if (t->source[i].truncated)
-            status = BZ_INCOMPLETE;
-    goto done;
-failed:
-    status = bz_report(&bz_command_profile, &err);
-done:
-    bz_trace_free(t);
-    bz_buf_free(&out);
-    return status;
+    if (files->n < 2)
+        return bz_fail(err, BZ_USAGE, "no file given: benanza profile show FILE...");
+    if (files->n > 2 && !s->output && !s->trace && show_ranks(s, out))
+        return 0;
+    if ((s->output && check_output(s->output, s->force, err)) ||
+        trace_read(t, files->item + 1, files->n - 1, s->iterations, err))
+        return -1;
+    (s->job.json ? bz_trace_json : bz_trace_print)(t, (int)s->top, out);
+    if ((s->trace && bz_trace_perfetto(t, s->trace, err)) || (s->output && bz_trace_save(t, s->output, err)))
+        return -1;
+    s->job.status = trace_is_truncated(t) ? BZ_INCOMPLETE : BZ_OK;
+    return 0;
 }
 
 /* The answer and the way to more, on stderr: stdout is the program's. */
-static int capture(bz_list *arguments, const settings *s)
+static int capture(profile_job *s, bz_error *err)
 {
-    bz_error err = {0};
+    const bz_list *arguments = &s->job.arguments;
     bz_buf out = {0};
-    bz_trace *t = bz_trace_new();
-    int status = BZ_OK, program = 0;
-    char **argv = bz_alloc((size_t)arguments->n + 1, sizeof *argv);
+    bz_trace *t = bz_job_trace(&s->job);
+    int program = 0;
+    char **argv = BZ_NEW(&s->job.arena, char *, arguments->n + 1);
     memcpy(argv, arguments->item, (size_t)arguments->n * sizeof *argv);
-    argv[arguments->n] = NULL;
     bz_capture_options options = {.backtrace = s->backtrace,
                                   .logs = s->logs,
                                   .nsys = s->nsys,
                                   .limit = s->limit << 20,
                                   .iterations = s->iterations};
-    int rc = check_output(s->output, s->force, &err);
+    int rc = check_output(s->output, s->force, err);
     bz_progress_hold(true); /* the terminal is the program's */
     if (!rc && s->levels)
-        rc = bz_profile_levels(t, argv, &options, &program, &err);
+        rc = bz_profile_levels(t, argv, &options, &program, err);
     else if (!rc)
-        rc = bz_profile_capture(t, argv, &options, &program, &err) ||
-             bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, &err);
-    if (rc || bz_trace_save(t, s->output, &err) || (s->trace && bz_trace_perfetto(t, s->trace, &err))) {
-        status = bz_report(&bz_command_profile, &err);
-    } else {
-        bz_trace_print(t, (int)s->top, &out);
-        const char *end = strchr(bz_buf_text(&out), '\n');
-        fprintf(stderr, "benanza profile: %.*s\nbenanza profile: %s is written: benanza profile show %s\n",
-                (int)(end ? end - out.data : 0), bz_buf_text(&out), s->output, s->output);
-        if (program)
-            bz_warn(&bz_command_profile, "the program ended with status %d", program);
-        status = program; /* who starts a program through us sees what it would see of the program itself */
-    }
+        rc = bz_profile_capture(t, argv, &options, &program, err) ||
+             bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, err);
+    rc = rc || bz_trace_save(t, s->output, err) || (s->trace && bz_trace_perfetto(t, s->trace, err)) ? -1 : 0;
     if (program == 128 + SIGINT || program == 128 + SIGQUIT || program == 128 + SIGTERM || program == 128 + SIGHUP)
         bz_end_by(program - 128);
-    free(argv);
-    bz_trace_free(t);
+    if (rc)
+        return -1;
+    bz_trace_print(t, (int)s->top, &out);
+    const char *end = strchr(bz_buf_text(&out), '\n');
+    fprintf(stderr, "benanza profile: %.*s\nbenanza profile: %s is written: benanza profile show %s\n",
+            (int)(end ? end - out.data : 0), bz_buf_text(&out), s->output, s->output);
     bz_buf_free(&out);
-    return status;
+    if (program)
+        bz_warn(s->job.command, "the program ended with status %d", program);
+    s->job.status = program; /* who starts a program through us sees what it would see of the program itself */
+    return 0;
 }
 
-enum { ROWS = 12 }; /* of each table, unless --top says otherwise */
+static const bz_option OPTIONS[] = {
+    BZ_VALUE("o|output", profile_job, output, "FILE", "write the recording to FILE, an SQLite database"),
+    BZ_FLAG("force", profile_job, force, "replace FILE where it is there already"),
+    BZ_VALUE("trace", profile_job, trace, "FILE", "write a Chrome trace, which https://ui.perfetto.dev shows"),
+    BZ_VALUE("iterations", profile_job, iterations, "NAME",
+             "take ranges of this name (or pattern, as step*) for the iterations; a number: look for so many"),
+    BZ_WHOLE("top", profile_job, top, "N",
+             "show at most N rows of each table (12; of 'profile tables' 4, with --table 40)"),
+    BZ_VALUE("table", profile_job, table, "NAME",
+             "with 'profile tables': print this table alone; the name help lists the tables"),
+    BZ_VALUE("range", profile_job, range, "NAME[:K]",
+             "with 'profile tables': only what was asked for in the first range whose name contains NAME, or in the "
+             "K-th, counted from 0"),
+    BZ_VALUE("against", profile_job, against, "FILE",
+             "with 'profile tables': compare with this recording, in the tables difference and training"),
+    BZ_FLAG("backtrace", profile_job, backtrace, "record which lines of the program, C or Python, made each call"),
+    BZ_FLAG("levels", profile_job, levels,
+            "run the program three times, alone, with calls, and with callers, and say what recording costs"),
+    BZ_COUNT("limit", profile_job, limit, "MB", "record at most MB megabytes for each process (256)"),
+    BZ_FLAG("logs", profile_job, logs, "switch the logs of cuDNN and cuBLAS on, and read them too"),
+    BZ_FLAG("nsys", profile_job, nsys, "record with Nsight Systems, which must be installed"),
+    BZ_JSON_OPTION,
+    BZ_FLAG("csv", bz_job, csv, "with 'profile tables': print one table as comma-separated values"),
+    {0},
+};
 
-static int run(int argc, char **argv)
+static int profile(void *job, bz_buf *out, bz_error *err)
 {
-    settings s = {.top = -1, .limit = 256};
-    const bz_option options[] = {
-        {"o|output", BZ_OPTION_TEXT, &s.output, "FILE", "write the recording to FILE, an SQLite database"},
-        {"force", BZ_OPTION_FLAG, &s.force, NULL, "replace FILE where it is there already"},
-        {"trace", BZ_OPTION_TEXT, &s.trace, "FILE", "write a Chrome trace, which https://ui.perfetto.dev shows"},
-        {"iterations", BZ_OPTION_TEXT, &s.iterations, "NAME",
-         "take ranges of this name (or pattern, as step*) for the iterations; a number: look for so many"},
-        {"top", BZ_OPTION_INT, &s.top, "N",
-         "show at most N rows of each table (12; of 'profile tables' 4, with --table 40)"},
-        {"table", BZ_OPTION_TEXT, &s.table, "NAME",
-         "with 'profile tables': print this table alone; the name help lists the tables"},
-        {"range", BZ_OPTION_TEXT, &s.range, "NAME[:K]",
-         "with 'profile tables': only what was asked for in the first range whose name contains NAME, or in the K-th, "
-         "counted from 0"},
-        {"against", BZ_OPTION_TEXT, &s.against, "FILE",
-         "with 'profile tables': compare with this recording, in the tables difference and training"},
-        {"backtrace", BZ_OPTION_FLAG, &s.backtrace, NULL,
-         "record which lines of the program, C or Python, made each call"},
-        {"levels", BZ_OPTION_FLAG, &s.levels, NULL,
-         "run the program three times, alone, with calls, and with callers, and say what recording costs"},
-        {"limit", BZ_OPTION_COUNT, &s.limit, "MB", "record at most MB megabytes for each process (256)"},
-        {"logs", BZ_OPTION_FLAG, &s.logs, NULL, "switch the logs of cuDNN and cuBLAS on, and read them too"},
-        {"nsys", BZ_OPTION_FLAG, &s.nsys, NULL, "record with Nsight Systems, which must be installed"},
-        {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
-        {"csv", BZ_OPTION_FLAG, &s.csv, NULL, "with 'profile tables': print one table as comma-separated values"},
-        {0},
-    };
-    bz_list arguments = {0};
-    bz_error err;
-    int rc = bz_options_parse(&bz_command_profile, options, argc, argv, &arguments, &err), status = BZ_OK;
-    bool top_given = s.top >= 0;
-    s.top = top_given ? s.top : ROWS;
-    if (rc < 0) {
-        status = bz_report(&bz_command_profile, &err);
-    } else if (!rc && s.top > 100000000) {
-        bz_fail(&err, BZ_USAGE, "--top wants at most 100000000");
-        status = bz_report(&bz_command_profile, &err);
-    } else if (!rc && s.limit > 1 << 20) {
-        bz_fail(&err, BZ_USAGE, "--limit wants at most 1048576 (MB)");
-        status = bz_report(&bz_command_profile, &err);
-    } else if (!rc && arguments.n && !strcmp(arguments.item[0], "show")) {
-        status = show(&arguments, &s);
-    } else if (!rc && arguments.n && !strcmp(arguments.item[0], "tables")) {
-        status = profile_tables_run(&arguments, &(profile_tables){.table = s.table,
-                                                                  .range = s.range,
-                                                                  .against = s.against,
-                                                                  .iterations = s.iterations,
-                                                                  .top = top_given ? s.top : 0,
-                                                                  .json = s.json,
-                                                                  .csv = s.csv});
-    } else if (!rc && arguments.n && s.output) {
-        status = capture(&arguments, &s);
-    } else if (!rc) {
-        bz_fail(&err, BZ_USAGE, "what to do? benanza profile show FILE..., or benanza profile -o FILE -- COMMAND...");
-        status = bz_report(&bz_command_profile, &err);
-    }
-    bz_list_free(&arguments);
-    return status;
+    enum { ROWS = 12 }; /* of each table, unless --top says otherwise */
+    profile_job *s = job;
+    const bz_list *arguments = &s->job.arguments;
+    const char *what = arguments->n ? arguments->item[0] : "";
+    if (s->top > 100000000)
+        return bz_fail(err, BZ_USAGE, "--top wants at most 100000000");
+    if (s->limit > 1 << 20)
+        return bz_fail(err, BZ_USAGE, "--limit wants at most 1048576 (MB)");
+    if (!strcmp(what, "tables"))
+        return profile_tables(s, out, err);
+    s->top = s->top >= 0 ? s->top : ROWS;
+    if (!strcmp(what, "show"))
+        return show(s, out, err);
+    if (arguments->n && s->output)
+        return capture(s, err);
+    return bz_fail(err, BZ_USAGE, "what to do? benanza profile show FILE..., or benanza profile -o FILE -- COMMAND...");
 }
+
+const bz_command bz_command_profile =
+    BZ_COMMAND("profile", "show|tables [OPTIONS] FILE... | -o FILE [OPTIONS] -- COMMAND...",
+               "record what a program really does, or show recordings that any tool made", OPTIONS, profile_job,
+               profile, .usual = &(const profile_job){.top = -1, .limit = 256});

@@ -1,17 +1,27 @@
-/* The parts of benanza profile. Private to cli/. */
+/* Recordings at the command line. Private to cli/. */
 #ifndef BZ_CLI_PROFILE_H
 #define BZ_CLI_PROFILE_H
 
 #include "cli/cli.h"
+#include "profile/profile.h"
 
-/* benanza profile tables FILE... */
-typedef struct profile_tables {
-    const char *table, *range, *against, *iterations;
-    int64_t top; /* 0: as many as are usual */
-    bool json, csv;
-} profile_tables;
+/* An empty one that is there until the call ends. */
+bz_trace *bz_job_trace(bz_job *job);
+/* Reads files that are one recording. `iterations`: the name of the ranges that are its iterations; NULL. */
+int trace_read(bz_trace *t, const char *const *file, int n, const char *iterations, bz_error *err);
 
-/* `files` has the word "tables" in front. Returns an exit status. */
-int profile_tables_run(const bz_list *files, const profile_tables *p);
+bool trace_is_truncated(const bz_trace *t);
+
+/* benanza profile */
+typedef struct profile_job {
+    bz_job job;
+    const char *output, *trace, *iterations, *table, *range, *against;
+    int64_t top; /* -1: as many as are usual */
+    int64_t limit;
+    bool backtrace, logs, nsys, levels, force;
+} profile_job;
+
+/* The command's part for recordings that are there already: "show" or "tables", then the files. */
+int profile_tables(profile_job *p, bz_buf *out, bz_error *err);
 
 #endif

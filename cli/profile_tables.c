@@ -15,72 +15,44 @@ static int find_table(const char *name, const bz_table_kind **kind, bz_error *er
     return *kind ? 0 : bz_choice_fail(err, "--table", name, names, n);
 }
 
-static int read_all(bz_trace *t, const char *const *file, int n, const char *iterations, bz_error *err)
-{
-    t->summary = true;
-    for (int i = 0; i < n; i++)
-        if (bz_profile_read(t, file[i], err))
-            return -1;
-    return bz_trace_finish(t, &(bz_finish_options){.iterations = iterations}, err);
-}
-
-static void print(bz_tables *m, const profile_tables *p, const bz_table_kind *kind, const char *file, bz_buf *out)
+static void print(bz_tables *m, const profile_job *p, const bz_table_kind *kind, const char *file, bz_buf *out)
 {
     enum { OVERVIEW = 4, ONE = 40 };
-    if (p->json)
+    if (p->job.json)
         bz_report_tables_json(m, kind, file, out);
-    else if (p->csv)
+    else if (p->job.csv)
         bz_report_tables_csv(m, kind, out);
     else if (kind)
-        bz_report_tables_text(m, kind, p->top ? (int)p->top : ONE, out);
+        bz_report_tables_text(m, kind, p->top >= 0 ? (int)p->top : ONE, out);
     else
-        bz_report_tables_overview(m, p->top ? (int)p->top : OVERVIEW, out);
+        bz_report_tables_overview(m, p->top >= 0 ? (int)p->top : OVERVIEW, out);
 }
 
-int profile_tables_run(const bz_list *files, const profile_tables *p)
+int profile_tables(profile_job *p, bz_buf *out, bz_error *err)
 {
-    bz_error err = {0};
-    bz_buf out = {0};
-    bz_arena arena = {0};
+    const bz_list *files = &p->job.arguments;
     const bz_table_kind *kind = NULL;
-    bz_trace *t = bz_trace_new(), *other = p->against ? bz_trace_new() : NULL;
-    int status = BZ_OK;
-    bool help = p->table && !strcmp(p->table, "help");
-    if (help && p->json)
-        bz_report_tables_names_json(&out);
-    else if (help)
-        bz_report_tables_names(&out);
-    if (help)
-        goto print;
-    if (p->table && find_table(p->table, &kind, &err))
-        goto failed;
-    if (files->n < 2) {
-        bz_fail(&err, BZ_USAGE, "no file given: benanza profile tables FILE...");
-        goto failed;
+    bz_trace *t = bz_job_trace(&p->job), *other = p->against ? bz_job_trace(&p->job) : NULL;
+    if (p->table && !strcmp(p->table, "help")) {
+        (p->job.json ? bz_report_tables_names_json : bz_report_tables_names)(out);
+        return 0;
     }
-    if (p->csv && !kind) {
-        bz_fail(&err, BZ_USAGE, "--csv prints one table: name it with --table, or take --json");
-        goto failed;
-    }
-    if (read_all(t, files->item + 1, files->n - 1, p->iterations, &err) ||
-        (other && read_all(other, &p->against, 1, p->iterations, &err)))
-        goto failed;
-    bz_tables *m = bz_tables_new(t, p->range, other, &arena, &err);
+    if (p->table && find_table(p->table, &kind, err))
+        return -1;
+    if (files->n < 2)
+        return bz_fail(err, BZ_USAGE, "no file given: benanza profile tables FILE...");
+    if (p->job.csv && !kind)
+        return bz_fail(err, BZ_USAGE, "--csv prints one table: name it with --table, or take --json");
+    t->summary = true;
+    if (other)
+        other->summary = true;
+    if (trace_read(t, files->item + 1, files->n - 1, p->iterations, err) ||
+        (other && trace_read(other, &p->against, 1, p->iterations, err)))
+        return -1;
+    bz_tables *m = bz_tables_new(t, p->range, other, &p->job.arena, err);
     if (!m)
-        goto failed;
-    print(m, p, kind, files->item[1], &out);
-    for (uint32_t i = 0; i < t->n_sources; i++)
-        if (t->source[i].truncated)
-            status = BZ_INCOMPLETE;
-print:
-    if (!bz_output(NULL, &out, &err))
-        goto done;
-failed:
-    status = bz_report(&bz_command_profile, &err);
-done:
-    bz_arena_free(&arena);
-    bz_trace_free(t);
-    bz_trace_free(other);
-    bz_buf_free(&out);
-    return status;
+        return -1;
+    print(m, p, kind, files->item[1], out);
+    p->job.status = trace_is_truncated(t) ? BZ_INCOMPLETE : BZ_OK;
+    return 0;
 }

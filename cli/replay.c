@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 typedef struct replay_job {
+    bz_job job;
     planning p;
     const char *plan_path, *from, *folder, *profile, *time_limit, *inputs, *outputs;
-    bool no_run, check, json, graph;
+    bool no_run, check, graph;
     int64_t streams, steps;
     const char *rate_text;
     double rate;
@@ -31,6 +32,27 @@ typedef struct replay_job {
     bz_replay_result result;
     bool incomplete;
 } replay_job;
+
+static const bz_option OPTIONS[] = {
+    BZ_JSON_OPTION,
+    BZ_VALUE("plan", replay_job, plan_path, "FILE", "write the plan to FILE: which variant runs each layer"),
+    BZ_VALUE("from", replay_job, from, "FILE", "follow the plan in FILE instead of making one"),
+    BZ_VALUE("folder", replay_job, folder, "DIR", "write the program into DIR, and leave it there"),
+    BZ_FLAG("no-run", replay_job, no_run, "run nothing: make only the plan, and with --folder the program"),
+    BZ_VALUE("o|output", replay_job, profile, "FILE", "store the run in FILE, as a profile"),
+    BZ_FLAG("check", replay_job, check, "compare the result of each call with its definition in double precision"),
+    BZ_VALUE("inputs", replay_job, inputs, "FILE",
+             "read the bytes of all inputs from FILE, one after the other (random numbers, always the same)"),
+    BZ_VALUE("outputs", replay_job, outputs, "FILE", "write the bytes of all outputs to FILE"),
+    BZ_COUNT("steps", replay_job, steps, "N",
+             "with --train: run N iterations before measuring, and print the loss of each (10)"),
+    BZ_VALUE("rate", replay_job, rate_text, "R", "with --train: learning rate (0.01)"),
+    BZ_VALUE("time-limit", replay_job, time_limit, "S", "measure for S seconds (5); 0: run once"),
+    BZ_COUNT("streams", replay_job, streams, "K", "on a GPU: run layers on K streams (1)"),
+    BZ_FLAG("graph", replay_job, graph, "on a GPU: capture the run once as a graph, then launch the graph"),
+    PLANNING_OPTIONS(replay_job, p),
+    {0},
+};
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
@@ -104,17 +126,17 @@ static int run_program(replay_job *r, const char *folder, bz_error *err)
     int n = 3;
     const struct {
         const char *option, *value;
-    } OPTIONS[] = {{"--time-limit", r->time_limit},
-                   {"--inputs", r->inputs},
-                   {"--outputs", r->outputs},
-                   {"--steps", r->p.models.train ? steps : NULL}};
+    } GIVEN[] = {{"--time-limit", r->time_limit},
+                 {"--inputs", r->inputs},
+                 {"--outputs", r->outputs},
+                 {"--steps", r->p.models.train ? steps : NULL}};
     snprintf(program, sizeof program, "%s/build/replay", folder);
     snprintf(threads, sizeof threads, "%d", r->setting.threads);
     snprintf(steps, sizeof steps, "%lld", (long long)r->steps);
     for (int i = 0; i < 4; i++)
-        if (OPTIONS[i].value) {
-            argv[n++] = (char *)OPTIONS[i].option;
-            argv[n++] = (char *)OPTIONS[i].value;
+        if (GIVEN[i].value) {
+            argv[n++] = (char *)GIVEN[i].option;
+            argv[n++] = (char *)GIVEN[i].value;
         }
     if (r->check)
         argv[n++] = (char *)"--check";
@@ -159,7 +181,7 @@ static int report(replay_job *r, bz_buf *out, bz_error *err)
         report.bound = &r->analyses.found.analysis->bound;
     if (!r->no_run && r->system && bz_replay_cold(r->replay, r->db, r->system, &report.cold, err))
         return -1;
-    (r->json ? bz_replay_print_json : bz_replay_print)(&report, out);
+    (r->job.json ? bz_replay_print_json : bz_replay_print)(&report, out);
     if (!r->profile || r->no_run)
         return 0;
     bz_trace *trace = bz_replay_trace(&report, err);
@@ -180,7 +202,7 @@ static int find_device(replay_job *r, bz_error *err)
     }
     if (bz_bench_system(r->db, r->p.system, r->device, &r->system, err))
         return -1;
-    planning_backends(&r->p, r->system);
+    planning_backends(&r->job, &r->p, r->system);
     r->device = planning_device(&r->p);
     if (!r->device && (r->streams || r->graph))
         return bz_fail(err, BZ_USAGE,
@@ -192,9 +214,10 @@ static int find_device(replay_job *r, bz_error *err)
     return r->device && !r->no_run ? bz_bench_device(r->device, err) : 0;
 }
 
-static int replay_model(void *job, const bz_list *paths, bz_buf *out, int *status, bz_error *err)
+static int replay_model(void *job, bz_buf *out, bz_error *err)
 {
     replay_job *r = job;
+    const bz_list *paths = &r->job.arguments;
     if (paths->n != 1)
         return bz_fail(err, BZ_USAGE, "name one model: benanza replay MODEL");
     r->steps = r->steps ? r->steps : 10;
@@ -204,53 +227,20 @@ static int replay_model(void *job, const bz_list *paths, bz_buf *out, int *statu
     if (end && (*end || end == r->rate_text || !(r->rate > 0 && r->rate < 1e6)))
         return bz_fail(err, BZ_USAGE, "--rate takes a number above 0, not '%s'", r->rate_text);
     if (planning_setting(&r->p, &r->setting, err) || planning_dtype(&r->p, &r->dtype, err) ||
-        models_load(&bz_command_replay, paths, &r->p.models, &r->models, err))
+        models_load(&r->job, paths, &r->p.models, &r->models, err))
         return -1;
     if (r->models.n != 1)
         return bz_fail(err, BZ_USAGE, "--dim takes one size here: a replay is one program");
-    if (bz_db_open(&bz_command_replay, r->p.db, r->p.system != NULL, &r->db, err) || find_device(r, err) ||
-        analyses_ask(&r->analyses, &r->p, &r->models, err) ||
-        analyses_make(&r->analyses, r->db, &r->system, 1, BZ_PART_BOUND, err) || make_plan(r, paths, err))
+    if (bz_db_open(&r->job, r->p.system != NULL, &r->db, err) || find_device(r, err) ||
+        analyses_ask(&r->job, &r->analyses, &r->p, &r->models, err) ||
+        analyses_make(&r->job, &r->analyses, r->db, &r->system, 1, BZ_PART_BOUND, err) || make_plan(r, paths, err))
         return -1;
     if ((!r->no_run || r->folder) && replay_program(r, err))
         return -1;
-    *status = r->result.wrong ? BZ_FAILED : BZ_OK;
+    r->job.status = r->result.wrong ? BZ_FAILED : BZ_OK;
     return report(r, out, err);
 }
 
-static int run(int argc, char **argv)
-{
-    replay_job r = {.rate = 0.01};
-    const bz_option options[] = {
-        {"json", BZ_OPTION_FLAG, &r.json, NULL, "print JSON, for programs"},
-        {"plan", BZ_OPTION_TEXT, &r.plan_path, "FILE", "write the plan to FILE: which variant runs each layer"},
-        {"from", BZ_OPTION_TEXT, &r.from, "FILE", "follow the plan in FILE instead of making one"},
-        {"folder", BZ_OPTION_TEXT, &r.folder, "DIR", "write the program into DIR, and leave it there"},
-        {"no-run", BZ_OPTION_FLAG, &r.no_run, NULL, "run nothing: make only the plan, and with --folder the program"},
-        {"o|output", BZ_OPTION_TEXT, &r.profile, "FILE", "store the run in FILE, as a profile"},
-        {"check", BZ_OPTION_FLAG, &r.check, NULL,
-         "compare the result of each call with its definition in double precision"},
-        {"inputs", BZ_OPTION_TEXT, &r.inputs, "FILE",
-         "read the bytes of all inputs from FILE, one after the other (random numbers, always the same)"},
-        {"outputs", BZ_OPTION_TEXT, &r.outputs, "FILE", "write the bytes of all outputs to FILE"},
-        {"steps", BZ_OPTION_COUNT, &r.steps, "N",
-         "with --train: run N iterations before measuring, and print the loss of each (10)"},
-        {"rate", BZ_OPTION_TEXT, &r.rate_text, "R", "with --train: learning rate (0.01)"},
-        {"time-limit", BZ_OPTION_TEXT, &r.time_limit, "S", "measure for S seconds (5); 0: run once"},
-        {"streams", BZ_OPTION_COUNT, &r.streams, "K", "on a GPU: run layers on K streams (1)"},
-        {"graph", BZ_OPTION_FLAG, &r.graph, NULL, "on a GPU: capture the run once as a graph, then launch the graph"},
-        PLANNING_OPTIONS(r.p),
-        {0},
-    };
-    int status = bz_run_command(&bz_command_replay, options, argc, argv, replay_model, &r);
-    bz_arena_free(&r.result.arena);
-    bz_replay_free(r.replay);
-    analyses_free(&r.analyses);
-    bz_perfdb_close(r.db);
-    bz_models_free(&r.models);
-    planning_free(&r.p);
-    return status;
-}
-
-const bz_command bz_command_replay = {"replay", "MODEL [OPTIONS]",
-                                      "run a model in its fastest known way, and compare that with the bound", run};
+const bz_command bz_command_replay =
+    BZ_COMMAND("replay", "MODEL [OPTIONS]", "run a model in its fastest known way, and compare that with the bound",
+               OPTIONS, replay_job, replay_model, .usual = &(const replay_job){.rate = 0.01});

@@ -29,25 +29,45 @@ static void report(const bz_bench *r, bool json, bz_buf *out)
         bz_buf_printf(out, "; %d of them failed: 'benanza db show --failed' has the reasons", r->failed);
     if (r->busy)
         bz_buf_printf(out,
-                      "; %d of them are marked busy, other programs used the machine: "
-                      "'benanza run --remeasure noisy' measures them again",
+                      "; %d of them are marked busy, other programs used the machine: 'benanza run --remeasure noisy' "
+                      "measures them again",
                       r->busy);
     bz_buf_putc(out, '\n');
 }
 
 typedef struct run_job {
+    bz_job job;
     planning p;
     bz_bench bench;
-    bool json;
     const char *remeasure;
 } run_job;
 
-static int run_folder(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
+static const bz_option OPTIONS[] = {
+    BZ_VALUE("filter", run_job, bench.filter, "TEXT", "run only problems with TEXT in their text"),
+    BZ_VALUE("time-limit", run_job, bench.time_limit, "S", "measure each variant for S seconds (0.1)"),
+    PLANNING_WAIT_OPTION(run_job, bench.wait),
+    PLANNING_REMEASURE_OPTION(run_job, remeasure),
+    BZ_CHOICE(
+        "engines", run_job, bench.engines, "heuristic|all",
+        "on a GPU: measure the implementations that the library's heuristics propose, or all of them (heuristic)"),
+    BZ_VALUE("metrics", run_job, bench.metrics, "LIST",
+             "on a GPU, also count: kernels, flops, dram, occupancy, or counters by name"),
+    BZ_FLAG("all", run_job, bench.all, "also run what the database has already"),
+    BZ_JSON_OPTION,
+    BZ_COUNT("threads", run_job, p.threads, "N", "use N threads (1)"),
+    BZ_CHOICE("cache", run_job, p.cache, "hot|cold",
+              "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"),
+    BZ_DB_OPTION,
+    {0},
+};
+
+static int run_folder(void *job, bz_buf *out, bz_error *err)
 {
     run_job *j = job;
     const planning *p = &j->p;
     bz_bench *r = &j->bench;
     bz_remeasure again;
+    const bz_list *arguments = &j->job.arguments;
     const char *folder = arguments->n ? arguments->item[0] : ".";
     r->again = &again;
     if (arguments->n > 1)
@@ -56,7 +76,7 @@ static int run_folder(void *job, const bz_list *arguments, bz_buf *out, int *sta
         return -1;
     int rc = planning_seconds("time-limit", r->time_limit, false, err) ||
              planning_seconds("wait", r->wait, true, err) || planning_setting(p, &r->setting, err) ||
-             bz_db_open(&bz_command_run, p->db, false, &r->db, err) || bz_bench_build(folder, err) ||
+             bz_db_open(&j->job, false, &r->db, err) || bz_bench_build(folder, err) ||
              bz_bench_system(r->db, NULL, bz_bench_folder_device(folder), &r->system, err) ||
              bz_bench_run(folder, r, err);
     bz_end_by(r->stopped_by);
@@ -64,37 +84,13 @@ static int run_folder(void *job, const bz_list *arguments, bz_buf *out, int *sta
         rc = bz_fail(err, BZ_USAGE, "--filter: no problem's text holds '%s'; '%s/build/benchmarks --list' prints them",
                      r->filter, folder);
     if (!rc)
-        report(r, j->json, out);
-    *status = r->failed ? BZ_INCOMPLETE : BZ_OK;
-    bz_perfdb_close(r->db);
+        report(r, j->job.json, out);
+    j->job.status = r->failed ? BZ_INCOMPLETE : BZ_OK;
     return rc ? -1 : 0;
 }
 
-static int run(int argc, char **argv)
-{
-    run_job j = {0};
-    const bz_option options[] = {
-        {"filter", BZ_OPTION_TEXT, &j.bench.filter, "TEXT", "run only problems with TEXT in their text"},
-        {"time-limit", BZ_OPTION_TEXT, &j.bench.time_limit, "S", "measure each variant for S seconds (0.1)"},
-        PLANNING_WAIT_OPTION(j.bench.wait),
-        PLANNING_REMEASURE_OPTION(j.remeasure),
-        {"engines", BZ_OPTION_CHOICE, &j.bench.engines, "heuristic|all",
-         "on a GPU: measure the implementations that the library's heuristics propose, or all of them (heuristic)"},
-        {"metrics", BZ_OPTION_TEXT, &j.bench.metrics, "LIST",
-         "on a GPU, also count: kernels, flops, dram, occupancy, or counters by name"},
-        {"all", BZ_OPTION_FLAG, &j.bench.all, NULL, "also run what the database has already"},
-        {"json", BZ_OPTION_FLAG, &j.json, NULL, "print JSON, for programs"},
-        {"threads", BZ_OPTION_COUNT, &j.p.threads, "N", "use N threads (1)"},
-        {"cache", BZ_OPTION_CHOICE, &j.p.cache, "hot|cold",
-         "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"},
-        {"db", BZ_OPTION_TEXT, &j.p.db, "DIR", DB_HELP},
-        {0},
-    };
-    return bz_run_command(&bz_command_run, options, argc, argv, run_folder, &j);
-}
-
-const bz_command bz_command_run = {"run", "[DIR] [OPTIONS]",
-                                   "build and run the benchmarks of a folder, and store the records\nThe folder's "
-                                   "CMakeLists.txt and sources are run as "
-                                   "programs: trust whoever wrote them.",
-                                   run};
+const bz_command bz_command_run =
+    BZ_COMMAND("run", "[DIR] [OPTIONS]",
+               "build and run the benchmarks of a folder, and store the records\nThe folder's CMakeLists.txt and "
+               "sources are run as programs: trust whoever wrote them.",
+               OPTIONS, run_job, run_folder);

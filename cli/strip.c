@@ -2,24 +2,29 @@
 #include "cli/cli.h"
 #include "onnx/onnx.h"
 
-#include <stdio.h>
-
 typedef struct strip_job {
+    bz_job job;
     int64_t keep;
-    bool json;
 } strip_job;
 
-static int strip(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
+static const bz_option OPTIONS[] = {
+    BZ_WHOLE("keep", strip_job, keep, "BYTES",
+             "keep tensors of up to BYTES bytes (1024): shapes and axes are in small ones"),
+    BZ_JSON_OPTION,
+    {0},
+};
+
+static int strip(void *job, bz_buf *out, bz_error *err)
 {
     const strip_job *s = job;
+    const bz_list *arguments = &s->job.arguments;
     bz_strip_result r;
     bz_unit_text in, out_size;
-    (void)status;
     if (arguments->n != 2)
         return bz_fail(err, BZ_USAGE, "name the model and where to write it: benanza strip IN OUT");
     if (bz_model_strip(arguments->item[0], arguments->item[1], (uint64_t)s->keep, &r, err))
         return -1;
-    if (s->json) {
+    if (s->job.json) {
         bz_json j = bz_json_to(out, false);
         bz_json_document(&j, "strip", 1);
         bz_json_key_int(&j, "stripped", r.tensors);
@@ -36,17 +41,6 @@ static int strip(void *job, const bz_list *arguments, bz_buf *out, int *status, 
     return 0;
 }
 
-static int run(int argc, char **argv)
-{
-    strip_job s = {.keep = 1024};
-    const bz_option options[] = {
-        {"keep", BZ_OPTION_INT, &s.keep, "BYTES",
-         "keep tensors of up to BYTES bytes (1024): shapes and axes are in small ones"},
-        {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
-        {0},
-    };
-    return bz_run_command(&bz_command_strip, options, argc, argv, strip, &s);
-}
-
-const bz_command bz_command_strip = {"strip", "IN OUT [OPTIONS]",
-                                     "copy a model without its weights: the same graph in a few kB", run};
+const bz_command bz_command_strip =
+    BZ_COMMAND("strip", "IN OUT [OPTIONS]", "copy a model without its weights: the same graph in a few kB", OPTIONS,
+               strip_job, strip, .usual = &(const strip_job){.keep = 1024});

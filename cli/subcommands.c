@@ -39,7 +39,8 @@ int bz_subcommands_run(const char *name, const char *about, const bz_command *co
         return print_help(name, about, commands, n, argc < 2 ? NULL : argv[1]);
     for (int i = 0; i < n; i++)
         if (!strcmp(argv[1], names[i]))
-            return commands[i]->run(argc - 1, argv + 1);
+            return (commands[i]->run ? commands[i]->run(argc - 1, argv + 1)
+                                     : bz_run_command(commands[i], argc - 1, argv + 1));
     const char *meant = bz_choice_meant(argv[1], names, n);
     if (meant)
         bz_fail(&err, BZ_USAGE, "there is no command '%s%s%s': did you mean %s%s%s?", of, space, argv[1], of, space,

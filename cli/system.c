@@ -11,43 +11,54 @@
 #include <unistd.h>
 
 typedef struct system_job {
-    const char *dir, *wait;
-    bool json, measure;
+    bz_job job;
+    const char *wait;
+    bool measure;
     int64_t threads;
-    char *where;
+    const char *where;
     bz_perfdb *db; /* NULL: there is none yet */
-    bz_arena arena;
 } system_job;
+
+static const bz_option OPTIONS[] = {
+    BZ_FLAG("measure", system_job, measure,
+            "measure the highest rates, the bandwidths and the cost of an empty call, and store them"),
+    BZ_COUNT("threads", system_job, threads, "N", "measure with N threads (1)"),
+    PLANNING_WAIT_OPTION(system_job, wait),
+    BZ_JSON_OPTION,
+    BZ_DB_OPTION,
+    {0},
+};
 
 /* This machine is its processor, and its GPU if there is one. */
 static int look_here(system_job *s, bz_line here[2], int *n, bz_error *err)
 {
     bz_error none;
-    if (bz_bench_look(NULL, &s->arena, &here[0], err))
+    if (bz_bench_look(NULL, &s->job.arena, &here[0], err))
         return -1;
-    *n = bz_bench_look("cudnn", &s->arena, &here[1], &none) ? 1 : 2;
+    *n = bz_bench_look("cudnn", &s->job.arena, &here[1], &none) ? 1 : 2;
     return 0;
 }
 
 /* Only measuring writes: where there is no database, looking makes none. */
 static int open_db(system_job *s, bz_error *err)
 {
-    s->where = bz_perfdb_where(s->dir);
-    if (!s->measure && access(bz_arena_printf(&s->arena, "%s/data.mdb", s->where), F_OK))
+    char *where = bz_perfdb_where(s->job.db);
+    s->where = bz_arena_str(&s->job.arena, where);
+    free(where);
+    if (!s->measure && access(bz_arena_printf(&s->job.arena, "%s/data.mdb", s->where), F_OK))
         return 0;
-    return bz_db_open(&bz_command_system, s->dir, !s->measure, &s->db, err);
+    return bz_db_open(&s->job, !s->measure, &s->db, err);
 }
 
-static int report(void *job, const bz_list *arguments, bz_buf *out, int *status, bz_error *err)
+static int report(void *job, bz_buf *out, bz_error *err)
 {
     system_job *s = job;
     const bz_system *system;
     bz_line here[2];
     bz_stock *stock = NULL;
     bz_systems found = {.here = here};
-    (void)status;
-    if (arguments->n)
-        return bz_fail(err, BZ_USAGE, "takes no arguments, not '%s'", arguments->item[0]);
+    if (s->job.arguments.n)
+        return bz_fail(err, BZ_USAGE, "takes no arguments, not '%s'", s->job.arguments.item[0]);
     if (s->threads > 4096)
         return bz_fail(err, BZ_USAGE, "--threads takes a number up to 4096, not %lld", (long long)s->threads);
     if (!s->measure && (s->wait || s->threads))
@@ -55,36 +66,19 @@ static int report(void *job, const bz_list *arguments, bz_buf *out, int *status,
     if (planning_seconds("wait", s->wait, true, err) || open_db(s, err) ||
         (s->measure && bz_bench_measure(s->db, (int)s->threads, s->wait, &system, err)) ||
         look_here(s, here, &found.n_here, err) ||
-        (s->db && bz_perfdb_stocks(s->db, &s->arena, &stock, &found.n, err)) || (!s->json && bz_bench_text(out, err)))
+        (s->db && bz_perfdb_stocks(s->db, &s->job.arena, &stock, &found.n, err)) ||
+        (!s->job.json && bz_bench_text(out, err)))
         return -1;
     if (s->db && (bz_perfdb_system(s->db, here->system, &system, err) ||
-                  (system && bz_transfers_facts(s->db, system, &s->arena, &found.facts, err))))
+                  (system && bz_transfers_facts(s->db, system, &s->job.arena, &found.facts, err))))
         return -1;
     found.where = s->where;
     found.database = s->db;
     found.stock = stock;
-    (s->json ? bz_report_systems_json : bz_report_systems_text)(&found, out);
+    (s->job.json ? bz_report_systems_json : bz_report_systems_text)(&found, out);
     return 0;
 }
 
-static int run(int argc, char **argv)
-{
-    system_job s = {0};
-    const bz_option options[] = {
-        {"measure", BZ_OPTION_FLAG, &s.measure, NULL,
-         "measure the highest rates, the bandwidths and the cost of an empty call, and store them"},
-        {"threads", BZ_OPTION_COUNT, &s.threads, "N", "measure with N threads (1)"},
-        PLANNING_WAIT_OPTION(s.wait),
-        {"json", BZ_OPTION_FLAG, &s.json, NULL, "print JSON, for programs"},
-        {"db", BZ_OPTION_TEXT, &s.dir, "DIR", DB_HELP},
-        {0},
-    };
-    int status = bz_run_command(&bz_command_system, options, argc, argv, report, &s);
-    bz_perfdb_close(s.db);
-    bz_arena_free(&s.arena);
-    free(s.where);
-    return status;
-}
-
-const bz_command bz_command_system = {"system", "[OPTIONS]",
-                                      "say what this machine is, and which systems the database knows", run};
+const bz_command bz_command_system =
+    BZ_COMMAND("system", "[OPTIONS]", "say what this machine is, and which systems the database knows", OPTIONS,
+               system_job, report);
