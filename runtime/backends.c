@@ -26,10 +26,12 @@ const bz_backend_row bz_backends[] = {
         {"activation_grad dropout dropout_grad batchnorm_grad layernorm_grad rmsnorm_grad groupnorm_grad softmax_grad", "plain", ""},
         {"logsoftmax_grad softmax_loss softmax_loss_grad scatter_add update", "plain", ""}}},
     {"cudnn", .library = "cudnn", .device = true, .family = {
-        {"conv deconv", "plain nhwc", "tf32 f16"},
+        {"conv deconv conv_data conv_weights", "plain nhwc", "tf32 f16"},
         {"pool batchnorm softmax logsoftmax lrn activation binary reduce concat pad", "plain nhwc", ""},
         {"gemm matmul lstm gru rnn", "plain", "tf32 f16"},
-        {"rmsnorm transpose reorder copy layernorm attention dropout", "plain", ""}}},
+        {"rmsnorm transpose reorder copy layernorm attention dropout", "plain", ""},
+        {"pool_grad batchnorm_grad activation_grad softmax_grad logsoftmax_grad", "plain nhwc", ""},
+        {"layernorm_grad rmsnorm_grad", "plain", ""}}},
     {"cublas", .library = "cublas", .device = true, .family = {
         {"gemm matmul gemv", "plain packed", "tf32 f16"}}},
     {0},

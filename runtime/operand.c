@@ -66,7 +66,7 @@ int64_t bz_window_result(int64_t x, int64_t kernel, int64_t stride, int64_t befo
 
 bool bz_problem_pads_evenly(const bz_problem *p)
 {
-    bool pool = p->kind == BZ_PROBLEM_POOL;
+    bool pool = p->kind == BZ_PROBLEM_POOL || p->kind == BZ_PROBLEM_POOL_GRAD;
     const int64_t *x = pool ? p->pool.x : p->conv.x, *kernel = pool ? p->pool.kernel : p->conv.w + 2;
     const int64_t *stride = pool ? p->pool.stride : p->conv.stride, *pad = pool ? p->pool.pad : p->conv.pad;
     const int64_t *dilation = pool ? p->pool.dilation : p->conv.dilation;

@@ -120,6 +120,7 @@ typedef struct bz_cuda_layout {
     int64_t offset, elements;
     float fill;
     float factor; /* the values are multiplied by it; 0 stands for 1 */
+    float root;   /* above 0: what lies there of a value is 1 / √(value + root) */
 } bz_cuda_layout;
 
 typedef struct bz_cuda_operand {

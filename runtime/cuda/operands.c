@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "runtime/values.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,8 @@ static int upload(const bz_operand *o, const bz_cuda_layout *l, const float *val
         place(o, l, laid, (float *)value, false);
     for (int64_t i = 0; i < l->elements && l->factor != 0; i++)
         laid[i] *= l->factor;
+    for (int64_t i = 0; i < l->elements && l->root > 0; i++)
+        laid[i] = 1 / sqrtf(laid[i] + l->root);
     bz_values_encode(l->dtype, laid, encoded, l->elements);
     cudaError_t status = cudaMemcpy(data, encoded, bytes_of(l), cudaMemcpyHostToDevice);
     result = status == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing an operand to the device", status);
@@ -78,7 +81,7 @@ out:
 static bool same_layout(const bz_cuda_layout *a, const bz_cuda_layout *b)
 {
     return a->dtype == b->dtype && a->offset == b->offset && a->elements == b->elements && a->fill == b->fill &&
-           a->factor == b->factor && !memcmp(a->stride, b->stride, sizeof a->stride);
+           a->factor == b->factor && a->root == b->root && !memcmp(a->stride, b->stride, sizeof a->stride);
 }
 
 int bz_cuda_operand_get(bz_cuda_operands *set, int operand, const bz_cuda_layout *layout, void **data, bz_error *err)
@@ -160,6 +163,8 @@ int bz_cuda_operand_read(bz_cuda *c, const bz_operand *o, const bz_cuda_layout *
     if (!result) {
         bz_values_decode(layout->dtype, c->host, laid, layout->elements);
         place(o, layout, laid, values, true);
+        for (int64_t i = 0; i < o->count && layout->root > 0; i++)
+            values[i] = 1 / (values[i] * values[i]) - layout->root;
     }
     free(laid);
     return result;

@@ -1,4 +1,4 @@
-/* Convolutions.
+/* Convolutions and their gradients: that by the data is a transposed convolution of dy.
  *
  * cuDNN pads both ends of a dimension alike. Where the model does not, the windows may still lie as they would with the
  * padding of the begin on both sides: then nothing differs. Else these calls refuse: graphs take such padding, and the
@@ -13,7 +13,14 @@ static const char *const FORWARD[] = {
 };
 static const char *const BACKWARD[] = {"algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"};
 
-enum { N_FORWARD = sizeof FORWARD / sizeof *FORWARD, N_BACKWARD = sizeof BACKWARD / sizeof *BACKWARD };
+static const char *const WEIGHTS[] = {"algo_0",    "algo_1", "fft", "algo_3", "winograd", "winograd_nonfused",
+                                      "fft_tiling"};
+
+enum {
+    N_FORWARD = sizeof FORWARD / sizeof *FORWARD,
+    N_BACKWARD = sizeof BACKWARD / sizeof *BACKWARD,
+    N_WEIGHTS = sizeof WEIGHTS / sizeof *WEIGHTS,
+};
 
 /* ---- algorithms ----------------------------------------------------------------------------- */
 
@@ -41,6 +48,11 @@ const char *cudnn_conv_algorithm(const call *c, int i, char *out, size_t size)
 const char *cudnn_deconv_algorithm(const call *c, int i, char *out, size_t size)
 {
     return algorithm(c, i, BACKWARD, N_BACKWARD, out, size);
+}
+
+const char *cudnn_weights_algorithm(const call *c, int i, char *out, size_t size)
+{
+    return algorithm(c, i, WEIGHTS, N_WEIGHTS, out, size);
 }
 
 static int number_of(const call *c, int algo, int n, cudnnMathType_t math)
@@ -74,11 +86,24 @@ int cudnn_deconv_choice(call *c)
     return -1;
 }
 
+int cudnn_weights_choice(call *c)
+{
+    cudnnConvolutionBwdFilterAlgoPerf_t perf[N_WEIGHTS * 2];
+    int n = 0;
+    if (cudnnGetConvolutionBackwardFilterAlgorithm_v7(c->handle, c->x.desc, c->b.desc, c->conv, c->filter,
+                                                      N_WEIGHTS * 2, &n, perf) != CUDNN_STATUS_SUCCESS)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (perf[i].status == CUDNN_STATUS_SUCCESS)
+            return number_of(c, (int)perf[i].algo, N_WEIGHTS, perf[i].mathType);
+    return -1;
+}
+
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
-static cudnnStatus_t set_filter(call *c)
+static cudnnStatus_t set_filter(call *c, int operand)
 {
-    const bz_operand *w = &c->operand[c->w.operand];
+    const bz_operand *w = &c->operand[operand];
     cudnnDataType_t type;
     int dims[CUDNN_MAX_RANK], n = w->rank < 4 ? 4 : w->rank;
     if (!cudnn_dtype(w->dtype, &type))
@@ -92,7 +117,7 @@ static cudnnStatus_t set_filter(call *c)
 /* One spatial dimension becomes two, the second of which has nothing to do. */
 static cudnnStatus_t set_conv(call *c)
 {
-    const bz_problem *p = c->problem; /* conv and deconv have the same members */
+    const bz_problem *p = c->problem; /* conv, deconv and gradients have the same members */
     int n = bz_extent_rank(p->conv.x) - 2, pads[3] = {0}, strides[3] = {1, 1, 1}, dilations[3] = {1, 1, 1};
     for (int i = 0; i < n; i++) {
         pads[i] = (int)p->conv.pad[i];
@@ -116,6 +141,8 @@ static int is_expressible(const call *c, bz_error *why)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN convolves 8-bit floats in graphs only");
     if (p->dtype == BZ_U8)
         return bz_fail(why, BZ_INCOMPLETE, "the calls of cuDNN convolve signed bytes only");
+    if (bz_dtype_is_int(p->dtype) && bz_problem_has(p, BZ_TRAIT_GRADIENT))
+        return bz_fail(why, BZ_INCOMPLETE, "integers have no gradients");
     if (bz_dtype_is_int(p->dtype) && (!c->nhwc || p->conv.w[0] % 4 || p->conv.x[1] % 4))
         return bz_fail(why, BZ_INCOMPLETE, "the calls of cuDNN convolve bytes channels last, four channels at once");
     if (bz_dtype_is_int(p->dtype) && p->post[0].fn)
@@ -126,34 +153,31 @@ static int is_expressible(const call *c, bz_error *why)
 static int describe(call *c, bz_error *why)
 {
     const bz_problem *p = c->problem;
-    int n = bz_extent_rank(p->conv.x) - 2;
+    int n = bz_extent_rank(p->conv.x) - 2, last = c->n_operands - 1;
+    bool weights = p->kind == BZ_PROBLEM_CONV_WEIGHTS;
     if (is_expressible(c, why))
         return -1;
     for (int i = 0; i < n && p->kind == BZ_PROBLEM_DECONV; i++)
         if (p->conv.pad[i] != p->conv.pad[n + i])
             return bz_fail(why, BZ_INCOMPLETE, "cuDNN cuts both ends of a transposed convolution alike");
-    if (p->kind == BZ_PROBLEM_CONV && !bz_problem_pads_evenly(p))
-        return bz_fail(why, BZ_INCOMPLETE, "cuDNN pads both ends alike: for it this is a pad and a convolution");
+    if (p->kind != BZ_PROBLEM_DECONV && !bz_problem_pads_evenly(p))
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN pads both ends alike%s",
+                       p->kind == BZ_PROBLEM_CONV ? ": for it this is a pad and a convolution" : "");
     c->factor = (scalar){(float)bz_problem_scale(p), 1};
-    c->x = cudnn_tensor(c, cudnn_find(c, BZ_ROLE_X));
-    c->w = cudnn_tensor(c, cudnn_find(c, BZ_ROLE_W));
-    c->y = cudnn_tensor(c, c->n_operands - 1);
+    c->x = cudnn_tensor(c, 0);
+    *(weights ? &c->b : &c->w) = cudnn_tensor(c, 1);
+    c->y = cudnn_tensor(c, last);
     cudnnStatus_t status = cudnn_set_whole(c, &c->x);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = set_filter(c);
+        status = set_filter(c, weights ? last : 1);
     if (status == CUDNN_STATUS_SUCCESS)
         status = set_conv(c);
     if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set_whole(c, &c->y);
+        status = cudnn_set_whole(c, weights ? &c->b : &c->y);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the convolution", status);
 }
 
 int cudnn_describe_conv(call *c, bz_error *why)
-{
-    return describe(c, why) || cudnn_describe_posts(c, why) ? -1 : 0;
-}
-
-int cudnn_describe_deconv(call *c, bz_error *why)
 {
     return describe(c, why) || cudnn_describe_posts(c, why) ? -1 : 0;
 }
@@ -212,6 +236,17 @@ int cudnn_prepare_deconv(call *c, session *s, bz_error *err)
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
 }
 
+int cudnn_prepare_weights(call *c, session *s, bz_error *err)
+{
+    (void)s;
+    if (prepare(c, err, N_WEIGHTS))
+        return -1;
+    cudnnStatus_t status =
+        cudnnGetConvolutionBackwardFilterWorkspaceSize(c->handle, c->x.desc, c->b.desc, c->conv, c->filter,
+                                                       (cudnnConvolutionBwdFilterAlgo_t)c->algorithm, &c->workspace);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
+}
+
 cudnnStatus_t cudnn_run_conv(call *c)
 {
     const void *one = cudnn_scalar(c, &c->factor), *zero = cudnn_scalar(c, &c->zero);
@@ -234,4 +269,12 @@ cudnnStatus_t cudnn_run_deconv(call *c)
                                      c->conv, (cudnnConvolutionBwdDataAlgo_t)c->algorithm, c->cuda->workspace,
                                      c->workspace, cudnn_scalar(c, &c->zero), c->y.desc, c->y.data));
     return cudnn_run_posts(c);
+}
+
+cudnnStatus_t cudnn_run_weights(call *c)
+{
+    return cudnnConvolutionBackwardFilter(c->handle, cudnn_scalar(c, &c->factor), c->x.desc, c->x.data, c->b.desc,
+                                          c->b.data, c->conv, (cudnnConvolutionBwdFilterAlgo_t)c->algorithm,
+                                          c->cuda->workspace, c->workspace, cudnn_scalar(c, &c->zero), c->filter,
+                                          c->y.data);
 }

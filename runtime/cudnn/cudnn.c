@@ -14,9 +14,9 @@ extern __attribute__((visibility("default"))) const bz_backend bz_backend_module
 const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL},
     {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_fused, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL},
-    {BZ_PROBLEM_DECONV, NULL, cudnn_describe_deconv, cudnn_deconv_algorithm, cudnn_deconv_choice, cudnn_prepare_deconv, cudnn_run_deconv, NULL},
+    {BZ_PROBLEM_DECONV, NULL, cudnn_describe_conv, cudnn_deconv_algorithm, cudnn_deconv_choice, cudnn_prepare_deconv, cudnn_run_deconv, NULL},
     {BZ_PROBLEM_POOL, "pooling", cudnn_describe_pool, NULL, NULL, NULL, cudnn_run_pool, NULL},
-    {BZ_PROBLEM_BATCHNORM, "batchnorm_spatial", cudnn_describe_batchnorm, NULL, NULL, NULL, cudnn_run_batchnorm, NULL},
+    {BZ_PROBLEM_BATCHNORM, NULL, cudnn_describe_batchnorm, cudnn_batchnorm_algorithm, cudnn_batchnorm_choice, NULL, cudnn_run_batchnorm, NULL},
     {BZ_PROBLEM_SOFTMAX, "softmax_accurate", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax, NULL},
     {BZ_PROBLEM_LOGSOFTMAX, "softmax_log", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax, NULL},
     {BZ_PROBLEM_LRN, "lrn_cross_channel", cudnn_describe_lrn, NULL, NULL, NULL, cudnn_run_lrn, NULL},
@@ -34,6 +34,14 @@ const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_LSTM, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
     {BZ_PROBLEM_GRU, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
     {BZ_PROBLEM_RNN, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
+    {BZ_PROBLEM_CONV_DATA, NULL, cudnn_describe_conv, cudnn_deconv_algorithm, cudnn_deconv_choice, cudnn_prepare_deconv, cudnn_run_deconv, NULL},
+    {BZ_PROBLEM_CONV_WEIGHTS, NULL, cudnn_describe_conv, cudnn_weights_algorithm, cudnn_weights_choice, cudnn_prepare_weights, cudnn_run_weights, NULL},
+    {BZ_PROBLEM_REDUCE, "backward_bias", cudnn_describe_bias_grad, NULL, NULL, NULL, cudnn_run_bias_grad, NULL},
+    {BZ_PROBLEM_POOL_GRAD, "pooling_backward", cudnn_describe_pool, NULL, NULL, NULL, cudnn_run_pool_grad, NULL},
+    {BZ_PROBLEM_BATCHNORM_GRAD, NULL, cudnn_describe_batchnorm, cudnn_batchnorm_algorithm, cudnn_batchnorm_choice, NULL, cudnn_run_batchnorm, NULL},
+    {BZ_PROBLEM_ACTIVATION_GRAD, "activation_backward", cudnn_describe_activation_grad, NULL, NULL, NULL, cudnn_run_activation_grad, NULL},
+    {BZ_PROBLEM_SOFTMAX_GRAD, "softmax_backward", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax_grad, NULL},
+    {BZ_PROBLEM_LOGSOFTMAX_GRAD, "softmax_log_backward", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax_grad, NULL},
     {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_DECONV, NULL, cudnn_describe_deconv_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_POOL, NULL, cudnn_describe_pool_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
@@ -102,10 +110,9 @@ call *bz_cudnn_describe(const cudnn_kind *kind, const bz_problem *p, const bz_op
     *c = (call){.kind = kind, .problem = p, .operand = operand, .n_operands = n_operands};
     c->one = (scalar){1, 1};
     c->epsilon = 1e-5;
-    tensor *const absent[] = {&c->x, &c->b,     &c->w,     &c->bias, &c->other,
-                              &c->y, &c->scale, &c->shift, &c->mean, &c->variance};
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-        absent[i]->operand = -1;
+    tensor *own[CUDNN_MOST_TENSORS];
+    for (int i = cudnn_tensors_of(c, own); i--;)
+        own[i]->operand = -1;
     bool bad = set_math(c, math, why) || set_layout(c, layout, why);
     if (!bad && strcmp(math, "default") != 0 && !has_math(p))
         bad = bz_fail(why, BZ_INCOMPLETE, "a math mode makes no difference here");
@@ -123,12 +130,11 @@ static void free_tensor(tensor *t)
 
 void bz_cudnn_free(call *c)
 {
-    tensor *const all[] = {&c->x, &c->b,     &c->w,     &c->bias, &c->other,
-                           &c->y, &c->scale, &c->shift, &c->mean, &c->variance};
+    tensor *own[] = {&c->x, &c->b, &c->w, &c->bias, &c->other, &c->y, &c->scale};
     if (c->kind->release)
         c->kind->release(c);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free_tensor(all[i]);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        free_tensor(own[i]);
     for (int i = 0; i < 2 * c->n_parts; i++)
         free_tensor(&c->part[i]);
     for (int i = 0; i < BZ_PROBLEM_POST; i++)
@@ -157,10 +163,10 @@ int bz_cudnn_upload(session *s, tensor *t, bz_error *err)
 
 static int upload_all(session *s, call *c, bz_error *err)
 {
-    tensor *const all[] = {&c->x,     &c->b,     &c->w,    &c->bias,     &c->other,
-                           &c->scale, &c->shift, &c->mean, &c->variance, &c->y};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (bz_cudnn_upload(s, all[i], err))
+    tensor *own[] = {&c->x,     &c->b,    &c->w,        &c->bias,    &c->other,   &c->scale,
+                     &c->shift, &c->mean, &c->variance, &c->more[0], &c->more[1], &c->y};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (bz_cudnn_upload(s, own[i], err))
             return -1;
     for (int i = 0; i < c->n_parts; i++)
         if (bz_cudnn_upload(s, &c->part[2 * i], err))
@@ -234,6 +240,9 @@ static void set_epsilon(call *c, float epsilon)
     if (epsilon <= 0)
         return;
     c->epsilon = (double)epsilon;
+    tensor *own[CUDNN_MOST_TENSORS];
+    for (int i = cudnn_tensors_of(c, own); i--;)
+        own[i]->layout.root = own[i]->layout.root > 0 ? epsilon : 0;
     if (c->graph && c->graph->epsilon)
         c->graph->tensor[c->graph->epsilon].value = epsilon;
 }
@@ -338,10 +347,28 @@ static bool clock_of(void *of, double *hz)
     return bz_cuda_state(&s->cuda, hz);
 }
 
+/* All results; those of graphs lie in their tensors. */
 static int poison(bz_variant *v)
 {
     call *c = v->state;
-    return c->poison ? c->poison(c) : bz_cuda_run_poison(v);
+    tensor *own[CUDNN_MOST_TENSORS];
+    if (c->poison)
+        return c->poison(c);
+    for (int i = cudnn_tensors_of(c, own); i--;)
+        if (own[i]->operand >= 0 && c->operand[own[i]->operand].result && own[i]->data != c->y.data &&
+            bz_cuda_operand_poison(c->cuda, &own[i]->layout, own[i]->data))
+            return -1;
+    return bz_cuda_run_poison(v);
+}
+
+static int read_operand(bz_variant *v, int operand, float *values, bz_error *err)
+{
+    call *c = v->state;
+    tensor *own[CUDNN_MOST_TENSORS];
+    for (int i = cudnn_tensors_of(c, own); i--;)
+        if (own[i]->operand == operand)
+            return bz_cuda_operand_read(c->cuda, &c->operand[operand], &own[i]->layout, own[i]->data, values, err);
+    return bz_fail(err, BZ_FAILED, "%s does not give this result", v->algorithm);
 }
 
 const bz_backend bz_backend_module = {
@@ -362,6 +389,7 @@ const bz_backend bz_backend_module = {
     .poison = poison,
     .read = bz_cuda_run_read,
     .probe = bz_cuda_run_probe,
+    .read_operand = read_operand,
     .release = bz_cuda_run_release,
     .close = close_session,
     .wants = cudnn_wants,

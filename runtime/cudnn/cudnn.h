@@ -70,6 +70,7 @@ typedef struct call {
     tensor x, b, w, bias, other, y, part[BZ_PROBLEM_PARTS];
     int n_parts;
     tensor scale, shift, mean, variance;
+    tensor more[2]; /* results beside y, in the order of their operands */
     cudnnFilterDescriptor_t filter;
     cudnnConvolutionDescriptor_t conv;
     cudnnActivationDescriptor_t activation[BZ_PROBLEM_POST + 1];
@@ -145,6 +146,10 @@ void cudnn_ahead(const bz_job *job, const char *layout, const char *math);
 
 /* ---- place.c -------------------------------------------------------------------------------- */
 
+/* All that may be an operand of the call: how many. */
+enum { CUDNN_MOST_TENSORS = 128 };
+int cudnn_tensors_of(call *c, tensor **out);
+
 int cudnn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
 int cudnn_bind(bz_variant *v, int operand, void *at);
 int cudnn_residual(const bz_variant *v);
@@ -186,21 +191,27 @@ cudnnStatus_t cudnn_run_posts(call *c);
 
 int cudnn_describe_conv(call *c, bz_error *why);
 int cudnn_describe_conv_fused(call *c, bz_error *why);
-int cudnn_describe_deconv(call *c, bz_error *why);
 const char *cudnn_conv_algorithm(const call *c, int i, char *out, size_t size);
 const char *cudnn_deconv_algorithm(const call *c, int i, char *out, size_t size);
+const char *cudnn_weights_algorithm(const call *c, int i, char *out, size_t size);
 int cudnn_conv_choice(call *c);
 int cudnn_deconv_choice(call *c);
+int cudnn_weights_choice(call *c);
 int cudnn_prepare_conv(call *c, session *s, bz_error *err);
 int cudnn_prepare_deconv(call *c, session *s, bz_error *err);
+int cudnn_prepare_weights(call *c, session *s, bz_error *err);
 cudnnStatus_t cudnn_run_conv(call *c);
 cudnnStatus_t cudnn_run_deconv(call *c);
+cudnnStatus_t cudnn_run_weights(call *c);
 
 int cudnn_describe_pool(call *c, bz_error *why);
 int cudnn_describe_batchnorm(call *c, bz_error *why);
+const char *cudnn_batchnorm_algorithm(const call *c, int i, char *out, size_t size);
+int cudnn_batchnorm_choice(call *c);
 int cudnn_describe_softmax(call *c, bz_error *why);
 int cudnn_describe_lrn(call *c, bz_error *why);
 int cudnn_describe_activation(call *c, bz_error *why);
+int cudnn_describe_activation_grad(call *c, bz_error *why);
 int cudnn_describe_dropout(call *c, bz_error *why);
 int cudnn_prepare_dropout(call *c, session *s, bz_error *err);
 void cudnn_release_dropout(call *c);
@@ -209,11 +220,15 @@ cudnnStatus_t cudnn_run_batchnorm(call *c);
 cudnnStatus_t cudnn_run_softmax(call *c);
 cudnnStatus_t cudnn_run_lrn(call *c);
 cudnnStatus_t cudnn_run_activation(call *c);
+cudnnStatus_t cudnn_run_pool_grad(call *c);
+cudnnStatus_t cudnn_run_softmax_grad(call *c);
+cudnnStatus_t cudnn_run_activation_grad(call *c);
 cudnnStatus_t cudnn_run_dropout(call *c);
 
 int cudnn_describe_scale(call *c, bz_error *why);
 int cudnn_describe_binary(call *c, bz_error *why);
 int cudnn_describe_reduce(call *c, bz_error *why);
+int cudnn_describe_bias_grad(call *c, bz_error *why);
 int cudnn_prepare_reduce(call *c, session *s, bz_error *err);
 int cudnn_describe_transpose(call *c, bz_error *why);
 int cudnn_describe_reorder(call *c, bz_error *why);
@@ -223,6 +238,7 @@ int cudnn_describe_pad_copy(call *c, bz_error *why);
 int cudnn_describe_copy(call *c, bz_error *why);
 cudnnStatus_t cudnn_run_binary(call *c);
 cudnnStatus_t cudnn_run_reduce(call *c);
+cudnnStatus_t cudnn_run_bias_grad(call *c);
 cudnnStatus_t cudnn_run_transform(call *c);
 cudnnStatus_t cudnn_run_concat(call *c);
 cudnnStatus_t cudnn_run_pad(call *c);

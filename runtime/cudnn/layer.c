@@ -1,15 +1,27 @@
-/* Pooling, normalization, softmax, LRN, activations, dropout. */
+/* Pooling, normalization, softmax, LRN, activations, dropout; and gradients of those. */
 #include "runtime/cudnn/cudnn.h"
 
-/* x and y as they are, which is all that most kinds need. */
+#include <stdio.h>
+
+/* x, dy where there is one, and y in these dimensions; without them in their own. */
+static int describe_in(call *c, int rank, const int64_t *dim, const int64_t *stride, bz_error *why)
+{
+    tensor *const all[] = {&c->x, &c->b, &c->y};
+    const int operand[] = {cudnn_find(c, BZ_ROLE_X), cudnn_find(c, BZ_ROLE_DY), c->n_operands - 1};
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    for (int i = 0; i < 3 && status == CUDNN_STATUS_SUCCESS; i++) {
+        if (operand[i] < 0)
+            continue;
+        *all[i] = cudnn_tensor(c, operand[i]);
+        status = rank ? cudnn_set(all[i], rank, dim, stride) : cudnn_set_whole(c, all[i]);
+    }
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+}
+
+/* As they are, which is all that most kinds need. */
 static int describe_both(call *c, bz_error *why)
 {
-    c->x = cudnn_tensor(c, cudnn_find(c, BZ_ROLE_X));
-    c->y = cudnn_tensor(c, c->n_operands - 1);
-    cudnnStatus_t status = cudnn_set_whole(c, &c->x);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set_whole(c, &c->y);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+    return describe_in(c, 0, NULL, NULL, why);
 }
 
 /* ---- pooling -------------------------------------------------------------------------------- */
@@ -30,6 +42,9 @@ int cudnn_describe_pool(call *c, bz_error *why)
         pads[i] = (int)p->pool.pad[i];
         strides[i] = (int)p->pool.stride[i];
     }
+    if (p->pool.mode == BZ_POOL_MAX && (p->pool.training || p->kind == BZ_PROBLEM_POOL_GRAD))
+        return bz_fail(why, BZ_INCOMPLETE,
+                       "calls of cuDNN look for the largest of a window again, and tell nobody which");
     if (!bz_problem_pads_evenly(p))
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN pads both ends alike, and the windows would not lie as they should");
     if (describe_both(c, why))
@@ -47,39 +62,78 @@ cudnnStatus_t cudnn_run_pool(call *c)
                                cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
 }
 
+/* The share of a window's gradient that each of its elements gets does not depend on x and y, for which the call asks. */
+cudnnStatus_t cudnn_run_pool_grad(call *c)
+{
+    return cudnnPoolingBackward(c->handle, c->pooling, cudnn_scalar(c, &c->one), c->b.desc, c->b.data, c->b.desc,
+                                c->b.data, c->y.desc, c->y.data, cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
+}
+
 /* ---- normalization -------------------------------------------------------------------------- */
 
+/* Parameters and what comes of them; one descriptor is for all of them. Where training keeps the variance, it lies as its root
+ * inverted. */
 int cudnn_describe_batchnorm(call *c, bz_error *why)
 {
-    if (describe_both(c, why))
-        return -1;
+    const bz_problem *p = c->problem;
+    bool inference = p->kind == BZ_PROBLEM_BATCHNORM && !p->batchnorm.training;
     const struct {
         tensor *t;
         bz_role role;
+        bool result;
     } PARAMETERS[] = {
-        {&c->scale, BZ_ROLE_SCALE},
-        {&c->shift, BZ_ROLE_SHIFT},
-        {&c->mean, BZ_ROLE_MEAN},
-        {&c->variance, BZ_ROLE_VARIANCE},
+        {&c->scale, BZ_ROLE_SCALE, false},  {&c->shift, BZ_ROLE_SHIFT, false},
+        {&c->mean, BZ_ROLE_MEAN, false},    {&c->variance, BZ_ROLE_VARIANCE, false},
+        {&c->mean, BZ_ROLE_MEAN, true},     {&c->variance, BZ_ROLE_VARIANCE, true},
+        {&c->more[0], BZ_ROLE_SCALE, true}, {&c->more[1], BZ_ROLE_SHIFT, true},
     };
-    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-    for (int i = 0; i < 4 && status == CUDNN_STATUS_SUCCESS; i++) {
-        tensor *t = PARAMETERS[i].t;
-        *t = (tensor){.operand = cudnn_find(c, PARAMETERS[i].role)};
-        t->layout = bz_cuda_plain(&c->operand[t->operand]);
-        if (i == 0) /* one descriptor is for all four */
-            status = cudnn_set_channels(t, c->operand[c->x.operand].rank, c->operand[t->operand].count);
-    }
+    if (describe_both(c, why))
+        return -1;
+    for (size_t i = 0; i < sizeof PARAMETERS / sizeof *PARAMETERS; i++)
+        for (int k = 0; k < c->n_operands; k++)
+            if (c->operand[k].role == PARAMETERS[i].role && c->operand[k].result == PARAMETERS[i].result)
+                *PARAMETERS[i].t = (tensor){.operand = k, .layout = bz_cuda_plain(&c->operand[k])};
+    if (!inference)
+        c->variance.layout.root = (float)c->epsilon;
+    cudnnStatus_t status =
+        cudnn_set_channels(&c->scale, c->operand[c->x.operand].rank, c->operand[c->scale.operand].count);
     if (status != CUDNN_STATUS_SUCCESS)
         return bz_cudnn_failed(why, "describing the parameters", status);
     return cudnn_describe_posts(c, why);
 }
 
+/* Of training there is a faster mode, which f16 may overflow in. */
+const char *cudnn_batchnorm_algorithm(const call *c, int i, char *out, size_t size)
+{
+    static const char *const NAMES[] = {"batchnorm_spatial", "batchnorm_spatial_persistent"};
+    const bz_problem *p = c->problem;
+    if (i >= (p->kind == BZ_PROBLEM_BATCHNORM && !p->batchnorm.training ? 1 : 2))
+        return NULL;
+    snprintf(out, size, "%s", NAMES[i]);
+    return out;
+}
+
+int cudnn_batchnorm_choice(call *c)
+{
+    (void)c;
+    return 0;
+}
+
 cudnnStatus_t cudnn_run_batchnorm(call *c)
 {
-    TRY(cudnnBatchNormalizationForwardInference(
-        c->handle, CUDNN_BATCHNORM_SPATIAL, cudnn_scalar(c, &c->one), cudnn_scalar(c, &c->zero), c->x.desc, c->x.data,
-        c->y.desc, c->y.data, c->scale.desc, c->scale.data, c->shift.data, c->mean.data, c->variance.data, c->epsilon));
+    cudnnBatchNormMode_t mode = c->algorithm ? CUDNN_BATCHNORM_SPATIAL_PERSISTENT : CUDNN_BATCHNORM_SPATIAL;
+    const void *one = cudnn_scalar(c, &c->one), *zero = cudnn_scalar(c, &c->zero);
+    if (c->problem->kind == BZ_PROBLEM_BATCHNORM_GRAD)
+        return cudnnBatchNormalizationBackward(
+            c->handle, mode, one, zero, one, zero, c->x.desc, c->x.data, c->b.desc, c->b.data, c->y.desc, c->y.data,
+            c->scale.desc, c->scale.data, c->more[0].data, c->more[1].data, c->epsilon, c->mean.data, c->variance.data);
+    if (c->problem->batchnorm.training) /* running averages are not asked for */
+        return cudnnBatchNormalizationForwardTraining(c->handle, mode, one, zero, c->x.desc, c->x.data, c->y.desc,
+                                                      c->y.data, c->scale.desc, c->scale.data, c->shift.data, 1, NULL,
+                                                      NULL, c->epsilon, c->mean.data, c->variance.data);
+    TRY(cudnnBatchNormalizationForwardInference(c->handle, mode, one, zero, c->x.desc, c->x.data, c->y.desc, c->y.data,
+                                                c->scale.desc, c->scale.data, c->shift.data, c->mean.data,
+                                                c->variance.data, c->epsilon));
     return cudnn_run_posts(c);
 }
 
@@ -100,12 +154,7 @@ int cudnn_describe_softmax(call *c, bz_error *why)
         dim[i < axis ? 0 : 2] *= i == axis ? 1 : x->dim[i];
     stride[1] = dim[2];
     stride[0] = dim[1] * dim[2];
-    c->x = cudnn_tensor(c, 0);
-    c->y = cudnn_tensor(c, c->n_operands - 1);
-    cudnnStatus_t status = cudnn_set(&c->x, 4, dim, stride);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set(&c->y, 4, dim, stride);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+    return describe_in(c, 4, dim, stride, why);
 }
 
 /* Without subtracting the maximum first (`fast`) it is another function where exponents overflow. */
@@ -115,6 +164,14 @@ cudnnStatus_t cudnn_run_softmax(call *c)
     return cudnnSoftmaxForward(c->handle, log ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
                                cudnn_scalar(c, &c->one), c->x.desc, c->x.data, cudnn_scalar(c, &c->zero), c->y.desc,
                                c->y.data);
+}
+
+cudnnStatus_t cudnn_run_softmax_grad(call *c)
+{
+    bool log = c->problem->kind == BZ_PROBLEM_LOGSOFTMAX_GRAD;
+    return cudnnSoftmaxBackward(c->handle, log ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL,
+                                cudnn_scalar(c, &c->one), c->x.desc, c->x.data, c->b.desc, c->b.data,
+                                cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
 }
 
 /* ---- LRN ------------------------------------------------------------------------------------ */
@@ -150,12 +207,7 @@ static int describe_flat(call *c, bz_error *why)
     if (c->operand[0].rank <= 5)
         return describe_both(c, why);
     int64_t dim[4] = {1, 1, 1, c->operand[0].count}, stride[4] = {dim[3], dim[3], dim[3], 1};
-    c->x = cudnn_tensor(c, 0);
-    c->y = cudnn_tensor(c, 1);
-    cudnnStatus_t status = cudnn_set(&c->x, 4, dim, stride);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set(&c->y, 4, dim, stride);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+    return describe_in(c, 4, dim, stride, why);
 }
 
 int cudnn_describe_activation(call *c, bz_error *why)
@@ -175,6 +227,26 @@ cudnnStatus_t cudnn_run_activation(call *c)
 {
     return cudnnActivationForward(c->handle, c->activation[0], cudnn_scalar(c, &c->one), c->x.desc, c->x.data,
                                   cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
+}
+
+/* The call has x and y; a problem has one of them. ReLUs tell their slope from either, sigmoid and tanh from y alone; of the
+ * others nobody says which of the two it reads. */
+int cudnn_describe_activation_grad(call *c, bz_error *why)
+{
+    bz_fn fn = c->problem->activation.fn;
+    bool of_y = fn == BZ_FN_SIGMOID || fn == BZ_FN_TANH;
+    if (!of_y && fn != BZ_FN_RELU && fn != BZ_FN_CLIP)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN's call for the gradient of %s reads both x and y", bz_fn_name(fn));
+    if (of_y && !c->problem->activation.of_y)
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN tells the slope of %s from its result", bz_fn_name(fn));
+    return cudnn_describe_activation(c, why);
+}
+
+cudnnStatus_t cudnn_run_activation_grad(call *c)
+{
+    return cudnnActivationBackward(c->handle, c->activation[0], cudnn_scalar(c, &c->one), c->x.desc, c->x.data,
+                                   c->b.desc, c->b.data, c->x.desc, c->x.data, cudnn_scalar(c, &c->zero), c->y.desc,
+                                   c->y.data);
 }
 
 /* ---- dropout -------------------------------------------------------------------------------- */

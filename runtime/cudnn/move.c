@@ -94,6 +94,28 @@ int cudnn_prepare_reduce(call *c, session *s, bz_error *err)
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
 }
 
+/* The gradient of a bias: the sum of all but the channels. */
+int cudnn_describe_bias_grad(call *c, bz_error *why)
+{
+    const bz_problem *p = c->problem;
+    int rank = bz_extent_rank(p->reduce.x);
+    bool channels = p->reduce.fn == BZ_FN_SUM && rank >= 3 && p->reduce.y[1] == p->reduce.x[1] && !p->post[0].fn;
+    if (!channels || bz_extent_count(p->reduce.y) != p->reduce.y[1])
+        return bz_fail(why, BZ_INCOMPLETE, "the gradient of a bias is a sum by channel");
+    c->x = cudnn_tensor(c, 0);
+    c->y = cudnn_tensor(c, 1);
+    cudnnStatus_t status = cudnn_set_whole(c, &c->x);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnn_set_channels(&c->y, rank, p->reduce.y[1]);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the bias", status);
+}
+
+cudnnStatus_t cudnn_run_bias_grad(call *c)
+{
+    return cudnnConvolutionBackwardBias(c->handle, cudnn_scalar(c, &c->one), c->x.desc, c->x.data,
+                                        cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
+}
+
 cudnnStatus_t cudnn_run_reduce(call *c)
 {
     return cudnnReduceTensor(c->handle, c->reduce, NULL, 0, c->cuda->workspace, c->workspace, cudnn_scalar(c, &c->one),

@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TENSORS = 16 + BZ_PROBLEM_PARTS + GRAPH_TENSORS };
+_Static_assert(CUDNN_MOST_TENSORS >= 20 + BZ_PROBLEM_PARTS + GRAPH_TENSORS, "all tensors of a call");
 
-/* All that may be an operand. */
-static int tensors_of(call *c, tensor **out)
+int cudnn_tensors_of(call *c, tensor **out)
 {
-    tensor *const own[] = {&c->x,     &c->b,     &c->w,    &c->bias,     &c->other,
-                           &c->scale, &c->shift, &c->mean, &c->variance, &c->y};
+    tensor *const own[] = {&c->x,     &c->b,    &c->w,        &c->bias,    &c->other,   &c->scale,
+                           &c->shift, &c->mean, &c->variance, &c->more[0], &c->more[1], &c->y};
     int n = (int)(sizeof own / sizeof *own);
     memcpy(out, own, sizeof own);
     for (int i = 0; i < c->n_parts; i++)
@@ -39,8 +38,8 @@ int cudnn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err)
     call *c = v->state;
     const bz_operand *o = &c->operand[operand];
     const bz_cuda_layout plain = bz_cuda_plain(o), *found = NULL;
-    tensor *all[MOST_TENSORS];
-    int n = tensors_of(c, all);
+    tensor *all[CUDNN_MOST_TENSORS];
+    int n = cudnn_tensors_of(c, all);
     *out = (bz_place_wanted){0};
     for (int i = 0; i < n; i++) {
         if (all[i]->operand != operand)
@@ -51,6 +50,8 @@ int cudnn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err)
     }
     if (!found)
         return 0;
+    if (found->root > 0)
+        return bz_fail(err, BZ_INCOMPLETE, "%s: wants the root of a variance, inverted", v->algorithm);
     if (found->dtype != o->dtype || found->elements != o->count || found->offset)
         return bz_fail(err, BZ_INCOMPLETE, "%s: wants an operand in another type, or with a border", v->algorithm);
     session *s = v->session;
@@ -63,8 +64,8 @@ int cudnn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err)
 int cudnn_bind(bz_variant *v, int operand, void *at)
 {
     call *c = v->state;
-    tensor *all[MOST_TENSORS];
-    int n = tensors_of(c, all);
+    tensor *all[CUDNN_MOST_TENSORS];
+    int n = cudnn_tensors_of(c, all);
     if (operand == BZ_OPERAND_SCRATCH) {
         c->cuda->workspace = at; /* the session's, though the rest of its device is the replay's */
         c->cuda->workspace_size = c->workspace;

@@ -50,17 +50,35 @@ static bz_variant *find(bz_variant_list *list, const char *algorithm)
 }
 
 /* All elements of a result that was computed. */
-static void check(const bz_job *job, const bz_variant *v, const float *values)
+static void check(const bz_job *job, const bz_variant *v, int result, const float *values)
 {
-    const bz_operand *y = &job->operand[job->n_operands - 1];
+    const bz_operand *y = &job->operand[result];
     bz_reference r = bz_reference_of(job->problem, job->n_operands, job->operand, job->value);
     int wrong = 0;
+    r.result = result;
     for (int64_t i = 0; i < y->count; i++) {
         bz_expected e = bz_reference_at(&r, i);
         wrong += !(bz_off(job->problem, e, (double)values[i], v->math) <= 1);
     }
-    standin_record("-- %d elements of the result are wrong", wrong);
+    standin_record("-- %d elements of the result%s%s are wrong", wrong, y->role == BZ_ROLE_Y ? "" : " ",
+                   y->role == BZ_ROLE_Y ? "" : bz_role_name(y->role));
     bz_reference_free(&r);
+}
+
+/* Results that stand before the last one. */
+static void check_others(const bz_backend *b, bz_variant *v, const bz_job *job)
+{
+    for (int i = 0; i + 1 < job->n_operands; i++) {
+        bz_error err = {0};
+        if (!job->operand[i].result)
+            continue;
+        float *values = malloc((size_t)job->operand[i].count * sizeof *values);
+        if (b->read_operand(v, i, values, &err))
+            standin_record("-- failed: %s", err.text);
+        else if (standin_computed)
+            check(job, v, i, values);
+        free(values);
+    }
 }
 
 static void run_variant(const bz_backend *b, bz_variant *v, const bz_job *job)
@@ -79,8 +97,9 @@ static void run_variant(const bz_backend *b, bz_variant *v, const bz_job *job)
     if (b->poison(v) || b->execute(v, 0) || b->wait(v) || b->read(v, values, &err))
         standin_record("-- failed: %s", err.text);
     else if (standin_computed)
-        check(job, v, values);
+        check(job, v, job->n_operands - 1, values);
     free(values);
+    check_others(b, v, job);
     standin_record("-- measure 2");
     if (b->measure(v, 2, 0, &seconds))
         standin_record("-- failed");
@@ -111,6 +130,8 @@ static void run_problem(const bz_problem *p, const char *layout, const char *mat
     bz_error err = {0};
     void *session = NULL;
     for (int i = 0; i < job.n_operands - 1; i++) {
+        if (operand[i].result)
+            continue;
         value[i] = malloc((size_t)operand[i].count * sizeof(float));
         bz_values_fill(p, &operand[i], i, value[i]);
     }

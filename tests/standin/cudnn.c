@@ -1,5 +1,6 @@
-/* A stand-in for cuDNN's interface without graphs: calls recorded, nothing computed. */
+/* A stand-in for cuDNN's interface without graphs: calls recorded, nothing computed. What training calls: cudnn_grad.c. */
 #include "tests/standin/record.h"
+#include "tests/standin/tensors.h"
 
 #include <cudnn.h>
 #include <string.h>
@@ -86,6 +87,7 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t t, cudnnDataTyp
 {
     standin_record("cudnnSetTensorNdDescriptor %s %s dims=%s strides=%s", standin_name(t), ARRAY_NAME(TYPES, type),
                    standin_ints(n, dims), standin_ints(n, strides));
+    standin_desc_tensor(t, type, n, dims, strides);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -94,6 +96,7 @@ cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t f, cudnnDataTyp
 {
     standin_record("cudnnSetFilterNdDescriptor %s %s %s dims=%s", standin_name(f), ARRAY_NAME(TYPES, type),
                    ARRAY_NAME(FORMATS, format), standin_ints(n, dims));
+    standin_desc_filter(f, type, format, n, dims);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -103,12 +106,17 @@ cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t c, in
     standin_record("cudnnSetConvolutionNdDescriptor %s pad=%s stride=%s dilation=%s %s compute=%s", standin_name(c),
                    standin_ints(n, pad), standin_ints(n, stride), standin_ints(n, dilation),
                    mode == CUDNN_CROSS_CORRELATION ? "cross_correlation" : "convolution", ARRAY_NAME(TYPES, compute));
+    standin_desc *d = standin_desc_of(c);
+    memcpy(d->pad, pad, (size_t)n * sizeof *pad);
+    memcpy(d->step, stride, (size_t)n * sizeof *stride);
+    memcpy(d->dilation, dilation, (size_t)n * sizeof *dilation);
     return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t c, int n)
 {
     standin_record("cudnnSetConvolutionGroupCount %s %d", standin_name(c), n);
+    standin_desc_of(c)->group = n;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -124,6 +132,7 @@ cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t a, cudnnA
     static const char *const MODES[] = {"sigmoid", "relu", "tanh", "clipped_relu", "elu", "identity", "swish"};
     standin_record("cudnnSetActivationDescriptor %s %s nan=%d coefficient=%g", standin_name(a), ARRAY_NAME(MODES, mode),
                    (int)nan, coefficient);
+    standin_desc_of(a)->mode = (int)mode;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -141,6 +150,14 @@ cudnnStatus_t cudnnSetPoolingNdDescriptor(cudnnPoolingDescriptor_t p, const cudn
     standin_record("cudnnSetPoolingNdDescriptor %s %s nan=%d window=%s pad=%s stride=%s", standin_name(p),
                    ARRAY_NAME(MODES, mode), (int)nan, standin_ints(n, window), standin_ints(n, pad),
                    standin_ints(n, stride));
+    standin_desc *d = standin_desc_of(p);
+    d->mode = (int)mode;
+    for (int i = 0; i < n; i++) {
+        d->window[i] = window[i];
+        d->pad[i] = pad[i];
+        d->step[i] = stride[i];
+        d->dilation[i] = 1;
+    }
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -266,26 +283,13 @@ cudnnConvolutionBiasActivationForward(cudnnHandle_t h, const void *alpha1, const
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t h, const void *alpha, const cudnnFilterDescriptor_t wd,
-                                           const void *w, const cudnnTensorDescriptor_t dyd, const void *dy,
-                                           const cudnnConvolutionDescriptor_t c, cudnnConvolutionBwdDataAlgo_t algo,
-                                           void *space, size_t size, const void *beta,
-                                           const cudnnTensorDescriptor_t dxd, void *dx)
-{
-    tell_handle(h);
-    standin_record("cudnnConvolutionBackwardData alpha=%g %s:%s %s:%s %s algo=%d", scalar(alpha), standin_name(wd),
-                   standin_name(w), standin_name(dyd), standin_name(dy), standin_name(c), (int)algo);
-    standin_record("    workspace=%s,%zu beta=%g -> %s:%s", standin_name(size ? space : NULL), size, scalar(beta),
-                   standin_name(dxd), standin_name(dx));
-    return CUDNN_STATUS_SUCCESS;
-}
-
 /* Most calls are alpha, a descriptor of their own, x, beta, y. */
 static cudnnStatus_t simple(const char *name, const void *own, const void *alpha, const void *xd, const void *x,
                             const void *beta, const void *yd, const void *y)
 {
     standin_record("%s %s alpha=%g %s:%s beta=%g -> %s:%s", name, standin_name(own), scalar(alpha), standin_name(xd),
                    standin_name(x), scalar(beta), standin_name(yd), standin_name(y));
+    standin_computed = false;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -309,12 +313,6 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t h, const void *alpha, const cud
                                    const void *beta, const cudnnTensorDescriptor_t yd, void *y)
 {
     return simple("cudnnTransformTensor", h, alpha, xd, x, beta, yd, y);
-}
-
-cudnnStatus_t cudnnAddTensor(cudnnHandle_t h, const void *alpha, const cudnnTensorDescriptor_t ad, const void *a,
-                             const void *beta, const cudnnTensorDescriptor_t cd, void *c)
-{
-    return simple("cudnnAddTensor", h, alpha, ad, a, beta, cd, c);
 }
 
 cudnnStatus_t cudnnScaleTensor(cudnnHandle_t h, const cudnnTensorDescriptor_t yd, void *y, const void *alpha)
