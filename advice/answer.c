@@ -1,7 +1,6 @@
 /* What the latency is above the bound by, and the advice for each part of that; where there is none, a sentence says so. */
 #include "advice/rules.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "advice/rules.h"
 #include "whatif/whatif.h"
 
-#include <math.h>
 #include <string.h>
 
 struct advice_simulation {

@@ -1,7 +1,6 @@
 /* What the program of a profile does already: the states of state.txt, by the evidence that a recording has of them. */
 #include "advice/rules.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "analysis/analysis.h"
 #include "explain/align.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { LEAST_WORK = 4, MOST_TIMES = 4096 };

@@ -1,5 +1,6 @@
 /* Layers whose calls took longer than their records allow: which, by how much, and why as far as the recording tells. */
 #include "analysis/steps.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static int most(const void *x, const void *y)
 {
     const group *a = x, *b = y;
     double s = a->took - a->could, t = b->took - b->could;
-    return s != t ? (s > t ? -1 : 1) : a->first < b->first ? -1 : a->first > b->first;
+    return BZ_THEN(BZ_ORDER(t, s), BZ_ORDER(a->first, b->first));
 }
 
 static int find_groups(const slower_making *m, group *list)

@@ -2,7 +2,6 @@
 #include "base/whole.h"
 #include "compare/compare.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

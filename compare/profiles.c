@@ -166,7 +166,7 @@ static int by_weight(const void *x, const void *y)
 {
     const bz_compare_row *a = x, *b = y;
     double s = a->times * fmax(a->a.seconds, a->b.seconds), t = b->times * fmax(b->a.seconds, b->b.seconds);
-    return s > t ? -1 : s < t ? 1 : strcmp(a->what, b->what);
+    return BZ_THEN(BZ_ORDER(t, s), strcmp(a->what, b->what));
 }
 
 static void compare_kind(side *a, side *b, bz_event_kind kind, const char *what, bz_compare_set *out)

@@ -1,5 +1,6 @@
 /* Calls that were faster than the bound of their layers: which, and why that can be. A bound is as low as the records that
  * it rests on, and no lower. */
+#include "base/sort.h"
 #include "explain/align.h"
 
 #include <math.h>
@@ -118,9 +119,7 @@ static int most(const void *x, const void *y)
 {
     const bz_faster *a = x, *b = y;
     double s = a->lowest - a->row->seconds, t = b->lowest - b->row->seconds;
-    if (s != t)
-        return s > t ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
+    return BZ_THEN(BZ_ORDER(t, s), BZ_ORDER(a->row, b->row));
 }
 
 void bz_align_faster(const bz_bound *bound, bz_arena *arena, bz_alignment *out)

@@ -1,5 +1,6 @@
 /* Two sequences beside each other at the least cost: Needleman and Wunsch's algorithm, cut into pieces where
  * the sequences are long. */
+#include "base/sort.h"
 #include "explain/align.h"
 
 #include <stdlib.h>
@@ -152,13 +153,7 @@ static int find_anchors(const piece *p, int a0, int a1, int b0, int b1, int (*an
         if (!p->a[i].id || s->n_a != 1 || s->n_b != 1)
             continue;
         int low = 0, high = length;
-        while (low < high) {
-            int mid = (low + high) / 2;
-            if (at[p->a[tail[mid]].id].b < s->b)
-                low = mid + 1;
-            else
-                high = mid;
-        }
+        BZ_FIND_FIRST(low, high, mid, at[p->a[tail[mid]].id].b < s->b);
         before[i - a0] = low ? tail[low - 1] : -1;
         tail[low] = i;
         length += low == length;

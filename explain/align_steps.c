@@ -1,5 +1,6 @@
 /* What an iteration did, step by step: its library calls, the kernels that none of them asked for, and where neither
  * was recorded, its operators. */
+#include "base/sort.h"
 #include "explain/align.h"
 
 #include <stdlib.h>
@@ -113,11 +114,7 @@ static void take_operators(bz_align_steps *s)
 static int by_start(const void *a, const void *b)
 {
     const bz_align_step *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
+    return BZ_THEN(BZ_ORDER(x->start, y->start), BZ_THEN(BZ_ORDER(x->kind, y->kind), BZ_ORDER(x->at, y->at)));
 }
 
 /* ---- reorders ------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* Assigns every nanosecond of an iteration to one step or cause. Claims are made in turn, and each gets what is left: first
  * the work of the device (on a CPU: of the library), then what the host did meanwhile. The rest is not explained. */
+#include "base/sort.h"
 #include "explain/align.h"
 
 #include <stdlib.h>
@@ -115,11 +116,7 @@ static void add_claim(ledger *l, claim c)
 static int by_start(const void *a, const void *b)
 {
     const claim *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->end != y->end)
-        return x->end > y->end ? -1 : 1;
-    return x->step < y->step ? -1 : x->step > y->step;
+    return BZ_THEN(BZ_ORDER(x->start, y->start), BZ_THEN(BZ_ORDER(y->end, x->end), BZ_ORDER(x->step, y->step)));
 }
 
 /* All claims made so far get what is free; of two at once the one that began first. */
@@ -278,7 +275,7 @@ static void charge_steps(ledger *l)
 static int greatest(const void *a, const void *b)
 {
     const tally *x = a, *y = b;
-    return x->time != y->time ? (x->time > y->time ? -1 : 1) : strcmp(x->id, y->id);
+    return BZ_THEN(BZ_ORDER(y->time, x->time), strcmp(x->id, y->id));
 }
 
 void bz_align_time(bz_align_steps *s, const bool *between, const char *layers, bz_arena *arena, bz_alignment *out)

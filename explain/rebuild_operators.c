@@ -1,6 +1,7 @@
 /* Layers without a model, by a framework's operators and their shapes: each becomes a node of a model, and what these nodes cost
  * is inferred as any model's. PyTorch tells what operators read, not what they made, and older versions not how they
  * computed it: strides and padding are then those that lead to a result that some operator behind reads. */
+#include "base/sort.h"
 #include "explain/rebuild.h"
 
 #include <stdio.h>
@@ -31,10 +32,7 @@ static void mark_updates(const making *m, unsigned char *mark)
         if (!bz_name_matches("^Optimizer.", bz_string(m->t, r->name[k])))
             continue;
         size_t low = 0, high = m->e->n;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            *(m->e->start[middle] < r->start[k] ? &low : &high) = middle + (m->e->start[middle] < r->start[k]);
-        }
+        BZ_FIND_FIRST(low, high, at, m->e->start[at] < r->start[k]);
         for (; low < m->e->n && m->e->start[low] < r->end[k]; low++)
             mark[low] |= m->e->lane[low] == r->lane[k] ? BACKWARD : 0;
     }

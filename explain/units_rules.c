@@ -3,7 +3,6 @@
 
 #include "runtime/gpus.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "fleet/steps.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -3,13 +3,10 @@
 
 #include "fleet/document.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef enum { TEXT, NUMBER, SWITCH, NAMES, OPTIONS, PAIRS, NUMBERS, SYSTEM, SYSTEMS } member_kind;
 

@@ -8,7 +8,6 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 /* An object; where `record` is not NULL, one whose "record" is that and whose "v" is 1. Free with cJSON_Delete. */
 int document_open(const char *text, const char *path, const char *record, cJSON **root, bz_error *err);

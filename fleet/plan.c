@@ -2,7 +2,6 @@
 #include "fleet/steps.h"
 
 #include <glob.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

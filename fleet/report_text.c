@@ -1,8 +1,6 @@
 /* A night for people. */
 #include "fleet/steps.h"
 
-#include <math.h>
-
 static void put_answer(const bz_fleet_report *r, bz_buf *out)
 {
     int records = 0, wanted = 0, slower = 0;

@@ -1,8 +1,8 @@
 /* What a night brought: shards, attempts, records held against those before. */
+#include "base/sort.h"
 #include "fleet/steps.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -229,7 +229,7 @@ static int by_ratio(const void *x, const void *y)
     if (!a->model != !b->model)
         return a->model ? -1 : 1;
     double s = a->after.seconds / a->before.seconds, t = b->after.seconds / b->before.seconds;
-    return s > t ? -1 : s < t ? 1 : strcmp(a->kind, b->kind);
+    return BZ_THEN(BZ_ORDER(t, s), strcmp(a->kind, b->kind));
 }
 
 static void load_merged(making *m)

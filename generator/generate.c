@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Text from a model inside a comment: one line, printable, and nothing that ends or nests a comment, or
  * is a trigraph or a continued line. */

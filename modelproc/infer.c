@@ -1,9 +1,7 @@
 /* One pass over the nodes in topological order: rule, then values, then the layer. */
 #include "modelproc/infer.h"
 
-#include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

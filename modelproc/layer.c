@@ -1,7 +1,6 @@
 /* Keys and costs: what remains of a node once shapes and parameters are known. */
 #include "modelproc/infer.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const char *bz_train_phase_name(bz_train_phase p)

@@ -3,7 +3,6 @@
 
 #include "graph/graph.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 64, MAX_VALUES = 1 << 28 };

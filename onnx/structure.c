@@ -4,7 +4,6 @@
  * the process (SIGBUS) when somebody cuts the file short. */
 #include "onnx/structure.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {

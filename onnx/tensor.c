@@ -2,12 +2,10 @@
 #include "onnx/file.h"
 #include "onnx/wire.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static double half_to_double(uint16_t h)
 {

@@ -1,5 +1,6 @@
 /* Reading fields, and looking through a file's structure before anything is made of it. */
 #include "onnx/wire.h"
+#include "base/sort.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,13 +23,8 @@ int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value)
 uint64_t wire_position(const wire_bytes *in, const uint8_t *at)
 {
     size_t first = 0, end = in->n_cuts, offset = (size_t)(at - in->data);
-    while (first < end) { /* the first cut behind it */
-        size_t middle = first + (end - first) / 2;
-        if (in->cuts[middle].at <= offset)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    /* the first cut behind it */
+    BZ_FIND_FIRST(first, end, middle, in->cuts[middle].at <= offset);
     if (!first)
         return offset;
     const wire_cut *cut = &in->cuts[first - 1];

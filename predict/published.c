@@ -9,7 +9,6 @@
 #include "predict/network.h"
 #include "runtime/gpus.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Models as lists of problems that have records. */
 #include "predict/evaluate.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The first way through a layer all of whose problems are in the table; false where there is none. */

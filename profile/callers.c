@@ -1,4 +1,5 @@
 /* Who asked for the library calls: of each back-trace the one frame that a person can do something about. */
+#include "base/sort.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -38,17 +39,13 @@ uint32_t bz_stack_caller(const bz_trace *t, uint32_t stack)
 static int by_names(const void *a, const void *b)
 {
     const bz_caller *x = a, *y = b;
-    if (x->name != y->name)
-        return x->name < y->name ? -1 : 1;
-    return x->caller < y->caller ? -1 : x->caller > y->caller;
+    return BZ_THEN(BZ_ORDER(x->name, y->name), BZ_ORDER(x->caller, y->caller));
 }
 
 static int by_time(const void *a, const void *b)
 {
     const bz_caller *x = a, *y = b;
-    if (x->time != y->time)
-        return x->time > y->time ? -1 : 1;
-    return by_names(a, b);
+    return BZ_THEN(BZ_ORDER(y->time, x->time), by_names(a, b));
 }
 
 size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_caller **callers)

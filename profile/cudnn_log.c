@@ -13,7 +13,6 @@
 #include "profile/reader.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEEPEST = 8, LONGEST_PATH = 256 };

@@ -1,6 +1,7 @@
 /* Finds the levels at which a sequence repeats: every way to cut it at a mark so that the pieces resemble their neighbours.
  * Marks are symbols, runs of symbols, copies of inputs, waits, and launches of graphs. Which level is meant: choose.c. */
 #include "profile/cuts.h"
+#include "base/sort.h"
 #include "profile/constants.h"
 
 #include <stdlib.h>
@@ -73,7 +74,7 @@ static bool similar(search *s, size_t i, size_t typical)
 static int by_length(const void *a, const void *b)
 {
     const size_t *p = a, *q = b;
-    return p[0] != q[0] ? (p[0] < q[0] ? -1 : 1) : (p[1] > q[1]) - (p[1] < q[1]);
+    return BZ_THEN(BZ_ORDER(p[0], q[0]), BZ_ORDER(p[1], q[1]));
 }
 
 /* The good piece of median length. */

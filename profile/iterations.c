@@ -1,4 +1,5 @@
 /* Iterations: marked by the program, named by a range, or found in the work that repeats. */
+#include "base/sort.h"
 #include "profile/columns.h"
 #include "profile/constants.h"
 #include "profile/cuts.h"
@@ -91,7 +92,7 @@ static bool wanted(const bz_trace *t, bz_event_kind kind, size_t i, bool timelin
 static int by_host_start(const void *a, const void *b)
 {
     const int64_t *p = a, *q = b;
-    return p[0] < q[0] ? -1 : p[0] > q[0] ? 1 : p[1] < q[1] ? -1 : p[1] > q[1];
+    return BZ_THEN(BZ_ORDER(p[0], q[0]), BZ_ORDER(p[1], q[1]));
 }
 
 /* Streams overlap; launches do not. */
@@ -249,13 +250,7 @@ static void read_symbols(const bz_trace *t, bz_sequence *s, bz_work *w, bz_arena
 static size_t event_from(const bz_sequence *s, int64_t time)
 {
     size_t low = 0, high = s->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (bz_sequence_start(s, middle) < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    BZ_FIND_FIRST(low, high, middle, bz_sequence_start(s, middle) < time);
     return low;
 }
 

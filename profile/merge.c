@@ -5,7 +5,6 @@
 #include "profile/columns.h"
 #include "profile/trace.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The executing calls of one library, of logs or of timelines, in order of time. */

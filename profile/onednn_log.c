@@ -9,7 +9,6 @@
 #include "profile/reader.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef enum {

@@ -5,8 +5,6 @@
 #include "profile/constants.h"
 #include "profile/sequence.h"
 
-#include <stdlib.h>
-
 enum {
     LEAST_ROWS = 4, /* of a prompt, for each row of a token */
     MOST_PAIRS =

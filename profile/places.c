@@ -1,5 +1,6 @@
 /* Where calls read from. A layer's weights lie where they lie, so each step reads the same places as the one before, and one layer reads
  * others than the next: that tells steps from layers where nothing else does. Captures and logs of cuDNN and cuBLAS have addresses. */
+#include "base/sort.h"
 #include "profile/cuts.h"
 #include "profile/sequence.h"
 
@@ -81,13 +82,7 @@ static size_t join(stretch *s, size_t n)
 static bool is_within(const stretch *s, size_t n, uint64_t at)
 {
     size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s[middle].from <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    BZ_FIND_FIRST(low, high, middle, s[middle].from <= at);
     return low && at < s[low - 1].to;
 }
 

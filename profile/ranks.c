@@ -1,6 +1,7 @@
 /* Several devices and several ranks: each by itself, and what they wait for each other. Ranks of one program were recorded on
  * clocks of their own, so times of two are never compared. What is compared is how long the same communication took: it ends for all of
  * them at once, so that a rank for which it took longer than for the fastest one came earlier and waited. */
+#include "base/sort.h"
 #include "profile/profile.h"
 
 #include <ctype.h>
@@ -76,7 +77,7 @@ typedef struct {
 static int by_start(const void *a, const void *b)
 {
     const interval *p = a, *q = b;
-    return p->start != q->start ? (p->start < q->start ? -1 : 1) : (p->end > q->end) - (p->end < q->end);
+    return BZ_THEN(BZ_ORDER(p->start, q->start), BZ_ORDER(p->end, q->end));
 }
 
 static int64_t union_of(interval *v, size_t n)
@@ -108,13 +109,8 @@ static void add_interval(intervals *list, int64_t start, int64_t end)
 static void add_steady(const bz_trace *t, intervals *list, int64_t start, int64_t end)
 {
     uint32_t low = 0, high = t->n_iterations;
-    while (low < high) { /* the first iteration that ends behind the start */
-        uint32_t middle = low + (high - low) / 2;
-        if (t->iteration[middle].end <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    /* the first iteration that ends behind the start */
+    BZ_FIND_FIRST(low, high, middle, t->iteration[middle].end <= start);
     for (; low < t->n_iterations && bz_iteration_begin(t, low) < end; low++) {
         int64_t from = bz_iteration_begin(t, low), to = t->iteration[low].end;
         if (bz_iteration_is_steady(t, low) && start < to && from < end)

@@ -3,7 +3,6 @@
 #include "base/base.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const ORIGINS[] = {"marked by the program", "marked by a range", "detected"};

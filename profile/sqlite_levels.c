@@ -1,8 +1,6 @@
 #include "profile/sqlite_levels.h"
 #include "profile/sqlite_facts.h"
 
-#include <string.h>
-
 enum { LEVELS_MAX = 8 };
 static const char *const TABLES[] = {"BENANZA_LEVELS", "BENANZA_LEVEL_ITERATIONS"};
 

@@ -10,7 +10,6 @@
 #include "profile/string_ids.h"
 #include "profile/tables.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

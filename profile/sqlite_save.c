@@ -4,9 +4,7 @@
 #include "profile/tables.h"
 #include "profile/trace.h"
 
-#include <errno.h>
 #include <sqlite3.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

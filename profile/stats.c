@@ -50,13 +50,7 @@ int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t i)
 static uint32_t begun(const bz_trace *t, int64_t at)
 {
     uint32_t low = 0, high = t->n_iterations;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (t->iteration[mid].start <= at)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    BZ_FIND_FIRST(low, high, mid, t->iteration[mid].start <= at);
     return low;
 }
 
@@ -159,13 +153,7 @@ static int64_t busy_within(const bz_trace *t, int64_t from, int64_t to)
     const struct bz_trace_private *p = t->private;
     size_t low = 0, high = p->n_busy;
     int64_t sum = 0;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (p->busy[mid].end <= from)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    BZ_FIND_FIRST(low, high, mid, p->busy[mid].end <= from);
     for (; low < p->n_busy && p->busy[low].start < to; low++) {
         int64_t start = p->busy[low].start > from ? p->busy[low].start : from;
         sum += (p->busy[low].end < to ? p->busy[low].end : to) - start;
@@ -387,9 +375,7 @@ static void pairs_free(pairs *p)
 static int by_top_time(const void *a, const void *b)
 {
     const bz_top *p = a, *q = b;
-    return p->time != q->time     ? (p->time > q->time ? -1 : 1)
-           : p->count != q->count ? (p->count > q->count ? -1 : 1)
-                                  : (p->name > q->name) - (p->name < q->name);
+    return BZ_THEN(BZ_ORDER(q->time, p->time), BZ_THEN(BZ_ORDER(q->count, p->count), BZ_ORDER(p->name, q->name)));
 }
 
 size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top)
@@ -422,7 +408,7 @@ size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_t
 static int by_gap_time(const void *a, const void *b)
 {
     const bz_gap *p = a, *q = b;
-    return p->time != q->time ? (p->time > q->time ? -1 : 1) : (p->before > q->before) - (p->before < q->before);
+    return BZ_THEN(BZ_ORDER(q->time, p->time), BZ_ORDER(p->before, q->before));
 }
 
 size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_gap **gaps)

@@ -1,4 +1,5 @@
 #include "profile/string_ids.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,13 +59,7 @@ const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, bz_database *db)
 uint32_t bz_string_ids_search(bz_string_ids *ids, int64_t id)
 {
     size_t low = 0, high = ids->span ? 0 : ids->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (ids->file[mid] < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    BZ_FIND_FIRST(low, high, mid, ids->file[mid] < id);
     if (!ids->span && low < ids->n && ids->file[low] == id)
         return ids->ours[low];
     ids->orphans++;

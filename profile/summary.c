@@ -1,4 +1,5 @@
 /* The figures of a trace's iterations, and of a trace without any. */
+#include "base/sort.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -111,7 +112,7 @@ typedef struct {
 static int by_start(const void *a, const void *b)
 {
     const work *p = a, *q = b;
-    return p->start != q->start ? (p->start < q->start ? -1 : 1) : (p->end > q->end) - (p->end < q->end);
+    return BZ_THEN(BZ_ORDER(p->start, q->start), BZ_ORDER(p->end, q->end));
 }
 
 /* All work of devices that overlaps the span, whoever asked for it: a device that works for another iteration is not idle. */

@@ -6,6 +6,7 @@
  * call's, as far as the kernels' names go along: a framework launches kernels of its own in between. Its clock is the
  * wall's in the time zone of the program, which no one recorded: the offset under which most calls launch
  * something is taken. cuBLAS's log has whole seconds, and threads by another number: there only the order tells. */
+#include "base/sort.h"
 #include "profile/columns.h"
 #include "profile/trace.h"
 
@@ -98,13 +99,7 @@ static size_t launch_from(const tying *k, const launches *l, int64_t at)
 {
     const int64_t *start = k->t->event[BZ_EVENT_API].start;
     size_t low = 0, high = l->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (start[l->api[mid]] < at)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    BZ_FIND_FIRST(low, high, mid, start[l->api[mid]] < at);
     return low;
 }
 

@@ -4,8 +4,6 @@
 #include "profile/columns.h"
 #include "profile/sequence.h"
 
-#include <stdlib.h>
-
 bool bz_same_process(const bz_trace *t, uint32_t lane, uint32_t other)
 {
     const bz_lane *a = &t->lane[lane], *b = &t->lane[other];
@@ -117,13 +115,7 @@ static inputs find_inputs(const bz_trace *t, uint32_t lane, bz_arena *arena)
 static size_t inputs_from(const inputs *in, int64_t time)
 {
     size_t low = 0, high = in->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (in->at[middle] < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    BZ_FIND_FIRST(low, high, middle, in->at[middle] < time);
     return low;
 }
 

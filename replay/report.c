@@ -1,4 +1,5 @@
 /* The replay held against its plan and the bound: for people, and as JSON. */
+#include "base/sort.h"
 #include "replay/table.h"
 #include "training/training.h"
 
@@ -188,7 +189,7 @@ static int by_excess(const void *a, const void *b)
     const row *x = *(const row *const *)a, *y = *(const row *const *)b;
     double p = row_total(x) - (isfinite(x->unit->bound) ? x->unit->bound : 0);
     double q = row_total(y) - (isfinite(y->unit->bound) ? y->unit->bound : 0);
-    return p != q ? (p < q) - (p > q) : (x > y) - (x < y);
+    return BZ_THEN(BZ_ORDER(q, p), BZ_ORDER(x, y));
 }
 
 enum { ROWS = 20 };

@@ -1,5 +1,6 @@
 /* Steps on several streams of a device: by the list schedule of the bound on k streams, layers in the order in which they
  * start there. */
+#include "base/sort.h"
 #include "replay/replay.h"
 
 #include <math.h>
@@ -72,8 +73,7 @@ typedef struct entry {
 static int earlier_first(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
-    return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
-                                : (x->unit > y->unit) - (x->unit < y->unit);
+    return BZ_THEN(BZ_ORDER(x->start, y->start), BZ_ORDER(x->unit, y->unit));
 }
 
 /* Constants first, wherever they are wanted; then the units as they start. */

@@ -3,7 +3,6 @@
 #include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static int unit_of(const bz_replay_plan *p, int step)
 {

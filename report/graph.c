@@ -1,5 +1,6 @@
 /* The graph on the page. A big graph is drawn in parts: parallel modules are one node each and open to a
  * picture of their own, and where that is still too much, neighbours in the model's order are put together. */
+#include "base/sort.h"
 #include "report/report.h"
 
 #include "report/html.h"
@@ -75,13 +76,7 @@ static int module_end(const bz_bound *b, int at, int begin, int end)
 {
     int best = at + 1, low = 0, high = b->dag->n_modules;
     const bz_module *m = b->dag->modules;
-    while (low < high) {
-        int mid = low + (high - low) / 2;
-        if (m[mid].begin < at)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    BZ_FIND_FIRST(low, high, mid, m[mid].begin < at);
     for (; low < b->dag->n_modules && m[low].begin == at; low++)
         if (m[low].end <= end && m[low].end > best && !(at == begin && m[low].end == end))
             best = m[low].end;

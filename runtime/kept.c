@@ -1,4 +1,5 @@
 #include "runtime/kept.h"
+#include "base/sort.h"
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -107,8 +108,7 @@ typedef struct entry {
 static int compare_age(const void *a, const void *b)
 {
     const struct timespec *x = &((const entry *)a)->made, *y = &((const entry *)b)->made;
-    return x->tv_sec != y->tv_sec ? (x->tv_sec > y->tv_sec) - (x->tv_sec < y->tv_sec)
-                                  : (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
+    return BZ_THEN(BZ_ORDER(x->tv_sec, y->tv_sec), BZ_ORDER(x->tv_nsec, y->tv_nsec));
 }
 
 void bz_kept_trim(const char *folder, double most)

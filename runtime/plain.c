@@ -3,7 +3,6 @@
 
 #include "runtime/values.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Allocates, converts, and touches every page. */

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/progress.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>

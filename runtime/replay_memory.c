@@ -1,4 +1,5 @@
 /* One piece of memory for all that lives between two steps. */
+#include "base/sort.h"
 #include "runtime/replay_open.h"
 
 #include "base/arena.h"
@@ -14,29 +15,27 @@ static bool meet(const bz_lifetime *a, const bz_lifetime *b)
 static int larger_first(const void *a, const void *b)
 {
     const bz_lifetime *x = *(const bz_lifetime *const *)a, *y = *(const bz_lifetime *const *)b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? 1 : -1;
-    return x->first != y->first ? (x->first > y->first) - (x->first < y->first) : (x > y) - (x < y);
+    return BZ_THEN(BZ_ORDER(y->bytes, x->bytes), BZ_THEN(BZ_ORDER(x->first, y->first), BZ_ORDER(x, y)));
 }
 
 static int earlier_first(const void *a, const void *b)
 {
     const bz_lifetime *x = *(const bz_lifetime *const *)a, *y = *(const bz_lifetime *const *)b;
-    return x->first != y->first ? (x->first > y->first) - (x->first < y->first) : larger_first(a, b);
+    return BZ_THEN(BZ_ORDER(x->first, y->first), larger_first(a, b));
 }
 
 static int longer_first(const void *a, const void *b)
 {
     const bz_lifetime *x = *(const bz_lifetime *const *)a, *y = *(const bz_lifetime *const *)b;
     int p = x->last - x->first, q = y->last - y->first;
-    return p != q ? (p < q) - (p > q) : larger_first(a, b);
+    return BZ_THEN(BZ_ORDER(q, p), larger_first(a, b));
 }
 
 static int area_first(const void *a, const void *b)
 {
     const bz_lifetime *x = *(const bz_lifetime *const *)a, *y = *(const bz_lifetime *const *)b;
     double p = (double)x->bytes * (x->last - x->first + 1), q = (double)y->bytes * (y->last - y->first + 1);
-    return p != q ? (p < q) - (p > q) : larger_first(a, b);
+    return BZ_THEN(BZ_ORDER(q, p), larger_first(a, b));
 }
 
 static int lower_first(const void *a, const void *b)

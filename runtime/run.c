@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 #include "base/choice.h"
-#include "base/progress.h"
 #include "runtime/ahead.h"
 #include "runtime/counters.h"
 #include "runtime/gbench.h"

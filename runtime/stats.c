@@ -3,7 +3,6 @@
 #include "runtime/runtime.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* The interval from the r-th smallest to the r-th largest sample misses the median with probability
  * 2 P(B < r), B binomial with n trials of one half. Returns the largest r for which that is at most 5 %,

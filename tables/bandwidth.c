@@ -1,7 +1,6 @@
 /* How fast copies and fills move their bytes: as HTA's memory bandwidth, and over the time of the recording. */
 #include "tables/parts.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { FILL = 11, DIRECTIONS = 12 }; /* behind CUPTI's directions of copies, of which 0 is not known */

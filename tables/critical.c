@@ -1,8 +1,8 @@
 /* The graph's nodes, and the longest way through it. */
 #include "tables/critical.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Events of a recording whose path is that of one iteration: each costs 33 bytes. */
 enum { LARGE = 1000000 };
@@ -35,21 +35,13 @@ void critical_add(critical *c, uint32_t to, uint32_t from)
 static int by_to(const void *a, const void *b)
 {
     const critical_edge *p = a, *q = b;
-    if (p->to != q->to)
-        return p->to < q->to ? -1 : 1;
-    return p->from < q->from ? -1 : p->from > q->from;
+    return BZ_THEN(BZ_ORDER(p->to, q->to), BZ_ORDER(p->from, q->from));
 }
 
 static size_t edges_to(const critical *c, uint32_t node)
 {
     size_t low = 0, high = c->n_edges;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (c->edge[mid].to < node)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    BZ_FIND_FIRST(low, high, mid, c->edge[mid].to < node);
     return low;
 }
 

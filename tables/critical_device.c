@@ -1,4 +1,5 @@
 /* Streams of devices as chains, their launches, and who waits for whom. */
+#include "base/sort.h"
 #include "tables/critical.h"
 
 #include <stdlib.h>
@@ -44,9 +45,7 @@ static uint32_t cause_of(const critical *c, uint32_t event)
 static int by_launch(const void *a, const void *b)
 {
     const critical_launch *p = a, *q = b;
-    if (p->at != q->at)
-        return p->at < q->at ? -1 : 1;
-    return p->event < q->event ? -1 : p->event > q->event;
+    return BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->event, q->event));
 }
 
 /* Of all work of the recording, as the length of the queue does not begin with the range that is looked at. */
@@ -92,13 +91,7 @@ static void find_launches(critical *c)
 static size_t launched_by(const critical *c, uint32_t lane, int64_t at)
 {
     size_t low = c->launch_first[lane], high = c->launch_first[lane + 1];
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (c->launch[mid].at <= at)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    BZ_FIND_FIRST(low, high, mid, c->launch[mid].at <= at);
     return low;
 }
 
@@ -258,9 +251,7 @@ typedef struct wait {
 static int by_end(const void *a, const void *b)
 {
     const wait *p = a, *q = b;
-    if (p->end != q->end)
-        return p->end < q->end ? -1 : 1;
-    return p->sync < q->sync ? -1 : p->sync > q->sync;
+    return BZ_THEN(BZ_ORDER(p->end, q->end), BZ_ORDER(p->sync, q->sync));
 }
 
 static wait *waits_by_end(const critical *c, size_t *n)

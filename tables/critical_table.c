@@ -1,4 +1,5 @@
 /* The critical path as tables: what it is bound by, whose time it is, and its steps. */
+#include "base/sort.h"
 #include "tables/critical.h"
 
 #include <stdlib.h>
@@ -50,11 +51,9 @@ typedef struct named {
 static int by_time(const void *a, const void *b)
 {
     const named *p = a, *q = b;
-    if (p->time + p->delay != q->time + q->delay)
-        return p->time + p->delay < q->time + q->delay ? 1 : -1;
-    if (p->on_path != q->on_path)
-        return p->on_path < q->on_path ? 1 : -1;
-    return p->kind != q->kind ? (p->kind < q->kind ? -1 : 1) : (p->name > q->name) - (p->name < q->name);
+    return BZ_THEN(
+        BZ_ORDER(q->time + q->delay, p->time + p->delay),
+        BZ_THEN(BZ_ORDER(q->on_path, p->on_path), BZ_THEN(BZ_ORDER(p->kind, q->kind), BZ_ORDER(p->name, q->name))));
 }
 
 static named *named_of(bz_tables *m, const critical *c, bz_map *map, named **list, uint32_t *n, uint32_t event)

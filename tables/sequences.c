@@ -1,4 +1,5 @@
 /* Which kernels follow one another: those that an operator launches, and those that come behind each other on a stream. */
+#include "base/sort.h"
 #include "tables/parts.h"
 
 #include <stdlib.h>
@@ -60,9 +61,7 @@ typedef struct pattern {
 static int by_count(const void *a, const void *b)
 {
     const pattern *p = a, *q = b;
-    if (p->count != q->count)
-        return p->count < q->count ? 1 : -1;
-    return p->time != q->time ? (p->time < q->time ? 1 : -1) : p->op < q->op ? -1 : p->op > q->op;
+    return BZ_THEN(BZ_ORDER(q->count, p->count), BZ_THEN(BZ_ORDER(q->time, p->time), BZ_ORDER(p->op, q->op)));
 }
 
 /* Names of the work that the operators of the first rows launched, one behind the other. */

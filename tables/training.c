@@ -2,7 +2,6 @@
  * all and by kernel, what the host does, memory; and what people observed of such runs, as checks. */
 #include "tables/training.h"
 
-#include "base/sort.h"
 #include "runtime/gpus.h"
 
 #include <math.h>

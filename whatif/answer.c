@@ -171,7 +171,7 @@ static int by_gain(const void *a, const void *b)
     const bz_prediction *p = a, *q = b;
     if (!p->changed != !q->changed)
         return p->changed ? -1 : 1;
-    return p->time != q->time ? (p->time < q->time ? -1 : 1) : strcmp(p->name, q->name);
+    return BZ_THEN(BZ_ORDER(p->time, q->time), strcmp(p->name, q->name));
 }
 
 /* Adds, as long as something gains at least a thousandth more, the transformation that gains most with those before it. */

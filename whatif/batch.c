@@ -5,7 +5,6 @@
 #include "whatif/room.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- prices --------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* What streams did, and what each piece of work waited for: its launch, the stream, an event of another stream. */
+#include "base/sort.h"
 #include "whatif/build.h"
 
 #include <stdlib.h>
@@ -14,13 +15,10 @@ typedef struct {
 static int by_lane_and_start(const void *a, const void *b)
 {
     const work *p = a, *q = b;
-    if (p->lane != q->lane)
-        return p->lane < q->lane ? -1 : 1;
-    if (p->start != q->start)
-        return p->start < q->start ? -1 : 1;
-    if (p->end != q->end)
-        return p->end < q->end ? -1 : 1;
-    return p->kind != q->kind ? (p->kind < q->kind ? -1 : 1) : p->row < q->row ? -1 : p->row > q->row;
+    return BZ_THEN(
+        BZ_ORDER(p->lane, q->lane),
+        BZ_THEN(BZ_ORDER(p->start, q->start),
+                BZ_THEN(BZ_ORDER(p->end, q->end), BZ_THEN(BZ_ORDER(p->kind, q->kind), BZ_ORDER(p->row, q->row)))));
 }
 
 /* Kernels that exchange data with other devices occupy a stream, and are communication all the same. */

@@ -1,4 +1,5 @@
 /* Events: streams that wait for what other streams had to do when an event was recorded. */
+#include "base/sort.h"
 #include "whatif/build.h"
 
 #include <stdlib.h>
@@ -23,13 +24,7 @@ static uint32_t launched_after(const bz_flow *f, uint32_t lane, int64_t at)
     uint32_t low = f->lane[lane].first, last = f->lane[lane].last, high = last;
     if (low == BZ_NONE || launched_at(f, last) < at)
         return BZ_NONE;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (launched_at(f, middle) < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    BZ_FIND_FIRST(low, high, middle, launched_at(f, middle) < at);
     return low;
 }
 
@@ -45,11 +40,8 @@ static uint32_t launched_before(const bz_flow *f, uint32_t lane, int64_t at)
 static int by_correlation(const void *a, const void *b)
 {
     const bz_build_record *p = a, *q = b;
-    if (p->source != q->source)
-        return p->source < q->source ? -1 : 1;
-    if (p->correlation != q->correlation)
-        return p->correlation < q->correlation ? -1 : 1;
-    return p->api < q->api ? -1 : p->api > q->api;
+    return BZ_THEN(BZ_ORDER(p->source, q->source),
+                   BZ_THEN(BZ_ORDER(p->correlation, q->correlation), BZ_ORDER(p->api, q->api)));
 }
 
 static uint32_t source_of(const bz_trace *t, bz_event_kind kind, size_t row)

@@ -1,4 +1,5 @@
 /* What threads did: calls of the device's runtime, library calls, operators that make none, loading of data. */
+#include "base/sort.h"
 #include "whatif/build.h"
 
 #include <stdlib.h>
@@ -40,15 +41,11 @@ static void add(bz_build *b, items *list, bz_event_kind event_kind, size_t row, 
 static int by_lane_and_start(const void *a, const void *b)
 {
     const item *p = a, *q = b;
-    if (p->lane != q->lane)
-        return p->lane < q->lane ? -1 : 1;
-    if (p->start != q->start)
-        return p->start < q->start ? -1 : 1;
-    if (p->end != q->end)
-        return p->end > q->end ? -1 : 1; /* the outer one first */
-    return p->event_kind != q->event_kind ? (p->event_kind < q->event_kind ? -1 : 1)
-           : p->row < q->row              ? -1
-                                          : p->row > q->row;
+    return BZ_THEN(
+        BZ_ORDER(p->lane, q->lane),
+        BZ_THEN(BZ_ORDER(p->start, q->start),
+                BZ_THEN(BZ_ORDER(q->end, p->end), BZ_THEN(BZ_ORDER(p->event_kind, q->event_kind),
+                                                          BZ_ORDER(p->row, q->row))))); /* the outer one first */
 }
 
 /* Operators that are a task each: those with no call recorded inside that take most of their time themselves, as addmm does with an expand in

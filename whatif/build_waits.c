@@ -1,4 +1,5 @@
 /* When the host waits: for a device, and one thread for another. */
+#include "base/sort.h"
 #include "whatif/build.h"
 
 #include <stdlib.h>
@@ -41,13 +42,8 @@ static int64_t launched_at(const bz_flow *f, uint32_t task)
 static uint32_t waited_for(const bz_flow *f, uint32_t lane, int64_t called, int64_t returned)
 {
     uint32_t low = f->lane[lane].first, end = f->lane[lane].last + 1, high = end;
-    while (low < high) { /* the first that was not launched, or not done */
-        uint32_t middle = low + (high - low) / 2;
-        if (launched_at(f, middle) < called && end_of(&f->task[middle]) <= returned)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    /* the first that was not launched, or not done */
+    BZ_FIND_FIRST(low, high, middle, launched_at(f, middle) < called && end_of(&f->task[middle]) <= returned);
     return low == f->lane[lane].first ? BZ_NONE : low - 1;
 }
 
@@ -152,13 +148,7 @@ static void hand_over(bz_flow *f, uint32_t from, uint32_t first, uint32_t last)
 static uint32_t first_from(const bz_flow *f, uint32_t lane, int64_t at)
 {
     uint32_t low = f->lane[lane].first, high = f->lane[lane].last + 1, end = high;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (f->task[middle].arrived < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    BZ_FIND_FIRST(low, high, middle, f->task[middle].arrived < at);
     return low == end ? BZ_NONE : low;
 }
 

@@ -1,5 +1,6 @@
 /* Copies from and to the host on a stream of their own. Input is that of the next iteration, so nothing of this one waits for
  * it; a result is waited for at the end. */
+#include "base/sort.h"
 #include "whatif/transformations.h"
 
 #include <stdlib.h>
@@ -14,9 +15,7 @@ typedef struct {
 static int by_start(const void *a, const void *b)
 {
     const host_copy *p = a, *q = b;
-    if (p->at != q->at)
-        return p->at < q->at ? -1 : 1;
-    return p->task < q->task ? -1 : p->task > q->task;
+    return BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->task, q->task));
 }
 
 /* In the order of time. */

@@ -1,10 +1,10 @@
 /* Which layers of the way back have gradients, and how large they are. */
 #include "whatif/gradients.h"
+#include "base/sort.h"
 
 #include "base/whole.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 int64_t bz_gradients_time(double bytes, double gbps)
@@ -73,7 +73,7 @@ typedef struct {
 static int by_time(const void *a, const void *b)
 {
     const placed *x = a, *y = b;
-    return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x->task > y->task) - (x->task < y->task);
+    return BZ_THEN(BZ_ORDER(x->at, y->at), BZ_ORDER(x->task, y->task));
 }
 
 /* Layers of a phase as they begin; tasks of no layer are one each. */

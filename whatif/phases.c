@@ -1,5 +1,6 @@
 /* Operators, layers and phases of tasks: by what lies around them on the host, and by correlation for what a device did. No
  * time of a device is held against one of the host. */
+#include "base/sort.h"
 #include "whatif/build.h"
 
 #include <stdlib.h>
@@ -100,13 +101,7 @@ static uint8_t *host_range_phases(mapping *m)
             continue;
         int64_t from = range->start[i] - m->b->span.start, to = range->end[i] - m->b->span.start;
         uint32_t low = f->lane[lane].first, end = f->lane[lane].last + 1, high = end;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if (f->task[middle].arrived < from)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        BZ_FIND_FIRST(low, high, middle, f->task[middle].arrived < from);
         for (; low < end && f->task[low].arrived < to && left; low++, left--)
             phase[low] = own;
     }

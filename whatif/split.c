@@ -1,4 +1,5 @@
 /* What a simulation says besides its total: who worked when, and which chain of tasks decided. */
+#include "base/sort.h"
 #include "whatif/whatif.h"
 
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static void mark(spans *list, int64_t from, int64_t to)
 static int by_start(const void *a, const void *b)
 {
     const span *p = a, *q = b;
-    return p->from != q->from ? (p->from < q->from ? -1 : 1) : (p->to > q->to) - (p->to < q->to);
+    return BZ_THEN(BZ_ORDER(p->from, q->from), BZ_ORDER(p->to, q->to));
 }
 
 static void unite(spans *list)
@@ -149,7 +150,7 @@ static void add_row(summing *m, const char *name, const char *kind, int64_t time
 static int by_row_time(const void *a, const void *b)
 {
     const bz_critical_row *p = a, *q = b;
-    return p->time != q->time ? (p->time > q->time ? -1 : 1) : strcmp(p->name, q->name);
+    return BZ_THEN(BZ_ORDER(q->time, p->time), strcmp(p->name, q->name));
 }
 
 static const char *layer_of(const bz_flow *flow, const bz_task *t)

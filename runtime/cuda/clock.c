@@ -5,7 +5,6 @@
 #include "runtime/cuda/cuda.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* PTX, so that the driver makes it for whatever device there is. It gives up after `patience` ns, and says
  * so in the second word: a library that waits for the device while the queue is held, or a queue that is

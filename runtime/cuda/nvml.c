@@ -5,7 +5,6 @@
 #include "base/arena.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *bz_onednn_impl_name(const_dnnl_primitive_desc_t pd)
