@@ -111,7 +111,8 @@ static bool fits_better(const bz_cut *more, const bz_cut *few)
 }
 
 /* The level of which nearly each piece has a share of at least NEARLY_ALL: the finest; of levels with nearly as many pieces, the
- * one whose pieces are most alike. -1: none. */
+ * one whose pieces are most alike. Pieces of which most are like none, below a level at which all are alike, are layers of different
+ * sorts. -1: none. */
 static int finest(const bz_cut *c, int n, size_t share, double cover)
 {
     size_t most = 0;
@@ -119,6 +120,8 @@ static int finest(const bz_cut *c, int n, size_t share, double cover)
     for (int i = 0; i < n; i++)
         most = c[i].covered > most ? c[i].covered : most;
     for (int i = 0; i < n; i++) {
+        if (best >= 0 && 2 * c[i].alike < c[i].n && c[best].alike == c[best].n)
+            continue;
         if ((share != ANY && *(const double *)(const void *)((const char *)&c[i] + share) < NEARLY_ALL) ||
             (double)c[i].covered < cover * (double)most)
             continue;
@@ -196,6 +199,31 @@ static bool rests_before(const bz_work *w, size_t i, int64_t rest)
            (w->pause && i < w->n && w->pause[i] > rest);
 }
 
+/* Does a piece hold what no layer does? Layers have neither embeddings nor losses nor updates, and a few different kernels. */
+static bool is_step(const bz_work *w, const bz_cut *c)
+{
+    uint32_t from = c->first[c->typical], different = 0;
+    bool *seen = bz_zeroed((size_t)w->n_exact + 1, sizeof *seen), told = false;
+    for (uint32_t i = from; i < from + c->length; i++) {
+        told |= (w->does[i] & (BZ_DOES_LOOK_UP | BZ_DOES_OPTIMIZE | BZ_DOES_LOSS)) != 0;
+        different += !seen[w->exact[i]];
+        seen[w->exact[i]] = true;
+    }
+    free(seen);
+    return told || different >= DIFFERENT_IN_A_LAYER;
+}
+
+/* Another level that covers as much, in fewer pieces, else in more, than one that was cut off makes a difference. -1: none. */
+static int next_level(const bz_cut *c, int n, int at)
+{
+    int best = -1;
+    for (int i = n - 1; i >= 0; i--)
+        if ((4 * c[i].n < 3 * c[at].n || (3 * c[i].n > 4 * c[at].n && best < 0)) &&
+            10 * c[i].covered >= 9 * c[at].covered && !(best >= 0 && best < at))
+            best = i;
+    return best;
+}
+
 /* A pause of the host that is no pause between two layers. */
 static int64_t long_rest(const bz_work *w, const bz_cut *c)
 {
@@ -239,6 +267,20 @@ static bool one_pass(const bz_work *w, const bz_cut *c, uint32_t span[2])
     return true;
 }
 
+/* Levels by pauses that come in turns: those of halves of a layer do, and of layers; steps have the longest. -1: none. */
+static int by_rests(const bz_cut *c, int n)
+{
+    size_t most = 0;
+    int best = -1;
+    for (int i = 0; i < n; i++)
+        most = c[i].covered > most ? c[i].covered : most;
+    for (int i = 0; i < n; i++)
+        if (c[i].rests > 0 && 10 * c[i].covered >= 8 * most &&
+            (best < 0 || (4 * c[best].n >= 3 * c[i].n && c[i].covered > c[best].covered)))
+            best = i;
+    return best;
+}
+
 int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *other, bz_arena *arena)
 {
     uint32_t span[2];
@@ -250,11 +292,11 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
     int at = turns == 1 ? -1 : by_host(w, *cuts, *n, turns);
     if (at >= 0)
         return at;
-    at = by_frames(w, *cuts, *n);
-    *sure = *n == 1;
+    int rests = by_rests(*cuts, *n);
+    at = rests >= 0 ? rests : by_frames(w, *cuts, *n);
     span[0] = 0;
     span[1] = (uint32_t)w->n;
-    if (turns == 1 || one_pass(w, &(*cuts)[at], span)) {
+    if (turns == 1 || (rests < 0 && one_pass(w, &(*cuts)[at], span))) {
         *other = at;
         *sure = false;
         BZ_ARENA_ROOM(arena, *cuts, *n);
@@ -265,7 +307,8 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
                                .covered = span[1] - span[0]};
         return (*n)++;
     }
-    *other = *sure ? -1 : at > 0 ? at - 1 : at + 1;
+    *other = next_level(*cuts, *n, at);
+    *sure = *other < 0 && is_step(w, &(*cuts)[at]);
     return at;
 }
 

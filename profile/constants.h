@@ -62,6 +62,18 @@ enum {
      * steps that differ in them alone. Half: traces that round to microseconds tell a view now as a part of another, now not. */
     SHORTEST_OPERATOR = 5000,
 
+    /* Kernels of different names or shapes, or calls, that no layer has: a block of a transformer with its way back has 30. Twice: a
+     * small network that is asked again and again is told as perhaps layers. Half: a block may be taken for a network. */
+    DIFFERENT_IN_A_LAYER = 40,
+
+    /* Pauses that come in turns, one before each so many pieces, are no chance from here on: they would be in one recording of so many.
+     * Both twice: loops of fewer steps are not seen. */
+    TURNS_BY_CHANCE = 10000,
+
+    /* Where a recording begins and ends with a step, pauses so many times as long as any other are no chance even if they are two. Half: a
+     * host that is disturbed twice makes three steps of a pass. */
+    PAUSE_OUT_OF_LINE = 3,
+
     /* A pause of so many usual ones and so many nanoseconds ends a pass of a network. Half: a host that is disturbed does. */
     PAUSES_OF_A_REST = 10,
     SHORTEST_REST = 50000

@@ -4,6 +4,7 @@
 #include "base/sort.h"
 #include "profile/constants.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,6 +131,7 @@ static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
     cut.results = share_of(s, 1, from, to);
     cut.waits = share_of(s, 2, from, to);
     cut.optimizes = share_of(s, 3, from, to);
+    cut.rests = cut.origin == BZ_CUT_RESTS;
     if (s->count[2])
         cut.waits_each = s->count[2][s->at[typical + 1] + 1] - s->count[2][s->at[typical] + 1];
     if (s->count[0])
@@ -318,6 +320,92 @@ static void cut_at_symbols(search *s, const uint32_t *symbol, uint32_t n_symbols
     free(begin);
 }
 
+/* ---- pauses in turns ---- */
+
+static int by_pause(const void *a, const void *b)
+{
+    const int64_t *const *p = a, *const *q = b;
+    return **p != **q ? (**p > **q ? -1 : 1) : (*p > *q) - (*p < *q);
+}
+
+/* How many are at least as long as each pause: rank[i] of pause[i]; all of them, longest first. */
+static void rank_pauses(const int64_t *pause, size_t n, uint32_t *rank, int64_t *sorted)
+{
+    const int64_t **list = bz_alloc(n, sizeof *list);
+    for (size_t i = 0; i < n; i++)
+        list[i] = &pause[i];
+    qsort(list, n, sizeof *list, by_pause);
+    for (size_t i = n; i-- > 0;)
+        rank[list[i] - pause] = i + 1 < n && *list[i] == *list[i + 1] ? rank[list[i + 1] - pause] : (uint32_t)i + 1;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = *list[i];
+    free(list);
+}
+
+/* Logarithm of the number of ways to take k of n. */
+static double log_ways(double n, double k)
+{
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
+}
+
+/* The host rests longer before each `turn`-th piece, from piece `*from` on, than before the others: the turn for which that is least by
+ * chance. 0: none. `pause` [n]: before pieces 1 … n. */
+static size_t turn_of_rests(const int64_t *pause, size_t n, size_t *from)
+{
+    enum { STEPS = 50000000 };
+    size_t most = n / 2 < STEPS / n ? n / 2 : STEPS / n, best = 0;
+    double least = -log(TURNS_BY_CHANCE), tried = log((double)most * (double)most / 2 + 1);
+    uint32_t *rank = bz_alloc(n, sizeof *rank), *worst = bz_alloc(most + 1, sizeof *worst);
+    int64_t *sorted = bz_alloc(n, sizeof *sorted);
+    rank_pauses(pause, n, rank, sorted);
+    for (size_t turn = 2; turn <= most; turn++) {
+        memset(worst, 0, turn * sizeof *worst);
+        for (size_t i = 0; i < n; i++) {
+            uint32_t *w = &worst[(i + 1) % turn];
+            *w = rank[i] > *w ? rank[i] : *w;
+        }
+        for (size_t r = 0; r < turn; r++) {
+            size_t k = (n - (r ? r : turn)) / turn + 1; /* pieces r, r + turn, … but for piece 0 */
+            double chance = log_ways(worst[r], (double)k) - log_ways((double)n, (double)k) + tried;
+            bool whole = !r && k > 1 && worst[r] == k && (n + 1) % turn == 0;
+            if (whole &&
+                sorted[k - 1] / PAUSE_OUT_OF_LINE > sorted[k]) /* whole steps, and no pause is nearly as long */
+                chance -= tried + log(TURNS_BY_CHANCE);
+            if (chance < least) {
+                least = chance;
+                best = turn;
+                *from = r;
+            }
+        }
+    }
+    free(sorted);
+    free(worst);
+    free(rank);
+    return best;
+}
+
+/* Equal layers, between which the host rests no longer than between two launches, and steps, behind which it does something else: other
+ * pauses are longer than these by chance, but not in turns. */
+static void cut_at_rests(search *s)
+{
+    int64_t *pause = bz_alloc(s->w->n, sizeof *pause);
+    for (int c = 0; s->w->pause && c < s->n_cuts; c++) { /* what is found is looked at as well */
+        bz_cut cut = s->cuts[c];
+        size_t n = cut.n - 1, from = 0, turn;
+        if (cut.origin > BZ_CUT_RESTS || n < 3 || cut.alike < cut.n)
+            continue;
+        for (size_t i = 0; i < n; i++)
+            pause[i] = s->w->pause[cut.first[i + 1]];
+        if (!(turn = turn_of_rests(pause, n, &from)))
+            continue;
+        s->k = 0;
+        for (size_t i = from; i < cut.n; i += turn)
+            s->at[s->k++] = cut.first[i];
+        try_cut(s, BZ_CUT_RESTS);
+    }
+    free(pause);
+}
+
 /* ---- numbers for symbols ---- */
 
 /* Where a symbol's number stands, or would stand, in a table of which at least half is free. */
@@ -456,6 +544,7 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
             cut_at_runs(&s, &scratch);
         s.tolerance = EVENTS_PER_DIFFERENCE_AGAIN;
     }
+    cut_at_rests(&s);
     if (s.n_cuts)
         qsort(s.cuts, (size_t)s.n_cuts, sizeof *s.cuts, by_count);
     *cuts = s.cuts;

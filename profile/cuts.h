@@ -21,6 +21,7 @@ enum {
     BZ_DOES_OPTIMIZE = 1,  /* it updates weights */
     BZ_DOES_LOOK_UP = 2,   /* an embedding: the first layer of language models */
     BZ_DOES_CLOSE = 4,     /* product, norm, softmax, sort, loss: what stands behind the layers of a network */
+    BZ_DOES_LOSS = 8,      /* no layer has one */
 };
 
 enum { BZ_PLACES = 2 }; /* addresses that an event reads */
@@ -42,6 +43,7 @@ typedef struct bz_work {
 
 typedef enum {
     BZ_CUT_SYMBOLS,
+    BZ_CUT_RESTS, /* pauses of the host that come in turns */
     BZ_CUT_WAITS,
     BZ_CUT_GRAPHS,
     BZ_CUT_INPUTS
@@ -59,6 +61,7 @@ typedef struct bz_cut {
     size_t covered,
         mismatches; /* events of pieces that do what the typical one does; that differ from the piece before */
     double inputs, results, waits, optimizes; /* the share of iterations that have such */
+    double rests;                             /* likewise; 1 where pauses tell where they begin */
     uint32_t inputs_each, waits_each;         /* of the typical one */
     bz_cut_origin origin;
 } bz_cut;
@@ -67,7 +70,8 @@ typedef struct bz_cut {
 int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena);
 
 /* The level that is the iterations: its index, or -1. `sure` is false where another one may be meant as well: then that one is
- * `other`. A cut into a single iteration may be added to the list: layers that ran once. */
+ * `other`, or -1 where equal layers of fewer iterations would look the same. A cut into a single iteration may be added to the list:
+ * layers that ran once. */
 int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *other, bz_arena *arena);
 
 /* How often the places are read that come in turns, as weights do: in so many iterations. 1: each once. 0: nothing tells. places.c */

@@ -173,8 +173,9 @@ static uint8_t does_of(bz_kernel_does does)
     case BZ_KERNEL_SOFTMAX:
     case BZ_KERNEL_SORT:
     case BZ_KERNEL_REDUCE:
-    case BZ_KERNEL_LOSS:
         return BZ_DOES_CLOSE;
+    case BZ_KERNEL_LOSS:
+        return BZ_DOES_CLOSE | BZ_DOES_LOSS;
     default:
         return 0;
     }
@@ -312,14 +313,22 @@ static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_ar
             between[event_from(s, api->start[i])] |= BZ_BETWEEN_WAIT;
 }
 
-#define SEVERAL_LEVELS "the recording repeats at more than one level: "
+#define SEVERAL_LEVELS "more than one number of iterations fits the recording: "
 
+/* `other`: NULL where nothing but the number of layers in an iteration is open. */
 static void tell_other(bz_trace *t, const bz_cut *chosen, const bz_cut *other)
 {
-    bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
-                   SEVERAL_LEVELS "%u iterations of %u events were taken, %u of %u may be "
-                                  "meant. --iterations %u takes those; marks in the program tell it surely",
-                   chosen->n, chosen->length, other->n, other->length, other->n);
+    if (other)
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                       SEVERAL_LEVELS "%u iterations of %u events were taken, %u of %u may be "
+                                      "meant. --iterations %u takes those; marks in the program tell it surely",
+                       chosen->n, chosen->length, other->n, other->length, other->n);
+    else
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                       SEVERAL_LEVELS "%u iterations of %u events were taken, which may be equal layers of fewer, "
+                                      "even of a single one: nothing stands between them. --iterations 1 takes them as "
+                                      "one; marks in the program tell it surely",
+                       chosen->n, chosen->length);
 }
 
 /* The level of so many pieces; where none covers the work, the one of more pieces that covers most, of which as many as are needed make
@@ -377,8 +386,8 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
             bz_cut_prompt(&w, &cut[at], &arena);
         cut[at].first[cut[at].n] = cut[at].end;
         bz_sequence_windows(t, &s, cut[at].first, cut[at].n, &arena);
-        if (!sure && other >= 0 && !count)
-            tell_other(t, &cut[at], &cut[other]);
+        if (!sure && !count)
+            tell_other(t, &cut[at], other >= 0 ? &cut[other] : NULL);
     }
     bz_arena_free(&arena);
     return at >= 0;

@@ -239,6 +239,64 @@ static bool by_number(bz_trace *t)
     return best != BZ_NONE;
 }
 
+/* ---- modules ---- */
+
+/* Calls of modules by a thread that no other module made: rows of ranges. */
+static size_t outer_modules(const bz_trace *t, const bool *module, uint32_t *row)
+{
+    const bz_events *e = &t->event[BZ_EVENT_RANGE];
+    uint32_t lane = only_lane(t, e, module);
+    int64_t end = INT64_MIN;
+    size_t n = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        if (!module[e->name[i]] || !on_host(t, e, i) || e->start[i] < end || (lane != BZ_NONE && e->lane[i] != lane))
+            continue;
+        end = e->end[i];
+        row[n++] = (uint32_t)i;
+    }
+    return n;
+}
+
+/* The share of all work that was asked for in an iteration. */
+static double held_of_all(const bz_trace *t)
+{
+    size_t all = 0, in = 0;
+    for (int kind = BZ_EVENT_OP; kind <= BZ_EVENT_KERNEL; kind++)
+        for (size_t i = 0; kind != BZ_EVENT_API && i < t->event[kind].n; i++) {
+            all++;
+            in += bz_event_iteration(t, (bz_event_kind)kind, i) != BZ_NONE;
+        }
+    return all ? (double)in / (double)all : 0;
+}
+
+/* PyTorch tells each call of a module by its class and its number in it. What no other module calls is a network; or its layers, where a
+ * program calls them by itself: each is called once in an iteration, or some number of times. */
+static bool by_modules(bz_trace *t)
+{
+    const bz_events *e = &t->event[BZ_EVENT_RANGE];
+    bool *module = matching(t, e, "nn.Module: *");
+    uint32_t *row = bz_alloc(e->n + 1, sizeof *row), *count = bz_zeroed(bz_strings(t), sizeof *count);
+    size_t n = outer_modules(t, module, row);
+    bool even = n > 0;
+    for (size_t i = 0; i < n; i++)
+        count[e->name[row[i]]]++;
+    for (size_t i = 0; i < n; i++) /* what is called first is called in each */
+        even &= count[e->name[row[i]]] % count[e->name[row[0]]] == 0;
+    for (size_t i = 0; i < n && even;) {
+        size_t from = i++;
+        while (i < n && e->name[row[i]] != e->name[row[0]])
+            i++;
+        bz_trace_add_iteration(t, e->start[row[from]], e->end[row[i - 1]]);
+    }
+    free(count);
+    free(row);
+    free(module);
+    if (even && (t->n_iterations > 1 ? held(t) >= 0.7 : held_of_all(t) >= 0.5))
+        return true;
+    t->n_iterations = 0; /* a training: most of it is behind them */
+    return false;
+}
+
 bool bz_iterations_marked(bz_trace *t)
 {
     for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++)
@@ -247,5 +305,5 @@ bool bz_iterations_marked(bz_trace *t)
             return true;
         }
     t->origin = BZ_ITERATION_RANGE;
-    return by_number(t);
+    return by_number(t) || by_modules(t);
 }
