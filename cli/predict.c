@@ -158,7 +158,7 @@ static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_erro
     static const bz_few FEW[] = {{0, 0},   {0.05, 0}, {0.01, 0}, {0.02, 0}, {0.1, 0},
                                  {0.2, 0}, {0, 5},    {0, 15},   {0, 30},   {0, 60}};
     enum { ROUNDS = sizeof FEW / sizeof *FEW };
-    bz_judgement *round = BZ_NEW(&job->job.arena, bz_judgement, ROUNDS + 2);
+    bz_judgement *round = BZ_NEW(&job->job.arena, bz_judgement, ROUNDS + BZ_LEAVE_N);
     for (int i = 0; i < paths->n; i++)
         for (int b = 0; b < batches; b++) {
             if (bz_workload_make(&job->samples, paths->item[i], job->n_batches ? job->batch[b] : USUAL[b],
@@ -176,8 +176,9 @@ static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_erro
             return -1;
     }
     round->pairs = bz_judge_pairs(&job->samples, work, n, kinship, &job->job.arena, &round->pair);
-    for (bz_leave leave = BZ_LEAVE_NETWORK; leave <= BZ_LEAVE_BATCH; leave++)
-        if (bz_judge(&job->samples, work, n, leave, FEW[0], NULL, &job->job.arena, &round[rounds++], err))
+    for (bz_leave leave = BZ_LEAVE_NETWORK; leave < BZ_LEAVE_N; leave++)
+        if (bz_judge_can(work, n, leave) &&
+            bz_judge(&job->samples, work, n, leave, FEW[0], NULL, &job->job.arena, &round[rounds++], err))
             return -1;
     if (job->html && page_of_judgements(job, round, rounds, err))
         return -1;
@@ -326,7 +327,7 @@ static int train(predict_job *job, bz_error *err)
                        "the database has no records of systems whose rates are known: nothing can be learned");
     for (int m = 0; m < job->samples.machines; m++)
         use[m] = true;
-    bz_kinship_choose(&job->samples, use, kinship);
+    bz_kinship_choose(&job->samples, use, NULL, kinship);
     bz_predictor *p = bz_predictor_new(&job->samples, NULL, NULL, kinship);
     bz_predictor_write(p, &text);
     bz_predictor_free(p);

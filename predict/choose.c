@@ -1,4 +1,4 @@
-/* Which kinship of machines predicts best, by leaving out one machine after the other. */
+/* Which kinship of machines predicts well, by leaving out one machine after the other. */
 #include "predict/evaluate.h"
 
 #include "predict/neighbours.h"
@@ -6,21 +6,26 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How alike rates make two machines is asked for what moves data alone: of products the roofline has the rate already, and a handful of
- * machines do not tell one length more. */
-static const double HELD[] = {0, 0.25, 0.5, 0.75, 1}, GENERATION[] = {0.5, 1, 2, 4}, SIZE[] = {1, 1.5, 2, 4, 1000},
-                    ALONE[] = {0.02, 0.1, 0.4};
+/* How many base clocks GPUs hold is asked for products; how alike rates make two machines, for what moves data alone: of products the
+ * roofline has the rate already, and a handful of machines do not tell one length more. */
+static const double MARGIN[] = {1, 1.1, 1.2, 1.3, 1.4, 1.5, 2}, GENERATION[] = {0.5, 1, 2, 4},
+                    SIZE[] = {1, 1.5, 2, 4, 1000}, ALONE[] = {0.02, 0.1, 0.4};
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 typedef struct choosing {
     const bz_samples *s;
-    const bool *use;
+    const bool *use, *known;
     int group;
     double *roofline,
         *left; /* [n * machines]: logarithm, with the machine's floor; the same with the floor its neighbours tell */
 } choosing;
 
-static void rooflines(choosing *c, double held)
+static bool counts(const choosing *c, int row)
+{
+    return bz_shape_group(&c->s->shape[row]) == c->group && (!c->known || c->known[row]);
+}
+
+static void rooflines(choosing *c, double margin)
 {
     const bz_samples *s = c->s;
     bool others[BZ_NEIGHBOURS];
@@ -30,10 +35,10 @@ static void rooflines(choosing *c, double held)
         double told = bz_floor_told(s->machine, others, s->machines, &s->machine[m]);
         for (int i = 0; i < s->n; i++) {
             size_t at = (size_t)i * (size_t)s->machines + (size_t)m;
-            if (bz_shape_group(&s->shape[i]) != c->group)
+            if (!counts(c, i))
                 continue;
-            c->roofline[at] = log(bz_shape_roofline(&s->shape[i], &s->machine[m], s->machine[m].floor, held));
-            c->left[at] = log(bz_shape_roofline(&s->shape[i], &s->machine[m], told, held));
+            c->roofline[at] = log(bz_shape_roofline(&s->shape[i], &s->machine[m], s->machine[m].floor, margin));
+            c->left[at] = log(bz_shape_roofline(&s->shape[i], &s->machine[m], told, margin));
         }
     }
 }
@@ -51,7 +56,7 @@ static double loss(const choosing *c, int d, const bz_kinship *k)
         return NAN;
     for (int i = 0; i < s->n; i++) {
         double all = 0, told = 0, is = bz_samples_log(s, i, d);
-        if (isnan(is) || bz_shape_group(&s->shape[i]) != c->group)
+        if (isnan(is) || !counts(c, i))
             continue;
         for (int m = 0; m < s->machines; m++) {
             double of = bz_samples_log(s, i, m);
@@ -70,38 +75,62 @@ static double loss(const choosing *c, int d, const bz_kinship *k)
     return n ? 0.5 * sum / n + (large ? fabs(bias / large) : 0) : NAN;
 }
 
-static double mean_loss(const choosing *c, const bz_kinship *k)
+/* Logarithm of the likelihood if the errors on a machine are those of one draw whose width nobody knows: one that no other machine is like is
+ * far off whatever is chosen, and decides no more for the others than they for it. NAN: three machines are needed to tell. */
+static double likelihood(const choosing *c, const bz_kinship *k)
 {
     double sum = 0;
     int n = 0;
     for (int d = 0; d < c->s->machines; d++) {
         double l = c->use[d] ? loss(c, d, k) : NAN;
         if (!isnan(l))
-            sum += l, n++;
+            sum -= log(l), n++;
     }
-    return n >= 3 ? sum / n : NAN;
+    return n >= 3 ? sum : NAN;
 }
 
-void bz_kinship_choose(const bz_samples *s, const bool *use, bz_kinship *out)
+/* The mean over all that are possible, each by its likelihood: where six machines do not tell two apart, the best of them is chance. */
+static void mean_of(const bz_kinship *at, const double *log_of, int n, bz_kinship *out)
 {
+    double most = -INFINITY, all = 0;
+    bz_kinship sum = {0};
+    for (int i = 0; i < n; i++)
+        most = fmax(most, log_of[i]);
+    for (int i = 0; i < n; i++) {
+        double w = isnan(log_of[i]) ? 0 : exp(log_of[i] - most);
+        all += w;
+        sum.margin += w * at[i].margin;
+        sum.generation += w * log(at[i].generation);
+        sum.size += w / at[i].size;
+        sum.noise += w * log(at[i].noise);
+    }
+    if (all > 0)
+        *out = (bz_kinship){sum.margin / all, exp(sum.generation / all), all / sum.size, exp(sum.noise / all)};
+}
+
+void bz_kinship_choose(const bz_samples *s, const bool *use, const bool *known, bz_kinship *out)
+{
+    enum { MOST = COUNT(MARGIN) * COUNT(GENERATION) * COUNT(SIZE) * COUNT(ALONE) };
     size_t cells = (size_t)s->n * (size_t)s->machines + 1;
-    choosing c = {s, use, 0, bz_alloc(cells, sizeof(double)), bz_alloc(cells, sizeof(double))};
+    choosing c = {s, use, known, 0, bz_alloc(cells, sizeof(double)), bz_alloc(cells, sizeof(double))};
+    bz_kinship at[MOST];
+    double log_of[MOST];
     for (c.group = 0; c.group < BZ_GROUPS; c.group++) {
-        double least = INFINITY;
+        int n = 0;
         out[c.group] = bz_kinships[c.group];
-        for (size_t h = 0; h < COUNT(HELD); h++) {
-            rooflines(&c, HELD[h]);
+        for (size_t h = 0; h < (c.group ? 1 : COUNT(MARGIN)); h++) {
+            rooflines(&c, MARGIN[h]);
             for (size_t i = 0; i < COUNT(GENERATION) * COUNT(SIZE) * COUNT(ALONE); i++) {
                 size_t size = i / COUNT(GENERATION) % COUNT(SIZE);
                 if (c.group != 2 && size + 1 < COUNT(SIZE))
                     continue;
-                bz_kinship k = {HELD[h], GENERATION[i % COUNT(GENERATION)], SIZE[size],
-                                ALONE[i / COUNT(GENERATION) / COUNT(SIZE)]};
-                double l = mean_loss(&c, &k);
-                if (l < least)
-                    least = l, out[c.group] = k;
+                at[n] = (bz_kinship){MARGIN[h], GENERATION[i % COUNT(GENERATION)], SIZE[size],
+                                     ALONE[i / COUNT(GENERATION) / COUNT(SIZE)]};
+                log_of[n] = likelihood(&c, &at[n]);
+                n++;
             }
         }
+        mean_of(at, log_of, n, &out[c.group]);
     }
     free(c.roofline);
     free(c.left);

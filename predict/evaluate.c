@@ -10,6 +10,7 @@
 
 const char *const bz_rule_names[BZ_RULES] = {"predicted", "peak", "bandwidth", "multiprocessors", "roofline", "waves"};
 
+enum { THIRDS = 3 };
 enum { FEW_RECORDS = 20 }; /* a system with fewer is not left out: there is too little to be held against */
 
 typedef struct evaluating {
@@ -18,7 +19,8 @@ typedef struct evaluating {
     int n;
     bz_arena *arena;
     bz_judgement *out;
-    double *told, *spread; /* [problems * machines]: logarithm; NAN: not predicted */
+    int planes, *plane; /* predictions of a problem that several folds make; [n]: whose fold a workload is judged in */
+    double *told, *spread; /* [planes * problems * machines]: logarithm; NAN: not predicted */
     double *score;         /* [n * machines]: a total's error in units of its spread; NAN: none */
     bool *judged;          /* [n * machines] */
 } evaluating;
@@ -26,6 +28,11 @@ typedef struct evaluating {
 static size_t cell(const evaluating *e, int row, int machine)
 {
     return (size_t)row * (size_t)e->s->machines + (size_t)machine;
+}
+
+static size_t cells(const evaluating *e)
+{
+    return (size_t)e->s->n * (size_t)e->s->machines;
 }
 
 static double quantile(double *v, int n, double q)
@@ -36,13 +43,14 @@ static double quantile(double *v, int n, double q)
 
 /* ---- folds ----------------------------------------------------------------------------------- */
 
-static void predict(evaluating *e, bz_aim *a, int machine, const bool *which)
+static void predict(evaluating *e, bz_aim *a, int machine, const bool *which, int plane)
 {
+    double *told = e->told + (size_t)plane * cells(e), *spread = e->spread + (size_t)plane * cells(e);
     for (int i = 0; i < e->s->n; i++)
         if ((!which || which[i]) && !isnan(bz_samples_log(e->s, i, machine))) {
             bz_predicted_time p = bz_predict(a, e->s->text[i], &e->s->shape[i]);
-            e->told[cell(e, i, machine)] = log(p.seconds);
-            e->spread[cell(e, i, machine)] = p.spread;
+            told[cell(e, i, machine)] = log(p.seconds);
+            spread[cell(e, i, machine)] = p.spread;
         }
 }
 
@@ -107,7 +115,7 @@ bz_kinship *bz_kinships_without(const bz_samples *s, bz_arena *arena)
     bool use[BZ_NEIGHBOURS];
     for (int d = 0; d < s->machines; d++) {
         others_of(s, d, use);
-        bz_kinship_choose(s, use, kinship + (size_t)d * BZ_GROUPS);
+        bz_kinship_choose(s, use, NULL, kinship + (size_t)d * BZ_GROUPS);
     }
     return kinship;
 }
@@ -128,11 +136,11 @@ static void leave_systems(evaluating *e, const bz_kinship *kinship)
             bool *measured = first_measured(e, a, d, use, &took);
             bz_aim_free(a);
             a = bz_predictor_aim(p, &s->machine[d], s, d, measured);
-            predict(e, a, d, NULL);
+            predict(e, a, d, NULL, 0);
             free(measured);
             spent += took;
         } else {
-            predict(e, a, d, NULL);
+            predict(e, a, d, NULL, 0);
         }
         left++;
         bz_aim_free(a);
@@ -141,38 +149,98 @@ static void leave_systems(evaluating *e, const bz_kinship *kinship)
     e->out->spent = few && left ? spent / left : NAN;
 }
 
-static bool is_left_out(const bz_workload *w, const bz_workload *than, bz_leave leave)
+static bool same_fold(const bz_workload *a, const bz_workload *b, bz_leave leave)
 {
-    return leave == BZ_LEAVE_BATCH ? w->batch == than->batch : !strcmp(w->name, than->name);
+    return leave == BZ_LEAVE_BATCH ? a->batch == b->batch : !strcmp(a->name, b->name);
+}
+
+/* Networks, or batches, in the order in which they come: number[w] of each workload. Returns how many there are. */
+static int number_folds(const bz_workload *work, int n, bz_leave leave, int *number)
+{
+    int folds = 0;
+    for (int w = 0; w < n; w++) {
+        number[w] = folds;
+        for (int v = 0; v < w && number[w] == folds; v++)
+            number[w] = same_fold(&work[v], &work[w], leave) ? number[v] : folds;
+        folds += number[w] == folds;
+    }
+    return folds;
+}
+
+bool bz_judge_can(const bz_workload *work, int n, bz_leave leave)
+{
+    int *number = bz_alloc((size_t)n + 1, sizeof *number), folds = number_folds(work, n, leave, number);
+    free(number);
+    return leave == BZ_LEAVE_SYSTEM || folds >= (leave == BZ_LEAVE_BOTH ? THIRDS : 2);
+}
+
+/* Problems of workloads outside of a fold are known, those of the fold alone are not. in[i]: it has the problem. */
+static void split(const evaluating *e, const int *number, int folds, int fold, bool *known, bool *in)
+{
+    memset(known, 0, (size_t)e->s->n * sizeof *known);
+    memset(in, 0, (size_t)e->s->n * sizeof *in);
+    for (int w = 0; w < e->n; w++)
+        for (int k = 0; k < e->work[w].n; k++)
+            *(number[w] % folds == fold ? &in[e->work[w].problem[k]] : &known[e->work[w].problem[k]]) = true;
 }
 
 /* Problems of no other network, or batch, are not known on any machine; those machines' other records are. */
-static void leave_work(evaluating *e, bz_leave leave)
+static void leave_work(evaluating *e, const int *number, int folds, bool *known, bool *lost)
 {
     const bz_samples *s = e->s;
-    for (int w = 0; w < e->n; w++) {
-        bool done = false, *known = bz_zeroed((size_t)s->n + 1, sizeof *known),
-             *lost = bz_zeroed((size_t)s->n + 1, sizeof *lost);
-        int n = 0;
-        for (int v = 0; v < w; v++)
-            done |= is_left_out(&e->work[v], &e->work[w], leave);
-        for (int v = 0; v < e->n && !done; v++)
-            for (int k = 0; k < e->work[v].n; k++)
-                *(is_left_out(&e->work[v], &e->work[w], leave) ? &lost[e->work[v].problem[k]]
-                                                               : &known[e->work[v].problem[k]]) = true;
-        for (int i = 0; i < s->n; i++) {
+    bool use[BZ_NEIGHBOURS];
+    for (int m = 0; m < s->machines; m++)
+        use[m] = true;
+    for (int fold = 0; fold < folds; fold++) {
+        bz_kinship kinship[BZ_GROUPS];
+        split(e, number, folds, fold, known, lost);
+        for (int i = 0; i < s->n; i++)
             lost[i] &= !known[i];
-            n += lost[i];
-        }
-        bz_predictor *p = n ? bz_predictor_new(s, NULL, known, NULL) : NULL;
-        for (int d = 0; d < s->machines && p; d++) {
+        bz_kinship_choose(s, use, known, kinship);
+        bz_predictor *p = bz_predictor_new(s, NULL, known, kinship);
+        for (int d = 0; d < s->machines; d++) {
             bz_aim *a = bz_predictor_aim(p, &s->machine[d], s, d, known);
-            predict(e, a, d, lost);
+            predict(e, a, d, lost, 0);
             bz_aim_free(a);
         }
         bz_predictor_free(p);
-        free(known), free(lost);
     }
+}
+
+/* A machine and networks together: nothing was chosen or learned by either. */
+static void leave_both(evaluating *e, const int *number, bool *known, bool *in)
+{
+    const bz_samples *s = e->s;
+    bool use[BZ_NEIGHBOURS];
+    for (int w = 0; w < e->n; w++)
+        e->plane[w] = number[w] % THIRDS;
+    for (int third = 0; third < THIRDS; third++) {
+        split(e, number, THIRDS, third, known, in);
+        for (int d = 0; d < s->machines; d++) {
+            bz_kinship kinship[BZ_GROUPS];
+            if (!others_of(s, d, use) || records(s, d) < FEW_RECORDS)
+                continue;
+            bz_kinship_choose(s, use, known, kinship);
+            bz_predictor *p = bz_predictor_new(s, use, known, kinship);
+            bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
+            predict(e, a, d, in, third);
+            bz_aim_free(a);
+            bz_predictor_free(p);
+        }
+    }
+}
+
+static void leave_out(evaluating *e, bz_leave leave, const bz_kinship *kinship)
+{
+    bool *known = bz_alloc((size_t)e->s->n + 1, sizeof *known), *in = bz_alloc((size_t)e->s->n + 1, sizeof *in);
+    int *number = bz_alloc((size_t)e->n + 1, sizeof *number), folds = number_folds(e->work, e->n, leave, number);
+    if (leave == BZ_LEAVE_SYSTEM)
+        leave_systems(e, kinship);
+    else if (leave == BZ_LEAVE_BOTH)
+        leave_both(e, number, known, in);
+    else
+        leave_work(e, number, folds, known, in);
+    free(known), free(in), free(number);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -181,19 +249,26 @@ typedef struct total {
     double is, told, off, spread; /* seconds; `off`: of all calls; spread of the logarithm */
 } total;
 
+/* Predictions of the fold in which this workload is judged. */
+static const double *told_of(const evaluating *e, const bz_workload *w)
+{
+    return e->told + (size_t)e->plane[w - e->work] * cells(e);
+}
+
 static total total_of(const evaluating *e, const bz_workload *w, int d)
 {
     total t = {0};
+    const double *predicted = told_of(e, w), *spread = e->spread + (predicted - e->told);
     double weight = 0;
     for (int k = 0; k < w->n; k++) {
         size_t at = cell(e, w->problem[k], d);
-        double is = exp(e->s->log[at]) * w->times[k], told = exp(e->told[at]) * w->times[k];
+        double is = exp(e->s->log[at]) * w->times[k], told = exp(predicted[at]) * w->times[k];
         if (isnan(e->s->log[at]))
             continue;
-        if (isnan(e->told[at])) /* it was not left out */
+        if (isnan(predicted[at])) /* it was not left out */
             told = is;
         else
-            t.spread += told * e->spread[at], weight += told;
+            t.spread += told * spread[at], weight += told;
         t.is += is;
         t.told += told;
         t.off += fabs(told - is);
@@ -277,11 +352,12 @@ static void rank(const evaluating *e)
 static double median_of(const evaluating *e, int machine, int kind, double *room, int *count)
 {
     *count = 0;
-    for (int i = 0; i < e->s->n; i++)
+    for (int i = 0; i < e->s->n * e->planes; i++)
         for (int m = 0; m < e->s->machines; m++) {
+            int row = i % e->s->n;
             double told = e->told[cell(e, i, m)];
-            if (!isnan(told) && (machine < 0 || m == machine) && (kind < 0 || e->s->shape[i].kind == kind))
-                room[(*count)++] = fabs(exp(told - e->s->log[cell(e, i, m)]) - 1);
+            if (!isnan(told) && (machine < 0 || m == machine) && (kind < 0 || e->s->shape[row].kind == kind))
+                room[(*count)++] = fabs(exp(told - e->s->log[cell(e, row, m)]) - 1);
         }
     return quantile(room, *count, 0.5);
 }
@@ -294,7 +370,7 @@ static double layers_of(const evaluating *e, int machine, int kind)
         for (int k = 0; k < e->work[w].n; k++)
             for (int m = 0; m < e->s->machines; m++) {
                 int row = e->work[w].problem[k];
-                double told = e->told[cell(e, row, m)], is = e->s->log[cell(e, row, m)];
+                double told = told_of(e, &e->work[w])[cell(e, row, m)], is = e->s->log[cell(e, row, m)];
                 if (isnan(told) || (machine >= 0 && m != machine) || (kind >= 0 && e->s->shape[row].kind != kind))
                     continue;
                 /* each machine counts the same: a slow one has more seconds */
@@ -390,7 +466,7 @@ static void sum_up(evaluating *e, bool scalings)
             total t = total_of(e, &e->work[w], d);
             bool any = false;
             for (int k = 0; k < e->work[w].n; k++)
-                any |= !isnan(e->told[cell(e, e->work[w].problem[k], d)]);
+                any |= !isnan(told_of(e, &e->work[w])[cell(e, e->work[w].problem[k], d)]);
             if (!(t.is > 0) || (!any && scalings))
                 continue;
             if (scalings)
@@ -399,7 +475,7 @@ static void sum_up(evaluating *e, bool scalings)
             e->judged[w * machines + d] = true;
             e->score[w * machines + d] = t.spread > 0 ? fabs(log(t.told / t.is)) / t.spread : 0;
         }
-    double *room = bz_alloc((size_t)e->s->n * (size_t)machines + 1, sizeof *room);
+    double *room = bz_alloc((size_t)e->planes * cells(e) + 1, sizeof *room);
     int count;
     for (int i = 0; i < out->machines; i++)
         for (int d = 0; d < machines; d++)
@@ -428,10 +504,11 @@ static void sum_up(evaluating *e, bool scalings)
 int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few, const bz_kinship *kinship,
              bz_arena *arena, bz_judgement *out, bz_error *err)
 {
-    static const char *const LEFT[] = {"system", "network", "batch"};
-    size_t cells = (size_t)s->n * (size_t)s->machines + 1, totals = (size_t)n * (size_t)s->machines + 1;
+    static const char *const LEFT[] = {"system", "network", "batch", "system and a third of the networks"};
+    int planes = leave == BZ_LEAVE_BOTH ? THIRDS : 1;
+    size_t room = (size_t)planes * (size_t)s->n * (size_t)s->machines + 1, totals = (size_t)n * (size_t)s->machines + 1;
     *out = (bz_judgement){.left_out = LEFT[leave], .samples = s, .few = few, .spent = NAN};
-    if (s->machines < 2 && leave == BZ_LEAVE_SYSTEM)
+    if (s->machines < 2 && leave != BZ_LEAVE_NETWORK && leave != BZ_LEAVE_BATCH)
         return bz_fail(err, BZ_BAD_INPUT, "to leave a system out the database needs records of at least two");
     if (!s->n || !n)
         return bz_fail(err, BZ_BAD_INPUT, "the database has no records of these models");
@@ -440,19 +517,18 @@ int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave
                     n,
                     arena,
                     out,
-                    bz_alloc(cells, sizeof(double)),
-                    bz_alloc(cells, sizeof(double)),
+                    planes,
+                    bz_zeroed((size_t)n, sizeof(int)),
+                    bz_alloc(room, sizeof(double)),
+                    bz_alloc(room, sizeof(double)),
                     bz_zeroed(totals, sizeof(double)),
                     bz_zeroed(totals, sizeof(bool))};
-    for (size_t i = 0; i < cells; i++)
+    for (size_t i = 0; i < room; i++)
         e.told[i] = NAN;
-    if (leave == BZ_LEAVE_SYSTEM)
-        leave_systems(&e, kinship);
-    else
-        leave_work(&e, leave);
-    sum_up(&e, leave == BZ_LEAVE_SYSTEM);
+    leave_out(&e, leave, kinship);
+    sum_up(&e, leave == BZ_LEAVE_SYSTEM || leave == BZ_LEAVE_BOTH);
     rank(&e);
     intervals(&e);
-    free(e.told), free(e.spread), free(e.score), free(e.judged);
+    free(e.plane), free(e.told), free(e.spread), free(e.score), free(e.judged);
     return 0;
 }

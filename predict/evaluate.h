@@ -8,9 +8,9 @@
 /* Seconds that a call takes at the least, as other machines tell: so many clocks. 0 where none tells. */
 double bz_floor_told(const bz_machine *machine, const bool *use, int n, const bz_machine *to);
 
-/* out[BZ_GROUPS]: what predicts the machines for which use[m] holds best, each from the others. Where they are too few to tell, what
- * ships. Nobody but these machines is asked: a choice may be judged by the others. */
-void bz_kinship_choose(const bz_samples *s, const bool *use, bz_kinship *out);
+/* out[BZ_GROUPS]: what predicts the machines for which use[m] holds well, each from the others, by the problems for which known[i] does (NULL:
+ * all). Where they are too few to tell, what ships. Nobody but these machines and problems is asked: a choice may be judged by the others. */
+void bz_kinship_choose(const bz_samples *s, const bool *use, const bool *known, bz_kinship *out);
 
 /* A model at a batch: which problems of the table it runs, and how often. */
 typedef struct bz_workload {
@@ -60,7 +60,7 @@ typedef struct bz_pair {
 } bz_pair;
 
 typedef struct bz_judgement {
-    const char *left_out; /* "system", "network", "system but 5 % of its problems" */
+    const char *left_out; /* "system", "network", "batch", "system and a third of the networks" */
     const bz_samples *samples;
     bz_error_sum all, *machine, *network, *kind;
     int machines, networks, kinds;
@@ -74,7 +74,11 @@ typedef struct bz_judgement {
     int points;
 } bz_judgement;
 
-typedef enum { BZ_LEAVE_SYSTEM, BZ_LEAVE_NETWORK, BZ_LEAVE_BATCH } bz_leave;
+/* BOTH: a system and a third of the networks together, as somebody meets it who has neither. Whatever is left out, nothing that predicts it was
+ * chosen or learned by it. */
+typedef enum { BZ_LEAVE_SYSTEM, BZ_LEAVE_NETWORK, BZ_LEAVE_BATCH, BZ_LEAVE_BOTH, BZ_LEAVE_N } bz_leave;
+/* Whether others remain to learn from. */
+bool bz_judge_can(const bz_workload *work, int n, bz_leave leave);
 
 /* [machines * BZ_GROUPS]: for each machine what bz_kinship_choose finds from the others of its sort. In the arena. */
 bz_kinship *bz_kinships_without(const bz_samples *s, bz_arena *arena);

@@ -33,18 +33,8 @@ static double left_of(const char *ram)
     return !plus ? 1 : !strncmp(ram, "gddr5", 5) ? 0.78 : 0.88;
 }
 
-/* Half of the table's GPUs hold four fifths of their boost clock or more. */
-static const double HELD = 0.8;
-
-/* The clock under load, as a share of the boost clock. The base clock is the least that the maker vouches for, under the worst load; power
- * that falls short of what the architecture's others have for each operation tells what the clock is mostly, where power goes with its square. The
- * middle of the two: a T4 has 70 W for what takes 150 elsewhere, and a base of 585 of 1590 MHz. Each alone is further off where
- * GPUs are left out; docs/benchmarks.md has the figures. */
-static double held_of(const bz_gpu *row)
-{
-    double base = row->base > 0 ? row->base / row->clock : HELD, power = sqrt(fmin(1, bz_gpu_power(row)));
-    return sqrt(base * power);
-}
+/* Half of the table's GPUs have a base clock of four fifths of their boost clock or more. */
+static const double BASE = 0.8;
 
 static void from_row(const bz_gpu *row, bz_machine *out)
 {
@@ -52,9 +42,8 @@ static void from_row(const bz_gpu *row, bz_machine *out)
                         .f32 = row->rate[1],
                         .f16 = row->rate[3],
                         .i8 = row->rate[5],
-                        .held = held_of(row),
+                        .vouched = row->base > 0 ? row->base / row->clock : BASE,
                         .clock = row->clock,
-                        .base = row->base > 0 ? row->base : HELD * row->clock,
                         .multiprocessors = row->multiprocessors,
                         .bandwidth = row->bandwidth * left_of(row->ram),
                         .capability = row->major * 10 + row->minor,
@@ -111,7 +100,7 @@ static int from_measured(const bz_system_facts *facts, const bz_setting *setting
     *out = (bz_machine){.f32 = rate_of(&m->flops, "f32"),
                         .f16 = rate_of(&m->flops, "bf16"),
                         .i8 = rate_of(&m->flops, "i8"),
-                        .held = 1,
+                        .vouched = 1,
                         .clock = 1e9,
                         .multiprocessors = m->threads,
                         .launch = facts->gpu ? 0 : rate_of(&m->launch, "onednn"),
@@ -173,7 +162,8 @@ bool bz_machine_is(const bz_machine *m, const char *name)
 /* A file that names threads describes a processor, one that names multiprocessors a GPU. */
 typedef struct description {
     bz_machine m;
-    double threads, vector, units, cores_clock; /* of a processor: bits, fused multiply-adds at once, Hz */
+    double base;                   /* Hz, of a GPU */
+    double threads, vector, units; /* of a processor: bits, fused multiply-adds at once, Hz */
     const char *path;
 } description;
 
@@ -189,7 +179,7 @@ static const struct {
     {"f16", "Tflop/s", 1e12, offsetof(description, m.f16), GPU | PROCESSOR, 0},
     {"i8", "Top/s", 1e12, offsetof(description, m.i8), GPU | PROCESSOR, 0},
     {"clock", "MHz", 1e6, offsetof(description, m.clock), GPU | PROCESSOR, GPU},
-    {"held", "share of the clock under full load", 1, offsetof(description, m.held), GPU, 0},
+    {"base", "MHz", 1e6, offsetof(description, base), GPU, 0},
     {"multiprocessors", "", 1, offsetof(description, m.multiprocessors), GPU, GPU},
     {"bandwidth", "GB/s", 1e9, offsetof(description, m.bandwidth), GPU | PROCESSOR, GPU | PROCESSOR},
     {"threads", "", 1, offsetof(description, threads), PROCESSOR, 0},
@@ -268,20 +258,22 @@ static int complete(description *d, bz_error *err)
         if (WORDS[i].needed & is && !(*member(d, i) > 0))
             return bz_fail(err, BZ_BAD_INPUT, "%s: lacks a line with '%s' (%s)%s", d->path, WORDS[i].word,
                            WORDS[i].unit, !m->gpu && !i ? ", or with 'clock', 'vector' and 'units'" : "");
-        if (!(WORDS[i].of & is) && *member(d, i) > 0 && strcmp(WORDS[i].word, "held") != 0)
+        if (!(WORDS[i].of & is) && *member(d, i) > 0)
             return bz_fail(err, BZ_BAD_INPUT, "%s: '%s' describes a %s, 'threads' a processor", d->path, WORDS[i].word,
                            m->gpu ? "processor" : "GPU");
     }
-    if (m->held > 1)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: 'held' is a share of the clock, from 0 to 1", d->path);
+    if (d->base > m->clock)
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "%s: 'base' is the lower clock, under the worst load; 'clock' is the boost clock", d->path);
     if (m->gpu) {
+        m->vouched = d->base > 0 ? d->base / m->clock : BASE;
         m->generation = generation_of(m->capability);
         m->caches = 0;
         return 0;
     }
     if (isnan(m->generation))
         m->generation = generation_of_set(d->vector >= 512 ? "AVX512_CORE" : d->vector == 128 ? "SSE4.1" : "AVX2");
-    m->held = 1, m->clock = 1e9, m->capability = 0, m->multiprocessors = d->threads;
+    m->vouched = 1, m->clock = 1e9, m->capability = 0, m->multiprocessors = d->threads;
     if (m->caches) { /* four times its last cache is memory for the most part */
         double last = m->cache[m->caches - 1].bytes;
         m->cache[m->caches++] = (struct bz_cache_rate){4 * last, m->bandwidth};
@@ -292,7 +284,7 @@ static int complete(description *d, bz_error *err)
 int bz_machine_described(FILE *f, const char *path, bz_machine *out, bz_error *err)
 {
     char line[256];
-    description d = {.m = {.held = HELD, .floor = NAN, .generation = NAN, .capability = 90}, .path = path};
+    description d = {.m = {.floor = NAN, .generation = NAN, .capability = 90}, .path = path};
     for (int number = 1; fgets(line, sizeof line, f); number++)
         if (number > 100 || read_line(number, line, &d, err))
             return number > 100 ? bz_fail(err, BZ_BAD_INPUT, "%s: no description of a machine has over 100 lines", path)

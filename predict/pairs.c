@@ -16,11 +16,11 @@ static double told(const way *w, int rule, int row)
 {
     const bz_samples *s = w->s;
     const bz_machine *from = &s->machine[w->from], *to = &s->machine[w->to];
-    double is = exp(bz_samples_log(s, row, w->from)), held = w->kinship[0].held;
+    double is = exp(bz_samples_log(s, row, w->from)), margin = w->kinship[0].margin;
     if (rule > 0)
         return is * bz_scaling_of((bz_scaling)(rule - 1), &s->shape[row], from, to);
-    return is * bz_shape_roofline(&s->shape[row], to, w->floor, held) /
-           bz_shape_roofline(&s->shape[row], from, from->floor, held);
+    return is * bz_shape_roofline(&s->shape[row], to, w->floor, margin) /
+           bz_shape_roofline(&s->shape[row], from, from->floor, margin);
 }
 
 static void add_work(const way *w, const bz_workload *work, bz_pair *out)

@@ -38,8 +38,8 @@ typedef struct bz_machine {
     const char *name; /* of the system in the database, or the slug of its data sheet */
     bool gpu;
     double f32, f16, i8; /* operations per second at the boost clock; f16, i8: 0 where nothing is faster than f32 */
-    double held;         /* clock under load, as a share of the boost clock */
-    double base;         /* Hz, the clock that its maker vouches for; 0: not told */
+    double
+        vouched; /* the base clock, which its maker vouches for under the worst load, as a share of the boost clock */
     double clock, multiprocessors; /* Hz; a processor: threads */
     double bandwidth;              /* bytes per second that programs reach of the memory */
     struct bz_cache_rate {
@@ -85,8 +85,8 @@ void bz_shape_of(const bz_problem *p, bz_shape *out);
 bool bz_problem_batched(const bz_problem *p, double times, bz_problem *out);
 double bz_problem_items(const bz_problem *p); /* that it has; 0: nothing tells */
 
-/* Seconds by the roofline of a machine with so long a floor, where its clock under load counts so much (bz_kinship). */
-double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double held);
+/* Seconds by the roofline of a machine with so long a floor, that holds so many base clocks (bz_kinship). */
+double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double margin);
 
 /* ---- the records as a table ------------------------------------------------------------------ */
 
@@ -124,12 +124,19 @@ static inline double bz_samples_log(const bz_samples *s, int problem, int machin
 /* How machines tell of one another, for a group of kinds: products; batch normalization; what only moves data. */
 enum { BZ_GROUPS = 3 };
 typedef struct bz_kinship {
-    double held;       /* how much the clock under load counts: 0 the boost clock, 1 the held one */
+    double margin;     /* how many base clocks products hold, as the boost clock allows */
     double generation; /* lengths over which machines stay alike: in generations, */
     double size;       /* and in e-folds of rates */
     double noise;      /* what no neighbour tells */
 } bz_kinship;
 extern const bz_kinship bz_kinships[BZ_GROUPS]; /* those that ship */
+
+/* Clock that a GPU holds under load, as a share of its boost clock. A maker vouches for the base clock under the worst load within the watts
+ * of the board; convolutions draw less, and the clock rises by what that leaves, at most to the boost clock. A T4 (70 W) holds 760 of 1590 MHz. */
+static inline double bz_machine_held(const bz_machine *m, double margin)
+{
+    return margin * m->vouched < 1 ? margin * m->vouched : 1;
+}
 int bz_shape_group(const bz_shape *s);
 
 typedef struct bz_predictor bz_predictor;

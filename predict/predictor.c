@@ -18,7 +18,7 @@ enum { FEWEST = 3 }; /* records of a kind, below which another kind tells more *
 
 double bz_predictor_roofline(const bz_predictor *p, const bz_shape *s, const bz_machine *m, double floor)
 {
-    return log(bz_shape_roofline(s, m, isnan(floor) ? 0 : floor, p->kinship[0].held));
+    return log(bz_shape_roofline(s, m, isnan(floor) ? 0 : floor, p->kinship[0].margin));
 }
 
 /* ---- over problems --------------------------------------------------------------------------- */

@@ -12,11 +12,11 @@ static double roofline(const bz_shape *s, const bz_machine *m)
 static bz_wave_machine wave_machine(const bz_machine *m)
 {
     bz_occupancy_limits limits;
-    double base = m->base > 0 ? m->base : m->clock * m->held;
     int blocks = m->gpu && bz_occupancy_limits_of(m->capability, &limits)
                      ? bz_occupancy(&limits, &(bz_launch){256, 32, 0, 0})
                      : 1;
-    return (bz_wave_machine){m->bandwidth, base, m->multiprocessors, m->multiprocessors * (blocks > 0 ? blocks : 1)};
+    return (bz_wave_machine){m->bandwidth, m->clock * m->vouched, m->multiprocessors,
+                             m->multiprocessors * (blocks > 0 ? blocks : 1)};
 }
 
 double bz_scaling_of(bz_scaling which, const bz_shape *s, const bz_machine *from, const bz_machine *to)

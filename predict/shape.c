@@ -113,10 +113,10 @@ static double rate(const bz_machine *m, bz_dtype dtype)
 /* What large products reach of the peak, and large copies of the bandwidth: the residual corrects both. */
 static const double PRODUCT = 0.7, COPY = 0.85;
 
-double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double held)
+double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double margin)
 {
     bool computes = bz_shape_group(s) == 0;
-    double compute = s->flops / (rate(m, s->dtype) * pow(m->held, held) * PRODUCT),
+    double compute = s->flops / (rate(m, s->dtype) * bz_machine_held(m, margin) * PRODUCT),
            memory = s->bytes / (bz_machine_bandwidth(m, s->bytes) * COPY);
     return floor + (computes ? hypot(compute, memory) : memory);
 }

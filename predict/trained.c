@@ -1,8 +1,8 @@
 /* What was learned as lines of text:
  *
- *   benanza-trained 2 HASH
- *   kinship GROUP held generation size noise
- *   machine gpu f32 f16 i8 held clock multiprocessors bandwidth generation floor capability name
+ *   benanza-trained 3 HASH
+ *   kinship GROUP margin generation size noise
+ *   machine gpu f32 f16 i8 vouched clock multiprocessors bandwidth generation floor capability name
  *   cache bytes rate                    of the processor before it, the smallest first
  *   kind NAME points shape-members, then of each machine its mean and how many records it rests on
  *   point x…, then of each machine its weight */
@@ -83,10 +83,10 @@ void bz_predictor_write(const bz_predictor *p, bz_buf *out)
 {
     char hash[33];
     bz_hash_hex(hash_of(p), hash);
-    bz_buf_printf(out, "benanza-trained 2 %s\n", hash);
+    bz_buf_printf(out, "benanza-trained 3 %s\n", hash);
     for (int g = 0; g < BZ_GROUPS; g++) {
         bz_buf_printf(out, "kinship %d", g);
-        put(out, p->kinship[g].held);
+        put(out, p->kinship[g].margin);
         put(out, p->kinship[g].generation);
         put(out, p->kinship[g].size);
         put(out, p->kinship[g].noise);
@@ -94,7 +94,7 @@ void bz_predictor_write(const bz_predictor *p, bz_buf *out)
     }
     for (int m = 0; m < p->machines; m++) {
         const bz_machine *is = &p->machine[m];
-        const double values[] = {is->f32,       is->f16,        is->i8,   is->held, is->clock, is->multiprocessors,
+        const double values[] = {is->f32,       is->f16,        is->i8,   is->vouched, is->clock, is->multiprocessors,
                                  is->bandwidth, is->generation, is->floor};
         bz_buf_printf(out, "machine %d", is->gpu);
         for (size_t i = 0; i < sizeof values / sizeof *values; i++)
@@ -144,7 +144,7 @@ static bool read_machine(reading *r)
     char name[64];
     if (r->p->machines == BZ_NEIGHBOURS || r->kind || !whole(r, 0, 1, &gpu))
         return false;
-    double *const values[] = {&m->f32,       &m->f16,        &m->i8,   &m->held, &m->clock, &m->multiprocessors,
+    double *const values[] = {&m->f32,       &m->f16,        &m->i8,   &m->vouched, &m->clock, &m->multiprocessors,
                               &m->bandwidth, &m->generation, &m->floor};
     *m = (bz_machine){.gpu = gpu};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
@@ -153,7 +153,7 @@ static bool read_machine(reading *r)
     r->p->machines++;
     m->name = bz_arena_str(&r->p->arena, good ? name : "");
     m->launch = gpu ? 0 : m->floor;
-    return good && m->f32 > 0 && m->held > 0 && m->held <= 1 && m->clock > 0 && m->bandwidth > 0 &&
+    return good && m->f32 > 0 && m->vouched > 0 && m->vouched <= 1 && m->clock > 0 && m->bandwidth > 0 &&
            isfinite(m->generation) && m->floor > 0;
 }
 
@@ -217,12 +217,12 @@ static bool read_kinship(reading *r)
     if (!whole(r, 0, BZ_GROUPS - 1, &group))
         return false;
     bz_kinship *k = &r->p->kinship[group];
-    k->held = number(r);
+    k->margin = number(r);
     k->generation = number(r);
     k->size = number(r);
     k->noise = number(r);
-    return k->held >= 0 && k->held <= 1 && k->generation > 0 && k->size > 0 && k->noise > 0 &&
-           isfinite(k->noise + k->generation + k->size + k->held);
+    return k->margin >= 1 && k->margin <= 100 && k->generation > 0 && k->size > 0 && k->noise > 0 &&
+           isfinite(k->noise + k->generation + k->size + k->margin);
 }
 
 static bool read_line(reading *r, const char *line)
@@ -260,7 +260,7 @@ static void use_all(reading *r)
 
 int bz_predictor_read(const char *text, const char *name, bz_predictor **out, bz_error *err)
 {
-    static const char FIRST[] = "benanza-trained 2 ";
+    static const char FIRST[] = "benanza-trained 3 ";
     reading r = {.p = bz_zeroed(1, sizeof *r.p)};
     const char *at = text;
     int number = 0, rc = 0;

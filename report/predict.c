@@ -197,7 +197,7 @@ static void error_row(bz_table *t, const bz_error_sum *e, const char *what, bool
 static bz_table *judgement_table(const bz_judgement *g, bz_arena *arena)
 {
     bz_table *t = bz_table_new(arena);
-    bool scalings = !strcmp(g->left_out, "system");
+    bool scalings = !strncmp(g->left_out, "system", 6);
     bz_table_columns(t, "of|name|>n|>error|>bias|>of calls|>median|>inside");
     for (int i = 1; i < BZ_RULES && scalings; i++)
         bz_table_column(t, bz_rule_names[i], BZ_RIGHT);

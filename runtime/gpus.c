@@ -66,11 +66,15 @@ bool bz_gpu_slug(const char *slug, bz_gpu *out)
     return at != NULL;
 }
 
-/* Whether the name has the row's in it and no word goes on behind: an A100 is no A10. */
+/* Whether the name has the row's in it and nothing goes on behind that makes it another product: an A100 is no A10, an RTX 3080 Ti no 3080. */
 static bool fits(const char *name, const char *row)
 {
-    const char *at = strstr(name, row);
-    return at && !isalnum((unsigned char)at[strlen(row)]);
+    static const char *const OTHER[] = {" Ti", " SUPER", " D", " Laptop", " with Max-Q", " Max-Q"};
+    const char *at = strstr(name, row), *rest = at ? at + strlen(row) : "";
+    for (size_t i = 0; i < sizeof OTHER / sizeof *OTHER; i++)
+        if (!strncmp(rest, OTHER[i], strlen(OTHER[i])) && !isalnum((unsigned char)rest[strlen(OTHER[i])]))
+            return false;
+    return at && !isalnum((unsigned char)*rest);
 }
 
 bool bz_gpu_find(const char *name, bz_gpu *out)
@@ -83,28 +87,4 @@ bool bz_gpu_find(const char *name, bz_gpu *out)
             *out = row;
         }
     return longest;
-}
-
-/* Chips of one number before the point are made in one process, but those of 8.0, 8.6 and 8.9. */
-static bool same_process(const bz_gpu *a, const bz_gpu *b)
-{
-    return a->major == b->major && (a->major != 8 || a->minor == b->minor);
-}
-
-double bz_gpu_power(const bz_gpu *gpu)
-{
-    enum { ALIKE = 64 };
-    double all[ALIKE], own = gpu->rate[1] > 0 ? gpu->watts / gpu->rate[1] : 0;
-    int n = 0;
-    bz_gpu row;
-    for (const char *at = bz_gpus_text; (at = next_row(at, &row)) && n < ALIKE;) {
-        if (!same_process(&row, gpu) || !(row.watts > 0))
-            continue;
-        double is = row.watts / row.rate[1];
-        int i = n++;
-        for (; i > 0 && all[i - 1] > is; i--)
-            all[i] = all[i - 1];
-        all[i] = is;
-    }
-    return n && own > 0 ? own / (0.5 * (all[(n - 1) / 2] + all[n / 2])) : 1;
 }

@@ -27,10 +27,6 @@ bool bz_gpu_find(const char *name, bz_gpu *out);
 /* The row of that slug. */
 bool bz_gpu_slug(const char *slug, bz_gpu *out);
 
-/* Watts for each operation in f32, as a share of the median of the rows whose chips are made alike: below 1 the clock that is sold is the
- * more seldom kept. 1 where its sheet does not tell. */
-double bz_gpu_power(const bz_gpu *gpu);
-
 /* Row i of the table; false behind the last. */
 bool bz_gpu_row(int i, bz_gpu *out);
 

@@ -150,7 +150,8 @@ static int find_factors(move *m, const bz_flow *flow, double *factor, bz_error *
 static double computing(const move *m)
 {
     const bz_machine *a = &m->from.machine, *b = &m->to.machine;
-    return a->f32 * a->held / (b->f32 * b->held);
+    double margin = bz_kinships[0].margin;
+    return a->f32 * bz_machine_held(a, margin) / (b->f32 * bz_machine_held(b, margin));
 }
 
 /* Scaled by rooflines alone, nine of ten networks were less than 1.6 times off ('predict --evaluate': a third on average); between like devices less. */

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     PROMISE(f && !bz_problem_parse(PROBLEM, &problem, &err));
     bz_shape_of(&problem, &shape);
     if (!bz_machine_described(f, "file", &machine, &err)) {
-        PROMISE(machine.f32 > 0 && machine.bandwidth > 0 && machine.held > 0 && machine.held <= 1);
+        PROMISE(machine.f32 > 0 && machine.bandwidth > 0 && machine.vouched > 0 && machine.vouched <= 1);
         for (double bytes = 1; bytes < 1e13; bytes *= 3)
             PROMISE(bz_machine_bandwidth(&machine, bytes) > 0);
         double seconds = bz_shape_roofline(&shape, &machine, machine.launch, 1);

@@ -69,6 +69,7 @@ static void rows_are_whole(void **state)
         assert_true(row.memory >= 4e9 && row.memory < 3e11 && row.bandwidth > 1e11 && row.bandwidth < 1e13);
         assert_true(row.rate[0] > 0 && row.rate[1] >= row.rate[0]);
         assert_true(strlen(row.name) > 3 && strlen(row.ram) > 2 && (row.base == 0 || row.base <= row.clock));
+        assert_true(row.watts == 0 || (row.watts >= 60 && row.watts <= 1200));
         assert_true(row.source[0] && strspn(row.source, "dwtx") == strlen(row.source));
         /* units that came with a generation */
         assert_int_equal(row.rate[2] > 0, row.major >= 8);
@@ -106,6 +107,13 @@ static void names_find_rows(void **state)
         {"NVIDIA GeForce RTX 4090", "rtx-4090"},
         {"NVIDIA GeForce GTX 1080 Ti", "gtx-1080-ti"},
         {"NVIDIA TITAN Xp", "titan-xp"},
+        {"TITAN X (Pascal)", "titan-x-pascal"},
+        {"GeForce GTX TITAN X", "gtx-titan-x"},
+        {"GeForce GTX 1080", "gtx-1080"},
+        {"GeForce RTX 2080", "rtx-2080"},
+        {"GeForce RTX 2080 Ti", "rtx-2080-ti"},
+        {"GeForce RTX 2080 SUPER", "rtx-2080-super"},
+        {"Quadro RTX 8000", "rtx-8000"},
         {"NVIDIA A2", "a2"},
         {"NVIDIA GH200 480GB", "gh200"},
         {"NVIDIA GH200 144G HBM3e", "gh200-144"},
@@ -124,6 +132,9 @@ static void names_find_rows(void **state)
         assert_string_equal(found.slug, NAMES[i].slug);
     }
     assert_false(bz_gpu_find("NVIDIA A100X", &found));
+    assert_false(bz_gpu_find("NVIDIA GeForce RTX 3080 Ti", &found));
+    assert_false(bz_gpu_find("NVIDIA GeForce RTX 3080 Laptop GPU", &found));
+    assert_false(bz_gpu_find("GeForce RTX 2080 with Max-Q Design", &found));
     assert_false(bz_gpu_find("AMD Instinct MI300X", &found));
     assert_true(bz_gpu_find("NVIDIA H200", &found));
     assert_int_equal(found.multiprocessors, 132);
